@@ -1,0 +1,49 @@
+# How all of Troupe is compiled, and the few shapes a target comes in.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(CMAKE_C_FLAGS_RELEASE "-O2")
+set(TROUPE_SANITIZE "" CACHE STRING "Sanitizers for all targets: address,undefined or thread")
+
+add_library(troupe_flags INTERFACE)
+target_compile_options(troupe_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
+  -Wcast-qual -Wwrite-strings -Wvla -Wformat=2 -Wno-format-nonliteral -Werror)
+target_compile_definitions(troupe_flags INTERFACE _GNU_SOURCE HASH_NONFATAL_OOM=1
+  TROUPE_VERSION="${PROJECT_VERSION}")
+target_include_directories(troupe_flags INTERFACE ${PROJECT_SOURCE_DIR}/lib)
+target_link_options(troupe_flags INTERFACE -Wl,--build-id)
+if(TROUPE_SANITIZE)
+  target_compile_options(troupe_flags INTERFACE
+    -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(troupe_flags INTERFACE -fsanitize=${TROUPE_SANITIZE})
+endif()
+
+# troupe_library(NAME [LINK targets…]): a static library of all .c files of this folder.
+function(troupe_library name)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.c)
+  add_library(${name} STATIC ${sources})
+  target_link_libraries(${name} PUBLIC troupe_flags ${arg_LINK})
+endfunction()
+
+# troupe_test(NAME LABEL SECONDS LINK targets…): tests/…/NAME.c, a GTest program whose TAP
+# is read by prove.
+function(troupe_test name)
+  cmake_parse_arguments(arg "" "LABEL;SECONDS" "LINK" ${ARGN})
+  add_executable(${name} ${name}.c)
+  target_link_libraries(${name} PRIVATE ${arg_LINK} PkgConfig::GLIB)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND prove --exec "" $<TARGET_FILE:${name}> :: --tap)
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_SECONDS}
+    ENVIRONMENT "TROUPE_BUILD=${CMAKE_BINARY_DIR};TROUPE_SOURCE=${PROJECT_SOURCE_DIR}")
+endfunction()
