@@ -1,0 +1,48 @@
+/*
+ * Growing arrays: `T *v; uint32_t n, cap;` in any struct, grown by doubling.
+ *
+ *     if (!trp_array_room((void **)&s->v, &s->cap, s->n + 1, sizeof(*s->v)))
+ *         return TRP_ENOMEM;
+ *     s->v[s->n++] = x;
+ */
+#ifndef TRP_CORE_BASE_ARRAY_H
+#define TRP_CORE_BASE_ARRAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Makes room for `need` elements of `size` bytes. False: out of memory or above 2^31
+ * elements; the array is as before. */
+static inline bool trp_array_room(void **v, uint32_t *cap, uint64_t need, size_t size)
+{
+    if (need <= *cap)
+        return true;
+    if (need > UINT32_C(1) << 31)
+        return false;
+    uint64_t grown = *cap ? (uint64_t)*cap * 2 : 8;
+    while (grown < need)
+        grown *= 2;
+    void *p = realloc(*v, grown * size);
+    if (!p)
+        return false;
+    *v = p;
+    *cap = (uint32_t)grown;
+    return true;
+}
+
+/* A stack of 32-bit indices. */
+struct trp_stack {
+    uint32_t *v;
+    uint32_t n, cap;
+};
+
+static inline bool trp_stack_push(struct trp_stack *s, uint32_t x)
+{
+    if (!trp_array_room((void **)&s->v, &s->cap, (uint64_t)s->n + 1, sizeof(*s->v)))
+        return false;
+    s->v[s->n++] = x;
+    return true;
+}
+
+#endif
