@@ -1,0 +1,173 @@
+/*
+ * Every invariant of the engine, checked the hard way: counts against lists, resources
+ * against what attempts hold, and that no free slot stays empty while a task that may
+ * run there is pending. For tests and fuzzers; O(everything).
+ */
+#include <string.h>
+
+#include "core/engine_state.h"
+
+#define CHECK(holds, ...)                                                              \
+    do {                                                                               \
+        if (!(holds))                                                                  \
+            return trp_error_set(err, TRP_ESTATE, __VA_ARGS__);                        \
+    } while (0)
+
+static int check_executor(const struct trp_engine *e, const struct trp_executor *x,
+                          trp_error *err)
+{
+    uint32_t running = 0, queued = 0;
+    int64_t cores = 0;
+    for (uint32_t s = x->running; s != TRP_NONE; s = e->attempts.v[s].next) {
+        const struct trp_attempt *a = &e->attempts.v[s];
+        CHECK(a->state == TRP_ATTEMPT_RUNNING && a->executor == x->id.n,
+              "executor %u: attempt %u on the wrong list", x->id.n, s);
+        CHECK(a->set->tasks[a->task].attempt == s, "attempt %u is not its task's", s);
+        cores += a->set->profile->task_cpus;
+        running++;
+    }
+    for (uint32_t s = x->queue_first; s != TRP_NONE; s = e->attempts.v[s].next) {
+        CHECK(e->attempts.v[s].state == TRP_ATTEMPT_QUEUED, "queued attempt %u runs",
+              s);
+        queued++;
+    }
+    CHECK(running == x->nrunning && queued == x->nqueued,
+          "executor %u: %u running, counted %u; %u queued, counted %u", x->id.n,
+          x->nrunning, running, x->nqueued, queued);
+    CHECK(!x->came || cores + x->cores_free == x->cores,
+          "executor %u: %lld cores in use and %lld free of %lld", x->id.n,
+          (long long)cores, (long long)x->cores_free, (long long)x->cores);
+    CHECK((x->free_next != NULL) ==
+              (x->state == TRP_EXECUTOR_LIVE && x->cores_free > 0),
+          "executor %u: wrongly in or out of the ring of free ones", x->id.n);
+    CHECK((x->queued_next != NULL) == (x->nqueued > 0),
+          "executor %u: wrongly in or out of the ring of queues", x->id.n);
+    CHECK(!x->nqueued || x->nrunning, "executor %u: tasks queue behind nothing",
+          x->id.n);
+    return 0;
+}
+
+/* Grants of all running attempts and what is left add up to 1 for each address. */
+static int check_books(const struct trp_engine *e, const struct trp_executor *x,
+                       trp_error *err)
+{
+    uint32_t n = x->books ? trp_books_resources(x->books) : 0;
+    for (uint32_t r = 0; r < n; r++)
+        for (uint32_t i = 0; i < trp_books_addresses(x->books, r); i++) {
+            trp_amount sum = trp_books_left(x->books, r, i);
+            for (uint32_t s = x->running; s != TRP_NONE; s = e->attempts.v[s].next)
+                for (uint32_t g = 0; g < e->attempts.v[s].ngrants; g++) {
+                    const struct trp_grant *gr = &e->attempts.v[s].grants[g];
+                    if (gr->resource == r && gr->address == i)
+                        sum += gr->amount;
+                }
+            CHECK(sum == TRP_ONE, "executor %u: %s %s is given twice or lost", x->id.n,
+                  trp_books_resource_name(x->books, r),
+                  trp_books_address(x->books, r, i));
+        }
+    return 0;
+}
+
+static int check_set(const struct trp_engine *e, const struct trp_task_set *s,
+                     trp_error *err)
+{
+    uint32_t pending = 0, running = 0, queued = 0, done = 0, failed = 0;
+    for (uint32_t i = 0; i < s->ntasks; i++) {
+        const struct trp_task *t = &s->tasks[i];
+        done += (t->flags & TRP_TASK_DONE) != 0;
+        failed += (t->flags & TRP_TASK_FAILED) != 0;
+        pending += trp_task_is_pending(t);
+        if (t->attempt == TRP_NONE)
+            continue;
+        const struct trp_attempt *a = &e->attempts.v[t->attempt];
+        CHECK(a->set == s && a->task == i && a->state != TRP_ATTEMPT_FREE,
+              "task %u of stage %s: its attempt is another's", i, s->stage->name);
+        running += a->state == TRP_ATTEMPT_RUNNING;
+        queued += a->state == TRP_ATTEMPT_QUEUED;
+    }
+    /* In a set that has ended nothing that comes back is pending any more. */
+    CHECK((s->ended || pending == s->pending) && running == s->running &&
+              queued == s->queued && done == s->done && failed == s->failed,
+          "stage %s: pending %u (counted %u), running %u (%u), queued %u (%u), done %u "
+          "(%u), "
+          "failed %u (%u)",
+          s->stage->name, s->pending, pending, s->running, running, s->queued, queued,
+          s->done, done, s->failed, failed);
+    CHECK(s->ended || !s->class || s->listed == (s->pending > 0),
+          "stage %s: wrongly in or out of its class's order", s->stage->name);
+    return 0;
+}
+
+/* No free slot stays empty while a task that may run there is pending. Sets that wait
+ * for a better level are left out: they may leave slots empty. */
+static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
+                         trp_error *err)
+{
+    for (const struct trp_task_set *s = c->first; s && !e->draining; s = s->next) {
+        uint32_t max = s->stage->max_running;
+        if (s->levels[s->current] != TRP_ANY && s->pending_host)
+            continue;
+        if (!s->pending || (max && s->running + s->queued >= max))
+            continue;
+        const struct trp_executor *x = c->free;
+        for (uint32_t n = c->nfree; n; n--, x = x->free_next) {
+            struct trp_grant grants[256];
+            bool fits = x->cores_free >= s->profile->task_cpus &&
+                        trp_books_propose(x->books, s->profile, e->config.pack, grants,
+                                          256) >= 0;
+            CHECK(!fits, "executor %u has a free slot, stage %s has %u pending tasks",
+                  x->id.n, s->stage->name, s->pending);
+        }
+    }
+    return 0;
+}
+
+static int check_class(const struct trp_engine *e, const struct trp_class *c,
+                       trp_error *err)
+{
+    uint32_t live = 0, requested = 0, idle = 0, free = 0, queued = 0;
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        const struct trp_executor *x = e->executors[i];
+        if (!x || x->class != c->profile.n)
+            continue;
+        live += x->state == TRP_EXECUTOR_LIVE;
+        requested += x->state == TRP_EXECUTOR_REQUESTED;
+        idle += x->state == TRP_EXECUTOR_LIVE && !x->nrunning;
+        free += x->free_next != NULL;
+        queued += x->nqueued;
+    }
+    CHECK(live == c->live && requested == c->requested && idle == c->idle &&
+              free == c->nfree && queued == c->nqueued,
+          "profile %u: live %u (counted %u), requested %u (%u), idle %u (%u), free %u "
+          "(%u), "
+          "queued %u (%u)",
+          c->profile.n, c->live, live, c->requested, requested, c->idle, idle, c->nfree,
+          free, c->nqueued, queued);
+    uint64_t open = 0;
+    for (uint32_t i = 0; i < e->nstages; i++) {
+        const struct trp_task_set *s = e->stages[i] ? e->stages[i]->set : NULL;
+        if (s && s->class == c && !s->ended && !s->is_bounded)
+            open += (uint64_t)s->pending + s->running + s->queued;
+    }
+    CHECK(open == c->open, "profile %u: %llu tasks open (counted %llu)", c->profile.n,
+          (unsigned long long)c->open, (unsigned long long)open);
+    return check_no_idle(e, c, err);
+}
+
+int trp_engine_sanity_check(const trp_engine *e, trp_error *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < e->nexecutors && rc == 0; i++)
+        if (e->executors[i]) {
+            rc = check_executor(e, e->executors[i], err);
+            if (rc == 0)
+                rc = check_books(e, e->executors[i], err);
+        }
+    for (uint32_t i = 0; i < e->nstages && rc == 0; i++)
+        if (e->stages[i] && e->stages[i]->set)
+            rc = check_set(e, e->stages[i]->set, err);
+    for (uint32_t i = 0; i < e->nclasses && rc == 0; i++)
+        if (e->classes[i])
+            rc = check_class(e, e->classes[i], err);
+    return rc;
+}

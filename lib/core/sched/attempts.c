@@ -1,0 +1,51 @@
+/*
+ * The pool of live attempts: an array of slots with a free list, so that an attempt is
+ * named by its slot and found in O(1) when a message about it comes back. The serial
+ * number in the id's high half tells a late message about an earlier user of the slot.
+ */
+#include "core/engine_state.h"
+
+uint32_t trp_attempt_new(struct trp_engine *e)
+{
+    struct trp_attempts *p = &e->attempts;
+    uint32_t slot = p->free;
+    if (slot != TRP_NONE) {
+        p->free = p->v[slot].next;
+    } else {
+        if (!trp_array_room((void **)&p->v, &p->cap, (uint64_t)p->n + 1,
+                            sizeof(*p->v))) {
+            e->out_of_memory = true;
+            return TRP_NONE;
+        }
+        slot = p->n++;
+    }
+    struct trp_attempt *a = &p->v[slot];
+    a->serial = p->serial++;
+    a->grants = NULL;
+    a->ngrants = 0;
+    a->kill_sent = false;
+    p->live++;
+    return slot;
+}
+
+void trp_attempt_free(struct trp_engine *e, uint32_t slot)
+{
+    struct trp_attempt *a = &e->attempts.v[slot];
+    if (a->grants) {
+        free(a->grants);
+        a->grants = NULL;
+    }
+    a->state = TRP_ATTEMPT_FREE;
+    a->next = e->attempts.free;
+    e->attempts.free = slot;
+    e->attempts.live--;
+}
+
+uint32_t trp_attempt_find(const struct trp_engine *e, trp_attempt_id id)
+{
+    uint32_t slot = (uint32_t)id.n;
+    if (slot >= e->attempts.n || e->attempts.v[slot].state == TRP_ATTEMPT_FREE ||
+        e->attempts.v[slot].serial != (uint32_t)(id.n >> 32))
+        return TRP_NONE;
+    return slot;
+}

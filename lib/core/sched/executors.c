@@ -1,0 +1,275 @@
+/*
+ * Executors and classes. A class keeps a ring of its executors that have free cores: a
+ * round starts at the ring's head and leaves the head where the next one should start,
+ * so executors take turns (decision 3) and no launch looks at an executor that is full.
+ * A second ring holds those with a queue, from which an idle executor takes work.
+ */
+#include <string.h>
+
+#include "core/engine_state.h"
+
+struct trp_class *trp_class_of(struct trp_engine *e, trp_profile_id profile)
+{
+    if (profile.n < e->nclasses && e->classes[profile.n])
+        return e->classes[profile.n];
+    if (!trp_array_room((void **)&e->classes, &e->classes_cap, (uint64_t)profile.n + 1,
+                        sizeof(struct trp_class *)))
+        return NULL;
+    while (e->nclasses <= profile.n)
+        e->classes[e->nclasses++] = NULL;
+    struct trp_class *c = calloc(1, sizeof(*c));
+    if (!c)
+        return NULL;
+    c->profile = profile;
+    c->fit = UINT32_MAX;
+    c->backoff = e->config.retry_first_ns;
+    return e->classes[profile.n] = c;
+}
+
+struct trp_executor *trp_executor_new(struct trp_engine *e, struct trp_class *c)
+{
+    struct trp_executor *x = calloc(1, sizeof(*x));
+    if (!x || !trp_array_room((void **)&e->executors, &e->executors_cap,
+                              (uint64_t)e->nexecutors + 1, sizeof(*e->executors))) {
+        free(x);
+        e->out_of_memory = true;
+        return NULL;
+    }
+    x->id.n = e->nexecutors;
+    x->class = c->profile.n;
+    x->shape = c->profile;
+    x->state = TRP_EXECUTOR_REQUESTED;
+    x->running = x->queue_first = x->queue_last = TRP_NONE;
+    e->executors[e->nexecutors++] = x;
+    c->requested++;
+    e->requested++;
+    return x;
+}
+
+struct trp_executor *trp_executor_find(const struct trp_engine *e, trp_executor_id id)
+{
+    return id.n < e->nexecutors ? e->executors[id.n] : NULL;
+}
+
+static void ring_add(struct trp_executor **head, struct trp_executor *x)
+{
+    if (!*head) {
+        *head = x->free_next = x->free_prev = x;
+        return;
+    }
+    /* Before the head: the last whose turn comes. */
+    x->free_next = *head;
+    x->free_prev = (*head)->free_prev;
+    x->free_prev->free_next = x;
+    (*head)->free_prev = x;
+}
+
+static void ring_remove(struct trp_executor **head, struct trp_executor *x)
+{
+    if (x->free_next == x) {
+        *head = NULL;
+    } else {
+        x->free_next->free_prev = x->free_prev;
+        x->free_prev->free_next = x->free_next;
+        if (*head == x)
+            *head = x->free_next;
+    }
+    x->free_next = x->free_prev = NULL;
+}
+
+/* In the free ring exactly while it is live and has a free core. */
+void trp_executor_set_free(struct trp_engine *e, struct trp_executor *x)
+{
+    struct trp_class *c = e->classes[x->class];
+    bool want = x->state == TRP_EXECUTOR_LIVE && x->cores_free > 0;
+    bool is = x->free_next != NULL;
+    if (want == is)
+        return;
+    if (want) {
+        ring_add(&c->free, x);
+        c->nfree++;
+    } else {
+        ring_remove(&c->free, x);
+        c->nfree--;
+    }
+}
+
+static void queued_ring_update(struct trp_class *c, struct trp_executor *x)
+{
+    bool is = x->queued_next != NULL;
+    if ((x->nqueued > 0) == is)
+        return;
+    if (!is) {
+        if (!c->queued) {
+            c->queued = x->queued_next = x->queued_prev = x;
+            return;
+        }
+        x->queued_next = c->queued;
+        x->queued_prev = c->queued->queued_prev;
+        x->queued_prev->queued_next = x;
+        c->queued->queued_prev = x;
+        return;
+    }
+    if (x->queued_next == x) {
+        c->queued = NULL;
+    } else {
+        x->queued_next->queued_prev = x->queued_prev;
+        x->queued_prev->queued_next = x->queued_next;
+        if (c->queued == x)
+            c->queued = x->queued_next;
+    }
+    x->queued_next = x->queued_prev = NULL;
+}
+
+int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
+                      const struct trp_event *added, trp_error *err)
+{
+    struct trp_class *c = e->classes[x->class];
+    uint32_t host = trp_hosts_intern(&e->hosts, added->added.host, added->added.rack);
+    trp_books *books;
+    if (host == TRP_NONE)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a host");
+    int rc =
+        trp_books_new(added->added.resources, added->added.nresources, &books, err);
+    if (rc < 0)
+        return rc;
+    x->books = books;
+    x->host = host;
+    x->cores = x->cores_free = trp_profiles_get(e->profiles, x->shape)->cores;
+    x->state = TRP_EXECUTOR_LIVE;
+    x->came = true;
+    x->idle_since = e->now;
+    c->requested--;
+    e->requested--;
+    c->live++;
+    c->idle++;
+    e->live++;
+    struct trp_host *h = &e->hosts.hosts[host];
+    bool host_came = h->executors++ == 0;
+    bool rack_came =
+        h->rack.n != TRP_NONE && e->hosts.racks[h->rack.n].executors++ == 0;
+    trp_executor_set_free(e, x);
+    trp_task_sets_executor_changed(e, x, host_came, rack_came, 1);
+    return 0;
+}
+
+/* Nothing is offered to it any more. What runs there goes on. */
+void trp_executor_retire(struct trp_engine *e, struct trp_executor *x)
+{
+    struct trp_class *c = e->classes[x->class];
+    if (x->state == TRP_EXECUTOR_REQUESTED) {
+        c->requested--;
+        e->requested--;
+    } else if (x->state == TRP_EXECUTOR_LIVE) {
+        c->live--;
+        if (!x->nrunning)
+            c->idle--;
+    }
+    x->state = TRP_EXECUTOR_RELEASING;
+    trp_executor_set_free(e, x);
+}
+
+/* Out of all lists and counts; its attempts must be gone. Frees it. */
+void trp_executor_remove(struct trp_engine *e, struct trp_executor *x)
+{
+    trp_executor_retire(e, x);
+    if (x->came) {
+        e->live--;
+        struct trp_host *h = &e->hosts.hosts[x->host];
+        bool host_went = --h->executors == 0;
+        bool rack_went =
+            h->rack.n != TRP_NONE && --e->hosts.racks[h->rack.n].executors == 0;
+        trp_task_sets_executor_changed(e, x, host_went, rack_went, -1);
+    }
+    e->executors[x->id.n] = NULL;
+    e->any_dirty = true;
+    trp_books_free(x->books);
+    free(x);
+}
+
+void trp_executor_relabel(struct trp_engine *e, struct trp_executor *x,
+                          struct trp_class *to)
+{
+    struct trp_class *from = e->classes[x->class];
+    if (x->free_next) {
+        ring_remove(&from->free, x);
+        from->nfree--;
+    }
+    from->live--;
+    from->idle--;
+    x->class = to->profile.n;
+    to->live++;
+    to->idle++;
+    trp_executor_set_free(e, x);
+}
+
+static void list_push(struct trp_engine *e, uint32_t *head, uint32_t slot)
+{
+    struct trp_attempt *a = &e->attempts.v[slot];
+    a->prev = TRP_NONE;
+    a->next = *head;
+    if (*head != TRP_NONE)
+        e->attempts.v[*head].prev = slot;
+    *head = slot;
+}
+
+/* Puts an attempt on its executor: running (its cores and grants are taken already) or
+ * at the end of the queue. */
+void trp_executor_attach(struct trp_engine *e, struct trp_executor *x, uint32_t slot,
+                         bool queued)
+{
+    struct trp_class *c = e->classes[x->class];
+    struct trp_attempt *a = &e->attempts.v[slot];
+    a->executor = x->id.n;
+    if (!queued) {
+        a->state = TRP_ATTEMPT_RUNNING;
+        list_push(e, &x->running, slot);
+        if (x->nrunning++ == 0) {
+            x->one_set = a->set;
+            c->idle--;
+        } else if (x->one_set != a->set) {
+            x->one_set = NULL;
+        }
+        return;
+    }
+    a->state = TRP_ATTEMPT_QUEUED;
+    a->next = TRP_NONE;
+    a->prev = x->queue_last;
+    if (x->queue_last == TRP_NONE)
+        x->queue_first = slot;
+    else
+        e->attempts.v[x->queue_last].next = slot;
+    x->queue_last = slot;
+    x->nqueued++;
+    c->nqueued++;
+    queued_ring_update(c, x);
+}
+
+/* Takes an attempt off its executor's lists. What it held is not given back. */
+void trp_executor_detach(struct trp_engine *e, struct trp_executor *x, uint32_t slot)
+{
+    struct trp_class *c = e->classes[x->class];
+    struct trp_attempt *a = &e->attempts.v[slot];
+    bool queued = a->state == TRP_ATTEMPT_QUEUED;
+    uint32_t *first = queued ? &x->queue_first : &x->running;
+    if (a->prev == TRP_NONE)
+        *first = a->next;
+    else
+        e->attempts.v[a->prev].next = a->next;
+    if (a->next != TRP_NONE)
+        e->attempts.v[a->next].prev = a->prev;
+    else if (queued)
+        x->queue_last = a->prev;
+    if (queued) {
+        x->nqueued--;
+        c->nqueued--;
+        queued_ring_update(c, x);
+        return;
+    }
+    if (--x->nrunning)
+        return;
+    x->one_set = NULL;
+    x->idle_since = e->now;
+    if (x->state == TRP_EXECUTOR_LIVE)
+        c->idle++;
+}

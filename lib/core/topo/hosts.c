@@ -1,0 +1,97 @@
+/*
+ * Two name tables (uthash) in front of two plain arrays. Names are never removed: a run
+ * sees at most the hosts of its cluster.
+ */
+#include "core/topo/hosts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "core/base/array.h"
+
+struct trp_name_entry {
+    uint32_t number;
+    UT_hash_handle hh;
+    char name[];
+};
+
+static uint32_t name_find(const struct trp_name_entry *table, const char *name)
+{
+    struct trp_name_entry *e;
+    HASH_FIND_STR(table, name, e);
+    return e ? e->number : TRP_NONE;
+}
+
+/* Adds a name; returns the entry's own copy of it, NULL when out of memory. */
+static char *name_add(struct trp_name_entry **table, const char *name, uint32_t number)
+{
+    size_t size = strlen(name) + 1;
+    struct trp_name_entry *e = malloc(sizeof(*e) + size);
+    if (!e)
+        return NULL;
+    memcpy(e->name, name, size);
+    e->number = number;
+    e->hh.tbl = NULL;
+    HASH_ADD_STR(*table, name, e);
+    if (!e->hh.tbl) {
+        free(e);
+        return NULL;
+    }
+    return e->name;
+}
+
+static void names_free(struct trp_name_entry **table)
+{
+    struct trp_name_entry *e, *next;
+    HASH_ITER(hh, *table, e, next)
+    {
+        HASH_DEL(*table, e);
+        free(e);
+    }
+}
+
+void trp_hosts_free(struct trp_hosts *h)
+{
+    names_free(&h->host_names);
+    names_free(&h->rack_names);
+    free(h->hosts);
+    free(h->racks);
+    memset(h, 0, sizeof(*h));
+}
+
+static uint32_t rack_intern(struct trp_hosts *h, const char *name)
+{
+    uint32_t number = name_find(h->rack_names, name);
+    if (number != TRP_NONE)
+        return number;
+    if (!trp_array_room((void **)&h->racks, &h->racks_cap, (uint64_t)h->nracks + 1,
+                        sizeof(*h->racks)))
+        return TRP_NONE;
+    char *own = name_add(&h->rack_names, name, h->nracks);
+    if (!own)
+        return TRP_NONE;
+    h->racks[h->nracks] = (struct trp_rack){.name = own};
+    return h->nracks++;
+}
+
+uint32_t trp_hosts_intern(struct trp_hosts *h, const char *name, const char *rack)
+{
+    uint32_t r = rack ? rack_intern(h, rack) : TRP_NONE;
+    if (rack && r == TRP_NONE)
+        return TRP_NONE;
+    uint32_t number = name_find(h->host_names, name);
+    if (number != TRP_NONE) {
+        if (h->hosts[number].rack.n == TRP_NONE && !h->hosts[number].executors)
+            h->hosts[number].rack.n = r;
+        return number;
+    }
+    if (!trp_array_room((void **)&h->hosts, &h->hosts_cap, (uint64_t)h->nhosts + 1,
+                        sizeof(*h->hosts)))
+        return TRP_NONE;
+    char *own = name_add(&h->host_names, name, h->nhosts);
+    if (!own)
+        return TRP_NONE;
+    h->hosts[h->nhosts] = (struct trp_host){.name = own, .rack = {r}};
+    return h->nhosts++;
+}

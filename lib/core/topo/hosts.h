@@ -1,0 +1,39 @@
+/*
+ * Hosts and racks of a run, by dense number, and how many executors live on each.
+ * Semantics 7.1: "the cluster's host → rack resolver".
+ */
+#ifndef TRP_CORE_TOPO_HOSTS_H
+#define TRP_CORE_TOPO_HOSTS_H
+
+#include <stdint.h>
+
+#include "core/base/ids.h"
+
+struct trp_host {
+    char *name;
+    trp_rack_id rack;   /* n == TRP_NONE: no rack */
+    uint32_t executors; /* live ones */
+};
+
+struct trp_rack {
+    char *name;
+    uint32_t executors; /* live ones on its hosts */
+};
+
+struct trp_name_entry;
+
+struct trp_hosts {
+    struct trp_host *hosts;
+    uint32_t nhosts, hosts_cap;
+    struct trp_rack *racks;
+    uint32_t nracks, racks_cap;
+    struct trp_name_entry *host_names, *rack_names; /* name → number */
+};
+
+void trp_hosts_free(struct trp_hosts *h);
+
+/* The number of a host, which is added when it is new. `rack` (NULL: not known) is
+ * noted when the host has none yet. Returns TRP_NONE when out of memory. */
+uint32_t trp_hosts_intern(struct trp_hosts *h, const char *name, const char *rack);
+
+#endif
