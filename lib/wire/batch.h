@@ -1,0 +1,193 @@
+/*
+ * The entries of LAUNCH and ENDS: part of wire/message.h, never included by itself.
+ *
+ * Inline, because a launch and an end are put and taken at millions a second: one room
+ * check, one copy of a packed record, then the bytes that follow it. The count in the
+ * message's head is in the machine's order until _finish.
+ */
+#ifndef TRP_WIRE_BATCH_H
+#define TRP_WIRE_BATCH_H
+
+/* Both messages begin so. */
+struct trp_batch_head {
+    uint8_t kind;
+    uint8_t zero[3];
+    uint32_t count;
+} __attribute__((packed));
+
+struct trp_launch_record { /* then resources, then extra */
+    uint64_t attempt;
+    uint32_t stage, task;
+    uint16_t number;
+    uint8_t queued, has_item;
+    uint32_t resources_size, extra_size;
+} __attribute__((packed));
+
+enum { TRP_END_SHORT = 1, TRP_END_LONG = 2 };
+
+struct trp_end_record { /* all of a TRP_END_SHORT */
+    uint64_t attempt;
+    uint8_t form, status;
+    uint16_t zero;
+    uint32_t code; /* short: CPU time in ns */
+    uint64_t duration_ns;
+} __attribute__((packed));
+
+struct trp_end_rest { /* follows in a TRP_END_LONG; then extra */
+    uint64_t cpu_ns, peak_kib;
+    uint32_t limit_mib; /* beyond 32 bits: all ones */
+    uint32_t extra_size;
+    uint64_t records_in, records_out, bytes_in, bytes_out;
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct trp_launch_record) == 28, "a launch takes 28 bytes");
+_Static_assert(sizeof(struct trp_end_record) == 24, "a plain end takes 24 bytes");
+_Static_assert(sizeof(struct trp_end_rest) == 56, "an end takes 80 bytes");
+
+static inline void trp_batch_count(struct trp_buf *b)
+{
+    uint32_t count;
+    uint8_t *at = b->data + offsetof(struct trp_batch_head, count);
+    memcpy(&count, at, sizeof count);
+    count++;
+    memcpy(at, &count, sizeof count);
+}
+
+static inline void trp_launch_put(struct trp_buf *b, const struct trp_launch *l)
+{
+    size_t more = (size_t)l->resources_size + l->extra_size;
+    uint8_t *p = trp_buf_reserve(b, sizeof(struct trp_launch_record) + more);
+    if (!p)
+        return;
+    const struct trp_launch_record r = {
+        .attempt = htole64(l->attempt.n),
+        .stage = htole32(l->stage.n),
+        .task = htole32(l->task),
+        .number = htole16(l->number),
+        .queued = l->queued != 0,
+        .has_item = l->has_item != 0,
+        .resources_size = htole32(l->resources_size),
+        .extra_size = htole32(l->extra_size),
+    };
+    memcpy(p, &r, sizeof r);
+    p += sizeof r;
+    if (l->resources_size > 0)
+        memcpy(p, l->resources, l->resources_size);
+    if (l->extra_size > 0)
+        memcpy(p + l->resources_size, l->extra, l->extra_size);
+    trp_batch_count(b);
+}
+
+static inline int trp_launch_next(struct trp_view *v, struct trp_launch *ret)
+{
+    if (v->at == v->end)
+        return v->bad ? TRP_EPROTO : 0;
+    struct trp_launch_record r;
+    const uint8_t *p = trp_get_raw(v, sizeof r);
+    if (!p)
+        return TRP_EPROTO;
+    memcpy(&r, p, sizeof r);
+    *ret = (struct trp_launch){
+        .attempt = {le64toh(r.attempt)},
+        .stage = {le32toh(r.stage)},
+        .task = le32toh(r.task),
+        .number = le16toh(r.number),
+        .queued = r.queued,
+        .has_item = r.has_item,
+        .resources_size = le32toh(r.resources_size),
+        .extra_size = le32toh(r.extra_size),
+    };
+    ret->resources = trp_get_raw(v, ret->resources_size);
+    ret->extra = trp_get_raw(v, ret->extra_size);
+    return v->bad || r.queued > 1 || r.has_item > 1 ? TRP_EPROTO : 1;
+}
+
+static inline bool trp_end_is_short(const struct trp_end *e)
+{
+    return e->status == TRP_END_SUCCESS && e->extra_size == 0 && e->code == 0 &&
+           (uint64_t)e->cpu_ns <= UINT32_MAX && (e->peak_kib | e->limit_mib) == 0 &&
+           (e->records_in | e->records_out | e->bytes_in | e->bytes_out) == 0;
+}
+
+static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e)
+{
+    bool is_short = trp_end_is_short(e);
+    struct trp_end_record r = {
+        .attempt = htole64(e->attempt.n),
+        .form = is_short ? TRP_END_SHORT : TRP_END_LONG,
+        .status = e->status,
+        .code = htole32(is_short ? (uint32_t)e->cpu_ns : (uint32_t)e->code),
+        .duration_ns = htole64((uint64_t)e->duration_ns),
+    };
+    struct trp_end_rest rest;
+    size_t more = is_short ? 0 : sizeof rest + (size_t)e->extra_size;
+    uint8_t *p = trp_buf_reserve(b, sizeof r + more);
+    if (!p)
+        return;
+    memcpy(p, &r, sizeof r);
+    trp_batch_count(b);
+    if (is_short)
+        return;
+    rest = (struct trp_end_rest){
+        .cpu_ns = htole64((uint64_t)e->cpu_ns),
+        .peak_kib = htole64((uint64_t)e->peak_kib),
+        .limit_mib = htole32(
+            (uint64_t)e->limit_mib > UINT32_MAX ? UINT32_MAX : (uint32_t)e->limit_mib),
+        .extra_size = htole32(e->extra_size),
+        .records_in = htole64(e->records_in),
+        .records_out = htole64(e->records_out),
+        .bytes_in = htole64(e->bytes_in),
+        .bytes_out = htole64(e->bytes_out),
+    };
+    memcpy(p + sizeof r, &rest, sizeof rest);
+    if (e->extra_size > 0)
+        memcpy(p + sizeof r + sizeof rest, e->extra, e->extra_size);
+}
+
+/* The rest of a TRP_END_LONG whose head is read. */
+static inline int trp_ends_rest(struct trp_view *v, struct trp_end *e)
+{
+    struct trp_end_rest rest;
+    const uint8_t *p = trp_get_raw(v, sizeof rest);
+    if (!p)
+        return TRP_EPROTO;
+    memcpy(&rest, p, sizeof rest);
+    e->cpu_ns = (int64_t)le64toh(rest.cpu_ns);
+    e->peak_kib = (int64_t)le64toh(rest.peak_kib);
+    e->limit_mib = le32toh(rest.limit_mib);
+    e->extra_size = le32toh(rest.extra_size);
+    e->records_in = le64toh(rest.records_in);
+    e->records_out = le64toh(rest.records_out);
+    e->bytes_in = le64toh(rest.bytes_in);
+    e->bytes_out = le64toh(rest.bytes_out);
+    e->extra = trp_get_raw(v, e->extra_size);
+    return v->bad ? TRP_EPROTO : 1;
+}
+
+static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret)
+{
+    if (v->at == v->end)
+        return v->bad ? TRP_EPROTO : 0;
+    struct trp_end_record r;
+    const uint8_t *p = trp_get_raw(v, sizeof r);
+    if (!p)
+        return TRP_EPROTO;
+    memcpy(&r, p, sizeof r);
+    *ret = (struct trp_end){
+        .attempt = {le64toh(r.attempt)},
+        .status = r.status,
+        .duration_ns = (int64_t)le64toh(r.duration_ns),
+    };
+    if (r.zero != 0 || r.status > TRP_END_PLATFORM || r.status == TRP_END_LOST)
+        return TRP_EPROTO;
+    if (r.form == TRP_END_SHORT) {
+        ret->cpu_ns = le32toh(r.code);
+        return r.status == TRP_END_SUCCESS ? 1 : TRP_EPROTO;
+    }
+    if (r.form != TRP_END_LONG)
+        return TRP_EPROTO;
+    ret->code = (int32_t)le32toh(r.code);
+    return trp_ends_rest(v, ret);
+}
+
+#endif

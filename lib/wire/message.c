@@ -1,0 +1,308 @@
+/*
+ * The messages' codecs.
+ *
+ * Rare messages (STAGE, KILL, …) are written field by field; LAUNCH and ENDS are a head
+ * with a count and packed records (batch.h). A batch is checked whole when it is
+ * opened, by one walk over its records' sizes (about 2 ns each): a broken batch is
+ * refused before any of its entries was acted on. A decoder that fails frees what it
+ * had copied, so the caller frees nothing after an error.
+ */
+#include "wire/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Structs hold what they own as const, for their readers' sake. */
+static void release(const void *p)
+{
+    free((void *)(uintptr_t)p);
+}
+
+enum trp_message_kind trp_message_kind_of(const void *p, size_t n)
+{
+    const uint8_t *kind = (const uint8_t *)p;
+    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_ENDS)
+        return (enum trp_message_kind)0;
+    return (enum trp_message_kind) * kind;
+}
+
+/* A view behind the kind, bad when it is another kind. */
+static struct trp_view view_of_kind(const void *p, size_t n, enum trp_message_kind kind)
+{
+    struct trp_view v = trp_view_of(p, n);
+    if (trp_get_u8(&v) != kind)
+        v.bad = true;
+    return v;
+}
+
+/* ---- STAGE --------------------------------------------------------------------- */
+
+void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m)
+{
+    trp_put_u8(b, TRP_MSG_STAGE);
+    trp_put_u8(b, (uint8_t)m->work);
+    trp_put_u32(b, m->stage.n);
+    trp_put_u32(b, m->stage_attempt);
+    trp_put_u32(b, m->ntasks);
+    trp_put_u32(b, m->task_cpus);
+    trp_put_i64(b, m->timeout_ns);
+    trp_put_text(b, m->name);
+    trp_put_text(b, m->profile);
+    trp_put_bytes(b, m->body, m->body_size);
+}
+
+int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret)
+{
+    struct trp_view v = view_of_kind(p, n, TRP_MSG_STAGE);
+    struct trp_stage_message m = {0};
+    uint8_t work = trp_get_u8(&v);
+    m.work = (enum trp_work_kind)work;
+    m.stage.n = trp_get_u32(&v);
+    m.stage_attempt = trp_get_u32(&v);
+    m.ntasks = trp_get_u32(&v);
+    m.task_cpus = trp_get_u32(&v);
+    m.timeout_ns = trp_get_i64(&v);
+    m.name = trp_get_text(&v);
+    m.profile = trp_get_text(&v);
+    const uint8_t *body = trp_get_bytes(&v, &m.body_size);
+    bool good = trp_view_end(&v) && m.timeout_ns >= 0 &&
+                (work == TRP_WORK_FUNCTION || work == TRP_WORK_COMMAND);
+    if (good && m.body_size > 0) {
+        uint8_t *copy = (uint8_t *)malloc(m.body_size);
+        if (copy)
+            memcpy(copy, body, m.body_size);
+        m.body = copy;
+    }
+    if (!good || !m.name || !m.profile || (m.body_size > 0 && !m.body)) {
+        trp_stage_message_free(&m);
+        return good ? TRP_ENOMEM : TRP_EPROTO;
+    }
+    *ret = m;
+    return 0;
+}
+
+void trp_stage_message_free(struct trp_stage_message *m)
+{
+    release(m->name);
+    release(m->profile);
+    release(m->body);
+    *m = (struct trp_stage_message){0};
+}
+
+/* ---- a command ----------------------------------------------------------------- */
+
+static void put_list(struct trp_buf *b, const char *const *list, uint32_t n)
+{
+    trp_put_u32(b, n);
+    for (uint32_t i = 0; i < n; i++)
+        trp_put_text(b, list[i]);
+}
+
+/* Pointers, their NULL and all texts in one block; NULL with *ret_n 0 on failure. */
+static const char *const *get_list(struct trp_view *v, uint32_t *ret_n)
+{
+    uint32_t n = trp_get_count(v, sizeof(uint32_t));
+    size_t text = 0, size;
+    struct trp_view ahead = *v;
+    for (uint32_t i = 0; i < n; i++) {
+        trp_get_bytes(&ahead, &size);
+        text += size + 1;
+    }
+    *ret_n = 0;
+    v->bad = ahead.bad;
+    if (v->bad)
+        return NULL;
+    const char **list = (const char **)malloc((n + (size_t)1) * sizeof *list + text);
+    if (!list)
+        return NULL;
+    char *to = (char *)(list + n + 1);
+    bool nul_inside = false;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *from = trp_get_bytes(v, &size);
+        list[i] = to;
+        if (size > 0)
+            memcpy(to, from, size);
+        nul_inside |= strnlen(to, size) < size;
+        to[size] = 0;
+        to += size + 1;
+    }
+    list[n] = NULL;
+    v->bad = nul_inside;
+    *ret_n = n;
+    return list;
+}
+
+void trp_command_put(struct trp_buf *b, const struct trp_command *c)
+{
+    put_list(b, c->argv, c->nargv);
+    put_list(b, c->env, c->nenv);
+    put_list(b, c->resource_env, c->nresource_env);
+    trp_put_text(b, c->cwd);
+    trp_put_text(b, c->log_dir);
+    trp_put_text(b, c->run);
+    trp_put_text(b, c->run_dir);
+}
+
+int trp_command_get(const void *p, size_t n, struct trp_command *ret)
+{
+    struct trp_view v = trp_view_of(p, n);
+    struct trp_command c = {0};
+    c.argv = get_list(&v, &c.nargv);
+    c.env = get_list(&v, &c.nenv);
+    c.resource_env = get_list(&v, &c.nresource_env);
+    c.cwd = trp_get_text(&v);
+    c.log_dir = trp_get_text(&v);
+    c.run = trp_get_text(&v);
+    c.run_dir = trp_get_text(&v);
+    bool all =
+        c.argv && c.env && c.resource_env && c.cwd && c.log_dir && c.run && c.run_dir;
+    bool good = trp_view_end(&v) && (!all || c.nargv > 0) && c.nresource_env % 2 == 0;
+    if (!good || !all) {
+        trp_command_free(&c);
+        return good ? TRP_ENOMEM : TRP_EPROTO;
+    }
+    *ret = c;
+    return 0;
+}
+
+void trp_command_free(struct trp_command *c)
+{
+    release(c->argv);
+    release(c->env);
+    release(c->resource_env);
+    release(c->cwd);
+    release(c->log_dir);
+    release(c->run);
+    release(c->run_dir);
+    *c = (struct trp_command){0};
+}
+
+/* ---- LAUNCH and ENDS (records in batch.h) ---------------------------------------- */
+
+static void batch_begin(struct trp_buf *b, enum trp_message_kind kind)
+{
+    const struct trp_batch_head head = {.kind = (uint8_t)kind};
+    trp_buf_clear(b);
+    trp_put_raw(b, &head, sizeof head);
+}
+
+static void batch_finish(struct trp_buf *b)
+{
+    struct trp_batch_head head;
+    if (b->failed)
+        return;
+    memcpy(&head, b->data, sizeof head);
+    head.count = htole32(head.count);
+    memcpy(b->data, &head, sizeof head);
+}
+
+/* The head: its kind, and a count of records of at least `min_size`. */
+static struct trp_view batch_open(const void *p, size_t n, enum trp_message_kind kind,
+                                  size_t min_size, uint32_t *ret_count)
+{
+    struct trp_view v = view_of_kind(p, n, kind);
+    const uint8_t *zero = trp_get_raw(&v, 3);
+    if (!zero || zero[0] | zero[1] | zero[2])
+        v.bad = true;
+    *ret_count = trp_get_count(&v, min_size);
+    if (*ret_count == 0)
+        v.bad = true;
+    return v;
+}
+
+void trp_launch_begin(struct trp_buf *b)
+{
+    batch_begin(b, TRP_MSG_LAUNCH);
+}
+
+void trp_launch_finish(struct trp_buf *b)
+{
+    batch_finish(b);
+}
+
+int trp_launch_open(const void *p, size_t n, struct trp_view *ret_v,
+                    uint32_t *ret_count)
+{
+    uint32_t count, found = 0;
+    struct trp_view v =
+        batch_open(p, n, TRP_MSG_LAUNCH, sizeof(struct trp_launch_record), &count);
+    struct trp_view all = v;
+    struct trp_launch l;
+    int rc = v.bad ? TRP_EPROTO : 1;
+    while (rc > 0 && (rc = trp_launch_next(&all, &l)) > 0)
+        found++;
+    if (rc < 0 || found != count)
+        return TRP_EPROTO;
+    *ret_v = v;
+    *ret_count = count;
+    return 0;
+}
+
+void trp_ends_begin(struct trp_buf *b)
+{
+    batch_begin(b, TRP_MSG_ENDS);
+}
+
+void trp_ends_finish(struct trp_buf *b)
+{
+    batch_finish(b);
+}
+
+int trp_ends_open(const void *p, size_t n, struct trp_view *ret_v, uint32_t *ret_count)
+{
+    uint32_t count, found = 0;
+    struct trp_view v =
+        batch_open(p, n, TRP_MSG_ENDS, sizeof(struct trp_end_record), &count);
+    struct trp_view all = v;
+    struct trp_end e;
+    int rc = v.bad ? TRP_EPROTO : 1;
+    while (rc > 0 && (rc = trp_ends_next(&all, &e)) > 0)
+        found++;
+    if (rc < 0 || found != count)
+        return TRP_EPROTO;
+    *ret_v = v;
+    *ret_count = count;
+    return 0;
+}
+
+/* ---- KILL, FORGET, SHUTDOWN ------------------------------------------------------ */
+
+void trp_kill_put(struct trp_buf *b, trp_attempt_id attempt, bool recall)
+{
+    trp_put_u8(b, TRP_MSG_KILL);
+    trp_put_u8(b, recall);
+    trp_put_u64(b, attempt.n);
+}
+
+int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt, bool *ret_recall)
+{
+    struct trp_view v = view_of_kind(p, n, TRP_MSG_KILL);
+    uint8_t recall = trp_get_u8(&v);
+    trp_attempt_id attempt = {trp_get_u64(&v)};
+    if (!trp_view_end(&v) || recall > 1)
+        return TRP_EPROTO;
+    *ret_attempt = attempt;
+    *ret_recall = recall;
+    return 0;
+}
+
+void trp_forget_put(struct trp_buf *b, trp_stage_id stage)
+{
+    trp_put_u8(b, TRP_MSG_FORGET);
+    trp_put_u32(b, stage.n);
+}
+
+int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage)
+{
+    struct trp_view v = view_of_kind(p, n, TRP_MSG_FORGET);
+    trp_stage_id stage = {trp_get_u32(&v)};
+    if (!trp_view_end(&v))
+        return TRP_EPROTO;
+    *ret_stage = stage;
+    return 0;
+}
+
+void trp_shutdown_put(struct trp_buf *b)
+{
+    trp_put_u8(b, TRP_MSG_SHUTDOWN);
+}

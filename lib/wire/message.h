@@ -1,0 +1,140 @@
+/*
+ * Messages between driver and executors on the control channel: their layouts and
+ * codecs. No I/O. Everything little-endian; every message begins with one byte of kind.
+ *
+ * driver → executor
+ *   STAGE    what a stage is, sent to an executor once, before its first launch there
+ *   LAUNCH   a batch of attempts
+ *   KILL     end an attempt, or give it back if it has not started
+ *   FORGET   the stage is over: its description may go
+ *   SHUTDOWN no more work: end everything, say goodbye
+ * executor → driver
+ *   ENDS     a batch of attempts that ended, with metrics and results
+ *
+ * A decoder checks every length; TRP_EPROTO for anything else. Borrowed pointers point
+ * into the decoded bytes.
+ */
+#ifndef TRP_WIRE_MESSAGE_H
+#define TRP_WIRE_MESSAGE_H
+
+#include "core/base/error.h"
+#include "core/base/ids.h"
+#include "core/engine.h"
+#include "wire/codec.h"
+
+enum { TRP_WIRE_VERSION = 1 };
+
+enum trp_message_kind {
+    TRP_MSG_STAGE = 1,
+    TRP_MSG_LAUNCH = 2,
+    TRP_MSG_KILL = 3,
+    TRP_MSG_FORGET = 4,
+    TRP_MSG_SHUTDOWN = 5,
+    TRP_MSG_ENDS = 6,
+};
+
+enum trp_work_kind {
+    TRP_WORK_FUNCTION = 1, /* body: lib/api's chain of functions */
+    TRP_WORK_COMMAND = 2,  /* body: struct trp_command */
+};
+
+/* STAGE. `body` is opaque here: a command (below) or a function chain (lib/api). */
+struct trp_stage_message {
+    trp_stage_id stage;
+    uint32_t stage_attempt;
+    enum trp_work_kind work;
+    uint32_t ntasks;
+    uint32_t task_cpus;
+    int64_t timeout_ns;  /* 0: none */
+    const char *name;    /* stage's name in the file, or a generated one */
+    const char *profile; /* profile's name */
+    const uint8_t *body;
+    size_t body_size;
+};
+void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m);
+/* Strings and body are copied: free with trp_stage_message_free. */
+int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret);
+void trp_stage_message_free(struct trp_stage_message *m);
+
+/* The body of a command stage. */
+struct trp_command {
+    const char *const *argv;
+    uint32_t nargv; /* ready to exec: {"/bin/sh","-c",TEXT} or argv
+                     * with `wrap` and `prelude` applied */
+    const char *const *env;
+    uint32_t nenv;       /* "K=V": the whole environment of a task but
+                          * what varies by attempt (executor.h) */
+    const char *cwd;     /* absolute */
+    const char *log_dir; /* absolute; logs are LOG_DIR/TASK.ATTEMPT.{out,err} */
+    const char *const *resource_env;
+    uint32_t nresource_env;    /* strings in pairs name, variable:
+                                * {"gpu", "CUDA_VISIBLE_DEVICES", …} is 2 or more,
+                                * always even */
+    const char *run, *run_dir; /* TRP_RUN name and folder */
+};
+void trp_command_put(struct trp_buf *b, const struct trp_command *c);
+/* Copies; the lists end with a NULL that is not counted, ready for execve. */
+int trp_command_get(const void *p, size_t n, struct trp_command *ret);
+void trp_command_free(struct trp_command *c);
+
+/* One entry of a LAUNCH. `extra` is the item of a command (bytes, may be empty) or the
+ * partition's input of a function. */
+struct trp_launch {
+    trp_attempt_id attempt;
+    trp_stage_id stage;
+    uint32_t task;
+    uint16_t number;
+    uint8_t queued;
+    uint8_t has_item;         /* command: TROUPE_ITEM is set (also when empty) */
+    const uint8_t *resources; /* encoded "name=a,b\n" text lines, not NUL-terminated */
+    uint32_t resources_size;
+    const uint8_t *extra;
+    uint32_t extra_size;
+};
+/* A LAUNCH message is begun (which clears the buffer), filled and finished; an empty
+ * one is not sent. Fixed part 28 bytes a launch. */
+void trp_launch_begin(struct trp_buf *b);
+static inline void trp_launch_put(struct trp_buf *b, const struct trp_launch *l);
+void trp_launch_finish(struct trp_buf *b);
+/* Iterates: trp_launch_open on the whole message, which checks all of it, then _next
+ * until 0 (end) or < 0. */
+int trp_launch_open(const void *p, size_t n, struct trp_view *ret_v,
+                    uint32_t *ret_count);
+static inline int trp_launch_next(struct trp_view *v, struct trp_launch *ret);
+
+/* KILL, FORGET, SHUTDOWN. */
+void trp_kill_put(struct trp_buf *b, trp_attempt_id attempt, bool recall);
+int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt,
+                 bool *ret_recall);
+void trp_forget_put(struct trp_buf *b, trp_stage_id stage);
+int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage);
+void trp_shutdown_put(struct trp_buf *b);
+
+/* One entry of an ENDS. */
+struct trp_end {
+    trp_attempt_id attempt;
+    uint8_t status;      /* enum trp_end_status */
+    int32_t code;        /* exit status or signal */
+    int64_t duration_ns; /* wall, where it ran */
+    int64_t cpu_ns;      /* user + system */
+    int64_t peak_kib;    /* peak memory; 0: not known */
+    int64_t limit_mib;   /* with TRP_END_MEMORY: the limit; else 0 */
+    uint64_t records_in, records_out, bytes_in, bytes_out; /* functions; else 0 */
+    const uint8_t *extra; /* function: result, or its error text; command: text of
+                           * a start failure */
+    uint32_t extra_size;
+};
+/* As with LAUNCH. An end of TRP_END_SUCCESS with nothing but a duration (and less than
+ * 4 s of CPU) takes 24 bytes, others 80 + extra. */
+void trp_ends_begin(struct trp_buf *b);
+static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e);
+void trp_ends_finish(struct trp_buf *b);
+int trp_ends_open(const void *p, size_t n, struct trp_view *ret_v, uint32_t *ret_count);
+static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret);
+
+/* The kind of a message, 0 for an empty or unknown one. */
+enum trp_message_kind trp_message_kind_of(const void *p, size_t n);
+
+#include "wire/batch.h" /* the inline functions above */
+
+#endif
