@@ -1,0 +1,103 @@
+/*
+ * Options: one static table feeds files, environment, command line, man page and
+ * `troupe config`.
+ *
+ * Where a value comes from, strongest first: command line (--set KEY=VALUE),
+ * environment (TROUPE_OPT_<KEY, dots as _>), pipeline (`options:`), site (`options:`),
+ * default. Names are Spark's without `spark.`, or our own (contract.md, "Options").
+ * Times without a unit are ms; units us ms s m h d. Memory without a unit is MiB.
+ * `executor.resource.R.amount` and `task.resource.R.amount` are families: any R.
+ *
+ * Only options that do something are in the table.
+ */
+#ifndef TRP_CONF_OPTIONS_H
+#define TRP_CONF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/error.h"
+#include "core/engine.h"
+#include "core/profile/manager.h"
+
+enum trp_option_type {
+    TRP_OPTION_BOOL, /* true false */
+    TRP_OPTION_INT,
+    TRP_OPTION_NUMBER, /* decimal */
+    TRP_OPTION_TIME,   /* int64 ns */
+    TRP_OPTION_MEMORY, /* MiB */
+    TRP_OPTION_CHOICE, /* one of the words in `choices` */
+    TRP_OPTION_AMOUNT, /* trp_amount */
+    TRP_OPTION_TEXT,
+};
+
+/* In rising strength. */
+enum trp_origin {
+    TRP_ORIGIN_DEFAULT,
+    TRP_ORIGIN_SITE,
+    TRP_ORIGIN_PIPELINE,
+    TRP_ORIGIN_ENVIRONMENT,
+    TRP_ORIGIN_COMMAND_LINE,
+};
+const char *trp_origin_name(enum trp_origin o); /* "default", …, "command line" */
+
+struct trp_option {
+    const char *key; /* a family ends in "*": "executor.resource.*" (R.amount) */
+    enum trp_option_type type;
+    const char *fallback;  /* default, as text; "" means not set; "=KEY": KEY's value */
+    const char *min, *max; /* bounds as text, NULL: none */
+    const char *choices;   /* "a|b|c" for CHOICE */
+    const char *help;      /* one line */
+};
+/* The table, ended by a NULL key, in alphabetic order. */
+extern const struct trp_option trp_option_table[];
+
+typedef struct trp_options trp_options;
+int trp_options_new(trp_options **ret, trp_error *err);
+void trp_options_free(trp_options *o);
+
+/* Sets a key; a weaker origin never replaces a stronger one. `where` ("FILE:LINE:COL",
+ * "--set", a variable's name) is put in front of an error's text. TRP_EINVAL: unknown
+ * key (a near one is suggested), a bad value, out of bounds. */
+int trp_options_set(trp_options *o, const char *key, const char *value,
+                    enum trp_origin origin, const char *where, trp_error *err);
+/* Every TROUPE_OPT_* of `environ`. */
+int trp_options_from_environment(trp_options *o, char *const *environ, trp_error *err);
+/* Checks that need several options (bounds against each other: heartbeatInterval <=
+ * network.timeout, minExecutors <= maxExecutors, …). The error begins with the `where`
+ * of the stronger one. */
+int trp_options_check(const trp_options *o, trp_error *err);
+
+/* Values. A key that is not in the table is a programmer's error (assert). */
+const char *trp_options_text(const trp_options *o,
+                             const char *key); /* "" when not set */
+int64_t trp_options_int(const trp_options *o, const char *key);
+int64_t trp_options_time_ns(const trp_options *o, const char *key);
+int64_t trp_options_memory_mib(const trp_options *o, const char *key); /* -1: not set */
+double trp_options_number(const trp_options *o, const char *key);
+bool trp_options_bool(const trp_options *o, const char *key);
+bool trp_options_is_set(const trp_options *o, const char *key); /* not the default */
+enum trp_origin trp_options_origin(const trp_options *o, const char *key);
+/* Where it was set ("FILE:LINE:COL", "--set", …), "" for the default. */
+const char *trp_options_where(const trp_options *o, const char *key);
+
+/* All keys with their values (families: each R that is set), in alphabetic order. */
+struct trp_option_view {
+    const char *key, *value;
+    enum trp_origin origin;
+    const struct trp_option *option;
+};
+typedef int (*trp_option_visit)(void *context, const struct trp_option_view *v);
+int trp_options_each(const trp_options *o, trp_option_visit visit, void *context);
+
+/* What core needs of them. */
+void trp_options_profile_defaults(const trp_options *o,
+                                  struct trp_profile_defaults *ret);
+void trp_options_engine_config(const trp_options *o, struct trp_engine_config *ret);
+
+/* A time as in options ("3s", "250", "2h", "1.5s"): ns. `bare_ns` is what a bare number
+ * counts in (1000000: ms; 1000000000: seconds, as in a pipeline's `timeout`). */
+int trp_time_parse(const char *text, int64_t bare_ns, int64_t *ret_ns, trp_error *err);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * Every option, once. Alphabetic by key (a test holds it), so that the man page and
+ * `troupe config` list them as they stand here. Defaults are Spark's but where a reason
+ * to differ is written in docs/decisions.
+ */
+#include "conf/options.h"
+
+#define YES_NO TRP_OPTION_BOOL, "false", NULL, NULL, NULL
+
+const struct trp_option trp_option_table[] = {
+    {"alloc.max_executors",                                                           TRP_OPTION_INT, "", "1", "1000000", NULL,
+     "most executors at once, over all profiles; not set: no limit"},
+    {"alloc.release",                                                                             TRP_OPTION_CHOICE, "stage-end", NULL, NULL, "stage-end|idle",
+     "give executors back when no stage needs them, or when idle for "
+     "dynamicAllocation.executorIdleTimeout"},
+    {"alloc.reuse",                                                                      TRP_OPTION_CHOICE, "exact", NULL, NULL, "exact|fit|never",
+     "whether a stage may use idle executors of another profile: of the same shape, "
+     "of any shape that covers it, never"},
+    {"dynamicAllocation.executorIdleTimeout",                  TRP_OPTION_TIME, "60s", "0", NULL, NULL,
+     "how long an executor stays idle with alloc.release=idle"},
+    {"dynamicAllocation.maxExecutors",                                                                 TRP_OPTION_INT, "", "1", "1000000", NULL,
+     "most executors of one profile; not set: no limit"},
+    {"dynamicAllocation.minExecutors",                                                                    TRP_OPTION_INT, "0", "0", "1000000", NULL,
+     "executors of one profile that are kept while it is in use"},
+    {"events.tasks",                                                                           TRP_OPTION_CHOICE, "auto", NULL, NULL, "auto|all|summary",
+     "task events in the event log: each while the log keeps up, each, or a summary"},
+    {"executor.cores",                                         TRP_OPTION_INT, "1", "1", "1000000", NULL,
+     "cores of an executor of the default profile"},
+    {"executor.heartbeatInterval",                                                                   TRP_OPTION_TIME, "10s", "10ms", NULL, NULL,
+     "how often an executor says that it lives; at most network.timeout"},
+    {"executor.memory",                                                                        TRP_OPTION_MEMORY, "1g", "1m", NULL, NULL,
+     "memory of an executor of the default profile"},
+    {"executor.memoryOverhead",                                                                           TRP_OPTION_MEMORY, "", "0", NULL, NULL,
+     "memory on top of executor.memory; not set: by the factor and the minimum below"},
+    {"executor.memoryOverheadFactor",                                            TRP_OPTION_NUMBER, "0.10", "0", "1000", NULL,
+     "overhead as a fraction of the memory, where it is not written"},
+    {"executor.minMemoryOverhead",                                         TRP_OPTION_MEMORY, "384m", "0", NULL, NULL,
+     "the least overhead, where it is not written"},
+    {"executor.pyspark.memory",                                                                          TRP_OPTION_MEMORY, "", "0", NULL, NULL,
+     "memory for Python beside executor.memory; not set: none of its own"},
+    {"executor.resource.*",                                                                           TRP_OPTION_INT, "0", "0", "1000000", NULL,
+     "executor.resource.R.amount: units of R of an executor of the default profile"},
+    {"locality.wait",                       TRP_OPTION_TIME, "3s", "0", NULL, NULL,
+     "how long a task waits for a place nearer to its data before the next level"},
+    {"locality.wait.node",                                                TRP_OPTION_TIME, "=locality.wait", "0", NULL, NULL,
+     "the same, for its host"},
+    {"locality.wait.process",                                                                             TRP_OPTION_TIME, "=locality.wait", "0", NULL, NULL,
+     "the same, for its executor"},
+    {"locality.wait.rack",                                                                      TRP_OPTION_TIME, "=locality.wait", "0", NULL, NULL,
+     "the same, for its rack"},
+    {"memory.offHeap.enabled",                              YES_NO,
+     "give executors of the default profile memory.offHeap.size"},
+    {"memory.offHeap.size",                                                TRP_OPTION_MEMORY, "0", "0", NULL, NULL,
+     "memory outside of executor.memory, when memory.offHeap.enabled"},
+    {"network.timeout",                                                                            TRP_OPTION_TIME, "120s", "100ms", NULL, NULL,
+     "how long an executor or a driver may be silent before it is taken for lost"},
+    {"run.grace",                                                                      TRP_OPTION_TIME, "30s", "0", NULL, NULL,
+     "how long running tasks may go on after the first SIGINT or SIGTERM"},
+    {"scheduler.resource.profileMergeConflicts",                     YES_NO,
+     "merge several profiles of one stage by the larger amount, instead of an error"},
+    {"task.cpus",                                                                  TRP_OPTION_INT, "1", "1", "1000000", NULL,
+     "cores that a task takes where its profile does not say"},
+    {"task.maxFailures",                                                                         TRP_OPTION_INT, "4", "1", "1000000", NULL,
+     "failures of one task until its stage gives up"},
+    {"task.resource.*",                                                                           TRP_OPTION_AMOUNT, "0", NULL, NULL, NULL,
+     "task.resource.R.amount: units of R that a task of the default profile takes"},
+    {"task.resource.placement", TRP_OPTION_CHOICE, "first", NULL, NULL, "first|pack",
+     "which address a fraction is taken from: the first that fits, or the fullest"},
+    {0                                                               },
+};

@@ -1,0 +1,291 @@
+/*
+ * A pipeline file in three steps: the tree (yaml.c), each part by its reader (stages in
+ * pipeline_stage.c, profiles in profile_section.c), then what concerns several stages
+ * (pipeline_check.c). All go on after an error; the verdict tells the first by place.
+ *
+ * The pipeline and everything it points to live in one arena behind it: teardown is one
+ * call, and a failed load frees the same.
+ */
+#include "conf/pipeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/option_value.h"
+#include "conf/pipeline_load.h"
+#include "conf/profile_section.h"
+#include "conf/wording.h"
+
+struct owned_pipeline {
+    trp_pipeline pipeline; /* first: trp_pipeline_free casts back */
+    struct trp_conf_arena arena;
+};
+
+/* ---- options -----------------------------------------------------------------------
+ */
+
+static void check_option(trp_yaml *y, const struct trp_yaml_node *key, const char *name,
+                         const char *value)
+{
+    trp_error why;
+    if (trp_option_check(name, value, &why) < 0)
+        trp_yaml_wrong(y, trp_option_known(name) ? key->next->mark : key->mark, "%s",
+                       why.text);
+}
+
+struct trp_pair *trp_options_read(trp_yaml *y, const struct trp_yaml_node *node,
+                                  const char *skip, uint32_t *ret_count)
+{
+    uint32_t n = 0;
+    if (!trp_yaml_is_mapping(y, node, "options") || node->count == 0)
+        return NULL;
+    struct trp_pair *pairs =
+        trp_conf_arena_alloc(trp_yaml_keep(y), node->count, sizeof(*pairs));
+    if (!pairs) {
+        trp_yaml_no_memory(y);
+        return NULL;
+    }
+    for (const struct trp_yaml_node *key = node->first; key; key = key->next->next) {
+        char *name =
+            key->kind == TRP_YAML_SCALAR ? trp_yaml_word(y, key, "a key") : NULL;
+        char *value = trp_yaml_text(y, key->next, name ? name : "an option");
+        if (!name || !value || (skip && !strncmp(name, skip, strlen(skip))))
+            continue;
+        check_option(y, key, name, value);
+        pairs[n++] = (struct trp_pair){name, value, key->next->mark};
+    }
+    *ret_count = n;
+    return pairs;
+}
+
+int trp_options_set_pairs(trp_options *o, const struct trp_pair *v, uint32_t n,
+                          enum trp_origin origin, const char *file, trp_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        char *where;
+        if (asprintf(&where, "%s:%u:%u", file, v[i].mark.line, v[i].mark.column) < 0)
+            return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
+        int code = trp_options_set(o, v[i].key, v[i].value, origin, where, err);
+        free(where);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+/* ---- top-level keys ----------------------------------------------------------------
+ */
+
+#define READER(name)                                                                   \
+    static void name(trp_yaml *y, const struct trp_yaml_node *key,                     \
+                     const struct trp_yaml_node *value, void *context)
+
+READER(read_version)
+{
+    (void)key;
+    (void)context;
+    bool one = value->kind == TRP_YAML_SCALAR && value->plain && value->size == 1 &&
+               value->text[0] == '1';
+    if (trp_yaml_is_scalar(y, value, "troupe") && !one)
+        trp_yaml_wrong(y, value->mark,
+                       "\"%s\" is not a version of pipeline files; write troupe: 1",
+                       trp_show(value->text).text);
+}
+
+READER(read_name)
+{
+    trp_pipeline *p = context;
+    (void)key;
+    p->name = trp_yaml_word(y, value, "name");
+}
+
+READER(read_profiles)
+{
+    trp_pipeline *p = context;
+    (void)key;
+    p->profiles = trp_profile_sections_read(y, value, &p->nprofiles);
+}
+
+READER(read_default)
+{
+    trp_pipeline *p = context;
+    p->fallback = trp_conf_arena_alloc(trp_yaml_keep(y), 1, sizeof(*p->fallback));
+    if (!p->fallback)
+        trp_yaml_no_memory(y);
+    else
+        trp_profile_section_read(y, "default", key->mark, value, p->fallback);
+}
+
+READER(read_params)
+{
+    trp_pipeline *p = context;
+    p->params = trp_yaml_pairs(y, value, "params", &p->nparams);
+    if (value->kind != TRP_YAML_MAPPING)
+        return;
+    for (key = value->first; key; key = key->next->next) {
+        size_t n =
+            strspn(key->text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                              "0123456789_");
+        if (key->kind == TRP_YAML_SCALAR && (n == 0 || n != key->size))
+            trp_yaml_wrong(
+                y, key->mark,
+                "\"%s\" is not a parameter's name; write letters, digits and "
+                "'_', for it becomes a variable TROUPE_PARAM_NAME",
+                trp_show(key->text).text);
+    }
+}
+
+READER(read_options)
+{
+    trp_pipeline *p = context;
+    (void)key;
+    p->options = trp_options_read(y, value, NULL, &p->noptions);
+}
+
+READER(read_stages)
+{
+    trp_pipeline *p = context;
+    (void)key;
+    if (!trp_yaml_is_list(y, value, "stages"))
+        return;
+    if (value->count == 0 || value->count > TRP_PIPELINE_STAGES) {
+        trp_yaml_wrong(y, value->mark, "%u stages; write 1 to %d", value->count,
+                       TRP_PIPELINE_STAGES);
+        return;
+    }
+    p->stages =
+        trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*p->stages));
+    if (!p->stages) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    for (const struct trp_yaml_node *item = value->first; item; item = item->next)
+        trp_pipeline_stage_read(y, item, &p->stages[p->nstages++]);
+}
+
+static const struct trp_yaml_key pipeline_keys[] = {
+    {"troupe",   read_version,  true },
+    {"name",     read_name,     false},
+    {"profiles", read_profiles, false},
+    {"default",  read_default,  false},
+    {"params",   read_params,   false},
+    {"options",  read_options,  false},
+    {"stages",   read_stages,   true },
+};
+
+/* ---- loading -----------------------------------------------------------------------
+ */
+
+/* "etl" for "dir/etl.yaml". */
+static char *name_of_file(struct trp_conf_arena *arena, const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    const char *base = slash ? slash + 1 : file;
+    const char *dot = strrchr(base, '.');
+    bool yaml = dot && dot != base && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
+    return trp_conf_arena_text(arena, base, yaml ? (size_t)(dot - base) : strlen(base));
+}
+
+static struct owned_pipeline *new_pipeline(const char *file, trp_error *err)
+{
+    struct owned_pipeline *o = calloc(1, sizeof(*o));
+    if (o) {
+        o->pipeline.file = trp_conf_arena_text(&o->arena, file, strlen(file));
+        o->pipeline.name = name_of_file(&o->arena, file);
+    }
+    if (o && o->pipeline.file && o->pipeline.name)
+        return o;
+    trp_pipeline_free(o ? &o->pipeline : NULL);
+    trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
+    return NULL;
+}
+
+/* Reads the tree into the pipeline; frees the tree, and after an error both. */
+static int finish(struct owned_pipeline *o, trp_yaml *y, trp_pipeline **ret,
+                  trp_error *err)
+{
+    trp_pipeline *p = &o->pipeline;
+    char *name = p->name;
+    trp_yaml_mapping(y, trp_yaml_root(y), "a pipeline file", pipeline_keys,
+                     sizeof(pipeline_keys) / sizeof(pipeline_keys[0]), p);
+    if (!p->name)
+        p->name = name;
+    if (p->nstages > 0)
+        trp_pipeline_check(y, p);
+    int code = trp_yaml_verdict(y, err);
+    trp_yaml_free(y);
+    if (code < 0)
+        trp_pipeline_free(p);
+    else
+        *ret = p;
+    return code;
+}
+
+int trp_pipeline_load(const char *file, trp_pipeline **ret, trp_error *err)
+{
+    trp_yaml *y;
+    struct owned_pipeline *o = new_pipeline(file, err);
+    if (!o)
+        return TRP_ENOMEM;
+    int code = trp_yaml_load(o->pipeline.file, &o->arena, &y, err);
+    if (code < 0) {
+        trp_pipeline_free(&o->pipeline);
+        return code;
+    }
+    return finish(o, y, ret, err);
+}
+
+int trp_pipeline_parse(const char *file, const char *text, size_t size,
+                       trp_pipeline **ret, trp_error *err)
+{
+    trp_yaml *y;
+    struct owned_pipeline *o = new_pipeline(file, err);
+    if (!o)
+        return TRP_ENOMEM;
+    int code = trp_yaml_parse(o->pipeline.file, text, size, &o->arena, &y, err);
+    if (code < 0) {
+        trp_pipeline_free(&o->pipeline);
+        return code;
+    }
+    return finish(o, y, ret, err);
+}
+
+void trp_pipeline_free(trp_pipeline *p)
+{
+    struct owned_pipeline *o = (struct owned_pipeline *)p;
+    if (!o)
+        return;
+    trp_conf_arena_free(&o->arena);
+    free(o);
+}
+
+/* ---- using it ----------------------------------------------------------------------
+ */
+
+int trp_pipeline_options(const trp_pipeline *p, trp_options *o, trp_error *err)
+{
+    return trp_options_set_pairs(o, p->options, p->noptions, TRP_ORIGIN_PIPELINE,
+                                 p->file, err);
+}
+
+int trp_pipeline_param(trp_pipeline *p, const char *key, const char *value,
+                       trp_error *err)
+{
+    struct owned_pipeline *o = (struct owned_pipeline *)p;
+    struct trp_name_list all = {0};
+    for (uint32_t i = 0; i < p->nparams; i++) {
+        if (!strcmp(p->params[i].key, key)) {
+            char *copy = trp_conf_arena_text(&o->arena, value, strlen(value));
+            if (!copy)
+                return trp_error_set(err, TRP_ENOMEM, "out of memory for --param");
+            p->params[i].value = copy;
+            return 0;
+        }
+        trp_name_list_add(&all, p->params[i].key);
+    }
+    return trp_error_set(err, TRP_EINVAL, "--param %s: %s has no such parameter; %s%s",
+                         trp_show(key).text, p->file,
+                         p->nparams ? "its parameters are " : "it has no params at all",
+                         all.text);
+}

@@ -1,0 +1,150 @@
+/*
+ * Pipeline files (contract.md, "Pipeline file"): YAML by libfyaml into one plain
+ * struct.
+ *
+ * Every error says FILE:LINE:COL of the wrong key or value, from 1, in characters, and
+ * what to do; the first one is told. Scalars stay as written (`007`, `yes`). Nothing is
+ * looked up in the file system: patterns are kept as patterns.
+ *
+ *     trp_pipeline *p;
+ *     if (trp_pipeline_load("etl.yaml", &p, &err) < 0) …
+ *     trp_pipeline_free(p);
+ */
+#ifndef TRP_CONF_PIPELINE_H
+#define TRP_CONF_PIPELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/options.h"
+#include "core/base/error.h"
+#include "core/profile/profile.h"
+
+enum {
+    TRP_PIPELINE_FILE_MAX = 16 << 20, /* a larger file is refused */
+    TRP_PIPELINE_STAGES = 100000,     /* stages, profiles at most */
+    TRP_PIPELINE_PROFILES = 1000,
+    TRP_PIPELINE_TASKS = 10000000, /* tasks of a stage at most */
+    TRP_PIPELINE_RANKS = 100000,
+};
+
+struct trp_mark {
+    uint32_t line, column; /* from 1; 0: nowhere */
+};
+
+/* Bytes as written; may hold NUL-free UTF-8 or anything else YAML can say. */
+struct trp_text {
+    char *data; /* NUL-terminated */
+    size_t size;
+};
+
+struct trp_pair { /* env, params, options */
+    char *key, *value;
+    struct trp_mark mark;
+};
+
+struct trp_profile_section {
+    struct trp_profile_builder builder;
+    struct trp_mark mark; /* of its name */
+};
+
+enum trp_foreach_kind {
+    TRP_FOREACH_NONE,  /* `tasks` says how many */
+    TRP_FOREACH_FILES, /* `pattern` */
+    TRP_FOREACH_ITEMS, /* `items` */
+    TRP_FOREACH_LINES, /* `pattern` is the list file */
+};
+
+struct trp_after {
+    char *stage;    /* name */
+    uint32_t index; /* of the stage in `stages` */
+    bool each;
+    struct trp_mark mark;
+};
+
+struct trp_pipeline_stage {
+    char *name;
+    struct trp_mark mark; /* of the name's value */
+    char *profile;        /* NULL: "default" */
+    struct trp_mark profile_mark;
+    struct trp_after *after;
+    uint32_t nafter;
+    char *run; /* shell text, or NULL */
+    char **argv;
+    uint32_t nargv;
+    char **wrap;
+    uint32_t nwrap;
+    char *prelude; /* NULL: none */
+    enum trp_foreach_kind foreach;
+    char *pattern;
+    struct trp_text *items;
+    uint32_t nitems;
+    struct trp_mark foreach_mark; /* of the pattern, list or items */
+    bool allow_empty;
+    uint32_t tasks; /* 1 when neither tasks nor foreach is written */
+    bool tasks_written;
+    uint32_t ranks; /* mpi: {ranks: N}; 0: no gang */
+    struct trp_pair *env;
+    uint32_t nenv;
+    char *cwd;          /* NULL: where troupe run was called */
+    int64_t timeout_ns; /* 0: none */
+    char **outputs;
+    uint32_t noutputs;
+    char **prefer;
+    uint32_t nprefer;      /* host or host/executor, for each task of the stage */
+    uint32_t max_running;  /* 0: no limit */
+    uint32_t tolerate;     /* tasks … */
+    uint32_t tolerate_ppm; /* … or millionths */
+    uint32_t max_failures; /* 0: not written */
+    double memory_factor;  /* 0: not written */
+    int32_t *not_on;
+    uint32_t nnot_on;
+    uint32_t min_executors, max_executors; /* 0: not written */
+};
+
+typedef struct trp_pipeline {
+    char *file; /* as given */
+    char *name; /* free text; the file's name without .yaml when missing */
+    struct trp_profile_section *profiles;
+    uint32_t nprofiles;
+    struct trp_profile_section *fallback; /* `default:`, NULL when missing */
+    struct trp_pair *params;
+    uint32_t nparams;
+    struct trp_pair *options;
+    uint32_t noptions;
+    struct trp_pipeline_stage *stages;
+    uint32_t nstages; /* file order, acyclic, NOT
+                       * necessarily parents first: use `order` */
+    uint32_t *order;  /* nstages indices, parents before children, ties in file
+                       * order */
+} trp_pipeline;
+
+/* TRP_EINVAL with FILE:LINE:COL for all that is wrong in itself: syntax, unknown or
+ * double keys, wrong types, bad units, unknown stages or cycles in `after`, a stage
+ * without run and argv, bad names, options that are not in the table or out of bounds,
+ * profiles that are impossible by themselves, `after … each` with known and differing
+ * task counts; also no such file, a directory, no permission, too large, not text.
+ * TRP_ESYSTEM: an error of the disk. */
+int trp_pipeline_load(const char *file, trp_pipeline **ret, trp_error *err);
+/* The same from memory; `file` is for messages. */
+int trp_pipeline_parse(const char *file, const char *text, size_t size,
+                       trp_pipeline **ret, trp_error *err);
+void trp_pipeline_free(trp_pipeline *p);
+
+/* Puts the file's options into `o` (origin pipeline). */
+int trp_pipeline_options(const trp_pipeline *p, trp_options *o, trp_error *err);
+/* --param K=V: TRP_EINVAL when the file has no such param (named with those it has). */
+int trp_pipeline_param(trp_pipeline *p, const char *key, const char *value,
+                       trp_error *err);
+
+/* Makes the manager: default profile from options and `default:`, then the file's
+ * profiles in file order (ids 1, 2, …), then the site's that stages name (may be NULL).
+ * `ret_ids` (nstages entries) gets each stage's profile. Errors carry the profile's
+ * FILE:LINE:COL. */
+struct trp_site;
+int trp_pipeline_profiles(const trp_pipeline *p, const trp_options *o,
+                          const struct trp_site *site, trp_profiles **ret,
+                          trp_profile_id *ret_ids, trp_error *err);
+
+#endif

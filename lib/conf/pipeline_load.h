@@ -1,0 +1,26 @@
+/*
+ * What the files of the pipeline reader share; private to lib/conf.
+ */
+#ifndef TRP_CONF_PIPELINE_LOAD_H
+#define TRP_CONF_PIPELINE_LOAD_H
+
+#include "conf/yaml.h"
+
+/* pipeline_stage.c: one item of `stages:`. */
+void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
+                             struct trp_pipeline_stage *s);
+
+/* pipeline_check.c: what concerns several stages: names, `after`, cycles, `each`. Fills
+ * in the parents' indices and p->order. */
+void trp_pipeline_check(trp_yaml *y, trp_pipeline *p);
+
+/* pipeline.c: `options:` of any file; each is checked against the table. Keys that
+ * begin with `skip` (may be NULL) are left to the caller: only their form is checked.
+ */
+struct trp_pair *trp_options_read(trp_yaml *y, const struct trp_yaml_node *node,
+                                  const char *skip, uint32_t *ret_count);
+/* Puts pairs into `o`; `file` is for places. */
+int trp_options_set_pairs(trp_options *o, const struct trp_pair *v, uint32_t n,
+                          enum trp_origin origin, const char *file, trp_error *err);
+
+#endif

@@ -1,0 +1,493 @@
+/*
+ * One stage: a static function a key, gathered in one table. What needs two keys (run
+ * or argv, tasks or foreach or mpi) is checked when all are read; of two keys that
+ * exclude each other the later one in the file is the wrong one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "conf/pipeline_load.h"
+#include "conf/values.h"
+#include "conf/wording.h"
+#include "core/base/ids.h"
+
+enum { FACTOR_MAX = 100, COUNT_MAX = 1000000, EXIT_MAX = 255, PPM = 1000000 };
+
+/* The stage, and where its keys stand (line 0: not written). */
+struct reading {
+    struct trp_pipeline_stage *s;
+    struct trp_mark run, argv, prelude, tasks, foreach, mpi, allow_empty;
+};
+
+#define READER(name)                                                                   \
+    static void name(trp_yaml *y, const struct trp_yaml_node *key,                     \
+                     const struct trp_yaml_node *value, void *context)
+
+READER(read_name)
+{
+    struct reading *r = context;
+    (void)key;
+    r->s->name = trp_yaml_word(y, value, "name");
+    r->s->mark = value->mark;
+    if (r->s->name && !trp_is_name(r->s->name))
+        trp_yaml_wrong(
+            y, value->mark,
+            "\"%s\" is not a stage's name; write at most 64 letters, digits, "
+            "'_', '.' and '-', no '.' or '-' first",
+            trp_show(r->s->name).text);
+}
+
+READER(read_profile)
+{
+    struct reading *r = context;
+    (void)key;
+    r->s->profile = trp_yaml_word(y, value, "profile");
+    r->s->profile_mark = value->mark;
+}
+
+READER(read_run)
+{
+    struct reading *r = context;
+    r->run = key->mark;
+    r->s->run = trp_yaml_word(y, value, "run");
+}
+
+READER(read_argv)
+{
+    struct reading *r = context;
+    r->argv = key->mark;
+    r->s->argv = trp_yaml_texts(y, value, "argv", &r->s->nargv);
+    if (value->kind == TRP_YAML_LIST && value->count == 0)
+        trp_yaml_wrong(y, value->mark, "argv is empty; name a program");
+    else if (r->s->nargv > 0 && !*r->s->argv[0])
+        trp_yaml_wrong(y, value->first->mark, "argv names no program; name one");
+}
+
+READER(read_wrap)
+{
+    struct reading *r = context;
+    (void)key;
+    r->s->wrap = trp_yaml_texts(y, value, "wrap", &r->s->nwrap);
+    if (r->s->nwrap > 0 && !*r->s->wrap[0])
+        trp_yaml_wrong(y, value->first->mark, "wrap names no program; name one");
+}
+
+READER(read_prelude)
+{
+    struct reading *r = context;
+    r->prelude = key->mark;
+    r->s->prelude = trp_yaml_text(y, value, "prelude");
+}
+
+READER(read_tasks)
+{
+    struct reading *r = context;
+    int64_t n = TRP_NONE; /* after an error */
+    r->tasks = key->mark;
+    r->s->tasks_written = true;
+    trp_yaml_whole(y, value, "tasks", 0, TRP_PIPELINE_TASKS, &n);
+    r->s->tasks = (uint32_t)n;
+}
+
+/* ---- foreach -----------------------------------------------------------------------
+ */
+
+static void foreach_kind(trp_yaml *y, struct reading *r,
+                         const struct trp_yaml_node *key, enum trp_foreach_kind kind)
+{
+    if (r->s->foreach != TRP_FOREACH_NONE)
+        trp_yaml_wrong(y, key->mark,
+                       "a second source of items; write one of files, items, lines");
+    r->s->foreach = kind;
+    r->s->foreach_mark = key->next->mark;
+}
+
+READER(read_files)
+{
+    struct reading *r = context;
+    foreach_kind(y, r, key, TRP_FOREACH_FILES);
+    r->s->pattern = trp_yaml_word(y, value, "files");
+}
+
+READER(read_lines)
+{
+    struct reading *r = context;
+    foreach_kind(y, r, key, TRP_FOREACH_LINES);
+    r->s->pattern = trp_yaml_word(y, value, "lines");
+}
+
+READER(read_items)
+{
+    struct reading *r = context;
+    foreach_kind(y, r, key, TRP_FOREACH_ITEMS);
+    if (!trp_yaml_is_list(y, value, "items") || value->count == 0)
+        return;
+    r->s->items =
+        trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*r->s->items));
+    if (!r->s->items) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
+        char *text = trp_yaml_text(y, item, "an item of items");
+        r->s->items[r->s->nitems++] = (struct trp_text){text, item->size};
+    }
+}
+
+READER(read_foreach)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"files", read_files, false},
+        {"items", read_items, false},
+        {"lines", read_lines, false},
+    };
+    struct reading *r = context;
+    r->foreach = key->mark;
+    bool sound = trp_yaml_mapping(y, value, "foreach", keys, 3, r);
+    if (sound && r->s->foreach == TRP_FOREACH_NONE)
+        trp_yaml_wrong(y, value->mark,
+                       "foreach has no items; write one of files, items, lines");
+}
+
+READER(read_allow_empty)
+{
+    struct reading *r = context;
+    r->allow_empty = key->mark;
+    trp_yaml_bool(y, value, "allow_empty", &r->s->allow_empty);
+}
+
+/* ---- after -------------------------------------------------------------------------
+ */
+
+READER(read_after_stage)
+{
+    struct trp_after *a = context;
+    (void)key;
+    a->stage = trp_yaml_word(y, value, "stage");
+    a->mark = value->mark;
+}
+
+READER(read_after_each)
+{
+    struct trp_after *a = context;
+    (void)key;
+    trp_yaml_bool(y, value, "each", &a->each);
+}
+
+static void read_parent(trp_yaml *y, const struct trp_yaml_node *node,
+                        struct trp_after *a)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"each",  read_after_each,  false},
+        {"stage", read_after_stage, true },
+    };
+    a->index = TRP_NONE;
+    a->mark = node->mark;
+    if (node->kind == TRP_YAML_MAPPING)
+        trp_yaml_mapping(y, node, "an item of after", keys, 2, a);
+    else
+        a->stage = trp_yaml_word(y, node, "after");
+}
+
+READER(read_after)
+{
+    struct reading *r = context;
+    bool list = value->kind == TRP_YAML_LIST;
+    uint32_t n = list ? value->count : 1;
+    (void)key;
+    if (n == 0)
+        return;
+    r->s->after = trp_conf_arena_alloc(trp_yaml_keep(y), n, sizeof(*r->s->after));
+    if (!r->s->after) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    r->s->nafter = n;
+    if (!list) {
+        read_parent(y, value, r->s->after);
+        return;
+    }
+    struct trp_after *a = r->s->after;
+    for (const struct trp_yaml_node *item = value->first; item; item = item->next)
+        read_parent(y, item, a++);
+}
+
+/* ---- mpi, env, limits --------------------------------------------------------------
+ */
+
+READER(read_ranks)
+{
+    struct reading *r = context;
+    int64_t n = 1;
+    (void)key;
+    trp_yaml_whole(y, value, "ranks", 1, TRP_PIPELINE_RANKS, &n);
+    r->s->ranks = (uint32_t)n;
+}
+
+READER(read_mpi)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"ranks", read_ranks, true}
+    };
+    struct reading *r = context;
+    r->mpi = key->mark;
+    trp_yaml_mapping(y, value, "mpi", keys, 1, r);
+}
+
+READER(read_barrier)
+{
+    (void)value;
+    (void)context;
+    trp_yaml_wrong(y, key->mark,
+                   "barrier is not supported by this version; leave it out");
+}
+
+READER(read_env)
+{
+    struct reading *r = context;
+    r->s->env = trp_yaml_pairs(y, value, "env", &r->s->nenv);
+    if (value->kind != TRP_YAML_MAPPING)
+        return;
+    for (key = value->first; key; key = key->next->next) {
+        if (key->kind != TRP_YAML_SCALAR)
+            continue;
+        if (!key->size || strchr(key->text, '='))
+            trp_yaml_wrong(y, key->mark,
+                           "\"%s\" cannot be a variable's name; write one that is not "
+                           "empty and has no '='",
+                           trp_show(key->text).text);
+        else if (!strncmp(key->text, "TROUPE_", strlen("TROUPE_")))
+            trp_yaml_wrong(y, key->mark,
+                           "%s is set by troupe itself; choose a name without TROUPE_",
+                           trp_show(key->text).text);
+    }
+}
+
+READER(read_cwd)
+{
+    struct reading *r = context;
+    (void)key;
+    r->s->cwd = trp_yaml_word(y, value, "cwd");
+}
+
+READER(read_timeout)
+{
+    struct reading *r = context;
+    (void)key;
+    trp_yaml_time(y, value, "timeout", &r->s->timeout_ns);
+}
+
+READER(read_max_running)
+{
+    struct reading *r = context;
+    int64_t n = 0;
+    (void)key;
+    trp_yaml_whole(y, value, "max_running", 1, TRP_PIPELINE_TASKS, &n);
+    r->s->max_running = (uint32_t)n;
+}
+
+/* "3" tasks or "1%" of them. */
+READER(read_tolerate)
+{
+    struct reading *r = context;
+    char number[16] = "";
+    double percent = 0;
+    int64_t n = 0;
+    (void)key;
+    bool scalar = value->kind == TRP_YAML_SCALAR;
+    if (!scalar || value->size < 2 || value->text[value->size - 1] != '%') {
+        trp_yaml_whole(y, value, "tolerate", 0, TRP_PIPELINE_TASKS, &n);
+        r->s->tolerate = (uint32_t)n;
+        return;
+    }
+    if (value->size <= sizeof(number))
+        memcpy(number, value->text, value->size - 1);
+    if (strlen(number) != value->size - 1 || !trp_number_parse(number, &percent) ||
+        percent > 100)
+        trp_yaml_wrong(
+            y, value->mark,
+            "tolerate: \"%s\" is not a share; write a number of tasks, or 0%% "
+            "to 100%%",
+            trp_show(value->text).text);
+    else
+        r->s->tolerate_ppm = (uint32_t)(percent * (PPM / 100) + 0.5);
+}
+
+READER(read_outputs)
+{
+    struct reading *r = context;
+    (void)key;
+    r->s->outputs = trp_yaml_texts(y, value, "outputs", &r->s->noutputs);
+    if (value->kind != TRP_YAML_LIST)
+        return;
+    for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
+        if (item->kind == TRP_YAML_SCALAR && item->size == 0)
+            trp_yaml_wrong(y, item->mark,
+                           "an empty pattern in outputs; write one or leave it out");
+    }
+}
+
+READER(read_prefer)
+{
+    struct reading *r = context;
+    (void)key;
+    r->s->prefer = trp_yaml_texts(y, value, "prefer", &r->s->nprefer);
+    if (value->kind != TRP_YAML_LIST)
+        return;
+    for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
+        const char *slash = strchr(item->text, '/');
+        int64_t executor = 0;
+        bool sound = item->size > 0 && slash != item->text &&
+                     (!slash || (trp_whole_parse(slash + 1, &executor) &&
+                                 executor >= 0 && executor < TRP_NONE));
+        if (item->kind == TRP_YAML_SCALAR && !sound)
+            trp_yaml_wrong(y, item->mark,
+                           "prefer: \"%s\" is not a place; write HOST or "
+                           "HOST/EXECUTOR-NUMBER",
+                           trp_show(item->text).text);
+    }
+}
+
+/* ---- retries, executors ------------------------------------------------------------
+ */
+
+READER(read_max_failures)
+{
+    struct reading *r = context;
+    int64_t n = 0;
+    (void)key;
+    trp_yaml_whole(y, value, "max_failures", 1, COUNT_MAX, &n);
+    r->s->max_failures = (uint32_t)n;
+}
+
+READER(read_memory_factor)
+{
+    struct reading *r = context;
+    (void)key;
+    trp_yaml_number(y, value, "memory_factor", 1, FACTOR_MAX, &r->s->memory_factor);
+}
+
+READER(read_not_on)
+{
+    struct reading *r = context;
+    (void)key;
+    if (!trp_yaml_is_list(y, value, "not_on") || value->count == 0)
+        return;
+    r->s->not_on =
+        trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*r->s->not_on));
+    if (!r->s->not_on) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
+        int64_t status = 0;
+        if (trp_yaml_whole(y, item, "an exit status of not_on", 1, EXIT_MAX, &status))
+            r->s->not_on[r->s->nnot_on++] = (int32_t)status;
+    }
+}
+
+READER(read_retries)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"max_failures",  read_max_failures,  false},
+        {"memory_factor", read_memory_factor, false},
+        {"not_on",        read_not_on,        false},
+    };
+    (void)key;
+    trp_yaml_mapping(y, value, "retries", keys, 3, context);
+}
+
+READER(read_executors_min)
+{
+    struct reading *r = context;
+    int64_t n = 0;
+    (void)key;
+    trp_yaml_whole(y, value, "min", 0, COUNT_MAX, &n);
+    r->s->min_executors = (uint32_t)n;
+}
+
+READER(read_executors_max)
+{
+    struct reading *r = context;
+    int64_t n = 0;
+    (void)key;
+    trp_yaml_whole(y, value, "max", 1, COUNT_MAX, &n);
+    r->s->max_executors = (uint32_t)n;
+}
+
+READER(read_look_ahead)
+{
+    (void)value;
+    (void)context;
+    trp_yaml_wrong(y, key->mark,
+                   "look_ahead is not supported by this version; leave it out");
+}
+
+READER(read_executors)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"look_ahead", read_look_ahead,    false},
+        {"max",        read_executors_max, false},
+        {"min",        read_executors_min, false},
+    };
+    struct reading *r = context;
+    (void)key;
+    trp_yaml_mapping(y, value, "executors", keys, 3, r);
+    if (r->s->max_executors && r->s->min_executors > r->s->max_executors)
+        trp_yaml_wrong(y, value->mark, "min %u is above max %u; make it smaller",
+                       r->s->min_executors, r->s->max_executors);
+}
+
+/* ---- the stage ---------------------------------------------------------------------
+ */
+
+static const struct trp_yaml_key stage_keys[] = {
+    {"name",        read_name,        true },
+    {"after",       read_after,       false},
+    {"profile",     read_profile,     false},
+    {"run",         read_run,         false},
+    {"argv",        read_argv,        false},
+    {"tasks",       read_tasks,       false},
+    {"foreach",     read_foreach,     false},
+    {"allow_empty", read_allow_empty, false},
+    {"mpi",         read_mpi,         false},
+    {"barrier",     read_barrier,     false},
+    {"env",         read_env,         false},
+    {"cwd",         read_cwd,         false},
+    {"timeout",     read_timeout,     false},
+    {"outputs",     read_outputs,     false},
+    {"prefer",      read_prefer,      false},
+    {"max_running", read_max_running, false},
+    {"tolerate",    read_tolerate,    false},
+    {"prelude",     read_prelude,     false},
+    {"wrap",        read_wrap,        false},
+    {"retries",     read_retries,     false},
+    {"executors",   read_executors,   false},
+};
+
+/* Two keys of which only one may stand: the later one is wrong. */
+static void exclude(trp_yaml *y, struct trp_mark a, struct trp_mark b, const char *what)
+{
+    if (a.line && b.line)
+        trp_yaml_wrong(y, trp_mark_before(a, b) ? b : a, "%s", what);
+}
+
+void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
+                             struct trp_pipeline_stage *s)
+{
+    struct reading r = {.s = s};
+    s->tasks = 1;
+    s->mark = node->mark;
+    bool sound = trp_yaml_mapping(y, node, "a stage", stage_keys,
+                                  sizeof(stage_keys) / sizeof(stage_keys[0]), &r);
+    if (sound && !r.run.line && !r.argv.line)
+        trp_yaml_wrong(y, node->mark,
+                       "a stage has neither \"run\" nor \"argv\"; add one of them");
+    exclude(y, r.run, r.argv, "a stage has both run and argv; keep one of them");
+    exclude(y, r.prelude, r.argv,
+            "prelude is shell text before run, argv has no shell; use run");
+    exclude(y, r.tasks, r.foreach,
+            "a stage has both tasks and foreach; keep one of them");
+    exclude(y, r.mpi, r.tasks, "a gang (mpi) is one task; leave tasks out");
+    exclude(y, r.mpi, r.foreach, "a gang (mpi) is one task; leave foreach out");
+}

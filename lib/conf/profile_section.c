@@ -1,0 +1,203 @@
+/*
+ * Each request goes to a profile builder (core/profile), which knows what may be asked
+ * for; here it gets its place in the file. A resource's name is wrong at the key,
+ * anything else at the value.
+ *
+ * A full profile is tried at once on a manager whose defaults cannot stand in its way
+ * (more cores than anyone has): what fails there fails everywhere. Task-only profiles
+ * hang on the default profile, thus on options and site, and are tried by
+ * trp_pipeline_profiles.
+ */
+#include "conf/profile_section.h"
+
+#include <string.h>
+
+#include "conf/wording.h"
+#include "core/base/amount.h"
+#include "core/profile/manager.h"
+
+enum { MANY_CORES = 1000000 };
+#define AMOUNT_MAX INT64_C(1000000000000)
+
+/* A key of one side: the side's own reader handles any name. */
+static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const char *what,
+                         const char *own, const char *other, const char *advice)
+{
+    if (key->kind != TRP_YAML_SCALAR)
+        return false;
+    if (strlen(key->text) != key->size || !trp_is_resource_name(key->text)) {
+        trp_yaml_wrong(y, key->mark,
+                       "\"%s\" is not a resource's name; write letters, digits, '_', "
+                       "'.' and '-', a letter or '_' first, at most %d",
+                       trp_show(key->text).text, TRP_RESOURCE_NAME_MAX - 1);
+        return false;
+    }
+    for (const char *p = other; *p; p += strlen(p) + 1) {
+        if (!strcmp(p, key->text)) {
+            trp_yaml_wrong(y, key->mark, "\"%s\" in %s; %s", p, what, advice);
+            return false;
+        }
+    }
+    for (const char *p = own; *p; p += strlen(p) + 1) {
+        if (strcasecmp(p, key->text) == 0 && strcmp(p, key->text)) {
+            trp_yaml_wrong(y, key->mark, "\"%s\" in %s; did you mean \"%s\"?",
+                           key->text, what, p);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Lists of words, each ended by NUL. */
+#define EXECUTOR_WORDS "cores\0memory\0memoryOverhead\0offHeap\0pyspark.memory\0"
+#define MEMORY_WORDS "memory\0memoryOverhead\0offHeap\0pyspark.memory\0"
+#define TASK_WORDS "cpus\0"
+
+static bool is_memory(const char *name)
+{
+    for (const char *p = MEMORY_WORDS; *p; p += strlen(p) + 1) {
+        if (!strcmp(p, name))
+            return true;
+    }
+    return false;
+}
+
+static void refuse(trp_yaml *y, const struct trp_yaml_node *key, int code,
+                   const char *why)
+{
+    trp_yaml_wrong(y, code == TRP_ELIMIT ? key->mark : key->next->mark, "%s", why);
+}
+
+static void read_executor(trp_yaml *y, const struct trp_yaml_node *side,
+                          const struct trp_yaml_node *value, void *context)
+{
+    struct trp_profile_builder *b = context;
+    (void)side;
+    if (!trp_yaml_is_mapping(y, value, "executor"))
+        return;
+    for (const struct trp_yaml_node *key = value->first; key; key = key->next->next) {
+        int64_t amount = 0;
+        trp_error why;
+        if (!resource_key(y, key, "executor", EXECUTOR_WORDS, TASK_WORDS,
+                          "an executor has cores, a task takes cpus"))
+            continue;
+        bool sound =
+            is_memory(key->text)
+                ? trp_yaml_memory(y, key->next, key->text, &amount)
+                : trp_yaml_whole(y, key->next, key->text, 0, AMOUNT_MAX, &amount);
+        int code = sound ? trp_profile_builder_executor(b, key->text, amount, &why) : 0;
+        if (code < 0)
+            refuse(y, key, code, why.text);
+    }
+}
+
+static void read_task(trp_yaml *y, const struct trp_yaml_node *side,
+                      const struct trp_yaml_node *value, void *context)
+{
+    struct trp_profile_builder *b = context;
+    (void)side;
+    if (!trp_yaml_is_mapping(y, value, "task"))
+        return;
+    for (const struct trp_yaml_node *key = value->first; key; key = key->next->next) {
+        trp_amount amount = 0;
+        trp_error why;
+        if (!resource_key(y, key, "task", TASK_WORDS, EXECUTOR_WORDS,
+                          "a task takes cpus and custom resources, the rest is its "
+                          "executor's"))
+            continue;
+        const char *text = trp_yaml_word(y, key->next, key->text);
+        int code = text ? trp_amount_parse(text, &amount, &why) : 0;
+        if (text && code == 0)
+            code = trp_profile_builder_task(b, key->text, amount, &why);
+        if (code < 0)
+            refuse(y, key, code, why.text);
+    }
+}
+
+void trp_profile_section_read(trp_yaml *y, const char *name, struct trp_mark mark,
+                              const struct trp_yaml_node *node,
+                              struct trp_profile_section *ret)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"executor", read_executor, false},
+        {"task",     read_task,     false},
+    };
+    trp_profile_builder_init(&ret->builder, name);
+    ret->mark = mark;
+    trp_yaml_mapping(y, node, "a profile", keys, 2, &ret->builder);
+}
+
+/* Tells profiles that no options and no cluster could make possible. */
+static void try_full_profiles(trp_yaml *y, const struct trp_profile_section *v,
+                              uint32_t n)
+{
+    struct trp_profile_defaults d;
+    trp_profiles *manager;
+    trp_error why;
+    trp_profile_defaults_init(&d);
+    d.executor_cores = MANY_CORES;
+    if (trp_profiles_new(&d, NULL, &manager, &why) < 0) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        trp_profile_id id;
+        if (!v[i].builder.has_executor)
+            continue;
+        int code = trp_profiles_add(manager, &v[i].builder, &id, &why);
+        if (code == TRP_ENOMEM)
+            trp_yaml_no_memory(y);
+        else if (code < 0)
+            trp_yaml_wrong(y, v[i].mark, "%s", why.text);
+    }
+    trp_profiles_free(manager);
+}
+
+struct trp_profile_section *trp_profile_sections_read(trp_yaml *y,
+                                                      const struct trp_yaml_node *node,
+                                                      uint32_t *ret_count)
+{
+    if (!trp_yaml_is_mapping(y, node, "profiles") || node->count == 0)
+        return NULL;
+    if (node->count > TRP_PIPELINE_PROFILES) {
+        trp_yaml_wrong(y, node->mark, "%u profiles; write at most %d", node->count,
+                       TRP_PIPELINE_PROFILES);
+        return NULL;
+    }
+    struct trp_profile_section *v =
+        trp_conf_arena_alloc(trp_yaml_keep(y), node->count, sizeof(*v));
+    if (!v) {
+        trp_yaml_no_memory(y);
+        return NULL;
+    }
+    uint32_t n = 0;
+    for (const struct trp_yaml_node *key = node->first; key; key = key->next->next) {
+        if (key->kind != TRP_YAML_SCALAR)
+            continue;
+        if (strlen(key->text) != key->size || !trp_is_name(key->text))
+            trp_yaml_wrong(y, key->mark,
+                           "\"%s\" is not a profile's name; write at most 64 letters, "
+                           "digits, '_', '.' and '-', no '.' or '-' first",
+                           trp_show(key->text).text);
+        else if (!strcmp(key->text, "default"))
+            trp_yaml_wrong(y, key->mark,
+                           "\"default\" is the default profile's name; write it as "
+                           "\"default:\" beside \"profiles:\"");
+        trp_profile_section_read(y, key->text, key->mark, key->next, &v[n++]);
+    }
+    *ret_count = n;
+    if (trp_yaml_verdict(y, NULL) == 0)
+        try_full_profiles(y, v, n);
+    return v;
+}
+
+const struct trp_profile_section *
+trp_profile_section_find(const struct trp_profile_section *v, uint32_t n,
+                         const char *name)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!strcmp(v[i].builder.name, name))
+            return &v[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,18 @@
+/*
+ * Values as people write them in files and options; the same in every locale.
+ */
+#ifndef TRP_CONF_VALUES_H
+#define TRP_CONF_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "-12": a whole decimal number. Too large ones become INT64_MAX or INT64_MIN, so that
+ * a check against bounds refuses them. False: not a whole number. */
+bool trp_whole_parse(const char *text, int64_t *ret);
+/* "0.10", "12", ".5": no sign, no exponent. False: not such a number. */
+bool trp_number_parse(const char *text, double *ret);
+/* "true", "True", "TRUE", "false", … False: neither. */
+bool trp_bool_parse(const char *text, bool *ret);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * Words for errors about what a person wrote: a value shown safely, the nearest known
+ * name, a list of the names there are. All plain values on the stack.
+ *
+ *     struct trp_nearest near = trp_nearest_of("naem");
+ *     trp_nearest_try(&near, "name");
+ *     trp_wrong(…, "unknown key \"%s\"%s", trp_show("naem").text,
+ *               trp_did_you_mean(&near).text);
+ */
+#ifndef TRP_CONF_WORDING_H
+#define TRP_CONF_WORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+
+struct trp_shown {
+    char text[96];
+};
+
+/* At most 60 bytes of `text`, cut between characters. (trp_error_set shows what is not
+ * printable as "?".) */
+struct trp_shown trp_show(const char *text);
+
+struct trp_nearest {
+    const char *word;
+    const char *best; /* NULL: nothing is near */
+    size_t distance;
+};
+struct trp_nearest trp_nearest_of(const char *word);
+/* Borrows `candidate`. The first of equally near ones stays. */
+void trp_nearest_try(struct trp_nearest *n, const char *candidate);
+/* `; did you mean "best"?`, or "" when nothing is near. */
+struct trp_shown trp_did_you_mean(const struct trp_nearest *n);
+
+struct trp_name_list {
+    char text[400]; /* "a, b, c", cut with "…" */
+    bool full;
+};
+void trp_name_list_add(struct trp_name_list *l, const char *name);
+
+/* [A-Za-z0-9_][A-Za-z0-9._-]{0,63}: stages and profiles. */
+bool trp_is_name(const char *text);
+/* [A-Za-z_][A-Za-z0-9._-]*, shorter than TRP_RESOURCE_NAME_MAX. */
+bool trp_is_resource_name(const char *text);
+
+#endif

@@ -1,0 +1,447 @@
+/*
+ * The tree is built from libfyaml's events, in one pass without recursion. Rejected:
+ * libfyaml's own documents, which look keys up linearly, drop or refuse a double key
+ * without our wording, and resolve aliases.
+ *
+ * Before libfyaml sees it, the text is read through once (yaml_text.c): a wrong byte
+ * gets its place, and columns are counted by us in characters (libfyaml's marks stand
+ * behind an opening quote and below a `|`). Double keys are found by sorting each
+ * mapping's keys: O(n log n) for any file.
+ *
+ * Memory: tree and texts in one arena, freed with the trp_yaml; what readers keep goes
+ * to the arena of the caller. Teardown: parser, diagnostics, then the tree.
+ */
+#include "conf/yaml.h"
+
+#include <libfyaml.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/wording.h"
+#include "conf/yaml_text.h"
+#include "core/base/array.h"
+
+enum { FILE_NAME_SHOWN = 500 };
+
+/* A mapping or list whose end has not come yet. */
+struct open_node {
+    struct trp_yaml_node *node;
+    struct trp_yaml_node *last;
+    uint32_t children;
+    bool flow;
+};
+
+struct trp_yaml {
+    const char *file;
+    struct trp_yaml_text text;
+    struct trp_conf_arena tree;
+    struct trp_conf_arena *keep;
+    struct trp_yaml_node *root;
+    struct open_node stack[TRP_YAML_DEPTH];
+    uint32_t depth, values;
+    struct trp_yaml_node *previous; /* the node made last */
+    const struct trp_yaml_node **keys;
+    uint32_t keys_cap;
+    bool stop; /* nothing behind this can be trusted */
+    bool no_memory;
+    bool is_wrong;
+    struct trp_mark first_wrong;
+    trp_error error;
+};
+
+/* ---- errors ------------------------------------------------------------------------
+ */
+
+bool trp_mark_before(struct trp_mark a, struct trp_mark b)
+{
+    return a.line != b.line ? a.line < b.line : a.column < b.column;
+}
+
+static int error_at(trp_error *err, int code, const char *file, struct trp_mark at,
+                    const char *fmt, va_list args)
+{
+    char what[TRP_ERROR_TEXT];
+    size_t n = strlen(file);
+    bool whole = n <= FILE_NAME_SHOWN; /* else its end, so that room is left */
+    vsnprintf(what, sizeof(what), fmt, args);
+    return trp_error_set(err, code, "%s%s:%u:%u: %s", whole ? "" : "…",
+                         whole ? file : file + n - FILE_NAME_SHOWN, at.line, at.column,
+                         what);
+}
+
+int trp_error_at(trp_error *err, int code, const char *file, struct trp_mark at,
+                 const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    error_at(err, code, file, at, fmt, args);
+    va_end(args);
+    return code;
+}
+
+bool trp_yaml_would_tell(const trp_yaml *y, struct trp_mark at)
+{
+    return !y->is_wrong || trp_mark_before(at, y->first_wrong);
+}
+
+void trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
+{
+    va_list args;
+    if (!trp_yaml_would_tell(y, at))
+        return;
+    va_start(args, fmt);
+    error_at(&y->error, TRP_EINVAL, y->file, at, fmt, args);
+    va_end(args);
+    y->is_wrong = true;
+    y->first_wrong = at;
+}
+
+void trp_yaml_no_memory(trp_yaml *y)
+{
+    y->no_memory = true;
+    y->stop = true;
+}
+
+int trp_yaml_verdict(const trp_yaml *y, trp_error *err)
+{
+    if (y->no_memory)
+        return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", y->file);
+    if (y->is_wrong)
+        return trp_error_set(err, y->error.code, "%s", y->error.text);
+    return 0;
+}
+
+/* An error that is told whatever else was found, and ends the reading. */
+static void fatal(trp_yaml *y, struct trp_mark at, const char *what)
+{
+    y->is_wrong = false;
+    trp_yaml_wrong(y, at, "%s", what);
+    y->stop = true;
+}
+
+/* Where a value is written, given where libfyaml says that its content begins. */
+static struct trp_mark written_at(trp_yaml *y, size_t at, enum fy_node_style style)
+{
+    bool quoted = style == FYNS_DOUBLE_QUOTED || style == FYNS_SINGLE_QUOTED;
+    if ((quoted || style == FYNS_ALIAS) && at > 0)
+        at--;
+    else if (style == FYNS_LITERAL || style == FYNS_FOLDED)
+        at = trp_yaml_text_block(&y->text, at, style == FYNS_LITERAL ? '|' : '>');
+    return trp_yaml_text_mark(&y->text, at);
+}
+
+/* ---- the tree ----------------------------------------------------------------------
+ */
+
+static struct trp_yaml_node *add_node(trp_yaml *y, enum trp_yaml_kind kind,
+                                      struct trp_mark mark)
+{
+    if (++y->values > TRP_YAML_VALUES) {
+        fatal(y, mark,
+              "more than 2000000 values; put items into a list file (foreach: {lines: "
+              "FILE})");
+        return NULL;
+    }
+    struct trp_yaml_node *node = trp_conf_arena_alloc(&y->tree, 1, sizeof(*node));
+    if (!node) {
+        trp_yaml_no_memory(y);
+        return NULL;
+    }
+    node->kind = kind;
+    node->mark = mark;
+    node->text = "";
+    y->previous = node;
+    if (y->depth == 0) {
+        if (y->root) {
+            fatal(y, mark, "a second document; write one document in a file");
+            return NULL;
+        }
+        y->root = node;
+        return node;
+    }
+    struct open_node *parent = &y->stack[y->depth - 1];
+    if (parent->last)
+        parent->last->next = node;
+    else
+        parent->node->first = node;
+    parent->last = node;
+    parent->children++;
+    return node;
+}
+
+static void add_scalar(trp_yaml *y, struct fy_event *event, struct trp_mark mark)
+{
+    struct trp_yaml_node *node = add_node(y, TRP_YAML_SCALAR, mark);
+    struct fy_token *token = fy_event_get_token(event);
+    size_t size = 0;
+    const char *text = token ? fy_token_get_text(token, &size) : NULL;
+    if (!node)
+        return;
+    enum fy_node_style style = fy_event_get_node_style(event);
+    node->plain = style == FYNS_PLAIN || style == FYNS_ANY;
+    node->text = trp_conf_arena_text(&y->tree, text ? text : "", size);
+    node->size = size;
+    if (!node->text) {
+        node->text = "";
+        trp_yaml_no_memory(y);
+    }
+}
+
+static void add_collection(trp_yaml *y, enum trp_yaml_kind kind, struct trp_mark mark,
+                           bool flow)
+{
+    struct trp_yaml_node *node = add_node(y, kind, mark);
+    if (!node)
+        return;
+    if (y->depth == TRP_YAML_DEPTH) {
+        fatal(y, mark, "nested too deeply; at most 32 levels are read");
+        return;
+    }
+    y->stack[y->depth++] = (struct open_node){.node = node, .flow = flow};
+}
+
+static int by_text_then_place(const void *a, const void *b)
+{
+    const struct trp_yaml_node *x = *(const struct trp_yaml_node *const *)a;
+    const struct trp_yaml_node *z = *(const struct trp_yaml_node *const *)b;
+    size_t common = x->size < z->size ? x->size : z->size;
+    int order = memcmp(x->text, z->text, common);
+    if (order == 0)
+        order = (x->size > z->size) - (x->size < z->size);
+    if (order == 0)
+        order = trp_mark_before(x->mark, z->mark) ? -1 : 1;
+    return order;
+}
+
+/* The end of a mapping: each key must be a scalar, and the only one of its kind. */
+static void check_keys(trp_yaml *y, const struct trp_yaml_node *mapping)
+{
+    uint32_t n = 0;
+    if (!trp_array_room((void **)&y->keys, &y->keys_cap, mapping->count,
+                        sizeof(struct trp_yaml_node *))) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    for (struct trp_yaml_node *key = mapping->first; key; key = key->next->next) {
+        if (key->kind == TRP_YAML_SCALAR)
+            y->keys[n++] = key;
+        else if (key->kind != TRP_YAML_REFUSED)
+            trp_yaml_wrong(y, key->mark, "a key is a mapping or list; write a name");
+    }
+    if (n > 1)
+        qsort(y->keys, n, sizeof(*y->keys), by_text_then_place);
+    for (uint32_t i = 1; i < n; i++) {
+        const struct trp_yaml_node *a = y->keys[i - 1], *b = y->keys[i];
+        if (a->size == b->size && !memcmp(a->text, b->text, a->size))
+            trp_yaml_wrong(y, b->mark,
+                           "key \"%s\" stands twice, first in line %u; remove one",
+                           trp_show(b->text).text, a->mark.line);
+    }
+}
+
+static void end_collection(trp_yaml *y)
+{
+    struct open_node *open = &y->stack[--y->depth];
+    struct trp_yaml_node *node = open->node;
+    node->count = open->children;
+    y->previous = node;
+    if (node->kind == TRP_YAML_MAPPING) {
+        node->count /= 2;
+        check_keys(y, node);
+    }
+}
+
+static void refuse_anchor_and_tag(trp_yaml *y, struct fy_event *event)
+{
+    struct fy_token *anchor = fy_event_get_anchor_token(event);
+    struct fy_token *tag = fy_event_get_tag_token(event);
+    const struct fy_mark *m = anchor ? fy_token_start_mark(anchor) : NULL;
+    if (m && m->input_pos > 0)
+        trp_yaml_wrong(y, trp_yaml_text_mark(&y->text, m->input_pos - 1),
+                       "anchors (&) and aliases (*) are not read; write the value "
+                       "where it is needed, or in quotes");
+    m = tag ? fy_token_start_mark(tag) : NULL;
+    if (m)
+        trp_yaml_wrong(y, trp_yaml_text_mark(&y->text, m->input_pos),
+                       "tags (!) are not read; write the value without it, or in "
+                       "quotes");
+}
+
+static void take_event(trp_yaml *y, struct fy_event *event)
+{
+    const struct fy_mark *m = fy_event_start_mark(event);
+    enum fy_node_style style = fy_event_get_node_style(event);
+    struct trp_mark nowhere = {.line = 1, .column = 1};
+    /* An empty value has no place of its own: it is told at its key. */
+    struct trp_mark mark = m             ? written_at(y, m->input_pos, style)
+                           : y->previous ? y->previous->mark
+                                         : nowhere;
+    switch (event->type) {
+    case FYET_SCALAR:
+        refuse_anchor_and_tag(y, event);
+        add_scalar(y, event, mark);
+        break;
+    case FYET_SEQUENCE_START:
+        refuse_anchor_and_tag(y, event);
+        add_collection(y, TRP_YAML_LIST, mark, style == FYNS_FLOW);
+        break;
+    case FYET_MAPPING_START:
+        refuse_anchor_and_tag(y, event);
+        add_collection(y, TRP_YAML_MAPPING, mark, style == FYNS_FLOW);
+        break;
+    case FYET_SEQUENCE_END:
+    case FYET_MAPPING_END:
+        end_collection(y);
+        break;
+    case FYET_ALIAS:
+        trp_yaml_wrong(y, mark,
+                       "aliases (*) are not read; put a text that begins with * in "
+                       "quotes");
+        add_node(y, TRP_YAML_REFUSED, mark);
+        break;
+    default:
+        break; /* starts and ends of stream and documents */
+    }
+}
+
+/* ---- parsing -----------------------------------------------------------------------
+ */
+
+/* libfyaml stopped: its first message and place. An end of file inside brackets is told
+ * where the innermost bracket opens. */
+static void syntax_error(trp_yaml *y, struct fy_diag *diag)
+{
+    void *iterator = NULL;
+    const struct fy_diag_error *e = fy_diag_errors_iterate(diag, &iterator);
+    const struct open_node *open = y->depth > 0 ? &y->stack[y->depth - 1] : NULL;
+    struct trp_mark at =
+        y->previous ? y->previous->mark : (struct trp_mark){.line = 1, .column = 1};
+    const char *message = e && e->msg ? e->msg : "it cannot be read";
+    if (e && e->line > 0 && e->column > 0)
+        at =
+            (struct trp_mark){.line = (uint32_t)e->line, .column = (uint32_t)e->column};
+    bool at_end =
+        at.line > y->text.nlines || (at.line == y->text.nlines &&
+                                     y->text.lines[y->text.nlines - 1] >= y->text.size);
+    if (at_end && open && open->flow) {
+        at = open->node->mark;
+        message = "this bracket is not closed";
+    } else if (at.line > y->text.nlines) {
+        at = trp_yaml_text_mark(&y->text, y->text.size);
+    }
+    char what[256];
+    snprintf(what, sizeof(what),
+             "not YAML: %s; check indentation, quotes and brackets up to here",
+             message);
+    fatal(y, at, what);
+}
+
+static void run_parser(trp_yaml *y, struct fy_parser *parser, struct fy_diag *diag)
+{
+    if (fy_parser_set_string(parser, y->text.data, y->text.size) != 0) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    struct fy_event *event;
+    while (!y->stop && (event = fy_parser_parse(parser))) {
+        take_event(y, event);
+        fy_parser_event_free(parser, event);
+    }
+    if (!y->stop && fy_parser_get_stream_error(parser))
+        syntax_error(y, diag);
+    if (!y->stop && !y->root) {
+        struct trp_mark begin = {.line = 1, .column = 1};
+        fatal(y, begin, "the file is empty; write a YAML mapping");
+    }
+}
+
+static void build_tree(trp_yaml *y)
+{
+    struct fy_diag_cfg diag_cfg;
+    fy_diag_cfg_default(&diag_cfg);
+    diag_cfg.fp = NULL; /* nothing is printed */
+    diag_cfg.output_fn = NULL;
+    diag_cfg.colorize = false;
+    struct fy_diag *diag = fy_diag_create(&diag_cfg);
+    if (!diag) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    fy_diag_set_collect_errors(diag, true);
+    struct fy_parse_cfg cfg = {
+        .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_DEFAULT_VERSION_1_2 |
+                 FYPCF_JSON_NONE,
+        .diag = diag,
+    };
+    struct fy_parser *parser = fy_parser_create(&cfg);
+    if (parser)
+        run_parser(y, parser, diag);
+    else
+        trp_yaml_no_memory(y);
+    fy_parser_destroy(parser);
+    fy_diag_destroy(diag);
+}
+
+/* Takes a copy of the text (libfyaml borrows it, and ours ends in NUL) and reads it. */
+static void read_text(trp_yaml *y, const char *text, size_t size)
+{
+    static const char bom[] = "\xEF\xBB\xBF";
+    bool marked = size >= 3 && !memcmp(text, bom, 3);
+    size_t skip = marked ? 3 : 0, bad = 0;
+    char *copy = trp_conf_arena_text(&y->tree, text + skip, size - skip);
+    int code =
+        copy ? trp_yaml_text_scan(&y->text, copy, size - skip, &bad) : TRP_ENOMEM;
+    if (code == TRP_ENOMEM)
+        trp_yaml_no_memory(y);
+    else if (code < 0)
+        fatal(y, trp_yaml_text_mark(&y->text, bad),
+              "this byte is not UTF-8 text; name a YAML file");
+    else
+        build_tree(y);
+}
+
+int trp_yaml_parse(const char *file, const char *text, size_t size,
+                   struct trp_conf_arena *keep, trp_yaml **ret, trp_error *err)
+{
+    struct trp_mark begin = {.line = 1, .column = 1};
+    if (size > TRP_PIPELINE_FILE_MAX)
+        return trp_error_at(err, TRP_EINVAL, file, begin,
+                            "the file is larger than %d MiB; split the work, or put "
+                            "items into a list file (foreach: {lines: FILE})",
+                            TRP_PIPELINE_FILE_MAX >> 20);
+    trp_yaml *y = calloc(1, sizeof(*y));
+    if (!y)
+        return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
+    y->file = file;
+    y->keep = keep;
+    read_text(y, text, size);
+    int code = y->stop ? trp_yaml_verdict(y, err) : 0;
+    if (code < 0) {
+        trp_yaml_free(y);
+        return code;
+    }
+    *ret = y;
+    return 0;
+}
+
+void trp_yaml_free(trp_yaml *y)
+{
+    if (!y)
+        return;
+    trp_conf_arena_free(&y->tree);
+    trp_yaml_text_free(&y->text);
+    free(y->keys);
+    free(y);
+}
+
+const struct trp_yaml_node *trp_yaml_root(const trp_yaml *y)
+{
+    return y->root;
+}
+
+struct trp_conf_arena *trp_yaml_keep(trp_yaml *y)
+{
+    return y->keep;
+}

@@ -1,0 +1,131 @@
+/*
+ * YAML files as a tree that remembers where everything stands, and the checks that all
+ * of our files share.
+ *
+ * Form. One document of mappings, lists and scalars. A key is a scalar and stands once
+ * in its mapping. Refused, each with its place: anchors and aliases (so nothing can
+ * expand), merge keys, tags, more than TRP_YAML_DEPTH levels or TRP_YAML_VALUES values,
+ * a second document, bytes that are not UTF-8 text, a file above TRP_PIPELINE_FILE_MAX.
+ *
+ * Errors. Bad syntax is told at once. Everything else is handed to trp_yaml_wrong,
+ * which keeps the first by place in the file, so readers go on after an error and never
+ * pass one up; what a reader returns after an error is a harmless value.
+ * trp_yaml_verdict tells at the end.
+ *
+ *     static void read_size(trp_yaml *y, const struct trp_yaml_node *key,
+ *                           const struct trp_yaml_node *value, void *context) …
+ *     static const struct trp_yaml_key keys[] = {{"size", read_size, true}};
+ *     if (trp_yaml_load(file, &arena, &y, err) < 0) …
+ *     trp_yaml_mapping(y, trp_yaml_root(y), "the file", keys, 1, &box);
+ *     code = trp_yaml_verdict(y, err);
+ *     trp_yaml_free(y);
+ */
+#ifndef TRP_CONF_YAML_H
+#define TRP_CONF_YAML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/arena.h"
+#include "conf/pipeline.h"
+#include "core/base/error.h"
+
+enum {
+    TRP_YAML_DEPTH = 32,
+    TRP_YAML_VALUES = 2000000, /* keys, values and items in a file */
+};
+
+enum trp_yaml_kind {
+    TRP_YAML_SCALAR,
+    TRP_YAML_LIST,
+    TRP_YAML_MAPPING,
+    TRP_YAML_REFUSED, /* its error is told already: readers say nothing more */
+};
+
+struct trp_yaml_node {
+    enum trp_yaml_kind kind;
+    bool plain; /* scalar without quotes: may be a number or true */
+    struct trp_mark mark;
+    const char *text; /* scalar: NUL-terminated, `size` bytes; "" otherwise */
+    size_t size;
+    uint32_t count; /* list: items; mapping: pairs */
+    struct trp_yaml_node *first;
+    struct trp_yaml_node *next; /* in a mapping: key, value, key, value, … */
+};
+
+typedef struct trp_yaml trp_yaml;
+
+/* Reads and parses. `keep` is where readers put what outlives the tree. TRP_EINVAL: no
+ * such file, a directory, too large, not text, bad syntax. TRP_ESYSTEM: the disk. */
+int trp_yaml_load(const char *file, struct trp_conf_arena *keep, trp_yaml **ret,
+                  trp_error *err);
+/* The same from memory; `file` is for messages. */
+int trp_yaml_parse(const char *file, const char *text, size_t size,
+                   struct trp_conf_arena *keep, trp_yaml **ret, trp_error *err);
+void trp_yaml_free(trp_yaml *y);
+
+const struct trp_yaml_node *trp_yaml_root(const trp_yaml *y);
+struct trp_conf_arena *trp_yaml_keep(trp_yaml *y);
+
+/* Notes an error: "what is wrong; what to do". */
+void trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Would an error at `at` be the one that is told? Ask before costly wording. */
+bool trp_yaml_would_tell(const trp_yaml *y, struct trp_mark at);
+/* An allocation failed: the verdict is TRP_ENOMEM whatever else is wrong. */
+void trp_yaml_no_memory(trp_yaml *y);
+/* 0, or the error to tell. */
+int trp_yaml_verdict(const trp_yaml *y, trp_error *err);
+
+/* `code` with the text "FILE:LINE:COL: …"; for errors found after the tree is gone. */
+int trp_error_at(trp_error *err, int code, const char *file, struct trp_mark at,
+                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* a stands before b. */
+bool trp_mark_before(struct trp_mark a, struct trp_mark b);
+
+/* ---- readers (yaml_read.c). `what` names the thing in errors: "tasks". -------------
+ */
+
+struct trp_yaml_key {
+    const char *name;
+    void (*read)(trp_yaml *y, const struct trp_yaml_node *key,
+                 const struct trp_yaml_node *value, void *context);
+    bool required;
+};
+
+/* Calls the reader of each key, in the order of the file. False: not a mapping, or a
+ * key is unknown; what is missing is then not told, for it may be the misspelt one. */
+bool trp_yaml_mapping(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                      const struct trp_yaml_key *keys, size_t nkeys, void *context);
+/* Is it a mapping (list)? Tells when not. */
+bool trp_yaml_is_mapping(trp_yaml *y, const struct trp_yaml_node *node,
+                         const char *what);
+bool trp_yaml_is_list(trp_yaml *y, const struct trp_yaml_node *node, const char *what);
+bool trp_yaml_is_scalar(trp_yaml *y, const struct trp_yaml_node *node,
+                        const char *what);
+
+/* A scalar as written, kept; without NUL bytes. NULL after an error. */
+char *trp_yaml_text(trp_yaml *y, const struct trp_yaml_node *node, const char *what);
+/* The same, and not empty. */
+char *trp_yaml_word(trp_yaml *y, const struct trp_yaml_node *node, const char *what);
+/* A list of scalars as written; NULL when empty or wrong. */
+char **trp_yaml_texts(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                      uint32_t *ret_count);
+/* A mapping of names to scalars as written; marks are the values'. */
+struct trp_pair *trp_yaml_pairs(trp_yaml *y, const struct trp_yaml_node *node,
+                                const char *what, uint32_t *ret_count);
+/* False after an error; *ret is then as it was. */
+bool trp_yaml_whole(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                    int64_t min, int64_t max, int64_t *ret);
+bool trp_yaml_number(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                     double min, double max, double *ret);
+bool trp_yaml_bool(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                   bool *ret);
+/* More than 0; a bare number counts in seconds. */
+bool trp_yaml_time(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                   int64_t *ret_ns);
+bool trp_yaml_memory(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                     int64_t *ret_mib);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * Lines are found by bisection. A column is counted on from the byte asked for last
+ * when that is in the same line, since parsers ask from front to back: a file of one
+ * long line costs its length once, not once a value.
+ */
+#include "conf/yaml_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+
+/* Length of the UTF-8 character at `p`, 0 when it is not one or a control character
+ * that YAML does not allow. */
+static size_t character(const unsigned char *p, const unsigned char *end)
+{
+    if (p[0] < 0x80)
+        return p[0] >= 0x20 || p[0] == '\t' || p[0] == '\n' || p[0] == '\r';
+    size_t n = p[0] >= 0xF0 ? 4 : p[0] >= 0xE0 ? 3 : 2;
+    if (p[0] < 0xC2 || p[0] > 0xF4 || (size_t)(end - p) < n)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+    }
+    bool overlong = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
+    bool outside = (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF4 && p[1] > 0x8F);
+    return overlong || outside ? 0 : n;
+}
+
+static bool add_line(struct trp_yaml_text *t, size_t offset)
+{
+    if (!trp_array_room((void **)&t->lines, &t->room, (uint64_t)t->nlines + 1,
+                        sizeof(*t->lines)))
+        return false;
+    t->lines[t->nlines++] = offset;
+    return true;
+}
+
+int trp_yaml_text_scan(struct trp_yaml_text *t, const char *data, size_t size,
+                       size_t *ret_bad)
+{
+    const unsigned char *p = (const unsigned char *)data;
+    *t = (struct trp_yaml_text){.data = data, .size = size, .last_column = 1};
+    if (!add_line(t, 0))
+        return TRP_ENOMEM;
+    for (size_t i = 0, n; i < size; i += n) {
+        n = character(p + i, p + size);
+        if (n == 0) {
+            *ret_bad = i;
+            return TRP_EINVAL;
+        }
+        bool crlf = p[i] == '\r' && i + 1 < size && p[i + 1] == '\n';
+        bool end_of_line = p[i] == '\n' || (p[i] == '\r' && !crlf);
+        if (end_of_line && !add_line(t, i + 1))
+            return TRP_ENOMEM;
+    }
+    return 0;
+}
+
+void trp_yaml_text_free(struct trp_yaml_text *t)
+{
+    free(t->lines);
+    t->lines = NULL;
+}
+
+static uint32_t characters(const char *from, const char *to)
+{
+    uint32_t n = 0;
+    for (; from < to; from++)
+        n += ((unsigned char)*from & 0xC0) != 0x80;
+    return n;
+}
+
+struct trp_mark trp_yaml_text_mark(struct trp_yaml_text *t, size_t offset)
+{
+    uint32_t low = 0, high = t->nlines;
+    offset = offset < t->size ? offset : t->size;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (t->lines[middle] <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    uint32_t column;
+    if (low != t->last_line)
+        column = 1 + characters(t->data + t->lines[low], t->data + offset);
+    else if (offset >= t->last)
+        column = t->last_column + characters(t->data + t->last, t->data + offset);
+    else
+        column = t->last_column - characters(t->data + offset, t->data + t->last);
+    t->last = offset;
+    t->last_line = low;
+    t->last_column = column;
+    return (struct trp_mark){.line = low + 1, .column = column};
+}
+
+size_t trp_yaml_text_block(const struct trp_yaml_text *t, size_t content, char sign)
+{
+    size_t begin = content > 0 ? content - 1 : 0; /* the end of the line above */
+    while (begin > 0 && t->data[begin - 1] != '\n' && t->data[begin - 1] != '\r')
+        begin--;
+    for (size_t i = begin; i < content; i++) {
+        const char *rest = t->data + i + 1;
+        if (t->data[i] != sign)
+            continue;
+        rest += strspn(rest, "0123456789+-");
+        rest += strspn(rest, " \t");
+        if (strchr("#\r\n", *rest)) /* a comment or nothing behind it */
+            return i;
+    }
+    return content;
+}

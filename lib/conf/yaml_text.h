@@ -1,0 +1,34 @@
+/*
+ * The text of a YAML file, and where its bytes stand: line and column in characters.
+ */
+#ifndef TRP_CONF_YAML_TEXT_H
+#define TRP_CONF_YAML_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/pipeline.h"
+
+struct trp_yaml_text {
+    const char *data; /* NUL-terminated, borrowed */
+    size_t size;
+    size_t *lines; /* offset of each line's first byte */
+    uint32_t nlines, room;
+    size_t last; /* the offset asked for last, and its column */
+    uint32_t last_line, last_column;
+};
+
+/* Reads the text through. TRP_EINVAL: a byte that is not UTF-8, or a control character;
+ * *ret_bad is its offset. TRP_ENOMEM. Free with trp_yaml_text_free in any case. */
+int trp_yaml_text_scan(struct trp_yaml_text *t, const char *data, size_t size,
+                       size_t *ret_bad);
+void trp_yaml_text_free(struct trp_yaml_text *t);
+
+/* The place of a byte. Cost: the distance from the one asked for last, in a line. */
+struct trp_mark trp_yaml_text_mark(struct trp_yaml_text *t, size_t offset);
+/* Where a block scalar (`|` or `>`, as `sign`) is announced whose content begins at
+ * `content`. */
+size_t trp_yaml_text_block(const struct trp_yaml_text *t, size_t content, char sign);
+
+#endif
