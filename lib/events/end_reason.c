@@ -1,0 +1,98 @@
+/*
+ * How an attempt ended, in the words that contract.md fixes. One place, because the
+ * event log, the error line and the progress line must say the same.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "events/event_log.h"
+
+/* "1s", "250ms", "2h": in the largest unit that is whole. */
+static void duration(int64_t ns, char *buf, size_t size)
+{
+    static const struct {
+        int64_t ns;
+        const char *unit;
+    } units[] = {{3600000000000, "h"}, {60000000000, "m"}, {1000000000, "s"},
+                 {1000000, "ms"},      {1000, "us"},       {1, "ns"}};
+    size_t i = 0;
+    while (ns % units[i].ns != 0)
+        i++;
+    snprintf(buf, size, "%lld%s", (long long)(ns / units[i].ns), units[i].unit);
+}
+
+static void killed_for_memory(const struct trp_end *end, char *buf, size_t size)
+{
+    char limit[32], peak[32];
+    if (!end || end->limit_mib <= 0) {
+        snprintf(buf, size, "killed for memory");
+        return;
+    }
+    trp_memory_format(end->limit_mib, limit, sizeof limit);
+    /* Rounded up: what went over its limit must not be shown as below. */
+    trp_memory_format((end->peak_kib + 1023) / 1024, peak, sizeof peak);
+    if (end->peak_kib > 0)
+        snprintf(buf, size, "killed for memory (limit %s, peak %s)", limit, peak);
+    else
+        snprintf(buf, size, "killed for memory (limit %s)", limit);
+}
+
+/* The text that came with an end, behind `before`; it stays one line. */
+static void with_text(const char *before, const struct trp_end *end, char *buf,
+                      size_t size)
+{
+    int n = end && end->extra ? (int)(end->extra_size % INT_MAX) : 0;
+    if (n > 0)
+        snprintf(buf, size, "%s: %.*s", before, n, (const char *)end->extra);
+    else
+        snprintf(buf, size, "%s", before);
+    for (char *p = buf; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
+}
+
+char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end,
+                     int64_t timeout_ns, char *buf, size_t size)
+{
+    char text[64];
+    int32_t code = verdict->task_end.code;
+    buf[0] = '\0';
+    switch (verdict->task_end.status) {
+    case TRP_END_SUCCESS:
+        break;
+    case TRP_END_EXIT:
+        snprintf(text, sizeof text, "exit status %d", (int)code);
+        with_text(text, end, buf, size);
+        break;
+    case TRP_END_SIGNAL: {
+        const char *name = sigabbrev_np(code);
+        snprintf(buf, size, name ? "killed by SIG%s (%d)" : "killed by signal%s (%d)",
+                 name ? name : "", (int)code);
+        break;
+    }
+    case TRP_END_TIMEOUT:
+        duration(timeout_ns > 0 ? timeout_ns : 0, text, sizeof text);
+        snprintf(buf, size, timeout_ns > 0 ? "timed out after %s" : "timed out", text);
+        break;
+    case TRP_END_MEMORY:
+        killed_for_memory(end, buf, size);
+        break;
+    case TRP_END_START:
+        with_text("could not be started", end, buf, size);
+        break;
+    case TRP_END_KILLED:
+        snprintf(buf, size, "killed: no longer needed");
+        break;
+    case TRP_END_RECALLED:
+        snprintf(buf, size, "handed back before it started");
+        break;
+    case TRP_END_LOST:
+        snprintf(buf, size, "lost its executor");
+        break;
+    case TRP_END_PLATFORM:
+        with_text("the platform failed", end, buf, size);
+        break;
+    }
+    return buf;
+}

@@ -1,0 +1,369 @@
+/*
+ * What an event log is told. Rare events are formatted here, at once (a microsecond or
+ * two), and travel as text; an attempt travels as a fixed record and is formatted by the
+ * writer.
+ *
+ * When a stage is summarised (events.tasks=auto). A TaskStart is written only while the
+ * ring is less than three quarters full; the first that finds it fuller makes its stage
+ * summarised: from this attempt on, told by its number, attempts that do not fail are
+ * only counted. Attempts whose start was written get their end written too, for which
+ * there is the last quarter of the ring; so every attempt either has both its lines or is
+ * in the summary, and the two add up. A failure is written in full (both lines) also
+ * then. The caller waits only when the ring is full of ends and failures, which takes
+ * 16,000 of them more than the writer could take in the meantime.
+ *
+ * Rejected: sampling (says nothing certain); dropping ends (leaves tasks that run for
+ * ever in the History Server); a rate limit (the machine knows better what it can write).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "events/event_json.h"
+#include "events/event_log_state.h"
+
+enum { REASON_MAX = 4096 };
+
+void trp_event_log_put_lines(struct trp_event_log *l, struct trp_buf *take_b)
+{
+    if (take_b->failed) {
+        trp_event_log_out_of_memory(l);
+        trp_buf_free(take_b);
+        return;
+    }
+    struct trp_record *r = trp_ring_claim(l->ring);
+    r->kind = TRP_RECORD_TEXT;
+    r->text.data = (char *)take_b->data;
+    r->text.size = take_b->size;
+    trp_ring_publish(l->ring);
+}
+
+/* The host's name in JSON, for records; "\"\"" for want of memory. */
+static const char *host_json(struct trp_event_log *l, const char *name)
+{
+    if (!name)
+        name = "";
+    struct trp_log_host *h;
+    HASH_FIND_STR(l->hosts, name, h);
+    if (h)
+        return h->json;
+    size_t n = strlen(name);
+    struct trp_buf b = {0};
+    trp_json_string(&b, name, n);
+    trp_put_raw(&b, "", 1);
+    h = calloc(1, sizeof *h + n + 1);
+    if (h && !b.failed) {
+        memcpy(h->name, name, n + 1);
+        h->json = (char *)b.data;
+        HASH_ADD_STR(l->hosts, name, h);
+        if (h->hh.tbl)
+            return h->json;
+    }
+    free(h);
+    trp_buf_free(&b);
+    trp_event_log_out_of_memory(l);
+    return "\"\"";
+}
+
+/* An executor's host was looked up when it came. */
+static const char *host_of(struct trp_event_log *l, trp_executor_id e, const char *name)
+{
+    const struct trp_statistics *s = l->statistics;
+    if (e.n < s->nexecutors && s->executors[e.n].host)
+        return s->executors[e.n].host;
+    return host_json(l, name);
+}
+
+/* ---- application, profiles, executors ----------------------------------------------- */
+
+void trp_event_application_start(trp_event_log *l, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    trp_line_application_start(&b, l->app_name, l->app_id, l->user, at);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_environment(trp_event_log *l, const char *const *keys,
+                           const char *const *values, uint32_t n)
+{
+    struct trp_buf b = {0};
+    trp_line_environment(&b, l->app_name, l->app_id, keys, values, n);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_profile(trp_event_log *l, const struct trp_resource_profile *p)
+{
+    struct trp_buf b = {0};
+    if (!trp_statistics_shape(l->statistics, p))
+        trp_event_log_out_of_memory(l);
+    trp_line_profile(&b, p);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_message(trp_event_log *l, const char *level, const char *text,
+                       int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    trp_line_message(&b, level, text, at);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_executor_added(trp_event_log *l, trp_executor_id e, const char *host,
+                              const struct trp_resource_profile *p, int64_t requested,
+                              int64_t at)
+{
+    trp_event_executor_added_with(l, e, host, p, NULL, 0, requested, at);
+}
+
+void trp_event_executor_added_with(trp_event_log *l, trp_executor_id e,
+                                   const char *host,
+                                   const struct trp_resource_profile *p,
+                                   const struct trp_resource_addresses *resources,
+                                   uint32_t nresources, int64_t requested, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    if (trp_statistics_executor_added(l->statistics, e, p, host_json(l, host), at) < 0)
+        trp_event_log_out_of_memory(l);
+    trp_line_executor_added(&b, e, host, p, resources, nresources, requested, at);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_executor_removed(trp_event_log *l, trp_executor_id e, const char *reason,
+                                int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    trp_statistics_executor_removed(l->statistics, e, at);
+    trp_line_executor_removed(&b, e, reason, at);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
+                                   const struct trp_resource_profile *p, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    trp_statistics_executor_relabelled(l->statistics, e, at);
+    trp_line_executor_relabelled(&b, e, p, at);
+    trp_event_log_put_lines(l, &b);
+}
+
+/* ---- jobs and stages ------------------------------------------------------------------ */
+
+void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
+                         const struct trp_event_stage *stages, uint32_t nstages)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    for (uint32_t i = 0; i < nstages; i++)
+        if (trp_statistics_describe(l->statistics, &stages[i]) < 0)
+            trp_event_log_out_of_memory(l);
+    trp_line_job_start(&b, job, at, stages, nstages);
+    trp_event_log_put_lines(l, &b);
+}
+
+/* Ends the summary of a stage's tasks, when there is one. */
+static void put_summary(struct trp_event_log *l, struct trp_stage_statistics *s,
+                        int64_t at)
+{
+    if (!s->summarised)
+        return;
+    struct trp_buf b = {0};
+    trp_line_task_summary(&b, s, at);
+    trp_event_log_put_lines(l, &b);
+    trp_summarised_free(s->summarised);
+    s->summarised = NULL;
+}
+
+void trp_event_log_flush_summaries(struct trp_event_log *l, int64_t at)
+{
+    for (uint32_t i = 0; i < l->statistics->nstages; i++)
+        if (l->statistics->stages[i])
+            put_summary(l, l->statistics->stages[i], at);
+}
+
+void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s,
+                               int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    struct trp_stage_statistics *st = trp_statistics_stage(l->statistics, s->stage);
+    if (!st || trp_statistics_describe(l->statistics, s) < 0) {
+        trp_event_log_out_of_memory(l);
+        return;
+    }
+    put_summary(l, st, at); /* of an earlier attempt of this stage */
+    st->summarised_from = UINT32_MAX;
+    if (st->submitted == 0)
+        st->submitted = at;
+    st->ended = 0;
+    trp_line_stage_submitted(&b, s, at);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
+                           enum trp_outcome outcome, const char *failure, int64_t at)
+{
+    trp_statistics_at(l->statistics, at);
+    struct trp_stage_statistics *s = trp_statistics_stage(l->statistics, stage);
+    if (!s) {
+        trp_event_log_out_of_memory(l);
+        return;
+    }
+    put_summary(l, s, at);
+    s->ended = at;
+    s->outcome = outcome;
+    if (outcome == TRP_OUTCOME_SUCCEEDED && s->submitted == 0)
+        s->submitted = at; /* there was nothing to do */
+    const char *why = "";
+    if (outcome == TRP_OUTCOME_FAILED || outcome == TRP_OUTCOME_CANCELLED)
+        why = failure && failure[0] ? failure : trp_outcome_name(outcome);
+    struct trp_buf b = {0};
+    trp_line_stage_completed(&b, s, why);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcome,
+                       const char *failure, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    trp_line_job_end(&b, job, outcome, failure, at);
+    trp_event_log_put_lines(l, &b);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------ */
+
+/* From this attempt on the stage is summarised. */
+static void begin_summary(struct trp_event_log *l, struct trp_stage_statistics *s,
+                          uint32_t first, int64_t at)
+{
+    s->summarised = calloc(1, sizeof *s->summarised);
+    if (!s->summarised) {
+        trp_event_log_out_of_memory(l);
+        return;
+    }
+    s->summarised_from = first;
+    struct trp_buf b = {0};
+    trp_line_summary_begin(&b, s, first,
+                           l->tasks == TRP_EVENTS_SUMMARY
+                               ? "events.tasks=summary"
+                               : "tasks end faster than they can be written",
+                           at);
+    trp_event_log_put_lines(l, &b);
+}
+
+static void put_task(struct trp_event_log *l, enum trp_record_kind kind,
+                     const struct trp_task_record *task)
+{
+    struct trp_record *r = trp_ring_claim(l->ring);
+    r->kind = kind;
+    r->task = *task;
+    trp_ring_publish(l->ring);
+}
+
+void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
+                            const struct trp_action *launch, const char *host,
+                            int64_t at)
+{
+    bool gang = launch->kind == TRP_ACTION_GANG;
+    trp_attempt_id attempt = gang ? launch->gang.attempt : launch->launch.attempt;
+    trp_executor_id e = {gang ? TRP_NONE : launch->launch.executor.n};
+    trp_statistics_at(l->statistics, at);
+    struct trp_stage_statistics *s = trp_statistics_stage(l->statistics, stage);
+    if (!s) {
+        trp_event_log_out_of_memory(l);
+        return;
+    }
+    trp_statistics_task_started(l->statistics, stage, e, at);
+    if (trp_attempt_number(attempt) >= s->summarised_from)
+        return;
+    if (l->tasks == TRP_EVENTS_SUMMARY ||
+        (l->tasks == TRP_EVENTS_AUTO && trp_ring_crowded(l->ring))) {
+        begin_summary(l, s, trp_attempt_number(attempt), at);
+        return;
+    }
+    struct trp_task_record r = {
+        .level = gang ? TRP_ANY : launch->launch.level,
+        .stage = stage.n,
+        .stage_attempt = s->attempt,
+        .task = gang ? 0 : launch->launch.task,
+        .number = gang ? launch->gang.number : launch->launch.number,
+        .executor = e.n,
+        .task_id = trp_attempt_number(attempt),
+        .launched_ms = at / 1000000,
+        .host = host_of(l, e, host),
+    };
+    put_task(l, TRP_RECORD_TASK_START, &r);
+}
+
+static char *reason_of(const struct trp_event_task *t)
+{
+    char text[TRP_ERROR_TEXT];
+    if (t->verdict->task_end.status == TRP_END_SUCCESS)
+        return NULL;
+    if (t->reason && t->reason[0])
+        return strndup(t->reason, REASON_MAX);
+    return strdup(trp_end_reason(t->verdict, t->end, 0, text, sizeof text));
+}
+
+static struct trp_task_record record_of(struct trp_event_log *l,
+                                        const struct trp_stage_statistics *s,
+                                        const struct trp_event_task *t)
+{
+    static const struct trp_end none;
+    const struct trp_end *end = t->end ? t->end : &none;
+    const struct trp_action *v = t->verdict;
+    return (struct trp_task_record){
+        .level = v->task_end.level,
+        .status = (uint8_t)v->task_end.status,
+        .counted = v->task_end.counted,
+        .stage = s->stage.n,
+        .stage_attempt = s->attempt,
+        .task = v->task_end.task,
+        .number = v->task_end.number,
+        .executor = v->task_end.executor.n,
+        .task_id = trp_attempt_number(v->task_end.attempt),
+        .code = v->task_end.code,
+        .ranks = t->ranks,
+        .result_size = v->task_end.status == TRP_END_SUCCESS ? end->extra_size : 0,
+        .launched_ms = t->launched / 1000000,
+        .ended_ms = t->ended / 1000000,
+        .run_ns = trp_task_ran_ns(t),
+        .cpu_ns = end->cpu_ns,
+        .peak_kib = end->peak_kib,
+        .records_in = end->records_in,
+        .records_out = end->records_out,
+        .bytes_in = end->bytes_in,
+        .bytes_out = end->bytes_out,
+        .host = host_of(l, v->task_end.executor, t->host),
+        .reason = reason_of(t),
+    };
+}
+
+void trp_event_task_ended(trp_event_log *l, const struct trp_event_task *t)
+{
+    const struct trp_action *v = t->verdict;
+    trp_statistics_at(l->statistics, t->ended);
+    struct trp_stage_statistics *s =
+        trp_statistics_stage(l->statistics, v->task_end.stage);
+    if (!s || trp_statistics_task_ended(l->statistics, s, t) < 0) {
+        trp_event_log_out_of_memory(l);
+        return;
+    }
+    bool unwritten = trp_attempt_number(v->task_end.attempt) >= s->summarised_from;
+    if (unwritten && s->summarised && !trp_end_is_failure(v->task_end.status)) {
+        if (trp_statistics_summarise(s, t) < 0)
+            trp_event_log_out_of_memory(l);
+        return;
+    }
+    struct trp_task_record r = record_of(l, s, t);
+    if (unwritten) {
+        if (s->summarised)
+            s->summarised->in_full++;
+        put_task(l, TRP_RECORD_TASK_START, &r);
+    }
+    put_task(l, TRP_RECORD_TASK_END, &r);
+}

@@ -1,0 +1,347 @@
+/*
+ * Lines about the run, its profiles, jobs, stages and executors (those about tasks are
+ * in event_json_task.c). Written in order by hand: see json_text.h for why.
+ *
+ * "Spark Version" is the version of Spark's log format that we write: readers choose by
+ * it how to read. 4.0.0 has every field that we write (resource profiles, push-based
+ * shuffle, exit code) and none that we do not; our own version stands beside it.
+ */
+#include "events/event_json.h"
+
+#include <stdio.h>
+
+#define SPARK_FORMAT "4.0.0"
+
+static int64_t ms(int64_t ns)
+{
+    return ns / 1000000;
+}
+
+/* An id in quotes: Spark's executor ids are strings. */
+static void quoted_id(struct trp_buf *b, uint32_t id)
+{
+    TRP_JSON(b, "\"");
+    trp_json_int(b, id);
+    TRP_JSON(b, "\"");
+}
+
+void trp_line_log_start(struct trp_buf *b)
+{
+    TRP_JSON(b, "{\"Event\":\"SparkListenerLogStart\",\"Spark Version\":\"" SPARK_FORMAT
+                "\",\"Troupe Version\":\"" TROUPE_VERSION "\"}\n");
+}
+
+void trp_line_application_start(struct trp_buf *b, const char *app_name,
+                                const char *app_id, const char *user, int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationStart\",\"App Name\":");
+    trp_json_text(b, app_name);
+    TRP_JSON(b, ",\"App ID\":");
+    trp_json_text(b, app_id);
+    TRP_JSON(b, ",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, ",\"User\":");
+    trp_json_text(b, user);
+    TRP_JSON(b, "}\n");
+}
+
+/* Options are named as Spark's without "spark.", so readers find them with it; the
+ * families that are ours alone are told as ours. */
+static void property_name(struct trp_buf *b, const char *key)
+{
+    static const char *const ours[] = {"alloc.", "slurm.", "run.", "events.", "local."};
+    const char *prefix = "spark.";
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strncmp(key, ours[i], strlen(ours[i])) == 0)
+            prefix = "troupe.";
+    char name[256];
+    snprintf(name, sizeof name, "%s%s", prefix, key);
+    TRP_JSON(b, ",");
+    trp_json_text(b, name);
+    TRP_JSON(b, ":");
+}
+
+void trp_line_environment(struct trp_buf *b, const char *app_name, const char *app_id,
+                          const char *const *keys, const char *const *values,
+                          uint32_t n)
+{
+    TRP_JSON(b, "{\"Event\":\"SparkListenerEnvironmentUpdate\",\"JVM Information\":{},"
+                "\"Spark Properties\":{\"spark.app.name\":");
+    trp_json_text(b, app_name);
+    TRP_JSON(b, ",\"spark.app.id\":");
+    trp_json_text(b, app_id);
+    for (uint32_t i = 0; i < n; i++) {
+        property_name(b, keys[i]);
+        trp_json_text(b, values[i]);
+    }
+    TRP_JSON(b, "},\"Hadoop Properties\":{},\"System Properties\":{},"
+                "\"Metrics Properties\":{},\"Classpath Entries\":{}}\n");
+}
+
+static void request(struct trp_buf *b, bool first, const char *name, int64_t amount)
+{
+    if (!first)
+        TRP_JSON(b, ",");
+    trp_json_text(b, name);
+    TRP_JSON(b, ":{\"Resource Name\":");
+    trp_json_text(b, name);
+    TRP_JSON(b, ",\"Amount\":");
+    trp_json_int(b, amount);
+    TRP_JSON(b, ",\"Discovery Script\":\"\",\"Vendor\":\"\"}");
+}
+
+static void task_request(struct trp_buf *b, bool first, const char *name,
+                         trp_amount amount)
+{
+    if (!first)
+        TRP_JSON(b, ",");
+    trp_json_text(b, name);
+    TRP_JSON(b, ":{\"Resource Name\":");
+    trp_json_text(b, name);
+    TRP_JSON(b, ",\"Amount\":");
+    trp_json_amount(b, amount);
+    TRP_JSON(b, "}");
+}
+
+/* Told with what it inherits, since that is what its executors get. A task-only profile
+ * has no executor side, as in Spark. */
+void trp_line_profile(struct trp_buf *b, const struct trp_resource_profile *p)
+{
+    TRP_JSON(b, "{\"Event\":\"SparkListenerResourceProfileAdded\","
+                "\"Resource Profile Id\":");
+    trp_json_int(b, p->id.n);
+    TRP_JSON(b, ",\"Executor Resource Requests\":{");
+    if (!p->task_only) {
+        request(b, true, "cores", p->cores);
+        request(b, false, "memory", p->memory_mib);
+        request(b, false, "memoryOverhead", p->overhead_mib);
+        request(b, false, "offHeap", p->offheap_mib);
+        if (p->executor.pyspark_mib >= 0)
+            request(b, false, "pyspark.memory", p->executor.pyspark_mib);
+        for (uint32_t i = 0; i < p->ncustom; i++)
+            if (p->custom[i].executor > 0)
+                request(b, false, p->custom[i].name, p->custom[i].executor);
+    }
+    TRP_JSON(b, "},\"Task Resource Requests\":{");
+    task_request(b, true, "cpus", p->task_cpus * TRP_ONE);
+    for (uint32_t i = 0; i < p->ncustom; i++)
+        if (p->custom[i].task > 0)
+            task_request(b, false, p->custom[i].name, p->custom[i].task);
+    TRP_JSON(b, "},\"Troupe Profile Name\":");
+    trp_json_text(b, p->name);
+    TRP_JSON(b, ",\"Troupe Slots\":");
+    trp_json_int(b, p->slots);
+    TRP_JSON(b, "}\n");
+}
+
+/* Spark's StageInfo. `submitted`, `completed`: 0 not yet; `failure`: NULL or "" none. */
+struct stage_info {
+    uint32_t stage, attempt, ntasks, profile;
+    const char *name, *failure;
+    const trp_stage_id *parents;
+    uint32_t nparents;
+    int64_t submitted, completed;
+};
+
+static void stage_info(struct trp_buf *b, const struct stage_info *s)
+{
+    TRP_JSON(b, "{\"Stage ID\":");
+    trp_json_int(b, s->stage);
+    TRP_JSON(b, ",\"Stage Attempt ID\":");
+    trp_json_int(b, s->attempt);
+    TRP_JSON(b, ",\"Stage Name\":");
+    trp_json_text(b, s->name);
+    TRP_JSON(b, ",\"Number of Tasks\":");
+    trp_json_int(b, s->ntasks);
+    TRP_JSON(b, ",\"RDD Info\":[],\"Parent IDs\":[");
+    for (uint32_t i = 0; i < s->nparents; i++) {
+        if (i > 0)
+            TRP_JSON(b, ",");
+        trp_json_int(b, s->parents[i].n);
+    }
+    TRP_JSON(b, "],\"Details\":\"\"");
+    if (s->submitted > 0) {
+        TRP_JSON(b, ",\"Submission Time\":");
+        trp_json_int(b, ms(s->submitted));
+    }
+    if (s->completed > 0) {
+        TRP_JSON(b, ",\"Completion Time\":");
+        trp_json_int(b, ms(s->completed));
+    }
+    if (s->failure && s->failure[0]) {
+        TRP_JSON(b, ",\"Failure Reason\":");
+        trp_json_text(b, s->failure);
+    }
+    TRP_JSON(b, ",\"Accumulables\":[],\"Resource Profile Id\":");
+    trp_json_int(b, s->profile);
+    TRP_JSON(b, ",\"Shuffle Push Enabled\":false,\"Shuffle Push Mergers Count\":0}");
+}
+
+static struct stage_info info_of(const struct trp_event_stage *s, int64_t submitted)
+{
+    return (struct stage_info){.stage = s->stage.n,
+                               .attempt = s->attempt,
+                               .ntasks = s->ntasks,
+                               .profile = s->profile.n,
+                               .name = s->name,
+                               .parents = s->parents,
+                               .nparents = s->nparents,
+                               .submitted = submitted};
+}
+
+void trp_line_job_start(struct trp_buf *b, trp_job_id job, int64_t at,
+                        const struct trp_event_stage *stages, uint32_t n)
+{
+    TRP_JSON(b, "{\"Event\":\"SparkListenerJobStart\",\"Job ID\":");
+    trp_json_int(b, job.n);
+    TRP_JSON(b, ",\"Submission Time\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, ",\"Stage Infos\":[");
+    for (uint32_t i = 0; i < n; i++) {
+        struct stage_info info = info_of(&stages[i], 0);
+        if (i > 0)
+            TRP_JSON(b, ",");
+        stage_info(b, &info);
+    }
+    TRP_JSON(b, "],\"Stage IDs\":[");
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0)
+            TRP_JSON(b, ",");
+        trp_json_int(b, stages[i].stage.n);
+    }
+    TRP_JSON(b, "],\"Properties\":{}}\n");
+}
+
+void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s,
+                              int64_t at)
+{
+    struct stage_info info = info_of(s, at);
+    TRP_JSON(b, "{\"Event\":\"SparkListenerStageSubmitted\",\"Stage Info\":");
+    stage_info(b, &info);
+    TRP_JSON(b, ",\"Properties\":{}}\n");
+}
+
+/* A stage that was skipped has no submission time: that is how the History Server tells
+ * it from one that was computed. */
+void trp_line_stage_completed(struct trp_buf *b, const struct trp_stage_statistics *s,
+                              const char *failure)
+{
+    struct stage_info info = {.stage = s->stage.n,
+                              .attempt = s->attempt,
+                              .ntasks = s->ntasks,
+                              .profile = s->profile.n,
+                              .name = s->name,
+                              .failure = failure,
+                              .parents = s->parents,
+                              .nparents = s->nparents,
+                              .submitted = s->submitted,
+                              .completed = s->ended};
+    TRP_JSON(b, "{\"Event\":\"SparkListenerStageCompleted\",\"Stage Info\":");
+    stage_info(b, &info);
+    TRP_JSON(b, "}\n");
+}
+
+static void resource(struct trp_buf *b, const struct trp_resource_addresses *r)
+{
+    trp_json_text(b, r->name);
+    TRP_JSON(b, ":{\"name\":");
+    trp_json_text(b, r->name);
+    TRP_JSON(b, ",\"addresses\":[");
+    for (uint32_t i = 0; i < r->naddresses; i++) {
+        if (i > 0)
+            TRP_JSON(b, ",");
+        trp_json_text(b, r->addresses[i]);
+    }
+    TRP_JSON(b, "]}");
+}
+
+void trp_line_executor_added(struct trp_buf *b, trp_executor_id e, const char *host,
+                             const struct trp_resource_profile *p,
+                             const struct trp_resource_addresses *resources,
+                             uint32_t nresources, int64_t requested, int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"SparkListenerExecutorAdded\",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, ",\"Executor ID\":");
+    quoted_id(b, e.n);
+    TRP_JSON(b, ",\"Executor Info\":{\"Host\":");
+    trp_json_text(b, host);
+    TRP_JSON(b, ",\"Total Cores\":");
+    trp_json_int(b, p->cores);
+    TRP_JSON(b, ",\"Log Urls\":{},\"Attributes\":{},\"Resources\":{");
+    for (uint32_t i = 0; i < nresources; i++) {
+        if (i > 0)
+            TRP_JSON(b, ",");
+        resource(b, &resources[i]);
+    }
+    TRP_JSON(b, "},\"Resource Profile Id\":");
+    trp_json_int(b, p->id.n);
+    TRP_JSON(b, ",\"Registration Time\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, ",\"Request Time\":");
+    trp_json_int(b, ms(requested > 0 ? requested : at));
+    TRP_JSON(b, "}}\n");
+}
+
+void trp_line_executor_removed(struct trp_buf *b, trp_executor_id e, const char *reason,
+                               int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"SparkListenerExecutorRemoved\",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, ",\"Executor ID\":");
+    quoted_id(b, e.n);
+    TRP_JSON(b, ",\"Removed Reason\":");
+    trp_json_text(b, reason);
+    TRP_JSON(b, "}\n");
+}
+
+void trp_line_executor_relabelled(struct trp_buf *b, trp_executor_id e,
+                                  const struct trp_resource_profile *p, int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"TroupeExecutorRelabelled\",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, ",\"Executor ID\":");
+    quoted_id(b, e.n);
+    TRP_JSON(b, ",\"Resource Profile Id\":");
+    trp_json_int(b, p->id.n);
+    TRP_JSON(b, "}\n");
+}
+
+void trp_line_job_end(struct trp_buf *b, trp_job_id job, enum trp_outcome outcome,
+                      const char *failure, int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"SparkListenerJobEnd\",\"Job ID\":");
+    trp_json_int(b, job.n);
+    TRP_JSON(b, ",\"Completion Time\":");
+    trp_json_int(b, ms(at));
+    if (outcome == TRP_OUTCOME_SUCCEEDED) {
+        TRP_JSON(b, ",\"Job Result\":{\"Result\":\"JobSucceeded\"}}\n");
+        return;
+    }
+    TRP_JSON(b, ",\"Job Result\":{\"Result\":\"JobFailed\",\"Exception\":{\"Message\":");
+    trp_json_text(b, failure && failure[0] ? failure : trp_outcome_name(outcome));
+    TRP_JSON(b, ",\"Stack Trace\":[]}},\"Troupe Outcome\":");
+    trp_json_text(b, trp_outcome_name(outcome));
+    TRP_JSON(b, "}\n");
+}
+
+void trp_line_message(struct trp_buf *b, const char *level, const char *text,
+                      int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"TroupeMessage\",\"Level\":");
+    trp_json_text(b, level);
+    TRP_JSON(b, ",\"Text\":");
+    trp_json_text(b, text);
+    TRP_JSON(b, ",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, "}\n");
+}
+
+void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code)
+{
+    TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationEnd\",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, ",\"ExitCode\":");
+    trp_json_int(b, exit_code);
+    TRP_JSON(b, "}\n");
+}

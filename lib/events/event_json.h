@@ -1,0 +1,64 @@
+/*
+ * The lines of the event log: one function an event, each adding one line with its LF.
+ *
+ * Fields are those of Spark's JsonProtocol in its order, "Event" first and no blanks,
+ * because Spark's History Server finds a log by how its lines begin; what has no
+ * meaning here is 0 or empty. What Spark has no field for is added as "Troupe …", which
+ * its readers skip, as they skip events they do not know.
+ */
+#ifndef TRP_EVENTS_EVENT_JSON_H
+#define TRP_EVENTS_EVENT_JSON_H
+
+#include "events/json_text.h"
+#include "events/statistics.h"
+
+/* One attempt, as it travels through the ring: what its two lines need. */
+struct trp_task_record {
+    uint8_t level, status; /* enum trp_level, trp_end_status */
+    bool counted;
+    uint32_t stage, stage_attempt, task, number, executor;
+    uint32_t task_id; /* trp_attempt_number */
+    int32_t code;
+    uint32_t ranks, result_size;
+    int64_t launched_ms, ended_ms;
+    int64_t run_ns, cpu_ns, peak_kib;
+    uint64_t records_in, records_out, bytes_in, bytes_out;
+    const char *host; /* a quoted JSON string */
+    char *reason;     /* NULL: success */
+};
+
+void trp_line_log_start(struct trp_buf *b);
+void trp_line_application_start(struct trp_buf *b, const char *app_name,
+                                const char *app_id, const char *user, int64_t at);
+void trp_line_environment(struct trp_buf *b, const char *app_name, const char *app_id,
+                          const char *const *keys, const char *const *values,
+                          uint32_t n);
+void trp_line_profile(struct trp_buf *b, const struct trp_resource_profile *p);
+void trp_line_job_start(struct trp_buf *b, trp_job_id job, int64_t at,
+                        const struct trp_event_stage *stages, uint32_t n);
+void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s,
+                              int64_t at);
+void trp_line_stage_completed(struct trp_buf *b, const struct trp_stage_statistics *s,
+                              const char *failure);
+void trp_line_executor_added(struct trp_buf *b, trp_executor_id e, const char *host,
+                             const struct trp_resource_profile *p,
+                             const struct trp_resource_addresses *resources,
+                             uint32_t nresources, int64_t requested, int64_t at);
+void trp_line_executor_removed(struct trp_buf *b, trp_executor_id e, const char *reason,
+                               int64_t at);
+void trp_line_executor_relabelled(struct trp_buf *b, trp_executor_id e,
+                                  const struct trp_resource_profile *p, int64_t at);
+void trp_line_task_start(struct trp_buf *b, const struct trp_task_record *r);
+void trp_line_task_end(struct trp_buf *b, const struct trp_task_record *r);
+/* From attempt `first` on, attempts of the stage that do not fail have no lines. */
+void trp_line_summary_begin(struct trp_buf *b, const struct trp_stage_statistics *s,
+                            uint32_t first, const char *why, int64_t at);
+void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics *s,
+                           int64_t at);
+void trp_line_job_end(struct trp_buf *b, trp_job_id job, enum trp_outcome outcome,
+                      const char *failure, int64_t at);
+void trp_line_message(struct trp_buf *b, const char *level, const char *text,
+                      int64_t at);
+void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code);
+
+#endif

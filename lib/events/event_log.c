@@ -1,0 +1,238 @@
+/*
+ * The life of an event log and its writer thread.
+ *
+ * The thread naps a quarter of a second at a time (the contract asks for a flush a
+ * second; four wake-ups a second cost nothing that can be measured, and waking it for
+ * each event would cost the loop a system call at the worst moment), then formats all
+ * that lies in the ring and writes it. It runs at a lower priority than the run itself:
+ * on a machine where every core is busy it is the log that has to become shorter, not
+ * the run longer. With events.tasks=all the caller may wait for it, so there it does
+ * not.
+ *
+ * A failed write (full disk) is remembered and nothing is written after it: a log with a
+ * hole would lie. The ring goes on being emptied, so that nobody waits for ever.
+ *
+ * Teardown: close the ring, join the thread (which writes what is left), sync and close
+ * the file, rename the link. trp_event_log_free does the first of these for a log that
+ * was never ended, and then frees.
+ */
+#include "events/event_log.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "events/event_json.h"
+#include "events/event_log_state.h"
+#include "events/log_file.h"
+
+enum {
+    NAP_MS = 250,
+    WRITE_BYTES = 256 << 10, /* written at once; more only for one longer line */
+    WRITER_NICE = 5,
+};
+
+void trp_event_log_break(struct trp_event_log *l, const trp_error *why)
+{
+    if (atomic_flag_test_and_set(&l->breaking))
+        return;
+    l->error = *why;
+    atomic_store_explicit(&l->broken, true, memory_order_release);
+}
+
+void trp_event_log_out_of_memory(struct trp_event_log *l)
+{
+    trp_error why;
+    trp_error_set(&why, TRP_ESYSTEM, "cannot write %s: out of memory", l->file);
+    trp_event_log_break(l, &why);
+}
+
+bool trp_event_log_failed(const trp_event_log *l, trp_error *err)
+{
+    if (!atomic_load_explicit(&l->broken, memory_order_acquire))
+        return false;
+    if (err)
+        *err = l->error;
+    return true;
+}
+
+/* ---- writer thread ---------------------------------------------------------------- */
+
+static void write_lines(struct trp_event_log *l)
+{
+    trp_error why;
+    if (l->lines.failed) {
+        trp_event_log_out_of_memory(l);
+        l->lines.failed = false;
+    } else if (l->lines.size > 0 && !trp_event_log_failed(l, NULL) &&
+               trp_log_file_write(l->fd, l->file, l->lines.data, l->lines.size, &why) <
+                   0) {
+        trp_event_log_break(l, &why);
+    }
+    trp_buf_clear(&l->lines);
+}
+
+static void format(struct trp_event_log *l, struct trp_record *r)
+{
+    switch (r->kind) {
+    case TRP_RECORD_TEXT:
+        trp_put_raw(&l->lines, r->text.data, r->text.size);
+        free(r->text.data);
+        break;
+    case TRP_RECORD_TASK_START:
+        trp_line_task_start(&l->lines, &r->task);
+        break;
+    case TRP_RECORD_TASK_END:
+        trp_line_task_end(&l->lines, &r->task);
+        free(r->task.reason);
+        break;
+    }
+}
+
+static void *write_log(void *arg)
+{
+    struct trp_event_log *l = arg;
+    pthread_setname_np(pthread_self(), "troupe-events");
+    if (l->tasks != TRP_EVENTS_ALL)
+        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), WRITER_NICE);
+    for (bool last = false; !last;) {
+        last = trp_ring_closed(l->ring); /* asked first: then all is in the ring */
+        struct trp_record *records;
+        for (uint32_t n; (n = trp_ring_take(l->ring, &records)) > 0;) {
+            for (uint32_t i = 0; i < n; i++) {
+                format(l, &records[i]);
+                if (l->lines.size >= WRITE_BYTES || l->lines.failed)
+                    write_lines(l);
+            }
+            trp_ring_give_back(l->ring, n);
+        }
+        write_lines(l);
+        if (!last)
+            trp_ring_nap(l->ring, NAP_MS);
+    }
+    return NULL;
+}
+
+/* Signals of the process are for its other threads (SIGXFSZ too: write then fails). */
+static int start_writer(struct trp_event_log *l, trp_error *err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&l->writer, NULL, write_log, l);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    l->running = code == 0;
+    return code == 0 ? 0
+                     : trp_error_set(err, TRP_ESYSTEM,
+                                     "cannot start the event log's thread: %s",
+                                     strerror(code));
+}
+
+static void stop_writer(struct trp_event_log *l)
+{
+    if (!l->running)
+        return;
+    trp_ring_close(l->ring);
+    pthread_join(l->writer, NULL);
+    l->running = false;
+}
+
+/* ---- life --------------------------------------------------------------------------- */
+
+static struct trp_event_log *make(const struct trp_event_log_config *c)
+{
+    struct trp_event_log *l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->fd = -1;
+    l->tasks = c->tasks;
+    atomic_flag_clear(&l->breaking);
+    l->file = strdup(c->file);
+    l->app_id = strdup(c->app_id);
+    l->app_name = strdup(c->app_name);
+    l->user = strdup(c->user ? c->user : "");
+    l->history_dir = c->history_dir ? strdup(c->history_dir) : NULL;
+    l->statistics = calloc(1, sizeof *l->statistics);
+    l->ring = trp_ring_new();
+    if (l->file && l->app_id && l->app_name && l->user && l->statistics && l->ring &&
+        (!c->history_dir || l->history_dir))
+        return l;
+    trp_event_log_free(l);
+    return NULL;
+}
+
+int trp_event_log_new(const struct trp_event_log_config *config, trp_event_log **ret,
+                      trp_error *err)
+{
+    struct trp_event_log *l = make(config);
+    if (!l)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    int code = trp_log_file_open(l->file, err);
+    if (code >= 0) {
+        l->fd = code;
+        code = l->history_dir
+                   ? trp_history_begin(l->history_dir, l->app_id, l->file, err)
+                   : 0;
+    }
+    if (code == 0)
+        code = start_writer(l, err);
+    if (code < 0) {
+        trp_event_log_free(l);
+        return code;
+    }
+    struct trp_buf b = {0};
+    trp_line_log_start(&b);
+    trp_event_log_put_lines(l, &b);
+    *ret = l;
+    return 0;
+}
+
+int trp_event_log_end(trp_event_log *l, int64_t at, int exit_code, trp_error *err)
+{
+    if (l->running) {
+        trp_statistics_at(l->statistics, at);
+        trp_statistics_settle(l->statistics);
+        trp_event_log_flush_summaries(l, at);
+        struct trp_buf b = {0};
+        trp_line_application_end(&b, at, exit_code);
+        trp_event_log_put_lines(l, &b);
+        stop_writer(l);
+        trp_error why;
+        if (trp_log_file_close(l->fd, l->file, &why) < 0)
+            trp_event_log_break(l, &why);
+        l->fd = -1;
+        if (l->history_dir && trp_history_end(l->history_dir, l->app_id, &why) < 0)
+            trp_event_log_break(l, &why);
+    }
+    return trp_event_log_failed(l, err) ? TRP_ESYSTEM : 0;
+}
+
+void trp_event_log_free(trp_event_log *l)
+{
+    if (!l)
+        return;
+    stop_writer(l);
+    if (l->fd >= 0)
+        close(l->fd);
+    struct trp_log_host *h, *next;
+    HASH_ITER(hh, l->hosts, h, next)
+    {
+        HASH_DEL(l->hosts, h);
+        free(h->json);
+        free(h);
+    }
+    if (l->statistics)
+        trp_statistics_free(l->statistics);
+    free(l->statistics);
+    trp_ring_free(l->ring);
+    trp_buf_free(&l->lines);
+    free(l->file);
+    free(l->app_id);
+    free(l->app_name);
+    free(l->user);
+    free(l->history_dir);
+    free(l);
+}

@@ -1,0 +1,125 @@
+/*
+ * The event log of a run: JSON lines with Spark's event and field names, so that
+ * Spark's History Server and the tools around it open a run; what Spark has no event
+ * for is added under names of our own (`Troupe…`).
+ *
+ * Written by a thread of its own: a call puts a small record into a ring and returns.
+ * The file is flushed at least once a second and readable after a crash (whole lines).
+ * When tasks end faster than they can be written (`events.tasks=auto`), a stage's
+ * further task events are summarised as one `TroupeTaskSummary` (counts, quantiles,
+ * executors; failures in full) and the log says so; `all` makes the caller wait
+ * instead, `summary` summarises from the start. Nothing is lost in silence.
+ *
+ * Also keeps what the closing summary needs, exactly, whatever is written.
+ *
+ * Times passed in are wall-clock ns (CLOCK_REALTIME); the log writes ms as Spark does.
+ * Threads: calls from one thread at a time.
+ */
+#ifndef TRP_EVENTS_EVENT_LOG_H
+#define TRP_EVENTS_EVENT_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/error.h"
+#include "core/engine.h"
+#include "core/profile/profile.h"
+#include "wire/message.h"
+
+typedef struct trp_event_log trp_event_log;
+
+enum trp_events_tasks { TRP_EVENTS_AUTO, TRP_EVENTS_ALL, TRP_EVENTS_SUMMARY };
+
+struct trp_event_log_config {
+    const char *file;   /* RUN/events.jsonl; appended to (a resumed run goes on) */
+    const char *app_id; /* "app-YYYYMMDDHHMMSS-PID" */
+    const char *app_name;
+    const char *user;
+    enum trp_events_tasks tasks;
+    const char *history_dir; /* troupe-runs/.history: the link APPID.inprogress is made
+                              * here, renamed APPID at the end; NULL: none */
+};
+/* Starts the writer thread; writes LogStart. TRP_ESYSTEM with the path when it cannot.
+ */
+int trp_event_log_new(const struct trp_event_log_config *config, trp_event_log **ret,
+                      trp_error *err);
+
+void trp_event_application_start(trp_event_log *l, int64_t at);
+/* SparkListenerEnvironmentUpdate with our options under "Spark Properties"; pairs. */
+void trp_event_environment(trp_event_log *l, const char *const *keys,
+                           const char *const *values, uint32_t n);
+void trp_event_profile(trp_event_log *l, const struct trp_resource_profile *p);
+
+struct trp_event_stage {
+    trp_stage_id stage;
+    uint32_t attempt;
+    const char *name;
+    uint32_t ntasks; /* 0 with `tasks_known` false: written as 0 */
+    trp_profile_id profile;
+    const trp_stage_id *parents;
+    uint32_t nparents;
+    bool gang;
+};
+void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
+                         const struct trp_event_stage *stages, uint32_t nstages);
+void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s,
+                               int64_t at);
+/* `profile`: for the seconds held. `devices`: "gpu" → count is taken from the profile.
+ */
+void trp_event_executor_added(trp_event_log *l, trp_executor_id e, const char *host,
+                              const struct trp_resource_profile *p, int64_t requested,
+                              int64_t at);
+/* The same, with the addresses of its custom resources. */
+void trp_event_executor_added_with(trp_event_log *l, trp_executor_id e,
+                                   const char *host,
+                                   const struct trp_resource_profile *p,
+                                   const struct trp_resource_addresses *resources,
+                                   uint32_t nresources, int64_t requested, int64_t at);
+void trp_event_executor_removed(trp_event_log *l, trp_executor_id e, const char *reason,
+                                int64_t at);
+/* The executor now serves another profile (alloc.reuse): TroupeExecutorRelabelled. */
+void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
+                                   const struct trp_resource_profile *p, int64_t at);
+/* Launch and end of one attempt, told when it has ended. */
+struct trp_event_task {
+    const struct trp_action *verdict; /* kind TRP_ACTION_TASK_END */
+    const struct trp_end *end; /* metrics; NULL for one whose executor was lost */
+    int64_t launched, ended;   /* wall clock */
+    const char *host;          /* "" unknown */
+    const struct trp_resource_profile *profile;
+    uint32_t ranks;     /* gang, else 0 */
+    const char *reason; /* contract's words: "exit status 3"; "" success */
+};
+void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
+                            const struct trp_action *launch, const char *host,
+                            int64_t at);
+void trp_event_task_ended(trp_event_log *l, const struct trp_event_task *t);
+void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
+                           enum trp_outcome outcome, const char *failure, int64_t at);
+void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcome,
+                       const char *failure, int64_t at);
+/* A line of our own: {"Event":"TroupeMessage","Level":…,"Text":…,"Timestamp":…}. */
+void trp_event_message(trp_event_log *l, const char *level, const char *text,
+                       int64_t at);
+
+/* Ends the log: everything is on disk when it returns. TRP_ESYSTEM when something could
+ * not be written (full disk): what is there is whole lines. Does not free. */
+int trp_event_log_end(trp_event_log *l, int64_t at, int exit_code, trp_error *err);
+/* A write has failed (disk full): the run should end. Cheap, any time. */
+bool trp_event_log_failed(const trp_event_log *l, trp_error *err);
+void trp_event_log_free(trp_event_log *l);
+
+/* The closing summary: per stage tasks, attempts, failures, wall time, task time median
+ * and max, core-seconds held and used, device-seconds held and used; totals; where logs
+ * and events lie. Seconds held: an executor counts for the stage whose tasks ran there
+ * last, from when it came (or was taken over) until it went (or was taken over). */
+void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir);
+
+/* How an attempt ended in the contract's words: "exit status 37", "killed by SIGSEGV
+ * (11)", "timed out after 1s", "killed for memory (limit 512 MiB, peak 530 MiB)", "lost
+ * its executor"; "" for success. `timeout_ns` of its stage. Returns buf. */
+char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end,
+                     int64_t timeout_ns, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * What an event log consists of; shared by event_log.c (its life, the writer thread) and
+ * event_calls.c (what it is told). Everything but `ring`, `broken` and `error` belongs
+ * to the thread that calls; the writer has `fd` and `lines`.
+ */
+#ifndef TRP_EVENTS_EVENT_LOG_STATE_H
+#define TRP_EVENTS_EVENT_LOG_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uthash.h>
+
+#include "events/event_log.h"
+#include "events/event_ring.h"
+#include "events/statistics.h"
+
+/* A host's name as a quoted JSON string: lives as long as the log, so that records may
+ * point to it. */
+struct trp_log_host {
+    UT_hash_handle hh;
+    char *json;
+    char name[];
+};
+
+struct trp_event_log {
+    char *file, *app_id, *app_name, *user, *history_dir;
+    enum trp_events_tasks tasks;
+    struct trp_statistics *statistics;
+    struct trp_log_host *hosts;
+    trp_ring *ring;
+
+    pthread_t writer;
+    bool running;         /* the writer has to be joined */
+    int fd;               /* -1 once closed */
+    struct trp_buf lines; /* formatted, not yet written */
+
+    atomic_flag breaking; /* the first failure takes it … */
+    trp_error error;      /* … fills this … */
+    atomic_bool broken;   /* … and says that it may be read */
+};
+
+/* Something could not be logged; the first reason is kept. Any thread. */
+void trp_event_log_break(struct trp_event_log *l, const trp_error *why);
+void trp_event_log_out_of_memory(struct trp_event_log *l);
+
+/* Writes the summaries of stages that have not ended. */
+void trp_event_log_flush_summaries(struct trp_event_log *l, int64_t at);
+/* Hands whole lines to the writer; takes the buffer. */
+void trp_event_log_put_lines(struct trp_event_log *l, struct trp_buf *take_b);
+
+#endif

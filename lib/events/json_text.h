@@ -1,0 +1,31 @@
+/*
+ * Writing JSON text into a growing buffer, in the order it is to have, without blanks.
+ *
+ * Not by jansson: it refuses strings that are no valid UTF-8, and names of files and
+ * error texts of commands may be any bytes. Here a byte that belongs to no valid
+ * sequence becomes U+FFFD. Also a task's two lines are made a million times a run, and
+ * most of their text is constant: it is copied, not built.
+ *
+ *     struct trp_buf b = {0};
+ *     TRP_JSON(&b, "{\"Event\":\"TroupeMessage\",\"Text\":");
+ *     trp_json_string(&b, text, strlen(text));
+ *     TRP_JSON(&b, "}\n");
+ */
+#ifndef TRP_EVENTS_JSON_TEXT_H
+#define TRP_EVENTS_JSON_TEXT_H
+
+#include "core/base/amount.h"
+#include "wire/codec.h"
+
+/* A constant piece of text. */
+#define TRP_JSON(b, literal) trp_put_raw((b), "" literal, sizeof(literal) - 1)
+
+/* `n` bytes as a quoted, escaped string. */
+void trp_json_string(struct trp_buf *b, const char *s, size_t n);
+void trp_json_text(struct trp_buf *b, const char *s); /* to the NUL; NULL: "" */
+void trp_json_int(struct trp_buf *b, int64_t v);
+void trp_json_bool(struct trp_buf *b, bool v);
+/* As a decimal fraction ("0.5", "2.0"), whatever the locale. */
+void trp_json_amount(struct trp_buf *b, trp_amount v);
+
+#endif

@@ -1,0 +1,267 @@
+/*
+ * Progress on stderr. What is to be shown is put together as one text and written with
+ * one write(2): carriage return, text, erase to the end of the line; so nothing flickers
+ * and lines of other programs tear it at most once. The same text is not drawn twice.
+ *
+ * It never holds the run up: when the terminal or pipe does not take anything now
+ * (Ctrl-S, a pager), what would have been written is left out. Lines of their own are
+ * limited as updates are, and how many were left out is told with the next one; all of
+ * them are in the event log.
+ */
+#include "events/progress.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define SECOND INT64_C(1000000000)
+
+enum {
+    TEXT = 1024,
+    BAR_MAX = 30,
+    WIDTH_UNKNOWN = 80,
+    WIDTH_MAX = 200,
+    LINES_A_SECOND = 10,
+};
+static const int64_t BETWEEN = SECOND / 10;
+static const int64_t FIRST_LINE = 5 * SECOND, LAST_PAUSE = 60 * SECOND;
+
+struct trp_progress {
+    int fd;
+    bool terminal, utf8;
+    bool drawn;         /* a bar stands in the cursor's line */
+    char shown[TEXT];   /* what it says */
+    int64_t now;        /* of the last call that told it */
+    int64_t next;       /* nothing is drawn, or no line written, before */
+    int64_t pause;      /* between lines */
+    int64_t line_start; /* the second in which … */
+    uint32_t lines;     /* … so many lines were written */
+    uint32_t left_out;  /* … and so many not, not yet told */
+};
+
+static bool locale_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *v = getenv(names[i]);
+        if (v && v[0])
+            return strcasestr(v, "utf-8") || strcasestr(v, "utf8");
+    }
+    return false;
+}
+
+trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns)
+{
+    struct trp_progress *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->fd = fd;
+    p->terminal = terminal;
+    p->utf8 = locale_is_utf8();
+    p->now = p->line_start = now_ns;
+    p->pause = FIRST_LINE;
+    p->next = terminal ? now_ns : now_ns + FIRST_LINE;
+    return p;
+}
+
+/* False: it could not be written now. */
+static bool put(struct trp_progress *p, const char *s, size_t n)
+{
+    struct pollfd ready = {.fd = p->fd, .events = POLLOUT};
+    if (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT))
+        return false;
+    while (n > 0) {
+        ssize_t w = write(p->fd, s, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w <= 0)
+            return false;
+        s += w;
+        n -= (size_t)w;
+    }
+    return true;
+}
+
+/* A name from a pipeline file must not move the cursor. */
+static void plain(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            *s = ' ';
+}
+
+/* Cuts a text to so many columns, between characters (each taken as one column). */
+static void cut(char *s, int columns)
+{
+    int n = 0;
+    for (char *at = s; *at; at++) {
+        if (((unsigned char)*at & 0xc0) == 0x80)
+            continue;
+        if (n++ == columns) {
+            *at = '\0';
+            return;
+        }
+    }
+}
+
+/* ---- what is said ----------------------------------------------------------------------- */
+
+static void describe(const struct trp_progress_view *v, char *buf, size_t size)
+{
+    char failures[32] = "", stage[160] = "", waiting[256] = "";
+    if (v->failures > 0)
+        snprintf(failures, sizeof failures, ", %u failed", v->failures);
+    if (v->stage && v->stage[0])
+        snprintf(stage, sizeof stage, "; %s", v->stage);
+    if (v->running == 0 && v->waiting && v->waiting[0])
+        snprintf(waiting, sizeof waiting, "; waiting: %s", v->waiting);
+    snprintf(buf, size, "%u/%u tasks, %u running%s, %u executor%s; stage %u/%u%s%s",
+             v->done, v->tasks, v->running, failures, v->executors,
+             v->executors == 1 ? "" : "s", v->stages_done, v->stages, stage, waiting);
+    plain(buf);
+}
+
+static int columns_of(const struct trp_progress *p)
+{
+    struct winsize w;
+    if (ioctl(p->fd, TIOCGWINSZ, &w) < 0 || w.ws_col == 0)
+        return WIDTH_UNKNOWN;
+    return w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
+}
+
+/* `width` columns, `done` of `tasks` of them full; in UTF-8 to an eighth of a column. */
+static size_t bar(const struct trp_progress *p, uint32_t done, uint32_t tasks, int width,
+                  char *buf)
+{
+    static const char *const eighths[] = {" ",            "\xe2\x96\x8f", "\xe2\x96\x8e",
+                                          "\xe2\x96\x8d", "\xe2\x96\x8c", "\xe2\x96\x8b",
+                                          "\xe2\x96\x8a", "\xe2\x96\x89", "\xe2\x96\x88"};
+    if (done > tasks)
+        done = tasks;
+    int64_t full = tasks > 0 ? (int64_t)done * width * 8 / tasks : 0;
+    size_t n = 0;
+    for (int i = 0; i < width; i++, full -= 8) {
+        int step = full >= 8 ? 8 : full > 0 ? (int)full : 0;
+        const char *s = p->utf8 ? eighths[step] : step >= 4 ? "#" : ".";
+        memcpy(buf + n, s, strlen(s));
+        n += strlen(s);
+    }
+    return n;
+}
+
+static void draw(struct trp_progress *p, const struct trp_progress_view *v)
+{
+    char text[TEXT], what[TEXT / 2];
+    int columns = columns_of(p);
+    int width = columns / 3 < BAR_MAX ? columns / 3 : BAR_MAX;
+    size_t n = 0;
+    text[n++] = '[';
+    n += bar(p, v->done, v->tasks, width, text + n);
+    text[n++] = ']';
+    text[n++] = ' ';
+    describe(v, what, sizeof what);
+    /* The last column stays free: a full line would wrap on some terminals. */
+    cut(what, columns - width - 4 > 0 ? columns - width - 4 : 0);
+    snprintf(text + n, sizeof text - n, "%s", what);
+    if (p->drawn && strcmp(text, p->shown) == 0)
+        return;
+    char out[TEXT + 8];
+    int len = snprintf(out, sizeof out, "\r%s\033[K", text);
+    if (!put(p, out, (size_t)len))
+        return;
+    memcpy(p->shown, text, sizeof text);
+    p->drawn = true;
+}
+
+/* ---- calls ------------------------------------------------------------------------------- */
+
+/* One more line in this second? Those that were not are told first. */
+static bool may_write(struct trp_progress *p, char *before, size_t size)
+{
+    before[0] = '\0';
+    if (p->now - p->line_start >= SECOND) {
+        p->line_start = p->now;
+        p->lines = 0;
+    }
+    if (p->lines >= LINES_A_SECOND) {
+        p->left_out++;
+        return false;
+    }
+    p->lines++;
+    if (p->left_out > 0)
+        snprintf(before, size, "troupe: %u lines left out; see the event log\n",
+                 p->left_out);
+    p->left_out = 0;
+    return true;
+}
+
+void trp_progress_update(trp_progress *p, int64_t now_ns,
+                         const struct trp_progress_view *v)
+{
+    p->now = now_ns;
+    if (now_ns < p->next)
+        return;
+    if (p->terminal) {
+        p->next = now_ns + BETWEEN;
+        draw(p, v);
+        return;
+    }
+    if (p->pause < LAST_PAUSE / 2)
+        p->pause *= 2;
+    else
+        p->pause = LAST_PAUSE;
+    p->next = now_ns + p->pause;
+    char text[TEXT / 2], out[TEXT];
+    describe(v, text, sizeof text);
+    int n = snprintf(out, sizeof out, "troupe: %s\n", text);
+    put(p, out, (size_t)n);
+}
+
+void trp_progress_line(trp_progress *p, const char *text)
+{
+    char before[80], line[TEXT], out[2 * TEXT + 128];
+    if (!may_write(p, before, sizeof before))
+        return;
+    snprintf(line, sizeof line, "%s", text);
+    plain(line);
+    int n = snprintf(out, sizeof out, "%s%s%s\n%s", p->drawn ? "\r\033[K" : "", before,
+                     line, p->drawn ? p->shown : "");
+    if (!put(p, out, (size_t)n))
+        p->left_out++;
+}
+
+void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage,
+                              const char *outcome, uint32_t tasks, uint32_t failures,
+                              int64_t wall_ns)
+{
+    p->now = now_ns;
+    if (p->terminal)
+        return; /* the bar shows it */
+    char line[TEXT], failed[48] = "";
+    if (failures > 0)
+        snprintf(failed, sizeof failed, ", %u failed attempt%s", failures,
+                 failures == 1 ? "" : "s");
+    snprintf(line, sizeof line, "troupe: stage %s %s: %u task%s%s, %.2f s", stage,
+             outcome, tasks, tasks == 1 ? "" : "s", failed, (double)wall_ns * 1e-9);
+    trp_progress_line(p, line);
+}
+
+void trp_progress_end(trp_progress *p)
+{
+    if (!p)
+        return;
+    char out[128] = "";
+    int n = 0;
+    if (p->drawn)
+        n = snprintf(out, sizeof out, "\r\033[K");
+    if (p->left_out > 0)
+        n += snprintf(out + n, sizeof out - (size_t)n,
+                      "troupe: %u lines left out; see the event log\n", p->left_out);
+    if (n > 0)
+        put(p, out, (size_t)n);
+    free(p);
+}

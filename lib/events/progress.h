@@ -1,0 +1,33 @@
+/*
+ * Progress on stderr: a bar on a terminal, a line now and then (first after 5 s, then
+ * doubling to one a minute, and one a stage that ended) elsewhere. Never more than ten
+ * updates a second, nothing at all after trp_progress_end.
+ */
+#ifndef TRP_EVENTS_PROGRESS_H
+#define TRP_EVENTS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct trp_progress trp_progress;
+
+struct trp_progress_view {
+    uint32_t stages, stages_done;
+    const char *stage;                       /* a running stage's name, or "" */
+    uint32_t tasks, done, running, failures; /* of all submitted stages */
+    uint32_t executors;
+    const char *waiting; /* why nothing runs, or "" */
+};
+
+/* fd: stderr; `terminal`: draw a bar in place (width from TIOCGWINSZ). */
+trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns);
+void trp_progress_update(trp_progress *p, int64_t now_ns,
+                         const struct trp_progress_view *v);
+/* A line of its own (a failed attempt, a message) that does not tear the bar. */
+void trp_progress_line(trp_progress *p, const char *text);
+void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage,
+                              const char *outcome, uint32_t tasks, uint32_t failures,
+                              int64_t wall_ns);
+void trp_progress_end(trp_progress *p); /* frees; leaves the cursor on a fresh line */
+
+#endif

@@ -1,0 +1,268 @@
+/*
+ * state/run.json and the list of runs. The file is read by jansson and written by hand
+ * (json_text.h: jansson refuses names that are no UTF-8). It is replaced as a whole, so
+ * a reader sees the old or the new one; on a full disk the old one stays.
+ */
+#include "events/run_state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "events/json_text.h"
+
+enum { STATE_FILE_MAX = 1 << 20, COMMAND_MAX = 4096 };
+
+bool trp_run_state_no_locks(int code)
+{
+    return code == ENOSYS || code == EOPNOTSUPP || code == ENOLCK;
+}
+
+void trp_run_view_clear(struct trp_run_view *v)
+{
+    free(v->name);
+    free(v->app);
+    free(v->status);
+    *v = (struct trp_run_view){0};
+}
+
+static char *text_of(const json_t *j, const char *key)
+{
+    const char *s = json_string_value(json_object_get(j, key));
+    return strdup(s ? s : "");
+}
+
+static int64_t int_of(const json_t *j, const char *key)
+{
+    return json_integer_value(json_object_get(j, key));
+}
+
+int trp_run_state_read(const char *run_dir, struct trp_run_view *ret)
+{
+    char file[PATH_MAX];
+    struct stat st;
+    if (snprintf(file, sizeof file, "%s/state/run.json", run_dir) >= PATH_MAX ||
+        stat(file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > STATE_FILE_MAX)
+        return TRP_ENOENT;
+    json_t *j = json_load_file(file, 0, NULL);
+    if (!json_is_object(j) || !json_is_string(json_object_get(j, "status"))) {
+        json_decref(j);
+        return TRP_ENOENT;
+    }
+    *ret = (struct trp_run_view){.name = text_of(j, "run"),
+                                 .app = text_of(j, "name"),
+                                 .status = text_of(j, "status"),
+                                 .started_ms = int_of(j, "started"),
+                                 .ended_ms = int_of(j, "ended"),
+                                 .exit_status = (int)int_of(j, "exit"),
+                                 .pid = (int)int_of(j, "pid")};
+    json_decref(j);
+    if (ret->name && ret->app && ret->status)
+        return 0;
+    trp_run_view_clear(ret);
+    return TRP_ENOMEM;
+}
+
+/* ---- writing -------------------------------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The command line of this process, words apart by blanks; "" unknown. */
+static size_t command_line(char *buf, size_t size)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, buf, size);
+    if (fd >= 0)
+        close(fd);
+    while (n > 0 && buf[n - 1] == '\0')
+        n--;
+    for (ssize_t i = 0; i < n; i++)
+        if (buf[i] == '\0')
+            buf[i] = ' ';
+    return n > 0 ? (size_t)n : 0;
+}
+
+static void state_text(struct trp_buf *b, const struct trp_run_view *v)
+{
+    char command[COMMAND_MAX];
+    TRP_JSON(b, "{\"run\":");
+    trp_json_text(b, v->name);
+    TRP_JSON(b, ",\"name\":");
+    trp_json_text(b, v->app);
+    TRP_JSON(b, ",\"started\":");
+    trp_json_int(b, v->started_ms);
+    TRP_JSON(b, ",\"ended\":");
+    trp_json_int(b, v->ended_ms);
+    TRP_JSON(b, ",\"status\":");
+    trp_json_text(b, v->status);
+    TRP_JSON(b, ",\"exit\":");
+    trp_json_int(b, v->exit_status);
+    TRP_JSON(b, ",\"pid\":");
+    trp_json_int(b, v->pid);
+    TRP_JSON(b, ",\"command\":");
+    trp_json_string(b, command, command_line(command, sizeof command));
+    TRP_JSON(b, "}\n");
+}
+
+static int replace(const char *file, const struct trp_buf *b, trp_error *err)
+{
+    char fresh[PATH_MAX];
+    if (snprintf(fresh, sizeof fresh, "%s.%d", file, (int)getpid()) >= PATH_MAX)
+        return trp_error_set(err, TRP_ELIMIT, "the path of %s is too long", file);
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ssize_t w = -1;
+    if (fd >= 0) {
+        errno = 0;
+        w = write(fd, b->data, b->size);
+        if (w >= 0 && (size_t)w < b->size)
+            errno = ENOSPC;
+        if (close(fd) < 0)
+            w = -1;
+    }
+    if (w == (ssize_t)b->size && rename(fresh, file) == 0)
+        return 0;
+    trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", file, strerror(errno));
+    if (fd >= 0)
+        unlink(fresh);
+    return TRP_ESYSTEM;
+}
+
+int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *status,
+                         int exit_status, trp_error *err)
+{
+    char file[PATH_MAX], name[128], app[256], word[32];
+    snprintf(file, sizeof file, "%s/state/run.json", f->path);
+    snprintf(name, sizeof name, "%s", f->name);
+    snprintf(app, sizeof app, "%s", app_name);
+    snprintf(word, sizeof word, "%s", status);
+    struct trp_run_view v = {.name = name,
+                             .app = app,
+                             .status = word,
+                             .started_ms = now_ms(),
+                             .exit_status = exit_status,
+                             .pid = (int)getpid()};
+    struct trp_run_view before = {0};
+    if (strcmp(status, "running") != 0) {
+        v.ended_ms = v.started_ms;
+        if (trp_run_state_read(f->path, &before) == 0) {
+            v.started_ms = before.started_ms;
+            v.pid = before.pid;
+        }
+        trp_run_view_clear(&before);
+    }
+    struct trp_buf b = {0};
+    state_text(&b, &v);
+    int code = b.failed ? trp_error_set(err, TRP_ENOMEM, "out of memory")
+                        : replace(file, &b, err);
+    trp_buf_free(&b);
+    return code;
+}
+
+/* ---- the list ------------------------------------------------------------------------- */
+
+/* It says that it runs, but its lock is free. */
+static bool died(const char *run_dir)
+{
+    char file[PATH_MAX + 64];
+    snprintf(file, sizeof file, "%s/state/lock", run_dir);
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT;
+    bool is_free = flock(fd, LOCK_SH | LOCK_NB) == 0;
+    close(fd);
+    return is_free;
+}
+
+/* One entry of troupe-runs; false: no run. */
+static bool view_of(const char *runs, const char *entry, struct trp_run_view *ret)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (entry[0] == '.' ||
+        snprintf(path, sizeof path, "%s/%s", runs, entry) >= PATH_MAX - 64 ||
+        lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || trp_run_state_read(path, ret) < 0)
+        return false;
+    /* The folder's own name counts: it may have been renamed. */
+    bool dead = strcmp(ret->status, "running") == 0 && died(path);
+    char *name = strdup(entry), *status = dead ? strdup("died") : NULL;
+    if (!name || (dead && !status)) {
+        free(name);
+        free(status);
+        trp_run_view_clear(ret);
+        return false;
+    }
+    free(ret->name);
+    ret->name = name;
+    if (dead) {
+        free(ret->status);
+        ret->status = status;
+    }
+    return true;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct trp_run_view *x = a, *y = b;
+    if (x->started_ms != y->started_ms)
+        return x->started_ms < y->started_ms ? 1 : -1;
+    return strcmp(y->name, x->name);
+}
+
+int trp_run_folder_list(const char *base, struct trp_run_view **ret, uint32_t *ret_n,
+                        trp_error *err)
+{
+    char runs[PATH_MAX];
+    snprintf(runs, sizeof runs, "%s/troupe-runs", base);
+    *ret = NULL;
+    *ret_n = 0;
+    DIR *d = opendir(runs);
+    if (!d)
+        return errno == ENOENT ? 0
+                               : trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s",
+                                               runs, strerror(errno));
+    struct trp_run_view *v = NULL, one;
+    uint32_t n = 0, room = 0;
+    for (const struct dirent *e; (e = readdir(d));) {
+        if (!view_of(runs, e->d_name, &one))
+            continue;
+        if (n == room) {
+            struct trp_run_view *grown = realloc(v, (room * 2 + 16) * sizeof *v);
+            if (!grown) {
+                trp_run_view_clear(&one);
+                trp_run_folder_list_free(v, n);
+                closedir(d);
+                return trp_error_set(err, TRP_ENOMEM, "out of memory");
+            }
+            v = grown;
+            room = room * 2 + 16;
+        }
+        v[n++] = one;
+    }
+    closedir(d);
+    if (n > 0)
+        qsort(v, n, sizeof *v, newest_first);
+    *ret = v;
+    *ret_n = n;
+    return 0;
+}
+
+void trp_run_folder_list_free(struct trp_run_view *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        trp_run_view_clear(&v[i]);
+    free(v);
+}

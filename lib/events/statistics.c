@@ -1,0 +1,325 @@
+/*
+ * Statistics of a run. Stages, executors and profiles have dense ids, so each is an array
+ * (of pointers, for stages: their addresses are handed out). What an attempt costs is one
+ * or two array look-ups and some additions; only the few custom resources of a run are
+ * looped over. Seconds are doubles: core-seconds in ns would overflow 64 bits in a large
+ * run, and 53 bits of precision are far beyond what clocks give.
+ */
+#include "events/statistics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double NS = 1e-9;
+
+void trp_statistics_at(struct trp_statistics *s, int64_t at)
+{
+    if (s->first == 0)
+        s->first = at;
+    if (at > s->last)
+        s->last = at;
+}
+
+/* Makes array[0 .. n] exist, zeroed. */
+static void *at_least(void *array, uint32_t *have, uint32_t n, size_t size)
+{
+    if (n < *have)
+        return array;
+    if (n == TRP_NONE)
+        return NULL;
+    size_t want = n < 32 ? 64 : (size_t)n * 2;
+    char *grown = realloc(array, want * size);
+    if (!grown)
+        return NULL;
+    memset(grown + *have * size, 0, (want - *have) * size);
+    *have = (uint32_t)want;
+    return grown;
+}
+
+struct trp_stage_statistics *trp_statistics_stage(struct trp_statistics *s,
+                                                  trp_stage_id stage)
+{
+    if (stage.n < s->nstages && s->stages[stage.n])
+        return s->stages[stage.n];
+    struct trp_stage_statistics **grown =
+        at_least(s->stages, &s->nstages, stage.n, sizeof(void *));
+    if (!grown)
+        return NULL;
+    s->stages = grown;
+    struct trp_stage_statistics *new = calloc(1, sizeof *new);
+    if (!new)
+        return NULL;
+    new->stage = stage;
+    new->summarised_from = UINT32_MAX;
+    s->stages[stage.n] = new;
+    return new;
+}
+
+int trp_statistics_describe(struct trp_statistics *s,
+                            const struct trp_event_stage *info)
+{
+    struct trp_stage_statistics *st = trp_statistics_stage(s, info->stage);
+    if (!st)
+        return TRP_ENOMEM;
+    char *name = strdup(info->name ? info->name : "");
+    trp_stage_id *parents = calloc(info->nparents + 1u, sizeof *parents);
+    if (!name || !parents) {
+        free(name);
+        free(parents);
+        return TRP_ENOMEM;
+    }
+    if (info->nparents > 0)
+        memcpy(parents, info->parents, info->nparents * sizeof *parents);
+    free(st->name);
+    free(st->parents);
+    st->name = name;
+    st->parents = parents;
+    st->nparents = info->nparents;
+    st->attempt = info->attempt;
+    st->ntasks = info->ntasks;
+    st->profile = info->profile;
+    return 0;
+}
+
+/* A custom resource's place in every `devices`; TRP_NONE beyond the limit of a run. */
+static uint32_t device(struct trp_statistics *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->ndevices; i++)
+        if (strcmp(s->device[i], name) == 0)
+            return i;
+    if (s->ndevices == TRP_PROFILE_RESOURCES)
+        return TRP_NONE;
+    strncpy(s->device[s->ndevices], name, TRP_RESOURCE_NAME_MAX - 1);
+    return s->ndevices++;
+}
+
+const struct trp_shape *trp_statistics_shape(struct trp_statistics *s,
+                                             const struct trp_resource_profile *p)
+{
+    if (p->id.n < s->nshapes && s->shapes[p->id.n].known)
+        return &s->shapes[p->id.n];
+    struct trp_shape *grown =
+        at_least(s->shapes, &s->nshapes, p->id.n, sizeof *grown);
+    if (!grown)
+        return NULL;
+    s->shapes = grown;
+    struct trp_shape *shape = &s->shapes[p->id.n];
+    shape->known = true;
+    memcpy(shape->name, p->name, sizeof shape->name);
+    shape->executor.cores = (double)p->cores;
+    shape->task.cores = (double)p->task_cpus;
+    for (uint32_t i = 0; i < p->ncustom; i++) {
+        uint32_t d = device(s, p->custom[i].name);
+        if (d == TRP_NONE)
+            continue;
+        shape->executor.devices[d] = (double)p->custom[i].executor;
+        shape->task.devices[d] = (double)p->custom[i].task / (double)TRP_ONE;
+    }
+    return shape;
+}
+
+/* to += amount * seconds */
+static void add(const struct trp_statistics *s, struct trp_seconds *to,
+                const struct trp_seconds *amount, double seconds)
+{
+    to->cores += amount->cores * seconds;
+    for (uint32_t i = 0; i < s->ndevices; i++)
+        to->devices[i] += amount->devices[i] * seconds;
+}
+
+static struct trp_seconds *made(struct trp_seconds **of)
+{
+    if (!*of)
+        *of = calloc(1, sizeof **of);
+    return *of;
+}
+
+/* Gives the executor's time up to `at` to its stage. What cannot be noted for want of
+ * memory is told as idle: the totals stay right. */
+static void give(struct trp_statistics *s, struct trp_executor_statistics *x,
+                 int64_t at)
+{
+    if (at <= x->since)
+        return;
+    struct trp_stage_statistics *st =
+        x->stage.n == TRP_NONE ? NULL : trp_statistics_stage(s, x->stage);
+    struct trp_seconds *to = st ? made(&st->held) : NULL;
+    add(s, to ? to : &s->idle, &s->shapes[x->shape.n].executor,
+        (double)(at - x->since) * NS);
+    x->since = at;
+}
+
+static struct trp_executor_statistics *executor(struct trp_statistics *s,
+                                                trp_executor_id e)
+{
+    return e.n < s->nexecutors && s->executors[e.n].live ? &s->executors[e.n] : NULL;
+}
+
+int trp_statistics_executor_added(struct trp_statistics *s, trp_executor_id e,
+                                  const struct trp_resource_profile *p,
+                                  const char *host, int64_t at)
+{
+    struct trp_executor_statistics *grown =
+        at_least(s->executors, &s->nexecutors, e.n, sizeof *grown);
+    if (!grown)
+        return TRP_ENOMEM;
+    s->executors = grown;
+    if (!trp_statistics_shape(s, p))
+        return TRP_ENOMEM;
+    s->executors[e.n] = (struct trp_executor_statistics){
+        .live = true, .shape = p->id, .stage = {TRP_NONE}, .since = at, .host = host};
+    return 0;
+}
+
+void trp_statistics_executor_removed(struct trp_statistics *s, trp_executor_id e,
+                                     int64_t at)
+{
+    struct trp_executor_statistics *x = executor(s, e);
+    if (!x)
+        return;
+    give(s, x, at);
+    x->live = false;
+}
+
+void trp_statistics_executor_relabelled(struct trp_statistics *s, trp_executor_id e,
+                                        int64_t at)
+{
+    struct trp_executor_statistics *x = executor(s, e);
+    if (!x)
+        return;
+    give(s, x, at);
+    x->stage.n = TRP_NONE;
+}
+
+void trp_statistics_task_started(struct trp_statistics *s, trp_stage_id stage,
+                                 trp_executor_id e, int64_t at)
+{
+    struct trp_executor_statistics *x = executor(s, e);
+    if (!x || x->stage.n == stage.n)
+        return;
+    if (x->stage.n != TRP_NONE)
+        give(s, x, at);
+    x->stage = stage;
+}
+
+int64_t trp_task_ran_ns(const struct trp_event_task *t)
+{
+    return t->end && t->end->duration_ns > 0 &&
+                   t->verdict->task_end.status != TRP_END_RECALLED
+               ? t->end->duration_ns
+               : 0;
+}
+
+bool trp_end_is_failure(enum trp_end_status status)
+{
+    return status != TRP_END_SUCCESS && status != TRP_END_KILLED &&
+           status != TRP_END_RECALLED;
+}
+
+int trp_statistics_task_ended(struct trp_statistics *s,
+                              struct trp_stage_statistics *stage,
+                              const struct trp_event_task *t)
+{
+    enum trp_end_status status = t->verdict->task_end.status;
+    if (status == TRP_END_RECALLED)
+        return 0;
+    const struct trp_shape *shape =
+        t->profile ? trp_statistics_shape(s, t->profile) : NULL;
+    struct trp_seconds *used = made(&stage->used);
+    if (!used || (t->profile && !shape))
+        return TRP_ENOMEM;
+    int64_t ran = trp_task_ran_ns(t);
+    double ranks = t->ranks > 0 ? t->ranks : 1;
+    if (shape)
+        add(s, used, &shape->task, (double)ran * NS * ranks);
+    if (shape && t->ranks > 0) {
+        if (!made(&stage->held))
+            return TRP_ENOMEM;
+        int64_t held = t->ended - t->launched;
+        add(s, stage->held, &shape->task, (double)(held > ran ? held : ran) * NS * ranks);
+    }
+    if (t->end)
+        stage->cpu += (double)t->end->cpu_ns * NS;
+    stage->attempts++;
+    if (trp_end_is_failure(status))
+        stage->failures++;
+    return status == TRP_END_SUCCESS ? trp_durations_add(&stage->durations, ran) : 0;
+}
+
+static int share(struct trp_summarised *s, trp_executor_id e, int64_t ran)
+{
+    if (e.n == TRP_NONE) {
+        s->gangs++;
+        return 0;
+    }
+    struct trp_executor_share *grown =
+        at_least(s->by_executor, &s->nexecutors, e.n, sizeof *grown);
+    if (!grown)
+        return TRP_ENOMEM;
+    s->by_executor = grown;
+    s->by_executor[e.n].tasks++;
+    s->by_executor[e.n].run_ns += ran;
+    return 0;
+}
+
+int trp_statistics_summarise(struct trp_stage_statistics *stage,
+                             const struct trp_event_task *t)
+{
+    struct trp_summarised *s = stage->summarised;
+    enum trp_end_status status = t->verdict->task_end.status;
+    int64_t ran = trp_task_ran_ns(t);
+    if (share(s, t->verdict->task_end.executor, ran) < 0 ||
+        (status == TRP_END_SUCCESS && trp_durations_add(&s->durations, ran) < 0))
+        return TRP_ENOMEM;
+    s->succeeded += status == TRP_END_SUCCESS;
+    s->killed += status == TRP_END_KILLED;
+    s->recalled += status == TRP_END_RECALLED;
+    s->run_ns += ran;
+    if ((unsigned)t->verdict->task_end.level < TRP_LEVELS)
+        s->levels[t->verdict->task_end.level]++;
+    if (!t->end)
+        return 0;
+    s->cpu_ns += t->end->cpu_ns;
+    if (t->end->peak_kib > s->peak_kib)
+        s->peak_kib = t->end->peak_kib;
+    s->records_in += t->end->records_in;
+    s->records_out += t->end->records_out;
+    s->bytes_in += t->end->bytes_in;
+    s->bytes_out += t->end->bytes_out;
+    return 0;
+}
+
+void trp_summarised_free(struct trp_summarised *s)
+{
+    if (!s)
+        return;
+    trp_durations_free(&s->durations);
+    free(s->by_executor);
+    free(s);
+}
+
+void trp_statistics_settle(struct trp_statistics *s)
+{
+    for (uint32_t i = 0; i < s->nexecutors; i++)
+        if (s->executors[i].live)
+            give(s, &s->executors[i], s->last);
+}
+
+void trp_statistics_free(struct trp_statistics *s)
+{
+    for (uint32_t i = 0; i < s->nstages; i++) {
+        struct trp_stage_statistics *st = s->stages[i];
+        if (!st)
+            continue;
+        trp_durations_free(&st->durations);
+        trp_summarised_free(st->summarised);
+        free(st->held);
+        free(st->used);
+        free(st->name);
+        free(st->parents);
+        free(st);
+    }
+    free(s->stages);
+    free(s->executors);
+    free(s->shapes);
+}

@@ -1,0 +1,134 @@
+/*
+ * What a run's closing summary and its TroupeTaskSummary events need: per stage counts,
+ * times, core- and device-seconds. Exact whatever is written to the log, because the
+ * caller of the log counts here itself; O(1) an attempt, memory O(stages + executors).
+ *
+ * Seconds *held*: an executor's whole time between coming and going belongs to stages,
+ * so that the totals add up: to the stage whose task ran there last; what was before
+ * its first task to the stage of that task; if none ever ran there, to no stage. A gang
+ * holds the slots of its ranks from launch to end. Seconds *used*: what the profile
+ * says a task takes, for as long as the attempt ran.
+ *
+ * Threads: one at a time.
+ */
+#ifndef TRP_EVENTS_STATISTICS_H
+#define TRP_EVENTS_STATISTICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "events/durations.h"
+#include "events/event_log.h"
+
+/* Seconds, held or used. */
+struct trp_seconds {
+    double cores;
+    double devices[TRP_PROFILE_RESOURCES]; /* by index of trp_statistics.device */
+};
+
+/* Attempts of a stage that have no lines of their own. */
+struct trp_summarised {
+    uint64_t succeeded, killed, recalled;
+    uint64_t in_full; /* failures since then: they have lines of their own */
+    uint64_t levels[TRP_LEVELS];
+    struct trp_durations durations; /* of those that succeeded */
+    int64_t run_ns, cpu_ns, peak_kib;
+    uint64_t records_in, records_out, bytes_in, bytes_out;
+    struct trp_executor_share {
+        uint64_t tasks;
+        int64_t run_ns;
+    } * by_executor; /* by executor id */
+    uint32_t nexecutors;
+    uint64_t gangs; /* attempts without an executor */
+};
+
+struct trp_stage_statistics {
+    trp_stage_id stage;
+    uint32_t attempt;
+    char *name;
+    uint32_t ntasks;
+    trp_profile_id profile;
+    trp_stage_id *parents;
+    uint32_t nparents;
+    int64_t submitted, ended; /* wall clock; 0: not */
+    enum trp_outcome outcome;
+
+    uint64_t attempts; /* ended, less those that never started */
+    uint64_t failures; /* attempts that neither succeeded nor were killed by us */
+    struct trp_durations durations; /* of attempts that succeeded */
+    double cpu;                     /* seconds of CPU time, as measured */
+    struct trp_seconds *held, *used;
+
+    uint32_t summarised_from;          /* attempts from this number on have no lines */
+    struct trp_summarised *summarised; /* NULL: none since the stage was submitted */
+};
+
+/* What executors and tasks of a profile have and take. */
+struct trp_shape {
+    bool known;
+    char name[TRP_PROFILE_NAME_MAX + 1];
+    struct trp_seconds executor, task; /* amounts: seconds in a second */
+};
+
+struct trp_executor_statistics {
+    bool live;
+    trp_profile_id shape; /* of which it was made */
+    trp_stage_id stage;   /* whose task ran there last; n == TRP_NONE: none yet */
+    int64_t since;        /* up to here its time is given to stages */
+    const char *host;     /* for the log; interned */
+};
+
+struct trp_statistics {
+    struct trp_stage_statistics **stages; /* by id, NULL: not heard of */
+    uint32_t nstages;
+    struct trp_executor_statistics *executors; /* by id */
+    uint32_t nexecutors;
+    struct trp_shape *shapes; /* by profile id */
+    uint32_t nshapes;
+    char device[TRP_PROFILE_RESOURCES][TRP_RESOURCE_NAME_MAX];
+    uint32_t ndevices;
+    struct trp_seconds idle; /* held by executors on which no task ever ran */
+    int64_t first, last;     /* wall clock of the first and the last thing told */
+};
+
+void trp_statistics_free(struct trp_statistics *s); /* what it points to */
+
+/* Notes what time it is. */
+void trp_statistics_at(struct trp_statistics *s, int64_t at);
+/* The stage, made when it is not there yet; NULL: out of memory or no such id. */
+struct trp_stage_statistics *trp_statistics_stage(struct trp_statistics *s,
+                                                  trp_stage_id stage);
+/* The same with all that `info` says; 0 or TRP_ENOMEM. */
+int trp_statistics_describe(struct trp_statistics *s,
+                            const struct trp_event_stage *info);
+/* The profile's shape is known from here on; NULL: out of memory. */
+const struct trp_shape *trp_statistics_shape(struct trp_statistics *s,
+                                             const struct trp_resource_profile *p);
+/* `host` is kept as a pointer. */
+int trp_statistics_executor_added(struct trp_statistics *s, trp_executor_id e,
+                                  const struct trp_resource_profile *p,
+                                  const char *host, int64_t at);
+void trp_statistics_executor_removed(struct trp_statistics *s, trp_executor_id e,
+                                     int64_t at);
+/* It was taken over: what follows belongs to the stage that runs there next. */
+void trp_statistics_executor_relabelled(struct trp_statistics *s, trp_executor_id e,
+                                        int64_t at);
+void trp_statistics_task_started(struct trp_statistics *s, trp_stage_id stage,
+                                 trp_executor_id e, int64_t at);
+int trp_statistics_task_ended(struct trp_statistics *s,
+                              struct trp_stage_statistics *stage,
+                              const struct trp_event_task *t);
+/* Adds an attempt to those without lines. */
+int trp_statistics_summarise(struct trp_stage_statistics *stage,
+                             const struct trp_event_task *t);
+void trp_summarised_free(struct trp_summarised *s);
+/* Gives the time of live executors up to `last` to their stages. */
+void trp_statistics_settle(struct trp_statistics *s);
+
+/* How long an attempt ran, as measured there. 0 for one that was lost with its executor:
+ * it may have been queued all the time, and a guess could make used more than held. */
+int64_t trp_task_ran_ns(const struct trp_event_task *t);
+/* A failure, as opposed to a success and to an attempt that we ended ourselves. */
+bool trp_end_is_failure(enum trp_end_status status);
+
+#endif
