@@ -1,0 +1,484 @@
+/*
+ * Driver: who comes in.
+ *
+ * Listening. Every connection is a stranger until it has proved the secret; strangers
+ * are few bytes each, capped in number (the oldest goes first, so that a flood cannot
+ * keep out one who answers at once) and in time. Refusals of strangers are told at
+ * most TRP_REFUSALS_A_SECOND times a second and counted beyond.
+ *
+ *     connection → CHALLENGE, ANSWER, PROOF, HELLO → WELCOME → READY → queue → meeting
+ *     (ADMIT) → admission nonce over MPI → up
+ *
+ * Meetings. One at a time, and the next begins only when the admission nonce has
+ * arrived on the new communicator: should somebody else have answered the accept (an
+ * executor given up for dead that connects late), that communicator is left alone and
+ * the accept is repeated for the same guest. A guest that dies during the meeting
+ * leaves an accept behind that may never return: after half a second it is freed by
+ * the transport.
+ */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "comm/peer.h"
+#include "wire/message.h"
+
+enum { ACCEPTS_A_STEP = 64, BACKLOG = 1024, STRAYS_MAX = 3 };
+
+/* ---- refusing ------------------------------------------------------------------- */
+
+static void tell_refusal(trp_channel *c, uint32_t executor, bool fatal_build,
+                         const char *text)
+{
+    char line[160];
+    int64_t second = c->now / TRP_SECOND;
+    if (!c->handler.refused || c->closing)
+        return;
+    if (second != c->refusals_second && c->refusals_hidden > 0) {
+        snprintf(line, sizeof line, "%u more connections were refused",
+                 c->refusals_hidden);
+        c->refusals_hidden = 0;
+        c->handler.refused(c->handler.context, TRP_NONE, false, line);
+    }
+    if (second != c->refusals_second)
+        c->refusals = 0;
+    c->refusals_second = second;
+    if (executor == TRP_NONE && ++c->refusals > TRP_REFUSALS_A_SECOND)
+        c->refusals_hidden++;
+    else
+        c->handler.refused(c->handler.context, executor, fatal_build, text);
+}
+
+/* "…, from 10.0.0.1:4711" */
+static void add_origin(const struct trp_peer *p, char *text, size_t size)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+    char host[64], port[16]; /* numbers only */
+    if (getpeername(p->link.fd, (struct sockaddr *)&a, &n) == 0 &&
+        getnameinfo((struct sockaddr *)&a, n, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+        snprintf(text + strlen(text), size - strlen(text), " (from %s:%s)", host, port);
+}
+
+void trp_admission_refuse(struct trp_peer *p, bool fatal_build, const char *text)
+{
+    struct trp_buf b = {0};
+    char line[900];
+    trp_put_u8(&b, fatal_build);
+    trp_put_text(&b, text);
+    if (!b.failed && p->link.in_at > 0) /* it spoke our tongue */
+        trp_link_put(&p->link, TRP_FRAME_REFUSED, b.data, b.size);
+    trp_buf_free(&b);
+    snprintf(line, sizeof line, "%s", text);
+    add_origin(p, line, sizeof line);
+    trp_channel *c = p->channel;
+    uint32_t executor = p->state == TRP_PEER_PROVING ? TRP_NONE : p->hello.executor;
+    trp_peer_end(p, false);
+    tell_refusal(c, executor, fatal_build, line);
+}
+
+/* ---- strangers ------------------------------------------------------------------- */
+
+static void greet_stranger(trp_channel *c, int fd)
+{
+    struct trp_peer *p = trp_peer_new(c, fd);
+    if (!p)
+        return;
+    p->state = TRP_PEER_PROVING;
+    p->hello.executor = TRP_NONE;
+    if (trp_nonce_make(p->nonces.driver) < 0 ||
+        trp_peer_put(p, TRP_FRAME_CHALLENGE, p->nonces.driver, TRP_NONCE_SIZE) < 0)
+        trp_peer_end(p, false);
+    else if (c->ncallers > c->callers_max)
+        trp_admission_refuse(c->callers, false,
+                             "too many half-open connections, the oldest is closed");
+}
+
+void trp_admission_accept(trp_channel *c)
+{
+    for (int i = 0; i < ACCEPTS_A_STEP; i++) {
+        int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            greet_stranger(c, fd);
+            continue;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return;
+        if (c->callers) {
+            trp_admission_refuse(c->callers, false,
+                                 "out of descriptors, the oldest half-open connection "
+                                 "is closed");
+            continue;
+        }
+        epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->listen_fd, NULL);
+        c->listen_paused = true;
+        return;
+    }
+}
+
+int trp_admission_answer(struct trp_peer *p, struct trp_view *v)
+{
+    const uint8_t *nonce = trp_get_raw(v, TRP_NONCE_SIZE);
+    const uint8_t *proof = trp_get_raw(v, TRP_PROOF_SIZE);
+    uint8_t own[TRP_PROOF_SIZE];
+    if (!trp_view_end(v))
+        return TRP_EPROTO;
+    memcpy(p->nonces.executor, nonce, TRP_NONCE_SIZE);
+    if (!trp_proof_check(p->channel->secret, TRP_PROVER_EXECUTOR, &p->nonces, proof)) {
+        trp_admission_refuse(p, false,
+                             "wrong proof: it does not know the run's secret");
+        return 0;
+    }
+    trp_proof_make(p->channel->secret, TRP_PROVER_DRIVER, &p->nonces, own);
+    p->state = TRP_PEER_GREETING;
+    p->link.limit = TRP_FRAME_MAX;
+    return trp_peer_put(p, TRP_FRAME_PROOF, own, sizeof own);
+}
+
+/* ---- hellos ---------------------------------------------------------------------- */
+
+static void get_text_into(struct trp_view *v, char *to, size_t size)
+{
+    size_t n;
+    const uint8_t *p = trp_get_bytes(v, &n);
+    if (!p || n >= size || memchr(p, 0, n)) {
+        v->bad = true;
+        return;
+    }
+    memcpy(to, p, n);
+    to[n] = 0;
+}
+
+/* By executor id; grows. */
+static int take_place(trp_channel *c, struct trp_peer *p)
+{
+    uint32_t id = p->hello.executor;
+    if (id >= c->nby_id) {
+        uint32_t n = c->nby_id ? c->nby_id : 64;
+        while (n <= id)
+            n *= 2;
+        struct trp_peer **grown =
+            (struct trp_peer **)reallocarray(c->by_id, n, sizeof *grown);
+        if (!grown)
+            return TRP_ENOMEM;
+        memset(grown + c->nby_id, 0, (n - c->nby_id) * sizeof *grown);
+        c->by_id = grown;
+        c->nby_id = n;
+    }
+    if (trp_peer_make_room(c) < 0)
+        return TRP_ENOMEM;
+    c->by_id[id] = p;
+    p->id = id;
+    return 0;
+}
+
+int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
+{
+    trp_channel *c = p->channel;
+    struct trp_hello h = {0};
+    char text[800];
+    uint32_t wire = trp_get_u32(v);
+    h.executor = trp_get_u32(v);
+    h.pid = (int32_t)trp_get_u32(v);
+    get_text_into(v, h.build, sizeof h.build);
+    get_text_into(v, h.host, sizeof h.host);
+    if (!trp_view_end(v))
+        return TRP_EPROTO;
+    p->hello = h;
+    bool wanted =
+        h.executor < TRP_PEERS_MAX &&
+        (!c->config.expected || c->config.expected(c->handler.context, h.executor));
+    if (!wanted) {
+        snprintf(text, sizeof text, "executor %u is not expected", h.executor);
+        trp_admission_refuse(p, false, text);
+    } else if (wire != TRP_WIRE_VERSION || strcmp(h.build, c->build) != 0) {
+        snprintf(
+            text, sizeof text,
+            "executor %u on %s runs another build: it is %s (wire version %u), the "
+            "driver is %s (wire version %d)",
+            h.executor, h.host, h.build, wire, c->build, TRP_WIRE_VERSION);
+        trp_admission_refuse(p, true, text);
+    } else if (h.executor < c->nby_id && c->by_id[h.executor]) {
+        snprintf(text, sizeof text, "executor %u is here already", h.executor);
+        trp_admission_refuse(p, false, text);
+    } else if (take_place(c, p) < 0) {
+        trp_admission_refuse(p, false, "out of memory");
+    } else {
+        DL_DELETE(c->callers, p);
+        c->ncallers--;
+        DL_APPEND(c->peers, p);
+        c->npeers++;
+        p->state = TRP_PEER_GREETED;
+        return trp_peer_put(p, TRP_FRAME_WELCOME, NULL, 0);
+    }
+    return 0;
+}
+
+/* ---- meetings -------------------------------------------------------------------- */
+
+/* Begins the meeting that c->guest waits for. */
+static int meet(trp_channel *c, trp_error *err)
+{
+    struct trp_peer *p = c->guest;
+    p->state = TRP_PEER_MEETING;
+    c->meeting = true;
+    c->meeting_ns = c->now;
+    return c->transport.ops->admit(&c->transport, p->id, err);
+}
+
+static void refuse_guest(trp_channel *c, const char *text)
+{
+    struct trp_peer *p = c->guest;
+    uint32_t id = p->id;
+    c->guest = NULL;
+    trp_peer_end(p, true);
+    tell_refusal(c, id, false, text);
+}
+
+static void admit_next(trp_channel *c)
+{
+    while (!c->meeting && c->queue && !c->closing) {
+        struct trp_peer *p = c->queue;
+        struct trp_buf b = {0};
+        trp_error err = {0};
+        DL_DELETE(c->queue, p);
+        DL_APPEND(c->peers, p);
+        c->guest = p;
+        int rc = trp_nonce_make(p->admission);
+        if (rc == 0)
+            rc = meet(c, &err);
+        if (rc < 0) {
+            c->meeting = false;
+            refuse_guest(c, err.text);
+            continue;
+        }
+        trp_put_text(&b, c->transport.where);
+        trp_put_raw(&b, p->admission, TRP_NONCE_SIZE);
+        trp_peer_put(p, TRP_FRAME_ADMIT, b.data, b.size);
+        trp_buf_free(&b);
+    }
+}
+
+int trp_admission_ready(struct trp_peer *p, struct trp_view *v)
+{
+    trp_channel *c = p->channel;
+    p->hello.spawner_pid = (int32_t)trp_get_u32(v);
+    if (!trp_view_end(v))
+        return TRP_EPROTO;
+    p->state = TRP_PEER_QUEUED;
+    DL_DELETE(c->peers, p);
+    DL_APPEND(c->queue, p);
+    admit_next(c);
+    return 0;
+}
+
+void trp_admission_notice(trp_channel *c)
+{
+    struct trp_route route;
+    trp_error err = {0};
+    if (!c->meeting || (c->guest && c->guest->state != TRP_PEER_MEETING))
+        return;
+    int rc = c->transport.ops->met(&c->transport, &route, &err);
+    if (rc == 0)
+        return;
+    if (rc > 0 && c->guest && trp_peer_join(c->guest, &route) == 0) {
+        c->guest->state = TRP_PEER_VERIFYING;
+        c->meeting_ns = c->now;
+        return;
+    }
+    c->unclean = true; /* a communicator with nobody at its other end */
+    c->meeting = false;
+    if (c->guest)
+        refuse_guest(c, rc < 0 ? err.text : "out of memory");
+    admit_next(c);
+}
+
+/* Not the guest answered, or it said something else: once more. */
+static void meet_again(trp_channel *c, const char *text)
+{
+    trp_error err = {0};
+    struct trp_peer *p = c->guest;
+    trp_peer_abandon(p);
+    if (++p->strays <= STRAYS_MAX && meet(c, &err) == 0)
+        return;
+    c->meeting = false;
+    refuse_guest(c, p->strays > STRAYS_MAX ? text : err.text);
+    admit_next(c);
+}
+
+void trp_admission_verify(struct trp_peer *p, const uint8_t *data, size_t n)
+{
+    trp_channel *c = p->channel;
+    if (n != TRP_NONCE_SIZE || !trp_proof_equal(data, p->admission, n)) {
+        c->meeting_ns = INT64_MIN / 2; /* trp_admission_time repeats the meeting */
+        return;
+    }
+    p->state = TRP_PEER_UP;
+    c->meeting = false;
+    c->guest = NULL;
+    admit_next(c);
+    if (c->handler.up && !c->closing)
+        c->handler.up(c->handler.context, p->id, &p->hello);
+}
+
+void trp_admission_forget(struct trp_peer *p)
+{
+    trp_channel *c = p->channel;
+    if (p->state == TRP_PEER_QUEUED) {
+        DL_DELETE(c->queue, p);
+        DL_APPEND(c->peers, p);
+    }
+    if (c->guest != p)
+        return;
+    c->guest = NULL;
+    c->meeting_ns = c->now;
+    if (p->state == TRP_PEER_VERIFYING) {
+        c->meeting = false;
+        admit_next(c);
+    }
+}
+
+static void unstick(trp_channel *c)
+{
+    trp_error err = {0};
+    if (!c->transport.ops->unstick)
+        return;
+    int rc = c->transport.ops->unstick(&c->transport, c->now, &err);
+    if (rc == 0 ||
+        (c->unstick_told_ns > 0 && c->now - c->unstick_told_ns < 60 * TRP_SECOND))
+        return;
+    c->unstick_told_ns = c->now;
+    if (c->handler.refused && !c->closing)
+        c->handler.refused(c->handler.context, TRP_NONE, false, err.text);
+}
+
+void trp_admission_time(trp_channel *c)
+{
+    c->patrol_ns = c->now;
+    while (c->callers &&
+           c->now - c->callers->opened_ns > c->config.handshake_timeout_ns)
+        trp_admission_refuse(c->callers, false,
+                             "it did not prove itself and say hello in time");
+    if (c->listen_paused && trp_channel_watch(c, c->listen_fd, &c->listen_fd) == 0)
+        c->listen_paused = false;
+    if (c->guest && c->guest->state == TRP_PEER_VERIFYING &&
+        c->now - c->meeting_ns > c->config.handshake_timeout_ns)
+        meet_again(c, "it connected, but its admission nonce never came");
+    if (c->guest && c->now - c->meeting_ns > c->config.network_timeout_ns)
+        trp_peer_end(c->guest, true);
+    bool stuck = c->meeting && !c->guest && c->now - c->meeting_ns > TRP_STUCK_NS;
+    if (stuck || c->transport.helper > 0)
+        unstick(c);
+}
+
+int64_t trp_admission_due(const trp_channel *c)
+{
+    int64_t due = INT64_MAX;
+    if (c->callers)
+        due = c->callers->opened_ns + c->config.handshake_timeout_ns + 1;
+    if (c->listen_paused || c->transport.helper > 0 || (c->meeting && !c->guest))
+        due =
+            c->patrol_ns + TRP_SECOND / 10 < due ? c->patrol_ns + TRP_SECOND / 10 : due;
+    if (c->guest) {
+        int64_t wait = c->guest->state == TRP_PEER_VERIFYING
+                           ? c->config.handshake_timeout_ns
+                           : c->config.network_timeout_ns;
+        due = c->meeting_ns + wait + 1 < due ? c->meeting_ns + wait + 1 : due;
+    }
+    return due;
+}
+
+/* ---- opening --------------------------------------------------------------------- */
+
+static int open_socket(trp_error *err, uint16_t *ret_port)
+{
+    int zero = 0;
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
+    struct sockaddr_in four = {.sin_family = AF_INET};
+    socklen_t n = sizeof six;
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&six, sizeof six) < 0) {
+        if (fd >= 0)
+            close(fd);
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0 || bind(fd, (struct sockaddr *)&four, sizeof four) < 0)
+            goto failed;
+    }
+    if (listen(fd, BACKLOG) < 0 || getsockname(fd, (struct sockaddr *)&six, &n) < 0)
+        goto failed;
+    /* The port is in the same place for both families. */
+    *ret_port = ntohs(six.sin6_port);
+    return fd;
+failed:
+    trp_error_set(err, TRP_ESYSTEM, "cannot open the admission socket: %m");
+    if (fd >= 0)
+        close(fd);
+    return TRP_ESYSTEM;
+}
+
+/* Whether `host` names this machine: one can bind to it. */
+static bool is_ours(const char *host)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL;
+    bool ours = false;
+    if (getaddrinfo(host, "0", &hints, &list) != 0)
+        return false;
+    for (struct addrinfo *a = list; a && !ours; a = a->ai_next) {
+        int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        ours = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0;
+        if (fd >= 0)
+            close(fd);
+    }
+    freeaddrinfo(list);
+    return ours;
+}
+
+/* The name by which other nodes know this one; else its first address. */
+static void find_host(char *host, size_t size)
+{
+    struct ifaddrs *list = NULL;
+    if (gethostname(host, size) == 0 && memchr(host, 0, size) && is_ours(host))
+        return;
+    snprintf(host, size, "127.0.0.1");
+    if (getifaddrs(&list) < 0)
+        return;
+    for (struct ifaddrs *i = list; i; i = i->ifa_next) {
+        bool use = i->ifa_addr && i->ifa_addr->sa_family == AF_INET &&
+                   (i->ifa_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP;
+        if (use && getnameinfo(i->ifa_addr, sizeof(struct sockaddr_in), host,
+                               (socklen_t)size, NULL, 0, NI_NUMERICHOST) == 0)
+            break;
+    }
+    freeifaddrs(list);
+}
+
+int trp_admission_open(trp_channel *c, trp_error *err)
+{
+    char host[NI_MAXHOST];
+    uint16_t port;
+    struct rlimit files;
+    c->callers_max = TRP_CALLERS_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < TRP_CALLERS_MAX)
+        c->callers_max = (uint32_t)(files.rlim_cur / 4);
+    c->listen_fd = open_socket(err, &port);
+    if (c->listen_fd < 0)
+        return TRP_ESYSTEM;
+    if (trp_channel_watch(c, c->listen_fd, &c->listen_fd) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
+    find_host(host, sizeof host);
+    snprintf(c->address, sizeof c->address, "%.255s:%u", host, port);
+    return 0;
+}

@@ -1,0 +1,584 @@
+/*
+ * The loop of a channel, on either side.
+ *
+ * A step flushes sends, looks at the sockets (every 50 us while busy, at once after
+ * sleep: an epoll_wait costs as much as a turn of MPI), takes arrived fragments of the
+ * polled peers with one MPI_Testsome, flushes the answers, and looks at the timers that
+ * are due. It never blocks.
+ *
+ * Sleep is agreed per peer and direction. SLEEP n says: I have taken n messages of
+ * yours and stop polling for more, ring me. The other side keeps that (is_deaf) until
+ * it has sent more than n, then rings once. Both counts are of whole messages on one
+ * ordered stream, and the frames on another, so a SLEEP that crosses a message is
+ * answered by a RING at once, and a RING that crosses a second SLEEP is only a wake-up
+ * too many. What a side may never do is to conclude from a *message* that its sender is
+ * awake: the message may be older than the SLEEP. The driver says SLEEP also without
+ * sleeping, to single peers that sleep, when it polls many: 1,000 sleepers cost
+ * nothing.
+ *
+ * Leaving: BYE n tells that n messages were sent, all of them out of this process. Who
+ * gets it takes them, finishes its own sends and says BYE as well; who has said and
+ * heard it, and has all messages, closes. Nobody needs the other in MPI any more: the
+ * posted receive is cancelled and the communicator freed locally.
+ *
+ * Teardown: peers, half-open connections, transport, descriptors, memory.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "comm/peer.h"
+
+enum { EVENTS = 64, ROUNDS = 16 };
+
+/* ---- sleeping -------------------------------------------------------------------- */
+
+static int put_count(struct trp_peer *p, enum trp_frame_kind kind, uint64_t count)
+{
+    count = htole64(count);
+    return trp_peer_put(p, kind, &count, sizeof count);
+}
+
+static void ring(struct trp_peer *p)
+{
+    p->is_deaf = false;
+    put_count(p, TRP_FRAME_RING, p->lane.sent);
+}
+
+static void go_deaf(struct trp_peer *p)
+{
+    trp_peer_unpoll(p);
+    if (p->told_deaf)
+        return;
+    p->told_deaf = true;
+    put_count(p, TRP_FRAME_SLEEP, p->lane.taken);
+}
+
+static bool may_go_deaf(const struct trp_peer *p)
+{
+    return !p->sending && !p->leaving && p->state == TRP_PEER_UP &&
+           p->lane.taken >= p->promised;
+}
+
+bool trp_channel_sleep(trp_channel *c)
+{
+    struct epoll_event event;
+    if (c->nsending > 0 || c->nleaving > 0 || c->gone)
+        return false;
+    for (uint32_t i = 0; i < c->npolled; i++)
+        if (!may_go_deaf(c->polled[i]))
+            return false;
+    if (epoll_wait(c->epoll_fd, &event, 1, 0) != 0) {
+        c->slept = true; /* look at once */
+        return false;
+    }
+    while (c->npolled > 0)
+        go_deaf(c->polled[c->npolled - 1]);
+    c->slept = true;
+    return true;
+}
+
+/* ---- frames ---------------------------------------------------------------------- */
+
+static int on_beat(struct trp_peer *p, struct trp_view *v)
+{
+    if (p->channel->driver)
+        trp_peer_put(p, TRP_FRAME_BEAT, NULL, 0);
+    return trp_view_end(v) ? 0 : TRP_EPROTO;
+}
+
+static int on_sleep(struct trp_peer *p, struct trp_view *v)
+{
+    trp_channel *c = p->channel;
+    uint64_t n = trp_get_u64(v);
+    if (!trp_view_end(v) || n > p->lane.sent)
+        return TRP_EPROTO;
+    p->is_deaf = true;
+    if (p->lane.sent > n)
+        ring(p);
+    else if (c->npolled > TRP_DEAF_ABOVE && p->slot != TRP_NONE && may_go_deaf(p))
+        go_deaf(p);
+    return 0;
+}
+
+static int on_ring(struct trp_peer *p, struct trp_view *v)
+{
+    uint64_t n = trp_get_u64(v);
+    if (!trp_view_end(v))
+        return TRP_EPROTO;
+    if (n > p->promised)
+        p->promised = n;
+    p->told_deaf = false;
+    trp_peer_poll(p);
+    return 0;
+}
+
+static void begin_leaving(struct trp_peer *p)
+{
+    if (p->leaving)
+        return;
+    p->leaving = true;
+    p->channel->nleaving++;
+    trp_peer_poll(p);
+}
+
+static int on_bye(struct trp_peer *p, struct trp_view *v)
+{
+    uint64_t n = trp_get_u64(v);
+    if (!trp_view_end(v))
+        return TRP_EPROTO;
+    if (n > p->promised)
+        p->promised = n;
+    p->bye_heard = true;
+    begin_leaving(p);
+    return 0;
+}
+
+static int on_words(struct trp_peer *p, struct trp_view *v)
+{
+    struct trp_last_words w = {.said = true};
+    uint8_t reason = trp_get_u8(v);
+    w.has_culprit = trp_get_u8(v) != 0;
+    w.signal = (int32_t)trp_get_u32(v);
+    w.culprit.n = trp_get_u64(v);
+    w.limit_mib = trp_get_i64(v);
+    w.peak_mib = trp_get_i64(v);
+    if (!trp_view_end(v) || reason > TRP_LOSS_NEVER_CAME)
+        return TRP_EPROTO;
+    w.reason = (enum trp_loss)reason;
+    p->words = w;
+    return 0;
+}
+
+enum {
+    D = 1,
+    E = 2,
+    IN = TRP_PEER_GREETED | TRP_PEER_QUEUED | TRP_PEER_MEETING | TRP_PEER_VERIFYING |
+         TRP_PEER_UP,
+    JOINED = TRP_PEER_VERIFYING | TRP_PEER_UP,
+};
+
+/* Who may be told what, when. What is not here is an error. */
+static const struct rule {
+    uint8_t kind, sides;
+    uint8_t states;
+    int (*take)(struct trp_peer *p, struct trp_view *v);
+} rules[] = {
+    {TRP_FRAME_ANSWER, D,     TRP_PEER_PROVING,  trp_admission_answer},
+    {TRP_FRAME_HELLO,  D,     TRP_PEER_GREETING, trp_admission_hello },
+    {TRP_FRAME_READY,  D,     TRP_PEER_GREETED,  trp_admission_ready },
+    {TRP_FRAME_ADMIT,  E,     TRP_PEER_GREETED,  trp_call_admit      },
+    {TRP_FRAME_BEAT,   D | E, IN,                on_beat             },
+    {TRP_FRAME_SLEEP,  D | E, JOINED,            on_sleep            },
+    {TRP_FRAME_RING,   D | E, JOINED,            on_ring             },
+    {TRP_FRAME_WORDS,  D,     IN,                on_words            },
+    {TRP_FRAME_BYE,    D | E, TRP_PEER_UP,       on_bye              },
+};
+
+static int take_frame(struct trp_peer *p, uint8_t kind, struct trp_view *v)
+{
+    int side = p->channel->driver ? D : E;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].kind == kind && rules[i].sides & side &&
+            rules[i].states & p->state)
+            return rules[i].take(p, v);
+    return TRP_EPROTO;
+}
+
+/* Its socket closed, or broke, or brought garbage. */
+static void lose(struct trp_peer *p, bool garbage)
+{
+    trp_channel *c = p->channel;
+    if (p->state & (TRP_PEER_PROVING | TRP_PEER_GREETING)) {
+        trp_admission_refuse(p, false,
+                             garbage ? "not an executor of this version: garbage"
+                                     : "it closed the connection before its hello");
+        return;
+    }
+    trp_peer_drain(p);
+    if (p->state == TRP_PEER_GONE)
+        return;
+    if (p->bye_said && p->bye_heard && p->lane.taken < p->promised) {
+        trp_peer_close_socket(p); /* its last messages are on their way */
+        p->leave_ns = c->now;
+        trp_peer_poll(p);
+        return;
+    }
+    trp_peer_end(p, true);
+}
+
+static void read_socket(struct trp_peer *p)
+{
+    trp_channel *c = p->channel;
+    uint8_t kind;
+    struct trp_view v;
+    int rc = 0, filled = trp_link_fill(&p->link);
+    while (p->state != TRP_PEER_GONE && p->link.fd >= 0 &&
+           (rc = trp_link_next(&p->link, &kind, &v)) > 0) {
+        c->handled++;
+        p->heard_ns = c->now;
+        rc = take_frame(p, kind, &v);
+        if (rc < 0)
+            break;
+    }
+    if (p->state == TRP_PEER_GONE || p->link.fd < 0)
+        return;
+    if (rc < 0 || filled < 0)
+        lose(p, rc < 0);
+}
+
+static void look_at_sockets(trp_channel *c)
+{
+    struct epoll_event events[EVENTS];
+    int n = epoll_wait(c->epoll_fd, events, EVENTS, 0);
+    for (int i = 0; i < n; i++) {
+        void *what = events[i].data.ptr;
+        struct trp_peer *p = (struct trp_peer *)what;
+        if (what == &c->listen_fd) {
+            trp_admission_accept(c);
+            c->handled++;
+        } else if (what == &c->transport) {
+            uint64_t count;
+            ssize_t got = read(c->transport.notice_fd, &count, sizeof count);
+            (void)got; /* only to make it unreadable */
+            if (c->driver)
+                trp_admission_notice(c);
+            else
+                trp_call_notice(c);
+            c->handled++;
+        } else if (p->state != TRP_PEER_GONE) {
+            if (events[i].events & EPOLLOUT && trp_link_flush(&p->link) == 0)
+                trp_peer_watch_out(p);
+            if (events[i].events & ~(uint32_t)EPOLLOUT)
+                read_socket(p);
+        }
+    }
+    c->slept = n == EVENTS; /* there may be more */
+    c->sockets_due = c->now + TRP_SOCKETS_NS;
+}
+
+/* ---- messages -------------------------------------------------------------------- */
+
+static void flush_sends(trp_channel *c)
+{
+    for (uint32_t i = 0; i < c->nsending;) {
+        struct trp_peer *p = c->sending[i];
+        if (p->state == TRP_PEER_GONE) {
+            i++; /* leaves the list when it is buried */
+            continue;
+        }
+        int rc = trp_lane_flush(&p->lane, &c->pool);
+        if (p->is_deaf)
+            ring(p);
+        if (rc == 0) {
+            i++;
+            continue;
+        }
+        p->sending = false;
+        c->sending[i] = c->sending[--c->nsending];
+        if (rc < 0)
+            trp_peer_end(p, true);
+    }
+}
+
+static void take_messages(trp_channel *c)
+{
+    for (int round = 0; round < ROUNDS && c->npolled > 0 && !c->joining; round++) {
+        int n = 0;
+        int rc =
+            MPI_Testsome((int)c->npolled, c->requests, &n, c->indices, c->statuses);
+        if (n == MPI_UNDEFINED || n == 0)
+            return;
+        for (int i = 0; i < n; i++)
+            c->ripe[i] = c->polled[c->indices[i]];
+        for (int i = 0; i < n; i++) {
+            struct trp_peer *p = c->ripe[i];
+            if (p->state == TRP_PEER_GONE)
+                continue;
+            if (rc != MPI_SUCCESS && c->statuses[i].MPI_ERROR != MPI_SUCCESS)
+                trp_peer_end(p, true);
+            else
+                trp_peer_take(p, &c->statuses[i]);
+        }
+    }
+}
+
+/* ---- time ------------------------------------------------------------------------ */
+
+static void leave_on(struct trp_peer *p)
+{
+    if (!p->leaving || p->state != TRP_PEER_UP)
+        return;
+    if (!p->bye_said && !p->sending) {
+        p->bye_said = true;
+        put_count(p, TRP_FRAME_BYE, p->lane.sent);
+    }
+    bool late = p->leave_ns != 0 && p->channel->now - p->leave_ns > TRP_LEAVE_NS;
+    bool all = p->bye_said && p->bye_heard && p->lane.taken >= p->promised;
+    if (late || (all && !trp_link_pending(&p->link)))
+        trp_peer_end(p, true);
+}
+
+static void look_for_silence(trp_channel *c, struct trp_peer *list)
+{
+    struct trp_peer *p, *next;
+    DL_FOREACH_SAFE(list, p, next)
+    {
+        if (c->now - p->heard_ns <= c->config.network_timeout_ns)
+            continue;
+        p->words.reason = TRP_LOSS_HEARTBEAT;
+        trp_peer_end(p, true);
+    }
+}
+
+static void look_at_time(trp_channel *c)
+{
+    if (!c->driver && c->only && c->now >= c->beat_due) {
+        c->beat_due = c->now + c->config.heartbeat_ns;
+        trp_peer_put(c->only, TRP_FRAME_BEAT, NULL, 0);
+    }
+    if (c->now >= c->look_due) {
+        c->look_due = c->now + c->config.network_timeout_ns / 10;
+        look_for_silence(c, c->peers);
+        look_for_silence(c, c->queue);
+    }
+    if (c->driver && c->now >= trp_admission_due(c))
+        trp_admission_time(c);
+}
+
+int64_t trp_channel_next_timer(const trp_channel *c)
+{
+    int64_t due = INT64_MAX;
+    if (c->nleaving > 0)
+        return c->now;
+    if (c->npeers > 0) /* those in the queue as well */
+        due = c->look_due;
+    if (!c->driver && c->only && c->beat_due < due)
+        due = c->beat_due;
+    int64_t admission = c->driver ? trp_admission_due(c) : INT64_MAX;
+    return admission < due ? admission : due;
+}
+
+int trp_channel_progress(trp_channel *c, int64_t now_ns)
+{
+    struct trp_peer *p, *next;
+    c->now = now_ns;
+    c->handled = 0;
+    if (c->nsending > 0)
+        flush_sends(c);
+    if (c->slept || now_ns >= c->sockets_due) {
+        look_at_sockets(c);
+        look_at_time(c);
+    }
+    take_messages(c);
+    if (c->nsending > 0)
+        flush_sends(c);
+    if (c->nleaving > 0)
+        DL_FOREACH_SAFE(c->peers, p, next)
+    leave_on(p);
+    if (c->gone)
+        trp_peer_bury(c);
+    return (int)c->handled;
+}
+
+/* ---- calls from outside ---------------------------------------------------------- */
+
+static struct trp_peer *find(const trp_channel *c, uint32_t peer)
+{
+    struct trp_peer *p = NULL;
+    if (!c->driver)
+        p = peer == TRP_DRIVER_PEER ? c->only : NULL;
+    else if (peer < c->nby_id)
+        p = c->by_id[peer];
+    return p;
+}
+
+int trp_channel_send(trp_channel *c, uint32_t peer, const void *data, size_t size)
+{
+    struct trp_peer *p = find(c, peer);
+    if (!p || p->state != TRP_PEER_UP || p->bye_said)
+        return TRP_ENOENT;
+    if (size > TRP_MESSAGE_MAX)
+        return TRP_ELIMIT;
+    return trp_peer_send(p, data, size);
+}
+
+void trp_channel_drop(trp_channel *c, uint32_t peer)
+{
+    struct trp_peer *p = find(c, peer);
+    if (p)
+        trp_peer_end(p, false);
+}
+
+int trp_channel_fd(const trp_channel *c)
+{
+    return c->epoll_fd;
+}
+
+int trp_channel_socket(const trp_channel *c)
+{
+    return c->only ? c->only->link.fd : -1;
+}
+
+const char *trp_channel_address(const trp_channel *c)
+{
+    return c->address;
+}
+
+size_t trp_last_words_frame(const struct trp_last_words *words, uint8_t *buf,
+                            size_t cap)
+{
+    struct {
+        uint16_t size;
+        uint8_t kind, mark;
+        uint8_t reason, has_culprit;
+        uint32_t signal;
+        uint64_t culprit, limit_mib, peak_mib;
+    } __attribute__((packed)) frame = {
+        .size = htole16(sizeof frame - TRP_FRAME_HEAD),
+        .kind = TRP_FRAME_WORDS,
+        .mark = TRP_FRAME_MARK,
+        .reason = (uint8_t)words->reason,
+        .has_culprit = words->has_culprit,
+        .signal = htole32((uint32_t)words->signal),
+        .culprit = htole64(words->culprit.n),
+        .limit_mib = htole64((uint64_t)words->limit_mib),
+        .peak_mib = htole64((uint64_t)words->peak_mib),
+    };
+    if (cap < sizeof frame)
+        return 0;
+    memcpy(buf, &frame, sizeof frame);
+    return sizeof frame;
+}
+
+/* ---- making and ending ----------------------------------------------------------- */
+
+int trp_channel_watch(trp_channel *c, int fd, void *what)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
+    return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? TRP_ESYSTEM : 0;
+}
+
+trp_channel *trp_channel_make(bool driver, trp_error *err)
+{
+    struct timespec t;
+    trp_channel *c = (trp_channel *)calloc(1, sizeof *c);
+    if (!c) {
+        trp_error_set(err, TRP_ENOMEM, "out of memory");
+        return NULL;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    c->now = t.tv_sec * TRP_SECOND + t.tv_nsec;
+    c->driver = driver;
+    c->listen_fd = -1;
+    c->transport = (struct trp_transport){.notice_fd = -1, .world = MPI_COMM_NULL};
+    c->slept = true;
+    snprintf(c->build, sizeof c->build, "%s", trp_build_id());
+    c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (c->epoll_fd < 0) {
+        trp_error_set(err, TRP_ESYSTEM, "epoll_create1: %m");
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+/* What trp_channel_close leaves when there is nobody to say goodbye to. */
+void trp_channel_destroy(trp_channel *c)
+{
+    struct trp_peer *p, *next;
+    c->closing = true;
+    if (c->listen_fd >= 0)
+        close(c->listen_fd);
+    DL_FOREACH_SAFE(c->callers, p, next)
+    trp_peer_end(p, false);
+    while (c->queue) {
+        p = c->queue;
+        trp_peer_end(p, false);
+    }
+    DL_FOREACH_SAFE(c->peers, p, next)
+    trp_peer_end(p, false);
+    trp_peer_bury(c);
+    if (!trp_transport_close(&c->transport))
+        c->unclean = true;
+    close(c->epoll_fd);
+    trp_pool_free(&c->pool);
+    free(c->by_id);
+    free(c->polled);
+    free(c->ripe);
+    free(c->requests);
+    free(c->statuses);
+    free(c->indices);
+    free(c->sending);
+    explicit_bzero(c->secret, sizeof c->secret);
+    free(c);
+}
+
+bool trp_channel_close(trp_channel *c)
+{
+    struct trp_peer *p;
+    struct timespec t;
+    struct epoll_event event;
+    if (!c)
+        return true;
+    int64_t deadline = 0;
+    c->closing = true;
+    DL_FOREACH(c->peers, p)
+    if (p->state == TRP_PEER_UP)
+        begin_leaving(p);
+    while (c->nleaving > 0) {
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        int64_t now = t.tv_sec * TRP_SECOND + t.tv_nsec;
+        if (deadline == 0)
+            deadline = now + TRP_LEAVE_NS;
+        if (now > deadline)
+            break;
+        c->slept = true;
+        if (trp_channel_progress(c, now) == 0)
+            epoll_wait(c->epoll_fd, &event, 1, 1);
+    }
+    bool clean = !c->unclean && c->nleaving == 0 && !c->meeting;
+    DL_FOREACH(c->peers, p)
+    clean = clean && !p->lane.open;
+    trp_channel_destroy(c);
+    return clean;
+}
+
+static int start_listening(trp_channel *c, const struct trp_listen_config *config,
+                           const struct trp_channel_handler *handler, trp_error *err)
+{
+    c->config = *config;
+    c->handler = *handler;
+    memcpy(c->secret, config->secret, TRP_SECRET_SIZE);
+    c->config.secret = NULL;
+    c->look_due = c->now + config->network_timeout_ns / 10;
+    bool world = config->transport == TRP_TRANSPORT_WORLD;
+    int rc = trp_transport_init_mpi(world ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE,
+                                    err);
+    if (rc == 0)
+        rc = trp_transport_open(&c->transport, config->transport, config->unstick_argv,
+                                err);
+    if (rc == 0)
+        rc = c->transport.ops->open(&c->transport, err);
+    if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)
+        rc = trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
+    return rc < 0 ? rc : trp_admission_open(c, err);
+}
+
+int trp_channel_listen(const struct trp_listen_config *config,
+                       const struct trp_channel_handler *handler,
+                       trp_channel **ret_channel, trp_error *err)
+{
+    trp_channel *c = trp_channel_make(true, err);
+    if (!c)
+        return TRP_ESYSTEM;
+    int rc = start_listening(c, config, handler, err);
+    if (rc < 0)
+        trp_channel_destroy(c);
+    else
+        *ret_channel = c;
+    return rc;
+}

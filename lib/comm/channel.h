@@ -1,0 +1,184 @@
+/*
+ * The control channel between the driver and its executors.
+ *
+ * Words. A *peer* is the other side of one connection; on the driver peers are numbered
+ * by executor id, an executor has the one peer TRP_DRIVER_PEER. The *admission socket*
+ * is a TCP connection that stays open for the peer's life: its closing is the sign of
+ * death, a RING frame on it wakes a sleeper. Messages themselves travel over MPI. A
+ * *transport* is how two processes come to share a communicator: connect  each executor
+ * is an MPI universe of its own, joined by MPI_Comm_accept and MPI_Comm_connect, one at
+ * a time, the accept in a thread of its own; world    all are ranks of one
+ * MPI_COMM_WORLD, rank 0 drives. Both use the same socket, the same frames and the same
+ * code but for the joining; a third needs only other transport operations
+ * (comm/transport.h).
+ *
+ * Messages have any length up to TRP_MESSAGE_MAX, arrive whole, in order, once, and are
+ * cut into fragments of at most 32 KiB underneath.
+ *
+ * Sleep. Before a side sleeps on trp_channel_fd it says so on the socket, with the
+ * number of messages it has taken (SLEEP n). A side that has sent more, or sends more
+ * later, rings (RING n): the sleeper wakes and polls MPI until it has message n. Nobody
+ * sleeps with unfinished sends (trp_channel_sleep refuses).
+ *
+ * An executor's life: trp_channel_call (socket, proof of the secret) → fork its
+ * spawner, MPI_Init → trp_channel_join (told when to connect) → messages →
+ * trp_channel_close.
+ *
+ * Threads: one at a time per channel (whoever holds the caller's baton); the accept
+ * thread is the channel's own. MPI must be at MPI_THREAD_MULTIPLE on the driver.
+ */
+#ifndef TRP_COMM_CHANNEL_H
+#define TRP_COMM_CHANNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/error.h"
+#include "core/engine.h"
+
+typedef struct trp_channel trp_channel;
+
+enum trp_transport_kind { TRP_TRANSPORT_CONNECT, TRP_TRANSPORT_WORLD };
+
+#define TRP_DRIVER_PEER UINT32_MAX
+#define TRP_MESSAGE_MAX (UINT32_C(1) << 30)
+
+enum { TRP_SECRET_SIZE = 32, TRP_BUILD_ID_TEXT = 96 };
+
+/* What an executor says of itself. */
+struct trp_hello {
+    uint32_t executor; /* its id, from its environment (world: its rank - 1) */
+    char host[256];
+    int32_t pid, spawner_pid;      /* spawner_pid arrives with READY */
+    char build[TRP_BUILD_ID_TEXT]; /* trp_build_id of its binary */
+};
+
+/* Why a peer is gone, as far as it could be said. The spawner of an executor sends them
+ * on the executor's behalf when it died. */
+struct trp_last_words {
+    bool said; /* false: the socket just closed, or silence */
+    enum trp_loss reason;
+    bool has_culprit;
+    trp_attempt_id culprit;      /* the function task that caused it */
+    int32_t signal;              /* CRASHED: SIGSEGV, … */
+    int64_t limit_mib, peak_mib; /* MEMORY */
+};
+
+struct trp_channel_handler {
+    void *context;
+    /* Driver: an executor is joined and can be sent to. `hello` is borrowed. */
+    void (*up)(void *context, uint32_t peer, const struct trp_hello *hello);
+    /* A whole message; borrowed until the return. */
+    void (*message)(void *context, uint32_t peer, const uint8_t *data, size_t size);
+    /* The peer is gone for good: once for each executor that was let in at the socket,
+     * whether it came `up` or not; never for one that was trp_channel_drop'ed. Words of
+     * TRP_LOSS_RELEASED that were `said`: it left orderly (trp_channel_close there) and
+     * all its messages have arrived. */
+    void (*down)(void *context, uint32_t peer, const struct trp_last_words *words);
+    /* Driver: something was refused (bad proof, other build, garbage, unknown
+     * executor): a line for the log. `executor` is TRP_NONE when not known. With
+     * `fatal_build` an executor of ours has another build: it will never come up. */
+    void (*refused)(void *context, uint32_t executor, bool fatal_build,
+                    const char *text);
+};
+
+struct trp_listen_config {
+    enum trp_transport_kind transport;
+    const uint8_t *secret;        /* TRP_SECRET_SIZE bytes, copied */
+    int64_t network_timeout_ns;   /* silence after which a peer is lost (120 s) */
+    int64_t heartbeat_ns;         /* executors' heartbeats (10 s) */
+    int64_t handshake_timeout_ns; /* a half-open connection is closed after it (10 s) */
+    bool (*expected)(void *context, uint32_t executor); /* is this executor wanted? */
+    /* connect: a program that frees an MPI_Comm_accept whose executor died while it
+     * connected; NULL-terminated, the port is appended: {"mpirun", "-np", "1", …,
+     * "troupe-rank", "unstick"}. It runs trp_channel_unstick_main. NULL: such a death
+     * is reported by `refused`, and no more executors can come. Borrowed for the life
+     * of the channel. */
+    const char *const *unstick_argv;
+};
+
+/* Driver. Opens the admission socket on all interfaces and the MPI side. */
+int trp_channel_listen(const struct trp_listen_config *config,
+                       const struct trp_channel_handler *handler,
+                       trp_channel **ret_channel, trp_error *err);
+
+/* "HOST:PORT" for executors; valid as long as the channel. */
+const char *trp_channel_address(const trp_channel *c);
+
+struct trp_call_config {
+    enum trp_transport_kind transport;
+    const char *address; /* HOST:PORT of the driver */
+    const uint8_t *secret;
+    uint32_t executor;
+    int64_t network_timeout_ns, heartbeat_ns;
+    const char *build; /* NULL: trp_build_id() */
+};
+
+/* Executor, before MPI_Init and before the spawner is forked: connects the socket,
+ * proves both sides (HMAC-SHA256 of the run's secret over both nonces), says hello.
+ * Blocks at most network_timeout_ns. TRP_ESTATE with both versions when refused as
+ * another build. */
+int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_channel,
+                     trp_error *err);
+
+/* Executor, after the spawner is forked: MPI_Init_thread when nobody did (THREAD
+ * MULTIPLE), waits until admitted and joins. Blocks. When it fails the process can only
+ * _exit (after trp_channel_close). */
+int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
+                     pid_t spawner_pid, trp_error *err);
+
+/* Frees a stuck MPI_Comm_accept at `port` by connecting to it; all of the program that
+ * unstick_argv starts. Returns its exit status. */
+int trp_channel_unstick_main(const char *port);
+
+/* World transport: every rank calls this instead of listen / call + join, after
+ * MPI_Init. Rank 0 gets a listening channel at once (executors come up as usual); the
+ * others return when joined. Of `config` rank 0 uses all; the others take the secret
+ * from rank 0, and their times from `config`. */
+int trp_channel_world(const struct trp_listen_config *config,
+                      const struct trp_channel_handler *handler,
+                      trp_channel **ret_channel, trp_error *err);
+
+/* The socket of an executor's channel, for its spawner's last words (inherited by
+ * fork), and the frame to write there with one write(2). Async-signal-safe. */
+int trp_channel_socket(const trp_channel *c);
+size_t trp_last_words_frame(const struct trp_last_words *words, uint8_t *buf,
+                            size_t cap);
+
+/* Queues a message (copied). TRP_ENOENT: no such peer; TRP_ELIMIT: too large. */
+int trp_channel_send(trp_channel *c, uint32_t peer, const void *data, size_t size);
+
+/* Takes and sends what there is, calls the handler, never blocks. `now_ns` is
+ * CLOCK_MONOTONIC. Returns how many messages and frames were handled (0: nothing). */
+int trp_channel_progress(trp_channel *c, int64_t now_ns);
+
+/* An epoll descriptor that is readable when a socket wants attention. */
+int trp_channel_fd(const trp_channel *c);
+
+/* Says to all peers that this side sleeps. False: do not sleep (sends unfinished,
+ * frames waiting, messages promised by a RING); call trp_channel_progress instead.
+ * After the sleep call trp_channel_progress as usual, which counts as being awake. */
+bool trp_channel_sleep(trp_channel *c);
+
+/* When progress is to be called at the latest although nothing arrives (heartbeats,
+ * half-open connections): CLOCK_MONOTONIC ns. */
+int64_t trp_channel_next_timer(const trp_channel *c);
+
+/* Gives a peer up: closes its socket, forgets what was queued; no `down` follows. May
+ * be called from the handler. One that is asked to end by a message leaves by itself:
+ * wait for its `down`. */
+void trp_channel_drop(trp_channel *c, uint32_t peer);
+
+/* Says goodbye to all peers, waits at most 2 s for their last messages (which are
+ * thrown away: the handler is not called) and goodbyes, never for one that is dead, and
+ * closes everything. MPI_Finalize may be called afterwards only when it returns true
+ * (every peer that ever joined left orderly); else end by _exit. NULL: true. */
+bool trp_channel_close(trp_channel *c);
+
+/* Version and build of the running program and libtroupe: "1.0.0 1a2b3c…", the same in
+ * two processes exactly when they run the same binaries (GNU build ids). */
+const char *trp_build_id(void);
+
+#endif

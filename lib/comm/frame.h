@@ -1,0 +1,68 @@
+/*
+ * Frames on the admission socket. Internal to lib/comm.
+ *
+ * A frame is 4 bytes (u16 size of the rest, u8 kind, u8 TRP_FRAME_MARK) and `size`
+ * bytes; D: only the driver sends it, E: only an executor. A *link* is a non-blocking
+ * socket with what has arrived but is not a frame yet, and what could not be written
+ * yet.
+ */
+#ifndef TRP_COMM_FRAME_H
+#define TRP_COMM_FRAME_H
+
+#include "core/base/error.h"
+#include "wire/codec.h"
+
+enum {
+    TRP_NONCE_SIZE = 32,
+    TRP_FRAME_HEAD = 4,
+    TRP_FRAME_MARK = 0x54,
+    TRP_FRAME_CALLER_MAX = 512, /* before the proof */
+    TRP_FRAME_MAX = 4096,
+    TRP_LINK_OUT_MAX = 64 * 1024, /* unread by the peer: it is taken for lost */
+};
+
+enum trp_frame_kind {
+    TRP_FRAME_CHALLENGE = 1, /* D: nonce */
+    TRP_FRAME_ANSWER = 2,    /* E: nonce, proof */
+    TRP_FRAME_PROOF = 3,     /* D: proof */
+    TRP_FRAME_HELLO = 4,     /* E: u32 wire version, executor, pid; build, host */
+    TRP_FRAME_WELCOME = 5,   /* D */
+    TRP_FRAME_REFUSED = 6,   /* D: u8 another build, text */
+    TRP_FRAME_READY = 7,     /* E: u32 spawner's pid */
+    TRP_FRAME_ADMIT = 8,     /* D: where (text), nonce */
+    TRP_FRAME_BEAT = 9,      /* E, and D's answer */
+    TRP_FRAME_SLEEP = 10,    /* u64 messages taken */
+    TRP_FRAME_RING = 11,     /* u64 messages sent */
+    TRP_FRAME_WORDS = 12,    /* E's spawner: struct trp_last_words */
+    TRP_FRAME_BYE = 13,      /* u64 messages sent, all of them on their way */
+};
+
+struct trp_link {
+    int fd;
+    uint32_t limit;       /* of a frame's size */
+    size_t in_at, out_at; /* what is used up of … */
+    struct trp_buf in, out;
+};
+
+/* Makes the socket non-blocking, close-on-exec and without delay. */
+void trp_link_open(struct trp_link *l, int fd, uint32_t limit);
+void trp_link_close(struct trp_link *l);
+
+/* Writes a frame, or keeps what the socket does not take (trp_link_pending). Negative:
+ * the link is broken. */
+int trp_link_put(struct trp_link *l, enum trp_frame_kind kind, const void *p, size_t n);
+int trp_link_flush(struct trp_link *l);
+static inline bool trp_link_pending(const struct trp_link *l)
+{
+    return l->out.size > l->out_at;
+}
+
+/* Reads what there is, at most 64 KiB. 0: there may be more later; TRP_ENOENT: the
+ * other side closed; TRP_ESYSTEM: broken. Frames that came before are there. */
+int trp_link_fill(struct trp_link *l);
+
+/* The next whole frame: 1, *ret_kind and its bytes, borrowed until the next fill; 0
+ * none; TRP_EPROTO no frame of ours. */
+int trp_link_next(struct trp_link *l, uint8_t *ret_kind, struct trp_view *ret_body);
+
+#endif

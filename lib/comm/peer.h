@@ -1,0 +1,172 @@
+/*
+ * What a channel is made of. Internal to lib/comm.
+ *
+ *   admission.c  driver: listening, half-open connections, proofs, hellos, and letting
+ *                executors into MPI one at a time
+ *   call.c       executor: the other side of that
+ *   peer.c       both: one peer's socket and lane, its end
+ *   channel.c    both: the loop; sleep, heartbeats, leaving
+ *
+ * A peer is in `callers` while it has not proved itself and said an accepted hello, in
+ * `peers` from then on (in `queue` while it waits to be let into MPI), in `gone` when
+ * all is over: it is freed at the end of the
+ * progress call, since a handler may drop the very peer whose message it is given.
+ */
+#ifndef TRP_COMM_PEER_H
+#define TRP_COMM_PEER_H
+
+#include "comm/proof.h"
+#include "comm/transport.h"
+
+enum {
+    TRP_PEERS_MAX = 1 << 20,    /* executor ids */
+    TRP_CALLERS_MAX = 4096,     /* half-open connections */
+    TRP_DEAF_ABOVE = 16,        /* polled peers above which a sleeper is not polled */
+    TRP_REFUSALS_A_SECOND = 20, /* lines about strangers */
+};
+
+#define TRP_SECOND INT64_C(1000000000)
+#define TRP_SOCKETS_NS INT64_C(50000) /* sockets are looked at so often while busy */
+#define TRP_STUCK_NS (TRP_SECOND / 2) /* an accept whose executor died gets so long */
+#define TRP_LEAVE_NS (2 * TRP_SECOND)
+
+/* Bits, so that a set of them can say where a frame is allowed. */
+enum trp_peer_state {
+    TRP_PEER_PROVING = 1,    /* D: challenge sent */
+    TRP_PEER_GREETING = 2,   /* D: proof sent, hello awaited */
+    TRP_PEER_GREETED = 4,    /* D: READY awaited; E: ADMIT awaited */
+    TRP_PEER_QUEUED = 8,     /* D: ready, others are before it */
+    TRP_PEER_MEETING = 16,   /* a meeting is under way */
+    TRP_PEER_VERIFYING = 32, /* D: met; the admission nonce is awaited */
+    TRP_PEER_UP = 64,
+    TRP_PEER_GONE = 128,
+};
+
+struct trp_peer {
+    struct trp_peer *prev, *next; /* in the list that its state says */
+    trp_channel *channel;
+    uint32_t id;
+    enum trp_peer_state state;
+    struct trp_link link;
+    bool watched_out; /* epoll waits until the socket takes more */
+    struct trp_nonces nonces;
+    uint8_t admission[TRP_NONCE_SIZE];
+    int64_t opened_ns, heard_ns;
+    struct trp_hello hello;
+    struct trp_last_words words;
+
+    struct trp_lane lane;
+    MPI_Request request; /* the posted receive while the peer is not polled */
+    uint32_t slot;       /* in the channel's polled peers, or TRP_NONE */
+    bool sending;        /* in the channel's list of those with unfinished sends */
+    uint8_t strays;      /* meetings with somebody else */
+
+    uint64_t promised; /* messages that a RING or BYE told of */
+    bool told_deaf;    /* we said SLEEP, the peer did not ring since */
+    bool is_deaf;      /* it said SLEEP, we did not ring since */
+    bool leaving, bye_said, bye_heard;
+    bool orderly;     /* GONE: it left so */
+    int64_t leave_ns; /* when its socket closed after both goodbyes, or 0 */
+};
+
+struct trp_channel {
+    bool driver, closing;
+    bool unclean; /* a joined peer was lost: no MPI_Finalize */
+    struct trp_channel_handler handler;
+    struct trp_listen_config config; /* an executor's: its times only */
+    uint8_t secret[TRP_SECRET_SIZE];
+    char address[300];
+    char build[TRP_BUILD_ID_TEXT];
+    struct trp_transport transport;
+    struct trp_pool pool;
+    int epoll_fd, listen_fd;
+
+    struct trp_peer *callers, *queue, *peers, *gone; /* utlist */
+    uint32_t ncallers, callers_max, npeers;
+    uint32_t nleaving;
+    bool listen_paused;      /* out of descriptors */
+    struct trp_peer **by_id; /* D */
+    uint32_t nby_id;
+    struct trp_peer *only; /* E: the driver */
+
+    /* Polled peers and their posted receives, side by side for MPI_Testsome. */
+    struct trp_peer **polled, **ripe;
+    MPI_Request *requests;
+    MPI_Status *statuses;
+    int *indices;
+    uint32_t npolled, polled_max;
+    struct trp_peer **sending;
+    uint32_t nsending;
+
+    /* Letting in. */
+    bool meeting;            /* a meeting is under way … */
+    struct trp_peer *guest;  /* … with this one; NULL: it died meanwhile */
+    int64_t meeting_ns;      /* since when, or when the guest died */
+    int64_t unstick_told_ns; /* when a failure to unstick was reported */
+    int64_t patrol_ns;       /* when all this was last looked at */
+
+    bool slept;       /* sockets are looked at first of all */
+    bool joining;     /* E: in trp_channel_join, nothing is told to the handler */
+    uint32_t handled; /* messages and frames of this step */
+    int64_t now, sockets_due, beat_due, look_due;
+    int64_t refusals_second;
+    uint32_t refusals, refusals_hidden;
+};
+
+/* ---- channel.c --------------------------------------------------------------------
+ */
+
+trp_channel *trp_channel_make(bool driver, trp_error *err);
+void trp_channel_destroy(trp_channel *c);
+int trp_channel_watch(trp_channel *c, int fd, void *what);
+
+/* ---- peer.c -----------------------------------------------------------------------
+ */
+
+/* A new peer of a connected socket, in `callers`. */
+struct trp_peer *trp_peer_new(trp_channel *c, int fd);
+/* Room in the arrays for one more joined peer. */
+int trp_peer_make_room(trp_channel *c);
+int trp_peer_put(struct trp_peer *p, enum trp_frame_kind kind, const void *data,
+                 size_t n);
+void trp_peer_watch_out(struct trp_peer *p); /* after a flush */
+void trp_peer_poll(struct trp_peer *p);      /* from now on */
+void trp_peer_unpoll(struct trp_peer *p);    /* until it rings or is sent to */
+int trp_peer_send(struct trp_peer *p, const void *data, size_t n);
+/* What its finished receive brought, and the next receive. */
+void trp_peer_take(struct trp_peer *p, MPI_Status *status);
+/* All that is there now: its socket has closed. */
+void trp_peer_drain(struct trp_peer *p);
+/* Opens its lane and polls it. */
+int trp_peer_join(struct trp_peer *p, const struct trp_route *route);
+/* Forgets its lane as one of a dead peer. */
+void trp_peer_abandon(struct trp_peer *p);
+void trp_peer_close_socket(struct trp_peer *p);
+/* The end of a peer, with `down` when `tell` and it was let in. */
+void trp_peer_end(struct trp_peer *p, bool tell);
+void trp_peer_bury(trp_channel *c); /* frees those in `gone` */
+
+/* ---- call.c ---------------------------------------------------------------------- */
+
+int trp_call_admit(struct trp_peer *p, struct trp_view *v);
+void trp_call_notice(trp_channel *c);
+
+/* ---- admission.c ------------------------------------------------------------------
+ */
+
+int trp_admission_open(trp_channel *c, trp_error *err);
+void trp_admission_accept(trp_channel *c); /* the listening socket is readable */
+void trp_admission_notice(trp_channel *c); /* a meeting may be over */
+void trp_admission_time(trp_channel *c);   /* late callers, stuck meetings */
+int64_t trp_admission_due(const trp_channel *c);
+void trp_admission_forget(struct trp_peer *p); /* it ends: out of queue and meeting */
+/* The first message of a peer that is VERIFYING. */
+void trp_admission_verify(struct trp_peer *p, const uint8_t *data, size_t n);
+/* Frames of a peer that is not joined; negative: not what is expected. */
+int trp_admission_answer(struct trp_peer *p, struct trp_view *v);
+int trp_admission_hello(struct trp_peer *p, struct trp_view *v);
+int trp_admission_ready(struct trp_peer *p, struct trp_view *v);
+/* A caller that did not get in. */
+void trp_admission_refuse(struct trp_peer *p, bool fatal_build, const char *text);
+
+#endif

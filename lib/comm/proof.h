@@ -1,0 +1,31 @@
+/*
+ * Proof that a side knows the run's secret: HMAC-SHA256 of a label that differs by
+ * direction, and both sides' nonces. Internal to lib/comm.
+ */
+#ifndef TRP_COMM_PROOF_H
+#define TRP_COMM_PROOF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "comm/frame.h"
+
+enum { TRP_PROOF_SIZE = 32 };
+
+struct trp_nonces {
+    uint8_t driver[TRP_NONCE_SIZE], executor[TRP_NONCE_SIZE];
+};
+
+enum trp_prover { TRP_PROVER_DRIVER, TRP_PROVER_EXECUTOR };
+
+int trp_nonce_make(uint8_t *ret_nonce);
+void trp_proof_make(const uint8_t *secret, enum trp_prover who,
+                    const struct trp_nonces *nonces, uint8_t *ret_proof);
+bool trp_proof_check(const uint8_t *secret, enum trp_prover who,
+                     const struct trp_nonces *nonces, const uint8_t *proof);
+
+/* Whether two byte strings are equal, in a time that does not tell where they differ.
+ */
+bool trp_proof_equal(const uint8_t *a, const uint8_t *b, size_t n);
+
+#endif

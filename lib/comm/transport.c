@@ -1,0 +1,59 @@
+/*
+ * What the transports share: MPI's start, and opening and closing one.
+ */
+#include "comm/transport.h"
+
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+const char *trp_mpi_text(int code, char buf[MPI_MAX_ERROR_STRING])
+{
+    int n = 0;
+    if (MPI_Error_string(code, buf, &n) != MPI_SUCCESS)
+        snprintf(buf, MPI_MAX_ERROR_STRING, "MPI error %d", code);
+    return buf;
+}
+
+int trp_transport_init_mpi(int least, trp_error *err)
+{
+    int done, level;
+    MPI_Initialized(&done);
+    if (done)
+        MPI_Query_thread(&level);
+    else if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
+        return trp_error_set(err, TRP_ESYSTEM, "MPI_Init_thread failed");
+    if (level < least)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "MPI offers thread level %d, Troupe needs %d "
+                             "(MPI_THREAD_MULTIPLE is %d): initialise MPI with "
+                             "MPI_Init_thread, or leave it to Troupe",
+                             level, least, MPI_THREAD_MULTIPLE);
+    return 0;
+}
+
+int trp_transport_open(struct trp_transport *t, enum trp_transport_kind kind,
+                       const char *const *unstick_argv, trp_error *err)
+{
+    const MPI_Comm world = t->world; /* trp_channel_world's, or none */
+    *t = (struct trp_transport){
+        .ops =
+            kind == TRP_TRANSPORT_WORLD ? &trp_transport_world : &trp_transport_connect,
+        .notice_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .unstick_argv = unstick_argv,
+        .world = world,
+        .met_executor = TRP_NONE,
+    };
+    if (t->notice_fd < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "eventfd: %m");
+    return 0;
+}
+
+bool trp_transport_close(struct trp_transport *t)
+{
+    bool clean = !t->ops || t->ops->close(t);
+    if (clean && t->notice_fd >= 0)
+        close(t->notice_fd); /* else the stuck thread may still write there */
+    *t = (struct trp_transport){.notice_fd = -1};
+    return clean;
+}

@@ -1,0 +1,74 @@
+/*
+ * Transports: how two processes come to share a communicator. Internal to lib/comm.
+ *
+ * All else (sockets, frames, sleep, messages) is the same for all. A further one fills
+ * a struct trp_transport_ops; one that carries messages without MPI would also bring
+ * its own lane (lane.h). A *meeting* is one try of the driver and one executor to join;
+ * there is at most one at a time on either side. When it is over `notice_fd` is
+ * readable.
+ */
+#ifndef TRP_COMM_TRANSPORT_H
+#define TRP_COMM_TRANSPORT_H
+
+#include "comm/lane.h"
+
+struct trp_transport;
+
+struct trp_transport_ops {
+    const char *name;
+    /* Driver: gets ready for meetings and writes t->where, which is told to executors.
+     */
+    int (*open)(struct trp_transport *t, trp_error *err);
+    /* Driver: begins to meet `executor`. */
+    int (*admit)(struct trp_transport *t, uint32_t executor, trp_error *err);
+    /* Executor: begins to meet the driver that told `where`. */
+    int (*join)(struct trp_transport *t, const char *where, trp_error *err);
+    /* 1: met, *ret_route; 0: not yet; negative: it failed. */
+    int (*met)(struct trp_transport *t, struct trp_route *ret_route, trp_error *err);
+    /* Driver: the executor being met is dead; make `met` come true. Call again from
+     * time to time until it does. NULL: meetings never wait. */
+    int (*unstick)(struct trp_transport *t, int64_t now_ns, trp_error *err);
+    /* Forgets the route of a peer that left orderly, without a word to it. */
+    void (*leave)(struct trp_transport *t, struct trp_route *route);
+    /* False: a thread of ours is stuck inside of MPI. */
+    bool (*close)(struct trp_transport *t);
+};
+
+extern const struct trp_transport_ops trp_transport_connect, trp_transport_world;
+
+struct trp_meeting; /* transport_connect.c */
+
+struct trp_transport {
+    const struct trp_transport_ops *ops;
+    int notice_fd; /* eventfd, or -1 */
+    char where[MPI_MAX_PORT_NAME];
+    /* connect */
+    struct trp_meeting *meeting;
+    const char *const *unstick_argv; /* borrowed */
+    pid_t helper;                    /* the throw-away peer, or 0 */
+    int64_t helper_ns;               /* when it was started */
+    /* world */
+    MPI_Comm world;
+    uint32_t met_executor; /* being met, or TRP_NONE */
+};
+
+int trp_transport_open(struct trp_transport *t, enum trp_transport_kind kind,
+                       const char *const *unstick_argv, trp_error *err);
+bool trp_transport_close(struct trp_transport *t);
+
+/* MPI_Init_thread when nobody did; an error when MPI is at a thread level below
+ * `least`.
+ */
+int trp_transport_init_mpi(int least, trp_error *err);
+
+/* The text of an MPI error code, in `buf`. */
+const char *trp_mpi_text(int code, char buf[MPI_MAX_ERROR_STRING]);
+
+/* Starts `argv` + `last` in a session of its own, without this process's MPI and Slurm
+ * environment and with no streams. Returns its pid or a negative code. (unstick.c) */
+pid_t trp_unstick_start(const char *const *argv, const char *last, trp_error *err);
+/* Reaps it; with `kill` ends it first, hard when it does not go. True when it is gone.
+ */
+bool trp_unstick_gone(pid_t pid, bool kill);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * The throw-away peer that frees a stuck MPI_Comm_accept: a program under an mpirun of
+ * its own that connects to the driver's port and ends.
+ *
+ * It is started without the MPI and Slurm variables of this process (which would make
+ * it part of this process's universe), in a session of its own, and it ends by an
+ * alarm when nobody accepts. Its mpirun is ended by SIGTERM, which ends the program
+ * under it as well, and by SIGKILL when it does not go.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "comm/transport.h"
+
+enum { ARGS_MAX = 64, ALARM_SECONDS = 8, GO_MS = 500 };
+
+static bool is_of_mpi(const char *entry)
+{
+    static const char *const prefixes[] = {"OMPI_",  "PMIX_", "PMI_",
+                                           "SLURM_", "ORTE_", "PRTE_"};
+    if (strncmp(entry, "OMPI_ALLOW_RUN_AS_ROOT", 22) == 0)
+        return false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Pointers into environ. */
+static char **clean_environment(void)
+{
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **env = (char **)calloc(n + 1, sizeof *env);
+    for (size_t i = 0; env && i < n; i++)
+        if (!is_of_mpi(environ[i]))
+            env[kept++] = environ[i];
+    return env;
+}
+
+pid_t trp_unstick_start(const char *const *argv, const char *last, trp_error *err)
+{
+    char *args[ARGS_MAX + 2];
+    size_t n = 0;
+    for (; argv[n] && n < ARGS_MAX; n++)
+        args[n] = (char *)(uintptr_t)argv[n];
+    args[n] = (char *)(uintptr_t)last;
+    args[n + 1] = NULL;
+    char **env = clean_environment();
+    if (!env)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    for (int fd = 0; fd < 3; fd++)
+        posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+                                        POSIX_SPAWN_SETSIGDEF);
+    pid_t pid;
+    int rc = posix_spawnp(&pid, args[0], &files, &attr, args, env);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    free(env);
+    if (rc != 0)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot start %s: %s", argv[0],
+                             strerror(rc));
+    return pid;
+}
+
+bool trp_unstick_gone(pid_t pid, bool kill_it)
+{
+    const struct timespec pause = {0, 5 * 1000 * 1000};
+    if (waitpid(pid, NULL, WNOHANG) != 0)
+        return true;
+    if (!kill_it)
+        return false;
+    kill(pid, SIGTERM);
+    for (int ms = 0; ms < GO_MS; ms += 5) {
+        if (waitpid(pid, NULL, WNOHANG) != 0)
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    kill(-pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return true;
+}
+
+int trp_channel_unstick_main(const char *port)
+{
+    MPI_Comm driver;
+    int level;
+    alarm(ALARM_SECONDS); /* nobody accepts any more: its default action ends this */
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SINGLE, &level);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int rc = MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &driver);
+    if (rc == MPI_SUCCESS)
+        MPI_Comm_free(&driver);
+    MPI_Finalize();
+    return rc == MPI_SUCCESS ? 0 : 1;
+}
