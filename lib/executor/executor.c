@@ -1,0 +1,313 @@
+/*
+ * The life of an executor process.
+ *
+ *     name, bind, call the driver → fork the spawner → MPI_Init → join → work → end
+ *
+ * The order is the point: the spawner is forked while the process is small and has no
+ * threads, after the socket on which it may have to say last words; binding comes
+ * before it, so that commands are bound as well.
+ *
+ * Teardown, by whoever holds the baton when the work is over: commands are killed with
+ * the spawner, functions are told and given half a second, the channel is closed. Then
+ * the thread that the process began with joins the others, finalizes MPI and returns;
+ * when a function does not return, or a peer was lost, the process ends by _exit, since
+ * waiting for either could take for ever.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <hwloc.h>
+#include <mpi.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "executor/executor_internal.h"
+
+enum { SLOTS_MAX = 4096, FLUSH_MS = 100, FUNCTION_GRACE_MS = 500 };
+
+/* ---- the struct
+ * ----------------------------------------------------------------------
+ */
+
+static void executor_free(trp_executor *e)
+{
+    if (!e)
+        return;
+    struct trp_function_thread *threads = e->threads;
+    trp_task_ring_free(&e->ready);
+    trp_task_ring_free(&e->commands);
+    trp_task_ring_free(&e->handover);
+    trp_executor_stages_free(e);
+    trp_buf_free(&e->ends);
+    trp_baton_free(e->baton);
+    if (e->wake >= 0)
+        close(e->wake);
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->work);
+    free(threads);
+    free(e);
+    trp_the_executor = NULL;
+}
+
+static int executor_new(const struct trp_executor_shape *shape,
+                        const struct trp_function_runner *runner,
+                        trp_executor **ret_executor, trp_error *err)
+{
+    if (shape->slots < 1 || shape->slots > SLOTS_MAX)
+        return trp_error_set(err, TRP_ELIMIT,
+                             "an executor with %u slots; 1 to %d are possible",
+                             shape->slots, SLOTS_MAX);
+    trp_executor *e = calloc(1, sizeof *e);
+    if (!e)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    e->shape = *shape;
+    e->runner = runner;
+    e->threads = calloc(shape->slots, sizeof *e->threads);
+    e->baton = trp_baton_new();
+    e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->work, NULL);
+    gethostname(e->host, sizeof e->host - 1);
+    e->loop[0].executor = e;
+    trp_the_executor = e;
+    if (e->threads && e->baton && e->wake >= 0) {
+        *ret_executor = e;
+        return TRP_OK;
+    }
+    executor_free(e);
+    return trp_error_set(err, TRP_ENOMEM, "out of memory, or of descriptors");
+}
+
+static int fork_spawner(trp_executor *e, int words_fd, trp_error *err)
+{
+    char name[160];
+    snprintf(name, sizeof name, "%u %s", e->shape.id, e->shape.run_name);
+    struct trp_spawner_config config = {
+        .name = name,
+        .executor = e->shape.id,
+        .run_name = e->shape.run_name,
+        .run_dir = e->shape.run_dir,
+        .scratch = e->shape.scratch,
+        .memory_mib = e->shape.memory_mib,
+        .cgroup = e->shape.cgroup,
+        .watched = e->shape.memory_mib > 0 && !e->shape.cgroup[0] ? getpid() : 0,
+        .words_fd = words_fd,
+    };
+    trp_spawner *spawner;
+    int r = trp_spawner_fork(&config, &spawner, err);
+    if (r == TRP_OK)
+        e->spawner = spawner;
+    return r;
+}
+
+/* An executor of a static run has no spawner until a command needs one: what it says
+ * when it dies would reach nobody, since MPI ends all ranks with it. */
+int trp_executor_need_spawner(trp_executor *e, trp_error *err)
+{
+    return e->spawner ? TRP_OK : fork_spawner(e, -1, err);
+}
+
+/* ---- work and end
+ * --------------------------------------------------------------------
+ */
+
+/* Lets what was sent leave the process. */
+static void flush(trp_executor *e)
+{
+    for (int i = 0; i < FLUSH_MS && !e->driver_gone; i++) {
+        trp_channel_progress(e->channel, trp_executor_now());
+        if (trp_channel_sleep(e->channel))
+            return;
+        poll(NULL, 0, 1);
+    }
+}
+
+void trp_executor_finish(trp_executor *e)
+{
+    if (e->finishing)
+        return;
+    e->finishing = true;
+    if (e->status != 0)
+        flush(e);
+    /* Else the spawner sees us die, kills the commands and tells what was said. */
+    if (e->words_said || !trp_functions_stop(e, FUNCTION_GRACE_MS))
+        _exit(e->status);
+    trp_spawner_close(e->spawner);
+    e->spawner = NULL;
+    trp_crash_install(NULL);
+    e->clean = trp_channel_close(e->channel);
+    e->channel = NULL;
+}
+
+/* Returns when the work is over and no other thread is left. */
+static void work(trp_executor *e)
+{
+    struct trp_function_thread *self = &e->loop[0];
+    self->tid = gettid();
+    trp_crash_install(e->spawner);
+    trp_crash_thread();
+    trp_functions_loop(self);
+    trp_functions_join(e);
+}
+
+/* ---- an elastic executor
+ * -------------------------------------------------------------
+ */
+
+static int bind_to(const char *cpuset, trp_error *err)
+{
+    hwloc_topology_t topology;
+    if (!cpuset[0])
+        return TRP_OK;
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    int r = TRP_ENOMEM;
+    if (set && hwloc_bitmap_list_sscanf(set, cpuset) == 0 &&
+        hwloc_topology_init(&topology) == 0) {
+        /* Nothing but the processors is asked of the machine: it takes 1 ms. */
+        hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+        r = hwloc_topology_load(topology) == 0 &&
+                    hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_PROCESS) == 0
+                ? TRP_OK
+                : TRP_ESYSTEM;
+        hwloc_topology_destroy(topology);
+    }
+    hwloc_bitmap_free(set);
+    if (r != TRP_OK)
+        return trp_error_set(err, r, "cannot bind to processors %s: %s", cpuset,
+                             strerror(errno));
+    return TRP_OK;
+}
+
+static int read_secret(const char *path, uint8_t *secret, trp_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, secret, TRP_SECRET_SIZE) : -1;
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (n != TRP_SECRET_SIZE)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot read the run's secret in %s: %s",
+                             path, n < 0 ? strerror(error) : "it is too short");
+    return TRP_OK;
+}
+
+/* What an executor was started with is nobody else's business. */
+static void clear_environment(void)
+{
+    for (size_t i = 0; environ && environ[i];) {
+        char name[128];
+        size_t n = strcspn(environ[i], "=");
+        if (strncmp(environ[i], "TROUPE_", 7) != 0 || n >= sizeof name) {
+            i++;
+            continue;
+        }
+        memcpy(name, environ[i], n);
+        name[n] = '\0';
+        unsetenv(name);
+    }
+}
+
+static int call_driver(trp_executor *e, trp_error *err)
+{
+    uint8_t secret[TRP_SECRET_SIZE];
+    struct trp_call_config config = {
+        .transport = TRP_TRANSPORT_CONNECT,
+        .address = e->shape.driver,
+        .secret = secret,
+        .executor = e->shape.id,
+        .network_timeout_ns = e->shape.network_timeout_ns,
+        .heartbeat_ns = e->shape.heartbeat_ns,
+    };
+    int r = read_secret(e->shape.secret_file, secret, err);
+    if (r == TRP_OK)
+        r = trp_channel_call(&config, &e->channel, err);
+    explicit_bzero(secret, sizeof secret);
+    return r;
+}
+
+static int join_run(trp_executor *e, trp_error *err)
+{
+    struct trp_channel_handler handler;
+    int r = bind_to(e->shape.cpuset, err);
+    if (r == TRP_OK)
+        r = call_driver(e, err);
+    if (r == TRP_OK)
+        r = fork_spawner(e, trp_channel_socket(e->channel), err);
+    if (r != TRP_OK)
+        return r;
+    trp_executor_handler(&handler);
+    return trp_channel_join(e->channel, &handler, trp_spawner_pid(e->spawner), err);
+}
+
+static int report(uint32_t id, const trp_error *err)
+{
+    fprintf(stderr, "troupe: executor %u: %s\n", id, err->text);
+    return trp_error_exit_status(err->code);
+}
+
+static int read_shape(struct trp_executor_shape *shape, trp_error *err)
+{
+    const char *text = getenv("TROUPE_EXECUTOR");
+    if (!text)
+        return trp_error_set(
+            err, TRP_EINVAL,
+            "TROUPE_EXECUTOR is not set: only troupe starts executors");
+    return trp_shape_parse(text, shape, err);
+}
+
+int trp_executor_main(int *argc, char ***argv, const struct trp_function_runner *runner)
+{
+    struct trp_executor_shape *shape = calloc(1, sizeof *shape);
+    trp_executor *e = NULL;
+    trp_error err = {.code = TRP_ENOMEM, .text = "out of memory"};
+    if (!shape || read_shape(shape, &err) < 0) {
+        free(shape);
+        return report(0, &err);
+    }
+    trp_process_title_init(*argc, *argv);
+    clear_environment();
+    trp_process_title("troupe: executor %u %s", shape->id, shape->run_name);
+    int r = executor_new(shape, runner, &e, &err);
+    free(shape);
+    if (r < 0)
+        return report(0, &err);
+    if (join_run(e, &err) < 0) {
+        int status = report(e->shape.id, &err);
+        trp_spawner_close(e->spawner);
+        if (e->channel)
+            trp_channel_close(e->channel);
+        _exit(status); /* MPI may be half joined */
+    }
+    work(e);
+    int status = e->status;
+    bool clean = e->clean;
+    executor_free(e);
+    if (!clean)
+        _exit(status);
+    MPI_Finalize();
+    return status;
+}
+
+/* ---- a rank of a static run
+ * ----------------------------------------------------------
+ */
+
+int trp_executor_work(trp_channel *channel, const struct trp_executor_shape *shape,
+                      const struct trp_function_runner *runner)
+{
+    trp_executor *e = NULL;
+    trp_error err;
+    if (executor_new(shape, runner, &e, &err) < 0)
+        return report(shape->id, &err);
+    e->channel = channel;
+    work(e);
+    int status = e->status;
+    bool clean = e->clean;
+    executor_free(e);
+    if (!clean)
+        _exit(status);
+    return status;
+}

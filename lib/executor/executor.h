@@ -1,0 +1,98 @@
+/*
+ * An executor: runs attempts, as many at once as its profile has slots.
+ *
+ * Processes: the executor itself (MPI, task threads) and its *spawner*, forked before
+ * MPI_Init, which starts commands and kills what they leave behind (spawner.h).
+ * Threads: task threads, one a slot. The one that holds the *baton* talks to the
+ * driver; a function that is known to be short runs on that very thread, a long one
+ * hands the baton on (baton.h). Commands need no task thread.
+ *
+ * Queue ahead (decision 16): launches marked `queued` wait in order of arrival; the
+ * head takes over the resources of the attempt of its stage that ends next, so that the
+ * engine, seeing ends in the order in which they were recorded here, keeps the same
+ * books.
+ *
+ * What a command finds in its environment besides the stage's: TROUPE_TASK
+ * TROUPE_ATTEMPT TROUPE_STAGE_ATTEMPT TROUPE_TASKS TROUPE_STAGE TROUPE_PROFILE
+ * TROUPE_CPUS TROUPE_EXECUTOR TROUPE_RUN TROUPE_RUN_DIR TROUPE_SCRATCH, TROUPE_ITEM
+ * when there is one, TROUPE_RESOURCE_<name> and the site's variable for each resource
+ * it was given.
+ */
+#ifndef TRP_EXECUTOR_EXECUTOR_H
+#define TRP_EXECUTOR_EXECUTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "comm/channel.h"
+#include "core/base/error.h"
+#include "wire/message.h"
+
+/* The shape an executor is started with; travels in the environment variable
+ * TROUPE_EXECUTOR as text (trp_shape_put / _parse), which tasks never see. */
+struct trp_executor_shape {
+    uint32_t id;
+    uint32_t cores;     /* tasks never see more */
+    uint32_t slots;     /* task threads */
+    int64_t memory_mib; /* enforced limit; 0: none */
+    char cpuset[512];   /* logical processors to bind to, "0-3,8"; "": do not bind */
+    char cgroup[512];   /* memory cgroup folder made for it; "": sample instead */
+    char driver[300];   /* HOST:PORT */
+    char secret_file[4096];
+    char run_name[128];
+    char run_dir[4096];
+    char scratch[4096]; /* parent of this executor's scratch folders */
+    int64_t network_timeout_ns, heartbeat_ns;
+};
+/* "id=3;cores=2;…" with %-escapes; malloc'ed, NULL when out of memory. */
+char *trp_shape_put(const struct trp_executor_shape *s);
+int trp_shape_parse(const char *text, struct trp_executor_shape *ret, trp_error *err);
+
+/* Runs a function stage's task; provided by lib/api so that executor/ need not know it.
+ */
+struct trp_function_result {
+    int32_t status;  /* 0, or the error code a function returned */
+    uint8_t *result; /* malloc'ed, taken by the executor; NULL: none */
+    uint32_t result_size;
+    uint64_t records_in, records_out, bytes_in, bytes_out;
+    char error[512];
+};
+struct trp_task_info {
+    trp_attempt_id attempt;
+    uint32_t stage, stage_attempt, task, ntasks, number, cpus, executor;
+    const char *host;
+    const char *resources;      /* "gpu=0,1\n…" text lines, NUL-terminated */
+    const volatile int *killed; /* becomes 1 when the attempt is to end */
+};
+struct trp_function_runner {
+    /* A stage's body is decoded once. NULL *ret_stage with a text on failure. */
+    void *(*stage_open)(const uint8_t *body, size_t size, trp_error *err);
+    void (*stage_close)(void *stage);
+    /* What identifies the function(s) of a stage over stages, for the estimate of how
+     * long a task takes. */
+    uint64_t (*stage_key)(const void *stage);
+    /* Runs on the calling thread. */
+    void (*run)(void *stage, const struct trp_task_info *info, const uint8_t *input,
+                uint32_t input_size, struct trp_function_result *ret);
+};
+
+/* The whole life of an elastic executor process: reads TROUPE_EXECUTOR, calls the
+ * driver, forks the spawner, MPI_Init, joins, works, ends. Returns the exit status of
+ * the process (it may also _exit). `argc`/`argv` are for naming the process. */
+int trp_executor_main(int *argc, char ***argv,
+                      const struct trp_function_runner *runner);
+
+/* The same for a rank > 0 of a static run, after MPI_Init; `shape` has id, cores,
+ * slots. Called on a channel that trp_channel_world returned, which must have been
+ * given the handler of trp_executor_handler. */
+void trp_executor_handler(struct trp_channel_handler *ret);
+int trp_executor_work(trp_channel *channel, const struct trp_executor_shape *shape,
+                      const struct trp_function_runner *runner);
+
+/* Sets the name that ps shows ("troupe: executor 3 etl-…"): comm and, when the argv
+ * area is long enough, the command line. Call trp_process_title_init(argc, argv) first
+ * in main. */
+void trp_process_title_init(int argc, char **argv);
+void trp_process_title(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,498 @@
+/*
+ * Functions: on the loop's own thread when they are short, else on task threads.
+ *
+ * A short function (known from earlier tasks of the same function: mean below 50 us)
+ * runs between leaving and taking back the baton: two atomics and one clock a task, no
+ * wake-up, no lock, no allocation. When it turns out to be long, the standby thread
+ * robs the baton after 2–4 ms and the loop goes on there; the robbed thread hands its
+ * result back like a task thread and becomes the standby. With several ready tasks that
+ * are not trivially short (10 us, about what a wake-up costs), the others go to task
+ * threads meanwhile. After 32 tasks or 100 us the loop looks at its messages again.
+ *
+ * Task threads are made when first needed, one a slot at most; they wait on a condition
+ * variable. Results come back over a lock-free list; an eventfd wakes a sleeping loop.
+ *
+ * Ends are recorded by the loop alone, in one order, which is what lets the driver keep
+ * the same books (decision 16).
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "executor/executor_internal.h"
+
+#define SECOND_NS INT64_C(1000000000)
+enum { SHORT_NS = 50000, WAKE_NS = 10000, TURN_TASKS = 32, TURN_NS = 100000 };
+enum { MEAN_WEIGHT = 8, END_MARGIN = 65536 };
+
+static int64_t thread_cpu_ns(void)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_THREAD, &u) != 0)
+        return 0;
+    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * SECOND_NS +
+           (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * INT64_C(1000);
+}
+
+/* ---- one task
+ * ------------------------------------------------------------------------
+ */
+
+static void run_task(trp_executor *e, struct trp_function_thread *self,
+                     struct trp_function_result *ret)
+{
+    const struct trp_task_entry *t = &self->task;
+    const struct trp_stage_message *m = &t->stage->message;
+    const struct trp_task_info info = {
+        .attempt = t->attempt,
+        .stage = m->stage.n,
+        .stage_attempt = m->stage_attempt,
+        .task = t->task,
+        .ntasks = m->ntasks,
+        .number = t->number,
+        .cpus = m->task_cpus,
+        .executor = e->shape.id,
+        .host = e->host,
+        .resources = t->resources ? t->resources : "",
+        .killed = &self->killed,
+    };
+    ret->status = 0; /* field by field: the error text is long */
+    ret->result = NULL;
+    ret->result_size = 0;
+    ret->records_in = ret->records_out = ret->bytes_in = ret->bytes_out = 0;
+    ret->error[0] = '\0';
+    trp_crash_running(t->attempt);
+    e->runner->run(t->stage->function, &info, t->extra, t->extra_size, ret);
+    trp_crash_idle();
+}
+
+static void begin_task(struct trp_function_thread *self, const struct trp_task_entry *t,
+                       int64_t now)
+{
+    int64_t timeout = t->stage->message.timeout_ns;
+    self->task = *t;
+    self->started_ns = now;
+    self->deadline_ns = timeout > 0 ? now + timeout : INT64_MAX;
+    self->cause = TRP_END_SUCCESS;
+    self->killed = 0;
+    self->busy = true;
+}
+
+static void learn(struct trp_estimate *m, int64_t duration_ns)
+{
+    if (m->mean_ns == 0)
+        m->mean_ns = duration_ns > 0 ? duration_ns : 1;
+    else
+        m->mean_ns += (duration_ns - m->mean_ns) / MEAN_WEIGHT;
+}
+
+/* Records how a function ended, and frees its result. */
+static void record(trp_executor *e, struct trp_task_entry *t,
+                   struct trp_function_result *r, int64_t duration_ns, int64_t cpu_ns,
+                   uint8_t cause)
+{
+    struct trp_end end = {
+        .attempt = t->attempt,
+        .status = cause != TRP_END_SUCCESS ? cause
+                  : r->status              ? TRP_END_EXIT
+                                           : TRP_END_SUCCESS,
+        .duration_ns = duration_ns,
+        .cpu_ns = cpu_ns,
+        .records_in = r->records_in,
+        .records_out = r->records_out,
+        .bytes_in = r->bytes_in,
+        .bytes_out = r->bytes_out,
+    };
+    if (end.status == TRP_END_SUCCESS &&
+        r->result_size > TRP_MESSAGE_MAX - END_MARGIN) {
+        strcpy(r->error, "the result of a task is larger than 1 GiB");
+        r->status = TRP_ELIMIT;
+        end.status = TRP_END_EXIT;
+    }
+    if (end.status == TRP_END_SUCCESS) {
+        end.extra = r->result;
+        end.extra_size = r->result_size;
+    } else if (end.status == TRP_END_EXIT) {
+        end.code = r->status;
+        end.extra = (const uint8_t *)r->error;
+        end.extra_size = (uint32_t)strnlen(r->error, sizeof r->error);
+    }
+    learn(t->stage->estimate, duration_ns);
+    trp_executor_record(e, t, &end);
+    free(r->result);
+}
+
+/* ---- on other threads
+ * ----------------------------------------------------------------
+ */
+
+/* Puts a finished task on the list and wakes the loop. */
+static void hand_back(trp_executor *e, struct trp_finished *f)
+{
+    f->next = atomic_load(&e->finished);
+    while (!atomic_compare_exchange_weak(&e->finished, &f->next, f))
+        ;
+    if (atomic_exchange(&e->sleeping, 0)) {
+        uint64_t one = 1;
+        ssize_t n = write(e->wake, &one, sizeof one);
+        (void)n; /* fails only when it is readable anyway */
+    }
+}
+
+/* What the thread ran is over: it is nobody's to kill any more. */
+static void end_task(struct trp_function_thread *self, struct trp_finished *f)
+{
+    trp_executor *e = self->executor;
+    pthread_mutex_lock(&e->lock);
+    self->busy = false;
+    f->task = self->task;
+    f->cause = self->cause;
+    if (e->spawner)
+        trp_spawner_function(e->spawner, f->task.attempt, self->tid, false);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void run_apart(struct trp_function_thread *self, struct trp_finished *f)
+{
+    trp_executor *e = self->executor;
+    int64_t cpu = thread_cpu_ns();
+    if (e->spawner)
+        trp_spawner_function(e->spawner, self->task.attempt, self->tid, true);
+    run_task(e, self, &f->result);
+    f->duration_ns = trp_executor_now() - self->started_ns;
+    f->cpu_ns = thread_cpu_ns() - cpu;
+    end_task(self, f);
+    hand_back(e, f);
+}
+
+static void *task_thread(void *context)
+{
+    struct trp_function_thread *self = context;
+    trp_executor *e = self->executor;
+    self->tid = gettid();
+    trp_crash_thread();
+    pthread_mutex_lock(&e->lock);
+    while (!atomic_load(&e->ending)) {
+        struct trp_task_entry t;
+        if (!trp_task_ring_pop(&e->handover, &t)) {
+            e->idle++;
+            pthread_cond_wait(&e->work, &e->lock);
+            e->idle--;
+            continue;
+        }
+        begin_task(self, &t, trp_executor_now());
+        pthread_mutex_unlock(&e->lock);
+        struct trp_finished *f = malloc(sizeof *f);
+        if (!f)
+            abort(); /* the driver is told of a crash of this very task */
+        run_apart(self, f);
+        pthread_mutex_lock(&e->lock);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+static int start_thread(struct trp_function_thread *t, void *(*body)(void *))
+{
+    t->started = pthread_create(&t->thread, NULL, body, t) == 0;
+    return t->started ? TRP_OK : TRP_ESYSTEM;
+}
+
+/* Gives a task to a task thread, a new one if none is idle. */
+static void hand_over(trp_executor *e, const struct trp_task_entry *t)
+{
+    pthread_mutex_lock(&e->lock);
+    bool kept = trp_task_ring_push(&e->handover, t);
+    bool more = e->idle < e->handover.count;
+    pthread_cond_signal(&e->work);
+    pthread_mutex_unlock(&e->lock);
+    if (!kept) {
+        trp_executor_fail(e, "out of memory");
+        return;
+    }
+    e->handed++;
+    bool any = false;
+    for (uint32_t i = 0; more && i < e->shape.slots; i++) {
+        any = any || e->threads[i].started;
+        if (e->threads[i].started)
+            continue;
+        e->threads[i].executor = e;
+        if (start_thread(&e->threads[i], task_thread) < 0 && !any)
+            trp_executor_fail(e, "cannot start a thread");
+        break;
+    }
+}
+
+uint32_t trp_functions_collect(trp_executor *e)
+{
+    if (!atomic_load_explicit(&e->finished, memory_order_relaxed))
+        return 0;
+    struct trp_finished *f = atomic_exchange(&e->finished, NULL), *in_order = NULL;
+    uint32_t n = 0;
+    while (f) {
+        struct trp_finished *next = f->next;
+        f->next = in_order;
+        in_order = f;
+        f = next;
+    }
+    while ((f = in_order)) {
+        in_order = f->next;
+        e->handed--;
+        n++;
+        record(e, &f->task, &f->result, f->duration_ns, f->cpu_ns, f->cause);
+        free(f);
+    }
+    return n;
+}
+
+/* ---- on the loop's thread
+ * ------------------------------------------------------------
+ */
+
+/* Another thread was robbed of the baton: what it runs is now like a task thread's. */
+void trp_functions_adopt(trp_executor *e)
+{
+    struct trp_function_thread *t = e->away;
+    if (!t)
+        return;
+    e->away = NULL;
+    e->handed++;
+    pthread_mutex_lock(&e->lock);
+    if (t->busy && e->spawner)
+        trp_spawner_function(e->spawner, t->task.attempt, t->tid, true);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void robbed(struct trp_function_thread *self,
+                   const struct trp_function_result *result)
+{
+    struct trp_finished *f = malloc(sizeof *f);
+    if (!f)
+        abort();
+    f->result = *result;
+    f->duration_ns = trp_executor_now() - self->started_ns;
+    f->cpu_ns = 0;
+    end_task(self, f);
+    hand_back(self->executor, f);
+}
+
+static bool runs_here(trp_executor *e, const struct trp_task_entry *t)
+{
+    int64_t mean = t->stage->estimate->mean_ns;
+    if (mean == 0 || mean >= SHORT_NS ||
+        atomic_load_explicit(&e->standby, memory_order_relaxed) == 0)
+        return false;
+    return mean < WAKE_NS || e->ready.count == 0;
+}
+
+static void refuse(trp_executor *e, struct trp_task_entry *t)
+{
+    struct trp_end end = {
+        .attempt = t->attempt,
+        .status = TRP_END_START,
+        .extra = (const uint8_t *)t->stage->failure,
+        .extra_size = (uint32_t)strlen(t->stage->failure),
+    };
+    trp_executor_record(e, t, &end);
+}
+
+int trp_functions_run(trp_executor *e, struct trp_function_thread *self)
+{
+    if (e->ready.count == 0)
+        return 0;
+    struct trp_function_result result;
+    struct trp_task_entry t;
+    int64_t begin = trp_executor_now(), now = begin;
+    int n = 0;
+    while (n < TURN_TASKS && now - begin < TURN_NS && trp_task_ring_pop(&e->ready, &t)) {
+        n++;
+        if (t.stage->failure) {
+            refuse(e, &t);
+            continue;
+        }
+        if (!runs_here(e, &t)) {
+            hand_over(e, &t);
+            continue;
+        }
+        begin_task(self, &t, now);
+        e->away = self;
+        trp_baton_leave(e->baton);
+        run_task(e, self, &result);
+        if (!trp_baton_return(e->baton)) {
+            robbed(self, &result);
+            return -1;
+        }
+        e->away = NULL;
+        self->busy = false;
+        int64_t end = trp_executor_now();
+        record(e, &t, &result, end - now, end - now, TRP_END_SUCCESS);
+        now = end;
+    }
+    return n;
+}
+
+void trp_functions_loop(struct trp_function_thread *self)
+{
+    trp_executor *e = self->executor;
+    for (bool over = false; !over;) {
+        atomic_fetch_add(&e->standby, 1);
+        trp_baton_take(e->baton);
+        atomic_fetch_sub(&e->standby, 1);
+        over = trp_executor_loop(e, self);
+    }
+    trp_executor_finish(e);
+    trp_baton_give(e->baton);
+}
+
+static void *standby_thread(void *context)
+{
+    struct trp_function_thread *self = context;
+    self->tid = gettid();
+    trp_crash_thread();
+    trp_functions_loop(self);
+    return NULL;
+}
+
+int trp_functions_prepare(trp_executor *e)
+{
+    if (e->standby_started)
+        return TRP_OK;
+    e->standby_started = true;
+    e->loop[1].executor = e;
+    return start_thread(&e->loop[1], standby_thread);
+}
+
+/* ---- killing and timeouts
+ * ------------------------------------------------------------
+ */
+
+/* The i-th thread that may run a function; NULL: no more. */
+static struct trp_function_thread *thread_at(trp_executor *e, uint32_t i)
+{
+    if (i < 2)
+        return &e->loop[i];
+    return i - 2 < e->shape.slots ? &e->threads[i - 2] : NULL;
+}
+
+static void end_unrun(trp_executor *e, struct trp_task_entry *t)
+{
+    struct trp_end end = {.attempt = t->attempt, .status = TRP_END_KILLED};
+    trp_executor_record(e, t, &end);
+}
+
+void trp_functions_kill(trp_executor *e, trp_attempt_id attempt)
+{
+    struct trp_task_entry t;
+    struct trp_function_thread *thread;
+    if (trp_task_ring_take(&e->ready, attempt, &t)) {
+        end_unrun(e, &t);
+        return;
+    }
+    pthread_mutex_lock(&e->lock);
+    bool unrun = trp_task_ring_take(&e->handover, attempt, &t);
+    for (uint32_t i = 0; !unrun && (thread = thread_at(e, i)); i++) {
+        if (!thread->busy || thread->task.attempt.n != attempt.n)
+            continue;
+        thread->killed = 1;
+        if (thread->cause == TRP_END_SUCCESS)
+            thread->cause = TRP_END_KILLED;
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (unrun) {
+        e->handed--;
+        end_unrun(e, &t);
+    }
+}
+
+int64_t trp_functions_next_timer(trp_executor *e)
+{
+    int64_t next = INT64_MAX;
+    struct trp_function_thread *t;
+    if (e->handed == 0)
+        return next;
+    pthread_mutex_lock(&e->lock);
+    for (uint32_t i = 0; (t = thread_at(e, i)); i++)
+        if (t->busy && t->deadline_ns < next)
+            next = t->deadline_ns;
+    pthread_mutex_unlock(&e->lock);
+    return next;
+}
+
+/* A function that was told and did not return: the process ends, and says for whom. */
+static void end_process(trp_executor *e, trp_attempt_id culprit)
+{
+    struct trp_last_words words = {
+        .said = true,
+        .reason = TRP_LOSS_TIMEOUT,
+        .has_culprit = true,
+        .culprit = culprit,
+    };
+    if (e->spawner)
+        trp_spawner_words(e->spawner, &words);
+    e->words_said = true;
+    trp_executor_fail(e, "a function ran over its timeout and did not return");
+}
+
+void trp_functions_timers(trp_executor *e, int64_t now)
+{
+    struct trp_function_thread *t;
+    trp_attempt_id culprit = {0};
+    bool stuck = false;
+    pthread_mutex_lock(&e->lock);
+    for (uint32_t i = 0; (t = thread_at(e, i)); i++) {
+        if (!t->busy || now < t->deadline_ns)
+            continue;
+        if (t->cause == TRP_END_TIMEOUT) {
+            stuck = true;
+            culprit = t->task.attempt;
+        }
+        t->killed = 1;
+        t->cause = TRP_END_TIMEOUT;
+        t->deadline_ns = now + SECOND_NS;
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (stuck)
+        end_process(e, culprit);
+}
+
+static bool tell_to_end(trp_executor *e)
+{
+    bool busy = false;
+    struct trp_function_thread *t;
+    pthread_mutex_lock(&e->lock);
+    pthread_cond_broadcast(&e->work);
+    for (uint32_t i = 0; (t = thread_at(e, i)); i++) {
+        busy = busy || t->busy;
+        t->killed = 1;
+    }
+    pthread_mutex_unlock(&e->lock);
+    return busy;
+}
+
+bool trp_functions_stop(trp_executor *e, int grace_ms)
+{
+    bool busy = tell_to_end(e);
+    for (int i = 0; busy && i < grace_ms; i++) {
+        poll(NULL, 0, 1);
+        busy = tell_to_end(e);
+    }
+    return !busy;
+}
+
+void trp_functions_join(trp_executor *e)
+{
+    struct trp_function_thread *t;
+    for (uint32_t i = 1; (t = thread_at(e, i)); i++)
+        if (t->started)
+            pthread_join(t->thread, NULL);
+    struct trp_finished *f = atomic_exchange(&e->finished, NULL);
+    while (f) {
+        struct trp_finished *next = f->next;
+        trp_task_entry_free(&f->task);
+        free(f->result.result);
+        free(f);
+        f = next;
+    }
+}

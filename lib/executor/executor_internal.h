@@ -1,0 +1,185 @@
+/*
+ * What the executor's parts share. Not for others.
+ *
+ * Parts: executor.c life of the process, executor_loop.c messages, sleep and ends,
+ * executor_stage.c stages and queues, executor_function.c functions and their threads,
+ * crash.c last words of a crash.
+ *
+ * Words. A task here is *formally running* from its launch, or from the end whose place
+ * it took (decision 16), until its end is recorded; whether a thread has it already is
+ * another matter. Formally running functions that no thread has are *ready*.
+ *
+ * Who may touch what: everything belongs to the holder of the baton, but what stands
+ * behind `lock` in the struct.
+ */
+#ifndef TRP_EXECUTOR_EXECUTOR_INTERNAL_H
+#define TRP_EXECUTOR_EXECUTOR_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uthash.h>
+
+#include "executor/baton.h"
+#include "executor/executor.h"
+#include "executor/spawner.h"
+
+/* A copy of a LAUNCH message, shared by its tasks that have bytes in it. */
+struct trp_bytes {
+    uint32_t users;
+    uint8_t data[];
+};
+
+/* How long tasks of one function take: over stages, so a new stage knows at once. */
+struct trp_estimate {
+    uint64_t key;
+    int64_t mean_ns; /* 0: not known yet */
+    UT_hash_handle hh;
+};
+
+struct trp_executor_stage;
+
+struct trp_task_entry {
+    trp_attempt_id attempt;
+    struct trp_executor_stage *stage;
+    uint32_t task;
+    uint16_t number;
+    uint8_t has_item;
+    uint32_t extra_size;
+    const uint8_t *extra;
+    struct trp_bytes *bytes; /* NULL: no extra */
+    char *resources;         /* "gpu=0,1\n…", its own; NULL: none */
+};
+
+/* A queue of tasks: a ring that grows. */
+struct trp_task_ring {
+    struct trp_task_entry *items;
+    uint32_t head, count, room;
+};
+
+struct trp_executor_stage {
+    uint32_t id;
+    UT_hash_handle hh;
+    struct trp_stage_message message;
+    void *function;
+    char *failure; /* why its function cannot be had; NULL: it can */
+    struct trp_estimate *estimate;
+    struct trp_task_ring queued;
+    uint32_t running; /* formally */
+    bool forgotten;
+};
+
+/* A thread that runs functions: a task thread, or one of the two that take turns at the
+ * loop. */
+struct trp_function_thread {
+    struct trp_executor *executor;
+    pthread_t thread;
+    pid_t tid;
+    bool started;
+    /* ---- `lock`; of the loop's threads also the baton, until they are robbed */
+    bool busy;
+    struct trp_task_entry task;
+    int64_t started_ns, deadline_ns; /* INT64_MAX: none */
+    uint8_t cause;                   /* why it was told to end: enum trp_end_status */
+    volatile int killed;
+};
+
+/* What a thread hands back. */
+struct trp_finished {
+    struct trp_finished *next;
+    struct trp_task_entry task;
+    struct trp_function_result result;
+    int64_t duration_ns, cpu_ns;
+    uint8_t cause;
+};
+
+typedef struct trp_executor {
+    struct trp_executor_shape shape;
+    const struct trp_function_runner *runner;
+    trp_channel *channel;
+    _Atomic(trp_spawner *) spawner; /* NULL: none yet */
+    trp_baton *baton;
+    char host[256];
+    struct trp_executor_stage *stages, *last_stage;
+    struct trp_estimate *estimates;
+    struct trp_task_ring ready;
+    struct trp_task_ring commands; /* what the spawner runs; any order */
+    struct trp_buf ends;
+    uint32_t handed;                  /* functions on other threads */
+    struct trp_function_thread *away; /* who left the baton to run a function */
+    struct trp_function_thread loop[2];
+    struct trp_function_thread *threads; /* shape.slots of them */
+    int64_t active_ns;                   /* when something was last done */
+    bool standby_started, driver_gone;
+    bool words_said; /* last words that the spawner is to pass on */
+    bool finishing, clean; /* clean: no peer was lost, MPI can be finalized */
+    int wake;              /* eventfd */
+    int status;
+    _Atomic bool ending;
+    _Atomic uint32_t standby;  /* threads that wait for the baton */
+    _Atomic uint32_t sleeping; /* the loop is in poll: ring `wake` */
+    _Atomic(struct trp_finished *) finished;
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    /* ---- `lock` */
+    struct trp_task_ring handover;
+    uint32_t idle;
+} trp_executor;
+
+/* executor_stage.c */
+bool trp_task_ring_push(struct trp_task_ring *r, const struct trp_task_entry *t);
+bool trp_task_ring_pop(struct trp_task_ring *r, struct trp_task_entry *ret);
+/* Takes one out wherever it is, looking from the end. */
+bool trp_task_ring_take(struct trp_task_ring *r, trp_attempt_id attempt,
+                   struct trp_task_entry *ret);
+void trp_task_ring_free(struct trp_task_ring *r);
+void trp_task_entry_free(struct trp_task_entry *t);
+int trp_executor_stage_add(trp_executor *e, const uint8_t *message, size_t size);
+struct trp_executor_stage *trp_executor_stage_find(trp_executor *e, uint32_t id);
+void trp_executor_stage_forget(trp_executor *e, uint32_t id);
+/* Frees a forgotten stage of which nothing is left. */
+void trp_executor_stage_settle(trp_executor *e, struct trp_executor_stage *s);
+void trp_executor_stages_free(trp_executor *e);
+
+/* executor.c: ends what runs and the channel, once. */
+void trp_executor_finish(trp_executor *e);
+
+/* executor_loop.c */
+int64_t trp_executor_now(void);        /* CLOCK_MONOTONIC, ns */
+extern trp_executor *trp_the_executor; /* a process has one at most */
+/* Holds the baton and works until the end (true) or until it was robbed (false). */
+bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self);
+/* Makes a task formally running. */
+void trp_executor_begin(trp_executor *e, const struct trp_task_entry *t);
+/* Records an end and lets the head of its stage's queue take its place. Takes what the
+ * task owns. */
+void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
+                         const struct trp_end *end);
+/* Gives up: nothing more can be done here. */
+void trp_executor_fail(trp_executor *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+int trp_executor_need_spawner(trp_executor *e, trp_error *err);
+
+/* executor_function.c */
+int trp_functions_prepare(trp_executor *e); /* there will be functions */
+/* Runs ready functions here or hands them on; how many were dealt with, or -1: the
+ * baton is lost. */
+int trp_functions_run(trp_executor *e, struct trp_function_thread *self);
+uint32_t trp_functions_collect(trp_executor *e);
+void trp_functions_adopt(trp_executor *e);
+void trp_functions_kill(trp_executor *e, trp_attempt_id attempt);
+int64_t trp_functions_next_timer(trp_executor *e);
+void trp_functions_timers(trp_executor *e, int64_t now);
+/* Takes turns at the loop with the other such thread until the work is over. */
+void trp_functions_loop(struct trp_function_thread *self);
+/* Tells all functions to end, and waits; false: one has not returned. */
+bool trp_functions_stop(trp_executor *e, int grace_ms);
+/* Waits for all threads but the caller's; after a stop that succeeded. */
+void trp_functions_join(trp_executor *e);
+
+/* crash.c */
+void trp_crash_install(trp_spawner *spawner);
+void trp_crash_thread(void); /* an alternate stack for this thread */
+void trp_crash_running(trp_attempt_id attempt);
+void trp_crash_idle(void);
+
+#endif

@@ -1,0 +1,351 @@
+/*
+ * The executor's loop: messages in, work started, ends out, sleep.
+ *
+ * A turn takes what arrived (driver, spawner, threads), runs short functions, sends one
+ * ENDS message. When a turn did nothing: while only the driver can bring work, it is
+ * polled for 100 us more (an answer to what was just sent comes that fast, and waking
+ * up costs as much); while commands or functions on other threads run, the processor is
+ * theirs and the loop sleeps at once. Asleep it is in one poll: the channel's
+ * descriptor, the spawner's, an eventfd, and the next timer; idle there is none but
+ * the heartbeat's.
+ *
+ * Queue ahead. Recording an end and letting the head of the stage's queue take over
+ * what it had is one step (trp_executor_record); the engine does the same step when it
+ * reads that end, so both keep the same books without a word about it.
+ *
+ * A broken message from the driver ends the process: both are the same build, so it is
+ * no peer of ours.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "executor/executor_internal.h"
+
+#define SECOND_NS INT64_C(1000000000)
+enum { SPIN_NS = 100000, ENDS_FLUSH = 16 * 1024 };
+
+trp_executor *trp_the_executor;
+
+int64_t trp_executor_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * SECOND_NS + t.tv_nsec;
+}
+
+void trp_executor_fail(trp_executor *e, const char *fmt, ...)
+{
+    if (atomic_exchange(&e->ending, true))
+        return;
+    char text[TRP_ERROR_TEXT];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "troupe: executor %u: %s\n", e->shape.id, text);
+    e->status = trp_error_exit_status(TRP_ESYSTEM);
+}
+
+/* ---- ends
+ * ----------------------------------------------------------------------------
+ */
+
+static void send_ends(trp_executor *e)
+{
+    if (e->ends.size == 0)
+        return;
+    trp_ends_finish(&e->ends);
+    if (e->ends.failed ||
+        trp_channel_send(e->channel, TRP_DRIVER_PEER, e->ends.data, e->ends.size) < 0)
+        trp_executor_fail(e, "cannot send ends to the driver");
+    trp_buf_clear(&e->ends);
+}
+
+static void put_end(trp_executor *e, const struct trp_end *end)
+{
+    if (e->ends.size + end->extra_size > ENDS_FLUSH)
+        send_ends(e);
+    if (e->ends.size == 0)
+        trp_ends_begin(&e->ends);
+    trp_ends_put(&e->ends, end);
+}
+
+void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
+                         const struct trp_end *end)
+{
+    struct trp_executor_stage *s = take_task->stage;
+    struct trp_task_entry head;
+    put_end(e, end);
+    s->running--;
+    if (s->queued.count > 0) {
+        trp_task_ring_pop(&s->queued, &head);
+        free(head.resources);
+        head.resources = take_task->resources;
+        take_task->resources = NULL;
+        trp_executor_begin(e, &head);
+    }
+    trp_task_entry_free(take_task);
+    if (s->forgotten)
+        trp_executor_stage_settle(e, s);
+}
+
+/* ---- tasks
+ * ---------------------------------------------------------------------------
+ */
+
+static void start_command(trp_executor *e, const struct trp_task_entry *t)
+{
+    struct trp_launch launch = {
+        .attempt = t->attempt,
+        .stage = t->stage->message.stage,
+        .task = t->task,
+        .number = t->number,
+        .has_item = t->has_item,
+        .resources = (const uint8_t *)t->resources,
+        .resources_size = t->resources ? (uint32_t)strlen(t->resources) : 0,
+        .extra = t->extra,
+        .extra_size = t->extra_size,
+    };
+    struct trp_spawn spawn = {.launch = &launch};
+    if (!trp_task_ring_push(&e->commands, t))
+        trp_executor_fail(e, "out of memory");
+    else if (trp_spawner_start(e->spawner, &spawn) < 0)
+        trp_executor_fail(e, "the spawner is gone");
+}
+
+void trp_executor_begin(trp_executor *e, const struct trp_task_entry *t)
+{
+    t->stage->running++;
+    if (t->stage->message.work == TRP_WORK_COMMAND && !t->stage->failure)
+        start_command(e, t);
+    else if (!trp_task_ring_push(&e->ready, t))
+        trp_executor_fail(e, "out of memory");
+}
+
+/* A task's share in the message's bytes: the message is copied when the first task
+ * needs some of it. */
+static bool keep_extra(struct trp_task_entry *t, const struct trp_launch *l,
+                       const uint8_t *message, size_t size, struct trp_bytes **copy)
+{
+    if (l->extra_size == 0)
+        return true;
+    if (!*copy) {
+        *copy = malloc(sizeof **copy + size);
+        if (!*copy)
+            return false;
+        (*copy)->users = 1;
+        memcpy((*copy)->data, message, size);
+    }
+    (*copy)->users++;
+    t->bytes = *copy;
+    t->extra = (*copy)->data + (l->extra - message);
+    t->extra_size = l->extra_size;
+    return true;
+}
+
+static bool take_launch(trp_executor *e, const struct trp_launch *l,
+                        const uint8_t *message, size_t size, struct trp_bytes **copy)
+{
+    struct trp_task_entry t = {
+        .attempt = l->attempt,
+        .task = l->task,
+        .number = l->number,
+        .has_item = l->has_item,
+    };
+    t.stage = trp_executor_stage_find(e, l->stage.n);
+    if (!t.stage || !keep_extra(&t, l, message, size, copy))
+        return false;
+    if (l->resources_size) {
+        t.resources = strndup((const char *)l->resources, l->resources_size);
+        if (!t.resources)
+            return false;
+    }
+    if (!l->queued || t.stage->running == 0)
+        trp_executor_begin(e, &t);
+    else if (!trp_task_ring_push(&t.stage->queued, &t))
+        return false;
+    return true;
+}
+
+static bool take_launches(trp_executor *e, const uint8_t *message, size_t size)
+{
+    struct trp_view v;
+    struct trp_launch l;
+    struct trp_bytes *copy = NULL;
+    uint32_t count;
+    int r = trp_launch_open(message, size, &v, &count);
+    while (r >= 0 && (r = trp_launch_next(&v, &l)) > 0)
+        if (!take_launch(e, &l, message, size, &copy))
+            r = TRP_EPROTO;
+    if (copy && --copy->users == 0)
+        free(copy);
+    return r == 0;
+}
+
+static void kill_attempt(trp_executor *e, trp_attempt_id attempt, bool recall)
+{
+    struct trp_executor_stage *s, *next;
+    struct trp_task_entry t;
+    HASH_ITER(hh, e->stages, s, next)
+    {
+        if (!trp_task_ring_take(&s->queued, attempt, &t))
+            continue;
+        struct trp_end end = {
+            .attempt = attempt,
+            .status = recall ? TRP_END_RECALLED : TRP_END_KILLED,
+        };
+        put_end(e, &end);
+        trp_task_entry_free(&t);
+        return;
+    }
+    if (recall)
+        return;
+    for (uint32_t i = 0; i < e->commands.count; i++) {
+        uint32_t at = (e->commands.head + i) & (e->commands.room - 1);
+        if (e->commands.items[at].attempt.n == attempt.n) {
+            trp_spawner_kill(e->spawner, attempt, false);
+            return;
+        }
+    }
+    trp_functions_kill(e, attempt);
+}
+
+/* ---- the driver
+ * ----------------------------------------------------------------------
+ */
+
+static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
+{
+    trp_attempt_id attempt;
+    trp_stage_id stage;
+    bool recall;
+    switch (trp_message_kind_of(data, size)) {
+    case TRP_MSG_STAGE:
+        return trp_executor_stage_add(e, data, size) == TRP_OK;
+    case TRP_MSG_LAUNCH:
+        return take_launches(e, data, size);
+    case TRP_MSG_KILL:
+        if (trp_kill_get(data, size, &attempt, &recall) < 0)
+            return false;
+        kill_attempt(e, attempt, recall);
+        return true;
+    case TRP_MSG_FORGET:
+        if (trp_forget_get(data, size, &stage) < 0)
+            return false;
+        trp_executor_stage_forget(e, stage.n);
+        return true;
+    case TRP_MSG_SHUTDOWN:
+        atomic_store(&e->ending, true);
+        return true;
+    case TRP_MSG_ENDS:
+        break;
+    }
+    return false;
+}
+
+static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t size)
+{
+    (void)context;
+    (void)peer;
+    trp_executor *e = trp_the_executor;
+    if (!atomic_load(&e->ending) && !take_message(e, data, size))
+        trp_executor_fail(e,
+                          "a message of %zu bytes from the driver cannot be used "
+                          "(broken, or out of memory)",
+                          size);
+}
+
+static void on_down(void *context, uint32_t peer, const struct trp_last_words *words)
+{
+    (void)context;
+    (void)peer;
+    (void)words;
+    trp_the_executor->driver_gone = true;
+    trp_executor_fail(trp_the_executor, "the driver is gone");
+}
+
+void trp_executor_handler(struct trp_channel_handler *ret)
+{
+    *ret = (struct trp_channel_handler){.message = on_message, .down = on_down};
+}
+
+/* ---- the loop
+ * ------------------------------------------------------------------------
+ */
+
+static uint32_t take_spawner_ends(trp_executor *e)
+{
+    struct trp_end end;
+    struct trp_task_entry t;
+    uint32_t n = 0;
+    int r;
+    while ((r = trp_spawner_next(e->spawner, &end)) > 0) {
+        n++;
+        if (trp_task_ring_take(&e->commands, end.attempt, &t))
+            trp_executor_record(e, &t, &end);
+    }
+    if (r < 0)
+        trp_executor_fail(e, "the spawner is gone");
+    return n;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void wait_for_work(trp_executor *e, int64_t now)
+{
+    if (!trp_channel_sleep(e->channel))
+        return;
+    int64_t until =
+        least(trp_channel_next_timer(e->channel), trp_functions_next_timer(e));
+    int64_t left = until > now ? until - now : 0;
+    struct timespec wait = {.tv_sec = left / SECOND_NS, .tv_nsec = left % SECOND_NS};
+    struct pollfd p[] = {
+        {.fd = trp_channel_fd(e->channel),                   .events = POLLIN},
+        {.fd = e->wake,                                      .events = POLLIN},
+        {.fd = e->spawner ? trp_spawner_fd(e->spawner) : -1, .events = POLLIN},
+    };
+    atomic_store(&e->sleeping, 1);
+    if (!atomic_load(&e->finished))
+        ppoll(p, 3, until == INT64_MAX ? NULL : &wait, NULL);
+    atomic_store(&e->sleeping, 0);
+    if (p[1].revents) {
+        uint64_t count;
+        ssize_t n = read(e->wake, &count, sizeof count);
+        (void)n; /* only empties it */
+    }
+    if (p[2].revents)
+        take_spawner_ends(e);
+    e->active_ns = trp_executor_now();
+}
+
+bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self)
+{
+    trp_functions_adopt(e);
+    while (!atomic_load(&e->ending)) {
+        int64_t now = trp_executor_now();
+        int did = trp_channel_progress(e->channel, now);
+        if (e->commands.count > 0)
+            did += (int)take_spawner_ends(e);
+        did += (int)trp_functions_collect(e);
+        if (e->handed > 0)
+            trp_functions_timers(e, now);
+        int ran = trp_functions_run(e, self);
+        if (ran < 0)
+            return false;
+        send_ends(e);
+        if (did + ran > 0)
+            e->active_ns = now;
+        else if (e->commands.count > 0 || e->handed > 0 || now - e->active_ns > SPIN_NS)
+            wait_for_work(e, now);
+    }
+    return true;
+}

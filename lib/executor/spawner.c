@@ -1,0 +1,337 @@
+/*
+ * The parent's handle of its spawner: frames over a stream socket pair, and a block of
+ * shared memory.
+ *
+ * Sends block: the spawner always reads and never blocks on its own sends, so a send
+ * waits only while it is starting a command. Ends are read without blocking; a short
+ * read means that the socket is empty, which spares the second call.
+ *
+ * What runs on the parent's threads is told through the shared block, not the socket:
+ * it costs a few stores a task, and what a dying parent says there is still readable
+ * when the spawner sees the socket close. Only when the spawner was not sampling is it
+ * woken by a frame.
+ *
+ * Teardown: CLOSE, then end of file within 2 s, else SIGKILL; then the process is
+ * waited for.
+ */
+#include "executor/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "executor/spawner_internal.h"
+
+enum { READ_SIZE = 64 * 1024, FRAME_MAX = 1 << 30 };
+
+struct trp_spawner {
+    int socket;
+    pid_t pid;
+    bool gone; /* end of file or a broken frame */
+    bool enforces;
+    struct trp_spawner_shared *shared;
+    struct trp_buf in, out;
+    size_t taken;         /* of `in` */
+    struct trp_view ends; /* what is left of the frame being read */
+};
+
+int64_t trp_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* The child keeps its own copies: the parent's may lie on its stack. */
+static bool keep_config(struct trp_keeper *k, const struct trp_spawner_config *config)
+{
+    k->config = *config;
+    k->config.name = strdup(config->name ? config->name : "");
+    k->config.run_name = strdup(config->run_name ? config->run_name : "");
+    k->config.run_dir = strdup(config->run_dir ? config->run_dir : "");
+    k->config.scratch = strdup(config->scratch ? config->scratch : "");
+    k->config.cgroup = strdup(config->cgroup ? config->cgroup : "");
+    return k->config.name && k->config.run_name && k->config.run_dir &&
+           k->config.scratch && k->config.cgroup;
+}
+
+static _Noreturn void be_child(const struct trp_spawner_config *config, int fd,
+                               struct trp_spawner_shared *shared, pid_t parent)
+{
+    struct trp_keeper *k = calloc(1, sizeof *k);
+    if (!k || !keep_config(k, config))
+        _exit(1);
+    k->socket = fd;
+    k->shared = shared;
+    k->parent = parent;
+    k->words = config->words_fd;
+    trp_keeper_main(k);
+}
+
+int trp_spawner_fork(const struct trp_spawner_config *config, trp_spawner **ret_spawner,
+                     trp_error *err)
+{
+    int pair[2] = {-1, -1};
+    trp_spawner *s = calloc(1, sizeof *s);
+    if (!s)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    struct trp_spawner_shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+             -1, 0);
+    pid_t parent = getpid(), pid = -1;
+    if (shared != MAP_FAILED &&
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
+        pid = fork();
+    if (pid == 0)
+        be_child(config, pair[1], shared, parent);
+    if (pid < 0) {
+        int error = errno;
+        if (shared != MAP_FAILED)
+            munmap(shared, sizeof *shared);
+        if (pair[0] >= 0) {
+            close(pair[0]);
+            close(pair[1]);
+        }
+        free(s);
+        return trp_error_set(err, TRP_ESYSTEM, "cannot start a spawner: %s",
+                             strerror(error));
+    }
+    close(pair[1]);
+    *s = (trp_spawner){
+        .socket = pair[0],
+        .pid = pid,
+        .shared = shared,
+        .enforces = config->memory_mib > 0 || (config->cgroup && config->cgroup[0]),
+    };
+    *ret_spawner = s;
+    return TRP_OK;
+}
+
+pid_t trp_spawner_pid(const trp_spawner *s)
+{
+    return s->pid;
+}
+
+int trp_spawner_fd(const trp_spawner *s)
+{
+    return s->socket;
+}
+
+static void begin(trp_spawner *s, enum trp_spawner_frame kind)
+{
+    trp_buf_clear(&s->out);
+    trp_put_u32(&s->out, 0);
+    trp_put_u8(&s->out, (uint8_t)kind);
+}
+
+static int send_all(trp_spawner *s)
+{
+    if (s->out.failed)
+        return TRP_ENOMEM;
+    if (s->gone)
+        return TRP_ESYSTEM;
+    size_t size = s->out.size - TRP_FRAME_HEAD, done = 0;
+    if (size > FRAME_MAX)
+        return TRP_ELIMIT;
+    for (int i = 0; i < TRP_FRAME_HEAD; i++)
+        s->out.data[i] = (uint8_t)(size >> (8 * i));
+    while (done < s->out.size) {
+        ssize_t n =
+            send(s->socket, s->out.data + done, s->out.size - done, MSG_NOSIGNAL);
+        if (n < 0 && errno != EINTR)
+            return TRP_ESYSTEM;
+        if (n > 0)
+            done += (size_t)n;
+    }
+    return TRP_OK;
+}
+
+int trp_spawner_stage(trp_spawner *s, const void *message, size_t size)
+{
+    begin(s, TRP_FRAME_STAGE);
+    trp_put_raw(&s->out, message, size);
+    return send_all(s);
+}
+
+int trp_spawner_forget(trp_spawner *s, trp_stage_id stage)
+{
+    begin(s, TRP_FRAME_FORGET);
+    trp_put_u32(&s->out, stage.n);
+    return send_all(s);
+}
+
+int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn)
+{
+    struct trp_buf one = {0};
+    trp_launch_begin(&one);
+    trp_launch_put(&one, spawn->launch);
+    trp_launch_finish(&one);
+    begin(s, TRP_FRAME_START);
+    trp_put_u32(&s->out, spawn->ranks);
+    trp_put_text(&s->out, spawn->gang_program);
+    trp_put_raw(&s->out, one.data, one.size);
+    int r = one.failed ? TRP_ENOMEM : send_all(s);
+    trp_buf_free(&one);
+    return r;
+}
+
+int trp_spawner_kill(trp_spawner *s, trp_attempt_id attempt, bool soft)
+{
+    begin(s, TRP_FRAME_KILL);
+    trp_put_u64(&s->out, attempt.n);
+    trp_put_u8(&s->out, soft);
+    return send_all(s);
+}
+
+/* The entry of a thread: found, or a new one. NULL: none is free. */
+static struct trp_watched_thread *thread_entry(struct trp_spawner_shared *shared,
+                                               pid_t thread)
+{
+    uint32_t n = atomic_load(&shared->nthreads);
+    for (uint32_t i = 0; i < n; i++)
+        if (atomic_load(&shared->thread[i].thread) == thread)
+            return &shared->thread[i];
+    n = atomic_fetch_add(&shared->nthreads, 1);
+    if (n >= TRP_WATCHED_THREADS) {
+        atomic_store(&shared->nthreads, TRP_WATCHED_THREADS);
+        return NULL;
+    }
+    atomic_store(&shared->thread[n].thread, thread);
+    return &shared->thread[n];
+}
+
+int trp_spawner_function(trp_spawner *s, trp_attempt_id attempt, pid_t thread,
+                         bool begins)
+{
+    struct trp_watched_thread *t = thread_entry(s->shared, thread);
+    if (!t)
+        return TRP_ELIMIT;
+    if (!begins) {
+        atomic_store(&t->busy, 0);
+        return TRP_OK;
+    }
+    uint64_t faults = UINT64_MAX;
+    struct rusage usage;
+    if (thread == gettid() && getrusage(RUSAGE_THREAD, &usage) == 0)
+        faults = (uint64_t)usage.ru_minflt;
+    atomic_store(&t->attempt, attempt.n);
+    atomic_store(&t->faults, faults);
+    atomic_store(&t->busy, 1);
+    if (!s->enforces || atomic_exchange(&s->shared->sampling, 1))
+        return TRP_OK;
+    /* One frame, one small send: threads need no lock for it. */
+    static const uint8_t frame[] = {1, 0, 0, 0, TRP_FRAME_WATCH};
+    ssize_t n = send(s->socket, frame, sizeof frame, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return n == (ssize_t)sizeof frame ? TRP_OK : TRP_EWAIT;
+}
+
+void trp_spawner_words(trp_spawner *s, const struct trp_last_words *words)
+{
+    uint32_t none = TRP_WORDS_NONE;
+    if (!atomic_compare_exchange_strong(&s->shared->words, &none, 1))
+        return;
+    s->shared->last = *words;
+    s->shared->last.said = true;
+    atomic_store(&s->shared->words, TRP_WORDS_SAID);
+}
+
+/* Reads what is there; false when nothing came. */
+static bool read_more(trp_spawner *s)
+{
+    if (s->taken == s->in.size) {
+        trp_buf_clear(&s->in);
+        s->taken = 0;
+    }
+    uint8_t *to = trp_buf_reserve(&s->in, READ_SIZE);
+    if (!to) {
+        s->gone = true;
+        return false;
+    }
+    ssize_t n = recv(s->socket, to, READ_SIZE, MSG_DONTWAIT);
+    s->in.size -= READ_SIZE - (size_t)(n > 0 ? n : 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        s->gone = true;
+    return n > 0;
+}
+
+/* Makes `ends` the view of the next whole frame; false when there is none yet. */
+static bool next_frame(trp_spawner *s)
+{
+    size_t left = s->in.size - s->taken;
+    if (left < TRP_FRAME_HEAD)
+        return false;
+    const uint8_t *at = s->in.data + s->taken;
+    size_t size =
+        at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
+    if (left - TRP_FRAME_HEAD < size)
+        return false;
+    uint32_t count;
+    s->taken += TRP_FRAME_HEAD + size;
+    if (size < 1 || at[TRP_FRAME_HEAD] != TRP_FRAME_ENDS ||
+        trp_ends_open(at + TRP_FRAME_HEAD + 1, size - 1, &s->ends, &count) < 0) {
+        s->gone = true;
+        return false;
+    }
+    return true;
+}
+
+int trp_spawner_next(trp_spawner *s, struct trp_end *ret_end)
+{
+    for (;;) {
+        int r = s->ends.at ? trp_ends_next(&s->ends, ret_end) : 0;
+        if (r > 0)
+            return 1;
+        s->ends = (struct trp_view){0};
+        if (r < 0)
+            s->gone = true;
+        if (s->gone)
+            return TRP_ESYSTEM;
+        if (!next_frame(s) && (s->gone || !read_more(s) || !next_frame(s)))
+            return s->gone ? TRP_ESYSTEM : 0;
+    }
+}
+
+/* Waits until the spawner has closed its end, at most until `deadline`. */
+static void wait_for_close(trp_spawner *s, int64_t deadline)
+{
+    uint8_t rest[4096];
+    for (;;) {
+        int64_t left = deadline - trp_now_ns();
+        struct pollfd p = {.fd = s->socket, .events = POLLIN};
+        if (left <= 0 || (poll(&p, 1, (int)(left / 1000000) + 1) < 0 && errno != EINTR))
+            return;
+        ssize_t n = p.revents ? recv(s->socket, rest, sizeof rest, MSG_DONTWAIT) : 1;
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            return;
+    }
+}
+
+void trp_spawner_close(trp_spawner *s)
+{
+    if (!s)
+        return;
+    begin(s, TRP_FRAME_CLOSE);
+    if (send_all(s) == TRP_OK)
+        wait_for_close(s, trp_now_ns() + INT64_C(2000000000));
+    /* Its socket closes a moment before it ends, or never. */
+    for (int i = 0; i < 100 && waitpid(s->pid, NULL, WNOHANG) == 0; i++) {
+        if (i == 50)
+            kill(s->pid, SIGKILL);
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    close(s->socket);
+    munmap(s->shared, sizeof *s->shared);
+    trp_buf_free(&s->in);
+    trp_buf_free(&s->out);
+    free(s);
+}

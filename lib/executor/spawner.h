@@ -1,0 +1,87 @@
+/*
+ * The spawner: a small process that starts commands and answers for all they leave.
+ *
+ * It is forked before its parent grows (MPI_Init), so that spawning stays cheap and
+ * `ru_maxrss` is the command's own. It is the subreaper: a command's children that left
+ * their process group or session come back to it, are told by the token in their
+ * environment (TROUPE_TOKEN=<random of this spawner>.<attempt>) and killed when their
+ * attempt ends. When its parent is gone (its socket closes) it kills everything, sends
+ * the parent's last words on the admission socket if it knows them, removes the scratch
+ * folders, and ends. It never outlives its commands.
+ *
+ * A stage's command is told once (trp_spawner_stage), an attempt is then a small
+ * message. One socket pair (SOCK_SEQPACKET in pieces, or stream with counted frames)
+ * each way.
+ *
+ * Used by executors for tasks, and by the local cluster in the driver for gangs.
+ */
+#ifndef TRP_EXECUTOR_SPAWNER_H
+#define TRP_EXECUTOR_SPAWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "comm/channel.h"
+#include "wire/message.h"
+
+typedef struct trp_spawner trp_spawner; /* the parent's handle */
+
+struct trp_spawner_config {
+    const char *name;  /* for ps: "troupe: spawner NAME" */
+    uint32_t executor; /* TROUPE_EXECUTOR of its tasks, TRP_NONE: none (gangs) */
+    const char *run_name, *run_dir;
+    const char *scratch; /* parent folder for scratch folders; made 0700 */
+    int64_t memory_mib;  /* limit of all commands together; 0: none */
+    const char *cgroup;  /* memory cgroup they are in, "" : sample PSS every 200 ms */
+    pid_t watched;       /* 0, or the parent's pid, whose own memory counts too */
+    int words_fd;        /* admission socket for last words, or -1 */
+};
+
+/* Forks. The child never returns. */
+int trp_spawner_fork(const struct trp_spawner_config *config, trp_spawner **ret_spawner,
+                     trp_error *err);
+pid_t trp_spawner_pid(const trp_spawner *s);
+/* Readable when an end is there. */
+int trp_spawner_fd(const trp_spawner *s);
+
+/* Tells a stage's command; needed before its first attempt. `message` is the whole
+ * STAGE message. Forgets it again. */
+int trp_spawner_stage(trp_spawner *s, const void *message, size_t size);
+int trp_spawner_forget(trp_spawner *s, trp_stage_id stage);
+
+/* Starts an attempt. `ranks` 0: a task; > 0: a gang of so many ranks, started by
+ * `mpirun -np ranks` with the rank wrapper `gang_program` (troupe-rank). */
+struct trp_spawn {
+    const struct trp_launch *launch;
+    uint32_t ranks;
+    const char *gang_program; /* NULL for a task */
+};
+int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn);
+
+/* Kills an attempt: SIGKILL to its process group and all its descendants; with `soft`
+ * SIGTERM first and SIGKILL after 5 s. Answered by its end. */
+int trp_spawner_kill(trp_spawner *s, trp_attempt_id attempt, bool soft);
+
+/* Tells which function tasks run in the parent and since when, for blaming one of them
+ * when the parent is killed for memory: the thread with the most pages touched since.
+ */
+int trp_spawner_function(trp_spawner *s, trp_attempt_id attempt, pid_t thread,
+                         bool begins);
+
+/* Leaves what the driver is to be told should this process end now: a crash, a function
+ * over its timeout. The first words count. Async-signal-safe. */
+void trp_spawner_words(trp_spawner *s, const struct trp_last_words *words);
+
+/* The next end that is there: 1 and *ret_end (its `extra` borrowed until the next
+ * call), 0 none, TRP_ESYSTEM: the spawner is gone. */
+int trp_spawner_next(trp_spawner *s, struct trp_end *ret_end);
+
+/* Ends it and all its commands; waits at most 2 s, then kills it. */
+void trp_spawner_close(trp_spawner *s);
+
+/* The wrapper each rank of a gang runs in: `troupe-rank gang SPECFILE`: opens its log
+ * TASK.ATTEMPT.RANK.{out,err}, sets TROUPE_RANK and TROUPE_RANKS, execs the command. */
+int trp_gang_rank_main(int argc, char **argv);
+
+#endif

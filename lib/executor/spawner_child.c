@@ -1,0 +1,290 @@
+/*
+ * The spawner process: one thread, one poll, no timer while nothing runs.
+ *
+ * Everything it waits for is a descriptor (its parent's socket, a signalfd for SIGCHLD)
+ * or the next of its timers. Deaths are taken before frames, so that an end leaves
+ * before the next start makes the process wait for an exec. Nothing here blocks: what
+ * cannot be sent stays in a buffer.
+ *
+ * All signals are blocked and default: whoever stops the parent decides, and commands
+ * inherit nothing. It leaves the parent's session, because mpirun kills its children's
+ * process groups and the spawner has to outlive that by some milliseconds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "executor/executor.h"
+#include "executor/spawner_internal.h"
+
+enum { READ_SIZE = 64 * 1024 };
+
+/* ---- becoming the spawner
+ * ------------------------------------------------------------
+ */
+
+static void close_others(int a, int b)
+{
+    int low = a < b ? a : b, high = a < b ? b : a;
+    unsigned from = 3;
+    if (low >= 3) {
+        if (low > 3)
+            close_range(from, (unsigned)low - 1, 0);
+        from = (unsigned)low + 1;
+    }
+    if (high >= (int)from) {
+        if (high > (int)from)
+            close_range(from, (unsigned)high - 1, 0);
+        from = (unsigned)high + 1;
+    }
+    close_range(from, ~0U, 0);
+}
+
+static bool take_descriptors(struct trp_keeper *k)
+{
+    close_others(k->socket, k->words);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return false;
+    for (int fd = 0; fd < 3; fd++)
+        if (null != fd && dup2(null, fd) < 0)
+            return false;
+    if (null > 2)
+        close(null);
+    else
+        fcntl(null, F_SETFD, 0);
+    if (k->words >= 0)
+        fcntl(k->words, F_SETFD, FD_CLOEXEC);
+    return true;
+}
+
+static bool take_signals(struct trp_keeper *k)
+{
+    sigset_t set;
+    sigfillset(&set);
+    if (sigprocmask(SIG_SETMASK, &set, NULL) != 0)
+        return false;
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sig != SIGKILL && sig != SIGSTOP)
+            signal(sig, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return k->signals >= 0;
+}
+
+static bool make_token(struct trp_keeper *k)
+{
+    unsigned char random[8];
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return false;
+    int n = snprintf(k->token, sizeof k->token, "TROUPE_TOKEN=");
+    for (size_t i = 0; i < sizeof random; i++)
+        n += snprintf(k->token + n, sizeof k->token - (size_t)n, "%02x", random[i]);
+    return true;
+}
+
+/* The scratch root: a new folder of our own below what the site or the run gives. */
+static void make_scratch(struct trp_keeper *k)
+{
+    k->scratch = -1;
+    int made = k->config.scratch[0] ? trp_folder_make(k->config.scratch, NULL) : -1;
+    size_t size = strlen(k->config.scratch) + 32;
+    k->scratch_path = made >= 0 ? malloc(size) : NULL;
+    k->made_scratch_parent = made > 0;
+    if (!k->scratch_path)
+        return;
+    snprintf(k->scratch_path, size, "%s/x%d-XXXXXX", k->config.scratch, (int)k->self);
+    if (mkdtemp(k->scratch_path))
+        k->scratch = open(k->scratch_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (k->scratch < 0) {
+        free(k->scratch_path);
+        k->scratch_path = NULL;
+    }
+}
+
+static bool set_up(struct trp_keeper *k)
+{
+    char path[64];
+    k->self = getpid();
+    setsid();
+    trp_process_title("troupe: spawner %s", k->config.name);
+    if (!take_descriptors(k) || !take_signals(k) || !make_token(k))
+        return false;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    k->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)k->self);
+    k->children = open(path, O_RDONLY | O_CLOEXEC);
+    trp_memory_open(k);
+    make_scratch(k);
+    return true;
+}
+
+/* ---- frames
+ * --------------------------------------------------------------------------
+ */
+
+static bool take_start(struct trp_keeper *k, struct trp_view v)
+{
+    uint32_t ranks = trp_get_u32(&v), count;
+    char *program = trp_get_text(&v);
+    struct trp_launch launch;
+    struct trp_view launches;
+    bool good = !v.bad && program &&
+                trp_launch_open(v.at, (size_t)(v.end - v.at), &launches, &count) == 0 &&
+                trp_launch_next(&launches, &launch) == 1;
+    if (good)
+        trp_keeper_start(k, &launch, ranks, program);
+    free(program);
+    return good;
+}
+
+static void take_kill(struct trp_keeper *k, uint64_t attempt, bool soft)
+{
+    for (uint32_t i = 0; i < k->nrunning; i++)
+        if (k->running[i].state == TRP_RUN_LIVE && k->running[i].attempt.n == attempt)
+            trp_running_kill(k, &k->running[i], TRP_END_KILLED, soft);
+}
+
+static bool take_frame(struct trp_keeper *k, const uint8_t *p, size_t n)
+{
+    struct trp_view v = trp_view_of(p, n);
+    struct trp_command_stage *stage;
+    uint64_t attempt;
+    switch (trp_get_u8(&v)) {
+    case TRP_FRAME_STAGE:
+        /* A stage that cannot be kept refuses its attempts, with a text. */
+        return trp_command_stage_add(k, v.at, (size_t)(v.end - v.at)) != TRP_EPROTO;
+    case TRP_FRAME_FORGET:
+        stage = trp_command_stage_find(k, trp_get_u32(&v));
+        if (stage)
+            trp_command_stage_forget(k, stage);
+        return trp_view_end(&v);
+    case TRP_FRAME_START:
+        return take_start(k, v);
+    case TRP_FRAME_KILL:
+        attempt = trp_get_u64(&v);
+        take_kill(k, attempt, trp_get_u8(&v) != 0);
+        return trp_view_end(&v);
+    case TRP_FRAME_WATCH:
+        trp_memory_begin(k, true);
+        return true;
+    case TRP_FRAME_CLOSE:
+        trp_keeper_end(k, false);
+    default:
+        return false;
+    }
+}
+
+/* Takes the whole frames that are there. A broken one is like the parent's death. */
+static void take_frames(struct trp_keeper *k)
+{
+    for (;;) {
+        size_t left = k->in.size - k->in_taken;
+        const uint8_t *at = k->in.data + k->in_taken;
+        if (left < TRP_FRAME_HEAD)
+            break;
+        size_t size =
+            at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
+        if (left - TRP_FRAME_HEAD < size)
+            break;
+        k->in_taken += TRP_FRAME_HEAD + size;
+        if (!take_frame(k, at + TRP_FRAME_HEAD, size))
+            trp_keeper_end(k, true);
+    }
+    size_t left = k->in.size - k->in_taken;
+    if (left && k->in_taken)
+        memmove(k->in.data, k->in.data + k->in_taken, left);
+    k->in.size = left;
+    k->in_taken = 0;
+    if (left == 0 && k->in.capacity > 16 * READ_SIZE)
+        trp_buf_free(&k->in); /* a large environment went through: stay small */
+}
+
+static void receive(struct trp_keeper *k)
+{
+    uint8_t *to = trp_buf_reserve(&k->in, READ_SIZE);
+    if (!to)
+        trp_keeper_end(k, true);
+    ssize_t n = recv(k->socket, to, READ_SIZE, MSG_DONTWAIT);
+    k->in.size -= READ_SIZE - (size_t)(n > 0 ? n : 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        trp_keeper_end(k, true);
+    if (n > 0)
+        take_frames(k);
+}
+
+/* Makes one frame of the ends of this turn and sends what the socket takes. */
+static void send_ends(struct trp_keeper *k)
+{
+    if (k->ends.size) {
+        size_t size;
+        trp_ends_finish(&k->ends);
+        size = k->ends.size + 1;
+        trp_put_u32(&k->out, (uint32_t)size);
+        trp_put_u8(&k->out, TRP_FRAME_ENDS);
+        trp_put_raw(&k->out, k->ends.data, k->ends.size);
+        if (k->ends.failed || k->out.failed)
+            trp_keeper_end(k, true); /* an end that is never told would hang the run */
+        trp_buf_clear(&k->ends);
+    }
+    while (k->out_sent < k->out.size) {
+        ssize_t n = send(k->socket, k->out.data + k->out_sent,
+                         k->out.size - k->out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return; /* full, or gone: the next read will tell */
+        k->out_sent += (size_t)n;
+    }
+    trp_buf_clear(&k->out);
+    k->out_sent = 0;
+}
+
+static int wait_until(int64_t next)
+{
+    if (next == INT64_MAX)
+        return -1;
+    int64_t left = next - trp_now_ns();
+    return left <= 0                       ? 0
+           : left > INT64_C(3600000000000) ? 3600000
+                                           : (int)(left / 1000000) + 1;
+}
+
+_Noreturn void trp_keeper_main(struct trp_keeper *k)
+{
+    if (!set_up(k))
+        _exit(1);
+    for (;;) {
+        send_ends(k);
+        struct pollfd p[] = {
+            {.fd = k->socket,  .events = POLLIN},
+            {.fd = k->signals, .events = POLLIN},
+        };
+        if (k->out.size)
+            p[0].events |= POLLOUT;
+        int64_t next = trp_keeper_next_timer(k);
+        poll(p, 2, wait_until(next));
+        if (p[1].revents) {
+            struct signalfd_siginfo info;
+            ssize_t n = read(k->signals, &info, sizeof info);
+            (void)n; /* only empties it */
+            trp_keeper_reap(k);
+            send_ends(k);
+        }
+        if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
+            receive(k);
+        if (next != INT64_MAX)
+            trp_keeper_timers(k, trp_now_ns());
+    }
+}

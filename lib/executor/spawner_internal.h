@@ -1,0 +1,203 @@
+/*
+ * What the spawner's parts share: the frames on its socket, the block of memory it
+ * shares with its parent, and the state of the process. Not for others.
+ *
+ * Parts of the process: spawner_child.c its loop, spawner_start.c how a command is
+ * started, spawner_end.c how an attempt ends, spawner_strays.c what commands leave,
+ * spawner_memory.c limits and blame, gang.c ranks, scratch.c folders.
+ */
+#ifndef TRP_EXECUTOR_SPAWNER_INTERNAL_H
+#define TRP_EXECUTOR_SPAWNER_INTERNAL_H
+
+#include <stdatomic.h>
+#include <uthash.h>
+
+#include "executor/scratch.h"
+#include "executor/spawner.h"
+#include "wire/codec.h"
+
+/* A frame is a little-endian u32 (how many bytes follow), one byte of kind, payload. */
+enum trp_spawner_frame {
+    TRP_FRAME_STAGE = 1,  /* a STAGE message */
+    TRP_FRAME_FORGET = 2, /* u32 stage */
+    TRP_FRAME_START = 3,  /* u32 ranks, text gang program, a LAUNCH message of one */
+    TRP_FRAME_KILL = 4,   /* u64 attempt, u8 soft */
+    TRP_FRAME_WATCH = 5,  /* functions run: sample them from now on */
+    TRP_FRAME_CLOSE = 6,  /* end everything */
+    TRP_FRAME_ENDS = 7,   /* spawner → parent: an ENDS message */
+};
+enum { TRP_FRAME_HEAD = 4 };
+
+/* Written by the parent's threads, read by the spawner, also after the parent's death.
+ * So a thread tells what it runs with a few stores, and a signal handler can leave last
+ * words without touching a socket. */
+struct trp_watched_thread {
+    _Atomic int32_t thread; /* 0: free entry */
+    _Atomic uint32_t busy;
+    _Atomic uint64_t attempt;
+    _Atomic uint64_t faults; /* minor faults when it began; UINT64_MAX: not known */
+};
+enum { TRP_WATCHED_THREADS = 4096, TRP_WORDS_NONE = 0, TRP_WORDS_SAID = 2 };
+
+struct trp_spawner_shared {
+    _Atomic uint32_t words; /* TRP_WORDS_*; 1 while they are written */
+    struct trp_last_words last;
+    _Atomic uint32_t sampling; /* the spawner looks every 200 ms */
+    _Atomic uint32_t nthreads;
+    struct trp_watched_thread thread[TRP_WATCHED_THREADS];
+};
+
+/* A stage's command, made ready so that an attempt adds a few strings only. */
+struct trp_command_stage {
+    uint32_t id;
+    UT_hash_handle hh;
+    struct trp_stage_message message;
+    struct trp_command command;
+    const char **env; /* per-attempt places first, then the stage's, then NULL */
+    uint32_t nown;    /* places in front */
+    char **program;   /* what to try to exec, in order; NULL-terminated */
+    uint32_t attempts;
+    bool forgotten;
+};
+
+enum trp_running_state {
+    TRP_RUN_FREE,
+    TRP_RUN_LIVE,     /* its main process lives */
+    TRP_RUN_DRAINING, /* it ended; others of the attempt are being killed */
+    TRP_RUN_CLEANING, /* a helper removes its scratch folder */
+};
+
+struct trp_running {
+    enum trp_running_state state;
+    trp_attempt_id attempt;
+    struct trp_command_stage *stage;
+    bool gang;
+    pid_t pid;       /* main process; also its group and session */
+    pid_t helper;    /* CLEANING */
+    uint64_t births; /* processes of the spawner's own when this one was started */
+    int64_t started_ns;
+    int64_t timeout_at_ns; /* INT64_MAX: none */
+    int64_t kill_at_ns;    /* SIGKILL after a soft kill; INT64_MAX: none */
+    int64_t look_at_ns;    /* DRAINING: next look at the strays */
+    int64_t look_ns;       /* … and its distance */
+    int64_t drain_ns;      /* when DRAINING began */
+    uint8_t cause;   /* why we killed it: enum trp_end_status, SUCCESS: we did not */
+    int64_t pss_kib; /* largest sampled */
+    struct trp_scratch scratch;
+    uint32_t generation; /* of its scratch folder's name, when one could not go */
+    struct trp_end end;
+};
+
+struct trp_function_sample {
+    uint64_t attempt, first, last;
+    bool seen;
+};
+
+/* The spawner process. */
+struct trp_keeper {
+    struct trp_spawner_config config; /* strings are the keeper's own */
+    struct trp_spawner_shared *shared;
+    pid_t self, parent;
+    int socket, signals, words;
+    int loadavg, children; /* -1: this kernel has none */
+    int scratch;           /* the scratch root, a descriptor; -1: none */
+    char *scratch_path;
+    bool made_scratch_parent;
+    char token[40]; /* "TROUPE_TOKEN=<random>"; '.' and the attempt follow */
+    struct trp_buf in, out, ends, strings;
+    size_t in_taken, out_sent;
+    struct trp_command_stage *stages;
+    struct trp_running *running;
+    uint32_t nrunning, live; /* entries; those that are not FREE */
+    uint64_t births;
+    bool ending;
+    int64_t sample_at_ns;           /* INT64_MAX: nothing to sample */
+    int cgroup_events, cgroup_peak; /* -1: none */
+    uint64_t oom_seen;              /* kills by the kernel that are accounted for */
+    struct trp_function_sample *samples;
+};
+
+int64_t trp_now_ns(void);
+
+/* spawner_child.c: the process; never returns. */
+_Noreturn void trp_keeper_main(struct trp_keeper *k);
+
+/* spawner_stage.c */
+int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size);
+struct trp_command_stage *trp_command_stage_find(struct trp_keeper *k, uint32_t id);
+void trp_command_stage_forget(struct trp_keeper *k, struct trp_command_stage *s);
+void trp_command_stage_release(struct trp_command_stage *s);
+
+/* spawner_start.c: starts an attempt, or reports why not. */
+void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t ranks,
+                      const char *gang_program);
+/* LOG_DIR/TASK[.sN].ATTEMPT[.RANK], without ".out"; false: too long. */
+bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
+                    uint32_t stage_attempt, uint32_t task, uint32_t number);
+
+/* spawner_end.c */
+void trp_keeper_reap(struct trp_keeper *k);
+void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause,
+                      bool soft);
+void trp_keeper_timers(struct trp_keeper *k, int64_t now);
+int64_t trp_keeper_next_timer(const struct trp_keeper *k);
+/* The parent is gone, or said CLOSE: ends everything and the process. */
+_Noreturn void trp_keeper_end(struct trp_keeper *k, bool parent_lost);
+/* Puts an end among those that are sent after this turn of the loop. */
+void trp_keeper_report(struct trp_keeper *k, const struct trp_end *end);
+/* An attempt failed before anything ran. */
+void trp_keeper_refuse(struct trp_keeper *k, trp_attempt_id attempt, const char *fmt,
+                       ...) __attribute__((format(printf, 3, 4)));
+/* Name of the scratch folder of an entry, in the scratch root. */
+void trp_scratch_name(const struct trp_keeper *k, const struct trp_running *r,
+                      char *buf, size_t size);
+
+/* spawner_strays.c: kills what belongs to no live attempt; how many are left (also
+ * those dying). */
+uint32_t trp_strays_kill(struct trp_keeper *k);
+/* The cheap look when the main process of `r` has ended: false: perhaps there are some.
+ */
+bool trp_strays_none(const struct trp_keeper *k, const struct trp_running *r);
+/* The entry a process belongs to by its environment's token; NULL: none. */
+struct trp_running *trp_strays_owner(struct trp_keeper *k, pid_t pid, pid_t session);
+
+/* What /proc/PID/stat tells. */
+struct trp_process {
+    pid_t pid, parent, group, session;
+    char state;
+    uint64_t minor_faults;
+    int64_t rss_pages;
+};
+bool trp_process_read(const char *stat_path, struct trp_process *ret);
+/* All of /proc in ascending order; count, or -1. */
+int trp_process_list(struct trp_process **ret);
+
+/* spawner_memory.c */
+void trp_memory_open(struct trp_keeper *k);
+/* A command was started, or functions run in the parent: sample if that is needed. */
+void trp_memory_begin(struct trp_keeper *k, bool functions);
+void trp_memory_tick(struct trp_keeper *k, int64_t now);
+/* A failed attempt was killed by the kernel for memory: accounts for it. */
+bool trp_memory_killed(struct trp_keeper *k, bool by_kill);
+int64_t trp_memory_peak_kib(const struct trp_keeper *k);
+/* What is known of the parent's end. */
+void trp_memory_words(struct trp_keeper *k, struct trp_last_words *ret);
+
+/* gang.c. How mpirun is called for a gang; all strings lie in `text`. */
+struct trp_gang_start {
+    const char *argv[20], *env[20];
+    struct trp_buf text;
+};
+/* Makes the gang's folder "g<entry>" in the scratch root with the specification that
+ * its ranks read. `env` is the whole environment of the task. */
+int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r, uint32_t ranks,
+                     const char *program, const char *log_prefix,
+                     const char *const *env, struct trp_gang_start *ret,
+                     trp_error *err);
+void trp_gang_start_free(struct trp_gang_start *g);
+/* Turns what mpirun returned into how the gang ended, with what its ranks left in the
+ * folder, and removes that. `text` holds end->extra when there is one. */
+void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
+                     struct trp_end *end, char *text, size_t size);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * A stage's command, made ready once: environment, program and log folder, so that an
+ * attempt adds a dozen short strings and copies nothing of the rest, however large.
+ *
+ * The stage's environment loses what an attempt sets itself. The list that exec gets
+ * has the attempt's places in front and the stage's strings behind; attempts run one
+ * after the other through the same places, since exec has copied them by the time the
+ * spawner goes on.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "executor/spawner_internal.h"
+
+/* Strings of an attempt besides resources: executor.h, the token, a gang's ranks. */
+enum { OWN_STRINGS = 16, MAX_RESOURCES = 256 };
+
+static const char *const own_names[] = {
+    "TROUPE_TASK",  "TROUPE_ATTEMPT", "TROUPE_STAGE_ATTEMPT", "TROUPE_TASKS",
+    "TROUPE_STAGE", "TROUPE_PROFILE", "TROUPE_CPUS",          "TROUPE_EXECUTOR",
+    "TROUPE_RUN",   "TROUPE_RUN_DIR", "TROUPE_SCRATCH",       "TROUPE_ITEM",
+    "TROUPE_TOKEN", "TROUPE_RANK",    "TROUPE_RANKS",
+};
+
+static bool is_name(const char *entry, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+/* An entry that the attempt sets, or leaves out on purpose. */
+static bool is_own(const struct trp_command *c, const char *entry)
+{
+    static const char prefix[] = "TROUPE_RESOURCE_";
+    if (strncmp(entry, prefix, sizeof prefix - 1) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
+        if (is_name(entry, own_names[i]))
+            return true;
+    for (uint32_t i = 1; i < c->nresource_env; i += 2)
+        if (is_name(entry, c->resource_env[i]))
+            return true;
+    return false;
+}
+
+static bool make_environment(struct trp_command_stage *s)
+{
+    const struct trp_command *c = &s->command;
+    s->nown = OWN_STRINGS + c->nresource_env / 2 + MAX_RESOURCES;
+    s->env = calloc((size_t)s->nown + c->nenv + 1, sizeof *s->env);
+    if (!s->env)
+        return false;
+    size_t n = s->nown;
+    for (uint32_t i = 0; i < c->nenv; i++)
+        if (!is_own(c, c->env[i]))
+            s->env[n++] = c->env[i];
+    return true;
+}
+
+static const char *search_path(const struct trp_command *c)
+{
+    for (uint32_t i = 0; i < c->nenv; i++)
+        if (strncmp(c->env[i], "PATH=", 5) == 0)
+            return c->env[i] + 5;
+    return "/usr/local/bin:/usr/bin:/bin";
+}
+
+/* What to try to exec: the name itself when it has a slash, else each folder of PATH
+ * (an empty one is the working folder). */
+static bool make_program(struct trp_command_stage *s)
+{
+    const char *name = s->command.argv[0], *path = search_path(&s->command);
+    size_t n = 1;
+    if (!strchr(name, '/'))
+        for (const char *p = path; (p = strchr(p, ':')); p++)
+            n++;
+    s->program = calloc(n + 1, sizeof *s->program);
+    if (!s->program)
+        return false;
+    if (strchr(name, '/'))
+        return (s->program[0] = strdup(name)) != NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t folder = strcspn(path, ":");
+        size_t size = folder + strlen(name) + 3;
+        char *try = malloc(size);
+        if (!try)
+            return false;
+        memcpy(try, folder ? path : ".", folder ? folder : 1);
+        try[folder ? folder : 1] = '/';
+        strcpy(try + (folder ? folder : 1) + 1, name);
+        s->program[i] = try;
+        path += folder + (path[folder] == ':');
+    }
+    return true;
+}
+
+static void stage_free(struct trp_command_stage *s)
+{
+    for (size_t i = 0; s->program && s->program[i]; i++)
+        free(s->program[i]);
+    free(s->program);
+    free(s->env);
+    trp_command_free(&s->command);
+    trp_stage_message_free(&s->message);
+    free(s);
+}
+
+static int stage_read(struct trp_command_stage *s, const void *message, size_t size)
+{
+    int r = trp_stage_message_get(message, size, &s->message);
+    if (r < 0)
+        return r;
+    if (s->message.work != TRP_WORK_COMMAND)
+        return TRP_EPROTO;
+    r = trp_command_get(s->message.body, s->message.body_size, &s->command);
+    if (r < 0)
+        return r;
+    if (s->command.nargv == 0 || !s->command.argv[0][0])
+        return TRP_EPROTO;
+    free((void *)(uintptr_t)s->message.body); /* read, and as large as all the rest */
+    s->message.body = NULL;
+    return make_environment(s) && make_program(s) ? TRP_OK : TRP_ENOMEM;
+}
+
+int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size)
+{
+    struct trp_command_stage *s = calloc(1, sizeof *s);
+    if (!s)
+        return TRP_ENOMEM;
+    int r = stage_read(s, message, size);
+    if (r < 0) {
+        stage_free(s);
+        return r;
+    }
+    struct trp_command_stage *old = trp_command_stage_find(k, s->message.stage.n);
+    if (old)
+        trp_command_stage_forget(k, old);
+    s->id = s->message.stage.n;
+    HASH_ADD(hh, k->stages, id, sizeof s->id, s);
+    if (!trp_command_stage_find(k, s->id)) {
+        stage_free(s);
+        return TRP_ENOMEM;
+    }
+    mkdir(s->command.log_dir, 0777); /* most often it is there; else opening fails */
+    return TRP_OK;
+}
+
+struct trp_command_stage *trp_command_stage_find(struct trp_keeper *k, uint32_t id)
+{
+    struct trp_command_stage *s;
+    HASH_FIND(hh, k->stages, &id, sizeof id, s);
+    return s;
+}
+
+void trp_command_stage_forget(struct trp_keeper *k, struct trp_command_stage *s)
+{
+    HASH_DEL(k->stages, s);
+    s->forgotten = true;
+    if (s->attempts == 0)
+        stage_free(s);
+}
+
+void trp_command_stage_release(struct trp_command_stage *s)
+{
+    s->attempts--;
+    if (s->forgotten && s->attempts == 0)
+        stage_free(s);
+}

@@ -1,0 +1,391 @@
+/*
+ * Starting a command.
+ *
+ * vfork and exec, because it costs the same however large the spawner is. posix_spawn
+ * does the same underneath, but asks for the disposition of 64 signals one by one in
+ * every child (ours are all default already), cannot set oom_score_adj, and does not
+ * tell which step failed; here the child, which shares our memory until exec, writes
+ * step and errno into the very struct it was started from. A started command costs 12
+ * system calls in the child: session, death signal, oom_score_adj (3), two logs (4),
+ * working folder, signal mask, exec. Its stdin is the spawner's own, /dev/null.
+ *
+ * A command leads a session of its own, hence a process group: what it leaves is known
+ * by its session even without an environment. oom_score_adj is raised in the child, not
+ * here: the kernel must not choose the spawner when a function in the executor is the
+ * one that ate the memory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "executor/spawner_internal.h"
+
+enum step { STEP_NONE, STEP_OUT, STEP_ERR, STEP_CWD, STEP_EXEC };
+
+struct start {
+    char out[4400], err[4400];
+    const char *cwd;
+    const char *const *argv, *const *env;
+    char *const *program; /* NULL: look argv[0] up in our own PATH */
+    volatile enum step step;
+    volatile int error;
+};
+
+bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
+                    uint32_t stage_attempt, uint32_t task, uint32_t number)
+{
+    int n = stage_attempt ? snprintf(buf, size, "%s/%u.s%u.%u", c->log_dir, task,
+                                     stage_attempt, number)
+                          : snprintf(buf, size, "%s/%u.%u", c->log_dir, task, number);
+    return n > 0 && (size_t)n < size;
+}
+
+/* ---- in the child: async-signal-safe, no memory of its own --------------------------
+ */
+
+static void raise_oom_score(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t n = write(fd, "1000", 4);
+    (void)n; /* without it the command is merely no preferred victim */
+    close(fd);
+}
+
+static _Noreturn void fail(struct start *s, enum step step)
+{
+    s->error = errno;
+    s->step = step;
+    _exit(127);
+}
+
+static void open_log(struct start *s, const char *path, int as, enum step step)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0 || dup2(fd, as) < 0)
+        fail(s, step);
+}
+
+/* exec wants char *const *, and changes none of them. */
+static char *const *unconst(const char *const *list)
+{
+    return (char *const *)(uintptr_t)list;
+}
+
+static _Noreturn void run_child(struct start *s)
+{
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    raise_oom_score();
+    open_log(s, s->out, 1, STEP_OUT);
+    open_log(s, s->err, 2, STEP_ERR);
+    if (chdir(s->cwd) != 0)
+        fail(s, STEP_CWD);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (!s->program)
+        execvpe(s->argv[0], unconst(s->argv), unconst(s->env));
+    int error = ENOENT;
+    for (size_t i = 0; s->program && s->program[i]; i++) {
+        execve(s->program[i], unconst(s->argv), unconst(s->env));
+        if (errno != ENOENT && errno != ENOTDIR) {
+            error = errno;
+            if (errno != EACCES)
+                break;
+        }
+    }
+    if (s->program)
+        errno = error;
+    fail(s, STEP_EXEC);
+}
+
+/* Apart, so that the parent's locals are not in the frame both run on. */
+static __attribute__((noinline)) pid_t launch(struct start *s)
+{
+    pid_t pid = vfork();
+    if (pid == 0)
+        run_child(s);
+    return pid;
+}
+
+/* ---- the attempt's environment ------------------------------------------------------
+ */
+
+static void add(struct trp_buf *b, const char *name, const char *value, size_t n)
+{
+    trp_put_raw(b, name, strlen(name));
+    trp_put_raw(b, "=", 1);
+    trp_put_raw(b, value, n);
+    trp_put_u8(b, 0);
+}
+
+static void add_text(struct trp_buf *b, const char *name, const char *value)
+{
+    add(b, name, value, strlen(value));
+}
+
+static void add_number(struct trp_buf *b, const char *name, uint64_t value)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
+    add_text(b, name, digits);
+}
+
+/* The addresses of `name` in "name=a,b\n…"; NULL: none. */
+static const char *addresses(const struct trp_launch *l, const char *name,
+                             size_t *ret_n)
+{
+    const char *at = (const char *)l->resources, *end = at + l->resources_size;
+    size_t length = strlen(name);
+    while (at < end) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        if (!line)
+            line = end;
+        if ((size_t)(line - at) > length && memcmp(at, name, length) == 0 &&
+            at[length] == '=') {
+            *ret_n = (size_t)(line - at) - length - 1;
+            return at + length + 1;
+        }
+        at = line + 1;
+    }
+    return NULL;
+}
+
+static uint32_t add_resources(struct trp_buf *b, const struct trp_launch *l,
+                              const struct trp_command *c)
+{
+    uint32_t count = 0;
+    const char *at = (const char *)l->resources, *end = at + l->resources_size;
+    while (at < end) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        if (!line)
+            line = end;
+        if (line > at) {
+            trp_put_raw(b, "TROUPE_RESOURCE_", 16);
+            trp_put_raw(b, at, (size_t)(line - at));
+            trp_put_u8(b, 0);
+            count++;
+        }
+        at = line + 1;
+    }
+    for (uint32_t i = 0; i + 1 < c->nresource_env; i += 2) {
+        size_t n = 0;
+        const char *value = addresses(l, c->resource_env[i], &n);
+        add(b, c->resource_env[i + 1], value ? value : "", n);
+        count++;
+    }
+    return count;
+}
+
+/* Writes the attempt's strings, puts them in front of the stage's, and returns the
+ * whole list; NULL with `err`. */
+static const char *const *make_environment(struct trp_keeper *k,
+                                           const struct trp_running *r,
+                                           const struct trp_launch *l, trp_error *err)
+{
+    const struct trp_command_stage *s = r->stage;
+    struct trp_buf *b = &k->strings;
+    char name[32], scratch[4300], token[64];
+    trp_scratch_name(k, r, name, sizeof name);
+    snprintf(scratch, sizeof scratch, "%s/%s", k->scratch_path, name);
+    snprintf(token, sizeof token, "%s.%llx", k->token,
+             (unsigned long long)l->attempt.n);
+    trp_buf_clear(b);
+    trp_put_raw(b, token, strlen(token) + 1);
+    uint32_t count = 11;
+    add_number(b, "TROUPE_TASK", l->task);
+    add_number(b, "TROUPE_ATTEMPT", l->number);
+    add_number(b, "TROUPE_STAGE_ATTEMPT", s->message.stage_attempt);
+    add_number(b, "TROUPE_TASKS", s->message.ntasks);
+    add_text(b, "TROUPE_STAGE", s->message.name);
+    add_text(b, "TROUPE_PROFILE", s->message.profile);
+    add_number(b, "TROUPE_CPUS", s->message.task_cpus);
+    add_text(b, "TROUPE_RUN", s->command.run);
+    add_text(b, "TROUPE_RUN_DIR", s->command.run_dir);
+    add_text(b, "TROUPE_SCRATCH", scratch);
+    if (k->config.executor != TRP_NONE) {
+        add_number(b, "TROUPE_EXECUTOR", k->config.executor);
+        count++;
+    }
+    if (l->has_item) {
+        add(b, "TROUPE_ITEM", (const char *)l->extra, l->extra_size);
+        count++;
+    }
+    count += add_resources(b, l, &s->command);
+    if (b->failed || count > s->nown) {
+        trp_error_set(err, TRP_ELIMIT,
+                      b->failed ? "out of memory" : "it was given too many resources");
+        return NULL;
+    }
+    const char **env = s->env + (s->nown - count);
+    const char *at = (const char *)b->data;
+    for (uint32_t i = 0; i < count; i++, at += strlen(at) + 1)
+        env[i] = at;
+    return env;
+}
+
+/* ---- starting ----------------------------------------------------------------------
+ */
+
+/* A free entry of the table; NULL when out of memory. */
+static struct trp_running *take_entry(struct trp_keeper *k)
+{
+    for (uint32_t i = 0; i < k->nrunning; i++)
+        if (k->running[i].state == TRP_RUN_FREE)
+            return &k->running[i];
+    uint32_t n = k->nrunning ? 2 * k->nrunning : 8;
+    struct trp_running *all = realloc(k->running, n * sizeof *all);
+    if (!all)
+        return NULL;
+    memset(all + k->nrunning, 0, (n - k->nrunning) * sizeof *all);
+    k->running = all;
+    struct trp_running *r = &all[k->nrunning];
+    k->nrunning = n;
+    return r;
+}
+
+static void say_failure(struct trp_keeper *k, const struct trp_running *r,
+                        const struct start *s)
+{
+    const char *why = strerror(s->error);
+    trp_attempt_id id = r->attempt;
+    switch (s->step) {
+    case STEP_OUT:
+        trp_keeper_refuse(k, id, "cannot open log %s: %s", s->out, why);
+        break;
+    case STEP_ERR:
+        trp_keeper_refuse(k, id, "cannot open log %s: %s", s->err, why);
+        break;
+    case STEP_CWD:
+        trp_keeper_refuse(k, id, "cannot enter working folder %s: %s", s->cwd, why);
+        break;
+    case STEP_EXEC:
+        trp_keeper_refuse(k, id, "cannot run %s: %s", s->argv[0], why);
+        break;
+    case STEP_NONE:
+        trp_keeper_refuse(k, id, "cannot start a process: %s", why);
+        break;
+    }
+}
+
+/* Starts what `s` says as the main process of `r`; false: refused. */
+static bool start_process(struct trp_keeper *k, struct trp_running *r, struct start *s)
+{
+    s->step = STEP_NONE;
+    r->started_ns = trp_now_ns();
+    k->births++;
+    pid_t pid = launch(s);
+    if (pid < 0)
+        s->error = errno;
+    if (pid >= 0 && s->step == STEP_NONE) {
+        r->pid = pid;
+        r->births = k->births;
+        return true;
+    }
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    say_failure(k, r, s);
+    return false;
+}
+
+static bool start_task(struct trp_keeper *k, struct trp_running *r, struct start *s)
+{
+    s->argv = r->stage->command.argv;
+    s->program = r->stage->program;
+    s->cwd = r->stage->command.cwd;
+    return start_process(k, r, s);
+}
+
+static bool start_gang(struct trp_keeper *k, struct trp_running *r, struct start *s,
+                       uint32_t ranks, const char *program, const char *log_prefix)
+{
+    struct trp_gang_start gang;
+    trp_error err;
+    if (trp_gang_prepare(k, r, ranks, program, log_prefix, s->env, &gang, &err) < 0) {
+        trp_keeper_refuse(k, r->attempt, "%s", err.text);
+        return false;
+    }
+    s->argv = gang.argv;
+    s->env = gang.env;
+    s->program = NULL;
+    s->cwd = "/";
+    bool good = start_process(k, r, s);
+    trp_gang_start_free(&gang);
+    if (!good)
+        trp_gang_finish(k, r, NULL, NULL, 0);
+    return good;
+}
+
+/* All of it but the entry's own state; false: refused. */
+static bool start_entry(struct trp_keeper *k, struct trp_running *r,
+                        const struct trp_launch *l, uint32_t ranks, const char *program)
+{
+    struct start s;
+    char prefix[4352], name[32];
+    trp_error err;
+    const struct trp_command_stage *stage = r->stage;
+    if (l->has_item && l->extra_size && memchr(l->extra, 0, l->extra_size)) {
+        trp_keeper_refuse(k, l->attempt, "its item has a NUL byte");
+        return false;
+    }
+    if (!trp_log_prefix(prefix, sizeof prefix, &stage->command,
+                        stage->message.stage_attempt, l->task, l->number)) {
+        trp_keeper_refuse(k, l->attempt, "the path of its log is too long");
+        return false;
+    }
+    snprintf(s.out, sizeof s.out, "%s.out", prefix);
+    snprintf(s.err, sizeof s.err, "%s.err", prefix);
+    trp_scratch_name(k, r, name, sizeof name);
+    if (k->scratch < 0 || trp_scratch_take(&r->scratch, k->scratch, name) < 0) {
+        trp_keeper_refuse(k, l->attempt, "cannot make scratch folder %s/%s: %s",
+                          k->scratch_path ? k->scratch_path : k->config.scratch, name,
+                          strerror(errno));
+        return false;
+    }
+    s.env = make_environment(k, r, l, &err);
+    if (!s.env) {
+        trp_keeper_refuse(k, l->attempt, "%s", err.text);
+        return false;
+    }
+    return ranks ? start_gang(k, r, &s, ranks, program, prefix) : start_task(k, r, &s);
+}
+
+void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t ranks,
+                      const char *gang_program)
+{
+    struct trp_command_stage *stage = trp_command_stage_find(k, l->stage.n);
+    struct trp_running *r = stage ? take_entry(k) : NULL;
+    if (!r) {
+        trp_keeper_refuse(k, l->attempt,
+                          stage ? "out of memory" : "its stage is not known here");
+        return;
+    }
+    struct trp_scratch scratch = r->scratch;
+    uint32_t generation = r->generation;
+    *r = (struct trp_running){
+        .attempt = l->attempt,
+        .stage = stage,
+        .gang = ranks > 0,
+        .timeout_at_ns = INT64_MAX,
+        .kill_at_ns = INT64_MAX,
+        .look_at_ns = INT64_MAX,
+        .scratch = scratch,
+        .generation = generation,
+    };
+    if (!start_entry(k, r, l, ranks, gang_program))
+        return;
+    r->state = TRP_RUN_LIVE;
+    if (stage->message.timeout_ns > 0)
+        r->timeout_at_ns = r->started_ns + stage->message.timeout_ns;
+    stage->attempts++;
+    k->live++;
+    trp_memory_begin(k, false);
+}

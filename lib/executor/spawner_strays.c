@@ -1,0 +1,252 @@
+/*
+ * What commands leave behind.
+ *
+ * The spawner is the subreaper: a process whose parents are gone becomes its child. So
+ * as long as any descendant of an ended attempt lives, one of them is a direct child of
+ * the spawner that is no main process, and it is enough to look at those, to kill what
+ * is found, and to look again when one has died: its own children have come up by then.
+ *
+ * Whose a stray is tells the token in its environment, and, when it wiped that, its
+ * session (every command leads one). One that belongs to no live attempt is killed.
+ *
+ * Cost. Most commands leave nothing, and a look must cost them nothing: /proc/loadavg
+ * tells the pid that was given out last. When it is as far from the pid of the attempt
+ * as the number of processes we started since, nobody made a process meanwhile, and no
+ * stray can exist: one read. Else, when the attempt was so short that pids cannot have
+ * gone round, a stray has one of the few given out since. Else the list of our children
+ * is read where the kernel has one (CONFIG_PROC_CHILDREN, as in Debian), and only
+ * without it all of /proc.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "executor/spawner_internal.h"
+
+enum { ENVIRONMENT_MAX = 8 << 20, WINDOW_PIDS = 512, WINDOW_NS = 100000000 };
+
+bool trp_process_read(const char *stat_path, struct trp_process *ret)
+{
+    char text[1024];
+    int fd = open(stat_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *name_end = strrchr(text, ')'); /* a name may hold anything */
+    if (!name_end)
+        return false;
+    long long rss = 0;
+    unsigned long long faults = 0;
+    int got =
+        sscanf(name_end + 1,
+               " %c %d %d %d %*d %*d %*u %llu %*u %*u %*u %*u %*u %*d %*d %*d "
+               "%*d %*d %*d %*u %*u %lld",
+               &ret->state, &ret->parent, &ret->group, &ret->session, &faults, &rss);
+    ret->pid = (pid_t)strtol(text, NULL, 10);
+    ret->minor_faults = faults;
+    ret->rss_pages = rss;
+    return got == 6;
+}
+
+static bool is_pid(const char *name)
+{
+    return name[0] >= '1' && name[0] <= '9';
+}
+
+static bool push(struct trp_process **all, int *n, int *room,
+                 const struct trp_process *p)
+{
+    if (*n == *room) {
+        int more = *room ? 2 * *room : 256;
+        struct trp_process *grown = realloc(*all, (size_t)more * sizeof *grown);
+        if (!grown)
+            return false;
+        *all = grown;
+        *room = more;
+    }
+    (*all)[(*n)++] = *p;
+    return true;
+}
+
+int trp_process_list(struct trp_process **ret)
+{
+    DIR *proc = opendir("/proc");
+    struct trp_process *all = NULL, p;
+    int n = 0, room = 0;
+    if (!proc)
+        return -1;
+    for (struct dirent *e; (e = readdir(proc));) {
+        char path[300];
+        if (!is_pid(e->d_name))
+            continue;
+        snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
+        if (trp_process_read(path, &p) && !push(&all, &n, &room, &p))
+            break;
+    }
+    closedir(proc);
+    *ret = all;
+    return n;
+}
+
+/* Our children: from the kernel's list, or from all of /proc. */
+static int list_children(struct trp_keeper *k, struct trp_process **ret)
+{
+    struct trp_process *all = NULL;
+    int n = 0, room = 0;
+    if (k->children < 0) {
+        int total = trp_process_list(&all);
+        for (int i = 0; i < total; i++)
+            if (all[i].parent == k->self)
+                all[n++] = all[i];
+        *ret = all;
+        return n;
+    }
+    char text[4096 + 1], path[64];
+    size_t kept = 0;
+    off_t at = 0;
+    for (ssize_t got; (got = pread(k->children, text + kept, 4096 - kept, at)) > 0;) {
+        at += got;
+        text[kept + (size_t)got] = '\0';
+        char *p = text;
+        for (char *space; (space = strchr(p, ' ')); p = space + 1) {
+            struct trp_process one;
+            *space = '\0';
+            snprintf(path, sizeof path, "/proc/%ld/stat", strtol(p, NULL, 10));
+            if (trp_process_read(path, &one) && !push(&all, &n, &room, &one))
+                break;
+        }
+        kept = strlen(p);
+        memmove(text, p, kept + 1);
+    }
+    *ret = all;
+    return n;
+}
+
+/* The attempt in the token of /proc/PID/environ; false: there is none of ours. */
+static bool read_token(const struct trp_keeper *k, pid_t pid, uint64_t *ret_attempt)
+{
+    char path[64];
+    struct trp_buf env = {0};
+    snprintf(path, sizeof path, "/proc/%d/environ", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    for (ssize_t n = 1; n > 0 && env.size < ENVIRONMENT_MAX;) {
+        uint8_t *to = trp_buf_reserve(&env, 4096);
+        n = to ? read(fd, to, 4096) : 0;
+        env.size -= to ? 4096 - (size_t)(n > 0 ? n : 0) : 0;
+    }
+    close(fd);
+    trp_put_u8(&env, 0);
+    const char *at = env.failed || !env.size
+                         ? NULL
+                         : memmem(env.data, env.size, k->token, strlen(k->token));
+    if (at)
+        *ret_attempt = strtoull(at + strlen(k->token) + 1, NULL, 16);
+    trp_buf_free(&env);
+    return at != NULL;
+}
+
+struct trp_running *trp_strays_owner(struct trp_keeper *k, pid_t pid, pid_t session)
+{
+    uint64_t attempt;
+    bool token = read_token(k, pid, &attempt);
+    for (uint32_t i = 0; i < k->nrunning; i++) {
+        struct trp_running *r = &k->running[i];
+        if (r->state != TRP_RUN_FREE &&
+            (token ? r->attempt.n == attempt : r->pid == session))
+            return r;
+    }
+    return NULL;
+}
+
+/* The pid that was given out last; -1: not known. */
+static long long last_pid(const struct trp_keeper *k)
+{
+    char text[128];
+    ssize_t n = k->loadavg >= 0 ? pread(k->loadavg, text, sizeof text - 1, 0) : -1;
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    const char *last = strrchr(text, ' ');
+    return last ? strtoll(last + 1, NULL, 10) : -1;
+}
+
+static bool is_ours(const struct trp_keeper *k, pid_t pid)
+{
+    for (uint32_t i = 0; i < k->nrunning; i++) {
+        const struct trp_running *r = &k->running[i];
+        if ((r->state == TRP_RUN_LIVE && r->pid == pid) ||
+            (r->state == TRP_RUN_CLEANING && r->helper == pid))
+            return true;
+    }
+    return false;
+}
+
+/* A child of ours that is neither a main process nor a helper. */
+static bool is_stray(const struct trp_keeper *k, pid_t pid)
+{
+    char path[64];
+    struct trp_process p;
+    if (is_ours(k, pid) || (kill(pid, 0) != 0 && errno == ESRCH))
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    return trp_process_read(path, &p) && p.parent == k->self;
+}
+
+bool trp_strays_none(const struct trp_keeper *k, const struct trp_running *r)
+{
+    long long last = last_pid(k), births = (long long)(k->births - r->births);
+    if (last == r->pid + births)
+        return true;
+    if (last < r->pid || last - r->pid > WINDOW_PIDS || r->end.duration_ns > WINDOW_NS)
+        return false;
+    for (long long pid = r->pid + 1; pid <= last; pid++)
+        if (is_stray(k, (pid_t)pid))
+            return false;
+    return true;
+}
+
+/* The whole group, when it is nobody's who lives. */
+static bool may_kill_group(const struct trp_keeper *k, pid_t group)
+{
+    if (group <= 1 || group == getpgrp())
+        return false;
+    for (uint32_t i = 0; i < k->nrunning; i++)
+        if (k->running[i].state == TRP_RUN_LIVE && k->running[i].pid == group)
+            return false;
+    return true;
+}
+
+uint32_t trp_strays_kill(struct trp_keeper *k)
+{
+    struct trp_process *child = NULL;
+    int n = list_children(k, &child);
+    uint32_t left = 0;
+    for (int i = 0; i < n; i++) {
+        if (is_ours(k, child[i].pid))
+            continue;
+        struct trp_running *r = trp_strays_owner(k, child[i].pid, child[i].session);
+        if (r && r->state == TRP_RUN_LIVE)
+            continue;
+        if (child[i].state == 'Z') {
+            left++; /* its end is about to be told */
+            continue;
+        }
+        if (may_kill_group(k, child[i].group))
+            kill(-child[i].group, SIGKILL);
+        if (kill(child[i].pid, SIGKILL) == 0 || errno != EPERM)
+            left++;
+    }
+    free(child);
+    return left;
+}
