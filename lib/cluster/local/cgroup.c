@@ -1,0 +1,370 @@
+/*
+ * Where am I: /proc/self/cgroup has a line a hierarchy, "ID:CONTROLLERS:PATH", v2's
+ * with ID 0 and no controllers. Where is it mounted: /proc/self/mountinfo, whose fourth
+ * field is the part of the hierarchy that the mount shows (a container sees only its
+ * own part, but reads the host's path in /proc/self/cgroup: that part is taken off).
+ *
+ * Limits: every folder from ours up to the mount point is read, the smallest wins.
+ *
+ * A memory group for an executor: on v1 below our own group. On v2 a group with
+ * processes in it cannot have children with controllers, so our own folder serves only
+ * when it is the root; else a sibling of our own is made, where the parent hands the
+ * memory controller down (a delegated unit, or root). Whether that is allowed is not
+ * computed but tried once, with a child that joins: the rules differ by version,
+ * delegation and container.
+ */
+#include "cluster/local/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LINE = 4096, NO_LIMIT_MIB = INT32_MAX };
+
+/* A controller's hierarchy as this process sees it. */
+struct place {
+    bool v2;
+    char mount[TRP_CGROUP_PATH];
+    char own[TRP_CGROUP_PATH]; /* MOUNT/PATH */
+};
+
+static bool read_text(const char *path, char *buf, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, buf, size - 1);
+    close(fd);
+    if (n < 0)
+        return false;
+    buf[n] = '\0';
+    return true;
+}
+
+static bool write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = write(fd, text, strlen(text));
+    close(fd);
+    return n == (ssize_t)strlen(text);
+}
+
+static bool join(char *ret, const char *a, const char *b)
+{
+    int n = snprintf(ret, TRP_CGROUP_PATH, "%s/%s", a, b);
+    return n > 0 && n < TRP_CGROUP_PATH;
+}
+
+/* Is `word` one of the comma- or blank-separated words of `list`? */
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; *at;) {
+        size_t len = strcspn(at, ", \n");
+        if (len == n && memcmp(at, word, n) == 0)
+            return true;
+        at += len;
+        at += strspn(at, ", \n");
+    }
+    return false;
+}
+
+/* The path of our group: of `controller` (v1), or of v2 with controller "". */
+static bool own_path(const char *root, const char *controller, char *ret, size_t size)
+{
+    char file[LINE], line[LINE];
+    snprintf(file, sizeof file, "%s/proc/self/cgroup", root);
+    FILE *f = fopen(file, "re");
+    if (!f)
+        return false;
+    bool found = false;
+    while (!found && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':');
+        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *controllers++ = '\0';
+        *path++ = '\0';
+        bool this_one = *controller ? has_word(controllers, controller) : !*controllers;
+        if (this_one && strlen(path) < size) {
+            strcpy(ret, path);
+            found = true;
+        }
+    }
+    fclose(f);
+    return found;
+}
+
+/* The mount of `controller` (v1) or of v2 with "", and the part of it that is shown. */
+static bool find_mount(const char *root, const char *controller, char *ret_mount,
+                       char *ret_part)
+{
+    char file[LINE], line[LINE];
+    snprintf(file, sizeof file, "%s/proc/self/mountinfo", root);
+    FILE *f = fopen(file, "re");
+    if (!f)
+        return false;
+    bool found = false;
+    while (!found && fgets(line, sizeof line, f)) {
+        char part[TRP_CGROUP_PATH], mount[TRP_CGROUP_PATH], type[32], options[512];
+        const char *tail = strstr(line, " - ");
+        if (!tail || sscanf(line, "%*s %*s %*s %511s %511s", part, mount) != 2 ||
+            sscanf(tail, " - %31s %*s %511s", type, options) != 2)
+            continue;
+        bool this_one =
+            *controller ? strcmp(type, "cgroup") == 0 && has_word(options, controller)
+                        : strcmp(type, "cgroup2") == 0;
+        int n = snprintf(ret_mount, TRP_CGROUP_PATH, "%s%s", root, mount);
+        if (this_one && n < TRP_CGROUP_PATH) {
+            strcpy(ret_part, part);
+            found = true;
+        }
+    }
+    fclose(f);
+    return found;
+}
+
+static bool find_place(const char *root, const char *controller, bool v2,
+                       struct place *ret)
+{
+    char path[TRP_CGROUP_PATH], part[TRP_CGROUP_PATH];
+    const char *word = v2 ? "" : controller;
+    if (!find_mount(root, word, ret->mount, part) ||
+        !own_path(root, word, path, sizeof path))
+        return false;
+    ret->v2 = v2;
+    size_t n = strcmp(part, "/") == 0 ? 0 : strlen(part);
+    const char *rest = strncmp(path, part, n) == 0 ? path + n : path;
+    struct stat st;
+    if (strcmp(rest, "/") == 0 || !*rest ||
+        !join(ret->own, ret->mount, rest + (*rest == '/')) || stat(ret->own, &st) < 0)
+        strcpy(ret->own, ret->mount);
+    return true;
+}
+
+/* Calls `look` on our folder and all above it, up to the mount point. */
+static void walk_up(const struct place *p, struct trp_cgroup_limits *limits,
+                    void (*look)(const char *folder, bool v2,
+                                 struct trp_cgroup_limits *limits))
+{
+    char at[TRP_CGROUP_PATH];
+    strcpy(at, p->own);
+    for (;;) {
+        look(at, p->v2, limits);
+        char *slash = strrchr(at, '/');
+        if (strlen(at) <= strlen(p->mount) || !slash)
+            return;
+        *slash = '\0';
+    }
+}
+
+static void look_memory(const char *folder, bool v2, struct trp_cgroup_limits *limits)
+{
+    char path[TRP_CGROUP_PATH], text[64];
+    if (!join(path, folder, v2 ? "memory.max" : "memory.limit_in_bytes") ||
+        !read_text(path, text, sizeof text) || text[0] < '0' || text[0] > '9')
+        return;
+    unsigned long long mib = strtoull(text, NULL, 10) >> 20;
+    if (mib < NO_LIMIT_MIB &&
+        (!limits->memory_mib || (int64_t)mib < limits->memory_mib))
+        limits->memory_mib = mib ? (int64_t)mib : 1;
+}
+
+static void look_cpu(const char *folder, bool v2, struct trp_cgroup_limits *limits)
+{
+    char path[TRP_CGROUP_PATH], text[64];
+    double quota = 0, period = 0;
+    if (v2) {
+        if (!join(path, folder, "cpu.max") || !read_text(path, text, sizeof text) ||
+            sscanf(text, "%lf %lf", &quota, &period) != 2)
+            return;
+    } else {
+        if (!join(path, folder, "cpu.cfs_quota_us") ||
+            !read_text(path, text, sizeof text))
+            return;
+        quota = strtod(text, NULL);
+        if (!join(path, folder, "cpu.cfs_period_us") ||
+            !read_text(path, text, sizeof text))
+            return;
+        period = strtod(text, NULL);
+    }
+    if (quota <= 0 || period <= 0)
+        return;
+    if (limits->cpus <= 0 || quota / period < limits->cpus)
+        limits->cpus = quota / period;
+}
+
+void trp_cgroup_limits(const char *root, struct trp_cgroup_limits *ret)
+{
+    struct place p;
+    memset(ret, 0, sizeof *ret);
+    if (find_place(root, "memory", false, &p))
+        walk_up(&p, ret, look_memory);
+    if (find_place(root, "cpu", false, &p))
+        walk_up(&p, ret, look_cpu);
+    if (find_place(root, "", true, &p)) {
+        walk_up(&p, ret, look_memory);
+        walk_up(&p, ret, look_cpu);
+    }
+}
+
+/* Does this v2 folder hand the memory controller down? */
+static bool hands_down(const char *folder)
+{
+    char path[TRP_CGROUP_PATH], text[512];
+    return join(path, folder, "cgroup.subtree_control") &&
+           read_text(path, text, sizeof text) && has_word(text, "memory");
+}
+
+/* A child joins the group and ends: may our executors do that? */
+static bool may_join(const char *group)
+{
+    char path[TRP_CGROUP_PATH];
+    if (!join(path, group, "cgroup.procs"))
+        return false;
+    pid_t pid = fork();
+    if (pid < 0)
+        return false;
+    if (pid == 0)
+        _exit(write_text(path, "0") ? 0 : 1);
+    int status = 1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status == 0;
+}
+
+static bool try_parent(struct trp_cgroup_memory *m, const char *parent, bool v2,
+                       const char *name)
+{
+    char group[TRP_CGROUP_PATH];
+    if (v2 && !hands_down(parent))
+        return false;
+    m->v2 = v2;
+    strcpy(m->parent, parent);
+    if (trp_cgroup_memory_make(m, name, 64, group, NULL) < 0)
+        return false;
+    m->usable = may_join(group);
+    for (int i = 0; i < 50 && !trp_cgroup_remove(group); i++)
+        usleep(1000);
+    return m->usable;
+}
+
+void trp_cgroup_memory_open(const char *root, const char *name,
+                            struct trp_cgroup_memory *ret)
+{
+    struct place p;
+    memset(ret, 0, sizeof *ret);
+    if (find_place(root, "memory", false, &p) && try_parent(ret, p.own, false, name))
+        return;
+    if (!find_place(root, "", true, &p) || try_parent(ret, p.own, true, name))
+        return;
+    char *slash = strrchr(p.own, '/');
+    if (strlen(p.own) > strlen(p.mount) && slash) {
+        *slash = '\0';
+        try_parent(ret, p.own, true, name);
+    }
+}
+
+int trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
+                           int64_t limit_mib, char *ret_path, trp_error *err)
+{
+    char path[TRP_CGROUP_PATH], file[TRP_CGROUP_PATH], text[32];
+    if (!join(path, m->parent, name) ||
+        !join(file, path, m->v2 ? "memory.max" : "memory.limit_in_bytes"))
+        return trp_error_set(err, TRP_ELIMIT, "path of memory group %s is too long",
+                             name);
+    if (mkdir(path, 0755) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make memory group %s: %s", path,
+                             strerror(errno));
+    snprintf(text, sizeof text, "%lld", (long long)limit_mib << 20);
+    if (!write_text(file, text)) {
+        int code = trp_error_set(err, TRP_ESYSTEM, "cannot set the limit of %s: %s",
+                                 path, strerror(errno));
+        rmdir(path);
+        return code;
+    }
+    /* No swapping around the limit, where swap is counted at all. */
+    if (m->v2) {
+        if (join(file, path, "memory.swap.max"))
+            write_text(file, "0");
+    } else if (join(file, path, "memory.memsw.limit_in_bytes")) {
+        write_text(file, text);
+    }
+    strcpy(ret_path, path);
+    return 0;
+}
+
+uint64_t trp_cgroup_oom_kills(const char *path, bool v2)
+{
+    char file[TRP_CGROUP_PATH], text[1024];
+    if (!join(file, path, v2 ? "memory.events" : "memory.oom_control") ||
+        !read_text(file, text, sizeof text))
+        return 0;
+    /* At the start of a line: v2 also has "oom_group_kill". */
+    for (const char *at = text; at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, "oom_kill ", 9) == 0)
+            return strtoull(at + 9, NULL, 10);
+    }
+    return 0;
+}
+
+int trp_cgroup_kill(const char *path)
+{
+    char file[TRP_CGROUP_PATH];
+    int killed = 0, pid;
+    if (!join(file, path, "cgroup.procs"))
+        return 0;
+    FILE *f = fopen(file, "re");
+    if (!f)
+        return 0;
+    while (fscanf(f, "%d", &pid) == 1) {
+        if (pid > 1 && pid != getpid() && kill(pid, SIGKILL) == 0)
+            killed++;
+    }
+    fclose(f);
+    return killed;
+}
+
+bool trp_cgroup_is_empty(const char *path)
+{
+    char file[TRP_CGROUP_PATH], text[16];
+    return !join(file, path, "cgroup.procs") || !read_text(file, text, sizeof text) ||
+           !text[0];
+}
+
+bool trp_cgroup_remove(const char *path)
+{
+    return rmdir(path) == 0 || errno == ENOENT;
+}
+
+void trp_cgroup_memory_sweep(const struct trp_cgroup_memory *m, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    DIR *dir = m->usable ? opendir(m->parent) : NULL;
+    if (!dir)
+        return;
+    for (struct dirent *e; (e = readdir(dir));) {
+        const char *rest = e->d_name + n;
+        char path[TRP_CGROUP_PATH];
+        if (strncmp(e->d_name, prefix, n) != 0 || !*rest ||
+            strspn(rest, "0123456789") != strlen(rest) ||
+            !join(path, m->parent, e->d_name))
+            continue;
+        for (int i = 0; i < 200 && !trp_cgroup_remove(path); i++) {
+            trp_cgroup_kill(path);
+            usleep(5000);
+        }
+    }
+    closedir(dir);
+}

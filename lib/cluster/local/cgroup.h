@@ -1,0 +1,59 @@
+/*
+ * Control groups, as far as a machine's room needs them: the limits that hold for this
+ * process, and a memory group for each executor where one can be made.
+ *
+ * Both hierarchies are known: v1 (a mount a controller) and v2 (one mount). `root` is
+ * put in front of /proc and of the mount points; it is "" but in tests.
+ */
+#ifndef TRP_CLUSTER_LOCAL_CGROUP_H
+#define TRP_CLUSTER_LOCAL_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+enum { TRP_CGROUP_PATH = 512 };
+
+struct trp_cgroup_limits {
+    double cpus;        /* CPU time a second; 0: no limit */
+    int64_t memory_mib; /* 0: no limit */
+};
+
+/* The strongest limits on the way from the root of the hierarchy to this process. */
+void trp_cgroup_limits(const char *root, struct trp_cgroup_limits *ret);
+
+/* Where memory groups of executors can be made. */
+struct trp_cgroup_memory {
+    bool usable;
+    bool v2;
+    char parent[TRP_CGROUP_PATH]; /* folder they are made in */
+};
+
+/* Looks for a place and tries it: makes a group named `name`, lets a child join it,
+ * removes it. Not usable (no controller, no permission) is no error. */
+void trp_cgroup_memory_open(const char *root, const char *name,
+                            struct trp_cgroup_memory *ret);
+
+/* Makes PARENT/NAME with a limit. `ret_path` has TRP_CGROUP_PATH bytes. TRP_ESYSTEM,
+ * TRP_ELIMIT (path too long); nothing is left behind then. */
+int trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
+                           int64_t limit_mib, char *ret_path, trp_error *err);
+
+/* How many processes of the group the kernel has killed for memory. */
+uint64_t trp_cgroup_oom_kills(const char *path, bool v2);
+
+/* Kills who is still in the group. Returns how many there were. */
+int trp_cgroup_kill(const char *path);
+
+/* Nobody is in it (or it is not there). */
+bool trp_cgroup_is_empty(const char *path);
+
+/* Removes the group; false while somebody is in it. One that is not there: true. */
+bool trp_cgroup_remove(const char *path);
+
+/* Removes every group PARENT/PREFIX<digits>, killing who is in it: what a run leaves
+ * whose driver was killed. */
+void trp_cgroup_memory_sweep(const struct trp_cgroup_memory *m, const char *prefix);
+
+#endif

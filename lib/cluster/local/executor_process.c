@@ -1,0 +1,397 @@
+/*
+ * One executor as a process of this machine: `mpirun -np 1 PROGRAM` in a session of its
+ * own, told its shape in TROUPE_EXECUTOR, its output in state/executors/ID.log, its
+ * memory limited by a control group where one can be made (the executor joins it
+ * itself, so that mpirun's memory does not count).
+ *
+ * The end. mpirun puts the executor into a process group of its own, so groups do not
+ * help; sessions do. To end one by force, mpirun's children in the session (the
+ * executor) are killed first: mpirun then ends in order and removes its files, and the
+ * executor's spawner sees its parent gone, kills all commands and removes scratch
+ * folders. What is still there KILL_AFTER_MS later is killed with the session and the
+ * control group. An executor is told gone, and its room is free, when mpirun has ended
+ * and nobody of its session or control group is left: looked at every LOOK_MS.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster/local/local_state.h"
+#include "cluster/local/mpirun.h"
+#include "cluster/local/processes.h"
+#include "events/run_folder.h"
+#include "executor/executor.h"
+
+extern char **environ;
+
+enum {
+    RELEASE_MS = 2000,   /* from SHUTDOWN to the kill */
+    KILL_AFTER_MS = 700, /* from killing the executor to killing its session */
+    LINGER_MS = 1000,    /* what a spawner may take to clean up after its executor */
+    LOOK_MS = 20,
+    TEXT = 600,
+};
+
+int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
+                           const struct trp_resource_profile *p, trp_error *err)
+{
+    struct trp_local_executor *e = calloc(1, sizeof *e);
+    if (!e)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    e->local = l;
+    e->id = id.n;
+    e->slots = p->slots;
+    e->memory_mib = p->total_mib;
+    e->state = TRP_LOCAL_WAITS;
+    trp_need_executor(p, &e->ticket.request.need);
+    int code = trp_room_ask(l->room, &e->ticket.request, err);
+    if (code < 0) {
+        free(e);
+        return code;
+    }
+    HASH_ADD(hh, l->executors, id, sizeof e->id, e);
+    if (!e->hh.tbl) {
+        trp_room_leave(l->room, &e->ticket.request);
+        free(e);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    trp_local_pump_soon(l);
+    return 0;
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct trp_local_executor *e = handle->data;
+    struct trp_local *l = e->local;
+    if (--e->handles == 0)
+        free(e);
+    trp_local_handle_closed(l);
+}
+
+/* Out of the books; freed once its handles are closed. */
+static void forget(struct trp_local_executor *e)
+{
+    struct trp_local *l = e->local;
+    HASH_DEL(l->executors, e);
+    trp_room_leave(l->room, &e->ticket.request);
+    if (!e->handles) {
+        free(e);
+        return;
+    }
+    uv_close((uv_handle_t *)&e->process, on_handle_closed);
+    uv_close((uv_handle_t *)&e->timer, on_handle_closed);
+}
+
+static void tell_gone(struct trp_local_executor *e, int status, bool memory,
+                      const char *text)
+{
+    struct trp_local *l = e->local;
+    trp_executor_id id = {e->id};
+    forget(e);
+    trp_local_pump_soon(l);
+    l->handler.gone(l->handler.context, id, status, memory, text);
+}
+
+void trp_local_executor_tell(struct trp_local_executor *e)
+{
+    tell_gone(e, 0, false, "withdrawn before it was started");
+}
+
+/* mpirun tells the executor's death by a signal as 128 + signal. */
+static void describe_end(const struct trp_local_executor *e, bool memory, char *text,
+                         size_t size)
+{
+    int signal = e->signal;
+    const char *run = e->local->command.run_name;
+    if (!signal && e->exit_status > 128 && e->exit_status < 128 + NSIG)
+        signal = (int)e->exit_status - 128;
+    const char *name = signal ? sigabbrev_np(signal) : NULL;
+    char how[64];
+    if (name)
+        snprintf(how, sizeof how, "was killed by SIG%s (%d)", name, signal);
+    else
+        snprintf(how, sizeof how, "ended with exit status %d", (int)e->exit_status);
+    snprintf(text, size, "executor %u %s%s; see troupe-runs/%s/state/executors/%u.log",
+             e->id, how, memory ? " (killed for memory)" : "", run, e->id);
+}
+
+/* Everything of it is gone. */
+static void finish(struct trp_local_executor *e)
+{
+    char text[TEXT];
+    bool memory = false;
+    if (e->cgroup[0]) {
+        memory = trp_cgroup_oom_kills(e->cgroup, e->local->cgroups.v2) > 0;
+        trp_cgroup_remove(e->cgroup);
+    }
+    if (e->dismissed || e->exit_status + e->signal == 0) {
+        tell_gone(e, 0, memory, "ended");
+        return;
+    }
+    describe_end(e, memory, text, sizeof text);
+    tell_gone(e, TRP_ESYSTEM, memory, text);
+}
+
+/* Who is left, after the signal? */
+static uint32_t signal_rest(const struct trp_local_executor *e, int signal)
+{
+    uint32_t left = trp_session_signal(e->process.pid, signal);
+    if (!e->cgroup[0])
+        return left;
+    if (signal)
+        left += (uint32_t)trp_cgroup_kill(e->cgroup);
+    return left + (trp_cgroup_is_empty(e->cgroup) ? 0 : 1);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct trp_local_executor *e = timer->data;
+    bool late =
+        e->state == TRP_LOCAL_ENDS && uv_now(e->local->loop) > e->ended_ms + LINGER_MS;
+    uint32_t left = signal_rest(e, e->hard || late ? SIGKILL : 0);
+    if (e->state == TRP_LOCAL_ENDS && left == 0) {
+        finish(e);
+        return;
+    }
+    uv_timer_start(timer, on_look, LOOK_MS, 0);
+}
+
+static void on_release_late(uv_timer_t *timer)
+{
+    trp_local_executor_kill(timer->data);
+}
+
+static void on_hard(uv_timer_t *timer)
+{
+    struct trp_local_executor *e = timer->data;
+    e->hard = true;
+    on_look(timer);
+}
+
+static void on_mpirun_exit(uv_process_t *process, int64_t exit_status, int signal)
+{
+    struct trp_local_executor *e = process->data;
+    e->state = TRP_LOCAL_ENDS;
+    e->exit_status = exit_status;
+    e->signal = signal;
+    e->ended_ms = uv_now(e->local->loop);
+    on_look(&e->timer);
+}
+
+void trp_local_executor_kill(struct trp_local_executor *e)
+{
+    if (e->state == TRP_LOCAL_WAITS) {
+        trp_local_executor_release(e, false);
+        return;
+    }
+    if (e->state != TRP_LOCAL_RUNS)
+        return;
+    e->dismissed = true;
+    if (trp_children_signal(e->process.pid, SIGKILL) == 0) {
+        on_hard(&e->timer);
+        return;
+    }
+    uv_timer_start(&e->timer, on_hard, KILL_AFTER_MS, 0);
+}
+
+void trp_local_executor_release(struct trp_local_executor *e, bool told)
+{
+    if (e->state == TRP_LOCAL_WAITS) {
+        trp_room_leave(e->local->room, &e->ticket.request);
+        e->state = TRP_LOCAL_WITHDRAWN;
+        trp_local_pump_soon(e->local);
+    } else if (e->state == TRP_LOCAL_RUNS && !told) {
+        trp_local_executor_kill(e);
+    } else if (e->state == TRP_LOCAL_RUNS && !e->dismissed) {
+        e->dismissed = true;
+        uv_timer_start(&e->timer, on_release_late, RELEASE_MS, 0);
+    }
+}
+
+/* Logical processors as "0-3,8"; "" when it does not fit: then it is not bound. */
+static void put_cpuset(const struct trp_local_executor *e, char *text, size_t size)
+{
+    const struct trp_request *r = &e->ticket.request;
+    const uint32_t *cpus = e->local->machine.cpus;
+    size_t at = 0;
+    text[0] = '\0';
+    for (uint64_t i = 0, end; i < r->need.cores; i = end) {
+        end = i + 1;
+        while (end < r->need.cores &&
+               cpus[r->cores[end]] == cpus[r->cores[end - 1]] + 1)
+            end++;
+        uint32_t from = cpus[r->cores[i]], to = cpus[r->cores[end - 1]];
+        int n = snprintf(text + at, size - at, from == to ? "%s%u" : "%s%u-%u",
+                         at ? "," : "", from, to);
+        at += (size_t)n;
+        if (at >= size) {
+            text[0] = '\0';
+            return;
+        }
+    }
+}
+
+static bool copy(char *to, size_t size, const char *from)
+{
+    return snprintf(to, size, "%s", from) < (int)size;
+}
+
+/* "TROUPE_EXECUTOR=…" */
+static char *make_shape(const struct trp_local_executor *e, trp_error *err)
+{
+    const struct trp_executor_command *c = &e->local->command;
+    char *entry = NULL;
+    struct trp_executor_shape *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    *s = (struct trp_executor_shape){.id = e->id,
+                                     .cores = (uint32_t)e->ticket.request.need.cores,
+                                     .slots = e->slots,
+                                     .memory_mib = e->memory_mib,
+                                     .network_timeout_ns = c->network_timeout_ns,
+                                     .heartbeat_ns = c->heartbeat_ns};
+    if (e->local->binds)
+        put_cpuset(e, s->cpuset, sizeof s->cpuset);
+    if (copy(s->cgroup, sizeof s->cgroup, e->cgroup) &&
+        copy(s->driver, sizeof s->driver, e->local->driver_address) &&
+        copy(s->secret_file, sizeof s->secret_file, c->secret_file) &&
+        copy(s->run_name, sizeof s->run_name, c->run_name) &&
+        copy(s->run_dir, sizeof s->run_dir, c->run_dir) &&
+        copy(s->scratch, sizeof s->scratch, c->scratch)) {
+        char *text = trp_shape_put(s);
+        if (text && asprintf(&entry, "TROUPE_EXECUTOR=%s", text) < 0)
+            entry = NULL;
+        free(text);
+    } else {
+        trp_error_set(err, TRP_ELIMIT, "a path of run %s is too long", c->run_name);
+    }
+    free(s);
+    return entry;
+}
+
+static int open_log(const struct trp_local_executor *e)
+{
+    char *path;
+    if (asprintf(&path, "%s/state/executors/%u.log", e->local->command.run_dir, e->id) <
+        0)
+        return -1;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    free(path);
+    return fd;
+}
+
+/* A machine without memory groups is served all the same: the executor then watches its
+ * tasks' memory itself. */
+static void make_cgroup(struct trp_local_executor *e)
+{
+    char name[96];
+    const struct trp_local *l = e->local;
+    if (!l->cgroups.usable || e->memory_mib <= 0)
+        return;
+    snprintf(name, sizeof name, "%s-%u", l->mark, e->id);
+    if (trp_cgroup_memory_make(&l->cgroups, name, e->memory_mib, e->cgroup, NULL) < 0)
+        e->cgroup[0] = '\0';
+}
+
+static int spawn(struct trp_local_executor *e, char **words, char **env, int log)
+{
+    struct trp_local *l = e->local;
+    uv_stdio_container_t stdio[] = {
+        {.flags = UV_IGNORE},
+        { .flags = UV_INHERIT_FD,    .data.fd = log},
+        { .flags = UV_INHERIT_FD,    .data.fd = log},
+    };
+    uv_process_options_t options = {.exit_cb = on_mpirun_exit,
+                                    .file = words[0],
+                                    .args = words,
+                                    .env = env,
+                                    .flags = UV_PROCESS_DETACHED, /* setsid */
+                                    .stdio_count = 3,
+                                    .stdio = stdio};
+    e->process.data = e->timer.data = e;
+    uv_timer_init(l->loop, &e->timer);
+    int code = uv_spawn(l->loop, &e->process, &options);
+    e->handles = 2;
+    l->handles += 2;
+    return code;
+}
+
+static int start(struct trp_local_executor *e, trp_error *err)
+{
+    const struct trp_executor_command *c = &e->local->command;
+    err->code = 0;
+    make_cgroup(e);
+    char *shape = make_shape(e, err);
+    if (!shape)
+        return err->code ? err->code : trp_error_set(err, TRP_ENOMEM, "out of memory");
+    const char *more[] = {shape, NULL};
+    char **words = trp_mpirun_words(c->ompi_server, c->argv);
+    char **env = trp_mpirun_environ(environ, e->local->mpi_folder, more);
+    int log = open_log(e), code;
+    if (!words || !env)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    else if (log < 0)
+        code = trp_error_set(err, TRP_ESYSTEM, "cannot open the log of executor %u: %s",
+                             e->id, strerror(errno));
+    else if ((code = spawn(e, words, env, log)) < 0)
+        code = trp_error_set(err, code == UV_ENOENT ? TRP_ENEVER : TRP_EWAIT,
+                             "cannot start mpirun for executor %u: %s", e->id,
+                             uv_strerror(code));
+    if (log >= 0)
+        close(log);
+    trp_words_free(words);
+    trp_words_free(env);
+    free(shape);
+    return code;
+}
+
+void trp_local_executor_serve(struct trp_local_executor *e)
+{
+    struct trp_local *l = e->local;
+    trp_error err;
+    int code = start(e, &err);
+    if (code < 0) {
+        if (e->cgroup[0])
+            trp_cgroup_remove(e->cgroup);
+        bool never = code == TRP_ENEVER || code == TRP_ELIMIT;
+        tell_gone(e, never ? TRP_ENEVER : TRP_EWAIT, false, err.text);
+        return;
+    }
+    char what[64];
+    e->state = TRP_LOCAL_RUNS;
+    snprintf(what, sizeof what, "mpirun of executor %u", e->id);
+    trp_run_folder_pid(l->command.run_dir, e->process.pid, what);
+    struct trp_granted granted = {.host = l->machine.host,
+                                  .resources = e->ticket.request.devices,
+                                  .nresources = e->ticket.request.need.ndevices};
+    l->handler.granted(l->handler.context, (trp_executor_id){e->id}, &granted);
+}
+
+void trp_local_executor_abandon(struct trp_local_executor *e)
+{
+    forget(e);
+}
+
+bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
+{
+    if (e->state == TRP_LOCAL_RUNS) {
+        int status;
+        trp_children_signal(e->process.pid, SIGKILL);
+        if (hard)
+            kill(e->process.pid, SIGKILL);
+        if (waitpid(e->process.pid, &status, WNOHANG) == 0)
+            return false;
+        e->state = TRP_LOCAL_ENDS;
+    }
+    if (e->state == TRP_LOCAL_ENDS && signal_rest(e, hard ? SIGKILL : 0) > 0)
+        return false;
+    if (e->cgroup[0] && !trp_cgroup_remove(e->cgroup))
+        return false;
+    forget(e);
+    return true;
+}

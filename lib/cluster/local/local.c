@@ -1,0 +1,322 @@
+/*
+ * This machine as a cluster: executors and gangs as processes of it, within the books
+ * of room.c.
+ *
+ * Requests go into the room's queue; a timer that is due at once (the *pump*) serves
+ * the queue from the loop, so that no callback comes from inside a call. An executor's
+ * life is in executor_process.c, gangs are in gang.c.
+ *
+ * Teardown: everything is killed and waited for without running the loop (it is the
+ * driver's); the libuv handles are closed, and the memory goes when the loop has run
+ * their close callbacks, at the latest in uv_run before uv_loop_close.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cluster/local/local_state.h"
+#include "cluster/local/mpirun.h"
+
+enum { CLOSE_SOFT_MS = 400, CLOSE_MS = 2800, CLOSE_LOOK_MS = 10 };
+
+static struct trp_local *local_of(trp_cluster *c)
+{
+    return (struct trp_local *)c; /* `base` is its first member */
+}
+
+static void free_local(struct trp_local *l)
+{
+    trp_room_free(l->room);
+    trp_machine_free(&l->machine);
+    trp_words_free(l->argv);
+    for (size_t i = 0; i < sizeof l->words / sizeof *l->words; i++)
+        free(l->words[i]);
+    free(l->driver_address);
+    free(l);
+}
+
+void trp_local_handle_closed(struct trp_local *l)
+{
+    if (--l->handles == 0 && l->closed)
+        free_local(l);
+}
+
+static void on_pump_closed(uv_handle_t *handle)
+{
+    trp_local_handle_closed(handle->data);
+}
+
+static void on_pump(uv_timer_t *timer)
+{
+    struct trp_local *l = timer->data;
+    struct trp_local_executor *e, *next;
+    HASH_ITER(hh, l->executors, e, next)
+    {
+        if (e->state == TRP_LOCAL_WITHDRAWN)
+            trp_local_executor_tell(e);
+    }
+    trp_local_gangs_tell(l);
+    for (struct trp_request *r; (r = trp_room_next(l->room));) {
+        struct trp_ticket *t = (struct trp_ticket *)r; /* its first member */
+        if (t->is_gang)
+            trp_local_gang_serve(l, (struct trp_local_gang *)t);
+        else
+            trp_local_executor_serve((struct trp_local_executor *)t);
+    }
+}
+
+void trp_local_pump_soon(struct trp_local *l)
+{
+    uv_timer_start(&l->pump, on_pump, 0, 0);
+}
+
+static struct trp_local_executor *find_executor(struct trp_local *l, trp_executor_id id)
+{
+    struct trp_local_executor *e;
+    HASH_FIND(hh, l->executors, &id.n, sizeof id.n, e);
+    return e;
+}
+
+static uint32_t local_fit(trp_cluster *c, const struct trp_resource_profile *p,
+                          uint32_t ranks, trp_error *err)
+{
+    struct trp_local *l = local_of(c);
+    struct trp_need need;
+    if (ranks)
+        trp_need_gang(p, ranks, &need);
+    else
+        trp_need_executor(p, &need);
+    return trp_room_fit(l->room, &need, err);
+}
+
+static int local_open(trp_cluster *c, const char *driver_address, trp_error *err)
+{
+    struct trp_local *l = local_of(c);
+    if (!l->runs_things)
+        return trp_error_set(err, TRP_ESTATE, "this cluster was made for looking only");
+    char *address = strdup(driver_address);
+    if (!address)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    free(l->driver_address);
+    l->driver_address = address;
+    return 0;
+}
+
+static int local_start(trp_cluster *c, trp_executor_id executor,
+                       const struct trp_resource_profile *p, trp_error *err)
+{
+    struct trp_local *l = local_of(c);
+    if (!l->driver_address)
+        return trp_error_set(err, TRP_ESTATE, "this cluster is not open");
+    if (find_executor(l, executor))
+        return trp_error_set(err, TRP_EEXIST, "executor %u was asked for already",
+                             executor.n);
+    if (local_fit(c, p, 0, err) == 0)
+        return TRP_ENEVER;
+    return trp_local_executor_ask(l, executor, p, err);
+}
+
+static void local_release(trp_cluster *c, trp_executor_id executor, bool told)
+{
+    struct trp_local_executor *e = find_executor(local_of(c), executor);
+    if (e)
+        trp_local_executor_release(e, told);
+}
+
+static void local_kill(trp_cluster *c, trp_executor_id executor)
+{
+    struct trp_local_executor *e = find_executor(local_of(c), executor);
+    if (e)
+        trp_local_executor_kill(e);
+}
+
+static int local_gang_start(trp_cluster *c, const struct trp_gang *g, trp_error *err)
+{
+    struct trp_local *l = local_of(c);
+    if (!l->runs_things)
+        return trp_error_set(err, TRP_ESTATE, "this cluster was made for looking only");
+    if (local_fit(c, g->profile, g->ranks, err) == 0)
+        return TRP_ENEVER;
+    return trp_local_gang_ask(l, g, err);
+}
+
+static void local_gang_kill(trp_cluster *c, trp_attempt_id attempt)
+{
+    trp_local_gang_kill(local_of(c), attempt);
+}
+
+static const struct trp_topology *local_topology(trp_cluster *c)
+{
+    return &local_of(c)->topology;
+}
+
+/* Ends all executors: in order first, by force after CLOSE_SOFT_MS. */
+static void close_executors(struct trp_local *l, uint64_t begin_ms)
+{
+    for (;;) {
+        uint64_t spent = uv_hrtime() / 1000000 - begin_ms;
+        struct trp_local_executor *e, *next;
+        HASH_ITER(hh, l->executors, e, next)
+        {
+            trp_local_executor_close(e, spent >= CLOSE_SOFT_MS);
+        }
+        if (!l->executors)
+            return;
+        HASH_ITER(hh, l->executors, e, next)
+        {
+            if (spent >= CLOSE_MS)
+                trp_local_executor_abandon(e);
+        }
+        usleep(CLOSE_LOOK_MS * 1000);
+    }
+}
+
+static void local_close(trp_cluster *c)
+{
+    struct trp_local *l = local_of(c);
+    if (!l->runs_things) {
+        free_local(l);
+        return;
+    }
+    uint64_t begin_ms = uv_hrtime() / 1000000;
+    l->closed = true;
+    uv_close((uv_handle_t *)&l->pump, on_pump_closed);
+    struct trp_local_executor *e, *next;
+    HASH_ITER(hh, l->executors, e, next)
+    {
+        trp_local_executor_close(e, false);
+    }
+    trp_local_gangs_close(l);
+    close_executors(l, begin_ms);
+}
+
+static const struct trp_cluster_ops ops = {
+    .fit = local_fit,
+    .open = local_open,
+    .start = local_start,
+    .release = local_release,
+    .kill = local_kill,
+    .gang_start = local_gang_start,
+    .gang_kill = local_gang_kill,
+    .topology = local_topology,
+    .close = local_close,
+};
+
+static void make_view(struct trp_local *l)
+{
+    l->host = (struct trp_host_view){.name = l->machine.host,
+                                     .rack = "",
+                                     .cores = trp_room_cores(l->room),
+                                     .sockets = l->machine.sockets,
+                                     .numa_nodes = l->machine.numa_nodes,
+                                     .memory_mib = trp_room_memory_mib(l->room),
+                                     .model = l->machine.model};
+    l->host.devices = trp_room_devices(l->room, &l->host.ndevices);
+    l->topology = (struct trp_topology){.hosts = &l->host, .nhosts = 1};
+}
+
+static int copy_argv(struct trp_local *l, const char *const *argv)
+{
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    l->argv = calloc(n + 1, sizeof *l->argv);
+    for (size_t i = 0; l->argv && i < n; i++) {
+        l->argv[i] = strdup(argv[i]);
+        if (!l->argv[i])
+            return TRP_ENOMEM;
+    }
+    l->command.argv = (const char *const *)l->argv;
+    return l->argv ? 0 : TRP_ENOMEM;
+}
+
+static int copy_command(struct trp_local *l, const struct trp_executor_command *from)
+{
+    struct trp_executor_command *c = &l->command;
+    *c = *from;
+    const char **words[] = {&c->secret_file, &c->run_name, &c->run_dir, &c->scratch,
+                            &c->ompi_server};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        l->words[i] = strdup(*words[i]);
+        if (!l->words[i])
+            return TRP_ENOMEM;
+        *words[i] = l->words[i];
+    }
+    return copy_argv(l, from->argv);
+}
+
+/* Memory groups are named by the run's private folder of MPI files, whose name is
+ * unique on this machine: two runs may have the same name. */
+static void make_mark(struct trp_local *l)
+{
+    const char *base = l->mpi_folder ? strrchr(l->mpi_folder, '/') : NULL;
+    if (base && base[1] && strlen(base + 1) < sizeof l->mark)
+        strcpy(l->mark, base + 1);
+    else
+        snprintf(l->mark, sizeof l->mark, "troupe-%d", (int)getpid());
+}
+
+static int make_runnable(struct trp_local *l, uv_loop_t *loop,
+                         const struct trp_executor_command *command,
+                         const struct trp_cluster_handler *handler, trp_error *err)
+{
+    if (copy_command(l, command) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    char path[4200];
+    snprintf(path, sizeof path, "%s/state/executors", command->run_dir);
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make %s: %s", path,
+                             strerror(errno));
+    l->loop = loop;
+    l->handler = *handler;
+    l->mpi_folder = getenv(TRP_MPI_FOLDER);
+    make_mark(l);
+    char probe[80];
+    snprintf(probe, sizeof probe, "%s-probe", l->mark);
+    trp_cgroup_memory_open("", probe, &l->cgroups);
+    int code = trp_local_gangs_open(l, err);
+    if (code < 0) {
+        if (l->spawner)
+            trp_spawner_close(l->spawner);
+        return code;
+    }
+    l->pump.data = l;
+    uv_timer_init(loop, &l->pump);
+    l->handles++;
+    l->runs_things = true;
+    return 0;
+}
+
+int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores,
+                          const struct trp_resource_addresses *devices,
+                          uint32_t ndevices, const struct trp_executor_command *command,
+                          const struct trp_cluster_handler *handler,
+                          trp_cluster **ret_cluster, trp_error *err)
+{
+    struct trp_local *l = calloc(1, sizeof *l);
+    if (!l)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    l->base.ops = &ops;
+    int code = trp_machine_look(&l->machine, err);
+    if (code == 0)
+        code = trp_room_new(cores ? cores : l->machine.cores, l->machine.memory_mib,
+                            devices, ndevices, &l->room, err);
+    if (code == 0) {
+        /* Pretended cores, or a quota instead of a cpuset: the kernel decides better.
+         */
+        l->binds = l->machine.cores == l->machine.ncpus &&
+                   trp_room_cores(l->room) <= l->machine.ncpus;
+        make_view(l);
+        if (command)
+            code = make_runnable(l, loop, command, handler, err);
+    }
+    if (code < 0) {
+        free_local(l);
+        return code;
+    }
+    *ret_cluster = &l->base;
+    return 0;
+}

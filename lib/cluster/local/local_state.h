@@ -1,0 +1,121 @@
+/*
+ * What the files of the local cluster share: the cluster, one executor, one gang.
+ */
+#ifndef TRP_CLUSTER_LOCAL_STATE_H
+#define TRP_CLUSTER_LOCAL_STATE_H
+
+#include <uthash.h>
+#include <uv.h>
+
+#include "cluster/cluster.h"
+#include "cluster/local/cgroup.h"
+#include "cluster/local/machine.h"
+#include "cluster/local/room.h"
+#include "executor/spawner.h"
+
+/* Who stands in the room's queue. First member of both that do. */
+struct trp_ticket {
+    struct trp_request request;
+    bool is_gang;
+};
+
+enum trp_local_state {
+    TRP_LOCAL_WAITS,     /* in the room's queue */
+    TRP_LOCAL_WITHDRAWN, /* left the queue; to be told */
+    TRP_LOCAL_RUNS,      /* its mpirun lives */
+    TRP_LOCAL_ENDS,      /* its mpirun is gone; its session may have others */
+};
+
+struct trp_local_executor {
+    struct trp_ticket ticket;
+    struct trp_local *local;
+    uint32_t id;
+    uint32_t slots;
+    int64_t memory_mib;
+    enum trp_local_state state;
+    uv_process_t process;
+    uv_timer_t timer; /* next look at what is left, or the kill after a release */
+    unsigned handles; /* open ones of the two above */
+    bool dismissed;   /* was told to end, or killed by us */
+    bool hard;        /* the next look kills the whole session */
+    int64_t exit_status;
+    int signal;
+    uint64_t ended_ms; /* when mpirun had ended */
+    char cgroup[TRP_CGROUP_PATH];
+    UT_hash_handle hh;
+};
+
+struct trp_local_gang {
+    struct trp_ticket ticket;
+    struct trp_gang gang;    /* without profile and stage name */
+    uint8_t *message, *item; /* memory behind it */
+    uint32_t stage;          /* id in the stage message */
+    enum trp_local_state state;
+    UT_hash_handle hh; /* by gang.attempt.n */
+};
+
+/* A stage that the gangs' spawner knows, for as long as an attempt of it runs. */
+struct trp_local_stage {
+    uint32_t stage;
+    uint32_t users;
+    UT_hash_handle hh;
+};
+
+struct trp_local {
+    trp_cluster base;
+    uv_loop_t *loop;
+    struct trp_cluster_handler handler;
+    struct trp_machine machine;
+    trp_room *room;
+    bool binds; /* cores are real ones */
+    struct trp_host_view host;
+    struct trp_topology topology;
+
+    bool runs_things; /* has a command, a loop */
+    struct trp_executor_command command;
+    char **argv;
+    char *words[5];       /* the strings of `command`, ours */
+    char *driver_address; /* once it is known */
+    const char *mpi_folder;
+    char mark[64]; /* of the names of memory groups */
+    struct trp_cgroup_memory cgroups;
+    struct trp_local_executor *executors; /* hash by id */
+
+    trp_spawner *spawner; /* of gangs */
+    uv_poll_t spawner_poll;
+    struct trp_local_gang *gangs;
+    struct trp_local_stage *stages;
+
+    uv_timer_t pump;  /* due at once: serve the queue, tell what is to be told */
+    unsigned handles; /* open handles: pump, spawner_poll, those of executors */
+    bool closed;
+};
+
+/* local.c: serves the queue and tells withdrawn ones from the loop, soon. */
+void trp_local_pump_soon(struct trp_local *l);
+/* local.c: one handle less; frees the cluster when it was closed and this the last. */
+void trp_local_handle_closed(struct trp_local *l);
+
+/* executor_process.c */
+int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
+                           const struct trp_resource_profile *p, trp_error *err);
+/* It has its share: starts it and tells `granted`, or `gone` when that fails. */
+void trp_local_executor_serve(struct trp_local_executor *e);
+void trp_local_executor_release(struct trp_local_executor *e, bool told);
+void trp_local_executor_kill(struct trp_local_executor *e);
+/* Tells a withdrawn one. */
+void trp_local_executor_tell(struct trp_local_executor *e);
+/* At close: kills what is there; true when nothing is left and it is given up. */
+bool trp_local_executor_close(struct trp_local_executor *e, bool hard);
+/* Gives up one that even a kill does not end. */
+void trp_local_executor_abandon(struct trp_local_executor *e);
+
+/* gang.c */
+int trp_local_gangs_open(struct trp_local *l, trp_error *err);
+int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error *err);
+void trp_local_gang_serve(struct trp_local *l, struct trp_local_gang *g);
+void trp_local_gang_kill(struct trp_local *l, trp_attempt_id attempt);
+void trp_local_gangs_tell(struct trp_local *l); /* withdrawn ones */
+void trp_local_gangs_close(struct trp_local *l);
+
+#endif

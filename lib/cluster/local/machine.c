@@ -1,0 +1,115 @@
+/*
+ * hwloc is asked once, without I/O devices (which take it long to find and belong to
+ * the site file here). Processors are listed in hwloc's logical order, so that a run of
+ * neighbours in the list is near in the machine too: the room gives out runs.
+ *
+ * A quota of 1.5 CPUs counts as 2 cores: rounding down would leave a third idle,
+ * rounding up would slow each by as much; rounded to the nearest.
+ */
+#include "cluster/local/machine.h"
+
+#include <errno.h>
+#include <hwloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cluster/local/cgroup.h"
+
+uint32_t trp_machine_cores(uint32_t cpus, double quota)
+{
+    if (quota <= 0 || quota + 0.5 >= cpus)
+        return cpus;
+    return quota < 1.5 ? 1 : (uint32_t)(quota + 0.5);
+}
+
+static uint32_t count_used(hwloc_topology_t topology, hwloc_obj_type_t type,
+                           hwloc_const_cpuset_t allowed)
+{
+    uint32_t n = 0;
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(topology, type, o));)
+        n += hwloc_bitmap_intersects(o->cpuset, allowed) ? 1 : 0;
+    return n ? n : 1;
+}
+
+static int list_cpus(hwloc_topology_t topology, hwloc_const_cpuset_t allowed,
+                     struct trp_machine *m, trp_error *err)
+{
+    int total = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
+    m->cpus = calloc(total > 0 ? (size_t)total : 1, sizeof *m->cpus);
+    if (!m->cpus)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    for (hwloc_obj_t o = NULL;
+         (o = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, o));) {
+        if (hwloc_bitmap_isset(allowed, o->os_index))
+            m->cpus[m->ncpus++] = o->os_index;
+    }
+    if (!m->ncpus)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "hwloc finds no processor that this process may use");
+    return 0;
+}
+
+static void read_model(hwloc_topology_t topology, struct trp_machine *m)
+{
+    hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+    const char *model =
+        package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+    snprintf(m->model, sizeof m->model, "%s", model ? model : "");
+}
+
+static int look(hwloc_topology_t topology, hwloc_cpuset_t allowed,
+                struct trp_machine *m, trp_error *err)
+{
+    if (hwloc_topology_load(topology) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "hwloc cannot read this machine: %s",
+                             strerror(errno));
+    if (hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) < 0)
+        hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology));
+    hwloc_bitmap_and(allowed, allowed, hwloc_topology_get_allowed_cpuset(topology));
+    int code = list_cpus(topology, allowed, m, err);
+    if (code < 0)
+        return code;
+    m->sockets = count_used(topology, HWLOC_OBJ_PACKAGE, allowed);
+    m->numa_nodes = count_used(topology, HWLOC_OBJ_NUMANODE, allowed);
+    m->memory_mib = (int64_t)(hwloc_get_root_obj(topology)->total_memory >> 20);
+    read_model(topology, m);
+    return 0;
+}
+
+int trp_machine_look(struct trp_machine *ret, trp_error *err)
+{
+    struct trp_machine m = {0};
+    hwloc_topology_t topology;
+    hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
+    if (!allowed || hwloc_topology_init(&topology) < 0) {
+        hwloc_bitmap_free(allowed);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    int code = look(topology, allowed, &m, err);
+    hwloc_topology_destroy(topology);
+    hwloc_bitmap_free(allowed);
+    if (code < 0) {
+        trp_machine_free(&m);
+        return code;
+    }
+    if (gethostname(m.host, sizeof m.host - 1) < 0)
+        strcpy(m.host, "localhost");
+    if (m.memory_mib <= 0)
+        m.memory_mib =
+            (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1 << 20);
+    struct trp_cgroup_limits limits;
+    trp_cgroup_limits("", &limits);
+    if (limits.memory_mib && limits.memory_mib < m.memory_mib)
+        m.memory_mib = limits.memory_mib;
+    m.cores = trp_machine_cores(m.ncpus, limits.cpus);
+    *ret = m;
+    return 0;
+}
+
+void trp_machine_free(struct trp_machine *m)
+{
+    free(m->cpus);
+    memset(m, 0, sizeof *m);
+}

@@ -1,0 +1,126 @@
+/*
+ * The folder is handed over as Open MPI's own parameter (orte_tmpdir_base), not as
+ * TMPDIR: TMPDIR stays the user's, for a program that runs below.
+ */
+#include "cluster/local/mpirun.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Words are made with room for all from the start, so adding never moves the array. */
+struct words {
+    char **v;
+    size_t n, capacity;
+    bool failed;
+};
+
+static void words_open(struct words *w, size_t capacity)
+{
+    memset(w, 0, sizeof *w);
+    w->v = calloc(capacity + 1, sizeof *w->v);
+    w->capacity = capacity;
+    w->failed = !w->v;
+}
+
+static void words_add(struct words *w, const char *first, const char *second)
+{
+    if (w->failed || w->n == w->capacity) {
+        w->failed = true;
+        return;
+    }
+    size_t a = strlen(first), b = strlen(second);
+    char *word = malloc(a + b + 1);
+    if (!word) {
+        w->failed = true;
+        return;
+    }
+    memcpy(word, first, a);
+    memcpy(word + a, second, b + 1);
+    w->v[w->n++] = word;
+}
+
+static char **words_finish(struct words *w)
+{
+    if (!w->failed)
+        return w->v;
+    trp_words_free(w->v);
+    return NULL;
+}
+
+void trp_words_free(char **words)
+{
+    if (!words)
+        return;
+    for (char **w = words; *w; w++)
+        free(*w);
+    free(words);
+}
+
+char **trp_mpirun_words(const char *ompi_server, const char *const *program)
+{
+    static const char *const flags[] = {
+        "mpirun",        "-np", "1",      "--bind-to", "none", "--oversubscribe",
+        "--mca",         "ras", "^slurm", "--mca",     "plm",  "isolated",
+        "--ompi-server",
+    };
+    size_t nflags = sizeof flags / sizeof *flags, n = 0;
+    while (program[n])
+        n++;
+    struct words w;
+    words_open(&w, nflags + 1 + n);
+    for (size_t i = 0; i < nflags; i++)
+        words_add(&w, flags[i], "");
+    words_add(&w, "file:", ompi_server);
+    for (size_t i = 0; i < n; i++)
+        words_add(&w, program[i], "");
+    return words_finish(&w);
+}
+
+static bool is_dropped(const char *entry)
+{
+    static const char *const prefixes[] = {
+        "OMPI_",
+        "PMIX_",
+        "PMI_",
+        "SLURM_",
+        "TROUPE_CONTROL=",
+        "TROUPE_DRIVER=",
+        "TROUPE_EXECUTOR=",
+        TRP_MPI_FOLDER "=",
+    };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+char **trp_mpirun_environ(char *const *environ, const char *folder,
+                          const char *const *more)
+{
+    size_t n = 0, nmore = 0;
+    while (environ[n])
+        n++;
+    while (more[nmore])
+        nmore++;
+    struct words w;
+    words_open(&w, n + nmore + 4);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_dropped(environ[i]))
+            words_add(&w, environ[i], "");
+    }
+    for (size_t i = 0; i < nmore; i++)
+        words_add(&w, more[i], "");
+    if (folder) {
+        words_add(&w, "OMPI_MCA_orte_tmpdir_base=", folder);
+        words_add(&w, TRP_MPI_FOLDER "=", folder);
+    }
+    if (geteuid() == 0) {
+        words_add(&w, "OMPI_ALLOW_RUN_AS_ROOT=1", "");
+        words_add(&w, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "");
+    }
+    return words_finish(&w);
+}

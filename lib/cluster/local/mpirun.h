@@ -1,0 +1,28 @@
+/*
+ * How Open MPI's programs are started here: their arguments and their environment.
+ *
+ * Every process of ours is an MPI universe of its own (`mpirun -np 1`), unbound (two
+ * mpiruns on a host would bind to the same core), blind to Slurm, with its session
+ * files in a private folder whose path is short (they hold sockets). What another MPI
+ * or Slurm has left in the environment would confuse it and goes.
+ */
+#ifndef TRP_CLUSTER_LOCAL_MPIRUN_H
+#define TRP_CLUSTER_LOCAL_MPIRUN_H
+
+/* Variable in which `troupe` tells the driver that folder. */
+#define TRP_MPI_FOLDER "TROUPE_MPI_TMP"
+
+/* `mpirun -np 1 … PROGRAM…` for execvp: strings and array malloc'ed, NULL when out of
+ * memory; free with trp_words_free. `ompi_server` is the file with the server's URI. */
+char **trp_mpirun_words(const char *ompi_server, const char *const *program);
+
+/* `environ` without OMPI_*, PMIX_*, PMI_*, SLURM_* and our own TROUPE_CONTROL,
+ * TROUPE_DRIVER, TROUPE_EXECUTOR and TROUPE_MPI_TMP, plus `more` ("K=V", a NULL at the
+ * end), plus what Open MPI needs: its folder (`folder`, may be NULL) and, for root, the
+ * permission to run. Freed like the above. */
+char **trp_mpirun_environ(char *const *environ, const char *folder,
+                          const char *const *more);
+
+void trp_words_free(char **words);
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * One pass over /proc reads each process' stat line into an array (a few microseconds a
+ * process); families are then found in the array. Not /proc/PID/task/PID/children: not
+ * every kernel has it. A pid is signalled within microseconds of having been read,
+ * which is as safe against reuse as a pid can be.
+ *
+ * Descendants are marked to a fixpoint: a parent may come behind its child in the
+ * array.
+ */
+#include "cluster/local/processes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct process {
+    pid_t pid, parent, session;
+    bool zombie;
+    bool member; /* of the family that is looked for */
+    bool spared;
+};
+
+struct snapshot {
+    struct process *v;
+    uint32_t n, capacity;
+};
+
+static bool read_process(const char *pid, struct process *ret)
+{
+    char path[32], text[512], state;
+    int parent, group, session;
+    snprintf(path, sizeof path, "/proc/%.10s/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    /* The name is in brackets and may hold anything. */
+    const char *tail = strrchr(text, ')');
+    if (!tail ||
+        sscanf(tail + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4)
+        return false;
+    *ret = (struct process){.pid = (pid_t)strtol(pid, NULL, 10),
+                            .parent = parent,
+                            .session = session,
+                            .zombie = state == 'Z' || state == 'X'};
+    return true;
+}
+
+static void take_snapshot(struct snapshot *s)
+{
+    memset(s, 0, sizeof *s);
+    DIR *dir = opendir("/proc");
+    if (!dir)
+        return;
+    for (struct dirent *e; (e = readdir(dir));) {
+        struct process p;
+        if (e->d_name[0] < '1' || e->d_name[0] > '9' || !read_process(e->d_name, &p))
+            continue;
+        if (s->n == s->capacity) {
+            uint32_t capacity = s->capacity ? 2 * s->capacity : 256;
+            struct process *v = realloc(s->v, capacity * sizeof *v);
+            if (!v)
+                break;
+            s->v = v;
+            s->capacity = capacity;
+        }
+        s->v[s->n++] = p;
+    }
+    closedir(dir);
+}
+
+/* Signals the members and frees the snapshot. */
+static uint32_t signal_members(struct snapshot *s, int signal)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct process *p = &s->v[i];
+        if (!p->member || p->spared || p->zombie || p->pid == getpid())
+            continue;
+        n++;
+        if (signal)
+            kill(p->pid, signal);
+    }
+    free(s->v);
+    return n;
+}
+
+uint32_t trp_session_signal(pid_t session, int signal)
+{
+    struct snapshot s;
+    take_snapshot(&s);
+    for (uint32_t i = 0; i < s.n; i++)
+        s.v[i].member = s.v[i].session == session;
+    return signal_members(&s, signal);
+}
+
+uint32_t trp_children_signal(pid_t parent, int signal)
+{
+    struct snapshot s;
+    take_snapshot(&s);
+    for (uint32_t i = 0; i < s.n; i++)
+        s.v[i].member = s.v[i].parent == parent;
+    return signal_members(&s, signal);
+}
+
+static const struct process *find_process(const struct snapshot *s, pid_t pid)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (s->v[i].pid == pid)
+            return &s->v[i];
+    }
+    return NULL;
+}
+
+static bool is_one_of(pid_t pid, const pid_t *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+/* One round; true when something changed. */
+static bool mark_descendants(struct snapshot *s, pid_t ancestor, const pid_t *spare,
+                             uint32_t nspare)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct process *p = &s->v[i];
+        if (p->member || p->spared)
+            continue;
+        const struct process *parent = find_process(s, p->parent);
+        p->spared = is_one_of(p->pid, spare, nspare) || (parent && parent->spared);
+        p->member = !p->spared && (p->parent == ancestor || (parent && parent->member));
+        changed = changed || p->member || p->spared;
+    }
+    return changed;
+}
+
+uint32_t trp_descendants_signal(pid_t ancestor, const pid_t *spare, uint32_t nspare,
+                                int signal)
+{
+    struct snapshot s;
+    take_snapshot(&s);
+    while (mark_descendants(&s, ancestor, spare, nspare))
+        ;
+    return signal_members(&s, signal);
+}
+
+uint32_t trp_children_list(pid_t *ret, uint32_t cap)
+{
+    struct snapshot s;
+    uint32_t n = 0;
+    take_snapshot(&s);
+    for (uint32_t i = 0; i < s.n; i++) {
+        if (s.v[i].parent != getpid())
+            continue;
+        if (n < cap)
+            ret[n] = s.v[i].pid;
+        n++;
+    }
+    free(s.v);
+    return n;
+}

@@ -1,0 +1,26 @@
+/*
+ * Whole families of processes, found in /proc: those of a session, those below a
+ * process. Ending a family is a loop: signal all that are found until none is left,
+ * since they may start others meanwhile.
+ */
+#ifndef TRP_CLUSTER_LOCAL_PROCESSES_H
+#define TRP_CLUSTER_LOCAL_PROCESSES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Sends `signal` (0: only counts) to every process of the session that is no zombie;
+ * returns how many. */
+uint32_t trp_session_signal(pid_t session, int signal);
+
+/* The same for the children of a process … */
+uint32_t trp_children_signal(pid_t parent, int signal);
+
+/* … and for all that descends from it, but what descends from one of `spare`. */
+uint32_t trp_descendants_signal(pid_t ancestor, const pid_t *spare, uint32_t nspare,
+                                int signal);
+
+/* The children of this process. Returns how many there are; fills at most `cap`. */
+uint32_t trp_children_list(pid_t *ret, uint32_t cap);
+
+#endif

@@ -1,0 +1,362 @@
+/*
+ * Cores are a bit a core; a share is a run of neighbours when there is one (first fit),
+ * else the lowest free ones: neighbours share caches and sockets (machine.c lists them
+ * so). Devices are a flag an address, lowest first. Costs O(cores + addresses) a share,
+ * which is nothing beside starting a process.
+ */
+#include "cluster/local/room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct device {
+    char *name;
+    char **addresses; /* in natural order */
+    bool *taken;
+    uint32_t n, free;
+};
+
+struct trp_room {
+    bool *core_taken;
+    uint32_t cores, cores_free;
+    int64_t memory_mib, memory_free;
+    struct device *devices;
+    uint32_t ndevices;
+    struct trp_resource_addresses *view; /* of all devices */
+    struct trp_request *first, *last;
+};
+
+void trp_need_executor(const struct trp_resource_profile *p, struct trp_need *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    ret->cores = (uint64_t)p->cores;
+    ret->memory_mib = p->total_mib;
+    for (uint32_t i = 0; i < p->ncustom; i++) {
+        if (p->custom[i].executor <= 0)
+            continue;
+        struct trp_device_need *d = &ret->devices[ret->ndevices++];
+        memcpy(d->name, p->custom[i].name, sizeof d->name);
+        d->count = p->custom[i].executor > UINT32_MAX ? UINT32_MAX
+                                                      : (uint32_t)p->custom[i].executor;
+    }
+}
+
+void trp_need_gang(const struct trp_resource_profile *p, uint32_t ranks,
+                   struct trp_need *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    uint32_t slots = p->slots ? p->slots : 1;
+    ret->cores = (uint64_t)p->task_cpus * ranks;
+    ret->memory_mib = (p->total_mib * ranks + slots - 1) / slots;
+    for (uint32_t i = 0; i < p->ncustom; i++) {
+        trp_amount amount = p->custom[i].task;
+        if (amount <= 0)
+            continue;
+        struct trp_device_need *d = &ret->devices[ret->ndevices++];
+        memcpy(d->name, p->custom[i].name, sizeof d->name);
+        uint64_t count;
+        if (amount <= TRP_ONE) {
+            uint64_t sharing = (uint64_t)trp_amount_per_unit(amount);
+            count = (ranks + sharing - 1) / sharing;
+        } else {
+            count = (uint64_t)trp_amount_units(amount) * ranks;
+        }
+        d->count = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+    }
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+    return trp_natural_compare(*(char *const *)a, *(char *const *)b);
+}
+
+static int copy_device(struct device *d, const struct trp_resource_addresses *from)
+{
+    d->name = strdup(from->name);
+    d->addresses = calloc(from->naddresses + 1, sizeof *d->addresses);
+    d->taken = calloc(from->naddresses + 1, sizeof *d->taken);
+    if (!d->name || !d->addresses || !d->taken)
+        return TRP_ENOMEM;
+    for (; d->n < from->naddresses; d->n++) {
+        d->addresses[d->n] = strdup(from->addresses[d->n]);
+        if (!d->addresses[d->n])
+            return TRP_ENOMEM;
+    }
+    qsort(d->addresses, d->n, sizeof *d->addresses, compare_addresses);
+    d->free = d->n;
+    return 0;
+}
+
+int trp_room_new(uint32_t cores, int64_t memory_mib,
+                 const struct trp_resource_addresses *devices, uint32_t ndevices,
+                 trp_room **ret_room, trp_error *err)
+{
+    trp_room *room = calloc(1, sizeof *room);
+    if (!room)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    room->cores = room->cores_free = cores;
+    room->memory_mib = room->memory_free = memory_mib;
+    room->core_taken = calloc(cores + 1, sizeof *room->core_taken);
+    room->devices = calloc(ndevices + 1, sizeof *room->devices);
+    room->view = calloc(ndevices + 1, sizeof *room->view);
+    int code = room->core_taken && room->devices && room->view ? 0 : TRP_ENOMEM;
+    for (uint32_t i = 0; i < ndevices && code == 0; i++) {
+        struct device *d = &room->devices[room->ndevices++];
+        code = copy_device(d, &devices[i]);
+        room->view[i].name = d->name;
+        room->view[i].addresses = (const char *const *)d->addresses;
+        room->view[i].naddresses = d->n;
+    }
+    if (code < 0) {
+        trp_room_free(room);
+        return trp_error_set(err, code, "out of memory");
+    }
+    *ret_room = room;
+    return 0;
+}
+
+void trp_room_free(trp_room *room)
+{
+    if (!room)
+        return;
+    for (uint32_t i = 0; i < room->ndevices; i++) {
+        struct device *d = &room->devices[i];
+        for (uint32_t k = 0; k < d->n; k++)
+            free(d->addresses[k]);
+        free(d->addresses);
+        free(d->taken);
+        free(d->name);
+    }
+    free(room->devices);
+    free(room->view);
+    free(room->core_taken);
+    free(room);
+}
+
+uint32_t trp_room_cores(const trp_room *room)
+{
+    return room->cores;
+}
+
+int64_t trp_room_memory_mib(const trp_room *room)
+{
+    return room->memory_mib;
+}
+
+const struct trp_resource_addresses *trp_room_devices(const trp_room *room,
+                                                      uint32_t *ret_n)
+{
+    *ret_n = room->ndevices;
+    return room->view;
+}
+
+static struct device *find_device(const trp_room *room, const char *name)
+{
+    for (uint32_t i = 0; i < room->ndevices; i++) {
+        if (strcmp(room->devices[i].name, name) == 0)
+            return &room->devices[i];
+    }
+    return NULL;
+}
+
+static void keep_least(uint64_t available, uint64_t wanted, uint64_t *fit)
+{
+    if (wanted && available / wanted < *fit)
+        *fit = available / wanted;
+}
+
+uint32_t trp_room_fit(const trp_room *room, const struct trp_need *need, trp_error *err)
+{
+    uint64_t fit = UINT32_MAX;
+    if (need->cores > room->cores) {
+        trp_error_set(err, TRP_ENEVER, "cores wanted %llu, available %u",
+                      (unsigned long long)need->cores, room->cores);
+        return 0;
+    }
+    if (need->memory_mib > room->memory_mib) {
+        char wanted[32], available[32];
+        trp_error_set(err, TRP_ENEVER, "memory wanted %s, available %s",
+                      trp_memory_format(need->memory_mib, wanted, sizeof wanted),
+                      trp_memory_format(room->memory_mib, available, sizeof available));
+        return 0;
+    }
+    keep_least(room->cores, need->cores, &fit);
+    keep_least((uint64_t)room->memory_mib, (uint64_t)need->memory_mib, &fit);
+    for (uint32_t i = 0; i < need->ndevices; i++) {
+        const struct trp_device_need *want = &need->devices[i];
+        const struct device *d = find_device(room, want->name);
+        uint32_t available = d ? d->n : 0;
+        if (want->count > available) {
+            trp_error_set(err, TRP_ENEVER, "%s wanted %u, available %u", want->name,
+                          want->count, available);
+            return 0;
+        }
+        keep_least(available, want->count, &fit);
+    }
+    return (uint32_t)fit;
+}
+
+static bool fits_now(const trp_room *room, const struct trp_need *need)
+{
+    if (need->cores > room->cores_free || need->memory_mib > room->memory_free)
+        return false;
+    for (uint32_t i = 0; i < need->ndevices; i++) {
+        const struct device *d = find_device(room, need->devices[i].name);
+        if (!d || d->free < need->devices[i].count)
+            return false;
+    }
+    return true;
+}
+
+/* Where a run of n free cores begins; room->cores when there is none. */
+static uint32_t find_run(const trp_room *room, uint32_t n)
+{
+    uint32_t length = 0;
+    for (uint32_t i = 0; i < room->cores; i++) {
+        length = room->core_taken[i] ? 0 : length + 1;
+        if (length == n)
+            return i + 1 - n;
+    }
+    return room->cores;
+}
+
+static void take_cores(trp_room *room, struct trp_request *r)
+{
+    uint32_t n = (uint32_t)r->need.cores, taken = 0;
+    uint32_t i = find_run(room, n);
+    if (i == room->cores)
+        i = 0;
+    for (; taken < n; i++) {
+        if (room->core_taken[i])
+            continue;
+        room->core_taken[i] = true;
+        r->cores[taken++] = i;
+    }
+    room->cores_free -= n;
+}
+
+static void take_device(struct device *d, const char **ret, uint32_t n)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; taken < n; i++) {
+        if (d->taken[i])
+            continue;
+        d->taken[i] = true;
+        ret[taken++] = d->addresses[i];
+    }
+    d->free -= n;
+}
+
+static void take_share(trp_room *room, struct trp_request *r)
+{
+    take_cores(room, r);
+    room->memory_free -= r->need.memory_mib;
+    for (uint32_t i = 0; i < r->need.ndevices; i++) {
+        struct device *d = find_device(room, r->need.devices[i].name);
+        take_device(d, r->lists[i], r->need.devices[i].count);
+    }
+    r->state = TRP_REQUEST_HAS;
+}
+
+static void free_share(struct trp_request *r)
+{
+    free(r->cores);
+    r->cores = NULL;
+    for (uint32_t i = 0; i < r->need.ndevices; i++) {
+        free(r->lists[i]);
+        r->lists[i] = NULL;
+        r->devices[i].addresses = NULL;
+    }
+}
+
+/* The share's memory is had when asking, so that serving it cannot fail. */
+static int make_share(const trp_room *room, struct trp_request *r)
+{
+    bool failed = false;
+    r->cores = calloc(r->need.cores + 1, sizeof *r->cores);
+    for (uint32_t i = 0; i < r->need.ndevices; i++) {
+        uint32_t n = r->need.devices[i].count;
+        r->devices[i].name = find_device(room, r->need.devices[i].name)->name;
+        r->devices[i].naddresses = n;
+        r->devices[i].addresses = r->lists[i] = calloc(n + 1, sizeof(char *));
+        failed = failed || !r->lists[i];
+    }
+    if (r->cores && !failed)
+        return 0;
+    free_share(r);
+    return TRP_ENOMEM;
+}
+
+int trp_room_ask(trp_room *room, struct trp_request *r, trp_error *err)
+{
+    if (trp_room_fit(room, &r->need, err) == 0)
+        return TRP_ENEVER;
+    for (uint32_t i = 0; i < r->need.ndevices; i++) {
+        if (!find_device(room, r->need.devices[i].name)) /* wants 0 of it */
+            r->need.devices[i--] = r->need.devices[--r->need.ndevices];
+    }
+    if (make_share(room, r) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    r->state = TRP_REQUEST_WAITS;
+    r->behind = NULL;
+    r->before = room->last;
+    if (room->last)
+        room->last->behind = r;
+    else
+        room->first = r;
+    room->last = r;
+    return 0;
+}
+
+static void unlink_request(trp_room *room, struct trp_request *r)
+{
+    if (r->before)
+        r->before->behind = r->behind;
+    else
+        room->first = r->behind;
+    if (r->behind)
+        r->behind->before = r->before;
+    else
+        room->last = r->before;
+    r->before = r->behind = NULL;
+}
+
+struct trp_request *trp_room_next(trp_room *room)
+{
+    struct trp_request *r = room->first;
+    if (!r || !fits_now(room, &r->need))
+        return NULL;
+    unlink_request(room, r);
+    take_share(room, r);
+    return r;
+}
+
+static void give_share(trp_room *room, const struct trp_request *r)
+{
+    for (uint32_t i = 0; i < r->need.cores; i++)
+        room->core_taken[r->cores[i]] = false;
+    room->cores_free += (uint32_t)r->need.cores;
+    room->memory_free += r->need.memory_mib;
+    for (uint32_t i = 0; i < r->need.ndevices; i++) {
+        struct device *d = find_device(room, r->need.devices[i].name);
+        for (uint32_t k = 0; k < r->devices[i].naddresses; k++) {
+            uint32_t at = 0;
+            while (d->addresses[at] != r->devices[i].addresses[k])
+                at++;
+            d->taken[at] = false;
+        }
+        d->free += r->devices[i].naddresses;
+    }
+}
+
+void trp_room_leave(trp_room *room, struct trp_request *r)
+{
+    if (r->state == TRP_REQUEST_WAITS)
+        unlink_request(room, r);
+    else if (r->state == TRP_REQUEST_HAS)
+        give_share(room, r);
+    else
+        return;
+    free_share(r);
+    r->state = TRP_REQUEST_NONE;
+}

@@ -1,0 +1,76 @@
+/*
+ * Printing the tree of racks, hosts, sockets and devices. Hosts are ordered by rack, so
+ * a rack is a run of hosts; hosts without a rack stand under "" (text: no rack line).
+ */
+#include "cluster/topology.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/profile/profile.h"
+
+static void print_host(const struct trp_host_view *h, const char *indent, FILE *out)
+{
+    char memory[32];
+    fprintf(out, "%shost %s: %" PRIu32 " core%s, %s\n", indent, h->name, h->cores,
+            h->cores == 1 ? "" : "s",
+            trp_memory_format(h->memory_mib, memory, sizeof memory));
+    fprintf(out, "%s  %" PRIu32 " socket%s, %" PRIu32 " NUMA node%s%s%s\n", indent,
+            h->sockets, h->sockets == 1 ? "" : "s", h->numa_nodes,
+            h->numa_nodes == 1 ? "" : "s", *h->model ? ", " : "", h->model);
+    for (uint32_t i = 0; i < h->ndevices; i++) {
+        fprintf(out, "%s  %s:", indent, h->devices[i].name);
+        for (uint32_t k = 0; k < h->devices[i].naddresses; k++)
+            fprintf(out, " %s", h->devices[i].addresses[k]);
+        fputc('\n', out);
+    }
+}
+
+static bool begins_rack(const struct trp_topology *t, uint32_t i)
+{
+    return i == 0 || strcmp(t->hosts[i].rack, t->hosts[i - 1].rack) != 0;
+}
+
+void trp_topology_print(const struct trp_topology *t, FILE *out)
+{
+    for (uint32_t i = 0; i < t->nhosts; i++) {
+        const struct trp_host_view *h = &t->hosts[i];
+        if (*h->rack && begins_rack(t, i))
+            fprintf(out, "rack %s\n", h->rack);
+        print_host(h, *h->rack ? "  " : "", out);
+    }
+}
+
+static json_t *host_json(const struct trp_host_view *h)
+{
+    json_t *devices = json_object();
+    for (uint32_t i = 0; i < h->ndevices; i++) {
+        json_t *list = json_array();
+        for (uint32_t k = 0; k < h->devices[i].naddresses; k++)
+            json_array_append_new(list, json_string(h->devices[i].addresses[k]));
+        json_object_set_new(devices, h->devices[i].name, list);
+    }
+    return json_pack("{s:s, s:I, s:I, s:o, s:I, s:I, s:s}", "name", h->name, "cores",
+                     (json_int_t)h->cores, "memory", (json_int_t)h->memory_mib,
+                     "devices", devices, "sockets", (json_int_t)h->sockets,
+                     "numa_nodes", (json_int_t)h->numa_nodes, "model", h->model);
+}
+
+void trp_topology_print_json(const struct trp_topology *t, FILE *out)
+{
+    json_t *racks = json_array(), *hosts = NULL;
+    for (uint32_t i = 0; i < t->nhosts; i++) {
+        if (begins_rack(t, i)) {
+            hosts = json_array();
+            json_array_append_new(racks, json_pack("{s:s, s:o}", "name",
+                                                   t->hosts[i].rack, "hosts", hosts));
+        }
+        json_array_append_new(hosts, host_json(&t->hosts[i]));
+    }
+    json_t *document = json_pack("{s:o}", "racks", racks);
+    json_dumpf(document, out, JSON_COMPACT);
+    fputc('\n', out);
+    json_decref(document);
+}
