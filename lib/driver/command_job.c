@@ -1,0 +1,536 @@
+/*
+ * A pipeline as a job.
+ *
+ * Stages that do not run (done, --from, --until) are not in the job at all; what waits
+ * for them waits for nothing. Stages stand in the pipeline's order with parents first,
+ * `of[i]` says which stage of the pipeline stage i of the job is.
+ *
+ * A stage's items, STAGE message and preferences are made when it starts and freed when
+ * it ends, so a chain of 10,000 stages holds those of the running one. `tasks` and
+ * `items` are known from the file and checked before anything starts.
+ *
+ * Teardown: stages, then the tables the job spec points into.
+ */
+#include "driver/command_job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "driver/command_env.h"
+#include "driver/foreach.h"
+#include "driver/strings.h"
+
+/* A stage while it runs. */
+struct running {
+    struct trp_items items;
+    uint8_t *done;
+    struct trp_buf body; /* encoded struct trp_command */
+    uint32_t *first;     /* preferences */
+    struct trp_place *places;
+    struct trp_strings hosts; /* what the places point to */
+    bool has_own_outputs;     /* some of its patterns belong to tasks */
+    bool ended;
+    char *refused; /* why its tasks could not be told */
+    /* The last task that failed for good, for the error line. */
+    uint32_t task, number, failures;
+    char *reason;
+};
+
+struct trp_command_job {
+    struct trp_command_job_config c;
+    trp_profile_id *ids;
+    uint32_t *of;
+    struct running *running;
+    struct trp_stage_spec *stages;
+    struct trp_parent_spec *parents; /* of all stages */
+    struct trp_job_spec spec;
+    struct trp_work work;
+    struct trp_strings environ; /* cleaned */
+    struct trp_strings failures;
+};
+
+static const struct trp_pipeline_stage *stage_of(const trp_command_job *j, uint32_t i)
+{
+    return &j->c.pipeline->stages[j->of[i]];
+}
+
+static int out_of_memory(const char *stage, trp_error *err)
+{
+    return trp_error_set(err, TRP_ENOMEM, "out of memory for stage %s", stage);
+}
+
+/* ---- a stage starts ---------------------------------------------------------------
+ */
+
+/* One place as `prefer` writes it: HOST or HOST/EXECUTOR. */
+static int make_place(const char *text, struct trp_strings *hosts,
+                      struct trp_place *ret)
+{
+    const char *slash = strrchr(text, '/');
+    char *end = NULL;
+    unsigned long number = slash ? strtoul(slash + 1, &end, 10) : 0;
+    bool numbered = slash && end > slash + 1 && *end == '\0' && number < TRP_NONE;
+    size_t n = numbered ? (size_t)(slash - text) : strlen(text);
+    int r = trp_strings_take(hosts, strndup(text, n));
+    if (r == 0)
+        *ret = (struct trp_place){hosts->v[hosts->n - 1],
+                                  numbered ? (uint32_t)number : TRP_NONE};
+    return r;
+}
+
+/* Every task of a stage prefers all places of its `prefer`. */
+static int make_preferences(const struct trp_pipeline_stage *s, struct running *r,
+                            trp_error *err)
+{
+    uint32_t ntasks = r->items.ntasks;
+    uint64_t n = (uint64_t)ntasks * s->nprefer;
+    if (n > UINT32_MAX)
+        return trp_error_set(err, TRP_ELIMIT, "%u tasks with %u places in `prefer`",
+                             ntasks, s->nprefer);
+    r->first = calloc((size_t)ntasks + 1, sizeof *r->first);
+    r->places = calloc(n + s->nprefer, sizeof *r->places);
+    if (!r->first || !r->places)
+        return out_of_memory(s->name, err);
+    for (uint32_t k = 0; k < s->nprefer; k++)
+        if (make_place(s->prefer[k], &r->hosts, &r->places[k]) < 0)
+            return out_of_memory(s->name, err);
+    for (uint32_t t = 0; t < ntasks; t++) {
+        r->first[t] = t * s->nprefer;
+        if (t)
+            memcpy(&r->places[r->first[t]], r->places, s->nprefer * sizeof *r->places);
+    }
+    r->first[ntasks] = (uint32_t)n;
+    return 0;
+}
+
+static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *ret,
+                       trp_error *err)
+{
+    trp_command_job *j = context;
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct running *r = &j->running[stage];
+    trp_error why = {0};
+    int rc = 0;
+    if (!r->items.known)
+        rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, &why);
+    if (rc == 0 && s->nprefer)
+        rc = make_preferences(s, r, &why);
+    if (rc < 0) {
+        free(r->refused);
+        r->refused = strdup(why.text);
+        return trp_error_set(err, rc, "%s", why.text);
+    }
+    *ret = (struct trp_stage_tasks){
+        .ntasks = r->items.ntasks,
+        .prefer = {.first = r->first, .places = r->places},
+        .done = r->done,
+    };
+    return 0;
+}
+
+static int make_folder(const char *path, trp_error *err)
+{
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return 0;
+    return trp_error_set(err, TRP_ESYSTEM, "cannot make %.600s: %s", path,
+                         strerror(errno));
+}
+
+/* RUN/logs/STAGE, malloc'ed in *ret. */
+static int make_log_dir(const trp_command_job *j, const char *stage, char **ret,
+                        trp_error *err)
+{
+    char *dir;
+    if (asprintf(&dir, "%s/logs/%s", j->c.run_dir, stage) < 0)
+        return out_of_memory(stage, err);
+    char *slash = strrchr(dir, '/');
+    *slash = '\0';
+    int r = make_folder(dir, err);
+    *slash = '/';
+    if (r == 0)
+        r = make_folder(dir, err);
+    if (r < 0) {
+        free(dir);
+        return r;
+    }
+    *ret = dir;
+    return 0;
+}
+
+static const char *const *borrowed(const struct trp_strings *s)
+{
+    return (const char *const *)s->v;
+}
+
+static int make_body(trp_command_job *j, uint32_t stage, const char *log_dir,
+                     trp_error *err)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    const struct trp_resource_profile *profile =
+        trp_profiles_get(j->c.profiles, j->ids[j->of[stage]]);
+    struct trp_strings argv = {0}, env = {0}, resources = {0};
+    char *cwd = trp_path_join(j->c.cwd, s->cwd ? s->cwd : "");
+    int r = trp_stage_argv(j->c.pipeline, s, &argv, err);
+    if (r == 0 && (!cwd || trp_stage_environ(&j->environ, j->c.pipeline, s, &env) < 0 ||
+                   trp_stage_resource_env(j->c.site, profile, &resources) < 0))
+        r = out_of_memory(s->name, err);
+    struct trp_command command = {
+        .argv = borrowed(&argv),
+        .nargv = (uint32_t)argv.n,
+        .env = borrowed(&env),
+        .nenv = (uint32_t)env.n,
+        .cwd = s->cwd ? cwd : j->c.cwd,
+        .log_dir = log_dir,
+        .resource_env = borrowed(&resources),
+        .nresource_env = (uint32_t)resources.n,
+        .run = j->c.run_name,
+        .run_dir = j->c.run_dir,
+    };
+    struct trp_buf *body = &j->running[stage].body;
+    if (r == 0)
+        trp_command_put(body, &command);
+    if (r == 0 && body->failed)
+        r = out_of_memory(s->name, err);
+    trp_strings_free(&argv);
+    trp_strings_free(&env);
+    trp_strings_free(&resources);
+    free(cwd);
+    return r;
+}
+
+static int stage_message(void *context, uint32_t stage, struct trp_stage_message *ret,
+                         trp_error *err)
+{
+    trp_command_job *j = context;
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct running *r = &j->running[stage];
+    const struct trp_resource_profile *profile =
+        trp_profiles_get(j->c.profiles, j->ids[j->of[stage]]);
+    if (!r->body.size) {
+        char *log_dir = NULL;
+        int rc = make_log_dir(j, s->name, &log_dir, err);
+        if (rc < 0)
+            return rc;
+        rc = make_body(j, stage, log_dir, err);
+        free(log_dir);
+        if (rc < 0) {
+            trp_buf_free(&r->body);
+            return rc;
+        }
+    }
+    *ret = (struct trp_stage_message){
+        .work = TRP_WORK_COMMAND,
+        .ntasks = r->items.ntasks,
+        .task_cpus = (uint32_t)profile->task_cpus,
+        .timeout_ns = s->timeout_ns,
+        .name = s->name,
+        .profile = profile->name,
+        .body = r->body.data,
+        .body_size = r->body.size,
+    };
+    return 0;
+}
+
+/* ---- its tasks --------------------------------------------------------------------
+ */
+
+static const struct trp_text *item_of(const struct running *r, uint32_t task)
+{
+    return r->items.item && task < r->items.ntasks ? &r->items.item[task] : NULL;
+}
+
+/* What earlier attempts left of the task's own outputs. */
+static void remove_leftovers(const trp_command_job *j, uint32_t stage, uint32_t task)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    const struct trp_text *item = item_of(&j->running[stage], task);
+    for (uint32_t i = 0; i < s->noutputs; i++) {
+        bool none;
+        if (!trp_output_of_task(s->outputs[i]))
+            continue;
+        char *pattern = trp_output_expand(s->outputs[i], task, item, &none);
+        if (pattern)
+            trp_outputs_remove(j->c.cwd, pattern, item ? item->data : NULL,
+                               j->c.run_dir);
+        free(pattern);
+    }
+}
+
+static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number,
+                   struct trp_launch *l)
+{
+    const trp_command_job *j = context;
+    const struct running *r = &j->running[stage];
+    const struct trp_text *item = item_of(r, task);
+    if (r->has_own_outputs && (number || j->c.resumed))
+        remove_leftovers(j, stage, task);
+    l->has_item = item != NULL;
+    l->extra = item ? (const uint8_t *)item->data : NULL;
+    l->extra_size = item ? (uint32_t)item->size : 0;
+}
+
+/* Records what there is of the patterns of a task, or (task TRP_NONE) of the stage. A
+ * folder that cannot be read leaves its files out: they are then not asked for. */
+static void find_outputs(const trp_command_job *j, uint32_t stage, uint32_t task,
+                         struct trp_outputs *ret)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    const struct trp_text *item = item_of(&j->running[stage], task);
+    for (uint32_t i = 0; i < s->noutputs; i++) {
+        bool none, own = trp_output_of_task(s->outputs[i]);
+        if (own != (task != TRP_NONE))
+            continue;
+        char *pattern = own ? trp_output_expand(s->outputs[i], task, item, &none)
+                            : strdup(s->outputs[i]);
+        if (pattern)
+            trp_outputs_match(ret, j->c.cwd, pattern, NULL);
+        free(pattern);
+    }
+}
+
+static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
+{
+    const struct running *r = &j->running[stage];
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct trp_outputs outputs = {0};
+    if (r->has_own_outputs)
+        find_outputs(j, stage, task, &outputs);
+    trp_done_log_task(
+        j->c.log, s->name, task, trp_task_id(s->name, task, item_of(r, task)),
+        trp_task_print(&j->c.choice[j->of[stage]], task, r->items.ntasks), &outputs);
+    trp_outputs_free(&outputs);
+}
+
+static void task_ended(void *context, uint32_t stage, const struct trp_action *verdict,
+                       const struct trp_end *end)
+{
+    trp_command_job *j = context;
+    struct running *r = &j->running[stage];
+    char reason[TRP_ERROR_TEXT];
+    if (r->ended)
+        return;
+    if (verdict->task_end.status == TRP_END_SUCCESS) {
+        task_succeeded(j, stage, verdict->task_end.task);
+    } else if (verdict->task_end.counted && !verdict->task_end.retried) {
+        trp_end_reason(verdict, end, stage_of(j, stage)->timeout_ns, reason,
+                       sizeof reason);
+        free(r->reason);
+        r->reason = strdup(reason);
+        r->task = verdict->task_end.task;
+        r->number = verdict->task_end.number;
+        r->failures = verdict->task_end.failures;
+    }
+}
+
+/* ---- a stage ends -----------------------------------------------------------------
+ */
+
+/* The run folder as messages name it: as seen from where `troupe run` was called. */
+static const char *shown_run_dir(const trp_command_job *j)
+{
+    size_t n = strlen(j->c.cwd);
+    bool below = strncmp(j->c.run_dir, j->c.cwd, n) == 0 && j->c.run_dir[n] == '/';
+    return below ? j->c.run_dir + n + 1 : j->c.run_dir;
+}
+
+static void stage_failed(trp_command_job *j, uint32_t stage,
+                         const struct trp_action *verdict)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct running *r = &j->running[stage];
+    struct trp_mark mark = s->mark;
+    if (r->refused) {
+        trp_strings_add(&j->failures, r->refused);
+    } else if (r->reason && r->task == verdict->stage_ended.task) {
+        trp_strings_format(&j->failures,
+                           "%s:%u:%u: stage %s: task %u failed %u times, last with %s; "
+                           "see %s/logs/%s/%u.%u%s.err",
+                           j->c.pipeline->file, mark.line, mark.column, s->name,
+                           r->task, r->failures, r->reason, shown_run_dir(j), s->name,
+                           r->task, r->number, s->ranks ? ".*" : "");
+    } else {
+        if (verdict->stage_ended.code == TRP_ENEVER && s->profile_mark.line)
+            mark = s->profile_mark;
+        trp_strings_format(&j->failures, "%s:%u:%u: stage %s: %s", j->c.pipeline->file,
+                           mark.line, mark.column, s->name, verdict->stage_ended.text);
+    }
+}
+
+static void running_free(struct running *r)
+{
+    trp_items_free(&r->items);
+    free(r->done);
+    trp_buf_free(&r->body);
+    free(r->first);
+    free(r->places);
+    trp_strings_free(&r->hosts);
+    free(r->refused);
+    free(r->reason);
+    *r = (struct running){.ended = true};
+}
+
+static void stage_ended(void *context, uint32_t stage, const struct trp_action *verdict)
+{
+    trp_command_job *j = context;
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    enum trp_outcome outcome = verdict->stage_ended.outcome;
+    struct trp_outputs outputs = {0};
+    if (j->running[stage].ended)
+        return;
+    if (outcome == TRP_OUTCOME_FAILED)
+        stage_failed(j, stage, verdict);
+    if (outcome != TRP_OUTCOME_SKIPPED && s->noutputs) {
+        find_outputs(j, stage, TRP_NONE, &outputs);
+        trp_done_log_stage(j->c.log, s->name, &outputs);
+        trp_outputs_free(&outputs);
+    }
+    running_free(&j->running[stage]);
+}
+
+/* ---- the job ----------------------------------------------------------------------
+ */
+
+static void fill_spec(trp_command_job *j, uint32_t i, const uint32_t *place,
+                      struct trp_parent_spec *parents)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, i);
+    const struct running *r = &j->running[i];
+    struct trp_stage_spec *spec = &j->stages[i];
+    *spec = (struct trp_stage_spec){
+        .name = s->name,
+        .profile = j->ids[j->of[i]],
+        .kind = s->ranks ? TRP_STAGE_GANG : TRP_STAGE_TASKS,
+        .ranks = s->ranks,
+        .parents = parents,
+        .tasks_known = trp_foreach_known(s) && !r->done && !s->nprefer,
+        .ntasks = r->items.ntasks,
+        .max_failures = s->max_failures,
+        .max_running = s->max_running,
+        .tolerate = s->tolerate,
+        .tolerate_ppm = s->tolerate_ppm,
+        .not_on = s->not_on,
+        .nnot_on = s->nnot_on,
+        .min_executors = s->min_executors,
+        .max_executors = s->max_executors,
+    };
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        uint32_t above = place[s->after[a].index];
+        if (above != TRP_NONE)
+            parents[spec->nparents++] =
+                (struct trp_parent_spec){above, s->after[a].each};
+    }
+}
+
+/* Takes over what the choice knows of a stage, and checks what the file says of it. */
+static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, i);
+    struct trp_stage_choice *choice = &j->c.choice[j->of[i]];
+    struct running *r = &j->running[i];
+    struct trp_strings argv = {0};
+    r->items = choice->items;
+    r->done = choice->done;
+    choice->items = (struct trp_items){0};
+    choice->done = NULL;
+    for (uint32_t k = 0; k < s->noutputs; k++)
+        r->has_own_outputs = r->has_own_outputs || trp_output_of_task(s->outputs[k]);
+    int rc = trp_stage_argv(j->c.pipeline, s, &argv, err);
+    trp_strings_free(&argv);
+    if (rc == 0 && trp_foreach_known(s) && !r->items.known)
+        rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, err);
+    return rc;
+}
+
+static int fill(trp_command_job *j, trp_error *err)
+{
+    const trp_pipeline *p = j->c.pipeline;
+    size_t n = (size_t)p->nstages + 1, nparents = 1;
+    uint32_t *place = calloc(n, sizeof *place); /* of a stage in the job */
+    for (uint32_t i = 0; i < p->nstages; i++)
+        nparents += p->stages[i].nafter;
+    j->ids = calloc(n, sizeof *j->ids);
+    j->of = calloc(n, sizeof *j->of);
+    j->running = calloc(n, sizeof *j->running);
+    j->stages = calloc(n, sizeof *j->stages);
+    j->parents = calloc(nparents, sizeof *j->parents);
+    int r = place && j->ids && j->of && j->running && j->stages && j->parents
+                ? trp_environ_clean(j->c.environ, j->c.nenviron, &j->environ)
+                : TRP_ENOMEM;
+    if (r < 0)
+        trp_error_set(err, r, "out of memory for %u stages", p->nstages);
+    else
+        memcpy(j->ids, j->c.ids, p->nstages * sizeof *j->ids);
+    struct trp_parent_spec *parents = j->parents;
+    for (uint32_t k = 0; k < p->nstages && r == 0; k++) {
+        uint32_t stage = p->order[k], i = j->spec.nstages;
+        place[stage] = j->c.choice[stage].runs ? i : TRP_NONE;
+        if (place[stage] == TRP_NONE)
+            continue;
+        j->of[i] = stage;
+        j->spec.nstages++;
+        r = prepare(j, i, err);
+        if (r == 0)
+            fill_spec(j, i, place, parents);
+        parents += j->stages[i].nparents;
+    }
+    j->spec.stages = j->stages;
+    free(place);
+    return r;
+}
+
+int trp_command_job_new(const struct trp_command_job_config *config,
+                        trp_command_job **ret, trp_error *err)
+{
+    trp_command_job *j = calloc(1, sizeof *j);
+    if (!j)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
+    j->c = *config;
+    j->work = (struct trp_work){
+        .context = j,
+        .stage_tasks = stage_tasks,
+        .stage_message = stage_message,
+        .launch = launch,
+        .task_ended = task_ended,
+        .stage_ended = stage_ended,
+    };
+    int r = fill(j, err);
+    if (r < 0) {
+        trp_command_job_free(j);
+        return r;
+    }
+    *ret = j;
+    return 0;
+}
+
+void trp_command_job_free(trp_command_job *j)
+{
+    if (!j)
+        return;
+    for (uint32_t i = 0; j->running && i < j->spec.nstages; i++)
+        running_free(&j->running[i]);
+    free(j->running);
+    free(j->stages);
+    free(j->parents);
+    free(j->ids);
+    free(j->of);
+    trp_strings_free(&j->environ);
+    trp_strings_free(&j->failures);
+    free(j);
+}
+
+const struct trp_job_spec *trp_command_job_spec(const trp_command_job *j)
+{
+    return &j->spec;
+}
+
+const struct trp_work *trp_command_job_work(const trp_command_job *j)
+{
+    return &j->work;
+}
+
+const char *trp_command_job_failure(const trp_command_job *j, uint32_t i)
+{
+    return i < j->failures.n ? j->failures.v[i] : NULL;
+}

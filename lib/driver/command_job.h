@@ -1,0 +1,53 @@
+/*
+ * A pipeline as a job: what the engine has to know of its stages (struct trp_job_spec)
+ * and what their tasks are (struct trp_work), which is commands.
+ *
+ *     trp_command_job_new(&config, &job, &err);
+ *     trp_driver_submit(driver, trp_command_job_spec(job), trp_command_job_work(job),
+ * …); … trp_driver_wait … for (i = 0; (line = trp_command_job_failure(job, i)); i++) …
+ *     trp_command_job_free(job);
+ *
+ * Threads: the loop's, as struct trp_work says.
+ */
+#ifndef TRP_DRIVER_COMMAND_JOB_H
+#define TRP_DRIVER_COMMAND_JOB_H
+
+#include "conf/pipeline.h"
+#include "conf/site.h"
+#include "driver/done_log.h"
+#include "driver/driver.h"
+#include "driver/resume.h"
+
+typedef struct trp_command_job trp_command_job;
+
+/* All borrowed and alive until the job is freed, but for what is said. */
+struct trp_command_job_config {
+    const trp_pipeline *pipeline;
+    const trp_profiles *profiles;
+    const trp_profile_id *ids;       /* of each stage; copied */
+    struct trp_stage_choice *choice; /* of each stage; items and done are taken over
+                                      * as stages start */
+    const trp_site *site;            /* NULL: none */
+    char *const *environ;            /* of `troupe` */
+    uint32_t nenviron;
+    const char *cwd; /* where relative paths begin, absolute */
+    const char *run_name, *run_dir;
+    trp_done_log *log; /* what is done is written here */
+    bool resumed;      /* an earlier run may have left outputs of tasks that run now */
+};
+
+/* TRP_EINVAL with FILE:LINE:COL for what is wrong with items or commands. */
+int trp_command_job_new(const struct trp_command_job_config *config,
+                        trp_command_job **ret, trp_error *err);
+void trp_command_job_free(trp_command_job *j);
+
+/* The stages that run, parents first: may be none. */
+const struct trp_job_spec *trp_command_job_spec(const trp_command_job *j);
+const struct trp_work *trp_command_job_work(const trp_command_job *j);
+
+/* The error lines of the stages that failed, in the order in which they did; NULL
+ * behind the last. "FILE:LINE:COL: stage S: task T failed N times, last with …; see …"
+ */
+const char *trp_command_job_failure(const trp_command_job *j, uint32_t i);
+
+#endif

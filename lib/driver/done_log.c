@@ -1,0 +1,528 @@
+/*
+ * The log of what is done.
+ *
+ * Reading: all lines in order into one array of records, then sorted by (id, line) so
+ * that a look-up is a binary search: 100,000 records take 100 bytes each and no hash
+ * table. A drop of a task is kept as an entry of the same array; when the array is
+ * sorted, it cancels the oldest record of its id before it. A drop of a stage cancels
+ * every record of an earlier line. Stages are a sorted table of names.
+ *
+ * Paths are any bytes and JSON is not: what is no printable ASCII, and '%', is written
+ * as %XX. A line is one write; when a write was short (disk full), the next begins with
+ * a line feed, so at most the torn line is lost. Data is forced to disk every few
+ * seconds and at a stage's end: losing the last few records costs running these tasks
+ * again, no more.
+ */
+#include "driver/done_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wire/codec.h"
+
+#define SYNC_NS INT64_C(5000000000)
+
+struct stage {
+    char *name;
+    uint32_t index;     /* as records name it */
+    uint64_t dropped;   /* records of earlier lines do not count */
+    uint64_t last_done; /* line of its last record; 0: none */
+    struct trp_outputs outputs;
+    bool has_outputs;
+};
+
+struct trp_done_log {
+    int fd;
+    bool torn;  /* the last line is not whole */
+    int failed; /* errno of the first write that failed; 0: none */
+    int64_t synced_ns;
+    struct trp_buf line; /* scratch */
+    char *path;
+
+    struct stage **stages; /* sorted by name */
+    size_t nstages, stages_capacity;
+    struct trp_done_record *records;
+    size_t nrecords, records_capacity;
+};
+
+/* Makes room for one more element in an array that doubles. */
+static int grow(void **v, size_t n, size_t *capacity, size_t size)
+{
+    if (n < *capacity)
+        return 0;
+    size_t more = *capacity ? 2 * *capacity : 4;
+    void *p = reallocarray(*v, more, size);
+    if (!p)
+        return TRP_ENOMEM;
+    *v = p;
+    *capacity = more;
+    return 0;
+}
+
+/* ---- reading ----------------------------------------------------------------------
+ */
+
+static int hex_digit(int c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static char *unescape(const char *text)
+{
+    char *s = text ? malloc(strlen(text) + 1) : NULL, *to = s;
+    for (; s && *text; text++) {
+        if (*text != '%') {
+            *to++ = *text;
+            continue;
+        }
+        int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
+        if (low < 0 || high + low == 0) {
+            free(s);
+            return NULL;
+        }
+        *to++ = (char)(high * 16 + low);
+        text += 2;
+    }
+    if (s)
+        *to = '\0';
+    return s;
+}
+
+static bool print_get(const json_t *j, struct trp_print *ret)
+{
+    const char *s = json_string_value(j);
+    unsigned long long high, low;
+    if (!s || strlen(s) != 32 || sscanf(s, "%16llx%16llx", &high, &low) != 2)
+        return false;
+    *ret = (struct trp_print){high, low};
+    return true;
+}
+
+static bool outputs_get(const json_t *list, struct trp_outputs *ret)
+{
+    bool good = json_is_array(list);
+    for (size_t i = 0; good && i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        struct trp_output o = {
+            .path = unescape(json_string_value(json_array_get(one, 0))),
+            .size = json_integer_value(json_array_get(one, 1)),
+            .mtime_ns = json_integer_value(json_array_get(one, 2)),
+        };
+        good = o.path && trp_outputs_append(ret, &o) == 0;
+    }
+    if (!good)
+        trp_outputs_free(ret);
+    return good;
+}
+
+/* Where `name` is, or belongs. */
+static size_t stage_place(const trp_done_log *l, const char *name, bool *ret_there)
+{
+    size_t low = 0, high = l->nstages;
+    *ret_there = false;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(l->stages[middle]->name, name);
+        if (order == 0) {
+            *ret_there = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct stage *stage_find(const trp_done_log *l, const char *name)
+{
+    bool there;
+    size_t at = stage_place(l, name, &there);
+    return there ? l->stages[at] : NULL;
+}
+
+/* The entry of a stage, made when it is new; NULL: out of memory. */
+static struct stage *stage_make(trp_done_log *l, const char *name)
+{
+    bool there;
+    size_t at = stage_place(l, name, &there);
+    if (there)
+        return l->stages[at];
+    struct stage *s = calloc(1, sizeof *s);
+    char *copy = strdup(name);
+    if (!s || !copy ||
+        grow((void **)&l->stages, l->nstages, &l->stages_capacity, sizeof(void *)) <
+            0) {
+        free(s);
+        free(copy);
+        return NULL;
+    }
+    s->name = copy;
+    s->index = (uint32_t)l->nstages;
+    memmove(&l->stages[at + 1], &l->stages[at], (l->nstages - at) * sizeof(void *));
+    l->nstages++;
+    return l->stages[at] = s;
+}
+
+static int record_add(trp_done_log *l, const struct trp_done_record *r)
+{
+    if (grow((void **)&l->records, l->nrecords, &l->records_capacity,
+             sizeof *l->records) < 0)
+        return TRP_ENOMEM;
+    l->records[l->nrecords++] = *r;
+    return 0;
+}
+
+static int read_done(trp_done_log *l, const json_t *j, uint64_t line)
+{
+    const char *name = json_string_value(json_object_get(j, "stage"));
+    struct trp_done_record r = {.line = line};
+    if (!name || !print_get(json_object_get(j, "done"), &r.id) ||
+        !print_get(json_object_get(j, "is"), &r.print) ||
+        !outputs_get(json_object_get(j, "outputs"), &r.outputs))
+        return 0;
+    struct stage *s = stage_make(l, name);
+    if (s) {
+        s->last_done = line;
+        r.stage = s->index;
+    }
+    if (s && record_add(l, &r) == 0)
+        return 0;
+    trp_outputs_free(&r.outputs);
+    return TRP_ENOMEM;
+}
+
+static int read_stage(trp_done_log *l, const json_t *j, const char *name, uint64_t line)
+{
+    struct stage *s = stage_make(l, name);
+    if (!s)
+        return TRP_ENOMEM;
+    trp_outputs_free(&s->outputs);
+    const json_t *outputs = json_object_get(j, "outputs");
+    s->has_outputs = outputs && outputs_get(outputs, &s->outputs);
+    if (!outputs) /* a drop */
+        s->dropped = line;
+    return 0;
+}
+
+static int read_line(trp_done_log *l, const char *text, size_t n, uint64_t line)
+{
+    json_t *j = json_loadb(text, n, 0, NULL);
+    const char *ended = json_string_value(json_object_get(j, "stage_outputs"));
+    const char *dropped = json_string_value(json_object_get(j, "drop_stage"));
+    struct trp_done_record drop = {.line = line, .dropped = true, .stage = UINT32_MAX};
+    int r = 0;
+    if (json_object_get(j, "done"))
+        r = read_done(l, j, line);
+    else if (print_get(json_object_get(j, "drop"), &drop.id))
+        r = record_add(l, &drop);
+    else if (ended || dropped)
+        r = read_stage(l, j, ended ? ended : dropped, line);
+    json_decref(j);
+    return r;
+}
+
+static int by_id(const struct trp_print *a, const struct trp_print *b)
+{
+    if (a->high != b->high)
+        return a->high < b->high ? -1 : 1;
+    return a->low == b->low ? 0 : a->low < b->low ? -1 : 1;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct trp_done_record *x = a, *y = b;
+    int order = by_id(&x->id, &y->id);
+    return order ? order : x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* Sorts the records and lets the drops act. */
+static int settle(trp_done_log *l)
+{
+    uint64_t *dropped = calloc(l->nstages + 1, sizeof *dropped);
+    if (!dropped)
+        return TRP_ENOMEM;
+    for (size_t i = 0; i < l->nstages; i++)
+        dropped[l->stages[i]->index] = l->stages[i]->dropped;
+    if (l->nrecords)
+        qsort(l->records, l->nrecords, sizeof *l->records, compare);
+    size_t oldest = 0; /* of the present id, not yet dropped by a task's drop */
+    for (size_t i = 0; i < l->nrecords; i++) {
+        struct trp_done_record *r = &l->records[i];
+        if (i && by_id(&l->records[i - 1].id, &r->id) != 0)
+            oldest = i;
+        if (r->stage != UINT32_MAX) {
+            r->dropped = r->line < dropped[r->stage];
+            continue;
+        }
+        while (oldest < i && l->records[oldest].dropped)
+            oldest++;
+        if (oldest < i)
+            l->records[oldest].dropped = true;
+    }
+    free(dropped);
+    return 0;
+}
+
+static int read_all(trp_done_log *l, trp_error *err)
+{
+    FILE *in = fopen(l->path, "re");
+    char *text = NULL;
+    size_t capacity = 0;
+    ssize_t n;
+    int r = 0;
+    if (!in)
+        return errno == ENOENT
+                   ? 0
+                   : trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s", l->path,
+                                   strerror(errno));
+    for (uint64_t line = 1; r == 0 && (n = getline(&text, &capacity, in)) > 0; line++) {
+        l->torn = text[n - 1] != '\n';
+        r = read_line(l, text, (size_t)n, line);
+    }
+    if (r == 0 && ferror(in))
+        r = trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s", l->path,
+                          strerror(errno));
+    free(text);
+    fclose(in);
+    if (r == 0)
+        r = settle(l);
+    return r == TRP_ENOMEM ? trp_error_set(err, r, "out of memory for what is done")
+                           : r;
+}
+
+int trp_done_log_open(const char *run_dir, bool read, trp_done_log **ret,
+                      trp_error *err)
+{
+    trp_done_log *l = calloc(1, sizeof *l);
+    int r = l ? 0 : TRP_ENOMEM;
+    if (l) {
+        l->fd = -1;
+        r = asprintf(&l->path, "%s/state/done.jsonl", run_dir) < 0 ? TRP_ENOMEM : 0;
+    }
+    if (r < 0) {
+        free(l);
+        return trp_error_set(err, r, "out of memory for what is done");
+    }
+    if (read)
+        r = read_all(l, err);
+    if (r == 0) {
+        l->fd = open(l->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        if (l->fd < 0)
+            r = trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %s", l->path,
+                              strerror(errno));
+    }
+    if (r < 0) {
+        trp_done_log_close(l, NULL);
+        return r;
+    }
+    *ret = l;
+    return 0;
+}
+
+/* ---- asking -----------------------------------------------------------------------
+ */
+
+struct trp_done_record *trp_done_log_find(trp_done_log *l, struct trp_print id)
+{
+    size_t low = 0, high = l->nrecords;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_id(&l->records[middle].id, &id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < l->nrecords && by_id(&l->records[low].id, &id) == 0; low++) {
+        struct trp_done_record *r = &l->records[low];
+        if (r->stage == UINT32_MAX || r->dropped || r->taken)
+            continue;
+        r->taken = true;
+        return r;
+    }
+    return NULL;
+}
+
+const struct trp_outputs *trp_done_log_stage_outputs(const trp_done_log *l,
+                                                     const char *stage)
+{
+    const struct stage *s = stage_find(l, stage);
+    return s && s->has_outputs ? &s->outputs : NULL;
+}
+
+bool trp_done_log_has_stage(const trp_done_log *l, const char *stage)
+{
+    const struct stage *s = stage_find(l, stage);
+    return s && (s->last_done > s->dropped || s->has_outputs);
+}
+
+void trp_done_log_forget(trp_done_log *l)
+{
+    for (size_t i = 0; i < l->nrecords; i++)
+        trp_outputs_free(&l->records[i].outputs);
+    for (size_t i = 0; i < l->nstages; i++) {
+        trp_outputs_free(&l->stages[i]->outputs);
+        free(l->stages[i]->name);
+        free(l->stages[i]);
+    }
+    free(l->records);
+    free(l->stages);
+    l->records = NULL;
+    l->stages = NULL;
+    l->nrecords = l->records_capacity = l->nstages = l->stages_capacity = 0;
+}
+
+/* ---- writing ----------------------------------------------------------------------
+ */
+
+static void put(trp_done_log *l, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put(trp_done_log *l, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    trp_put_raw(&l->line, text, (size_t)n);
+}
+
+static void put_path(trp_done_log *l, const char *path)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
+        if (*p > ' ' && *p < 127 && !strchr("%\"\\", *p)) {
+            trp_put_u8(&l->line, *p);
+            continue;
+        }
+        trp_put_u8(&l->line, '%');
+        trp_put_u8(&l->line, (uint8_t)digits[*p >> 4]);
+        trp_put_u8(&l->line, (uint8_t)digits[*p & 15]);
+    }
+}
+
+static void put_outputs(trp_done_log *l, const struct trp_outputs *o)
+{
+    put(l, "\"outputs\":[");
+    for (size_t i = 0; i < o->n; i++) {
+        put(l, "%s[\"", i ? "," : "");
+        put_path(l, o->v[i].path);
+        put(l, "\",%lld,%lld]", (long long)o->v[i].size, (long long)o->v[i].mtime_ns);
+    }
+    put(l, "]}\n");
+}
+
+static void sync_now(trp_done_log *l)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    l->synced_ns = (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    if (fdatasync(l->fd) < 0 && !l->failed)
+        l->failed = errno;
+}
+
+static void sync_sometimes(trp_done_log *l)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t ns = (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    if (ns - l->synced_ns >= SYNC_NS)
+        sync_now(l);
+}
+
+static void begin(trp_done_log *l)
+{
+    trp_buf_clear(&l->line);
+    if (l->torn)
+        put(l, "\n");
+}
+
+static void finish(trp_done_log *l)
+{
+    ssize_t n = -1;
+    if (l->line.failed)
+        errno = ENOMEM;
+    else
+        do
+            n = write(l->fd, l->line.data, l->line.size);
+        while (n < 0 && errno == EINTR);
+    bool whole = n == (ssize_t)l->line.size;
+    if (!whole && !l->failed)
+        l->failed = n < 0 ? errno : ENOSPC;
+    l->torn = whole ? false : l->torn || n > 0;
+    if (l->line.failed)
+        trp_buf_free(&l->line);
+}
+
+void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
+                       struct trp_print id, struct trp_print print,
+                       const struct trp_outputs *outputs)
+{
+    begin(l);
+    put(l, "{\"done\":\"%016llx%016llx\",\"is\":\"%016llx%016llx\",\"stage\":\"%s\",",
+        (unsigned long long)id.high, (unsigned long long)id.low,
+        (unsigned long long)print.high, (unsigned long long)print.low, stage);
+    put(l, "\"task\":%u,", task);
+    put_outputs(l, outputs);
+    finish(l);
+    sync_sometimes(l);
+}
+
+void trp_done_log_stage(trp_done_log *l, const char *stage,
+                        const struct trp_outputs *outputs)
+{
+    begin(l);
+    put(l, "{\"stage_outputs\":\"%s\",", stage);
+    put_outputs(l, outputs);
+    finish(l);
+    sync_sometimes(l);
+}
+
+void trp_done_log_drop_task(trp_done_log *l, struct trp_print id)
+{
+    begin(l);
+    put(l, "{\"drop\":\"%016llx%016llx\"}\n", (unsigned long long)id.high,
+        (unsigned long long)id.low);
+    finish(l);
+}
+
+void trp_done_log_drop_stage(trp_done_log *l, const char *stage)
+{
+    begin(l);
+    put(l, "{\"drop_stage\":\"%s\"}\n", stage);
+    finish(l);
+}
+
+int trp_done_log_sync(trp_done_log *l, trp_error *err)
+{
+    sync_now(l);
+    return l->failed ? trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %s",
+                                     l->path, strerror(l->failed))
+                     : 0;
+}
+
+int trp_done_log_close(trp_done_log *l, trp_error *err)
+{
+    int r = 0;
+    if (!l)
+        return 0;
+    if (l->fd >= 0) {
+        r = trp_done_log_sync(l, err);
+        close(l->fd);
+    }
+    trp_done_log_forget(l);
+    trp_buf_free(&l->line);
+    free(l->path);
+    free(l);
+    return r;
+}

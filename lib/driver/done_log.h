@@ -1,0 +1,80 @@
+/*
+ * What is done in a run, so that `--resume` need not do it again: RUN/state/done.jsonl,
+ * one JSON line each time
+ *
+ *     {"done": ID, "is": PRINT, "stage": S, "task": N, "outputs": [[PATH, SIZE, NS],
+ * …]}
+ *     {"stage_outputs": S, "outputs": […]}     at a stage's end
+ *     {"drop": ID}                             that task's record counts no more
+ *     {"drop_stage": S}                        no record of that stage counts any more
+ *
+ * ID says which task it is (stage and item), PRINT what it ran (command, environment,
+ * profile). Later lines win. The file is only ever appended to; a line that was torn by
+ * a crash is passed over.
+ *
+ *     trp_done_log_open(run_dir, true, &log, &err);
+ *     r = trp_done_log_find(log, id);              // what was read, when resuming
+ *     trp_done_log_task(log, "split", 3, id, print, &outputs);
+ *     trp_done_log_close(log, &err);
+ */
+#ifndef TRP_DRIVER_DONE_LOG_H
+#define TRP_DRIVER_DONE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "driver/outputs.h"
+
+/* A 128-bit hash. */
+struct trp_print {
+    uint64_t high, low;
+};
+
+/* A task that succeeded. */
+struct trp_done_record {
+    struct trp_print id, print;
+    struct trp_outputs outputs;
+    uint64_t line;
+    uint32_t stage; /* index in the log's table of stages */
+    bool dropped, taken;
+};
+
+typedef struct trp_done_log trp_done_log;
+
+/* Opens the log of a run for appending, made when it is not there. `read`: also reads
+ * what it holds. TRP_ESYSTEM. */
+int trp_done_log_open(const char *run_dir, bool read, trp_done_log **ret,
+                      trp_error *err);
+
+/* The next record of `id` that counts and was not given out before (tasks with the same
+ * item share an id, each has a record), or NULL. Valid until trp_done_log_forget. */
+struct trp_done_record *trp_done_log_find(trp_done_log *l, struct trp_print id);
+/* What the stage left when it last ended; NULL: nothing is known of that. */
+const struct trp_outputs *trp_done_log_stage_outputs(const trp_done_log *l,
+                                                     const char *stage);
+/* Whether any record of the stage counts. */
+bool trp_done_log_has_stage(const trp_done_log *l, const char *stage);
+/* Frees what was read. */
+void trp_done_log_forget(trp_done_log *l);
+
+/* Append. A failed write is kept and told by trp_done_log_close (the task was done all
+ * the same) and trp_done_log_sync. A stage's name goes into JSON as it is: the
+ * characters of names (contract.md) need no escape. */
+void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
+                       struct trp_print id, struct trp_print print,
+                       const struct trp_outputs *outputs);
+void trp_done_log_stage(trp_done_log *l, const char *stage,
+                        const struct trp_outputs *outputs);
+void trp_done_log_drop_task(trp_done_log *l, struct trp_print id);
+void trp_done_log_drop_stage(trp_done_log *l, const char *stage);
+/* Everything written so far is on disk when it returns; TRP_ESYSTEM when something
+ * could not be written. */
+int trp_done_log_sync(trp_done_log *l, trp_error *err);
+
+/* Syncs and frees. TRP_ESYSTEM when something could not be written since the log was
+ * opened. */
+int trp_done_log_close(trp_done_log *l, trp_error *err);
+
+#endif

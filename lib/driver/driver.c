@@ -1,0 +1,403 @@
+/*
+ * A driver's life: made, given jobs, waited for, ended.
+ *
+ * Order of making: cluster (its spawner is forked while this process is small and has
+ * no threads), channel (starts MPI), event log, engine. Order of ending: executors are
+ * told to go and waited for, the cluster ends what is left, the channel is closed, the
+ * event log is finished, the summary printed, `troupe` told. A process that has lost a
+ * peer cannot go through MPI_Finalize and ends without it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/local/mpirun.h"
+#include "conf/site.h"
+#include "driver/driver_state.h"
+#include "driver/run_spec.h"
+#include "events/run_folder.h"
+#include "executor/executor.h"
+
+/* ---- making
+ * ------------------------------------------------------------------------------------
+ */
+
+static int make_log(trp_driver *d, trp_error *err)
+{
+    char file[4200], app_id[64], history[4200], stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    const struct passwd *user = getpwuid(getuid());
+    strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", localtime_r(&now, &tm));
+    snprintf(app_id, sizeof(app_id), "app-%s-%d", stamp, (int)getpid());
+    snprintf(file, sizeof(file), "%s/events.jsonl", d->run_dir);
+    snprintf(history, sizeof(history), "%s/../.history", d->run_dir);
+    struct trp_event_log_config c = {.file = file,
+                                     .app_id = app_id,
+                                     .app_name = d->config.app_name,
+                                     .user = user ? user->pw_name : "",
+                                     .history_dir = history};
+    const char *tasks = trp_options_text(d->options, "events.tasks");
+    c.tasks = TRP_EVENTS_AUTO;
+    if (strcmp(tasks, "all") == 0)
+        c.tasks = TRP_EVENTS_ALL;
+    else if (strcmp(tasks, "summary") == 0)
+        c.tasks = TRP_EVENTS_SUMMARY;
+    int rc = trp_event_log_new(&c, &d->log, err);
+    if (rc == 0)
+        trp_event_application_start(d->log, trp_driver_wall(d, trp_driver_now()));
+    return rc;
+}
+
+struct environment {
+    const char **keys, **values;
+    uint32_t n, cap;
+};
+
+static int count_option(void *context, const struct trp_option_view *v)
+{
+    (void)v;
+    ++*(uint32_t *)context;
+    return 0;
+}
+
+static int add_option(void *context, const struct trp_option_view *v)
+{
+    struct environment *e = context;
+    if (e->n == e->cap)
+        return 0;
+    e->keys[e->n] = v->key;
+    e->values[e->n++] = v->value;
+    return 0;
+}
+
+static void log_environment(trp_driver *d)
+{
+    struct environment e = {0};
+    trp_options_each(d->options, count_option, &e.cap);
+    e.keys = calloc(e.cap + 1, sizeof(*e.keys));
+    e.values = calloc(e.cap + 1, sizeof(*e.values));
+    if (e.keys && e.values) {
+        trp_options_each(d->options, add_option, &e);
+        trp_event_environment(d->log, e.keys, e.values, e.n);
+    }
+    free(e.keys);
+    free(e.values);
+}
+
+/* The run's secret, which `troupe` made. */
+static int read_secret(trp_driver *d, trp_error *err)
+{
+    if (asprintf(&d->secret_file, "%s/state/secret", d->run_dir) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    int fd = open(d->secret_file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, d->secret, sizeof(d->secret));
+    if (fd >= 0)
+        close(fd);
+    if (n == (ssize_t)sizeof(d->secret))
+        return 0;
+    return trp_error_set(err, TRP_ESYSTEM, "cannot read the run's secret %s: %s",
+                         d->secret_file, n < 0 ? strerror(errno) : "too short");
+}
+
+static int make_cluster(trp_driver *d, const char *ompi_server, trp_error *err)
+{
+    char scratch[4200];
+    const struct trp_site *site = d->config.site;
+    if (site && site->scratch)
+        snprintf(scratch, sizeof(scratch), "%s", site->scratch);
+    else
+        snprintf(scratch, sizeof(scratch), "%s/state/scratch", d->run_dir);
+    struct trp_executor_command c = {.argv = d->config.executor_argv,
+                                     .secret_file = d->secret_file,
+                                     .run_name = d->run_name,
+                                     .run_dir = d->run_dir,
+                                     .scratch = scratch,
+                                     .ompi_server = ompi_server,
+                                     .network_timeout_ns = d->network_timeout_ns,
+                                     .heartbeat_ns = d->heartbeat_ns};
+    struct trp_cluster_handler h = trp_staff_cluster_handler;
+    h.context = d;
+    return trp_cluster_local_new(&d->loop, d->config.local_cores,
+                                 site ? site->local : NULL, site ? site->nlocal : 0, &c,
+                                 &h, &d->cluster, err);
+}
+
+static int listen_for_executors(trp_driver *d, const char *const *unstick_argv,
+                                trp_error *err)
+{
+    struct trp_listen_config c = {.transport = d->config.mode == TRP_DRIVER_STATIC
+                                                   ? TRP_TRANSPORT_WORLD
+                                                   : TRP_TRANSPORT_CONNECT,
+                                  .secret = d->secret,
+                                  .network_timeout_ns = d->network_timeout_ns,
+                                  .heartbeat_ns = d->heartbeat_ns,
+                                  .handshake_timeout_ns = 10 * TRP_DRIVER_SECOND,
+                                  .expected = trp_staff_expected,
+                                  .unstick_argv = unstick_argv};
+    struct trp_channel_handler h = trp_staff_channel_handler;
+    h.context = d;
+    int rc = d->config.mode == TRP_DRIVER_STATIC
+                 ? trp_channel_world(&c, &h, &d->channel, err)
+                 : trp_channel_listen(&c, &h, &d->channel, err);
+    if (rc == 0)
+        rc = trp_driver_loop_channel(d, err);
+    if (rc == 0 && d->cluster)
+        rc = d->cluster->ops->open(d->cluster, trp_channel_address(d->channel), err);
+    return rc;
+}
+
+static int make_engine(trp_driver *d, trp_error *err)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    trp_options_engine_config(d->options, &c);
+    c.keep_going = d->config.keep_going;
+    c.fixed = d->config.mode == TRP_DRIVER_STATIC;
+    return trp_engine_new(&c, d->profiles, &d->engine, err);
+}
+
+static int make_parts(trp_driver *d, trp_error *err)
+{
+    int rc = trp_driver_loop_init(d, err);
+    if (rc == 0 && d->config.mode == TRP_DRIVER_ELASTIC)
+        rc = read_secret(d, err);
+    if (rc == 0 && d->config.mode == TRP_DRIVER_ELASTIC)
+        rc = make_cluster(d, d->config.ompi_server, err);
+    if (rc == 0)
+        rc = listen_for_executors(d, d->config.unstick_argv, err);
+    if (rc == 0)
+        rc = make_log(d, err);
+    if (rc == 0)
+        rc = make_engine(d, err);
+    return rc;
+}
+
+static void driver_free(trp_driver *d)
+{
+    if (d->cluster)
+        d->cluster->ops->close(d->cluster);
+    if (d->channel)
+        trp_channel_close(d->channel);
+    trp_driver_loop_close(d);
+    for (uint32_t i = 0; i < d->njobs; i++)
+        if (d->jobs[i])
+            trp_driver_job_free(d, d->jobs[i]);
+    trp_engine_free(d->engine);
+    trp_event_log_free(d->log);
+    trp_staff_free(d);
+    trp_baton_free(d->baton);
+    trp_run_spec_free(d->own_spec);
+    trp_options_free(d->own_options);
+    trp_site_free(d->own_site);
+    trp_run_folder_free(d->own_folder);
+    trp_words_free(d->unstick_words);
+    free(d->stages);
+    free(d->jobs);
+    free(d->to_flush);
+    free(d->secret_file);
+    free(d->run_name);
+    free(d->run_dir);
+    free(d);
+}
+
+int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,
+                   trp_error *err)
+{
+    struct timespec wall;
+    trp_driver *d = calloc(1, sizeof(*d));
+    if (!d)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the driver");
+    d->config = *config;
+    d->options = config->options;
+    d->profiles = config->profiles;
+    d->run_name = strdup(config->run_name);
+    d->run_dir = strdup(config->run_dir);
+    d->baton = trp_baton_new();
+    d->network_timeout_ns = trp_options_time_ns(d->options, "network.timeout");
+    d->heartbeat_ns = trp_options_time_ns(d->options, "executor.heartbeatInterval");
+    clock_gettime(CLOCK_REALTIME, &wall);
+    d->wall_offset =
+        (int64_t)wall.tv_sec * TRP_DRIVER_SECOND + wall.tv_nsec - trp_driver_now();
+    int rc = d->run_name && d->run_dir && d->baton
+                 ? make_parts(d, err)
+                 : trp_error_set(err, TRP_ENOMEM, "out of memory for the driver");
+    if (rc < 0) {
+        driver_free(d);
+        return rc;
+    }
+    trp_baton_take(d->baton);
+    log_environment(d);
+    trp_run_folder_pid(d->run_dir, (int)getpid(), "driver");
+    trp_process_title("troupe: driver %s", d->run_name);
+    if (!config->quiet_progress)
+        d->progress = trp_progress_new(2, isatty(2), trp_driver_now());
+    rc = trp_driver_standby_start(d, err);
+    if (rc < 0) {
+        driver_free(d);
+        return rc;
+    }
+    trp_baton_leave(d->baton);
+    *ret_driver = d;
+    return 0;
+}
+
+/* ---- jobs
+ * ----------------------------------------------------------------------------------------
+ */
+
+static int tell_fit(trp_driver *d, const struct trp_resource_profile *p, trp_error *err)
+{
+    trp_error why = {0};
+    if (!d->cluster)
+        return 0;
+    uint32_t n = d->cluster->ops->fit(d->cluster, p, 0, &why);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.profile = p->id, .executors = n, .text = why.text}
+    };
+    trp_driver_step(d, &ev);
+    return n ? 0 : trp_error_set(err, TRP_ENEVER, "profile %s: %s", p->name, why.text);
+}
+
+int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err)
+{
+    const struct trp_resource_profile *p = trp_profiles_get(d->profiles, id);
+    if (!p)
+        return trp_error_set(err, TRP_EINVAL, "no profile %u", id.n);
+    trp_driver_enter(d);
+    trp_event_profile(d->log, p);
+    int rc = tell_fit(d, p, err);
+    trp_driver_leave(d);
+    return rc;
+}
+
+int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
+                      const struct trp_work *work, trp_job_id *ret_job, trp_error *err)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = spec}};
+    trp_driver_enter(d);
+    d->submitting = spec;
+    d->submitting_work = work;
+    ret_job->n = d->njobs;
+    int rc = trp_driver_try_step(d, &ev, err);
+    if (rc == 0)
+        trp_driver_perform(d);
+    d->submitting = NULL;
+    d->active = trp_driver_now();
+    trp_driver_leave(d);
+    return rc;
+}
+
+static int outcome_code(const struct trp_driver_job *j, trp_error *err)
+{
+    if (j->outcome == TRP_OUTCOME_SUCCEEDED)
+        return 0;
+    if (err)
+        *err = j->err;
+    return j->err.code ? j->err.code : TRP_EFAILED;
+}
+
+int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err)
+{
+    trp_driver_enter(d);
+    struct trp_driver_job *j = job.n < d->njobs ? d->jobs[job.n] : NULL;
+    if (!j) {
+        trp_driver_leave(d);
+        return trp_error_set(err, TRP_ENOENT, "no job %u", job.n);
+    }
+    while (!j->over)
+        trp_driver_turn(d, INT64_MAX);
+    int rc = outcome_code(j, err);
+    j->told = true;
+    trp_driver_settle(d, j);
+    trp_driver_leave(d);
+    return rc;
+}
+
+trp_stage_id trp_driver_stage(const trp_driver *d, trp_job_id job, uint32_t stage)
+{
+    const struct trp_driver_job *j = job.n < d->njobs ? d->jobs[job.n] : NULL;
+    return (trp_stage_id){j && stage < j->nstages ? j->first + stage : TRP_NONE};
+}
+
+trp_event_log *trp_driver_log(trp_driver *d)
+{
+    return d->log;
+}
+
+/* ---- ending
+ * ----------------------------------------------------------------------------------------
+ */
+
+/* Attempts that were killed may still report: a moment for them. Then all must go. */
+static void dismiss_all(trp_driver *d)
+{
+    int64_t now = trp_driver_now(), until = now + 2 * TRP_DRIVER_SECOND;
+    while (d->attempts && now < until) {
+        trp_driver_turn(d, until);
+        now = trp_driver_now();
+    }
+    for (uint32_t i = 0; i < d->nstaff; i++)
+        if (d->staff[i])
+            trp_staff_release(d, d->staff[i]->id);
+    until = now + 4 * TRP_DRIVER_SECOND;
+    while ((d->here || (!d->cluster && d->up)) && now < until) {
+        trp_driver_turn(d, until);
+        now = trp_driver_now();
+    }
+}
+
+static void print_summary(const trp_driver *d, bool quiet)
+{
+    const char *name = strrchr(d->run_dir, '/');
+    char shown[4200];
+    snprintf(shown, sizeof(shown), "troupe-runs/%s", name ? name + 1 : d->run_dir);
+    if (quiet)
+        return;
+    trp_event_summary_print(d->log, stdout, shown);
+    fflush(stdout);
+}
+
+int trp_driver_end(trp_driver *d, int status, bool quiet)
+{
+    trp_error err = {0};
+    trp_driver_enter(d);
+    trp_driver_cancel_jobs(d);
+    dismiss_all(d);
+    trp_driver_standby_stop(d);
+    if (d->cluster)
+        d->cluster->ops->close(d->cluster);
+    d->cluster = NULL;
+    bool clean = trp_channel_close(d->channel);
+    d->channel = NULL;
+    if (status == 0 && d->stop)
+        status = trp_error_exit_status(d->stop);
+    if (trp_event_log_end(d->log, trp_driver_wall(d, trp_driver_now()), status, &err) <
+        0) {
+        fprintf(stderr, "troupe: %s\n", err.text);
+        status = status ? status : trp_error_exit_status(TRP_ESYSTEM);
+    }
+    trp_progress_end(d->progress);
+    d->progress = NULL;
+    print_summary(d, quiet);
+    if (d->own_folder)
+        trp_run_folder_state(d->own_folder, d->config.app_name,
+                             status ? "failed" : "succeeded", status, NULL);
+    int fd = d->config.control_fd;
+    driver_free(d);
+    if (fd >= 0) {
+        trp_control_exit(fd, status);
+        close(fd);
+    }
+    if (clean) /* with a lost peer it would wait for ever */
+        MPI_Finalize();
+    return status;
+}

@@ -1,0 +1,125 @@
+/*
+ * The driver: feeds events to the engine and performs the actions it returns.
+ *
+ * It owns the run: run folder, event log, control channel, cluster backend and engine.
+ * What a job's tasks *are* (commands of a pipeline, functions of a C program) is told
+ * by a struct trp_work; the driver knows neither.
+ *
+ *     trp_driver_new(&config, &driver, &err);
+ *     trp_driver_submit(driver, &spec, &work, &job, &err);
+ *     trp_driver_wait(driver, job, &err);      // runs the loop until the job ended
+ *     trp_driver_end(driver, status);          // gives everything back
+ *
+ * Threads: the loop runs on the thread that calls trp_driver_wait; while the program is
+ * elsewhere a standby thread runs it (baton.h), so executors are kept alive and
+ * admitted.
+ */
+#ifndef TRP_DRIVER_DRIVER_H
+#define TRP_DRIVER_DRIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf/options.h"
+#include "conf/site.h"
+#include "core/engine.h"
+#include "events/event_log.h"
+#include "wire/message.h"
+
+typedef struct trp_driver trp_driver;
+
+/* The tasks of a stage that became ready. */
+struct trp_stage_tasks {
+    uint32_t ntasks;
+    struct trp_preferences prefer;
+    const uint8_t *done; /* ntasks bytes or NULL */
+};
+
+/* What a job's tasks are. `stage` is the index of the stage in the job's spec. All
+ * calls come from the loop; strings and bytes given out stay valid until stage_ended.
+ */
+struct trp_work {
+    void *context;
+    /* The stage is ready: tell its tasks (foreach, what was done before). Fill `ret`;
+     * on failure the stage fails with err->text. NULL when all specs know their tasks.
+     */
+    int (*stage_tasks)(void *context, uint32_t stage, struct trp_stage_tasks *ret,
+                       trp_error *err);
+    /* The STAGE message body (kind, timeout, cwd, …): sent to each executor once. */
+    int (*stage_message)(void *context, uint32_t stage, struct trp_stage_message *ret,
+                         trp_error *err);
+    /* What goes with one launch. Called before each launch; may be NULL. Removes what a
+     * failed attempt left (outputs of the task) when number > 0. */
+    void (*launch)(void *context, uint32_t stage, uint32_t task, uint32_t number,
+                   struct trp_launch *l);
+    /* The verdict on an attempt with what it brought (`end->extra` borrowed). May be
+     * NULL. */
+    void (*task_ended)(void *context, uint32_t stage, const struct trp_action *verdict,
+                       const struct trp_end *end);
+    /* The stage is over. Returns 0, or a failure that turns a success into a failed
+     * stage is not possible here: outputs are only recorded. May be NULL. */
+    void (*stage_ended)(void *context, uint32_t stage,
+                        const struct trp_action *verdict);
+};
+
+enum trp_driver_mode { TRP_DRIVER_ELASTIC, TRP_DRIVER_STATIC };
+
+struct trp_driver_config {
+    enum trp_driver_mode mode;
+    const char *run_name; /* the run folder's name */
+    const char *run_dir;  /* absolute; exists, locked */
+    const char *app_name; /* free text */
+    const trp_options *options;
+    const struct trp_site *site;      /* NULL: none */
+    trp_profiles *profiles;           /* borrowed */
+    uint32_t local_cores;             /* --local=N, 0: what is there */
+    const char *const *executor_argv; /* how an executor is started, NULL-terminated */
+    const char *const *unstick_argv;  /* channel.h, NULL in a static run */
+    const char *ompi_server;          /* file with the URI of ompi-server, or NULL */
+    bool quiet_progress;              /* no progress on stderr */
+    int control_fd;                   /* socket to `troupe` (see control.h), or -1 */
+    bool keep_going;
+};
+
+int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,
+                   trp_error *err);
+
+/* A profile was added to the manager: the cluster is asked whether it fits, the event
+ * log gets its event. TRP_ENEVER with the cluster's words when no executor can ever
+ * hold it. */
+int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err);
+
+/* Submits a job; `work` is copied, its context must live until the job ended. */
+int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
+                      const struct trp_work *work, trp_job_id *ret_job, trp_error *err);
+
+/* Runs until the job ended: 0, or TRP_EFAILED, TRP_ENEVER, TRP_ECANCELLED, TRP_ETIME,
+ * TRP_ESYSTEM with the text of what failed first. */
+int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err);
+
+/* The id an engine stage has, for a stage of a submitted job. */
+trp_stage_id trp_driver_stage(const trp_driver *d, trp_job_id job, uint32_t stage);
+
+/* Ends the run: releases executors, ends the event log, writes and prints the summary
+ * (on fd 1 unless `quiet`), tells `troupe`. Frees. Returns the exit status of the run,
+ * `status` unless something failed at the end. */
+int trp_driver_end(trp_driver *d, int status, bool quiet);
+
+trp_event_log *trp_driver_log(trp_driver *d);
+
+/* For C programs (lib/api). Opens the run that `troupe run -- APP` prepared: loads
+ * RUN_DIR/state/run_spec.json, options, site and profiles, connects the control socket
+ * and makes an elastic driver. The caller frees *ret_profiles after trp_driver_end. */
+int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
+                    trp_profiles **ret_profiles, trp_error *err);
+
+/* The same for a static run (`mpirun -n N APP`): MPI_Init_thread, world channel, run
+ * folder. Returns on rank 0 only; a rank above 0 works with `runner` until the driver
+ * ends it, and exits. */
+struct trp_function_runner;
+int trp_driver_open_static(int argc, char **argv,
+                           const struct trp_function_runner *runner,
+                           trp_driver **ret_driver, trp_profiles **ret_profiles,
+                           trp_error *err);
+
+#endif

@@ -1,0 +1,177 @@
+/*
+ * What the driver's parts share. Internal to lib/driver; driver.h is the contract.
+ *
+ *     driver.c      making, submitting, waiting, ending
+ *     loop.c        the loop: take what came, step the engine, send, sleep
+ *     perform.c     the actions of the engine
+ *     staff.c       executors: asked for, granted, up, gone
+ *     open.c        from a run specification, or from MPI ranks, to a driver
+ */
+#ifndef TRP_DRIVER_DRIVER_STATE_H
+#define TRP_DRIVER_DRIVER_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uv.h>
+
+#include "cluster/cluster.h"
+#include "comm/channel.h"
+#include "driver/control.h"
+#include "driver/driver.h"
+#include "events/event_log.h"
+#include "events/progress.h"
+#include "executor/baton.h"
+
+#define TRP_DRIVER_SECOND INT64_C(1000000000)
+
+/* An executor as the driver knows it. Numbered as in the engine. */
+struct trp_staff {
+    trp_executor_id id;
+    trp_profile_id profile;
+    bool up;       /* joined: can be sent to */
+    bool released; /* told to go by the engine */
+    bool lost;     /* the engine knows it is gone */
+    bool here;     /* its process may exist: the cluster has not said `gone` */
+    bool removed;  /* the event log knows */
+    struct trp_last_words words;
+    int64_t requested; /* mono */
+    char *host, *rack;
+    struct trp_resource_addresses *resources;
+    uint32_t nresources;
+    struct trp_buf launches; /* a LAUNCH message being filled */
+    bool launching;
+};
+
+/* A stage of a job that is not over yet. */
+struct trp_driver_stage {
+    struct trp_driver_job *job;
+    uint32_t index; /* in the job's spec */
+    char *name;
+    trp_profile_id profile;
+    trp_stage_id *parents;
+    uint32_t nparents;
+    bool gang, submitted, ended, function;
+    uint32_t ntasks;
+    int64_t timeout_ns;
+    struct trp_buf message; /* the STAGE message, once it was made */
+    uint8_t *sent;          /* by executor number: it has the message */
+    uint32_t nsent;
+    uint32_t live;     /* attempts launched and not ended */
+    uint32_t failures; /* counted so far */
+    int64_t started;   /* wall */
+    char reason[256];  /* how the last counted failure ended */
+    char words[512];   /* what a function said of it */
+};
+
+struct trp_driver_job {
+    trp_job_id id;
+    struct trp_work work;
+    uint32_t first, nstages;
+    bool over, told; /* ended; trp_driver_wait has said so */
+    enum trp_outcome outcome;
+    trp_error err; /* what failed first */
+};
+
+struct trp_driver {
+    struct trp_driver_config config;
+    char *run_name, *run_dir;
+    uv_loop_t loop;
+    uv_poll_t channel_poll, control_poll;
+    uv_async_t wake;
+    uv_timer_t timer;
+    bool has_channel_poll, has_control_poll, loop_made;
+    trp_engine *engine;
+    trp_channel *channel;
+    trp_cluster *cluster;
+    trp_event_log *log;
+    trp_progress *progress;
+    trp_profiles *profiles;
+    const trp_options *options;
+    int64_t network_timeout_ns, heartbeat_ns;
+    int64_t wall_offset; /* wall - mono, ns */
+
+    struct trp_staff **staff; /* by executor number */
+    uint32_t nstaff, staff_cap;
+    uint32_t here, up;
+    struct trp_driver_stage **stages; /* by stage id; NULL: over */
+    uint32_t nstages, stages_cap;
+    struct trp_driver_job **jobs; /* by job id; NULL: over and told */
+    uint32_t njobs, jobs_cap;
+    const struct trp_job_spec
+        *submitting; /* the spec and work of the job in this step */
+    const struct trp_work *submitting_work;
+    uint32_t attempts;                     /* live */
+    bool performing;                       /* actions are being taken, further out */
+    const struct trp_end *ended;           /* the end that the present step is about */
+    uint32_t *to_flush, nflush, flush_cap; /* executors with launches to send */
+
+    /* for the progress line */
+    uint32_t stages_known, stages_done, tasks, tasks_done, failures;
+    int64_t progress_due;
+
+    int64_t active;     /* when something last happened, mono */
+    int64_t looked;     /* when libuv was last asked, mono */
+    uint32_t functions; /* function attempts in flight: worth spinning for a little */
+    int stop;    /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */
+    bool killed; /* … and running tasks are killed */
+    int64_t kill_at; /* end of the grace, mono */
+    trp_error stop_error;
+
+    trp_baton *baton;
+    pthread_t standby;
+    bool has_standby;
+    atomic_bool wanted, ending;
+
+    uint8_t secret[TRP_SECRET_SIZE];
+    char *secret_file;
+    struct trp_run_spec *own_spec; /* what trp_driver_open made: freed at the end */
+    trp_options *own_options;
+    struct trp_site *own_site;
+    struct trp_run_folder *own_folder; /* of a static run */
+    char **unstick_words;
+};
+
+int64_t trp_driver_now(void);
+static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)
+{
+    return mono + d->wall_offset;
+}
+
+/* loop.c */
+int trp_driver_loop_init(trp_driver *d, trp_error *err);
+int trp_driver_loop_channel(trp_driver *d, trp_error *err); /* once it is there */
+/* One turn: takes what came, fires timers, sends. Sleeps when nothing is to be done,
+ * until something comes, or at most until `until` (mono ns). */
+void trp_driver_turn(trp_driver *d, int64_t until);
+void trp_driver_enter(trp_driver *d); /* this thread runs the loop from now on */
+void trp_driver_leave(trp_driver *d);
+int trp_driver_standby_start(trp_driver *d, trp_error *err);
+void trp_driver_standby_stop(trp_driver *d);
+void trp_driver_loop_close(trp_driver *d);
+/* The run is to end: `why` TRP_ECANCELLED, TRP_ETIME or TRP_ESYSTEM. */
+void trp_driver_cancel_jobs(trp_driver *d);
+void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text);
+
+/* perform.c */
+void trp_driver_step(trp_driver *d, const struct trp_event *ev); /* and perform */
+void trp_driver_perform(trp_driver *d);
+void trp_driver_settle(trp_driver *d, struct trp_driver_job *j);
+int trp_driver_try_step(trp_driver *d, const struct trp_event *ev, trp_error *err);
+void trp_driver_flush(trp_driver *d);
+struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id id);
+void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j);
+const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage *s,
+                                         trp_error *err);
+
+/* staff.c */
+struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor);
+int trp_staff_expect(trp_driver *d, trp_executor_id id, trp_error *err);
+void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile);
+void trp_staff_release(trp_driver *d, trp_executor_id id);
+void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile);
+bool trp_staff_expected(void *context, uint32_t executor);
+void trp_staff_free(trp_driver *d);
+extern const struct trp_channel_handler trp_staff_channel_handler;
+extern const struct trp_cluster_handler trp_staff_cluster_handler;
+
+#endif

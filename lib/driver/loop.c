@@ -1,0 +1,300 @@
+/*
+ * The loop: take MPI messages and socket events, let the engine decide, send, sleep.
+ *
+ * One thread at a time is in it, the one that holds the baton: the caller of an action
+ * while it waits, else the standby thread. libuv has the sockets, child processes and
+ * timers; it is looked into when the channel's descriptors may have something, that is
+ * before every sleep and at least every 200 us.
+ *
+ * Spinning. While function tasks are in flight and something happened in the last 100
+ * us, the loop polls: an answer is likely sooner than a sleep and a doorbell would
+ * take. Otherwise it sleeps until a socket, a child or a timer wakes it. Nothing uses
+ * CPU while nothing happens.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver/driver_state.h"
+
+static const int64_t SPIN_NS = 100000;
+static const int64_t LOOK_NS = 200000;
+static const int64_t PROGRESS_NS = 100000000;
+
+int64_t trp_driver_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * TRP_DRIVER_SECOND + t.tv_nsec;
+}
+
+/* ---- stopping
+ * -------------------------------------------------------------------------------- */
+
+void trp_driver_cancel_jobs(trp_driver *d)
+{
+    for (uint32_t i = 0; i < d->njobs; i++) {
+        struct trp_event ev = {.kind = TRP_EVENT_CANCEL_JOB, .cancel = {.job = {i}}};
+        if (d->jobs[i] && !d->jobs[i]->over)
+            trp_driver_step(d, &ev);
+    }
+}
+
+void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
+{
+    if (!d->stop) {
+        d->stop = why;
+        trp_error_set(&d->stop_error, why, "%s", text);
+        trp_progress_line(d->progress, text);
+        trp_event_message(d->log, "warning", text,
+                          trp_driver_wall(d, trp_driver_now()));
+        d->kill_at = trp_driver_now() + trp_options_time_ns(d->options, "run.grace");
+        struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
+        trp_driver_step(d, &ev);
+    }
+    if (kill)
+        d->kill_at = 0;
+}
+
+static void check_stop(trp_driver *d, int64_t now)
+{
+    trp_error err;
+    if (!d->stop && trp_event_log_failed(d->log, &err))
+        trp_driver_stop(d, TRP_ESYSTEM, true, err.text);
+    if (!d->stop || d->killed || now < d->kill_at)
+        return;
+    d->killed = true;
+    trp_driver_cancel_jobs(d);
+}
+
+static void on_control(uv_poll_t *poll, int status, int events)
+{
+    trp_driver *d = poll->data;
+    char byte;
+    (void)events;
+    ssize_t n = status < 0 ? 0 : recv(d->config.control_fd, &byte, 1, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        uv_poll_stop(poll);
+        trp_driver_stop(d, TRP_ECANCELLED, true,
+                        "`troupe` is gone: the run is cancelled");
+        return;
+    }
+    if (byte == TRP_CONTROL_STOP)
+        trp_driver_stop(d, TRP_ECANCELLED, false,
+                        "stopping: running tasks may finish; once more to kill them");
+    else if (byte == TRP_CONTROL_KILL)
+        trp_driver_stop(d, TRP_ECANCELLED, true, "killed");
+    else if (byte == TRP_CONTROL_TIME)
+        trp_driver_stop(d, TRP_ETIME, false,
+                        "time is up soon: running tasks may finish; --resume goes on");
+}
+
+/* ---- one turn
+ * ---------------------------------------------------------------------------------- */
+
+static void on_channel(uv_poll_t *poll, int status, int events)
+{
+    (void)poll, (void)status, (void)events; /* trp_channel_progress takes it */
+}
+
+static void on_wake(uv_async_t *async)
+{
+    (void)async;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+static void show_progress(trp_driver *d, int64_t now)
+{
+    char waiting[256] = "";
+    if (now < d->progress_due || !d->progress)
+        return;
+    d->progress_due = now + PROGRESS_NS;
+    struct trp_progress_view v = {.stages = d->stages_known,
+                                  .stages_done = d->stages_done,
+                                  .stage = "",
+                                  .tasks = d->tasks,
+                                  .done = d->tasks_done,
+                                  .running = d->attempts,
+                                  .failures = d->failures,
+                                  .executors = d->up,
+                                  .waiting = waiting};
+    for (uint32_t i = d->nstages; i-- > 0 && i + 4096 > d->nstages;) {
+        const struct trp_driver_stage *s = d->stages[i];
+        if (!s || !s->submitted || s->ended)
+            continue;
+        v.stage = s->name;
+        if (!d->attempts)
+            trp_engine_why_waiting(d->engine, (trp_stage_id){i}, waiting,
+                                   sizeof(waiting));
+        break;
+    }
+    trp_progress_update(d->progress, now, &v);
+}
+
+static int64_t next_due(const trp_driver *d, int64_t until)
+{
+    int64_t due = trp_engine_next_timer(d->engine),
+            other = trp_channel_next_timer(d->channel);
+    if (other < due)
+        due = other;
+    if (d->stop && !d->killed && d->kill_at < due)
+        due = d->kill_at;
+    if (d->progress && d->attempts && d->progress_due + 9 * PROGRESS_NS < due)
+        due = d->progress_due + 9 * PROGRESS_NS;
+    return until < due ? until : due;
+}
+
+static void sleep_until(trp_driver *d, int64_t due)
+{
+    if (!trp_channel_sleep(d->channel))
+        return;
+    int64_t now = trp_driver_now();
+    if (due <= now)
+        return;
+    uv_update_time(&d->loop);
+    if (due != INT64_MAX) {
+        uint64_t ms = (uint64_t)(due - now + 999999) / 1000000;
+        uv_timer_start(&d->timer, on_timer, ms, 0);
+    }
+    uv_run(&d->loop, UV_RUN_ONCE);
+    uv_timer_stop(&d->timer);
+}
+
+void trp_driver_turn(trp_driver *d, int64_t until)
+{
+    int64_t now = trp_driver_now();
+    int handled = trp_channel_progress(d->channel, now);
+    if (handled)
+        d->active = now;
+    if (now - d->looked >= LOOK_NS || !handled) {
+        if (now - d->looked >= LOOK_NS) {
+            uv_run(&d->loop, UV_RUN_NOWAIT);
+            d->looked = now;
+            check_stop(d, now);
+            show_progress(d, now);
+        }
+        if (now >= trp_engine_next_timer(d->engine)) {
+            struct trp_event ev = {.kind = TRP_EVENT_TIME};
+            trp_driver_step(d, &ev);
+        }
+    }
+    bool sent = d->nflush > 0;
+    trp_driver_flush(d);
+    if (handled || sent)
+        return;
+    if (d->functions && now - d->active < SPIN_NS)
+        return;
+    sleep_until(d, next_due(d, until));
+}
+
+/* ---- whose loop it is
+ * ---------------------------------------------------------------------------- */
+
+void trp_driver_enter(trp_driver *d)
+{
+    if (trp_baton_return(d->baton))
+        return;
+    atomic_store(&d->wanted, true);
+    uv_async_send(&d->wake);
+    trp_baton_take(d->baton);
+    atomic_store(&d->wanted, false);
+}
+
+void trp_driver_leave(trp_driver *d)
+{
+    trp_baton_leave(d->baton);
+}
+
+/* Keeps the run alive while the program is elsewhere. */
+static void *standby(void *arg)
+{
+    trp_driver *d = arg;
+    while (!atomic_load(&d->ending)) {
+        trp_baton_take(d->baton);
+        while (!atomic_load(&d->wanted) && !atomic_load(&d->ending))
+            trp_driver_turn(d, INT64_MAX);
+        trp_baton_give(d->baton);
+    }
+    return NULL;
+}
+
+int trp_driver_standby_start(trp_driver *d, trp_error *err)
+{
+    int rc = pthread_create(&d->standby, NULL, standby, d);
+    if (rc)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot start a thread: %s",
+                             strerror(rc));
+    d->has_standby = true;
+    return 0;
+}
+
+/* With the baton held by the caller. */
+void trp_driver_standby_stop(trp_driver *d)
+{
+    if (!d->has_standby)
+        return;
+    atomic_store(&d->ending, true);
+    trp_baton_give(d->baton);
+    pthread_join(d->standby, NULL);
+    trp_baton_take(d->baton);
+    d->has_standby = false;
+}
+
+/* ---- libuv
+ * ------------------------------------------------------------------------------------------
+ */
+
+int trp_driver_loop_init(trp_driver *d, trp_error *err)
+{
+    int rc = uv_loop_init(&d->loop);
+    if (rc < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make a loop: %s",
+                             uv_strerror(rc));
+    d->loop_made = true;
+    uv_async_init(&d->loop, &d->wake, on_wake);
+    uv_timer_init(&d->loop, &d->timer);
+    if (d->config.control_fd >= 0) {
+        uv_poll_init(&d->loop, &d->control_poll, d->config.control_fd);
+        d->control_poll.data = d;
+        d->has_control_poll =
+            uv_poll_start(&d->control_poll, UV_READABLE, on_control) == 0;
+    }
+    return 0;
+}
+
+int trp_driver_loop_channel(trp_driver *d, trp_error *err)
+{
+    int rc = uv_poll_init(&d->loop, &d->channel_poll, trp_channel_fd(d->channel));
+    if (rc == 0)
+        rc = uv_poll_start(&d->channel_poll, UV_READABLE, on_channel);
+    if (rc < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot watch the sockets: %s",
+                             uv_strerror(rc));
+    d->has_channel_poll = true;
+    return 0;
+}
+
+void trp_driver_loop_close(trp_driver *d)
+{
+    if (!d->loop_made)
+        return;
+    if (d->has_channel_poll)
+        uv_close((uv_handle_t *)&d->channel_poll, NULL);
+    if (d->has_control_poll)
+        uv_close((uv_handle_t *)&d->control_poll, NULL);
+    uv_close((uv_handle_t *)&d->wake, NULL);
+    uv_close((uv_handle_t *)&d->timer, NULL);
+    for (int i = 0; i < 100 && uv_run(&d->loop, UV_RUN_NOWAIT); i++)
+        ;
+    uv_loop_close(&d->loop);
+    d->loop_made = false;
+}

@@ -1,0 +1,251 @@
+/*
+ * Three ways to a driver: for a pipeline, whose parts are ready; for a C program, from
+ * the run specification that `troupe` left; for a static run, from nothing but MPI
+ * ranks and the environment.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cluster/local/mpirun.h"
+#include "conf/site.h"
+#include "driver/driver_open.h"
+#include "driver/driver_state.h"
+#include "events/run_folder.h"
+#include "executor/executor.h"
+
+extern char **environ;
+
+static int open_elastic(const struct trp_run_spec *spec, const trp_options *options,
+                        const struct trp_site *site, trp_profiles *profiles,
+                        trp_driver **ret, trp_error *err)
+{
+    const char *rank[] = {spec->rank_program, "executor", NULL};
+    const char *unstick[] = {spec->rank_program, "unstick", NULL};
+    char **words = trp_mpirun_words(spec->ompi_server, unstick);
+    if (!words)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    struct trp_driver_config c = {
+        .mode = TRP_DRIVER_ELASTIC,
+        .run_name = spec->run_name,
+        .run_dir = spec->run_dir,
+        .app_name = spec->app_name,
+        .options = options,
+        .site = site,
+        .profiles = profiles,
+        .local_cores = spec->local_cores,
+        .executor_argv = spec->napp ? (const char *const *)spec->app : rank,
+        .unstick_argv = (const char *const *)words,
+        .ompi_server = spec->ompi_server,
+        .quiet_progress = spec->quiet,
+        .control_fd = -1,
+        .keep_going = spec->keep_going,
+    };
+    int rc = 0;
+    if (spec->control && *spec->control)
+        rc = trp_control_connect(spec->control, &c.control_fd, err);
+    if (rc == 0)
+        rc = trp_driver_new(&c, ret, err);
+    if (rc == 0) {
+        (*ret)->unstick_words = words;
+        return 0;
+    }
+    trp_words_free(words);
+    if (c.control_fd >= 0) {
+        /* This process is the only one that can still tell. */
+        if (err)
+            fprintf(stderr, "troupe: %s\n", err->text);
+        trp_control_exit(c.control_fd, trp_error_exit_status(rc));
+        close(c.control_fd);
+    }
+    return rc;
+}
+
+int trp_driver_open_spec(const struct trp_run_spec *spec, const trp_options *options,
+                         const struct trp_site *site, trp_profiles *profiles,
+                         trp_driver **ret_driver, trp_error *err)
+{
+    return open_elastic(spec, options, site, profiles, ret_driver, err);
+}
+
+/* Options, site and profiles of a program. */
+struct parts {
+    trp_options *options;
+    struct trp_site *site;
+    trp_profiles *profiles;
+};
+
+static void parts_free(struct parts *p)
+{
+    trp_options_free(p->options);
+    trp_site_free(p->site);
+    trp_profiles_free(p->profiles);
+}
+
+static int make_profiles(struct parts *p, enum trp_manager_kind kind, trp_error *err)
+{
+    struct trp_profile_defaults defaults;
+    trp_options_profile_defaults(p->options, &defaults);
+    defaults.kind = kind;
+    return trp_profiles_new(&defaults, NULL, &p->profiles, err);
+}
+
+int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
+                    trp_profiles **ret_profiles, trp_error *err)
+{
+    struct trp_run_spec *spec = NULL;
+    struct parts p = {0};
+    int rc = trp_run_spec_load(run_dir, &spec, err);
+    if (rc == 0)
+        rc = trp_options_new(&p.options, err);
+    for (uint32_t i = 0; rc == 0 && i < spec->noptions; i++)
+        rc = trp_options_set(p.options, spec->options[i].key, spec->options[i].value,
+                             spec->options[i].origin, spec->options[i].where, err);
+    if (rc == 0)
+        rc = trp_site_load(spec->site && *spec->site ? spec->site : NULL, &p.site, err);
+    if (rc == 0)
+        rc = make_profiles(&p, TRP_MANAGER_ELASTIC, err);
+    if (rc == 0)
+        rc = open_elastic(spec, p.options, p.site, p.profiles, ret_driver, err);
+    if (rc < 0) {
+        trp_run_spec_free(spec);
+        parts_free(&p);
+        return rc;
+    }
+    (*ret_driver)->own_spec = spec;
+    (*ret_driver)->own_options = p.options;
+    (*ret_driver)->own_site = p.site;
+    *ret_profiles = p.profiles;
+    return trp_driver_profile_added(*ret_driver, (trp_profile_id){0}, NULL) ==
+                   TRP_ENOMEM
+               ? trp_error_set(err, TRP_ENOMEM, "out of memory")
+               : 0;
+}
+
+/* ---- static runs
+ * ----------------------------------------------------------------------------- */
+
+static int static_parts(struct parts *p, trp_error *err)
+{
+    int rc = trp_options_new(&p->options, err);
+    if (rc == 0)
+        rc = trp_site_load(NULL, &p->site, err);
+    if (rc == 0)
+        rc = trp_site_options(p->site, p->options, err);
+    if (rc == 0)
+        rc = trp_options_from_environment(p->options, environ, err);
+    if (rc == 0)
+        rc = trp_options_check(p->options, err);
+    return rc < 0 ? rc : make_profiles(p, TRP_MANAGER_STATIC, err);
+}
+
+/* The whole life of a rank above 0; does not return. */
+static void work(const struct parts *p, int rank,
+                 const struct trp_function_runner *runner)
+{
+    const struct trp_resource_profile *profile =
+        trp_profiles_get(p->profiles, (trp_profile_id){0});
+    struct trp_executor_shape *shape = calloc(1, sizeof(*shape));
+    struct trp_channel_handler handler;
+    struct trp_listen_config c = {.transport = TRP_TRANSPORT_WORLD};
+    trp_channel *channel;
+    trp_error err = {.text = "out of memory"};
+    c.network_timeout_ns = trp_options_time_ns(p->options, "network.timeout");
+    c.heartbeat_ns = trp_options_time_ns(p->options, "executor.heartbeatInterval");
+    trp_executor_handler(&handler);
+    if (!shape || trp_channel_world(&c, &handler, &channel, &err) < 0) {
+        fprintf(stderr, "troupe: rank %d: %s\n", rank, err.text);
+        _exit(trp_error_exit_status(TRP_ESYSTEM));
+    }
+    shape->id = (uint32_t)rank - 1;
+    shape->cores = (uint32_t)profile->cores;
+    shape->slots = profile->slots;
+    shape->network_timeout_ns = c.network_timeout_ns;
+    shape->heartbeat_ns = c.heartbeat_ns;
+    int status = trp_executor_work(channel, shape, runner);
+    MPI_Finalize();
+    exit(status);
+}
+
+/* Ranks are executors that were not asked for: the engine is told to expect them. */
+static int expect_ranks(trp_driver *d, int size, trp_error *err)
+{
+    trp_driver_enter(d);
+    int rc = 0;
+    for (int i = 1; i < size && rc == 0; i++) {
+        trp_executor_id id = trp_engine_expect_executor(d->engine, (trp_profile_id){0});
+        rc = trp_staff_expect(d, id, err);
+    }
+    trp_driver_leave(d);
+    return rc;
+}
+
+static int static_driver(struct parts *p, const char *program, trp_driver **ret,
+                         trp_error *err)
+{
+    char base[4096];
+    trp_run_folder *folder;
+    const char *slash = strrchr(program, '/');
+    const char *app = slash ? slash + 1 : program;
+    if (!getcwd(base, sizeof(base)))
+        return trp_error_set(err, TRP_ESYSTEM, "no current folder: %s",
+                             strerror(errno));
+    int rc = trp_run_folder_new(base, app, NULL, &folder, err);
+    if (rc < 0)
+        return rc;
+    struct trp_driver_config c = {.mode = TRP_DRIVER_STATIC,
+                                  .run_name = folder->name,
+                                  .run_dir = folder->path,
+                                  .app_name = app,
+                                  .options = p->options,
+                                  .site = p->site,
+                                  .profiles = p->profiles,
+                                  .control_fd = -1};
+    rc = trp_run_folder_state(folder, app, "running", 0, err);
+    if (rc == 0)
+        rc = trp_driver_new(&c, ret, err);
+    if (rc < 0) {
+        trp_run_folder_free(folder);
+        return rc;
+    }
+    (*ret)->own_folder = folder;
+    return 0;
+}
+
+int trp_driver_open_static(int argc, char **argv,
+                           const struct trp_function_runner *runner,
+                           trp_driver **ret_driver, trp_profiles **ret_profiles,
+                           trp_error *err)
+{
+    int level, rank, size;
+    struct parts p = {0};
+    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS ||
+        level < MPI_THREAD_MULTIPLE)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "MPI does not offer MPI_THREAD_MULTIPLE");
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int rc = static_parts(&p, err);
+    if (rank > 0) {
+        if (rc < 0) /* rank 0 says why */
+            _exit(2);
+        work(&p, rank, runner);
+    }
+    if (rc == 0)
+        rc = static_driver(&p, argc > 0 ? argv[0] : "app", ret_driver, err);
+    if (rc < 0) {
+        parts_free(&p);
+        return rc;
+    }
+    (*ret_driver)->own_options = p.options;
+    (*ret_driver)->own_site = p.site;
+    *ret_profiles = p.profiles;
+    rc = expect_ranks(*ret_driver, size, err);
+    return rc < 0 ? rc
+                  : trp_driver_profile_added(*ret_driver, (trp_profile_id){0}, err);
+}

@@ -1,0 +1,55 @@
+/*
+ * The `outputs` of a stage: patterns of files. One with $TROUPE_TASK or $TROUPE_ITEM
+ * (also ${…}) belongs to a task; what is put in for them matches literally. The others
+ * belong to the stage.
+ *
+ * What matched when a task succeeded, or its stage ended, is recorded with size and
+ * modification time; `--resume` asks whether that is still so.
+ */
+#ifndef TRP_DRIVER_OUTPUTS_H
+#define TRP_DRIVER_OUTPUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/pipeline.h"
+#include "core/base/error.h"
+
+struct trp_output {
+    char *path;       /* as its pattern spells it */
+    int64_t size;     /* -1: a folder, which has to be there, no more */
+    int64_t mtime_ns; /* 0 for a folder */
+};
+
+/* Zero-initialise. */
+struct trp_outputs {
+    struct trp_output *v;
+    size_t n, capacity;
+};
+
+/* Appends an entry and owns its path from then on; TRP_ENOMEM. */
+int trp_outputs_append(struct trp_outputs *o, const struct trp_output *take_one);
+/* Appends what lstat says of all that matches `pattern` below `base`. What vanishes
+ * meanwhile is left out. The codes of trp_glob. */
+int trp_outputs_match(struct trp_outputs *o, const char *base, const char *pattern,
+                      trp_error *err);
+void trp_outputs_free(struct trp_outputs *o);
+/* All are still there as they were. */
+bool trp_outputs_unchanged(const struct trp_outputs *o, const char *base);
+
+/* Whether a pattern belongs to a task. */
+bool trp_output_of_task(const char *pattern);
+/* The pattern for one task, malloc'ed. `item` NULL: it has none. NULL: out of memory,
+ * or, with *ret_none, the pattern names no file of this task: it needs an item and the
+ * task has none, or an empty one. */
+char *trp_output_expand(const char *pattern, uint32_t task, const struct trp_text *item,
+                        bool *ret_none);
+
+/* Removes what matches `pattern` below `base`, folders with all that is in them. Never
+ * `keep` (the task's own item; NULL: none), nor `base`, `run_dir` or a folder that
+ * holds one of them. What cannot be removed stays. */
+void trp_outputs_remove(const char *base, const char *pattern, const char *keep,
+                        const char *run_dir);
+
+#endif

@@ -1,0 +1,215 @@
+/*
+ * A pipeline's run, from specification to exit status.
+ *
+ * Order: settings; what is to run; whether it can ever fit (a run that cannot is
+ * refused before its first executor, gangs too); the driver; the job; its end. Until
+ * the driver exists, nobody but this process can tell `troupe` why, so a refusal makes
+ * the control connection itself.
+ *
+ * The error line comes after everything else on stderr but before trp_driver_end tells
+ * `troupe` the exit status: after that, `troupe` may be gone and its terminal with it.
+ *
+ * Teardown: driver (its work ends), job, choices, log of what is done, settings.
+ */
+#include "driver/pipeline_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/command_job.h"
+#include "driver/control.h"
+#include "driver/done_log.h"
+#include "driver/driver_open.h"
+#include "driver/fit.h"
+#include "driver/pipeline_settings.h"
+#include "driver/resume.h"
+#include "driver/run_spec.h"
+
+enum { FAILURES_SHOWN = 20 };
+
+struct pipeline_run {
+    struct trp_run_spec *spec;
+    struct trp_pipeline_settings s;
+    trp_done_log *log;
+    struct trp_stage_choice *choice;
+    trp_command_job *job;
+};
+
+static void say(const char *text)
+{
+    fprintf(stderr, "troupe: %s\n", text);
+    fflush(stderr);
+}
+
+/* Refuses a run that has no driver yet. */
+static int refuse(const struct trp_run_spec *spec, const trp_error *err)
+{
+    int fd = -1, status = trp_error_exit_status(err->code);
+    if (spec && spec->control && *spec->control &&
+        trp_control_connect(spec->control, &fd, NULL) < 0)
+        fd = -1;
+    say(err->text);
+    if (fd >= 0) {
+        trp_control_exit(fd, status);
+        close(fd);
+    }
+    return status;
+}
+
+static int choose(struct pipeline_run *run, trp_error *err)
+{
+    const struct trp_run_spec *spec = run->spec;
+    int r = trp_done_log_open(spec->run_dir, spec->resume, &run->log, err);
+    if (r < 0)
+        return r;
+    struct trp_resume_request request = {
+        .pipeline = run->s.pipeline,
+        .profiles = run->s.profiles,
+        .ids = run->s.ids,
+        .cwd = spec->cwd,
+        .from = spec->from,
+        .until = spec->until,
+        .force = spec->force,
+        .nforce = spec->nforce,
+        .log = spec->resume ? run->log : NULL,
+    };
+    r = trp_resume_choose(&request, &run->choice, err);
+    trp_done_log_forget(run->log);
+    return r;
+}
+
+static int make_job(struct pipeline_run *run, trp_error *err)
+{
+    const struct trp_run_spec *spec = run->spec;
+    struct trp_command_job_config config = {
+        .pipeline = run->s.pipeline,
+        .profiles = run->s.profiles,
+        .ids = run->s.ids,
+        .choice = run->choice,
+        .site = run->s.site,
+        .environ = spec->environ,
+        .nenviron = spec->nenviron,
+        .cwd = spec->cwd,
+        .run_name = spec->run_name,
+        .run_dir = spec->run_dir,
+        .log = run->log,
+        .resumed = spec->resume,
+    };
+    return trp_command_job_new(&config, &run->job, err);
+}
+
+static int check_fit(struct pipeline_run *run, trp_error *err)
+{
+    const trp_pipeline *p = run->s.pipeline;
+    trp_fit *fit;
+    int r = trp_fit_open(run->s.site, run->spec->local_cores, &fit, err);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < p->nstages && r == 0; i++)
+        if (run->choice[i].runs)
+            r = trp_fit_stage(fit, p, run->s.site, &p->stages[i],
+                              trp_profiles_get(run->s.profiles, run->s.ids[i]), err);
+    trp_fit_close(fit);
+    return r;
+}
+
+static int prepare(struct pipeline_run *run, trp_error *err)
+{
+    int r = trp_pipeline_settings_load(run->spec, &run->s, err);
+    if (r == 0)
+        r = choose(run, err);
+    if (r == 0)
+        r = check_fit(run, err);
+    return r < 0 ? r : make_job(run, err);
+}
+
+/* Tells the driver of each profile that a stage of the job uses. A gang's profile need
+ * not fit an executor: check_fit has asked for the gang. */
+static int add_profiles(struct pipeline_run *run, trp_driver *driver, trp_error *err)
+{
+    const struct trp_job_spec *spec = trp_command_job_spec(run->job);
+    uint32_t n = trp_profiles_count(run->s.profiles);
+    bool *used = calloc((size_t)n + 1, sizeof *used);
+    bool *gang = calloc((size_t)n + 1, sizeof *gang);
+    int r = used && gang ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < spec->nstages && r == 0; i++) {
+        const struct trp_stage_spec *s = &spec->stages[i];
+        *(s->kind == TRP_STAGE_GANG ? &gang[s->profile.n] : &used[s->profile.n]) = true;
+    }
+    for (uint32_t i = 0; i < n && r == 0; i++) {
+        if (used[i] || gang[i])
+            r = trp_driver_profile_added(driver, (trp_profile_id){i}, err);
+        if (r == TRP_ENEVER && !used[i])
+            r = 0;
+    }
+    free(used);
+    free(gang);
+    return r;
+}
+
+static int run_job(struct pipeline_run *run, trp_driver *driver, trp_error *err)
+{
+    trp_job_id id;
+    int r = add_profiles(run, driver, err);
+    if (r < 0 || trp_command_job_spec(run->job)->nstages == 0)
+        return r;
+    r = trp_driver_submit(driver, trp_command_job_spec(run->job),
+                          trp_command_job_work(run->job), &id, err);
+    return r < 0 ? r : trp_driver_wait(driver, id, err);
+}
+
+/* The stages that failed; or, when none did, what else ended the run. */
+static void tell_failure(const struct pipeline_run *run, const trp_error *err)
+{
+    const char *line;
+    uint32_t n = 0;
+    while ((line = trp_command_job_failure(run->job, n))) {
+        if (n++ < FAILURES_SHOWN)
+            say(line);
+    }
+    if (n > FAILURES_SHOWN)
+        fprintf(stderr, "troupe: and %u more stages failed\n", n - FAILURES_SHOWN);
+    if (n == 0 && *err->text)
+        say(err->text);
+}
+
+static int drive(struct pipeline_run *run)
+{
+    trp_error err = {0}, log_err = {0};
+    trp_driver *driver;
+    int r = trp_driver_open_spec(run->spec, run->s.options, run->s.site,
+                                 run->s.profiles, &driver, &err);
+    if (r < 0) /* it has told why */
+        return trp_error_exit_status(r);
+    if (trp_command_job_spec(run->job)->nstages == 0)
+        say("nothing is left to do: every stage is done");
+    r = run_job(run, driver, &err);
+    if (r < 0)
+        tell_failure(run, &err);
+    int written = trp_done_log_close(run->log, &log_err);
+    run->log = NULL;
+    if (written < 0) { /* what the next --resume needs is not all there */
+        say(log_err.text);
+        r = r < 0 ? r : written;
+    }
+    return trp_driver_end(driver, trp_error_exit_status(r), run->spec->quiet);
+}
+
+int trp_pipeline_driver_main(const char *run_dir)
+{
+    struct pipeline_run run = {0};
+    trp_error err = {0};
+    int status, r = trp_run_spec_load(run_dir, &run.spec, &err);
+    if (r == 0)
+        r = prepare(&run, &err);
+    status = r < 0 ? refuse(run.spec, &err) : drive(&run);
+    trp_command_job_free(run.job);
+    if (run.choice)
+        trp_stage_choices_free(run.choice, run.s.pipeline->nstages);
+    trp_done_log_close(run.log, NULL);
+    trp_pipeline_settings_free(&run.s);
+    trp_run_spec_free(run.spec);
+    return status;
+}

@@ -1,0 +1,88 @@
+/*
+ * Settings of a run, put together in the order in which they may refer to each other:
+ * options of site, environment and command line (as `troupe` found them), then the
+ * pipeline and its options, then profiles, which depend on all of these.
+ *
+ * `troupe` has checked all of it before it started anything; what fails here was
+ * changed in between, or is a fault of ours, and is told with the same words.
+ */
+#include "driver/pipeline_settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int read_pipeline(const struct trp_run_spec *spec, trp_pipeline **ret,
+                         trp_error *err)
+{
+    const char *shown = spec->pipeline ? spec->pipeline : spec->pipeline_copy;
+    FILE *in = fopen(spec->pipeline_copy, "re");
+    if (!in)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s",
+                             spec->pipeline_copy, strerror(errno));
+    char *text = malloc(TRP_PIPELINE_FILE_MAX + 1);
+    size_t n = text ? fread(text, 1, TRP_PIPELINE_FILE_MAX + 1, in) : 0;
+    int r = 0;
+    if (!text)
+        r = trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
+    else if (ferror(in))
+        r = trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s", spec->pipeline_copy);
+    else
+        r = trp_pipeline_parse(shown, text, n, ret, err);
+    fclose(in);
+    free(text);
+    return r;
+}
+
+static int load_options(const struct trp_run_spec *spec,
+                        struct trp_pipeline_settings *s, trp_error *err)
+{
+    int r = trp_options_new(&s->options, err);
+    for (uint32_t i = 0; i < spec->noptions && r == 0; i++)
+        r = trp_options_set(s->options, spec->options[i].key, spec->options[i].value,
+                            spec->options[i].origin, spec->options[i].where, err);
+    if (r == 0)
+        r = trp_pipeline_options(s->pipeline, s->options, err);
+    return r < 0 ? r : trp_options_check(s->options, err);
+}
+
+int trp_pipeline_settings_load(const struct trp_run_spec *spec,
+                               struct trp_pipeline_settings *ret, trp_error *err)
+{
+    struct trp_pipeline_settings s = {0};
+    int r = read_pipeline(spec, &s.pipeline, err);
+    for (uint32_t i = 0; i < spec->nparams && r == 0; i++)
+        r = trp_pipeline_param(s.pipeline, spec->params[i].key, spec->params[i].value,
+                               err);
+    if (r == 0 && spec->site && *spec->site)
+        r = trp_site_load(spec->site, &s.site, err);
+    if (r == 0)
+        r = load_options(spec, &s, err);
+    if (r == 0) {
+        s.ids = calloc((size_t)s.pipeline->nstages + 1, sizeof *s.ids);
+        r = s.ids ? trp_pipeline_profiles(s.pipeline, s.options, s.site, &s.profiles,
+                                          s.ids, err)
+                  : trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
+    }
+    if (r < 0) {
+        trp_pipeline_settings_free(&s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+void trp_pipeline_settings_free(struct trp_pipeline_settings *s)
+{
+    if (s->profiles)
+        trp_profiles_free(s->profiles);
+    if (s->options)
+        trp_options_free(s->options);
+    if (s->site)
+        trp_site_free(s->site);
+    if (s->pipeline)
+        trp_pipeline_free(s->pipeline);
+    free(s->ids);
+    *s = (struct trp_pipeline_settings){0};
+}

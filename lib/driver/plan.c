@@ -1,0 +1,332 @@
+/*
+ * Printing plans: as text in aligned columns, as JSON, and the dry run. What is printed
+ * is made by plan_make.c, first and as a whole, so that both forms say the same.
+ */
+#include "driver/plan.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/command_env.h"
+#include "driver/foreach.h"
+#include "driver/plan_make.h"
+#include "driver/strings.h"
+
+/* ---- text -------------------------------------------------------------------------
+ */
+
+enum { COLUMNS_MAX = 8 };
+
+/* Cells row by row; the last column may be of any width. */
+struct table {
+    struct trp_strings cells;
+    size_t columns;
+    bool failed; /* out of memory */
+};
+
+static void cell(struct table *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void cell(struct table *t, const char *fmt, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, fmt);
+    int n = vasprintf(&text, fmt, args);
+    va_end(args);
+    t->failed |= trp_strings_take(&t->cells, n < 0 ? NULL : text) < 0;
+}
+
+static int print_table(struct table *t, FILE *out, trp_error *err)
+{
+    size_t width[COLUMNS_MAX] = {0}, n = t->failed ? 0 : t->cells.n;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = strlen(t->cells.v[i]), *w = &width[i % t->columns];
+        *w = k > *w ? k : *w;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i % t->columns + 1 == t->columns)
+            fprintf(out, "%s\n", t->cells.v[i]);
+        else
+            fprintf(out, "%-*s  ", (int)width[i % t->columns], t->cells.v[i]);
+    }
+    trp_strings_free(&t->cells);
+    return t->failed ? trp_error_set(err, TRP_ENOMEM, "out of memory for the plan") : 0;
+}
+
+/* Appends "name amount" to a list in `text`. */
+static void list_add(char *text, size_t size, const char *name, const char *amount)
+{
+    size_t n = strlen(text);
+    snprintf(text + n, size - n, "%s%s %s", n ? ", " : "", name, amount);
+}
+
+static char *executor_text(const struct trp_resource_profile *p, char *text,
+                           size_t size)
+{
+    char amount[32];
+    *text = '\0';
+    if (p->task_only)
+        list_add(text, size, "as", "default:");
+    snprintf(amount, sizeof amount, "%lld", (long long)p->cores);
+    list_add(text, size, "cores", amount);
+    list_add(text, size, "memory",
+             trp_memory_format(p->total_mib, amount, sizeof amount));
+    for (uint32_t i = 0; i < p->ncustom; i++) {
+        snprintf(amount, sizeof amount, "%lld", (long long)p->custom[i].executor);
+        if (p->custom[i].on_executor)
+            list_add(text, size, p->custom[i].name, amount);
+    }
+    return text;
+}
+
+static char *task_text(const struct trp_resource_profile *p, char *text, size_t size)
+{
+    char amount[32];
+    *text = '\0';
+    snprintf(amount, sizeof amount, "%lld", (long long)p->task_cpus);
+    list_add(text, size, "cpus", amount);
+    for (uint32_t i = 0; i < p->ncustom; i++)
+        if (p->custom[i].on_task)
+            list_add(text, size, p->custom[i].name,
+                     trp_amount_format(p->custom[i].task, amount, sizeof amount));
+    return text;
+}
+
+static void stage_row(struct table *t, const struct trp_plan_stage *v)
+{
+    const struct trp_pipeline_stage *s = v->stage;
+    cell(t, "%s", s->name);
+    cell(t, "%s", s->profile ? s->profile : "default");
+    if (s->ranks)
+        cell(t, "%u ranks", s->ranks);
+    else if (v->known)
+        cell(t, "%u", v->ntasks);
+    else
+        cell(t, "?");
+    char *after = NULL;
+    size_t size;
+    FILE *f = open_memstream(&after, &size);
+    for (uint32_t a = 0; f && a < s->nafter; a++)
+        fprintf(f, "%s%s%s", a ? ", " : "", s->after[a].stage,
+                s->after[a].each ? " (each)" : "");
+    if (f)
+        fclose(f);
+    t->failed |= !after;
+    cell(t, "%s", after && *after ? after : "-");
+    free(after);
+    cell(t, "%s%s", v->never ? "never: " : "",
+         v->never   ? v->never
+         : v->waits ? v->waits
+                    : "-");
+}
+
+static void profile_row(struct table *t, const struct trp_plan_profile *v)
+{
+    const struct trp_resource_profile *p = v->made;
+    char text[1024];
+    cell(t, "%s", v->name);
+    if (!p) {
+        for (int i = 0; i < 4; i++)
+            cell(t, "-");
+        cell(t, "impossible: %s", v->never);
+        return;
+    }
+    cell(t, "%s", executor_text(p, text, sizeof text));
+    cell(t, "%s", task_text(p, text, sizeof text));
+    cell(t, "%u", p->slots);
+    cell(t, "%s", *p->limiting ? p->limiting : "-");
+    if (v->never)
+        cell(t, "never: %s", v->never);
+    else
+        cell(t, "%u executors", v->fits);
+}
+
+static int print_text(const struct trp_plan *plan, FILE *out, trp_error *err)
+{
+    static const char *const stage_head[] = {"stage", "profile", "tasks", "after",
+                                             "waits"};
+    static const char *const profile_head[] = {"profile", "executor",   "task",
+                                               "slots",   "limited by", "fit here"};
+    struct table stages = {.columns = 5}, profiles = {.columns = 6};
+    for (size_t i = 0; i < 5; i++)
+        cell(&stages, "%s", stage_head[i]);
+    for (uint32_t i = 0; i < plan->p->nstages; i++)
+        stage_row(&stages, &plan->stage[i]);
+    for (size_t i = 0; i < 6; i++)
+        cell(&profiles, "%s", profile_head[i]);
+    for (uint32_t i = 0; i < plan->nprofiles; i++)
+        profile_row(&profiles, &plan->profile[i]);
+    fprintf(out, "%s\n\n", plan->p->name);
+    int r = print_table(&stages, out, err);
+    fprintf(out, "\n");
+    int s = print_table(&profiles, out, err);
+    return r < 0 ? r : s;
+}
+
+/* ---- JSON -------------------------------------------------------------------------
+ */
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+static json_t *executor_json(const struct trp_resource_profile *p)
+{
+    json_t *j = json_pack("{s:I, s:I, s:I}", "cores", (json_int_t)p->cores, "memory",
+                          (json_int_t)p->memory_mib, "memoryOverhead",
+                          (json_int_t)p->overhead_mib);
+    if (p->offheap_mib > 0)
+        json_object_set_new(j, "offHeap", json_integer(p->offheap_mib));
+    if (p->executor.pyspark_mib > 0)
+        json_object_set_new(j, "pyspark.memory", json_integer(p->executor.pyspark_mib));
+    for (uint32_t i = 0; i < p->ncustom; i++)
+        if (p->custom[i].on_executor)
+            json_object_set_new(j, p->custom[i].name,
+                                json_integer(p->custom[i].executor));
+    return j;
+}
+
+static json_t *task_json(const struct trp_resource_profile *p)
+{
+    json_t *j = json_pack("{s:I}", "cpus", (json_int_t)p->task_cpus);
+    for (uint32_t i = 0; i < p->ncustom; i++) {
+        trp_amount a = p->custom[i].task;
+        if (p->custom[i].on_task)
+            json_object_set_new(j, p->custom[i].name,
+                                trp_amount_is_whole(a)
+                                    ? json_integer(a / TRP_ONE)
+                                    : json_real(trp_amount_to_double(a)));
+    }
+    return j;
+}
+
+static json_t *profile_json(const struct trp_plan_profile *v)
+{
+    const struct trp_resource_profile *p = v->made;
+    if (!p)
+        return json_pack("{s:s, s:n, s:n, s:n, s:n, s:n, s:i, s:o}", "name", v->name,
+                         "id", "executor", "task", "slots", "limiting", "fits", 0,
+                         "never", text_or_null(v->never));
+    return json_pack("{s:s, s:I, s:o, s:o, s:I, s:s, s:I, s:o}", "name", v->name, "id",
+                     (json_int_t)p->id.n, "executor", executor_json(p), "task",
+                     task_json(p), "slots", (json_int_t)p->slots, "limiting",
+                     p->limiting, "fits", (json_int_t)v->fits, "never",
+                     text_or_null(v->never));
+}
+
+static json_t *stage_json(const struct trp_plan_stage *v)
+{
+    const struct trp_pipeline_stage *s = v->stage;
+    json_t *after = json_array();
+    for (uint32_t a = 0; a < s->nafter; a++)
+        json_array_append_new(after, json_string(s->after[a].stage));
+    return json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:o}", "name", s->name, "profile",
+                     s->profile ? s->profile : "default", "tasks",
+                     v->known ? json_integer(v->ntasks) : json_null(), "ranks",
+                     (json_int_t)s->ranks, "after", after, "waits",
+                     text_or_null(v->waits), "never", text_or_null(v->never));
+}
+
+static int print_json(const struct trp_plan *plan, FILE *out, trp_error *err)
+{
+    json_t *profiles = json_array(), *stages = json_array();
+    int failed = 0;
+    for (uint32_t i = 0; i < plan->nprofiles; i++)
+        failed |= json_array_append_new(profiles, profile_json(&plan->profile[i]));
+    for (uint32_t i = 0; i < plan->p->nstages; i++)
+        failed |= json_array_append_new(stages, stage_json(&plan->stage[i]));
+    json_t *root = json_pack("{s:s, s:o, s:o}", "name", plan->p->name, "profiles",
+                             profiles, "stages", stages);
+    failed |= !root || json_dumpf(root, out, JSON_INDENT(2)) < 0;
+    fputc('\n', out);
+    json_decref(root);
+    return failed ? trp_error_set(err, TRP_ENOMEM, "the plan could not be written") : 0;
+}
+
+/* ---- the whole --------------------------------------------------------------------
+ */
+
+int trp_plan_print(const trp_pipeline *p, const trp_options *o,
+                   const struct trp_site *site, uint32_t local_cores, bool json,
+                   FILE *out, trp_error *err)
+{
+    struct trp_plan plan;
+    int r = trp_plan_make(p, o, site, local_cores, &plan, err);
+    if (r < 0)
+        return r;
+    r = json ? print_json(&plan, out, err) : print_text(&plan, out, err);
+    if (r == 0 && plan.first.code)
+        r = trp_error_set(err, plan.first.code, "%s", plan.first.text);
+    trp_plan_free(&plan);
+    return r;
+}
+
+/* ---- dry run ----------------------------------------------------------------------
+ */
+
+/* A word as a shell would have to be given it. */
+static void print_word(const char *word, FILE *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+=./,:@%";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    }
+    fputc('\'', out);
+}
+
+static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                       FILE *out, trp_error *err)
+{
+    struct trp_strings argv = {0};
+    struct trp_items items = {0};
+    int r = trp_stage_argv(p, s, &argv, err);
+    bool known = trp_foreach_known(s) || !s->nafter;
+    if (r == 0 && known)
+        r = trp_foreach_evaluate(p, s, NULL, &items, err);
+    if (r == 0) {
+        fprintf(out, "%s: ", s->name);
+        if (s->ranks)
+            fprintf(out, "a gang of %u ranks", s->ranks);
+        else if (known)
+            fprintf(out, "%u task%s", items.ntasks, items.ntasks == 1 ? "" : "s");
+        else
+            fputs("? tasks", out);
+        fprintf(out, ", profile %s\n   ", s->profile ? s->profile : "default");
+        for (size_t i = 0; i < argv.n; i++) {
+            fputc(' ', out);
+            print_word(argv.v[i], out);
+        }
+        fputc('\n', out);
+    }
+    trp_items_free(&items);
+    trp_strings_free(&argv);
+    return r;
+}
+
+int trp_dry_run_print(const trp_pipeline *p, const trp_options *o,
+                      const struct trp_site *site, FILE *out, trp_error *err)
+{
+    trp_profiles *profiles = NULL;
+    trp_profile_id *ids = calloc((size_t)p->nstages + 1, sizeof *ids);
+    if (!ids)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the plan");
+    int r = trp_pipeline_profiles(p, o, site, &profiles, ids, err);
+    for (uint32_t i = 0; i < p->nstages && r == 0; i++)
+        r = print_stage(p, &p->stages[p->order[i]], out, err);
+    if (profiles)
+        trp_profiles_free(profiles);
+    free(ids);
+    return r;
+}

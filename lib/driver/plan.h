@@ -1,0 +1,44 @@
+/*
+ * What a pipeline comes to before it runs: `troupe plan` and `troupe run --dry-run`.
+ *
+ * The plan as JSON (contract.md, "--json"), one document and a newline; what is not in
+ * the contract was added:
+ *
+ *     {"name": "weather",
+ *      "profiles": [{"name": "prep", "id": 1,              null: impossible
+ *                    "executor": {"cores": 4, "memory": 2048, "memoryOverhead": 256},
+ *                    "task": {"cpus": 1}, "slots": 4, "limiting": "cpus",
+ *                    "fits": 2,                            executors at once here
+ *                    "never": null}],                      or why not
+ *      "stages": [{"name": "split", "profile": "prep",
+ *                  "tasks": 12,                            null: not known yet
+ *                  "ranks": 0,                             > 0: a gang
+ *                  "after": [], "waits": "12 tasks, 8 at once", "never": null}]}
+ *
+ * Memory in MiB. `waits`: what a stage waits for that could start otherwise, or null.
+ */
+#ifndef TRP_DRIVER_PLAN_H
+#define TRP_DRIVER_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "conf/options.h"
+#include "conf/pipeline.h"
+#include "conf/site.h"
+
+/* Prints the whole plan in any case. Relative patterns are below the working folder and
+ * evaluated for stages that wait for none. `o` has the pipeline's options; `site` may
+ * be NULL. TRP_EINVAL: a profile is impossible; TRP_ENEVER: a stage never fits here;
+ * both with FILE:LINE:COL of the first such. */
+int trp_plan_print(const trp_pipeline *p, const trp_options *o,
+                   const struct trp_site *site, uint32_t local_cores, bool json,
+                   FILE *out, trp_error *err);
+
+/* Prints what a run would do: each stage, parents first, its tasks, profile and
+ * command. TRP_EINVAL as the run would tell it. */
+int trp_dry_run_print(const trp_pipeline *p, const trp_options *o,
+                      const struct trp_site *site, FILE *out, trp_error *err);
+
+#endif

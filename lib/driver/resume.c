@@ -1,0 +1,369 @@
+/*
+ * The choice of what runs: one pass over the stages, parents first.
+ *
+ * A stage is *touched* when a task of it runs, or when it would have to run but is
+ * beyond --until. A touched parent makes every record of a stage worthless, which is
+ * written to the log at once: were it only known in memory, a run that is stopped
+ * before the stage's turn would leave records that the next --resume believes. The same
+ * goes for a task whose command has changed, since it may fail half-way and the command
+ * may then be changed back.
+ *
+ * A stage's foreach can be evaluated here when no stage above it is touched: nothing
+ * that it reads is going to be made. What was evaluated is kept for the stage's start.
+ *
+ * Cost: one hash and one look-up a task, one lstat an output. Rejected: hashing the
+ * outputs' contents (tens of GB), and a chain of hashes through the stages, where
+ * touching a stage would change nothing if it made the same files again: the contract
+ * asks for the simple rule.
+ */
+#include "driver/resume.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "wire/codec.h"
+
+struct chooser {
+    const struct trp_resume_request *q;
+    const trp_pipeline *p;
+    struct trp_stage_choice *choice;
+    bool *kept;   /* not beyond --until */
+    bool *taken;  /* taken as done by --from */
+    bool *forced; /* by --force, itself or a stage above it */
+    bool *touched;
+    trp_error *err;
+};
+
+/* ---- fingerprints -----------------------------------------------------------------
+ */
+
+static struct trp_print print_of(const void *data, size_t n)
+{
+    XXH128_hash_t h = XXH3_128bits(data, n);
+    return (struct trp_print){h.high64, h.low64};
+}
+
+/* Whether `text` names the variable, and not one whose name only begins so. */
+static bool names(const char *text, const char *variable)
+{
+    size_t n = strlen(variable);
+    for (const char *at = text; at && (at = strstr(at, variable)); at += n)
+        if (at[n] != 'S')
+            return true;
+    return false;
+}
+
+struct printer {
+    struct trp_buf b;
+    bool by_index, by_count;
+};
+
+static void put_text(struct printer *p, const char *text)
+{
+    trp_put_u8(&p->b, text != NULL);
+    trp_put_text(&p->b, text);
+    p->by_index = p->by_index || names(text, "TROUPE_TASK");
+    p->by_count = p->by_count || (text && strstr(text, "TROUPE_TASKS"));
+}
+
+static void put_texts(struct printer *p, char *const *v, uint32_t n)
+{
+    trp_put_u32(&p->b, n);
+    for (uint32_t i = 0; i < n; i++)
+        put_text(p, v[i]);
+}
+
+static void put_pairs(struct printer *p, const struct trp_pair *v, uint32_t n)
+{
+    trp_put_u32(&p->b, n);
+    for (uint32_t i = 0; i < n; i++) {
+        put_text(p, v[i].key);
+        put_text(p, v[i].value);
+    }
+}
+
+static void put_profile(struct printer *p, const struct trp_resource_profile *r)
+{
+    put_text(p, r->name);
+    trp_put_u8(&p->b, r->task_only);
+    trp_put_i64(&p->b, r->executor.cores);
+    trp_put_i64(&p->b, r->executor.memory_mib);
+    trp_put_i64(&p->b, r->executor.overhead_mib);
+    trp_put_i64(&p->b, r->executor.pyspark_mib);
+    trp_put_i64(&p->b, r->executor.offheap_mib);
+    trp_put_i64(&p->b, r->cpus);
+    trp_put_u32(&p->b, r->ncustom);
+    for (uint32_t i = 0; i < r->ncustom; i++) {
+        put_text(p, r->custom[i].name);
+        trp_put_i64(&p->b, r->custom[i].executor);
+        trp_put_i64(&p->b, r->custom[i].task);
+    }
+}
+
+static int print_stage(struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    struct printer p = {{0}, false, false};
+    put_text(&p, s->run);
+    put_texts(&p, s->argv, s->nargv);
+    put_texts(&p, s->wrap, s->nwrap);
+    put_text(&p, s->prelude);
+    put_text(&p, s->cwd);
+    put_pairs(&p, s->env, s->nenv);
+    put_pairs(&p, c->p->params, c->p->nparams);
+    put_profile(&p, trp_profiles_get(c->q->profiles, c->q->ids[i]));
+    trp_put_u32(&p.b, s->ranks);
+    for (uint32_t k = 0; k < s->noutputs; k++) /* what they are is no part of it */
+        p.by_index = p.by_index || names(s->outputs[k], "TROUPE_TASK");
+    bool failed = p.b.failed;
+    c->choice[i].print = print_of(p.b.data, p.b.size);
+    c->choice[i].by_index = p.by_index;
+    c->choice[i].by_count = p.by_count;
+    trp_buf_free(&p.b);
+    return failed ? trp_error_set(c->err, TRP_ENOMEM, "out of memory for stage %s",
+                                  s->name)
+                  : 0;
+}
+
+struct trp_print trp_task_id(const char *stage, uint32_t task,
+                             const struct trp_text *item)
+{
+    struct trp_print name = print_of(stage, strlen(stage));
+    struct trp_print which =
+        item ? print_of(item->data, item->size) : (struct trp_print){0, task};
+    uint64_t all[5] = {name.high, name.low, item != NULL, which.high, which.low};
+    return print_of(all, sizeof all);
+}
+
+struct trp_print trp_task_print(const struct trp_stage_choice *c, uint32_t task,
+                                uint32_t ntasks)
+{
+    uint64_t all[4] = {c->print.high, c->print.low,
+                       c->by_index ? (uint64_t)task + 1 : 0,
+                       c->by_count ? (uint64_t)ntasks + 1 : 0};
+    return print_of(all, sizeof all);
+}
+
+/* ---- --from, --until, --force -----------------------------------------------------
+ */
+
+static int find_stage(struct chooser *c, const char *option, const char *name,
+                      uint32_t *ret)
+{
+    for (uint32_t i = 0; i < c->p->nstages; i++)
+        if (strcmp(c->p->stages[i].name, name) == 0) {
+            *ret = i;
+            return 0;
+        }
+    return trp_error_set(
+        c->err, TRP_EINVAL, "%s: %s has no stage %s; its first stage is %s", option,
+        c->p->file, name, c->p->nstages ? c->p->stages[0].name : "none");
+}
+
+/* Marks every stage above those that are marked. */
+static void mark_above(const trp_pipeline *p, bool *mark)
+{
+    for (uint32_t k = p->nstages; k-- > 0;) {
+        const struct trp_pipeline_stage *s = &p->stages[p->order[k]];
+        for (uint32_t a = 0; mark[p->order[k]] && a < s->nafter; a++)
+            mark[s->after[a].index] = true;
+    }
+}
+
+/* Marks every stage below those that are marked. */
+static void mark_below(const trp_pipeline *p, bool *mark)
+{
+    for (uint32_t k = 0; k < p->nstages; k++) {
+        const struct trp_pipeline_stage *s = &p->stages[p->order[k]];
+        for (uint32_t a = 0; a < s->nafter; a++)
+            mark[p->order[k]] = mark[p->order[k]] || mark[s->after[a].index];
+    }
+}
+
+static int read_options(struct chooser *c)
+{
+    const struct trp_resume_request *q = c->q;
+    uint32_t stage, n = c->p->nstages;
+    int r = 0;
+    for (uint32_t i = 0; i < q->nforce && r == 0; i++) {
+        r = find_stage(c, "--force", q->force[i], &stage);
+        if (r == 0)
+            c->forced[stage] = true;
+    }
+    mark_below(c->p, c->forced);
+    if (r == 0 && q->from && (r = find_stage(c, "--from", q->from, &stage)) == 0) {
+        c->taken[stage] = true;
+        mark_above(c->p, c->taken);
+        c->taken[stage] = false;
+    }
+    memset(c->kept, q->until ? 0 : 1, n * sizeof *c->kept);
+    if (r == 0 && q->until && (r = find_stage(c, "--until", q->until, &stage)) == 0) {
+        c->kept[stage] = true;
+        mark_above(c->p, c->kept);
+    }
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        c->taken[i] = c->taken[i] && !c->forced[i];
+        any = any || (c->kept[i] && !c->taken[i]);
+    }
+    if (r == 0 && !any && n)
+        r = trp_error_set(c->err, TRP_EINVAL,
+                          "--from %s --until %s leaves no stage to run", q->from,
+                          q->until);
+    return r;
+}
+
+/* ---- what is done -----------------------------------------------------------------
+ */
+
+static void drop_stage(struct chooser *c, uint32_t i)
+{
+    if (trp_done_log_has_stage(c->q->log, c->p->stages[i].name))
+        trp_done_log_drop_stage(c->q->log, c->p->stages[i].name);
+}
+
+/* Whether a stage above runs again, so that no task of stage `i` can be done. Parents
+ * with `each` are asked task by task where that can be known. */
+static bool above_touched(const struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        const struct trp_after *after = &s->after[a];
+        if (c->touched[after->index] &&
+            !(after->each && c->choice[after->index].done && trp_foreach_known(s)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the counterparts above of task `t` do not run. */
+static bool each_done(const struct chooser *c, const struct trp_pipeline_stage *s,
+                      uint32_t t)
+{
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        const struct trp_stage_choice *above = &c->choice[s->after[a].index];
+        if (s->after[a].each && c->touched[s->after[a].index] &&
+            !(t < above->items.ntasks && above->done[t]))
+            return false;
+    }
+    return true;
+}
+
+static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    const struct trp_stage_choice *choice = &c->choice[i];
+    const struct trp_text *item = choice->items.item ? &choice->items.item[t] : NULL;
+    struct trp_print id = trp_task_id(s->name, t, item);
+    struct trp_print print = trp_task_print(choice, t, choice->items.ntasks);
+    const struct trp_done_record *r = trp_done_log_find(c->q->log, id);
+    if (!r)
+        return false;
+    if (r->print.high == print.high && r->print.low == print.low &&
+        each_done(c, s, t) && trp_outputs_unchanged(&r->outputs, c->q->cwd))
+        return true;
+    trp_done_log_drop_task(c->q->log, id);
+    return false;
+}
+
+/* Finds which tasks of a stage are done; none when something stands against that. */
+static int find_done(struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    struct trp_stage_choice *choice = &c->choice[i];
+    const struct trp_outputs *left = trp_done_log_stage_outputs(c->q->log, s->name);
+    if (c->forced[i] || above_touched(c, i) ||
+        (left && !trp_outputs_unchanged(left, c->q->cwd))) {
+        drop_stage(c, i);
+        return 0;
+    }
+    /* What is wrong with its foreach is told when the stage starts. */
+    if (trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL) < 0)
+        return 0;
+    choice->done = calloc((size_t)choice->items.ntasks + 1, 1);
+    if (!choice->done)
+        return trp_error_set(c->err, TRP_ENOMEM, "out of memory for stage %s", s->name);
+    for (uint32_t t = 0; t < choice->items.ntasks; t++) {
+        choice->done[t] = task_done(c, i, t);
+        choice->ndone += choice->done[t];
+    }
+    choice->runs = choice->ndone < choice->items.ntasks;
+    return 0;
+}
+
+static int choose_stage(struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    struct trp_stage_choice *choice = &c->choice[i];
+    if (c->taken[i] && c->kept[i])
+        return 0;
+    if (!c->kept[i]) {
+        for (uint32_t a = 0; a < s->nafter; a++)
+            c->touched[i] = c->touched[i] || c->touched[s->after[a].index];
+        if (c->touched[i] && c->q->log)
+            drop_stage(c, i);
+        return 0;
+    }
+    choice->runs = true;
+    int r = c->q->log ? find_done(c, i) : 0;
+    c->touched[i] = choice->runs;
+    return r;
+}
+
+/* `done` was for the choices of the stages below where no task is, items where no task
+ * runs. */
+static void tidy(struct chooser *c)
+{
+    for (uint32_t i = 0; i < c->p->nstages; i++) {
+        struct trp_stage_choice *choice = &c->choice[i];
+        if (!choice->runs)
+            trp_items_free(&choice->items);
+        if (!choice->runs || !choice->ndone) {
+            free(choice->done);
+            choice->done = NULL;
+        }
+    }
+}
+
+int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choice **ret,
+                      trp_error *err)
+{
+    uint32_t n = q->pipeline->nstages;
+    struct chooser c = {.q = q, .p = q->pipeline, .err = err};
+    bool *marks = calloc((size_t)n * 4 + 1, sizeof *marks);
+    c.choice = calloc((size_t)n + 1, sizeof *c.choice);
+    if (!marks || !c.choice) {
+        free(marks);
+        free(c.choice);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for %u stages", n);
+    }
+    c.kept = marks;
+    c.taken = marks + n;
+    c.forced = marks + 2 * (size_t)n;
+    c.touched = marks + 3 * (size_t)n;
+    int r = read_options(&c);
+    for (uint32_t i = 0; i < n && r == 0; i++)
+        r = print_stage(&c, i);
+    for (uint32_t k = 0; k < n && r == 0; k++)
+        r = choose_stage(&c, c.p->order[k]);
+    if (r == 0 && q->log)
+        r = trp_done_log_sync(q->log, err);
+    free(marks);
+    if (r < 0) {
+        trp_stage_choices_free(c.choice, n);
+        return r;
+    }
+    tidy(&c);
+    *ret = c.choice;
+    return 0;
+}
+
+void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n)
+{
+    for (uint32_t i = 0; v && i < n; i++) {
+        trp_items_free(&v[i].items);
+        free(v[i].done);
+    }
+    free(v);
+}

@@ -1,0 +1,63 @@
+/*
+ * Which stages and tasks of a pipeline are to run: --resume, --from, --until, --force.
+ *
+ * With --resume a task is done when stage, item, command, environment and profile are
+ * the same as when it succeeded, no stage above it runs again, and every file that
+ * matched `outputs` then is still there with the same size and time. A stage all of
+ * whose tasks are done does not run at all. With `each`, a task asks only whether its
+ * own counterpart above runs again.
+ *
+ * --from S: the stages above S are taken as done. --until S: S and the stages above it,
+ * no others. --force S: S and all stages below it run again.
+ *
+ * Command: run or argv, prelude, wrap, ranks, cwd as written. Environment: `env:` and
+ * the params, not that of `troupe`, which is another one each day. The number of a task
+ * counts where the stage's texts name TROUPE_TASK, how many there are where they name
+ * TROUPE_TASKS; else a task is known by its item wherever in the list it stands.
+ */
+#ifndef TRP_DRIVER_RESUME_H
+#define TRP_DRIVER_RESUME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf/pipeline.h"
+#include "core/profile/manager.h"
+#include "driver/done_log.h"
+#include "driver/foreach.h"
+
+struct trp_resume_request {
+    const trp_pipeline *pipeline;
+    const trp_profiles *profiles;
+    const trp_profile_id *ids; /* of each stage */
+    const char *cwd;           /* where relative paths begin */
+    const char *from, *until;  /* NULL: not given */
+    char *const *force;
+    uint32_t nforce;
+    trp_done_log *log; /* read; NULL: nothing is known, all runs */
+};
+
+/* What is to happen with a stage. */
+struct trp_stage_choice {
+    bool runs;              /* has a task to run */
+    struct trp_items items; /* when they were needed for the choice */
+    uint8_t *done;          /* per task, or NULL: none is done */
+    uint32_t ndone;
+    struct trp_print print; /* of its command, environment and profile */
+    bool by_index, by_count;
+};
+
+/* Chooses; *ret has an entry per stage of the pipeline. Writes to the log which records
+ * count no more, before anything runs. TRP_EINVAL for a stage that does not exist and
+ * when nothing is left between --from and --until. */
+int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choice **ret,
+                      trp_error *err);
+void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n);
+
+/* Which task it is, and what it runs. `item` NULL: it has none. */
+struct trp_print trp_task_id(const char *stage, uint32_t task,
+                             const struct trp_text *item);
+struct trp_print trp_task_print(const struct trp_stage_choice *c, uint32_t task,
+                                uint32_t ntasks);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * The run specification: what `troupe run` has settled and the driver (another process,
+ * below mpirun) works from. RUN/state/run_spec.json, 0600, plus RUN/state/environ, the
+ * environment of `troupe` (NUL-terminated strings), from which tasks' environments are
+ * made, since the driver's own has been through mpirun.
+ */
+#ifndef TRP_DRIVER_RUN_SPEC_H
+#define TRP_DRIVER_RUN_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf/options.h"
+#include "conf/pipeline.h"
+
+struct trp_option_setting {
+    char *key, *value;
+    enum trp_origin origin;
+    char *where;
+};
+
+struct trp_run_spec {
+    char *run_name;      /* the run folder's name */
+    char *run_dir;       /* absolute */
+    char *cwd;           /* where troupe run was called, absolute */
+    char *app_name;      /* pipeline's name, or the program's */
+    char *pipeline;      /* as given on the command line; NULL: a program */
+    char *pipeline_copy; /* RUN/state/pipeline.yaml; NULL: a program */
+    char *site;          /* site file in force, "" none */
+    char *ompi_server;   /* URI file of ompi-server */
+    char *control;       /* name of the control socket (control.h) */
+    char *rank_program;  /* absolute path of troupe-rank */
+    char **app;
+    uint32_t napp; /* program and arguments; 0: a pipeline */
+    struct trp_option_setting *options;
+    uint32_t noptions; /* site, environment, --set */
+    struct trp_pair *params;
+    uint32_t nparams;                         /* --param */
+    uint32_t local_cores;                     /* --local=N; 0: what is there */
+    bool keep_going, quiet, resume, terminal; /* terminal: stderr is one */
+    char *from, *until;                       /* NULL: not given */
+    char **force;
+    uint32_t nforce;
+    char **environ;
+    uint32_t nenviron; /* of `troupe`; kept in state/environ */
+};
+
+int trp_run_spec_save(const struct trp_run_spec *s, trp_error *err);
+/* Reads RUN_DIR/state/run_spec.json and environ. Free with trp_run_spec_free. */
+int trp_run_spec_load(const char *run_dir, struct trp_run_spec **ret, trp_error *err);
+void trp_run_spec_free(struct trp_run_spec *s);
+
+#endif

@@ -1,0 +1,387 @@
+/*
+ * The driver's executors, from request to end.
+ *
+ *     start ─▶ granted ─▶ up ─▶ (work) ─▶ down ─▶ gone
+ *
+ * Two sources tell of an end: the admission socket (`down`, at once, perhaps with last
+ * words) and the cluster (`gone`, when the process was reaped and its room is free).
+ * The engine is told once. With words, or after a release, that is at the first of the
+ * two; without words `gone` is waited for, since it knows whether the kernel killed for
+ * memory. After a `down` the process is killed for good measure: it may hang, or be cut
+ * off.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "driver/driver_state.h"
+#include "events/run_folder.h"
+
+struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor)
+{
+    return executor < d->nstaff ? d->staff[executor] : NULL;
+}
+
+static struct trp_staff *staff_new(trp_driver *d, trp_executor_id id,
+                                   trp_profile_id profile)
+{
+    struct trp_staff *x = calloc(1, sizeof(*x));
+    if (!x || !trp_array_room((void **)&d->staff, &d->staff_cap, (uint64_t)id.n + 1,
+                              sizeof(struct trp_staff *))) {
+        free(x);
+        return NULL;
+    }
+    while (d->nstaff <= id.n)
+        d->staff[d->nstaff++] = NULL;
+    x->id = id;
+    x->profile = profile;
+    x->requested = trp_driver_now();
+    return d->staff[id.n] = x;
+}
+
+static void staff_free(trp_driver *d, struct trp_staff *x)
+{
+    d->staff[x->id.n] = NULL;
+    for (uint32_t i = 0; i < x->nresources; i++) {
+        for (uint32_t k = 0; k < x->resources[i].naddresses; k++)
+            free((void *)(uintptr_t)x->resources[i].addresses[k]);
+        free((void *)(uintptr_t)x->resources[i].addresses);
+        free((void *)(uintptr_t)x->resources[i].name);
+    }
+    free(x->resources);
+    trp_buf_free(&x->launches);
+    free(x->host);
+    free(x->rack);
+    free(x);
+}
+
+void trp_staff_free(trp_driver *d)
+{
+    for (uint32_t i = 0; i < d->nstaff; i++)
+        if (d->staff[i])
+            staff_free(d, d->staff[i]);
+    free(d->staff);
+}
+
+/* ---- what the engine wants
+ * ---------------------------------------------------------------- */
+
+static void refuse(trp_driver *d, trp_executor_id id, bool never, const char *text)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_EXECUTOR_REFUSED,
+        .refused = {.executor = id, .never = never, .text = text}
+    };
+    trp_driver_step(d, &ev);
+}
+
+/* A rank of a static run: it is there, or will be, and no cluster looks after it. */
+int trp_staff_expect(trp_driver *d, trp_executor_id id, trp_error *err)
+{
+    if (id.n != TRP_NONE && staff_new(d, id, (trp_profile_id){0}))
+        return 0;
+    return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
+}
+
+void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile)
+{
+    trp_error err = {0};
+    struct trp_staff *x = staff_new(d, id, profile);
+    if (!x) {
+        refuse(d, id, false, "out of memory");
+        return;
+    }
+    x->here = true;
+    d->here++;
+    int rc = d->cluster->ops->start(d->cluster, id,
+                                    trp_profiles_get(d->profiles, profile), &err);
+    if (rc == 0)
+        return;
+    d->here--;
+    staff_free(d, x);
+    refuse(d, id, rc == TRP_ENEVER, err.text);
+}
+
+void trp_staff_release(trp_driver *d, trp_executor_id id)
+{
+    struct trp_staff *x = trp_staff_of(d, id.n);
+    if (!x || x->released)
+        return;
+    x->released = true;
+    if (x->up) {
+        struct trp_buf b = {0};
+        trp_shutdown_put(&b);
+        if (!b.failed)
+            trp_channel_send(d->channel, id.n, b.data, b.size);
+        trp_buf_free(&b);
+    }
+    if (x->here && d->cluster)
+        d->cluster->ops->release(d->cluster, id, x->up);
+}
+
+void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile)
+{
+    struct trp_staff *x = trp_staff_of(d, id.n);
+    if (!x)
+        return;
+    x->profile = profile;
+    trp_event_executor_relabelled(d->log, id, trp_profiles_get(d->profiles, profile),
+                                  trp_driver_wall(d, trp_driver_now()));
+}
+
+/* ---- what happens to them
+ * ------------------------------------------------------------------ */
+
+static const char *loss_text(const struct trp_staff *x, enum trp_loss reason, char *buf,
+                             size_t size)
+{
+    switch (reason) {
+    case TRP_LOSS_RELEASED:
+        return "released";
+    case TRP_LOSS_CRASHED:
+        snprintf(buf, size, "a function crashed it: %s", strsignal(x->words.signal));
+        return buf;
+    case TRP_LOSS_MEMORY:
+        if (!x->words.limit_mib)
+            return "killed for memory";
+        snprintf(buf, size, "killed for memory (limit %lld MiB, peak %lld MiB)",
+                 (long long)x->words.limit_mib, (long long)x->words.peak_mib);
+        return buf;
+    case TRP_LOSS_TIMEOUT:
+        return "a function ran over its timeout";
+    case TRP_LOSS_HEARTBEAT:
+        return "silent for network.timeout";
+    case TRP_LOSS_NEVER_CAME:
+        return "ended before it was ready";
+    case TRP_LOSS_EXITED:
+        break;
+    }
+    return "its process ended";
+}
+
+/* Tells event log and engine, once. */
+static void lose(trp_driver *d, struct trp_staff *x, enum trp_loss reason)
+{
+    char buf[160];
+    if (x->lost)
+        return;
+    x->lost = true;
+    if (x->up) {
+        d->up--;
+        x->up = false;
+        trp_event_executor_removed(d->log, x->id,
+                                   loss_text(x, reason, buf, sizeof(buf)),
+                                   trp_driver_wall(d, trp_driver_now()));
+    }
+    struct trp_event ev = {
+        .kind = TRP_EVENT_EXECUTOR_LOST,
+        .lost = {.executor = x->id,
+                 .reason = reason,
+                 .has_culprit = x->words.has_culprit,
+                 .culprit = x->words.culprit,
+                 .code = x->words.signal}
+    };
+    /* What is known of the end of the attempt that is to blame. */
+    struct trp_end end = {.attempt = x->words.culprit,
+                          .code = x->words.signal,
+                          .limit_mib = x->words.limit_mib,
+                          .peak_kib = x->words.peak_mib * 1024};
+    d->ended = x->words.has_culprit ? &end : NULL;
+    trp_driver_step(d, &ev);
+    d->ended = NULL;
+}
+
+static void forget_if_over(trp_driver *d, struct trp_staff *x)
+{
+    if (x->lost && !x->here)
+        staff_free(d, x);
+}
+
+static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
+{
+    trp_driver *d = context;
+    struct trp_staff *x = trp_staff_of(d, peer);
+    char what[64];
+    if (!x || x->lost)
+        return;
+    int64_t now = trp_driver_now();
+    x->up = true;
+    d->up++;
+    if (!x->host)
+        x->host = strdup(hello->host);
+    if (x->released) { /* it was withdrawn while it came */
+        x->released = false;
+        trp_staff_release(d, x->id);
+        return;
+    }
+    snprintf(what, sizeof(what), "executor %u", peer);
+    trp_run_folder_pid(d->run_dir, hello->pid, what);
+    snprintf(what, sizeof(what), "spawner %u", peer);
+    if (hello->spawner_pid > 0)
+        trp_run_folder_pid(d->run_dir, hello->spawner_pid, what);
+    trp_event_executor_added(d->log, x->id, x->host,
+                             trp_profiles_get(d->profiles, x->profile),
+                             trp_driver_wall(d, x->requested), trp_driver_wall(d, now));
+    struct trp_event ev = {
+        .kind = TRP_EVENT_EXECUTOR_ADDED,
+        .added = {.executor = x->id,
+                  .host = x->host ? x->host : "",
+                  .rack = x->rack,
+                  .resources = x->resources,
+                  .nresources = x->nresources}
+    };
+    trp_driver_step(d, &ev);
+}
+
+static void on_down(void *context, uint32_t peer, const struct trp_last_words *words)
+{
+    trp_driver *d = context;
+    struct trp_staff *x = trp_staff_of(d, peer);
+    if (!x)
+        return;
+    if (words)
+        x->words = *words;
+    if (x->here && d->cluster && !x->released)
+        d->cluster->ops->kill(d->cluster, x->id);
+    if (x->released)
+        lose(d, x, TRP_LOSS_RELEASED);
+    else if (x->words.said && x->words.reason != TRP_LOSS_RELEASED)
+        lose(d, x, x->words.reason);
+    else if (!x->here)
+        lose(d, x, TRP_LOSS_EXITED);
+    forget_if_over(d, x);
+}
+
+static void on_refused(void *context, uint32_t executor, bool fatal_build,
+                       const char *text)
+{
+    trp_driver *d = context;
+    struct trp_staff *x = trp_staff_of(d, executor);
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_driver_now()));
+    if (!fatal_build || !x || x->lost)
+        return;
+    trp_progress_line(d->progress, text);
+    x->lost = x->released = true;
+    if (x->here && d->cluster)
+        d->cluster->ops->kill(d->cluster, x->id);
+    refuse(d, x->id, true, text);
+}
+
+static void on_granted(void *context, trp_executor_id executor,
+                       const struct trp_granted *g)
+{
+    trp_driver *d = context;
+    struct trp_staff *x = trp_staff_of(d, executor.n);
+    if (!x)
+        return;
+    x->host = strdup(g->host);
+    x->rack = g->rack ? strdup(g->rack) : NULL;
+    x->resources = calloc(g->nresources ? g->nresources : 1, sizeof(*x->resources));
+    for (uint32_t i = 0; x->resources && i < g->nresources; i++) {
+        const struct trp_resource_addresses *r = &g->resources[i];
+        const char **v = calloc(r->naddresses ? r->naddresses : 1, sizeof(*v));
+        x->resources[i].name = strdup(r->name);
+        x->resources[i].addresses = v;
+        x->resources[i].naddresses = v ? r->naddresses : 0;
+        for (uint32_t k = 0; v && k < r->naddresses; k++)
+            v[k] = strdup(r->addresses[k]);
+        x->nresources = i + 1;
+    }
+}
+
+static void on_gone(void *context, trp_executor_id executor, int status, bool memory,
+                    const char *text)
+{
+    trp_driver *d = context;
+    struct trp_staff *x = trp_staff_of(d, executor.n);
+    if (!x)
+        return;
+    bool came = x->up || x->words.said;
+    if (x->here) {
+        x->here = false;
+        d->here--;
+    }
+    trp_channel_drop(d->channel, executor.n);
+    if (!x->lost && !came && !x->released) {
+        x->lost = true;
+        if (text && *text)
+            trp_event_message(d->log, "warning", text,
+                              trp_driver_wall(d, trp_driver_now()));
+        refuse(d, executor, status == TRP_ENEVER, text ? text : "");
+    } else if (x->released) {
+        lose(d, x, TRP_LOSS_RELEASED);
+    } else {
+        lose(d, x, memory ? TRP_LOSS_MEMORY : TRP_LOSS_EXITED);
+    }
+    forget_if_over(d, x);
+}
+
+static void on_gang_ended(void *context, trp_attempt_id attempt,
+                          const struct trp_end *end)
+{
+    trp_driver *d = context;
+    struct trp_event ev = {
+        .kind = TRP_EVENT_TASK_ENDED,
+        .ended = {.attempt = attempt,
+                  .status = end->status,
+                  .code = end->code,
+                  .duration_ns = end->duration_ns}
+    };
+    d->ended = end;
+    trp_driver_step(d, &ev);
+    d->ended = NULL;
+}
+
+static void on_ends(trp_driver *d, const uint8_t *data, size_t size)
+{
+    struct trp_view v;
+    struct trp_end end;
+    uint32_t count;
+    int rc = trp_ends_open(data, size, &v, &count);
+    struct trp_event ev = {.kind = TRP_EVENT_TASK_ENDED};
+    while (rc == 0 && (rc = trp_ends_next(&v, &end)) > 0) {
+        ev.ended.attempt = end.attempt;
+        ev.ended.status = end.status;
+        ev.ended.code = end.code;
+        ev.ended.duration_ns = end.duration_ns;
+        d->ended = &end;
+        trp_driver_step(d, &ev);
+        d->ended = NULL;
+        rc = 0;
+    }
+    if (rc < 0)
+        trp_event_message(d->log, "error", "a garbled message about ended tasks",
+                          trp_driver_wall(d, trp_driver_now()));
+}
+
+static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t size)
+{
+    trp_driver *d = context;
+    (void)peer;
+    if (trp_message_kind_of(data, size) == TRP_MSG_ENDS)
+        on_ends(d, data, size);
+    else
+        trp_event_message(d->log, "error", "a message of unknown kind was dropped",
+                          trp_driver_wall(d, trp_driver_now()));
+}
+
+bool trp_staff_expected(void *context, uint32_t executor)
+{
+    const struct trp_staff *x = trp_staff_of(context, executor);
+    return x && !x->up && !x->lost && !x->released;
+}
+
+const struct trp_channel_handler trp_staff_channel_handler = {
+    .up = on_up,
+    .message = on_message,
+    .down = on_down,
+    .refused = on_refused,
+};
+
+const struct trp_cluster_handler trp_staff_cluster_handler = {
+    .granted = on_granted,
+    .gone = on_gone,
+    .gang_ended = on_gang_ended,
+};

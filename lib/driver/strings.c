@@ -1,0 +1,59 @@
+/*
+ * Lists of strings: an array that doubles. A list is freed as a whole; nothing is ever
+ * taken out of one, so there is no more than this.
+ */
+#include "driver/strings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int trp_strings_take(struct trp_strings *s, char *take_text)
+{
+    if (!take_text)
+        return TRP_ENOMEM;
+    if (s->n == s->capacity) {
+        size_t capacity = s->capacity ? 2 * s->capacity : 16;
+        char **v = reallocarray(s->v, capacity, sizeof *v);
+        if (!v) {
+            free(take_text);
+            return TRP_ENOMEM;
+        }
+        s->v = v;
+        s->capacity = capacity;
+    }
+    s->v[s->n++] = take_text;
+    return 0;
+}
+
+int trp_strings_add(struct trp_strings *s, const char *text)
+{
+    return trp_strings_take(s, strdup(text));
+}
+
+int trp_strings_format(struct trp_strings *s, const char *fmt, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, fmt);
+    int n = vasprintf(&text, fmt, args);
+    va_end(args);
+    return trp_strings_take(s, n < 0 ? NULL : text);
+}
+
+void trp_strings_free(struct trp_strings *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        free(s->v[i]);
+    free(s->v);
+    *s = (struct trp_strings){0};
+}
+
+char *trp_path_join(const char *base, const char *path)
+{
+    char *joined;
+    if (!base || !*base || *path == '/')
+        return strdup(path);
+    return asprintf(&joined, "%s/%s", base, path) < 0 ? NULL : joined;
+}
