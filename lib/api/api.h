@@ -1,0 +1,136 @@
+/*
+ * What the files of lib/api share: the context, and datasets as a graph of immutable
+ * nodes that the context owns.
+ *
+ * A *node* is a source (range, array, records, text), a step (transform, map, filter),
+ * a union of two nodes, or a profile attached to one. Its partitions are numbered from
+ * 0; those of a union are a's and then b's. So one partition of any node comes from one
+ * source and the steps on one path (chain.h).
+ *
+ * A source other than a range has *inputs*: the bytes that go with the launch of each
+ * partition's task, one after the other in one buffer, made when the dataset is made.
+ *
+ * Threads: one at a time per context; one context a process.
+ */
+#ifndef TRP_API_API_H
+#define TRP_API_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "api/batch.h"
+#include "core/base/error.h"
+#include "core/profile/manager.h"
+#include "driver/driver.h"
+#include "wire/codec.h"
+
+enum {
+    TRP_STEPS_MAX = 256,          /* functions between a source and an action */
+    TRP_PARTITIONS_MAX = 1 << 24, /* of a dataset */
+    TRP_ARGUMENT_MAX = 64 << 20,  /* bytes given to a function */
+    TRP_FUNCTION_NAME_MAX = 255,  /* bytes of a registered name */
+};
+
+enum trp_node_kind {
+    TRP_NODE_RANGE = 1,
+    TRP_NODE_ARRAY,
+    TRP_NODE_RECORDS,
+    TRP_NODE_TEXT,
+    TRP_NODE_TRANSFORM,
+    TRP_NODE_MAP,
+    TRP_NODE_FILTER,
+    TRP_NODE_UNION,
+    TRP_NODE_PROFILE,
+};
+
+struct trp_inputs {
+    uint8_t *data;
+    uint64_t *offsets; /* partitions + 1 */
+    uint32_t width;    /* array: bytes of a value */
+    char *base;        /* text: the folder that relative paths begin in */
+};
+
+struct trp_step {
+    const char *name; /* as registered */
+    const void *arg;  /* NULL: none */
+    size_t arg_size;
+};
+
+struct trp_dataset {
+    trp_context *context;
+    trp_dataset *next; /* the context's list */
+    enum trp_node_kind kind;
+    uint32_t partitions;
+    uint32_t steps;     /* on the longest path from a source to here */
+    trp_dataset *a, *b; /* what it is made of; NULL for a source */
+    uint64_t walk;      /* the walk that saw it last, and its place there */
+    uint32_t place;
+    union {
+        struct {
+            int64_t begin, end;
+        } range;
+        struct trp_inputs inputs;
+        struct trp_step step;
+        trp_profile_id profile;
+    };
+};
+
+struct trp_profile {
+    trp_context *context;
+    trp_profile *next;
+    struct trp_profile_builder builder;
+    trp_error error; /* the first request that was refused */
+    bool built;
+    trp_profile_id id;
+};
+
+struct trp_rows {
+    trp_context *context;
+    trp_rows *previous, *next;
+    trp_writer records;
+    trp_batch batch;
+};
+
+struct trp_context {
+    trp_driver *driver;
+    trp_profiles *profiles;
+    trp_error error; /* of the last call that failed */
+    int status;      /* exit status for what failed so far, 0: nothing */
+    pid_t owner;     /* a forked child must not end the run */
+    bool busy;       /* in an action */
+    trp_dataset *datasets;
+    trp_profile *profile_handles;
+    trp_rows *rows;
+    uint64_t walks;
+    trp_dataset **nodes; /* of the last walk (chain.c); reused */
+    size_t nnodes, nodes_capacity;
+    struct trp_buf body; /* of the present stage; reused */
+};
+
+/* Keeps an error in the context and returns its code. */
+int trp_context_fail(trp_context *ctx, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same with an error that a lower layer filled. */
+int trp_context_fail_with(trp_context *ctx, const trp_error *err);
+/* The context of this process: where an action on a NULL dataset finds its error. */
+trp_context *trp_context_current(void);
+void trp_context_set_current(trp_context *ctx);
+/* Frees all datasets. */
+void trp_datasets_free(trp_context *ctx);
+
+/* ---- registry.c ---- */
+
+/* NULL when the function, or the name, was not registered. */
+const char *trp_registry_name(void (*function)(void));
+void (*trp_registry_function(const char *name))(void);
+/* What went wrong while registering, NULL: nothing. */
+const char *trp_registry_problem(void);
+
+/* ---- text_input.c ---- */
+
+/* Fills the inputs of a text source: the parts of files that each partition reads. */
+int trp_text_plan(const char *pattern, uint32_t partitions, struct trp_inputs *ret,
+                  trp_error *err);
+
+#endif

@@ -1,0 +1,391 @@
+/*
+ * Encoding and decoding of chains.
+ *
+ * The driver walks the graph below an action's dataset breadth first, stamping each
+ * node with the number of the walk, so a node that is reached twice is written once and
+ * nothing has to be cleared. The body is the list of nodes in that order (so node 0 is
+ * the dataset itself), each with the places of what it is made of. Cost: O(nodes), once
+ * an action, into a buffer that the context keeps.
+ *
+ * Rejected: writing out a list of steps for each source ("branch"), which grows as 2^n
+ * for n unions of a dataset with itself; walking by recursion, which a fold of many
+ * unions overflows.
+ *
+ * A decoder trusts nothing: every place is checked, and a walk that is longer than
+ * there are nodes (a cycle, which no driver writes) is an error.
+ */
+#include "api/chain.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BODY_VERSION = 1 };
+
+/* ---- the driver's side
+ * ------------------------------------------------------------- */
+
+static int nodes_add(trp_context *ctx, trp_dataset *d)
+{
+    if (d->walk == ctx->walks)
+        return 0;
+    if (ctx->nnodes == ctx->nodes_capacity) {
+        size_t n = ctx->nodes_capacity ? 2 * ctx->nodes_capacity : 64;
+        trp_dataset **p = realloc(ctx->nodes, n * sizeof(trp_dataset *));
+        if (!p)
+            return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for a chain");
+        ctx->nodes = p;
+        ctx->nodes_capacity = n;
+    }
+    d->walk = ctx->walks;
+    d->place = (uint32_t)ctx->nnodes;
+    ctx->nodes[ctx->nnodes++] = d;
+    return 0;
+}
+
+int trp_chain_walk(trp_dataset *d)
+{
+    trp_context *ctx = d->context;
+    ctx->walks++;
+    ctx->nnodes = 0;
+    int rc = nodes_add(ctx, d);
+    for (size_t i = 0; rc == 0 && i < ctx->nnodes; i++) {
+        trp_dataset *n = ctx->nodes[i];
+        if (n->a)
+            rc = nodes_add(ctx, n->a);
+        if (rc == 0 && n->b)
+            rc = nodes_add(ctx, n->b);
+    }
+    return rc;
+}
+
+static void put_step(struct trp_buf *b, const struct trp_step *s)
+{
+    trp_put_text(b, s->name);
+    trp_put_bytes(b, s->arg, s->arg_size);
+}
+
+static void put_node(struct trp_buf *b, const trp_dataset *d)
+{
+    trp_put_u8(b, (uint8_t)d->kind);
+    trp_put_u32(b, d->partitions);
+    switch (d->kind) {
+    case TRP_NODE_RANGE:
+        trp_put_i64(b, d->range.begin);
+        trp_put_i64(b, d->range.end);
+        return;
+    case TRP_NODE_ARRAY:
+        trp_put_u32(b, d->inputs.width);
+        return;
+    case TRP_NODE_RECORDS:
+        return;
+    case TRP_NODE_TEXT:
+        trp_put_text(b, d->inputs.base);
+        return;
+    case TRP_NODE_TRANSFORM:
+    case TRP_NODE_MAP:
+    case TRP_NODE_FILTER:
+        trp_put_u32(b, d->a->place);
+        put_step(b, &d->step);
+        return;
+    case TRP_NODE_UNION:
+        trp_put_u32(b, d->a->place);
+        trp_put_u32(b, d->b->place);
+        return;
+    case TRP_NODE_PROFILE:
+        trp_put_u32(b, d->a->place);
+        return;
+    }
+}
+
+int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
+                  const struct trp_chain_end *end)
+{
+    trp_put_u8(b, BODY_VERSION);
+    trp_put_u8(b, (uint8_t)end->kind);
+    put_step(b, &end->step);
+    trp_put_text(b, end->dir);
+    trp_put_u32(b, (uint32_t)ctx->nnodes);
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        put_node(b, ctx->nodes[i]);
+    return b->failed ? TRP_ENOMEM : 0;
+}
+
+void trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_data,
+                     uint32_t *ret_size)
+{
+    while (d->a) {
+        if (d->kind == TRP_NODE_UNION && task >= d->a->partitions) {
+            task -= d->a->partitions;
+            d = d->b;
+        } else {
+            d = d->a;
+        }
+    }
+    *ret_data = NULL;
+    *ret_size = 0;
+    if (d->kind == TRP_NODE_RANGE)
+        return;
+    *ret_data = d->inputs.data + d->inputs.offsets[task];
+    *ret_size = (uint32_t)(d->inputs.offsets[task + 1] - d->inputs.offsets[task]);
+}
+
+static const char *end_name(enum trp_end_kind kind)
+{
+    switch (kind) {
+    case TRP_DO_COUNT:
+        return "count";
+    case TRP_DO_COLLECT:
+        return "collect";
+    case TRP_DO_REDUCE:
+        return "reduce";
+    case TRP_DO_FOREACH:
+        return "foreach";
+    case TRP_DO_SAVE:
+        return "save";
+    }
+    return "?";
+}
+
+static const char *source_name(enum trp_node_kind kind)
+{
+    switch (kind) {
+    case TRP_NODE_RANGE:
+        return "trp_range";
+    case TRP_NODE_ARRAY:
+        return "trp_array";
+    case TRP_NODE_RECORDS:
+        return "trp_records";
+    case TRP_NODE_TEXT:
+        return "trp_text_files";
+    default:
+        return "trp_union";
+    }
+}
+
+void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
+                    size_t size)
+{
+    enum { SHOWN = 6 };
+    const char *names[SHOWN + 1];
+    size_t n = 0, all = 0;
+    if (end->step.name) {
+        names[n++] = end->step.name;
+        all++;
+    }
+    for (; d->a && d->kind != TRP_NODE_UNION; d = d->a) {
+        if (d->kind == TRP_NODE_PROFILE)
+            continue;
+        if (n < SHOWN)
+            names[n++] = d->step.name;
+        all++;
+    }
+    size_t at = (size_t)snprintf(buf, size, "%s %s%s", end_name(end->kind),
+                                 source_name(d->kind), all > n ? " → …" : "");
+    while (n > 0 && at < size)
+        at += (size_t)snprintf(buf + at, size - at, " → %.40s", names[--n]);
+}
+
+/* ---- the executor's side
+ * ----------------------------------------------------------- */
+
+static bool is_step(enum trp_node_kind kind)
+{
+    return kind == TRP_NODE_TRANSFORM || kind == TRP_NODE_MAP ||
+           kind == TRP_NODE_FILTER;
+}
+
+static bool get_step(struct trp_view *v, struct trp_chain_node *n)
+{
+    size_t size;
+    n->name = trp_get_text(v);
+    const uint8_t *arg = trp_get_bytes(v, &size);
+    if (v->bad || !n->name)
+        return false;
+    if (size == 0)
+        return true;
+    n->arg = malloc(size); /* aligned for whatever it is */
+    if (!n->arg)
+        return false;
+    memcpy(n->arg, arg, size);
+    return true;
+}
+
+static int find_function(const char *name, void (**ret)(void), trp_error *err)
+{
+    *ret = trp_registry_function(name);
+    if (*ret)
+        return 0;
+    return trp_error_set(err, TRP_EPROTO, "no function is registered as %.255s", name);
+}
+
+static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnodes)
+{
+    n->kind = trp_get_u8(v);
+    n->partitions = trp_get_u32(v);
+    bool ok = true;
+    switch (n->kind) {
+    case TRP_NODE_RANGE:
+        n->begin = trp_get_i64(v);
+        n->end = trp_get_i64(v);
+        ok = n->partitions > 0 && n->begin <= n->end;
+        break;
+    case TRP_NODE_ARRAY:
+        n->width = trp_get_u32(v);
+        ok = n->width > 0;
+        break;
+    case TRP_NODE_RECORDS:
+        break;
+    case TRP_NODE_TEXT:
+        ok = (n->base = trp_get_text(v)) != NULL;
+        break;
+    case TRP_NODE_TRANSFORM:
+    case TRP_NODE_MAP:
+    case TRP_NODE_FILTER:
+        n->a = trp_get_u32(v);
+        ok = get_step(v, n);
+        break;
+    case TRP_NODE_UNION:
+        n->a = trp_get_u32(v);
+        n->b = trp_get_u32(v);
+        break;
+    case TRP_NODE_PROFILE:
+        n->a = trp_get_u32(v);
+        break;
+    default:
+        return false;
+    }
+    return ok && !v->bad && n->a < nnodes && n->b < nnodes;
+}
+
+/* FNV-1a: names are short and a chain is decoded once. */
+static uint64_t hash_more(uint64_t h, const char *s)
+{
+    for (; *s; s++)
+        h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
+    return (h ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+/* Functions of all nodes and of the action, and the hash of their names. */
+static int resolve(struct trp_chain *c, trp_error *err)
+{
+    c->key = hash_more(UINT64_C(0xcbf29ce484222325), end_name(c->kind));
+    void (*f)(void);
+    for (uint32_t i = 0; i < c->nnodes; i++) {
+        struct trp_chain_node *n = &c->nodes[i];
+        if (!is_step(n->kind)) {
+            c->key = hash_more(c->key, source_name(n->kind));
+            continue;
+        }
+        if (find_function(n->name, &f, err) < 0)
+            return TRP_EPROTO;
+        n->function = (trp_function)f;
+        c->key = hash_more(c->key, n->name);
+    }
+    if (c->kind != TRP_DO_REDUCE && c->kind != TRP_DO_FOREACH)
+        return 0;
+    if (find_function(c->last.name, &f, err) < 0)
+        return TRP_EPROTO;
+    c->last.function = (trp_function)f;
+    c->combine = (trp_combine)f;
+    c->key = hash_more(c->key, c->last.name);
+    return 0;
+}
+
+static bool get_chain(struct trp_view *v, struct trp_chain *c)
+{
+    if (trp_get_u8(v) != BODY_VERSION)
+        return false;
+    c->kind = trp_get_u8(v);
+    if (c->kind < TRP_DO_COUNT || c->kind > TRP_DO_SAVE || !get_step(v, &c->last))
+        return false;
+    c->dir = trp_get_text(v);
+    uint32_t n = trp_get_count(v, 5);
+    if (v->bad || !c->dir || n == 0 || !(c->nodes = calloc(n, sizeof(*c->nodes))))
+        return false;
+    c->nnodes = n;
+    for (uint32_t i = 0; i < n; i++)
+        if (!get_node(v, &c->nodes[i], n))
+            return false;
+    return trp_view_end(v);
+}
+
+int trp_chain_get(const uint8_t *body, size_t size, struct trp_chain **ret,
+                  trp_error *err)
+{
+    struct trp_chain *c = calloc(1, sizeof(*c));
+    if (!c)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a chain");
+    struct trp_view v = trp_view_of(body, size);
+    int rc = get_chain(&v, c)
+                 ? resolve(c, err)
+                 : trp_error_set(err, TRP_EPROTO,
+                                 "a stage's chain of functions cannot be read");
+    if (rc < 0) {
+        trp_chain_free(c);
+        return rc;
+    }
+    *ret = c;
+    return 0;
+}
+
+static void node_clear(struct trp_chain_node *n)
+{
+    free(n->base);
+    free(n->name);
+    free(n->arg);
+}
+
+void trp_chain_free(struct trp_chain *c)
+{
+    if (!c)
+        return;
+    for (uint32_t i = 0; i < c->nnodes; i++)
+        node_clear(&c->nodes[i]);
+    node_clear(&c->last);
+    free(c->nodes);
+    free(c->dir);
+    free(c);
+}
+
+int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, uint32_t *steps,
+                       uint32_t *ret_nsteps, uint32_t *ret_partition)
+{
+    uint32_t at = 0, n = 0;
+    for (uint32_t walked = 0; walked < c->nnodes; walked++) {
+        const struct trp_chain_node *node = &c->nodes[at];
+        if (task >= node->partitions)
+            return TRP_EPROTO;
+        if (node->kind < TRP_NODE_TRANSFORM) {
+            for (uint32_t i = 0; i < n / 2; i++) {
+                uint32_t swap = steps[i];
+                steps[i] = steps[n - 1 - i];
+                steps[n - 1 - i] = swap;
+            }
+            *ret_nsteps = n;
+            *ret_partition = task;
+            return at;
+        }
+        if (is_step(node->kind)) {
+            if (n == TRP_STEPS_MAX)
+                return TRP_EPROTO;
+            steps[n++] = at;
+        }
+        at = node->a;
+        if (node->kind == TRP_NODE_UNION && task >= c->nodes[at].partitions) {
+            task -= c->nodes[at].partitions;
+            at = node->b;
+        }
+    }
+    return TRP_EPROTO;
+}
+
+void trp_range_part(int64_t begin, int64_t end, uint32_t partitions, uint32_t i,
+                    int64_t *ret_first, uint64_t *ret_count)
+{
+    uint64_t all = (uint64_t)end - (uint64_t)begin;
+    uint64_t from = (uint64_t)((unsigned __int128)all * i / partitions);
+    uint64_t to = (uint64_t)((unsigned __int128)all * (i + 1u) / partitions);
+    *ret_first = (int64_t)((uint64_t)begin + from);
+    *ret_count = to - from;
+}

@@ -1,0 +1,104 @@
+/*
+ * A chain: the lineage of an action as the body of its one stage, and how a task runs
+ * it.
+ *
+ * The body holds every node that the action's dataset is made of, once, so unions of
+ * unions cost no more than their nodes. A task walks from the last node down to its
+ * source (at a union into the half that has its partition) and then runs the functions
+ * it met, batch by batch, in the other direction.
+ *
+ *     trp_chain_collect(dataset, &ids, &nids);          // driver
+ *     trp_chain_put(&buf, dataset, &end);
+ *     trp_chain_input(dataset, task, &data, &size);     // goes with the launch
+ *     stage = trp_runner.stage_open(buf.data, buf.size, &err);   // executor
+ *     trp_runner.run(stage, &info, data, size, &result);
+ */
+#ifndef TRP_API_CHAIN_H
+#define TRP_API_CHAIN_H
+
+#include "api/api.h"
+#include "executor/executor.h"
+
+enum trp_end_kind {
+    TRP_DO_COUNT = 1,
+    TRP_DO_COLLECT, /* result: an encoded batch, nothing when there are no records */
+    TRP_DO_REDUCE,  /* result: the value; records_out 1, or 0 when there is none */
+    TRP_DO_FOREACH,
+    TRP_DO_SAVE,
+};
+
+/* What an action does with the records at the end of its chain. */
+struct trp_chain_end {
+    enum trp_end_kind kind;
+    struct trp_step step; /* reduce, foreach: the function */
+    const char *dir;      /* save: absolute folder */
+};
+
+/* Walks the graph once: ctx->nodes are all nodes below `d`, `d` first. */
+int trp_chain_walk(trp_dataset *d);
+/* Appends the body for the nodes of the last walk. */
+int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
+                  const struct trp_chain_end *end);
+/* The bytes that go with the launch of a task; borrowed from its source. */
+void trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_data,
+                     uint32_t *ret_size);
+/* "count trp_range → f → g": a name for people. */
+void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
+                    size_t size);
+
+/* ---- on an executor ---- */
+
+struct trp_chain_node {
+    enum trp_node_kind kind;
+    uint32_t partitions;
+    uint32_t a, b; /* indices */
+    int64_t begin, end;
+    uint32_t width;
+    char *base;
+    char *name; /* of the function */
+    trp_function function;
+    uint8_t *arg;
+};
+
+struct trp_chain {
+    enum trp_end_kind kind;
+    char *dir;
+    struct trp_chain_node last; /* reduce, foreach: the function of the action */
+    trp_combine combine;
+    uint64_t key;
+    uint32_t nnodes;
+    struct trp_chain_node *nodes;
+};
+
+/* Decodes a body and finds its functions. Free with trp_chain_free. */
+int trp_chain_get(const uint8_t *body, size_t size, struct trp_chain **ret,
+                  trp_error *err);
+void trp_chain_free(struct trp_chain *c);
+/* The path of a task: fills `steps` (TRP_STEPS_MAX) with the nodes of functions,
+ * nearest the source first, and the number of the partition in its source. Returns the
+ * index of the source, or TRP_EPROTO. */
+int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, uint32_t *steps,
+                       uint32_t *ret_nsteps, uint32_t *ret_partition);
+/* The values of partition `i` of a range of int64. */
+void trp_range_part(int64_t begin, int64_t end, uint32_t partitions, uint32_t i,
+                    int64_t *ret_first, uint64_t *ret_count);
+
+extern const struct trp_function_runner trp_runner;
+
+/* ---- text_reader.c ---- */
+
+struct trp_line_sink {
+    void *context;
+    /* A line without its LF; a negative code ends the reading. */
+    int (*line)(void *context, const char *line, size_t size);
+    uint64_t bytes; /* read so far */
+};
+/* Reads the lines that begin in [begin, end) of a file (.gz, .zst: all lines).
+ * TRP_ESYSTEM with path and reason, TRP_ELIMIT for a line above TRP_LINE_MAX, or what
+ * `line` returned. */
+int trp_text_read(const char *path, uint64_t begin, uint64_t end,
+                  struct trp_line_sink *sink, trp_error *err);
+bool trp_text_compressed(const char *path);
+#define TRP_LINE_MAX (UINT32_C(256) << 20)
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * Datasets: nodes of the lineage graph, checked when they are made and never changed.
+ *
+ * A handle is one allocation in the context's list; nothing is computed here. What a
+ * partition's task needs to know besides the stage (a slice of an array, records, parts
+ * of files) is laid out once, in the order of partitions, so that a launch only points
+ * into it. A range needs nothing: the task computes its values from its number, so a
+ * million partitions cost the driver nothing.
+ *
+ * Handles live until trp_finalize. Reference counts were rejected: a chain's
+ * intermediate handles have no owner in C, and a node takes little over 100 bytes.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+
+static trp_context *current;
+
+trp_context *trp_context_current(void)
+{
+    return current;
+}
+
+void trp_context_set_current(trp_context *ctx)
+{
+    current = ctx;
+}
+
+int trp_context_fail(trp_context *ctx, int code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    trp_error e = {.code = code};
+    vsnprintf(e.text, sizeof(e.text), fmt, ap);
+    va_end(ap);
+    return trp_context_fail_with(ctx, &e);
+}
+
+int trp_context_fail_with(trp_context *ctx, const trp_error *err)
+{
+    if (ctx)
+        ctx->error = *err;
+    return err->code;
+}
+
+/* With `more` bytes behind it, which live as long as it does. */
+static trp_dataset *node_new(trp_context *ctx, enum trp_node_kind kind,
+                             uint32_t partitions, size_t more)
+{
+    trp_dataset *d = calloc(1, sizeof(*d) + more);
+    if (!d) {
+        trp_context_fail(ctx, TRP_ENOMEM, "out of memory for a dataset");
+        return NULL;
+    }
+    d->context = ctx;
+    d->kind = kind;
+    d->partitions = partitions;
+    d->next = ctx->datasets;
+    ctx->datasets = d;
+    return d;
+}
+
+static void node_free(trp_dataset *d)
+{
+    if (d->kind == TRP_NODE_ARRAY || d->kind == TRP_NODE_RECORDS ||
+        d->kind == TRP_NODE_TEXT) {
+        free(d->inputs.data);
+        free(d->inputs.offsets);
+        free(d->inputs.base);
+    }
+    free(d);
+}
+
+void trp_datasets_free(trp_context *ctx)
+{
+    while (ctx->datasets) {
+        trp_dataset *d = ctx->datasets;
+        ctx->datasets = d->next;
+        node_free(d);
+    }
+}
+
+/* ---- sources
+ * ----------------------------------------------------------------------- */
+
+static bool partitions_ok(trp_context *ctx, const char *what, uint32_t partitions)
+{
+    if (partitions >= 1 && partitions <= TRP_PARTITIONS_MAX)
+        return true;
+    trp_context_fail(ctx, TRP_EINVAL, "%s: %u partitions; there may be 1 to %d", what,
+                     partitions, TRP_PARTITIONS_MAX);
+    return false;
+}
+
+/* The first record of partition i when `count` records are dealt out evenly. */
+static uint64_t first_record(uint64_t count, uint32_t partitions, uint32_t i)
+{
+    return (uint64_t)((unsigned __int128)count * i / partitions);
+}
+
+trp_dataset *trp_range(trp_context *ctx, int64_t begin, int64_t end,
+                       uint32_t partitions)
+{
+    if (!ctx || !partitions_ok(ctx, "trp_range", partitions))
+        return NULL;
+    trp_dataset *d = node_new(ctx, TRP_NODE_RANGE, partitions, 0);
+    if (!d)
+        return NULL;
+    d->range.begin = begin;
+    d->range.end = end > begin ? end : begin;
+    return d;
+}
+
+/* A source node that takes over `in`; frees it when that fails. */
+static trp_dataset *source_new(trp_context *ctx, enum trp_node_kind kind,
+                               const char *what, uint32_t partitions,
+                               struct trp_inputs *in)
+{
+    trp_dataset *d = NULL;
+    for (uint32_t i = 0; i < partitions; i++) {
+        uint64_t size = in->offsets[i + 1] - in->offsets[i];
+        if (size <= TRP_INPUT_MAX)
+            continue;
+        trp_context_fail(ctx, TRP_ELIMIT,
+                         "%s: partition %u would have %llu bytes of input, above %u "
+                         "MiB; use more partitions",
+                         what, i, (unsigned long long)size, TRP_INPUT_MAX >> 20);
+        goto fail;
+    }
+    d = node_new(ctx, kind, partitions, 0);
+    if (!d)
+        goto fail;
+    d->inputs = *in;
+    return d;
+fail:
+    free(in->data);
+    free(in->offsets);
+    free(in->base);
+    return NULL;
+}
+
+trp_dataset *trp_array(trp_context *ctx, const void *values, size_t count,
+                       uint32_t width, uint32_t partitions)
+{
+    if (!ctx || !partitions_ok(ctx, "trp_array", partitions))
+        return NULL;
+    if (width == 0 || (!values && count) || count > SIZE_MAX / 2 / width) {
+        trp_context_fail(ctx, TRP_EINVAL, "trp_array: %zu values of %u bytes", count,
+                         width);
+        return NULL;
+    }
+    struct trp_inputs in = {.width = width};
+    in.data = malloc(count * width + 1);
+    in.offsets = malloc(((size_t)partitions + 1) * sizeof(*in.offsets));
+    if (!in.data || !in.offsets) {
+        free(in.data);
+        free(in.offsets);
+        trp_context_fail(ctx, TRP_ENOMEM, "trp_array: out of memory");
+        return NULL;
+    }
+    if (count)
+        memcpy(in.data, values, count * width);
+    for (uint32_t i = 0; i <= partitions; i++)
+        in.offsets[i] = first_record(count, partitions, i) * width;
+    return source_new(ctx, TRP_NODE_ARRAY, "trp_array", partitions, &in);
+}
+
+/* Each record is its size (4 bytes) and its bytes. */
+static int records_layout(const uint8_t *values, const uint64_t *offsets, size_t count,
+                          uint32_t partitions, struct trp_inputs *in)
+{
+    size_t size = count ? (size_t)(offsets[count] - offsets[0]) + 4 * count : 0;
+    in->data = malloc(size + 1);
+    in->offsets = malloc(((size_t)partitions + 1) * sizeof(*in->offsets));
+    if (!in->data || !in->offsets)
+        return TRP_ENOMEM;
+    uint8_t *at = in->data;
+    uint64_t record = 0;
+    for (uint32_t i = 0; i < partitions; i++) {
+        in->offsets[i] = (uint64_t)(at - in->data);
+        for (uint64_t end = first_record(count, partitions, i + 1); record < end;
+             record++) {
+            uint32_t n = (uint32_t)(offsets[record + 1] - offsets[record]);
+            memcpy(at, &n, 4);
+            if (n)
+                memcpy(at + 4, values + offsets[record], n);
+            at += 4 + (size_t)n;
+        }
+    }
+    in->offsets[partitions] = (uint64_t)(at - in->data);
+    return 0;
+}
+
+trp_dataset *trp_records(trp_context *ctx, const void *values, const uint64_t *offsets,
+                         size_t count, uint32_t partitions)
+{
+    if (!ctx || !partitions_ok(ctx, "trp_records", partitions))
+        return NULL;
+    if (count && (!offsets || (!values && offsets[count] > offsets[0]))) {
+        trp_context_fail(ctx, TRP_EINVAL, "trp_records: no values or offsets given");
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (offsets[i + 1] >= offsets[i] &&
+            offsets[i + 1] - offsets[i] <= TRP_INPUT_MAX)
+            continue;
+        trp_context_fail(ctx, TRP_EINVAL,
+                         "trp_records: record %zu begins at %llu and ends at %llu; it "
+                         "must not end earlier nor be above %u MiB",
+                         i, (unsigned long long)offsets[i],
+                         (unsigned long long)offsets[i + 1], TRP_INPUT_MAX >> 20);
+        return NULL;
+    }
+    struct trp_inputs in = {0};
+    if (records_layout(values, offsets, count, partitions, &in) < 0) {
+        free(in.data);
+        free(in.offsets);
+        trp_context_fail(ctx, TRP_ENOMEM, "trp_records: out of memory");
+        return NULL;
+    }
+    return source_new(ctx, TRP_NODE_RECORDS, "trp_records", partitions, &in);
+}
+
+trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t partitions)
+{
+    if (!ctx || !partitions_ok(ctx, "trp_text_files", partitions))
+        return NULL;
+    trp_error err;
+    struct trp_inputs in = {0};
+    if (trp_text_plan(pattern, partitions, &in, &err) < 0) {
+        trp_context_fail_with(ctx, &err);
+        return NULL;
+    }
+    return source_new(ctx, TRP_NODE_TEXT, "trp_text_files", partitions, &in);
+}
+
+/* ---- steps, unions, profiles
+ * ------------------------------------------------------- */
+
+static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char *what,
+                             trp_function f, const void *arg, size_t arg_size)
+{
+    if (!d)
+        return NULL;
+    trp_context *ctx = d->context;
+    const char *name = f ? trp_registry_name((void (*)(void))f) : NULL;
+    if (!name) {
+        trp_context_fail(ctx, TRP_EINVAL,
+                         "%s: the function is not known by a name; write "
+                         "TRP_FUNCTION(name) before its definition",
+                         what);
+        return NULL;
+    }
+    if (arg_size > TRP_ARGUMENT_MAX || (arg_size && !arg)) {
+        trp_context_fail(ctx, TRP_EINVAL,
+                         "%s: %zu bytes of argument for %s; there may be 0 to %d", what,
+                         arg_size, name, TRP_ARGUMENT_MAX);
+        return NULL;
+    }
+    if (d->steps >= TRP_STEPS_MAX - 1) {
+        trp_context_fail(ctx, TRP_ELIMIT, "%s: more than %d functions in one chain",
+                         what, TRP_STEPS_MAX - 1);
+        return NULL;
+    }
+    trp_dataset *n = node_new(ctx, kind, d->partitions, arg_size);
+    if (!n)
+        return NULL;
+    if (arg_size)
+        memcpy(n + 1, arg, arg_size);
+    n->step = (struct trp_step){name, arg_size ? n + 1 : NULL, arg_size};
+    n->a = d;
+    n->steps = d->steps + 1;
+    return n;
+}
+
+trp_dataset *trp_transform(trp_dataset *d, trp_function f, const void *arg,
+                           size_t arg_size)
+{
+    return step_new(d, TRP_NODE_TRANSFORM, "trp_transform", f, arg, arg_size);
+}
+
+trp_dataset *trp_map(trp_dataset *d, trp_function f, const void *arg, size_t arg_size)
+{
+    return step_new(d, TRP_NODE_MAP, "trp_map", f, arg, arg_size);
+}
+
+trp_dataset *trp_filter(trp_dataset *d, trp_function f, const void *arg,
+                        size_t arg_size)
+{
+    return step_new(d, TRP_NODE_FILTER, "trp_filter", f, arg, arg_size);
+}
+
+trp_dataset *trp_union(trp_dataset *a, trp_dataset *b)
+{
+    if (!a || !b)
+        return NULL;
+    trp_context *ctx = a->context;
+    if (a->partitions > TRP_PARTITIONS_MAX - b->partitions) {
+        trp_context_fail(ctx, TRP_ELIMIT,
+                         "trp_union: %u and %u partitions; there may be %d together",
+                         a->partitions, b->partitions, TRP_PARTITIONS_MAX);
+        return NULL;
+    }
+    trp_dataset *d = node_new(ctx, TRP_NODE_UNION, a->partitions + b->partitions, 0);
+    if (!d)
+        return NULL;
+    d->a = a;
+    d->b = b;
+    d->steps = a->steps > b->steps ? a->steps : b->steps;
+    return d;
+}
+
+trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
+{
+    if (!d)
+        return NULL;
+    if (!p || !p->built) {
+        trp_context_fail(d->context, TRP_EINVAL,
+                         "trp_with_resources: the profile %s was not built; call "
+                         "trp_profile_build and check it",
+                         p ? p->builder.name : "(none)");
+        return NULL;
+    }
+    trp_dataset *n = node_new(d->context, TRP_NODE_PROFILE, d->partitions, 0);
+    if (!n)
+        return NULL;
+    n->a = d;
+    n->steps = d->steps;
+    n->profile = p->id;
+    return n;
+}
+
+uint32_t trp_partitions(const trp_dataset *d)
+{
+    return d ? d->partitions : 0;
+}

@@ -1,0 +1,174 @@
+/*
+ * Where records go: through functions, and into the action's end.
+ *
+ * Records are pushed: a function gets a batch and emits into its writer; a writer that
+ * is full hands its batch to the next function (from within trp_emit), and what leaves
+ * the last one is counted, kept, folded, dropped or written. So memory is one batch a
+ * function, whatever a function emits; a pulling design would need functions that can
+ * be suspended.
+ *
+ * The first failure is the one that is told. A failed downstream function makes
+ * trp_emit fail upstream; a function that does not look at it cannot hide it.
+ */
+#include "api/flow.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+int trp_flow_fail(struct trp_flow *f, int32_t status, const char *fmt, ...)
+{
+    if (f->failed)
+        return -1;
+    f->failed = true;
+    f->ret->status = status;
+    if (f->ret->error[0])
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(f->ret->error, sizeof(f->ret->error), fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+bool trp_flow_killed(const struct trp_flow *f)
+{
+    return f->task.info->killed && *f->task.info->killed;
+}
+
+/* ---- the end of the chain
+ * ---------------------------------------------------------- */
+
+static int end_reduce(struct trp_flow *f, const trp_batch *in)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        size_t n;
+        const void *value = trp_value(in, i, &n);
+        int rc = trp_reducer_add(&f->reducer, value, n);
+        if (rc != 0)
+            return trp_flow_fail(f, rc, "%s %s", f->chain->last.name,
+                                 f->reducer.failed ? f->reducer.failed : "failed");
+    }
+    return 0;
+}
+
+static int end_save(struct trp_flow *f, const trp_batch *in)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        size_t n, nk;
+        const void *value = trp_value(in, i, &n), *key = trp_key(in, i, &nk);
+        if (key) {
+            fwrite_unlocked(key, 1, nk, f->file);
+            putc_unlocked('\t', f->file);
+        }
+        fwrite_unlocked(value, 1, n, f->file);
+        putc_unlocked('\n', f->file);
+    }
+    if (ferror_unlocked(f->file))
+        return trp_flow_fail(f, TRP_ESYSTEM, "cannot write a part of %s: %s",
+                             f->chain->dir, strerror(errno));
+    return 0;
+}
+
+static int end_take(struct trp_flow *f, const trp_batch *in)
+{
+    f->ret->records_out += in->count;
+    switch (f->chain->kind) {
+    case TRP_DO_COLLECT:
+        if (trp_writer_add_batch(&f->kept, in) < 0)
+            return trp_flow_fail(f, TRP_ENOMEM,
+                                 "out of memory for the records to collect");
+        if (f->kept.values.size + f->kept.keys.size > TRP_RESULT_MAX)
+            return trp_flow_fail(f, TRP_ELIMIT,
+                                 "a partition to collect is above %u MiB; use more "
+                                 "partitions",
+                                 TRP_RESULT_MAX >> 20);
+        return 0;
+    case TRP_DO_REDUCE:
+        return end_reduce(f, in);
+    case TRP_DO_SAVE:
+        return end_save(f, in);
+    default:
+        return 0;
+    }
+}
+
+/* ---- functions
+ * --------------------------------------------------------------------- */
+
+int trp_flow_writer_flush(trp_writer *w, void *context)
+{
+    struct trp_flow *f = context;
+    /* `out` is the first member of its step_writers. */
+    struct trp_step_writers *s = (struct trp_step_writers *)(void *)w;
+    trp_batch b = trp_writer_batch(w);
+    return trp_flow_push(f, s->position, &b);
+}
+
+static int call(struct trp_flow *f, const struct trp_chain_node *node,
+                const trp_batch *in, trp_writer *w)
+{
+    int rc = node->function(&f->task, in, w, node->arg);
+    if (f->failed)
+        return -1;
+    if (rc != 0)
+        return trp_flow_fail(f, rc, "%s returned %d%s%s", node->name, rc,
+                             w->failed ? ": " : "", w->failed ? w->failed : "");
+    if (w->failed)
+        return trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_EINVAL,
+                             "%s: %s", node->name, w->failed);
+    return 0;
+}
+
+/* The records that the predicate kept go to the filter's own writer. */
+static int filter(struct trp_flow *f, const struct trp_chain_node *node,
+                  struct trp_step_writers *s, const trp_batch *in)
+{
+    trp_writer_clear(&s->verdicts);
+    int rc = call(f, node, in, &s->verdicts);
+    if (rc < 0)
+        return rc;
+    if (s->verdicts.count != in->count || s->verdicts.values.width != sizeof(int32_t))
+        return trp_flow_fail(f, TRP_EINVAL,
+                             "trp_filter: %s emitted %zu values of %zu bytes for %zu "
+                             "records; one int32 for each is needed",
+                             node->name, s->verdicts.count, s->verdicts.values.size,
+                             in->count);
+    for (size_t i = 0; i < in->count; i++) {
+        int32_t keep;
+        memcpy(&keep, s->verdicts.values.data + i * sizeof(keep), sizeof(keep));
+        if (!keep)
+            continue;
+        size_t n, nk;
+        const void *value = trp_value(in, i, &n), *key = trp_key(in, i, &nk);
+        if (trp_emit(&s->out, key, nk, value, n) < 0)
+            return trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_ENOMEM,
+                                 "trp_filter: %s", s->out.failed);
+    }
+    return 0;
+}
+
+int trp_flow_push(struct trp_flow *f, uint32_t position, const trp_batch *in)
+{
+    if (in->count == 0)
+        return 0;
+    if (position == f->nsteps)
+        return end_take(f, in);
+    struct trp_step_writers *s = &f->writers[position];
+    uint32_t at = f->steps[position];
+    const struct trp_chain_node *node =
+        at == TRP_NONE ? &f->chain->last : &f->chain->nodes[at];
+    if (node->kind == TRP_NODE_FILTER)
+        return filter(f, node, s, in);
+    uint64_t before = s->out.emitted;
+    int rc = call(f, node, in, &s->out);
+    if (rc < 0 || node->kind != TRP_NODE_MAP)
+        return rc;
+    if (s->out.emitted - before != in->count)
+        return trp_flow_fail(
+            f, TRP_EINVAL,
+            "trp_map: %s emitted %llu records for %zu; one for each is "
+            "needed",
+            node->name, (unsigned long long)(s->out.emitted - before), in->count);
+    return 0;
+}

@@ -1,0 +1,57 @@
+/*
+ * One task's records on their way: from the source through the functions of its path to
+ * the action's end. Shared by run.c (a task from begin to end), flow_source.c (where
+ * records come from) and flow.c (where they go).
+ *
+ * A failure is told once, by trp_flow_fail; all that comes after it only returns.
+ */
+#ifndef TRP_API_FLOW_H
+#define TRP_API_FLOW_H
+
+#include <stdio.h>
+
+#include "api/chain.h"
+#include "api/task.h"
+
+/* Output of a function; for a filter also what its predicate says. */
+struct trp_step_writers {
+    trp_writer out, verdicts;
+    uint32_t position; /* of the next one to run */
+};
+
+struct trp_flow {
+    const struct trp_chain *chain;
+    struct trp_function_result *ret;
+    struct trp_task task;
+    char *resources; /* of the task (task.h) */
+    bool failed;
+    uint32_t partition; /* of the source */
+    uint32_t nsteps;
+    uint32_t steps[TRP_STEPS_MAX];
+    struct trp_step_writers *writers;
+    uint32_t nwriters;
+    trp_writer source, kept; /* records of the source; records to be collected */
+    struct trp_reducer reducer;
+    FILE *file; /* save */
+    int64_t numbers[TRP_BATCH_RECORDS];
+};
+
+/* Keeps status and text of the first failure (a text that the function gave wins);
+ * returns -1. */
+int trp_flow_fail(struct trp_flow *f, int32_t status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+bool trp_flow_killed(const struct trp_flow *f);
+
+/* Gives a batch to the function at `position` of the path, or to the end behind the
+ * last one. */
+int trp_flow_push(struct trp_flow *f, uint32_t position, const trp_batch *in);
+/* Hands on what a function's writer holds (its `flush`; context: the flow). */
+int trp_flow_writer_flush(trp_writer *w, void *context);
+
+/* Pushes all records of the task's partition, read from `input`. */
+int trp_flow_source(struct trp_flow *f, const struct trp_chain_node *n,
+                    const uint8_t *input, size_t size);
+/* The same as trp_flow_writer_flush for the source's writer. */
+int trp_flow_source_flush(trp_writer *w, void *context);
+
+#endif

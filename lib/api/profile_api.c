@@ -1,0 +1,163 @@
+/*
+ * Profiles of a C program: a builder of core/profile behind an opaque handle.
+ *
+ * A request that is refused is told at once and remembered, so that a program which
+ * checks only trp_profile_build does not run in a shape it did not ask for. Building
+ * asks three: the manager whether the profile is possible, the manager whether this
+ * kind of run has it at all, and the cluster whether any executor can hold it.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "core/base/amount.h"
+
+static bool name_ok(const char *s)
+{
+    size_t n = s ? strlen(s) : 0;
+    if (n == 0 || n > TRP_PROFILE_NAME_MAX || (s[0] != '_' && !isalnum((uint8_t)s[0])))
+        return false;
+    for (size_t i = 1; i < n; i++)
+        if (!isalnum((uint8_t)s[i]) && !strchr("._-", s[i]))
+            return false;
+    return true;
+}
+
+int trp_profile_new(trp_context *ctx, const char *name, trp_profile **ret_profile)
+{
+    if (!ctx || !ret_profile)
+        return TRP_EINVAL;
+    *ret_profile = NULL;
+    if (!name_ok(name))
+        return trp_context_fail(ctx, TRP_EINVAL,
+                                "profile name '%s': letters, digits and . _ - are "
+                                "allowed, 1 to %d, a letter, digit or _ first",
+                                name ? name : "", TRP_PROFILE_NAME_MAX);
+    if (trp_profiles_by_name(ctx->profiles, name))
+        return trp_context_fail(ctx, TRP_EINVAL, "there is a profile named %s already",
+                                name);
+    trp_profile *p = calloc(1, sizeof(*p));
+    if (!p)
+        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for a profile");
+    trp_profile_builder_init(&p->builder, name);
+    p->context = ctx;
+    p->next = ctx->profile_handles;
+    ctx->profile_handles = p;
+    *ret_profile = p;
+    return 0;
+}
+
+/* Remembers the first refusal and tells this one with the profile's name. */
+static int refuse(trp_profile *p, const trp_error *err)
+{
+    int rc = trp_context_fail(p->context, err->code, "profile %s: %s", p->builder.name,
+                              err->text);
+    if (p->error.code == 0)
+        p->error = p->context->error;
+    return rc;
+}
+
+static int check_open(trp_profile *p)
+{
+    if (!p->built)
+        return 0;
+    return trp_context_fail(p->context, TRP_ESTATE,
+                            "profile %s is built and does not change any more",
+                            p->builder.name);
+}
+
+int trp_profile_executor(trp_profile *p, const char *resource, int64_t amount)
+{
+    if (!p || !resource)
+        return TRP_EINVAL;
+    int rc = check_open(p);
+    if (rc < 0)
+        return rc;
+    trp_error err;
+    if (trp_profile_builder_executor(&p->builder, resource, amount, &err) < 0)
+        return refuse(p, &err);
+    return 0;
+}
+
+static bool is_memory(const char *resource)
+{
+    return strcmp(resource, "memory") == 0 || strcmp(resource, "memoryOverhead") == 0 ||
+           strcmp(resource, "offHeap") == 0 || strcmp(resource, "pyspark.memory") == 0;
+}
+
+int trp_profile_executor_text(trp_profile *p, const char *resource, const char *amount)
+{
+    if (!p || !resource || !amount)
+        return TRP_EINVAL;
+    trp_error err;
+    int64_t value;
+    if (is_memory(resource)) {
+        if (trp_memory_parse(amount, &value, &err) < 0)
+            return refuse(p, &err);
+        return trp_profile_executor(p, resource, value);
+    }
+    char *end;
+    errno = 0;
+    value = strtoll(amount, &end, 10);
+    if (errno || end == amount || *end) {
+        trp_error_set(&err, TRP_EINVAL, "executor resource %s: '%s' is no whole number",
+                      resource, amount);
+        return refuse(p, &err);
+    }
+    return trp_profile_executor(p, resource, value);
+}
+
+static int task_amount(trp_profile *p, const char *resource, trp_amount amount)
+{
+    int rc = check_open(p);
+    if (rc < 0)
+        return rc;
+    trp_error err;
+    if (trp_profile_builder_task(&p->builder, resource, amount, &err) < 0)
+        return refuse(p, &err);
+    return 0;
+}
+
+int trp_profile_task(trp_profile *p, const char *resource, double amount)
+{
+    if (!p || !resource)
+        return TRP_EINVAL;
+    trp_error err;
+    trp_amount a;
+    if (trp_amount_from_double(amount, &a, &err) < 0)
+        return refuse(p, &err);
+    return task_amount(p, resource, a);
+}
+
+int trp_profile_task_text(trp_profile *p, const char *resource, const char *amount)
+{
+    if (!p || !resource || !amount)
+        return TRP_EINVAL;
+    trp_error err;
+    trp_amount a;
+    if (trp_amount_parse(amount, &a, &err) < 0)
+        return refuse(p, &err);
+    return task_amount(p, resource, a);
+}
+
+int trp_profile_build(trp_profile *p)
+{
+    if (!p)
+        return TRP_EINVAL;
+    trp_context *ctx = p->context;
+    if (p->error.code)
+        return trp_context_fail_with(ctx, &p->error);
+    int rc = check_open(p);
+    if (rc < 0)
+        return rc;
+    trp_error err;
+    if (trp_profiles_add(ctx->profiles, &p->builder, &p->id, &err) < 0)
+        return refuse(p, &err);
+    if (trp_profiles_supported(ctx->profiles, p->id, &err) < 0 ||
+        trp_driver_profile_added(ctx->driver, p->id, &err) < 0)
+        return refuse(p, &err);
+    p->built = true;
+    return 0;
+}

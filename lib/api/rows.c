@@ -1,0 +1,92 @@
+/*
+ * Collected records: put together when all partitions are there, in partition order,
+ * each freed as it is taken over, so at most one partition is held twice. A record of a
+ * partition without keys has an empty one where others have keys.
+ */
+#include <stdlib.h>
+
+#include "api/stage_run.h"
+
+/* All parts in order into the rows' writer, each freed as it was taken. */
+static int rows_fill(trp_rows *r, struct trp_stage_run *a)
+{
+    uint32_t n = a->dataset->partitions;
+    for (uint32_t i = 0; i < n; i++) {
+        trp_batch b;
+        if (!a->parts[i].data)
+            continue;
+        if (trp_batch_decode(a->parts[i].data, a->parts[i].size, &b) < 0)
+            return trp_context_fail(a->context, TRP_EPROTO,
+                                    "the records of partition %u cannot be read", i);
+        if (b.keys)
+            r->records.keyed = TRP_KEYED_YES;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        trp_batch b;
+        if (!a->parts[i].data ||
+            trp_batch_decode(a->parts[i].data, a->parts[i].size, &b) < 0)
+            continue;
+        if (trp_writer_add_batch(&r->records, &b) < 0)
+            return trp_context_fail(a->context, TRP_ENOMEM,
+                                    "out of memory for the collected records");
+        free(a->parts[i].data);
+        a->parts[i].data = NULL;
+    }
+    r->batch = trp_writer_batch(&r->records);
+    return 0;
+}
+
+int trp_collect(trp_dataset *d, trp_rows **ret_rows)
+{
+    if (!d)
+        return trp_action_no_dataset("trp_collect");
+    trp_context *ctx = d->context;
+    if (!ret_rows)
+        return trp_action_note(
+            ctx,
+            trp_context_fail(ctx, TRP_EINVAL, "trp_collect: nowhere to put the rows"));
+    struct trp_stage_run a;
+    int rc = trp_stage_run(&a, d, TRP_DO_COLLECT, NULL, NULL);
+    if (rc < 0)
+        return rc;
+    trp_rows *r = calloc(1, sizeof(*r));
+    if (r) {
+        trp_writer_init(&r->records);
+        rc = rows_fill(r, &a);
+    } else {
+        rc = trp_context_fail(ctx, TRP_ENOMEM, "out of memory for the rows");
+    }
+    trp_stage_run_free(&a);
+    if (rc < 0) {
+        if (r)
+            trp_writer_free(&r->records);
+        free(r);
+        return trp_action_note(ctx, rc);
+    }
+    r->context = ctx;
+    r->next = ctx->rows;
+    if (r->next)
+        r->next->previous = r;
+    ctx->rows = r;
+    *ret_rows = r;
+    return 0;
+}
+
+const trp_batch *trp_rows_batch(const trp_rows *r)
+{
+    return r ? &r->batch : NULL;
+}
+
+void trp_rows_free(trp_rows *r)
+{
+    if (!r)
+        return;
+    if (r->previous)
+        r->previous->next = r->next;
+    else
+        r->context->rows = r->next;
+    if (r->next)
+        r->next->previous = r->previous;
+    trp_writer_free(&r->records);
+    free(r);
+}

@@ -1,0 +1,249 @@
+/*
+ * Running a task of a chain on an executor's thread: its path, its buffers, its result.
+ *
+ * When the source is at its end the writers are emptied in order. All buffers belong to
+ * the thread and are used again: a small task allocates nothing. What grew above
+ * TRP_KEEP_BYTES is given back when the next task begins.
+ *
+ * A saved part is written under a name of its own beside the final one and renamed, so
+ * it appears whole or not at all, whichever attempt writes it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/flow.h"
+
+static _Thread_local struct trp_flow *thread_flow;
+static pthread_key_t flow_key;
+static pthread_once_t flow_once = PTHREAD_ONCE_INIT;
+
+static void flow_free(void *p)
+{
+    struct trp_flow *f = p;
+    for (uint32_t i = 0; i < f->nwriters; i++) {
+        trp_writer_free(&f->writers[i].out);
+        trp_writer_free(&f->writers[i].verdicts);
+    }
+    free(f->writers);
+    trp_writer_free(&f->source);
+    trp_writer_free(&f->kept);
+    trp_reducer_free(&f->reducer);
+    free(f->resources);
+    free(f);
+}
+
+static void flow_key_make(void)
+{
+    if (pthread_key_create(&flow_key, flow_free) != 0)
+        abort(); /* only at the very first task, with no keys left in the process */
+}
+
+static struct trp_flow *flow_of_thread(void)
+{
+    if (thread_flow)
+        return thread_flow;
+    pthread_once(&flow_once, flow_key_make);
+    struct trp_flow *f = calloc(1, sizeof(*f));
+    if (!f || pthread_setspecific(flow_key, f) != 0) {
+        free(f);
+        return NULL;
+    }
+    trp_writer_init(&f->source);
+    trp_writer_init(&f->kept);
+    trp_reducer_init(&f->reducer);
+    thread_flow = f;
+    return f;
+}
+
+/* ---- a task
+ * ------------------------------------------------------------------------ */
+
+static int flow_writers(struct trp_flow *f)
+{
+    if (f->nsteps > f->nwriters) {
+        struct trp_step_writers *p = realloc(f->writers, f->nsteps * sizeof(*p));
+        if (!p)
+            return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a chain");
+        for (uint32_t i = f->nwriters; i < f->nsteps; i++) {
+            trp_writer_init(&p[i].out);
+            trp_writer_init(&p[i].verdicts);
+        }
+        f->writers = p;
+        f->nwriters = f->nsteps;
+    }
+    const volatile int *flag = f->task.info->killed;
+    for (uint32_t i = 0; i < f->nsteps; i++) {
+        struct trp_step_writers *s = &f->writers[i];
+        trp_writer_reset(&s->out);
+        trp_writer_reset(&s->verdicts);
+        s->position = i + 1;
+        s->out.flush = trp_flow_writer_flush;
+        s->out.context = f;
+        s->out.killed = flag;
+        s->verdicts.killed = flag;
+    }
+    bool drop = f->chain->kind == TRP_DO_COUNT || f->chain->kind == TRP_DO_FOREACH;
+    if (f->nsteps > 0)
+        f->writers[f->nsteps - 1].out.drop = drop;
+    trp_writer_reset(&f->source);
+    f->source.flush = trp_flow_source_flush;
+    f->source.context = f;
+    f->source.killed = flag;
+    trp_writer_reset(&f->kept);
+    trp_reducer_reset(&f->reducer, f->chain->combine, f->chain->last.arg);
+    return 0;
+}
+
+/* Source, functions, and then what is left in the writers, in order. */
+static int flow_records(struct trp_flow *f, const struct trp_chain_node *source,
+                        const uint8_t *input, size_t size)
+{
+    if (trp_flow_source(f, source, input, size) < 0)
+        return -1;
+    for (uint32_t i = 0; i < f->nsteps; i++) {
+        trp_writer *w = &f->writers[i].out;
+        if (w->count && trp_flow_writer_flush(w, f) < 0)
+            return -1;
+        if (w->drop)
+            f->ret->records_out += w->emitted;
+    }
+    return 0;
+}
+
+/* What the driver gets. */
+static int flow_result(struct trp_flow *f)
+{
+    struct trp_function_result *ret = f->ret;
+    if (f->chain->kind == TRP_DO_COLLECT && f->kept.count > 0) {
+        trp_batch b = trp_writer_batch(&f->kept);
+        int rc = trp_batch_encode(&b, &ret->result, &ret->result_size);
+        if (rc < 0)
+            return trp_flow_fail(
+                f, rc,
+                "a partition to collect has %zu bytes: out of memory, or "
+                "above %u MiB (use more partitions)",
+                f->kept.values.size + f->kept.keys.size, TRP_RESULT_MAX >> 20);
+    } else if (f->chain->kind == TRP_DO_REDUCE) {
+        size_t n;
+        const void *value = trp_reducer_value(&f->reducer, &n);
+        ret->records_out = value != NULL;
+        if (n > TRP_RESULT_MAX || (n && !(ret->result = malloc(n))))
+            return trp_flow_fail(f, TRP_ELIMIT,
+                                 "a reduced value of %zu bytes is too large", n);
+        if (n)
+            memcpy(ret->result, value, n);
+        ret->result_size = (uint32_t)n;
+    }
+    ret->bytes_out = ret->result_size;
+    return 0;
+}
+
+/* A part appears whole: written under a name of its own, then renamed. */
+static int flow_save(struct trp_flow *f, const struct trp_chain_node *source,
+                     const uint8_t *input, size_t size)
+{
+    char name[64], hidden[4096], part[4096];
+    const char *dir = f->chain->dir;
+    snprintf(name, sizeof(name), "part-%05u", f->task.info->task);
+    int n = snprintf(hidden, sizeof(hidden), "%s/.%s.%u.tmp", dir, name,
+                     trp_attempt_number(f->task.info->attempt));
+    if (n < 0 || (size_t)n >= sizeof(hidden))
+        return trp_flow_fail(f, TRP_ELIMIT, "the folder's path %.100s… is too long",
+                             dir);
+    snprintf(part, sizeof(part), "%s/%s", dir, name);
+    int fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    f->file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!f->file) {
+        trp_flow_fail(f, TRP_ESYSTEM, "cannot make %s: %s", hidden, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    int rc = flow_records(f, source, input, size);
+    long written = ftell(f->file);
+    if (fclose(f->file) != 0 && rc == 0)
+        rc = trp_flow_fail(f, TRP_ESYSTEM, "cannot write %s: %s", hidden,
+                           strerror(errno));
+    f->file = NULL;
+    if (rc == 0 && rename(hidden, part) != 0)
+        rc = trp_flow_fail(f, TRP_ESYSTEM, "cannot rename %s to %s: %s", hidden, part,
+                           strerror(errno));
+    if (rc < 0)
+        unlink(hidden);
+    else
+        f->ret->bytes_out = (uint64_t)written;
+    return rc;
+}
+
+static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
+{
+    const struct trp_chain *c = f->chain;
+    int64_t source =
+        trp_chain_path(c, f->task.info->task, f->steps, &f->nsteps, &f->partition);
+    if (source < 0 || f->nsteps == TRP_STEPS_MAX) {
+        trp_flow_fail(f, TRP_EPROTO, "task %u is not in its chain", f->task.info->task);
+        return;
+    }
+    if (c->kind == TRP_DO_FOREACH)
+        f->steps[f->nsteps++] = TRP_NONE; /* c->last */
+    if (flow_writers(f) < 0)
+        return;
+    const struct trp_chain_node *node = &c->nodes[source];
+    if (c->kind == TRP_DO_SAVE)
+        flow_save(f, node, input, size);
+    else if (flow_records(f, node, input, size) == 0)
+        flow_result(f);
+}
+
+static void runner_run(void *stage, const struct trp_task_info *info,
+                       const uint8_t *input, uint32_t input_size,
+                       struct trp_function_result *ret)
+{
+    ret->status = 0;
+    ret->result = NULL;
+    ret->result_size = 0;
+    ret->records_in = ret->records_out = ret->bytes_in = ret->bytes_out = 0;
+    ret->error[0] = '\0';
+    struct trp_flow *f = flow_of_thread();
+    if (!f) {
+        ret->status = TRP_ENOMEM;
+        snprintf(ret->error, sizeof(ret->error), "out of memory for a task");
+        return;
+    }
+    f->chain = stage;
+    f->ret = ret;
+    f->failed = false;
+    f->task = (struct trp_task){.info = info, .ret = ret, .resources = &f->resources};
+    flow_run(f, input, input_size);
+    trp_task_forget(&f->task);
+    if (!f->failed)
+        ret->error[0] = '\0';
+}
+
+static void *runner_stage_open(const uint8_t *body, size_t size, trp_error *err)
+{
+    struct trp_chain *c = NULL;
+    return trp_chain_get(body, size, &c, err) < 0 ? NULL : c;
+}
+
+static void runner_stage_close(void *stage)
+{
+    trp_chain_free(stage);
+}
+
+static uint64_t runner_stage_key(const void *stage)
+{
+    return ((const struct trp_chain *)stage)->key;
+}
+
+const struct trp_function_runner trp_runner = {
+    .stage_open = runner_stage_open,
+    .stage_close = runner_stage_close,
+    .stage_key = runner_stage_key,
+    .run = runner_run,
+};

@@ -1,0 +1,252 @@
+/*
+ * One stage, submitted and waited for.
+ *
+ * The chain is encoded once into a buffer of the context; a launch points into the
+ * source's inputs; a verdict of success brings a partition's share, which counts once
+ * however often the partition ran. What is kept for each partition: one bit for count,
+ * a pointer and a size for collect and reduce, nothing for foreach and save.
+ *
+ * A failed action tells the failure that ended it: the text that the function gave when
+ * it ended with a code, else the driver's words.
+ */
+#include "api/stage_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what the driver asks
+ * ---------------------------------------------------------- */
+
+static int stage_message(void *context, uint32_t stage, struct trp_stage_message *ret,
+                         trp_error *err)
+{
+    (void)stage;
+    (void)err;
+    const struct trp_stage_run *a = context;
+    const struct trp_resource_profile *p =
+        trp_profiles_get(a->context->profiles, a->profile);
+    ret->work = TRP_WORK_FUNCTION;
+    ret->ntasks = a->dataset->partitions;
+    ret->task_cpus = (uint32_t)p->task_cpus;
+    ret->timeout_ns = 0;
+    ret->name = a->name;
+    ret->profile = p->name;
+    ret->body = a->context->body.data;
+    ret->body_size = a->context->body.size;
+    return 0;
+}
+
+static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number,
+                   struct trp_launch *l)
+{
+    (void)stage;
+    (void)number;
+    const struct trp_stage_run *a = context;
+    trp_chain_input(a->dataset, task, &l->extra, &l->extra_size);
+}
+
+static void keep_part(struct trp_stage_run *a, struct trp_part *p, uint32_t task,
+                      const struct trp_end *end)
+{
+    if (p->done)
+        return;
+    p->done = true;
+    p->any = end->records_out > 0;
+    if (end->extra_size == 0)
+        return;
+    p->data = malloc(end->extra_size);
+    if (!p->data) {
+        trp_error_set(&a->bad, TRP_ENOMEM,
+                      "out of memory for the %u bytes of partition %u", end->extra_size,
+                      task);
+        return;
+    }
+    memcpy(p->data, end->extra, end->extra_size);
+    p->size = end->extra_size;
+}
+
+static void keep_failure(struct trp_stage_run *a, const struct trp_action *verdict,
+                         const struct trp_end *end)
+{
+    if (a->failure.there || verdict->task_end.retried || !verdict->task_end.counted ||
+        verdict->task_end.status != TRP_END_EXIT)
+        return;
+    a->failure.there = true;
+    a->failure.task = verdict->task_end.task;
+    a->failure.times = verdict->task_end.failures;
+    a->failure.code = verdict->task_end.code;
+    snprintf(a->failure.text, sizeof(a->failure.text), "%.*s",
+             end->extra ? (int)end->extra_size : 0,
+             end->extra ? (const char *)end->extra : "");
+}
+
+static void task_ended(void *context, uint32_t stage, const struct trp_action *verdict,
+                       const struct trp_end *end)
+{
+    (void)stage;
+    struct trp_stage_run *a = context;
+    uint32_t task = verdict->task_end.task;
+    if (verdict->task_end.status != TRP_END_SUCCESS) {
+        keep_failure(a, verdict, end);
+        return;
+    }
+    if (a->parts) {
+        keep_part(a, &a->parts[task], task, end);
+    } else if (a->done) {
+        uint64_t bit = UINT64_C(1) << (task % 64);
+        if (!(a->done[task / 64] & bit))
+            a->count += end->records_out;
+        a->done[task / 64] |= bit;
+    }
+}
+
+/* ---- running one
+ * ------------------------------------------------------------------- */
+
+/* The profile of the stage: from all nodes of the walk. */
+static int choose_profile(struct trp_stage_run *a)
+{
+    trp_context *ctx = a->context;
+    uint32_t n = 0;
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        n += ctx->nodes[i]->kind == TRP_NODE_PROFILE;
+    if (n == 0) {
+        a->profile = (trp_profile_id){0};
+        return 0;
+    }
+    trp_profile_id *ids = malloc(n * sizeof(*ids));
+    if (!ids)
+        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
+    n = 0;
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        if (ctx->nodes[i]->kind == TRP_NODE_PROFILE)
+            ids[n++] = ctx->nodes[i]->profile;
+    trp_error err;
+    uint32_t known = trp_profiles_count(ctx->profiles);
+    int rc = trp_profiles_of_stage(ctx->profiles, ids, n, &a->profile, &err);
+    free(ids);
+    if (rc == 0 && a->profile.n >= known) { /* merged: a new one */
+        rc = trp_profiles_supported(ctx->profiles, a->profile, &err);
+        if (rc == 0)
+            rc = trp_driver_profile_added(ctx->driver, a->profile, &err);
+    }
+    return rc < 0 ? trp_context_fail(ctx, rc, "%s: %s", a->name, err.text) : 0;
+}
+
+static int prepare(struct trp_stage_run *a)
+{
+    trp_context *ctx = a->context;
+    trp_chain_name(a->dataset, &a->end, a->name, sizeof(a->name));
+    int rc = trp_chain_walk(a->dataset);
+    if (rc == 0)
+        rc = choose_profile(a);
+    if (rc < 0)
+        return rc;
+    trp_buf_clear(&ctx->body);
+    if (trp_chain_put(&ctx->body, ctx, &a->end) < 0) {
+        trp_buf_free(&ctx->body);
+        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for a stage");
+    }
+    if (ctx->body.size > TRP_MESSAGE_MAX / 4) {
+        rc = trp_context_fail(ctx, TRP_ELIMIT,
+                              "%s: its functions' arguments are %zu MiB; a stage may "
+                              "have %u",
+                              a->name, ctx->body.size >> 20, TRP_MESSAGE_MAX / 4 >> 20);
+        trp_buf_free(&ctx->body);
+        return rc;
+    }
+    uint32_t n = a->dataset->partitions;
+    if (a->end.kind == TRP_DO_COUNT)
+        a->done = calloc(((size_t)n + 63) / 64, sizeof(*a->done));
+    else if (a->end.kind == TRP_DO_COLLECT || a->end.kind == TRP_DO_REDUCE)
+        a->parts = calloc(n, sizeof(*a->parts));
+    else
+        return 0;
+    if (a->done || a->parts)
+        return 0;
+    return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
+}
+
+static int tell_failure(struct trp_stage_run *a, int rc, const trp_error *err)
+{
+    trp_context *ctx = a->context;
+    if (rc == TRP_EFAILED && a->failure.there)
+        return trp_context_fail(ctx, rc,
+                                "stage %s: task %u failed %u times, last with code "
+                                "%d%s%s",
+                                a->name, a->failure.task, a->failure.times,
+                                (int)a->failure.code, a->failure.text[0] ? ": " : "",
+                                a->failure.text);
+    return trp_context_fail(ctx, rc, "%s", err->text);
+}
+
+static int submit_and_wait(struct trp_stage_run *a)
+{
+    trp_context *ctx = a->context;
+    struct trp_stage_spec stage = {.name = a->name,
+                                   .profile = a->profile,
+                                   .kind = TRP_STAGE_TASKS,
+                                   .tasks_known = true,
+                                   .ntasks = a->dataset->partitions};
+    struct trp_job_spec spec = {.stages = &stage, .nstages = 1};
+    struct trp_work work = {.context = a,
+                            .stage_message = stage_message,
+                            .launch = launch,
+                            .task_ended = task_ended};
+    trp_job_id job;
+    trp_error err = {0};
+    ctx->busy = true;
+    int rc = trp_driver_submit(ctx->driver, &spec, &work, &job, &err);
+    if (rc == 0)
+        rc = trp_driver_wait(ctx->driver, job, &err);
+    ctx->busy = false;
+    if (rc < 0)
+        return tell_failure(a, rc, &err);
+    if (a->bad.code)
+        return trp_context_fail_with(ctx, &a->bad);
+    return 0;
+}
+
+void trp_stage_run_free(struct trp_stage_run *a)
+{
+    for (uint32_t i = 0; a->parts && i < a->dataset->partitions; i++)
+        free(a->parts[i].data);
+    free(a->parts);
+    free(a->done);
+}
+
+int trp_action_note(trp_context *ctx, int rc)
+{
+    if (rc >= 0 || !ctx)
+        return rc;
+    bool whole = rc == TRP_ECANCELLED || rc == TRP_ETIME || rc == TRP_ESYSTEM;
+    if (ctx->status == 0 || whole)
+        ctx->status = trp_error_exit_status(rc);
+    return rc;
+}
+
+int trp_stage_run(struct trp_stage_run *a, trp_dataset *d, enum trp_end_kind kind,
+                  const struct trp_step *step, const char *dir)
+{
+    *a = (struct trp_stage_run){.context = d->context, .dataset = d, .end.kind = kind};
+    if (step)
+        a->end.step = *step;
+    a->end.dir = dir;
+    int rc = prepare(a);
+    if (rc == 0)
+        rc = submit_and_wait(a);
+    if (rc < 0)
+        trp_stage_run_free(a);
+    return trp_action_note(d->context, rc);
+}
+
+int trp_action_no_dataset(const char *what)
+{
+    trp_context *ctx = trp_context_current();
+    if (!ctx)
+        return TRP_EINVAL;
+    if (ctx->error.code == 0)
+        trp_context_fail(ctx, TRP_EINVAL, "%s: no dataset given", what);
+    return trp_action_note(ctx, ctx->error.code);
+}

@@ -1,0 +1,54 @@
+/*
+ * What every action does: its dataset's chain as one stage, submitted and waited for,
+ * with what came back.
+ *
+ *     struct trp_stage_run a;
+ *     int rc = trp_stage_run(&a, dataset, TRP_DO_COUNT, NULL, NULL);
+ *     if (rc < 0) return rc;                  // told and noted, nothing to free
+ *     *ret_count = a.count;
+ *     trp_stage_run_free(&a);
+ */
+#ifndef TRP_API_STAGE_RUN_H
+#define TRP_API_STAGE_RUN_H
+
+#include "api/chain.h"
+
+/* What came back for one partition. */
+struct trp_part {
+    uint8_t *data;
+    uint32_t size;
+    bool done;
+    bool any; /* reduce: there is a value */
+};
+
+struct trp_stage_run {
+    trp_context *context;
+    trp_dataset *dataset;
+    struct trp_chain_end end;
+    trp_profile_id profile;
+    char name[256];
+    uint64_t count;
+    uint64_t *done;         /* count: a bit for each partition */
+    struct trp_part *parts; /* collect, reduce */
+    trp_error bad;          /* a result that could not be taken */
+    struct {
+        bool there;
+        uint32_t task, times;
+        int32_t code;
+        char text[512];
+    } failure; /* by a function's code, for good */
+};
+
+/* `step`: the action's function, NULL: none; `dir`: of save. */
+int trp_stage_run(struct trp_stage_run *a, trp_dataset *d, enum trp_end_kind kind,
+                  const struct trp_step *step, const char *dir);
+void trp_stage_run_free(struct trp_stage_run *a);
+
+/* An action ended with `rc`, which is returned: a failure becomes the run's. What ended
+ * the whole run (cancelled, out of time, the platform) is stronger than a stage that
+ * gave up. */
+int trp_action_note(trp_context *ctx, int rc);
+/* An action on NULL: the chain failed where it was made, and the context has why. */
+int trp_action_no_dataset(const char *what);
+
+#endif

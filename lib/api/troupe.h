@@ -1,0 +1,247 @@
+/*
+ * troupe.h — datasets on executors shaped by resource profiles, for C programs.
+ *
+ * One program is driver and executor: it is started by `troupe run -- APP`, or
+ * statically by `mpirun -n N APP`. trp_init returns on the driver and runs the executor
+ * elsewhere (it never returns there). A *dataset* is a recipe: partitions of records,
+ * made when an *action* (count, collect, reduce, foreach, save) needs them. The chain
+ * of datasets behind an action is one stage; its tasks, one a partition, run in the
+ * profile that trp_with_resources attached anywhere in the chain, else in the default
+ * one.
+ *
+ * Functions return 0 or a negative code of TRP_E…; those that make a dataset return a
+ * new handle, or NULL with the error kept in the context (NULL in, NULL out: check a
+ * chain once, at its end). trp_error_text says what happened. Inputs never change.
+ * trp_finalize frees all. One thread at a time per context.
+ *
+ *     TRP_FUNCTION(upper);
+ *     int upper(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg) {
+ *         for (size_t i = 0; i < in->count; i++) {
+ *             size_t n; const char *line = trp_value(in, i, &n);
+ *             …
+ *             if (trp_emit(out, NULL, 0, text, n) < 0) return -1;
+ *         }
+ *         return 0;
+ *     }
+ *     int main(int argc, char **argv) {
+ *         trp_context *ctx;
+ *         if (trp_init(&argc, &argv, &ctx) < 0) return 2;
+ *         trp_dataset *d = trp_transform(trp_text_files(ctx, "data/?.txt", 8), upper,
+ * NULL, 0); uint64_t n; if (trp_count(d, &n) < 0) fprintf(stderr, "%s\n",
+ * trp_error_text(ctx)); return trp_finalize(ctx);
+ *     }
+ */
+#ifndef TROUPE_H
+#define TROUPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TRP_VERSION_MAJOR 0
+#define TRP_VERSION_MINOR 1
+#define TRP_VERSION_PATCH 0
+
+/* What functions return besides 0; in brackets what main ends with. (The library's own
+ * sources have them from core/base/error.h.) */
+#ifndef TRP_CORE_BASE_ERROR_H
+enum {
+    TRP_EINVAL = -1,      /* wrong call or value (2) */
+    TRP_ENOMEM = -2,      /* out of memory (4) */
+    TRP_ENEVER = -4,      /* no executor can ever have this shape here (3) */
+    TRP_EEXIST = -5,      /* already there (2) */
+    TRP_ENOENT = -6,      /* not there, no file matches (2) */
+    TRP_ELIMIT = -7,      /* too large (2) */
+    TRP_ESYSTEM = -8,     /* the platform failed: disk, MPI (4) */
+    TRP_ECANCELLED = -10, /* cancelled from outside (130) */
+    TRP_EFAILED = -11,    /* a stage gave up (1) */
+    TRP_ESTATE = -12,     /* not now, not here (2) */
+    TRP_ETIME = -13,      /* time is up (75) */
+};
+#endif
+
+typedef struct trp_context trp_context;
+typedef struct trp_dataset trp_dataset;
+typedef struct trp_profile trp_profile;
+typedef struct trp_task trp_task;
+typedef struct trp_record_writer trp_writer;
+typedef struct trp_rows trp_rows;
+
+/* A batch of records in columns. Record i has the value bytes values[value_offsets[i]
+ * .. value_offsets[i+1]), and a key likewise when keys != NULL. When value_width > 0
+ * every value has that width and value_offsets is NULL (value i at values + i *
+ * value_width); keys likewise. */
+typedef struct trp_batch {
+    size_t count;
+    const uint8_t *values;
+    const uint64_t *value_offsets; /* count + 1 entries, or NULL */
+    uint32_t value_width;
+    const uint8_t *keys;         /* NULL: records have no key */
+    const uint64_t *key_offsets; /* count + 1 entries, or NULL */
+    uint32_t key_width;
+} trp_batch;
+
+static inline const void *trp_value(const trp_batch *b, size_t i, size_t *ret_size)
+{
+    if (b->value_width) {
+        if (ret_size)
+            *ret_size = b->value_width;
+        return b->values + i * b->value_width;
+    }
+    if (ret_size)
+        *ret_size = (size_t)(b->value_offsets[i + 1] - b->value_offsets[i]);
+    return b->values + b->value_offsets[i];
+}
+
+static inline const void *trp_key(const trp_batch *b, size_t i, size_t *ret_size)
+{
+    if (!b->keys) {
+        if (ret_size)
+            *ret_size = 0;
+        return NULL;
+    }
+    if (b->key_width) {
+        if (ret_size)
+            *ret_size = b->key_width;
+        return b->keys + i * b->key_width;
+    }
+    if (ret_size)
+        *ret_size = (size_t)(b->key_offsets[i + 1] - b->key_offsets[i]);
+    return b->keys + b->key_offsets[i];
+}
+
+/* What runs on executors. A batch in, any number of records out by trp_emit. Returns 0,
+ * or an error code other than 0, which fails the attempt. `arg` is the copy of what was
+ * given to trp_transform. Called once for each batch of a partition; for a partition
+ * without records it is not called. */
+typedef int (*trp_function)(trp_task *t, const trp_batch *in, trp_writer *out,
+                            const void *arg);
+/* Combines the values a and b (sizes given) into out. For trp_reduce: associative. */
+typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
+                           trp_writer *out, const void *arg);
+
+/* Makes a function known by its name, so that an executor finds it. At file scope,
+ * before its definition. The function must not be static. */
+#define TRP_FUNCTION(name)                                                             \
+    int name(trp_task *, const trp_batch *, trp_writer *, const void *);               \
+    __attribute__((constructor)) static void trp_register_##name(void)                 \
+    {                                                                                  \
+        trp_register(#name, (void (*)(void))name);                                     \
+    }
+#define TRP_COMBINE(name)                                                              \
+    int name(const void *, size_t, const void *, size_t, trp_writer *, const void *);  \
+    __attribute__((constructor)) static void trp_register_##name(void)                 \
+    {                                                                                  \
+        trp_register(#name, (void (*)(void))name);                                     \
+    }
+void trp_register(const char *name, void (*function)(void));
+
+/* ---- the run
+ * ------------------------------------------------------------------------- */
+
+/* Removes nothing from argv. TRP_EINVAL (-1) with a line on stderr when the program was
+ * started neither by `troupe run` nor with at least two MPI ranks. */
+int trp_init(int *argc, char ***argv, trp_context **ret_ctx);
+/* Gives everything back, prints the closing summary, frees all handles. Returns the
+ * exit status for main: 0, or what went wrong in the run. */
+int trp_finalize(trp_context *ctx);
+/* What the last failed call said; "" when none failed. Valid until the next call. */
+const char *trp_error_text(const trp_context *ctx);
+
+/* ---- profiles
+ * ------------------------------------------------------------------------ */
+
+int trp_profile_new(trp_context *ctx, const char *name, trp_profile **ret_profile);
+/* Executor side: cores, memory, memoryOverhead, offHeap (MiB) or any custom resource.
+ */
+int trp_profile_executor(trp_profile *p, const char *resource, int64_t amount);
+/* The same with a unit: "4g". */
+int trp_profile_executor_text(trp_profile *p, const char *resource, const char *amount);
+/* Task side. A value within 1e-9 of 1/k is taken as 1/k. */
+int trp_profile_task(trp_profile *p, const char *resource, double amount);
+int trp_profile_task_text(trp_profile *p, const char *resource, const char *amount);
+/* Checks it and makes it usable. -1 (impossible) or -4 (never fits here), with the
+ * reason in trp_error_text. */
+int trp_profile_build(trp_profile *p);
+
+/* ---- datasets
+ * ------------------------------------------------------------------------ */
+
+/* The int64 values begin, begin + 1, … end - 1. */
+trp_dataset *trp_range(trp_context *ctx, int64_t begin, int64_t end,
+                       uint32_t partitions);
+/* `count` values of `width` bytes each, copied. */
+trp_dataset *trp_array(trp_context *ctx, const void *values, size_t count,
+                       uint32_t width, uint32_t partitions);
+/* The same with values of any size: value i is values[offsets[i] .. offsets[i+1]). */
+trp_dataset *trp_records(trp_context *ctx, const void *values, const uint64_t *offsets,
+                         size_t count, uint32_t partitions);
+/* Lines (without LF) of the files a pattern matches (as glob(7) and **), cut into about
+ * `partitions` partitions at line ends; files that end in .gz or .zst are read through
+ * their decompressor and never cut. The key of a record is its file's path. */
+trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t partitions);
+
+trp_dataset *trp_transform(trp_dataset *d, trp_function f, const void *arg,
+                           size_t arg_size);
+/* A function that emits exactly one record for each (checked) … */
+trp_dataset *trp_map(trp_dataset *d, trp_function f, const void *arg, size_t arg_size);
+/* … and one that emits for each record an int32: 0 drops it, else the record is kept.
+ */
+trp_dataset *trp_filter(trp_dataset *d, trp_function f, const void *arg,
+                        size_t arg_size);
+/* All partitions of a, then those of b. */
+trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
+/* The stage that computes d runs in this shape. */
+trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p);
+uint32_t trp_partitions(const trp_dataset *d);
+
+/* ---- actions (they run the stage and wait)
+ * ------------------------------------------- */
+
+int trp_count(trp_dataset *d, uint64_t *ret_count);
+/* All records in partition order. Free with trp_rows_free (or leave it to finalize). */
+int trp_collect(trp_dataset *d, trp_rows **ret_rows);
+const trp_batch *trp_rows_batch(const trp_rows *r);
+void trp_rows_free(trp_rows *r);
+/* Reduces all values to one: in each partition there, then over partitions on the
+ * driver. *ret_value is malloc'ed (free it), NULL with size 0 when there are no
+ * records. */
+int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
+               void **ret_value, size_t *ret_size);
+/* Runs f for its effects; what it emits is dropped. */
+int trp_foreach(trp_dataset *d, trp_function f, const void *arg, size_t arg_size);
+/* Writes each partition as DIR/part-NNNNN: values, one a line ("KEY\tVALUE" with keys).
+ * DIR is made; it may not exist. A file appears whole or not at all. */
+int trp_save(trp_dataset *d, const char *dir);
+
+/* ---- inside a function
+ * --------------------------------------------------------------- */
+
+/* Adds a record; key NULL: none (all records of a writer have keys or none has). -1
+ * when memory is out or the attempt was killed. */
+int trp_emit(trp_writer *w, const void *key, size_t key_size, const void *value,
+             size_t value_size);
+
+uint32_t trp_task_index(const trp_task *t);   /* partition, from 0 */
+uint32_t trp_task_attempt(const trp_task *t); /* from 0 */
+uint32_t trp_task_stage(const trp_task *t);
+uint32_t trp_task_cpus(const trp_task *t);
+/* The addresses given of a resource: how many; pointers into the task in
+ * addresses[0..cap). */
+uint32_t trp_task_resource(const trp_task *t, const char *resource,
+                           const char **addresses, uint32_t cap);
+uint32_t trp_task_executor(const trp_task *t);
+const char *trp_task_host(const trp_task *t);
+/* 1 when the attempt was given up: return soon. */
+int trp_task_killed(const trp_task *t);
+/* Says why the function fails (with a non-zero return); shown to the user. */
+void trp_task_error(trp_task *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#ifdef __cplusplus
+}
+#endif
+#endif
