@@ -1,0 +1,24 @@
+/*
+ * The subcommands of `troupe`, one file each. Each takes its own name as argv[0] and
+ * returns the exit status of contract.md.
+ */
+#ifndef TRP_LAUNCHER_COMMANDS_H
+#define TRP_LAUNCHER_COMMANDS_H
+
+#include "core/base/error.h"
+
+int trp_launcher_run(int argc, char **argv);
+int trp_launcher_plan(int argc, char **argv);
+int trp_launcher_config(int argc, char **argv);
+int trp_launcher_topo(int argc, char **argv);
+int trp_launcher_ls(int argc, char **argv);
+int trp_launcher_cancel(int argc, char **argv);
+
+/* main.c: "troupe: TEXT" on stderr; returns the exit status for err->code. */
+int trp_launcher_fail(const trp_error *err);
+/* The same for a wrong call: always 2. */
+int trp_launcher_misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Flushes stdout: `status`, or 4 when what was printed could not be written. */
+int trp_launcher_printed(int status);
+
+#endif

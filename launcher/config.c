@@ -1,0 +1,170 @@
+/*
+ * `troupe config`: the option table with the values that hold, and where they come
+ * from.
+ */
+#include <fnmatch.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "commands.h"
+#include "conf/wording.h"
+#include "settings.h"
+
+enum option { JSON = 1, SITE, PIPELINE, SET };
+static const struct trp_arg table[] = {
+    {"json",     TRP_ARG_FLAG,  JSON    },
+    {"site",     TRP_ARG_VALUE, SITE    },
+    {"pipeline", TRP_ARG_VALUE, PIPELINE},
+    {"set",      TRP_ARG_VALUE, SET     },
+    {NULL,       TRP_ARG_FLAG,  0       },
+};
+
+static const char usage[] = "usage: troupe config [options] [KEY]\n\n"
+                            "  --json             one JSON document\n"
+                            "  --pipeline FILE    with the options of a pipeline file\n"
+                            "  --site FILE        site file\n"
+                            "  --set KEY=VALUE    set an option\n\n"
+                            "Also read: TROUPE_OPT_<KEY, dots as _>, the site file.\n";
+
+struct listing {
+    const char *key; /* NULL: all */
+    bool json;
+    uint32_t n;
+    json_t *list;
+    struct trp_nearest near;
+};
+
+static json_t *text_or_null(const char *text)
+{
+    return text && *text ? json_string(text) : json_null();
+}
+
+static void add_json(struct listing *l, const struct trp_option_view *v)
+{
+    json_array_append_new(
+        l->list,
+        json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s}", "key", v->key, "value",
+                  text_or_null(v->value), "origin", trp_origin_name(v->origin),
+                  "default", text_or_null(v->option->fallback), "min",
+                  text_or_null(v->option->min), "max", text_or_null(v->option->max),
+                  "help", v->option->help));
+}
+
+static void print_bounds(const struct trp_option *o)
+{
+    if (o->choices)
+        printf("; one of %s", o->choices);
+    if (o->min && o->max)
+        printf("; %s to %s", o->min, o->max);
+    else if (o->min)
+        printf("; at least %s", o->min);
+    else if (o->max)
+        printf("; at most %s", o->max);
+}
+
+static int visit(void *context, const struct trp_option_view *v)
+{
+    struct listing *l = context;
+    if (l->key && strcmp(l->key, v->key) != 0) {
+        trp_nearest_try(&l->near, v->key);
+        return 0;
+    }
+    l->n++;
+    if (l->json) {
+        add_json(l, v);
+        return 0;
+    }
+    printf("%s = %s  (%s)\n", v->key, v->value && *v->value ? v->value : "(not set)",
+           trp_origin_name(v->origin));
+    printf("    %s; default %s", v->option->help,
+           *v->option->fallback ? v->option->fallback : "not set");
+    print_bounds(v->option);
+    putchar('\n');
+    return 0;
+}
+
+/* A family (`executor.resource.R.amount`) has no view while no R of it is set. */
+static bool show_family(struct listing *l)
+{
+    for (const struct trp_option *o = trp_option_table; o->key; o++) {
+        size_t n = strlen(o->key);
+        if (!n || o->key[n - 1] != '*' || strncmp(o->key, l->key, n - 1) != 0 ||
+            fnmatch("*.resource.?*.amount", l->key, 0) != 0)
+            continue;
+        struct trp_option_view v = {
+            .key = l->key, .value = "", .origin = TRP_ORIGIN_DEFAULT, .option = o};
+        visit(l, &v);
+        return true;
+    }
+    return false;
+}
+
+static int print_config(const struct trp_settings_request *q, struct listing *l)
+{
+    struct trp_settings s;
+    trp_error err;
+    int code = trp_settings_load(q, &s, &err);
+    if (code < 0) {
+        trp_settings_free(&s);
+        return trp_launcher_fail(&err);
+    }
+    l->near = trp_nearest_of(l->key ? l->key : "");
+    l->list = json_array();
+    trp_options_each(s.options, visit, l);
+    int status = 0;
+    if (l->key && !l->n && !show_family(l))
+        status =
+            trp_launcher_misuse("config: unknown option %s%s", trp_show(l->key).text,
+                                trp_did_you_mean(&l->near).text);
+    else if (l->json) {
+        json_dumpf(l->key ? json_array_get(l->list, 0) : l->list, stdout, JSON_COMPACT);
+        putchar('\n');
+    }
+    json_decref(l->list);
+    trp_settings_free(&s);
+    return status ? status : trp_launcher_printed(0);
+}
+
+int trp_launcher_config(int argc, char **argv)
+{
+    static struct trp_settings_request q;
+    struct listing l = {0};
+    struct trp_args a = trp_args_of("config", table, argc, argv);
+    const char *value;
+    trp_error err;
+    int what;
+    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
+        int code = 0;
+        switch (what) {
+        case TRP_ARG_HELP:
+            fputs(usage, stdout);
+            return trp_launcher_printed(0);
+        case JSON:
+            l.json = true;
+            break;
+        case SITE:
+            q.site = value;
+            break;
+        case PIPELINE:
+            q.pipeline = value;
+            break;
+        case SET:
+            code = trp_settings_word(q.sets, &q.nsets, "set", value, &err);
+            break;
+        case TRP_ARG_WORD:
+            if (l.key)
+                return trp_launcher_misuse("config: more than one KEY");
+            l.key = value;
+            break;
+        case TRP_ARG_REST:
+            return trp_launcher_misuse("config: takes no program");
+        default:
+            code = what;
+        }
+        if (code < 0)
+            return trp_launcher_fail(&err);
+    }
+    return print_config(&q, &l);
+}

@@ -1,0 +1,323 @@
+/*
+ * States: the server starts → the driver runs → lingering → ending.
+ *
+ * Lingering: after the driver's mpirun has ended in order nothing is left and this is
+ * over at once. When the driver was killed, its executors see its socket close, end
+ * their tasks, remove their scratch folders and go; they get LINGER_MS for it. When
+ * `troupe` is gone, the driver sees that itself and cancels its run; it gets ORPHAN_MS.
+ * Ending kills whatever descends from here until there is nothing.
+ *
+ * ompi-server dies with the guard (PR_SET_PDEATHSIG), which is why the guard, not
+ * `troupe`, starts it. Rejected: looking for leftovers by their environment or by
+ * recorded pids (a process can change the one, the kernel reuses the other).
+ */
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/local/cgroup.h"
+#include "cluster/local/processes.h"
+#include "events/run_folder.h"
+#include "executor/executor.h"
+
+enum {
+    SERVER_MS = 10000, /* for ompi-server to write its URI */
+    LINGER_MS = 2500,
+    ORPHAN_MS = 6000,
+    SERVER_END_MS = 300,
+    END_MS = 3000,
+    LOOK_MS = 10,
+};
+
+struct guard {
+    const struct trp_guard_config *config;
+    int socket, signals;
+    pid_t server, driver; /* 0: not there */
+    int driver_status;
+    bool told, orphan; /* end now; `troupe` is gone */
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void pause_ms(int ms)
+{
+    struct timespec t = {.tv_nsec = ms * 1000000L};
+    nanosleep(&t, NULL);
+}
+
+static void report(struct guard *g, enum trp_guard_event event, int status,
+                   const char *text)
+{
+    struct trp_guard_report r = {.event = (uint8_t)event, .status = status};
+    snprintf(r.text, sizeof r.text, "%s", text);
+    send(g->socket, &r, sizeof r, MSG_NOSIGNAL);
+}
+
+static int on_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)at;
+    if (kind == FTW_DP || kind == FTW_D)
+        rmdir(path);
+    else
+        unlink(path);
+    return 0;
+}
+
+void trp_guard_remove_folder(const char *path)
+{
+    nftw(path, on_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, int limit_ms)
+{
+    int64_t end = now_ms() + limit_ms;
+    do {
+        uint32_t left = trp_descendants_signal(getpid(), spare, nspare, SIGKILL);
+        if (!nspare) {
+            while (waitpid(-1, NULL, WNOHANG) > 0)
+                ;
+        }
+        if (!left)
+            return;
+        pause_ms(LOOK_MS);
+    } while (now_ms() < end);
+}
+
+/* In the child: stdio, session, signals; then the program. */
+static void become(char *const *words, char *const *env, const char *out,
+                   const char *errors, bool dies_with_us)
+{
+    sigset_t none;
+    int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int fd1 = open(out, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd2 = open(errors, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (in < 0 || fd1 < 0 || fd2 < 0 || dup2(in, 0) < 0 || dup2(fd1, 1) < 0 ||
+        dup2(fd2, 2) < 0)
+        _exit(126);
+    setsid();
+    if (dies_with_us)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigemptyset(&none);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execvpe(words[0], words, env);
+    dprintf(2, "troupe: cannot start %s: %s\n", words[0], strerror(errno));
+    _exit(127);
+}
+
+static pid_t start(struct guard *g, char *const *words, char *const *env,
+                   const char *log, bool dies_with_us, const char *what)
+{
+    char out[4200], errors[4200];
+    snprintf(out, sizeof out, "%s/state/%s.out", g->config->run_dir, log);
+    snprintf(errors, sizeof errors, "%s/state/%s.err", g->config->run_dir, log);
+    pid_t pid = fork();
+    if (pid == 0)
+        become(words, env, out, errors, dies_with_us);
+    if (pid < 0) {
+        char text[256];
+        snprintf(text, sizeof text, "cannot start %s: %s", what, strerror(errno));
+        report(g, TRP_GUARD_FAILED, 0, text);
+        return 0;
+    }
+    trp_run_folder_pid(g->config->run_dir, pid, what);
+    return pid;
+}
+
+/* Reaps; tells the end of the driver. */
+static void reap(struct guard *g)
+{
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        if (pid == g->server)
+            g->server = 0;
+        if (pid != g->driver)
+            continue;
+        g->driver = 0;
+        g->driver_status = status;
+        report(g, TRP_GUARD_DRIVER, status, "");
+    }
+}
+
+/* Waits for something to happen, at most `ms` (-1: for ever). */
+static void wait_ms(struct guard *g, int ms)
+{
+    struct signalfd_siginfo info;
+    struct pollfd v[] = {
+        {.fd = g->signals,                 .events = POLLIN},
+        {.fd = g->orphan ? -1 : g->socket, .events = POLLIN}
+    };
+    if (poll(v, 2, ms) <= 0)
+        return;
+    while (read(g->signals, &info, sizeof info) == sizeof info)
+        ;
+    char byte;
+    if (v[1].revents) {
+        ssize_t n = recv(g->socket, &byte, 1, MSG_DONTWAIT);
+        if (n > 0)
+            g->told = true;
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            g->orphan = true;
+    }
+    reap(g);
+}
+
+static bool has_uri(const char *file)
+{
+    char text[512];
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text);
+    close(fd);
+    return n > 0 && memchr(text, '\n', (size_t)n);
+}
+
+/* False when the run is to end: failed (told) or told to. */
+static bool start_server(struct guard *g)
+{
+    char program[] = "ompi-server", stay[] = "--no-daemonize", write_uri[] = "-r";
+    char *const words[] = {program, stay, write_uri, g->config->ompi_server, NULL};
+    int64_t end = now_ms() + SERVER_MS;
+    g->server =
+        start(g, words, g->config->server_env, "ompi-server", true, "ompi-server");
+    while (g->server && !g->told && !g->orphan) {
+        if (has_uri(g->config->ompi_server))
+            return true;
+        if (now_ms() > end) {
+            report(
+                g, TRP_GUARD_FAILED, 0,
+                "ompi-server did not come up within 10 s; see state/ompi-server.err");
+            return false;
+        }
+        wait_ms(g, LOOK_MS);
+    }
+    if (!g->server && !g->told && !g->orphan)
+        report(g, TRP_GUARD_FAILED, 0,
+               "ompi-server did not start; is openmpi-bin installed? see "
+               "state/ompi-server.err");
+    return false;
+}
+
+static void watch_driver(struct guard *g)
+{
+    while (g->driver && !g->told && !g->orphan) {
+        wait_ms(g, -1);
+        if (g->server || g->told || g->orphan || !g->driver)
+            continue;
+        report(g, TRP_GUARD_FAILED, 0, "ompi-server died; see state/ompi-server.err");
+        return;
+    }
+    int64_t end = now_ms() + ORPHAN_MS;
+    while (g->driver && g->orphan && !g->told && now_ms() < end)
+        wait_ms(g, LOOK_MS);
+}
+
+/* After the driver: what descends from it goes by itself, unless we are told to end it
+ * now. */
+static void linger(struct guard *g)
+{
+    int64_t end = now_ms() + LINGER_MS;
+    pid_t spare[] = {g->server};
+    bool in_order = WIFEXITED(g->driver_status) && !g->driver;
+    if (g->told && !in_order)
+        return;
+    while (now_ms() < end &&
+           trp_descendants_signal(getpid(), spare, g->server ? 1 : 0, 0) > 0)
+        wait_ms(g, 2 * LOOK_MS);
+}
+
+static void end_all(struct guard *g)
+{
+    if (g->server) {
+        int64_t end = now_ms() + SERVER_END_MS;
+        kill(g->server, SIGTERM);
+        while (g->server && now_ms() < end)
+            wait_ms(g, LOOK_MS);
+    }
+    trp_guard_end_descendants(NULL, 0, END_MS);
+    reap(g);
+    const char *base = strrchr(g->config->folder, '/');
+    if (base && base[1]) {
+        char name[128];
+        struct trp_cgroup_memory memory;
+        snprintf(name, sizeof name, "%s-end", base + 1);
+        trp_cgroup_memory_open("", name, &memory);
+        snprintf(name, sizeof name, "%s-", base + 1);
+        trp_cgroup_memory_sweep(&memory, name);
+    }
+    trp_guard_remove_folder(g->config->folder);
+}
+
+static void guard_main(const struct trp_guard_config *config, int socket)
+{
+    struct guard g = {.config = config, .socket = socket};
+    sigset_t signals;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0)
+        dup2(null, 0);
+    close(config->listen_fd); /* a driver must not reach a `troupe` that is gone */
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    trp_process_title("troupe: guard %s", config->run_name);
+    trp_run_folder_pid(config->run_dir, getpid(), "guard");
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &signals, NULL);
+    g.signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (g.signals < 0) {
+        report(&g, TRP_GUARD_FAILED, 0, "no signalfd");
+    } else if (start_server(&g)) {
+        g.driver = start(&g, config->driver, config->driver_env, "driver", false,
+                         "mpirun of the driver");
+        watch_driver(&g);
+        linger(&g);
+    }
+    end_all(&g);
+    _exit(0);
+}
+
+int trp_guard_start(const struct trp_guard_config *config, pid_t *ret_pid,
+                    int *ret_socket, trp_error *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "no socket pair: %s", strerror(errno));
+    fflush(stdout);
+    fflush(stderr);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(pair[0]);
+        guard_main(config, pair[1]);
+    }
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return trp_error_set(err, TRP_ESYSTEM, "cannot fork: %s", strerror(errno));
+    }
+    *ret_pid = pid;
+    *ret_socket = pair[0];
+    return 0;
+}

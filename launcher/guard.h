@@ -1,0 +1,54 @@
+/*
+ * The guard: a small process between `troupe` and everything else of a run.
+ *
+ * It starts ompi-server and the driver's mpirun, each in a session of its own, and is
+ * the subreaper of all that descends from them, executors and orphans included. So
+ * "nothing of the run is left" can be made true exactly, whoever was killed before:
+ * when the driver is gone, when `troupe` says so or is gone itself (its socket closes),
+ * the guard ends what is left, removes the private folder and the memory groups, and
+ * goes.
+ *
+ * Messages on a SOCK_SEQPACKET pair: guard → troupe struct trp_guard_report; troupe →
+ * guard any byte: end now.
+ */
+#ifndef TRP_LAUNCHER_GUARD_H
+#define TRP_LAUNCHER_GUARD_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/error.h"
+
+struct trp_guard_config {
+    const char *run_name, *run_dir;
+    const char *folder;      /* private, made by the caller, removed by the guard */
+    char *ompi_server;       /* file for its URI, in `folder` */
+    char *const *server_env; /* of ompi-server */
+    char *const *driver;     /* mpirun …: words of execvp */
+    char *const *driver_env;
+    int listen_fd; /* control socket of the caller; closed in the guard */
+};
+
+enum trp_guard_event {
+    TRP_GUARD_FAILED = 1, /* the platform failed: `text`; everything is being ended */
+    TRP_GUARD_DRIVER,     /* the driver's mpirun ended with wait status `status` */
+};
+
+struct trp_guard_report {
+    uint8_t event;
+    int32_t status;
+    char text[512];
+};
+
+/* Forks. `ret_socket` is the caller's end; it closes when the guard is gone. */
+int trp_guard_start(const struct trp_guard_config *config, pid_t *ret_pid,
+                    int *ret_socket, trp_error *err);
+
+/* Kills all that descends from this process but what descends from `spare`, until
+ * nothing is left or `limit_ms` have passed; reaps children. */
+void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, int limit_ms);
+
+/* Removes a folder and what is in it. */
+void trp_guard_remove_folder(const char *path);
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * `troupe ls`: the runs of this folder, newest first.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "commands.h"
+#include "events/run_folder.h"
+
+enum option { JSON = 1 };
+static const struct trp_arg table[] = {
+    {"json", TRP_ARG_FLAG, JSON},
+    {NULL,   TRP_ARG_FLAG, 0   },
+};
+
+static const char usage[] = "usage: troupe ls [--json]\n\n"
+                            "Lists the runs below ./troupe-runs, newest first.\n";
+
+static bool is_live(const struct trp_run_view *v)
+{
+    return strcmp(v->status, "running") == 0;
+}
+
+static void print_json(const struct trp_run_view *v, uint32_t n)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++) {
+        bool ended = v[i].ended_ms > 0;
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "run", v[i].name,
+                            "name", v[i].app, "status", v[i].status, "started",
+                            (json_int_t)v[i].started_ms, "ended",
+                            ended ? json_integer(v[i].ended_ms) : json_null(), "exit",
+                            ended ? json_integer(v[i].exit_status) : json_null(), "pid",
+                            is_live(&v[i]) ? json_integer(v[i].pid) : json_null()));
+    }
+    json_dumpf(list, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(list);
+}
+
+static void print_text(const struct trp_run_view *v, uint32_t n)
+{
+    int width = 3;
+    for (uint32_t i = 0; i < n; i++) {
+        int length = (int)strlen(v[i].name);
+        width = length > width ? length : width;
+    }
+    if (n)
+        printf("%-*s  %-9s  %4s  %-19s  %10s  %s\n", width, "RUN", "STATUS", "EXIT",
+               "STARTED", "SECONDS", "NAME");
+    for (uint32_t i = 0; i < n; i++) {
+        char started[32] = "?", took[32] = "-", exit_text[16] = "-";
+        time_t at = (time_t)(v[i].started_ms / 1000);
+        struct tm tm;
+        if (localtime_r(&at, &tm))
+            strftime(started, sizeof started, "%Y-%m-%d %H:%M:%S", &tm);
+        int64_t end_ms = is_live(&v[i]) ? (int64_t)time(NULL) * 1000 : v[i].ended_ms;
+        if (end_ms)
+            snprintf(took, sizeof took, "%.1f",
+                     (double)(end_ms - v[i].started_ms) / 1000);
+        if (v[i].ended_ms)
+            snprintf(exit_text, sizeof exit_text, "%d", v[i].exit_status);
+        printf("%-*s  %-9s  %4s  %-19s  %10s  %s\n", width, v[i].name, v[i].status,
+               exit_text, started, took, v[i].app);
+    }
+}
+
+int trp_launcher_ls(int argc, char **argv)
+{
+    struct trp_args a = trp_args_of("ls", table, argc, argv);
+    const char *value;
+    bool json = false;
+    trp_error err;
+    int what;
+    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
+        if (what == TRP_ARG_HELP) {
+            fputs(usage, stdout);
+            return trp_launcher_printed(0);
+        }
+        if (what < 0)
+            return trp_launcher_fail(&err);
+        if (what != JSON)
+            return trp_launcher_misuse("ls: takes no arguments");
+        json = true;
+    }
+    char *base = getcwd(NULL, 0);
+    if (!base)
+        return trp_launcher_misuse("ls: this folder does not exist any more");
+    struct trp_run_view *v;
+    uint32_t n;
+    int code = trp_run_folder_list(base, &v, &n, &err);
+    free(base);
+    if (code < 0)
+        return trp_launcher_fail(&err);
+    if (json)
+        print_json(v, n);
+    else
+        print_text(v, n);
+    trp_run_folder_list_free(v, n);
+    return trp_launcher_printed(0);
+}

@@ -1,0 +1,113 @@
+/*
+ * troupe: which subcommand it is. No logic of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "conf/wording.h"
+#include "executor/executor.h"
+
+static const struct command {
+    const char *name, *usage, *summary;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+#define COMMAND(name, usage, summary)                                                  \
+    {                                                                                  \
+#name, usage, summary, trp_launcher_##name                                     \
+    }
+    COMMAND(run, "[options] PIPELINE.yaml | -- APP [ARG…]",
+            "run a pipeline or a program here"),
+    COMMAND(plan, "[options] PIPELINE.yaml",
+            "show stages, tasks, profiles and what never fits; run nothing"),
+    COMMAND(config, "[options] [KEY]",
+            "show options: value, where it came from, default, bounds"),
+    COMMAND(topo, "[options]", "show this machine as executors see it"),
+    COMMAND(ls, "[--json]", "list the runs of this folder"),
+    COMMAND(cancel, "[--now] RUN", "end a run"),
+#undef COMMAND
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+int trp_launcher_fail(const trp_error *err)
+{
+    fprintf(stderr, "troupe: %s\n", err->text);
+    return trp_error_exit_status(err->code);
+}
+
+int trp_launcher_misuse(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fputs("troupe: ", stderr);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return 2;
+}
+
+int trp_launcher_printed(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "troupe: cannot write to stdout: %s\n", strerror(errno));
+    return 4;
+}
+
+static void print_help(FILE *out)
+{
+    fputs("usage: troupe COMMAND [options]\n\n", out);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(out, "  troupe %s %s\n      %s\n", commands[i].name, commands[i].usage,
+                commands[i].summary);
+    fputs("\n  troupe COMMAND --help    options of a command\n"
+          "  troupe --version\n\n"
+          "Exit status: 0 done, 1 the application failed, 2 wrong call or file,\n"
+          "3 can never be satisfied here, 4 the platform failed, 75 time is up,\n"
+          "130 cancelled. See troupe(1) and troupe-pipeline(5).\n",
+          out);
+}
+
+/* Descriptors 0, 1, 2 are there, so that nothing else gets their numbers. */
+static void open_stdio(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= 2);
+    if (fd > 2)
+        close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    open_stdio();
+    trp_process_title_init(argc, argv);
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+        strcmp(word, "help") == 0) {
+        print_help(stdout);
+        return trp_launcher_printed(0);
+    }
+    if (strcmp(word, "--version") == 0) {
+        puts("troupe " TROUPE_VERSION);
+        return trp_launcher_printed(0);
+    }
+    struct trp_nearest near = trp_nearest_of(word);
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strcmp(word, commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+        trp_nearest_try(&near, commands[i].name);
+    }
+    return trp_launcher_misuse("unknown %s %s%s (see troupe --help)",
+                               word[0] == '-' ? "option" : "command",
+                               trp_show(word).text, trp_did_you_mean(&near).text);
+}

@@ -1,0 +1,31 @@
+/*
+ * troupe-rank: what mpirun starts for a pipeline. Its first word says which part it is:
+ *
+ *     driver RUN_DIR    the driver of a run
+ *     executor          an executor (TROUPE_EXECUTOR says which)
+ *     gang SPECFILE     the wrapper of one rank of a gang
+ *     unstick PORT      frees an MPI_Comm_accept whose peer died
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "comm/channel.h"
+#include "driver/pipeline_run.h"
+#include "executor/executor.h"
+#include "executor/spawner.h"
+
+int main(int argc, char **argv)
+{
+    const char *part = argc > 1 ? argv[1] : "";
+    trp_process_title_init(argc, argv);
+    if (strcmp(part, "driver") == 0 && argc == 3)
+        return trp_pipeline_driver_main(argv[2]);
+    if (strcmp(part, "executor") == 0 && argc == 2)
+        return trp_executor_main(&argc, &argv, NULL);
+    if (strcmp(part, "gang") == 0 && argc == 3)
+        return trp_gang_rank_main(argc, argv);
+    if (strcmp(part, "unstick") == 0 && argc == 3)
+        return trp_channel_unstick_main(argv[2]);
+    fputs("troupe-rank: started by troupe, not by hand; see troupe --help\n", stderr);
+    return 2;
+}

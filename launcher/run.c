@@ -1,0 +1,407 @@
+/*
+ * `troupe run`: everything is read and checked before anything is made; then the run
+ * folder with what the driver works from (run_make.c), then the driver under
+ * supervision (supervise.c).
+ *
+ * --resume takes from the earlier call what this one does not say: the pipeline (its
+ * stored copy), params, --set and --local, and the folder it was called in, so that the
+ * same tasks are recognised as done.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "driver/done_log.h"
+#include "driver/fit.h"
+#include "driver/plan.h"
+#include "driver/resume.h"
+#include "guard.h"
+#include "programs.h"
+#include "run_call.h"
+#include "run_make.h"
+
+/* Everything that one call of `troupe run` holds. */
+struct run {
+    struct trp_run_call call;
+    struct trp_settings settings;
+    struct trp_run_spec *earlier; /* of the resumed run */
+    trp_run_folder *folder;
+    char *cwd;        /* where relative paths begin */
+    char *stored;     /* path of the stored pipeline */
+    char *site;       /* absolute path of the site file, NULL: none */
+    char *rank, *app; /* troupe-rank; the application's path */
+    char **kept;      /* "KEY=VALUE" taken from the earlier call */
+    uint32_t nkept;
+    struct trp_supervisor supervisor;
+};
+
+/* ---- --resume ---------------------------------------------------------------------
+ */
+
+/* The earlier call's settings come first, so that this call's win. */
+static int keep_first(struct run *r, const char **list, uint32_t *n, const char *option,
+                      const char *key, const char *value, trp_error *err)
+{
+    char *word;
+    int code = trp_settings_word(list, n, option, "", err);
+    if (code < 0)
+        return code;
+    if (asprintf(&word, "%s=%s", key, value) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    r->kept[r->nkept++] = word;
+    memmove(list + 1, list, (*n - 1) * sizeof *list);
+    list[0] = word;
+    return 0;
+}
+
+static int keep_settings(struct run *r, trp_error *err)
+{
+    struct trp_settings_request *q = &r->call.settings;
+    const struct trp_run_spec *e = r->earlier;
+    r->kept = calloc((size_t)e->nparams + e->noptions + 1, sizeof *r->kept);
+    if (!r->kept)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    int code = 0;
+    for (uint32_t i = e->nparams; i > 0 && code == 0; i--)
+        code = keep_first(r, q->params, &q->nparams, "param", e->params[i - 1].key,
+                          e->params[i - 1].value, err);
+    for (uint32_t i = e->noptions; i > 0 && code == 0; i--) {
+        if (e->options[i - 1].origin == TRP_ORIGIN_COMMAND_LINE)
+            code = keep_first(r, q->sets, &q->nsets, "set", e->options[i - 1].key,
+                              e->options[i - 1].value, err);
+    }
+    if (!q->local)
+        q->cores = e->local_cores;
+    return code;
+}
+
+static int open_earlier(struct run *r, trp_error *err)
+{
+    struct trp_run_call *c = &r->call;
+    int code = trp_run_folder_open(r->cwd, c->resume, &r->folder, err);
+    if (code == 0)
+        code = trp_run_spec_load(r->folder->path, &r->earlier, err);
+    if (code < 0)
+        return code;
+    if (r->earlier->napp)
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s ran a program; only pipelines can be resumed",
+                             r->folder->shown);
+    if (!c->settings.pipeline) {
+        if (asprintf(&r->stored, "%s/state/pipeline.yaml", r->folder->path) < 0)
+            return trp_error_set(err, TRP_ENOMEM, "out of memory");
+        c->settings.pipeline = r->stored;
+        c->settings.shown = r->earlier->pipeline;
+    }
+    return keep_settings(r, err);
+}
+
+/* A resumed run goes on where it was called first; its pipeline, when given, was read
+ * before. */
+static int enter_cwd(struct run *r, trp_error *err)
+{
+    if (!r->earlier || strcmp(r->earlier->cwd, r->cwd) == 0)
+        return 0;
+    free(r->cwd);
+    r->cwd = strdup(r->earlier->cwd);
+    if (!r->cwd)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (chdir(r->cwd) < 0)
+        return trp_error_set(err, TRP_EINVAL,
+                             "the run was called in %s, which cannot be entered: %s",
+                             r->cwd, strerror(errno));
+    return 0;
+}
+
+/* ---- checks -----------------------------------------------------------------------
+ */
+
+static int check_stage(const trp_pipeline *p, const char *option, const char *name,
+                       trp_error *err)
+{
+    for (uint32_t i = 0; name && i < p->nstages; i++) {
+        if (strcmp(p->stages[i].name, name) == 0)
+            return 0;
+    }
+    return name ? trp_error_set(err, TRP_EINVAL, "--%s %s: %s has no such stage",
+                                option, name, p->file)
+                : 0;
+}
+
+static int check_names(const struct run *r, trp_error *err)
+{
+    const trp_pipeline *p = r->settings.pipeline;
+    int code = check_stage(p, "from", r->call.from, err);
+    if (code == 0)
+        code = check_stage(p, "until", r->call.until, err);
+    for (uint32_t i = 0; i < r->call.nforce && code == 0; i++)
+        code = check_stage(p, "force", r->call.force[i], err);
+    return code;
+}
+
+/* Every profile is possible, every stage fits here. */
+static int check_fit(const struct run *r, trp_error *err)
+{
+    const struct trp_settings *s = &r->settings;
+    const trp_pipeline *p = s->pipeline;
+    trp_profiles *profiles = NULL;
+    trp_fit *fit = NULL;
+    trp_profile_id *ids = calloc((size_t)p->nstages + 1, sizeof *ids);
+    if (!ids)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    int code = trp_pipeline_profiles(p, s->options, s->site, &profiles, ids, err);
+    if (code == 0)
+        code = trp_fit_open(s->site, r->call.settings.cores, &fit, err);
+    for (uint32_t i = 0; i < p->nstages && code == 0; i++) {
+        uint32_t stage = p->order[i];
+        code = trp_fit_stage(fit, p, s->site, &p->stages[stage],
+                             trp_profiles_get(profiles, ids[stage]), err);
+    }
+    trp_fit_close(fit);
+    trp_profiles_free(profiles);
+    free(ids);
+    return code;
+}
+
+static int settle(struct run *r, trp_error *err)
+{
+    struct trp_run_call *c = &r->call;
+    r->cwd = getcwd(NULL, 0);
+    if (!r->cwd)
+        return trp_error_set(err, TRP_ESYSTEM, "no working folder: %s",
+                             strerror(errno));
+    int code = c->resume ? open_earlier(r, err) : 0;
+    if (code == 0)
+        code = trp_settings_load(&c->settings, &r->settings, err);
+    if (code == 0 && *r->settings.site->file)
+        r->site = realpath(r->settings.site->file, NULL);
+    if (code == 0)
+        code = enter_cwd(r, err);
+    if (code == 0 && r->settings.pipeline) {
+        code = check_names(r, err);
+        if (code == 0)
+            code = check_fit(r, err);
+    } else if (code == 0) {
+        code = trp_program_find(c->app[0], &r->app, err);
+    }
+    return code == 0 ? trp_program_rank(&r->rank, err) : code;
+}
+
+/* ---- --dry-run --------------------------------------------------------------------
+ */
+
+static int copy_file(const char *from, const char *to)
+{
+    char buf[1 << 16];
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ssize_t n = in < 0 || out < 0 ? -1 : 0;
+    while (n >= 0 && (n = read(in, buf, sizeof buf)) > 0) {
+        if (write(out, buf, (size_t)n) != n)
+            n = -1;
+    }
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
+    return n < 0 ? -1 : 0;
+}
+
+/* What is done is looked up in a copy, since looking it up writes. */
+static int open_done_copy(const struct run *r, char *folder, trp_done_log **ret,
+                          trp_error *err)
+{
+    char from[4300], to[128];
+    strcpy(folder, "/tmp/troupe-XXXXXX");
+    if (!mkdtemp(folder)) {
+        folder[0] = '\0';
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make a folder in /tmp: %s",
+                             strerror(errno));
+    }
+    snprintf(to, sizeof to, "%s/state", folder);
+    snprintf(from, sizeof from, "%s/state/done.jsonl", r->folder->path);
+    bool copied = mkdir(to, 0700) == 0;
+    snprintf(to, sizeof to, "%s/state/done.jsonl", folder);
+    if (copied && access(from, F_OK) == 0)
+        copied = copy_file(from, to) == 0;
+    if (!copied)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot copy %s: %s", from,
+                             strerror(errno));
+    return trp_done_log_open(folder, true, ret, err);
+}
+
+static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
+{
+    const struct trp_settings *s = &r->settings;
+    const trp_pipeline *p = s->pipeline;
+    trp_profiles *profiles = NULL;
+    struct trp_stage_choice *choices = NULL;
+    trp_profile_id *ids = calloc((size_t)p->nstages + 1, sizeof *ids);
+    if (!ids)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    int code = trp_pipeline_profiles(p, s->options, s->site, &profiles, ids, err);
+    if (code == 0) {
+        struct trp_resume_request q = {.pipeline = p,
+                                       .profiles = profiles,
+                                       .ids = ids,
+                                       .cwd = r->cwd,
+                                       .from = r->call.from,
+                                       .until = r->call.until,
+                                       .force = (char *const *)(uintptr_t)r->call.force,
+                                       .nforce = r->call.nforce,
+                                       .log = log};
+        code = trp_resume_choose(&q, &choices, err);
+    }
+    for (uint32_t i = 0; i < p->nstages && code == 0; i++) {
+        const struct trp_stage_choice *c = &choices[p->order[i]];
+        uint32_t done = 0;
+        for (uint32_t k = 0; c->done && k < c->ndone; k++)
+            done += c->done[k] ? 1 : 0;
+        if (!c->runs)
+            printf("%s: does not run\n", p->stages[p->order[i]].name);
+        else if (done)
+            printf("%s: %u tasks are done\n", p->stages[p->order[i]].name, done);
+    }
+    if (choices)
+        trp_stage_choices_free(choices, p->nstages);
+    trp_profiles_free(profiles);
+    free(ids);
+    return code;
+}
+
+static int dry_run(const struct run *r, trp_error *err)
+{
+    const struct trp_settings *s = &r->settings;
+    trp_done_log *log = NULL;
+    char folder[64] = "";
+    int code = trp_dry_run_print(s->pipeline, s->options, s->site, stdout, err);
+    if (code == 0 && r->earlier)
+        code = open_done_copy(r, folder, &log, err);
+    if (code == 0 && (r->earlier || r->call.from || r->call.until))
+        code = print_choices(r, log, err);
+    if (log)
+        trp_done_log_close(log, NULL);
+    if (folder[0])
+        trp_guard_remove_folder(folder);
+    return code;
+}
+
+/* ---- running ----------------------------------------------------------------------
+ */
+
+static const char *status_word(int status)
+{
+    switch (status) {
+    case 0:
+        return "succeeded";
+    case 75:
+        return "stopped";
+    case 130:
+        return "cancelled";
+    default:
+        return "failed";
+    }
+}
+
+/* The application's words, with its absolute path in front. */
+static char **app_words(const struct run *r)
+{
+    size_t n = 0;
+    while (r->call.app[n])
+        n++;
+    char **words = calloc(n + 1, sizeof *words);
+    if (!words)
+        return NULL;
+    memcpy(words, r->call.app, n * sizeof *words);
+    words[0] = r->app;
+    return words;
+}
+
+static int supervise(struct run *r, const char *app_name, char **app)
+{
+    const char *const driver[] = {r->rank, "driver", r->folder->path, NULL};
+    struct trp_supervised what = {.words = app ? (const char *const *)app : driver,
+                                  .is_program = app != NULL};
+    trp_error err;
+    int status = 4;
+    struct trp_run_make make = {.call = &r->call,
+                                .settings = &r->settings,
+                                .supervisor = &r->supervisor,
+                                .folder = r->folder,
+                                .cwd = r->cwd,
+                                .site = r->site ? r->site : "",
+                                .app_name = app_name,
+                                .rank = r->rank,
+                                .app = app};
+    if (trp_run_folder_state(r->folder, app_name, "running", 0, &err) < 0)
+        return trp_launcher_fail(&err);
+    if (trp_supervisor_open(&r->supervisor, &err) < 0) {
+        trp_launcher_fail(&err);
+    } else {
+        if (trp_run_make(&make, &err) < 0)
+            status = trp_launcher_fail(&err);
+        else
+            status = trp_supervise(&r->supervisor, r->folder, &what);
+        trp_supervisor_close(&r->supervisor);
+    }
+    if (trp_run_folder_state(r->folder, app_name, status_word(status), status, &err) <
+        0)
+        trp_launcher_fail(&err);
+    return status;
+}
+
+static int run(struct run *r, trp_error *err)
+{
+    const trp_pipeline *p = r->settings.pipeline;
+    const char *name = p ? p->name : strrchr(r->app, '/') + 1;
+    char **app = p ? NULL : app_words(r);
+    if (!p && !app)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    int code =
+        r->folder ? 0
+                  : trp_run_folder_new(r->cwd, name, r->call.run_name, &r->folder, err);
+    int status = code < 0 ? code : supervise(r, name, app);
+    free(app);
+    return status;
+}
+
+static void free_run(struct run *r)
+{
+    trp_settings_free(&r->settings);
+    trp_run_spec_free(r->earlier);
+    if (r->folder)
+        trp_run_folder_free(r->folder);
+    for (uint32_t i = 0; i < r->nkept; i++)
+        free(r->kept[i]);
+    free(r->kept);
+    free(r->cwd);
+    free(r->stored);
+    free(r->site);
+    free(r->rank);
+    free(r->app);
+}
+
+int trp_launcher_run(int argc, char **argv)
+{
+    static struct run r;
+    trp_error err;
+    int code = trp_run_call_parse(argc, argv, &r.call, &err);
+    if (code == 1)
+        return trp_launcher_printed(0);
+    if (code == 0)
+        code = settle(&r, &err);
+    if (code == 0)
+        code = r.call.dry_run ? dry_run(&r, &err) : run(&r, &err);
+    if (code >= 0)
+        code = trp_launcher_printed(code);
+    else
+        code = trp_launcher_fail(&err);
+    free_run(&r);
+    return code;
+}

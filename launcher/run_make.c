@@ -1,0 +1,174 @@
+/*
+ * Files are written under another name, flushed and renamed: a reader sees them whole.
+ * The secret is 32 random bytes, made anew for each start of the run.
+ *
+ * The specification keeps the options that come from the site, the environment and the
+ * command line; the pipeline's own are read from its copy again.
+ */
+#include "run_make.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "comm/channel.h"
+
+extern char **environ;
+
+static int write_all(int fd, const void *data, size_t size)
+{
+    const char *at = data;
+    while (size) {
+        ssize_t n = write(fd, at, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        at += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+static int write_file(const char *run_dir, const char *name, const void *data,
+                      size_t size, trp_error *err)
+{
+    char path[4300], other[4310];
+    snprintf(path, sizeof path, "%s/state/%s", run_dir, name);
+    snprintf(other, sizeof other, "%s.new", path);
+    int fd = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        bool written = write_all(fd, data, size) == 0 && fsync(fd) == 0;
+        if (close(fd) == 0 && written && rename(other, path) == 0)
+            return 0;
+    }
+    int code =
+        trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", path, strerror(errno));
+    unlink(other);
+    return code;
+}
+
+static int make_secret(const char *run_dir, trp_error *err)
+{
+    uint8_t secret[TRP_SECRET_SIZE];
+    if (getrandom(secret, sizeof secret, 0) != sizeof secret)
+        return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %s", strerror(errno));
+    return write_file(run_dir, "secret", secret, sizeof secret, err);
+}
+
+static bool copy(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return !from || *to;
+}
+
+static bool copy_list(char ***to, uint32_t *ret_n, const char *const *from, uint32_t n)
+{
+    *to = calloc(n + 1, sizeof **to);
+    for (; *to && *ret_n < n; (*ret_n)++) {
+        if (!copy(&(*to)[*ret_n], from[*ret_n]))
+            return false;
+    }
+    return *to != NULL;
+}
+
+/* Strings of a NULL-terminated list. */
+static bool copy_words(char ***to, uint32_t *ret_n, char *const *from)
+{
+    uint32_t n = 0;
+    while (from && from[n])
+        n++;
+    return copy_list(to, ret_n, (const char *const *)from, n);
+}
+
+struct collector {
+    struct trp_run_spec *spec;
+    uint32_t capacity;
+};
+
+static int collect_option(void *context, const struct trp_option_view *v)
+{
+    struct collector *c = context;
+    struct trp_run_spec *s = c->spec;
+    if (v->origin == TRP_ORIGIN_DEFAULT || v->origin == TRP_ORIGIN_PIPELINE)
+        return 0;
+    if (s->noptions == c->capacity) {
+        uint32_t capacity = 2 * c->capacity + 16;
+        struct trp_option_setting *larger =
+            realloc(s->options, capacity * sizeof *larger);
+        if (!larger)
+            return TRP_ENOMEM;
+        s->options = larger;
+        c->capacity = capacity;
+    }
+    struct trp_option_setting *o = &s->options[s->noptions++];
+    *o = (struct trp_option_setting){.origin = v->origin};
+    return copy(&o->key, v->key) && copy(&o->value, v->value) &&
+                   copy(&o->where, trp_origin_name(v->origin))
+               ? 0
+               : TRP_ENOMEM;
+}
+
+static bool copy_params(struct trp_run_spec *s, const struct trp_settings_request *q)
+{
+    s->params = calloc(q->nparams + 1, sizeof *s->params);
+    for (; s->params && s->nparams < q->nparams; s->nparams++) {
+        struct trp_pair *p = &s->params[s->nparams];
+        const char *equals = strchr(q->params[s->nparams], '=');
+        p->key =
+            strndup(q->params[s->nparams], (size_t)(equals - q->params[s->nparams]));
+        if (!copy(&p->value, equals + 1) || !p->key)
+            return false;
+    }
+    return s->params != NULL;
+}
+
+static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
+{
+    const struct trp_run_call *c = m->call;
+    const trp_pipeline *p = m->settings->pipeline;
+    struct collector collector = {.spec = s};
+    char stored[4300];
+    snprintf(stored, sizeof stored, "%s/state/pipeline.yaml", m->folder->path);
+    s->local_cores = c->settings.cores;
+    s->keep_going = c->keep_going;
+    s->quiet = c->quiet;
+    s->resume = c->resume != NULL;
+    s->terminal = isatty(2);
+    bool good = copy(&s->run_name, m->folder->name) &&
+                copy(&s->run_dir, m->folder->path) && copy(&s->cwd, m->cwd) &&
+                copy(&s->app_name, m->app_name) &&
+                copy(&s->pipeline, p ? p->file : NULL) &&
+                copy(&s->pipeline_copy, p ? stored : NULL) && copy(&s->site, m->site) &&
+                copy(&s->ompi_server, m->supervisor->ompi_server) &&
+                copy(&s->control, m->supervisor->control) &&
+                copy(&s->rank_program, m->rank) && copy(&s->from, c->from) &&
+                copy(&s->until, c->until) && copy_words(&s->app, &s->napp, m->app) &&
+                copy_list(&s->force, &s->nforce, c->force, c->nforce) &&
+                copy_words(&s->environ, &s->nenviron, environ) &&
+                copy_params(s, &c->settings) &&
+                trp_options_each(m->settings->options, collect_option, &collector) >= 0;
+    return good ? 0 : TRP_ENOMEM;
+}
+
+int trp_run_make(const struct trp_run_make *m, trp_error *err)
+{
+    const struct trp_settings *s = m->settings;
+    int code = make_secret(m->folder->path, err);
+    if (code == 0 && s->pipeline)
+        code = write_file(m->folder->path, "pipeline.yaml", s->text, s->text_size, err);
+    if (code < 0)
+        return code;
+    struct trp_run_spec *spec = calloc(1, sizeof *spec);
+    if (!spec || fill_spec(m, spec) < 0)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    else
+        code = trp_run_spec_save(spec, err);
+    if (spec)
+        trp_run_spec_free(spec);
+    return code;
+}

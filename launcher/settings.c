@@ -1,0 +1,152 @@
+/*
+ * The pipeline is read once into memory and parsed from there: what was checked is what
+ * is stored in the run folder, also when the file is a pipe or changes meanwhile.
+ */
+#include "settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf/wording.h"
+
+extern char **environ;
+
+enum { CORES_MAX = 1 << 16 };
+
+int trp_settings_word(const char **list, uint32_t *n, const char *option,
+                      const char *value, trp_error *err)
+{
+    if (*n == TRP_SETTINGS_WORDS)
+        return trp_error_set(err, TRP_EINVAL, "more than %d times --%s",
+                             TRP_SETTINGS_WORDS, option);
+    list[(*n)++] = value;
+    return 0;
+}
+
+int trp_settings_local(struct trp_settings_request *q, const char *value,
+                       trp_error *err)
+{
+    q->local = true;
+    q->cores = 0;
+    if (!value)
+        return 0;
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(value, &end, 10);
+    if (errno || *end || value[0] < '0' || value[0] > '9' || n == 0 || n > CORES_MAX)
+        return trp_error_set(err, TRP_EINVAL,
+                             "--local=%s: not a number of cores from 1 to %d",
+                             trp_show(value).text, CORES_MAX);
+    q->cores = (uint32_t)n;
+    return 0;
+}
+
+/* At most one byte more than allowed: the parser then says that it is too large. */
+static int read_file(const char *file, char **ret_text, size_t *ret_size,
+                     trp_error *err)
+{
+    size_t capacity = 1 << 16, size = 0;
+    char *text = malloc(capacity);
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : 0;
+    while (text && fd >= 0 && size <= TRP_PIPELINE_FILE_MAX &&
+           (n = read(fd, text + size, capacity - size)) > 0) {
+        size += (size_t)n;
+        if (size < capacity)
+            continue;
+        capacity *= 2;
+        char *larger = realloc(text, capacity);
+        if (!larger)
+            free(text);
+        text = larger;
+    }
+    int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    if (!text)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (n < 0) {
+        free(text);
+        return trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,
+                             strerror(reason));
+    }
+    *ret_text = text;
+    *ret_size = size > TRP_PIPELINE_FILE_MAX ? TRP_PIPELINE_FILE_MAX + 1 : size;
+    return 0;
+}
+
+/* "K=V": the key into `key` and the value. */
+static int split(const char *option, const char *word, char *key, size_t size,
+                 const char **ret_value, trp_error *err)
+{
+    const char *equals = strchr(word, '=');
+    if (!equals || equals == word || (size_t)(equals - word) >= size)
+        return trp_error_set(err, TRP_EINVAL, "--%s %s: not of the form KEY=VALUE",
+                             option, trp_show(word).text);
+    memcpy(key, word, (size_t)(equals - word));
+    key[equals - word] = '\0';
+    *ret_value = equals + 1;
+    return 0;
+}
+
+static int load_options(const struct trp_settings_request *q, struct trp_settings *s,
+                        trp_error *err)
+{
+    char key[256];
+    const char *value;
+    int code = trp_options_new(&s->options, err);
+    if (code == 0)
+        code = trp_site_options(s->site, s->options, err);
+    if (code == 0 && s->pipeline)
+        code = trp_pipeline_options(s->pipeline, s->options, err);
+    if (code == 0)
+        code = trp_options_from_environment(s->options, environ, err);
+    for (uint32_t i = 0; i < q->nsets && code == 0; i++) {
+        code = split("set", q->sets[i], key, sizeof key, &value, err);
+        if (code == 0)
+            code = trp_options_set(s->options, key, value, TRP_ORIGIN_COMMAND_LINE,
+                                   "--set", err);
+    }
+    return code < 0 ? code : trp_options_check(s->options, err);
+}
+
+static int load_pipeline(const struct trp_settings_request *q, struct trp_settings *s,
+                         trp_error *err)
+{
+    char key[256];
+    const char *value;
+    int code = read_file(q->pipeline, &s->text, &s->text_size, err);
+    if (code == 0)
+        code = trp_pipeline_parse(q->shown ? q->shown : q->pipeline, s->text,
+                                  s->text_size, &s->pipeline, err);
+    for (uint32_t i = 0; i < q->nparams && code == 0; i++) {
+        code = split("param", q->params[i], key, sizeof key, &value, err);
+        if (code == 0)
+            code = trp_pipeline_param(s->pipeline, key, value, err);
+    }
+    return code;
+}
+
+int trp_settings_load(const struct trp_settings_request *q, struct trp_settings *ret,
+                      trp_error *err)
+{
+    memset(ret, 0, sizeof *ret);
+    int code = trp_site_load(q->site, &ret->site, err);
+    if (code == 0 && q->pipeline)
+        code = load_pipeline(q, ret, err);
+    if (code == 0)
+        code = load_options(q, ret, err);
+    return code;
+}
+
+void trp_settings_free(struct trp_settings *s)
+{
+    trp_pipeline_free(s->pipeline);
+    trp_options_free(s->options);
+    trp_site_free(s->site);
+    free(s->text);
+    memset(s, 0, sizeof *s);
+}

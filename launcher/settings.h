@@ -1,0 +1,50 @@
+/*
+ * What `run`, `plan`, `config` and `topo` settle before they do anything: site file,
+ * pipeline, and options from all their places.
+ */
+#ifndef TRP_LAUNCHER_SETTINGS_H
+#define TRP_LAUNCHER_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf/options.h"
+#include "conf/pipeline.h"
+#include "conf/site.h"
+
+enum { TRP_SETTINGS_WORDS = 4096 }; /* --set, --param and --force at most, each */
+
+/* What the command line said; strings are borrowed from argv. */
+struct trp_settings_request {
+    const char *site;     /* --site, or NULL */
+    const char *pipeline; /* file, or NULL */
+    const char *shown;    /* its name in messages; NULL: as `pipeline` */
+    const char *sets[TRP_SETTINGS_WORDS];
+    uint32_t nsets; /* --set KEY=VALUE */
+    const char *params[TRP_SETTINGS_WORDS];
+    uint32_t nparams; /* --param K=V */
+    bool local;
+    uint32_t cores; /* --local=N; 0: what is there */
+};
+
+struct trp_settings {
+    trp_site *site;
+    trp_options *options;
+    trp_pipeline *pipeline; /* NULL: none */
+    char *text;             /* its bytes, as read */
+    size_t text_size;
+};
+
+/* Adds `value` to a list of words; TRP_ELIMIT. */
+int trp_settings_word(const char **list, uint32_t *n, const char *option,
+                      const char *value, trp_error *err);
+/* --local[=CORES]; `value` may be NULL. */
+int trp_settings_local(struct trp_settings_request *q, const char *value,
+                       trp_error *err);
+
+/* Everything of it, in order of strength; free with trp_settings_free in any case. */
+int trp_settings_load(const struct trp_settings_request *q, struct trp_settings *ret,
+                      trp_error *err);
+void trp_settings_free(struct trp_settings *s);
+
+#endif

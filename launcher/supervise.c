@@ -1,0 +1,423 @@
+/*
+ * One poll loop over four descriptors: signals (signalfd), the listening control
+ * socket, the driver's control connection, the guard.
+ *
+ * Exit status: what the driver says ('E'). Without it the driver died: 4. Ways out,
+ * each with its time limit: after 'E' the driver has EXIT_MS to end; after a kill
+ * (second signal) KILL_MS; after its connection closed without 'E' LOST_MS (its own
+ * end, as told by the guard, says more). A driver of a pipeline that does not connect
+ * within COME_UP_MS is given up; a user's own program may take its time before
+ * trp_init.
+ *
+ * The end: the guard is told, ends everything and goes. Only when the guard itself was
+ * killed are its orphans ours (we are a subreaper too, before it is forked) and ended
+ * from here; children that this process had before it became `troupe` (exec from a
+ * shell) are spared.
+ */
+#include "supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/local/mpirun.h"
+#include "cluster/local/processes.h"
+#include "driver/control.h"
+#include "guard.h"
+
+extern char **environ;
+
+enum {
+    COME_UP_MS = 60000,
+    EXIT_MS = 10000,
+    KILL_MS = 8000,
+    LOST_MS = 1000,
+    GUARD_END_MS = 12000,
+    SWEEP_MS = 3000,
+    SPARED = 64,
+    CANCELLED = 130,
+    PLATFORM = 4,
+};
+
+struct watch {
+    const trp_run_folder *folder;
+    const struct trp_supervised *what;
+    int signals, listen, control, guard; /* -1: closed */
+    pid_t guard_pid;
+    int interrupts;    /* SIGINT, SIGTERM, SIGHUP so far */
+    bool time_is_up;   /* SIGUSR1 came */
+    bool connected;    /* the driver was there */
+    bool has_status;   /* 'E' came */
+    bool driver_ended; /* the guard says so, with */
+    int driver_status;
+    int status;
+    uint8_t said[5]; /* of the driver, so far */
+    size_t nsaid;
+    int64_t deadline; /* INT64_MAX: none */
+    bool over;
+    char failure[TRP_ERROR_TEXT]; /* the platform failed: why */
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void hurry(struct watch *w, int64_t ms)
+{
+    int64_t at = now_ms() + ms;
+    if (at < w->deadline)
+        w->deadline = at;
+}
+
+int trp_supervisor_open(struct trp_supervisor *s, trp_error *err)
+{
+    const char *places[] = {"/tmp", getenv("TMPDIR"), "/var/tmp"};
+    s->listen_fd = -1;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (!places[i] || places[i][0] != '/' || strlen(places[i]) > 40)
+            continue;
+        snprintf(s->folder, sizeof s->folder, "%s/troupe-XXXXXX", places[i]);
+        if (mkdtemp(s->folder))
+            break;
+        s->folder[0] = '\0';
+    }
+    if (!s->folder[0])
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "cannot make a private folder in /tmp or $TMPDIR: %s",
+                             strerror(errno));
+    snprintf(s->ompi_server, sizeof s->ompi_server, "%s/ompi-server.uri", s->folder);
+    s->listen_fd = trp_control_listen(s->control, err);
+    if (s->listen_fd < 0) {
+        trp_supervisor_close(s);
+        return TRP_ESYSTEM;
+    }
+    return 0;
+}
+
+void trp_supervisor_close(struct trp_supervisor *s)
+{
+    if (s->listen_fd >= 0)
+        close(s->listen_fd);
+    s->listen_fd = -1;
+    if (s->folder[0])
+        trp_guard_remove_folder(s->folder);
+    s->folder[0] = '\0';
+}
+
+/* ---- what happens -----------------------------------------------------------------
+ */
+
+static void send_control(struct watch *w, enum trp_control_byte byte)
+{
+    if (w->control >= 0)
+        trp_control_send(w->control, byte);
+}
+
+static void interrupt(struct watch *w, bool at_once)
+{
+    w->interrupts += at_once ? 2 : 1;
+    if (w->interrupts == 1) {
+        send_control(w, TRP_CONTROL_STOP);
+        return;
+    }
+    send_control(w, TRP_CONTROL_KILL);
+    hurry(w, w->connected ? KILL_MS : 0);
+}
+
+static void on_signal(struct watch *w)
+{
+    struct signalfd_siginfo info;
+    while (read(w->signals, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGUSR1) {
+            w->time_is_up = true;
+            send_control(w, TRP_CONTROL_TIME);
+        } else {
+            interrupt(w, info.ssi_signo == SIGUSR2);
+        }
+    }
+}
+
+/* What the user wanted before the driver was there is told now. */
+static void on_connection(struct watch *w)
+{
+    trp_error err;
+    int code = trp_control_accept(w->listen, &w->control, &err);
+    if (code == TRP_EWAIT)
+        return;
+    if (code < 0) {
+        snprintf(w->failure, sizeof w->failure, "%s", err.text);
+        w->over = true;
+        return;
+    }
+    close(w->listen);
+    w->listen = -1;
+    w->connected = true;
+    w->deadline = INT64_MAX;
+    if (w->time_is_up)
+        send_control(w, TRP_CONTROL_TIME);
+    if (w->interrupts)
+        send_control(w, TRP_CONTROL_STOP);
+}
+
+static void on_control(struct watch *w)
+{
+    ssize_t n = 0;
+    while (w->nsaid < sizeof w->said &&
+           (n = recv(w->control, w->said + w->nsaid, sizeof w->said - w->nsaid, 0)) > 0)
+        w->nsaid += (size_t)n;
+    if (!w->has_status && w->nsaid == sizeof w->said &&
+        w->said[0] == TRP_CONTROL_EXIT) {
+        const uint8_t *b = w->said + 1;
+        w->status = (int32_t)((uint32_t)b[0] | (uint32_t)b[1] << 8 |
+                              (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24);
+        w->has_status = true;
+    } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    close(w->control);
+    w->control = -1;
+    hurry(w, w->has_status ? EXIT_MS : LOST_MS);
+}
+
+static void on_guard(struct watch *w)
+{
+    struct trp_guard_report r;
+    ssize_t n = recv(w->guard, &r, sizeof r, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n != sizeof r) {
+        if (!w->driver_ended && !w->failure[0])
+            snprintf(w->failure, sizeof w->failure, "the guard of the run died");
+        close(w->guard);
+        w->guard = -1;
+    } else if (r.event == TRP_GUARD_FAILED) {
+        snprintf(w->failure, sizeof w->failure, "%s", r.text);
+    } else {
+        w->driver_ended = true;
+        w->driver_status = r.status;
+    }
+    if (w->control >= 0)
+        on_control(w); /* its last words may be there already */
+    w->over = true;
+}
+
+static void watch(struct watch *w)
+{
+    while (!w->over) {
+        struct pollfd v[] = {
+            {.fd = w->signals, .events = POLLIN},
+            {.fd = w->listen,  .events = POLLIN},
+            {.fd = w->control, .events = POLLIN},
+            {.fd = w->guard,   .events = POLLIN}
+        };
+        int64_t left = w->deadline == INT64_MAX ? -1 : w->deadline - now_ms();
+        if (w->deadline != INT64_MAX && left <= 0)
+            return;
+        if (poll(v, 4, (int)left) < 0)
+            continue;
+        if (v[0].revents)
+            on_signal(w);
+        if (v[1].revents)
+            on_connection(w);
+        if (v[2].revents && w->control >= 0)
+            on_control(w);
+        if (v[3].revents)
+            on_guard(w);
+    }
+}
+
+/* ---- the end ----------------------------------------------------------------------
+ */
+
+/* The guard ends everything. True when it went by itself. */
+static bool end_guard(struct watch *w)
+{
+    int64_t end = now_ms() + GUARD_END_MS;
+    char byte = 'X';
+    send(w->guard, &byte, 1, MSG_NOSIGNAL);
+    while (w->guard >= 0) {
+        struct pollfd v = {.fd = w->guard, .events = POLLIN};
+        struct trp_guard_report r;
+        int64_t left = end - now_ms();
+        if (left <= 0)
+            break;
+        if (poll(&v, 1, (int)left) <= 0)
+            continue;
+        ssize_t n = recv(w->guard, &r, sizeof r, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+            close(w->guard);
+            w->guard = -1;
+        } else if (n == sizeof r && r.event == TRP_GUARD_DRIVER) {
+            w->driver_ended = true;
+            w->driver_status = r.status;
+        }
+    }
+    bool in_order = w->guard < 0;
+    if (!in_order)
+        kill(w->guard_pid, SIGKILL);
+    int status = 1;
+    while (waitpid(w->guard_pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return in_order && status == 0;
+}
+
+/* A program that ended before trp_init has spoken into files: pass that on. */
+static void relay(const struct watch *w, const char *name, int to)
+{
+    char path[4200], buf[8192];
+    snprintf(path, sizeof path, "%s/state/%s", w->folder->path, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; fd >= 0 && (n = read(fd, buf, sizeof buf)) > 0;) {
+        if (write(to, buf, (size_t)n) != n)
+            break;
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+/* mpirun passes a signal on as 128 + its number. */
+static void describe_status(int status, char *text, size_t size)
+{
+    int signal = WIFSIGNALED(status)         ? WTERMSIG(status)
+                 : WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128
+                                             : 0;
+    const char *name = signal ? sigabbrev_np(signal) : NULL;
+    if (name)
+        snprintf(text, size, "killed by SIG%s (%d)", name, signal);
+    else
+        snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+}
+
+static int early_end(const struct watch *w, const char *how)
+{
+    relay(w, "driver.out", 1);
+    relay(w, "driver.err", 2);
+    if (WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) == 0)
+        return 0;
+    fprintf(stderr, "troupe: %s ended before trp_init: %s; see %s/state/driver.err\n",
+            w->what->words[0], how, w->folder->shown);
+    return WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) < 128
+               ? 1
+               : PLATFORM;
+}
+
+/* The exit status of a run whose driver did not say one. */
+static int settle(const struct watch *w)
+{
+    char how[64] = "it did not end in time";
+    if (w->driver_ended)
+        describe_status(w->driver_status, how, sizeof how);
+    if (w->failure[0]) {
+        fprintf(stderr, "troupe: %s (run %s)\n", w->failure, w->folder->shown);
+        return PLATFORM;
+    }
+    if (w->interrupts) {
+        fprintf(stderr, "troupe: run %s was cancelled\n", w->folder->shown);
+        return CANCELLED;
+    }
+    if (w->what->is_program && !w->connected && w->driver_ended)
+        return early_end(w, how);
+    if (!w->connected && !w->driver_ended)
+        fprintf(stderr,
+                "troupe: the driver did not come up within %d s; see "
+                "%s/state/driver.err\n",
+                COME_UP_MS / 1000, w->folder->shown);
+    else
+        fprintf(stderr,
+                "troupe: the driver died (%s); events and logs are in %s, its last "
+                "words in %s/state/driver.err\n",
+                how, w->folder->shown, w->folder->shown);
+    return PLATFORM;
+}
+
+static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err)
+{
+    const struct trp_supervised *what = w->what;
+    char driver[4200], control[128];
+    snprintf(driver, sizeof driver, "TROUPE_DRIVER=%s", w->folder->path);
+    snprintf(control, sizeof control, "TROUPE_CONTROL=%s", s->control);
+    const char *none[] = {NULL};
+    const char *more[] = {control, driver, NULL};
+    char **words = trp_mpirun_words(s->ompi_server, what->words);
+    char **server_env = trp_mpirun_environ(environ, s->folder, none);
+    char **driver_env = trp_mpirun_environ(environ, s->folder, more);
+    int code = TRP_ENOMEM;
+    if (words && server_env && driver_env) {
+        struct trp_guard_config config = {.run_name = w->folder->name,
+                                          .run_dir = w->folder->path,
+                                          .folder = s->folder,
+                                          .ompi_server = s->ompi_server,
+                                          .server_env = server_env,
+                                          .driver = words,
+                                          .driver_env = driver_env,
+                                          .listen_fd = s->listen_fd};
+        code = trp_guard_start(&config, &w->guard_pid, &w->guard, err);
+    } else {
+        trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    trp_words_free(words);
+    trp_words_free(server_env);
+    trp_words_free(driver_env);
+    return code;
+}
+
+static int open_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
+                  const struct trp_supervised *what)
+{
+    struct watch w = {.folder = folder,
+                      .what = what,
+                      .listen = s->listen_fd,
+                      .control = -1,
+                      .guard = -1,
+                      .deadline = INT64_MAX};
+    pid_t spare[SPARED];
+    trp_error err;
+    uint32_t nspare = trp_children_list(spare, SPARED);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    w.signals = open_signals();
+    if (w.signals < 0 || start_guard(&w, s, &err) < 0) {
+        fprintf(stderr, "troupe: cannot start the run: %s\n",
+                w.signals < 0 ? strerror(errno) : err.text);
+        return PLATFORM;
+    }
+    s->listen_fd = -1; /* closed by the loop, or below */
+    if (!what->is_program)
+        w.deadline = now_ms() + COME_UP_MS;
+    watch(&w);
+    if (!end_guard(&w))
+        trp_guard_end_descendants(spare, nspare < SPARED ? nspare : SPARED, SWEEP_MS);
+    if (w.listen >= 0)
+        close(w.listen);
+    if (w.control >= 0)
+        close(w.control);
+    close(w.signals);
+    return w.has_status ? w.status : settle(&w);
+}

@@ -1,0 +1,78 @@
+/*
+ * `troupe topo`: the tree that locality uses. Here: this machine.
+ */
+#include <stdio.h>
+
+#include "args.h"
+#include "cluster/cluster.h"
+#include "commands.h"
+#include "settings.h"
+
+enum option { JSON = 1, SITE, LOCAL };
+static const struct trp_arg table[] = {
+    {"json",  TRP_ARG_FLAG,     JSON },
+    {"site",  TRP_ARG_VALUE,    SITE },
+    {"local", TRP_ARG_OPTIONAL, LOCAL},
+    {NULL,    TRP_ARG_FLAG,     0    },
+};
+
+static const char usage[] = "usage: troupe topo [options]\n\n"
+                            "  --json             one JSON document\n"
+                            "  --site FILE        site file (devices under local:)\n"
+                            "  --local[=CORES]    this machine, with so many cores\n";
+
+static int print_topology(const struct trp_settings_request *q, bool json)
+{
+    struct trp_settings s;
+    trp_cluster *c = NULL;
+    trp_error err;
+    int code = trp_settings_load(q, &s, &err);
+    if (code == 0)
+        code = trp_cluster_local_new(NULL, q->cores, s.site->local, s.site->nlocal,
+                                     NULL, NULL, &c, &err);
+    if (code == 0) {
+        const struct trp_topology *t = c->ops->topology(c);
+        if (json)
+            trp_topology_print_json(t, stdout);
+        else
+            trp_topology_print(t, stdout);
+        c->ops->close(c);
+    }
+    trp_settings_free(&s);
+    return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
+}
+
+int trp_launcher_topo(int argc, char **argv)
+{
+    static struct trp_settings_request q;
+    struct trp_args a = trp_args_of("topo", table, argc, argv);
+    const char *value;
+    bool json = false;
+    trp_error err;
+    int what;
+    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
+        int code = 0;
+        switch (what) {
+        case TRP_ARG_HELP:
+            fputs(usage, stdout);
+            return trp_launcher_printed(0);
+        case JSON:
+            json = true;
+            break;
+        case SITE:
+            q.site = value;
+            break;
+        case LOCAL:
+            code = trp_settings_local(&q, value, &err);
+            break;
+        case TRP_ARG_WORD:
+        case TRP_ARG_REST:
+            return trp_launcher_misuse("topo: takes no arguments");
+        default:
+            code = what;
+        }
+        if (code < 0)
+            return trp_launcher_fail(&err);
+    }
+    return print_topology(&q, json);
+}
