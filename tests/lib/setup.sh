@@ -1,0 +1,106 @@
+# Shared by ./quickstart and ./check: packages, builds, leftovers. Sourced by bash.
+
+TROUPE_RUN_PACKAGES=(build-essential cmake ninja-build pkg-config libopenmpi-dev
+    openmpi-bin libhwloc-dev libuv1-dev libfyaml-dev libjansson-dev uthash-dev libzstd-dev
+    zlib1g-dev nettle-dev libxxhash-dev)
+TROUPE_CHECK_PACKAGES=(libglib2.0-dev bats perl clang clang-format clang-tidy
+    libclang-rt-14-dev valgrind man-db)
+
+say() {
+    printf '\n== %s\n' "$*"
+}
+
+fail() {
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    exit 1
+}
+
+# Says which command failed where, instead of ending in silence.
+trap 'fail "failed in line $LINENO: $BASH_COMMAND"' ERR
+
+# as_root COMMAND…
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "needs root for: $*
+    run that as root once, or install sudo"
+    fi
+}
+
+is_installed() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# install_packages NAME…: only those that are missing.
+install_packages() {
+    local name missing=()
+    command -v dpkg-query >/dev/null ||
+        fail "not a Debian system: install what corresponds to: $*"
+    for name; do
+        is_installed "$name" || missing+=("$name")
+    done
+    [ ${#missing[@]} = 0 ] && return 0
+    say "installing ${missing[*]}"
+    # An earlier installation may have been interrupted.
+    as_root dpkg --configure -a
+    apt_install "${missing[@]}" || {
+        as_root apt-get -q update
+        apt_install "${missing[@]}"
+    }
+}
+
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
+        install "$@"
+}
+
+# build PRESET [cmake options]: configures and builds; quick when nothing changed.
+build() {
+    local preset=$1 folder
+    shift
+    folder=$(preset_folder "$preset")
+    say "building $folder"
+    # A cache of another place (a copied tree) cannot be used.
+    if [ -f "$folder/CMakeCache.txt" ] &&
+        ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$folder/CMakeCache.txt"; then
+        rm -rf "$folder"
+    fi
+    cmake --preset "$preset" "$@" >"$folder.log" 2>&1 || {
+        cat "$folder.log" >&2
+        rm -f "$folder.log"
+        fail "cannot configure $folder"
+    }
+    rm -f "$folder.log"
+    cmake --build "$folder" --parallel "$(jobs_at_once)"
+}
+
+preset_folder() {
+    case $1 in
+    default) echo build ;;
+    *) echo "build-$1" ;;
+    esac
+}
+
+# Compilers need about 1 GiB each.
+jobs_at_once() {
+    local cores memory
+    cores=$(nproc)
+    memory=$(awk '/MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
+    [ "$memory" -lt 1 ] && memory=1
+    echo $((cores < memory ? cores : memory))
+}
+
+# Processes of Troupe that a test of this tree has left: started from its build folders,
+# or a process of a run, which is named for what it is.
+leftovers() {
+    local exe target
+    for exe in /proc/[0-9]*/exe; do
+        target=$(readlink "$exe" 2>/dev/null) || continue
+        case $target in
+        "$PWD"/build*/*) ps -o pid=,ppid=,args= -p "$(basename "${exe%/exe}")" || true ;;
+        esac
+    done
+}

@@ -1,0 +1,1214 @@
+/*
+ * The control channel, held to one list on each transport, as real processes.
+ *
+ *     conformance                 the GTest program: starts the others, judges them
+ *     conformance drive CASE      a driver (connect), under `mpirun -np 1`
+ *     conformance world CASE      a rank (world), under `mpirun -np N`
+ *     conformance execute ADDRESS ID HOW     an executor, under `mpirun -np 1`
+ *     conformance half ADDRESS ID            an executor that dies at ADMIT; no MPI
+ *     conformance stranger ADDRESS WHAT      somebody who does not belong here; no MPI
+ *     conformance unstick PORT    frees a stuck accept
+ *
+ * A case runs in the driver, which starts its executors by itself; it prints what went
+ * wrong, or what it measured, and exits 0 or 1. Everything started is in a session that
+ * the parent knows and ends.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <mpi.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "comm/channel.h"
+#include "comm/proof.h"
+#include "comm/transport.h"
+#include "wire/message.h"
+
+#define SECOND INT64_C(1000000000)
+#define MS INT64_C(1000000)
+
+enum { EXECUTORS = 16, CASE_SECONDS = 90, BIG = 20 * 1024 * 1024 };
+
+static const uint8_t secret[TRP_SECRET_SIZE] = "a secret of thirty-two bytes, ok";
+static const uint8_t wrong_secret[TRP_SECRET_SIZE] = "another one of thirty-two bytes";
+static char self[4096];        /* this program */
+static char server_file[4096]; /* ompi-server's URI */
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+static void pause_ms(int64_t ms)
+{
+    const struct timespec t = {ms / 1000, (ms % 1000) * MS};
+    nanosleep(&t, NULL);
+}
+
+static void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+static void end_children(void);
+static void fail(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    printf("\n");
+    fflush(stdout);
+    end_children();
+    _exit(1);
+}
+#define CHECK(what, ...)                                                               \
+    do {                                                                               \
+        if (!(what)) {                                                                 \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #what);                          \
+            fail(__VA_ARGS__);                                                         \
+        }                                                                              \
+    } while (0)
+
+/* ---- what the executors do ---------------------------------------------------------
+ */
+
+/* The first byte of a message is an order. */
+enum {
+    ECHO_BACK = 'e', /* send it back */
+    QUIT = 'q',      /* leave orderly */
+    DIE = 'd',       /* SIGKILL oneself */
+    BURST = 'b',     /* u32 n: send n numbered messages */
+    LATER = 'l',     /* u32 ms: send something back after so long, asleep meanwhile */
+    WORDS = 'w',     /* die, with last words said by a child that holds the socket */
+};
+
+struct executor {
+    trp_channel *channel;
+    bool quit, lost;
+    int64_t later_ns;
+};
+
+static void say_last_words(struct executor *x)
+{
+    const struct trp_last_words words = {
+        .said = true,
+        .reason = TRP_LOSS_MEMORY,
+        .has_culprit = true,
+        .culprit = {77},
+        .signal = 9,
+        .limit_mib = 512,
+        .peak_mib = 600,
+    };
+    uint8_t frame[128];
+    int alive[2];
+    if (pipe2(alive, O_CLOEXEC) < 0)
+        _exit(9);
+    if (fork() == 0) {
+        char c;
+        close(alive[1]);
+        while (read(alive[0], &c, 1) > 0) /* until the parent is dead */
+            ;
+        size_t n = trp_last_words_frame(&words, frame, sizeof frame);
+        ssize_t written = write(trp_channel_socket(x->channel), frame, n);
+        _exit(written == (ssize_t)n ? 0 : 1);
+    }
+    kill(getpid(), SIGKILL);
+}
+
+static void executor_message(void *context, uint32_t peer, const uint8_t *p, size_t n)
+{
+    struct executor *x = (struct executor *)context;
+    uint32_t count = 0;
+    if (n >= 5)
+        memcpy(&count, p + 1, sizeof count);
+    switch (n > 0 ? p[0] : ECHO_BACK) {
+    case QUIT:
+        x->quit = true;
+        break;
+    case DIE:
+        kill(getpid(), SIGKILL);
+        break;
+    case BURST:
+        for (uint32_t i = 0; i < count; i++)
+            trp_channel_send(x->channel, peer, &i, sizeof i);
+        break;
+    case LATER:
+        x->later_ns = now_ns() + count * MS;
+        break;
+    case WORDS:
+        say_last_words(x);
+        break;
+    default:
+        trp_channel_send(x->channel, peer, p, n);
+    }
+}
+
+static void executor_down(void *context, uint32_t peer,
+                          const struct trp_last_words *words)
+{
+    struct executor *x = (struct executor *)context;
+    (void)peer;
+    x->quit = true;
+    x->lost = !(words->said && words->reason == TRP_LOSS_RELEASED);
+}
+
+static void wait_on(trp_channel *c, int64_t until)
+{
+    struct epoll_event event;
+    int64_t due = trp_channel_next_timer(c);
+    if (due > until)
+        due = until;
+    int64_t ms = due == INT64_MAX ? 60000 : (due - now_ns()) / MS + 1;
+    epoll_wait(trp_channel_fd(c), &event, 1,
+               (int)(ms < 0       ? 0
+                     : ms > 60000 ? 60000
+                                  : ms));
+}
+
+static int work(struct executor *x)
+{
+    for (int idle = 0; !x->quit;) {
+        idle = trp_channel_progress(x->channel, now_ns()) > 0 ? 0 : idle + 1;
+        if (x->later_ns > 0 && now_ns() >= x->later_ns) {
+            x->later_ns = 0;
+            trp_channel_send(x->channel, TRP_DRIVER_PEER, "later", 5);
+            idle = 0;
+        }
+        if (idle > 50 && !x->quit && trp_channel_sleep(x->channel))
+            wait_on(x->channel, x->later_ns > 0 ? x->later_ns : INT64_MAX);
+    }
+    bool clean = trp_channel_close(x->channel);
+    if (!clean)
+        _exit(x->lost ? 3 : 4);
+    MPI_Finalize();
+    return 0;
+}
+
+static struct trp_channel_handler executor_handler(struct executor *x)
+{
+    return (struct trp_channel_handler){
+        .context = x, .message = executor_message, .down = executor_down};
+}
+
+static void *kill_soon(void *arg)
+{
+    unsigned us = *(unsigned *)arg;
+    usleep(us);
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static int execute(const char *address, const char *id, const char *how)
+{
+    static unsigned us;
+    struct executor x = {0};
+    trp_error err = {0};
+    const struct trp_channel_handler handler = executor_handler(&x);
+    const struct trp_call_config config = {
+        .address = address,
+        .secret = strcmp(how, "wrong") == 0 ? wrong_secret : secret,
+        .executor = (uint32_t)atoi(id),
+        .network_timeout_ns = 20 * SECOND,
+        .heartbeat_ns = strcmp(how, "silent") == 0 ? 1000 * SECOND : SECOND,
+        .build = strcmp(how, "other") == 0 ? "0.0.1 beef" : NULL,
+    };
+    int rc = trp_channel_call(&config, &x.channel, &err);
+    if (rc < 0) {
+        fprintf(stderr, "executor %s: %s\n", id, err.text);
+        _exit(rc == TRP_ESTATE ? 5 : 6);
+    }
+    if (strncmp(how, "die-", 4) == 0) {
+        pthread_t thread;
+        int level;
+        us = (unsigned)atoi(how + 4);
+        MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+        pthread_create(&thread, NULL, kill_soon, &us);
+    }
+    rc = trp_channel_join(x.channel, &handler, getppid(), &err);
+    if (rc < 0) {
+        fprintf(stderr, "executor %s: %s\n", id, err.text);
+        _exit(7);
+    }
+    return work(&x);
+}
+
+/* Says it is ready, and dies when it is told to connect. */
+static int die_at_admit(const char *address, const char *id)
+{
+    trp_channel *c;
+    trp_error err = {0};
+    const struct trp_call_config config = {
+        .address = address,
+        .secret = secret,
+        .executor = (uint32_t)atoi(id),
+        .network_timeout_ns = 20 * SECOND,
+        .heartbeat_ns = SECOND,
+    };
+    if (trp_channel_call(&config, &c, &err) < 0)
+        _exit(6);
+    uint8_t ready[8] = {4, 0, TRP_FRAME_READY, TRP_FRAME_MARK};
+    struct pollfd p = {.fd = trp_channel_socket(c), .events = POLLIN};
+    if (write(p.fd, ready, sizeof ready) != sizeof ready || poll(&p, 1, 20000) != 1)
+        _exit(8);
+    kill(getpid(), SIGKILL);
+    return 0;
+}
+
+/* ---- strangers
+ * ----------------------------------------------------------------------- */
+
+static int dial(const char *address)
+{
+    char host[300];
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    snprintf(host, sizeof host, "%s", address);
+    char *colon = strrchr(host, ':');
+    *colon = 0;
+    if (getaddrinfo(host, colon + 1, &hints, &list) != 0)
+        return -1;
+    int fd = -1;
+    for (struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
+        fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(list);
+    return fd;
+}
+
+static void spit(const char *address, const void *bytes, size_t n)
+{
+    char answer[256];
+    int fd = dial(address);
+    if (fd < 0)
+        return;
+    if (send(fd, bytes, n, MSG_NOSIGNAL) < 0)
+        fprintf(stderr, "send: %m\n");
+    while (recv(fd, answer, sizeof answer, 0) > 0) /* until it is closed */
+        ;
+    close(fd);
+}
+
+static int babble(const char *address)
+{
+    uint8_t bytes[8192];
+    static const char http[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    const uint8_t oversize[] = {0xff, 0xff, TRP_FRAME_ANSWER, TRP_FRAME_MARK, 1, 2, 3};
+    const uint8_t early[] = {0, 0, TRP_FRAME_BEAT, TRP_FRAME_MARK};
+    const uint8_t shortened[] = {3, 0, TRP_FRAME_ANSWER, TRP_FRAME_MARK, 1, 2, 3};
+    spit(address, http, sizeof http - 1);
+    spit(address, oversize, sizeof oversize);
+    spit(address, early, sizeof early);
+    spit(address, shortened, sizeof shortened);
+    srand(7);
+    for (int round = 0; round < 50; round++) {
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (uint8_t)rand();
+        spit(address, bytes, sizeof bytes);
+    }
+    for (int i = 0; i < 200; i++) /* a port scanner */
+        close(dial(address));
+    return 0;
+}
+
+static int hold_open(const char *address)
+{
+    int open = 0;
+    for (int i = 0; i < 2000; i++)
+        open += dial(address) >= 0;
+    printf("%d connections are held open\n", open);
+    fflush(stdout);
+    pause(); /* until the driver ends it */
+    return 0;
+}
+
+static bool get(int fd, void *p, size_t n)
+{
+    return recv(fd, p, n, MSG_WAITALL) == (ssize_t)n;
+}
+
+/* Proves itself once by the book, and then sends the same bytes again. */
+static int replay(const char *address)
+{
+    uint8_t challenge[TRP_FRAME_HEAD + TRP_NONCE_SIZE], head[TRP_FRAME_HEAD];
+    uint8_t answer[TRP_FRAME_HEAD + TRP_NONCE_SIZE + TRP_PROOF_SIZE] = {
+        TRP_NONCE_SIZE + TRP_PROOF_SIZE, 0, TRP_FRAME_ANSWER, TRP_FRAME_MARK};
+    struct trp_nonces nonces;
+    int kinds[2];
+    for (int round = 0; round < 2; round++) {
+        int fd = dial(address);
+        if (fd < 0 || !get(fd, challenge, sizeof challenge))
+            return 1;
+        if (round == 0) {
+            memcpy(nonces.driver, challenge + TRP_FRAME_HEAD, TRP_NONCE_SIZE);
+            memset(nonces.executor, 'x', TRP_NONCE_SIZE);
+            memcpy(answer + TRP_FRAME_HEAD, nonces.executor, TRP_NONCE_SIZE);
+            trp_proof_make(secret, TRP_PROVER_EXECUTOR, &nonces,
+                           answer + TRP_FRAME_HEAD + TRP_NONCE_SIZE);
+        }
+        if (send(fd, answer, sizeof answer, MSG_NOSIGNAL) < 0 ||
+            !get(fd, head, sizeof head))
+            return 1;
+        kinds[round] = head[2];
+        close(fd);
+    }
+    return kinds[0] == TRP_FRAME_PROOF && kinds[1] == TRP_FRAME_REFUSED ? 0 : 2;
+}
+
+static int be_stranger(const char *address, const char *what)
+{
+    if (strcmp(what, "babble") == 0)
+        return babble(address);
+    return strcmp(what, "replay") == 0 ? replay(address) : hold_open(address);
+}
+
+/* ---- the driver of a case
+ * ------------------------------------------------------------ */
+
+struct seen {
+    int ups, downs, refused, fatal;
+    int up_of[EXECUTORS], down_of[EXECUTORS];
+    int32_t pid_of[EXECUTORS], parent_of[EXECUTORS];
+    struct trp_last_words words;
+    char text[1024];
+    uint64_t messages;
+    uint64_t of[EXECUTORS];
+    struct trp_buf last; /* the last message */
+    uint32_t next;       /* numbered messages: the next number */
+    bool disorder;
+};
+static struct seen seen;
+static trp_channel *channel;
+static pid_t children[64];
+static int nchildren;
+static uint32_t nexecutors; /* world: they are simply there */
+
+static void saw_up(void *context, uint32_t peer, const struct trp_hello *hello)
+{
+    (void)context;
+    seen.ups++;
+    seen.up_of[peer]++;
+    seen.pid_of[peer] = hello->pid;
+    seen.parent_of[peer] = hello->spawner_pid;
+}
+
+static void saw_message(void *context, uint32_t peer, const uint8_t *p, size_t n)
+{
+    (void)context;
+    seen.messages++;
+    seen.of[peer]++;
+    trp_buf_clear(&seen.last);
+    trp_put_raw(&seen.last, p, n);
+    if (n == sizeof seen.next) {
+        seen.disorder |= memcmp(p, &seen.next, n) != 0;
+        seen.next++;
+    }
+}
+
+static void saw_down(void *context, uint32_t peer, const struct trp_last_words *words)
+{
+    (void)context;
+    seen.downs++;
+    seen.down_of[peer]++;
+    seen.words = *words;
+}
+
+static void saw_refused(void *context, uint32_t executor, bool fatal_build,
+                        const char *text)
+{
+    (void)context;
+    (void)executor;
+    seen.refused++;
+    seen.fatal += fatal_build;
+    snprintf(seen.text, sizeof seen.text, "%s", text);
+}
+
+static bool is_expected(void *context, uint32_t executor)
+{
+    (void)context;
+    return executor < EXECUTORS;
+}
+
+static const char *unstick_argv[20];
+
+static struct trp_listen_config listen_config(void)
+{
+    return (struct trp_listen_config){
+        .secret = secret,
+        .network_timeout_ns = 20 * SECOND,
+        .heartbeat_ns = SECOND,
+        .handshake_timeout_ns = 3 * SECOND,
+        .expected = is_expected,
+        .unstick_argv = unstick_argv,
+    };
+}
+
+static const struct trp_channel_handler driver_handler = {
+    .up = saw_up,
+    .message = saw_message,
+    .down = saw_down,
+    .refused = saw_refused,
+};
+
+static char server_option[4200];
+
+static size_t put_mpirun(const char **argv)
+{
+    const char *const words[] = {"mpirun",        "-np",         "1",
+                                 "--bind-to",     "none",        "--oversubscribe",
+                                 "--mca",         "ras",         "^slurm",
+                                 "--mca",         "plm",         "isolated",
+                                 "--ompi-server", server_option, self};
+    snprintf(server_option, sizeof server_option, "file:%s", server_file);
+    memcpy(argv, words, sizeof words);
+    return sizeof words / sizeof *words;
+}
+
+static pid_t start(bool mpirun, const char *a, const char *b, const char *c,
+                   const char *d)
+{
+    const char *argv[24];
+    trp_error err;
+    size_t n = 0;
+    if (mpirun)
+        n = put_mpirun(argv);
+    else
+        argv[n++] = self;
+    const char *const args[] = {a, b, c, d};
+    const char *last = NULL;
+    for (int i = 0; i < 4 && args[i]; i++) {
+        argv[n++] = args[i];
+        last = args[i];
+    }
+    argv[n - 1] = NULL;
+    pid_t pid = trp_unstick_start(argv, last, &err);
+    CHECK(pid > 0, "%s", err.text);
+    CHECK(nchildren < 64, "too many children");
+    children[nchildren++] = pid;
+    return pid;
+}
+
+static void start_executor(uint32_t id, const char *how)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", id);
+    if (nexecutors == 0)
+        start(true, "execute", trp_channel_address(channel), text, how);
+}
+
+/* mpirun passes a SIGTERM on and waits; SIGKILL would leave what it started. */
+static void end_children(void)
+{
+    for (int i = 0; i < nchildren; i++)
+        if (children[i] > 0)
+            kill(children[i], SIGTERM);
+    for (int ms = 0, left = nchildren; left > 0 && ms < 3000; ms += 10) {
+        left = 0;
+        for (int i = 0; i < nchildren; i++)
+            if (children[i] > 0 && waitpid(children[i], NULL, WNOHANG) != 0)
+                children[i] = 0;
+            else
+                left += children[i] > 0;
+        if (left > 0)
+            pause_ms(10);
+    }
+    for (int i = 0; i < nchildren; i++)
+        if (children[i] > 0)
+            kill(-children[i], SIGKILL);
+    nchildren = 0;
+}
+
+/* Runs the loop until *what reaches `least`, sleeping as a driver does. */
+static bool run_until_u64(const uint64_t *what, uint64_t least, int64_t ms)
+{
+    int64_t end = now_ns() + ms * MS;
+    for (int idle = 0; *what < least && now_ns() < end;) {
+        idle = trp_channel_progress(channel, now_ns()) > 0 ? 0 : idle + 1;
+        if (idle > 50 && *what < least && trp_channel_sleep(channel))
+            wait_on(channel, end);
+    }
+    return *what >= least;
+}
+
+static bool run_until(const int *what, int least, int64_t ms)
+{
+    int64_t end = now_ns() + ms * MS;
+    for (int idle = 0; *what < least && now_ns() < end;) {
+        idle = trp_channel_progress(channel, now_ns()) > 0 ? 0 : idle + 1;
+        if (idle > 50 && *what < least && trp_channel_sleep(channel))
+            wait_on(channel, end);
+    }
+    return *what >= least;
+}
+
+static void run_for(int64_t ms)
+{
+    const int never = 0;
+    run_until(&never, 1, ms);
+}
+
+static void order(uint32_t peer, uint8_t what, uint32_t n)
+{
+    uint8_t bytes[5] = {what};
+    memcpy(bytes + 1, &n, sizeof n);
+    int rc = trp_channel_send(channel, peer, bytes, sizeof bytes);
+    CHECK(rc == 0, "send to %u: %s", peer, trp_error_word(rc));
+}
+
+static void bring_up(uint32_t n)
+{
+    if (nexecutors > 0)
+        n = nexecutors;
+    for (uint32_t i = 0; i < n; i++)
+        start_executor(i, "plain");
+    CHECK(run_until(&seen.ups, (int)n, 30000), "%d of %u executors came up; %s",
+          seen.ups, n, seen.text);
+}
+
+static void check_echo(uint32_t peer, const uint8_t *p, size_t n)
+{
+    uint64_t before = seen.messages;
+    CHECK(trp_channel_send(channel, peer, p, n) == 0, "send");
+    CHECK(run_until_u64(&seen.messages, before + 1, 20000),
+          "%zu bytes did not come back", n);
+    CHECK(seen.last.size == n, "sent %zu bytes, got %zu", n, seen.last.size);
+    CHECK(n == 0 || memcmp(seen.last.data, p, n) == 0, "%zu bytes came back changed",
+          n);
+}
+
+static void check_alive(uint32_t peer)
+{
+    check_echo(peer, (const uint8_t *)"echo", 4 + 1);
+}
+
+/* ---- cases
+ * --------------------------------------------------------------------------- */
+
+static void messages_of_all_sizes(void)
+{
+    static const size_t sizes[] = {0,
+                                   1,
+                                   4,
+                                   28,
+                                   32 * 1024 - 9,
+                                   32 * 1024 - 5,
+                                   32 * 1024 - 4,
+                                   32 * 1024 - 3,
+                                   32 * 1024 - 1,
+                                   32 * 1024,
+                                   32 * 1024 + 1,
+                                   65536,
+                                   1 << 20,
+                                   BIG};
+    uint8_t *bytes = g_malloc(BIG);
+    for (size_t i = 0; i < BIG; i++)
+        bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    bytes[0] = ECHO_BACK;
+    bring_up(1);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check_echo(0, bytes, sizes[i]);
+    CHECK(trp_channel_send(channel, 0, bytes, (size_t)TRP_MESSAGE_MAX + 1) ==
+              TRP_ELIMIT,
+          "too large a message was taken");
+    CHECK(trp_channel_send(channel, 9, bytes, 1) == TRP_ENOENT, "to nobody");
+    g_free(bytes);
+}
+
+static void many_small_messages_in_order(void)
+{
+    enum { N = 200000 };
+    bring_up(1);
+    order(0, BURST, N);
+    CHECK(run_until_u64(&seen.messages, N, 20000), "%" PRIu64 " of %d", seen.messages,
+          N);
+    CHECK(!seen.disorder, "out of order");
+    check_alive(0);
+}
+
+static void sizes_mixed_keep_their_order(void)
+{
+    enum { N = 3000 };
+    static uint8_t bytes[70000];
+    uint64_t total = 0;
+    bring_up(2);
+    for (uint32_t i = 0; i < N; i++) {
+        size_t n = i % 100 == 0 ? 70000 : i * 37 % 3000 + 5;
+        bytes[0] = ECHO_BACK;
+        memcpy(bytes + 1, &i, 4);
+        CHECK(trp_channel_send(channel, i % 2, bytes, n) == 0, "send");
+        total += n;
+        if (i % 50 == 49)
+            CHECK(run_until_u64(&seen.messages, i + 1, 20000), "stuck at %u", i);
+        if (i % 50 == 49) {
+            uint32_t got;
+            memcpy(&got, seen.last.data + 1, 4);
+            CHECK(got == i || got + 1 == i, "the last of %u is %u", i, got);
+        }
+    }
+    CHECK(seen.of[0] == N / 2 && seen.of[1] == N / 2, "not everybody's");
+    printf("%.1f MB there and back\n", (double)total / 1e6);
+}
+
+static double cpu_ms(int pid)
+{
+    char path[64], text[1024];
+    unsigned long user = 0, sys = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *at = strrchr(text, ')');
+    if (at)
+        sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+               &sys);
+    return (double)(user + sys) * 1000.0 / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void both_sides_sleep_and_wake(void)
+{
+    bring_up(1);
+    check_alive(0);
+    run_for(300);
+    double driver = cpu_ms(getpid()), executor = cpu_ms(seen.pid_of[0]);
+    run_for(2000);
+    driver = cpu_ms(getpid()) - driver;
+    executor = cpu_ms(seen.pid_of[0]) - executor;
+    printf("CPU in 2 s of silence: driver %.0f ms, executor %.0f ms\n", driver,
+           executor);
+    CHECK(driver < 500 && executor < 500, "somebody does not sleep");
+    int64_t begin = now_ns();
+    check_alive(0);
+    printf("a ping after silence took %.0f us\n", (double)(now_ns() - begin) / 1e3);
+}
+
+static void no_wake_up_is_ever_lost(void)
+{
+    bring_up(2);
+    srand(11);
+    int64_t begin = now_ns(), worst = 0;
+    for (int i = 0; i < 2000; i++) {
+        int64_t at = now_ns();
+        check_alive((uint32_t)(i % 2));
+        worst = now_ns() - at > worst ? now_ns() - at : worst;
+        if (i % 4 == 0)
+            usleep((unsigned)(rand() % 400));
+        else if (i % 4 == 1 && trp_channel_sleep(channel))
+            usleep((unsigned)(rand() % 100));
+    }
+    printf("2,000 pings in %.2f s, the slowest %.2f ms\n",
+           (double)(now_ns() - begin) / 1e9, (double)worst / 1e6);
+    CHECK(worst < 2 * SECOND, "one had to wait for something else to wake it");
+}
+
+static void a_sleeper_speaks_up_by_itself(void)
+{
+    bring_up(1);
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = seen.messages;
+        order(0, LATER, 200);
+        int64_t begin = now_ns();
+        CHECK(run_until_u64(&seen.messages, before + 1, 5000), "it did not");
+        CHECK(now_ns() - begin < SECOND, "it took %.3f s",
+              (double)(now_ns() - begin) / 1e9);
+    }
+}
+
+static void many_sleepers_wake_each(void)
+{
+    uint32_t n = nexecutors > 0 ? nexecutors : 3;
+    bring_up(n);
+    for (int round = 0; round < 50; round++) {
+        uint64_t before = seen.messages;
+        for (uint32_t i = 0; i < n; i++)
+            order(i, LATER, (uint32_t)(1 + (round + (int)i) % 7));
+        CHECK(run_until_u64(&seen.messages, before + n, 5000),
+              "round %d: %" PRIu64 " of %u", round, seen.messages - before, n);
+    }
+}
+
+static void an_executor_leaves_orderly(void)
+{
+    bring_up(2);
+    order(0, BURST, 1000);
+    order(0, QUIT, 0);
+    CHECK(run_until(&seen.downs, 1, 10000), "it did not leave");
+    CHECK(seen.messages == 1000, "%" PRIu64 " messages of 1000 came before",
+          seen.messages);
+    CHECK(seen.words.said && seen.words.reason == TRP_LOSS_RELEASED, "not orderly");
+    CHECK(trp_channel_send(channel, 0, "x", 1) == TRP_ENOENT, "it is still there");
+    check_alive(1);
+}
+
+static void killed_idle(void)
+{
+    bring_up(3);
+    run_for(200);
+    kill(seen.pid_of[1], SIGKILL);
+    int64_t begin = now_ns();
+    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
+    printf("seen after %.1f ms\n", (double)(now_ns() - begin) / 1e6);
+    CHECK(!seen.words.said && seen.words.reason == TRP_LOSS_EXITED, "words of nobody");
+    check_alive(0);
+    check_alive(2);
+    run_for(200);
+    CHECK(seen.downs == 1 && seen.down_of[1] == 1, "%d downs", seen.downs);
+}
+
+static void killed_while_messages_are_under_way(void)
+{
+    static uint8_t bytes[100000] = {ECHO_BACK};
+    bring_up(3);
+    for (int i = 0; i < 200; i++)
+        trp_channel_send(channel, 1, bytes, sizeof bytes);
+    for (int i = 0; i < 50; i++)
+        trp_channel_send(channel, 2, bytes, sizeof bytes);
+    uint64_t before = seen.of[1];
+    run_until_u64(&seen.of[1], before + 20, 5000);
+    kill(seen.pid_of[1], SIGKILL);
+    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
+    CHECK(run_until_u64(&seen.of[2], 50, 10000), "another one's messages stopped");
+    check_alive(0);
+    CHECK(seen.downs == 1 && seen.down_of[1] == 1, "%d downs", seen.downs);
+}
+
+static void all_are_killed_and_others_come(void)
+{
+    bring_up(3);
+    for (uint32_t i = 0; i < 3; i++)
+        kill(seen.pid_of[i], SIGKILL);
+    CHECK(run_until(&seen.downs, 3, 10000), "%d downs", seen.downs);
+    start_executor(3, "plain");
+    CHECK(run_until(&seen.ups, 4, 20000), "nobody came; %s", seen.text);
+    check_alive(3);
+}
+
+static void last_words_are_heard(void)
+{
+    bring_up(2);
+    order(0, BURST, 500);
+    order(0, WORDS, 0);
+    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
+    const struct trp_last_words *w = &seen.words;
+    CHECK(w->said && w->reason == TRP_LOSS_MEMORY && w->has_culprit &&
+              w->culprit.n == 77 && w->signal == 9 && w->limit_mib == 512 &&
+              w->peak_mib == 600,
+          "said %d, reason %d", w->said, (int)w->reason);
+    check_alive(1);
+}
+
+static void silence_is_death(void)
+{
+    trp_channel_close(channel);
+    trp_error err;
+    struct trp_listen_config config = listen_config();
+    config.network_timeout_ns = 3 * SECOND;
+    CHECK(trp_channel_listen(&config, &driver_handler, &channel, &err) == 0, "%s",
+          err.text);
+    bring_up(2);
+    kill(seen.pid_of[1], SIGSTOP);
+    int64_t begin = now_ns();
+    bool down = run_until(&seen.downs, 1, 10000);
+    kill(seen.pid_of[1], SIGKILL);
+    CHECK(down, "a stopped executor was never given up");
+    CHECK(now_ns() - begin > 1900 * MS && now_ns() - begin < 4500 * MS, "after %.1f s",
+          (double)(now_ns() - begin) / 1e9);
+    CHECK(seen.down_of[1] == 1 && seen.words.reason == TRP_LOSS_HEARTBEAT, "wrong one");
+    check_alive(0);
+}
+
+static void a_dropped_one_is_not_told_down(void)
+{
+    bring_up(2);
+    trp_channel_drop(channel, 0);
+    run_for(500);
+    CHECK(seen.downs == 0, "down was told");
+    CHECK(trp_channel_send(channel, 0, "x", 1) == TRP_ENOENT, "it is still there");
+    check_alive(1);
+}
+
+static void killed_while_connecting(void)
+{
+    bring_up(1);
+    start(false, "half", trp_channel_address(channel), "1", NULL);
+    int64_t begin = now_ns();
+    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen; %s", seen.text);
+    check_alive(0);
+    start_executor(2, "plain");
+    CHECK(run_until(&seen.ups, 2, 20000), "the next one cannot come; %s", seen.text);
+    printf("the next one was up %.2f s after\n", (double)(now_ns() - begin) / 1e9);
+    check_alive(2);
+    check_alive(0);
+    CHECK(seen.downs == 1 && seen.down_of[1] == 1, "%d downs", seen.downs);
+}
+
+static void killed_at_any_moment_of_connecting(void)
+{
+    char how[32];
+    bring_up(1);
+    for (uint32_t i = 1; i < 9; i++) {
+        snprintf(how, sizeof how, "die-%u", (i - 1) * 1500);
+        start_executor(i, how);
+        CHECK(run_until(&seen.downs, (int)i, 20000), "%s: its death was not seen; %s",
+              how, seen.text);
+        check_alive(0);
+    }
+    int before = seen.ups;
+    start_executor(10, "plain");
+    CHECK(run_until(&seen.ups, before + 1, 75000), "the next one cannot come; %s",
+          seen.text);
+    check_alive(10);
+}
+
+static void many_come_at_once(void)
+{
+    bring_up(6);
+    for (uint32_t i = 0; i < 6; i++)
+        check_alive(i);
+    CHECK(seen.refused == 0 && seen.downs == 0, "%s", seen.text);
+}
+
+static void a_wrong_secret(void)
+{
+    start_executor(0, "wrong");
+    CHECK(run_until(&seen.refused, 1, 20000), "it was not refused");
+    CHECK(strstr(seen.text, "secret"), "the text is: %s", seen.text);
+    start_executor(0, "plain");
+    CHECK(run_until(&seen.ups, 1, 20000), "the right one cannot come");
+    check_alive(0);
+    CHECK(seen.fatal == 0 && seen.downs == 0, "more happened");
+}
+
+static void another_build(void)
+{
+    start_executor(0, "other");
+    CHECK(run_until(&seen.refused, 1, 20000), "it was not refused");
+    CHECK(seen.fatal == 1, "not as fatal");
+    CHECK(strstr(seen.text, "0.0.1 beef") && strstr(seen.text, trp_build_id()),
+          "the text is: %s", seen.text);
+    start_executor(1, "plain");
+    CHECK(run_until(&seen.ups, 1, 20000), "the right one cannot come");
+    check_alive(1);
+}
+
+static void strangers_by_number(void)
+{
+    bring_up(1);
+    start_executor(EXECUTORS, "plain"); /* not expected */
+    CHECK(run_until(&seen.refused, 1, 20000), "an unknown one was not refused");
+    start_executor(0, "plain"); /* here already */
+    CHECK(run_until(&seen.refused, 2, 20000), "a second one was not refused");
+    check_alive(0);
+    CHECK(seen.ups == 1 && seen.downs == 0, "%d ups", seen.ups);
+}
+
+static int wait_child(pid_t pid, int64_t ms)
+{
+    int status = -1;
+    for (int64_t end = now_ns() + ms * MS; now_ns() < end;) {
+        run_for(5);
+        if (waitpid(pid, &status, WNOHANG) == pid) {
+            for (int i = 0; i < nchildren; i++)
+                children[i] = children[i] == pid ? 0 : children[i];
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+        }
+    }
+    return -3;
+}
+
+static void garbage_is_refused(void)
+{
+    bring_up(1);
+    pid_t pid = start(false, "stranger", trp_channel_address(channel), "babble", NULL);
+    int status = wait_child(pid, 30000);
+    CHECK(status == 0, "the stranger ended with %d", status);
+    run_for(1500); /* the line about those that were not told */
+    CHECK(seen.refused >= 20, "%d refusals were told", seen.refused);
+    check_alive(0);
+    CHECK(seen.downs == 0 && seen.ups == 1, "more happened");
+}
+
+static void half_open_connections_do_not_keep_others_out(void)
+{
+    bring_up(1);
+    start(false, "stranger", trp_channel_address(channel), "hold", NULL);
+    run_for(1000);
+    start_executor(1, "plain");
+    CHECK(run_until(&seen.ups, 2, 20000), "the next one cannot come; %s", seen.text);
+    check_alive(0);
+    check_alive(1);
+    run_for(3500);
+    printf("%d refusals were told, the last: %s\n", seen.refused, seen.text);
+    CHECK(seen.refused > 0, "they are still open");
+}
+
+static void a_recorded_handshake_is_refused(void)
+{
+    pid_t pid = start(false, "stranger", trp_channel_address(channel), "replay", NULL);
+    int status = wait_child(pid, 10000);
+    CHECK(status == 0, "the stranger ended with %d", status);
+    bring_up(1);
+    check_alive(0);
+}
+
+enum { CONNECT = 1, WORLD = 2, BOTH = 3 };
+
+static const struct {
+    const char *name;
+    int where;
+    bool clean; /* all leave orderly: the driver must be able to MPI_Finalize */
+    void (*run)(void);
+} cases[] = {
+    {"messages of all sizes arrive whole",                    BOTH,    true,  messages_of_all_sizes          },
+    {"many small messages arrive in order",                   BOTH,    true,  many_small_messages_in_order   },
+    {"sizes mixed keep their order",                          BOTH,    true,  sizes_mixed_keep_their_order   },
+    {"both sides sleep and wake",                             BOTH,    true,  both_sides_sleep_and_wake      },
+    {"no wake-up is ever lost",                               BOTH,    true,  no_wake_up_is_ever_lost        },
+    {"a sleeper speaks up by itself",                         BOTH,    true,  a_sleeper_speaks_up_by_itself  },
+    {"many sleepers wake each",                               BOTH,    true,  many_sleepers_wake_each        },
+    {"an executor leaves orderly",                            BOTH,    true,  an_executor_leaves_orderly     },
+    {"a recorded handshake is refused",                       CONNECT, true,  a_recorded_handshake_is_refused},
+    {"several come at once",                                  CONNECT, true,  many_come_at_once              },
+    {"a wrong secret is refused",                             CONNECT, true,  a_wrong_secret                 },
+    {"another build is refused with both named",              CONNECT, true,  another_build                  },
+    {"an unknown or second executor is refused",              CONNECT, true,  strangers_by_number            },
+    {"garbage and port scanners are refused",                 CONNECT, true,  garbage_is_refused             },
+    {"2,000 half-open connections keep nobody out",           CONNECT, true,
+     half_open_connections_do_not_keep_others_out                                                            },
+    {"killed while idle harms nobody else",                   CONNECT, false, killed_idle                    },
+    {"killed while messages are under way harms nobody else", CONNECT, false,
+     killed_while_messages_are_under_way                                                                     },
+    {"all are killed and others come",                        CONNECT, false, all_are_killed_and_others_come },
+    {"last words are heard",                                  CONNECT, false, last_words_are_heard           },
+    {"silence is death",                                      CONNECT, false, silence_is_death               },
+    {"a dropped one is not told down",                        CONNECT, false, a_dropped_one_is_not_told_down },
+    {"killed while connecting frees the accept",              CONNECT, false,
+     killed_while_connecting                                                                                 },
+    {"killed at any moment of connecting harms nobody else",  CONNECT, false,
+     killed_at_any_moment_of_connecting                                                                      },
+};
+
+static int run_case(const char *name)
+{
+    size_t i = 0;
+    while (i < sizeof cases / sizeof *cases && strcmp(cases[i].name, name) != 0)
+        i++;
+    CHECK(i < sizeof cases / sizeof *cases, "no case '%s'", name);
+    cases[i].run();
+    int64_t begin = now_ns();
+    printf("driver time to here\n");
+    bool clean = trp_channel_close(channel);
+    int64_t took = now_ns() - begin;
+    CHECK(took < 4 * SECOND, "close took %.1f s", (double)took / 1e9);
+    CHECK(clean || !cases[i].clean, "all left orderly, but close says otherwise");
+    CHECK(!clean || cases[i].clean, "somebody was lost, but close says otherwise");
+    trp_buf_free(&seen.last);
+    if (clean)
+        MPI_Finalize();
+    end_children();
+    fflush(stdout);
+    if (!clean)
+        _exit(0);
+    return 0;
+}
+
+static int drive(const char *name)
+{
+    trp_error err;
+    const struct trp_listen_config config = listen_config();
+    size_t n = put_mpirun(unstick_argv);
+    unstick_argv[n++] = "unstick";
+    unstick_argv[n] = NULL;
+    CHECK(trp_channel_listen(&config, &driver_handler, &channel, &err) == 0, "%s",
+          err.text);
+    return run_case(name);
+}
+
+static int be_rank(const char *name)
+{
+    int rank, size, level;
+    trp_error err = {0};
+    struct executor x = {0};
+    const struct trp_channel_handler mine = executor_handler(&x);
+    const struct trp_listen_config config = listen_config();
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    nexecutors = (uint32_t)size - 1;
+    int rc =
+        trp_channel_world(&config, rank == 0 ? &driver_handler : &mine, &channel, &err);
+    CHECK(rc == 0, "rank %d: %s", rank, err.text);
+    if (rank == 0)
+        return run_case(name);
+    x.channel = channel;
+    return work(&x);
+}
+
+/* ---- the GTest program
+ * --------------------------------------------------------------- */
+
+static char *folder;
+static GPid server;
+
+static void leave_session(gpointer data)
+{
+    (void)data;
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+static void start_server(void)
+{
+    char *argv[] = {(char *)(uintptr_t) "ompi-server",
+                    (char *)(uintptr_t) "--no-daemonize", (char *)(uintptr_t) "-r",
+                    server_file, NULL};
+    GError *error = NULL;
+    folder = g_dir_make_tmp("troupe-conformance-XXXXXX", &error);
+    g_assert_no_error(error);
+    snprintf(server_file, sizeof server_file, "%s/server", folder);
+    g_spawn_async(NULL, argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
+                  leave_session, NULL, &server, &error);
+    g_assert_no_error(error);
+    for (int ms = 0; ms < 10000 && !g_file_test(server_file, G_FILE_TEST_EXISTS);
+         ms += 10)
+        pause_ms(10);
+    g_assert_true(g_file_test(server_file, G_FILE_TEST_EXISTS));
+    pause_ms(50);
+}
+
+static void stop_server(void)
+{
+    kill(server, SIGTERM);
+    for (int ms = 0; ms < 5000 && waitpid(server, NULL, WNOHANG) == 0; ms += 10)
+        pause_ms(10);
+    unlink(server_file);
+    rmdir(folder);
+    g_free(folder);
+}
+
+/* Reads what the child prints until it ends or its time is up. */
+static int follow_child(pid_t pid, int fd, GString *out)
+{
+    char bytes[4096];
+    int status;
+    int64_t end = now_ns() + CASE_SECONDS * SECOND;
+    bool told = false;
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (poll(&p, 1, 20) > 0) {
+            ssize_t n = read(fd, bytes, sizeof bytes);
+            if (n > 0)
+                g_string_append_len(out, bytes, n);
+        }
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return status;
+        if (now_ns() < end)
+            continue;
+        g_string_append(out, told ? "" : "\nits time was up\n");
+        kill(told ? -pid : pid, told ? SIGKILL : SIGTERM);
+        told = true;
+        end = now_ns() + 5 * SECOND;
+    }
+}
+
+static void run_on(const char *role, const char *np, const char *name)
+{
+    const char *argv[24];
+    size_t n = put_mpirun(argv);
+    argv[2] = np;
+    argv[n++] = role;
+    argv[n++] = name;
+    argv[n] = NULL;
+    GError *error = NULL;
+    GPid pid;
+    int fd;
+    g_spawn_async_with_pipes(NULL, (char **)(uintptr_t)argv, NULL,
+                             G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
+                             leave_session, NULL, &pid, NULL, &fd, NULL, &error);
+    g_assert_no_error(error);
+    GString *out = g_string_new(NULL);
+    int status = follow_child(pid, fd, out);
+    close(fd);
+    char **lines = g_strsplit(g_strchomp(out->str), "\n", -1);
+    for (char **line = lines; *line; line++)
+        if (**line)
+            g_test_message("%s", *line);
+    g_strfreev(lines);
+    g_string_free(out, TRUE);
+    bool said = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!said) {
+        g_test_message("ended with status 0x%x", (unsigned)status);
+        g_test_fail();
+    }
+}
+
+static void run_connect(gconstpointer name)
+{
+    run_on("drive", "1", (const char *)name);
+}
+
+static void run_world(gconstpointer name)
+{
+    run_on("world", "4", (const char *)name);
+}
+
+static int judge(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", TRUE);
+    g_setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", TRUE);
+    start_server();
+    g_setenv("CONFORMANCE_SERVER", server_file, TRUE);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *connect = g_strdup_printf("/connect/%s", cases[i].name);
+        char *world = g_strdup_printf("/world/%s", cases[i].name);
+        if (cases[i].where & CONNECT)
+            g_test_add_data_func(connect, cases[i].name, run_connect);
+        if (cases[i].where & WORLD)
+            g_test_add_data_func(world, cases[i].name, run_world);
+        g_free(connect);
+        g_free(world);
+    }
+    int rc = g_test_run();
+    stop_server();
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    const char *role = argc > 1 ? argv[1] : "";
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    const char *server_env = getenv("CONFORMANCE_SERVER");
+    snprintf(server_file, sizeof server_file, "%s", server_env ? server_env : "");
+    if (strcmp(role, "drive") == 0 && argc == 3)
+        return drive(argv[2]);
+    if (strcmp(role, "world") == 0 && argc == 3)
+        return be_rank(argv[2]);
+    if (strcmp(role, "execute") == 0 && argc == 5)
+        return execute(argv[2], argv[3], argv[4]);
+    if (strcmp(role, "half") == 0 && argc == 4)
+        return die_at_admit(argv[2], argv[3]);
+    if (strcmp(role, "stranger") == 0 && argc == 4)
+        return be_stranger(argv[2], argv[3]);
+    if (strcmp(role, "unstick") == 0 && argc == 3)
+        return trp_channel_unstick_main(argv[2]);
+    return judge(argc, argv);
+}

@@ -1,0 +1,477 @@
+/*
+ * Books of custom resources: who gets which addresses. The cases resources-*.yaml are
+ * carried over by name; a random run is held against a slow model.
+ */
+#include "core/profile/books.h"
+#include "profile_maker.h"
+
+enum { CAP = 64 };
+
+/* A profile with this task side; the books do not look at the executor side. */
+static struct trp_resource_profile task(const char *text)
+{
+    struct trp_profile_builder b;
+    struct trp_resource_profile p = {0};
+    trp_error err = {0};
+
+    if (make_builder(&b, "p", text, &err) < 0)
+        g_error("%s: %s", text, err.text);
+    p.ncustom = b.ncustom;
+    memcpy(p.custom, b.custom, sizeof(p.custom));
+    return p;
+}
+
+/* `addresses` ends with NULL. */
+static trp_books *books_of(const char *name, const char *const *addresses)
+{
+    struct trp_resource_addresses v = {name, addresses, 0};
+    trp_books *b = NULL;
+
+    while (addresses[v.naddresses])
+        v.naddresses++;
+    g_assert_cmpint(trp_books_new(&v, 1, &b, NULL), ==, 0);
+    return b;
+}
+
+#define BOOKS(name, ...) books_of(name, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Takes for one task; "gpu 1=1/2, gpu 2=1/2" or "none" must have been assigned. */
+static void assert_take(trp_books *b, const char *want, bool pack, const char *assigned)
+{
+    struct trp_resource_profile p = task(want);
+    struct trp_grant grants[CAP];
+    GString *got = g_string_new("");
+    char text[32];
+    int n = trp_books_propose(b, &p, pack, grants, CAP);
+
+    for (int i = 0; i < n; i++)
+        g_string_append_printf(
+            got, "%s%s %s=%s", i ? ", " : "",
+            trp_books_resource_name(b, grants[i].resource),
+            trp_books_address(b, grants[i].resource, grants[i].address),
+            trp_amount_format(grants[i].amount, text, sizeof(text)));
+    if (n == TRP_EWAIT)
+        g_string_assign(got, "none");
+    else
+        g_assert_cmpint(trp_books_take(b, grants, (uint32_t)n), ==, 0);
+    if (strcmp(got->str, assigned) != 0)
+        g_error("take '%s': wanted '%s', got '%s'", want, assigned, got->str);
+    g_string_free(got, TRUE);
+}
+
+/* Gives one address of resource 0 back. */
+static int give(trp_books *b, uint16_t address, const char *amount)
+{
+    struct trp_grant g = {0, address, 0};
+
+    g_assert_cmpint(trp_amount_parse(amount, &g.amount, NULL), ==, 0);
+    return trp_books_give(b, &g, 1);
+}
+
+/* What is left of resource `r`: "0.8 1 1 1". */
+static void assert_left(const trp_books *b, uint32_t r, const char *wanted)
+{
+    GString *got = g_string_new("");
+    char text[32];
+
+    for (uint32_t a = 0; a < trp_books_addresses(b, r); a++)
+        g_string_append_printf(
+            got, "%s%s", a ? " " : "",
+            trp_amount_format(trp_books_left(b, r, a), text, sizeof(text)));
+    if (strcmp(got->str, wanted) != 0)
+        g_error("left of %s: wanted '%s', got '%s'", trp_books_resource_name(b, r),
+                wanted, got->str);
+    g_string_free(got, TRUE);
+}
+
+/* resources-first-fit.yaml */
+static void test_first_fit(void)
+{
+    trp_books *b = BOOKS("gpu", "0", "1", "2", "3");
+
+    assert_take(b, "gpu 0.2", false, "gpu 0=0.2");
+    assert_left(b, 0, "0.8 1 1 1");
+    assert_take(b, "gpu 0.2", false, "gpu 0=0.2");
+    assert_left(b, 0, "0.6 1 1 1");
+    assert_take(b, "gpu 2", false, "gpu 1=1, gpu 2=1");
+    assert_left(b, 0, "0.6 0 0 1");
+    g_assert_cmpint(give(b, 0, "0.1"), ==, 0);
+    g_assert_cmpint(give(b, 2, "0.8"), ==, 0);
+    assert_left(b, 0, "0.7 0 0.8 1");
+    assert_take(b, "gpu 0.50002", false, "gpu 0=0.50002");
+    assert_left(b, 0, "0.19998 0 0.8 1");
+    assert_take(b, "gpu 1", false, "gpu 3=1");
+    assert_take(b, "gpu 0.2", false, "gpu 2=0.2");
+    assert_left(b, 0, "0.19998 0 0.6 0");
+    g_assert_cmpint(give(b, 0, "0.80002"), ==, 0);
+    g_assert_cmpint(give(b, 1, "1"), ==, 0);
+    g_assert_cmpint(give(b, 2, "0.4"), ==, 0);
+    g_assert_cmpint(give(b, 3, "1"), ==, 0);
+    assert_left(b, 0, "1 1 1 1");
+    assert_take(b, "gpu 4", false, "gpu 0=1, gpu 1=1, gpu 2=1, gpu 3=1");
+    assert_left(b, 0, "0 0 0 0");
+    assert_take(b, "gpu 0.1", false, "none");
+    trp_books_free(b);
+}
+
+/* resources-all-or-nothing.yaml */
+static void test_all_or_nothing(void)
+{
+    const char *gpu[] = {"2"}, *fpga[] = {"aa"};
+    const struct trp_resource_addresses v[] = {
+        {"gpu",  gpu,  1},
+        {"fpga", fpga, 1},
+    };
+    trp_books *b = NULL;
+
+    g_assert_cmpint(trp_books_new(v, 2, &b, NULL), ==, 0);
+    g_assert_cmpstr(trp_books_resource_name(b, 0), ==, "fpga");
+    g_assert_cmpstr(trp_books_resource_name(b, 1), ==, "gpu");
+    assert_take(b, "gpu 0.6, fpga 0.2", false, "fpga aa=0.2, gpu 2=0.6");
+    assert_left(b, 0, "0.8");
+    assert_left(b, 1, "0.4");
+    assert_take(b, "gpu 0.3, fpga 0.9", false, "none");
+    assert_left(b, 0, "0.8");
+    assert_left(b, 1, "0.4");
+    assert_take(b, "gpu 0.6", false, "none");
+    assert_take(b, "nvme 1", false, "none");
+    assert_take(b, "abc 1, gpu 0.1", false, "none");
+    assert_take(b, "gpu 0.3, fpga 0.8", false, "fpga aa=0.8, gpu 2=0.3");
+    assert_left(b, 0, "0");
+    assert_left(b, 1, "0.1");
+    assert_take(b, "", false, "");
+    assert_take(b, "cpus 4, gpu 0", false, "");
+    trp_books_free(b);
+}
+
+static void test_whole_needs_entirely_free(void)
+{
+    trp_books *b = BOOKS("gpu", "0", "1", "2");
+
+    assert_take(b, "gpu 1/1000000", false, "gpu 0=1/1000000");
+    assert_take(b, "gpu 3", false, "none");
+    assert_take(b, "gpu 2", false, "gpu 1=1, gpu 2=1");
+    assert_take(b, "gpu 1", false, "none");
+    assert_take(b, "gpu 4", false, "none");
+    trp_books_free(b);
+}
+
+static void test_pack(void)
+{
+    trp_books *b = BOOKS("gpu", "0", "1", "2");
+
+    assert_take(b, "gpu 0.5", true, "gpu 0=0.5"); /* all alike: the first */
+    assert_take(b, "gpu 0.6", true, "gpu 1=0.6");
+    assert_left(b, 0, "0.5 0.4 1");
+    assert_take(b, "gpu 0.4", true, "gpu 1=0.4"); /* the least that is enough */
+    assert_take(b, "gpu 0.2", true, "gpu 0=0.2");
+    assert_take(b, "gpu 0.4", true, "gpu 2=0.4");
+    assert_left(b, 0, "0.3 0 0.6");
+    assert_take(b, "gpu 0.3", false, "gpu 0=0.3");
+    assert_take(b, "gpu 0.7", true, "none");
+    assert_take(b, "gpu 1", true, "none");
+    trp_books_free(b);
+}
+
+/* k parts of 1/k fill an address, the next one waits, and all back makes it whole. */
+static void test_parts_fill_exactly(void)
+{
+    trp_books *b = BOOKS("gpu", "0");
+    struct trp_grant g;
+
+    for (int k = 2; k <= 5000; k++) {
+        struct trp_resource_profile p = task("");
+        p.ncustom = 1;
+        strcpy(p.custom[0].name, "gpu");
+        p.custom[0].task = TRP_ONE / k;
+        for (int i = 0; i < k; i++) {
+            g_assert_cmpint(trp_books_propose(b, &p, false, &g, 1), ==, 1);
+            g_assert_cmpint(trp_books_take(b, &g, 1), ==, 0);
+        }
+        if (trp_books_propose(b, &p, false, &g, 1) != TRP_EWAIT)
+            g_error("1/%d: wanted it to fit %d times, got one more", k, k);
+        for (int i = 0; i < k; i++)
+            g_assert_cmpint(
+                trp_books_give(b, &(struct trp_grant){0, 0, TRP_ONE / k}, 1), ==, 0);
+        g_assert_cmpint(trp_books_left(b, 0, 0), ==, TRP_ONE);
+    }
+    trp_books_free(b);
+}
+
+static void test_cap(void)
+{
+    trp_books *b = BOOKS("gpu", "0", "1", "2", "3");
+    struct trp_resource_profile four = task("gpu 4"), part = task("gpu 1/2");
+    struct trp_grant g[4];
+
+    g_assert_cmpint(trp_books_propose(b, &four, false, g, 3), ==, TRP_ELIMIT);
+    g_assert_cmpint(trp_books_propose(b, &four, false, g, 4), ==, 4);
+    g_assert_cmpint(trp_books_propose(b, &part, false, g, 0), ==, TRP_ELIMIT);
+    g_assert_cmpint(trp_books_propose(b, &part, false, g, 1), ==, 1);
+    assert_left(b, 0, "1 1 1 1");
+    trp_books_free(b);
+}
+
+static void test_natural_order(void)
+{
+    static const char *const ordered[] = {
+        "",
+        "0",
+        "00",
+        "01",
+        "1",
+        "2",
+        "0010",
+        "10",
+        "99999999999999999998",
+        "99999999999999999999",
+        "GPU-2",
+        "GPU-10",
+        "a",
+        "a0b1",
+        "a0b2",
+        "a0b10",
+        "a01",
+        "a1",
+        "a1x",
+        "a2",
+        "a10",
+        "ab",
+        "b",
+        "\xc3\xa4",
+    };
+    gsize n = G_N_ELEMENTS(ordered);
+
+    for (gsize i = 0; i < n; i++)
+        for (gsize k = 0; k < n; k++) {
+            int got = trp_natural_compare(ordered[i], ordered[k]);
+            if ((got > 0) - (got < 0) != (i > k) - (i < k))
+                g_error("'%s' and '%s': got %d", ordered[i], ordered[k], got);
+        }
+
+    trp_books *b = BOOKS("gpu", "10", "9", "1", "2");
+    assert_take(b, "gpu 3", false, "gpu 1=1, gpu 2=1, gpu 9=1");
+    assert_take(b, "gpu 0.5", false, "gpu 10=0.5");
+    trp_books_free(b);
+}
+
+static void assert_new_refused(const struct trp_resource_addresses *v, uint32_t n,
+                               int code, const char *word)
+{
+    trp_books *b = NULL;
+    trp_error err = {0};
+    int rc = trp_books_new(v, n, &b, &err);
+
+    if (rc != code)
+        g_error("wanted %d with '%s', got %d '%s'", code, word, rc, err.text);
+    assert_contains(err.text, word);
+    g_assert_null(b);
+}
+
+static void test_new_refuses(void)
+{
+    const char *twice[] = {"1", "0", "1"}, *fine[] = {"0", "1", "01"};
+    struct trp_resource_addresses many[TRP_PROFILE_RESOURCES + 1];
+    trp_books *b;
+
+    assert_new_refused(
+        (struct trp_resource_addresses[]){
+            {"gpu", twice, 3}
+    },
+        1, TRP_EINVAL, "address 1 twice");
+    assert_new_refused(
+        (struct trp_resource_addresses[]){
+            {"gpu", fine, 2},
+            {"a",   fine, 1},
+            {"gpu", fine, 1}
+    },
+        3, TRP_EINVAL, "gpu is listed twice");
+    assert_new_refused(
+        (struct trp_resource_addresses[]){
+            {"gpu", fine, TRP_BOOKS_ADDRESSES_MAX + 1}
+    },
+        1, TRP_ELIMIT, "gpu");
+    for (gsize i = 0; i < G_N_ELEMENTS(many); i++)
+        many[i] = (struct trp_resource_addresses){"x", fine, 1};
+    assert_new_refused(many, G_N_ELEMENTS(many), TRP_ELIMIT, "16");
+
+    g_assert_cmpint(trp_books_new(
+                        (struct trp_resource_addresses[]){
+                            {"gpu", fine, 3}
+    },
+                        1, &b, NULL),
+                    ==, 0);
+    trp_books_free(b);
+    g_assert_cmpint(trp_books_new(
+                        (struct trp_resource_addresses[]){
+                            {"gpu", NULL, 0}
+    },
+                        1, &b, NULL),
+                    ==, 0);
+    assert_take(b, "gpu 1/2", false, "none");
+    assert_take(b, "gpu 1", false, "none");
+    trp_books_free(b);
+    g_assert_cmpint(trp_books_new(NULL, 0, &b, NULL), ==, 0);
+    g_assert_cmpuint(trp_books_resources(b), ==, 0);
+    g_assert_null(trp_books_resource_name(b, 0));
+    g_assert_cmpuint(trp_books_addresses(b, 0), ==, 0);
+    g_assert_null(trp_books_address(b, 0, 0));
+    g_assert_cmpint(trp_books_left(b, 0, 0), ==, 0);
+    trp_books_free(b);
+    trp_books_free(NULL);
+}
+
+static void test_copies(void)
+{
+    char name[] = "gpu", address[] = "7";
+    const char *addresses[] = {address};
+    trp_books *b;
+
+    g_assert_cmpint(trp_books_new(&(struct trp_resource_addresses){name, addresses, 1},
+                                  1, &b, NULL),
+                    ==, 0);
+    name[0] = address[0] = 'x';
+    g_assert_cmpstr(trp_books_resource_name(b, 0), ==, "gpu");
+    g_assert_cmpstr(trp_books_address(b, 0, 0), ==, "7");
+    trp_books_free(b);
+}
+
+static void test_wrong_takes_and_gives(void)
+{
+    trp_books *b = BOOKS("gpu", "0", "1");
+    const trp_amount half = TRP_ONE / 2;
+    const struct trp_grant wrong[][2] = {
+        {{0, 0, half}, {0, 2, half}       }, /* no such address */
+        {{0, 0, half}, {1, 0, half}       }, /* no such resource */
+        {{0, 0, half}, {0, 0, half + 1}   }, /* the same twice, together too much */
+        {{0, 0, half}, {0, 1, -1}         },
+        {{0, 0, half}, {0, 1, TRP_ONE + 1}},
+        {{0, 0, half}, {0, 1, INT64_MAX}  },
+        {{0, 0, half}, {0, 1, INT64_MIN}  },
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        g_assert_cmpint(trp_books_take(b, wrong[i], 2), ==, TRP_ESTATE);
+        assert_left(b, 0, "1 1");
+        g_assert_cmpint(trp_books_give(b, wrong[i], 2), ==, TRP_ESTATE);
+        assert_left(b, 0, "1 1");
+    }
+    g_assert_cmpint(trp_books_take(b,
+                                   (struct trp_grant[]){
+                                       {0, 0, half},
+                                       {0, 0, half}
+    },
+                                   2),
+                    ==, 0);
+    assert_left(b, 0, "0 1");
+    g_assert_cmpint(trp_books_take(b, &(struct trp_grant){0, 0, 1}, 1), ==, TRP_ESTATE);
+    g_assert_cmpint(trp_books_give(b, &(struct trp_grant){0, 1, 1}, 1), ==, TRP_ESTATE);
+    trp_books_free(b);
+}
+
+/* ---- random runs against a model ------------------------------------------------- */
+
+enum { ADDRESSES = 5, RUNNING = 40 };
+
+/* First fit or least sufficient, said as plainly as can be. */
+static int model_address(const trp_amount *left, trp_amount want, bool pack)
+{
+    int best = -1;
+
+    for (int a = 0; a < ADDRESSES; a++)
+        if (left[a] >= want && (best < 0 || (pack && left[a] < left[best])))
+            best = a;
+    return best;
+}
+
+struct running {
+    struct trp_grant grants[ADDRESSES];
+    int n;
+};
+
+static void check_step(const trp_amount *left, trp_amount want, bool pack,
+                       const struct running *got)
+{
+    int whole = 0;
+
+    if (want < TRP_ONE) {
+        int wanted = model_address(left, want, pack);
+        g_assert_cmpint(got->n, ==, wanted < 0 ? TRP_EWAIT : 1);
+        if (wanted >= 0)
+            g_assert_cmpint(got->grants[0].address, ==, wanted);
+        return;
+    }
+    for (int a = 0; a < ADDRESSES; a++) {
+        if (left[a] != TRP_ONE)
+            continue;
+        if (whole < got->n)
+            g_assert_cmpint(got->grants[whole].address, ==, a);
+        whole++;
+    }
+    g_assert_cmpint(got->n, ==,
+                    whole < want / TRP_ONE ? TRP_EWAIT : (int)(want / TRP_ONE));
+}
+
+/* GLib prints the seed; --seed=S runs the same again. */
+static void test_random(void)
+{
+    trp_books *b = BOOKS("gpu", "0", "1", "2", "3", "10");
+    struct running running[RUNNING];
+    trp_amount left[ADDRESSES];
+    int nrunning = 0;
+
+    for (int a = 0; a < ADDRESSES; a++)
+        left[a] = TRP_ONE;
+    for (int step = 0; step < 50000; step++) {
+        if (nrunning == RUNNING || (nrunning > 0 && g_test_rand_bit())) {
+            struct running *r = &running[g_test_rand_int_range(0, nrunning)];
+            g_assert_cmpint(trp_books_give(b, r->grants, (uint32_t)r->n), ==, 0);
+            for (int i = 0; i < r->n; i++)
+                left[r->grants[i].address] += r->grants[i].amount;
+            *r = running[--nrunning];
+        } else {
+            struct running *r = &running[nrunning];
+            struct trp_resource_profile p = task("gpu 1");
+            bool pack = g_test_rand_bit();
+            p.custom[0].task = g_test_rand_bit()
+                                   ? TRP_ONE / g_test_rand_int_range(2, 1000)
+                                   : TRP_ONE * g_test_rand_int_range(1, ADDRESSES);
+            r->n = trp_books_propose(b, &p, pack, r->grants, ADDRESSES);
+            check_step(left, p.custom[0].task, pack, r);
+            for (int i = 0; i < r->n; i++)
+                left[r->grants[i].address] -= r->grants[i].amount;
+            if (r->n > 0) {
+                g_assert_cmpint(trp_books_take(b, r->grants, (uint32_t)r->n), ==, 0);
+                nrunning++;
+            }
+        }
+        for (uint32_t a = 0; a < ADDRESSES; a++)
+            g_assert_cmpint(trp_books_left(b, 0, a), ==, left[a]);
+    }
+    while (nrunning-- > 0)
+        g_assert_cmpint(
+            trp_books_give(b, running[nrunning].grants, (uint32_t)running[nrunning].n),
+            ==, 0);
+    assert_left(b, 0, "1 1 1 1 1");
+    trp_books_free(b);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/books/parts go to the first address with room", test_first_fit);
+    g_test_add_func("/books/all resources of a task or none", test_all_or_nothing);
+    g_test_add_func("/books/whole units need entirely free addresses",
+                    test_whole_needs_entirely_free);
+    g_test_add_func("/books/pack takes the least that is enough", test_pack);
+    g_test_add_func("/books/k parts of 1 over k fill an address",
+                    test_parts_fill_exactly);
+    g_test_add_func("/books/a proposal says when it has no room", test_cap);
+    g_test_add_func("/books/addresses are in natural order", test_natural_order);
+    g_test_add_func("/books/duplicates and too many are refused", test_new_refuses);
+    g_test_add_func("/books/names are copied", test_copies);
+    g_test_add_func("/books/what cannot be taken or given changes nothing",
+                    test_wrong_takes_and_gives);
+    g_test_add_func("/books/giving undoes taking, as a plain model says", test_random);
+    return g_test_run();
+}

@@ -1,0 +1,123 @@
+/*
+ * Control groups read from pretended /proc and /sys/fs/cgroup trees of both versions.
+ */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "cluster/local/cgroup.h"
+
+static void put(const char *root, const char *path, const char *text)
+{
+    g_autofree char *file = g_build_filename(root, path, NULL);
+    g_autofree char *folder = g_path_get_dirname(file);
+    g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
+    g_assert_true(g_file_set_contents(file, text, -1, NULL));
+}
+
+static char *make_root(void)
+{
+    char *root = g_dir_make_tmp("troupe-test-XXXXXX", NULL);
+    g_assert_nonnull(root);
+    return root;
+}
+
+static void remove_root(char *root)
+{
+    const char *argv[] = {"rm", "-rf", root, NULL};
+    g_assert_true(g_spawn_sync(NULL, (char **)(gpointer)argv, NULL, G_SPAWN_SEARCH_PATH,
+                               NULL, NULL, NULL, NULL, NULL, NULL));
+    g_free(root);
+}
+
+static void test_v1(void)
+{
+    char *root = make_root();
+    struct trp_cgroup_limits l;
+    put(root, "proc/self/cgroup", "4:memory:/a/b\n3:cpu,cpuacct:/a\n0::/\n");
+    put(root, "proc/self/mountinfo",
+        "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+        "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+        "36 31 0:33 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
+    put(root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put(root, "sys/fs/cgroup/memory/a/memory.limit_in_bytes", "536870912\n");
+    put(root, "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "1073741824\n");
+    put(root, "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "150000\n");
+    put(root, "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n");
+    trp_cgroup_limits(root, &l);
+    g_assert_cmpint(l.memory_mib, ==, 512);
+    g_assert_cmpfloat(l.cpus, ==, 1.5);
+    remove_root(root);
+}
+
+static void test_v2(void)
+{
+    char *root = make_root();
+    struct trp_cgroup_limits l;
+    put(root, "proc/self/cgroup", "0::/x.slice/y.scope\n");
+    put(root, "proc/self/mountinfo",
+        "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    put(root, "sys/fs/cgroup/x.slice/memory.max", "2147483648\n");
+    put(root, "sys/fs/cgroup/x.slice/y.scope/memory.max", "max\n");
+    put(root, "sys/fs/cgroup/x.slice/y.scope/cpu.max", "max 100000\n");
+    put(root, "sys/fs/cgroup/x.slice/cpu.max", "400000 100000\n");
+    trp_cgroup_limits(root, &l);
+    g_assert_cmpint(l.memory_mib, ==, 2048);
+    g_assert_cmpfloat(l.cpus, ==, 4.0);
+    remove_root(root);
+}
+
+static void test_container(void)
+{
+    char *root = make_root();
+    struct trp_cgroup_limits l;
+    put(root, "proc/self/cgroup", "4:memory:/docker/123\n");
+    put(root, "proc/self/mountinfo",
+        "35 31 0:32 /docker/123 /sys/fs/cgroup/memory ro - cgroup cgroup ro,memory\n");
+    put(root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n");
+    trp_cgroup_limits(root, &l);
+    g_assert_cmpint(l.memory_mib, ==, 256);
+    g_assert_cmpfloat(l.cpus, ==, 0.0);
+    remove_root(root);
+}
+
+static void test_nothing(void)
+{
+    char *root = make_root();
+    struct trp_cgroup_limits l;
+    struct trp_cgroup_memory m;
+    trp_cgroup_limits(root, &l);
+    g_assert_cmpint(l.memory_mib, ==, 0);
+    g_assert_cmpfloat(l.cpus, ==, 0.0);
+    trp_cgroup_memory_open(root, "troupe-test", &m);
+    g_assert_false(m.usable);
+    remove_root(root);
+}
+
+static void test_kills(void)
+{
+    char *root = make_root();
+    put(root, "v2/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 7\n");
+    put(root, "v1/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
+    g_autofree char *v1 = g_build_filename(root, "v1", NULL);
+    g_autofree char *v2 = g_build_filename(root, "v2", NULL);
+    g_assert_cmpuint(trp_cgroup_oom_kills(v2, true), ==, 2);
+    g_assert_cmpuint(trp_cgroup_oom_kills(v1, false), ==, 4);
+    g_assert_cmpuint(trp_cgroup_oom_kills("/nonexistent", false), ==, 0);
+    g_assert_true(trp_cgroup_remove("/nonexistent"));
+    remove_root(root);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/cgroup/v1 limits are the smallest on the way up", test_v1);
+    g_test_add_func("/cgroup/v2 limits are the smallest on the way up", test_v2);
+    g_test_add_func("/cgroup/a container reads its own part of the tree",
+                    test_container);
+    g_test_add_func("/cgroup/without control groups there is no limit and no group",
+                    test_nothing);
+    g_test_add_func("/cgroup/kills for memory are counted in both versions",
+                    test_kills);
+    return g_test_run();
+}

@@ -1,0 +1,466 @@
+/* Pipelines as jobs: environment, command lines, outputs, what the engine is told, and
+ * the words for what failed. */
+#include <sys/stat.h>
+
+#include "driver/command_env.h"
+#include "driver/outputs.h"
+#include "driver_run.h"
+
+/* Asserts that the lists are the same; `wanted` ends in NULL. */
+static void same(const char *const *got, size_t n, const char *const *wanted)
+{
+    for (size_t i = 0; i < n || wanted[i]; i++)
+        g_assert_cmpstr(i < n ? got[i] : NULL, ==, wanted[i]);
+}
+
+static void same_strings(struct trp_strings *s, const char *const *wanted)
+{
+    same((const char *const *)s->v, s->n, wanted);
+    trp_strings_free(s);
+}
+
+/* ---- environment ------------------------------------------------------------------
+ */
+
+static void clean(void)
+{
+    const char *const from[] = {
+        "PATH=/bin",
+        "OMPI_COMM_WORLD_RANK=3",
+        "OMPI_MCA_btl=tcp",
+        "OMPI_ALLOW_RUN_AS_ROOT=1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+        "PMIX_RANK=0",
+        "PMI_FD=4",
+        "PMIXED=stays",
+        "SLURM_JOB_ID=17",
+        "SLURM_JOB_NAME=n",
+        "SLURM_SUBMIT_DIR=/d",
+        "SLURM_CONF=/c",
+        "SLURM_JOB_IDX=1",
+        "SLURM_NTASKS=4",
+        "SLURM_OVERLAP=0",
+        "SLURMD_NODENAME=stays",
+        "TROUPE_TASK=outer",
+        "TROUPE_RESOURCE_gpu=1",
+        "TROUPE_PARAM_x=outer",
+        "TROUPE_CONTROL=secret",
+        "TROUPE_OPT_task_cpus=2",
+        "TROUPE_SITE=/s.yaml",
+        "CUDA_VISIBLE_DEVICES=0,1",
+        "NL=a\nb",
+        "EMPTY=",
+        "no equals sign",
+    };
+    struct trp_strings s = {0};
+    char *environ[G_N_ELEMENTS(from)];
+    for (size_t i = 0; i < G_N_ELEMENTS(from); i++)
+        environ[i] = g_strdup(from[i]);
+    g_assert_cmpint(trp_environ_clean(environ, G_N_ELEMENTS(from), &s), ==, 0);
+    same_strings(
+        &s, (const char *const[]){"PATH=/bin", "OMPI_ALLOW_RUN_AS_ROOT=1",
+                                  "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PMIXED=stays",
+                                  "SLURM_JOB_ID=17", "SLURM_JOB_NAME=n",
+                                  "SLURM_SUBMIT_DIR=/d", "SLURM_CONF=/c",
+                                  "SLURMD_NODENAME=stays", "TROUPE_OPT_task_cpus=2",
+                                  "TROUPE_SITE=/s.yaml", "CUDA_VISIBLE_DEVICES=0,1",
+                                  "NL=a\nb", "EMPTY=", "SLURM_OVERLAP=1", NULL});
+    for (size_t i = 0; i < G_N_ELEMENTS(from); i++)
+        g_free(environ[i]);
+}
+
+static void outside_slurm(void)
+{
+    char a[] = "SLURM_CONF=/c", b[] = "SLURM_OVERLAP=1", *environ[] = {a, b};
+    struct trp_strings s = {0};
+    g_assert_cmpint(trp_environ_clean(environ, 2, &s), ==, 0);
+    same_strings(&s, (const char *const[]){"SLURM_CONF=/c", NULL});
+}
+
+static void stage_environ(void)
+{
+    trp_pipeline *p = pipeline_of("troupe: 1\nparams: {k: 007, m: \"a b\"}\nstages:\n"
+                                  "  - name: s\n    run: x\n"
+                                  "    env: {B: yes, OMPI_X: mine, N: \"q'\\n\"}\n");
+    struct trp_strings base = {0}, s = {0};
+    trp_strings_add(&base, "A=1");
+    trp_strings_add(&base, "B=old");
+    trp_strings_add(&base, "BB=2");
+    g_assert_cmpint(trp_stage_environ(&base, p, &p->stages[0], &s), ==, 0);
+    same_strings(&s, (const char *const[]){"A=1", "BB=2", "B=yes", "OMPI_X=mine",
+                                           "N=q'\n", "TROUPE_PARAM_k=007",
+                                           "TROUPE_PARAM_m=a b", NULL});
+    trp_strings_free(&base);
+    trp_pipeline_free(p);
+}
+
+/* The pairs for a stage whose tasks ask for `task` ("gpu: 1") under `site`. */
+static void resources(const trp_site *site, const char *task, const char *const *wanted)
+{
+    char *yaml = g_strdup_printf(
+        "troupe: 1\nprofiles: {p: {executor: {cores: 1, gpu: 1, a100: 1}, task: "
+        "{cpus: 1%s}}}\nstages: [{name: s, run: x, profile: p}]\n",
+        task);
+    trp_pipeline *p = pipeline_of(yaml);
+    trp_options *o;
+    trp_profiles *profiles;
+    trp_profile_id id;
+    struct trp_strings s = {0};
+    g_assert_cmpint(trp_options_new(&o, NULL), ==, 0);
+    g_assert_cmpint(trp_pipeline_profiles(p, o, NULL, &profiles, &id, NULL), ==, 0);
+    g_assert_cmpint(trp_stage_resource_env(site, trp_profiles_get(profiles, id), &s),
+                    ==, 0);
+    same_strings(&s, wanted);
+    trp_profiles_free(profiles);
+    trp_options_free(o);
+    trp_pipeline_free(p);
+    g_free(yaml);
+}
+
+static void resource_env(void)
+{
+    char gpu[] = "gpu", a100[] = "a100", m[] = "matlab", var[] = "CUDA_VISIBLE_DEVICES";
+    char file[] = "";
+    struct trp_site_resource v[] = {
+        {gpu,  var },
+        {a100, var },
+        {m,    NULL}
+    };
+    trp_site site = {.file = file, .resources = v, .nresources = 3};
+    resources(NULL, "", (const char *const[]){"gpu", var, NULL});
+    resources(NULL, ", gpu: 0.5", (const char *const[]){"gpu", var, NULL});
+    resources(&site, "", (const char *const[]){"a100", var, NULL});
+    resources(&site, ", gpu: 1", (const char *const[]){"gpu", var, NULL});
+    resources(&site, ", a100: 1", (const char *const[]){"a100", var, NULL});
+    resources(&site, ", gpu: 1, a100: 1",
+              (const char *const[]){"gpu", var, "a100", var, NULL});
+}
+
+/* ---- command lines ----------------------------------------------------------------
+ */
+
+static void argv_of(const char *stage, const char *const *wanted)
+{
+    char *yaml = g_strconcat("troupe: 1\nstages:\n  - name: s\n", stage, NULL);
+    trp_pipeline *p = pipeline_of(yaml);
+    struct trp_strings s = {0};
+    trp_error err = {0};
+    g_assert_cmpint(trp_stage_argv(p, &p->stages[0], &s, &err), ==, 0);
+    same_strings(&s, wanted);
+    trp_pipeline_free(p);
+    g_free(yaml);
+}
+
+static void command_lines(void)
+{
+    argv_of("    run: echo \"$X\" 'y'\n",
+            (const char *const[]){"/bin/sh", "-c", "echo \"$X\" 'y'", NULL});
+    argv_of("    argv: [./a b, \"\", \"\\n\", 007]\n",
+            (const char *const[]){"./a b", "", "\n", "007", NULL});
+    argv_of("    run: x\n    prelude: module load y\n",
+            (const char *const[]){"/bin/sh", "-c", "module load y\nx", NULL});
+    argv_of("    argv: [a, b]\n    wrap: [c, exec]\n",
+            (const char *const[]){"c", "exec", "a", "b", NULL});
+    argv_of("    run: x\n    wrap: [apptainer, exec, i.sif]\n",
+            (const char *const[]){"apptainer", "exec", "i.sif", "/bin/sh", "-c", "x",
+                                  NULL});
+}
+
+static void too_long(void)
+{
+    char *big = g_strnfill(TRP_ARGUMENT_MAX + 1, 'x');
+    char *yaml =
+        g_strconcat("troupe: 1\nstages:\n  - name: s\n    run: ", big, "\n", NULL);
+    struct run r = {.dir = files_new()};
+    trp_error err = {0};
+    g_assert_cmpint(run_open(&r, yaml, false, &err), ==, TRP_EINVAL);
+    g_assert_nonnull(strstr(err.text, "p.yaml:3:11: stage s: its command has a text"));
+    run_close(&r);
+    g_free(yaml);
+    g_free(big);
+    files_free(r.dir);
+}
+
+/* ---- outputs ----------------------------------------------------------------------
+ */
+
+static void expands(const char *pattern, const char *item, const char *wanted)
+{
+    char *copy = g_strdup(item);
+    struct trp_text text = {copy, item ? strlen(item) : 0};
+    bool none;
+    char *got = trp_output_expand(pattern, 7, item ? &text : NULL, &none);
+    g_assert_cmpstr(got, ==, wanted);
+    g_assert_cmpint(none, ==, wanted == NULL);
+    free(got);
+    g_free(copy);
+}
+
+static void expansion(void)
+{
+    expands("p/$TROUPE_TASK", NULL, "p/7");
+    expands("p/${TROUPE_TASK}x", NULL, "p/7x");
+    expands("$TROUPE_TASK.$TROUPE_TASK", NULL, "7.7");
+    expands("p/$TROUPE_TASKS", NULL, "p/$TROUPE_TASKS");
+    expands("p/$TROUPE_TASK_x", NULL, "p/$TROUPE_TASK_x");
+    expands("\\$TROUPE_TASK", NULL, "\\$TROUPE_TASK");
+    expands("$TROUPE_ITEM.out", "a b", "a b.out");
+    expands("${TROUPE_ITEM}/*", "a[1]*", "a\\[1\\]\\*/*");
+    expands("$TROUPE_ITEM", "q'\"\n\303\244", "q'\"\n\303\244");
+    expands("$TROUPE_ITEM", "$TROUPE_TASK", "$TROUPE_TASK");
+    expands("out/$TROUPE_ITEM", NULL, NULL);
+    expands("out/$TROUPE_ITEM", "", NULL);
+    g_assert_true(trp_output_of_task("a/$TROUPE_TASK"));
+    g_assert_true(trp_output_of_task("a/${TROUPE_ITEM}"));
+    g_assert_false(trp_output_of_task("a/$TROUPE_TASKS"));
+    g_assert_false(trp_output_of_task("a/\\$TROUPE_TASK"));
+    g_assert_false(trp_output_of_task("a/*"));
+}
+
+static void removal(void)
+{
+    char *d = files_new(), *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
+    char *out = g_build_filename(d, "out", "7", NULL);
+    char *link = g_build_filename(d, "out", "7", "link", NULL);
+    files_put(d, "out/7/a/b", "x");
+    files_put(d, "out/8/a", "x");
+    files_put(d, "keep/a", "x");
+    files_put(run_dir, "state/x", "x");
+    g_assert_cmpint(symlink("../../keep", link), ==, 0);
+    trp_outputs_remove(d, "out/7", NULL, run_dir);
+    g_assert_false(files_there(d, "out/7"));
+    g_assert_true(files_there(d, "out/8/a"));
+    g_assert_true(files_there(d, "keep/a"));
+    trp_outputs_remove(d, "keep/a", "keep/a", run_dir);
+    trp_outputs_remove(d, ".", NULL, run_dir);
+    trp_outputs_remove(d, "..", NULL, run_dir);
+    trp_outputs_remove(d, "*", "out", run_dir); /* not the run's folder */
+    g_assert_true(files_there(d, "troupe-runs/r/state/x"));
+    g_assert_true(files_there(d, "out/8/a"));
+    g_assert_false(files_there(d, "keep"));
+    g_free(link);
+    g_free(out);
+    g_free(run_dir);
+    files_free(d);
+}
+
+static void leftovers(void)
+{
+    static const char yaml[] =
+        "troupe: 1\nstages:\n  - {name: s, run: x, foreach: {items: [a, b]}, "
+        "outputs: [\"o/$TROUPE_ITEM.*\", \"t$TROUPE_TASK\", \"all/*\"]}\n";
+    struct run r = {.dir = files_new()};
+    struct trp_launch l = {0};
+    trp_error err = {0};
+    g_assert_cmpint(run_open(&r, yaml, false, &err), ==, 0);
+    const struct trp_work *w = trp_command_job_work(r.job);
+    files_put(r.dir, "o/a.1", "");
+    files_put(r.dir, "o/b.1", "");
+    files_put(r.dir, "t1", "");
+    files_put(r.dir, "all/x", "");
+    w->launch(w->context, 0, 0, 0, &l);
+    g_assert_true(files_there(r.dir, "o/a.1"));
+    g_assert_cmpint(l.has_item, ==, 1);
+    g_assert_cmpmem(l.extra, l.extra_size, "a", 1);
+    w->launch(w->context, 0, 1, 1, &l);
+    g_assert_true(files_there(r.dir, "o/a.1"));
+    g_assert_false(files_there(r.dir, "o/b.1"));
+    g_assert_false(files_there(r.dir, "t1"));
+    g_assert_true(files_there(r.dir, "all/x"));
+    run_close(&r);
+    files_free(r.dir);
+}
+
+/* ---- the job ----------------------------------------------------------------------
+ */
+
+static const char graph[] = "troupe: 1\n"
+                            "params: {k: v}\n"
+                            "profiles: {p: {executor: {cores: 2}, task: {cpus: 2}}}\n"
+                            "stages:\n"
+                            "  - name: late\n"
+                            "    after: [early, {stage: list, each: true}]\n"
+                            "    tasks: 2\n"
+                            "    run: x\n"
+                            "    retries: {max_failures: 2, not_on: [3, 4]}\n"
+                            "    tolerate: 1%\n"
+                            "    max_running: 5\n"
+                            "    executors: {min: 1, max: 3}\n"
+                            "  - name: early\n"
+                            "    profile: p\n"
+                            "    mpi: {ranks: 4}\n"
+                            "    run: y\n"
+                            "    timeout: 90\n"
+                            "    cwd: sub\n"
+                            "  - name: list\n"
+                            "    foreach: {lines: l}\n"
+                            "    prefer: [h1, h2/3]\n"
+                            "    argv: [z]\n";
+
+static void spec(void)
+{
+    struct run r = {.dir = files_new()};
+    trp_error err = {0};
+    g_assert_cmpint(run_open(&r, graph, false, &err), ==, 0);
+    const struct trp_job_spec *s = trp_command_job_spec(r.job);
+    g_assert_cmpuint(s->nstages, ==, 3);
+    g_assert_cmpstr(s->stages[0].name, ==, "early");
+    g_assert_cmpint(s->stages[0].kind, ==, TRP_STAGE_GANG);
+    g_assert_cmpuint(s->stages[0].ranks, ==, 4);
+    g_assert_true(s->stages[0].tasks_known);
+    g_assert_cmpuint(s->stages[0].ntasks, ==, 1);
+    g_assert_cmpuint(s->stages[0].profile.n, ==, 1);
+    g_assert_cmpstr(s->stages[1].name, ==, "list");
+    g_assert_false(s->stages[1].tasks_known);
+    const struct trp_stage_spec *late = &s->stages[2];
+    g_assert_cmpstr(late->name, ==, "late");
+    g_assert_cmpuint(late->nparents, ==, 2);
+    g_assert_cmpuint(late->parents[0].stage, ==, 0);
+    g_assert_false(late->parents[0].each);
+    g_assert_cmpuint(late->parents[1].stage, ==, 1);
+    g_assert_true(late->parents[1].each);
+    g_assert_cmpuint(late->max_failures, ==, 2);
+    g_assert_cmpuint(late->nnot_on, ==, 2);
+    g_assert_cmpint(late->not_on[1], ==, 4);
+    g_assert_cmpuint(late->tolerate_ppm, ==, 10000);
+    g_assert_cmpuint(late->max_running, ==, 5);
+    g_assert_cmpuint(late->min_executors, ==, 1);
+    g_assert_cmpuint(late->max_executors, ==, 3);
+    g_assert_cmpuint(late->ntasks, ==, 2);
+    run_close(&r);
+    files_free(r.dir);
+}
+
+static void message(void)
+{
+    char path[] = "PATH=/bin", junk[] = "OMPI_X=1", *environ[] = {path, junk};
+    struct run r = {.dir = files_new(), .environ = environ, .nenviron = 2};
+    struct trp_stage_message m;
+    struct trp_command c;
+    struct stat st;
+    trp_error err = {0};
+    g_assert_cmpint(run_open(&r, graph, false, &err), ==, 0);
+    const struct trp_work *w = trp_command_job_work(r.job);
+    g_assert_cmpint(w->stage_message(w->context, 0, &m, &err), ==, 0);
+    g_assert_cmpint(m.work, ==, TRP_WORK_COMMAND);
+    g_assert_cmpstr(m.name, ==, "early");
+    g_assert_cmpstr(m.profile, ==, "p");
+    g_assert_cmpuint(m.ntasks, ==, 1);
+    g_assert_cmpuint(m.task_cpus, ==, 2);
+    g_assert_cmpint(m.timeout_ns, ==, INT64_C(90000000000));
+    g_assert_cmpint(trp_command_get(m.body, m.body_size, &c), ==, 0);
+    same(c.argv, c.nargv, (const char *const[]){"/bin/sh", "-c", "y", NULL});
+    same(c.env, c.nenv, (const char *const[]){"PATH=/bin", "TROUPE_PARAM_k=v", NULL});
+    same(c.resource_env, c.nresource_env,
+         (const char *const[]){"gpu", "CUDA_VISIBLE_DEVICES", NULL});
+    char *cwd = g_build_filename(r.dir, "sub", NULL);
+    char *logs = g_build_filename(r.run_dir, "logs", "early", NULL);
+    g_assert_cmpstr(c.cwd, ==, cwd);
+    g_assert_cmpstr(c.log_dir, ==, logs);
+    g_assert_cmpint(stat(logs, &st), ==, 0);
+    g_assert_cmpint(st.st_mode & 0777, ==, 0700);
+    g_assert_cmpstr(c.run, ==, "r");
+    g_assert_cmpstr(c.run_dir, ==, r.run_dir);
+    trp_command_free(&c);
+    g_free(cwd);
+    g_free(logs);
+    run_close(&r);
+    files_free(r.dir);
+}
+
+static void tasks(void)
+{
+    struct run r = {.dir = files_new()};
+    struct trp_stage_tasks t;
+    struct trp_launch l = {0};
+    trp_error err = {0};
+    files_put(r.dir, "l", "a\nb c\n");
+    g_assert_cmpint(run_open(&r, graph, false, &err), ==, 0);
+    const struct trp_work *w = trp_command_job_work(r.job);
+    g_assert_cmpint(w->stage_tasks(w->context, 1, &t, &err), ==, 0);
+    g_assert_cmpuint(t.ntasks, ==, 2);
+    g_assert_null(t.done);
+    for (uint32_t i = 0; i < 2; i++) {
+        g_assert_cmpuint(t.prefer.first[i], ==, 2 * i);
+        g_assert_cmpstr(t.prefer.places[2 * i].host, ==, "h1");
+        g_assert_cmpuint(t.prefer.places[2 * i].executor, ==, TRP_NONE);
+        g_assert_cmpstr(t.prefer.places[2 * i + 1].host, ==, "h2");
+        g_assert_cmpuint(t.prefer.places[2 * i + 1].executor, ==, 3);
+    }
+    g_assert_cmpuint(t.prefer.first[2], ==, 4);
+    w->launch(w->context, 1, 1, 0, &l);
+    g_assert_cmpmem(l.extra, l.extra_size, "b c", 3);
+    run_close(&r);
+    files_free(r.dir);
+}
+
+static void failures(void)
+{
+    struct run r = {.dir = files_new()};
+    struct trp_stage_tasks t;
+    trp_error err = {0};
+    g_assert_cmpint(run_open(&r, graph, false, &err), ==, 0);
+    const struct trp_work *w = trp_command_job_work(r.job);
+    g_assert_null(trp_command_job_failure(r.job, 0));
+    run_task_ends(&r, 0, 0, TRP_END_EXIT, 37, 4);
+    run_stage_ends(&r, 0, TRP_OUTCOME_FAILED, TRP_EFAILED, 0, "engine's words");
+    g_assert_cmpint(w->stage_tasks(w->context, 1, &t, &err), ==, TRP_EINVAL);
+    run_stage_ends(&r, 1, TRP_OUTCOME_FAILED, TRP_EFAILED, TRP_NONE, err.text);
+    run_stage_ends(&r, 2, TRP_OUTCOME_FAILED, TRP_ENEVER, TRP_NONE, "no room");
+    g_assert_cmpstr(trp_command_job_failure(r.job, 0), ==,
+                    "p.yaml:13:11: stage early: task 0 failed 4 times, last with exit "
+                    "status 37; see troupe-runs/r/logs/early/0.3.*.err");
+    g_assert_nonnull(
+        strstr(trp_command_job_failure(r.job, 1),
+               "p.yaml:20:22: stage list: the list file l cannot be read"));
+    g_assert_cmpstr(trp_command_job_failure(r.job, 2), ==,
+                    "p.yaml:5:11: stage late: no room");
+    g_assert_null(trp_command_job_failure(r.job, 3));
+    run_close(&r);
+    files_free(r.dir);
+}
+
+static void long_chain(void)
+{
+    GString *yaml = g_string_new("troupe: 1\nstages:\n");
+    struct run r = {.dir = files_new()};
+    trp_error err = {0};
+    for (int i = 0; i < 10000; i++) {
+        g_string_append_printf(yaml, "  - {name: s%d, run: x", i);
+        if (i)
+            g_string_append_printf(yaml, ", after: [s%d]", i - 1);
+        g_string_append(yaml, "}\n");
+    }
+    g_assert_cmpint(run_open(&r, yaml->str, true, &err), ==, 0);
+    const struct trp_job_spec *s = trp_command_job_spec(r.job);
+    g_assert_cmpuint(s->nstages, ==, 10000);
+    g_assert_cmpuint(s->stages[9999].parents[0].stage, ==, 9998);
+    run_close(&r);
+    g_string_free(yaml, TRUE);
+    files_free(r.dir);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/command_job/tasks see troupe's environment without launchers'",
+                    clean);
+    g_test_add_func("/command_job/outside Slurm nothing is said of overlap",
+                    outside_slurm);
+    g_test_add_func("/command_job/env and params come after it", stage_environ);
+    g_test_add_func("/command_job/site variables are named once, for what is asked",
+                    resource_env);
+    g_test_add_func("/command_job/run, argv, prelude and wrap make the command line",
+                    command_lines);
+    g_test_add_func("/command_job/a command that Linux would refuse is told", too_long);
+    g_test_add_func("/command_job/outputs are expanded as a shell would, literally",
+                    expansion);
+    g_test_add_func("/command_job/removing keeps to what is meant", removal);
+    g_test_add_func("/command_job/leftovers go before the next attempt", leftovers);
+    g_test_add_func("/command_job/the engine is told what the file says", spec);
+    g_test_add_func("/command_job/executors are told the command", message);
+    g_test_add_func("/command_job/items and places go with the tasks", tasks);
+    g_test_add_func("/command_job/failures are told with place and log", failures);
+    g_test_add_func("/command_job/a chain of ten thousand stages is a job", long_chain);
+    return g_test_run();
+}

@@ -1,0 +1,754 @@
+/* The engine against a pretended cluster: what is launched where, what follows from
+ * ends, failures and losses, and that every invariant holds under random streams of
+ * events. */
+#include "engine_world.h"
+
+static struct trp_engine_config config_of(uint32_t max_executors)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.max_executors = max_executors;
+    c.queue_ahead_ns = 0;
+    return c;
+}
+
+static void start(struct world *w, uint32_t max_executors)
+{
+    struct trp_engine_config c = config_of(max_executors);
+    world_init(w, NULL);
+    world_start(w, &c);
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+static const struct world_attempt *attempt(const struct world *w, guint i)
+{
+    g_assert_cmpuint(i, <, w->attempts->len);
+    return &g_array_index(w->attempts, struct world_attempt, i);
+}
+
+static void all_tasks_run_lowest_first(void)
+{
+    struct world w;
+    start(&w, 2);
+    struct trp_stage_spec s = stage("a", 5);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 2); /* one core each */
+    g_assert_cmpuint(attempt(&w, 0)->task, ==, 0);
+    g_assert_cmpuint(attempt(&w, 1)->task, ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.verdicts->len, ==, 5);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void an_empty_stage_succeeds_and_a_long_chain_of_them_too(void)
+{
+    enum { N = 10000 };
+    struct world w;
+    start(&w, 2);
+    struct trp_stage_spec *v = g_new0(struct trp_stage_spec, N);
+    struct trp_parent_spec *p = g_new0(struct trp_parent_spec, N);
+    for (uint32_t i = 0; i < N; i++) {
+        v[i] = stage("s", 0);
+        p[i].stage = i - 1;
+        v[i].parents = &p[i];
+        v[i].nparents = i > 0;
+    }
+    w.unchecked = true;
+    world_submit(&w, v, N);
+    g_assert_cmpuint(w.ended->len, ==, N);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    g_free(v);
+    g_free(p);
+    world_free(&w);
+}
+
+static void a_failed_task_is_next_and_gives_up_at_the_limit(void)
+{
+    struct world w;
+    start(&w, 1);
+    struct trp_stage_spec s = stage("a", 3);
+    world_submit(&w, &s, 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        g_assert_cmpuint(attempt(&w, 0)->task, ==, 0);
+        g_assert_cmpuint(attempt(&w, 0)->number, ==, i);
+        world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 37, SECOND);
+    }
+    const struct trp_action *last = &g_array_index(w.verdicts, struct trp_action, 3);
+    g_assert_true(last->task_end.counted);
+    g_assert_false(last->task_end.retried);
+    g_assert_cmpuint(last->task_end.failures, ==, 4);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_EFAILED);
+    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "task 0 failed 4 times");
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    world_free(&w);
+}
+
+static void a_success_after_failures_is_a_success(void)
+{
+    struct world w;
+    start(&w, 1);
+    struct trp_stage_spec s = stage("a", 1);
+    world_submit(&w, &s, 1);
+    for (int i = 0; i < 3; i++)
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SIGNAL, 9, SECOND);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void statuses_in_not_on_are_not_retried(void)
+{
+    struct world w;
+    start(&w, 1);
+    struct trp_stage_spec s = stage("a", 1);
+    int32_t not_on[] = {2, 3};
+    s.not_on = not_on;
+    s.nnot_on = 2;
+    world_submit(&w, &s, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 3, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "task 0 failed once");
+    world_free(&w);
+}
+
+static void so_many_tasks_may_fail_as_are_tolerated(void)
+{
+    struct world w;
+    start(&w, 1);
+    struct trp_stage_spec s = stage("a", 4);
+    s.max_failures = 1;
+    s.tolerate = 1;
+    world_submit(&w, &s, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 0);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    world_free(&w);
+}
+
+static void max_running_bounds_what_runs_at_once(void)
+{
+    struct world w;
+    start(&w, 8);
+    struct trp_stage_spec s = stage("a", 20);
+    s.max_running = 3;
+    world_submit(&w, &s, 1);
+    while (w.attempts->len) {
+        g_assert_cmpuint(w.attempts->len, <=, 3);
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    }
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    g_assert_cmpuint(w.verdicts->len, ==, 20);
+    world_free(&w);
+}
+
+static void a_stage_waits_for_all_its_parents(void)
+{
+    struct world w;
+    start(&w, 4);
+    struct trp_stage_spec v[] = {stage("a", 1), stage("b", 1), stage("c", 1)};
+    struct trp_parent_spec p[] = {{.stage = 0}, {.stage = 1}};
+    v[2].parents = p;
+    v[2].nparents = 2;
+    world_submit(&w, v, 3);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 2);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void after_each_waits_for_the_same_task_only(void)
+{
+    struct world w;
+    start(&w, 1);
+    struct trp_stage_spec v[] = {stage("a", 3), stage("b", 3)};
+    struct trp_parent_spec p = {.stage = 0, .each = true};
+    v[1].parents = &p;
+    v[1].nparents = 1;
+    world_submit(&w, v, 2);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND); /* a's task 0 */
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND); /* a's task 1 */
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND); /* a's task 2 */
+    uint32_t ran = 0;
+    while (w.attempts->len) {
+        g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 1);
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        ran++;
+    }
+    g_assert_cmpuint(ran, ==, 3);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void the_first_failed_stage_ends_the_job_or_only_what_depends_on_it(void)
+{
+    for (int keep_going = 0; keep_going < 2; keep_going++) {
+        struct world w;
+        struct trp_engine_config c = config_of(4);
+        c.keep_going = keep_going;
+        world_init(&w, NULL);
+        world_start(&w, &c);
+        struct trp_stage_spec v[] = {stage("a", 1), stage("b", 2), stage("c", 1)};
+        struct trp_parent_spec p = {.stage = 0};
+        v[0].max_failures = 1;
+        v[2].parents = &p;
+        v[2].nparents = 1;
+        world_submit(&w, v, 3);
+        world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+        if (!keep_going) {
+            g_assert_true(attempt(&w, 0)->kill && attempt(&w, 1)->kill);
+            g_assert_cmpuint(w.job_ends, ==, 1);
+            world_end(&w, attempt(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
+            world_end(&w, attempt(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
+        } else {
+            g_assert_cmpuint(w.job_ends, ==, 0);
+            world_run_out(&w, SECOND);
+        }
+        g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+        g_assert_cmpuint(w.ended->len, ==, 3);
+        world_free(&w);
+    }
+}
+
+static void a_lost_executor_is_replaced_and_its_tasks_run_again(void)
+{
+    struct world w;
+    start(&w, 2);
+    struct trp_stage_spec s = stage("a", 4);
+    world_submit(&w, &s, 1);
+    uint32_t first = attempt(&w, 0)->executor;
+    world_lose(&w, first, TRP_LOSS_EXITED);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    const struct trp_action *v = &g_array_index(w.verdicts, struct trp_action, 0);
+    g_assert_cmpint(v->task_end.status, ==, TRP_END_LOST);
+    g_assert_true(v->task_end.counted && v->task_end.retried);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_crash_counts_against_its_culprit_only(void)
+{
+    struct world w;
+    struct trp_profile_defaults d;
+    struct trp_engine_config c = config_of(1);
+    trp_profile_defaults_init(&d);
+    d.executor_cores = 2;
+    world_init(&w, &d);
+    world_start(&w, &c);
+    struct trp_stage_spec s = stage("a", 2);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    trp_attempt_id guilty = attempt(&w, 1)->id;
+    world_lose_with(&w, attempt(&w, 1)->executor, TRP_LOSS_CRASHED, true, guilty);
+    for (guint i = 0; i < 2; i++) {
+        const struct trp_action *v = &g_array_index(w.verdicts, struct trp_action, i);
+        bool is_guilty = v->task_end.attempt.n == guilty.n;
+        g_assert_cmpint(v->task_end.counted, ==, is_guilty);
+        g_assert_cmpint(v->task_end.status, ==,
+                        is_guilty ? TRP_END_SIGNAL : TRP_END_LOST);
+    }
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
+static void executors_of_another_shape_make_room_between_stages(void)
+{
+    struct world w;
+    start(&w, 2);
+    trp_profile_id fat = world_profile(&w, "fat", 4, NULL, 0, 0);
+    struct trp_stage_spec v[] = {stage("a", 4), stage("b", 2)};
+    struct trp_parent_spec p = {.stage = 0};
+    v[1].parents = &p;
+    v[1].nparents = 1;
+    v[1].profile = fat;
+    world_submit(&w, v, 2);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    for (int i = 0; i < 4; i++)
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.releases, ==, 2);
+    g_assert_cmpuint(w.live->len, ==, 1); /* two tasks fit on one executor of 4 cores */
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void executors_of_the_same_shape_are_taken_over(void)
+{
+    struct world w;
+    start(&w, 2);
+    trp_profile_id twin = world_profile(&w, "twin", 1, NULL, 0, 0);
+    struct trp_stage_spec v[] = {stage("a", 4), stage("b", 2)};
+    struct trp_parent_spec p = {.stage = 0};
+    v[1].parents = &p;
+    v[1].nparents = 1;
+    v[1].profile = twin;
+    world_submit(&w, v, 2);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.relabels, ==, 2);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_free(&w);
+}
+
+static void executors_stay_between_jobs_until_they_were_idle_for_long(void)
+{
+    struct world w;
+    start(&w, 2);
+    struct trp_stage_spec s = stage("a", 4);
+    world_submit(&w, &s, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    world_run_out(&w, SECOND);
+    world_time(&w, w.now + 58 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    world_time(&w, w.now + 3 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 0);
+    world_free(&w);
+}
+
+static void a_profile_that_never_fits_fails_its_stage_at_once(void)
+{
+    struct world w;
+    start(&w, 2);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.profile = {0}, .text = "gpu: wanted 2, available 0"}
+    };
+    world_step(&w, &ev);
+    struct trp_stage_spec s = stage("a", 4);
+    world_submit(&w, &s, 1);
+    g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
+    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "gpu: wanted 2, available 0");
+    world_free(&w);
+}
+
+static void refused_requests_are_spaced_and_given_up_at_last(void)
+{
+    struct world w;
+    start(&w, 1);
+    w.manual = true;
+    struct trp_stage_spec s = stage("a", 1);
+    world_submit(&w, &s, 1);
+    for (int i = 0; i < 5; i++) {
+        g_assert_cmpuint(w.executors->len, ==, 1);
+        uint32_t n = g_array_index(w.executors, uint32_t, 0);
+        g_array_set_size(w.executors, 0);
+        struct trp_event ev = {
+            .kind = TRP_EVENT_EXECUTOR_REFUSED,
+            .refused = {.executor = {n}, .text = "no luck"}
+        };
+        world_step(&w, &ev);
+        g_assert_cmpuint(w.executors->len, ==, 0);
+        world_time(&w, w.now + (SECOND << i));
+    }
+    g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ESYSTEM);
+    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "no luck");
+    world_free(&w);
+}
+
+static const char *two_hosts(uint32_t executor)
+{
+    return executor % 2 ? "right" : "left";
+}
+
+static void tasks_wait_for_their_host_and_then_go_anywhere(void)
+{
+    struct world w;
+    start(&w, 2);
+    w.host_of = two_hosts;
+    struct trp_stage_spec s = {.name = "a"};
+    struct trp_stage_spec warm = stage("warm", 2);
+    world_submit(&w, &warm, 1);
+    world_run_out(&w, SECOND);
+    world_submit(&w, &s, 1);
+    uint32_t first[] = {0, 1, 2};
+    struct trp_place places[] = {
+        {"left", TRP_NONE},
+        {"left", TRP_NONE}
+    };
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {
+                  .stage = {1}, .ntasks = 2, .prefer = {.first = first, .places = places}}
+    };
+    world_step(&w, &ev);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(attempt(&w, 0)->executor % 2, ==, 0);
+    g_assert_cmpint(attempt(&w, 0)->level, ==, TRP_NODE_LOCAL);
+    world_time(&w, w.now + 3 * SECOND - 1);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_time(&w, w.now + 2);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpint(attempt(&w, 1)->level, ==, TRP_ANY);
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
+static void a_task_cached_on_an_executor_goes_there(void)
+{
+    struct world w;
+    start(&w, 2);
+    struct trp_stage_spec warm = stage("warm", 2), s = {.name = "a"};
+    world_submit(&w, &warm, 1);
+    world_run_out(&w, SECOND);
+    world_submit(&w, &s, 1);
+    uint32_t first[] = {0, 1};
+    struct trp_place place = {"h1", 1};
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {
+                  .stage = {1}, .ntasks = 1, .prefer = {.first = first, .places = &place}}
+    };
+    world_step(&w, &ev);
+    g_assert_cmpuint(attempt(&w, 0)->executor, ==, 1);
+    g_assert_cmpint(attempt(&w, 0)->level, ==, TRP_PROCESS_LOCAL);
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
+static void addresses_are_given_to_one_task_at_a_time(void)
+{
+    struct world w;
+    struct trp_engine_config c = config_of(1);
+    const char *addresses[] = {"0", "1"};
+    struct trp_resource_addresses gpu = {"gpu", addresses, 2};
+    world_init(&w, NULL);
+    trp_profile_id p = world_profile(&w, "gpu", 8, "gpu", 2, TRP_ONE / 2);
+    world_start(&w, &c);
+    w.resources = &gpu;
+    w.nresources = 1;
+    struct trp_stage_spec s = stage("a", 9);
+    s.profile = p;
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 4);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_gang_runs_apart_and_is_retried_whole(void)
+{
+    struct world w;
+    start(&w, 2);
+    struct trp_stage_spec v[] = {stage("a", 2), stage("g", 1)};
+    struct trp_parent_spec p = {.stage = 0};
+    v[1].kind = TRP_STAGE_GANG;
+    v[1].ranks = 8;
+    v[1].parents = &p;
+    v[1].nparents = 1;
+    world_submit(&w, v, 2);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.live->len, ==, 0); /* their room is the gang's */
+    g_assert_true(attempt(&w, 0)->gang);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(attempt(&w, 0)->number, ==, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void short_tasks_are_queued_ahead_and_long_ones_are_not(void)
+{
+    struct world w;
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.max_executors = 1;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    struct trp_stage_spec s = stage("a", 1000);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    for (int i = 0; i < 3; i++)
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+    g_assert_cmpuint(w.attempts->len, >, 100);
+    world_run_out(&w, 1000);
+    g_assert_cmpuint(w.verdicts->len, ==, 1000);
+    world_submit(&w, &s, 1);
+    for (int i = 0; i < 50; i++) {
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        g_assert_cmpuint(w.attempts->len, ==, 1);
+    }
+    world_free(&w);
+}
+
+static void what_is_queued_is_recalled_when_another_could_start_it(void)
+{
+    struct world w;
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.max_executors = 2;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    struct trp_stage_spec s = stage("a", 400);
+    world_submit(&w, &s, 1);
+    uint32_t slow = attempt(&w, 0)->executor;
+    /* Both look quick; then one stands still with its queue. */
+    for (int i = 0; i < 6; i++)
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+    bool recalled = false;
+    for (guint i = 0; i < w.attempts->len && !recalled;) {
+        const struct world_attempt *a = attempt(&w, i);
+        if (a->executor == slow || a->queued) {
+            i++;
+            continue;
+        }
+        world_end(&w, a->id, TRP_END_SUCCESS, 0, 1000);
+        for (guint k = 0; k < w.attempts->len; k++)
+            recalled |= attempt(&w, k)->recall;
+        i = 0;
+    }
+    g_assert_true(recalled);
+    for (guint k = 0; k < w.attempts->len; k++)
+        if (attempt(&w, k)->recall) {
+            uint32_t task = attempt(&w, k)->task;
+            world_end(&w, attempt(&w, k)->id, TRP_END_RECALLED, 0, 0);
+            const struct world_attempt *again = attempt(&w, w.attempts->len - 1);
+            g_assert_cmpuint(again->task, ==, task);
+            g_assert_cmpuint(again->executor, !=, slow);
+            g_assert_cmpuint(again->number, ==, 0); /* it had never begun */
+            break;
+        }
+    world_run_out(&w, 1000);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void draining_lets_running_tasks_finish(void)
+{
+    struct world w;
+    start(&w, 2);
+    struct trp_stage_spec s = stage("a", 8);
+    world_submit(&w, &s, 1);
+    struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
+    world_step(&w, &ev);
+    g_assert_cmpuint(w.job_ends, ==, 0);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.verdicts->len, ==, 2);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_CANCELLED);
+    world_free(&w);
+}
+
+static void stale_events_are_ignored(void)
+{
+    struct world w;
+    start(&w, 1);
+    struct trp_stage_spec s = stage("a", 2);
+    world_submit(&w, &s, 1);
+    trp_attempt_id id = attempt(&w, 0)->id;
+    world_end(&w, id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, (trp_attempt_id){UINT64_MAX}, TRP_END_SUCCESS, 0, SECOND);
+    struct trp_event lost = {.kind = TRP_EVENT_EXECUTOR_LOST,
+                             .lost = {.executor = {77}}};
+    world_step(&w, &lost);
+    struct trp_engine_counts counts;
+    trp_engine_counts(w.engine, &counts);
+    g_assert_cmpuint(counts.ignored_events, ==, 3);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.verdicts->len, ==, 2);
+    world_free(&w);
+}
+
+static void a_task_costs_at_most_128_bytes(void)
+{
+    enum { N = 100000 };
+    struct world w;
+    start(&w, 4);
+    w.unchecked = true;
+    struct trp_stage_spec s = {.name = "a"};
+    world_submit(&w, &s, 1);
+    uint32_t *first = g_new(uint32_t, N + 1);
+    struct trp_place *places = g_new(struct trp_place, N);
+    for (uint32_t i = 0; i < N; i++) {
+        first[i] = i;
+        places[i] = (struct trp_place){world_host(i % 100), TRP_NONE};
+        places[i].host = g_intern_string(places[i].host);
+    }
+    first[N] = N;
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {.ntasks = N, .prefer = {.first = first, .places = places}}
+    };
+    world_step(&w, &ev);
+    struct trp_engine_counts counts;
+    trp_engine_counts(w.engine, &counts);
+    g_assert_cmpuint(counts.bytes_per_task, <=, 128);
+    g_free(first);
+    g_free(places);
+    world_free(&w);
+}
+
+/* ---- random streams
+ * ------------------------------------------------------------------------ */
+
+static void random_job(struct world *w, GRand *r, trp_profile_id other)
+{
+    struct trp_stage_spec v[6] = {0};
+    struct trp_parent_spec p[6][2];
+    uint32_t n = (uint32_t)g_rand_int_range(r, 1, 7);
+    for (uint32_t i = 0; i < n; i++) {
+        v[i] = stage("s", (uint32_t)g_rand_int_range(r, 0, 40));
+        v[i].profile = g_rand_boolean(r) ? other : (trp_profile_id){0};
+        v[i].max_running = g_rand_int_range(r, 0, 4) ? 0 : 2;
+        v[i].tolerate = (uint32_t)g_rand_int_range(r, 0, 3);
+        if (g_rand_int_range(r, 0, 8) == 0) {
+            v[i].kind = TRP_STAGE_GANG;
+            v[i].ranks = 4;
+            v[i].ntasks = 1;
+        }
+        v[i].parents = p[i];
+        for (uint32_t k = 0; i > 0 && k < 2 && g_rand_boolean(r); k++)
+            p[i][v[i].nparents++].stage = (uint32_t)g_rand_int_range(r, 0, (int)i);
+        if (v[i].nparents == 2 && p[i][0].stage == p[i][1].stage)
+            v[i].nparents = 1;
+        for (uint32_t k = 0; k < v[i].nparents; k++) {
+            const struct trp_stage_spec *parent = &v[p[i][k].stage];
+            p[i][k].each = g_rand_boolean(r) && v[i].kind == TRP_STAGE_TASKS &&
+                           parent->kind == TRP_STAGE_TASKS;
+            if (p[i][k].each)
+                v[i].ntasks = parent->ntasks;
+        }
+        if (v[i].nparents == 2 && p[i][0].each && p[i][1].each &&
+            v[p[i][0].stage].ntasks != v[p[i][1].stage].ntasks)
+            p[i][0].each = false;
+    }
+    world_submit(w, v, n);
+}
+
+static void random_end(struct world *w, GRand *r)
+{
+    guint i = (guint)g_rand_int_range(r, 0, (gint32)w->attempts->len);
+    const struct world_attempt *a = attempt(w, i);
+    int64_t duration = g_rand_boolean(r) ? 1000 : SECOND;
+    if (a->queued && (a->recall || a->kill))
+        world_end(w, a->id, TRP_END_RECALLED, 0, 0);
+    else if (a->queued)
+        return;
+    else if (a->kill)
+        world_end(w, a->id, TRP_END_KILLED, 0, duration);
+    else if (g_rand_int_range(r, 0, 12) == 0)
+        world_end(w, a->id, TRP_END_EXIT, 1, duration);
+    else
+        world_end(w, a->id, TRP_END_SUCCESS, 0, duration);
+}
+
+static void random_stream(uint32_t seed)
+{
+    GRand *r = g_rand_new_with_seed(seed);
+    struct world w;
+    struct trp_engine_config c;
+    struct trp_profile_defaults d;
+    const char *addresses[] = {"0", "1"};
+    struct trp_resource_addresses gpu = {"gpu", addresses, 2};
+    trp_engine_config_init(&c);
+    trp_profile_defaults_init(&d);
+    d.executor_cores = g_rand_int_range(r, 1, 5);
+    c.max_executors = (uint32_t)g_rand_int_range(r, 1, 6);
+    c.alloc_max_executors = (uint32_t)g_rand_int_range(r, 2, 9);
+    c.keep_going = g_rand_boolean(r);
+    c.reuse = (enum trp_reuse)g_rand_int_range(r, 0, 3);
+    world_init(&w, &d);
+    trp_profile_id other = world_profile(&w, "gpu", 3, "gpu", 2, TRP_ONE / 3);
+    world_start(&w, &c);
+    w.resources = &gpu;
+    w.nresources = 1;
+    uint32_t jobs = 0;
+    for (int i = 0; i < 400; i++) {
+        w.now += g_rand_int_range(r, 0, 1000000000);
+        int what = g_rand_int_range(r, 0, 40);
+        if (what == 0 && jobs < 6) {
+            random_job(&w, r, other);
+            jobs++;
+        } else if (what == 1 && w.live->len) {
+            guint k = (guint)g_rand_int_range(r, 0, (gint32)w.live->len);
+            world_lose(&w, g_array_index(w.live, uint32_t, k),
+                       (enum trp_loss)g_rand_int_range(r, 0, 6));
+        } else if (what == 2 && jobs) {
+            struct trp_event ev = {.kind = TRP_EVENT_CANCEL_JOB};
+            ev.cancel.job.n = (uint32_t)g_rand_int_range(r, 0, (gint32)jobs);
+            if (g_rand_int_range(r, 0, 4) == 0)
+                world_step(&w, &ev);
+        } else if (what == 3) {
+            world_time(&w, w.now + SECOND * g_rand_int_range(r, 0, 100));
+        } else if (w.attempts->len) {
+            random_end(&w, r);
+        }
+    }
+    for (int i = 0; i < 100000 && (w.attempts->len || w.job_ends < jobs); i++) {
+        w.now += 1000;
+        if (w.attempts->len)
+            random_end(&w, r);
+        if (i % 64 == 0)
+            world_time(&w, w.now + 70 * SECOND);
+    }
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    for (uint32_t i = 0; w.job_ends != jobs && i < trp_engine_stages(w.engine); i++) {
+        char why[256];
+        g_test_message("stage %u: %s", i,
+                       trp_engine_why_waiting(w.engine, (trp_stage_id){i}, why, 256));
+    }
+    if (w.job_ends != jobs)
+        g_error("seed %u: %u of %u jobs ended", seed, w.job_ends, jobs);
+    g_rand_free(r);
+    world_free(&w);
+}
+
+static void random_streams_keep_every_invariant(void)
+{
+    uint32_t first = (uint32_t)g_test_rand_int();
+    for (uint32_t i = 0; i < 300; i++) {
+        g_test_message("seed %u", first + i);
+        random_stream(first + i);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/engine/" #f, f)
+    ADD(all_tasks_run_lowest_first);
+    ADD(an_empty_stage_succeeds_and_a_long_chain_of_them_too);
+    ADD(a_failed_task_is_next_and_gives_up_at_the_limit);
+    ADD(a_success_after_failures_is_a_success);
+    ADD(statuses_in_not_on_are_not_retried);
+    ADD(so_many_tasks_may_fail_as_are_tolerated);
+    ADD(max_running_bounds_what_runs_at_once);
+    ADD(a_stage_waits_for_all_its_parents);
+    ADD(after_each_waits_for_the_same_task_only);
+    ADD(the_first_failed_stage_ends_the_job_or_only_what_depends_on_it);
+    ADD(a_lost_executor_is_replaced_and_its_tasks_run_again);
+    ADD(a_crash_counts_against_its_culprit_only);
+    ADD(executors_of_another_shape_make_room_between_stages);
+    ADD(executors_of_the_same_shape_are_taken_over);
+    ADD(executors_stay_between_jobs_until_they_were_idle_for_long);
+    ADD(a_profile_that_never_fits_fails_its_stage_at_once);
+    ADD(refused_requests_are_spaced_and_given_up_at_last);
+    ADD(tasks_wait_for_their_host_and_then_go_anywhere);
+    ADD(a_task_cached_on_an_executor_goes_there);
+    ADD(addresses_are_given_to_one_task_at_a_time);
+    ADD(a_gang_runs_apart_and_is_retried_whole);
+    ADD(short_tasks_are_queued_ahead_and_long_ones_are_not);
+    ADD(what_is_queued_is_recalled_when_another_could_start_it);
+    ADD(draining_lets_running_tasks_finish);
+    ADD(stale_events_are_ignored);
+    ADD(a_task_costs_at_most_128_bytes);
+    ADD(random_streams_keep_every_invariant);
+    return g_test_run();
+}

@@ -1,0 +1,743 @@
+/*
+ * The event log: that its lines are Spark's, that nothing is lost when it cannot keep
+ * up, and what is left after a crash and on a full disk. A writer that cannot keep up
+ * is made by a pipe that nobody reads.
+ */
+#include "events/event_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <jansson.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "spark_fields.h"
+
+#define MS INT64_C(1000000)
+#define START (INT64_C(1800000000) * 1000 * MS)
+
+struct world {
+    char *dir, *file, *history;
+    trp_event_log *log;
+    struct trp_resource_profile profile;
+};
+
+static void open_log(struct world *w, enum trp_events_tasks tasks)
+{
+    trp_error err = {0};
+    struct trp_event_log_config c = {.file = w->file,
+                                     .app_id = "app-20270115080000-42",
+                                     .app_name = "weather",
+                                     .user = "ada",
+                                     .tasks = tasks,
+                                     .history_dir = w->history};
+    if (trp_event_log_new(&c, &w->log, &err) != 0)
+        g_error("wanted a log, got %s", err.text);
+}
+
+static struct world *new_world(void)
+{
+    struct world *w = g_new0(struct world, 1);
+    w->dir = g_dir_make_tmp("troupe-events-XXXXXX", NULL);
+    char *run = g_build_filename(w->dir, "RUN", NULL);
+    g_mkdir(run, 0700);
+    w->file = g_build_filename(run, "events.jsonl", NULL);
+    g_free(run);
+    w->history = g_build_filename(w->dir, ".history", NULL);
+    w->profile = (struct trp_resource_profile){.id = {1},
+                                               .name = "train",
+                                               .cores = 2,
+                                               .task_cpus = 1,
+                                               .memory_mib = 512,
+                                               .slots = 2,
+                                               .ncustom = 1,
+                                               .custom = {{.name = "gpu",
+                                                           .executor = 2,
+                                                           .task = TRP_ONE / 2,
+                                                           .on_executor = true,
+                                                           .on_task = true}},
+                                               .executor.pyspark_mib = -1};
+    return w;
+}
+
+static void end_log(struct world *w)
+{
+    trp_error err = {0};
+    if (trp_event_log_end(w->log, START + 9000 * MS, 0, &err) != 0)
+        g_error("wanted a good end, got %s", err.text);
+}
+
+static void remove_tree(const char *path)
+{
+    GDir *d = g_dir_open(path, 0, NULL);
+    for (const char *name; d && (name = g_dir_read_name(d));) {
+        char *child = g_build_filename(path, name, NULL);
+        if (g_file_test(child, G_FILE_TEST_IS_DIR) &&
+            !g_file_test(child, G_FILE_TEST_IS_SYMLINK))
+            remove_tree(child);
+        g_unlink(child);
+        g_free(child);
+    }
+    if (d)
+        g_dir_close(d);
+    g_rmdir(path);
+}
+
+static void free_world(struct world *w)
+{
+    trp_event_log_free(w->log);
+    remove_tree(w->dir);
+    g_free(w->dir);
+    g_free(w->file);
+    g_free(w->history);
+    g_free(w);
+}
+
+/* ---- telling ------------------------------------------------------------------------
+ */
+
+static trp_attempt_id attempt(uint32_t n)
+{
+    return (trp_attempt_id){(uint64_t)n << 32 | (n % 100)};
+}
+
+static void start(struct world *w, uint32_t stage, uint32_t task)
+{
+    struct trp_action a = {
+        .kind = TRP_ACTION_LAUNCH,
+        .launch = {.attempt = attempt(task),
+                   .stage = {stage},
+                   .task = task,
+                   .executor = {0},
+                   .level = TRP_PROCESS_LOCAL}
+    };
+    trp_event_task_started(w->log, (trp_stage_id){stage}, &a, "node1",
+                           START + 3000 * MS);
+}
+
+static void end(struct world *w, uint32_t stage, uint32_t task,
+                enum trp_end_status status, int32_t code, const char *reason)
+{
+    struct trp_action a = {
+        .kind = TRP_ACTION_TASK_END,
+        .task_end = {.attempt = attempt(task),
+                     .stage = {stage},
+                     .task = task,
+                     .executor = {0},
+                     .level = TRP_PROCESS_LOCAL,
+                     .status = status,
+                     .code = code,
+                     .counted = status == TRP_END_EXIT}
+    };
+    struct trp_end e = {.attempt = attempt(task),
+                        .status = (uint8_t)status,
+                        .duration_ns = 700 * MS,
+                        .cpu_ns = 600 * MS,
+                        .peak_kib = 2048};
+    struct trp_event_task t = {.verdict = &a,
+                               .end = status == TRP_END_LOST ? NULL : &e,
+                               .launched = START + 3000 * MS,
+                               .ended = START + 3800 * MS,
+                               .host = "node1",
+                               .profile = &w->profile,
+                               .reason = reason};
+    trp_event_task_ended(w->log, &t);
+}
+
+static struct trp_event_stage stage(uint32_t id, const char *name, uint32_t ntasks)
+{
+    static const trp_stage_id parents[] = {{0}};
+    return (struct trp_event_stage){.stage = {id},
+                                    .name = name,
+                                    .ntasks = ntasks,
+                                    .profile = {1},
+                                    .parents = parents,
+                                    .nparents = id > 0};
+}
+
+/* One job of one stage, submitted; one executor. */
+static void begin_run(struct world *w, const char *name, uint32_t ntasks)
+{
+    const char *keys[] = {"executor.cores", "alloc.reuse"};
+    const char *values[] = {"2", "exact"};
+    const char *devices[] = {"0", "1"};
+    struct trp_resource_addresses gpu = {"gpu", devices, 2};
+    struct trp_event_stage s = stage(0, name, ntasks);
+    trp_event_environment(w->log, keys, values, 2);
+    trp_event_application_start(w->log, START);
+    trp_event_profile(w->log, &w->profile);
+    trp_event_job_start(w->log, (trp_job_id){0}, START + 1000 * MS, &s, 1);
+    trp_event_executor_added_with(w->log, (trp_executor_id){0}, "node1", &w->profile,
+                                  &gpu, 1, START + 1500 * MS, START + 2000 * MS);
+    trp_event_stage_submitted(w->log, &s, START + 2500 * MS);
+}
+
+static void end_run(struct world *w)
+{
+    trp_event_stage_ended(w->log, (trp_stage_id){0}, TRP_OUTCOME_SUCCEEDED, "",
+                          START + 4000 * MS);
+    trp_event_job_end(w->log, (trp_job_id){0}, TRP_OUTCOME_SUCCEEDED, "",
+                      START + 4000 * MS);
+    trp_event_executor_removed(w->log, (trp_executor_id){0}, "released",
+                               START + 5000 * MS);
+    end_log(w);
+}
+
+/* ---- reading ------------------------------------------------------------------------
+ */
+
+/* All lines, parsed; each must be a JSON object whose first key is Event. */
+static GPtrArray *parse(const char *text, gsize n)
+{
+    GPtrArray *v = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
+    g_assert_true(n > 0 && text[n - 1] == '\n');
+    while (n > 0) {
+        const char *lf = memchr(text, '\n', n);
+        json_error_t e;
+        json_t *j = json_loadb(text, (size_t)(lf - text), 0, &e);
+        if (!j)
+            g_error("wanted JSON, got %s: %.*s", e.text, (int)(lf - text), text);
+        if (!g_str_has_prefix(text, "{\"Event\":\"SparkListener") &&
+            !g_str_has_prefix(text, "{\"Event\":\"Troupe"))
+            g_error("wanted Event in front, got %.40s", text);
+        g_ptr_array_add(v, j);
+        n -= (gsize)(lf - text) + 1;
+        text = lf + 1;
+    }
+    return v;
+}
+
+static GPtrArray *lines_of(const struct world *w)
+{
+    char *text;
+    gsize n;
+    g_assert_true(g_file_get_contents(w->file, &text, &n, NULL));
+    GPtrArray *v = parse(text, n);
+    g_free(text);
+    return v;
+}
+
+static const char *event_of(const json_t *j)
+{
+    return json_string_value(json_object_get(j, "Event"));
+}
+
+static uint32_t count(GPtrArray *v, const char *event)
+{
+    uint32_t n = 0;
+    for (guint i = 0; i < v->len; i++)
+        n += strcmp(event_of(v->pdata[i]), event) == 0;
+    return n;
+}
+
+static json_t *nth(GPtrArray *v, const char *event, uint32_t n)
+{
+    for (guint i = 0; i < v->len; i++)
+        if (strcmp(event_of(v->pdata[i]), event) == 0 && n-- == 0)
+            return v->pdata[i];
+    g_error("wanted one more %s", event);
+}
+
+/* "Task Info/Index" */
+static json_t *at(json_t *j, const char *path)
+{
+    char **keys = g_strsplit(path, "/", -1);
+    for (char **k = keys; j && *k; k++)
+        j = json_is_array(j) ? json_array_get(j, (size_t)atoi(*k))
+                             : json_object_get(j, *k);
+    g_strfreev(keys);
+    return j;
+}
+
+static const char *text_at(json_t *j, const char *path)
+{
+    const char *s = json_string_value(at(j, path));
+    if (!s)
+        g_error("wanted a text at %s of %s", path, event_of(j));
+    return s;
+}
+
+/* ---- tests --------------------------------------------------------------------------
+ */
+
+static void fields_are_sparks(void)
+{
+    struct world *w = new_world();
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "solve", 2);
+    start(w, 0, 0);
+    start(w, 0, 1);
+    end(w, 0, 0, TRP_END_SUCCESS, 0, "");
+    end(w, 0, 1, TRP_END_EXIT, 37, "exit status 37");
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    for (size_t i = 0; i < G_N_ELEMENTS(spark_fields); i++) {
+        bool failed = g_str_has_suffix(spark_fields[i].event, " failed");
+        json_t *j = failed ? nth(v, "SparkListenerTaskEnd", 1)
+                           : nth(v, spark_fields[i].event, 0);
+        for (const char *const *f = spark_fields[i].fields; *f; f++)
+            if (!at(j, *f))
+                g_error("wanted %s in %s", *f, spark_fields[i].event);
+    }
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+static void values_are_the_runs(void)
+{
+    struct world *w = new_world();
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "solve", 1);
+    start(w, 0, 0);
+    end(w, 0, 0, TRP_END_SUCCESS, 0, "");
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    json_t *p = nth(v, "SparkListenerResourceProfileAdded", 0);
+    g_assert_cmpfloat(json_real_value(at(p, "Task Resource Requests/gpu/Amount")), ==,
+                      0.5);
+    g_assert_cmpint(json_integer_value(at(p, "Executor Resource Requests/gpu/Amount")),
+                    ==, 2);
+    json_t *env = nth(v, "SparkListenerEnvironmentUpdate", 0);
+    g_assert_cmpstr(text_at(env, "Spark Properties/spark.executor.cores"), ==, "2");
+    g_assert_cmpstr(text_at(env, "Spark Properties/troupe.alloc.reuse"), ==, "exact");
+    json_t *t = nth(v, "SparkListenerTaskEnd", 0);
+    g_assert_cmpint(json_integer_value(at(t, "Task Metrics/Executor Run Time")), ==,
+                    700);
+    g_assert_cmpint(json_integer_value(at(t, "Task Metrics/Executor CPU Time")), ==,
+                    600 * MS);
+    g_assert_cmpint(json_integer_value(at(t, "Task Metrics/Peak Execution Memory")), ==,
+                    2048 * 1024);
+    g_assert_cmpint(json_integer_value(at(t, "Task Info/Finish Time")), ==,
+                    (START + 3800 * MS) / MS);
+    json_t *s = nth(v, "SparkListenerStageCompleted", 0);
+    g_assert_cmpint(json_integer_value(at(s, "Stage Info/Submission Time")), ==,
+                    (START + 2500 * MS) / MS);
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+static void every_end_says_how(void)
+{
+    static const struct {
+        enum trp_end_status status;
+        int code;
+        const char *reason, *spark, *field;
+        bool failed, killed;
+    } ends[] = {
+        {TRP_END_EXIT,    37, "exit status 37",                                  "ExceptionFailure",    "Description", 1, 0},
+        {TRP_END_SIGNAL,  11, "killed by SIGSEGV (11)",                          "ExceptionFailure",
+         "Full Stack Trace",                                                                                           1, 0},
+        {TRP_END_TIMEOUT, 0,  "timed out after 1s",                              "ExceptionFailure",    "Description", 1,
+         0                                                                                                                 },
+        {TRP_END_MEMORY,  9,  "killed for memory (limit 512 MiB, peak 530 MiB)",
+         "ExceptionFailure",                                                                            "Description", 1, 0},
+        {TRP_END_START,   2,  "could not be started: no such file",              "ExceptionFailure",
+         "Description",                                                                                                1, 0},
+        {TRP_END_LOST,    0,  "lost its executor",                               "ExecutorLostFailure", "Loss Reason", 1,
+         0                                                                                                                 },
+        {TRP_END_KILLED,  0,  "killed",                                          "TaskKilled",          "Kill Reason", 0, 1},
+    };
+    struct world *w = new_world();
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "solve", G_N_ELEMENTS(ends));
+    for (uint32_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+        start(w, 0, i);
+        end(w, 0, i, ends[i].status, ends[i].code, ends[i].reason);
+    }
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    for (uint32_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+        json_t *t = nth(v, "SparkListenerTaskEnd", i);
+        char *path = g_strconcat("Task End Reason/", ends[i].field, NULL);
+        g_assert_cmpstr(text_at(t, "Task End Reason/Reason"), ==, ends[i].spark);
+        g_assert_cmpstr(text_at(t, path), ==, ends[i].reason);
+        g_assert_cmpstr(text_at(t, "Task End Reason/Troupe Reason"), ==,
+                        ends[i].reason);
+        g_assert_cmpstr(text_at(t, "Task End Reason/Troupe Status"), ==,
+                        trp_end_status_name(ends[i].status));
+        g_assert_cmpint(json_is_true(at(t, "Task Info/Failed")), ==, ends[i].failed);
+        g_assert_cmpint(json_is_true(at(t, "Task Info/Killed")), ==, ends[i].killed);
+        g_free(path);
+    }
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+static void reasons_are_the_contracts(void)
+{
+    static const struct {
+        struct trp_end end;
+        int64_t timeout;
+        const char *words;
+    } cases[] = {
+        {{.status = TRP_END_SUCCESS},                                          0,                ""                                               },
+        {{.status = TRP_END_EXIT, .code = 37},                                 0,                "exit status 37"                                 },
+        {{.status = TRP_END_SIGNAL, .code = 11},                               0,                "killed by SIGSEGV (11)"                         },
+        {{.status = TRP_END_TIMEOUT},                                          1000 * MS,        "timed out after 1s"                             },
+        {{.status = TRP_END_TIMEOUT},                                          1500 * MS,        "timed out after 1500ms"                         },
+        {{.status = TRP_END_TIMEOUT},                                          7200 * 1000 * MS, "timed out after 2h"                             },
+        {{.status = TRP_END_MEMORY, .limit_mib = 512, .peak_kib = 530 * 1024},
+         0,                                                                                      "killed for memory (limit 512 MiB, peak 530 MiB)"},
+        {{.status = TRP_END_MEMORY},                                           0,                "killed for memory"                              },
+        {{.status = TRP_END_START,
+          .extra = (const uint8_t *)"no\nsuch file",
+          .extra_size = 12},
+         0,                                                                                      "could not be started: no such file"             },
+        {{.status = TRP_END_LOST},                                             0,                "lost its executor"                              },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct trp_action a = {
+            .kind = TRP_ACTION_TASK_END,
+            .task_end = {.status = cases[i].end.status, .code = cases[i].end.code}
+        };
+        char buf[256];
+        g_assert_cmpstr(
+            trp_end_reason(&a, &cases[i].end, cases[i].timeout, buf, sizeof buf), ==,
+            cases[i].words);
+    }
+}
+
+static void names_are_any_bytes(void)
+{
+    static const char name[] = "a \"b\"\\\n\t\x01 \xc3\xa9 \xff \xed\xa0\x80 \xf0\x9f";
+    static const char wanted[] = "a \"b\"\\\n\t\x01 \xc3\xa9 \xef\xbf\xbd "
+                                 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd "
+                                 "\xef\xbf\xbd\xef\xbf\xbd";
+    struct world *w = new_world();
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, name, 1);
+    trp_event_message(w->log, "warning", name, START);
+    start(w, 0, 0);
+    end(w, 0, 0, TRP_END_EXIT, 1, name);
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    g_assert_cmpstr(
+        text_at(nth(v, "SparkListenerStageSubmitted", 0), "Stage Info/Stage Name"), ==,
+        wanted);
+    g_assert_cmpstr(text_at(nth(v, "TroupeMessage", 0), "Text"), ==, wanted);
+    g_assert_cmpstr(
+        text_at(nth(v, "SparkListenerTaskEnd", 0), "Task End Reason/Description"), ==,
+        wanted);
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+static gpointer read_all(gpointer fd)
+{
+    GString *s = g_string_new(NULL);
+    static char block[1 << 20];
+    for (ssize_t n; (n = read(GPOINTER_TO_INT(fd), block, sizeof block)) > 0;)
+        g_string_append_len(s, block, n);
+    close(GPOINTER_TO_INT(fd));
+    return s;
+}
+
+/* Attempts in the log: with lines of their own, and in summaries. */
+static void check_nothing_lost(GPtrArray *v, uint32_t attempts, uint32_t failures)
+{
+    uint32_t failed = 0, in_summaries = 0;
+    for (guint i = 0; i < v->len; i++) {
+        json_t *j = v->pdata[i];
+        if (strcmp(event_of(j), "SparkListenerTaskEnd") == 0)
+            failed += json_is_true(at(j, "Task Info/Failed"));
+        if (strcmp(event_of(j), "TroupeTaskSummary") == 0)
+            in_summaries += (uint32_t)json_integer_value(at(j, "Tasks"));
+    }
+    uint32_t ends = count(v, "SparkListenerTaskEnd");
+    g_assert_cmpuint(count(v, "SparkListenerTaskStart"), ==, ends);
+    g_assert_cmpuint(ends + in_summaries, ==, attempts);
+    g_assert_cmpuint(failed, ==, failures);
+}
+
+/* Nobody reads until 100,000 tasks and 3 failures have passed. */
+static void a_flood_is_summarised(void)
+{
+    enum { TASKS = 100000, LATE = 100 };
+    struct world *w = new_world();
+    g_assert_cmpint(mkfifo(w->file, 0600), ==, 0);
+    int fd = open(w->file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "flood", TASKS);
+    for (uint32_t i = 0; i < LATE; i++) /* started before the flood, ended after */
+        start(w, 0, i);
+    for (uint32_t i = LATE; i < TASKS; i++) {
+        bool fails = i == 60000 || i == 70000 || i == TASKS - 1;
+        start(w, 0, i);
+        end(w, 0, i, fails ? TRP_END_EXIT : TRP_END_SUCCESS, 1, "exit status 1");
+    }
+    for (uint32_t i = 0; i < LATE; i++)
+        end(w, 0, i, TRP_END_SUCCESS, 0, "");
+    g_assert_cmpint(fcntl(fd, F_SETFL, 0), ==, 0);
+    GThread *reader = g_thread_new("reader", read_all, GINT_TO_POINTER(fd));
+    end_run(w);
+    GString *s = g_thread_join(reader);
+    GPtrArray *v = parse(s->str, s->len);
+    check_nothing_lost(v, TASKS, 3);
+    g_assert_cmpuint(count(v, "TroupeTaskSummaryBegin"), ==, 1);
+    g_assert_cmpuint(count(v, "TroupeTaskSummary"), ==, 1);
+    json_t *sum = nth(v, "TroupeTaskSummary", 0);
+    g_assert_cmpint(json_integer_value(at(sum, "Tasks")), >, TASKS / 2);
+    g_assert_cmpint(json_integer_value(at(sum, "Executors/0/Tasks")), ==,
+                    json_integer_value(at(sum, "Tasks")));
+    g_assert_cmpint(json_integer_value(at(sum, "Run Time Quantiles ns/p50")), ==,
+                    700 * MS);
+    g_ptr_array_unref(v);
+    g_string_free(s, TRUE);
+    free_world(w);
+}
+
+static void all_waits_instead(void)
+{
+    enum { TASKS = 40000 }; /* 80,000 records: more than the ring holds */
+    struct world *w = new_world();
+    g_assert_cmpint(mkfifo(w->file, 0600), ==, 0);
+    int fd = open(w->file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    open_log(w, TRP_EVENTS_ALL);
+    g_assert_cmpint(fcntl(fd, F_SETFL, 0), ==, 0);
+    GThread *reader = g_thread_new("reader", read_all, GINT_TO_POINTER(fd));
+    begin_run(w, "all", TASKS);
+    for (uint32_t i = 0; i < TASKS; i++) {
+        start(w, 0, i);
+        end(w, 0, i, TRP_END_SUCCESS, 0, "");
+    }
+    end_run(w);
+    GString *s = g_thread_join(reader);
+    uint32_t ends = 0;
+    for (const char *p = s->str, *lf;
+         (lf = memchr(p, '\n', s->len - (gsize)(p - s->str))); p = lf + 1) {
+        ends += g_str_has_prefix(p, "{\"Event\":\"SparkListenerTaskEnd\"");
+        g_assert_false(g_str_has_prefix(p, "{\"Event\":\"TroupeTaskSummary"));
+    }
+    g_assert_cmpuint(ends, ==, TASKS);
+    g_string_free(s, TRUE);
+    free_world(w);
+}
+
+static void summary_from_the_start(void)
+{
+    struct world *w = new_world();
+    open_log(w, TRP_EVENTS_SUMMARY);
+    begin_run(w, "short", 10);
+    for (uint32_t i = 0; i < 10; i++) {
+        start(w, 0, i);
+        end(w, 0, i,
+            i == 4   ? TRP_END_SIGNAL
+            : i == 5 ? TRP_END_KILLED
+                     : TRP_END_SUCCESS,
+            9, "killed by SIGKILL (9)");
+    }
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    check_nothing_lost(v, 10, 1);
+    json_t *sum = nth(v, "TroupeTaskSummary", 0);
+    g_assert_cmpint(json_integer_value(at(sum, "Succeeded")), ==, 8);
+    g_assert_cmpint(json_integer_value(at(sum, "Killed")), ==, 1);
+    g_assert_cmpint(json_integer_value(at(sum, "Failed In Full")), ==, 1);
+    g_assert_cmpuint(count(v, "TroupeTaskSummaryBegin"), ==, 1);
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+static void a_torn_line_is_cut(void)
+{
+    struct world *w = new_world();
+    static const char before[] = "{\"Event\":\"TroupeMessage\"}\n{\"Event\":\"Spark";
+    g_assert_true(g_file_set_contents(w->file, before, -1, NULL));
+    open_log(w, TRP_EVENTS_AUTO);
+    end_log(w);
+    GPtrArray *v = lines_of(w);
+    g_assert_cmpuint(v->len, ==, 3);
+    g_assert_cmpstr(event_of(v->pdata[0]), ==, "TroupeMessage");
+    g_assert_cmpstr(event_of(v->pdata[1]), ==, "SparkListenerLogStart");
+    g_assert_cmpstr(event_of(v->pdata[2]), ==, "SparkListenerApplicationEnd");
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+static void a_full_disk_is_told(void)
+{
+    struct world *w = new_world();
+    g_free(w->file);
+    w->file = g_strdup("/dev/full");
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "solve", 1);
+    trp_error err = {0};
+    g_assert_cmpint(trp_event_log_end(w->log, START, 4, &err), ==, TRP_ESYSTEM);
+    g_assert_cmpstr(err.text, ==, "cannot write /dev/full: No space left on device");
+    err = (trp_error){0};
+    g_assert_true(trp_event_log_failed(w->log, &err));
+    g_assert_cmpint(err.code, ==, TRP_ESYSTEM);
+    free_world(w);
+}
+
+static void a_disk_that_fills_leaves_whole_lines(void)
+{
+    struct world *w = new_world();
+    struct rlimit before, little;
+    g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &before), ==, 0);
+    little = before;
+    little.rlim_cur = 100001;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &little), ==, 0);
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "solve", 1000);
+    for (uint32_t i = 0; i < 1000; i++) {
+        start(w, 0, i);
+        end(w, 0, i, TRP_END_SUCCESS, 0, "");
+    }
+    trp_error err = {0};
+    int code = trp_event_log_end(w->log, START, 0, &err);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &before), ==, 0);
+    signal(SIGXFSZ, handler);
+    g_assert_cmpint(code, ==, TRP_ESYSTEM);
+    GPtrArray *v = lines_of(w); /* parses, ends with LF */
+    g_assert_cmpuint(v->len, >, 20);
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+static void a_log_that_cannot_be_made_names_its_path(void)
+{
+    trp_event_log *l = NULL;
+    trp_error err = {0};
+    struct trp_event_log_config c = {
+        .file = "/nonexistent/events.jsonl", .app_id = "a", .app_name = "a"};
+    g_assert_cmpint(trp_event_log_new(&c, &l, &err), ==, TRP_ESYSTEM);
+    g_assert_cmpstr(
+        err.text, ==,
+        "cannot write /nonexistent/events.jsonl: No such file or directory");
+    g_assert_null(l);
+}
+
+static void the_history_server_finds_it(void)
+{
+    struct world *w = new_world();
+    char *running =
+        g_build_filename(w->history, "app-20270115080000-42.inprogress", NULL);
+    char *done = g_build_filename(w->history, "app-20270115080000-42", NULL);
+    char *old = g_build_filename(w->history, "app-20270114080000-7", NULL);
+    g_mkdir(w->history, 0700);
+    g_assert_cmpint(symlink("../RUN/events.jsonl", old), ==, 0);
+    open_log(w, TRP_EVENTS_AUTO);
+    char *to = g_file_read_link(running, NULL);
+    g_assert_cmpstr(to, ==, "../RUN/events.jsonl");
+    g_assert_true(g_file_test(running, G_FILE_TEST_IS_REGULAR));
+    g_assert_null(g_file_read_link(old, NULL)); /* the same file has a new name */
+    end_log(w);
+    g_assert_false(g_file_test(running, G_FILE_TEST_EXISTS));
+    g_assert_true(g_file_test(done, G_FILE_TEST_IS_REGULAR));
+    g_free(to);
+    g_free(running);
+    g_free(done);
+    g_free(old);
+    free_world(w);
+}
+
+/* The contract: within a second, without the log being ended. */
+static void lines_arrive_by_themselves(void)
+{
+    struct world *w = new_world();
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "solve", 1);
+    gint64 began = g_get_monotonic_time();
+    for (struct stat st = {0}; stat(w->file, &st) < 0 || st.st_size < 2000;) {
+        if (g_get_monotonic_time() - began > 20 * G_USEC_PER_SEC)
+            g_error("wanted the lines of a run, got %ld bytes", (long)st.st_size);
+        g_usleep(5000);
+    }
+    GPtrArray *v = lines_of(w);
+    g_assert_cmpuint(count(v, "SparkListenerStageSubmitted"), ==, 1);
+    g_ptr_array_unref(v);
+    end_log(w);
+    free_world(w);
+}
+
+static void a_gang_and_a_skipped_stage(void)
+{
+    struct world *w = new_world();
+    open_log(w, TRP_EVENTS_AUTO);
+    struct trp_event_stage s[] = {stage(0, "gang", 1), stage(1, "after", 3)};
+    trp_event_job_start(w->log, (trp_job_id){0}, START, s, 2);
+    trp_event_stage_submitted(w->log, &s[0], START);
+    struct trp_action g = {
+        .kind = TRP_ACTION_GANG,
+        .gang = {.attempt = attempt(0), .stage = {0}, .ranks = 4}
+    };
+    trp_event_task_started(w->log, (trp_stage_id){0}, &g, "node1", START + MS);
+    struct trp_action v = {
+        .kind = TRP_ACTION_TASK_END,
+        .task_end = {.attempt = attempt(0),
+                     .executor = {TRP_NONE},
+                     .status = TRP_END_EXIT,
+                     .level = TRP_ANY,
+                     .code = 2}
+    };
+    struct trp_event_task t = {.verdict = &v,
+                               .launched = START + MS,
+                               .ended = START + 2 * MS,
+                               .host = "node1",
+                               .profile = &w->profile,
+                               .ranks = 4,
+                               .reason = "exit status 2"};
+    trp_event_task_ended(w->log, &t);
+    trp_event_stage_ended(w->log, (trp_stage_id){0}, TRP_OUTCOME_FAILED, "it failed",
+                          START + 3 * MS);
+    trp_event_stage_ended(w->log, (trp_stage_id){1}, TRP_OUTCOME_SKIPPED, "",
+                          START + 3 * MS);
+    trp_event_job_end(w->log, (trp_job_id){0}, TRP_OUTCOME_FAILED, "gang failed",
+                      START + 3 * MS);
+    end_log(w);
+    GPtrArray *l = lines_of(w);
+    json_t *e = nth(l, "SparkListenerTaskEnd", 0);
+    g_assert_cmpstr(text_at(e, "Task Info/Executor ID"), ==, "driver");
+    g_assert_cmpint(json_integer_value(at(e, "Troupe Ranks")), ==, 4);
+    g_assert_cmpstr(
+        text_at(nth(l, "SparkListenerStageCompleted", 0), "Stage Info/Failure Reason"),
+        ==, "it failed");
+    json_t *skipped = nth(l, "SparkListenerStageCompleted", 1);
+    g_assert_null(at(skipped, "Stage Info/Submission Time"));
+    g_assert_null(at(skipped, "Stage Info/Failure Reason"));
+    g_assert_cmpstr(
+        text_at(nth(l, "SparkListenerJobEnd", 0), "Job Result/Exception/Message"), ==,
+        "gang failed");
+    g_ptr_array_unref(l);
+    free_world(w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/event_log/events have the fields of Spark's", fields_are_sparks);
+    g_test_add_func("/event_log/values are those of the run", values_are_the_runs);
+    g_test_add_func("/event_log/a TaskEnd says how the attempt ended",
+                    every_end_says_how);
+    g_test_add_func("/event_log/reasons are in the contract's words",
+                    reasons_are_the_contracts);
+    g_test_add_func("/event_log/names and reasons may be any bytes",
+                    names_are_any_bytes);
+    g_test_add_func("/event_log/a flood is summarised and nothing is lost",
+                    a_flood_is_summarised);
+    g_test_add_func("/event_log/with all the caller waits and every task is written",
+                    all_waits_instead);
+    g_test_add_func("/event_log/with summary failures are still written in full",
+                    summary_from_the_start);
+    g_test_add_func("/event_log/the torn line of a crash is cut off",
+                    a_torn_line_is_cut);
+    g_test_add_func("/event_log/a full disk is told", a_full_disk_is_told);
+    g_test_add_func("/event_log/a disk that fills leaves whole lines",
+                    a_disk_that_fills_leaves_whole_lines);
+    g_test_add_func("/event_log/a log that cannot be made names its path",
+                    a_log_that_cannot_be_made_names_its_path);
+    g_test_add_func("/event_log/the History Server's link follows the run",
+                    the_history_server_finds_it);
+    g_test_add_func("/event_log/lines arrive without the log being ended",
+                    lines_arrive_by_themselves);
+    g_test_add_func("/event_log/a gang runs on the driver, a skipped stage never began",
+                    a_gang_and_a_skipped_stage);
+    return g_test_run();
+}

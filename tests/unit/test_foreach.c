@@ -1,0 +1,149 @@
+/* The tasks of a stage: files, items, lines, tasks; what is refused and where. */
+#include "driver/foreach.h"
+#include "driver_files.h"
+
+#define HEAD "troupe: 1\nstages:\n  - name: s\n    run: x\n"
+
+/* Evaluates the only stage of HEAD + `rest` below `dir`. */
+static int evaluate(const char *dir, const char *rest, struct trp_items *ret,
+                    trp_error *err, trp_pipeline **ret_p)
+{
+    char *text = g_strconcat(HEAD, rest, NULL);
+    *ret_p = pipeline_of(text);
+    g_free(text);
+    err->text[0] = '\0';
+    return trp_foreach_evaluate(*ret_p, &(*ret_p)->stages[0], dir, ret, err);
+}
+
+/* Asserts the items, joined by '|'. */
+static void expect(const char *dir, const char *rest, const char *wanted)
+{
+    struct trp_items items = {0};
+    trp_pipeline *p;
+    trp_error err;
+    GString *got = g_string_new("");
+    int r = evaluate(dir, rest, &items, &err, &p);
+    g_assert_cmpstr(err.text, ==, "");
+    g_assert_cmpint(r, ==, 0);
+    for (uint32_t i = 0; i < items.ntasks; i++) {
+        g_string_append(got, i ? "|" : "");
+        g_string_append_len(got, items.item[i].data, (gssize)items.item[i].size);
+        g_assert_cmpint(items.item[i].data[items.item[i].size], ==, '\0');
+    }
+    g_assert_cmpstr(got->str, ==, wanted);
+    g_string_free(got, TRUE);
+    trp_items_free(&items);
+    trp_pipeline_free(p);
+}
+
+static void refused(const char *dir, const char *rest, int code, const char *words)
+{
+    struct trp_items items = {0};
+    trp_pipeline *p;
+    trp_error err;
+    g_assert_cmpint(evaluate(dir, rest, &items, &err, &p), ==, code);
+    if (!strstr(err.text, words))
+        g_error("wanted \"%s\" in \"%s\"", words, err.text);
+    trp_pipeline_free(p);
+}
+
+static void files(void)
+{
+    char *d = files_new();
+    files_put(d, "in/b.txt", "");
+    files_put(d, "in/a.txt", "");
+    files_put(d, "in/sub/a \303\244'\".txt", "");
+    expect(d, "    foreach: {files: \"in/*.txt\"}\n", "in/a.txt|in/b.txt");
+    expect(d, "    foreach: {files: \"./in/**/*.txt\"}\n",
+           "./in/a.txt|./in/b.txt|./in/sub/a \303\244'\".txt");
+    refused(d, "    foreach: {files: \"in/*.dat\"}\n", TRP_EINVAL,
+            "p.yaml:5:22: stage s: no file matches in/*.dat; ");
+    expect(d, "    foreach: {files: \"in/*.dat\"}\n    allow_empty: true\n", "");
+    files_free(d);
+}
+
+static void items(void)
+{
+    expect(NULL, "    foreach: {items: [007, yes, \"a b\", 2.50]}\n",
+           "007|yes|a b|2.50");
+    expect(NULL, "    foreach: {items: []}\n", "");
+}
+
+static void lines(void)
+{
+    char *d = files_new();
+    files_put(d, "l", "one\n\n two \n# three\r\n\n\"x\ty\"\nlast");
+    expect(d, "    foreach: {lines: l}\n", "one| two |# three\r|\"x\ty\"|last");
+    files_put(d, "l", "");
+    expect(d, "    foreach: {lines: l}\n", "");
+    files_put(d, "l", "\n\n\n");
+    expect(d, "    foreach: {lines: l}\n", "");
+    files_put(d, "l", "\377\376\n");
+    expect(d, "    foreach: {lines: l}\n", "\377\376");
+    files_free(d);
+}
+
+static void bad_lists(void)
+{
+    char *d = files_new(), *big = g_strnfill(TRP_ITEM_MAX + 1, 'x');
+    refused(d, "    foreach: {lines: none}\n", TRP_EINVAL,
+            "p.yaml:5:22: stage s: the list file none cannot be read");
+    expect(d, "    foreach: {lines: none}\n    allow_empty: true\n", "");
+    refused(d, "    foreach: {lines: .}\n    allow_empty: true\n", TRP_EINVAL,
+            "not a regular file");
+    files_put_bytes(d, "l", "a\nb\0c\n", 6);
+    refused(d, "    foreach: {lines: l}\n", TRP_EINVAL, "line 2 has a NUL byte");
+    files_put(d, "l", big);
+    refused(d, "    foreach: {lines: l}\n", TRP_EINVAL, "line 1 has 131060 bytes");
+    g_free(big);
+    files_free(d);
+}
+
+static void numbers(void)
+{
+    struct trp_items v = {0};
+    trp_pipeline *p;
+    trp_error err;
+    g_assert_cmpint(evaluate(NULL, "    tasks: 64\n", &v, &err, &p), ==, 0);
+    g_assert_cmpuint(v.ntasks, ==, 64);
+    g_assert_null(v.item);
+    g_assert_true(v.known);
+    trp_pipeline_free(p);
+    g_assert_cmpint(evaluate(NULL, "", &v, &err, &p), ==, 0);
+    g_assert_cmpuint(v.ntasks, ==, 1);
+    trp_pipeline_free(p);
+    g_assert_cmpint(evaluate(NULL, "    tasks: 0\n", &v, &err, &p), ==, 0);
+    g_assert_cmpuint(v.ntasks, ==, 0);
+    trp_pipeline_free(p);
+}
+
+static void many(void)
+{
+    char *d = files_new();
+    GString *text = g_string_new("");
+    struct trp_items v = {0};
+    trp_pipeline *p;
+    trp_error err;
+    for (int i = 0; i < 100000; i++)
+        g_string_append_printf(text, "item %d\n", i);
+    files_put(d, "l", text->str);
+    g_assert_cmpint(evaluate(d, "    foreach: {lines: l}\n", &v, &err, &p), ==, 0);
+    g_assert_cmpuint(v.ntasks, ==, 100000);
+    g_assert_cmpstr(v.item[99999].data, ==, "item 99999");
+    trp_items_free(&v);
+    trp_pipeline_free(p);
+    g_string_free(text, TRUE);
+    files_free(d);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/foreach/files are what matches, and a match is wanted", files);
+    g_test_add_func("/foreach/items are as written", items);
+    g_test_add_func("/foreach/lines are byte for byte, empty ones are skipped", lines);
+    g_test_add_func("/foreach/a bad list file is told with its place", bad_lists);
+    g_test_add_func("/foreach/tasks are a number without items", numbers);
+    g_test_add_func("/foreach/a list may be long", many);
+    return g_test_run();
+}

@@ -1,0 +1,189 @@
+/* Patterns: what matches, how it is spelled, what is left out. */
+#include <sys/stat.h>
+
+#include "driver/glob.h"
+#include "driver_files.h"
+
+/* Asserts that `pattern` below `dir` gives the words of `wanted`, joined by '|'. */
+static void expect(const char *dir, const char *pattern, const char *wanted)
+{
+    char **v;
+    size_t n;
+    trp_error err = {0};
+    GString *got = g_string_new("");
+    int r = trp_glob(dir, pattern, &v, &n, &err);
+    g_assert_cmpstr(err.text, ==, "");
+    g_assert_cmpint(r, ==, 0);
+    for (size_t i = 0; i < n; i++)
+        g_string_append_printf(got, "%s%s", i ? "|" : "", v[i]);
+    g_assert_cmpstr(got->str, ==, wanted);
+    g_string_free(got, TRUE);
+    trp_glob_free(v, n);
+}
+
+static char *tree(const char *const *paths)
+{
+    char *dir = files_new();
+    for (; *paths; paths++)
+        files_put(dir, *paths, "x");
+    return dir;
+}
+
+static void plain(void)
+{
+    char *d = tree((const char *const[]){"in/b.txt", "in/a.txt", "in/B.txt", "in/c.dat",
+                                         "in/sub/d.txt", "top.txt", NULL});
+    expect(d, "in/*.txt", "in/B.txt|in/a.txt|in/b.txt");
+    expect(d, "in/?.[ab]*", "");
+    expect(d, "in/[!a].txt", "in/B.txt|in/b.txt");
+    expect(d, "*/*/*.txt", "in/sub/d.txt");
+    expect(d, "in/*", "in/B.txt|in/a.txt|in/b.txt|in/c.dat|in/sub");
+    expect(d, "in/*/", "in/sub/");
+    expect(d, "*.txt", "top.txt");
+    expect(d, "none/*.txt", "");
+    files_free(d);
+}
+
+static void spelling(void)
+{
+    char *d = tree((const char *const[]){"in/a.txt", "in/b.txt", NULL}), *pattern;
+    expect(d, "./in/*.txt", "./in/a.txt|./in/b.txt");
+    expect(d, "in/../in/a*", "in/../in/a.txt");
+    expect(d, "in//a*", "in//a.txt");
+    expect(d, "*/../in/b.txt", "in/../in/b.txt");
+    pattern = g_strdup_printf("%s/in/b*", d);
+    char *wanted = g_strdup_printf("%s/in/b.txt", d);
+    expect(NULL, pattern, wanted);
+    expect("/nowhere", pattern, wanted);
+    g_free(wanted);
+    g_free(pattern);
+    files_free(d);
+}
+
+static void literal(void)
+{
+    char *d = tree((const char *const[]){"in/a.txt", "odd/a[1].txt", "odd/s*r", NULL});
+    expect(d, "in/a.txt", "in/a.txt");
+    expect(d, "in/none.txt", "");
+    expect(d, "in/", "in/");
+    expect(d, "in/a.txt/", "");
+    expect(d, "odd/a\\[1\\].txt", "odd/a[1].txt");
+    expect(d, "odd/s\\**", "odd/s*r");
+    expect(d, "", "");
+    expect(d, "/", "/");
+    files_free(d);
+}
+
+static void escaped(void)
+{
+    char *d = tree((const char *const[]){"a[1]*?\\.x", "a1.x", NULL});
+    char *pattern = trp_glob_escape("a[1]*?\\.x");
+    expect(d, pattern, "a[1]*?\\.x");
+    free(pattern);
+    files_free(d);
+}
+
+static void hidden(void)
+{
+    char *d =
+        tree((const char *const[]){".h/x.txt", "v/.x.txt", "v/y.txt", ".z.txt", NULL});
+    expect(d, "*", "v");
+    expect(d, "**/*.txt", "v/y.txt");
+    expect(d, ".*", ".h|.z.txt");
+    expect(d, "v/.*", "v/.x.txt");
+    expect(d, ".h/*.txt", ".h/x.txt");
+    expect(d, "**/.x*", "v/.x.txt");
+    files_free(d);
+}
+
+static void deep(void)
+{
+    char *d = tree((const char *const[]){"a/x.txt", "a/b/x.txt", "a/b/c/x.txt",
+                                         "a/b/y.dat", "x.txt", NULL});
+    expect(d, "**/x.txt", "a/b/c/x.txt|a/b/x.txt|a/x.txt|x.txt");
+    expect(d, "a/**/x.txt", "a/b/c/x.txt|a/b/x.txt|a/x.txt");
+    expect(d, "a/**/c/*", "a/b/c/x.txt");
+    expect(d, "a/**", "a/b/c/x.txt|a/b/x.txt|a/b/y.dat|a/x.txt");
+    expect(d, "**/**/b/**/x.txt", "a/b/c/x.txt|a/b/x.txt");
+    expect(d, "**/b/**/x.txt", "a/b/c/x.txt|a/b/x.txt");
+    expect(d, "a/**/", "a/b/|a/b/c/");
+    expect(d, "a**/x.txt", "a/x.txt");
+    files_free(d);
+}
+
+static void none_twice(void)
+{
+    char *d = tree((const char *const[]){"a/a/a/x", NULL});
+    expect(d, "**/a/**/x", "a/a/a/x");
+    expect(d, "**/a/**/a/**/x", "a/a/a/x");
+    files_free(d);
+}
+
+static void loops(void)
+{
+    char *d = tree((const char *const[]){"a/x.txt", NULL});
+    char *link = g_build_filename(d, "a", "loop", NULL);
+    g_assert_cmpint(symlink("..", link), ==, 0);
+    expect(d, "**/x.txt", "a/x.txt");
+    expect(d, "a/loop/a/x.txt", "a/loop/a/x.txt");
+    expect(d, "a/*/a/x.txt", "a/loop/a/x.txt");
+    expect(d, "**", "a/loop|a/x.txt");
+    expect(d, "**/loop/**/x.txt", "a/loop/a/x.txt");
+    g_free(link);
+    files_free(d);
+}
+
+static void odd_names(void)
+{
+    char *d = tree((const char *const[]){"in/a b.txt", "in/q'\"q.txt", "in/n\nl.txt",
+                                         "in/\303\244.txt", "in/\377.txt", NULL});
+    expect(d, "in/*.txt",
+           "in/a b.txt|in/n\nl.txt|in/q'\"q.txt|in/\303\244.txt|in/\377.txt");
+    files_free(d);
+}
+
+static void limits(void)
+{
+    char **v;
+    size_t n;
+    trp_error err = {0};
+    GString *pattern = g_string_new("*");
+    for (int i = 0; i < TRP_GLOB_PARTS; i++)
+        g_string_append(pattern, "/*");
+    g_assert_cmpint(trp_glob(NULL, pattern->str, &v, &n, &err), ==, TRP_ELIMIT);
+    g_assert_nonnull(strstr(err.text, "64 parts"));
+    g_string_free(pattern, TRUE);
+}
+
+static void too_deep(void)
+{
+    char **v, *d = files_new();
+    size_t n;
+    trp_error err = {0};
+    GString *path = g_string_new("a");
+    for (int i = 0; i < TRP_GLOB_DEPTH + 4; i++)
+        g_string_append(path, "/a");
+    files_put(d, path->str, "x");
+    g_assert_cmpint(trp_glob(d, "**/x", &v, &n, &err), ==, TRP_ELIMIT);
+    g_assert_nonnull(strstr(err.text, "deep"));
+    g_string_free(path, TRUE);
+    files_free(d);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/glob/special characters match within a folder, sorted bytewise",
+                    plain);
+    g_test_add_func("/glob/results are spelled as the pattern spells them", spelling);
+    g_test_add_func("/glob/a pattern without special characters is a file", literal);
+    g_test_add_func("/glob/an escaped name matches itself only", escaped);
+    g_test_add_func("/glob/hidden names need a dot in the pattern", hidden);
+    g_test_add_func("/glob/two stars stand for any number of folders", deep);
+    g_test_add_func("/glob/a file reached in two ways is one result", none_twice);
+    g_test_add_func("/glob/a loop of links ends", loops);
+    g_test_add_func("/glob/names may be any bytes", odd_names);
+    g_test_add_func("/glob/a pattern with too many parts is refused", limits);
+    g_test_add_func("/glob/folders that are too deep are told", too_deep);
+    return g_test_run();
+}

@@ -1,0 +1,370 @@
+/* What --resume, --from, --until and --force run again, and what they do not. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <utime.h>
+
+#include "driver_run.h"
+
+static const char three[] = "troupe: 1\n"
+                            "params: {k: v}\n"
+                            "profiles: {p: {executor: {cores: 2}, task: {cpus: 1}}}\n"
+                            "stages:\n"
+                            "  - name: a\n"
+                            "    foreach: {items: [x, y, z]}\n"
+                            "    run: cmd a\n"
+                            "    outputs: [\"out/$TROUPE_ITEM.a\"]\n"
+                            "  - name: b\n"
+                            "    after: [a]\n"
+                            "    tasks: 2\n"
+                            "    profile: p\n"
+                            "    env: {E: \"1\"}\n"
+                            "    run: cmd b\n"
+                            "    outputs: [\"out/*.b\"]\n"
+                            "  - name: c\n"
+                            "    after: [b]\n"
+                            "    run: cmd c\n";
+
+static void make_outputs(const char *dir)
+{
+    static const char *const files[] = {"x.a", "y.a", "z.a", "0.b", "1.b"};
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+        char *path = g_strconcat("out/", files[i], NULL);
+        files_put(dir, path, files[i]);
+        g_free(path);
+    }
+}
+
+/* Runs what there is to run; returns it as "a:0,1,2 b:0". Tasks from `fail` on do not
+ * succeed and their stage fails, those below it are not reached. */
+static char *run_all(struct run *r, const char *yaml, bool resume,
+                     const char *fail_stage, uint32_t fail)
+{
+    GString *ran = g_string_new("");
+    trp_error err = {0};
+    bool failed = false;
+    if (run_open(r, yaml, resume, &err) < 0)
+        g_error("%s", err.text);
+    const struct trp_job_spec *spec = trp_command_job_spec(r->job);
+    const struct trp_work *w = trp_command_job_work(r->job);
+    for (uint32_t i = 0; i < spec->nstages && !failed; i++) {
+        struct trp_stage_tasks tasks = {.ntasks = spec->stages[i].ntasks};
+        if (!spec->stages[i].tasks_known)
+            g_assert_cmpint(w->stage_tasks(w->context, i, &tasks, &err), ==, 0);
+        g_string_append_printf(ran, "%s%s:", i ? " " : "", spec->stages[i].name);
+        for (uint32_t t = 0; t < tasks.ntasks && !failed; t++) {
+            if (tasks.done && tasks.done[t])
+                continue;
+            failed = fail_stage && strcmp(spec->stages[i].name, fail_stage) == 0 &&
+                     t >= fail;
+            g_string_append_printf(ran, "%u%s,", t, failed ? "!" : "");
+            if (!failed)
+                run_task_ends(r, i, t, TRP_END_SUCCESS, 0, 0);
+        }
+        run_stage_ends(r, i, failed ? TRP_OUTCOME_FAILED : TRP_OUTCOME_SUCCEEDED,
+                       failed ? TRP_EFAILED : 0, TRP_NONE, "");
+    }
+    run_close(r);
+    return g_string_free(ran, FALSE);
+}
+
+static void expect(struct run *r, const char *yaml, bool resume, const char *fail_stage,
+                   uint32_t fail, const char *wanted)
+{
+    char *ran = run_all(r, yaml, resume, fail_stage, fail);
+    g_assert_cmpstr(ran, ==, wanted);
+    g_free(ran);
+}
+
+#define ALL "a:0,1,2, b:0,1, c:0,"
+
+/* A run of `three` that is done, in a folder of its own. */
+static struct run done_run(void)
+{
+    struct run r = {.dir = files_new()};
+    make_outputs(r.dir);
+    expect(&r, three, false, NULL, 0, ALL);
+    return r;
+}
+
+static char *changed(const char *yaml, const char *from, const char *to)
+{
+    char **parts = g_strsplit(yaml, from, 2);
+    g_assert_nonnull(parts[1]);
+    char *text = g_strjoinv(to, parts);
+    g_strfreev(parts);
+    return text;
+}
+
+static void all_done(void)
+{
+    struct run r = done_run();
+    expect(&r, three, true, NULL, 0, "");
+    expect(&r, three, true, NULL, 0, "");
+    files_free(r.dir);
+}
+
+static void goes_on(void)
+{
+    struct run r = {.dir = files_new()};
+    make_outputs(r.dir);
+    expect(&r, three, false, "a", 1, "a:0,1!,");
+    expect(&r, three, true, "b", 1, "a:1,2, b:0,1!,");
+    expect(&r, three, true, NULL, 0, "b:1, c:0,");
+    expect(&r, three, true, NULL, 0, "");
+    files_free(r.dir);
+}
+
+static void changes(void)
+{
+    static const struct {
+        const char *from, *to, *ran;
+    } cases[] = {
+        {"cmd a",      "cmd A",                       ALL               },
+        {"cmd b",      "cmd B",                       "b:0,1, c:0,"     },
+        {"cmd c",      "cmd C",                       "c:0,"            },
+        {"E: \"1\"",   "E: \"2\"",                    "b:0,1, c:0,"     },
+        {"E: \"1\"",   "E: \"1\", F: x",              "b:0,1, c:0,"     },
+        {"cores: 2",   "cores: 3",                    "b:0,1, c:0,"     },
+        {"k: v",       "k: w",                        ALL               },
+        {"tasks: 2",   "tasks: 3",                    "b:2, c:0,"       },
+        {"[x, y, z]",  "[w, x, y, z]",                "a:0, b:0,1, c:0,"},
+        {"[x, y, z]",  "[z, x]",                      ""                },
+        {"run: cmd b", "run: cmd b\n    cwd: out",    "b:0,1, c:0,"     },
+        {"run: cmd b", "run: cmd b\n    timeout: 3s", ""                },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct run r = done_run();
+        char *yaml = changed(three, cases[i].from, cases[i].to);
+        char *ran = run_all(&r, yaml, true, NULL, 0);
+        if (strcmp(ran, cases[i].ran) != 0)
+            g_error("%s → %s: wanted \"%s\", got \"%s\"", cases[i].from, cases[i].to,
+                    cases[i].ran, ran);
+        g_free(ran);
+        g_free(yaml);
+        files_free(r.dir);
+    }
+}
+
+static void changed_back(void)
+{
+    struct run r = done_run();
+    char *yaml = changed(three, "cmd b", "cmd B");
+    expect(&r, yaml, true, "b", 1, "b:0,1!,");
+    expect(&r, three, true, NULL, 0, "b:0,1, c:0,");
+    g_free(yaml);
+    files_free(r.dir);
+}
+
+static void outputs(void)
+{
+    struct run r = done_run();
+    char *y = g_build_filename(r.dir, "out", "y.a", NULL);
+    char *b = g_build_filename(r.dir, "out", "1.b", NULL);
+    files_put(r.dir, "out/y.a", "other size");
+    expect(&r, three, true, NULL, 0, "a:1, b:0,1, c:0,");
+    unlink(y);
+    expect(&r, three, true, NULL, 0, "a:1, b:0,1, c:0,");
+    struct utimbuf old = {1000000, 1000000};
+    g_assert_cmpint(utime(b, &old), ==, 0);
+    expect(&r, three, true, NULL, 0, "b:0,1, c:0,");
+    files_put(r.dir, "out/new.b", "one more is no change");
+    expect(&r, three, true, NULL, 0, "");
+    g_free(y);
+    g_free(b);
+    files_free(r.dir);
+}
+
+/* A stage above was run again by a run that ended before the stages below. */
+static void stopped_in_between(void)
+{
+    struct run r = done_run();
+    r.force = "a";
+    expect(&r, three, true, "b", 0, "a:0,1,2, b:0!,");
+    r.force = NULL;
+    expect(&r, three, true, NULL, 0, "b:0,1, c:0,");
+    files_free(r.dir);
+}
+
+static void from_until(void)
+{
+    struct run r = {.dir = files_new(), .from = "b"};
+    make_outputs(r.dir);
+    expect(&r, three, false, NULL, 0, "b:0,1, c:0,");
+    r.until = "b";
+    expect(&r, three, false, NULL, 0, "b:0,1,");
+    r.from = NULL;
+    expect(&r, three, false, NULL, 0, "a:0,1,2, b:0,1,");
+    files_free(r.dir);
+}
+
+static void until_forgets_below(void)
+{
+    struct run r = done_run();
+    char *yaml = changed(three, "cmd a", "cmd A");
+    r.until = "a";
+    expect(&r, yaml, true, NULL, 0, "a:0,1,2,");
+    r.until = NULL;
+    expect(&r, yaml, true, NULL, 0, "b:0,1, c:0,");
+    g_free(yaml);
+    files_free(r.dir);
+}
+
+static void force(void)
+{
+    struct run r = done_run();
+    r.force = "b";
+    expect(&r, three, true, NULL, 0, "b:0,1, c:0,");
+    r.force = "a";
+    r.from = "c";
+    expect(&r, three, true, NULL, 0, ALL);
+    files_free(r.dir);
+}
+
+static void wrong_names(void)
+{
+    struct run r = {.dir = files_new(), .from = "x"};
+    trp_error err = {0};
+    g_assert_cmpint(run_open(&r, three, false, &err), ==, TRP_EINVAL);
+    g_assert_nonnull(strstr(err.text, "--from: p.yaml has no stage x"));
+    run_close(&r);
+    r.from = "c";
+    r.until = "a";
+    g_assert_cmpint(run_open(&r, three, false, &err), ==, TRP_EINVAL);
+    g_assert_nonnull(strstr(err.text, "leaves no stage"));
+    run_close(&r);
+    files_free(r.dir);
+}
+
+/* The number of a task counts only where the command can see it in its text. */
+static void numbers(void)
+{
+    static const char yaml[] = "troupe: 1\nstages:\n"
+                               "  - {name: a, foreach: {items: [x, y]}, run: cmd}\n"
+                               "  - {name: n, foreach: {items: [x, y]}, "
+                               "run: \"cmd $TROUPE_TASK\"}\n"
+                               "  - {name: t, foreach: {items: [x, y]}, "
+                               "run: \"cmd $TROUPE_TASKS\"}\n"
+                               "  - {name: d, foreach: {items: [x, x, x]}, run: cmd}\n";
+    struct run r = {.dir = files_new()};
+    expect(&r, yaml, false, "d", 1, "a:0,1, n:0,1, t:0,1, d:0,1!,");
+    char **parts = g_strsplit(yaml, "[x, y]", -1);
+    char *longer = g_strjoinv("[w, x, y]", parts);
+    expect(&r, longer, true, NULL, 0, "a:0, n:0,1,2, t:0,1,2, d:1,2,");
+    g_strfreev(parts);
+    g_free(longer);
+    files_free(r.dir);
+}
+
+static void each(void)
+{
+    static const char yaml[] = "troupe: 1\nstages:\n"
+                               "  - {name: a, tasks: 3, run: cmd, "
+                               "outputs: [\"$TROUPE_TASK.a\"]}\n"
+                               "  - {name: b, tasks: 3, run: cmd, "
+                               "after: [{stage: a, each: true}]}\n"
+                               "  - {name: c, run: cmd, after: [b]}\n";
+    struct run r = {.dir = files_new()};
+    files_put(r.dir, "0.a", "0");
+    files_put(r.dir, "1.a", "1");
+    files_put(r.dir, "2.a", "2");
+    expect(&r, yaml, false, NULL, 0, "a:0,1,2, b:0,1,2, c:0,");
+    files_put(r.dir, "1.a", "another");
+    expect(&r, yaml, true, NULL, 0, "a:1, b:1, c:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    files_free(r.dir);
+}
+
+static void files_from_above(void)
+{
+    static const char yaml[] = "troupe: 1\nstages:\n"
+                               "  - {name: a, run: cmd}\n"
+                               "  - {name: b, run: cmd, after: [a], "
+                               "foreach: {files: \"*.b\"}}\n";
+    struct run r = {.dir = files_new()};
+    files_put(r.dir, "1.b", "");
+    expect(&r, yaml, false, NULL, 0, "a:0, b:0,");
+    files_put(r.dir, "0.b", "");
+    expect(&r, yaml, true, NULL, 0, "b:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    files_free(r.dir);
+}
+
+static void torn(void)
+{
+    struct run r = done_run();
+    char *path = g_build_filename(r.dir, "troupe-runs/r/state/done.jsonl", NULL);
+    struct stat st;
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    g_assert_cmpint(truncate(path, st.st_size - 5), ==, 0);
+    expect(&r, three, true, NULL, 0, "c:0,");
+    expect(&r, three, true, NULL, 0, "");
+    g_free(path);
+    files_free(r.dir);
+}
+
+static void odd_paths(void)
+{
+    static const char yaml[] = "troupe: 1\nstages:\n"
+                               "  - {name: a, run: cmd, foreach: {lines: l}, "
+                               "outputs: [\"${TROUPE_ITEM}.o\"]}\n";
+    static const char *const names[] = {"a b",  "q'\"",     "p%41",
+                                        "[x]*", "\303\244", "\377"};
+    struct run r = {.dir = files_new()};
+    GString *list = g_string_new("");
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        char *file = g_strconcat(names[i], ".o", NULL);
+        files_put(r.dir, file, "x");
+        g_string_append_printf(list, "%s\n", names[i]);
+        g_free(file);
+    }
+    files_put(r.dir, "l", list->str);
+    expect(&r, yaml, false, NULL, 0, "a:0,1,2,3,4,5,");
+    expect(&r, yaml, true, NULL, 0, "");
+    files_put(r.dir, "[x]*.o", "changed");
+    files_put(r.dir, "\377.o", "changed");
+    expect(&r, yaml, true, NULL, 0, "a:3,5,");
+    g_string_free(list, TRUE);
+    files_free(r.dir);
+}
+
+static void many(void)
+{
+    static const char yaml[] = "troupe: 1\nstages:\n"
+                               "  - {name: a, run: cmd, tasks: 100000}\n";
+    struct run r = {.dir = files_new()};
+    trp_error err = {0};
+    g_assert_cmpint(run_open(&r, yaml, false, &err), ==, 0);
+    for (uint32_t t = 0; t < 100000; t++)
+        if (t != 777)
+            run_task_ends(&r, 0, t, TRP_END_SUCCESS, 0, 0);
+    run_close(&r);
+    gint64 begin = g_get_monotonic_time();
+    expect(&r, yaml, true, NULL, 0, "a:777,");
+    gint64 ms = (g_get_monotonic_time() - begin) / 1000;
+    g_test_message("100,000 records read in %" G_GINT64_FORMAT " ms", ms);
+    files_free(r.dir);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/resume/what is done does not run", all_done);
+    g_test_add_func("/resume/a run that stopped goes on where it was", goes_on);
+    g_test_add_func("/resume/what changed runs again with all below it", changes);
+    g_test_add_func("/resume/a command that is changed back runs again", changed_back);
+    g_test_add_func("/resume/outputs have to be there as they were", outputs);
+    g_test_add_func("/resume/a stage above that ran again is remembered",
+                    stopped_in_between);
+    g_test_add_func("/resume/from and until choose stages", from_until);
+    g_test_add_func("/resume/until forgets what is below", until_forgets_below);
+    g_test_add_func("/resume/force runs a stage and all below it again", force);
+    g_test_add_func("/resume/stages that do not exist are told", wrong_names);
+    g_test_add_func("/resume/a task is known by its item, by number where it is used",
+                    numbers);
+    g_test_add_func("/resume/each asks for its own counterpart", each);
+    g_test_add_func("/resume/new files are new tasks", files_from_above);
+    g_test_add_func("/resume/a torn last line costs one task", torn);
+    g_test_add_func("/resume/outputs may have any name", odd_paths);
+    g_test_add_func("/resume/a hundred thousand tasks are read quickly", many);
+    return g_test_run();
+}

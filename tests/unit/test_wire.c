@@ -1,0 +1,540 @@
+/*
+ * lib/wire: what is written is read back; nothing else is taken. Every truncation of
+ * every message is refused, every random or flipped byte gives a verdict, not a crash
+ * (run under the sanitizers for the reads).
+ */
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/message.h"
+
+static void a_buffer_and_a_view_agree(void)
+{
+    struct trp_buf b = {0};
+    trp_put_u8(&b, 0xfe);
+    trp_put_u16(&b, 0xfedc);
+    trp_put_u32(&b, 0xfedcba98u);
+    trp_put_u64(&b, UINT64_C(0xfedcba9876543210));
+    trp_put_i64(&b, INT64_MIN);
+    trp_put_bytes(&b, "a\0b", 3);
+    trp_put_text(&b, NULL);
+    trp_put_text(&b, "täxt");
+    trp_put_raw(&b, "xy", 2);
+    const uint8_t first[] = {0xfe, 0xdc, 0xfe, 0x98, 0xba, 0xdc, 0xfe};
+    g_assert_cmpmem(b.data, sizeof first, first, sizeof first);
+    struct trp_view v = trp_view_of(b.data, b.size);
+    g_assert_cmphex(trp_get_u8(&v), ==, 0xfe);
+    g_assert_cmphex(trp_get_u16(&v), ==, 0xfedc);
+    g_assert_cmphex(trp_get_u32(&v), ==, 0xfedcba98u);
+    g_assert_cmphex(trp_get_u64(&v), ==, UINT64_C(0xfedcba9876543210));
+    g_assert_cmpint(trp_get_i64(&v), ==, INT64_MIN);
+    size_t n;
+    const uint8_t *bytes = trp_get_bytes(&v, &n);
+    g_assert_cmpmem(bytes, n, "a\0b", 3);
+    char *empty = trp_get_text(&v), *text = trp_get_text(&v);
+    g_assert_cmpstr(empty, ==, "");
+    g_assert_cmpstr(text, ==, "täxt");
+    g_assert_false(trp_view_end(&v));
+    g_assert_cmpmem(trp_get_raw(&v, 2), 2, "xy", 2);
+    g_assert_true(trp_view_end(&v));
+    g_assert_null(trp_get_raw(&v, 1));
+    g_assert_true(v.bad);
+    g_assert_cmpuint(trp_get_u8(&v), ==, 0);
+    g_assert_false(trp_view_end(&v));
+    free(empty);
+    free(text);
+    trp_buf_free(&b);
+}
+
+static void a_count_that_cannot_fit_is_refused(void)
+{
+    struct trp_buf b = {0};
+    trp_put_u32(&b, 3);
+    trp_put_raw(&b, "12345678", 8);
+    struct trp_view v = trp_view_of(b.data, b.size);
+    g_assert_cmpuint(trp_get_count(&v, 2), ==, 3);
+    g_assert_false(v.bad);
+    v = trp_view_of(b.data, b.size);
+    g_assert_cmpuint(trp_get_count(&v, 3), ==, 0);
+    g_assert_true(v.bad);
+    trp_buf_free(&b);
+}
+
+static void a_text_with_a_nul_inside_is_refused(void)
+{
+    struct trp_buf b = {0};
+    trp_put_bytes(&b, "a\0b", 3);
+    struct trp_view v = trp_view_of(b.data, b.size);
+    g_assert_null(trp_get_text(&v));
+    g_assert_true(v.bad);
+    trp_buf_free(&b);
+}
+
+static void a_buffer_that_cannot_grow_stays_failed(void)
+{
+    struct trp_buf b = {0};
+    trp_put_u8(&b, 1);
+    g_assert_null(trp_buf_reserve(&b, SIZE_MAX / 2));
+    g_assert_true(b.failed);
+    trp_put_u8(&b, 2);
+    g_assert_cmpuint(b.size, ==, 1);
+    trp_buf_clear(&b);
+    trp_put_u8(&b, 3);
+    g_assert_cmpuint(b.data[0], ==, 3);
+    trp_buf_free(&b);
+}
+
+/* ---- samples of all messages ----------------------------------------------------- */
+
+static const char *const argv_sample[] = {"/bin/sh", "-c", "echo \"$TROUPE_ITEM\"\n"};
+static const char *const env_sample[] = {"PATH=/bin", "EMPTY="};
+static const char *const resource_sample[] = {"gpu", "CUDA_VISIBLE_DEVICES"};
+static const struct trp_command command_sample = {
+    .argv = argv_sample,
+    .nargv = 3,
+    .env = env_sample,
+    .nenv = 2,
+    .resource_env = resource_sample,
+    .nresource_env = 2,
+    .cwd = "/tmp/with space",
+    .log_dir = "/runs/1/logs",
+    .run = "etl-1",
+    .run_dir = "/runs/1",
+};
+static const struct trp_stage_message stage_sample = {
+    .stage = {7},
+    .stage_attempt = 1,
+    .work = TRP_WORK_FUNCTION,
+    .ntasks = 100000,
+    .task_cpus = 2,
+    .timeout_ns = INT64_C(5000000000),
+    .name = "wörter",
+    .profile = "gpu",
+    .body = (const uint8_t *)"\0body",
+    .body_size = 5,
+};
+/* clang-format off: 14 crashes on aligning these */
+static const struct trp_launch launch_samples[] = {
+    {.attempt = {UINT64_MAX},
+     .stage = {1},
+     .task = UINT32_MAX,
+     .number = 65535,
+     .queued = 1                                                                             },
+    { .attempt = {2}, .stage = {3},              .task = 4, .number = 5, .has_item = 1},
+    {                                                                               .attempt = {UINT64_C(0x123456789)},
+     .stage = {9},
+     .has_item = 1,
+     .resources = (const uint8_t *)"gpu=0,1\n",
+     .resources_size = 8,
+     .extra = (const uint8_t *)"item\0\n",
+     .extra_size = 6},
+};
+static const struct trp_end end_samples[] = {
+    {.attempt = {UINT64_MAX},         .duration_ns = INT64_MAX},
+    {.attempt = {1},                  .duration_ns = 5,         .cpu_ns = UINT32_MAX},
+    {.attempt = {2},                               .duration_ns = 5,                                          .cpu_ns = INT64_C(1) << 32},
+    {.attempt = {3},
+     .status = TRP_END_EXIT,
+     .code = -77,
+     .peak_kib = 123456,
+     .extra = (const uint8_t *)"why",
+     .extra_size = 3},
+    {.attempt = {4},
+     .status = TRP_END_MEMORY,
+     .code = 9,
+     .limit_mib = 512,
+     .duration_ns = 1,
+     .peak_kib = 600000},
+    {.attempt = {5},
+     .records_in = 1,
+     .records_out = 2,
+     .bytes_in = 3,
+     .bytes_out = UINT64_MAX,
+     .extra = (const uint8_t *)"\0r",
+     .extra_size = 2},
+    {.attempt = {6},                  .status = TRP_END_PLATFORM                                 },
+};
+/* clang-format on */
+
+static void put_launches(struct trp_buf *b)
+{
+    trp_launch_begin(b);
+    for (size_t i = 0; i < G_N_ELEMENTS(launch_samples); i++)
+        trp_launch_put(b, &launch_samples[i]);
+    trp_launch_finish(b);
+}
+
+static void put_ends(struct trp_buf *b)
+{
+    trp_ends_begin(b);
+    for (size_t i = 0; i < G_N_ELEMENTS(end_samples); i++)
+        trp_ends_put(b, &end_samples[i]);
+    trp_ends_finish(b);
+}
+
+static void put_stage(struct trp_buf *b)
+{
+    trp_stage_message_put(b, &stage_sample);
+}
+
+static void put_command(struct trp_buf *b)
+{
+    trp_command_put(b, &command_sample);
+}
+
+static void put_kill(struct trp_buf *b)
+{
+    trp_kill_put(b, (trp_attempt_id){77}, true);
+}
+
+static void put_forget(struct trp_buf *b)
+{
+    trp_forget_put(b, (trp_stage_id){5});
+}
+
+/* Decodes all of it and touches every byte it is given. */
+static unsigned touch(const uint8_t *p, size_t n)
+{
+    unsigned sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += p[i];
+    return sum;
+}
+
+static int take_launches(const void *p, size_t n)
+{
+    struct trp_view v;
+    struct trp_launch l;
+    uint32_t count;
+    volatile unsigned sum = 0;
+    int rc = trp_launch_open(p, n, &v, &count);
+    if (rc < 0)
+        return rc;
+    while ((rc = trp_launch_next(&v, &l)) > 0)
+        sum += touch(l.resources, l.resources_size) + touch(l.extra, l.extra_size);
+    return rc;
+}
+
+static int take_ends(const void *p, size_t n)
+{
+    struct trp_view v;
+    struct trp_end e;
+    uint32_t count;
+    volatile unsigned sum = 0;
+    int rc = trp_ends_open(p, n, &v, &count);
+    if (rc < 0)
+        return rc;
+    while ((rc = trp_ends_next(&v, &e)) > 0)
+        sum += touch(e.extra, e.extra_size);
+    return rc;
+}
+
+static int take_stage(const void *p, size_t n)
+{
+    struct trp_stage_message m;
+    int rc = trp_stage_message_get(p, n, &m);
+    if (rc == 0)
+        trp_stage_message_free(&m);
+    return rc;
+}
+
+static int take_command(const void *p, size_t n)
+{
+    struct trp_command c;
+    int rc = trp_command_get(p, n, &c);
+    if (rc == 0)
+        trp_command_free(&c);
+    return rc;
+}
+
+static int take_kill(const void *p, size_t n)
+{
+    trp_attempt_id a;
+    bool recall;
+    return trp_kill_get(p, n, &a, &recall);
+}
+
+static int take_forget(const void *p, size_t n)
+{
+    trp_stage_id s;
+    return trp_forget_get(p, n, &s);
+}
+
+static const struct {
+    const char *name;
+    void (*put)(struct trp_buf *b);
+    int (*take)(const void *p, size_t n);
+} kinds[] = {
+    {"STAGE",   put_stage,    take_stage   },
+    {"command", put_command,  take_command },
+    {"LAUNCH",  put_launches, take_launches},
+    {"ENDS",    put_ends,     take_ends    },
+    {"KILL",    put_kill,     take_kill    },
+    {"FORGET",  put_forget,   take_forget  },
+};
+
+/* ---- round trips ------------------------------------------------------------------
+ */
+
+static void a_stage_comes_back_as_it_was(void)
+{
+    struct trp_buf b = {0};
+    put_stage(&b);
+    struct trp_stage_message m;
+    g_assert_cmpint(trp_stage_message_get(b.data, b.size, &m), ==, 0);
+    memset(b.data, 0xff, b.size); /* nothing is borrowed */
+    g_assert_cmpuint(m.stage.n, ==, 7);
+    g_assert_cmpuint(m.stage_attempt, ==, 1);
+    g_assert_cmpint(m.work, ==, TRP_WORK_FUNCTION);
+    g_assert_cmpuint(m.ntasks, ==, 100000);
+    g_assert_cmpuint(m.task_cpus, ==, 2);
+    g_assert_cmpint(m.timeout_ns, ==, stage_sample.timeout_ns);
+    g_assert_cmpstr(m.name, ==, "wörter");
+    g_assert_cmpstr(m.profile, ==, "gpu");
+    g_assert_cmpmem(m.body, m.body_size, "\0body", 5);
+    trp_stage_message_free(&m);
+    trp_buf_free(&b);
+}
+
+static void a_command_comes_back_ready_for_execve(void)
+{
+    struct trp_buf b = {0};
+    put_command(&b);
+    struct trp_command c;
+    g_assert_cmpint(trp_command_get(b.data, b.size, &c), ==, 0);
+    memset(b.data, 0xff, b.size);
+    g_assert_cmpuint(c.nargv, ==, 3);
+    g_assert_cmpuint(c.nenv, ==, 2);
+    g_assert_cmpuint(c.nresource_env, ==, 2);
+    for (int i = 0; i < 3; i++)
+        g_assert_cmpstr(c.argv[i], ==, argv_sample[i]);
+    g_assert_null(c.argv[3]);
+    g_assert_cmpstr(c.env[1], ==, "EMPTY=");
+    g_assert_null(c.env[2]);
+    g_assert_cmpstr(c.resource_env[1], ==, "CUDA_VISIBLE_DEVICES");
+    g_assert_cmpstr(c.cwd, ==, command_sample.cwd);
+    g_assert_cmpstr(c.log_dir, ==, command_sample.log_dir);
+    g_assert_cmpstr(c.run, ==, command_sample.run);
+    g_assert_cmpstr(c.run_dir, ==, command_sample.run_dir);
+    trp_command_free(&c);
+    trp_buf_free(&b);
+}
+
+static void a_command_without_argv_or_with_odd_pairs_is_refused(void)
+{
+    struct trp_buf b = {0};
+    struct trp_command c = command_sample;
+    c.nargv = 0;
+    trp_command_put(&b, &c);
+    g_assert_cmpint(take_command(b.data, b.size), ==, TRP_EPROTO);
+    trp_buf_clear(&b);
+    c = command_sample;
+    c.nresource_env = 1;
+    trp_command_put(&b, &c);
+    g_assert_cmpint(take_command(b.data, b.size), ==, TRP_EPROTO);
+    trp_buf_free(&b);
+}
+
+static void launches_come_back_in_order(void)
+{
+    struct trp_buf b = {0};
+    put_launches(&b);
+    g_assert_cmpuint(b.size, ==, 8 + 3 * 28 + 8 + 6);
+    g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_LAUNCH);
+    struct trp_view v;
+    struct trp_launch l = {0};
+    uint32_t count;
+    g_assert_cmpint(trp_launch_open(b.data, b.size, &v, &count), ==, 0);
+    g_assert_cmpuint(count, ==, G_N_ELEMENTS(launch_samples));
+    for (size_t i = 0; i < count; i++) {
+        const struct trp_launch *want = &launch_samples[i];
+        g_assert_cmpint(trp_launch_next(&v, &l), ==, 1);
+        g_assert_cmpuint(l.attempt.n, ==, want->attempt.n);
+        g_assert_cmpuint(l.stage.n, ==, want->stage.n);
+        g_assert_cmpuint(l.task, ==, want->task);
+        g_assert_cmpuint(l.number, ==, want->number);
+        g_assert_cmpuint(l.queued, ==, want->queued);
+        g_assert_cmpuint(l.has_item, ==, want->has_item);
+        g_assert_cmpmem(l.resources, l.resources_size, want->resources,
+                        want->resources_size);
+        g_assert_cmpmem(l.extra, l.extra_size, want->extra, want->extra_size);
+    }
+    g_assert_cmpint(trp_launch_next(&v, &l), ==, 0);
+    trp_buf_free(&b);
+}
+
+static void ends_come_back_in_order(void)
+{
+    struct trp_buf b = {0};
+    put_ends(&b);
+    g_assert_cmpuint(b.size, ==, 8 + 2 * 24 + 5 * 80 + 3 + 2);
+    struct trp_view v;
+    struct trp_end e = {0};
+    uint32_t count;
+    g_assert_cmpint(trp_ends_open(b.data, b.size, &v, &count), ==, 0);
+    g_assert_cmpuint(count, ==, G_N_ELEMENTS(end_samples));
+    for (size_t i = 0; i < count; i++) {
+        const struct trp_end *want = &end_samples[i];
+        g_assert_cmpint(trp_ends_next(&v, &e), ==, 1);
+        g_assert_cmpuint(e.attempt.n, ==, want->attempt.n);
+        g_assert_cmpuint(e.status, ==, want->status);
+        g_assert_cmpint(e.code, ==, want->code);
+        g_assert_cmpint(e.duration_ns, ==, want->duration_ns);
+        g_assert_cmpint(e.cpu_ns, ==, want->cpu_ns);
+        g_assert_cmpint(e.peak_kib, ==, want->peak_kib);
+        g_assert_cmpint(e.limit_mib, ==, want->limit_mib);
+        g_assert_cmpuint(e.records_in, ==, want->records_in);
+        g_assert_cmpuint(e.records_out, ==, want->records_out);
+        g_assert_cmpuint(e.bytes_in, ==, want->bytes_in);
+        g_assert_cmpuint(e.bytes_out, ==, want->bytes_out);
+        g_assert_cmpmem(e.extra, e.extra_size, want->extra, want->extra_size);
+    }
+    g_assert_cmpint(trp_ends_next(&v, &e), ==, 0);
+    trp_buf_free(&b);
+}
+
+static void small_messages_come_back_as_they_were(void)
+{
+    struct trp_buf b = {0};
+    trp_attempt_id a;
+    trp_stage_id s;
+    bool recall;
+    put_kill(&b);
+    g_assert_cmpint(trp_kill_get(b.data, b.size, &a, &recall), ==, 0);
+    g_assert_cmpuint(a.n, ==, 77);
+    g_assert_true(recall);
+    trp_buf_clear(&b);
+    put_forget(&b);
+    g_assert_cmpint(trp_forget_get(b.data, b.size, &s), ==, 0);
+    g_assert_cmpuint(s.n, ==, 5);
+    trp_buf_clear(&b);
+    trp_shutdown_put(&b);
+    g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_SHUTDOWN);
+    g_assert_cmpint(trp_message_kind_of(b.data, 0), ==, 0);
+    b.data[0] = TRP_MSG_ENDS + 1;
+    g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, 0);
+    trp_buf_free(&b);
+}
+
+/* ---- what is not a message ---------------------------------------------------------
+ */
+
+static void every_truncation_of_every_message_is_refused(void)
+{
+    for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
+        struct trp_buf b = {0};
+        kinds[k].put(&b);
+        g_assert_cmpint(kinds[k].take(b.data, b.size), ==, 0);
+        for (size_t n = 0; n < b.size; n++) {
+            uint8_t *cut = g_memdup2(b.data, n); /* of n bytes, for the sanitizer */
+            if (kinds[k].take(cut, n) != TRP_EPROTO)
+                g_error("%s cut to %zu of %zu bytes was taken", kinds[k].name, n,
+                        b.size);
+            g_free(cut);
+        }
+        trp_put_u8(&b, 0);
+        if (kinds[k].take(b.data, b.size) != TRP_EPROTO)
+            g_error("%s with a byte too many was taken", kinds[k].name);
+        trp_buf_free(&b);
+    }
+}
+
+static void another_kind_is_refused(void)
+{
+    for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++)
+        for (size_t other = 0; other < G_N_ELEMENTS(kinds); other++) {
+            struct trp_buf b = {0};
+            kinds[other].put(&b);
+            if (k != other)
+                g_assert_cmpint(kinds[k].take(b.data, b.size), ==, TRP_EPROTO);
+            trp_buf_free(&b);
+        }
+}
+
+static void random_bytes_get_a_verdict(void)
+{
+    uint8_t bytes[300];
+    for (int round = 0; round < 20000; round++) {
+        size_t k = (size_t)g_test_rand_int_range(0, G_N_ELEMENTS(kinds));
+        size_t n = (size_t)g_test_rand_int_range(0, sizeof bytes);
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (uint8_t)g_test_rand_int_range(0, 256);
+        if (n > 0)
+            bytes[0] = (uint8_t)g_test_rand_int_range(1, 7);
+        int rc = kinds[k].take(bytes, n);
+        g_assert_true(rc == 0 || rc == TRP_EPROTO);
+    }
+}
+
+static void flipped_bytes_get_a_verdict(void)
+{
+    for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
+        struct trp_buf b = {0};
+        kinds[k].put(&b);
+        for (int round = 0; round < 5000; round++) {
+            uint8_t *copy = g_memdup2(b.data, b.size);
+            for (int flips = g_test_rand_int_range(1, 4); flips > 0; flips--)
+                copy[g_test_rand_int_range(0, (int)b.size)] =
+                    (uint8_t)g_test_rand_int_range(0, 256);
+            int rc = kinds[k].take(copy, b.size);
+            g_assert_true(rc == 0 || rc == TRP_EPROTO);
+            g_free(copy);
+        }
+        trp_buf_free(&b);
+    }
+}
+
+static void a_million_launches_take_a_few_nanoseconds_each(void)
+{
+    struct trp_buf b = {0};
+    struct trp_view v;
+    struct trp_launch l = {.task = 1};
+    uint32_t count;
+    uint64_t sum = 0;
+    gint64 begin = g_get_monotonic_time();
+    for (int batch = 0; batch < 4000; batch++) {
+        trp_launch_begin(&b);
+        for (uint32_t i = 0; i < 256; i++) {
+            l.attempt.n = i;
+            trp_launch_put(&b, &l);
+        }
+        trp_launch_finish(&b);
+        g_assert_cmpint(trp_launch_open(b.data, b.size, &v, &count), ==, 0);
+        while (trp_launch_next(&v, &l) > 0)
+            sum += l.attempt.n;
+    }
+    double each = (double)(g_get_monotonic_time() - begin) * 1e3 / (4000 * 256);
+    g_test_message("put, checked and taken in %.1f ns each", each);
+    g_assert_cmpuint(sum, ==, UINT64_C(4000) * (255 * 256 / 2));
+    trp_buf_free(&b);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/wire/a buffer and a view agree", a_buffer_and_a_view_agree);
+    g_test_add_func("/wire/a count that cannot fit is refused",
+                    a_count_that_cannot_fit_is_refused);
+    g_test_add_func("/wire/a text with a NUL inside is refused",
+                    a_text_with_a_nul_inside_is_refused);
+    g_test_add_func("/wire/a buffer that cannot grow stays failed",
+                    a_buffer_that_cannot_grow_stays_failed);
+    g_test_add_func("/wire/a stage comes back as it was", a_stage_comes_back_as_it_was);
+    g_test_add_func("/wire/a command comes back ready for execve",
+                    a_command_comes_back_ready_for_execve);
+    g_test_add_func("/wire/a command without argv or with odd pairs is refused",
+                    a_command_without_argv_or_with_odd_pairs_is_refused);
+    g_test_add_func("/wire/launches come back in order", launches_come_back_in_order);
+    g_test_add_func("/wire/ends come back in order", ends_come_back_in_order);
+    g_test_add_func("/wire/small messages come back as they were",
+                    small_messages_come_back_as_they_were);
+    g_test_add_func("/wire/every truncation of every message is refused",
+                    every_truncation_of_every_message_is_refused);
+    g_test_add_func("/wire/another kind is refused", another_kind_is_refused);
+    g_test_add_func("/wire/random bytes get a verdict", random_bytes_get_a_verdict);
+    g_test_add_func("/wire/flipped bytes get a verdict", flipped_bytes_get_a_verdict);
+    g_test_add_func("/wire/a million launches take a few nanoseconds each",
+                    a_million_launches_take_a_few_nanoseconds_each);
+    return g_test_run();
+}
