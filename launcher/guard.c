@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -25,7 +24,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +32,7 @@
 #include "cluster/local/processes.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
+#include "executor/scratch.h"
 
 enum {
     SERVER_MS = 10000, /* for ompi-server to write its URI */
@@ -73,20 +72,10 @@ static void report(struct guard *g, enum trp_guard_event event, int status,
     send(g->socket, &r, sizeof r, MSG_NOSIGNAL);
 }
 
-static int on_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st;
-    (void)at;
-    if (kind == FTW_DP || kind == FTW_D)
-        rmdir(path);
-    else
-        unlink(path);
-    return 0;
-}
-
 void trp_guard_remove_folder(const char *path)
 {
-    nftw(path, on_entry, 16, FTW_DEPTH | FTW_PHYS);
+    size_t all = SIZE_MAX;
+    trp_tree_remove(AT_FDCWD, path, &all);
 }
 
 void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, int limit_ms)
@@ -260,12 +249,9 @@ static void end_all(struct guard *g)
     reap(g);
     const char *base = strrchr(g->config->folder, '/');
     if (base && base[1]) {
-        char name[128];
-        struct trp_cgroup_memory memory;
-        snprintf(name, sizeof name, "%s-end", base + 1);
-        trp_cgroup_memory_open("", name, &memory);
-        snprintf(name, sizeof name, "%s-", base + 1);
-        trp_cgroup_memory_sweep(&memory, name);
+        char prefix[128];
+        snprintf(prefix, sizeof prefix, "%s-", base + 1);
+        trp_cgroup_memory_sweep("", prefix);
     }
     trp_guard_remove_folder(g->config->folder);
 }

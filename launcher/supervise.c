@@ -42,7 +42,7 @@ enum {
     COME_UP_MS = 60000,
     EXIT_MS = 10000,
     KILL_MS = 8000,
-    LOST_MS = 1000,
+    LOST_MS = 3000,
     GUARD_END_MS = 12000,
     SWEEP_MS = 3000,
     SPARED = 64,

@@ -183,7 +183,7 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
     size_t at = (size_t)snprintf(buf, size, "%s %s%s", end_name(end->kind),
                                  source_name(d->kind), all > n ? " → …" : "");
     while (n > 0 && at < size)
-        at += (size_t)snprintf(buf + at, size - at, " → %.40s", names[--n]);
+        at += (size_t)snprintf(buf + at, size - at, " → %.24s", names[--n]);
 }
 
 /* ---- the executor's side

@@ -49,11 +49,14 @@ int trp_profile_new(trp_context *ctx, const char *name, trp_profile **ret_profil
     return 0;
 }
 
-/* Remembers the first refusal and tells this one with the profile's name. */
+/* Tells a refusal with the profile's name (the manager puts it in front itself) and
+ * remembers the first one. */
 static int refuse(trp_profile *p, const trp_error *err)
 {
-    int rc = trp_context_fail(p->context, err->code, "profile %s: %s", p->builder.name,
-                              err->text);
+    bool named = strncmp(err->text, "profile ", 8) == 0;
+    int rc =
+        trp_context_fail(p->context, err->code, "%s%s%s%s", named ? "" : "profile ",
+                         named ? "" : p->builder.name, named ? "" : ": ", err->text);
     if (p->error.code == 0)
         p->error = p->context->error;
     return rc;

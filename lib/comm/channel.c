@@ -561,8 +561,6 @@ static int start_listening(trp_channel *c, const struct trp_listen_config *confi
     if (rc == 0)
         rc = trp_transport_open(&c->transport, config->transport, config->unstick_argv,
                                 err);
-    if (rc == 0)
-        rc = c->transport.ops->open(&c->transport, err);
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
     return rc < 0 ? rc : trp_admission_open(c, err);

@@ -16,10 +16,7 @@ struct trp_transport;
 
 struct trp_transport_ops {
     const char *name;
-    /* Driver: gets ready for meetings and writes t->where, which is told to executors.
-     */
-    int (*open)(struct trp_transport *t, trp_error *err);
-    /* Driver: begins to meet `executor`. */
+    /* Driver: begins to meet `executor`, and writes t->where, which is told to it. */
     int (*admit)(struct trp_transport *t, uint32_t executor, trp_error *err);
     /* Executor: begins to meet the driver that told `where`. */
     int (*join)(struct trp_transport *t, const char *where, trp_error *err);

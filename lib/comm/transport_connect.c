@@ -6,10 +6,13 @@
  * with the call; the loop learns of it by an eventfd and never waits. Rejected: one
  * lasting thread with a queue (a start costs 20 us, a meeting 4–20 ms).
  *
- * Open MPI mixes up several that connect at once, so the channel lets one in at a time.
- * An accept whose executor died waits for ever; a throw-away peer (unstick.c) that only
- * connects lets it return. A stuck thread at the end is left alone with its meeting:
- * the process can only _exit then.
+ * Open MPI mixes up several that connect at once, so the channel lets one in at a time,
+ * and each meeting has a port of its own (a local call, microseconds), so that what a
+ * dead or late executor left in the ompi-server meets nobody. An accept whose executor
+ * died waits for ever; a throw-away peer (unstick.c) lets it return. The meeting is
+ * over MPI_COMM_SELF itself: after an accept that failed half-way Open MPI makes no
+ * more communicators out of others. A stuck thread at the end is left alone with its
+ * meeting: the process can only _exit then.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,15 +38,9 @@ struct trp_meeting {
 static void *meet(void *arg)
 {
     struct trp_meeting *m = (struct trp_meeting *)arg;
-    MPI_Comm self;
-    m->rc = MPI_Comm_dup(MPI_COMM_SELF, &self);
-    if (m->rc == MPI_SUCCESS) {
-        MPI_Comm_set_errhandler(self, MPI_ERRORS_RETURN);
-        m->rc = m->accept
-                    ? MPI_Comm_accept(m->where, MPI_INFO_NULL, 0, self, &m->comm)
-                    : MPI_Comm_connect(m->where, MPI_INFO_NULL, 0, self, &m->comm);
-        MPI_Comm_free(&self);
-    }
+    m->rc = m->accept
+                ? MPI_Comm_accept(m->where, MPI_INFO_NULL, 0, MPI_COMM_SELF, &m->comm)
+                : MPI_Comm_connect(m->where, MPI_INFO_NULL, 0, MPI_COMM_SELF, &m->comm);
     int fd = m->notice_fd;
     atomic_store(&m->over, true);
     const uint64_t one = 1;
@@ -58,6 +55,7 @@ static int begin(struct trp_transport *t, const char *where, bool accept,
     struct trp_meeting *m = (struct trp_meeting *)calloc(1, sizeof *m);
     if (!m)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     m->accept = accept;
     m->notice_fd = t->notice_fd;
     m->comm = MPI_COMM_NULL;
@@ -72,19 +70,14 @@ static int begin(struct trp_transport *t, const char *where, bool accept,
     return 0;
 }
 
-static int connect_open(struct trp_transport *t, trp_error *err)
+static int connect_admit(struct trp_transport *t, uint32_t executor, trp_error *err)
 {
     char text[MPI_MAX_ERROR_STRING];
+    (void)executor;
     int rc = MPI_Open_port(MPI_INFO_NULL, t->where);
     if (rc != MPI_SUCCESS)
         return trp_error_set(err, TRP_ESYSTEM, "MPI_Open_port: %s",
                              trp_mpi_text(rc, text));
-    return 0;
-}
-
-static int connect_admit(struct trp_transport *t, uint32_t executor, trp_error *err)
-{
-    (void)executor;
     return begin(t, t->where, true, err);
 }
 
@@ -103,6 +96,8 @@ static int connect_met(struct trp_transport *t, struct trp_route *ret_route,
     int rc = m->rc;
     bool accept = m->accept;
     pthread_join(m->thread, NULL);
+    if (accept)
+        MPI_Close_port(m->where);
     *ret_route = (struct trp_route){m->comm, 0};
     free(m);
     t->meeting = NULL;
@@ -149,14 +144,11 @@ static bool connect_close(struct trp_transport *t)
     struct trp_route route;
     if (t->meeting && connect_met(t, &route, NULL) == 0)
         return false;
-    if (t->where[0])
-        MPI_Close_port(t->where);
     return true;
 }
 
 const struct trp_transport_ops trp_transport_connect = {
     .name = "connect",
-    .open = connect_open,
     .admit = connect_admit,
     .join = connect_join,
     .met = connect_met,

@@ -16,13 +16,6 @@ static void notice(struct trp_transport *t)
     (void)n; /* can only say that a notice is there already */
 }
 
-static int world_open(struct trp_transport *t, trp_error *err)
-{
-    (void)err;
-    snprintf(t->where, sizeof t->where, "world");
-    return 0;
-}
-
 static int world_admit(struct trp_transport *t, uint32_t executor, trp_error *err)
 {
     int size;
@@ -30,6 +23,7 @@ static int world_admit(struct trp_transport *t, uint32_t executor, trp_error *er
     if (executor >= (uint32_t)size - 1)
         return trp_error_set(err, TRP_EPROTO, "there is no rank %u", executor + 1);
     t->met_executor = executor;
+    snprintf(t->where, sizeof t->where, "world");
     notice(t);
     return 0;
 }
@@ -69,7 +63,6 @@ static bool world_close(struct trp_transport *t)
 
 const struct trp_transport_ops trp_transport_world = {
     .name = "world",
-    .open = world_open,
     .admit = world_admit,
     .join = world_join,
     .met = world_met,

@@ -2,6 +2,15 @@
  * The throw-away peer that frees a stuck MPI_Comm_accept: a program under an mpirun of
  * its own that connects to the driver's port and ends.
  *
+ * Open MPI 4.1 meets in rounds through its ompi-server: each side publishes a key and
+ * looks up the other's, PORT:connect first, then PORT:nextcid:send:0 and so on while
+ * they agree on a number for the communicator. An executor may die between any two. In
+ * the first round a connect frees the accept. In a later one the accept is past that
+ * and waits for a key which only that executor would have published (ten minutes, in
+ * which nobody else can come): so the keys of the later rounds are published here, with
+ * bytes that are no answer, and the accept returns with an error. Ports are used for
+ * one meeting only, so what is left of them is never read.
+ *
  * It is started without the MPI and Slurm variables of this process (which would make
  * it part of this process's universe), in a session of its own, and it ends by an
  * alarm when nobody accepts. Its mpirun is ended by SIGTERM, which ends the program
@@ -10,8 +19,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <pmix.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,7 +30,7 @@
 
 #include "comm/transport.h"
 
-enum { ARGS_MAX = 64, ALARM_SECONDS = 8, GO_MS = 500 };
+enum { ARGS_MAX = 64, ALARM_SECONDS = 8, GO_MS = 500, ROUNDS_MAX = 16 };
 
 static bool is_of_mpi(const char *entry)
 {
@@ -99,6 +110,25 @@ bool trp_unstick_gone(pid_t pid, bool kill_it)
     return true;
 }
 
+/* What the accept would wait for in its later rounds, see above. */
+static void publish_nonsense(const char *port)
+{
+    static const char *const steps[] = {"nextcid", "activate"};
+    char nonsense[] = "?";
+    pmix_byte_object_t bytes = {.bytes = nonsense, .size = sizeof nonsense};
+    pmix_persistence_t once = PMIX_PERSIST_FIRST_READ;
+    pmix_info_t info[2];
+    for (int i = 0; i < 2 * ROUNDS_MAX; i++) {
+        char key[PMIX_MAX_KEYLEN + 1];
+        snprintf(key, sizeof key, "%s:%s:send:%d", port, steps[i % 2], i / 2);
+        PMIX_INFO_LOAD(&info[0], key, &bytes, PMIX_BYTE_OBJECT);
+        PMIX_INFO_LOAD(&info[1], PMIX_PERSISTENCE, &once, PMIX_PERSIST);
+        PMIx_Publish(info, 2);
+        PMIX_INFO_DESTRUCT(&info[0]);
+        PMIX_INFO_DESTRUCT(&info[1]);
+    }
+}
+
 int trp_channel_unstick_main(const char *port)
 {
     MPI_Comm driver;
@@ -106,9 +136,7 @@ int trp_channel_unstick_main(const char *port)
     alarm(ALARM_SECONDS); /* nobody accepts any more: its default action ends this */
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SINGLE, &level);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    int rc = MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &driver);
-    if (rc == MPI_SUCCESS)
-        MPI_Comm_free(&driver);
-    MPI_Finalize();
-    return rc == MPI_SUCCESS ? 0 : 1;
+    publish_nonsense(port);
+    return MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &driver) !=
+           MPI_SUCCESS;
 }

@@ -171,21 +171,46 @@ static struct trp_yaml_node *add_node(trp_yaml *y, enum trp_yaml_kind kind,
     return node;
 }
 
+/* libfyaml takes lines as deep as the keys around for the text of an empty block, and
+ * so swallows the keys behind it. */
+static void check_block(trp_yaml *y, const struct trp_yaml_node *node, size_t content)
+{
+    const char *p = y->text.data + content;
+    if (y->depth == 0 || strspn(node->text, "\n") == node->size)
+        return;
+    size_t blanks = strspn(p, " ");
+    while (p[blanks] == '\n' || p[blanks] == '\r') {
+        p += blanks + 1;
+        blanks = strspn(p, " ");
+    }
+    if (blanks < y->stack[y->depth - 1].node->mark.column)
+        trp_yaml_wrong(
+            y, trp_yaml_text_mark(&y->text, (size_t)(p - y->text.data) + blanks),
+            "a line of a text block (| or >) is no deeper than its key; "
+            "indent it more");
+}
+
 static void add_scalar(trp_yaml *y, struct fy_event *event, struct trp_mark mark)
 {
     struct trp_yaml_node *node = add_node(y, TRP_YAML_SCALAR, mark);
     struct fy_token *token = fy_event_get_token(event);
+    const struct fy_mark *m = fy_event_start_mark(event);
+    enum fy_node_style style = fy_event_get_node_style(event);
+    bool block = m && (style == FYNS_LITERAL || style == FYNS_FOLDED);
     size_t size = 0;
     const char *text = token ? fy_token_get_text(token, &size) : NULL;
     if (!node)
         return;
-    enum fy_node_style style = fy_event_get_node_style(event);
+    if (!text || (block && m->input_pos >= y->text.size))
+        size = 0; /* libfyaml reads a NUL behind a block at the end of the file */
     node->plain = style == FYNS_PLAIN || style == FYNS_ANY;
     node->text = trp_conf_arena_text(&y->tree, text ? text : "", size);
     node->size = size;
     if (!node->text) {
         node->text = "";
         trp_yaml_no_memory(y);
+    } else if (block) {
+        check_block(y, node, m->input_pos);
     }
 }
 

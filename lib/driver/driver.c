@@ -237,7 +237,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     log_environment(d);
     trp_run_folder_pid(d->run_dir, (int)getpid(), "driver");
     trp_process_title("troupe: driver %s", d->run_name);
-    if (!config->quiet_progress)
+    if (!config->quiet)
         d->progress = trp_progress_new(2, isatty(2), trp_driver_now());
     rc = trp_driver_standby_start(d, err);
     if (rc < 0) {
@@ -355,13 +355,11 @@ static void dismiss_all(trp_driver *d)
     }
 }
 
-static void print_summary(const trp_driver *d, bool quiet)
+static void print_summary(const trp_driver *d)
 {
     const char *name = strrchr(d->run_dir, '/');
     char shown[4200];
     snprintf(shown, sizeof(shown), "troupe-runs/%s", name ? name + 1 : d->run_dir);
-    if (quiet)
-        return;
     trp_event_summary_print(d->log, stdout, shown);
     fflush(stdout);
 }
@@ -387,7 +385,8 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     }
     trp_progress_end(d->progress);
     d->progress = NULL;
-    print_summary(d, quiet);
+    if (!quiet && !d->config.quiet)
+        print_summary(d);
     if (d->own_folder)
         trp_run_folder_state(d->own_folder, d->config.app_name,
                              status ? "failed" : "succeeded", status, NULL);

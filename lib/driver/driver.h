@@ -76,7 +76,7 @@ struct trp_driver_config {
     const char *const *executor_argv; /* how an executor is started, NULL-terminated */
     const char *const *unstick_argv;  /* channel.h, NULL in a static run */
     const char *ompi_server;          /* file with the URI of ompi-server, or NULL */
-    bool quiet_progress;              /* no progress on stderr */
+    bool quiet;                       /* no progress on stderr, no summary */
     int control_fd;                   /* socket to `troupe` (see control.h), or -1 */
     bool keep_going;
 };

@@ -40,6 +40,7 @@ struct trp_staff {
     uint32_t nresources;
     struct trp_buf launches; /* a LAUNCH message being filled */
     bool launching;
+    uint32_t ends; /* taken from it so far */
 };
 
 /* A stage of a job that is not over yet. */

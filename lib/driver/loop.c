@@ -48,7 +48,9 @@ void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
     if (!d->stop) {
         d->stop = why;
         trp_error_set(&d->stop_error, why, "%s", text);
-        trp_progress_line(d->progress, text);
+        char line[TRP_ERROR_TEXT + 16];
+        snprintf(line, sizeof(line), "troupe: %s", text);
+        trp_progress_line(d->progress, line);
         trp_event_message(d->log, "warning", text,
                           trp_driver_wall(d, trp_driver_now()));
         d->kill_at = trp_driver_now() + trp_options_time_ns(d->options, "run.grace");

@@ -42,7 +42,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         .executor_argv = spec->napp ? (const char *const *)spec->app : rank,
         .unstick_argv = (const char *const *)words,
         .ompi_server = spec->ompi_server,
-        .quiet_progress = spec->quiet,
+        .quiet = spec->quiet,
         .control_fd = -1,
         .keep_going = spec->keep_going,
     };

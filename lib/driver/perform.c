@@ -392,7 +392,8 @@ static void on_launch(trp_driver *d, const struct trp_action *a)
                            .stage = a->launch.stage,
                            .task = a->launch.task,
                            .number = (uint16_t)a->launch.number,
-                           .queued = a->launch.queued};
+                           .queued = a->launch.queued,
+                           .seen = x->ends};
     struct trp_buf resources = {0};
     if (a->launch.ngrants) {
         put_resources(&resources, trp_engine_books(d->engine, x->id), a->launch.grants,
@@ -474,9 +475,10 @@ static void note_task_failure(trp_driver *d, struct trp_driver_stage *s,
                 ? (int)end->extra_size
                 : 0;
     snprintf(s->words, sizeof(s->words), "%.*s", n, n ? (const char *)end->extra : "");
-    snprintf(line, sizeof(line), "stage %s: task %u, attempt %u: %s%s%s%s", s->name,
-             v->task_end.task, v->task_end.number, reason, *s->words ? ": " : "",
-             s->words, v->task_end.retried ? "; it is run again" : "");
+    snprintf(line, sizeof(line), "troupe: stage %s: task %u, attempt %u: %s%s%s%s",
+             s->name, v->task_end.task, v->task_end.number, reason,
+             *s->words ? ": " : "", s->words,
+             v->task_end.retried ? "; it is run again" : "");
     if (d->failures <= 100)
         trp_progress_line(d->progress, line);
 }

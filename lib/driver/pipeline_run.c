@@ -37,9 +37,11 @@ struct pipeline_run {
     trp_command_job *job;
 };
 
-static void say(const char *text)
+/* One line on stderr, where a progress bar may stand. */
+static void say(const struct trp_run_spec *spec, const char *text)
 {
-    fprintf(stderr, "troupe: %s\n", text);
+    bool bar = spec && spec->terminal && !spec->quiet;
+    fprintf(stderr, "%stroupe: %s\n", bar ? "\r\033[K" : "", text);
     fflush(stderr);
 }
 
@@ -50,7 +52,7 @@ static int refuse(const struct trp_run_spec *spec, const trp_error *err)
     if (spec && spec->control && *spec->control &&
         trp_control_connect(spec->control, &fd, NULL) < 0)
         fd = -1;
-    say(err->text);
+    say(spec, err->text);
     if (fd >= 0) {
         trp_control_exit(fd, status);
         close(fd);
@@ -167,12 +169,12 @@ static void tell_failure(const struct pipeline_run *run, const trp_error *err)
     uint32_t n = 0;
     while ((line = trp_command_job_failure(run->job, n))) {
         if (n++ < FAILURES_SHOWN)
-            say(line);
+            say(run->spec, line);
     }
     if (n > FAILURES_SHOWN)
         fprintf(stderr, "troupe: and %u more stages failed\n", n - FAILURES_SHOWN);
     if (n == 0 && *err->text)
-        say(err->text);
+        say(run->spec, err->text);
 }
 
 static int drive(struct pipeline_run *run)
@@ -184,14 +186,14 @@ static int drive(struct pipeline_run *run)
     if (r < 0) /* it has told why */
         return trp_error_exit_status(r);
     if (trp_command_job_spec(run->job)->nstages == 0)
-        say("nothing is left to do: every stage is done");
+        say(run->spec, "nothing is left to do: every stage is done");
     r = run_job(run, driver, &err);
     if (r < 0)
         tell_failure(run, &err);
     int written = trp_done_log_close(run->log, &log_err);
     run->log = NULL;
     if (written < 0) { /* what the next --resume needs is not all there */
-        say(log_err.text);
+        say(run->spec, log_err.text);
         r = r < 0 ? r : written;
     }
     return trp_driver_end(driver, trp_error_exit_status(r), run->spec->quiet);

@@ -17,7 +17,10 @@ static int read_pipeline(const struct trp_run_spec *spec, trp_pipeline **ret,
                          trp_error *err)
 {
     const char *shown = spec->pipeline ? spec->pipeline : spec->pipeline_copy;
-    FILE *in = fopen(spec->pipeline_copy, "re");
+    FILE *in = spec->pipeline_copy ? fopen(spec->pipeline_copy, "re") : NULL;
+    if (!spec->pipeline_copy)
+        return trp_error_set(err, TRP_EINVAL, "%.600s is the run of a program",
+                             spec->run_dir);
     if (!in)
         return trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s",
                              spec->pipeline_copy, strerror(errno));

@@ -334,7 +334,8 @@ static void on_gang_ended(void *context, trp_attempt_id attempt,
     d->ended = NULL;
 }
 
-static void on_ends(trp_driver *d, const uint8_t *data, size_t size)
+static void on_ends(trp_driver *d, struct trp_staff *x, const uint8_t *data,
+                    size_t size)
 {
     struct trp_view v;
     struct trp_end end;
@@ -347,6 +348,7 @@ static void on_ends(trp_driver *d, const uint8_t *data, size_t size)
         ev.ended.code = end.code;
         ev.ended.duration_ns = end.duration_ns;
         d->ended = &end;
+        x->ends++;
         trp_driver_step(d, &ev);
         d->ended = NULL;
         rc = 0;
@@ -359,9 +361,11 @@ static void on_ends(trp_driver *d, const uint8_t *data, size_t size)
 static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t size)
 {
     trp_driver *d = context;
-    (void)peer;
+    struct trp_staff *x = trp_staff_of(d, peer);
+    if (!x)
+        return;
     if (trp_message_kind_of(data, size) == TRP_MSG_ENDS)
-        on_ends(d, data, size);
+        on_ends(d, x, data, size);
     else
         trp_event_message(d->log, "error", "a message of unknown kind was dropped",
                           trp_driver_wall(d, trp_driver_now()));

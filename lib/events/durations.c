@@ -1,7 +1,8 @@
 /*
- * Quantiles of durations: see the header for the shape. Steps of a 64th of an octave were
- * chosen over a sampling sketch (t-digest, reservoir): the error has a bound that does
- * not depend on the data, adding is a shift and an increment, and nothing is random.
+ * Quantiles of durations: see the header for the shape. Steps of a 64th of an octave
+ * were chosen over a sampling sketch (t-digest, reservoir): the error has a bound that
+ * does not depend on the data, adding is a shift and an increment, and nothing is
+ * random.
  */
 #include "events/durations.h"
 

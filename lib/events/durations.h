@@ -1,6 +1,6 @@
 /*
- * Durations of many tasks in little memory: count, least and greatest exactly, quantiles
- * exactly for few and within 1 % for many.
+ * Durations of many tasks in little memory: count, least and greatest exactly,
+ * quantiles exactly for few and within 1 % for many.
  *
  * The first TRP_DURATIONS_EXACT values are kept as they are. Beyond that they are
  * counted in a histogram of 64 steps an octave, whose middle is at most 0.8 % off; an

@@ -14,8 +14,14 @@ static void duration(int64_t ns, char *buf, size_t size)
     static const struct {
         int64_t ns;
         const char *unit;
-    } units[] = {{3600000000000, "h"}, {60000000000, "m"}, {1000000000, "s"},
-                 {1000000, "ms"},      {1000, "us"},       {1, "ns"}};
+    } units[] = {
+        {3600000000000, "h" },
+        {60000000000,   "m" },
+        {1000000000,    "s" },
+        {1000000,       "ms"},
+        {1000,          "us"},
+        {1,             "ns"}
+    };
     size_t i = 0;
     while (ns % units[i].ns != 0)
         i++;

@@ -1,19 +1,20 @@
 /*
  * What an event log is told. Rare events are formatted here, at once (a microsecond or
- * two), and travel as text; an attempt travels as a fixed record and is formatted by the
- * writer.
+ * two), and travel as text; an attempt travels as a fixed record and is formatted by
+ * the writer.
  *
  * When a stage is summarised (events.tasks=auto). A TaskStart is written only while the
  * ring is less than three quarters full; the first that finds it fuller makes its stage
  * summarised: from this attempt on, told by its number, attempts that do not fail are
  * only counted. Attempts whose start was written get their end written too, for which
- * there is the last quarter of the ring; so every attempt either has both its lines or is
- * in the summary, and the two add up. A failure is written in full (both lines) also
+ * there is the last quarter of the ring; so every attempt either has both its lines or
+ * is in the summary, and the two add up. A failure is written in full (both lines) also
  * then. The caller waits only when the ring is full of ends and failures, which takes
  * 16,000 of them more than the writer could take in the meantime.
  *
  * Rejected: sampling (says nothing certain); dropping ends (leaves tasks that run for
- * ever in the History Server); a rate limit (the machine knows better what it can write).
+ * ever in the History Server); a rate limit (the machine knows better what it can
+ * write).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static const char *host_of(struct trp_event_log *l, trp_executor_id e, const cha
     return host_json(l, name);
 }
 
-/* ---- application, profiles, executors ----------------------------------------------- */
+/* ---- application, profiles, executors -----------------------------------------------
+ */
 
 void trp_event_application_start(trp_event_log *l, int64_t at)
 {
@@ -150,7 +152,8 @@ void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
     trp_event_log_put_lines(l, &b);
 }
 
-/* ---- jobs and stages ------------------------------------------------------------------ */
+/* ---- jobs and stages
+ * ------------------------------------------------------------------ */
 
 void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
                          const struct trp_event_stage *stages, uint32_t nstages)
@@ -203,6 +206,29 @@ void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s
     trp_event_log_put_lines(l, &b);
 }
 
+/* A stage that ended without having been submitted. The History Server counts stages
+ * that run by their StageSubmitted, so one that failed or had nothing to do gets it
+ * first; one that never was to run gets neither, as in Spark, but a line of ours. */
+static void put_unsubmitted(struct trp_event_log *l, struct trp_stage_statistics *s,
+                            struct trp_buf *b, int64_t at)
+{
+    if (s->outcome != TRP_OUTCOME_SUCCEEDED && s->outcome != TRP_OUTCOME_FAILED) {
+        trp_line_stage_skipped(b, s);
+        return;
+    }
+    struct trp_event_stage info = {.stage = s->stage,
+                                   .attempt = s->attempt,
+                                   .name = s->name,
+                                   .ntasks = s->ntasks,
+                                   .profile = s->profile,
+                                   .parents = s->parents,
+                                   .nparents = s->nparents};
+    s->submitted = at;
+    trp_line_stage_submitted(b, &info, at);
+    trp_event_log_put_lines(l, b);
+    *b = (struct trp_buf){0};
+}
+
 void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
                            enum trp_outcome outcome, const char *failure, int64_t at)
 {
@@ -215,13 +241,14 @@ void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
     put_summary(l, s, at);
     s->ended = at;
     s->outcome = outcome;
-    if (outcome == TRP_OUTCOME_SUCCEEDED && s->submitted == 0)
-        s->submitted = at; /* there was nothing to do */
+    struct trp_buf b = {0};
+    if (s->submitted == 0)
+        put_unsubmitted(l, s, &b, at);
     const char *why = "";
     if (outcome == TRP_OUTCOME_FAILED || outcome == TRP_OUTCOME_CANCELLED)
         why = failure && failure[0] ? failure : trp_outcome_name(outcome);
-    struct trp_buf b = {0};
-    trp_line_stage_completed(&b, s, why);
+    if (s->submitted > 0)
+        trp_line_stage_completed(&b, s, why);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -234,7 +261,8 @@ void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcom
     trp_event_log_put_lines(l, &b);
 }
 
-/* ---- tasks ------------------------------------------------------------------------------ */
+/* ---- tasks
+ * ------------------------------------------------------------------------------ */
 
 /* From this attempt on the stage is summarised. */
 static void begin_summary(struct trp_event_log *l, struct trp_stage_statistics *s,

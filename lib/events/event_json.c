@@ -134,7 +134,8 @@ void trp_line_profile(struct trp_buf *b, const struct trp_resource_profile *p)
     TRP_JSON(b, "}\n");
 }
 
-/* Spark's StageInfo. `submitted`, `completed`: 0 not yet; `failure`: NULL or "" none. */
+/* Spark's StageInfo. `submitted`, `completed`: 0 not yet; `failure`: NULL or "" none.
+ */
 struct stage_info {
     uint32_t stage, attempt, ntasks, profile;
     const char *name, *failure;
@@ -221,8 +222,21 @@ void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s
     TRP_JSON(b, ",\"Properties\":{}}\n");
 }
 
-/* A stage that was skipped has no submission time: that is how the History Server tells
- * it from one that was computed. */
+void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s)
+{
+    TRP_JSON(b, "{\"Event\":\"TroupeStageSkipped\",\"Stage ID\":");
+    trp_json_int(b, s->stage.n);
+    TRP_JSON(b, ",\"Stage Attempt ID\":");
+    trp_json_int(b, s->attempt);
+    TRP_JSON(b, ",\"Stage Name\":");
+    trp_json_text(b, s->name);
+    TRP_JSON(b, ",\"Outcome\":");
+    trp_json_text(b, trp_outcome_name(s->outcome));
+    TRP_JSON(b, ",\"Timestamp\":");
+    trp_json_int(b, ms(s->ended));
+    TRP_JSON(b, "}\n");
+}
+
 void trp_line_stage_completed(struct trp_buf *b, const struct trp_stage_statistics *s,
                               const char *failure)
 {
@@ -318,7 +332,8 @@ void trp_line_job_end(struct trp_buf *b, trp_job_id job, enum trp_outcome outcom
         TRP_JSON(b, ",\"Job Result\":{\"Result\":\"JobSucceeded\"}}\n");
         return;
     }
-    TRP_JSON(b, ",\"Job Result\":{\"Result\":\"JobFailed\",\"Exception\":{\"Message\":");
+    TRP_JSON(b,
+             ",\"Job Result\":{\"Result\":\"JobFailed\",\"Exception\":{\"Message\":");
     trp_json_text(b, failure && failure[0] ? failure : trp_outcome_name(outcome));
     TRP_JSON(b, ",\"Stack Trace\":[]}},\"Troupe Outcome\":");
     trp_json_text(b, trp_outcome_name(outcome));

@@ -38,6 +38,8 @@ void trp_line_job_start(struct trp_buf *b, trp_job_id job, int64_t at,
                         const struct trp_event_stage *stages, uint32_t n);
 void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s,
                               int64_t at);
+/* A stage that was never submitted and is not going to be. */
+void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s);
 void trp_line_stage_completed(struct trp_buf *b, const struct trp_stage_statistics *s,
                               const char *failure);
 void trp_line_executor_added(struct trp_buf *b, trp_executor_id e, const char *host,

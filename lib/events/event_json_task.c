@@ -200,8 +200,16 @@ static void quantiles(struct trp_buf *b, const struct trp_durations *d)
     static const struct {
         const char *name;
         uint32_t permille;
-    } of[] = {{"\"min\":", 0},  {"\"p05\":", 50},  {"\"p25\":", 250}, {"\"p50\":", 500},
-              {"\"p75\":", 750}, {"\"p95\":", 950}, {"\"p99\":", 990}, {"\"max\":", 1000}};
+    } of[] = {
+        {"\"min\":", 0   },
+        {"\"p05\":", 50  },
+        {"\"p25\":", 250 },
+        {"\"p50\":", 500 },
+        {"\"p75\":", 750 },
+        {"\"p95\":", 950 },
+        {"\"p99\":", 990 },
+        {"\"max\":", 1000}
+    };
     TRP_JSON(b, ",\"Run Time Quantiles ns\":{");
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         if (i > 0)

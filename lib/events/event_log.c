@@ -9,8 +9,8 @@
  * the run longer. With events.tasks=all the caller may wait for it, so there it does
  * not.
  *
- * A failed write (full disk) is remembered and nothing is written after it: a log with a
- * hole would lie. The ring goes on being emptied, so that nobody waits for ever.
+ * A failed write (full disk) is remembered and nothing is written after it: a log with
+ * a hole would lie. The ring goes on being emptied, so that nobody waits for ever.
  *
  * Teardown: close the ring, join the thread (which writes what is left), sync and close
  * the file, rename the link. trp_event_log_free does the first of these for a log that
@@ -59,7 +59,8 @@ bool trp_event_log_failed(const trp_event_log *l, trp_error *err)
     return true;
 }
 
-/* ---- writer thread ---------------------------------------------------------------- */
+/* ---- writer thread ----------------------------------------------------------------
+ */
 
 static void write_lines(struct trp_event_log *l)
 {
@@ -140,7 +141,8 @@ static void stop_writer(struct trp_event_log *l)
     l->running = false;
 }
 
-/* ---- life --------------------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------------------
+ */
 
 static struct trp_event_log *make(const struct trp_event_log_config *c)
 {

@@ -1,7 +1,7 @@
 /*
- * What an event log consists of; shared by event_log.c (its life, the writer thread) and
- * event_calls.c (what it is told). Everything but `ring`, `broken` and `error` belongs
- * to the thread that calls; the writer has `fd` and `lines`.
+ * What an event log consists of; shared by event_log.c (its life, the writer thread)
+ * and event_calls.c (what it is told). Everything but `ring`, `broken` and `error`
+ * belongs to the thread that calls; the writer has `fd` and `lines`.
  */
 #ifndef TRP_EVENTS_EVENT_LOG_STATE_H
 #define TRP_EVENTS_EVENT_LOG_STATE_H

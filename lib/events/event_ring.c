@@ -4,10 +4,10 @@
  * keeps its own copy of the other's counter and looks at the real one only when that is
  * not enough, so that the two cores rarely share a cache line.
  *
- * Waiting. A side that is about to sleep says so in `napping` or `waiting` and then looks
- * at the counters once more; the other side moves its counter and then looks at the
- * flag. All four are sequentially consistent, so one of the two sees the other and no
- * wake-up is lost. The lock and the condition are only for the sleeping itself.
+ * Waiting. A side that is about to sleep says so in `napping` or `waiting` and then
+ * looks at the counters once more; the other side moves its counter and then looks at
+ * the flag. All four are sequentially consistent, so one of the two sees the other and
+ * no wake-up is lost. The lock and the condition are only for the sleeping itself.
  */
 #include "events/event_ring.h"
 

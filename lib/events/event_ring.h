@@ -2,8 +2,8 @@
  * The ring between the thread that runs the engine and the thread that writes the event
  * log: fixed records, one producer, one consumer, no lock unless somebody has to wait.
  *
- * The producer never wakes the consumer for a record: the consumer looks by itself a few
- * times a second, which is all that the log promises, and is woken only when more
+ * The producer never wakes the consumer for a record: the consumer looks by itself a
+ * few times a second, which is all that the log promises, and is woken only when more
  * than usual has gathered or at the end. So a record costs a copy and one atomic store.
  *
  *     struct trp_record *r = trp_ring_claim(ring);      // waits while it is full
@@ -42,7 +42,7 @@ void trp_ring_free(trp_ring *r);
 struct trp_record *trp_ring_claim(trp_ring *r);
 void trp_ring_publish(trp_ring *r);
 bool trp_ring_crowded(trp_ring *r); /* more than three quarters full */
-void trp_ring_close(trp_ring *r); /* nothing more will come */
+void trp_ring_close(trp_ring *r);   /* nothing more will come */
 
 /* Consumer: up to TRP_RING_TAKE records in a row, 0 when there are none; then gives
  * their room back. */

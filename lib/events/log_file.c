@@ -49,7 +49,8 @@ int trp_log_file_open(const char *path, trp_error *err)
     off_t end = 0;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
         end = whole_lines(fd, st.st_size);
-    if (end < 0 || (end < st.st_size && S_ISREG(st.st_mode) && ftruncate(fd, end) < 0)) {
+    if (end < 0 ||
+        (end < st.st_size && S_ISREG(st.st_mode) && ftruncate(fd, end) < 0)) {
         failed("write", path, err);
         close(fd);
         return TRP_ESYSTEM;
@@ -163,8 +164,8 @@ int trp_history_end(const char *dir, const char *app_id, trp_error *err)
         return fd;
     char name[NAME_MAX + 1];
     snprintf(name, sizeof name, "%s.inprogress", app_id);
-    int code = renameat(fd, name, fd, app_id) < 0 ? failed("rename a link in", dir, err)
-                                                  : 0;
+    int code =
+        renameat(fd, name, fd, app_id) < 0 ? failed("rename a link in", dir, err) : 0;
     close(fd);
     return code;
 }

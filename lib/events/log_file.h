@@ -1,6 +1,6 @@
 /*
- * The file of an event log: whole lines only, also after a crash and on a full disk; and
- * the link to it under which Spark's History Server finds it.
+ * The file of an event log: whole lines only, also after a crash and on a full disk;
+ * and the link to it under which Spark's History Server finds it.
  */
 #ifndef TRP_EVENTS_LOG_FILE_H
 #define TRP_EVENTS_LOG_FILE_H

@@ -1,7 +1,8 @@
 /*
  * Progress on stderr. What is to be shown is put together as one text and written with
- * one write(2): carriage return, text, erase to the end of the line; so nothing flickers
- * and lines of other programs tear it at most once. The same text is not drawn twice.
+ * one write(2): carriage return, text, erase to the end of the line; so nothing
+ * flickers and lines of other programs tear it at most once. The same text is not drawn
+ * twice.
  *
  * It never holds the run up: when the terminal or pipe does not take anything now
  * (Ctrl-S, a pager), what would have been written is left out. Lines of their own are
@@ -108,7 +109,8 @@ static void cut(char *s, int columns)
     }
 }
 
-/* ---- what is said ----------------------------------------------------------------------- */
+/* ---- what is said
+ * ----------------------------------------------------------------------- */
 
 static void describe(const struct trp_progress_view *v, char *buf, size_t size)
 {
@@ -133,13 +135,20 @@ static int columns_of(const struct trp_progress *p)
     return w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
 }
 
-/* `width` columns, `done` of `tasks` of them full; in UTF-8 to an eighth of a column. */
-static size_t bar(const struct trp_progress *p, uint32_t done, uint32_t tasks, int width,
-                  char *buf)
+/* `width` columns, `done` of `tasks` of them full; in UTF-8 to an eighth of a column.
+ */
+static size_t bar(const struct trp_progress *p, uint32_t done, uint32_t tasks,
+                  int width, char *buf)
 {
-    static const char *const eighths[] = {" ",            "\xe2\x96\x8f", "\xe2\x96\x8e",
-                                          "\xe2\x96\x8d", "\xe2\x96\x8c", "\xe2\x96\x8b",
-                                          "\xe2\x96\x8a", "\xe2\x96\x89", "\xe2\x96\x88"};
+    static const char *const eighths[] = {" ",
+                                          "\xe2\x96\x8f",
+                                          "\xe2\x96\x8e",
+                                          "\xe2\x96\x8d",
+                                          "\xe2\x96\x8c",
+                                          "\xe2\x96\x8b",
+                                          "\xe2\x96\x8a",
+                                          "\xe2\x96\x89",
+                                          "\xe2\x96\x88"};
     if (done > tasks)
         done = tasks;
     int64_t full = tasks > 0 ? (int64_t)done * width * 8 / tasks : 0;
@@ -177,7 +186,8 @@ static void draw(struct trp_progress *p, const struct trp_progress_view *v)
     p->drawn = true;
 }
 
-/* ---- calls ------------------------------------------------------------------------------- */
+/* ---- calls
+ * ------------------------------------------------------------------------------- */
 
 /* One more line in this second? Those that were not are told first. */
 static bool may_write(struct trp_progress *p, char *before, size_t size)
@@ -202,6 +212,8 @@ static bool may_write(struct trp_progress *p, char *before, size_t size)
 void trp_progress_update(trp_progress *p, int64_t now_ns,
                          const struct trp_progress_view *v)
 {
+    if (!p)
+        return;
     p->now = now_ns;
     if (now_ns < p->next)
         return;
@@ -224,7 +236,7 @@ void trp_progress_update(trp_progress *p, int64_t now_ns,
 void trp_progress_line(trp_progress *p, const char *text)
 {
     char before[80], line[TEXT], out[2 * TEXT + 128];
-    if (!may_write(p, before, sizeof before))
+    if (!p || !may_write(p, before, sizeof before))
         return;
     snprintf(line, sizeof line, "%s", text);
     plain(line);
@@ -238,6 +250,8 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage
                               const char *outcome, uint32_t tasks, uint32_t failures,
                               int64_t wall_ns)
 {
+    if (!p)
+        return;
     p->now = now_ns;
     if (p->terminal)
         return; /* the bar shows it */

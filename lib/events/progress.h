@@ -2,6 +2,8 @@
  * Progress on stderr: a bar on a terminal, a line now and then (first after 5 s, then
  * doubling to one a minute, and one a stage that ended) elsewhere. Never more than ten
  * updates a second, nothing at all after trp_progress_end.
+ *
+ * A NULL trp_progress shows nothing, in every call.
  */
 #ifndef TRP_EVENTS_PROGRESS_H
 #define TRP_EVENTS_PROGRESS_H

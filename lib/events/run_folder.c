@@ -115,7 +115,8 @@ static int link_last(const char *base, const char *name, trp_error *err)
     return 0;
 }
 
-/* ---- making ------------------------------------------------------------------------- */
+/* ---- making -------------------------------------------------------------------------
+ */
 
 static int make_dir(const char *path, trp_error *err)
 {
@@ -219,7 +220,8 @@ int trp_run_folder_new(const char *base, const char *app, const char *run_name,
     return 0;
 }
 
-/* ---- opening ------------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------------------
+ */
 
 static bool is_run(const char *path)
 {
@@ -255,8 +257,8 @@ int trp_run_folder_open(const char *base, const char *run, trp_run_folder **ret,
     snprintf(below, sizeof below, "%s/" RUNS, base);
     char real[PATH_MAX];
     size_t dir = (size_t)(name - path) - 1;
-    bool ours = realpath(below, real) && strlen(real) == dir &&
-                memcmp(real, path, dir) == 0;
+    bool ours =
+        realpath(below, real) && strlen(real) == dir && memcmp(real, path, dir) == 0;
     snprintf(shown, sizeof shown, "%s%s", ours ? RUNS "/" : "", ours ? name : path);
 
     struct trp_run_folder *f = calloc(1, sizeof *f);

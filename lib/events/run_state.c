@@ -72,7 +72,8 @@ int trp_run_state_read(const char *run_dir, struct trp_run_view *ret)
     return TRP_ENOMEM;
 }
 
-/* ---- writing -------------------------------------------------------------------------- */
+/* ---- writing
+ * -------------------------------------------------------------------------- */
 
 static int64_t now_ms(void)
 {
@@ -172,7 +173,8 @@ int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *st
     return code;
 }
 
-/* ---- the list ------------------------------------------------------------------------- */
+/* ---- the list
+ * ------------------------------------------------------------------------- */
 
 /* It says that it runs, but its lock is free. */
 static bool died(const char *run_dir)
@@ -194,7 +196,8 @@ static bool view_of(const char *runs, const char *entry, struct trp_run_view *re
     struct stat st;
     if (entry[0] == '.' ||
         snprintf(path, sizeof path, "%s/%s", runs, entry) >= PATH_MAX - 64 ||
-        lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || trp_run_state_read(path, ret) < 0)
+        lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) ||
+        trp_run_state_read(path, ret) < 0)
         return false;
     /* The folder's own name counts: it may have been renamed. */
     bool dead = strcmp(ret->status, "running") == 0 && died(path);

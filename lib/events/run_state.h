@@ -4,8 +4,8 @@
 
 #include "events/run_folder.h"
 
-/* Reads DIR/state/run.json. TRP_ENOENT: there is none, or it is not one of ours. Strings
- * are new. */
+/* Reads DIR/state/run.json. TRP_ENOENT: there is none, or it is not one of ours.
+ * Strings are new. */
 int trp_run_state_read(const char *run_dir, struct trp_run_view *ret);
 void trp_run_view_clear(struct trp_run_view *v);
 

@@ -1,9 +1,9 @@
 /*
- * Statistics of a run. Stages, executors and profiles have dense ids, so each is an array
- * (of pointers, for stages: their addresses are handed out). What an attempt costs is one
- * or two array look-ups and some additions; only the few custom resources of a run are
- * looped over. Seconds are doubles: core-seconds in ns would overflow 64 bits in a large
- * run, and 53 bits of precision are far beyond what clocks give.
+ * Statistics of a run. Stages, executors and profiles have dense ids, so each is an
+ * array (of pointers, for stages: their addresses are handed out). What an attempt
+ * costs is one or two array look-ups and some additions; only the few custom resources
+ * of a run are looped over. Seconds are doubles: core-seconds in ns would overflow 64
+ * bits in a large run, and 53 bits of precision are far beyond what clocks give.
  */
 #include "events/statistics.h"
 
@@ -98,8 +98,7 @@ const struct trp_shape *trp_statistics_shape(struct trp_statistics *s,
 {
     if (p->id.n < s->nshapes && s->shapes[p->id.n].known)
         return &s->shapes[p->id.n];
-    struct trp_shape *grown =
-        at_least(s->shapes, &s->nshapes, p->id.n, sizeof *grown);
+    struct trp_shape *grown = at_least(s->shapes, &s->nshapes, p->id.n, sizeof *grown);
     if (!grown)
         return NULL;
     s->shapes = grown;
@@ -236,7 +235,8 @@ int trp_statistics_task_ended(struct trp_statistics *s,
         if (!made(&stage->held))
             return TRP_ENOMEM;
         int64_t held = t->ended - t->launched;
-        add(s, stage->held, &shape->task, (double)(held > ran ? held : ran) * NS * ranks);
+        add(s, stage->held, &shape->task,
+            (double)(held > ran ? held : ran) * NS * ranks);
     }
     if (t->end)
         stage->cpu += (double)t->end->cpu_ns * NS;

@@ -125,8 +125,9 @@ void trp_summarised_free(struct trp_summarised *s);
 /* Gives the time of live executors up to `last` to their stages. */
 void trp_statistics_settle(struct trp_statistics *s);
 
-/* How long an attempt ran, as measured there. 0 for one that was lost with its executor:
- * it may have been queued all the time, and a guess could make used more than held. */
+/* How long an attempt ran, as measured there. 0 for one that was lost with its
+ * executor: it may have been queued all the time, and a guess could make used more than
+ * held. */
 int64_t trp_task_ran_ns(const struct trp_event_task *t);
 /* A failure, as opposed to a success and to an attempt that we ended ourselves. */
 bool trp_end_is_failure(enum trp_end_status status);

@@ -82,7 +82,8 @@ static void add(struct trp_seconds *to, const struct trp_seconds *more)
         to->devices[i] += more->devices[i];
 }
 
-/* ---- rows: each fills all cells ----------------------------------------------------- */
+/* ---- rows: each fills all cells -----------------------------------------------------
+ */
 
 static void clear(struct table *t)
 {
@@ -99,8 +100,11 @@ static void seconds_cells(struct table *t, const struct trp_seconds *held,
     seconds_text(held->cores, t->cell[CORES_HELD]);
     seconds_text(used->cores, t->cell[CORES_USED]);
     for (uint32_t i = 0; i < t->ndevices; i++) {
-        seconds_text(held->devices[t->device[i]], t->cell[DEVICES + 2 * i]);
-        seconds_text(used->devices[t->device[i]], t->cell[DEVICES + 2 * i + 1]);
+        double h = held->devices[t->device[i]], u = used->devices[t->device[i]];
+        if (h == 0 && u == 0)
+            continue;
+        seconds_text(h, t->cell[DEVICES + 2 * i]);
+        seconds_text(u, t->cell[DEVICES + 2 * i + 1]);
     }
 }
 
@@ -165,9 +169,9 @@ static void total_row(struct table *t, const struct totals *sum)
 
 static void head_row(struct table *t)
 {
-    static const char *const names[] = {"stage", "profile", "tasks", "attempts",
-                                        "failed", "wall", "median", "max",
-                                        "held", "used"};
+    static const char *const names[] = {"stage",  "profile", "tasks",  "attempts",
+                                        "failed", "wall",    "median", "max",
+                                        "held",   "used"};
     clear(t);
     for (int c = 0; c < DEVICES; c++)
         snprintf(t->cell[c], CELL, "%s", names[c]);
@@ -175,7 +179,8 @@ static void head_row(struct table *t)
         snprintf(t->cell[DEVICES + i], CELL, "%s", i % 2 == 0 ? "held" : "used");
 }
 
-/* ---- printing ------------------------------------------------------------------------- */
+/* ---- printing
+ * ------------------------------------------------------------------------- */
 
 static void measure(struct table *t)
 {

@@ -181,6 +181,19 @@ static int bind_to(const char *cpuset, trp_error *err)
     return TRP_OK;
 }
 
+/* Into the memory cgroup that was made for this executor, before anything is forked. Where
+ * that fails the spawner samples instead. */
+static void join_cgroup(struct trp_executor_shape *shape)
+{
+    char path[sizeof(shape->cgroup) + 16];
+    snprintf(path, sizeof path, "%s/cgroup.procs", shape->cgroup);
+    int fd = shape->cgroup[0] ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    if (fd < 0 || write(fd, "0\n", 2) != 2)
+        shape->cgroup[0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
 static int read_secret(const char *path, uint8_t *secret, trp_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -231,6 +244,7 @@ static int call_driver(trp_executor *e, trp_error *err)
 static int join_run(trp_executor *e, trp_error *err)
 {
     struct trp_channel_handler handler;
+    join_cgroup(&e->shape);
     int r = bind_to(e->shape.cpuset, err);
     if (r == TRP_OK)
         r = call_driver(e, err);

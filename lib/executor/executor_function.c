@@ -306,7 +306,8 @@ int trp_functions_run(trp_executor *e, struct trp_function_thread *self)
     struct trp_task_entry t;
     int64_t begin = trp_executor_now(), now = begin;
     int n = 0;
-    while (n < TURN_TASKS && now - begin < TURN_NS && trp_task_ring_pop(&e->ready, &t)) {
+    while (n < TURN_TASKS && now - begin < TURN_NS &&
+           trp_task_ring_pop(&e->ready, &t)) {
         n++;
         if (t.stage->failure) {
             refuse(e, &t);

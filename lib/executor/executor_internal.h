@@ -64,6 +64,7 @@ struct trp_executor_stage {
     char *failure; /* why its function cannot be had; NULL: it can */
     struct trp_estimate *estimate;
     struct trp_task_ring queued;
+    struct trp_task_ring vacant; /* places of ended attempts, `task`: the end's number */
     uint32_t running; /* formally */
     bool forgotten;
 };
@@ -104,13 +105,14 @@ typedef struct trp_executor {
     struct trp_task_ring ready;
     struct trp_task_ring commands; /* what the spawner runs; any order */
     struct trp_buf ends;
+    uint32_t ends_made;               /* so far; the driver counts them too */
     uint32_t handed;                  /* functions on other threads */
     struct trp_function_thread *away; /* who left the baton to run a function */
     struct trp_function_thread loop[2];
     struct trp_function_thread *threads; /* shape.slots of them */
     int64_t active_ns;                   /* when something was last done */
     bool standby_started, driver_gone;
-    bool words_said; /* last words that the spawner is to pass on */
+    bool words_said;       /* last words that the spawner is to pass on */
     bool finishing, clean; /* clean: no peer was lost, MPI can be finalized */
     int wake;              /* eventfd */
     int status;
@@ -130,7 +132,7 @@ bool trp_task_ring_push(struct trp_task_ring *r, const struct trp_task_entry *t)
 bool trp_task_ring_pop(struct trp_task_ring *r, struct trp_task_entry *ret);
 /* Takes one out wherever it is, looking from the end. */
 bool trp_task_ring_take(struct trp_task_ring *r, trp_attempt_id attempt,
-                   struct trp_task_entry *ret);
+                        struct trp_task_entry *ret);
 void trp_task_ring_free(struct trp_task_ring *r);
 void trp_task_entry_free(struct trp_task_entry *t);
 int trp_executor_stage_add(trp_executor *e, const uint8_t *message, size_t size);

@@ -11,7 +11,9 @@
  *
  * Queue ahead. Recording an end and letting the head of the stage's queue take over
  * what it had is one step (trp_executor_record); the engine does the same step when it
- * reads that end, so both keep the same books without a word about it.
+ * reads that end, so both keep the same books without a word about it. An attempt
+ * queued while that end was on its way finds the place it has been given by the end's
+ * number.
  *
  * A broken message from the driver ends the process: both are the same build, so it is
  * no peer of ours.
@@ -74,6 +76,44 @@ static void put_end(trp_executor *e, const struct trp_end *end)
     if (e->ends.size == 0)
         trp_ends_begin(&e->ends);
     trp_ends_put(&e->ends, end);
+    e->ends_made++;
+}
+
+/* Nothing waits for the place of an attempt that ended. An attempt that the driver has
+ * queued before it hears of this end will: the place is kept until then. */
+static void leave_place(trp_executor *e, struct trp_executor_stage *s,
+                        struct trp_task_entry *t)
+{
+    struct trp_task_entry place = {
+        .stage = s, .task = e->ends_made, .resources = t->resources};
+    if (!trp_task_ring_push(&s->vacant, &place)) {
+        trp_executor_fail(e, "out of memory");
+        return;
+    }
+    t->resources = NULL;
+}
+
+/* Finds a queued attempt's place that became free on the way. What the driver had heard
+ * of
+ * (`seen`) it has given away itself. */
+static bool find_place(struct trp_executor_stage *s, uint32_t seen, bool wanted,
+                       struct trp_task_entry *t)
+{
+    struct trp_task_entry place;
+    while (s->vacant.count > 0) {
+        uint32_t number = s->vacant.items[s->vacant.head].task;
+        bool known = (int32_t)(number - seen) <= 0;
+        if (!known && !wanted)
+            return false;
+        trp_task_ring_pop(&s->vacant, &place);
+        if (!known) {
+            free(t->resources);
+            t->resources = place.resources;
+            return true;
+        }
+        free(place.resources);
+    }
+    return false;
 }
 
 void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
@@ -89,6 +129,8 @@ void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
         head.resources = take_task->resources;
         take_task->resources = NULL;
         trp_executor_begin(e, &head);
+    } else {
+        leave_place(e, s, take_task);
     }
     trp_task_entry_free(take_task);
     if (s->forgotten)
@@ -166,7 +208,8 @@ static bool take_launch(trp_executor *e, const struct trp_launch *l,
         if (!t.resources)
             return false;
     }
-    if (!l->queued || t.stage->running == 0)
+    bool placed = find_place(t.stage, l->seen, l->queued, &t);
+    if (!l->queued || placed)
         trp_executor_begin(e, &t);
     else if (!trp_task_ring_push(&t.stage->queued, &t))
         return false;

@@ -40,7 +40,7 @@ bool trp_task_ring_pop(struct trp_task_ring *r, struct trp_task_entry *ret)
 }
 
 bool trp_task_ring_take(struct trp_task_ring *r, trp_attempt_id attempt,
-                   struct trp_task_entry *ret)
+                        struct trp_task_entry *ret)
 {
     uint32_t mask = r->room - 1, i = r->count;
     while (i > 0 && r->items[(r->head + i - 1) & mask].attempt.n != attempt.n)
@@ -83,6 +83,7 @@ static void stage_free(trp_executor *e, struct trp_executor_stage *s)
     if (s->function)
         e->runner->stage_close(s->function);
     trp_task_ring_free(&s->queued);
+    trp_task_ring_free(&s->vacant);
     trp_stage_message_free(&s->message);
     free(s->failure);
     free(s);

@@ -306,13 +306,7 @@ static int become_command(struct rank *r, const char *rank)
         return 127;
     if (chdir(r->cwd) != 0)
         return give_up(r, "enter working folder", r->cwd);
-    int error = ENOENT;
-    for (size_t i = 0; r->program[i]; i++) {
-        execve(r->program[i], r->argv, r->env);
-        if (errno != ENOENT && errno != ENOTDIR)
-            error = errno;
-    }
-    errno = error;
+    errno = trp_exec_first(r->program, r->argv, r->env);
     return give_up(r, "run", r->argv[0]);
 }
 

@@ -131,6 +131,8 @@ void trp_command_stage_release(struct trp_command_stage *s);
 /* spawner_start.c: starts an attempt, or reports why not. */
 void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t ranks,
                       const char *gang_program);
+/* Becomes the first of `program` that there is; returns errno. Async-signal-safe. */
+int trp_exec_first(char *const *program, char *const *argv, char *const *env);
 /* LOG_DIR/TASK[.sN].ATTEMPT[.RANK], without ".out"; false: too long. */
 bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
                     uint32_t stage_attempt, uint32_t task, uint32_t number);

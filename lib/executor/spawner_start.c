@@ -79,6 +79,23 @@ static char *const *unconst(const char *const *list)
     return (char *const *)(uintptr_t)list;
 }
 
+int trp_exec_first(char *const *program, char *const *argv, char *const *env)
+{
+    int error = ENOENT;
+    for (size_t i = 0; program[i]; i++) {
+        execve(program[i], argv, env);
+        int now = errno;
+        /* A folder of PATH that may not be entered says nothing about the program. */
+        if (now == ENOENT || now == ENOTDIR ||
+            (now == EACCES && program[1] && access(program[i], F_OK) != 0))
+            continue;
+        error = now;
+        if (now != EACCES)
+            break;
+    }
+    return error;
+}
+
 static _Noreturn void run_child(struct start *s)
 {
     setsid();
@@ -93,17 +110,8 @@ static _Noreturn void run_child(struct start *s)
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!s->program)
         execvpe(s->argv[0], unconst(s->argv), unconst(s->env));
-    int error = ENOENT;
-    for (size_t i = 0; s->program && s->program[i]; i++) {
-        execve(s->program[i], unconst(s->argv), unconst(s->env));
-        if (errno != ENOENT && errno != ENOTDIR) {
-            error = errno;
-            if (errno != EACCES)
-                break;
-        }
-    }
     if (s->program)
-        errno = error;
+        errno = trp_exec_first(s->program, unconst(s->argv), unconst(s->env));
     fail(s, STEP_EXEC);
 }
 

@@ -20,6 +20,7 @@ struct trp_launch_record { /* then resources, then extra */
     uint32_t stage, task;
     uint16_t number;
     uint8_t queued, has_item;
+    uint32_t seen;
     uint32_t resources_size, extra_size;
 } __attribute__((packed));
 
@@ -40,7 +41,7 @@ struct trp_end_rest { /* follows in a TRP_END_LONG; then extra */
     uint64_t records_in, records_out, bytes_in, bytes_out;
 } __attribute__((packed));
 
-_Static_assert(sizeof(struct trp_launch_record) == 28, "a launch takes 28 bytes");
+_Static_assert(sizeof(struct trp_launch_record) == 32, "a launch takes 32 bytes");
 _Static_assert(sizeof(struct trp_end_record) == 24, "a plain end takes 24 bytes");
 _Static_assert(sizeof(struct trp_end_rest) == 56, "an end takes 80 bytes");
 
@@ -66,6 +67,7 @@ static inline void trp_launch_put(struct trp_buf *b, const struct trp_launch *l)
         .number = htole16(l->number),
         .queued = l->queued != 0,
         .has_item = l->has_item != 0,
+        .seen = htole32(l->seen),
         .resources_size = htole32(l->resources_size),
         .extra_size = htole32(l->extra_size),
     };
@@ -94,6 +96,7 @@ static inline int trp_launch_next(struct trp_view *v, struct trp_launch *ret)
         .number = le16toh(r.number),
         .queued = r.queued,
         .has_item = r.has_item,
+        .seen = le32toh(r.seen),
         .resources_size = le32toh(r.resources_size),
         .extra_size = le32toh(r.extra_size),
     };

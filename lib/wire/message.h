@@ -85,14 +85,16 @@ struct trp_launch {
     uint32_t task;
     uint16_t number;
     uint8_t queued;
-    uint8_t has_item;         /* command: TROUPE_ITEM is set (also when empty) */
+    uint32_t seen;    /* ends of this executor that were taken before this was decided:
+                       * a queued attempt takes over the place of a later end at once */
+    uint8_t has_item; /* command: TROUPE_ITEM is set (also when empty) */
     const uint8_t *resources; /* encoded "name=a,b\n" text lines, not NUL-terminated */
     uint32_t resources_size;
     const uint8_t *extra;
     uint32_t extra_size;
 };
 /* A LAUNCH message is begun (which clears the buffer), filled and finished; an empty
- * one is not sent. Fixed part 28 bytes a launch. */
+ * one is not sent. Fixed part 32 bytes a launch. */
 void trp_launch_begin(struct trp_buf *b);
 static inline void trp_launch_put(struct trp_buf *b, const struct trp_launch *l);
 void trp_launch_finish(struct trp_buf *b);

@@ -68,12 +68,14 @@ build() {
         ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$folder/CMakeCache.txt"; then
         rm -rf "$folder"
     fi
-    cmake --preset "$preset" "$@" >"$folder.log" 2>&1 || {
-        cat "$folder.log" >&2
-        rm -f "$folder.log"
+    local log
+    log=$(mktemp)
+    if ! cmake --preset "$preset" "$@" >"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
         fail "cannot configure $folder"
-    }
-    rm -f "$folder.log"
+    fi
+    rm -f "$log"
     cmake --build "$folder" --parallel "$(jobs_at_once)"
 }
 
@@ -93,14 +95,13 @@ jobs_at_once() {
     echo $((cores < memory ? cores : memory))
 }
 
-# Processes of Troupe that a test of this tree has left: started from its build folders,
-# or a process of a run, which is named for what it is.
+# leftovers TOKEN: processes that have TROUPE_CHECK=TOKEN in their environment, so were
+# started by a test: commands of tasks, mpiruns, all of it.
 leftovers() {
-    local exe target
-    for exe in /proc/[0-9]*/exe; do
-        target=$(readlink "$exe" 2>/dev/null) || continue
-        case $target in
-        "$PWD"/build*/*) ps -o pid=,ppid=,args= -p "$(basename "${exe%/exe}")" || true ;;
-        esac
-    done
+    local file
+    env -u TROUPE_CHECK grep -lszxF "TROUPE_CHECK=$1" /proc/[0-9]*/environ |
+        while read -r file; do
+            file=${file%/environ}
+            env -u TROUPE_CHECK ps -o pid=,ppid=,args= -p "${file##*/}" || true
+        done
 }

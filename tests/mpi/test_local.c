@@ -66,6 +66,7 @@ static void open_world(struct world *w, const char *script)
                                            .network_timeout_ns = 1,
                                            .heartbeat_ns = 1};
     trp_error err;
+    g_unlink("up"); /* of an executor of the test before */
     uv_loop_init(&w->loop);
     if (trp_cluster_local_new(&w->loop, 2, NULL, 0, &command, &handler, &w->cluster,
                               &err) < 0 ||

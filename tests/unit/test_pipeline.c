@@ -32,12 +32,13 @@ static void check_refused(const char *text, size_t size, const char *place,
     int code = trp_pipeline_parse("f.yaml", text, size, &p, &err);
     char *begin = g_strdup_printf("f.yaml:%s: ", place);
     if (code != TRP_EINVAL || !g_str_has_prefix(err.text, begin) ||
-        !strstr(err.text, words))
-        g_error("for\n%s\nwanted %s… %s …, got %d %s", text, begin, words, code,
-                code ? err.text : "");
+        !strstr(err.text, words)) {
+        g_test_message("of\n%.500s\nwanted %s... %s ...\ngot    %s", text, begin, words,
+                       code ? err.text : "no error");
+        g_test_fail();
+    }
     g_assert_null(strchr(err.text, '\n'));
-    g_assert_cmpint(err.code, ==, TRP_EINVAL);
-    g_assert_null(p);
+    trp_pipeline_free(p);
     g_free(begin);
 }
 
@@ -56,11 +57,11 @@ static const struct {
     {"---\n", "1:1", "empty"},
     {"hello", "1:1", "mapping"},
     {"[1, 2]\n", "1:1", "mapping"},
-    {HEAD "name: \"abc\n", "2:7", "not YAML"},
+    {HEAD "name: \"abc\n", "2:8", "not YAML"},
     {HEAD "name: [a, b\n", "2:7", "bracket is not closed"},
     {HEAD "profiles: {a: {task: [1}}\n", "2:24", "not YAML"},
-    {HEAD "\tname: x\n", "2:1", "not YAML"},
-    {HEAD "name: a: b\n", "2:9", "not YAML"},
+    {HEAD "\tname: x\n", "1:9", "not YAML"},
+    {HEAD "name: a: b\n", "2:8", "not YAML"},
     {"%YAML 3.0\n---\na: b\n", "1:1", "not YAML"},
     {HEAD TAIL "---\n" HEAD TAIL, "4:1", "second document"},
     {HEAD "name: a\001b\n", "2:8", "UTF-8"},
@@ -159,7 +160,10 @@ static const struct {
     {STAGE "argv: [x]\n    run: x\n", "5:5", "both run and argv"},
     {STAGE "run:\n", "4:5", "run is empty"},
     {STAGE "run: \"\"\n", "4:10", "run is empty"},
-    {STAGE "run: |\n    tasks: 1\n", "4:10", "run is empty"},
+    {STAGE "run: |\n    tasks: 1\n", "5:5", "no deeper than its key"},
+    {STAGE "run: >-\n\n   \n    tasks: 1\n", "7:5", "no deeper than its key"},
+    {STAGE "run: |\n\n", "4:10", "run is empty"},
+    {STAGE "run: | # |\n", "4:10", "run is empty"},
     {STAGE "run: [a, b]\n", "4:10", "run is a list"},
     {STAGE "run: \"a\\0b\"\n", "4:10", "NUL"},
     {STAGE "argv: ls\n", "4:11", "argv is a scalar; write a list"},
@@ -244,8 +248,8 @@ static const struct {
      "4:22", "did you mean \"split\"?"},
     {RUN_STAGE "after:\n", "5:5", "after is empty"},
     {RUN_STAGE "after: [{each: true}]\n", "5:13", "no \"stage\""},
-    {RUN_STAGE "after: [{stage: a, each: 1}]\n", "5:30", "true or false"},
-    {RUN_STAGE "after: [{stage: a, ech: true}]\n", "5:24", "did you mean \"each\"?"},
+    {RUN_STAGE "after: [{each: 1, stage: a}]\n", "5:20", "true or false"},
+    {RUN_STAGE "after: [{ech: true, stage: a}]\n", "5:14", "did you mean \"each\"?"},
     {RUN_STAGE "after: [[a]]\n", "5:13", "list"},
     {HEAD "stages:\n  - {name: a, run: x}\n  - {name: b, run: x, after: [a, a]}\n", "4:34",
      "twice"},
@@ -258,10 +262,10 @@ static const struct {
      "4:30", "a → c → b → a"},
     {HEAD "stages:\n  - {name: a, run: x, tasks: 4}\n"
           "  - {name: b, run: x, tasks: 5, after: [{stage: a, each: true}]}\n",
-     "4:51", "stage a has 4 tasks, b has 5"},
+     "4:49", "stage a has 4 tasks, b has 5"},
     {HEAD "stages:\n  - {name: a, run: x, foreach: {items: [1, 2]}}\n"
           "  - {name: b, run: x, after: [{stage: a, each: true}]}\n",
-     "4:41", "stage a has 2 tasks, b has 1"},
+     "4:39", "stage a has 2 tasks, b has 1"},
 };
 
 static void test_bad_files(void)
@@ -651,8 +655,10 @@ static void test_profiles(void)
                            "site: 1\nprofiles: {small: {task: {cpus: 1}}}\n",
                            "f.yaml:2:37: unknown profile \"b\"; there are: default, small");
     check_profiles_refused(HEAD "stages: [{name: a, run: x, profile: b}]\n",
-                           "site: 1\nprofiles: {b: {task: {cpus: 2}}}\n", "s.yaml:2:12: ");
+                           "site: 1\nprofiles: {b: {task: {gpu: 2}}}\n",
+                           "s.yaml:2:12: ");
     check_profiles_refused(HEAD "profiles: {b: {task: {cpus: 2}}}\n"
+                                "options: {executor.cores: 1}\n"
                                 "stages: [{name: a, run: x, profile: b}]\n",
                            NULL, "f.yaml:2:12: ");
     check_profiles_refused(HEAD "default: {task: {cpus: 2}}\n" TAIL, NULL, "f.yaml:2:1: ");

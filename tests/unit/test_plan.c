@@ -135,7 +135,7 @@ static void impossible(void)
 {
     json_t *j = plan_json("troupe: 1\nprofiles:\n"
                           "  big: {executor: {cores: 64}, task: {cpus: 1}}\n"
-                          "  bad: {task: {cpus: 4}}\n"
+                          "  bad: {task: {gpu: 1}}\n"
                           "stages:\n  - {name: a, profile: big, run: x}\n"
                           "  - {name: b, profile: bad, run: x}\n"
                           "  - {name: c, tasks: 2, run: x}\n",

@@ -226,52 +226,74 @@ static bool hands_down(const char *folder)
            read_text(path, text, sizeof text) && has_word(text, "memory");
 }
 
-/* A child joins the group and ends: may our executors do that? */
-static bool may_join(const char *group)
+/* A child joins the group, goes back and ends: may our executors do that? (Going back,
+ * since a group is not free for some 50 ms after a process has ended in it.) */
+static bool may_join(const char *group, const char *own)
 {
-    char path[TRP_CGROUP_PATH];
-    if (!join(path, group, "cgroup.procs"))
+    char path[TRP_CGROUP_PATH], back[TRP_CGROUP_PATH];
+    if (!join(path, group, "cgroup.procs") || !join(back, own, "cgroup.procs"))
         return false;
     pid_t pid = fork();
     if (pid < 0)
         return false;
     if (pid == 0)
-        _exit(write_text(path, "0") ? 0 : 1);
+        _exit(write_text(path, "0") && write_text(back, "0") ? 0 : 1);
     int status = 1;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return status == 0;
 }
 
-static bool try_parent(struct trp_cgroup_memory *m, const char *parent, bool v2,
-                       const char *name)
+/* Folders in which groups may be made: at most three, with the group we are in. */
+struct candidates {
+    struct candidate {
+        bool v2;
+        char parent[TRP_CGROUP_PATH], own[TRP_CGROUP_PATH];
+    } v[3];
+    int n;
+};
+
+static void find_candidates(const char *root, struct candidates *c)
 {
-    char group[TRP_CGROUP_PATH];
-    if (v2 && !hands_down(parent))
-        return false;
-    m->v2 = v2;
-    strcpy(m->parent, parent);
-    if (trp_cgroup_memory_make(m, name, 64, group, NULL) < 0)
-        return false;
-    m->usable = may_join(group);
-    for (int i = 0; i < 50 && !trp_cgroup_remove(group); i++)
-        usleep(1000);
-    return m->usable;
+    struct place p;
+    c->n = 0;
+    if (find_place(root, "memory", false, &p)) {
+        struct candidate *v = &c->v[c->n++];
+        v->v2 = false;
+        strcpy(v->own, p.own);
+        strcpy(v->parent, p.own);
+    }
+    if (!find_place(root, "", true, &p))
+        return;
+    for (int up = 0; up < 2; up++) {
+        struct candidate *v = &c->v[c->n];
+        v->v2 = true;
+        strcpy(v->own, p.own);
+        strcpy(v->parent, p.own);
+        char *slash = strrchr(v->parent, '/');
+        if (up && (!slash || strlen(p.own) <= strlen(p.mount)))
+            return;
+        if (up)
+            *slash = '\0';
+        if (hands_down(v->parent))
+            c->n++;
+    }
 }
 
 void trp_cgroup_memory_open(const char *root, const char *name,
                             struct trp_cgroup_memory *ret)
 {
-    struct place p;
+    struct candidates c;
     memset(ret, 0, sizeof *ret);
-    if (find_place(root, "memory", false, &p) && try_parent(ret, p.own, false, name))
-        return;
-    if (!find_place(root, "", true, &p) || try_parent(ret, p.own, true, name))
-        return;
-    char *slash = strrchr(p.own, '/');
-    if (strlen(p.own) > strlen(p.mount) && slash) {
-        *slash = '\0';
-        try_parent(ret, p.own, true, name);
+    find_candidates(root, &c);
+    for (int i = 0; i < c.n && !ret->usable; i++) {
+        char group[TRP_CGROUP_PATH];
+        ret->v2 = c.v[i].v2;
+        strcpy(ret->parent, c.v[i].parent);
+        if (trp_cgroup_memory_make(ret, name, 64, group, NULL) < 0)
+            continue;
+        ret->usable = may_join(group, c.v[i].own);
+        trp_cgroup_remove(group);
     }
 }
 
@@ -348,18 +370,17 @@ bool trp_cgroup_remove(const char *path)
     return rmdir(path) == 0 || errno == ENOENT;
 }
 
-void trp_cgroup_memory_sweep(const struct trp_cgroup_memory *m, const char *prefix)
+static void sweep_folder(const char *parent, const char *prefix)
 {
     size_t n = strlen(prefix);
-    DIR *dir = m->usable ? opendir(m->parent) : NULL;
+    DIR *dir = opendir(parent);
     if (!dir)
         return;
     for (struct dirent *e; (e = readdir(dir));) {
-        const char *rest = e->d_name + n;
         char path[TRP_CGROUP_PATH];
-        if (strncmp(e->d_name, prefix, n) != 0 || !*rest ||
-            strspn(rest, "0123456789") != strlen(rest) ||
-            !join(path, m->parent, e->d_name))
+        if (strncmp(e->d_name, prefix, n) != 0 || !e->d_name[n] ||
+            strspn(e->d_name + n, "0123456789") != strlen(e->d_name + n) ||
+            !join(path, parent, e->d_name))
             continue;
         for (int i = 0; i < 200 && !trp_cgroup_remove(path); i++) {
             trp_cgroup_kill(path);
@@ -367,4 +388,12 @@ void trp_cgroup_memory_sweep(const struct trp_cgroup_memory *m, const char *pref
         }
     }
     closedir(dir);
+}
+
+void trp_cgroup_memory_sweep(const char *root, const char *prefix)
+{
+    struct candidates c;
+    find_candidates(root, &c);
+    for (int i = 0; i < c.n; i++)
+        sweep_folder(c.v[i].parent, prefix);
 }

@@ -52,8 +52,8 @@ bool trp_cgroup_is_empty(const char *path);
 /* Removes the group; false while somebody is in it. One that is not there: true. */
 bool trp_cgroup_remove(const char *path);
 
-/* Removes every group PARENT/PREFIX<digits>, killing who is in it: what a run leaves
- * whose driver was killed. */
-void trp_cgroup_memory_sweep(const struct trp_cgroup_memory *m, const char *prefix);
+/* Removes every group PREFIX<digits> in any place where trp_cgroup_memory_open would
+ * have made one, killing who is in it: what a run leaves whose driver was killed. */
+void trp_cgroup_memory_sweep(const char *root, const char *prefix);
 
 #endif

@@ -8,12 +8,14 @@
  * help; sessions do. To end one by force, mpirun's children in the session (the
  * executor) are killed first: mpirun then ends in order and removes its files, and the
  * executor's spawner sees its parent gone, kills all commands and removes scratch
- * folders. What is still there KILL_AFTER_MS later is killed with the session and the
- * control group. An executor is told gone, and its room is free, when mpirun has ended
- * and nobody of its session or control group is left: looked at every LOOK_MS.
+ * folders. An mpirun that is alone then, or what is still there KILL_AFTER_MS later, is
+ * killed with the session and the control group. An executor is told gone, and its room
+ * is free, when mpirun has ended and nobody of its session or control group is left:
+ * looked at every LOOK_MS.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,7 @@
 #include "cluster/local/processes.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
+#include "executor/scratch.h"
 
 extern char **environ;
 
@@ -120,21 +123,34 @@ static void describe_end(const struct trp_local_executor *e, bool memory, char *
              e->id, how, memory ? " (killed for memory)" : "", run, e->id);
 }
 
+/* An mpirun that was killed leaves its files, some megabytes. */
+static void remove_session_files(const struct trp_local_executor *e)
+{
+    char pattern[TRP_CGROUP_PATH];
+    glob_t found;
+    if (!e->local->mpi_folder)
+        return;
+    snprintf(pattern, sizeof pattern, "%s/ompi.*/pid.%d", e->local->mpi_folder,
+             e->process.pid);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
+        size_t all = SIZE_MAX;
+        trp_tree_remove(AT_FDCWD, found.gl_pathv[0], &all);
+        globfree(&found);
+    }
+}
+
 /* Everything of it is gone. */
 static void finish(struct trp_local_executor *e)
 {
     char text[TEXT];
-    bool memory = false;
-    if (e->cgroup[0]) {
-        memory = trp_cgroup_oom_kills(e->cgroup, e->local->cgroups.v2) > 0;
-        trp_cgroup_remove(e->cgroup);
-    }
+    if (e->hard)
+        remove_session_files(e);
     if (e->dismissed || e->exit_status + e->signal == 0) {
-        tell_gone(e, 0, memory, "ended");
+        tell_gone(e, 0, e->memory, "ended");
         return;
     }
-    describe_end(e, memory, text, sizeof text);
-    tell_gone(e, TRP_ESYSTEM, memory, text);
+    describe_end(e, e->memory, text, sizeof text);
+    tell_gone(e, TRP_ESYSTEM, e->memory, text);
 }
 
 /* Who is left, after the signal? */
@@ -148,15 +164,33 @@ static uint32_t signal_rest(const struct trp_local_executor *e, int signal)
     return left + (trp_cgroup_is_empty(e->cgroup) ? 0 : 1);
 }
 
+/* The kernel frees a group some 50 ms after the last process of it; one that it does
+ * not free is left to the end of the run. */
+static bool remove_cgroup(struct trp_local_executor *e, bool late)
+{
+    if (!e->cgroup[0])
+        return true;
+    if (trp_cgroup_oom_kills(e->cgroup, e->local->cgroups.v2) > 0)
+        e->memory = true;
+    return trp_cgroup_remove(e->cgroup) || late;
+}
+
+/* Looks again and again at what is left: of a session whose mpirun has ended, or of one
+ * whose executor was killed. There, an mpirun that is alone is not waited for: it takes
+ * it a second to get over the death of its child. */
 static void on_look(uv_timer_t *timer)
 {
     struct trp_local_executor *e = timer->data;
-    bool late =
-        e->state == TRP_LOCAL_ENDS && uv_now(e->local->loop) > e->ended_ms + LINGER_MS;
-    uint32_t left = signal_rest(e, e->hard || late ? SIGKILL : 0);
-    if (e->state == TRP_LOCAL_ENDS && left == 0) {
-        finish(e);
-        return;
+    uint64_t spent = uv_now(e->local->loop) - e->since_ms;
+    if (e->state == TRP_LOCAL_RUNS) {
+        e->hard = e->hard || spent > KILL_AFTER_MS || signal_rest(e, 0) <= 1;
+        signal_rest(e, e->hard ? SIGKILL : 0);
+    } else {
+        uint32_t left = signal_rest(e, e->hard || spent > LINGER_MS ? SIGKILL : 0);
+        if (left == 0 && remove_cgroup(e, spent > 2 * LINGER_MS)) {
+            finish(e);
+            return;
+        }
     }
     uv_timer_start(timer, on_look, LOOK_MS, 0);
 }
@@ -166,20 +200,13 @@ static void on_release_late(uv_timer_t *timer)
     trp_local_executor_kill(timer->data);
 }
 
-static void on_hard(uv_timer_t *timer)
-{
-    struct trp_local_executor *e = timer->data;
-    e->hard = true;
-    on_look(timer);
-}
-
 static void on_mpirun_exit(uv_process_t *process, int64_t exit_status, int signal)
 {
     struct trp_local_executor *e = process->data;
     e->state = TRP_LOCAL_ENDS;
     e->exit_status = exit_status;
     e->signal = signal;
-    e->ended_ms = uv_now(e->local->loop);
+    e->since_ms = uv_now(e->local->loop);
     on_look(&e->timer);
 }
 
@@ -192,11 +219,9 @@ void trp_local_executor_kill(struct trp_local_executor *e)
     if (e->state != TRP_LOCAL_RUNS)
         return;
     e->dismissed = true;
-    if (trp_children_signal(e->process.pid, SIGKILL) == 0) {
-        on_hard(&e->timer);
-        return;
-    }
-    uv_timer_start(&e->timer, on_hard, KILL_AFTER_MS, 0);
+    e->since_ms = uv_now(e->local->loop);
+    trp_children_signal(e->process.pid, SIGKILL);
+    uv_timer_start(&e->timer, on_look, LOOK_MS, 0);
 }
 
 void trp_local_executor_release(struct trp_local_executor *e, bool told)

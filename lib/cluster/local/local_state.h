@@ -37,10 +37,11 @@ struct trp_local_executor {
     uv_timer_t timer; /* next look at what is left, or the kill after a release */
     unsigned handles; /* open ones of the two above */
     bool dismissed;   /* was told to end, or killed by us */
-    bool hard;        /* the next look kills the whole session */
+    bool hard;        /* the session was killed as a whole */
+    bool memory;      /* the kernel has killed in it for memory */
     int64_t exit_status;
     int signal;
-    uint64_t ended_ms; /* when mpirun had ended */
+    uint64_t since_ms; /* when it was killed; then, when mpirun had ended */
     char cgroup[TRP_CGROUP_PATH];
     UT_hash_handle hh;
 };

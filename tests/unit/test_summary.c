@@ -1,0 +1,312 @@
+/*
+ * The numbers of the closing summary: whose seconds are held, what is used, medians;
+ * and how they are printed.
+ */
+#include <glib.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "events/durations.h"
+#include "events/event_log.h"
+#include "events/statistics.h"
+
+#define S INT64_C(1000000000)
+#define T0 (INT64_C(1800000000) * S)
+
+static const struct trp_resource_profile plain = {
+    .id = {0}, .name = "default", .cores = 4, .task_cpus = 1, .slots = 4};
+static const struct trp_resource_profile train = {
+    .id = {1},
+    .name = "train",
+    .cores = 2,
+    .task_cpus = 2,
+    .slots = 1,
+    .ncustom = 1,
+    .custom = {{.name = "gpu", .executor = 2, .task = TRP_ONE / 2}}};
+
+static void assert_near(double got, double wanted, double error)
+{
+    if (fabs(got - wanted) > error)
+        g_error("wanted %g, got %g", wanted, got);
+}
+
+static const struct trp_stage_statistics *stage(struct trp_statistics *s, uint32_t n)
+{
+    return trp_statistics_stage(s, (trp_stage_id){n});
+}
+
+static void task(struct trp_statistics *s, uint32_t n, uint32_t executor, double from,
+                 double to, const struct trp_resource_profile *p,
+                 enum trp_end_status status)
+{
+    struct trp_action v = {
+        .kind = TRP_ACTION_TASK_END,
+        .task_end = {.stage = {n}, .executor = {executor}, .status = status}
+    };
+    struct trp_end e = {.duration_ns = (int64_t)((to - from) * 1e9)};
+    struct trp_event_task t = {.verdict = &v,
+                               .end = status == TRP_END_LOST ? NULL : &e,
+                               .launched = T0 + (int64_t)(from * 1e9),
+                               .ended = T0 + (int64_t)(to * 1e9),
+                               .profile = p};
+    trp_statistics_task_started(s, (trp_stage_id){n}, (trp_executor_id){executor},
+                                t.launched);
+    trp_statistics_at(s, t.ended);
+    g_assert_cmpint(
+        trp_statistics_task_ended(s, trp_statistics_stage(s, (trp_stage_id){n}), &t),
+        ==, 0);
+}
+
+static void held_seconds_follow_the_tasks(void)
+{
+    struct trp_statistics s = {0};
+    trp_executor_id e = {0}, idle = {1};
+    trp_statistics_at(&s, T0);
+    trp_statistics_executor_added(&s, e, &train, "h", T0);
+    trp_statistics_executor_added(&s, idle, &plain, "h", T0);
+    task(&s, 0, 0, 2, 3, &train, TRP_END_SUCCESS); /* 0 to 5: stage 0 */
+    task(&s, 1, 0, 5, 6, &train, TRP_END_SUCCESS); /* 5 to 7: stage 1 */
+    trp_statistics_executor_relabelled(&s, e, T0 + 7 * S);
+    task(&s, 2, 0, 8, 9, &train, TRP_END_SUCCESS); /* 7 to 10: stage 2 */
+    trp_statistics_executor_removed(&s, e, T0 + 10 * S);
+    trp_statistics_at(&s, T0 + 20 * S);
+    trp_statistics_settle(&s);
+    assert_near(stage(&s, 0)->held->cores, 2 * 5, 1e-6);
+    assert_near(stage(&s, 1)->held->cores, 2 * 2, 1e-6);
+    assert_near(stage(&s, 2)->held->cores, 2 * 3, 1e-6);
+    assert_near(stage(&s, 0)->held->devices[0], 2 * 5, 1e-6);
+    assert_near(s.idle.cores, 4 * 20, 1e-6); /* never ran anything */
+    assert_near(stage(&s, 0)->used->cores, 2 * 1, 1e-6);
+    assert_near(stage(&s, 0)->used->devices[0], 0.5, 1e-6);
+    trp_statistics_settle(&s); /* twice is as once */
+    assert_near(s.idle.cores, 4 * 20, 1e-6);
+    trp_statistics_free(&s);
+}
+
+static void attempts_are_counted_by_how_they_ended(void)
+{
+    struct trp_statistics s = {0};
+    trp_statistics_executor_added(&s, (trp_executor_id){0}, &plain, "h", T0);
+    task(&s, 0, 0, 0, 1, &plain, TRP_END_SUCCESS);
+    task(&s, 0, 0, 0, 9, &plain, TRP_END_EXIT);
+    task(&s, 0, 0, 0, 9, &plain, TRP_END_LOST);
+    task(&s, 0, 0, 0, 2, &plain, TRP_END_KILLED);
+    task(&s, 0, 0, 0, 2, &plain, TRP_END_RECALLED);
+    const struct trp_stage_statistics *st = stage(&s, 0);
+    g_assert_cmpuint(st->attempts, ==, 4); /* the recalled one never began */
+    g_assert_cmpuint(st->failures, ==, 2);
+    g_assert_cmpuint(st->durations.count, ==, 1);
+    assert_near(st->used->cores, 1 + 9 + 2, 1e-6);
+    trp_statistics_free(&s);
+}
+
+static void a_gang_holds_its_ranks(void)
+{
+    struct trp_statistics s = {0};
+    struct trp_action v = {
+        .kind = TRP_ACTION_TASK_END,
+        .task_end = {.executor = {TRP_NONE}, .status = TRP_END_SUCCESS}
+    };
+    struct trp_end e = {.duration_ns = 3 * S, .cpu_ns = 20 * S};
+    struct trp_event_task t = {.verdict = &v,
+                               .end = &e,
+                               .launched = T0,
+                               .ended = T0 + 4 * S,
+                               .profile = &train,
+                               .ranks = 8};
+    trp_statistics_task_started(&s, (trp_stage_id){0}, (trp_executor_id){TRP_NONE}, T0);
+    trp_statistics_task_ended(&s, trp_statistics_stage(&s, (trp_stage_id){0}), &t);
+    assert_near(stage(&s, 0)->held->cores, 8 * 2 * 4, 1e-6);
+    assert_near(stage(&s, 0)->used->cores, 8 * 2 * 3, 1e-6);
+    assert_near(stage(&s, 0)->used->devices[0], 8 * 0.5 * 3, 1e-6);
+    assert_near(stage(&s, 0)->cpu, 20, 1e-6);
+    trp_statistics_free(&s);
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void quantiles_are_near(void)
+{
+    enum { MOST = 5000 };
+    static const uint32_t sizes[] = {1, 2, 3, 8, 9, 127, 128, 129, 130, MOST};
+    static const uint32_t permilles[] = {0, 50, 250, 500, 750, 950, 990, 1000};
+    static int64_t v[MOST];
+    for (size_t k = 0; k < G_N_ELEMENTS(sizes); k++) {
+        struct trp_durations d = {0};
+        uint32_t n = sizes[k];
+        for (uint32_t i = 0; i < n; i++) {
+            /* from 1 ns to hours, evenly over the orders of magnitude */
+            v[i] = (int64_t)exp(g_test_rand_double_range(0, 30));
+            g_assert_cmpint(trp_durations_add(&d, v[i]), ==, 0);
+        }
+        qsort(v, n, sizeof *v, compare);
+        for (size_t q = 0; q < G_N_ELEMENTS(permilles); q++) {
+            uint32_t p = permilles[q];
+            uint64_t rank = p == 0 ? 1 : ((uint64_t)n * p + 999) / 1000;
+            double wanted = (double)v[rank - 1];
+            if (p == 500 && n % 2 == 0)
+                wanted = ((double)v[n / 2 - 1] + (double)v[n / 2]) / 2;
+            double error = n <= TRP_DURATIONS_EXACT ? 1 : wanted * 0.01 + 1;
+            assert_near((double)trp_durations_quantile(&d, p), wanted, error);
+        }
+        g_assert_cmpint(d.greatest, ==, v[n - 1]);
+        g_assert_cmpint(d.least, ==, v[0]);
+        trp_durations_free(&d);
+    }
+}
+
+static void the_longest_duration_has_a_place(void)
+{
+    struct trp_durations d = {0};
+    for (int i = 0; i < 200; i++)
+        g_assert_cmpint(trp_durations_add(&d, i % 2 ? INT64_MAX : -5), ==, 0);
+    g_assert_cmpint(trp_durations_quantile(&d, 0), ==, 0);
+    g_assert_cmpint(trp_durations_quantile(&d, 1000), ==, INT64_MAX);
+    trp_durations_free(&d);
+}
+
+/* ---- text
+ * ----------------------------------------------------------------------------- */
+
+static trp_event_log *new_log(void)
+{
+    trp_event_log *l = NULL;
+    struct trp_event_log_config c = {
+        .file = "/dev/null", .app_id = "app-1", .app_name = "x", .user = "u"};
+    g_assert_cmpint(trp_event_log_new(&c, &l, NULL), ==, 0);
+    trp_event_application_start(l, T0);
+    trp_event_profile(l, &plain);
+    trp_event_profile(l, &train);
+    return l;
+}
+
+static void tell(trp_event_log *l, uint32_t n, uint32_t number, double from, double to,
+                 const struct trp_resource_profile *p, enum trp_end_status status)
+{
+    trp_attempt_id id = {(uint64_t)number << 32};
+    struct trp_action a = {
+        .kind = TRP_ACTION_LAUNCH, .launch = {.attempt = id, .executor = {n}}
+    };
+    struct trp_action v = {
+        .kind = TRP_ACTION_TASK_END,
+        .task_end = {.attempt = id, .stage = {n}, .executor = {n}, .status = status}
+    };
+    struct trp_end e = {.duration_ns = (int64_t)((to - from) * 1e9),
+                        .cpu_ns = (int64_t)((to - from) * 5e8)};
+    struct trp_event_task t = {.verdict = &v,
+                               .end = &e,
+                               .launched = T0 + (int64_t)(from * 1e9),
+                               .ended = T0 + (int64_t)(to * 1e9),
+                               .host = "h",
+                               .profile = p,
+                               .reason = status == TRP_END_EXIT ? "exit status 1" : ""};
+    trp_event_task_started(l, (trp_stage_id){n}, &a, "h", t.launched);
+    trp_event_task_ended(l, &t);
+}
+
+static void run_stage(trp_event_log *l, const struct trp_event_stage *s,
+                      const struct trp_resource_profile *p, bool fails)
+{
+    trp_executor_id e = {s->stage.n};
+    int64_t from = T0 + 10 * S * s->stage.n;
+    double at = 10.0 * s->stage.n;
+    trp_event_stage_submitted(l, s, from);
+    trp_event_executor_added(l, e, "h", p, from, from);
+    tell(l, s->stage.n, 10 * s->stage.n, at + 1, at + 2, p, TRP_END_SUCCESS);
+    tell(l, s->stage.n, 10 * s->stage.n + 1, at + 1, at + 4, p,
+         fails ? TRP_END_EXIT : TRP_END_SUCCESS);
+    trp_event_stage_ended(l, s->stage,
+                          fails ? TRP_OUTCOME_FAILED : TRP_OUTCOME_SUCCEEDED, "",
+                          from + 5 * S);
+    trp_event_executor_removed(l, e, "released", from + 5 * S);
+}
+
+static char *summary_of(trp_event_log *l)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    trp_event_summary_print(l, f, "troupe-runs/RUN");
+    fclose(f);
+    return text;
+}
+
+static void the_table_without_devices(void)
+{
+    trp_event_log *l = new_log();
+    struct trp_event_stage s = {.stage = {0}, .name = "split", .ntasks = 2};
+    trp_event_job_start(l, (trp_job_id){0}, T0, &s, 1);
+    run_stage(l, &s, &plain, false);
+    g_assert_cmpint(trp_event_log_end(l, T0 + 5 * S, 0, NULL), ==, 0);
+    char *text = summary_of(l);
+    g_assert_cmpstr(
+        text, ==,
+        "                                                    task time  core-seconds\n"
+        "stage  profile  tasks  attempts  failed   wall  median    max    held  used\n"
+        "split  default      2         2       0  5.00s   2.00s  3.00s   20.00  4.00\n"
+        "total               2         2       0  5.00s                  20.00  4.00\n"
+        "\n"
+        "core-seconds: 20.00 held, 4.00 used (20 %), 2.00 CPU time\n"
+        "logs: troupe-runs/RUN/logs  events: troupe-runs/RUN/events.jsonl\n");
+    free(text);
+    trp_event_log_free(l);
+}
+
+static void devices_failures_and_idle_executors_show(void)
+{
+    trp_event_log *l = new_log();
+    struct trp_event_stage s[] = {
+        {.stage = {0}, .name = "split", .ntasks = 2},
+        {.stage = {1}, .name = "train", .ntasks = 2, .profile = {1}},
+        {.stage = {2},            .name = "never",                .ntasks = 7}
+    };
+    trp_event_job_start(l, (trp_job_id){0}, T0, s, 3);
+    run_stage(l, &s[0], &plain, false);
+    run_stage(l, &s[1], &train, true);
+    trp_event_stage_ended(l, s[2].stage, TRP_OUTCOME_SKIPPED, "", T0 + 15 * S);
+    trp_event_executor_added(l, (trp_executor_id){9}, "h", &plain, T0, T0);
+    trp_event_executor_removed(l, (trp_executor_id){9}, "released", T0 + 2 * S);
+    g_assert_cmpint(trp_event_log_end(l, T0 + 16 * S, 1, NULL), ==, 0);
+    char *text = summary_of(l);
+    static const char *const wanted[] = {
+        "  core-seconds  gpu-seconds\n",
+        "train       train        2         2       1  5.00s   1.00s  1.00s  10.00   "
+        "8.00  10.00   2.00  failed\n",
+        "never       default      7         0       0                         0.00   "
+        "0.00                skipped\n",
+        "(no stage)                                                           8.00   "
+        "0.00\n",
+        "total                   11         4       1  16.0s                 38.00  "
+        "12.00  10.00   2.00\n",
+        "gpu-seconds: 10.00 held, 2.00 used (20 %)\n"};
+    for (size_t i = 0; i < G_N_ELEMENTS(wanted); i++)
+        if (!strstr(text, wanted[i]))
+            g_error("wanted\n%s in\n%s", wanted[i], text);
+    free(text);
+    trp_event_log_free(l);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/summary/held seconds belong to the stage whose task ran last",
+                    held_seconds_follow_the_tasks);
+    g_test_add_func("/summary/attempts are counted by how they ended",
+                    attempts_are_counted_by_how_they_ended);
+    g_test_add_func("/summary/a gang holds the slots of its ranks",
+                    a_gang_holds_its_ranks);
+    g_test_add_func("/summary/quantiles are exact for few and within 1 % for many",
+                    quantiles_are_near);
+    g_test_add_func("/summary/the longest duration has a place in the histogram",
+                    the_longest_duration_has_a_place);
+    g_test_add_func("/summary/the table is aligned", the_table_without_devices);
+    g_test_add_func("/summary/devices, failures and idle executors show",
+                    devices_failures_and_idle_executors_show);
+    return g_test_run();
+}
