@@ -36,7 +36,7 @@
 
 enum {
     SERVER_MS = 10000, /* for ompi-server to write its URI */
-    LINGER_MS = 2500,
+    LINGER_MS = 1500,
     ORPHAN_MS = 6000,
     SERVER_END_MS = 300,
     END_MS = 3000,
@@ -70,6 +70,16 @@ static void report(struct guard *g, enum trp_guard_event event, int status,
     struct trp_guard_report r = {.event = (uint8_t)event, .status = status};
     snprintf(r.text, sizeof r.text, "%s", text);
     send(g->socket, &r, sizeof r, MSG_NOSIGNAL);
+}
+
+void trp_guard_remove_cgroups(const char *folder)
+{
+    char prefix[128];
+    const char *base = strrchr(folder, '/');
+    if (!base || !base[1])
+        return;
+    snprintf(prefix, sizeof prefix, "%s-", base + 1);
+    trp_cgroup_memory_sweep("", prefix);
 }
 
 void trp_guard_remove_folder(const char *path)
@@ -247,12 +257,7 @@ static void end_all(struct guard *g)
     }
     trp_guard_end_descendants(NULL, 0, END_MS);
     reap(g);
-    const char *base = strrchr(g->config->folder, '/');
-    if (base && base[1]) {
-        char prefix[128];
-        snprintf(prefix, sizeof prefix, "%s-", base + 1);
-        trp_cgroup_memory_sweep("", prefix);
-    }
+    trp_guard_remove_cgroups(g->config->folder);
     trp_guard_remove_folder(g->config->folder);
 }
 

@@ -48,6 +48,10 @@ int trp_guard_start(const struct trp_guard_config *config, pid_t *ret_pid,
  * nothing is left or `limit_ms` have passed; reaps children. */
 void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, int limit_ms);
 
+/* Removes the memory groups of a run's executors that are left; they are named by the
+ * run's private folder. */
+void trp_guard_remove_cgroups(const char *folder);
+
 /* Removes a folder and what is in it. */
 void trp_guard_remove_folder(const char *path);
 

@@ -213,12 +213,14 @@ static int copy_file(const char *from, const char *to)
     return n < 0 ? -1 : 0;
 }
 
+enum { FOLDER_MAX = 64 };
+
 /* What is done is looked up in a copy, since looking it up writes. */
-static int open_done_copy(const struct run *r, char *folder, trp_done_log **ret,
-                          trp_error *err)
+static int open_done_copy(const struct run *r, char folder[FOLDER_MAX],
+                          trp_done_log **ret, trp_error *err)
 {
     char from[4300], to[128];
-    strcpy(folder, "/tmp/troupe-XXXXXX");
+    snprintf(folder, FOLDER_MAX, "/tmp/troupe-XXXXXX");
     if (!mkdtemp(folder)) {
         folder[0] = '\0';
         return trp_error_set(err, TRP_ESYSTEM, "cannot make a folder in /tmp: %s",
@@ -260,13 +262,12 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
     }
     for (uint32_t i = 0; i < p->nstages && code == 0; i++) {
         const struct trp_stage_choice *c = &choices[p->order[i]];
-        uint32_t done = 0;
-        for (uint32_t k = 0; c->done && k < c->ndone; k++)
-            done += c->done[k] ? 1 : 0;
+        const char *name = p->stages[p->order[i]].name;
         if (!c->runs)
-            printf("%s: does not run\n", p->stages[p->order[i]].name);
-        else if (done)
-            printf("%s: %u tasks are done\n", p->stages[p->order[i]].name, done);
+            printf("%s: does not run\n", name);
+        else if (c->ndone)
+            printf(c->ndone == 1 ? "%s: %u task is done\n" : "%s: %u tasks are done\n",
+                   name, c->ndone);
     }
     if (choices)
         trp_stage_choices_free(choices, p->nstages);
@@ -279,7 +280,7 @@ static int dry_run(const struct run *r, trp_error *err)
 {
     const struct trp_settings *s = &r->settings;
     trp_done_log *log = NULL;
-    char folder[64] = "";
+    char folder[FOLDER_MAX] = "";
     int code = trp_dry_run_print(s->pipeline, s->options, s->site, stdout, err);
     if (code == 0 && r->earlier)
         code = open_done_copy(r, folder, &log, err);
@@ -334,6 +335,8 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                 .settings = &r->settings,
                                 .supervisor = &r->supervisor,
                                 .folder = r->folder,
+                                .earlier_runs =
+                                    r->earlier ? r->earlier->earlier_runs + 1 : 0,
                                 .cwd = r->cwd,
                                 .site = r->site ? r->site : "",
                                 .app_name = app_name,

@@ -17,8 +17,6 @@
 
 #include "comm/channel.h"
 
-extern char **environ;
-
 static int write_all(int fd, const void *data, size_t size)
 {
     const char *at = data;
@@ -137,7 +135,7 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
     s->local_cores = c->settings.cores;
     s->keep_going = c->keep_going;
     s->quiet = c->quiet;
-    s->resume = c->resume != NULL;
+    s->earlier_runs = m->earlier_runs;
     s->terminal = isatty(2);
     bool good = copy(&s->run_name, m->folder->name) &&
                 copy(&s->run_dir, m->folder->path) && copy(&s->cwd, m->cwd) &&

@@ -15,11 +15,12 @@ struct trp_run_make {
     const struct trp_settings *settings;
     const struct trp_supervisor *supervisor;
     const trp_run_folder *folder;
-    const char *cwd;      /* where the run's relative paths begin */
-    const char *site;     /* absolute, "" for none */
-    const char *app_name; /* pipeline's name, or the program's */
-    const char *rank;     /* troupe-rank */
-    char **app;           /* as the call's, with an absolute program; or NULL */
+    uint32_t earlier_runs; /* in this folder */
+    const char *cwd;       /* where the run's relative paths begin */
+    const char *site;      /* absolute, "" for none */
+    const char *app_name;  /* pipeline's name, or the program's */
+    const char *rank;      /* troupe-rank */
+    char **app;            /* as the call's, with an absolute program; or NULL */
 };
 
 /* Writes all of it. TRP_ESYSTEM. */

@@ -12,8 +12,6 @@
 
 #include "conf/wording.h"
 
-extern char **environ;
-
 enum { CORES_MAX = 1 << 16 };
 
 int trp_settings_word(const char **list, uint32_t *n, const char *option,
@@ -95,8 +93,8 @@ static int split(const char *option, const char *word, char *key, size_t size,
 static int load_options(const struct trp_settings_request *q, struct trp_settings *s,
                         trp_error *err)
 {
-    char key[256];
-    const char *value;
+    char key[256] = "";
+    const char *value = NULL;
     int code = trp_options_new(&s->options, err);
     if (code == 0)
         code = trp_site_options(s->site, s->options, err);
@@ -116,8 +114,8 @@ static int load_options(const struct trp_settings_request *q, struct trp_setting
 static int load_pipeline(const struct trp_settings_request *q, struct trp_settings *s,
                          trp_error *err)
 {
-    char key[256];
-    const char *value;
+    char key[256] = "";
+    const char *value = NULL;
     int code = read_file(q->pipeline, &s->text, &s->text_size, err);
     if (code == 0)
         code = trp_pipeline_parse(q->shown ? q->shown : q->pipeline, s->text,

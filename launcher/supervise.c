@@ -36,8 +36,6 @@
 #include "driver/control.h"
 #include "guard.h"
 
-extern char **environ;
-
 enum {
     COME_UP_MS = 60000,
     EXIT_MS = 10000,
@@ -275,18 +273,23 @@ static bool end_guard(struct watch *w)
     return in_order && status == 0;
 }
 
-/* A program that ended before trp_init has spoken into files: pass that on. */
-static void relay(const struct watch *w, const char *name, int to)
+/* A program that ended before trp_init has spoken into files: passes that on, up to
+ * mpirun's own page about an exit status, which begins with a line of dashes. */
+static void relay(const struct watch *w, const char *name, FILE *to)
 {
-    char path[4200], buf[8192];
+    char path[4200], *line = NULL;
+    size_t capacity = 0;
     snprintf(path, sizeof path, "%s/state/%s", w->folder->path, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t n; fd >= 0 && (n = read(fd, buf, sizeof buf)) > 0;) {
-        if (write(to, buf, (size_t)n) != n)
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return;
+    for (ssize_t n; (n = getline(&line, &capacity, f)) > 0;) {
+        if (n > 60 && strspn(line, "-") == (size_t)n - 1)
             break;
+        fwrite(line, 1, (size_t)n, to);
     }
-    if (fd >= 0)
-        close(fd);
+    free(line);
+    fclose(f);
 }
 
 /* mpirun passes a signal on as 128 + its number. */
@@ -304,8 +307,8 @@ static void describe_status(int status, char *text, size_t size)
 
 static int early_end(const struct watch *w, const char *how)
 {
-    relay(w, "driver.out", 1);
-    relay(w, "driver.err", 2);
+    relay(w, "driver.out", stdout);
+    relay(w, "driver.err", stderr);
     if (WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) == 0)
         return 0;
     fprintf(stderr, "troupe: %s ended before trp_init: %s; see %s/state/driver.err\n",
@@ -412,8 +415,10 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     if (!what->is_program)
         w.deadline = now_ms() + COME_UP_MS;
     watch(&w);
-    if (!end_guard(&w))
+    if (!end_guard(&w)) {
         trp_guard_end_descendants(spare, nspare < SPARED ? nspare : SPARED, SWEEP_MS);
+        trp_guard_remove_cgroups(s->folder);
+    }
     if (w.listen >= 0)
         close(w.listen);
     if (w.control >= 0)

@@ -50,16 +50,16 @@ int trp_collect(trp_dataset *d, trp_rows **ret_rows)
     if (rc < 0)
         return rc;
     trp_rows *r = calloc(1, sizeof(*r));
-    if (r) {
-        trp_writer_init(&r->records);
-        rc = rows_fill(r, &a);
-    } else {
+    if (!r) {
+        trp_stage_run_free(&a);
         rc = trp_context_fail(ctx, TRP_ENOMEM, "out of memory for the rows");
+        return trp_action_note(ctx, rc);
     }
+    trp_writer_init(&r->records);
+    rc = rows_fill(r, &a);
     trp_stage_run_free(&a);
     if (rc < 0) {
-        if (r)
-            trp_writer_free(&r->records);
+        trp_writer_free(&r->records);
         free(r);
         return trp_action_note(ctx, rc);
     }

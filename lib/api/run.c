@@ -135,7 +135,7 @@ static int flow_result(struct trp_flow *f)
         if (n > TRP_RESULT_MAX || (n && !(ret->result = malloc(n))))
             return trp_flow_fail(f, TRP_ELIMIT,
                                  "a reduced value of %zu bytes is too large", n);
-        if (n)
+        if (value && n)
             memcpy(ret->result, value, n);
         ret->result_size = (uint32_t)n;
     }

@@ -209,12 +209,13 @@ static int lines_fill(struct lines *l)
             return trp_error_set(l->source->err, TRP_ELIMIT,
                                  "%s has a line above %u MiB", l->source->path,
                                  TRP_LINE_MAX >> 20);
-        char *p = realloc(b->data, 2 * b->capacity);
+        size_t more = b->capacity < BUFFER_SIZE ? BUFFER_SIZE : 2 * b->capacity;
+        char *p = realloc(b->data, more);
         if (!p)
             return trp_error_set(l->source->err, TRP_ENOMEM,
                                  "out of memory for a line of %s", l->source->path);
         b->data = p;
-        b->capacity *= 2;
+        b->capacity = more;
     }
     ssize_t got = source_read(l->source, b->data + l->end, b->capacity - l->end);
     if (got <= 0)

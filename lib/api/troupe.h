@@ -129,13 +129,13 @@ typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
     int name(trp_task *, const trp_batch *, trp_writer *, const void *);               \
     __attribute__((constructor)) static void trp_register_##name(void)                 \
     {                                                                                  \
-        trp_register(#name, (void (*)(void))name);                                     \
+        trp_register(#name, (void (*)(void))(name));                                   \
     }
 #define TRP_COMBINE(name)                                                              \
     int name(const void *, size_t, const void *, size_t, trp_writer *, const void *);  \
     __attribute__((constructor)) static void trp_register_##name(void)                 \
     {                                                                                  \
-        trp_register(#name, (void (*)(void))name);                                     \
+        trp_register(#name, (void (*)(void))(name));                                   \
     }
 void trp_register(const char *name, void (*function)(void));
 

@@ -352,15 +352,15 @@ void trp_admission_forget(struct trp_peer *p)
 static void unstick(trp_channel *c)
 {
     trp_error err = {0};
-    if (!c->transport.ops->unstick)
+    if (c->transport.ops->unstick(&c->transport, c->now, &err) == 0)
         return;
-    int rc = c->transport.ops->unstick(&c->transport, c->now, &err);
-    if (rc == 0 ||
-        (c->unstick_told_ns > 0 && c->now - c->unstick_told_ns < 60 * TRP_SECOND))
-        return;
-    c->unstick_told_ns = c->now;
-    if (c->handler.refused && !c->closing)
-        c->handler.refused(c->handler.context, TRP_NONE, false, err.text);
+    c->unclean = true;
+    c->meeting = false;
+    tell_refusal(c, TRP_NONE, false,
+                 err.code < 0 ? err.text
+                              : "an executor died while it connected, and its "
+                                "MPI_Comm_accept did not return");
+    admit_next(c);
 }
 
 void trp_admission_time(trp_channel *c)
@@ -378,7 +378,7 @@ void trp_admission_time(trp_channel *c)
     if (c->guest && c->now - c->meeting_ns > c->config.network_timeout_ns)
         trp_peer_end(c->guest, true);
     bool stuck = c->meeting && !c->guest && c->now - c->meeting_ns > TRP_STUCK_NS;
-    if (stuck || c->transport.helper > 0)
+    if (c->transport.ops->unstick && (stuck || c->transport.helper > 0))
         unstick(c);
 }
 

@@ -94,8 +94,8 @@ struct trp_listen_config {
     /* connect: a program that frees an MPI_Comm_accept whose executor died while it
      * connected; NULL-terminated, the port is appended: {"mpirun", "-np", "1", …,
      * "troupe-rank", "unstick"}. It runs trp_channel_unstick_main. NULL: such a death
-     * is reported by `refused`, and no more executors can come. Borrowed for the life
-     * of the channel. */
+     * may keep others out for ten minutes (a thread is left behind). Borrowed for the
+     * life of the channel. */
     const char *const *unstick_argv;
 };
 

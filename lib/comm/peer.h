@@ -99,11 +99,10 @@ struct trp_channel {
     uint32_t nsending;
 
     /* Letting in. */
-    bool meeting;            /* a meeting is under way … */
-    struct trp_peer *guest;  /* … with this one; NULL: it died meanwhile */
-    int64_t meeting_ns;      /* since when, or when the guest died */
-    int64_t unstick_told_ns; /* when a failure to unstick was reported */
-    int64_t patrol_ns;       /* when all this was last looked at */
+    bool meeting;           /* a meeting is under way … */
+    struct trp_peer *guest; /* … with this one; NULL: it died meanwhile */
+    int64_t meeting_ns;     /* since when, or when the guest died */
+    int64_t patrol_ns;      /* when all this was last looked at */
 
     bool slept;       /* sockets are looked at first of all */
     bool joining;     /* E: in trp_channel_join, nothing is told to the handler */

@@ -29,6 +29,7 @@ int trp_transport_init_mpi(int least, trp_error *err)
                              "(MPI_THREAD_MULTIPLE is %d): initialise MPI with "
                              "MPI_Init_thread, or leave it to Troupe",
                              level, least, MPI_THREAD_MULTIPLE);
+    trp_transport_survive();
     return 0;
 }
 

@@ -22,8 +22,9 @@ struct trp_transport_ops {
     int (*join)(struct trp_transport *t, const char *where, trp_error *err);
     /* 1: met, *ret_route; 0: not yet; negative: it failed. */
     int (*met)(struct trp_transport *t, struct trp_route *ret_route, trp_error *err);
-    /* Driver: the executor being met is dead; make `met` come true. Call again from
-     * time to time until it does. NULL: meetings never wait. */
+    /* Driver: the executor being met is dead; make `met` come true. Called again from
+     * time to time until it does. 1: it never will, the meeting is forgotten. NULL:
+     * meetings never wait. */
     int (*unstick)(struct trp_transport *t, int64_t now_ns, trp_error *err);
     /* Forgets the route of a peer that left orderly, without a word to it. */
     void (*leave)(struct trp_transport *t, struct trp_route *route);
@@ -42,6 +43,7 @@ struct trp_transport {
     /* connect */
     struct trp_meeting *meeting;
     const char *const *unstick_argv; /* borrowed */
+    bool abandoned;                  /* a meeting was forgotten */
     pid_t helper;                    /* the throw-away peer, or 0 */
     int64_t helper_ns;               /* when it was started */
     /* world */
@@ -57,6 +59,9 @@ bool trp_transport_close(struct trp_transport *t);
  * `least`.
  */
 int trp_transport_init_mpi(int least, trp_error *err);
+
+/* After MPI_Init: a peer's death no longer ends this process. (survive.c) */
+void trp_transport_survive(void);
 
 /* The text of an MPI error code, in `buf`. */
 const char *trp_mpi_text(int code, char buf[MPI_MAX_ERROR_STRING]);

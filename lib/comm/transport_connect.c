@@ -9,12 +9,16 @@
  * Open MPI mixes up several that connect at once, so the channel lets one in at a time,
  * and each meeting has a port of its own (a local call, microseconds), so that what a
  * dead or late executor left in the ompi-server meets nobody. An accept whose executor
- * died waits for ever; a throw-away peer (unstick.c) lets it return. The meeting is
+ * died waits for ever; a throw-away peer (unstick.c) lets it return, or nearly always:
+ * when it died between the first round and the second, Open MPI waits for what its
+ * mpirun would have told of it. That thread is abandoned after some seconds; it holds
+ * no lock, so others can meet meanwhile. The meeting is
  * over MPI_COMM_SELF itself: after an accept that failed half-way Open MPI makes no
  * more communicators out of others. A stuck thread at the end is left alone with its
  * meeting: the process can only _exit then.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,25 +114,31 @@ static int connect_met(struct trp_transport *t, struct trp_route *ret_route,
 
 static int connect_unstick(struct trp_transport *t, int64_t now_ns, trp_error *err)
 {
+    bool over = !t->meeting || atomic_load(&t->meeting->over);
     if (t->helper > 0) {
         bool late = now_ns - t->helper_ns > HELPER_SECONDS * INT64_C(1000000000);
+        if (over && !late)
+            kill(t->helper, SIGTERM); /* mirrors (unstick.c) until it is told */
         if (!trp_unstick_gone(t->helper, late))
             return 0;
         t->helper = 0;
+        if (over)
+            return 0;
+    } else {
+        if (over)
+            return 0;
+        pid_t pid = t->unstick_argv
+                        ? trp_unstick_start(t->unstick_argv, t->where, err)
+                        : trp_error_set(err, TRP_ENOENT, "there is no helper");
+        if (pid > 0) {
+            t->helper = pid;
+            t->helper_ns = now_ns;
+            return 0;
+        }
     }
-    if (!t->meeting || atomic_load(&t->meeting->over))
-        return 0;
-    if (!t->unstick_argv)
-        return trp_error_set(err, TRP_ENOENT,
-                             "an executor died while it connected and the "
-                             "MPI_Comm_accept that waits for it cannot be freed: "
-                             "no more executors can come");
-    pid_t pid = trp_unstick_start(t->unstick_argv, t->where, err);
-    if (pid < 0)
-        return (int)pid;
-    t->helper = pid;
-    t->helper_ns = now_ns;
-    return 0;
+    t->meeting = NULL; /* its thread has it, and t->notice_fd */
+    t->abandoned = true;
+    return 1;
 }
 
 static void connect_leave(struct trp_transport *t, struct trp_route *route)
@@ -144,7 +154,7 @@ static bool connect_close(struct trp_transport *t)
     struct trp_route route;
     if (t->meeting && connect_met(t, &route, NULL) == 0)
         return false;
-    return true;
+    return !t->abandoned;
 }
 
 const struct trp_transport_ops trp_transport_connect = {

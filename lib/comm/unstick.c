@@ -6,10 +6,12 @@
  * looks up the other's, PORT:connect first, then PORT:nextcid:send:0 and so on while
  * they agree on a number for the communicator. An executor may die between any two. In
  * the first round a connect frees the accept. In a later one the accept is past that
- * and waits for a key which only that executor would have published (ten minutes, in
- * which nobody else can come): so the keys of the later rounds are published here, with
- * bytes that are no answer, and the accept returns with an error. Ports are used for
- * one meeting only, so what is left of them is never read.
+ * and waits (for ten minutes, in which nobody else can come) for a key that only that
+ * executor would have published. But what the rounds compute are a maximum and an AND,
+ * so the driver's own bytes are an answer that it agrees with: they are published under
+ * the key it waits for, round by round, and the accept returns with a communicator that
+ * has nobody at its other end. Ports are used for one meeting only, so what is left of
+ * their keys is never read.
  *
  * It is started without the MPI and Slurm variables of this process (which would make
  * it part of this process's universe), in a session of its own, and it ends by an
@@ -30,7 +32,7 @@
 
 #include "comm/transport.h"
 
-enum { ARGS_MAX = 64, ALARM_SECONDS = 8, GO_MS = 500, ROUNDS_MAX = 16 };
+enum { ARGS_MAX = 64, ALARM_SECONDS = 5, GO_MS = 500, ROUNDS_MAX = 16 };
 
 static bool is_of_mpi(const char *entry)
 {
@@ -110,33 +112,50 @@ bool trp_unstick_gone(pid_t pid, bool kill_it)
     return true;
 }
 
-/* What the accept would wait for in its later rounds, see above. */
-static void publish_nonsense(const char *port)
+/* One key of the driver's, answered with its own bytes; false: it is not there. */
+static bool mirror_key(const char *port, const char *step, int round)
 {
-    static const char *const steps[] = {"nextcid", "activate"};
-    char nonsense[] = "?";
-    pmix_byte_object_t bytes = {.bytes = nonsense, .size = sizeof nonsense};
-    pmix_persistence_t once = PMIX_PERSIST_FIRST_READ;
+    char key[PMIX_MAX_KEYLEN + 1];
+    pmix_pdata_t found;
     pmix_info_t info[2];
-    for (int i = 0; i < 2 * ROUNDS_MAX; i++) {
-        char key[PMIX_MAX_KEYLEN + 1];
-        snprintf(key, sizeof key, "%s:%s:send:%d", port, steps[i % 2], i / 2);
-        PMIX_INFO_LOAD(&info[0], key, &bytes, PMIX_BYTE_OBJECT);
+    pmix_persistence_t once = PMIX_PERSIST_FIRST_READ;
+    PMIX_PDATA_CONSTRUCT(&found);
+    snprintf(found.key, sizeof found.key, "%s:%s:recv:%d", port, step, round);
+    bool there = PMIx_Lookup(&found, 1, NULL, 0) == PMIX_SUCCESS &&
+                 found.value.type == PMIX_BYTE_OBJECT;
+    if (there) {
+        snprintf(key, sizeof key, "%s:%s:send:%d", port, step, round);
+        PMIX_INFO_LOAD(&info[0], key, &found.value.data.bo, PMIX_BYTE_OBJECT);
         PMIX_INFO_LOAD(&info[1], PMIX_PERSISTENCE, &once, PMIX_PERSIST);
         PMIx_Publish(info, 2);
         PMIX_INFO_DESTRUCT(&info[0]);
         PMIX_INFO_DESTRUCT(&info[1]);
     }
+    PMIX_PDATA_DESTRUCT(&found);
+    return there;
+}
+
+static bool mirror(const char *port)
+{
+    bool any = false;
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        any |= mirror_key(port, "nextcid", round);
+        any |= mirror_key(port, "activate", round);
+    }
+    return any;
 }
 
 int trp_channel_unstick_main(const char *port)
 {
     MPI_Comm driver;
     int level;
-    alarm(ALARM_SECONDS); /* nobody accepts any more: its default action ends this */
+    /* Its default action ends this: MPI_Finalize would wait for the driver's. */
+    alarm(ALARM_SECONDS);
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SINGLE, &level);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    publish_nonsense(port);
-    return MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &driver) !=
-           MPI_SUCCESS;
+    if (!mirror(port))
+        return MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &driver) !=
+               MPI_SUCCESS;
+    for (;;)
+        mirror(port); /* as many rounds as there are, until the driver ends this */
 }

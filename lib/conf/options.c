@@ -74,8 +74,9 @@ static bool resource_of(const char *family_key, const char *key, char *ret_resou
     static const char *const builtins[] = {
         "cores", "memory", "memoryOverhead", "pyspark.memory", "offHeap", "cpus"};
     size_t prefix = strlen(family_key) - 1, n = strlen(key), end = strlen(FAMILY_END);
-    if (strncmp(key, family_key, prefix) || n <= prefix + end ||
-        strcmp(key + n - end, FAMILY_END) || n - prefix - end >= TRP_RESOURCE_NAME_MAX)
+    if (strncmp(key, family_key, prefix) != 0 || n <= prefix + end ||
+        strcmp(key + n - end, FAMILY_END) != 0 ||
+        n - prefix - end >= TRP_RESOURCE_NAME_MAX)
         return false;
     memcpy(ret_resource, key + prefix, n - prefix - end);
     ret_resource[n - prefix - end] = '\0';
@@ -192,14 +193,14 @@ static uint32_t count_resources(const trp_options *o, const char *one_more)
     uint32_t n = a->n;
     bool is_new = true;
     for (uint32_t i = 0; i < a->n; i++)
-        is_new = is_new && strcmp(find(a->v[i].key).resource, one_more);
+        is_new = is_new && strcmp(find(a->v[i].key).resource, one_more) != 0;
     for (uint32_t j = 0; j < b->n; j++) {
         struct place p = find(b->v[j].key);
         bool both = false;
         for (uint32_t i = 0; i < a->n && !both; i++)
             both = !strcmp(find(a->v[i].key).resource, p.resource);
         n += !both;
-        is_new = is_new && strcmp(p.resource, one_more);
+        is_new = is_new && strcmp(p.resource, one_more) != 0;
     }
     return n + is_new;
 }
@@ -275,11 +276,10 @@ static bool key_of_variable(const char *variable, size_t n, char ret_key[KEY_MAX
         size_t prefix = strlen(family_keys[f]) - 1, tail = strlen(end);
         if (n <= prefix + tail || n >= KEY_MAX ||
             !is_written_as(family_keys[f], variable, prefix) ||
-            memcmp(variable + n - tail, end, tail))
+            memcmp(variable + n - tail, end, tail) != 0)
             continue;
-        memcpy(ret_key, family_keys[f], prefix);
-        memcpy(ret_key + prefix, variable + prefix, n - prefix - tail);
-        memcpy(ret_key + n - tail, FAMILY_END, tail + 1);
+        snprintf(ret_key, KEY_MAX, "%.*s%.*s%s", (int)prefix, family_keys[f],
+                 (int)(n - prefix - tail), variable + prefix, FAMILY_END);
         return trp_option_known(ret_key);
     }
     return false;
@@ -312,7 +312,7 @@ int trp_options_from_environment(trp_options *o, char *const *environ, trp_error
     for (; *environ; environ++) {
         char key[KEY_MAX];
         const char *equals = strchr(*environ, '=');
-        if (!equals || strncmp(*environ, ENVIRONMENT_PREFIX, prefix))
+        if (!equals || strncmp(*environ, ENVIRONMENT_PREFIX, prefix) != 0)
             continue;
         char *name = strndup(*environ, (size_t)(equals - *environ));
         if (!name)

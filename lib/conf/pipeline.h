@@ -123,8 +123,8 @@ typedef struct trp_pipeline {
 /* TRP_EINVAL with FILE:LINE:COL for all that is wrong in itself: syntax, unknown or
  * double keys, wrong types, bad units, unknown stages or cycles in `after`, a stage
  * without run and argv, bad names, options that are not in the table or out of bounds,
- * profiles that are impossible by themselves, `after … each` with known and differing
- * task counts; also no such file, a directory, no permission, too large, not text.
+ * `after … each` with known and differing task counts; also no such file, a directory,
+ * no permission, too large, not text. Impossible profiles: trp_pipeline_profiles.
  * TRP_ESYSTEM: an error of the disk. */
 int trp_pipeline_load(const char *file, trp_pipeline **ret, trp_error *err);
 /* The same from memory; `file` is for messages. */

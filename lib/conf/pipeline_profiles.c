@@ -2,10 +2,6 @@
  * From sections of files to the run's profiles. Places are looked up only when
  * something is wrong. Of several wrong profiles and names, the first in the pipeline
  * file is told; profiles of the site come last.
- *
- * A full profile must be possible whether a stage uses it or not. A task-only profile
- * hangs on the default executor's shape, which options change from run to run, so it
- * counts only where a stage uses it: an unused one that does not fit is left out.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,25 +61,13 @@ static trp_error *finding_room(struct finding *f, const char *file, struct trp_m
     return &f->text;
 }
 
-static bool is_used(const trp_pipeline *p, const char *profile)
-{
-    for (uint32_t i = 0; i < p->nstages; i++) {
-        if (p->stages[i].profile && !strcmp(p->stages[i].profile, profile))
-            return true;
-    }
-    return false;
-}
-
 static void add_section(trp_profiles *m, const char *file,
-                        const struct trp_profile_section *s, bool used,
-                        struct finding *f)
+                        const struct trp_profile_section *s, struct finding *f)
 {
     trp_profile_id id;
     trp_error why;
     int code = trp_profiles_add(m, &s->builder, &id, &why);
-    if (code == 0 || (!used && !s->builder.has_executor && code != TRP_ENOMEM))
-        return;
-    trp_error *room = finding_room(f, file, s->mark);
+    trp_error *room = code < 0 ? finding_room(f, file, s->mark) : NULL;
     if (room)
         f->code = trp_error_at(room, code == TRP_ENOMEM ? code : TRP_EINVAL, file,
                                s->mark, "%s", why.text);
@@ -126,7 +110,7 @@ static void find_profile(const trp_pipeline *p, const struct trp_site *site,
         site ? trp_profile_section_find(site->profiles, site->nprofiles, s->profile)
              : NULL;
     if (section)
-        add_section(m, site->file, section, true, f);
+        add_section(m, site->file, section, f);
     else
         unknown_profile(p, site, s, f);
 }
@@ -140,10 +124,8 @@ int trp_pipeline_profiles(const trp_pipeline *p, const trp_options *o,
     int code = make_default(p, o, &m, err);
     if (code < 0)
         return code;
-    for (uint32_t i = 0; i < p->nprofiles; i++) {
-        const struct trp_profile_section *s = &p->profiles[i];
-        add_section(m, p->file, s, is_used(p, s->builder.name), &f);
-    }
+    for (uint32_t i = 0; i < p->nprofiles; i++)
+        add_section(m, p->file, &p->profiles[i], &f);
     for (uint32_t i = 0; i < p->nstages; i++)
         find_profile(p, site, &p->stages[i], m, &f);
     if (f.code < 0) {

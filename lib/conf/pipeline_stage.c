@@ -11,7 +11,7 @@
 #include "conf/wording.h"
 #include "core/base/ids.h"
 
-enum { FACTOR_MAX = 100, COUNT_MAX = 1000000, EXIT_MAX = 255, PPM = 1000000 };
+enum { FACTOR_MAX = 100, COUNT_MAX = 1000000, EXIT_MAX = 255, PPM_OF_PERCENT = 10000 };
 
 /* The stage, and where its keys stand (line 0: not written). */
 struct reading {
@@ -310,7 +310,7 @@ READER(read_tolerate)
             "to 100%%",
             trp_show(value->text).text);
     else
-        r->s->tolerate_ppm = (uint32_t)(percent * (PPM / 100) + 0.5);
+        r->s->tolerate_ppm = (uint32_t)(percent * PPM_OF_PERCENT + 0.5);
 }
 
 READER(read_outputs)

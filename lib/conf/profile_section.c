@@ -3,10 +3,9 @@
  * for; here it gets its place in the file. A resource's name is wrong at the key,
  * anything else at the value.
  *
- * A full profile is tried at once on a manager whose defaults cannot stand in its way
- * (more cores than anyone has): what fails there fails everywhere. Task-only profiles
- * hang on the default profile, thus on options and site, and are tried by
- * trp_pipeline_profiles.
+ * Whether a profile is possible is not asked here but by trp_pipeline_profiles: it
+ * hangs on options, and `troupe plan` shows the whole plan of a file with impossible
+ * ones.
  */
 #include "conf/profile_section.h"
 
@@ -14,10 +13,6 @@
 
 #include "conf/wording.h"
 #include "core/base/amount.h"
-#include "core/profile/manager.h"
-
-enum { MANY_CORES = 1000000 };
-#define AMOUNT_MAX INT64_C(1000000000000)
 
 /* A key of one side: the side's own reader handles any name. */
 static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const char *what,
@@ -39,7 +34,7 @@ static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const cha
         }
     }
     for (const char *p = own; *p; p += strlen(p) + 1) {
-        if (strcasecmp(p, key->text) == 0 && strcmp(p, key->text)) {
+        if (strcasecmp(p, key->text) == 0 && strcmp(p, key->text) != 0) {
             trp_yaml_wrong(y, key->mark, "\"%s\" in %s; did you mean \"%s\"?",
                            key->text, what, p);
             return false;
@@ -81,10 +76,10 @@ static void read_executor(trp_yaml *y, const struct trp_yaml_node *side,
         if (!resource_key(y, key, "executor", EXECUTOR_WORDS, TASK_WORDS,
                           "an executor has cores, a task takes cpus"))
             continue;
-        bool sound =
-            is_memory(key->text)
-                ? trp_yaml_memory(y, key->next, key->text, &amount)
-                : trp_yaml_whole(y, key->next, key->text, 0, AMOUNT_MAX, &amount);
+        bool sound = is_memory(key->text)
+                         ? trp_yaml_memory(y, key->next, key->text, &amount)
+                         : trp_yaml_whole(y, key->next, key->text, 0,
+                                          TRP_EXECUTOR_AMOUNT_MAX, &amount);
         int code = sound ? trp_profile_builder_executor(b, key->text, amount, &why) : 0;
         if (code < 0)
             refuse(y, key, code, why.text);
@@ -127,32 +122,6 @@ void trp_profile_section_read(trp_yaml *y, const char *name, struct trp_mark mar
     trp_yaml_mapping(y, node, "a profile", keys, 2, &ret->builder);
 }
 
-/* Tells profiles that no options and no cluster could make possible. */
-static void try_full_profiles(trp_yaml *y, const struct trp_profile_section *v,
-                              uint32_t n)
-{
-    struct trp_profile_defaults d;
-    trp_profiles *manager;
-    trp_error why;
-    trp_profile_defaults_init(&d);
-    d.executor_cores = MANY_CORES;
-    if (trp_profiles_new(&d, NULL, &manager, &why) < 0) {
-        trp_yaml_no_memory(y);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        trp_profile_id id;
-        if (!v[i].builder.has_executor)
-            continue;
-        int code = trp_profiles_add(manager, &v[i].builder, &id, &why);
-        if (code == TRP_ENOMEM)
-            trp_yaml_no_memory(y);
-        else if (code < 0)
-            trp_yaml_wrong(y, v[i].mark, "%s", why.text);
-    }
-    trp_profiles_free(manager);
-}
-
 struct trp_profile_section *trp_profile_sections_read(trp_yaml *y,
                                                       const struct trp_yaml_node *node,
                                                       uint32_t *ret_count)
@@ -186,8 +155,6 @@ struct trp_profile_section *trp_profile_sections_read(trp_yaml *y,
         trp_profile_section_read(y, key->text, key->mark, key->next, &v[n++]);
     }
     *ret_count = n;
-    if (trp_yaml_verdict(y, NULL) == 0)
-        try_full_profiles(y, v, n);
     return v;
 }
 

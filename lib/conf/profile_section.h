@@ -6,8 +6,7 @@
 
 #include "conf/yaml.h"
 
-/* A mapping of names to profiles. Tells what is wrong in itself, impossible profiles
- * (whatever options and cluster) included. */
+/* A mapping of names to profiles. Whether they are possible is asked later. */
 struct trp_profile_section *trp_profile_sections_read(trp_yaml *y,
                                                       const struct trp_yaml_node *node,
                                                       uint32_t *ret_count);

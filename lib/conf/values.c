@@ -91,12 +91,12 @@ int trp_time_parse(const char *text, int64_t bare_ns, int64_t *ret_ns, trp_error
         const char *name;
         int64_t ns;
     } units[] = {
-        {"us", 1000               },
-        {"ms", BILLION / 1000     },
-        {"s",  BILLION            },
-        {"m",  60 * BILLION       },
-        {"h",  3600 * BILLION     },
-        {"d",  24 * 3600 * BILLION},
+        {"us", 1000          },
+        {"ms", BILLION / 1000},
+        {"s",  BILLION       },
+        {"m",  60 * BILLION  },
+        {"h",  3600 * BILLION},
+        {"d",  DAY_NS        },
     };
     const char *p = text;
     int64_t whole, billionths, unit = 0;

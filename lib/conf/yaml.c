@@ -25,6 +25,10 @@
 
 enum { FILE_NAME_SHOWN = 500 };
 
+struct key_of_mapping {
+    const struct trp_yaml_node *node;
+};
+
 /* A mapping or list whose end has not come yet. */
 struct open_node {
     struct trp_yaml_node *node;
@@ -42,7 +46,7 @@ struct trp_yaml {
     struct open_node stack[TRP_YAML_DEPTH];
     uint32_t depth, values;
     struct trp_yaml_node *previous; /* the node made last */
-    const struct trp_yaml_node **keys;
+    struct key_of_mapping *keys;
     uint32_t keys_cap;
     bool stop; /* nothing behind this can be trusted */
     bool no_memory;
@@ -229,8 +233,8 @@ static void add_collection(trp_yaml *y, enum trp_yaml_kind kind, struct trp_mark
 
 static int by_text_then_place(const void *a, const void *b)
 {
-    const struct trp_yaml_node *x = *(const struct trp_yaml_node *const *)a;
-    const struct trp_yaml_node *z = *(const struct trp_yaml_node *const *)b;
+    const struct trp_yaml_node *x = ((const struct key_of_mapping *)a)->node;
+    const struct trp_yaml_node *z = ((const struct key_of_mapping *)b)->node;
     size_t common = x->size < z->size ? x->size : z->size;
     int order = memcmp(x->text, z->text, common);
     if (order == 0)
@@ -245,20 +249,20 @@ static void check_keys(trp_yaml *y, const struct trp_yaml_node *mapping)
 {
     uint32_t n = 0;
     if (!trp_array_room((void **)&y->keys, &y->keys_cap, mapping->count,
-                        sizeof(struct trp_yaml_node *))) {
+                        sizeof(*y->keys))) {
         trp_yaml_no_memory(y);
         return;
     }
     for (struct trp_yaml_node *key = mapping->first; key; key = key->next->next) {
         if (key->kind == TRP_YAML_SCALAR)
-            y->keys[n++] = key;
+            y->keys[n++].node = key;
         else if (key->kind != TRP_YAML_REFUSED)
             trp_yaml_wrong(y, key->mark, "a key is a mapping or list; write a name");
     }
     if (n > 1)
         qsort(y->keys, n, sizeof(*y->keys), by_text_then_place);
     for (uint32_t i = 1; i < n; i++) {
-        const struct trp_yaml_node *a = y->keys[i - 1], *b = y->keys[i];
+        const struct trp_yaml_node *a = y->keys[i - 1].node, *b = y->keys[i].node;
         if (a->size == b->size && !memcmp(a->text, b->text, a->size))
             trp_yaml_wrong(y, b->mark,
                            "key \"%s\" stands twice, first in line %u; remove one",
@@ -420,6 +424,11 @@ static void read_text(trp_yaml *y, const char *text, size_t size)
         copy ? trp_yaml_text_scan(&y->text, copy, size - skip, &bad) : TRP_ENOMEM;
     if (code == TRP_ENOMEM)
         trp_yaml_no_memory(y);
+    else if (code == TRP_ELIMIT)
+        fatal(
+            y, trp_yaml_text_mark(&y->text, bad),
+            "more than 1000000 brackets, commas and colons up to here; put items into "
+            "a list file (foreach: {lines: FILE})");
     else if (code < 0)
         fatal(y, trp_yaml_text_mark(&y->text, bad),
               "this byte is not UTF-8 text; name a YAML file");

@@ -28,6 +28,26 @@ static size_t character(const unsigned char *p, const unsigned char *end)
     return overlong || outside ? 0 : n;
 }
 
+/* What a character adds to the signs that are counted, in halves. */
+static uint32_t half_signs(unsigned char c)
+{
+    switch (c) {
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+    case ',':
+    case ':':
+    case '?':
+        return 2;
+    case '"':
+    case '\'':
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 static bool add_line(struct trp_yaml_text *t, size_t offset)
 {
     if (!trp_array_room((void **)&t->lines, &t->room, (uint64_t)t->nlines + 1,
@@ -41,14 +61,16 @@ int trp_yaml_text_scan(struct trp_yaml_text *t, const char *data, size_t size,
                        size_t *ret_bad)
 {
     const unsigned char *p = (const unsigned char *)data;
+    uint32_t halves = 0;
     *t = (struct trp_yaml_text){.data = data, .size = size, .last_column = 1};
     if (!add_line(t, 0))
         return TRP_ENOMEM;
     for (size_t i = 0, n; i < size; i += n) {
         n = character(p + i, p + size);
-        if (n == 0) {
+        halves += half_signs(p[i]);
+        if (n == 0 || halves > 2 * TRP_YAML_SIGNS) {
             *ret_bad = i;
-            return TRP_EINVAL;
+            return n == 0 ? TRP_EINVAL : TRP_ELIMIT;
         }
         bool crlf = p[i] == '\r' && i + 1 < size && p[i + 1] == '\n';
         bool end_of_line = p[i] == '\n' || (p[i] == '\r' && !crlf);

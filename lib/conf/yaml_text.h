@@ -19,8 +19,16 @@ struct trp_yaml_text {
     uint32_t last_line, last_column;
 };
 
+enum {
+    /* Brackets, braces, commas, colons and question marks in a file; two quotes count
+     * as one. libfyaml needs up to 600 bytes for each before it tells the first value.
+     */
+    TRP_YAML_SIGNS = 1000000,
+};
+
 /* Reads the text through. TRP_EINVAL: a byte that is not UTF-8, or a control character;
- * *ret_bad is its offset. TRP_ENOMEM. Free with trp_yaml_text_free in any case. */
+ * TRP_ELIMIT: more than TRP_YAML_SIGNS signs; *ret_bad is the offset. TRP_ENOMEM. Free
+ * with trp_yaml_text_free in any case. */
 int trp_yaml_text_scan(struct trp_yaml_text *t, const char *data, size_t size,
                        size_t *ret_bad);
 void trp_yaml_text_free(struct trp_yaml_text *t);

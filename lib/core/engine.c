@@ -51,7 +51,7 @@ const char *trp_end_status_name(enum trp_end_status status)
     return (unsigned)status < sizeof(names) / sizeof(*names) ? names[status] : "?";
 }
 
-int trp_engine_new(const struct trp_engine_config *config, const trp_profiles *profiles,
+int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profiles,
                    trp_engine **ret_engine, trp_error *err)
 {
     struct trp_engine *e = calloc(1, sizeof(*e));
@@ -349,9 +349,11 @@ int trp_engine_stage(const trp_engine *e, trp_stage_id stage,
     };
     if (!s->set)
         return 0;
-    ret->pending = s->set->pending;
-    ret->running = s->set->running;
-    ret->queued = s->set->queued;
+    for (const struct trp_task_set *set = s->set; set; set = set->overflow) {
+        ret->pending += set->pending;
+        ret->running += set->running;
+        ret->queued += set->queued;
+    }
     ret->succeeded = s->set->done;
     ret->failed = s->set->failed;
     return 0;

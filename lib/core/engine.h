@@ -102,7 +102,9 @@ struct trp_stage_spec {
     uint32_t tolerate_ppm; /* … or so many millionths of the stage's tasks */
     const int32_t *not_on; /* exit statuses that are not retried */
     uint32_t nnot_on;
-    uint32_t min_executors; /* executors: {min, max}; 0: the profile's */
+    uint32_t memory_factor_ppm; /* a task killed for memory runs again with so many
+                                 * millionths of memory and overhead; 0: as it was */
+    uint32_t min_executors;     /* executors: {min, max}; 0: the profile's */
     uint32_t max_executors;
 };
 
@@ -227,6 +229,8 @@ const char *trp_outcome_name(enum trp_outcome outcome);
 
 enum trp_action_kind {
     TRP_ACTION_JOB_STARTED,      /* job */
+    TRP_ACTION_PROFILE_ADDED,    /* profile: the engine derived one; answer with
+                                    PROFILE_FIT */
     TRP_ACTION_STAGE_READY,      /* stage: answer with STAGE_TASKS or STAGE_REFUSED */
     TRP_ACTION_STAGE_SUBMITTED,  /* stage: its task set exists */
     TRP_ACTION_LAUNCH,           /* launch: send the attempt to its executor */
@@ -247,6 +251,7 @@ struct trp_action {
     union {
         trp_job_id job;
         trp_stage_id stage;
+        trp_profile_id profile;
         struct {
             trp_attempt_id attempt;
             trp_stage_id stage;
@@ -305,8 +310,9 @@ struct trp_action {
     };
 };
 
-/* `profiles` must outlive the engine; it may grow meanwhile. `config` is copied. */
-int trp_engine_new(const struct trp_engine_config *config, const trp_profiles *profiles,
+/* `profiles` must outlive the engine; it may grow meanwhile, also by the engine
+ * (decision 15). `config` is copied. */
+int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profiles,
                    trp_engine **ret_engine, trp_error *err);
 void trp_engine_free(trp_engine *e);
 

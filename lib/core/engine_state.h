@@ -108,6 +108,7 @@ struct trp_task {
     uint16_t attempts; /* made so far */
     uint16_t held;     /* parents' tasks it still waits for (after … each) */
     uint8_t flags;
+    uint8_t grown; /* how often its memory was raised: the overflow set it is in */
 };
 
 /* A preferred place by number. The rack is as it was known when the set was made. */
@@ -120,6 +121,10 @@ struct trp_executor_list; /* pending tasks by executor number (uthash) */
 struct trp_task_set {
     struct trp_stage *stage;
     struct trp_class *class; /* NULL: a gang */
+    /* Tasks that were killed for memory move on to sets of larger profiles (decision
+     * 15), chained behind the stage's own, which has the tasks and counts done and
+     * failed. */
+    struct trp_task_set *owner, *overflow;
     const struct trp_resource_profile *profile;
     struct trp_task_set *next, *prev; /* in its class's order; linked when `listed` */
     bool listed;
@@ -176,6 +181,7 @@ struct trp_stage {
     enum trp_outcome outcome;
     bool tasks_known;
     uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
+    uint32_t memory_factor_ppm;
     uint32_t min_executors, max_executors;
     int32_t *not_on;
     uint32_t nnot_on;
@@ -212,7 +218,7 @@ struct trp_action_queue {
 
 struct trp_engine {
     struct trp_engine_config config;
-    const trp_profiles *profiles;
+    trp_profiles *profiles;
     int64_t now;
     struct trp_hosts hosts;
     struct trp_attempts attempts;
@@ -279,6 +285,11 @@ struct trp_task_set *trp_task_set_new(struct trp_engine *e, struct trp_stage *s,
                                       const struct trp_preferences *prefer,
                                       const uint8_t *done, trp_error *err);
 void trp_task_set_free(struct trp_engine *e, struct trp_task_set *s);
+/* The stage's own set. */
+static inline struct trp_task_set *trp_task_set_main(struct trp_task_set *s)
+{
+    return s->owner ? s->owner : s;
+}
 static inline bool trp_task_is_pending(const struct trp_task *t)
 {
     return t->attempt == TRP_NONE && !t->flags && !t->held;
@@ -308,6 +319,10 @@ void trp_round_partial(struct trp_engine *e, struct trp_executor *x);
 /* The end of `slot` on its executor: the head of the queue takes its place, or what it
  * held is free again. The attempt is detached, not freed. */
 void trp_round_replace(struct trp_engine *e, uint32_t slot);
+
+/* sched/overflow.c: the set that a task of `s` moves to when it was killed for memory;
+ * NULL when none can be made. */
+struct trp_task_set *trp_overflow_set(struct trp_engine *e, struct trp_task_set *s);
 
 /* sched/outcomes.c */
 void trp_attempt_ended(struct trp_engine *e, uint32_t slot, enum trp_end_status status,

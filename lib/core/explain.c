@@ -76,6 +76,8 @@ char *trp_engine_why_waiting(const trp_engine *e, trp_stage_id stage, char *buf,
         snprintf(buf, size, "its tasks are being listed");
     else if (!set->class)
         snprintf(buf, size, "waiting for room for %u ranks", s->ranks);
+    else if (!set->pending && set->overflow && set->overflow->pending)
+        explain_executors(e, set->overflow->class, buf, size);
     else if (!set->pending)
         snprintf(buf, size, set->running ? "" : "waiting for tasks of its parents");
     else if (!explain_executors(e, set->class, buf, size))

@@ -80,19 +80,25 @@ static int check_set(const struct trp_engine *e, const struct trp_task_set *s,
         if (t->attempt == TRP_NONE)
             continue;
         const struct trp_attempt *a = &e->attempts.v[t->attempt];
-        CHECK(a->set == s && a->task == i && a->state != TRP_ATTEMPT_FREE,
+        CHECK(trp_task_set_main(a->set) == s && a->task == i &&
+                  a->state != TRP_ATTEMPT_FREE,
               "task %u of stage %s: its attempt is another's", i, s->stage->name);
         running += a->state == TRP_ATTEMPT_RUNNING;
         queued += a->state == TRP_ATTEMPT_QUEUED;
     }
+    uint32_t sum[3] = {0};
+    for (const struct trp_task_set *o = s; o; o = o->overflow) {
+        sum[0] += o->pending;
+        sum[1] += o->running;
+        sum[2] += o->queued;
+    }
     /* In a set that has ended nothing that comes back is pending any more. */
-    CHECK((s->ended || pending == s->pending) && running == s->running &&
-              queued == s->queued && done == s->done && failed == s->failed,
+    CHECK((s->ended || pending == sum[0]) && running == sum[1] && queued == sum[2] &&
+              done == s->done && failed == s->failed,
           "stage %s: pending %u (counted %u), running %u (%u), queued %u (%u), done %u "
-          "(%u), "
-          "failed %u (%u)",
-          s->stage->name, s->pending, pending, s->running, running, s->queued, queued,
-          s->done, done, s->failed, failed);
+          "(%u), failed %u (%u)",
+          s->stage->name, sum[0], pending, sum[1], running, sum[2], queued, s->done,
+          done, s->failed, failed);
     CHECK(s->ended || !s->class || s->listed == (s->pending > 0),
           "stage %s: wrongly in or out of its class's order", s->stage->name);
     return 0;
@@ -146,8 +152,9 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
     uint64_t open = 0;
     for (uint32_t i = 0; i < e->nstages; i++) {
         const struct trp_task_set *s = e->stages[i] ? e->stages[i]->set : NULL;
-        if (s && s->class == c && !s->ended && !s->is_bounded)
-            open += (uint64_t)s->pending + s->running + s->queued;
+        for (; s; s = s->overflow)
+            if (s->class == c && !s->ended && !s->is_bounded)
+                open += (uint64_t)s->pending + s->running + s->queued;
     }
     CHECK(open == c->open, "profile %u: %llu tasks open (counted %llu)", c->profile.n,
           (unsigned long long)c->open, (unsigned long long)open);

@@ -14,6 +14,7 @@
 #include "driver/command_job.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -221,6 +222,7 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
         }
     }
     *ret = (struct trp_stage_message){
+        .stage_attempt = j->c.earlier_runs,
         .work = TRP_WORK_COMMAND,
         .ntasks = r->items.ntasks,
         .task_cpus = (uint32_t)profile->task_cpus,
@@ -264,7 +266,7 @@ static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number
     const trp_command_job *j = context;
     const struct running *r = &j->running[stage];
     const struct trp_text *item = item_of(r, task);
-    if (r->has_own_outputs && (number || j->c.resumed))
+    if (r->has_own_outputs && (number || j->c.earlier_runs))
         remove_leftovers(j, stage, task);
     l->has_item = item != NULL;
     l->extra = item ? (const uint8_t *)item->data : NULL;
@@ -341,15 +343,18 @@ static void stage_failed(trp_command_job *j, uint32_t stage,
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct running *r = &j->running[stage];
     struct trp_mark mark = s->mark;
+    char attempt[16] = "";
+    if (j->c.earlier_runs)
+        snprintf(attempt, sizeof attempt, "s%u.", j->c.earlier_runs);
     if (r->refused) {
         trp_strings_add(&j->failures, r->refused);
     } else if (r->reason && r->task == verdict->stage_ended.task) {
         trp_strings_format(&j->failures,
                            "%s:%u:%u: stage %s: task %u failed %u times, last with %s; "
-                           "see %s/logs/%s/%u.%u%s.err",
+                           "see %s/logs/%s/%u.%s%u%s.err",
                            j->c.pipeline->file, mark.line, mark.column, s->name,
                            r->task, r->failures, r->reason, shown_run_dir(j), s->name,
-                           r->task, r->number, s->ranks ? ".*" : "");
+                           r->task, attempt, r->number, s->ranks ? ".*" : "");
     } else {
         if (verdict->stage_ended.code == TRP_ENEVER && s->profile_mark.line)
             mark = s->profile_mark;
@@ -407,6 +412,7 @@ static void fill_spec(trp_command_job *j, uint32_t i, const uint32_t *place,
         .tasks_known = trp_foreach_known(s) && !r->done && !s->nprefer,
         .ntasks = r->items.ntasks,
         .max_failures = s->max_failures,
+        .memory_factor_ppm = (uint32_t)(s->memory_factor * 1e6 + 0.5),
         .max_running = s->max_running,
         .tolerate = s->tolerate,
         .tolerate_ppm = s->tolerate_ppm,

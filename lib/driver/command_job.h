@@ -32,8 +32,10 @@ struct trp_command_job_config {
     uint32_t nenviron;
     const char *cwd; /* where relative paths begin, absolute */
     const char *run_name, *run_dir;
-    trp_done_log *log; /* what is done is written here */
-    bool resumed;      /* an earlier run may have left outputs of tasks that run now */
+    trp_done_log *log;     /* what is done is written here */
+    uint32_t earlier_runs; /* in this folder: the attempt that all stages are, so that
+                            * logs of earlier runs stay; they may have left outputs of
+                            * tasks that run now */
 };
 
 /* TRP_EINVAL with FILE:LINE:COL for what is wrong with items or commands. */

@@ -79,6 +79,7 @@ struct trp_driver_config {
     bool quiet;                       /* no progress on stderr, no summary */
     int control_fd;                   /* socket to `troupe` (see control.h), or -1 */
     bool keep_going;
+    uint32_t stage_attempt; /* what the event log calls all stages of this run */
 };
 
 int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,

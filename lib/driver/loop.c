@@ -43,11 +43,21 @@ void trp_driver_cancel_jobs(trp_driver *d)
     }
 }
 
+/* What the run's last line will say. */
+static void note_stop(trp_driver *d, int why, const char *text)
+{
+    d->stop = why;
+    if (why == TRP_ESYSTEM)
+        trp_error_set(&d->stop_error, why, "%s", text);
+    else
+        trp_error_set(&d->stop_error, why, "%s; `troupe run --resume %s` goes on",
+                      why == TRP_ETIME ? "time was up" : "cancelled", d->run_name);
+}
+
 void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
 {
     if (!d->stop) {
-        d->stop = why;
-        trp_error_set(&d->stop_error, why, "%s", text);
+        note_stop(d, why, text);
         char line[TRP_ERROR_TEXT + 16];
         snprintf(line, sizeof(line), "troupe: %s", text);
         trp_progress_line(d->progress, line);

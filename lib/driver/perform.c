@@ -77,6 +77,7 @@ static struct trp_event_stage event_stage(const trp_driver *d, uint32_t id)
 {
     const struct trp_driver_stage *s = d->stages[id];
     return (struct trp_event_stage){.stage = {id},
+                                    .attempt = d->config.stage_attempt,
                                     .name = s->name,
                                     .ntasks = s->ntasks,
                                     .profile = s->profile,
@@ -154,6 +155,20 @@ const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage 
         return NULL;
     }
     return &s->message;
+}
+
+/* A profile that the engine derived: the cluster says whether it fits. */
+static void on_profile_added(trp_driver *d, trp_profile_id id)
+{
+    trp_error why = {0};
+    const struct trp_resource_profile *p = trp_profiles_get(d->profiles, id);
+    trp_event_profile(d->log, p);
+    uint32_t n = d->cluster->ops->fit(d->cluster, p, 0, &why);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.profile = id, .executors = n, .text = why.text}
+    };
+    trp_driver_try_step(d, &ev, NULL);
 }
 
 static void on_stage_ready(trp_driver *d, trp_stage_id id)
@@ -525,6 +540,9 @@ static void perform(trp_driver *d, const struct trp_action *a)
     switch (a->kind) {
     case TRP_ACTION_JOB_STARTED:
         on_job_started(d, a->job);
+        break;
+    case TRP_ACTION_PROFILE_ADDED:
+        on_profile_added(d, a->profile);
         break;
     case TRP_ACTION_STAGE_READY:
         on_stage_ready(d, a->stage);

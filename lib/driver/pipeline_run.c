@@ -63,7 +63,7 @@ static int refuse(const struct trp_run_spec *spec, const trp_error *err)
 static int choose(struct pipeline_run *run, trp_error *err)
 {
     const struct trp_run_spec *spec = run->spec;
-    int r = trp_done_log_open(spec->run_dir, spec->resume, &run->log, err);
+    int r = trp_done_log_open(spec->run_dir, spec->earlier_runs > 0, &run->log, err);
     if (r < 0)
         return r;
     struct trp_resume_request request = {
@@ -75,7 +75,7 @@ static int choose(struct pipeline_run *run, trp_error *err)
         .until = spec->until,
         .force = spec->force,
         .nforce = spec->nforce,
-        .log = spec->resume ? run->log : NULL,
+        .log = spec->earlier_runs ? run->log : NULL,
     };
     r = trp_resume_choose(&request, &run->choice, err);
     trp_done_log_forget(run->log);
@@ -97,7 +97,7 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .run_name = spec->run_name,
         .run_dir = spec->run_dir,
         .log = run->log,
-        .resumed = spec->resume,
+        .earlier_runs = spec->earlier_runs,
     };
     return trp_command_job_new(&config, &run->job, err);
 }

@@ -30,15 +30,16 @@ struct trp_run_spec {
     char *ompi_server;   /* URI file of ompi-server */
     char *control;       /* name of the control socket (control.h) */
     char *rank_program;  /* absolute path of troupe-rank */
-    char **app;
+    char **app; /* ends with a NULL */
     uint32_t napp; /* program and arguments; 0: a pipeline */
     struct trp_option_setting *options;
     uint32_t noptions; /* site, environment, --set */
     struct trp_pair *params;
-    uint32_t nparams;                         /* --param */
-    uint32_t local_cores;                     /* --local=N; 0: what is there */
-    bool keep_going, quiet, resume, terminal; /* terminal: stderr is one */
-    char *from, *until;                       /* NULL: not given */
+    uint32_t nparams;                 /* --param */
+    uint32_t local_cores;             /* --local=N; 0: what is there */
+    uint32_t earlier_runs;            /* in this folder; above 0: this one goes on */
+    bool keep_going, quiet, terminal; /* terminal: stderr is one */
+    char *from, *until;               /* NULL: not given */
     char **force;
     uint32_t nforce;
     char **environ;

@@ -13,7 +13,7 @@ int trp_strings_take(struct trp_strings *s, char *take_text)
 {
     if (!take_text)
         return TRP_ENOMEM;
-    if (s->n == s->capacity) {
+    if (s->n + 1 >= s->capacity) { /* one for the NULL at the end */
         size_t capacity = s->capacity ? 2 * s->capacity : 16;
         char **v = reallocarray(s->v, capacity, sizeof *v);
         if (!v) {
@@ -24,6 +24,7 @@ int trp_strings_take(struct trp_strings *s, char *take_text)
         s->capacity = capacity;
     }
     s->v[s->n++] = take_text;
+    s->v[s->n] = NULL;
     return 0;
 }
 

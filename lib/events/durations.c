@@ -44,13 +44,13 @@ static int count(struct trp_durations *d, uint64_t v)
     return 0;
 }
 
-/* The exact values are full: counts them and goes on with the histogram. */
+/* Counts the exact values and goes on with the histogram. */
 static int to_octaves(struct trp_durations *d)
 {
     d->octaves = calloc(TRP_DURATIONS_OCTAVES, sizeof *d->octaves);
     if (!d->octaves)
         return TRP_ENOMEM;
-    for (int i = 0; i < TRP_DURATIONS_EXACT; i++)
+    for (uint64_t i = 0; i < d->count; i++)
         if (count(d, (uint64_t)d->values[i]) < 0)
             return TRP_ENOMEM;
     free(d->values);
@@ -78,7 +78,7 @@ int trp_durations_add(struct trp_durations *d, int64_t ns)
     if (ns < 0)
         ns = 0;
     int err = 0;
-    if (d->count < TRP_DURATIONS_EXACT)
+    if (!d->octaves && d->count < TRP_DURATIONS_EXACT)
         err = keep(d, ns);
     else if (!d->octaves)
         err = to_octaves(d);
@@ -92,6 +92,36 @@ int trp_durations_add(struct trp_durations *d, int64_t ns)
         d->greatest = ns;
     d->count++;
     return 0;
+}
+
+/* Adds the counters of a histogram. */
+static int merge_octaves(struct trp_durations *to, const struct trp_durations *from)
+{
+    if (!to->octaves && to_octaves(to) < 0)
+        return TRP_ENOMEM;
+    for (uint32_t o = 0; o < TRP_DURATIONS_OCTAVES; o++) {
+        if (from->octaves[o] && !to->octaves[o] &&
+            !(to->octaves[o] = calloc(STEPS, sizeof **to->octaves)))
+            return TRP_ENOMEM;
+        for (uint32_t s = 0; from->octaves[o] && s < STEPS; s++)
+            to->octaves[o][s] += from->octaves[o][s];
+    }
+    if (to->count == 0 || from->least < to->least)
+        to->least = from->least;
+    if (from->greatest > to->greatest)
+        to->greatest = from->greatest;
+    to->count += from->count;
+    return 0;
+}
+
+int trp_durations_merge(struct trp_durations *to, const struct trp_durations *from)
+{
+    if (from->octaves)
+        return merge_octaves(to, from);
+    int err = 0;
+    for (uint64_t i = 0; i < from->count && err == 0; i++)
+        err = trp_durations_add(to, from->values[i]);
+    return err;
 }
 
 static int compare(const void *a, const void *b)

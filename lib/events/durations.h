@@ -24,6 +24,8 @@ struct trp_durations {
 
 /* O(1). Negative values count as 0. TRP_ENOMEM. */
 int trp_durations_add(struct trp_durations *d, int64_t ns);
+/* Adds all of `from`. TRP_ENOMEM: some of it may be missing. */
+int trp_durations_merge(struct trp_durations *to, const struct trp_durations *from);
 /* The value that `permille` thousandths of all are at most (nearest rank); at 500 the
  * median: of an even number the mean of the middle two. 0 when there are none. */
 int64_t trp_durations_quantile(const struct trp_durations *d, uint32_t permille);

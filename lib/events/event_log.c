@@ -219,10 +219,10 @@ void trp_event_log_free(trp_event_log *l)
     stop_writer(l);
     if (l->fd >= 0)
         close(l->fd);
-    struct trp_log_host *h, *next;
-    HASH_ITER(hh, l->hosts, h, next)
-    {
-        HASH_DEL(l->hosts, h);
+    struct trp_log_host *h = l->hosts, *next;
+    HASH_CLEAR(hh, l->hosts); /* the table; its elements are still chained */
+    for (; h; h = next) {
+        next = h->hh.next;
         free(h->json);
         free(h);
     }

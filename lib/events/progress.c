@@ -156,8 +156,7 @@ static size_t bar(const struct trp_progress *p, uint32_t done, uint32_t tasks,
     for (int i = 0; i < width; i++, full -= 8) {
         int step = full >= 8 ? 8 : full > 0 ? (int)full : 0;
         const char *s = p->utf8 ? eighths[step] : step >= 4 ? "#" : ".";
-        memcpy(buf + n, s, strlen(s));
-        n += strlen(s);
+        n = (size_t)(stpcpy(buf + n, s) - buf);
     }
     return n;
 }

@@ -1,13 +1,14 @@
 /*
- * The closing summary: one table, a line of totals, and where everything lies. Columns
- * are as wide as what is in them: rows are made twice, first to measure and then to
- * print, so that ten thousand stages need no memory. A column pair for each kind of
- * device of which something was held.
+ * The closing summary: one table, a line of totals, and where everything lies. Which
+ * rows there are is made by summary_rows.c. Columns are as wide as what is in them:
+ * rows are made twice, first to measure and then to print, so that a row needs no
+ * memory of its own. A column pair for each kind of device of which something was held.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "events/event_log_state.h"
+#include "events/summary_rows.h"
 
 enum {
     STAGE,
@@ -22,12 +23,13 @@ enum {
     CORES_USED,
     DEVICES, /* held and used of each kind, then how the stage ended */
     COLUMNS = DEVICES + 2 * TRP_PROFILE_RESOURCES + 1,
-    CELL = TRP_PROFILE_NAME_MAX + 1,
-    NAME_SHOWN = 32, /* longer names are cut */
+    NAME_SHOWN = 32,            /* longer names are cut */
+    CELL = 4 * NAME_SHOWN + 32, /* bytes: its characters in UTF-8, " ×N" */
 };
 
 struct table {
     const struct trp_statistics *s;
+    struct trp_summary_rows rows;
     FILE *out;
     uint32_t device[TRP_PROFILE_RESOURCES]; /* shown kinds */
     uint32_t ndevices;
@@ -66,20 +68,30 @@ static void count_text(uint64_t n, char *buf)
     snprintf(buf, CELL, "%llu", (unsigned long long)n);
 }
 
-static void name_text(const char *name, char *buf)
+/* Columns of a text, each character taken as one. */
+static int columns_of(const char *text)
 {
-    size_t n = strlen(name);
-    snprintf(buf, CELL, n > NAME_SHOWN ? "%.*s~" : "%.*s",
-             n > NAME_SHOWN ? NAME_SHOWN - 1 : NAME_SHOWN, name);
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
 }
 
-static void add(struct trp_seconds *to, const struct trp_seconds *more)
+/* Where a text has to be cut to have so many columns. */
+static int bytes_of(const char *text, int columns)
 {
-    if (!more)
-        return;
-    to->cores += more->cores;
-    for (int i = 0; i < TRP_PROFILE_RESOURCES; i++)
-        to->devices[i] += more->devices[i];
+    int n = 0;
+    for (; text[n]; n++)
+        if (((unsigned char)text[n] & 0xc0) != 0x80 && columns-- == 0)
+            break;
+    return n < 4 * NAME_SHOWN ? n : 4 * NAME_SHOWN;
+}
+
+static void name_text(const char *name, char *buf)
+{
+    bool fits = columns_of(name) <= NAME_SHOWN;
+    int n = bytes_of(name, fits ? NAME_SHOWN : NAME_SHOWN - 1);
+    snprintf(buf, CELL, "%.*s%s", n, name, fits ? "" : "~");
 }
 
 /* ---- rows: each fills all cells -----------------------------------------------------
@@ -114,33 +126,54 @@ static const char *end_word(const struct trp_stage_statistics *s)
     case TRP_OUTCOME_SUCCEEDED:
         return "";
     case TRP_OUTCOME_RUNNING:
-        return "unfinished";
+        return s->submitted > 0 ? "unfinished" : "not run";
     default:
         return trp_outcome_name(s->outcome);
     }
 }
 
-static void stage_row(struct table *t, const struct trp_stage_statistics *s)
+/* All but the name. */
+static void numbers(struct table *t, const struct trp_summary_row *r)
 {
-    clear(t);
-    if (s->name)
-        name_text(s->name, t->cell[STAGE]);
-    else
-        snprintf(t->cell[STAGE], CELL, "stage %u", s->stage.n);
-    if (s->profile.n < t->s->nshapes && t->s->shapes[s->profile.n].known)
+    const struct trp_stage_statistics *s = r->first;
+    if (!r->same_profile)
+        snprintf(t->cell[PROFILE], CELL, "several");
+    else if (s->profile.n < t->s->nshapes && t->s->shapes[s->profile.n].known)
         name_text(t->s->shapes[s->profile.n].name, t->cell[PROFILE]);
-    count_text(s->ntasks, t->cell[TASKS]);
-    count_text(s->attempts, t->cell[ATTEMPTS]);
-    count_text(s->failures, t->cell[FAILED]);
-    if (s->submitted > 0)
-        time_text((s->ended > 0 ? s->ended : t->s->last) - s->submitted, t->cell[WALL]);
-    if (s->durations.count > 0) {
-        time_text(trp_durations_quantile(&s->durations, 500), t->cell[MEDIAN]);
-        time_text(s->durations.greatest, t->cell[GREATEST]);
+    count_text(r->tasks, t->cell[TASKS]);
+    count_text(r->attempts, t->cell[ATTEMPTS]);
+    count_text(r->failures, t->cell[FAILED]);
+    if (r->submitted)
+        time_text(r->wall_ns, t->cell[WALL]);
+    if (r->durations.count > 0) {
+        time_text(trp_durations_quantile(&r->durations, 500), t->cell[MEDIAN]);
+        time_text(r->durations.greatest, t->cell[GREATEST]);
     }
-    seconds_cells(t, s->held, s->used);
+    seconds_cells(t, &r->held, &r->used);
     if (t->ends)
-        name_text(end_word(s), t->cell[t->columns - 1]);
+        name_text(end_word(r->worst), t->cell[t->columns - 1]);
+}
+
+static void stage_row(struct table *t, const struct trp_summary_row *r)
+{
+    char *cell = t->cell[STAGE];
+    clear(t);
+    if (r->first->name)
+        name_text(r->first->name, cell);
+    else
+        snprintf(cell, CELL, "stage %u", r->first->stage.n);
+    if (r->nstages > 1)
+        snprintf(cell + strlen(cell), CELL - strlen(cell), " ×%u", r->nstages);
+    numbers(t, r);
+}
+
+static void rest_row(struct table *t)
+{
+    const struct trp_summary_row *r = &t->rows.rest;
+    clear(t);
+    snprintf(t->cell[STAGE], CELL, "and %u more stage%s", r->nstages,
+             r->nstages == 1 ? "" : "s");
+    numbers(t, r);
 }
 
 static void idle_row(struct table *t)
@@ -150,21 +183,16 @@ static void idle_row(struct table *t)
     seconds_cells(t, &t->s->idle, NULL);
 }
 
-struct totals {
-    uint64_t tasks, attempts, failures;
-    double cpu;
-    struct trp_seconds held, used;
-};
-
-static void total_row(struct table *t, const struct totals *sum)
+static void total_row(struct table *t)
 {
+    const struct trp_summary_row *r = &t->rows.total;
     clear(t);
     snprintf(t->cell[STAGE], CELL, "total");
-    count_text(sum->tasks, t->cell[TASKS]);
-    count_text(sum->attempts, t->cell[ATTEMPTS]);
-    count_text(sum->failures, t->cell[FAILED]);
+    count_text(r->tasks, t->cell[TASKS]);
+    count_text(r->attempts, t->cell[ATTEMPTS]);
+    count_text(r->failures, t->cell[FAILED]);
     time_text(t->s->last - t->s->first, t->cell[WALL]);
-    seconds_cells(t, &sum->held, &sum->used);
+    seconds_cells(t, &r->held, &r->used);
 }
 
 static void head_row(struct table *t)
@@ -185,22 +213,23 @@ static void head_row(struct table *t)
 static void measure(struct table *t)
 {
     for (int c = 0; c < t->columns; c++)
-        if ((int)strlen(t->cell[c]) > t->width[c])
-            t->width[c] = (int)strlen(t->cell[c]);
+        if (columns_of(t->cell[c]) > t->width[c])
+            t->width[c] = columns_of(t->cell[c]);
 }
 
 static void print_row(struct table *t)
 {
-    char line[COLUMNS * (CELL + 2) + 1];
-    size_t n = 0;
-    for (int c = 0; c < t->columns; c++) {
+    int last = t->columns - 1, spaces = 0; /* due before the next text */
+    while (last > 0 && !t->cell[last][0])
+        last--;
+    for (int c = 0; c <= last; c++) {
         bool left = c <= PROFILE || (t->ends && c == t->columns - 1);
-        n += (size_t)snprintf(line + n, sizeof line - n, left ? "%s%-*s" : "%s%*s",
-                              c > 0 ? "  " : "", t->width[c], t->cell[c]);
+        int pad = t->width[c] - columns_of(t->cell[c]);
+        spaces += (c > 0 ? 2 : 0) + (left ? 0 : pad);
+        fprintf(t->out, "%*s%s", spaces, "", t->cell[c]);
+        spaces = left ? pad : 0;
     }
-    while (n > 0 && line[n - 1] == ' ')
-        n--;
-    fprintf(t->out, "%.*s\n", (int)n, line);
+    fputc('\n', t->out);
 }
 
 /* A heading above two columns, made wide enough for it. */
@@ -263,47 +292,36 @@ static void print_share(FILE *out, const char *what, double held, double used)
         fprintf(out, " (%.0f %%)", 100 * used / held);
 }
 
-static struct totals total(const struct trp_statistics *s)
+/* Makes each row in turn and does something with it. */
+static void each_row(struct table *t, void (*act)(struct table *))
 {
-    struct totals sum = {0};
-    add(&sum.held, &s->idle);
-    for (uint32_t i = 0; i < s->nstages; i++) {
-        const struct trp_stage_statistics *st = s->stages[i];
-        if (!st)
-            continue;
-        sum.tasks += st->ntasks;
-        sum.attempts += st->attempts;
-        sum.failures += st->failures;
-        sum.cpu += st->cpu;
-        add(&sum.held, st->held);
-        add(&sum.used, st->used);
-    }
-    return sum;
-}
-
-static void lay_out(struct table *t, const struct totals *sum)
-{
-    for (uint32_t i = 0; i < t->s->ndevices; i++)
-        if (sum->held.devices[i] > 0 || sum->used.devices[i] > 0)
-            t->device[t->ndevices++] = i;
-    for (uint32_t i = 0; i < t->s->nstages; i++)
-        if (t->s->stages[i] && end_word(t->s->stages[i])[0])
-            t->ends = true;
-    t->columns = DEVICES + 2 * (int)t->ndevices + (t->ends ? 1 : 0);
     head_row(t);
-    measure(t);
-    for (uint32_t i = 0; i < t->s->nstages; i++) {
-        if (!t->s->stages[i])
-            continue;
-        stage_row(t, t->s->stages[i]);
-        measure(t);
+    act(t);
+    for (uint32_t i = 0; i < t->rows.n; i++) {
+        stage_row(t, t->rows.v[i]);
+        act(t);
+    }
+    if (t->rows.rest.nstages > 0) {
+        rest_row(t);
+        act(t);
     }
     if (t->s->idle.cores > 0) {
         idle_row(t);
-        measure(t);
+        act(t);
     }
-    total_row(t, sum);
-    measure(t);
+    total_row(t);
+    act(t);
+}
+
+static void lay_out(struct table *t)
+{
+    const struct trp_summary_row *total = &t->rows.total;
+    for (uint32_t i = 0; i < t->s->ndevices; i++)
+        if (total->held.devices[i] > 0 || total->used.devices[i] > 0)
+            t->device[t->ndevices++] = i;
+    t->ends = total->nstages > 0 && end_word(total->worst)[0];
+    t->columns = DEVICES + 2 * (int)t->ndevices + (t->ends ? 1 : 0);
+    each_row(t, measure);
     widen_groups(t);
 }
 
@@ -311,36 +329,24 @@ void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_
 {
     trp_statistics_settle(l->statistics);
     const struct trp_statistics *s = l->statistics;
-    struct totals sum = total(s);
     struct table t = {.s = s, .out = out};
-    lay_out(&t, &sum);
-
+    const struct trp_summary_row *total = &t.rows.total;
+    trp_summary_rows_make(s, &t.rows);
+    lay_out(&t);
     print_groups(&t);
-    head_row(&t);
-    print_row(&t);
-    for (uint32_t i = 0; i < s->nstages; i++) {
-        if (!s->stages[i])
-            continue;
-        stage_row(&t, s->stages[i]);
-        print_row(&t);
-    }
-    if (s->idle.cores > 0) {
-        idle_row(&t);
-        print_row(&t);
-    }
-    total_row(&t, &sum);
-    print_row(&t);
+    each_row(&t, print_row);
 
     char cpu[CELL];
-    seconds_text(sum.cpu, cpu);
+    seconds_text(total->cpu, cpu);
     fputc('\n', out);
-    print_share(out, "core", sum.held.cores, sum.used.cores);
+    print_share(out, "core", total->held.cores, total->used.cores);
     fprintf(out, ", %s CPU time\n", cpu);
     for (uint32_t i = 0; i < t.ndevices; i++) {
-        print_share(out, s->device[t.device[i]], sum.held.devices[t.device[i]],
-                    sum.used.devices[t.device[i]]);
+        uint32_t d = t.device[i];
+        print_share(out, s->device[d], total->held.devices[d], total->used.devices[d]);
         fputc('\n', out);
     }
     fprintf(out, "logs: %s/logs  events: %s/events.jsonl\n", run_dir, run_dir);
     fflush(out);
+    trp_summary_rows_free(&t.rows);
 }

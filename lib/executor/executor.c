@@ -1,7 +1,8 @@
 /*
  * The life of an executor process.
  *
- *     name, bind, call the driver → fork the spawner → MPI_Init → join → work → end
+ *     name, bind, join the cgroup, call the driver → fork the spawner → MPI_Init → join
+ * → work → end
  *
  * The order is the point: the spawner is forked while the process is small and has no
  * threads, after the socket on which it may have to say last words; binding comes
@@ -38,7 +39,7 @@ static void executor_free(trp_executor *e)
         return;
     struct trp_function_thread *threads = e->threads;
     trp_task_ring_free(&e->ready);
-    trp_task_ring_free(&e->commands);
+    free(e->unheard);
     trp_task_ring_free(&e->handover);
     trp_executor_stages_free(e);
     trp_buf_free(&e->ends);
@@ -181,8 +182,8 @@ static int bind_to(const char *cpuset, trp_error *err)
     return TRP_OK;
 }
 
-/* Into the memory cgroup that was made for this executor, before anything is forked. Where
- * that fails the spawner samples instead. */
+/* Into the memory cgroup that was made for this executor, before anything is forked.
+ * Where that fails the spawner samples instead. */
 static void join_cgroup(struct trp_executor_shape *shape)
 {
     char path[sizeof(shape->cgroup) + 16];

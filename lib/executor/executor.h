@@ -36,7 +36,8 @@ struct trp_executor_shape {
     uint32_t slots;     /* task threads */
     int64_t memory_mib; /* enforced limit; 0: none */
     char cpuset[512];   /* logical processors to bind to, "0-3,8"; "": do not bind */
-    char cgroup[512];   /* memory cgroup folder made for it; "": sample instead */
+    char cgroup[512];   /* memory cgroup folder made for it, which it
+                         * joins; "", or not allowed to: sample instead */
     char driver[300];   /* HOST:PORT */
     char secret_file[4096];
     char run_name[128];

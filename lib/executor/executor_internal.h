@@ -21,39 +21,14 @@
 
 #include "executor/baton.h"
 #include "executor/executor.h"
+#include "executor/places.h"
 #include "executor/spawner.h"
-
-/* A copy of a LAUNCH message, shared by its tasks that have bytes in it. */
-struct trp_bytes {
-    uint32_t users;
-    uint8_t data[];
-};
 
 /* How long tasks of one function take: over stages, so a new stage knows at once. */
 struct trp_estimate {
     uint64_t key;
     int64_t mean_ns; /* 0: not known yet */
     UT_hash_handle hh;
-};
-
-struct trp_executor_stage;
-
-struct trp_task_entry {
-    trp_attempt_id attempt;
-    struct trp_executor_stage *stage;
-    uint32_t task;
-    uint16_t number;
-    uint8_t has_item;
-    uint32_t extra_size;
-    const uint8_t *extra;
-    struct trp_bytes *bytes; /* NULL: no extra */
-    char *resources;         /* "gpu=0,1\n…", its own; NULL: none */
-};
-
-/* A queue of tasks: a ring that grows. */
-struct trp_task_ring {
-    struct trp_task_entry *items;
-    uint32_t head, count, room;
 };
 
 struct trp_executor_stage {
@@ -63,9 +38,8 @@ struct trp_executor_stage {
     void *function;
     char *failure; /* why its function cannot be had; NULL: it can */
     struct trp_estimate *estimate;
-    struct trp_task_ring queued;
-    struct trp_task_ring vacant; /* places of ended attempts, `task`: the end's number */
-    uint32_t running; /* formally */
+    struct trp_places places; /* of functions; the spawner has those of commands */
+    uint32_t running;         /* formally */
     bool forgotten;
 };
 
@@ -103,7 +77,11 @@ typedef struct trp_executor {
     struct trp_executor_stage *stages, *last_stage;
     struct trp_estimate *estimates;
     struct trp_task_ring ready;
-    struct trp_task_ring commands; /* what the spawner runs; any order */
+    uint32_t commands; /* at the spawner, running or queued */
+    uint32_t relayed;  /* its ends so far … */
+    uint32_t *unheard; /* … and, of the last ones, their numbers among all ends: what */
+    uint32_t nunheard; /* the driver may not have heard of yet */
+    uint32_t unheard_room;
     struct trp_buf ends;
     uint32_t ends_made;               /* so far; the driver counts them too */
     uint32_t handed;                  /* functions on other threads */
@@ -128,13 +106,6 @@ typedef struct trp_executor {
 } trp_executor;
 
 /* executor_stage.c */
-bool trp_task_ring_push(struct trp_task_ring *r, const struct trp_task_entry *t);
-bool trp_task_ring_pop(struct trp_task_ring *r, struct trp_task_entry *ret);
-/* Takes one out wherever it is, looking from the end. */
-bool trp_task_ring_take(struct trp_task_ring *r, trp_attempt_id attempt,
-                        struct trp_task_entry *ret);
-void trp_task_ring_free(struct trp_task_ring *r);
-void trp_task_entry_free(struct trp_task_entry *t);
 int trp_executor_stage_add(trp_executor *e, const uint8_t *message, size_t size);
 struct trp_executor_stage *trp_executor_stage_find(trp_executor *e, uint32_t id);
 void trp_executor_stage_forget(trp_executor *e, uint32_t id);

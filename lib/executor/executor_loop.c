@@ -9,11 +9,10 @@
  * descriptor, the spawner's, an eventfd, and the next timer; idle there is none but
  * the heartbeat's.
  *
- * Queue ahead. Recording an end and letting the head of the stage's queue take over
- * what it had is one step (trp_executor_record); the engine does the same step when it
- * reads that end, so both keep the same books without a word about it. An attempt
- * queued while that end was on its way finds the place it has been given by the end's
- * number.
+ * Queue ahead (places.h). Recording a function's end and letting the head of its
+ * stage's queue take over what it had is one step (trp_executor_record). For commands
+ * the spawner does it, so that the next one starts without two wake-ups between: they
+ * pass through here, launches one way and ends the other.
  *
  * A broken message from the driver ends the process: both are the same build, so it is
  * no peer of ours.
@@ -79,43 +78,6 @@ static void put_end(trp_executor *e, const struct trp_end *end)
     e->ends_made++;
 }
 
-/* Nothing waits for the place of an attempt that ended. An attempt that the driver has
- * queued before it hears of this end will: the place is kept until then. */
-static void leave_place(trp_executor *e, struct trp_executor_stage *s,
-                        struct trp_task_entry *t)
-{
-    struct trp_task_entry place = {
-        .stage = s, .task = e->ends_made, .resources = t->resources};
-    if (!trp_task_ring_push(&s->vacant, &place)) {
-        trp_executor_fail(e, "out of memory");
-        return;
-    }
-    t->resources = NULL;
-}
-
-/* Finds a queued attempt's place that became free on the way. What the driver had heard
- * of
- * (`seen`) it has given away itself. */
-static bool find_place(struct trp_executor_stage *s, uint32_t seen, bool wanted,
-                       struct trp_task_entry *t)
-{
-    struct trp_task_entry place;
-    while (s->vacant.count > 0) {
-        uint32_t number = s->vacant.items[s->vacant.head].task;
-        bool known = (int32_t)(number - seen) <= 0;
-        if (!known && !wanted)
-            return false;
-        trp_task_ring_pop(&s->vacant, &place);
-        if (!known) {
-            free(t->resources);
-            t->resources = place.resources;
-            return true;
-        }
-        free(place.resources);
-    }
-    return false;
-}
-
 void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
                          const struct trp_end *end)
 {
@@ -123,15 +85,11 @@ void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
     struct trp_task_entry head;
     put_end(e, end);
     s->running--;
-    if (s->queued.count > 0) {
-        trp_task_ring_pop(&s->queued, &head);
-        free(head.resources);
-        head.resources = take_task->resources;
-        take_task->resources = NULL;
+    int r = trp_places_end(&s->places, e->ends_made, &take_task->resources, &head);
+    if (r > 0)
         trp_executor_begin(e, &head);
-    } else {
-        leave_place(e, s, take_task);
-    }
+    else if (r < 0)
+        trp_executor_fail(e, "out of memory");
     trp_task_entry_free(take_task);
     if (s->forgotten)
         trp_executor_stage_settle(e, s);
@@ -141,33 +99,30 @@ void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
  * ---------------------------------------------------------------------------
  */
 
-static void start_command(trp_executor *e, const struct trp_task_entry *t)
-{
-    struct trp_launch launch = {
-        .attempt = t->attempt,
-        .stage = t->stage->message.stage,
-        .task = t->task,
-        .number = t->number,
-        .has_item = t->has_item,
-        .resources = (const uint8_t *)t->resources,
-        .resources_size = t->resources ? (uint32_t)strlen(t->resources) : 0,
-        .extra = t->extra,
-        .extra_size = t->extra_size,
-    };
-    struct trp_spawn spawn = {.launch = &launch};
-    if (!trp_task_ring_push(&e->commands, t))
-        trp_executor_fail(e, "out of memory");
-    else if (trp_spawner_start(e->spawner, &spawn) < 0)
-        trp_executor_fail(e, "the spawner is gone");
-}
-
 void trp_executor_begin(trp_executor *e, const struct trp_task_entry *t)
 {
     t->stage->running++;
-    if (t->stage->message.work == TRP_WORK_COMMAND && !t->stage->failure)
-        start_command(e, t);
-    else if (!trp_task_ring_push(&e->ready, t))
+    if (!trp_task_ring_push(&e->ready, t))
         trp_executor_fail(e, "out of memory");
+}
+
+/* A command goes to the spawner as it came, which keeps the places of commands. Only
+ * the number of ends that the driver had seen is turned into how many of them were the
+ * spawner's. */
+static void pass_command(trp_executor *e, struct trp_launch *l)
+{
+    uint32_t heard = 0;
+    while (heard < e->nunheard && (int32_t)(e->unheard[heard] - l->seen) <= 0)
+        heard++;
+    if (heard) {
+        e->nunheard -= heard;
+        memmove(e->unheard, e->unheard + heard, e->nunheard * sizeof *e->unheard);
+    }
+    l->seen = e->relayed - e->nunheard;
+    struct trp_spawn spawn = {.launch = l};
+    e->commands++;
+    if (trp_spawner_start(e->spawner, &spawn) < 0)
+        trp_executor_fail(e, "the spawner is gone");
 }
 
 /* A task's share in the message's bytes: the message is copied when the first task
@@ -191,8 +146,8 @@ static bool keep_extra(struct trp_task_entry *t, const struct trp_launch *l,
     return true;
 }
 
-static bool take_launch(trp_executor *e, const struct trp_launch *l,
-                        const uint8_t *message, size_t size, struct trp_bytes **copy)
+static bool take_launch(trp_executor *e, struct trp_launch *l, const uint8_t *message,
+                        size_t size, struct trp_bytes **copy)
 {
     struct trp_task_entry t = {
         .attempt = l->attempt,
@@ -201,6 +156,10 @@ static bool take_launch(trp_executor *e, const struct trp_launch *l,
         .has_item = l->has_item,
     };
     t.stage = trp_executor_stage_find(e, l->stage.n);
+    if (t.stage && t.stage->message.work == TRP_WORK_COMMAND && !t.stage->failure) {
+        pass_command(e, l);
+        return true;
+    }
     if (!t.stage || !keep_extra(&t, l, message, size, copy))
         return false;
     if (l->resources_size) {
@@ -208,12 +167,10 @@ static bool take_launch(trp_executor *e, const struct trp_launch *l,
         if (!t.resources)
             return false;
     }
-    bool placed = find_place(t.stage, l->seen, l->queued, &t);
-    if (!l->queued || placed)
+    int r = trp_places_launch(&t.stage->places, l->seen, l->queued, &t);
+    if (r > 0)
         trp_executor_begin(e, &t);
-    else if (!trp_task_ring_push(&t.stage->queued, &t))
-        return false;
-    return true;
+    return r >= 0;
 }
 
 static bool take_launches(trp_executor *e, const uint8_t *message, size_t size)
@@ -237,7 +194,7 @@ static void kill_attempt(trp_executor *e, trp_attempt_id attempt, bool recall)
     struct trp_task_entry t;
     HASH_ITER(hh, e->stages, s, next)
     {
-        if (!trp_task_ring_take(&s->queued, attempt, &t))
+        if (!trp_task_ring_take(&s->places.queued, attempt, &t))
             continue;
         struct trp_end end = {
             .attempt = attempt,
@@ -247,16 +204,13 @@ static void kill_attempt(trp_executor *e, trp_attempt_id attempt, bool recall)
         trp_task_entry_free(&t);
         return;
     }
-    if (recall)
-        return;
-    for (uint32_t i = 0; i < e->commands.count; i++) {
-        uint32_t at = (e->commands.head + i) & (e->commands.room - 1);
-        if (e->commands.items[at].attempt.n == attempt.n) {
-            trp_spawner_kill(e->spawner, attempt, false);
-            return;
-        }
-    }
-    trp_functions_kill(e, attempt);
+    /* It ignores an attempt that is none of its. */
+    if (e->commands > 0 && recall)
+        trp_spawner_recall(e->spawner, attempt);
+    else if (e->commands > 0)
+        trp_spawner_kill(e->spawner, attempt, false);
+    if (!recall)
+        trp_functions_kill(e, attempt);
 }
 
 /* ---- the driver
@@ -322,16 +276,33 @@ void trp_executor_handler(struct trp_channel_handler *ret)
  * ------------------------------------------------------------------------
  */
 
+/* Notes the number of an end of the spawner that was just put. */
+static bool note_unheard(trp_executor *e)
+{
+    if (e->nunheard == e->unheard_room) {
+        uint32_t room = e->unheard_room ? 2 * e->unheard_room : 64;
+        uint32_t *more = realloc(e->unheard, room * sizeof *more);
+        if (!more)
+            return false;
+        e->unheard = more;
+        e->unheard_room = room;
+    }
+    e->unheard[e->nunheard++] = e->ends_made;
+    e->relayed++;
+    return true;
+}
+
 static uint32_t take_spawner_ends(trp_executor *e)
 {
     struct trp_end end;
-    struct trp_task_entry t;
     uint32_t n = 0;
     int r;
     while ((r = trp_spawner_next(e->spawner, &end)) > 0) {
         n++;
-        if (trp_task_ring_take(&e->commands, end.attempt, &t))
-            trp_executor_record(e, &t, &end);
+        e->commands--;
+        put_end(e, &end);
+        if (!note_unheard(e))
+            trp_executor_fail(e, "out of memory");
     }
     if (r < 0)
         trp_executor_fail(e, "the spawner is gone");
@@ -376,7 +347,7 @@ bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self)
     while (!atomic_load(&e->ending)) {
         int64_t now = trp_executor_now();
         int did = trp_channel_progress(e->channel, now);
-        if (e->commands.count > 0)
+        if (e->commands > 0)
             did += (int)take_spawner_ends(e);
         did += (int)trp_functions_collect(e);
         if (e->handed > 0)
@@ -387,7 +358,7 @@ bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self)
         send_ends(e);
         if (did + ran > 0)
             e->active_ns = now;
-        else if (e->commands.count > 0 || e->handed > 0 || now - e->active_ns > SPIN_NS)
+        else if (e->commands > 0 || e->handed > 0 || now - e->active_ns > SPIN_NS)
             wait_for_work(e, now);
     }
     return true;

@@ -4,77 +4,11 @@
  * A stage's function is opened once, when its description comes; that it cannot be is
  * told by each of its tasks, since only a task has an answer to send. A forgotten stage
  * stays until its last task has ended: a killed function may take its time.
- *
- * Queues are rings of small entries that own at most two things (a share in the bytes
- * of a message, a text of resources), moved from one place to the next by copying.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "executor/executor_internal.h"
-
-bool trp_task_ring_push(struct trp_task_ring *r, const struct trp_task_entry *t)
-{
-    if (r->count == r->room) {
-        uint32_t room = r->room ? 2 * r->room : 16;
-        struct trp_task_entry *items = calloc(room, sizeof *items);
-        if (!items)
-            return false;
-        for (uint32_t i = 0; i < r->count; i++)
-            items[i] = r->items[(r->head + i) & (r->room - 1)];
-        free(r->items);
-        *r = (struct trp_task_ring){.items = items, .count = r->count, .room = room};
-    }
-    r->items[(r->head + r->count++) & (r->room - 1)] = *t;
-    return true;
-}
-
-bool trp_task_ring_pop(struct trp_task_ring *r, struct trp_task_entry *ret)
-{
-    if (r->count == 0)
-        return false;
-    *ret = r->items[r->head];
-    r->head = (r->head + 1) & (r->room - 1);
-    r->count--;
-    return true;
-}
-
-bool trp_task_ring_take(struct trp_task_ring *r, trp_attempt_id attempt,
-                        struct trp_task_entry *ret)
-{
-    uint32_t mask = r->room - 1, i = r->count;
-    while (i > 0 && r->items[(r->head + i - 1) & mask].attempt.n != attempt.n)
-        i--;
-    if (i == 0)
-        return false;
-    *ret = r->items[(r->head + i - 1) & mask];
-    for (; i < r->count; i++)
-        r->items[(r->head + i - 1) & mask] = r->items[(r->head + i) & mask];
-    r->count--;
-    return true;
-}
-
-void trp_task_ring_free(struct trp_task_ring *r)
-{
-    struct trp_task_entry t;
-    while (trp_task_ring_pop(r, &t))
-        trp_task_entry_free(&t);
-    free(r->items);
-    *r = (struct trp_task_ring){0};
-}
-
-void trp_task_entry_free(struct trp_task_entry *t)
-{
-    if (t->bytes && --t->bytes->users == 0)
-        free(t->bytes);
-    free(t->resources);
-    t->bytes = NULL;
-    t->resources = NULL;
-}
-
-/* ---- stages
- * --------------------------------------------------------------------------
- */
 
 static void stage_free(trp_executor *e, struct trp_executor_stage *s)
 {
@@ -82,8 +16,7 @@ static void stage_free(trp_executor *e, struct trp_executor_stage *s)
         e->last_stage = NULL;
     if (s->function)
         e->runner->stage_close(s->function);
-    trp_task_ring_free(&s->queued);
-    trp_task_ring_free(&s->vacant);
+    trp_places_free(&s->places);
     trp_stage_message_free(&s->message);
     free(s->failure);
     free(s);

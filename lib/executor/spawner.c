@@ -193,6 +193,13 @@ int trp_spawner_kill(trp_spawner *s, trp_attempt_id attempt, bool soft)
     return send_all(s);
 }
 
+int trp_spawner_recall(trp_spawner *s, trp_attempt_id attempt)
+{
+    begin(s, TRP_FRAME_RECALL);
+    trp_put_u64(&s->out, attempt.n);
+    return send_all(s);
+}
+
 /* The entry of a thread: found, or a new one. NULL: none is free. */
 static struct trp_watched_thread *thread_entry(struct trp_spawner_shared *shared,
                                                pid_t thread)

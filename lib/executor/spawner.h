@@ -9,9 +9,8 @@
  * the parent's last words on the admission socket if it knows them, removes the scratch
  * folders, and ends. It never outlives its commands.
  *
- * A stage's command is told once (trp_spawner_stage), an attempt is then a small
- * message. One socket pair (SOCK_SEQPACKET in pieces, or stream with counted frames)
- * each way.
+ * A stage's command is told once (trp_spawner_stage), an attempt is then a small frame
+ * on a stream socket, and so is its end.
  *
  * Used by executors for tasks, and by the local cluster in the driver for gangs.
  */
@@ -50,8 +49,10 @@ int trp_spawner_fd(const trp_spawner *s);
 int trp_spawner_stage(trp_spawner *s, const void *message, size_t size);
 int trp_spawner_forget(trp_spawner *s, trp_stage_id stage);
 
-/* Starts an attempt. `ranks` 0: a task; > 0: a gang of so many ranks, started by
- * `mpirun -np ranks` with the rank wrapper `gang_program` (troupe-rank). */
+/* Starts an attempt; one marked as queued waits for the place of a running one of its
+ * stage (places.h; `launch->seen` counts ends that trp_spawner_next gave). `ranks` 0: a
+ * task; > 0: a gang of so many ranks, started by `mpirun -np ranks` with the rank
+ * wrapper `gang_program` (troupe-rank). */
 struct trp_spawn {
     const struct trp_launch *launch;
     uint32_t ranks;
@@ -62,6 +63,8 @@ int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn);
 /* Kills an attempt: SIGKILL to its process group and all its descendants; with `soft`
  * SIGTERM first and SIGKILL after 5 s. Answered by its end. */
 int trp_spawner_kill(trp_spawner *s, trp_attempt_id attempt, bool soft);
+/* Gives a queued attempt back (TRP_END_RECALLED); does nothing when it has started. */
+int trp_spawner_recall(trp_spawner *s, trp_attempt_id attempt);
 
 /* Tells which function tasks run in the parent and since when, for blaming one of them
  * when the parent is killed for memory: the thread with the most pages touched since.

@@ -149,8 +149,27 @@ static bool take_start(struct trp_keeper *k, struct trp_view v)
     return good;
 }
 
+/* Takes an attempt out of the queue it is in; false: it is in none. */
+static bool unqueue(struct trp_keeper *k, uint64_t attempt, enum trp_end_status status)
+{
+    struct trp_command_stage *s, *next;
+    struct trp_task_entry t;
+    HASH_ITER(hh, k->stages, s, next)
+    {
+        if (!trp_task_ring_take(&s->places.queued, (trp_attempt_id){attempt}, &t))
+            continue;
+        struct trp_end end = {.attempt = t.attempt, .status = (uint8_t)status};
+        trp_keeper_report(k, &end);
+        trp_task_entry_free(&t);
+        return true;
+    }
+    return false;
+}
+
 static void take_kill(struct trp_keeper *k, uint64_t attempt, bool soft)
 {
+    if (unqueue(k, attempt, TRP_END_KILLED))
+        return;
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state == TRP_RUN_LIVE && k->running[i].attempt.n == attempt)
             trp_running_kill(k, &k->running[i], TRP_END_KILLED, soft);
@@ -175,6 +194,9 @@ static bool take_frame(struct trp_keeper *k, const uint8_t *p, size_t n)
     case TRP_FRAME_KILL:
         attempt = trp_get_u64(&v);
         take_kill(k, attempt, trp_get_u8(&v) != 0);
+        return trp_view_end(&v);
+    case TRP_FRAME_RECALL:
+        unqueue(k, trp_get_u64(&v), TRP_END_RECALLED);
         return trp_view_end(&v);
     case TRP_FRAME_WATCH:
         trp_memory_begin(k, true);

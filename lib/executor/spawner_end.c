@@ -4,7 +4,7 @@
  *     LIVE      main process died      → its group is killed, its status read
  *     DRAINING  no stray of it is left → scratch folder looked at
  *     CLEANING  a helper has removed a large scratch folder
- *     FREE      its end is told
+ *     FREE      its end is recorded; the next of its stage's queue takes its place
  *
  * The group is killed while the main process is still a zombie, so that its number
  * cannot belong to a stranger. Strays that cannot be killed (set-user-id programs, or
@@ -45,6 +45,7 @@ void trp_keeper_report(struct trp_keeper *k, const struct trp_end *end)
     if (k->ends.size == 0)
         trp_ends_begin(&k->ends);
     trp_ends_put(&k->ends, end);
+    k->ends_made++;
 }
 
 void trp_keeper_refuse(struct trp_keeper *k, trp_attempt_id attempt, const char *fmt,
@@ -71,10 +72,17 @@ static void finish(struct trp_keeper *k, struct trp_running *r)
     if (r->gang)
         trp_gang_finish(k, r, &r->end, text, sizeof text);
     trp_keeper_report(k, &r->end);
-    trp_command_stage_release(r->stage);
+    struct trp_command_stage *stage = r->stage;
+    char *resources = r->resources;
+    bool place = !r->gang;
     r->stage = NULL;
+    r->resources = NULL;
     r->state = TRP_RUN_FREE;
     k->live--;
+    if (place)
+        trp_keeper_pass_place(k, stage,
+                              &resources); /* `r` may be used again, or moved */
+    trp_command_stage_release(stage);
 }
 
 /* A scratch folder with many entries: another process removes it, or the loop would

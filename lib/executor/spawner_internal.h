@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <uthash.h>
 
+#include "executor/places.h"
 #include "executor/scratch.h"
 #include "executor/spawner.h"
 #include "wire/codec.h"
@@ -24,7 +25,8 @@ enum trp_spawner_frame {
     TRP_FRAME_KILL = 4,   /* u64 attempt, u8 soft */
     TRP_FRAME_WATCH = 5,  /* functions run: sample them from now on */
     TRP_FRAME_CLOSE = 6,  /* end everything */
-    TRP_FRAME_ENDS = 7,   /* spawner → parent: an ENDS message */
+    TRP_FRAME_RECALL = 7, /* u64 attempt: give it back if it is still queued */
+    TRP_FRAME_ENDS = 8,   /* spawner → parent: an ENDS message */
 };
 enum { TRP_FRAME_HEAD = 4 };
 
@@ -56,6 +58,7 @@ struct trp_command_stage {
     const char **env; /* per-attempt places first, then the stage's, then NULL */
     uint32_t nown;    /* places in front */
     char **program;   /* what to try to exec, in order; NULL-terminated */
+    struct trp_places places;
     uint32_t attempts;
     bool forgotten;
 };
@@ -72,7 +75,8 @@ struct trp_running {
     trp_attempt_id attempt;
     struct trp_command_stage *stage;
     bool gang;
-    pid_t pid;       /* main process; also its group and session */
+    char *resources; /* of its place, its own; NULL: none */
+    pid_t pid;       /* main process; also its group */
     pid_t helper;    /* CLEANING */
     uint64_t births; /* processes of the spawner's own when this one was started */
     int64_t started_ns;
@@ -110,7 +114,7 @@ struct trp_keeper {
     struct trp_running *running;
     uint32_t nrunning, live; /* entries; those that are not FREE */
     uint64_t births;
-    bool ending;
+    uint32_t ends_made;             /* so far; the parent counts them too */
     int64_t sample_at_ns;           /* INT64_MAX: nothing to sample */
     int cgroup_events, cgroup_peak; /* -1: none */
     uint64_t oom_seen;              /* kills by the kernel that are accounted for */
@@ -131,6 +135,9 @@ void trp_command_stage_release(struct trp_command_stage *s);
 /* spawner_start.c: starts an attempt, or reports why not. */
 void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t ranks,
                       const char *gang_program);
+/* The end that was just reported left a place: who is queued for it starts. */
+void trp_keeper_pass_place(struct trp_keeper *k, struct trp_command_stage *s,
+                           char **resources);
 /* Becomes the first of `program` that there is; returns errno. Async-signal-safe. */
 int trp_exec_first(char *const *program, char *const *argv, char *const *env);
 /* LOG_DIR/TASK[.sN].ATTEMPT[.RANK], without ".out"; false: too long. */
@@ -160,12 +167,13 @@ uint32_t trp_strays_kill(struct trp_keeper *k);
 /* The cheap look when the main process of `r` has ended: false: perhaps there are some.
  */
 bool trp_strays_none(const struct trp_keeper *k, const struct trp_running *r);
-/* The entry a process belongs to by its environment's token; NULL: none. */
-struct trp_running *trp_strays_owner(struct trp_keeper *k, pid_t pid, pid_t session);
+/* The entry a process belongs to, by its environment's token or else its group; NULL:
+ * none. */
+struct trp_running *trp_strays_owner(struct trp_keeper *k, pid_t pid, pid_t group);
 
 /* What /proc/PID/stat tells. */
 struct trp_process {
-    pid_t pid, parent, group, session;
+    pid_t pid, parent, group;
     char state;
     uint64_t minor_faults;
     int64_t rss_pages;

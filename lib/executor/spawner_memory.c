@@ -141,7 +141,7 @@ static int owner_of(struct trp_keeper *k, const struct trp_process *all, int n, 
         if (entry >= 0)
             return entry;
         if (p->parent == k->self) {
-            struct trp_running *r = trp_strays_owner(k, p->pid, p->session);
+            struct trp_running *r = trp_strays_owner(k, p->pid, p->group);
             return r && r->state == TRP_RUN_LIVE ? (int)(r - k->running) : NOBODY;
         }
         if (k->config.watched && p->pid == k->config.watched)

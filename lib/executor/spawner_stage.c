@@ -101,6 +101,7 @@ static void stage_free(struct trp_command_stage *s)
         free(s->program[i]);
     free(s->program);
     free(s->env);
+    trp_places_free(&s->places);
     trp_command_free(&s->command);
     trp_stage_message_free(&s->message);
     free(s);

@@ -6,13 +6,14 @@
  * every child (ours are all default already), cannot set oom_score_adj, and does not
  * tell which step failed; here the child, which shares our memory until exec, writes
  * step and errno into the very struct it was started from. A started command costs 12
- * system calls in the child: session, death signal, oom_score_adj (3), two logs (4),
+ * system calls in the child: group, death signal, oom_score_adj (3), two logs (4),
  * working folder, signal mask, exec. Its stdin is the spawner's own, /dev/null.
  *
- * A command leads a session of its own, hence a process group: what it leaves is known
- * by its session even without an environment. oom_score_adj is raised in the child, not
- * here: the kernel must not choose the spawner when a function in the executor is the
- * one that ate the memory.
+ * A command leads a process group, not a session: with CONFIG_SCHED_AUTOGROUP every
+ * session is a scheduling group of its own, made and freed with each command (a tenth
+ * of its cost), and competes as one with the whole of the executor. oom_score_adj is
+ * raised in the child, not here: the kernel must not choose the spawner when a function
+ * in the executor is the one that ate the memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +99,7 @@ int trp_exec_first(char *const *program, char *const *argv, char *const *env)
 
 static _Noreturn void run_child(struct start *s)
 {
-    setsid();
+    setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     raise_oom_score();
     open_log(s, s->out, 1, STEP_OUT);
@@ -366,15 +367,15 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
     return ranks ? start_gang(k, r, &s, ranks, program, prefix) : start_task(k, r, &s);
 }
 
-void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t ranks,
-                      const char *gang_program)
+/* False: refused, which is reported. `l->resources` stay the caller's. */
+static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
+                          const struct trp_launch *l, uint32_t ranks,
+                          const char *program, char *resources)
 {
-    struct trp_command_stage *stage = trp_command_stage_find(k, l->stage.n);
-    struct trp_running *r = stage ? take_entry(k) : NULL;
+    struct trp_running *r = take_entry(k);
     if (!r) {
-        trp_keeper_refuse(k, l->attempt,
-                          stage ? "out of memory" : "its stage is not known here");
-        return;
+        trp_keeper_refuse(k, l->attempt, "out of memory");
+        return false;
     }
     struct trp_scratch scratch = r->scratch;
     uint32_t generation = r->generation;
@@ -388,12 +389,104 @@ void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t
         .scratch = scratch,
         .generation = generation,
     };
-    if (!start_entry(k, r, l, ranks, gang_program))
-        return;
+    if (!start_entry(k, r, l, ranks, program))
+        return false;
     r->state = TRP_RUN_LIVE;
+    r->resources = resources;
     if (stage->message.timeout_ns > 0)
         r->timeout_at_ns = r->started_ns + stage->message.timeout_ns;
     stage->attempts++;
     k->live++;
     trp_memory_begin(k, false);
+    return true;
+}
+
+/* Starts a task that has a place; when it cannot be started the next one gets that. */
+static void start_in_place(struct trp_keeper *k, struct trp_command_stage *stage,
+                           struct trp_task_entry *t)
+{
+    for (bool next = true; next;) {
+        struct trp_launch l = {
+            .attempt = t->attempt,
+            .stage = {stage->id},
+            .task = t->task,
+            .number = t->number,
+            .has_item = t->has_item,
+            .resources = (const uint8_t *)t->resources,
+            .resources_size = t->resources ? (uint32_t)strlen(t->resources) : 0,
+            .extra = t->extra,
+            .extra_size = t->extra_size,
+        };
+        struct trp_task_entry head;
+        if (start_attempt(k, stage, &l, 0, NULL, t->resources)) {
+            t->resources = NULL;
+            next = false;
+        } else {
+            next =
+                trp_places_end(&stage->places, k->ends_made, &t->resources, &head) > 0;
+        }
+        trp_task_entry_free(t);
+        if (next)
+            *t = head;
+    }
+}
+
+void trp_keeper_pass_place(struct trp_keeper *k, struct trp_command_stage *s,
+                           char **resources)
+{
+    struct trp_task_entry head;
+    int r = trp_places_end(&s->places, k->ends_made, resources, &head);
+    if (r < 0)
+        trp_keeper_end(k, true); /* out of memory; a lost place would hang the run */
+    if (r > 0)
+        start_in_place(k, s, &head);
+}
+
+/* A copy of what a launch brings; false: out of memory. */
+static bool copy_launch(const struct trp_launch *l, struct trp_task_entry *ret)
+{
+    *ret = (struct trp_task_entry){
+        .attempt = l->attempt,
+        .task = l->task,
+        .number = l->number,
+        .has_item = l->has_item,
+        .extra = l->extra,
+        .extra_size = l->extra_size,
+    };
+    if (l->resources_size)
+        ret->resources = strndup((const char *)l->resources, l->resources_size);
+    if (l->queued && l->extra_size) {
+        ret->bytes = malloc(sizeof *ret->bytes + l->extra_size);
+        if (ret->bytes) {
+            ret->bytes->users = 1;
+            memcpy(ret->bytes->data, l->extra, l->extra_size);
+            ret->extra = ret->bytes->data;
+        }
+    }
+    return (!l->resources_size || ret->resources) &&
+           (!l->queued || !l->extra_size || ret->bytes);
+}
+
+void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t ranks,
+                      const char *gang_program)
+{
+    struct trp_command_stage *stage = trp_command_stage_find(k, l->stage.n);
+    struct trp_task_entry t;
+    if (!stage) {
+        trp_keeper_refuse(k, l->attempt, "its stage is not known here");
+        return;
+    }
+    if (ranks) {
+        start_attempt(k, stage, l, ranks, gang_program, NULL);
+        return;
+    }
+    int r = copy_launch(l, &t)
+                ? trp_places_launch(&stage->places, l->seen, l->queued, &t)
+                : TRP_ENOMEM;
+    if (r < 0) {
+        trp_task_entry_free(&t);
+        trp_keeper_end(k, true);
+    }
+    if (r > 0)
+        start_in_place(k, stage, &t);
 }

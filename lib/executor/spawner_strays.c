@@ -7,7 +7,8 @@
  * is found, and to look again when one has died: its own children have come up by then.
  *
  * Whose a stray is tells the token in its environment, and, when it wiped that, its
- * session (every command leads one). One that belongs to no live attempt is killed.
+ * process group (every command leads one). One that belongs to no live attempt is
+ * killed.
  *
  * Cost. Most commands leave nothing, and a look must cost them nothing: /proc/loadavg
  * tells the pid that was given out last. When it is as far from the pid of the attempt
@@ -46,15 +47,14 @@ bool trp_process_read(const char *stat_path, struct trp_process *ret)
         return false;
     long long rss = 0;
     unsigned long long faults = 0;
-    int got =
-        sscanf(name_end + 1,
-               " %c %d %d %d %*d %*d %*u %llu %*u %*u %*u %*u %*u %*d %*d %*d "
-               "%*d %*d %*d %*u %*u %lld",
-               &ret->state, &ret->parent, &ret->group, &ret->session, &faults, &rss);
+    int got = sscanf(name_end + 1,
+                     " %c %d %d %*d %*d %*d %*u %llu %*u %*u %*u %*u %*u %*d %*d %*d "
+                     "%*d %*d %*d %*u %*u %lld",
+                     &ret->state, &ret->parent, &ret->group, &faults, &rss);
     ret->pid = (pid_t)strtol(text, NULL, 10);
     ret->minor_faults = faults;
     ret->rss_pages = rss;
-    return got == 6;
+    return got == 5;
 }
 
 static bool is_pid(const char *name)
@@ -156,14 +156,14 @@ static bool read_token(const struct trp_keeper *k, pid_t pid, uint64_t *ret_atte
     return at != NULL;
 }
 
-struct trp_running *trp_strays_owner(struct trp_keeper *k, pid_t pid, pid_t session)
+struct trp_running *trp_strays_owner(struct trp_keeper *k, pid_t pid, pid_t group)
 {
     uint64_t attempt;
     bool token = read_token(k, pid, &attempt);
     for (uint32_t i = 0; i < k->nrunning; i++) {
         struct trp_running *r = &k->running[i];
         if (r->state != TRP_RUN_FREE &&
-            (token ? r->attempt.n == attempt : r->pid == session))
+            (token ? r->attempt.n == attempt : r->pid == group))
             return r;
     }
     return NULL;
@@ -235,7 +235,7 @@ uint32_t trp_strays_kill(struct trp_keeper *k)
     for (int i = 0; i < n; i++) {
         if (is_ours(k, child[i].pid))
             continue;
-        struct trp_running *r = trp_strays_owner(k, child[i].pid, child[i].session);
+        struct trp_running *r = trp_strays_owner(k, child[i].pid, child[i].group);
         if (r && r->state == TRP_RUN_LIVE)
             continue;
         if (child[i].state == 'Z') {

@@ -15,7 +15,7 @@
 #include "cluster/local/processes.h"
 #include "conf/options.h"
 
-enum { LIMIT_MS = 20000 };
+#define LIMIT_US INT64_C(20000000)
 
 static char *folder;      /* of this test */
 static char *server_file; /* URI of ompi-server */
@@ -95,7 +95,7 @@ static void start(struct world *w, uint32_t id)
 /* Runs the loop until a count is reached. */
 static void run_until(struct world *w, const uint32_t *count, uint32_t n)
 {
-    gint64 end = g_get_monotonic_time() + LIMIT_MS * 1000;
+    gint64 end = g_get_monotonic_time() + LIMIT_US;
     while (*count < n && g_get_monotonic_time() < end) {
         uv_run(&w->loop, UV_RUN_NOWAIT);
         g_usleep(2000);
@@ -106,7 +106,7 @@ static void run_until(struct world *w, const uint32_t *count, uint32_t n)
 static void run_until_file(struct world *w, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
-    gint64 end = g_get_monotonic_time() + LIMIT_MS * 1000;
+    gint64 end = g_get_monotonic_time() + LIMIT_US;
     while (!g_file_test(path, G_FILE_TEST_EXISTS) && g_get_monotonic_time() < end) {
         uv_run(&w->loop, UV_RUN_NOWAIT);
         g_usleep(2000);

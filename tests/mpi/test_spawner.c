@@ -782,6 +782,73 @@ static void test_memory_cgroup(void)
     remove_folder();
 }
 
+/* ---- queue ahead
+ * ---------------------------------------------------------------------
+ */
+
+static void queue_up(uint64_t attempt, uint32_t seen, bool queued,
+                     const char *resources)
+{
+    struct trp_launch l = {
+        .attempt = {attempt},
+        .stage = {1},
+        .task = (uint32_t)attempt,
+        .number = 1,
+        .queued = queued,
+        .seen = seen,
+        .has_item = 1,
+        .extra = (const uint8_t *)"item",
+        .extra_size = 4,
+        .resources = (const uint8_t *)resources,
+        .resources_size = resources ? (uint32_t)strlen(resources) : 0,
+    };
+    struct trp_spawn s = {.launch = &l};
+    g_assert_cmpint(trp_spawner_start(spawner, &s), ==, TRP_OK);
+}
+
+static void expect_end(uint64_t attempt, enum trp_end_status status)
+{
+    struct trp_end e = wait_end();
+    g_assert_cmpuint(e.attempt.n, ==, attempt);
+    g_assert_cmpint(e.status, ==, status);
+}
+
+static void test_queue(void)
+{
+    open_world(0);
+    tell_shell(1,
+               "test $TROUPE_TASK != 1 || while ! test -e go; do sleep 0.01; done; "
+               "echo $TROUPE_ITEM $TROUPE_RESOURCE_gpu",
+               0);
+    queue_up(1, 0, false, "gpu=4\n");
+    for (uint64_t i = 2; i <= 6; i++)
+        queue_up(i, 0, true, NULL);
+    trp_spawner_recall(spawner, (trp_attempt_id){1}); /* runs: not given back */
+    trp_spawner_recall(spawner, (trp_attempt_id){3});
+    expect_end(3, TRP_END_RECALLED);
+    trp_spawner_kill(spawner, (trp_attempt_id){5}, false);
+    expect_end(5, TRP_END_KILLED);
+    char *go = g_build_filename(folder, "go", NULL);
+    g_assert_true(g_file_set_contents(go, "", 0, NULL));
+    g_free(go);
+    expect_end(1, TRP_END_SUCCESS);
+    expect_end(2, TRP_END_SUCCESS);
+    expect_end(4, TRP_END_SUCCESS);
+    expect_end(6, TRP_END_SUCCESS);
+    for (uint32_t i = 2; i <= 6; i += 2) {
+        char *out = read_log(i, "out");
+        g_assert_cmpstr(out, ==, "item 4\n");
+        g_free(out);
+    }
+    /* Queued when only 5 of the 6 ends had been seen: the last place is free. */
+    queue_up(7, 5, true, NULL);
+    expect_end(7, TRP_END_SUCCESS);
+    char *out = read_log(7, "out");
+    g_assert_cmpstr(out, ==, "item 4\n");
+    g_free(out);
+    close_world();
+}
+
 /* ---- idle
  * ----------------------------------------------------------------------------
  */
@@ -918,6 +985,8 @@ int main(int argc, char **argv)
                     test_function_memory);
     g_test_add_func("/spawner/in a cgroup a kill for memory is told as such",
                     test_memory_cgroup);
+    g_test_add_func("/spawner/queued attempts take the place of those that end",
+                    test_queue);
     g_test_add_func("/spawner/it never wakes while nothing runs", test_idle);
     g_test_add_func("/spawner/a gang's ranks have logs, numbers and one status",
                     test_gang);

@@ -66,7 +66,7 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
         .run_name = "r",
         .run_dir = r->run_dir,
         .log = r->log,
-        .resumed = resume,
+        .earlier_runs = resume ? 2 : 0,
     };
     return trp_command_job_new(&c, &r->job, err);
 }

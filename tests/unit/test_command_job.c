@@ -420,6 +420,24 @@ static void failures(void)
     files_free(r.dir);
 }
 
+/* driver_run.h resumes for the second time. */
+static void resumed(void)
+{
+    struct run r = {.dir = files_new()};
+    struct trp_stage_message m = {0};
+    trp_error err = {0};
+    g_assert_cmpint(run_open(&r, graph, true, &err), ==, 0);
+    const struct trp_work *w = trp_command_job_work(r.job);
+    g_assert_cmpint(w->stage_message(w->context, 0, &m, &err), ==, 0);
+    g_assert_cmpuint(m.stage_attempt, ==, 2);
+    run_task_ends(&r, 0, 0, TRP_END_EXIT, 37, 4);
+    run_stage_ends(&r, 0, TRP_OUTCOME_FAILED, TRP_EFAILED, 0, "engine's words");
+    g_assert_nonnull(strstr(trp_command_job_failure(r.job, 0),
+                            "see troupe-runs/r/logs/early/0.s2.3.*.err"));
+    run_close(&r);
+    files_free(r.dir);
+}
+
 static void long_chain(void)
 {
     GString *yaml = g_string_new("troupe: 1\nstages:\n");
@@ -461,6 +479,9 @@ int main(int argc, char **argv)
     g_test_add_func("/command_job/executors are told the command", message);
     g_test_add_func("/command_job/items and places go with the tasks", tasks);
     g_test_add_func("/command_job/failures are told with place and log", failures);
+    g_test_add_func(
+        "/command_job/a resumed run's stages are later attempts, with logs so named",
+        resumed);
     g_test_add_func("/command_job/a chain of ten thousand stages is a job", long_chain);
     return g_test_run();
 }

@@ -277,10 +277,11 @@ static void input_limit(void)
 {
     trp_context *ctx = fake_init();
     uint32_t width = TRP_INPUT_MAX / 2 + 8;
-    g_autofree uint8_t *v = g_malloc0((size_t)width * 2);
+    uint8_t *v = g_malloc0((size_t)width * 2);
     g_assert_null(trp_array(ctx, v, 2, width, 1));
     assert_error(ctx, "use more partitions");
     g_assert_nonnull(trp_array(ctx, v, 2, width, 2));
+    g_free(v);
     trp_finalize(ctx);
 }
 
@@ -312,9 +313,9 @@ static void many_out_of_one(void)
     trp_dataset *d = trp_transform(trp_range(ctx, 0, 100000, 3), words, NULL, 0);
     uint64_t n;
     g_assert_cmpint(trp_count(d, &n), ==, 0);
-    g_assert_cmpuint(n, ==, 100000 / 4 * 6);
+    g_assert_cmpuint(n, ==, 150000);
     g_assert_cmpint(trp_count(trp_filter(d, has_odd_key, NULL, 0), &n), ==, 0);
-    g_assert_cmpuint(n, ==, 100000 / 4 * 4);
+    g_assert_cmpuint(n, ==, 100000);
     assert_rows(trp_transform(trp_range(ctx, 0, 7, 2), words, NULL, 0),
                 "odd=1,even=2,even=2,odd=3,odd=3,odd=3,odd=5,even=6,even=6");
     trp_finalize(ctx);

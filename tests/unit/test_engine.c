@@ -530,6 +530,36 @@ static void what_is_queued_is_recalled_when_another_could_start_it(void)
     world_free(&w);
 }
 
+static void a_task_killed_for_memory_runs_again_with_more(void)
+{
+    struct world w;
+    start(&w, 2);
+    struct trp_stage_spec s = stage("a", 3);
+    s.memory_factor_ppm = 1500000;
+    world_submit(&w, &s, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_MEMORY, 9, SECOND);
+    const struct trp_resource_profile *p =
+        trp_profiles_by_name(w.profiles, "default.memory1");
+    g_assert_nonnull(p);
+    g_assert_cmpint(p->memory_mib, ==, 1536);
+    g_assert_cmpuint(p->slots, ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    g_assert_cmpuint(w.verdicts->len, ==, 4);
+    /* Twice, and then no machine has so much. */
+    world_submit(&w, &s, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_MEMORY, 9, SECOND);
+    trp_profile_id last = {trp_profiles_count(w.profiles) - 1};
+    struct trp_event ev = {
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.profile = last, .text = "memory: wanted too much"}
+    };
+    world_step(&w, &ev);
+    g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
 static void draining_lets_running_tasks_finish(void)
 {
     struct world w;
@@ -608,6 +638,7 @@ static void random_job(struct world *w, GRand *r, trp_profile_id other)
         v[i].profile = g_rand_boolean(r) ? other : (trp_profile_id){0};
         v[i].max_running = g_rand_int_range(r, 0, 4) ? 0 : 2;
         v[i].tolerate = (uint32_t)g_rand_int_range(r, 0, 3);
+        v[i].memory_factor_ppm = g_rand_boolean(r) ? 2000000 : 0;
         if (g_rand_int_range(r, 0, 8) == 0) {
             v[i].kind = TRP_STAGE_GANG;
             v[i].ranks = 4;
@@ -643,6 +674,8 @@ static void random_end(struct world *w, GRand *r)
         return;
     else if (a->kill)
         world_end(w, a->id, TRP_END_KILLED, 0, duration);
+    else if (g_rand_int_range(r, 0, 12) == 0)
+        world_end(w, a->id, TRP_END_MEMORY, 9, duration);
     else if (g_rand_int_range(r, 0, 12) == 0)
         world_end(w, a->id, TRP_END_EXIT, 1, duration);
     else
@@ -746,6 +779,7 @@ int main(int argc, char **argv)
     ADD(a_gang_runs_apart_and_is_retried_whole);
     ADD(short_tasks_are_queued_ahead_and_long_ones_are_not);
     ADD(what_is_queued_is_recalled_when_another_could_start_it);
+    ADD(a_task_killed_for_memory_runs_again_with_more);
     ADD(draining_lets_running_tasks_finish);
     ADD(stale_events_are_ignored);
     ADD(a_task_costs_at_most_128_bytes);

@@ -51,221 +51,213 @@ static void check_refused(const char *text, size_t size, const char *place,
 static const struct {
     const char *text, *place, *words;
 } bad[] = {
-    /* not YAML at all */
-    {"", "1:1", "empty"},
-    {"# only this\n", "1:1", "empty"},
-    {"---\n", "1:1", "empty"},
-    {"hello", "1:1", "mapping"},
-    {"[1, 2]\n", "1:1", "mapping"},
-    {HEAD "name: \"abc\n", "2:8", "not YAML"},
-    {HEAD "name: [a, b\n", "2:7", "bracket is not closed"},
-    {HEAD "profiles: {a: {task: [1}}\n", "2:24", "not YAML"},
-    {HEAD "\tname: x\n", "1:9", "not YAML"},
-    {HEAD "name: a: b\n", "2:8", "not YAML"},
-    {"%YAML 3.0\n---\na: b\n", "1:1", "not YAML"},
-    {HEAD TAIL "---\n" HEAD TAIL, "4:1", "second document"},
-    {HEAD "name: a\001b\n", "2:8", "UTF-8"},
-    {HEAD "name: \xc3\xa9\xff\n", "2:8", "UTF-8"},
-    {HEAD "name: \xe2\x82\n", "2:7", "UTF-8"},
-    {HEAD "name: \xc0\x80\n", "2:7", "UTF-8"},
-    {HEAD "name: \xed\xa0\x80\n", "2:7", "UTF-8"},
-    {HEAD "name: \xf5\x80\x80\x80\n", "2:7", "UTF-8"},
-    {"a: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "1:35", "32 levels"},
-    /* what YAML has and we do not */
-    {HEAD "name: &x weather\n" TAIL, "2:7", "anchors"},
-    {HEAD "name: *x\n" TAIL, "2:7", "aliases"},
-    {RUN_STAGE "foreach: {files: *.txt}\n", "5:22", "quotes"},
-    {HEAD "name: !!str x\n" TAIL, "2:7", "tags"},
-    {HEAD "<<: {name: x}\n" TAIL, "2:1", "unknown key \"<<\""},
-    {RUN_STAGE "env: {<<: *x}\n", "5:15", "aliases"},
-    {HEAD "? [a, b]\n: c\n" TAIL, "2:3", "a key is"},
-    {HEAD "{a: b}: c\n" TAIL, "2:1", "a key is"},
-    /* the file */
-    {"name: x\n" TAIL, "1:1", "no \"troupe\""},
-    {HEAD "name: x\n", "1:1", "no \"stages\""},
-    {"troupe: 2\n" TAIL, "1:9", "write troupe: 1"},
-    {"troupe: \"1\"\n" TAIL, "1:9", "write troupe: 1"},
-    {"troupe:\n" TAIL, "1:1", "write troupe: 1"},
-    {"troupe: [1]\n" TAIL, "1:9", "list"},
-    {HEAD "nam: x\n" TAIL, "2:1", "did you mean \"name\"?"},
-    {HEAD "stagse: []\n", "2:1", "did you mean \"stages\"?"},
-    {HEAD "xyzzy: x\n" TAIL, "2:1", "the keys are troupe, name, profiles"},
-    {HEAD "name: x\nname: y\n" TAIL, "3:1", "stands twice, first in line 2"},
-    {HEAD "\"name\": x\nname: y\n" TAIL, "3:1", "twice"},
-    {HEAD "name: [x]\n" TAIL, "2:7", "name is a list"},
-    {HEAD "name:\n" TAIL, "2:1", "empty"},
-    {HEAD "stages:\n", "2:1", "stages is empty; write a list"},
-    {HEAD "stages: []\n", "2:9", "0 stages"},
-    {HEAD "stages: {a: b}\n", "2:9", "write a list"},
-    {HEAD "stages:\n  - x\n", "3:5", "a stage is a scalar"},
-    /* the first by place, not by kind */
-    {HEAD "nam: x\nname: [x]\n" TAIL, "2:1", "nam"},
-    {HEAD "name: [x]\nnam: x\n" TAIL, "2:7", "list"},
-    {RUN_STAGE "after: b\n  - name: c\n    runn: x\n", "5:12", "unknown stage"},
+  /* not YAML at all */
+    {"",                                                                                 "1:1",  "empty"                                },
+    {"# only this\n",                                                                    "1:1",  "empty"                                },
+    {"---\n",                                                                            "1:1",  "empty"                                },
+    {"hello",                                                                            "1:1",  "mapping"                              },
+    {"[1, 2]\n",                                                                         "1:1",  "mapping"                              },
+    {HEAD "name: \"abc\n",                                                               "2:8",  "not YAML"                             },
+    {HEAD "name: [a, b\n",                                                               "2:7",  "bracket is not closed"                },
+    {HEAD "profiles: {a: {task: [1}}\n",                                                 "2:24", "not YAML"                             },
+    {HEAD "\tname: x\n",                                                                 "1:9",  "not YAML"                             },
+    {HEAD "name: a: b\n",                                                                "2:8",  "not YAML"                             },
+    {"%YAML 3.0\n---\na: b\n",                                                           "1:1",  "not YAML"                             },
+    {HEAD TAIL "---\n" HEAD TAIL,                                                        "4:1",  "second document"                      },
+    {HEAD "name: a\001b\n",                                                              "2:8",  "UTF-8"                                },
+    {HEAD "name: \xc3\xa9\xff\n",                                                        "2:8",  "UTF-8"                                },
+    {HEAD "name: \xe2\x82\n",                                                            "2:7",  "UTF-8"                                },
+    {HEAD "name: \xc0\x80\n",                                                            "2:7",  "UTF-8"                                },
+    {HEAD "name: \xed\xa0\x80\n",                                                        "2:7",  "UTF-8"                                },
+    {HEAD "name: \xf5\x80\x80\x80\n",                                                    "2:7",  "UTF-8"                                },
+    {"a: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",                                       "1:35", "32 levels"                            },
+ /* what YAML has and we do not */
+    {HEAD "name: &x weather\n" TAIL,                                                     "2:7",  "anchors"                              },
+    {HEAD "name: *x\n" TAIL,                                                             "2:7",  "aliases"                              },
+    {RUN_STAGE "foreach: {files: *.txt}\n",                                              "5:22", "quotes"                               },
+    {HEAD "name: !!str x\n" TAIL,                                                        "2:7",  "tags"                                 },
+    {HEAD "<<: {name: x}\n" TAIL,                                                        "2:1",  "unknown key \"<<\""                   },
+    {RUN_STAGE "env: {<<: *x}\n",                                                        "5:15", "aliases"                              },
+    {HEAD "? [a, b]\n: c\n" TAIL,                                                        "2:3",  "a key is"                             },
+    {HEAD "{a: b}: c\n" TAIL,                                                            "2:1",  "a key is"                             },
+ /* the file */
+    {"name: x\n" TAIL,                                                                   "1:1",  "no \"troupe\""                        },
+    {HEAD "name: x\n",                                                                   "1:1",  "no \"stages\""                        },
+    {"troupe: 2\n" TAIL,                                                                 "1:9",  "write troupe: 1"                      },
+    {"troupe: \"1\"\n" TAIL,                                                             "1:9",  "write troupe: 1"                      },
+    {"troupe:\n" TAIL,                                                                   "1:1",  "write troupe: 1"                      },
+    {"troupe: [1]\n" TAIL,                                                               "1:9",  "list"                                 },
+    {HEAD "nam: x\n" TAIL,                                                               "2:1",  "did you mean \"name\"?"               },
+    {HEAD "stagse: []\n",                                                                "2:1",  "did you mean \"stages\"?"             },
+    {HEAD "xyzzy: x\n" TAIL,                                                             "2:1",  "the keys are troupe, name, profiles"  },
+    {HEAD "name: x\nname: y\n" TAIL,                                                     "3:1",  "stands twice, first in line 2"        },
+    {HEAD "\"name\": x\nname: y\n" TAIL,                                                 "3:1",  "twice"                                },
+    {HEAD "name: [x]\n" TAIL,                                                            "2:7",  "name is a list"                       },
+    {HEAD "name:\n" TAIL,                                                                "2:1",  "empty"                                },
+    {HEAD "stages:\n",                                                                   "2:1",  "stages is empty; write a list"        },
+    {HEAD "stages: []\n",                                                                "2:9",  "0 stages"                             },
+    {HEAD "stages: {a: b}\n",                                                            "2:9",  "write a list"                         },
+    {HEAD "stages:\n  - x\n",                                                            "3:5",  "a stage is a scalar"                  },
+ /* the first by place, not by kind */
+    {HEAD "nam: x\nname: [x]\n" TAIL,                                                    "2:1",  "nam"                                  },
+    {HEAD "name: [x]\nnam: x\n" TAIL,                                                    "2:7",  "list"                                 },
+    {RUN_STAGE "after: b\n  - name: c\n    runn: x\n",                                   "5:12", "unknown stage"                        },
     {RUN_STAGE "after: {stage: b, each: true}\n  - name: b\n    run: x\n    tasks: x\n",
-     "8:12", "tasks"},
-    {HEAD "nam: x\nname: {a: 1, a: 2}\n" TAIL, "2:1", "nam"},
-    {HEAD "nam: x\nstages: [\n", "3:9", "not YAML"},
-    /* params, options */
-    {HEAD "params: [x]\n" TAIL, "2:9", "mapping"},
-    {HEAD "params: {a-b: x}\n" TAIL, "2:10", "TROUPE_PARAM_NAME"},
-    {HEAD "params: {a: x, b: [y]}\n" TAIL, "2:19", "a value of params is a list"},
-    {HEAD "params: {a: x, a: y}\n" TAIL, "2:16", "twice"},
-    {HEAD "params: {a: \"x\\0y\"}\n" TAIL, "2:13", "NUL"},
-    {HEAD "options: {locality.wiat: 3s}\n" TAIL, "2:11",
-     "unknown option \"locality.wiat\"; did you mean \"locality.wait\"?"},
-    {HEAD "options: {locality.wait: 3 s}\n" TAIL, "2:26", "locality.wait: \"3 s\""},
-    {HEAD "options: {task.maxFailures: 0}\n" TAIL, "2:29", "write at least 1"},
-    {HEAD "options: {executor: {cores: 1}}\n" TAIL, "2:11", "unknown option"},
-    {HEAD "options:\n  alloc.reuse: maybe\n" TAIL, "3:16", "exact|fit|never"},
-    {HEAD "options: {executor.resource.gpu: 1}\n" TAIL, "2:11",
-     "executor.resource.R.amount"},
-    /* profiles */
-    {HEAD "profiles: []\n" TAIL, "2:11", "mapping"},
-    {HEAD "profiles: {a: x}\n" TAIL, "2:15", "a profile is a scalar"},
-    {HEAD "profiles: {-a: {}}\n" TAIL, "2:12", "not a profile's name"},
-    {HEAD "profiles: {default: {}}\n" TAIL, "2:12", "\"default:\""},
-    {HEAD "profiles:\n  a: {task: {cpus: 1}}\n  a: {task: {cpus: 2}}\n" TAIL, "4:3",
-     "twice"},
-    {HEAD "profiles: {a: {exec: {cores: 1}}}\n" TAIL, "2:16", "unknown key \"exec\""},
-    {HEAD "profiles: {a: {executor: 4}}\n" TAIL, "2:26", "executor is a scalar"},
-    {HEAD "profiles: {a: {executor: {cores: four}}}\n" TAIL, "2:34", "whole number"},
-    {HEAD "profiles: {a: {executor: {cores: 1.5}}}\n" TAIL, "2:34", "whole number"},
-    {HEAD "profiles: {a: {executor: {cores: -1}}}\n" TAIL, "2:34", "whole number"},
-    {HEAD "profiles: {a: {executor: {cores: 0}}}\n" TAIL, "2:12", "above executor cores"},
-    {HEAD "profiles: {a: {executor: {memory: 2q}}}\n" TAIL, "2:35", "2q"},
-    {HEAD "profiles: {a: {executor: {memory: -2g}}}\n" TAIL, "2:35", "-2g"},
-    {HEAD "profiles: {a: {executor: {Cores: 1}}}\n" TAIL, "2:27", "\"cores\"?"},
-    {HEAD "profiles: {a: {executor: {cpus: 1}}}\n" TAIL, "2:27", "an executor has cores"},
-    {HEAD "profiles: {a: {task: {memory: 1g}}}\n" TAIL, "2:23", "cpus and custom"},
-    {HEAD "profiles: {a: {executor: {g u: 1}}}\n" TAIL, "2:27", "resource's name"},
-    {HEAD "profiles: {a: {task: {cpus: 1.5}}}\n" TAIL, "2:29", "cpus"},
-    {HEAD "profiles: {a: {task: {gpu: 1/0}}}\n" TAIL, "2:28", "1/0"},
-    {HEAD "profiles: {a: {task: {gpu: 1.5}}}\n" TAIL, "2:28", "1.5"},
-    {HEAD "profiles:\n  big: {executor: {cores: 4}, task: {cpus: 8}}\n" TAIL, "3:3",
-     "task cpus 8 above executor cores 4"},
-    {HEAD "profiles:\n  g: {executor: {cores: 4, gpu: 1}, task: {gpu: 0.7}}\n" TAIL,
-     "3:3", "0.7"},
-    {HEAD "profiles:\n  g: {executor: {cores: 4}, task: {gpu: 1}}\n" TAIL, "3:3", "gpu"},
-    {HEAD "profiles:\n  g: {executor: {gpu: 1}, task: {gpu: 2}}\n" TAIL, "3:3",
-     "task gpu 2 above executor gpu 1"},
-    {HEAD "default: {executer: {}}\n" TAIL, "2:11", "did you mean \"executor\"?"},
-    /* a stage */
-    {HEAD "stages:\n  - run: x\n", "3:5", "no \"name\""},
-    {HEAD "stages:\n  - name: a\n", "3:5", "neither \"run\" nor \"argv\""},
-    {HEAD "stages: [{}]\n", "2:10", "no \"name\""},
-    {STAGE "rum: x\n", "4:5", "did you mean \"run\"?"},
-    {STAGE "RUN: x\n", "4:5", "did you mean \"run\"?"},
-    {RUN_STAGE "argv: [x]\n", "5:5", "both run and argv"},
-    {STAGE "argv: [x]\n    run: x\n", "5:5", "both run and argv"},
-    {STAGE "run:\n", "4:5", "run is empty"},
-    {STAGE "run: \"\"\n", "4:10", "run is empty"},
-    {STAGE "run: |\n    tasks: 1\n", "5:5", "no deeper than its key"},
-    {STAGE "run: >-\n\n   \n    tasks: 1\n", "7:5", "no deeper than its key"},
-    {STAGE "run: |\n\n", "4:10", "run is empty"},
-    {STAGE "run: | # |\n", "4:10", "run is empty"},
-    {STAGE "run: [a, b]\n", "4:10", "run is a list"},
-    {STAGE "run: \"a\\0b\"\n", "4:10", "NUL"},
-    {STAGE "argv: ls\n", "4:11", "argv is a scalar; write a list"},
-    {STAGE "argv: []\n", "4:11", "argv is empty"},
-    {STAGE "argv: [\"\", a]\n", "4:12", "no program"},
-    {STAGE "argv: [ls, [a]]\n", "4:16", "an item of argv is a list"},
-    {STAGE "argv: [ls]\n    prelude: module load x\n", "5:5", "prelude"},
-    {RUN_STAGE "wrap: nice\n", "5:11", "list"},
-    {RUN_STAGE "profile: [a]\n", "5:14", "list"},
-    {RUN_STAGE "name: b\n", "5:5", "twice"},
-    {RUN_STAGE "tasks: many\n", "5:12", "whole number from 0 to 10000000"},
-    {RUN_STAGE "tasks: \"4\"\n", "5:12", "whole number"},
-    {RUN_STAGE "tasks: -1\n", "5:12", "tasks is -1"},
-    {RUN_STAGE "tasks: 10000001\n", "5:12", "10000000"},
-    {RUN_STAGE "tasks: 99999999999999999999\n", "5:12", "10000000"},
-    {RUN_STAGE "tasks: 1.5\n", "5:12", "whole number"},
-    {RUN_STAGE "tasks: 0x10\n", "5:12", "whole number"},
-    {RUN_STAGE "tasks:\n", "5:5", "tasks is empty"},
-    {RUN_STAGE "tasks: [4]\n", "5:12", "list"},
-    {RUN_STAGE "tasks: 4\n    foreach: {items: [a]}\n", "6:5", "both tasks and foreach"},
-    {RUN_STAGE "foreach: {items: [a]}\n    tasks: 4\n", "6:5", "both tasks and foreach"},
-    {RUN_STAGE "foreach: data/*.txt\n", "5:14", "foreach is a scalar"},
-    {RUN_STAGE "foreach: {}\n", "5:14", "files, items, lines"},
-    {RUN_STAGE "foreach: {file: x}\n", "5:15", "did you mean \"files\"?"},
-    {RUN_STAGE "foreach: {files: x, lines: y}\n", "5:25", "second source"},
-    {RUN_STAGE "foreach: {files: [x]}\n", "5:22", "list"},
-    {RUN_STAGE "foreach: {files: \"\"}\n", "5:22", "empty"},
-    {RUN_STAGE "foreach: {items: x}\n", "5:22", "write a list"},
-    {RUN_STAGE "foreach: {items: [x, {y: z}]}\n", "5:26", "mapping"},
-    {RUN_STAGE "allow_empty: yes\n", "5:18", "true or false"},
-    {RUN_STAGE "allow_empty: \"true\"\n", "5:18", "true or false"},
-    {RUN_STAGE "mpi: 8\n", "5:10", "mpi is a scalar"},
-    {RUN_STAGE "mpi: {}\n", "5:10", "ranks"},
-    {RUN_STAGE "mpi: {ranks: 0}\n", "5:18", "1 to 100000"},
-    {RUN_STAGE "mpi: {ranks: 100001}\n", "5:18", "1 to 100000"},
-    {RUN_STAGE "mpi: {ranks: 2}\n    tasks: 3\n", "6:5", "one task"},
-    {RUN_STAGE "tasks: 3\n    mpi: {ranks: 2}\n", "6:5", "one task"},
-    {RUN_STAGE "mpi: {ranks: 2}\n    foreach: {items: [a]}\n", "6:5", "one task"},
-    {RUN_STAGE "barrier: true\n", "5:5", "not supported by this version"},
-    {RUN_STAGE "env: [A=b]\n", "5:10", "mapping"},
-    {RUN_STAGE "env: {TROUPE_TASK: 1}\n", "5:11", "set by troupe itself"},
-    {RUN_STAGE "env: {\"\": 1}\n", "5:11", "name"},
-    {RUN_STAGE "env: {A=B: 1}\n", "5:11", "name"},
-    {RUN_STAGE "env: {A: {b: c}}\n", "5:14", "a value of env is a mapping"},
-    {RUN_STAGE "env: {A: 1, A: 2}\n", "5:17", "twice"},
-    {RUN_STAGE "cwd: [x]\n", "5:10", "list"},
-    {RUN_STAGE "timeout: 2 hours\n", "5:14", "not a time"},
-    {RUN_STAGE "timeout: 3w\n", "5:14", "us, ms, s, m, h, d"},
-    {RUN_STAGE "timeout: -3\n", "5:14", "not a time"},
-    {RUN_STAGE "timeout: 0\n", "5:14", "more than 0"},
-    {RUN_STAGE "timeout: 99999999999d\n", "5:14", "too long"},
-    {RUN_STAGE "outputs: parts/*\n", "5:14", "write a list"},
-    {RUN_STAGE "outputs: [a, \"\"]\n", "5:18", "empty pattern"},
-    {RUN_STAGE "prefer: [h1/x]\n", "5:14", "not a place"},
-    {RUN_STAGE "max_running: 0\n", "5:18", "1 to"},
-    {RUN_STAGE "tolerate: -3\n", "5:15", "0 to"},
-    {RUN_STAGE "tolerate: 1.5\n", "5:15", "whole number"},
-    {RUN_STAGE "tolerate: 101%\n", "5:15", "0% to 100%"},
-    {RUN_STAGE "tolerate: x%\n", "5:15", "0% to 100%"},
-    {RUN_STAGE "retries: 4\n", "5:14", "mapping"},
-    {RUN_STAGE "retries: {max_failure: 4}\n", "5:15", "did you mean \"max_failures\"?"},
-    {RUN_STAGE "retries: {max_failures: 0}\n", "5:29", "1 to"},
-    {RUN_STAGE "retries: {memory_factor: 0.5}\n", "5:30", "number from 1 to 100"},
-    {RUN_STAGE "retries: {not_on: 2}\n", "5:23", "list"},
-    {RUN_STAGE "retries: {not_on: [2, 0]}\n", "5:27", "1 to 255"},
-    {RUN_STAGE "retries: {not_on: [2, 256]}\n", "5:27", "1 to 255"},
-    {RUN_STAGE "executors: {look_ahead: auto}\n", "5:17", "look_ahead is not supported"},
-    {RUN_STAGE "executors: {min: 3, max: 2}\n", "5:16", "min 3 is above max 2"},
-    {RUN_STAGE "executors: {max: 0}\n", "5:22", "1 to"},
-    {HEAD "stages:\n  - {name: \"a b\", run: x}\n", "3:12", "not a stage's name"},
-    {HEAD "stages:\n  - {name: .a, run: x}\n", "3:12", "not a stage's name"},
-    {HEAD "stages:\n  - {name: \xc3\xa9, run: x, tsks: 1}\n", "3:12", "stage's name"},
-    {HEAD "stages:\n  - {run: \"\xc3\xa9\xe2\x82\xac\", name: a, nam: 1}\n", "3:26",
-     "unknown key \"nam\""},
-    {HEAD "stages:\r\n  - name: a\r\n    runn: x\r\n", "4:5", "runn"},
-    {"\xef\xbb\xbfnam: x\n", "1:1", "nam"},
-    /* several stages */
-    {HEAD "stages:\n  - {name: a, run: x}\n  - {name: a, run: y}\n", "4:12",
-     "a second stage \"a\", the first is in line 3"},
-    {RUN_STAGE "after: [b]\n", "5:13", "unknown stage \"b\"; the stages are a"},
+     "8:12",                                                                                     "tasks"                                },
+    {HEAD "nam: x\nname: {a: 1, a: 2}\n" TAIL,                                           "2:1",  "nam"                                  },
+    {HEAD "nam: x\nstages: [\n",                                                         "3:9",  "not YAML"                             },
+ /* params, options */
+    {HEAD "params: [x]\n" TAIL,                                                          "2:9",  "mapping"                              },
+    {HEAD "params: {a-b: x}\n" TAIL,                                                     "2:10", "TROUPE_PARAM_NAME"                    },
+    {HEAD "params: {a: x, b: [y]}\n" TAIL,                                               "2:19", "a value of params is a list"          },
+    {HEAD "params: {a: x, a: y}\n" TAIL,                                                 "2:16", "twice"                                },
+    {HEAD "params: {a: \"x\\0y\"}\n" TAIL,                                               "2:13", "NUL"                                  },
+    {HEAD "options: {locality.wiat: 3s}\n" TAIL,                                         "2:11",
+     "unknown option \"locality.wiat\"; did you mean \"locality.wait\"?"                                                                },
+    {HEAD "options: {locality.wait: 3 s}\n" TAIL,                                        "2:26", "locality.wait: \"3 s\""               },
+    {HEAD "options: {task.maxFailures: 0}\n" TAIL,                                       "2:29", "write at least 1"                     },
+    {HEAD "options: {executor: {cores: 1}}\n" TAIL,                                      "2:11", "unknown option"                       },
+    {HEAD "options:\n  alloc.reuse: maybe\n" TAIL,                                       "3:16", "exact|fit|never"                      },
+    {HEAD "options: {executor.resource.gpu: 1}\n" TAIL,                                  "2:11",
+     "executor.resource.R.amount"                                                                                                       },
+ /* profiles */
+    {HEAD "profiles: []\n" TAIL,                                                         "2:11", "mapping"                              },
+    {HEAD "profiles: {a: x}\n" TAIL,                                                     "2:15", "a profile is a scalar"                },
+    {HEAD "profiles: {-a: {}}\n" TAIL,                                                   "2:12", "not a profile's name"                 },
+    {HEAD "profiles: {default: {}}\n" TAIL,                                              "2:12", "\"default:\""                         },
+    {HEAD "profiles:\n  a: {task: {cpus: 1}}\n  a: {task: {cpus: 2}}\n" TAIL,            "4:3",
+     "twice"                                                                                                                            },
+    {HEAD "profiles: {a: {exec: {cores: 1}}}\n" TAIL,                                    "2:16", "unknown key \"exec\""                 },
+    {HEAD "profiles: {a: {executor: 4}}\n" TAIL,                                         "2:26", "executor is a scalar"                 },
+    {HEAD "profiles: {a: {executor: {cores: four}}}\n" TAIL,                             "2:34", "whole number"                         },
+    {HEAD "profiles: {a: {executor: {cores: 1.5}}}\n" TAIL,                              "2:34", "whole number"                         },
+    {HEAD "profiles: {a: {executor: {cores: -1}}}\n" TAIL,                               "2:34", "whole number"                         },
+    {HEAD "profiles: {a: {executor: {memory: 2q}}}\n" TAIL,                              "2:35", "2q"                                   },
+    {HEAD "profiles: {a: {executor: {memory: -2g}}}\n" TAIL,                             "2:35", "-2g"                                  },
+    {HEAD "profiles: {a: {executor: {Cores: 1}}}\n" TAIL,                                "2:27", "\"cores\"?"                           },
+    {HEAD "profiles: {a: {executor: {cpus: 1}}}\n" TAIL,                                 "2:27",
+     "an executor has cores"                                                                                                            },
+    {HEAD "profiles: {a: {task: {memory: 1g}}}\n" TAIL,                                  "2:23", "cpus and custom"                      },
+    {HEAD "profiles: {a: {executor: {g u: 1}}}\n" TAIL,                                  "2:27", "resource's name"                      },
+    {HEAD "profiles: {a: {task: {cpus: 1.5}}}\n" TAIL,                                   "2:29", "cpus"                                 },
+    {HEAD "profiles: {a: {task: {gpu: 1/0}}}\n" TAIL,                                    "2:28", "1/0"                                  },
+    {HEAD "profiles: {a: {task: {gpu: 1.5}}}\n" TAIL,                                    "2:28", "1.5"                                  },
+    {HEAD "default: {executer: {}}\n" TAIL,                                              "2:11", "did you mean \"executor\"?"           },
+ /* a stage */
+    {HEAD "stages:\n  - run: x\n",                                                       "3:5",  "no \"name\""                          },
+    {HEAD "stages:\n  - name: a\n",                                                      "3:5",  "neither \"run\" nor \"argv\""         },
+    {HEAD "stages: [{}]\n",                                                              "2:10", "no \"name\""                          },
+    {STAGE "rum: x\n",                                                                   "4:5",  "did you mean \"run\"?"                },
+    {STAGE "RUN: x\n",                                                                   "4:5",  "did you mean \"run\"?"                },
+    {RUN_STAGE "argv: [x]\n",                                                            "5:5",  "both run and argv"                    },
+    {STAGE "argv: [x]\n    run: x\n",                                                    "5:5",  "both run and argv"                    },
+    {STAGE "run:\n",                                                                     "4:5",  "run is empty"                         },
+    {STAGE "run: \"\"\n",                                                                "4:10", "run is empty"                         },
+    {STAGE "run: |\n    tasks: 1\n",                                                     "5:5",  "no deeper than its key"               },
+    {STAGE "run: >-\n\n   \n    tasks: 1\n",                                             "7:5",  "no deeper than its key"               },
+    {STAGE "run: |\n\n",                                                                 "4:10", "run is empty"                         },
+    {STAGE "run: | # |\n",                                                               "4:10", "run is empty"                         },
+    {STAGE "run: [a, b]\n",                                                              "4:10", "run is a list"                        },
+    {STAGE "run: \"a\\0b\"\n",                                                           "4:10", "NUL"                                  },
+    {STAGE "argv: ls\n",                                                                 "4:11", "argv is a scalar; write a list"       },
+    {STAGE "argv: []\n",                                                                 "4:11", "argv is empty"                        },
+    {STAGE "argv: [\"\", a]\n",                                                          "4:12", "no program"                           },
+    {STAGE "argv: [ls, [a]]\n",                                                          "4:16", "an item of argv is a list"            },
+    {STAGE "argv: [ls]\n    prelude: module load x\n",                                   "5:5",  "prelude"                              },
+    {RUN_STAGE "wrap: nice\n",                                                           "5:11", "list"                                 },
+    {RUN_STAGE "profile: [a]\n",                                                         "5:14", "list"                                 },
+    {RUN_STAGE "name: b\n",                                                              "5:5",  "twice"                                },
+    {RUN_STAGE "tasks: many\n",                                                          "5:12", "whole number from 0 to 10000000"      },
+    {RUN_STAGE "tasks: \"4\"\n",                                                         "5:12", "whole number"                         },
+    {RUN_STAGE "tasks: -1\n",                                                            "5:12", "tasks is -1"                          },
+    {RUN_STAGE "tasks: 10000001\n",                                                      "5:12", "10000000"                             },
+    {RUN_STAGE "tasks: 99999999999999999999\n",                                          "5:12", "10000000"                             },
+    {RUN_STAGE "tasks: 1.5\n",                                                           "5:12", "whole number"                         },
+    {RUN_STAGE "tasks: 0x10\n",                                                          "5:12", "whole number"                         },
+    {RUN_STAGE "tasks:\n",                                                               "5:5",  "tasks is empty"                       },
+    {RUN_STAGE "tasks: [4]\n",                                                           "5:12", "list"                                 },
+    {RUN_STAGE "tasks: 4\n    foreach: {items: [a]}\n",                                  "6:5",
+     "both tasks and foreach"                                                                                                           },
+    {RUN_STAGE "foreach: {items: [a]}\n    tasks: 4\n",                                  "6:5",
+     "both tasks and foreach"                                                                                                           },
+    {RUN_STAGE "foreach: data/*.txt\n",                                                  "5:14", "foreach is a scalar"                  },
+    {RUN_STAGE "foreach: {}\n",                                                          "5:14", "files, items, lines"                  },
+    {RUN_STAGE "foreach: {file: x}\n",                                                   "5:15", "did you mean \"files\"?"              },
+    {RUN_STAGE "foreach: {files: x, lines: y}\n",                                        "5:25", "second source"                        },
+    {RUN_STAGE "foreach: {files: [x]}\n",                                                "5:22", "list"                                 },
+    {RUN_STAGE "foreach: {files: \"\"}\n",                                               "5:22", "empty"                                },
+    {RUN_STAGE "foreach: {items: x}\n",                                                  "5:22", "write a list"                         },
+    {RUN_STAGE "foreach: {items: [x, {y: z}]}\n",                                        "5:26", "mapping"                              },
+    {RUN_STAGE "allow_empty: yes\n",                                                     "5:18", "true or false"                        },
+    {RUN_STAGE "allow_empty: \"true\"\n",                                                "5:18", "true or false"                        },
+    {RUN_STAGE "mpi: 8\n",                                                               "5:10", "mpi is a scalar"                      },
+    {RUN_STAGE "mpi: {}\n",                                                              "5:10", "ranks"                                },
+    {RUN_STAGE "mpi: {ranks: 0}\n",                                                      "5:18", "1 to 100000"                          },
+    {RUN_STAGE "mpi: {ranks: 100001}\n",                                                 "5:18", "1 to 100000"                          },
+    {RUN_STAGE "mpi: {ranks: 2}\n    tasks: 3\n",                                        "6:5",  "one task"                             },
+    {RUN_STAGE "tasks: 3\n    mpi: {ranks: 2}\n",                                        "6:5",  "one task"                             },
+    {RUN_STAGE "mpi: {ranks: 2}\n    foreach: {items: [a]}\n",                           "6:5",  "one task"                             },
+    {RUN_STAGE "barrier: true\n",                                                        "5:5",  "not supported by this version"        },
+    {RUN_STAGE "env: [A=b]\n",                                                           "5:10", "mapping"                              },
+    {RUN_STAGE "env: {TROUPE_TASK: 1}\n",                                                "5:11", "set by troupe itself"                 },
+    {RUN_STAGE "env: {\"\": 1}\n",                                                       "5:11", "name"                                 },
+    {RUN_STAGE "env: {A=B: 1}\n",                                                        "5:11", "name"                                 },
+    {RUN_STAGE "env: {A: {b: c}}\n",                                                     "5:14", "a value of env is a mapping"          },
+    {RUN_STAGE "env: {A: 1, A: 2}\n",                                                    "5:17", "twice"                                },
+    {RUN_STAGE "cwd: [x]\n",                                                             "5:10", "list"                                 },
+    {RUN_STAGE "timeout: 2 hours\n",                                                     "5:14", "not a time"                           },
+    {RUN_STAGE "timeout: 3w\n",                                                          "5:14", "us, ms, s, m, h, d"                   },
+    {RUN_STAGE "timeout: -3\n",                                                          "5:14", "not a time"                           },
+    {RUN_STAGE "timeout: 0\n",                                                           "5:14", "more than 0"                          },
+    {RUN_STAGE "timeout: 99999999999d\n",                                                "5:14", "too long"                             },
+    {RUN_STAGE "outputs: parts/*\n",                                                     "5:14", "write a list"                         },
+    {RUN_STAGE "outputs: [a, \"\"]\n",                                                   "5:18", "empty pattern"                        },
+    {RUN_STAGE "prefer: [h1/x]\n",                                                       "5:14", "not a place"                          },
+    {RUN_STAGE "max_running: 0\n",                                                       "5:18", "1 to"                                 },
+    {RUN_STAGE "tolerate: -3\n",                                                         "5:15", "0 to"                                 },
+    {RUN_STAGE "tolerate: 1.5\n",                                                        "5:15", "whole number"                         },
+    {RUN_STAGE "tolerate: 101%\n",                                                       "5:15", "0% to 100%"                           },
+    {RUN_STAGE "tolerate: x%\n",                                                         "5:15", "0% to 100%"                           },
+    {RUN_STAGE "retries: 4\n",                                                           "5:14", "mapping"                              },
+    {RUN_STAGE "retries: {max_failure: 4}\n",                                            "5:15", "did you mean \"max_failures\"?"       },
+    {RUN_STAGE "retries: {max_failures: 0}\n",                                           "5:29", "1 to"                                 },
+    {RUN_STAGE "retries: {memory_factor: 0.5}\n",                                        "5:30", "number from 1 to 100"                 },
+    {RUN_STAGE "retries: {not_on: 2}\n",                                                 "5:23", "list"                                 },
+    {RUN_STAGE "retries: {not_on: [2, 0]}\n",                                            "5:27", "1 to 255"                             },
+    {RUN_STAGE "retries: {not_on: [2, 256]}\n",                                          "5:27", "1 to 255"                             },
+    {RUN_STAGE "executors: {look_ahead: auto}\n",                                        "5:17",
+     "look_ahead is not supported"                                                                                                      },
+    {RUN_STAGE "executors: {min: 3, max: 2}\n",                                          "5:16", "min 3 is above max 2"                 },
+    {RUN_STAGE "executors: {max: 0}\n",                                                  "5:22", "1 to"                                 },
+    {HEAD "stages:\n  - {name: \"a b\", run: x}\n",                                      "3:12", "not a stage's name"                   },
+    {HEAD "stages:\n  - {name: .a, run: x}\n",                                           "3:12", "not a stage's name"                   },
+    {HEAD "stages:\n  - {name: \xc3\xa9, run: x, tsks: 1}\n",                            "3:12", "stage's name"                         },
+    {HEAD "stages:\n  - {run: \"\xc3\xa9\xe2\x82\xac\", name: a, nam: 1}\n",             "3:26",
+     "unknown key \"nam\""                                                                                                              },
+    {HEAD "stages:\r\n  - name: a\r\n    runn: x\r\n",                                   "4:5",  "runn"                                 },
+    {"\xef\xbb\xbfnam: x\n",                                                             "1:1",  "nam"                                  },
+ /* several stages */
+    {HEAD "stages:\n  - {name: a, run: x}\n  - {name: a, run: y}\n",                     "4:12",
+     "a second stage \"a\", the first is in line 3"                                                                                     },
+    {RUN_STAGE "after: [b]\n",                                                           "5:13", "unknown stage \"b\"; the stages are a"},
     {HEAD "stages:\n  - {name: split, run: x}\n  - {name: b, after: splt, run: y}\n",
-     "4:22", "did you mean \"split\"?"},
-    {RUN_STAGE "after:\n", "5:5", "after is empty"},
-    {RUN_STAGE "after: [{each: true}]\n", "5:13", "no \"stage\""},
-    {RUN_STAGE "after: [{each: 1, stage: a}]\n", "5:20", "true or false"},
-    {RUN_STAGE "after: [{ech: true, stage: a}]\n", "5:14", "did you mean \"each\"?"},
-    {RUN_STAGE "after: [[a]]\n", "5:13", "list"},
-    {HEAD "stages:\n  - {name: a, run: x}\n  - {name: b, run: x, after: [a, a]}\n", "4:34",
-     "twice"},
-    {RUN_STAGE "after: [a]\n", "5:13", "a → a"},
+     "4:22",                                                                                     "did you mean \"split\"?"              },
+    {RUN_STAGE "after:\n",                                                               "5:5",  "after is empty"                       },
+    {RUN_STAGE "after: [{each: true}]\n",                                                "5:13", "no \"stage\""                         },
+    {RUN_STAGE "after: [{each: 1, stage: a}]\n",                                         "5:20", "true or false"                        },
+    {RUN_STAGE "after: [{ech: true, stage: a}]\n",                                       "5:14", "did you mean \"each\"?"               },
+    {RUN_STAGE "after: [[a]]\n",                                                         "5:13", "list"                                 },
+    {HEAD "stages:\n  - {name: a, run: x}\n  - {name: b, run: x, after: [a, a]}\n",
+     "4:34",                                                                                     "twice"                                },
+    {RUN_STAGE "after: [a]\n",                                                           "5:13", "a → a"                              },
     {HEAD "stages:\n  - {name: a, run: x, after: [b]}\n  - {name: b, run: x, after: "
-          "[a]}\n",
-     "3:31", "a → b → a"},
+          "[a]}\n",                                                                 "3:31", "a → b → a"                        },
     {HEAD "stages:\n  - {name: z, run: x, after: c}\n  - {name: a, run: x, after: c}\n"
-          "  - {name: b, run: x, after: a}\n  - {name: c, run: x, after: b}\n",
-     "4:30", "a → c → b → a"},
+          "  - {name: b, run: x, after: a}\n  - {name: c, run: x, after: b}\n",     "4:30", "a → c → b → a"                  },
     {HEAD "stages:\n  - {name: a, run: x, tasks: 4}\n"
-          "  - {name: b, run: x, tasks: 5, after: [{stage: a, each: true}]}\n",
-     "4:49", "stage a has 4 tasks, b has 5"},
+          "  - {name: b, run: x, tasks: 5, after: [{stage: a, each: true}]}\n",     "4:49", "stage a has 4 tasks, b has 5"         },
     {HEAD "stages:\n  - {name: a, run: x, foreach: {items: [1, 2]}}\n"
-          "  - {name: b, run: x, after: [{stage: a, each: true}]}\n",
-     "4:39", "stage a has 2 tasks, b has 1"},
+          "  - {name: b, run: x, after: [{stage: a, each: true}]}\n",               "4:39", "stage a has 2 tasks, b has 1"         },
 };
 
 static void test_bad_files(void)
@@ -443,15 +435,15 @@ static void test_every_stage_key(void)
 
 static void test_scalars_as_written(void)
 {
-    static const char *const wanted[] = {"007",  "2.50", "yes",      "null", "~",
-                                         "0x1f", "1e3",  "a b",      "",     "\xc3\xa9\n",
-                                         "'",    "\"",   "-x # y",   "a\tb", "1_000",
-                                         "+1",   ".5",   "\xc2\x85", "*x"};
-    trp_pipeline *p = parse(HEAD
-                            "stages:\n- name: a\n  run: x\n  foreach:\n    items: [007, "
-                            "2.50, yes, null, ~, 0x1f, 1e3, a b, \"\", \"\xc3\xa9\\n\", "
-                            "'''', '\"', \"-x # y\", \"a\\tb\", 1_000, +1, .5, "
-                            "\"\\N\", '*x']\n");
+    static const char *const wanted[] = {
+        "007",   "2.50", "yes",        "null",     "~",  "0x1f",   "1e3",
+        "a b",   "",     "\xc3\xa9\n", "'",        "\"", "-x # y", "a\tb",
+        "1_000", "+1",   ".5",         "\xc2\x85", "*x"};
+    trp_pipeline *p =
+        parse(HEAD "stages:\n- name: a\n  run: x\n  foreach:\n    items: [007, "
+                   "2.50, yes, null, ~, 0x1f, 1e3, a b, \"\", \"\xc3\xa9\\n\", "
+                   "'''', '\"', \"-x # y\", \"a\\tb\", 1_000, +1, .5, "
+                   "\"\\N\", '*x']\n");
     const struct trp_pipeline_stage *s = &p->stages[0];
     g_assert_cmpuint(s->nitems, ==, G_N_ELEMENTS(wanted));
     for (uint32_t i = 0; i < s->nitems; i++) {
@@ -463,9 +455,10 @@ static void test_scalars_as_written(void)
 
 static void test_block_items(void)
 {
-    trp_pipeline *p = parse(HEAD "stages:\r\n- name: a\r\n  run: x\r\n  foreach:\r\n"
-                                 "    items:\r\n    - |\r\n      l 1\r\n      l 2\r\n"
-                                 "    - >-\r\n      folded\r\n      text\r\n    - \xe2\x82\xac\r\n");
+    trp_pipeline *p =
+        parse(HEAD "stages:\r\n- name: a\r\n  run: x\r\n  foreach:\r\n"
+                   "    items:\r\n    - |\r\n      l 1\r\n      l 2\r\n"
+                   "    - >-\r\n      folded\r\n      text\r\n    - \xe2\x82\xac\r\n");
     const struct trp_pipeline_stage *s = &p->stages[0];
     g_assert_cmpuint(s->nitems, ==, 3);
     g_assert_cmpstr(s->items[0].data, ==, "l 1\nl 2\n");
@@ -509,19 +502,23 @@ static void test_large_files(void)
     g_assert_cmpstr(p->stages[0].items[99999].data, ==, "i99999");
     trp_pipeline_free(p);
 
-    /* a million double keys, aliases, brackets: each one clear error */
+    /* 200,000 double keys, brackets without end, expanding aliases: one clear error */
     g_string_assign(g, "{");
     for (int i = 0; i < 200000; i++)
         g_string_append(g, "a: 1,");
     g_string_append(g, "}");
     check_refused(g->str, g->len, "1:2", "unknown key");
     g_string_assign(g, "");
-    for (int i = 0; i < 1000000; i++)
+    for (int i = 0; i < 100000; i++)
         g_string_append_c(g, '[');
     check_refused(g->str, g->len, "1:33", "32 levels");
+    for (int i = 0; i < 900001; i++)
+        g_string_append_c(g, '{');
+    check_refused(g->str, g->len, "1:1000001", "brackets, commas and colons");
     g_string_assign(g, "a: &a [x, x]\n");
     for (char c = 'b'; c < 'z'; c++)
-        g_string_append_printf(g, "%c: &%c [*%c, *%c, *%c]\n", c, c, c - 1, c - 1, c - 1);
+        g_string_append_printf(g, "%c: &%c [*%c, *%c, *%c]\n", c, c, c - 1, c - 1,
+                               c - 1);
     check_refused(g->str, g->len, "1:1", "unknown key");
     check_refused(g->str + strlen("a: "), strlen("&a [x, x]\n"), "1:1", "anchors");
     g_assert_cmpint(g_get_monotonic_time() - begin, <, 20 * G_USEC_PER_SEC);
@@ -553,7 +550,10 @@ static void test_loading(void)
     check_load(file, "No such file or directory");
     g_assert_true(g_file_set_contents(file, "", 0, NULL));
     check_load(file, "empty");
-    g_assert_true(g_file_set_contents(file, "\x7f" "ELF\x02\x01\x01\0\0\0", 10, NULL));
+    g_assert_true(g_file_set_contents(file,
+                                      "\x7f"
+                                      "ELF\x02\x01\x01\0\0\0",
+                                      10, NULL));
     g_assert_cmpint(trp_pipeline_load(file, &p, &err), ==, TRP_EINVAL);
     g_assert_nonnull(strstr(err.text, "my.etl.yaml:1:5: this byte is not UTF-8 text"));
     g_assert_cmpint(truncate(file, 50 << 20), ==, 0);
@@ -603,9 +603,11 @@ static void check_profiles_refused(const char *text, const char *site_text,
     trp_profiles *m;
     trp_profile_id ids[8];
     trp_error err = {0};
-    if (site_text)
-        g_assert_cmpint(
-            trp_site_parse("s.yaml", site_text, strlen(site_text), &site, &err), ==, 0);
+    if (site_text) {
+        int rc = trp_site_parse("s.yaml", site_text, strlen(site_text), &site, &err);
+        g_assert_cmpint(rc, ==, 0);
+        g_assert_cmpint(trp_site_options(site, o, &err), ==, 0);
+    }
     int code = trp_pipeline_profiles(p, o, site, &m, ids, &err);
     if (code != TRP_EINVAL || !g_str_has_prefix(err.text, begin))
         g_error("wanted %s…, got %d %s", begin, code, err.text);
@@ -616,14 +618,14 @@ static void check_profiles_refused(const char *text, const char *site_text,
 
 static void test_profiles(void)
 {
-    static const char site_text[] =
-        "site: 1\nprofiles: {small: {executor: {cores: 2}}, b: {executor: {cores: 9}}}\n";
-    trp_pipeline *p =
-        parse(HEAD "options: {executor.memory: 3g}\n"
-                   "profiles: {b: {executor: {cores: 4}}, a: {task: {cpus: 1}}}\n"
-                   "stages:\n- {name: x, run: x, profile: small}\n- {name: y, run: x}\n"
-                   "- {name: z, run: x, profile: b}\n- {name: w, run: x, profile: small}\n"
-                   "- {name: v, run: x, profile: default}\n");
+    static const char site_text[] = "site: 1\nprofiles: {small: {executor: {cores: "
+                                    "2}}, b: {executor: {cores: 9}}}\n";
+    trp_pipeline *p = parse(
+        HEAD "options: {executor.memory: 3g}\n"
+             "profiles: {b: {executor: {cores: 4}}, a: {task: {cpus: 1}}}\n"
+             "stages:\n- {name: x, run: x, profile: small}\n- {name: y, run: x}\n"
+             "- {name: z, run: x, profile: b}\n- {name: w, run: x, profile: small}\n"
+             "- {name: v, run: x, profile: default}\n");
     trp_options *o = options_of(p);
     trp_site *site;
     trp_profiles *m;
@@ -651,18 +653,50 @@ static void test_profiles(void)
                            NULL,
                            "f.yaml:2:37: unknown profile \"trian\"; did you mean "
                            "\"train\"? there are: default, train");
+    check_profiles_refused(
+        HEAD "stages: [{name: a, run: x, profile: b}]\n",
+        "site: 1\nprofiles: {small: {task: {cpus: 1}}}\n",
+        "f.yaml:2:37: unknown profile \"b\"; there are: default, small");
     check_profiles_refused(HEAD "stages: [{name: a, run: x, profile: b}]\n",
-                           "site: 1\nprofiles: {small: {task: {cpus: 1}}}\n",
-                           "f.yaml:2:37: unknown profile \"b\"; there are: default, small");
-    check_profiles_refused(HEAD "stages: [{name: a, run: x, profile: b}]\n",
-                           "site: 1\nprofiles: {b: {task: {gpu: 2}}}\n",
-                           "s.yaml:2:12: ");
+                           "site: 1\noptions: {executor.cores: 1}\n"
+                           "profiles: {b: {task: {cpus: 2}}}\n",
+                           "s.yaml:3:12: ");
     check_profiles_refused(HEAD "profiles: {b: {task: {cpus: 2}}}\n"
                                 "options: {executor.cores: 1}\n"
                                 "stages: [{name: a, run: x, profile: b}]\n",
                            NULL, "f.yaml:2:12: ");
-    check_profiles_refused(HEAD "default: {task: {cpus: 2}}\n" TAIL, NULL, "f.yaml:2:1: ");
-    check_profiles_refused(HEAD "options: {task.cpus: 2}\n" TAIL, NULL, "f.yaml:2:22: ");
+    check_profiles_refused(HEAD "default: {task: {cpus: 2}}\n" TAIL, NULL,
+                           "f.yaml:2:1: ");
+    check_profiles_refused(HEAD "options: {task.cpus: 2}\n" TAIL, NULL,
+                           "f.yaml:2:22: ");
+}
+
+/* Read all the same: `troupe plan` shows them. */
+static void test_impossible_profiles(void)
+{
+    static const char *const texts[][2] = {
+        {"a: {executor: {cores: 0}}",                           "task cpus 1 above executor cores 0"},
+        {"a: {executor: {cores: 4}, task: {cpus: 8}}",
+         "task cpus 8 above executor cores 4"                                                       },
+        {"a: {executor: {cores: 4, gpu: 1}, task: {gpu: 0.7}}", "task gpu 0.7"                      },
+        {"a: {executor: {cores: 4}, task: {gpu: 1}}",
+         "no executor resource for task resource gpu 1"                                             },
+        {"a: {executor: {gpu: 1}, task: {gpu: 2}}",             "task gpu 2 above executor gpu 1"   },
+        {"a: {task: {gpu: 1}}",                                 ""                                  },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        char *text = g_strdup_printf(HEAD "profiles:\n  %s\n" TAIL, texts[i][0]);
+        char *begin = g_strdup_printf("f.yaml:3:3: profile a: %s", texts[i][1]);
+        char *site = g_strdup_printf("site: 1\nprofiles:\n  %s\n", texts[i][0]);
+        char *in_site = g_strdup_printf("s.yaml:3:3: profile a: %s", texts[i][1]);
+        check_profiles_refused(text, NULL, begin);
+        check_profiles_refused(HEAD "stages: [{name: s, run: x, profile: a}]\n", site,
+                               in_site);
+        g_free(text);
+        g_free(begin);
+        g_free(site);
+        g_free(in_site);
+    }
 }
 
 static void test_example_profiles(void)
@@ -701,7 +735,8 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline/the example of the contract means what it says",
                     test_example);
     g_test_add_func("/pipeline/every key of a stage is kept", test_every_stage_key);
-    g_test_add_func("/pipeline/scalars reach a task as written", test_scalars_as_written);
+    g_test_add_func("/pipeline/scalars reach a task as written",
+                    test_scalars_as_written);
     g_test_add_func("/pipeline/block scalars and CRLF are read", test_block_items);
     g_test_add_func("/pipeline/each wrong file is told at its place", test_bad_files);
     g_test_add_func("/pipeline/large files cost no more than their size",
@@ -709,9 +744,14 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline/files that cannot be read are told", test_loading);
     g_test_add_func("/pipeline/a long file name leaves room for the error",
                     test_long_file_name);
-    g_test_add_func("/pipeline/profiles come from options, file and site", test_profiles);
+    g_test_add_func("/pipeline/profiles come from options, file and site",
+                    test_profiles);
+    g_test_add_func(
+        "/pipeline/impossible profiles are refused with their place, but read",
+        test_impossible_profiles);
     g_test_add_func("/pipeline/the profiles of the example are possible",
                     test_example_profiles);
-    g_test_add_func("/pipeline/a param that is not in the file is refused", test_params);
+    g_test_add_func("/pipeline/a param that is not in the file is refused",
+                    test_params);
     return g_test_run();
 }

@@ -142,7 +142,9 @@ static void quantiles_are_near(void)
         uint32_t n = sizes[k];
         for (uint32_t i = 0; i < n; i++) {
             /* from 1 ns to hours, evenly over the orders of magnitude */
-            v[i] = (int64_t)exp(g_test_rand_double_range(0, 30));
+            uint64_t any =
+                (uint64_t)g_test_rand_int() << 32 | (uint32_t)g_test_rand_int();
+            v[i] = (int64_t)(any >> g_test_rand_int_range(20, 64));
             g_assert_cmpint(trp_durations_add(&d, v[i]), ==, 0);
         }
         qsort(v, n, sizeof *v, compare);
@@ -277,19 +279,144 @@ static void devices_failures_and_idle_executors_show(void)
     static const char *const wanted[] = {
         "  core-seconds  gpu-seconds\n",
         "train       train        2         2       1  5.00s   1.00s  1.00s  10.00   "
-        "8.00  10.00   2.00  failed\n",
+        "8.00  10.00  2.00  failed\n",
         "never       default      7         0       0                         0.00   "
-        "0.00                skipped\n",
+        "0.00               skipped\n",
         "(no stage)                                                           8.00   "
         "0.00\n",
         "total                   11         4       1  16.0s                 38.00  "
-        "12.00  10.00   2.00\n",
+        "12.00  10.00  2.00\n",
         "gpu-seconds: 10.00 held, 2.00 used (20 %)\n"};
     for (size_t i = 0; i < G_N_ELEMENTS(wanted); i++)
         if (!strstr(text, wanted[i]))
             g_error("wanted\n%s in\n%s", wanted[i], text);
     free(text);
     trp_event_log_free(l);
+}
+
+/* A stage of one task of `seconds` on an executor of its own. */
+static void loop_stage(trp_event_log *l, uint32_t n, const char *name, double seconds,
+                       bool fails)
+{
+    struct trp_event_stage s = {.stage = {n}, .name = name, .ntasks = 1};
+    trp_executor_id e = {n};
+    double at = 10.0 * n;
+    int64_t from = T0 + 10 * S * n, to = from + (int64_t)(seconds * 1e9);
+    trp_event_job_start(l, (trp_job_id){n}, from, &s, 1);
+    trp_event_stage_submitted(l, &s, from);
+    trp_event_executor_added(l, e, "h", &plain, from, from);
+    tell(l, n, n, at, at + seconds, &plain, fails ? TRP_END_EXIT : TRP_END_SUCCESS);
+    trp_event_stage_ended(l, s.stage,
+                          fails ? TRP_OUTCOME_FAILED : TRP_OUTCOME_SUCCEEDED, "", to);
+    trp_event_executor_removed(l, e, "released", to);
+}
+
+static void check_summary(trp_event_log *l, uint32_t nlines, const char *const *wanted)
+{
+    uint32_t lines = 0;
+    g_assert_cmpint(trp_event_log_end(l, T0 + 100000 * S, 0, NULL), ==, 0);
+    char *text = summary_of(l);
+    for (const char *p = text; (p = strchr(p, '\n')); p++)
+        lines++;
+    g_assert_cmpuint(lines, ==, nlines);
+    for (; *wanted; wanted++)
+        if (!strstr(text, *wanted))
+            g_error("wanted\n%s in\n%s", *wanted, text);
+    free(text);
+    trp_event_log_free(l);
+}
+
+static void forty_stages_are_forty_rows(void)
+{
+    trp_event_log *l = new_log();
+    for (uint32_t i = 0; i < 40; i++)
+        loop_stage(l, i, "same", 1, false);
+    check_summary(l, 2 + 40 + 4, (const char *const[]){"\nsame   default", NULL});
+}
+
+static void stages_of_one_name_are_one_row(void)
+{
+    trp_event_log *l = new_log();
+    for (uint32_t i = 0; i < 3000; i++) {
+        if (i % 3 == 0) /* 1000 × 4 s × 4 cores */
+            loop_stage(l, i, "foreach trp_range \342\206\222 noop", 4, false);
+        else
+            loop_stage(l, i, "sum", i % 3, i == 2999);
+    }
+    check_summary(
+        l, 2 + 2 + 4,
+        (const char *const[]){"\nforeach trp_range \342\206\222 noop \303\2271000  "
+                              "default   1000      1000   "
+                              "    0   1h06m   4.00s  4.00s  16000.0  4000.0\n",
+                              "\nsum \303\2272000                       default   "
+                              "2000      2000       1  "
+                              "50m00s   1.00s  2.00s  12000.0  3000.0  failed\n",
+                              "\ntotal                                       3000      "
+                              "3000       1  27h46m "
+                              "                28000.0  7000.0\n",
+                              NULL});
+}
+
+static void the_smallest_rows_are_one(void)
+{
+    char name[32];
+    trp_event_log *l = new_log();
+    for (uint32_t i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "s%u", i);
+        loop_stage(l, i, name, i < 70 ? 1 : 2, false);
+    }
+    check_summary(
+        l, 2 + 31 + 4,
+        (const char *const[]){"\ns70", "\ns99",
+                              "\nand 70 more stages  default     70        70 "
+                              "      0   1m10s   1.00s  1.00s  280.0  70.00\n",
+                              "\ntotal                          100       100 "
+                              "      0  27h46m                 520.0  130.0\n",
+                              NULL});
+}
+
+static void long_names_are_cut_between_characters(void)
+{
+    char name[200] = "";
+    trp_event_log *l = new_log();
+    for (int i = 0; i < 40; i++)
+        strcat(name, "\342\206\222");
+    char *wanted = g_strdup_printf("\n%.*s~  default", 31 * 3, name);
+    loop_stage(l, 0, name, 1, false);
+    loop_stage(l, 1, name + 8 * 3, 1, false); /* 32: just fits */
+    check_summary(l, 2 + 2 + 4, (const char *const[]){wanted, NULL});
+    g_free(wanted);
+}
+
+static void merged_durations_are_as_if_counted_together(void)
+{
+    static const uint32_t sizes[][2] = {
+        {0,   5  },
+        {5,   0  },
+        {100, 28 },
+        {100, 29 },
+        {3,   500},
+        {500, 3  },
+        {300, 300}
+    };
+    for (size_t k = 0; k < G_N_ELEMENTS(sizes); k++) {
+        struct trp_durations d[2] = {0}, all = {0};
+        for (uint32_t i = 0; i < sizes[k][0] + sizes[k][1]; i++) {
+            int64_t v = g_test_rand_int_range(0, 1000000000);
+            trp_durations_add(&d[i >= sizes[k][0]], v);
+            trp_durations_add(&all, v);
+        }
+        g_assert_cmpint(trp_durations_merge(&d[0], &d[1]), ==, 0);
+        g_assert_cmpuint(d[0].count, ==, all.count);
+        g_assert_cmpint(d[0].least, ==, all.least);
+        g_assert_cmpint(d[0].greatest, ==, all.greatest);
+        for (uint32_t p = 0; p <= 1000; p += 50)
+            g_assert_cmpint(trp_durations_quantile(&d[0], p), ==,
+                            trp_durations_quantile(&all, p));
+        trp_durations_free(&d[0]);
+        trp_durations_free(&d[1]);
+        trp_durations_free(&all);
+    }
 }
 
 int main(int argc, char **argv)
@@ -308,5 +435,15 @@ int main(int argc, char **argv)
     g_test_add_func("/summary/the table is aligned", the_table_without_devices);
     g_test_add_func("/summary/devices, failures and idle executors show",
                     devices_failures_and_idle_executors_show);
+    g_test_add_func("/summary/forty stages are forty rows",
+                    forty_stages_are_forty_rows);
+    g_test_add_func("/summary/stages of one name are one row when there are more",
+                    stages_of_one_name_are_one_row);
+    g_test_add_func("/summary/the smallest rows are one when names are many",
+                    the_smallest_rows_are_one);
+    g_test_add_func("/summary/long names are cut between characters",
+                    long_names_are_cut_between_characters);
+    g_test_add_func("/summary/merged durations are as if they were counted together",
+                    merged_durations_are_as_if_counted_together);
     return g_test_run();
 }

@@ -64,6 +64,12 @@ static bool join(char *ret, const char *a, const char *b)
     return n > 0 && n < TRP_CGROUP_PATH;
 }
 
+/* Both have TRP_CGROUP_PATH bytes. */
+static void copy_path(char *to, const char *from)
+{
+    memcpy(to, from, strlen(from) + 1);
+}
+
 /* Is `word` one of the comma- or blank-separated words of `list`? */
 static bool has_word(const char *list, const char *word)
 {
@@ -97,7 +103,7 @@ static bool own_path(const char *root, const char *controller, char *ret, size_t
         *path++ = '\0';
         bool this_one = *controller ? has_word(controllers, controller) : !*controllers;
         if (this_one && strlen(path) < size) {
-            strcpy(ret, path);
+            copy_path(ret, path);
             found = true;
         }
     }
@@ -126,7 +132,7 @@ static bool find_mount(const char *root, const char *controller, char *ret_mount
                         : strcmp(type, "cgroup2") == 0;
         int n = snprintf(ret_mount, TRP_CGROUP_PATH, "%s%s", root, mount);
         if (this_one && n < TRP_CGROUP_PATH) {
-            strcpy(ret_part, part);
+            copy_path(ret_part, part);
             found = true;
         }
     }
@@ -148,7 +154,7 @@ static bool find_place(const char *root, const char *controller, bool v2,
     struct stat st;
     if (strcmp(rest, "/") == 0 || !*rest ||
         !join(ret->own, ret->mount, rest + (*rest == '/')) || stat(ret->own, &st) < 0)
-        strcpy(ret->own, ret->mount);
+        copy_path(ret->own, ret->mount);
     return true;
 }
 
@@ -158,7 +164,7 @@ static void walk_up(const struct place *p, struct trp_cgroup_limits *limits,
                                  struct trp_cgroup_limits *limits))
 {
     char at[TRP_CGROUP_PATH];
-    strcpy(at, p->own);
+    copy_path(at, p->own);
     for (;;) {
         look(at, p->v2, limits);
         char *slash = strrchr(at, '/');
@@ -260,16 +266,16 @@ static void find_candidates(const char *root, struct candidates *c)
     if (find_place(root, "memory", false, &p)) {
         struct candidate *v = &c->v[c->n++];
         v->v2 = false;
-        strcpy(v->own, p.own);
-        strcpy(v->parent, p.own);
+        copy_path(v->own, p.own);
+        copy_path(v->parent, p.own);
     }
     if (!find_place(root, "", true, &p))
         return;
     for (int up = 0; up < 2; up++) {
         struct candidate *v = &c->v[c->n];
         v->v2 = true;
-        strcpy(v->own, p.own);
-        strcpy(v->parent, p.own);
+        copy_path(v->own, p.own);
+        copy_path(v->parent, p.own);
         char *slash = strrchr(v->parent, '/');
         if (up && (!slash || strlen(p.own) <= strlen(p.mount)))
             return;
@@ -289,7 +295,7 @@ void trp_cgroup_memory_open(const char *root, const char *name,
     for (int i = 0; i < c.n && !ret->usable; i++) {
         char group[TRP_CGROUP_PATH];
         ret->v2 = c.v[i].v2;
-        strcpy(ret->parent, c.v[i].parent);
+        copy_path(ret->parent, c.v[i].parent);
         if (trp_cgroup_memory_make(ret, name, 64, group, NULL) < 0)
             continue;
         ret->usable = may_join(group, c.v[i].own);
@@ -322,7 +328,7 @@ int trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
     } else if (join(file, path, "memory.memsw.limit_in_bytes")) {
         write_text(file, text);
     }
-    strcpy(ret_path, path);
+    copy_path(ret_path, path);
     return 0;
 }
 

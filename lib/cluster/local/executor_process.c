@@ -30,12 +30,11 @@
 #include "executor/executor.h"
 #include "executor/scratch.h"
 
-extern char **environ;
-
 enum {
     RELEASE_MS = 2000,   /* from SHUTDOWN to the kill */
     KILL_AFTER_MS = 700, /* from killing the executor to killing its session */
     LINGER_MS = 1000,    /* what a spawner may take to clean up after its executor */
+    CGROUP_MS = 2000,    /* what the kernel may take to free its memory group */
     LOOK_MS = 20,
     TEXT = 600,
 };
@@ -187,7 +186,7 @@ static void on_look(uv_timer_t *timer)
         signal_rest(e, e->hard ? SIGKILL : 0);
     } else {
         uint32_t left = signal_rest(e, e->hard || spent > LINGER_MS ? SIGKILL : 0);
-        if (left == 0 && remove_cgroup(e, spent > 2 * LINGER_MS)) {
+        if (left == 0 && remove_cgroup(e, spent > CGROUP_MS)) {
             finish(e);
             return;
         }

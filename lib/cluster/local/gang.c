@@ -294,22 +294,23 @@ int trp_local_gangs_open(struct trp_local *l, trp_error *err)
 
 void trp_local_gangs_close(struct trp_local *l)
 {
-    struct trp_local_gang *g, *next_gang;
-    struct trp_local_stage *s, *next_stage;
     if (l->spawner) {
         uv_close((uv_handle_t *)&l->spawner_poll, on_spawner_closed);
         trp_spawner_close(l->spawner);
         l->spawner = NULL;
     }
-    HASH_ITER(hh, l->gangs, g, next_gang)
-    {
-        HASH_DEL(l->gangs, g);
+    /* Elements keep their order links when the table is cleared. */
+    struct trp_local_gang *g = l->gangs, *next_gang;
+    struct trp_local_stage *s = l->stages, *next_stage;
+    HASH_CLEAR(hh, l->gangs);
+    HASH_CLEAR(hh, l->stages);
+    for (; g; g = next_gang) {
+        next_gang = g->hh.next;
         trp_room_leave(l->room, &g->ticket.request);
         free_gang(g);
     }
-    HASH_ITER(hh, l->stages, s, next_stage)
-    {
-        HASH_DEL(l->stages, s);
+    for (; s; s = next_stage) {
+        next_stage = s->hh.next;
         free(s);
     }
 }

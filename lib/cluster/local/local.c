@@ -254,7 +254,7 @@ static void make_mark(struct trp_local *l)
 {
     const char *base = l->mpi_folder ? strrchr(l->mpi_folder, '/') : NULL;
     if (base && base[1] && strlen(base + 1) < sizeof l->mark)
-        strcpy(l->mark, base + 1);
+        memcpy(l->mark, base + 1, strlen(base + 1) + 1);
     else
         snprintf(l->mark, sizeof l->mark, "troupe-%d", (int)getpid());
 }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FOLDER_ENTRY TRP_MPI_FOLDER "="
+
 /* Words are made with room for all from the start, so adding never moves the array. */
 struct words {
     char **v;
@@ -31,14 +33,11 @@ static void words_add(struct words *w, const char *first, const char *second)
         w->failed = true;
         return;
     }
-    size_t a = strlen(first), b = strlen(second);
-    char *word = malloc(a + b + 1);
-    if (!word) {
+    char *word;
+    if (asprintf(&word, "%s%s", first, second) < 0) {
         w->failed = true;
         return;
     }
-    memcpy(word, first, a);
-    memcpy(word + a, second, b + 1);
     w->v[w->n++] = word;
 }
 
@@ -81,15 +80,10 @@ char **trp_mpirun_words(const char *ompi_server, const char *const *program)
 
 static bool is_dropped(const char *entry)
 {
+    static const char folder[] = FOLDER_ENTRY;
     static const char *const prefixes[] = {
-        "OMPI_",
-        "PMIX_",
-        "PMI_",
-        "SLURM_",
-        "TROUPE_CONTROL=",
-        "TROUPE_DRIVER=",
-        "TROUPE_EXECUTOR=",
-        TRP_MPI_FOLDER "=",
+        "OMPI_", "PMIX_",           "PMI_",           "SLURM_",
+        folder,  "TROUPE_CONTROL=", "TROUPE_DRIVER=", "TROUPE_EXECUTOR=",
     };
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
@@ -116,7 +110,7 @@ char **trp_mpirun_environ(char *const *environ, const char *folder,
         words_add(&w, more[i], "");
     if (folder) {
         words_add(&w, "OMPI_MCA_orte_tmpdir_base=", folder);
-        words_add(&w, TRP_MPI_FOLDER "=", folder);
+        words_add(&w, FOLDER_ENTRY, folder);
     }
     if (geteuid() == 0) {
         words_add(&w, "OMPI_ALLOW_RUN_AS_ROOT=1", "");

@@ -98,6 +98,7 @@ static struct trp_stage *stage_new(const struct trp_stage_spec *spec)
     s->ranks = spec->ranks;
     s->max_failures = spec->max_failures;
     s->max_running = spec->max_running;
+    s->memory_factor_ppm = spec->memory_factor_ppm;
     s->tolerate = spec->tolerate;
     s->tolerate_ppm = spec->tolerate_ppm;
     s->min_executors = spec->min_executors;
@@ -349,8 +350,8 @@ static void leave_class(struct trp_engine *e, struct trp_task_set *set)
 static void end_one(struct trp_engine *e, struct trp_stage *s, enum trp_outcome outcome,
                     int code, uint32_t task, const char *text)
 {
-    if (s->set)
-        leave_class(e, s->set);
+    for (struct trp_task_set *set = s->set; set; set = set->overflow)
+        leave_class(e, set);
     s->state = TRP_STAGE_ENDED;
     s->outcome = outcome;
     s->job->ended++;
@@ -505,13 +506,21 @@ void trp_jobs_free_dead(struct trp_engine *e)
     }
 }
 
+static bool needs_class(const struct trp_stage *s, const struct trp_class *c)
+{
+    for (const struct trp_task_set *set = s->set; set; set = set->overflow)
+        if (set->class == c)
+            return true;
+    return false;
+}
+
 /* Fails every stage that needs executors of a class. */
 void trp_class_give_up(struct trp_engine *e, struct trp_class *c, int code,
                        const char *text)
 {
     for (uint32_t i = 0; i < e->nstages; i++) {
         struct trp_stage *s = e->stages[i];
-        if (!s || s->state != TRP_STAGE_RUNNING || !s->set || s->set->class != c)
+        if (!s || s->state != TRP_STAGE_RUNNING || !needs_class(s, c))
             continue;
         struct trp_job *j = s->job;
         trp_stage_end(e, s, TRP_OUTCOME_FAILED, code, TRP_NONE, text);

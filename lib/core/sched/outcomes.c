@@ -115,6 +115,26 @@ static void close_task(struct trp_task_set *s)
         s->class->open--;
 }
 
+/* Back among the pending ones: in the same set, or after a kill for memory in the next
+ * larger one. */
+static void run_again(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                      bool memory)
+{
+    struct trp_task_set *to = NULL;
+    if (memory && s->stage->memory_factor_ppm && s->class && !e->config.fixed)
+        to = trp_overflow_set(e, s);
+    if (!to) {
+        trp_task_set_push(e, s, task);
+        return;
+    }
+    close_task(s);
+    s->tasks[task].grown++;
+    to->class->open++;
+    trp_task_set_push(e, to, task);
+    e->any_dirty = true;
+    trp_round_full(e, to->class);
+}
+
 /* The set may go once its stage has ended and nothing of it is left anywhere. */
 static void release_set(struct trp_engine *e, struct trp_task_set *s)
 {
@@ -127,7 +147,7 @@ static void release_set(struct trp_engine *e, struct trp_task_set *s)
 void trp_attempt_ended(struct trp_engine *e, uint32_t slot, enum trp_end_status status,
                        int32_t code, int64_t duration_ns, bool counted)
 {
-    struct trp_task_set *s = e->attempts.v[slot].set;
+    struct trp_task_set *s = e->attempts.v[slot].set, *own = trp_task_set_main(s);
     struct trp_stage *stage = s->stage;
     struct trp_job *job = stage->job;
     uint32_t task = e->attempts.v[slot].task;
@@ -143,7 +163,7 @@ void trp_attempt_ended(struct trp_engine *e, uint32_t slot, enum trp_end_status 
     counted = counted && counts_as_failure(status) && !s->ended;
     if (status == TRP_END_SUCCESS && !s->ended) {
         t->flags |= TRP_TASK_DONE;
-        s->done++;
+        own->done++;
         t->failures = 0;
         close_task(s);
     } else if (counted) {
@@ -158,12 +178,12 @@ void trp_attempt_ended(struct trp_engine *e, uint32_t slot, enum trp_end_status 
                       "its ranks could not be started");
     } else if (give_up) {
         t->flags |= TRP_TASK_FAILED;
-        s->failed++;
+        own->failed++;
         close_task(s);
-        if (s->failed > tolerated(stage))
+        if (own->failed > tolerated(stage))
             gave_up(e, stage, task);
     } else if (retried) {
-        trp_task_set_push(e, s, task);
+        run_again(e, s, task, status == TRP_END_MEMORY);
         if (gang && !e->draining)
             trp_gang_launch(e, s);
     }
@@ -172,9 +192,9 @@ void trp_attempt_ended(struct trp_engine *e, uint32_t slot, enum trp_end_status 
     if (!s->ended)
         trp_stage_check_end(e, stage);
     /* Only now: until here this attempt kept its set and its job alive. */
-    s->attempts--;
+    own->attempts--;
     job->attempts--;
-    release_set(e, s);
+    release_set(e, own);
     trp_job_check_over(e, job);
 }
 
@@ -263,13 +283,14 @@ void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s)
         act->kill.recall = false;
         return;
     }
-    for (uint32_t i = 0; i < e->nexecutors; i++) {
-        struct trp_executor *x = e->executors[i];
-        if (!x || e->classes[x->class] != s->class)
-            continue;
-        kill_list(e, s, x->queue_first);
-        kill_list(e, s, x->running);
-    }
+    for (; s; s = s->overflow)
+        for (uint32_t i = 0; i < e->nexecutors; i++) {
+            struct trp_executor *x = e->executors[i];
+            if (!x || e->classes[x->class] != s->class)
+                continue;
+            kill_list(e, s, x->queue_first);
+            kill_list(e, s, x->running);
+        }
 }
 
 /* A gang is one attempt without an executor; the cluster waits for its room. */

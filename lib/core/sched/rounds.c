@@ -51,7 +51,7 @@ static uint32_t attempt_make(struct trp_engine *e, struct trp_task_set *s,
     a->number = t->attempts++;
     a->level = (uint8_t)level;
     a->launched_ns = e->now;
-    s->attempts++;
+    trp_task_set_main(s)->attempts++;
     s->stage->job->attempts++;
     e->launches++;
     return slot;

@@ -368,6 +368,7 @@ void trp_task_set_free(struct trp_engine *e, struct trp_task_set *s)
 {
     if (!s)
         return;
+    trp_task_set_free(e, s->overflow);
     trp_task_set_unlist(s);
     if (s->preferring_prev)
         s->preferring_prev->preferring_next = s->preferring_next;
@@ -392,7 +393,8 @@ void trp_task_set_free(struct trp_engine *e, struct trp_task_set *s)
     free(s->places);
     free(s->all.v);
     free(s->no_pref.v);
-    free(s->tasks);
+    if (!s->owner)
+        free(s->tasks);
     free(s);
 }
 

@@ -7,17 +7,21 @@
 
 #include "troupe.h"
 
+static void **kept; /* all that was taken: it is the point */
+
 TRP_FUNCTION(hog)
 int hog(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     long mib;
     memcpy(&mib, arg, sizeof(mib));
-    struct timespec rest = {.tv_nsec = 20 * 1000000};
+    struct timespec rest = {.tv_nsec = 20 * 1000000L};
     for (long i = 0; trp_task_index(t) == 1 && i < mib; i++) {
-        char *p = malloc(1 << 20); /* kept: it is the point */
+        void **p = malloc(1 << 20);
         if (!p)
             return 1;
         memset(p, (int)i, 1 << 20);
+        *p = kept;
+        kept = p;
         if (i % 16 == 0)
             nanosleep(&rest, NULL);
     }

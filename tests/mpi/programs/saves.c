@@ -16,7 +16,7 @@ int square(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
         memcpy(&v, trp_value(in, i, NULL), sizeof(v));
         char key[32], value[32];
         int nk = snprintf(key, sizeof(key), "%lld", (long long)v);
-        int n = snprintf(value, sizeof(value), "%lld", (long long)(v * v));
+        int n = snprintf(value, sizeof(value), "%lld", (long long)v * v);
         if (trp_emit(out, key, (size_t)nk, value, (size_t)n) < 0)
             return -1;
     }

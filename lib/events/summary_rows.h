@@ -1,0 +1,47 @@
+/*
+ * The rows of the closing summary: one a stage, unless there are many. Then stages of
+ * the same name are one row, and when that is not enough, the rows with the fewest
+ * core-seconds held are one, the rest.
+ *
+ *     struct trp_summary_rows rows;
+ *     trp_summary_rows_make(statistics, &rows);
+ *     … rows.v[0 … rows.n - 1], then rows.rest when it has stages …
+ *     trp_summary_rows_free(&rows);
+ */
+#ifndef TRP_EVENTS_SUMMARY_ROWS_H
+#define TRP_EVENTS_SUMMARY_ROWS_H
+
+#include "events/statistics.h"
+
+enum {
+    TRP_SUMMARY_ROWS = 40,      /* above that, stages are put together … */
+    TRP_SUMMARY_ROWS_KEPT = 30, /* … and above that again, so many and the rest */
+};
+
+/* One stage, or several together. */
+struct trp_summary_row {
+    const struct trp_stage_statistics *first; /* NULL: no stage */
+    const struct trp_stage_statistics *worst; /* the one to tell how they ended */
+    uint32_t nstages;
+    bool submitted;    /* one of them at least */
+    bool same_profile; /* all have that of `first` */
+    uint64_t tasks, attempts, failures;
+    int64_t wall_ns;                /* the sum of theirs */
+    struct trp_durations durations; /* of all their tasks */
+    struct trp_seconds held, used;
+    double cpu;
+};
+
+struct trp_summary_rows {
+    struct trp_summary_row **v; /* in the order of their first stages */
+    uint32_t n;
+    struct trp_summary_row rest;
+    struct trp_summary_row total; /* with what no stage held; has no durations */
+};
+
+/* Cannot fail: what there is no memory for is in the rest. */
+void trp_summary_rows_make(const struct trp_statistics *s,
+                           struct trp_summary_rows *ret);
+void trp_summary_rows_free(struct trp_summary_rows *r);
+
+#endif

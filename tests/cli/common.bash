@@ -1,0 +1,43 @@
+# Shared by the tests of the command line. TROUPE_BUILD and TROUPE_SOURCE come from ctest.
+
+troupe() {
+    "$TROUPE_BUILD/bin/troupe" "$@"
+}
+
+# Each test works in an empty folder of its own, without the user's settings.
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    unset TROUPE_SITE
+    local name
+    for name in ${!TROUPE_OPT_@}; do unset "$name"; done
+}
+
+# check STATUS PATTERN COMMAND…: its exit status, and a pattern that its output has.
+check() {
+    local want=$1 pattern=$2
+    shift 2
+    run "$@"
+    if [ "$status" != "$want" ]; then
+        echo "wanted status $want, got $status from: $*"
+        echo "$output"
+        return 1
+    fi
+    if ! grep -qE -- "$pattern" <<<"$output"; then
+        echo "wanted /$pattern/ from: $*"
+        echo "$output"
+        return 1
+    fi
+}
+
+# json EXPRESSION: prints a Perl expression of the document $d on stdin.
+json() {
+    perl -MJSON::PP -0777 -e '
+        my $d = decode_json(<STDIN>);
+        my $v = eval $ARGV[0];
+        die $@ if $@;
+        print ref $v ? encode_json($v) : defined $v ? $v : "null", "\n";' "$1"
+}
+
+pipeline() {
+    cat >p.yaml
+}

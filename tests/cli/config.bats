@@ -1,0 +1,70 @@
+# troupe config: values and where they come from.
+load common
+
+@test "every option is listed with its origin" {
+    check 0 "^task.maxFailures = 4  \(default\)$" troupe config
+    run troupe config --json
+    [ "$(json '$$d[0]{key}' <<<"$output")" = alloc.max_executors ]
+    [ "$(json 'scalar @$d' <<<"$output")" -ge 20 ]
+}
+
+@test "the stronger place wins: default, site, pipeline, environment, command line" {
+    echo '{site: 1, options: {task.maxFailures: 5}}' >site.yaml
+    echo '{troupe: 1, options: {task.maxFailures: 6}, stages: [{name: a, run: b}]}' >p.yaml
+    value() { troupe config --json "$@" task.maxFailures | json '"$$d{value} $$d{origin}"'; }
+    [ "$(value)" = "4 default" ]
+    [ "$(value --site site.yaml)" = "5 site" ]
+    [ "$(TROUPE_SITE=site.yaml value)" = "5 site" ]
+    [ "$(value --site site.yaml --pipeline p.yaml)" = "6 pipeline" ]
+    export TROUPE_OPT_task_maxFailures=7
+    [ "$(value --site site.yaml --pipeline p.yaml)" = "7 environment" ]
+    [ "$(value --pipeline p.yaml --set task.maxFailures=8)" = "8 command line" ]
+}
+
+@test "one KEY is one document, an unknown one is an error" {
+    run troupe config --json run.grace
+    [ "$status" = 0 ]
+    [ "$(json '$$d{default}' <<<"$output")" = 30s ]
+    [ "$(json 'join " ", sort keys %$d' <<<"$output")" = "default help key max min origin value" ]
+    check 2 'unknown option run.grase; did you mean "run.grace"' troupe config run.grase
+    check 0 "executor.resource.gpu.amount" troupe config executor.resource.gpu.amount
+}
+
+@test "a bad value is refused with the place it came from" {
+    check 2 "\-\-set.*task.maxFailures" troupe config --set task.maxFailures=0
+    check 2 "\-\-set.*unknown option" troupe config --set no.such=1
+    check 2 "not of the form KEY=VALUE" troupe config --set task.cpus
+    TROUPE_OPT_task_cpus=many check 2 "TROUPE_OPT_task_cpus" troupe config
+    check 2 "nowhere.yaml" troupe config --site nowhere.yaml
+}
+
+@test "the man page has every option" {
+    keys=$(sed -n 's/^    {"\([a-zA-Z._*]*\)",.*/\1/p' \
+        "$TROUPE_SOURCE/lib/conf/options_table.c")
+    [ "$(wc -w <<<"$keys")" -ge 20 ]
+    for key in $keys; do
+        grep -qF -- "${key%\*}" "$TROUPE_SOURCE/docs/man/troupe.1" || {
+            echo "$key is not in troupe.1"
+            return 1
+        }
+    done
+}
+
+@test "the man pages have every command and stage key, and are well formed" {
+    for c in run plan config topo ls cancel; do
+        grep -q "^.Ss troupe $c" "$TROUPE_SOURCE/docs/man/troupe.1"
+    done
+    for key in $(sed -n '/stage_keys\[\]/,/^};/s/^    {"\([a-z_]*\)",.*/\1/p' \
+        "$TROUPE_SOURCE/lib/conf/pipeline_stage.c"); do
+        [ "$key" = barrier ] || grep -q "^.It Cm $key" \
+            "$TROUPE_SOURCE/docs/man/troupe-pipeline.5" || {
+            echo "$key is not in troupe-pipeline.5"
+            return 1
+        }
+    done
+    for page in troupe.1 troupe-pipeline.5; do
+        warnings=$(LC_ALL=C.UTF-8 man --warnings=mac,syntax -l \
+            "$TROUPE_SOURCE/docs/man/$page" 2>&1 >/dev/null)
+        [ -z "$warnings" ] || { echo "$warnings"; return 1; }
+    done
+}

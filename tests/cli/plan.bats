@@ -1,0 +1,134 @@
+# troupe plan, and the checks of troupe run before anything is made.
+load common
+
+@test "a plan shows stages, tasks, profiles and slots" {
+    pipeline <<'END'
+troupe: 1
+name: weather
+profiles:
+  prep: {executor: {cores: 4, memory: 1g}, task: {cpus: 2}}
+stages:
+  - {name: split, tasks: 3, profile: prep, run: "true"}
+  - {name: solve, after: [split], mpi: {ranks: 2}, run: "true"}
+  - {name: each, after: [split], foreach: {lines: list}, run: "true"}
+END
+    check 0 "split" troupe plan --local=4 p.yaml
+    run troupe plan --local=4 --json p.yaml
+    [ "$status" = 0 ]
+    [ "$(json '$$d{name}' <<<"$output")" = weather ]
+    [ "$(json '$$d{profiles}[1]{slots}' <<<"$output")" = 2 ]
+    [ "$(json '$$d{profiles}[1]{limiting}' <<<"$output")" = cpus ]
+    [ "$(json '$$d{stages}[0]{tasks}' <<<"$output")" = 3 ]
+    [ "$(json '$$d{stages}[2]{tasks}' <<<"$output")" = null ]
+    [ "$(json '$$d{stages}[1]{after}[0]' <<<"$output")" = split ]
+    [ "$(json '$$d{stages}[1]{never}' <<<"$output")" = null ]
+    [ ! -e troupe-runs ]
+}
+
+@test "a profile that never fits is exit 3 with resource, wanted and available" {
+    pipeline <<'END'
+troupe: 1
+profiles:
+  wide: {executor: {cores: 4}}
+  card: {executor: {cores: 1, gpu: 3}, task: {gpu: 1}}
+stages:
+  - {name: a, profile: wide, run: "true"}
+  - {name: b, profile: card, run: "true"}
+END
+    echo '{site: 1, local: {gpu: ["0", "1"]}}' >site.yaml
+    check 3 "p.yaml:3:3: profile wide never fits here: cores wanted 4, available 2" \
+        troupe plan --local=2 p.yaml
+    check 3 "^ *b " troupe plan --local=2 p.yaml
+    check 3 "p.yaml:4:3: .*gpu wanted 3, available 2" \
+        troupe run --local=4 --site site.yaml p.yaml
+    [ ! -e troupe-runs ]
+}
+
+@test "memory that this machine does not have is exit 3" {
+    pipeline <<'END'
+troupe: 1
+profiles:
+  huge: {executor: {cores: 1, memory: 4000t}}
+stages:
+  - {name: a, profile: huge, run: "true"}
+END
+    check 3 "p.yaml:3:3: .*memory wanted .*, available " troupe run p.yaml
+}
+
+@test "a gang that never has room is exit 3" {
+    pipeline <<'END'
+troupe: 1
+stages:
+  - {name: a, mpi: {ranks: 9}, run: "true"}
+END
+    check 3 "p.yaml:3:.*9 ranks" troupe run --local=8 p.yaml
+}
+
+@test "what is impossible whatever the cluster is exit 2" {
+    pipeline <<'END'
+troupe: 1
+profiles:
+  odd: {executor: {cores: 2}, task: {cpus: 4}}
+stages:
+  - {name: a, profile: odd, run: "true"}
+END
+    check 2 "^troupe: p.yaml:3:3: .*cpus 4" troupe plan p.yaml
+    check 2 "^a +odd +1 .*never: profile odd: task cpus 4" troupe plan p.yaml
+    check 2 '"never": "profile odd: task cpus 4' troupe plan --json p.yaml
+    check 2 "p.yaml:3:.*cpus 4" troupe run p.yaml
+    [ ! -e troupe-runs ]
+}
+
+@test "errors in a file say where" {
+    pipeline <<'END'
+troupe: 1
+stages:
+  - name: a
+    rnu: "true"
+END
+    check 2 '^troupe: p.yaml:4:5: .*rnu' troupe plan p.yaml
+    check 2 '^troupe: p.yaml:4:5: .*rnu' troupe run p.yaml
+    printf 'troupe: 1\nstages: [\x00\x01\x02]\n' >p.yaml
+    check 2 '^troupe: p.yaml:2:' troupe plan p.yaml
+    head -c 50000000 /dev/zero | tr '\0' 'a' >p.yaml
+    check 2 '^troupe: p.yaml:' troupe plan p.yaml
+    check 2 'Is a directory' troupe plan .
+}
+
+@test "a pipeline may come through a pipe" {
+    check 0 "one" troupe plan <(echo '{troupe: 1, stages: [{name: one, run: "true"}]}')
+}
+
+@test "params and stages that do not exist are named" {
+    pipeline <<'END'
+troupe: 1
+params: {size: 3}
+stages:
+  - {name: a, run: "true"}
+END
+    check 2 "siez" troupe run --param siez=4 p.yaml
+    check 2 "not of the form" troupe run --param size p.yaml
+    check 2 "\-\-from b: p.yaml has no such stage" troupe run --from b p.yaml
+    check 2 "\-\-until b: p.yaml has no such stage" troupe run --until b p.yaml
+    check 2 "\-\-force b: p.yaml has no such stage" troupe run --force b p.yaml
+    check 2 "run name" troupe run --run-name ../x p.yaml
+}
+
+@test "--dry-run runs nothing and makes nothing" {
+    pipeline <<'END'
+troupe: 1
+stages:
+  - {name: a, tasks: 2, run: "touch made"}
+  - {name: b, after: [a], run: "true"}
+END
+    check 0 "touch made" troupe run --dry-run p.yaml
+    check 0 "b: does not run" troupe run --dry-run --until a p.yaml
+    [ ! -e troupe-runs ]
+    [ ! -e made ]
+}
+
+@test "a run folder that cannot be made is exit 4 before anything starts" {
+    pipeline <<<'{troupe: 1, stages: [{name: a, run: "true"}]}'
+    touch troupe-runs
+    check 4 "troupe-runs" troupe run p.yaml
+}

@@ -1,0 +1,27 @@
+# troupe topo: this machine as executors see it.
+load common
+
+@test "this machine has cores and memory" {
+    check 0 "^host .*: [0-9]+ cores?, [0-9]+ [GM]iB$" troupe topo
+    run troupe topo --json
+    [ "$(json 'scalar @{$$d{racks}}' <<<"$output")" = 1 ]
+    host='$$d{racks}[0]{hosts}[0]'
+    [ "$(json "$host{name}" <<<"$output")" = "$(uname -n)" ]
+    [ "$(json "$host{cores}" <<<"$output")" -ge 1 ]
+    [ "$(json "$host{memory}" <<<"$output")" -ge 64 ]
+    [ "$(json "$host{devices}" <<<"$output")" = "{}" ]
+}
+
+@test "affinity is respected, cores may be pretended" {
+    first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+    [ "$(taskset -c "$first" "$TROUPE_BUILD/bin/troupe" topo --json |
+        json '$$d{racks}[0]{hosts}[0]{cores}')" = 1 ]
+    [ "$(troupe topo --local=77 --json | json '$$d{racks}[0]{hosts}[0]{cores}')" = 77 ]
+}
+
+@test "devices are those that the site file declares" {
+    echo '{site: 1, local: {gpu: ["10", "2"], fpga: [a]}}' >site.yaml
+    [ "$(troupe topo --site site.yaml --json |
+        json 'join ",", @{$$d{racks}[0]{hosts}[0]{devices}{gpu}}')" = "2,10" ]
+    check 0 "fpga: a" troupe topo --site site.yaml
+}

@@ -1,0 +1,219 @@
+#!/usr/bin/env bats
+# What goes wrong in a run, and what must follow.
+load drill.bash
+
+one() { # one STAGE-KEYS: a pipeline of one stage
+    printf 'troupe: 1\nstages:\n  - {name: s, %s}\n' "$1" >p.yaml
+}
+
+@test "a command that fails once is run again" {
+    one 'run: "[ $TROUPE_ATTEMPT = 1 ]"'
+    run -0 troupe run --run-name r p.yaml
+    [[ "$output" == *"exit status 1"* ]]
+    [ -e troupe-runs/r/logs/s/0.1.out ]
+}
+
+@test "one that always fails ends the run with stage, task, count, status and log" {
+    one 'tasks: 3, run: "[ $TROUPE_TASK != 1 ] || exit 37"'
+    run -1 troupe run --run-name r p.yaml
+    [[ "$output" == *"troupe: p.yaml:3:"*": stage s: task 1 failed 4 times, last with exit status 37; see troupe-runs/r/logs/s/1.3.err"* ]]
+}
+
+@test "one that hangs is ended by its timeout, with all it started" {
+    one 'run: "sleep 100 & sleep 100", timeout: 1, retries: {max_failures: 1}'
+    run -1 troupe run --run-name r p.yaml
+    [[ "$output" == *"timed out after 1s"* ]]
+}
+
+@test "a daemon that leaves its session is gone when the attempt ends" {
+    one 'run: "setsid sh -c \"sleep 77 & sleep 78\" & (setsid sleep 79 &) ; sleep 0.2"'
+    run -0 troupe run --run-name r p.yaml
+    ! pgrep -f "^sleep 7[789]\$"
+}
+
+@test "a signal is named" {
+    one 'run: "kill -SEGV $$", retries: {max_failures: 1}'
+    run -1 troupe run p.yaml
+    [[ "$output" == *"killed by SIGSEGV (11)"* ]]
+}
+
+@test "a command over its memory is named as killed for memory, with limit and peak" {
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {p: {executor: {cores: 1, memory: 100m, memoryOverhead: 28m}}}
+stages:
+  - {name: s, profile: p, run: "perl -e '$x = \"a\" x ($ARGV[0]); sleep 5' 300000000", retries: {max_failures: 1}}
+Y
+    run -1 troupe run p.yaml
+    [[ "$output" =~ "killed for memory (limit 128 MiB, peak "[0-9]+" MiB)" ]]
+}
+
+@test "memory is enforced for an ordinary user too, where no memory group can be made" {
+    [ "$(id -u)" = 0 ] || skip "the tests run as an ordinary user already"
+    d=$(mktemp -d /tmp/drill-user.XXXXXX)
+    chown nobody "$d"
+    cat >"$d/p.yaml" <<'Y'
+troupe: 1
+profiles: {p: {executor: {cores: 1, memory: 100m, memoryOverhead: 28m}}}
+stages:
+  - {name: s, profile: p, run: "perl -e '$x = \"a\" x ($ARGV[0]); sleep 9' 300000000", retries: {max_failures: 1}}
+Y
+    run -1 setpriv --reuid=nobody --regid=nogroup --clear-groups sh -c "cd $d && troupe run p.yaml"
+    rm -rf "$d"
+    [[ "$output" =~ "killed for memory (limit 128 MiB, peak "[0-9]+" MiB)" ]]
+}
+
+@test "a cwd that does not exist and a program that does not exist fail the task" {
+    one 'cwd: nowhere, run: "true", retries: {max_failures: 1}'
+    run -1 troupe run p.yaml
+    [[ "$output" == *nowhere* ]]
+    one 'argv: [/no/such/program], retries: {max_failures: 1}'
+    run -1 troupe run p.yaml
+}
+
+@test "retries.not_on, tolerate and keep-going" {
+    one 'run: "exit 3", retries: {not_on: [3]}'
+    run -1 troupe run p.yaml
+    [[ "$output" == *"task 0 failed once"* || "$output" == *"failed 1 time"* ]]
+    one 'tasks: 4, tolerate: 1, run: "[ $TROUPE_TASK != 2 ]", retries: {max_failures: 1}'
+    run -0 troupe run p.yaml
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: bad, run: "false", retries: {max_failures: 1}}
+  - {name: after, after: [bad], run: "echo no"}
+  - {name: other, run: "sleep 0.5; echo yes"}
+  - {name: more, after: [other], run: "echo yes"}
+Y
+    run -1 troupe run --keep-going --run-name k p.yaml
+    [ "$(cat troupe-runs/k/logs/more/0.0.out)" = yes ]
+    [ ! -e troupe-runs/k/logs/after/0.0.out ]
+}
+
+@test "a failed rank fails the gang, which runs again as a whole" {
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {g: {executor: {cores: 2}, task: {cpus: 1}}}
+stages:
+  - name: g
+    profile: g
+    mpi: {ranks: 2}
+    run: "echo $TROUPE_ATTEMPT; [ $TROUPE_RANK = 0 ] || [ $TROUPE_ATTEMPT = 1 ] || exit 5; sleep 0.2"
+Y
+    run -0 troupe run --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/g/0.1.0.out)" = 1 ]
+}
+
+@test "an executor killed in mid-stage: its tasks run elsewhere and the result is right" {
+    one 'tasks: 8, run: "sleep 0.4; echo $TROUPE_TASK"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 pid_of "executor 0" r
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    kill -9 "$(pid_of "executor 0" r)"
+    wait $!
+    [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 8 ]
+    grep -q "lost its executor" out
+}
+
+@test "all executors killed, and killed again while they connect" {
+    one 'tasks: 4, run: "sleep 0.6; echo $TROUPE_TASK"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    pkill -9 -f '^troupe: executor [0-9]* r$'
+    wait_until 20 pid_of "executor 2" r
+    pkill -9 -f '^troupe: executor [23] r$' || true
+    wait $!
+    [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 4 ]
+}
+
+@test "an idle executor killed: the next stage has another" {
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {g: {executor: {cores: 1}, task: {cpus: 1}}}
+stages:
+  - {name: a, tasks: 2, run: "[ $TROUPE_TASK = 0 ] || sleep 2"}
+  - {name: b, after: [a], tasks: 2, run: "echo ok"}
+Y
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/a/1.0.out
+    sleep 0.5
+    ran=$(grep -l . troupe-runs/r/events.jsonl >/dev/null; grep '"Index":0,' troupe-runs/r/events.jsonl | sed -n 's/.*"Executor ID":"\([0-9]*\)".*/\1/p' | head -1)
+    kill -9 "$(pid_of "executor $ran" r)"
+    wait $!
+    [ "$(cat troupe-runs/r/logs/b/*.out | wc -l)" = 2 ]
+}
+
+@test "the driver killed: everything is gone within 5 s and the log is readable" {
+    one 'tasks: 4, run: "setsid sleep 100 & sleep 100"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    kill -9 "$(pid_of driver r)"
+    status=0
+    wait $! || status=$?
+    [ $status = 4 ]
+    nothing_left 5
+    perl -MJSON::PP -ne 'decode_json($_)' troupe-runs/r/events.jsonl
+    grep -q "driver" out
+}
+
+@test "troupe itself killed: the run ends and leaves nothing" {
+    one 'tasks: 4, run: "sleep 100"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    kill -9 $!
+    nothing_left 10
+    run -0 troupe ls
+    [[ "$output" == *died* || "$output" == *cancelled* ]]
+}
+
+@test "a full disk under the run folder ends the run with 4 and a readable log" {
+    [ "$(id -u)" = 0 ] || skip "needs root for a small file system"
+    mkdir small && mount -t tmpfs -o size=3m tmpfs small || skip "mount is not permitted"
+    one 'tasks: 6, run: "head -c 1000000 /dev/zero; echo x"'
+    cp p.yaml small/
+    cd small
+    status=0
+    timeout 60 troupe run --run-name r p.yaml >../out 2>&1 || status=$?
+    cp troupe-runs/r/events.jsonl ../events || true
+    cd ..
+    wait_until 5 umount small
+    cat out
+    [ $status = 4 ] || [ $status = 1 ]
+    perl -MJSON::PP -ne 'decode_json($_)' events
+}
+
+@test "a run folder that cannot be made is exit 4 before anything starts" {
+    one 'run: "true"'
+    touch troupe-runs
+    run -4 troupe run p.yaml
+    [[ "$output" == *troupe-runs* ]]
+}
+
+@test "a profile that never fits is exit 3 at once: resource, wanted, available" {
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {p: {executor: {cores: 4096}}}
+stages: [{name: s, profile: p, run: "true"}]
+Y
+    run -3 troupe run p.yaml
+    [[ "$output" == *"p.yaml:2:"*cores*4096* ]]
+    [ ! -d troupe-runs ] || [ -z "$(ls troupe-runs)" ] || true
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {p: {executor: {gpu: 1}, task: {gpu: 1}}}
+stages: [{name: s, profile: p, run: "true"}]
+Y
+    run -3 troupe run p.yaml
+    [[ "$output" == *gpu* ]]
+}
+
+@test "a task killed for memory runs again with more where memory_factor says so" {
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {p: {executor: {cores: 1, memory: 100m, memoryOverhead: 28m}}}
+stages:
+  - {name: s, profile: p, run: "perl -e '$x = \"a\" x ($ARGV[0]); sleep 1' 300000000", retries: {memory_factor: 3}}
+Y
+    run -0 troupe run p.yaml
+    [[ "$output" == *"killed for memory (limit 128 MiB"* ]]
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bats
+# C programs on troupe.h: elastic under `troupe run`, static under mpirun.
+load drill.bash
+
+static() { # as root too
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe "$@"
+}
+
+@test "the same program counts the same words elastic and static" {
+    printf 'a b a\nc a\n' >text
+    run -0 troupe run --quiet -- "$programs/wordcount" text
+    elastic=$output
+    run -0 static -n 3 "$programs/wordcount" text
+    for line in $elastic; do [[ "$output" == *"$line"* ]]; done
+}
+
+@test "started alone it says how to start it" {
+    run "$programs/wordcount" text
+    [ "$status" -ne 0 ]
+    [[ "$output" == *"troupe run --"* ]]
+}
+
+@test "a function that crashes its executor is counted against its task and run again" {
+    run -0 troupe run --run-name r -- "$programs/crash"
+    [[ "$output" == *SIGSEGV* ]]
+}
+
+@test "a result of 50 MB comes back whole" {
+    run -0 troupe run --quiet -- "$programs/bigresult"
+}
+
+@test "executor profiles are refused in a static run, with the reason" {
+    run static -n 2 "$programs/shapes"
+    [ "$status" -ne 0 ]
+    [[ "$output" == *profile* ]]
+}

@@ -1,0 +1,270 @@
+#!/usr/bin/env bats
+# Whole runs of pipelines on this machine: what a user sees when things go well.
+load drill.bash
+
+@test "stages of different shapes run one after the other and their tasks see their shape" {
+    cat >p.yaml <<'Y'
+troupe: 1
+name: shapes
+profiles:
+  small: {executor: {cores: 1, memory: 64m}, task: {cpus: 1}}
+  wide: {executor: {cores: 2, memory: 64m}, task: {cpus: 2}}
+stages:
+  - {name: one, profile: small, tasks: 3, run: "echo $TROUPE_STAGE $TROUPE_PROFILE $TROUPE_CPUS $TROUPE_TASK/$TROUPE_TASKS $TROUPE_ATTEMPT"}
+  - {name: two, after: [one], profile: wide, run: "echo $TROUPE_STAGE $TROUPE_PROFILE $TROUPE_CPUS"}
+Y
+    run -0 troupe run --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/one/2.0.out)" = "one small 1 2/3 0" ]
+    [ "$(cat troupe-runs/r/logs/two/0.0.out)" = "two wide 2" ]
+    [[ "$output" == *"one"*"small"*"3"* ]]
+    [ "$(readlink troupe-runs/last)" = r ]
+    [ "$(stat -c %a troupe-runs/r)" = 700 ]
+}
+
+@test "items with spaces, quotes, newlines and UTF-8 arrive byte for byte" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - name: s
+    foreach: {items: ["a b", "it's", "\"q\"", "two\nlines", "grüße ☃", "$HOME `id`", ""]}
+    run: printf %s "$TROUPE_ITEM"
+Y
+    run -0 troupe run --run-name r p.yaml
+    cd troupe-runs/r/logs/s
+    [ "$(cat 0.0.out)" = "a b" ]
+    [ "$(cat 1.0.out)" = "it's" ]
+    [ "$(cat 2.0.out)" = '"q"' ]
+    [ "$(cat 3.0.out)" = $'two\nlines' ]
+    [ "$(cat 4.0.out)" = "grüße ☃" ]
+    [ "$(cat 5.0.out)" = '$HOME `id`' ]
+    [ ! -s 6.0.out ]
+}
+
+@test "foreach over files and lines, an empty list, and a pattern without a match" {
+    mkdir data && touch data/b.txt "data/a c.txt" data/.hidden.txt
+    printf 'x\n\n# y\nlast' >list
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: files, foreach: {files: "data/*.txt"}, run: 'printf %s "$TROUPE_ITEM"'}
+  - {name: lines, foreach: {lines: list}, run: 'printf %s "$TROUPE_ITEM"'}
+  - {name: none, foreach: {items: []}, run: "false"}
+  - {name: zero, tasks: 0, run: "false"}
+  - {name: nomatch, foreach: {files: "nope/*"}, allow_empty: true, run: "false"}
+Y
+    run -0 troupe run --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/files/0.0.out)" = "data/a c.txt" ]
+    [ "$(cat troupe-runs/r/logs/files/1.0.out)" = "data/b.txt" ]
+    [ ! -e troupe-runs/r/logs/files/2.0.out ]
+    [ "$(cat troupe-runs/r/logs/lines/1.0.out)" = "# y" ]
+    [ "$(cat troupe-runs/r/logs/lines/2.0.out)" = last ]
+    sed -i 's/, allow_empty: true//' p.yaml
+    run -1 troupe run --run-name r2 p.yaml
+    [[ "$output" == *"p.yaml:7:"*"nomatch"*"nope/"* ]]
+}
+
+@test "addresses of a device are given to one task at a time and fractions share one" {
+    echo '{site: 1, local: {gpu: ["0", "1"]}}' >site.yaml
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles:
+  whole: {executor: {cores: 2, gpu: 2}, task: {cpus: 1, gpu: 1}}
+  half: {executor: {cores: 2, gpu: 1}, task: {cpus: 1, gpu: 0.5}}
+stages:
+  - name: whole
+    profile: whole
+    tasks: 6
+    run: |
+      set -e
+      mkdir lock.$TROUPE_RESOURCE_gpu; sleep 0.1; rmdir lock.$TROUPE_RESOURCE_gpu
+      echo $TROUPE_RESOURCE_gpu $CUDA_VISIBLE_DEVICES
+  - {name: half, after: [whole], profile: half, tasks: 4, run: "echo $TROUPE_RESOURCE_gpu"}
+  - {name: none, after: [half], run: 'echo "[$CUDA_VISIBLE_DEVICES]${TROUPE_RESOURCE_gpu-unset}"'}
+Y
+    run -0 troupe run --site site.yaml --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/whole/*.out | sort -u | tr '\n' ' ')" = "0 0 1 1 " ]
+    [ "$(cat troupe-runs/r/logs/half/*.out | sort -u | wc -l)" -le 2 ]
+    [ "$(cat troupe-runs/r/logs/none/0.0.out)" = "[]unset" ]
+    [[ "$output" == *gpu-seconds* ]]
+}
+
+@test "a gang has all its ranks at once, each with a log of its own" {
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {g: {executor: {cores: 2}, task: {cpus: 1}}}
+stages:
+  - name: gang
+    profile: g
+    mpi: {ranks: 2}
+    run: echo "$TROUPE_RANK of $TROUPE_RANKS"
+Y
+    run -0 troupe run --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/gang/0.0.1.out)" = "1 of 2" ]
+    sed -i 's/ranks: 2/ranks: 200000/' p.yaml
+    run -2 troupe run p.yaml
+    sed -i 's/ranks: 200000/ranks: 2000/' p.yaml
+    run -3 troupe run p.yaml
+    [[ "$output" == *"p.yaml:"*"ranks"* ]]
+}
+
+@test "after each, max_running, env, cwd, wrap, prelude, argv and params do what they say" {
+    mkdir sub
+    cat >p.yaml <<'Y'
+troupe: 1
+params: {word: hello}
+stages:
+  - {name: a, tasks: 3, run: "echo $TROUPE_TASK > a.$TROUPE_TASK"}
+  - {name: b, after: [{stage: a, each: true}], tasks: 3, run: "cat a.$TROUPE_TASK"}
+  - {name: c, after: [b], tasks: 4, max_running: 1, run: "mkdir l; sleep 0.05; rmdir l"}
+  - {name: d, after: [c], cwd: sub, env: {X: "007"}, prelude: "Y=pre", run: "echo $X $Y $(basename $PWD) $TROUPE_PARAM_word"}
+  - {name: e, after: [d], argv: [printf, "%s|", a b, "c d"]}
+  - {name: f, after: [e], wrap: [env, W=wrapped], run: "echo $W"}
+Y
+    run -0 troupe run --run-name r --param word=bye p.yaml
+    [ "$(cat troupe-runs/r/logs/b/2.0.out)" = 2 ]
+    [ "$(cat troupe-runs/r/logs/d/0.0.out)" = "007 pre sub bye" ]
+    [ "$(cat troupe-runs/r/logs/e/0.0.out)" = "a b|c d|" ] || [ "$(cat troupe-runs/r/logs/e/0.0.out)" = "a b|c d|" ]
+    [ "$(cat troupe-runs/r/logs/f/0.0.out)" = wrapped ]
+}
+
+@test "resume runs only what is not done; force and until say otherwise" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: a, tasks: 2, outputs: ["out.$TROUPE_TASK"], run: "date +%N > out.$TROUPE_TASK"}
+  - {name: b, after: [a], run: "[ -e fixed ]", retries: {max_failures: 1}}
+  - {name: c, after: [b], run: "echo c"}
+Y
+    run -1 troupe run --run-name r p.yaml
+    cp out.0 before
+    run -0 troupe run --dry-run --resume r
+    [[ "$output" == *"a: does not run"* && "$output" != *"b: "*"done"* ]]
+    touch fixed
+    run -0 troupe run --resume r
+    cmp out.0 before
+    [ -e troupe-runs/r/logs/c/0.s1.0.out ]
+    run -0 troupe run --resume r --force a
+    ! cmp out.0 before
+    cp out.1 before
+    echo changed >out.1
+    run -0 troupe run --resume troupe-runs/r
+    [ "$(cat out.1)" != changed ]
+    run -0 troupe run --until a --run-name u p.yaml
+    [ ! -e troupe-runs/u/logs/b ]
+}
+
+@test "a resumed run keeps the earlier logs and is a later stage attempt" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - name: s
+    tasks: 4
+    run: echo $TROUPE_STAGE_ATTEMPT; [ $TROUPE_TASK -lt 2 ] || [ $(ls runs | wc -l) -ge $TROUPE_TASK ]
+    retries: {max_failures: 1}
+    max_running: 1
+Y
+    mkdir runs
+    run -1 troupe run --run-name r p.yaml
+    [[ "$output" == *"see troupe-runs/r/logs/s/2.0.err"* ]]
+    run -0 troupe run --dry-run --resume r
+    [[ "$output" == *"s: 2 tasks are done"* ]]
+    touch runs/1 runs/2
+    run -1 troupe run --resume r
+    [[ "$output" == *"see troupe-runs/r/logs/s/3.s1.0.err"* ]]
+    touch runs/3
+    run -0 troupe run --resume r
+    cd troupe-runs/r/logs/s
+    [ "$(ls *.out | tr '\n' ' ')" = "0.0.out 1.0.out 2.0.out 2.s1.0.out 3.s1.0.out 3.s2.0.out " ]
+    [ "$(cat 2.0.out 2.s1.0.out 3.s2.0.out | tr '\n' ' ')" = "0 1 2 " ]
+    cd - >/dev/null
+    [ "$(grep '"SparkListenerTaskEnd"' troupe-runs/r/events.jsonl | grep -c '"Stage Attempt ID":2')" = 1 ]
+}
+
+@test "100,000 tasks in a stage" {
+    echo '{troupe: 1, stages: [{name: s, tasks: 100000, argv: ["true"]}]}' >p.yaml
+    run -0 timeout 280 troupe run --run-name r --set events.tasks=auto p.yaml
+    [[ "$output" == *100000* ]]
+}
+
+@test "10,000 stages in a chain" {
+    { echo 'troupe: 1'; echo 'stages:'
+      for i in $(seq 10000); do
+          [ "$i" = 1 ] && a= || a=", after: [s$((i - 1))]"
+          echo "  - {name: s$i, tasks: 0, run: 'true'$a}"
+      done
+      echo '  - {name: end, after: [s10000], run: "echo done"}'; } >p.yaml
+    run -0 timeout 60 troupe run --quiet --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/end/0.0.out)" = "done" ]
+}
+
+@test "1 MiB of environment reaches the task" {
+    for i in $(seq 16); do export "BIG_$i=$(head -c 65000 /dev/zero | tr '\0' x)"; done
+    echo '{troupe: 1, stages: [{name: s, run: "env | wc -c"}]}' >p.yaml
+    run -0 troupe run --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/s/0.0.out)" -gt 1000000 ]
+}
+
+@test "rubbish in OMPI_, PMIX_ and SLURM_ variables harms neither run nor task" {
+    export OMPI_MCA_btl=nonsense OMPI_COMM_WORLD_SIZE=7 PMIX_RANK=3 PMI_FD=99 SLURM_NTASKS=12
+    export SLURM_PROCID=5
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: s, run: "env | grep -E '^(OMPI_|PMI|SLURM_)'; true"}
+Y
+    run -0 troupe run --run-name r p.yaml
+    run grep -vE '^OMPI_ALLOW_RUN_AS_ROOT' troupe-runs/r/logs/s/0.0.out
+    [ "$status" = 1 ]
+}
+
+@test "TMPDIR unset and very long" {
+    echo '{troupe: 1, stages: [{name: s, run: "echo ok"}]}' >p.yaml
+    run -0 env -u TMPDIR troupe run p.yaml
+    long=$PWD/$(printf 'x%.0s' $(seq 120))/$(printf 'y%.0s' $(seq 120))
+    mkdir -p "$long"
+    run -0 env "TMPDIR=$long" troupe run p.yaml
+}
+
+@test "an ordinary user can do all that" {
+    [ "$(id -u)" = 0 ] || skip "the tests run as an ordinary user already"
+    chmod 755 "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR" 2>/dev/null || true
+    d=$(mktemp -d /tmp/drill-user.XXXXXX)
+    chown nobody "$d"
+    cat >"$d/p.yaml" <<'Y'
+troupe: 1
+profiles: {g: {executor: {cores: 2}, task: {cpus: 1}}}
+stages:
+  - {name: s, tasks: 4, run: id -u}
+  - {name: g, after: [s], profile: g, mpi: {ranks: 2}, run: id -u}
+Y
+    run -0 setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$d" sh -c "cd $d && troupe run --run-name r p.yaml"
+    [ "$(cat "$d/troupe-runs/r/logs/g/0.0.1.out")" = "$(id -u nobody)" ]
+    rm -rf "$d"
+}
+
+@test "two runs in one folder at the same time" {
+    echo '{troupe: 1, stages: [{name: s, tasks: 4, run: "sleep 0.3; echo ok"}]}' >p.yaml
+    troupe run --run-name one p.yaml >one.out 2>&1 &
+    run -0 troupe run --run-name two p.yaml
+    wait $!
+    [ "$(cat troupe-runs/one/logs/s/*.out | grep -c ok)" = 4 ]
+    [ "$(cat troupe-runs/two/logs/s/*.out | grep -c ok)" = 4 ]
+    run -2 troupe run --run-name one p.yaml
+    [[ "$output" == *one* ]]
+    run -0 troupe ls
+    [[ "$output" == *one* && "$output" == *two* ]]
+}
+
+@test "the event log has Spark's events, Event first, and a link for the History Server" {
+    echo '{troupe: 1, stages: [{name: s, tasks: 3, run: "true"}]}' >p.yaml
+    run -0 troupe run --run-name r p.yaml
+    log=$(events r)
+    for e in LogStart ApplicationStart EnvironmentUpdate ResourceProfileAdded ExecutorAdded \
+        JobStart StageSubmitted TaskStart TaskEnd StageCompleted JobEnd ExecutorRemoved \
+        ApplicationEnd; do
+        grep -q "^{\"Event\":\"SparkListener$e\"" <<<"$log"
+    done
+    [ "$(count '"Event":"SparkListenerTaskEnd"' "$log")" = 3 ]
+    cmp troupe-runs/.history/app-* troupe-runs/r/events.jsonl
+    perl -MJSON::PP -ne 'decode_json($_)' troupe-runs/r/events.jsonl
+}

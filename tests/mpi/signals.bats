@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# SIGINT, SIGTERM, SIGUSR1, cancel.
+load drill.bash
+
+long() {
+    printf 'troupe: 1\nstages:\n  - {name: s, tasks: 6, run: "%s"}\n' "$1" >p.yaml
+}
+
+@test "SIGINT once lets running tasks finish, starts no more, and --resume goes on" {
+    long 'sleep 1; echo ok'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    kill -INT $!
+    status=0
+    wait $! || status=$?
+    [ $status = 130 ]
+    n=$(cat troupe-runs/r/logs/s/*.out | grep -c ok)
+    [ "$n" -ge 1 ] && [ "$n" -lt 6 ]
+    run -0 troupe run --resume r
+    [ "$(cat troupe-runs/r/logs/s/*.out | grep -c ok)" = 6 ]
+}
+
+@test "SIGINT twice kills" {
+    long 'sleep 100'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    kill -INT $!
+    sleep 0.5
+    kill -INT $!
+    began=$SECONDS status=0
+    wait $! || status=$?
+    [ $status = 130 ]
+    [ $((SECONDS - began)) -lt 6 ]
+}
+
+@test "SIGTERM as SIGINT; after run.grace running tasks are killed" {
+    long 'sleep 100'
+    troupe run --set run.grace=1s --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    kill -TERM $!
+    began=$SECONDS status=0
+    wait $! || status=$?
+    [ $status = 130 ]
+    [ $((SECONDS - began)) -lt 10 ]
+}
+
+@test "SIGUSR1 drains and ends with 75" {
+    long 'sleep 0.7; echo ok'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    kill -USR1 $!
+    status=0
+    wait $! || status=$?
+    [ $status = 75 ]
+    run -0 troupe run --resume r
+}
+
+@test "troupe cancel ends a run of this folder" {
+    long 'sleep 100'
+    troupe run --set run.grace=1s --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    run -0 troupe ls
+    [[ "$output" == *r*running* ]]
+    run -0 troupe cancel r
+    status=0
+    wait $! || status=$?
+    [ $status = 130 ]
+    run -2 troupe cancel nosuch
+}
+
+@test "Ctrl-C at a terminal reaches the whole group, and only troupe acts on it" {
+    long 'trap \"echo hit\" INT; sleep 1; echo ok'
+    setsid -w sh -c 'troupe run --run-name r p.yaml >out 2>&1; echo $? >status' &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    group=$(ps -o pgid= -p "$(pgrep -f 'troupe run --run-name r p.yaml' | head -1)" | tr -d ' ')
+    kill -INT -- "-$group"
+    wait_until 10 ls status || true
+    wait $! || true
+    ! grep -q hit troupe-runs/r/logs/s/*.out
+    grep -q ok troupe-runs/r/logs/s/*.out
+}

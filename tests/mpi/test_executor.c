@@ -1,0 +1,466 @@
+/*
+ * A real executor without an engine: `mpirun -np 2` of this very program, whose rank 1
+ * is an executor of a static run and whose rank 0 sends it messages and looks at what
+ * comes back. The functions are a handful of words that the runner below knows.
+ */
+#include <glib.h>
+#include <mpi.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "executor/executor.h"
+
+#define MS INT64_C(1000000)
+enum { SLOTS = 2, LIMIT_MS = 30000, ENDS_MAX = 70000 };
+
+/* ---- the runner: rank 1
+ * --------------------------------------------------------------
+ */
+
+struct word {
+    char kind[16];
+    long number;
+};
+
+static void *word_open(const uint8_t *body, size_t size, trp_error *err)
+{
+    struct word *w = calloc(1, sizeof *w);
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)size, (const char *)body);
+    if (sscanf(text, "%15[a-z] %ld", w->kind, &w->number) >= 1 &&
+        strcmp(w->kind, "unknown") != 0)
+        return w;
+    free(w);
+    trp_error_set(err, TRP_ENOENT, "no function \"%s\"", text);
+    return NULL;
+}
+
+static uint64_t word_key(const void *stage)
+{
+    return g_str_hash(((const struct word *)stage)->kind);
+}
+
+static void spin(int64_t us)
+{
+    for (gint64 end = g_get_monotonic_time() + us; g_get_monotonic_time() < end;)
+        ;
+}
+
+static void word_run(void *stage, const struct trp_task_info *info,
+                     const uint8_t *input, uint32_t input_size,
+                     struct trp_function_result *ret)
+{
+    const struct word *w = stage;
+    if (strcmp(w->kind, "spin") == 0)
+        spin(w->number);
+    if (strcmp(w->kind, "mostly") == 0 && info->task == (uint32_t)w->number)
+        g_usleep(300000); /* the others are so short that it begins on the loop */
+    if (strcmp(w->kind, "patient") == 0)
+        while (!*info->killed)
+            g_usleep(1000);
+    if (strcmp(w->kind, "fail") == 0) {
+        ret->status = 7;
+        snprintf(ret->error, sizeof ret->error, "task %u of %u will not", info->task,
+                 info->ntasks);
+    }
+    if (strcmp(w->kind, "echo") == 0) {
+        ret->result = malloc(input_size + 64);
+        ret->result_size = (uint32_t)snprintf(
+            (char *)ret->result, input_size + 64, "%.*s|%s|%u", (int)input_size,
+            (const char *)input, info->resources, info->number);
+        ret->records_out = 1;
+    }
+}
+
+static const struct trp_function_runner runner = {
+    .stage_open = word_open,
+    .stage_close = free,
+    .stage_key = word_key,
+    .run = word_run,
+};
+
+/* ---- the driver's side: rank 0
+ * -------------------------------------------------------
+ */
+
+static trp_channel *channel;
+static uint32_t peer;
+static bool up, down;
+static struct trp_end ends[ENDS_MAX];
+static uint32_t nends, taken;
+
+static void on_up(void *context, uint32_t p, const struct trp_hello *hello)
+{
+    (void)context;
+    (void)hello;
+    peer = p;
+    up = true;
+}
+
+static void on_down(void *context, uint32_t p, const struct trp_last_words *words)
+{
+    (void)context;
+    (void)p;
+    (void)words;
+    down = true;
+}
+
+static void on_message(void *context, uint32_t p, const uint8_t *data, size_t size)
+{
+    (void)context;
+    (void)p;
+    struct trp_view v;
+    uint32_t count;
+    g_assert_cmpint(trp_ends_open(data, size, &v, &count), ==, 0);
+    for (struct trp_end e; trp_ends_next(&v, &e) > 0; nends++) {
+        g_assert_cmpuint(nends, <, ENDS_MAX);
+        ends[nends] = e;
+        ends[nends].extra = e.extra_size ? g_memdup2(e.extra, e.extra_size) : NULL;
+    }
+}
+
+static void turn(void)
+{
+    int64_t now = g_get_monotonic_time() * 1000;
+    if (trp_channel_progress(channel, now) > 0 || !trp_channel_sleep(channel))
+        return;
+    struct pollfd p = {.fd = trp_channel_fd(channel), .events = POLLIN};
+    poll(&p, 1, 50);
+}
+
+static const struct trp_end *next_end(void)
+{
+    for (gint64 until = g_get_monotonic_time() + LIMIT_MS * 1000; taken == nends;) {
+        turn();
+        g_assert_false(down);
+        g_assert_cmpint(g_get_monotonic_time(), <, until);
+    }
+    return &ends[taken++];
+}
+
+static void expect(uint64_t attempt, enum trp_end_status status)
+{
+    const struct trp_end *e = next_end();
+    if (e->attempt.n != attempt || e->status != status)
+        g_error("wanted end of %llu with %s, got %llu with %s",
+                (unsigned long long)attempt, trp_end_status_name(status),
+                (unsigned long long)e->attempt.n,
+                trp_end_status_name((enum trp_end_status)e->status));
+}
+
+static void send_buf(struct trp_buf *b)
+{
+    g_assert_false(b->failed);
+    g_assert_cmpint(trp_channel_send(channel, peer, b->data, b->size), ==, 0);
+    trp_buf_free(b);
+}
+
+static void tell(uint32_t stage, const char *word, int64_t timeout_ms)
+{
+    struct trp_buf b = {0};
+    struct trp_stage_message m = {
+        .stage = {stage},
+        .work = TRP_WORK_FUNCTION,
+        .ntasks = 100,
+        .task_cpus = 1,
+        .timeout_ns = timeout_ms * MS,
+        .name = "s",
+        .profile = "p",
+        .body = (const uint8_t *)word,
+        .body_size = strlen(word),
+    };
+    trp_stage_message_put(&b, &m);
+    send_buf(&b);
+}
+
+static void put(struct trp_buf *b, uint32_t stage, uint32_t task, bool queued,
+                const char *input, const char *resources)
+{
+    struct trp_launch l = {
+        .attempt = {(uint64_t)stage << 32 | task},
+        .stage = {stage},
+        .task = task,
+        .number = 3,
+        .queued = queued,
+        .seen = taken,
+        .extra = (const uint8_t *)input,
+        .extra_size = input ? (uint32_t)strlen(input) : 0,
+        .resources = (const uint8_t *)resources,
+        .resources_size = resources ? (uint32_t)strlen(resources) : 0,
+    };
+    trp_launch_put(b, &l);
+}
+
+/* Launches tasks [from, to) of a stage, the first SLOTS at once, the others queued. */
+static void launch(uint32_t stage, uint32_t from, uint32_t to)
+{
+    struct trp_buf b = {0};
+    trp_launch_begin(&b);
+    for (uint32_t i = from; i < to; i++)
+        put(&b, stage, i, i - from >= SLOTS, NULL, NULL);
+    trp_launch_finish(&b);
+    send_buf(&b);
+}
+
+static void send_kill(uint64_t attempt, bool recall)
+{
+    struct trp_buf b = {0};
+    trp_kill_put(&b, (trp_attempt_id){attempt}, recall);
+    send_buf(&b);
+}
+
+static uint64_t id(uint32_t stage, uint32_t task)
+{
+    return (uint64_t)stage << 32 | task;
+}
+
+static void check_results(void)
+{
+    struct trp_buf b = {0};
+    tell(1, "echo", 0);
+    trp_launch_begin(&b);
+    put(&b, 1, 0, false, "one", "gpu=0,1\n");
+    put(&b, 1, 1, true, "two", NULL);
+    trp_launch_finish(&b);
+    send_buf(&b);
+    static const char *const want[] = {"one|gpu=0,1\n|3", "two|gpu=0,1\n|3"};
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct trp_end *e = next_end();
+        g_assert_cmpuint(e->attempt.n, ==, id(1, i));
+        g_assert_cmpint(e->status, ==, TRP_END_SUCCESS);
+        g_assert_cmpmem(e->extra, e->extra_size, want[i], strlen(want[i]));
+        g_assert_cmpuint(e->records_out, ==, 1);
+    }
+    tell(2, "fail", 0);
+    launch(2, 5, 6);
+    const struct trp_end *e = next_end();
+    g_assert_cmpint(e->status, ==, TRP_END_EXIT);
+    g_assert_cmpint(e->code, ==, 7);
+    g_assert_cmpmem(e->extra, e->extra_size, "task 5 of 100 will not", 22);
+    tell(3, "unknown", 0);
+    launch(3, 0, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        e = next_end();
+        g_assert_cmpint(e->status, ==, TRP_END_START);
+        g_assert_cmpmem(e->extra, e->extra_size, "no function \"unknown\"", 21);
+    }
+}
+
+/* All ends of [0, n), each once; how long it took. */
+static double all_end(uint32_t stage, uint32_t n)
+{
+    char *seen = g_new0(char, n);
+    gint64 begin = g_get_monotonic_time();
+    for (uint32_t i = 0; i < n; i++) {
+        const struct trp_end *e = next_end();
+        uint32_t task = (uint32_t)e->attempt.n;
+        g_assert_cmpint(e->status, ==, TRP_END_SUCCESS);
+        g_assert_cmpuint(e->attempt.n >> 32, ==, stage);
+        g_assert_cmpuint(task, <, n);
+        g_assert_cmpint(seen[task]++, ==, 0);
+    }
+    g_free(seen);
+    return (double)(g_get_monotonic_time() - begin) * 1e-6;
+}
+
+static void check_many(void)
+{
+    tell(10, "noop", 0);
+    launch(10, 0, 100); /* it learns how short they are */
+    all_end(10, 100);
+    launch(10, 0, 60000);
+    double s = all_end(10, 60000);
+    printf("# %.0f function tasks a second\n", 60000 / s);
+    tell(11, "spin 20", 0);
+    launch(11, 0, 2000);
+    all_end(11, 2000);
+    tell(12, "spin 200", 0);
+    launch(12, 0, 200);
+    all_end(12, 200);
+}
+
+static void check_robbed(void)
+{
+    tell(20, "mostly 50", 0);
+    launch(20, 0, 50);
+    all_end(20, 50);
+    /* 50 sleeps on the loop's thread; the loop goes on elsewhere, with 51 and so on */
+    launch(20, 50, 60);
+    bool slow_last = false;
+    for (uint32_t i = 0; i < 10; i++)
+        slow_last = next_end()->attempt.n == id(20, 50);
+    g_assert_true(slow_last);
+    launch(20, 60, 100);
+    for (uint32_t i = 60; i < 100; i++)
+        g_assert_cmpint(next_end()->status, ==, TRP_END_SUCCESS);
+}
+
+static void check_kill(void)
+{
+    tell(30, "patient", 0);
+    launch(30, 0, 4);
+    send_kill(id(30, 0), true); /* runs: a recall means nothing */
+    send_kill(id(30, 3), true);
+    expect(id(30, 3), TRP_END_RECALLED);
+    send_kill(id(30, 2), false);
+    expect(id(30, 2), TRP_END_KILLED);
+    send_kill(id(30, 1), false);
+    expect(id(30, 1), TRP_END_KILLED);
+    send_kill(id(30, 0), false);
+    expect(id(30, 0), TRP_END_KILLED);
+    tell(31, "patient", 50);
+    launch(31, 0, 1);
+    expect(id(31, 0), TRP_END_TIMEOUT);
+}
+
+static void check_commands(const char *folder)
+{
+    static const char *const argv[] = {"/bin/sh", "-c", "exit $TROUPE_TASK"};
+    struct trp_command c = {.argv = argv,
+                            .nargv = 3,
+                            .cwd = "/",
+                            .log_dir = folder,
+                            .run = "r",
+                            .run_dir = folder};
+    struct trp_buf body = {0}, b = {0};
+    trp_command_put(&body, &c);
+    struct trp_stage_message m = {.stage = {40},
+                                  .work = TRP_WORK_COMMAND,
+                                  .ntasks = 9,
+                                  .name = "c",
+                                  .profile = "p",
+                                  .body = body.data,
+                                  .body_size = body.size};
+    trp_stage_message_put(&b, &m);
+    send_buf(&b);
+    trp_buf_free(&body);
+    launch(40, 0, 3);
+    uint32_t codes = 0;
+    for (int i = 0; i < 3; i++)
+        codes |= 1u << next_end()->code;
+    g_assert_cmphex(codes, ==, 7);
+    /* queued when none of those three ends was known: a place is free */
+    struct trp_buf late = {0};
+    uint32_t known = taken;
+    taken -= 2;
+    trp_launch_begin(&late);
+    put(&late, 40, 4, true, NULL, NULL);
+    trp_launch_finish(&late);
+    taken = known;
+    send_buf(&late);
+    g_assert_cmpint(next_end()->code, ==, 4);
+}
+
+static int drive(const char *folder)
+{
+    gint64 until = g_get_monotonic_time() + LIMIT_MS * 1000;
+    while (!up) {
+        turn();
+        g_assert_cmpint(g_get_monotonic_time(), <, until);
+    }
+    check_results();
+    check_many();
+    check_robbed();
+    check_kill();
+    check_commands(folder);
+    struct trp_buf b = {0};
+    trp_shutdown_put(&b);
+    send_buf(&b);
+    until = g_get_monotonic_time() + 5000000;
+    while (!down && g_get_monotonic_time() < until)
+        turn();
+    g_assert_true(down);
+    for (uint32_t i = 0; i < nends; i++)
+        g_free((void *)(uintptr_t)ends[i].extra);
+    return 0;
+}
+
+static bool expected(void *context, uint32_t executor)
+{
+    (void)context;
+    return executor == 0;
+}
+
+static int rank_main(const char *folder)
+{
+    int level, rank;
+    uint8_t secret[TRP_SECRET_SIZE] = {1, 2, 3};
+    trp_error err;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    struct trp_listen_config config = {
+        .transport = TRP_TRANSPORT_WORLD,
+        .secret = secret,
+        .network_timeout_ns = 120000 * MS,
+        .heartbeat_ns = 10000 * MS,
+        .handshake_timeout_ns = 10000 * MS,
+        .expected = expected,
+    };
+    struct trp_channel_handler handler = {
+        .up = on_up, .message = on_message, .down = on_down};
+    if (rank > 0)
+        trp_executor_handler(&handler);
+    if (trp_channel_world(&config, &handler, &channel, &err) < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    int status = 0;
+    if (rank == 0) {
+        status = drive(folder);
+        trp_channel_close(channel);
+    } else {
+        struct trp_executor_shape *shape = g_new0(struct trp_executor_shape, 1);
+        shape->cores = shape->slots = SLOTS;
+        snprintf(shape->scratch, sizeof shape->scratch, "%s/scratch", folder);
+        status = trp_executor_work(channel, shape, &runner);
+        g_free(shape);
+    }
+    MPI_Finalize();
+    return status;
+}
+
+/* ---- the test
+ * ------------------------------------------------------------------------
+ */
+
+static void test_world(void)
+{
+    char *self = g_file_read_link("/proc/self/exe", NULL), *out = NULL, *err = NULL;
+    char *folder = g_dir_make_tmp("troupe-executor-XXXXXX", NULL);
+    const char *argv[] = {"mpirun",    "-np",   "2",     "--oversubscribe",
+                          "--bind-to", "none",  "--mca", "ras",
+                          "^slurm",    "--mca", "plm",   "isolated",
+                          self,        "rank",  folder,  NULL};
+    int status = -1;
+    g_setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", TRUE);
+    g_setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", TRUE);
+    g_assert_true(g_spawn_sync(NULL, (char **)(uintptr_t)argv, NULL,
+                               G_SPAWN_SEARCH_PATH, NULL, NULL, &out, &err, &status,
+                               NULL));
+    g_test_message("%s%s", out, err);
+    g_assert_cmpint(status, ==, 0);
+    char *scratch = g_build_filename(folder, "scratch", NULL);
+    g_assert_false(g_file_test(scratch, G_FILE_TEST_EXISTS));
+    const char *clear[] = {"/bin/rm", "-rf", folder, NULL};
+    g_spawn_sync(NULL, (char **)(uintptr_t)clear, NULL, 0, NULL, NULL, NULL, NULL, NULL,
+                 NULL);
+    g_free(scratch);
+    g_free(folder);
+    g_free(self);
+    g_free(out);
+    g_free(err);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "rank") == 0)
+        return rank_main(argv[2]);
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/executor/it runs functions and commands, and ends when told",
+                    test_world);
+    return g_test_run();
+}

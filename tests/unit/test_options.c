@@ -1,0 +1,403 @@
+/*
+ * The option table, where values come from, and each wrong value.
+ */
+#include <glib.h>
+#include <string.h>
+
+#include "conf/options.h"
+#include "core/base/amount.h"
+
+#define SECOND INT64_C(1000000000)
+
+static trp_options *fresh(void)
+{
+    trp_options *o;
+    trp_error err;
+    g_assert_cmpint(trp_options_new(&o, &err), ==, 0);
+    return o;
+}
+
+static void set(trp_options *o, const char *key, const char *value,
+                enum trp_origin origin)
+{
+    trp_error err = {0};
+    int code = trp_options_set(o, key, value, origin, "here", &err);
+    if (code < 0)
+        g_test_message("%s", err.text);
+    g_assert_cmpint(code, ==, 0);
+}
+
+static void refused(const char *key, const char *value, const char *text)
+{
+    trp_options *o = fresh();
+    trp_error err = {0};
+    g_assert_cmpint(
+        trp_options_set(o, key, value, TRP_ORIGIN_COMMAND_LINE, "--set", &err), ==,
+        TRP_EINVAL);
+    g_assert_cmpstr(err.text, ==, text);
+    trp_options_free(o);
+}
+
+static void test_table(void)
+{
+    const struct trp_option *t = trp_option_table;
+    trp_options *o = fresh();
+    for (; t->key; t++) {
+        if (t[1].key)
+            g_assert_cmpstr(t->key, <, t[1].key);
+        g_assert_nonnull(t->help);
+        g_assert_null(strchr(t->help, '\n'));
+        bool family = g_str_has_suffix(t->key, "*");
+        if (!family && *trp_options_text(o, t->key))
+            set(o, t->key, trp_options_text(o, t->key), TRP_ORIGIN_SITE);
+        for (const struct trp_option *u = t + 1; u->key; u++) {
+            char *a = g_strdelimit(g_strdup(t->key), ".", '_');
+            char *b = g_strdelimit(g_strdup(u->key), ".", '_');
+            g_assert_cmpstr(a, !=, b);
+            g_free(a);
+            g_free(b);
+        }
+    }
+    g_assert_cmpint(trp_options_check(o, NULL), ==, 0);
+    trp_options_free(o);
+}
+
+static void test_defaults(void)
+{
+    trp_options *o = fresh();
+    g_assert_cmpint(trp_options_time_ns(o, "locality.wait.node"), ==, 3 * SECOND);
+    g_assert_cmpint(trp_options_time_ns(o, "network.timeout"), ==, 120 * SECOND);
+    g_assert_cmpint(trp_options_time_ns(o, "executor.heartbeatInterval"), ==,
+                    10 * SECOND);
+    g_assert_cmpint(trp_options_time_ns(o, "run.grace"), ==, 30 * SECOND);
+    g_assert_cmpint(trp_options_int(o, "task.maxFailures"), ==, 4);
+    g_assert_cmpint(trp_options_int(o, "task.cpus"), ==, 1);
+    g_assert_cmpint(trp_options_memory_mib(o, "executor.memory"), ==, 1024);
+    g_assert_cmpint(trp_options_memory_mib(o, "executor.memoryOverhead"), ==, -1);
+    g_assert_cmpint(trp_options_memory_mib(o, "executor.minMemoryOverhead"), ==, 384);
+    g_assert_cmpfloat(trp_options_number(o, "executor.memoryOverheadFactor"), ==, 0.10);
+    g_assert_false(trp_options_bool(o, "scheduler.resource.profileMergeConflicts"));
+    g_assert_cmpstr(trp_options_text(o, "alloc.reuse"), ==, "exact");
+    g_assert_cmpstr(trp_options_text(o, "alloc.release"), ==, "stage-end");
+    g_assert_cmpstr(trp_options_text(o, "events.tasks"), ==, "auto");
+    g_assert_cmpstr(trp_options_text(o, "task.resource.placement"), ==, "first");
+    g_assert_cmpstr(trp_options_text(o, "dynamicAllocation.maxExecutors"), ==, "");
+    g_assert_cmpstr(trp_options_text(o, "executor.resource.gpu.amount"), ==, "");
+    g_assert_false(trp_options_is_set(o, "executor.cores"));
+    g_assert_cmpstr(trp_options_where(o, "executor.cores"), ==, "");
+    set(o, "locality.wait", "250", TRP_ORIGIN_SITE);
+    g_assert_cmpint(trp_options_time_ns(o, "locality.wait.rack"), ==, SECOND / 4);
+    set(o, "locality.wait.rack", "0", TRP_ORIGIN_SITE);
+    g_assert_cmpint(trp_options_time_ns(o, "locality.wait.rack"), ==, 0);
+    trp_options_free(o);
+}
+
+static void test_origins(void)
+{
+    trp_options *o = fresh();
+    set(o, "task.cpus", "3", TRP_ORIGIN_PIPELINE);
+    set(o, "task.cpus", "2", TRP_ORIGIN_SITE);
+    g_assert_cmpint(trp_options_int(o, "task.cpus"), ==, 3);
+    set(o, "task.cpus", "4", TRP_ORIGIN_ENVIRONMENT);
+    set(o, "task.cpus", "5", TRP_ORIGIN_COMMAND_LINE);
+    set(o, "task.cpus", "6", TRP_ORIGIN_COMMAND_LINE);
+    g_assert_cmpint(trp_options_int(o, "task.cpus"), ==, 6);
+    g_assert_cmpint(trp_options_origin(o, "task.cpus"), ==, TRP_ORIGIN_COMMAND_LINE);
+    g_assert_cmpstr(trp_origin_name(TRP_ORIGIN_COMMAND_LINE), ==, "command line");
+    g_assert_cmpstr(trp_options_where(o, "task.cpus"), ==, "here");
+    trp_options_free(o);
+}
+
+static void test_refused(void)
+{
+    refused("locality.wiat", "1",
+            "--set: unknown option \"locality.wiat\"; did you mean \"locality.wait\"?");
+    refused(
+        "nonsense", "1",
+        "--set: unknown option \"nonsense\"; see `troupe config` for those there are");
+    refused("executor.resource.gpu", "1",
+            "--set: unknown option \"executor.resource.gpu\"; write "
+            "executor.resource.R.amount with a resource's name for R");
+    refused("executor.resource.cores.amount", "1",
+            "--set: unknown option \"executor.resource.cores.amount\"; write "
+            "executor.resource.R.amount with a resource's name for R");
+    refused("task.resource..amount", "1",
+            "--set: unknown option \"task.resource..amount\"; write "
+            "task.resource.R.amount with a resource's name for R");
+    refused("task.cpus", "0", "--set: task.cpus: 0 is too small; write at least 1");
+    refused("task.cpus", "1.5",
+            "--set: task.cpus: \"1.5\" is not a whole number; write a whole number");
+    refused("task.cpus", "1 ",
+            "--set: task.cpus: \"1 \" is not a whole number; write a whole number");
+    refused("task.maxFailures", "99999999999999999999",
+            "--set: task.maxFailures: 99999999999999999999 is too large; write at most "
+            "1000000");
+    refused("locality.wait", "3 s",
+            "--set: locality.wait: \"3 s\" is not a time; write a number and a unit of "
+            "us, ms, s, m, h, d, such as 30s");
+    refused("alloc.reuse", "fi",
+            "--set: alloc.reuse: \"fi\" is none of its words; write exact|fit|never");
+    refused("alloc.reuse", "",
+            "--set: alloc.reuse: \"\" is none of its words; write exact|fit|never");
+    refused(
+        "memory.offHeap.enabled", "yes",
+        "--set: memory.offHeap.enabled: \"yes\" is not true or false; write true or "
+        "false");
+    refused("executor.memoryOverheadFactor", "1e3",
+            "--set: executor.memoryOverheadFactor: \"1e3\" is not a decimal number; "
+            "write a decimal number");
+    refused(
+        "task.resource.gpu.amount", "1.5",
+        "--set: task.resource.gpu.amount: 1.5 is neither a whole number nor at most "
+        "1; write one of them");
+    refused("executor.resource.gpu.amount", "0.5",
+            "--set: executor.resource.gpu.amount: \"0.5\" is not a whole number; write "
+            "a whole number");
+}
+
+static void test_refused_changes_nothing(void)
+{
+    trp_options *o = fresh();
+    set(o, "task.cpus", "3", TRP_ORIGIN_SITE);
+    g_assert_cmpint(
+        trp_options_set(o, "task.cpus", "x", TRP_ORIGIN_COMMAND_LINE, "--set", NULL),
+        ==, TRP_EINVAL);
+    g_assert_cmpint(trp_options_int(o, "task.cpus"), ==, 3);
+    g_assert_cmpint(trp_options_origin(o, "task.cpus"), ==, TRP_ORIGIN_SITE);
+    trp_options_free(o);
+}
+
+static int environment(trp_options *o, const char *variable, trp_error *err)
+{
+    char *copy = g_strdup(variable);
+    char *v[] = {g_strdup("TROUPE_SITE=x"), g_strdup("TROUPE_OPT_broken"), copy, NULL};
+    int code = trp_options_from_environment(o, v, err);
+    for (char **p = v; *p; p++)
+        g_free(*p);
+    return code;
+}
+
+static void test_environment(void)
+{
+    static const char *const good[][2] = {
+        {"alloc_max_executors=7",             "alloc.max_executors"            },
+        {"locality_wait_node=7",              "locality.wait.node"             },
+        {"dynamicAllocation_minExecutors=7",  "dynamicAllocation.minExecutors" },
+        {"executor_pyspark_memory=7",         "executor.pyspark.memory"        },
+        {"executor_resource_gpu_amount=7",    "executor.resource.gpu.amount"   },
+        {"executor_resource_my_gpu_amount=7", "executor.resource.my_gpu.amount"},
+        {"task_resource_gpu_amount=7",        "task.resource.gpu.amount"       },
+        {"task_resource_placement_amount=7",  "task.resource.placement.amount" },
+    };
+    trp_options *o = fresh();
+    trp_error err = {0};
+    for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+        char *variable = g_strconcat("TROUPE_OPT_", good[i][0], NULL);
+        g_assert_cmpint(environment(o, variable, &err), ==, 0);
+        g_assert_cmpstr(trp_options_text(o, good[i][1]), ==, "7");
+        g_assert_cmpint(trp_options_origin(o, good[i][1]), ==, TRP_ORIGIN_ENVIRONMENT);
+        g_free(variable);
+    }
+    g_assert_cmpint(environment(o, "TROUPE_OPT_task_resource_placement=pack", &err), ==,
+                    0);
+    g_assert_cmpstr(trp_options_where(o, "task.resource.placement"), ==,
+                    "TROUPE_OPT_task_resource_placement");
+
+    g_assert_cmpint(environment(o, "TROUPE_OPT_locality_wiat=3", &err), ==, TRP_EINVAL);
+    g_assert_cmpstr(err.text, ==,
+                    "TROUPE_OPT_locality_wiat: no option has this name; did you mean "
+                    "\"TROUPE_OPT_locality_wait\"?");
+    g_assert_cmpint(environment(o, "TROUPE_OPT_=3", &err), ==, TRP_EINVAL);
+    g_assert_cmpint(environment(o, "TROUPE_OPT_executor_resource__amount=3", &err), ==,
+                    TRP_EINVAL);
+    g_assert_cmpint(environment(o, "TROUPE_OPT_TASK_CPUS=3", &err), ==, TRP_EINVAL);
+    g_assert_cmpint(environment(o, "TROUPE_OPT_task_cpus=x", &err), ==, TRP_EINVAL);
+    g_assert_true(g_str_has_prefix(err.text, "TROUPE_OPT_task_cpus: task.cpus: \"x\""));
+    trp_options_free(o);
+}
+
+static void check_fails(const char *a, const char *va, const char *b, const char *vb,
+                        const char *text)
+{
+    trp_options *o = fresh();
+    trp_error err = {0};
+    set(o, a, va, TRP_ORIGIN_SITE);
+    if (b)
+        g_assert_cmpint(
+            trp_options_set(o, b, vb, TRP_ORIGIN_PIPELINE, "f.yaml:3:4", &err), ==, 0);
+    g_assert_cmpint(trp_options_check(o, &err), ==, TRP_EINVAL);
+    g_assert_cmpstr(err.text, ==, text);
+    trp_options_free(o);
+}
+
+static void test_checks(void)
+{
+    check_fails("executor.heartbeatInterval", "20s", "network.timeout", "15s",
+                "f.yaml:3:4: executor.heartbeatInterval 20s is above network.timeout "
+                "15s; make it smaller");
+    check_fails(
+        "network.timeout", "9s", NULL, NULL,
+        "here: executor.heartbeatInterval 10s is above network.timeout 9s; make "
+        "it smaller");
+    check_fails("dynamicAllocation.minExecutors", "3", "dynamicAllocation.maxExecutors",
+                "2",
+                "f.yaml:3:4: dynamicAllocation.minExecutors 3 is above "
+                "dynamicAllocation.maxExecutors 2; make it smaller");
+    check_fails("alloc.max_executors", "2", "dynamicAllocation.minExecutors", "3",
+                "f.yaml:3:4: dynamicAllocation.minExecutors 3 is above "
+                "alloc.max_executors 2; make it smaller");
+    check_fails(
+        "memory.offHeap.enabled", "true", NULL, NULL,
+        "here: memory.offHeap.enabled true is set, but memory.offHeap.size 0; set "
+        "the size too");
+}
+
+static void test_too_many_resources(void)
+{
+    trp_options *o = fresh();
+    trp_error err;
+    char key[64];
+    for (int i = 0; i < TRP_PROFILE_RESOURCES; i++) {
+        g_snprintf(key, sizeof(key), "%s.resource.r%d.amount",
+                   i % 2 ? "task" : "executor", i);
+        set(o, key, "1", TRP_ORIGIN_SITE);
+    }
+    set(o, "task.resource.r0.amount", "1/2", TRP_ORIGIN_SITE);
+    g_assert_cmpint(trp_options_set(o, "task.resource.x.amount", "1", TRP_ORIGIN_SITE,
+                                    "here", &err),
+                    ==, TRP_EINVAL);
+    struct trp_profile_defaults d;
+    trp_options_profile_defaults(o, &d);
+    g_assert_cmpuint(d.nresources, ==, TRP_PROFILE_RESOURCES);
+    trp_options_free(o);
+}
+
+struct walk {
+    const char *previous;
+    uint32_t n, families;
+};
+
+static int visit(void *context, const struct trp_option_view *v)
+{
+    struct walk *w = context;
+    if (w->previous)
+        g_assert_cmpstr(w->previous, <, v->key);
+    w->previous = v->key;
+    w->n++;
+    w->families += g_str_has_suffix(v->key, ".amount");
+    g_assert_nonnull(v->option);
+    return 0;
+}
+
+static void test_each(void)
+{
+    struct walk w = {0};
+    trp_options *o = fresh();
+    set(o, "task.resource.zeta.amount", "1/3", TRP_ORIGIN_SITE);
+    set(o, "executor.resource.gpu.amount", "2", TRP_ORIGIN_SITE);
+    set(o, "executor.resource.fpga.amount", "2", TRP_ORIGIN_SITE);
+    g_assert_cmpint(trp_options_each(o, visit, &w), ==, 0);
+    g_assert_cmpuint(w.families, ==, 3);
+    uint32_t table = 0;
+    while (trp_option_table[table].key)
+        table++;
+    g_assert_cmpuint(w.n, ==, table - 2 + 3);
+    trp_options_free(o);
+}
+
+static void test_core(void)
+{
+    struct trp_profile_defaults d, plain;
+    struct trp_engine_config c;
+    trp_options *o = fresh();
+    trp_options_profile_defaults(o, &d);
+    trp_profile_defaults_init(&plain);
+    g_assert_cmpmem(&d, sizeof(d), &plain, sizeof(plain));
+    set(o, "executor.cores", "3", TRP_ORIGIN_SITE);
+    set(o, "executor.memoryOverhead", "0", TRP_ORIGIN_SITE);
+    set(o, "memory.offHeap.size", "1g", TRP_ORIGIN_SITE);
+    set(o, "executor.resource.gpu.amount", "2", TRP_ORIGIN_SITE);
+    set(o, "task.resource.gpu.amount", "1/3", TRP_ORIGIN_SITE);
+    trp_options_profile_defaults(o, &d);
+    g_assert_cmpint(d.executor_cores, ==, 3);
+    g_assert_true(d.cores_configured);
+    g_assert_cmpint(d.overhead_mib, ==, 0);
+    g_assert_cmpint(d.offheap_mib, ==, 0);
+    g_assert_cmpuint(d.nresources, ==, 1);
+    g_assert_cmpstr(d.resources[0].name, ==, "gpu");
+    g_assert_cmpint(d.resources[0].executor, ==, 2);
+    g_assert_cmpint(d.resources[0].task, ==, TRP_ONE / 3);
+    set(o, "memory.offHeap.enabled", "true", TRP_ORIGIN_SITE);
+    trp_options_profile_defaults(o, &d);
+    g_assert_cmpint(d.offheap_mib, ==, 1024);
+
+    set(o, "alloc.reuse", "never", TRP_ORIGIN_SITE);
+    set(o, "alloc.release", "idle", TRP_ORIGIN_SITE);
+    set(o, "task.resource.placement", "pack", TRP_ORIGIN_SITE);
+    set(o, "locality.wait.node", "1s", TRP_ORIGIN_SITE);
+    set(o, "dynamicAllocation.maxExecutors", "5", TRP_ORIGIN_SITE);
+    trp_options_engine_config(o, &c);
+    g_assert_cmpint(c.reuse, ==, TRP_REUSE_NEVER);
+    g_assert_true(c.release_idle);
+    g_assert_true(c.pack);
+    g_assert_cmpint(c.locality_wait_ns[TRP_PROCESS_LOCAL], ==, 3 * SECOND);
+    g_assert_cmpint(c.locality_wait_ns[TRP_NODE_LOCAL], ==, SECOND);
+    g_assert_cmpint(c.locality_wait_ns[TRP_ANY], ==, 0);
+    g_assert_cmpuint(c.max_executors, ==, 5);
+    g_assert_cmpuint(c.alloc_max_executors, ==, UINT32_MAX);
+    g_assert_cmpuint(c.max_failures, ==, 4);
+    trp_options_free(o);
+}
+
+static void test_times(void)
+{
+    static const struct {
+        const char *text;
+        int64_t bare, ns;
+    } good[] = {
+        {"250",          1000000, 250000000                   },
+        {"250",          SECOND,  250 * SECOND                },
+        {"0",            1,       0                           },
+        {"1.5s",         1,       SECOND + SECOND / 2         },
+        {".5h",          1,       1800 * SECOND               },
+        {"7us",          1,       7000                        },
+        {"7ms",          1,       7000000                     },
+        {"2m",           1,       120 * SECOND                },
+        {"2d",           1,       172800 * SECOND             },
+        {"0.000000001s", 1,       1                           },
+        {"36500d",       1,       INT64_C(3153600000) * SECOND},
+    };
+    static const char *const wrong[] = {
+        "",     "s",    ".",      ".s",   "-1s",
+        "+1",   "1S",   "1 s",    " 1",   "1s ",
+        "1e3",  "1min", "36501d", "1..5", "9999999999999999999",
+        "0x10", "inf"};
+    int64_t ns;
+    for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+        g_assert_cmpint(trp_time_parse(good[i].text, good[i].bare, &ns, NULL), ==, 0);
+        g_assert_cmpint(ns, ==, good[i].ns);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        g_test_message("'%s'", wrong[i]);
+        g_assert_cmpint(trp_time_parse(wrong[i], 1, &ns, NULL), ==, TRP_EINVAL);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/options/the table is sorted, unambiguous, and takes its defaults",
+                    test_table);
+    g_test_add_func("/options/defaults are those of the contract", test_defaults);
+    g_test_add_func("/options/a weaker origin never wins", test_origins);
+    g_test_add_func("/options/each wrong value is told", test_refused);
+    g_test_add_func("/options/a refused value changes nothing",
+                    test_refused_changes_nothing);
+    g_test_add_func("/options/variables map back to keys", test_environment);
+    g_test_add_func("/options/bounds against each other are checked", test_checks);
+    g_test_add_func("/options/resources are bounded", test_too_many_resources);
+    g_test_add_func("/options/all are visited in order", test_each);
+    g_test_add_func("/options/core gets its values", test_core);
+    g_test_add_func("/options/times are exact", test_times);
+    return g_test_run();
+}

@@ -1,0 +1,203 @@
+/* Progress, written to a pipe: what is drawn, how often, and what is left out. */
+#include "events/progress.h"
+
+#include <fcntl.h>
+#include <glib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+#define SECOND (1000 * MS)
+
+struct world {
+    int out, in;
+    trp_progress *p;
+};
+
+static struct world begin(gboolean terminal)
+{
+    int ends[2];
+    g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
+    g_assert_cmpint(fcntl(ends[0], F_SETFL, O_NONBLOCK), ==, 0);
+    return (struct world){
+        .in = ends[0], .out = ends[1], .p = trp_progress_new(ends[1], terminal, 0)};
+}
+
+/* What was written since the last look. */
+static const char *seen(struct world *w)
+{
+    static char text[1 << 17];
+    size_t n = 0;
+    for (ssize_t r; (r = read(w->in, text + n, sizeof text - 1 - n)) > 0;)
+        n += (size_t)r;
+    text[n] = '\0';
+    return text;
+}
+
+static void finish(struct world *w)
+{
+    trp_progress_end(w->p);
+    close(w->in);
+    close(w->out);
+}
+
+static struct trp_progress_view view(uint32_t done)
+{
+    return (struct trp_progress_view){.stages = 3,
+                                      .stages_done = 1,
+                                      .stage = "solve",
+                                      .tasks = 100,
+                                      .done = done,
+                                      .running = 8,
+                                      .failures = 1,
+                                      .executors = 2,
+                                      .waiting = ""};
+}
+
+static void update(struct world *w, int64_t now, uint32_t done)
+{
+    struct trp_progress_view v = view(done);
+    trp_progress_update(w->p, now, &v);
+}
+
+static uint32_t count(const char *text, char c)
+{
+    uint32_t n = 0;
+    for (; *text; text++)
+        n += *text == c;
+    return n;
+}
+
+static void a_bar_is_drawn_in_place(void)
+{
+    g_setenv("LC_ALL", "C", TRUE);
+    struct world w = begin(TRUE);
+    update(&w, 0, 50);
+    g_assert_cmpstr(
+        seen(&w), ==,
+        "\r[#############.............] 50/100 tasks, 8 running, 1 failed, 2 "
+        "executors; st\033[K");
+    update(&w, SECOND, 50); /* nothing new */
+    g_assert_cmpstr(seen(&w), ==, "");
+    trp_progress_end(w.p);
+    g_assert_cmpstr(seen(&w), ==, "\r\033[K");
+    close(w.in);
+    close(w.out);
+}
+
+static void a_utf8_bar_is_as_wide(void)
+{
+    g_setenv("LC_ALL", "de_DE.UTF-8", TRUE);
+    struct world w = begin(TRUE);
+    update(&w, 0, 51);
+    const char *text = seen(&w);
+    g_assert_true(g_utf8_validate(text, -1, NULL));
+    g_assert_nonnull(strstr(text, "\xe2\x96\x88"));
+    g_assert_cmpint(g_utf8_strlen(text, -1) - 4, <=, 80);
+    finish(&w);
+}
+
+static void never_more_than_ten_updates_a_second(void)
+{
+    struct world w = begin(TRUE);
+    for (uint32_t i = 0; i < 1000; i++)
+        update(&w, i * MS, i / 10);
+    g_assert_cmpuint(count(seen(&w), '\r'), ==, 10);
+    finish(&w);
+}
+
+static void lines_do_not_tear_the_bar(void)
+{
+    g_setenv("LC_ALL", "C", TRUE);
+    struct world w = begin(TRUE);
+    update(&w, 0, 50);
+    seen(&w);
+    trp_progress_line(w.p, "troupe: task 3 failed\033[2J\nagain");
+    const char *text = seen(&w);
+    if (!g_str_has_prefix(text, "\r\033[Ktroupe: task 3 failed [2J again\n[####"))
+        g_error("wanted the line, then the bar, got %s", text);
+    finish(&w);
+}
+
+static void elsewhere_lines_become_rare(void)
+{
+    struct world w = begin(FALSE);
+    uint32_t lines[8], n = 0;
+    for (uint32_t s = 0; s <= 200; s++) {
+        update(&w, s * SECOND, 50);
+        if (seen(&w)[0])
+            lines[n++] = s;
+    }
+    static const uint32_t wanted[] = {5, 15, 35, 75, 135, 195};
+    g_assert_cmpuint(n, ==, G_N_ELEMENTS(wanted));
+    for (uint32_t i = 0; i < n; i++)
+        g_assert_cmpuint(lines[i], ==, wanted[i]);
+    trp_progress_stage_ended(w.p, 200 * SECOND, "solve", "succeeded", 1, 2, 1500 * MS);
+    g_assert_cmpstr(
+        seen(&w), ==,
+        "troupe: stage solve succeeded: 1 task, 2 failed attempts, 1.50 s\n");
+    finish(&w);
+}
+
+static void what_is_waited_for_is_told(void)
+{
+    struct world w = begin(FALSE);
+    struct trp_progress_view v = view(0);
+    v.running = 0;
+    v.waiting = "2 gpu wanted, 1 free";
+    trp_progress_update(w.p, 5 * SECOND, &v);
+    g_assert_cmpstr(seen(&w), ==,
+                    "troupe: 0/100 tasks, 0 running, 1 failed, 2 executors; stage 1/3; "
+                    "solve; waiting: 2 gpu wanted, 1 free\n");
+    finish(&w);
+}
+
+static void a_flood_of_lines_is_cut_and_told(void)
+{
+    struct world w = begin(FALSE);
+    for (uint32_t i = 0; i < 500; i++)
+        trp_progress_stage_ended(w.p, i * MS, "s", "succeeded", 8, 0, MS);
+    g_assert_cmpuint(count(seen(&w), '\n'), ==, 10);
+    trp_progress_stage_ended(w.p, 2 * SECOND, "s", "succeeded", 8, 0, MS);
+    g_assert_true(g_str_has_prefix(seen(&w),
+                                   "troupe: 490 lines left out; see the event "
+                                   "log\ntroupe: stage s succeeded"));
+    finish(&w);
+}
+
+/* A pipe that nobody reads must not hold the run up. */
+static void a_full_pipe_is_not_waited_for(void)
+{
+    struct world w = begin(FALSE);
+    char line[1000];
+    memset(line, 'x', sizeof line - 1);
+    line[sizeof line - 1] = '\0';
+    for (uint32_t i = 0; i < 200; i++) {
+        update(&w, i * 2 * SECOND, i / 2);
+        trp_progress_line(w.p, line);
+    }
+    seen(&w);
+    update(&w, 1000 * SECOND, 100);
+    g_assert_nonnull(strstr(seen(&w), "100/100 tasks"));
+    finish(&w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/progress/a bar is drawn in place and erased at the end",
+                    a_bar_is_drawn_in_place);
+    g_test_add_func("/progress/a UTF-8 bar is no wider than the terminal",
+                    a_utf8_bar_is_as_wide);
+    g_test_add_func("/progress/there are never more than ten updates a second",
+                    never_more_than_ten_updates_a_second);
+    g_test_add_func("/progress/lines do not tear the bar", lines_do_not_tear_the_bar);
+    g_test_add_func("/progress/elsewhere lines come after 5 s and become rare",
+                    elsewhere_lines_become_rare);
+    g_test_add_func("/progress/what is waited for is told", what_is_waited_for_is_told);
+    g_test_add_func("/progress/a flood of lines is cut and told",
+                    a_flood_of_lines_is_cut_and_told);
+    g_test_add_func("/progress/a pipe that nobody reads is not waited for",
+                    a_full_pipe_is_not_waited_for);
+    return g_test_run();
+}

@@ -1,0 +1,299 @@
+/* A run's folder: making, naming, locking, opening, its state, and the list of runs. */
+#include "events/run_folder.h"
+
+#include <fcntl.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *new_base(void)
+{
+    return g_dir_make_tmp("troupe-runs-XXXXXX", NULL);
+}
+
+static void remove_tree(const char *path)
+{
+    GDir *d = g_dir_open(path, 0, NULL);
+    for (const char *name; d && (name = g_dir_read_name(d));) {
+        char *child = g_build_filename(path, name, NULL);
+        if (g_file_test(child, G_FILE_TEST_IS_DIR) &&
+            !g_file_test(child, G_FILE_TEST_IS_SYMLINK))
+            remove_tree(child);
+        g_unlink(child);
+        g_free(child);
+    }
+    if (d)
+        g_dir_close(d);
+    g_rmdir(path);
+}
+
+static void free_base(char *base)
+{
+    remove_tree(base);
+    g_free(base);
+}
+
+static trp_run_folder *make(const char *base, const char *app, const char *name)
+{
+    trp_run_folder *f = NULL;
+    trp_error err = {0};
+    if (trp_run_folder_new(base, app, name, &f, &err) != 0)
+        g_error("wanted a run folder, got %s", err.text);
+    return f;
+}
+
+static void set(trp_run_folder *f, const char *status, int exit_status)
+{
+    trp_error err = {0};
+    if (trp_run_folder_state(f, "weather \xff", status, exit_status, &err) != 0)
+        g_error("wanted the state written, got %s", err.text);
+}
+
+static void refuse(const char *base, const char *name, int code, const char *words)
+{
+    trp_run_folder *f = NULL;
+    trp_error err = {0};
+    g_assert_cmpint(trp_run_folder_new(base, "app", name, &f, &err), ==, code);
+    g_assert_null(f);
+    if (!strstr(err.text, words))
+        g_error("wanted '%s' in '%s'", words, err.text);
+}
+
+static mode_t mode_of(const char *dir, const char *name)
+{
+    char *path = g_build_filename(dir, name, NULL);
+    struct stat st = {0};
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    g_free(path);
+    return st.st_mode & 0777;
+}
+
+static void a_run_has_its_folders(void)
+{
+    char *base = new_base();
+    trp_run_folder *f = make(base, "weather", "try-1");
+    char *path = g_build_filename(base, "troupe-runs", "try-1", NULL);
+    char *last = g_build_filename(base, "troupe-runs", "last", NULL);
+    char *to = g_file_read_link(last, NULL);
+    g_assert_cmpstr(f->name, ==, "try-1");
+    g_assert_cmpstr(f->path, ==, path);
+    g_assert_cmpstr(f->shown, ==, "troupe-runs/try-1");
+    g_assert_cmpint(mode_of(path, "."), ==, 0700);
+    g_assert_cmpint(mode_of(path, "logs"), ==, 0700);
+    g_assert_cmpint(mode_of(path, "state"), ==, 0700);
+    g_assert_cmpint(mode_of(path, "state/lock"), ==, 0600);
+    g_assert_cmpstr(to, ==, "try-1");
+    trp_run_folder_free(f);
+    trp_run_folder_free(make(base, "weather", "try-2"));
+    g_free(to);
+    to = g_file_read_link(last, NULL);
+    g_assert_cmpstr(to, ==, "try-2");
+    g_free(to);
+    g_free(last);
+    g_free(path);
+    free_base(base);
+}
+
+static void names_are_made_and_never_shared(void)
+{
+    char *base = new_base();
+    trp_run_folder *v[4];
+    for (int i = 0; i < 4; i++)
+        v[i] = make(base, ".my app/\xc3\xa9", NULL);
+    for (int i = 0; i < 4; i++) {
+        if (!g_regex_match_simple("^_my-app-----?[0-9]{8}T[0-9]{6}-[0-9]+(\\.[0-9]+)?$",
+                                  v[i]->name, 0, 0))
+            g_error("wanted a clean name, got %s", v[i]->name);
+        for (int j = 0; j < i; j++)
+            g_assert_cmpstr(v[i]->name, !=, v[j]->name);
+    }
+    for (int i = 0; i < 4; i++)
+        trp_run_folder_free(v[i]);
+    free_base(base);
+}
+
+static void bad_names_are_refused(void)
+{
+    char *base = new_base();
+    char *longest = g_strnfill(65, 'a');
+    static const char *const bad[] = {"", "last", ".history", "-x", "a/b", "a b", "\n"};
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
+        refuse(base, bad[i], TRP_EINVAL, "run name");
+    refuse(base, longest, TRP_EINVAL, "run name");
+    longest[64] = '\0';
+    trp_run_folder_free(make(base, "app", longest));
+    refuse(base, longest, TRP_EEXIST, "use --resume");
+    g_free(longest);
+    free_base(base);
+}
+
+static void what_cannot_be_made_is_told(void)
+{
+    char *base = new_base();
+    char *file = g_build_filename(base, "troupe-runs", NULL);
+    g_assert_true(g_file_set_contents(file, "a file", -1, NULL));
+    refuse(base, NULL, TRP_ESYSTEM, "Not a directory");
+    refuse("/nonexistent", NULL, TRP_ESYSTEM, "No such file or directory");
+    g_free(file);
+    free_base(base);
+}
+
+static void nothing_stays_of_a_failed_one(void)
+{
+    char *base = new_base();
+    char *last = g_build_filename(base, "troupe-runs", "last", NULL);
+    char *run = g_build_filename(base, "troupe-runs", "x", NULL);
+    g_assert_cmpint(g_mkdir_with_parents(last, 0700), ==, 0);
+    refuse(base, "x", TRP_ESYSTEM, "last"); /* a folder where the link should be */
+    g_assert_false(g_file_test(run, G_FILE_TEST_EXISTS));
+    g_free(run);
+    g_free(last);
+    free_base(base);
+}
+
+static void a_run_is_opened_by_name_path_and_link(void)
+{
+    char *base = new_base();
+    trp_run_folder *f = make(base, "weather", "try");
+    trp_error err = {0};
+    trp_run_folder *g = NULL;
+    g_assert_cmpint(trp_run_folder_open(base, "try", &g, &err), ==, TRP_EINVAL);
+    set(f, "running", 0);
+    g_assert_cmpint(trp_run_folder_open(base, "try", &g, &err), ==, TRP_ESTATE);
+    g_assert_cmpstr(err.text, ==, "run troupe-runs/try is still running");
+    char *path = g_strdup(f->path);
+    trp_run_folder_free(f);
+    const char *const ways[] = {"try", "last", "troupe-runs/try", "./troupe-runs/try/",
+                                path};
+    for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
+        if (trp_run_folder_open(base, ways[i], &g, &err) != 0)
+            g_error("wanted %s opened, got %s", ways[i], err.text);
+        g_assert_cmpstr(g->name, ==, "try");
+        g_assert_cmpstr(g->path, ==, path);
+        g_assert_cmpstr(g->shown, ==, "troupe-runs/try");
+        trp_run_folder_free(g);
+    }
+    static const char *const not_runs[] = {"", "nope", "troupe-runs", "/", "../.."};
+    for (size_t i = 0; i < G_N_ELEMENTS(not_runs); i++)
+        g_assert_cmpint(trp_run_folder_open(base, not_runs[i], &g, &err), ==,
+                        TRP_EINVAL);
+    g_free(path);
+    free_base(base);
+}
+
+static struct trp_run_view *list(const char *base, uint32_t wanted)
+{
+    struct trp_run_view *v = NULL;
+    uint32_t n = 0;
+    trp_error err = {0};
+    g_assert_cmpint(trp_run_folder_list(base, &v, &n, &err), ==, 0);
+    g_assert_cmpuint(n, ==, wanted);
+    return v;
+}
+
+static void state_is_told_by_the_list(void)
+{
+    char *base = new_base();
+    trp_run_folder_list_free(list(base, 0), 0);
+    trp_run_folder *f = make(base, "weather", "try");
+    set(f, "running", 0);
+    struct trp_run_view *v = list(base, 1);
+    int64_t started = v->started_ms;
+    g_assert_cmpstr(v->name, ==, "try");
+    g_assert_cmpstr(v->app, ==, "weather \xef\xbf\xbd");
+    g_assert_cmpstr(v->status, ==, "running");
+    g_assert_cmpint(v->pid, ==, getpid());
+    g_assert_cmpint(v->ended_ms, ==, 0);
+    trp_run_folder_list_free(v, 1);
+
+    set(f, "failed", 1);
+    v = list(base, 1);
+    g_assert_cmpstr(v->status, ==, "failed");
+    g_assert_cmpint(v->exit_status, ==, 1);
+    g_assert_cmpint(v->started_ms, ==, started);
+    g_assert_cmpint(v->ended_ms, >=, started);
+    trp_run_folder_list_free(v, 1);
+
+    set(f, "running", 0);
+    trp_run_folder_free(f); /* the lock goes, as with a kill */
+    v = list(base, 1);
+    g_assert_cmpstr(v->status, ==, "died");
+    trp_run_folder_list_free(v, 1);
+    free_base(base);
+}
+
+static void put(const char *base, const char *path, const char *text)
+{
+    char *file = g_build_filename(base, "troupe-runs", path, NULL);
+    char *dir = g_path_get_dirname(file);
+    g_assert_cmpint(g_mkdir_with_parents(dir, 0700), ==, 0);
+    g_assert_true(g_file_set_contents(file, text, -1, NULL));
+    g_free(dir);
+    g_free(file);
+}
+
+static void the_list_is_newest_first_and_skips_rubbish(void)
+{
+    char *base = new_base();
+    put(base, "a/state/run.json", "{\"status\":\"succeeded\",\"started\":10}");
+    put(base, "b/state/run.json", "{\"status\":\"failed\",\"started\":30,\"exit\":1}");
+    put(base, "c/state/run.json", "{\"status\":\"failed\",\"started\":20}");
+    put(base, "d/state/run.json", "{\"status\":");
+    put(base, "e/state/run.json", "[]");
+    put(base, "f/state/run.json", "{\"status\":7}");
+    put(base, "g/state/run.json/x", "a folder");
+    put(base, "h/notes.txt", "not a run");
+    put(base, "file", "not a folder");
+    put(base, ".history/app-1", "");
+    put(base, "i/state/run.json", "{\"status\":\"running\",\"started\":\"soon\"}");
+    struct trp_run_view *v = list(base, 4);
+    static const char *const wanted[] = {"b", "c", "a", "i"};
+    for (size_t i = 0; i < 4; i++)
+        g_assert_cmpstr(v[i].name, ==, wanted[i]);
+    g_assert_cmpint(v[0].exit_status, ==, 1);
+    g_assert_cmpstr(v[3].status, ==, "died");
+    trp_run_folder_list_free(v, 4);
+    free_base(base);
+}
+
+static void processes_are_noted_a_line_each(void)
+{
+    char *base = new_base();
+    trp_run_folder *f = make(base, "app", "x");
+    trp_run_folder_pid(f->path, 12, "troupe: driver x");
+    trp_run_folder_pid(f->path, 34, "troupe: executor\n0 x");
+    char *file = g_build_filename(f->path, "state", "pids", NULL), *text = NULL;
+    g_assert_true(g_file_get_contents(file, &text, NULL, NULL));
+    g_assert_cmpstr(text, ==, "12 troupe: driver x\n34 troupe: executor 0 x\n");
+    g_free(text);
+    g_free(file);
+    trp_run_folder_free(f);
+    free_base(base);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/run_folder/a run has its folders, modes and the link last",
+                    a_run_has_its_folders);
+    g_test_add_func("/run_folder/names are made clean and never shared",
+                    names_are_made_and_never_shared);
+    g_test_add_func("/run_folder/bad names and taken names are refused",
+                    bad_names_are_refused);
+    g_test_add_func("/run_folder/what cannot be made is told",
+                    what_cannot_be_made_is_told);
+    g_test_add_func("/run_folder/nothing stays of one that failed",
+                    nothing_stays_of_a_failed_one);
+    g_test_add_func("/run_folder/a run is opened by name, link and path",
+                    a_run_is_opened_by_name_path_and_link);
+    g_test_add_func("/run_folder/the list tells running, ended and died",
+                    state_is_told_by_the_list);
+    g_test_add_func("/run_folder/the list is newest first and skips rubbish",
+                    the_list_is_newest_first_and_skips_rubbish);
+    g_test_add_func("/run_folder/processes are noted, a line each",
+                    processes_are_noted_a_line_each);
+    return g_test_run();
+}
