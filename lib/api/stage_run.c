@@ -173,8 +173,8 @@ static int tell_failure(struct trp_stage_run *a, int rc, const trp_error *err)
     trp_context *ctx = a->context;
     if (rc == TRP_EFAILED && a->failure.there)
         return trp_context_fail(ctx, rc,
-                                "stage %s: task %u failed %u times, last with code "
-                                "%d%s%s",
+                                "stage %s: task %u failed %u times, last with exit "
+                                "status %d%s%s",
                                 a->name, a->failure.task, a->failure.times,
                                 (int)a->failure.code, a->failure.text[0] ? ": " : "",
                                 a->failure.text);

@@ -218,6 +218,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     d->config = *config;
     d->options = config->options;
     d->profiles = config->profiles;
+    d->now = trp_driver_now();
     d->run_name = strdup(config->run_name);
     d->run_dir = strdup(config->run_dir);
     d->baton = trp_baton_new();

@@ -60,8 +60,7 @@ struct trp_driver_stage {
     uint32_t live;     /* attempts launched and not ended */
     uint32_t failures; /* counted so far */
     int64_t started;   /* wall */
-    char reason[256];  /* how the last counted failure ended */
-    char words[512];   /* what a function said of it */
+    char reason[768];  /* how the last counted failure ended */
 };
 
 struct trp_driver_job {
@@ -90,6 +89,7 @@ struct trp_driver {
     const trp_options *options;
     int64_t network_timeout_ns, heartbeat_ns;
     int64_t wall_offset; /* wall - mono, ns */
+    int64_t now;         /* mono; read once a turn and a message: calls are not free */
 
     struct trp_staff **staff; /* by executor number */
     uint32_t nstaff, staff_cap;

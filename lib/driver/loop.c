@@ -183,7 +183,7 @@ static void sleep_until(trp_driver *d, int64_t due)
 
 void trp_driver_turn(trp_driver *d, int64_t until)
 {
-    int64_t now = trp_driver_now();
+    int64_t now = d->now = trp_driver_now();
     int handled = trp_channel_progress(d->channel, now);
     if (handled)
         d->active = now;
@@ -213,12 +213,13 @@ void trp_driver_turn(trp_driver *d, int64_t until)
 
 void trp_driver_enter(trp_driver *d)
 {
-    if (trp_baton_return(d->baton))
-        return;
-    atomic_store(&d->wanted, true);
-    uv_async_send(&d->wake);
-    trp_baton_take(d->baton);
-    atomic_store(&d->wanted, false);
+    if (!trp_baton_return(d->baton)) {
+        atomic_store(&d->wanted, true);
+        uv_async_send(&d->wake);
+        trp_baton_take(d->baton);
+        atomic_store(&d->wanted, false);
+    }
+    d->now = trp_driver_now();
 }
 
 void trp_driver_leave(trp_driver *d)

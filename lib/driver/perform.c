@@ -93,8 +93,7 @@ static void log_job_start(trp_driver *d, const struct trp_driver_job *j)
         return;
     for (uint32_t i = 0; i < j->nstages; i++)
         v[i] = event_stage(d, j->first + i);
-    trp_event_job_start(d->log, j->id, trp_driver_wall(d, trp_driver_now()), v,
-                        j->nstages);
+    trp_event_job_start(d->log, j->id, trp_driver_wall(d, d->now), v, j->nstages);
     free(v);
 }
 
@@ -201,7 +200,7 @@ static void on_stage_submitted(trp_driver *d, trp_stage_id id)
     struct trp_driver_stage *s = trp_driver_stage_of(d, id);
     struct trp_event_stage e = event_stage(d, id.n);
     s->submitted = true;
-    s->started = trp_driver_wall(d, trp_driver_now());
+    s->started = trp_driver_wall(d, d->now);
     d->tasks += s->ntasks;
     trp_driver_message(d, s, NULL); /* a failure is told by the first launch */
     trp_event_stage_submitted(d->log, &e, s->started);
@@ -253,15 +252,14 @@ static void note_failure(struct trp_driver_stage *s, const struct trp_action *a)
         trp_error_set(err, a->stage_ended.code, "stage %s: %s", s->name,
                       a->stage_ended.text);
     else
-        trp_error_set(err, a->stage_ended.code, "stage %s: %s, last with %s%s%s",
-                      s->name, a->stage_ended.text, s->reason, *s->words ? ": " : "",
-                      s->words);
+        trp_error_set(err, a->stage_ended.code, "stage %s: %s, last with %s", s->name,
+                      a->stage_ended.text, s->reason);
 }
 
 static void on_stage_ended(trp_driver *d, const struct trp_action *a)
 {
     struct trp_driver_stage *s = trp_driver_stage_of(d, a->stage_ended.stage);
-    int64_t at = trp_driver_wall(d, trp_driver_now());
+    int64_t at = trp_driver_wall(d, d->now);
     s->ended = true;
     d->stages_done++;
     note_failure(s, a);
@@ -271,7 +269,7 @@ static void on_stage_ended(trp_driver *d, const struct trp_action *a)
         trp_event_stage_ended(d->log, a->stage_ended.stage, a->stage_ended.outcome,
                               a->stage_ended.text, at);
     if (s->submitted || a->stage_ended.outcome == TRP_OUTCOME_FAILED)
-        trp_progress_stage_ended(d->progress, trp_driver_now(), s->name,
+        trp_progress_stage_ended(d->progress, d->now, s->name,
                                  trp_outcome_name(a->stage_ended.outcome), s->ntasks,
                                  s->failures, s->started ? at - s->started : 0);
     settle_stage(d, a->stage_ended.stage);
@@ -286,7 +284,7 @@ static void on_job_ended(trp_driver *d, const struct trp_action *a)
                       *d->stop_error.text ? d->stop_error.text
                                           : "the run was cancelled");
     trp_event_job_end(d->log, j->id, j->outcome, j->err.text,
-                      trp_driver_wall(d, trp_driver_now()));
+                      trp_driver_wall(d, d->now));
     j->over = true; /* freed by trp_driver_wait; until then attempts may end */
 }
 
@@ -393,7 +391,8 @@ static void on_launch(trp_driver *d, const struct trp_action *a)
 {
     struct trp_driver_stage *s = trp_driver_stage_of(d, a->launch.stage);
     struct trp_staff *x = trp_staff_of(d, a->launch.executor.n);
-    trp_error err = {0};
+    trp_error err;
+    err.text[0] = '\0';
     s->live++;
     d->attempts++;
     d->functions += s->function;
@@ -423,9 +422,8 @@ static void on_launch(trp_driver *d, const struct trp_action *a)
     if (resources.failed || x->launches.failed)
         out_of_memory(d);
     trp_buf_free(&resources);
-    if (!a->launch.queued)
-        trp_event_task_started(d->log, a->launch.stage, a, x->host,
-                               trp_driver_wall(d, trp_driver_now()));
+    trp_event_task_started(d->log, a->launch.stage, a, x->host,
+                           trp_driver_wall(d, d->now));
     if (x->launches.size > BATCH_BYTES)
         flush_one(d, x);
 }
@@ -456,8 +454,7 @@ static void on_gang(trp_driver *d, const struct trp_action *a)
         launch_failed(d, a->gang.attempt, err.text);
         return;
     }
-    trp_event_task_started(d->log, a->gang.stage, a, "",
-                           trp_driver_wall(d, trp_driver_now()));
+    trp_event_task_started(d->log, a->gang.stage, a, "", trp_driver_wall(d, d->now));
 }
 
 static void on_kill(trp_driver *d, const struct trp_action *a)
@@ -479,20 +476,14 @@ static void on_kill(trp_driver *d, const struct trp_action *a)
 }
 
 static void note_task_failure(trp_driver *d, struct trp_driver_stage *s,
-                              const struct trp_action *v, const struct trp_end *end,
-                              const char *reason)
+                              const struct trp_action *v, const char *reason)
 {
-    char line[1400];
+    char line[1100];
     s->failures++;
     d->failures++;
     snprintf(s->reason, sizeof(s->reason), "%s", reason);
-    int n = end && end->extra && end->extra_size < sizeof(s->words)
-                ? (int)end->extra_size
-                : 0;
-    snprintf(s->words, sizeof(s->words), "%.*s", n, n ? (const char *)end->extra : "");
-    snprintf(line, sizeof(line), "troupe: stage %s: task %u, attempt %u: %s%s%s%s",
-             s->name, v->task_end.task, v->task_end.number, reason,
-             *s->words ? ": " : "", s->words,
+    snprintf(line, sizeof(line), "troupe: stage %s: task %u, attempt %u: %s%s", s->name,
+             v->task_end.task, v->task_end.number, reason,
              v->task_end.retried ? "; it is run again" : "");
     if (d->failures <= 100)
         trp_progress_line(d->progress, line);
@@ -503,14 +494,14 @@ static void on_task_end(trp_driver *d, const struct trp_action *v)
     struct trp_driver_stage *s = trp_driver_stage_of(d, v->task_end.stage);
     const struct trp_staff *x = trp_staff_of(d, v->task_end.executor.n);
     const struct trp_end *end = d->ended;
-    char reason[256];
+    char reason[sizeof(s->reason)];
     if (end && end->attempt.n != v->task_end.attempt.n)
         end = NULL;
     s->live--;
     d->attempts--;
     d->functions -= s->function;
     int64_t launched = trp_driver_wall(d, v->task_end.launched_ns);
-    int64_t now = trp_driver_wall(d, trp_driver_now());
+    int64_t now = trp_driver_wall(d, d->now);
     struct trp_event_task t = {
         .verdict = v,
         .end = end,
@@ -525,7 +516,7 @@ static void on_task_end(trp_driver *d, const struct trp_action *v)
     if (v->task_end.status == TRP_END_SUCCESS)
         d->tasks_done++;
     else if (v->task_end.counted)
-        note_task_failure(d, s, v, end, reason);
+        note_task_failure(d, s, v, reason);
     if (s->job->work.task_ended && !s->job->over)
         s->job->work.task_ended(s->job->work.context, s->index, v, end);
     settle_stage(d, v->task_end.stage);
@@ -584,8 +575,8 @@ static void perform(trp_driver *d, const struct trp_action *a)
  * actions that follow are taken by the loop of the step further out. */
 int trp_driver_try_step(trp_driver *d, const struct trp_event *ev, trp_error *err)
 {
-    trp_error own = {0};
-    int rc = trp_engine_step(d->engine, trp_driver_now(), ev, err ? err : &own);
+    trp_error own; /* not cleared: this is called a million times a second */
+    int rc = trp_engine_step(d->engine, d->now, ev, err ? err : &own);
     if (rc == TRP_ENOMEM)
         out_of_memory(d);
     return rc;

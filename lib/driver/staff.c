@@ -37,7 +37,7 @@ static struct trp_staff *staff_new(trp_driver *d, trp_executor_id id,
         d->staff[d->nstaff++] = NULL;
     x->id = id;
     x->profile = profile;
-    x->requested = trp_driver_now();
+    x->requested = d->now;
     return d->staff[id.n] = x;
 }
 
@@ -128,7 +128,7 @@ void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile
         return;
     x->profile = profile;
     trp_event_executor_relabelled(d->log, id, trp_profiles_get(d->profiles, profile),
-                                  trp_driver_wall(d, trp_driver_now()));
+                                  trp_driver_wall(d, d->now));
 }
 
 /* ---- what happens to them
@@ -173,7 +173,7 @@ static void lose(trp_driver *d, struct trp_staff *x, enum trp_loss reason)
         x->up = false;
         trp_event_executor_removed(d->log, x->id,
                                    loss_text(x, reason, buf, sizeof(buf)),
-                                   trp_driver_wall(d, trp_driver_now()));
+                                   trp_driver_wall(d, d->now));
     }
     struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_LOST,
@@ -202,11 +202,12 @@ static void forget_if_over(trp_driver *d, struct trp_staff *x)
 static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
 {
     trp_driver *d = context;
+    d->now = trp_driver_now();
     struct trp_staff *x = trp_staff_of(d, peer);
     char what[64];
     if (!x || x->lost)
         return;
-    int64_t now = trp_driver_now();
+    int64_t now = d->now;
     x->up = true;
     d->up++;
     if (!x->host)
@@ -221,9 +222,9 @@ static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
     snprintf(what, sizeof(what), "spawner %u", peer);
     if (hello->spawner_pid > 0)
         trp_run_folder_pid(d->run_dir, hello->spawner_pid, what);
-    trp_event_executor_added(d->log, x->id, x->host,
-                             trp_profiles_get(d->profiles, x->profile),
-                             trp_driver_wall(d, x->requested), trp_driver_wall(d, now));
+    trp_event_executor_added_with(
+        d->log, x->id, x->host, trp_profiles_get(d->profiles, x->profile), x->resources,
+        x->nresources, trp_driver_wall(d, x->requested), trp_driver_wall(d, now));
     struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_ADDED,
         .added = {.executor = x->id,
@@ -238,6 +239,7 @@ static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
 static void on_down(void *context, uint32_t peer, const struct trp_last_words *words)
 {
     trp_driver *d = context;
+    d->now = trp_driver_now();
     struct trp_staff *x = trp_staff_of(d, peer);
     if (!x)
         return;
@@ -259,7 +261,7 @@ static void on_refused(void *context, uint32_t executor, bool fatal_build,
 {
     trp_driver *d = context;
     struct trp_staff *x = trp_staff_of(d, executor);
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_driver_now()));
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
     if (!fatal_build || !x || x->lost)
         return;
     trp_progress_line(d->progress, text);
@@ -295,6 +297,7 @@ static void on_gone(void *context, trp_executor_id executor, int status, bool me
                     const char *text)
 {
     trp_driver *d = context;
+    d->now = trp_driver_now();
     struct trp_staff *x = trp_staff_of(d, executor.n);
     if (!x)
         return;
@@ -307,8 +310,7 @@ static void on_gone(void *context, trp_executor_id executor, int status, bool me
     if (!x->lost && !came && !x->released) {
         x->lost = true;
         if (text && *text)
-            trp_event_message(d->log, "warning", text,
-                              trp_driver_wall(d, trp_driver_now()));
+            trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
         refuse(d, executor, status == TRP_ENEVER, text ? text : "");
     } else if (x->released) {
         lose(d, x, TRP_LOSS_RELEASED);
@@ -322,6 +324,7 @@ static void on_gang_ended(void *context, trp_attempt_id attempt,
                           const struct trp_end *end)
 {
     trp_driver *d = context;
+    d->now = trp_driver_now();
     struct trp_event ev = {
         .kind = TRP_EVENT_TASK_ENDED,
         .ended = {.attempt = attempt,
@@ -355,7 +358,7 @@ static void on_ends(trp_driver *d, struct trp_staff *x, const uint8_t *data,
     }
     if (rc < 0)
         trp_event_message(d->log, "error", "a garbled message about ended tasks",
-                          trp_driver_wall(d, trp_driver_now()));
+                          trp_driver_wall(d, d->now));
 }
 
 static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t size)
@@ -364,11 +367,12 @@ static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t
     struct trp_staff *x = trp_staff_of(d, peer);
     if (!x)
         return;
+    d->now = trp_driver_now();
     if (trp_message_kind_of(data, size) == TRP_MSG_ENDS)
         on_ends(d, x, data, size);
     else
         trp_event_message(d->log, "error", "a message of unknown kind was dropped",
-                          trp_driver_wall(d, trp_driver_now()));
+                          trp_driver_wall(d, d->now));
 }
 
 bool trp_staff_expected(void *context, uint32_t executor)

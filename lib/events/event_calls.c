@@ -23,6 +23,20 @@
 #include "events/event_log_state.h"
 
 enum { REASON_MAX = 4096 };
+/* Attempts written in full: so many a second, and so many more in a burst. */
+enum { BUDGET_RATE = 5000, BUDGET_BURST = 20000 };
+
+static bool within_budget(trp_event_log *l, int64_t at)
+{
+    const int64_t second = INT64_C(1000000000), each = second / BUDGET_RATE;
+    int64_t earned = (at - l->budget_at) / each;
+    if (earned > 0) {
+        l->budget =
+            earned > BUDGET_BURST - l->budget ? BUDGET_BURST : l->budget + earned;
+        l->budget_at = at;
+    }
+    return l->budget-- > 0 || (l->budget = 0);
+}
 
 void trp_event_log_put_lines(struct trp_event_log *l, struct trp_buf *take_b)
 {
@@ -309,7 +323,8 @@ void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
     if (trp_attempt_number(attempt) >= s->summarised_from)
         return;
     if (l->tasks == TRP_EVENTS_SUMMARY ||
-        (l->tasks == TRP_EVENTS_AUTO && trp_ring_crowded(l->ring))) {
+        (l->tasks == TRP_EVENTS_AUTO &&
+         (trp_ring_crowded(l->ring) || !within_budget(l, at)))) {
         begin_summary(l, s, trp_attempt_number(attempt), at);
         return;
     }

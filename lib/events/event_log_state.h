@@ -28,6 +28,8 @@ struct trp_event_log {
     struct trp_statistics *statistics;
     struct trp_log_host *hosts;
     trp_ring *ring;
+    int64_t budget,
+        budget_at; /* attempts that may still be written in full, and since when */
 
     pthread_t writer;
     bool running;         /* the writer has to be joined */

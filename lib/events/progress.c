@@ -7,7 +7,8 @@
  * It never holds the run up: when the terminal or pipe does not take anything now
  * (Ctrl-S, a pager), what would have been written is left out. Lines of their own are
  * limited as updates are, and how many were left out is told with the next one; all of
- * them are in the event log.
+ * them are in the event log. Once there were many stages, those that succeeded at once
+ * get no line at all, nor are they counted: a program has thousands of them.
  */
 #include "events/progress.h"
 
@@ -19,6 +20,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/engine.h"
+
 #define SECOND INT64_C(1000000000)
 
 enum {
@@ -27,8 +30,9 @@ enum {
     WIDTH_UNKNOWN = 80,
     WIDTH_MAX = 200,
     LINES_A_SECOND = 10,
+    STAGES_TOLD = 20, /* then only those that took long or failed */
 };
-static const int64_t BETWEEN = SECOND / 10;
+static const int64_t BETWEEN = SECOND / 10, LONG_STAGE = SECOND / 10;
 static const int64_t FIRST_LINE = 5 * SECOND, LAST_PAUSE = 60 * SECOND;
 
 struct trp_progress {
@@ -42,6 +46,7 @@ struct trp_progress {
     int64_t line_start; /* the second in which … */
     uint32_t lines;     /* … so many lines were written */
     uint32_t left_out;  /* … and so many not, not yet told */
+    uint32_t stages;    /* so many stages were told */
 };
 
 static bool locale_is_utf8(void)
@@ -254,6 +259,10 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage
     p->now = now_ns;
     if (p->terminal)
         return; /* the bar shows it */
+    if (p->stages > STAGES_TOLD && failures == 0 && wall_ns < LONG_STAGE &&
+        strcmp(outcome, trp_outcome_name(TRP_OUTCOME_SUCCEEDED)) == 0)
+        return;
+    p->stages++;
     char line[TEXT], failed[48] = "";
     if (failures > 0)
         snprintf(failed, sizeof failed, ", %u failed attempt%s", failures,

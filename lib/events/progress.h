@@ -27,6 +27,8 @@ void trp_progress_update(trp_progress *p, int64_t now_ns,
                          const struct trp_progress_view *v);
 /* A line of its own (a failed attempt, a message) that does not tear the bar. */
 void trp_progress_line(trp_progress *p, const char *text);
+/* `outcome`: its trp_outcome_name. After twenty stages, one that succeeded within 100
+ * ms without a failed attempt is not told. */
 void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage,
                               const char *outcome, uint32_t tasks, uint32_t failures,
                               int64_t wall_ns);

@@ -241,8 +241,7 @@ int trp_statistics_task_ended(struct trp_statistics *s,
     if (t->end)
         stage->cpu += (double)t->end->cpu_ns * NS;
     stage->attempts++;
-    if (trp_end_is_failure(status))
-        stage->failures++;
+    stage->failures += t->verdict->task_end.counted;
     return status == TRP_END_SUCCESS ? trp_durations_add(&stage->durations, ran) : 0;
 }
 

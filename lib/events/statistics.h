@@ -54,7 +54,7 @@ struct trp_stage_statistics {
     enum trp_outcome outcome;
 
     uint64_t attempts; /* ended, less those that never started */
-    uint64_t failures; /* attempts that neither succeeded nor were killed by us */
+    uint64_t failures; /* attempts that count as a failure of their task */
     struct trp_durations durations; /* of attempts that succeeded */
     double cpu;                     /* seconds of CPU time, as measured */
     struct trp_seconds *held, *used;

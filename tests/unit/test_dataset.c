@@ -456,7 +456,7 @@ static void failures_say_why(void)
     g_assert_cmpint(trp_count(d, &n), ==, TRP_EFAILED);
     g_assert_cmpstr(trp_error_text(ctx), ==,
                     "stage count trp_range → fails_first: task 0 failed 4 times, last "
-                    "with code 37: no luck in attempt 3");
+                    "with exit status 37: no luck in attempt 3");
     g_assert_cmpint(
         trp_count(trp_transform(trp_range(ctx, 0, 1, 1), mixed_keys, NULL, 0), &n), ==,
         TRP_EFAILED);

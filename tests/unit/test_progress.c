@@ -156,12 +156,27 @@ static void a_flood_of_lines_is_cut_and_told(void)
 {
     struct world w = begin(FALSE);
     for (uint32_t i = 0; i < 500; i++)
-        trp_progress_stage_ended(w.p, i * MS, "s", "succeeded", 8, 0, MS);
+        trp_progress_stage_ended(w.p, i * MS, "s", "succeeded", 8, 0, SECOND);
     g_assert_cmpuint(count(seen(&w), '\n'), ==, 10);
-    trp_progress_stage_ended(w.p, 2 * SECOND, "s", "succeeded", 8, 0, MS);
+    trp_progress_stage_ended(w.p, 2 * SECOND, "s", "succeeded", 8, 0, SECOND);
     g_assert_true(g_str_has_prefix(seen(&w),
                                    "troupe: 490 lines left out; see the event "
                                    "log\ntroupe: stage s succeeded"));
+    finish(&w);
+}
+
+static void tiny_stages_are_told_while_they_are_few(void)
+{
+    struct world w = begin(FALSE);
+    for (uint32_t i = 0; i < 100; i++)
+        trp_progress_stage_ended(w.p, i * SECOND, "s", "succeeded", 8, 0, MS);
+    g_assert_cmpuint(count(seen(&w), '\n'), ==, 21);
+    trp_progress_stage_ended(w.p, 200 * SECOND, "s", "succeeded", 8, 0, 100 * MS);
+    trp_progress_stage_ended(w.p, 200 * SECOND, "s", "succeeded", 8, 1, MS);
+    trp_progress_stage_ended(w.p, 200 * SECOND, "s", "failed", 8, 0, MS);
+    const char *text = seen(&w);
+    g_assert_cmpuint(count(text, '\n'), ==, 3);
+    g_assert_null(strstr(text, "left out"));
     finish(&w);
 }
 
@@ -197,6 +212,8 @@ int main(int argc, char **argv)
     g_test_add_func("/progress/what is waited for is told", what_is_waited_for_is_told);
     g_test_add_func("/progress/a flood of lines is cut and told",
                     a_flood_of_lines_is_cut_and_told);
+    g_test_add_func("/progress/tiny stages are told while they are few",
+                    tiny_stages_are_told_while_they_are_few);
     g_test_add_func("/progress/a pipe that nobody reads is not waited for",
                     a_full_pipe_is_not_waited_for);
     return g_test_run();
