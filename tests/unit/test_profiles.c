@@ -315,7 +315,6 @@ static void test_impossible(void)
     REFUSED(m, "cores 4, gpu 2 | cpus 1, gpu 0.7", "gpu 0.7", "0.5");
     REFUSED(m, "cores 4, gpu 2 | cpus 1, gpu 0.500000000001", "gpu 0.500000000001");
     REFUSED(m, "gpu 1.5", "gpu", "1.5");
-    REFUSED(m, "cpus 2", "task cpus 2 above executor cores 1");
     REFUSED(m, "gpu 1", "gpu 1", "task-only");
     REFUSED(m, "cpus 1, gpu 0", "gpu 0");
     assert_slots(m, "cores 4, gpu 2 | cpus 1, gpu 0.5", 4, "cpus");

@@ -120,6 +120,7 @@ static const struct trp_launch launch_samples[] = {
      .stage = {1},
      .task = UINT32_MAX,
      .number = 65535,
+     .seen = UINT32_MAX,
      .queued = 1                                                                             },
     { .attempt = {2}, .stage = {3},              .task = 4, .number = 5, .has_item = 1},
     {                                                                               .attempt = {UINT64_C(0x123456789)},
@@ -340,7 +341,7 @@ static void launches_come_back_in_order(void)
 {
     struct trp_buf b = {0};
     put_launches(&b);
-    g_assert_cmpuint(b.size, ==, 8 + 3 * 28 + 8 + 6);
+    g_assert_cmpuint(b.size, ==, 8 + 3 * 32 + 8 + 6);
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_LAUNCH);
     struct trp_view v;
     struct trp_launch l = {0};
@@ -355,6 +356,7 @@ static void launches_come_back_in_order(void)
         g_assert_cmpuint(l.task, ==, want->task);
         g_assert_cmpuint(l.number, ==, want->number);
         g_assert_cmpuint(l.queued, ==, want->queued);
+        g_assert_cmpuint(l.seen, ==, want->seen);
         g_assert_cmpuint(l.has_item, ==, want->has_item);
         g_assert_cmpmem(l.resources, l.resources_size, want->resources,
                         want->resources_size);
