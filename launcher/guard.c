@@ -47,8 +47,7 @@ struct guard {
     const struct trp_guard_config *config;
     int socket, signals;
     pid_t server, driver; /* 0: not there */
-    int driver_status;
-    bool told, orphan; /* end now; `troupe` is gone */
+    bool told, orphan;    /* end now; `troupe` is gone */
 };
 
 static int64_t now_ms(void)
@@ -154,7 +153,6 @@ static void reap(struct guard *g)
         if (pid != g->driver)
             continue;
         g->driver = 0;
-        g->driver_status = status;
         report(g, TRP_GUARD_DRIVER, status, "");
     }
 }
@@ -233,14 +231,13 @@ static void watch_driver(struct guard *g)
         wait_ms(g, LOOK_MS);
 }
 
-/* After the driver: what descends from it goes by itself, unless we are told to end it
- * now. */
+/* After the driver: what descends from it goes by itself. A driver that is still there
+ * by now is ended by force, and all with it. */
 static void linger(struct guard *g)
 {
     int64_t end = now_ms() + LINGER_MS;
     pid_t spare[] = {g->server};
-    bool in_order = WIFEXITED(g->driver_status) && !g->driver;
-    if (g->told && !in_order)
+    if (g->driver)
         return;
     while (now_ms() < end &&
            trp_descendants_signal(getpid(), spare, g->server ? 1 : 0, 0) > 0)

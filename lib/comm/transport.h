@@ -44,6 +44,7 @@ struct trp_transport {
     struct trp_meeting *meeting;
     const char *const *unstick_argv; /* borrowed */
     bool abandoned;                  /* a meeting was forgotten */
+    int helpers;                     /* how often, for this meeting */
     pid_t helper;                    /* the throw-away peer, or 0 */
     int64_t helper_ns;               /* when it was started */
     /* world */

@@ -26,7 +26,7 @@
 
 #include "comm/transport.h"
 
-enum { HELPER_SECONDS = 10 };
+enum { HELPER_SECONDS = 10, HELPERS_MAX = 3 };
 
 /* Owned by the thread until `over`, then by the loop. */
 struct trp_meeting {
@@ -118,26 +118,26 @@ static int connect_unstick(struct trp_transport *t, int64_t now_ns, trp_error *e
     if (t->helper > 0) {
         bool late = now_ns - t->helper_ns > HELPER_SECONDS * INT64_C(1000000000);
         if (over && !late)
-            kill(t->helper, SIGTERM); /* mirrors (unstick.c) until it is told */
+            kill(t->helper, SIGTERM); /* it may wait for an answer that never comes */
         if (!trp_unstick_gone(t->helper, late))
             return 0;
         t->helper = 0;
-        if (over)
-            return 0;
-    } else {
-        if (over)
-            return 0;
-        pid_t pid = t->unstick_argv
-                        ? trp_unstick_start(t->unstick_argv, t->where, err)
-                        : trp_error_set(err, TRP_ENOENT, "there is no helper");
-        if (pid > 0) {
-            t->helper = pid;
-            t->helper_ns = now_ns;
-            return 0;
-        }
+    }
+    if (over) {
+        t->helpers = 0;
+        return 0;
+    }
+    pid_t pid = TRP_ENOENT;
+    if (t->unstick_argv && t->helpers++ < HELPERS_MAX)
+        pid = trp_unstick_start(t->unstick_argv, t->where, err);
+    if (pid > 0) {
+        t->helper = pid;
+        t->helper_ns = now_ns;
+        return 0;
     }
     t->meeting = NULL; /* its thread has it, and t->notice_fd */
     t->abandoned = true;
+    t->helpers = 0;
     return 1;
 }
 

@@ -7,11 +7,11 @@
  * they agree on a number for the communicator. An executor may die between any two. In
  * the first round a connect frees the accept. In a later one the accept is past that
  * and waits (for ten minutes, in which nobody else can come) for a key that only that
- * executor would have published. But what the rounds compute are a maximum and an AND,
- * so the driver's own bytes are an answer that it agrees with: they are published under
- * the key it waits for, round by round, and the accept returns with a communicator that
- * has nobody at its other end. Ports are used for one meeting only, so what is left of
- * their keys is never read.
+ * executor would have published. What these rounds compute are a maximum and an AND, so
+ * the number 1 is an answer to each that the driver agrees with: it is published under
+ * the keys of all of them, and the accept returns with a communicator that has nobody
+ * at its other end. Ports are used for one meeting only, so what is left of the keys is
+ * never read.
  *
  * It is started without the MPI and Slurm variables of this process (which would make
  * it part of this process's universe), in a session of its own, and it ends by an
@@ -112,37 +112,24 @@ bool trp_unstick_gone(pid_t pid, bool kill_it)
     return true;
 }
 
-/* One key of the driver's, answered with its own bytes; false: it is not there. */
-static bool mirror_key(const char *port, const char *step, int round)
+/* The answer to every later round: the number 1, as Open MPI packs it (how many, of
+ * which type, the value). */
+static void publish_agreement(const char *port)
 {
-    char key[PMIX_MAX_KEYLEN + 1];
-    pmix_pdata_t found;
-    pmix_info_t info[2];
+    static const char *const steps[] = {"nextcid", "activate"};
+    char one[] = {0, 0, 0, 1, 9, 0, 0, 0, 1};
+    pmix_byte_object_t bytes = {.bytes = one, .size = sizeof one};
     pmix_persistence_t once = PMIX_PERSIST_FIRST_READ;
-    PMIX_PDATA_CONSTRUCT(&found);
-    snprintf(found.key, sizeof found.key, "%s:%s:recv:%d", port, step, round);
-    bool there = PMIx_Lookup(&found, 1, NULL, 0) == PMIX_SUCCESS &&
-                 found.value.type == PMIX_BYTE_OBJECT;
-    if (there) {
-        snprintf(key, sizeof key, "%s:%s:send:%d", port, step, round);
-        PMIX_INFO_LOAD(&info[0], key, &found.value.data.bo, PMIX_BYTE_OBJECT);
+    pmix_info_t info[2];
+    for (int i = 0; i < 2 * ROUNDS_MAX; i++) {
+        char key[PMIX_MAX_KEYLEN + 1];
+        snprintf(key, sizeof key, "%s:%s:send:%d", port, steps[i % 2], i / 2);
+        PMIX_INFO_LOAD(&info[0], key, &bytes, PMIX_BYTE_OBJECT);
         PMIX_INFO_LOAD(&info[1], PMIX_PERSISTENCE, &once, PMIX_PERSIST);
         PMIx_Publish(info, 2);
         PMIX_INFO_DESTRUCT(&info[0]);
         PMIX_INFO_DESTRUCT(&info[1]);
     }
-    PMIX_PDATA_DESTRUCT(&found);
-    return there;
-}
-
-static bool mirror(const char *port)
-{
-    bool any = false;
-    for (int round = 0; round < ROUNDS_MAX; round++) {
-        any |= mirror_key(port, "nextcid", round);
-        any |= mirror_key(port, "activate", round);
-    }
-    return any;
 }
 
 int trp_channel_unstick_main(const char *port)
@@ -153,9 +140,7 @@ int trp_channel_unstick_main(const char *port)
     alarm(ALARM_SECONDS);
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SINGLE, &level);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    if (!mirror(port))
-        return MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &driver) !=
-               MPI_SUCCESS;
-    for (;;)
-        mirror(port); /* as many rounds as there are, until the driver ends this */
+    publish_agreement(port);
+    return MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &driver) !=
+           MPI_SUCCESS;
 }

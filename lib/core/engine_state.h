@@ -38,6 +38,7 @@ struct trp_attempt {
     uint16_t number;     /* earlier attempts of the task */
     uint8_t state, level, ngrants;
     bool kill_sent;
+    uint64_t unused; /* makes it 64 bytes: an attempt is found by a shift */
 };
 
 struct trp_attempts {
@@ -45,7 +46,6 @@ struct trp_attempts {
     uint32_t n, cap;
     uint32_t free; /* first free slot, TRP_NONE: none */
     uint32_t serial;
-    uint32_t live;
 };
 
 /* ---- executors
@@ -128,7 +128,8 @@ struct trp_task_set {
     const struct trp_resource_profile *profile;
     struct trp_task_set *next, *prev; /* in its class's order; linked when `listed` */
     bool listed;
-    bool ended; /* its stage has ended: launches nothing */
+    bool takes_custom; /* its tasks take custom resources: addresses have to be found */
+    bool ended;        /* its stage has ended: launches nothing */
     uint32_t ntasks;
     struct trp_task *tasks;
     uint32_t pending, running, queued, done, failed;
@@ -262,7 +263,14 @@ static inline trp_attempt_id trp_attempt_id_of(const struct trp_engine *e,
     return (trp_attempt_id){(uint64_t)e->attempts.v[slot].serial << 32 | slot};
 }
 /* The slot of a live attempt, TRP_NONE for a stale or made-up id. */
-uint32_t trp_attempt_find(const struct trp_engine *e, trp_attempt_id id);
+static inline uint32_t trp_attempt_find(const struct trp_engine *e, trp_attempt_id id)
+{
+    uint32_t slot = (uint32_t)id.n;
+    bool is_it = slot < e->attempts.n &&
+                 e->attempts.v[slot].state != TRP_ATTEMPT_FREE &&
+                 e->attempts.v[slot].serial == (uint32_t)(id.n >> 32);
+    return is_it ? slot : TRP_NONE;
+}
 
 /* sched/executors.c */
 struct trp_class *trp_class_of(struct trp_engine *e, trp_profile_id profile);
@@ -317,7 +325,8 @@ void trp_task_set_unlist(struct trp_task_set *s);
 void trp_round_full(struct trp_engine *e, struct trp_class *c);
 void trp_round_partial(struct trp_engine *e, struct trp_executor *x);
 /* The end of `slot` on its executor: the head of the queue takes its place, or what it
- * held is free again. The attempt is detached, not freed. */
+ * held is free again: trp_round_partial there has to follow. The attempt is detached,
+ * not freed. */
 void trp_round_replace(struct trp_engine *e, uint32_t slot);
 
 /* sched/overflow.c: the set that a task of `s` moves to when it was killed for memory;

@@ -193,6 +193,12 @@ static void draw(struct trp_progress *p, const struct trp_progress_view *v)
 /* ---- calls
  * ------------------------------------------------------------------------------- */
 
+static int left_out_text(const struct trp_progress *p, char *buf, size_t size)
+{
+    return snprintf(buf, size, "troupe: %u line%s left out; see the event log\n",
+                    p->left_out, p->left_out == 1 ? "" : "s");
+}
+
 /* One more line in this second? Those that were not are told first. */
 static bool may_write(struct trp_progress *p, char *before, size_t size)
 {
@@ -207,8 +213,7 @@ static bool may_write(struct trp_progress *p, char *before, size_t size)
     }
     p->lines++;
     if (p->left_out > 0)
-        snprintf(before, size, "troupe: %u lines left out; see the event log\n",
-                 p->left_out);
+        left_out_text(p, before, size);
     p->left_out = 0;
     return true;
 }
@@ -281,8 +286,7 @@ void trp_progress_end(trp_progress *p)
     if (p->drawn)
         n = snprintf(out, sizeof out, "\r\033[K");
     if (p->left_out > 0)
-        n += snprintf(out + n, sizeof out - (size_t)n,
-                      "troupe: %u lines left out; see the event log\n", p->left_out);
+        n += left_out_text(p, out + n, sizeof out - (size_t)n);
     if (n > 0)
         put(p, out, (size_t)n);
     free(p);

@@ -48,13 +48,14 @@ void trp_crash_install(trp_spawner *spawner)
 void trp_crash_thread(void)
 {
     static _Thread_local char *stack; /* as long as the thread; few, so never freed */
-    if (stack)
-        return;
+    stack_t has;
+    inside = false; /* touches the thread's variables before a handler has to */
+    if (sigaltstack(NULL, &has) != 0 || !(has.ss_flags & SS_DISABLE))
+        return; /* a sanitizer's, for instance, which it takes back itself */
     stack = malloc(STACK_SIZE);
     stack_t s = {.ss_sp = stack, .ss_size = STACK_SIZE};
     if (stack)
         sigaltstack(&s, NULL);
-    inside = false; /* touches the thread's variables before a handler has to */
 }
 
 void trp_crash_running(trp_attempt_id attempt)

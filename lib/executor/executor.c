@@ -29,9 +29,7 @@
 
 enum { SLOTS_MAX = 4096, FLUSH_MS = 100, FUNCTION_GRACE_MS = 500 };
 
-/* ---- the struct
- * ----------------------------------------------------------------------
- */
+/* ---- the struct ------------------------------------------------------------------ */
 
 static void executor_free(trp_executor *e)
 {
@@ -111,9 +109,7 @@ int trp_executor_need_spawner(trp_executor *e, trp_error *err)
     return e->spawner ? TRP_OK : fork_spawner(e, -1, err);
 }
 
-/* ---- work and end
- * --------------------------------------------------------------------
- */
+/* ---- work and end ---------------------------------------------------------------- */
 
 /* Lets what was sent leave the process. */
 static void flush(trp_executor *e)
@@ -154,9 +150,7 @@ static void work(trp_executor *e)
     trp_functions_join(e);
 }
 
-/* ---- an elastic executor
- * -------------------------------------------------------------
- */
+/* ---- an elastic executor --------------------------------------------------------- */
 
 static int bind_to(const char *cpuset, trp_error *err)
 {
@@ -306,9 +300,7 @@ int trp_executor_main(int *argc, char ***argv, const struct trp_function_runner 
     return status;
 }
 
-/* ---- a rank of a static run
- * ----------------------------------------------------------
- */
+/* ---- a rank of a static run ------------------------------------------------------ */
 
 int trp_executor_work(trp_channel *channel, const struct trp_executor_shape *shape,
                       const struct trp_function_runner *runner)

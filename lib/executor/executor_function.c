@@ -36,9 +36,7 @@ static int64_t thread_cpu_ns(void)
            (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * INT64_C(1000);
 }
 
-/* ---- one task
- * ------------------------------------------------------------------------
- */
+/* ---- one task -------------------------------------------------------------------- */
 
 static void run_task(trp_executor *e, struct trp_function_thread *self,
                      struct trp_function_result *ret)
@@ -76,7 +74,7 @@ static void begin_task(struct trp_function_thread *self, const struct trp_task_e
     self->started_ns = now;
     self->deadline_ns = timeout > 0 ? now + timeout : INT64_MAX;
     self->cause = TRP_END_SUCCESS;
-    self->killed = 0;
+    __atomic_store_n(&self->killed, 0, __ATOMIC_RELAXED);
     self->busy = true;
 }
 
@@ -124,9 +122,7 @@ static void record(trp_executor *e, struct trp_task_entry *t,
     free(r->result);
 }
 
-/* ---- on other threads
- * ----------------------------------------------------------------
- */
+/* ---- on other threads ------------------------------------------------------------ */
 
 /* Puts a finished task on the list and wakes the loop. */
 static void hand_back(trp_executor *e, struct trp_finished *f)
@@ -247,9 +243,7 @@ uint32_t trp_functions_collect(trp_executor *e)
     return n;
 }
 
-/* ---- on the loop's thread
- * ------------------------------------------------------------
- */
+/* ---- on the loop's thread -------------------------------------------------------- */
 
 /* Another thread was robbed of the baton: what it runs is now like a task thread's. */
 void trp_functions_adopt(trp_executor *e)
@@ -365,9 +359,7 @@ int trp_functions_prepare(trp_executor *e)
     return start_thread(&e->loop[1], standby_thread);
 }
 
-/* ---- killing and timeouts
- * ------------------------------------------------------------
- */
+/* ---- killing and timeouts -------------------------------------------------------- */
 
 /* The i-th thread that may run a function; NULL: no more. */
 static struct trp_function_thread *thread_at(trp_executor *e, uint32_t i)
@@ -396,7 +388,7 @@ void trp_functions_kill(trp_executor *e, trp_attempt_id attempt)
     for (uint32_t i = 0; !unrun && (thread = thread_at(e, i)); i++) {
         if (!thread->busy || thread->task.attempt.n != attempt.n)
             continue;
-        thread->killed = 1;
+        __atomic_store_n(&thread->killed, 1, __ATOMIC_RELAXED);
         if (thread->cause == TRP_END_SUCCESS)
             thread->cause = TRP_END_KILLED;
     }
@@ -449,7 +441,7 @@ void trp_functions_timers(trp_executor *e, int64_t now)
             stuck = true;
             culprit = t->task.attempt;
         }
-        t->killed = 1;
+        __atomic_store_n(&t->killed, 1, __ATOMIC_RELAXED);
         t->cause = TRP_END_TIMEOUT;
         t->deadline_ns = now + SECOND_NS;
     }
@@ -466,7 +458,7 @@ static bool tell_to_end(trp_executor *e)
     pthread_cond_broadcast(&e->work);
     for (uint32_t i = 0; (t = thread_at(e, i)); i++) {
         busy = busy || t->busy;
-        t->killed = 1;
+        __atomic_store_n(&t->killed, 1, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&e->lock);
     return busy;

@@ -53,9 +53,7 @@ void trp_executor_fail(trp_executor *e, const char *fmt, ...)
     e->status = trp_error_exit_status(TRP_ESYSTEM);
 }
 
-/* ---- ends
- * ----------------------------------------------------------------------------
- */
+/* ---- ends ------------------------------------------------------------------------ */
 
 static void send_ends(trp_executor *e)
 {
@@ -95,9 +93,7 @@ void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
         trp_executor_stage_settle(e, s);
 }
 
-/* ---- tasks
- * ---------------------------------------------------------------------------
- */
+/* ---- tasks ----------------------------------------------------------------------- */
 
 void trp_executor_begin(trp_executor *e, const struct trp_task_entry *t)
 {
@@ -213,9 +209,7 @@ static void kill_attempt(trp_executor *e, trp_attempt_id attempt, bool recall)
         trp_functions_kill(e, attempt);
 }
 
-/* ---- the driver
- * ----------------------------------------------------------------------
- */
+/* ---- the driver ------------------------------------------------------------------ */
 
 static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
 {
@@ -272,9 +266,7 @@ void trp_executor_handler(struct trp_channel_handler *ret)
     *ret = (struct trp_channel_handler){.message = on_message, .down = on_down};
 }
 
-/* ---- the loop
- * ------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------- */
 
 /* Notes the number of an end of the spawner that was just put. */
 static bool note_unheard(trp_executor *e)

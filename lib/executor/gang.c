@@ -208,8 +208,7 @@ void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
     trp_tree_remove(k->scratch, name, &budget);
 }
 
-/* ---- a rank -------------------------------------------------------------------------
- */
+/* ---- a rank ---------------------------------------------------------------------- */
 
 struct rank {
     char *folder; /* of the specification */

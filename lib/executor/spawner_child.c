@@ -29,9 +29,7 @@
 
 enum { READ_SIZE = 64 * 1024 };
 
-/* ---- becoming the spawner
- * ------------------------------------------------------------
- */
+/* ---- becoming the spawner -------------------------------------------------------- */
 
 static void close_others(int a, int b)
 {
@@ -130,9 +128,7 @@ static bool set_up(struct trp_keeper *k)
     return true;
 }
 
-/* ---- frames
- * --------------------------------------------------------------------------
- */
+/* ---- frames ---------------------------------------------------------------------- */
 
 static bool take_start(struct trp_keeper *k, struct trp_view v)
 {

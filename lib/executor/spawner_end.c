@@ -290,9 +290,7 @@ int64_t trp_keeper_next_timer(const struct trp_keeper *k)
     return next;
 }
 
-/* ---- the end of the process
- * ----------------------------------------------------------
- */
+/* ---- the end of the process ------------------------------------------------------ */
 
 static bool gangs_live(const struct trp_keeper *k)
 {

@@ -103,9 +103,7 @@ int64_t trp_memory_peak_kib(const struct trp_keeper *k)
     return (int64_t)(read_number(k->cgroup_peak, "") / 1024);
 }
 
-/* ---- sampling
- * ------------------------------------------------------------------------
- */
+/* ---- sampling -------------------------------------------------------------------- */
 
 static int find(const struct trp_process *all, int n, pid_t pid)
 {

@@ -125,8 +125,7 @@ static __attribute__((noinline)) pid_t launch(struct start *s)
     return pid;
 }
 
-/* ---- the attempt's environment ------------------------------------------------------
- */
+/* ---- the attempt's environment --------------------------------------------------- */
 
 static void add(struct trp_buf *b, const char *name, const char *value, size_t n)
 {
@@ -241,8 +240,7 @@ static const char *const *make_environment(struct trp_keeper *k,
     return env;
 }
 
-/* ---- starting ----------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------- */
 
 /* A free entry of the table; NULL when out of memory. */
 static struct trp_running *take_entry(struct trp_keeper *k)

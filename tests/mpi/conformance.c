@@ -446,7 +446,7 @@ static bool is_expected(void *context, uint32_t executor)
     return executor < EXECUTORS;
 }
 
-static const char *unstick_argv[20];
+static const char *unstick_argv[32];
 
 static struct trp_listen_config listen_config(void)
 {
@@ -471,11 +471,15 @@ static char server_option[4200];
 
 static size_t put_mpirun(const char **argv)
 {
-    const char *const words[] = {"mpirun",        "-np",         "1",
-                                 "--bind-to",     "none",        "--oversubscribe",
-                                 "--mca",         "ras",         "^slurm",
-                                 "--mca",         "plm",         "isolated",
-                                 "--ompi-server", server_option, self};
+    const char *const words[] = {"mpirun",      "-np",
+                                 "1",           "--bind-to",
+                                 "none",        "--oversubscribe",
+                                 "--mca",       "ras",
+                                 "^slurm",      "--mca",
+                                 "plm",         "isolated",
+                                 "--mca",       "pmix_server_max_wait",
+                                 "3",           "--ompi-server",
+                                 server_option, self};
     snprintf(server_option, sizeof server_option, "file:%s", server_file);
     memcpy(argv, words, sizeof words);
     return sizeof words / sizeof *words;
@@ -484,7 +488,7 @@ static size_t put_mpirun(const char **argv)
 static pid_t start(bool mpirun, const char *a, const char *b, const char *c,
                    const char *d)
 {
-    const char *argv[24];
+    const char *argv[32];
     trp_error err;
     size_t n = 0;
     if (mpirun)
@@ -1149,7 +1153,7 @@ static int follow_child(pid_t pid, int fd, GString *out)
 
 static void run_on(const char *role, const char *np, const char *name)
 {
-    const char *argv[24];
+    const char *argv[32];
     size_t n = put_mpirun(argv);
     argv[2] = np;
     argv[n++] = role;

@@ -23,6 +23,16 @@ static() { # as root too
 @test "a function that crashes its executor is counted against its task and run again" {
     run -0 troupe run --run-name r -- "$programs/crash"
     [[ "$output" == *SIGSEGV* ]]
+    # its neighbours were lost with it, which is no failure of theirs
+    [[ "$output" == *"20 tasks, 1 failed attempt,"* ]]
+    [ "$(awk '$1 == "total" { print $4 }' <<<"$output")" = 1 ]
+}
+
+@test "what a function says of its failure is told once" {
+    run -1 troupe run --run-name r -- "$programs/fails" 9
+    [[ "$output" == *": task 1, attempt 0: exit status 37: attempt 0 is no good; it is run again"* ]]
+    [[ "$output" == *"task 1 failed 4 times, last with exit status 37: attempt 3 is no good"* ]]
+    [[ "$output" != *"no good: attempt"* ]]
 }
 
 @test "a result of 50 MB comes back whole" {

@@ -86,6 +86,7 @@ Y
     [ "$(cat troupe-runs/r/logs/half/*.out | sort -u | wc -l)" -le 2 ]
     [ "$(cat troupe-runs/r/logs/none/0.0.out)" = "[]unset" ]
     [[ "$output" == *gpu-seconds* ]]
+    [[ "$(events r | grep ExecutorAdded)" == *'"gpu":{"name":"gpu","addresses":["0","1"]}'* ]]
 }
 
 @test "a gang has all its ranks at once, each with a log of its own" {
@@ -253,6 +254,26 @@ Y
     [[ "$output" == *one* ]]
     run -0 troupe ls
     [[ "$output" == *one* && "$output" == *two* ]]
+}
+
+# Ticks (1/100 s) of CPU that all our processes have used.
+ticks() {
+    local pid
+    for pid in $(ours); do cat "/proc/$pid/stat"; done 2>/dev/null |
+        sed 's/.*) //' | awk '{ s += $12 + $13 } END { print s + 0 }'
+}
+
+@test "nothing of a run uses CPU while nothing happens: below 2 % of a core over 10 s" {
+    echo '{troupe: 1, stages: [{name: s, tasks: 2, run: "sleep 14"}]}' >p.yaml
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    sleep 1.5
+    before=$(ticks)
+    sleep 10
+    after=$(ticks)
+    wait $!
+    echo "ticks: $((after - before))"
+    [ $((after - before)) -lt 20 ]
 }
 
 @test "the event log has Spark's events, Event first, and a link for the History Server" {

@@ -118,15 +118,24 @@ static void run_until_file(struct world *w, const char *name)
 static void test_dies(void)
 {
     struct world w;
-    open_world(&w, "case $TROUPE_EXECUTOR in id=0*) exit 3;; esac; kill -SEGV $$");
+    open_world(&w, "case $TROUPE_EXECUTOR in id=0*) echo no licence; exit 3;; "
+                   "id=2*) exit 0;; esac; kill -SEGV $$");
     start(&w, 0);
     g_assert_cmpuint(w.told.granted, ==, 0); /* never from inside a call */
     run_until(&w, &w.told.gone, 1);
     g_assert_cmpint(w.told.status[0], ==, TRP_ESYSTEM);
-    g_assert_nonnull(strstr(w.told.text[0], "exit status 3"));
+    g_assert_nonnull(strstr(w.told.text[0],
+                            "executor 0 ended with exit status 3: no licence; see "
+                            "troupe-runs/"));
     start(&w, 1);
     run_until(&w, &w.told.gone, 2);
-    g_assert_nonnull(strstr(w.told.text[1], "SIGSEGV"));
+    g_assert_nonnull(
+        strstr(w.told.text[1], "executor 1 was killed by SIGSEGV (11); see"));
+    start(&w, 2);
+    run_until(&w, &w.told.gone, 3);
+    g_assert_cmpint(w.told.status[2], ==, 0);
+    g_assert_nonnull(
+        strstr(w.told.text[2], "executor 2 ended with exit status 0; see"));
     close_world(&w);
 }
 

@@ -25,9 +25,7 @@ static const char *self_program;
 static trp_spawner *spawner;
 static uint32_t next_attempt;
 
-/* ---- the world
- * -----------------------------------------------------------------------
- */
+/* ---- the world ------------------------------------------------------------------- */
 
 static struct trp_spawner_config config_of(int64_t memory_mib, const char *cgroup)
 {
@@ -225,9 +223,7 @@ static pid_t wait_pid_file(const char *name)
     return pid;
 }
 
-/* ---- ends
- * ----------------------------------------------------------------------------
- */
+/* ---- ends ------------------------------------------------------------------------ */
 
 static void test_ends(void)
 {
@@ -344,9 +340,7 @@ static void test_kill(void)
     close_world();
 }
 
-/* ---- what a command finds
- * ------------------------------------------------------------
- */
+/* ---- what a command finds -------------------------------------------------------- */
 
 static void assert_has(const char *env, const char *line)
 {
@@ -474,9 +468,7 @@ static void test_large_environment(void)
     close_world();
 }
 
-/* ---- scratch
- * -------------------------------------------------------------------------
- */
+/* ---- scratch --------------------------------------------------------------------- */
 
 #define CHECK_SCRATCH                                                                  \
     "cd \"$TROUPE_SCRATCH\" && test -z \"$(ls -A)\" && test \"$(stat -c %a .)\" = "    \
@@ -520,9 +512,7 @@ static void test_scratch(void)
     g_assert_true(g_file_test("/etc", G_FILE_TEST_IS_DIR));
 }
 
-/* ---- strays
- * --------------------------------------------------------------------------
- */
+/* ---- strays ---------------------------------------------------------------------- */
 
 #define DAEMON(file, env)                                                              \
     "( setsid " env " sh -c '(setsid sh -c \"echo \\$\\$ > " file ".new; mv " file     \
@@ -565,9 +555,7 @@ static void test_neighbours(void)
     close_world();
 }
 
-/* ---- the spawner's own end
- * -----------------------------------------------------------
- */
+/* ---- the spawner's own end ------------------------------------------------------- */
 
 /* Runs `body` in a process that has its own spawner, and waits for its end. */
 static void in_parent(void (*body)(void), int words_fd, const char *cgroup,
@@ -652,9 +640,7 @@ static void test_last_words(void)
     remove_folder();
 }
 
-/* ---- memory
- * --------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------- */
 
 static const char eat[] = "x=$(head -c 300000000 /dev/zero | tr '\\0' x); sleep 60";
 
@@ -782,9 +768,7 @@ static void test_memory_cgroup(void)
     remove_folder();
 }
 
-/* ---- queue ahead
- * ---------------------------------------------------------------------
- */
+/* ---- queue ahead ----------------------------------------------------------------- */
 
 static void queue_up(uint64_t attempt, uint32_t seen, bool queued,
                      const char *resources)
@@ -849,9 +833,7 @@ static void test_queue(void)
     close_world();
 }
 
-/* ---- idle
- * ----------------------------------------------------------------------------
- */
+/* ---- idle ------------------------------------------------------------------------ */
 
 static long switches(pid_t pid)
 {
@@ -876,9 +858,7 @@ static void test_idle(void)
     close_world();
 }
 
-/* ---- gangs
- * ---------------------------------------------------------------------------
- */
+/* ---- gangs ----------------------------------------------------------------------- */
 
 static void tell_gang(uint32_t stage, const char *text, int64_t timeout_ms)
 {

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "cluster/local/local_state.h"
+#include "cluster/local/log_tail.h"
 #include "cluster/local/mpirun.h"
 #include "cluster/local/processes.h"
 #include "events/run_folder.h"
@@ -37,6 +38,7 @@ enum {
     CGROUP_MS = 2000,    /* what the kernel may take to free its memory group */
     LOOK_MS = 20,
     TEXT = 600,
+    LAST_WORDS = 160, /* a longer last line of its log is not told */
 };
 
 int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
@@ -104,12 +106,24 @@ void trp_local_executor_tell(struct trp_local_executor *e)
     tell_gone(e, 0, false, "withdrawn before it was started");
 }
 
+/* state/executors/ID.log of the run, malloc'ed. */
+static char *log_path(const struct trp_local_executor *e)
+{
+    char *path;
+    if (asprintf(&path, "%s/state/executors/%u.log", e->local->command.run_dir, e->id) <
+        0)
+        return NULL;
+    return path;
+}
+
 /* mpirun tells the executor's death by a signal as 128 + signal. */
-static void describe_end(const struct trp_local_executor *e, bool memory, char *text,
-                         size_t size)
+static void describe_end(const struct trp_local_executor *e, char *text, size_t size)
 {
     int signal = e->signal;
     const char *run = e->local->command.run_name;
+    char last[LAST_WORDS] = "", *path = log_path(e);
+    bool said = path && trp_log_last_line(path, last, sizeof last);
+    free(path);
     if (!signal && e->exit_status > 128 && e->exit_status < 128 + NSIG)
         signal = (int)e->exit_status - 128;
     const char *name = signal ? sigabbrev_np(signal) : NULL;
@@ -118,8 +132,10 @@ static void describe_end(const struct trp_local_executor *e, bool memory, char *
         snprintf(how, sizeof how, "was killed by SIG%s (%d)", name, signal);
     else
         snprintf(how, sizeof how, "ended with exit status %d", (int)e->exit_status);
-    snprintf(text, size, "executor %u %s%s; see troupe-runs/%s/state/executors/%u.log",
-             e->id, how, memory ? " (killed for memory)" : "", run, e->id);
+    snprintf(text, size,
+             "executor %u %s%s%s%s; see troupe-runs/%s/state/executors/%u.log", e->id,
+             how, e->memory ? " (killed for memory)" : "", said ? ": " : "", last, run,
+             e->id);
 }
 
 /* An mpirun that was killed leaves its files, some megabytes. */
@@ -144,12 +160,9 @@ static void finish(struct trp_local_executor *e)
     char text[TEXT];
     if (e->hard)
         remove_session_files(e);
-    if (e->dismissed || e->exit_status + e->signal == 0) {
-        tell_gone(e, 0, e->memory, "ended");
-        return;
-    }
-    describe_end(e, e->memory, text, sizeof text);
-    tell_gone(e, TRP_ESYSTEM, e->memory, text);
+    bool as_told = e->dismissed || e->exit_status + e->signal == 0;
+    describe_end(e, text, sizeof text);
+    tell_gone(e, as_told ? 0 : TRP_ESYSTEM, e->memory, text);
 }
 
 /* Who is left, after the signal? */
@@ -300,9 +313,8 @@ static char *make_shape(const struct trp_local_executor *e, trp_error *err)
 
 static int open_log(const struct trp_local_executor *e)
 {
-    char *path;
-    if (asprintf(&path, "%s/state/executors/%u.log", e->local->command.run_dir, e->id) <
-        0)
+    char *path = log_path(e);
+    if (!path)
         return -1;
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     free(path);

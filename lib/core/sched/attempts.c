@@ -24,7 +24,6 @@ uint32_t trp_attempt_new(struct trp_engine *e)
     a->grants = NULL;
     a->ngrants = 0;
     a->kill_sent = false;
-    p->live++;
     return slot;
 }
 
@@ -38,14 +37,4 @@ void trp_attempt_free(struct trp_engine *e, uint32_t slot)
     a->state = TRP_ATTEMPT_FREE;
     a->next = e->attempts.free;
     e->attempts.free = slot;
-    e->attempts.live--;
-}
-
-uint32_t trp_attempt_find(const struct trp_engine *e, trp_attempt_id id)
-{
-    uint32_t slot = (uint32_t)id.n;
-    if (slot >= e->attempts.n || e->attempts.v[slot].state == TRP_ATTEMPT_FREE ||
-        e->attempts.v[slot].serial != (uint32_t)(id.n >> 32))
-        return TRP_NONE;
-    return slot;
 }

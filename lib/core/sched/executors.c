@@ -126,7 +126,7 @@ int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
 {
     struct trp_class *c = e->classes[x->class];
     uint32_t host = trp_hosts_intern(&e->hosts, added->added.host, added->added.rack);
-    trp_books *books;
+    trp_books *books = NULL;
     if (host == TRP_NONE)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a host");
     int rc =

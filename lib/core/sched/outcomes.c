@@ -65,7 +65,7 @@ static void measure(struct trp_task_set *s, int64_t duration_ns)
     if (s->timed++ == 0)
         s->mean_ns = duration_ns;
     else
-        s->mean_ns += (duration_ns - s->mean_ns) / 8;
+        s->mean_ns += (duration_ns - s->mean_ns) >> 3;
 }
 
 static void verdict(struct trp_engine *e, uint32_t slot, enum trp_end_status status,
@@ -138,7 +138,7 @@ static void run_again(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
 /* The set may go once its stage has ended and nothing of it is left anywhere. */
 static void release_set(struct trp_engine *e, struct trp_task_set *s)
 {
-    if (!s->ended || s->attempts)
+    if (s->attempts)
         return;
     s->stage->set = NULL;
     trp_task_set_free(e, s);
@@ -158,9 +158,10 @@ void trp_attempt_ended(struct trp_engine *e, uint32_t slot, enum trp_end_status 
     t->attempt = TRP_NONE;
     if (status == TRP_END_RECALLED)
         t->attempts--; /* it never began */
-    if (status != TRP_END_RECALLED && status != TRP_END_LOST)
+    else if (status != TRP_END_LOST)
         measure(s, duration_ns);
-    counted = counted && counts_as_failure(status) && !s->ended;
+    counted =
+        status != TRP_END_SUCCESS && counted && counts_as_failure(status) && !s->ended;
     if (status == TRP_END_SUCCESS && !s->ended) {
         t->flags |= TRP_TASK_DONE;
         own->done++;
@@ -187,15 +188,17 @@ void trp_attempt_ended(struct trp_engine *e, uint32_t slot, enum trp_end_status 
         if (gang && !e->draining)
             trp_gang_launch(e, s);
     }
-    if (!s->ended && t->flags)
+    if (stage->nchildren && !s->ended && t->flags)
         trp_stage_task_done(e, stage, task);
-    if (!s->ended)
+    if (!s->ended && own->done + own->failed == own->ntasks)
         trp_stage_check_end(e, stage);
     /* Only now: until here this attempt kept its set and its job alive. */
     own->attempts--;
     job->attempts--;
-    release_set(e, own);
-    trp_job_check_over(e, job);
+    if (own->ended)
+        release_set(e, own);
+    if (job->ended == job->nstages)
+        trp_job_check_over(e, job);
 }
 
 /* ---- executors that are lost

@@ -67,6 +67,7 @@ static struct trp_task_set *overflow_new(struct trp_engine *e, struct trp_task_s
     o->owner = trp_task_set_main(s);
     o->stage = s->stage;
     o->profile = trp_profiles_get(e->profiles, id);
+    o->takes_custom = s->takes_custom;
     o->ntasks = s->ntasks;
     o->tasks = s->tasks;
     o->last = e->now;

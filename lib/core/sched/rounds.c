@@ -74,8 +74,11 @@ static bool grants_keep(struct trp_attempt *a, const struct trp_grant *grants,
 static bool fits(const struct trp_engine *e, const struct trp_task_set *s,
                  const struct trp_executor *x, struct trp_grant *grants, int *ret_n)
 {
+    *ret_n = 0;
     if (x->cores_free < s->profile->task_cpus)
         return false;
+    if (!s->takes_custom)
+        return true;
     *ret_n =
         trp_books_propose(x->books, s->profile, e->config.pack, grants, GRANTS_MAX - 1);
     return *ret_n >= 0;
@@ -89,7 +92,7 @@ static int offer(struct trp_engine *e, struct trp_task_set *s, struct trp_execut
     int ngrants;
     if (!fits(e, s, x, grants, &ngrants))
         return -1;
-    enum trp_level level = trp_task_set_allowed(e, s, max), at;
+    enum trp_level level = s->prefer_first ? trp_task_set_allowed(e, s, max) : max, at;
     uint32_t task = trp_task_set_pick(e, s, x, level, &at);
     if (task == TRP_NONE)
         return 0;
@@ -97,13 +100,14 @@ static int offer(struct trp_engine *e, struct trp_task_set *s, struct trp_execut
     if (slot == TRP_NONE)
         return 0;
     struct trp_attempt *a = &e->attempts.v[slot];
-    if (!grants_keep(a, grants, (uint32_t)ngrants) ||
-        trp_books_take(x->books, grants, (uint32_t)ngrants) < 0)
+    if (ngrants && (!grants_keep(a, grants, (uint32_t)ngrants) ||
+                    trp_books_take(x->books, grants, (uint32_t)ngrants) < 0))
         e->out_of_memory = true;
     x->cores_free -= s->profile->task_cpus;
     s->running++;
     trp_executor_attach(e, x, slot, false);
-    trp_executor_set_free(e, x);
+    if (x->free_next)
+        trp_executor_set_free(e, x);
     trp_action_launch(e, a, slot);
     v->launched++;
     if (at < v->best)
@@ -139,8 +143,7 @@ static void visit_finish(struct trp_engine *e, struct trp_task_set *s,
 static uint32_t queue_depth(const struct trp_engine *e, const struct trp_task_set *s,
                             const struct trp_executor *x)
 {
-    if (!e->config.queue_ahead_ns || s->timed < 2 ||
-        s->mean_ns > e->config.queue_ahead_ns)
+    if (!e->config.queue_ahead_ns || s->timed < 2)
         return 0;
     uint64_t mean = s->mean_ns > 0 ? (uint64_t)s->mean_ns : 1;
     uint64_t depth = (uint64_t)e->config.queue_ahead_ns * x->nrunning / mean;
@@ -156,7 +159,7 @@ static uint32_t queue_depth(const struct trp_engine *e, const struct trp_task_se
 static void queue_fill(struct trp_engine *e, struct trp_executor *x)
 {
     struct trp_task_set *s = x->one_set;
-    if (!s || s->ended || s->class->first != s || s->stage->max_running)
+    if (s->ended || s->class->first != s || s->stage->max_running)
         return;
     struct trp_grant grants[GRANTS_MAX];
     int ngrants;
@@ -200,16 +203,26 @@ static void recall(struct trp_engine *e, struct trp_executor *x)
 /* ---- rounds
  * --------------------------------------------------------------------------- */
 
+static bool has_room(const struct trp_executor *x, const struct trp_task_set *s)
+{
+    return x->cores_free >= s->profile->task_cpus;
+}
+
 static void visit_partial(struct trp_engine *e, struct trp_task_set *s,
                           struct trp_executor *x)
 {
     struct visit v = {.best = TRP_LEVELS};
+    if (!s->prefer_first) { /* nothing to wait for: no levels, no clock */
+        while (may_launch(s) && has_room(x, s) && offer(e, s, x, TRP_NO_PREF, &v) > 0)
+            ;
+        return;
+    }
     uint8_t levels[TRP_LEVELS], n = s->nlevels;
     memcpy(levels, s->levels, sizeof(levels));
     for (uint8_t i = 0; i < n; i++) {
         int got = 1;
         while (got > 0 && may_launch(s))
-            got = offer(e, s, x, levels[i], &v);
+            got = has_room(x, s) ? offer(e, s, x, levels[i], &v) : -1;
         if (got < 0 || !may_launch(s))
             break;
         v.rejected = got == 0 && levels[i] == TRP_ANY;
@@ -219,17 +232,21 @@ static void visit_partial(struct trp_engine *e, struct trp_task_set *s,
 
 void trp_round_partial(struct trp_engine *e, struct trp_executor *x)
 {
-    if (x->state != TRP_EXECUTOR_LIVE || e->draining)
-        return;
     struct trp_class *c = e->classes[x->class];
-    for (struct trp_task_set *s = c->first, *next; s && x->cores_free > 0; s = next) {
+    bool takes_part = x->state == TRP_EXECUTOR_LIVE && !e->draining;
+    for (struct trp_task_set *s = c->first, *next; takes_part && s && x->cores_free > 0;
+         s = next) {
         next = s->next;
         if (may_launch(s))
             visit_partial(e, s, x);
     }
-    if (c->first)
+    if ((x->cores_free > 0) != (x->free_next != NULL))
+        trp_executor_set_free(e, x);
+    if (!takes_part)
+        return;
+    if (c->first && x->one_set && x->one_set->mean_ns <= e->config.queue_ahead_ns)
         queue_fill(e, x);
-    else if (c->queued && x->cores_free > 0)
+    else if (!c->first && c->queued && x->cores_free > 0)
         recall(e, x);
 }
 
@@ -312,5 +329,4 @@ void trp_round_replace(struct trp_engine *e, uint32_t slot)
     x->cores_free += s->profile->task_cpus;
     if (a->ngrants)
         trp_books_give(x->books, a->grants, a->ngrants);
-    trp_executor_set_free(e, x);
 }

@@ -308,8 +308,26 @@ static uint16_t held_by(const struct trp_stage *stage, uint32_t task)
     return held;
 }
 
+/* The common case, written straight down: nobody prefers, is done or waits. */
+static bool fill_plain(struct trp_task_set *s)
+{
+    uint32_t n = s->ntasks;
+    if (!trp_array_room((void **)&s->all.v, &s->all.cap, n, sizeof(*s->all.v)) ||
+        !trp_array_room((void **)&s->no_pref.v, &s->no_pref.cap, n,
+                        sizeof(*s->no_pref.v)))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        s->tasks[i] = (struct trp_task){.attempt = TRP_NONE};
+        s->all.v[i] = s->no_pref.v[i] = n - 1 - i;
+    }
+    s->pending = s->all.n = s->no_pref.n = n;
+    return true;
+}
+
 static bool fill(struct trp_task_set *s, const uint8_t *done)
 {
+    if (!s->prefer_first && !done && !s->stage->nparents)
+        return fill_plain(s);
     for (uint32_t i = 0; i < s->ntasks; i++)
         s->tasks[i] =
             (struct trp_task){.attempt = TRP_NONE, .held = held_by(s->stage, i)};
@@ -339,6 +357,8 @@ struct trp_task_set *trp_task_set_new(struct trp_engine *e, struct trp_stage *st
     s->stage = stage;
     s->profile = trp_profiles_get(e->profiles, stage->profile);
     s->ntasks = ntasks;
+    for (uint32_t i = 0; i < s->profile->ncustom; i++)
+        s->takes_custom |= s->profile->custom[i].task > 0;
     s->last = e->now;
     s->no_reject = true;
     s->tasks = malloc((ntasks ? ntasks : 1) * sizeof(*s->tasks));

@@ -1,0 +1,68 @@
+/* The last line of an executor's log, among what mpirun writes. */
+#include "cluster/local/log_tail.h"
+#include "driver_files.h"
+
+#define DASHES                                                                         \
+    "--------------------------------------------------------------------------\n"
+
+/* `wanted` NULL: none. */
+static void check(const char *log, const char *wanted)
+{
+    char *dir = files_new(), *path = g_build_filename(dir, "0.log", NULL), line[32];
+    files_put(dir, "0.log", log);
+    bool said = trp_log_last_line(path, line, sizeof line);
+    g_assert_cmpstr(said ? line : NULL, ==, wanted);
+    g_free(path);
+    files_free(dir);
+}
+
+static void the_last_line(void)
+{
+    check("", NULL);
+    check("\n \n", NULL);
+    check("one\ntwo\n", "two");
+    check("one\n  two", "two");
+    check("one\n\n\n", "one");
+    check("one\ntwo \033[1m\xc3\xa9\n", "two  [1m\xc3\xa9");
+    check("1234567890123456789012345678901\n", "1234567890123456789012345678901");
+    check("12345678901234567890123456789012\n", NULL);
+}
+
+static void not_mpiruns(void)
+{
+    check("no licence\n" DASHES "Primary job terminated\n" DASHES DASHES
+          "mpirun detected\n\n  Exit code: 3\n" DASHES,
+          "no licence");
+    check(DASHES "mpirun noticed\n" DASHES, NULL);
+    check("-- a list\n", "-- a list");
+}
+
+static void of_a_large_log(void)
+{
+    GString *log = g_string_new(NULL);
+    for (int i = 0; i < 100000; i++)
+        g_string_append_printf(log, "line %d\n", i);
+    check(log->str, "line 99999");
+    g_string_assign(log, "x\n");
+    for (int i = 0; i < 100000; i++)
+        g_string_append_c(log, 'y');
+    check(log->str, NULL);
+    g_string_free(log, TRUE);
+}
+
+static void no_file(void)
+{
+    char line[8];
+    g_assert_false(trp_log_last_line("/nowhere/0.log", line, sizeof line));
+    g_assert_false(trp_log_last_line("/", line, sizeof line));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/log_tail/the last line with something in it", the_last_line);
+    g_test_add_func("/log_tail/what mpirun says is passed over", not_mpiruns);
+    g_test_add_func("/log_tail/only the end of a large log is read", of_a_large_log);
+    g_test_add_func("/log_tail/a log that cannot be read says nothing", no_file);
+    return g_test_run();
+}
