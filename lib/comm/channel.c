@@ -172,7 +172,7 @@ static const struct rule {
     {TRP_FRAME_READY,  D,     TRP_PEER_GREETED,  trp_admission_ready },
     {TRP_FRAME_ADMIT,  E,     TRP_PEER_GREETED,  trp_call_admit      },
     {TRP_FRAME_BEAT,   D | E, IN,                on_beat             },
-    {TRP_FRAME_SLEEP,  D | E, JOINED,            on_sleep            },
+    {TRP_FRAME_SLEEP,  D | E, JOINED | TRP_PEER_MEETING, on_sleep},
     {TRP_FRAME_RING,   D | E, JOINED,            on_ring             },
     {TRP_FRAME_WORDS,  D,     IN,                on_words            },
     {TRP_FRAME_BYE,    D | E, TRP_PEER_UP,       on_bye              },

@@ -9,12 +9,11 @@
  * Open MPI mixes up several that connect at once, so the channel lets one in at a time,
  * and each meeting has a port of its own (a local call, microseconds), so that what a
  * dead or late executor left in the ompi-server meets nobody. An accept whose executor
- * died waits for ever; a throw-away peer (unstick.c) lets it return, or nearly always:
- * when it died between the first round and the second, Open MPI waits for what its
- * mpirun would have told of it. That thread is abandoned after some seconds; it holds
- * no lock, so others can meet meanwhile. The meeting is
- * over MPI_COMM_SELF itself: after an accept that failed half-way Open MPI makes no
- * more communicators out of others. A stuck thread at the end is left alone with its
+ * died waits for ever; a throw-away peer (unstick.c) lets it return. Should it not, its
+ * thread is abandoned after three tries and others meet in threads of their own, which
+ * helps when it waits for its first answer (no lock is held there). The meeting is over
+ * MPI_COMM_SELF itself: after an accept that failed half-way Open MPI makes no more
+ * communicators out of others. A stuck thread at the end is left alone with its
  * meeting: the process can only _exit then.
  */
 #include <pthread.h>

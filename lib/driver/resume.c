@@ -184,7 +184,7 @@ static void mark_below(const trp_pipeline *p, bool *mark)
 static int read_options(struct chooser *c)
 {
     const struct trp_resume_request *q = c->q;
-    uint32_t stage, n = c->p->nstages;
+    uint32_t stage = 0, n = c->p->nstages;
     int r = 0;
     for (uint32_t i = 0; i < q->nforce && r == 0; i++) {
         r = find_stage(c, "--force", q->force[i], &stage);
