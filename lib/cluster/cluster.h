@@ -93,7 +93,8 @@ struct trp_cluster_ops {
     /* Kills an executor's processes at once. Answered by `gone`. */
     void (*kill)(trp_cluster *c, trp_executor_id executor);
     int (*gang_start)(trp_cluster *c, const struct trp_gang *g, trp_error *err);
-    void (*gang_kill)(trp_cluster *c, trp_attempt_id attempt);
+    /* With `soft` SIGTERM first and SIGKILL after 5 s. */
+    void (*gang_kill)(trp_cluster *c, trp_attempt_id attempt, bool soft);
     /* The room that is there, for `troupe topo` and messages. */
     const struct trp_topology *(*topology)(trp_cluster *c);
     /* Ends everything that still lives and frees. Blocks at most 3 s. */

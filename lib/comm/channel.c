@@ -32,7 +32,7 @@
 
 #include "comm/peer.h"
 
-enum { EVENTS = 64, ROUNDS = 16 };
+enum { EVENTS = 64 };
 
 /* ---- sleeping -------------------------------------------------------------------- */
 
@@ -167,15 +167,15 @@ static const struct rule {
     uint8_t states;
     int (*take)(struct trp_peer *p, struct trp_view *v);
 } rules[] = {
-    {TRP_FRAME_ANSWER, D,     TRP_PEER_PROVING,  trp_admission_answer},
-    {TRP_FRAME_HELLO,  D,     TRP_PEER_GREETING, trp_admission_hello },
-    {TRP_FRAME_READY,  D,     TRP_PEER_GREETED,  trp_admission_ready },
-    {TRP_FRAME_ADMIT,  E,     TRP_PEER_GREETED,  trp_call_admit      },
-    {TRP_FRAME_BEAT,   D | E, IN,                on_beat             },
-    {TRP_FRAME_SLEEP,  D | E, JOINED | TRP_PEER_MEETING, on_sleep},
-    {TRP_FRAME_RING,   D | E, JOINED,            on_ring             },
-    {TRP_FRAME_WORDS,  D,     IN,                on_words            },
-    {TRP_FRAME_BYE,    D | E, TRP_PEER_UP,       on_bye              },
+    {TRP_FRAME_ANSWER, D,     TRP_PEER_PROVING,          trp_admission_answer},
+    {TRP_FRAME_HELLO,  D,     TRP_PEER_GREETING,         trp_admission_hello },
+    {TRP_FRAME_READY,  D,     TRP_PEER_GREETED,          trp_admission_ready },
+    {TRP_FRAME_ADMIT,  E,     TRP_PEER_GREETED,          trp_call_admit      },
+    {TRP_FRAME_BEAT,   D | E, IN,                        on_beat             },
+    {TRP_FRAME_SLEEP,  D | E, JOINED | TRP_PEER_MEETING, on_sleep            },
+    {TRP_FRAME_RING,   D | E, JOINED,                    on_ring             },
+    {TRP_FRAME_WORDS,  D,     IN,                        on_words            },
+    {TRP_FRAME_BYE,    D | E, TRP_PEER_UP,               on_bye              },
 };
 
 static int take_frame(struct trp_peer *p, uint8_t kind, struct trp_view *v)
@@ -284,25 +284,41 @@ static void flush_sends(trp_channel *c)
     }
 }
 
+/* Which receives are complete: indices and statuses. MPI_Test looks once more after it
+ * turned Open MPI's progress engine, MPI_Testsome does not: with one peer a message is
+ * seen a turn earlier. */
+static int find_ripe(trp_channel *c, int *ret_n)
+{
+    int done = 0, rc;
+    if (c->npolled == 1) {
+        rc = MPI_Test(&c->requests[0], &done, &c->statuses[0]);
+        c->indices[0] = 0;
+        c->statuses[0].MPI_ERROR = rc;
+        *ret_n = done || rc != MPI_SUCCESS;
+        return rc;
+    }
+    rc = MPI_Testsome((int)c->npolled, c->requests, ret_n, c->indices, c->statuses);
+    if (*ret_n == MPI_UNDEFINED)
+        *ret_n = 0;
+    return rc;
+}
+
 static void take_messages(trp_channel *c)
 {
-    for (int round = 0; round < ROUNDS && c->npolled > 0 && !c->joining; round++) {
-        int n = 0;
-        int rc =
-            MPI_Testsome((int)c->npolled, c->requests, &n, c->indices, c->statuses);
-        if (n == MPI_UNDEFINED || n == 0)
-            return;
-        for (int i = 0; i < n; i++)
-            c->ripe[i] = c->polled[c->indices[i]];
-        for (int i = 0; i < n; i++) {
-            struct trp_peer *p = c->ripe[i];
-            if (p->state == TRP_PEER_GONE)
-                continue;
-            if (rc != MPI_SUCCESS && c->statuses[i].MPI_ERROR != MPI_SUCCESS)
-                trp_peer_end(p, true);
-            else
-                trp_peer_take(p, &c->statuses[i]);
-        }
+    int n = 0;
+    if (c->npolled == 0 || c->joining)
+        return;
+    int rc = find_ripe(c, &n);
+    for (int i = 0; i < n; i++)
+        c->ripe[i] = c->polled[c->indices[i]];
+    for (int i = 0; i < n; i++) {
+        struct trp_peer *p = c->ripe[i];
+        if (p->state == TRP_PEER_GONE)
+            continue;
+        if (rc != MPI_SUCCESS && c->statuses[i].MPI_ERROR != MPI_SUCCESS)
+            trp_peer_end(p, true);
+        else
+            trp_peer_take(p, &c->statuses[i]);
     }
 }
 

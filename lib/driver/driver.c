@@ -338,11 +338,24 @@ trp_event_log *trp_driver_log(trp_driver *d)
  * ----------------------------------------------------------------------------------------
  */
 
+/* Executors that live, or, in a static run, ranks that have not said goodbye: those
+ * that have not even come up yet would take the end for the driver's death. */
+static bool somebody_left(const trp_driver *d)
+{
+    if (d->cluster)
+        return d->here > 0;
+    for (uint32_t i = 0; i < d->nstaff; i++)
+        if (d->staff[i])
+            return true;
+    return false;
+}
+
 /* Attempts that were killed may still report: a moment for them. Then all must go. */
 static void dismiss_all(trp_driver *d)
 {
-    int64_t now = trp_driver_now(), until = now + 2 * TRP_DRIVER_SECOND;
-    while (d->attempts && now < until) {
+    bool soft = d->killed && !d->hurry; /* SIGTERM, 5 s later SIGKILL */
+    int64_t now = trp_driver_now(), until = now + (soft ? 7 : 2) * TRP_DRIVER_SECOND;
+    while (d->attempts && now < until && !(soft && d->hurry)) {
         trp_driver_turn(d, until);
         now = trp_driver_now();
     }
@@ -350,7 +363,7 @@ static void dismiss_all(trp_driver *d)
         if (d->staff[i])
             trp_staff_release(d, d->staff[i]->id);
     until = now + 4 * TRP_DRIVER_SECOND;
-    while ((d->here || (!d->cluster && d->up)) && now < until) {
+    while (somebody_left(d) && now < until) {
         trp_driver_turn(d, until);
         now = trp_driver_now();
     }

@@ -116,6 +116,8 @@ struct trp_driver {
     int stop;    /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */
     bool killed; /* … and running tasks are killed */
     int64_t kill_at; /* end of the grace, mono */
+    bool soft;       /* kills begin with SIGTERM: the grace is over */
+    bool hurry;      /* the second signal: kill at once */
     trp_error stop_error;
 
     trp_baton *baton;

@@ -67,8 +67,10 @@ void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
         struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
         trp_driver_step(d, &ev);
     }
-    if (kill)
+    if (kill) {
         d->kill_at = 0;
+        d->hurry = true;
+    }
 }
 
 static void check_stop(trp_driver *d, int64_t now)
@@ -79,7 +81,9 @@ static void check_stop(trp_driver *d, int64_t now)
     if (!d->stop || d->killed || now < d->kill_at)
         return;
     d->killed = true;
+    d->soft = !d->hurry;
     trp_driver_cancel_jobs(d);
+    d->soft = false;
 }
 
 static void on_control(uv_poll_t *poll, int status, int events)

@@ -461,7 +461,7 @@ static void on_kill(trp_driver *d, const struct trp_action *a)
 {
     if (a->kill.executor.n == TRP_NONE) {
         if (d->cluster)
-            d->cluster->ops->gang_kill(d->cluster, a->kill.attempt);
+            d->cluster->ops->gang_kill(d->cluster, a->kill.attempt, d->soft);
         return;
     }
     struct trp_staff *x = trp_staff_of(d, a->kill.executor.n);
@@ -469,7 +469,8 @@ static void on_kill(trp_driver *d, const struct trp_action *a)
         return;
     flush_one(d, x); /* the launch goes first */
     struct trp_buf b = {0};
-    trp_kill_put(&b, a->kill.attempt, a->kill.recall);
+    enum trp_kill_mode mode = d->soft ? TRP_KILL_SOFT : TRP_KILL_NOW;
+    trp_kill_put(&b, a->kill.attempt, a->kill.recall ? TRP_KILL_RECALL : mode);
     if (b.failed || trp_channel_send(d->channel, x->id.n, b.data, b.size) < 0)
         out_of_memory(d);
     trp_buf_free(&b);

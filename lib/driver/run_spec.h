@@ -30,8 +30,8 @@ struct trp_run_spec {
     char *ompi_server;   /* URI file of ompi-server */
     char *control;       /* name of the control socket (control.h) */
     char *rank_program;  /* absolute path of troupe-rank */
-    char **app; /* ends with a NULL */
-    uint32_t napp; /* program and arguments; 0: a pipeline */
+    char **app;          /* ends with a NULL */
+    uint32_t napp;       /* program and arguments; 0: a pipeline */
     struct trp_option_setting *options;
     uint32_t noptions; /* site, environment, --set */
     struct trp_pair *params;

@@ -53,8 +53,8 @@ struct trp_stage_statistics {
     int64_t submitted, ended; /* wall clock; 0: not */
     enum trp_outcome outcome;
 
-    uint64_t attempts; /* ended, less those that never started */
-    uint64_t failures; /* attempts that count as a failure of their task */
+    uint64_t attempts;              /* ended, less those that never started */
+    uint64_t failures;              /* attempts that count as a failure of their task */
     struct trp_durations durations; /* of attempts that succeeded */
     double cpu;                     /* seconds of CPU time, as measured */
     struct trp_seconds *held, *used;

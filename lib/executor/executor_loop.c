@@ -184,8 +184,10 @@ static bool take_launches(trp_executor *e, const uint8_t *message, size_t size)
     return r == 0;
 }
 
-static void kill_attempt(trp_executor *e, trp_attempt_id attempt, bool recall)
+static void kill_attempt(trp_executor *e, trp_attempt_id attempt,
+                         enum trp_kill_mode mode)
 {
+    bool recall = mode == TRP_KILL_RECALL;
     struct trp_executor_stage *s, *next;
     struct trp_task_entry t;
     HASH_ITER(hh, e->stages, s, next)
@@ -204,7 +206,7 @@ static void kill_attempt(trp_executor *e, trp_attempt_id attempt, bool recall)
     if (e->commands > 0 && recall)
         trp_spawner_recall(e->spawner, attempt);
     else if (e->commands > 0)
-        trp_spawner_kill(e->spawner, attempt, false);
+        trp_spawner_kill(e->spawner, attempt, mode == TRP_KILL_SOFT);
     if (!recall)
         trp_functions_kill(e, attempt);
 }
@@ -215,16 +217,16 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
 {
     trp_attempt_id attempt;
     trp_stage_id stage;
-    bool recall;
+    enum trp_kill_mode mode;
     switch (trp_message_kind_of(data, size)) {
     case TRP_MSG_STAGE:
         return trp_executor_stage_add(e, data, size) == TRP_OK;
     case TRP_MSG_LAUNCH:
         return take_launches(e, data, size);
     case TRP_MSG_KILL:
-        if (trp_kill_get(data, size, &attempt, &recall) < 0)
+        if (trp_kill_get(data, size, &attempt, &mode) < 0)
             return false;
-        kill_attempt(e, attempt, recall);
+        kill_attempt(e, attempt, mode);
         return true;
     case TRP_MSG_FORGET:
         if (trp_forget_get(data, size, &stage) < 0)

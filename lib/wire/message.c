@@ -267,22 +267,23 @@ int trp_ends_open(const void *p, size_t n, struct trp_view *ret_v, uint32_t *ret
 
 /* ---- KILL, FORGET, SHUTDOWN ------------------------------------------------------ */
 
-void trp_kill_put(struct trp_buf *b, trp_attempt_id attempt, bool recall)
+void trp_kill_put(struct trp_buf *b, trp_attempt_id attempt, enum trp_kill_mode mode)
 {
     trp_put_u8(b, TRP_MSG_KILL);
-    trp_put_u8(b, recall);
+    trp_put_u8(b, (uint8_t)mode);
     trp_put_u64(b, attempt.n);
 }
 
-int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt, bool *ret_recall)
+int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt,
+                 enum trp_kill_mode *ret_mode)
 {
     struct trp_view v = view_of_kind(p, n, TRP_MSG_KILL);
-    uint8_t recall = trp_get_u8(&v);
+    uint8_t mode = trp_get_u8(&v);
     trp_attempt_id attempt = {trp_get_u64(&v)};
-    if (!trp_view_end(&v) || recall > 1)
+    if (!trp_view_end(&v) || mode > TRP_KILL_SOFT)
         return TRP_EPROTO;
     *ret_attempt = attempt;
-    *ret_recall = recall;
+    *ret_mode = (enum trp_kill_mode)mode;
     return 0;
 }
 

@@ -105,9 +105,14 @@ int trp_launch_open(const void *p, size_t n, struct trp_view *ret_v,
 static inline int trp_launch_next(struct trp_view *v, struct trp_launch *ret);
 
 /* KILL, FORGET, SHUTDOWN. */
-void trp_kill_put(struct trp_buf *b, trp_attempt_id attempt, bool recall);
+enum trp_kill_mode {
+    TRP_KILL_NOW = 0,    /* SIGKILL */
+    TRP_KILL_RECALL = 1, /* only if it has not started: hand it back */
+    TRP_KILL_SOFT = 2,   /* SIGTERM, 5 s later SIGKILL */
+};
+void trp_kill_put(struct trp_buf *b, trp_attempt_id attempt, enum trp_kill_mode mode);
 int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt,
-                 bool *ret_recall);
+                 enum trp_kill_mode *ret_mode);
 void trp_forget_put(struct trp_buf *b, trp_stage_id stage);
 int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage);
 void trp_shutdown_put(struct trp_buf *b);

@@ -44,6 +44,17 @@ long() {
     [ $((SECONDS - began)) -lt 10 ]
 }
 
+@test "after run.grace a task gets SIGTERM before it is killed" {
+    long 'trap \"echo term; exit 3\" TERM; sleep 100 & wait'
+    troupe run --set run.grace=1s --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    kill -INT $!
+    status=0
+    wait $! || status=$?
+    [ $status = 130 ]
+    grep -q term troupe-runs/r/logs/s/0.0.out
+}
+
 @test "SIGUSR1 drains and ends with 75" {
     long 'sleep 0.7; echo ok'
     troupe run --run-name r p.yaml >out 2>&1 &

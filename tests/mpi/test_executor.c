@@ -205,7 +205,8 @@ static void launch(uint32_t stage, uint32_t from, uint32_t to)
 static void send_kill(uint64_t attempt, bool recall)
 {
     struct trp_buf b = {0};
-    trp_kill_put(&b, (trp_attempt_id){attempt}, recall);
+    trp_kill_put(&b, (trp_attempt_id){attempt},
+                 recall ? TRP_KILL_RECALL : TRP_KILL_NOW);
     send_buf(&b);
 }
 

@@ -186,7 +186,7 @@ static void put_command(struct trp_buf *b)
 
 static void put_kill(struct trp_buf *b)
 {
-    trp_kill_put(b, (trp_attempt_id){77}, true);
+    trp_kill_put(b, (trp_attempt_id){77}, TRP_KILL_SOFT);
 }
 
 static void put_forget(struct trp_buf *b)
@@ -252,8 +252,8 @@ static int take_command(const void *p, size_t n)
 static int take_kill(const void *p, size_t n)
 {
     trp_attempt_id a;
-    bool recall;
-    return trp_kill_get(p, n, &a, &recall);
+    enum trp_kill_mode mode;
+    return trp_kill_get(p, n, &a, &mode);
 }
 
 static int take_forget(const void *p, size_t n)
@@ -401,11 +401,11 @@ static void small_messages_come_back_as_they_were(void)
     struct trp_buf b = {0};
     trp_attempt_id a;
     trp_stage_id s;
-    bool recall;
+    enum trp_kill_mode mode;
     put_kill(&b);
-    g_assert_cmpint(trp_kill_get(b.data, b.size, &a, &recall), ==, 0);
+    g_assert_cmpint(trp_kill_get(b.data, b.size, &a, &mode), ==, 0);
     g_assert_cmpuint(a.n, ==, 77);
-    g_assert_true(recall);
+    g_assert_cmpint(mode, ==, TRP_KILL_SOFT);
     trp_buf_clear(&b);
     put_forget(&b);
     g_assert_cmpint(trp_forget_get(b.data, b.size, &s), ==, 0);

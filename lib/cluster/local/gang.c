@@ -202,14 +202,14 @@ void trp_local_gang_serve(struct trp_local *l, struct trp_local_gang *g)
     g->state = TRP_LOCAL_RUNS;
 }
 
-void trp_local_gang_kill(struct trp_local *l, trp_attempt_id attempt)
+void trp_local_gang_kill(struct trp_local *l, trp_attempt_id attempt, bool soft)
 {
     struct trp_local_gang *g;
     HASH_FIND(hh, l->gangs, &attempt, sizeof attempt, g);
     if (!g)
         return;
     if (g->state == TRP_LOCAL_RUNS) {
-        trp_spawner_kill(l->spawner, attempt, false);
+        trp_spawner_kill(l->spawner, attempt, soft);
     } else if (g->state == TRP_LOCAL_WAITS) {
         trp_room_leave(l->room, &g->ticket.request);
         g->state = TRP_LOCAL_WITHDRAWN;

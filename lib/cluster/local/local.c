@@ -143,9 +143,9 @@ static int local_gang_start(trp_cluster *c, const struct trp_gang *g, trp_error 
     return trp_local_gang_ask(l, g, err);
 }
 
-static void local_gang_kill(trp_cluster *c, trp_attempt_id attempt)
+static void local_gang_kill(trp_cluster *c, trp_attempt_id attempt, bool soft)
 {
-    trp_local_gang_kill(local_of(c), attempt);
+    trp_local_gang_kill(local_of(c), attempt, soft);
 }
 
 static const struct trp_topology *local_topology(trp_cluster *c)

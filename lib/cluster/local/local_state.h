@@ -115,7 +115,7 @@ void trp_local_executor_abandon(struct trp_local_executor *e);
 int trp_local_gangs_open(struct trp_local *l, trp_error *err);
 int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error *err);
 void trp_local_gang_serve(struct trp_local *l, struct trp_local_gang *g);
-void trp_local_gang_kill(struct trp_local *l, trp_attempt_id attempt);
+void trp_local_gang_kill(struct trp_local *l, trp_attempt_id attempt, bool soft);
 void trp_local_gangs_tell(struct trp_local *l); /* withdrawn ones */
 void trp_local_gangs_close(struct trp_local *l);
 
