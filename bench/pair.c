@@ -1,0 +1,223 @@
+/*
+ * What bare MPI does with the same kind of pair: two single-process universes, joined
+ * by accept and connect. `pair serve FILE WHAT…` opens a port, writes its name to FILE
+ * (under another name first, so that it appears whole) and measures; `pair join FILE`
+ * connects and answers. WHAT is
+ *
+ *     tasks N      N tasks: batches of 256 descriptors of 16 bytes out, an end of 24
+ *                  bytes a task back, 8 batches in flight; the server keeps a state a
+ *                  task, as any scheduler must (prints per_second)
+ *     pings N      a round trip of 16 bytes, N times (p50_us, p99_us)
+ *
+ * Both sides spin in MPI, which is the fastest that they can do.
+ */
+#include <inttypes.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+enum { BATCH = 256, IN_FLIGHT = 8, PING = 16, WARM = 1000 };
+enum { TAG_TASKS = 1, TAG_ENDS, TAG_PING, TAG_END };
+
+struct descriptor {
+    uint32_t task, attempt;
+    uint64_t argument;
+};
+
+struct end {
+    uint32_t task, attempt;
+    int32_t status, code;
+    int64_t duration_ns;
+};
+
+struct state {
+    uint32_t attempt;
+    bool running, done;
+};
+
+/* ---- the server ------------------------------------------------------------------ */
+
+static void send_batch(MPI_Comm peer, struct state *states, uint32_t from, uint32_t n,
+                       struct descriptor *buf, MPI_Request *request)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        states[from + i].running = true;
+        buf[i] = (struct descriptor){.task = from + i,
+                                     .attempt = states[from + i].attempt,
+                                     .argument = from + i};
+    }
+    MPI_Isend(buf, (int)(n * sizeof *buf), MPI_BYTE, 0, TAG_TASKS, peer, request);
+}
+
+static uint32_t take_ends(MPI_Comm peer, struct state *states, struct end *ends)
+{
+    MPI_Status status;
+    int size;
+    MPI_Recv(ends, (int)(BATCH * sizeof *ends), MPI_BYTE, 0, TAG_ENDS, peer, &status);
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    uint32_t n = (uint32_t)size / (uint32_t)sizeof *ends;
+    for (uint32_t i = 0; i < n; i++) {
+        struct state *s = &states[ends[i].task];
+        if (!s->running || s->attempt != ends[i].attempt) {
+            fprintf(stderr, "pair: an end of a task that does not run\n");
+            exit(4);
+        }
+        s->running = false;
+        s->done = ends[i].status == 0;
+    }
+    return n;
+}
+
+static void run_tasks(MPI_Comm peer, struct state *states, uint32_t ntasks)
+{
+    static struct descriptor out[IN_FLIGHT][BATCH];
+    static struct end in[BATCH];
+    MPI_Request sent[IN_FLIGHT];
+    uint32_t next = 0, ended = 0, batch = 0;
+    for (uint32_t i = 0; i < IN_FLIGHT; i++)
+        sent[i] = MPI_REQUEST_NULL;
+    while (ended < ntasks) {
+        while (next < ntasks && next - ended <= (IN_FLIGHT - 1) * BATCH) {
+            uint32_t n = ntasks - next < BATCH ? ntasks - next : BATCH;
+            uint32_t at = batch++ % IN_FLIGHT;
+            MPI_Wait(&sent[at], MPI_STATUS_IGNORE);
+            send_batch(peer, states, next, n, out[at], &sent[at]);
+            next += n;
+        }
+        ended += take_ends(peer, states, in);
+    }
+    MPI_Waitall(IN_FLIGHT, sent, MPI_STATUSES_IGNORE);
+}
+
+static void serve_tasks(MPI_Comm peer, uint32_t ntasks)
+{
+    struct state *states = trp_bench_alloc(ntasks, sizeof *states);
+    run_tasks(peer, states, ntasks < 10 * BATCH ? ntasks : 10 * BATCH); /* warm */
+    memset(states, 0, ntasks * sizeof *states);
+    int64_t begin = trp_bench_now();
+    run_tasks(peer, states, ntasks);
+    double seconds = (double)(trp_bench_now() - begin) / 1e9;
+    trp_bench_print("per_second", ntasks / seconds);
+    free(states);
+}
+
+static void serve_pings(MPI_Comm peer, uint32_t n)
+{
+    double *us = trp_bench_alloc(n, sizeof *us);
+    char buf[PING] = {0};
+    for (uint32_t i = 0; i < n + WARM; i++) {
+        int64_t begin = trp_bench_now();
+        MPI_Send(buf, PING, MPI_BYTE, 0, TAG_PING, peer);
+        MPI_Recv(buf, PING, MPI_BYTE, 0, TAG_PING, peer, MPI_STATUS_IGNORE);
+        if (i >= WARM)
+            us[i - WARM] = (double)(trp_bench_now() - begin) / 1e3;
+    }
+    trp_bench_print("p50_us", trp_bench_quantile(us, n, 0.5));
+    trp_bench_print("p99_us", trp_bench_quantile(us, n, 0.99));
+    free(us);
+}
+
+static void publish(const char *file, const char *port)
+{
+    char *part = trp_bench_alloc(strlen(file) + 6, 1);
+    strcat(strcpy(part, file), ".part");
+    FILE *f = fopen(part, "we");
+    bool ok = f && fprintf(f, "%s\n", port) > 0;
+    ok = (!f || fclose(f) == 0) && ok;
+    if (!ok || rename(part, file) < 0) {
+        perror(file);
+        exit(4);
+    }
+    free(part);
+}
+
+static void serve(const char *file, const char *what, uint32_t n)
+{
+    char port[MPI_MAX_PORT_NAME];
+    MPI_Comm peer;
+    MPI_Open_port(MPI_INFO_NULL, port);
+    publish(file, port);
+    MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &peer);
+    if (strcmp(what, "tasks") == 0)
+        serve_tasks(peer, n);
+    else
+        serve_pings(peer, n);
+    MPI_Send(NULL, 0, MPI_BYTE, 0, TAG_END, peer);
+    MPI_Comm_disconnect(&peer);
+    MPI_Close_port(port);
+}
+
+/* ---- the other side -------------------------------------------------------------- */
+
+static void answer_tasks(MPI_Comm peer, int size)
+{
+    static struct descriptor in[BATCH];
+    static struct end out[BATCH];
+    MPI_Recv(in, size, MPI_BYTE, 0, TAG_TASKS, peer, MPI_STATUS_IGNORE);
+    uint32_t n = (uint32_t)size / (uint32_t)sizeof *in;
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (struct end){.task = in[i].task, .attempt = in[i].attempt};
+    MPI_Send(out, (int)(n * sizeof *out), MPI_BYTE, 0, TAG_ENDS, peer);
+}
+
+static void answer(MPI_Comm peer)
+{
+    char ping[PING];
+    MPI_Status status;
+    int size;
+    for (;;) {
+        MPI_Probe(0, MPI_ANY_TAG, peer, &status);
+        MPI_Get_count(&status, MPI_BYTE, &size);
+        if (status.MPI_TAG == TAG_TASKS) {
+            answer_tasks(peer, size);
+        } else if (status.MPI_TAG == TAG_PING) {
+            MPI_Recv(ping, PING, MPI_BYTE, 0, TAG_PING, peer, MPI_STATUS_IGNORE);
+            MPI_Send(ping, PING, MPI_BYTE, 0, TAG_PING, peer);
+        } else {
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG_END, peer, MPI_STATUS_IGNORE);
+            return;
+        }
+    }
+}
+
+static void join(const char *file)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm peer;
+    FILE *f = NULL;
+    for (int i = 0; i < 1000 && !(f = fopen(file, "re")); i++)
+        trp_bench_sleep(10000000);
+    if (!f || !fgets(port, sizeof port, f)) {
+        fprintf(stderr, "pair: no port in %s\n", file);
+        exit(4);
+    }
+    fclose(f);
+    port[strcspn(port, "\n")] = '\0';
+    MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &peer);
+    answer(peer);
+    MPI_Comm_disconnect(&peer);
+}
+
+int main(int argc, char **argv)
+{
+    bool serves = argc == 5 && strcmp(argv[1], "serve") == 0 &&
+                  (strcmp(argv[3], "tasks") == 0 || strcmp(argv[3], "pings") == 0);
+    if (!serves && !(argc == 3 && strcmp(argv[1], "join") == 0)) {
+        fprintf(stderr, "usage: pair serve FILE tasks|pings N\n"
+                        "       pair join FILE\n");
+        return 2;
+    }
+    uint32_t n = serves ? trp_bench_number("N", argv[4], 100000000) : 0;
+    MPI_Init(&argc, &argv);
+    if (serves)
+        serve(argv[2], argv[3], n);
+    else
+        join(argv[2]);
+    MPI_Finalize();
+    return 0;
+}
