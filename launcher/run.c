@@ -78,6 +78,8 @@ static int keep_settings(struct run *r, trp_error *err)
     }
     if (!q->local)
         q->cores = e->local_cores;
+    if (!q->site && e->site && *e->site && !getenv("TROUPE_SITE"))
+        q->site = e->site;
     return code;
 }
 

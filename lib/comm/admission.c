@@ -13,8 +13,7 @@
  * arrived on the new communicator: should somebody else have answered the accept (an
  * executor given up for dead that connects late), that communicator is left alone and
  * the accept is repeated for the same guest. A guest that dies during the meeting
- * leaves an accept behind that may never return: after half a second it is freed by
- * the transport.
+ * leaves an accept behind that may never return: the transport sees to that.
  */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -234,7 +233,7 @@ static int meet(trp_channel *c, trp_error *err)
     p->state = TRP_PEER_MEETING;
     c->meeting = true;
     c->meeting_ns = c->now;
-    return c->transport.ops->admit(&c->transport, p->id, err);
+    return c->transport.ops->admit(&c->transport, p->id, p->link.fd, err);
 }
 
 static void refuse_guest(trp_channel *c, const char *text)
@@ -301,6 +300,8 @@ void trp_admission_notice(trp_channel *c)
     c->meeting = false;
     if (c->guest)
         refuse_guest(c, rc < 0 ? err.text : "out of memory");
+    else if (rc == TRP_ETIME)
+        tell_refusal(c, TRP_NONE, false, err.text);
     admit_next(c);
 }
 
@@ -342,25 +343,12 @@ void trp_admission_forget(struct trp_peer *p)
     if (c->guest != p)
         return;
     c->guest = NULL;
-    c->meeting_ns = c->now;
+    if (p->link.fd >= 0)
+        shutdown(p->link.fd, SHUT_RDWR); /* the transport looks at it as well */
     if (p->state == TRP_PEER_VERIFYING) {
         c->meeting = false;
         admit_next(c);
     }
-}
-
-static void unstick(trp_channel *c)
-{
-    trp_error err = {0};
-    if (c->transport.ops->unstick(&c->transport, c->now, &err) == 0)
-        return;
-    c->unclean = true;
-    c->meeting = false;
-    tell_refusal(c, TRP_NONE, false,
-                 err.code < 0 ? err.text
-                              : "an executor died while it connected, and its "
-                                "MPI_Comm_accept did not return");
-    admit_next(c);
 }
 
 void trp_admission_time(trp_channel *c)
@@ -377,9 +365,6 @@ void trp_admission_time(trp_channel *c)
         meet_again(c, "it connected, but its admission nonce never came");
     if (c->guest && c->now - c->meeting_ns > c->config.network_timeout_ns)
         trp_peer_end(c->guest, true);
-    bool stuck = c->meeting && !c->guest && c->now - c->meeting_ns > TRP_STUCK_NS;
-    if (c->transport.ops->unstick && (stuck || c->transport.helper > 0))
-        unstick(c);
 }
 
 int64_t trp_admission_due(const trp_channel *c)
@@ -387,7 +372,7 @@ int64_t trp_admission_due(const trp_channel *c)
     int64_t due = INT64_MAX;
     if (c->callers)
         due = c->callers->opened_ns + c->config.handshake_timeout_ns + 1;
-    if (c->listen_paused || c->transport.helper > 0 || (c->meeting && !c->guest))
+    if (c->listen_paused)
         due =
             c->patrol_ns + TRP_SECOND / 10 < due ? c->patrol_ns + TRP_SECOND / 10 : due;
     if (c->guest) {

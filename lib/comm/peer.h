@@ -27,7 +27,6 @@ enum {
 
 #define TRP_SECOND INT64_C(1000000000)
 #define TRP_SOCKETS_NS INT64_C(50000) /* sockets are looked at so often while busy */
-#define TRP_STUCK_NS (TRP_SECOND / 2) /* an accept whose executor died gets so long */
 #define TRP_LEAVE_NS (2 * TRP_SECOND)
 
 /* Bits, so that a set of them can say where a frame is allowed. */
@@ -156,7 +155,7 @@ void trp_call_notice(trp_channel *c);
 int trp_admission_open(trp_channel *c, trp_error *err);
 void trp_admission_accept(trp_channel *c); /* the listening socket is readable */
 void trp_admission_notice(trp_channel *c); /* a meeting may be over */
-void trp_admission_time(trp_channel *c);   /* late callers, stuck meetings */
+void trp_admission_time(trp_channel *c);   /* late callers, late guests */
 int64_t trp_admission_due(const trp_channel *c);
 void trp_admission_forget(struct trp_peer *p); /* it ends: out of queue and meeting */
 /* The first message of a peer that is VERIFYING. */

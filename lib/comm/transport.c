@@ -53,8 +53,8 @@ int trp_transport_open(struct trp_transport *t, enum trp_transport_kind kind,
 bool trp_transport_close(struct trp_transport *t)
 {
     bool clean = !t->ops || t->ops->close(t);
-    if (clean && t->notice_fd >= 0)
-        close(t->notice_fd); /* else the stuck thread may still write there */
+    if (t->notice_fd >= 0)
+        close(t->notice_fd);
     *t = (struct trp_transport){.notice_fd = -1};
     return clean;
 }

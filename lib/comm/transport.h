@@ -16,16 +16,14 @@ struct trp_transport;
 
 struct trp_transport_ops {
     const char *name;
-    /* Driver: begins to meet `executor`, and writes t->where, which is told to it. */
-    int (*admit)(struct trp_transport *t, uint32_t executor, trp_error *err);
+    /* Driver: begins to meet `executor`, and writes t->where, which is told to it. When
+     * its `socket` closes or is shut down the meeting is made to end. */
+    int (*admit)(struct trp_transport *t, uint32_t executor, int socket,
+                 trp_error *err);
     /* Executor: begins to meet the driver that told `where`. */
     int (*join)(struct trp_transport *t, const char *where, trp_error *err);
     /* 1: met, *ret_route; 0: not yet; negative: it failed. */
     int (*met)(struct trp_transport *t, struct trp_route *ret_route, trp_error *err);
-    /* Driver: the executor being met is dead; make `met` come true. Called again from
-     * time to time until it does. 1: it never will, the meeting is forgotten. NULL:
-     * meetings never wait. */
-    int (*unstick)(struct trp_transport *t, int64_t now_ns, trp_error *err);
     /* Forgets the route of a peer that left orderly, without a word to it. */
     void (*leave)(struct trp_transport *t, struct trp_route *route);
     /* False: a thread of ours is stuck inside of MPI. */
@@ -43,10 +41,7 @@ struct trp_transport {
     /* connect */
     struct trp_meeting *meeting;
     const char *const *unstick_argv; /* borrowed */
-    bool abandoned;                  /* a meeting was forgotten */
-    int helpers;                     /* how often, for this meeting */
-    pid_t helper;                    /* the throw-away peer, or 0 */
-    int64_t helper_ns;               /* when it was started */
+    bool abandoned; /* a meeting that never ended was left to its thread */
     /* world */
     MPI_Comm world;
     uint32_t met_executor; /* being met, or TRP_NONE */

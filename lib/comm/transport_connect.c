@@ -8,35 +8,63 @@
  *
  * Open MPI mixes up several that connect at once, so the channel lets one in at a time,
  * and each meeting has a port of its own (a local call, microseconds), so that what a
- * dead or late executor left in the ompi-server meets nobody. An accept whose executor
- * died waits for ever; a throw-away peer (unstick.c) lets it return. Should it not, its
- * thread is abandoned after three tries and others meet in threads of their own, which
- * helps when it waits for its first answer (no lock is held there). The meeting is over
+ * dead or late executor left in the ompi-server meets nobody. The meeting is over
  * MPI_COMM_SELF itself: after an accept that failed half-way Open MPI makes no more
- * communicators out of others. A stuck thread at the end is left alone with its
- * meeting: the process can only _exit then.
+ * communicators out of others.
+ *
+ * An accept whose executor died waits for ever. A second thread, the watcher, looks at
+ * the executor's socket, and when that closes and the accept has not returned soon
+ * after, starts a throw-away peer that frees it (unstick.c). It is a thread because the
+ * loop itself may be caught: Open MPI continues an accept from whatever thread turns
+ * its progress engine. When three throw-away peers did not help, the meeting is left to
+ * its thread, and the next ones try on their own. A stuck thread at the end is left
+ * alone with its meeting: the process can only _exit then.
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "comm/transport.h"
 
-enum { HELPER_SECONDS = 10, HELPERS_MAX = 3 };
+enum { GRACE_MS = 500, LOOK_MS = 50, HELPER_MS = 10000, HELPERS_MAX = 3 };
 
-/* Owned by the thread until `over`, then by the loop. */
+/* Shared by the loop, the thread that meets and the watcher; the last one frees it. */
 struct trp_meeting {
-    pthread_t thread;
+    atomic_int users;
     bool accept;
-    int notice_fd;
-    atomic_bool over;
+    int notice_fd; /* the transport's, a duplicate */
+    int over_fd;   /* eventfd, readable when it is over: for the watcher */
+    int socket;    /* the executor's, a duplicate, or -1 */
+    const char *const *unstick_argv;
+    atomic_bool over, hopeless;
     int rc;
     MPI_Comm comm;
     char where[MPI_MAX_PORT_NAME];
 };
+
+static void let_go(struct trp_meeting *m)
+{
+    if (atomic_fetch_sub(&m->users, 1) > 1)
+        return;
+    close(m->over_fd);
+    close(m->notice_fd);
+    if (m->socket >= 0)
+        close(m->socket);
+    free(m);
+}
+
+static void notify(int fd)
+{
+    const uint64_t one = 1;
+    ssize_t n = write(fd, &one, sizeof one);
+    (void)n; /* can only say that a notice is there already */
+}
 
 static void *meet(void *arg)
 {
@@ -44,28 +72,99 @@ static void *meet(void *arg)
     m->rc = m->accept
                 ? MPI_Comm_accept(m->where, MPI_INFO_NULL, 0, MPI_COMM_SELF, &m->comm)
                 : MPI_Comm_connect(m->where, MPI_INFO_NULL, 0, MPI_COMM_SELF, &m->comm);
-    int fd = m->notice_fd;
     atomic_store(&m->over, true);
-    const uint64_t one = 1;
-    ssize_t n = write(fd, &one, sizeof one);
-    (void)n; /* can only say that a notice is there already */
+    notify(m->over_fd);
+    notify(m->notice_fd);
+    let_go(m);
     return NULL;
 }
 
-static int begin(struct trp_transport *t, const char *where, bool accept,
-                 trp_error *err)
+/* ---- the watcher ------------------------------------------------------------------
+ */
+
+static bool over_within(struct trp_meeting *m, int ms)
+{
+    struct pollfd p = {.fd = m->over_fd, .events = POLLIN};
+    return poll(&p, 1, ms) > 0;
+}
+
+/* One throw-away peer; true when the meeting is over. */
+static bool try_helper(struct trp_meeting *m)
+{
+    trp_error err;
+    pid_t pid = trp_unstick_start(m->unstick_argv, m->where, &err);
+    if (pid < 0)
+        return over_within(m, GRACE_MS);
+    bool over = false, gone = false;
+    for (int ms = 0; ms < HELPER_MS && !over && !gone; ms += LOOK_MS) {
+        over = over_within(m, LOOK_MS);
+        gone = trp_unstick_gone(pid, false);
+    }
+    if (!gone)
+        trp_unstick_gone(pid, true);
+    return over || over_within(m, GRACE_MS);
+}
+
+static void *watch(void *arg)
+{
+    struct trp_meeting *m = (struct trp_meeting *)arg;
+    struct pollfd p[] = {
+        {.fd = m->over_fd, .events = POLLIN   },
+        {.fd = m->socket,  .events = POLLRDHUP},
+    };
+    while (poll(p, 2, -1) < 0)
+        ;
+    bool over = (p[0].revents != 0) || over_within(m, GRACE_MS);
+    for (int i = 0; i < HELPERS_MAX && !over && m->unstick_argv; i++)
+        over = try_helper(m);
+    if (!over) {
+        atomic_store(&m->hopeless, true);
+        notify(m->notice_fd);
+    }
+    let_go(m);
+    return NULL;
+}
+
+/* ---- meetings ---------------------------------------------------------------------
+ */
+
+/* A detached thread with all signals blocked: they are the program's own threads'. */
+static int start_thread(void *(*run)(void *), struct trp_meeting *m)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    atomic_fetch_add(&m->users, 1);
+    int rc = pthread_create(&thread, NULL, run, m);
+    if (rc == 0)
+        pthread_detach(thread);
+    else
+        atomic_fetch_sub(&m->users, 1);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+static int begin(struct trp_transport *t, const char *where, int socket, trp_error *err)
 {
     struct trp_meeting *m = (struct trp_meeting *)calloc(1, sizeof *m);
     if (!m)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    m->accept = accept;
-    m->notice_fd = t->notice_fd;
+    atomic_init(&m->users, 1);
+    m->accept = socket >= 0;
+    m->notice_fd = fcntl(t->notice_fd, F_DUPFD_CLOEXEC, 0);
+    m->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    m->socket = socket >= 0 ? fcntl(socket, F_DUPFD_CLOEXEC, 0) : -1;
+    m->unstick_argv = t->unstick_argv;
     m->comm = MPI_COMM_NULL;
     snprintf(m->where, sizeof m->where, "%s", where);
-    int rc = pthread_create(&m->thread, NULL, meet, m);
+    int rc = start_thread(meet, m);
+    if (rc == 0 && m->accept)
+        rc = start_thread(watch, m);
     if (rc != 0) {
-        free(m);
+        t->abandoned = atomic_load(&m->users) > 1;
+        let_go(m);
         return trp_error_set(err, TRP_ESYSTEM, "cannot start a thread: %s",
                              strerror(rc));
     }
@@ -73,7 +172,8 @@ static int begin(struct trp_transport *t, const char *where, bool accept,
     return 0;
 }
 
-static int connect_admit(struct trp_transport *t, uint32_t executor, trp_error *err)
+static int connect_admit(struct trp_transport *t, uint32_t executor, int socket,
+                         trp_error *err)
 {
     char text[MPI_MAX_ERROR_STRING];
     (void)executor;
@@ -81,62 +181,40 @@ static int connect_admit(struct trp_transport *t, uint32_t executor, trp_error *
     if (rc != MPI_SUCCESS)
         return trp_error_set(err, TRP_ESYSTEM, "MPI_Open_port: %s",
                              trp_mpi_text(rc, text));
-    return begin(t, t->where, true, err);
+    return begin(t, t->where, socket, err);
 }
 
 static int connect_join(struct trp_transport *t, const char *where, trp_error *err)
 {
-    return begin(t, where, false, err);
+    return begin(t, where, -1, err);
 }
 
 static int connect_met(struct trp_transport *t, struct trp_route *ret_route,
                        trp_error *err)
 {
     struct trp_meeting *m = t->meeting;
+    char text[MPI_MAX_ERROR_STRING];
+    if (m && !atomic_load(&m->over) && atomic_load(&m->hopeless)) {
+        t->meeting = NULL;
+        t->abandoned = true;
+        let_go(m);
+        return trp_error_set(err, TRP_ETIME,
+                             "an executor died while it connected, and its "
+                             "MPI_Comm_accept did not return");
+    }
     if (!m || !atomic_load(&m->over))
         return 0;
-    char text[MPI_MAX_ERROR_STRING];
     int rc = m->rc;
     bool accept = m->accept;
-    pthread_join(m->thread, NULL);
+    *ret_route = (struct trp_route){m->comm, 0};
     if (accept)
         MPI_Close_port(m->where);
-    *ret_route = (struct trp_route){m->comm, 0};
-    free(m);
+    let_go(m);
     t->meeting = NULL;
     if (rc != MPI_SUCCESS)
         return trp_error_set(err, TRP_ESYSTEM, "%s: %s",
                              accept ? "MPI_Comm_accept" : "MPI_Comm_connect",
                              trp_mpi_text(rc, text));
-    return 1;
-}
-
-static int connect_unstick(struct trp_transport *t, int64_t now_ns, trp_error *err)
-{
-    bool over = !t->meeting || atomic_load(&t->meeting->over);
-    if (t->helper > 0) {
-        bool late = now_ns - t->helper_ns > HELPER_SECONDS * INT64_C(1000000000);
-        if (over && !late)
-            kill(t->helper, SIGTERM); /* it may wait for an answer that never comes */
-        if (!trp_unstick_gone(t->helper, late))
-            return 0;
-        t->helper = 0;
-    }
-    if (over) {
-        t->helpers = 0;
-        return 0;
-    }
-    pid_t pid = TRP_ENOENT;
-    if (t->unstick_argv && t->helpers++ < HELPERS_MAX)
-        pid = trp_unstick_start(t->unstick_argv, t->where, err);
-    if (pid > 0) {
-        t->helper = pid;
-        t->helper_ns = now_ns;
-        return 0;
-    }
-    t->meeting = NULL; /* its thread has it, and t->notice_fd */
-    t->abandoned = true;
-    t->helpers = 0;
     return 1;
 }
 
@@ -148,8 +226,6 @@ static void connect_leave(struct trp_transport *t, struct trp_route *route)
 
 static bool connect_close(struct trp_transport *t)
 {
-    if (t->helper > 0)
-        trp_unstick_gone(t->helper, true);
     struct trp_route route;
     if (t->meeting && connect_met(t, &route, NULL) == 0)
         return false;
@@ -161,7 +237,6 @@ const struct trp_transport_ops trp_transport_connect = {
     .admit = connect_admit,
     .join = connect_join,
     .met = connect_met,
-    .unstick = connect_unstick,
     .leave = connect_leave,
     .close = connect_close,
 };

@@ -16,9 +16,11 @@ static void notice(struct trp_transport *t)
     (void)n; /* can only say that a notice is there already */
 }
 
-static int world_admit(struct trp_transport *t, uint32_t executor, trp_error *err)
+static int world_admit(struct trp_transport *t, uint32_t executor, int socket,
+                       trp_error *err)
 {
     int size;
+    (void)socket;
     MPI_Comm_size(t->world, &size);
     if (executor >= (uint32_t)size - 1)
         return trp_error_set(err, TRP_EPROTO, "there is no rank %u", executor + 1);
@@ -66,7 +68,6 @@ const struct trp_transport_ops trp_transport_world = {
     .admit = world_admit,
     .join = world_join,
     .met = world_met,
-    .unstick = NULL,
     .leave = world_leave,
     .close = world_close,
 };

@@ -223,7 +223,6 @@ void trp_options_profile_defaults(const trp_options *o,
     trp_profile_defaults_init(ret);
     ret->executor_cores = trp_options_int(o, "executor.cores");
     ret->cores_configured = trp_options_is_set(o, "executor.cores");
-    ret->cores_configured = trp_options_is_set(o, "executor.cores");
     ret->task_cpus = trp_options_int(o, "task.cpus");
     ret->memory_mib = trp_options_memory_mib(o, "executor.memory");
     ret->overhead_mib = trp_options_memory_mib(o, "executor.memoryOverhead");

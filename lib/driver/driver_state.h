@@ -51,6 +51,7 @@ struct trp_driver_stage {
     trp_profile_id profile;
     trp_stage_id *parents;
     uint32_t nparents;
+    uint32_t ranks; /* of a gang, else 0 */
     bool gang, submitted, ended, function;
     uint32_t ntasks;
     int64_t timeout_ns;

@@ -61,6 +61,7 @@ static struct trp_driver_stage *stage_new(struct trp_driver_job *j, uint32_t ind
     s->index = index;
     s->profile = spec->profile;
     s->gang = spec->kind == TRP_STAGE_GANG;
+    s->ranks = s->gang ? spec->ranks : 0;
     s->ntasks = spec->tasks_known ? spec->ntasks : 0;
     s->name = strdup(spec->name);
     s->parents = calloc(spec->nparents ? spec->nparents : 1, sizeof(*s->parents));
@@ -510,7 +511,7 @@ static void on_task_end(trp_driver *d, const struct trp_action *v)
         .ended = now,
         .host = x && x->host ? x->host : "",
         .profile = trp_profiles_get(d->profiles, s->profile),
-        .ranks = 0,
+        .ranks = s->ranks,
         .reason = trp_end_reason(v, end, s->timeout_ns, reason, sizeof(reason)),
     };
     trp_event_task_ended(d->log, &t);

@@ -27,7 +27,7 @@
 #include "executor/executor.h"
 #include "executor/spawner_internal.h"
 
-enum { READ_SIZE = 64 * 1024 };
+enum { READ_SIZE = 64 * 1024, HOLD_NS = 2000000 };
 
 /* ---- becoming the spawner -------------------------------------------------------- */
 
@@ -243,9 +243,23 @@ static void receive(struct trp_keeper *k)
 }
 
 /* Makes one frame of the ends of this turn and sends what the socket takes. */
+/* Ends of commands that went well may wait a little while others are queued behind
+ * them: parent and driver are then woken once for several. Not when they wait for the
+ * driver: no more are held than are queued, and none for longer than HOLD_NS. */
+static bool may_hold(struct trp_keeper *k)
+{
+    uint32_t queued = 0;
+    struct trp_command_stage *s, *next;
+    if (k->urgent)
+        return false;
+    HASH_ITER(hh, k->stages, s, next)
+    queued += s->places.queued.count;
+    return k->held < queued && trp_now_ns() - k->held_since < HOLD_NS;
+}
+
 static void send_ends(struct trp_keeper *k)
 {
-    if (k->ends.size) {
+    if (k->ends.size && !may_hold(k)) {
         size_t size;
         trp_ends_finish(&k->ends);
         size = k->ends.size + 1;
@@ -255,6 +269,8 @@ static void send_ends(struct trp_keeper *k)
         if (k->ends.failed || k->out.failed)
             trp_keeper_end(k, true); /* an end that is never told would hang the run */
         trp_buf_clear(&k->ends);
+        k->held = 0;
+        k->urgent = false;
     }
     while (k->out_sent < k->out.size) {
         ssize_t n = send(k->socket, k->out.data + k->out_sent,
@@ -292,6 +308,8 @@ _Noreturn void trp_keeper_main(struct trp_keeper *k)
         if (k->out.size)
             p[0].events |= POLLOUT;
         int64_t next = trp_keeper_next_timer(k);
+        if (k->ends.size && k->held_since + HOLD_NS < next)
+            next = k->held_since + HOLD_NS;
         poll(p, 2, wait_until(next));
         if (p[1].revents) {
             struct signalfd_siginfo info;

@@ -45,6 +45,9 @@ void trp_keeper_report(struct trp_keeper *k, const struct trp_end *end)
     if (k->ends.size == 0)
         trp_ends_begin(&k->ends);
     trp_ends_put(&k->ends, end);
+    if (k->held++ == 0)
+        k->held_since = trp_now_ns();
+    k->urgent |= end->status != TRP_END_SUCCESS;
     k->ends_made++;
 }
 

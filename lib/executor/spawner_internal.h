@@ -102,6 +102,9 @@ struct trp_keeper {
     struct trp_spawner_config config; /* strings are the keeper's own */
     struct trp_spawner_shared *shared;
     pid_t self, parent;
+    uint32_t held;      /* ends made and not sent yet … */
+    int64_t held_since; /* … the first of them then */
+    bool urgent;        /* one of them did not go well: they are sent at once */
     int socket, signals, words;
     int loadavg, children; /* -1: this kernel has none */
     int scratch;           /* the scratch root, a descriptor; -1: none */

@@ -887,6 +887,8 @@ static void killed_at_any_moment_of_connecting(void)
     for (uint32_t i = 1; i < 9; i++) {
         snprintf(how, sizeof how, "die-%u", (i - 1) * 1500);
         start_executor(i, how);
+        for (int64_t end = now_ns() + SECOND; i % 2 && now_ns() < end;)
+            check_alive(0); /* busy meanwhile, every other time */
         CHECK(run_until(&seen.downs, (int)i, 20000), "%s: its death was not seen; %s",
               how, seen.text);
         check_alive(0);

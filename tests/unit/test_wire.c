@@ -114,7 +114,8 @@ static const struct trp_stage_message stage_sample = {
     .body = (const uint8_t *)"\0body",
     .body_size = 5,
 };
-/* clang-format off: 14 crashes on aligning these */
+/* clang-format 14 crashes on aligning these. */
+/* clang-format off */
 static const struct trp_launch launch_samples[] = {
     {.attempt = {UINT64_MAX},
      .stage = {1},

@@ -30,8 +30,8 @@ struct trp_profile_defaults {
     enum trp_manager_kind kind;
     int64_t executor_cores;   /* executor.cores (1) */
     bool cores_configured;    /* somebody wrote executor.cores, or cores in `default:`;
-                               * else    executors of an elastic task-only profile grow to the
-                               * cpus of one task */
+                               * else    executors of an elastic task-only profile grow to
+                               * the    cpus of one task */
     int64_t task_cpus;        /* task.cpus (1), > 0 */
     int64_t memory_mib;       /* executor.memory (1024) */
     int64_t overhead_mib;     /* executor.memoryOverhead; -1: not configured */
