@@ -16,6 +16,7 @@
  */
 #include "comm/lane.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { HEAD = 4, KEEP_WHOLE = 64 * 1024 };
@@ -141,6 +142,7 @@ static struct trp_block *copy_in(struct trp_block *b, const uint8_t *p, size_t n
     while (n > 0) {
         if (b->size == TRP_FRAGMENT)
             b = b->next;
+        assert(b); /* room was made for all of it */
         size_t piece = TRP_FRAGMENT - b->size < n ? TRP_FRAGMENT - b->size : n;
         memcpy(b->data + b->size, p, piece);
         b->size += (uint32_t)piece;

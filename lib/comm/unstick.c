@@ -96,7 +96,7 @@ pid_t trp_unstick_start(const char *const *argv, const char *last, trp_error *er
 
 bool trp_unstick_gone(pid_t pid, bool kill_it)
 {
-    const struct timespec pause = {0, 5 * 1000 * 1000};
+    const struct timespec pause = {0, 5L * 1000 * 1000};
     if (waitpid(pid, NULL, WNOHANG) != 0)
         return true;
     if (!kill_it)

@@ -19,8 +19,6 @@
 #include "events/run_folder.h"
 #include "executor/executor.h"
 
-extern char **environ;
-
 static int open_elastic(const struct trp_run_spec *spec, const trp_options *options,
                         const struct trp_site *site, trp_profiles *profiles,
                         trp_driver **ret, trp_error *err)

@@ -135,7 +135,12 @@ static int add_profiles(struct pipeline_run *run, trp_driver *driver, trp_error 
     uint32_t n = trp_profiles_count(run->s.profiles);
     bool *used = calloc((size_t)n + 1, sizeof *used);
     bool *gang = calloc((size_t)n + 1, sizeof *gang);
-    int r = used && gang ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (!used || !gang) {
+        free(used);
+        free(gang);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    int r = 0;
     for (uint32_t i = 0; i < spec->nstages && r == 0; i++) {
         const struct trp_stage_spec *s = &spec->stages[i];
         *(s->kind == TRP_STAGE_GANG ? &gang[s->profile.n] : &used[s->profile.n]) = true;

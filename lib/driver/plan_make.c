@@ -6,6 +6,7 @@
  */
 #include "driver/plan_make.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,7 @@ static int plan_stage(struct maker *m, trp_fit *fit, uint32_t i)
 {
     struct trp_plan_stage *v = &m->plan->stage[i];
     trp_error why;
+    assert(v); /* one was made for each stage */
     v->stage = &m->p->stages[i];
     struct trp_plan_profile *profile = find_profile(m->plan, profile_name(v->stage));
     v->profile = profile;

@@ -394,8 +394,8 @@ static int spec_get(const json_t *root, struct trp_run_spec *s, trp_error *err)
 
 int trp_run_spec_load(const char *run_dir, struct trp_run_spec **ret, trp_error *err)
 {
-    char *text;
-    size_t n;
+    char *text = NULL;
+    size_t n = 0;
     json_error_t where;
     int r = load_file(run_dir, "run_spec.json", &text, &n, err);
     if (r < 0)

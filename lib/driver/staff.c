@@ -249,7 +249,8 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
         d->cluster->ops->kill(d->cluster, x->id);
     if (x->released)
         lose(d, x, TRP_LOSS_RELEASED);
-    else if (x->words.said && x->words.reason != TRP_LOSS_RELEASED)
+    else if (x->words.reason == TRP_LOSS_HEARTBEAT ||
+             (x->words.said && x->words.reason != TRP_LOSS_RELEASED))
         lose(d, x, x->words.reason);
     else if (!x->here)
         lose(d, x, TRP_LOSS_EXITED);
@@ -306,7 +307,6 @@ static void on_gone(void *context, trp_executor_id executor, int status, bool me
         x->here = false;
         d->here--;
     }
-    trp_channel_drop(d->channel, executor.n);
     if (!x->lost && !came && !x->released) {
         x->lost = true;
         if (text && *text)

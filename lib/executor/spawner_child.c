@@ -225,7 +225,7 @@ static void take_frames(struct trp_keeper *k)
         memmove(k->in.data, k->in.data + k->in_taken, left);
     k->in.size = left;
     k->in_taken = 0;
-    if (left == 0 && k->in.capacity > 16 * READ_SIZE)
+    if (left == 0 && k->in.capacity > (size_t)16 * READ_SIZE)
         trp_buf_free(&k->in); /* a large environment went through: stay small */
 }
 

@@ -61,8 +61,22 @@ void trp_words_free(char **words)
 char **trp_mpirun_words(const char *ompi_server, const char *const *program)
 {
     static const char *const flags[] = {
-        "mpirun",        "-np", "1",      "--bind-to", "none", "--oversubscribe",
-        "--mca",         "ras", "^slurm", "--mca",     "plm",  "isolated",
+        "mpirun",
+        "-np",
+        "1",
+        "--bind-to",
+        "none",
+        "--oversubscribe",
+        "--mca",
+        "ras",
+        "^slurm",
+        "--mca",
+        "plm",
+        "isolated",
+        /* An accept whose executor died in between asks for it no longer than this. */
+        "--mca",
+        "pmix_server_max_wait",
+        "3",
         "--ompi-server",
     };
     size_t nflags = sizeof flags / sizeof *flags, n = 0;

@@ -399,7 +399,7 @@ void trp_task_set_free(struct trp_engine *e, struct trp_task_set *s)
     struct trp_executor_list *l, *next;
     HASH_ITER(hh, s->executors, l, next)
     {
-        HASH_DEL(s->executors, l); /* NOLINT(clang-analyzer-unix.Malloc): not l again */
+        HASH_DEL(s->executors, l);
         free(l->stack.v);
         free(l);
     }
