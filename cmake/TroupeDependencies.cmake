@@ -11,6 +11,7 @@ macro(troupe_need name module package)
 endmacro()
 
 troupe_need(MPI ompi-c libopenmpi-dev)
+troupe_need(PMIX pmix libpmix-dev)
 troupe_need(HWLOC hwloc>=2.0 libhwloc-dev)
 troupe_need(UV libuv>=1.44 libuv1-dev)
 troupe_need(FYAML libfyaml>=0.7 libfyaml-dev)

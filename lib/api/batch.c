@@ -26,8 +26,7 @@ struct batch_header {
     uint32_t keyed, reserved;
 };
 
-/* ---- columns
- * ----------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 /* A larger buffer of at least `want` elements, or NULL. */
 static void *grow(void *p, size_t *capacity, size_t want, size_t element)
@@ -144,8 +143,7 @@ static void column_reset(struct trp_column *c)
     column_clear(c);
 }
 
-/* ---- writers
- * ----------------------------------------------------------------------- */
+/* ---- writers ---- */
 
 void trp_writer_init(trp_writer *w)
 {
@@ -256,8 +254,7 @@ int trp_writer_add_batch(trp_writer *w, const trp_batch *b)
     return 0;
 }
 
-/* ---- the encoded form
- * -------------------------------------------------------------- */
+/* ---- the encoded form ---- */
 
 static uint64_t bytes_of(size_t count, const uint64_t *offsets, uint32_t width)
 {
@@ -356,8 +353,7 @@ int trp_batch_decode(const void *data, size_t size, trp_batch *ret)
     return 0;
 }
 
-/* ---- reducing
- * ---------------------------------------------------------------------- */
+/* ---- reducing ---- */
 
 void trp_reducer_init(struct trp_reducer *r)
 {

@@ -22,8 +22,7 @@
 
 enum { BODY_VERSION = 1 };
 
-/* ---- the driver's side
- * ------------------------------------------------------------- */
+/* ---- the driver's side ---- */
 
 static int nodes_add(trp_context *ctx, trp_dataset *d)
 {
@@ -186,8 +185,7 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
         at += (size_t)snprintf(buf + at, size - at, " → %.24s", names[--n]);
 }
 
-/* ---- the executor's side
- * ----------------------------------------------------------- */
+/* ---- the executor's side ---- */
 
 static bool is_step(enum trp_node_kind kind)
 {

@@ -83,8 +83,7 @@ void trp_datasets_free(trp_context *ctx)
     }
 }
 
-/* ---- sources
- * ----------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 static bool partitions_ok(trp_context *ctx, const char *what, uint32_t partitions)
 {
@@ -237,8 +236,7 @@ trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t part
     return source_new(ctx, TRP_NODE_TEXT, "trp_text_files", partitions, &in);
 }
 
-/* ---- steps, unions, profiles
- * ------------------------------------------------------- */
+/* ---- steps, unions, profiles ---- */
 
 static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char *what,
                              trp_function f, const void *arg, size_t arg_size)

@@ -36,8 +36,7 @@ bool trp_flow_killed(const struct trp_flow *f)
     return f->task.info->killed && *f->task.info->killed;
 }
 
-/* ---- the end of the chain
- * ---------------------------------------------------------- */
+/* ---- the end of the chain ---- */
 
 static int end_reduce(struct trp_flow *f, const trp_batch *in)
 {
@@ -93,8 +92,7 @@ static int end_take(struct trp_flow *f, const trp_batch *in)
     }
 }
 
-/* ---- functions
- * --------------------------------------------------------------------- */
+/* ---- functions ---- */
 
 int trp_flow_writer_flush(trp_writer *w, void *context)
 {

@@ -60,8 +60,7 @@ static struct trp_flow *flow_of_thread(void)
     return f;
 }
 
-/* ---- a task
- * ------------------------------------------------------------------------ */
+/* ---- a task ---- */
 
 static int flow_writers(struct trp_flow *f)
 {

@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what the driver asks
- * ---------------------------------------------------------- */
+/* ---- what the driver asks ---- */
 
 static int stage_message(void *context, uint32_t stage, struct trp_stage_message *ret,
                          trp_error *err)
@@ -101,8 +100,7 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
     }
 }
 
-/* ---- running one
- * ------------------------------------------------------------------- */
+/* ---- running one ---- */
 
 /* The profile of the stage: from all nodes of the walk. */
 static int choose_profile(struct trp_stage_run *a)

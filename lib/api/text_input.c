@@ -25,8 +25,7 @@ struct text_files {
     uint64_t *sizes;
 };
 
-/* ---- files
- * ------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static void files_free(struct text_files *l)
 {
@@ -62,8 +61,7 @@ static int files_find(const char *pattern, struct text_files *l, trp_error *err)
                          found ? " (what matches is no regular file)" : "");
 }
 
-/* ---- parts
- * ------------------------------------------------------------------------- */
+/* ---- parts ---- */
 
 static uint64_t extent(const struct text_files *l, size_t i)
 {

@@ -87,8 +87,7 @@ bool trp_text_compressed(const char *path)
     return ends_in(path, ".gz") || ends_in(path, ".zst");
 }
 
-/* ---- bytes
- * ------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 static ssize_t read_fd(const struct source *s, void *p, size_t n)
 {
@@ -181,8 +180,7 @@ static int source_open(struct source *s, uint64_t at)
     return 0;
 }
 
-/* ---- lines
- * ------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 struct lines {
     struct source *source;

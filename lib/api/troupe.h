@@ -26,9 +26,12 @@
  *     int main(int argc, char **argv) {
  *         trp_context *ctx;
  *         if (trp_init(&argc, &argv, &ctx) < 0) return 2;
- *         trp_dataset *d = trp_transform(trp_text_files(ctx, "data/?.txt", 8), upper,
- * NULL, 0); uint64_t n; if (trp_count(d, &n) < 0) fprintf(stderr, "%s\n",
- * trp_error_text(ctx)); return trp_finalize(ctx);
+ *         trp_dataset *d = trp_text_files(ctx, "data/?.txt", 8);
+ *         uint64_t n;
+ *         d = trp_transform(d, upper, NULL, 0);
+ *         if (trp_count(d, &n) < 0)
+ *             fprintf(stderr, "%s\n", trp_error_text(ctx));
+ *         return trp_finalize(ctx);
  *     }
  */
 #ifndef TROUPE_H
@@ -139,8 +142,7 @@ typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
     }
 void trp_register(const char *name, void (*function)(void));
 
-/* ---- the run
- * ------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 /* Removes nothing from argv. TRP_EINVAL (-1) with a line on stderr when the program was
  * started neither by `troupe run` nor with at least two MPI ranks. */
@@ -151,8 +153,7 @@ int trp_finalize(trp_context *ctx);
 /* What the last failed call said; "" when none failed. Valid until the next call. */
 const char *trp_error_text(const trp_context *ctx);
 
-/* ---- profiles
- * ------------------------------------------------------------------------ */
+/* ---- profiles ---- */
 
 int trp_profile_new(trp_context *ctx, const char *name, trp_profile **ret_profile);
 /* Executor side: cores, memory, memoryOverhead, offHeap (MiB) or any custom resource.
@@ -167,8 +168,7 @@ int trp_profile_task_text(trp_profile *p, const char *resource, const char *amou
  * reason in trp_error_text. */
 int trp_profile_build(trp_profile *p);
 
-/* ---- datasets
- * ------------------------------------------------------------------------ */
+/* ---- datasets ---- */
 
 /* The int64 values begin, begin + 1, … end - 1. */
 trp_dataset *trp_range(trp_context *ctx, int64_t begin, int64_t end,
@@ -198,8 +198,7 @@ trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
 trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p);
 uint32_t trp_partitions(const trp_dataset *d);
 
-/* ---- actions (they run the stage and wait)
- * ------------------------------------------- */
+/* ---- actions (they run the stage and wait) ---- */
 
 int trp_count(trp_dataset *d, uint64_t *ret_count);
 /* All records in partition order. Free with trp_rows_free (or leave it to finalize). */
@@ -217,8 +216,7 @@ int trp_foreach(trp_dataset *d, trp_function f, const void *arg, size_t arg_size
  * DIR is made; it may not exist. A file appears whole or not at all. */
 int trp_save(trp_dataset *d, const char *dir);
 
-/* ---- inside a function
- * --------------------------------------------------------------- */
+/* ---- inside a function ---- */
 
 /* Adds a record; key NULL: none (all records of a writer have keys or none has). -1
  * when memory is out or the attempt was killed. */

@@ -92,8 +92,7 @@ void trp_engine_free(trp_engine *e)
     free(e);
 }
 
-/* ---- events
- * ------------------------------------------------------------------------------ */
+/* ---- events ---- */
 
 static void on_stage_tasks(struct trp_engine *e, const struct trp_event *ev)
 {
@@ -309,8 +308,7 @@ int trp_engine_step(trp_engine *e, int64_t now_ns, const struct trp_event *event
     return rc;
 }
 
-/* ---- views
- * ------------------------------------------------------------------------------- */
+/* ---- views ---- */
 
 int64_t trp_engine_next_timer(const trp_engine *e)
 {

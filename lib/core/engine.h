@@ -215,8 +215,7 @@ struct trp_event {
     };
 };
 
-/* ---- what the engine wants done
- * ------------------------------------------------------ */
+/* ---- what the engine wants done ---- */
 
 enum trp_outcome {
     TRP_OUTCOME_RUNNING,

@@ -21,8 +21,7 @@
 #include "core/engine.h"
 #include "core/topo/hosts.h"
 
-/* ---- attempts
- * ------------------------------------------------------------------------ */
+/* ---- attempts ---- */
 
 enum trp_attempt_state { TRP_ATTEMPT_FREE, TRP_ATTEMPT_RUNNING, TRP_ATTEMPT_QUEUED };
 
@@ -48,8 +47,7 @@ struct trp_attempts {
     uint32_t serial;
 };
 
-/* ---- executors
- * ----------------------------------------------------------------------- */
+/* ---- executors ---- */
 
 enum trp_executor_state {
     TRP_EXECUTOR_REQUESTED,
@@ -97,8 +95,7 @@ struct trp_class {
     char *start_failure;     /* what the last one said */
 };
 
-/* ---- task sets
- * ----------------------------------------------------------------------- */
+/* ---- task sets ---- */
 
 enum { TRP_TASK_DONE = 1, TRP_TASK_FAILED = 2 };
 
@@ -157,8 +154,7 @@ struct trp_task_set {
     uint32_t timed;  /* how many are in it */
 };
 
-/* ---- jobs and stages
- * ----------------------------------------------------------------- */
+/* ---- jobs and stages ---- */
 
 enum trp_stage_state {
     TRP_STAGE_WAITING,
@@ -205,8 +201,7 @@ struct trp_job {
     struct trp_job *dead_next;
 };
 
-/* ---- the engine
- * ---------------------------------------------------------------------- */
+/* ---- the engine ---- */
 
 struct trp_action_queue {
     struct trp_action *v;

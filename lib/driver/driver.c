@@ -25,9 +25,7 @@
 #include "events/run_folder.h"
 #include "executor/executor.h"
 
-/* ---- making
- * ------------------------------------------------------------------------------------
- */
+/* ---- making ---- */
 
 static int make_log(trp_driver *d, trp_error *err)
 {
@@ -250,9 +248,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     return 0;
 }
 
-/* ---- jobs
- * ----------------------------------------------------------------------------------------
- */
+/* ---- jobs ---- */
 
 static int tell_fit(trp_driver *d, const struct trp_resource_profile *p, trp_error *err)
 {
@@ -334,9 +330,7 @@ trp_event_log *trp_driver_log(trp_driver *d)
     return d->log;
 }
 
-/* ---- ending
- * ----------------------------------------------------------------------------------------
- */
+/* ---- ending ---- */
 
 /* Executors that live, or, in a static run, ranks that have not said goodbye: those
  * that have not even come up yet would take the end for the driver's death. */

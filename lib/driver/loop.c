@@ -32,8 +32,7 @@ int64_t trp_driver_now(void)
     return (int64_t)t.tv_sec * TRP_DRIVER_SECOND + t.tv_nsec;
 }
 
-/* ---- stopping
- * -------------------------------------------------------------------------------- */
+/* ---- stopping ---- */
 
 void trp_driver_cancel_jobs(trp_driver *d)
 {
@@ -111,8 +110,7 @@ static void on_control(uv_poll_t *poll, int status, int events)
                         "time is up soon: running tasks may finish; --resume goes on");
 }
 
-/* ---- one turn
- * ---------------------------------------------------------------------------------- */
+/* ---- one turn ---- */
 
 static void on_channel(uv_poll_t *poll, int status, int events)
 {
@@ -236,8 +234,7 @@ void trp_driver_turn(trp_driver *d, int64_t until)
     turn(d, until, sleep_until);
 }
 
-/* ---- whose loop it is
- * ---------------------------------------------------------------------------- */
+/* ---- whose loop it is ---- */
 
 void trp_driver_enter(trp_driver *d)
 {
@@ -291,9 +288,7 @@ void trp_driver_standby_stop(trp_driver *d)
     d->has_standby = false;
 }
 
-/* ---- libuv
- * ------------------------------------------------------------------------------------------
- */
+/* ---- libuv ---- */
 
 int trp_driver_loop_init(trp_driver *d, trp_error *err)
 {

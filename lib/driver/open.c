@@ -126,8 +126,7 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
                : 0;
 }
 
-/* ---- static runs
- * ----------------------------------------------------------------------------- */
+/* ---- static runs ---- */
 
 static int static_parts(struct parts *p, trp_error *err)
 {

@@ -27,8 +27,7 @@ static void out_of_memory(trp_driver *d)
     trp_driver_stop(d, TRP_ESYSTEM, true, "out of memory in the driver");
 }
 
-/* ---- jobs and stages
- * ------------------------------------------------------------------------ */
+/* ---- jobs and stages ---- */
 
 static void stage_free(struct trp_driver_stage *s)
 {
@@ -289,8 +288,7 @@ static void on_job_ended(trp_driver *d, const struct trp_action *a)
     j->over = true; /* freed by trp_driver_wait; until then attempts may end */
 }
 
-/* ---- attempts
- * ---------------------------------------------------------------------------------- */
+/* ---- attempts ---- */
 
 /* Sends the stage to an executor that has not got it yet. */
 static bool stage_send(trp_driver *d, struct trp_driver_stage *s, uint32_t executor,
@@ -524,9 +522,7 @@ static void on_task_end(trp_driver *d, const struct trp_action *v)
     settle_stage(d, v->task_end.stage);
 }
 
-/* ---- the step
- * ------------------------------------------------------------------------------------
- */
+/* ---- the step ---- */
 
 static void perform(trp_driver *d, const struct trp_action *a)
 {

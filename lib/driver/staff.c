@@ -65,8 +65,7 @@ void trp_staff_free(trp_driver *d)
     free(d->staff);
 }
 
-/* ---- what the engine wants
- * ---------------------------------------------------------------- */
+/* ---- what the engine wants ---- */
 
 static void refuse(trp_driver *d, trp_executor_id id, bool never, const char *text)
 {
@@ -131,8 +130,7 @@ void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile
                                   trp_driver_wall(d, d->now));
 }
 
-/* ---- what happens to them
- * ------------------------------------------------------------------ */
+/* ---- what happens to them ---- */
 
 static const char *loss_text(const struct trp_staff *x, enum trp_loss reason, char *buf,
                              size_t size)

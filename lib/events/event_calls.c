@@ -166,8 +166,7 @@ void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
     trp_event_log_put_lines(l, &b);
 }
 
-/* ---- jobs and stages
- * ------------------------------------------------------------------ */
+/* ---- jobs and stages ---- */
 
 void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
                          const struct trp_event_stage *stages, uint32_t nstages)
@@ -275,8 +274,7 @@ void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcom
     trp_event_log_put_lines(l, &b);
 }
 
-/* ---- tasks
- * ------------------------------------------------------------------------------ */
+/* ---- tasks ---- */
 
 /* From this attempt on the stage is summarised. */
 static void begin_summary(struct trp_event_log *l, struct trp_stage_statistics *s,

@@ -114,8 +114,7 @@ static void cut(char *s, int columns)
     }
 }
 
-/* ---- what is said
- * ----------------------------------------------------------------------- */
+/* ---- what is said ---- */
 
 static void describe(const struct trp_progress_view *v, char *buf, size_t size)
 {
@@ -190,8 +189,7 @@ static void draw(struct trp_progress *p, const struct trp_progress_view *v)
     p->drawn = true;
 }
 
-/* ---- calls
- * ------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static int left_out_text(const struct trp_progress *p, char *buf, size_t size)
 {

@@ -72,8 +72,7 @@ int trp_run_state_read(const char *run_dir, struct trp_run_view *ret)
     return TRP_ENOMEM;
 }
 
-/* ---- writing
- * -------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static int64_t now_ms(void)
 {
@@ -173,8 +172,7 @@ int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *st
     return code;
 }
 
-/* ---- the list
- * ------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 /* It says that it runs, but its lock is free. */
 static bool died(const char *run_dir)

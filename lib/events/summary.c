@@ -207,8 +207,7 @@ static void head_row(struct table *t)
         snprintf(t->cell[DEVICES + i], CELL, "%s", i % 2 == 0 ? "held" : "used");
 }
 
-/* ---- printing
- * ------------------------------------------------------------------------- */
+/* ---- printing ---- */
 
 static void measure(struct table *t)
 {

@@ -269,8 +269,7 @@ static int die_at_admit(const char *address, const char *id)
     return 0;
 }
 
-/* ---- strangers
- * ----------------------------------------------------------------------- */
+/* ---- strangers ---- */
 
 static int dial(const char *address)
 {
@@ -379,8 +378,7 @@ static int be_stranger(const char *address, const char *what)
     return strcmp(what, "replay") == 0 ? replay(address) : hold_open(address);
 }
 
-/* ---- the driver of a case
- * ------------------------------------------------------------ */
+/* ---- the driver of a case ---- */
 
 struct seen {
     int ups, downs, refused, fatal;
@@ -602,8 +600,7 @@ static void check_alive(uint32_t peer)
     check_echo(peer, (const uint8_t *)"echo", 4 + 1);
 }
 
-/* ---- cases
- * --------------------------------------------------------------------------- */
+/* ---- cases ---- */
 
 static void messages_of_all_sizes(void)
 {
@@ -1086,8 +1083,7 @@ static int be_rank(const char *name)
     return work(&x);
 }
 
-/* ---- the GTest program
- * --------------------------------------------------------------- */
+/* ---- the GTest program ---- */
 
 static char *folder;
 static GPid server;

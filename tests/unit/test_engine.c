@@ -625,8 +625,7 @@ static void a_task_costs_at_most_128_bytes(void)
     world_free(&w);
 }
 
-/* ---- random streams
- * ------------------------------------------------------------------------ */
+/* ---- random streams ---- */
 
 static void random_job(struct world *w, GRand *r, trp_profile_id other)
 {

@@ -176,8 +176,7 @@ static void the_longest_duration_has_a_place(void)
     trp_durations_free(&d);
 }
 
-/* ---- text
- * ----------------------------------------------------------------------------- */
+/* ---- text ---- */
 
 static trp_event_log *new_log(void)
 {

@@ -59,8 +59,7 @@ static void release(struct trp_engine *e, struct trp_executor *x)
     trp_executor_retire(e, x);
 }
 
-/* ---- too few
- * --------------------------------------------------------------------------- */
+/* ---- too few ---- */
 
 static bool may_serve(const struct trp_engine *e, const struct trp_executor *x,
                       const struct trp_class *c)
@@ -133,8 +132,7 @@ static void grow(struct trp_engine *e, struct trp_class *c)
         e->retry_due = c->retry_at;
 }
 
-/* ---- too many
- * -------------------------------------------------------------------------- */
+/* ---- too many ---- */
 
 /* Requests that have not been granted go first, the latest first. */
 static uint32_t withdraw(struct trp_engine *e, struct trp_class *c, uint32_t surplus)
@@ -203,8 +201,7 @@ void trp_wanted_reconcile(struct trp_engine *e)
             shrink(e, e->classes[i]);
 }
 
-/* ---- time, refusals
- * -------------------------------------------------------------------- */
+/* ---- time, refusals ---- */
 
 static void idle_timeouts(struct trp_engine *e)
 {

@@ -45,8 +45,7 @@ struct trp_stage *trp_stage_find(const struct trp_engine *e, trp_stage_id id)
     return id.n < e->nstages ? e->stages[id.n] : NULL;
 }
 
-/* ---- submission
- * ------------------------------------------------------------------------ */
+/* ---- submission ---- */
 
 static int check_stage(struct trp_engine *e, const struct trp_job_spec *spec,
                        uint32_t i, trp_error *err)
@@ -231,8 +230,7 @@ int trp_job_submit(struct trp_engine *e, const struct trp_job_spec *spec,
     return 0;
 }
 
-/* ---- a stage starts
- * ---------------------------------------------------------------------- */
+/* ---- a stage starts ---- */
 
 /* One blocker less for each child that waits in this way. */
 static void unblock(struct trp_engine *e, const struct trp_stage *s, bool each)
@@ -309,8 +307,7 @@ int trp_stage_submit(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
     return 0;
 }
 
-/* ---- a stage ends
- * ------------------------------------------------------------------------ */
+/* ---- a stage ends ---- */
 
 static void report_end(struct trp_engine *e, struct trp_stage *s, int code,
                        uint32_t task, const char *text)
@@ -447,8 +444,7 @@ void trp_stage_check_end(struct trp_engine *e, struct trp_stage *s)
         trp_stage_end(e, s, TRP_OUTCOME_SUCCEEDED, 0, TRP_NONE, "");
 }
 
-/* ---- a job ends
- * -------------------------------------------------------------------------- */
+/* ---- a job ends ---- */
 
 void trp_job_cancel(struct trp_engine *e, struct trp_job *j)
 {

@@ -201,8 +201,7 @@ void trp_attempt_ended(struct trp_engine *e, uint32_t slot, enum trp_end_status 
         trp_job_check_over(e, job);
 }
 
-/* ---- executors that are lost
- * ----------------------------------------------------------- */
+/* ---- executors that are lost ---- */
 
 /* Does this loss count against the attempt that ran there? Decision 15. */
 static bool loss_counts(enum trp_loss reason, bool is_culprit, bool has_culprit)
@@ -254,8 +253,7 @@ void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
     trp_executor_remove(e, x);
 }
 
-/* ---- kills and gangs
- * ------------------------------------------------------------------- */
+/* ---- kills and gangs ---- */
 
 static void kill_list(struct trp_engine *e, const struct trp_task_set *s, uint32_t slot)
 {

@@ -136,8 +136,7 @@ static void visit_finish(struct trp_engine *e, struct trp_task_set *s,
         s->current++;
 }
 
-/* ---- queue ahead
- * ---------------------------------------------------------------------- */
+/* ---- queue ahead ---- */
 
 /* How many attempts of `s` should wait on `x`. */
 static uint32_t queue_depth(const struct trp_engine *e, const struct trp_task_set *s,
@@ -200,8 +199,7 @@ static void recall(struct trp_engine *e, struct trp_executor *x)
     act->kill.recall = true;
 }
 
-/* ---- rounds
- * --------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
 static bool has_room(const struct trp_executor *x, const struct trp_task_set *s)
 {
@@ -303,8 +301,7 @@ void trp_round_full(struct trp_engine *e, struct trp_class *c)
         recall(e, c->free);
 }
 
-/* ---- a place becomes free
- * ------------------------------------------------------------- */
+/* ---- a place becomes free ---- */
 
 void trp_round_replace(struct trp_engine *e, uint32_t slot)
 {

@@ -251,8 +251,7 @@ void trp_task_sets_executor_changed(struct trp_engine *e, const struct trp_execu
     }
 }
 
-/* ---- making and freeing
- * -------------------------------------------------------------- */
+/* ---- making and freeing ---- */
 
 static bool copy_preferences(struct trp_engine *e, struct trp_task_set *s,
                              const struct trp_preferences *p)
@@ -418,8 +417,7 @@ void trp_task_set_free(struct trp_engine *e, struct trp_task_set *s)
     free(s);
 }
 
-/* ---- the class's order
- * --------------------------------------------------------------- */
+/* ---- the class's order ---- */
 
 static bool before(const struct trp_task_set *a, const struct trp_task_set *b)
 {
