@@ -35,6 +35,18 @@ static() { # as root too
     [[ "$output" != *"no good: attempt"* ]]
 }
 
+@test "one that always crashes is given up after four attempts; its neighbours are not charged" {
+    run -1 troupe run --run-name r -- "$programs/crash" always
+    [[ "$output" == *"task 3 failed 4 times"*SIGSEGV* ]]
+    ! grep -o 'task [0-9]*, attempt [0-9]*: .*' <<<"$output" | grep -v '^task 3,'
+}
+
+@test "a function over its executor's memory is named, and its neighbours run again uncharged" {
+    run -1 troupe run --run-name r -- "$programs/memory" 600
+    [[ "$output" =~ "task 1 failed 4 times, last with killed for memory (limit 256 MiB, peak "[0-9]+" MiB)" ]]
+    ! grep -o 'task [0-9]*, attempt [0-9]*: .*' <<<"$output" | grep -v '^task 1,'
+}
+
 @test "a result of 50 MB comes back whole" {
     run -0 troupe run --quiet -- "$programs/bigresult"
 }
