@@ -39,6 +39,7 @@ struct trp_attempt {
     bool kill_sent;
     uint64_t unused; /* makes it 64 bytes: an attempt is found by a shift */
 };
+_Static_assert(sizeof(struct trp_attempt) == 64, "an attempt is found by a shift");
 
 struct trp_attempts {
     struct trp_attempt *v;

@@ -89,6 +89,18 @@ Y
     [[ "$(events r | grep ExecutorAdded)" == *'"gpu":{"name":"gpu","addresses":["0","1"]}'* ]]
 }
 
+@test "a resumed run keeps its site file" {
+    echo '{site: 1, local: {gpu: ["0"]}}' >site.yaml
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {g: {executor: {cores: 1, gpu: 1}, task: {gpu: 1}}}
+stages: [{name: s, profile: g, run: "[ -e fixed ]", retries: {max_failures: 1}}]
+Y
+    run -1 troupe run --site site.yaml --run-name r p.yaml
+    touch fixed
+    run -0 troupe run --resume r
+}
+
 @test "a gang has all its ranks at once, each with a log of its own" {
     cat >p.yaml <<'Y'
 troupe: 1
