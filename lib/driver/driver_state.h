@@ -103,6 +103,7 @@ struct trp_driver {
         *submitting; /* the spec and work of the job in this step */
     const struct trp_work *submitting_work;
     uint32_t attempts;                     /* live */
+    uint64_t steps;                        /* of the engine */
     bool performing;                       /* actions are being taken, further out */
     const struct trp_end *ended;           /* the end that the present step is about */
     uint32_t *to_flush, nflush, flush_cap; /* executors with launches to send */

@@ -175,7 +175,10 @@ static void nap(trp_driver *d, int64_t due)
     int64_t left = due - trp_driver_now();
     if (left <= 0 || !trp_channel_sleep(d->channel))
         return;
+    uint64_t steps = d->steps;
     uv_run(&d->loop, UV_RUN_NOWAIT);
+    if (d->steps != steps) /* there may be something to send */
+        return;
     int ms = left > INT64_C(3600000000000) ? 3600000 : (int)((left + 999999) / 1000000);
     int uv_ms = uv_backend_timeout(&d->loop);
     if (uv_ms >= 0 && uv_ms < ms)
@@ -206,10 +209,11 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
 {
     int64_t now = d->now = trp_driver_now();
     int handled = trp_channel_progress(d->channel, now);
+    bool look = now - d->looked >= LOOK_NS;
     if (handled)
         d->active = now;
-    if (now - d->looked >= LOOK_NS || !handled) {
-        if (now - d->looked >= LOOK_NS) {
+    if (look || !handled) {
+        if (look) {
             uv_run(&d->loop, UV_RUN_NOWAIT);
             d->looked = now;
             check_stop(d, now);
@@ -222,7 +226,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
     }
     bool sent = d->nflush > 0;
     trp_driver_flush(d);
-    if (handled || sent)
+    if (handled || sent || look) /* what the caller waits for may have happened */
         return;
     if (d->functions && now - d->active < SPIN_NS)
         return;

@@ -573,6 +573,7 @@ static void perform(trp_driver *d, const struct trp_action *a)
  * actions that follow are taken by the loop of the step further out. */
 int trp_driver_try_step(trp_driver *d, const struct trp_event *ev, trp_error *err)
 {
+    d->steps++;
     trp_error own; /* not cleared: this is called a million times a second */
     int rc = trp_engine_step(d->engine, d->now, ev, err ? err : &own);
     if (rc == TRP_ENOMEM)

@@ -77,6 +77,10 @@ char **trp_mpirun_words(const char *ompi_server, const char *const *program)
         "--mca",
         "pmix_server_max_wait",
         "3",
+        /* A rank that ends with another status than 0 would cost two waits of 1 s. */
+        "--mca",
+        "odls_base_sigkill_timeout",
+        "0",
         "--ompi-server",
     };
     size_t nflags = sizeof flags / sizeof *flags, n = 0;
