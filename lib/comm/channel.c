@@ -8,7 +8,7 @@
  *
  * Sleep is agreed per peer and direction. SLEEP n says: I have taken n messages of
  * yours and stop polling for more, ring me. The other side keeps that (is_deaf) until
- * it has sent more than n, then rings once. Both counts are of whole messages on one
+ * it is to send more than n, then rings once. Both counts are of whole messages on one
  * ordered stream, and the frames on another, so a SLEEP that crosses a message is
  * answered by a RING at once, and a RING that crosses a second SLEEP is only a wake-up
  * too many. What a side may never do is to conclude from a *message* that its sender is
@@ -270,9 +270,9 @@ static void flush_sends(trp_channel *c)
             i++; /* leaves the list when it is buried */
             continue;
         }
-        int rc = trp_lane_flush(&p->lane, &c->pool);
-        if (p->is_deaf)
+        if (p->is_deaf) /* first, so that it wakes while the messages travel */
             ring(p);
+        int rc = trp_lane_flush(&p->lane, &c->pool);
         if (rc == 0) {
             i++;
             continue;

@@ -18,7 +18,7 @@ void trp_engine_config_init(struct trp_engine_config *c)
         .idle_timeout_ns = 60 * s,
         .max_executors = UINT32_MAX,
         .alloc_max_executors = UINT32_MAX,
-        .queue_ahead_ns = s / 250,
+        .queue_ahead_ns = s / 100,
         .queue_ahead_max = 2048,
         .retry_first_ns = s,
         .retry_max_ns = 60 * s,

@@ -60,7 +60,7 @@ struct trp_engine_config {
     uint32_t min_executors;       /* dynamicAllocation.minExecutors, per profile (0) */
     uint32_t max_executors;       /* dynamicAllocation.maxExecutors, per profile */
     uint32_t alloc_max_executors; /* alloc.max_executors, over all profiles */
-    int64_t queue_ahead_ns;       /* work kept queued per executor, 0: none (4 ms) */
+    int64_t queue_ahead_ns;       /* work kept queued per executor, 0: none (10 ms) */
     uint32_t queue_ahead_max;     /* attempts queued per executor at most (2048) */
     int64_t retry_first_ns;       /* spacing of a refused request: 1 s … */
     int64_t retry_max_ns;         /* … doubling to 60 s */

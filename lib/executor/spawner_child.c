@@ -27,7 +27,7 @@
 #include "executor/executor.h"
 #include "executor/spawner_internal.h"
 
-enum { READ_SIZE = 64 * 1024, HOLD_NS = 2000000 };
+enum { READ_SIZE = 64 * 1024, HOLD_NS = 5000000 };
 
 /* ---- becoming the spawner -------------------------------------------------------- */
 
@@ -111,6 +111,18 @@ static void make_scratch(struct trp_keeper *k)
     }
 }
 
+static void open_oom_score(struct trp_keeper *k)
+{
+    k->oom_score = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    ssize_t n = k->oom_score < 0
+                    ? 0
+                    : read(k->oom_score, k->own_oom_score, sizeof k->own_oom_score - 1);
+    if (n > 0 || k->oom_score < 0)
+        return;
+    close(k->oom_score);
+    k->oom_score = -1;
+}
+
 static bool set_up(struct trp_keeper *k)
 {
     char path[64];
@@ -120,6 +132,7 @@ static bool set_up(struct trp_keeper *k)
     if (!take_descriptors(k) || !take_signals(k) || !make_token(k))
         return false;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    open_oom_score(k);
     k->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)k->self);
     k->children = open(path, O_RDONLY | O_CLOEXEC);
@@ -242,7 +255,6 @@ static void receive(struct trp_keeper *k)
         take_frames(k);
 }
 
-/* Makes one frame of the ends of this turn and sends what the socket takes. */
 /* Ends of commands that went well may wait a little while others are queued behind
  * them: parent and driver are then woken once for several. Not when they wait for the
  * driver: no more are held than are queued, and none for longer than HOLD_NS. */
@@ -257,6 +269,7 @@ static bool may_hold(struct trp_keeper *k)
     return k->held < queued && trp_now_ns() - k->held_since < HOLD_NS;
 }
 
+/* Makes one frame of the ends of this turn and sends what the socket takes. */
 static void send_ends(struct trp_keeper *k)
 {
     if (k->ends.size && !may_hold(k)) {

@@ -107,6 +107,8 @@ struct trp_keeper {
     bool urgent;        /* one of them did not go well: they are sent at once */
     int socket, signals, words;
     int loadavg, children; /* -1: this kernel has none */
+    int oom_score;         /* our own oom_score_adj, -1: none */
+    char own_oom_score[8]; /* … and what it holds while nothing is being started */
     int scratch;           /* the scratch root, a descriptor; -1: none */
     char *scratch_path;
     bool made_scratch_parent;

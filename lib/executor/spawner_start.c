@@ -3,17 +3,20 @@
  *
  * vfork and exec, because it costs the same however large the spawner is. posix_spawn
  * does the same underneath, but asks for the disposition of 64 signals one by one in
- * every child (ours are all default already), cannot set oom_score_adj, and does not
- * tell which step failed; here the child, which shares our memory until exec, writes
- * step and errno into the very struct it was started from. A started command costs 12
- * system calls in the child: group, death signal, oom_score_adj (3), two logs (4),
- * working folder, signal mask, exec. Its stdin is the spawner's own, /dev/null.
+ * every child (ours are all default already) and does not tell which step failed; here
+ * the child, which shares our memory until exec, writes step and errno into the very
+ * struct it was started from. A started command costs 9 system calls in the child:
+ * group, death signal, two logs (4), working folder, signal mask, exec. Its stdin is
+ * the spawner's own, /dev/null.
  *
  * A command leads a process group, not a session: with CONFIG_SCHED_AUTOGROUP every
  * session is a scheduling group of its own, made and freed with each command (a tenth
- * of its cost), and competes as one with the whole of the executor. oom_score_adj is
- * raised in the child, not here: the kernel must not choose the spawner when a function
- * in the executor is the one that ate the memory.
+ * of its cost), and competes as one with the whole of the executor.
+ *
+ * It inherits oom_score_adj 1000: ours is raised until it has execed, through a
+ * descriptor that stays open (opening its own in /proc costs ten times as much). At all
+ * other times the kernel must not choose the spawner, when a function in the executor
+ * is the one that ate the memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +30,11 @@
 
 #include "executor/spawner_internal.h"
 
-enum step { STEP_NONE, STEP_OUT, STEP_ERR, STEP_CWD, STEP_EXEC };
+enum step { STEP_NONE, STEP_LOGS, STEP_CWD, STEP_EXEC };
 
 struct start {
-    char out[4400], err[4400];
+    char log[2][4400]; /* of stdout and stderr */
+    int fd[2];
     const char *cwd;
     const char *const *argv, *const *env;
     char *const *program; /* NULL: look argv[0] up in our own PATH */
@@ -50,28 +54,11 @@ bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
 /* ---- in the child: async-signal-safe, no memory of its own --------------------------
  */
 
-static void raise_oom_score(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    ssize_t n = write(fd, "1000", 4);
-    (void)n; /* without it the command is merely no preferred victim */
-    close(fd);
-}
-
 static _Noreturn void fail(struct start *s, enum step step)
 {
     s->error = errno;
     s->step = step;
     _exit(127);
-}
-
-static void open_log(struct start *s, const char *path, int as, enum step step)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0 || dup2(fd, as) < 0)
-        fail(s, step);
 }
 
 /* exec wants char *const *, and changes none of them. */
@@ -101,9 +88,8 @@ static _Noreturn void run_child(struct start *s)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    raise_oom_score();
-    open_log(s, s->out, 1, STEP_OUT);
-    open_log(s, s->err, 2, STEP_ERR);
+    if (dup2(s->fd[0], 1) < 0 || dup2(s->fd[1], 2) < 0)
+        fail(s, STEP_LOGS);
     if (chdir(s->cwd) != 0)
         fail(s, STEP_CWD);
     sigset_t none;
@@ -116,12 +102,22 @@ static _Noreturn void run_child(struct start *s)
     fail(s, STEP_EXEC);
 }
 
-/* Apart, so that the parent's locals are not in the frame both run on. */
-static __attribute__((noinline)) pid_t launch(struct start *s)
+/* Without it the command is merely no preferred victim. */
+static void set_oom_score(int fd, const char *score)
 {
+    ssize_t n = fd >= 0 ? pwrite(fd, score, strlen(score), 0) : 0;
+    (void)n;
+}
+
+/* Apart, so that the parent's locals are not in the frame both run on. */
+static __attribute__((noinline)) pid_t launch(const struct trp_keeper *k,
+                                              struct start *s)
+{
+    set_oom_score(k->oom_score, "1000");
     pid_t pid = vfork();
     if (pid == 0)
         run_child(s);
+    set_oom_score(k->oom_score, k->own_oom_score);
     return pid;
 }
 
@@ -265,11 +261,8 @@ static void say_failure(struct trp_keeper *k, const struct trp_running *r,
     const char *why = strerror(s->error);
     trp_attempt_id id = r->attempt;
     switch (s->step) {
-    case STEP_OUT:
-        trp_keeper_refuse(k, id, "cannot open log %s: %s", s->out, why);
-        break;
-    case STEP_ERR:
-        trp_keeper_refuse(k, id, "cannot open log %s: %s", s->err, why);
+    case STEP_LOGS:
+        trp_keeper_refuse(k, id, "cannot open log %s: %s", s->log[s->fd[0] >= 0], why);
         break;
     case STEP_CWD:
         trp_keeper_refuse(k, id, "cannot enter working folder %s: %s", s->cwd, why);
@@ -283,15 +276,35 @@ static void say_failure(struct trp_keeper *k, const struct trp_running *r,
     }
 }
 
+/* Here and not in the child: a third cheaper, all else being warm on this core. */
+static void open_logs(struct start *s)
+{
+    s->fd[0] = s->fd[1] = -1;
+    for (int i = 0; i < 2 && s->step == STEP_NONE; i++) {
+        s->fd[i] = open(s->log[i], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (s->fd[i] >= 0)
+            continue;
+        s->error = errno;
+        s->step = STEP_LOGS;
+    }
+}
+
 /* Starts what `s` says as the main process of `r`; false: refused. */
 static bool start_process(struct trp_keeper *k, struct trp_running *r, struct start *s)
 {
+    pid_t pid = -1;
     s->step = STEP_NONE;
     r->started_ns = trp_now_ns();
     k->births++;
-    pid_t pid = launch(s);
-    if (pid < 0)
-        s->error = errno;
+    open_logs(s);
+    if (s->step == STEP_NONE) {
+        pid = launch(k, s);
+        if (pid < 0)
+            s->error = errno;
+    }
+    for (int i = 0; i < 2; i++)
+        if (s->fd[i] >= 0)
+            close(s->fd[i]);
     if (pid >= 0 && s->step == STEP_NONE) {
         r->pid = pid;
         r->births = k->births;
@@ -348,8 +361,8 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
         trp_keeper_refuse(k, l->attempt, "the path of its log is too long");
         return false;
     }
-    snprintf(s.out, sizeof s.out, "%s.out", prefix);
-    snprintf(s.err, sizeof s.err, "%s.err", prefix);
+    snprintf(s.log[0], sizeof s.log[0], "%s.out", prefix);
+    snprintf(s.log[1], sizeof s.log[1], "%s.err", prefix);
     trp_scratch_name(k, r, name, sizeof name);
     if (k->scratch < 0 || trp_scratch_take(&r->scratch, k->scratch, name) < 0) {
         trp_keeper_refuse(k, l->attempt, "cannot make scratch folder %s/%s: %s",
