@@ -140,7 +140,7 @@ static void profile_row(struct table *t, const struct trp_plan_profile *v)
     if (v->never)
         cell(t, "never: %s", v->never);
     else
-        cell(t, "%u executors", v->fits);
+        cell(t, v->fits == 1 ? "%u executor" : "%u executors", v->fits);
 }
 
 static int print_text(const struct trp_plan *plan, FILE *out, trp_error *err)
