@@ -58,10 +58,11 @@ struct trp_driver_stage {
     struct trp_buf message; /* the STAGE message, once it was made */
     uint8_t *sent;          /* by executor number: it has the message */
     uint32_t nsent;
-    uint32_t live;     /* attempts launched and not ended */
-    uint32_t failures; /* counted so far */
-    int64_t started;   /* wall */
-    char reason[768];  /* how the last counted failure ended */
+    uint32_t live;      /* attempts launched and not ended */
+    uint32_t failures;  /* counted so far */
+    int64_t started;    /* wall */
+    int64_t idle_since; /* mono: when it was submitted, or `live` became 0 */
+    char reason[768];   /* how the last counted failure ended */
 };
 
 struct trp_driver_job {
@@ -111,6 +112,7 @@ struct trp_driver {
     /* for the progress line */
     uint32_t stages_known, stages_done, tasks, tasks_done, failures;
     int64_t progress_due;
+    int64_t waiting_due, waiting_step; /* waiting.c */
 
     int64_t active;     /* when something last happened, mono */
     int64_t looked;     /* when libuv was last asked, mono */
@@ -141,6 +143,9 @@ static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)
 {
     return mono + d->wall_offset;
 }
+
+/* waiting.c: tells of stages that wait for long; its timer is d->waiting_due. */
+void trp_driver_tell_waiting(trp_driver *d, int64_t now);
 
 /* loop.c */
 int trp_driver_loop_init(trp_driver *d, trp_error *err);

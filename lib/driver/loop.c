@@ -161,6 +161,8 @@ static int64_t next_due(const trp_driver *d, int64_t until)
             other = trp_channel_next_timer(d->channel);
     if (other < due)
         due = other;
+    if (d->waiting_due < due)
+        due = d->waiting_due;
     if (d->stop && !d->killed && d->kill_at < due)
         due = d->kill_at;
     if (d->progress && d->attempts && d->progress_due + 9 * PROGRESS_NS < due)
@@ -218,6 +220,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
             d->looked = now;
             check_stop(d, now);
             show_progress(d, now);
+            trp_driver_tell_waiting(d, now);
         }
         if (now >= trp_engine_next_timer(d->engine)) {
             struct trp_event ev = {.kind = TRP_EVENT_TIME};

@@ -200,6 +200,7 @@ static void on_stage_submitted(trp_driver *d, trp_stage_id id)
     struct trp_driver_stage *s = trp_driver_stage_of(d, id);
     struct trp_event_stage e = event_stage(d, id.n);
     s->submitted = true;
+    s->idle_since = d->now;
     s->started = trp_driver_wall(d, d->now);
     d->tasks += s->ntasks;
     trp_driver_message(d, s, NULL); /* a failure is told by the first launch */
@@ -497,7 +498,8 @@ static void on_task_end(trp_driver *d, const struct trp_action *v)
     char reason[sizeof(s->reason)];
     if (end && end->attempt.n != v->task_end.attempt.n)
         end = NULL;
-    s->live--;
+    if (--s->live == 0)
+        s->idle_since = d->now;
     d->attempts--;
     d->functions -= s->function;
     int64_t launched = trp_driver_wall(d, v->task_end.launched_ns);

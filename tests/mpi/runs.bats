@@ -275,17 +275,19 @@ ticks() {
         sed 's/.*) //' | awk '{ s += $12 + $13 } END { print s + 0 }'
 }
 
-@test "nothing of a run uses CPU while nothing happens: below 2 % of a core over 10 s" {
-    echo '{troupe: 1, stages: [{name: s, tasks: 2, run: "sleep 14"}]}' >p.yaml
-    troupe run --run-name r p.yaml >out 2>&1 &
+@test "nothing of a run uses CPU while nothing happens; a stage that waits is told of" {
+    echo '{troupe: 1, stages: [{name: s, tasks: 2, run: "sleep 16"}, {name: t, tasks: 1, run: ":"}]}' >p.yaml
+    troupe run --local=2 --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls troupe-runs/r/logs/s/0.0.out
     sleep 1.5
     before=$(ticks)
     sleep 10
     after=$(ticks)
     wait $!
-    echo "ticks: $((after - before))"
+    echo "ticks: $((after - before))" # 2 % of a core are 20
     [ $((after - before)) -lt 20 ]
+    grep 'stage t has run nothing for 15 s: all cores of' out
+    events r | grep 'TroupeMessage.*stage t has run nothing'
 }
 
 @test "the event log has Spark's events, Event first, and a link for the History Server" {

@@ -1,0 +1,47 @@
+/*
+ * Tells why a stage waits: one that has tasks and has run none for 15 s, in the event
+ * log and on stderr, again after 30 s, 60 s, … at most every 10 min. The reason is the
+ * engine's, the same that the progress line shows.
+ */
+#include <stdio.h>
+
+#include "driver/driver_state.h"
+
+#define WAITING_NS (15 * TRP_DRIVER_SECOND)
+#define WAITING_MAX_NS (600 * TRP_DRIVER_SECOND)
+
+static bool tell(trp_driver *d, const struct trp_driver_stage *s, trp_stage_id id,
+                 int64_t now)
+{
+    char why[256], line[640];
+    if (!s || !s->submitted || s->ended || s->live || now - s->idle_since < WAITING_NS)
+        return false;
+    trp_engine_why_waiting(d->engine, id, why, sizeof(why));
+    snprintf(line, sizeof(line), "troupe: stage %.250s has run nothing for %lld s: %s",
+             s->name, (long long)((now - s->idle_since) / TRP_DRIVER_SECOND), why);
+    trp_progress_line(d->progress, line);
+    trp_event_message(d->log, "warning", line + sizeof("troupe: ") - 1,
+                      trp_driver_wall(d, now));
+    return true;
+}
+
+void trp_driver_tell_waiting(trp_driver *d, int64_t now)
+{
+    bool open = d->stages_known > d->stages_done && !d->stop, told = false;
+    if (!open) {
+        d->waiting_due = INT64_MAX;
+        return;
+    }
+    if (d->waiting_due == INT64_MAX) {
+        d->waiting_step = WAITING_NS;
+        d->waiting_due = now + WAITING_NS;
+    }
+    if (now < d->waiting_due)
+        return;
+    for (uint32_t i = 0; i < d->nstages; i++)
+        told |= tell(d, d->stages[i], (trp_stage_id){i}, now);
+    d->waiting_step = told ? 2 * d->waiting_step : WAITING_NS;
+    if (d->waiting_step > WAITING_MAX_NS)
+        d->waiting_step = WAITING_MAX_NS;
+    d->waiting_due = now + d->waiting_step;
+}
