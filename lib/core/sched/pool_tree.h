@@ -1,0 +1,44 @@
+/*
+ * One pool: its children and their order. Internal to sched; pools.h is the contract.
+ */
+#ifndef TRP_CORE_SCHED_POOL_TREE_H
+#define TRP_CORE_SCHED_POOL_TREE_H
+
+#include <uthash.h>
+
+#include "core/sched/pools.h"
+
+struct trp_pool_entry {
+    uint64_t key;
+    uint32_t rank;
+    struct trp_pool_child *child;
+};
+
+struct trp_pool {
+    struct trp_pool_child self; /* first: a child without a set is a pool */
+    enum trp_pool_mode mode;
+    bool silent;      /* made for a set: goes with its last child */
+    uint32_t nlisted; /* listed children */
+    uint32_t at;      /* of the walk: next in order */
+    bool past_front;  /* of the walk */
+    struct trp_pool_child **children;
+    uint32_t nchildren, children_cap;
+    struct trp_pool_child *front; /* first of all, whatever its entry; or NULL */
+    struct trp_pool_entry *order;
+    uint32_t norder, order_cap;
+    UT_hash_handle hh;
+    char name[];
+};
+
+/* Makes `c`, unlisted, a child. False: out of memory. */
+bool trp_pool_child_add(struct trp_pool *p, struct trp_pool_child *c);
+/* The reverse; it may be listed no more. */
+void trp_pool_child_remove(struct trp_pool_child *c);
+
+/* Brings its place in its parent's order up to date: with its count, or out of it. */
+void trp_pool_child_place(struct trp_pool_child *c);
+
+/* Checks a pool and what is in it: TRP_ESTATE. */
+int trp_pool_check(const struct trp_pool *p, trp_error *err);
+
+#endif

@@ -1,0 +1,250 @@
+/*
+ * The durations of a set's successes are kept in two heaps: `low` has the smaller half
+ * with its largest on top, `high` the rest with its smallest on top, which is the upper
+ * median. A success goes to one of them and at most one duration changes sides.
+ *
+ * Thresholds are computed in doubles, as in Spark, and cut to whole nanoseconds: a run
+ * time that is whole is above the one exactly when it is above the other.
+ */
+#include "core/sched/speculation.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+#include "core/base/array.h"
+
+#define MS INT64_C(1000000)
+
+struct heap {
+    int64_t *v;
+    uint32_t n, cap;
+};
+
+struct trp_speculation {
+    struct heap low, high; /* `low` negated, so that both have the smallest on top */
+    double records, run_s; /* of all successes */
+};
+
+/* ---- options ---- */
+
+void trp_speculation_config_init(struct trp_speculation_config *c)
+{
+    *c = (struct trp_speculation_config){
+        .interval_ns = 100 * MS,
+        .quantile = 0.9,
+        .multiplier = 3,
+        .min_runtime_ns = 100 * MS,
+        .duration_threshold_ns = TRP_SPECULATION_UNSET,
+        .efficiency = true,
+        .rate_multiplier = 0.75,
+        .long_run_factor = 2,
+        .kill_interval_ns = TRP_SPECULATION_UNSET,
+    };
+}
+
+/* NaN is never in the range. */
+static bool is_in(double x, double least, double most)
+{
+    return x >= least && x <= most;
+}
+
+int trp_speculation_config_check(const struct trp_speculation_config *c, trp_error *err)
+{
+    if (c->interval_ns <= 0)
+        return trp_error_set(err, TRP_EINVAL, "speculation.interval must be > 0");
+    if (!is_in(c->quantile, 0, 1))
+        return trp_error_set(err, TRP_EINVAL,
+                             "speculation.quantile is %g, but must be from 0 to 1",
+                             c->quantile);
+    if (!is_in(c->multiplier, 0, 1e9))
+        return trp_error_set(err, TRP_EINVAL,
+                             "speculation.multiplier is %g, but must be from 0 to 1e9",
+                             c->multiplier);
+    if (c->min_runtime_ns < 0)
+        return trp_error_set(err, TRP_EINVAL,
+                             "speculation.minTaskRuntime must not be negative");
+    if (!(c->rate_multiplier > 0 && c->rate_multiplier <= 1))
+        return trp_error_set(err, TRP_EINVAL,
+                             "speculation.efficiency.processRateMultiplier is %g, but "
+                             "must be above 0 and at most 1",
+                             c->rate_multiplier);
+    if (!is_in(c->long_run_factor, 1, 1e9))
+        return trp_error_set(err, TRP_EINVAL,
+                             "speculation.efficiency.longRunTaskFactor is %g, but must "
+                             "be from 1 to 1e9",
+                             c->long_run_factor);
+    return 0;
+}
+
+/* ---- durations ---- */
+
+static bool heap_push(struct heap *h, int64_t x)
+{
+    if (!trp_array_room((void **)&h->v, &h->cap, (uint64_t)h->n + 1, sizeof(*h->v)))
+        return false;
+    uint32_t i = h->n++;
+    while (i && h->v[(i - 1) / 2] > x) {
+        h->v[i] = h->v[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    h->v[i] = x;
+    return true;
+}
+
+static int64_t heap_pop(struct heap *h)
+{
+    int64_t top = h->v[0], x = h->v[--h->n];
+    uint32_t i = 0;
+    for (uint32_t child; (child = 2 * i + 1) < h->n; i = child) {
+        if (child + 1 < h->n && h->v[child + 1] < h->v[child])
+            child++;
+        if (x <= h->v[child])
+            break;
+        h->v[i] = h->v[child];
+    }
+    h->v[i] = x;
+    return top;
+}
+
+trp_speculation *trp_speculation_new(void)
+{
+    return calloc(1, sizeof(struct trp_speculation));
+}
+
+void trp_speculation_free(trp_speculation *s)
+{
+    if (!s)
+        return;
+    free(s->low.v);
+    free(s->high.v);
+    free(s);
+}
+
+/* `low` has floor(n / 2) durations. */
+static bool insert(trp_speculation *s, int64_t x)
+{
+    if (s->low.n == s->high.n) {
+        /* One more in `high`: the largest of `low` and x. */
+        if (!s->low.n || x >= -s->low.v[0])
+            return heap_push(&s->high, x);
+        if (!heap_push(&s->high, -s->low.v[0]))
+            return false;
+        heap_pop(&s->low);
+        return heap_push(&s->low, -x); /* there is room */
+    }
+    if (x <= s->high.v[0])
+        return heap_push(&s->low, -x);
+    if (!heap_push(&s->low, -s->high.v[0]))
+        return false;
+    heap_pop(&s->high);
+    return heap_push(&s->high, x);
+}
+
+int trp_speculation_succeeded(trp_speculation *s, int64_t duration_ns, uint64_t records)
+{
+    if (duration_ns < 0)
+        duration_ns = 0;
+    if (!insert(s, duration_ns))
+        return TRP_ENOMEM;
+    s->records += (double)records;
+    s->run_s += (double)duration_ns / 1e9;
+    return 0;
+}
+
+uint32_t trp_speculation_successes(const trp_speculation *s)
+{
+    return s->low.n + s->high.n;
+}
+
+int64_t trp_speculation_median(const trp_speculation *s)
+{
+    return s->high.n ? s->high.v[0] : 0;
+}
+
+/* ---- judgement ---- */
+
+/* factor * ns, cut to whole ones and to what an int64_t holds. */
+static int64_t times(double factor, int64_t ns)
+{
+    double x = factor * (double)ns;
+    return x >= 0x1p63 ? INT64_MAX : (int64_t)x;
+}
+
+bool trp_speculation_gate(const struct trp_speculation_config *c,
+                          const trp_speculation *s,
+                          const struct trp_speculation_set *set,
+                          struct trp_speculation_gate *ret_gate)
+{
+    bool has_duration = c->duration_threshold_ns > 0;
+    if (!c->enabled || set->zombie || set->barrier ||
+        (set->ntasks == 1 && !has_duration))
+        return false;
+    uint32_t least = (uint32_t)(c->quantile * (double)set->ntasks);
+    if (trp_speculation_successes(s) >= (least ? least : 1)) {
+        int64_t threshold = times(c->multiplier, trp_speculation_median(s));
+        if (threshold < c->min_runtime_ns)
+            threshold = c->min_runtime_ns;
+        *ret_gate = (struct trp_speculation_gate){threshold, true};
+        return true;
+    }
+    if (!has_duration || set->ntasks > set->slots)
+        return false;
+    *ret_gate = (struct trp_speculation_gate){c->duration_threshold_ns, false};
+    return true;
+}
+
+double trp_speculation_rate(uint64_t records, int64_t run_ns)
+{
+    return run_ns > 0 ? (double)records / ((double)run_ns / 1e9) : 0;
+}
+
+static bool is_inefficient(const struct trp_speculation_config *c,
+                           const trp_speculation *s,
+                           const struct trp_speculation_gate *gate, double rate,
+                           int64_t run_ns)
+{
+    if (run_ns > times(c->long_run_factor, gate->threshold_ns))
+        return true;
+    /* Spark's average is without bound until a success has read something. */
+    double average = s->records > 0 && s->run_s > 0 ? s->records / s->run_s : DBL_MAX;
+    return rate < average * c->rate_multiplier;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return b > 0 && a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+/* It is expected to end after its executor. */
+static bool is_outlived(const struct trp_speculation_config *c,
+                        const trp_speculation *s,
+                        const struct trp_speculation_facts *facts)
+{
+    if (facts->decommissioned_ns == TRP_SPECULATION_NEVER || c->kill_interval_ns < 0)
+        return false;
+    return later(facts->launched_ns, trp_speculation_median(s)) >
+           later(facts->decommissioned_ns, c->kill_interval_ns);
+}
+
+bool trp_speculation_judge(const struct trp_speculation_config *c,
+                           const trp_speculation *s,
+                           const struct trp_speculation_gate *gate,
+                           const struct trp_speculation_facts *facts, int64_t now_ns)
+{
+    int64_t run = now_ns - facts->launched_ns;
+    if (run > gate->threshold_ns && (!gate->by_median || !c->efficiency ||
+                                     is_inefficient(c, s, gate, facts->rate, run)))
+        return true;
+    return gate->by_median && is_outlived(c, s, facts);
+}
+
+int64_t trp_speculation_due(const struct trp_speculation_config *c,
+                            const struct trp_speculation_gate *gate,
+                            int64_t launched_ns, bool long_run, int64_t now_ns)
+{
+    int64_t threshold = gate->threshold_ns;
+    if (long_run && gate->by_median && c->efficiency)
+        threshold = times(c->long_run_factor, threshold);
+    int64_t due = later(later(launched_ns, threshold), 1);
+    return due > now_ns ? due : now_ns;
+}

@@ -1,0 +1,594 @@
+/*
+ * Exclusion on failure: the record of a task set, the application's tracker, options.
+ * A slow oracle, written from section 12 with lists of all failures, agrees on random
+ * streams.
+ */
+#include <glib.h>
+#include <string.h>
+
+#include "core/base/ids.h"
+#include "core/sched/health.h"
+
+#define MS INT64_C(1000000)
+
+static struct trp_health_config make_config(void)
+{
+    struct trp_health_config c;
+    trp_health_config_init(&c);
+    c.enabled = 1;
+    c.timeout_ns = 10000 * MS;
+    trp_error err = {0};
+    g_assert_cmpint(trp_health_config_resolve(&c, 4, &err), ==, 0);
+    return c;
+}
+
+static void fail_at(const struct trp_health_config *c, struct trp_health **r,
+                    int64_t now, uint32_t task, uint32_t executor, uint32_t node)
+{
+    g_assert_cmpint(trp_health_failed(c, r, now, task, executor, node, "exit 1"), ==,
+                    0);
+}
+
+/* All exclusions of a set as text: "t0@e1 t0@h1 e1 h1". */
+static const char *told(const struct trp_health *r)
+{
+    static char buf[512];
+    const void *cursor = NULL;
+    struct trp_exclusion x;
+    buf[0] = '\0';
+    while (trp_health_each(r, &cursor, &x)) {
+        char one[64], task[32] = "";
+        if (x.task != TRP_NONE)
+            g_snprintf(task, sizeof task, "t%u@", x.task);
+        g_assert_cmpint(x.is_node, ==, x.executor == TRP_NONE);
+        g_snprintf(one, sizeof one, "%s%s%c%u", buf[0] ? " " : "", task,
+                   x.is_node ? 'h' : 'e', x.is_node ? x.node : x.executor);
+        g_strlcat(buf, one, sizeof buf);
+    }
+    return buf;
+}
+
+static const char *numbers(const uint32_t *v, uint32_t n)
+{
+    static char buf[2][256];
+    static int turn;
+    char *s = buf[turn ^= 1];
+    s[0] = '\0';
+    for (uint32_t i = 0; i < n; i++) {
+        char one[16];
+        g_snprintf(one, sizeof one, "%s%u", i ? " " : "", v[i]);
+        g_strlcat(s, one, sizeof buf[0]);
+    }
+    return s;
+}
+
+static void assert_news(const struct trp_health_news *news, const char *executors,
+                        const char *nodes)
+{
+    g_assert_cmpstr(numbers(news->executors, news->nexecutors), ==, executors);
+    g_assert_cmpstr(numbers(news->nodes, news->nnodes), ==, nodes);
+}
+
+static void assert_excluded(const trp_health_tracker *t, const char *executors,
+                            const char *nodes)
+{
+    uint32_t v[64], n = 0;
+    for (const void *c = NULL; trp_health_each_executor(t, &c, &v[n]); n++)
+        g_assert_true(trp_health_executor_excluded(t, v[n]));
+    g_assert_cmpstr(numbers(v, n), ==, executors);
+    n = 0;
+    for (const void *c = NULL; trp_health_each_node(t, &c, &v[n]); n++)
+        g_assert_true(trp_health_node_excluded(t, v[n]));
+    g_assert_cmpstr(numbers(v, n), ==, nodes);
+}
+
+/* A set of which the given tasks failed on one executor and that succeeded then. */
+static struct trp_health_news succeed(trp_health_tracker *t,
+                                      const struct trp_health_config *c, int64_t now,
+                                      uint32_t ntasks, uint32_t executor, uint32_t node)
+{
+    struct trp_health *r = NULL;
+    struct trp_health_news news;
+    for (uint32_t i = 0; i < ntasks; i++)
+        fail_at(c, &r, now, i, executor, node);
+    g_assert_cmpint(trp_health_succeeded(t, now, r, &news), ==, 0);
+    trp_health_free(r);
+    return news;
+}
+
+/* ---- options ---- */
+
+static void test_defaults(void)
+{
+    struct trp_health_config c;
+    trp_health_config_init(&c);
+    g_assert_cmpint(trp_health_config_resolve(&c, 1, NULL), ==, 0);
+    g_assert_cmpint(c.enabled, ==, 0);
+    g_assert_cmpint(c.timeout_ns, ==, 3600000 * MS);
+    g_assert_cmpint(c.task_attempts_per_executor, ==, 1);
+    g_assert_cmpint(c.task_attempts_per_node, ==, 2);
+    g_assert_cmpint(c.stage_tasks_per_executor, ==, 2);
+    g_assert_cmpint(c.stage_executors_per_node, ==, 2);
+    g_assert_cmpint(c.app_tasks_per_executor, ==, 2);
+    g_assert_cmpint(c.app_executors_per_node, ==, 2);
+    g_assert_false(c.fetch_failure || c.kill || c.kill_decommission);
+    g_assert_cmpint(c.unschedulable_ns, ==, 120000 * MS);
+}
+
+static void test_legacy(void)
+{
+    static const struct {
+        int64_t enabled, timeout, legacy; /* -1: unset */
+        int want_enabled;
+        int64_t want_timeout;
+    } cases[] = {
+        {-1, -1, 0,  0, 3600000},
+        {-1, -1, 5,  1, 5      },
+        {-1, 7,  5,  1, 7      },
+        {-1, 7,  0,  0, 7      },
+        {-1, 7,  -1, 0, 7      },
+        {0,  -1, 5,  0, 5      },
+        {1,  -1, -1, 1, 3600000},
+        {1,  7,  0,  1, 7      },
+    };
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct trp_health_config c;
+        trp_health_config_init(&c);
+        if (cases[i].enabled >= 0)
+            c.enabled = cases[i].enabled;
+        if (cases[i].timeout >= 0)
+            c.timeout_ns = cases[i].timeout * MS;
+        if (cases[i].legacy >= 0)
+            c.legacy_timeout_ns = cases[i].legacy * MS;
+        g_assert_cmpint(trp_health_config_resolve(&c, 4, NULL), ==, 0);
+        g_assert_cmpint(c.enabled, ==, cases[i].want_enabled);
+        g_assert_cmpint(c.timeout_ns, ==, cases[i].want_timeout * MS);
+    }
+}
+
+static void refused(const struct trp_health_config *c, uint32_t max_failures,
+                    const char *text)
+{
+    struct trp_health_config on = *c, off = *c;
+    trp_error err = {0};
+    on.enabled = 1;
+    off.enabled = 0;
+    struct trp_health_config before = on;
+    g_assert_cmpint(trp_health_config_resolve(&on, max_failures, &err), ==, TRP_EINVAL);
+    g_assert_nonnull(strstr(err.text, text));
+    g_assert_cmpmem(&on, sizeof on, &before, sizeof before);
+    g_assert_cmpint(trp_health_config_resolve(&off, max_failures, NULL), ==, 0);
+    g_assert_cmpint(off.timeout_ns, >, 0);
+}
+
+static void test_refused(void)
+{
+    struct trp_health_config d;
+    trp_health_config_init(&d);
+    for (int i = 0; i < 6; i++) {
+        struct trp_health_config c = d;
+        int64_t *counts[] = {&c.task_attempts_per_executor, &c.task_attempts_per_node,
+                             &c.stage_tasks_per_executor,   &c.stage_executors_per_node,
+                             &c.app_tasks_per_executor,     &c.app_executors_per_node};
+        static const char *const names[] = {
+            "excludeOnFailure.task.maxTaskAttemptsPerExecutor is 0",
+            "excludeOnFailure.task.maxTaskAttemptsPerNode is 0",
+            "excludeOnFailure.stage.maxFailedTasksPerExecutor is 0",
+            "excludeOnFailure.stage.maxFailedExecutorsPerNode is 0",
+            "excludeOnFailure.application.maxFailedTasksPerExecutor is 0",
+            "excludeOnFailure.application.maxFailedExecutorsPerNode is 0"};
+        *counts[i] = 0;
+        refused(&c, 4, names[i]);
+        *counts[i] = -3;
+        refused(&c, 4, "is -3, but must be > 0");
+    }
+    struct trp_health_config c = d;
+    c.timeout_ns = 0;
+    refused(&c, 4, "excludeOnFailure.timeout is 0 ms");
+    c.timeout_ns = -5 * MS;
+    refused(&c, 4, "excludeOnFailure.timeout is -5 ms");
+    c = d;
+    c.legacy_timeout_ns = 0;
+    refused(&c, 4, "executorTaskExcludeOnFailureTime is 0 ms");
+    c = d;
+    c.unschedulable_ns = -MS;
+    refused(&c, 4, "unschedulableTaskSetTimeout");
+    refused(&d, 2, "maxTaskAttemptsPerNode (2) must be below task.maxFailures (2)");
+    c = d;
+    c.task_attempts_per_node = INT64_MAX;
+    refused(&c, UINT32_MAX, "maxTaskAttemptsPerNode");
+}
+
+/* ---- the record of a set ---- */
+
+static void test_off(void)
+{
+    struct trp_health_config c = make_config();
+    struct trp_health *r = NULL;
+    c.enabled = 0;
+    fail_at(&c, &r, 0, 0, 0, 0);
+    g_assert_null(r);
+    g_assert_cmpint(trp_health_at(r, 0, 0), ==, TRP_HEALTH_IN);
+    g_assert_false(trp_health_task_out(r, 0, 0, 0));
+    g_assert_cmpstr(trp_health_latest(r), ==, "");
+    g_assert_cmpstr(told(r), ==, "");
+    trp_health_free(r);
+}
+
+static void test_task_then_node(void)
+{
+    struct trp_health_config c = make_config();
+    struct trp_health *r = NULL;
+    fail_at(&c, &r, 10, 0, 1, 7);
+    g_assert_cmpstr(told(r), ==, "t0@e1");
+    g_assert_true(trp_health_task_out(r, 0, 1, 7));
+    g_assert_false(trp_health_task_out(r, 0, 2, 7));
+    g_assert_false(trp_health_task_out(r, 1, 1, 7));
+    g_assert_cmpint(trp_health_at(r, 1, 7), ==, TRP_HEALTH_SOME);
+    g_assert_cmpint(trp_health_at(r, 2, 7), ==, TRP_HEALTH_IN);
+    g_assert_cmpint(trp_health_at(r, 3, 8), ==, TRP_HEALTH_IN);
+    fail_at(&c, &r, 20, 0, 2, 7);
+    g_assert_cmpstr(told(r), ==, "t0@e1 t0@h7 t0@e2");
+    g_assert_true(trp_health_task_out(r, 0, 9, 7)); /* an executor never seen */
+    g_assert_cmpint(trp_health_at(r, 9, 7), ==, TRP_HEALTH_SOME);
+    g_assert_false(trp_health_task_out(r, 0, 3, 8));
+    trp_health_free(r);
+}
+
+static void test_several_attempts(void)
+{
+    struct trp_health_config c = make_config();
+    struct trp_health *r = NULL;
+    c.task_attempts_per_executor = 2;
+    c.task_attempts_per_node = 3;
+    fail_at(&c, &r, 0, 5, 1, 1);
+    g_assert_cmpstr(told(r), ==, "");
+    g_assert_cmpint(trp_health_at(r, 1, 1), ==, TRP_HEALTH_IN);
+    fail_at(&c, &r, 0, 5, 1, 1);
+    g_assert_cmpstr(told(r), ==, "t5@e1");
+    fail_at(&c, &r, 0, 5, 1, 1);
+    /* One distinct task: the executor itself stays in. */
+    g_assert_cmpstr(told(r), ==, "t5@e1 t5@h1");
+    trp_health_free(r);
+}
+
+static void test_executor_then_node(void)
+{
+    struct trp_health_config c = make_config();
+    struct trp_health *r = NULL;
+    fail_at(&c, &r, 0, 0, 1, 1);
+    fail_at(&c, &r, 0, 2, 1, 1);
+    g_assert_cmpint(trp_health_at(r, 1, 1), ==, TRP_HEALTH_OUT);
+    fail_at(&c, &r, 0, 1, 2, 1);
+    g_assert_cmpint(trp_health_at(r, 2, 1), ==, TRP_HEALTH_SOME);
+    fail_at(&c, &r, 0, 3, 1, 1); /* excluded already: counts once for the node */
+    g_assert_cmpint(trp_health_at(r, 3, 1), ==, TRP_HEALTH_IN);
+    fail_at(&c, &r, 0, 3, 2, 1);
+    g_assert_cmpint(trp_health_at(r, 2, 1), ==, TRP_HEALTH_OUT);
+    g_assert_cmpint(trp_health_at(r, 3, 1), ==, TRP_HEALTH_OUT); /* the node is */
+    g_assert_nonnull(strstr(told(r), " h1"));
+    trp_health_free(r);
+}
+
+static void test_hosts_apart(void)
+{
+    struct trp_health_config c = make_config();
+    struct trp_health *r = NULL;
+    fail_at(&c, &r, 0, 0, 1, 1);
+    fail_at(&c, &r, 0, 2, 1, 1);
+    fail_at(&c, &r, 0, 1, 2, 2);
+    fail_at(&c, &r, 0, 3, 2, 2);
+    g_assert_cmpstr(told(r), ==, "t0@e1 e1 t2@e1 t1@e2 e2 t3@e2");
+    trp_health_free(r);
+}
+
+static void test_latest(void)
+{
+    struct trp_health_config c = make_config();
+    struct trp_health *r = NULL;
+    trp_health_failed(&c, &r, 0, 0, 1, 1, "exit 1");
+    trp_health_failed(&c, &r, 0, 0, 2, 2, "killed by signal 9");
+    g_assert_cmpstr(trp_health_latest(r), ==, "killed by signal 9");
+    char buf[1024];
+    trp_health_nowhere(r, 0, 3, 1, buf, sizeof buf);
+    g_assert_nonnull(strstr(buf, "TaskSet 3.1 because task 0 cannot run anywhere"));
+    g_assert_nonnull(strstr(buf, "Most recent failure: killed by signal 9."));
+    trp_health_failed(&c, &r, 0, 0, 2, 2, NULL);
+    g_assert_cmpstr(trp_health_latest(r), ==, "");
+    g_autofree char *endless = g_strnfill(100000, 'x');
+    trp_health_failed(&c, &r, 0, 0, 2, 2, endless);
+    g_assert_cmpuint(strlen(trp_health_latest(r)), <, 1024);
+    trp_health_free(r);
+    trp_health_nowhere(NULL, 0, 0, 0, buf, sizeof buf);
+    g_assert_nonnull(strstr(buf, "not known"));
+}
+
+/* ---- the application's tracker ---- */
+
+static void test_application(void)
+{
+    struct trp_health_config c = make_config();
+    trp_health_tracker *t = trp_health_tracker_new(&c);
+    assert_excluded(t, "", "");
+    g_assert_cmpint(trp_health_next_expiry(t), ==, INT64_MAX);
+    struct trp_health_news news = succeed(t, &c, 40 * MS, 1, 1, 1);
+    assert_news(&news, "", "");
+    news = succeed(t, &c, 50 * MS, 1, 1, 1); /* same task number of another set */
+    assert_news(&news, "1", "");
+    assert_excluded(t, "1", "");
+    g_assert_false(trp_health_executor_excluded(t, 2));
+    g_assert_false(trp_health_node_excluded(t, 1));
+    g_assert_cmpint(trp_health_next_expiry(t), ==, 10050 * MS + 1);
+    news = succeed(t, &c, 60 * MS, 2, 1, 1); /* is excluded: not any longer for it */
+    assert_news(&news, "", "");
+    trp_health_expire(t, 10050 * MS, &news);
+    assert_news(&news, "", "");
+    assert_excluded(t, "1", "");
+    trp_health_expire(t, 10050 * MS + 1, &news);
+    assert_news(&news, "1", "");
+    assert_excluded(t, "", "");
+    trp_health_tracker_free(t);
+}
+
+static void test_node_of_application(void)
+{
+    struct trp_health_config c = make_config();
+    trp_health_tracker *t = trp_health_tracker_new(&c);
+    struct trp_health_news news = succeed(t, &c, 0, 2, 1, 1);
+    trp_health_executor_gone(t, 1); /* dead, and counts all the same */
+    assert_news(&news, "1", "");
+    news = succeed(t, &c, 5 * MS, 2, 7, 2);
+    assert_news(&news, "7", "");
+    news = succeed(t, &c, 9 * MS, 2, 2, 1);
+    assert_news(&news, "2", "1");
+    news = succeed(t, &c, 10 * MS, 2, 3, 1);
+    assert_news(&news, "3", ""); /* the node is out already, until 9 + timeout */
+    assert_excluded(t, "1 7 2 3", "1");
+    trp_health_expire(t, 10004 * MS, &news);
+    assert_news(&news, "1", "");
+    trp_health_expire(t, 10009 * MS + 1, &news);
+    assert_news(&news, "7 2", "1");
+    assert_excluded(t, "3", "");
+    /* One of the node is still excluded, so one more is enough. */
+    news = succeed(t, &c, 10010 * MS, 2, 4, 1);
+    assert_news(&news, "4", "1");
+    trp_health_tracker_free(t);
+}
+
+static void test_failures_are_forgotten(void)
+{
+    struct trp_health_config c = make_config();
+    trp_health_tracker *t = trp_health_tracker_new(&c);
+    struct trp_health_news news = succeed(t, &c, 0, 1, 1, 1);
+    news = succeed(t, &c, 10000 * MS + 1, 1, 1, 1);
+    assert_news(&news, "", "");
+    news = succeed(t, &c, 20000 * MS + 1, 1, 1, 1); /* just within */
+    assert_news(&news, "1", "");
+    /* A gone executor's number is not seen again, but a failure may come late. */
+    succeed(t, &c, 20000 * MS + 1, 1, 2, 2);
+    trp_health_executor_gone(t, 2);
+    trp_health_executor_gone(t, 99);
+    news = succeed(t, &c, 20000 * MS + 2, 1, 2, 2);
+    assert_news(&news, "", "");
+    trp_health_tracker_free(t);
+}
+
+static void test_old_failures_of_a_set(void)
+{
+    struct trp_health_config c = make_config();
+    trp_health_tracker *t = trp_health_tracker_new(&c);
+    struct trp_health *r = NULL;
+    struct trp_health_news news;
+    fail_at(&c, &r, 0, 0, 1, 1);
+    fail_at(&c, &r, 9000 * MS, 1, 1, 1);
+    /* The set lives on; its first failure is too old when it succeeds. */
+    g_assert_cmpint(trp_health_succeeded(t, 10001 * MS, r, &news), ==, 0);
+    assert_news(&news, "", "");
+    g_assert_cmpint(trp_health_succeeded(t, 10001 * MS, NULL, &news), ==, 0);
+    assert_news(&news, "", "");
+    news = succeed(t, &c, 10002 * MS, 1, 1, 1);
+    assert_news(&news, "1", "");
+    trp_health_free(r);
+    trp_health_tracker_free(t);
+}
+
+static void test_failures_while_excluded(void)
+{
+    struct trp_health_config c = make_config();
+    trp_health_tracker *t = trp_health_tracker_new(&c);
+    struct trp_health_news news = succeed(t, &c, 0, 2, 1, 1);
+    succeed(t, &c, 9999 * MS, 1, 1, 1); /* of tasks that were running there */
+    trp_health_expire(t, 10001 * MS, NULL);
+    assert_excluded(t, "", "");
+    news = succeed(t, &c, 10002 * MS, 1, 1, 1);
+    assert_news(&news, "1", "");
+    trp_health_tracker_free(t);
+}
+
+static void test_fetch_failures(void)
+{
+    struct trp_health_config c = make_config();
+    struct trp_health_news news;
+    trp_health_tracker *t = trp_health_tracker_new(&c);
+    g_assert_cmpint(trp_health_fetch_failed(t, 0, 1, 1, false, &news), ==, 0);
+    assert_news(&news, "", "");
+    trp_health_tracker_free(t);
+
+    c.fetch_failure = true;
+    t = trp_health_tracker_new(&c);
+    trp_health_fetch_failed(t, 0, 1, 1, false, &news);
+    assert_news(&news, "1", "");
+    trp_health_fetch_failed(t, 1, 1, 1, false, &news);
+    assert_news(&news, "", "");
+    trp_health_fetch_failed(t, 2, 2, 1, false, &news);
+    assert_news(&news, "2", ""); /* counts, but is no reason to look at the node */
+    news = succeed(t, &c, 3, 2, 3, 1);
+    assert_news(&news, "3", "1");
+    trp_health_fetch_failed(t, 4, 9, 5, true, &news);
+    assert_news(&news, "", "5");
+    trp_health_fetch_failed(t, 4, 9, 5, true, &news);
+    assert_news(&news, "", "");
+    trp_health_fetch_failed(t, 4, TRP_NONE, TRP_NONE, true, &news);
+    trp_health_fetch_failed(t, 4, TRP_NONE, TRP_NONE, false, &news);
+    assert_news(&news, "", "");
+    assert_excluded(t, "1 2 3", "1 5");
+    trp_health_tracker_free(t);
+}
+
+static void test_from_outside(void)
+{
+    struct trp_health_config c;
+    trp_health_config_init(&c);
+    g_assert_cmpint(trp_health_config_resolve(&c, 4, NULL), ==, 0);
+    trp_health_tracker *t = trp_health_tracker_new(&c);
+    g_assert_cmpint(trp_health_exclude_node(t, 0, 1), ==, 0);
+    g_assert_cmpint(trp_health_exclude_executor(t, 0, 0, 0), ==, 0);
+    g_assert_cmpint(trp_health_exclude_executor(t, 1, 0, 0), ==, 0);
+    g_assert_cmpint(trp_health_exclude_executor(t, 1, TRP_NONE - 1, 0), ==, 0);
+    assert_excluded(t, "0 4294967294", "1");
+    trp_health_expire(t, c.timeout_ns + 1, NULL);
+    assert_excluded(t, "4294967294", "");
+    trp_health_exclude_node(t, INT64_MAX - 1, 3);
+    trp_health_expire(t, INT64_MAX, NULL);
+    assert_excluded(t, "", "3"); /* beyond the end of time is never */
+    g_assert_cmpint(trp_health_next_expiry(t), ==, INT64_MAX);
+    trp_health_tracker_free(t);
+    g_assert_false(trp_health_executor_excluded(NULL, 0));
+    g_assert_false(trp_health_node_excluded(NULL, 0));
+    trp_health_tracker_free(NULL);
+}
+
+static void test_why(void)
+{
+    struct trp_health_config c = make_config();
+    struct trp_health *r = NULL;
+    trp_health_tracker *t = trp_health_tracker_new(&c);
+    char buf[512];
+#define WHY(task, x, n)                                                                \
+    trp_health_why(&c, t, r, task, x, n, "e" #x, "h" #n, buf, sizeof buf)
+    g_assert_cmpstr(WHY(0, 1, 1), ==, "");
+    fail_at(&c, &r, 0, 0, 1, 1);
+    g_assert_true(
+        g_str_has_prefix(WHY(0, 1, 1), "task 0 is excluded from executor e1"));
+    g_assert_nonnull(strstr(buf, "maxTaskAttemptsPerExecutor"));
+    g_assert_cmpstr(WHY(1, 1, 1), ==, "");
+    fail_at(&c, &r, 0, 0, 2, 1);
+    g_assert_true(g_str_has_prefix(WHY(0, 1, 1), "task 0 is excluded from node h1"));
+    fail_at(&c, &r, 0, 1, 1, 1);
+    g_assert_true(g_str_has_prefix(WHY(5, 1, 1), "executor e1 is excluded for the st"));
+    fail_at(&c, &r, 0, 1, 2, 1);
+    g_assert_true(g_str_has_prefix(WHY(5, 3, 1), "node h1 is excluded for the stage"));
+    trp_health_exclude_executor(t, 0, 3, 1);
+    g_assert_true(
+        g_str_has_prefix(WHY(5, 3, 1), "executor e3 is excluded for the app"));
+    trp_health_exclude_node(t, 0, 1);
+    g_assert_true(g_str_has_prefix(WHY(5, 3, 1), "node h1 is excluded for the appli"));
+#undef WHY
+    trp_health_free(r);
+    trp_health_tracker_free(t);
+}
+
+/* ---- the oracle ---- */
+
+enum { TASKS = 6, EXECUTORS = 8, NODES = 3, FAILURES = 60 };
+
+struct failure {
+    uint32_t task, executor;
+};
+
+static uint32_t node_of(uint32_t executor)
+{
+    return executor % NODES;
+}
+
+/* Failures of `task` (TRP_NONE: distinct tasks) on `executor` among the first n. */
+static int count(const struct failure *f, int n, uint32_t task, uint32_t executor)
+{
+    int found = 0;
+    for (uint32_t t = 0; t < TASKS; t++) {
+        int of_task = 0;
+        for (int i = 0; i < n; i++)
+            of_task += f[i].task == t && f[i].executor == executor;
+        found += task == t ? of_task : task == TRP_NONE ? of_task > 0 : 0;
+    }
+    return found;
+}
+
+static void check_record(const struct trp_health_config *c, const struct trp_health *r,
+                         const struct failure *f, int n)
+{
+    for (uint32_t x = 0; x < EXECUTORS; x++) {
+        bool some = false;
+        int out_there = 0;
+        for (uint32_t y = 0; y < EXECUTORS; y++)
+            out_there += node_of(y) == node_of(x) &&
+                         count(f, n, TRP_NONE, y) >= c->stage_tasks_per_executor;
+        bool out = count(f, n, TRP_NONE, x) >= c->stage_tasks_per_executor ||
+                   out_there >= c->stage_executors_per_node;
+        for (uint32_t t = 0; t < TASKS; t++) {
+            int on_node = 0;
+            for (uint32_t y = 0; y < EXECUTORS; y++)
+                on_node += node_of(y) == node_of(x) ? count(f, n, t, y) : 0;
+            bool task_out = count(f, n, t, x) >= c->task_attempts_per_executor ||
+                            on_node >= c->task_attempts_per_node;
+            g_assert_cmpint(trp_health_task_out(r, t, x, node_of(x)), ==, task_out);
+            some = some || task_out;
+        }
+        enum trp_health_verdict want = out    ? TRP_HEALTH_OUT
+                                       : some ? TRP_HEALTH_SOME
+                                              : TRP_HEALTH_IN;
+        g_assert_cmpint(trp_health_at(r, x, node_of(x)), ==, want);
+    }
+}
+
+static void test_random_sets(void)
+{
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        GRand *rand = g_rand_new_with_seed(seed);
+        struct trp_health_config c = make_config();
+        c.task_attempts_per_executor = g_rand_int_range(rand, 1, 4);
+        c.task_attempts_per_node = g_rand_int_range(rand, 1, 5);
+        c.stage_tasks_per_executor = g_rand_int_range(rand, 1, 4);
+        c.stage_executors_per_node = g_rand_int_range(rand, 1, 4);
+        struct trp_health *r = NULL;
+        struct failure f[FAILURES];
+        for (int i = 0; i < FAILURES; i++) {
+            f[i].task = g_rand_int_range(rand, 0, TASKS);
+            f[i].executor = g_rand_int_range(rand, 0, EXECUTORS);
+            fail_at(&c, &r, i, f[i].task, f[i].executor, node_of(f[i].executor));
+            check_record(&c, r, f, i + 1);
+        }
+        trp_health_free(r);
+        g_rand_free(rand);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/health/options have Spark's defaults", test_defaults);
+    g_test_add_func("/health/the legacy timeout switches on and off", test_legacy);
+    g_test_add_func("/health/impossible options are refused", test_refused);
+    g_test_add_func("/health/off is nothing", test_off);
+    g_test_add_func("/health/a task leaves its executor, then its node",
+                    test_task_then_node);
+    g_test_add_func("/health/attempts are counted by place", test_several_attempts);
+    g_test_add_func("/health/an executor leaves the set, then its node",
+                    test_executor_then_node);
+    g_test_add_func("/health/executors of other nodes do not add up", test_hosts_apart);
+    g_test_add_func("/health/the latest reason is told", test_latest);
+    g_test_add_func("/health/sets that succeeded exclude for the application",
+                    test_application);
+    g_test_add_func("/health/dead executors count for their node",
+                    test_node_of_application);
+    g_test_add_func("/health/failures of the application are forgotten",
+                    test_failures_are_forgotten);
+    g_test_add_func("/health/a failure's own time counts", test_old_failures_of_a_set);
+    g_test_add_func("/health/failures while excluded count later",
+                    test_failures_while_excluded);
+    g_test_add_func("/health/fetch failures exclude when told to", test_fetch_failures);
+    g_test_add_func("/health/exclusions come from outside too", test_from_outside);
+    g_test_add_func("/health/people are told the first reason", test_why);
+    g_test_add_func("/health/random sets agree with an oracle", test_random_sets);
+    return g_test_run();
+}
