@@ -1,0 +1,323 @@
+/*
+ * What targets should be. Sums are kept for each profile (targets_counts.c), so an
+ * evaluation is O(profiles).
+ *
+ * Deadlines are the profile's own (decision 11). Spark has one for all, so that a
+ * backlog of one profile delays or hurries another.
+ *
+ * A tick is worth its while only after a count changed or a deadline passed: between,
+ * the same numbers would give the same targets, so `due` asks for none.
+ */
+#include "core/alloc/targets_state.h"
+
+#define MILLION UINT64_C(1000000)
+
+int trp_targets_new(const struct trp_targets_config *config, trp_targets **ret_targets)
+{
+    struct trp_targets *t = calloc(1, sizeof(*t));
+    if (!t)
+        return TRP_ENOMEM;
+    t->config = *config;
+    t->free = TRP_NONE;
+    t->initializing = true;
+    t->last_tick = INT64_MIN / 2;
+    *ret_targets = t;
+    return 0;
+}
+
+void trp_targets_free(trp_targets *t)
+{
+    if (!t)
+        return;
+    for (uint32_t i = 0; i < t->nstages; i++) {
+        trp_bits_free(&t->stages[i].started);
+        trp_bits_free(&t->stages[i].copies);
+    }
+    free(t->stages);
+    free(t->profiles);
+    free(t);
+}
+
+/* The most that the limits over all profiles leave for this one. */
+static uint32_t limit_of(const trp_targets *t, const struct trp_targets_profile *p)
+{
+    uint32_t more = trp_caps_room(&t->config.caps, t->used, p->cost, NULL);
+    return more < UINT32_MAX - p->target ? p->target + more : UINT32_MAX;
+}
+
+void trp_targets_begin_use(trp_targets *t, struct trp_targets_profile *p)
+{
+    uint32_t limit = limit_of(t, p), initial = t->config.initial;
+    p->in_use = true;
+    if (initial < t->config.min)
+        initial = t->config.min;
+    trp_targets_set(t, p, initial < limit ? initial : limit);
+    p->before = p->target;
+    t->changed = true;
+}
+
+int trp_targets_profile(trp_targets *t, uint32_t profile, uint32_t slots,
+                        const int64_t *cost, bool now)
+{
+    uint32_t old = t->nprofiles;
+    if (profile < old && t->profiles[profile].known)
+        return 0;
+    if (!trp_array_room((void **)&t->profiles, &t->profiles_cap, (uint64_t)profile + 1,
+                        sizeof(*t->profiles)))
+        return TRP_ENOMEM;
+    if (profile >= old) {
+        memset(t->profiles + old, 0, (profile + 1 - old) * sizeof(*t->profiles));
+        t->nprofiles = profile + 1;
+    }
+    struct trp_targets_profile *p = &t->profiles[profile];
+    p->known = true;
+    p->slots = slots;
+    p->to_add = 1;
+    p->deadline = INT64_MAX;
+    if (t->config.caps.n)
+        memcpy(p->cost, cost, t->config.caps.n * sizeof(*cost));
+    if (now)
+        trp_targets_begin_use(t, p);
+    return 0;
+}
+
+void trp_targets_registered(trp_targets *t, uint32_t profile, int by)
+{
+    trp_targets_profile_of(t, profile)->registered += (uint32_t)by;
+    t->changed = true;
+}
+
+void trp_targets_leaving(trp_targets *t, uint32_t profile, int by)
+{
+    trp_targets_profile_of(t, profile)->leaving += (uint32_t)by;
+}
+
+void trp_targets_one_host(trp_targets *t, uint32_t profile, bool is)
+{
+    struct trp_targets_profile *p = trp_targets_profile_of(t, profile);
+    t->changed |= p->one_host != is;
+    p->one_host = is;
+}
+
+void trp_targets_initialized(trp_targets *t)
+{
+    t->initializing = false;
+}
+
+/* ---- what is needed ----------------------------------------------------------------
+ */
+
+/* ceil(tasks * ratio / slots), exactly: the product is split by millions, for it may
+ * have 74 bits. */
+static uint32_t executors_for(const trp_targets *t, uint64_t tasks, uint32_t slots)
+{
+    uint64_t ratio = (uint64_t)t->config.ratio, by = slots * MILLION;
+    uint64_t low = tasks * (ratio % MILLION);
+    uint64_t high = tasks * (ratio / MILLION) + low / MILLION;
+    uint64_t n = high / by + (high % by || low % MILLION);
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+static uint32_t base_need(const trp_targets *t, const struct trp_targets_profile *p)
+{
+    return executors_for(t, p->pending + p->copies + p->running, p->slots);
+}
+
+static uint32_t need_of(const trp_targets *t, const struct trp_targets_profile *p)
+{
+    uint32_t need = base_need(t, p);
+    /* The copy of a task cannot run beside it, whatever else has room there. */
+    if (p->slots > 1 && need == 1 && p->copies)
+        need = 2;
+    if (!p->unschedulable)
+        return need;
+    uint32_t more = executors_for(t, p->unschedulable, p->slots);
+    return need > p->registered + more ? need : p->registered + more;
+}
+
+/* What the target goes for. */
+static uint32_t wanted_of(const trp_targets *t, const struct trp_targets_profile *p)
+{
+    uint32_t need = need_of(t, p);
+    return need > p->spread ? need : p->spread;
+}
+
+/* While a copy waits and all executors share a host there is to be one more than there
+ * are or are needed (decision 10). Once: the next may come to the same host. */
+static void spread(const trp_targets *t, struct trp_targets_profile *p)
+{
+    if (!p->copies) {
+        p->spread = 0;
+    } else if (p->one_host && !p->spread) {
+        uint32_t need = need_of(t, p);
+        p->spread = (need > p->registered ? need : p->registered) + 1;
+    }
+}
+
+/* ---- ticks -------------------------------------------------------------------------
+ */
+
+static uint32_t within(const trp_targets *t, const struct trp_targets_profile *p,
+                       uint32_t n)
+{
+    uint32_t limit = limit_of(t, p);
+    if (n > t->config.max)
+        n = t->config.max;
+    if (n < t->config.min)
+        n = t->config.min;
+    return n < limit ? n : limit;
+}
+
+static void step(trp_targets *t, struct trp_targets_profile *p)
+{
+    if (p->target >= t->config.max) {
+        p->to_add = 1;
+        return;
+    }
+    /* No time is lost on those that are there already. */
+    uint32_t from = p->registered > p->target ? p->registered : p->target;
+    uint32_t need = wanted_of(t, p);
+    uint64_t to = (uint64_t)from + p->to_add;
+    trp_targets_set(t, p, within(t, p, to < need ? (uint32_t)to : need));
+    if (p->target == p->before)
+        p->to_add = 1;
+    p->stepped = true;
+}
+
+/* A gang's executors are one target, at once (decision 6). */
+static void step_gang(trp_targets *t, struct trp_targets_profile *p)
+{
+    uint32_t to = executors_for(t, p->at_once, p->slots);
+    if (p->target < to)
+        trp_targets_set(t, p, within(t, p, to));
+}
+
+static void evaluation_begins(trp_targets *t)
+{
+    for (uint32_t i = 0; i < t->nprofiles; i++) {
+        t->profiles[i].before = t->profiles[i].target;
+        t->profiles[i].stepped = false;
+        spread(t, &t->profiles[i]);
+    }
+}
+
+bool trp_targets_tick(trp_targets *t, int64_t now_ns)
+{
+    bool any = false;
+    evaluation_begins(t);
+    if (t->initializing)
+        return false;
+    t->last_tick = now_ns;
+    t->changed = false;
+    /* What falls makes room for what grows. */
+    for (struct trp_targets_profile *p = t->profiles; p < t->profiles + t->nprofiles;
+         p++) {
+        uint32_t need = p->in_use ? wanted_of(t, p) : UINT32_MAX;
+        if (need >= p->target)
+            continue;
+        if (p->target > t->config.min)
+            trp_targets_set(t, p, need > t->config.min ? need : t->config.min);
+        p->to_add = 1;
+        any |= p->target != p->before;
+    }
+    for (struct trp_targets_profile *p = t->profiles; p < t->profiles + t->nprofiles;
+         p++) {
+        if (!p->in_use || wanted_of(t, p) < p->before)
+            continue;
+        if (p->deadline <= now_ns)
+            step(t, p);
+        step_gang(t, p);
+        any |= p->target != p->before;
+    }
+    return any;
+}
+
+bool trp_targets_step(trp_targets *t, uint32_t profile)
+{
+    struct trp_targets_profile *p = trp_targets_profile_of(t, profile);
+    evaluation_begins(t);
+    step(t, p);
+    return p->target != p->before;
+}
+
+void trp_targets_answer(trp_targets *t, bool acknowledged, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < t->nprofiles; i++) {
+        struct trp_targets_profile *p = &t->profiles[i];
+        if (p->target == p->before)
+            continue;
+        if (!acknowledged) {
+            trp_targets_set(t, p, p->before);
+            t->changed = true;
+        } else if (p->stepped && p->target > p->before) {
+            bool all = p->target - p->before == p->to_add;
+            p->to_add = !all ? 1 : p->to_add <= UINT32_MAX / 2 ? p->to_add * 2 : 1;
+            p->deadline = now_ns + t->config.sustained_ns;
+        }
+    }
+}
+
+int64_t trp_targets_due(const trp_targets *t)
+{
+    int64_t next = t->last_tick + TRP_TARGETS_TICK_NS, due = INT64_MAX;
+    if (t->initializing)
+        return INT64_MAX;
+    if (t->changed)
+        return next;
+    for (uint32_t i = 0; i < t->nprofiles; i++) {
+        const struct trp_targets_profile *p = &t->profiles[i];
+        if (p->in_use && p->deadline > t->last_tick && p->deadline < due)
+            due = p->deadline;
+    }
+    return due < next ? next : due;
+}
+
+void trp_targets_reset(trp_targets *t, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < t->nprofiles; i++) {
+        struct trp_targets_profile *p = &t->profiles[i];
+        p->registered = p->leaving = 0;
+        p->to_add = 1;
+        p->deadline = now_ns;
+        if (p->in_use)
+            trp_targets_begin_use(t, p);
+    }
+}
+
+/* ---- views -------------------------------------------------------------------------
+ */
+
+uint32_t trp_targets_of(const trp_targets *t, uint32_t profile)
+{
+    return trp_targets_profile_of(t, profile)->target;
+}
+
+uint32_t trp_targets_to_add(const trp_targets *t, uint32_t profile)
+{
+    return trp_targets_profile_of(t, profile)->to_add;
+}
+
+uint32_t trp_targets_need(const trp_targets *t, uint32_t profile)
+{
+    return need_of(t, trp_targets_profile_of(t, profile));
+}
+
+uint64_t trp_targets_tasks_of(const trp_targets *t, uint32_t profile)
+{
+    const struct trp_targets_profile *p = trp_targets_profile_of(t, profile);
+    return p->pending + p->copies + p->running;
+}
+
+int64_t trp_targets_grew(const trp_targets *t, uint32_t profile)
+{
+    const struct trp_targets_profile *p = trp_targets_profile_of(t, profile);
+    return (int64_t)p->target - p->before;
+}
+
+uint32_t trp_targets_spare(const trp_targets *t, uint32_t profile)
+{
+    const struct trp_targets_profile *p = trp_targets_profile_of(t, profile);
+    uint32_t stay = p->target > t->config.min ? p->target : t->config.min;
+    uint32_t all = p->registered > p->leaving ? p->registered - p->leaving : 0;
+    return all > stay ? all - stay : 0;
+}
