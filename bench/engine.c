@@ -1,18 +1,21 @@
 /*
- * engine EXECUTORS TASKS hosts|none: one stage of TASKS tasks through the engine alone,
- * on EXECUTORS pretended executors of 4 cores each, one a host.
+ * engine EXECUTORS TASKS hosts|none|fair: TASKS tasks through the engine alone, on
+ * EXECUTORS pretended executors of 4 cores each, one a host; in one stage, or with
+ * `fair` in 100 jobs that are there at once, each in a FAIR pool of its own, of weights
+ * 1 to 4.
  *
- * With `hosts` every task prefers three hosts, as a block with three replicas does: one
- * host anywhere and two in another rack, among 10,000 hosts in 500 racks over which the
- * executors are spread evenly. So with 10,000 executors nearly every task runs at home;
- * with 100 most tasks never can, and the engine has to find out at no cost.
+ * With `hosts` and `fair` every task prefers three hosts, as a block with three
+ * replicas does: one host anywhere and two in another rack, among 10,000 hosts in 500
+ * racks over which the executors are spread evenly. So with 10,000 executors nearly
+ * every task runs at home; with 100 most tasks never can, and the engine has to find
+ * out at no cost.
  *
  * Attempts end in the order of their launch, each 100 ms (pretended) after it. One
  * queue of them is all that the cluster costs; it stands outside of what is measured:
  * bench/run counts the instructions under engine_step and engine_next only (valgrind
  * --tool=callgrind --toggle-collect), what the engine does to take the stage in
  * included. Printed are the bytes a task takes in the engine, at their most, and what
- * the process takes.
+ * the process takes. With `fair` failures are looked for places to exclude, too.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,12 +24,14 @@
 
 #include "bench.h"
 #include "core/engine.h"
+#include "core/sched/pools.h"
 
 enum {
     HOSTS = 10000,
     RACKS = 500,
     REPLICAS = 3,
     CORES = 4,
+    POOLS = 100,
     SAMPLES = 16, /* how often memory is looked at */
 };
 
@@ -45,8 +50,9 @@ struct cluster {
     char (*host_names)[16];
     struct trp_place *places;
     uint32_t *first;
-    uint32_t ntasks, done;
-    bool prefers, over;
+    uint32_t ntasks, done; /* of all jobs */
+    uint32_t njobs, over;
+    bool prefers;
     size_t bytes_per_task;
 };
 
@@ -89,10 +95,11 @@ static void launched(struct cluster *c, trp_attempt_id id)
 static void give_tasks(struct cluster *c, trp_stage_id stage)
 {
     struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = stage, .ntasks = c->ntasks}
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {.stage = stage, .ntasks = c->ntasks / c->njobs}
     };
     if (c->prefers) {
-        ev.tasks.prefer.first = c->first;
+        ev.tasks.prefer.first = c->first + stage.n * ev.tasks.ntasks;
         ev.tasks.prefer.places = c->places;
     }
     step(c, &ev);
@@ -113,7 +120,7 @@ static void perform(struct cluster *c)
             give_tasks(c, a->stage);
             break;
         case TRP_ACTION_JOB_ENDED:
-            c->over = true;
+            c->over++;
             break;
         default:
             break;
@@ -146,7 +153,7 @@ static void look_at_memory(struct cluster *c)
 static void run_out(struct cluster *c)
 {
     uint32_t every = c->ntasks / SAMPLES + 1, next_look = 1;
-    while (!c->over) {
+    while (c->over < c->njobs) {
         int64_t due = trp_engine_next_timer(c->engine);
         if (c->n && c->queue[c->head].ends_ns <= due) {
             end_first(c);
@@ -216,26 +223,45 @@ static void add_executors(struct cluster *c, trp_profile_id profile, uint32_t n)
     }
 }
 
-static void submit(struct cluster *c, trp_profile_id profile)
+static void submit(struct cluster *c, trp_profile_id profile,
+                   const struct trp_pool_spec *pools)
 {
     struct trp_stage_spec stage = {.name = "stage", .profile = profile};
-    struct trp_job_spec job = {.stages = &stage, .nstages = 1};
-    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
-    step(c, &ev);
-    perform(c);
+    for (uint32_t i = 0; i < c->njobs; i++) {
+        struct trp_job_spec job = {
+            .stages = &stage, .nstages = 1, .pool = pools ? pools[i].name : NULL};
+        struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
+        step(c, &ev);
+        perform(c);
+    }
+}
+
+static void make_pools(struct trp_pool_spec *pools, char (*names)[16])
+{
+    static const char *const weights[] = {"1", "2", "3", "4"};
+    for (uint32_t i = 0; i < POOLS; i++) {
+        snprintf(names[i], sizeof names[i], "pool%02" PRIu32, i);
+        pools[i] = (struct trp_pool_spec){.name = names[i], .weight = weights[i % 4]};
+    }
 }
 
 int main(int argc, char **argv)
 {
     struct cluster c = {0};
     trp_error err;
-    if (argc != 4 || (strcmp(argv[3], "hosts") && strcmp(argv[3], "none"))) {
-        fprintf(stderr, "usage: engine EXECUTORS TASKS hosts|none\n");
+    struct trp_pool_spec pools[POOLS];
+    char names[POOLS][16];
+    if (argc != 4 || (strcmp(argv[3], "hosts") && strcmp(argv[3], "none") &&
+                      strcmp(argv[3], "fair"))) {
+        fprintf(stderr, "usage: engine EXECUTORS TASKS hosts|none|fair\n");
         return 2;
     }
+    bool fair = strcmp(argv[3], "fair") == 0;
     uint32_t executors = trp_bench_number("EXECUTORS", argv[1], HOSTS);
     c.ntasks = trp_bench_number("TASKS", argv[2], 100000000);
-    c.prefers = strcmp(argv[3], "hosts") == 0;
+    c.prefers = strcmp(argv[3], "none") != 0;
+    c.njobs = fair ? POOLS : 1;
+    c.ntasks -= c.ntasks % c.njobs;
     c.size = executors * CORES;
     c.queue = trp_bench_alloc(c.size, sizeof *c.queue);
     make_preferences(&c);
@@ -247,12 +273,18 @@ int main(int argc, char **argv)
     defaults.executor_cores = CORES;
     trp_engine_config_init(&config);
     config.fixed = true;
+    if (fair) {
+        make_pools(pools, names);
+        config.fair = config.exclusion.enabled = true;
+        config.pools = pools;
+        config.npools = POOLS;
+    }
     if (trp_profiles_new(&defaults, NULL, &profiles, &err) < 0 ||
         trp_engine_new(&config, profiles, &c.engine, &err) < 0)
         fail("start", &err);
     uint64_t before_kib = trp_bench_peak_kib();
     add_executors(&c, (trp_profile_id){0}, executors);
-    submit(&c, (trp_profile_id){0});
+    submit(&c, (trp_profile_id){0}, fair ? pools : NULL);
     run_out(&c);
     if (c.done != c.ntasks) {
         fprintf(stderr, "engine: %" PRIu32 " of %" PRIu32 " tasks ended\n", c.done,

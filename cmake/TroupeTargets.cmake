@@ -12,6 +12,7 @@ endif()
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 set(CMAKE_C_FLAGS_RELEASE "-O2")
 set(TROUPE_SANITIZE "" CACHE STRING "Sanitizers for all targets: address,undefined or thread")
+option(TROUPE_FUZZ "Build the targets of tests/fuzz with libFuzzer (clang) and no other test" OFF)
 
 add_library(troupe_flags INTERFACE)
 target_compile_options(troupe_flags INTERFACE
@@ -21,6 +22,9 @@ target_compile_definitions(troupe_flags INTERFACE _GNU_SOURCE HASH_NONFATAL_OOM=
   TROUPE_VERSION="${PROJECT_VERSION}")
 target_include_directories(troupe_flags INTERFACE ${PROJECT_SOURCE_DIR}/lib)
 target_link_options(troupe_flags INTERFACE -Wl,--build-id)
+if(TROUPE_FUZZ)
+  target_compile_options(troupe_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(TROUPE_SANITIZE)
   target_compile_options(troupe_flags INTERFACE
     -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -11,6 +11,7 @@ int trp_launcher_run(int argc, char **argv);
 int trp_launcher_plan(int argc, char **argv);
 int trp_launcher_config(int argc, char **argv);
 int trp_launcher_topo(int argc, char **argv);
+int trp_launcher_sim(int argc, char **argv);
 int trp_launcher_ls(int argc, char **argv);
 int trp_launcher_cancel(int argc, char **argv);
 

@@ -2,7 +2,6 @@
  * `troupe config`: the option table with the values that hold, and where they come
  * from.
  */
-#include <fnmatch.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,17 +87,13 @@ static int visit(void *context, const struct trp_option_view *v)
 /* A family (`executor.resource.R.amount`) has no view while no R of it is set. */
 static bool show_family(struct listing *l)
 {
-    for (const struct trp_option *o = trp_option_table; o->key; o++) {
-        size_t n = strlen(o->key);
-        if (!n || o->key[n - 1] != '*' || strncmp(o->key, l->key, n - 1) != 0 ||
-            fnmatch("*.resource.?*.amount", l->key, 0) != 0)
-            continue;
-        struct trp_option_view v = {
-            .key = l->key, .value = "", .origin = TRP_ORIGIN_DEFAULT, .option = o};
+    struct trp_option_view v = {.key = l->key,
+                                .value = "",
+                                .origin = TRP_ORIGIN_DEFAULT,
+                                .option = trp_option_find(l->key)};
+    if (v.option)
         visit(l, &v);
-        return true;
-    }
-    return false;
+    return v.option;
 }
 
 static int print_config(const struct trp_settings_request *q, struct listing *l)

@@ -27,6 +27,8 @@ static const struct command {
     COMMAND(config, "[options] [KEY]",
             "show options: value, where it came from, default, bounds"),
     COMMAND(topo, "[options]", "show this machine as executors see it"),
+    COMMAND(sim, "[options] FILE…",
+            "run scenarios, play whole runs, replay traces in virtual time"),
     COMMAND(ls, "[--json]", "list the runs of this folder"),
     COMMAND(cancel, "[--now] RUN", "end a run"),
 #undef COMMAND

@@ -42,6 +42,7 @@ enum trp_node_kind {
     TRP_NODE_FILTER,
     TRP_NODE_UNION,
     TRP_NODE_PROFILE,
+    TRP_NODE_BARRIER,
 };
 
 struct trp_inputs {

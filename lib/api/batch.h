@@ -35,6 +35,8 @@ enum {
 /* What one partition may bring to the driver, and what may go with one launch. */
 #define TRP_RESULT_MAX (UINT32_C(1000) << 20)
 #define TRP_INPUT_MAX (UINT32_C(64) << 20)
+/* A task's message to all others of its stage. */
+#define TRP_GATHER_MAX (UINT32_C(16) << 20)
 
 struct trp_column {
     uint8_t *data;

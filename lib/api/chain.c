@@ -92,6 +92,7 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
         trp_put_u32(b, d->b->place);
         return;
     case TRP_NODE_PROFILE:
+    case TRP_NODE_BARRIER:
         trp_put_u32(b, d->a->place);
         return;
     }
@@ -173,7 +174,7 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
         all++;
     }
     for (; d->a && d->kind != TRP_NODE_UNION; d = d->a) {
-        if (d->kind == TRP_NODE_PROFILE)
+        if (d->kind == TRP_NODE_PROFILE || d->kind == TRP_NODE_BARRIER)
             continue;
         if (n < SHOWN)
             names[n++] = d->step.name;
@@ -248,6 +249,7 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
         n->b = trp_get_u32(v);
         break;
     case TRP_NODE_PROFILE:
+    case TRP_NODE_BARRIER:
         n->a = trp_get_u32(v);
         break;
     default:

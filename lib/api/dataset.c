@@ -311,6 +311,22 @@ trp_dataset *trp_union(trp_dataset *a, trp_dataset *b)
     return d;
 }
 
+/* A node that computes nothing and only says something of its stage. */
+static trp_dataset *mark(trp_dataset *d, enum trp_node_kind kind)
+{
+    trp_dataset *n = node_new(d->context, kind, d->partitions, 0);
+    if (!n)
+        return NULL;
+    n->a = d;
+    n->steps = d->steps;
+    return n;
+}
+
+trp_dataset *trp_barrier(trp_dataset *d)
+{
+    return d ? mark(d, TRP_NODE_BARRIER) : NULL;
+}
+
 trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
 {
     if (!d)
@@ -322,12 +338,9 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
                          p ? p->builder.name : "(none)");
         return NULL;
     }
-    trp_dataset *n = node_new(d->context, TRP_NODE_PROFILE, d->partitions, 0);
-    if (!n)
-        return NULL;
-    n->a = d;
-    n->steps = d->steps;
-    n->profile = p->id;
+    trp_dataset *n = mark(d, TRP_NODE_PROFILE);
+    if (n)
+        n->profile = p->id;
     return n;
 }
 

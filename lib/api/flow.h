@@ -31,6 +31,7 @@ struct trp_flow {
     struct trp_step_writers *writers;
     uint32_t nwriters;
     trp_writer source, kept; /* records of the source; records to be collected */
+    trp_writer gathered;     /* what trp_barrier_allgather brought */
     struct trp_reducer reducer;
     FILE *file; /* save */
     int64_t numbers[TRP_BATCH_RECORDS];

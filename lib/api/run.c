@@ -32,6 +32,7 @@ static void flow_free(void *p)
     free(f->writers);
     trp_writer_free(&f->source);
     trp_writer_free(&f->kept);
+    trp_writer_free(&f->gathered);
     trp_reducer_free(&f->reducer);
     free(f->resources);
     free(f);
@@ -55,6 +56,7 @@ static struct trp_flow *flow_of_thread(void)
     }
     trp_writer_init(&f->source);
     trp_writer_init(&f->kept);
+    trp_writer_init(&f->gathered);
     trp_reducer_init(&f->reducer);
     thread_flow = f;
     return f;
@@ -217,7 +219,8 @@ static void runner_run(void *stage, const struct trp_task_info *info,
     f->chain = stage;
     f->ret = ret;
     f->failed = false;
-    f->task = (struct trp_task){.info = info, .ret = ret, .resources = &f->resources};
+    f->task = (struct trp_task){
+        .info = info, .ret = ret, .resources = &f->resources, .gathered = &f->gathered};
     flow_run(f, input, input_size);
     trp_task_forget(&f->task);
     if (!f->failed)

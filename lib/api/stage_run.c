@@ -48,8 +48,9 @@ static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number
 static void keep_part(struct trp_stage_run *a, struct trp_part *p, uint32_t task,
                       const struct trp_end *end)
 {
-    if (p->done)
-        return;
+    free(p->data); /* a barrier stage that failed did it before */
+    p->data = NULL;
+    p->size = 0;
     p->done = true;
     p->any = end->records_out > 0;
     if (end->extra_size == 0)
@@ -179,6 +180,15 @@ static int tell_failure(struct trp_stage_run *a, int rc, const trp_error *err)
     return trp_context_fail(ctx, rc, "%s", err->text);
 }
 
+/* By the nodes of the last walk. */
+static bool is_barrier(const trp_context *ctx)
+{
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        if (ctx->nodes[i]->kind == TRP_NODE_BARRIER)
+            return true;
+    return false;
+}
+
 static int submit_and_wait(struct trp_stage_run *a)
 {
     trp_context *ctx = a->context;
@@ -186,6 +196,7 @@ static int submit_and_wait(struct trp_stage_run *a)
                                    .profile = a->profile,
                                    .kind = TRP_STAGE_TASKS,
                                    .tasks_known = true,
+                                   .barrier = is_barrier(ctx),
                                    .ntasks = a->dataset->partitions};
     struct trp_job_spec spec = {.stages = &stage, .nstages = 1};
     struct trp_work work = {.context = a,

@@ -102,3 +102,51 @@ uint32_t trp_task_resource(const trp_task *t, const char *resource,
     }
     return 0;
 }
+
+/* ---- barrier ---- */
+
+/* One sync; 0, or the error, whose text is kept for the attempt. */
+static int sync_all(trp_task *t, bool gather, const void *message, uint32_t size,
+                    trp_writer *ret)
+{
+    uint8_t *reply = NULL;
+    size_t n = 0;
+    struct trp_synced s;
+    int rc = t->info->sync(t->info, gather, message, size, &reply, &n);
+    if (rc == 0)
+        rc = trp_synced_get(reply, n, &s);
+    if (rc == 0 && s.status < 0) {
+        rc = s.status;
+        trp_task_error(t, "%.*s", (int)s.text_size, (const char *)s.text);
+    }
+    for (uint32_t i = 0; rc == 0 && ret && i < s.count; i++) {
+        size_t bytes;
+        const uint8_t *m = trp_get_bytes(&s.counted, &bytes);
+        if (trp_emit(ret, NULL, 0, m, bytes) < 0)
+            rc = TRP_ENOMEM;
+    }
+    free(reply);
+    return rc;
+}
+
+int trp_barrier_wait(trp_task *t)
+{
+    return sync_all(t, false, NULL, 0, NULL);
+}
+
+int trp_barrier_allgather(trp_task *t, const void *message, size_t size,
+                          const trp_batch **ret_messages)
+{
+    if (size > TRP_GATHER_MAX) {
+        trp_task_error(t, "a message of %zu bytes; allGather takes %u", size,
+                       (unsigned)TRP_GATHER_MAX);
+        return TRP_ELIMIT;
+    }
+    trp_writer_reset(t->gathered);
+    int rc = sync_all(t, true, message, (uint32_t)size, t->gathered);
+    if (rc < 0)
+        return rc;
+    t->messages = trp_writer_batch(t->gathered);
+    *ret_messages = &t->messages;
+    return 0;
+}

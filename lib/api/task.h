@@ -11,7 +11,9 @@
 struct trp_task {
     const struct trp_task_info *info;
     struct trp_function_result *ret;
-    char **resources; /* copy of info->resources whose separators became NUL */
+    char **resources;     /* copy of info->resources whose separators became NUL */
+    trp_writer *gathered; /* what the last trp_barrier_allgather brought */
+    trp_batch messages;   /* … as a batch */
 };
 
 /* Frees what was made for it. */

@@ -196,6 +196,10 @@ trp_dataset *trp_filter(trp_dataset *d, trp_function f, const void *arg,
 trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
 /* The stage that computes d runs in this shape. */
 trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p);
+/* All tasks of the stage that computes d start at once, or none: as many slots as there
+ * are partitions must be had. They may wait for each other with trp_barrier_wait. When
+ * one fails, all run again. */
+trp_dataset *trp_barrier(trp_dataset *d);
 uint32_t trp_partitions(const trp_dataset *d);
 
 /* ---- actions (they run the stage and wait) ---- */
@@ -235,6 +239,15 @@ uint32_t trp_task_executor(const trp_task *t);
 const char *trp_task_host(const trp_task *t);
 /* 1 when the attempt was given up: return soon. */
 int trp_task_killed(const trp_task *t);
+/* In a stage made by trp_barrier: waits until every task of the stage has called it (or
+ * trp_barrier_allgather: all the same one) as often as this one. A negative code when
+ * the attempt was given up or the others did not come (trp_task_error has the text). A
+ * partition without records calls no function, and a long one calls it once a batch. */
+int trp_barrier_wait(trp_task *t);
+/* The same, and brings `message` to all: *ret_messages has those of all tasks in order
+ * of partitions. Valid until the next call or the function's return. */
+int trp_barrier_allgather(trp_task *t, const void *message, size_t size,
+                          const trp_batch **ret_messages);
 /* Says why the function fails (with a non-zero return); shown to the user. */
 void trp_task_error(trp_task *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -6,8 +6,6 @@
 
 #include "conf/options.h"
 
-/* Is there such an option, one of a family included? */
-bool trp_option_known(const char *key);
 /* 0, or TRP_EINVAL: unknown key, bad value, out of bounds. */
 int trp_option_check(const char *key, const char *value, trp_error *err);
 /* A value against its option's type, bounds and choices; the key is not in the text. */

@@ -1,13 +1,13 @@
 /*
  * Settings beside the table: one slot for each fixed option, at the option's index, and
- * two short lists for the families (at most TRP_PROFILE_RESOURCES names each, as in a
+ * a short list for each family (at most TRP_PROFILE_RESOURCES names each, as in a
  * profile). A value is checked when it is set and kept as its text, which `troupe
  * config` shows as it was written; readers parse it again, which cannot fail and is far
  * from any hot path.
  *
  * An environment variable is mapped back by writing each fixed key with `_` for its
  * dots (a test holds that no two become the same), then by the families' prefix and
- * `_amount`; a resource's name is taken as it stands between them, so a name that has
+ * end; a resource's name is taken as it stands between them, so a name that has
  * dots itself cannot be set from the environment.
  */
 #include "conf/options.h"
@@ -21,9 +21,8 @@
 #include "conf/wording.h"
 
 #define ENVIRONMENT_PREFIX "TROUPE_OPT_"
-#define FAMILY_END ".amount"
 
-enum { TABLE_MAX = 64, KEY_MAX = 128, FAMILIES = 2 };
+enum { TABLE_MAX = 128, KEY_MAX = 128, FAMILIES = 3 };
 
 struct setting {
     char *key; /* families only */
@@ -41,10 +40,15 @@ struct trp_options {
     struct family families[FAMILIES];
 };
 
-/* In the order of the table. */
-enum { FAMILY_EXECUTOR, FAMILY_TASK };
-static const char *const family_keys[FAMILIES] = {"executor.resource.*",
-                                                  "task.resource.*"};
+/* A family's keys are its prefix, a resource's name and its end. */
+enum { FAMILY_EXECUTOR, FAMILY_TASK, FAMILY_CAP };
+static const struct {
+    const char *key, *end;
+} families[FAMILIES] = {
+    {"executor.resource.*", ".amount"},
+    {"task.resource.*",     ".amount"},
+    {"alloc.max_*",         ""       },
+};
 
 const char *trp_origin_name(enum trp_origin o)
 {
@@ -68,14 +72,23 @@ static bool is_family(const struct trp_option *t)
     return t->key[strlen(t->key) - 1] == '*';
 }
 
-/* Is `key` R of "PREFIX.R.amount", R a custom resource's name? */
-static bool resource_of(const char *family_key, const char *key, char *ret_resource)
+static int family_of(const struct trp_option *t)
+{
+    int f = 0;
+    while (strcmp(families[f].key, t->key) != 0)
+        f++;
+    return f;
+}
+
+/* Is `key` one of the family for a custom resource? Fills its name. */
+static bool resource_of(int f, const char *key, char *ret_resource)
 {
     static const char *const builtins[] = {
         "cores", "memory", "memoryOverhead", "pyspark.memory", "offHeap", "cpus"};
-    size_t prefix = strlen(family_key) - 1, n = strlen(key), end = strlen(FAMILY_END);
-    if (strncmp(key, family_key, prefix) != 0 || n <= prefix + end ||
-        strcmp(key + n - end, FAMILY_END) != 0 ||
+    size_t prefix = strlen(families[f].key) - 1, end = strlen(families[f].end);
+    size_t n = strlen(key);
+    if (strncmp(key, families[f].key, prefix) != 0 || n <= prefix + end ||
+        strcmp(key + n - end, families[f].end) != 0 ||
         n - prefix - end >= TRP_RESOURCE_NAME_MAX)
         return false;
     memcpy(ret_resource, key + prefix, n - prefix - end);
@@ -90,13 +103,12 @@ static bool resource_of(const char *family_key, const char *key, char *ret_resou
 static struct place find(const char *key)
 {
     struct place p = {.family = -1};
-    for (const struct trp_option *t = trp_option_table; t->key && !p.option; t++) {
-        if (!is_family(t)) {
-            p.option = strcmp(t->key, key) ? NULL : t;
-        } else if (resource_of(t->key, key, p.resource)) {
+    for (const struct trp_option *t = trp_option_table; t->key; t++) {
+        if (!is_family(t) && !strcmp(t->key, key)) {
+            return (struct place){.option = t, .family = -1};
+        } else if (is_family(t) && resource_of(family_of(t), key, p.resource)) {
             p.option = t;
-            p.family = strcmp(t->key, family_keys[FAMILY_TASK]) ? FAMILY_EXECUTOR
-                                                                : FAMILY_TASK;
+            p.family = family_of(t);
         }
     }
     return p;
@@ -119,9 +131,9 @@ static const struct setting *setting_of(const trp_options *o, const char *key,
     return &none;
 }
 
-bool trp_option_known(const char *key)
+const struct trp_option *trp_option_find(const char *key)
 {
-    return find(key).option != NULL;
+    return find(key).option;
 }
 
 /* ---- setting -----------------------------------------------------------------------
@@ -165,9 +177,10 @@ static int unknown_option(const char *key, trp_error *err)
             trp_nearest_try(&near, t->key);
         else if (!strncmp(t->key, key, strlen(t->key) - 1))
             return trp_error_set(err, TRP_EINVAL,
-                                 "unknown option \"%s\"; write %.*sR" FAMILY_END
-                                 " with a resource's name for R",
-                                 trp_show(key).text, (int)strlen(t->key) - 1, t->key);
+                                 "unknown option \"%s\"; write %.*sR%s with a "
+                                 "resource's name for R",
+                                 trp_show(key).text, (int)strlen(t->key) - 1, t->key,
+                                 families[family_of(t)].end);
     }
     return trp_error_set(err, TRP_EINVAL, "unknown option \"%s\"%s%s",
                          trp_show(key).text, trp_did_you_mean(&near).text,
@@ -216,8 +229,8 @@ static struct setting *slot_of(trp_options *o, const struct place *p, const char
         if (!strcmp(f->v[i].key, key))
             return &f->v[i];
     }
-    return count_resources(o, p->resource) <= TRP_PROFILE_RESOURCES ? &f->v[f->n]
-                                                                    : NULL;
+    uint32_t n = p->family == FAMILY_CAP ? f->n + 1 : count_resources(o, p->resource);
+    return n <= TRP_PROFILE_RESOURCES ? &f->v[f->n] : NULL;
 }
 
 int trp_options_set(trp_options *o, const char *key, const char *value,
@@ -264,7 +277,6 @@ static bool is_written_as(const char *key, const char *variable, size_t n)
 /* The key that a variable's name (behind TROUPE_OPT_, `n` characters) stands for. */
 static bool key_of_variable(const char *variable, size_t n, char ret_key[KEY_MAX])
 {
-    static const char end[] = "_amount";
     for (const struct trp_option *t = trp_option_table; t->key; t++) {
         if (!is_family(t) && strlen(t->key) == n &&
             is_written_as(t->key, variable, n)) {
@@ -273,14 +285,15 @@ static bool key_of_variable(const char *variable, size_t n, char ret_key[KEY_MAX
         }
     }
     for (size_t f = 0; f < FAMILIES; f++) {
-        size_t prefix = strlen(family_keys[f]) - 1, tail = strlen(end);
+        const char *end = families[f].end;
+        size_t prefix = strlen(families[f].key) - 1, tail = strlen(end);
         if (n <= prefix + tail || n >= KEY_MAX ||
-            !is_written_as(family_keys[f], variable, prefix) ||
-            memcmp(variable + n - tail, end, tail) != 0)
+            !is_written_as(families[f].key, variable, prefix) ||
+            !is_written_as(end, variable + n - tail, tail))
             continue;
-        snprintf(ret_key, KEY_MAX, "%.*s%.*s%s", (int)prefix, family_keys[f],
-                 (int)(n - prefix - tail), variable + prefix, FAMILY_END);
-        return trp_option_known(ret_key);
+        snprintf(ret_key, KEY_MAX, "%.*s%.*s%s", (int)prefix, families[f].key,
+                 (int)(n - prefix - tail), variable + prefix, end);
+        return find(ret_key).option;
     }
     return false;
 }

@@ -6,7 +6,8 @@
  * environment (TROUPE_OPT_<KEY, dots as _>), pipeline (`options:`), site (`options:`),
  * default. Names are Spark's without `spark.`, or our own (contract.md, "Options").
  * Times without a unit are ms; units us ms s m h d. Memory without a unit is MiB.
- * `executor.resource.R.amount` and `task.resource.R.amount` are families: any R.
+ * `executor.resource.R.amount`, `task.resource.R.amount` and `alloc.max_R` are
+ * families: any custom resource R.
  *
  * Only options that do something are in the table.
  */
@@ -43,7 +44,8 @@ enum trp_origin {
 const char *trp_origin_name(enum trp_origin o); /* "default", …, "command line" */
 
 struct trp_option {
-    const char *key; /* a family ends in "*": "executor.resource.*" (R.amount) */
+    const char *key; /* a family ends in "*": "executor.resource.*" (R.amount),
+                      * "alloc.max_*" (R) */
     enum trp_option_type type;
     const char *fallback;  /* default, as text; "" means not set; "=KEY": KEY's value */
     const char *min, *max; /* bounds as text, NULL: none */
@@ -52,6 +54,8 @@ struct trp_option {
 };
 /* The table, ended by a NULL key, in alphabetic order. */
 extern const struct trp_option trp_option_table[];
+/* The entry of a key, that of its family included; NULL: there is no such option. */
+const struct trp_option *trp_option_find(const char *key);
 
 typedef struct trp_options trp_options;
 int trp_options_new(trp_options **ret, trp_error *err);
@@ -81,6 +85,10 @@ bool trp_options_is_set(const trp_options *o, const char *key); /* not the defau
 enum trp_origin trp_options_origin(const trp_options *o, const char *key);
 /* Where it was set ("FILE:LINE:COL", "--set", …), "" for the default. */
 const char *trp_options_where(const trp_options *o, const char *key);
+
+/* Is exclusion on failure on? excludeOnFailure.enabled says so, and where it is not set
+ * the old timeout (scheduler.executorTaskExcludeOnFailureTime) above 0. */
+bool trp_options_excludes(const trp_options *o);
 
 /* All keys with their values (families: each R that is set), in alphabetic order. */
 struct trp_option_view {

@@ -30,7 +30,7 @@ static void check_option(trp_yaml *y, const struct trp_yaml_node *key, const cha
 {
     trp_error why;
     if (trp_option_check(name, value, &why) < 0)
-        trp_yaml_wrong(y, trp_option_known(name) ? key->next->mark : key->mark, "%s",
+        trp_yaml_wrong(y, trp_option_find(name) ? key->next->mark : key->mark, "%s",
                        why.text);
 }
 
@@ -49,7 +49,7 @@ struct trp_pair *trp_options_read(trp_yaml *y, const struct trp_yaml_node *node,
     for (const struct trp_yaml_node *key = node->first; key; key = key->next->next) {
         char *name =
             key->kind == TRP_YAML_SCALAR ? trp_yaml_word(y, key, "a key") : NULL;
-        if (name && !trp_option_known(name) && key->next->kind == TRP_YAML_MAPPING)
+        if (name && !trp_option_find(name) && key->next->kind == TRP_YAML_MAPPING)
             check_option(y, key, name, ""); /* told at the key, not at its value */
         char *value = trp_yaml_text(y, key->next, name ? name : "an option");
         if (!name || !value || (skip && !strncmp(name, skip, strlen(skip))))

@@ -85,6 +85,7 @@ struct trp_pipeline_stage {
     uint32_t tasks; /* 1 when neither tasks nor foreach is written */
     bool tasks_written;
     uint32_t ranks; /* mpi: {ranks: N}; 0: no gang */
+    bool barrier;   /* all tasks start at once; when one fails all run again */
     struct trp_pair *env;
     uint32_t nenv;
     char *cwd;          /* NULL: where troupe run was called */

@@ -17,6 +17,7 @@ enum { FACTOR_MAX = 100, COUNT_MAX = 1000000, EXIT_MAX = 255, PPM_OF_PERCENT = 1
 struct reading {
     struct trp_pipeline_stage *s;
     struct trp_mark run, argv, prelude, tasks, foreach, mpi, allow_empty;
+    struct trp_mark barrier, max_running, tolerate;
 };
 
 #define READER(name)                                                                   \
@@ -236,10 +237,10 @@ READER(read_mpi)
 
 READER(read_barrier)
 {
-    (void)value;
-    (void)context;
-    trp_yaml_wrong(y, key->mark,
-                   "barrier is not supported by this version; leave it out");
+    struct reading *r = context;
+    trp_yaml_bool(y, value, "barrier", &r->s->barrier);
+    if (r->s->barrier)
+        r->barrier = key->mark;
 }
 
 READER(read_env)
@@ -281,7 +282,7 @@ READER(read_max_running)
 {
     struct reading *r = context;
     int64_t n = 0;
-    (void)key;
+    r->max_running = key->mark;
     trp_yaml_whole(y, value, "max_running", 1, TRP_PIPELINE_TASKS, &n);
     r->s->max_running = (uint32_t)n;
 }
@@ -293,7 +294,7 @@ READER(read_tolerate)
     char number[16] = "";
     double percent = 0;
     int64_t n = 0;
-    (void)key;
+    r->tolerate = key->mark;
     bool scalar = value->kind == TRP_YAML_SCALAR;
     if (!scalar || value->size < 2 || value->text[value->size - 1] != '%') {
         trp_yaml_whole(y, value, "tolerate", 0, TRP_PIPELINE_TASKS, &n);
@@ -490,4 +491,14 @@ void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
             "a stage has both tasks and foreach; keep one of them");
     exclude(y, r.mpi, r.tasks, "a gang (mpi) is one task; leave tasks out");
     exclude(y, r.mpi, r.foreach, "a gang (mpi) is one task; leave foreach out");
+    exclude(y, r.barrier, r.mpi,
+            "the ranks of a gang (mpi) start together anyway; leave barrier out");
+    exclude(y, r.barrier, r.max_running,
+            "all tasks of a barrier stage run at once; leave max_running out");
+    exclude(y, r.barrier, r.tolerate,
+            "when a task of a barrier stage fails all run again; leave tolerate out");
+    for (uint32_t i = 0; i < s->nafter; i++)
+        if (s->after[i].each)
+            exclude(y, r.barrier, s->after[i].mark,
+                    "all tasks of a barrier stage start at once; leave each out");
 }

@@ -15,9 +15,9 @@ static void start_again(struct trp_action_queue *q)
     if (q->head < q->n || !q->n)
         return;
     q->n = q->head = q->ngrants = 0;
-    for (uint32_t i = 0; i < q->ntexts; i++)
-        free(q->texts[i]);
-    q->ntexts = 0;
+    for (uint32_t i = 0; i < q->nkept; i++)
+        free(q->kept[i]);
+    q->nkept = 0;
 }
 
 struct trp_action *trp_action_add(struct trp_engine *e, enum trp_action_kind kind)
@@ -34,26 +34,34 @@ struct trp_action *trp_action_add(struct trp_engine *e, enum trp_action_kind kin
     return a;
 }
 
-const char *trp_action_text(struct trp_engine *e, const char *fmt, ...)
+void *trp_action_bytes(struct trp_engine *e, size_t size)
 {
     struct trp_action_queue *q = &e->actions;
-    char *text = NULL;
-    va_list ap;
+    void *bytes = NULL;
     start_again(q);
+    if (trp_array_room((void **)&q->kept, &q->kept_cap, (uint64_t)q->nkept + 1,
+                       sizeof(*q->kept)))
+        bytes = malloc(size ? size : 1);
+    if (!bytes) {
+        e->out_of_memory = true;
+        return NULL;
+    }
+    return q->kept[q->nkept++] = bytes;
+}
+
+const char *trp_action_text(struct trp_engine *e, const char *fmt, ...)
+{
+    va_list ap;
     va_start(ap, fmt);
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    if (n >= 0 && trp_array_room((void **)&q->texts, &q->texts_cap,
-                                 (uint64_t)q->ntexts + 1, sizeof(*q->texts)))
-        text = malloc((size_t)n + 1);
-    if (!text) {
-        e->out_of_memory = true;
+    char *text = n >= 0 ? trp_action_bytes(e, (size_t)n + 1) : NULL;
+    if (!text)
         return "";
-    }
     va_start(ap, fmt);
     vsnprintf(text, (size_t)n + 1, fmt, ap);
     va_end(ap);
-    return q->texts[q->ntexts++] = text;
+    return text;
 }
 
 void trp_action_launch(struct trp_engine *e, const struct trp_attempt *a, uint32_t slot)
@@ -67,6 +75,8 @@ void trp_action_launch(struct trp_engine *e, const struct trp_attempt *a, uint32
     act->launch.executor.n = a->executor;
     act->launch.level = a->level;
     act->launch.queued = a->state == TRP_ATTEMPT_QUEUED;
+    act->launch.speculative = a->flags & TRP_ATTEMPT_COPY;
+    act->launch.stage_attempt = a->set->number;
     act->launch.grants = NULL;
     act->launch.ngrants = a->ngrants;
     if (!a->ngrants)
@@ -100,5 +110,5 @@ void trp_actions_free(struct trp_action_queue *q)
     start_again(q);
     free(q->v);
     free(q->grants);
-    free(q->texts);
+    free(q->kept);
 }

@@ -10,23 +10,57 @@
 
 #include "core/engine_state.h"
 
+static void init_failures(struct trp_engine_config *c, int64_t s)
+{
+    c->barrier.sync_timeout_ns = TRP_SYNC_TIMEOUT_NS;
+    c->barrier.check_interval_ns = 15 * s;
+    c->barrier.check_max_failures = 40;
+    c->speculation.interval_ns = s / 10;
+    c->speculation.quantile = 0.9;
+    c->speculation.multiplier = 3;
+    c->speculation.min_runtime_ns = s / 10;
+    c->speculation.efficiency = true;
+    c->speculation.rate_multiplier = 0.75;
+    c->speculation.long_run_factor = 2;
+    c->exclusion.task_per_executor = 1;
+    c->exclusion.task_per_node = 2;
+    c->exclusion.stage_per_executor = 2;
+    c->exclusion.stage_per_node = 2;
+    c->exclusion.app_per_executor = 2;
+    c->exclusion.app_per_node = 2;
+    c->exclusion.timeout_ns = 3600 * s;
+    c->exclusion.unschedulable_ns = 120 * s;
+}
+
 void trp_engine_config_init(struct trp_engine_config *c)
 {
     const int64_t s = INT64_C(1000000000);
     *c = (struct trp_engine_config){
         .max_failures = 4,
+        .max_result_bytes = INT64_C(1) << 30,
         .idle_timeout_ns = 60 * s,
         .max_executors = UINT32_MAX,
         .alloc_max_executors = UINT32_MAX,
+        .allocation_ratio = TRP_ONE,
+        .backlog_timeout_ns = s,
+        .sustained_timeout_ns = s,
+        .cached_timeout_ns = INT64_MAX,
+        .shuffle_tracking = true,
+        .shuffle_timeout_ns = INT64_MAX,
         .queue_ahead_ns = s / 100,
         .queue_ahead_max = 2048,
         .retry_first_ns = s,
         .retry_max_ns = 60 * s,
         .max_start_failures = 5,
+        .max_stage_attempts = 4,
+        .host_files = true,
+        .reduce_locality = true,
+        .ignore_decommission_failures = true,
     };
     c->locality_wait_ns[TRP_PROCESS_LOCAL] = 3 * s;
     c->locality_wait_ns[TRP_NODE_LOCAL] = 3 * s;
     c->locality_wait_ns[TRP_RACK_LOCAL] = 3 * s;
+    init_failures(c, s);
 }
 
 const char *trp_level_name(enum trp_level level)
@@ -45,9 +79,10 @@ const char *trp_outcome_name(enum trp_outcome outcome)
 
 const char *trp_end_status_name(enum trp_end_status status)
 {
-    static const char *const names[] = {"success", "exit",    "signal", "timeout",
-                                        "memory",  "start",   "killed", "recalled",
-                                        "lost",    "platform"};
+    static const char *const names[] = {
+        "success", "exit",         "signal",      "timeout",    "memory",
+        "start",   "killed",       "recalled",    "lost",       "platform",
+        "denied",  "fetch_failed", "result_lost", "unwritable", "exists"};
     return (unsigned)status < sizeof(names) / sizeof(*names) ? names[status] : "?";
 }
 
@@ -57,10 +92,29 @@ int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profile
     struct trp_engine *e = calloc(1, sizeof(*e));
     if (!e)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the engine");
+    e->dag.outputs = trp_map_outputs_new();
+    if (!e->dag.outputs) {
+        free(e);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the engine");
+    }
     e->config = *config;
     e->profiles = profiles;
     e->attempts.free = TRP_NONE;
-    e->locality_due = e->idle_due = e->retry_due = INT64_MAX;
+    e->locality_due = e->retry_due = e->slow_due = INT64_MAX;
+    e->dynamic = !config->fixed;
+    trp_copies_init(e);
+    int rc = trp_wanted_init(e, err);
+    if (rc == 0)
+        rc = trp_speculation_config_check(&e->speculation, err);
+    if (rc == 0)
+        rc = trp_exclusion_init(e, err);
+    if (rc == 0 && config->fair)
+        rc =
+            trp_pools_new(TRP_POOL_FAIR, config->pools, config->npools, &e->pools, err);
+    if (rc < 0) {
+        trp_engine_free(e);
+        return rc;
+    }
     *ret_engine = e;
     return 0;
 }
@@ -69,13 +123,18 @@ void trp_engine_free(trp_engine *e)
 {
     if (!e)
         return;
+    trp_sets_free(e);
     trp_jobs_free(e);
+    trp_pools_free(e->pools);
+    trp_health_tracker_free(e->tracker);
     for (uint32_t i = 0; i < e->attempts.n; i++)
         free(e->attempts.v[i].grants);
     free(e->attempts.v);
     for (uint32_t i = 0; i < e->nexecutors; i++) {
-        if (e->executors[i])
-            trp_books_free(e->executors[i]->books);
+        if (!e->executors[i])
+            continue;
+        trp_books_free(e->executors[i]->books);
+        trp_bits_free(&e->executors[i]->idle.shuffles);
         free(e->executors[i]);
     }
     free(e->executors);
@@ -84,11 +143,14 @@ void trp_engine_free(trp_engine *e)
             continue;
         free(e->classes[i]->never);
         free(e->classes[i]->start_failure);
+        free(e->classes[i]->on_host);
         free(e->classes[i]);
     }
     free(e->classes);
+    trp_wanted_free(e);
     trp_hosts_free(&e->hosts);
     trp_actions_free(&e->actions);
+    trp_barrier_sync_free(e->sync);
     free(e);
 }
 
@@ -102,10 +164,9 @@ static void on_stage_tasks(struct trp_engine *e, const struct trp_event *ev)
         e->ignored++;
         return;
     }
-    if (trp_stage_submit(e, s, ev->tasks.ntasks, &ev->tasks.prefer, ev->tasks.done,
-                         &err) < 0)
-        trp_stage_end(e, s, TRP_OUTCOME_FAILED, err.code, TRP_NONE, err.text);
-    trp_job_check_over(e, s->job);
+    if (trp_stage_begin(e, s, ev->tasks.ntasks, &ev->tasks.prefer, ev->tasks.done,
+                        &err) < 0)
+        trp_stage_abort(e, s, err.code, TRP_NONE, err.text);
 }
 
 static void on_stage_refused(struct trp_engine *e, const struct trp_event *ev)
@@ -115,9 +176,7 @@ static void on_stage_refused(struct trp_engine *e, const struct trp_event *ev)
         e->ignored++;
         return;
     }
-    trp_stage_end(e, s, TRP_OUTCOME_FAILED, TRP_EFAILED, TRP_NONE,
-                  ev->refused_stage.text);
-    trp_job_check_over(e, s->job);
+    trp_stage_abort(e, s, TRP_EFAILED, TRP_NONE, ev->refused_stage.text);
 }
 
 static void on_profile_fit(struct trp_engine *e, const struct trp_event *ev)
@@ -146,6 +205,7 @@ static int on_executor_added(struct trp_engine *e, const struct trp_event *ev,
     int rc = trp_executor_live(e, x, ev, err);
     if (rc < 0)
         return rc;
+    trp_dag_executor_added(e, x->id.n, x->host);
     struct trp_class *c = e->classes[x->class];
     c->backoff = e->config.retry_first_ns;
     c->retry_at = 0;
@@ -169,6 +229,22 @@ static void on_executor_refused(struct trp_engine *e, const struct trp_event *ev
         trp_wanted_start_failed(e, c, ev->refused.never, ev->refused.text);
 }
 
+static void rounds_of_all(struct trp_engine *e)
+{
+    for (uint32_t i = 0; i < e->nclasses; i++)
+        if (e->classes[i] && e->classes[i]->free && e->classes[i]->first)
+            trp_round_full(e, e->classes[i]);
+}
+
+/* One of a stage with max_running has ended: another one of it, in its own set or in an
+ * overflow set, may start. */
+static void revive_limited(struct trp_engine *e, const struct trp_stage *s)
+{
+    for (struct trp_task_set *set = s ? s->set : NULL; set; set = set->overflow)
+        if (set->class && s->max_running)
+            trp_round_full(e, set->class);
+}
+
 static void on_executor_lost(struct trp_engine *e, const struct trp_event *ev)
 {
     struct trp_executor *x = trp_executor_find(e, ev->lost.executor);
@@ -178,11 +254,18 @@ static void on_executor_lost(struct trp_engine *e, const struct trp_event *ev)
     }
     struct trp_class *c = e->classes[x->class];
     bool start_failed = x->state == TRP_EXECUTOR_REQUESTED;
-    trp_executor_lost(e, x, ev->lost.reason, ev->lost.culprit, ev->lost.code,
-                      ev->lost.has_culprit);
+    trp_executor_lost(e, x, ev);
+    if (e->tracker)
+        trp_health_executor_gone(e->tracker, ev->lost.executor.n);
     if (start_failed)
         trp_wanted_start_failed(e, c, false, "an executor ended before it was ready");
     trp_round_full(e, c); /* its tasks, to those that have a slot */
+    if (e->preferring)
+        rounds_of_all(e); /* nobody waits for it any more */
+    for (uint32_t i = 0; i < e->nclasses; i++)
+        for (struct trp_task_set *s = e->classes[i] ? e->classes[i]->bounded : NULL; s;
+             s = s->bounded_next)
+            revive_limited(e, s->stage);
 }
 
 static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
@@ -199,10 +282,25 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
         return;
     }
     /* What comes back, or stood behind a limit, may go to any executor. */
-    bool revive = ev->ended.status != TRP_END_SUCCESS ||
-                  e->attempts.v[slot].set->stage->max_running;
-    trp_attempt_ended(e, slot, ev->ended.status, ev->ended.code, ev->ended.duration_ns,
-                      true);
+    bool revive = ev->ended.status != TRP_END_SUCCESS;
+    trp_stage_id stage = e->attempts.v[slot].set->stage->id;
+    bool limited = e->attempts.v[slot].set->stage->max_running > 0;
+    e->dag.sizes = ev->ended.sizes;
+    e->dag.nsizes = ev->ended.sizes ? ev->ended.nsizes : 0;
+    e->dag.ended = ev->ended.attempt;
+    const struct trp_attempt_end end = {
+        .status = ev->ended.status,
+        .code = ev->ended.code,
+        .duration_ns = ev->ended.duration_ns,
+        .uncounted = ev->ended.status == TRP_END_LOST &&
+                     (e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING),
+        .from = &ev->ended.from,
+        .records = ev->ended.records,
+        .result_bytes = ev->ended.result_bytes,
+    };
+    trp_attempt_ended(e, slot, &end);
+    e->dag.sizes = NULL;
+    e->dag.nsizes = 0;
     if (executor == TRP_NONE) {
         e->any_dirty = true;
         return;
@@ -211,6 +309,8 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
     trp_round_partial(e, x);
     if (revive)
         trp_round_full(e, e->classes[x->class]);
+    if (limited)
+        revive_limited(e, trp_stage_find(e, stage));
     if (!x->nrunning)
         e->any_dirty = true;
 }
@@ -221,34 +321,56 @@ static void on_drain(struct trp_engine *e)
     for (uint32_t i = 0; i < e->nclasses; i++) {
         struct trp_executor *x = e->classes[i] ? e->classes[i]->queued : NULL;
         for (; x; x = x->queued_next == e->classes[i]->queued ? NULL : x->queued_next)
-            for (uint32_t s = x->queue_first; s != TRP_NONE;
-                 s = e->attempts.v[s].next) {
-                struct trp_action *act = trp_action_add(e, TRP_ACTION_KILL);
-                act->kill.attempt = trp_attempt_id_of(e, s);
-                act->kill.executor = x->id;
-                act->kill.recall = true;
-            }
+            for (uint32_t s = x->queue_first; s != TRP_NONE; s = e->attempts.v[s].next)
+                trp_attempt_kill(e, s, true);
     }
 }
 
 static void on_time(struct trp_engine *e)
 {
+    trp_dag_time(e);
     trp_wanted_time(e);
+    trp_exclusion_time(e);
+    trp_copies_time(e);
+    trp_sync_time(e);
     if (e->now < e->locality_due)
         return;
     e->locality_due = INT64_MAX;
-    for (uint32_t i = 0; i < e->nclasses; i++)
-        if (e->classes[i] && e->classes[i]->free && e->classes[i]->first)
-            trp_round_full(e, e->classes[i]);
+    trp_sets_liven(e);
+    rounds_of_all(e);
 }
 
 static void on_cancel(struct trp_engine *e, const struct trp_event *ev)
 {
-    struct trp_job *j = ev->cancel.job.n < e->njobs ? e->jobs[ev->cancel.job.n] : NULL;
+    struct trp_job *j = trp_job_find(e, ev->cancel.job);
     if (j)
-        trp_job_cancel(e, j);
+        trp_job_cancel(e, j, "");
     else
         e->ignored++;
+}
+
+static void on_decommissioned(struct trp_engine *e, const struct trp_event *ev)
+{
+    struct trp_executor *x = trp_executor_find(e, ev->decommissioned.executor);
+    if (!x) {
+        e->ignored++;
+        return;
+    }
+    trp_executor_decommission(e, x);
+    trp_dag_executor_decommissioned(e, x->id.n, ev->decommissioned.whole_host);
+    if (e->preferring)
+        rounds_of_all(e); /* nobody waits for it any more */
+}
+
+static void on_progress(struct trp_engine *e, const struct trp_event *ev)
+{
+    uint32_t slot = trp_attempt_find(e, ev->progress.attempt);
+    if (slot == TRP_NONE) {
+        e->ignored++;
+        return;
+    }
+    struct trp_attempt *a = &e->attempts.v[slot];
+    a->rate = trp_speculation_rate(ev->progress.records, e->now - a->launched_ns);
 }
 
 static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_error *err)
@@ -276,6 +398,9 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
     case TRP_EVENT_TASK_ENDED:
         on_task_ended(e, ev);
         return 0;
+    case TRP_EVENT_SYNC:
+        trp_sync_called(e, ev);
+        return 0;
     case TRP_EVENT_CANCEL_JOB:
         on_cancel(e, ev);
         return 0;
@@ -285,8 +410,36 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
     case TRP_EVENT_TIME:
         on_time(e);
         return 0;
+    case TRP_EVENT_DATASET:
+        return trp_dag_dataset(e, ev->dataset.spec, err);
+    case TRP_EVENT_DATASET_RELEASED:
+    case TRP_EVENT_CACHED:
+    case TRP_EVENT_OUTPUT_MOVED:
+    case TRP_EVENT_CANCEL_STAGE:
+        e->ignored += !trp_dag_event(e, ev);
+        return 0;
+    case TRP_EVENT_EXECUTOR_DECOMMISSIONED:
+        on_decommissioned(e, ev);
+        return 0;
+    case TRP_EVENT_TASK_PROGRESS:
+        on_progress(e, ev);
+        return 0;
     }
     return trp_error_set(err, TRP_EINVAL, "no such event: %d", (int)ev->kind);
+}
+
+void trp_engine_settle(struct trp_engine *e)
+{
+    if (e->dag.ready_first)
+        trp_stages_run_ready(e);
+    if (e->draining)
+        trp_jobs_check_drained(e);
+    if (e->any_dirty && !e->dag.alone)
+        trp_wanted_reconcile(e);
+    if (e->dead_sets)
+        trp_sets_free_dead(e);
+    if (e->dag.dead_jobs || e->dag.dead_stages)
+        trp_jobs_free_dead(e);
 }
 
 int trp_engine_step(trp_engine *e, int64_t now_ns, const struct trp_event *event,
@@ -295,14 +448,7 @@ int trp_engine_step(trp_engine *e, int64_t now_ns, const struct trp_event *event
     if (now_ns > e->now)
         e->now = now_ns;
     int rc = take_event(e, event, err);
-    if (e->ready_first)
-        trp_jobs_run_ready(e);
-    if (e->any_dirty)
-        trp_wanted_reconcile(e);
-    if (e->draining)
-        trp_jobs_check_drained(e);
-    if (e->dead_jobs)
-        trp_jobs_free_dead(e);
+    trp_engine_settle(e);
     if (rc == 0 && e->out_of_memory)
         return trp_error_set(err, TRP_ENOMEM, "out of memory in the engine");
     return rc;
@@ -312,10 +458,18 @@ int trp_engine_step(trp_engine *e, int64_t now_ns, const struct trp_event *event
 
 int64_t trp_engine_next_timer(const trp_engine *e)
 {
-    int64_t due = e->locality_due;
-    if (e->idle_due < due)
-        due = e->idle_due;
-    return e->retry_due < due ? e->retry_due : due;
+    int64_t due = trp_wanted_due(e), dag = trp_dag_next_timer(e);
+    if (dag < due)
+        due = dag;
+    if (e->locality_due < due)
+        due = e->locality_due;
+    if (e->slow_due < due)
+        due = e->slow_due;
+    if (e->tracker && trp_exclusion_due(e) < due)
+        due = trp_exclusion_due(e);
+    if (trp_sync_due(e) < due)
+        due = trp_sync_due(e);
+    return due;
 }
 
 trp_executor_id trp_engine_expect_executor(trp_engine *e, trp_profile_id profile)
@@ -338,33 +492,58 @@ int trp_engine_stage(const trp_engine *e, trp_stage_id stage,
         return TRP_ENOENT;
     *ret = (struct trp_stage_view){
         .name = s->name,
-        .job = s->job->id,
+        .job = s->first_job,
         .profile = s->profile,
         .kind = s->kind,
         .submitted = s->state >= TRP_STAGE_RUNNING,
         .outcome = s->outcome,
+        .attempts = s->attempts,
         .ntasks = s->ntasks,
+        .succeeded = s->succeeded,
+        .failed = s->given_up,
     };
-    if (!s->set)
-        return 0;
+    if (s->is_map && s->tasks_known)
+        ret->succeeded =
+            s->ntasks - trp_map_outputs_missing(e->dag.outputs, s->shuffle);
     for (const struct trp_task_set *set = s->set; set; set = set->overflow) {
         ret->pending += set->pending;
         ret->running += set->running;
         ret->queued += set->queued;
     }
-    ret->succeeded = s->set->done;
-    ret->failed = s->set->failed;
     return 0;
+}
+
+int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
+                      trp_executor_id *ret_executor, const char **ret_host)
+{
+    const struct trp_stage *s = trp_stage_find(e, stage);
+    struct trp_output_place at;
+    if (!s || !s->is_map ||
+        !trp_map_outputs_place(e->dag.outputs, s->shuffle, map, &at))
+        return TRP_ENOENT;
+    ret_executor->n = at.executor;
+    *ret_host = e->hosts.hosts[at.host].name;
+    return 0;
+}
+
+static size_t list_bytes(const struct trp_task_set *s, const struct trp_pending *p)
+{
+    size_t n = ((size_t)p->all.cap + p->no_pref.cap) * sizeof(uint32_t);
+    for (uint32_t i = 0; p->hosts && i < s->nhosts; i++)
+        n += sizeof(*p->hosts) + p->hosts[i].cap * sizeof(uint32_t);
+    for (uint32_t i = 0; p->racks && i < s->nracks; i++)
+        n += sizeof(*p->racks) + p->racks[i].cap * sizeof(uint32_t);
+    return n;
 }
 
 static size_t set_bytes(const struct trp_task_set *s)
 {
     size_t n = sizeof(*s) + s->ntasks * sizeof(*s->tasks);
-    n += ((size_t)s->all.cap + s->no_pref.cap) * sizeof(uint32_t);
-    for (uint32_t i = 0; i < s->nhosts; i++)
-        n += sizeof(*s->hosts) + s->hosts[i].cap * sizeof(uint32_t);
-    for (uint32_t i = 0; i < s->nracks; i++)
-        n += sizeof(*s->racks) + s->racks[i].cap * sizeof(uint32_t);
+    n += list_bytes(s, &s->lists) + list_bytes(s, &s->copy_lists);
+    if (s->where)
+        n += s->ntasks * sizeof(*s->where);
+    if (s->past_first)
+        n += s->ntasks * sizeof(*s->past_first) + s->past_cap * sizeof(*s->past);
     if (s->prefer_first)
         n += ((size_t)s->ntasks + 1) * sizeof(uint32_t) +
              s->prefer_first[s->ntasks] * sizeof(*s->places);

@@ -32,6 +32,7 @@
 #include "core/base/ids.h"
 #include "core/profile/books.h"
 #include "core/profile/manager.h"
+#include "core/sched/barrier_sync.h"
 
 typedef struct trp_engine trp_engine;
 
@@ -48,38 +49,115 @@ const char *trp_level_name(enum trp_level level); /* "PROCESS_LOCAL", … */
 
 enum trp_reuse { TRP_REUSE_EXACT, TRP_REUSE_FIT, TRP_REUSE_NEVER };
 
+struct trp_pool_spec; /* sched/pools.h */
+
+/* Limits over all profiles (decision 4); 0: none. */
+struct trp_alloc_caps {
+    int64_t cores, memory_mib; /* alloc.max_cores, alloc.max_memory */
+    struct {
+        char name[TRP_RESOURCE_NAME_MAX];
+        int64_t most;
+    } custom[TRP_PROFILE_RESOURCES]; /* alloc.max_R */
+    uint32_t ncustom;
+};
+
 /* Options the engine knows; names in comments are the option table's. Times in ns. */
 struct trp_engine_config {
     int64_t
-        locality_wait_ns[TRP_LEVELS]; /* locality.wait.{process,node,rack}; others 0 */
-    uint32_t max_failures;            /* task.maxFailures (4) */
-    bool pack;                        /* task.resource.placement=pack */
-    enum trp_reuse reuse;             /* alloc.reuse */
+        locality_wait_ns[TRP_LEVELS];  /* locality.wait.{process,node,rack}; others 0 */
+    bool locality_legacy_reset;        /* locality.wait.legacyResetOnTaskLaunch */
+    uint32_t max_failures;             /* task.maxFailures (4) */
+    bool pack;                         /* task.resource.placement=pack */
+    uint64_t seed;                     /* scheduler.seed; 0: executors take turns */
+    bool fair;                         /* scheduler.mode=FAIR */
+    const struct trp_pool_spec *pools; /* of FAIR; only read by trp_engine_new */
+    uint32_t npools;
+    int64_t max_result_bytes;     /* driver.maxResultSize (1 GiB); 0: no limit */
+    enum trp_reuse reuse;         /* alloc.reuse */
     bool release_idle;            /* alloc.release=idle: keep until the idle timeout */
     int64_t idle_timeout_ns;      /* dynamicAllocation.executorIdleTimeout (60 s) */
     uint32_t min_executors;       /* dynamicAllocation.minExecutors, per profile (0) */
     uint32_t max_executors;       /* dynamicAllocation.maxExecutors, per profile */
     uint32_t alloc_max_executors; /* alloc.max_executors, over all profiles */
-    int64_t queue_ahead_ns;       /* work kept queued per executor, 0: none (10 ms) */
-    uint32_t queue_ahead_max;     /* attempts queued per executor at most (2048) */
-    int64_t retry_first_ns;       /* spacing of a refused request: 1 s … */
-    int64_t retry_max_ns;         /* … doubling to 60 s */
-    bool keep_going;              /* run what does not depend on a failed stage */
+    struct trp_alloc_caps caps;   /* alloc.max_<resource>, over all profiles */
+    bool grow_ramp;               /* alloc.grow=ramp: section 16's series */
+    uint32_t initial_executors;   /* dynamicAllocation.initialExecutors, or
+                                   * executor.instances when larger (0) */
+    trp_amount allocation_ratio;  /* dynamicAllocation.executorAllocationRatio (1) */
+    int64_t backlog_timeout_ns;   /* dynamicAllocation.schedulerBacklogTimeout (1 s) */
+    int64_t sustained_timeout_ns; /* …sustainedSchedulerBacklogTimeout (the same) */
+    int64_t cached_timeout_ns; /* …cachedExecutorIdleTimeout; INT64_MAX: never (default)
+                                */
+    bool shuffle_tracking;     /* …shuffleTracking.enabled (true) */
+    int64_t shuffle_timeout_ns; /* …shuffleTracking.timeout; INT64_MAX: never (default)
+                                 */
+    int64_t queue_ahead_ns;     /* work kept queued per executor, 0: none (10 ms) */
+    uint32_t queue_ahead_max;   /* attempts queued per executor at most (2048) */
+    int64_t retry_first_ns;     /* spacing of a refused request: 1 s … */
+    int64_t retry_max_ns;       /* … doubling to 60 s */
+    bool keep_going;            /* run what does not depend on a failed stage */
     bool fixed; /* the executors are those that are there: none is asked for or released
                  */
     uint32_t max_start_failures; /* starts in a row that may fail before a profile's
                                   * stages are given up (5) */
+    uint32_t max_stage_attempts; /* stage.maxConsecutiveAttempts (4) */
+    bool host_files;      /* shuffle.host_files (true): outputs belong to hosts */
+    bool shuffle_service; /* shuffle.service.enabled: outputs of lost executors stay */
+    bool reduce_locality; /* shuffle.reduceLocality.enabled (true) */
+    bool unregister_host; /* files.fetchFailure.unRegisterOutputOnHost (false) */
+    bool ignore_decommission_failures; /* stage.ignoreDecommissionFetchFailure (true) */
+    struct {
+        bool enabled;             /* decommission.enabled (false) */
+        int64_t kill_interval_ns; /* executor.decommission.killInterval; 0: not set */
+        int64_t force_kill_ns;    /* executor.decommission.forceKillTimeout; 0: never */
+        uint32_t retained; /* scheduler.maxRetainedRemovedDecommissionExecutors (0) */
+    } decommission;
+    struct {
+        int64_t sync_timeout_ns;     /* barrier.sync.timeout (365 d) */
+        int64_t check_interval_ns;   /* scheduler.barrier.maxConcurrentTasksCheck.
+                                      * interval (15 s) */
+        uint32_t check_max_failures; /* ….maxFailures (40) */
+    } barrier;
+    struct { /* speculation.* */
+        bool enabled;
+        int64_t interval_ns;           /* interval (100 ms) */
+        double quantile;               /* quantile (0.9) */
+        double multiplier;             /* multiplier (3) */
+        int64_t min_runtime_ns;        /* minTaskRuntime (100 ms) */
+        int64_t duration_threshold_ns; /* task.duration.threshold; 0: not set */
+        bool efficiency;               /* efficiency.enabled (true) */
+        double rate_multiplier;        /* efficiency.processRateMultiplier (0.75) */
+        double long_run_factor;        /* efficiency.longRunTaskFactor (2) */
+    } speculation;
+    struct { /* excludeOnFailure.* */
+        bool enabled;
+        uint32_t task_per_executor;  /* task.maxTaskAttemptsPerExecutor (1) */
+        uint32_t task_per_node;      /* task.maxTaskAttemptsPerNode (2) */
+        uint32_t stage_per_executor; /* stage.maxFailedTasksPerExecutor (2) */
+        uint32_t stage_per_node;     /* stage.maxFailedExecutorsPerNode (2) */
+        uint32_t app_per_executor;   /* application.maxFailedTasksPerExecutor (2) */
+        uint32_t app_per_node;       /* application.maxFailedExecutorsPerNode (2) */
+        int64_t timeout_ns;          /* timeout (1 h) */
+        bool fetch_failure;          /* application.fetchFailure.enabled (false) */
+        bool kill;                   /* killExcludedExecutors (false) */
+        bool decommission;           /* killExcludedExecutors.decommission (false) */
+        int64_t unschedulable_ns;    /* scheduler.excludeOnFailure.
+                                      * unschedulableTaskSetTimeout (120 s) */
+    } exclusion;
 };
+/* The defaults, which are those of the option table. */
 void trp_engine_config_init(struct trp_engine_config *c);
 
 /* ---- what the engine is told --------------------------------------------------------
  */
 
 /* A dependency of a stage. `stage` is an index into the job's stages. With `each`, task
- * i waits for task i of the parent only (both have as many tasks). */
+ * i waits for task i of the parent only (both have as many tasks). With `shuffle` every
+ * task reads the map outputs of all tasks of the parent, which is a `map` stage. */
 struct trp_parent_spec {
     uint32_t stage;
     bool each;
+    bool shuffle;
 };
 
 enum trp_stage_kind {
@@ -92,6 +170,7 @@ struct trp_stage_spec {
     trp_profile_id profile;
     enum trp_stage_kind kind;
     uint32_t ranks; /* gang: ranks, each with the task side of the profile */
+    bool barrier;   /* all tasks start at once; when one fails all run again */
     const struct trp_parent_spec *parents;
     uint32_t nparents;
     bool tasks_known;      /* false: asked for by TRP_ACTION_STAGE_READY */
@@ -106,11 +185,49 @@ struct trp_stage_spec {
                                  * millionths of memory and overhead; 0: as it was */
     uint32_t min_executors;     /* executors: {min, max}; 0: the profile's */
     uint32_t max_executors;
+    bool map;           /* its tasks leave map outputs, which may be lost again */
+    bool indeterminate; /* a task that runs again may give other output */
 };
 
+/* Something to compute, for jobs that are told as datasets: the engine cuts them into
+ * stages, and jobs share the stages behind a shuffle. Ids are dense, in the order of
+ * TRP_EVENT_DATASET. */
+struct trp_dataset_parent {
+    uint32_t dataset; /* added before */
+    bool shuffle;     /* else narrow: computed in the same task */
+};
+struct trp_dataset_place { /* a partition prefers a host */
+    uint32_t partition;
+    const char *host;
+};
+struct trp_dataset_spec {
+    const char *name; /* copied */
+    uint32_t partitions;
+    const struct trp_dataset_parent *parents;
+    uint32_t nparents;
+    bool has_profile;
+    trp_profile_id profile; /* with has_profile: attached to it */
+    bool cached;            /* its partitions may be cached: TRP_EVENT_CACHED */
+    bool barrier;           /* computed by all tasks at once */
+    bool indeterminate;     /* computed again it may be another */
+    const struct trp_dataset_place *prefer; /* by partition */
+    uint32_t nprefer;
+};
+
+enum { TRP_DATASET_PARTITIONS_MAX = 1 << 24 };
+
+/* A job is a graph of stages, or, with `is_dataset`, the partitions of a dataset
+ * (all, or with `some` those in `partitions`), or with `map_only` just its map outputs.
+ */
 struct trp_job_spec {
     const struct trp_stage_spec *stages; /* parents before children */
     uint32_t nstages;
+    const char *pool; /* scheduler.pool of its task sets; NULL: "default" */
+    const char *name; /* for messages; NULL: its number */
+    bool is_dataset, map_only, some;
+    uint32_t dataset;
+    const uint32_t *partitions;
+    uint32_t npartitions;
 };
 
 /* Preferred places of the tasks of a stage: task i prefers places[first[i] ..
@@ -120,22 +237,27 @@ struct trp_place {
     uint32_t executor; /* executor number there that has the data, or TRP_NONE */
 };
 struct trp_preferences {
-    const uint32_t *first; /* ntasks + 1 offsets */
+    const uint32_t *first; /* ntasks + 1 offsets; may begin above 0 */
     const struct trp_place *places;
 };
 
 /* How an attempt ended, as the executor (or the driver for a gang) saw it. */
 enum trp_end_status {
     TRP_END_SUCCESS,
-    TRP_END_EXIT,     /* exit status other than 0; a function's error code */
-    TRP_END_SIGNAL,   /* killed by a signal that we did not send */
-    TRP_END_TIMEOUT,  /* over the stage's timeout, killed by us */
-    TRP_END_MEMORY,   /* killed for memory */
-    TRP_END_START,    /* could not be started: no such cwd, no such program, disk */
-    TRP_END_KILLED,   /* killed because the driver said so */
-    TRP_END_RECALLED, /* was queued and handed back unstarted */
-    TRP_END_LOST,     /* its executor was lost (the engine's own; never sent) */
-    TRP_END_PLATFORM, /* a gang whose platform could not be used: ends the run */
+    TRP_END_EXIT,        /* exit status other than 0; a function's error code */
+    TRP_END_SIGNAL,      /* killed by a signal that we did not send */
+    TRP_END_TIMEOUT,     /* over the stage's timeout, killed by us */
+    TRP_END_MEMORY,      /* killed for memory */
+    TRP_END_START,       /* could not be started: no such cwd, no such program, disk */
+    TRP_END_KILLED,      /* killed because the driver said so */
+    TRP_END_RECALLED,    /* was queued and handed back unstarted */
+    TRP_END_LOST,        /* its executor was lost (the engine's own; never sent) */
+    TRP_END_PLATFORM,    /* a gang whose platform could not be used: ends the run */
+    TRP_END_DENIED,      /* another attempt may commit the output; counts nothing */
+    TRP_END_FETCH,       /* a map output could not be read: `from` */
+    TRP_END_RESULT_LOST, /* it ended well, but its result is gone */
+    TRP_END_UNWRITABLE,  /* its result cannot be written down: ends the stage */
+    TRP_END_EXISTS,      /* its output is already there: ends the stage */
 };
 const char *trp_end_status_name(enum trp_end_status status);
 
@@ -147,6 +269,15 @@ enum trp_loss {
     TRP_LOSS_HEARTBEAT,  /* silent for network.timeout: counts */
     TRP_LOSS_RELEASED,   /* we released it: counts nothing */
     TRP_LOSS_NEVER_CAME, /* did not come up; counts nothing, asked for again later */
+    TRP_LOSS_HOST,       /* its whole host is gone: counts, as do the outputs there */
+    TRP_LOSS_DECOMMISSIONED, /* as was announced: counts nothing */
+};
+
+/* The map output that could not be read. */
+struct trp_fetch_source {
+    trp_stage_id stage;       /* that made it */
+    uint32_t map;             /* its task, TRP_NONE: not known */
+    trp_executor_id executor; /* that should have it, n == TRP_NONE: not known */
 };
 
 enum trp_event_kind {
@@ -158,9 +289,17 @@ enum trp_event_kind {
     TRP_EVENT_EXECUTOR_REFUSED, /* a requested one was refused */
     TRP_EVENT_EXECUTOR_LOST,
     TRP_EVENT_TASK_ENDED,
+    TRP_EVENT_SYNC,       /* a task of a barrier stage waits for the others */
     TRP_EVENT_CANCEL_JOB, /* kill what runs, end the job as cancelled */
     TRP_EVENT_DRAIN,      /* launch nothing more; jobs end when running tasks have */
     TRP_EVENT_TIME,       /* nothing happened; timers that are due fire */
+    TRP_EVENT_EXECUTOR_DECOMMISSIONED, /* it will go: gets nothing new */
+    TRP_EVENT_TASK_PROGRESS,           /* records a running attempt has read so far */
+    TRP_EVENT_DATASET, /* a dataset is described; its id is how many were before */
+    TRP_EVENT_DATASET_RELEASED, /* nobody needs its cached partitions and map outputs */
+    TRP_EVENT_CACHED,           /* a partition of a dataset is cached on an executor */
+    TRP_EVENT_OUTPUT_MOVED,     /* a map output was handed over to another place */
+    TRP_EVENT_CANCEL_STAGE,     /* cancels every job that uses it */
 };
 
 struct trp_event {
@@ -190,6 +329,7 @@ struct trp_event {
             const char *rack; /* NULL: none known */
             const struct trp_resource_addresses *resources;
             uint32_t nresources;
+            int64_t cores; /* 0: those of its profile */
         } added;
         struct {
             trp_executor_id executor;
@@ -202,16 +342,57 @@ struct trp_event {
             bool has_culprit;
             trp_attempt_id culprit; /* the attempt to blame, with has_culprit */
             int32_t code;           /* CRASHED: the signal */
+            bool not_by_app;        /* nothing that ran there is to blame */
         } lost;
+        struct {
+            trp_executor_id executor;
+            bool whole_host; /* all that is on its host goes with it */
+        } decommissioned;
+        struct {
+            trp_attempt_id attempt;
+            uint64_t records;
+        } progress;
         struct {
             trp_attempt_id attempt;
             enum trp_end_status status;
             int32_t code;        /* exit status or signal number */
             int64_t duration_ns; /* as measured where it ran */
+            uint64_t records;    /* read, in all; 0: not known */
+            uint64_t result_bytes;
+            const uint64_t
+                *sizes; /* map task: bytes for each reducer; NULL: not known */
+            uint32_t nsizes;
+            struct trp_fetch_source from; /* FETCH */
         } ended;
+        struct {
+            trp_attempt_id attempt;
+            uint32_t epoch; /* calls it made before */
+            bool gather;    /* allGather of `data`, else barrier */
+            const uint8_t *data;
+            uint32_t size;
+        } sync;
         struct {
             trp_job_id job;
         } cancel;
+        struct {
+            const struct trp_dataset_spec *spec;
+        } dataset;
+        struct {
+            uint32_t dataset;
+        } released;
+        struct {
+            uint32_t dataset, partition;
+            trp_executor_id executor;
+        } cached;
+        struct {
+            trp_stage_id stage; /* the map stage */
+            uint32_t map;
+            trp_attempt_id attempt;   /* that made it */
+            trp_executor_id executor; /* where it is now */
+        } moved;
+        struct {
+            trp_stage_id stage;
+        } cancel_stage;
     };
 };
 
@@ -235,6 +416,7 @@ enum trp_action_kind {
     TRP_ACTION_LAUNCH,           /* launch: send the attempt to its executor */
     TRP_ACTION_GANG,             /* gang: run all ranks when the cluster has the room */
     TRP_ACTION_KILL,             /* kill: end an attempt, or recall it while queued */
+    TRP_ACTION_SYNCED,           /* synced: answer to an attempt's SYNC */
     TRP_ACTION_TASK_END,         /* task_end: the verdict on an attempt */
     TRP_ACTION_STAGE_ENDED,      /* stage_ended */
     TRP_ACTION_JOB_ENDED,        /* job_ended */
@@ -242,6 +424,18 @@ enum trp_action_kind {
                                   */
     TRP_ACTION_RELEASE_EXECUTOR, /* executor: end it, or withdraw the request */
     TRP_ACTION_RELABEL_EXECUTOR, /* executor now serves `profile`; nothing to send */
+    TRP_ACTION_STAGE_RETRIED,    /* stage_retried: this attempt of the stage came to
+                                  * nothing; another one follows, or the stage's end */
+    TRP_ACTION_SET_ENDED,        /* set: a stage attempt launches nothing more */
+    TRP_ACTION_RESUBMITTED,      /* task: its output is gone, it will run again */
+    TRP_ACTION_SPECULATABLE,     /* task: it is slow and will get a copy */
+    TRP_ACTION_EXCLUDED,         /* excluded: for the application, or no longer */
+};
+
+enum trp_set_end {
+    TRP_SET_FINISHED, /* all its tasks succeeded or are tolerated */
+    TRP_SET_ABORTED,  /* gave up */
+    TRP_SET_ZOMBIE,   /* another attempt of the stage takes its place */
 };
 
 /* Actions are valid until the next step. Strings belong to the engine. */
@@ -258,7 +452,9 @@ struct trp_action {
             uint32_t number; /* earlier attempts of this task */
             trp_executor_id executor;
             enum trp_level level;
-            bool queued;                    /* starts when a running one ends there */
+            bool queued;      /* starts when a running one ends there */
+            bool speculative; /* a copy of one that runs elsewhere */
+            uint32_t stage_attempt;
             const struct trp_grant *grants; /* indices into the executor's books; a
                                              * queued attempt has none of its own */
             uint32_t ngrants;
@@ -274,6 +470,8 @@ struct trp_action {
             trp_attempt_id attempt;
             trp_executor_id executor; /* n == TRP_NONE: a gang */
             bool recall;              /* only if it has not started */
+            trp_stage_id stage;
+            uint32_t stage_attempt, task, number;
         } kill;
         struct {
             trp_attempt_id attempt;
@@ -287,8 +485,37 @@ struct trp_action {
             bool counted;      /* as a failure */
             bool retried;      /* it will run again */
             uint32_t failures; /* counted failures of the task so far */
+            bool speculative;
+            uint32_t stage_attempt;
             int64_t launched_ns;
         } task_end;
+        struct {
+            trp_attempt_id attempt;
+            trp_executor_id executor;
+            uint32_t epoch;
+            int code;         /* 0, or why it failed … */
+            const char *text; /* … for a person */
+            const struct trp_sync_message
+                *messages; /* gather: of all tasks, in order */
+            uint32_t nmessages;
+        } synced;
+        struct {
+            trp_stage_id stage;
+            uint32_t stage_attempt;
+            enum trp_set_end how;
+            uint32_t task;    /* that gave up, or TRP_NONE */
+            const char *text; /* ABORTED: why, for a person; else "" */
+        } set;
+        struct {
+            trp_stage_id stage;
+            uint32_t stage_attempt;
+            uint32_t task;
+        } task;
+        struct {
+            trp_executor_id executor; /* n == TRP_NONE: a host */
+            const char *host;
+            bool excluded; /* false: no longer */
+        } excluded;
         struct {
             trp_stage_id stage;
             enum trp_outcome outcome;
@@ -301,7 +528,13 @@ struct trp_action {
             enum trp_outcome outcome;
             int code;
             trp_stage_id stage; /* the first that failed, or n == TRP_NONE */
+            const char *text;   /* why, for a person; "" when succeeded */
         } job_ended;
+        struct {
+            trp_stage_id stage;
+            uint32_t attempt;
+            const char *text;
+        } stage_retried;
         struct {
             trp_executor_id executor;
             trp_profile_id profile;
@@ -341,6 +574,7 @@ struct trp_stage_view {
     enum trp_stage_kind kind;
     bool submitted;
     enum trp_outcome outcome;
+    uint32_t attempts; /* stage attempts so far */
     uint32_t ntasks, pending, running, queued, succeeded, failed; /* failed: for good */
 };
 int trp_engine_stage(const trp_engine *e, trp_stage_id stage,
@@ -356,6 +590,11 @@ void trp_engine_counts(const trp_engine *e, struct trp_engine_counts *ret);
 
 /* The books of a live executor, for names of granted addresses; NULL when unknown. */
 const trp_books *trp_engine_books(const trp_engine *e, trp_executor_id executor);
+
+/* Where the output of a map task lies now, for readers: 0, or TRP_ENOENT when it is
+ * missing. `ret_executor` n is TRP_NONE when any executor on the host serves it. */
+int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
+                      trp_executor_id *ret_executor, const char **ret_host);
 
 /* Why nothing of this stage runs: the first reason that blocks it, for a person. */
 char *trp_engine_why_waiting(const trp_engine *e, trp_stage_id stage, char *buf,

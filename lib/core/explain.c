@@ -10,13 +10,25 @@
 static const struct trp_stage *first_blocker(const struct trp_stage *s)
 {
     for (uint32_t i = 0; i < s->nparents; i++) {
-        const struct trp_stage *p = s->parents[i].stage;
-        bool far = s->parents[i].each ? p->state >= TRP_STAGE_RUNNING
-                                      : p->outcome == TRP_OUTCOME_SUCCEEDED;
-        if (!far)
-            return p;
+        const struct trp_stage_link *l = &s->parents[i];
+        if (l->waits)
+            return l->parent;
     }
     return NULL;
+}
+
+static void explain_limit(const struct trp_engine *e, const struct trp_class *c,
+                          char *buf, size_t size)
+{
+    const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
+    int64_t cost[TRP_CAPS];
+    uint32_t at = 0;
+    trp_caps_cost(&e->caps, p, cost);
+    if (trp_caps_room(&e->caps, e->caps_used, cost, &at) > 0)
+        snprintf(buf, size, "no executor of profile %s is asked for yet", p->name);
+    else
+        snprintf(buf, size, "no executor of profile %s: alloc.max_%s (%lld) are in use",
+                 p->name, e->caps.name[at], (long long)e->caps.most[at]);
 }
 
 static bool explain_executors(const struct trp_engine *e, const struct trp_class *c,
@@ -37,9 +49,33 @@ static bool explain_executors(const struct trp_engine *e, const struct trp_class
                  profile, c->start_failure ? c->start_failure : "",
                  (double)(c->retry_at - e->now) / 1e9);
     else
-        snprintf(buf, size,
-                 "no executor of profile %s: alloc.max_executors (%u) are in use",
-                 profile, e->config.alloc_max_executors);
+        explain_limit(e, c, buf, size);
+    return true;
+}
+
+static bool explain_stuck(const struct trp_engine *e, const struct trp_task_set *s,
+                          char *buf, size_t size)
+{
+    if (s->abort_at == INT64_MAX)
+        return false;
+    snprintf(buf, size,
+             "no executor may run task %u, all are excluded after failures "
+             "(excludeOnFailure.*); given up in %.0f s",
+             s->abort_task, (double)(s->abort_at - e->now) / 1e9);
+    return true;
+}
+
+static bool explain_barrier(const struct trp_engine *e, const struct trp_task_set *s,
+                            char *buf, size_t size)
+{
+    const struct trp_executor *x = s->class->free;
+    uint64_t room = 0;
+    if (!s->barrier)
+        return false;
+    for (uint32_t n = s->class->nfree; n; n--, x = x->free_next)
+        room += trp_barrier_room(e, s, x);
+    snprintf(buf, size, "a barrier stage needs %u slots at once, %llu are free",
+             s->ntasks, (unsigned long long)room);
     return true;
 }
 
@@ -47,6 +83,8 @@ static void explain_slots(const struct trp_engine *e, const struct trp_task_set 
                           char *buf, size_t size)
 {
     const struct trp_class *c = s->class;
+    if (explain_stuck(e, s, buf, size) || explain_barrier(e, s, buf, size))
+        return;
     if (s->stage->max_running && s->running + s->queued >= s->stage->max_running)
         snprintf(buf, size, "max_running: %u tasks run", s->stage->max_running);
     else if (!c->free)
@@ -72,8 +110,12 @@ char *trp_engine_why_waiting(const trp_engine *e, trp_stage_id stage, char *buf,
     const struct trp_task_set *set = s->set;
     if (blocker)
         snprintf(buf, size, "waiting for stage %s", blocker->name);
-    else if (!set)
+    else if (s->failed)
+        snprintf(buf, size, "its attempt %u failed, another one follows", s->attempts);
+    else if (s->state == TRP_STAGE_ASKED)
         snprintf(buf, size, "its tasks are being listed");
+    else if (!set)
+        snprintf(buf, size, "nothing of it is to be run now");
     else if (!set->class)
         snprintf(buf, size, "waiting for room for %u ranks", s->ranks);
     else if (!set->pending && set->overflow && set->overflow->pending)

@@ -13,6 +13,15 @@
             return trp_error_set(err, TRP_ESTATE, __VA_ARGS__);                        \
     } while (0)
 
+static bool is_of_its_task(const struct trp_engine *e, uint32_t slot)
+{
+    const struct trp_attempt *a = &e->attempts.v[slot];
+    uint32_t s = a->set->tasks[a->task].attempt;
+    while (s != TRP_NONE && s != slot)
+        s = e->attempts.v[s].twin;
+    return s == slot;
+}
+
 static int check_executor(const struct trp_engine *e, const struct trp_executor *x,
                           trp_error *err)
 {
@@ -22,7 +31,7 @@ static int check_executor(const struct trp_engine *e, const struct trp_executor 
         const struct trp_attempt *a = &e->attempts.v[s];
         CHECK(a->state == TRP_ATTEMPT_RUNNING && a->executor == x->id.n,
               "executor %u: attempt %u on the wrong list", x->id.n, s);
-        CHECK(a->set->tasks[a->task].attempt == s, "attempt %u is not its task's", s);
+        CHECK(is_of_its_task(e, s), "attempt %u is not its task's", s);
         cores += a->set->profile->task_cpus;
         running++;
     }
@@ -37,8 +46,7 @@ static int check_executor(const struct trp_engine *e, const struct trp_executor 
     CHECK(!x->came || cores + x->cores_free == x->cores,
           "executor %u: %lld cores in use and %lld free of %lld", x->id.n,
           (long long)cores, (long long)x->cores_free, (long long)x->cores);
-    CHECK((x->free_next != NULL) ==
-              (x->state == TRP_EXECUTOR_LIVE && x->cores_free > 0),
+    CHECK((x->free_next != NULL) == (trp_executor_may_get(x) && x->cores_free > 0),
           "executor %u: wrongly in or out of the ring of free ones", x->id.n);
     CHECK((x->queued_next != NULL) == (x->nqueued > 0),
           "executor %u: wrongly in or out of the ring of queues", x->id.n);
@@ -68,38 +76,55 @@ static int check_books(const struct trp_engine *e, const struct trp_executor *x,
     return 0;
 }
 
+/* Live attempts of one task, running and queued ones counted. */
+static int check_task(const struct trp_engine *e, const struct trp_task_set *s,
+                      uint32_t task, uint32_t *running, uint32_t *queued,
+                      trp_error *err)
+{
+    uint32_t n = 0;
+    for (uint32_t slot = s->tasks[task].attempt; slot != TRP_NONE;
+         slot = e->attempts.v[slot].twin, n++) {
+        const struct trp_attempt *a = &e->attempts.v[slot];
+        CHECK(trp_task_set_main(a->set) == s && a->task == task &&
+                  a->state != TRP_ATTEMPT_FREE,
+              "task %u of stage %s: its attempt is another's", task, s->stage->name);
+        *running += a->state == TRP_ATTEMPT_RUNNING;
+        *queued += a->state == TRP_ATTEMPT_QUEUED;
+        CHECK(n < 2, "task %u of stage %s has more than one copy", task,
+              s->stage->name);
+    }
+    return 0;
+}
+
 static int check_set(const struct trp_engine *e, const struct trp_task_set *s,
                      trp_error *err)
 {
-    uint32_t pending = 0, running = 0, queued = 0, done = 0, failed = 0;
+    uint32_t pending = 0, running = 0, queued = 0, done = 0, failed = 0, copies = 0;
     for (uint32_t i = 0; i < s->ntasks; i++) {
         const struct trp_task *t = &s->tasks[i];
         done += (t->flags & TRP_TASK_DONE) != 0;
         failed += (t->flags & TRP_TASK_FAILED) != 0;
+        copies += (t->flags & TRP_TASK_SPECULATABLE) != 0;
         pending += trp_task_is_pending(t);
-        if (t->attempt == TRP_NONE)
-            continue;
-        const struct trp_attempt *a = &e->attempts.v[t->attempt];
-        CHECK(trp_task_set_main(a->set) == s && a->task == i &&
-                  a->state != TRP_ATTEMPT_FREE,
-              "task %u of stage %s: its attempt is another's", i, s->stage->name);
-        running += a->state == TRP_ATTEMPT_RUNNING;
-        queued += a->state == TRP_ATTEMPT_QUEUED;
+        int rc = check_task(e, s, i, &running, &queued, err);
+        if (rc < 0)
+            return rc;
     }
-    uint32_t sum[3] = {0};
+    uint32_t sum[4] = {0};
     for (const struct trp_task_set *o = s; o; o = o->overflow) {
         sum[0] += o->pending;
         sum[1] += o->running;
         sum[2] += o->queued;
+        sum[3] += o->copies;
     }
-    /* In a set that has ended nothing that comes back is pending any more. */
-    CHECK((s->ended || pending == sum[0]) && running == sum[1] && queued == sum[2] &&
-              done == s->done && failed == s->failed,
+    /* In a zombie nothing that comes back is pending any more. */
+    CHECK((s->zombie || pending == sum[0]) && running == sum[1] && queued == sum[2] &&
+              done == s->done && failed == s->failed && copies == sum[3],
           "stage %s: pending %u (counted %u), running %u (%u), queued %u (%u), done %u "
-          "(%u), failed %u (%u)",
+          "(%u), failed %u (%u), copies %u (%u)",
           s->stage->name, sum[0], pending, sum[1], running, sum[2], queued, s->done,
-          done, s->failed, failed);
-    CHECK(s->ended || !s->class || s->listed == (s->pending > 0),
+          done, s->failed, failed, sum[3], copies);
+    CHECK(s->zombie || !s->class || e->manual || s->listed == trp_set_has_work(s),
           "stage %s: wrongly in or out of its class's order", s->stage->name);
     return 0;
 }
@@ -109,11 +134,14 @@ static int check_set(const struct trp_engine *e, const struct trp_task_set *s,
 static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
                          trp_error *err)
 {
-    for (const struct trp_task_set *s = c->first; s && !e->draining; s = s->next) {
-        uint32_t max = s->stage->max_running;
+    for (const struct trp_task_set *s = c->first; s && !e->draining && !e->manual;
+         s = s->next) {
+        uint32_t max = s->stage->max_running, at_once = 0;
+        for (const struct trp_task_set *o = s->stage->set; o; o = o->overflow)
+            at_once += o->running + o->queued;
         if (s->levels[s->current] != TRP_ANY && s->pending_host)
             continue;
-        if (!s->pending || (max && s->running + s->queued >= max))
+        if (!s->pending || s->barrier || s->health || (max && at_once >= max))
             continue;
         const struct trp_executor *x = c->free;
         for (uint32_t n = c->nfree; n; n--, x = x->free_next) {
@@ -150,15 +178,14 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
           c->profile.n, c->live, live, c->requested, requested, c->idle, idle, c->nfree,
           free, c->nqueued, queued);
     uint64_t open = 0;
-    for (uint32_t i = 0; i < e->nstages; i++) {
-        const struct trp_task_set *s = e->stages[i] ? e->stages[i]->set : NULL;
-        for (; s; s = s->overflow)
-            if (s->class == c && !s->ended && !s->is_bounded)
-                open += (uint64_t)s->pending + s->running + s->queued;
-    }
+    for (const struct trp_task_set *m = e->sets; m; m = m->all_next)
+        for (const struct trp_task_set *s = m; s; s = s->overflow)
+            if (s->class == c && !s->zombie && !s->is_bounded)
+                open += (uint64_t)s->pending + s->running + s->queued + s->copies;
     CHECK(open == c->open, "profile %u: %llu tasks open (counted %llu)", c->profile.n,
           (unsigned long long)c->open, (unsigned long long)open);
-    return check_no_idle(e, c, err);
+    int rc = trp_ramp_check(e, c, err);
+    return rc < 0 || e->manual ? rc : check_no_idle(e, c, err);
 }
 
 int trp_engine_sanity_check(const trp_engine *e, trp_error *err)
@@ -170,9 +197,10 @@ int trp_engine_sanity_check(const trp_engine *e, trp_error *err)
             if (rc == 0)
                 rc = check_books(e, e->executors[i], err);
         }
-    for (uint32_t i = 0; i < e->nstages && rc == 0; i++)
-        if (e->stages[i] && e->stages[i]->set)
-            rc = check_set(e, e->stages[i]->set, err);
+    for (const struct trp_task_set *s = e->sets; s && rc == 0; s = s->all_next)
+        rc = check_set(e, s, err);
+    if (rc == 0 && e->pools)
+        rc = trp_pools_check(e->pools, err);
     for (uint32_t i = 0; i < e->nclasses && rc == 0; i++)
         if (e->classes[i])
             rc = check_class(e, e->classes[i], err);

@@ -408,6 +408,7 @@ static void fill_spec(trp_command_job *j, uint32_t i, const uint32_t *place,
         .profile = j->ids[j->of[i]],
         .kind = s->ranks ? TRP_STAGE_GANG : TRP_STAGE_TASKS,
         .ranks = s->ranks,
+        .barrier = s->barrier,
         .parents = parents,
         .tasks_known = trp_foreach_known(s) && !r->done && !s->nprefer,
         .ntasks = r->items.ntasks,
@@ -425,7 +426,7 @@ static void fill_spec(trp_command_job *j, uint32_t i, const uint32_t *place,
         uint32_t above = place[s->after[a].index];
         if (above != TRP_NONE)
             parents[spec->nparents++] =
-                (struct trp_parent_spec){above, s->after[a].each};
+                (struct trp_parent_spec){.stage = above, .each = s->after[a].each};
     }
 }
 

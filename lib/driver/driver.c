@@ -152,14 +152,33 @@ static int listen_for_executors(trp_driver *d, const char *const *unstick_argv,
     return rc;
 }
 
+/* Of a resumed run the trace is that of its last part: it has an engine of its own. */
+static int make_trace(trp_driver *d, const struct trp_engine_config *c, trp_error *err)
+{
+    char *file;
+    if (!trp_options_bool(d->options, "events.engine"))
+        return 0;
+    if (asprintf(&file, "%s/state/engine.trace", d->run_dir) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    int rc = trp_engine_trace_new(file, c, d->profiles, true, &d->trace, err);
+    free(file);
+    return rc;
+}
+
 static int make_engine(trp_driver *d, trp_error *err)
 {
+    static const char elastic[] = "dynamicAllocation.enabled";
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    if (d->config.mode == TRP_DRIVER_ELASTIC && !trp_options_bool(d->options, elastic))
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s: %s false: executors come and go by need, but for "
+                             "those of mpirun or srun; leave it out",
+                             trp_options_where(d->options, elastic), elastic);
     trp_options_engine_config(d->options, &c);
     c.keep_going = d->config.keep_going;
     c.fixed = d->config.mode == TRP_DRIVER_STATIC;
-    return trp_engine_new(&c, d->profiles, &d->engine, err);
+    int rc = trp_engine_new(&c, d->profiles, &d->engine, err);
+    return rc < 0 ? rc : make_trace(d, &c, err);
 }
 
 static int make_parts(trp_driver *d, trp_error *err)
@@ -188,6 +207,7 @@ static void driver_free(trp_driver *d)
     for (uint32_t i = 0; i < d->njobs; i++)
         if (d->jobs[i])
             trp_driver_job_free(d, d->jobs[i]);
+    trp_engine_trace_close(d->trace, NULL);
     trp_engine_free(d->engine);
     trp_event_log_free(d->log);
     trp_staff_free(d);
@@ -393,6 +413,11 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     }
     trp_progress_end(d->progress);
     d->progress = NULL;
+    if (trp_engine_trace_close(d->trace, &err) < 0) {
+        fprintf(stderr, "troupe: %s\n", err.text);
+        status = status ? status : trp_error_exit_status(TRP_ESYSTEM);
+    }
+    d->trace = NULL;
     if (!quiet && !d->config.quiet)
         print_summary(d);
     if (d->own_folder)

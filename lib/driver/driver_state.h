@@ -18,6 +18,7 @@
 #include "comm/channel.h"
 #include "driver/control.h"
 #include "driver/driver.h"
+#include "events/engine_trace.h"
 #include "events/event_log.h"
 #include "events/progress.h"
 #include "executor/baton.h"
@@ -83,6 +84,7 @@ struct trp_driver {
     uv_timer_t timer;
     bool has_channel_poll, has_control_poll, loop_made;
     trp_engine *engine;
+    trp_engine_trace *trace; /* events.engine; NULL: none */
     trp_channel *channel;
     trp_cluster *cluster;
     trp_event_log *log;

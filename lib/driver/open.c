@@ -176,7 +176,10 @@ static int expect_ranks(trp_driver *d, int size, trp_error *err)
     trp_driver_enter(d);
     int rc = 0;
     for (int i = 1; i < size && rc == 0; i++) {
-        trp_executor_id id = trp_engine_expect_executor(d->engine, (trp_profile_id){0});
+        const trp_profile_id profile = {0};
+        trp_executor_id id = d->trace
+                                 ? trp_engine_trace_expect(d->trace, d->engine, profile)
+                                 : trp_engine_expect_executor(d->engine, profile);
         rc = trp_staff_expect(d, id, err);
     }
     trp_driver_leave(d);

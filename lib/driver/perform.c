@@ -387,6 +387,24 @@ static void launch_failed(trp_driver *d, trp_attempt_id attempt, const char *tex
     d->ended = before;
 }
 
+/* Numbers of a task's attempts go on over the attempts of its stage: each has logs of
+ * its own. (A task of a barrier stage, the only one that is run again as a whole here,
+ * has one attempt in each.) */
+static const struct trp_action *numbered(const struct trp_action *a,
+                                         struct trp_action *own)
+{
+    bool launch = a->kind == TRP_ACTION_LAUNCH;
+    uint32_t earlier = launch ? a->launch.stage_attempt : a->task_end.stage_attempt;
+    if (!earlier)
+        return a;
+    *own = *a;
+    if (launch)
+        own->launch.number += earlier;
+    else
+        own->task_end.number += earlier;
+    return own;
+}
+
 static void on_launch(trp_driver *d, const struct trp_action *a)
 {
     struct trp_driver_stage *s = trp_driver_stage_of(d, a->launch.stage);
@@ -457,6 +475,25 @@ static void on_gang(trp_driver *d, const struct trp_action *a)
     trp_event_task_started(d->log, a->gang.stage, a, "", trp_driver_wall(d, d->now));
 }
 
+static void on_synced(trp_driver *d, const struct trp_action *a)
+{
+    struct trp_buf b = {0};
+    struct trp_synced s = {.attempt = a->synced.attempt,
+                           .epoch = a->synced.epoch,
+                           .status = a->synced.code,
+                           .count = a->synced.nmessages,
+                           .text = (const uint8_t *)a->synced.text,
+                           .text_size = (uint32_t)strlen(a->synced.text)};
+    trp_synced_put(&b, &s);
+    for (uint32_t i = 0; i < a->synced.nmessages; i++)
+        trp_put_bytes(&b, a->synced.messages[i].data, a->synced.messages[i].size);
+    if (b.failed)
+        out_of_memory(d);
+    else /* a peer that is gone is told of otherwise */
+        trp_channel_send(d->channel, a->synced.executor.n, b.data, b.size);
+    trp_buf_free(&b);
+}
+
 static void on_kill(trp_driver *d, const struct trp_action *a)
 {
     if (a->kill.executor.n == TRP_NONE) {
@@ -524,10 +561,22 @@ static void on_task_end(trp_driver *d, const struct trp_action *v)
     settle_stage(d, v->task_end.stage);
 }
 
+static void on_stage_retried(trp_driver *d, const struct trp_action *a)
+{
+    char line[512];
+    snprintf(line, sizeof(line), "troupe: stage %s is run again: %s",
+             trp_driver_stage_of(d, a->stage_retried.stage)->name,
+             a->stage_retried.text);
+    trp_progress_line(d->progress, line);
+    trp_event_message(d->log, "warning", line + sizeof("troupe: ") - 1,
+                      trp_driver_wall(d, d->now));
+}
+
 /* ---- the step ---- */
 
 static void perform(trp_driver *d, const struct trp_action *a)
 {
+    struct trp_action own;
     switch (a->kind) {
     case TRP_ACTION_JOB_STARTED:
         on_job_started(d, a->job);
@@ -542,16 +591,19 @@ static void perform(trp_driver *d, const struct trp_action *a)
         on_stage_submitted(d, a->stage);
         break;
     case TRP_ACTION_LAUNCH:
-        on_launch(d, a);
+        on_launch(d, numbered(a, &own));
         break;
     case TRP_ACTION_GANG:
         on_gang(d, a);
+        break;
+    case TRP_ACTION_SYNCED:
+        on_synced(d, a);
         break;
     case TRP_ACTION_KILL:
         on_kill(d, a);
         break;
     case TRP_ACTION_TASK_END:
-        on_task_end(d, a);
+        on_task_end(d, numbered(a, &own));
         break;
     case TRP_ACTION_STAGE_ENDED:
         on_stage_ended(d, a);
@@ -568,6 +620,14 @@ static void perform(trp_driver *d, const struct trp_action *a)
     case TRP_ACTION_RELABEL_EXECUTOR:
         trp_staff_relabel(d, a->executor.executor, a->executor.profile);
         break;
+    case TRP_ACTION_STAGE_RETRIED:
+        on_stage_retried(d, a);
+        break;
+    case TRP_ACTION_SET_ENDED: /* what follows is told by itself */
+    case TRP_ACTION_RESUBMITTED:
+    case TRP_ACTION_SPECULATABLE:
+    case TRP_ACTION_EXCLUDED:
+        break;
     }
 }
 
@@ -577,7 +637,9 @@ int trp_driver_try_step(trp_driver *d, const struct trp_event *ev, trp_error *er
 {
     d->steps++;
     trp_error own; /* not cleared: this is called a million times a second */
-    int rc = trp_engine_step(d->engine, d->now, ev, err ? err : &own);
+    int rc = d->trace ? trp_engine_trace_step(d->trace, d->engine, d->now, ev,
+                                              err ? err : &own)
+                      : trp_engine_step(d->engine, d->now, ev, err ? err : &own);
     if (rc == TRP_ENOMEM)
         out_of_memory(d);
     return rc;
@@ -595,7 +657,10 @@ void trp_driver_perform(trp_driver *d)
         return;
     d->performing = true;
     const struct trp_action *a;
-    while ((a = trp_engine_next(d->engine)))
+    while ((a = trp_engine_next(d->engine))) {
+        if (d->trace)
+            trp_engine_trace_action(d->trace, a);
         perform(d, a);
+    }
     d->performing = false;
 }

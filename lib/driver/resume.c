@@ -289,6 +289,8 @@ static int find_done(struct chooser *c, uint32_t i)
         choice->ndone += choice->done[t];
     }
     choice->runs = choice->ndone < choice->items.ntasks;
+    if (choice->runs && s->barrier) /* all or none */
+        choice->ndone = 0;
     return 0;
 }
 

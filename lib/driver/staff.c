@@ -153,6 +153,10 @@ static const char *loss_text(const struct trp_staff *x, enum trp_loss reason, ch
         return "silent for network.timeout";
     case TRP_LOSS_NEVER_CAME:
         return "ended before it was ready";
+    case TRP_LOSS_HOST:
+        return "its host is gone";
+    case TRP_LOSS_DECOMMISSIONED:
+        return "decommissioned";
     case TRP_LOSS_EXITED:
         break;
     }
@@ -359,6 +363,23 @@ static void on_ends(trp_driver *d, struct trp_staff *x, const uint8_t *data,
                           trp_driver_wall(d, d->now));
 }
 
+static void on_sync(trp_driver *d, const uint8_t *data, size_t size)
+{
+    struct trp_sync s;
+    struct trp_event ev = {.kind = TRP_EVENT_SYNC};
+    if (trp_sync_get(data, size, &s) < 0) {
+        trp_event_message(d->log, "error", "a garbled message of a waiting task",
+                          trp_driver_wall(d, d->now));
+        return;
+    }
+    ev.sync.attempt = s.attempt;
+    ev.sync.epoch = s.epoch;
+    ev.sync.gather = s.gather;
+    ev.sync.data = s.message;
+    ev.sync.size = s.size;
+    trp_driver_step(d, &ev);
+}
+
 static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t size)
 {
     trp_driver *d = context;
@@ -368,6 +389,8 @@ static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t
     d->now = trp_driver_now();
     if (trp_message_kind_of(data, size) == TRP_MSG_ENDS)
         on_ends(d, x, data, size);
+    else if (trp_message_kind_of(data, size) == TRP_MSG_SYNC)
+        on_sync(d, data, size);
     else
         trp_event_message(d->log, "error", "a message of unknown kind was dropped",
                           trp_driver_wall(d, d->now));

@@ -99,6 +99,21 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
     case TRP_END_PLATFORM:
         with_text("the platform failed", end, buf, size);
         break;
+    case TRP_END_DENIED:
+        snprintf(buf, size, "another attempt commits the output");
+        break;
+    case TRP_END_FETCH:
+        with_text("a map output could not be fetched", end, buf, size);
+        break;
+    case TRP_END_RESULT_LOST:
+        snprintf(buf, size, "its result was lost");
+        break;
+    case TRP_END_UNWRITABLE:
+        with_text("its result cannot be written down", end, buf, size);
+        break;
+    case TRP_END_EXISTS:
+        with_text("its output is already there", end, buf, size);
+        break;
     }
     return buf;
 }

@@ -46,6 +46,7 @@ static void executor_free(trp_executor *e)
         close(e->wake);
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->work);
+    pthread_cond_destroy(&e->synced);
     free(threads);
     free(e);
     trp_the_executor = NULL;
@@ -69,6 +70,7 @@ static int executor_new(const struct trp_executor_shape *shape,
     e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->work, NULL);
+    pthread_cond_init(&e->synced, NULL);
     gethostname(e->host, sizeof e->host - 1);
     e->loop[0].executor = e;
     trp_the_executor = e;

@@ -58,12 +58,21 @@ struct trp_function_result {
     uint64_t records_in, records_out, bytes_in, bytes_out;
     char error[512];
 };
+struct trp_task_info;
+/* barrier and allGather: waits until all tasks of the stage have called it as often as
+ * this one. *ret_reply is the whole SYNCED message, malloc'ed. TRP_ECANCELLED: the
+ * attempt is to end. TRP_ENOMEM. */
+typedef int (*trp_task_sync)(const struct trp_task_info *info, bool gather,
+                             const void *message, uint32_t size, uint8_t **ret_reply,
+                             size_t *ret_size);
 struct trp_task_info {
     trp_attempt_id attempt;
     uint32_t stage, stage_attempt, task, ntasks, number, cpus, executor;
     const char *host;
     const char *resources;      /* "gpu=0,1\n…" text lines, NUL-terminated */
     const volatile int *killed; /* becomes 1 when the attempt is to end */
+    trp_task_sync sync;
+    void *sync_context; /* the executor's own */
 };
 struct trp_function_runner {
     /* A stage's body is decoded once. NULL *ret_stage with a text on failure. */

@@ -55,6 +55,8 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
         .host = e->host,
         .resources = t->resources ? t->resources : "",
         .killed = &self->killed,
+        .sync = trp_sync_call,
+        .sync_context = self,
     };
     ret->status = 0; /* field by field: the error text is long */
     ret->result = NULL;
@@ -74,6 +76,7 @@ static void begin_task(struct trp_function_thread *self, const struct trp_task_e
     self->started_ns = now;
     self->deadline_ns = timeout > 0 ? now + timeout : INT64_MAX;
     self->cause = TRP_END_SUCCESS;
+    self->sync_epoch = 0;
     __atomic_store_n(&self->killed, 0, __ATOMIC_RELAXED);
     self->busy = true;
 }
@@ -124,17 +127,22 @@ static void record(trp_executor *e, struct trp_task_entry *t,
 
 /* ---- on other threads ------------------------------------------------------------ */
 
-/* Puts a finished task on the list and wakes the loop. */
-static void hand_back(trp_executor *e, struct trp_finished *f)
+void trp_functions_wake(trp_executor *e)
 {
-    f->next = atomic_load(&e->finished);
-    while (!atomic_compare_exchange_weak(&e->finished, &f->next, f))
-        ;
     if (atomic_exchange(&e->sleeping, 0)) {
         uint64_t one = 1;
         ssize_t n = write(e->wake, &one, sizeof one);
         (void)n; /* fails only when it is readable anyway */
     }
+}
+
+/* Puts a finished task on the list. */
+static void hand_back(trp_executor *e, struct trp_finished *f)
+{
+    f->next = atomic_load(&e->finished);
+    while (!atomic_compare_exchange_weak(&e->finished, &f->next, f))
+        ;
+    trp_functions_wake(e);
 }
 
 /* What the thread ran is over: it is nobody's to kill any more. */
@@ -391,6 +399,7 @@ void trp_functions_kill(trp_executor *e, trp_attempt_id attempt)
         __atomic_store_n(&thread->killed, 1, __ATOMIC_RELAXED);
         if (thread->cause == TRP_END_SUCCESS)
             thread->cause = TRP_END_KILLED;
+        pthread_cond_broadcast(&e->synced);
     }
     pthread_mutex_unlock(&e->lock);
     if (unrun) {
@@ -444,6 +453,7 @@ void trp_functions_timers(trp_executor *e, int64_t now)
         __atomic_store_n(&t->killed, 1, __ATOMIC_RELAXED);
         t->cause = TRP_END_TIMEOUT;
         t->deadline_ns = now + SECOND_NS;
+        pthread_cond_broadcast(&e->synced);
     }
     pthread_mutex_unlock(&e->lock);
     if (stuck)
@@ -460,6 +470,7 @@ static bool tell_to_end(trp_executor *e)
         busy = busy || t->busy;
         __atomic_store_n(&t->killed, 1, __ATOMIC_RELAXED);
     }
+    pthread_cond_broadcast(&e->synced);
     pthread_mutex_unlock(&e->lock);
     return busy;
 }

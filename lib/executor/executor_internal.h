@@ -3,7 +3,7 @@
  *
  * Parts: executor.c life of the process, executor_loop.c messages, sleep and ends,
  * executor_stage.c stages and queues, executor_function.c functions and their threads,
- * crash.c last words of a crash.
+ * executor_sync.c barrier and allGather, crash.c last words of a crash.
  *
  * Words. A task here is *formally running* from its launch, or from the end whose place
  * it took (decision 16), until its end is recorded; whether a thread has it already is
@@ -56,6 +56,16 @@ struct trp_function_thread {
     int64_t started_ns, deadline_ns; /* INT64_MAX: none */
     uint8_t cause;                   /* why it was told to end: enum trp_end_status */
     volatile int killed;
+    uint32_t sync_epoch; /* how often the task has called barrier or allGather */
+};
+
+/* A function that waits in barrier or allGather; lies on its thread's stack. */
+struct trp_sync_wait {
+    struct trp_sync_wait *next;
+    struct trp_sync sync;
+    bool sent, answered;
+    uint8_t *reply; /* the SYNCED message; NULL when out of memory */
+    size_t reply_size;
 };
 
 /* What a thread hands back. */
@@ -98,11 +108,14 @@ typedef struct trp_executor {
     _Atomic uint32_t standby;  /* threads that wait for the baton */
     _Atomic uint32_t sleeping; /* the loop is in poll: ring `wake` */
     _Atomic(struct trp_finished *) finished;
+    _Atomic uint32_t syncs_unsent;
     pthread_mutex_t lock;
     pthread_cond_t work;
     /* ---- `lock` */
     struct trp_task_ring handover;
     uint32_t idle;
+    struct trp_sync_wait *syncs;
+    pthread_cond_t synced; /* one was answered, or a function was told to end */
 } trp_executor;
 
 /* executor_stage.c */
@@ -148,6 +161,16 @@ void trp_functions_loop(struct trp_function_thread *self);
 bool trp_functions_stop(trp_executor *e, int grace_ms);
 /* Waits for all threads but the caller's; after a stop that succeeded. */
 void trp_functions_join(trp_executor *e);
+
+/* Wakes the loop when it sleeps. */
+void trp_functions_wake(trp_executor *e);
+
+/* executor_sync.c: what a function calls (trp_task_sync); its requests are sent by the
+ * loop, which also takes the answers. */
+int trp_sync_call(const struct trp_task_info *info, bool gather, const void *message,
+                  uint32_t size, uint8_t **ret_reply, size_t *ret_size);
+void trp_syncs_send(trp_executor *e);
+bool trp_syncs_answer(trp_executor *e, const uint8_t *message, size_t size);
 
 /* crash.c */
 void trp_crash_install(trp_spawner *spawner);

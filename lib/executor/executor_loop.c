@@ -236,7 +236,10 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
     case TRP_MSG_SHUTDOWN:
         atomic_store(&e->ending, true);
         return true;
+    case TRP_MSG_SYNCED:
+        return trp_syncs_answer(e, data, size);
     case TRP_MSG_ENDS:
+    case TRP_MSG_SYNC:
         break;
     }
     return false;
@@ -322,7 +325,7 @@ static void wait_for_work(trp_executor *e, int64_t now)
         {.fd = e->spawner ? trp_spawner_fd(e->spawner) : -1, .events = POLLIN},
     };
     atomic_store(&e->sleeping, 1);
-    if (!atomic_load(&e->finished))
+    if (!atomic_load(&e->finished) && !atomic_load(&e->syncs_unsent))
         ppoll(p, 3, until == INT64_MAX ? NULL : &wait, NULL);
     atomic_store(&e->sleeping, 0);
     if (p[1].revents) {
@@ -346,6 +349,8 @@ bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self)
         did += (int)trp_functions_collect(e);
         if (e->handed > 0)
             trp_functions_timers(e, now);
+        if (atomic_load_explicit(&e->syncs_unsent, memory_order_relaxed))
+            trp_syncs_send(e);
         int ran = trp_functions_run(e, self);
         if (ran < 0)
             return false;

@@ -17,7 +17,7 @@
 
 static char *area; /* NULL: only comm is set */
 static size_t area_size;
-static char **kept_environ; /* reachable, so that leak checkers know it */
+static char **kept_environ, **kept_argv; /* reachable, so that leak checkers know it */
 
 /* Copies `n` strings; false when out of memory (nothing is changed then). */
 static bool copy_strings(char **from, size_t n, char **to)
@@ -71,7 +71,7 @@ void trp_process_title_init(int argc, char **argv)
     area = argv[0];
     area_size = (size_t)(end - area);
     memcpy(argv, args, (size_t)argc * sizeof *args);
-    free(args);
+    kept_argv = args;
     kept_environ = env;
     environ = env;
 }

@@ -21,7 +21,7 @@ static void release(const void *p)
 enum trp_message_kind trp_message_kind_of(const void *p, size_t n)
 {
     const uint8_t *kind = (const uint8_t *)p;
-    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_ENDS)
+    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_SYNCED)
         return (enum trp_message_kind)0;
     return (enum trp_message_kind) * kind;
 }
@@ -306,4 +306,62 @@ int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage)
 void trp_shutdown_put(struct trp_buf *b)
 {
     trp_put_u8(b, TRP_MSG_SHUTDOWN);
+}
+
+/* ---- SYNC, SYNCED --------------------------------------------------------------- */
+
+void trp_sync_put(struct trp_buf *b, const struct trp_sync *s)
+{
+    trp_put_u8(b, TRP_MSG_SYNC);
+    trp_put_u8(b, s->gather);
+    trp_put_u64(b, s->attempt.n);
+    trp_put_u32(b, s->epoch);
+    trp_put_bytes(b, s->message, s->size);
+}
+
+int trp_sync_get(const void *p, size_t n, struct trp_sync *ret)
+{
+    struct trp_view v = view_of_kind(p, n, TRP_MSG_SYNC);
+    struct trp_sync s = {0};
+    size_t size = 0;
+    uint8_t gather = trp_get_u8(&v);
+    s.gather = gather == 1;
+    s.attempt.n = trp_get_u64(&v);
+    s.epoch = trp_get_u32(&v);
+    s.message = trp_get_bytes(&v, &size);
+    s.size = (uint32_t)size;
+    if (!trp_view_end(&v) || gather > 1 || (size && !s.gather))
+        return TRP_EPROTO;
+    *ret = s;
+    return 0;
+}
+
+void trp_synced_put(struct trp_buf *b, const struct trp_synced *s)
+{
+    trp_put_u8(b, TRP_MSG_SYNCED);
+    trp_put_u64(b, s->attempt.n);
+    trp_put_u32(b, s->epoch);
+    trp_put_u32(b, (uint32_t)s->status);
+    trp_put_bytes(b, s->text, s->text_size);
+    trp_put_u32(b, s->count);
+}
+
+int trp_synced_get(const void *p, size_t n, struct trp_synced *ret)
+{
+    struct trp_view v = view_of_kind(p, n, TRP_MSG_SYNCED);
+    struct trp_synced s = {0};
+    size_t size = 0;
+    s.attempt.n = trp_get_u64(&v);
+    s.epoch = trp_get_u32(&v);
+    s.status = (int32_t)trp_get_u32(&v);
+    s.text = trp_get_bytes(&v, &size);
+    s.text_size = (uint32_t)size;
+    s.count = trp_get_count(&v, 4);
+    s.counted = v;
+    for (uint32_t i = 0; i < s.count; i++)
+        trp_get_bytes(&v, &size);
+    if (!trp_view_end(&v))
+        return TRP_EPROTO;
+    *ret = s;
+    return 0;
 }

@@ -8,8 +8,10 @@
  *   KILL     end an attempt, or give it back if it has not started
  *   FORGET   the stage is over: its description may go
  *   SHUTDOWN no more work: end everything, say goodbye
+ *   SYNCED   the answer to a SYNC
  * executor → driver
  *   ENDS     a batch of attempts that ended, with metrics and results
+ *   SYNC     a task of a barrier stage waits for all others of its stage
  *
  * A decoder checks every length; TRP_EPROTO for anything else. Borrowed pointers point
  * into the decoded bytes.
@@ -31,6 +33,8 @@ enum trp_message_kind {
     TRP_MSG_FORGET = 4,
     TRP_MSG_SHUTDOWN = 5,
     TRP_MSG_ENDS = 6,
+    TRP_MSG_SYNC = 7,
+    TRP_MSG_SYNCED = 8,
 };
 
 enum trp_work_kind {
@@ -116,6 +120,32 @@ int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt,
 void trp_forget_put(struct trp_buf *b, trp_stage_id stage);
 int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage);
 void trp_shutdown_put(struct trp_buf *b);
+
+/* SYNC: one call of barrier or allGather by an attempt, its `epoch`-th. */
+struct trp_sync {
+    trp_attempt_id attempt;
+    uint32_t epoch;
+    bool gather;
+    const uint8_t *message; /* gather: what it gives to the others */
+    uint32_t size;
+};
+void trp_sync_put(struct trp_buf *b, const struct trp_sync *s);
+int trp_sync_get(const void *p, size_t n, struct trp_sync *ret);
+
+/* SYNCED: status 0 and, for a gather, the messages of all tasks in their order; else an
+ * error code and its text. */
+struct trp_synced {
+    trp_attempt_id attempt;
+    uint32_t epoch;
+    int32_t status;
+    uint32_t count;          /* messages … */
+    struct trp_view counted; /* … each to be taken with trp_get_bytes */
+    const uint8_t *text;     /* with an error */
+    uint32_t text_size;
+};
+/* Begun with what stands before the messages; then `count` times trp_put_bytes. */
+void trp_synced_put(struct trp_buf *b, const struct trp_synced *s);
+int trp_synced_get(const void *p, size_t n, struct trp_synced *ret);
 
 /* One entry of an ENDS. */
 struct trp_end {

@@ -56,3 +56,24 @@ static() { # as root too
     [ "$status" -ne 0 ]
     [[ "$output" == *profile* ]]
 }
+
+@test "tasks of a barrier stage start together, wait for each other and tell each other" {
+    run -0 troupe run --quiet --local=4 -- "$programs/together" 4
+    [[ "$output" == *"4 tasks said: 0 1 2 3"* ]]
+    run -0 static -n 3 --oversubscribe "$programs/together" 2
+    [[ "$output" == *"2 tasks said: 0 1"* ]]
+    run -1 troupe run --quiet -- "$programs/together" 2 plain
+    [[ "$output" == *"its stage is no barrier stage"* ]]
+}
+
+@test "when a task of a barrier stage fails all run again" {
+    run -0 troupe run --local=3 -- "$programs/together" 3 fail
+    [[ "$output" == *"3 tasks said: 0 1 2"* ]]
+    [[ "$output" == *"is run again: task 1 of barrier stage"*"exit status 9"* ]]
+    [ "$(awk '$1 == "total" { print $3 }' <<<"$output")" = 6 ]
+}
+
+@test "a barrier stage that can never have its slots says so" {
+    run -3 troupe run --local=2 -- "$programs/together" 3
+    [[ "$output" == *"a barrier stage of 3 tasks needs as many slots at once"* ]]
+}

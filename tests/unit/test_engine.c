@@ -1,6 +1,5 @@
 /* The engine against a pretended cluster: what is launched where, what follows from
- * ends, failures and losses, and that every invariant holds under random streams of
- * events. */
+ * ends, failures and losses. Random streams of events: tests/property. */
 #include "engine_world.h"
 
 static struct trp_engine_config config_of(uint32_t max_executors)
@@ -625,132 +624,6 @@ static void a_task_costs_at_most_128_bytes(void)
     world_free(&w);
 }
 
-/* ---- random streams ---- */
-
-static void random_job(struct world *w, GRand *r, trp_profile_id other)
-{
-    struct trp_stage_spec v[6] = {0};
-    struct trp_parent_spec p[6][2];
-    uint32_t n = (uint32_t)g_rand_int_range(r, 1, 7);
-    for (uint32_t i = 0; i < n; i++) {
-        v[i] = stage("s", (uint32_t)g_rand_int_range(r, 0, 40));
-        v[i].profile = g_rand_boolean(r) ? other : (trp_profile_id){0};
-        v[i].max_running = g_rand_int_range(r, 0, 4) ? 0 : 2;
-        v[i].tolerate = (uint32_t)g_rand_int_range(r, 0, 3);
-        v[i].memory_factor_ppm = g_rand_boolean(r) ? 2000000 : 0;
-        if (g_rand_int_range(r, 0, 8) == 0) {
-            v[i].kind = TRP_STAGE_GANG;
-            v[i].ranks = 4;
-            v[i].ntasks = 1;
-        }
-        v[i].parents = p[i];
-        for (uint32_t k = 0; i > 0 && k < 2 && g_rand_boolean(r); k++)
-            p[i][v[i].nparents++].stage = (uint32_t)g_rand_int_range(r, 0, (int)i);
-        if (v[i].nparents == 2 && p[i][0].stage == p[i][1].stage)
-            v[i].nparents = 1;
-        for (uint32_t k = 0; k < v[i].nparents; k++) {
-            const struct trp_stage_spec *parent = &v[p[i][k].stage];
-            p[i][k].each = g_rand_boolean(r) && v[i].kind == TRP_STAGE_TASKS &&
-                           parent->kind == TRP_STAGE_TASKS;
-            if (p[i][k].each)
-                v[i].ntasks = parent->ntasks;
-        }
-        if (v[i].nparents == 2 && p[i][0].each && p[i][1].each &&
-            v[p[i][0].stage].ntasks != v[p[i][1].stage].ntasks)
-            p[i][0].each = false;
-    }
-    world_submit(w, v, n);
-}
-
-static void random_end(struct world *w, GRand *r)
-{
-    guint i = (guint)g_rand_int_range(r, 0, (gint32)w->attempts->len);
-    const struct world_attempt *a = attempt(w, i);
-    int64_t duration = g_rand_boolean(r) ? 1000 : SECOND;
-    if (a->queued && (a->recall || a->kill))
-        world_end(w, a->id, TRP_END_RECALLED, 0, 0);
-    else if (a->queued)
-        return;
-    else if (a->kill)
-        world_end(w, a->id, TRP_END_KILLED, 0, duration);
-    else if (g_rand_int_range(r, 0, 12) == 0)
-        world_end(w, a->id, TRP_END_MEMORY, 9, duration);
-    else if (g_rand_int_range(r, 0, 12) == 0)
-        world_end(w, a->id, TRP_END_EXIT, 1, duration);
-    else
-        world_end(w, a->id, TRP_END_SUCCESS, 0, duration);
-}
-
-static void random_stream(uint32_t seed)
-{
-    GRand *r = g_rand_new_with_seed(seed);
-    struct world w;
-    struct trp_engine_config c;
-    struct trp_profile_defaults d;
-    const char *addresses[] = {"0", "1"};
-    struct trp_resource_addresses gpu = {"gpu", addresses, 2};
-    trp_engine_config_init(&c);
-    trp_profile_defaults_init(&d);
-    d.executor_cores = g_rand_int_range(r, 1, 5);
-    c.max_executors = (uint32_t)g_rand_int_range(r, 1, 6);
-    c.alloc_max_executors = (uint32_t)g_rand_int_range(r, 2, 9);
-    c.keep_going = g_rand_boolean(r);
-    c.reuse = (enum trp_reuse)g_rand_int_range(r, 0, 3);
-    world_init(&w, &d);
-    trp_profile_id other = world_profile(&w, "gpu", 3, "gpu", 2, TRP_ONE / 3);
-    world_start(&w, &c);
-    w.resources = &gpu;
-    w.nresources = 1;
-    uint32_t jobs = 0;
-    for (int i = 0; i < 400; i++) {
-        w.now += g_rand_int_range(r, 0, 1000000000);
-        int what = g_rand_int_range(r, 0, 40);
-        if (what == 0 && jobs < 6) {
-            random_job(&w, r, other);
-            jobs++;
-        } else if (what == 1 && w.live->len) {
-            guint k = (guint)g_rand_int_range(r, 0, (gint32)w.live->len);
-            world_lose(&w, g_array_index(w.live, uint32_t, k),
-                       (enum trp_loss)g_rand_int_range(r, 0, 6));
-        } else if (what == 2 && jobs) {
-            struct trp_event ev = {.kind = TRP_EVENT_CANCEL_JOB};
-            ev.cancel.job.n = (uint32_t)g_rand_int_range(r, 0, (gint32)jobs);
-            if (g_rand_int_range(r, 0, 4) == 0)
-                world_step(&w, &ev);
-        } else if (what == 3) {
-            world_time(&w, w.now + SECOND * g_rand_int_range(r, 0, 100));
-        } else if (w.attempts->len) {
-            random_end(&w, r);
-        }
-    }
-    for (int i = 0; i < 100000 && (w.attempts->len || w.job_ends < jobs); i++) {
-        w.now += 1000;
-        if (w.attempts->len)
-            random_end(&w, r);
-        if (i % 64 == 0)
-            world_time(&w, w.now + 70 * SECOND);
-    }
-    g_assert_cmpuint(w.attempts->len, ==, 0);
-    for (uint32_t i = 0; w.job_ends != jobs && i < trp_engine_stages(w.engine); i++) {
-        char why[256];
-        g_test_message("stage %u: %s", i,
-                       trp_engine_why_waiting(w.engine, (trp_stage_id){i}, why, 256));
-    }
-    if (w.job_ends != jobs)
-        g_error("seed %u: %u of %u jobs ended", seed, w.job_ends, jobs);
-    g_rand_free(r);
-    world_free(&w);
-}
-
-static void random_streams_keep_every_invariant(void)
-{
-    uint32_t first = (uint32_t)g_test_rand_int();
-    for (uint32_t i = 0; i < 300; i++) {
-        g_test_message("seed %u", first + i);
-        random_stream(first + i);
-    }
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -782,6 +655,5 @@ int main(int argc, char **argv)
     ADD(draining_lets_running_tasks_finish);
     ADD(stale_events_are_ignored);
     ADD(a_task_costs_at_most_128_bytes);
-    ADD(random_streams_keep_every_invariant);
     return g_test_run();
 }

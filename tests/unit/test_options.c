@@ -121,6 +121,19 @@ static void test_refused(void)
     refused("executor.resource.cores.amount", "1",
             "--set: unknown option \"executor.resource.cores.amount\"; write "
             "executor.resource.R.amount with a resource's name for R");
+    refused("alloc.max_offHeap", "1",
+            "--set: unknown option \"alloc.max_offHeap\"; write alloc.max_R with a "
+            "resource's name for R");
+    refused(
+        "dynamicAllocation.executorAllocationRatio", "0",
+        "--set: dynamicAllocation.executorAllocationRatio: 0 is too small; write at "
+        "least 1/1000000");
+    refused("dynamicAllocation.maxExecutors", "0",
+            "--set: dynamicAllocation.maxExecutors: 0 is too small; write at least 1");
+    refused(
+        "dynamicAllocation.schedulerBacklogTimeout", "0",
+        "--set: dynamicAllocation.schedulerBacklogTimeout: 0 is too small; write at "
+        "least 1ms");
     refused("task.resource..amount", "1",
             "--set: unknown option \"task.resource..amount\"; write "
             "task.resource.R.amount with a resource's name for R");
@@ -181,6 +194,8 @@ static void test_environment(void)
 {
     static const char *const good[][2] = {
         {"alloc_max_executors=7",             "alloc.max_executors"            },
+        {"alloc_max_cores=7",                 "alloc.max_cores"                },
+        {"alloc_max_gpu=7",                   "alloc.max_gpu"                  },
         {"locality_wait_node=7",              "locality.wait.node"             },
         {"dynamicAllocation_minExecutors=7",  "dynamicAllocation.minExecutors" },
         {"executor_pyspark_memory=7",         "executor.pyspark.memory"        },
@@ -247,6 +262,16 @@ static void test_checks(void)
                 "f.yaml:3:4: dynamicAllocation.minExecutors 3 is above "
                 "alloc.max_executors 2; make it smaller");
     check_fails(
+        "excludeOnFailure.enabled", "true", "task.maxFailures", "2",
+        "f.yaml:3:4: excludeOnFailure.task.maxTaskAttemptsPerNode 2 is not below "
+        "task.maxFailures 2; make it smaller");
+    check_fails(
+        "dynamicAllocation.shuffleTracking.enabled", "false", "shuffle.host_files",
+        "false",
+        "f.yaml:3:4: dynamicAllocation.shuffleTracking.enabled false is set, and "
+        "shuffle.host_files false; executors that go would lose map outputs: "
+        "leave one of them out");
+    check_fails(
         "memory.offHeap.enabled", "true", NULL, NULL,
         "here: memory.offHeap.enabled true is set, but memory.offHeap.size 0; set "
         "the size too");
@@ -296,12 +321,13 @@ static void test_each(void)
     set(o, "task.resource.zeta.amount", "1/3", TRP_ORIGIN_SITE);
     set(o, "executor.resource.gpu.amount", "2", TRP_ORIGIN_SITE);
     set(o, "executor.resource.fpga.amount", "2", TRP_ORIGIN_SITE);
+    set(o, "alloc.max_fpga", "2", TRP_ORIGIN_SITE);
     g_assert_cmpint(trp_options_each(o, visit, &w), ==, 0);
     g_assert_cmpuint(w.families, ==, 3);
     uint32_t table = 0;
     while (trp_option_table[table].key)
         table++;
-    g_assert_cmpuint(w.n, ==, table - 2 + 3);
+    g_assert_cmpuint(w.n, ==, table - 3 + 4);
     trp_options_free(o);
 }
 
@@ -346,6 +372,61 @@ static void test_core(void)
     g_assert_cmpuint(c.max_executors, ==, 5);
     g_assert_cmpuint(c.alloc_max_executors, ==, UINT32_MAX);
     g_assert_cmpuint(c.max_failures, ==, 4);
+    trp_options_free(o);
+}
+
+/* Nothing set: what the engine has by itself. */
+static void test_engine_defaults(void)
+{
+    struct trp_engine_config c, plain;
+    trp_options *o = fresh();
+    memset(&c, 0, sizeof(c));
+    memset(&plain, 0, sizeof(plain));
+    trp_engine_config_init(&plain);
+    trp_options_engine_config(o, &c);
+    g_assert_cmpmem(&c, sizeof(c), &plain, sizeof(plain));
+    trp_options_free(o);
+}
+
+static void test_engine_allocation(void)
+{
+    struct trp_engine_config c;
+    trp_options *o = fresh();
+    set(o, "alloc.grow", "ramp", TRP_ORIGIN_SITE);
+    set(o, "alloc.max_gpu", "8", TRP_ORIGIN_SITE);
+    set(o, "alloc.max_memory", "1g", TRP_ORIGIN_SITE);
+    set(o, "dynamicAllocation.minExecutors", "2", TRP_ORIGIN_SITE);
+    set(o, "executor.instances", "3", TRP_ORIGIN_SITE);
+    set(o, "dynamicAllocation.executorAllocationRatio", "1/3", TRP_ORIGIN_SITE);
+    set(o, "dynamicAllocation.schedulerBacklogTimeout", "2s", TRP_ORIGIN_SITE);
+    set(o, "dynamicAllocation.shuffleTracking.timeout", "5s", TRP_ORIGIN_SITE);
+    trp_options_engine_config(o, &c);
+    g_assert_true(c.grow_ramp);
+    g_assert_cmpuint(c.caps.ncustom, ==, 1);
+    g_assert_cmpstr(c.caps.custom[0].name, ==, "gpu");
+    g_assert_cmpint(c.caps.custom[0].most, ==, 8);
+    g_assert_cmpint(c.caps.memory_mib, ==, 1024);
+    g_assert_cmpuint(c.initial_executors, ==, 3);
+    g_assert_cmpint(c.allocation_ratio, ==, TRP_ONE / 3);
+    g_assert_cmpint(c.sustained_timeout_ns, ==, 2 * SECOND);
+    g_assert_cmpint(c.shuffle_timeout_ns, ==, 5 * SECOND);
+    g_assert_cmpint(c.cached_timeout_ns, ==, INT64_MAX);
+    trp_options_free(o);
+}
+
+static void test_engine_exclusion(void)
+{
+    struct trp_engine_config c;
+    trp_options *o = fresh();
+    set(o, "scheduler.executorTaskExcludeOnFailureTime", "5s", TRP_ORIGIN_SITE);
+    trp_options_engine_config(o, &c);
+    g_assert_true(c.exclusion.enabled);
+    g_assert_cmpint(c.exclusion.timeout_ns, ==, 5 * SECOND);
+    set(o, "excludeOnFailure.timeout", "7s", TRP_ORIGIN_SITE);
+    set(o, "excludeOnFailure.enabled", "false", TRP_ORIGIN_SITE);
+    trp_options_engine_config(o, &c);
+    g_assert_false(c.exclusion.enabled);
+    g_assert_cmpint(c.exclusion.timeout_ns, ==, 7 * SECOND);
     trp_options_free(o);
 }
 
@@ -398,6 +479,12 @@ int main(int argc, char **argv)
     g_test_add_func("/options/resources are bounded", test_too_many_resources);
     g_test_add_func("/options/all are visited in order", test_each);
     g_test_add_func("/options/core gets its values", test_core);
+    g_test_add_func("/options/nothing set is what the engine has by itself",
+                    test_engine_defaults);
+    g_test_add_func("/options/the engine gets the limits of its executors",
+                    test_engine_allocation);
+    g_test_add_func("/options/the old name of exclusion holds below its own",
+                    test_engine_exclusion);
     g_test_add_func("/options/times are exact", test_times);
     return g_test_run();
 }

@@ -195,6 +195,25 @@ static void put_forget(struct trp_buf *b)
     trp_forget_put(b, (trp_stage_id){5});
 }
 
+static void put_sync(struct trp_buf *b)
+{
+    struct trp_sync s = {.attempt = {88},
+                         .epoch = 3,
+                         .gather = true,
+                         .message = (const uint8_t *)"mine",
+                         .size = 4};
+    trp_sync_put(b, &s);
+}
+
+static void put_synced(struct trp_buf *b)
+{
+    struct trp_synced s = {.attempt = {88}, .epoch = 3, .count = 3};
+    trp_synced_put(b, &s);
+    trp_put_bytes(b, "first", 5);
+    trp_put_bytes(b, "", 0);
+    trp_put_bytes(b, "third", 5);
+}
+
 /* Decodes all of it and touches every byte it is given. */
 static unsigned touch(const uint8_t *p, size_t n)
 {
@@ -263,6 +282,29 @@ static int take_forget(const void *p, size_t n)
     return trp_forget_get(p, n, &s);
 }
 
+static int take_sync(const void *p, size_t n)
+{
+    struct trp_sync s;
+    volatile unsigned sum = 0;
+    int rc = trp_sync_get(p, n, &s);
+    if (rc == 0)
+        sum += touch(s.message, s.size);
+    return rc;
+}
+
+static int take_synced(const void *p, size_t n)
+{
+    struct trp_synced s;
+    volatile unsigned sum = 0;
+    int rc = trp_synced_get(p, n, &s);
+    for (uint32_t i = 0; rc == 0 && i < s.count; i++) {
+        size_t size;
+        const uint8_t *m = trp_get_bytes(&s.counted, &size);
+        sum += touch(m, size);
+    }
+    return rc;
+}
+
 static const struct {
     const char *name;
     void (*put)(struct trp_buf *b);
@@ -274,6 +316,8 @@ static const struct {
     {"ENDS",    put_ends,     take_ends    },
     {"KILL",    put_kill,     take_kill    },
     {"FORGET",  put_forget,   take_forget  },
+    {"SYNC",    put_sync,     take_sync    },
+    {"SYNCED",  put_synced,   take_synced  },
 };
 
 /* ---- round trips ------------------------------------------------------------------
@@ -415,8 +459,40 @@ static void small_messages_come_back_as_they_were(void)
     trp_shutdown_put(&b);
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_SHUTDOWN);
     g_assert_cmpint(trp_message_kind_of(b.data, 0), ==, 0);
-    b.data[0] = TRP_MSG_ENDS + 1;
+    b.data[0] = TRP_MSG_SYNCED + 1;
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, 0);
+    trp_buf_free(&b);
+}
+
+static void a_sync_and_its_answer_come_back(void)
+{
+    struct trp_buf b = {0};
+    struct trp_sync s;
+    struct trp_synced a;
+    size_t size;
+    put_sync(&b);
+    g_assert_cmpint(trp_sync_get(b.data, b.size, &s), ==, 0);
+    g_assert_cmpuint(s.attempt.n, ==, 88);
+    g_assert_cmpuint(s.epoch, ==, 3);
+    g_assert_true(s.gather);
+    g_assert_cmpmem(s.message, s.size, "mine", 4);
+    b.data[1] = 0; /* a barrier brings no message */
+    g_assert_cmpint(trp_sync_get(b.data, b.size, &s), ==, TRP_EPROTO);
+    trp_buf_clear(&b);
+    put_synced(&b);
+    g_assert_cmpint(trp_synced_get(b.data, b.size, &a), ==, 0);
+    g_assert_cmpuint(a.count, ==, 3);
+    g_assert_cmpmem(trp_get_bytes(&a.counted, &size), size, "first", 5);
+    trp_get_bytes(&a.counted, &size);
+    g_assert_cmpuint(size, ==, 0);
+    g_assert_cmpmem(trp_get_bytes(&a.counted, &size), size, "third", 5);
+    trp_buf_clear(&b);
+    struct trp_synced refused = {
+        .status = TRP_ETIME, .text = (const uint8_t *)"too late", .text_size = 8};
+    trp_synced_put(&b, &refused);
+    g_assert_cmpint(trp_synced_get(b.data, b.size, &a), ==, 0);
+    g_assert_cmpint(a.status, ==, TRP_ETIME);
+    g_assert_cmpmem(a.text, a.text_size, "too late", 8);
     trp_buf_free(&b);
 }
 
@@ -532,6 +608,8 @@ int main(int argc, char **argv)
     g_test_add_func("/wire/ends come back in order", ends_come_back_in_order);
     g_test_add_func("/wire/small messages come back as they were",
                     small_messages_come_back_as_they_were);
+    g_test_add_func("/wire/a sync and its answer come back",
+                    a_sync_and_its_answer_come_back);
     g_test_add_func("/wire/every truncation of every message is refused",
                     every_truncation_of_every_message_is_refused);
     g_test_add_func("/wire/another kind is refused", another_kind_is_refused);

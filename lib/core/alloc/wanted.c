@@ -1,22 +1,26 @@
 /*
- * How many executors each profile should have, and which may go. Semantics 16 in its
- * first form (alloc.grow=need), decisions 4, 5, 8 and 11.
+ * How many executors each profile should have, and which may go. Semantics 16,
+ * decisions 4, 5, 8, 10 and 11.
  *
  *     wanted(class) = sum over its running stages of ceil(open tasks / slots), within
- * the stage's, the profile's and the cluster's bounds
+ * the stage's, the profile's and the cluster's bounds                (alloc.grow=need)
+ *     wanted(class) = its target (targets.h)                         (alloc.grow=ramp)
  *
  * where open tasks are those that may run now or do (not those that wait for tasks of
- * their parents, whose executors could take the room that the parents need), compared,
- * whenever one of them changes, with what is live or asked for: too few   idle
- * executors of another class that nobody needs there and whose shape is the same
- * (alloc.reuse) are relabelled; the rest is asked for; too many  idle ones go, and
- * requests are withdrawn, at the end of a stage (none of the class runs while others
- * do), or when somebody else waits for room, or after the idle timeout. Between the
- * jobs of a program nothing runs and nobody waits: executors stay, up to the idle
- * timeout.
+ * their parents, whose executors could take the room that the parents need; a least
+ * number of executors holds for a stage with such tasks only), compared,
+ * whenever one of them changes, with what is live or asked for:
+ *   too few   idle executors of another class that nobody needs there and whose shape
+ *             may serve (alloc.reuse) are relabelled; the rest is asked for, within the
+ *             limits over all profiles (caps.h);
+ *   too many  idle ones go, and requests are withdrawn, at the end of a stage (none of
+ *             the class runs while others do), or when somebody else waits for room, or
+ *             when they have expired (idle.h). Between the jobs of a program nothing
+ *             runs and nobody waits: executors stay until they expire.
  *
  * Cost: O(profiles) a change; executors are looked through only when some are to go.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/engine_state.h"
@@ -26,22 +30,105 @@ static uint64_t divide_up(uint64_t n, uint64_t by)
     return (n + by - 1) / by;
 }
 
+int trp_wanted_init(struct trp_engine *e, trp_error *err)
+{
+    const struct trp_engine_config *c = &e->config;
+    struct trp_idle_config idle = {.plain_ns = c->idle_timeout_ns,
+                                   .cached_ns = c->cached_timeout_ns,
+                                   .shuffle_ns = c->shuffle_timeout_ns,
+                                   .tracking = c->shuffle_tracking && !c->host_files};
+    struct trp_targets_config targets = {.min = c->min_executors,
+                                         .max = c->max_executors,
+                                         .initial = c->initial_executors,
+                                         .ratio = c->allocation_ratio,
+                                         .backlog_ns = c->backlog_timeout_ns,
+                                         .sustained_ns = c->sustained_timeout_ns};
+    trp_caps_init(&e->caps, &c->caps, c->alloc_max_executors);
+    targets.caps = e->caps;
+    int rc = c->fixed ? 0 : trp_idle_new(&idle, &e->idle);
+    if (rc == 0 && c->grow_ramp && !c->fixed)
+        rc = trp_targets_new(&targets, &e->targets);
+    return rc < 0 ? trp_error_set(err, rc, "out of memory for the engine") : 0;
+}
+
+void trp_wanted_free(struct trp_engine *e)
+{
+    trp_idle_free(e->idle);
+    trp_targets_free(e->targets);
+}
+
+void trp_wanted_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                     int by)
+{
+    if (!s->class || s->zombie)
+        return;
+    s->class->copies += (uint32_t)by;
+    trp_ramp_copy(e, s, task, by > 0);
+}
+
+/* ---- how many ---- */
+
+static uint64_t wanted_by_bounded(const struct trp_task_set *s, uint32_t slots)
+{
+    uint64_t tasks = (uint64_t)s->pending + s->running + s->queued + s->copies;
+    if (s->stage->max_running && tasks > s->stage->max_running)
+        tasks = s->stage->max_running;
+    uint64_t n = divide_up(tasks, slots);
+    if (tasks && n < s->stage->min_executors)
+        n = s->stage->min_executors;
+    if (s->stage->max_executors && n > s->stage->max_executors)
+        n = s->stage->max_executors;
+    return n;
+}
+
+/* Sets of which every executor is excluded for some task: each needs one more than
+ * there are. */
+static uint32_t stuck_sets(const struct trp_engine *e, const struct trp_class *c)
+{
+    uint32_t n = 0;
+    for (const struct trp_task_set *s = e->stuck; s; s = s->stuck_next)
+        n += s->class == c;
+    return n;
+}
+
+static uint64_t wanted_by_need(const struct trp_engine *e, const struct trp_class *c,
+                               uint32_t slots)
+{
+    uint64_t want = divide_up(c->open, slots);
+    for (const struct trp_task_set *s = c->bounded; s; s = s->bounded_next)
+        want += wanted_by_bounded(s, slots);
+    uint64_t more = e->stuck ? divide_up(stuck_sets(e, c), slots) : 0;
+    if (more && want < c->live + more)
+        want = c->live + more;
+    return want > c->spread ? want : c->spread;
+}
+
+/* A copy cannot run where its task does: while one waits and all executors share a host
+ * there is to be one more than there are or are needed (decision 10). Once: the next
+ * may come to the same host. */
+static void spread(const struct trp_engine *e, struct trp_class *c)
+{
+    uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
+    if (!c->copies)
+        c->spread = 0;
+    else if (c->hosts == 1 && !c->spread) {
+        uint64_t need = wanted_by_need(e, c, slots);
+        c->spread = (need > c->live ? need : c->live) + 1;
+    }
+}
+
 uint32_t trp_wanted_executors(const struct trp_engine *e, const struct trp_class *c)
 {
     uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
-    uint64_t want = divide_up(c->open, slots);
-    for (const struct trp_task_set *s = c->bounded; s; s = s->bounded_next) {
-        uint64_t tasks = (uint64_t)s->pending + s->running + s->queued;
-        if (s->stage->max_running && tasks > s->stage->max_running)
-            tasks = s->stage->max_running;
-        uint64_t n = divide_up(tasks, slots);
-        if (n < s->stage->min_executors)
-            n = s->stage->min_executors;
-        if (s->stage->max_executors && n > s->stage->max_executors)
-            n = s->stage->max_executors;
-        want += n;
+    uint64_t want = 0;
+    if (!e->targets || c->bounded)
+        want = wanted_by_need(e, c, slots);
+    if (e->targets) {
+        uint32_t target = trp_targets_of(e->targets, c->profile.n);
+        want = c->bounded && want < target ? want : target;
+        return want < c->fit ? (uint32_t)want : c->fit;
     }
-    if (c->sets && want < e->config.min_executors)
+    if (want && want < e->config.min_executors)
         want = e->config.min_executors;
     if (want > e->config.max_executors)
         want = e->config.max_executors;
@@ -55,7 +142,9 @@ static bool is_idle(const struct trp_executor *x)
 
 static void release(struct trp_engine *e, struct trp_executor *x)
 {
-    trp_action_add(e, TRP_ACTION_RELEASE_EXECUTOR)->executor.executor = x->id;
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_RELEASE_EXECUTOR);
+    act->executor.executor = x->id;
+    act->executor.profile.n = x->class;
     trp_executor_retire(e, x);
 }
 
@@ -102,9 +191,30 @@ static uint32_t take_over(struct trp_engine *e, struct trp_class *c, uint32_t ne
     return taken;
 }
 
+/* Can the limits never hold an executor of the class? Then its stages are given up. */
+static bool is_beyond_limits(struct trp_engine *e, struct trp_class *c,
+                             const int64_t *cost)
+{
+    const int64_t none[TRP_CAPS] = {0};
+    char text[160];
+    uint32_t at = 0;
+    if (trp_caps_room(&e->caps, none, cost, &at) > 0)
+        return false;
+    snprintf(text, sizeof(text), "an executor takes %s %lld, and alloc.max_%s is %lld",
+             e->caps.name[at], (long long)cost[at], e->caps.name[at],
+             (long long)e->caps.most[at]);
+    trp_wanted_start_failed(e, c, true, text);
+    return true;
+}
+
 static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
 {
-    while (need-- > 0 && e->live + e->requested < e->config.alloc_max_executors) {
+    int64_t cost[TRP_CAPS];
+    trp_caps_cost(&e->caps, trp_profiles_get(e->profiles, c->profile), cost);
+    uint32_t room = trp_caps_room(&e->caps, e->caps_used, cost, NULL);
+    if (!room && is_beyond_limits(e, c, cost))
+        return;
+    for (; need > 0 && room > 0; need--, room--) {
         struct trp_executor *x = trp_executor_new(e, c);
         if (!x)
             return;
@@ -147,19 +257,39 @@ static uint32_t withdraw(struct trp_engine *e, struct trp_class *c, uint32_t sur
     return surplus;
 }
 
-/* Releases idle executors; with `timed_out` only those that have been idle for long. */
-static void release_idle(struct trp_engine *e, struct trp_class *c, uint32_t surplus,
-                         bool timed_out)
+static void release_idle(struct trp_engine *e, struct trp_class *c, uint32_t surplus)
 {
-    int64_t since = e->now - e->config.idle_timeout_ns;
     struct trp_executor *x = c->free, *next;
     for (uint32_t n = c->nfree; n && surplus; n--, x = next) {
         next = x->free_next;
-        if (!is_idle(x) || (timed_out && x->idle_since > since))
+        if (!is_idle(x) || x->idle.in_use) /* holds what an active job reads */
             continue;
         release(e, x);
         surplus--;
     }
+}
+
+/* Those that were idle for too long, the first ones first, as far as nobody needs them.
+ */
+static void release_expired(struct trp_engine *e)
+{
+    struct trp_idle_item *const *list;
+    uint32_t n = trp_idle_expired(e->idle, e->now, &list);
+    struct trp_executor **v = n ? malloc(n * sizeof(struct trp_executor *)) : NULL;
+    if (!n)
+        return;
+    if (!v) {
+        e->out_of_memory = true;
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = e->executors[list[i]->id];
+    for (uint32_t i = 0; i < n; i++)
+        if (is_idle(v[i]) && surplus_of(e, e->classes[v[i]->class]))
+            release(e, v[i]);
+    if (e->targets)
+        trp_targets_initialized(e->targets);
+    free(v);
 }
 
 /* Does any other class, or a gang, wait for room? */
@@ -181,9 +311,7 @@ static void shrink(struct trp_engine *e, struct trp_class *c)
     bool stage_end = !e->config.release_idle && !c->sets && e->jobs_active;
     if (stage_end || others_wait(e, c)) {
         surplus = withdraw(e, c, surplus);
-        release_idle(e, c, surplus, false);
-    } else if (e->idle_due == INT64_MAX) {
-        e->idle_due = e->now + e->config.idle_timeout_ns;
+        release_idle(e, c, surplus);
     }
 }
 
@@ -195,41 +323,40 @@ void trp_wanted_reconcile(struct trp_engine *e)
     e->retry_due = INT64_MAX;
     for (uint32_t i = 0; i < e->nclasses; i++)
         if (e->classes[i])
+            spread(e, e->classes[i]);
+    for (uint32_t i = 0; i < e->nclasses; i++)
+        if (e->classes[i])
             grow(e, e->classes[i]);
     for (uint32_t i = 0; i < e->nclasses; i++)
         if (e->classes[i])
             shrink(e, e->classes[i]);
+    release_expired(e);
 }
 
 /* ---- time, refusals ---- */
 
-static void idle_timeouts(struct trp_engine *e)
+int64_t trp_wanted_due(const struct trp_engine *e)
 {
-    int64_t oldest = INT64_MAX;
-    for (uint32_t i = 0; i < e->nclasses; i++) {
-        struct trp_class *c = e->classes[i];
-        uint32_t surplus = c ? surplus_of(e, c) : 0;
-        if (!surplus || !c->idle)
-            continue;
-        release_idle(e, c, surplus, true);
-        struct trp_executor *x = c->free;
-        for (uint32_t n = c->nfree; n; n--, x = x->free_next)
-            if (is_idle(x) && x->idle_since < oldest)
-                oldest = x->idle_since;
-    }
-    e->idle_due = oldest == INT64_MAX ? INT64_MAX : oldest + e->config.idle_timeout_ns;
+    int64_t due = e->retry_due;
+    if (e->config.fixed)
+        return INT64_MAX;
+    if (trp_idle_due(e->idle) < due)
+        due = trp_idle_due(e->idle);
+    if (e->targets && trp_targets_due(e->targets) < due)
+        due = trp_targets_due(e->targets);
+    return due;
 }
 
 void trp_wanted_time(struct trp_engine *e)
 {
-    if (e->config.fixed)
+    if (e->config.fixed || e->now < trp_wanted_due(e))
         return;
-    if (e->now >= e->idle_due)
-        idle_timeouts(e);
-    if (e->now >= e->retry_due) {
-        e->retry_due = INT64_MAX;
-        e->any_dirty = true;
+    if (e->targets && e->now >= trp_targets_due(e->targets)) {
+        trp_targets_tick(e->targets, e->now);
+        trp_targets_answer(e->targets, true, e->now);
     }
+    e->retry_due = INT64_MAX;
+    e->any_dirty = true;
 }
 
 /* A request of the class came to nothing: wait longer each time, and give up at last.

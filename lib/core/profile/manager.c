@@ -281,6 +281,25 @@ uint32_t trp_profiles_count(const trp_profiles *m)
     return m->n;
 }
 
+const struct trp_profile_defaults *trp_profiles_defaults(const trp_profiles *m)
+{
+    return &m->defaults;
+}
+
+void trp_profile_written(const struct trp_resource_profile *p,
+                         struct trp_profile_builder *ret_builder)
+{
+    trp_profile_builder_init(ret_builder, p->name);
+    ret_builder->executor = p->executor;
+    ret_builder->cpus = p->cpus;
+    ret_builder->ncustom = p->ncustom;
+    memcpy(ret_builder->custom, p->custom, p->ncustom * sizeof(p->custom[0]));
+    ret_builder->has_executor = !p->task_only;
+    ret_builder->has_task = p->cpus >= 0;
+    for (uint32_t i = 0; i < p->ncustom; i++)
+        ret_builder->has_task = ret_builder->has_task || p->custom[i].on_task;
+}
+
 const struct trp_resource_profile *
 trp_profiles_equivalent(const trp_profiles *m, const struct trp_resource_profile *like)
 {
@@ -393,8 +412,8 @@ static int compare_ids(const void *a, const void *b)
     return ((*x)->id.n > (*y)->id.n) - ((*x)->id.n < (*y)->id.n);
 }
 
-static int merge_for_stage(trp_profiles *m, const trp_profile_id *v, size_t n,
-                           trp_profile_id *ret_id, trp_error *err)
+int trp_profiles_merged(trp_profiles *m, const trp_profile_id *v, size_t n,
+                        trp_profile_id *ret_id, trp_error *err)
 {
     const size_t size = sizeof(struct trp_resource_profile *);
     const struct trp_resource_profile **chain = calloc(n, size);
@@ -446,5 +465,5 @@ int trp_profiles_of_stage(trp_profiles *m, const trp_profile_id *v, size_t n,
             "%s "
             "and %s; use one, or set scheduler.resource.profileMergeConflicts=true",
             m->v[v[0].n]->name, m->v[v[other].n]->name);
-    return merge_for_stage(m, v, n, ret_id, err);
+    return trp_profiles_merged(m, v, n, ret_id, err);
 }

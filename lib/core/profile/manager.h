@@ -76,6 +76,13 @@ const struct trp_resource_profile *trp_profiles_by_name(const trp_profiles *p,
                                                         const char *name);
 uint32_t trp_profiles_count(const trp_profiles *p);
 
+/* The options that the profiles were made with. cores_configured is as it came out. */
+const struct trp_profile_defaults *trp_profiles_defaults(const trp_profiles *p);
+
+/* The builder that makes such a profile again: its requests as written. */
+void trp_profile_written(const struct trp_resource_profile *p,
+                         struct trp_profile_builder *ret_builder);
+
 /* The stored profile with the same requests, or NULL (Spark's getEquivalent). */
 const struct trp_resource_profile *
 trp_profiles_equivalent(const trp_profiles *p, const struct trp_resource_profile *like);
@@ -96,6 +103,11 @@ bool trp_profiles_may_run(const trp_profiles *p, trp_profile_id task,
 /* Merges by the larger amount per name (section 5) into a builder. */
 void trp_profiles_merge(const struct trp_resource_profile *const *v, size_t n,
                         struct trp_profile_builder *ret_builder);
+
+/* The merged profile of `n` >= 1 stored ones: a stored profile with the same requests,
+ * else it is added. TRP_EINVAL: what comes out is impossible. */
+int trp_profiles_merged(trp_profiles *p, const trp_profile_id *v, size_t n,
+                        trp_profile_id *ret_id, trp_error *err);
 
 /* The profile of a stage whose pipelined chain carries the explicit profiles `v` (may
  * hold the same id more than once): none → default, one → it, several → TRP_EINVAL

@@ -18,12 +18,17 @@ uint32_t trp_attempt_new(struct trp_engine *e)
             return TRP_NONE;
         }
         slot = p->n++;
+        p->v[slot].state = TRP_ATTEMPT_FREE;
     }
     struct trp_attempt *a = &p->v[slot];
     a->serial = p->serial++;
+    a->state = TRP_ATTEMPT_FREE; /* until it has its place */
     a->grants = NULL;
     a->ngrants = 0;
     a->kill_sent = false;
+    a->flags = 0;
+    a->twin = TRP_NONE;
+    a->rate = 0;
     return slot;
 }
 

@@ -23,26 +23,43 @@ struct trp_class *trp_class_of(struct trp_engine *e, trp_profile_id profile)
     c->profile = profile;
     c->fit = UINT32_MAX;
     c->backoff = e->config.retry_first_ns;
+    if (!trp_ramp_class(e, c)) {
+        free(c);
+        return NULL;
+    }
     return e->classes[profile.n] = c;
 }
 
-struct trp_executor *trp_executor_new(struct trp_engine *e, struct trp_class *c)
+struct trp_executor *trp_executor_new_as(struct trp_engine *e, struct trp_class *c,
+                                         uint32_t number)
 {
     struct trp_executor *x = calloc(1, sizeof(*x));
-    if (!x || !trp_array_room((void **)&e->executors, &e->executors_cap,
-                              (uint64_t)e->nexecutors + 1, sizeof(*e->executors))) {
-        free(x);
+    if (!x) {
         e->out_of_memory = true;
         return NULL;
     }
-    x->id.n = e->nexecutors;
+    x->id.n = number;
     x->class = c->profile.n;
     x->shape = c->profile;
     x->state = TRP_EXECUTOR_REQUESTED;
     x->running = x->queue_first = x->queue_last = TRP_NONE;
-    e->executors[e->nexecutors++] = x;
+    x->decommissioned_ns = INT64_MAX;
+    e->executors[number] = x;
     c->requested++;
     e->requested++;
+    trp_supply_asked(e, x);
+    return x;
+}
+
+struct trp_executor *trp_executor_new(struct trp_engine *e, struct trp_class *c)
+{
+    if (!trp_array_room((void **)&e->executors, &e->executors_cap,
+                        (uint64_t)e->nexecutors + 1, sizeof(*e->executors))) {
+        e->out_of_memory = true;
+        return NULL;
+    }
+    struct trp_executor *x = trp_executor_new_as(e, c, e->nexecutors);
+    e->nexecutors += x != NULL;
     return x;
 }
 
@@ -77,11 +94,11 @@ static void ring_remove(struct trp_executor **head, struct trp_executor *x)
     x->free_next = x->free_prev = NULL;
 }
 
-/* In the free ring exactly while it is live and has a free core. */
+/* In the free ring exactly while it is live, not excluded, and has a free core. */
 void trp_executor_set_free(struct trp_engine *e, struct trp_executor *x)
 {
     struct trp_class *c = e->classes[x->class];
-    bool want = x->state == TRP_EXECUTOR_LIVE && x->cores_free > 0;
+    bool want = trp_executor_may_get(x) && x->cores_free > 0;
     bool is = x->free_next != NULL;
     if (want == is)
         return;
@@ -121,6 +138,19 @@ static void queued_ring_update(struct trp_class *c, struct trp_executor *x)
     x->queued_next = x->queued_prev = NULL;
 }
 
+/* One more or less that makes its host and rack places where tasks can run. */
+static void count_place(struct trp_engine *e, const struct trp_executor *x, int by)
+{
+    struct trp_host *h = &e->hosts.hosts[x->host];
+    struct trp_rack *r = h->rack.n == TRP_NONE ? NULL : &e->hosts.racks[h->rack.n];
+    uint32_t edge = by > 0 ? 1 : 0; /* the first came, the last went */
+    h->executors += (uint32_t)by;
+    if (r)
+        r->executors += (uint32_t)by;
+    trp_task_sets_executor_changed(e, x, h->executors == edge,
+                                   r && r->executors == edge, by);
+}
+
 int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
                       const struct trp_event *added, trp_error *err)
 {
@@ -135,26 +165,27 @@ int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
         return rc;
     x->books = books;
     x->host = host;
-    x->cores = x->cores_free = trp_profiles_get(e->profiles, x->shape)->cores;
+    x->cores = added->added.cores;
+    if (!x->cores)
+        x->cores = trp_profiles_get(e->profiles, x->shape)->cores;
+    x->cores_free = x->cores;
     x->state = TRP_EXECUTOR_LIVE;
     x->came = true;
-    x->idle_since = e->now;
     c->requested--;
     e->requested--;
     c->live++;
     c->idle++;
     e->live++;
-    struct trp_host *h = &e->hosts.hosts[host];
-    bool host_came = h->executors++ == 0;
-    bool rack_came =
-        h->rack.n != TRP_NONE && e->hosts.racks[h->rack.n].executors++ == 0;
+    trp_supply_live(e, x);
+    trp_exclusion_executor_came(e, x);
     trp_executor_set_free(e, x);
-    trp_task_sets_executor_changed(e, x, host_came, rack_came, 1);
+    count_place(e, x, 1);
     return 0;
 }
 
-/* Nothing is offered to it any more. What runs there goes on. */
-void trp_executor_retire(struct trp_engine *e, struct trp_executor *x)
+/* No longer among the live ones. */
+static void leave_live(struct trp_engine *e, struct trp_executor *x,
+                       enum trp_executor_state state)
 {
     struct trp_class *c = e->classes[x->class];
     if (x->state == TRP_EXECUTOR_REQUESTED) {
@@ -164,9 +195,24 @@ void trp_executor_retire(struct trp_engine *e, struct trp_executor *x)
         c->live--;
         if (!x->nrunning)
             c->idle--;
+        trp_supply_leaving(e, x);
     }
-    x->state = TRP_EXECUTOR_RELEASING;
+    x->state = state;
     trp_executor_set_free(e, x);
+}
+
+/* Nothing is offered to it any more. What runs there goes on. */
+void trp_executor_retire(struct trp_engine *e, struct trp_executor *x)
+{
+    leave_live(e, x, TRP_EXECUTOR_RELEASING);
+}
+
+/* The same, and it makes no locality level any more. */
+void trp_executor_drain(struct trp_engine *e, struct trp_executor *x)
+{
+    leave_live(e, x, TRP_EXECUTOR_DECOMMISSIONED);
+    x->decommissioned_ns = e->now;
+    count_place(e, x, -1);
 }
 
 /* Out of all lists and counts; its attempts must be gone. Frees it. */
@@ -175,12 +221,12 @@ void trp_executor_remove(struct trp_engine *e, struct trp_executor *x)
     trp_executor_retire(e, x);
     if (x->came) {
         e->live--;
-        struct trp_host *h = &e->hosts.hosts[x->host];
-        bool host_went = --h->executors == 0;
-        bool rack_went =
-            h->rack.n != TRP_NONE && --e->hosts.racks[h->rack.n].executors == 0;
-        trp_task_sets_executor_changed(e, x, host_went, rack_went, -1);
+        if (x->decommissioned_ns == INT64_MAX)
+            count_place(e, x, -1);
+        else
+            trp_task_sets_executor_changed(e, x, false, false, 0);
     }
+    trp_supply_gone(e, x);
     e->executors[x->id.n] = NULL;
     e->any_dirty = true;
     trp_books_free(x->books);
@@ -198,8 +244,10 @@ void trp_executor_relabel(struct trp_engine *e, struct trp_executor *x,
     from->live--;
     from->idle--;
     x->class = to->profile.n;
+    x->stranger = 0;
     to->live++;
     to->idle++;
+    trp_supply_moved(e, x, from);
     trp_executor_set_free(e, x);
 }
 
@@ -226,7 +274,8 @@ void trp_executor_attach(struct trp_engine *e, struct trp_executor *x, uint32_t 
         list_push(e, &x->running, slot);
         if (x->nrunning++ == 0) {
             x->one_set = a->set;
-            c->idle--;
+            c->idle -= x->state == TRP_EXECUTOR_LIVE; /* a queued one may take over */
+            trp_supply_busy(e, x);
         } else if (x->one_set != a->set) {
             x->one_set = NULL;
         }
@@ -269,7 +318,7 @@ void trp_executor_detach(struct trp_engine *e, struct trp_executor *x, uint32_t 
     if (--x->nrunning)
         return;
     x->one_set = NULL;
-    x->idle_since = e->now;
+    trp_supply_idle(e, x);
     if (x->state == TRP_EXECUTOR_LIVE)
         c->idle++;
 }

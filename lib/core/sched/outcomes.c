@@ -1,32 +1,52 @@
 /*
- * How attempts end and what follows: success, counted failures and retries (semantics
- * 9), the loss of an executor (10, decision 15), kills.
+ * How attempts end and what follows: success, counted failures and retries, the end of
+ * a set by one of its tasks (semantics, section 9).
  *
  * A verdict is told for every attempt exactly once (TRP_ACTION_TASK_END), also when its
- * stage is over already. Which ends count as a failure of the task is one table.
+ * set is a zombie. What an end means is one table: does it count as a failure of the
+ * task, and what does it do to the set.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/engine_state.h"
 
-static bool counts_as_failure(enum trp_end_status status)
-{
-    static const bool table[] = {
-        [TRP_END_SUCCESS] = false,  [TRP_END_EXIT] = true,      [TRP_END_SIGNAL] = true,
-        [TRP_END_TIMEOUT] = true,   [TRP_END_MEMORY] = true,    [TRP_END_START] = true,
-        [TRP_END_KILLED] = false,   [TRP_END_RECALLED] = false, [TRP_END_LOST] = true,
-        [TRP_END_PLATFORM] = false,
-    };
-    return table[status];
-}
+enum effect {
+    RUN_AGAIN,
+    SUCCEED,
+    LEAVE,    /* its input is gone: the set is a zombie, the task the next attempt's */
+    GIVE_UP,  /* the set is given up at once */
+    PLATFORM, /* the same, and it is nobody's fault */
+};
 
-static bool not_retried(const struct trp_stage *s, enum trp_end_status status,
-                        int32_t code)
+static const struct {
+    bool counts;
+    enum effect effect;
+    const char *why;
+} meanings[] = {
+    [TRP_END_SUCCESS] = {false, SUCCEED,   ""                                 },
+    [TRP_END_EXIT] = {true,  RUN_AGAIN, "it failed"                        },
+    [TRP_END_SIGNAL] = {true,  RUN_AGAIN, "killed by a signal"               },
+    [TRP_END_TIMEOUT] = {true,  RUN_AGAIN, "over its timeout"                 },
+    [TRP_END_MEMORY] = {true,  RUN_AGAIN, "killed for memory"                },
+    [TRP_END_START] = {true,  RUN_AGAIN, "it could not be started"          },
+    [TRP_END_KILLED] = {false, RUN_AGAIN, "killed"                           },
+    [TRP_END_RECALLED] = {false, RUN_AGAIN, "recalled"                         },
+    [TRP_END_LOST] = {true,  RUN_AGAIN, "its executor was lost"            },
+    [TRP_END_PLATFORM] = {false, PLATFORM,  "its ranks could not be started"   },
+    [TRP_END_DENIED] = {false, RUN_AGAIN, "another attempt may commit"       },
+    [TRP_END_FETCH] = {false, LEAVE,     "a map output could not be fetched"},
+    [TRP_END_RESULT_LOST] = {true,  RUN_AGAIN, "its result was lost"              },
+    [TRP_END_UNWRITABLE] = {false, GIVE_UP,   "had a not serializable result"    },
+    [TRP_END_EXISTS] = {false, GIVE_UP,
+                         "wants to write an output file that already exists"  },
+};
+
+static bool not_retried(const struct trp_stage *s, const struct trp_attempt_end *end)
 {
-    if (status == TRP_END_EXIT)
+    if (end->status == TRP_END_EXIT)
         for (uint32_t i = 0; i < s->nnot_on; i++)
-            if (s->not_on[i] == code)
+            if (s->not_on[i] == end->code)
                 return true;
     return false;
 }
@@ -35,27 +55,6 @@ static uint32_t tolerated(const struct trp_stage *s)
 {
     uint64_t part = (uint64_t)s->ntasks * s->tolerate_ppm / 1000000;
     return s->tolerate > part ? s->tolerate : (uint32_t)part;
-}
-
-/* The words of TASK_END's status for a stage's failure; the driver adds the metrics. */
-static void gave_up(struct trp_engine *e, struct trp_stage *s, uint32_t task)
-{
-    const struct trp_task *t = &s->set->tasks[task];
-    char text[160];
-    snprintf(text, sizeof(text), "task %u failed %u times", task, t->failures);
-    if (t->failures == 1)
-        snprintf(text, sizeof(text), "task %u failed once", task);
-    trp_stage_end(e, s, TRP_OUTCOME_FAILED, TRP_EFAILED, task, text);
-}
-
-/* Is the task given up after this end? Notes the failure. */
-static bool note_failure(struct trp_engine *e, struct trp_task_set *s,
-                         struct trp_task *t, enum trp_end_status status, int32_t code)
-{
-    uint32_t max =
-        s->stage->max_failures ? s->stage->max_failures : e->config.max_failures;
-    t->failures++;
-    return t->failures >= max || not_retried(s->stage, status, code);
 }
 
 static void measure(struct trp_task_set *s, int64_t duration_ns)
@@ -75,6 +74,7 @@ static void verdict(struct trp_engine *e, uint32_t slot, enum trp_end_status sta
     struct trp_action *act = trp_action_add(e, TRP_ACTION_TASK_END);
     act->task_end.attempt = trp_attempt_id_of(e, slot);
     act->task_end.stage = a->set->stage->id;
+    act->task_end.stage_attempt = a->set->number;
     act->task_end.task = a->task;
     act->task_end.number = a->number;
     act->task_end.executor.n = a->executor;
@@ -83,6 +83,7 @@ static void verdict(struct trp_engine *e, uint32_t slot, enum trp_end_status sta
     act->task_end.code = code;
     act->task_end.counted = counted;
     act->task_end.retried = retried;
+    act->task_end.speculative = a->flags & TRP_ATTEMPT_COPY;
     act->task_end.failures = a->set->tasks[a->task].failures;
     act->task_end.launched_ns = a->launched_ns;
 }
@@ -99,19 +100,20 @@ static void leave_place(struct trp_engine *e, uint32_t slot)
     }
     struct trp_executor *x = e->executors[a->executor];
     if (a->state == TRP_ATTEMPT_QUEUED) {
-        if (a->kill_sent && !s->ended && e->classes[x->class]->recalls)
+        if (a->kill_sent && !s->zombie && e->classes[x->class]->recalls)
             e->classes[x->class]->recalls--;
         s->queued--;
         trp_executor_detach(e, x, slot);
         return;
     }
-    s->running--;
+    trp_set_count_running(e, s, -1);
     trp_round_replace(e, slot);
+    trp_ramp_ended(e, a);
 }
 
 static void close_task(struct trp_task_set *s)
 {
-    if (s->class && !s->is_bounded)
+    if (s->class && !s->is_bounded && !s->zombie)
         s->class->open--;
 }
 
@@ -124,198 +126,256 @@ static void run_again(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
     if (memory && s->stage->memory_factor_ppm && s->class && !e->config.fixed)
         to = trp_overflow_set(e, s);
     if (!to) {
+        trp_ramp_again(e, s, task);
         trp_task_set_push(e, s, task);
         return;
     }
+    if (s->tasks[task].flags & TRP_TASK_SPECULATABLE)
+        trp_copy_unmark(e, s, task); /* the mark is of the set it leaves */
     close_task(s);
     s->tasks[task].grown++;
     to->class->open++;
+    trp_ramp_tasks(e, to, 1);
     trp_task_set_push(e, to, task);
     e->any_dirty = true;
     trp_round_full(e, to->class);
 }
 
-/* The set may go once its stage has ended and nothing of it is left anywhere. */
-static void release_set(struct trp_engine *e, struct trp_task_set *s)
+/* ---- the three ways on ---- */
+
+/* The losers of a race: what they still do is of no use. */
+static void kill_others(struct trp_engine *e, const struct trp_task *t)
 {
-    if (s->attempts)
-        return;
-    s->stage->set = NULL;
-    trp_task_set_free(e, s);
+    for (uint32_t slot = t->attempt; slot != TRP_NONE;
+         slot = e->attempts.v[slot].twin) {
+        e->attempts.v[slot].flags |= TRP_ATTEMPT_BEATEN;
+        trp_attempt_kill(e, slot, false);
+    }
 }
 
-void trp_attempt_ended(struct trp_engine *e, uint32_t slot, enum trp_end_status status,
-                       int32_t code, int64_t duration_ns, bool counted)
+static void count_result(struct trp_engine *e, struct trp_task_set *s, uint64_t bytes)
 {
-    struct trp_task_set *s = e->attempts.v[slot].set, *own = trp_task_set_main(s);
-    struct trp_stage *stage = s->stage;
-    struct trp_job *job = stage->job;
-    uint32_t task = e->attempts.v[slot].task;
+    char text[160];
+    s->result_bytes += bytes;
+    if (s->map || !e->config.max_result_bytes ||
+        s->result_bytes <= (uint64_t)e->config.max_result_bytes)
+        return;
+    snprintf(text, sizeof(text),
+             "the results of %u tasks are %.1f MiB, above driver.maxResultSize "
+             "(%.1f MiB)",
+             s->done, (double)s->result_bytes / 1048576,
+             (double)e->config.max_result_bytes / 1048576);
+    trp_set_abort(e, s, TRP_EFAILED, TRP_NONE, text);
+}
+
+static void succeed(struct trp_engine *e, struct trp_task_set *s,
+                    struct trp_task_set *own, uint32_t task, uint32_t executor,
+                    const struct trp_attempt_end *end)
+{
     struct trp_task *t = &s->tasks[task];
-    bool gang = e->attempts.v[slot].executor == TRP_NONE, give_up = false;
-    e->ends++;
-    leave_place(e, slot);
-    t->attempt = TRP_NONE;
-    if (status == TRP_END_RECALLED)
-        t->attempts--; /* it never began */
-    else if (status != TRP_END_LOST)
-        measure(s, duration_ns);
-    counted =
-        status != TRP_END_SUCCESS && counted && counts_as_failure(status) && !s->ended;
-    if (status == TRP_END_SUCCESS && !s->ended) {
-        t->flags |= TRP_TASK_DONE;
-        own->done++;
-        t->failures = 0;
-        close_task(s);
-    } else if (counted) {
-        give_up = note_failure(e, s, t, status, code);
+    if (s->past_first && executor != TRP_NONE)
+        trp_copies_past(e, s, task, e->executors[executor]->host);
+    if (t->attempt != TRP_NONE)
+        kill_others(e, t);
+    if (t->flags & TRP_TASK_OVER)
+        return;
+    if (s->slow)
+        trp_speculation_succeeded(s->slow, end->duration_ns, end->records);
+    if (t->flags & TRP_TASK_SPECULATABLE)
+        trp_copy_unmark(e, s, task);
+    t->flags |= TRP_TASK_DONE;
+    t->failures = 0;
+    own->done++;
+    if (own->where)
+        own->where[task] = executor;
+    if (!e->bare)
+        trp_dag_task_done(e, own, task, executor);
+    if (end->result_bytes)
+        count_result(e, own, end->result_bytes);
+    trp_set_check_finished(e, own);
+}
+
+static void too_many(struct trp_engine *e, struct trp_task_set *own, uint32_t task)
+{
+    const struct trp_task *t = &own->tasks[task];
+    char text[160];
+    snprintf(text, sizeof(text), "task %u failed %u times", task, t->failures);
+    if (t->failures == 1)
+        snprintf(text, sizeof(text), "task %u failed once", task);
+    trp_set_abort(e, own, TRP_EFAILED, task, text);
+}
+
+/* It will not be tried again. */
+static void fail_task(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+{
+    struct trp_task_set *own = trp_task_set_main(s);
+    if (s->tasks[task].flags & TRP_TASK_SPECULATABLE)
+        trp_copy_unmark(e, s, task);
+    s->tasks[task].flags |= TRP_TASK_FAILED;
+    own->failed++;
+    if (own->failed > tolerated(s->stage)) {
+        too_many(e, own, task);
+        return;
     }
-    bool retried = !s->ended && !t->flags && !give_up && status != TRP_END_PLATFORM;
-    verdict(e, slot, status, code, counted, retried);
-    trp_attempt_free(e, slot);
-    if (status == TRP_END_PLATFORM && !s->ended) {
+    kill_others(e, &s->tasks[task]);
+    if (!e->bare)
+        trp_dag_task_tolerated(e, own, task);
+    trp_set_check_finished(e, own);
+}
+
+/* The end of a task that ends its set. */
+static void end_set(struct trp_engine *e, struct trp_task_set *own, uint32_t task,
+                    const struct trp_attempt_end *end)
+{
+    char text[160];
+    const char *why = meanings[end->status].why;
+    switch (meanings[end->status].effect) {
+    case PLATFORM:
+        trp_set_abort(e, own, TRP_ESYSTEM, task, why);
+        return;
+    case GIVE_UP:
+        snprintf(text, sizeof(text), "task %u %s", task, why);
+        trp_set_abort(e, own, TRP_EFAILED, task, text);
+        return;
+    default: /* of a barrier set */
+        trp_set_zombie(e, own);
+        if (end->status == TRP_END_EXIT)
+            snprintf(text, sizeof(text), "exit status %d", (int)end->code);
+        else
+            snprintf(text, sizeof(text), "%s", why);
+        if (!e->bare)
+            trp_dag_barrier_failed(e, own, task, text);
+    }
+}
+
+/* Its input is gone. Told for zombies as well: each may have missed another output. */
+static void leave(struct trp_engine *e, struct trp_task_set *own, uint32_t task,
+                  const struct trp_attempt_end *end)
+{
+    if (!(own->tasks[task].flags & TRP_TASK_OVER))
+        own->tasks[task].flags |= TRP_TASK_LEFT;
+    trp_set_zombie(e, own);
+    if (end->from && end->from->executor.n != TRP_NONE)
+        trp_exclusion_fetch_failed(e, end->from->executor.n);
+    if (!e->bare)
+        trp_dag_fetch_failed(e, own, task, end->from);
+}
+
+/* Notes a failure that counts. Is the task given up? */
+static bool note_failure(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                         uint32_t executor, const struct trp_attempt_end *end)
+{
+    const struct trp_stage *stage = s->stage;
+    uint32_t max = stage->max_failures ? stage->max_failures : e->config.max_failures;
+    s->tasks[task].failures++;
+    if (e->tracker && executor != TRP_NONE)
+        trp_exclusion_failed(e, s, task, executor, meanings[end->status].why);
+    return s->tasks[task].failures >= max || not_retried(stage, end);
+}
+
+__attribute__((noinline)) static void fail(struct trp_engine *e, uint32_t slot,
+                                           const struct trp_attempt_end *end)
+{
+    const struct trp_attempt *a = &e->attempts.v[slot];
+    struct trp_task_set *s = a->set, *own = trp_task_set_main(s);
+    uint32_t task = a->task, executor = a->executor;
+    struct trp_task *t = &s->tasks[task];
+    bool gang = executor == TRP_NONE, over = t->flags & TRP_TASK_OVER;
+    bool ends = !s->zombie && end->status != TRP_END_RECALLED &&
+                (s->barrier || meanings[end->status].effect != RUN_AGAIN);
+    bool counted =
+        !s->zombie && !ends && !end->uncounted && meanings[end->status].counts;
+    bool give_up = counted && note_failure(e, s, task, executor, end);
+    bool again = !s->zombie && !ends && !give_up && trp_task_is_pending(t);
+    if (s->past_first && !gang && end->status != TRP_END_RECALLED)
+        trp_copies_past(e, s, task, e->executors[executor]->host);
+    verdict(e, slot, end->status, end->code, counted, again);
+    if (!again)
         close_task(s);
-        trp_stage_end(e, stage, TRP_OUTCOME_FAILED, TRP_ESYSTEM, task,
-                      "its ranks could not be started");
-    } else if (give_up) {
-        t->flags |= TRP_TASK_FAILED;
-        own->failed++;
-        close_task(s);
-        if (own->failed > tolerated(stage))
-            gave_up(e, stage, task);
-    } else if (retried) {
-        run_again(e, s, task, status == TRP_END_MEMORY);
+    if (meanings[end->status].effect == LEAVE) {
+        leave(e, own, task, end);
+    } else if (ends) {
+        end_set(e, own, task, end);
+    } else if (give_up && !over) {
+        fail_task(e, s, task);
+    } else if (again) {
+        run_again(e, s, task, end->status == TRP_END_MEMORY);
         if (gang && !e->draining)
             trp_gang_launch(e, s);
     }
-    if (stage->nchildren && !s->ended && t->flags)
-        trp_stage_task_done(e, stage, task);
-    if (!s->ended && own->done + own->failed == own->ntasks)
-        trp_stage_check_end(e, stage);
-    /* Only now: until here this attempt kept its set and its job alive. */
+}
+
+/* Ended well after another attempt of its task had. */
+static const struct trp_attempt_end beaten = {.status = TRP_END_KILLED};
+
+void trp_attempt_ended(struct trp_engine *e, uint32_t slot,
+                       const struct trp_attempt_end *end)
+{
+    struct trp_attempt *a = &e->attempts.v[slot];
+    struct trp_task_set *s = a->set, *own = trp_task_set_main(s);
+    struct trp_stage *stage = s->stage;
+    struct trp_task *t = &s->tasks[a->task];
+    uint32_t task = a->task, executor = a->executor;
+    e->ends++;
+    leave_place(e, slot);
+    trp_attempt_unlink(e, t, slot);
+    if (end->status == TRP_END_RECALLED)
+        t->attempts--; /* it never began */
+    else if (end->status != TRP_END_LOST)
+        measure(s, end->duration_ns);
+    if (end->status != TRP_END_SUCCESS) {
+        fail(e, slot, end);
+    } else if (a->flags & TRP_ATTEMPT_BEATEN) {
+        fail(e, slot, &beaten);
+    } else {
+        verdict(e, slot, TRP_END_SUCCESS, end->code, false, false);
+        close_task(s);
+        succeed(e, s, own, task, executor, end);
+    }
+    trp_attempt_free(e, slot);
+    /* Only now: until here this attempt kept its set and its stage alive. */
     own->attempts--;
-    job->attempts--;
-    if (own->ended)
-        release_set(e, own);
-    if (job->ended == job->nstages)
-        trp_job_check_over(e, job);
+    if (!own->attempts && own->zombie)
+        trp_set_bury(e, own);
+    trp_dag_attempt_gone(e, stage);
 }
 
-/* ---- executors that are lost ---- */
-
-/* Does this loss count against the attempt that ran there? Decision 15. */
-static bool loss_counts(enum trp_loss reason, bool is_culprit, bool has_culprit)
+void trp_task_undo(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
 {
-    switch (reason) {
-    case TRP_LOSS_EXITED:
-    case TRP_LOSS_HEARTBEAT:
-        return true;
-    case TRP_LOSS_CRASHED:
-    case TRP_LOSS_MEMORY:
-    case TRP_LOSS_TIMEOUT:
-        return is_culprit || !has_culprit;
-    case TRP_LOSS_RELEASED:
-    case TRP_LOSS_NEVER_CAME:
-        return false;
+    struct trp_task *t = &s->tasks[task];
+    t->flags &= (uint8_t)~TRP_TASK_DONE;
+    s->done--;
+    s->told_finished = false;
+    if (s->past_first && s->where)
+        trp_copies_past(e, s, task, e->executors[s->where[task]]->host);
+    if (s->where)
+        s->where[task] = TRP_NONE;
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_RESUBMITTED);
+    act->task.stage = s->stage->id;
+    act->task.stage_attempt = s->number;
+    act->task.task = task;
+    if (trp_task_is_pending(t)) {
+        if (s->class && !s->is_bounded)
+            s->class->open++;
+        trp_ramp_again(e, s, task);
+        trp_task_set_push(e, s, task);
+        e->any_dirty = true;
     }
-    return false;
-}
-
-static enum trp_end_status culprit_status(enum trp_loss reason)
-{
-    switch (reason) {
-    case TRP_LOSS_CRASHED:
-        return TRP_END_SIGNAL;
-    case TRP_LOSS_MEMORY:
-        return TRP_END_MEMORY;
-    case TRP_LOSS_TIMEOUT:
-        return TRP_END_TIMEOUT;
-    default:
-        return TRP_END_LOST;
-    }
-}
-
-void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
-                       enum trp_loss reason, trp_attempt_id culprit, int32_t code,
-                       bool has_culprit)
-{
-    uint32_t guilty = has_culprit ? trp_attempt_find(e, culprit) : TRP_NONE;
-    trp_executor_retire(e, x);
-    while (x->queue_first != TRP_NONE)
-        trp_attempt_ended(e, x->queue_first, TRP_END_RECALLED, 0, 0, false);
-    while (x->running != TRP_NONE) {
-        uint32_t slot = x->running;
-        bool is_culprit = slot == guilty;
-        enum trp_end_status status = is_culprit ? culprit_status(reason) : TRP_END_LOST;
-        trp_attempt_ended(e, slot, status, is_culprit ? code : 0, 0,
-                          loss_counts(reason, is_culprit, guilty != TRP_NONE));
-    }
-    trp_executor_remove(e, x);
-}
-
-/* ---- kills and gangs ---- */
-
-static void kill_list(struct trp_engine *e, const struct trp_task_set *s, uint32_t slot)
-{
-    for (; slot != TRP_NONE; slot = e->attempts.v[slot].next) {
-        struct trp_attempt *a = &e->attempts.v[slot];
-        if (a->set != s || (a->kill_sent && a->state == TRP_ATTEMPT_RUNNING))
-            continue;
-        a->kill_sent = true;
-        struct trp_action *act = trp_action_add(e, TRP_ACTION_KILL);
-        act->kill.attempt = trp_attempt_id_of(e, slot);
-        act->kill.executor.n = a->executor;
-        act->kill.recall = false;
-    }
-}
-
-/* Kills all live attempts of a set. O(executors), once a stage that fails. */
-void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s)
-{
-    if (!s->attempts)
-        return;
-    if (!s->class) {
-        uint32_t slot = s->tasks[0].attempt;
-        if (slot == TRP_NONE)
-            return;
-        struct trp_action *act = trp_action_add(e, TRP_ACTION_KILL);
-        act->kill.attempt = trp_attempt_id_of(e, slot);
-        act->kill.executor.n = TRP_NONE;
-        act->kill.recall = false;
-        return;
-    }
-    for (; s; s = s->overflow)
-        for (uint32_t i = 0; i < e->nexecutors; i++) {
-            struct trp_executor *x = e->executors[i];
-            if (!x || e->classes[x->class] != s->class)
-                continue;
-            kill_list(e, s, x->queue_first);
-            kill_list(e, s, x->running);
-        }
+    if (!e->bare)
+        trp_dag_resubmitted(e, s, task);
 }
 
 /* A gang is one attempt without an executor; the cluster waits for its room. */
 void trp_gang_launch(struct trp_engine *e, struct trp_task_set *s)
 {
-    uint32_t slot = trp_attempt_new(e);
+    uint32_t slot = trp_attempt_make(e, s, 0, TRP_ANY, false);
     if (slot == TRP_NONE)
         return;
     struct trp_attempt *a = &e->attempts.v[slot];
-    struct trp_task *t = &s->tasks[0];
-    trp_task_set_take(s, 0);
-    t->attempt = slot;
-    a->set = s;
-    a->task = 0;
     a->executor = TRP_NONE;
-    a->number = t->attempts++;
-    a->level = TRP_ANY;
     a->state = TRP_ATTEMPT_RUNNING;
-    a->launched_ns = e->now;
-    s->attempts++;
     s->running++;
-    s->stage->job->attempts++;
     e->gangs++;
-    e->launches++;
     struct trp_action *act = trp_action_add(e, TRP_ACTION_GANG);
     act->gang.attempt = trp_attempt_id_of(e, slot);
     act->gang.stage = s->stage->id;

@@ -70,7 +70,11 @@ static struct trp_task_set *overflow_new(struct trp_engine *e, struct trp_task_s
     o->takes_custom = s->takes_custom;
     o->ntasks = s->ntasks;
     o->tasks = s->tasks;
+    o->grown = s->grown + 1;
     o->last = e->now;
+    o->abort_at = INT64_MAX;
+    o->number = s->number;
+    o->priority = s->priority;
     o->no_reject = true;
     o->levels[o->nlevels++] = TRP_NO_PREF;
     o->levels[o->nlevels++] = TRP_ANY;
@@ -79,9 +83,18 @@ static struct trp_task_set *overflow_new(struct trp_engine *e, struct trp_task_s
         free(o);
         return NULL;
     }
+    struct trp_pool_view pool = {.name = NULL};
+    if (e->pools)
+        trp_pools_view(&s->place, &pool);
+    if (e->pools && trp_pools_add(e->pools, &o->place, o, pool.name, o->priority,
+                                  o->stage->id.n, o->number, NULL) < 0) {
+        free(o);
+        return NULL;
+    }
     trp_action_add(e, TRP_ACTION_PROFILE_ADDED)->profile = id;
     o->class = c;
     c->sets++;
+    trp_ramp_set(e, o);
     s->overflow = o;
     return o;
 }

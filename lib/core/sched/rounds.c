@@ -1,13 +1,25 @@
 /*
- * Offer rounds: free cores meet pending tasks. Semantics 6 to 8, decisions 3 and 16.
+ * Rounds of real runs: free cores meet pending tasks. Semantics 6 to 8, decisions 3 and
+ * 16; the offers themselves are those of offers.c.
  *
  * A *full* round offers every executor of a class that has a free core (after a stage
  * was submitted, a wait for locality passed, a task came back); a *partial* round
  * offers one (after a task ended there, or when it came). Sets are taken in the class's
- * order; for each of a set's levels, most local first, the executors are passed over,
- * one task an executor a pass, until a pass launches nothing. A pass at a level that
- * allows no more than the pass before, which launched nothing, is skipped: that keeps a
- * round at O(executors with free cores), whatever the number of levels.
+ * order, or with FAIR in that of the pools; for each of a set's levels, most local
+ * first, the executors are passed over, one task an executor a pass, until a pass
+ * launches nothing. A pass at a level that allows no more than the pass before, which
+ * launched nothing, is skipped: that keeps a round at O(executors with free cores),
+ * whatever the number of levels. Barrier sets are visited with all free executors in
+ * either round: one executor is not enough for them.
+ *
+ * Dull sets. While tasks wait for their hosts, most partial rounds visit all sets in
+ * vain. A set visited so is *dull* until something of it changes: it still waits at the
+ * same level, has noted the rejection and when its wait ends (e->locality_due), and
+ * can be of use only to an executor that tasks on its lists prefer. Others pass it by.
+ * An executor that found no such task in any set is a *stranger* to all dull sets until
+ * a task becomes pending again, for lists only shrink meanwhile; its round looks at no
+ * set that is dull, and at none at all when all are: so a round in vain costs O(1),
+ * and not O(sets).
  *
  * Queue ahead. When an executor is full of one set's short tasks, further ones of the
  * set are sent there to wait: as many as keep it busy for `queue_ahead_ns` by the set's
@@ -18,123 +30,6 @@
 #include <string.h>
 
 #include "core/engine_state.h"
-
-enum { GRANTS_MAX = 256 }; /* addresses one task may be given */
-
-/* What a round did for one set. */
-struct visit {
-    bool full;
-    uint32_t launched;
-    enum trp_level best; /* most local level launched at */
-    bool rejected;       /* an offer at ANY was presented and launched nothing */
-};
-
-static bool may_launch(const struct trp_task_set *s)
-{
-    uint32_t max = s->stage->max_running;
-    return s->pending && (!max || s->running + s->queued < max);
-}
-
-/* Takes the task off its lists and makes its attempt. */
-static uint32_t attempt_make(struct trp_engine *e, struct trp_task_set *s,
-                             uint32_t task, enum trp_level level)
-{
-    uint32_t slot = trp_attempt_new(e);
-    if (slot == TRP_NONE)
-        return TRP_NONE;
-    struct trp_attempt *a = &e->attempts.v[slot];
-    struct trp_task *t = &s->tasks[task];
-    trp_task_set_take(s, task);
-    t->attempt = slot;
-    a->set = s;
-    a->task = task;
-    a->number = t->attempts++;
-    a->level = (uint8_t)level;
-    a->launched_ns = e->now;
-    trp_task_set_main(s)->attempts++;
-    s->stage->job->attempts++;
-    e->launches++;
-    return slot;
-}
-
-static bool grants_keep(struct trp_attempt *a, const struct trp_grant *grants,
-                        uint32_t n)
-{
-    if (!n)
-        return true;
-    a->grants = malloc(n * sizeof(*grants));
-    if (!a->grants)
-        return false;
-    memcpy(a->grants, grants, n * sizeof(*grants));
-    a->ngrants = (uint8_t)n;
-    return true;
-}
-
-/* Can `x` take one more task of `s` now? Fills the addresses it would get. */
-static bool fits(const struct trp_engine *e, const struct trp_task_set *s,
-                 const struct trp_executor *x, struct trp_grant *grants, int *ret_n)
-{
-    *ret_n = 0;
-    if (x->cores_free < s->profile->task_cpus)
-        return false;
-    if (!s->takes_custom)
-        return true;
-    *ret_n =
-        trp_books_propose(x->books, s->profile, e->config.pack, grants, GRANTS_MAX - 1);
-    return *ret_n >= 0;
-}
-
-/* One offer. 1 launched, 0 presented without a launch, -1 not presented. */
-static int offer(struct trp_engine *e, struct trp_task_set *s, struct trp_executor *x,
-                 enum trp_level max, struct visit *v)
-{
-    struct trp_grant grants[GRANTS_MAX];
-    int ngrants;
-    if (!fits(e, s, x, grants, &ngrants))
-        return -1;
-    enum trp_level level = s->prefer_first ? trp_task_set_allowed(e, s, max) : max, at;
-    uint32_t task = trp_task_set_pick(e, s, x, level, &at);
-    if (task == TRP_NONE)
-        return 0;
-    uint32_t slot = attempt_make(e, s, task, at);
-    if (slot == TRP_NONE)
-        return 0;
-    struct trp_attempt *a = &e->attempts.v[slot];
-    if (ngrants && (!grants_keep(a, grants, (uint32_t)ngrants) ||
-                    trp_books_take(x->books, grants, (uint32_t)ngrants) < 0))
-        e->out_of_memory = true;
-    x->cores_free -= s->profile->task_cpus;
-    s->running++;
-    trp_executor_attach(e, x, slot, false);
-    if (x->free_next)
-        trp_executor_set_free(e, x);
-    trp_action_launch(e, a, slot);
-    v->launched++;
-    if (at < v->best)
-        v->best = at;
-    return 1;
-}
-
-/* Section 7.4, after all levels were tried. */
-static void visit_finish(struct trp_engine *e, struct trp_task_set *s,
-                         const struct visit *v)
-{
-    if (v->rejected) {
-        s->no_reject = false;
-        enum trp_level level = s->levels[s->current];
-        int64_t due = s->last + e->config.locality_wait_ns[level];
-        if (s->current + 1 < s->nlevels && due < e->locality_due)
-            e->locality_due = due;
-        return;
-    }
-    if (!v->launched || !(v->full || s->no_reject))
-        return;
-    s->last = e->now;
-    s->no_reject = true;
-    s->current = 0;
-    while (s->levels[s->current] < v->best)
-        s->current++;
-}
 
 /* ---- queue ahead ---- */
 
@@ -155,22 +50,27 @@ static uint32_t queue_depth(const struct trp_engine *e, const struct trp_task_se
 
 /* Fills the queue of an executor that is full of one set's tasks: in one go when it has
  * run half empty, so that launches travel in batches. */
-static void queue_fill(struct trp_engine *e, struct trp_executor *x)
+__attribute__((noinline)) static void queue_fill(struct trp_engine *e,
+                                                 struct trp_executor *x)
 {
     struct trp_task_set *s = x->one_set;
-    if (s->ended || s->class->first != s || s->stage->max_running)
+    if (s->zombie || s->class->first != s || s->stage->max_running || s->barrier ||
+        s->health || e->pools)
         return;
-    struct trp_grant grants[GRANTS_MAX];
+    struct trp_grant grants[TRP_GRANTS_MAX];
     int ngrants;
     if (x->nqueued && e->attempts.v[x->queue_first].set != s)
         return;
     uint32_t depth = queue_depth(e, s, x);
-    if (x->nqueued * 2 > depth || fits(e, s, x, grants, &ngrants))
+    if (x->nqueued * 2 > depth || trp_offer_fits(e, s, x, grants, &ngrants))
         return;
     while (x->nqueued < depth && s->pending) {
         enum trp_level at;
-        uint32_t task = trp_task_set_pick(e, s, x, TRP_NO_PREF, &at);
-        uint32_t slot = task == TRP_NONE ? TRP_NONE : attempt_make(e, s, task, at);
+        bool copy;
+        uint32_t task = trp_task_set_pick(e, s, x, TRP_NO_PREF, &at, &copy);
+        if (task == TRP_NONE)
+            return;
+        uint32_t slot = trp_attempt_make(e, s, task, at, copy);
         if (slot == TRP_NONE)
             return;
         s->queued++;
@@ -181,85 +81,137 @@ static void queue_fill(struct trp_engine *e, struct trp_executor *x)
 
 /* A core of `x` is free and nothing of its class is pending: takes the last one back
  * from the executor whose turn it is, one for each free executor at a time. */
-static void recall(struct trp_engine *e, struct trp_executor *x)
+__attribute__((noinline)) static void recall(struct trp_engine *e,
+                                             struct trp_executor *x)
 {
     struct trp_class *c = e->classes[x->class];
     struct trp_executor *from = c->queued;
     if (!from || c->recalls >= c->nfree)
         return;
-    struct trp_attempt *a = &e->attempts.v[from->queue_last];
     c->queued = from->queued_next;
-    if (a->kill_sent)
+    if (e->attempts.v[from->queue_last].kill_sent)
         return;
-    a->kill_sent = true;
     c->recalls++;
-    struct trp_action *act = trp_action_add(e, TRP_ACTION_KILL);
-    act->kill.attempt = trp_attempt_id_of(e, from->queue_last);
-    act->kill.executor = from->id;
-    act->kill.recall = true;
+    trp_attempt_kill(e, from->queue_last, true);
 }
 
 /* ---- rounds ---- */
+
+/* The sets of a class in order. The pools order the sets of all classes. */
+static struct trp_task_set *first_set(struct trp_engine *e, const struct trp_class *c)
+{
+    if (!e->pools)
+        return c->first;
+    struct trp_task_set *s = c->first ? trp_pools_first(e->pools) : NULL;
+    while (s && s->class != c)
+        s = trp_pools_next(e->pools);
+    return s;
+}
+
+/* The one behind a set, which was `next` before its visit. A set that was `given_up` in
+ * its visit may have taken others with it: then all over again. */
+static struct trp_task_set *next_set(struct trp_engine *e, const struct trp_class *c,
+                                     struct trp_task_set *next, bool given_up)
+{
+    if (given_up)
+        return first_set(e, c);
+    if (!e->pools)
+        return next;
+    next = trp_pools_next(e->pools);
+    while (next && next->class != c)
+        next = trp_pools_next(e->pools);
+    return next;
+}
 
 static bool has_room(const struct trp_executor *x, const struct trp_task_set *s)
 {
     return x->cores_free >= s->profile->task_cpus;
 }
 
-static void visit_partial(struct trp_engine *e, struct trp_task_set *s,
-                          struct trp_executor *x)
+__attribute__((noinline)) static void visit_full(struct trp_engine *e,
+                                                 struct trp_task_set *s);
+
+/* ---- dull sets ---- */
+
+void trp_sets_liven(struct trp_engine *e)
 {
-    struct visit v = {.best = TRP_LEVELS};
-    if (!s->prefer_first) { /* nothing to wait for: no levels, no clock */
-        while (may_launch(s) && has_room(x, s) && offer(e, s, x, TRP_NO_PREF, &v) > 0)
-            ;
+    for (struct trp_task_set *s = e->preferring; s; s = s->preferring_next)
+        trp_set_liven(s);
+}
+
+/* After a visit with a rejection: would the next do nothing, too? */
+static void dull_if_waits(struct trp_engine *e, struct trp_task_set *s)
+{
+    enum trp_level level = s->levels[s->current];
+    if (s->dull || !s->listed || level > TRP_NODE_LOCAL || s->no_reject || s->health ||
+        s->copies || s->lists.no_pref.n || s->stage->max_running ||
+        (level == TRP_NODE_LOCAL ? !s->pending_host : !s->pending_executor) ||
+        e->now - s->last >= e->config.locality_wait_ns[level])
         return;
+    s->dull = true;
+    s->class->ndull++;
+}
+
+/* Can `x` do nothing with it? */
+static inline bool is_dull_for(const struct trp_engine *e, const struct trp_task_set *s,
+                               const struct trp_executor *x)
+{
+    return s->dull && e->now < e->locality_due &&
+           (x->stranger == e->listings ||
+            ((x->host >= s->nhosts || !s->lists.hosts[x->host].n) &&
+             !s->lists.executors));
+}
+
+/* ---- visits ---- */
+
+/* All in one piece: this is what most launches cost. True: nothing on its lists is left
+ * that could start on `x` at home. */
+__attribute__((flatten)) static bool
+visit_partial(struct trp_engine *e, struct trp_task_set *s, struct trp_executor *x)
+{
+    struct trp_visit v = {.best = TRP_LEVELS};
+    if (!s->prefer_first) { /* nothing to wait for: no levels, no clock */
+        while (trp_offer(e, s, x, TRP_NO_PREF, &v) > 0 && has_room(x, s) &&
+               trp_set_may_launch(s))
+            ;
+        if (e->tracker)
+            trp_visit_finish(e, s, &v);
+        return false;
     }
-    uint8_t levels[TRP_LEVELS], n = s->nlevels;
+    trp_set_liven(s);
+    uint8_t levels[TRP_LEVELS], n = s->nlevels, was = s->current;
+    bool waits = s->pending_host > 0;
     memcpy(levels, s->levels, sizeof(levels));
     for (uint8_t i = 0; i < n; i++) {
         int got = 1;
-        while (got > 0 && may_launch(s))
-            got = has_room(x, s) ? offer(e, s, x, levels[i], &v) : -1;
-        if (got < 0 || !may_launch(s))
+        while (got > 0 && trp_set_may_launch(s))
+            got = has_room(x, s) ? trp_offer(e, s, x, levels[i], &v) : -1;
+        if (got < 0 || !trp_set_may_launch(s))
             break;
-        v.rejected = got == 0 && levels[i] == TRP_ANY;
     }
-    visit_finish(e, s, &v);
-}
-
-void trp_round_partial(struct trp_engine *e, struct trp_executor *x)
-{
-    struct trp_class *c = e->classes[x->class];
-    bool takes_part = x->state == TRP_EXECUTOR_LIVE && !e->draining;
-    for (struct trp_task_set *s = c->first, *next; takes_part && s && x->cores_free > 0;
-         s = next) {
-        next = s->next;
-        if (may_launch(s))
-            visit_partial(e, s, x);
-    }
-    if ((x->cores_free > 0) != (x->free_next != NULL))
-        trp_executor_set_free(e, x);
-    if (!takes_part)
-        return;
-    if (c->first && x->one_set && x->one_set->mean_ns <= e->config.queue_ahead_ns)
-        queue_fill(e, x);
-    else if (!c->first && c->queued && x->cores_free > 0)
-        recall(e, x);
+    bool more = s->current > was || (waits && !s->pending_host);
+    trp_visit_finish(e, s, &v);
+    if (v.rejected && !v.launched)
+        dull_if_waits(e, s);
+    /* A wait has passed, or the last that waited for a place has gone: the others may
+     * start elsewhere too. */
+    if (more && trp_set_may_launch(s) && s->class->free)
+        visit_full(e, s);
+    return v.rejected && s->levels[s->current] >= TRP_NODE_LOCAL;
 }
 
 /* One pass over the free ring at one level. Returns launches; *ret_presented offers
  * that were presented without one. */
 static uint32_t pass(struct trp_engine *e, struct trp_task_set *s, enum trp_level level,
-                     struct visit *v, uint32_t *ret_presented)
+                     struct trp_visit *v, uint32_t *ret_presented)
 {
     struct trp_class *c = s->class;
     struct trp_executor *x = c->free;
     uint32_t launched = 0;
     *ret_presented = 0;
-    for (uint32_t n = c->nfree; n && c->free && may_launch(s); n--) {
+    for (uint32_t n = c->nfree; n && c->free && trp_set_may_launch(s); n--) {
         struct trp_executor *next = x->free_next;
-        int got = offer(e, s, x, level, v);
+        int got = trp_offer(e, s, x, level, v);
         launched += got > 0;
         *ret_presented += got == 0;
         if (c->free)
@@ -269,33 +221,133 @@ static uint32_t pass(struct trp_engine *e, struct trp_task_set *s, enum trp_leve
     return launched;
 }
 
-static void visit_full(struct trp_engine *e, struct trp_task_set *s)
+static bool has_room_for_all(const struct trp_engine *e, const struct trp_task_set *s)
 {
-    struct visit v = {.full = true, .best = TRP_LEVELS};
+    const struct trp_executor *x = s->class->free;
+    uint64_t room = 0;
+    for (uint32_t n = s->class->nfree; n && room < s->ntasks; n--, x = x->free_next)
+        room += trp_barrier_room(e, s, x);
+    return room >= s->ntasks;
+}
+
+__attribute__((noinline)) static void visit_full(struct trp_engine *e,
+                                                 struct trp_task_set *s)
+{
+    struct trp_visit v = {.full = true, .best = TRP_LEVELS, .together = s->barrier};
+    if (s->barrier && !has_room_for_all(e, s))
+        return;
+    trp_set_liven(s);
     uint8_t levels[TRP_LEVELS], n = s->nlevels;
     memcpy(levels, s->levels, sizeof(levels));
     int tried = -1; /* the level at which nothing more can be launched */
     uint32_t presented = 0;
-    for (uint8_t i = 0; i < n && may_launch(s) && s->class->free; i++) {
+    for (uint8_t i = 0; i < n && trp_set_may_launch(s) && s->class->free; i++) {
         bool same = (int)trp_task_set_allowed(e, s, levels[i]) == tried;
         while (!same && pass(e, s, levels[i], &v, &presented) > 0)
             ;
-        if (!may_launch(s) || !s->class->free)
+        if (!trp_set_may_launch(s) || !s->class->free)
             break;
         tried = (int)trp_task_set_allowed(e, s, levels[i]);
-        v.rejected = levels[i] == TRP_ANY && presented > 0;
+        v.rejected |= levels[i] == TRP_ANY && presented > 0;
     }
-    visit_finish(e, s, &v);
+    trp_visit_finish(e, s, &v);
+    if (s->barrier)
+        trp_barrier_finish(e, s, v.launched);
 }
 
-void trp_round_full(struct trp_engine *e, struct trp_class *c)
+/* A round in which all sets but at most one are dull for `x`, a stranger: that one is
+ * visited. False: it is another round. */
+static inline bool round_of_stranger(struct trp_engine *e, struct trp_executor *x)
 {
-    if (e->draining)
-        return;
-    for (struct trp_task_set *s = c->first, *next; s && c->free; s = next) {
+    const struct trp_class *c = e->classes[x->class];
+    struct trp_task_set *s = c->lively;
+    if (!c->ndull || x->stranger != e->listings || e->now >= e->locality_due)
+        return false;
+    if (c->ndull == c->nlisted)
+        return true;
+    if (c->ndull + 1 != c->nlisted || !s || s->dull || s->barrier ||
+        !trp_set_may_launch(s))
+        return false;
+    visit_partial(e, s, x);
+    return true;
+}
+
+/* Visits the sets of its class in order. */
+static inline void offer_to_all(struct trp_engine *e, struct trp_class *c,
+                                struct trp_executor *x)
+{
+    uint64_t listings = e->listings;
+    bool stranger = true, given_up;
+    struct trp_task_set *s = first_set(e, c);
+    for (struct trp_task_set *next; s && x->cores_free > 0;
+         s = next_set(e, c, next, given_up)) {
         next = s->next;
-        if (may_launch(s))
+        given_up = false;
+        if (is_dull_for(e, s, x))
+            continue;
+        if (!trp_set_may_launch(s)) {
+            stranger = false;
+            continue;
+        }
+        if (!s->barrier) {
+            stranger &= visit_partial(e, s, x);
+        } else {
+            stranger = false;
+            trp_executor_set_free(e, x);
             visit_full(e, s);
+        }
+        given_up = s->zombie;
+        if (!trp_executor_may_get(x))
+            return; /* it was killed to make room */
+    }
+    if (stranger && x->cores_free > 0)
+        x->stranger = listings;
+}
+
+/* All in one piece, without what is rare: most launches are made here. */
+__attribute__((flatten)) void trp_round_partial(struct trp_engine *e,
+                                                struct trp_executor *x)
+{
+    struct trp_class *c = e->classes[x->class];
+    bool takes_part = trp_executor_may_get(x) && !e->draining && !e->manual;
+    if (takes_part && x->cores_free > 0 && !round_of_stranger(e, x))
+        offer_to_all(e, c, x);
+    if ((x->cores_free > 0) != (x->free_next != NULL))
+        trp_executor_set_free(e, x);
+    if (x->excluded) /* what is pending may be stuck now */
+        trp_round_full(e, c);
+    if (!takes_part)
+        return;
+    if (c->first && x->one_set && x->one_set->mean_ns <= e->config.queue_ahead_ns)
+        queue_fill(e, x);
+    else if (!c->first && c->queued && x->cores_free > 0)
+        recall(e, x);
+}
+
+/* Whose turn is next is drawn (splitmix64), the same for the same seed. */
+static void shuffle(struct trp_engine *e, struct trp_class *c)
+{
+    uint64_t z = e->config.seed + ++e->draws * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    for (uint64_t n = (z ^ (z >> 31)) % c->nfree; n; n--)
+        c->free = c->free->free_next;
+}
+
+__attribute__((noinline)) void trp_round_full(struct trp_engine *e, struct trp_class *c)
+{
+    if (e->draining || e->manual)
+        return;
+    if (e->config.seed && c->nfree > 1)
+        shuffle(e, c);
+    bool given_up;
+    for (struct trp_task_set *s = first_set(e, c), *next; s && (c->free || e->tracker);
+         s = next_set(e, c, next, given_up)) {
+        next = s->next;
+        given_up = trp_set_may_launch(s);
+        if (given_up)
+            visit_full(e, s);
+        given_up = given_up && s->zombie;
     }
     for (uint32_t n = c->nfree; n && c->free && !c->first && c->queued; n--)
         recall(e, c->free);
@@ -319,7 +371,8 @@ void trp_round_replace(struct trp_engine *e, uint32_t slot)
         a->ngrants = 0;
         b->launched_ns = e->now;
         s->queued--;
-        s->running++;
+        trp_set_count_running(e, s, 1);
+        trp_ramp_started(e, b);
         trp_executor_attach(e, x, head, false);
         return;
     }

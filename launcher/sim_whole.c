@@ -1,0 +1,62 @@
+/* Settings of a whole run in virtual time, as `troupe run` would settle them. */
+#include "sim_whole.h"
+
+#include <stdio.h>
+
+#include "commands.h"
+#include "conf/values.h"
+#include "conf/wording.h"
+#include "driver/foreach.h"
+#include "sim/whole.h"
+
+static int count_tasks(void *context, const struct trp_pipeline_stage *s,
+                       uint32_t *ret_tasks, trp_error *err)
+{
+    struct trp_items items = {0};
+    int rc = trp_foreach_evaluate(context, s, NULL, &items, err);
+    if (rc == 0)
+        *ret_tasks = items.ntasks;
+    trp_items_free(&items);
+    return rc;
+}
+
+static int read_seed(const struct trp_sim_call *c, const trp_options *o,
+                     uint64_t *ret_seed, trp_error *err)
+{
+    int64_t seed;
+    if (!c->seed) {
+        *ret_seed = (uint64_t)trp_options_int(o, "scheduler.seed");
+        return 0;
+    }
+    if (!trp_whole_parse(c->seed, &seed) || seed < 0 || seed == INT64_MAX)
+        return trp_error_set(err, TRP_EINVAL,
+                             "--seed %s: not a whole number from 0 to 2^63 - 2",
+                             trp_show(c->seed).text);
+    *ret_seed = (uint64_t)seed;
+    return 0;
+}
+
+int trp_launcher_sim_whole(const struct trp_sim_call *c)
+{
+    struct trp_settings s;
+    trp_error err;
+    int code = trp_settings_load(&c->q, &s, &err);
+    struct trp_whole_request w = {.cluster = c->cluster,
+                                  .durations = c->durations,
+                                  .pipeline = s.pipeline,
+                                  .options = s.options,
+                                  .site = s.site,
+                                  .policy = c->policy,
+                                  .compare = c->compare,
+                                  .json = c->json,
+                                  .record = c->record,
+                                  .count = count_tasks,
+                                  .context = s.pipeline};
+    if (code == 0)
+        code = read_seed(c, s.options, &w.seed, &err);
+    if (code == 0)
+        code = trp_whole_play(&w, stdout, &err);
+    trp_settings_free(&s);
+    int status = trp_launcher_printed(0);
+    return code < 0 ? trp_launcher_fail(&err) : status;
+}

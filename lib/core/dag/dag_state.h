@@ -1,0 +1,348 @@
+/*
+ * What the DAG's parts share: stages, jobs, and the seam between them and the task
+ * scheduler. Internal to lib/core. Semantics 13 (gate and retry), 14, 15.
+ *
+ *     dag/graph.c      datasets: which stages a job needs
+ *     dag/outputs.c    where map outputs lie
+ *     dag/plan.c       stages made from datasets
+ *     dag/jobs.c       jobs: submission, end, cancelling
+ *     dag/stages.c     one stage: waiting, attempts, end
+ *     dag/failures.c   fetch failures, barrier failures, what is run again and when
+ *     dag/losses.c     executors and hosts that go: epochs, outputs, decommission
+ *     dag/prefer.c     where tasks of an attempt would like to run
+ *     dag/gate.c       barrier stages that need more slots than there are
+ *
+ * There is one kind of stage. What differs is what its tasks leave: a *map* stage
+ * leaves map outputs, which may be lost, and may be needed by several jobs; any other
+ * leaves files or results that stay, belongs to one job, and ends once. Stages get ids
+ * after their parents, so an edge always leads from a lower id to a higher one.
+ *
+ * A stage is wanted → WAITING for parents → (ASKED for its tasks →) RUNNING as the task
+ * set of its newest attempt → ENDED. A map stage goes back to IDLE, from where it is
+ * wanted again when an output is missing; so does a stage whose attempt failed, which
+ * then is `failed`, and not to be wanted, until the timer of 200 ms. Wanted stages
+ * stand on a work list that the end of each step empties: nothing recurs, and 10,000
+ * empty stages in a row end in one step.
+ */
+#ifndef TRP_CORE_DAG_DAG_STATE_H
+#define TRP_CORE_DAG_DAG_STATE_H
+
+#include "core/dag/graph.h"
+#include "core/dag/outputs.h"
+
+struct trp_task_set;
+struct trp_executor;
+struct trp_class;
+struct trp_job;
+struct trp_stage;
+
+enum trp_stage_state {
+    TRP_STAGE_IDLE,    /* nobody wants it now */
+    TRP_STAGE_WAITING, /* for parents */
+    TRP_STAGE_ASKED,   /* its tasks were asked for */
+    TRP_STAGE_RUNNING,
+    TRP_STAGE_ENDED,
+};
+
+enum trp_edge {
+    TRP_EDGE_AFTER,   /* all tasks of the parent are done */
+    TRP_EDGE_EACH,    /* task i after task i of the parent */
+    TRP_EDGE_SHUFFLE, /* all map outputs of the parent are there */
+};
+
+struct trp_stage_link {
+    struct trp_stage *parent, *child;
+    struct trp_stage_link *next, *prev; /* of the parent's children, by child's id */
+    enum trp_edge edge;
+    bool waits; /* the child is WAITING for this one */
+};
+
+/* That a job uses a stage. */
+struct trp_use {
+    struct trp_job *job;
+    struct trp_stage *stage;
+    struct trp_use *next, *prev; /* of the stage's, in order of the jobs */
+    bool over;                   /* the job waits for the stage's end no longer */
+};
+
+struct trp_stage {
+    trp_stage_id id;
+    trp_job_id first_job; /* it was made for */
+    char *name;
+    trp_profile_id profile;
+    enum trp_stage_kind kind;
+    enum trp_stage_state state;
+    enum trp_outcome outcome;
+    bool tasks_known, is_map, barrier, indeterminate;
+    bool queued;    /* on the work list */
+    bool failed;    /* it is wanted again when the timer fires */
+    bool roll_back; /* its outputs are of no use any more: all run again */
+    uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
+    uint32_t memory_factor_ppm;
+    uint32_t min_executors, max_executors;
+    int32_t *not_on;
+    uint32_t nnot_on;
+
+    struct trp_stage_link *parents; /* array */
+    uint32_t nparents;
+    struct trp_stage_link *children, *last_child;
+    uint32_t each_children;
+    uint32_t blockers;  /* links that wait … */
+    uint64_t looked_at; /* … as of this state of outputs and cached data */
+    struct trp_use *uses, *last_use;
+
+    uint32_t dataset; /* TRP_NONE: told as a stage */
+    uint32_t shuffle; /* map: its number among the map outputs */
+    bool cache_in_chain;
+    uint32_t *prefer; /* datasets of the chain that may prefer places, in their order */
+    uint32_t nprefer;
+
+    uint32_t attempts;        /* number of the next one */
+    uint32_t failed_attempts; /* since it last succeeded; decision 12 */
+    uint32_t last_failed;     /* the newest of them, TRP_NONE: none */
+    uint64_t *epochs;         /* by attempt: of the map outputs when it began */
+    uint32_t epochs_cap;
+    /* A bit a task. Map: the newest attempt has not told its end yet. Otherwise: it is
+     * over (done, given up but tolerated, or not asked for). */
+    uint64_t *bits;
+    uint32_t awaited;                      /* map: bits set */
+    uint32_t succeeded, given_up, unasked; /* otherwise: their sum is the bits set */
+
+    struct trp_task_set *set; /* of the newest attempt; NULL: none, or it is gone */
+    uint32_t live;            /* attempts of its tasks, in all its sets */
+    bool dead;                /* to be freed at the end of the step */
+    uint32_t mark;            /* number of the last walk over stages that came here */
+    struct trp_stage *ready_next, *skip_next, *dead_next;
+    /* A barrier stage that nothing has the slots for yet: looked at again. */
+    bool gated;
+    uint32_t gate_failures;
+    int64_t gate_due;
+    struct trp_stage *gate_next;
+};
+
+struct trp_job {
+    trp_job_id id;
+    char *name; /* NULL: its number */
+    char *pool; /* NULL: "default" */
+    bool keep_going, map_only;
+    struct trp_stage *final; /* dataset jobs */
+    struct trp_use *uses;    /* array, by stage id */
+    uint32_t nuses;
+    uint32_t open; /* uses whose end it waits for */
+    uint32_t busy; /* stages with live attempts */
+    bool cancelled, over;
+    int code;
+    trp_stage_id failed; /* the first that failed */
+    char *text;          /* why */
+    /* Refused for want of slots, tried again: what was asked for. */
+    bool gated;
+    uint32_t dataset, *partitions, npartitions, gate_failures;
+    int64_t gate_due;
+    struct trp_job *gate_next, *dead_next;
+};
+
+/* An executor as map outputs see it, also after it is gone. */
+struct trp_dag_executor {
+    uint64_t failed_at; /* epoch of the loss + 1; 0: none */
+    uint64_t files_lost_at;
+    uint32_t host;
+    bool decommissioning, host_decommissioned;
+    bool released; /* we let it go: decision 8 */
+};
+
+struct trp_set_spec;
+
+/* For runs of the DAG alone (scenarios of layer dag): told instead of the task
+ * scheduler. */
+struct trp_dag_alone {
+    void *context;
+    bool elastic; /* executors could be had: a barrier stage waits for no slots */
+    void (*submit)(void *context, const struct trp_stage *s,
+                   const struct trp_set_spec *spec);
+    void (*stop)(void *context, const struct trp_stage *s); /* kill its attempts */
+};
+
+struct trp_dag {
+    struct trp_graph graph;
+    trp_map_outputs *outputs;
+    uint32_t nshuffles;            /* numbers given */
+    struct trp_stage **map_stages; /* by shuffle; NULL: no job uses it */
+    uint32_t nmap_stages, map_stages_cap;
+    struct trp_dag_executor *executors; /* by number */
+    uint32_t nexecutors, executors_cap;
+    struct trp_stack decommissioned; /* gone ones that are remembered, oldest first */
+    struct trp_stage *ready_first, *ready_last; /* the work list */
+    struct trp_stage *dead_stages;
+    struct trp_job *dead_jobs;
+    struct trp_job *gated;     /* by due time */
+    struct trp_stage *watched; /* gated stages, by due time */
+    int64_t *resubmit_due;     /* timers, in order; resubmit_head is the next */
+    uint32_t nresubmit, resubmit_head, resubmit_cap;
+    struct trp_stack failed;  /* ids of stages that are, or were, `failed` */
+    struct trp_stack rolling; /* ids of stages that are, or were, to be rolled back */
+    uint64_t changes;         /* of outputs and cached data, but for new outputs */
+    uint32_t mark;            /* walks over stages so far */
+    struct trp_stack found;   /* stages that the last one found */
+    const struct trp_dag_alone *alone;
+    struct trp_place *places; /* work memory of prefer.c */
+    uint32_t *place_first;
+    uint32_t places_cap, place_first_cap;
+    /* Of the event that is taken in: what a map task left. */
+    const uint64_t *sizes;
+    uint32_t nsizes;
+    trp_attempt_id ended;
+};
+
+/* ---- beside the seam in engine_state.h ---- */
+
+void trp_dag_executor_added(struct trp_engine *e, uint32_t executor, uint32_t host);
+void trp_dag_executor_decommissioned(struct trp_engine *e, uint32_t executor,
+                                     bool whole_host);
+/* An attempt of a task was launched, has ended: a stage lives as long as these. */
+void trp_dag_attempt_began(struct trp_engine *e, struct trp_stage *s);
+void trp_dag_attempt_gone(struct trp_engine *e, struct trp_stage *s);
+/* How many parents' tasks (after … each) task `task` still waits for. */
+uint16_t trp_dag_held(const struct trp_stage *s, uint32_t task);
+
+/* ---- the seam by stage and attempt; also for runs of the DAG alone ---- */
+
+void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
+                    uint32_t task, uint32_t executor);
+void trp_stage_fetch_failed(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
+                            const struct trp_fetch_source *from, const char *text);
+void trp_stage_barrier_failed(struct trp_engine *e, struct trp_stage *s,
+                              uint32_t attempt, uint32_t task, const char *text);
+void trp_stage_resubmitted(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
+                           uint32_t task);
+void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task);
+
+/* ---- jobs.c ---- */
+
+int trp_job_submit(struct trp_engine *e, const struct trp_job_spec *spec,
+                   trp_error *err);
+struct trp_job *trp_job_find(const struct trp_engine *e, trp_job_id id);
+/* Makes the stages of a dataset job and starts it; again, after it was gated. */
+void trp_job_start(struct trp_engine *e, struct trp_job *j);
+void trp_job_cancel(struct trp_engine *e, struct trp_job *j, const char *why);
+/* Ends a job that cannot succeed. `s` (may be NULL) is the stage to blame. */
+void trp_job_fail(struct trp_engine *e, struct trp_job *j, int code,
+                  struct trp_stage *s, uint32_t task, const char *text);
+/* A stage that the job uses has ended: perhaps the job has, too. */
+void trp_job_stage_over(struct trp_engine *e, struct trp_use *use);
+void trp_jobs_check_drained(struct trp_engine *e);
+void trp_jobs_free_dead(struct trp_engine *e); /* at the end of every step */
+void trp_jobs_free(struct trp_engine *e);
+/* The job uses the stage: `u` is one of j->uses. */
+void trp_use_add(struct trp_engine *e, struct trp_use *u, struct trp_job *j,
+                 struct trp_stage *s);
+
+/* ---- stage.c ---- */
+
+/* A stage of no job yet, with the next id. NULL: out of memory. */
+struct trp_stage *trp_stage_new(struct trp_engine *e,
+                                const struct trp_stage_spec *spec);
+/* `s` needs `parent` in this way; its array of parents has room for the link. */
+void trp_stage_link(struct trp_stage *s, struct trp_stage *parent, enum trp_edge edge);
+/* Takes it out of its links to parents and frees it; not out of e->stages. */
+void trp_stage_free(struct trp_engine *e, struct trp_stage *s);
+/* No job uses it and nothing of it runs: it goes at the end of the step. */
+void trp_stage_check_dead(struct trp_engine *e, struct trp_stage *s);
+void trp_stages_free_dead(struct trp_engine *e);
+struct trp_stage *trp_stage_find(const struct trp_engine *e, trp_stage_id id);
+
+/* ---- stages.c ---- */
+
+bool trp_stage_is_available(const struct trp_engine *e, const struct trp_stage *s);
+/* Is the parent as far as the child needs? */
+bool trp_link_is_open(const struct trp_engine *e, const struct trp_stage_link *l);
+/* Somebody needs it: it runs, or waits for what it needs. Takes effect at the end of
+ * the step. */
+void trp_stage_want(struct trp_engine *e, struct trp_stage *s);
+void trp_stages_run_ready(struct trp_engine *e);
+/* Answer to TRP_ACTION_STAGE_READY. */
+int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
+                    const struct trp_preferences *prefer, const uint8_t *done,
+                    trp_error *err);
+/* Gives a stage up: every job that uses it fails, or only what needs it does. */
+void trp_stage_abort(struct trp_engine *e, struct trp_stage *s, int code, uint32_t task,
+                     const char *text);
+/* Ends it if nothing is left to be done. */
+void trp_stage_check_complete(struct trp_engine *e, struct trp_stage *s);
+/* Marks it ended, kills what is left and tells it. Looks at no other stage. */
+void trp_stage_close(struct trp_engine *e, struct trp_stage *s,
+                     enum trp_outcome outcome, int code, uint32_t task,
+                     const char *text);
+/* Out of its state, into another: the only place where a state changes. */
+void trp_stage_to(struct trp_stage *s, enum trp_stage_state state);
+/* Some map stage got all its outputs, some stage got tasks: children that waited. */
+void trp_stage_unblock(struct trp_engine *e, struct trp_stage *s, bool each);
+void trp_class_give_up(struct trp_engine *e, struct trp_class *c, int code,
+                       const char *text);
+
+/* ---- plan.c ---- */
+
+/* Makes the stages of a dataset job that are not there yet, the last one j->final, and
+ * the uses of all it needs. TRP_EWAIT: a barrier stage has too few slots now;
+ * TRP_EINVAL: the datasets make no stages (profiles, barrier); TRP_ENOMEM. On failure
+ * no stage is left that was not there before. */
+int trp_plan_job(struct trp_engine *e, struct trp_job *j, trp_error *err);
+
+/* ---- failures.c ---- */
+
+void trp_stages_resubmit(struct trp_engine *e); /* failed ones whose timer fired */
+
+/* ---- losses.c ---- */
+
+struct trp_dag_executor *trp_dag_executor(struct trp_engine *e, uint32_t executor);
+struct trp_output_place trp_dag_place(const struct trp_engine *e, uint32_t executor);
+/* Outputs and cached partitions of an executor are gone, as seen by a task of `epoch`:
+ * once an epoch. */
+void trp_dag_files_lost(struct trp_engine *e, uint32_t executor, bool files,
+                        bool whole_host, uint64_t epoch, bool always);
+bool trp_dag_loss_was_planned(const struct trp_engine *e, uint32_t executor);
+
+/* ---- prefer.c: NULL when no task prefers a place; valid until the next call ---- */
+
+const struct trp_preferences *trp_dag_prefer(struct trp_engine *e,
+                                             const struct trp_stage *s,
+                                             const uint8_t *done,
+                                             struct trp_preferences *ret);
+
+/* ---- gate.c ---- */
+
+int trp_gate_check(const struct trp_engine *e, const char *name, trp_profile_id profile,
+                   uint32_t ntasks, trp_error *err);
+void trp_gate_add(struct trp_engine *e, struct trp_job *j);
+void trp_gate_remove(struct trp_engine *e, struct trp_job *j);
+/* The same for a stage that was told as one and has been submitted: it is given up when
+ * the slots do not come. */
+void trp_gate_watch(struct trp_engine *e, struct trp_stage *s);
+void trp_gate_unwatch(struct trp_engine *e, struct trp_stage *s);
+void trp_gate_time(struct trp_engine *e);
+
+/* ---- seam.c: events that only the DAG cares for ---- */
+
+int trp_dag_dataset(struct trp_engine *e, const struct trp_dataset_spec *spec,
+                    trp_error *err);
+/* False: it speaks of something that is not there. */
+bool trp_dag_event(struct trp_engine *e, const struct trp_event *ev);
+
+/* Timers of the DAG. */
+int64_t trp_dag_next_timer(const struct trp_engine *e);
+void trp_dag_time(struct trp_engine *e);
+
+/* Bits of a stage. */
+static inline bool trp_bit(const uint64_t *bits, uint32_t i)
+{
+    return bits[i / 64] >> i % 64 & 1;
+}
+static inline void trp_bit_set(uint64_t *bits, uint32_t i)
+{
+    bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+static inline void trp_bit_clear(uint64_t *bits, uint32_t i)
+{
+    bits[i / 64] &= ~(UINT64_C(1) << i % 64);
+}
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * Where the tasks of an attempt would like to run (semantics 14): where their partition
+ * is cached, else where its dataset wants it, else with most of what they read of a
+ * shuffle (15), else what the first narrow parent says. Which datasets of the chain
+ * have anything to say is known since the stage was made, in that order; the first that
+ * says something about a partition wins.
+ */
+#include "core/engine_state.h"
+
+enum { SHARES = 8 }; /* more than can have a fifth each */
+
+static const double SHARE = 0.2;
+
+static bool add_place(struct trp_engine *e, uint32_t *n, uint32_t host,
+                      uint32_t executor)
+{
+    if (!trp_array_room((void **)&e->dag.places, &e->dag.places_cap, (uint64_t)*n + 1,
+                        sizeof(*e->dag.places)))
+        return false;
+    e->dag.places[(*n)++] =
+        (struct trp_place){.host = e->hosts.hosts[host].name, .executor = executor};
+    return true;
+}
+
+static bool add_largest(struct trp_engine *e, uint32_t *n, uint32_t shuffle,
+                        uint32_t task, uint32_t ntasks)
+{
+    struct trp_output_place at[SHARES];
+    if (!e->config.reduce_locality || ntasks >= TRP_MAP_OUTPUTS_PREFER_MAX)
+        return true;
+    uint32_t found =
+        trp_map_outputs_prefer(e->dag.outputs, shuffle, task, SHARE, at, SHARES);
+    for (uint32_t i = 0; i < found; i++)
+        if ((!i || at[i].host != at[i - 1].host) &&
+            !add_place(e, n, at[i].host, TRP_NONE))
+            return false;
+    return true;
+}
+
+static bool add_dataset(struct trp_engine *e, uint32_t *n, const struct trp_dataset *d,
+                        uint32_t task)
+{
+    uint32_t before = *n;
+    if (task >= d->partitions)
+        return true;
+    for (struct trp_cached *c = d->cached ? d->cached[task] : NULL; c; c = c->next)
+        if (!add_place(e, n, trp_dag_executor(e, c->executor)->host, c->executor))
+            return false;
+    if (*n > before)
+        return true;
+    for (uint32_t i = d->prefer_first ? d->prefer_first[task] : 0;
+         d->prefer_first && i < d->prefer_first[task + 1]; i++)
+        if (!add_place(e, n, d->prefer_hosts[i], TRP_NONE))
+            return false;
+    if (*n > before || d->nparents != 1 || !d->parents->shuffle)
+        return true;
+    uint32_t shuffle = e->dag.graph.v[d->parents->dataset].shuffle;
+    return add_largest(e, n, shuffle, task, d->partitions);
+}
+
+static bool add_task(struct trp_engine *e, uint32_t *n, const struct trp_stage *s,
+                     uint32_t task)
+{
+    if (s->dataset == TRP_NONE)
+        return add_largest(e, n, s->parents->parent->shuffle, task, s->ntasks);
+    uint32_t before = *n;
+    for (uint32_t i = 0; i < s->nprefer && *n == before; i++)
+        if (!add_dataset(e, n, &e->dag.graph.v[s->prefer[i]], task))
+            return false;
+    return true;
+}
+
+const struct trp_preferences *trp_dag_prefer(struct trp_engine *e,
+                                             const struct trp_stage *s,
+                                             const uint8_t *done,
+                                             struct trp_preferences *ret)
+{
+    bool reads_one = s->nparents == 1 && s->parents->edge == TRP_EDGE_SHUFFLE;
+    if (s->dataset == TRP_NONE ? !reads_one : !s->nprefer)
+        return NULL;
+    uint32_t n = 0;
+    bool ok = trp_array_room((void **)&e->dag.place_first, &e->dag.place_first_cap,
+                             (uint64_t)s->ntasks + 1, sizeof(*e->dag.place_first));
+    for (uint32_t i = 0; ok && i < s->ntasks; i++) {
+        e->dag.place_first[i] = n;
+        ok = (done && done[i]) || add_task(e, &n, s, i);
+    }
+    if (!ok) {
+        e->out_of_memory = true;
+        return NULL;
+    }
+    e->dag.place_first[s->ntasks] = n;
+    *ret = (struct trp_preferences){e->dag.place_first, e->dag.places};
+    return n ? ret : NULL;
+}

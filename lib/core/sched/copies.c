@@ -1,0 +1,170 @@
+/*
+ * Speculation, as the engine uses it: speculation.h judges, here running attempts are
+ * looked at and tasks marked; a marked task stands on the set's lists for copies and is
+ * offered when nothing else is pending. Semantics, section 11.
+ *
+ * A check is O(executors + running attempts), every `speculation.interval` while a set
+ * with a record lives. Where attempts of a task ran before is kept with the set, so
+ * that a copy goes to a host that none has seen.
+ */
+#include <string.h>
+
+#include "core/engine_state.h"
+
+enum { NEWLY = 16 }; /* flag of a task marked by the present check */
+
+void trp_copies_init(struct trp_engine *e)
+{
+    const struct trp_engine_config *c = &e->config;
+    struct trp_speculation_config *s = &e->speculation;
+    trp_speculation_config_init(s);
+    s->enabled = c->speculation.enabled;
+    s->interval_ns = c->speculation.interval_ns;
+    s->quantile = c->speculation.quantile;
+    s->multiplier = c->speculation.multiplier;
+    s->min_runtime_ns = c->speculation.min_runtime_ns;
+    s->efficiency = c->speculation.efficiency;
+    s->rate_multiplier = c->speculation.rate_multiplier;
+    s->long_run_factor = c->speculation.long_run_factor;
+    if (c->speculation.duration_threshold_ns > 0)
+        s->duration_threshold_ns = c->speculation.duration_threshold_ns;
+    if (c->decommission.kill_interval_ns > 0)
+        s->kill_interval_ns = c->decommission.kill_interval_ns;
+}
+
+/* ---- where attempts ran ---- */
+
+void trp_copies_past(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                     uint32_t host)
+{
+    if (!trp_array_room((void **)&s->past, &s->past_cap, (uint64_t)s->npast + 1,
+                        sizeof(*s->past))) {
+        e->out_of_memory = true;
+        return;
+    }
+    s->past[s->npast] = (struct trp_past){.host = host, .next = s->past_first[task]};
+    s->past_first[task] = s->npast++;
+}
+
+bool trp_copies_ran_on(const struct trp_engine *e, const struct trp_task_set *s,
+                       uint32_t task, uint32_t host)
+{
+    for (uint32_t slot = s->tasks[task].attempt; slot != TRP_NONE;
+         slot = e->attempts.v[slot].twin)
+        if (e->executors[e->attempts.v[slot].executor]->host == host)
+            return true;
+    for (uint32_t i = s->past_first[task]; i != TRP_NONE; i = s->past[i].next)
+        if (s->past[i].host == host)
+            return true;
+    return false;
+}
+
+/* ---- marks ---- */
+
+void trp_copy_unmark(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+{
+    s->tasks[task].flags &= (uint8_t)~TRP_TASK_SPECULATABLE;
+    s->copies--;
+    trp_wanted_copy(e, s, task, -1);
+    if (s->class && !s->is_bounded && !s->zombie)
+        s->class->open--;
+    if (!trp_set_has_work(s) && !e->manual)
+        trp_task_set_unlist(e, s);
+}
+
+/* The tasks this check marked, onto the lists: the lowest on top. */
+static void push_marked(struct trp_engine *e, struct trp_task_set *s)
+{
+    struct trp_pending *lists = &s->copy_lists;
+    s->newly = false;
+    if (!lists->hosts && !trp_pending_make(s, lists)) {
+        e->out_of_memory = true;
+        return;
+    }
+    for (uint32_t i = s->ntasks; i-- > 0;) {
+        if (!(s->tasks[i].flags & NEWLY))
+            continue;
+        s->tasks[i].flags &= (uint8_t)~NEWLY;
+        if (!trp_pending_push(s, lists, i))
+            e->out_of_memory = true;
+        struct trp_action *act = trp_action_add(e, TRP_ACTION_SPECULATABLE);
+        act->task.stage = s->stage->id;
+        act->task.stage_attempt = s->number;
+        act->task.task = i;
+    }
+    trp_task_set_list(e, s);
+    e->any_dirty = true;
+}
+
+static void judge(struct trp_engine *e, const struct trp_executor *x, uint32_t slot)
+{
+    const struct trp_attempt *a = &e->attempts.v[slot];
+    struct trp_task_set *s = a->set;
+    struct trp_task *t = &s->tasks[a->task];
+    if (!s->looked_at || a->twin != TRP_NONE || t->attempt != slot ||
+        (t->flags & (TRP_TASK_OVER | TRP_TASK_SPECULATABLE)))
+        return;
+    const struct trp_speculation_facts facts = {.launched_ns = a->launched_ns,
+                                                .rate = a->rate,
+                                                .decommissioned_ns =
+                                                    x->decommissioned_ns};
+    if (!trp_speculation_judge(&e->speculation, s->slow, &s->gate, &facts, e->now))
+        return;
+    t->flags |= TRP_TASK_SPECULATABLE | NEWLY;
+    s->copies++;
+    trp_wanted_copy(e, s, a->task, 1);
+    s->newly = true;
+    if (s->class && !s->is_bounded)
+        s->class->open++;
+}
+
+/* ---- the check ---- */
+
+static bool look_at_sets(struct trp_engine *e)
+{
+    bool any = false;
+    for (struct trp_task_set *s = e->sets; s; s = s->all_next) {
+        const struct trp_speculation_set facts = {.ntasks = s->ntasks,
+                                                  .slots = s->profile->slots,
+                                                  .barrier = s->barrier,
+                                                  .zombie = s->zombie};
+        s->looked_at = s->slow && s->class &&
+                       trp_speculation_gate(&e->speculation, s->slow, &facts, &s->gate);
+        any |= s->looked_at;
+    }
+    return any;
+}
+
+void trp_copies_check(struct trp_engine *e)
+{
+    if (!e->speculation.enabled || !look_at_sets(e))
+        return;
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        const struct trp_executor *x = e->executors[i];
+        for (uint32_t slot = x ? x->running : TRP_NONE; slot != TRP_NONE;
+             slot = e->attempts.v[slot].next)
+            judge(e, x, slot);
+    }
+    for (struct trp_task_set *s = e->sets; s; s = s->all_next)
+        if (s->newly) {
+            push_marked(e, s);
+            trp_round_full(e, s->class);
+        }
+}
+
+void trp_copies_start(struct trp_engine *e)
+{
+    if (e->slow_due == INT64_MAX && !e->manual)
+        e->slow_due = e->now + e->speculation.interval_ns;
+}
+
+void trp_copies_time(struct trp_engine *e)
+{
+    bool any = false;
+    if (e->now < e->slow_due)
+        return;
+    trp_copies_check(e);
+    for (const struct trp_task_set *s = e->sets; s && !any; s = s->all_next)
+        any = s->slow && !s->zombie;
+    e->slow_due = any ? e->now + e->speculation.interval_ns : INT64_MAX;
+}

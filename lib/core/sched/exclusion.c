@@ -1,0 +1,265 @@
+/*
+ * Exclusion on failure, as the engine uses it: health.h keeps what failed where, here
+ * it takes effect. Semantics, section 12.
+ *
+ * An executor excluded for the application, itself or by its host, leaves the ring of
+ * free ones, so that no offer looks at it; that is brought up to date, at O(executors),
+ * whenever the tracker has news. A set whose next task can run nowhere is *stuck*: it
+ * has a time at which it is given up, unless anything is launched before.
+ */
+#include "core/engine_state.h"
+
+#define REVIVE_NS INT64_C(1000000000) /* scheduler.revive.interval */
+
+int trp_exclusion_init(struct trp_engine *e, trp_error *err)
+{
+    const struct trp_engine_config *c = &e->config;
+    struct trp_health_config *h = &e->health;
+    trp_health_config_init(h);
+    h->enabled = c->exclusion.enabled;
+    h->timeout_ns = c->exclusion.timeout_ns;
+    h->task_attempts_per_executor = c->exclusion.task_per_executor;
+    h->task_attempts_per_node = c->exclusion.task_per_node;
+    h->stage_tasks_per_executor = c->exclusion.stage_per_executor;
+    h->stage_executors_per_node = c->exclusion.stage_per_node;
+    h->app_tasks_per_executor = c->exclusion.app_per_executor;
+    h->app_executors_per_node = c->exclusion.app_per_node;
+    h->fetch_failure = c->exclusion.fetch_failure;
+    h->kill = c->exclusion.kill;
+    h->kill_decommission = c->exclusion.decommission;
+    h->unschedulable_ns = c->exclusion.unschedulable_ns;
+    int rc = trp_health_config_resolve(h, c->max_failures, err);
+    if (rc < 0 || !h->enabled)
+        return rc;
+    e->tracker = trp_health_tracker_new(h);
+    return e->tracker ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+}
+
+/* ---- the application's exclusions take effect ---- */
+
+static bool is_out(const struct trp_engine *e, const struct trp_executor *x)
+{
+    return trp_health_executor_excluded(e->tracker, x->id.n) ||
+           trp_health_node_excluded(e->tracker, x->host);
+}
+
+/* Makes it go, to be replaced by another. */
+static void kill_executor(struct trp_engine *e, struct trp_executor *x)
+{
+    if (e->config.fixed && !e->manual)
+        return;
+    if (e->health.kill_decommission && !e->manual) {
+        trp_executor_decommission(e, x);
+        return;
+    }
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_RELEASE_EXECUTOR);
+    act->executor.executor = x->id;
+    act->executor.profile.n = x->class;
+    if (!e->manual)
+        trp_executor_retire(e, x);
+    e->any_dirty = true;
+}
+
+static void tell(struct trp_engine *e, trp_executor_id x, const char *host, bool out)
+{
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_EXCLUDED);
+    act->excluded.executor = x;
+    act->excluded.host = host;
+    act->excluded.excluded = out;
+}
+
+static void take_news(struct trp_engine *e, const struct trp_health_news *news,
+                      bool out)
+{
+    for (uint32_t i = 0; i < news->nexecutors; i++)
+        tell(e, (trp_executor_id){news->executors[i]}, NULL, out);
+    for (uint32_t i = 0; i < news->nnodes; i++)
+        tell(e, (trp_executor_id){TRP_NONE}, e->hosts.hosts[news->nodes[i]].name, out);
+    if (!news->nexecutors && !news->nnodes)
+        return;
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        struct trp_executor *x = e->executors[i];
+        if (!x || !x->came || x->excluded == is_out(e, x))
+            continue;
+        x->excluded = !x->excluded;
+        trp_executor_set_free(e, x);
+        if (x->excluded && e->health.kill && x->state == TRP_EXECUTOR_LIVE)
+            kill_executor(e, x);
+    }
+}
+
+void trp_exclusion_refresh(struct trp_engine *e)
+{
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        struct trp_executor *x = e->executors[i];
+        if (!x || !x->came)
+            continue;
+        x->excluded = is_out(e, x);
+        trp_executor_set_free(e, x);
+    }
+}
+
+void trp_exclusion_executor_came(struct trp_engine *e, struct trp_executor *x)
+{
+    if (e->tracker)
+        x->excluded = is_out(e, x);
+}
+
+/* ---- failures ---- */
+
+void trp_exclusion_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                          uint32_t executor, const char *why)
+{
+    trp_set_liven(s);
+    if (trp_health_failed(&e->health, &s->health, e->now, task, executor,
+                          e->executors[executor]->host, why) < 0)
+        e->out_of_memory = true;
+}
+
+void trp_exclusion_set_succeeded(struct trp_engine *e, struct trp_task_set *s)
+{
+    struct trp_health_news news = {0};
+    if (trp_health_succeeded(e->tracker, e->now, s->health, &news) < 0)
+        e->out_of_memory = true;
+    take_news(e, &news, true);
+}
+
+void trp_exclusion_fetch_failed(struct trp_engine *e, uint32_t executor)
+{
+    struct trp_health_news news = {0};
+    const struct trp_executor *x = trp_executor_find(e, (trp_executor_id){executor});
+    if (!e->tracker || !x)
+        return;
+    if (trp_health_fetch_failed(e->tracker, e->now, executor, x->host,
+                                e->config.host_files, &news) < 0)
+        e->out_of_memory = true;
+    take_news(e, &news, true);
+}
+
+void trp_exclusion_expire(struct trp_engine *e)
+{
+    struct trp_health_news news = {0};
+    if (!e->tracker || e->now < trp_health_next_expiry(e->tracker))
+        return;
+    trp_health_expire(e->tracker, e->now, &news);
+    take_news(e, &news, false);
+}
+
+/* ---- stuck sets ---- */
+
+static void stick(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+{
+    s->abort_at = e->now + e->health.unschedulable_ns;
+    s->abort_task = task;
+    s->stuck_next = e->stuck;
+    e->stuck = s;
+    trp_ramp_stuck(e, s, true);
+    e->any_dirty = true;
+}
+
+void trp_exclusion_unstick(struct trp_engine *e, struct trp_task_set *s)
+{
+    struct trp_task_set **at = &e->stuck;
+    if (s->abort_at == INT64_MAX)
+        return;
+    while (*at && *at != s)
+        at = &(*at)->stuck_next;
+    if (*at)
+        *at = s->stuck_next;
+    trp_ramp_stuck(e, s, false);
+    s->abort_at = INT64_MAX;
+}
+
+/* They may be as stuck as before: Spark looks again with its next full round, at most
+ * a second later. */
+void trp_exclusion_unstick_all(struct trp_engine *e)
+{
+    while (e->stuck)
+        trp_exclusion_unstick(e, e->stuck);
+    e->any_dirty = true;
+    if (e->locality_due > e->now + REVIVE_NS)
+        e->locality_due = e->now + REVIVE_NS;
+}
+
+static void give_up(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+{
+    char text[512];
+    trp_health_nowhere(s->health, task, s->stage->id.n, s->number, text, sizeof(text));
+    trp_set_abort(e, s, TRP_EFAILED, task, text);
+}
+
+/* The pending task that would be next, from the top of the list of all. */
+static uint32_t next_pending(const struct trp_task_set *s)
+{
+    const struct trp_stack *all = &s->lists.all;
+    for (uint32_t i = all->n; s->pending && i-- > 0;)
+        if (trp_task_is_pending(&s->tasks[all->v[i]]))
+            return all->v[i];
+    return TRP_NONE;
+}
+
+/* Is every executor excluded for the task? Of real runs those of its class count. */
+static bool is_stuck(const struct trp_engine *e, const struct trp_task_set *s,
+                     uint32_t task, struct trp_executor **ret_idle)
+{
+    bool any = false;
+    *ret_idle = NULL;
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        struct trp_executor *x = e->executors[i];
+        if (!x || !x->came || x->state == TRP_EXECUTOR_RELEASING)
+            continue;
+        if (!e->manual && e->classes[x->class] != s->class)
+            continue;
+        if (!x->excluded &&
+            trp_health_at(s->health, x->id.n, x->host) != TRP_HEALTH_OUT &&
+            !trp_health_task_out(s->health, task, x->id.n, x->host))
+            return false;
+        any = true;
+        if (!*ret_idle && !x->nrunning)
+            *ret_idle = x;
+    }
+    return any;
+}
+
+void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_set *s)
+{
+    struct trp_executor *idle;
+    uint32_t task = next_pending(s);
+    if (s->zombie || task == TRP_NONE || !is_stuck(e, s, task, &idle))
+        return;
+    if (!idle && !e->dynamic) {
+        give_up(e, s, task);
+        return;
+    }
+    if (s->abort_at != INT64_MAX)
+        return;
+    if (idle)
+        kill_executor(e, idle);
+    stick(e, s, task);
+}
+
+/* ---- time ---- */
+
+int64_t trp_exclusion_due(const struct trp_engine *e)
+{
+    int64_t due = e->manual ? INT64_MAX : trp_health_next_expiry(e->tracker);
+    for (const struct trp_task_set *s = e->stuck; s; s = s->stuck_next)
+        if (s->abort_at < due)
+            due = s->abort_at;
+    return due;
+}
+
+void trp_exclusion_time(struct trp_engine *e)
+{
+    for (struct trp_task_set *s = e->stuck, *next; s; s = next) {
+        next = s->stuck_next;
+        if (s->abort_at <= e->now)
+            give_up(e, s, s->abort_task);
+    }
+    if (!e->tracker || e->manual || e->now < trp_health_next_expiry(e->tracker))
+        return;
+    trp_exclusion_expire(e);
+    for (uint32_t i = 0; i < e->nclasses; i++)
+        if (e->classes[i] && e->classes[i]->free && e->classes[i]->first)
+            trp_round_full(e, e->classes[i]);
+}

@@ -1,0 +1,166 @@
+/*
+ * Executors that go: lost for a reason, or announced to go (decommissioned); and kills.
+ * Semantics 10, decisions 8, 15 and 17.
+ *
+ * Of a lost executor first the outputs go: finished map tasks are pending again where
+ * files go with executors. Then what waited there is recalled, then what ran there
+ * fails in the order in which it was launched; which of it counts is one table. The
+ * stages hear of it when all that is done.
+ */
+#include "core/engine_state.h"
+
+/* ---- kills ---- */
+
+void trp_attempt_kill(struct trp_engine *e, uint32_t slot, bool recall)
+{
+    struct trp_attempt *a = &e->attempts.v[slot];
+    bool again = a->kill_sent && a->state == TRP_ATTEMPT_QUEUED && !recall;
+    if (a->kill_sent && !again)
+        return;
+    a->kill_sent = true;
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_KILL);
+    act->kill.attempt = trp_attempt_id_of(e, slot);
+    act->kill.executor.n = a->executor;
+    act->kill.recall = recall;
+    act->kill.stage = a->set->stage->id;
+    act->kill.stage_attempt = a->set->number;
+    act->kill.task = a->task;
+    act->kill.number = a->number;
+}
+
+static void kill_list(struct trp_engine *e, const struct trp_task_set *s, uint32_t slot)
+{
+    for (; slot != TRP_NONE; slot = e->attempts.v[slot].next)
+        if (e->attempts.v[slot].set == s)
+            trp_attempt_kill(e, slot, false);
+}
+
+/* Kills all live attempts of a set. O(executors), once a stage that fails. */
+void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s)
+{
+    if (!s->attempts)
+        return;
+    if (!s->class) {
+        if (s->tasks[0].attempt != TRP_NONE)
+            trp_attempt_kill(e, s->tasks[0].attempt, false);
+        return;
+    }
+    for (; s; s = s->overflow)
+        for (uint32_t i = 0; i < e->nexecutors; i++) {
+            struct trp_executor *x = e->executors[i];
+            if (!x || (!e->manual && e->classes[x->class] != s->class))
+                continue;
+            kill_list(e, s, x->queue_first);
+            kill_list(e, s, x->running);
+        }
+}
+
+/* ---- outputs ---- */
+
+/* Do map outputs go with this executor? */
+static bool outputs_go(const struct trp_engine *e, const struct trp_executor *x,
+                       enum trp_loss reason)
+{
+    if (!e->config.host_files && !e->config.shuffle_service)
+        return true;
+    if (e->manual) /* as with a shuffle service, which a decommissioned host loses */
+        return reason == TRP_LOSS_DECOMMISSIONED || x->decommissioned_ns != INT64_MAX;
+    return reason == TRP_LOSS_HOST;
+}
+
+/* O(tasks of running map stages), and only where files are lost. */
+static void undo_outputs(struct trp_engine *e, const struct trp_executor *x)
+{
+    for (struct trp_task_set *s = e->sets; s; s = s->all_next)
+        for (uint32_t i = 0; s->where && !s->zombie && i < s->ntasks; i++)
+            if (s->where[i] == x->id.n && (s->tasks[i].flags & TRP_TASK_DONE))
+                trp_task_undo(e, s, i);
+}
+
+/* ---- losses ---- */
+
+/* Does this loss count against the attempt that ran there? Decision 15. */
+static bool loss_counts(enum trp_loss reason, bool is_culprit, bool has_culprit)
+{
+    switch (reason) {
+    case TRP_LOSS_EXITED:
+    case TRP_LOSS_HEARTBEAT:
+    case TRP_LOSS_HOST:
+        return true;
+    case TRP_LOSS_CRASHED:
+    case TRP_LOSS_MEMORY:
+    case TRP_LOSS_TIMEOUT:
+        return is_culprit || !has_culprit;
+    case TRP_LOSS_RELEASED:
+    case TRP_LOSS_NEVER_CAME:
+    case TRP_LOSS_DECOMMISSIONED:
+        return false;
+    }
+    return false;
+}
+
+static enum trp_end_status culprit_status(enum trp_loss reason)
+{
+    switch (reason) {
+    case TRP_LOSS_CRASHED:
+        return TRP_END_SIGNAL;
+    case TRP_LOSS_MEMORY:
+        return TRP_END_MEMORY;
+    case TRP_LOSS_TIMEOUT:
+        return TRP_END_TIMEOUT;
+    default:
+        return TRP_END_LOST;
+    }
+}
+
+/* What ran there ends, the earliest launched first. */
+static void end_running(struct trp_engine *e, const struct trp_executor *x,
+                        const struct trp_event *ev)
+{
+    uint32_t guilty =
+        ev->lost.has_culprit ? trp_attempt_find(e, ev->lost.culprit) : TRP_NONE;
+    bool blameless = ev->lost.not_by_app || x->decommissioned_ns != INT64_MAX;
+    uint32_t slot = x->running, before;
+    while (slot != TRP_NONE && e->attempts.v[slot].next != TRP_NONE)
+        slot = e->attempts.v[slot].next;
+    for (; slot != TRP_NONE; slot = before) {
+        before = e->attempts.v[slot].prev;
+        bool is_culprit = slot == guilty;
+        bool launching = e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING;
+        struct trp_attempt_end end = {.status = TRP_END_LOST};
+        if (is_culprit) {
+            end.status = culprit_status(ev->lost.reason);
+            end.code = ev->lost.code;
+        }
+        end.uncounted = blameless || launching ||
+                        !loss_counts(ev->lost.reason, is_culprit, guilty != TRP_NONE);
+        trp_attempt_ended(e, slot, &end);
+    }
+}
+
+void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
+                       const struct trp_event *ev)
+{
+    const struct trp_attempt_end recalled = {.status = TRP_END_RECALLED};
+    bool came = x->came;
+    trp_executor_retire(e, x);
+    if (came && outputs_go(e, x, ev->lost.reason))
+        undo_outputs(e, x);
+    while (x->queue_first != TRP_NONE)
+        trp_attempt_ended(e, x->queue_first, &recalled);
+    end_running(e, x, ev);
+    if (came && !e->bare)
+        trp_dag_executor_lost(e, x, ev->lost.reason);
+    trp_executor_remove(e, x);
+}
+
+void trp_executor_decommission(struct trp_engine *e, struct trp_executor *x)
+{
+    if (x->state != TRP_EXECUTOR_LIVE)
+        return;
+    for (uint32_t slot = x->queue_first; slot != TRP_NONE;
+         slot = e->attempts.v[slot].next)
+        trp_attempt_kill(e, slot, true);
+    trp_executor_drain(e, x);
+    e->any_dirty = true;
+}

@@ -1,0 +1,281 @@
+/*
+ * The pending tasks of a set, by place, and which of them an offer gets.
+ *
+ * Pending tasks stand on stacks: one for each preferred executor, host and rack, one
+ * for tasks without preference, one for all. They are filled in reverse order and
+ * scanned from the tail, so the lowest index comes first and a task that failed, pushed
+ * on top, is the next to be tried. A task is taken from one stack and stays on the
+ * others as a stale entry that is dropped when a scan meets it: each entry is dropped
+ * once, so a pick costs O(1) amortised. Entries that are excluded from the executor are
+ * skipped and kept (by hand stale ones too, as in Spark, where they make an offer count
+ * as refused). Tasks that are to get a copy stand on stacks of the same kind of
+ * their own. How many pending tasks have an executor, host or rack preference is
+ * counted exactly, so "does a task still need this level" (7.3) needs no scan. (Spark's
+ * TaskSetManager; semantics, section 8.)
+ */
+#include <string.h>
+#include <uthash.h>
+
+#include "core/engine_state.h"
+
+struct trp_executor_list {
+    uint32_t executor;
+    struct trp_stack stack;
+    UT_hash_handle hh;
+};
+
+static struct trp_executor_list *executor_list(const struct trp_pending *p, uint32_t n)
+{
+    struct trp_executor_list *l;
+    HASH_FIND(hh, p->executors, &n, sizeof(n), l);
+    return l;
+}
+
+static struct trp_executor_list *executor_list_make(struct trp_pending *p, uint32_t n)
+{
+    struct trp_executor_list *l = executor_list(p, n);
+    if (l)
+        return l;
+    l = calloc(1, sizeof(*l));
+    if (!l)
+        return NULL;
+    l->executor = n;
+    HASH_ADD(hh, p->executors, executor, sizeof(l->executor), l);
+    if (!l->hh.tbl) {
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
+bool trp_pending_add_executor(struct trp_pending *p, uint32_t executor)
+{
+    return executor_list_make(p, executor) != NULL;
+}
+
+bool trp_pending_has_executor(const struct trp_task_set *s, uint32_t executor)
+{
+    return s->lists.executors && executor_list(&s->lists, executor);
+}
+
+uint32_t trp_pending_executors_alive(const struct trp_engine *e,
+                                     const struct trp_task_set *s)
+{
+    struct trp_executor_list *l, *next;
+    uint32_t n = 0;
+    HASH_ITER(hh, s->lists.executors, l, next)
+    {
+        struct trp_executor *x = trp_executor_find(e, (trp_executor_id){l->executor});
+        n += x && trp_executor_is_alive(x);
+    }
+    return n;
+}
+
+bool trp_pending_make(struct trp_task_set *s, struct trp_pending *p)
+{
+    p->hosts = calloc(s->nhosts ? s->nhosts : 1, sizeof(*p->hosts));
+    p->racks = calloc(s->nracks ? s->nracks : 1, sizeof(*p->racks));
+    return p->hosts && p->racks;
+}
+
+void trp_pending_free(const struct trp_task_set *s, struct trp_pending *p)
+{
+    struct trp_executor_list *l, *next;
+    HASH_ITER(hh, p->executors, l, next)
+    {
+        HASH_DEL(p->executors, l);
+        free(l->stack.v);
+        free(l);
+    }
+    for (uint32_t i = 0; p->hosts && i < s->nhosts; i++)
+        free(p->hosts[i].v);
+    for (uint32_t i = 0; p->racks && i < s->nracks; i++)
+        free(p->racks[i].v);
+    free(p->hosts);
+    free(p->racks);
+    free(p->all.v);
+    free(p->no_pref.v);
+}
+
+/* ---- onto the lists ---- */
+
+/* Which levels a task's preferences reach, for the exact counts. */
+static void preference_kinds(const struct trp_task_set *s, uint32_t task,
+                             bool *ret_executor, bool *ret_rack)
+{
+    *ret_executor = *ret_rack = false;
+    for (uint32_t i = s->prefer_first[task]; i < s->prefer_first[task + 1]; i++) {
+        *ret_executor |= s->places[i].executor != TRP_NONE;
+        *ret_rack |= s->places[i].rack != TRP_NONE;
+    }
+}
+
+static void count_pending(struct trp_task_set *s, uint32_t task, int by)
+{
+    s->pending += (uint32_t)by;
+    if (!trp_set_prefers(s, task))
+        return;
+    bool executor, rack;
+    preference_kinds(s, task, &executor, &rack);
+    s->pending_host += (uint32_t)by;
+    if (executor)
+        s->pending_executor += (uint32_t)by;
+    if (rack)
+        s->pending_rack += (uint32_t)by;
+}
+
+bool trp_pending_push(struct trp_task_set *s, struct trp_pending *p, uint32_t task)
+{
+    bool ok = trp_stack_push(&p->all, task);
+    if (!trp_set_prefers(s, task))
+        return ok && trp_stack_push(&p->no_pref, task);
+    for (uint32_t i = s->prefer_first[task]; i < s->prefer_first[task + 1]; i++) {
+        const struct trp_set_place *at = &s->places[i];
+        ok = ok && trp_stack_push(&p->hosts[at->host], task);
+        if (at->rack != TRP_NONE)
+            ok = ok && trp_stack_push(&p->racks[at->rack], task);
+        if (at->executor == TRP_NONE)
+            continue;
+        struct trp_executor_list *l = executor_list_make(p, at->executor);
+        ok = ok && l && trp_stack_push(&l->stack, task);
+    }
+    return ok;
+}
+
+bool trp_task_set_fill_one(struct trp_task_set *s, uint32_t task)
+{
+    if (!trp_pending_push(s, &s->lists, task))
+        return false;
+    count_pending(s, task, 1);
+    return true;
+}
+
+bool trp_task_set_push(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+{
+    if (!trp_task_set_fill_one(s, task)) {
+        e->out_of_memory = true;
+        return false;
+    }
+    if (s->class && !s->zombie)
+        trp_task_set_list(e, s);
+    return true;
+}
+
+void trp_task_set_take(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+{
+    count_pending(s, task, -1);
+    trp_set_liven(s);
+    if (!trp_set_has_work(s) && !e->manual)
+        trp_task_set_unlist(e, s);
+}
+
+/* ---- off the lists ---- */
+
+/* What is looked for in the lists. An entry is stale too when the task has moved on to
+ * an overflow set, and pends there. */
+struct search {
+    const struct trp_engine *e;
+    const struct trp_task_set *s;
+    const struct trp_executor *x;
+    bool copy;
+    bool some_out; /* tasks may be excluded here */
+};
+
+static bool is_wanted(const struct search *q, uint32_t task)
+{
+    const struct trp_task *t = &q->s->tasks[task];
+    if (t->grown != q->s->grown)
+        return false;
+    if (!q->copy)
+        return trp_task_is_pending(t);
+    return (t->flags & TRP_TASK_SPECULATABLE) && !(t->flags & TRP_TASK_OVER);
+}
+
+static bool is_kept_away(const struct search *q, uint32_t task)
+{
+    if (q->copy && trp_copies_ran_on(q->e, q->s, task, q->x->host))
+        return true;
+    return q->some_out && q->s->tasks[task].attempts &&
+           trp_health_task_out(q->s->health, task, q->x->id.n, q->x->host);
+}
+
+/* Scans from the tail; drops stale entries, passes over those kept away (by hand, as in
+ * Spark, whether they are stale or not). */
+static uint32_t pop_allowed(const struct search *q, struct trp_stack *stack)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = stack->n; i-- > 0;) {
+        uint32_t task = stack->v[i];
+        bool wanted = is_wanted(q, task);
+        if ((wanted || q->e->manual) && is_kept_away(q, task)) {
+            kept++;
+            continue;
+        }
+        if (kept)
+            memmove(&stack->v[i], &stack->v[i + 1], kept * sizeof(*stack->v));
+        stack->n--;
+        if (wanted)
+            return task;
+    }
+    return TRP_NONE;
+}
+
+/* The first wanted task, taken off, or TRP_NONE. */
+static inline uint32_t pop(const struct search *q, struct trp_stack *stack)
+{
+    if (q->copy || q->some_out)
+        return pop_allowed(q, stack);
+    while (stack->n) {
+        uint32_t task = stack->v[--stack->n];
+        if (is_wanted(q, task))
+            return task;
+    }
+    return TRP_NONE;
+}
+
+static uint32_t find(const struct search *q, struct trp_pending *p,
+                     enum trp_level level, enum trp_level *ret_level)
+{
+    const struct trp_task_set *s = q->s;
+    uint32_t task = TRP_NONE;
+    if (s->prefer_first) {
+        struct trp_executor_list *l =
+            p->executors ? executor_list(p, q->x->id.n) : NULL;
+        *ret_level = TRP_PROCESS_LOCAL;
+        if (l && (task = pop(q, &l->stack)) != TRP_NONE)
+            return task;
+        *ret_level = TRP_NODE_LOCAL;
+        if (level >= TRP_NODE_LOCAL && q->x->host < s->nhosts &&
+            (task = pop(q, &p->hosts[q->x->host])) != TRP_NONE)
+            return task;
+    }
+    *ret_level = TRP_PROCESS_LOCAL; /* Spark reports tasks without preference so */
+    if (level >= TRP_NO_PREF && (task = pop(q, &p->no_pref)) != TRP_NONE)
+        return task;
+    if (!s->prefer_first)
+        return TRP_NONE;
+    uint32_t rack = q->e->hosts.hosts[q->x->host].rack.n;
+    *ret_level = TRP_RACK_LOCAL;
+    if (level >= TRP_RACK_LOCAL && rack < s->nracks &&
+        (task = pop(q, &p->racks[rack])) != TRP_NONE)
+        return task;
+    *ret_level = TRP_ANY;
+    return level >= TRP_ANY ? pop(q, &p->all) : TRP_NONE;
+}
+
+uint32_t trp_task_set_pick(struct trp_engine *e, struct trp_task_set *s,
+                           const struct trp_executor *x, enum trp_level level,
+                           enum trp_level *ret_level, bool *ret_copy)
+{
+    struct search q = {.e = e, .s = s, .x = x};
+    uint32_t task = TRP_NONE;
+    *ret_copy = false;
+    if (s->health)
+        q.some_out = trp_health_at(s->health, x->id.n, x->host) == TRP_HEALTH_SOME;
+    if (s->pending || e->manual) /* by hand: stale entries are dropped as in Spark */
+        task = find(&q, &s->lists, level, ret_level);
+    if (task != TRP_NONE || !s->copy_lists.all.n)
+        return task;
+    q.copy = *ret_copy = true;
+    return find(&q, &s->copy_lists, level, ret_level);
+}

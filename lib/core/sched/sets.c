@@ -1,0 +1,345 @@
+/*
+ * The life of task sets: submitted, offered in order, finished, given up or replaced,
+ * and freed when nothing of them runs any more.
+ *
+ * A set that has ended in any way is a *zombie*: it is in no order, launches nothing,
+ * and lives until its last attempt has ended (and the step with it, so that no pointer
+ * of the step goes stale). How it ended is told once.
+ *
+ * Order. Every class lists its sets that have something to launch by job, stage and
+ * attempt: FIFO for nothing. With FAIR pools the same sets stand in the pools as well
+ * (pools.h), which then give the order.
+ */
+#include "core/engine_state.h"
+
+/* ---- order ---- */
+
+static bool before(const struct trp_task_set *a, const struct trp_task_set *b)
+{
+    if (a->priority != b->priority)
+        return a->priority < b->priority;
+    return a->stage->id.n < b->stage->id.n;
+}
+
+void trp_task_set_list(struct trp_engine *e, struct trp_task_set *s)
+{
+    struct trp_class *c = s->class;
+    e->listings++;
+    trp_set_liven(s);
+    if (s->listed)
+        return;
+    c->nlisted++;
+    c->lively = s;
+    struct trp_task_set *after = c->last; /* new sets mostly go last */
+    while (after && before(s, after))
+        after = after->prev;
+    s->prev = after;
+    s->next = after ? after->next : c->first;
+    if (s->next)
+        s->next->prev = s;
+    else
+        c->last = s;
+    if (after)
+        after->next = s;
+    else
+        c->first = s;
+    s->listed = true;
+    if (e->pools)
+        trp_pools_list(e->pools, &s->place);
+}
+
+void trp_task_set_unlist(struct trp_engine *e, struct trp_task_set *s)
+{
+    if (!s->listed)
+        return;
+    trp_set_liven(s);
+    s->class->nlisted--;
+    if (s->class->lively == s)
+        s->class->lively = NULL;
+    if (s->next)
+        s->next->prev = s->prev;
+    else
+        s->class->last = s->prev;
+    if (s->prev)
+        s->prev->next = s->next;
+    else
+        s->class->first = s->next;
+    s->next = s->prev = NULL;
+    s->listed = false;
+    if (e->pools)
+        trp_pools_unlist(e->pools, &s->place);
+}
+
+/* ---- submission ---- */
+
+/* The set joins its class: what it wants of executors is counted from now on. */
+static void join_class(struct trp_engine *e, struct trp_task_set *set,
+                       struct trp_class *c)
+{
+    const struct trp_stage *s = set->stage;
+    set->class = c;
+    c->sets++;
+    set->is_bounded = s->max_running || s->min_executors || s->max_executors;
+    trp_ramp_set(e, set);
+    if (!set->is_bounded) {
+        c->open += set->pending;
+        return;
+    }
+    set->bounded_next = c->bounded;
+    if (c->bounded)
+        c->bounded->bounded_prev = set;
+    c->bounded = set;
+}
+
+static void leave_class(struct trp_engine *e, struct trp_task_set *set)
+{
+    struct trp_class *c = set->class;
+    set->zombie = true;
+    e->any_dirty = true;
+    if (!c)
+        return;
+    trp_task_set_unlist(e, set);
+    trp_ramp_set_done(e, set);
+    c->copies -= set->copies;
+    c->sets--;
+    if (!set->is_bounded) {
+        c->open -= (uint64_t)set->pending + set->running + set->queued + set->copies;
+        return;
+    }
+    if (set->bounded_next)
+        set->bounded_next->bounded_prev = set->bounded_prev;
+    if (set->bounded_prev)
+        set->bounded_prev->bounded_next = set->bounded_next;
+    else
+        c->bounded = set->bounded_next;
+}
+
+void trp_sets_free(struct trp_engine *e)
+{
+    while (e->sets) {
+        struct trp_task_set *s = e->sets;
+        e->sets = s->all_next;
+        s->stage->set = NULL;
+        trp_task_set_free(e, s);
+    }
+}
+
+static struct trp_class *class_for(struct trp_engine *e, const struct trp_stage *stage)
+{
+    trp_profile_id class = stage->profile;
+    if (trp_profiles_may_run(e->profiles, class, (trp_profile_id){0}))
+        class.n = 0;
+    return trp_class_of(e, class);
+}
+
+static void replace_earlier(struct trp_engine *e, const struct trp_task_set *s)
+{
+    for (struct trp_task_set *o = e->sets, *next; o; o = next) {
+        next = o->all_next;
+        if (o != s && o->stage->id.n == s->stage->id.n)
+            trp_set_zombie(e, o);
+    }
+}
+
+static void offer_first(struct trp_engine *e, struct trp_task_set *s)
+{
+    if (!s->pending)
+        return;
+    if (s->class) {
+        trp_task_set_list(e, s);
+        trp_round_full(e, s->class);
+    } else if (!e->draining) {
+        trp_gang_launch(e, s);
+    }
+}
+
+/* Can all tasks of a barrier stage ever run at once within the limits? Where executors
+ * are a fixed set the stage's gate asks. */
+static int check_gang(const struct trp_engine *e, const struct trp_class *c,
+                      const struct trp_set_spec *spec, trp_error *err)
+{
+    uint32_t most = c->fit;
+    if (!spec->barrier || e->config.fixed || e->bare)
+        return 0;
+    if (e->config.max_executors < most)
+        most = e->config.max_executors;
+    if (e->config.alloc_max_executors < most)
+        most = e->config.alloc_max_executors;
+    const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
+    if (spec->ntasks <= (uint64_t)most * p->slots)
+        return 0;
+    return trp_error_set(err, TRP_ENEVER,
+                         "a barrier stage of %u tasks needs as many slots at once; "
+                         "at most %u executors of profile %s can be had, of %u slots",
+                         spec->ntasks, most, p->name, p->slots);
+}
+
+struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stage,
+                                    const struct trp_set_spec *spec, trp_error *err)
+{
+    bool gang = stage->kind == TRP_STAGE_GANG;
+    struct trp_class *c = gang ? NULL : class_for(e, stage);
+    if (c && c->never) {
+        trp_error_set(err, TRP_ENEVER, "%s", c->never);
+        return NULL;
+    }
+    if (!c && !gang) {
+        trp_error_set(err, TRP_ENOMEM, "out of memory for %u tasks", spec->ntasks);
+        return NULL;
+    }
+    if (c && check_gang(e, c, spec, err) < 0)
+        return NULL;
+    struct trp_task_set *s = trp_task_set_new(e, stage, spec, err);
+    if (!s)
+        return NULL;
+    if (e->pools && c &&
+        trp_pools_add(e->pools, &s->place, s, spec->pool, spec->job, stage->id.n,
+                      spec->attempt, err) < 0) {
+        trp_task_set_free(e, s);
+        return NULL;
+    }
+    s->all_next = e->sets;
+    if (e->sets)
+        e->sets->all_prev = s;
+    e->sets = s;
+    if (spec->attempt || e->bare)
+        replace_earlier(e, s);
+    stage->set = s;
+    trp_action_add(e, TRP_ACTION_STAGE_SUBMITTED)->stage = stage->id;
+    e->any_dirty = true;
+    if (c)
+        join_class(e, s, c);
+    if (s->slow)
+        trp_copies_start(e);
+    offer_first(e, s);
+    return s;
+}
+
+/* ---- the end ---- */
+
+void trp_set_bury(struct trp_engine *e, struct trp_task_set *s)
+{
+    if (s->dead || s->attempts || !s->zombie)
+        return;
+    if (s->health && s->done == s->ntasks)
+        trp_exclusion_set_succeeded(e, s);
+    s->dead = true;
+    s->dead_next = e->dead_sets;
+    e->dead_sets = s;
+}
+
+void trp_sets_free_dead(struct trp_engine *e)
+{
+    while (e->dead_sets && !e->bare) {
+        struct trp_task_set *s = e->dead_sets;
+        e->dead_sets = s->dead_next;
+        if (s->all_next)
+            s->all_next->all_prev = s->all_prev;
+        if (s->all_prev)
+            s->all_prev->all_next = s->all_next;
+        else
+            e->sets = s->all_next;
+        if (s->stage->set == s)
+            s->stage->set = NULL;
+        trp_task_set_free(e, s);
+    }
+}
+
+/* Makes it a zombie and tells how. */
+static void end_set(struct trp_engine *e, struct trp_task_set *s, enum trp_set_end how,
+                    uint32_t task, const char *text)
+{
+    const char *own = *text ? trp_action_text(e, "%s", text) : "";
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_SET_ENDED);
+    act->set.stage = s->stage->id;
+    act->set.stage_attempt = s->number;
+    act->set.how = how;
+    act->set.task = task;
+    act->set.text = own;
+    for (struct trp_task_set *o = s; o; o = o->overflow) {
+        leave_class(e, o);
+        trp_exclusion_unstick(e, o);
+    }
+    trp_sync_set_over(e, s);
+    trp_set_bury(e, s);
+}
+
+void trp_set_zombie(struct trp_engine *e, struct trp_task_set *s)
+{
+    if (!s->zombie)
+        end_set(e, s, TRP_SET_ZOMBIE, TRP_NONE, "");
+}
+
+void trp_set_kill(struct trp_engine *e, struct trp_task_set *s)
+{
+    trp_set_zombie(e, s);
+    trp_attempts_kill(e, s);
+}
+
+void trp_set_abort(struct trp_engine *e, struct trp_task_set *s, int code,
+                   uint32_t task, const char *text)
+{
+    struct trp_task_set *own = trp_task_set_main(s);
+    if (own->zombie)
+        return;
+    end_set(e, own, TRP_SET_ABORTED, task, text);
+    if (!e->bare)
+        trp_dag_set_aborted(e, own, code, task, text);
+}
+
+void trp_set_check_finished(struct trp_engine *e, struct trp_task_set *s)
+{
+    if (s->told_finished || s->done + s->failed < s->ntasks)
+        return;
+    s->told_finished = true;
+    if (s->zombie)
+        return;
+    end_set(e, s, TRP_SET_FINISHED, TRP_NONE, "");
+    if (!e->bare)
+        trp_dag_set_finished(e, s);
+}
+
+void trp_set_task_elsewhere(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+{
+    struct trp_task *t = &s->tasks[task];
+    struct trp_task_set *in = s; /* the set that has it now */
+    if (t->flags & TRP_TASK_OVER)
+        return;
+    for (uint8_t i = 0; i < t->grown; i++)
+        in = in->overflow;
+    if (t->flags & TRP_TASK_SPECULATABLE)
+        trp_copy_unmark(e, in, task);
+    for (uint32_t slot = t->attempt; slot != TRP_NONE;
+         slot = e->attempts.v[slot].twin) {
+        e->attempts.v[slot].flags |= TRP_ATTEMPT_BEATEN;
+        trp_attempt_kill(e, slot, false);
+    }
+    if (trp_task_is_pending(t)) {
+        trp_task_set_take(e, in, task);
+        if (in->class && !in->is_bounded && !in->zombie)
+            in->class->open--;
+        trp_ramp_tasks(e, in, -1);
+    }
+    t->flags |= TRP_TASK_DONE;
+    t->failures = 0;
+    s->done++;
+    e->any_dirty = true;
+    trp_set_check_finished(e, s);
+}
+
+void trp_set_unhold(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+{
+    struct trp_task *t = &s->tasks[task];
+    if (s->zombie || !t->held || --t->held || !trp_task_is_pending(t))
+        return;
+    trp_task_set_push(e, s, task);
+    trp_task_set_recompute(s);
+    if (s->class && !s->is_bounded)
+        s->class->open++;
+    trp_ramp_tasks(e, s, 1);
+    e->any_dirty = true;
+    if (s->class)
+        trp_round_full(e, s->class);
+    else if (!e->draining)
+        trp_gang_launch(e, s);
+}

@@ -1,0 +1,505 @@
+/*
+ * Every member of the engine's events, actions and options, and of a profile. To be
+ * changed with them, and TRP_TRACE_VERSION raised; an enum's new value raises the bound
+ * beside it.
+ */
+#include "events/engine_fields_table.h"
+#include "core/sched/pools.h"
+
+/* clang-format off */
+#define SIZE_OF(s, m) sizeof(((struct s *)0)->m)
+#define AT(s, m) (uint32_t)offsetof(struct s, m), SIZE_OF(s, m)
+#define FIELD(type, s, m) {#m, TRP_FIELD_##type, AT(s, m), 0, 0, NULL}
+#define WORD(s, m, most) {#m, TRP_FIELD_CHOICE, AT(s, m), 0, most, NULL}
+#define YES_NO(s, m) WORD(s, m, 2)
+#define LIST(type, s, m, n, table)                                                     \
+    {#m, TRP_FIELD_##type, AT(s, m), offsetof(struct s, n), 0, (table)}
+#define INLINE_LIST(s, m, n, table)                                                    \
+    {#m, TRP_FIELD_INLINE, AT(s, m), offsetof(struct s, n),                            \
+     SIZE_OF(s, m) / sizeof(*((struct s *)0)->m), (table)}
+#define PUBLIC(name, s, fields)                                                        \
+    const struct trp_fields name = {#name, sizeof(struct s), (fields),                   \
+                                    sizeof(fields) / sizeof((fields)[0])}
+#define TABLE(name, s, fields) static PUBLIC(name, s, fields)
+
+static const struct trp_field parent_fields[] = {
+    FIELD(UNSIGNED, trp_parent_spec, stage),
+    YES_NO(trp_parent_spec, each),
+    YES_NO(trp_parent_spec, shuffle),
+};
+TABLE(parent, trp_parent_spec, parent_fields);
+
+struct status { int32_t status; };
+static const struct trp_field status_fields[] = {FIELD(SIGNED, status, status)};
+TABLE(status, status, status_fields);
+
+static const struct trp_field stage_fields[] = {
+    FIELD(MAYBE, trp_stage_spec, name),
+    FIELD(UNSIGNED, trp_stage_spec, profile.n),
+    WORD(trp_stage_spec, kind, TRP_STAGE_GANG + 1),
+    FIELD(UNSIGNED, trp_stage_spec, ranks),
+    YES_NO(trp_stage_spec, barrier),
+    LIST(ARRAY, trp_stage_spec, parents, nparents, &parent),
+    YES_NO(trp_stage_spec, tasks_known),
+    FIELD(UNSIGNED, trp_stage_spec, ntasks),
+    FIELD(UNSIGNED, trp_stage_spec, max_failures),
+    FIELD(UNSIGNED, trp_stage_spec, max_running),
+    FIELD(UNSIGNED, trp_stage_spec, tolerate),
+    FIELD(UNSIGNED, trp_stage_spec, tolerate_ppm),
+    LIST(ARRAY, trp_stage_spec, not_on, nnot_on, &status),
+    FIELD(UNSIGNED, trp_stage_spec, memory_factor_ppm),
+    FIELD(UNSIGNED, trp_stage_spec, min_executors),
+    FIELD(UNSIGNED, trp_stage_spec, max_executors),
+    YES_NO(trp_stage_spec, map),
+    YES_NO(trp_stage_spec, indeterminate),
+};
+TABLE(stage, trp_stage_spec, stage_fields);
+
+struct partition { uint32_t partition; };
+static const struct trp_field partition_fields[] = {
+    FIELD(UNSIGNED, partition, partition),
+};
+TABLE(partition, partition, partition_fields);
+
+static const struct trp_field job_fields[] = {
+    LIST(ARRAY, trp_job_spec, stages, nstages, &stage),
+    FIELD(MAYBE, trp_job_spec, pool),
+    FIELD(MAYBE, trp_job_spec, name),
+    YES_NO(trp_job_spec, is_dataset),
+    YES_NO(trp_job_spec, map_only),
+    YES_NO(trp_job_spec, some),
+    FIELD(UNSIGNED, trp_job_spec, dataset),
+    LIST(ARRAY, trp_job_spec, partitions, npartitions, &partition),
+};
+TABLE(job, trp_job_spec, job_fields);
+
+static const struct trp_field dataset_parent_fields[] = {
+    FIELD(UNSIGNED, trp_dataset_parent, dataset),
+    YES_NO(trp_dataset_parent, shuffle),
+};
+TABLE(dataset_parent, trp_dataset_parent, dataset_parent_fields);
+
+static const struct trp_field dataset_place_fields[] = {
+    FIELD(UNSIGNED, trp_dataset_place, partition),
+    FIELD(TEXT, trp_dataset_place, host),
+};
+TABLE(dataset_place, trp_dataset_place, dataset_place_fields);
+
+static const struct trp_field dataset_fields[] = {
+    FIELD(MAYBE, trp_dataset_spec, name),
+    FIELD(UNSIGNED, trp_dataset_spec, partitions),
+    LIST(ARRAY, trp_dataset_spec, parents, nparents, &dataset_parent),
+    YES_NO(trp_dataset_spec, has_profile),
+    FIELD(UNSIGNED, trp_dataset_spec, profile.n),
+    YES_NO(trp_dataset_spec, cached),
+    YES_NO(trp_dataset_spec, barrier),
+    YES_NO(trp_dataset_spec, indeterminate),
+    LIST(ARRAY, trp_dataset_spec, prefer, nprefer, &dataset_place),
+};
+TABLE(dataset, trp_dataset_spec, dataset_fields);
+
+struct size { uint64_t bytes; };
+static const struct trp_field map_size_fields[] = {FIELD(UNSIGNED, size, bytes)};
+TABLE(map_size, size, map_size_fields);
+
+static const struct trp_field resource_fields[] = {
+    FIELD(TEXT, trp_resource_addresses, name),
+    LIST(TEXTS, trp_resource_addresses, addresses, naddresses, NULL),
+};
+TABLE(resource, trp_resource_addresses, resource_fields);
+
+static const struct trp_field grant_fields[] = {
+    FIELD(UNSIGNED, trp_grant, resource),
+    FIELD(UNSIGNED, trp_grant, address),
+    FIELD(SIGNED, trp_grant, amount),
+};
+TABLE(grant, trp_grant, grant_fields);
+
+/* ---- events ---- */
+
+#define EVENT(type, m) FIELD(type, trp_event, m)
+static const struct trp_field event_job[] = {
+    {"job", TRP_FIELD_POINTER, AT(trp_event, job.spec), 0, 0, &job},
+};
+static const struct trp_field event_tasks[] = {
+    EVENT(UNSIGNED, tasks.stage.n),
+    EVENT(UNSIGNED, tasks.ntasks),
+    LIST(PREFER, trp_event, tasks.prefer, tasks.ntasks, NULL),
+    LIST(DONE, trp_event, tasks.done, tasks.ntasks, NULL),
+};
+static const struct trp_field event_refused_stage[] = {
+    EVENT(UNSIGNED, refused_stage.stage.n),
+    EVENT(TEXT, refused_stage.text),
+};
+static const struct trp_field event_fit[] = {
+    EVENT(UNSIGNED, fit.profile.n),
+    EVENT(UNSIGNED, fit.executors),
+    EVENT(MAYBE, fit.text),
+};
+static const struct trp_field event_added[] = {
+    EVENT(UNSIGNED, added.executor.n),
+    EVENT(TEXT, added.host),
+    EVENT(MAYBE, added.rack),
+    LIST(ARRAY, trp_event, added.resources, added.nresources, &resource),
+    EVENT(SIGNED, added.cores),
+};
+static const struct trp_field event_refused[] = {
+    EVENT(UNSIGNED, refused.executor.n),
+    YES_NO(trp_event, refused.never),
+    EVENT(MAYBE, refused.text),
+};
+static const struct trp_field event_lost[] = {
+    EVENT(UNSIGNED, lost.executor.n),
+    WORD(trp_event, lost.reason, TRP_LOSS_DECOMMISSIONED + 1),
+    YES_NO(trp_event, lost.has_culprit),
+    EVENT(ATTEMPT, lost.culprit),
+    EVENT(SIGNED, lost.code),
+    YES_NO(trp_event, lost.not_by_app),
+};
+static const struct trp_field event_decommissioned[] = {
+    EVENT(UNSIGNED, decommissioned.executor.n),
+    YES_NO(trp_event, decommissioned.whole_host),
+};
+static const struct trp_field event_progress[] = {
+    EVENT(ATTEMPT, progress.attempt),
+    EVENT(UNSIGNED, progress.records),
+};
+static const struct trp_field event_ended[] = {
+    EVENT(ATTEMPT, ended.attempt),
+    WORD(trp_event, ended.status, TRP_END_EXISTS + 1),
+    EVENT(SIGNED, ended.code),
+    EVENT(SIGNED, ended.duration_ns),
+    EVENT(UNSIGNED, ended.records),
+    EVENT(UNSIGNED, ended.result_bytes),
+    LIST(ARRAY, trp_event, ended.sizes, ended.nsizes, &map_size),
+    EVENT(UNSIGNED, ended.from.stage.n),
+    EVENT(UNSIGNED, ended.from.map),
+    EVENT(UNSIGNED, ended.from.executor.n),
+};
+static const struct trp_field event_cancel[] = {
+    EVENT(UNSIGNED, cancel.job.n),
+};
+static const struct trp_field event_dataset[] = {
+    {"dataset", TRP_FIELD_POINTER, AT(trp_event, dataset.spec), 0, 0, &dataset},
+};
+static const struct trp_field event_released[] = {
+    EVENT(UNSIGNED, released.dataset),
+};
+static const struct trp_field event_cached[] = {
+    EVENT(UNSIGNED, cached.dataset),
+    EVENT(UNSIGNED, cached.partition),
+    EVENT(UNSIGNED, cached.executor.n),
+};
+static const struct trp_field event_moved[] = {
+    EVENT(UNSIGNED, moved.stage.n),
+    EVENT(UNSIGNED, moved.map),
+    EVENT(ATTEMPT, moved.attempt),
+    EVENT(UNSIGNED, moved.executor.n),
+};
+struct byte {
+    uint8_t byte;
+};
+static const struct trp_field byte_fields[] = {FIELD(UNSIGNED, byte, byte)};
+TABLE(byte, byte, byte_fields);
+static const struct trp_field event_sync[] = {
+    EVENT(ATTEMPT, sync.attempt),
+    EVENT(UNSIGNED, sync.epoch),
+    YES_NO(trp_event, sync.gather),
+    LIST(ARRAY, trp_event, sync.data, sync.size, &byte),
+};
+static const struct trp_field event_cancel_stage[] = {
+    EVENT(UNSIGNED, cancel_stage.stage.n),
+};
+
+#define ROW(name, fields) {name, 0, (fields), sizeof(fields) / sizeof((fields)[0])}
+const struct trp_fields trp_fields_of_event[] = {
+    [TRP_EVENT_JOB] = ROW("job", event_job),
+    [TRP_EVENT_STAGE_TASKS] = ROW("stage_tasks", event_tasks),
+    [TRP_EVENT_STAGE_REFUSED] = ROW("stage_refused", event_refused_stage),
+    [TRP_EVENT_PROFILE_FIT] = ROW("profile_fit", event_fit),
+    [TRP_EVENT_EXECUTOR_ADDED] = ROW("executor_added", event_added),
+    [TRP_EVENT_EXECUTOR_REFUSED] = ROW("executor_refused", event_refused),
+    [TRP_EVENT_EXECUTOR_LOST] = ROW("executor_lost", event_lost),
+    [TRP_EVENT_TASK_ENDED] = ROW("task_ended", event_ended),
+    [TRP_EVENT_CANCEL_JOB] = ROW("cancel_job", event_cancel),
+    [TRP_EVENT_DRAIN] = {"drain", 0, NULL, 0},
+    [TRP_EVENT_TIME] = {"time", 0, NULL, 0},
+    [TRP_EVENT_EXECUTOR_DECOMMISSIONED] = ROW("decommissioned", event_decommissioned),
+    [TRP_EVENT_TASK_PROGRESS] = ROW("task_progress", event_progress),
+    [TRP_EVENT_DATASET] = ROW("dataset", event_dataset),
+    [TRP_EVENT_DATASET_RELEASED] = ROW("dataset_released", event_released),
+    [TRP_EVENT_CACHED] = ROW("cached", event_cached),
+    [TRP_EVENT_OUTPUT_MOVED] = ROW("output_moved", event_moved),
+    [TRP_EVENT_SYNC] = ROW("sync", event_sync),
+    [TRP_EVENT_CANCEL_STAGE] = ROW("cancel_stage", event_cancel_stage),
+};
+
+/* ---- actions ---- */
+
+#define ACTION(type, m) FIELD(type, trp_action, m)
+static const struct trp_field action_job[] = {ACTION(UNSIGNED, job.n)};
+static const struct trp_field action_stage[] = {ACTION(UNSIGNED, stage.n)};
+static const struct trp_field action_profile[] = {ACTION(UNSIGNED, profile.n)};
+static const struct trp_field action_launch[] = {
+    ACTION(ATTEMPT, launch.attempt),
+    ACTION(UNSIGNED, launch.stage.n),
+    ACTION(UNSIGNED, launch.task),
+    ACTION(UNSIGNED, launch.number),
+    ACTION(UNSIGNED, launch.executor.n),
+    WORD(trp_action, launch.level, TRP_LEVELS),
+    YES_NO(trp_action, launch.queued),
+    YES_NO(trp_action, launch.speculative),
+    ACTION(UNSIGNED, launch.stage_attempt),
+    LIST(ARRAY, trp_action, launch.grants, launch.ngrants, &grant),
+};
+static const struct trp_field action_gang[] = {
+    ACTION(ATTEMPT, gang.attempt),
+    ACTION(UNSIGNED, gang.stage.n),
+    ACTION(UNSIGNED, gang.number),
+    ACTION(UNSIGNED, gang.ranks),
+    ACTION(UNSIGNED, gang.profile.n),
+};
+static const struct trp_field action_kill[] = {
+    ACTION(ATTEMPT, kill.attempt),
+    ACTION(UNSIGNED, kill.executor.n),
+    YES_NO(trp_action, kill.recall),
+    ACTION(UNSIGNED, kill.stage.n),
+    ACTION(UNSIGNED, kill.stage_attempt),
+    ACTION(UNSIGNED, kill.task),
+    ACTION(UNSIGNED, kill.number),
+};
+static const struct trp_field action_task_end[] = {
+    ACTION(ATTEMPT, task_end.attempt),
+    ACTION(UNSIGNED, task_end.stage.n),
+    ACTION(UNSIGNED, task_end.task),
+    ACTION(UNSIGNED, task_end.number),
+    ACTION(UNSIGNED, task_end.executor.n),
+    WORD(trp_action, task_end.level, TRP_LEVELS),
+    WORD(trp_action, task_end.status, TRP_END_EXISTS + 1),
+    ACTION(SIGNED, task_end.code),
+    YES_NO(trp_action, task_end.counted),
+    YES_NO(trp_action, task_end.retried),
+    ACTION(UNSIGNED, task_end.failures),
+    YES_NO(trp_action, task_end.speculative),
+    ACTION(UNSIGNED, task_end.stage_attempt),
+};
+static const struct trp_field action_set[] = {
+    ACTION(UNSIGNED, set.stage.n),
+    ACTION(UNSIGNED, set.stage_attempt),
+    WORD(trp_action, set.how, TRP_SET_ZOMBIE + 1),
+    ACTION(UNSIGNED, set.task),
+    ACTION(MAYBE, set.text),
+};
+static const struct trp_field action_task[] = {
+    ACTION(UNSIGNED, task.stage.n),
+    ACTION(UNSIGNED, task.stage_attempt),
+    ACTION(UNSIGNED, task.task),
+};
+static const struct trp_field action_excluded[] = {
+    ACTION(UNSIGNED, excluded.executor.n),
+    ACTION(MAYBE, excluded.host),
+    YES_NO(trp_action, excluded.excluded),
+};
+static const struct trp_field action_stage_ended[] = {
+    ACTION(UNSIGNED, stage_ended.stage.n),
+    WORD(trp_action, stage_ended.outcome, TRP_OUTCOME_SKIPPED + 1),
+    ACTION(SIGNED, stage_ended.code),
+    ACTION(UNSIGNED, stage_ended.task),
+    ACTION(MAYBE, stage_ended.text),
+};
+static const struct trp_field action_job_ended[] = {
+    ACTION(UNSIGNED, job_ended.job.n),
+    WORD(trp_action, job_ended.outcome, TRP_OUTCOME_SKIPPED + 1),
+    ACTION(SIGNED, job_ended.code),
+    ACTION(UNSIGNED, job_ended.stage.n),
+    ACTION(MAYBE, job_ended.text),
+};
+static const struct trp_field action_synced[] = {
+    ACTION(ATTEMPT, synced.attempt), ACTION(UNSIGNED, synced.executor.n),
+    ACTION(UNSIGNED, synced.epoch),  ACTION(SIGNED, synced.code),
+    ACTION(TEXT, synced.text),       ACTION(UNSIGNED, synced.nmessages),
+};
+static const struct trp_field action_stage_retried[] = {
+    ACTION(UNSIGNED, stage_retried.stage.n),
+    ACTION(UNSIGNED, stage_retried.attempt),
+    ACTION(MAYBE, stage_retried.text),
+};
+static const struct trp_field action_executor[] = {
+    ACTION(UNSIGNED, executor.executor.n),
+    ACTION(UNSIGNED, executor.profile.n),
+};
+static const struct trp_field action_release[] = {ACTION(UNSIGNED, executor.executor.n)};
+
+const struct trp_fields trp_fields_of_action[] = {
+    [TRP_ACTION_JOB_STARTED] = ROW("job_started", action_job),
+    [TRP_ACTION_PROFILE_ADDED] = ROW("profile_added", action_profile),
+    [TRP_ACTION_STAGE_READY] = ROW("stage_ready", action_stage),
+    [TRP_ACTION_STAGE_SUBMITTED] = ROW("stage_submitted", action_stage),
+    [TRP_ACTION_LAUNCH] = ROW("launch", action_launch),
+    [TRP_ACTION_GANG] = ROW("gang", action_gang),
+    [TRP_ACTION_KILL] = ROW("kill", action_kill),
+    [TRP_ACTION_TASK_END] = ROW("task_end", action_task_end),
+    [TRP_ACTION_STAGE_ENDED] = ROW("stage_ended", action_stage_ended),
+    [TRP_ACTION_JOB_ENDED] = ROW("job_ended", action_job_ended),
+    [TRP_ACTION_START_EXECUTOR] = ROW("start_executor", action_executor),
+    [TRP_ACTION_RELEASE_EXECUTOR] = ROW("release_executor", action_release),
+    [TRP_ACTION_RELABEL_EXECUTOR] = ROW("relabel_executor", action_executor),
+    [TRP_ACTION_SET_ENDED] = ROW("set_ended", action_set),
+    [TRP_ACTION_RESUBMITTED] = ROW("resubmitted", action_task),
+    [TRP_ACTION_SPECULATABLE] = ROW("speculatable", action_task),
+    [TRP_ACTION_EXCLUDED] = ROW("excluded", action_excluded),
+    [TRP_ACTION_SYNCED] = ROW("synced", action_synced),
+    [TRP_ACTION_STAGE_RETRIED] = ROW("stage_retried", action_stage_retried),
+};
+
+/* ---- options and profiles ---- */
+
+static const struct trp_field pool_fields[] = {
+    FIELD(MAYBE, trp_pool_spec, name),
+    FIELD(MAYBE, trp_pool_spec, mode),
+    FIELD(MAYBE, trp_pool_spec, weight),
+    FIELD(MAYBE, trp_pool_spec, min_share),
+    FIELD(MAYBE, trp_pool_spec, parent),
+};
+TABLE(pool, trp_pool_spec, pool_fields);
+
+#define CAP(type, m)                                                                   \
+    {#m, TRP_FIELD_##type, offsetof(struct trp_alloc_caps, custom[0].m) -                          \
+               offsetof(struct trp_alloc_caps, custom[0]),                             \
+     SIZE_OF(trp_alloc_caps, custom[0].m), 0, 0, NULL}
+static const struct trp_field cap_fields[] = {CAP(CHARS, name), CAP(SIGNED, most)};
+static const struct trp_fields caps = {"caps", SIZE_OF(trp_alloc_caps, custom[0]), cap_fields,
+                                 sizeof cap_fields / sizeof *cap_fields};
+
+#define CONFIG(type, m) FIELD(type, trp_engine_config, m)
+#define SWITCH(m) YES_NO(trp_engine_config, m)
+static const struct trp_field config_fields[] = {
+    CONFIG(SIGNED, locality_wait_ns[TRP_PROCESS_LOCAL]),
+    CONFIG(SIGNED, locality_wait_ns[TRP_NODE_LOCAL]),
+    CONFIG(SIGNED, locality_wait_ns[TRP_NO_PREF]),
+    CONFIG(SIGNED, locality_wait_ns[TRP_RACK_LOCAL]),
+    CONFIG(SIGNED, locality_wait_ns[TRP_ANY]),
+    SWITCH(locality_legacy_reset),
+    CONFIG(UNSIGNED, max_failures),
+    SWITCH(pack),
+    CONFIG(UNSIGNED, seed),
+    SWITCH(fair),
+    LIST(ARRAY, trp_engine_config, pools, npools, &pool),
+    CONFIG(SIGNED, max_result_bytes),
+    WORD(trp_engine_config, reuse, TRP_REUSE_NEVER + 1),
+    SWITCH(release_idle),
+    CONFIG(SIGNED, idle_timeout_ns),
+    CONFIG(UNSIGNED, min_executors),
+    CONFIG(UNSIGNED, max_executors),
+    CONFIG(UNSIGNED, alloc_max_executors),
+    CONFIG(SIGNED, caps.cores),
+    CONFIG(SIGNED, caps.memory_mib),
+    INLINE_LIST(trp_engine_config, caps.custom, caps.ncustom, &caps),
+    SWITCH(grow_ramp),
+    CONFIG(UNSIGNED, initial_executors),
+    CONFIG(SIGNED, allocation_ratio),
+    CONFIG(SIGNED, backlog_timeout_ns),
+    CONFIG(SIGNED, sustained_timeout_ns),
+    CONFIG(SIGNED, cached_timeout_ns),
+    SWITCH(shuffle_tracking),
+    CONFIG(SIGNED, shuffle_timeout_ns),
+    CONFIG(SIGNED, queue_ahead_ns),
+    CONFIG(UNSIGNED, queue_ahead_max),
+    CONFIG(SIGNED, retry_first_ns),
+    CONFIG(SIGNED, retry_max_ns),
+    SWITCH(keep_going),
+    SWITCH(fixed),
+    CONFIG(UNSIGNED, max_start_failures),
+    CONFIG(UNSIGNED, max_stage_attempts),
+    SWITCH(host_files),
+    SWITCH(shuffle_service),
+    SWITCH(reduce_locality),
+    SWITCH(unregister_host),
+    SWITCH(ignore_decommission_failures),
+    SWITCH(decommission.enabled),
+    CONFIG(SIGNED, decommission.kill_interval_ns),
+    CONFIG(SIGNED, decommission.force_kill_ns),
+    CONFIG(UNSIGNED, decommission.retained),
+    CONFIG(SIGNED, barrier.sync_timeout_ns),
+    CONFIG(SIGNED, barrier.check_interval_ns),
+    CONFIG(UNSIGNED, barrier.check_max_failures),
+    SWITCH(speculation.enabled),
+    CONFIG(SIGNED, speculation.interval_ns),
+    CONFIG(NUMBER, speculation.quantile),
+    CONFIG(NUMBER, speculation.multiplier),
+    CONFIG(SIGNED, speculation.min_runtime_ns),
+    CONFIG(SIGNED, speculation.duration_threshold_ns),
+    SWITCH(speculation.efficiency),
+    CONFIG(NUMBER, speculation.rate_multiplier),
+    CONFIG(NUMBER, speculation.long_run_factor),
+    SWITCH(exclusion.enabled),
+    CONFIG(UNSIGNED, exclusion.task_per_executor),
+    CONFIG(UNSIGNED, exclusion.task_per_node),
+    CONFIG(UNSIGNED, exclusion.stage_per_executor),
+    CONFIG(UNSIGNED, exclusion.stage_per_node),
+    CONFIG(UNSIGNED, exclusion.app_per_executor),
+    CONFIG(UNSIGNED, exclusion.app_per_node),
+    CONFIG(SIGNED, exclusion.timeout_ns),
+    SWITCH(exclusion.fetch_failure),
+    SWITCH(exclusion.kill),
+    SWITCH(exclusion.decommission),
+    CONFIG(SIGNED, exclusion.unschedulable_ns),
+};
+PUBLIC(trp_fields_of_config, trp_engine_config, config_fields);
+_Static_assert(sizeof(struct trp_engine_config) == 1344,
+               "the engine's options have changed: change config_fields with them");
+
+static const struct trp_field default_fields[] = {
+    FIELD(CHARS, trp_default_resource, name),
+    FIELD(SIGNED, trp_default_resource, executor),
+    FIELD(SIGNED, trp_default_resource, task),
+};
+TABLE(default_resource, trp_default_resource, default_fields);
+
+#define DEFAULTS(type, m) FIELD(type, trp_profile_defaults, m)
+static const struct trp_field defaults_fields[] = {
+    WORD(trp_profile_defaults, kind, TRP_MANAGER_LOCAL + 1),
+    DEFAULTS(SIGNED, executor_cores),
+    YES_NO(trp_profile_defaults, cores_configured),
+    DEFAULTS(SIGNED, task_cpus),
+    DEFAULTS(SIGNED, memory_mib),
+    DEFAULTS(SIGNED, overhead_mib),
+    DEFAULTS(SIGNED, pyspark_mib),
+    DEFAULTS(SIGNED, offheap_mib),
+    DEFAULTS(NUMBER, overhead_factor),
+    DEFAULTS(SIGNED, overhead_min_mib),
+    YES_NO(trp_profile_defaults, merge_conflicts),
+    INLINE_LIST(trp_profile_defaults, resources, nresources, &default_resource),
+};
+PUBLIC(trp_fields_of_defaults, trp_profile_defaults, defaults_fields);
+
+static const struct trp_field custom_fields[] = {
+    FIELD(CHARS, trp_custom, name),
+    FIELD(SIGNED, trp_custom, executor),
+    FIELD(SIGNED, trp_custom, task),
+    YES_NO(trp_custom, on_executor),
+    YES_NO(trp_custom, on_task),
+};
+TABLE(custom, trp_custom, custom_fields);
+
+#define BUILDER(type, m) FIELD(type, trp_profile_builder, m)
+static const struct trp_field builder_fields[] = {
+    BUILDER(CHARS, name),
+    BUILDER(SIGNED, executor.cores),
+    BUILDER(SIGNED, executor.memory_mib),
+    BUILDER(SIGNED, executor.overhead_mib),
+    BUILDER(SIGNED, executor.pyspark_mib),
+    BUILDER(SIGNED, executor.offheap_mib),
+    BUILDER(SIGNED, cpus),
+    INLINE_LIST(trp_profile_builder, custom, ncustom, &custom),
+    YES_NO(trp_profile_builder, has_executor),
+    YES_NO(trp_profile_builder, has_task),
+};
+PUBLIC(trp_fields_of_builder, trp_profile_builder, builder_fields);
+
+/* clang-format on */
+
+const uint32_t trp_fields_events =
+    sizeof trp_fields_of_event / sizeof trp_fields_of_event[0];
+const uint32_t trp_fields_actions =
+    sizeof trp_fields_of_action / sizeof trp_fields_of_action[0];

@@ -1,0 +1,334 @@
+/*
+ * Who waits for room in a virtual cluster.
+ *
+ * Of a line's shares that wait, `asked` are covered by jobs in the queue, and of those
+ * `credit` by jobs whose wait is over. Shares of a line are alike, so only the numbers
+ * matter: when room inside serves one, a job covers one less.
+ *
+ * Serving takes lines in the order of their longest waiting share. When that one finds
+ * no room, the zones it could use are closed to the lines behind it for this time:
+ * small shares never starve a gang. Cost: O(lines) a grant.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/virtual_state.h"
+
+/* ---- lists ---- */
+
+void trp_virtual_list_add(trp_virtual_cluster *c, struct trp_virtual_list *l,
+                          uint32_t share)
+{
+    struct trp_virtual_share *s = &c->shares[share];
+    s->next = TRP_NONE;
+    s->prev = l->n ? l->last : TRP_NONE;
+    if (l->n++)
+        c->shares[l->last].next = share;
+    else
+        l->first = share;
+    l->last = share;
+}
+
+void trp_virtual_list_remove(trp_virtual_cluster *c, struct trp_virtual_list *l,
+                             uint32_t share)
+{
+    struct trp_virtual_share *s = &c->shares[share];
+    if (s->prev == TRP_NONE)
+        l->first = s->next;
+    else
+        c->shares[s->prev].next = s->next;
+    if (s->next == TRP_NONE)
+        l->last = s->prev;
+    else
+        c->shares[s->next].prev = s->prev;
+    if (--l->n == 0)
+        l->first = l->last = TRP_NONE;
+}
+
+/* ---- lines ---- */
+
+static void line_make(const trp_virtual_cluster *c, struct trp_virtual_line *l,
+                      const struct trp_resource_profile *p, uint32_t ranks)
+{
+    int64_t room[TRP_SIM_DIMS] = {0};
+    const struct trp_virtual_list none = {TRP_NONE, TRP_NONE, 0};
+    *l = (struct trp_virtual_line){.profile = p->id,
+                                   .ranks = ranks,
+                                   .waits = none,
+                                   .has = none,
+                                   .left = none,
+                                   .reserve = none};
+    trp_virtual_need_make(c->model, p, ranks, &l->need);
+    for (uint32_t d = 0; d < c->dims; d++)
+        l->one[d] = trp_virtual_need_of(&l->need, d, 1);
+    for (uint32_t i = 0; i < c->nzones; i++) {
+        trp_virtual_group_room(c->model, c->zones[i].group, room);
+        if (trp_virtual_need_fits(&l->need, room, c->dims))
+            *(c->zones[i].inside ? &l->inside_mask : &l->out_mask) |= UINT32_C(1) << i;
+    }
+}
+
+uint32_t trp_virtual_line(trp_virtual_cluster *c, const struct trp_resource_profile *p,
+                          uint32_t ranks)
+{
+    for (uint32_t i = 0; i < c->nlines; i++)
+        if (c->lines[i].profile.n == p->id.n && c->lines[i].ranks == ranks)
+            return i;
+    if (!trp_array_room((void **)&c->lines, &c->lines_cap, (uint64_t)c->nlines + 1,
+                        sizeof(*c->lines)))
+        return TRP_NONE;
+    line_make(c, &c->lines[c->nlines], p, ranks);
+    return c->nlines++;
+}
+
+/* ---- shares ---- */
+
+static uint32_t share_new(trp_virtual_cluster *c, uint32_t line, uint32_t owner)
+{
+    uint32_t share = c->free_share;
+    if (share != TRP_NONE) {
+        c->free_share = c->shares[share].next;
+    } else {
+        if (!trp_array_room((void **)&c->shares, &c->shares_cap,
+                            (uint64_t)c->nshares + 1, sizeof(*c->shares))) {
+            c->failed = true;
+            return TRP_NONE;
+        }
+        share = c->nshares++;
+    }
+    c->shares[share] = (struct trp_virtual_share){.line = line,
+                                                  .owner = owner,
+                                                  .state = TRP_SHARE_WAITS,
+                                                  .node = TRP_NONE,
+                                                  .asked = c->serial++};
+    return share;
+}
+
+uint32_t trp_virtual_ask(trp_virtual_cluster *c, uint32_t line, uint32_t owner)
+{
+    uint32_t share = share_new(c, line, owner);
+    if (share != TRP_NONE)
+        trp_virtual_list_add(c, &c->lines[line].waits, share);
+    return share;
+}
+
+static void no_more_than_wait(struct trp_virtual_line *l)
+{
+    if (l->asked > l->waits.n)
+        l->asked = l->waits.n;
+    if (l->credit > l->waits.n)
+        l->credit = l->waits.n;
+}
+
+static void give_back(trp_virtual_cluster *c, struct trp_virtual_list *l,
+                      uint32_t share, int64_t now)
+{
+    trp_virtual_list_remove(c, l, share);
+    trp_virtual_unplace(c, share, now, true);
+    trp_virtual_share_free(c, share);
+}
+
+void trp_virtual_leave(trp_virtual_cluster *c, uint32_t share, int64_t now)
+{
+    struct trp_virtual_share *s = &c->shares[share];
+    struct trp_virtual_line *l = &c->lines[s->line];
+    if (s->state == TRP_SHARE_WAITS) {
+        trp_virtual_list_remove(c, &l->waits, share);
+        trp_virtual_share_free(c, share);
+        no_more_than_wait(l);
+    } else if (c->config.whole_jobs) {
+        trp_virtual_list_remove(c, &l->has, share);
+        trp_virtual_list_add(c, &l->left, share);
+        s->state = TRP_SHARE_LEFT;
+        s->owner = TRP_NONE;
+    } else {
+        give_back(c, &l->has, share, now);
+    }
+    while (!l->has.n && !l->waits.n && l->left.n) /* the job is over */
+        give_back(c, &l->left, l->left.first, now);
+}
+
+/* ---- jobs ---- */
+
+static void submit(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
+{
+    const struct trp_virtual_line *l = &c->lines[line];
+    int64_t room[TRP_SIM_DIMS] = {0};
+    uint64_t fits = 1, units = l->ranks ? (uint64_t)shares * l->ranks : shares;
+    for (uint32_t i = 0; i < c->nzones; i++)
+        if (l->out_mask >> i & 1) {
+            trp_virtual_group_room(c->model, c->zones[i].group, room);
+            fits = trp_virtual_need_fits(&l->need, room, c->dims);
+            break;
+        }
+    uint64_t nodes = (units + fits - 1) / fits;
+    c->config.handler.job(c->config.handler.context, line, shares, (uint32_t)nodes);
+}
+
+/* Shares of a line take over what was asked for ahead: room first, then places in the
+ * queue. */
+static void take_ahead(trp_virtual_cluster *c, struct trp_virtual_line *l)
+{
+    while (l->reserve.n && l->waits.n) {
+        uint32_t share = l->waits.first, has = l->reserve.first;
+        struct trp_virtual_share *s = &c->shares[share], *h = &c->shares[has];
+        trp_virtual_list_remove(c, &l->reserve, has);
+        trp_virtual_list_remove(c, &l->waits, share);
+        /* The room is the share's: it takes the place of the other on its node. */
+        s->node = h->node;
+        s->since = h->since;
+        s->state = TRP_SHARE_HAS;
+        s->node_next = h->node_next;
+        s->node_prev = h->node_prev;
+        if (h->node_prev == TRP_NONE)
+            c->nodes[h->node].first = share;
+        else
+            c->shares[h->node_prev].node_next = share;
+        if (h->node_next != TRP_NONE)
+            c->shares[h->node_next].node_prev = share;
+        trp_virtual_share_free(c, has);
+        trp_virtual_list_add(c, &l->has, share);
+        c->config.handler.granted(c->config.handler.context, share);
+    }
+    uint32_t open = l->waits.n - l->asked;
+    uint32_t n = open < l->ahead ? open : l->ahead;
+    l->ahead -= n;
+    l->asked += n;
+    n = n < l->ahead_credit ? n : l->ahead_credit;
+    l->ahead_credit -= n;
+    l->credit += n;
+}
+
+void trp_virtual_submit(trp_virtual_cluster *c, int64_t now)
+{
+    trp_virtual_serve(c, now); /* inside */
+    for (uint32_t i = 0; i < c->nlines; i++) {
+        take_ahead(c, &c->lines[i]);
+        no_more_than_wait(&c->lines[i]);
+        uint32_t n = c->lines[i].waits.n - c->lines[i].asked;
+        if (!n || !c->lines[i].out_mask)
+            continue;
+        c->lines[i].asked += n;
+        submit(c, i, n);
+    }
+}
+
+void trp_virtual_job_ready(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
+{
+    struct trp_virtual_line *l = &c->lines[line];
+    uint32_t n = l->asked - l->credit;
+    n = n < shares ? n : shares;
+    l->credit += n;
+    shares -= n;
+    n = l->ahead - l->ahead_credit;
+    l->ahead_credit += n < shares ? n : shares;
+}
+
+void trp_virtual_ahead(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
+{
+    c->lines[line].ahead += shares;
+    submit(c, line, shares);
+}
+
+void trp_virtual_ahead_end(trp_virtual_cluster *c, uint32_t line, int64_t now)
+{
+    struct trp_virtual_line *l = &c->lines[line];
+    l->ahead = l->ahead_credit = 0;
+    while (l->reserve.n)
+        give_back(c, &l->reserve, l->reserve.first, now);
+}
+
+/* ---- serving ---- */
+
+static void grant(trp_virtual_cluster *c, struct trp_virtual_line *l, uint32_t share)
+{
+    trp_virtual_list_remove(c, &l->waits, share);
+    trp_virtual_list_add(c, &l->has, share);
+    if (c->shares[share].node >= c->ninside) {
+        l->credit--;
+        l->asked--;
+    }
+    no_more_than_wait(l);
+    c->config.handler.granted(c->config.handler.context, share);
+}
+
+/* All shares that the line's jobs cover, or none. */
+static bool serve_whole(trp_virtual_cluster *c, struct trp_virtual_line *l,
+                        uint32_t zones, int64_t now)
+{
+    uint32_t n = l->credit, placed = 0, s = l->waits.first;
+    for (; placed < n && trp_virtual_place(c, s, zones, now); placed++)
+        s = c->shares[s].next;
+    if (placed == n) {
+        while (n-- > 0)
+            grant(c, l, l->waits.first);
+        return true;
+    }
+    for (s = l->waits.first; placed > 0; placed--, s = c->shares[s].next)
+        trp_virtual_unplace(c, s, now, false);
+    return false;
+}
+
+/* Room for what is asked ahead: a share without an owner. */
+static bool serve_ahead(trp_virtual_cluster *c, uint32_t line, uint32_t zones,
+                        int64_t now)
+{
+    struct trp_virtual_line *l = &c->lines[line];
+    uint32_t share = share_new(c, line, TRP_NONE);
+    if (share == TRP_NONE)
+        return false;
+    if (!trp_virtual_place(c, share, zones, now)) {
+        trp_virtual_share_free(c, share);
+        return false;
+    }
+    l->ahead--;
+    l->ahead_credit--;
+    trp_virtual_list_add(c, &l->reserve, share);
+    return true;
+}
+
+/* The line whose first share has waited longest, of those not in `done`. */
+static uint32_t next_line(const trp_virtual_cluster *c, const bool *done)
+{
+    uint32_t best = TRP_NONE;
+    for (uint32_t i = 0; i < c->nlines; i++) {
+        if (done[i] || !c->lines[i].waits.n)
+            continue;
+        if (best == TRP_NONE || c->shares[c->lines[i].waits.first].asked <
+                                    c->shares[c->lines[best].waits.first].asked)
+            best = i;
+    }
+    return best;
+}
+
+void trp_virtual_serve(trp_virtual_cluster *c, int64_t now)
+{
+    bool *done = calloc(c->nlines + 1, sizeof(*done));
+    uint32_t closed = 0, i;
+    if (!done) {
+        c->failed = true;
+        return;
+    }
+    while ((i = next_line(c, done)) != TRP_NONE) {
+        struct trp_virtual_line *l = &c->lines[i];
+        uint32_t zones = l->inside_mask | (l->credit ? l->out_mask : 0);
+        bool served;
+        if (c->config.whole_jobs && l->credit) {
+            served = serve_whole(c, l, zones & ~closed, now);
+        } else {
+            uint32_t share = l->waits.first;
+            served = trp_virtual_place(c, share, zones & ~closed, now);
+            if (served)
+                grant(c, l, share);
+        }
+        if (!served) {
+            done[i] = true;
+            closed |= zones;
+        }
+    }
+    for (i = 0; i < c->nlines; i++)
+        while (c->lines[i].ahead_credit &&
+               serve_ahead(c, i, c->lines[i].out_mask & ~closed, now))
+            ;
+    free(done);
+}

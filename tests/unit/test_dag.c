@@ -1,0 +1,532 @@
+/* Stages that can lose what they made, on task sets: shuffles told as stages and as
+ * datasets, graphs of any depth, and random streams of failures. The rules one by one
+ * are scenarios of layer dag. */
+#include "core/engine_state.h"
+#include "engine_world.h"
+
+static void start(struct world *w, uint32_t executors, bool host_files)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.queue_ahead_ns = 0;
+    c.fixed = true;
+    c.host_files = host_files;
+    world_init(w, NULL);
+    world_start(w, &c);
+    for (uint32_t i = 0; i < executors; i++)
+        world_come(w, trp_engine_expect_executor(w->engine, (trp_profile_id){0}).n);
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+static const struct world_attempt *attempt(const struct world *w, guint i)
+{
+    g_assert_cmpuint(i, <, w->attempts->len);
+    return &g_array_index(w->attempts, struct world_attempt, i);
+}
+
+static uint32_t add_dataset(struct world *w, const struct trp_dataset_spec *spec)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {spec}};
+    world_step(w, &ev);
+    return w->engine->dag.graph.n - 1;
+}
+
+static void submit_dataset(struct world *w, uint32_t dataset)
+{
+    struct trp_job_spec spec = {.is_dataset = true, .dataset = dataset};
+    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {&spec}};
+    world_step(w, &ev);
+}
+
+/* The i-th attempt ends as one that could not read that output. */
+static void fetch_fails(struct world *w, guint i, uint32_t stage, uint32_t map,
+                        uint32_t executor)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_TASK_ENDED,
+        .ended = {.attempt = attempt(w, i)->id,
+                  .status = TRP_END_FETCH,
+                  .from = {{stage}, map, {executor}}},
+    };
+    g_array_remove_index(w->attempts, i);
+    world_step(w, &ev);
+}
+
+/* ---- told as stages ---- */
+
+static const struct trp_parent_spec reads = {.stage = 0, .shuffle = true};
+
+static void submit_shuffle(struct world *w, uint32_t maps, uint32_t reducers)
+{
+    struct trp_stage_spec v[] = {stage("maps", maps), stage("reducers", reducers)};
+    v[0].map = true;
+    v[1].parents = &reads;
+    v[1].nparents = 1;
+    world_submit(w, v, 2);
+}
+
+static void reducers_run_when_all_outputs_are_there(void)
+{
+    struct world w;
+    trp_executor_id x;
+    const char *host;
+    start(&w, 2, true);
+    submit_shuffle(&w, 2, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 0, &x, &host), ==,
+                    0);
+    g_assert_cmpuint(x.n, ==, TRP_NONE); /* the host has it, not the executor */
+    g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 1, &x, &host), ==,
+                    TRP_ENOENT);
+    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 0);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_fetch_failure_runs_what_is_missing_again(void)
+{
+    struct world w;
+    start(&w, 2, false);
+    submit_shuffle(&w, 2, 2);
+    uint32_t place = attempt(&w, 0)->executor;
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    fetch_fails(&w, 0, 0, 0, place);
+    g_assert_cmpuint(w.attempts->len, ==, 1); /* the other reducer runs on */
+    world_time(&w, w.now + SECOND / 10);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_time(&w, w.now + SECOND / 10);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(attempt(&w, 1)->stage.n, ==, 0);
+    g_assert_cmpuint(attempt(&w, 1)->task, ==, 0);
+    /* A late success of the old attempt counts: one reducer is left to run. */
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    struct trp_stage_view view;
+    g_assert_cmpint(trp_engine_stage(w.engine, (trp_stage_id){1}, &view), ==, 0);
+    g_assert_cmpuint(view.attempts, ==, 2);
+    g_assert_cmpuint(view.succeeded, ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_lost_executor_takes_its_outputs_along(void)
+{
+    struct world w;
+    start(&w, 3, false);
+    submit_shuffle(&w, 3, 1);
+    uint32_t lost = attempt(&w, 0)->executor;
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_lose(&w, lost, TRP_LOSS_EXITED);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    world_run_out(&w, SECOND); /* map 0 again, in the same attempt */
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    g_assert_cmpuint(w.verdicts->len, ==, 5);
+    world_free(&w);
+}
+
+static void a_moved_output_needs_no_second_run(void)
+{
+    struct world w;
+    start(&w, 2, false);
+    submit_shuffle(&w, 2, 1);
+    trp_attempt_id first = attempt(&w, 0)->id;
+    uint32_t from = attempt(&w, 0)->executor, to = attempt(&w, 1)->executor;
+    world_end(&w, first, TRP_END_SUCCESS, 0, SECOND);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_OUTPUT_MOVED, .moved = {{0}, 0, first, {to}}
+    };
+    world_step(&w, &ev);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_lose(&w, from, TRP_LOSS_RELEASED);
+    trp_executor_id x;
+    const char *host;
+    g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 0, &x, &host), ==,
+                    0);
+    g_assert_cmpuint(x.n, ==, to);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.verdicts->len, ==, 3);
+    world_free(&w);
+}
+
+static void impossible_shuffles_are_refused(void)
+{
+    struct world w;
+    trp_error err;
+    start(&w, 1, true);
+    struct trp_stage_spec v[] = {stage("a", 2), stage("b", 2)};
+    struct trp_parent_spec each = {.each = true};
+    struct trp_job_spec spec = {.stages = v, .nstages = 2};
+    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {&spec}};
+    v[1].nparents = 1;
+    v[1].parents = &reads;
+    g_assert_cmpint(trp_engine_step(w.engine, 0, &ev, &err), ==, TRP_EINVAL);
+    v[0].map = true;
+    v[1].parents = &each;
+    g_assert_cmpint(trp_engine_step(w.engine, 0, &ev, &err), ==, TRP_EINVAL);
+    v[1].parents = &reads;
+    v[0].tolerate = 1;
+    g_assert_cmpint(trp_engine_step(w.engine, 0, &ev, &err), ==, TRP_EINVAL);
+    spec = (struct trp_job_spec){.is_dataset = true, .dataset = 7};
+    g_assert_cmpint(trp_engine_step(w.engine, 0, &ev, &err), ==, TRP_EINVAL);
+    g_assert_cmpuint(trp_engine_stages(w.engine), ==, 0);
+    world_free(&w);
+}
+
+static void a_barrier_stage_without_slots_is_given_up(void)
+{
+    struct world w;
+    start(&w, 1, true);
+    struct trp_stage_spec s = stage("together", 2);
+    s.barrier = true;
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    world_time(&w, 599 * SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 0);
+    world_time(&w, 600 * SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    g_assert_nonnull(strstr(g_ptr_array_index(w.texts, 0), "slots"));
+    world_free(&w);
+}
+
+static void an_executor_with_data_in_use_is_not_released(void)
+{
+    struct world w;
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.queue_ahead_ns = 0;
+    c.host_files = false;
+    c.shuffle_tracking = true;
+    c.shuffle_timeout_ns = INT64_MAX;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    submit_shuffle(&w, 3, 1);
+    g_assert_cmpuint(w.live->len, ==, 3);
+    while (w.attempts->len > 1 || attempt(&w, 0)->stage.n == 0)
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_time(&w, 1000 * SECOND); /* one reducer runs, two executors idle */
+    g_assert_cmpuint(w.live->len, ==, 3);
+    world_run_out(&w, SECOND);
+    world_time(&w, 2000 * SECOND); /* the job is over, its files are forgotten */
+    g_assert_cmpuint(w.live->len, ==, 0);
+    submit_shuffle(&w, 3, 1); /* and an engine may end in the middle */
+    world_free(&w);
+}
+
+/* ---- told as datasets ---- */
+
+static void a_second_job_runs_on_the_first_ones_outputs(void)
+{
+    struct world w;
+    start(&w, 2, true);
+    struct trp_dataset_spec a = {.name = "a", .partitions = 2};
+    struct trp_dataset_parent from_a = {.dataset = add_dataset(&w, &a),
+                                        .shuffle = true};
+    struct trp_dataset_spec b = {
+        .name = "b", .partitions = 1, .parents = &from_a, .nparents = 1};
+    uint32_t id = add_dataset(&w, &b);
+    submit_dataset(&w, id);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.verdicts->len, ==, 3);
+    submit_dataset(&w, id);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.verdicts->len, ==, 4);
+    g_assert_cmpuint(w.job_ends, ==, 2);
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED,
+                           .released = {from_a.dataset}};
+    world_step(&w, &ev);
+    submit_dataset(&w, id);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.verdicts->len, ==, 7);
+    world_free(&w);
+}
+
+enum { DEEP = 100000 };
+
+static uint32_t deep_chain(struct world *w, bool shuffle)
+{
+    struct trp_dataset_parent parent = {.shuffle = shuffle};
+    struct trp_dataset_spec spec = {.name = "d", .partitions = 1};
+    for (uint32_t i = 0; i < DEEP; i++) {
+        parent.dataset = add_dataset(w, &spec);
+        spec.parents = &parent;
+        spec.nparents = 1;
+    }
+    return parent.dataset;
+}
+
+static void a_narrow_chain_of_any_depth_is_one_stage(void)
+{
+    struct world w;
+    start(&w, 1, true);
+    w.unchecked = true;
+    submit_dataset(&w, deep_chain(&w, false));
+    g_assert_cmpuint(trp_engine_stages(w.engine), ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_chain_of_shuffles_of_any_depth_runs(void)
+{
+    struct world w;
+    start(&w, 1, true);
+    w.unchecked = true;
+    submit_dataset(&w, deep_chain(&w, true));
+    g_assert_cmpuint(trp_engine_stages(w.engine), ==, DEEP);
+    world_run_out(&w, 1000);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    g_assert_cmpuint(w.verdicts->len, ==, DEEP);
+    world_free(&w);
+}
+
+static void many_parents_cost_a_look_each(void)
+{
+    enum { N = 20000 };
+    struct world w;
+    start(&w, 1, true);
+    w.unchecked = true;
+    struct trp_dataset_spec spec = {.name = "d", .partitions = 1};
+    struct trp_dataset_parent *parents = g_new0(struct trp_dataset_parent, N);
+    for (uint32_t i = 0; i < N; i++)
+        parents[i] = (struct trp_dataset_parent){add_dataset(&w, &spec), true};
+    spec.parents = parents;
+    spec.nparents = N;
+    submit_dataset(&w, add_dataset(&w, &spec));
+    world_run_out(&w, 1000);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    g_free(parents);
+    world_free(&w);
+}
+
+/* ---- random streams ---- */
+
+enum { DATASETS = 12 };
+
+static void random_datasets(struct world *w, GRand *r)
+{
+    for (uint32_t i = 0; i < DATASETS; i++) {
+        struct trp_dataset_parent parents[3];
+        struct trp_dataset_place place = {0, "h1"};
+        struct trp_dataset_spec spec = {
+            .name = "d",
+            .partitions = (uint32_t)g_rand_int_range(r, 0, 5),
+            .parents = parents,
+            .cached = g_rand_int_range(r, 0, 4) == 0,
+            .barrier = g_rand_int_range(r, 0, 10) == 0,
+            .indeterminate = g_rand_int_range(r, 0, 6) == 0,
+            .prefer = &place,
+        };
+        spec.nprefer = spec.partitions && g_rand_boolean(r);
+        for (uint32_t k = 0; i && k < 3 && g_rand_boolean(r); k++)
+            parents[spec.nparents++] =
+                (struct trp_dataset_parent){(uint32_t)g_rand_int_range(r, 0, (int)i),
+                                            g_rand_int_range(r, 0, 3) > 0};
+        add_dataset(w, &spec);
+    }
+}
+
+static void random_job(struct world *w, GRand *r)
+{
+    uint32_t dataset = (uint32_t)g_rand_int_range(r, 0, DATASETS);
+    uint32_t n = w->engine->dag.graph.v[dataset].partitions, one = n ? n - 1 : 0;
+    struct trp_job_spec spec = {
+        .is_dataset = true,
+        .dataset = dataset,
+        .map_only = g_rand_int_range(r, 0, 4) == 0,
+        .some = n && g_rand_boolean(r),
+        .partitions = &one,
+        .npartitions = 1,
+    };
+    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {&spec}};
+    world_step(w, &ev);
+}
+
+/* Some output that the attempt's stage reads, or none. */
+static bool random_source(const struct world *w, GRand *r, trp_stage_id id,
+                          struct trp_fetch_source *ret)
+{
+    const struct trp_stage *s = trp_stage_find(w->engine, id);
+    trp_executor_id x = {TRP_NONE};
+    const char *host;
+    if (!s || !s->nparents)
+        return false;
+    const struct trp_stage *p =
+        s->parents[g_rand_int_range(r, 0, (int)s->nparents)].parent;
+    if (!p || !p->ntasks)
+        return false;
+    ret->stage = p->id;
+    ret->map = (uint32_t)g_rand_int_range(r, 0, (int)p->ntasks);
+    if (trp_engine_output(w->engine, p->id, ret->map, &x, &host) < 0)
+        ret->map = TRP_NONE;
+    ret->executor = x;
+    return true;
+}
+
+static void random_end(struct world *w, GRand *r, bool kindly)
+{
+    guint i = (guint)g_rand_int_range(r, 0, (gint32)w->attempts->len);
+    struct world_attempt a = *attempt(w, i);
+    uint64_t sizes[] = {1, 0, 4711};
+    struct trp_event ev = {
+        .kind = TRP_EVENT_TASK_ENDED,
+        .ended = {.attempt = a.id,
+                  .status = a.kill ? TRP_END_KILLED : TRP_END_SUCCESS,
+                  .duration_ns = SECOND,
+                  .sizes = sizes,
+                  .nsizes = (uint32_t)g_rand_int_range(r, 0, 4)},
+    };
+    if (!a.kill && !kindly && g_rand_int_range(r, 0, 5) == 0 &&
+        random_source(w, r, a.stage, &ev.ended.from))
+        ev.ended.status = TRP_END_FETCH;
+    else if (!a.kill && !kindly && g_rand_int_range(r, 0, 20) == 0)
+        ev.ended.status = TRP_END_EXIT;
+    g_array_remove_index(w->attempts, i);
+    world_step(w, &ev);
+}
+
+static void random_cluster_event(struct world *w, GRand *r)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_CACHED};
+    uint32_t n = w->live->len;
+    uint32_t x =
+        n ? g_array_index(w->live, uint32_t, g_rand_int_range(r, 0, (int)n)) : 0;
+    switch (g_rand_int_range(r, 0, 5)) {
+    case 0:
+        if (n)
+            world_lose(w, x, g_rand_boolean(r) ? TRP_LOSS_EXITED : TRP_LOSS_HOST);
+        break;
+    case 1:
+        if (n < 8)
+            world_come(w, trp_engine_expect_executor(w->engine, (trp_profile_id){0}).n);
+        break;
+    case 2:
+        ev.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED;
+        ev.decommissioned.executor.n = x;
+        ev.decommissioned.whole_host = g_rand_boolean(r);
+        world_step(w, &ev);
+        break;
+    case 3:
+        ev.kind = TRP_EVENT_CANCEL_STAGE;
+        ev.cancel_stage.stage.n =
+            (uint32_t)g_rand_int_range(r, 0, (int)trp_engine_stages(w->engine) + 1);
+        if (g_rand_int_range(r, 0, 4) == 0)
+            world_step(w, &ev);
+        break;
+    default:
+        ev.cached.dataset = (uint32_t)g_rand_int_range(r, 0, DATASETS + 1);
+        ev.cached.partition = (uint32_t)g_rand_int_range(r, 0, 5);
+        ev.cached.executor.n = x;
+        world_step(w, &ev);
+    }
+}
+
+/* What is written down of stages agrees with what is there. */
+static void check_stages(const struct world *w)
+{
+    const struct trp_engine *e = w->engine;
+    for (uint32_t i = 0; i < e->nstages; i++) {
+        const struct trp_stage *s = e->stages[i];
+        uint32_t blockers = 0, bits = 0;
+        if (!s || s->state == TRP_STAGE_ENDED)
+            continue;
+        g_assert_nonnull(s->uses);
+        for (uint32_t p = 0; p < s->nparents; p++) {
+            g_assert_cmpuint(s->parents[p].parent->id.n, <, s->id.n);
+            blockers += s->parents[p].waits;
+        }
+        g_assert_cmpuint(blockers, ==, s->blockers);
+        g_assert_cmpint(blockers > 0, ==, s->state == TRP_STAGE_WAITING);
+        for (uint32_t t = 0; s->bits && t < s->ntasks; t++)
+            bits += trp_bit(s->bits, t);
+        g_assert_cmpuint(
+            bits, ==, s->is_map ? s->awaited : s->succeeded + s->given_up + s->unasked);
+        g_assert_false(s->queued);
+        if (s->state == TRP_STAGE_RUNNING)
+            g_assert_nonnull(s->set);
+    }
+}
+
+static void random_stream(uint32_t seed)
+{
+    GRand *r = g_rand_new_with_seed(seed);
+    struct world w;
+    uint32_t jobs = 0;
+    start(&w, 3, g_rand_boolean(r));
+    random_datasets(&w, r);
+    for (int i = 0; i < 300; i++) {
+        w.now += g_rand_int_range(r, 0, 100000000);
+        int what = g_rand_int_range(r, 0, 12);
+        if (what == 0 && jobs < 8) {
+            random_job(&w, r);
+            jobs++;
+        } else if (what == 1) {
+            random_cluster_event(&w, r);
+        } else if (what == 2) {
+            world_time(&w, w.now + SECOND / 4);
+        } else if (w.attempts->len) {
+            random_end(&w, r, false);
+        }
+        check_stages(&w);
+    }
+    for (int i = 0; i < 6; i++) /* enough for any gang, whoever is left */
+        world_come(&w, trp_engine_expect_executor(w.engine, (trp_profile_id){0}).n);
+    for (int i = 0; i < 20000 && w.job_ends < jobs; i++) {
+        if (w.attempts->len)
+            random_end(&w, r, true);
+        else
+            world_time(&w, w.now + SECOND);
+        check_stages(&w);
+    }
+    for (uint32_t i = 0; w.job_ends != jobs && i < trp_engine_stages(w.engine); i++) {
+        char why[256];
+        g_test_message("stage %u: %s", i,
+                       trp_engine_why_waiting(w.engine, (trp_stage_id){i}, why, 256));
+    }
+    if (w.job_ends != jobs)
+        g_error("seed %u: %u of %u jobs ended", seed, w.job_ends, jobs);
+    while (w.attempts->len)
+        random_end(&w, r, true);
+    for (uint32_t i = 0; i < w.engine->nstages; i++)
+        g_assert_null(w.engine->stages[i]); /* nothing is left of them */
+    g_rand_free(r);
+    world_free(&w);
+}
+
+static void random_streams_end_every_job(void)
+{
+    uint32_t first = (uint32_t)g_test_rand_int();
+    for (uint32_t i = 0; i < 300; i++) {
+        g_test_message("seed %u", first + i);
+        random_stream(first + i);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/dag/" #f, f)
+    ADD(reducers_run_when_all_outputs_are_there);
+    ADD(a_fetch_failure_runs_what_is_missing_again);
+    ADD(a_lost_executor_takes_its_outputs_along);
+    ADD(a_moved_output_needs_no_second_run);
+    ADD(impossible_shuffles_are_refused);
+    ADD(a_barrier_stage_without_slots_is_given_up);
+    ADD(an_executor_with_data_in_use_is_not_released);
+    ADD(a_second_job_runs_on_the_first_ones_outputs);
+    ADD(a_narrow_chain_of_any_depth_is_one_stage);
+    ADD(a_chain_of_shuffles_of_any_depth_runs);
+    ADD(many_parents_cost_a_look_each);
+    ADD(random_streams_end_every_job);
+    return g_test_run();
+}

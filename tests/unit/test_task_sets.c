@@ -1,0 +1,162 @@
+/* Task sets in real rounds: gangs of executors, copies of slow tasks, exclusion on
+ * failure, executors that are about to go. What rounds by hand decide is in
+ * tests/scenarios. */
+#include "engine_world.h"
+
+static struct trp_engine_config config_of(uint32_t max_executors)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.max_executors = max_executors;
+    c.queue_ahead_ns = 0;
+    return c;
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+static const struct world_attempt *attempt(const struct world *w, guint i)
+{
+    g_assert_cmpuint(i, <, w->attempts->len);
+    return &g_array_index(w->attempts, struct world_attempt, i);
+}
+
+static void a_barrier_stage_starts_when_all_its_slots_are_there(void)
+{
+    struct trp_engine_config c = config_of(4);
+    struct trp_stage_spec s = stage("a", 3);
+    struct world w;
+    s.barrier = true;
+    world_init(&w, NULL);
+    w.manual = true;
+    world_start(&w, &c);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.executors->len, ==, 3);
+    for (guint i = 0; i < 3; i++) {
+        g_assert_cmpuint(w.attempts->len, ==, 0);
+        uint32_t x = g_array_index(w.executors, uint32_t, 0);
+        world_come(&w, x);
+    }
+    g_assert_cmpuint(w.attempts->len, ==, 3);
+    for (guint i = 0; i < 3; i++)
+        g_assert_cmpuint(attempt(&w, i)->task, ==, i);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_barrier_stage_beyond_the_limits_fails_at_once(void)
+{
+    struct trp_engine_config c = config_of(2);
+    struct trp_stage_spec s = stage("a", 3);
+    struct world w;
+    s.barrier = true;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
+    world_free(&w);
+}
+
+static void a_slow_task_gets_a_copy_and_the_first_to_finish_wins(void)
+{
+    struct trp_engine_config c = config_of(2);
+    struct trp_stage_spec s = stage("a", 4);
+    struct world w;
+    c.speculation.enabled = true;
+    c.speculation.quantile = 0.5;
+    c.speculation.multiplier = 2;
+    c.speculation.efficiency = false;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    world_submit(&w, &s, 1);
+    trp_attempt_id slow = attempt(&w, 0)->id;
+    for (guint i = 0; i < 3; i++) {
+        w.now += SECOND;
+        world_end(&w, attempt(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
+    }
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(attempt(&w, 1)->task, ==, 0);
+    g_assert_cmpuint(attempt(&w, 1)->executor, !=, attempt(&w, 0)->executor);
+    world_end(&w, attempt(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_true(world_find(&w, slow)->kill);
+    world_end(&w, slow, TRP_END_KILLED, 0, 5 * SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_task_leaves_the_executor_it_failed_on(void)
+{
+    struct trp_engine_config c = config_of(2);
+    struct trp_stage_spec s = stage("a", 1);
+    struct world w;
+    c.exclusion.enabled = true;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    world_submit(&w, &s, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t was = attempt(&w, 0)->executor;
+        w.now += SECOND;
+        world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+        g_assert_cmpuint(w.attempts->len, ==, 1);
+        g_assert_cmpuint(attempt(&w, 0)->executor, !=, was);
+    }
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing(void)
+{
+    struct trp_engine_config c = config_of(1);
+    struct trp_stage_spec s = stage("a", 2);
+    struct world w;
+    s.max_failures = 1;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    world_submit(&w, &s, 1);
+    uint32_t was = attempt(&w, 0)->executor;
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
+                           .decommissioned = {{was}}};
+    world_step(&w, &ev);
+    world_lose(&w, was, TRP_LOSS_EXITED);
+    g_assert_cmpuint(attempt(&w, 0)->executor, !=, was);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void impossible_thresholds_are_refused(void)
+{
+    struct trp_engine_config c = config_of(1);
+    struct trp_profile_defaults d;
+    trp_profiles *profiles;
+    trp_engine *e;
+    trp_error err;
+    trp_profile_defaults_init(&d);
+    g_assert_cmpint(trp_profiles_new(&d, NULL, &profiles, &err), ==, 0);
+    c.exclusion.enabled = true;
+    c.exclusion.task_per_node = c.max_failures;
+    g_assert_cmpint(trp_engine_new(&c, profiles, &e, &err), ==, TRP_EINVAL);
+    g_assert_nonnull(strstr(err.text, "maxTaskAttemptsPerNode"));
+    trp_profiles_free(profiles);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/task_sets/" #f, f)
+    ADD(a_barrier_stage_starts_when_all_its_slots_are_there);
+    ADD(a_barrier_stage_beyond_the_limits_fails_at_once);
+    ADD(a_slow_task_gets_a_copy_and_the_first_to_finish_wins);
+    ADD(a_task_leaves_the_executor_it_failed_on);
+    ADD(a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing);
+    ADD(impossible_thresholds_are_refused);
+    return g_test_run();
+}

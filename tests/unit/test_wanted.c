@@ -1,0 +1,307 @@
+/* How many executors the engine asks for, and which it gives back: growth by steps,
+ * limits over all profiles, copies and exclusions that need one more, idle timeouts. */
+#include "engine_world.h"
+
+static struct trp_engine_config plain(void)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.queue_ahead_ns = 0;
+    return c;
+}
+
+static void start(struct world *w, const struct trp_engine_config *c, int64_t cores)
+{
+    struct trp_profile_defaults d;
+    trp_profile_defaults_init(&d);
+    d.executor_cores = cores;
+    world_init(w, &d);
+    world_start(w, c);
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+static void end_all(struct world *w, int64_t duration)
+{
+    for (guint n = w->attempts->len; n > 0; n--)
+        world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
+                  TRP_END_SUCCESS, 0, duration);
+}
+
+static void executors_are_asked_for_by_steps(void)
+{
+    static const uint32_t wanted[] = {0, 1, 3, 7, 10, 10};
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 100);
+    struct world w;
+    c.grow_ramp = true;
+    c.max_executors = 10;
+    start(&w, &c, 1);
+    world_submit(&w, &s, 1);
+    for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
+        world_time(&w, i * SECOND);
+        g_assert_cmpuint(w.live->len, ==, wanted[i]);
+    }
+    /* At the maximum nothing wakes the driver. */
+    g_assert_cmpint(trp_engine_next_timer(w.engine), ==, INT64_MAX);
+    world_run_out(&w, SECOND / 100);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    world_free(&w);
+}
+
+static void the_initial_number_is_asked_for_when_a_profile_is_first_used(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 100);
+    struct world w;
+    c.grow_ramp = true;
+    c.initial_executors = 4;
+    start(&w, &c, 1);
+    world_time(&w, SECOND);
+    g_assert_cmpuint(w.live->len, ==, 0);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.live->len, ==, 4);
+    world_time(&w, 2 * SECOND + SECOND / 2);
+    g_assert_cmpuint(w.live->len, ==, 5);
+    world_free(&w);
+}
+
+static void targets_fall_when_tasks_end(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 6), t = stage("b", 1);
+    struct world w;
+    c.grow_ramp = c.release_idle = true;
+    c.idle_timeout_ns = 20 * SECOND;
+    start(&w, &c, 1);
+    world_submit(&w, &s, 1);
+    world_submit(&w, &t, 1);
+    world_time(&w, 4 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 7);
+    while (w.attempts->len > 1)
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                  TRP_END_SUCCESS, 0, SECOND);
+    world_time(&w, 23 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 7);
+    world_time(&w, 25 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.releases, ==, 6);
+    world_free(&w);
+}
+
+static void limits_hold_over_all_profiles(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec v[] = {stage("a", 10), stage("b", 10)};
+    char why[256];
+    struct world w;
+    c.caps.cores = 9;
+    start(&w, &c, 2);
+    v[1].profile = world_profile(&w, "wide", 5, NULL, 0, 0);
+    world_submit(&w, v, 2);
+    /* Four of two cores leave one; the stage of five waits. */
+    g_assert_cmpuint(w.live->len, ==, 4);
+    trp_engine_why_waiting(w.engine, (trp_stage_id){1}, why, sizeof(why));
+    g_assert_cmpstr(why, ==,
+                    "no executor of profile wide: alloc.max_cores (9) are in use");
+    end_all(&w, SECOND);
+    end_all(&w, SECOND);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_profile_beyond_a_limit_fails_at_once(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 1);
+    struct world w;
+    c.caps.ncustom = 1;
+    strcpy(c.caps.custom[0].name, "gpu");
+    c.caps.custom[0].most = 1;
+    start(&w, &c, 1);
+    s.profile = world_profile(&w, "train", 2, "gpu", 2, TRP_ONE);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
+    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==,
+                    "an executor takes gpu 2, and alloc.max_gpu is 1");
+    world_free(&w);
+}
+
+static void what_expired_goes_as_far_as_nobody_needs_it(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 5);
+    struct world w;
+    c.release_idle = true;
+    c.idle_timeout_ns = 10 * SECOND;
+    c.min_executors = 3;
+    start(&w, &c, 1);
+    world_submit(&w, &s, 1);
+    world_time(&w, SECOND);
+    for (uint32_t i = 0; i < 4; i++) /* the last one runs on */
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                  TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpint(trp_engine_next_timer(w.engine), ==, 11 * SECOND);
+    world_time(&w, 11 * SECOND);
+    /* The stage keeps its minimum of three; the lowest went. */
+    g_assert_cmpuint(w.live->len, ==, 3);
+    g_assert_cmpuint(g_array_index(w.live, uint32_t, 0), ==, 2);
+    g_assert_cmpint(trp_engine_next_timer(w.engine), ==, INT64_MAX);
+    /* When the job is over the others go, which had expired before. */
+    end_all(&w, SECOND);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    world_time(&w, 21 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 0);
+    world_free(&w);
+}
+
+static const char *on_one_host(uint32_t executor)
+{
+    return executor < 2 ? "h0" : "h1";
+}
+
+static void a_copy_gets_an_executor_on_another_host(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 4);
+    struct world w;
+    c.speculation.enabled = true;
+    c.speculation.quantile = 0.5;
+    c.speculation.efficiency = false;
+    start(&w, &c, 2);
+    w.host_of = on_one_host;
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    world_time(&w, SECOND);
+    for (uint32_t i = 0; i < 3; i++)
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                  TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    world_time(&w, 4 * SECOND);
+    /* There was room, but not beside the task. */
+    g_assert_cmpuint(w.live->len, ==, 3);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 1).executor, ==,
+                     2);
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 1).id,
+              TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    world_free(&w);
+}
+
+static void a_stage_excluded_everywhere_gets_another_executor(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 2);
+    struct world w;
+    c.exclusion.enabled = true;
+    start(&w, &c, 2);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
+              1, SECOND);
+    /* The other task holds the first executor. */
+    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 1).executor, ==,
+                     1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    world_free(&w);
+}
+
+static void dataset(struct world *w, const char *name,
+                    const struct trp_dataset_parent *parent)
+{
+    const struct trp_dataset_spec spec = {.name = name,
+                                          .partitions = 2,
+                                          .parents = parent,
+                                          .nparents = parent ? 1 : 0,
+                                          .cached = true};
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
+    world_step(w, &ev);
+}
+
+static void run_dataset(struct world *w, uint32_t n)
+{
+    const struct trp_job_spec spec = {.is_dataset = true, .dataset = n};
+    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &spec}};
+    world_step(w, &ev);
+    world_run_out(w, SECOND);
+}
+
+static void what_an_executor_holds_keeps_it(void)
+{
+    struct trp_engine_config c = plain();
+    const struct trp_dataset_parent shuffled = {.dataset = 0, .shuffle = true};
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED};
+    struct world w;
+    c.release_idle = true;
+    c.host_files = false;
+    c.idle_timeout_ns = 10 * SECOND;
+    c.shuffle_timeout_ns = 50 * SECOND;
+    start(&w, &c, 2);
+    dataset(&w, "a", NULL);
+    dataset(&w, "b", &shuffled);
+    run_dataset(&w, 1);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_cmpint(trp_engine_next_timer(w.engine), ==, w.now + 50 * SECOND);
+    /* A partition of b is cached as well, for good. */
+    struct trp_event cached = {
+        .kind = TRP_EVENT_CACHED, .cached = {1, 0, {0}}
+    };
+    world_step(&w, &cached);
+    world_time(&w, w.now + 1000 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    /* Released, it has been idle for longer than it may hold shuffle data. */
+    ev.released.dataset = 1;
+    world_step(&w, &ev);
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(w.live->len, ==, 0);
+    world_free(&w);
+}
+
+static void what_is_cleaned_up_keeps_nothing(void)
+{
+    struct trp_engine_config c = plain();
+    const struct trp_dataset_parent shuffled = {.dataset = 0, .shuffle = true};
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED};
+    struct world w;
+    c.release_idle = true;
+    c.host_files = false;
+    c.idle_timeout_ns = 10 * SECOND;
+    start(&w, &c, 2);
+    dataset(&w, "a", NULL);
+    dataset(&w, "b", &shuffled);
+    run_dataset(&w, 1);
+    world_time(&w, w.now + 1000 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    world_step(&w, &ev);
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(w.live->len, ==, 0);
+    world_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/wanted/" #f, f)
+    ADD(executors_are_asked_for_by_steps);
+    ADD(the_initial_number_is_asked_for_when_a_profile_is_first_used);
+    ADD(targets_fall_when_tasks_end);
+    ADD(limits_hold_over_all_profiles);
+    ADD(a_profile_beyond_a_limit_fails_at_once);
+    ADD(what_expired_goes_as_far_as_nobody_needs_it);
+    ADD(a_copy_gets_an_executor_on_another_host);
+    ADD(what_an_executor_holds_keeps_it);
+    ADD(what_is_cleaned_up_keeps_nothing);
+    ADD(a_stage_excluded_everywhere_gets_another_executor);
+    return g_test_run();
+}
