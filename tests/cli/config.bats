@@ -4,7 +4,7 @@ load common
 @test "every option is listed with its origin" {
     check 0 "^task.maxFailures = 4  \(default\)$" troupe config
     run troupe config --json
-    [ "$(json '$$d[0]{key}' <<<"$output")" = alloc.max_executors ]
+    [ "$(json '$$d[0]{key}' <<<"$output")" = alloc.grow ]
     [ "$(json 'scalar @$d' <<<"$output")" -ge 20 ]
 }
 
@@ -51,7 +51,7 @@ load common
 }
 
 @test "the man pages have every command and stage key, and are well formed" {
-    for c in run plan config topo ls cancel; do
+    for c in run plan config topo sim ls cancel; do
         grep -q "^.Ss troupe $c" "$TROUPE_SOURCE/docs/man/troupe.1"
     done
     for key in $(sed -n '/stage_keys\[\]/,/^};/s/^    {"\([a-z_]*\)",.*/\1/p' \

@@ -3,7 +3,7 @@
 TROUPE_RUN_PACKAGES=(build-essential cmake ninja-build pkg-config libopenmpi-dev
     openmpi-bin libhwloc-dev libuv1-dev libfyaml-dev libjansson-dev uthash-dev libzstd-dev
     zlib1g-dev nettle-dev libxxhash-dev)
-TROUPE_CHECK_PACKAGES=(libglib2.0-dev bats perl clang clang-format clang-tidy
+TROUPE_CHECK_PACKAGES=(libglib2.0-dev bats perl clang clang-format clang-tidy llvm
     libclang-rt-14-dev valgrind man-db)
 
 say() {
@@ -76,7 +76,7 @@ build() {
         fail "cannot configure $folder"
     fi
     rm -f "$log"
-    cmake --build "$folder" --parallel "$(jobs_at_once)"
+    cmake --build --preset "$preset" --parallel "$(jobs_at_once)"
 }
 
 preset_folder() {

@@ -1,0 +1,113 @@
+# troupe sim: whole runs in virtual time, comparisons, replay of a trace.
+load common
+
+E() { echo "$TROUPE_SOURCE/examples/sim"; }
+play() {
+    troupe sim --cluster "$(E)/cluster.yaml" --durations "$(E)/durations.yaml" "$@" \
+        "$(E)/pipeline.yaml"
+}
+
+@test "a whole run is played and reported" {
+    check 0 "^succeeded after [0-9:]+, of which .* before the driver began" play
+    check 0 "^prepare +small +4000 " play
+    check 0 "^solve +rank +256 ranks " play
+    check 0 "^in all " play
+    [ -z "$(ls)" ]
+}
+
+@test "the same seed gives the same bytes, another one others" {
+    play --seed 7 --json >a
+    play --seed 7 --json >b
+    play --seed 8 --json >c
+    cmp a b
+    ! cmp -s a c
+    play --set scheduler.seed=7 --json >d
+    cmp a d
+}
+
+@test "JSON has times, waits and hours, in all and of each stage" {
+    play --json >out
+    [ "$(json '$$d{outcome}' <out)" = succeeded ]
+    [ "$(json '$$d{tasks}' <out)" = 4050 ]
+    [ "$(json '@{$$d{stages}} + 0' <out)" = 4 ]
+    [ "$(json '$$d{stages}[1]{held}{devices}{gpu} > $$d{stages}[1]{used}{devices}{gpu} ? 1 : 0' <out)" = 1 ]
+    [ "$(json '$$d{stages}[1]{queue_wait} > 0 ? 1 : 0' <out)" = 1 ]
+    [ "$(json '$$d{held}{cores} >= $$d{used}{cores} ? 1 : 0' <out)" = 1 ]
+}
+
+@test "policies stand side by side on the same tasks" {
+    play --compare >out
+    for policy in monolithic job-per-stage inside-first look-ahead idle-timeout; do
+        grep -qE "^$policy +succeeded " out
+    done
+    play --compare --json >out
+    [ "$(json 'my %u; $u{sprintf "%.0f", $_->{used}{cores}}++ for @{$$d{runs}}; keys(%u) + 0' <out)" -le 2 ]
+    [ "$(json '$$d{runs}[0]{jobs}' <out)" = 1 ]
+    [ "$(json '$$d{runs}[0]{held}{cores} > $$d{runs}[2]{held}{cores} ? 1 : 0' <out)" = 1 ]
+    check 0 "policy look-ahead" play --policy look-ahead
+    check 2 "did you mean .look-ahead" play --policy look-ahaed
+}
+
+@test "durations may come from an event log of Spark's" {
+    cat >spark.jsonl <<'EOF'
+{"Event":"SparkListenerLogStart","Spark Version":"4.0.0"}
+{"Event":"SparkListenerStageSubmitted","Stage Info":{"Stage ID":0,"Stage Name":"map at x.scala:4","Number of Tasks":6}}
+{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task End Reason":{"Reason":"Success"},"Task Info":{"Launch Time":1000,"Finish Time":21000}}
+EOF
+    pipeline <<'EOF'
+troupe: 1
+stages: [{name: a, foreach: {files: "not/here/*"}, run: x}]
+EOF
+    cat >d.yaml <<'EOF'
+durations: 1
+stages: {a: {events: spark.jsonl, stage: "map at x.scala:4", scale: 2}}
+EOF
+    cat >c.yaml <<'EOF'
+{cluster: 1, start_up: 1s, nodes: [{name: n, cores: 8, memory: 16g}]}
+EOF
+    troupe sim --cluster c.yaml --durations d.yaml --json p.yaml >out
+    [ "$(json '$$d{stages}[0]{tasks}' <out)" = 6 ]
+    [ "$(json '$$d{makespan}' <out)" = 41 ]
+    echo '{"Event":"SparkListenerTaskEnd",' >>spark.jsonl
+    echo '{}' >>spark.jsonl
+    check 2 "d.yaml:2:22: .*spark.jsonl:4: not JSON" \
+        troupe sim --cluster c.yaml --durations d.yaml p.yaml
+}
+
+@test "what is wrong has its place" {
+    echo '{cluster: 1, nodes: [{name: n, cores: -8, memory: 16g}]}' >c.yaml
+    echo '{durations: 1, default: 1e30}' >d.yaml
+    check 2 "^troupe: c.yaml:1:39: " troupe sim --cluster c.yaml \
+        --durations "$(E)/durations.yaml" "$(E)/pipeline.yaml"
+    check 2 "^troupe: d.yaml:1:25: " troupe sim --cluster "$(E)/cluster.yaml" \
+        --durations d.yaml "$(E)/pipeline.yaml"
+    echo '{cluster: 1, nodes: [{name: n, cores: 2, memory: 16g}]}' >c.yaml
+    check 3 "pipeline.yaml:[0-9]+:[0-9]+: stage prepare never fits c.yaml: cores wanted 16, available 2" \
+        troupe sim --cluster c.yaml --durations "$(E)/durations.yaml" "$(E)/pipeline.yaml"
+    check 2 "cluster without --durations" troupe sim --cluster c.yaml x.yaml
+    check 2 "no pipeline file" troupe sim --cluster c.yaml --durations d.yaml
+    check 2 "\-\-seed -1" play --seed -1
+    check 2 "stands alone" troupe sim --replay x --json
+}
+
+@test "a run that fails is reported and exit 1" {
+    pipeline <<'EOF'
+troupe: 1
+stages: [{name: a, tasks: 3, run: x}]
+EOF
+    echo '{durations: 1, default: {constant: 1s, fail: 1}}' >d.yaml
+    check 1 "^failed after" troupe sim --cluster "$(E)/cluster.yaml" --durations d.yaml p.yaml
+    check 1 "^stage a failed: " troupe sim --cluster "$(E)/cluster.yaml" --durations d.yaml p.yaml
+}
+
+@test "a recorded run is decided again; a broken trace has its place" {
+    play --record t.trace >/dev/null
+    check 0 "^t.trace: [0-9]+ events, [0-9]+ decisions: the same again" \
+        troupe sim --replay t.trace
+    head -c 3000 t.trace >cut.trace
+    check 2 "^troupe: cut.trace: event [0-9]+, byte [0-9]+: the file is cut off" \
+        troupe sim --replay cut.trace
+    echo nonsense >no.trace
+    check 2 "no.trace: not the trace of an engine" troupe sim --replay no.trace
+    check 2 "none.trace: cannot be read" troupe sim --replay none.trace
+}

@@ -1,0 +1,353 @@
+/*
+ * The engine's events: bytes become a bounded run of them, real and made up, late and
+ * twice, on a cluster of a few executors and profiles. After each event all actions are
+ * taken and all invariants checked; at the end everything runs out, and must be gone.
+ * One bit asks for the same run twice, which must decide the same. What most runs do
+ * without (copies, exclusion, datasets, …) is in engine_moves.c.
+ *
+ * Input: 5 bytes of configuration, then moves of a byte with the bytes that they need
+ * behind them (as numbers that keep their meaning when there are more kinds of things).
+ * Ids are chosen among those that there are, and one beyond.
+ */
+#include <string.h>
+
+#include "engine_moves.h"
+
+enum { MOVES = 256, STAGES = 5, TASKS = 12 };
+
+static const char *const hosts[] = {"h0", "h1", "h2", "h3", "late"};
+static const char *const racks[] = {"r0", "r1", NULL};
+
+/* ---- configuration ---- */
+
+static bool asks_for_features(uint8_t flags)
+{
+    return (flags & 0xe0) == 0xc0;
+}
+
+static void choose_config(struct fuzz_bytes *b, struct trp_engine_config *c)
+{
+    uint8_t flags = fuzz_byte(b), locality = fuzz_byte(b), limits = fuzz_byte(b);
+    uint8_t queue = fuzz_byte(b), more = fuzz_byte(b);
+    trp_engine_config_init(c);
+    c->pack = flags & 1;
+    c->release_idle = flags & 2;
+    c->keep_going = flags & 4;
+    c->fixed = (flags & 0x18) == 0x18;
+    c->reuse = (enum trp_reuse)((flags >> 5) % 3);
+    for (int i = 0; i < 3; i++) {
+        static const int level[] = {TRP_PROCESS_LOCAL, TRP_NODE_LOCAL, TRP_RACK_LOCAL};
+        static const int64_t wait[] = {3 * SECOND, 0, 1, SECOND};
+        c->locality_wait_ns[level[i]] = wait[locality >> 2 * i & 3];
+    }
+    c->max_failures = 1 + (limits & 3);
+    c->max_start_failures = 1 + (limits >> 2 & 3);
+    c->max_executors = limits & 0x10 ? 1 + (more & 3u) : UINT32_MAX;
+    c->alloc_max_executors = limits & 0x20 ? 1 + (more >> 2 & 3u) : UINT32_MAX;
+    c->min_executors = limits & 0x40 ? 1 + (more >> 4 & 3) : 0;
+    c->queue_ahead_ns = queue & 1 ? 0 : queue & 2 ? SECOND : SECOND / 100;
+    c->queue_ahead_max = queue & 4 ? 1 + (queue >> 4) : 2048;
+    c->idle_timeout_ns = queue & 8 ? SECOND : 60 * SECOND;
+    if (asks_for_features(flags))
+        choose_features(b, c);
+}
+
+/* ---- jobs ---- */
+
+struct job {
+    struct trp_stage_spec stages[STAGES];
+    struct trp_parent_spec parents[STAGES][STAGES];
+    int32_t not_on[STAGES];
+};
+
+static void choose_parents(struct fuzz_bytes *b, struct job *j, uint32_t i)
+{
+    struct trp_stage_spec *s = &j->stages[i];
+    uint8_t which = fuzz_byte(b), each = fuzz_byte(b);
+    s->parents = j->parents[i];
+    for (uint32_t p = 0; p < i; p++) {
+        if (!(which >> p & 1))
+            continue;
+        j->parents[i][s->nparents++] =
+            (struct trp_parent_spec){.stage = p,
+                                     .each = each >> p & 1,
+                                     .shuffle = j->stages[p].map && each & 0x40};
+        if (each >> p & 1 && !(each & 0x80)) /* else it may not be possible */
+            s->ntasks = j->stages[p].ntasks;
+    }
+    if ((which & 0xe0) == 0xe0) /* one that does not stand before it */
+        j->parents[i][s->nparents++].stage = i + (each & 1);
+}
+
+static void choose_stage(struct fuzz_world *w, struct fuzz_bytes *b, struct job *j,
+                         uint32_t i)
+{
+    struct trp_stage_spec *s = &j->stages[i];
+    uint8_t kind = fuzz_byte(b), rules = fuzz_byte(b), more = fuzz_byte(b);
+    s->name = "s";
+    s->profile = w->profile[kind & 3];
+    s->tasks_known = kind & 4;
+    s->ntasks = fuzz_below(b, TASKS);
+    if ((kind & 0x38) == 0x38) {
+        s->kind = TRP_STAGE_GANG;
+        s->ranks = kind >> 6;
+        s->ntasks = 1;
+    }
+    if ((kind & 0xf8) == 0xd0)
+        s->profile.n = WORLD_PROFILES; /* there is none */
+    s->max_failures = rules & 3;
+    s->max_running = rules & 4 ? 1 + (more & 3) : 0;
+    s->tolerate = rules & 8 ? more >> 2 & 3 : 0;
+    s->tolerate_ppm = rules & 0x10 ? UINT32_C(250000) * (more >> 4 & 3) : 0;
+    s->memory_factor_ppm = rules & 0x20 ? 1500000 : 0;
+    s->min_executors = rules & 0x40 ? 1 + (more >> 6) : 0;
+    s->max_executors = rules & 0x80 ? s->min_executors + 1 : 0;
+    j->not_on[i] = 2;
+    s->not_on = &j->not_on[i];
+    s->nnot_on = more & 1;
+    if (w->features) {
+        uint8_t dag = fuzz_byte(b);
+        s->map = (dag & 3) == 3;
+        s->barrier = (dag & 0xc) == 0xc;
+        w->barriers |= s->barrier;
+        s->indeterminate = (dag & 0x30) == 0x30;
+    }
+    choose_parents(b, j, i);
+}
+
+static void move_job(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    struct job j = {0};
+    uint32_t n = 1 + fuzz_below(b, STAGES);
+    struct trp_job_spec spec = {.stages = j.stages, .nstages = n};
+    const struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {&spec}};
+    for (uint32_t i = 0; i < n; i++)
+        choose_stage(w, b, &j, i);
+    if (n == STAGES && fuzz_byte(b) > 250)
+        spec.nstages = 0;
+    world_step(w, &ev);
+}
+
+/* ---- stages ---- */
+
+static void move_stage_tasks(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    uint32_t first[TASKS + 1];
+    struct trp_place places[TASKS * 2];
+    uint8_t done[TASKS], stage = fuzz_byte(b), how = fuzz_byte(b);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {.stage = {stage % (w->nstages + 1)}, .ntasks = fuzz_below(b, TASKS)}
+    };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < ev.tasks.ntasks; i++) {
+        uint8_t to = fuzz_byte(b);
+        first[i] = n;
+        for (uint32_t k = 0; k < (to & 3) && k < 2; k++, to = (uint8_t)(to * 5 + 1))
+            places[n++] = (struct trp_place){hosts[to >> 2 & 3],
+                                             to & 0x80 ? to >> 4 & 3 : TRP_NONE};
+        done[i] = how & 2 && to & 0x10;
+    }
+    first[ev.tasks.ntasks] = n;
+    if (how & 1)
+        ev.tasks.prefer = (struct trp_preferences){first, places};
+    ev.tasks.done = how & 2 ? done : NULL;
+    world_answered(w, ev.tasks.stage);
+    world_step(w, &ev);
+}
+
+static void move_stage_refused(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    const struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_REFUSED,
+        .refused_stage = {{fuzz_below(b, w->nstages + 1)}, "no match"}
+    };
+    world_answered(w, ev.refused_stage.stage);
+    world_step(w, &ev);
+}
+
+static void move_fit(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    uint8_t n = fuzz_byte(b);
+    const struct trp_event ev = {
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {{fuzz_below(b, WORLD_PROFILES + 3)},
+                n >= 8 ? UINT32_MAX : n,
+                n % 2 ? "too small" : NULL}
+    };
+    world_step(w, &ev);
+}
+
+/* ---- executors ---- */
+
+static void move_added(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    uint32_t x = choose_executor(w, b);
+    uint8_t where = fuzz_byte(b);
+    world_come(w, x, hosts[where & 3], racks[(where >> 2) % 3]);
+}
+
+/* All that are asked for come up: what a cluster mostly does. */
+static void move_all_added(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    uint8_t where = fuzz_byte(b);
+    for (uint32_t i = 0; i < w->nexecutors; i++)
+        if (w->executors[i] == WORLD_REQUESTED)
+            world_come(w, i, hosts[(where + i) & 3], racks[(where >> 2) % 3]);
+}
+
+static void move_refused(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    uint32_t x = choose_executor(w, b);
+    uint8_t how = fuzz_byte(b);
+    const struct trp_event ev = {
+        .kind = TRP_EVENT_EXECUTOR_REFUSED,
+        .refused = {{x}, how > 200, how % 2 ? "no room" : NULL}
+    };
+    world_step(w, &ev);
+}
+
+static void move_lost(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    uint32_t x = choose_executor(w, b);
+    uint8_t how = fuzz_byte(b);
+    enum trp_loss reason = (enum trp_loss)(how & 15);
+    if (reason > TRP_LOSS_DECOMMISSIONED)
+        reason = TRP_LOSS_EXITED;
+    const struct trp_event ev = {
+        .kind = TRP_EVENT_EXECUTOR_LOST,
+        .lost = {.executor = {x},
+                 .reason = reason,
+                 .has_culprit = how & 0x80,
+                 .culprit = how & 0x80 ? choose_attempt(w, b) : (trp_attempt_id){0},
+                 .code = how >> 4}
+    };
+    world_step(w, &ev);
+}
+
+/* Only where executors are simply there: else nobody expects one unasked. */
+static void move_expect(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    trp_profile_id p = w->profile[fuzz_below(b, WORLD_PROFILES)];
+    if (w->fixed && w->nexecutors < 64)
+        world_expect(w, p);
+}
+
+/* ---- attempts, jobs, time ---- */
+
+static void move_ended(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    trp_attempt_id id = choose_attempt(w, b);
+    uint8_t how = fuzz_byte(b);
+    enum trp_end_status status = (enum trp_end_status)(how & 15);
+    enum trp_end_status last = w->features ? TRP_END_EXISTS : TRP_END_PLATFORM;
+    if (how >= 0x80 || status == TRP_END_LOST || status > last)
+        status = TRP_END_SUCCESS;
+    struct trp_event ev = {
+        .kind = TRP_EVENT_TASK_ENDED,
+        .ended = {.attempt = id,
+                  .status = status,
+                  .code = how >> 4,
+                  .duration_ns =
+                      (how & 0x40 ? -1 : 1) * (INT64_C(1) << fuzz_below(b, 63))}
+    };
+    if (w->features)
+        choose_end(w, b, &ev);
+    world_step(w, &ev);
+}
+
+/* So many of the first ones end well. */
+static void move_all_ended(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    for (uint32_t n = 1 + fuzz_below(b, 32); n && w->nattempts; n--) {
+        const struct trp_event ev = {
+            .kind = TRP_EVENT_TASK_ENDED,
+            .ended = {.attempt = w->attempts[0].id,
+                      .status =
+                          w->attempts[0].killed ? TRP_END_KILLED : TRP_END_SUCCESS,
+                      .duration_ns = 1000000}
+        };
+        world_step(w, &ev);
+    }
+}
+
+static void move_cancel(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    const struct trp_event ev = {.kind = TRP_EVENT_CANCEL_JOB,
+                                 .cancel = {{fuzz_below(b, w->njobs + 1)}}};
+    world_step(w, &ev);
+}
+
+static void move_drain(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    const struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
+    if (fuzz_byte(b) >= 0xc0)
+        world_step(w, &ev);
+}
+
+/* Also back, which a careless driver could do; and to the next timer. */
+static void move_time(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    const struct trp_event ev = {.kind = TRP_EVENT_TIME};
+    uint8_t n = fuzz_byte(b);
+    int64_t due = trp_engine_next_timer(w->engine);
+    if (n >= 0xf0)
+        w->now -= w->now / 4;
+    else if (n >= 0x80 && due != INT64_MAX)
+        w->now = due > w->now ? due : w->now;
+    else if (w->now < INT64_C(1) << 60)
+        w->now += INT64_C(1) << n % 56;
+    world_step(w, &ev);
+}
+
+static void move_views(struct fuzz_world *w, struct fuzz_bytes *b)
+{
+    char text[200];
+    struct trp_stage_view view;
+    trp_stage_id stage = {fuzz_below(b, w->nstages + 1)};
+    trp_engine_stage(w->engine, stage, &view);
+    const char *why = trp_engine_why_waiting(w->engine, stage, text, sizeof text);
+    FUZZ_CHECK(why && strlen(why) < sizeof text, "no reason why stage %u waits",
+               stage.n);
+}
+
+/* New ones take places behind the first 15, so that the corpus keeps its meaning. */
+static void (*const moves[32])(struct fuzz_world *w, struct fuzz_bytes *b) = {
+    move_job,       move_stage_tasks, move_stage_refused, move_fit,
+    move_added,     move_all_added,   move_refused,       move_lost,
+    move_expect,    move_ended,       move_all_ended,     move_cancel,
+    move_drain,     move_time,        move_views,         move_decommission,
+    move_progress,  move_dataset,     move_dataset_job,   move_cached,
+    move_moved,     move_released,    move_cancel_stage,  move_ended,
+    move_all_added, move_all_ended,   move_time,          move_stage_tasks,
+    move_job,       move_lost,        move_dataset_job,   move_ended,
+};
+
+/* ---- one input ---- */
+
+static uint64_t play(const uint8_t *data, size_t size)
+{
+    static struct fuzz_world w;
+    struct fuzz_bytes b = {data, data + size};
+    struct trp_engine_config config;
+    choose_config(&b, &config);
+    if (!world_begin(&w, &config))
+        return 0;
+    w.features = size > 0 && asks_for_features(data[0]);
+    w.now = SECOND;
+    for (int i = 0; i < MOVES && b.at < b.end && w.njobs < 16; i++) {
+        moves[fuzz_byte(&b) % (sizeof moves / sizeof *moves)](&w, &b);
+        w.now += 1000;
+    }
+    world_finish(&w);
+    world_end(&w);
+    return w.trace;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint64_t trace = play(data, size);
+    if (size > 0 && data[size - 1] & 1)
+        FUZZ_CHECK(play(data, size) == trace, "the same events decide otherwise");
+    return 0;
+}

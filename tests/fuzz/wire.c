@@ -1,0 +1,210 @@
+/*
+ * The control channel's messages: bytes as a broken or foreign peer could send them.
+ *
+ * What a decoder takes it has to have understood: encoded again it is the same bytes
+ * (ENDS, which has two forms of a plain end: the same ends). What it refuses is
+ * TRP_EPROTO. Every borrowed byte is looked at, for the sanitizer.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+#include "wire/message.h"
+
+static unsigned touched;
+
+static void touch(const void *p, size_t n)
+{
+    const uint8_t *at = p;
+    for (size_t i = 0; i < n; i++)
+        touched += at[i];
+}
+
+static void same(const char *what, struct trp_buf *b, const uint8_t *data, size_t size)
+{
+    FUZZ_CHECK(!b->failed && b->size == size && memcmp(b->data, data, size) == 0,
+               "%s: %zu bytes become %zu, or others", what, size, b->size);
+    trp_buf_free(b);
+}
+
+static int take_command(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_command c;
+    int rc = trp_command_get(data, size, &c);
+    if (rc < 0)
+        return rc;
+    FUZZ_CHECK(c.nargv > 0 && !c.argv[c.nargv] && !c.env[c.nenv],
+               "a command that execve cannot take");
+    FUZZ_CHECK(c.nresource_env % 2 == 0, "%u strings in pairs", c.nresource_env);
+    trp_command_put(&b, &c);
+    trp_command_free(&c);
+    same("a command", &b, data, size);
+    return 0;
+}
+
+static int take_stage(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_stage_message m;
+    int rc = trp_stage_message_get(data, size, &m);
+    if (rc < 0)
+        return rc;
+    if (m.work == TRP_WORK_COMMAND) {
+        rc = take_command(m.body, m.body_size);
+        FUZZ_CHECK(rc == 0 || rc == TRP_EPROTO, "a command's verdict is %d", rc);
+    }
+    trp_stage_message_put(&b, &m);
+    trp_stage_message_free(&m);
+    same("STAGE", &b, data, size);
+    return 0;
+}
+
+static int take_launches(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_view v;
+    struct trp_launch l;
+    uint32_t count, n = 0;
+    int rc = trp_launch_open(data, size, &v, &count);
+    if (rc < 0)
+        return rc;
+    trp_launch_begin(&b);
+    while ((rc = trp_launch_next(&v, &l)) > 0) {
+        touch(l.resources, l.resources_size);
+        touch(l.extra, l.extra_size);
+        trp_launch_put(&b, &l);
+        n++;
+    }
+    FUZZ_CHECK(rc == 0 && n == count, "%u launches of %u, then %d", n, count, rc);
+    trp_launch_finish(&b);
+    same("LAUNCH", &b, data, size);
+    return 0;
+}
+
+static bool ends_equal(const struct trp_end *a, const struct trp_end *b)
+{
+    return a->attempt.n == b->attempt.n && a->status == b->status &&
+           a->code == b->code && a->duration_ns == b->duration_ns &&
+           a->cpu_ns == b->cpu_ns && a->peak_kib == b->peak_kib &&
+           a->limit_mib == b->limit_mib && a->records_in == b->records_in &&
+           a->records_out == b->records_out && a->bytes_in == b->bytes_in &&
+           a->bytes_out == b->bytes_out && a->extra_size == b->extra_size &&
+           (!a->extra_size || memcmp(a->extra, b->extra, a->extra_size) == 0);
+}
+
+/* Encodes the end alone and takes it again. */
+static void end_again(const struct trp_end *e)
+{
+    struct trp_buf b = {0};
+    struct trp_view v;
+    struct trp_end again;
+    uint32_t count;
+    trp_ends_begin(&b);
+    trp_ends_put(&b, e);
+    trp_ends_finish(&b);
+    FUZZ_CHECK(trp_ends_open(b.data, b.size, &v, &count) == 0 && count == 1 &&
+                   trp_ends_next(&v, &again) == 1 && ends_equal(e, &again),
+               "an end of status %u comes back as another", e->status);
+    trp_buf_free(&b);
+}
+
+static int take_ends(const uint8_t *data, size_t size)
+{
+    struct trp_view v;
+    struct trp_end e;
+    uint32_t count, n = 0;
+    int rc = trp_ends_open(data, size, &v, &count);
+    if (rc < 0)
+        return rc;
+    while ((rc = trp_ends_next(&v, &e)) > 0) {
+        touch(e.extra, e.extra_size);
+        end_again(&e);
+        n++;
+    }
+    FUZZ_CHECK(rc == 0 && n == count, "%u ends of %u, then %d", n, count, rc);
+    return 0;
+}
+
+static int take_kill(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    trp_attempt_id attempt;
+    enum trp_kill_mode mode;
+    int rc = trp_kill_get(data, size, &attempt, &mode);
+    if (rc < 0)
+        return rc;
+    trp_kill_put(&b, attempt, mode);
+    same("KILL", &b, data, size);
+    return 0;
+}
+
+static int take_forget(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    trp_stage_id stage;
+    int rc = trp_forget_get(data, size, &stage);
+    if (rc < 0)
+        return rc;
+    trp_forget_put(&b, stage);
+    same("FORGET", &b, data, size);
+    return 0;
+}
+
+static int take_sync(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_sync s;
+    int rc = trp_sync_get(data, size, &s);
+    if (rc < 0)
+        return rc;
+    trp_sync_put(&b, &s);
+    same("SYNC", &b, data, size);
+    return 0;
+}
+
+static int take_synced(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_synced s;
+    int rc = trp_synced_get(data, size, &s);
+    if (rc < 0)
+        return rc;
+    trp_synced_put(&b, &s);
+    for (uint32_t i = 0; i < s.count; i++) {
+        size_t n;
+        const uint8_t *m = trp_get_bytes(&s.counted, &n);
+        trp_put_bytes(&b, m, n);
+    }
+    same("SYNCED", &b, data, size);
+    return 0;
+}
+
+static int take(const uint8_t *data, size_t size)
+{
+    switch (trp_message_kind_of(data, size)) {
+    case TRP_MSG_STAGE:
+        return take_stage(data, size);
+    case TRP_MSG_LAUNCH:
+        return take_launches(data, size);
+    case TRP_MSG_ENDS:
+        return take_ends(data, size);
+    case TRP_MSG_KILL:
+        return take_kill(data, size);
+    case TRP_MSG_FORGET:
+        return take_forget(data, size);
+    case TRP_MSG_SYNC:
+        return take_sync(data, size);
+    case TRP_MSG_SYNCED:
+        return take_synced(data, size);
+    case TRP_MSG_SHUTDOWN:
+        return 0;
+    }
+    return take_command(data, size); /* a body without its message */
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int rc = take(data, size);
+    FUZZ_CHECK(rc == 0 || rc == TRP_EPROTO, "a message's verdict is %d", rc);
+    return 0;
+}
