@@ -29,11 +29,13 @@
 struct trp_staff {
     trp_executor_id id;
     trp_profile_id profile;
-    bool up;       /* joined: can be sent to */
-    bool released; /* told to go by the engine */
-    bool lost;     /* the engine knows it is gone */
-    bool here;     /* its process may exist: the cluster has not said `gone` */
-    bool removed;  /* the event log knows */
+    bool up;                /* joined: can be sent to */
+    bool down;              /* its socket has closed */
+    bool killed_for_memory; /* by the kernel, as the cluster said */
+    bool released;          /* told to go by the engine */
+    bool lost;              /* the engine knows it is gone */
+    bool here;              /* its process may exist: the cluster has not said `gone` */
+    bool removed;           /* the event log knows */
     struct trp_last_words words;
     int64_t requested; /* mono */
     char *host, *rack;

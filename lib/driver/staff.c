@@ -7,8 +7,9 @@
  * words) and the cluster (`gone`, when the process was reaped and its room is free).
  * The engine is told once. With words, or after a release, that is at the first of the
  * two; without words `gone` is waited for, since it knows whether the kernel killed for
- * memory. After a `down` the process is killed for good measure: it may hang, or be cut
- * off.
+ * memory, and after a `gone` that comes first `down` is, which brings the words: the
+ * spawner closes the socket when it has said them. After a `down` the process is killed
+ * for good measure: it may hang, or be cut off.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -245,6 +246,7 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
     struct trp_staff *x = trp_staff_of(d, peer);
     if (!x)
         return;
+    x->down = true;
     if (words)
         x->words = *words;
     if (x->here && d->cluster && !x->released)
@@ -255,7 +257,7 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
              (x->words.said && x->words.reason != TRP_LOSS_RELEASED))
         lose(d, x, x->words.reason);
     else if (!x->here)
-        lose(d, x, TRP_LOSS_EXITED);
+        lose(d, x, x->killed_for_memory ? TRP_LOSS_MEMORY : TRP_LOSS_EXITED);
     forget_if_over(d, x);
 }
 
@@ -316,6 +318,9 @@ static void on_gone(void *context, trp_executor_id executor, int status, bool me
         refuse(d, executor, status == TRP_ENEVER, text ? text : "");
     } else if (x->released) {
         lose(d, x, TRP_LOSS_RELEASED);
+    } else if (x->up && !x->down) {
+        x->killed_for_memory = memory;
+        return;
     } else {
         lose(d, x, memory ? TRP_LOSS_MEMORY : TRP_LOSS_EXITED);
     }

@@ -115,10 +115,8 @@ static enum trp_end_status culprit_status(enum trp_loss reason)
 
 /* What ran there ends, the earliest launched first. */
 static void end_running(struct trp_engine *e, const struct trp_executor *x,
-                        const struct trp_event *ev)
+                        const struct trp_event *ev, uint32_t guilty)
 {
-    uint32_t guilty =
-        ev->lost.has_culprit ? trp_attempt_find(e, ev->lost.culprit) : TRP_NONE;
     bool blameless = ev->lost.not_by_app || x->decommissioned_ns != INT64_MAX;
     uint32_t slot = x->running, before;
     while (slot != TRP_NONE && e->attempts.v[slot].next != TRP_NONE)
@@ -142,13 +140,18 @@ void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
                        const struct trp_event *ev)
 {
     const struct trp_attempt_end recalled = {.status = TRP_END_RECALLED};
+    /* It may stand in the queue here: the end whose place it took was never told. */
+    const struct trp_attempt_end blamed = {.status = culprit_status(ev->lost.reason),
+                                           .code = ev->lost.code};
+    uint32_t guilty =
+        ev->lost.has_culprit ? trp_attempt_find(e, ev->lost.culprit) : TRP_NONE;
     bool came = x->came;
     trp_executor_retire(e, x);
     if (came && outputs_go(e, x, ev->lost.reason))
         undo_outputs(e, x);
-    while (x->queue_first != TRP_NONE)
-        trp_attempt_ended(e, x->queue_first, &recalled);
-    end_running(e, x, ev);
+    for (uint32_t slot; (slot = x->queue_first) != TRP_NONE;)
+        trp_attempt_ended(e, slot, slot == guilty ? &blamed : &recalled);
+    end_running(e, x, ev, guilty);
     if (came && !e->bare)
         trp_dag_executor_lost(e, x, ev->lost.reason);
     trp_executor_remove(e, x);
