@@ -17,7 +17,8 @@
 
 static char *area; /* NULL: only comm is set */
 static size_t area_size;
-static char **kept_environ, **kept_argv; /* reachable, so that leak checkers know it */
+/* Reachable, so that leak checkers know them: volatile, or they would not be kept. */
+static char **volatile kept_environ, **volatile kept_argv;
 
 /* Copies `n` strings; false when out of memory (nothing is changed then). */
 static bool copy_strings(char **from, size_t n, char **to)
