@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/yaml.h"
 #include "driver/fit.h"
 #include "driver/foreach.h"
 
@@ -154,6 +155,23 @@ static int count_tasks(struct maker *m, struct trp_plan_stage *v)
     return 0;
 }
 
+/* A barrier stage that needs more slots at once than can be had. */
+static int never_at_once(struct maker *m, struct trp_plan_stage *v, uint64_t slots)
+{
+    int n = asprintf(&v->never,
+                     "a barrier stage of %u tasks needs as many slots at once; at most "
+                     "%llu can be had",
+                     v->ntasks, (unsigned long long)slots);
+    if (n < 0) {
+        v->never = NULL;
+        return out_of_memory(m);
+    }
+    if (!m->plan->first.code)
+        trp_error_at(&m->plan->first, TRP_ENEVER, m->p->file, v->stage->mark,
+                     "stage %s: %s", v->stage->name, v->never);
+    return 0;
+}
+
 /* What a stage waits for although it could start: room for all its tasks. */
 static int find_wait(struct maker *m, struct trp_plan_stage *v, uint32_t fits)
 {
@@ -166,6 +184,8 @@ static int find_wait(struct maker *m, struct trp_plan_stage *v, uint32_t fits)
         at_once = s->max_running;
     if (!v->known || s->ranks || v->ntasks <= at_once)
         return 0;
+    if (s->barrier)
+        return never_at_once(m, v, at_once);
     int n = asprintf(&v->waits, "%u tasks, %llu at once", v->ntasks,
                      (unsigned long long)at_once);
     return n < 0 ? out_of_memory(m) : 0;

@@ -114,6 +114,12 @@ END
     check 2 "run name" troupe run --run-name ../x p.yaml
 }
 
+@test "a barrier stage that can never have its slots at once is exit 3, by plan" {
+    pipeline <<<'{troupe: 1, stages: [{name: a, tasks: 3, barrier: true, run: "true"}]}'
+    check 3 "p.yaml:1:29: stage a: a barrier stage of 3 tasks" troupe plan --local=2 p.yaml
+    check 0 "a .*default" troupe plan --local=3 p.yaml
+}
+
 @test "--dry-run runs nothing and makes nothing" {
     pipeline <<'END'
 troupe: 1

@@ -170,8 +170,8 @@ static int check_gang(const struct trp_engine *e, const struct trp_class *c,
         return 0;
     return trp_error_set(err, TRP_ENEVER,
                          "a barrier stage of %u tasks needs as many slots at once; "
-                         "at most %u executors of profile %s can be had, of %u slots",
-                         spec->ntasks, most, p->name, p->slots);
+                         "at most %llu of profile %s can be had",
+                         spec->ntasks, (unsigned long long)most * p->slots, p->name);
 }
 
 struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stage,
