@@ -8,9 +8,11 @@
 #include "core/base/error.h"
 
 int trp_launcher_run(int argc, char **argv);
+int trp_launcher_submit(int argc, char **argv);
 int trp_launcher_plan(int argc, char **argv);
 int trp_launcher_config(int argc, char **argv);
 int trp_launcher_topo(int argc, char **argv);
+int trp_launcher_site_shape(int argc, char **argv);
 int trp_launcher_sim(int argc, char **argv);
 int trp_launcher_ls(int argc, char **argv);
 int trp_launcher_cancel(int argc, char **argv);

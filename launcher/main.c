@@ -20,18 +20,27 @@ static const struct command {
     {                                                                                  \
 #name, usage, summary, trp_launcher_##name                                     \
     }
+#define COMMAND_AS(word, name, usage, summary)                                         \
+    {                                                                                  \
+        word, usage, summary, trp_launcher_##name                                      \
+    }
     COMMAND(run, "[options] PIPELINE.yaml | -- APP [ARG…]",
             "run a pipeline or a program here"),
+    COMMAND(submit, "[sbatch options] [options] PIPELINE.yaml | -- APP [ARG…]",
+            "the same as a Slurm job"),
     COMMAND(plan, "[options] PIPELINE.yaml",
             "show stages, tasks, profiles and what never fits; run nothing"),
     COMMAND(config, "[options] [KEY]",
             "show options: value, where it came from, default, bounds"),
     COMMAND(topo, "[options]", "show this machine as executors see it"),
+    COMMAND_AS("site-shape", site_shape, "[options] NAME",
+               "show what a site profile becomes in Slurm"),
     COMMAND(sim, "[options] FILE…",
             "run scenarios, play whole runs, replay traces in virtual time"),
     COMMAND(ls, "[--json]", "list the runs of this folder"),
     COMMAND(cancel, "[--now] RUN", "end a run"),
 #undef COMMAND
+#undef COMMAND_AS
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -70,7 +79,7 @@ static void print_help(FILE *out)
           "  troupe --version\n\n"
           "Exit status: 0 done, 1 the application failed, 2 wrong call or file,\n"
           "3 can never be satisfied here, 4 the platform failed, 75 time is up,\n"
-          "130 cancelled. See troupe(1) and troupe-pipeline(5).\n",
+          "130 cancelled. See troupe(1), troupe-pipeline(5), troupe-site(5).\n",
           out);
 }
 

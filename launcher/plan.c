@@ -56,11 +56,17 @@ static int take(int what, const char *value, struct trp_settings_request *q,
 static int print_plan(const struct trp_settings_request *q, bool json)
 {
     struct trp_settings s;
+    struct trp_cluster_where where = {0};
     trp_error err;
     int code = trp_settings_load(q, &s, &err);
     if (code == 0)
+        code = trp_settings_where(q, &s, &where, &err);
+    if (code == 0)
+        trp_settings_warn(&s);
+    if (code == 0)
         code =
-            trp_plan_print(s.pipeline, s.options, s.site, q->cores, json, stdout, &err);
+            trp_plan_print(s.pipeline, s.options, s.site, &where, json, stdout, &err);
+    trp_settings_where_free(&where);
     trp_settings_free(&s);
     int status = trp_launcher_printed(0);
     return code < 0 ? trp_launcher_fail(&err) : status;

@@ -20,30 +20,46 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-int trp_program_rank(char **ret_path, trp_error *err)
+/* Beside this program, or in our folder of libexec; malloc'ed, NULL: nowhere, with
+ * this program's path in `self`. */
+static char *find_own(const char *name, char *self, size_t size)
 {
-    static const char *const places[] = {"troupe-rank",
-                                         "../" TROUPE_LIBEXEC "/troupe/troupe-rank"};
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *slash = NULL;
-    if (n > 0) {
-        self[n] = '\0';
-        slash = strrchr(self, '/');
-    }
+    static const char *const places[] = {"", "../" TROUPE_LIBEXEC "/troupe/"};
+    ssize_t n = readlink("/proc/self/exe", self, size - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
     for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
         char *path;
-        if (asprintf(&path, "%.*s/%s", (int)(slash - self), self, places[i]) < 0)
-            return trp_error_set(err, TRP_ENOMEM, "out of memory");
-        if (is_program(path)) {
-            *ret_path = path;
-            return 0;
-        }
+        if (asprintf(&path, "%.*s/%s%s", (int)(slash - self), self, places[i], name) <
+            0)
+            return NULL;
+        if (is_program(path))
+            return path;
         free(path);
     }
-    return trp_error_set(err, TRP_ESYSTEM,
-                         "troupe-rank is not where troupe is installed (%s)",
-                         slash ? self : "/proc/self/exe");
+    return NULL;
+}
+
+int trp_program_rank(char **ret_path, trp_error *err)
+{
+    char self[4096];
+    *ret_path = find_own("troupe-rank", self, sizeof self);
+    return *ret_path
+               ? 0
+               : trp_error_set(err, TRP_ESYSTEM,
+                               "troupe-rank is not where troupe is installed (%s)",
+                               self);
+}
+
+int trp_program_slurm(char **ret_path, trp_error *err)
+{
+    char self[4096];
+    *ret_path = find_own("troupe-slurm", self, sizeof self);
+    return *ret_path
+               ? 0
+               : trp_error_set(err, TRP_ENOENT,
+                               "troupe-slurm is not where troupe is installed (%s)",
+                               self);
 }
 
 static char *find_in_path(const char *app)

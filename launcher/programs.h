@@ -10,6 +10,9 @@
  * installed. malloc'ed. TRP_ESYSTEM. */
 int trp_program_rank(char **ret_path, trp_error *err);
 
+/* The same for troupe-slurm. TRP_ENOENT: it was not built, or is not installed. */
+int trp_program_slurm(char **ret_path, trp_error *err);
+
 /* Absolute path of APP: as a path, or found in PATH. malloc'ed. TRP_EINVAL when it is
  * not there or cannot be run. */
 int trp_program_find(const char *app, char **ret_path, trp_error *err);

@@ -3,15 +3,19 @@
  *
  *     driver RUN_DIR    the driver of a run
  *     executor          an executor (TROUPE_EXECUTOR says which)
+ *     step VAR… -- …    what stands before an executor in a Slurm step
+ *     guard             the batch script of a further Slurm job
  *     gang SPECFILE     the wrapper of one rank of a gang
  *     unstick PORT      frees an MPI_Comm_accept whose peer died
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/slurm/step.h"
 #include "comm/channel.h"
 #include "driver/pipeline_run.h"
 #include "executor/executor.h"
+#include "executor/job_guard.h"
 #include "executor/spawner.h"
 
 int main(int argc, char **argv)
@@ -22,6 +26,10 @@ int main(int argc, char **argv)
         return trp_pipeline_driver_main(argv[2]);
     if (strcmp(part, "executor") == 0 && argc == 2)
         return trp_executor_main(&argc, &argv, NULL);
+    if (strcmp(part, "step") == 0 && argc > 3)
+        return trp_slurm_step_main(argc - 2, argv + 2);
+    if (strcmp(part, "guard") == 0 && argc == 2)
+        return trp_job_guard_main();
     if (strcmp(part, "gang") == 0 && argc == 3)
         return trp_gang_rank_main(argc, argv);
     if (strcmp(part, "unstick") == 0 && argc == 3)

@@ -21,6 +21,7 @@
 #include "driver/fit.h"
 #include "driver/plan.h"
 #include "driver/resume.h"
+#include "executor/private_folder.h"
 #include "guard.h"
 #include "programs.h"
 #include "run_call.h"
@@ -30,6 +31,7 @@
 struct run {
     struct trp_run_call call;
     struct trp_settings settings;
+    struct trp_cluster_where where;
     struct trp_run_spec *earlier; /* of the resumed run */
     trp_run_folder *folder;
     char *cwd;        /* where relative paths begin */
@@ -159,7 +161,7 @@ static int check_fit(const struct run *r, trp_error *err)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     int code = trp_pipeline_profiles(p, s->options, s->site, &profiles, ids, err);
     if (code == 0)
-        code = trp_fit_open(s->site, r->call.settings.cores, &fit, err);
+        code = trp_fit_open(s->options, s->site, &r->where, &fit, err);
     for (uint32_t i = 0; i < p->nstages && code == 0; i++) {
         uint32_t stage = p->order[i];
         code = trp_fit_stage(fit, p, s->site, &p->stages[stage],
@@ -185,6 +187,8 @@ static int settle(struct run *r, trp_error *err)
         r->site = realpath(r->settings.site->file, NULL);
     if (code == 0)
         code = enter_cwd(r, err);
+    if (code == 0)
+        code = trp_settings_where(&c->settings, &r->settings, &r->where, err);
     if (code == 0 && r->settings.pipeline) {
         code = check_names(r, err);
         if (code == 0)
@@ -215,19 +219,13 @@ static int copy_file(const char *from, const char *to)
     return n < 0 ? -1 : 0;
 }
 
-enum { FOLDER_MAX = 64 };
-
 /* What is done is looked up in a copy, since looking it up writes. */
-static int open_done_copy(const struct run *r, char folder[FOLDER_MAX],
+static int open_done_copy(const struct run *r, char folder[TRP_PRIVATE_FOLDER],
                           trp_done_log **ret, trp_error *err)
 {
     char from[4300], to[128];
-    snprintf(folder, FOLDER_MAX, "/tmp/troupe-XXXXXX");
-    if (!mkdtemp(folder)) {
-        folder[0] = '\0';
-        return trp_error_set(err, TRP_ESYSTEM, "cannot make a folder in /tmp: %s",
-                             strerror(errno));
-    }
+    if (trp_private_folder(folder, err) < 0)
+        return TRP_ESYSTEM;
     snprintf(to, sizeof to, "%s/state", folder);
     snprintf(from, sizeof from, "%s/state/done.jsonl", r->folder->path);
     bool copied = mkdir(to, 0700) == 0;
@@ -282,7 +280,7 @@ static int dry_run(const struct run *r, trp_error *err)
 {
     const struct trp_settings *s = &r->settings;
     trp_done_log *log = NULL;
-    char folder[FOLDER_MAX] = "";
+    char folder[TRP_PRIVATE_FOLDER] = "";
     int code = trp_dry_run_print(s->pipeline, s->options, s->site, stdout, err);
     if (code == 0 && r->earlier)
         code = open_done_copy(r, folder, &log, err);
@@ -337,6 +335,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                 .settings = &r->settings,
                                 .supervisor = &r->supervisor,
                                 .folder = r->folder,
+                                .where = &r->where,
                                 .earlier_runs =
                                     r->earlier ? r->earlier->earlier_runs + 1 : 0,
                                 .cwd = r->cwd,
@@ -356,8 +355,10 @@ static int supervise(struct run *r, const char *app_name, char **app)
         trp_supervisor_close(&r->supervisor);
     }
     if (trp_run_folder_state(r->folder, app_name, status_word(status), status, &err) <
-        0)
-        trp_launcher_fail(&err);
+        0) {
+        int failed = trp_launcher_fail(&err);
+        status = status > 1 ? status : failed;
+    }
     return status;
 }
 
@@ -379,6 +380,7 @@ static int run(struct run *r, trp_error *err)
 static void free_run(struct run *r)
 {
     trp_settings_free(&r->settings);
+    trp_settings_where_free(&r->where);
     trp_run_spec_free(r->earlier);
     if (r->folder)
         trp_run_folder_free(r->folder);

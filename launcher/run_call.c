@@ -48,7 +48,7 @@ static const char usage[] =
     "  --site FILE        site file\n"
     "  --local[=CORES]    on this machine, with so many cores\n"
     "  --run-name NAME    name of the run and its folder\n"
-    "  --quiet            no closing summary\n"
+    "  --quiet            no progress and no closing summary, only errors\n"
     "pipelines only:\n"
     "  --dry-run          print what would run; run nothing\n"
     "  --keep-going       after a failed stage, still run what does not depend on it\n"

@@ -132,24 +132,26 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
     struct collector collector = {.spec = s};
     char stored[4300];
     snprintf(stored, sizeof stored, "%s/state/pipeline.yaml", m->folder->path);
-    s->local_cores = c->settings.cores;
+    s->local_cores = m->where->local_cores;
+    s->slurm_job = m->where->slurm_job;
     s->keep_going = c->keep_going;
     s->quiet = c->quiet;
     s->earlier_runs = m->earlier_runs;
     s->terminal = isatty(2);
-    bool good = copy(&s->run_name, m->folder->name) &&
-                copy(&s->run_dir, m->folder->path) && copy(&s->cwd, m->cwd) &&
-                copy(&s->app_name, m->app_name) &&
-                copy(&s->pipeline, p ? p->file : NULL) &&
-                copy(&s->pipeline_copy, p ? stored : NULL) && copy(&s->site, m->site) &&
-                copy(&s->ompi_server, m->supervisor->ompi_server) &&
-                copy(&s->control, m->supervisor->control) &&
-                copy(&s->rank_program, m->rank) && copy(&s->from, c->from) &&
-                copy(&s->until, c->until) && copy_words(&s->app, &s->napp, m->app) &&
-                copy_list(&s->force, &s->nforce, c->force, c->nforce) &&
-                copy_words(&s->environ, &s->nenviron, environ) &&
-                copy_params(s, &c->settings) &&
-                trp_options_each(m->settings->options, collect_option, &collector) >= 0;
+    bool good =
+        copy(&s->run_name, m->folder->name) && copy(&s->run_dir, m->folder->path) &&
+        copy(&s->cwd, m->cwd) && copy(&s->app_name, m->app_name) &&
+        copy(&s->pipeline, p ? p->file : NULL) &&
+        copy(&s->pipeline_copy, p ? stored : NULL) && copy(&s->site, m->site) &&
+        copy(&s->ompi_server, m->supervisor->ompi_server) &&
+        copy(&s->control, m->supervisor->control) && copy(&s->rank_program, m->rank) &&
+        copy(&s->slurm_program, m->where->helper) &&
+        copy(&s->slurm_found, m->where->found) && copy(&s->from, c->from) &&
+        copy(&s->until, c->until) && copy_words(&s->app, &s->napp, m->app) &&
+        copy_list(&s->force, &s->nforce, c->force, c->nforce) &&
+        copy_words(&s->environ, &s->nenviron, environ) &&
+        copy_params(s, &c->settings) &&
+        trp_options_each(m->settings->options, collect_option, &collector) >= 0;
     return good ? 0 : TRP_ENOMEM;
 }
 

@@ -15,6 +15,7 @@ struct trp_run_make {
     const struct trp_settings *settings;
     const struct trp_supervisor *supervisor;
     const trp_run_folder *folder;
+    const struct trp_cluster_where *where;
     uint32_t earlier_runs; /* in this folder */
     const char *cwd;       /* where the run's relative paths begin */
     const char *site;      /* absolute, "" for none */

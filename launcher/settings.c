@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -108,7 +109,9 @@ static int load_options(const struct trp_settings_request *q, struct trp_setting
             code = trp_options_set(s->options, key, value, TRP_ORIGIN_COMMAND_LINE,
                                    "--set", err);
     }
-    return code < 0 ? code : trp_options_check(s->options, err);
+    if (code == 0)
+        code = trp_options_check(s->options, err);
+    return code < 0 ? code : trp_site_options_check(s->site, s->options, err);
 }
 
 static int load_pipeline(const struct trp_settings_request *q, struct trp_settings *s,
@@ -138,6 +141,15 @@ int trp_settings_load(const struct trp_settings_request *q, struct trp_settings 
     if (code == 0)
         code = load_options(q, ret, err);
     return code;
+}
+
+void trp_settings_warn(const struct trp_settings *s)
+{
+    for (uint32_t i = 0; s->site && i < s->site->nwarnings; i++) {
+        const struct trp_site_warning *w = &s->site->warnings[i];
+        fprintf(stderr, "troupe: %s:%u:%u: warning: %s\n", s->site->file, w->mark.line,
+                w->mark.column, w->text);
+    }
 }
 
 void trp_settings_free(struct trp_settings *s)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "conf/site.h"
@@ -42,9 +43,20 @@ int trp_settings_word(const char **list, uint32_t *n, const char *option,
 int trp_settings_local(struct trp_settings_request *q, const char *value,
                        trp_error *err);
 
+/* Where executors come from: with --local this machine, else the Slurm job that we are
+ * in, when it runs and is ours. `ret` borrows nothing but its paths, which are
+ * malloc'ed: free with trp_settings_where_free. TRP_ESYSTEM: there is a job, but Slurm
+ * cannot be asked. */
+int trp_settings_where(const struct trp_settings_request *q,
+                       const struct trp_settings *s, struct trp_cluster_where *ret,
+                       trp_error *err);
+void trp_settings_where_free(struct trp_cluster_where *w);
+
 /* Everything of it, in order of strength; free with trp_settings_free in any case. */
 int trp_settings_load(const struct trp_settings_request *q, struct trp_settings *ret,
                       trp_error *err);
+/* Prints the site file's warnings on stderr. */
+void trp_settings_warn(const struct trp_settings *s);
 void trp_settings_free(struct trp_settings *s);
 
 #endif

@@ -83,20 +83,9 @@ static void hurry(struct watch *w, int64_t ms)
 
 int trp_supervisor_open(struct trp_supervisor *s, trp_error *err)
 {
-    const char *places[] = {"/tmp", getenv("TMPDIR"), "/var/tmp"};
     s->listen_fd = -1;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (!places[i] || places[i][0] != '/' || strlen(places[i]) > 40)
-            continue;
-        snprintf(s->folder, sizeof s->folder, "%s/troupe-XXXXXX", places[i]);
-        if (mkdtemp(s->folder))
-            break;
-        s->folder[0] = '\0';
-    }
-    if (!s->folder[0])
-        return trp_error_set(err, TRP_ESYSTEM,
-                             "cannot make a private folder in /tmp or $TMPDIR: %s",
-                             strerror(errno));
+    if (trp_private_folder(s->folder, err) < 0)
+        return TRP_ESYSTEM;
     snprintf(s->ompi_server, sizeof s->ompi_server, "%s/ompi-server.uri", s->folder);
     s->listen_fd = trp_control_listen(s->control, err);
     if (s->listen_fd < 0) {
@@ -136,6 +125,19 @@ static void interrupt(struct watch *w, bool at_once)
     hurry(w, w->connected ? KILL_MS : 0);
 }
 
+/* Slurm ends the job: what is left of it is counted in seconds. */
+static bool is_of_slurm(const struct signalfd_siginfo *info)
+{
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%u/comm", info->ssi_pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, name, sizeof name - 1);
+    close(fd);
+    return n > 0 && strncmp(name, "slurmstepd", strlen("slurmstepd")) == 0;
+}
+
 static void on_signal(struct watch *w)
 {
     struct signalfd_siginfo info;
@@ -144,7 +146,8 @@ static void on_signal(struct watch *w)
             w->time_is_up = true;
             send_control(w, TRP_CONTROL_TIME);
         } else {
-            interrupt(w, info.ssi_signo == SIGUSR2);
+            interrupt(w, info.ssi_signo == SIGUSR2 ||
+                             (info.ssi_signo == SIGTERM && is_of_slurm(&info)));
         }
     }
 }
@@ -171,24 +174,33 @@ static void on_connection(struct watch *w)
         send_control(w, TRP_CONTROL_STOP);
 }
 
+/* What the driver says of its status: when the run is over, and again when the program
+ * then ends with another one than 0. */
 static void on_control(struct watch *w)
 {
-    ssize_t n = 0;
-    while (w->nsaid < sizeof w->said &&
-           (n = recv(w->control, w->said + w->nsaid, sizeof w->said - w->nsaid, 0)) > 0)
+    ssize_t n;
+    while ((n = recv(w->control, w->said + w->nsaid, sizeof w->said - w->nsaid, 0)) >
+           0) {
         w->nsaid += (size_t)n;
-    if (!w->has_status && w->nsaid == sizeof w->said &&
-        w->said[0] == TRP_CONTROL_EXIT) {
+        if (w->nsaid < sizeof w->said)
+            continue;
+        w->nsaid = 0;
+        if (w->said[0] != TRP_CONTROL_EXIT)
+            break;
         const uint8_t *b = w->said + 1;
-        w->status = (int32_t)((uint32_t)b[0] | (uint32_t)b[1] << 8 |
-                              (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24);
+        int32_t status = (int32_t)((uint32_t)b[0] | (uint32_t)b[1] << 8 |
+                                   (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24);
+        if (!w->has_status || w->status == 0)
+            w->status = status;
         w->has_status = true;
-    } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return;
+        hurry(w, EXIT_MS);
     }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
     close(w->control);
     w->control = -1;
-    hurry(w, w->has_status ? EXIT_MS : LOST_MS);
+    if (!w->has_status)
+        hurry(w, LOST_MS);
 }
 
 static void on_guard(struct watch *w)

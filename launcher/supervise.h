@@ -15,11 +15,13 @@
 
 #include "core/base/error.h"
 #include "events/run_folder.h"
+#include "executor/private_folder.h"
 
 struct trp_supervisor {
-    char folder[128];      /* private, for Open MPI's files; its path is short */
-    char ompi_server[160]; /* file for the URI of ompi-server */
-    char control[64];      /* name of the control socket */
+    char folder[TRP_PRIVATE_FOLDER]; /* private, for Open MPI's files; its path is short
+                                      */
+    char ompi_server[160];           /* file for the URI of ompi-server */
+    char control[64];                /* name of the control socket */
     int listen_fd;
 };
 

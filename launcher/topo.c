@@ -1,11 +1,13 @@
 /*
- * `troupe topo`: the tree that locality uses. Here: this machine.
+ * `troupe topo`: the tree that locality uses: of the Slurm job that we are in, else
+ * this machine.
  */
 #include <stdio.h>
 
 #include "args.h"
 #include "cluster/cluster.h"
 #include "commands.h"
+#include "conf/racks.h"
 #include "settings.h"
 
 enum option { JSON = 1, SITE, LOCAL };
@@ -16,28 +18,46 @@ static const struct trp_arg table[] = {
     {NULL,    TRP_ARG_FLAG,     0    },
 };
 
-static const char usage[] = "usage: troupe topo [options]\n\n"
-                            "  --json             one JSON document\n"
-                            "  --site FILE        site file (devices under local:)\n"
-                            "  --local[=CORES]    this machine, with so many cores\n";
+static const char usage[] =
+    "usage: troupe topo [options]\n\n"
+    "  --json             one JSON document\n"
+    "  --site FILE        site file (devices under local:, racks:)\n"
+    "  --local[=CORES]    this machine, with so many cores\n";
+
+/* With the racks of the site file. */
+static int print_tree(const struct trp_topology *t, const trp_site *site, bool json,
+                      trp_error *err)
+{
+    trp_racks *racks = NULL;
+    int code = trp_racks_open(site, &racks, err);
+    struct trp_topology *all = code == 0 ? trp_topology_with_racks(t, racks) : NULL;
+    if (all && json)
+        trp_topology_print_json(all, stdout);
+    else if (all)
+        trp_topology_print(all, stdout);
+    else if (code == 0)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory for the topology");
+    trp_topology_free(all);
+    trp_racks_close(racks);
+    return code;
+}
 
 static int print_topology(const struct trp_settings_request *q, bool json)
 {
     struct trp_settings s;
+    struct trp_cluster_where where = {0};
     trp_cluster *c = NULL;
     trp_error err;
     int code = trp_settings_load(q, &s, &err);
     if (code == 0)
-        code = trp_cluster_local_new(NULL, q->cores, s.site->local, s.site->nlocal,
-                                     NULL, NULL, &c, &err);
+        code = trp_settings_where(q, &s, &where, &err);
+    if (code == 0)
+        code = trp_cluster_new(NULL, &where, s.options, s.site, NULL, NULL, &c, &err);
     if (code == 0) {
-        const struct trp_topology *t = c->ops->topology(c);
-        if (json)
-            trp_topology_print_json(t, stdout);
-        else
-            trp_topology_print(t, stdout);
-        c->ops->close(c);
+        code = print_tree(c->ops->topology(c), s.site, json, &err);
+        c->ops->close(c, NULL);
     }
+    trp_settings_where_free(&where);
     trp_settings_free(&s);
     return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
 }

@@ -3,9 +3,9 @@
  * nodes that the context owns.
  *
  * A *node* is a source (range, array, records, text), a step (transform, map, filter),
- * a union of two nodes, or a profile attached to one. Its partitions are numbered from
- * 0; those of a union are a's and then b's. So one partition of any node comes from one
- * source and the steps on one path (chain.h).
+ * a union of two nodes, or a mark on one (profile, barrier, preferred hosts). Its
+ * partitions are numbered from 0; those of a union are a's and then b's. So one
+ * partition of any node comes from one source and the steps on one path (chain.h).
  *
  * A source other than a range has *inputs*: the bytes that go with the launch of each
  * partition's task, one after the other in one buffer, made when the dataset is made.
@@ -43,6 +43,7 @@ enum trp_node_kind {
     TRP_NODE_UNION,
     TRP_NODE_PROFILE,
     TRP_NODE_BARRIER,
+    TRP_NODE_PREFER,
 };
 
 struct trp_inputs {
@@ -74,6 +75,10 @@ struct trp_dataset {
         struct trp_inputs inputs;
         struct trp_step step;
         trp_profile_id profile;
+        struct {
+            uint32_t *first; /* partitions + 1 offsets into names */
+            const char **names;
+        } prefer;
     };
 };
 
@@ -117,6 +122,9 @@ int trp_context_fail_with(trp_context *ctx, const trp_error *err);
 /* The context of this process: where an action on a NULL dataset finds its error. */
 trp_context *trp_context_current(void);
 void trp_context_set_current(trp_context *ctx);
+/* A node on top of `d` that computes nothing and only says something of its stage, with
+ * `more` zeroed bytes behind it. NULL with the error in the context. */
+trp_dataset *trp_dataset_mark(trp_dataset *d, enum trp_node_kind kind, size_t more);
 /* Frees all datasets. */
 void trp_datasets_free(trp_context *ctx);
 

@@ -93,6 +93,7 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
         return;
     case TRP_NODE_PROFILE:
     case TRP_NODE_BARRIER:
+    case TRP_NODE_PREFER:
         trp_put_u32(b, d->a->place);
         return;
     }
@@ -174,7 +175,8 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
         all++;
     }
     for (; d->a && d->kind != TRP_NODE_UNION; d = d->a) {
-        if (d->kind == TRP_NODE_PROFILE || d->kind == TRP_NODE_BARRIER)
+        if (d->kind == TRP_NODE_PROFILE || d->kind == TRP_NODE_BARRIER ||
+            d->kind == TRP_NODE_PREFER)
             continue;
         if (n < SHOWN)
             names[n++] = d->step.name;
@@ -250,6 +252,7 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
         break;
     case TRP_NODE_PROFILE:
     case TRP_NODE_BARRIER:
+    case TRP_NODE_PREFER:
         n->a = trp_get_u32(v);
         break;
     default:

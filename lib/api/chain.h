@@ -46,6 +46,17 @@ void trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_da
 void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
                     size_t size);
 
+/* Whether a node of the last walk says where its partitions would best be. */
+bool trp_chain_prefers(const trp_context *ctx);
+/* Where the tasks of `d` would best run: the hosts that the nearest such node names.
+ * Names are the nodes'. TRP_ENOMEM. */
+struct trp_chain_places {
+    uint32_t *first;
+    struct trp_place *places;
+};
+int trp_chain_places(const trp_dataset *d, struct trp_chain_places *ret);
+void trp_chain_places_free(struct trp_chain_places *p);
+
 /* ---- on an executor ---- */
 
 struct trp_chain_node {

@@ -26,6 +26,8 @@ static void at_exit(int status, void *unused)
 {
     (void)unused;
     trp_context *ctx = trp_context_current();
+    if (!ctx)
+        trp_driver_exits(status); /* what main returned after trp_finalize */
     if (!ctx || ctx->owner != getpid() || ctx->busy)
         return;
     trp_context_set_current(NULL);

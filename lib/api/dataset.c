@@ -311,10 +311,9 @@ trp_dataset *trp_union(trp_dataset *a, trp_dataset *b)
     return d;
 }
 
-/* A node that computes nothing and only says something of its stage. */
-static trp_dataset *mark(trp_dataset *d, enum trp_node_kind kind)
+trp_dataset *trp_dataset_mark(trp_dataset *d, enum trp_node_kind kind, size_t more)
 {
-    trp_dataset *n = node_new(d->context, kind, d->partitions, 0);
+    trp_dataset *n = node_new(d->context, kind, d->partitions, more);
     if (!n)
         return NULL;
     n->a = d;
@@ -324,7 +323,7 @@ static trp_dataset *mark(trp_dataset *d, enum trp_node_kind kind)
 
 trp_dataset *trp_barrier(trp_dataset *d)
 {
-    return d ? mark(d, TRP_NODE_BARRIER) : NULL;
+    return d ? trp_dataset_mark(d, TRP_NODE_BARRIER, 0) : NULL;
 }
 
 trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
@@ -338,7 +337,7 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
                          p ? p->builder.name : "(none)");
         return NULL;
     }
-    trp_dataset *n = mark(d, TRP_NODE_PROFILE);
+    trp_dataset *n = trp_dataset_mark(d, TRP_NODE_PROFILE, 0);
     if (n)
         n->profile = p->id;
     return n;

@@ -36,6 +36,19 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
     return 0;
 }
 
+/* Asked for only where there are preferences. */
+static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *ret,
+                       trp_error *err)
+{
+    (void)stage;
+    struct trp_stage_run *a = context;
+    if (trp_chain_places(a->dataset, &a->places) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for preferred hosts");
+    ret->ntasks = a->dataset->partitions;
+    ret->prefer = (struct trp_preferences){a->places.first, a->places.places};
+    return 0;
+}
+
 static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number,
                    struct trp_launch *l)
 {
@@ -195,11 +208,12 @@ static int submit_and_wait(struct trp_stage_run *a)
     struct trp_stage_spec stage = {.name = a->name,
                                    .profile = a->profile,
                                    .kind = TRP_STAGE_TASKS,
-                                   .tasks_known = true,
+                                   .tasks_known = !trp_chain_prefers(ctx),
                                    .barrier = is_barrier(ctx),
                                    .ntasks = a->dataset->partitions};
     struct trp_job_spec spec = {.stages = &stage, .nstages = 1};
     struct trp_work work = {.context = a,
+                            .stage_tasks = stage_tasks,
                             .stage_message = stage_message,
                             .launch = launch,
                             .task_ended = task_ended};
@@ -222,6 +236,7 @@ void trp_stage_run_free(struct trp_stage_run *a)
     for (uint32_t i = 0; a->parts && i < a->dataset->partitions; i++)
         free(a->parts[i].data);
     free(a->parts);
+    trp_chain_places_free(&a->places);
     free(a->done);
 }
 

@@ -30,7 +30,8 @@ struct trp_stage_run {
     uint64_t count;
     uint64_t *done;         /* count: a bit for each partition */
     struct trp_part *parts; /* collect, reduce */
-    trp_error bad;          /* a result that could not be taken */
+    struct trp_chain_places places;
+    trp_error bad; /* a result that could not be taken */
     struct {
         bool there;
         uint32_t task, times;

@@ -2,12 +2,12 @@
  * troupe.h — datasets on executors shaped by resource profiles, for C programs.
  *
  * One program is driver and executor: it is started by `troupe run -- APP`, or
- * statically by `mpirun -n N APP`. trp_init returns on the driver and runs the executor
- * elsewhere (it never returns there). A *dataset* is a recipe: partitions of records,
- * made when an *action* (count, collect, reduce, foreach, save) needs them. The chain
- * of datasets behind an action is one stage; its tasks, one a partition, run in the
- * profile that trp_with_resources attached anywhere in the chain, else in the default
- * one.
+ * statically by `mpirun -n N APP` or `srun --mpi=pmix -n N APP`. trp_init returns on
+ * the driver and runs the executor elsewhere (it never returns there). A *dataset* is a
+ * recipe: partitions of records, made when an *action* (count, collect, reduce,
+ * foreach, save) needs them. The chain of datasets behind an action is one stage; its
+ * tasks, one a partition, run in the profile that trp_with_resources attached anywhere
+ * in the chain, else in the default one.
  *
  * Functions return 0 or a negative code of TRP_E…; those that make a dataset return a
  * new handle, or NULL with the error kept in the context (NULL in, NULL out: check a
@@ -200,6 +200,11 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p);
  * are partitions must be had. They may wait for each other with trp_barrier_wait. When
  * one fails, all run again. */
 trp_dataset *trp_barrier(trp_dataset *d);
+/* Partition i of d is best computed on the hosts named in hosts[i], as `hostname` says
+ * them there: "node1", or several with commas; NULL or "": anywhere. There are as many
+ * as partitions, copied. A task waits for such a host, then its rack, as long as
+ * locality.wait says. */
+trp_dataset *trp_prefer(trp_dataset *d, const char *const *hosts);
 uint32_t trp_partitions(const trp_dataset *d);
 
 /* ---- actions (they run the stage and wait) ---- */

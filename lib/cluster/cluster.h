@@ -16,6 +16,8 @@
 #include <uv.h>
 
 #include "cluster/topology.h"
+#include "conf/options.h"
+#include "conf/site.h"
 #include "core/base/error.h"
 #include "core/base/ids.h"
 #include "core/profile/books.h"
@@ -29,8 +31,19 @@ struct trp_granted {
     uint32_t nresources;
 };
 
+/* What was asked of Slurm for a run; zeros on this machine. */
+struct trp_cluster_costs {
+    uint64_t rpcs;  /* our own calls */
+    uint64_t sruns; /* started */
+    uint64_t
+        srun_rpcs; /* an estimate: of those and of their steps, which we do not see */
+};
+
 /* How a gang ended: as a struct trp_end of lib/wire, plus the rank's words. */
 struct trp_end;
+
+/* Guards of further Slurm jobs call the admission socket with these ids. */
+enum { TRP_CLUSTER_GUARD_IDS = 4096, TRP_CLUSTER_GUARDS = (1 << 20) - 4096 };
 
 struct trp_cluster_handler {
     void *context;
@@ -38,13 +51,26 @@ struct trp_cluster_handler {
     void (*granted)(void *context, trp_executor_id executor,
                     const struct trp_granted *g);
     /* It will never come, or its process ended. `status`: 0 ended as told to, TRP_EWAIT
-     * / TRP_ENEVER refused, TRP_ESYSTEM died; `memory` true: the kernel killed in it
+     * / TRP_ENEVER refused, TRP_ESYSTEM died, TRP_ECANCELLED its Slurm job was ended;
+     * `memory` true: the kernel killed in it
      * for memory. Its room is free again. */
     void (*gone)(void *context, trp_executor_id executor, int status, bool memory,
                  const char *text);
     /* A gang ended. `end` is borrowed. */
     void (*gang_ended)(void *context, trp_attempt_id attempt,
                        const struct trp_end *end);
+    /* Its Slurm job is being ended: nothing new goes there. May be NULL. */
+    void (*ending)(void *context, trp_executor_id executor);
+    /* News for the user, one line: why something is not had. May be NULL. */
+    void (*notice)(void *context, const char *text);
+    /* So many nodes of Slurm's are held from now on. May be NULL. */
+    void (*nodes)(void *context, uint32_t nodes);
+    /* Where it runs nothing new is to begin, and it is to go. May be told again. */
+    void (*leaving)(void *context, trp_executor_id executor);
+    /* There is less room than before: `fit` has other answers. */
+    void (*shrunk)(void *context);
+    /* The driver's own allocation ends then (seconds since 1970; 0: not known). */
+    void (*ends)(void *context, int64_t when);
 };
 
 /* What a gang runs: made by the driver from the stage's command. */
@@ -66,9 +92,11 @@ struct trp_gang {
 struct trp_executor_command {
     const char *const *argv; /* program and arguments, NULL-terminated */
     const char *secret_file; /* 0600 */
+    bool munge;              /* they prove their user by MUNGE as well */
     const char *run_name;
     const char *run_dir;     /* absolute */
-    const char *scratch;     /* folder for scratch folders, absolute */
+    const char *scratch;     /* folder for scratch folders, absolute; "": a private one
+                              * of each node (Slurm) */
     const char *ompi_server; /* file with the URI of ompi-server */
     int64_t network_timeout_ns, heartbeat_ns;
 };
@@ -95,10 +123,18 @@ struct trp_cluster_ops {
     int (*gang_start)(trp_cluster *c, const struct trp_gang *g, trp_error *err);
     /* With `soft` SIGTERM first and SIGKILL after 5 s. */
     void (*gang_kill)(trp_cluster *c, trp_attempt_id attempt, bool soft);
+    /* A guard calls, or something that says so: is it one of ours? NULL: there are
+     * none. */
+    bool (*guard)(trp_cluster *c, uint32_t id);
+    /* Why executors of a profile are not there, "" when nothing is known. May be NULL.
+     */
+    void (*why)(trp_cluster *c, const struct trp_resource_profile *p, char *text,
+                size_t size);
     /* The room that is there, for `troupe topo` and messages. */
     const struct trp_topology *(*topology)(trp_cluster *c);
-    /* Ends everything that still lives and frees. Blocks at most 3 s. */
-    void (*close)(trp_cluster *c);
+    /* Ends everything that still lives and frees. Blocks at most 4 s. `ret_costs` may
+     * be NULL. */
+    void (*close)(trp_cluster *c, struct trp_cluster_costs *ret_costs);
 };
 
 struct trp_cluster {
@@ -114,5 +150,56 @@ int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores,
                           uint32_t ndevices, const struct trp_executor_command *command,
                           const struct trp_cluster_handler *handler,
                           trp_cluster **ret_cluster, trp_error *err);
+
+/* Where executors of a run in a Slurm job may be: alloc.placement. */
+enum trp_placement {
+    TRP_PLACEMENT_INSIDE_FIRST,
+    TRP_PLACEMENT_INSIDE, /* no further jobs */
+    TRP_PLACEMENT_JOBS,   /* in further jobs only */
+};
+
+/* The Slurm job that this process is in (lib/cluster/slurm). */
+struct trp_slurm_config {
+    uint32_t job;
+    const char *helper;       /* absolute path of troupe-slurm */
+    const char *rank_program; /* … of troupe-rank */
+    const char *found;        /* what Slurm has told of the job */
+    const trp_site *site;     /* borrowed; NULL: none */
+    uint32_t driver_cores;    /* the driver's own share of its node */
+    int64_t driver_memory_mib;
+    enum trp_placement placement;
+    int64_t rpcs_per_minute; /* most calls to Slurm; 0: no limit */
+    uint64_t poll_ms;        /* slurm.poll */
+    int log;                 /* descriptor for the helper's stderr, -1: ours */
+};
+
+/* Copies what it needs but `site`; `loop`, `command` and `handler` as above. Asks Slurm
+ * nothing. TRP_ENOENT: it is no running job of this user; TRP_ESYSTEM: troupe-slurm
+ * cannot be started. */
+int trp_cluster_slurm_new(uv_loop_t *loop, const struct trp_slurm_config *config,
+                          const struct trp_executor_command *command,
+                          const struct trp_cluster_handler *handler,
+                          trp_cluster **ret_cluster, trp_error *err);
+
+/* Which of them a run uses. */
+struct trp_cluster_where {
+    uint32_t local_cores; /* --local=N; 0: what is there */
+    uint32_t slurm_job;   /* 0: this machine */
+    const char *helper, *rank_program;
+    const char *found; /* what Slurm has told of the job (slurm/found.h) */
+};
+
+/* Asks Slurm what `where`'s job was granted, for `found`, which is malloc'ed; that
+ * takes as long as slurmctld does, a minute at most. TRP_ENOENT: there is no such job;
+ * TRP_ESYSTEM: Slurm does not answer, or troupe-slurm cannot be started. */
+int trp_cluster_slurm_ask(const struct trp_cluster_where *where, char **ret_found,
+                          trp_error *err);
+
+/* The cluster of `where`, with what options and site (may be NULL) say of it. */
+int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
+                    const trp_options *options, const trp_site *site,
+                    const struct trp_executor_command *command,
+                    const struct trp_cluster_handler *handler,
+                    trp_cluster **ret_cluster, trp_error *err);
 
 #endif

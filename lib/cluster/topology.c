@@ -1,15 +1,60 @@
 /*
- * Printing the tree of racks, hosts, sockets and devices. Hosts are ordered by rack, so
- * a rack is a run of hosts; hosts without a rack stand under "" (text: no rack line).
+ * The tree of racks, hosts, sockets and devices: racks put in, printing. Hosts are
+ * ordered by rack, so a rack is a run of hosts; hosts without a rack stand under ""
+ * (text: no rack line).
  */
 #include "cluster/topology.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "conf/racks.h"
 #include "core/profile/profile.h"
+
+static int by_rack_and_name(const void *a, const void *b)
+{
+    const struct trp_host_view *x = a, *y = b;
+    int c = trp_natural_compare(x->rack, y->rack);
+    return c ? c : trp_natural_compare(x->name, y->name);
+}
+
+struct trp_topology *trp_topology_with_racks(const struct trp_topology *t,
+                                             const struct trp_racks *racks)
+{
+    char rack[TRP_RACKS_NAME_MAX + 1];
+    struct trp_topology *copy = calloc(1, sizeof *copy);
+    struct trp_host_view *hosts = calloc((size_t)t->nhosts + 1, sizeof *hosts);
+    if (!copy || !hosts) {
+        free(copy);
+        free(hosts);
+        return NULL;
+    }
+    copy->hosts = hosts;
+    for (; copy->nhosts < t->nhosts; copy->nhosts++) {
+        struct trp_host_view *h = &hosts[copy->nhosts];
+        *h = t->hosts[copy->nhosts];
+        const char *known = trp_racks_of(racks, h->name, rack, sizeof rack);
+        h->rack = strdup(*known ? known : h->rack);
+        if (!h->rack) {
+            trp_topology_free(copy);
+            return NULL;
+        }
+    }
+    qsort(hosts, copy->nhosts, sizeof *hosts, by_rack_and_name);
+    return copy;
+}
+
+void trp_topology_free(struct trp_topology *t)
+{
+    for (uint32_t i = 0; t && i < t->nhosts; i++)
+        free((char *)(uintptr_t)t->hosts[i].rack);
+    if (t)
+        free((struct trp_host_view *)(uintptr_t)t->hosts);
+    free(t);
+}
 
 static void print_host(const struct trp_host_view *h, const char *indent, FILE *out)
 {

@@ -22,10 +22,20 @@ struct trp_host_view {
     uint32_t ndevices;
 };
 
+struct trp_racks;
+
 struct trp_topology {
     const struct trp_host_view *hosts; /* ordered by rack, then name */
     uint32_t nhosts;
 };
+
+/* A copy of `t` in which each host's rack is what the site says (conf/racks.h), ordered
+ * anew; where that is nothing the host keeps the rack it had. Names are borrowed from
+ * `t` and racks kept in the copy: free it with trp_topology_free, before `t`. NULL: out
+ * of memory. */
+struct trp_topology *trp_topology_with_racks(const struct trp_topology *t,
+                                             const struct trp_racks *racks);
+void trp_topology_free(struct trp_topology *t);
 
 /* Text tree, and the JSON of contract.md, "Details": one document and a newline. */
 void trp_topology_print(const struct trp_topology *t, FILE *out);

@@ -3,8 +3,9 @@
  *
  * Listening. Every connection is a stranger until it has proved the secret; strangers
  * are few bytes each, capped in number (the oldest goes first, so that a flood cannot
- * keep out one who answers at once) and in time. Refusals of strangers are told at
- * most TRP_REFUSALS_A_SECOND times a second and counted beyond.
+ * keep out one who answers at once) and in time. The secret is asked before MUNGE is: a
+ * stranger costs one HMAC, never a wait for the daemon. How refusals are told is in
+ * refusal.c.
  *
  *     connection → CHALLENGE, ANSWER, PROOF, HELLO → WELCOME → READY → queue → meeting
  *     (ADMIT) → admission nonce over MPI → up
@@ -27,63 +28,11 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "comm/munge.h"
 #include "comm/peer.h"
 #include "wire/message.h"
 
 enum { ACCEPTS_A_STEP = 64, BACKLOG = 1024, STRAYS_MAX = 3 };
-
-/* ---- refusing ------------------------------------------------------------------- */
-
-static void tell_refusal(trp_channel *c, uint32_t executor, bool fatal_build,
-                         const char *text)
-{
-    char line[160];
-    int64_t second = c->now / TRP_SECOND;
-    if (!c->handler.refused || c->closing)
-        return;
-    if (second != c->refusals_second && c->refusals_hidden > 0) {
-        snprintf(line, sizeof line, "%u more connections were refused",
-                 c->refusals_hidden);
-        c->refusals_hidden = 0;
-        c->handler.refused(c->handler.context, TRP_NONE, false, line);
-    }
-    if (second != c->refusals_second)
-        c->refusals = 0;
-    c->refusals_second = second;
-    if (executor == TRP_NONE && ++c->refusals > TRP_REFUSALS_A_SECOND)
-        c->refusals_hidden++;
-    else
-        c->handler.refused(c->handler.context, executor, fatal_build, text);
-}
-
-/* "…, from 10.0.0.1:4711" */
-static void add_origin(const struct trp_peer *p, char *text, size_t size)
-{
-    struct sockaddr_storage a;
-    socklen_t n = sizeof a;
-    char host[64], port[16]; /* numbers only */
-    if (getpeername(p->link.fd, (struct sockaddr *)&a, &n) == 0 &&
-        getnameinfo((struct sockaddr *)&a, n, host, sizeof host, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-        snprintf(text + strlen(text), size - strlen(text), " (from %s:%s)", host, port);
-}
-
-void trp_admission_refuse(struct trp_peer *p, bool fatal_build, const char *text)
-{
-    struct trp_buf b = {0};
-    char line[900];
-    trp_put_u8(&b, fatal_build);
-    trp_put_text(&b, text);
-    if (!b.failed && p->link.in_at > 0) /* it spoke our tongue */
-        trp_link_put(&p->link, TRP_FRAME_REFUSED, b.data, b.size);
-    trp_buf_free(&b);
-    snprintf(line, sizeof line, "%s", text);
-    add_origin(p, line, sizeof line);
-    trp_channel *c = p->channel;
-    uint32_t executor = p->state == TRP_PEER_PROVING ? TRP_NONE : p->hello.executor;
-    trp_peer_end(p, false);
-    tell_refusal(c, executor, fatal_build, line);
-}
 
 /* ---- strangers ------------------------------------------------------------------- */
 
@@ -126,27 +75,6 @@ void trp_admission_accept(trp_channel *c)
     }
 }
 
-int trp_admission_answer(struct trp_peer *p, struct trp_view *v)
-{
-    const uint8_t *nonce = trp_get_raw(v, TRP_NONCE_SIZE);
-    const uint8_t *proof = trp_get_raw(v, TRP_PROOF_SIZE);
-    uint8_t own[TRP_PROOF_SIZE];
-    if (!trp_view_end(v))
-        return TRP_EPROTO;
-    memcpy(p->nonces.executor, nonce, TRP_NONCE_SIZE);
-    if (!trp_proof_check(p->channel->secret, TRP_PROVER_EXECUTOR, &p->nonces, proof)) {
-        trp_admission_refuse(p, false,
-                             "wrong proof: it does not know the run's secret");
-        return 0;
-    }
-    trp_proof_make(p->channel->secret, TRP_PROVER_DRIVER, &p->nonces, own);
-    p->state = TRP_PEER_GREETING;
-    p->link.limit = TRP_FRAME_MAX;
-    return trp_peer_put(p, TRP_FRAME_PROOF, own, sizeof own);
-}
-
-/* ---- hellos ---------------------------------------------------------------------- */
-
 static void get_text_into(struct trp_view *v, char *to, size_t size)
 {
     size_t n;
@@ -158,6 +86,55 @@ static void get_text_into(struct trp_view *v, char *to, size_t size)
     memcpy(to, p, n);
     to[n] = 0;
 }
+
+/* A right proof is answered by the driver's own. */
+static int prove_driver(struct trp_peer *p)
+{
+    trp_channel *c = p->channel;
+    uint8_t proof[TRP_PROOF_SIZE];
+    char seal[TRP_SEAL_MAX] = "", text[TRP_ERROR_TEXT + 80];
+    struct trp_buf b = {0};
+    trp_error err;
+    trp_proof_make(c->secret, TRP_PROVER_DRIVER, &p->nonces, proof);
+    if (c->config.munge && trp_munge_seal(proof, seal, &err) < 0) {
+        snprintf(text, sizeof text, "MUNGE does not answer the driver: %s", err.text);
+        trp_admission_refuse(p, false, text);
+        return 0;
+    }
+    trp_put_raw(&b, proof, sizeof proof);
+    trp_put_text(&b, seal);
+    int rc = b.failed ? TRP_ENOMEM : trp_peer_put(p, TRP_FRAME_PROOF, b.data, b.size);
+    trp_buf_free(&b);
+    return rc;
+}
+
+int trp_admission_answer(struct trp_peer *p, struct trp_view *v)
+{
+    trp_channel *c = p->channel;
+    char seal[TRP_SEAL_MAX], text[TRP_ERROR_TEXT + 80];
+    trp_error err;
+    const uint8_t *nonce = trp_get_raw(v, TRP_NONCE_SIZE);
+    const uint8_t *proof = trp_get_raw(v, TRP_PROOF_SIZE);
+    get_text_into(v, seal, sizeof seal);
+    if (!trp_view_end(v))
+        return TRP_EPROTO;
+    memcpy(p->nonces.executor, nonce, TRP_NONCE_SIZE);
+    if (!trp_proof_check(c->secret, TRP_PROVER_EXECUTOR, &p->nonces, proof)) {
+        trp_admission_refuse(p, false,
+                             "wrong proof: it does not know the run's secret");
+        return 0;
+    }
+    p->state = TRP_PEER_GREETING;
+    p->link.limit = TRP_FRAME_MAX;
+    if (c->config.munge && trp_munge_check(proof, seal, &err) < 0) {
+        snprintf(text, sizeof text, "it knows the run's secret, but %s", err.text);
+        trp_admission_refuse(p, false, text);
+        return 0;
+    }
+    return prove_driver(p);
+}
+
+/* ---- hellos ---------------------------------------------------------------------- */
 
 /* By executor id; grows. */
 static int take_place(trp_channel *c, struct trp_peer *p)
@@ -242,7 +219,7 @@ static void refuse_guest(trp_channel *c, const char *text)
     uint32_t id = p->id;
     c->guest = NULL;
     trp_peer_end(p, true);
-    tell_refusal(c, id, false, text);
+    trp_admission_tell(c, false, id, false, text);
 }
 
 static void admit_next(trp_channel *c)
@@ -301,7 +278,7 @@ void trp_admission_notice(trp_channel *c)
     if (c->guest)
         refuse_guest(c, rc < 0 ? err.text : "out of memory");
     else if (rc == TRP_ETIME)
-        tell_refusal(c, TRP_NONE, false, err.text);
+        trp_admission_tell(c, false, TRP_NONE, false, err.text);
     admit_next(c);
 }
 
@@ -354,6 +331,8 @@ void trp_admission_forget(struct trp_peer *p)
 void trp_admission_time(trp_channel *c)
 {
     c->patrol_ns = c->now;
+    if (c->refusals_hidden > 0 && c->now >= c->refusals_until)
+        trp_admission_tell_rest(c);
     while (c->callers &&
            c->now - c->callers->opened_ns > c->config.handshake_timeout_ns)
         trp_admission_refuse(c->callers, false,
@@ -375,6 +354,8 @@ int64_t trp_admission_due(const trp_channel *c)
     if (c->listen_paused)
         due =
             c->patrol_ns + TRP_SECOND / 10 < due ? c->patrol_ns + TRP_SECOND / 10 : due;
+    if (c->refusals_hidden > 0)
+        due = c->refusals_until < due ? c->refusals_until : due;
     if (c->guest) {
         int64_t wait = c->guest->state == TRP_PEER_VERIFYING
                            ? c->config.handshake_timeout_ns
@@ -386,28 +367,45 @@ int64_t trp_admission_due(const trp_channel *c)
 
 /* ---- opening --------------------------------------------------------------------- */
 
-static int open_socket(trp_error *err, uint16_t *ret_port)
+/* On all addresses of both families, where there are both. */
+static int bind_to_all(void)
 {
     int zero = 0;
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
-    struct sockaddr_in four = {.sin_family = AF_INET};
-    socklen_t n = sizeof six;
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&six, sizeof six) < 0) {
-        if (fd >= 0)
-            close(fd);
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0 || bind(fd, (struct sockaddr *)&four, sizeof four) < 0)
-            goto failed;
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&six, sizeof six) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int bind_to_four(in_addr_t address)
+{
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = address};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&four, sizeof four) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int open_socket(bool here_only, trp_error *err, uint16_t *ret_port)
+{
+    struct sockaddr_in6 six = {0};
+    socklen_t n = sizeof six;
+    int fd = here_only ? bind_to_four(htonl(INADDR_LOOPBACK)) : bind_to_all();
+    if (fd < 0 && !here_only)
+        fd = bind_to_four(htonl(INADDR_ANY));
+    if (fd >= 0 && listen(fd, BACKLOG) == 0 &&
+        getsockname(fd, (struct sockaddr *)&six, &n) == 0) {
+        /* The port is in the same place for both families. */
+        *ret_port = ntohs(six.sin6_port);
+        return fd;
     }
-    if (listen(fd, BACKLOG) < 0 || getsockname(fd, (struct sockaddr *)&six, &n) < 0)
-        goto failed;
-    /* The port is in the same place for both families. */
-    *ret_port = ntohs(six.sin6_port);
-    return fd;
-failed:
     trp_error_set(err, TRP_ESYSTEM, "cannot open the admission socket: %m");
     if (fd >= 0)
         close(fd);
@@ -452,18 +450,19 @@ static void find_host(char *host, size_t size)
 
 int trp_admission_open(trp_channel *c, trp_error *err)
 {
-    char host[NI_MAXHOST];
+    char host[NI_MAXHOST] = "127.0.0.1";
     uint16_t port;
     struct rlimit files;
     c->callers_max = TRP_CALLERS_MAX;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < TRP_CALLERS_MAX)
         c->callers_max = (uint32_t)(files.rlim_cur / 4);
-    c->listen_fd = open_socket(err, &port);
+    c->listen_fd = open_socket(c->config.here_only, err, &port);
     if (c->listen_fd < 0)
         return TRP_ESYSTEM;
     if (trp_channel_watch(c, c->listen_fd, &c->listen_fd) < 0)
         return trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
-    find_host(host, sizeof host);
+    if (!c->config.here_only)
+        find_host(host, sizeof host);
     snprintf(c->address, sizeof c->address, "%.255s:%u", host, port);
     return 0;
 }

@@ -541,6 +541,8 @@ bool trp_channel_close(trp_channel *c)
     if (!c)
         return true;
     int64_t deadline = 0;
+    if (c->driver)
+        trp_admission_tell_rest(c);
     c->closing = true;
     DL_FOREACH(c->peers, p)
     if (p->state == TRP_PEER_UP)

@@ -86,7 +86,9 @@ struct trp_channel_handler {
 
 struct trp_listen_config {
     enum trp_transport_kind transport;
+    bool here_only;               /* all executors are on this machine */
     const uint8_t *secret;        /* TRP_SECRET_SIZE bytes, copied */
+    bool munge;                   /* both sides prove their user by MUNGE as well */
     int64_t network_timeout_ns;   /* silence after which a peer is lost (120 s) */
     int64_t heartbeat_ns;         /* executors' heartbeats (10 s) */
     int64_t handshake_timeout_ns; /* a half-open connection is closed after it (10 s) */
@@ -99,7 +101,8 @@ struct trp_listen_config {
     const char *const *unstick_argv;
 };
 
-/* Driver. Opens the admission socket on all interfaces and the MPI side. */
+/* Driver. Opens the admission socket, on all interfaces or, `here_only`, for this
+ * machine, and the MPI side. */
 int trp_channel_listen(const struct trp_listen_config *config,
                        const struct trp_channel_handler *handler,
                        trp_channel **ret_channel, trp_error *err);
@@ -111,13 +114,15 @@ struct trp_call_config {
     enum trp_transport_kind transport;
     const char *address; /* HOST:PORT of the driver */
     const uint8_t *secret;
+    bool munge; /* as the driver that started us has it */
     uint32_t executor;
     int64_t network_timeout_ns, heartbeat_ns;
     const char *build; /* NULL: trp_build_id() */
 };
 
 /* Executor, before MPI_Init and before the spawner is forked: connects the socket,
- * proves both sides (HMAC-SHA256 of the run's secret over both nonces), says hello.
+ * proves both sides (HMAC-SHA256 of the run's secret over both nonces, sealed by MUNGE
+ * when `munge`), says hello.
  * Blocks at most network_timeout_ns. TRP_ESTATE with both versions when refused as
  * another build. */
 int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_channel,
@@ -140,6 +145,10 @@ int trp_channel_unstick_main(const char *port);
 int trp_channel_world(const struct trp_listen_config *config,
                       const struct trp_channel_handler *handler,
                       trp_channel **ret_channel, trp_error *err);
+
+/* World transport: this rank cannot go on and calls nothing of the above; where it is
+ * rank 0, the calls of the others fail. Does nothing after trp_channel_world. */
+void trp_channel_world_cancel(void);
 
 /* The socket of an executor's channel, for its spawner's last words (inherited by
  * fork), and the frame to write there with one write(2). Async-signal-safe. */

@@ -16,15 +16,15 @@ enum {
     TRP_NONCE_SIZE = 32,
     TRP_FRAME_HEAD = 4,
     TRP_FRAME_MARK = 0x54,
-    TRP_FRAME_CALLER_MAX = 512, /* before the proof */
+    TRP_FRAME_CALLER_MAX = 1280, /* before the proof: nonce, proof, seal */
     TRP_FRAME_MAX = 4096,
     TRP_LINK_OUT_MAX = 64 * 1024, /* unread by the peer: it is taken for lost */
 };
 
 enum trp_frame_kind {
     TRP_FRAME_CHALLENGE = 1, /* D: nonce */
-    TRP_FRAME_ANSWER = 2,    /* E: nonce, proof */
-    TRP_FRAME_PROOF = 3,     /* D: proof */
+    TRP_FRAME_ANSWER = 2,    /* E: nonce, proof, seal (text; without MUNGE "") */
+    TRP_FRAME_PROOF = 3,     /* D: proof, seal */
     TRP_FRAME_HELLO = 4,     /* E: u32 wire version, executor, pid; build, host */
     TRP_FRAME_WELCOME = 5,   /* D */
     TRP_FRAME_REFUSED = 6,   /* D: u8 another build, text */

@@ -3,6 +3,7 @@
  *
  *   admission.c  driver: listening, half-open connections, proofs, hellos, and letting
  *                executors into MPI one at a time
+ *   refusal.c    driver: who is refused, and what is told of it
  *   call.c       executor: the other side of that
  *   peer.c       both: one peer's socket and lane, its end
  *   channel.c    both: the loop; sleep, heartbeats, leaving
@@ -19,20 +20,21 @@
 #include "comm/transport.h"
 
 enum {
-    TRP_PEERS_MAX = 1 << 20,    /* executor ids */
-    TRP_CALLERS_MAX = 4096,     /* half-open connections */
-    TRP_DEAF_ABOVE = 16,        /* polled peers above which a sleeper is not polled */
-    TRP_REFUSALS_A_SECOND = 20, /* lines about strangers */
+    TRP_PEERS_MAX = 1 << 20, /* executor ids */
+    TRP_CALLERS_MAX = 4096,  /* half-open connections */
+    TRP_DEAF_ABOVE = 16,     /* polled peers above which a sleeper is not polled */
+    TRP_REFUSALS = 20,       /* lines about strangers in a … */
 };
 
 #define TRP_SECOND INT64_C(1000000000)
 #define TRP_SOCKETS_NS INT64_C(50000) /* sockets are looked at so often while busy */
 #define TRP_LEAVE_NS (2 * TRP_SECOND)
+#define TRP_REFUSALS_NS (60 * TRP_SECOND) /* … window of that length */
 
 /* Bits, so that a set of them can say where a frame is allowed. */
 enum trp_peer_state {
     TRP_PEER_PROVING = 1,    /* D: challenge sent */
-    TRP_PEER_GREETING = 2,   /* D: proof sent, hello awaited */
+    TRP_PEER_GREETING = 2,   /* D: it knows the secret, hello awaited */
     TRP_PEER_GREETED = 4,    /* D: READY awaited; E: ADMIT awaited */
     TRP_PEER_QUEUED = 8,     /* D: ready, others are before it */
     TRP_PEER_MEETING = 16,   /* a meeting is under way */
@@ -107,7 +109,7 @@ struct trp_channel {
     bool joining;     /* E: in trp_channel_join, nothing is told to the handler */
     uint32_t handled; /* messages and frames of this step */
     int64_t now, sockets_due, beat_due, look_due;
-    int64_t refusals_second;
+    int64_t refusals_until; /* the end of this window, or 0: nobody was refused */
     uint32_t refusals, refusals_hidden;
 };
 
@@ -164,7 +166,17 @@ void trp_admission_verify(struct trp_peer *p, const uint8_t *data, size_t n);
 int trp_admission_answer(struct trp_peer *p, struct trp_view *v);
 int trp_admission_hello(struct trp_peer *p, struct trp_view *v);
 int trp_admission_ready(struct trp_peer *p, struct trp_view *v);
-/* A caller that did not get in. */
+
+/* ---- refusal.c --------------------------------------------------------------------
+ */
+
+/* A caller that did not get in: it is told, closed, and told of. */
 void trp_admission_refuse(struct trp_peer *p, bool fatal_build, const char *text);
+/* A line for the log, within limits when it is about a stranger. */
+void trp_admission_tell(trp_channel *c, bool stranger, uint32_t executor,
+                        bool fatal_build, const char *text);
+/* How many were refused without a line, when there are any: a window is over, or all
+ * is. */
+void trp_admission_tell_rest(trp_channel *c);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "comm/transport.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -15,14 +16,33 @@ const char *trp_mpi_text(int code, char buf[MPI_MAX_ERROR_STRING])
     return buf;
 }
 
+enum { LOOKED_AT = 1024 }; /* descriptors: MPI begins before a process has more */
+
+/* Open MPI leaves the sockets that it listens on to every srun and mpirun that is
+ * started later: what it has opened when it has begun is closed by exec. */
+static int start_mpi(int *ret_level, trp_error *err)
+{
+    bool was_there[LOOKED_AT];
+    for (int fd = 0; fd < LOOKED_AT; fd++)
+        was_there[fd] = fcntl(fd, F_GETFD) >= 0;
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, ret_level) != MPI_SUCCESS)
+        return trp_error_set(err, TRP_ESYSTEM, "MPI_Init_thread failed");
+    for (int fd = 0; fd < LOOKED_AT; fd++)
+        if (!was_there[fd])
+            fcntl(fd, F_SETFD, FD_CLOEXEC); /* most are none */
+    return 0;
+}
+
 int trp_transport_init_mpi(int least, trp_error *err)
 {
-    int done, level;
+    int done, level, rc = 0;
     MPI_Initialized(&done);
     if (done)
         MPI_Query_thread(&level);
-    else if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
-        return trp_error_set(err, TRP_ESYSTEM, "MPI_Init_thread failed");
+    else
+        rc = start_mpi(&level, err);
+    if (rc < 0)
+        return rc;
     if (level < least)
         return trp_error_set(err, TRP_ESYSTEM,
                              "MPI offers thread level %d, Troupe needs %d "

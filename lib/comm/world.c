@@ -1,8 +1,9 @@
 /*
  * The start of a static run: all are there, nobody knows anything. Rank 0 listens, and
- * tells the others its address and the secret through MPI, which started them and which
- * they trust already. From then on it is as with every executor: the same socket for
- * liveness and ringing, the same proof, the same hello with the build.
+ * tells the others its address, the secret and whether MUNGE is asked through MPI,
+ * which started them and which they trust already. From then on it is as with every
+ * executor: the same socket for liveness and ringing, the same proof, the same hello
+ * with the build.
  */
 #include <stdio.h>
 
@@ -12,6 +13,7 @@
 struct tidings {
     char address[300]; /* "": rank 0 failed */
     uint8_t secret[TRP_SECRET_SIZE];
+    bool munge;
 };
 
 static int tell(MPI_Comm world, struct tidings *t, trp_error *err)
@@ -34,6 +36,7 @@ static int drive(MPI_Comm world, const struct trp_listen_config *config,
         c->transport.world = world;
         snprintf(t.address, sizeof t.address, "%s", c->address);
         memcpy(t.secret, config->secret, sizeof t.secret);
+        t.munge = config->munge;
     }
     int told = tell(world, &t, rc == 0 ? err : NULL);
     explicit_bzero(&t, sizeof t);
@@ -59,6 +62,7 @@ static int follow(MPI_Comm world, uint32_t executor,
         .transport = TRP_TRANSPORT_WORLD,
         .address = t.address,
         .secret = t.secret,
+        .munge = t.munge,
         .executor = executor,
         .network_timeout_ns = config->network_timeout_ns,
         .heartbeat_ns = config->heartbeat_ns,
@@ -77,6 +81,19 @@ static int follow(MPI_Comm world, uint32_t executor,
     return rc;
 }
 
+static bool begun; /* this process has told, or heard, the tidings */
+
+void trp_channel_world_cancel(void)
+{
+    struct tidings t = {0};
+    MPI_Comm world;
+    if (begun || MPI_Comm_dup(MPI_COMM_WORLD, &world) != MPI_SUCCESS)
+        return;
+    begun = true;
+    tell(world, &t, NULL);
+    MPI_Comm_free(&world);
+}
+
 int trp_channel_world(const struct trp_listen_config *config,
                       const struct trp_channel_handler *handler,
                       trp_channel **ret_channel, trp_error *err)
@@ -87,6 +104,7 @@ int trp_channel_world(const struct trp_listen_config *config,
         return rc;
     if (MPI_Comm_dup(MPI_COMM_WORLD, &world) != MPI_SUCCESS)
         return trp_error_set(err, TRP_ESYSTEM, "MPI_Comm_dup failed");
+    begun = true;
     MPI_Comm_rank(world, &rank);
     return rank == 0
                ? drive(world, config, handler, ret_channel, err)

@@ -32,16 +32,35 @@ bool trp_options_excludes(const trp_options *o)
     return *trp_options_text(o, OLD_EXCLUDE) && trp_options_time_ns(o, OLD_EXCLUDE) > 0;
 }
 
-/* An executor that goes takes its map outputs along, unless something keeps them. */
-static bool keeps_outputs(const trp_options *o)
+bool trp_options_shuffle_safe(const trp_options *o)
 {
-    static const char *const keepers[] = {
-        "shuffle.host_files", "shuffle.service.enabled", "decommission.enabled",
-        "dynamicAllocation.shuffleTracking.enabled"};
+    return trp_options_bool(o, "shuffle.service.enabled") ||
+           trp_options_bool(o, "dynamicAllocation.shuffleTracking.enabled") ||
+           (trp_options_bool(o, "decommission.enabled") &&
+            trp_options_bool(o, "storage.decommission.shuffleBlocks.enabled"));
+}
+
+/* An executor that goes takes its map outputs along, unless they are its host's or it
+ * stays while they are needed. A run hands nothing over when it decommissions. */
+static int check_outputs(const trp_options *o, trp_error *err)
+{
+    static const char *const keepers[] = {"shuffle.host_files",
+                                          "shuffle.service.enabled",
+                                          "dynamicAllocation.shuffleTracking.enabled"};
+    const char *last = keepers[0];
     bool kept = !trp_options_bool(o, "dynamicAllocation.enabled");
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 3; i++) {
         kept = kept || trp_options_bool(o, keepers[i]);
-    return kept;
+        if (trp_options_origin(o, keepers[i]) > trp_options_origin(o, last))
+            last = keepers[i];
+    }
+    if (kept)
+        return 0;
+    return trp_error_set(err, TRP_EINVAL,
+                         "%s: with %s, %s and %s all false an executor that goes takes "
+                         "map outputs along that others read; set one of them to true",
+                         trp_options_where(o, last), keepers[0], keepers[1],
+                         keepers[2]);
 }
 
 int trp_options_check(const trp_options *o, trp_error *err)
@@ -63,16 +82,11 @@ int trp_options_check(const trp_options *o, trp_error *err)
     if (trp_options_excludes(o) &&
         trp_options_int(o, leave) >= trp_options_int(o, limit))
         return against(o, leave, limit, "not below", "make it smaller", err);
-    if (!keeps_outputs(o))
-        return against(
-            o, "dynamicAllocation.shuffleTracking.enabled", "shuffle.host_files",
-            "set, and",
-            "executors that go would lose map outputs: leave one of them out", err);
     if (trp_options_bool(o, "memory.offHeap.enabled") &&
         trp_options_memory_mib(o, "memory.offHeap.size") == 0)
         return against(o, "memory.offHeap.enabled", "memory.offHeap.size", "set, but",
                        "set the size too", err);
-    return 0;
+    return check_outputs(o, err);
 }
 
 /* ---- what core takes ---------------------------------------------------------------
@@ -281,6 +295,10 @@ void trp_options_engine_config(const trp_options *o, struct trp_engine_config *r
     ret->pack = is_word(o, "task.resource.placement", "pack");
     ret->seed = (uint64_t)trp_options_int(o, "scheduler.seed");
     ret->fair = is_word(o, "scheduler.mode", "FAIR");
+    ret->registered_ratio =
+        trp_options_number(o, "scheduler.minRegisteredResourcesRatio");
+    ret->registered_wait_ns =
+        trp_options_time_ns(o, "scheduler.maxRegisteredResourcesWaitingTime");
     ret->max_result_bytes = trp_options_memory_mib(o, "driver.maxResultSize") << 20;
     take_allocation(o, ret);
     take_failures(o, ret);

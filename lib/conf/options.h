@@ -90,6 +90,10 @@ const char *trp_options_where(const trp_options *o, const char *key);
  * the old timeout (scheduler.executorTaskExcludeOnFailureTime) above 0. */
 bool trp_options_excludes(const trp_options *o);
 
+/* Does Spark hold that map outputs survive executors that come and go (semantics 16)? A
+ * shuffle service, shuffle tracking, or decommissioning that moves them. */
+bool trp_options_shuffle_safe(const trp_options *o);
+
 /* All keys with their values (families: each R that is set), in alphabetic order. */
 struct trp_option_view {
     const char *key, *value;

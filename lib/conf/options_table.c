@@ -10,6 +10,9 @@
 
 /* clang-format off */
 const struct trp_option trp_option_table[] = {
+    {"admission.munge", TRP_OPTION_CHOICE, "auto", NULL, NULL, "auto|on|off",
+     "driver and executors prove to each other by MUNGE that they are the same user's, "
+     "besides knowing the run's secret: where MUNGE answers the driver, always, never"},
     {"alloc.grow", TRP_OPTION_CHOICE, "need", NULL, NULL, "need|ramp",
      "executors are asked for at once as needed, or by 1, 2, 4 and so on while tasks "
      "wait"},
@@ -22,6 +25,10 @@ const struct trp_option trp_option_table[] = {
      "most executors at once, over all profiles; not set: no limit"},
     {"alloc.max_memory", TRP_OPTION_MEMORY, "", "1m", NULL, NULL,
      "most memory of all executors together; not set: no limit"},
+    {"alloc.placement", TRP_OPTION_CHOICE, "inside-first", NULL, NULL,
+     "inside-first|inside|jobs",
+     "in a Slurm job: executors are placed in it first and then in further jobs, in it "
+     "alone, or in further jobs alone"},
     {"alloc.release", TRP_OPTION_CHOICE, "stage-end", NULL, NULL, "stage-end|idle",
      "give executors back when no stage needs them, or when idle for "
      "dynamicAllocation.executorIdleTimeout"},
@@ -31,9 +38,15 @@ const struct trp_option trp_option_table[] = {
     {"barrier.sync.timeout", TRP_OPTION_TIME, "365d", "1ms", NULL, NULL,
      "how long a task waits in a barrier for the others of its stage"},
     {"decommission.enabled", OFF,
-     "executors that are to go finish their tasks first, and hand over what they hold"},
+     "executors that are not needed any more are decommissioned, not killed: they get "
+"nothing new and go when nothing runs there"},
+    {"driver.cores", TRP_OPTION_INT, "0", "0", "1000000", NULL,
+     "cores of its node in a Slurm job that are the driver's own"},
     {"driver.maxResultSize", TRP_OPTION_MEMORY, "1g", "0", "1000000g", NULL,
      "results of one stage, in all; more fails it; 0: no limit"},
+    {"driver.memory", TRP_OPTION_MEMORY, "512m", "0", "1000000g", NULL,
+     "memory of its node in a Slurm job that is the driver's own; 16 MiB more for each "
+     "executor"},
     {"dynamicAllocation.cachedExecutorIdleTimeout",
      TRP_OPTION_TIME, "", "0", NULL, NULL,
      "the idle timeout of an executor that holds cached data; not set: it stays"},
@@ -108,7 +121,7 @@ const struct trp_option trp_option_table[] = {
     {"executor.heartbeatInterval", TRP_OPTION_TIME, "10s", "10ms", NULL, NULL,
      "how often an executor says that it lives; at most network.timeout"},
     {"executor.instances", TRP_OPTION_INT, "0", "0", "1000000", NULL,
-     "executors of a profile when it is first used, at least"},
+     "executors of a profile when it is first used, at least, with alloc.grow=ramp"},
     {"executor.memory", TRP_OPTION_MEMORY, "1g", "1m", NULL, NULL,
      "memory of an executor of the default profile"},
     {"executor.memoryOverhead", TRP_OPTION_MEMORY, "", "0", NULL, NULL,
@@ -152,9 +165,14 @@ const struct trp_option trp_option_table[] = {
      "how long a stage waits when one of its tasks is excluded everywhere"},
     {"scheduler.executorTaskExcludeOnFailureTime", TRP_OPTION_TIME, "", "0", NULL, NULL,
      "the old name of excludeOnFailure.timeout; above 0 it also enables it"},
+    {"scheduler.maxRegisteredResourcesWaitingTime", TRP_OPTION_TIME, "30s", "0", NULL,
+     NULL, "how long the start waits for scheduler.minRegisteredResourcesRatio"},
     {"scheduler.maxRetainedRemovedDecommissionExecutors",
      TRP_OPTION_INT, "0", "0", "1000000", NULL,
      "executors that were decommissioned and are gone that are still known as such"},
+    {"scheduler.minRegisteredResourcesRatio", TRP_OPTION_NUMBER, "0", "0", "1", NULL,
+     "start no task until this part of the first executors (of a static run's ranks) "
+     "has come"},
     {"scheduler.mode", TRP_OPTION_CHOICE, "FIFO", NULL, NULL, "FIFO|FAIR",
      "jobs share executors in the order of their submission, or fairly"},
     {"scheduler.resource.profileMergeConflicts", OFF,
@@ -167,6 +185,11 @@ const struct trp_option trp_option_table[] = {
      "send tasks to where most of their input is"},
     {"shuffle.service.enabled", OFF,
      "as shuffle.host_files: map outputs outlive their executor"},
+    {"slurm.max_rpcs_per_minute", TRP_OPTION_INT, "", "1", "1000000", NULL,
+     "most calls to Slurm that a run causes in a minute; not set: no limit"},
+    {"slurm.poll", TRP_OPTION_TIME, "10s", "100ms", NULL, NULL,
+     "how often Slurm is asked what became of the job's nodes, of its end, and of queued "
+     "jobs; up to six times that while there is no news"},
     {"speculation", OFF,
      "start copies of tasks that are much slower than others of their stage"},
     {"speculation.efficiency.enabled", ON,
@@ -191,6 +214,11 @@ const struct trp_option trp_option_table[] = {
      "fetch failures by a planned end of an executor do not count for the stage"},
     {"stage.maxConsecutiveAttempts", TRP_OPTION_INT, "4", "1", "1000000", NULL,
      "attempts of a stage in a row that may fail by fetch failures"},
+    {"storage.decommission.enabled", OFF,
+     "no effect: blocks of a decommissioned executor are not moved"},
+    {"storage.decommission.shuffleBlocks.enabled", ON,
+     "scenarios: map outputs are, which with decommission.enabled makes executors "
+     "that come and go safe for them"},
     {"task.cpus", TRP_OPTION_INT, "1", "1", "1000000", NULL,
      "cores that a task takes where its profile does not say"},
     {"task.maxFailures", TRP_OPTION_INT, "4", "1", "1000000", NULL,

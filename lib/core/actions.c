@@ -9,36 +9,46 @@
 
 #include "core/engine_state.h"
 
-/* When all were handed out: what they pointed to goes. */
-static void start_again(struct trp_action_queue *q)
+/* What actions pointed to goes when all were handed out. */
+TRP_RARE static void free_kept(struct trp_action_queue *q)
 {
-    if (q->head < q->n || !q->n)
-        return;
-    q->n = q->head = q->ngrants = 0;
     for (uint32_t i = 0; i < q->nkept; i++)
         free(q->kept[i]);
     q->nkept = 0;
+}
+
+TRP_RARE static bool grow(struct trp_action_queue *q)
+{
+    size_t n = (size_t)(q->end - q->v), cap = n ? 2 * n : 64;
+    struct trp_action *v = malloc(cap * sizeof(*v));
+    if (!v)
+        return false;
+    if (n)
+        memcpy(v, q->v, n * sizeof(*v));
+    q->head = v + (q->head - q->v);
+    q->end = v + n;
+    q->limit = v + cap;
+    free(q->v);
+    q->v = v;
+    return true;
 }
 
 struct trp_action *trp_action_add(struct trp_engine *e, enum trp_action_kind kind)
 {
     static struct trp_action scratch;
     struct trp_action_queue *q = &e->actions;
-    start_again(q);
-    if (!trp_array_room((void **)&q->v, &q->cap, (uint64_t)q->n + 1, sizeof(*q->v))) {
+    if (q->end == q->limit && !grow(q)) {
         e->out_of_memory = true;
         return &scratch;
     }
-    struct trp_action *a = &q->v[q->n++];
-    a->kind = kind;
-    return a;
+    q->end->kind = kind;
+    return q->end++;
 }
 
 void *trp_action_bytes(struct trp_engine *e, size_t size)
 {
     struct trp_action_queue *q = &e->actions;
     void *bytes = NULL;
-    start_again(q);
     if (trp_array_room((void **)&q->kept, &q->kept_cap, (uint64_t)q->nkept + 1,
                        sizeof(*q->kept)))
         bytes = malloc(size ? size : 1);
@@ -96,9 +106,14 @@ void trp_action_launch(struct trp_engine *e, const struct trp_attempt *a, uint32
 const struct trp_action *trp_engine_next(trp_engine *e)
 {
     struct trp_action_queue *q = &e->actions;
-    if (q->head == q->n)
+    if (q->head == q->end) {
+        q->head = q->end = q->v;
+        q->ngrants = 0;
+        if (q->nkept)
+            free_kept(q);
         return NULL;
-    struct trp_action *a = &q->v[q->head++];
+    }
+    struct trp_action *a = q->head++;
     if (a->kind == TRP_ACTION_LAUNCH && a->launch.ngrants)
         a->launch.grants = q->grants + (uintptr_t)a->launch.grants;
     return a;
@@ -106,8 +121,7 @@ const struct trp_action *trp_engine_next(trp_engine *e)
 
 void trp_actions_free(struct trp_action_queue *q)
 {
-    q->head = q->n;
-    start_again(q);
+    free_kept(q);
     free(q->v);
     free(q->grants);
     free(q->kept);

@@ -37,6 +37,7 @@ void trp_engine_config_init(struct trp_engine_config *c)
     const int64_t s = INT64_C(1000000000);
     *c = (struct trp_engine_config){
         .max_failures = 4,
+        .registered_wait_ns = 30 * s,
         .max_result_bytes = INT64_C(1) << 30,
         .idle_timeout_ns = 60 * s,
         .max_executors = UINT32_MAX,
@@ -100,10 +101,15 @@ int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profile
     e->config = *config;
     e->profiles = profiles;
     e->attempts.free = TRP_NONE;
-    e->locality_due = e->retry_due = e->slow_due = INT64_MAX;
+    e->locality_due = e->retry_due = e->slow_due = e->gate_due = e->ends_ns = INT64_MAX;
+    e->gated = config->registered_ratio > 0;
     e->dynamic = !config->fixed;
     trp_copies_init(e);
-    int rc = trp_wanted_init(e, err);
+    int rc = trp_hosts_know(&e->hosts, config->racks, config->nracks);
+    if (rc < 0)
+        trp_error_set(err, rc, "out of memory for the engine");
+    if (rc == 0)
+        rc = trp_wanted_init(e, err);
     if (rc == 0)
         rc = trp_speculation_config_check(&e->speculation, err);
     if (rc == 0)
@@ -137,6 +143,7 @@ void trp_engine_free(trp_engine *e)
         trp_bits_free(&e->executors[i]->idle.shuffles);
         free(e->executors[i]);
     }
+    free(e->outlived.v);
     free(e->executors);
     for (uint32_t i = 0; i < e->nclasses; i++) {
         if (!e->classes[i])
@@ -156,7 +163,7 @@ void trp_engine_free(trp_engine *e)
 
 /* ---- events ---- */
 
-static void on_stage_tasks(struct trp_engine *e, const struct trp_event *ev)
+TRP_RARE static void on_stage_tasks(struct trp_engine *e, const struct trp_event *ev)
 {
     struct trp_stage *s = trp_stage_find(e, ev->tasks.stage);
     trp_error err;
@@ -169,7 +176,7 @@ static void on_stage_tasks(struct trp_engine *e, const struct trp_event *ev)
         trp_stage_abort(e, s, err.code, TRP_NONE, err.text);
 }
 
-static void on_stage_refused(struct trp_engine *e, const struct trp_event *ev)
+TRP_RARE static void on_stage_refused(struct trp_engine *e, const struct trp_event *ev)
 {
     struct trp_stage *s = trp_stage_find(e, ev->refused_stage.stage);
     if (!s || s->state != TRP_STAGE_ASKED) {
@@ -179,7 +186,7 @@ static void on_stage_refused(struct trp_engine *e, const struct trp_event *ev)
     trp_stage_abort(e, s, TRP_EFAILED, TRP_NONE, ev->refused_stage.text);
 }
 
-static void on_profile_fit(struct trp_engine *e, const struct trp_event *ev)
+TRP_RARE static void on_profile_fit(struct trp_engine *e, const struct trp_event *ev)
 {
     struct trp_class *c = trp_profiles_get(e->profiles, ev->fit.profile)
                               ? trp_class_of(e, ev->fit.profile)
@@ -192,10 +199,12 @@ static void on_profile_fit(struct trp_engine *e, const struct trp_event *ev)
     e->any_dirty = true;
     if (!c->fit)
         trp_wanted_start_failed(e, c, true, ev->fit.text);
+    else
+        trp_sets_check_gangs(e, c);
 }
 
-static int on_executor_added(struct trp_engine *e, const struct trp_event *ev,
-                             trp_error *err)
+TRP_RARE static int on_executor_added(struct trp_engine *e, const struct trp_event *ev,
+                                      trp_error *err)
 {
     struct trp_executor *x = trp_executor_find(e, ev->added.executor);
     if (!x || x->state != TRP_EXECUTOR_REQUESTED) {
@@ -215,7 +224,8 @@ static int on_executor_added(struct trp_engine *e, const struct trp_event *ev,
     return 0;
 }
 
-static void on_executor_refused(struct trp_engine *e, const struct trp_event *ev)
+TRP_RARE static void on_executor_refused(struct trp_engine *e,
+                                         const struct trp_event *ev)
 {
     struct trp_executor *x = trp_executor_find(e, ev->refused.executor);
     if (!x || x->came) {
@@ -229,7 +239,7 @@ static void on_executor_refused(struct trp_engine *e, const struct trp_event *ev
         trp_wanted_start_failed(e, c, ev->refused.never, ev->refused.text);
 }
 
-static void rounds_of_all(struct trp_engine *e)
+TRP_RARE static void rounds_of_all(struct trp_engine *e)
 {
     for (uint32_t i = 0; i < e->nclasses; i++)
         if (e->classes[i] && e->classes[i]->free && e->classes[i]->first)
@@ -238,14 +248,14 @@ static void rounds_of_all(struct trp_engine *e)
 
 /* One of a stage with max_running has ended: another one of it, in its own set or in an
  * overflow set, may start. */
-static void revive_limited(struct trp_engine *e, const struct trp_stage *s)
+TRP_RARE static void revive_limited(struct trp_engine *e, const struct trp_stage *s)
 {
     for (struct trp_task_set *set = s ? s->set : NULL; set; set = set->overflow)
         if (set->class && s->max_running)
             trp_round_full(e, set->class);
 }
 
-static void on_executor_lost(struct trp_engine *e, const struct trp_event *ev)
+TRP_RARE static void on_executor_lost(struct trp_engine *e, const struct trp_event *ev)
 {
     struct trp_executor *x = trp_executor_find(e, ev->lost.executor);
     if (!x) {
@@ -285,37 +295,29 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
     bool revive = ev->ended.status != TRP_END_SUCCESS;
     trp_stage_id stage = e->attempts.v[slot].set->stage->id;
     bool limited = e->attempts.v[slot].set->stage->max_running > 0;
-    e->dag.sizes = ev->ended.sizes;
-    e->dag.nsizes = ev->ended.sizes ? ev->ended.nsizes : 0;
-    e->dag.ended = ev->ended.attempt;
-    const struct trp_attempt_end end = {
-        .status = ev->ended.status,
-        .code = ev->ended.code,
-        .duration_ns = ev->ended.duration_ns,
-        .uncounted = ev->ended.status == TRP_END_LOST &&
-                     (e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING),
-        .from = &ev->ended.from,
-        .records = ev->ended.records,
-        .result_bytes = ev->ended.result_bytes,
-    };
-    trp_attempt_ended(e, slot, &end);
-    e->dag.sizes = NULL;
-    e->dag.nsizes = 0;
+    bool uncounted = ev->ended.status == TRP_END_LOST &&
+                     (e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING);
+    trp_attempt_ended(e, slot, &ev->ended, uncounted);
     if (executor == TRP_NONE) {
         e->any_dirty = true;
         return;
     }
     struct trp_executor *x = e->executors[executor];
+    /* First to those that could start it: where it was it would be queued again. */
+    if (recalled)
+        trp_round_full(e, e->classes[x->class]);
     trp_round_partial(e, x);
-    if (revive)
+    if (revive && !recalled)
         trp_round_full(e, e->classes[x->class]);
     if (limited)
         revive_limited(e, trp_stage_find(e, stage));
-    if (!x->nrunning)
-        e->any_dirty = true;
+    if (x->nrunning)
+        return;
+    e->any_dirty = true;
+    trp_executor_drained(e, x);
 }
 
-static void on_drain(struct trp_engine *e)
+TRP_RARE static void on_drain(struct trp_engine *e)
 {
     e->draining = true;
     for (uint32_t i = 0; i < e->nclasses; i++) {
@@ -326,13 +328,14 @@ static void on_drain(struct trp_engine *e)
     }
 }
 
-static void on_time(struct trp_engine *e)
+TRP_RARE static void on_time(struct trp_engine *e)
 {
     trp_dag_time(e);
     trp_wanted_time(e);
     trp_exclusion_time(e);
     trp_copies_time(e);
     trp_sync_time(e);
+    trp_decommission_time(e);
     if (e->now < e->locality_due)
         return;
     e->locality_due = INT64_MAX;
@@ -340,7 +343,7 @@ static void on_time(struct trp_engine *e)
     rounds_of_all(e);
 }
 
-static void on_cancel(struct trp_engine *e, const struct trp_event *ev)
+TRP_RARE static void on_cancel(struct trp_engine *e, const struct trp_event *ev)
 {
     struct trp_job *j = trp_job_find(e, ev->cancel.job);
     if (j)
@@ -349,20 +352,19 @@ static void on_cancel(struct trp_engine *e, const struct trp_event *ev)
         e->ignored++;
 }
 
-static void on_decommissioned(struct trp_engine *e, const struct trp_event *ev)
+TRP_RARE static void on_decommissioned(struct trp_engine *e, const struct trp_event *ev)
 {
     struct trp_executor *x = trp_executor_find(e, ev->decommissioned.executor);
     if (!x) {
         e->ignored++;
         return;
     }
-    trp_executor_decommission(e, x);
     trp_dag_executor_decommissioned(e, x->id.n, ev->decommissioned.whole_host);
-    if (e->preferring)
-        rounds_of_all(e); /* nobody waits for it any more */
+    trp_executor_decommission(e, x);
+    e->any_dirty = true;
 }
 
-static void on_progress(struct trp_engine *e, const struct trp_event *ev)
+TRP_RARE static void on_progress(struct trp_engine *e, const struct trp_event *ev)
 {
     uint32_t slot = trp_attempt_find(e, ev->progress.attempt);
     if (slot == TRP_NONE) {
@@ -418,6 +420,9 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
     case TRP_EVENT_CANCEL_STAGE:
         e->ignored += !trp_dag_event(e, ev);
         return 0;
+    case TRP_EVENT_ENDS:
+        trp_ends_event(e, ev);
+        return 0;
     case TRP_EVENT_EXECUTOR_DECOMMISSIONED:
         on_decommissioned(e, ev);
         return 0;
@@ -428,18 +433,30 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
     return trp_error_set(err, TRP_EINVAL, "no such event: %d", (int)ev->kind);
 }
 
+TRP_RARE static void settle(struct trp_engine *e)
+{
+    e->unsettled = false;
+    do {
+        trp_stages_run_ready(e);
+        trp_jobs_check_drained(e);
+        if (e->any_dirty && !e->dag.alone)
+            trp_wanted_reconcile(e);
+        if (e->offer_all) {
+            e->offer_all = false;
+            rounds_of_all(e);
+        }
+        if (e->refused_by_end)
+            trp_ends_settle(e);
+    } while (e->dag.ready_first || (e->any_dirty && !e->dag.alone)); /* gave one up */
+    trp_sets_free_dead(e);
+    trp_jobs_free_dead(e);
+}
+
 void trp_engine_settle(struct trp_engine *e)
 {
-    if (e->dag.ready_first)
-        trp_stages_run_ready(e);
-    if (e->draining)
-        trp_jobs_check_drained(e);
-    if (e->any_dirty && !e->dag.alone)
-        trp_wanted_reconcile(e);
-    if (e->dead_sets)
-        trp_sets_free_dead(e);
-    if (e->dag.dead_jobs || e->dag.dead_stages)
-        trp_jobs_free_dead(e);
+    if (e->unsettled || e->any_dirty || e->draining || e->offer_all ||
+        e->refused_by_end)
+        settle(e);
 }
 
 int trp_engine_step(trp_engine *e, int64_t now_ns, const struct trp_event *event,
@@ -447,9 +464,14 @@ int trp_engine_step(trp_engine *e, int64_t now_ns, const struct trp_event *event
 {
     if (now_ns > e->now)
         e->now = now_ns;
+    uint64_t ignored = e->ignored;
     int rc = take_event(e, event, err);
+    if (e->nyielding && e->ignored == ignored) /* it may be for nobody any more */
+        e->any_dirty = true;
+    if (e->gated)
+        trp_start_gate_look(e);
     trp_engine_settle(e);
-    if (rc == 0 && e->out_of_memory)
+    if (e->out_of_memory && rc == 0)
         return trp_error_set(err, TRP_ENOMEM, "out of memory in the engine");
     return rc;
 }
@@ -465,10 +487,14 @@ int64_t trp_engine_next_timer(const trp_engine *e)
         due = e->locality_due;
     if (e->slow_due < due)
         due = e->slow_due;
+    if (e->njobs && e->gate_due < due)
+        due = e->gate_due;
     if (e->tracker && trp_exclusion_due(e) < due)
         due = trp_exclusion_due(e);
     if (trp_sync_due(e) < due)
         due = trp_sync_due(e);
+    if (trp_decommission_due(e) < due)
+        due = trp_decommission_due(e);
     return due;
 }
 

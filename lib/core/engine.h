@@ -50,6 +50,7 @@ const char *trp_level_name(enum trp_level level); /* "PROCESS_LOCAL", … */
 enum trp_reuse { TRP_REUSE_EXACT, TRP_REUSE_FIT, TRP_REUSE_NEVER };
 
 struct trp_pool_spec; /* sched/pools.h */
+struct trp_host_rack; /* topo/hosts.h */
 
 /* Limits over all profiles (decision 4); 0: none. */
 struct trp_alloc_caps {
@@ -72,12 +73,16 @@ struct trp_engine_config {
     bool fair;                         /* scheduler.mode=FAIR */
     const struct trp_pool_spec *pools; /* of FAIR; only read by trp_engine_new */
     uint32_t npools;
-    int64_t max_result_bytes;     /* driver.maxResultSize (1 GiB); 0: no limit */
-    enum trp_reuse reuse;         /* alloc.reuse */
-    bool release_idle;            /* alloc.release=idle: keep until the idle timeout */
-    int64_t idle_timeout_ns;      /* dynamicAllocation.executorIdleTimeout (60 s) */
-    uint32_t min_executors;       /* dynamicAllocation.minExecutors, per profile (0) */
-    uint32_t max_executors;       /* dynamicAllocation.maxExecutors, per profile */
+    const struct trp_host_rack *racks; /* of the cluster; only read by trp_engine_new */
+    uint32_t nracks;
+    double registered_ratio;    /* scheduler.minRegisteredResourcesRatio (0: no gate) */
+    int64_t registered_wait_ns; /* scheduler.maxRegisteredResourcesWaitingTime (30 s) */
+    int64_t max_result_bytes;   /* driver.maxResultSize (1 GiB); 0: no limit */
+    enum trp_reuse reuse;       /* alloc.reuse */
+    bool release_idle;          /* alloc.release=idle: keep until the idle timeout */
+    int64_t idle_timeout_ns;    /* dynamicAllocation.executorIdleTimeout (60 s) */
+    uint32_t min_executors;     /* dynamicAllocation.minExecutors, per profile (0) */
+    uint32_t max_executors;     /* dynamicAllocation.maxExecutors, per profile */
     uint32_t alloc_max_executors; /* alloc.max_executors, over all profiles */
     struct trp_alloc_caps caps;   /* alloc.max_<resource>, over all profiles */
     bool grow_ramp;               /* alloc.grow=ramp: section 16's series */
@@ -300,6 +305,20 @@ enum trp_event_kind {
     TRP_EVENT_CACHED,           /* a partition of a dataset is cached on an executor */
     TRP_EVENT_OUTPUT_MOVED,     /* a map output was handed over to another place */
     TRP_EVENT_CANCEL_STAGE,     /* cancels every job that uses it */
+    TRP_EVENT_ENDS, /* until when an executor, or the run, can live: no task that would
+                     * take longer is begun there */
+};
+
+struct trp_task_end {
+    trp_attempt_id attempt;
+    enum trp_end_status status;
+    int32_t code;        /* exit status or signal number */
+    int64_t duration_ns; /* as measured where it ran, 0 or more */
+    uint64_t records;    /* read, in all; 0: not known */
+    uint64_t result_bytes;
+    const uint64_t *sizes; /* map task: bytes for each reducer; NULL: not known */
+    uint32_t nsizes;
+    struct trp_fetch_source from; /* FETCH */
 };
 
 struct trp_event {
@@ -352,18 +371,7 @@ struct trp_event {
             trp_attempt_id attempt;
             uint64_t records;
         } progress;
-        struct {
-            trp_attempt_id attempt;
-            enum trp_end_status status;
-            int32_t code;        /* exit status or signal number */
-            int64_t duration_ns; /* as measured where it ran */
-            uint64_t records;    /* read, in all; 0: not known */
-            uint64_t result_bytes;
-            const uint64_t
-                *sizes; /* map task: bytes for each reducer; NULL: not known */
-            uint32_t nsizes;
-            struct trp_fetch_source from; /* FETCH */
-        } ended;
+        struct trp_task_end ended;
         struct {
             trp_attempt_id attempt;
             uint32_t epoch; /* calls it made before */
@@ -393,6 +401,10 @@ struct trp_event {
         struct {
             trp_stage_id stage;
         } cancel_stage;
+        struct {
+            trp_executor_id executor; /* asked for or live; n == TRP_NONE: the run */
+            int64_t at_ns;            /* INT64_MAX: no end */
+        } ends;
     };
 };
 
@@ -430,6 +442,8 @@ enum trp_action_kind {
     TRP_ACTION_RESUBMITTED,      /* task: its output is gone, it will run again */
     TRP_ACTION_SPECULATABLE,     /* task: it is slow and will get a copy */
     TRP_ACTION_EXCLUDED,         /* excluded: for the application, or no longer */
+    TRP_ACTION_OUT_OF_TIME,      /* out_of_time: nothing runs, and all that waits would
+                                  * outlive the run */
 };
 
 enum trp_set_end {
@@ -517,6 +531,10 @@ struct trp_action {
             bool excluded; /* false: no longer */
         } excluded;
         struct {
+            trp_stage_id stage;        /* the first that waits */
+            int64_t takes_ns, left_ns; /* its median; until the end */
+        } out_of_time;
+        struct {
             trp_stage_id stage;
             enum trp_outcome outcome;
             int code;         /* TRP_EFAILED, TRP_ENEVER, TRP_ESYSTEM, 0 */
@@ -596,9 +614,10 @@ const trp_books *trp_engine_books(const trp_engine *e, trp_executor_id executor)
 int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
                       trp_executor_id *ret_executor, const char **ret_host);
 
-/* Why nothing of this stage runs: the first reason that blocks it, for a person. */
-char *trp_engine_why_waiting(const trp_engine *e, trp_stage_id stage, char *buf,
-                             size_t size);
+/* Why nothing of this stage runs: the first reason that blocks it, for a person. Times
+ * count from `now_ns`, which may be later than the last step. Returns buf. */
+char *trp_engine_why_waiting(const trp_engine *e, int64_t now_ns, trp_stage_id stage,
+                             char *buf, size_t size);
 
 /* Checks every invariant the hard way (slow; tests): 0, or TRP_ESTATE with what broke.
  */

@@ -1,11 +1,39 @@
 /*
  * Why a stage waits: the first reason that blocks it, in the order in which the engine
- * would meet them. One function for progress lines, logs and `troupe plan`.
+ * would meet them: what it waits for itself, no executor, all excluded, too few slots
+ * for all tasks of a barrier at once, its own limit, a wait for locality, the turn of
+ * others, a resource that is short. One function for progress lines, logs and the
+ * simulator. Cost: O(executors + sets), for people only; nothing is changed.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/engine_state.h"
+
+struct question {
+    const struct trp_engine *e;
+    int64_t now;
+    char *buf;
+    size_t size;
+};
+
+/* Adds to the answer. */
+static void say(const struct question *q, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void say(const struct question *q, const char *fmt, ...)
+{
+    size_t n = strlen(q->buf);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(q->buf + n, q->size - n, fmt, args);
+    va_end(args);
+}
+
+static double seconds_until(const struct question *q, int64_t time)
+{
+    return time > q->now ? (double)(time - q->now) / 1e9 : 0.0;
+}
 
 static const struct trp_stage *first_blocker(const struct trp_stage *s)
 {
@@ -17,112 +45,279 @@ static const struct trp_stage *first_blocker(const struct trp_stage *s)
     return NULL;
 }
 
-static void explain_limit(const struct trp_engine *e, const struct trp_class *c,
-                          char *buf, size_t size)
+/* ---- no executor is there ---- */
+
+static void explain_limit(const struct question *q, const struct trp_class *c)
 {
+    const struct trp_engine *e = q->e;
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
-    int64_t cost[TRP_CAPS];
     uint32_t at = 0;
-    trp_caps_cost(&e->caps, p, cost);
-    if (trp_caps_room(&e->caps, e->caps_used, cost, &at) > 0)
-        snprintf(buf, size, "no executor of profile %s is asked for yet", p->name);
+    if (trp_caps_room(&e->caps, e->caps_used, c->cost, &at) > 0)
+        say(q, "no executor of profile %s is asked for yet", p->name);
     else
-        snprintf(buf, size, "no executor of profile %s: alloc.max_%s (%lld) are in use",
-                 p->name, e->caps.name[at], (long long)e->caps.most[at]);
+        say(q, "no executor of profile %s: alloc.max_%s (%lld) are in use", p->name,
+            e->caps.name[at], (long long)e->caps.most[at]);
 }
 
-static bool explain_executors(const struct trp_engine *e, const struct trp_class *c,
-                              char *buf, size_t size)
+static bool explain_executors(const struct question *q, const struct trp_class *c)
 {
-    const char *profile = trp_profiles_get(e->profiles, c->profile)->name;
+    const char *profile = trp_profiles_get(q->e->profiles, c->profile)->name;
     if (c->never)
-        snprintf(buf, size, "no executor of profile %s can ever be had: %s", profile,
-                 c->never);
+        say(q, "no executor of profile %s can ever be had: %s", profile, c->never);
     else if (c->live)
         return false;
     else if (c->requested)
-        snprintf(buf, size, "waiting for an executor of profile %s", profile);
-    else if (e->now < c->retry_at)
-        snprintf(buf, size,
-                 "no executor of profile %s; the last request failed (%s), the next in "
-                 "%.0f s",
-                 profile, c->start_failure ? c->start_failure : "",
-                 (double)(c->retry_at - e->now) / 1e9);
+        say(q, "waiting for an executor of profile %s", profile);
+    else if (q->e->config.fixed)
+        say(q,
+            "no executor of profile %s is left, and the executors of this run are "
+            "fixed",
+            profile);
+    else if (q->now < c->retry_at)
+        say(q,
+            "no executor of profile %s; the last request failed (%s), the next in "
+            "%.0f s",
+            profile, c->start_failure ? c->start_failure : "",
+            seconds_until(q, c->retry_at));
     else
-        explain_limit(e, c, buf, size);
+        explain_limit(q, c);
     return true;
 }
 
-static bool explain_stuck(const struct trp_engine *e, const struct trp_task_set *s,
-                          char *buf, size_t size)
+/* ---- executors are there ---- */
+
+/* What the live executors of a class could do for a task. */
+struct look {
+    uint32_t live, out, fit; /* excluded for it; has room for it */
+    const struct trp_executor *first_out;
+    const char *lacks; /* what those without room have too little of */
+};
+
+static bool is_out(const struct trp_task_set *s, uint32_t task,
+                   const struct trp_executor *x)
 {
-    if (s->abort_at == INT64_MAX)
-        return false;
-    snprintf(buf, size,
-             "no executor may run task %u, all are excluded after failures "
-             "(excludeOnFailure.*); given up in %.0f s",
-             s->abort_task, (double)(s->abort_at - e->now) / 1e9);
-    return true;
+    return x->excluded ||
+           trp_health_at(s->health, x->id.n, x->host) == TRP_HEALTH_OUT ||
+           trp_health_task_out(s->health, task, x->id.n, x->host);
 }
 
-static bool explain_barrier(const struct trp_engine *e, const struct trp_task_set *s,
-                            char *buf, size_t size)
+/* The resource that one more task is short of there; NULL: there is room for it. */
+static const char *lack_of(const struct trp_task_set *s, const struct trp_executor *x)
+{
+    const struct trp_resource_profile *p = s->profile;
+    if (x->cores_free < p->task_cpus)
+        return "cores";
+    for (uint32_t i = 0; i < p->ncustom; i++)
+        if (p->custom[i].task > 0 && !trp_barrier_addresses(x->books, &p->custom[i]))
+            return p->custom[i].name;
+    return NULL;
+}
+
+static void look_around(const struct trp_engine *e, const struct trp_task_set *s,
+                        uint32_t task, struct look *ret)
+{
+    *ret = (struct look){0};
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        const struct trp_executor *x = e->executors[i];
+        if (!x || x->state != TRP_EXECUTOR_LIVE || e->classes[x->class] != s->class)
+            continue;
+        ret->live++;
+        if (is_out(s, task, x)) {
+            ret->first_out = ret->out++ ? ret->first_out : x;
+            continue;
+        }
+        const char *lacks = lack_of(s, x);
+        ret->fit += !lacks;
+        /* Where cores are left, it is the other thing that is short. */
+        if (lacks && (!ret->lacks || strcmp(lacks, "cores") != 0))
+            ret->lacks = lacks;
+    }
+}
+
+/* All that are there are excluded for its next task. */
+static void explain_excluded(const struct question *q, const struct trp_task_set *s,
+                             uint32_t task, const struct look *l)
+{
+    const struct trp_executor *x = l->first_out;
+    char name[16];
+    snprintf(name, sizeof(name), "%u", x->id.n);
+    trp_health_why(&q->e->health, q->e->tracker, s->health, task, x->id.n, x->host,
+                   name, q->e->hosts.hosts[x->host].name, q->buf, q->size);
+    if (l->out == 2)
+        say(q, ", and so is the other");
+    else if (l->out > 2)
+        say(q, ", and so are the %u others", l->out - 1);
+    if (s->class->requested)
+        say(q, "; another executor is asked for");
+    if (s->abort_at != INT64_MAX)
+        say(q, "; given up in %.0f s", seconds_until(q, s->abort_at));
+}
+
+static bool explain_barrier(const struct question *q, const struct trp_task_set *s)
 {
     const struct trp_executor *x = s->class->free;
     uint64_t room = 0;
-    if (!s->barrier)
+    for (uint32_t n = s->barrier ? s->class->nfree : 0; n; n--, x = x->free_next)
+        room += trp_barrier_room(q->e, s, x);
+    if (!s->barrier || room >= s->ntasks)
         return false;
-    for (uint32_t n = s->class->nfree; n; n--, x = x->free_next)
-        room += trp_barrier_room(e, s, x);
-    snprintf(buf, size, "a barrier stage needs %u slots at once, %llu are free",
-             s->ntasks, (unsigned long long)room);
+    say(q, "a barrier stage needs %u slots at once, %llu of %llu are free", s->ntasks,
+        (unsigned long long)room,
+        (unsigned long long)trp_barrier_slots(q->e, s->profile->id));
     return true;
 }
 
-static void explain_slots(const struct trp_engine *e, const struct trp_task_set *s,
-                          char *buf, size_t size)
+/* The first set that is offered slots before `s` is, has some and wants more; or NULL.
+ */
+static const struct trp_task_set *before_it(const struct trp_engine *e,
+                                            const struct trp_task_set *s)
 {
-    const struct trp_class *c = s->class;
-    if (explain_stuck(e, s, buf, size) || explain_barrier(e, s, buf, size))
-        return;
-    if (s->stage->max_running && s->running + s->queued >= s->stage->max_running)
-        snprintf(buf, size, "max_running: %u tasks run", s->stage->max_running);
-    else if (!c->free)
-        snprintf(buf, size, "all cores of %u executors are in use", c->live);
-    else if (s->current + 1 < s->nlevels)
-        snprintf(buf, size, "waiting %.1f s more for a slot at level %s",
-                 (double)(s->last + e->config.locality_wait_ns[s->levels[s->current]] -
-                          e->now) /
-                     1e9,
-                 trp_level_name(s->levels[s->current]));
-    else
-        snprintf(buf, size, "short of %s", s->profile->limiting);
+    const struct trp_task_set *best = s;
+    for (const struct trp_task_set *o = s->class->first; o; o = o->next) {
+        if (o == s && !e->pools)
+            break;
+        if (o == s || !o->running || !trp_set_may_launch(o))
+            continue;
+        if (!e->pools)
+            return o;
+        if (trp_pools_is_before(&o->place, &best->place))
+            best = o;
+    }
+    return best == s ? NULL : best;
 }
 
-char *trp_engine_why_waiting(const trp_engine *e, trp_stage_id stage, char *buf,
-                             size_t size)
+/* Others' turn in the order of FIFO, or of the pools. */
+static bool explain_share(const struct question *q, const struct trp_task_set *s)
 {
+    const struct trp_task_set *o = before_it(q->e, s);
+    struct trp_pool_view its, own;
+    if (!o)
+        return false;
+    say(q,
+        "stage %s comes first and takes the slots of profile %s (%u of its tasks run, "
+        "%u are pending)",
+        o->stage->name, s->profile->name, o->running, o->pending);
+    if (!q->e->pools)
+        return true;
+    trp_pools_view(&o->place, &its);
+    trp_pools_view(&s->place, &own);
+    say(q, ": of pool %s %u run, minimum share %u, weight %u", its.name, its.running,
+        its.min_share, its.weight);
+    if (strcmp(its.name, own.name) != 0)
+        say(q, "; of its own, %s, %u run, minimum share %u, weight %u", own.name,
+            own.running, own.min_share, own.weight);
+    return true;
+}
+
+static void explain_short(const struct question *q, const struct trp_task_set *s,
+                          const struct look *l)
+{
+    const struct trp_custom *c = trp_profile_custom(s->profile, l->lacks);
+    char amount[32];
+    snprintf(amount, sizeof(amount), "%lld", (long long)s->profile->task_cpus);
+    if (c)
+        trp_amount_format(c->task, amount, sizeof(amount));
+    say(q,
+        "short of %s: a task takes %s, and no executor of profile %s has that free (%u "
+        "there",
+        l->lacks, amount, s->profile->name, l->live);
+    if (l->out)
+        say(q, ", %u of them excluded after failures", l->out);
+    if (s->class->requested)
+        say(q, ", %u asked for", s->class->requested);
+    say(q, ")");
+}
+
+static void explain_locality(const struct question *q, const struct trp_task_set *s)
+{
+    enum trp_level level = s->levels[s->current];
+    if (s->current + 1 < s->nlevels)
+        say(q, "waiting %.1f s more for a slot at level %s",
+            seconds_until(q, s->last + q->e->config.locality_wait_ns[level]),
+            trp_level_name(level));
+    else
+        say(q, "its tasks are about to be launched");
+}
+
+static bool explain_end(const struct question *q, const struct trp_task_set *s)
+{
+    if (!trp_ends_outlive_run(q->e, s))
+        return false;
+    say(q, "its allocation ends in %.0f s, and its tasks take %.0f s (median)",
+        seconds_until(q, q->e->ends_ns), (double)trp_ends_estimate(s) / 1e9);
+    return true;
+}
+
+static void explain_slots(const struct question *q, const struct trp_task_set *s)
+{
+    uint32_t task = trp_exclusion_next(s);
+    struct look l;
+    look_around(q->e, s, task, &l);
+    if (l.out && l.out == l.live)
+        explain_excluded(q, s, task, &l);
+    else if (explain_end(q, s) || explain_barrier(q, s))
+        return;
+    else if (!trp_set_may_launch(s))
+        say(q, "max_running: %u tasks run", s->stage->max_running);
+    else if (l.live && s->class->yielding == l.live)
+        say(q,
+            "executors of profile %s make room for earlier stages under the limits "
+            "over all profiles (alloc.max_*)",
+            s->profile->name);
+    else if (l.fit)
+        explain_locality(q, s);
+    else if (!explain_share(q, s))
+        explain_short(q, s, &l);
+}
+
+/* ---- a stage ---- */
+
+/* The set of the stage whose tasks wait: its own, or one of those with more memory. */
+static const struct trp_task_set *waiting_set(const struct trp_task_set *s)
+{
+    const struct trp_task_set *o = s;
+    while (o && !o->pending)
+        o = o->overflow;
+    return o ? o : s;
+}
+
+static void explain_set(const struct question *q, const struct trp_stage *s,
+                        const struct trp_task_set *set)
+{
+    if (!set->class)
+        say(q, "waiting for room for %u ranks", s->ranks);
+    else if (!set->pending)
+        say(q, "%s", set->running ? "" : "waiting for tasks of its parents");
+    else if (q->e->gated)
+        say(q,
+            "%u of %u executors have come; waiting for more for at most %.0f s "
+            "(scheduler.minRegisteredResourcesRatio)",
+            q->e->live, trp_start_gate_expected(q->e),
+            seconds_until(q, q->e->gate_due));
+    else if (!explain_executors(q, set->class))
+        explain_slots(q, set);
+}
+
+char *trp_engine_why_waiting(const trp_engine *e, int64_t now_ns, trp_stage_id stage,
+                             char *buf, size_t size)
+{
+    const struct question q = {e, now_ns > e->now ? now_ns : e->now, buf, size};
     const struct trp_stage *s = trp_stage_find(e, stage);
     buf[0] = '\0';
     if (!s || s->state == TRP_STAGE_ENDED)
         return buf;
     const struct trp_stage *blocker = first_blocker(s);
-    const struct trp_task_set *set = s->set;
-    if (blocker)
-        snprintf(buf, size, "waiting for stage %s", blocker->name);
+    if (e->draining)
+        say(&q, "the run is being ended: nothing new is started");
+    else if (blocker)
+        say(&q, "waiting for stage %s", blocker->name);
     else if (s->failed)
-        snprintf(buf, size, "its attempt %u failed, another one follows", s->attempts);
+        say(&q, "its attempt %u failed, another one follows", s->attempts);
     else if (s->state == TRP_STAGE_ASKED)
-        snprintf(buf, size, "its tasks are being listed");
-    else if (!set)
-        snprintf(buf, size, "nothing of it is to be run now");
-    else if (!set->class)
-        snprintf(buf, size, "waiting for room for %u ranks", s->ranks);
-    else if (!set->pending && set->overflow && set->overflow->pending)
-        explain_executors(e, set->overflow->class, buf, size);
-    else if (!set->pending)
-        snprintf(buf, size, set->running ? "" : "waiting for tasks of its parents");
-    else if (!explain_executors(e, set->class, buf, size))
-        explain_slots(e, set, buf, size);
+        say(&q, "its tasks are being listed");
+    else if (!s->set)
+        say(&q, "nothing of it is to be run now");
+    else
+        explain_set(&q, s, waiting_set(s->set));
     return buf;
 }

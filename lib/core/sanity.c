@@ -129,13 +129,17 @@ static int check_set(const struct trp_engine *e, const struct trp_task_set *s,
     return 0;
 }
 
-/* No free slot stays empty while a task that may run there is pending. Sets that wait
- * for a better level are left out: they may leave slots empty. */
+/* No free slot stays empty while a task that may run there is pending. Left out are
+ * sets of which tasks wait for a host, before they may run anywhere. In those a task
+ * without a preference may wait as well: one that came back when the set did not have
+ * the level NO_PREF, for levels are as of the last time that an executor came or went
+ * (semantics 7.2). When no task waits for a host any more all levels are passed for
+ * free (7.3). */
 static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
                          trp_error *err)
 {
-    for (const struct trp_task_set *s = c->first; s && !e->draining && !e->manual;
-         s = s->next) {
+    for (const struct trp_task_set *s = c->first;
+         s && !e->draining && !e->manual && !e->gated; s = s->next) {
         uint32_t max = s->stage->max_running, at_once = 0;
         for (const struct trp_task_set *o = s->stage->set; o; o = o->overflow)
             at_once += o->running + o->queued;
@@ -147,6 +151,7 @@ static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
         for (uint32_t n = c->nfree; n; n--, x = x->free_next) {
             struct trp_grant grants[256];
             bool fits = x->cores_free >= s->profile->task_cpus &&
+                        !(e->has_ends && trp_ends_outlive(e, s, x)) &&
                         trp_books_propose(x->books, s->profile, e->config.pack, grants,
                                           256) >= 0;
             CHECK(!fits, "executor %u has a free slot, stage %s has %u pending tasks",
@@ -159,7 +164,7 @@ static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
 static int check_class(const struct trp_engine *e, const struct trp_class *c,
                        trp_error *err)
 {
-    uint32_t live = 0, requested = 0, idle = 0, free = 0, queued = 0;
+    uint32_t live = 0, requested = 0, idle = 0, free = 0, queued = 0, yielding = 0;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
         const struct trp_executor *x = e->executors[i];
         if (!x || x->class != c->profile.n)
@@ -169,6 +174,7 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
         idle += x->state == TRP_EXECUTOR_LIVE && !x->nrunning;
         free += x->free_next != NULL;
         queued += x->nqueued;
+        yielding += x->yields;
     }
     CHECK(live == c->live && requested == c->requested && idle == c->idle &&
               free == c->nfree && queued == c->nqueued,
@@ -177,6 +183,8 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
           "queued %u (%u)",
           c->profile.n, c->live, live, c->requested, requested, c->idle, idle, c->nfree,
           free, c->nqueued, queued);
+    CHECK(yielding == c->yielding, "profile %u: %u yield (counted %u)", c->profile.n,
+          c->yielding, yielding);
     uint64_t open = 0;
     for (const struct trp_task_set *m = e->sets; m; m = m->all_next)
         for (const struct trp_task_set *s = m; s; s = s->overflow)
@@ -188,9 +196,28 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
     return rc < 0 || e->manual ? rc : check_no_idle(e, c, err);
 }
 
+/* Executors that are forced to go stand in a list, the earliest first. */
+static int check_forced(const struct trp_engine *e, trp_error *err)
+{
+    uint32_t listed = 0, forced = 0;
+    const struct trp_executor *last = NULL;
+    for (const struct trp_executor *x = e->force_first; x; x = x->force_next) {
+        CHECK(x->force_prev == last && x->decommissioned_ns != INT64_MAX &&
+                  (!last || last->decommissioned_ns <= x->decommissioned_ns),
+              "executor %u: forced to go out of turn", x->id.n);
+        last = x;
+        listed++;
+    }
+    for (uint32_t i = 0; i < e->nexecutors; i++)
+        forced += e->executors[i] && e->executors[i]->forced;
+    CHECK(last == e->force_last && listed == forced,
+          "%u executors are to be forced to go, %u in the list", forced, listed);
+    return 0;
+}
+
 int trp_engine_sanity_check(const trp_engine *e, trp_error *err)
 {
-    int rc = 0;
+    int rc = check_forced(e, err);
     for (uint32_t i = 0; i < e->nexecutors && rc == 0; i++)
         if (e->executors[i]) {
             rc = check_executor(e, e->executors[i], err);

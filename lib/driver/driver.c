@@ -20,6 +20,7 @@
 
 #include "cluster/local/mpirun.h"
 #include "conf/site.h"
+#include "core/topo/hosts.h"
 #include "driver/driver_state.h"
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
@@ -90,31 +91,19 @@ static void log_environment(trp_driver *d)
     free(e.values);
 }
 
-/* The run's secret, which `troupe` made. */
-static int read_secret(trp_driver *d, trp_error *err)
-{
-    if (asprintf(&d->secret_file, "%s/state/secret", d->run_dir) < 0)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    int fd = open(d->secret_file, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, d->secret, sizeof(d->secret));
-    if (fd >= 0)
-        close(fd);
-    if (n == (ssize_t)sizeof(d->secret))
-        return 0;
-    return trp_error_set(err, TRP_ESYSTEM, "cannot read the run's secret %s: %s",
-                         d->secret_file, n < 0 ? strerror(errno) : "too short");
-}
-
 static int make_cluster(trp_driver *d, const char *ompi_server, trp_error *err)
 {
     char scratch[4200];
     const struct trp_site *site = d->config.site;
     if (site && site->scratch)
         snprintf(scratch, sizeof(scratch), "%s", site->scratch);
+    else if (d->config.where.slurm_job)
+        scratch[0] = '\0'; /* each node's own */
     else
         snprintf(scratch, sizeof(scratch), "%s/state/scratch", d->run_dir);
     struct trp_executor_command c = {.argv = d->config.executor_argv,
                                      .secret_file = d->secret_file,
+                                     .munge = d->munge,
                                      .run_name = d->run_name,
                                      .run_dir = d->run_dir,
                                      .scratch = scratch,
@@ -123,23 +112,24 @@ static int make_cluster(trp_driver *d, const char *ompi_server, trp_error *err)
                                      .heartbeat_ns = d->heartbeat_ns};
     struct trp_cluster_handler h = trp_staff_cluster_handler;
     h.context = d;
-    return trp_cluster_local_new(&d->loop, d->config.local_cores,
-                                 site ? site->local : NULL, site ? site->nlocal : 0, &c,
-                                 &h, &d->cluster, err);
+    return trp_cluster_new(&d->loop, &d->config.where, d->options, site, &c, &h,
+                           &d->cluster, err);
 }
 
 static int listen_for_executors(trp_driver *d, const char *const *unstick_argv,
                                 trp_error *err)
 {
-    struct trp_listen_config c = {.transport = d->config.mode == TRP_DRIVER_STATIC
-                                                   ? TRP_TRANSPORT_WORLD
-                                                   : TRP_TRANSPORT_CONNECT,
-                                  .secret = d->secret,
-                                  .network_timeout_ns = d->network_timeout_ns,
-                                  .heartbeat_ns = d->heartbeat_ns,
-                                  .handshake_timeout_ns = 10 * TRP_DRIVER_SECOND,
-                                  .expected = trp_staff_expected,
-                                  .unstick_argv = unstick_argv};
+    struct trp_listen_config c = {
+        .transport = d->config.mode == TRP_DRIVER_STATIC ? TRP_TRANSPORT_WORLD
+                                                         : TRP_TRANSPORT_CONNECT,
+        .here_only = d->config.mode == TRP_DRIVER_ELASTIC && !d->config.where.slurm_job,
+        .secret = d->secret,
+        .munge = d->munge,
+        .network_timeout_ns = d->network_timeout_ns,
+        .heartbeat_ns = d->heartbeat_ns,
+        .handshake_timeout_ns = 10 * TRP_DRIVER_SECOND,
+        .expected = trp_staff_expected,
+        .unstick_argv = unstick_argv};
     struct trp_channel_handler h = trp_staff_channel_handler;
     h.context = d;
     int rc = d->config.mode == TRP_DRIVER_STATIC
@@ -165,10 +155,31 @@ static int make_trace(trp_driver *d, const struct trp_engine_config *c, trp_erro
     return rc;
 }
 
+/* Where the hosts stand; *ret is to be freed. */
+static int list_racks(const trp_driver *d, struct trp_host_rack **ret, uint32_t *ret_n,
+                      trp_error *err)
+{
+    const struct trp_topology *t =
+        d->cluster ? d->cluster->ops->topology(d->cluster) : NULL;
+    uint32_t n = t ? t->nhosts : 0;
+    *ret_n = d->config.nracks;
+    *ret = calloc(*ret_n + n + 1, sizeof **ret);
+    if (!*ret)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the topology");
+    if (*ret_n > 0)
+        memcpy(*ret, d->config.racks, *ret_n * sizeof **ret);
+    for (uint32_t i = 0; i < n; i++)
+        if (*t->hosts[i].rack)
+            (*ret)[(*ret_n)++] =
+                (struct trp_host_rack){t->hosts[i].name, t->hosts[i].rack};
+    return 0;
+}
+
 static int make_engine(trp_driver *d, trp_error *err)
 {
     static const char elastic[] = "dynamicAllocation.enabled";
     struct trp_engine_config c;
+    struct trp_host_rack *racks;
     if (d->config.mode == TRP_DRIVER_ELASTIC && !trp_options_bool(d->options, elastic))
         return trp_error_set(err, TRP_EINVAL,
                              "%s: %s false: executors come and go by need, but for "
@@ -177,21 +188,31 @@ static int make_engine(trp_driver *d, trp_error *err)
     trp_options_engine_config(d->options, &c);
     c.keep_going = d->config.keep_going;
     c.fixed = d->config.mode == TRP_DRIVER_STATIC;
-    int rc = trp_engine_new(&c, d->profiles, &d->engine, err);
-    return rc < 0 ? rc : make_trace(d, &c, err);
+    int rc = list_racks(d, &racks, &c.nracks, err);
+    c.racks = racks;
+    if (rc == 0)
+        rc = trp_engine_new(&c, d->profiles, &d->engine, err);
+    if (rc == 0)
+        rc = make_trace(d, &c, err);
+    free(racks);
+    return rc;
 }
 
 static int make_parts(trp_driver *d, trp_error *err)
 {
+    bool elastic = d->config.mode == TRP_DRIVER_ELASTIC;
+    trp_error no_munge = {0};
     int rc = trp_driver_loop_init(d, err);
-    if (rc == 0 && d->config.mode == TRP_DRIVER_ELASTIC)
-        rc = read_secret(d, err);
-    if (rc == 0 && d->config.mode == TRP_DRIVER_ELASTIC)
+    if (rc == 0)
+        rc = trp_driver_secrets(d, &no_munge, err);
+    if (rc == 0 && elastic)
         rc = make_cluster(d, d->config.ompi_server, err);
     if (rc == 0)
         rc = listen_for_executors(d, d->config.unstick_argv, err);
     if (rc == 0)
         rc = make_log(d, err);
+    if (rc == 0)
+        trp_driver_tell_no_munge(d, &no_munge);
     if (rc == 0)
         rc = make_engine(d, err);
     return rc;
@@ -200,7 +221,7 @@ static int make_parts(trp_driver *d, trp_error *err)
 static void driver_free(trp_driver *d)
 {
     if (d->cluster)
-        d->cluster->ops->close(d->cluster);
+        d->cluster->ops->close(d->cluster, NULL);
     if (d->channel)
         trp_channel_close(d->channel);
     trp_driver_loop_close(d);
@@ -237,6 +258,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     d->options = config->options;
     d->profiles = config->profiles;
     d->now = trp_driver_now();
+    d->time_up = INT64_MAX;
     d->run_name = strdup(config->run_name);
     d->run_dir = strdup(config->run_dir);
     d->baton = trp_baton_new();
@@ -270,7 +292,8 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
 
 /* ---- jobs ---- */
 
-static int tell_fit(trp_driver *d, const struct trp_resource_profile *p, trp_error *err)
+int trp_driver_tell_fit(trp_driver *d, const struct trp_resource_profile *p,
+                        trp_error *err)
 {
     trp_error why = {0};
     if (!d->cluster)
@@ -291,7 +314,7 @@ int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err)
         return trp_error_set(err, TRP_EINVAL, "no profile %u", id.n);
     trp_driver_enter(d);
     trp_event_profile(d->log, p);
-    int rc = tell_fit(d, p, err);
+    int rc = trp_driver_tell_fit(d, p, err);
     trp_driver_leave(d);
     return rc;
 }
@@ -345,11 +368,6 @@ trp_stage_id trp_driver_stage(const trp_driver *d, trp_job_id job, uint32_t stag
     return (trp_stage_id){j && stage < j->nstages ? j->first + stage : TRP_NONE};
 }
 
-trp_event_log *trp_driver_log(trp_driver *d)
-{
-    return d->log;
-}
-
 /* ---- ending ---- */
 
 /* Executors that live, or, in a static run, ranks that have not said goodbye: those
@@ -364,9 +382,12 @@ static bool somebody_left(const trp_driver *d)
     return false;
 }
 
-/* Attempts that were killed may still report: a moment for them. Then all must go. */
+/* Attempts that were killed may still report: a moment for them. Then all must go, and
+ * no executor is asked for in the place of one that went. */
 static void dismiss_all(trp_driver *d)
 {
+    struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
+    trp_driver_step(d, &drain);
     bool soft = d->killed && !d->hurry; /* SIGTERM, 5 s later SIGKILL */
     int64_t now = trp_driver_now(), until = now + (soft ? 7 : 2) * TRP_DRIVER_SECOND;
     while (d->attempts && now < until && !(soft && d->hurry)) {
@@ -392,6 +413,53 @@ static void print_summary(const trp_driver *d)
     fflush(stdout);
 }
 
+/* The platform failed: that is what the run is known by, unless it was stopped. */
+static int platform_failed(int status, const trp_error *why)
+{
+    fprintf(stderr, "troupe: %s\n", why->text);
+    return status <= trp_error_exit_status(TRP_EFAILED)
+               ? trp_error_exit_status(TRP_ESYSTEM)
+               : status;
+}
+
+/* Ends the event log. Tasks that fail on a full disk fail by themselves: the disk is
+ * looked at. */
+static int end_log(trp_driver *d, int status)
+{
+    trp_error err;
+    int64_t now = trp_driver_wall(d, trp_driver_now());
+    if (status == trp_error_exit_status(TRP_EFAILED) &&
+        trp_run_folder_has_room(d->run_dir, &err) < 0)
+        status = platform_failed(status, &err);
+    if (trp_event_log_end(d->log, now, status, &err) < 0)
+        status = platform_failed(status, &err);
+    return status;
+}
+
+/* What still lives there is ended; what it was to Slurm is logged. */
+static void close_cluster(trp_driver *d)
+{
+    struct trp_cluster_costs c = {0};
+    if (d->cluster)
+        d->cluster->ops->close(d->cluster, &c);
+    d->cluster = NULL;
+    if (c.rpcs || c.sruns)
+        trp_event_slurm_costs(d->log, c.rpcs, c.sruns, c.srun_rpcs,
+                              trp_driver_wall(d, trp_driver_now()));
+}
+
+/* The control socket of a run that has ended well, until the process ends. */
+static struct {
+    int fd;
+    pid_t owner;
+} last_words = {.fd = -1};
+
+void trp_driver_exits(int status)
+{
+    if (last_words.fd >= 0 && last_words.owner == getpid() && status)
+        trp_control_exit(last_words.fd, status);
+}
+
 int trp_driver_end(trp_driver *d, int status, bool quiet)
 {
     trp_error err = {0};
@@ -399,24 +467,16 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     trp_driver_cancel_jobs(d);
     dismiss_all(d);
     trp_driver_standby_stop(d);
-    if (d->cluster)
-        d->cluster->ops->close(d->cluster);
-    d->cluster = NULL;
+    close_cluster(d);
     bool clean = trp_channel_close(d->channel);
     d->channel = NULL;
     if (status == 0 && d->stop)
         status = trp_error_exit_status(d->stop);
-    if (trp_event_log_end(d->log, trp_driver_wall(d, trp_driver_now()), status, &err) <
-        0) {
-        fprintf(stderr, "troupe: %s\n", err.text);
-        status = status ? status : trp_error_exit_status(TRP_ESYSTEM);
-    }
+    status = end_log(d, status);
     trp_progress_end(d->progress);
     d->progress = NULL;
-    if (trp_engine_trace_close(d->trace, &err) < 0) {
-        fprintf(stderr, "troupe: %s\n", err.text);
-        status = status ? status : trp_error_exit_status(TRP_ESYSTEM);
-    }
+    if (trp_engine_trace_close(d->trace, &err) < 0)
+        status = platform_failed(status, &err);
     d->trace = NULL;
     if (!quiet && !d->config.quiet)
         print_summary(d);
@@ -427,7 +487,8 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     driver_free(d);
     if (fd >= 0) {
         trp_control_exit(fd, status);
-        close(fd);
+        last_words.fd = fd;
+        last_words.owner = getpid();
     }
     if (clean) /* with a lost peer it would wait for ever */
         MPI_Finalize();

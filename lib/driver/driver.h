@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/site.h"
 #include "core/engine.h"
@@ -70,14 +71,16 @@ struct trp_driver_config {
     const char *run_dir;  /* absolute; exists, locked */
     const char *app_name; /* free text */
     const trp_options *options;
-    const struct trp_site *site;      /* NULL: none */
-    trp_profiles *profiles;           /* borrowed */
-    uint32_t local_cores;             /* --local=N, 0: what is there */
-    const char *const *executor_argv; /* how an executor is started, NULL-terminated */
-    const char *const *unstick_argv;  /* channel.h, NULL in a static run */
-    const char *ompi_server;          /* file with the URI of ompi-server, or NULL */
-    bool quiet;                       /* no progress on stderr, no summary */
-    int control_fd;                   /* socket to `troupe` (see control.h), or -1 */
+    const struct trp_site *site;       /* NULL: none */
+    trp_profiles *profiles;            /* borrowed */
+    struct trp_cluster_where where;    /* executors come from there */
+    const struct trp_host_rack *racks; /* static: where its hosts stand; only read by */
+    uint32_t nracks;                   /* trp_driver_new */
+    const char *const *executor_argv;  /* how an executor is started, NULL-terminated */
+    const char *const *unstick_argv;   /* channel.h, NULL in a static run */
+    const char *ompi_server;           /* file with the URI of ompi-server, or NULL */
+    bool quiet;                        /* no progress on stderr, no summary */
+    int control_fd;                    /* socket to `troupe` (see control.h), or -1 */
     bool keep_going;
     uint32_t stage_attempt; /* what the event log calls all stages of this run */
 };
@@ -105,8 +108,8 @@ trp_stage_id trp_driver_stage(const trp_driver *d, trp_job_id job, uint32_t stag
  * (on fd 1 unless `quiet`), tells `troupe`. Frees. Returns the exit status of the run,
  * `status` unless something failed at the end. */
 int trp_driver_end(trp_driver *d, int status, bool quiet);
-
-trp_event_log *trp_driver_log(trp_driver *d);
+/* After that: the process exits with another status than 0, which is the run's then. */
+void trp_driver_exits(int status);
 
 /* For C programs (lib/api). Opens the run that `troupe run -- APP` prepared: loads
  * RUN_DIR/state/run_spec.json, options, site and profiles, connects the control socket

@@ -3,8 +3,10 @@
  *
  *     driver.c      making, submitting, waiting, ending
  *     loop.c        the loop: take what came, step the engine, send, sleep
- *     perform.c     the actions of the engine
+ *     perform.c     the actions of the engine: perform_stages.c, perform_attempts.c
  *     staff.c       executors: asked for, granted, up, gone
+ *     ends.c        the end of the driver's allocation
+ *     secrets.c     what executors have to prove
  *     open.c        from a run specification, or from MPI ranks, to a driver
  */
 #ifndef TRP_DRIVER_DRIVER_STATE_H
@@ -32,7 +34,9 @@ struct trp_staff {
     bool up;                /* joined: can be sent to */
     bool down;              /* its socket has closed */
     bool killed_for_memory; /* by the kernel, as the cluster said */
+    bool planned;           /* its end counts against nobody */
     bool released;          /* told to go by the engine */
+    bool leaving;           /* the cluster wants it to go */
     bool lost;              /* the engine knows it is gone */
     bool here;              /* its process may exist: the cluster has not said `gone` */
     bool removed;           /* the event log knows */
@@ -123,9 +127,11 @@ struct trp_driver {
     uint32_t functions; /* function attempts in flight: worth spinning for a little */
     int stop;    /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */
     bool killed; /* … and running tasks are killed */
-    int64_t kill_at; /* end of the grace, mono */
-    bool soft;       /* kills begin with SIGTERM: the grace is over */
-    bool hurry;      /* the second signal: kill at once */
+    int64_t kill_at;            /* end of the grace, mono */
+    char out_of_time[384];      /* nothing can be begun any more: why; "" */
+    int64_t ends_wall, time_up; /* the end of its allocation, s; of the run, mono */
+    bool soft;                  /* kills begin with SIGTERM: the grace is over */
+    bool hurry;                 /* the second signal: kill at once */
     trp_error stop_error;
 
     trp_baton *baton;
@@ -134,6 +140,7 @@ struct trp_driver {
     atomic_bool wanted, ending;
 
     uint8_t secret[TRP_SECRET_SIZE];
+    bool munge; /* executors prove their user by it as well */
     char *secret_file;
     struct trp_run_spec *own_spec; /* what trp_driver_open made: freed at the end */
     trp_options *own_options;
@@ -148,8 +155,26 @@ static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)
     return mono + d->wall_offset;
 }
 
+/* driver.c: tells the engine how many executors of a profile there can be. TRP_ENEVER:
+ * none. */
+int trp_driver_tell_fit(trp_driver *d, const struct trp_resource_profile *p,
+                        trp_error *err);
+
+/* ends.c: the driver's allocation ends then (seconds since 1970; 0: not known). */
+void trp_driver_ends(void *context, int64_t when);
+/* The engine can begin nothing more before it. */
+void trp_driver_out_of_time(trp_driver *d, const struct trp_action *a);
+/* Stops the run when its time is up. */
+void trp_driver_check_time(trp_driver *d, int64_t now);
+
 /* waiting.c: tells of stages that wait for long; its timer is d->waiting_due. */
 void trp_driver_tell_waiting(trp_driver *d, int64_t now);
+
+/* secrets.c: the run's secret, and whether MUNGE is asked as well; *ret_no_munge: why
+ * not. */
+int trp_driver_secrets(trp_driver *d, trp_error *ret_no_munge, trp_error *err);
+/* In a Slurm job, where nodes have MUNGE, as a rule. */
+void trp_driver_tell_no_munge(trp_driver *d, const trp_error *why);
 
 /* loop.c */
 int trp_driver_loop_init(trp_driver *d, trp_error *err);
@@ -168,14 +193,22 @@ void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text);
 
 /* perform.c */
 void trp_driver_step(trp_driver *d, const struct trp_event *ev); /* and perform */
-void trp_driver_perform(trp_driver *d);
-void trp_driver_settle(trp_driver *d, struct trp_driver_job *j);
+/* Steps without performing: for use while an action is being performed, when the
+ * actions that follow are taken by the loop of the step further out. */
 int trp_driver_try_step(trp_driver *d, const struct trp_event *ev, trp_error *err);
-void trp_driver_flush(trp_driver *d);
+void trp_driver_perform(trp_driver *d);
+
+/* perform_stages.c */
 struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id id);
-void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j);
+/* The encoded STAGE message; made when first needed. NULL: could not be made. */
 const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage *s,
                                          trp_error *err);
+/* A job that is over, told, and of which nothing runs any more is freed. */
+void trp_driver_settle(trp_driver *d, struct trp_driver_job *j);
+void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j);
+
+/* perform_attempts.c: sends the launches gathered in this turn. */
+void trp_driver_flush(trp_driver *d);
 
 /* staff.c */
 struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor);

@@ -1,6 +1,7 @@
 /*
  * Asking the cluster before a run: a backend without executors, which has books of the
- * room and nothing that runs. So what is told here is what the run would be told.
+ * room and nothing that runs, and the limits that the engine keeps. So what is told
+ * here is what the run would be told.
  *
  * A gang is asked for as a gang: its ranks need the task side of their profile only,
  * and need not fit into one executor.
@@ -12,14 +13,16 @@
 #include <uv.h>
 
 #include "cluster/cluster.h"
+#include "core/limits.h"
 
 struct trp_fit {
     uv_loop_t loop;
     trp_cluster *cluster;
+    struct trp_engine_config config; /* for its limits */
 };
 
-int trp_fit_open(const trp_site *site, uint32_t local_cores, trp_fit **ret,
-                 trp_error *err)
+int trp_fit_open(const trp_options *o, const trp_site *site,
+                 const struct trp_cluster_where *where, trp_fit **ret, trp_error *err)
 {
     static const struct trp_cluster_handler nobody;
     trp_fit *f = calloc(1, sizeof *f);
@@ -27,9 +30,8 @@ int trp_fit_open(const trp_site *site, uint32_t local_cores, trp_fit **ret,
         free(f);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the cluster's books");
     }
-    int r =
-        trp_cluster_local_new(&f->loop, local_cores, site ? site->local : NULL,
-                              site ? site->nlocal : 0, NULL, &nobody, &f->cluster, err);
+    trp_options_engine_config(o, &f->config);
+    int r = trp_cluster_new(&f->loop, where, o, site, NULL, &nobody, &f->cluster, err);
     if (r < 0) {
         trp_fit_close(f);
         return r;
@@ -43,7 +45,7 @@ void trp_fit_close(trp_fit *f)
     if (!f)
         return;
     if (f->cluster)
-        f->cluster->ops->close(f->cluster);
+        f->cluster->ops->close(f->cluster, NULL);
     uv_run(&f->loop, UV_RUN_DEFAULT);
     uv_loop_close(&f->loop);
     free(f);
@@ -52,7 +54,9 @@ void trp_fit_close(trp_fit *f)
 uint32_t trp_fit_ask(trp_fit *f, const struct trp_resource_profile *p, uint32_t ranks,
                      trp_error *err)
 {
-    return f->cluster->ops->fit(f->cluster, p, ranks, err);
+    uint32_t n = f->cluster->ops->fit(f->cluster, p, ranks, err);
+    uint32_t most = n ? trp_limits_room(&f->config, p, ranks, err) : 0;
+    return n < most ? n : most;
 }
 
 static const struct trp_profile_section *find(const struct trp_profile_section *v,

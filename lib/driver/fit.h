@@ -1,5 +1,5 @@
 /*
- * Whether the stages of a pipeline can ever run on this machine, asked before anything
+ * Whether the stages of a pipeline can ever run here, asked before anything
  * starts. Used by `troupe plan` and by the driver.
  */
 #ifndef TRP_DRIVER_FIT_H
@@ -7,14 +7,17 @@
 
 #include <stdint.h>
 
+#include "cluster/cluster.h"
+#include "conf/options.h"
 #include "conf/pipeline.h"
 #include "conf/site.h"
 
 typedef struct trp_fit trp_fit;
 
-/* The cluster as a run would find it. `site` may be NULL. */
-int trp_fit_open(const trp_site *site, uint32_t local_cores, trp_fit **ret,
-                 trp_error *err);
+/* The cluster as a run would find it, within the limits that the options set. `site`
+ * may be NULL. */
+int trp_fit_open(const trp_options *o, const trp_site *site,
+                 const struct trp_cluster_where *where, trp_fit **ret, trp_error *err);
 void trp_fit_close(trp_fit *f);
 
 /* How many executors of a profile (ranks 0), or gangs of `ranks` ranks, fit at once; 0

@@ -78,6 +78,7 @@ static void check_stop(trp_driver *d, int64_t now)
     trp_error err;
     if (!d->stop && trp_event_log_failed(d->log, &err))
         trp_driver_stop(d, TRP_ESYSTEM, true, err.text);
+    trp_driver_check_time(d, now);
     if (!d->stop || d->killed || now < d->kill_at)
         return;
     d->killed = true;
@@ -148,7 +149,7 @@ static void show_progress(trp_driver *d, int64_t now)
             continue;
         v.stage = s->name;
         if (!d->attempts)
-            trp_engine_why_waiting(d->engine, (trp_stage_id){i}, waiting,
+            trp_engine_why_waiting(d->engine, now, (trp_stage_id){i}, waiting,
                                    sizeof(waiting));
         break;
     }
@@ -163,6 +164,8 @@ static int64_t next_due(const trp_driver *d, int64_t until)
         due = other;
     if (d->waiting_due < due)
         due = d->waiting_due;
+    if (!d->stop && d->time_up < due)
+        due = d->time_up;
     if (d->stop && !d->killed && d->kill_at < due)
         due = d->kill_at;
     if (d->progress && d->attempts && d->progress_due + 9 * PROGRESS_NS < due)

@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "cluster/local/mpirun.h"
 #include "conf/site.h"
+#include "core/topo/hosts.h"
 #include "driver/driver_open.h"
 #include "driver/driver_state.h"
+#include "driver/ranks.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
 
@@ -36,7 +37,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         .options = options,
         .site = site,
         .profiles = profiles,
-        .local_cores = spec->local_cores,
+        .where = trp_run_spec_where(spec),
         .executor_argv = spec->napp ? (const char *const *)spec->app : rank,
         .unstick_argv = (const char *const *)words,
         .ompi_server = spec->ompi_server,
@@ -186,11 +187,25 @@ static int expect_ranks(trp_driver *d, int size, trp_error *err)
     return rc;
 }
 
-static int static_driver(struct parts *p, const char *program, trp_driver **ret,
-                         trp_error *err)
+/* *ret is to be freed; its names are those of `places`. */
+static uint32_t list_racks(const struct trp_rank_place *places, int size,
+                           struct trp_host_rack **ret)
+{
+    uint32_t n = 0;
+    *ret = calloc((size_t)size, sizeof(**ret));
+    for (int i = 0; *ret && i < size; i++)
+        if (places[i].rack[0])
+            (*ret)[n++] = (struct trp_host_rack){places[i].host, places[i].rack};
+    return n;
+}
+
+static int static_driver(struct parts *p, const char *program,
+                         const struct trp_rank_place *places, int size,
+                         trp_driver **ret, trp_error *err)
 {
     char base[4096];
     trp_run_folder *folder;
+    struct trp_host_rack *racks;
     const char *slash = strrchr(program, '/');
     const char *app = slash ? slash + 1 : program;
     if (!getcwd(base, sizeof(base)))
@@ -207,9 +222,12 @@ static int static_driver(struct parts *p, const char *program, trp_driver **ret,
                                   .site = p->site,
                                   .profiles = p->profiles,
                                   .control_fd = -1};
+    c.nracks = list_racks(places, size, &racks);
+    c.racks = racks;
     rc = trp_run_folder_state(folder, app, "running", 0, err);
     if (rc == 0)
         rc = trp_driver_new(&c, ret, err);
+    free(racks);
     if (rc < 0) {
         trp_run_folder_free(folder);
         return rc;
@@ -231,15 +249,22 @@ int trp_driver_open_static(int argc, char **argv,
                              "MPI does not offer MPI_THREAD_MULTIPLE");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int rc = static_parts(&p, err);
-    if (rank > 0) {
-        if (rc < 0) /* rank 0 says why */
-            _exit(2);
-        work(&p, rank, runner);
-    }
+    struct trp_rank_place *places;
+    int rc = trp_ranks_gather(rank, size, &places, err);
     if (rc == 0)
-        rc = static_driver(&p, argc > 0 ? argv[0] : "app", ret_driver, err);
+        rc = static_parts(&p, err);
+    if (rank > 0 && rc == 0)
+        work(&p, rank, runner);
+    if (rc == 0)
+        rc = trp_ranks_site(places, size, p.site, err);
+    if (rc == 0)
+        rc = static_driver(&p, argc > 0 ? argv[0] : "app", places, size, ret_driver,
+                           err);
+    free(places);
     if (rc < 0) {
+        trp_channel_world_cancel(); /* the others would wait for ever */
+        if (rank > 0)               /* rank 0 says why */
+            _exit(2);
         parts_free(&p);
         return rc;
     }

@@ -106,7 +106,8 @@ static int check_fit(struct pipeline_run *run, trp_error *err)
 {
     const trp_pipeline *p = run->s.pipeline;
     trp_fit *fit;
-    int r = trp_fit_open(run->s.site, run->spec->local_cores, &fit, err);
+    struct trp_cluster_where where = trp_run_spec_where(run->spec);
+    int r = trp_fit_open(run->s.options, run->s.site, &where, &fit, err);
     if (r < 0)
         return r;
     for (uint32_t i = 0; i < p->nstages && r == 0; i++)
@@ -199,7 +200,7 @@ static int drive(struct pipeline_run *run)
     run->log = NULL;
     if (written < 0) { /* what the next --resume needs is not all there */
         say(run->spec, log_err.text);
-        r = r < 0 ? r : written;
+        r = r == 0 || r == TRP_EFAILED ? written : r;
     }
     return trp_driver_end(driver, trp_error_exit_status(r), run->spec->quiet);
 }

@@ -12,6 +12,7 @@
 #include "driver/command_env.h"
 #include "driver/foreach.h"
 #include "driver/plan_make.h"
+#include "driver/plan_slurm.h"
 #include "driver/strings.h"
 
 /* ---- text -------------------------------------------------------------------------
@@ -143,7 +144,63 @@ static void profile_row(struct table *t, const struct trp_plan_profile *v)
         cell(t, v->fits == 1 ? "%u executor" : "%u executors", v->fits);
 }
 
-static int print_text(const struct trp_plan *plan, FILE *out, trp_error *err)
+enum { WASTE_TEXT = 512 };
+
+/* What of an executor its slots cannot use (semantics, section 2: a warning only). */
+static const char *waste_of(const struct trp_plan *plan,
+                            const struct trp_plan_profile *v, char buf[WASTE_TEXT])
+{
+    bool any =
+        v->made && trp_profiles_waste(plan->profiles, v->made->id, buf, WASTE_TEXT);
+    return any ? buf : NULL;
+}
+
+static void print_waste(const struct trp_plan *plan, FILE *out)
+{
+    char text[WASTE_TEXT];
+    for (uint32_t i = 0; i < plan->nprofiles; i++) {
+        const char *waste = waste_of(plan, &plan->profile[i], text);
+        if (waste)
+            fprintf(out, "\nprofile %s: %s\n", plan->profile[i].name, waste);
+    }
+}
+
+static void slurm_row(struct table *t, const struct trp_site *site,
+                      const struct trp_resource_profile *p, uint32_t ranks)
+{
+    char *text = trp_plan_slurm_text(site, p, ranks);
+    t->failed |= !text;
+    cell(t, "%s", text ? text : "");
+    free(text);
+}
+
+/* What each profile, and each gang, becomes in Slurm. */
+static int print_slurm(const struct trp_plan *plan, const struct trp_site *site,
+                       FILE *out, trp_error *err)
+{
+    struct table t = {.columns = 2};
+    cell(&t, "profile");
+    cell(&t, "in Slurm");
+    for (uint32_t i = 0; i < plan->nprofiles; i++) {
+        const struct trp_plan_profile *v = &plan->profile[i];
+        if (!v->made)
+            continue;
+        cell(&t, "%s", v->name);
+        slurm_row(&t, site, v->made, 0);
+    }
+    for (uint32_t i = 0; i < plan->p->nstages; i++) {
+        const struct trp_plan_stage *v = &plan->stage[i];
+        if (!v->stage->ranks || !v->profile || !v->profile->made)
+            continue;
+        cell(&t, "gang of stage %s", v->stage->name);
+        slurm_row(&t, site, v->profile->made, v->stage->ranks);
+    }
+    fprintf(out, "\n");
+    return print_table(&t, out, err);
+}
+
+static int print_text(const struct trp_plan *plan, const struct trp_site *site,
+                      FILE *out, trp_error *err)
 {
     static const char *const stage_head[] = {"stage", "profile", "tasks", "after",
                                              "waits"};
@@ -162,6 +219,9 @@ static int print_text(const struct trp_plan *plan, FILE *out, trp_error *err)
     int r = print_table(&stages, out, err);
     fprintf(out, "\n");
     int s = print_table(&profiles, out, err);
+    print_waste(plan, out);
+    r = r < 0 ? r : s;
+    s = site ? print_slurm(plan, site, out, err) : 0;
     return r < 0 ? r : s;
 }
 
@@ -203,41 +263,52 @@ static json_t *task_json(const struct trp_resource_profile *p)
     return j;
 }
 
-static json_t *profile_json(const struct trp_plan_profile *v)
+static json_t *profile_json(const struct trp_plan *plan, const struct trp_site *site,
+                            const struct trp_plan_profile *v)
 {
     const struct trp_resource_profile *p = v->made;
+    char waste[WASTE_TEXT];
     if (!p)
-        return json_pack("{s:s, s:n, s:n, s:n, s:n, s:n, s:i, s:o}", "name", v->name,
-                         "id", "executor", "task", "slots", "limiting", "fits", 0,
-                         "never", text_or_null(v->never));
-    return json_pack("{s:s, s:I, s:o, s:o, s:I, s:s, s:I, s:o}", "name", v->name, "id",
-                     (json_int_t)p->id.n, "executor", executor_json(p), "task",
-                     task_json(p), "slots", (json_int_t)p->slots, "limiting",
-                     p->limiting, "fits", (json_int_t)v->fits, "never",
-                     text_or_null(v->never));
+        return json_pack("{s:s, s:n, s:n, s:n, s:n, s:n, s:i, s:n, s:o}", "name",
+                         v->name, "id", "executor", "task", "slots", "limiting", "fits",
+                         0, "waste", "never", text_or_null(v->never));
+    json_t *j = json_pack(
+        "{s:s, s:I, s:o, s:o, s:I, s:s, s:I, s:o, s:o}", "name", v->name, "id",
+        (json_int_t)p->id.n, "executor", executor_json(p), "task", task_json(p),
+        "slots", (json_int_t)p->slots, "limiting", p->limiting, "fits",
+        (json_int_t)v->fits, "waste", text_or_null(waste_of(plan, v, waste)), "never",
+        text_or_null(v->never));
+    if (site)
+        trp_plan_slurm_json(site, p, 0, j);
+    return j;
 }
 
-static json_t *stage_json(const struct trp_plan_stage *v)
+static json_t *stage_json(const struct trp_site *site, const struct trp_plan_stage *v)
 {
     const struct trp_pipeline_stage *s = v->stage;
     json_t *after = json_array();
     for (uint32_t a = 0; a < s->nafter; a++)
         json_array_append_new(after, json_string(s->after[a].stage));
-    return json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:o}", "name", s->name, "profile",
-                     s->profile ? s->profile : "default", "tasks",
-                     v->known ? json_integer(v->ntasks) : json_null(), "ranks",
-                     (json_int_t)s->ranks, "after", after, "waits",
-                     text_or_null(v->waits), "never", text_or_null(v->never));
+    json_t *j = json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:o}", "name", s->name,
+                          "profile", s->profile ? s->profile : "default", "tasks",
+                          v->known ? json_integer(v->ntasks) : json_null(), "ranks",
+                          (json_int_t)s->ranks, "after", after, "waits",
+                          text_or_null(v->waits), "never", text_or_null(v->never));
+    if (site && s->ranks && v->profile && v->profile->made)
+        trp_plan_slurm_json(site, v->profile->made, s->ranks, j);
+    return j;
 }
 
-static int print_json(const struct trp_plan *plan, FILE *out, trp_error *err)
+static int print_json(const struct trp_plan *plan, const struct trp_site *site,
+                      FILE *out, trp_error *err)
 {
     json_t *profiles = json_array(), *stages = json_array();
     int failed = 0;
     for (uint32_t i = 0; i < plan->nprofiles; i++)
-        failed |= json_array_append_new(profiles, profile_json(&plan->profile[i]));
+        failed |= json_array_append_new(profiles,
+                                        profile_json(plan, site, &plan->profile[i]));
     for (uint32_t i = 0; i < plan->p->nstages; i++)
-        failed |= json_array_append_new(stages, stage_json(&plan->stage[i]));
+        failed |= json_array_append_new(stages, stage_json(site, &plan->stage[i]));
     json_t *root = json_pack("{s:s, s:o, s:o}", "name", plan->p->name, "profiles",
                              profiles, "stages", stages);
     failed |= !root || json_dumpf(root, out, JSON_INDENT(2)) < 0;
@@ -250,14 +321,14 @@ static int print_json(const struct trp_plan *plan, FILE *out, trp_error *err)
  */
 
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
-                   const struct trp_site *site, uint32_t local_cores, bool json,
-                   FILE *out, trp_error *err)
+                   const struct trp_site *site, const struct trp_cluster_where *where,
+                   bool json, FILE *out, trp_error *err)
 {
     struct trp_plan plan;
-    int r = trp_plan_make(p, o, site, local_cores, &plan, err);
+    int r = trp_plan_make(p, o, site, where, &plan, err);
     if (r < 0)
         return r;
-    r = json ? print_json(&plan, out, err) : print_text(&plan, out, err);
+    r = json ? print_json(&plan, site, out, err) : print_text(&plan, site, out, err);
     if (r == 0 && plan.first.code)
         r = trp_error_set(err, plan.first.code, "%s", plan.first.text);
     trp_plan_free(&plan);
@@ -266,25 +337,6 @@ int trp_plan_print(const trp_pipeline *p, const trp_options *o,
 
 /* ---- dry run ----------------------------------------------------------------------
  */
-
-/* A word as a shell would have to be given it. */
-static void print_word(const char *word, FILE *out)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789_-+=./,:@%";
-    if (*word && word[strspn(word, plain)] == '\0') {
-        fputs(word, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *word; word++) {
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
-    }
-    fputc('\'', out);
-}
 
 static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                        FILE *out, trp_error *err)
@@ -306,7 +358,7 @@ static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s
         fprintf(out, ", profile %s\n   ", s->profile ? s->profile : "default");
         for (size_t i = 0; i < argv.n; i++) {
             fputc(' ', out);
-            print_word(argv.v[i], out);
+            trp_shell_word_print(argv.v[i], out);
         }
         fputc('\n', out);
     }

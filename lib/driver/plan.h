@@ -9,11 +9,14 @@
  *                    "executor": {"cores": 4, "memory": 2048, "memoryOverhead": 256},
  *                    "task": {"cpus": 1}, "slots": 4, "limiting": "cpus",
  *                    "fits": 2,                            executors at once here
- *                    "never": null}],                      or why not
+ *                    "never": null,                        or why not
+ *                    "slurm": {"cpus-per-task": "4", …},   null: it cannot be had
+ *                    "slurm_never": null}],                why not
  *      "stages": [{"name": "split", "profile": "prep",
  *                  "tasks": 12,                            null: not known yet
  *                  "ranks": 0,                             > 0: a gang
- *                  "after": [], "waits": "12 tasks, 8 at once", "never": null}]}
+ *                  "after": [], "waits": "12 tasks, 8 at once", "never": null,
+ *                  "slurm": …, "slurm_never": …}]}         of a gang only
  *
  * Memory in MiB. `waits`: what a stage waits for that could start otherwise, or null.
  */
@@ -24,6 +27,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "conf/site.h"
@@ -33,8 +37,8 @@
  * be NULL. TRP_EINVAL: a profile is impossible; TRP_ENEVER: a stage never fits here;
  * both with FILE:LINE:COL of the first such. */
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
-                   const struct trp_site *site, uint32_t local_cores, bool json,
-                   FILE *out, trp_error *err);
+                   const struct trp_site *site, const struct trp_cluster_where *where,
+                   bool json, FILE *out, trp_error *err);
 
 /* Prints what a run would do: each stage, parents first, its tasks, profile and
  * command. TRP_EINVAL as the run would tell it. */

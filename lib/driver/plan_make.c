@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "conf/yaml.h"
+#include "core/limits.h"
 #include "driver/fit.h"
 #include "driver/foreach.h"
 
@@ -158,17 +159,16 @@ static int count_tasks(struct maker *m, struct trp_plan_stage *v)
 /* A barrier stage that needs more slots at once than can be had. */
 static int never_at_once(struct maker *m, struct trp_plan_stage *v, uint64_t slots)
 {
-    int n = asprintf(&v->never,
-                     "a barrier stage of %u tasks needs as many slots at once; at most "
-                     "%llu can be had",
-                     v->ntasks, (unsigned long long)slots);
-    if (n < 0) {
-        v->never = NULL;
+    const struct trp_pipeline_stage *s = v->stage;
+    struct trp_mark mark = s->profile_mark.line ? s->profile_mark : s->mark;
+    trp_error why;
+    trp_limits_barrier(v->ntasks, slots, v->profile->made, &why);
+    v->never = strdup(why.text);
+    if (!v->never)
         return out_of_memory(m);
-    }
     if (!m->plan->first.code)
-        trp_error_at(&m->plan->first, TRP_ENEVER, m->p->file, v->stage->mark,
-                     "stage %s: %s", v->stage->name, v->never);
+        trp_error_at(&m->plan->first, TRP_ENEVER, m->p->file, mark, "stage %s: %s",
+                     s->name, v->never);
     return 0;
 }
 
@@ -228,12 +228,13 @@ static int fit_profiles(struct maker *m, trp_fit *fit)
 }
 
 int trp_plan_make(const trp_pipeline *p, const trp_options *o, const trp_site *site,
-                  uint32_t local_cores, struct trp_plan *ret, trp_error *err)
+                  const struct trp_cluster_where *where, struct trp_plan *ret,
+                  trp_error *err)
 {
     struct trp_plan plan = {.p = p};
     struct maker m = {.p = p, .site = site, .plan = &plan, .err = err};
     trp_fit *fit;
-    int r = trp_fit_open(site, local_cores, &fit, err);
+    int r = trp_fit_open(o, site, where, &fit, err);
     if (r < 0)
         return r;
     plan.stage = calloc((size_t)p->nstages + 1, sizeof *plan.stage);

@@ -4,6 +4,7 @@
 #ifndef TRP_DRIVER_PLAN_MAKE_H
 #define TRP_DRIVER_PLAN_MAKE_H
 
+#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "conf/site.h"
@@ -34,7 +35,8 @@ struct trp_plan {
 
 /* Fills *ret; what is wrong with the pipeline is in `first`, not in the code. */
 int trp_plan_make(const trp_pipeline *p, const trp_options *o, const trp_site *site,
-                  uint32_t local_cores, struct trp_plan *ret, trp_error *err);
+                  const struct trp_cluster_where *where, struct trp_plan *ret,
+                  trp_error *err);
 void trp_plan_free(struct trp_plan *plan);
 
 #endif

@@ -54,6 +54,9 @@ static const struct field {
     FIELD(rank_program, OPTIONAL_TEXT),
     LIST(app, napp),
     FIELD(local_cores, NUMBER),
+    FIELD(slurm_job, NUMBER),
+    FIELD(slurm_program, OPTIONAL_TEXT),
+    FIELD(slurm_found, OPTIONAL_TEXT),
     FIELD(earlier_runs, NUMBER),
     FIELD(keep_going, FLAG),
     FIELD(quiet, FLAG),
@@ -446,4 +449,13 @@ void trp_run_spec_free(struct trp_run_spec *s)
     texts_free(s->force, s->nforce);
     texts_free(s->environ, s->nenviron);
     free(s);
+}
+
+struct trp_cluster_where trp_run_spec_where(const struct trp_run_spec *s)
+{
+    return (struct trp_cluster_where){.local_cores = s->local_cores,
+                                      .slurm_job = s->slurm_job,
+                                      .helper = s->slurm_program,
+                                      .found = s->slurm_found,
+                                      .rank_program = s->rank_program};
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
 
@@ -30,6 +31,8 @@ struct trp_run_spec {
     char *ompi_server;   /* URI file of ompi-server */
     char *control;       /* name of the control socket (control.h) */
     char *rank_program;  /* absolute path of troupe-rank */
+    char *slurm_program; /* … of troupe-slurm; NULL: not used */
+    char *slurm_found;   /* what it was told of the job; NULL: not used */
     char **app;          /* ends with a NULL */
     uint32_t napp;       /* program and arguments; 0: a pipeline */
     struct trp_option_setting *options;
@@ -37,6 +40,7 @@ struct trp_run_spec {
     struct trp_pair *params;
     uint32_t nparams;                 /* --param */
     uint32_t local_cores;             /* --local=N; 0: what is there */
+    uint32_t slurm_job;               /* executors are steps of it; 0: this machine */
     uint32_t earlier_runs;            /* in this folder; above 0: this one goes on */
     bool keep_going, quiet, terminal; /* terminal: stderr is one */
     char *from, *until;               /* NULL: not given */
@@ -50,5 +54,7 @@ int trp_run_spec_save(const struct trp_run_spec *s, trp_error *err);
 /* Reads RUN_DIR/state/run_spec.json and environ. Free with trp_run_spec_free. */
 int trp_run_spec_load(const char *run_dir, struct trp_run_spec **ret, trp_error *err);
 void trp_run_spec_free(struct trp_run_spec *s);
+/* Where its executors come from; borrows from `s`. */
+struct trp_cluster_where trp_run_spec_where(const struct trp_run_spec *s);
 
 #endif

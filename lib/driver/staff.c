@@ -157,7 +157,7 @@ static const char *loss_text(const struct trp_staff *x, enum trp_loss reason, ch
     case TRP_LOSS_HOST:
         return "its host is gone";
     case TRP_LOSS_DECOMMISSIONED:
-        return "decommissioned";
+        return "its Slurm job was ended";
     case TRP_LOSS_EXITED:
         break;
     }
@@ -194,6 +194,14 @@ static void lose(trp_driver *d, struct trp_staff *x, enum trp_loss reason)
     d->ended = x->words.has_culprit ? &end : NULL;
     trp_driver_step(d, &ev);
     d->ended = NULL;
+}
+
+/* Without words of its own. */
+static enum trp_loss end_of(const struct trp_staff *x, bool memory)
+{
+    if (x->planned)
+        return TRP_LOSS_DECOMMISSIONED;
+    return memory ? TRP_LOSS_MEMORY : TRP_LOSS_EXITED;
 }
 
 static void forget_if_over(trp_driver *d, struct trp_staff *x)
@@ -257,7 +265,7 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
              (x->words.said && x->words.reason != TRP_LOSS_RELEASED))
         lose(d, x, x->words.reason);
     else if (!x->here)
-        lose(d, x, x->killed_for_memory ? TRP_LOSS_MEMORY : TRP_LOSS_EXITED);
+        lose(d, x, end_of(x, x->killed_for_memory));
     forget_if_over(d, x);
 }
 
@@ -307,6 +315,7 @@ static void on_gone(void *context, trp_executor_id executor, int status, bool me
     if (!x)
         return;
     bool came = x->up || x->words.said;
+    x->planned |= status == TRP_ECANCELLED;
     if (x->here) {
         x->here = false;
         d->here--;
@@ -322,9 +331,60 @@ static void on_gone(void *context, trp_executor_id executor, int status, bool me
         x->killed_for_memory = memory;
         return;
     } else {
-        lose(d, x, memory ? TRP_LOSS_MEMORY : TRP_LOSS_EXITED);
+        lose(d, x, end_of(x, memory));
     }
     forget_if_over(d, x);
+}
+
+static void on_leaving(void *context, trp_executor_id executor)
+{
+    trp_driver *d = context;
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
+                           .decommissioned = {.executor = executor}};
+    struct trp_staff *x = trp_staff_of(d, executor.n);
+    if (!x || !x->up || x->leaving)
+        return;
+    d->now = trp_driver_now();
+    x->leaving = true;
+    char text[320];
+    snprintf(text, sizeof(text), "executor %u is to go: %s is being drained",
+             executor.n, x->host);
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
+    trp_driver_step(d, &ev);
+}
+
+/* Its Slurm job is being ended. */
+static void on_ending(void *context, trp_executor_id executor)
+{
+    trp_driver *d = context;
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
+                           .decommissioned = {.executor = executor}};
+    d->now = trp_driver_now();
+    struct trp_staff *x = trp_staff_of(d, executor.n);
+    if (!x || x->lost)
+        return;
+    x->planned = true;
+    trp_driver_step(d, &ev);
+}
+
+static void on_notice(void *context, const char *text)
+{
+    trp_driver *d = context;
+    char line[1200];
+    snprintf(line, sizeof(line), "troupe: %s", text);
+    trp_progress_line(d->progress, line);
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_driver_now()));
+}
+
+static void on_shrunk(void *context)
+{
+    trp_driver *d = context;
+    d->now = trp_driver_now();
+    trp_event_message(d->log, "warning", "nodes of the Slurm job are gone",
+                      trp_driver_wall(d, d->now));
+    for (uint32_t i = 0; i < trp_profiles_count(d->profiles); i++)
+        trp_driver_tell_fit(d, trp_profiles_get(d->profiles, (trp_profile_id){i}),
+                            NULL);
 }
 
 static void on_gang_ended(void *context, trp_attempt_id attempt,
@@ -357,6 +417,7 @@ static void on_ends(trp_driver *d, struct trp_staff *x, const uint8_t *data,
         ev.ended.status = end.status;
         ev.ended.code = end.code;
         ev.ended.duration_ns = end.duration_ns;
+        ev.ended.result_bytes = end.status == TRP_END_SUCCESS ? end.extra_size : 0;
         d->ended = &end;
         x->ends++;
         trp_driver_step(d, &ev);
@@ -403,8 +464,13 @@ static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t
 
 bool trp_staff_expected(void *context, uint32_t executor)
 {
-    const struct trp_staff *x = trp_staff_of(context, executor);
-    return x && !x->up && !x->lost && !x->released;
+    const trp_driver *d = context;
+    const struct trp_staff *x = trp_staff_of(d, executor);
+    if (executor >= TRP_CLUSTER_GUARDS)
+        return d->cluster && d->cluster->ops->guard &&
+               d->cluster->ops->guard(d->cluster, executor);
+    /* A rank is there whether it is still needed or not, and leaves as all do. */
+    return x && !x->up && !x->lost && (!x->released || !d->cluster);
 }
 
 const struct trp_channel_handler trp_staff_channel_handler = {
@@ -414,8 +480,20 @@ const struct trp_channel_handler trp_staff_channel_handler = {
     .refused = on_refused,
 };
 
+static void on_nodes(void *context, uint32_t nodes)
+{
+    trp_driver *d = context;
+    trp_event_nodes(d->log, nodes, trp_driver_wall(d, trp_driver_now()));
+}
+
 const struct trp_cluster_handler trp_staff_cluster_handler = {
     .granted = on_granted,
     .gone = on_gone,
     .gang_ended = on_gang_ended,
+    .leaving = on_leaving,
+    .ending = on_ending,
+    .notice = on_notice,
+    .shrunk = on_shrunk,
+    .ends = trp_driver_ends,
+    .nodes = on_nodes,
 };

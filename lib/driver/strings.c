@@ -58,3 +58,21 @@ char *trp_path_join(const char *base, const char *path)
         return strdup(path);
     return asprintf(&joined, "%s/%s", base, path) < 0 ? NULL : joined;
 }
+
+void trp_shell_word_print(const char *word, FILE *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+=./,:@%";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    }
+    fputc('\'', out);
+}

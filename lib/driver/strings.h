@@ -10,6 +10,7 @@
 #define TRP_DRIVER_STRINGS_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "core/base/error.h"
 
@@ -31,5 +32,8 @@ void trp_strings_free(struct trp_strings *s);
 /* base + "/" + path, or a copy of `path` when it is absolute or `base` is NULL or "".
  * malloc'ed; NULL: out of memory. */
 char *trp_path_join(const char *base, const char *path);
+
+/* Prints a word as a shell has to be given it. */
+void trp_shell_word_print(const char *word, FILE *out);
 
 #endif

@@ -260,12 +260,25 @@ bool trp_fields_get_event(struct trp_view *v, struct trp_fields_memory *m,
     return trp_view_end(v);
 }
 
+/* Is what every option obeys kept: none is below 0, and no more executors are kept than
+ * dynamicAllocation.minExecutors may say? */
+static bool is_possible(const struct trp_engine_config *c)
+{
+    const uint32_t most = 1000000;
+    const struct trp_fields *t = &trp_fields_of_config;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->fields[i].type == TRP_FIELD_SIGNED &&
+            (int64_t)load((const char *)c + t->fields[i].offset, 8) < 0)
+            return false;
+    return c->min_executors <= most && c->initial_executors <= most;
+}
+
 bool trp_fields_get_config(struct trp_view *v, struct trp_fields_memory *m,
                            struct trp_engine_config *ret)
 {
     memset(ret, 0, sizeof *ret);
     get(v, m, &trp_fields_of_config, (char *)ret);
-    return !v->bad;
+    return !v->bad && is_possible(ret);
 }
 
 bool trp_fields_get_defaults(struct trp_view *v, struct trp_fields_memory *m,

@@ -5,6 +5,7 @@
  */
 #include "events/engine_fields_table.h"
 #include "core/sched/pools.h"
+#include "core/topo/hosts.h"
 
 /* clang-format off */
 #define SIZE_OF(s, m) sizeof(((struct s *)0)->m)
@@ -211,6 +212,11 @@ static const struct trp_field event_cancel_stage[] = {
     EVENT(UNSIGNED, cancel_stage.stage.n),
 };
 
+static const struct trp_field event_ends[] = {
+    EVENT(UNSIGNED, ends.executor.n),
+    EVENT(SIGNED, ends.at_ns),
+};
+
 #define ROW(name, fields) {name, 0, (fields), sizeof(fields) / sizeof((fields)[0])}
 const struct trp_fields trp_fields_of_event[] = {
     [TRP_EVENT_JOB] = ROW("job", event_job),
@@ -232,6 +238,7 @@ const struct trp_fields trp_fields_of_event[] = {
     [TRP_EVENT_OUTPUT_MOVED] = ROW("output_moved", event_moved),
     [TRP_EVENT_SYNC] = ROW("sync", event_sync),
     [TRP_EVENT_CANCEL_STAGE] = ROW("cancel_stage", event_cancel_stage),
+    [TRP_EVENT_ENDS] = ROW("ends", event_ends),
 };
 
 /* ---- actions ---- */
@@ -324,6 +331,11 @@ static const struct trp_field action_stage_retried[] = {
     ACTION(UNSIGNED, stage_retried.attempt),
     ACTION(MAYBE, stage_retried.text),
 };
+static const struct trp_field action_out_of_time[] = {
+    ACTION(UNSIGNED, out_of_time.stage.n),
+    ACTION(SIGNED, out_of_time.takes_ns),
+    ACTION(SIGNED, out_of_time.left_ns),
+};
 static const struct trp_field action_executor[] = {
     ACTION(UNSIGNED, executor.executor.n),
     ACTION(UNSIGNED, executor.profile.n),
@@ -350,6 +362,7 @@ const struct trp_fields trp_fields_of_action[] = {
     [TRP_ACTION_EXCLUDED] = ROW("excluded", action_excluded),
     [TRP_ACTION_SYNCED] = ROW("synced", action_synced),
     [TRP_ACTION_STAGE_RETRIED] = ROW("stage_retried", action_stage_retried),
+    [TRP_ACTION_OUT_OF_TIME] = ROW("out_of_time", action_out_of_time),
 };
 
 /* ---- options and profiles ---- */
@@ -362,6 +375,12 @@ static const struct trp_field pool_fields[] = {
     FIELD(MAYBE, trp_pool_spec, parent),
 };
 TABLE(pool, trp_pool_spec, pool_fields);
+
+static const struct trp_field host_rack_fields[] = {
+    FIELD(TEXT, trp_host_rack, host),
+    FIELD(TEXT, trp_host_rack, rack),
+};
+TABLE(host_rack, trp_host_rack, host_rack_fields);
 
 #define CAP(type, m)                                                                   \
     {#m, TRP_FIELD_##type, offsetof(struct trp_alloc_caps, custom[0].m) -                          \
@@ -385,6 +404,9 @@ static const struct trp_field config_fields[] = {
     CONFIG(UNSIGNED, seed),
     SWITCH(fair),
     LIST(ARRAY, trp_engine_config, pools, npools, &pool),
+    LIST(ARRAY, trp_engine_config, racks, nracks, &host_rack),
+    CONFIG(NUMBER, registered_ratio),
+    CONFIG(SIGNED, registered_wait_ns),
     CONFIG(SIGNED, max_result_bytes),
     WORD(trp_engine_config, reuse, TRP_REUSE_NEVER + 1),
     SWITCH(release_idle),
@@ -446,7 +468,7 @@ static const struct trp_field config_fields[] = {
     CONFIG(SIGNED, exclusion.unschedulable_ns),
 };
 PUBLIC(trp_fields_of_config, trp_engine_config, config_fields);
-_Static_assert(sizeof(struct trp_engine_config) == 1344,
+_Static_assert(sizeof(struct trp_engine_config) == 1376,
                "the engine's options have changed: change config_fields with them");
 
 static const struct trp_field default_fields[] = {

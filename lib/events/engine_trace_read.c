@@ -29,6 +29,7 @@ struct trp_trace_reader {
     int64_t now;
     struct trp_engine_config config;
     struct trp_profile_defaults defaults;
+    struct trp_fields_memory head; /* of config and defaults: to the end */
     struct trp_fields_memory memory;
 };
 
@@ -139,8 +140,8 @@ static int read_head(trp_trace_reader *r, trp_error *err)
     if (rc < 0)
         return rc;
     struct trp_view v = trp_view_of(take(r, size), size);
-    if (trp_fields_get_defaults(&v, &r->memory, &r->defaults) &&
-        trp_fields_get_config(&v, &r->memory, &r->config) && trp_view_end(&v))
+    if (trp_fields_get_defaults(&v, &r->head, &r->defaults) &&
+        trp_fields_get_config(&v, &r->head, &r->config) && trp_view_end(&v))
         return 0;
     return broken(r, "options that are none", err);
 }
@@ -176,6 +177,7 @@ void trp_trace_reader_close(trp_trace_reader *r)
     if (r->in)
         fclose(r->in);
     ZSTD_freeDStream(r->zstd);
+    trp_fields_memory_free(&r->head);
     trp_fields_memory_free(&r->memory);
     trp_buf_free(&r->text);
     free(r->raw);

@@ -125,6 +125,27 @@ void trp_event_message(trp_event_log *l, const char *level, const char *text,
     trp_event_log_put_lines(l, &b);
 }
 
+void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    trp_statistics_nodes(l->statistics, nodes, at);
+    trp_line_nodes(&b, nodes, at);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_slurm_costs(trp_event_log *l, uint64_t rpcs, uint64_t sruns,
+                           uint64_t srun_rpcs, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    l->statistics->rpcs = rpcs;
+    l->statistics->sruns = sruns;
+    l->statistics->srun_rpcs = srun_rpcs;
+    trp_line_slurm_costs(&b, rpcs, sruns, srun_rpcs, at);
+    trp_event_log_put_lines(l, &b);
+}
+
 void trp_event_executor_added(trp_event_log *l, trp_executor_id e, const char *host,
                               const struct trp_resource_profile *p, int64_t requested,
                               int64_t at)
@@ -215,6 +236,7 @@ void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s
     if (st->submitted == 0)
         st->submitted = at;
     st->ended = 0;
+    trp_statistics_stage_runs(l->statistics, st, true, at);
     trp_line_stage_submitted(&b, s, at);
     trp_event_log_put_lines(l, &b);
 }
@@ -254,6 +276,7 @@ void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
     put_summary(l, s, at);
     s->ended = at;
     s->outcome = outcome;
+    trp_statistics_stage_runs(l->statistics, s, false, at);
     struct trp_buf b = {0};
     if (s->submitted == 0)
         put_unsubmitted(l, s, &b, at);

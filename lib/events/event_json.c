@@ -352,6 +352,29 @@ void trp_line_message(struct trp_buf *b, const char *level, const char *text,
     TRP_JSON(b, "}\n");
 }
 
+void trp_line_nodes(struct trp_buf *b, uint32_t nodes, int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"TroupeNodes\",\"Nodes\":");
+    trp_json_int(b, nodes);
+    TRP_JSON(b, ",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, "}\n");
+}
+
+void trp_line_slurm_costs(struct trp_buf *b, uint64_t rpcs, uint64_t sruns,
+                          uint64_t srun_rpcs, int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"TroupeSlurmCosts\",\"RPCs\":");
+    trp_json_int(b, (int64_t)rpcs);
+    TRP_JSON(b, ",\"Sruns\":");
+    trp_json_int(b, (int64_t)sruns);
+    TRP_JSON(b, ",\"Srun RPCs\":");
+    trp_json_int(b, (int64_t)srun_rpcs);
+    TRP_JSON(b, ",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, "}\n");
+}
+
 void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationEnd\",\"Timestamp\":");

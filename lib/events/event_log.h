@@ -99,6 +99,12 @@ void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
                            enum trp_outcome outcome, const char *failure, int64_t at);
 void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcome,
                        const char *failure, int64_t at);
+/* So many nodes of Slurm's are held from now on: TroupeNodes. */
+void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at);
+/* What was asked of Slurm: TroupeSlurmCosts, {"RPCs":…,"Sruns":…,"Srun RPCs":…}, and
+ * told in the summary. `srun_rpcs` is an estimate. */
+void trp_event_slurm_costs(trp_event_log *l, uint64_t rpcs, uint64_t sruns,
+                           uint64_t srun_rpcs, int64_t at);
 /* A line of our own: {"Event":"TroupeMessage","Level":…,"Text":…,"Timestamp":…}. */
 void trp_event_message(trp_event_log *l, const char *level, const char *text,
                        int64_t at);

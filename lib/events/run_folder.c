@@ -33,6 +33,7 @@ enum {
 };
 
 #define RUNS "troupe-runs"
+#define RESERVED "submitted" /* a file in a folder that waits for its run */
 
 static int failed(trp_error *err, const char *what, const char *path)
 {
@@ -59,19 +60,26 @@ static int check_name(const char *name, trp_error *err)
                                 name, NAME_MAX_CHARS);
 }
 
+void trp_run_name_clean(const char *app, char *buf, size_t size)
+{
+    size_t n = 0;
+    for (; n + 1 < size && n < APP_CHARS && app[n]; n++)
+        buf[n] = name_char(app[n], n == 0) ? app[n] : n == 0 ? '_' : '-';
+    buf[n] = '\0';
+    if (n == 0)
+        snprintf(buf, size, "run");
+}
+
 /* APP-YYYYMMDDTHHMMSS-PID */
 static void make_name(const char *app, char *buf, size_t size)
 {
     char clean[APP_CHARS + 1], stamp[32];
-    size_t n = 0;
-    for (; n < APP_CHARS && app[n]; n++)
-        clean[n] = name_char(app[n], n == 0) ? app[n] : n == 0 ? '_' : '-';
-    clean[n] = '\0';
+    trp_run_name_clean(app, clean, sizeof clean);
     time_t now = time(NULL);
     struct tm tm;
     localtime_r(&now, &tm);
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%S", &tm);
-    snprintf(buf, size, "%s-%s-%d", n > 0 ? clean : "run", stamp, (int)getpid());
+    snprintf(buf, size, "%s-%s-%d", clean, stamp, (int)getpid());
 }
 
 /* Holds the lock for as long as the descriptor is open. TRP_ESTATE: somebody has it. */
@@ -125,6 +133,14 @@ static int make_dir(const char *path, trp_error *err)
     return errno == EEXIST ? TRP_EEXIST : failed(err, "make the folder", path);
 }
 
+/* Was the folder made for a run to come? Only one run can remove the file. */
+static bool take_reserved(const char *path)
+{
+    char file[LONG_PATH];
+    snprintf(file, sizeof file, "%s/" RESERVED, path);
+    return unlink(file) == 0;
+}
+
 /* BASE/troupe-runs, then the run's own folder; its path in `path`, its name in `name`.
  */
 static int make_run_dir(const char *base, const char *app, const char *run_name,
@@ -146,6 +162,8 @@ static int make_run_dir(const char *base, const char *app, const char *run_name,
         if (snprintf(path, PATH_MAX, "%s/" RUNS "/%s", base, name) >= PATH_MAX - 64)
             return trp_error_set(err, TRP_ELIMIT, "the path of %s is too long", base);
         code = make_dir(path, err);
+        if (code == TRP_EEXIST && run_name && take_reserved(path))
+            code = 0;
         if (code != TRP_EEXIST || run_name)
             break;
     }
@@ -220,6 +238,46 @@ int trp_run_folder_new(const char *base, const char *app, const char *run_name,
     return 0;
 }
 
+int trp_run_folder_reserve(const char *base, const char *app, const char *run_name,
+                           char **ret_name, trp_error *err)
+{
+    char name[NAME_MAX], path[PATH_MAX], file[LONG_PATH];
+    int code = run_name ? check_name(run_name, err) : 0;
+    if (code < 0)
+        return code;
+    snprintf(path, sizeof path, "%s/" RUNS "/%s/" RESERVED, base,
+             run_name ? run_name : "");
+    if (run_name && access(path, F_OK) == 0)
+        return trp_error_set(err, TRP_EEXIST,
+                             RUNS "/%s waits for a job already; use another name, or "
+                                  "remove it when that job is gone",
+                             run_name);
+    code = make_run_dir(base, app, run_name, name, path, err);
+    if (code < 0)
+        return code;
+    snprintf(file, sizeof file, "%s/" RESERVED, path);
+    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+    *ret_name = fd < 0 ? NULL : strdup(name);
+    if (*ret_name)
+        return 0;
+    code = failed(err, "make", file);
+    unlink(file);
+    rmdir(path);
+    return code;
+}
+
+void trp_run_folder_unreserve(const char *base, const char *name)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/" RUNS "/%s", base, name);
+    if (take_reserved(path))
+        rmdir(path);
+    snprintf(path, sizeof path, "%s/" RUNS, base);
+    rmdir(path); /* when it was the first */
+}
+
 /* ---- opening ------------------------------------------------------------------------
  */
 
@@ -244,15 +302,34 @@ static bool find_run(const char *base, const char *run, char *path)
     return n < PATH_MAX && realpath(try, path) && is_run(path);
 }
 
+static int find_or_say(const char *base, const char *run, char *path, trp_error *err)
+{
+    if (run[0] && find_run(base, run, path))
+        return 0;
+    return trp_error_set(err, TRP_EINVAL,
+                         "%.200s is no run: neither below " RUNS
+                         " nor a run's folder (no state/run.json); see troupe ls",
+                         run);
+}
+
+int trp_run_folder_find(const char *base, const char *run, char **ret_path,
+                        trp_error *err)
+{
+    char path[PATH_MAX];
+    int code = find_or_say(base, run, path, err);
+    if (code < 0)
+        return code;
+    *ret_path = strdup(path);
+    return *ret_path ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+}
+
 int trp_run_folder_open(const char *base, const char *run, trp_run_folder **ret,
                         trp_error *err)
 {
     char path[PATH_MAX], below[LONG_PATH], shown[LONG_PATH];
-    if (!run[0] || !find_run(base, run, path))
-        return trp_error_set(err, TRP_EINVAL,
-                             "%.200s is no run: neither below " RUNS
-                             " nor a run's folder (no state/run.json); see troupe ls",
-                             run);
+    int missing = find_or_say(base, run, path, err);
+    if (missing < 0)
+        return missing;
     const char *name = strrchr(path, '/') + 1;
     snprintf(below, sizeof below, "%s/" RUNS, base);
     char real[PATH_MAX];
@@ -313,4 +390,30 @@ void trp_run_folder_pid(const char *run_dir, int pid, const char *what)
         w = write(fd, line, (size_t)n);
     while (w < 0 && errno == EINTR);
     close(fd);
+}
+
+int trp_run_folder_has_room(const char *run_dir, trp_error *err)
+{
+    static const char some[1 << 16];
+    char file[PATH_MAX];
+    snprintf(file, sizeof file, "%s/state/room.%d", run_dir, (int)getpid());
+    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ssize_t n = -1;
+    if (fd >= 0) {
+        errno = 0;
+        n = write(fd, some, sizeof some);
+        if (n >= 0 && (size_t)n < sizeof some)
+            errno = ENOSPC;
+        if (n == (ssize_t)sizeof some && fsync(fd) < 0) /* quotas of other machines */
+            n = -1;
+    }
+    int why = errno;
+    if (fd >= 0) {
+        close(fd);
+        unlink(file);
+    }
+    return n == (ssize_t)sizeof some
+               ? 0
+               : trp_error_set(err, TRP_ESYSTEM, "cannot write below %s: %s", run_dir,
+                               strerror(why));
 }

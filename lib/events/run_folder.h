@@ -16,6 +16,7 @@
 #define TRP_EVENTS_RUN_FOLDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/error.h"
@@ -34,6 +35,19 @@ typedef struct trp_run_folder {
  * `last`. */
 int trp_run_folder_new(const char *base, const char *app, const char *run_name,
                        trp_run_folder **ret, trp_error *err);
+/* Makes only the folder, for a run that `troupe run --run-name RUN` begins later, so
+ * that its job's output has a place before: RUN, malloc'ed, in *ret_name. Codes as
+ * above. */
+int trp_run_folder_reserve(const char *base, const char *app, const char *run_name,
+                           char **ret_name, trp_error *err);
+/* Removes it again, unless the run began. */
+void trp_run_folder_unreserve(const char *base, const char *name);
+/* APP in a run's name, cleaned to a name's characters; `size` cuts it. */
+void trp_run_name_clean(const char *app, char *buf, size_t size);
+/* The folder of an earlier run, absolute and malloc'ed; without its lock. TRP_EINVAL as
+ * below. */
+int trp_run_folder_find(const char *base, const char *run, char **ret_path,
+                        trp_error *err);
 /* Opens an existing one for --resume: a name below base/troupe-runs or a path.
  * TRP_EINVAL when it is not a run folder; TRP_ESTATE when it is still running (its lock
  * is held). */
@@ -47,6 +61,9 @@ int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *st
                          int exit_status, trp_error *err);
 /* Adds "PID what" to state/pids (one write, O_APPEND; from any process of the run). */
 void trp_run_folder_pid(const char *run_dir, int pid, const char *what);
+/* Whether more can be written below it: tries 64 KiB. TRP_ESYSTEM: full, over a quota,
+ * gone. */
+int trp_run_folder_has_room(const char *run_dir, trp_error *err);
 
 /* The runs below `base`, newest first, for `troupe ls`. A run whose state says
  * "running" but whose lock is free is told as "died". */

@@ -201,6 +201,48 @@ void trp_statistics_task_started(struct trp_statistics *s, trp_stage_id stage,
     x->stage = stage;
 }
 
+static void give_nodes(struct trp_statistics *s, int64_t at)
+{
+    if (s->nodes_at == 0 || at <= s->nodes_at)
+        return;
+    double seconds = (double)(at - s->nodes_at) * NS * s->nodes;
+    if (s->running)
+        s->node_share += seconds / s->running;
+    else
+        s->idle_nodes += seconds;
+    s->nodes_at = at;
+}
+
+void trp_statistics_nodes(struct trp_statistics *s, uint32_t nodes, int64_t at)
+{
+    give_nodes(s, at);
+    s->nodes = nodes;
+    s->nodes_at = at > s->nodes_at ? at : s->nodes_at;
+}
+
+void trp_statistics_stage_runs(struct trp_statistics *s,
+                               struct trp_stage_statistics *stage, bool runs,
+                               int64_t at)
+{
+    if (stage->runs == runs)
+        return;
+    give_nodes(s, at);
+    stage->node_seconds = trp_statistics_node_seconds(s, stage);
+    stage->nodes_before = s->node_share;
+    stage->runs = runs;
+    if (runs)
+        s->running++;
+    else
+        s->running--;
+}
+
+double trp_statistics_node_seconds(const struct trp_statistics *s,
+                                   const struct trp_stage_statistics *stage)
+{
+    return stage->node_seconds +
+           (stage->runs ? s->node_share - stage->nodes_before : 0);
+}
+
 int64_t trp_task_ran_ns(const struct trp_event_task *t)
 {
     return t->end && t->end->duration_ns > 0 &&
@@ -302,6 +344,7 @@ void trp_statistics_settle(struct trp_statistics *s)
     for (uint32_t i = 0; i < s->nexecutors; i++)
         if (s->executors[i].live)
             give(s, &s->executors[i], s->last);
+    give_nodes(s, s->last);
 }
 
 void trp_statistics_free(struct trp_statistics *s)

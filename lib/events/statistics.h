@@ -9,6 +9,10 @@
  * holds the slots of its ranks from launch to end. Seconds *used*: what the profile
  * says a task takes, for as long as the attempt ran.
  *
+ * *Node-seconds* are held by stages, too, where nodes of Slurm's are: as long as stages
+ * run, all nodes that are held belong to them in equal parts; what is between stages
+ * belongs to none.
+ *
  * Threads: one at a time.
  */
 #ifndef TRP_EVENTS_STATISTICS_H
@@ -58,6 +62,9 @@ struct trp_stage_statistics {
     struct trp_durations durations; /* of attempts that succeeded */
     double cpu;                     /* seconds of CPU time, as measured */
     struct trp_seconds *held, *used;
+    bool runs;           /* submitted, and not ended */
+    double nodes_before; /* `node_share` of the run when that began */
+    double node_seconds; /* of what is over */
 
     uint32_t summarised_from;          /* attempts from this number on have no lines */
     struct trp_summarised *summarised; /* NULL: none since the stage was submitted */
@@ -88,7 +95,13 @@ struct trp_statistics {
     char device[TRP_PROFILE_RESOURCES][TRP_RESOURCE_NAME_MAX];
     uint32_t ndevices;
     struct trp_seconds idle; /* held by executors on which no task ever ran */
-    int64_t first, last;     /* wall clock of the first and the last thing told */
+    uint32_t nodes;          /* held now, */
+    int64_t nodes_at;        /* and noted up to here; 0: there are none to note */
+    uint32_t running;        /* stages that run now */
+    double node_share;       /* node-seconds of a stage that has run from the start */
+    double idle_nodes;       /* node-seconds while no stage ran */
+    uint64_t rpcs, sruns, srun_rpcs; /* as struct trp_event_costs */
+    int64_t first, last; /* wall clock of the first and the last thing told */
 };
 
 void trp_statistics_free(struct trp_statistics *s); /* what it points to */
@@ -118,11 +131,20 @@ void trp_statistics_task_started(struct trp_statistics *s, trp_stage_id stage,
 int trp_statistics_task_ended(struct trp_statistics *s,
                               struct trp_stage_statistics *stage,
                               const struct trp_event_task *t);
+/* So many nodes are held from now on. */
+void trp_statistics_nodes(struct trp_statistics *s, uint32_t nodes, int64_t at);
+/* The stage runs from now on, or does not. Said twice is as once. */
+void trp_statistics_stage_runs(struct trp_statistics *s,
+                               struct trp_stage_statistics *stage, bool runs,
+                               int64_t at);
+/* What it has held up to the last thing told. */
+double trp_statistics_node_seconds(const struct trp_statistics *s,
+                                   const struct trp_stage_statistics *stage);
 /* Adds an attempt to those without lines. */
 int trp_statistics_summarise(struct trp_stage_statistics *stage,
                              const struct trp_event_task *t);
 void trp_summarised_free(struct trp_summarised *s);
-/* Gives the time of live executors up to `last` to their stages. */
+/* Gives the time of live executors and of nodes up to `last` to their stages. */
 void trp_statistics_settle(struct trp_statistics *s);
 
 /* How long an attempt ran, as measured there. 0 for one that was lost with its

@@ -21,8 +21,8 @@ enum {
     GREATEST,
     CORES_HELD,
     CORES_USED,
-    DEVICES, /* held and used of each kind, then how the stage ended */
-    COLUMNS = DEVICES + 2 * TRP_PROFILE_RESOURCES + 1,
+    DEVICES, /* held and used of each kind, then nodes, then how the stage ended */
+    COLUMNS = DEVICES + 2 * TRP_PROFILE_RESOURCES + 2,
     NAME_SHOWN = 32,            /* longer names are cut */
     CELL = 4 * NAME_SHOWN + 32, /* bytes: its characters in UTF-8, " ×N" */
 };
@@ -33,6 +33,7 @@ struct table {
     FILE *out;
     uint32_t device[TRP_PROFILE_RESOURCES]; /* shown kinds */
     uint32_t ndevices;
+    int nodes; /* column of node-seconds; 0: not shown */
     bool ends; /* some stage did not succeed: its end is told */
     int columns, width[COLUMNS];
     char cell[COLUMNS][CELL];
@@ -103,6 +104,12 @@ static void clear(struct table *t)
         t->cell[c][0] = '\0';
 }
 
+static void nodes_cell(struct table *t, double seconds)
+{
+    if (t->nodes)
+        seconds_text(seconds, t->cell[t->nodes]);
+}
+
 static void seconds_cells(struct table *t, const struct trp_seconds *held,
                           const struct trp_seconds *used)
 {
@@ -150,6 +157,7 @@ static void numbers(struct table *t, const struct trp_summary_row *r)
         time_text(r->durations.greatest, t->cell[GREATEST]);
     }
     seconds_cells(t, &r->held, &r->used);
+    nodes_cell(t, r->nodes);
     if (t->ends)
         name_text(end_word(r->worst), t->cell[t->columns - 1]);
 }
@@ -181,6 +189,7 @@ static void idle_row(struct table *t)
     clear(t);
     snprintf(t->cell[STAGE], CELL, "(no stage)");
     seconds_cells(t, &t->s->idle, NULL);
+    nodes_cell(t, t->s->idle_nodes);
 }
 
 static void total_row(struct table *t)
@@ -193,6 +202,7 @@ static void total_row(struct table *t)
     count_text(r->failures, t->cell[FAILED]);
     time_text(t->s->last - t->s->first, t->cell[WALL]);
     seconds_cells(t, &r->held, &r->used);
+    nodes_cell(t, r->nodes);
 }
 
 static void head_row(struct table *t)
@@ -205,6 +215,8 @@ static void head_row(struct table *t)
         snprintf(t->cell[c], CELL, "%s", names[c]);
     for (uint32_t i = 0; i < 2 * t->ndevices; i++)
         snprintf(t->cell[DEVICES + i], CELL, "%s", i % 2 == 0 ? "held" : "used");
+    if (t->nodes)
+        snprintf(t->cell[t->nodes], CELL, "node-s");
 }
 
 /* ---- printing ---- */
@@ -304,7 +316,7 @@ static void each_row(struct table *t, void (*act)(struct table *))
         rest_row(t);
         act(t);
     }
-    if (t->s->idle.cores > 0) {
+    if (t->s->idle.cores > 0 || t->s->idle_nodes > 0) {
         idle_row(t);
         act(t);
     }
@@ -319,9 +331,25 @@ static void lay_out(struct table *t)
         if (total->held.devices[i] > 0 || total->used.devices[i] > 0)
             t->device[t->ndevices++] = i;
     t->ends = total->nstages > 0 && end_word(total->worst)[0];
-    t->columns = DEVICES + 2 * (int)t->ndevices + (t->ends ? 1 : 0);
+    t->columns = DEVICES + 2 * (int)t->ndevices;
+    t->nodes = total->nodes > 0 ? t->columns++ : 0;
+    t->columns += t->ends ? 1 : 0;
     each_row(t, measure);
     widen_groups(t);
+}
+
+/* What was held and asked of Slurm; nothing on one machine. */
+static void print_slurm(FILE *out, const struct trp_statistics *s, double nodes)
+{
+    char seconds[CELL];
+    if (nodes > 0) {
+        seconds_text(nodes, seconds);
+        fprintf(out, "node-seconds: %s held\n", seconds);
+    }
+    if (s->rpcs || s->sruns)
+        fprintf(out, "Slurm: %llu RPCs of ours, about %llu by srun (%llu step%s)\n",
+                (unsigned long long)s->rpcs, (unsigned long long)s->srun_rpcs,
+                (unsigned long long)s->sruns, s->sruns == 1 ? "" : "s");
 }
 
 void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir)
@@ -345,6 +373,7 @@ void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_
         print_share(out, s->device[d], total->held.devices[d], total->used.devices[d]);
         fputc('\n', out);
     }
+    print_slurm(out, s, total->nodes);
     fprintf(out, "logs: %s/logs  events: %s/events.jsonl\n", run_dir, run_dir);
     fflush(out);
     trp_summary_rows_free(&t.rows);

@@ -61,6 +61,7 @@ static void add_row(struct trp_summary_row *to, const struct trp_summary_row *mo
     to->failures += more->failures;
     to->wall_ns += more->wall_ns;
     to->cpu += more->cpu;
+    to->nodes += more->nodes;
     add_seconds(&to->held, &more->held);
     add_seconds(&to->used, &more->used);
 }
@@ -85,6 +86,7 @@ static struct trp_summary_row row_of(const struct trp_statistics *s,
                                 .attempts = stage->attempts,
                                 .failures = stage->failures,
                                 .durations = stage->durations,
+                                .nodes = trp_statistics_node_seconds(s, stage),
                                 .cpu = stage->cpu};
     if (stage->submitted > 0)
         r.wall_ns = (stage->ended > 0 ? stage->ended : s->last) - stage->submitted;
@@ -122,6 +124,7 @@ static struct entry *fill_table(const struct trp_statistics *s,
     struct entry *table = NULL;
     uint32_t nstages = 0;
     r->total.held = s->idle;
+    r->total.nodes = s->idle_nodes;
     for (uint32_t i = 0; i < s->nstages; i++)
         nstages += s->stages[i] != NULL;
     for (uint32_t i = 0; i < s->nstages; i++) {

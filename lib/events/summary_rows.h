@@ -29,6 +29,7 @@ struct trp_summary_row {
     int64_t wall_ns;                /* the sum of theirs */
     struct trp_durations durations; /* of all their tasks */
     struct trp_seconds held, used;
+    double nodes; /* node-seconds */
     double cpu;
 };
 

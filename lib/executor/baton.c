@@ -140,8 +140,3 @@ void trp_baton_give(trp_baton *b)
     if (atomic_load(&b->waiting))
         ring(b, 1);
 }
-
-void trp_baton_wake(trp_baton *b)
-{
-    ring(b, INT_MAX);
-}

@@ -33,6 +33,5 @@ bool trp_baton_try(trp_baton *b); /* takes it when FREE, never blocks */
 void trp_baton_leave(trp_baton *b);
 bool trp_baton_return(trp_baton *b); /* AWAY → HELD; false: robbed meanwhile */
 void trp_baton_give(trp_baton *b);
-void trp_baton_wake(trp_baton *b); /* takers look again (for ending threads) */
 
 #endif

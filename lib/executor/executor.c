@@ -183,6 +183,8 @@ static int bind_to(const char *cpuset, trp_error *err)
 static void join_cgroup(struct trp_executor_shape *shape)
 {
     char path[sizeof(shape->cgroup) + 16];
+    if (shape->in_cgroup)
+        return;
     snprintf(path, sizeof path, "%s/cgroup.procs", shape->cgroup);
     int fd = shape->cgroup[0] ? open(path, O_WRONLY | O_CLOEXEC) : -1;
     if (fd < 0 || write(fd, "0\n", 2) != 2)
@@ -220,20 +222,22 @@ static void clear_environment(void)
     }
 }
 
-static int call_driver(trp_executor *e, trp_error *err)
+int trp_executor_call(const struct trp_executor_shape *shape, trp_channel **ret,
+                      trp_error *err)
 {
     uint8_t secret[TRP_SECRET_SIZE];
     struct trp_call_config config = {
         .transport = TRP_TRANSPORT_CONNECT,
-        .address = e->shape.driver,
+        .address = shape->driver,
         .secret = secret,
-        .executor = e->shape.id,
-        .network_timeout_ns = e->shape.network_timeout_ns,
-        .heartbeat_ns = e->shape.heartbeat_ns,
+        .munge = shape->munge != 0,
+        .executor = shape->id,
+        .network_timeout_ns = shape->network_timeout_ns,
+        .heartbeat_ns = shape->heartbeat_ns,
     };
-    int r = read_secret(e->shape.secret_file, secret, err);
+    int r = read_secret(shape->secret_file, secret, err);
     if (r == TRP_OK)
-        r = trp_channel_call(&config, &e->channel, err);
+        r = trp_channel_call(&config, ret, err);
     explicit_bzero(secret, sizeof secret);
     return r;
 }
@@ -244,7 +248,7 @@ static int join_run(trp_executor *e, trp_error *err)
     join_cgroup(&e->shape);
     int r = bind_to(e->shape.cpuset, err);
     if (r == TRP_OK)
-        r = call_driver(e, err);
+        r = trp_executor_call(&e->shape, &e->channel, err);
     if (r == TRP_OK)
         r = fork_spawner(e, trp_channel_socket(e->channel), err);
     if (r != TRP_OK)

@@ -38,8 +38,10 @@ struct trp_executor_shape {
     char cpuset[512];   /* logical processors to bind to, "0-3,8"; "": do not bind */
     char cgroup[512];   /* memory cgroup folder made for it, which it
                          * joins; "", or not allowed to: sample instead */
+    uint32_t in_cgroup; /* 1: it was started in it */
     char driver[300];   /* HOST:PORT */
     char secret_file[4096];
+    uint32_t munge; /* 1: both sides prove their user by MUNGE as well */
     char run_name[128];
     char run_dir[4096];
     char scratch[4096]; /* parent of this executor's scratch folders */

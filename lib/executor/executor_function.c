@@ -187,7 +187,10 @@ static void *task_thread(void *context)
             continue;
         }
         begin_task(self, &t, trp_executor_now());
+        bool limited = self->deadline_ns != INT64_MAX;
         pthread_mutex_unlock(&e->lock);
+        if (limited) /* the loop may sleep longer than that */
+            trp_functions_wake(e);
         struct trp_finished *f = malloc(sizeof *f);
         if (!f)
             abort(); /* the driver is told of a crash of this very task */

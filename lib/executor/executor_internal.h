@@ -178,4 +178,8 @@ void trp_crash_thread(void); /* an alternate stack for this thread */
 void trp_crash_running(trp_attempt_id attempt);
 void trp_crash_idle(void);
 
+/* executor.c: calls the driver of a shape and proves the secret, before MPI. */
+int trp_executor_call(const struct trp_executor_shape *shape, trp_channel **ret,
+                      trp_error *err);
+
 #endif

@@ -313,8 +313,10 @@ static int64_t least(int64_t a, int64_t b)
 
 static void wait_for_work(trp_executor *e, int64_t now)
 {
-    if (!trp_channel_sleep(e->channel))
+    /* This turn may have heard that there is nothing to wait for any more. */
+    if (atomic_load(&e->ending) || !trp_channel_sleep(e->channel))
         return;
+    atomic_store(&e->sleeping, 1); /* a deadline that begins from here on wakes it */
     int64_t until =
         least(trp_channel_next_timer(e->channel), trp_functions_next_timer(e));
     int64_t left = until > now ? until - now : 0;
@@ -324,7 +326,6 @@ static void wait_for_work(trp_executor *e, int64_t now)
         {.fd = e->wake,                                      .events = POLLIN},
         {.fd = e->spawner ? trp_spawner_fd(e->spawner) : -1, .events = POLLIN},
     };
-    atomic_store(&e->sleeping, 1);
     if (!atomic_load(&e->finished) && !atomic_load(&e->syncs_unsent))
         ppoll(p, 3, until == INT64_MAX ? NULL : &wait, NULL);
     atomic_store(&e->sleeping, 0);

@@ -12,6 +12,9 @@
  * came that far; without it mpirun itself failed, which is the platform's fault) and
  * "failed" (why a rank could not become the command).
  *
+ * In a Slurm job it is srun instead of mpirun, on several nodes; the gang's folder is
+ * then one that all of them see.
+ *
  * mpirun's own files go to the gang's folder too, so that nothing is left in /tmp when
  * it has to be killed.
  */
@@ -25,7 +28,9 @@
 
 #include "executor/spawner_internal.h"
 
-enum { SPEC_MAX = 64 << 20 };
+enum { SPEC_MAX = 64 << 20, WORDS_MAX = 4096 };
+static const char UNSEEN[] = "a run's folder must be on a file system that all nodes "
+                             "share; call troupe run in a folder there";
 
 static void folder_name(const struct trp_keeper *k, const struct trp_running *r,
                         char *buf, size_t size)
@@ -88,6 +93,7 @@ static bool for_mpirun(const char *entry)
         "LANG=",
         "LC_ALL=",
         "LD_LIBRARY_PATH=",
+        "SLURM_CONF=",
         "OPAL_PREFIX=",
         "OMPI_ALLOW_RUN_AS_ROOT=",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=",
@@ -99,7 +105,16 @@ static bool for_mpirun(const char *entry)
     return false;
 }
 
-/* The strings lie one behind the other in g->text: begin, then four that follow. */
+/* The backend's words, then the wrapper. */
+static void fill_launcher(struct trp_gang_start *g, const struct trp_gang_call *call,
+                          const char *program, const char *spec)
+{
+    const char *const wrapper[] = {program, "gang", spec, NULL};
+    for (uint32_t i = 0; i < call->nlauncher; i++)
+        g->argv[i] = call->launcher[i];
+    memcpy(g->argv + call->nlauncher, wrapper, sizeof wrapper);
+}
+
 static void fill_argv(struct trp_gang_start *g, const char *ranks, const char *program,
                       const char *spec)
 {
@@ -127,14 +142,24 @@ static void fill_env(struct trp_gang_start *g, const char *const *env,
             g->env[n++] = env[i];
 }
 
-int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r, uint32_t ranks,
-                     const char *program, const char *log_prefix,
+/* Where srun's own words go. */
+static bool link_words(const struct trp_keeper *k, const char *folder,
+                       const char *log_prefix)
+{
+    char from[64], to[4400];
+    snprintf(from, sizeof from, "%s/words", folder);
+    snprintf(to, sizeof to, "%s.err", log_prefix);
+    return symlinkat(to, k->scratch, from) == 0;
+}
+
+int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r,
+                     const struct trp_gang_call *call, const char *log_prefix,
                      const char *const *env, struct trp_gang_start *ret, trp_error *err)
 {
     char name[32], text[3][4300];
     *ret = (struct trp_gang_start){0};
     folder_name(k, r, name, sizeof name);
-    snprintf(text[0], sizeof text[0], "%u", ranks);
+    snprintf(text[0], sizeof text[0], "%u", call->ranks);
     snprintf(text[1], sizeof text[1], "%s/%s/spec", k->scratch_path, name);
     snprintf(text[2], sizeof text[2], "TMPDIR=%s/%s", k->scratch_path, name);
     size_t budget = SIZE_MAX;
@@ -146,7 +171,7 @@ int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r, uint32_t
     const char *at[4];
     size_t offset[4];
     for (int i = 0; i < 4; i++) {
-        const char *s = i < 3 ? text[i] : program;
+        const char *s = i < 3 ? text[i] : call->program;
         offset[i] = ret->text.size;
         trp_put_raw(&ret->text, s, strlen(s) + 1);
     }
@@ -154,7 +179,13 @@ int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r, uint32_t
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     for (int i = 0; i < 4; i++)
         at[i] = (const char *)ret->text.data + offset[i];
-    fill_argv(ret, at[0], at[3], at[1]);
+    if (call->nlauncher && !link_words(k, name, log_prefix))
+        return trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", text[1],
+                             strerror(errno));
+    if (call->nlauncher)
+        fill_launcher(ret, call, at[3], at[1]);
+    else
+        fill_argv(ret, at[0], at[3], at[1]);
     fill_env(ret, env, at[2]);
     return TRP_OK;
 }
@@ -187,20 +218,73 @@ static void set_text(struct trp_end *end, uint8_t status, char *text)
     end->extra_size = (uint32_t)strlen(text);
 }
 
+/* What srun and, before their logs are open, the ranks have said. */
+static bool load_words(const struct trp_keeper *k, const char *folder,
+                       char text[WORDS_MAX])
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/words", folder);
+    int fd = openat(k->scratch, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, WORDS_MAX - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return fd >= 0;
+}
+
+/* srun's status is the highest of all ranks; the first that failed is in its words:
+ * "srun: error: node2: task 3: Exited with exit code 5". */
+static void read_words(const char *text, struct trp_end *end)
+{
+    const char *at = strstr(text, ": task"), *how = at ? strstr(at + 2, ": ") : NULL;
+    if (!how)
+        return;
+    how += 2;
+    int code;
+    if (sscanf(how, "Exited with exit code %d", &code) == 1)
+        end->code = code;
+    else if (strncmp(how, "Out Of Memory", 13) == 0)
+        end->status = TRP_END_MEMORY;
+    for (int signal = 1; signal < 32; signal++) {
+        const char *name = strsignal(signal);
+        if (strncmp(how, name, strlen(name)) == 0)
+            end->code = 128 + signal;
+    }
+}
+
+/* A rank that does not see the run's folder: its own sentence. */
+static bool is_unseen(const char *words, char *text, size_t size)
+{
+    const char *at = strstr(words, UNSEEN);
+    while (at && at > words && at[-1] != '\n')
+        at--;
+    if (!at)
+        return false;
+    at += strncmp(at, "troupe-rank: ", 13) == 0 ? 13 : 0;
+    snprintf(text, size, "%.*s", (int)strcspn(at, "\n"), at);
+    return true;
+}
+
 void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
                      struct trp_end *end, char *text, size_t size)
 {
-    char name[32], note[8];
+    char name[32], note[8], words[WORDS_MAX] = "";
     folder_name(k, r, name, sizeof name);
     bool failed = end && end->status == TRP_END_EXIT;
-    if (failed && read_note(k, name, "failed", text, size) > 0) {
+    bool srun = failed && load_words(k, name, words);
+    bool too_often = strstr(words, TRP_SRUN_TOO_OFTEN);
+    if (srun)
+        read_words(words, end);
+    if (failed && is_unseen(words, text, size)) {
+        set_text(end, TRP_END_PLATFORM, text);
+    } else if (failed && read_note(k, name, "failed", text, size) > 0) {
         set_text(end, TRP_END_START, text);
     } else if (failed && read_note(k, name, "started", note, sizeof note) < 0) {
-        snprintf(text, size,
-                 "mpirun ended with exit status %d before any rank was started",
-                 end->code);
-        set_text(end, TRP_END_PLATFORM, text);
-    } else if (failed && end->code > 128 && end->code < 128 + 32) {
+        snprintf(text, size, "%s ended with exit status %d before any rank was started",
+                 srun ? "srun" : "mpirun", end->code);
+        set_text(end, too_often ? TRP_END_RECALLED : TRP_END_PLATFORM, text);
+    } else if (failed && end->status == TRP_END_EXIT && end->code > 128 &&
+               end->code < 128 + 32) {
         end->status = TRP_END_SIGNAL; /* that is how mpirun tells a rank's signal */
         end->code -= 128;
     }
@@ -261,15 +345,65 @@ static bool is_mpi(const char *entry)
            strncmp(entry, "PMI_", 4) == 0;
 }
 
-/* Puts what mpirun set for this rank in the place of what the task had of it. */
-static bool add_mpi(struct rank *r, const char *rank, const char *ranks)
+/* What srun sets; a task's own SLURM_OVERLAP stays. */
+static bool is_srun(const char *entry)
+{
+    return strncmp(entry, "SLURM_", 6) == 0 &&
+           strncmp(entry, "SLURM_OVERLAP=", 14) != 0 &&
+           strncmp(entry, "SLURM_HOSTFILE=", 15) != 0;
+}
+
+/* Number `index` of "0,1,2"; the number itself when there is no such list. */
+static void put_address(FILE *to, const char *list, unsigned index)
+{
+    for (unsigned i = 0; list && *list && i < index; i++) {
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    if (list && *list)
+        fprintf(to, "%.*s", (int)strcspn(list, ","), list);
+    else
+        fprintf(to, "%u", index);
+}
+
+/* "NAME=*VARIABLE:COUNT:EACH": which devices are a rank's own is only known here. Of
+ * those in VARIABLE, in the order of the ranks of this node, COUNT for EACH ranks. */
+static char *choose_devices(char *entry)
+{
+    char *equals = strchr(entry, '='), *text = NULL;
+    char variable[128] = "";
+    unsigned count, each, local;
+    size_t size;
+    const char *id = getenv("SLURM_LOCALID");
+    if (!equals || equals[1] != '*' || !id)
+        return entry;
+    size_t n = strcspn(equals + 2, ":");
+    if (n >= sizeof variable || sscanf(equals + 2 + n, ":%u:%u", &count, &each) != 2 ||
+        each == 0)
+        return entry;
+    memcpy(variable, equals + 2, n);
+    local = (unsigned)strtoul(id, NULL, 10) / each * count;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return entry;
+    fprintf(f, "%.*s=", (int)(equals - entry), entry);
+    for (unsigned i = 0; i < count; i++) {
+        fputs(i ? "," : "", f);
+        put_address(f, *variable ? getenv(variable) : NULL, local + i);
+    }
+    return fclose(f) == 0 ? text : entry;
+}
+
+/* Puts what mpirun or srun set for this rank in the place of what the task had of it.
+ */
+static bool add_mpi(struct rank *r, const char *rank, const char *ranks, bool srun)
 {
     size_t n = 0;
     for (size_t i = 0; r->env[i]; i++)
-        if (!is_mpi(r->env[i]))
-            r->env[n++] = r->env[i];
+        if (!is_mpi(r->env[i]) && !(srun && is_srun(r->env[i])))
+            r->env[n++] = srun ? choose_devices(r->env[i]) : r->env[i];
     for (char **e = environ; *e; e++)
-        if (is_mpi(*e))
+        if (is_mpi(*e) || (srun && is_srun(*e)))
             r->env[n++] = *e;
     char *own[2] = {NULL, NULL};
     if (asprintf(&own[0], "TROUPE_RANK=%s", rank) < 0 ||
@@ -313,16 +447,25 @@ int trp_gang_rank_main(int argc, char **argv)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     const char *ranks = getenv("OMPI_COMM_WORLD_SIZE");
+    bool srun = !rank && getenv("SLURM_PROCID");
+    if (srun) {
+        rank = getenv("SLURM_PROCID");
+        ranks = getenv("SLURM_NTASKS");
+    }
     struct trp_buf b = {0};
     struct rank r = {0};
     if (argc != 3 || strcmp(argv[1], "gang") != 0 || !rank || !ranks) {
-        fprintf(stderr, "troupe-rank: only troupe calls it, below mpirun\n");
+        fprintf(stderr, "troupe-rank: only troupe calls it, below mpirun or srun\n");
         return 2;
     }
     char *slash = strrchr(argv[2], '/');
     r.folder = strndup(argv[2], slash ? (size_t)(slash - argv[2]) : 0);
     if (!r.folder || !read_spec(argv[2], &b)) {
-        fprintf(stderr, "troupe-rank: cannot read %s: %s\n", argv[2], strerror(errno));
+        char host[256] = "?";
+        int error = errno;
+        gethostname(host, sizeof host - 1);
+        fprintf(stderr, "troupe-rank: cannot read %s on %s (%s): %s\n", argv[2], host,
+                strerror(error), UNSEEN);
         return 127;
     }
     uint32_t own = 2;
@@ -334,7 +477,7 @@ int trp_gang_rank_main(int argc, char **argv)
     r.argv = get_list(&v, 0);
     r.env = get_list(&v, own);
     r.program = get_list(&v, 0);
-    if (!trp_view_end(&v) || !r.env || !r.program || !add_mpi(&r, rank, ranks)) {
+    if (!trp_view_end(&v) || !r.env || !r.program || !add_mpi(&r, rank, ranks, srun)) {
         fprintf(stderr, "troupe-rank: %s is no specification of ours\n", argv[2]);
         return 127;
     }

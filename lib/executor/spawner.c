@@ -179,6 +179,12 @@ int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn)
     begin(s, TRP_FRAME_START);
     trp_put_u32(&s->out, spawn->ranks);
     trp_put_text(&s->out, spawn->gang_program);
+    uint32_t nlauncher = 0;
+    while (spawn->launcher && spawn->launcher[nlauncher])
+        nlauncher++;
+    trp_put_u32(&s->out, nlauncher);
+    for (uint32_t i = 0; i < nlauncher; i++)
+        trp_put_text(&s->out, spawn->launcher[i]);
     trp_put_raw(&s->out, one.data, one.size);
     int r = one.failed ? TRP_ENOMEM : send_all(s);
     trp_buf_free(&one);

@@ -24,6 +24,10 @@
 #include "comm/channel.h"
 #include "wire/message.h"
 
+/* Slurm's words when it is called too often (SLURMCTLD_COMMUNICATIONS_BACKOFF). A gang
+ * whose srun says so before any rank was started ends as TRP_END_RECALLED. */
+#define TRP_SRUN_TOO_OFTEN "Rate limit exceeded"
+
 typedef struct trp_spawner trp_spawner; /* the parent's handle */
 
 struct trp_spawner_config {
@@ -51,12 +55,14 @@ int trp_spawner_forget(trp_spawner *s, trp_stage_id stage);
 
 /* Starts an attempt; one marked as queued waits for the place of a running one of its
  * stage (places.h; `launch->seen` counts ends that trp_spawner_next gave). `ranks` 0: a
- * task; > 0: a gang of so many ranks, started by `mpirun -np ranks` with the rank
- * wrapper `gang_program` (troupe-rank). */
+ * task; > 0: a gang of so many ranks, started by `mpirun -np ranks` (or
+ * `launcher`, which names their number itself) with the rank wrapper `gang_program`
+ * (troupe-rank). */
 struct trp_spawn {
     const struct trp_launch *launch;
     uint32_t ranks;
-    const char *gang_program; /* NULL for a task */
+    const char *gang_program;    /* NULL for a task */
+    const char *const *launcher; /* NULL: mpirun; else the words that start the ranks */
 };
 int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn);
 

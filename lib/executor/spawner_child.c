@@ -145,15 +145,24 @@ static bool set_up(struct trp_keeper *k)
 
 static bool take_start(struct trp_keeper *k, struct trp_view v)
 {
-    uint32_t ranks = trp_get_u32(&v), count;
-    char *program = trp_get_text(&v);
+    struct trp_gang_call gang = {.ranks = trp_get_u32(&v)};
+    uint32_t count;
+    char *program = trp_get_text(&v), *launcher[TRP_LAUNCHER_WORDS];
+    uint32_t nlauncher = trp_get_count(&v, 4), n = 0;
     struct trp_launch launch;
     struct trp_view launches;
-    bool good = !v.bad && program &&
+    while (n < nlauncher && n < TRP_LAUNCHER_WORDS && (launcher[n] = trp_get_text(&v)))
+        n++;
+    gang.program = program;
+    gang.launcher = launcher;
+    gang.nlauncher = n;
+    bool good = !v.bad && program && n == nlauncher &&
                 trp_launch_open(v.at, (size_t)(v.end - v.at), &launches, &count) == 0 &&
                 trp_launch_next(&launches, &launch) == 1;
     if (good)
-        trp_keeper_start(k, &launch, ranks, program);
+        trp_keeper_start(k, &launch, &gang);
+    while (n > 0)
+        free(launcher[--n]);
     free(program);
     return good;
 }

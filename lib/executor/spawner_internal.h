@@ -21,7 +21,8 @@
 enum trp_spawner_frame {
     TRP_FRAME_STAGE = 1,  /* a STAGE message */
     TRP_FRAME_FORGET = 2, /* u32 stage */
-    TRP_FRAME_START = 3,  /* u32 ranks, text gang program, a LAUNCH message of one */
+    TRP_FRAME_START = 3,  /* u32 ranks, text gang program, u32 words of the
+                           * launcher, these, a LAUNCH message of one */
     TRP_FRAME_KILL = 4,   /* u64 attempt, u8 soft */
     TRP_FRAME_WATCH = 5,  /* functions run: sample them from now on */
     TRP_FRAME_CLOSE = 6,  /* end everything */
@@ -98,6 +99,16 @@ struct trp_function_sample {
 };
 
 /* The spawner process. */
+enum { TRP_LAUNCHER_WORDS = 40 };
+
+/* How a gang is started. */
+struct trp_gang_call {
+    uint32_t ranks;      /* 0: it is a task */
+    const char *program; /* the rank wrapper */
+    char *const *launcher;
+    uint32_t nlauncher; /* 0: mpirun */
+};
+
 struct trp_keeper {
     struct trp_spawner_config config; /* strings are the keeper's own */
     struct trp_spawner_shared *shared;
@@ -138,8 +149,8 @@ void trp_command_stage_forget(struct trp_keeper *k, struct trp_command_stage *s)
 void trp_command_stage_release(struct trp_command_stage *s);
 
 /* spawner_start.c: starts an attempt, or reports why not. */
-void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t ranks,
-                      const char *gang_program);
+void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l,
+                      const struct trp_gang_call *gang);
 /* The end that was just reported left a place: who is queued for it starts. */
 void trp_keeper_pass_place(struct trp_keeper *k, struct trp_command_stage *s,
                            char **resources);
@@ -200,13 +211,13 @@ void trp_memory_words(struct trp_keeper *k, struct trp_last_words *ret);
 
 /* gang.c. How mpirun is called for a gang; all strings lie in `text`. */
 struct trp_gang_start {
-    const char *argv[20], *env[20];
+    const char *argv[TRP_LAUNCHER_WORDS + 20], *env[20];
     struct trp_buf text;
 };
 /* Makes the gang's folder "g<entry>" in the scratch root with the specification that
  * its ranks read. `env` is the whole environment of the task. */
-int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r, uint32_t ranks,
-                     const char *program, const char *log_prefix,
+int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r,
+                     const struct trp_gang_call *call, const char *log_prefix,
                      const char *const *env, struct trp_gang_start *ret,
                      trp_error *err);
 void trp_gang_start_free(struct trp_gang_start *g);

@@ -325,11 +325,11 @@ static bool start_task(struct trp_keeper *k, struct trp_running *r, struct start
 }
 
 static bool start_gang(struct trp_keeper *k, struct trp_running *r, struct start *s,
-                       uint32_t ranks, const char *program, const char *log_prefix)
+                       const struct trp_gang_call *call, const char *log_prefix)
 {
     struct trp_gang_start gang;
     trp_error err;
-    if (trp_gang_prepare(k, r, ranks, program, log_prefix, s->env, &gang, &err) < 0) {
+    if (trp_gang_prepare(k, r, call, log_prefix, s->env, &gang, &err) < 0) {
         trp_keeper_refuse(k, r->attempt, "%s", err.text);
         return false;
     }
@@ -346,7 +346,7 @@ static bool start_gang(struct trp_keeper *k, struct trp_running *r, struct start
 
 /* All of it but the entry's own state; false: refused. */
 static bool start_entry(struct trp_keeper *k, struct trp_running *r,
-                        const struct trp_launch *l, uint32_t ranks, const char *program)
+                        const struct trp_launch *l, const struct trp_gang_call *call)
 {
     struct start s;
     char prefix[4352], name[32];
@@ -375,13 +375,13 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
         trp_keeper_refuse(k, l->attempt, "%s", err.text);
         return false;
     }
-    return ranks ? start_gang(k, r, &s, ranks, program, prefix) : start_task(k, r, &s);
+    return call->ranks ? start_gang(k, r, &s, call, prefix) : start_task(k, r, &s);
 }
 
 /* False: refused, which is reported. `l->resources` stay the caller's. */
 static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
-                          const struct trp_launch *l, uint32_t ranks,
-                          const char *program, char *resources)
+                          const struct trp_launch *l, const struct trp_gang_call *call,
+                          char *resources)
 {
     struct trp_running *r = take_entry(k);
     if (!r) {
@@ -393,14 +393,14 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
     *r = (struct trp_running){
         .attempt = l->attempt,
         .stage = stage,
-        .gang = ranks > 0,
+        .gang = call->ranks > 0,
         .timeout_at_ns = INT64_MAX,
         .kill_at_ns = INT64_MAX,
         .look_at_ns = INT64_MAX,
         .scratch = scratch,
         .generation = generation,
     };
-    if (!start_entry(k, r, l, ranks, program))
+    if (!start_entry(k, r, l, call))
         return false;
     r->state = TRP_RUN_LIVE;
     r->resources = resources;
@@ -429,7 +429,7 @@ static void start_in_place(struct trp_keeper *k, struct trp_command_stage *stage
             .extra_size = t->extra_size,
         };
         struct trp_task_entry head;
-        if (start_attempt(k, stage, &l, 0, NULL, t->resources)) {
+        if (start_attempt(k, stage, &l, &(struct trp_gang_call){0}, t->resources)) {
             t->resources = NULL;
             next = false;
         } else {
@@ -478,8 +478,8 @@ static bool copy_launch(const struct trp_launch *l, struct trp_task_entry *ret)
            (!l->queued || !l->extra_size || ret->bytes);
 }
 
-void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t ranks,
-                      const char *gang_program)
+void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l,
+                      const struct trp_gang_call *gang)
 {
     struct trp_command_stage *stage = trp_command_stage_find(k, l->stage.n);
     struct trp_task_entry t;
@@ -487,8 +487,8 @@ void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l, uint32_t
         trp_keeper_refuse(k, l->attempt, "its stage is not known here");
         return;
     }
-    if (ranks) {
-        start_attempt(k, stage, l, ranks, gang_program, NULL);
+    if (gang->ranks) {
+        start_attempt(k, stage, l, gang, NULL);
         return;
     }
     int r = copy_launch(l, &t)

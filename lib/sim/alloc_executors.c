@@ -127,6 +127,7 @@ void alloc_sort_names(const char **names, uint32_t n)
 
 void alloc_remove_idle(struct alloc *s, const char **names, uint32_t n)
 {
+    bool decommission = trp_options_bool(trp_sim_options(s->c), "decommission.enabled");
     trp_sim_work(s->c, (uint64_t)n * 50); /* sorted by name, twice */
     alloc_sort_names(names, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -139,6 +140,8 @@ void alloc_remove_idle(struct alloc *s, const char **names, uint32_t n)
         trp_targets_leaving(s->targets, x->profile.n, 1);
         look_at_hosts(s, x->profile);
         trp_sim_tell(s->c, "removed", json_string(names[i]));
+        if (decommission)
+            trp_sim_tell(s->c, "decommissioned", json_string(names[i]));
     }
 }
 

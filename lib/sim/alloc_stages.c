@@ -34,6 +34,7 @@ static struct stage *find_stage(struct alloc *s, const struct trp_yaml_node *nod
 struct stage_step {
     const struct trp_yaml_node *id, *profile;
     int64_t attempt, tasks;
+    bool barrier;
 };
 
 static int make_stage(struct alloc *s, const char *name, const char *full,
@@ -50,12 +51,18 @@ static int make_stage(struct alloc *s, const char *name, const char *full,
         !trp_array_room((void **)&s->newest_of, &s->newest_cap, (uint64_t)newest + 1,
                         sizeof(*s->newest_of)))
         return TRP_ENOMEM;
-    s->stages[n] = (struct stage){.profile = profile, .live = true};
+    s->stages[n] = (struct stage){.profile = profile,
+                                  .ntasks = (uint32_t)v->tasks,
+                                  .barrier = v->barrier,
+                                  .live = true};
     s->newest_of[newest] = (uint32_t)n;
     s->tasks += v->tasks;
     trp_sim_more(s->c);
-    return trp_targets_stage(s->targets, profile.n, (uint32_t)v->tasks, false, now_ns,
-                             &s->stages[n].handle);
+    int code = trp_targets_stage(s->targets, profile.n, (uint32_t)v->tasks, v->barrier,
+                                 now_ns, &s->stages[n].handle);
+    if (code == 0)
+        alloc_shares_find(s);
+    return code;
 }
 
 static int do_stage(struct alloc *s, const struct trp_yaml_node *value, int64_t now_ns)
@@ -66,9 +73,10 @@ static int do_stage(struct alloc *s, const struct trp_yaml_node *value, int64_t 
         TRP_SIM_FIELD(struct stage_step, attempt, TRP_SIM_WHOLE, false, NULL),
         TRP_SIM_FIELD(struct stage_step, profile, TRP_SIM_NODE, false, NULL),
         TRP_SIM_FIELD(struct stage_step, tasks, TRP_SIM_WHOLE, false, NULL),
+        TRP_SIM_FIELD(struct stage_step, barrier, TRP_SIM_BOOL, false, NULL),
     };
     trp_profile_id profile;
-    if (!trp_sim_fields(s->c, value, "stage", fields, 4, &v) ||
+    if (!trp_sim_fields(s->c, value, "stage", fields, 5, &v) ||
         !trp_sim_read_profile(s->c, v.profile, &profile))
         return TRP_EINVAL;
     const char *name = trp_sim_name(s->c, v.id, "id");

@@ -1,6 +1,7 @@
 /*
  * What the parts of layer `alloc` share; private to layer_alloc.c (evaluation),
- * alloc_stages.c and alloc_executors.c (what happens).
+ * alloc_shares.c (limits over all profiles), alloc_stages.c and alloc_executors.c (what
+ * happens).
  */
 #ifndef TRP_SIM_ALLOC_STATE_H
 #define TRP_SIM_ALLOC_STATE_H
@@ -11,6 +12,7 @@
 #include "conf/arena.h"
 #include "conf/wording.h"
 #include "core/alloc/idle.h"
+#include "core/alloc/shares.h"
 #include "core/alloc/targets.h"
 #include "core/base/array.h"
 #include "sim/layer.h"
@@ -18,7 +20,8 @@
 struct stage {
     trp_profile_id profile;
     uint32_t handle; /* of the targets, while `live` */
-    bool done, live;
+    uint32_t ntasks;
+    bool barrier, done, live;
 };
 
 struct executor {
@@ -26,6 +29,13 @@ struct executor {
     trp_profile_id profile;
     const char *host;
     bool added, leaving, lost;
+};
+
+struct alloc_profile {
+    int64_t cost[TRP_CAPS]; /* of one executor */
+    uint32_t slots;
+    uint32_t target; /* within the limits, as of the last evaluation */
+    int64_t grew;    /* … by which it changed */
 };
 
 struct alloc {
@@ -42,6 +52,10 @@ struct alloc {
     uint32_t executors_cap;
     struct trp_sim_names shuffles;
     int64_t tasks; /* of all stages */
+    struct trp_caps caps;
+    struct alloc_profile *profiles; /* by id */
+    uint32_t nprofiles;
+    struct trp_share *claims; /* room for one of each profile */
 };
 
 struct alloc_action {
@@ -58,5 +72,11 @@ int alloc_add_executor(struct alloc *s, const struct trp_sim_executor *v,
 void alloc_sort_names(const char **names, uint32_t n); /* in natural order */
 /* Of these executors as many go as may, in order of their ids. Sorts `names`. */
 void alloc_remove_idle(struct alloc *s, const char **names, uint32_t n);
+
+/* alloc_shares.c */
+int alloc_shares_open(struct alloc *s);
+void alloc_shares_close(struct alloc *s);
+/* Evaluates the targets within the limits over all profiles. */
+void alloc_shares_find(struct alloc *s);
 
 #endif

@@ -16,11 +16,6 @@
 /* ---- what layers ask ---------------------------------------------------------------
  */
 
-const char *trp_sim_layer_name(const trp_sim_case *c)
-{
-    return c->layer_name;
-}
-
 const trp_options *trp_sim_options(const trp_sim_case *c)
 {
     return c->options;
@@ -29,11 +24,6 @@ const trp_options *trp_sim_options(const trp_sim_case *c)
 trp_profiles *trp_sim_profiles(trp_sim_case *c)
 {
     return c->profiles;
-}
-
-enum trp_manager_kind trp_sim_manager(const trp_sim_case *c)
-{
-    return c->manager;
 }
 
 bool trp_sim_dynamic(const trp_sim_case *c)
@@ -54,10 +44,16 @@ const struct trp_sim_executor *trp_sim_executors(const trp_sim_case *c,
     return c->executors;
 }
 
+const struct trp_host_rack *trp_sim_racks(const trp_sim_case *c, uint32_t *ret_count)
+{
+    *ret_count = c->hosts.n;
+    return c->racks;
+}
+
 const char *trp_sim_rack_of(const trp_sim_case *c, const char *host)
 {
     int i = trp_sim_names_find(&c->hosts, host);
-    return i < 0 ? NULL : c->racks[i];
+    return i < 0 ? NULL : c->racks[i].rack;
 }
 
 const struct trp_yaml_node *trp_sim_top(const trp_sim_case *c, const char *key)
@@ -72,11 +68,6 @@ const struct trp_yaml_node *trp_sim_top(const trp_sim_case *c, const char *key)
 struct trp_conf_arena *trp_sim_keep(trp_sim_case *c)
 {
     return &c->keep;
-}
-
-int64_t trp_sim_now(const trp_sim_case *c)
-{
-    return c->now;
 }
 
 /* ---- keys at top level -------------------------------------------------------------
@@ -101,7 +92,7 @@ static void read_layer(trp_sim_case *c)
         trp_sim_wrong(c, c->root->mark, "the scenario has no \"layer\"; add the key");
         return;
     }
-    if (!(c->layer_name = trp_sim_name(c, node, "layer")))
+    if (!trp_sim_name(c, node, "layer"))
         return;
     for (size_t i = 0; trp_sim_layers[i] && !c->layer; i++) {
         list_names(&all, trp_sim_layers[i]->names);
@@ -237,7 +228,7 @@ static int add_host(trp_sim_case *c, uint32_t *cap, const char *rack,
         trp_yaml_no_memory(c->yaml);
         return TRP_ENOMEM;
     }
-    c->racks[i] = rack;
+    c->racks[i] = (struct trp_host_rack){host, rack};
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "core/base/array.h"
+#include "core/topo/hosts.h"
 #include "sim/layer.h"
 
 /* Something the engine decided. */
@@ -31,14 +32,14 @@ struct trp_sim_case {
     const struct trp_yaml_node *root;
 
     /* From the file. */
-    const char *title, *layer_name, *refused;
+    const char *title, *refused;
     const struct trp_sim_layer *layer;
     int manager; /* enum trp_manager_kind */
     bool manual_start;
     trp_options *options;
     trp_profiles *profiles;
     struct trp_sim_names hosts; /* hosts in a rack, and the rack of each */
-    const char **racks;
+    struct trp_host_rack *racks;
     struct trp_sim_executor *executors;
     uint32_t nexecutors;
     struct trp_sim_step *steps;

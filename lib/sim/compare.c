@@ -260,12 +260,3 @@ json_t *trp_sim_json_time(int64_t ns)
         return json_string("never");
     return ns % 1000000 == 0 ? json_integer(ns / 1000000) : json_real((double)ns / 1e6);
 }
-
-json_t *trp_sim_json_text(json_t *take_list, const char *text)
-{
-    json_t *list = take_list ? take_list : json_array();
-    if (list && json_array_append_new(list, json_string(text)) == 0)
-        return list;
-    json_decref(list);
-    return NULL;
-}

@@ -46,8 +46,7 @@ int64_t trp_distribution_draw(const struct trp_distribution *d, struct trp_rando
     case TRP_LOGNORMAL:
         return bounded(d->scale * median_of(d) * exp(d->sigma * trp_random_normal(r)));
     case TRP_EMPIRICAL:
-        return bounded(d->scale *
-                       (double)trp_empirical_draw(d->empirical, trp_random_unit(r)));
+        return bounded(d->scale * trp_empirical_draw(d->empirical, trp_random_unit(r)));
     }
     return 0;
 }

@@ -34,21 +34,21 @@ static const struct {
 
 /* ---- drawing ---- */
 
-static int64_t between(const struct trp_empirical *e, double unit)
+static double between(const struct trp_empirical *e, double unit)
 {
     int i = 1;
     while (i < TRP_EMPIRICAL_QUANTILES - 1 && unit > quantile[i].at)
         i++;
     double low = (double)e->quantiles[i - 1], high = (double)e->quantiles[i];
     double part = (unit - quantile[i - 1].at) / (quantile[i].at - quantile[i - 1].at);
-    return (int64_t)(low + part * (high - low));
+    return low + part * (high - low);
 }
 
-int64_t trp_empirical_draw(const struct trp_empirical *e, double unit)
+double trp_empirical_draw(const struct trp_empirical *e, double unit)
 {
     double all = (double)e->n + (double)e->summarised, at = unit * all;
     if (at < (double)e->n)
-        return e->values[(uint32_t)at];
+        return (double)e->values[(uint32_t)at];
     return between(e, (at - e->n) / (double)e->summarised);
 }
 

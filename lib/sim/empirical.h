@@ -29,8 +29,8 @@ struct trp_empirical {
     uint64_t summarised;                        /* tasks behind them */
 };
 
-/* A duration for a number in (0, 1), ns. */
-int64_t trp_empirical_draw(const struct trp_empirical *e, double unit);
+/* A duration for a number in (0, 1), ns; from 0 to 2^63. */
+double trp_empirical_draw(const struct trp_empirical *e, double unit);
 double trp_empirical_mean(const struct trp_empirical *e);
 
 typedef struct trp_task_log trp_task_log;

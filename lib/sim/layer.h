@@ -115,22 +115,21 @@ struct trp_sim_executor {
     struct trp_mark mark;
 };
 
-const char *trp_sim_layer_name(const trp_sim_case *c); /* what `layer:` says */
 const trp_options *trp_sim_options(const trp_sim_case *c);
 trp_profiles *trp_sim_profiles(trp_sim_case *c);
-enum trp_manager_kind trp_sim_manager(const trp_sim_case *c);
 /* Dynamic allocation: `dynamicAllocation.enabled` and an elastic manager. */
 bool trp_sim_dynamic(const trp_sim_case *c);
 bool trp_sim_manual_start(const trp_sim_case *c);
 const struct trp_sim_executor *trp_sim_executors(const trp_sim_case *c,
                                                  uint32_t *ret_count);
+/* Where the hosts that the case names under `racks` stand. */
+const struct trp_host_rack *trp_sim_racks(const trp_sim_case *c, uint32_t *ret_count);
 /* NULL: the host is in no rack. */
 const char *trp_sim_rack_of(const trp_sim_case *c, const char *host);
 /* The value of a key at top level, NULL: not written. */
 const struct trp_yaml_node *trp_sim_top(const trp_sim_case *c, const char *key);
 /* Memory that lives as long as the case. */
 struct trp_conf_arena *trp_sim_keep(trp_sim_case *c);
-int64_t trp_sim_now(const trp_sim_case *c);
 
 /* An action costs more than a look at each executor and each set, stage, … of the case:
  * so many looks (one is some ten nanoseconds). A case that does too much is refused. */
@@ -223,8 +222,6 @@ bool trp_sim_read_requests(trp_sim_case *c, const struct trp_yaml_node *executor
 json_t *trp_sim_json_amount(trp_amount amount);
 /* Milliseconds; "never" for INT64_MAX. */
 json_t *trp_sim_json_time(int64_t ns);
-/* [text, …] with one more; a fresh list for NULL. */
-json_t *trp_sim_json_text(json_t *take_list, const char *text);
 
 /* ---- names -------------------------------------------------------------------------
  */

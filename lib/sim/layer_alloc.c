@@ -14,6 +14,7 @@ static void close_layer(void *state)
     struct alloc *s = state;
     for (uint32_t i = 0; i < s->executor_names.n; i++)
         trp_idle_gone(s->idle, &s->executors[i]->idle);
+    alloc_shares_close(s);
     trp_targets_free(s->targets);
     trp_idle_free(s->idle);
     trp_sim_names_free(&s->stage_names);
@@ -40,7 +41,7 @@ static int make_parts(struct alloc *s, bool tracking)
                                 .cached_ns = e.cached_timeout_ns,
                                 .shuffle_ns = e.shuffle_timeout_ns,
                                 .tracking = tracking};
-    trp_caps_init(&t.caps, &e.caps, e.alloc_max_executors);
+    trp_caps_init(&s->caps, &e.caps, e.alloc_max_executors);
     int code = trp_targets_new(&t, &s->targets);
     if (code == 0)
         code = trp_idle_new(&i, &s->idle);
@@ -48,10 +49,12 @@ static int make_parts(struct alloc *s, bool tracking)
          p++) {
         const struct trp_resource_profile *profile =
             trp_profiles_get(trp_sim_profiles(s->c), (trp_profile_id){p});
-        int64_t cost[TRP_CAPS];
-        trp_caps_cost(&t.caps, profile, cost);
-        code = trp_targets_profile(s->targets, p, profile->slots, cost, p == 0);
+        code = trp_targets_profile(s->targets, p, profile->slots, p == 0);
     }
+    if (code == 0)
+        code = alloc_shares_open(s);
+    if (code == 0)
+        alloc_shares_find(s);
     return code;
 }
 
@@ -62,12 +65,12 @@ static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
     bool service = trp_options_bool(o, "shuffle.service.enabled");
     uint32_t n;
     const struct trp_sim_executor *v = trp_sim_executors(c, &n);
-    if (trp_sim_dynamic(c) && !tracking && !service &&
-        !trp_options_bool(o, "decommission.enabled"))
+    if (trp_sim_dynamic(c) && !trp_options_shuffle_safe(o))
         return trp_error_set(err, TRP_EINVAL,
-                             "dynamicAllocation.enabled without "
-                             "shuffleTracking.enabled, shuffle.service.enabled or "
-                             "decommission.enabled loses shuffle data");
+                             "dynamicAllocation.enabled loses shuffle data without "
+                             "dynamicAllocation.shuffleTracking.enabled, "
+                             "shuffle.service.enabled, or decommission.enabled with "
+                             "storage.decommission.shuffleBlocks.enabled");
     struct alloc *s = calloc(1, sizeof(*s));
     int code = s ? 0 : TRP_ENOMEM;
     if (s) {
@@ -96,9 +99,9 @@ static const char *profile_name(struct alloc *s, uint32_t profile)
 static void tell_growth(struct alloc *s)
 {
     json_t *all = json_object();
-    for (uint32_t p = 0; p < trp_profiles_count(trp_sim_profiles(s->c)); p++)
-        json_object_set_new(all, profile_name(s, p),
-                            json_integer(trp_targets_grew(s->targets, p)));
+    alloc_shares_find(s);
+    for (uint32_t p = 0; p < s->nprofiles; p++)
+        json_object_set_new(all, profile_name(s, p), json_integer(s->profiles[p].grew));
     trp_sim_tell(s->c, "grew", all);
 }
 
@@ -194,13 +197,13 @@ static json_t *state(void *layer, const char *key, const struct trp_yaml_node *w
     (void)wanted;
     if (!strcmp(key, "idle_deadline"))
         return idle_deadlines(s);
-    uint32_t (*view)(const trp_targets *, uint32_t) =
-        !strcmp(key, "targets")  ? trp_targets_of
-        : !strcmp(key, "to_add") ? trp_targets_to_add
-                                 : trp_targets_need;
     json_t *all = json_object();
-    for (uint32_t p = 0; p < trp_profiles_count(trp_sim_profiles(s->c)); p++)
-        json_object_set_new(all, profile_name(s, p), json_integer(view(s->targets, p)));
+    for (uint32_t p = 0; p < s->nprofiles; p++) {
+        uint32_t n = !strcmp(key, "targets")  ? s->profiles[p].target
+                     : !strcmp(key, "to_add") ? trp_targets_to_add(s->targets, p)
+                                              : trp_targets_need(s->targets, p);
+        json_object_set_new(all, profile_name(s, p), json_integer(n));
+    }
     return all;
 }
 
@@ -210,7 +213,7 @@ const struct trp_sim_layer trp_sim_layer_alloc = {
     .actions = "stage stage_done start finish speculative unschedulable schedulable "
                "add lose tick add_step may_remove cached shuffle_data shuffle_in_use "
                "shuffle_gone wait",
-    .happened = "grew removed timed_out",
+    .happened = "grew removed decommissioned timed_out",
     .states = "targets to_add needed idle_deadline",
     .ordered = "",
     .whole = "",

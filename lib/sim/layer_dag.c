@@ -62,6 +62,7 @@ static int open_engine(struct trp_sim_dag *s, trp_error *err)
     config.fixed = true;
     config.host_files = trp_options_is_set(o, "shuffle.host_files") &&
                         trp_options_bool(o, "shuffle.host_files");
+    config.racks = trp_sim_racks(s->c, &config.nracks);
     int rc = trp_engine_new(&config, trp_sim_profiles(s->c), &s->engine, err);
     if (rc < 0)
         return rc;

@@ -64,14 +64,10 @@ static int done(struct trp_sim_dag *s, const struct trp_yaml_node *value)
         return executor;
     if (v.sizes)
         rc = read_sizes(s, v.sizes, &sizes, &nsizes);
-    if (rc == 0 && stage) {
-        s->engine->dag.sizes = sizes;
-        s->engine->dag.nsizes = nsizes;
+    const struct trp_task_end end = {.sizes = sizes, .nsizes = nsizes};
+    if (rc == 0 && stage)
         trp_stage_done(s->engine, stage, (uint32_t)v.attempt, (uint32_t)v.task,
-                       (uint32_t)executor);
-        s->engine->dag.sizes = NULL;
-        s->engine->dag.nsizes = 0;
-    }
+                       (uint32_t)executor, &end);
     free(sizes);
     return rc;
 }

@@ -1,7 +1,8 @@
 /*
  * Layers `sched` and `health`: task sets on executors, offered by hand (semantics 2, 4,
  * 6 to 13 and 19). The steps; layer_sched_read.c reads what the file declares,
- * layer_sched_state.c answers how things stand.
+ * layer_sched_tell.c tells what the engine decides, layer_sched_state.c how things
+ * stand.
  */
 #include "sim/layer_sched.h"
 
@@ -55,6 +56,7 @@ static int open_engine(struct trp_sched *s, trp_error *err)
     config.host_files = trp_options_bool(o, "shuffle.service.enabled") ||
                         (trp_options_is_set(o, "shuffle.host_files") &&
                          trp_options_bool(o, "shuffle.host_files"));
+    config.racks = trp_sim_racks(s->c, &config.nracks);
     int rc = trp_sched_read_pools(s);
     if (rc == 0)
         rc = trp_engine_new(&config, trp_sim_profiles(s->c), &s->engine, err);
@@ -94,98 +96,6 @@ static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
     return rc;
 }
 
-/* ---- what the engine decided -------------------------------------------------------
- */
-
-/* The declared set that was last submitted as this attempt of a stage. */
-static const char *set_name(const struct trp_sched *s, uint32_t stage, uint32_t attempt)
-{
-    const char *name = "?";
-    for (uint32_t i = 0; i < s->nsets; i++)
-        if (s->sets[i].stage == stage && s->sets[i].attempt == attempt &&
-            s->sets[i].set && (!s->sets[i].set->zombie || !strcmp(name, "?")))
-            name = s->sets[i].id;
-    return name;
-}
-
-static json_t *resources_of(const struct trp_sched *s, const struct trp_action *a)
-{
-    const trp_books *b = trp_engine_books(s->engine, a->launch.executor);
-    json_t *all = json_object();
-    for (uint32_t i = 0; i < a->launch.ngrants; i++) {
-        const struct trp_grant *g = &a->launch.grants[i];
-        const char *name = trp_books_resource_name(b, g->resource);
-        json_t *list = json_object_get(all, name);
-        if (!list)
-            json_object_set_new(all, name, list = json_array());
-        json_array_append_new(
-            list, json_string(trp_books_address(b, g->resource, g->address)));
-    }
-    return all;
-}
-
-static json_t *launch(const struct trp_sched *s, const struct trp_action *a)
-{
-    uint32_t executor = a->launch.executor.n;
-    uint32_t host = s->engine->executors[executor]->host;
-    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:b, s:o}", "set",
-                     set_name(s, a->launch.stage.n, a->launch.stage_attempt), "task",
-                     (int)a->launch.task, "attempt", (int)a->launch.number, "executor",
-                     s->executors.v[executor], "host",
-                     s->engine->hosts.hosts[host].name, "level",
-                     trp_level_name(a->launch.level), "speculative",
-                     (int)a->launch.speculative, "resources", resources_of(s, a));
-}
-
-static json_t *task(const struct trp_sched *s, uint32_t stage, uint32_t attempt,
-                    uint32_t n)
-{
-    return json_pack("{s:s, s:i}", "set", set_name(s, stage, attempt), "task", (int)n);
-}
-
-static void tell_set(struct trp_sched *s, const struct trp_action *a)
-{
-    static const char *const words[] = {
-        [TRP_SET_FINISHED] = "finished",
-        [TRP_SET_ABORTED] = "aborted",
-        [TRP_SET_ZOMBIE] = "zombie",
-    };
-    trp_sim_tell(s->c, words[a->set.how],
-                 json_string(set_name(s, a->set.stage.n, a->set.stage_attempt)));
-    if (*a->set.text)
-        trp_sim_say(s->c, "%s", a->set.text);
-}
-
-static void tell_kill(struct trp_sched *s, const struct trp_action *a)
-{
-    json_t *kill = task(s, a->kill.stage.n, a->kill.stage_attempt, a->kill.task);
-    json_object_set_new(kill, "attempt", json_integer(a->kill.number));
-    trp_sim_tell(s->c, "kill", kill);
-}
-
-static void tell(struct trp_sched *s)
-{
-    const struct trp_action *a;
-    while ((a = trp_engine_next(s->engine))) {
-        if (a->kind == TRP_ACTION_LAUNCH)
-            trp_sim_tell(s->c, "launch", launch(s, a));
-        else if (a->kind == TRP_ACTION_SET_ENDED)
-            tell_set(s, a);
-        else if (a->kind == TRP_ACTION_KILL)
-            tell_kill(s, a);
-        else if (a->kind == TRP_ACTION_SPECULATABLE)
-            trp_sim_tell(s->c, "speculatable",
-                         task(s, a->task.stage.n, a->task.stage_attempt, a->task.task));
-        else if (a->kind == TRP_ACTION_RESUBMITTED)
-            trp_sim_tell(s->c, "requeued",
-                         task(s, a->task.stage.n, a->task.stage_attempt, a->task.task));
-        else if (a->kind == TRP_ACTION_TASK_END && a->task_end.retried)
-            trp_sim_tell(s->c, "requeued",
-                         task(s, a->task_end.stage.n, a->task_end.stage_attempt,
-                              a->task_end.task));
-    }
-}
-
 /* ---- what steps name ---------------------------------------------------------------
  */
 
@@ -212,7 +122,7 @@ find_executor(struct trp_sched *s, const struct trp_yaml_node *at, const char *n
 
 /* Steps that speak of an attempt of a task. */
 struct of_attempt {
-    const char *set, *executor;
+    const char *set, *executor, *from;
     int64_t task, attempt, records;
     int status;
 };
@@ -275,7 +185,7 @@ static int submit(struct trp_sched *s, const struct trp_yaml_node *value,
         trp_offers_submit(s->engine, (uint32_t)set->stage, set->profile, &spec, err);
     if (!made)
         return err->code;
-    tell(s); /* what it replaced, under the old name */
+    trp_sched_tell(s); /* what it replaced, under the old name */
     set->set = made;
     trp_set_check_finished(s->engine, made);
     return 0;
@@ -357,12 +267,14 @@ static int end(struct trp_sched *s, const struct trp_yaml_node *value, int64_t n
         OF_ATTEMPT_FIELDS,
         TRP_SIM_FIELD(struct of_attempt, records, TRP_SIM_WHOLE, false, NULL),
         TRP_SIM_FIELD(struct of_attempt, status, TRP_SIM_CHOICE, true, words),
+        TRP_SIM_FIELD(struct of_attempt, from, TRP_SIM_NAME, false, NULL),
     };
     struct of_attempt v = {.attempt = -1};
-    if (!trp_sim_fields(s->c, value, "end", fields, OF_ATTEMPT + 2, &v))
+    if (!trp_sim_fields(s->c, value, "end", fields, OF_ATTEMPT + 3, &v))
         return TRP_EINVAL;
     uint32_t slot = find_attempt(s, value, &v);
-    if (slot == TRP_NONE)
+    const struct trp_executor *from = v.from ? find_executor(s, value, v.from) : NULL;
+    if (slot == TRP_NONE || (v.from && !from))
         return TRP_EINVAL;
     struct trp_event ev = {
         .kind = TRP_EVENT_TASK_ENDED,
@@ -370,7 +282,7 @@ static int end(struct trp_sched *s, const struct trp_yaml_node *value, int64_t n
                   .status = statuses[v.status],
                   .duration_ns = now_ns - s->engine->attempts.v[slot].launched_ns,
                   .records = (uint64_t)v.records,
-                  .from = {{TRP_NONE}, TRP_NONE, {TRP_NONE}}},
+                  .from = {{TRP_NONE}, TRP_NONE, {from ? from->id.n : TRP_NONE}}},
     };
     return trp_engine_step(s->engine, now_ns, &ev, err);
 }
@@ -446,12 +358,7 @@ static int lose(struct trp_sched *s, const struct trp_yaml_node *value, int64_t 
                  .reason = reasons[v.reason],
                  .not_by_app = !v.by_app},
     };
-    uint32_t at = 0;
-    while (s->order[at] != x->id.n)
-        at++;
-    memmove(&s->order[at], &s->order[at + 1], (s->norder - at - 1) * sizeof(*s->order));
-    s->norder--;
-    return trp_engine_step(s->engine, now_ns, &ev, err);
+    return trp_sched_lose(s, &ev, now_ns, err);
 }
 
 static int decommission(struct trp_sched *s, const struct trp_yaml_node *value,
@@ -463,6 +370,31 @@ static int decommission(struct trp_sched *s, const struct trp_yaml_node *value,
         return TRP_EINVAL;
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
                            .decommissioned = {.executor = x->id}};
+    return trp_engine_step(s->engine, now_ns, &ev, err);
+}
+
+/* Without an executor: the run itself. */
+static int ends(struct trp_sched *s, const struct trp_yaml_node *value, int64_t now_ns,
+                trp_error *err)
+{
+    struct ends {
+        const char *executor;
+        int64_t at_ms;
+    } v = {0};
+    static const struct trp_sim_field fields[] = {
+        TRP_SIM_FIELD(struct ends, executor, TRP_SIM_NAME, false, NULL),
+        TRP_SIM_FIELD(struct ends, at_ms, TRP_SIM_WHOLE, true, NULL),
+    };
+    if (!trp_sim_fields(s->c, value, "ends", fields, 2, &v))
+        return TRP_EINVAL;
+    const struct trp_executor *x =
+        v.executor ? find_executor(s, value, v.executor) : NULL;
+    if (v.executor && !x)
+        return TRP_EINVAL;
+    struct trp_event ev = {
+        .kind = TRP_EVENT_ENDS,
+        .ends = {.executor = {x ? x->id.n : TRP_NONE}, .at_ns = v.at_ms * 1000000}
+    };
     return trp_engine_step(s->engine, now_ns, &ev, err);
 }
 
@@ -534,6 +466,8 @@ static int act(struct trp_sched *s, const char *action,
         return lose(s, value, now_ns, err);
     if (!strcmp(action, "decommission"))
         return decommission(s, value, now_ns, err);
+    if (!strcmp(action, "ends"))
+        return ends(s, value, now_ns, err);
     if (!strcmp(action, "exclude"))
         return exclude(s, value, err);
     if (!strcmp(action, "wait"))
@@ -546,7 +480,7 @@ static int fire(void *state, int64_t now_ns, trp_error *err)
     struct trp_sched *s = state;
     const struct trp_event ev = {.kind = TRP_EVENT_TIME};
     int rc = trp_engine_step(s->engine, now_ns, &ev, err);
-    tell(s);
+    trp_sched_tell(s);
     return rc;
 }
 
@@ -557,7 +491,7 @@ static int step(void *state, const char *action, const struct trp_yaml_node *val
     int rc = fire(s, now_ns, err); /* the engine's time is that of the step */
     if (rc == 0)
         rc = act(s, action, value, now_ns, err);
-    tell(s);
+    trp_sched_tell(s);
     return rc;
 }
 
@@ -570,8 +504,8 @@ static int64_t next_timer(void *state)
 const struct trp_sim_layer trp_sim_layer_sched = {
     .names = "sched health",
     .keys = "task_sets pools executors racks manual_start",
-    .actions = "submit round end started progress add lose decommission speculate tick "
-               "exclude wait",
+    .actions = "submit round end started progress add lose decommission ends speculate "
+               "tick exclude wait",
     .happened = "launch aborted finished zombie requeued kill speculatable",
     .states = "levels excluded unschedulable slots free",
     .ordered = "levels",

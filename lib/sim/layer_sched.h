@@ -1,5 +1,5 @@
 /*
- * Layers `sched` and `health`: what their two files share.
+ * Layers `sched` and `health`: what their files share.
  */
 #ifndef TRP_SIM_LAYER_SCHED_H
 #define TRP_SIM_LAYER_SCHED_H
@@ -42,6 +42,13 @@ uint32_t trp_sched_executor(struct trp_sched *s, const char *name);
 int trp_sched_read_pools(struct trp_sched *s);
 /* The key `task_sets`. */
 int trp_sched_read_sets(struct trp_sched *s, trp_error *err);
+
+/* layer_sched_tell.c: all actions that wait. An executor that is forced to go is lost
+ * by it. */
+void trp_sched_tell(struct trp_sched *s);
+/* One that is there is gone from now on: the event EXECUTOR_LOST. */
+int trp_sched_lose(struct trp_sched *s, const struct trp_event *lost, int64_t now_ns,
+                   trp_error *err);
 
 /* layer_sched_state.c */
 json_t *trp_sched_state(void *state, const char *key,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/limits.h"
 #include "sim/virtual_run_state.h"
 
 static const int64_t YEARS_100 = INT64_C(100) * 365 * 24 * 3600 * 1000000000;
@@ -115,7 +116,7 @@ static int tell_fit(struct trp_virtual_run *r)
             trp_profiles_get(r->c.profiles, r->c.ids[i]);
         struct trp_mark at = s->profile_mark.line ? s->profile_mark : s->mark;
         uint32_t n = trp_virtual_fit(r->cluster, profile, s->ranks, NULL, &why);
-        if (!n)
+        if (!n || !trp_limits_room(&r->c.engine, profile, s->ranks, &why))
             return trp_error_at(r->err, TRP_ENEVER, p->file, at,
                                 "stage %s never fits %s: %s", s->name,
                                 r->c.cluster->file, why.text);
@@ -181,14 +182,14 @@ static void submit(struct trp_virtual_run *r)
 
 static void stands_still(struct trp_virtual_run *r)
 {
-    char why[256] = "";
+    char why[512] = "";
     for (uint32_t i = 0; i < r->result->nstages && !*why; i++) {
         const struct trp_virtual_stage *s = &r->result->stages[i];
         if (s->ready >= 0 && s->end < 0)
-            trp_engine_why_waiting(r->engine, (trp_stage_id){r->plan[i].place}, why,
-                                   sizeof why);
+            trp_engine_why_waiting(r->engine, r->now, (trp_stage_id){r->plan[i].place},
+                                   why, sizeof why);
     }
-    char text[400];
+    char text[640];
     snprintf(text, sizeof text, "the run stands still: %s",
              *why ? why : "nothing will happen any more");
     trp_virtual_fail(r, TRP_ELIMIT, text);

@@ -24,7 +24,7 @@
 #include "core/engine.h"
 #include "wire/codec.h"
 
-enum { TRP_WIRE_VERSION = 1 };
+enum { TRP_WIRE_VERSION = 2 };
 
 enum trp_message_kind {
     TRP_MSG_STAGE = 1,

@@ -4,7 +4,7 @@ load common
 @test "every option is listed with its origin" {
     check 0 "^task.maxFailures = 4  \(default\)$" troupe config
     run troupe config --json
-    [ "$(json '$$d[0]{key}' <<<"$output")" = alloc.grow ]
+    [ "$(json '$$d[0]{key}' <<<"$output")" = admission.munge ]
     [ "$(json 'scalar @$d' <<<"$output")" -ge 20 ]
 }
 
@@ -51,20 +51,33 @@ load common
 }
 
 @test "the man pages have every command and stage key, and are well formed" {
-    for c in run plan config topo sim ls cancel; do
+    for c in run submit plan config topo site-shape sim ls cancel; do
         grep -q "^.Ss troupe $c" "$TROUPE_SOURCE/docs/man/troupe.1"
     done
     for key in $(sed -n '/stage_keys\[\]/,/^};/s/^    {"\([a-z_]*\)",.*/\1/p' \
         "$TROUPE_SOURCE/lib/conf/pipeline_stage.c"); do
-        [ "$key" = barrier ] || grep -q "^.It Cm $key" \
-            "$TROUPE_SOURCE/docs/man/troupe-pipeline.5" || {
+        grep -q "^.It Cm $key" "$TROUPE_SOURCE/docs/man/troupe-pipeline.5" || {
             echo "$key is not in troupe-pipeline.5"
             return 1
         }
     done
-    for page in troupe.1 troupe-pipeline.5; do
+    for key in $(sed -n '/_keys\[\]/,/^};/s/^    {"\([a-z_]*\)",.*/\1/p' \
+        "$TROUPE_SOURCE"/lib/conf/site.c); do
+        grep -q "^.It Cm $key" "$TROUPE_SOURCE/docs/man/troupe-site.5" || {
+            echo "$key is not in troupe-site.5"
+            return 1
+        }
+    done
+    for page in troupe.1 troupe-pipeline.5 troupe-site.5; do
         warnings=$(LC_ALL=C.UTF-8 man --warnings=mac,syntax -l \
             "$TROUPE_SOURCE/docs/man/$page" 2>&1 >/dev/null)
         [ -z "$warnings" ] || { echo "$warnings"; return 1; }
     done
+}
+
+@test "the site's limit of executors is above what anybody sets" {
+    echo '{site: 1, limits: {executors: 8}}' >site.yaml
+    check 0 "^alloc.max_executors = 8  \(site\)$" troupe config --site site.yaml alloc.max_executors
+    check 2 "^troupe: --set: alloc.max_executors 9 is above the site's limit of 8 \(site.yaml:1:31\); write at most that$" \
+        troupe config --site site.yaml --set alloc.max_executors=9
 }

@@ -120,6 +120,60 @@ END
     check 0 "a .*default" troupe plan --local=3 p.yaml
 }
 
+@test "what a limit over all profiles never allows is exit 3, by plan and by run alike" {
+    pipeline <<'END'
+troupe: 1
+options: {alloc.max_cores: 2, alloc.max_gpu: 1, alloc.max_memory: 3g}
+profiles:
+  wide: {executor: {cores: 3}}
+  card: {executor: {cores: 1, gpu: 2}, task: {gpu: 1}}
+  big: {executor: {cores: 1, memory: 4g, memoryOverhead: 0}}
+stages:
+  - {name: a, profile: wide, run: "true"}
+  - {name: b, profile: card, run: "true"}
+  - {name: c, profile: big, run: "true"}
+  - {name: d, mpi: {ranks: 3}, run: "true"}
+  - {name: e, tasks: 3, barrier: true, run: "true"}
+  - {name: f, tasks: 3, run: "true"}
+END
+    echo '{site: 1, local: {gpu: ["0", "1"]}}' >site.yaml
+    cores="cores 3, and alloc.max_cores is 2; raise it or ask for less"
+    for call in plan run; do
+        check 3 "^troupe: p.yaml:4:3: profile wide never fits here: an executor takes $cores" \
+            troupe $call --local=8 --site site.yaml p.yaml
+    done
+    check 3 "^wide .*never: an executor takes $cores" troupe plan --local=8 p.yaml
+    check 3 "^b .*never: an executor takes gpu 2, and alloc.max_gpu is 1" \
+        troupe plan --local=8 --site site.yaml p.yaml
+    check 3 "^c .*never: an executor takes memory 4 GiB, and alloc.max_memory is 3 GiB" \
+        troupe plan --local=8 p.yaml
+    check 3 "^d .*never: 3 ranks take $cores" troupe plan --local=8 p.yaml
+    check 3 "^e .*never: a barrier stage of 3 tasks .* at most 2 of profile default" \
+        troupe plan --local=8 p.yaml
+    check 3 "^f .*3 tasks, 2 at once" troupe plan --local=8 p.yaml
+    check 3 '"fits": 2,' troupe plan --local=8 --json p.yaml
+    for stage in d e; do
+        sed "/^  - {name: [a-cf]/d; /name: [de]/{/name: $stage/!d}" p.yaml >one.yaml
+        for call in plan run; do
+            [ $call$stage = rune ] && continue # tests/mpi/runs.bats
+            check 3 "^troupe: one.yaml:8:.*stage $stage: .*3" troupe $call --local=8 one.yaml
+        done
+    done
+    [ ! -e troupe-runs ]
+}
+
+@test "executors that would take map outputs along when they go are refused" {
+    pipeline <<<'{troupe: 1, options: {shuffle.host_files: false}, stages: [{name: a, run: "true"}]}'
+    tracking=dynamicAllocation.shuffleTracking.enabled
+    for call in plan run; do
+        check 2 "^troupe: .*set: with shuffle.host_files, .*all false .*set one of them to true" \
+            troupe $call --local=2 --set $tracking=false --set decommission.enabled=true p.yaml
+    done
+    check 0 "^a" troupe plan --local=2 p.yaml
+    check 0 "^a" troupe plan --local=2 --set $tracking=false --set shuffle.service.enabled=true p.yaml
+    [ ! -e troupe-runs ]
+}
+
 @test "--dry-run runs nothing and makes nothing" {
     pipeline <<'END'
 troupe: 1
@@ -137,4 +191,22 @@ END
     pipeline <<<'{troupe: 1, stages: [{name: a, run: "true"}]}'
     touch troupe-runs
     check 4 "troupe-runs" troupe run p.yaml
+}
+
+@test "what an executor has and its tasks cannot use is said; the profile still runs" {
+    pipeline <<'END'
+troupe: 1
+profiles:
+  tight: {executor: {cores: 2, gpu: 4}, task: {cpus: 1, gpu: 1}}
+stages:
+  - {name: a, profile: tight, run: "true"}
+  - {name: b, run: "true"}
+END
+    echo '{site: 1, local: {gpu: ["0", "1", "2", "3"]}}' >site.yaml
+    check 0 "^profile tight: cpus limits an executor to 2 tasks: gpu 4 are enough for 4" \
+        troupe plan --local=2 --site site.yaml p.yaml
+    [ "$(grep -c "^profile .*limits" <<<"$output")" = 1 ]
+    run troupe plan --local=2 --site site.yaml --json p.yaml
+    [ "$(json '$$d{profiles}[1]{waste} =~ /^cpus limits/' <<<"$output")" = 1 ]
+    [ "$(json '$$d{profiles}[0]{waste}' <<<"$output")" = null ]
 }

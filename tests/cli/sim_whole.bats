@@ -20,7 +20,7 @@ play() {
     play --seed 7 --json >b
     play --seed 8 --json >c
     cmp a b
-    ! cmp -s a c
+    run ! cmp -s a c
     play --set scheduler.seed=7 --json >d
     cmp a d
 }
@@ -88,6 +88,17 @@ EOF
     check 2 "no pipeline file" troupe sim --cluster c.yaml --durations d.yaml
     check 2 "\-\-seed -1" play --seed -1
     check 2 "stands alone" troupe sim --replay x --json
+}
+
+@test "1,000 nodes and 100,000 tasks stay within a tenth of a minute's and 2 GiB's worth" {
+    "$TROUPE_SOURCE/bench/simulator" --files . 10
+    (
+        ulimit -v 204800
+        # of processor time: the machine may be busy
+        ulimit -t 6
+        check 0 "^100000 tasks" troupe sim --cluster c.yaml --durations d.yaml --record t p.yaml
+        check 0 "the same again" troupe sim --replay t
+    )
 }
 
 @test "a run that fails is reported and exit 1" {

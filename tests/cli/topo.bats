@@ -25,3 +25,22 @@ load common
         json 'join ",", @{$$d{racks}[0]{hosts}[0]{devices}{gpu}}')" = "2,10" ]
     check 0 "fpga: a" troupe topo --site site.yaml
 }
+
+@test "racks are those of the site's file or pattern" {
+    echo "$(uname -n),node[1-4] rack-7  # the first row" >racks
+    echo '{site: 1, racks: {file: racks}}' >site.yaml
+    check 0 "^rack rack-7$" troupe topo --site site.yaml
+    [ "$(troupe topo --site site.yaml --json | json '$$d{racks}[0]{name}')" = rack-7 ]
+    echo '{site: 1, racks: {pattern: "(.).*"}}' >site.yaml
+    [ "$(troupe topo --site site.yaml --json | json '$$d{racks}[0]{name}')" = \
+        "$(uname -n | cut -c1)" ]
+    echo '{site: 1, racks: {pattern: "no(.)"}}' >site.yaml
+    [ "$(troupe topo --site site.yaml --json | json '$$d{racks}[0]{name}')" = "" ]
+    echo '{site: 1, racks: {file: elsewhere}}' >site.yaml
+    check 2 "^troupe: site.yaml:1:18: racks: elsewhere cannot be read: No such file" \
+        troupe topo --site site.yaml
+    echo 'node1 a b' >racks
+    echo '{site: 1, racks: {file: racks}}' >site.yaml
+    check 2 "^troupe: racks:1:9: a line has two words; write HOSTS RACK" \
+        troupe topo --site site.yaml
+}

@@ -149,7 +149,7 @@ static void move_connect(struct world *w, struct caller *c)
 
 static void move_answer(const struct world *w, struct caller *c, struct fuzz_bytes *b)
 {
-    uint8_t answer[TRP_NONCE_SIZE + TRP_PROOF_SIZE];
+    uint8_t answer[TRP_NONCE_SIZE + TRP_PROOF_SIZE + sizeof(uint32_t)] = {0};
     uint8_t wrong = fuzz_byte(b);
     memset(c->nonces.executor, fuzz_byte(b), TRP_NONCE_SIZE);
     memcpy(answer, c->nonces.executor, TRP_NONCE_SIZE);

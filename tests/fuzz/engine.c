@@ -109,7 +109,6 @@ static void choose_stage(struct fuzz_world *w, struct fuzz_bytes *b, struct job 
         uint8_t dag = fuzz_byte(b);
         s->map = (dag & 3) == 3;
         s->barrier = (dag & 0xc) == 0xc;
-        w->barriers |= s->barrier;
         s->indeterminate = (dag & 0x30) == 0x30;
     }
     choose_parents(b, j, i);
@@ -306,7 +305,8 @@ static void move_views(struct fuzz_world *w, struct fuzz_bytes *b)
     struct trp_stage_view view;
     trp_stage_id stage = {fuzz_below(b, w->nstages + 1)};
     trp_engine_stage(w->engine, stage, &view);
-    const char *why = trp_engine_why_waiting(w->engine, stage, text, sizeof text);
+    const char *why =
+        trp_engine_why_waiting(w->engine, w->now, stage, text, sizeof text);
     FUZZ_CHECK(why && strlen(why) < sizeof text, "no reason why stage %u waits",
                stage.n);
 }

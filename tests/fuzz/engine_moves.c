@@ -48,6 +48,7 @@ void choose_features(struct fuzz_bytes *b, struct trp_engine_config *c)
     c->exclusion.kill = how & 0x10;
     c->exclusion.decommission = how & 0x20;
     c->exclusion.fetch_failure = how & 0x40;
+    c->exclusion.timeout_ns = 60 * SECOND; /* a gang may wait for so long */
     c->shuffle_tracking = !(how & 0x80);
     c->seed = seed & 0x3f;
     c->speculation.efficiency = seed & 0x40;
@@ -56,8 +57,6 @@ void choose_features(struct fuzz_bytes *b, struct trp_engine_config *c)
     c->npools = c->fair ? 2 : 0;
     c->max_stage_attempts = 1 + (sizes & 3u);
     c->initial_executors = sizes >> 2 & 3;
-    if (c->grow_ramp) /* a least number for each profile may be all that a cap allows */
-        c->min_executors = c->initial_executors = 0;
     c->allocation_ratio = ratios[sizes >> 4 & 3];
     c->caps.cores = sizes & 0x40 ? 8 : 0;
     c->max_result_bytes = sizes & 0x80 ? 100 : 0;
@@ -132,7 +131,6 @@ void move_dataset(struct fuzz_world *w, struct fuzz_bytes *b)
                                     .barrier = (kind & 0x30) == 0x30,
                                     .indeterminate = kind & 0x40};
     const struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
-    w->barriers |= spec.barrier;
     if (kind & 0x80) {
         spec.prefer = prefer;
         spec.nprefer = kind & 1 ? 5 : 2 + 2 * (spec.partitions > 3);

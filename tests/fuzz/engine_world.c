@@ -227,6 +227,7 @@ static void take_action(struct fuzz_world *w, const struct trp_action *act)
     case TRP_ACTION_SPECULATABLE:
         trace(w, act->task.stage.n, act->task.task);
         return;
+    case TRP_ACTION_OUT_OF_TIME:
     case TRP_ACTION_EXCLUDED:
         FUZZ_CHECK(act->excluded.host || act->excluded.executor.n != TRP_NONE,
                    "nobody is excluded");
@@ -267,6 +268,7 @@ static void tell_event(const struct fuzz_world *w, const struct trp_event *ev)
                                         "refused: executor",
                                         "lost executor",
                                         "ended",
+                                        "sync",
                                         "cancel job",
                                         "drain",
                                         "time",
@@ -382,13 +384,13 @@ static void tell_waiting(const struct fuzz_world *w)
     char why[200];
     for (uint32_t i = 0; i < trp_engine_stages(w->engine); i++)
         if (trp_engine_stage(w->engine, (trp_stage_id){i}, &v) == 0)
-            fprintf(
-                stderr,
-                "stage %u, profile %u, %s: %u tasks, %u pending, %u running, %u "
-                "queued, %u succeeded, %u failed: %s\n",
-                i, v.profile.n, trp_outcome_name(v.outcome), v.ntasks, v.pending,
-                v.running, v.queued, v.succeeded, v.failed,
-                trp_engine_why_waiting(w->engine, (trp_stage_id){i}, why, sizeof why));
+            fprintf(stderr,
+                    "stage %u, profile %u, %s: %u tasks, %u pending, %u running, %u "
+                    "queued, %u succeeded, %u failed: %s\n",
+                    i, v.profile.n, trp_outcome_name(v.outcome), v.ntasks, v.pending,
+                    v.running, v.queued, v.succeeded, v.failed,
+                    trp_engine_why_waiting(w->engine, w->now, (trp_stage_id){i}, why,
+                                           sizeof why));
 }
 
 /* Runs out; false: nothing is due and jobs are left, or it takes for ever. */
@@ -412,11 +414,6 @@ static bool run_out(struct fuzz_world *w)
 static void finish_jobs(struct fuzz_world *w)
 {
     bool over = run_out(w);
-    for (uint32_t i = 0; !over && w->barriers && i < w->njobs; i++) {
-        const struct trp_event ev = {.kind = TRP_EVENT_CANCEL_JOB, .cancel = {{i}}};
-        world_step(w, &ev);
-    }
-    over = over || (w->barriers && run_out(w));
     if (!over)
         tell_waiting(w);
     FUZZ_CHECK(over, "%u of %u jobs ended, %u attempts are left", w->jobs_ended,

@@ -61,9 +61,6 @@ struct fuzz_world {
     /* With `features` tasks may have a copy, stages run again after their end, and
      * executors be released at work. */
     bool draining, fixed, features, tell;
-    /* A barrier stage may need more slots than there can be, and waits for ever: its
-     * job is cancelled then. */
-    bool barriers;
     uint64_t trace; /* of all actions: the same events give the same */
 };
 

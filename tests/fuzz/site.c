@@ -4,7 +4,28 @@
  */
 #include "conf/site.h"
 #include "conf/pipeline.h"
+#include "conf/site_request.h"
 #include "conf_error.h"
+
+/* Each profile becomes a request, of one executor or of a gang, or is refused. */
+static void make_requests(const trp_site *s, const trp_profiles *profiles)
+{
+    struct trp_site_request r;
+    char words[16384];
+    trp_error err = {0};
+    for (uint32_t i = 0; i < trp_profiles_count(profiles); i++) {
+        const struct trp_resource_profile *p =
+            trp_profiles_get(profiles, (trp_profile_id){i});
+        for (uint32_t ranks = 0; ranks < 8; ranks += 7) {
+            int rc = trp_site_request_make(s, p, ranks, &r, &err);
+            FUZZ_CHECK(rc == 0 || rc == TRP_ENEVER, "a request is %d", rc);
+            if (rc == 0)
+                trp_site_request_words(&r, TRP_SITE_FOR_JOB, words, sizeof words);
+            FUZZ_CHECK(rc < 0 || !strpbrk(words, "\n\"'`$;<>\\"),
+                       "a shell reads more than words: %s", words);
+        }
+    }
+}
 
 static void use_profiles(const trp_site *s, const trp_options *o)
 {
@@ -25,10 +46,12 @@ static void use_profiles(const trp_site *s, const trp_options *o)
     FUZZ_CHECK(rc == 0, "a site's profile cannot be named: %s", err.text);
     trp_profile_id *ids = calloc(p->nstages, sizeof *ids);
     rc = trp_pipeline_profiles(p, o, s, &profiles, ids, &err);
-    if (rc < 0)
+    if (rc < 0) {
         conf_check_error(rc, &err, NULL);
-    else
+    } else {
+        make_requests(s, profiles);
         trp_profiles_free(profiles);
+    }
     free(ids);
     trp_pipeline_free(p);
     free(text);
@@ -54,6 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(s->local[i].name && s->local[i].naddresses > 0 &&
                        s->local[i].addresses[0],
                    "a device without address");
+    for (uint32_t i = 0; i < s->nwarnings; i++)
+        FUZZ_CHECK(s->warnings[i].text && s->warnings[i].mark.line, "an empty warning");
     use_profiles(s, o);
     trp_options_free(o);
     trp_site_free(s);

@@ -2,9 +2,12 @@
 
 TROUPE_RUN_PACKAGES=(build-essential cmake ninja-build pkg-config libopenmpi-dev
     openmpi-bin libhwloc-dev libuv1-dev libfyaml-dev libjansson-dev uthash-dev libzstd-dev
-    zlib1g-dev nettle-dev libxxhash-dev)
+    zlib1g-dev nettle-dev libmunge-dev libxxhash-dev)
 TROUPE_CHECK_PACKAGES=(libglib2.0-dev bats perl clang clang-format clang-tidy llvm
-    libclang-rt-14-dev valgrind man-db)
+    libclang-rt-14-dev valgrind man-db shellcheck)
+# What tests/slurm/cluster is made of, and troupe-slurm built with.
+TROUPE_SLURM_PACKAGES=(libslurm-dev slurmctld slurmd slurm-client munge iproute2 util-linux
+    procps perl)
 
 say() {
     printf '\n== %s\n' "$*"
@@ -95,13 +98,22 @@ jobs_at_once() {
     echo $((cores < memory ? cores : memory))
 }
 
-# leftovers TOKEN: processes that have TROUPE_CHECK=TOKEN in their environment, so were
-# started by a test: commands of tasks, mpiruns, all of it.
+# leftovers TOKEN BEFORE: processes that were started by a test: those that have
+# TROUPE_CHECK=TOKEN in their environment (commands of tasks, mpiruns), and those of our own
+# programs that are not among BEFORE, since some write their title over it.
 leftovers() {
-    local file
-    env -u TROUPE_CHECK grep -lszxF "TROUPE_CHECK=$1" /proc/[0-9]*/environ |
-        while read -r file; do
-            file=${file%/environ}
-            env -u TROUPE_CHECK ps -o pid=,ppid=,args= -p "${file##*/}" || true
-        done
+    {
+        grep -lszxF "TROUPE_CHECK=$1" /proc/[0-9]*/environ | cut -d/ -f3
+        own_processes | grep -vxF "$2"
+    } | sort -u | while read -r pid; do
+        env -u TROUPE_CHECK ps -o pid=,ppid=,args= -p "$pid" || true
+    done
+}
+
+# PIDs of processes whose program was built here.
+own_processes() {
+    local pid
+    for pid in /proc/[0-9]*; do
+        [[ "$(readlink "$pid/exe")" != "$PWD"/build* ]] || echo "${pid#/proc/}"
+    done
 }

@@ -1,6 +1,7 @@
 # Shared by the drills: every test runs in a folder of its own, and after it no process
+# that it started may be alive. Processes are known by a token in their environment; those
+# that wrote their title over it (driver, executors, spawners) by title and folder.
 bats_require_minimum_version 1.5.0
-# that it started may be alive. Processes are known by a token in their environment.
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
@@ -11,14 +12,19 @@ setup() {
 
 # PIDs of live processes that this test started, but for its own shell.
 ours() {
-    local e pid state
-    for e in /proc/[0-9]*/environ; do
-        pid=${e//[^0-9]/}
-        [ "$pid" != "$BASHPID" ] && [ "$pid" != "$$" ] || continue
-        tr '\0' '\n' <"$e" 2>/dev/null | grep -qxF "DRILL_TOKEN=$DRILL_TOKEN" || continue
-        read -r _ _ state _ <"/proc/$pid/stat" 2>/dev/null || continue
+    local pid state
+    for pid in /proc/[0-9]*; do
+        pid=${pid#/proc/}
+        [ "$pid" != "$BASHPID" ] && [ "$pid" != "$$" ] && is_ours "$pid" || continue
+        read -r _ _ state _ <"/proc/$pid/stat" || continue
         [ "$state" = Z ] || echo "$pid"
     done 2>/dev/null
+}
+
+is_ours() {
+    grep -qzxF "DRILL_TOKEN=$DRILL_TOKEN" "/proc/$1/environ" && return
+    grep -qz '^troupe: ' "/proc/$1/cmdline" &&
+        [[ "$(readlink "/proc/$1/cwd")/" == "$BATS_TEST_TMPDIR"/* ]]
 }
 
 # nothing_left SECONDS: waits so long for all of ours to be gone.
@@ -51,8 +57,17 @@ wait_until() {
     done
 }
 
-# pid_of WHAT RUN: "executor 0", "driver", "spawner 0" of a run, by its title.
-pid_of() { pgrep -f "^troupe: $1 $2\$"; }
+# ours_like REGEX: those of ours with such a command line.
+ours_like() {
+    local pid found=1
+    for pid in $(pgrep -f "$1"); do
+        is_ours "$pid" && echo "$pid" && found=0
+    done
+    return $found
+}
+
+# pid_of WHAT RUN: "executor 0", "driver", "executor [0-9]*" of a run, by their titles.
+pid_of() { ours_like "^troupe: $1 $2\$"; }
 
 events() { cat "troupe-runs/$1/events.jsonl"; }
 count() { grep -c -- "$1" <<<"$2" || true; }

@@ -28,7 +28,7 @@ one() { # one STAGE-KEYS: a pipeline of one stage
 @test "a daemon that leaves its session is gone when the attempt ends" {
     one 'run: "setsid sh -c \"sleep 77 & sleep 78\" & (setsid sleep 79 &) ; sleep 0.2"'
     run -0 troupe run --run-name r p.yaml
-    ! pgrep -f "^sleep 7[789]\$"
+    run ! ours_like '^sleep 7[789]$'
 }
 
 @test "a signal is named" {
@@ -105,23 +105,25 @@ Y
 }
 
 @test "an executor killed in mid-stage: its tasks run elsewhere and the result is right" {
-    one 'tasks: 8, run: "sleep 0.4; echo $TROUPE_TASK"'
+    one 'tasks: 8, run: "until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 pid_of "executor 0" r
     wait_until 20 ls troupe-runs/r/logs/s/0.0.out
     kill -9 "$(pid_of "executor 0" r)"
+    wait_until 20 grep -q "lost its executor" out
+    touch go
     wait $!
     [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 8 ]
-    grep -q "lost its executor" out
 }
 
 @test "all executors killed, and killed again while they connect" {
-    one 'tasks: 4, run: "sleep 0.6; echo $TROUPE_TASK"'
+    one 'tasks: 4, run: "until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls troupe-runs/r/logs/s/0.0.out
-    pkill -9 -f '^troupe: executor [0-9]* r$'
+    kill -9 $(pid_of 'executor [0-9]*' r)
     wait_until 20 pid_of "executor 2" r
-    pkill -9 -f '^troupe: executor [23] r$' || true
+    kill -9 $(pid_of 'executor [23]' r)
+    touch go
     wait $!
     [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 4 ]
 }
@@ -147,11 +149,12 @@ Y
     one 'tasks: 4, run: "setsid sleep 100 & sleep 100"'
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    [[ " $(ours | xargs) " == *" $(pid_of driver r) "*" $(pid_of "executor 0" r) "* ]]
     kill -9 "$(pid_of driver r)"
-    status=0
+    began=$SECONDS status=0
     wait $! || status=$?
     [ $status = 4 ]
-    nothing_left 5
+    nothing_left $((5 - (SECONDS - began)))
     perl -MJSON::PP -ne 'decode_json($_)' troupe-runs/r/events.jsonl
     grep -q "driver" out
 }
@@ -166,10 +169,10 @@ Y
     [[ "$output" == *died* || "$output" == *cancelled* ]]
 }
 
-@test "a full disk under the run folder ends the run with 4 and a readable log" {
+# full_disk SIZE: p.yaml runs on a file system of that size and ends with 4.
+full_disk() {
     [ "$(id -u)" = 0 ] || skip "needs root for a small file system"
-    mkdir small && mount -t tmpfs -o size=3m tmpfs small || skip "mount is not permitted"
-    one 'tasks: 6, run: "head -c 1000000 /dev/zero; echo x"'
+    mkdir small && mount -t tmpfs -o size="$1" tmpfs small || skip "mount is not permitted"
     cp p.yaml small/
     cd small
     status=0
@@ -178,8 +181,19 @@ Y
     cd ..
     wait_until 5 umount small
     cat out
-    [ $status = 4 ] || [ $status = 1 ]
+    [ $status = 4 ]
+    grep -q '^troupe: cannot write .*: No space left on device' out
     perl -MJSON::PP -ne 'decode_json($_)' events
+}
+
+@test "a disk that the tasks' output fills ends the run with 4 and a readable log" {
+    one 'tasks: 6, run: "head -c 1000000 /dev/zero; echo x"'
+    full_disk 3m
+}
+
+@test "a disk that the run's own events fill ends it with 4 and a readable log" {
+    one 'tasks: 1000, run: "true"'
+    full_disk 300k
 }
 
 @test "a run folder that cannot be made is exit 4 before anything starts" {

@@ -38,23 +38,34 @@ static() { # as root too
 @test "one that always crashes is given up after four attempts; its neighbours are not charged" {
     run -1 troupe run --run-name r -- "$programs/crash" always
     [[ "$output" == *"task 3 failed 4 times"*SIGSEGV* ]]
-    ! grep -o 'task [0-9]*, attempt [0-9]*: .*' <<<"$output" | grep -v '^task 3,'
+    run ! grep -v '^task 3,' <<<"$(grep -o 'task [0-9]*, attempt [0-9]*: .*' <<<"$output")"
 }
 
 @test "a function over its executor's memory is named, and its neighbours run again uncharged" {
     run -1 troupe run --run-name r -- "$programs/memory" 600
     [[ "$output" =~ "task 1 failed 4 times, last with killed for memory (limit 256 MiB, peak "[0-9]+" MiB)" ]]
-    ! grep -o 'task [0-9]*, attempt [0-9]*: .*' <<<"$output" | grep -v '^task 1,'
+    run ! grep -v '^task 1,' <<<"$(grep -o 'task [0-9]*, attempt [0-9]*: .*' <<<"$output")"
 }
 
 @test "a result of 50 MB comes back whole" {
     run -0 troupe run --quiet -- "$programs/bigresult"
 }
 
+@test "results above driver.maxResultSize fail the job, also those of the last task alone" {
+    for parts in 3 1; do
+        run -1 troupe run --set driver.maxResultSize=1m -- "$programs/bigresult" 4 $parts
+        [[ "$output" == *"above driver.maxResultSize (1.0 MiB)"* ]]
+        [[ "$output" != *collected* ]]
+    done
+    run -0 troupe run --quiet --set driver.maxResultSize=0 -- "$programs/bigresult" 4 1
+}
+
 @test "executor profiles are refused in a static run, with the reason" {
-    run static -n 2 "$programs/shapes"
-    [ "$status" -ne 0 ]
-    [[ "$output" == *profile* ]]
+    run -3 --separate-stderr static -n 3 "$programs/shapes"
+    grep -q 'shapes: .*profile' <<<"$stderr"
+    run ! grep -E '^(troupe|rank)' <<<"$stderr" # only the reason
+    run -0 troupe ls
+    [[ "$output" == *shapes*@(succeeded|failed)* ]]
 }
 
 @test "tasks of a barrier stage start together, wait for each other and tell each other" {
@@ -76,4 +87,63 @@ static() { # as root too
 @test "a barrier stage that can never have its slots says so" {
     run -3 troupe run --local=2 -- "$programs/together" 3
     [[ "$output" == *"a barrier stage of 3 tasks needs as many slots at once"* ]]
+}
+
+@test "each stage has the shape of its profile, and its tasks their parts of devices" {
+    echo '{site: 1, local: {gpu: ["g0", "g1"]}}' >site.yaml
+    run -0 --separate-stderr troupe run --quiet --local=4 --site site.yaml -- "$programs/shapes"
+    [ "$(grep -cx 'wide task [0-5] cpus 1 =' <<<"$output")" = 6 ]
+    [ "$(grep -cx 'device task [0-5] cpus 1 gpu=g[01]' <<<"$output")" = 6 ]
+}
+
+@test "a task-only profile: elastic and static" {
+    for how in "troupe run --quiet --local=4 --set executor.cores=2 --" "static -n 2 -x TROUPE_OPT_executor_cores=2"; do
+        run -0 $how "$programs/shapes" -t 2
+        [ "$(grep -cx 'light task [0-3] cpus 2 =' <<<"$output")" = 4 ]
+    done
+}
+
+@test "trp_save writes a file for each partition, into a new folder only" {
+    run -0 troupe run --quiet -- "$programs/saves" out 10 3
+    [ "$output" = saved ]
+    [ "$(echo out/*)" = "out/part-00000 out/part-00001 out/part-00002" ]
+    [ "$(cut -f2 out/part-* | tr '\n' ' ')" = "0 1 4 9 16 25 36 49 64 81 " ]
+    run -2 troupe run --quiet -- "$programs/saves" out
+    [[ "$output" == *"cannot make the folder out: File exists"* ]]
+}
+
+@test "two profiles in one chain are an error that names the option which merges them" {
+    run -2 troupe run --quiet -- "$programs/conflict"
+    [[ "$output" == *"profiles other and one; use one, or set scheduler.resource.profileMergeConflicts=true"* ]]
+    run -0 troupe run --quiet --set scheduler.resource.profileMergeConflicts=true --run-name r -- "$programs/conflict"
+    [ "$output" = "count 100" ]
+    # the larger of each
+    events r | grep ExecutorAdded | head -n 1 | grep '"Total Cores":2'
+    events r | grep '"Resource Profile Id":3,.*"cores","Amount":2,.*"memory","Amount":512,.*"one+other"'
+}
+
+@test "a program that ends without trp_finalize has its status, and leaves nothing" {
+    run -7 troupe run --quiet --run-name r -- "$programs/leaves" 7
+    [ "$output" = "count 1000" ]
+    nothing_left 5
+    run -7 static -n 2 "$programs/leaves" 7
+    [[ "$output" == *"count 1000"* ]]
+}
+
+@test "what a program returns after trp_finalize is the run's status" {
+    run -7 troupe run --quiet --run-name r -- "$programs/leaves" 7 finalize
+    [ "$output" = "count 1000" ]
+    run -0 troupe ls
+    [[ "$output" == *"r "*failed*7* ]]
+    run -0 troupe run --quiet -- "$programs/leaves" 0 finalize
+}
+
+@test "a function that asks whether it was given up is told so" {
+    troupe run --quiet --local=2 --set run.grace=0 --run-name r -- "$programs/sleepy" 2 100000 >out 2>&1 &
+    wait_until 20 ls begun.0 begun.1
+    kill -INT $!
+    status=0
+    wait $! || status=$?
+    [ $status = 130 ]
+    [ "$(echo gave-up.*)" = "gave-up.0 gave-up.1" ]
 }

@@ -1,7 +1,9 @@
 /*
  * A real executor without an engine: `mpirun -np 2` of this very program, whose rank 1
  * is an executor of a static run and whose rank 0 sends it messages and looks at what
- * comes back. The functions are a handful of words that the runner below knows.
+ * comes back. The functions are a handful of words that the runner below knows. An
+ * executor that is to die of one of them has a world, and a spawner to say its last
+ * words, of its own.
  */
 #include <glib.h>
 #include <mpi.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "executor/executor.h"
+#include "executor/executor_internal.h"
 
 #define MS INT64_C(1000000)
 enum { SLOTS = 2, LIMIT_MS = 30000, ENDS_MAX = 70000 };
@@ -24,15 +27,35 @@ struct word {
     long number;
 };
 
+/* As an executor of an elastic run has it from the beginning. */
+static int fork_spawner(trp_error *err)
+{
+    trp_executor *e = trp_the_executor;
+    struct trp_spawner_config config = {
+        .name = "0 r",
+        .run_name = "r",
+        .run_dir = e->shape.run_dir,
+        .scratch = e->shape.scratch,
+        .words_fd = trp_channel_socket(e->channel),
+    };
+    trp_spawner *spawner = NULL;
+    int rc = trp_spawner_fork(&config, &spawner, err);
+    e->spawner = spawner;
+    return rc;
+}
+
 static void *word_open(const uint8_t *body, size_t size, trp_error *err)
 {
     struct word *w = calloc(1, sizeof *w);
     char text[64];
     snprintf(text, sizeof text, "%.*s", (int)size, (const char *)body);
-    if (sscanf(text, "%15[a-z] %ld", w->kind, &w->number) >= 1 &&
-        strcmp(w->kind, "unknown") != 0)
+    bool known = sscanf(text, "%15[a-z] %ld", w->kind, &w->number) >= 1 &&
+                 strcmp(w->kind, "unknown") != 0;
+    if (known && (strcmp(w->kind, "deaf") != 0 || fork_spawner(err) == 0))
         return w;
     free(w);
+    if (known)
+        return NULL;
     trp_error_set(err, TRP_ENOENT, "no function \"%s\"", text);
     return NULL;
 }
@@ -60,6 +83,8 @@ static void word_run(void *stage, const struct trp_task_info *info,
     if (strcmp(w->kind, "patient") == 0)
         while (!__atomic_load_n(info->killed, __ATOMIC_RELAXED))
             g_usleep(1000);
+    while (strcmp(w->kind, "deaf") == 0) /* told to end or not */
+        g_usleep(1000);
     if (strcmp(w->kind, "fail") == 0) {
         ret->status = 7;
         snprintf(ret->error, sizeof ret->error, "task %u of %u will not", info->task,
@@ -86,6 +111,7 @@ static const struct trp_function_runner runner = {
 static trp_channel *channel;
 static uint32_t peer;
 static bool up, down;
+static struct trp_last_words last;
 static struct trp_end ends[ENDS_MAX];
 static uint32_t nends, taken;
 
@@ -101,7 +127,8 @@ static void on_down(void *context, uint32_t p, const struct trp_last_words *word
 {
     (void)context;
     (void)p;
-    (void)words;
+    if (words)
+        last = *words;
     down = true;
 }
 
@@ -352,7 +379,7 @@ static void check_commands(const char *folder)
     g_assert_cmpint(next_end()->code, ==, 4);
 }
 
-static int drive(const char *folder)
+static void wait_up(void)
 {
     gint64 until = g_get_monotonic_time() + LIMIT_MS * 1000;
     while (!up) {
@@ -360,6 +387,55 @@ static int drive(const char *folder)
         g_assert_false(down);
         g_assert_cmpint(g_get_monotonic_time(), <, until);
     }
+}
+
+static void wait_down(int64_t ms)
+{
+    for (gint64 until = g_get_monotonic_time() + ms * 1000;
+         !down && g_get_monotonic_time() < until;)
+        turn();
+    g_assert_true(down);
+}
+
+/* A function that is over its timeout and does not return, beside one that does no
+ * harm. What this rank hears of it is left in a file. */
+static void drive_deaf(const char *folder)
+{
+    char *file = g_build_filename(folder, "words", NULL), *text;
+    wait_up();
+    tell(50, "patient", 50);
+    tell(51, "deaf", 50);
+    tell(52, "patient", 0);
+    gint64 begin = g_get_monotonic_time();
+    /* The first on a thread that is only being made: its time is up all the same, not
+     * at the next heartbeat. */
+    launch(50, 0, 1);
+    expect(id(50, 0), TRP_END_TIMEOUT);
+    launch(52, 0, 1);
+    launch(51, 7, 8);
+    wait_down(LIMIT_MS);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, 9000000);
+    text = g_strdup_printf("%d %d %d %" G_GUINT64_FORMAT, last.said, last.reason,
+                           last.has_culprit, last.culprit.n);
+    g_assert_true(g_file_set_contents(file, text, -1, NULL));
+    _exit(0);
+}
+
+/* A stage that the executor has already: it ends. Then there is a file. */
+static void drive_twice(const char *folder)
+{
+    char *file = g_build_filename(folder, "ended", NULL);
+    wait_up();
+    tell(1, "echo", 0);
+    tell(1, "echo", 0);
+    wait_down(LIMIT_MS);
+    g_assert_true(g_file_set_contents(file, "", 0, NULL));
+    _exit(0);
+}
+
+static int drive(const char *folder)
+{
+    wait_up();
     check_results();
     check_many();
     check_robbed();
@@ -368,10 +444,7 @@ static int drive(const char *folder)
     struct trp_buf b = {0};
     trp_shutdown_put(&b);
     send_buf(&b);
-    until = g_get_monotonic_time() + 5000000;
-    while (!down && g_get_monotonic_time() < until)
-        turn();
-    g_assert_true(down);
+    wait_down(5000);
     for (uint32_t i = 0; i < nends; i++)
         g_free((void *)(uintptr_t)ends[i].extra);
     return 0;
@@ -383,7 +456,7 @@ static bool expected(void *context, uint32_t executor)
     return executor == 0;
 }
 
-static int rank_main(const char *folder)
+static int rank_main(const char *folder, const char *what)
 {
     int level, rank;
     uint8_t secret[TRP_SECRET_SIZE] = {1, 2, 3};
@@ -407,6 +480,10 @@ static int rank_main(const char *folder)
         return 1;
     }
     int status = 0;
+    if (rank == 0 && strcmp(what, "deaf") == 0)
+        drive_deaf(folder);
+    if (rank == 0 && strcmp(what, "twice") == 0)
+        drive_twice(folder);
     if (rank == 0) {
         status = drive(folder);
         trp_channel_close(channel);
@@ -423,14 +500,20 @@ static int rank_main(const char *folder)
 
 /* ---- the test -------------------------------------------------------------------- */
 
-static void test_world(void)
+/* Runs the world of `what`; its exit status. No rank ends because another one died. */
+static int run_world(const char *what, const char *folder)
 {
     char *self = g_file_read_link("/proc/self/exe", NULL), *out = NULL, *err = NULL;
-    char *folder = g_dir_make_tmp("troupe-executor-XXXXXX", NULL);
-    const char *argv[] = {"mpirun",    "-np",   "2",     "--oversubscribe",
-                          "--bind-to", "none",  "--mca", "ras",
-                          "^slurm",    "--mca", "plm",   "isolated",
-                          self,        "rank",  folder,  NULL};
+    const char *argv[] = {"mpirun",    "-np",
+                          "2",         "--oversubscribe",
+                          "--bind-to", "none",
+                          "--mca",     "ras",
+                          "^slurm",    "--mca",
+                          "plm",       "isolated",
+                          "--mca",     "orte_enable_recovery",
+                          "1",         self,
+                          what,        folder,
+                          NULL};
     int status = -1;
     g_setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", TRUE);
     g_setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", TRUE);
@@ -438,26 +521,68 @@ static void test_world(void)
                                G_SPAWN_SEARCH_PATH, NULL, NULL, &out, &err, &status,
                                NULL));
     g_test_message("%s%s", out, err);
-    char *scratch = g_build_filename(folder, "scratch", NULL);
-    bool left = g_file_test(scratch, G_FILE_TEST_EXISTS);
-    const char *clear[] = {"/bin/rm", "-rf", folder, NULL};
-    g_spawn_sync(NULL, (char **)(uintptr_t)clear, NULL, 0, NULL, NULL, NULL, NULL, NULL,
-                 NULL);
-    g_assert_cmpint(status, ==, 0);
-    g_assert_false(left);
-    g_free(scratch);
-    g_free(folder);
     g_free(self);
     g_free(out);
     g_free(err);
+    return status;
+}
+
+static void remove_folder(char *folder)
+{
+    const char *clear[] = {"/bin/rm", "-rf", folder, NULL};
+    g_spawn_sync(NULL, (char **)(uintptr_t)clear, NULL, 0, NULL, NULL, NULL, NULL, NULL,
+                 NULL);
+    g_free(folder);
+}
+
+static void test_world(void)
+{
+    char *folder = g_dir_make_tmp("troupe-executor-XXXXXX", NULL);
+    int status = run_world("rank", folder);
+    char *scratch = g_build_filename(folder, "scratch", NULL);
+    bool left = g_file_test(scratch, G_FILE_TEST_EXISTS);
+    remove_folder(folder);
+    g_assert_cmpint(status, ==, 0);
+    g_assert_false(left);
+    g_free(scratch);
+}
+
+static void test_deaf(void)
+{
+    char *folder = g_dir_make_tmp("troupe-executor-XXXXXX", NULL), *text = NULL;
+    char *file = g_build_filename(folder, "words", NULL);
+    char *want = g_strdup_printf("1 %d 1 %" G_GUINT64_FORMAT, TRP_LOSS_TIMEOUT,
+                                 (guint64)id(51, 7));
+    run_world("deaf", folder);
+    g_file_get_contents(file, &text, NULL, NULL);
+    remove_folder(folder);
+    g_assert_cmpstr(text, ==, want);
+    g_free(file);
+    g_free(text);
+    g_free(want);
+}
+
+static void test_stage_twice(void)
+{
+    char *folder = g_dir_make_tmp("troupe-executor-XXXXXX", NULL);
+    char *file = g_build_filename(folder, "ended", NULL);
+    run_world("twice", folder);
+    bool ended = g_file_test(file, G_FILE_TEST_EXISTS);
+    remove_folder(folder);
+    g_assert_true(ended);
+    g_free(file);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "rank") == 0)
-        return rank_main(argv[2]);
+    if (argc == 3)
+        return rank_main(argv[2], argv[1]);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/executor/it runs functions and commands, and ends when told",
                     test_world);
+    g_test_add_func("/executor/a function that does not return is named as it dies",
+                    test_deaf);
+    g_test_add_func("/executor/a stage that it has already is an error",
+                    test_stage_twice);
     return g_test_run();
 }

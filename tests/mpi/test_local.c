@@ -78,7 +78,7 @@ static void open_world(struct world *w, const char *script)
 
 static void close_world(struct world *w)
 {
-    w->cluster->ops->close(w->cluster);
+    w->cluster->ops->close(w->cluster, NULL);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     g_assert_cmpint(uv_loop_close(&w->loop), ==, 0);
     g_assert_cmpuint(trp_children_signal(getpid(), 0), ==, 1); /* ompi-server */

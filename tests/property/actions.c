@@ -346,6 +346,7 @@ void cluster_take(struct cluster *c, const struct trp_action *a)
         mix(c, a->task.task);
         take_speculatable(c, a);
         return;
+    case TRP_ACTION_OUT_OF_TIME:
     case TRP_ACTION_EXCLUDED:
         mix(c, a->excluded.executor.n);
         take_excluded(c, a);

@@ -229,10 +229,6 @@ static int play_end(struct both *b, const uint32_t *a, trp_error *err)
         return 0;
     enum or_end status =
         a[1] < OR_END_EXECUTOR_LOST ? (enum or_end)a[1] : OR_END_FAILED;
-    /* The loser of a race was killed, or was faster than that; section 9 leaves open
-     * what its own failure would mean for a task that is done. */
-    if (b->oracle.attempts[i].by_other && status != OR_END_SUCCESS)
-        status = OR_END_KILLED;
     int64_t ran = b->oracle.now - b->oracle.attempts[i].launched;
     oracle_end(&b->oracle, i, status, a[2] * 100);
     return small_end(&b->engine, i, status, ran, a[2] * 100, err);

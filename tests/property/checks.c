@@ -328,6 +328,25 @@ static bool need_not_wait(const struct cluster *c, const struct cl_stage *s,
     return false;
 }
 
+/* Under a limit over all profiles a busy executor may be making room for tasks of
+ * another profile, and starts nothing more. */
+static bool may_make_room(const struct cluster *c, const struct cl_executor *x)
+{
+    if (c->config.alloc_max_executors == UINT32_MAX || !x->running)
+        return false;
+    for (uint32_t id = 0; id < c->nstages; id++) {
+        const struct cl_stage *s = &c->stages[id];
+        bool other = cluster_class_of(c, s) != x->label;
+        for (uint32_t i = 0; s->submitted && !s->ended && i < s->ntasks; i++) {
+            const struct cl_task *t = &s->tasks[i];
+            bool copy = t->speculatable && t->live == 1;
+            if ((copy || is_pending(c, s, i)) && (other || t->grown))
+                return true;
+        }
+    }
+    return false;
+}
+
 static void check_no_idle_slot(struct cluster *c, uint32_t id)
 {
     const struct cl_stage *s = &c->stages[id];
@@ -340,7 +359,8 @@ static void check_no_idle_slot(struct cluster *c, uint32_t id)
     for (uint32_t n = 0; n < c->nexecutors; n++) {
         const struct cl_executor *x = &c->executors[n];
         const struct trp_resource_profile *p = cluster_task_profile(c, s, x);
-        if (cluster_is_shut(c, x) || x->label != class || !has_room(c, x, n, p))
+        if (cluster_is_shut(c, x) || x->label != class || !has_room(c, x, n, p) ||
+            may_make_room(c, x))
             continue;
         for (uint32_t i = 0; i < s->ntasks; i++)
             if (is_pending(c, s, i) && !s->tasks[i].grown &&
@@ -369,7 +389,7 @@ void check_memory(struct cluster *c)
 {
     int64_t ids = c->nstages + c->njobs + c->nexecutors;
     int64_t profiles = trp_profiles_count(c->profiles);
-    int64_t limit = c->memory_before + 8192 + ids * 24 + profiles * 4096 +
+    int64_t limit = c->memory_before + 8192 + ids * 72 + profiles * 4096 +
                     (int64_t)c->most_attempts * 160 + (int64_t)c->most_actions * 320;
     if (memory_held() > limit)
         BREAK(c, "memory comes back when jobs are done",

@@ -27,8 +27,7 @@ void engine_make_knobs(struct stream *s, struct rng *r)
     k[CORES] = rng_below(r, 4);
     k[MAX_PER_PROFILE] = rng_one_in(r, 4) ? 0 : 1 + rng_below(r, 6);
     k[MAX_IN_ALL] = rng_one_in(r, 4) ? 0 : 1 + rng_below(r, 9);
-    /* Minima of several profiles under one cap could keep others out for good. */
-    k[MIN_PER_PROFILE] = k[MAX_IN_ALL] || rng_one_in(r, 2) ? 0 : rng_below(r, 3);
+    k[MIN_PER_PROFILE] = rng_one_in(r, 2) ? 0 : rng_below(r, 3);
     k[REUSE] = rng_below(r, 3);
     k[KEEP_GOING] = rng_below(r, 2);
     k[FIXED] = rng_one_in(r, 6);
@@ -42,10 +41,8 @@ void engine_make_knobs(struct stream *s, struct rng *r)
     k[SEED] = rng_one_in(r, 4) ? rng_below(r, 1000) : 0;
     k[SPECULATION] = rng_one_in(r, 4);
     k[EXCLUSION] = rng_one_in(r, 4) ? 1 + rng_below(r, 2) : 0;
-    if (k[EXCLUSION]) { /* those that are excluded keep their room while they live */
+    if (k[EXCLUSION]) /* those that are excluded count as long as they live */
         k[MAX_PER_PROFILE] = 20;
-        k[MAX_IN_ALL] = 0;
-    }
     k[TWICE] = rng_one_in(r, 8);
 }
 

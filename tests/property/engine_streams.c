@@ -445,9 +445,9 @@ static void settle(struct cluster *c)
             for (uint32_t k = 0; k < c->jobs[i].nstages; k++) {
                 trp_stage_id id = {c->jobs[i].first + k};
                 if (!c->stages[id.n].ended)
-                    verdict_break(c->verdict, "every job ends", "job %u, stage %u: %s",
-                                  i, id.n,
-                                  trp_engine_why_waiting(c->engine, id, why, 256));
+                    verdict_break(
+                        c->verdict, "every job ends", "job %u, stage %u: %s", i, id.n,
+                        trp_engine_why_waiting(c->engine, c->now, id, why, 256));
             }
     if (c->nattempts)
         verdict_break(c->verdict, "every attempt ends", "%u are left", c->nattempts);

@@ -200,7 +200,7 @@ static void end_failed(struct oracle *o, int attempt, enum or_end status)
     }
     if (o->setup->sets[a->set].barrier)
         become_zombie(o, a->set);
-    if (!s->zombie && counts(status)) {
+    if (!s->zombie && counts(status) && !a->by_other) {
         or_count_failure(o, a->set, a->task, a->executor);
         if (++t->failures >= o->setup->max_failures) {
             or_abort(o, a->set);

@@ -9,6 +9,7 @@
  *     --full      does not make a failing stream shorter
  *     --write     only writes the stream of =SEED to stdout
  *     --jobs N    so many processes at once
+ *     --break K   pretends that three steps of kind K in a stream break an invariant
  *     --tap       (accepted: TAP is what is printed anyway)
  *
  * Exit status 0: every invariant held; 1: one did not; 2: wrong call.
@@ -30,7 +31,7 @@ static struct {
 static void usage(void)
 {
     fprintf(stderr, "usage: property [--explain] [--full] [--write] [--jobs N] "
-                    "engine|oracle [N [FIRST] | =SEED]\n"
+                    "engine|data|oracle [N [FIRST] | =SEED]\n"
                     "       property [--explain] FILE...\n");
     exit(2);
 }
@@ -178,6 +179,9 @@ int main(int argc, char **argv)
             options.write = true;
         else if (strcmp(argv[0], "--jobs") == 0 && argc > 1) {
             options.jobs = (uint32_t)atoi(argv[1]);
+            argc--, argv++;
+        } else if (strcmp(argv[0], "--break") == 0 && argc > 1) {
+            runner_break = argv[1];
             argc--, argv++;
         } else if (strcmp(argv[0], "--tap") != 0)
             usage();

@@ -12,7 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+const char *runner_break;
+
 enum {
+    STEPS_BREAK = 3,      /* of the kind runner_break */
     SECONDS_A_STREAM = 3, /* of cpu time; more is an endless loop */
     TRIES_MAX = 6000,     /* streams tried to make one shorter, … */
     SECONDS_MAX = 60,     /* … and how long */
@@ -70,6 +73,19 @@ static void collect(pid_t pid, struct verdict *v)
         verdict_break(v, "does not crash", "ended with status %d", WEXITSTATUS(status));
 }
 
+static void play(const struct stream *s, FILE *explain, struct verdict *v)
+{
+    uint32_t n = 0;
+    s->subject->play(s, explain, v);
+    for (uint32_t i = 0; runner_break && i < s->nsteps && !v->broken[0]; i++) {
+        n += strcmp(s->subject->kinds[s->steps[i].kind], runner_break) == 0;
+        if (n < STEPS_BREAK)
+            continue;
+        verdict_break(v, "is made up", "%u steps are %s", n, runner_break);
+        v->at = i;
+    }
+}
+
 uint64_t run_seeds(const struct subject *subject, uint64_t first, uint64_t n,
                    struct verdict *ret, uint64_t *ret_seed)
 {
@@ -81,7 +97,7 @@ uint64_t run_seeds(const struct subject *subject, uint64_t first, uint64_t n,
             r->seed = first + i;
             limit_time();
             stream_make(&s, subject, r->seed);
-            s.subject->play(&s, NULL, &r->verdict);
+            play(&s, NULL, &r->verdict);
             r->held += !r->verdict.broken[0];
         }
         _exit(0);
@@ -102,7 +118,7 @@ void run_stream(const struct stream *s, FILE *explain, bool quiet, struct verdic
         limit_time();
         if (explain)
             setvbuf(explain, NULL, _IOLBF, 0); /* it may crash */
-        s->subject->play(s, explain, &r->verdict);
+        play(s, explain, &r->verdict);
         _exit(0);
     }
     collect(pid, &r->verdict);

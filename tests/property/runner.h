@@ -8,6 +8,10 @@
 
 #include "stream.h"
 
+/* A made-up invariant that streams break: no three steps of a kind of this name in one
+ * stream. NULL: none. */
+extern const char *runner_break;
+
 /* Plays streams of seeds first .. first+n-1 in one child. Returns how many held before
  * the first that did not (n: all); then *ret says what broke and *ret_seed where. */
 uint64_t run_seeds(const struct subject *subject, uint64_t first, uint64_t n,

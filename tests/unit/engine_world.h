@@ -35,7 +35,8 @@ struct world {
     GPtrArray *texts;  /* texts of those */
     GArray *ready;     /* trp_stage_id that asked for tasks */
     struct trp_action job_end;
-    uint32_t job_ends, releases, relabels;
+    struct trp_action synced;
+    uint32_t job_ends, releases, relabels, syncs, out_of_time;
     bool manual; /* executors do not come up by themselves */
     const char *(*host_of)(uint32_t executor);
     const struct trp_resource_addresses *resources;
@@ -173,8 +174,15 @@ static inline void world_take_action(struct world *w, const struct trp_action *a
         g_array_index(w->executors, uint32_t, w->executors->len - 1) |= UINT32_C(1)
                                                                         << 31;
         break;
+    case TRP_ACTION_SYNCED:
+        w->synced = *a;
+        w->syncs++;
+        break;
     case TRP_ACTION_RELABEL_EXECUTOR:
         w->relabels++;
+        break;
+    case TRP_ACTION_OUT_OF_TIME:
+        w->out_of_time++;
         break;
     default:
         break;

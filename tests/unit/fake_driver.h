@@ -25,6 +25,8 @@ struct trp_driver {
     size_t body_size;
     const char *resources;
     int end_status;
+    gboolean tasks_known;
+    char places[256]; /* preferred hosts of the last job: "a b|c|": by task */
 };
 
 static struct trp_driver fake;
@@ -73,6 +75,8 @@ int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
     (void)err;
     d->work = *work;
     d->ntasks = spec->stages[0].ntasks;
+    d->tasks_known = spec->stages[0].tasks_known;
+    d->places[0] = 0;
     d->profile = spec->stages[0].profile;
     g_strlcpy(d->name, spec->stages[0].name, sizeof(d->name));
     ret_job->n = d->jobs++;
@@ -120,10 +124,32 @@ static gboolean fake_attempt(trp_driver *d, void *stage, uint32_t task, uint32_t
     return r.status == 0;
 }
 
+/* As the real one when a stage becomes ready. */
+static int fake_stage_ready(trp_driver *d, trp_error *err)
+{
+    struct trp_stage_tasks tasks = {0};
+    if (d->tasks_known)
+        return 0;
+    if (d->work.stage_tasks(d->work.context, 0, &tasks, err) < 0)
+        return err->code;
+    g_assert_cmpuint(tasks.ntasks, ==, d->ntasks);
+    for (uint32_t t = 0; t < tasks.ntasks; t++) {
+        for (uint32_t i = tasks.prefer.first[t]; i < tasks.prefer.first[t + 1]; i++) {
+            if (i > tasks.prefer.first[t])
+                g_strlcat(d->places, " ", sizeof(d->places));
+            g_strlcat(d->places, tasks.prefer.places[i].host, sizeof(d->places));
+        }
+        g_strlcat(d->places, "|", sizeof(d->places));
+    }
+    return 0;
+}
+
 int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err)
 {
     (void)job;
     struct trp_stage_message m = {0};
+    if (fake_stage_ready(d, err) < 0)
+        return err->code;
     if (d->work.stage_message(d->work.context, 0, &m, err) < 0)
         return err->code;
     d->body_size = m.body_size;
@@ -148,6 +174,11 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     d->ends++;
     d->end_status = status;
     return status;
+}
+
+void trp_driver_exits(int status)
+{
+    (void)status;
 }
 
 /* A context as `troupe run` would make it. */

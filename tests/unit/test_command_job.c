@@ -121,11 +121,11 @@ static void resource_env(void)
 {
     char gpu[] = "gpu", a100[] = "a100", m[] = "matlab", var[] = "CUDA_VISIBLE_DEVICES";
     char file[] = "";
-    struct trp_site_resource v[] = {
-        {gpu,  var },
-        {a100, var },
-        {m,    NULL}
-    };
+    struct trp_site_resource v[3] = {0};
+    v[0].name = gpu;
+    v[1].name = a100;
+    v[0].env = v[1].env = var;
+    v[2].name = m;
     trp_site site = {.file = file, .resources = v, .nresources = 3};
     resources(NULL, "", (const char *const[]){"gpu", var, NULL});
     resources(NULL, ", gpu: 0.5", (const char *const[]){"gpu", var, NULL});

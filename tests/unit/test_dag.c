@@ -120,6 +120,34 @@ static void a_fetch_failure_runs_what_is_missing_again(void)
     world_free(&w);
 }
 
+/* Map stages that are to run again, of a job that is over before they do. */
+static void the_end_of_a_map_stage_is_told_once(void)
+{
+    struct trp_event cancel = {.kind = TRP_EVENT_CANCEL_JOB};
+    struct world w;
+    start(&w, 2, false);
+    struct trp_stage_spec v[] = {stage("first", 1), stage("maps", 1),
+                                 stage("reducers", 1)};
+    const struct trp_parent_spec reads_maps = {.stage = 1, .shuffle = true};
+    v[0].map = v[1].map = true;
+    v[1].parents = &reads;
+    v[2].parents = &reads_maps;
+    v[1].nparents = v[2].nparents = 1;
+    world_submit(&w, v, 3);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    uint32_t place = attempt(&w, 0)->executor;
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.ended->len, ==, 2);
+    fetch_fails(&w, 0, 1, 0, place);
+    world_step(&w, &cancel);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    /* The reducers' end was still to be told. */
+    g_assert_cmpuint(w.ended->len, ==, 3);
+    g_assert_cmpuint(g_array_index(w.ended, struct trp_action, 2).stage_ended.stage.n,
+                     ==, 2);
+    world_free(&w);
+}
+
 static void a_lost_executor_takes_its_outputs_along(void)
 {
     struct world w;
@@ -197,6 +225,66 @@ static void a_barrier_stage_without_slots_is_given_up(void)
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
     g_assert_nonnull(strstr(g_ptr_array_index(w.texts, 0), "slots"));
     world_free(&w);
+}
+
+/* Its slots went while its first attempt ran. */
+static void a_barrier_stage_that_loses_its_slots_is_given_up(void)
+{
+    struct world w;
+    start(&w, 2, true);
+    struct trp_stage_spec s = stage("together", 2);
+    s.barrier = true;
+    world_submit(&w, &s, 1);
+    world_lose(&w, attempt(&w, 0)->executor, TRP_LOSS_EXITED);
+    world_time(&w, w.now + SECOND); /* the other task still runs */
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
+    world_time(&w, w.now + 599 * SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 0);
+    world_time(&w, w.now + 20 * SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    world_free(&w);
+}
+
+/* A barrier stage runs as a whole: what one task did is of no use to the next attempt.
+ */
+static void a_barrier_stage_runs_all_its_tasks_again(void)
+{
+    struct world w;
+    start(&w, 2, true);
+    struct trp_stage_spec s = stage("together", 2);
+    s.barrier = true;
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    /* It was to be killed, and succeeds before that. */
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_barrier_stage_skips_all_its_tasks_or_none(void)
+{
+    static const uint8_t one[] = {1, 0}, both[] = {1, 1};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct trp_event ev = {
+            .kind = TRP_EVENT_STAGE_TASKS,
+            .tasks = {.stage = {0}, .ntasks = 2, .done = i ? both : one}
+        };
+        struct trp_stage_spec s = {.name = "together", .barrier = true};
+        struct world w;
+        start(&w, 2, true);
+        world_submit(&w, &s, 1);
+        world_step(&w, &ev);
+        g_assert_cmpuint(w.attempts->len, ==, i ? 0 : 2);
+        world_run_out(&w, SECOND);
+        g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+        world_free(&w);
+    }
 }
 
 static void an_executor_with_data_in_use_is_not_released(void)
@@ -490,8 +578,9 @@ static void random_stream(uint32_t seed)
     }
     for (uint32_t i = 0; w.job_ends != jobs && i < trp_engine_stages(w.engine); i++) {
         char why[256];
-        g_test_message("stage %u: %s", i,
-                       trp_engine_why_waiting(w.engine, (trp_stage_id){i}, why, 256));
+        g_test_message(
+            "stage %u: %s", i,
+            trp_engine_why_waiting(w.engine, w.now, (trp_stage_id){i}, why, 256));
     }
     if (w.job_ends != jobs)
         g_error("seed %u: %u of %u jobs ended", seed, w.job_ends, jobs);
@@ -518,10 +607,14 @@ int main(int argc, char **argv)
 #define ADD(f) g_test_add_func("/dag/" #f, f)
     ADD(reducers_run_when_all_outputs_are_there);
     ADD(a_fetch_failure_runs_what_is_missing_again);
+    ADD(the_end_of_a_map_stage_is_told_once);
     ADD(a_lost_executor_takes_its_outputs_along);
     ADD(a_moved_output_needs_no_second_run);
     ADD(impossible_shuffles_are_refused);
     ADD(a_barrier_stage_without_slots_is_given_up);
+    ADD(a_barrier_stage_that_loses_its_slots_is_given_up);
+    ADD(a_barrier_stage_runs_all_its_tasks_again);
+    ADD(a_barrier_stage_skips_all_its_tasks_or_none);
     ADD(an_executor_with_data_in_use_is_not_released);
     ADD(a_second_job_runs_on_the_first_ones_outputs);
     ADD(a_narrow_chain_of_any_depth_is_one_stage);

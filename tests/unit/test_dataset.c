@@ -729,6 +729,31 @@ static void one_context(void)
     g_test_trap_assert_stderr("*there is a context already*troupe run -- *mpirun -n*");
 }
 
+static void preferred_hosts(void)
+{
+    const char *first[] = {"a, b", NULL, "", "c"};
+    const char *nearer[] = {NULL, "d", NULL, "e,"};
+    const char *other[] = {"f"};
+    trp_context *ctx = fake_init();
+    uint64_t n;
+    trp_dataset *d = trp_prefer(trp_range(ctx, 0, 8, 4), first);
+    first[0] = "copied";
+    g_assert_cmpint(trp_count(d, &n), ==, 0);
+    g_assert_cmpstr(fake.places, ==, "a b|||c|");
+    d = trp_prefer(trp_filter(d, is_even, NULL, 0), nearer);
+    d = trp_union(trp_range(ctx, 0, 2, 2),
+                  trp_union(d, trp_prefer(trp_range(ctx, 0, 1, 1), other)));
+    g_assert_cmpint(trp_count(d, &n), ==, 0);
+    g_assert_cmpuint(n, ==, 2 + 4 + 1);
+    g_assert_cmpstr(fake.places, ==, "||a b|d||e|f|");
+    g_assert_cmpint(trp_count(trp_range(ctx, 0, 8, 4), &n), ==, 0);
+    g_assert_true(fake.tasks_known);
+    g_assert_null(trp_prefer(d, NULL));
+    g_assert_cmpstr(trp_error_text(ctx), ==, "trp_prefer: no hosts given");
+    g_assert_null(trp_prefer(NULL, first));
+    trp_finalize(ctx);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -754,6 +779,7 @@ int main(int argc, char **argv)
     ADD("a task sees the addresses it was given", task_resources);
     ADD("one profile anywhere in the chain is the stage's", profile_of_a_stage);
     ADD("a refused request fails the building of its profile", bad_profiles);
+    ADD("the nearest preference of a partition is its task's", preferred_hosts);
     ADD("a stage's broken description is refused", broken_bodies);
     ADD("a stage's key depends on its functions only", keys_of_stages);
     ADD("a broken batch is refused", broken_batches);

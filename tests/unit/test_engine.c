@@ -89,6 +89,37 @@ static void a_failed_task_is_next_and_gives_up_at_the_limit(void)
     world_free(&w);
 }
 
+static void end_with_result(struct world *w, uint64_t bytes)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_TASK_ENDED,
+        .ended = {.attempt = attempt(w, 0)->id, .result_bytes = bytes}
+    };
+    g_array_remove_index(w->attempts, 0);
+    world_step(w, &ev);
+}
+
+static void results_above_the_limit_fail_their_job(void)
+{
+    for (uint32_t ntasks = 2; ntasks <= 3; ntasks++) { /* also by the last task */
+        struct world w;
+        struct trp_engine_config c = config_of(1);
+        c.max_result_bytes = 1 << 20;
+        world_init(&w, NULL);
+        world_start(&w, &c);
+        struct trp_stage_spec s = stage("a", ntasks);
+        world_submit(&w, &s, 1);
+        end_with_result(&w, 1 << 20);
+        g_assert_cmpuint(w.job_ends, ==, 0);
+        end_with_result(&w, 1);
+        g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+        g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==,
+                        "the results of 2 tasks are 1.0 MiB, above "
+                        "driver.maxResultSize (1.0 MiB)");
+        world_free(&w);
+    }
+}
+
 static void a_success_after_failures_is_a_success(void)
 {
     struct world w;
@@ -240,28 +271,63 @@ static void a_lost_executor_is_replaced_and_its_tasks_run_again(void)
     world_free(&w);
 }
 
-static void a_crash_counts_against_its_culprit_only(void)
+static void an_executor_that_dies_of_one_task_counts_against_it_only(void)
+{
+    static const struct {
+        enum trp_loss reason;
+        enum trp_end_status end; /* of the one that is to blame */
+    } ways[] = {
+        {TRP_LOSS_CRASHED, TRP_END_SIGNAL },
+        {TRP_LOSS_MEMORY,  TRP_END_MEMORY },
+        {TRP_LOSS_TIMEOUT, TRP_END_TIMEOUT},
+    };
+    for (size_t way = 0; way < G_N_ELEMENTS(ways); way++) {
+        struct world w;
+        struct trp_profile_defaults d;
+        struct trp_engine_config c = config_of(1);
+        trp_profile_defaults_init(&d);
+        d.executor_cores = 2;
+        world_init(&w, &d);
+        world_start(&w, &c);
+        struct trp_stage_spec s = stage("a", 2);
+        world_submit(&w, &s, 1);
+        g_assert_cmpuint(w.attempts->len, ==, 2);
+        trp_attempt_id guilty = attempt(&w, 1)->id;
+        world_lose_with(&w, attempt(&w, 1)->executor, ways[way].reason, true, guilty);
+        for (guint i = 0; i < 2; i++) {
+            const struct trp_action *v =
+                &g_array_index(w.verdicts, struct trp_action, i);
+            bool is_guilty = v->task_end.attempt.n == guilty.n;
+            g_assert_cmpint(v->task_end.counted, ==, is_guilty);
+            g_assert_cmpint(v->task_end.status, ==,
+                            is_guilty ? ways[way].end : TRP_END_LOST);
+        }
+        world_run_out(&w, SECOND);
+        g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+        world_free(&w);
+    }
+}
+
+static void who_waits_for_others_in_a_barrier_does_so_for_a_time(void)
 {
     struct world w;
-    struct trp_profile_defaults d;
-    struct trp_engine_config c = config_of(1);
-    trp_profile_defaults_init(&d);
-    d.executor_cores = 2;
-    world_init(&w, &d);
+    struct trp_engine_config c = config_of(2);
+    c.barrier.sync_timeout_ns = 5 * SECOND;
+    world_init(&w, NULL);
     world_start(&w, &c);
     struct trp_stage_spec s = stage("a", 2);
+    s.barrier = true;
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.attempts->len, ==, 2);
-    trp_attempt_id guilty = attempt(&w, 1)->id;
-    world_lose_with(&w, attempt(&w, 1)->executor, TRP_LOSS_CRASHED, true, guilty);
-    for (guint i = 0; i < 2; i++) {
-        const struct trp_action *v = &g_array_index(w.verdicts, struct trp_action, i);
-        bool is_guilty = v->task_end.attempt.n == guilty.n;
-        g_assert_cmpint(v->task_end.counted, ==, is_guilty);
-        g_assert_cmpint(v->task_end.status, ==,
-                        is_guilty ? TRP_END_SIGNAL : TRP_END_LOST);
-    }
-    world_run_out(&w, SECOND);
+    struct trp_event ev = {.kind = TRP_EVENT_SYNC,
+                           .sync = {.attempt = attempt(&w, 1)->id}};
+    world_step(&w, &ev);
+    world_time(&w, 5 * SECOND - 1);
+    g_assert_cmpuint(w.syncs, ==, 0);
+    world_time(&w, 5 * SECOND);
+    g_assert_cmpuint(w.syncs, ==, 1);
+    g_assert_cmpuint(w.synced.synced.attempt.n, ==, ev.sync.attempt.n);
+    g_assert_cmpint(w.synced.synced.code, ==, TRP_ETIME);
     world_free(&w);
 }
 
@@ -529,6 +595,32 @@ static void what_is_queued_is_recalled_when_another_could_start_it(void)
     world_free(&w);
 }
 
+static void the_last_that_is_recalled_is_not_queued_there_again(void)
+{
+    struct world w;
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.max_executors = 2;
+    world_init(&w, NULL);
+    w.manual = true;
+    world_start(&w, &c);
+    struct trp_stage_spec s = stage("a", 4);
+    world_submit(&w, &s, 1);
+    uint32_t first = g_array_index(w.executors, uint32_t, 0);
+    uint32_t second = g_array_index(w.executors, uint32_t, 1);
+    world_come(&w, first);
+    while (w.attempts->len < 2) /* one runs, one is queued behind it */
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+    g_assert_true(attempt(&w, 1)->queued);
+    world_come(&w, second);
+    g_assert_true(attempt(&w, 1)->recall);
+    world_end(&w, attempt(&w, 1)->id, TRP_END_RECALLED, 0, 0);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(attempt(&w, 1)->executor, ==, second);
+    g_assert_false(attempt(&w, 1)->queued);
+    world_free(&w);
+}
+
 static void a_task_killed_for_memory_runs_again_with_more(void)
 {
     struct world w;
@@ -631,6 +723,7 @@ int main(int argc, char **argv)
     ADD(all_tasks_run_lowest_first);
     ADD(an_empty_stage_succeeds_and_a_long_chain_of_them_too);
     ADD(a_failed_task_is_next_and_gives_up_at_the_limit);
+    ADD(results_above_the_limit_fail_their_job);
     ADD(a_success_after_failures_is_a_success);
     ADD(statuses_in_not_on_are_not_retried);
     ADD(so_many_tasks_may_fail_as_are_tolerated);
@@ -639,7 +732,8 @@ int main(int argc, char **argv)
     ADD(after_each_waits_for_the_same_task_only);
     ADD(the_first_failed_stage_ends_the_job_or_only_what_depends_on_it);
     ADD(a_lost_executor_is_replaced_and_its_tasks_run_again);
-    ADD(a_crash_counts_against_its_culprit_only);
+    ADD(an_executor_that_dies_of_one_task_counts_against_it_only);
+    ADD(who_waits_for_others_in_a_barrier_does_so_for_a_time);
     ADD(executors_of_another_shape_make_room_between_stages);
     ADD(executors_of_the_same_shape_are_taken_over);
     ADD(executors_stay_between_jobs_until_they_were_idle_for_long);
@@ -651,6 +745,7 @@ int main(int argc, char **argv)
     ADD(a_gang_runs_apart_and_is_retried_whole);
     ADD(short_tasks_are_queued_ahead_and_long_ones_are_not);
     ADD(what_is_queued_is_recalled_when_another_could_start_it);
+    ADD(the_last_that_is_recalled_is_not_queued_there_again);
     ADD(a_task_killed_for_memory_runs_again_with_more);
     ADD(draining_lets_running_tasks_finish);
     ADD(stale_events_are_ignored);

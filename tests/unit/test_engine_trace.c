@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/topo/hosts.h"
 #include "events/engine_fields.h"
 #include "events/engine_trace.h"
 #include "sim/random.h"
@@ -38,6 +39,11 @@ static const uint8_t done[] = {0, 1, 0};
 static const char *const addresses[] = {"0", "10"};
 static const struct trp_resource_addresses resources[] = {
     {"gpu", addresses, 2}
+};
+
+static const struct trp_host_rack racks[] = {
+    {"h1", "r1"},
+    {"h2", "r1"}
 };
 
 static const struct trp_dataset_place dataset_places[] = {
@@ -134,6 +140,8 @@ static void record(const char *file, uint64_t wrong)
     trp_profile_defaults_init(&d);
     trp_engine_config_init(&c);
     c.fixed = true;
+    c.racks = racks;
+    c.nracks = G_N_ELEMENTS(racks);
     struct trp_event ev[] = {
         {.kind = TRP_EVENT_EXECUTOR_ADDED, .added = {.host = "h1"}},
         {.kind = TRP_EVENT_JOB,            .job = {&job}          },
@@ -197,6 +205,23 @@ static void test_a_decision_that_differs_is_found(void)
     unlink(file);
 }
 
+static void test_the_racks_of_hosts_come_along(void)
+{
+    char file[] = "/tmp/troupe-trace-XXXXXX";
+    trp_trace_reader *r;
+    trp_error err;
+    close(mkstemp(file));
+    record(file, 0);
+    if (trp_trace_reader_open(file, &r, &err) < 0)
+        g_error("%s", err.text);
+    const struct trp_engine_config *c = trp_trace_reader_config(r);
+    g_assert_cmpuint(c->nracks, ==, 2);
+    g_assert_cmpstr(c->racks[1].host, ==, "h2");
+    g_assert_cmpstr(c->racks[1].rack, ==, "r1");
+    trp_trace_reader_close(r);
+    unlink(file);
+}
+
 static void test_a_broken_file_is_told(void)
 {
     char file[] = "/tmp/troupe-trace-XXXXXX", *text, *bytes;
@@ -229,6 +254,8 @@ int main(int argc, char **argv)
                     test_broken_events_do_no_harm);
     g_test_add_func("/engine-trace/a-decision-that-differs-is-found",
                     test_a_decision_that_differs_is_found);
+    g_test_add_func("/engine-trace/the-racks-of-hosts-come-along",
+                    test_the_racks_of_hosts_come_along);
     g_test_add_func("/engine-trace/a-broken-file-is-told", test_a_broken_file_is_told);
     return g_test_run();
 }

@@ -268,9 +268,9 @@ static void test_checks(void)
     check_fails(
         "dynamicAllocation.shuffleTracking.enabled", "false", "shuffle.host_files",
         "false",
-        "f.yaml:3:4: dynamicAllocation.shuffleTracking.enabled false is set, and "
-        "shuffle.host_files false; executors that go would lose map outputs: "
-        "leave one of them out");
+        "f.yaml:3:4: with shuffle.host_files, shuffle.service.enabled and "
+        "dynamicAllocation.shuffleTracking.enabled all false an executor that goes "
+        "takes map outputs along that others read; set one of them to true");
     check_fails(
         "memory.offHeap.enabled", "true", NULL, NULL,
         "here: memory.offHeap.enabled true is set, but memory.offHeap.size 0; set "
@@ -388,6 +388,84 @@ static void test_engine_defaults(void)
     trp_options_free(o);
 }
 
+/* A value that is not the default; to be freed. */
+static char *other_value(const struct trp_option *t)
+{
+    switch (t->type) {
+    case TRP_OPTION_BOOL:
+        return g_strdup(strcmp(t->fallback, "true") == 0 ? "false" : "true");
+    case TRP_OPTION_CHOICE: { /* the next word, or the first */
+        char **words = g_strsplit(t->choices, "|", -1), *value;
+        value = g_strdup(words[strcmp(words[0], t->fallback) == 0]);
+        g_strfreev(words);
+        return value;
+    }
+    case TRP_OPTION_TIME:
+        return g_strdup("7s");
+    case TRP_OPTION_MEMORY:
+        return g_strdup("7m");
+    case TRP_OPTION_AMOUNT:
+        return g_strdup("1/2");
+    case TRP_OPTION_NUMBER: /* within the bounds of all of them */
+        return g_strdup(t->max && atof(t->max) <= 1 ? "0.5" : "7");
+    default:
+        return g_strdup("7");
+    }
+}
+
+/* Each option is the engine's, a profile's, or one of those listed here. */
+static void test_each_has_an_effect(void)
+{
+    static const char *const elsewhere[] = {
+        "admission.munge",
+        "alloc.placement",
+        "driver.cores",
+        "driver.memory",
+        "dynamicAllocation.enabled",
+        "events.engine",
+        "events.tasks",
+        "executor.heartbeatInterval",
+        "network.timeout",
+        "run.grace",
+        "slurm.max_rpcs_per_minute",
+        "slurm.poll",
+        "storage.decommission.enabled",
+        "storage.decommission.shuffleBlocks.enabled",
+        NULL,
+    };
+    for (const struct trp_option *t = trp_option_table; t->key; t++) {
+        struct trp_engine_config c, plain;
+        struct trp_profile_defaults d, plain_d;
+        char *value = other_value(t);
+        GString *key = g_string_new(t->key);
+        g_string_replace(key, "resource.*", "resource.gpu.amount", 0);
+        g_string_replace(key, "*", "gpu", 0);
+        trp_options *o = fresh();
+        memset(&c, 0, sizeof(c));
+        memset(&plain, 0, sizeof(plain));
+        memset(&d, 0, sizeof(d));
+        memset(&plain_d, 0, sizeof(plain_d));
+        if (strcmp(t->key, "memory.offHeap.size") == 0)
+            set(o, "memory.offHeap.enabled", "true", TRP_ORIGIN_SITE);
+        if (strcmp(t->key, "memory.offHeap.enabled") == 0)
+            set(o, "memory.offHeap.size", "7m", TRP_ORIGIN_SITE);
+        trp_options_engine_config(o, &plain);
+        trp_options_profile_defaults(o, &plain_d);
+        set(o, key->str, value, TRP_ORIGIN_COMMAND_LINE);
+        trp_options_engine_config(o, &c);
+        trp_options_profile_defaults(o, &d);
+        bool effect =
+            memcmp(&c, &plain, sizeof(c)) != 0 || memcmp(&d, &plain_d, sizeof(d)) != 0;
+        bool listed = g_strv_contains(elsewhere, t->key);
+        if (effect == listed)
+            g_error("%s = %s: %s", key->str, value,
+                    effect ? "is listed as of no effect here" : "has no effect");
+        trp_options_free(o);
+        g_string_free(key, TRUE);
+        g_free(value);
+    }
+}
+
 static void test_engine_allocation(void)
 {
     struct trp_engine_config c;
@@ -481,6 +559,8 @@ int main(int argc, char **argv)
     g_test_add_func("/options/core gets its values", test_core);
     g_test_add_func("/options/nothing set is what the engine has by itself",
                     test_engine_defaults);
+    g_test_add_func("/options/each has an effect, or is somebody else's",
+                    test_each_has_an_effect);
     g_test_add_func("/options/the engine gets the limits of its executors",
                     test_engine_allocation);
     g_test_add_func("/options/the old name of exclusion holds below its own",

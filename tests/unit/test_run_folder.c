@@ -130,6 +130,32 @@ static void bad_names_are_refused(void)
     free_base(base);
 }
 
+static void a_reserved_folder_is_taken_once(void)
+{
+    char *base = new_base(), *name = NULL, *other = NULL, *path = NULL;
+    trp_error err = {0};
+    g_assert_cmpint(trp_run_folder_reserve(base, "my app", NULL, &name, &err), ==, 0);
+    g_assert_true(g_str_has_prefix(name, "my-app-"));
+    g_assert_cmpint(trp_run_folder_reserve(base, "a", name, &other, &err), ==,
+                    TRP_EEXIST);
+    g_assert_nonnull(strstr(err.text, "waits for a job already"));
+    trp_run_folder_free(make(base, "app", name));
+    refuse(base, name, TRP_EEXIST, "use --resume");
+    trp_run_folder_unreserve(base, name); /* it began: nothing is done */
+    g_assert_cmpint(trp_run_folder_find(base, name, &path, &err), ==, TRP_EINVAL);
+    g_free(name);
+
+    g_assert_cmpint(trp_run_folder_reserve(base, "app", "b", &name, &err), ==, 0);
+    trp_run_folder_unreserve(base, name);
+    trp_run_folder_free(make(base, "app", "b"));
+    g_assert_cmpint(trp_run_folder_reserve(base, "app", "b", &other, &err), ==,
+                    TRP_EEXIST);
+    g_assert_cmpint(trp_run_folder_reserve(base, "app", "../c", &other, &err), ==,
+                    TRP_EINVAL);
+    g_free(name);
+    free_base(base);
+}
+
 static void what_cannot_be_made_is_told(void)
 {
     char *base = new_base();
@@ -283,6 +309,8 @@ int main(int argc, char **argv)
                     names_are_made_and_never_shared);
     g_test_add_func("/run_folder/bad names and taken names are refused",
                     bad_names_are_refused);
+    g_test_add_func("/run_folder/a folder that was reserved is taken by one run",
+                    a_reserved_folder_is_taken_once);
     g_test_add_func("/run_folder/what cannot be made is told",
                     what_cannot_be_made_is_told);
     g_test_add_func("/run_folder/nothing stays of one that failed",

@@ -188,8 +188,8 @@ static void test_event_logs(void)
     g_assert_null(trp_task_log_stage(l, "reduce"));
     g_assert_cmpuint(e->ntasks, ==, 12);
     g_assert_cmpuint(e->n, ==, 2);
-    g_assert_cmpint(trp_empirical_draw(e, 0.1), ==, 500000000);
-    g_assert_cmpint(trp_empirical_draw(e, 0.9), ==, 1234);
+    g_assert_cmpfloat(trp_empirical_draw(e, 0.1), ==, 500000000);
+    g_assert_cmpfloat(trp_empirical_draw(e, 0.9), ==, 1234);
     trp_task_log_free(l);
     write_log(file, "{\"Event\":\"SparkListenerLogStart\"}\nnonsense\n");
     g_assert_cmpint(trp_task_log_load(file, &l, &err), ==, TRP_EINVAL);

@@ -88,6 +88,32 @@ static void held_seconds_follow_the_tasks(void)
     trp_statistics_free(&s);
 }
 
+static void nodes_belong_to_the_stages_that_run(void)
+{
+    struct trp_statistics s = {0};
+    struct trp_stage_statistics *a, *b;
+    trp_statistics_at(&s, T0);
+    a = trp_statistics_stage(&s, (trp_stage_id){0});
+    b = trp_statistics_stage(&s, (trp_stage_id){1});
+    trp_statistics_stage_runs(&s, a, true, T0); /* nobody holds any yet */
+    trp_statistics_stage_runs(&s, a, false, T0 + 1 * S);
+    trp_statistics_nodes(&s, 4, T0 + 10 * S);
+    trp_statistics_stage_runs(&s, a, true, T0 + 12 * S); /* 12 to 20, */
+    trp_statistics_stage_runs(&s, b, true, T0 + 16 * S); /* 16 to 30: 4 s together */
+    trp_statistics_stage_runs(&s, b, true, T0 + 17 * S); /* said twice */
+    trp_statistics_stage_runs(&s, a, false, T0 + 20 * S);
+    trp_statistics_nodes(&s, 1, T0 + 25 * S);
+    assert_near(trp_statistics_node_seconds(&s, b), 4 * 4 / 2 + 4 * 5, 1e-6);
+    trp_statistics_stage_runs(&s, b, false, T0 + 30 * S);
+    trp_statistics_at(&s, T0 + 32 * S);
+    trp_statistics_settle(&s);
+    trp_statistics_settle(&s);
+    assert_near(trp_statistics_node_seconds(&s, a), 4 * 4 + 4 * 4 / 2, 1e-6);
+    assert_near(trp_statistics_node_seconds(&s, b), 4 * 4 / 2 + 4 * 5 + 5, 1e-6);
+    assert_near(s.idle_nodes, 4 * 2 + 2, 1e-6);
+    trp_statistics_free(&s);
+}
+
 static void attempts_are_counted_by_how_they_ended(void)
 {
     struct trp_statistics s = {0};
@@ -430,6 +456,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/summary/held seconds belong to the stage whose task ran last",
                     held_seconds_follow_the_tasks);
+    g_test_add_func("/summary/nodes belong to the stages that run",
+                    nodes_belong_to_the_stages_that_run);
     g_test_add_func("/summary/attempts are counted by how they ended",
                     attempts_are_counted_by_how_they_ended);
     g_test_add_func("/summary/a gang holds the slots of its ranks",

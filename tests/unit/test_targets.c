@@ -1,6 +1,5 @@
 /*
- * Targets: growth, falling, what counts, limits over all profiles; against a plain
- * recount in random streams.
+ * Targets: growth, falling, what counts; against a plain recount in random streams.
  */
 #include <glib.h>
 
@@ -21,10 +20,9 @@ static trp_targets *targets_of(struct trp_targets_config c)
     return t;
 }
 
-static void profile(trp_targets *t, uint32_t n, uint32_t slots, const int64_t *cost)
+static void profile(trp_targets *t, uint32_t n, uint32_t slots)
 {
-    static const int64_t none[TRP_CAPS];
-    g_assert_cmpint(trp_targets_profile(t, n, slots, cost ? cost : none, false), ==, 0);
+    g_assert_cmpint(trp_targets_profile(t, n, slots, false), ==, 0);
 }
 
 static uint32_t stage(trp_targets *t, uint32_t p, uint32_t ntasks, int64_t now)
@@ -50,7 +48,7 @@ static void test_series(void)
 {
     static const uint32_t wanted[] = {1, 3, 7, 15, 20, 20};
     trp_targets *t = targets_of((struct trp_targets_config){.max = 20});
-    profile(t, 0, 1, NULL);
+    profile(t, 0, 1);
     g_assert_cmpint(trp_targets_due(t), ==, INT64_MAX);
     stage(t, 0, 1000, 0);
     g_assert_false(tick(t, SECOND / 2));
@@ -70,8 +68,8 @@ static void test_series(void)
 static void test_deadlines_are_the_profiles_own(void)
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
-    profile(t, 0, 1, NULL);
-    profile(t, 1, 1, NULL);
+    profile(t, 0, 1);
+    profile(t, 1, 1);
     stage(t, 0, 100, 0);
     stage(t, 1, 100, SECOND / 2);
     tick(t, SECOND);
@@ -87,11 +85,10 @@ static void test_deadlines_are_the_profiles_own(void)
 static void test_refused(void)
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
-    profile(t, 0, 1, NULL);
+    profile(t, 0, 1);
     uint32_t s = stage(t, 0, 100, 0);
     tick(t, SECOND);
     g_assert_true(trp_targets_tick(t, 2 * SECOND));
-    g_assert_cmpint(trp_targets_grew(t, 0), ==, 2);
     trp_targets_answer(t, false, 2 * SECOND);
     g_assert_cmpuint(trp_targets_of(t, 0), ==, 1);
     g_assert_cmpuint(trp_targets_to_add(t, 0), ==, 2);
@@ -112,7 +109,7 @@ static void test_refused(void)
 static void test_zombies(void)
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
-    profile(t, 0, 2, NULL);
+    profile(t, 0, 2);
     uint32_t s = stage(t, 0, 4, 0);
     for (uint32_t i = 0; i < 4; i++)
         start(t, s, i, false);
@@ -133,7 +130,7 @@ static void test_zombies(void)
 static void test_again(void)
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
-    profile(t, 0, 1, NULL);
+    profile(t, 0, 1);
     uint32_t s = stage(t, 0, 1, 0);
     start(t, s, 0, false);
     trp_targets_ended(t, s, 0, false, TRP_TARGETS_SUCCESS, 0);
@@ -165,7 +162,7 @@ static void test_ratio_is_exact(void)
         struct trp_targets_config c = {0};
         g_assert_cmpint(trp_amount_parse(rows[i].ratio, &c.ratio, NULL), ==, 0);
         trp_targets *t = targets_of(c);
-        profile(t, 0, rows[i].slots, NULL);
+        profile(t, 0, rows[i].slots);
         stage(t, 0, rows[i].tasks, 0);
         g_test_message("row %u", i);
         g_assert_cmpuint(trp_targets_need(t, 0), ==, rows[i].need);
@@ -177,7 +174,7 @@ static void test_gang_is_asked_for_at_once(void)
 {
     trp_targets *t = targets_of((struct trp_targets_config){.max = 10});
     uint32_t gang;
-    profile(t, 0, 2, NULL);
+    profile(t, 0, 2);
     stage(t, 0, 100, 0);
     g_assert_cmpint(trp_targets_stage(t, 0, 7, true, 0, &gang), ==, 0);
     tick(t, 0);
@@ -189,10 +186,35 @@ static void test_gang_is_asked_for_at_once(void)
 }
 
 /* Decision 10. */
+/* Decision 6: the ratio saves executors for tasks that can wait, and a gang's cannot.
+ */
+static void test_gang_takes_no_ratio(void)
+{
+    trp_targets *t = targets_of((struct trp_targets_config){.ratio = TRP_ONE / 3});
+    uint32_t gang;
+    profile(t, 0, 2);
+    profile(t, 1, 2);
+    g_assert_cmpint(trp_targets_stage(t, 0, 7, true, 0, &gang), ==, 0);
+    tick(t, 0);
+    g_assert_cmpuint(trp_targets_need(t, 0), ==, 4);
+    g_assert_cmpuint(trp_targets_of(t, 0), ==, 4);
+    /* Beside it (9 * 1/3 + 7) / 2. */
+    stage(t, 0, 9, 0);
+    g_assert_cmpuint(trp_targets_need(t, 0), ==, 5);
+    for (uint32_t i = 0; i < 7; i++)
+        start(t, gang, i, false);
+    g_assert_cmpuint(trp_targets_need(t, 0), ==, 5);
+    g_assert_false(trp_targets_stage_done(t, gang));
+    for (uint32_t i = 0; i < 7; i++)
+        trp_targets_ended(t, gang, i, false, TRP_TARGETS_SUCCESS, 0);
+    g_assert_cmpuint(trp_targets_need(t, 0), ==, 2);
+    trp_targets_free(t);
+}
+
 static void test_copy_beside_one_host(void)
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
-    profile(t, 0, 4, NULL);
+    profile(t, 0, 4);
     uint32_t s = stage(t, 0, 5, 0);
     for (uint32_t i = 0; i < 5; i++)
         start(t, s, i, false);
@@ -209,57 +231,11 @@ static void test_copy_beside_one_host(void)
     trp_targets_free(t);
 }
 
-/* Decision 4. */
-static void test_caps(void)
-{
-    struct trp_targets_config c = {.initial = 2};
-    struct trp_alloc_caps limits = {.cores = 20, .ncustom = 1};
-    const int64_t small[] = {1, 1, 0}, large[] = {1, 8, 1};
-    strcpy(limits.custom[0].name, "gpu");
-    limits.custom[0].most = 2;
-    trp_caps_init(&c.caps, &limits, 12);
-    g_assert_cmpuint(c.caps.n, ==, 3);
-    trp_targets *t = targets_of(c);
-    profile(t, 0, 1, small);
-    profile(t, 1, 1, large);
-    uint32_t s = stage(t, 0, 1000, 0);
-    for (int i = 1; i < 10; i++)
-        tick(t, i * SECOND);
-    g_assert_cmpuint(trp_targets_of(t, 0), ==, 12);
-    stage(t, 1, 1000, 0);
-    g_assert_cmpuint(trp_targets_of(t, 1), ==, 0);
-    trp_targets_stage_done(t, s);
-    for (int i = 10; i < 20; i++)
-        tick(t, i * SECOND);
-    g_assert_cmpuint(trp_targets_of(t, 0), ==, 0);
-    g_assert_cmpuint(trp_targets_of(t, 1), ==, 2);
-    trp_targets_free(t);
-}
-
-static void test_caps_of_a_profile(void)
-{
-    struct trp_caps caps;
-    struct trp_alloc_caps limits = {.memory_mib = 1000};
-    struct trp_resource_profile p = {.cores = 2, .total_mib = 300};
-    int64_t used[TRP_CAPS] = {0}, cost[TRP_CAPS];
-    uint32_t at = 0;
-    trp_caps_init(&caps, &(struct trp_alloc_caps){0}, UINT32_MAX);
-    g_assert_cmpuint(trp_caps_room(&caps, used, cost, NULL), ==, UINT32_MAX);
-    trp_caps_init(&caps, &limits, 9);
-    trp_caps_cost(&caps, &p, cost);
-    g_assert_cmpuint(trp_caps_room(&caps, used, cost, &at), ==, 3);
-    g_assert_cmpstr(caps.name[at], ==, "memory");
-    trp_caps_add(&caps, used, cost, 4);
-    g_assert_cmpuint(trp_caps_room(&caps, used, cost, &at), ==, 0);
-    trp_caps_add(&caps, used, cost, -2);
-    g_assert_cmpuint(trp_caps_room(&caps, used, cost, &at), ==, 1);
-}
-
 static void test_reset(void)
 {
     trp_targets *t = targets_of((struct trp_targets_config){.initial = 2});
-    profile(t, 0, 1, NULL);
-    profile(t, 1, 1, NULL);
+    profile(t, 0, 1);
+    profile(t, 1, 1);
     stage(t, 0, 100, 0);
     trp_targets_registered(t, 0, 5);
     tick(t, SECOND);
@@ -349,7 +325,7 @@ static void test_random(void)
         struct trp_targets_config c = {.min = min, .max = min + 4, .initial = 1};
         trp_targets *t = targets_of(c);
         for (uint32_t p = 0; p < PROFILES; p++)
-            profile(t, p, p + 1, NULL);
+            profile(t, p, p + 1);
         for (int64_t now = 0; now < 300; now++) {
             random_event(t, &v[g_rand_int_range(r, 0, STAGES)], r, now * SECOND / 9);
             for (uint32_t p = 0; p < PROFILES; p++) {
@@ -383,11 +359,10 @@ int main(int argc, char **argv)
     g_test_add_func("/targets/the ratio is exact for any count", test_ratio_is_exact);
     g_test_add_func("/targets/a gang waits for no deadline",
                     test_gang_is_asked_for_at_once);
+    g_test_add_func("/targets/the ratio does not shrink a gang",
+                    test_gang_takes_no_ratio);
     g_test_add_func("/targets/a copy gets an executor on another host",
                     test_copy_beside_one_host);
-    g_test_add_func("/targets/limits over all profiles hold", test_caps);
-    g_test_add_func("/targets/limits count what an executor takes",
-                    test_caps_of_a_profile);
     g_test_add_func("/targets/a reset forgets executors, not tasks", test_reset);
     g_test_add_func("/targets/needs equal a recount in random streams", test_random);
     return g_test_run();

@@ -1,6 +1,7 @@
 /* Task sets in real rounds: gangs of executors, copies of slow tasks, exclusion on
  * failure, executors that are about to go. What rounds by hand decide is in
  * tests/scenarios. */
+#include "core/topo/hosts.h"
 #include "engine_world.h"
 
 static struct trp_engine_config config_of(uint32_t max_executors)
@@ -132,6 +133,46 @@ static void a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing(v
     world_free(&w);
 }
 
+static const char *on_h2_then_h3(uint32_t executor)
+{
+    return executor ? "h3" : "h2";
+}
+
+/* No executor was ever on h1, whose rack is that of h2. */
+static void the_rack_of_a_host_without_executors_counts(void)
+{
+    static const struct trp_host_rack racks[] = {
+        {"h1", "r1"},
+        {"h2", "r1"},
+        {"h1", "r9"}, /* said twice: the first word counts */
+        {"h3", "r2"},
+    };
+    const uint32_t first[] = {0, 1};
+    const struct trp_place h1 = {"h1", TRP_NONE};
+    struct trp_engine_config c = config_of(2);
+    struct trp_stage_spec s = {.name = "a", .min_executors = 2};
+    struct world w;
+    c.racks = racks;
+    c.nracks = G_N_ELEMENTS(racks);
+    world_init(&w, NULL);
+    w.manual = true;
+    w.host_of = on_h2_then_h3;
+    world_start(&w, &c);
+    world_submit(&w, &s, 1);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {.stage = {0}, .ntasks = 1, .prefer = {first, &h1}}
+    };
+    world_step(&w, &ev);
+    g_assert_cmpuint(w.executors->len, ==, 2);
+    world_come(&w, 0);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpint(attempt(&w, 0)->level, ==, TRP_RACK_LOCAL);
+    world_come(&w, 1);
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
 static void impossible_thresholds_are_refused(void)
 {
     struct trp_engine_config c = config_of(1);
@@ -157,6 +198,7 @@ int main(int argc, char **argv)
     ADD(a_slow_task_gets_a_copy_and_the_first_to_finish_wins);
     ADD(a_task_leaves_the_executor_it_failed_on);
     ADD(a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing);
+    ADD(the_rack_of_a_host_without_executors_counts);
     ADD(impossible_thresholds_are_refused);
     return g_test_run();
 }

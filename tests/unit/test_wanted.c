@@ -92,6 +92,40 @@ static void targets_fall_when_tasks_end(void)
     world_free(&w);
 }
 
+/* Its executor had begun it when the engine still took it for queued. */
+static void a_queued_task_that_has_ended_is_not_waited_for(void)
+{
+    static const enum trp_end_status how[] = {TRP_END_SUCCESS, TRP_END_EXIT,
+                                              TRP_END_MEMORY};
+    for (guint k = 0; k < G_N_ELEMENTS(how); k++) {
+        struct trp_engine_config c = plain();
+        struct trp_stage_spec s = stage("a", 20);
+        struct world w;
+        guint i = 0;
+        c.grow_ramp = true;
+        c.max_executors = 1;
+        c.queue_ahead_ns = 10 * SECOND;
+        s.memory_factor_ppm = 2000000;
+        start(&w, &c, 1);
+        world_submit(&w, &s, 1);
+        world_time(&w, SECOND);
+        while (!g_array_index(w.attempts, struct world_attempt, i).queued)
+            if (++i == w.attempts->len) {
+                i = 0;
+                world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                          TRP_END_SUCCESS, 0, SECOND / 10);
+            }
+        /* The targets' counts are checked. */
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, i).id, how[k], 0,
+                  SECOND / 10);
+        world_run_out(&w, SECOND / 10);
+        world_time(&w, w.now + 2 * SECOND); /* an executor with more memory */
+        world_run_out(&w, SECOND / 10);
+        g_assert_cmpuint(w.job_ends, ==, 1);
+        world_free(&w);
+    }
+}
+
 static void limits_hold_over_all_profiles(void)
 {
     struct trp_engine_config c = plain();
@@ -104,7 +138,7 @@ static void limits_hold_over_all_profiles(void)
     world_submit(&w, v, 2);
     /* Four of two cores leave one; the stage of five waits. */
     g_assert_cmpuint(w.live->len, ==, 4);
-    trp_engine_why_waiting(w.engine, (trp_stage_id){1}, why, sizeof(why));
+    trp_engine_why_waiting(w.engine, w.now, (trp_stage_id){1}, why, sizeof(why));
     g_assert_cmpstr(why, ==,
                     "no executor of profile wide: alloc.max_cores (9) are in use");
     end_all(&w, SECOND);
@@ -129,8 +163,10 @@ static void a_profile_beyond_a_limit_fails_at_once(void)
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
-    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==,
-                    "an executor takes gpu 2, and alloc.max_gpu is 1");
+    g_assert_cmpstr(
+        g_ptr_array_index(w.texts, 0), ==,
+        "an executor takes gpu 2, and alloc.max_gpu is 1; raise it or ask for "
+        "less");
     world_free(&w);
 }
 
@@ -296,6 +332,7 @@ int main(int argc, char **argv)
     ADD(executors_are_asked_for_by_steps);
     ADD(the_initial_number_is_asked_for_when_a_profile_is_first_used);
     ADD(targets_fall_when_tasks_end);
+    ADD(a_queued_task_that_has_ended_is_not_waited_for);
     ADD(limits_hold_over_all_profiles);
     ADD(a_profile_beyond_a_limit_fails_at_once);
     ADD(what_expired_goes_as_far_as_nobody_needs_it);

@@ -224,6 +224,35 @@ void trp_cgroup_limits(const char *root, struct trp_cgroup_limits *ret)
     }
 }
 
+bool trp_cgroup_own_memory(const char *root, char *ret_path, bool *ret_v2,
+                           int64_t *ret_limit_mib)
+{
+    struct place p;
+    struct trp_cgroup_limits limits = {0};
+    char file[TRP_CGROUP_PATH];
+    bool found = false;
+    for (int v2 = 0; v2 < 2 && !found; v2++)
+        found = find_place(root, "memory", v2, &p) &&
+                join(file, p.own, v2 ? "memory.events" : "memory.oom_control") &&
+                access(file, R_OK) == 0;
+    if (!found)
+        return false;
+    walk_up(&p, &limits, look_memory);
+    copy_path(ret_path, p.own);
+    *ret_v2 = p.v2;
+    *ret_limit_mib = limits.memory_mib;
+    return true;
+}
+
+int64_t trp_cgroup_peak_mib(const char *path, bool v2)
+{
+    char file[TRP_CGROUP_PATH], text[64];
+    if (!join(file, path, v2 ? "memory.peak" : "memory.max_usage_in_bytes") ||
+        !read_text(file, text, sizeof text))
+        return 0;
+    return (int64_t)(strtoull(text, NULL, 10) >> 20);
+}
+
 /* Does this v2 folder hand the memory controller down? */
 static bool hands_down(const char *folder)
 {

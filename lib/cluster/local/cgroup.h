@@ -23,6 +23,11 @@ struct trp_cgroup_limits {
 /* The strongest limits on the way from the root of the hierarchy to this process. */
 void trp_cgroup_limits(const char *root, struct trp_cgroup_limits *ret);
 
+/* The memory group that this process is in, and the strongest memory limit on the way
+ * to it (0: none). `ret_path` has TRP_CGROUP_PATH bytes. False: there is none. */
+bool trp_cgroup_own_memory(const char *root, char *ret_path, bool *ret_v2,
+                           int64_t *ret_limit_mib);
+
 /* Where memory groups of executors can be made. */
 struct trp_cgroup_memory {
     bool usable;
@@ -42,6 +47,9 @@ int trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
 
 /* How many processes of the group the kernel has killed for memory. */
 uint64_t trp_cgroup_oom_kills(const char *path, bool v2);
+
+/* The most memory that the group has ever had in use, MiB; 0: not known. */
+int64_t trp_cgroup_peak_mib(const char *path, bool v2);
 
 /* Kills who is still in the group. Returns how many there were. */
 int trp_cgroup_kill(const char *path);

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cluster/executor_entry.h"
 #include "cluster/local/local_state.h"
 #include "cluster/local/log_tail.h"
 #include "cluster/local/mpirun.h"
@@ -273,42 +274,17 @@ static void put_cpuset(const struct trp_local_executor *e, char *text, size_t si
     }
 }
 
-static bool copy(char *to, size_t size, const char *from)
+static char *make_entry(const struct trp_local_executor *e, trp_error *err)
 {
-    return snprintf(to, size, "%s", from) < (int)size;
-}
-
-/* "TROUPE_EXECUTOR=…" */
-static char *make_shape(const struct trp_local_executor *e, trp_error *err)
-{
-    const struct trp_executor_command *c = &e->local->command;
-    char *entry = NULL;
-    struct trp_executor_shape *s = calloc(1, sizeof *s);
-    if (!s)
-        return NULL;
-    *s = (struct trp_executor_shape){.id = e->id,
-                                     .cores = (uint32_t)e->ticket.request.need.cores,
-                                     .slots = e->slots,
-                                     .memory_mib = e->memory_mib,
-                                     .network_timeout_ns = c->network_timeout_ns,
-                                     .heartbeat_ns = c->heartbeat_ns};
+    struct trp_executor_shape shape = {.id = e->id,
+                                       .cores = (uint32_t)e->ticket.request.need.cores,
+                                       .slots = e->slots,
+                                       .memory_mib = e->memory_mib};
     if (e->local->binds)
-        put_cpuset(e, s->cpuset, sizeof s->cpuset);
-    if (copy(s->cgroup, sizeof s->cgroup, e->cgroup) &&
-        copy(s->driver, sizeof s->driver, e->local->driver_address) &&
-        copy(s->secret_file, sizeof s->secret_file, c->secret_file) &&
-        copy(s->run_name, sizeof s->run_name, c->run_name) &&
-        copy(s->run_dir, sizeof s->run_dir, c->run_dir) &&
-        copy(s->scratch, sizeof s->scratch, c->scratch)) {
-        char *text = trp_shape_put(s);
-        if (text && asprintf(&entry, "TROUPE_EXECUTOR=%s", text) < 0)
-            entry = NULL;
-        free(text);
-    } else {
-        trp_error_set(err, TRP_ELIMIT, "a path of run %s is too long", c->run_name);
-    }
-    free(s);
-    return entry;
+        put_cpuset(e, shape.cpuset, sizeof shape.cpuset);
+    snprintf(shape.cgroup, sizeof shape.cgroup, "%s", e->cgroup);
+    return trp_executor_entry(&e->local->command, e->local->driver_address, &shape,
+                              err);
 }
 
 static int open_log(const struct trp_local_executor *e)
@@ -360,12 +336,11 @@ static int spawn(struct trp_local_executor *e, char **words, char **env, int log
 static int start(struct trp_local_executor *e, trp_error *err)
 {
     const struct trp_executor_command *c = &e->local->command;
-    err->code = 0;
     make_cgroup(e);
-    char *shape = make_shape(e, err);
-    if (!shape)
-        return err->code ? err->code : trp_error_set(err, TRP_ENOMEM, "out of memory");
-    const char *more[] = {shape, NULL};
+    char *entry = make_entry(e, err);
+    if (!entry)
+        return err->code;
+    const char *more[] = {entry, NULL};
     char **words = trp_mpirun_words(c->ompi_server, c->argv);
     char **env = trp_mpirun_environ(environ, e->local->mpi_folder, more);
     int log = open_log(e), code;
@@ -382,7 +357,7 @@ static int start(struct trp_local_executor *e, trp_error *err)
         close(log);
     trp_words_free(words);
     trp_words_free(env);
-    free(shape);
+    free(entry);
     return code;
 }
 

@@ -58,11 +58,11 @@ static void on_pump(uv_timer_t *timer)
         if (e->state == TRP_LOCAL_WITHDRAWN)
             trp_local_executor_tell(e);
     }
-    trp_local_gangs_tell(l);
+    trp_gangs_tell(l->gangs);
     for (struct trp_request *r; (r = trp_room_next(l->room));) {
         struct trp_ticket *t = (struct trp_ticket *)r; /* its first member */
         if (t->is_gang)
-            trp_local_gang_serve(l, (struct trp_local_gang *)t);
+            trp_gangs_serve(l->gangs, ((struct trp_local_gang *)t)->attempt);
         else
             trp_local_executor_serve((struct trp_local_executor *)t);
     }
@@ -145,7 +145,9 @@ static int local_gang_start(trp_cluster *c, const struct trp_gang *g, trp_error 
 
 static void local_gang_kill(trp_cluster *c, trp_attempt_id attempt, bool soft)
 {
-    trp_local_gang_kill(local_of(c), attempt, soft);
+    struct trp_local *l = local_of(c);
+    if (l->gangs)
+        trp_gangs_kill(l->gangs, attempt, soft);
 }
 
 static const struct trp_topology *local_topology(trp_cluster *c)
@@ -174,9 +176,11 @@ static void close_executors(struct trp_local *l, uint64_t begin_ms)
     }
 }
 
-static void local_close(trp_cluster *c)
+static void local_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
 {
     struct trp_local *l = local_of(c);
+    if (ret_costs)
+        *ret_costs = (struct trp_cluster_costs){0};
     if (!l->runs_things) {
         free_local(l);
         return;
@@ -189,7 +193,7 @@ static void local_close(trp_cluster *c)
     {
         trp_local_executor_close(e, false);
     }
-    trp_local_gangs_close(l);
+    trp_gangs_close(l->gangs);
     close_executors(l, begin_ms);
 }
 
@@ -278,11 +282,8 @@ static int make_runnable(struct trp_local *l, uv_loop_t *loop,
     snprintf(probe, sizeof probe, "%s-probe", l->mark);
     trp_cgroup_memory_open("", probe, &l->cgroups);
     int code = trp_local_gangs_open(l, err);
-    if (code < 0) {
-        if (l->spawner)
-            trp_spawner_close(l->spawner);
+    if (code < 0)
         return code;
-    }
     l->pump.data = l;
     uv_timer_init(loop, &l->pump);
     l->handles++;

@@ -8,10 +8,10 @@
 #include <uv.h>
 
 #include "cluster/cluster.h"
+#include "cluster/gangs.h"
 #include "cluster/local/cgroup.h"
 #include "cluster/local/machine.h"
 #include "cluster/local/room.h"
-#include "executor/spawner.h"
 
 /* Who stands in the room's queue. First member of both that do. */
 struct trp_ticket {
@@ -48,18 +48,7 @@ struct trp_local_executor {
 
 struct trp_local_gang {
     struct trp_ticket ticket;
-    struct trp_gang gang;    /* without profile and stage name */
-    uint8_t *message, *item; /* memory behind it */
-    uint32_t stage;          /* id in the stage message */
-    enum trp_local_state state;
-    UT_hash_handle hh; /* by gang.attempt.n */
-};
-
-/* A stage that the gangs' spawner knows, for as long as an attempt of it runs. */
-struct trp_local_stage {
-    uint32_t stage;
-    uint32_t users;
-    UT_hash_handle hh;
+    trp_attempt_id attempt;
 };
 
 struct trp_local {
@@ -82,13 +71,10 @@ struct trp_local {
     struct trp_cgroup_memory cgroups;
     struct trp_local_executor *executors; /* hash by id */
 
-    trp_spawner *spawner; /* of gangs */
-    uv_poll_t spawner_poll;
-    struct trp_local_gang *gangs;
-    struct trp_local_stage *stages;
+    trp_gangs *gangs;
 
     uv_timer_t pump;  /* due at once: serve the queue, tell what is to be told */
-    unsigned handles; /* open handles: pump, spawner_poll, those of executors */
+    unsigned handles; /* open handles: pump, those of gangs and executors */
     bool closed;
 };
 
@@ -114,9 +100,5 @@ void trp_local_executor_abandon(struct trp_local_executor *e);
 /* gang.c */
 int trp_local_gangs_open(struct trp_local *l, trp_error *err);
 int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error *err);
-void trp_local_gang_serve(struct trp_local *l, struct trp_local_gang *g);
-void trp_local_gang_kill(struct trp_local *l, trp_attempt_id attempt, bool soft);
-void trp_local_gangs_tell(struct trp_local *l); /* withdrawn ones */
-void trp_local_gangs_close(struct trp_local *l);
 
 #endif

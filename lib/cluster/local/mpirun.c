@@ -103,6 +103,8 @@ static bool is_dropped(const char *entry)
         "OMPI_", "PMIX_",           "PMI_",           "SLURM_",
         folder,  "TROUPE_CONTROL=", "TROUPE_DRIVER=", "TROUPE_EXECUTOR=",
     };
+    if (strncmp(entry, "SLURM_CONF=", strlen("SLURM_CONF=")) == 0)
+        return false;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
             return true;

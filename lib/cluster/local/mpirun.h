@@ -16,10 +16,10 @@
  * memory; free with trp_words_free. `ompi_server` is the file with the server's URI. */
 char **trp_mpirun_words(const char *ompi_server, const char *const *program);
 
-/* `environ` without OMPI_*, PMIX_*, PMI_*, SLURM_* and our own TROUPE_CONTROL,
- * TROUPE_DRIVER, TROUPE_EXECUTOR and TROUPE_MPI_TMP, plus `more` ("K=V", a NULL at the
- * end), plus what Open MPI needs: its folder (`folder`, may be NULL) and, for root, the
- * permission to run. Freed like the above. */
+/* `environ` without OMPI_*, PMIX_*, PMI_*, SLURM_* but SLURM_CONF, and our own
+ * TROUPE_CONTROL, TROUPE_DRIVER, TROUPE_EXECUTOR and TROUPE_MPI_TMP, plus `more`
+ * ("K=V", a NULL at the end), plus what Open MPI needs: its folder (`folder`, may be
+ * NULL) and, for root, the permission to run. Freed like the above. */
 char **trp_mpirun_environ(char *const *environ, const char *folder,
                           const char *const *more);
 

@@ -37,11 +37,8 @@ int trp_ramp_check(const struct trp_engine *e, const struct trp_class *c,
 bool trp_ramp_class(struct trp_engine *e, const struct trp_class *c)
 {
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
-    int64_t cost[TRP_CAPS];
-    if (!e->targets)
-        return true;
-    trp_caps_cost(&e->caps, p, cost);
-    return trp_targets_profile(e->targets, c->profile.n, p->slots, cost, false) == 0;
+    return !e->targets ||
+           trp_targets_profile(e->targets, c->profile.n, p->slots, false) == 0;
 }
 
 void trp_ramp_set(struct trp_engine *e, struct trp_task_set *s)
@@ -64,14 +61,14 @@ void trp_ramp_tasks(struct trp_engine *e, struct trp_task_set *s, int by)
         trp_targets_tasks(e->targets, s->ramp, by, e->now);
 }
 
-void trp_ramp_tell_start(struct trp_engine *e, const struct trp_attempt *a)
+TRP_RARE void trp_ramp_tell_start(struct trp_engine *e, const struct trp_attempt *a)
 {
     if (is_told(e, a->set) && trp_targets_started(e->targets, a->set->ramp, a->task,
                                                   a->flags & TRP_ATTEMPT_COPY) < 0)
         e->out_of_memory = true;
 }
 
-void trp_ramp_tell_end(struct trp_engine *e, const struct trp_attempt *a)
+TRP_RARE void trp_ramp_tell_end(struct trp_engine *e, const struct trp_attempt *a)
 {
     struct trp_task_set *s = a->set;
     if (is_told(e, s) &&

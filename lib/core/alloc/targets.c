@@ -8,6 +8,8 @@
  * A tick is worth its while only after a count changed or a deadline passed: between,
  * the same numbers would give the same targets, so `due` asks for none.
  */
+#include <string.h>
+
 #include "core/alloc/targets_state.h"
 
 #define MILLION UINT64_C(1000000)
@@ -38,26 +40,16 @@ void trp_targets_free(trp_targets *t)
     free(t);
 }
 
-/* The most that the limits over all profiles leave for this one. */
-static uint32_t limit_of(const trp_targets *t, const struct trp_targets_profile *p)
-{
-    uint32_t more = trp_caps_room(&t->config.caps, t->used, p->cost, NULL);
-    return more < UINT32_MAX - p->target ? p->target + more : UINT32_MAX;
-}
-
 void trp_targets_begin_use(trp_targets *t, struct trp_targets_profile *p)
 {
-    uint32_t limit = limit_of(t, p), initial = t->config.initial;
+    uint32_t initial = t->config.initial;
     p->in_use = true;
-    if (initial < t->config.min)
-        initial = t->config.min;
-    trp_targets_set(t, p, initial < limit ? initial : limit);
+    p->target = initial < t->config.min ? t->config.min : initial;
     p->before = p->target;
     t->changed = true;
 }
 
-int trp_targets_profile(trp_targets *t, uint32_t profile, uint32_t slots,
-                        const int64_t *cost, bool now)
+int trp_targets_profile(trp_targets *t, uint32_t profile, uint32_t slots, bool now)
 {
     uint32_t old = t->nprofiles;
     if (profile < old && t->profiles[profile].known)
@@ -74,8 +66,6 @@ int trp_targets_profile(trp_targets *t, uint32_t profile, uint32_t slots,
     p->slots = slots;
     p->to_add = 1;
     p->deadline = INT64_MAX;
-    if (t->config.caps.n)
-        memcpy(p->cost, cost, t->config.caps.n * sizeof(*cost));
     if (now)
         trp_targets_begin_use(t, p);
     return 0;
@@ -107,20 +97,22 @@ void trp_targets_initialized(trp_targets *t)
 /* ---- what is needed ----------------------------------------------------------------
  */
 
-/* ceil(tasks * ratio / slots), exactly: the product is split by millions, for it may
- * have 74 bits. */
-static uint32_t executors_for(const trp_targets *t, uint64_t tasks, uint32_t slots)
+/* ceil((tasks * ratio + whole) / slots), exactly: the product is split by millions, for
+ * it may have 74 bits. */
+static uint32_t executors_for(const trp_targets *t, uint64_t tasks, uint64_t whole,
+                              uint32_t slots)
 {
     uint64_t ratio = (uint64_t)t->config.ratio, by = slots * MILLION;
     uint64_t low = tasks * (ratio % MILLION);
-    uint64_t high = tasks * (ratio / MILLION) + low / MILLION;
+    uint64_t high = tasks * (ratio / MILLION) + low / MILLION + whole * MILLION;
     uint64_t n = high / by + (high % by || low % MILLION);
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
 static uint32_t base_need(const trp_targets *t, const struct trp_targets_profile *p)
 {
-    return executors_for(t, p->pending + p->copies + p->running, p->slots);
+    return executors_for(t, p->pending + p->copies + p->running - p->at_once,
+                         p->at_once, p->slots);
 }
 
 static uint32_t need_of(const trp_targets *t, const struct trp_targets_profile *p)
@@ -131,7 +123,7 @@ static uint32_t need_of(const trp_targets *t, const struct trp_targets_profile *
         need = 2;
     if (!p->unschedulable)
         return need;
-    uint32_t more = executors_for(t, p->unschedulable, p->slots);
+    uint32_t more = executors_for(t, p->unschedulable, 0, p->slots);
     return need > p->registered + more ? need : p->registered + more;
 }
 
@@ -157,15 +149,11 @@ static void spread(const trp_targets *t, struct trp_targets_profile *p)
 /* ---- ticks -------------------------------------------------------------------------
  */
 
-static uint32_t within(const trp_targets *t, const struct trp_targets_profile *p,
-                       uint32_t n)
+static uint32_t within(const trp_targets *t, uint32_t n)
 {
-    uint32_t limit = limit_of(t, p);
     if (n > t->config.max)
         n = t->config.max;
-    if (n < t->config.min)
-        n = t->config.min;
-    return n < limit ? n : limit;
+    return n < t->config.min ? t->config.min : n;
 }
 
 static void step(trp_targets *t, struct trp_targets_profile *p)
@@ -178,7 +166,7 @@ static void step(trp_targets *t, struct trp_targets_profile *p)
     uint32_t from = p->registered > p->target ? p->registered : p->target;
     uint32_t need = wanted_of(t, p);
     uint64_t to = (uint64_t)from + p->to_add;
-    trp_targets_set(t, p, within(t, p, to < need ? (uint32_t)to : need));
+    p->target = within(t, to < need ? (uint32_t)to : need);
     if (p->target == p->before)
         p->to_add = 1;
     p->stepped = true;
@@ -187,9 +175,9 @@ static void step(trp_targets *t, struct trp_targets_profile *p)
 /* A gang's executors are one target, at once (decision 6). */
 static void step_gang(trp_targets *t, struct trp_targets_profile *p)
 {
-    uint32_t to = executors_for(t, p->at_once, p->slots);
+    uint32_t to = executors_for(t, 0, p->at_once, p->slots);
     if (p->target < to)
-        trp_targets_set(t, p, within(t, p, to));
+        p->target = within(t, to);
 }
 
 static void evaluation_begins(trp_targets *t)
@@ -201,6 +189,20 @@ static void evaluation_begins(trp_targets *t)
     }
 }
 
+static void evaluate(trp_targets *t, struct trp_targets_profile *p, int64_t now_ns)
+{
+    uint32_t need = wanted_of(t, p);
+    if (need < p->target) {
+        if (p->target > t->config.min)
+            p->target = need > t->config.min ? need : t->config.min;
+        p->to_add = 1;
+        return;
+    }
+    if (p->deadline <= now_ns)
+        step(t, p);
+    step_gang(t, p);
+}
+
 bool trp_targets_tick(trp_targets *t, int64_t now_ns)
 {
     bool any = false;
@@ -209,24 +211,10 @@ bool trp_targets_tick(trp_targets *t, int64_t now_ns)
         return false;
     t->last_tick = now_ns;
     t->changed = false;
-    /* What falls makes room for what grows. */
-    for (struct trp_targets_profile *p = t->profiles; p < t->profiles + t->nprofiles;
-         p++) {
-        uint32_t need = p->in_use ? wanted_of(t, p) : UINT32_MAX;
-        if (need >= p->target)
-            continue;
-        if (p->target > t->config.min)
-            trp_targets_set(t, p, need > t->config.min ? need : t->config.min);
-        p->to_add = 1;
-        any |= p->target != p->before;
-    }
-    for (struct trp_targets_profile *p = t->profiles; p < t->profiles + t->nprofiles;
-         p++) {
-        if (!p->in_use || wanted_of(t, p) < p->before)
-            continue;
-        if (p->deadline <= now_ns)
-            step(t, p);
-        step_gang(t, p);
+    for (uint32_t i = 0; i < t->nprofiles; i++) {
+        struct trp_targets_profile *p = &t->profiles[i];
+        if (p->in_use)
+            evaluate(t, p, now_ns);
         any |= p->target != p->before;
     }
     return any;
@@ -247,7 +235,7 @@ void trp_targets_answer(trp_targets *t, bool acknowledged, int64_t now_ns)
         if (p->target == p->before)
             continue;
         if (!acknowledged) {
-            trp_targets_set(t, p, p->before);
+            p->target = p->before;
             t->changed = true;
         } else if (p->stepped && p->target > p->before) {
             bool all = p->target - p->before == p->to_add;
@@ -306,12 +294,6 @@ uint64_t trp_targets_tasks_of(const trp_targets *t, uint32_t profile)
 {
     const struct trp_targets_profile *p = trp_targets_profile_of(t, profile);
     return p->pending + p->copies + p->running;
-}
-
-int64_t trp_targets_grew(const trp_targets *t, uint32_t profile)
-{
-    const struct trp_targets_profile *p = trp_targets_profile_of(t, profile);
-    return (int64_t)p->target - p->before;
 }
 
 uint32_t trp_targets_spare(const trp_targets *t, uint32_t profile)

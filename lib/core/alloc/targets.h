@@ -1,6 +1,6 @@
 /*
  * How many executors each profile should have, by Spark's series (semantics 16,
- * decisions 4, 6, 10 and 11): alloc.grow=ramp.
+ * decisions 6, 10 and 11): alloc.grow=ramp.
  *
  * Words. The *target* of a profile is the number of executors asked for, in all. What
  * its tasks would use is its *need*. While tasks wait there is a *backlog*, and the
@@ -9,14 +9,16 @@
  * executors go by another road (alloc/idle.h). Nothing falls while *initializing*:
  * until the first stage, or until an executor timed out.
  *
- *     need = ceil((pending + copies that wait + running) * ratio / slots)
+ *     need = ceil(((pending + copies that wait + running) * ratio + of gangs) / slots)
  *
+ * A gang's tasks all run at once, whatever the ratio. The limits over all profiles are
+ * not known here: they bound what is asked for (shares.h), not what is aimed at.
  * Counts are kept by calls, a few instructions each; nothing is ever scanned. Profiles
- * are numbers of the caller; a target is one number for each, within min and max, and
- * within the limits over all profiles. Time is `now`, ns, never decreasing.
+ * are numbers of the caller; a target is one number for each, within min and max. Time
+ * is `now`, ns, never decreasing.
  *
  *     trp_targets_new(&config, &t);
- *     trp_targets_profile(t, 0, slots, cost, true);
+ *     trp_targets_profile(t, 0, slots, true);
  *     trp_targets_stage(t, 0, 1000, false, now, &stage);
  *     trp_targets_started(t, stage, 7, false);
  *     if (trp_targets_tick(t, now))             // at trp_targets_due
@@ -27,7 +29,9 @@
 #ifndef TRP_CORE_ALLOC_TARGETS_H
 #define TRP_CORE_ALLOC_TARGETS_H
 
-#include "core/alloc/caps.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/base/amount.h"
 
 typedef struct trp_targets trp_targets;
@@ -36,7 +40,6 @@ struct trp_targets_config {
     uint32_t min, max, initial; /* of each profile */
     trp_amount ratio;           /* executors for each that would be used, (0, 1] */
     int64_t backlog_ns, sustained_ns;
-    struct trp_caps caps; /* over all profiles */
 };
 
 enum { TRP_TARGETS_TICK_NS = 100000000 }; /* 100 ms between two ticks */
@@ -44,12 +47,10 @@ enum { TRP_TARGETS_TICK_NS = 100000000 }; /* 100 ms between two ticks */
 int trp_targets_new(const struct trp_targets_config *config, trp_targets **ret_targets);
 void trp_targets_free(trp_targets *t);
 
-/* There is a profile: `slots` tasks run at once on an executor of it, which takes
- * `cost` of the limits (caps->n numbers; NULL when there are none). Its target is the
+/* There is a profile: `slots` tasks run at once on an executor of it. Its target is the
  * initial number, from now on or (not `now`) from its first stage on. A known profile
  * stays as it is. Below, a profile that was never named so is a programmer's error. */
-int trp_targets_profile(trp_targets *t, uint32_t profile, uint32_t slots,
-                        const int64_t *cost, bool now);
+int trp_targets_profile(trp_targets *t, uint32_t profile, uint32_t slots, bool now);
 
 /* ---- what happens ------------------------------------------------------------------
  */
@@ -116,8 +117,8 @@ uint32_t trp_targets_to_add(const trp_targets *t, uint32_t profile);
 uint32_t trp_targets_need(const trp_targets *t, uint32_t profile);
 /* Tasks and copies that wait or run. */
 uint64_t trp_targets_tasks_of(const trp_targets *t, uint32_t profile);
-/* By how much the last tick or step changed it. */
-int64_t trp_targets_grew(const trp_targets *t, uint32_t profile);
+/* Has the stage tasks that wait for an executor? */
+bool trp_targets_waits(const trp_targets *t, uint32_t stage);
 /* How many of its executors may go: no less than min and than the target stay. */
 uint32_t trp_targets_spare(const trp_targets *t, uint32_t profile);
 

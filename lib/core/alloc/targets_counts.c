@@ -192,3 +192,9 @@ void trp_targets_unschedulable(trp_targets *t, uint32_t stage, bool is, int64_t 
     if (is)
         backlog(t, p, now_ns);
 }
+
+bool trp_targets_waits(const trp_targets *t, uint32_t stage)
+{
+    const struct trp_targets_stage *s = stage_of(t, stage);
+    return pending_of(s) > 0 || s->copies.n > 0;
+}

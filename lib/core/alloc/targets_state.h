@@ -9,6 +9,7 @@
 
 #include "core/alloc/targets.h"
 #include "core/base/bits.h"
+#include "core/base/ids.h"
 
 struct trp_targets_stage {
     uint32_t profile;
@@ -29,9 +30,8 @@ struct trp_targets_profile {
     uint64_t pending, copies, running;
     uint64_t at_once; /* of pending and running: those of gangs */
     int64_t deadline; /* INT64_MAX: not set */
-    int64_t cost[TRP_CAPS];
-    uint32_t before; /* the target before the last tick or step */
-    bool stepped;    /* it grew by the series, not for a gang */
+    uint32_t before;  /* the target before the last tick or step */
+    bool stepped;     /* it grew by the series, not for a gang */
 };
 
 struct trp_targets {
@@ -40,7 +40,6 @@ struct trp_targets {
     uint32_t nprofiles, profiles_cap;
     struct trp_targets_stage *stages; /* by handle */
     uint32_t nstages, stages_cap, free;
-    int64_t used[TRP_CAPS]; /* of the limits, by all targets */
     int64_t last_tick;
     bool initializing, changed; /* a count did, since the last tick */
 };
@@ -50,13 +49,6 @@ static inline struct trp_targets_profile *trp_targets_profile_of(const trp_targe
 {
     assert(profile < t->nprofiles && t->profiles[profile].known);
     return &t->profiles[profile];
-}
-
-static inline void trp_targets_set(trp_targets *t, struct trp_targets_profile *p,
-                                   uint32_t target)
-{
-    trp_caps_add(&t->config.caps, t->used, p->cost, (int64_t)target - p->target);
-    p->target = target;
 }
 
 /* targets.c: its first stage is there; the initial target holds. */

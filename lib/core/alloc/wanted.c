@@ -2,21 +2,18 @@
  * How many executors each profile should have, and which may go. Semantics 16,
  * decisions 4, 5, 8, 10 and 11.
  *
- *     wanted(class) = sum over its running stages of ceil(open tasks / slots), within
- * the stage's, the profile's and the cluster's bounds                (alloc.grow=need)
- *     wanted(class) = its target (targets.h)                         (alloc.grow=ramp)
- *
- * where open tasks are those that may run now or do (not those that wait for tasks of
- * their parents, whose executors could take the room that the parents need; a least
- * number of executors holds for a stage with such tasks only), compared,
- * whenever one of them changes, with what is live or asked for:
+ * What a class needs (need.c), bounded by its share of the limits over all profiles
+ * (make_room.c), is compared, whenever either changes, with what is live or asked for:
  *   too few   idle executors of another class that nobody needs there and whose shape
  *             may serve (alloc.reuse) are relabelled; the rest is asked for, within the
- *             limits over all profiles (caps.h);
+ *             limits;
  *   too many  idle ones go, and requests are withdrawn, at the end of a stage (none of
  *             the class runs while others do), or when somebody else waits for room, or
  *             when they have expired (idle.h). Between the jobs of a program nothing
  *             runs and nobody waits: executors stay until they expire.
+ * A minimum holds while nobody lacks an executor that its tasks can use. Then nothing
+ * is asked for to keep it, and what it keeps may expire; under a limit that is short it
+ * goes at once.
  *
  * Cost: O(profiles) a change; executors are looked through only when some are to go.
  */
@@ -24,11 +21,6 @@
 #include <string.h>
 
 #include "core/engine_state.h"
-
-static uint64_t divide_up(uint64_t n, uint64_t by)
-{
-    return (n + by - 1) / by;
-}
 
 int trp_wanted_init(struct trp_engine *e, trp_error *err)
 {
@@ -44,7 +36,6 @@ int trp_wanted_init(struct trp_engine *e, trp_error *err)
                                          .backlog_ns = c->backlog_timeout_ns,
                                          .sustained_ns = c->sustained_timeout_ns};
     trp_caps_init(&e->caps, &c->caps, c->alloc_max_executors);
-    targets.caps = e->caps;
     int rc = c->fixed ? 0 : trp_idle_new(&idle, &e->idle);
     if (rc == 0 && c->grow_ramp && !c->fixed)
         rc = trp_targets_new(&targets, &e->targets);
@@ -55,6 +46,7 @@ void trp_wanted_free(struct trp_engine *e)
 {
     trp_idle_free(e->idle);
     trp_targets_free(e->targets);
+    free(e->shares);
 }
 
 void trp_wanted_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
@@ -68,84 +60,18 @@ void trp_wanted_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t task
 
 /* ---- how many ---- */
 
-static uint64_t wanted_by_bounded(const struct trp_task_set *s, uint32_t slots)
-{
-    uint64_t tasks = (uint64_t)s->pending + s->running + s->queued + s->copies;
-    if (s->stage->max_running && tasks > s->stage->max_running)
-        tasks = s->stage->max_running;
-    uint64_t n = divide_up(tasks, slots);
-    if (tasks && n < s->stage->min_executors)
-        n = s->stage->min_executors;
-    if (s->stage->max_executors && n > s->stage->max_executors)
-        n = s->stage->max_executors;
-    return n;
-}
-
-/* Sets of which every executor is excluded for some task: each needs one more than
- * there are. */
-static uint32_t stuck_sets(const struct trp_engine *e, const struct trp_class *c)
-{
-    uint32_t n = 0;
-    for (const struct trp_task_set *s = e->stuck; s; s = s->stuck_next)
-        n += s->class == c;
-    return n;
-}
-
-static uint64_t wanted_by_need(const struct trp_engine *e, const struct trp_class *c,
-                               uint32_t slots)
-{
-    uint64_t want = divide_up(c->open, slots);
-    for (const struct trp_task_set *s = c->bounded; s; s = s->bounded_next)
-        want += wanted_by_bounded(s, slots);
-    uint64_t more = e->stuck ? divide_up(stuck_sets(e, c), slots) : 0;
-    if (more && want < c->live + more)
-        want = c->live + more;
-    return want > c->spread ? want : c->spread;
-}
-
-/* A copy cannot run where its task does: while one waits and all executors share a host
- * there is to be one more than there are or are needed (decision 10). Once: the next
- * may come to the same host. */
-static void spread(const struct trp_engine *e, struct trp_class *c)
-{
-    uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
-    if (!c->copies)
-        c->spread = 0;
-    else if (c->hosts == 1 && !c->spread) {
-        uint64_t need = wanted_by_need(e, c, slots);
-        c->spread = (need > c->live ? need : c->live) + 1;
-    }
-}
-
 uint32_t trp_wanted_executors(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
-    uint64_t want = 0;
-    if (!e->targets || c->bounded)
-        want = wanted_by_need(e, c, slots);
-    if (e->targets) {
-        uint32_t target = trp_targets_of(e->targets, c->profile.n);
-        want = c->bounded && want < target ? want : target;
-        return want < c->fit ? (uint32_t)want : c->fit;
-    }
-    if (want && want < e->config.min_executors)
-        want = e->config.min_executors;
-    if (want > e->config.max_executors)
-        want = e->config.max_executors;
-    return want < c->fit ? (uint32_t)want : c->fit;
+    uint32_t want = trp_need_all(e, c);
+    return want < c->share ? want : c->share;
 }
 
-static bool is_idle(const struct trp_executor *x)
+void trp_wanted_release(struct trp_engine *e, struct trp_executor *x)
 {
-    return x->state == TRP_EXECUTOR_LIVE && !x->nrunning && !x->nqueued;
-}
-
-static void release(struct trp_engine *e, struct trp_executor *x)
-{
-    struct trp_action *act = trp_action_add(e, TRP_ACTION_RELEASE_EXECUTOR);
-    act->executor.executor = x->id;
-    act->executor.profile.n = x->class;
-    trp_executor_retire(e, x);
+    if (e->config.decommission.enabled && x->state == TRP_EXECUTOR_LIVE)
+        trp_executor_decommission(e, x);
+    else
+        trp_executor_release(e, x);
 }
 
 /* ---- too few ---- */
@@ -178,7 +104,7 @@ static uint32_t take_over(struct trp_engine *e, struct trp_class *c, uint32_t ne
         struct trp_executor *x = from->free, *next;
         for (uint32_t n = from->nfree; n && surplus && taken < need; n--, x = next) {
             next = x->free_next;
-            if (!is_idle(x) || !may_serve(e, x, c))
+            if (!trp_executor_is_idle(x) || !may_serve(e, x, c))
                 continue;
             trp_executor_relabel(e, x, c);
             struct trp_action *act = trp_action_add(e, TRP_ACTION_RELABEL_EXECUTOR);
@@ -191,29 +117,23 @@ static uint32_t take_over(struct trp_engine *e, struct trp_class *c, uint32_t ne
     return taken;
 }
 
-/* Can the limits never hold an executor of the class? Then its stages are given up. */
-static bool is_beyond_limits(struct trp_engine *e, struct trp_class *c,
-                             const int64_t *cost)
+/* Where the limits can never hold an executor of the class its stages are given up. */
+static void check_limits(struct trp_engine *e, struct trp_class *c)
 {
     const int64_t none[TRP_CAPS] = {0};
     char text[160];
     uint32_t at = 0;
-    if (trp_caps_room(&e->caps, none, cost, &at) > 0)
-        return false;
+    if (trp_caps_room(&e->caps, none, c->cost, &at) > 0)
+        return;
     snprintf(text, sizeof(text), "an executor takes %s %lld, and alloc.max_%s is %lld",
-             e->caps.name[at], (long long)cost[at], e->caps.name[at],
+             e->caps.name[at], (long long)c->cost[at], e->caps.name[at],
              (long long)e->caps.most[at]);
     trp_wanted_start_failed(e, c, true, text);
-    return true;
 }
 
 static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
 {
-    int64_t cost[TRP_CAPS];
-    trp_caps_cost(&e->caps, trp_profiles_get(e->profiles, c->profile), cost);
-    uint32_t room = trp_caps_room(&e->caps, e->caps_used, cost, NULL);
-    if (!room && is_beyond_limits(e, c, cost))
-        return;
+    uint32_t room = trp_caps_room(&e->caps, e->caps_used, c->cost, NULL);
     for (; need > 0 && room > 0; need--, room--) {
         struct trp_executor *x = trp_executor_new(e, c);
         if (!x)
@@ -224,22 +144,27 @@ static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
     }
 }
 
-static void grow(struct trp_engine *e, struct trp_class *c)
+/* True: executors have changed hands. */
+static bool grow(struct trp_engine *e, struct trp_class *c)
 {
     uint32_t want = trp_wanted_executors(e, c), have = c->live + c->requested;
-    if (want <= have || c->never || e->draining)
-        return;
+    if (c->never || e->draining)
+        return false;
+    if (e->now < c->retry_at && c->retry_at < e->retry_due && trp_need_all(e, c) > have)
+        e->retry_due = c->retry_at;
+    if (want <= have) {
+        if (!c->share && trp_need_work(e, c))
+            check_limits(e, c);
+        return false;
+    }
     uint32_t taken = take_over(e, c, want - have);
     if (taken)
         trp_round_full(e, c);
     want = trp_wanted_executors(e, c);
     have = c->live + c->requested;
-    if (want <= have)
-        return;
-    if (e->now >= c->retry_at)
+    if (want > have && e->now >= c->retry_at)
         ask_for(e, c, want - have);
-    else if (c->retry_at < e->retry_due)
-        e->retry_due = c->retry_at;
+    return taken > 0;
 }
 
 /* ---- too many ---- */
@@ -251,22 +176,40 @@ static uint32_t withdraw(struct trp_engine *e, struct trp_class *c, uint32_t sur
         struct trp_executor *x = e->executors[i];
         if (!x || x->class != c->profile.n || x->state != TRP_EXECUTOR_REQUESTED)
             continue;
-        release(e, x);
+        trp_wanted_release(e, x);
         surplus--;
     }
     return surplus;
 }
 
+/* Those whose turn is next, then those that are offered nothing (excluded, or yield).
+ */
 static void release_idle(struct trp_engine *e, struct trp_class *c, uint32_t surplus)
 {
     struct trp_executor *x = c->free, *next;
     for (uint32_t n = c->nfree; n && surplus; n--, x = next) {
         next = x->free_next;
-        if (!is_idle(x) || x->idle.in_use) /* holds what an active job reads */
-            continue;
-        release(e, x);
+        if (!trp_executor_is_idle(x) || x->idle.in_use)
+            continue; /* it holds what an active job reads */
+        trp_wanted_release(e, x);
         surplus--;
     }
+    for (uint32_t i = 0; i < e->nexecutors && surplus && c->idle; i++) {
+        x = e->executors[i];
+        if (!x || x->class != c->profile.n || !trp_executor_is_idle(x) ||
+            x->idle.in_use)
+            continue;
+        trp_wanted_release(e, x);
+        surplus--;
+    }
+}
+
+/* May one of the class go that has expired? */
+static bool may_expire(const struct trp_engine *e, const struct trp_class *c)
+{
+    uint32_t keep = trp_wanted_executors(e, c), work = trp_need_work(e, c);
+    return c->live + c->requested >
+           (trp_need_others_short(e, c) && work < keep ? work : keep);
 }
 
 /* Those that were idle for too long, the first ones first, as far as nobody needs them.
@@ -285,8 +228,8 @@ static void release_expired(struct trp_engine *e)
     for (uint32_t i = 0; i < n; i++)
         v[i] = e->executors[list[i]->id];
     for (uint32_t i = 0; i < n; i++)
-        if (is_idle(v[i]) && surplus_of(e, e->classes[v[i]->class]))
-            release(e, v[i]);
+        if (trp_executor_is_idle(v[i]) && may_expire(e, e->classes[v[i]->class]))
+            trp_wanted_release(e, v[i]);
     if (e->targets)
         trp_targets_initialized(e->targets);
     free(v);
@@ -317,20 +260,27 @@ static void shrink(struct trp_engine *e, struct trp_class *c)
 
 void trp_wanted_reconcile(struct trp_engine *e)
 {
+    uint64_t launches = e->launches;
+    bool moved = false;
     e->any_dirty = false;
     if (e->config.fixed)
         return;
     e->retry_due = INT64_MAX;
+    trp_need_find_short(e);
     for (uint32_t i = 0; i < e->nclasses; i++)
         if (e->classes[i])
-            spread(e, e->classes[i]);
-    for (uint32_t i = 0; i < e->nclasses; i++)
-        if (e->classes[i])
-            grow(e, e->classes[i]);
+            trp_need_spread(e, e->classes[i]);
+    if (!trp_room_divide(e))
+        return;
+    for (uint32_t i = 0; i < e->nshares; i++)
+        moved |= grow(e, e->classes[e->shares[i].profile]);
     for (uint32_t i = 0; i < e->nclasses; i++)
         if (e->classes[i])
             shrink(e, e->classes[i]);
     release_expired(e);
+    trp_room_make(e);
+    /* Then fewer may have to make room. */
+    e->any_dirty |= e->nyielding && (moved || e->launches != launches);
 }
 
 /* ---- time, refusals ---- */

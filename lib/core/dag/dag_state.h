@@ -77,6 +77,7 @@ struct trp_stage {
     bool queued;    /* on the work list */
     bool failed;    /* it is wanted again when the timer fires */
     bool roll_back; /* its outputs are of no use any more: all run again */
+    bool end_told;  /* and no attempt was submitted since */
     uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
     uint32_t memory_factor_ppm;
     uint32_t min_executors, max_executors;
@@ -187,13 +188,35 @@ struct trp_dag {
     struct trp_place *places; /* work memory of prefer.c */
     uint32_t *place_first;
     uint32_t places_cap, place_first_cap;
-    /* Of the event that is taken in: what a map task left. */
-    const uint64_t *sizes;
-    uint32_t nsizes;
-    trp_attempt_id ended;
 };
 
-/* ---- beside the seam in engine_state.h ---- */
+/* ---- the seam: what task sets tell the stages ---- */
+
+/* The first success of a task; of a zombie set too. executor: TRP_NONE for a gang. */
+void trp_dag_task_done(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                       uint32_t executor, const struct trp_task_end *end);
+/* It failed for good and that is tolerated. */
+void trp_dag_task_tolerated(struct trp_engine *e, struct trp_task_set *s,
+                            uint32_t task);
+/* All its tasks succeeded, or are tolerated, which was told before; of a set that was
+ * no zombie. */
+void trp_dag_set_finished(struct trp_engine *e, struct trp_task_set *s);
+/* It gave up. */
+void trp_dag_set_aborted(struct trp_engine *e, struct trp_task_set *s, int code,
+                         uint32_t task, const char *text);
+/* The set is a zombie now. */
+void trp_dag_fetch_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                          const struct trp_fetch_source *from);
+/* A task of a barrier set failed; the set is a zombie now. */
+void trp_dag_barrier_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                            const char *text);
+/* A finished map task whose output went with its executor is pending again. */
+void trp_dag_resubmitted(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
+/* After everything above was told of a lost executor; it is still there. */
+void trp_dag_executor_lost(struct trp_engine *e, const struct trp_executor *x,
+                           enum trp_loss reason);
+
+/* ---- beside the seam ---- */
 
 void trp_dag_executor_added(struct trp_engine *e, uint32_t executor, uint32_t host);
 void trp_dag_executor_decommissioned(struct trp_engine *e, uint32_t executor,
@@ -206,8 +229,9 @@ uint16_t trp_dag_held(const struct trp_stage *s, uint32_t task);
 
 /* ---- the seam by stage and attempt; also for runs of the DAG alone ---- */
 
+/* `end`: what a map task left, and which attempt. */
 void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
-                    uint32_t task, uint32_t executor);
+                    uint32_t task, uint32_t executor, const struct trp_task_end *end);
 void trp_stage_fetch_failed(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
                             const struct trp_fetch_source *from, const char *text);
 void trp_stage_barrier_failed(struct trp_engine *e, struct trp_stage *s,
@@ -269,6 +293,7 @@ void trp_stage_abort(struct trp_engine *e, struct trp_stage *s, int code, uint32
 /* Ends it if nothing is left to be done. */
 void trp_stage_check_complete(struct trp_engine *e, struct trp_stage *s);
 /* Marks it ended, kills what is left and tells it. Looks at no other stage. */
+void trp_stage_tell_submitted(struct trp_engine *e, struct trp_stage *s);
 void trp_stage_close(struct trp_engine *e, struct trp_stage *s,
                      enum trp_outcome outcome, int code, uint32_t task,
                      const char *text);
@@ -339,6 +364,13 @@ static inline bool trp_bit(const uint64_t *bits, uint32_t i)
 static inline void trp_bit_set(uint64_t *bits, uint32_t i)
 {
     bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+/* Sets it; was it set before? */
+static inline bool trp_bit_put(uint64_t *bits, uint32_t i)
+{
+    uint64_t bit = UINT64_C(1) << i % 64, was = bits[i / 64];
+    bits[i / 64] = was | bit;
+    return was & bit;
 }
 static inline void trp_bit_clear(uint64_t *bits, uint32_t i)
 {

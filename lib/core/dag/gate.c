@@ -2,7 +2,9 @@
  * Barrier stages that need more slots than there are (semantics 13). With executors
  * that can be had (decision 6) the gang's executors are asked for and it waits; with a
  * fixed set the job is tried again every 15 s, 40 times, before it fails: executors of
- * a static run come up one after the other. Jobs that wait stand in a list by due time.
+ * a static run come up one after the other. So is a stage that has been submitted and
+ * has not launched yet: executors may have been lost since. Those that wait stand in
+ * lists by due time.
  */
 #include "core/engine_state.h"
 
@@ -44,12 +46,18 @@ void trp_gate_remove(struct trp_engine *e, struct trp_job *j)
     j->gated = false;
 }
 
-/* ---- stages told as such ---- */
+/* ---- stages that have been submitted ---- */
 
-static bool waits_for_slots(const struct trp_engine *e, const struct trp_stage *s)
+/* Has it not launched yet? Its tasks may be held back by parents (after … each). */
+static bool waits(const struct trp_stage *s)
 {
-    return s->state == TRP_STAGE_RUNNING && !s->live &&
-           s->ntasks > trp_barrier_slots(e, s->profile);
+    return s->state == TRP_STAGE_RUNNING && s->set && !s->set->zombie &&
+           s->set->running + s->set->done == 0;
+}
+
+static bool lacks_slots(const struct trp_engine *e, const struct trp_stage *s)
+{
+    return s->ntasks > trp_barrier_slots(e, s->profile);
 }
 
 static void watch(struct trp_engine *e, struct trp_stage *s)
@@ -65,10 +73,9 @@ static void watch(struct trp_engine *e, struct trp_stage *s)
 
 void trp_gate_watch(struct trp_engine *e, struct trp_stage *s)
 {
-    if (!s->barrier || s->dataset != TRP_NONE || !e->config.fixed || s->gated ||
-        !waits_for_slots(e, s))
+    if (!s->barrier || !e->config.fixed || s->gated || !waits(s))
         return;
-    s->gate_failures = 1;
+    s->gate_failures = lacks_slots(e, s);
     watch(e, s);
 }
 
@@ -86,9 +93,10 @@ void trp_gate_unwatch(struct trp_engine *e, struct trp_stage *s)
 static void look_again(struct trp_engine *e, struct trp_stage *s)
 {
     trp_error text;
-    if (!waits_for_slots(e, s))
+    if (!waits(s))
         return;
-    if (++s->gate_failures <= e->config.barrier.check_max_failures) {
+    s->gate_failures = lacks_slots(e, s) ? s->gate_failures + 1 : 0;
+    if (s->gate_failures <= e->config.barrier.check_max_failures) {
         watch(e, s);
         return;
     }

@@ -89,6 +89,7 @@ static void end_job(struct trp_engine *e, struct trp_job *j)
         trp_stage_check_dead(e, s);
     }
     report_over(e, j);
+    e->unsettled = true;
     j->dead_next = e->dag.dead_jobs;
     e->dag.dead_jobs = j;
 }

@@ -400,15 +400,6 @@ uint64_t trp_map_outputs_size(const trp_map_outputs *o, uint32_t shuffle, uint32
     return out && out->place ? size_for(o, out, reduce) : 0;
 }
 
-uint32_t trp_map_outputs_on_executor(const trp_map_outputs *o, uint32_t executor)
-{
-    uint32_t n = 0;
-    const struct place *p = executor < o->nexecutors ? o->executors[executor] : NULL;
-    for (; p; p = p->next_of_executor)
-        n += p->n;
-    return n;
-}
-
 uint32_t trp_map_outputs_on_host(const trp_map_outputs *o, uint32_t host)
 {
     uint32_t n = 0;

@@ -5,9 +5,9 @@
 #include "core/engine_state.h"
 
 void trp_dag_task_done(struct trp_engine *e, struct trp_task_set *set, uint32_t task,
-                       uint32_t executor)
+                       uint32_t executor, const struct trp_task_end *end)
 {
-    trp_stage_done(e, set->stage, set->number, task, executor);
+    trp_stage_done(e, set->stage, set->number, task, executor, end);
 }
 
 void trp_dag_task_tolerated(struct trp_engine *e, struct trp_task_set *set,
@@ -31,9 +31,8 @@ void trp_dag_fetch_failed(struct trp_engine *e, struct trp_task_set *set, uint32
                           const struct trp_fetch_source *from)
 {
     (void)task;
-    if (from)
-        trp_stage_fetch_failed(e, set->stage, set->number, from,
-                               "a map output could not be fetched");
+    trp_stage_fetch_failed(e, set->stage, set->number, from,
+                           "a map output could not be fetched");
 }
 
 void trp_dag_barrier_failed(struct trp_engine *e, struct trp_task_set *set,
@@ -97,11 +96,18 @@ static bool release_dataset(struct trp_engine *e, uint32_t dataset)
     return true;
 }
 
+/* Can outputs lie there: on the executor, or with the files of its host? */
+static bool may_hold(const struct trp_engine *e, uint32_t executor)
+{
+    const struct trp_executor *x = trp_executor_find(e, (trp_executor_id){executor});
+    return executor < e->dag.nexecutors && (e->config.host_files || (x && x->came));
+}
+
 static bool output_moved(struct trp_engine *e, const struct trp_event *ev)
 {
     const struct trp_stage *s = trp_stage_find(e, ev->moved.stage);
     uint32_t executor = ev->moved.executor.n;
-    if (!s || !s->is_map || !trp_dag_executor(e, executor) ||
+    if (!s || !s->is_map || !may_hold(e, executor) ||
         trp_map_outputs_move(e->dag.outputs, s->shuffle, ev->moved.map,
                              ev->moved.attempt.n, trp_dag_place(e, executor)) < 0)
         return false;

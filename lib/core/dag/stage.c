@@ -112,6 +112,7 @@ void trp_stage_check_dead(struct trp_engine *e, struct trp_stage *s)
     if (s->uses || s->live || s->dead || e->bare)
         return;
     s->dead = true;
+    e->unsettled = true;
     s->dead_next = e->dag.dead_stages;
     e->dag.dead_stages = s;
 }

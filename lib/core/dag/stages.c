@@ -52,6 +52,7 @@ void trp_stage_want(struct trp_engine *e, struct trp_stage *s)
     if (s->state != TRP_STAGE_IDLE || s->failed || s->queued)
         return;
     s->queued = true;
+    e->unsettled = true;
     s->ready_next = NULL;
     if (e->dag.ready_last)
         e->dag.ready_last->ready_next = s;
@@ -141,6 +142,13 @@ static int check_each(const struct trp_stage *s, uint32_t ntasks, trp_error *err
     return 0;
 }
 
+/* Tasks of a barrier stage run together: all are over already, or none counts as such.
+ */
+static bool may_skip(const struct trp_stage *s, uint32_t ntasks, const uint8_t *done)
+{
+    return done && !s->is_map && (!s->barrier || !memchr(done, 0, ntasks));
+}
+
 /* The stage gets its tasks, once. `done`: over already, in an earlier run. */
 static int take_tasks(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
                       const uint8_t *done, trp_error *err)
@@ -155,7 +163,9 @@ static int take_tasks(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks
         return trp_error_set(err, TRP_ENOMEM, "out of memory for %u tasks", ntasks);
     s->ntasks = ntasks;
     s->tasks_known = true;
-    for (uint32_t i = 0; done && !s->is_map && i < ntasks; i++)
+    if (!may_skip(s, ntasks, done))
+        done = NULL;
+    for (uint32_t i = 0; done && i < ntasks; i++)
         if (done[i]) {
             trp_bit_set(s->bits, i);
             s->succeeded++;
@@ -199,6 +209,12 @@ static bool note_epoch(struct trp_engine *e, struct trp_stage *s)
         s->epochs[0] = 0; /* it may have been skipped */
     s->epochs[s->attempts] = trp_map_outputs_epoch(e->dag.outputs);
     return true;
+}
+
+void trp_stage_tell_submitted(struct trp_engine *e, struct trp_stage *s)
+{
+    s->end_told = false;
+    trp_action_add(e, TRP_ACTION_STAGE_SUBMITTED)->stage = s->id;
 }
 
 static int submit(struct trp_engine *e, struct trp_stage *s, const uint8_t *done,
@@ -248,7 +264,7 @@ int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
     if (missing)
         rc = submit(e, s, skip, prefer, err);
     else if (s->dataset == TRP_NONE)
-        trp_action_add(e, TRP_ACTION_STAGE_SUBMITTED)->stage = s->id;
+        trp_stage_tell_submitted(e, s);
     free(skip);
     if (rc < 0 || s->state != TRP_STAGE_RUNNING)
         return rc;
@@ -282,10 +298,15 @@ static void tell_uses(struct trp_engine *e, struct trp_stage *s)
     }
 }
 
+/* Once for what was submitted: a map stage that has ended may run again, and its job
+ * may be over before that begins. */
 static void report_end(struct trp_engine *e, struct trp_stage *s,
                        enum trp_outcome outcome, int code, uint32_t task,
                        const char *text)
 {
+    if (s->end_told)
+        return;
+    s->end_told = true;
     const char *own = *text ? trp_action_text(e, "%s", text) : "";
     struct trp_action *act = trp_action_add(e, TRP_ACTION_STAGE_ENDED);
     act->stage_ended.stage = s->id;
@@ -321,7 +342,8 @@ static void complete_map(struct trp_engine *e, struct trp_stage *s)
     trp_stage_unblock(e, s, false);
 }
 
-static void complete(struct trp_engine *e, struct trp_stage *s)
+/* Once a stage; out of the way of what is done for every task. */
+TRP_RARE static void complete(struct trp_engine *e, struct trp_stage *s)
 {
     s->failed_attempts = 0;
     s->last_failed = TRP_NONE;
@@ -345,21 +367,22 @@ void trp_stage_check_complete(struct trp_engine *e, struct trp_stage *s)
 
 /* A map output counts if its task began after the last loss of its executor that we
  * know of. */
-static void take_output(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
-                        uint32_t task, uint32_t executor)
+TRP_RARE static void take_output(struct trp_engine *e, struct trp_stage *s,
+                                 uint32_t attempt, uint32_t task, uint32_t executor,
+                                 const struct trp_task_end *end)
 {
     struct trp_dag_executor *x = trp_dag_executor(e, executor);
     if (!x || (x->failed_at && s->epochs[attempt] < x->failed_at))
         return;
     if (trp_map_outputs_add(e->dag.outputs, s->shuffle, task,
-                            trp_dag_place(e, executor), e->dag.ended.n, e->dag.sizes,
-                            e->dag.nsizes) == TRP_ENOMEM)
+                            trp_dag_place(e, executor), end->attempt.n, end->sizes,
+                            end->sizes ? end->nsizes : 0) == TRP_ENOMEM)
         e->out_of_memory = true;
     trp_supply_output(e, executor, s->shuffle);
 }
 
 /* The tasks of children that waited for this one. */
-static void let_go(struct trp_engine *e, struct trp_stage *s, uint32_t task)
+TRP_RARE static void let_go(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
     for (struct trp_stage_link *l = s->children; l; l = l->next)
         if (l->edge == TRP_EDGE_EACH && l->child->set)
@@ -368,7 +391,6 @@ static void let_go(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 
 static void task_over(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
-    trp_bit_set(s->bits, task);
     if (s->each_children)
         let_go(e, s, task);
     trp_stage_check_complete(e, s);
@@ -376,24 +398,26 @@ static void task_over(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 
 void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
-    if (s->state == TRP_STAGE_ENDED || s->is_map || trp_bit(s->bits, task))
+    if (s->state == TRP_STAGE_ENDED || s->is_map || trp_bit_put(s->bits, task))
         return;
     s->given_up++;
     task_over(e, s, task);
 }
 
 void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
-                    uint32_t task, uint32_t executor)
+                    uint32_t task, uint32_t executor, const struct trp_task_end *end)
 {
     if (s->state == TRP_STAGE_ENDED || task >= s->ntasks || attempt >= s->attempts)
         return;
     bool old = attempt + 1 < s->attempts;
     if (old && (s->indeterminate || s->barrier))
         return;
+    if (s->barrier && !s->is_map && s->state != TRP_STAGE_RUNNING)
+        return; /* its attempt has failed: it runs again as a whole */
     if (old && s->set)
         trp_set_task_elsewhere(e, s->set, task);
     if (!s->is_map) {
-        if (trp_bit(s->bits, task))
+        if (trp_bit_put(s->bits, task))
             return;
         s->succeeded++;
         task_over(e, s, task);
@@ -401,7 +425,7 @@ void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
     }
     s->awaited -= trp_bit(s->bits, task);
     trp_bit_clear(s->bits, task);
-    take_output(e, s, attempt, task, executor);
+    take_output(e, s, attempt, task, executor, end);
     trp_stage_check_complete(e, s);
 }
 
@@ -424,10 +448,10 @@ void trp_stage_close(struct trp_engine *e, struct trp_stage *s,
 {
     if (s->state == TRP_STAGE_ENDED)
         return;
-    /* A map stage of which nothing runs now was told before, or never was begun. */
-    bool silent = outcome == TRP_OUTCOME_SKIPPED && s->state == TRP_STAGE_IDLE &&
-                  !s->failed &&
-                  (s->dataset != TRP_NONE || s->outcome == TRP_OUTCOME_SUCCEEDED);
+    /* A map stage that was told before, or of datasets that never was begun. */
+    bool silent =
+        s->end_told || (outcome == TRP_OUTCOME_SKIPPED && s->state == TRP_STAGE_IDLE &&
+                        !s->failed && s->dataset != TRP_NONE);
     bool stops = s->state == TRP_STAGE_RUNNING && outcome != TRP_OUTCOME_SUCCEEDED;
     if (stops && e->dag.alone)
         e->dag.alone->stop(e->dag.alone->context, s);

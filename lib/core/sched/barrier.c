@@ -17,7 +17,8 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How many tasks the addresses of one resource are enough for. */
+/* How many tasks the addresses of one resource are enough for; `whole`: if all were
+ * free. */
 static int64_t address_room(const trp_books *b, const struct trp_custom *c, bool whole)
 {
     uint32_t r = 0, n = trp_books_resources(b);
@@ -30,6 +31,11 @@ static int64_t address_room(const trp_books *b, const struct trp_custom *c, bool
         parts += left / c->task;
     }
     return c->task < TRP_ONE ? parts : units / trp_amount_units(c->task);
+}
+
+int64_t trp_barrier_addresses(const trp_books *b, const struct trp_custom *c)
+{
+    return address_room(b, c, false);
 }
 
 static uint32_t room(const struct trp_resource_profile *p, const struct trp_executor *x,

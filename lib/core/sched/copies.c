@@ -34,8 +34,8 @@ void trp_copies_init(struct trp_engine *e)
 
 /* ---- where attempts ran ---- */
 
-void trp_copies_past(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
-                     uint32_t host)
+TRP_RARE void trp_copies_past(struct trp_engine *e, struct trp_task_set *s,
+                              uint32_t task, uint32_t host)
 {
     if (!trp_array_room((void **)&s->past, &s->past_cap, (uint64_t)s->npast + 1,
                         sizeof(*s->past))) {
@@ -61,7 +61,8 @@ bool trp_copies_ran_on(const struct trp_engine *e, const struct trp_task_set *s,
 
 /* ---- marks ---- */
 
-void trp_copy_unmark(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+TRP_RARE void trp_copy_unmark(struct trp_engine *e, struct trp_task_set *s,
+                              uint32_t task)
 {
     s->tasks[task].flags &= (uint8_t)~TRP_TASK_SPECULATABLE;
     s->copies--;

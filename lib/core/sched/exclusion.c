@@ -48,15 +48,10 @@ static void kill_executor(struct trp_engine *e, struct trp_executor *x)
 {
     if (e->config.fixed && !e->manual)
         return;
-    if (e->health.kill_decommission && !e->manual) {
+    if (e->health.kill_decommission && !e->manual)
         trp_executor_decommission(e, x);
-        return;
-    }
-    struct trp_action *act = trp_action_add(e, TRP_ACTION_RELEASE_EXECUTOR);
-    act->executor.executor = x->id;
-    act->executor.profile.n = x->class;
-    if (!e->manual)
-        trp_executor_retire(e, x);
+    else
+        trp_executor_release(e, x);
     e->any_dirty = true;
 }
 
@@ -128,7 +123,7 @@ void trp_exclusion_fetch_failed(struct trp_engine *e, uint32_t executor)
 {
     struct trp_health_news news = {0};
     const struct trp_executor *x = trp_executor_find(e, (trp_executor_id){executor});
-    if (!e->tracker || !x)
+    if (!e->tracker || !x || !x->came)
         return;
     if (trp_health_fetch_failed(e->tracker, e->now, executor, x->host,
                                 e->config.host_files, &news) < 0)
@@ -188,17 +183,44 @@ static void give_up(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
     trp_set_abort(e, s, TRP_EFAILED, task, text);
 }
 
-/* The pending task that would be next, from the top of the list of all. */
-static uint32_t next_pending(const struct trp_task_set *s)
+/* Where the pending task that would be next stands on the list of all, from its top;
+ * the number of entries up to it, 0: nowhere. Entries above it are stale. */
+static uint32_t find_next(const struct trp_task_set *s)
 {
     const struct trp_stack *all = &s->lists.all;
-    for (uint32_t i = all->n; s->pending && i-- > 0;)
-        if (trp_task_is_pending(&s->tasks[all->v[i]]))
-            return all->v[i];
-    return TRP_NONE;
+    for (uint32_t n = s->pending ? all->n : 0; n > 0; n--) {
+        const struct trp_task *t = &s->tasks[all->v[n - 1]];
+        if (t->grown == s->grown && trp_task_is_pending(t))
+            return n;
+    }
+    return 0;
 }
 
-/* Is every executor excluded for the task? Of real runs those of its class count. */
+uint32_t trp_exclusion_next(const struct trp_task_set *s)
+{
+    uint32_t n = find_next(s);
+    return n ? s->lists.all.v[n - 1] : TRP_NONE;
+}
+
+/* The same; of real runs the stale entries are dropped, so that each is passed once. */
+static uint32_t next_pending(const struct trp_engine *e, struct trp_task_set *s)
+{
+    uint32_t n = find_next(s);
+    if (s->pending && !e->manual)
+        s->lists.all.n = n;
+    return n ? s->lists.all.v[n - 1] : TRP_NONE;
+}
+
+static bool may_run_on(const struct trp_task_set *s, uint32_t task,
+                       const struct trp_executor *x)
+{
+    return !x->excluded &&
+           trp_health_at(s->health, x->id.n, x->host) != TRP_HEALTH_OUT &&
+           !trp_health_task_out(s->health, task, x->id.n, x->host);
+}
+
+/* Is every executor excluded for the task? Of real runs those of its class
+ * count that may still get something. */
 static bool is_stuck(const struct trp_engine *e, const struct trp_task_set *s,
                      uint32_t task, struct trp_executor **ret_idle)
 {
@@ -208,11 +230,10 @@ static bool is_stuck(const struct trp_engine *e, const struct trp_task_set *s,
         struct trp_executor *x = e->executors[i];
         if (!x || !x->came || x->state == TRP_EXECUTOR_RELEASING)
             continue;
-        if (!e->manual && e->classes[x->class] != s->class)
+        if (!e->manual && (e->classes[x->class] != s->class ||
+                           x->state == TRP_EXECUTOR_DECOMMISSIONED))
             continue;
-        if (!x->excluded &&
-            trp_health_at(s->health, x->id.n, x->host) != TRP_HEALTH_OUT &&
-            !trp_health_task_out(s->health, task, x->id.n, x->host))
+        if (may_run_on(s, task, x))
             return false;
         any = true;
         if (!*ret_idle && !x->nrunning)
@@ -221,11 +242,13 @@ static bool is_stuck(const struct trp_engine *e, const struct trp_task_set *s,
     return any;
 }
 
-void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_set *s)
+TRP_RARE void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_set *s,
+                                        const struct trp_executor *x)
 {
     struct trp_executor *idle;
-    uint32_t task = next_pending(s);
-    if (s->zombie || task == TRP_NONE || !is_stuck(e, s, task, &idle))
+    uint32_t task = next_pending(e, s);
+    if (s->zombie || task == TRP_NONE || (x && may_run_on(s, task, x)) ||
+        !is_stuck(e, s, task, &idle))
         return;
     if (!idle && !e->dynamic) {
         give_up(e, s, task);

@@ -21,7 +21,8 @@ struct trp_class *trp_class_of(struct trp_engine *e, trp_profile_id profile)
     if (!c)
         return NULL;
     c->profile = profile;
-    c->fit = UINT32_MAX;
+    c->fit = c->share = UINT32_MAX;
+    trp_caps_cost(&e->caps, trp_profiles_get(e->profiles, profile), c->cost);
     c->backoff = e->config.retry_first_ns;
     if (!trp_ramp_class(e, c)) {
         free(c);
@@ -43,7 +44,7 @@ struct trp_executor *trp_executor_new_as(struct trp_engine *e, struct trp_class 
     x->shape = c->profile;
     x->state = TRP_EXECUTOR_REQUESTED;
     x->running = x->queue_first = x->queue_last = TRP_NONE;
-    x->decommissioned_ns = INT64_MAX;
+    x->decommissioned_ns = x->ends_ns = INT64_MAX;
     e->executors[number] = x;
     c->requested++;
     e->requested++;
@@ -195,6 +196,9 @@ static void leave_live(struct trp_engine *e, struct trp_executor *x,
         c->live--;
         if (!x->nrunning)
             c->idle--;
+        c->yielding -= x->yields;
+        e->nyielding -= x->yields;
+        x->yields = false;
         trp_supply_leaving(e, x);
     }
     x->state = state;
@@ -227,6 +231,7 @@ void trp_executor_remove(struct trp_engine *e, struct trp_executor *x)
             trp_task_sets_executor_changed(e, x, false, false, 0);
     }
     trp_supply_gone(e, x);
+    trp_executor_unforce(e, x);
     e->executors[x->id.n] = NULL;
     e->any_dirty = true;
     trp_books_free(x->books);

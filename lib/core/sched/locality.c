@@ -107,8 +107,12 @@ void trp_task_sets_executor_changed(struct trp_engine *e, const struct trp_execu
             s->alive_hosts += (uint32_t)by;
         if (rack_changed && rack < s->nracks && s->lists.racks[rack].cap)
             s->alive_racks += (uint32_t)by;
-        if (!s->zombie)
-            trp_task_set_recompute(s);
+        if (s->zombie)
+            continue;
+        uint8_t was = s->levels[s->current];
+        trp_task_set_recompute(s);
+        if (s->levels[s->current] > was && s->pending)
+            e->offer_all = true; /* tasks that waited for that place need not */
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * Executors that go: lost for a reason, or announced to go (decommissioned); and kills.
- * Semantics 10, decisions 8, 15 and 17.
+ * Executors that are lost for a reason; and kills. Semantics 10, decisions 8, 15 and
+ * 17.
  *
  * Of a lost executor first the outputs go: finished map tasks are pending again where
  * files go with executors. Then what waited there is recalled, then what ran there
@@ -46,7 +46,7 @@ void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s)
         return;
     }
     for (; s; s = s->overflow)
-        for (uint32_t i = 0; i < e->nexecutors; i++) {
+        for (uint32_t i = 0; s->running + s->queued && i < e->nexecutors; i++) {
             struct trp_executor *x = e->executors[i];
             if (!x || (!e->manual && e->classes[x->class] != s->class))
                 continue;
@@ -73,8 +73,10 @@ static void undo_outputs(struct trp_engine *e, const struct trp_executor *x)
 {
     for (struct trp_task_set *s = e->sets; s; s = s->all_next)
         for (uint32_t i = 0; s->where && !s->zombie && i < s->ntasks; i++)
-            if (s->where[i] == x->id.n && (s->tasks[i].flags & TRP_TASK_DONE))
+            if (s->where[i] == x->id.n && (s->tasks[i].flags & TRP_TASK_DONE)) {
                 trp_task_undo(e, s, i);
+                e->offer_all = true; /* it may have served another class since */
+            }
 }
 
 /* ---- losses ---- */
@@ -113,36 +115,66 @@ static enum trp_end_status culprit_status(enum trp_loss reason)
     }
 }
 
-/* What ran there ends, the earliest launched first. */
+/* One of the attempts that end together. */
+struct ending {
+    uint64_t order; /* of its set, then of its launch */
+    uint32_t slot;
+};
+
+static int by_order(const void *a, const void *b)
+{
+    const struct ending *x = a, *y = b;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* What runs there, in the order in which it is to end: set by set as they arrived, in
+ * each the earliest launched first. NULL: out of memory. */
+static struct ending *running_of(const struct trp_engine *e,
+                                 const struct trp_executor *x)
+{
+    uint32_t n = 0;
+    struct ending *v = malloc((x->nrunning ? x->nrunning : 1) * sizeof(*v));
+    for (uint32_t slot = x->running; v && slot != TRP_NONE;
+         slot = e->attempts.v[slot].next) {
+        const struct trp_task_set *s = trp_task_set_main(e->attempts.v[slot].set);
+        v[n] = (struct ending){(uint64_t)s->arrival << 32 | (x->nrunning - n), slot};
+        n++;
+    }
+    if (v)
+        qsort(v, n, sizeof(*v), by_order);
+    return v;
+}
+
 static void end_running(struct trp_engine *e, const struct trp_executor *x,
                         const struct trp_event *ev, uint32_t guilty)
 {
     bool blameless = ev->lost.not_by_app || x->decommissioned_ns != INT64_MAX;
-    uint32_t slot = x->running, before;
-    while (slot != TRP_NONE && e->attempts.v[slot].next != TRP_NONE)
-        slot = e->attempts.v[slot].next;
-    for (; slot != TRP_NONE; slot = before) {
-        before = e->attempts.v[slot].prev;
+    uint32_t n = x->nrunning;
+    struct ending *ends = running_of(e, x);
+    e->out_of_memory |= !ends;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t slot = ends ? ends[i].slot : x->running;
         bool is_culprit = slot == guilty;
         bool launching = e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING;
-        struct trp_attempt_end end = {.status = TRP_END_LOST};
+        struct trp_task_end end = {.status = TRP_END_LOST};
         if (is_culprit) {
             end.status = culprit_status(ev->lost.reason);
             end.code = ev->lost.code;
         }
-        end.uncounted = blameless || launching ||
-                        !loss_counts(ev->lost.reason, is_culprit, guilty != TRP_NONE);
-        trp_attempt_ended(e, slot, &end);
+        bool counts = !blameless && !launching &&
+                      loss_counts(ev->lost.reason, is_culprit, guilty != TRP_NONE);
+        trp_attempt_ended(e, slot, &end, !counts);
     }
+    free(ends);
 }
 
 void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
                        const struct trp_event *ev)
 {
-    const struct trp_attempt_end recalled = {.status = TRP_END_RECALLED};
+    const struct trp_task_end recalled = {.status = TRP_END_RECALLED};
     /* It may stand in the queue here: the end whose place it took was never told. */
-    const struct trp_attempt_end blamed = {.status = culprit_status(ev->lost.reason),
-                                           .code = ev->lost.code};
+    const struct trp_task_end blamed = {.status = culprit_status(ev->lost.reason),
+                                        .code = ev->lost.code};
     uint32_t guilty =
         ev->lost.has_culprit ? trp_attempt_find(e, ev->lost.culprit) : TRP_NONE;
     bool came = x->came;
@@ -150,20 +182,9 @@ void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
     if (came && outputs_go(e, x, ev->lost.reason))
         undo_outputs(e, x);
     for (uint32_t slot; (slot = x->queue_first) != TRP_NONE;)
-        trp_attempt_ended(e, slot, slot == guilty ? &blamed : &recalled);
+        trp_attempt_ended(e, slot, slot == guilty ? &blamed : &recalled, false);
     end_running(e, x, ev, guilty);
     if (came && !e->bare)
         trp_dag_executor_lost(e, x, ev->lost.reason);
     trp_executor_remove(e, x);
-}
-
-void trp_executor_decommission(struct trp_engine *e, struct trp_executor *x)
-{
-    if (x->state != TRP_EXECUTOR_LIVE)
-        return;
-    for (uint32_t slot = x->queue_first; slot != TRP_NONE;
-         slot = e->attempts.v[slot].next)
-        trp_attempt_kill(e, slot, true);
-    trp_executor_drain(e, x);
-    e->any_dirty = true;
 }

@@ -132,13 +132,19 @@ __attribute__((flatten)) int trp_offer(struct trp_engine *e, struct trp_task_set
     if (!trp_offer_fits(e, s, x, grants, &ngrants) ||
         trp_health_at(s->health, x->id.n, x->host) == TRP_HEALTH_OUT)
         return -1;
+    if (e->has_ends && trp_ends_refuse(e, s, x))
+        return -1;
     enum trp_level level = s->prefer_first ? trp_task_set_allowed(e, s, max) : max;
     enum trp_level at;
     bool copy;
-    uint32_t task = trp_task_set_pick(e, s, x, level, &at, &copy);
+    uint32_t task = TRP_NONE;
+    if (level + 1U != v->vain)
+        task = trp_task_set_pick(e, s, x, level, &at, &copy);
     uint32_t slot =
         task == TRP_NONE ? TRP_NONE : trp_attempt_make(e, s, task, at, copy);
     if (slot == TRP_NONE) {
+        if (v->one)
+            v->vain = (uint8_t)(level + 1);
         if (max == TRP_ANY && seems_pending(e, s))
             v->rejected = true;
         return 0;
@@ -181,13 +187,13 @@ static void reset_clock(struct trp_engine *e, struct trp_task_set *s,
 }
 
 void trp_visit_finish(struct trp_engine *e, struct trp_task_set *s,
-                      const struct trp_visit *v)
+                      const struct trp_visit *v, const struct trp_executor *x)
 {
     reset_clock(e, s, v);
     if (!e->tracker)
         return;
-    if (!v->launched)
-        trp_exclusion_check_stuck(e, s);
+    if (!v->launched && (s->health || !x))
+        trp_exclusion_check_stuck(e, s, x);
     else if (e->stuck)
         trp_exclusion_unstick_all(e);
 }
@@ -237,7 +243,7 @@ static void visit(struct trp_engine *e, struct trp_task_set *s, const struct off
     for (uint8_t i = 0; i < n; i++)
         while (pass(e, s, o, levels[i], &v) > 0)
             ;
-    trp_visit_finish(e, s, &v);
+    trp_visit_finish(e, s, &v, NULL);
     if (s->barrier)
         trp_barrier_finish(e, s, v.launched);
 }
@@ -256,7 +262,7 @@ int trp_offers_round(trp_engine *e, const uint32_t *executors, uint32_t n, bool 
     }
     for (struct trp_task_set *s = trp_pools_first(e->pools); s;
          s = trp_pools_next(e->pools))
-        if (!s->zombie && seems_pending(e, s))
+        if (!e->gated && !s->zombie && seems_pending(e, s))
             visit(e, s, &o, full);
     free(o.v);
     return e->out_of_memory

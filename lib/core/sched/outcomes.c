@@ -42,7 +42,7 @@ static const struct {
                          "wants to write an output file that already exists"  },
 };
 
-static bool not_retried(const struct trp_stage *s, const struct trp_attempt_end *end)
+static bool not_retried(const struct trp_stage *s, const struct trp_task_end *end)
 {
     if (end->status == TRP_END_EXIT)
         for (uint32_t i = 0; i < s->nnot_on; i++)
@@ -88,6 +88,16 @@ static void verdict(struct trp_engine *e, uint32_t slot, enum trp_end_status sta
     act->task_end.launched_ns = a->launched_ns;
 }
 
+TRP_RARE static void leave_queue(struct trp_engine *e, uint32_t slot)
+{
+    const struct trp_attempt *a = &e->attempts.v[slot];
+    struct trp_executor *x = e->executors[a->executor];
+    if (a->kill_sent && !a->set->zombie && e->classes[x->class]->recalls)
+        e->classes[x->class]->recalls--;
+    a->set->queued--;
+    trp_executor_detach(e, x, slot);
+}
+
 /* Takes the attempt out of all books. Its place is handed on or freed. */
 static void leave_place(struct trp_engine *e, uint32_t slot)
 {
@@ -98,12 +108,8 @@ static void leave_place(struct trp_engine *e, uint32_t slot)
         s->running--;
         return;
     }
-    struct trp_executor *x = e->executors[a->executor];
     if (a->state == TRP_ATTEMPT_QUEUED) {
-        if (a->kill_sent && !s->zombie && e->classes[x->class]->recalls)
-            e->classes[x->class]->recalls--;
-        s->queued--;
-        trp_executor_detach(e, x, slot);
+        leave_queue(e, slot);
         return;
     }
     trp_set_count_running(e, s, -1);
@@ -115,6 +121,16 @@ static void close_task(struct trp_task_set *s)
 {
     if (s->class && !s->is_bounded && !s->zombie)
         s->class->open--;
+}
+
+/* It waited to start, and its task does not wait any more: another attempt of it does
+ * the work, or has. Or it had begun before that was known here. */
+static void skip_start(struct trp_engine *e, const struct trp_attempt *a)
+{
+    if (a->state != TRP_ATTEMPT_QUEUED || (a->flags & TRP_ATTEMPT_COPY))
+        return;
+    trp_ramp_started(e, a);
+    trp_ramp_ended(e, a);
 }
 
 /* Back among the pending ones: in the same set, or after a kill for memory in the next
@@ -144,7 +160,7 @@ static void run_again(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
 /* ---- the three ways on ---- */
 
 /* The losers of a race: what they still do is of no use. */
-static void kill_others(struct trp_engine *e, const struct trp_task *t)
+TRP_RARE static void kill_others(struct trp_engine *e, const struct trp_task *t)
 {
     for (uint32_t slot = t->attempt; slot != TRP_NONE;
          slot = e->attempts.v[slot].twin) {
@@ -153,7 +169,8 @@ static void kill_others(struct trp_engine *e, const struct trp_task *t)
     }
 }
 
-static void count_result(struct trp_engine *e, struct trp_task_set *s, uint64_t bytes)
+TRP_RARE static void count_result(struct trp_engine *e, struct trp_task_set *s,
+                                  uint64_t bytes)
 {
     char text[160];
     s->result_bytes += bytes;
@@ -170,7 +187,7 @@ static void count_result(struct trp_engine *e, struct trp_task_set *s, uint64_t 
 
 static void succeed(struct trp_engine *e, struct trp_task_set *s,
                     struct trp_task_set *own, uint32_t task, uint32_t executor,
-                    const struct trp_attempt_end *end)
+                    const struct trp_task_end *end)
 {
     struct trp_task *t = &s->tasks[task];
     if (s->past_first && executor != TRP_NONE)
@@ -181,6 +198,8 @@ static void succeed(struct trp_engine *e, struct trp_task_set *s,
         return;
     if (s->slow)
         trp_speculation_succeeded(s->slow, end->duration_ns, end->records);
+    if (e->has_ends)
+        trp_ends_succeeded(e, s, end);
     if (t->flags & TRP_TASK_SPECULATABLE)
         trp_copy_unmark(e, s, task);
     t->flags |= TRP_TASK_DONE;
@@ -188,10 +207,10 @@ static void succeed(struct trp_engine *e, struct trp_task_set *s,
     own->done++;
     if (own->where)
         own->where[task] = executor;
-    if (!e->bare)
-        trp_dag_task_done(e, own, task, executor);
-    if (end->result_bytes)
+    if (end->result_bytes) /* first: the last task's may be the one too much */
         count_result(e, own, end->result_bytes);
+    if (!e->bare)
+        trp_dag_task_done(e, own, task, executor, end);
     trp_set_check_finished(e, own);
 }
 
@@ -225,7 +244,7 @@ static void fail_task(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
 
 /* The end of a task that ends its set. */
 static void end_set(struct trp_engine *e, struct trp_task_set *own, uint32_t task,
-                    const struct trp_attempt_end *end)
+                    const struct trp_task_end *end)
 {
     char text[160];
     const char *why = meanings[end->status].why;
@@ -250,20 +269,20 @@ static void end_set(struct trp_engine *e, struct trp_task_set *own, uint32_t tas
 
 /* Its input is gone. Told for zombies as well: each may have missed another output. */
 static void leave(struct trp_engine *e, struct trp_task_set *own, uint32_t task,
-                  const struct trp_attempt_end *end)
+                  const struct trp_task_end *end)
 {
     if (!(own->tasks[task].flags & TRP_TASK_OVER))
         own->tasks[task].flags |= TRP_TASK_LEFT;
     trp_set_zombie(e, own);
-    if (end->from && end->from->executor.n != TRP_NONE)
-        trp_exclusion_fetch_failed(e, end->from->executor.n);
+    if (end->from.executor.n != TRP_NONE)
+        trp_exclusion_fetch_failed(e, end->from.executor.n);
     if (!e->bare)
-        trp_dag_fetch_failed(e, own, task, end->from);
+        trp_dag_fetch_failed(e, own, task, &end->from);
 }
 
 /* Notes a failure that counts. Is the task given up? */
 static bool note_failure(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
-                         uint32_t executor, const struct trp_attempt_end *end)
+                         uint32_t executor, const struct trp_task_end *end)
 {
     const struct trp_stage *stage = s->stage;
     uint32_t max = stage->max_failures ? stage->max_failures : e->config.max_failures;
@@ -273,8 +292,8 @@ static bool note_failure(struct trp_engine *e, struct trp_task_set *s, uint32_t 
     return s->tasks[task].failures >= max || not_retried(stage, end);
 }
 
-__attribute__((noinline)) static void fail(struct trp_engine *e, uint32_t slot,
-                                           const struct trp_attempt_end *end)
+TRP_RARE static void fail(struct trp_engine *e, uint32_t slot,
+                          const struct trp_task_end *end, bool uncounted)
 {
     const struct trp_attempt *a = &e->attempts.v[slot];
     struct trp_task_set *s = a->set, *own = trp_task_set_main(s);
@@ -283,8 +302,8 @@ __attribute__((noinline)) static void fail(struct trp_engine *e, uint32_t slot,
     bool gang = executor == TRP_NONE, over = t->flags & TRP_TASK_OVER;
     bool ends = !s->zombie && end->status != TRP_END_RECALLED &&
                 (s->barrier || meanings[end->status].effect != RUN_AGAIN);
-    bool counted =
-        !s->zombie && !ends && !end->uncounted && meanings[end->status].counts;
+    bool counted = !s->zombie && !ends && !uncounted && meanings[end->status].counts &&
+                   !(a->flags & TRP_ATTEMPT_BEATEN);
     bool give_up = counted && note_failure(e, s, task, executor, end);
     bool again = !s->zombie && !ends && !give_up && trp_task_is_pending(t);
     if (s->past_first && !gang && end->status != TRP_END_RECALLED)
@@ -292,6 +311,8 @@ __attribute__((noinline)) static void fail(struct trp_engine *e, uint32_t slot,
     verdict(e, slot, end->status, end->code, counted, again);
     if (!again)
         close_task(s);
+    if (!again || end->status != TRP_END_RECALLED)
+        skip_start(e, a);
     if (meanings[end->status].effect == LEAVE) {
         leave(e, own, task, end);
     } else if (ends) {
@@ -306,10 +327,11 @@ __attribute__((noinline)) static void fail(struct trp_engine *e, uint32_t slot,
 }
 
 /* Ended well after another attempt of its task had. */
-static const struct trp_attempt_end beaten = {.status = TRP_END_KILLED};
+static const struct trp_task_end beaten = {.status = TRP_END_KILLED};
 
-void trp_attempt_ended(struct trp_engine *e, uint32_t slot,
-                       const struct trp_attempt_end *end)
+__attribute__((flatten)) void trp_attempt_ended(struct trp_engine *e, uint32_t slot,
+                                                const struct trp_task_end *end,
+                                                bool uncounted)
 {
     struct trp_attempt *a = &e->attempts.v[slot];
     struct trp_task_set *s = a->set, *own = trp_task_set_main(s);
@@ -324,12 +346,14 @@ void trp_attempt_ended(struct trp_engine *e, uint32_t slot,
     else if (end->status != TRP_END_LOST)
         measure(s, end->duration_ns);
     if (end->status != TRP_END_SUCCESS) {
-        fail(e, slot, end);
+        fail(e, slot, end, uncounted);
     } else if (a->flags & TRP_ATTEMPT_BEATEN) {
-        fail(e, slot, &beaten);
+        fail(e, slot, &beaten, false);
     } else {
         verdict(e, slot, TRP_END_SUCCESS, end->code, false, false);
         close_task(s);
+        if (e->targets)
+            skip_start(e, &e->attempts.v[slot]);
         succeed(e, s, own, task, executor, end);
     }
     trp_attempt_free(e, slot);

@@ -78,6 +78,66 @@ bool trp_pending_make(struct trp_task_set *s, struct trp_pending *p)
     return p->hosts && p->racks;
 }
 
+/* Hands parts of the block to stacks whose `cap` says how much each needs. */
+static uint32_t *hand_out(uint32_t *block, struct trp_stack *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        v[i].v = v[i].cap ? block : NULL;
+        block += v[i].cap;
+    }
+    return block;
+}
+
+/* Room for all preferences of the pending tasks, in one piece. */
+static bool reserve(struct trp_task_set *s)
+{
+    struct trp_pending *p = &s->lists;
+    for (uint32_t t = 0; t < s->ntasks; t++) {
+        uint32_t end = trp_task_is_pending(&s->tasks[t]) ? s->prefer_first[t + 1] : 0;
+        for (uint32_t i = s->prefer_first[t]; i < end; i++) {
+            const struct trp_set_place *at = &s->places[i];
+            p->hosts[at->host].cap++;
+            p->nblock++;
+            if (at->rack == TRP_NONE)
+                continue;
+            p->racks[at->rack].cap++;
+            p->nblock++;
+        }
+    }
+    p->block = malloc((p->nblock ? p->nblock : 1) * sizeof(*p->block));
+    if (!p->block)
+        return false;
+    hand_out(hand_out(p->block, p->hosts, s->nhosts), p->racks, s->nracks);
+    return true;
+}
+
+static bool is_in_block(const struct trp_pending *p, const struct trp_stack *stack)
+{
+    return p->block && stack->v >= p->block && stack->v < p->block + p->nblock;
+}
+
+/* Onto a stack of a host or rack. */
+static bool push_at(const struct trp_pending *p, struct trp_stack *stack, uint32_t task)
+{
+    if (stack->n == stack->cap && is_in_block(p, stack)) {
+        struct trp_stack own = {.n = stack->n};
+        if (!trp_array_room((void **)&own.v, &own.cap, (uint64_t)own.n + 1,
+                            sizeof(*own.v)))
+            return false;
+        memcpy(own.v, stack->v, own.n * sizeof(*own.v));
+        *stack = own;
+    }
+    return trp_stack_push(stack, task);
+}
+
+static void free_stacks(const struct trp_pending *p, struct trp_stack *v, uint32_t n)
+{
+    for (uint32_t i = 0; v && i < n; i++)
+        if (v[i].v && !is_in_block(p, &v[i]))
+            free(v[i].v);
+    free(v);
+}
+
 void trp_pending_free(const struct trp_task_set *s, struct trp_pending *p)
 {
     struct trp_executor_list *l, *next;
@@ -87,12 +147,9 @@ void trp_pending_free(const struct trp_task_set *s, struct trp_pending *p)
         free(l->stack.v);
         free(l);
     }
-    for (uint32_t i = 0; p->hosts && i < s->nhosts; i++)
-        free(p->hosts[i].v);
-    for (uint32_t i = 0; p->racks && i < s->nracks; i++)
-        free(p->racks[i].v);
-    free(p->hosts);
-    free(p->racks);
+    free_stacks(p, p->hosts, s->nhosts);
+    free_stacks(p, p->racks, s->nracks);
+    free(p->block);
     free(p->all.v);
     free(p->no_pref.v);
 }
@@ -131,9 +188,9 @@ bool trp_pending_push(struct trp_task_set *s, struct trp_pending *p, uint32_t ta
         return ok && trp_stack_push(&p->no_pref, task);
     for (uint32_t i = s->prefer_first[task]; i < s->prefer_first[task + 1]; i++) {
         const struct trp_set_place *at = &s->places[i];
-        ok = ok && trp_stack_push(&p->hosts[at->host], task);
+        ok = ok && push_at(p, &p->hosts[at->host], task);
         if (at->rack != TRP_NONE)
-            ok = ok && trp_stack_push(&p->racks[at->rack], task);
+            ok = ok && push_at(p, &p->racks[at->rack], task);
         if (at->executor == TRP_NONE)
             continue;
         struct trp_executor_list *l = executor_list_make(p, at->executor);
@@ -142,20 +199,58 @@ bool trp_pending_push(struct trp_task_set *s, struct trp_pending *p, uint32_t ta
     return ok;
 }
 
-bool trp_task_set_fill_one(struct trp_task_set *s, uint32_t task)
+/* Everything is reserved: nothing to check, but for the lists of executors. */
+static bool fill_places(struct trp_task_set *s, uint32_t task)
 {
-    if (!trp_pending_push(s, &s->lists, task))
+    struct trp_pending *p = &s->lists;
+    const struct trp_set_place *at = &s->places[s->prefer_first[task]];
+    const struct trp_set_place *end = &s->places[s->prefer_first[task + 1]];
+    bool executor = false, rack = false, ok = true;
+    for (; at < end; at++) {
+        struct trp_stack *host = &p->hosts[at->host];
+        host->v[host->n++] = task;
+        if (at->rack != TRP_NONE) {
+            struct trp_stack *in = &p->racks[at->rack];
+            in->v[in->n++] = task;
+            rack = true;
+        }
+        if (at->executor != TRP_NONE) {
+            struct trp_executor_list *l = executor_list_make(p, at->executor);
+            ok = ok && l && trp_stack_push(&l->stack, task);
+            executor = true;
+        }
+    }
+    s->pending_host++;
+    s->pending_rack += rack;
+    s->pending_executor += executor;
+    return ok;
+}
+
+bool trp_pending_fill(struct trp_task_set *s)
+{
+    struct trp_stack *all = &s->lists.all;
+    if (!trp_array_room((void **)&all->v, &all->cap, s->ntasks, sizeof(*all->v)) ||
+        (s->prefer_first && !reserve(s)))
         return false;
-    count_pending(s, task, 1);
+    for (uint32_t i = s->ntasks; i-- > 0;) {
+        if (!trp_task_is_pending(&s->tasks[i]))
+            continue;
+        all->v[all->n++] = i;
+        if (trp_set_prefers(s, i) ? !fill_places(s, i)
+                                  : !trp_stack_push(&s->lists.no_pref, i))
+            return false;
+    }
+    s->pending = all->n;
     return true;
 }
 
 bool trp_task_set_push(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
 {
-    if (!trp_task_set_fill_one(s, task)) {
+    if (!trp_pending_push(s, &s->lists, task)) {
         e->out_of_memory = true;
         return false;
     }
+    count_pending(s, task, 1);
     if (s->class && !s->zombie)
         trp_task_set_list(e, s);
     return true;
@@ -269,12 +364,13 @@ uint32_t trp_task_set_pick(struct trp_engine *e, struct trp_task_set *s,
 {
     struct search q = {.e = e, .s = s, .x = x};
     uint32_t task = TRP_NONE;
-    *ret_copy = false;
+    if (ret_copy)
+        *ret_copy = false;
     if (s->health)
         q.some_out = trp_health_at(s->health, x->id.n, x->host) == TRP_HEALTH_SOME;
     if (s->pending || e->manual) /* by hand: stale entries are dropped as in Spark */
         task = find(&q, &s->lists, level, ret_level);
-    if (task != TRP_NONE || !s->copy_lists.all.n)
+    if (task != TRP_NONE || !s->copy_lists.all.n || !ret_copy)
         return task;
     q.copy = *ret_copy = true;
     return find(&q, &s->copy_lists, level, ret_level);

@@ -8,6 +8,8 @@
 
 #include "core/sched/pools.h"
 
+enum { TRP_POOL_ASIDE = 16 };
+
 struct trp_pool_entry {
     uint64_t key;
     uint32_t rank;
@@ -17,15 +19,16 @@ struct trp_pool_entry {
 struct trp_pool {
     struct trp_pool_child self; /* first: a child without a set is a pool */
     enum trp_pool_mode mode;
-    bool silent;      /* made for a set: goes with its last child */
-    uint32_t nlisted; /* listed children */
-    uint32_t at;      /* of the walk: next in order */
-    bool past_front;  /* of the walk */
+    bool silent;             /* made for a set: goes with its last child */
+    uint32_t nlisted;        /* listed children */
+    uint32_t at, aside_left; /* of the walk: next in order, still to come aside */
     struct trp_pool_child **children;
     uint32_t nchildren, children_cap;
-    struct trp_pool_child *front; /* first of all, whatever its entry; or NULL */
     struct trp_pool_entry *order;
     uint32_t norder, order_cap;
+    struct trp_pool_entry
+        aside[TRP_POOL_ASIDE]; /* whose place is another now, last first */
+    uint32_t naside;
     UT_hash_handle hh;
     char name[];
 };
@@ -37,6 +40,13 @@ void trp_pool_child_remove(struct trp_pool_child *c);
 
 /* Brings its place in its parent's order up to date: with its count, or out of it. */
 void trp_pool_child_place(struct trp_pool_child *c);
+
+/* Of two children of one pool, with what runs of them now. */
+bool trp_pool_child_is_before(const struct trp_pool_child *a,
+                              const struct trp_pool_child *b);
+/* A walk over its listed children in order; NULL after the last. */
+void trp_pool_enter(struct trp_pool *p);
+struct trp_pool_child *trp_pool_step(struct trp_pool *p);
 
 /* Checks a pool and what is in it: TRP_ESTATE. */
 int trp_pool_check(const struct trp_pool *p, trp_error *err);

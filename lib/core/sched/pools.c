@@ -346,47 +346,25 @@ void trp_pools_count(trp_pools *p, struct trp_pool_child *c, int by)
 
 /* ---- walks ---- */
 
-static void enter(struct trp_pool *pool)
-{
-    pool->at = 0;
-    pool->past_front = false;
-}
-
-/* The next child of a pool, listed or not; NULL after the last. */
-static struct trp_pool_child *step(struct trp_pool *pool)
-{
-    if (!pool->past_front) {
-        pool->past_front = true;
-        if (pool->front)
-            return pool->front;
-    }
-    while (pool->at < pool->norder) {
-        struct trp_pool_child *c = pool->order[pool->at++].child;
-        if (c != pool->front)
-            return c;
-    }
-    return NULL;
-}
-
 void *trp_pools_first(trp_pools *p)
 {
     settle(p);
     p->walk = p->root;
-    enter(p->root);
+    trp_pool_enter(p->root);
     return trp_pools_next(p);
 }
 
 void *trp_pools_next(trp_pools *p)
 {
     while (p->walk) {
-        struct trp_pool_child *c = step(p->walk);
+        struct trp_pool_child *c = trp_pool_step(p->walk);
         if (!c) {
             p->walk = p->walk->self.parent;
         } else if (c->listed && c->set) {
             return c->set;
         } else if (c->listed) {
             p->walk = (struct trp_pool *)c;
-            enter(p->walk);
+            trp_pool_enter(p->walk);
         }
     }
     return NULL;
@@ -397,6 +375,28 @@ void trp_pools_view(const struct trp_pool_child *c, struct trp_pool_view *ret_vi
     const struct trp_pool *p = c->parent;
     *ret_view = (struct trp_pool_view){p->name, p->self.running, p->self.min_share,
                                        p->self.weight, p->mode};
+}
+
+static uint32_t depth_of(const struct trp_pool_child *c)
+{
+    uint32_t n = 0;
+    for (; c->parent; c = &c->parent->self)
+        n++;
+    return n;
+}
+
+bool trp_pools_is_before(const struct trp_pool_child *a, const struct trp_pool_child *b)
+{
+    uint32_t da = depth_of(a), db = depth_of(b);
+    for (; da > db; da--)
+        a = &a->parent->self;
+    for (; db > da; db--)
+        b = &b->parent->self;
+    while (a->parent != b->parent) {
+        a = &a->parent->self;
+        b = &b->parent->self;
+    }
+    return trp_pool_child_is_before(a, b);
 }
 
 int trp_pools_check(const trp_pools *p, trp_error *err)

@@ -56,7 +56,7 @@ struct trp_pool_child {
     uint32_t rank; /* … then by rank among all its siblings */
     uint32_t running, weight, min_share;
     uint32_t job, stage, attempt; /* of a set */
-    bool listed, placed, moved;
+    bool listed, placed, aside, moved;
 };
 
 /* `specs` (copied) NULL: no pools were configured, then the pool "default" of FAIR has
@@ -95,6 +95,11 @@ struct trp_pool_view {
     enum trp_pool_mode mode;
 };
 void trp_pools_view(const struct trp_pool_child *c, struct trp_pool_view *ret_view);
+
+/* Will `a` come before `b` in the next walk, if both are listed then? Both are sets in
+ * the same pools. Changes nothing: for explanations. */
+bool trp_pools_is_before(const struct trp_pool_child *a,
+                         const struct trp_pool_child *b);
 
 /* Checks order, counts and lists the hard way (slow; tests): TRP_ESTATE. */
 int trp_pools_check(const trp_pools *p, trp_error *err);

@@ -50,8 +50,7 @@ static uint32_t queue_depth(const struct trp_engine *e, const struct trp_task_se
 
 /* Fills the queue of an executor that is full of one set's tasks: in one go when it has
  * run half empty, so that launches travel in batches. */
-__attribute__((noinline)) static void queue_fill(struct trp_engine *e,
-                                                 struct trp_executor *x)
+static void queue_fill(struct trp_engine *e, struct trp_executor *x)
 {
     struct trp_task_set *s = x->one_set;
     if (s->zombie || s->class->first != s || s->stage->max_running || s->barrier ||
@@ -65,12 +64,11 @@ __attribute__((noinline)) static void queue_fill(struct trp_engine *e,
     if (x->nqueued * 2 > depth || trp_offer_fits(e, s, x, grants, &ngrants))
         return;
     while (x->nqueued < depth && s->pending) {
-        enum trp_level at;
-        bool copy;
-        uint32_t task = trp_task_set_pick(e, s, x, TRP_NO_PREF, &at, &copy);
+        enum trp_level at; /* no copies: one that waits cannot win */
+        uint32_t task = trp_task_set_pick(e, s, x, TRP_NO_PREF, &at, NULL);
         if (task == TRP_NONE)
             return;
-        uint32_t slot = trp_attempt_make(e, s, task, at, copy);
+        uint32_t slot = trp_attempt_make(e, s, task, at, false);
         if (slot == TRP_NONE)
             return;
         s->queued++;
@@ -81,8 +79,7 @@ __attribute__((noinline)) static void queue_fill(struct trp_engine *e,
 
 /* A core of `x` is free and nothing of its class is pending: takes the last one back
  * from the executor whose turn it is, one for each free executor at a time. */
-__attribute__((noinline)) static void recall(struct trp_engine *e,
-                                             struct trp_executor *x)
+TRP_RARE static void recall(struct trp_engine *e, struct trp_executor *x)
 {
     struct trp_class *c = e->classes[x->class];
     struct trp_executor *from = c->queued;
@@ -128,8 +125,7 @@ static bool has_room(const struct trp_executor *x, const struct trp_task_set *s)
     return x->cores_free >= s->profile->task_cpus;
 }
 
-__attribute__((noinline)) static void visit_full(struct trp_engine *e,
-                                                 struct trp_task_set *s);
+TRP_RARE static void visit_full(struct trp_engine *e, struct trp_task_set *s);
 
 /* ---- dull sets ---- */
 
@@ -164,20 +160,25 @@ static inline bool is_dull_for(const struct trp_engine *e, const struct trp_task
 
 /* ---- visits ---- */
 
-/* All in one piece: this is what most launches cost. True: nothing on its lists is left
- * that could start on `x` at home. */
-__attribute__((flatten)) static bool
-visit_partial(struct trp_engine *e, struct trp_task_set *s, struct trp_executor *x)
+/* Without preferences there is nothing to wait for: no levels, no clock. */
+static inline void visit_plain(struct trp_engine *e, struct trp_task_set *s,
+                               struct trp_executor *x)
 {
     struct trp_visit v = {.best = TRP_LEVELS};
-    if (!s->prefer_first) { /* nothing to wait for: no levels, no clock */
-        while (trp_offer(e, s, x, TRP_NO_PREF, &v) > 0 && has_room(x, s) &&
-               trp_set_may_launch(s))
-            ;
-        if (e->tracker)
-            trp_visit_finish(e, s, &v);
-        return false;
+    while (trp_offer(e, s, x, TRP_NO_PREF, &v) > 0 && has_room(x, s) &&
+           trp_set_may_launch(s))
+        ;
+    if (e->tracker) {
+        const struct trp_visit told = v; /* so that `v` can stay in registers */
+        trp_visit_finish(e, s, &told, x);
     }
+}
+
+/* True: nothing on its lists is left that could start on `x` at home. */
+__attribute__((noinline, flatten)) static bool
+visit_preferring(struct trp_engine *e, struct trp_task_set *s, struct trp_executor *x)
+{
+    struct trp_visit v = {.best = TRP_LEVELS, .one = true};
     trp_set_liven(s);
     uint8_t levels[TRP_LEVELS], n = s->nlevels, was = s->current;
     bool waits = s->pending_host > 0;
@@ -190,7 +191,7 @@ visit_partial(struct trp_engine *e, struct trp_task_set *s, struct trp_executor 
             break;
     }
     bool more = s->current > was || (waits && !s->pending_host);
-    trp_visit_finish(e, s, &v);
+    trp_visit_finish(e, s, &v, x);
     if (v.rejected && !v.launched)
         dull_if_waits(e, s);
     /* A wait has passed, or the last that waited for a place has gone: the others may
@@ -230,8 +231,16 @@ static bool has_room_for_all(const struct trp_engine *e, const struct trp_task_s
     return room >= s->ntasks;
 }
 
-__attribute__((noinline)) static void visit_full(struct trp_engine *e,
-                                                 struct trp_task_set *s)
+static inline bool visit_partial(struct trp_engine *e, struct trp_task_set *s,
+                                 struct trp_executor *x)
+{
+    if (s->prefer_first)
+        return visit_preferring(e, s, x);
+    visit_plain(e, s, x);
+    return false;
+}
+
+TRP_RARE static void visit_full(struct trp_engine *e, struct trp_task_set *s)
 {
     struct trp_visit v = {.full = true, .best = TRP_LEVELS, .together = s->barrier};
     if (s->barrier && !has_room_for_all(e, s))
@@ -250,7 +259,7 @@ __attribute__((noinline)) static void visit_full(struct trp_engine *e,
         tried = (int)trp_task_set_allowed(e, s, levels[i]);
         v.rejected |= levels[i] == TRP_ANY && presented > 0;
     }
-    trp_visit_finish(e, s, &v);
+    trp_visit_finish(e, s, &v, s->class->free);
     if (s->barrier)
         trp_barrier_finish(e, s, v.launched);
 }
@@ -279,8 +288,7 @@ static inline void offer_to_all(struct trp_engine *e, struct trp_class *c,
     uint64_t listings = e->listings;
     bool stranger = true, given_up;
     struct trp_task_set *s = first_set(e, c);
-    for (struct trp_task_set *next; s && x->cores_free > 0;
-         s = next_set(e, c, next, given_up)) {
+    for (struct trp_task_set *next; s; s = next_set(e, c, next, given_up)) {
         next = s->next;
         given_up = false;
         if (is_dull_for(e, s, x))
@@ -296,12 +304,23 @@ static inline void offer_to_all(struct trp_engine *e, struct trp_class *c,
             trp_executor_set_free(e, x);
             visit_full(e, s);
         }
+        if (x->cores_free <= 0 || !trp_executor_may_get(x))
+            return; /* full, or killed to make room */
         given_up = s->zombie;
-        if (!trp_executor_may_get(x))
-            return; /* it was killed to make room */
     }
-    if (stranger && x->cores_free > 0)
+    if (stranger)
         x->stranger = listings;
+}
+
+/* Fills the queue of `x`. When that takes the last that waited for a place the others
+ * may start elsewhere. */
+TRP_RARE static void queue_round(struct trp_engine *e, struct trp_executor *x)
+{
+    struct trp_task_set *s = x->one_set;
+    bool waits = s->pending_host > 0;
+    queue_fill(e, x);
+    if (waits && !s->pending_host && trp_set_may_launch(s) && s->class->free)
+        visit_full(e, s);
 }
 
 /* All in one piece, without what is rare: most launches are made here. */
@@ -309,17 +328,19 @@ __attribute__((flatten)) void trp_round_partial(struct trp_engine *e,
                                                 struct trp_executor *x)
 {
     struct trp_class *c = e->classes[x->class];
-    bool takes_part = trp_executor_may_get(x) && !e->draining && !e->manual;
+    bool takes_part =
+        trp_executor_may_get(x) && !e->draining && !e->manual && !e->gated;
     if (takes_part && x->cores_free > 0 && !round_of_stranger(e, x))
         offer_to_all(e, c, x);
     if ((x->cores_free > 0) != (x->free_next != NULL))
         trp_executor_set_free(e, x);
-    if (x->excluded) /* what is pending may be stuck now */
-        trp_round_full(e, c);
-    if (!takes_part)
+    if (!takes_part) {
+        if (x->excluded) /* what is pending may be stuck now */
+            trp_round_full(e, c);
         return;
+    }
     if (c->first && x->one_set && x->one_set->mean_ns <= e->config.queue_ahead_ns)
-        queue_fill(e, x);
+        queue_round(e, x);
     else if (!c->first && c->queued && x->cores_free > 0)
         recall(e, x);
 }
@@ -334,9 +355,9 @@ static void shuffle(struct trp_engine *e, struct trp_class *c)
         c->free = c->free->free_next;
 }
 
-__attribute__((noinline)) void trp_round_full(struct trp_engine *e, struct trp_class *c)
+TRP_RARE void trp_round_full(struct trp_engine *e, struct trp_class *c)
 {
-    if (e->draining || e->manual)
+    if (e->draining || e->manual || e->gated)
         return;
     if (e->config.seed && c->nfree > 1)
         shuffle(e, c);

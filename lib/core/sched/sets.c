@@ -11,6 +11,7 @@
  * (pools.h), which then give the order.
  */
 #include "core/engine_state.h"
+#include "core/limits.h"
 
 /* ---- order ---- */
 
@@ -153,25 +154,51 @@ static void offer_first(struct trp_engine *e, struct trp_task_set *s)
     }
 }
 
-/* Can all tasks of a barrier stage ever run at once within the limits? Where executors
- * are a fixed set the stage's gate asks. */
-static int check_gang(const struct trp_engine *e, const struct trp_class *c,
-                      const struct trp_set_spec *spec, trp_error *err)
+/* Has a barrier stage ever slots for all tasks at once, with `most` executors? */
+static int check_gang(const struct trp_stage *s, const struct trp_class *c,
+                      const struct trp_resource_profile *p, uint32_t most,
+                      uint32_t ntasks, trp_error *err)
 {
-    uint32_t most = c->fit;
-    if (!spec->barrier || e->config.fixed || e->bare)
+    if (c->fit < most)
+        most = c->fit;
+    if (s->max_executors && s->max_executors < most)
+        most = s->max_executors;
+    uint64_t slots = (uint64_t)most * p->slots;
+    if (s->max_running && s->max_running < slots)
+        slots = s->max_running;
+    return ntasks > slots ? trp_limits_barrier(ntasks, slots, p, err) : 0;
+}
+
+/* Can an executor (c NULL: the gang) ever be had within the limits, and for a barrier
+ * stage slots for all tasks at once? Where executors are a fixed set the stage's gate
+ * asks. */
+static int check_limits(const struct trp_engine *e, const struct trp_stage *stage,
+                        const struct trp_class *c, const struct trp_set_spec *spec,
+                        trp_error *err)
+{
+    const struct trp_resource_profile *p =
+        trp_profiles_get(e->profiles, c ? c->profile : stage->profile);
+    if (e->config.fixed || e->bare)
         return 0;
-    if (e->config.max_executors < most)
-        most = e->config.max_executors;
-    if (e->config.alloc_max_executors < most)
-        most = e->config.alloc_max_executors;
+    uint32_t most = trp_limits_room(&e->config, p, c ? 0 : stage->ranks, err);
+    if (!most)
+        return TRP_ENEVER;
+    if (!c || !spec->barrier)
+        return 0;
+    return check_gang(stage, c, p, most, spec->ntasks, err);
+}
+
+void trp_sets_check_gangs(struct trp_engine *e, const struct trp_class *c)
+{
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
-    if (spec->ntasks <= (uint64_t)most * p->slots)
-        return 0;
-    return trp_error_set(err, TRP_ENEVER,
-                         "a barrier stage of %u tasks needs as many slots at once; "
-                         "at most %llu of profile %s can be had",
-                         spec->ntasks, (unsigned long long)most * p->slots, p->name);
+    trp_error text;
+    uint32_t most = trp_limits_room(&e->config, p, 0, &text);
+    for (struct trp_task_set *s = e->sets, *next; s && !e->config.fixed; s = next) {
+        next = s->all_next;
+        if (s->class == c && s->barrier && !s->zombie && s->pending &&
+            check_gang(s->stage, c, p, most, s->ntasks, &text) < 0)
+            trp_set_abort(e, s, text.code, TRP_NONE, text.text);
+    }
 }
 
 struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stage,
@@ -187,7 +214,7 @@ struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stag
         trp_error_set(err, TRP_ENOMEM, "out of memory for %u tasks", spec->ntasks);
         return NULL;
     }
-    if (c && check_gang(e, c, spec, err) < 0)
+    if (check_limits(e, stage, c, spec, err) < 0)
         return NULL;
     struct trp_task_set *s = trp_task_set_new(e, stage, spec, err);
     if (!s)
@@ -205,7 +232,7 @@ struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stag
     if (spec->attempt || e->bare)
         replace_earlier(e, s);
     stage->set = s;
-    trp_action_add(e, TRP_ACTION_STAGE_SUBMITTED)->stage = stage->id;
+    trp_stage_tell_submitted(e, stage);
     e->any_dirty = true;
     if (c)
         join_class(e, s, c);
@@ -224,6 +251,7 @@ void trp_set_bury(struct trp_engine *e, struct trp_task_set *s)
     if (s->health && s->done == s->ntasks)
         trp_exclusion_set_succeeded(e, s);
     s->dead = true;
+    e->unsettled = true;
     s->dead_next = e->dead_sets;
     e->dead_sets = s;
 }
@@ -287,10 +315,8 @@ void trp_set_abort(struct trp_engine *e, struct trp_task_set *s, int code,
         trp_dag_set_aborted(e, own, code, task, text);
 }
 
-void trp_set_check_finished(struct trp_engine *e, struct trp_task_set *s)
+TRP_RARE static void finish(struct trp_engine *e, struct trp_task_set *s)
 {
-    if (s->told_finished || s->done + s->failed < s->ntasks)
-        return;
     s->told_finished = true;
     if (s->zombie)
         return;
@@ -299,7 +325,14 @@ void trp_set_check_finished(struct trp_engine *e, struct trp_task_set *s)
         trp_dag_set_finished(e, s);
 }
 
-void trp_set_task_elsewhere(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+void trp_set_check_finished(struct trp_engine *e, struct trp_task_set *s)
+{
+    if (s->done + s->failed >= s->ntasks && !s->told_finished)
+        finish(e, s);
+}
+
+TRP_RARE void trp_set_task_elsewhere(struct trp_engine *e, struct trp_task_set *s,
+                                     uint32_t task)
 {
     struct trp_task *t = &s->tasks[task];
     struct trp_task_set *in = s; /* the set that has it now */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/base/rare.h"
 
 #define MS INT64_C(1000000)
 
@@ -140,7 +141,8 @@ static bool insert(trp_speculation *s, int64_t x)
     return heap_push(&s->high, x);
 }
 
-int trp_speculation_succeeded(trp_speculation *s, int64_t duration_ns, uint64_t records)
+TRP_RARE int trp_speculation_succeeded(trp_speculation *s, int64_t duration_ns,
+                                       uint64_t records)
 {
     if (duration_ns < 0)
         duration_ns = 0;

@@ -59,16 +59,12 @@ static bool fill(struct trp_task_set *s, const uint8_t *done)
     for (uint32_t i = 0; i < s->ntasks; i++)
         s->tasks[i] =
             (struct trp_task){.attempt = TRP_NONE, .held = trp_dag_held(s->stage, i)};
-    for (uint32_t i = s->ntasks; i-- > 0;) {
-        if (done && done[i]) {
+    for (uint32_t i = 0; done && i < s->ntasks; i++)
+        if (done[i]) {
             s->tasks[i].flags = TRP_TASK_DONE;
             s->done++;
-            continue;
         }
-        if (!s->tasks[i].held && !trp_task_set_fill_one(s, i))
-            return false;
-    }
-    return true;
+    return trp_pending_fill(s);
 }
 
 /* What only some runs keep of each task. */
@@ -120,6 +116,7 @@ struct trp_task_set *trp_task_set_new(struct trp_engine *e, struct trp_stage *st
     s->profile = trp_profiles_get(e->profiles, stage->profile);
     s->ntasks = spec->ntasks;
     s->number = spec->attempt;
+    s->arrival = e->sets_made++;
     s->priority = spec->job;
     s->map = spec->map;
     s->barrier = spec->barrier;
@@ -160,6 +157,7 @@ void trp_task_set_free(struct trp_engine *e, struct trp_task_set *s)
     trp_pending_free(s, &s->lists);
     trp_pending_free(s, &s->copy_lists);
     trp_speculation_free(s->slow);
+    trp_speculation_free(s->times);
     trp_health_free(s->health);
     free(s->past_first);
     free(s->past);

@@ -6,6 +6,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* uthash's own function takes three times as long for names of this length, and every
+ * preference of every task is looked up. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#define HASH_FUNCTION(key, size, ret_hash)                                             \
+    ((ret_hash) = (unsigned)XXH3_64bits(key, size))
 #include <uthash.h>
 
 #include "core/base/array.h"
@@ -55,6 +62,7 @@ void trp_hosts_free(struct trp_hosts *h)
 {
     names_free(&h->host_names);
     names_free(&h->rack_names);
+    names_free(&h->known);
     free(h->hosts);
     free(h->racks);
     memset(h, 0, sizeof(*h));
@@ -75,6 +83,18 @@ static uint32_t rack_intern(struct trp_hosts *h, const char *name)
     return h->nracks++;
 }
 
+int trp_hosts_know(struct trp_hosts *h, const struct trp_host_rack *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!v[i].host || !v[i].rack || name_find(h->known, v[i].host) != TRP_NONE)
+            continue;
+        uint32_t r = rack_intern(h, v[i].rack);
+        if (r == TRP_NONE || !name_add(&h->known, v[i].host, r))
+            return TRP_ENOMEM;
+    }
+    return 0;
+}
+
 uint32_t trp_hosts_intern(struct trp_hosts *h, const char *name, const char *rack)
 {
     uint32_t r = rack ? rack_intern(h, rack) : TRP_NONE;
@@ -86,6 +106,8 @@ uint32_t trp_hosts_intern(struct trp_hosts *h, const char *name, const char *rac
             h->hosts[number].rack.n = r;
         return number;
     }
+    if (!rack)
+        r = name_find(h->known, name);
     if (!trp_array_room((void **)&h->hosts, &h->hosts_cap, (uint64_t)h->nhosts + 1,
                         sizeof(*h->hosts)))
         return TRP_NONE;

@@ -1,5 +1,5 @@
-/* leaves [STATUS]: runs a stage and exits with STATUS without trp_finalize; nothing of
- * the run may stay behind. */
+/* leaves [STATUS [finalize]]: runs a stage and exits with STATUS, without trp_finalize
+ * or after it; nothing of the run may stay behind. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,5 +15,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "leaves: %s\n", trp_error_text(ctx));
     else
         printf("count %llu\n", (unsigned long long)n);
+    if (argc > 2)
+        trp_finalize(ctx);
     return argc > 1 ? atoi(argv[1]) : 0;
 }

@@ -1,5 +1,6 @@
 /* shapes [RESOURCE]: two stages in two profiles, the second with half a RESOURCE (gpu)
- * a task. Prints a line for each task: "STAGE task T cpus C RESOURCE=ADDRESSES". */
+ * a task. `shapes -t CPUS`: one stage in a task-only profile. Prints a line for each
+ * task: "STAGE task T cpus C RESOURCE=ADDRESSES". */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -44,11 +45,31 @@ static int print_stage(trp_context *ctx, const char *stage, trp_dataset *d,
     return 0;
 }
 
+static int refused(trp_context *ctx)
+{
+    fprintf(stderr, "shapes: %s\n", trp_error_text(ctx));
+    trp_finalize(ctx);
+    return 3;
+}
+
+static int task_only(trp_context *ctx, const char *cpus)
+{
+    trp_profile *light;
+    trp_profile_new(ctx, "light", &light);
+    trp_profile_task_text(light, "cpus", cpus);
+    if (trp_profile_build(light) < 0)
+        return refused(ctx);
+    print_stage(ctx, "light", trp_with_resources(trp_range(ctx, 0, 4, 4), light), "");
+    return trp_finalize(ctx);
+}
+
 int main(int argc, char **argv)
 {
     trp_context *ctx;
     if (trp_init(&argc, &argv, &ctx) < 0)
         return 2;
+    if (argc > 2 && strcmp(argv[1], "-t") == 0)
+        return task_only(ctx, argv[2]);
     const char *resource = argc > 1 ? argv[1] : "gpu";
     trp_profile *wide, *device;
     trp_profile_new(ctx, "wide", &wide);
@@ -59,11 +80,8 @@ int main(int argc, char **argv)
     trp_profile_executor_text(device, "memory", "256m");
     trp_profile_executor(device, resource, 1);
     trp_profile_task(device, resource, 0.5);
-    if (trp_profile_build(wide) < 0 || trp_profile_build(device) < 0) {
-        fprintf(stderr, "shapes: %s\n", trp_error_text(ctx));
-        trp_finalize(ctx);
-        return 3;
-    }
+    if (trp_profile_build(wide) < 0 || trp_profile_build(device) < 0)
+        return refused(ctx);
     trp_dataset *d = trp_range(ctx, 0, 6, 6);
     if (print_stage(ctx, "wide", trp_with_resources(d, wide), "") == 0)
         print_stage(ctx, "device", trp_with_resources(d, device), resource);

@@ -1,5 +1,6 @@
-/* sleepy TASKS MS: each task sleeps MS milliseconds and looks every 10 ms whether it
- * was given up. Prints "slept N". */
+/* sleepy TASKS MS: each task makes the file begun.TASK, sleeps MS milliseconds, and
+ * looks every 10 ms whether it was given up; then it makes the file gave-up.TASK.
+ * Prints "slept N". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,16 +8,28 @@
 
 #include "troupe.h"
 
+static void tell(const char *what, const trp_task *t)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%s.%u", what, trp_task_index(t));
+    FILE *f = fopen(path, "we");
+    if (f)
+        fclose(f);
+}
+
 TRP_FUNCTION(doze)
 int doze(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     long ms;
     memcpy(&ms, arg, sizeof(ms));
+    tell("begun", t);
     for (; ms > 0; ms -= 10) {
         struct timespec rest = {.tv_nsec = (ms < 10 ? ms : 10) * 1000000};
         nanosleep(&rest, NULL);
-        if (trp_task_killed(t))
+        if (trp_task_killed(t)) {
+            tell("gave-up", t);
             return 1;
+        }
     }
     for (size_t i = 0; i < in->count; i++)
         if (trp_emit(out, NULL, 0, trp_value(in, i, NULL), 8) < 0)

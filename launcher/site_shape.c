@@ -1,0 +1,155 @@
+/*
+ * `troupe site-shape NAME`: a profile of the site as options of srun, sbatch and
+ * salloc, one KEY=VALUE a line (a long option without its dashes). What a cli_filter is
+ * compiled from.
+ */
+#include <jansson.h>
+#include <stdio.h>
+
+#include "args.h"
+#include "commands.h"
+#include "conf/profile_section.h"
+#include "conf/site_request.h"
+#include "conf/wording.h"
+#include "conf/yaml.h"
+#include "settings.h"
+
+enum option { JSON = 1, SITE, SET };
+static const struct trp_arg table[] = {
+    {"json", TRP_ARG_FLAG,  JSON},
+    {"site", TRP_ARG_VALUE, SITE},
+    {"set",  TRP_ARG_VALUE, SET },
+    {NULL,   TRP_ARG_FLAG,  0   },
+};
+
+static const char usage[] =
+    "usage: troupe site-shape [options] NAME\n\n"
+    "Prints what the profile NAME of the site file becomes in Slurm, an option a line\n"
+    "as KEY=VALUE.\n\n"
+    "  --json             one JSON document\n"
+    "  --site FILE        site file\n"
+    "  --set KEY=VALUE    set an option (see troupe config)\n\n"
+    "Exit status: 0; 2 wrong call or file, unknown name; 3 when the site does not "
+    "allow\n"
+    "it.\n";
+
+static int unknown(const trp_site *s, const char *name, trp_error *err)
+{
+    struct trp_nearest near = trp_nearest_of(name);
+    struct trp_name_list all = {0};
+    for (uint32_t i = 0; i < s->nprofiles; i++) {
+        trp_nearest_try(&near, s->profiles[i].builder.name);
+        trp_name_list_add(&all, s->profiles[i].builder.name);
+    }
+    if (s->nprofiles == 0)
+        return trp_error_set(
+            err, TRP_EINVAL, "unknown profile \"%s\"; %s%s has none under profiles:",
+            trp_show(name).text, *s->file ? "" : "without a site file ",
+            *s->file ? s->file : "the site");
+    return trp_error_set(err, TRP_EINVAL, "unknown profile \"%s\"%s%s there are: %s",
+                         trp_show(name).text, trp_did_you_mean(&near).text,
+                         near.best ? "" : ";", all.text);
+}
+
+/* The request of an executor of the profile. */
+static int make_request(const struct trp_settings *s,
+                        const struct trp_profile_section *section,
+                        struct trp_site_request *ret, trp_error *err)
+{
+    struct trp_profile_defaults d;
+    trp_profiles *profiles = NULL;
+    trp_profile_id id = {0};
+    trp_error why;
+    trp_options_profile_defaults(s->options, &d);
+    int code = trp_profiles_new(&d, NULL, &profiles, err);
+    if (code < 0)
+        return code;
+    code = trp_profiles_add(profiles, &section->builder, &id, &why);
+    if (code == 0)
+        code = trp_site_request_make(s->site, trp_profiles_get(profiles, id), 0, ret,
+                                     &why);
+    trp_profiles_free(profiles);
+    return code < 0
+               ? trp_error_at(err, code, s->site->file, section->mark, "%s", why.text)
+               : 0;
+}
+
+static void print(const char *name, const struct trp_site_request *r, bool json)
+{
+    struct trp_site_option v[TRP_SITE_REQUEST_OPTIONS];
+    uint32_t n = trp_site_request_options(r, TRP_SITE_FOR_SHAPE, v);
+    json_t *options = json_object();
+    for (uint32_t i = 0; i < n; i++) {
+        if (json)
+            json_object_set_new(options, v[i].key, json_string(v[i].value));
+        else
+            printf("%s=%s\n", v[i].key, v[i].value);
+    }
+    json_t *document = json_pack("{s:s, s:o}", "name", name, "options", options);
+    if (json) {
+        json_dumpf(document, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(document);
+}
+
+static int print_shape(const struct trp_settings_request *q, const char *name,
+                       bool json)
+{
+    struct trp_settings s;
+    struct trp_site_request r;
+    trp_error err;
+    int code = trp_settings_load(q, &s, &err);
+    if (code == 0) {
+        trp_settings_warn(&s);
+        const struct trp_profile_section *section =
+            trp_profile_section_find(s.site->profiles, s.site->nprofiles, name);
+        code =
+            section ? make_request(&s, section, &r, &err) : unknown(s.site, name, &err);
+    }
+    if (code == 0)
+        print(name, &r, json);
+    trp_settings_free(&s);
+    return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
+}
+
+int trp_launcher_site_shape(int argc, char **argv)
+{
+    static struct trp_settings_request q;
+    struct trp_args a = trp_args_of("site-shape", table, argc, argv);
+    const char *value, *name = NULL;
+    bool json = false;
+    trp_error err;
+    int what;
+    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
+        int code = 0;
+        switch (what) {
+        case TRP_ARG_HELP:
+            fputs(usage, stdout);
+            return trp_launcher_printed(0);
+        case JSON:
+            json = true;
+            break;
+        case SITE:
+            q.site = value;
+            break;
+        case SET:
+            code = trp_settings_word(q.sets, &q.nsets, "set", value, &err);
+            break;
+        case TRP_ARG_WORD:
+        case TRP_ARG_REST:
+            if (name || !value)
+                return trp_launcher_misuse("site-shape: takes one NAME");
+            name = value;
+            break;
+        default:
+            code = what;
+        }
+        if (code < 0)
+            return trp_launcher_fail(&err);
+    }
+    if (!name)
+        return trp_launcher_misuse(
+            "site-shape: no NAME (see troupe site-shape --help)");
+    return print_shape(&q, name, json);
+}

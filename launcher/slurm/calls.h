@@ -1,0 +1,76 @@
+/*
+ * The calls that troupe-slurm makes to Slurm: one function a verb of the protocol
+ * (cluster/slurm/line.h). Each blocks for as long as libslurm does, prints what it
+ * found as lines, and returns 0 or Slurm's error number.
+ *
+ * One thread makes all of them.
+ */
+#ifndef TRP_LAUNCHER_SLURM_CALLS_H
+#define TRP_LAUNCHER_SLURM_CALLS_H
+
+#include <slurm/slurm.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cluster/slurm/line.h"
+
+/* RPCs made so far. */
+extern uint64_t trp_slurm_rpcs;
+
+/* `allocation` and `node` lines of a job and of its other components. */
+int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t job);
+/* `host` lines: the leaf switch of each node; none without a topology plugin. */
+int trp_slurm_call_racks(FILE *to, uint32_t number);
+/* `ends` and `state` lines: until when the job, or each of its components, may run, and
+ * what became of its nodes. */
+int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t job);
+/* Kills the processes of a step. One that is over already is no error. */
+int trp_slurm_call_end_step(uint32_t job, uint32_t step);
+/* The same for all steps of a job whose name begins with `prefix`. */
+int trp_slurm_call_end_steps(uint32_t job, const char *prefix);
+
+/* What a refusal means for who asked. */
+enum trp_slurm_refusal {
+    TRP_SLURM_BUSY,  /* not now, or not so many */
+    TRP_SLURM_WAIT,  /* not now for another reason, which may pass */
+    TRP_SLURM_NEVER, /* wrong as it is */
+    TRP_SLURM_LOST,  /* slurmctld was not reached, or its answer is lost */
+};
+enum trp_slurm_refusal trp_slurm_refusal_of(int code);
+
+/* ---- further.c: further jobs -------------------------------------------------------
+ */
+
+/* Asks for a job that is granted at once: the lines of trp_slurm_call_job. */
+int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line);
+/* Queues a batch job: `queued job=`. */
+int trp_slurm_call_queue(FILE *to, const struct trp_slurm_line *line);
+/* `further` lines: the state of all jobs of this run. One RPC. */
+int trp_slurm_call_jobs(FILE *to, uint32_t number);
+/* Cancels a job; one that is over is no error. */
+int trp_slurm_call_end(uint32_t job);
+/* Ends a job as completed. */
+int trp_slurm_call_complete(uint32_t job);
+/* Gives all nodes of a job back but `nodes`. */
+int trp_slurm_call_shrink(uint32_t job, const char *nodes);
+/* Whether there may be jobs that were not given back; ends them, as far as slurmctld
+ * answers. */
+bool trp_slurm_further_are_left(void);
+void trp_slurm_further_end_all(void);
+
+/* ---- nodes.c -----------------------------------------------------------------------
+ */
+
+/* `partition` and `shape` lines: which nodes there are, whoever has them now. */
+int trp_slurm_call_nodes(FILE *to, uint32_t number);
+
+/* ---- job.c -------------------------------------------------------------------------
+ */
+
+/* A `further` line: state, reason and expected start of a job. */
+void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job);
+/* CPUs are handed out a core at a time at least. */
+bool trp_slurm_cores_are_whole(const slurm_conf_t *conf);
+
+#endif

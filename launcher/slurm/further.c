@@ -1,0 +1,312 @@
+/*
+ * Further jobs: asked for now or queued, looked at, and given back.
+ *
+ * Every job that was got is kept in a list until it is given back, so that it can be
+ * ended when the driver is gone. A request whose answer was lost on the way may have
+ * been granted all the same: from then on we are *unsure*, and before the next request,
+ * and at the end, the user's jobs are searched for those that carry this run's comment
+ * and are not in the list; they are ended. So a request can be made again, and nothing
+ * is granted to nobody.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "calls.h"
+
+enum { COMMENT = 256 };
+
+static struct {
+    uint32_t *jobs;
+    size_t n, capacity;
+    bool unsure;
+    char comment[COMMENT]; /* of all of them; "": none was asked for */
+} held;
+
+/* ---- what was got ------------------------------------------------------------------
+ */
+
+static void hold(uint32_t job)
+{
+    if (held.n == held.capacity) {
+        size_t capacity = held.capacity ? 2 * held.capacity : 16;
+        uint32_t *jobs = reallocarray(held.jobs, capacity, sizeof *jobs);
+        if (!jobs)
+            abort(); /* ended by its guard, or its executors */
+        held.jobs = jobs;
+        held.capacity = capacity;
+    }
+    held.jobs[held.n++] = job;
+}
+
+static bool is_held(uint32_t job)
+{
+    for (size_t i = 0; i < held.n; i++) {
+        if (held.jobs[i] == job)
+            return true;
+    }
+    return false;
+}
+
+static void let_go(uint32_t job)
+{
+    for (size_t i = 0; i < held.n; i++) {
+        if (held.jobs[i] == job) {
+            held.jobs[i] = held.jobs[--held.n];
+            return;
+        }
+    }
+}
+
+/* ---- how it was refused ------------------------------------------------------------
+ */
+
+enum trp_slurm_refusal trp_slurm_refusal_of(int code)
+{
+    switch (code) {
+    case ESLURM_NODES_BUSY:
+    case ESLURM_CAN_NOT_START_IMMEDIATELY:
+    case ESLURM_NOT_TOP_PRIORITY:
+    case ESLURM_FRAGMENTATION:
+    case ESLURM_PORTS_BUSY:
+    case ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE: /* of fewer it may have it */
+    case ESLURM_TOO_MANY_REQUESTED_CPUS:
+    case ESLURM_INVALID_NODE_COUNT:
+    case ESLURM_BAD_TASK_COUNT:
+    case ESLURM_INVALID_LICENSES:
+        return TRP_SLURM_BUSY;
+    case ESLURM_INVALID_PARTITION_NAME:
+    case ESLURM_DEFAULT_PARTITION_NOT_SET:
+    case ESLURM_ACCESS_DENIED:
+    case ESLURM_JOB_MISSING_REQUIRED_PARTITION_GROUP:
+    case ESLURM_USER_ID_MISSING:
+    case ESLURM_INVALID_FEATURE:
+    case ESLURM_INVALID_TASK_MEMORY:
+    case ESLURM_INVALID_ACCOUNT:
+    case ESLURM_INVALID_TIME_LIMIT:
+    case ESLURM_RESERVATION_ACCESS:
+    case ESLURM_RESERVATION_INVALID:
+    case ESLURM_INVALID_QOS:
+    case ESLURM_INVALID_CPU_COUNT:
+    case ESLURM_INVALID_GRES:
+    case ESLURM_INVALID_GRES_TYPE:
+    case ESLURM_INVALID_TRES:
+    case ESLURM_UNSUPPORTED_GRES:
+    case ESLURM_PARTITION_ASSOC:
+    case ESLURM_BATCH_ONLY:
+        return TRP_SLURM_NEVER;
+    default:
+        break;
+    }
+    /* The call, or its answer, did not arrive: not a word of slurmctld's. */
+    bool answered = code >= ESLURM_INVALID_PARTITION_NAME &&
+                    code < SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH;
+    return answered ? TRP_SLURM_WAIT : TRP_SLURM_LOST;
+}
+
+static int refused(int code)
+{
+    held.unsure |= trp_slurm_refusal_of(code) == TRP_SLURM_LOST;
+    return code;
+}
+
+/* A call that may get a job is under way, which nobody holds when it is given up. */
+static int answered(int code)
+{
+    held.unsure = false;
+    return code == SLURM_SUCCESS ? 0 : refused(errno);
+}
+
+/* ---- asking ------------------------------------------------------------------------
+ */
+
+static char *text_or_null(const struct trp_slurm_line *line, const char *key)
+{
+    const char *text = trp_slurm_line_text(line, key);
+    return *text ? (char *)(uintptr_t)text : NULL; /* libslurm only reads it */
+}
+
+static void describe(const struct trp_slurm_line *line, job_desc_msg_t *d)
+{
+    uint32_t tasks = (uint32_t)trp_slurm_line_number(line, "tasks");
+    uint16_t cpus = (uint16_t)trp_slurm_line_number(line, "cpus");
+    int64_t memory = trp_slurm_line_number(line, "memory");
+    int64_t minutes = trp_slurm_line_number(line, "time");
+    slurm_init_job_desc_msg(d);
+    d->user_id = getuid();
+    d->group_id = getgid();
+    d->name = text_or_null(line, "name");
+    d->comment = text_or_null(line, "comment");
+    d->work_dir = text_or_null(line, "folder");
+    d->num_tasks = tasks;
+    d->cpus_per_task = cpus;
+    d->min_cpus = tasks * cpus;
+    d->min_nodes = 1;
+    if (trp_slurm_line_number(line, "one_node"))
+        d->max_nodes = 1;
+    if (memory > 0)
+        d->pn_min_memory = (uint64_t)memory | MEM_PER_CPU;
+    d->tres_per_task = text_or_null(line, "gres");
+    d->tres_per_node = text_or_null(line, "node_gres");
+    d->licenses = text_or_null(line, "licences");
+    d->features = text_or_null(line, "constraint");
+    d->partition = text_or_null(line, "partition");
+    d->account = text_or_null(line, "account");
+    d->qos = text_or_null(line, "qos");
+    d->reservation = text_or_null(line, "reservation");
+    if (minutes > 0)
+        d->time_limit = (uint32_t)minutes;
+    if (trp_slurm_line_number(line, "exclusive"))
+        d->shared = JOB_SHARED_NONE;
+    d->kill_on_node_fail = 0;
+    d->requeue = 0;
+}
+
+/* Those that are held or carry our comment: each is shown, or ended when we do not know
+ * it. */
+static int search(FILE *to, uint32_t number, bool end_unknown)
+{
+    job_info_msg_t *jobs = NULL;
+    int code = 0;
+    trp_slurm_rpcs++;
+    if (slurm_load_job_user(&jobs, getuid(), SHOW_ALL) != SLURM_SUCCESS)
+        return errno;
+    for (uint32_t i = 0; i < jobs->record_count; i++) {
+        slurm_job_info_t *job = &jobs->job_array[i];
+        bool over = (job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED;
+        bool ours = job->comment && strcmp(job->comment, held.comment) == 0;
+        if (!ours && !is_held(job->job_id))
+            continue;
+        if (to)
+            trp_slurm_put_further(to, number, job);
+        else if (end_unknown && !over && !is_held(job->job_id))
+            code = trp_slurm_call_end(job->job_id);
+        if (code)
+            break;
+    }
+    slurm_free_job_info_msg(jobs);
+    return code;
+}
+
+static int become_sure(void)
+{
+    int code = held.unsure ? search(NULL, 0, true) : 0;
+    held.unsure = code != 0;
+    return code;
+}
+
+static int begin(const struct trp_slurm_line *line)
+{
+    snprintf(held.comment, sizeof held.comment, "%s",
+             trp_slurm_line_text(line, "comment"));
+    return become_sure();
+}
+
+int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line)
+{
+    job_desc_msg_t d;
+    resource_allocation_response_msg_t *granted = NULL;
+    int code = begin(line);
+    if (code)
+        return refused(code);
+    describe(line, &d);
+    d.immediate = 1;
+    trp_slurm_rpcs++;
+    held.unsure = true;
+    code = answered(slurm_allocate_resources(&d, &granted));
+    if (code)
+        return code;
+    uint32_t job = granted->job_id, nodes = granted->node_cnt;
+    slurm_free_resource_allocation_response_msg(granted);
+    hold(job);
+    code = nodes ? trp_slurm_call_job(to, line->number, job) : ESLURM_NODES_BUSY;
+    if (code)
+        trp_slurm_call_end(job);
+    return code;
+}
+
+int trp_slurm_call_queue(FILE *to, const struct trp_slurm_line *line)
+{
+    static char null[] = "/dev/null", path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+    static char libraries[4096]; /* where the guard finds MPI as we do */
+    const char *own = getenv("LD_LIBRARY_PATH");
+    job_desc_msg_t d;
+    submit_response_msg_t *answer = NULL;
+    char *environment[] = {path, libraries, text_or_null(line, "entry"), NULL};
+    int code = begin(line);
+    if (code)
+        return refused(code);
+    describe(line, &d);
+    snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", own ? own : "");
+    d.script = text_or_null(line, "script");
+    d.environment = environment;
+    d.env_size = environment[2] ? 3 : 2;
+    d.std_in = d.std_out = d.std_err = null;
+    trp_slurm_rpcs++;
+    held.unsure = true;
+    code = answered(slurm_submit_batch_job(&d, &answer));
+    if (code)
+        return code;
+    hold(answer->job_id);
+    trp_slurm_line_begin(to, line->number, "queued");
+    trp_slurm_line_put_number(to, "job", answer->job_id);
+    trp_slurm_line_end(to);
+    slurm_free_submit_response_response_msg(answer);
+    return 0;
+}
+
+/* ---- looking and giving back -------------------------------------------------------
+ */
+
+int trp_slurm_call_jobs(FILE *to, uint32_t number)
+{
+    return *held.comment ? search(to, number, false) : 0;
+}
+
+int trp_slurm_call_end(uint32_t job)
+{
+    static const int over[] = {ESLURM_ALREADY_DONE, ESLURM_INVALID_JOB_ID,
+                               ESLURM_JOB_NOT_RUNNING};
+    trp_slurm_rpcs++;
+    int code = slurm_kill_job(job, SIGKILL, 0) == SLURM_SUCCESS ? 0 : errno;
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+        code = code == over[i] ? 0 : code;
+    if (code == 0)
+        let_go(job);
+    return code;
+}
+
+int trp_slurm_call_complete(uint32_t job)
+{
+    trp_slurm_rpcs++;
+    if (slurm_complete_job(job, 0) != SLURM_SUCCESS)
+        return trp_slurm_call_end(job);
+    let_go(job);
+    return 0;
+}
+
+int trp_slurm_call_shrink(uint32_t job, const char *nodes)
+{
+    job_desc_msg_t d;
+    slurm_init_job_desc_msg(&d);
+    d.job_id = job;
+    d.req_nodes = (char *)(uintptr_t)nodes; /* libslurm only reads it */
+    trp_slurm_rpcs++;
+    return slurm_update_job(&d) == SLURM_SUCCESS ? 0 : errno;
+}
+
+bool trp_slurm_further_are_left(void)
+{
+    return held.n > 0 || held.unsure;
+}
+
+void trp_slurm_further_end_all(void)
+{
+    while (held.n > 0 && trp_slurm_call_end(held.jobs[held.n - 1]) == 0)
+        ;
+    become_sure();
+}

@@ -1,0 +1,239 @@
+/*
+ * What a job was granted.
+ *
+ * libslurm has the granted CPUs and memory of a node only in a structure of its own;
+ * what it does offer is the text of `scontrol show -d job` (slurm_print_job_info),
+ * whose lines "Nodes=node[1-2] CPU_IDs=0-3 Mem=4096 GRES=gpu:a100:2(IDX:0-1)" are
+ * exactly the books of slurmctld: also for --mem=0 and for whole nodes, of which the
+ * environment says what was asked for. The nodes' own records tell threads, features
+ * and memory; slurm.conf, whether memory is handed out at all.
+ */
+#include "calls.h"
+
+#include <errno.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/slurm/line.h"
+
+uint64_t trp_slurm_rpcs;
+
+/* What describes the granted nodes, loaded once a call. */
+struct facts {
+    slurm_conf_t *conf;
+    node_info_msg_t *nodes;
+};
+
+/* "0-3,8": how many. */
+static int64_t count_ids(const char *text)
+{
+    int64_t n = 0;
+    while (*text >= '0' && *text <= '9') {
+        char *end;
+        long from = strtol(text, &end, 10), to = from;
+        if (*end == '-')
+            to = strtol(end + 1, &end, 10);
+        n += to - from + 1;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return n;
+}
+
+/* The value behind " KEY=" in a line, up to a space; malloc'ed, NULL: not there. */
+static char *find_value(const char *line, const char *key)
+{
+    char pattern[32];
+    snprintf(pattern, sizeof pattern, "%s=", key);
+    const char *at = strstr(line, pattern);
+    while (at && at > line && at[-1] != ' ')
+        at = strstr(at + 1, pattern);
+    if (!at)
+        return NULL;
+    at += strlen(pattern);
+    return strndup(at, strcspn(at, " \n"));
+}
+
+static const node_info_t *find_node(const struct facts *f, const char *name)
+{
+    for (uint32_t i = 0; f->nodes && i < f->nodes->record_count; i++) {
+        const node_info_t *n = &f->nodes->node_array[i];
+        if (n->name && strcmp(n->name, name) == 0)
+            return n;
+    }
+    return NULL;
+}
+
+static bool memory_is_handed_out(const struct facts *f)
+{
+    return f->conf->select_type_param & CR_MEMORY;
+}
+
+bool trp_slurm_cores_are_whole(const slurm_conf_t *conf)
+{
+    return conf->select_type_param & (CR_CORE | CR_SOCKET);
+}
+
+/* Memory that is not handed out: all of the node's but what it keeps for itself. */
+static int64_t memory_of(const struct facts *f, const node_info_t *n,
+                         const char *granted)
+{
+    int64_t mib = granted ? strtoll(granted, NULL, 10) : 0;
+    if ((mib > 0 && memory_is_handed_out(f)) || !n)
+        return mib;
+    return (int64_t)n->real_memory - (int64_t)n->mem_spec_limit;
+}
+
+static void put_node(FILE *to, uint32_t number, const struct facts *f,
+                     const slurm_job_info_t *job, const char *name, const char *line)
+{
+    char *ids = find_value(line, "CPU_IDs"), *memory = find_value(line, "Mem");
+    char *gres = find_value(line, "GRES");
+    const node_info_t *n = find_node(f, name);
+    trp_slurm_line_begin(to, number, "node");
+    trp_slurm_line_put_number(to, "job", job->job_id);
+    trp_slurm_line_put(to, "name", name);
+    trp_slurm_line_put(to, "host", n && n->node_hostname ? n->node_hostname : name);
+    trp_slurm_line_put_number(to, "cpus", ids ? count_ids(ids) : 0);
+    trp_slurm_line_put_number(to, "memory", memory_of(f, n, memory));
+    trp_slurm_line_put_number(
+        to, "threads",
+        n && trp_slurm_cores_are_whole(f->conf) && n->threads ? n->threads : 1);
+    trp_slurm_line_put_number(to, "sockets", n ? n->sockets : 0);
+    trp_slurm_line_put(to, "features", n ? n->features_act : "");
+    trp_slurm_line_put(to, "gres", gres ? gres : "");
+    trp_slurm_line_end(to);
+    free(ids);
+    free(memory);
+    free(gres);
+}
+
+/* What `scontrol show -d job` prints, malloc'ed; NULL: out of memory. */
+static char *job_text(slurm_job_info_t *job)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *into = open_memstream(&text, &size);
+    if (!into)
+        return NULL;
+    trp_slurm_rpcs++; /* it loads the nodes for itself */
+    slurm_print_job_info(into, job, 0);
+    fclose(into);
+    return text;
+}
+
+/* One line of the text stands for all nodes with the same share. */
+static void put_nodes(FILE *to, uint32_t number, const struct facts *f,
+                      slurm_job_info_t *job)
+{
+    char *text = job_text(job);
+    for (char *line = text; line && *line;) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        char *names = strstr(line, " CPU_IDs=") ? find_value(line, "Nodes") : NULL;
+        hostlist_t list = names ? slurm_hostlist_create(names) : NULL;
+        for (char *name; list && (name = slurm_hostlist_shift(list)); free(name))
+            put_node(to, number, f, job, name, line);
+        if (list)
+            slurm_hostlist_destroy(list);
+        free(names);
+        line = end ? end + 1 : NULL;
+    }
+    free(text);
+}
+
+static const char *state_word(uint32_t state)
+{
+    static const char *const words[] = {"PENDING",   "RUNNING",   "SUSPENDED",
+                                        "COMPLETED", "CANCELLED", "FAILED",
+                                        "TIMEOUT",   "NODE_FAIL", "PREEMPTED"};
+    uint32_t base = state & JOB_STATE_BASE;
+    if (state & JOB_COMPLETING)
+        return "COMPLETING";
+    return base < sizeof words / sizeof *words ? words[base] : "OVER";
+}
+
+static void put_allocation(FILE *to, uint32_t number, const struct facts *f,
+                           slurm_job_info_t *job)
+{
+    bool live = (job->job_state & JOB_STATE_BASE) == JOB_RUNNING &&
+                !(job->job_state & JOB_COMPLETING);
+    bool part = job->het_job_id && job->het_job_id != NO_VAL;
+    trp_slurm_line_begin(to, number, "allocation");
+    trp_slurm_line_put_number(to, "job", job->job_id);
+    trp_slurm_line_put_number(to, "leader", part ? job->het_job_id : job->job_id);
+    trp_slurm_line_put_number(to, "component",
+                              part ? (int64_t)job->het_job_offset : -1);
+    trp_slurm_line_put_number(to, "uid", job->user_id);
+    trp_slurm_line_put_number(to, "live", live);
+    trp_slurm_line_put(to, "state", state_word(job->job_state));
+    trp_slurm_line_put_number(to, "ends", job->end_time);
+    trp_slurm_line_put(to, "batch_host", job->batch_host ? job->batch_host : "");
+    trp_slurm_line_put(to, "licences", job->licenses ? job->licenses : "");
+    trp_slurm_line_put_number(to, "memory_enforced", memory_is_handed_out(f));
+    trp_slurm_line_put(to, "partition", job->partition);
+    trp_slurm_line_put(to, "account", job->account);
+    trp_slurm_line_put(to, "qos", job->qos);
+    trp_slurm_line_put(to, "reservation", job->resv_name);
+    trp_slurm_line_put(to, "cluster",
+                       f->conf->cluster_name ? f->conf->cluster_name : "");
+    trp_slurm_line_end(to);
+}
+
+/* Kept for the next job: slurm.conf does not change under a run, and of nodes only what
+ * changed is sent again. */
+static int load_facts(struct facts *f)
+{
+    node_info_msg_t *fresh = NULL;
+    trp_slurm_rpcs += f->conf ? 1 : 2;
+    if (!f->conf && slurm_load_ctl_conf(0, &f->conf) != SLURM_SUCCESS)
+        return errno;
+    if (slurm_load_node(f->nodes ? f->nodes->last_update : 0, &fresh,
+                        SHOW_ALL | SHOW_LOCAL) != SLURM_SUCCESS)
+        return errno == SLURM_NO_CHANGE_IN_DATA ? 0 : errno;
+    if (f->nodes)
+        slurm_free_node_info_msg(f->nodes);
+    f->nodes = fresh;
+    return 0;
+}
+
+void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job)
+{
+    /* Its words for a reason are in that text only. */
+    char *text = job_text(job);
+    char *reason = text ? find_value(text, "Reason") : NULL;
+    trp_slurm_line_begin(to, number, "further");
+    trp_slurm_line_put_number(to, "job", job->job_id);
+    trp_slurm_line_put(to, "state", state_word(job->job_state));
+    trp_slurm_line_put(to, "reason", reason);
+    trp_slurm_line_put(to, "why", job->state_desc);
+    trp_slurm_line_put_number(to, "start", job->start_time);
+    trp_slurm_line_end(to);
+    free(reason);
+    free(text);
+}
+
+int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t id)
+{
+    static struct facts f;
+    job_info_msg_t *jobs = NULL;
+    trp_slurm_rpcs++;
+    /* Without SHOW_LOCAL it asks for federations first. */
+    int code =
+        slurm_load_job(&jobs, id, SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL) == SLURM_SUCCESS
+            ? 0
+            : errno;
+    if (code == 0)
+        code = load_facts(&f);
+    for (uint32_t i = 0; code == 0 && i < jobs->record_count; i++) {
+        slurm_job_info_t *job = &jobs->job_array[i];
+        put_allocation(to, number, &f, job);
+        put_nodes(to, number, &f, job);
+    }
+    if (jobs)
+        slurm_free_job_info_msg(jobs);
+    return code;
+}

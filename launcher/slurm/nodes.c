@@ -1,0 +1,83 @@
+/*
+ * What nodes the cluster has, whoever uses them now: to tell what can never be had from
+ * what cannot be had at this moment. Neighbours that are alike are one line.
+ */
+#include <errno.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+
+static void put_partition(FILE *to, uint32_t number, const partition_info_t *p)
+{
+    trp_slurm_line_begin(to, number, "partition");
+    trp_slurm_line_put(to, "name", p->name);
+    trp_slurm_line_put_number(to, "default", (p->flags & PART_FLAG_DEFAULT) != 0);
+    trp_slurm_line_put_number(to, "time", p->max_time == INFINITE ? 0 : p->max_time);
+    trp_slurm_line_put_number(
+        to, "cpus", p->max_cpus_per_node == INFINITE ? 0 : p->max_cpus_per_node);
+    trp_slurm_line_end(to);
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool are_alike(const node_info_t *a, const node_info_t *b)
+{
+    return a->cpus_efctv == b->cpus_efctv && a->real_memory == b->real_memory &&
+           a->mem_spec_limit == b->mem_spec_limit && a->threads == b->threads &&
+           is_same(a->features_act, b->features_act) && is_same(a->gres, b->gres) &&
+           is_same(a->partitions, b->partitions);
+}
+
+static void put_shape(FILE *to, uint32_t number, const slurm_conf_t *conf,
+                      const node_info_t *n, uint32_t nodes)
+{
+    bool whole = trp_slurm_cores_are_whole(conf);
+    trp_slurm_line_begin(to, number, "shape");
+    trp_slurm_line_put_number(to, "nodes", nodes);
+    trp_slurm_line_put_number(to, "cpus", n->cpus_efctv ? n->cpus_efctv : n->cpus);
+    trp_slurm_line_put_number(to, "threads", whole && n->threads ? n->threads : 1);
+    trp_slurm_line_put_number(to, "memory",
+                              (int64_t)(n->real_memory - n->mem_spec_limit));
+    trp_slurm_line_put(to, "features", n->features_act);
+    trp_slurm_line_put(to, "gres", n->gres);
+    trp_slurm_line_put(to, "partitions", n->partitions);
+    trp_slurm_line_end(to);
+}
+
+int trp_slurm_call_nodes(FILE *to, uint32_t number)
+{
+    slurm_conf_t *conf = NULL;
+    node_info_msg_t *nodes = NULL;
+    partition_info_msg_t *parts = NULL;
+    int code = 0;
+    trp_slurm_rpcs += 3;
+    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS ||
+        slurm_load_node(0, &nodes, SHOW_ALL) != SLURM_SUCCESS ||
+        slurm_load_partitions(0, &parts, SHOW_ALL) != SLURM_SUCCESS)
+        code = errno;
+    for (uint32_t i = 0; code == 0 && i < parts->record_count; i++)
+        put_partition(to, number, &parts->partition_array[i]);
+    if (code == 0)
+        slurm_populate_node_partitions(nodes, parts);
+    for (uint32_t i = 0, n = 1; code == 0 && i < nodes->record_count; i++, n++) {
+        const node_info_t *a = &nodes->node_array[i];
+        if (i + 1 < nodes->record_count && are_alike(a, a + 1))
+            continue;
+        if (a->name)
+            put_shape(to, number, conf, a, n);
+        n = 0;
+    }
+    if (conf)
+        slurm_free_ctl_conf(conf);
+    if (nodes)
+        slurm_free_node_info_msg(nodes);
+    if (parts)
+        slurm_free_partition_info_msg(parts);
+    return code;
+}

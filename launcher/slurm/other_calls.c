@@ -1,0 +1,63 @@
+/*
+ * Racks from the switch tree, and the end of steps.
+ */
+#include "calls.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/slurm/line.h"
+
+int trp_slurm_call_racks(FILE *to, uint32_t number)
+{
+    topo_info_response_msg_t *topo = NULL;
+    trp_slurm_rpcs++;
+    if (slurm_load_topo(&topo) != SLURM_SUCCESS)
+        return errno;
+    for (uint32_t i = 0; i < topo->record_count; i++) {
+        const topo_info_t *s = &topo->topo_array[i];
+        if (s->level != 0 || !s->nodes || !*s->nodes)
+            continue;
+        hostlist_t list = slurm_hostlist_create(s->nodes);
+        for (char *name; list && (name = slurm_hostlist_shift(list)); free(name)) {
+            trp_slurm_line_begin(to, number, "host");
+            trp_slurm_line_put(to, "name", name);
+            trp_slurm_line_put(to, "rack", s->name);
+            trp_slurm_line_end(to);
+        }
+        if (list)
+            slurm_hostlist_destroy(list);
+    }
+    slurm_free_topo_info_msg(topo);
+    return 0;
+}
+
+int trp_slurm_call_end_step(uint32_t job, uint32_t step)
+{
+    trp_slurm_rpcs++;
+    if (slurm_kill_job_step(job, step, SIGKILL) == SLURM_SUCCESS)
+        return 0;
+    return errno == ESLURM_ALREADY_DONE || errno == ESLURM_INVALID_JOB_ID ? 0 : errno;
+}
+
+int trp_slurm_call_end_steps(uint32_t job, const char *prefix)
+{
+    job_step_info_response_msg_t *steps = NULL;
+    int code = 0;
+    trp_slurm_rpcs++;
+    if (slurm_get_job_steps(0, job, NO_VAL, &steps, SHOW_ALL) != SLURM_SUCCESS)
+        return errno;
+    for (uint32_t i = 0; i < steps->job_step_count; i++) {
+        const job_step_info_t *s = &steps->job_steps[i];
+        if (!s->name || strncmp(s->name, prefix, strlen(prefix)) != 0)
+            continue;
+        int one = trp_slurm_call_end_step(job, s->step_id.step_id);
+        code = code ? code : one;
+    }
+    slurm_free_job_step_info_response_msg(steps);
+    return code;
+}

@@ -1,0 +1,411 @@
+/*
+ * sbatch's options are passed on as they are; all that has to be known of one is
+ * whether the next word is its value, or else nobody could tell where PIPELINE.yaml
+ * stands. So there is a list of those that take one (of Slurm 22.05 and later). An
+ * option that is not in it, as of a plugin, takes its value behind `=`.
+ */
+#include "submit_call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "conf/wording.h"
+
+enum option { PRINT = 1, SITE, SET, PARAM, LOCAL, RUN_NAME, RESUME, OTHER };
+
+/* `troupe run`'s, but --dry-run. */
+static const struct trp_arg own[] = {
+    {"print",      TRP_ARG_FLAG,     PRINT   },
+    {"set",        TRP_ARG_VALUE,    SET     },
+    {"site",       TRP_ARG_VALUE,    SITE    },
+    {"local",      TRP_ARG_OPTIONAL, LOCAL   },
+    {"keep-going", TRP_ARG_FLAG,     OTHER   },
+    {"run-name",   TRP_ARG_VALUE,    RUN_NAME},
+    {"param",      TRP_ARG_VALUE,    PARAM   },
+    {"from",       TRP_ARG_VALUE,    OTHER   },
+    {"until",      TRP_ARG_VALUE,    OTHER   },
+    {"force",      TRP_ARG_VALUE,    OTHER   },
+    {"resume",     TRP_ARG_VALUE,    RESUME  },
+    {"quiet",      TRP_ARG_FLAG,     OTHER   },
+};
+
+/* sbatch's that take a value in the next word, with their letters. */
+static const struct {
+    const char *name;
+    char letter;
+} valued[] = {
+    {"account",             'A' },
+    {"acctg-freq",          '\0'},
+    {"array",               'a' },
+    {"batch",               '\0'},
+    {"bb",                  '\0'},
+    {"bbf",                 '\0'},
+    {"begin",               'b' },
+    {"chdir",               'D' },
+    {"cluster-constraint",  '\0'},
+    {"clusters",            'M' },
+    {"comment",             '\0'},
+    {"constraint",          'C' },
+    {"container",           '\0'},
+    {"core-spec",           'S' },
+    {"cores-per-socket",    '\0'},
+    {"cpu-freq",            '\0'},
+    {"cpus-per-gpu",        '\0'},
+    {"cpus-per-task",       'c' },
+    {"deadline",            '\0'},
+    {"delay-boot",          '\0'},
+    {"dependency",          'd' },
+    {"distribution",        'm' },
+    {"error",               'e' },
+    {"exclude",             'x' },
+    {"export",              '\0'},
+    {"export-file",         '\0'},
+    {"extra-node-info",     'B' },
+    {"gid",                 '\0'},
+    {"gpu-bind",            '\0'},
+    {"gpu-freq",            '\0'},
+    {"gpus",                'G' },
+    {"gpus-per-node",       '\0'},
+    {"gpus-per-socket",     '\0'},
+    {"gpus-per-task",       '\0'},
+    {"gres",                '\0'},
+    {"gres-flags",          '\0'},
+    {"hint",                '\0'},
+    {"input",               'i' },
+    {"job-name",            'J' },
+    {"kill-on-invalid-dep", '\0'},
+    {"licenses",            'L' },
+    {"mail-type",           '\0'},
+    {"mail-user",           '\0'},
+    {"mcs-label",           '\0'},
+    {"mem",                 '\0'},
+    {"mem-bind",            '\0'},
+    {"mem-per-cpu",         '\0'},
+    {"mem-per-gpu",         '\0'},
+    {"mincpus",             '\0'},
+    {"network",             '\0'},
+    {"nodefile",            'F' },
+    {"nodelist",            'w' },
+    {"nodes",               'N' },
+    {"ntasks",              'n' },
+    {"ntasks-per-core",     '\0'},
+    {"ntasks-per-gpu",      '\0'},
+    {"ntasks-per-node",     '\0'},
+    {"ntasks-per-socket",   '\0'},
+    {"open-mode",           '\0'},
+    {"output",              'o' },
+    {"partition",           'p' },
+    {"power",               '\0'},
+    {"prefer",              '\0'},
+    {"priority",            '\0'},
+    {"profile",             '\0'},
+    {"qos",                 'q' },
+    {"reservation",         '\0'},
+    {"signal",              '\0'},
+    {"sockets-per-node",    '\0'},
+    {"switches",            '\0'},
+    {"thread-spec",         '\0'},
+    {"threads-per-core",    '\0'},
+    {"time",                't' },
+    {"time-min",            '\0'},
+    {"tmp",                 '\0'},
+    {"tres-per-task",       '\0'},
+    {"uid",                 '\0'},
+    {"wait-all-nodes",      '\0'},
+    {"wckey",               '\0'},
+    {"wrap",                '\0'},
+};
+
+/* Its flags that have a letter: for their long names. */
+static const struct {
+    const char *name;
+    char letter;
+} flags[] = {
+    {"hold",          'H'},
+    {"immediate",     'I'},
+    {"no-kill",       'k'},
+    {"overcommit",    'O'},
+    {"oversubscribe", 's'},
+    {"quiet",         'Q'},
+    {"verbose",       'v'},
+    {"version",       'V'},
+    {"wait",          'W'},
+};
+
+#define COUNT(v) (sizeof(v) / sizeof((v)[0]))
+
+static const char usage[] =
+    "usage: troupe submit [sbatch options] [options] PIPELINE.yaml\n"
+    "       troupe submit [sbatch options] [options] -- APP [ARG...]\n\n"
+    "Submits a job that does `troupe run` with what stands here. Options that are not\n"
+    "listed below are sbatch's.\n\n"
+    "  --print            print the script; submit nothing\n"
+    "  --set KEY=VALUE    set an option (see troupe config)\n"
+    "  --site FILE        site file\n"
+    "  --local[=CORES]    run on the node of the job alone\n"
+    "  --run-name NAME    name of the run and its folder\n"
+    "  --quiet            no progress and no closing summary, only errors\n"
+    "pipelines only:\n"
+    "  --keep-going, --param K=V, --from STAGE, --until STAGE, --force STAGE,\n"
+    "  --resume RUN       as for troupe run\n\n"
+    "What the driver's job asks for (cores, memory, time, account, partition) is in\n"
+    "driver: of the site file, unless sbatch's options say it. The job's output is\n"
+    "troupe-runs/RUN/job-JOBID.out.\n\n"
+    "Exit status: 0 submitted; 2 wrong call or file; 3 it can never be, as by Slurm's\n"
+    "refusal; 4 Slurm does not answer. With --wait that of the run.\n";
+
+/* ---- sbatch's -----------------------------------------------------------------------
+ */
+
+static int add_sbatch(struct trp_submit_call *c, const char *name, size_t length,
+                      const char *value, trp_error *err)
+{
+    struct trp_sbatch_option *v =
+        reallocarray(c->sbatch, (size_t)c->nsbatch + 1, sizeof *v);
+    if (!v)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    c->sbatch = v;
+    v += c->nsbatch++;
+    snprintf(v->name, sizeof v->name, "%.*s", (int)length, name);
+    v->value = value;
+    return 0;
+}
+
+static bool takes_value(const char *name, size_t length)
+{
+    for (size_t i = 0; i < COUNT(valued); i++)
+        if (strlen(valued[i].name) == length && !memcmp(valued[i].name, name, length))
+            return true;
+    return false;
+}
+
+static const char *next_word(struct trp_args *a, const char *option, size_t length,
+                             trp_error *err)
+{
+    if (a->at < a->argc)
+        return a->argv[a->at++];
+    trp_error_set(err, TRP_EINVAL, "submit: %.*s needs a value", (int)length, option);
+    return NULL;
+}
+
+static int take_long(struct trp_submit_call *c, struct trp_args *a, const char *text,
+                     trp_error *err)
+{
+    const char *name = text + 2, *value = strchr(name, '=');
+    size_t length = value ? (size_t)(value - name) : strlen(name);
+    if (length >= TRP_SBATCH_NAME)
+        return trp_error_set(err, TRP_EINVAL, "submit: unknown option %s",
+                             trp_show(text).text);
+    if (value)
+        value++;
+    else if (takes_value(name, length) &&
+             !(value = next_word(a, text, length + 2, err)))
+        return TRP_EINVAL;
+    return add_sbatch(c, name, length, value, err);
+}
+
+/* "-N2", "-N 2", "-Hp cpu". */
+static int take_letters(struct trp_submit_call *c, struct trp_args *a, const char *text,
+                        trp_error *err)
+{
+    for (const char *p = text + 1; *p; p++) {
+        const char *name = NULL, *value = NULL;
+        for (size_t i = 0; i < COUNT(flags) && !name; i++)
+            name = flags[i].letter == *p ? flags[i].name : NULL;
+        for (size_t i = 0; i < COUNT(valued) && !name; i++) {
+            name = valued[i].letter == *p ? valued[i].name : NULL;
+            if (name && !(value = p[1] ? p + 1 : next_word(a, text, strlen(text), err)))
+                return TRP_EINVAL;
+        }
+        if (!name)
+            return trp_error_set(err, TRP_EINVAL, "submit: unknown option -%c of %s",
+                                 *p, trp_show(text).text);
+        int code = add_sbatch(c, name, strlen(name), value, err);
+        if (code < 0 || value)
+            return code;
+    }
+    return 0;
+}
+
+/* The words that were taken are kept as they are, too. */
+static int take_sbatch(struct trp_submit_call *c, struct trp_args *a, trp_error *err)
+{
+    int first = a->at - 1, code;
+    const char *text = a->argv[first];
+    if (strcmp(text, ":") == 0)
+        code = add_sbatch(c, ":", 1, NULL, err);
+    else if (text[1] == '-')
+        code = take_long(c, a, text, err);
+    else
+        code = take_letters(c, a, text, err);
+    for (int i = first; i < a->at && code == 0; i++) {
+        if (strpbrk(a->argv[i], "\n\r"))
+            return trp_error_set(err, TRP_EINVAL,
+                                 "submit: %s: an option with a line break cannot be "
+                                 "written into a job script",
+                                 trp_show(a->argv[i]).text);
+        code = trp_strings_add(&c->sbatch_words, a->argv[i]);
+        if (code < 0)
+            trp_error_set(err, code, "out of memory");
+    }
+    return code;
+}
+
+/* ---- run's own ----------------------------------------------------------------------
+ */
+
+static const struct trp_arg *find_own(const char *text)
+{
+    if (strncmp(text, "--", 2) != 0)
+        return NULL;
+    size_t n = strcspn(text + 2, "=");
+    for (size_t i = 0; i < COUNT(own); i++)
+        if (strlen(own[i].name) == n && !memcmp(own[i].name, text + 2, n))
+            return &own[i];
+    return NULL;
+}
+
+static int keep(struct trp_submit_call *c, const struct trp_arg *o, const char *value,
+                trp_error *err)
+{
+    int code = value ? trp_strings_format(&c->run, "--%s=%s", o->name, value)
+                     : trp_strings_format(&c->run, "--%s", o->name);
+    return code < 0 ? trp_error_set(err, code, "out of memory") : 0;
+}
+
+static int use_own(struct trp_submit_call *c, const struct trp_arg *o,
+                   const char *value, trp_error *err)
+{
+    struct trp_settings_request *q = &c->settings;
+    int code = 0;
+    switch (o->what) {
+    case PRINT:
+        c->print = true;
+        return 0;
+    case RUN_NAME:
+        c->run_name = value;
+        return 0;
+    case RESUME:
+        c->resume = value;
+        return 0;
+    case SITE:
+        q->site = value;
+        break;
+    case SET:
+        code = trp_settings_word(q->sets, &q->nsets, "set", value, err);
+        break;
+    case PARAM:
+        code = trp_settings_word(q->params, &q->nparams, "param", value, err);
+        break;
+    case LOCAL:
+        c->local = true;
+        code = trp_settings_local(q, value, err);
+        break;
+    default:
+        break;
+    }
+    return code < 0 ? code : keep(c, o, value, err);
+}
+
+static int take_own(struct trp_submit_call *c, struct trp_args *a,
+                    const struct trp_arg *o, trp_error *err)
+{
+    const char *text = a->argv[a->at - 1], *value = strchr(text, '=');
+    if (value && o->kind == TRP_ARG_FLAG)
+        return trp_error_set(err, TRP_EINVAL, "submit: --%s takes no value", o->name);
+    if (value)
+        value++;
+    else if (o->kind == TRP_ARG_VALUE &&
+             !(value = next_word(a, text, strlen(text), err)))
+        return TRP_EINVAL;
+    return use_own(c, o, value, err);
+}
+
+/* ---- the whole ----------------------------------------------------------------------
+ */
+
+static int check(const struct trp_submit_call *c, trp_error *err)
+{
+    static const char *const never[] = {"array", "wrap", "dry-run"};
+    for (size_t i = 0; i < COUNT(never); i++)
+        if (trp_submit_sbatch(c, never[i]))
+            return trp_error_set(err, TRP_EINVAL,
+                                 "submit: --%s does not go with a run; leave it out",
+                                 never[i]);
+    if (c->app && c->settings.pipeline)
+        return trp_error_set(err, TRP_EINVAL,
+                             "submit: both a pipeline file and an application");
+    if (c->app && !c->app[0])
+        return trp_error_set(err, TRP_EINVAL, "submit: no application behind --");
+    if (c->app && c->resume)
+        return trp_error_set(err, TRP_EINVAL, "submit: --resume is for pipelines only");
+    if (!c->app && !c->settings.pipeline && !c->resume)
+        return trp_error_set(err, TRP_EINVAL,
+                             "submit: no pipeline file and no application (see troupe "
+                             "submit --help)");
+    if (c->resume && c->run_name)
+        return trp_error_set(err, TRP_EINVAL,
+                             "submit: --resume goes on under the run's own name, "
+                             "without --run-name");
+    return 0;
+}
+
+static int take_word(struct trp_submit_call *c, const char *word, trp_error *err)
+{
+    if (c->settings.pipeline)
+        return trp_error_set(err, TRP_EINVAL,
+                             "submit: two words that are no options, %s and %s; write "
+                             "an option's value behind =, and an application behind --",
+                             trp_show(c->settings.pipeline).text, trp_show(word).text);
+    c->settings.pipeline = word;
+    return 0;
+}
+
+int trp_submit_call_parse(int argc, char **argv, struct trp_submit_call *ret,
+                          trp_error *err)
+{
+    struct trp_args a = trp_args_of("submit", own, argc, argv);
+    memset(ret, 0, sizeof *ret);
+    while (a.at < a.argc) {
+        const char *text = a.argv[a.at++];
+        const struct trp_arg *o = find_own(text);
+        int code;
+        if (strcmp(text, "--") == 0) {
+            ret->app = argv + a.at;
+            break;
+        }
+        if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+            fputs(usage, stdout);
+            return 1;
+        }
+        if (o)
+            code = take_own(ret, &a, o, err);
+        else if ((text[0] == '-' && text[1]) || strcmp(text, ":") == 0)
+            code = take_sbatch(ret, &a, err);
+        else
+            code = take_word(ret, text, err);
+        if (code < 0)
+            return code;
+    }
+    return check(ret, err);
+}
+
+void trp_submit_call_free(struct trp_submit_call *c)
+{
+    trp_strings_free(&c->run);
+    trp_strings_free(&c->sbatch_words);
+    free(c->sbatch);
+    c->sbatch = NULL;
+    c->nsbatch = 0;
+}
+
+const char *trp_submit_sbatch(const struct trp_submit_call *c, const char *name)
+{
+    const char *value = NULL;
+    for (uint32_t i = 0; i < c->nsbatch; i++)
+        if (strcmp(c->sbatch[i].name, name) == 0)
+            value = c->sbatch[i].value ? c->sbatch[i].value : "";
+    return value;
+}

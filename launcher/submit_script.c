@@ -1,0 +1,234 @@
+/*
+ * What the site says stands first and sbatch's own options after it, for of two the
+ * last counts. What the user asked for is left out of the former all the same, so that
+ * the script reads as what it does.
+ *
+ * The driver's job has the site's cores and memory only as long as the user asks for no
+ * room himself: --mem holds for each node, and 1 GiB of each of 16 nodes is not what
+ * `-N 16` means.
+ *
+ * A job that Slurm starts again (requeue) goes on with its run: a pipeline by --resume,
+ * a program from its beginning under a name of its own.
+ */
+#include "submit_script.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/site_request.h"
+#include "events/run_folder.h"
+
+enum {
+    WARN_SECONDS = 120,      /* the end is announced so long before */
+    WARN_FROM_SECONDS = 300, /* of jobs that are at least so long */
+};
+
+/* An argument in an #SBATCH line, where Slurm takes quotes and \ as a shell does. */
+static void print_value(const char *value, FILE *out)
+{
+    if (*value && !strpbrk(value, " \t\"'\\#")) {
+        fputs(value, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *value; value++) {
+        if (*value == '"' || *value == '\\')
+            fputc('\\', out);
+        fputc(*value, out);
+    }
+    fputc('"', out);
+}
+
+static void directive(FILE *out, const char *name, const char *value)
+{
+    fprintf(out, "#SBATCH --%s", name);
+    if (value) {
+        fputc('=', out);
+        print_value(value, out);
+    }
+    fputc('\n', out);
+}
+
+static bool given(const struct trp_submit_script *s, const char *name)
+{
+    return trp_submit_sbatch(s->call, name) != NULL;
+}
+
+/* Unless the user says it. */
+static void own(const struct trp_submit_script *s, FILE *out, const char *name,
+                const char *value)
+{
+    if (!given(s, name))
+        directive(out, name, value);
+}
+
+static bool asks_for_room(const struct trp_submit_script *s)
+{
+    static const char *const room[] = {
+        "nodes",
+        "ntasks",
+        "cpus-per-task",
+        "mem",
+        "mem-per-cpu",
+        "mem-per-gpu",
+        "exclusive",
+        "gres",
+        "gpus",
+        "gpus-per-node",
+        "gpus-per-task",
+        "gpus-per-socket",
+        "ntasks-per-node",
+        "ntasks-per-gpu",
+        "mincpus",
+        "nodelist",
+        "nodefile",
+        "stage-profile",
+        "tres-per-task",
+        ":",
+    };
+    for (size_t i = 0; i < sizeof room / sizeof *room; i++)
+        if (given(s, room[i]))
+            return true;
+    return false;
+}
+
+long trp_slurm_time_seconds(const char *text)
+{
+    long v[4] = {0}, days = 0;
+    int n = 0;
+    char *end;
+    const char *dash = strchr(text, '-');
+    if (text[0] < '0' || text[0] > '9')
+        return -1;
+    if (dash) {
+        days = strtol(text, &end, 10);
+        text = dash + 1;
+        if (end != dash)
+            return -1;
+    }
+    do {
+        v[n++] = strtol(text, &end, 10);
+        text = end + 1;
+    } while (*end == ':' && n < 3);
+    if (*end)
+        return -1;
+    if (dash)
+        return days * 86400 + v[0] * 3600 + v[1] * 60 + v[2];
+    return n == 1   ? v[0] * 60
+           : n == 2 ? v[0] * 60 + v[1]
+                    : v[0] * 3600 + v[1] * 60 + v[2];
+}
+
+/* Slurm looks every half minute and announces up to a minute early: to a short job that
+ * would be at its begin. Troupe knows the end of its job anyway. */
+static void print_signal(const struct trp_submit_script *s, FILE *out)
+{
+    const char *time = trp_submit_sbatch(s->call, "time");
+    long seconds = time ? trp_slurm_time_seconds(time)
+                        : (long)(s->site->driver.time_ns / 1000000000);
+    char text[32];
+    snprintf(text, sizeof text, "B:USR1@%d", WARN_SECONDS);
+    if (seconds <= 0 || seconds >= WARN_FROM_SECONDS)
+        own(s, out, "signal", text);
+}
+
+static void print_driver(const struct trp_submit_script *s, FILE *out)
+{
+    const struct trp_site_driver *d = &s->site->driver;
+    char text[32];
+    if (!asks_for_room(s)) {
+        directive(out, "ntasks", "1");
+        snprintf(text, sizeof text, "%u", d->cores);
+        directive(out, "cpus-per-task", text);
+        snprintf(text, sizeof text, "%lldM", (long long)d->memory_mib);
+        directive(out, "mem", text);
+    }
+    if (d->time_ns)
+        own(s, out, "time", trp_slurm_minutes(d->time_ns, text, sizeof text));
+    if (d->account)
+        own(s, out, "account", d->account);
+    if (d->partition)
+        own(s, out, "partition", d->partition);
+}
+
+static void print_directives(const struct trp_submit_script *s, FILE *out)
+{
+    own(s, out, "job-name", s->job_name);
+    print_driver(s, out);
+    print_signal(s, out);
+    if (!given(s, "no-requeue"))
+        own(s, out, "requeue", NULL);
+    own(s, out, "no-kill", NULL);
+    own(s, out, "open-mode", "append");
+    if (s->output)
+        own(s, out, "output", s->output);
+    for (uint32_t i = 0; i < s->call->nsbatch; i++) {
+        const struct trp_sbatch_option *o = &s->call->sbatch[i];
+        if (strcmp(o->name, ":") == 0)
+            fputs("#SBATCH hetjob\n", out);
+        else
+            directive(out, o->name, o->value);
+    }
+}
+
+/* exec troupe run HOW="$run" and the rest. */
+static void print_exec(const struct trp_submit_script *s, const char *indent,
+                       const char *how, bool pipeline, FILE *out)
+{
+    const struct trp_submit_call *c = s->call;
+    fprintf(out, "%sexec ", indent);
+    trp_shell_word_print(s->troupe, out);
+    fprintf(out, " run --%s=\"$run\"", how);
+    for (size_t i = 0; i < c->run.n; i++) {
+        fputc(' ', out);
+        trp_shell_word_print(c->run.v[i], out);
+    }
+    if (c->app) {
+        fputs(" --", out);
+        for (char **word = c->app; *word; word++) {
+            fputc(' ', out);
+            trp_shell_word_print(*word, out);
+        }
+    } else if (pipeline && c->settings.pipeline) {
+        fputc(' ', out);
+        trp_shell_word_print(c->settings.pipeline, out);
+    }
+    fputc('\n', out);
+}
+
+static void print_name(const struct trp_submit_script *s, FILE *out)
+{
+    char clean[64];
+    fputs("run=", out);
+    if (s->resume || s->run) {
+        trp_shell_word_print(s->resume ? s->resume : s->run, out);
+    } else {
+        trp_run_name_clean(s->job_name, clean, sizeof clean);
+        fprintf(out, "%s-$SLURM_JOB_ID", clean);
+    }
+    fputc('\n', out);
+}
+
+void trp_submit_script_print(const struct trp_submit_script *s, FILE *out)
+{
+    fputs("#!/bin/sh\n", out);
+    print_directives(s, out);
+    fputc('\n', out);
+    print_name(s, out);
+    if (s->resume) {
+        print_exec(s, "", "resume", true, out);
+        return;
+    }
+    if (s->call->app) {
+        fputs(
+            "[ \"${SLURM_RESTART_COUNT:-0}\" = 0 ] || run=$run-r$SLURM_RESTART_COUNT\n",
+            out);
+    } else {
+        fputs("if [ \"${SLURM_RESTART_COUNT:-0}\" != 0 ] &&\n"
+              "    [ -e \"troupe-runs/$run/state/run.json\" ]; then\n",
+              out);
+        print_exec(s, "    ", "resume", false, out);
+        fputs("fi\n", out);
+    }
+    print_exec(s, "", "run-name", true, out);
+}

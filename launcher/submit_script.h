@@ -1,0 +1,27 @@
+/*
+ * The job script of `troupe submit`. It execs `troupe run`, so that signals of Slurm
+ * reach troupe alone.
+ */
+#ifndef TRP_LAUNCHER_SUBMIT_SCRIPT_H
+#define TRP_LAUNCHER_SUBMIT_SCRIPT_H
+
+#include <stdio.h>
+
+#include "submit_call.h"
+
+struct trp_submit_script {
+    const struct trp_submit_call *call;
+    const trp_site *site;
+    const char *troupe;   /* absolute path of this program */
+    const char *job_name; /* the application's */
+    const char *run;      /* name of the run; NULL: APP-JOBID */
+    const char *resume;   /* run to go on with, or NULL */
+    const char *output;   /* of the job, absolute; NULL: Slurm's default */
+};
+
+void trp_submit_script_print(const struct trp_submit_script *s, FILE *out);
+
+/* Seconds of an sbatch --time ("90", "1:30:00", "2-12"); -1: without end, or none. */
+long trp_slurm_time_seconds(const char *text);
+
+#endif

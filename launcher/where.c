@@ -1,0 +1,80 @@
+/*
+ * Inside a Slurm job or not.
+ *
+ * SLURM_JOB_ID alone says little: it stays in the environment of a terminal or a
+ * service that was started from a job. Slurm itself is asked; a job that is over, or is
+ * another user's, is none of ours, and the run is a local one.
+ */
+#include <stdlib.h>
+
+#include "programs.h"
+#include "settings.h"
+
+void trp_settings_where_free(struct trp_cluster_where *w)
+{
+    free((void *)(uintptr_t)w->helper);
+    free((void *)(uintptr_t)w->rank_program);
+    free((void *)(uintptr_t)w->found);
+    *w = (struct trp_cluster_where){0};
+}
+
+static uint32_t job_of_environment(void)
+{
+    const char *text = getenv("SLURM_JOB_ID");
+    char *end = NULL;
+    unsigned long n = text ? strtoul(text, &end, 10) : 0;
+    return n && !*end && n < UINT32_MAX ? (uint32_t)n : 0;
+}
+
+/* Slurm is asked here and nowhere else: all that follows reads what it answered. */
+static int look(const struct trp_settings *s, struct trp_cluster_where *w,
+                trp_error *err)
+{
+    trp_cluster *c;
+    char *found = NULL;
+    trp_error why;
+    int code = trp_cluster_slurm_ask(w, &found, &why);
+    w->found = found;
+    if (code == 0)
+        code = trp_cluster_new(NULL, w, s->options, s->site, NULL, NULL, &c, &why);
+    if (code == 0) {
+        c->ops->close(c, NULL);
+        return 0;
+    }
+    if (code == TRP_ENOENT) {
+        trp_settings_where_free(w);
+        return 0;
+    }
+    return trp_error_set(err, code,
+                         "this is Slurm job %u (SLURM_JOB_ID), but %s; --local runs on "
+                         "this machine alone",
+                         w->slurm_job, why.text);
+}
+
+int trp_settings_where(const struct trp_settings_request *q,
+                       const struct trp_settings *s, struct trp_cluster_where *ret,
+                       trp_error *err)
+{
+    uint32_t job = job_of_environment();
+    char *helper = NULL, *rank = NULL;
+    trp_error why;
+    *ret = (struct trp_cluster_where){.local_cores = q->cores};
+    if (q->local || q->cores || !job)
+        return 0;
+    if (trp_program_slurm(&helper, &why) < 0)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "this is Slurm job %u (SLURM_JOB_ID), but %s: it is built "
+                             "where libslurm-dev is installed; --local runs on this "
+                             "machine alone",
+                             job, why.text);
+    if (trp_program_rank(&rank, err) < 0) {
+        free(helper);
+        return TRP_ESYSTEM;
+    }
+    *ret = (struct trp_cluster_where){
+        .slurm_job = job, .helper = helper, .rank_program = rank};
+    int code = look(s, ret, err);
+    if (code < 0)
+        trp_settings_where_free(ret);
+    return code;
+}

@@ -1,0 +1,35 @@
+#include "cluster/executor_entry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "executor/executor.h"
+
+static bool copy(char *to, size_t size, const char *from)
+{
+    return snprintf(to, size, "%s", from) < (int)size;
+}
+
+char *trp_executor_entry(const struct trp_executor_command *c, const char *driver,
+                         struct trp_executor_shape *s, trp_error *err)
+{
+    char *entry = NULL;
+    s->network_timeout_ns = c->network_timeout_ns;
+    s->heartbeat_ns = c->heartbeat_ns;
+    s->munge = c->munge;
+    if (!copy(s->driver, sizeof s->driver, driver) ||
+        !copy(s->secret_file, sizeof s->secret_file, c->secret_file) ||
+        !copy(s->run_name, sizeof s->run_name, c->run_name) ||
+        !copy(s->run_dir, sizeof s->run_dir, c->run_dir) ||
+        !copy(s->scratch, sizeof s->scratch, c->scratch)) {
+        trp_error_set(err, TRP_ELIMIT, "a path of run %s is too long", c->run_name);
+        return NULL;
+    }
+    char *text = trp_shape_put(s);
+    if (!text || asprintf(&entry, "TROUPE_EXECUTOR=%s", text) < 0) {
+        entry = NULL;
+        trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    free(text);
+    return entry;
+}

@@ -1,0 +1,380 @@
+/*
+ * They are started by one spawner for the whole run, forked while the driver is still
+ * small. It runs the launcher (`mpirun -np RANKS`, or what the backend says) with the
+ * rank wrapper and answers with the end of the attempt. The spawner knows a stage's
+ * command from the stage's first running attempt to its last.
+ *
+ * When the spawner is gone, all its gangs end as TRP_END_PLATFORM, which ends the run.
+ */
+#include "cluster/gangs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "cluster/local/mpirun.h"
+#include "events/run_folder.h"
+#include "executor/spawner.h"
+#include "wire/message.h"
+
+enum state {
+    WAITS,     /* in the backend's queue */
+    WITHDRAWN, /* left it; to be told */
+    RUNS,
+};
+
+struct gang {
+    struct trp_gang gang;    /* without profile and stage name */
+    uint8_t *message, *item; /* memory behind it */
+    uint32_t stage;          /* id in the stage message */
+    void *ticket;
+    enum state state;
+    UT_hash_handle hh; /* by gang.attempt.n */
+};
+
+/* A stage that the spawner knows, for as long as an attempt of it runs. */
+struct stage {
+    uint32_t stage;
+    uint32_t users;
+    UT_hash_handle hh;
+};
+
+struct trp_gangs {
+    const struct trp_executor_command *command;
+    struct trp_gangs_room room;
+    struct trp_cluster_handler handler;
+    trp_spawner *spawner; /* NULL: gone */
+    uv_poll_t poll;
+    bool open;   /* `poll` is */
+    bool closed; /* freed when that is closed, too */
+    struct gang *gangs;
+    struct stage *stages;
+};
+
+static void tell_end(trp_gangs *s, const struct trp_end *end)
+{
+    s->handler.gang_ended(s->handler.context, end->attempt, end);
+}
+
+static void free_gang(struct gang *g)
+{
+    free(g->message);
+    free(g->item);
+    free(g);
+}
+
+static void forget_gang(trp_gangs *s, struct gang *g)
+{
+    HASH_DEL(s->gangs, g);
+    s->room.leave(s->room.context, g->ticket);
+    s->room.forget(s->room.context, g->ticket);
+    free_gang(g);
+}
+
+static void fail_gang(trp_gangs *s, struct gang *g, int status, const char *text)
+{
+    struct trp_end end = {.attempt = g->gang.attempt,
+                          .status = (uint8_t)status,
+                          .extra = (const uint8_t *)text,
+                          .extra_size = (uint32_t)strlen(text)};
+    forget_gang(s, g);
+    tell_end(s, &end);
+}
+
+static uint8_t *copy_bytes(const uint8_t *from, size_t size)
+{
+    uint8_t *to = malloc(size ? size : 1);
+    if (to && size)
+        memcpy(to, from, size);
+    return to;
+}
+
+/* The id of the stage is in its message, which is the caller's own. */
+static bool read_stage(const struct trp_gang *g, uint32_t *ret_stage)
+{
+    struct trp_stage_message m;
+    if (trp_stage_message_get(g->stage_message, g->stage_message_size, &m) < 0)
+        return false;
+    *ret_stage = m.stage.n;
+    trp_stage_message_free(&m);
+    return true;
+}
+
+int trp_gangs_add(trp_gangs *s, const struct trp_gang *g, void *ticket, trp_error *err)
+{
+    struct gang *own = calloc(1, sizeof *own);
+    if (!own)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    own->gang = *g;
+    own->gang.profile = NULL;
+    own->gang.stage = NULL;
+    own->gang.stage_message = own->message =
+        copy_bytes(g->stage_message, g->stage_message_size);
+    own->gang.item = own->item = copy_bytes(g->item, g->item_size);
+    own->ticket = ticket;
+    own->state = WAITS;
+    int code = 0;
+    if (!own->message || !own->item)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    else if (!read_stage(g, &own->stage))
+        code = trp_error_set(err, TRP_EPROTO, "gang of stage %s: bad stage message",
+                             g->stage);
+    if (code == 0) {
+        HASH_ADD(hh, s->gangs, gang.attempt, sizeof own->gang.attempt, own);
+        if (!own->hh.tbl)
+            code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    if (code < 0)
+        free_gang(own);
+    return code;
+}
+
+static struct stage *find_stage(trp_gangs *s, uint32_t id)
+{
+    struct stage *stage;
+    HASH_FIND(hh, s->stages, &id, sizeof id, stage);
+    return stage;
+}
+
+/* Tells the spawner the stage's command unless it knows it. */
+static int use_stage(trp_gangs *s, const struct gang *g)
+{
+    struct stage *stage = find_stage(s, g->stage);
+    if (stage) {
+        stage->users++;
+        return 0;
+    }
+    stage = calloc(1, sizeof *stage);
+    if (!stage)
+        return TRP_ENOMEM;
+    stage->stage = g->stage;
+    stage->users = 1;
+    int code = trp_spawner_stage(s->spawner, g->gang.stage_message,
+                                 g->gang.stage_message_size);
+    if (code == 0)
+        HASH_ADD(hh, s->stages, stage, sizeof stage->stage, stage);
+    if (code < 0 || !stage->hh.tbl) {
+        free(stage);
+        return code < 0 ? code : TRP_ENOMEM;
+    }
+    return 0;
+}
+
+static void leave_stage(trp_gangs *s, uint32_t id)
+{
+    struct stage *stage = find_stage(s, id);
+    if (!stage || --stage->users)
+        return;
+    if (s->spawner)
+        trp_spawner_forget(s->spawner, (trp_stage_id){id});
+    HASH_DEL(s->stages, stage);
+    free(stage);
+}
+
+static int start_gang(trp_gangs *s, struct gang *g)
+{
+    size_t size = 0;
+    char **launcher = NULL,
+         *devices = s->room.devices(s->room.context, g->ticket, &size);
+    if (!devices)
+        return TRP_ENOMEM;
+    if (s->room.launcher) {
+        launcher = s->room.launcher(s->room.context, g->ticket);
+        if (!launcher) {
+            free(devices);
+            return TRP_ENOMEM;
+        }
+    }
+    struct trp_launch launch = {.attempt = g->gang.attempt,
+                                .stage = {g->stage},
+                                .task = 0,
+                                .number = (uint16_t)g->gang.number,
+                                .has_item = g->gang.has_item,
+                                .resources = (const uint8_t *)devices,
+                                .resources_size = (uint32_t)size,
+                                .extra = g->gang.item,
+                                .extra_size = g->gang.item_size};
+    struct trp_spawn spawn = {.launch = &launch,
+                              .ranks = g->gang.ranks,
+                              .gang_program = s->command->argv[0],
+                              .launcher = (const char *const *)launcher};
+    int code = use_stage(s, g);
+    if (code == 0) {
+        code = trp_spawner_start(s->spawner, &spawn);
+        if (code < 0)
+            leave_stage(s, g->stage);
+    }
+    trp_words_free(launcher);
+    free(devices);
+    return code;
+}
+
+static struct gang *find_gang(trp_gangs *s, trp_attempt_id attempt)
+{
+    struct gang *g;
+    HASH_FIND(hh, s->gangs, &attempt, sizeof attempt, g);
+    return g;
+}
+
+void trp_gangs_serve(trp_gangs *s, trp_attempt_id attempt)
+{
+    struct gang *g = find_gang(s, attempt);
+    if (!s->spawner || start_gang(s, g) < 0) {
+        fail_gang(s, g, TRP_END_PLATFORM, "the spawner of gangs cannot be used");
+        return;
+    }
+    g->state = RUNS;
+}
+
+void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft)
+{
+    struct gang *g = find_gang(s, attempt);
+    if (!g)
+        return;
+    if (g->state == RUNS) {
+        trp_spawner_kill(s->spawner, attempt, soft);
+    } else if (g->state == WAITS) {
+        g->state = WITHDRAWN;
+        s->room.leave(s->room.context, g->ticket);
+    }
+}
+
+void trp_gangs_tell(trp_gangs *s)
+{
+    struct gang *g, *next;
+    HASH_ITER(hh, s->gangs, g, next)
+    {
+        if (g->state == WITHDRAWN)
+            fail_gang(s, g, TRP_END_KILLED, "");
+    }
+}
+
+/* ---- the spawner -------------------------------------------------------------------
+ */
+
+static void on_spawner_closed(uv_handle_t *handle)
+{
+    trp_gangs *s = handle->data;
+    struct trp_gangs_room room = s->room;
+    s->open = false;
+    if (s->closed)
+        free(s);
+    room.handle(room.context, false);
+}
+
+/* The spawner is gone: so are its gangs. */
+static void lose_spawner(trp_gangs *s)
+{
+    struct gang *g, *next;
+    uv_close((uv_handle_t *)&s->poll, on_spawner_closed);
+    trp_spawner_close(s->spawner);
+    s->spawner = NULL;
+    HASH_ITER(hh, s->gangs, g, next)
+    {
+        if (g->state != RUNS)
+            continue;
+        leave_stage(s, g->stage);
+        fail_gang(s, g, TRP_END_PLATFORM, "the spawner of gangs died");
+    }
+}
+
+static void on_spawner(uv_poll_t *poll, int status, int events)
+{
+    trp_gangs *s = poll->data;
+    struct trp_end end;
+    int n = 0;
+    (void)status;
+    (void)events;
+    while (s->spawner && (n = trp_spawner_next(s->spawner, &end)) == 1) {
+        struct gang *g = find_gang(s, end.attempt);
+        if (!g)
+            continue;
+        leave_stage(s, g->stage);
+        if (end.status == TRP_END_RECALLED && s->room.again &&
+            s->room.again(s->room.context, g->ticket)) {
+            g->state = WAITS;
+            continue;
+        }
+        forget_gang(s, g);
+        tell_end(s, &end);
+    }
+    if (n < 0)
+        lose_spawner(s);
+}
+
+static int fork_spawner(trp_gangs *s, uv_loop_t *loop, const char *scratch,
+                        trp_error *err)
+{
+    char name[200];
+    snprintf(name, sizeof name, "gangs %s", s->command->run_name);
+    struct trp_spawner_config config = {.name = name,
+                                        .executor = TRP_NONE,
+                                        .run_name = s->command->run_name,
+                                        .run_dir = s->command->run_dir,
+                                        .scratch = scratch,
+                                        .cgroup = "",
+                                        .words_fd = -1};
+    int code = trp_spawner_fork(&config, &s->spawner, err);
+    if (code < 0)
+        return code;
+    trp_run_folder_pid(s->command->run_dir, trp_spawner_pid(s->spawner),
+                       "spawner of gangs");
+    s->poll.data = s;
+    if (uv_poll_init(loop, &s->poll, trp_spawner_fd(s->spawner)) < 0) {
+        trp_spawner_close(s->spawner);
+        return trp_error_set(err, TRP_ESYSTEM, "cannot watch the spawner of gangs");
+    }
+    s->open = true;
+    s->room.handle(s->room.context, true);
+    uv_poll_start(&s->poll, UV_READABLE, on_spawner);
+    return 0;
+}
+
+int trp_gangs_open(uv_loop_t *loop, const struct trp_executor_command *command,
+                   const char *scratch, const struct trp_gangs_room *room,
+                   const struct trp_cluster_handler *handler, trp_gangs **ret,
+                   trp_error *err)
+{
+    trp_gangs *s = calloc(1, sizeof *s);
+    if (!s)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    s->command = command;
+    s->room = *room;
+    s->handler = *handler;
+    int code = fork_spawner(s, loop, scratch, err);
+    if (code < 0)
+        free(s);
+    else
+        *ret = s;
+    return code;
+}
+
+void trp_gangs_close(trp_gangs *s)
+{
+    if (!s)
+        return;
+    if (s->spawner) {
+        uv_close((uv_handle_t *)&s->poll, on_spawner_closed);
+        trp_spawner_close(s->spawner);
+        s->spawner = NULL;
+    }
+    /* Elements keep their order links when the table is cleared. */
+    struct gang *g = s->gangs, *next_gang;
+    struct stage *stage = s->stages, *next_stage;
+    HASH_CLEAR(hh, s->gangs);
+    HASH_CLEAR(hh, s->stages);
+    for (; g; g = next_gang) {
+        next_gang = g->hh.next;
+        s->room.leave(s->room.context, g->ticket);
+        s->room.forget(s->room.context, g->ticket);
+        free_gang(g);
+    }
+    for (; stage; stage = next_stage) {
+        next_stage = stage->hh.next;
+        free(stage);
+    }
+    s->closed = true;
+    if (!s->open)
+        free(s);
+}

@@ -1,0 +1,54 @@
+/*
+ * Gangs: all ranks of an MPI program at once, as one attempt. What the backends share;
+ * the room they need is the backend's.
+ *
+ * A gang has a *ticket*, which is the backend's: its place in the queue, then its
+ * share. A gang waits until the backend serves its ticket and ends with its launcher
+ * (mpirun, srun).
+ */
+#ifndef TRP_CLUSTER_GANGS_H
+#define TRP_CLUSTER_GANGS_H
+
+#include "cluster/cluster.h"
+
+typedef struct trp_gangs trp_gangs;
+
+struct trp_gangs_room {
+    void *context;
+    /* Takes a ticket out of the queue or gives its share back, and serves the queue
+     * soon. */
+    void (*leave)(void *context, void *ticket);
+    /* … and frees it. */
+    void (*forget)(void *context, void *ticket);
+    /* The share's devices, "gpu=0,1\n…", malloc'ed; NULL: out of memory. */
+    char *(*devices)(void *context, void *ticket, size_t *ret_size);
+    /* Words that start the ranks, put before the rank wrapper; malloc'ed, NULL:
+     * they cannot be made. The function may be NULL: mpirun. */
+    char **(*launcher)(void *context, void *ticket);
+    /* The launcher was refused for now (TRP_END_RECALLED): the ticket gives its share
+     * back and goes into the queue again. False: it cannot. May be NULL. */
+    bool (*again)(void *context, void *ticket);
+    /* A libuv handle was opened, or closed. */
+    void (*handle)(void *context, bool opened);
+};
+
+/* Forks the spawner that starts them: call it while the process is small. `scratch`:
+ * folder of their scratch folders. Copies `room` and `handler`; `command` stays the
+ * caller's. */
+int trp_gangs_open(uv_loop_t *loop, const struct trp_executor_command *command,
+                   const char *scratch, const struct trp_gangs_room *room,
+                   const struct trp_cluster_handler *handler, trp_gangs **ret,
+                   trp_error *err);
+
+/* A gang whose ticket stands in the queue. Copies it. After a failure the ticket is
+ * still the caller's. */
+int trp_gangs_add(trp_gangs *s, const struct trp_gang *g, void *ticket, trp_error *err);
+/* Its ticket has its share: starts it. */
+void trp_gangs_serve(trp_gangs *s, trp_attempt_id attempt);
+void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft);
+/* From the loop: tells the end of those that left the queue. */
+void trp_gangs_tell(trp_gangs *s);
+/* Ends all. NULL is fine. */
+void trp_gangs_close(trp_gangs *s);
+
+#endif

@@ -1,0 +1,588 @@
+/*
+ * A pool's free count is kept apart from the inventory, which never changes. Placing
+ * looks at the nodes in order, O(nodes) for each request that is served and for each
+ * shape that has no room; `fit` plays it on empty books of its own for gangs, and
+ * counts node by node for executors.
+ */
+#include "cluster/slurm/books_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parts and nodes ---------------------------------------------------------------
+ */
+
+static bool grow(void *array, uint32_t old, uint32_t n, size_t size)
+{
+    void **at = array;
+    char *grown = reallocarray(*at, (size_t)n + 1, size);
+    if (!grown)
+        return false;
+    memset(grown + old * size, 0, (n + 1 - old) * size);
+    *at = grown;
+    return true;
+}
+
+/* Room for all that the inventory has. */
+static int make_room(trp_slurm_books *b, trp_error *err)
+{
+    uint32_t nodes = b->inventory->nnodes, parts = b->inventory->nparts;
+    bool done = true;
+    if (nodes > b->nnodes || !b->order)
+        done = grow(&b->all.rooms, b->nnodes, nodes, sizeof *b->all.rooms) &&
+               grow(&b->free.rooms, b->nnodes, nodes, sizeof *b->free.rooms) &&
+               grow(&b->placed, b->nnodes, nodes, sizeof *b->placed) &&
+               grow(&b->standing, b->nnodes, nodes, sizeof *b->standing) &&
+               grow(&b->order, b->nnodes, nodes, sizeof *b->order);
+    if (done && (parts > b->nparts || !b->spans))
+        done = grow(&b->all.licences, b->nparts, parts, sizeof *b->all.licences) &&
+               grow(&b->free.licences, b->nparts, parts, sizeof *b->free.licences) &&
+               grow(&b->spans, b->nparts, parts, sizeof *b->spans);
+    if (!done)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the job's books");
+    b->nnodes = nodes > b->nnodes ? nodes : b->nnodes;
+    b->nparts = parts > b->nparts ? parts : b->nparts;
+    return 0;
+}
+
+/* The driver's node is the first of its part. */
+void trp_slurm_books_set_order(trp_slurm_books *b)
+{
+    uint32_t n = 0, here = b->driver.node;
+    for (uint32_t i = 0; i < b->nspans; i++) {
+        struct trp_slurm_span *s = &b->spans[i];
+        s->begin = n;
+        if (here < b->inventory->nnodes && b->inventory->nodes[here].part == s->part)
+            b->order[n++] = here;
+        for (uint32_t k = 0; k < b->inventory->nnodes; k++) {
+            const struct trp_slurm_node *node = &b->inventory->nodes[k];
+            if (k != here && node->name && node->part == s->part)
+                b->order[n++] = k;
+        }
+        s->n = n - s->begin;
+    }
+}
+
+static void add_part(trp_slurm_books *b, uint32_t part)
+{
+    const struct trp_slurm_part *p = &b->inventory->parts[part];
+    for (uint32_t i = 0; i < b->inventory->nnodes; i++) {
+        const struct trp_slurm_node *node = &b->inventory->nodes[i];
+        if (!node->name || node->part != part)
+            continue;
+        struct trp_slurm_room *r = &b->all.rooms[i];
+        *r = (struct trp_slurm_room){.cores = node->cores,
+                                     .memory_mib = node->memory_mib};
+        for (uint32_t k = 0; k < node->npools; k++)
+            r->pools[k] = node->pools[k].count;
+        b->standing[i] = TRP_SLURM_GOOD;
+    }
+    for (uint32_t k = 0; k < p->nlicences; k++)
+        b->all.licences[part][k] = p->licences[k].count;
+    b->spans[b->nspans++] = (struct trp_slurm_span){.part = part};
+}
+
+void trp_slurm_books_empty(trp_slurm_books *b)
+{
+    memcpy(b->free.rooms, b->all.rooms, b->nnodes * sizeof *b->free.rooms);
+    memcpy(b->free.licences, b->all.licences, b->nparts * sizeof *b->free.licences);
+}
+
+int trp_slurm_books_add_part(trp_slurm_books *b, uint32_t part, trp_error *err)
+{
+    int code = make_room(b, err);
+    if (code < 0)
+        return code;
+    add_part(b, part);
+    for (uint32_t i = 0; i < b->inventory->nnodes; i++) {
+        if (b->inventory->nodes[i].name && b->inventory->nodes[i].part == part)
+            b->free.rooms[i] = b->all.rooms[i];
+    }
+    memcpy(b->free.licences[part], b->all.licences[part], sizeof *b->free.licences);
+    trp_slurm_books_set_order(b);
+    return 0;
+}
+
+void trp_slurm_books_removed(trp_slurm_books *b)
+{
+    for (uint32_t i = 0; i < b->nnodes; i++) {
+        if (!b->inventory->nodes[i].name)
+            b->all.rooms[i] = b->free.rooms[i] = (struct trp_slurm_room){0};
+    }
+    trp_slurm_books_set_order(b);
+}
+
+void trp_slurm_books_close_part(trp_slurm_books *b, uint32_t part)
+{
+    for (uint32_t i = 0; i < b->nspans; i++) {
+        if (b->spans[i].part != part)
+            continue;
+        b->nspans--;
+        memmove(&b->spans[i], &b->spans[i + 1], (b->nspans - i) * sizeof *b->spans);
+        trp_slurm_books_set_order(b);
+        return;
+    }
+}
+
+uint32_t trp_slurm_books_placed_on(const trp_slurm_books *b, uint32_t node)
+{
+    return b->placed[node];
+}
+
+uint32_t trp_slurm_books_placed(const trp_slurm_books *b, uint32_t part)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->inventory->nnodes; i++) {
+        if (b->inventory->nodes[i].name && b->inventory->nodes[i].part == part)
+            n += b->placed[i];
+    }
+    return n;
+}
+
+static int take_driver_share(trp_slurm_books *b, trp_error *err)
+{
+    const struct trp_slurm_share *d = &b->driver;
+    if (d->node >= b->inventory->nnodes)
+        return 0;
+    struct trp_slurm_room *r = &b->all.rooms[d->node];
+    const char *name = b->inventory->nodes[d->node].name;
+    if (d->memory_mib > r->memory_mib)
+        return trp_error_set(
+            err, TRP_ENEVER,
+            "the driver's own share of %s is %lld MiB, the job has %lld "
+            "MiB there; ask for more memory or set driver.memory",
+            name, (long long)d->memory_mib, (long long)r->memory_mib);
+    if (d->cores > r->cores)
+        return trp_error_set(
+            err, TRP_ENEVER,
+            "the driver's own share of %s is %u cores, the job has %llu "
+            "there; ask for more or set driver.cores",
+            name, d->cores, (unsigned long long)r->cores);
+    r->memory_mib -= d->memory_mib;
+    r->cores -= d->cores;
+    return 0;
+}
+
+int trp_slurm_books_new(const struct trp_slurm_inventory *inventory,
+                        const struct trp_slurm_share *driver, trp_slurm_books **ret,
+                        trp_error *err)
+{
+    trp_slurm_books *b = calloc(1, sizeof *b);
+    int code;
+    if (!b)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the job's books");
+    b->inventory = inventory;
+    b->driver = *driver;
+    code = make_room(b, err);
+    for (uint32_t i = 0; code == 0 && i < inventory->nparts; i++)
+        add_part(b, i);
+    b->nown = b->nspans;
+    if (code == 0)
+        code = take_driver_share(b, err);
+    if (code < 0) {
+        trp_slurm_books_free(b);
+        return code;
+    }
+    trp_slurm_books_set_order(b);
+    trp_slurm_books_empty(b);
+    *ret = b;
+    return 0;
+}
+
+void trp_slurm_books_free(trp_slurm_books *b)
+{
+    if (!b)
+        return;
+    for (uint32_t i = 0; i < b->nshapes; i++)
+        free(b->shapes[i]);
+    free(b->shapes);
+    free(b->spans);
+    free(b->order);
+    free(b->placed);
+    free(b->standing);
+    free(b->all.rooms);
+    free(b->free.rooms);
+    free(b->all.licences);
+    free(b->free.licences);
+    free(b);
+}
+
+uint32_t trp_slurm_books_cores(const trp_slurm_books *b, uint32_t node)
+{
+    return (uint32_t)b->all.rooms[node].cores;
+}
+
+int64_t trp_slurm_books_memory(const trp_slurm_books *b, uint32_t node)
+{
+    return b->all.rooms[node].memory_mib;
+}
+
+void trp_slurm_books_set_standing(trp_slurm_books *b, uint32_t node,
+                                  enum trp_slurm_standing standing)
+{
+    if (b->standing[node] == TRP_SLURM_GONE)
+        return;
+    b->standing[node] = standing;
+    if (standing == TRP_SLURM_GONE)
+        b->all.rooms[node] = (struct trp_slurm_room){0};
+}
+
+enum trp_slurm_standing trp_slurm_books_standing(const trp_slurm_books *b,
+                                                 uint32_t node)
+{
+    return b->standing[node];
+}
+
+/* ---- one node ----------------------------------------------------------------------
+ */
+
+bool trp_slurm_names_have(const char *features, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = features; *at; at += strcspn(at, ",")) {
+        at += *at == ',';
+        if (strncmp(at, name, n) == 0 && (at[n] == ',' || !at[n]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_kind(const struct trp_slurm_pool *p, const struct trp_slurm_want *w)
+{
+    return strcmp(p->name, w->name) == 0 &&
+           (!*w->type || strcmp(p->type, w->type) == 0);
+}
+
+/* The pools that a want may be taken from, with what is free in them. */
+static const struct trp_slurm_pool *
+pools_of(const trp_slurm_books *b, const struct trp_slurm_side *side, uint32_t node,
+         const struct trp_slurm_want *w, uint32_t **ret_free, uint32_t *ret_n)
+{
+    const struct trp_slurm_node *n = &b->inventory->nodes[node];
+    const struct trp_slurm_part *part = &b->inventory->parts[n->part];
+    bool device = w->kind == TRP_SLURM_GRES;
+    *ret_free = device ? side->rooms[node].pools : side->licences[n->part];
+    *ret_n = device ? n->npools : part->nlicences;
+    return device ? n->pools : part->licences;
+}
+
+uint64_t trp_slurm_books_available(const trp_slurm_books *b,
+                                   const struct trp_slurm_side *side, uint32_t node,
+                                   const struct trp_slurm_want *w)
+{
+    uint32_t *left, n;
+    uint64_t sum = 0;
+    if (w->kind == TRP_SLURM_FEATURE)
+        return trp_slurm_names_have(b->inventory->nodes[node].features, w->name)
+                   ? UINT32_MAX
+                   : 0;
+    const struct trp_slurm_pool *p = pools_of(b, side, node, w, &left, &n);
+    for (uint32_t i = 0; i < n; i++)
+        sum += is_kind(&p[i], w) ? left[i] : 0;
+    return sum;
+}
+
+/* Cores that so many units take: a step gets whole ones. */
+static uint64_t cores_for(const struct trp_slurm_node *n, uint64_t cores)
+{
+    return (cores + n->threads - 1) / n->threads * n->threads;
+}
+
+/* Units that there is room for on a node. */
+uint64_t trp_slurm_books_units(const trp_slurm_books *b,
+                               const struct trp_slurm_side *side, uint32_t node,
+                               const struct trp_slurm_need *need)
+{
+    const struct trp_slurm_node *n = &b->inventory->nodes[node];
+    const struct trp_slurm_room *r = &side->rooms[node];
+    uint64_t units = UINT32_MAX, cores = cores_for(n, need->cores);
+    int64_t memory = r->memory_mib - (node == b->driver.node ? b->driver.srun_mib : 0);
+    if (cores && r->cores / cores < units)
+        units = r->cores / cores;
+    if (memory < need->memory_mib)
+        units = 0;
+    else if (need->memory_mib && (uint64_t)(memory / need->memory_mib) < units)
+        units = (uint64_t)(memory / need->memory_mib);
+    for (uint32_t i = 0; i < need->nwants && units; i++) {
+        const struct trp_slurm_want *w = &need->wants[i];
+        uint64_t room =
+            trp_slurm_books_available(b, side, node, w) / w->count * w->each;
+        units = room < units ? room : units;
+    }
+    return units;
+}
+
+static bool wants_devices(const struct trp_slurm_need *need)
+{
+    for (uint32_t i = 0; i < need->nwants; i++) {
+        if (need->wants[i].kind != TRP_SLURM_FEATURE)
+            return true;
+    }
+    return false;
+}
+
+/* Takes `count` of a want; a pool that has all of it first. */
+static void take_want(trp_slurm_books *b, struct trp_slurm_spot *s,
+                      const struct trp_slurm_want *w, uint32_t index, uint32_t count)
+{
+    uint32_t *left, n;
+    const struct trp_slurm_pool *p = pools_of(b, &b->free, s->node, w, &left, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_kind(&p[i], w) && left[i] >= count) {
+            left[i] -= count;
+            s->takes[s->ntakes++] = (struct trp_slurm_take){index, i, count};
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < n && count && s->ntakes < TRP_PROFILE_RESOURCES; i++) {
+        uint32_t part = is_kind(&p[i], w) ? (left[i] < count ? left[i] : count) : 0;
+        if (!part)
+            continue;
+        left[i] -= part;
+        count -= part;
+        s->takes[s->ntakes++] = (struct trp_slurm_take){index, i, part};
+    }
+}
+
+/* `shape` units decide how many devices are taken: those of the first spot. */
+static void take_spot(trp_slurm_books *b, const struct trp_slurm_need *need,
+                      struct trp_slurm_spot *s, uint32_t shape)
+{
+    const struct trp_slurm_node *n = &b->inventory->nodes[s->node];
+    struct trp_slurm_room *r = &b->free.rooms[s->node];
+    b->placed[s->node]++;
+    r->cores -= cores_for(n, need->cores) * s->units;
+    r->memory_mib -= need->memory_mib * s->units;
+    for (uint32_t i = 0; i < need->nwants; i++) {
+        const struct trp_slurm_want *w = &need->wants[i];
+        if (w->kind != TRP_SLURM_FEATURE)
+            take_want(b, s, w, i, (shape + w->each - 1) / w->each * w->count);
+    }
+}
+
+static void give_spot(trp_slurm_books *b, const struct trp_slurm_need *need,
+                      const struct trp_slurm_spot *s)
+{
+    const struct trp_slurm_node *n = &b->inventory->nodes[s->node];
+    struct trp_slurm_room *r = &b->free.rooms[s->node];
+    b->placed[s->node]--;
+    r->cores += cores_for(n, need->cores) * s->units;
+    r->memory_mib += need->memory_mib * s->units;
+    for (uint32_t i = 0; i < s->ntakes; i++) {
+        uint32_t *left, unused;
+        pools_of(b, &b->free, s->node, &need->wants[s->takes[i].want], &left, &unused);
+        left[s->takes[i].pool] += s->takes[i].count;
+    }
+}
+
+/* ---- placement ---------------------------------------------------------------------
+ */
+
+bool trp_slurm_books_srun_room(const trp_slurm_books *b)
+{
+    return b->driver.node >= b->inventory->nnodes ||
+           b->free.rooms[b->driver.node].memory_mib >= b->driver.srun_mib;
+}
+
+static void charge_srun(trp_slurm_books *b, int sign)
+{
+    if (b->driver.node < b->inventory->nnodes)
+        b->free.rooms[b->driver.node].memory_mib += sign * b->driver.srun_mib;
+}
+
+static void unplace(trp_slurm_books *b, struct trp_slurm_request *r)
+{
+    for (uint32_t i = 0; i < r->nspots; i++)
+        give_spot(b, &r->need, &r->spots[i]);
+    r->nspots = 0;
+}
+
+/* All units in one part, on nodes whose standing is no worse, or none. */
+static bool place_in(trp_slurm_books *b, struct trp_slurm_request *r,
+                     const struct trp_slurm_span *span, enum trp_slurm_standing worst)
+{
+    uint32_t left = r->units, shape = 0;
+    bool even = wants_devices(&r->need);
+    for (uint32_t i = 0; i < span->n && left; i++) {
+        uint32_t node = b->order[span->begin + i];
+        if (b->standing[node] > worst)
+            continue;
+        uint64_t room = trp_slurm_books_units(b, &b->free, node, &r->need);
+        uint32_t units = room < left ? (uint32_t)room : left;
+        if (shape && even) {
+            if (room < shape)
+                continue;
+            units = units < shape ? units : shape;
+        }
+        if (!units)
+            continue;
+        struct trp_slurm_spot *s = &r->spots[r->nspots++];
+        *s = (struct trp_slurm_spot){.node = node, .units = units};
+        shape = shape ? shape : units;
+        take_spot(b, &r->need, s, shape);
+        left -= units;
+    }
+    if (left)
+        unplace(b, r);
+    return !left;
+}
+
+/* Whether a shape has room in a part once it is empty. */
+static bool is_for(const trp_slurm_books *b, const struct trp_slurm_span *span,
+                   const struct trp_slurm_shape *shape)
+{
+    uint64_t units = 0;
+    for (uint32_t i = 0; i < span->n && units < shape->units; i++) {
+        uint32_t node = b->order[span->begin + i];
+        if (b->standing[node] <= TRP_SLURM_DOUBTFUL)
+            units += trp_slurm_books_units(b, &b->all, node, &shape->need);
+    }
+    return units >= shape->units;
+}
+
+bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r)
+{
+    if (!trp_slurm_books_srun_room(b))
+        return false;
+    for (int worst = TRP_SLURM_GOOD; worst <= TRP_SLURM_DOUBTFUL; worst++) {
+        for (uint32_t i = 0; i < b->nspans; i++) {
+            if (!b->spans[i].blocked &&
+                place_in(b, r, &b->spans[i], (enum trp_slurm_standing)worst)) {
+                charge_srun(b, -1);
+                r->state = TRP_SLURM_PLACED;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* ---- the queue ---------------------------------------------------------------------
+ */
+
+static bool is_same_need(const struct trp_slurm_need *a, const struct trp_slurm_need *b)
+{
+    bool same = a->cores == b->cores && a->memory_mib == b->memory_mib &&
+                a->nwants == b->nwants;
+    for (uint32_t i = 0; same && i < a->nwants; i++) {
+        const struct trp_slurm_want *x = &a->wants[i], *y = &b->wants[i];
+        same = x->kind == y->kind && x->count == y->count && x->each == y->each &&
+               strcmp(x->resource, y->resource) == 0 && strcmp(x->name, y->name) == 0 &&
+               strcmp(x->type, y->type) == 0;
+    }
+    return same;
+}
+
+/* The shape of a request; made when it is the first. */
+static struct trp_slurm_shape *shape_of(trp_slurm_books *b,
+                                        const struct trp_slurm_request *r)
+{
+    for (uint32_t i = 0; i < b->nshapes; i++) {
+        struct trp_slurm_shape *s = b->shapes[i];
+        if (s->units == r->units && s->gang == r->gang &&
+            is_same_need(&s->need, &r->need))
+            return s;
+    }
+    struct trp_slurm_shape *s = calloc(1, sizeof *s);
+    if (!s || !grow(&b->shapes, b->nshapes, b->nshapes + 1,
+                    sizeof(struct trp_slurm_shape *))) {
+        free(s);
+        return NULL;
+    }
+    s->need = r->need;
+    s->units = r->units;
+    s->gang = r->gang;
+    return b->shapes[b->nshapes++] = s;
+}
+
+int trp_slurm_books_ask(trp_slurm_books *b, struct trp_slurm_request *r, trp_error *err)
+{
+    r->shape = shape_of(b, r);
+    /* As many spots as units at most, on nodes that may not be there yet. */
+    r->spots = r->shape ? calloc((size_t)r->units + 1, sizeof *r->spots) : NULL;
+    if (!r->spots)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a request");
+    struct trp_slurm_shape *s = r->shape;
+    r->state = TRP_SLURM_QUEUED;
+    r->nspots = 0;
+    r->turn = b->turns++;
+    r->behind = NULL;
+    r->before = s->last;
+    if (s->last)
+        s->last->behind = r;
+    else
+        s->first = r;
+    s->last = r;
+    s->waiting++;
+    return 0;
+}
+
+static void unlink_request(struct trp_slurm_request *r)
+{
+    struct trp_slurm_shape *s = r->shape;
+    if (r->before)
+        r->before->behind = r->behind;
+    else
+        s->first = r->behind;
+    if (r->behind)
+        r->behind->before = r->before;
+    else
+        s->last = r->before;
+    r->before = r->behind = NULL;
+    s->waiting--;
+}
+
+/* The shape whose first request came next after turn `after`. */
+static struct trp_slurm_shape *next_shape(const trp_slurm_books *b, uint64_t from)
+{
+    struct trp_slurm_shape *best = NULL;
+    for (uint32_t i = 0; i < b->nshapes; i++) {
+        struct trp_slurm_shape *s = b->shapes[i];
+        if (s->first && s->first->turn >= from &&
+            (!best || s->first->turn < best->first->turn))
+            best = s;
+    }
+    return best;
+}
+
+struct trp_slurm_request *trp_slurm_books_next(trp_slurm_books *b)
+{
+    for (uint32_t i = 0; i < b->nspans; i++)
+        b->spans[i].blocked = false;
+    for (struct trp_slurm_shape *s = next_shape(b, 0); s;
+         s = next_shape(b, s->first->turn + 1)) {
+        struct trp_slurm_request *r = s->first;
+        if (trp_slurm_books_place(b, r)) {
+            unlink_request(r);
+            return r;
+        }
+        for (uint32_t i = 0; i < b->nspans; i++)
+            b->spans[i].blocked |= is_for(b, &b->spans[i], s);
+    }
+    return NULL;
+}
+
+uint32_t trp_slurm_books_shapes(const trp_slurm_books *b)
+{
+    return b->nshapes;
+}
+
+struct trp_slurm_shape *trp_slurm_books_shape(const trp_slurm_books *b, uint32_t index)
+{
+    return b->shapes[index];
+}
+
+void trp_slurm_books_leave(trp_slurm_books *b, struct trp_slurm_request *r)
+{
+    if (r->state == TRP_SLURM_NONE)
+        return;
+    if (r->state == TRP_SLURM_QUEUED) {
+        unlink_request(r);
+    } else {
+        unplace(b, r);
+        charge_srun(b, 1);
+    }
+    free(r->spots);
+    r->spots = NULL;
+    r->state = TRP_SLURM_NONE;
+}

@@ -1,0 +1,170 @@
+/*
+ * The books of the jobs of a run: what each node has left, and the queue of those who
+ * want some.
+ *
+ * Words. A *need* is what one executor, or one rank of a gang, takes. A *request* wants
+ * `units` of them, all or none: an executor one, a gang its ranks. A *spot* is a node
+ * with the number of units that were placed there.
+ *
+ * Placement is first fit: the driver's node first (it stays till the end of the job
+ * anyway), then the others in Slurm's order, then the parts (further jobs) in the order
+ * in which they were added; a node is filled before the next is looked at. A gang's
+ * spots are in one part, and no spot of it has more units than its first when it needs
+ * devices: one number of devices a node is what a step over several nodes can ask for.
+ *
+ * Requests of one *shape* (need and units) are served first come, first served. Between
+ * shapes it is so within each part: who came later is placed in a part only when nobody
+ * who waits since earlier has room there once it is empty. So what needs a job that is
+ * not there yet holds up nobody.
+ *
+ * Parts and nodes come and go: they are the inventory's, by index.
+ *
+ * The driver's share is off its node from the start (cores, memory), and so is the
+ * memory of one srun for each request that is placed.
+ *
+ * A node's *standing* says whether it is to be used at all: not while its admin drains
+ * it, and last when an executor there has vanished.
+ *
+ * Pure books: no I/O, no clock.
+ */
+#ifndef TRP_CLUSTER_SLURM_BOOKS_H
+#define TRP_CLUSTER_SLURM_BOOKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/slurm/inventory.h"
+#include "conf/site.h"
+#include "core/profile/profile.h"
+
+enum trp_slurm_kind { TRP_SLURM_GRES, TRP_SLURM_LICENCE, TRP_SLURM_FEATURE };
+
+struct trp_slurm_want {
+    char resource[TRP_RESOURCE_NAME_MAX]; /* of the profile */
+    enum trp_slurm_kind kind;
+    char name[TRP_SLURM_WORD], type[TRP_SLURM_WORD]; /* what it is in Slurm */
+    uint32_t count;                                  /* of `each` units */
+    uint32_t each;                                   /* units that share `count` */
+};
+
+struct trp_slurm_need {
+    uint64_t cores;
+    int64_t memory_mib;
+    struct trp_slurm_want wants[TRP_PROFILE_RESOURCES];
+    uint32_t nwants;
+};
+
+/* What an executor of a profile, or a rank of a gang, needs. A resource that the site
+ * file does not map is a GRES of the same name. TRP_EINVAL: a mapping that is none. */
+int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site *site,
+                            struct trp_slurm_need *ret, trp_error *err);
+int trp_slurm_need_rank(const struct trp_resource_profile *p, const trp_site *site,
+                        struct trp_slurm_need *ret, trp_error *err);
+
+/* Whether "a,b" has a name. */
+bool trp_slurm_names_have(const char *names, const char *name);
+
+/* `count` of pool `pool` of a spot's node, or of its job's licences. */
+struct trp_slurm_take {
+    uint32_t want, pool, count;
+};
+
+struct trp_slurm_spot {
+    uint32_t node, units;
+    struct trp_slurm_take takes[TRP_PROFILE_RESOURCES];
+    uint32_t ntakes;
+};
+
+enum trp_slurm_request_state {
+    TRP_SLURM_NONE,
+    TRP_SLURM_QUEUED,
+    TRP_SLURM_PLACED,
+};
+
+/* Those of one need and number of units. */
+struct trp_slurm_shape {
+    struct trp_slurm_need need;
+    uint32_t units;
+    bool gang;
+    uint32_t waiting; /* requests in the queue */
+    void *context;    /* the caller's, NULL at first */
+    /* The books' own: */
+    struct trp_slurm_request *first, *last;
+};
+
+struct trp_slurm_request {
+    struct trp_slurm_need need; /* filled by the caller, as `units` and `gang` are */
+    uint32_t units;
+    bool gang;
+    /* The books' own; spots are valid while state is TRP_SLURM_PLACED. */
+    enum trp_slurm_request_state state;
+    struct trp_slurm_spot *spots;
+    uint32_t nspots;
+    struct trp_slurm_shape *shape;
+    uint64_t turn;
+    struct trp_slurm_request *before, *behind;
+};
+
+struct trp_slurm_share {
+    uint32_t node; /* the driver's, UINT32_MAX: in none of them */
+    uint32_t cores;
+    int64_t memory_mib;
+    int64_t srun_mib; /* a request's */
+};
+
+typedef struct trp_slurm_books trp_slurm_books;
+
+/* All parts of `inventory` are there. It is borrowed and must stay; it may grow.
+ * TRP_ENEVER: the driver's share is more than its node has. */
+int trp_slurm_books_new(const struct trp_slurm_inventory *inventory,
+                        const struct trp_slurm_share *driver, trp_slurm_books **ret,
+                        trp_error *err);
+void trp_slurm_books_free(trp_slurm_books *b);
+
+/* A part of the inventory is there from now on. TRP_ENOMEM. */
+int trp_slurm_books_add_part(trp_slurm_books *b, uint32_t part, trp_error *err);
+/* Nodes of a part were removed from the inventory. */
+void trp_slurm_books_removed(trp_slurm_books *b);
+/* Nothing new is placed in a part. What is there stays until it leaves. */
+void trp_slurm_books_close_part(trp_slurm_books *b, uint32_t part);
+/* Spots that are taken there. */
+uint32_t trp_slurm_books_placed(const trp_slurm_books *b, uint32_t part);
+uint32_t trp_slurm_books_placed_on(const trp_slurm_books *b, uint32_t node);
+
+enum trp_slurm_standing {
+    TRP_SLURM_GOOD,
+    TRP_SLURM_DOUBTFUL, /* used when no other node has room */
+    TRP_SLURM_CLOSED,   /* gets nothing new */
+    TRP_SLURM_GONE,     /* the job has lost it: it counts for `fit` no more, either */
+};
+/* What is there stays. A node that is gone stays so. */
+void trp_slurm_books_set_standing(trp_slurm_books *b, uint32_t node,
+                                  enum trp_slurm_standing standing);
+enum trp_slurm_standing trp_slurm_books_standing(const trp_slurm_books *b,
+                                                 uint32_t node);
+
+/* What executors may use of a node when it is empty. */
+uint32_t trp_slurm_books_cores(const trp_slurm_books *b, uint32_t node);
+int64_t trp_slurm_books_memory(const trp_slurm_books *b, uint32_t node);
+
+/* How many requests of `units` units the driver's own job holds at once when it is
+ * empty; 0 with TRP_ENEVER
+ * and "cores wanted 8, at most 4 on a node" in `err`. */
+uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
+                             const struct trp_slurm_need *need, uint32_t units,
+                             trp_error *err);
+
+/* Puts a request, which fits, at the end of the queue. TRP_ENOMEM. */
+int trp_slurm_books_ask(trp_slurm_books *b, struct trp_slurm_request *r,
+                        trp_error *err);
+/* The first that has room, now placed, or NULL. */
+struct trp_slurm_request *trp_slurm_books_next(trp_slurm_books *b);
+/* All shapes that were ever asked for, by the first time. */
+uint32_t trp_slurm_books_shapes(const trp_slurm_books *b);
+struct trp_slurm_shape *trp_slurm_books_shape(const trp_slurm_books *b, uint32_t index);
+/* Whether a driver's node has the memory for one more srun. */
+bool trp_slurm_books_srun_room(const trp_slurm_books *b);
+/* Takes a request out of the queue, or its room back. */
+void trp_slurm_books_leave(trp_slurm_books *b, struct trp_slurm_request *r);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * What books.c and books_fit.c share.
+ */
+#ifndef TRP_CLUSTER_SLURM_BOOKS_STATE_H
+#define TRP_CLUSTER_SLURM_BOOKS_STATE_H
+
+#include "cluster/slurm/books.h"
+
+struct trp_slurm_room {
+    uint64_t cores;
+    int64_t memory_mib;
+    uint32_t pools[TRP_SLURM_POOLS];
+};
+
+/* What there is: of each node, and of each part the licences. */
+struct trp_slurm_side {
+    struct trp_slurm_room *rooms;
+    uint32_t (*licences)[TRP_SLURM_POOLS];
+};
+
+/* The nodes of a part, in the order in which they are filled: `n` of books.order from
+ * `begin`. */
+struct trp_slurm_span {
+    uint32_t part, begin, n;
+    bool blocked; /* somebody who came earlier waits for it */
+};
+
+struct trp_slurm_books {
+    const struct trp_slurm_inventory *inventory;
+    struct trp_slurm_share driver;
+    struct trp_slurm_side all, free;   /* when nothing is placed, and now */
+    uint32_t *placed;                  /* spots that are taken, by node */
+    enum trp_slurm_standing *standing; /* by node */
+    uint32_t nnodes, nparts;           /* that there is room for in these */
+    struct trp_slurm_span *spans;      /* open parts, in the order in which they came */
+    uint32_t nspans, nown; /* parts that were there at first: the driver's own */
+    uint32_t *order;
+    struct trp_slurm_shape **shapes;
+    uint32_t nshapes;
+    uint64_t turns;
+};
+
+/* Into order: the nodes of all spans. */
+void trp_slurm_books_set_order(trp_slurm_books *b);
+/* As if nothing were placed. */
+void trp_slurm_books_empty(trp_slurm_books *b);
+/* Finds room for a request that is not in the queue, and takes it. */
+bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r);
+/* Units that a side has room for on a node. */
+uint64_t trp_slurm_books_units(const trp_slurm_books *b,
+                               const struct trp_slurm_side *side, uint32_t node,
+                               const struct trp_slurm_need *need);
+/* How much of a want a side has on a node; of a feature all, or nothing. */
+uint64_t trp_slurm_books_available(const trp_slurm_books *b,
+                                   const struct trp_slurm_side *side, uint32_t node,
+                                   const struct trp_slurm_want *w);
+
+#endif

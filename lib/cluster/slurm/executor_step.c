@@ -1,0 +1,471 @@
+/*
+ * One executor as a step of the job: `srun … troupe-rank step … -- mpirun -np 1 …`, in
+ * a session of its own.
+ *
+ * Its life is told through srun's pipes: the step says "started" with the devices that
+ * it was given, the driver answers "go" and tells `granted`; it says "ended", and srun
+ * goes. What srun itself says (a refusal, Out Of Memory) is kept for the last words.
+ *
+ * The end by force comes in blows, each when the one before has not helped: closing
+ * srun's stdin (the step ends its executor and tidies up), SIGTERM to srun (Slurm kills
+ * the step), asking Slurm for the same, SIGKILL to srun. A step that has started says
+ * at once that it is ending; when it does not, its node is gone: srun, which would wait
+ * for half a minute, gets all of them. An executor is told gone, and its room is free,
+ * when its srun is gone.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "cluster/executor_entry.h"
+#include "cluster/local/mpirun.h"
+#include "cluster/slurm/slurm_state.h"
+#include "events/run_folder.h"
+#include "executor/executor.h"
+
+enum {
+    RELEASE_MS = 2000, /* from SHUTDOWN to the kill */
+    BLOW_MS = 2000,    /* from one blow to the next */
+    ANSWER_MS = 1000,  /* in which a step answers */
+    BLOWS = 4,
+};
+
+int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
+                           const struct trp_resource_profile *p, trp_error *err)
+{
+    struct trp_slurm_executor *e = calloc(1, sizeof *e);
+    if (!e)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    e->slurm = s;
+    e->id = id.n;
+    e->slots = p->slots;
+    e->memory_mib = p->total_mib;
+    e->step = -1;
+    memcpy(e->profile, p->name, sizeof e->profile);
+    e->state = TRP_SLURM_WAITS;
+    e->request.units = 1;
+    int code = trp_slurm_need_executor(p, s->site, &e->request.need, err);
+    if (code == 0)
+        code = trp_slurm_books_ask(s->books, &e->request, err);
+    if (code == 0)
+        code = trp_slurm_further_wanted(s, &e->request, p, 0, err);
+    if (code < 0) {
+        trp_slurm_books_leave(s->books, &e->request);
+        free(e);
+        return code;
+    }
+    HASH_ADD(hh, s->executors, id, sizeof e->id, e);
+    if (!e->hh.tbl) {
+        trp_slurm_books_leave(s->books, &e->request);
+        free(e);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    trp_slurm_pump_soon(s);
+    return 0;
+}
+
+/* ---- the end -----------------------------------------------------------------------
+ */
+
+static void free_executor(struct trp_slurm_executor *e)
+{
+    trp_slurm_executor_free_devices(e);
+    free(e);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct trp_slurm_executor *e = handle->data;
+    struct trp_slurm *s = e->slurm;
+    if (--e->handles == 0 && e->forgotten)
+        free_executor(e);
+    trp_slurm_handle_closed(s);
+}
+
+static void close_handle(uv_handle_t *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, on_handle_closed);
+}
+
+static void close_handles(struct trp_slurm_executor *e)
+{
+    if (!e->handles)
+        return;
+    close_handle((uv_handle_t *)&e->process);
+    close_handle((uv_handle_t *)&e->in);
+    close_handle((uv_handle_t *)&e->out);
+    close_handle((uv_handle_t *)&e->errors);
+    close_handle((uv_handle_t *)&e->timer);
+}
+
+/* Out of the books; freed once its handles are closed. */
+static void forget(struct trp_slurm_executor *e)
+{
+    struct trp_slurm *s = e->slurm;
+    HASH_DEL(s->executors, e);
+    s->leaving -= e->dismissed;
+    trp_slurm_books_leave(s->books, &e->request);
+    e->forgotten = true;
+    if (!e->handles)
+        free_executor(e);
+    else
+        close_handles(e);
+}
+
+/* Its srun came too early: back into the queue, which is not served until a second
+ * later at least; by then the handles are closed. */
+static bool ask_again(struct trp_slurm_executor *e)
+{
+    struct trp_slurm *s = e->slurm;
+    trp_slurm_books_leave(s->books, &e->request);
+    if (trp_slurm_books_ask(s->books, &e->request, NULL) < 0)
+        return false;
+    close_handles(e);
+    e->said.size = e->complained.size = 0;
+    e->exited = e->silent = e->doubted = false;
+    e->state = TRP_SLURM_WAITS;
+    trp_slurm_srun_refused(s);
+    return true;
+}
+
+static void tell_gone(struct trp_slurm_executor *e, int status, bool memory,
+                      const char *text)
+{
+    struct trp_slurm *s = e->slurm;
+    trp_executor_id id = {e->id};
+    forget(e);
+    trp_slurm_pump_soon(s);
+    s->handler.gone(s->handler.context, id, status, memory, text);
+}
+
+void trp_slurm_executor_refuse(struct trp_slurm_executor *e, const char *text)
+{
+    tell_gone(e, TRP_ENEVER, false, text);
+}
+
+void trp_slurm_executor_tell(struct trp_slurm_executor *e)
+{
+    tell_gone(e, 0, false, "withdrawn before it was started");
+}
+
+/* The further job that it runs in, or NULL. */
+static struct trp_slurm_job *job_of(const struct trp_slurm_executor *e)
+{
+    const struct trp_slurm *s = e->slurm;
+    return trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part);
+}
+
+static void finish(struct trp_slurm_executor *e)
+{
+    const struct trp_slurm_job *j = job_of(e);
+    char text[1024];
+    if (!e->granted && !e->dismissed && !e->leaving &&
+        trp_slurm_executor_too_often(e) && ask_again(e))
+        return;
+    bool memory = trp_slurm_executor_out_of_memory(e);
+    if (!e->granted && !e->dismissed)
+        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node);
+    int status = TRP_ESYSTEM;
+    trp_slurm_executor_describe(e, text, sizeof text);
+    if (e->dismissed || (e->ended && e->status == 0 && e->signal == 0))
+        status = 0;
+    else if (!e->granted)
+        status = trp_slurm_executor_refusal(e);
+    else if (j && j->gone && strcmp(j->end, "NODE_FAIL") != 0)
+        status = TRP_ECANCELLED;
+    tell_gone(e, status, memory && status == TRP_ESYSTEM, text);
+}
+
+/* srun and the last of its words: they come in any order. An srun that had to be killed
+ * leaves a child that ends the step, and holds the pipes as long. */
+static void finish_when_over(struct trp_slurm_executor *e)
+{
+    if (!e->exited || (!e->silent && e->blows < BLOWS))
+        return;
+    bool in_order = e->dismissed || (e->ended && e->status == 0 && e->signal == 0);
+    struct trp_slurm_job *j = in_order || e->doubted ? NULL : job_of(e);
+    if (j && !j->gone) {
+        e->doubted = true;
+        trp_slurm_further_doubt(e->slurm, j);
+        if (j->asking)
+            return;
+    }
+    finish(e);
+}
+
+void trp_slurm_executor_judged(struct trp_slurm_executor *e)
+{
+    if (e->exited)
+        finish_when_over(e);
+    else
+        e->doubted = false;
+}
+
+static void on_srun_exit(uv_process_t *process, int64_t exit_status, int signal)
+{
+    struct trp_slurm_executor *e = process->data;
+    (void)signal;
+    e->exited = true;
+    e->exit_status = exit_status;
+    finish_when_over(e);
+}
+
+bool trp_slurm_executor_say(struct trp_slurm_executor *e, const char *line)
+{
+    uv_os_fd_t fd; /* a socket, with room: libuv's write would raise SIGPIPE */
+    ssize_t n = (ssize_t)strlen(line);
+    return uv_fileno((uv_handle_t *)&e->in, &fd) == 0 &&
+           send(fd, line, (size_t)n, MSG_NOSIGNAL) == n;
+}
+
+static void strike(struct trp_slurm_executor *e)
+{
+    char call[64];
+    if (e->blows == BLOWS)
+        return;
+    switch (e->blows++) {
+    case 0:
+        e->leaving = true;
+        trp_slurm_executor_say(e, "end\n");
+        close_handle((uv_handle_t *)&e->in);
+        break;
+    case 1:
+        if (!e->exited)
+            uv_process_kill(&e->process, SIGTERM);
+        break;
+    case 2:
+        snprintf(call, sizeof call, "end-step job=%u step=%lld",
+                 e->slurm->inventory
+                     .parts[e->slurm->inventory.nodes[e->request.spots[0].node].part]
+                     .job,
+                 (long long)e->step);
+        if (e->step >= 0 && e->slurm->helper)
+            trp_slurm_helper_tell(e->slurm->helper, call);
+        break;
+    default:
+        if (!e->exited)
+            uv_process_kill(&e->process, SIGKILL);
+        break;
+    }
+}
+
+static void on_blow(uv_timer_t *timer)
+{
+    struct trp_slurm_executor *e = timer->data;
+    strike(e);
+    if (e->blows < BLOWS)
+        uv_timer_start(timer, on_blow, BLOW_MS, 0);
+}
+
+static void dismiss(struct trp_slurm_executor *e)
+{
+    e->slurm->leaving += !e->dismissed;
+    e->dismissed = true;
+}
+
+static void on_answer_due(uv_timer_t *timer)
+{
+    struct trp_slurm_executor *e = timer->data;
+    if (e->ending || e->ended || !e->granted) {
+        uv_timer_start(timer, on_blow, BLOW_MS - ANSWER_MS, 0);
+        return;
+    }
+    while (e->blows < BLOWS)
+        strike(e);
+}
+
+void trp_slurm_executor_kill(struct trp_slurm_executor *e)
+{
+    if (e->state == TRP_SLURM_WAITS) {
+        trp_slurm_executor_release(e, false);
+        return;
+    }
+    if (e->state != TRP_SLURM_RUNS || e->blows)
+        return;
+    if (e->granted && !e->ended && !e->dismissed) /* its end was not told */
+        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node);
+    dismiss(e);
+    strike(e);
+    uv_timer_start(&e->timer, on_answer_due, ANSWER_MS, 0);
+}
+
+static void on_release_late(uv_timer_t *timer)
+{
+    trp_slurm_executor_kill(timer->data);
+}
+
+void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told)
+{
+    if (e->state == TRP_SLURM_WAITS) {
+        trp_slurm_books_leave(e->slurm->books, &e->request);
+        e->state = TRP_SLURM_WITHDRAWN;
+        trp_slurm_pump_soon(e->slurm);
+    } else if (e->state == TRP_SLURM_RUNS && !told) {
+        trp_slurm_executor_kill(e);
+    } else if (e->state == TRP_SLURM_RUNS && !e->dismissed) {
+        dismiss(e);
+        uv_timer_start(&e->timer, on_release_late, RELEASE_MS, 0);
+    }
+}
+
+bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow)
+{
+    int status;
+    if (e->state == TRP_SLURM_RUNS && !e->exited) {
+        while (e->blows < blow)
+            strike(e);
+        if (waitpid(e->process.pid, &status, WNOHANG) == 0 && blow < BLOWS)
+            return false;
+    }
+    forget(e);
+    return true;
+}
+
+/* ---- srun's pipes ------------------------------------------------------------------
+ */
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    struct trp_slurm_executor *e = handle->data;
+    struct trp_slurm_words *w =
+        handle == (uv_handle_t *)&e->out ? &e->said : &e->complained;
+    (void)suggested;
+    /* Of more than there is room for the newer half is kept. */
+    if (w->size >= TRP_SLURM_TEXT - 1) {
+        w->size = TRP_SLURM_TEXT / 2;
+        memmove(w->text, w->text + TRP_SLURM_TEXT - 1 - w->size, w->size);
+    }
+    *buf = uv_buf_init(w->text + w->size, (unsigned)(TRP_SLURM_TEXT - 1 - w->size));
+}
+
+/* The step's lines, as far as they are whole. False: it is over. */
+static void hear_lines(struct trp_slurm_executor *e)
+{
+    char line[TRP_SLURM_TEXT];
+    for (char *end; (end = memchr(e->said.text, '\n', e->said.size));) {
+        struct trp_slurm_line l;
+        trp_error err;
+        size_t n = (size_t)(end + 1 - e->said.text);
+        memcpy(line, e->said.text, n);
+        line[n - 1] = '\0';
+        e->said.size -= n;
+        memmove(e->said.text, end + 1, e->said.size);
+        if (trp_slurm_line_parse(line, &l, &err) == 0)
+            trp_slurm_executor_hear(e, &l);
+    }
+}
+
+static void on_said(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct trp_slurm_executor *e = stream->data;
+    (void)buf;
+    if (n > 0) {
+        e->said.size += (size_t)n;
+        hear_lines(e);
+    } else if (n < 0) {
+        uv_read_stop(stream);
+        e->silent = true;
+        finish_when_over(e);
+    }
+}
+
+static void on_complained(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct trp_slurm_executor *e = stream->data;
+    (void)buf;
+    if (n < 0)
+        uv_read_stop(stream);
+    else
+        e->complained.size += (size_t)n;
+    e->complained.text[e->complained.size] = '\0';
+}
+
+/* ---- the beginning -----------------------------------------------------------------
+ */
+
+static char *make_entry(const struct trp_slurm_executor *e, trp_error *err)
+{
+    struct trp_executor_shape shape = {.id = e->id,
+                                       .cores = (uint32_t)e->request.need.cores,
+                                       .slots = e->slots,
+                                       .memory_mib = e->memory_mib};
+    return trp_executor_entry(&e->slurm->command, e->slurm->driver_address, &shape,
+                              err);
+}
+
+static int spawn(struct trp_slurm_executor *e, char **words, char **env)
+{
+    uv_loop_t *loop = e->slurm->loop;
+    uv_stdio_container_t stdio[] = {
+        {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
+         .data.stream = (uv_stream_t *)&e->in    },
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+         .data.stream = (uv_stream_t *)&e->out   },
+        {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+         .data.stream = (uv_stream_t *)&e->errors},
+    };
+    uv_process_options_t options = {.exit_cb = on_srun_exit,
+                                    .file = words[0],
+                                    .args = words,
+                                    .env = env,
+                                    .flags = UV_PROCESS_DETACHED, /* setsid */
+                                    .stdio_count = 3,
+                                    .stdio = stdio};
+    uv_pipe_init(loop, &e->in, 0);
+    uv_pipe_init(loop, &e->out, 0);
+    uv_pipe_init(loop, &e->errors, 0);
+    uv_timer_init(loop, &e->timer);
+    e->process.data = e->in.data = e->out.data = e->errors.data = e->timer.data = e;
+    int code = uv_spawn(loop, &e->process, &options);
+    e->handles = 5;
+    e->slurm->handles += 5;
+    if (code == 0) {
+        uv_read_start((uv_stream_t *)&e->out, on_alloc, on_said);
+        uv_read_start((uv_stream_t *)&e->errors, on_alloc, on_complained);
+    }
+    return code;
+}
+
+static int start(struct trp_slurm_executor *e, trp_error *err)
+{
+    char *entry = make_entry(e, err);
+    if (!entry)
+        return err->code;
+    const char *more[] = {entry, NULL};
+    char **words = trp_slurm_step_words(e);
+    char **env = trp_mpirun_environ(environ, NULL, more);
+    int code = TRP_ENOMEM;
+    if (words && env)
+        code = spawn(e, words, env);
+    if (!words || !env)
+        trp_error_set(err, TRP_ENOMEM, "out of memory");
+    else if (code < 0)
+        code = trp_error_set(err, code == UV_ENOENT ? TRP_ENEVER : TRP_EWAIT,
+                             "cannot start srun for executor %u: %s", e->id,
+                             uv_strerror(code));
+    trp_words_free(words);
+    trp_words_free(env);
+    free(entry);
+    return code;
+}
+
+void trp_slurm_executor_serve(struct trp_slurm_executor *e)
+{
+    trp_error err;
+    char what[64];
+    int code = start(e, &err);
+    if (code < 0) {
+        bool never = code == TRP_ENEVER || code == TRP_ELIMIT;
+        tell_gone(e, never ? TRP_ENEVER : TRP_EWAIT, false, err.text);
+        return;
+    }
+    e->state = TRP_SLURM_RUNS;
+    trp_slurm_srun_started(e->slurm);
+    snprintf(what, sizeof what, "srun of executor %u", e->id);
+    trp_run_folder_pid(e->slurm->command.run_dir, e->process.pid, what);
+}

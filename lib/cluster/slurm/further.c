@@ -1,0 +1,217 @@
+/*
+ * One list of jobs, each with a state; one `struct trp_slurm_shape_jobs` a shape. A
+ * look goes over all jobs (give back) and all shapes (ask, cancel); both are few. Calls
+ * to troupe-slurm are answered later, from the loop, and end in another look.
+ *
+ * Rejected: keeping an empty job for a while, for the next stage: requests of the next
+ * stage stand in the queue before the executors of the one before are gone.
+ */
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cluster/slurm/further_parts.h"
+
+enum { SCANCELLED = 256 };
+
+/* ---- the list ----------------------------------------------------------------------
+ */
+
+struct trp_slurm_job *trp_further_add(struct trp_slurm *s,
+                                      struct trp_slurm_shape_jobs *w, uint32_t units,
+                                      bool queued)
+{
+    struct trp_slurm_job **at = &s->further.jobs, *j = calloc(1, sizeof *j);
+    if (!j)
+        return NULL;
+    while (*at)
+        at = &(*at)->next;
+    *at = j;
+    j->slurm = s;
+    j->want = w;
+    j->units = units;
+    j->queued = queued;
+    j->guard = TRP_CLUSTER_GUARDS + s->further.guards % TRP_CLUSTER_GUARD_IDS;
+    s->further.guards += queued;
+    return j;
+}
+
+void trp_further_forget(struct trp_slurm_job *j)
+{
+    struct trp_slurm_job **at = &j->slurm->further.jobs;
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+    trp_slurm_inventory_free(&j->found);
+    free(j);
+}
+
+void trp_further_tell(struct trp_slurm *s, const char *verb, uint32_t job)
+{
+    char call[64];
+    snprintf(call, sizeof call, "%s job=%u", verb, job);
+    trp_slurm_helper_tell(s->helper, call);
+}
+
+struct trp_slurm_job *trp_slurm_further_of(const struct trp_slurm *s, uint32_t part)
+{
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->state >= TRP_SLURM_JOB_RUNS && j->part == part)
+            return j;
+    }
+    return NULL;
+}
+
+/* ---- a job begins ------------------------------------------------------------------
+ */
+
+/* What it has is in j->found. */
+void trp_further_take_in(struct trp_slurm_job *j)
+{
+    struct trp_slurm *s = j->slurm;
+    trp_slurm_set_racks(s, &j->found, NULL); /* else there is none */
+    int code = trp_slurm_inventory_merge(&s->inventory, &j->found, &j->part, NULL);
+    trp_slurm_inventory_free(&j->found);
+    if (code == 0) {
+        code = trp_slurm_books_add_part(s->books, j->part, NULL);
+        if (code < 0)
+            trp_slurm_inventory_remove(&s->inventory, j->part);
+    }
+    if (code < 0) {
+        trp_further_tell(s, "end", j->job);
+        trp_further_forget(j);
+        return;
+    }
+    j->job = s->inventory.parts[j->part].job;
+    j->state = TRP_SLURM_JOB_RUNS;
+    s->further.had++;
+}
+
+int trp_further_on_granted(void *context, const struct trp_slurm_line *line,
+                           trp_error *err)
+{
+    struct trp_slurm_job *j = context;
+    return trp_slurm_inventory_add(&j->found, line, err);
+}
+
+static void on_found(void *context, const struct trp_slurm_end *end)
+{
+    struct trp_slurm_job *j = context;
+    struct trp_slurm *s = j->slurm;
+    if (end->failed || !j->found.live) {
+        trp_slurm_inventory_free(&j->found);
+        j->state = TRP_SLURM_JOB_PENDING; /* the next poll sees what it is */
+        s->further.poll_at = trp_further_now() + TRP_FURTHER_FIRST_POLL_NS;
+    } else {
+        trp_acquire_had(&j->want->acquire);
+        trp_further_take_in(j);
+    }
+    trp_slurm_pump_soon(s);
+}
+
+/* A queued job runs: what has it got? */
+void trp_further_find_out(struct trp_slurm_job *j)
+{
+    char call[64];
+    snprintf(call, sizeof call, "job job=%u", j->job);
+    trp_slurm_inventory_free(&j->found);
+    if (trp_slurm_helper_call(j->slurm->helper, call, trp_further_on_granted, on_found,
+                              j) == 0)
+        j->state = TRP_SLURM_JOB_FOUND;
+}
+
+bool trp_slurm_further_guard(struct trp_slurm *s, uint32_t id)
+{
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (!j->queued || j->guard != id || j->unwanted)
+            continue;
+        if (j->state == TRP_SLURM_JOB_PENDING)
+            trp_further_find_out(j);
+        s->further.poll_at = trp_further_now() + TRP_FURTHER_FIRST_POLL_NS;
+        trp_slurm_pump_soon(s);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the whole ---------------------------------------------------------------------
+ */
+
+static void on_wake(uv_timer_t *timer)
+{
+    trp_slurm_pump_soon(timer->data);
+}
+
+static bool somebody_waits(const struct trp_slurm *s)
+{
+    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
+        if (trp_slurm_books_shape(s->books, i)->waiting)
+            return true;
+    }
+    return s->further.jobs != NULL;
+}
+
+void trp_slurm_further_look(struct trp_slurm *s)
+{
+    int64_t due = INT64_MAX, one;
+    if (!s->further.allowed || s->closed || !s->driver_address || !somebody_waits(s))
+        return;
+    while (trp_further_release_one(s))
+        ;
+    if (!trp_further_ask_offers(s))
+        return;
+    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
+        one = trp_further_ask(s, trp_slurm_books_shape(s->books, i));
+        due = one < due ? one : due;
+    }
+    one = trp_further_poll(s);
+    due = one < due ? one : due;
+    if (due == INT64_MAX)
+        return;
+    int64_t left = due - trp_further_now();
+    uv_timer_start(&s->wake, on_wake, left > 0 ? (uint64_t)(left / 1000000 + 1) : 1, 0);
+}
+
+/* The helper was killed, and what it knew is lost: scancel does it. */
+static void cancel_all(struct trp_slurm *s)
+{
+    char *words[SCANCELLED + 2] = {strdup("scancel")};
+    uint32_t n = 1;
+    pid_t pid;
+    for (struct trp_slurm_job *j = s->further.jobs; j && n <= SCANCELLED; j = j->next) {
+        if (j->job && asprintf(&words[n], "%u", j->job) >= 0)
+            n++;
+    }
+    words[n] = NULL;
+    if (n > 1 && words[0] &&
+        posix_spawnp(&pid, words[0], NULL, NULL, words, environ) == 0)
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    for (uint32_t i = 0; i < n; i++)
+        free(words[i]);
+}
+
+void trp_slurm_further_close(struct trp_slurm *s)
+{
+    if (s->further.helper_gone) {
+        cancel_all(s);
+        return;
+    }
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->job)
+            trp_further_tell(s, j->state == TRP_SLURM_JOB_PENDING ? "cancel" : "end",
+                             j->job);
+    }
+}
+
+void trp_slurm_further_free(struct trp_slurm *s)
+{
+    while (s->further.jobs)
+        trp_further_forget(s->further.jobs);
+    for (uint32_t i = 0; s->books && i < trp_slurm_books_shapes(s->books); i++)
+        free(trp_slurm_books_shape(s->books, i)->context);
+    trp_slurm_offers_free(&s->further.offers);
+}

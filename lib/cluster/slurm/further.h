@@ -1,0 +1,113 @@
+/*
+ * Further jobs: got when executors find no room in the driver's own job, given back
+ * when nothing runs there and nobody who waits has room there.
+ *
+ * What is asked for when is decided by acquire.h, once for each shape of the books'
+ * queue. A job is asked for *now* by troupe-slurm, or *queued* as a batch job whose
+ * script is a guard (executor/job_guard.h): it calls the admission socket when the job
+ * has started.
+ *
+ * Everything happens from the loop: trp_slurm_further_look is called by the pump when
+ * the queue was served.
+ */
+#ifndef TRP_CLUSTER_SLURM_FURTHER_H
+#define TRP_CLUSTER_SLURM_FURTHER_H
+
+#include "cluster/slurm/acquire.h"
+#include "cluster/slurm/offers.h"
+
+struct trp_slurm;
+
+enum { TRP_SLURM_TOLD = 640 };
+
+enum trp_slurm_job_state {
+    TRP_SLURM_JOB_ASKED,   /* the call is under way */
+    TRP_SLURM_JOB_PENDING, /* queued */
+    TRP_SLURM_JOB_FOUND,   /* it has started; what it has is being asked */
+    TRP_SLURM_JOB_RUNS,    /* its nodes are in the books */
+    TRP_SLURM_JOB_OVER,    /* nothing new there; forgotten when the last has left */
+};
+
+struct trp_slurm_job {
+    struct trp_slurm_job *next;
+    struct trp_slurm *slurm;
+    struct trp_slurm_shape_jobs *want;
+    enum trp_slurm_job_state state;
+    uint32_t job;   /* Slurm's number; 0: not known yet */
+    uint32_t units; /* requests that it was asked for */
+    uint32_t part;  /* from RUNS on */
+    uint32_t guard; /* the id by which its guard calls */
+    bool queued;    /* as a batch job */
+    bool unwanted;  /* cancelled before its number was known */
+    bool was_used;
+    bool polled;  /* Slurm was asked of it as pending, and has not told */
+    bool gone;    /* Slurm says that it is over: */
+    char end[64]; /* its state */
+    bool asking;  /* of its end */
+    char reason[128];
+    int64_t start; /* expected, seconds since 1970; 0: unknown */
+    struct trp_slurm_inventory found;
+};
+
+/* What one shape wants of further jobs. */
+struct trp_slurm_shape_jobs {
+    struct trp_acquire acquire;
+    struct trp_resource_profile profile;
+    uint32_t ranks;             /* of a gang, else 0 */
+    char never[TRP_SLURM_TOLD]; /* why it can never be had so, "" */
+    char told[TRP_SLURM_TOLD];  /* what the user was told last */
+    bool local;                 /* there is room for it inside, some time */
+};
+
+struct trp_slurm_further {
+    bool allowed;
+    bool helper_gone;
+    uint32_t most; /* jobs at once */
+    int64_t poll_ns, time_ns;
+    struct trp_slurm_job *jobs; /* in the order in which they were asked for */
+    struct trp_slurm_offers offers;
+    bool offers_asked;
+    uint32_t guards; /* ids given so far */
+    uint64_t had;    /* jobs granted so far */
+    int64_t poll_at, poll_step;
+    bool polling;
+    uint32_t leaving; /* executors that were told to go and are there yet */
+};
+
+/* Something may have changed: asks, cancels, gives back; sets the timer. */
+void trp_slurm_further_look(struct trp_slurm *s);
+/* How many requests further jobs may hold in all; 0 with TRP_ENEVER. */
+uint32_t trp_slurm_further_fit(struct trp_slurm *s,
+                               const struct trp_resource_profile *p, uint32_t ranks,
+                               const struct trp_slurm_need *need, trp_error *err);
+/* After a request of `p` was put into the queue. TRP_ENEVER: it can never be had. */
+int trp_slurm_further_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
+                             const struct trp_resource_profile *p, uint32_t ranks,
+                             trp_error *err);
+/* The further job that a part is, or NULL: it is the driver's own. */
+struct trp_slurm_job *trp_slurm_further_of(const struct trp_slurm *s, uint32_t part);
+/* A job seems to end: nothing new there; asks Slurm why. */
+void trp_slurm_further_doubt(struct trp_slurm *s, struct trp_slurm_job *j);
+/* troupe-slurm is gone: no more are taken, and scancel ends those that are there. */
+void trp_slurm_further_lost(struct trp_slurm *s);
+/* Is this the id of a guard of ours? Its job has started. */
+bool trp_slurm_further_guard(struct trp_slurm *s, uint32_t id);
+/* Why executors of a profile wait, "" when there is nothing to say. */
+void trp_slurm_further_why(const struct trp_slurm *s,
+                           const struct trp_resource_profile *p, char *text,
+                           size_t size);
+/* At close: all are given back. */
+void trp_slurm_further_close(struct trp_slurm *s);
+void trp_slurm_further_free(struct trp_slurm *s);
+
+/* request_words.c: the words of a call to troupe-slurm that asks for `count` executors
+ * (or one gang), malloc'ed. */
+char *trp_slurm_request_call(const struct trp_slurm *s,
+                             const struct trp_slurm_shape_jobs *want, uint32_t count,
+                             const struct trp_slurm_job *queued, trp_error *err);
+/* Where such a job goes: a partition, "" the default one. TRP_ENEVER by the site. */
+int trp_slurm_request_place(const struct trp_slurm *s,
+                            const struct trp_resource_profile *p, uint32_t ranks,
+                            char partition[TRP_SLURM_NAME], trp_error *err);
+
+#endif

@@ -1,0 +1,313 @@
+/*
+ * Asking for further jobs, by the decisions of acquire.h, and what the user is told of
+ * those that he waits for.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cluster/slurm/further_parts.h"
+
+enum { NODES_MS = 10000 };
+
+/* `refusal` of cluster/slurm/line.h. */
+enum refusal { BUSY, WAIT, NEVER, LOST };
+
+/* ---- words -------------------------------------------------------------------------
+ */
+
+static void notice(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+                   const char *text)
+{
+    if (strcmp(w->told, text) == 0 || !s->handler.notice)
+        return;
+    snprintf(w->told, sizeof w->told, "%s", text);
+    s->handler.notice(s->handler.context, text);
+}
+
+static void describe_want(const struct trp_slurm *s,
+                          const struct trp_slurm_shape_jobs *w, uint32_t count,
+                          char *text, size_t size)
+{
+    char partition[TRP_SLURM_NAME] = "";
+    trp_slurm_request_place(s, &w->profile, w->ranks, partition, NULL);
+    if (w->ranks)
+        snprintf(text, size, "%u ranks of profile %s%s%s", w->ranks, w->profile.name,
+                 *partition ? ", partition " : "", partition);
+    else
+        snprintf(text, size, "%u executor%s of profile %s%s%s", count,
+                 count == 1 ? "" : "s", w->profile.name,
+                 *partition ? ", partition " : "", partition);
+}
+
+void trp_further_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+                              uint32_t count, const char *words)
+{
+    char what[300], text[TRP_SLURM_TOLD];
+    describe_want(s, w, count, what, sizeof what);
+    snprintf(text, sizeof text, "Slurm: %s (a further job was asked for: %s)", words,
+             what);
+    notice(s, w, text);
+}
+
+/* Of several that a shape has in the queue the first is told. */
+void trp_further_tell_pending(struct trp_slurm *s, const struct trp_slurm_job *j)
+{
+    const struct trp_slurm_job *first = s->further.jobs;
+    while (first != j &&
+           (first->want != j->want || first->state != TRP_SLURM_JOB_PENDING))
+        first = first->next;
+    if (first != j)
+        return;
+    char what[300], text[TRP_SLURM_TOLD];
+    describe_want(s, j->want, j->units, what, sizeof what);
+    snprintf(text, sizeof text, "Slurm job %u is pending: %s (for %s)", j->job,
+             j->reason, what);
+    notice(s, j->want, text);
+}
+
+void trp_slurm_further_why(const struct trp_slurm *s,
+                           const struct trp_resource_profile *p, char *text,
+                           size_t size)
+{
+    char when[32] = "";
+    *text = '\0';
+    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->state != TRP_SLURM_JOB_PENDING ||
+            strcmp(j->want->profile.name, p->name) != 0)
+            continue;
+        time_t start = (time_t)j->start;
+        struct tm t;
+        if (start > time(NULL) && localtime_r(&start, &t))
+            strftime(when, sizeof when, ", expected at %H:%M", &t);
+        snprintf(text, size, "Slurm job %u is pending: %s%s", j->job,
+                 *j->reason ? j->reason : "queued", when);
+        return;
+    }
+    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
+        const struct trp_slurm_shape_jobs *w =
+            trp_slurm_books_shape(s->books, i)->context;
+        if (w && *w->told && strcmp(w->profile.name, p->name) == 0)
+            snprintf(text, size, "%s", w->told);
+    }
+}
+
+/* ---- asking ------------------------------------------------------------------------
+ */
+
+/* Those who wait for what can never be had. */
+static void refuse_waiting(struct trp_slurm *s, struct trp_slurm_shape_jobs *w)
+{
+    struct trp_slurm_executor *e, *next;
+    HASH_ITER(hh, s->executors, e, next)
+    {
+        if (e->state == TRP_SLURM_WAITS && e->request.shape->context == w)
+            trp_slurm_executor_refuse(e, w->never);
+    }
+}
+
+static void on_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+                     uint32_t count, const char *words)
+{
+    trp_further_tell_refusal(s, w, count, words);
+    snprintf(w->never, sizeof w->never, "%s", w->told);
+    if (!w->local)
+        refuse_waiting(s, w);
+}
+
+static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
+{
+    struct trp_slurm *s = j->slurm;
+    struct trp_slurm_shape_jobs *w = j->want;
+    enum refusal r = (enum refusal)end->refusal;
+    uint32_t units = j->units;
+    bool queued = j->queued;
+    trp_further_forget(j);
+    w->acquire.asking = false;
+    if (r == BUSY && queued && units > 1) {
+        trp_acquire_too_large(&w->acquire, units);
+        return;
+    }
+    /* Slurm takes into the queue whatever can be had some time. */
+    if (r == NEVER || (r == BUSY && queued)) {
+        on_never(s, w, units, end->text);
+        return;
+    }
+    if (r == BUSY || (r == WAIT && !queued)) {
+        trp_acquire_busy(&w->acquire, r == WAIT ? 1 : units);
+        return;
+    }
+    trp_further_tell_refusal(s, w, units, end->text);
+    trp_acquire_refused(&w->acquire, trp_further_now());
+}
+
+static int on_queued(void *context, const struct trp_slurm_line *line, trp_error *err)
+{
+    struct trp_slurm_job *j = context;
+    (void)err;
+    j->job = (uint32_t)trp_slurm_line_number(line, "job");
+    return 0;
+}
+
+static void on_asked(void *context, const struct trp_slurm_end *end)
+{
+    struct trp_slurm_job *j = context;
+    struct trp_slurm *s = j->slurm;
+    if (end->failed) {
+        on_refused(j, end);
+    } else {
+        trp_acquire_had(&j->want->acquire);
+        j->state = TRP_SLURM_JOB_PENDING;
+        if (j->queued) {
+            s->further.poll_at = trp_further_now() + TRP_FURTHER_FIRST_POLL_NS;
+            s->further.poll_step = s->further.poll_ns;
+        } else {
+            trp_further_take_in(j);
+        }
+    }
+    trp_slurm_pump_soon(s);
+}
+
+static bool ask(struct trp_slurm *s, struct trp_slurm_shape_jobs *w, uint32_t count,
+                bool queued)
+{
+    trp_error err;
+    struct trp_slurm_job *j = trp_further_add(s, w, count, queued);
+    if (!j)
+        return false;
+    char *call = trp_slurm_request_call(s, w, count, queued ? j : NULL, &err);
+    int code = call ? trp_slurm_helper_call(s->helper, call,
+                                            queued ? on_queued : trp_further_on_granted,
+                                            on_asked, j)
+                    : TRP_ENEVER;
+    free(call);
+    if (code < 0) {
+        trp_further_forget(j);
+        if (code == TRP_ENEVER)
+            on_never(s, w, count, err.text);
+        return false;
+    }
+    trp_acquire_asked(&w->acquire);
+    return true;
+}
+
+/* Queued jobs of `most` executors together are not wanted any more: the last first. */
+static bool cancel(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w,
+                   uint32_t most)
+{
+    struct trp_slurm_job *last = NULL;
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->want == w && j->state == TRP_SLURM_JOB_PENDING && j->units <= most)
+            last = j;
+    }
+    if (!last)
+        return false;
+    trp_further_tell(s, "cancel", last->job);
+    trp_further_forget(last);
+    return true;
+}
+
+static struct trp_acquire_need need_of(const struct trp_slurm *s,
+                                       const struct trp_slurm_shape *shape)
+{
+    struct trp_acquire_need need = {.waiting = shape->waiting,
+                                    .freeing = s->leaving > 0};
+    uint32_t jobs = 0;
+    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        bool coming =
+            j->want == shape->context && j->queued &&
+            (j->state == TRP_SLURM_JOB_PENDING || j->state == TRP_SLURM_JOB_FOUND);
+        need.coming += coming ? j->units : 0;
+        jobs++;
+    }
+    need.jobs_left = jobs < s->further.most ? s->further.most - jobs : 0;
+    return need;
+}
+
+int64_t trp_further_ask(struct trp_slurm *s, const struct trp_slurm_shape *shape)
+{
+    struct trp_slurm_shape_jobs *w = shape->context;
+    if (!w || *w->never || (shape->waiting && !trp_slurm_books_srun_room(s->books)))
+        return INT64_MAX;
+    for (;;) {
+        struct trp_acquire_need need = need_of(s, shape);
+        struct trp_acquire_step step =
+            trp_acquire_next(&w->acquire, &need, trp_further_now());
+        bool done = false;
+        if (step.what == TRP_ACQUIRE_NOW || step.what == TRP_ACQUIRE_QUEUE)
+            /* A gang is one request of all its ranks: one a job. */
+            done = ask(s, w, w->ranks ? 1 : step.count, step.what == TRP_ACQUIRE_QUEUE);
+        else if (step.what == TRP_ACQUIRE_CANCEL)
+            done = cancel(s, w, step.count);
+        if (!done)
+            return step.due;
+    }
+}
+
+/* ---- what the cluster has ----------------------------------------------------------
+ */
+
+static void on_nodes(void *context, const struct trp_slurm_end *end)
+{
+    struct trp_slurm *s = context;
+    (void)end; /* without an answer Slurm's refusals say it */
+    s->further.offers.known = true;
+    trp_slurm_pump_soon(s);
+}
+
+bool trp_further_ask_offers(struct trp_slurm *s)
+{
+    struct trp_slurm_further *f = &s->further;
+    if (!f->offers.known && !f->offers_asked)
+        f->offers_asked = trp_slurm_helper_call(s->helper, "nodes",
+                                                trp_slurm_offers_add, on_nodes, s) == 0;
+    if (!f->offers.known && f->offers_asked)
+        return false;
+    return f->offers.known;
+}
+
+uint32_t trp_slurm_further_fit(struct trp_slurm *s,
+                               const struct trp_resource_profile *p, uint32_t ranks,
+                               const struct trp_slurm_need *need, trp_error *err)
+{
+    struct trp_slurm_offers *o = &s->further.offers;
+    char partition[TRP_SLURM_NAME];
+    if (!s->further.allowed) {
+        trp_error_set(err, TRP_ENEVER, "further jobs are not taken");
+        return 0;
+    }
+    if (trp_slurm_request_place(s, p, ranks, partition, err) < 0)
+        return 0;
+    if (!s->helper &&
+        trp_slurm_helper_start(s->helper_program, -1, &s->helper, err) < 0)
+        return 0;
+    if (!o->known && !s->further.offers_asked) {
+        trp_slurm_helper_ask(s->helper, "nodes", trp_slurm_offers_add, o, NODES_MS,
+                             NULL);
+        o->known = true; /* or Slurm does not answer: it is not asked again */
+    }
+    if (o->npartitions == 0)
+        return UINT32_MAX; /* Slurm will say it */
+    return trp_slurm_offers_fit(o, partition, need, ranks ? ranks : 1, err);
+}
+
+int trp_slurm_further_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
+                             const struct trp_resource_profile *p, uint32_t ranks,
+                             trp_error *err)
+{
+    struct trp_slurm_shape_jobs *w = r->shape->context;
+    if (!w) {
+        w = calloc(1, sizeof *w);
+        if (!w)
+            return trp_error_set(err, TRP_ENOMEM, "out of memory");
+        w->acquire.poll_ns = s->further.poll_ns;
+        w->profile = *p;
+        w->ranks = ranks;
+        w->local = trp_slurm_books_fit(s->books, &r->need, r->units, NULL) > 0;
+        r->shape->context = w;
+    }
+    if (*w->never && !w->local)
+        return trp_error_set(err, TRP_ENEVER, "%s", w->never);
+    return 0;
+}

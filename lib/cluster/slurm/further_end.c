@@ -1,0 +1,226 @@
+/*
+ * What becomes of further jobs: nodes and jobs that nobody needs are given back, a job
+ * that seems to end is asked about, pending ones are polled.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/slurm/further_parts.h"
+
+enum { POLLS_MOST = 6 };
+
+/* ---- the end of a job --------------------------------------------------------------
+ */
+
+static void give_back(struct trp_slurm_job *j)
+{
+    struct trp_slurm *s = j->slurm;
+    trp_slurm_books_close_part(s->books, j->part);
+    trp_slurm_inventory_remove(&s->inventory, j->part);
+    trp_further_tell(s, "end", j->job);
+    trp_further_forget(j);
+}
+
+/* A node of a job that goes on is kept: something runs there, or its batch step, which
+ * is on the first one, does. */
+static bool is_kept(const struct trp_slurm_job *j, uint32_t node, bool first)
+{
+    return trp_slurm_books_placed_on(j->slurm->books, node) > 0 || (first && j->queued);
+}
+
+/* Gives nodes back on which nothing runs while others of the job are busy: the queue
+ * was served, so nobody who waits has room there. */
+static void shrink(struct trp_slurm_job *j)
+{
+    struct trp_slurm *s = j->slurm;
+    char *call = NULL;
+    size_t size;
+    uint32_t kept = 0, idle = 0;
+    bool first = true;
+    FILE *f = open_memstream(&call, &size);
+    if (!f)
+        return;
+    fprintf(f, "shrink job=%u nodes=", j->job);
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+        const struct trp_slurm_node *n = &s->inventory.nodes[i];
+        if (!n->name || n->part != j->part)
+            continue;
+        if (is_kept(j, i, first))
+            fprintf(f, "%s%s", kept++ ? "," : "", n->name);
+        else
+            idle++;
+        first = false;
+    }
+    if (fclose(f) == 0 && idle > 0 && kept > 0 &&
+        trp_slurm_helper_tell(s->helper, call) == 0) {
+        first = true;
+        for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+            if (!s->inventory.nodes[i].name || s->inventory.nodes[i].part != j->part)
+                continue;
+            if (!is_kept(j, i, first))
+                trp_slurm_inventory_remove_node(&s->inventory, i);
+            first = false;
+        }
+        trp_slurm_books_removed(s->books);
+    }
+    free(call);
+}
+
+static bool is_waited_for(const struct trp_slurm *s,
+                          const struct trp_slurm_shape_jobs *want)
+{
+    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
+        const struct trp_slurm_shape *shape = trp_slurm_books_shape(s->books, i);
+        if (shape->context == want)
+            return shape->waiting > 0;
+    }
+    return false;
+}
+
+/* True: one was given back; the list is another one. */
+bool trp_further_release_one(struct trp_slurm *s)
+{
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->state < TRP_SLURM_JOB_RUNS || j->asking)
+            continue;
+        if (trp_slurm_books_placed(s->books, j->part) > 0) {
+            if (!j->was_used)
+                trp_acquire_used(&j->want->acquire);
+            j->was_used = true;
+            if (j->state == TRP_SLURM_JOB_RUNS && s->leaving == 0)
+                shrink(j);
+            continue;
+        }
+        if (!j->was_used && is_waited_for(s, j->want)) {
+            /* What Slurm gave is not what was asked for: not again at once. */
+            trp_further_tell_refusal(s, j->want, j->units,
+                                     "what it granted has no room for them");
+            trp_acquire_refused(&j->want->acquire, trp_further_now());
+        }
+        give_back(j);
+        return true;
+    }
+    return false;
+}
+
+static int on_state(void *context, const struct trp_slurm_line *line, trp_error *err)
+{
+    struct trp_slurm_job *j = context;
+    (void)err;
+    if (strcmp(line->word, "allocation") == 0) {
+        j->gone = !trp_slurm_line_number(line, "live");
+        snprintf(j->end, sizeof j->end, "%s", trp_slurm_line_text(line, "state"));
+    }
+    return 0;
+}
+
+static void on_doubt(void *context, const struct trp_slurm_end *end)
+{
+    struct trp_slurm_job *j = context;
+    struct trp_slurm *s = j->slurm;
+    struct trp_slurm_executor *e, *next;
+    uint32_t part = j->part;
+    (void)end; /* refused: unknown, it may live */
+    j->asking = false;
+    if (j->gone) {
+        j->state = TRP_SLURM_JOB_OVER;
+        trp_slurm_books_close_part(s->books, part);
+    }
+    HASH_ITER(hh, s->executors, e, next)
+    {
+        if (e->state == TRP_SLURM_RUNS && e->doubted &&
+            s->inventory.nodes[e->request.spots[0].node].part == part)
+            trp_slurm_executor_judged(e);
+    }
+    trp_slurm_pump_soon(s);
+}
+
+void trp_slurm_further_doubt(struct trp_slurm *s, struct trp_slurm_job *j)
+{
+    char call[64];
+    if (j->asking || j->gone)
+        return;
+    snprintf(call, sizeof call, "job job=%u", j->job);
+    j->asking = trp_slurm_helper_call(s->helper, call, on_state, on_doubt, j) == 0;
+}
+
+void trp_slurm_further_lost(struct trp_slurm *s)
+{
+    s->further.allowed = false;
+    s->further.helper_gone = true;
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->asking)
+            on_doubt(j, NULL);
+    }
+}
+
+/* ---- polling -----------------------------------------------------------------------
+ */
+
+static int on_polled_one(void *context, const struct trp_slurm_line *line,
+                         trp_error *err)
+{
+    struct trp_slurm *s = context;
+    uint32_t number = (uint32_t)trp_slurm_line_number(line, "job");
+    const char *state = trp_slurm_line_text(line, "state");
+    const char *why = trp_slurm_line_text(line, "why");
+    (void)err;
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->job != number || j->state != TRP_SLURM_JOB_PENDING)
+            continue;
+        j->polled = false;
+        snprintf(j->reason, sizeof j->reason, "%s",
+                 *why ? why : trp_slurm_line_text(line, "reason"));
+        j->start = trp_slurm_line_number(line, "start");
+        if (strcmp(state, "PENDING") == 0)
+            trp_further_tell_pending(s, j);
+        else if (strcmp(state, "RUNNING") == 0)
+            trp_further_find_out(j);
+        else
+            j->gone = true;
+        return 0;
+    }
+    return 0;
+}
+
+static void on_polled(void *context, const struct trp_slurm_end *end)
+{
+    struct trp_slurm *s = context;
+    struct trp_slurm_job *next;
+    s->further.polling = false;
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = next) {
+        next = j->next;
+        bool forgotten = j->polled && !end->failed;
+        if (j->state != TRP_SLURM_JOB_PENDING || (!j->gone && !forgotten))
+            continue;
+        char text[128];
+        snprintf(text, sizeof text, "job %u ended before it had started", j->job);
+        trp_further_tell_refusal(s, j->want, j->units, text);
+        trp_acquire_refused(&j->want->acquire, trp_further_now());
+        trp_further_tell(s, "cancel", j->job);
+        trp_further_forget(j);
+    }
+    trp_slurm_pump_soon(s);
+}
+
+/* When the next poll is due; INT64_MAX: none. */
+int64_t trp_further_poll(struct trp_slurm *s)
+{
+    struct trp_slurm_further *f = &s->further;
+    bool pending = false;
+    for (const struct trp_slurm_job *j = f->jobs; j; j = j->next)
+        pending |= j->state == TRP_SLURM_JOB_PENDING;
+    if (!pending || f->polling)
+        return INT64_MAX;
+    if (trp_further_now() < f->poll_at)
+        return f->poll_at;
+    for (struct trp_slurm_job *j = f->jobs; j; j = j->next)
+        j->polled = j->state == TRP_SLURM_JOB_PENDING;
+    f->polling =
+        trp_slurm_helper_call(s->helper, "jobs", on_polled_one, on_polled, s) == 0;
+    f->poll_at = trp_further_now() + f->poll_step;
+    if (f->poll_step < POLLS_MOST * f->poll_ns)
+        f->poll_step *= 2;
+    return INT64_MAX;
+}

@@ -1,0 +1,46 @@
+/*
+ * What the files of further jobs share: further.c (the list, a job begins),
+ * further_ask.c, further_end.c.
+ */
+#ifndef TRP_CLUSTER_SLURM_FURTHER_PARTS_H
+#define TRP_CLUSTER_SLURM_FURTHER_PARTS_H
+
+#include "cluster/slurm/slurm_state.h"
+
+#define TRP_FURTHER_FIRST_POLL_NS INT64_C(1000000000)
+
+static inline int64_t trp_further_now(void)
+{
+    return (int64_t)uv_hrtime();
+}
+
+/* further.c. NULL: out of memory. */
+struct trp_slurm_job *trp_further_add(struct trp_slurm *s,
+                                      struct trp_slurm_shape_jobs *w, uint32_t units,
+                                      bool queued);
+void trp_further_forget(struct trp_slurm_job *j);
+/* "VERB job=N" to troupe-slurm. */
+void trp_further_tell(struct trp_slurm *s, const char *verb, uint32_t job);
+/* Takes a line of what a job was granted; `context` is the job. */
+int trp_further_on_granted(void *context, const struct trp_slurm_line *line,
+                           trp_error *err);
+/* What it was granted is in j->found: into the books. */
+void trp_further_take_in(struct trp_slurm_job *j);
+/* A queued job runs: asks what it has got. */
+void trp_further_find_out(struct trp_slurm_job *j);
+
+/* further_ask.c: what is to be asked for, or cancelled, for a shape; when to look
+ * again, INT64_MAX: when something happens. */
+int64_t trp_further_ask(struct trp_slurm *s, const struct trp_slurm_shape *shape);
+/* False: what the cluster has is not known yet, and is being asked. */
+bool trp_further_ask_offers(struct trp_slurm *s);
+void trp_further_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+                              uint32_t count, const char *words);
+void trp_further_tell_pending(struct trp_slurm *s, const struct trp_slurm_job *j);
+
+/* further_end.c: true: a job was given back; the list is another one. */
+bool trp_further_release_one(struct trp_slurm *s);
+/* Polls pending jobs when it is time; when the next poll is due, INT64_MAX: none. */
+int64_t trp_further_poll(struct trp_slurm *s);
+
+#endif

@@ -1,0 +1,323 @@
+/*
+ * A socket pair is the helper's stdin and stdout. What arrives is kept until it is a
+ * whole line. Nothing here runs libslurm, so nothing here can hang longer than it says.
+ */
+#include "cluster/slurm/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    STOP_MS = 1000,
+    PATIENT_STOP_MS = 6000,
+    LOOK_MS = 5,
+    TEXT = 32768,
+    INVALID_JOB_ID = 2017, /* ESLURM_INVALID_JOB_ID */
+};
+
+/* A call whose answer is waited for, but not by standing still. */
+struct call {
+    struct call *next;
+    uint32_t number;
+    trp_slurm_answer answer;
+    trp_slurm_done done;
+    void *context;
+};
+
+struct trp_slurm_helper {
+    struct call *calls;
+    pid_t pid;
+    int fd;
+    uint32_t last; /* number of the last call */
+    uint64_t rpcs;
+    bool gone;
+    bool has_called; /* it may have jobs to end */
+    char *text; /* of TRP_SLURM_LINE_MAX + 1 bytes: what is there of the next lines */
+    size_t used, begin;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int spawn(trp_slurm_helper *h, const char *program, int socket, int log)
+{
+    char *const argv[] = {strdup(program), NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, socket, 0);
+    posix_spawn_file_actions_adddup2(&actions, socket, 1);
+    if (log >= 0)
+        posix_spawn_file_actions_adddup2(&actions, log, 2);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    int code = argv[0]
+                   ? posix_spawn(&h->pid, program, &actions, &attributes, argv, environ)
+                   : ENOMEM;
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    free(argv[0]);
+    return code;
+}
+
+int trp_slurm_helper_start(const char *program, int log, trp_slurm_helper **ret,
+                           trp_error *err)
+{
+    int pair[2] = {-1, -1}, code = ENOMEM;
+    trp_slurm_helper *h = calloc(1, sizeof *h);
+    if (h && (h->text = malloc(TRP_SLURM_LINE_MAX + 1)))
+        code = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ? errno : 0;
+    if (code == 0) {
+        code = spawn(h, program, pair[1], log);
+        close(pair[1]);
+    }
+    if (code == 0) {
+        h->fd = pair[0];
+        fcntl(h->fd, F_SETFL, O_NONBLOCK);
+        *ret = h;
+        return 0;
+    }
+    if (pair[0] >= 0)
+        close(pair[0]);
+    if (h)
+        free(h->text);
+    free(h);
+    return trp_error_set(err, TRP_ESYSTEM, "cannot start %s: %s", program,
+                         strerror(code));
+}
+
+pid_t trp_slurm_helper_pid(const trp_slurm_helper *h)
+{
+    return h->pid;
+}
+
+int trp_slurm_helper_fd(const trp_slurm_helper *h)
+{
+    return h->fd;
+}
+
+uint64_t trp_slurm_helper_rpcs(const trp_slurm_helper *h)
+{
+    return h->rpcs;
+}
+
+int trp_slurm_helper_tell(trp_slurm_helper *h, const char *call)
+{
+    char text[TEXT];
+    int n = snprintf(text, sizeof text, "%u %s\n", h->last + 1, call);
+    if (n < 0 || n >= (int)sizeof text)
+        return TRP_ELIMIT;
+    /* A call is far smaller than the socket's buffer: one that does not fit is one of
+     * thousands that a hanging slurmctld has not answered. */
+    if (h->gone || send(h->fd, text, (size_t)n, MSG_NOSIGNAL) != n)
+        return TRP_ESYSTEM;
+    h->last++;
+    return 0;
+}
+
+/* The next line that is there whole, or NULL. */
+static char *next_line(trp_slurm_helper *h)
+{
+    char *end = memchr(h->text + h->begin, '\n', h->used - h->begin);
+    if (end) {
+        char *line = h->text + h->begin;
+        *end = '\0';
+        h->begin = (size_t)(end + 1 - h->text);
+        return line;
+    }
+    memmove(h->text, h->text + h->begin, h->used - h->begin);
+    h->used -= h->begin;
+    h->begin = 0;
+    return NULL;
+}
+
+/* Reads what there is. */
+static void fill(trp_slurm_helper *h)
+{
+    size_t room = TRP_SLURM_LINE_MAX - h->used;
+    ssize_t n = room ? recv(h->fd, h->text + h->used, room, MSG_DONTWAIT) : 0;
+    if (n > 0)
+        h->used += (size_t)n;
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        h->gone = true;
+}
+
+int trp_slurm_helper_call(trp_slurm_helper *h, const char *call,
+                          trp_slurm_answer answer, trp_slurm_done done, void *context)
+{
+    struct call *c = malloc(sizeof *c);
+    if (!c)
+        return TRP_ENOMEM;
+    int code = trp_slurm_helper_tell(h, call);
+    if (code < 0) {
+        free(c);
+        return code;
+    }
+    *c = (struct call){h->calls, h->last, answer, done, context};
+    h->calls = c;
+    h->has_called = true;
+    return 0;
+}
+
+/* True: the line was for a call that somebody waits for. */
+static bool pass_on(trp_slurm_helper *h, const struct trp_slurm_line *line)
+{
+    struct call **at = &h->calls;
+    bool failed = strcmp(line->word, "failed") == 0;
+    while (*at && (*at)->number != line->number)
+        at = &(*at)->next;
+    struct call *c = *at;
+    if (!c)
+        return false;
+    if (!failed && strcmp(line->word, "done") != 0) {
+        if (c->answer)
+            c->answer(c->context, line, NULL);
+        return true;
+    }
+    *at = c->next;
+    struct trp_slurm_end end = {.failed = failed,
+                                .refusal = (int)trp_slurm_line_number(line, "refusal"),
+                                .text = trp_slurm_line_text(line, "text")};
+    c->done(c->context, &end);
+    free(c);
+    return true;
+}
+
+static int refusal(const struct trp_slurm_line *line, const char *call, trp_error *err)
+{
+    bool unknown = trp_slurm_line_number(line, "code") == INVALID_JOB_ID;
+    return trp_error_set(err, unknown ? TRP_ENOENT : TRP_ESYSTEM,
+                         "Slurm refused \"%s\": %s", call,
+                         trp_slurm_line_text(line, "text"));
+}
+
+/* 1: it was the last line of call number `h->last`. */
+static int take(trp_slurm_helper *h, char *text, const char *call,
+                trp_slurm_answer answer, void *context, trp_error *err)
+{
+    struct trp_slurm_line line;
+    int code = trp_slurm_line_parse(text, &line, err);
+    if (code < 0)
+        return code;
+    bool done = strcmp(line.word, "done") == 0;
+    bool failed = strcmp(line.word, "failed") == 0;
+    if (done || failed)
+        h->rpcs = (uint64_t)trp_slurm_line_number(&line, "rpcs");
+    if (line.number != h->last) {
+        pass_on(h, &line);
+        return 0;
+    }
+    if (failed)
+        return refusal(&line, call, err);
+    if (done)
+        return 1;
+    return answer ? answer(context, &line, err) : 0;
+}
+
+int trp_slurm_helper_ask(trp_slurm_helper *h, const char *call, trp_slurm_answer answer,
+                         void *context, int limit_ms, trp_error *err)
+{
+    int64_t end = now_ms() + limit_ms;
+    if (trp_slurm_helper_tell(h, call) < 0)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "troupe-slurm (process %d) does not take calls",
+                             (int)h->pid);
+    for (;;) {
+        int code = 0;
+        for (char *text; code == 0 && (text = next_line(h));)
+            code = take(h, text, call, answer, context, err);
+        if (code)
+            return code < 0 ? code : 0;
+        int64_t left = end - now_ms();
+        if (h->gone)
+            return trp_error_set(err, TRP_ESYSTEM,
+                                 "troupe-slurm ended before it had answered \"%s\"; is "
+                                 "libslurm of this cluster's version installed?",
+                                 call);
+        if (left <= 0)
+            return trp_error_set(err, TRP_ESYSTEM,
+                                 "Slurm has not answered \"%s\" within %d s; is "
+                                 "slurmctld running?",
+                                 call, limit_ms / 1000);
+        struct pollfd p = {.fd = h->fd, .events = POLLIN};
+        if (poll(&p, 1, (int)left) > 0)
+            fill(h);
+    }
+}
+
+bool trp_slurm_helper_read(trp_slurm_helper *h)
+{
+    fill(h);
+    for (char *text; (text = next_line(h));) {
+        struct trp_slurm_line line;
+        trp_error err;
+        if (trp_slurm_line_parse(text, &line, &err) < 0)
+            continue;
+        if (*trp_slurm_line_text(&line, "rpcs"))
+            h->rpcs = (uint64_t)trp_slurm_line_number(&line, "rpcs");
+        if (!pass_on(h, &line) && strcmp(line.word, "failed") == 0)
+            fprintf(stderr, "troupe: Slurm refused a call: %s\n",
+                    trp_slurm_line_text(&line, "text"));
+    }
+    return !h->gone;
+}
+
+/* Reads what it has to say until it is gone. */
+static void hear_last(trp_slurm_helper *h, int64_t end)
+{
+    struct pollfd p = {.fd = h->fd, .events = POLLIN};
+    for (int64_t left; !h->gone && (left = end - now_ms()) > 0;) {
+        if (poll(&p, 1, (int)left) > 0)
+            trp_slurm_helper_read(h);
+    }
+}
+
+/* Nobody waits for their answers any more. */
+static void drop_calls(trp_slurm_helper *h)
+{
+    for (struct call *c; (c = h->calls); free(c))
+        h->calls = c->next;
+}
+
+uint64_t trp_slurm_helper_stop(trp_slurm_helper *h, bool bye)
+{
+    if (!h)
+        return 0;
+    int64_t end = now_ms() + (h->has_called ? PATIENT_STOP_MS : STOP_MS);
+    drop_calls(h);
+    if (bye && trp_slurm_helper_tell(h, "bye") == 0) {
+        shutdown(h->fd, SHUT_WR);
+        hear_last(h, end);
+    }
+    close(h->fd);
+    while (waitpid(h->pid, NULL, WNOHANG) == 0) {
+        if (now_ms() > end && h->has_called)
+            break; /* slurmctld is away: it goes on trying to end its jobs */
+        if (now_ms() > end) {
+            kill(h->pid, SIGKILL);
+            waitpid(h->pid, NULL, 0);
+            break;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+    }
+    uint64_t rpcs = h->rpcs;
+    free(h->text);
+    free(h);
+    return rpcs;
+}

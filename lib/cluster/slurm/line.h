@@ -1,0 +1,71 @@
+/*
+ * The protocol between the driver and troupe-slurm: lines of text.
+ *
+ *     7 job job=1234                              driver → helper: NUMBER VERB
+ * KEY=VALUE… 7 allocation job=1234 uid=1000 live=1 …     helper → driver: as many as
+ * there are 7 node job=1234 name=node1 cpus=4 … 7 done rpcs=3 the last one: done, or
+ * failed 7 failed code=2017 text=Invalid%20job%20id rpcs=1
+ *
+ * Calls are answered in the order in which they came, one at a time. Values have %XX
+ * for what is not printable, for a space and for %. `rpcs` counts all RPCs so far.
+ * Unknown keys are skipped, so that both sides may add some.
+ *
+ *     job job=N            `allocation` for the job, or for each component of a
+ *                          heterogeneous one, `node` for each of their nodes
+ *     states job=N         `ends job= ends=` for the job, or for each component, `state
+ *                          job= name= state=` (up, drain, down) for each node that it
+ *                          still has
+ *     racks                `host name= rack=` for each node that has a leaf switch
+ *     end-step job= step=  kills a step's processes everywhere
+ *     guard job= name=     from now on the steps of a job whose name begins so are
+ *                          ended when the pipe closes without `bye`
+ *     bye                  everything was given back
+ *
+ * Further jobs; those that are got and not given back are ended when the pipe closes:
+ *
+ *     allocate …           asks for a job now: the answer of `job`, or `failed`. Keys:
+ *                          name comment folder tasks cpus memory (MiB of a CPU) gres
+ * (of a task) node_gres licences constraint partition account qos reservation time
+ * (minutes) exclusive one_node queue … script= entry=   submits a batch job of that
+ * kind, whose environment has the entry: `queued job=` end job=             the job is
+ * over, as completed cancel job=          the job is over, as cancelled shrink job=
+ * nodes=   the job keeps these nodes only jobs                 `further job= state=
+ * reason= why= start=` for each of them nodes                `partition name= time= …`,
+ * `shape cpus= … nodes= partitions=`: what there is in the cluster, whoever has it now
+ *
+ * A `failed` has `refusal`: 0 busy, 1 not now, 2 never, 3 slurmctld was not reached.
+ */
+#ifndef TRP_CLUSTER_SLURM_LINE_H
+#define TRP_CLUSTER_SLURM_LINE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/error.h"
+
+enum { TRP_SLURM_FIELDS = 24, TRP_SLURM_LINE_MAX = 1 << 20 };
+
+struct trp_slurm_line {
+    uint32_t number;
+    const char *word;
+    uint32_t nfields;
+    struct {
+        const char *key, *value;
+    } fields[TRP_SLURM_FIELDS];
+};
+
+/* Takes a line without its LF apart, in place: the result points into `text`.
+ * TRP_EPROTO: it is none of ours. */
+int trp_slurm_line_parse(char *text, struct trp_slurm_line *ret, trp_error *err);
+/* "" when there is no such key. */
+const char *trp_slurm_line_text(const struct trp_slurm_line *line, const char *key);
+/* 0 when there is no such key, or no number behind it. */
+int64_t trp_slurm_line_number(const struct trp_slurm_line *line, const char *key);
+
+/* A line is written piece by piece: begin, put…, end. */
+void trp_slurm_line_begin(FILE *to, uint32_t number, const char *word);
+void trp_slurm_line_put(FILE *to, const char *key, const char *value);
+void trp_slurm_line_put_number(FILE *to, const char *key, int64_t value);
+void trp_slurm_line_end(FILE *to);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * From a profile to what Slurm knows: the site file's `resources:`.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/slurm/books.h"
+
+static bool copy(char to[TRP_SLURM_WORD], const char *from, size_t n)
+{
+    if (n == 0 || n >= TRP_SLURM_WORD)
+        return false;
+    memcpy(to, from, n);
+    to[n] = '\0';
+    return true;
+}
+
+/* What the site says of a resource; one it does not speak of is a GRES of that name. */
+static bool map(struct trp_slurm_want *w, const struct trp_site_resource *r,
+                const char *name)
+{
+    static const enum trp_slurm_kind kinds[] = {
+        [TRP_SITE_UNMAPPED] = TRP_SLURM_GRES,
+        [TRP_SITE_GRES] = TRP_SLURM_GRES,
+        [TRP_SITE_LICENSE] = TRP_SLURM_LICENCE,
+        [TRP_SITE_CONSTRAINT] = TRP_SLURM_FEATURE,
+    };
+    const char *text = r && r->target ? r->target : name;
+    w->kind = r ? kinds[r->kind] : TRP_SLURM_GRES;
+    size_t n = w->kind == TRP_SLURM_GRES ? strcspn(text, ":") : strlen(text);
+    return copy(w->name, text, n) &&
+           (!text[n] || copy(w->type, text + n + 1, strlen(text + n + 1)));
+}
+
+static int add_want(struct trp_slurm_need *need, const trp_site *site, const char *name,
+                    uint32_t count, uint32_t each, trp_error *err)
+{
+    struct trp_slurm_want *w = &need->wants[need->nwants];
+    const struct trp_site_resource *r = trp_site_resource(site, name);
+    *w = (struct trp_slurm_want){.count = count, .each = each};
+    memcpy(w->resource, name, strlen(name) + 1);
+    if (!map(w, r, name))
+        return trp_error_set(err, TRP_ELIMIT,
+                             "resource %s: its name in Slurm is too long", name);
+    need->nwants++;
+    return 0;
+}
+
+int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site *site,
+                            struct trp_slurm_need *ret, trp_error *err)
+{
+    int code = 0;
+    memset(ret, 0, sizeof *ret);
+    ret->cores = (uint64_t)p->cores;
+    ret->memory_mib = p->total_mib;
+    for (uint32_t i = 0; i < p->ncustom && code == 0; i++) {
+        int64_t n = p->custom[i].executor;
+        if (n > 0)
+            code = add_want(ret, site, p->custom[i].name,
+                            n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, 1, err);
+    }
+    return code;
+}
+
+int trp_slurm_need_rank(const struct trp_resource_profile *p, const trp_site *site,
+                        struct trp_slurm_need *ret, trp_error *err)
+{
+    uint32_t slots = p->slots ? p->slots : 1;
+    int64_t cpus = p->task_cpus > 0 ? p->task_cpus : 1;
+    int code = 0;
+    memset(ret, 0, sizeof *ret);
+    ret->cores = (uint64_t)p->task_cpus;
+    /* A step over several nodes has its memory by the CPU: whole MiB of each. */
+    int64_t mib = (p->total_mib + slots - 1) / slots;
+    ret->memory_mib = (mib + cpus - 1) / cpus * cpus;
+    for (uint32_t i = 0; i < p->ncustom && code == 0; i++) {
+        trp_amount amount = p->custom[i].task;
+        if (amount <= 0)
+            continue;
+        bool whole = amount > TRP_ONE;
+        uint32_t count = whole ? (uint32_t)trp_amount_units(amount) : 1;
+        uint32_t each = whole ? 1 : (uint32_t)trp_amount_per_unit(amount);
+        code = add_want(ret, site, p->custom[i].name, count, each, err);
+    }
+    return code;
+}

@@ -1,0 +1,213 @@
+/*
+ * One call at a time (`states` of line.h, two RPCs). An answer that brings no news
+ * doubles the wait, up to SLOWEST times; news and doubts bring it back. Before the end
+ * of the job it is a quarter of what is left, so that a limit that is raised is
+ * noticed.
+ *
+ * While slurmctld does not answer, the call stands in troupe-slurm and nothing else is
+ * asked.
+ */
+#include "cluster/slurm/node_watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cluster/slurm/slurm_state.h"
+
+enum { SLOWEST = 6, DOUBT_MS = 1000 };
+
+static void on_timer(uv_timer_t *timer);
+
+static void wait_ms(struct trp_slurm *s, uint64_t ms)
+{
+    uv_timer_start(&s->watch.timer, on_timer, ms, 0);
+}
+
+/* ---- an answer ---------------------------------------------------------------------
+ */
+
+static void tell_leaving(struct trp_slurm *s, uint32_t node)
+{
+    struct trp_slurm_executor *e, *next;
+    HASH_ITER(hh, s->executors, e, next)
+    {
+        if (e->granted && e->request.spots[0].node == node && !e->dismissed)
+            s->handler.leaving(s->handler.context, (trp_executor_id){e->id});
+    }
+}
+
+static void set(struct trp_slurm *s, uint32_t node, enum trp_slurm_standing standing)
+{
+    enum trp_slurm_standing before = trp_slurm_books_standing(s->books, node);
+    if (before == TRP_SLURM_GONE ||
+        (standing == TRP_SLURM_GOOD && before == TRP_SLURM_DOUBTFUL))
+        return;
+    s->watch.news |= standing != before;
+    trp_slurm_books_set_standing(s->books, node, standing);
+    if (standing == TRP_SLURM_CLOSED)
+        tell_leaving(s, node); /* also those that have come since */
+}
+
+static void take_state(struct trp_slurm *s, const struct trp_slurm_line *line)
+{
+    const char *name = trp_slurm_line_text(line, "name");
+    const char *state = trp_slurm_line_text(line, "state");
+    uint32_t job = (uint32_t)trp_slurm_line_number(line, "job");
+    for (uint32_t i = 0; i < s->watch.nodes; i++) {
+        const struct trp_slurm_node *n = &s->inventory.nodes[i];
+        if (strcmp(n->name, name) != 0 || s->inventory.parts[n->part].job != job)
+            continue;
+        s->watch.seen[i] = true;
+        set(s, i, strcmp(state, "up") == 0 ? TRP_SLURM_GOOD : TRP_SLURM_CLOSED);
+    }
+}
+
+/* The end of the job is that of its first component. */
+static void take_end(struct trp_slurm *s, const struct trp_slurm_line *line)
+{
+    int64_t ends = trp_slurm_line_number(line, "ends");
+    if ((uint32_t)trp_slurm_line_number(line, "job") != s->inventory.parts[0].job ||
+        ends == s->inventory.ends)
+        return;
+    s->inventory.ends = ends;
+    s->handler.ends(s->handler.context, ends);
+}
+
+static int take_line(void *context, const struct trp_slurm_line *line, trp_error *err)
+{
+    struct trp_slurm *s = context;
+    (void)err;
+    if (s->closed)
+        return 0;
+    if (strcmp(line->word, "state") == 0)
+        take_state(s, line);
+    else if (strcmp(line->word, "ends") == 0)
+        take_end(s, line);
+    return 0;
+}
+
+/* The nodes that the job has no more. True: there are some that it had before. */
+static bool drop_gone(struct trp_slurm *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->watch.nodes; i++) {
+        if (s->watch.seen[i] || trp_slurm_books_standing(s->books, i) == TRP_SLURM_GONE)
+            continue;
+        set(s, i, TRP_SLURM_GONE);
+        trp_slurm_gangs_lost(s, i);
+        s->watch.gone++;
+        any = true;
+    }
+    return any;
+}
+
+static uint64_t next_wait(struct trp_slurm *s)
+{
+    struct trp_slurm_watch *w = &s->watch;
+    int64_t left = s->inventory.ends - (int64_t)time(NULL);
+    uint64_t quarter = left > 0 ? (uint64_t)left * 1000 / 4 : 0;
+    w->wait_ms = w->news ? w->poll_ms : 2 * w->wait_ms;
+    if (w->wait_ms > SLOWEST * w->poll_ms)
+        w->wait_ms = SLOWEST * w->poll_ms;
+    if (s->inventory.ends && w->wait_ms > quarter)
+        w->wait_ms = quarter > w->poll_ms ? quarter : w->poll_ms;
+    return w->wait_ms;
+}
+
+static void on_answer(void *context, const struct trp_slurm_end *end)
+{
+    struct trp_slurm *s = context;
+    struct trp_slurm_watch *w = &s->watch;
+    w->asked = false;
+    if (s->closed)
+        return;
+    if (!end->failed && drop_gone(s))
+        s->handler.shrunk(s->handler.context);
+    if (w->news)
+        trp_slurm_pump_soon(s);
+    uint64_t ms = next_wait(s);
+    wait_ms(s, w->again ? DOUBT_MS : ms);
+}
+
+/* ---- asking ------------------------------------------------------------------------
+ */
+
+/* An executor that vanished may have ended well after all. */
+static bool has_doubts(const struct trp_slurm *s)
+{
+    for (uint32_t i = 0; i < s->watch.nodes; i++) {
+        if (trp_slurm_books_standing(s->books, i) == TRP_SLURM_DOUBTFUL)
+            return true;
+    }
+    return false;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct trp_slurm *s = timer->data;
+    struct trp_slurm_watch *w = &s->watch;
+    char call[64];
+    if (w->again && !has_doubts(s)) {
+        w->again = false;
+        wait_ms(s, w->wait_ms);
+        return;
+    }
+    w->again = false;
+    memset(w->seen, 0, w->nodes * sizeof *w->seen);
+    w->news = false;
+    snprintf(call, sizeof call, "states job=%u", s->inventory.parts[0].leader);
+    w->asked = trp_slurm_helper_call(s->helper, call, take_line, on_answer, s) == 0;
+    if (!w->asked)
+        wait_ms(s, w->wait_ms);
+}
+
+void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node)
+{
+    if (s->closed || trp_slurm_books_standing(s->books, node) != TRP_SLURM_GOOD)
+        return;
+    trp_slurm_books_set_standing(s->books, node, TRP_SLURM_DOUBTFUL);
+    if (node >= s->watch.nodes)
+        return; /* of a further job, which is asked of when it ends */
+    s->watch.wait_ms = s->watch.poll_ms;
+    s->watch.again = true;
+    if (!s->watch.asked)
+        wait_ms(s, DOUBT_MS);
+}
+
+void trp_slurm_watch_trust(struct trp_slurm *s, uint32_t node)
+{
+    if (trp_slurm_books_standing(s->books, node) == TRP_SLURM_DOUBTFUL)
+        trp_slurm_books_set_standing(s->books, node, TRP_SLURM_GOOD);
+}
+
+static void on_first(uv_timer_t *timer)
+{
+    struct trp_slurm *s = timer->data;
+    wait_ms(s, s->watch.wait_ms);
+    s->handler.ends(s->handler.context, s->inventory.ends);
+}
+
+int trp_slurm_watch_open(struct trp_slurm *s, uint64_t poll_ms)
+{
+    s->watch.nodes = s->inventory.nnodes;
+    s->watch.seen = calloc(s->watch.nodes + 1, sizeof *s->watch.seen);
+    if (!s->watch.seen)
+        return TRP_ENOMEM;
+    s->watch.poll_ms = s->watch.wait_ms = poll_ms;
+    s->watch.timer.data = s;
+    uv_timer_init(s->loop, &s->watch.timer);
+    s->handles++;
+    uv_timer_start(&s->watch.timer, on_first, 0, 0);
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    trp_slurm_handle_closed(handle->data);
+}
+
+void trp_slurm_watch_close(struct trp_slurm *s)
+{
+    uv_close((uv_handle_t *)&s->watch.timer, on_closed);
+}

@@ -1,0 +1,38 @@
+/*
+ * What becomes of the job's nodes, and of its end, while the run goes on: Slurm is
+ * asked every `slurm.poll`, and less often while there is no news.
+ *
+ * A node that its admin drains gets nothing new, and its executors are told to the
+ * driver as leaving. A node that the job has lost counts no more. A node on which an
+ * executor has vanished, or has not started, is doubtful until one starts there.
+ */
+#ifndef TRP_CLUSTER_SLURM_NODE_WATCH_H
+#define TRP_CLUSTER_SLURM_NODE_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct trp_slurm;
+
+struct trp_slurm_watch {
+    uv_timer_t timer;
+    uint64_t poll_ms, wait_ms; /* at first; at present */
+    bool asked, again;         /* an answer is awaited; there was a doubt since */
+    bool news;                 /* in the present answer */
+    uint32_t gone;             /* nodes that the job has lost */
+    uint32_t nodes;            /* of the driver's job: the first ones */
+    bool *seen;                /* by node, in the present answer */
+};
+
+/* Begins, in a cluster that runs things. TRP_ENOMEM. */
+int trp_slurm_watch_open(struct trp_slurm *s, uint64_t poll_ms);
+/* Closes the timer; `seen` is freed with the cluster. */
+void trp_slurm_watch_close(struct trp_slurm *s);
+
+/* Nothing is known to be well there: others first, and Slurm is asked soon. */
+void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node);
+/* It is well, if it was doubtful. */
+void trp_slurm_watch_trust(struct trp_slurm *s, uint32_t node);
+
+#endif

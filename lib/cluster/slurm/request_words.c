@@ -1,0 +1,161 @@
+/*
+ * What a further job is asked for with: the executors' shape by the site file, and
+ * where the site says nothing the place of the driver's own job.
+ *
+ * Executors of one job are tasks, with memory by the CPU and devices by the task: so
+ * Slurm may spread them over any nodes, and on each of them books and grant agree.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cluster/executor_entry.h"
+#include "cluster/slurm/further.h"
+#include "cluster/slurm/slurm_state.h"
+#include "conf/site_request.h"
+#include "executor/executor.h"
+
+#define MINUTE_NS INT64_C(60000000000)
+
+static const char *or_else(const char *own, const char *inherited)
+{
+    return own && *own ? own : inherited;
+}
+
+int trp_slurm_request_place(const struct trp_slurm *s,
+                            const struct trp_resource_profile *p, uint32_t ranks,
+                            char partition[TRP_SLURM_NAME], trp_error *err)
+{
+    struct trp_site_request r;
+    int code = trp_site_request_make(s->site, p, ranks, &r, err);
+    if (code == 0)
+        snprintf(partition, TRP_SLURM_NAME, "%s",
+                 or_else(r.partition, s->inventory.place.partition));
+    return code;
+}
+
+/* Slurm counts them by the job. */
+static int64_t licences_of(const struct trp_site_request *r, uint32_t licence,
+                           uint32_t count)
+{
+    return r->licenses[licence].count * count;
+}
+
+/* "gres:gpu:2,gres:nic:1" of each task; by the node what tasks share. */
+static void put_devices(FILE *f, const struct trp_site_request *r)
+{
+    char text[TRP_SITE_REQUEST_LIST + 256] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < r->ngres && n < sizeof text; i++)
+        n += (size_t)snprintf(
+            text + n, sizeof text - n, "%sgres:%s:%lld", n ? "," : "", r->gres[i].name,
+            (long long)(r->one_node ? r->gres[i].count : r->gres[i].each));
+    trp_slurm_line_put(f, r->one_node ? "node_gres" : "gres", text);
+}
+
+static void put_licences(FILE *f, const struct trp_site_request *r, uint32_t count)
+{
+    char text[TRP_SITE_REQUEST_LIST + 256] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < r->nlicenses && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s:%lld", n ? "," : "",
+                              r->licenses[i].name, (long long)licences_of(r, i, count));
+    trp_slurm_line_put(f, "licences", text);
+}
+
+/* The site's time, what is left of the driver's job, what the partition allows: the
+ * least. */
+static int64_t minutes_of(const struct trp_slurm *s, const char *partition)
+{
+    const struct trp_slurm_partition *p =
+        trp_slurm_offers_partition(&s->further.offers, partition);
+    int64_t left = s->inventory.ends - (int64_t)time(NULL), minutes = 0;
+    if (s->inventory.ends > 0 && left < INT64_C(60) * 60 * 24 * 3650)
+        minutes = left > 60 ? left / 60 : 1;
+    int64_t site = s->further.time_ns ? (s->further.time_ns - 1) / MINUTE_NS + 1 : 0;
+    if (site && (!minutes || site < minutes))
+        minutes = site;
+    if (p && p->minutes && (!minutes || p->minutes < minutes))
+        minutes = p->minutes;
+    return minutes;
+}
+
+static void put_place(FILE *f, const struct trp_slurm *s,
+                      const struct trp_site_request *r, const char *partition)
+{
+    const struct trp_slurm_place *own = &s->inventory.place;
+    trp_slurm_line_put(f, "constraint", r->constraint);
+    trp_slurm_line_put(f, "partition", partition);
+    trp_slurm_line_put(f, "account", or_else(r->account, own->account));
+    trp_slurm_line_put(f, "qos", or_else(r->qos, own->qos));
+    /* A reservation is of certain nodes: it goes with the partition. */
+    bool moves = r->partition && *r->partition;
+    trp_slurm_line_put(f, "reservation",
+                       or_else(r->reservation, moves ? "" : own->reservation));
+    trp_slurm_line_put_number(f, "time", minutes_of(s, partition));
+    trp_slurm_line_put_number(f, "exclusive", r->exclusive);
+    trp_slurm_line_put_number(f, "one_node", r->one_node);
+}
+
+static int put_guard(FILE *f, const struct trp_slurm *s, const struct trp_slurm_job *j,
+                     trp_error *err)
+{
+    struct trp_executor_shape shape = {.id = j->guard, .cores = 1, .slots = 1};
+    char script[4400];
+    char *entry = trp_executor_entry(&s->command, s->driver_address, &shape, err);
+    if (!entry)
+        return err->code;
+    snprintf(script, sizeof script, "#!/bin/sh\nexec \"%s\" guard\n", s->rank_program);
+    trp_slurm_line_put(f, "script", script);
+    trp_slurm_line_put(f, "entry", entry);
+    free(entry);
+    return 0;
+}
+
+static void put_shape(FILE *f, const struct trp_slurm *s,
+                      const struct trp_site_request *r, uint32_t count,
+                      const char *partition)
+{
+    int64_t threads = trp_slurm_offers_threads(&s->further.offers, partition);
+    int64_t cpus = r->cpus > 0 ? r->cpus : 1;
+    int64_t parts = cpus; /* of the memory: a gang's srun asks by the CPU it wants */
+    cpus = (cpus + threads - 1) / threads * threads;
+    if (!r->ranks)
+        parts = cpus;
+    trp_slurm_line_put_number(f, "tasks", r->ranks ? r->ranks : count);
+    trp_slurm_line_put_number(f, "cpus", cpus);
+    trp_slurm_line_put_number(f, "memory", (r->memory_mib + parts - 1) / parts);
+    put_devices(f, r);
+    put_licences(f, r, r->ranks ? 1 : count);
+}
+
+char *trp_slurm_request_call(const struct trp_slurm *s,
+                             const struct trp_slurm_shape_jobs *want, uint32_t count,
+                             const struct trp_slurm_job *queued, trp_error *err)
+{
+    struct trp_site_request r;
+    char text[512], *call = NULL;
+    size_t size;
+    int code = trp_site_request_make(s->site, &want->profile, want->ranks, &r, err);
+    FILE *f = code < 0 ? NULL : open_memstream(&call, &size);
+    if (!f)
+        return NULL;
+    const char *partition = or_else(r.partition, s->inventory.place.partition);
+    fputs(queued ? "queue" : "allocate", f);
+    snprintf(text, sizeof text, "troupe %s", s->command.run_name);
+    trp_slurm_line_put(f, "name", text);
+    snprintf(text, sizeof text, "troupe %s of job %u", s->command.run_name,
+             s->inventory.parts[0].leader);
+    trp_slurm_line_put(f, "comment", text);
+    trp_slurm_line_put(f, "folder", s->command.run_dir);
+    put_shape(f, s, &r, count, partition);
+    put_place(f, s, &r, partition);
+    if (queued)
+        code = put_guard(f, s, queued, err);
+    if (fclose(f) != 0 || code < 0) {
+        free(call);
+        call = NULL;
+    }
+    return call;
+}

@@ -1,0 +1,525 @@
+/*
+ * A cluster of Slurm jobs, the driver's own and further ones (further.h): executors and
+ * gangs as steps of them, within the books of books.c.
+ *
+ * What was granted was asked of Slurm once, before the cluster is made (found.h); after
+ * that executors come and go by srun alone, and troupe-slurm (helper.h) is there for
+ * what srun cannot do. Requests go into the
+ * books' queue; a timer that is due at once (the *pump*) serves it from the loop, so
+ * that no callback comes from inside a call.
+ *
+ * Teardown: as of the local cluster, without running the loop. Each executor gets one
+ * blow after the other (executor_step.c) until its srun is gone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cluster/local/mpirun.h"
+#include "cluster/slurm/found.h"
+#include "cluster/slurm/slurm_state.h"
+#include "conf/racks.h"
+#include "events/run_folder.h"
+
+enum {
+    CLOSE_BLOW_MS = 600, /* from one blow to the next */
+    CLOSE_LOOK_MS = 10,
+    CLOSE_BLOWS = 4,
+    SRUN_MIB = 16,
+};
+
+static struct trp_slurm *slurm_of(trp_cluster *c)
+{
+    return (struct trp_slurm *)c; /* `base` is its first member */
+}
+
+static void free_slurm(struct trp_slurm *s)
+{
+    trp_slurm_helper_stop(s->helper, true);
+    trp_slurm_view_free(s);
+    trp_slurm_further_free(s);
+    trp_slurm_books_free(s->books);
+    trp_slurm_inventory_free(&s->inventory);
+    trp_site_free(s->own_site);
+    trp_words_free(s->argv);
+    for (size_t i = 0; i < sizeof s->words / sizeof *s->words; i++)
+        free(s->words[i]);
+    free(s->rank_program);
+    free(s->helper_program);
+    free(s->found);
+    free(s->uri_file);
+    free(s->watch.seen);
+    free(s->driver_address);
+    free(s);
+}
+
+void trp_slurm_handle_closed(struct trp_slurm *s)
+{
+    if (--s->handles == 0 && s->closed)
+        free_slurm(s);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    trp_slurm_handle_closed(handle->data);
+}
+
+/* How many nodes are held, when that is news. */
+static void tell_nodes(struct trp_slurm *s)
+{
+    uint32_t n = trp_slurm_inventory_count(&s->inventory) - s->watch.gone;
+    if (n == s->nodes_told || !s->handler.nodes)
+        return;
+    s->nodes_told = n;
+    s->handler.nodes(s->handler.context, n);
+}
+
+static bool within_budget(struct trp_slurm *s);
+
+static void on_pump(uv_timer_t *timer)
+{
+    struct trp_slurm *s = timer->data;
+    struct trp_slurm_executor *e, *next;
+    HASH_ITER(hh, s->executors, e, next)
+    {
+        if (e->state == TRP_SLURM_WITHDRAWN)
+            trp_slurm_executor_tell(e);
+    }
+    trp_gangs_tell(s->gangs);
+    tell_nodes(s);
+    struct trp_slurm_request *r;
+    bool budget;
+    while ((budget = within_budget(s)) && (r = trp_slurm_books_next(s->books))) {
+        /* It is the first member of who asked. */
+        if (r->gang)
+            trp_gangs_serve(s->gangs, ((struct trp_slurm_gang *)r)->attempt);
+        else
+            trp_slurm_executor_serve((struct trp_slurm_executor *)r);
+    }
+    if (budget) /* all who have room were served */
+        trp_slurm_further_look(s);
+}
+
+static bool within_budget(struct trp_slurm *s)
+{
+    int64_t now = (int64_t)uv_hrtime();
+    uint64_t rpcs = trp_slurm_helper_rpcs(s->helper);
+    trp_slurm_budget_take(&s->budget, now, rpcs - s->rpcs_taken);
+    s->rpcs_taken = rpcs;
+    int64_t at = trp_slurm_budget_when(&s->budget, now, TRP_SLURM_SRUN_RPCS);
+    if (at <= now)
+        return true;
+    if (!uv_is_active((uv_handle_t *)&s->pump))
+        uv_timer_start(&s->pump, on_pump, (uint64_t)(at - now) / 1000000 + 1, 0);
+    return false;
+}
+
+void trp_slurm_srun_started(struct trp_slurm *s)
+{
+    s->sruns++;
+    trp_slurm_budget_take(&s->budget, (int64_t)uv_hrtime(), TRP_SLURM_SRUN_RPCS);
+}
+
+void trp_slurm_srun_refused(struct trp_slurm *s)
+{
+    if (!s->told_limit)
+        fprintf(stderr, "troupe: Slurm limits how often it is called; executors are "
+                        "started more slowly (slurm.max_rpcs_per_minute)\n");
+    s->told_limit = true;
+    trp_slurm_budget_refused(&s->budget, (int64_t)uv_hrtime());
+    trp_slurm_pump_soon(s);
+}
+
+void trp_slurm_pump_soon(struct trp_slurm *s)
+{
+    uv_timer_start(&s->pump, on_pump, 0, 0);
+}
+
+static void on_helper(uv_poll_t *poll, int status, int events)
+{
+    struct trp_slurm *s = poll->data;
+    (void)events;
+    if (status < 0 || !trp_slurm_helper_read(s->helper)) {
+        /* Executors go on; the last blows are srun's alone. */
+        uv_poll_stop(poll);
+        trp_slurm_further_lost(s);
+    }
+}
+
+static struct trp_slurm_executor *find_executor(struct trp_slurm *s, trp_executor_id id)
+{
+    struct trp_slurm_executor *e;
+    HASH_FIND(hh, s->executors, &id.n, sizeof id.n, e);
+    return e;
+}
+
+/* ---- the interface -----------------------------------------------------------------
+ */
+
+static uint32_t slurm_fit(trp_cluster *c, const struct trp_resource_profile *p,
+                          uint32_t ranks, trp_error *err)
+{
+    struct trp_slurm *s = slurm_of(c);
+    struct trp_slurm_need need;
+    int code = ranks ? trp_slurm_need_rank(p, s->site, &need, err)
+                     : trp_slurm_need_executor(p, s->site, &need, err);
+    if (code < 0)
+        return 0;
+    uint32_t inside = trp_slurm_books_fit(s->books, &need, ranks ? ranks : 1, err);
+    /* Who only looks asks Slurm when there is no other way. */
+    if (!s->further.allowed || (inside && !s->runs_things))
+        return inside;
+    trp_error why;
+    uint32_t outside = trp_slurm_further_fit(s, p, ranks, &need, &why);
+    if (inside == 0 && outside == 0 && err)
+        trp_error_set(err, TRP_ENEVER, "%s; nor in a further job: %s", err->text,
+                      why.text);
+    return inside > outside ? inside : outside;
+}
+
+/* The file with ompi-server's address is on this host alone: a copy of it goes where
+ * executors on other hosts find it. */
+static int share_uri(const struct trp_slurm *s, trp_error *err)
+{
+    char text[4096];
+    int in = open(s->command.ompi_server, O_RDONLY | O_CLOEXEC);
+    ssize_t n = in < 0 ? -1 : read(in, text, sizeof text);
+    if (in >= 0)
+        close(in);
+    if (n <= 0)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s",
+                             s->command.ompi_server, strerror(errno));
+    int out = open(s->uri_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool written = out >= 0 && write(out, text, (size_t)n) == n;
+    if (out >= 0 && close(out) < 0)
+        written = false;
+    return written ? 0
+                   : trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", s->uri_file,
+                                   strerror(errno));
+}
+
+static int slurm_open(trp_cluster *c, const char *driver_address, trp_error *err)
+{
+    struct trp_slurm *s = slurm_of(c);
+    if (!s->runs_things)
+        return trp_error_set(err, TRP_ESTATE, "this cluster was made for looking only");
+    char *address = strdup(driver_address);
+    if (!address)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    free(s->driver_address);
+    s->driver_address = address;
+    trp_slurm_pump_soon(s);
+    return share_uri(s, err);
+}
+
+static int slurm_start(trp_cluster *c, trp_executor_id executor,
+                       const struct trp_resource_profile *p, trp_error *err)
+{
+    struct trp_slurm *s = slurm_of(c);
+    if (!s->driver_address)
+        return trp_error_set(err, TRP_ESTATE, "this cluster is not open");
+    if (find_executor(s, executor))
+        return trp_error_set(err, TRP_EEXIST, "executor %u was asked for already",
+                             executor.n);
+    if (slurm_fit(c, p, 0, err) == 0)
+        return TRP_ENEVER;
+    return trp_slurm_executor_ask(s, executor, p, err);
+}
+
+static void slurm_release(trp_cluster *c, trp_executor_id executor, bool told)
+{
+    struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
+    if (e)
+        trp_slurm_executor_release(e, told);
+}
+
+static void slurm_kill(trp_cluster *c, trp_executor_id executor)
+{
+    struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
+    if (e)
+        trp_slurm_executor_kill(e);
+}
+
+static int slurm_gang_start(trp_cluster *c, const struct trp_gang *g, trp_error *err)
+{
+    struct trp_slurm *s = slurm_of(c);
+    if (!s->runs_things)
+        return trp_error_set(err, TRP_ESTATE, "this cluster was made for looking only");
+    if (slurm_fit(c, g->profile, g->ranks, err) == 0)
+        return TRP_ENEVER;
+    return trp_slurm_gang_ask(s, g, err);
+}
+
+static void slurm_gang_kill(trp_cluster *c, trp_attempt_id attempt, bool soft)
+{
+    struct trp_slurm *s = slurm_of(c);
+    if (s->gangs)
+        trp_gangs_kill(s->gangs, attempt, soft);
+}
+
+static bool slurm_guard(trp_cluster *c, uint32_t id)
+{
+    return trp_slurm_further_guard(slurm_of(c), id);
+}
+
+static void slurm_why(trp_cluster *c, const struct trp_resource_profile *p, char *text,
+                      size_t size)
+{
+    trp_slurm_further_why(slurm_of(c), p, text, size);
+}
+
+static const struct trp_topology *slurm_topology(trp_cluster *c)
+{
+    return &slurm_of(c)->topology;
+}
+
+static void close_executors(struct trp_slurm *s)
+{
+    uint64_t begin_ms = uv_hrtime() / 1000000;
+    while (s->executors) {
+        uint64_t spent = uv_hrtime() / 1000000 - begin_ms;
+        unsigned blow = 1 + (unsigned)(spent / CLOSE_BLOW_MS);
+        struct trp_slurm_executor *e, *next;
+        HASH_ITER(hh, s->executors, e, next)
+        {
+            trp_slurm_executor_close(e, blow < CLOSE_BLOWS ? blow : CLOSE_BLOWS);
+        }
+        if (s->executors)
+            usleep(CLOSE_LOOK_MS * 1000);
+    }
+}
+
+/* The helper goes first, so that its count is the last. */
+static void tell_costs(struct trp_slurm *s, struct trp_cluster_costs *ret)
+{
+    uint64_t rpcs = trp_slurm_helper_stop(s->helper, true);
+    s->helper = NULL;
+    if (ret)
+        *ret = (struct trp_cluster_costs){.rpcs = s->found_rpcs + rpcs,
+                                          .sruns = s->sruns,
+                                          .srun_rpcs = s->sruns * TRP_SLURM_SRUN_RPCS};
+}
+
+static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
+{
+    struct trp_slurm *s = slurm_of(c);
+    if (ret_costs)
+        *ret_costs = (struct trp_cluster_costs){0};
+    if (!s->runs_things) {
+        free_slurm(s);
+        return;
+    }
+    s->closed = true;
+    uv_close((uv_handle_t *)&s->pump, on_closed);
+    uv_close((uv_handle_t *)&s->wake, on_closed);
+    uv_close((uv_handle_t *)&s->helper_poll, on_closed);
+    trp_slurm_watch_close(s);
+    trp_gangs_close(s->gangs);
+    close_executors(s);
+    trp_slurm_further_close(s);
+    tell_costs(s, ret_costs);
+}
+
+static const struct trp_cluster_ops ops = {
+    .fit = slurm_fit,
+    .open = slurm_open,
+    .start = slurm_start,
+    .release = slurm_release,
+    .kill = slurm_kill,
+    .gang_start = slurm_gang_start,
+    .gang_kill = slurm_gang_kill,
+    .guard = slurm_guard,
+    .why = slurm_why,
+    .topology = slurm_topology,
+    .close = slurm_close,
+};
+
+/* ---- making it ---------------------------------------------------------------------
+ */
+
+static int no_memory(trp_error *err)
+{
+    return trp_error_set(err, TRP_ENOMEM, "out of memory");
+}
+
+static int copy_command(struct trp_slurm *s, const struct trp_executor_command *from)
+{
+    struct trp_executor_command *c = &s->command;
+    *c = *from;
+    const char **words[] = {&c->secret_file, &c->run_name, &c->run_dir, &c->scratch,
+                            &c->ompi_server};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        s->words[i] = strdup(*words[i]);
+        if (!s->words[i])
+            return TRP_ENOMEM;
+        *words[i] = s->words[i];
+    }
+    size_t n = 0;
+    while (from->argv[n])
+        n++;
+    s->argv = calloc(n + 1, sizeof *s->argv);
+    for (size_t i = 0; s->argv && i < n; i++) {
+        s->argv[i] = strdup(from->argv[i]);
+        if (!s->argv[i])
+            return TRP_ENOMEM;
+    }
+    c->argv = (const char *const *)s->argv;
+    return s->argv ? 0 : TRP_ENOMEM;
+}
+
+/* Steps of this run are ended by the helper when this process dies. */
+static void guard_steps(const struct trp_slurm *s)
+{
+    for (uint32_t i = 0; i < s->inventory.nparts; i++) {
+        char call[512];
+        snprintf(call, sizeof call, "guard job=%u name=%s:", s->inventory.parts[i].job,
+                 s->command.run_name);
+        trp_slurm_helper_tell(s->helper, call);
+    }
+}
+
+static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
+                         const struct trp_slurm_config *config,
+                         const struct trp_executor_command *command,
+                         const struct trp_cluster_handler *handler, trp_error *err)
+{
+    int code = trp_slurm_helper_start(config->helper, config->log, &s->helper, err);
+    if (code < 0)
+        return code;
+    if (copy_command(s, command) < 0 ||
+        !(s->rank_program = strdup(config->rank_program)) ||
+        asprintf(&s->uri_file, "%s/state/ompi-server.uri", command->run_dir) < 0)
+        return no_memory(err);
+    char path[4200];
+    snprintf(path, sizeof path, "%s/state/executors", command->run_dir);
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make %s: %s", path,
+                             strerror(errno));
+    s->loop = loop;
+    s->handler = *handler;
+    trp_slurm_budget_open(&s->budget, config->rpcs_per_minute);
+    trp_slurm_budget_take(&s->budget, (int64_t)uv_hrtime(), s->found_rpcs);
+    code = trp_slurm_gangs_open(s, err);
+    if (code < 0)
+        return code;
+    guard_steps(s);
+    trp_run_folder_pid(command->run_dir, trp_slurm_helper_pid(s->helper),
+                       "troupe-slurm");
+    s->pump.data = s->wake.data = s->helper_poll.data = s;
+    uv_timer_init(loop, &s->pump);
+    uv_timer_init(loop, &s->wake);
+    if (uv_poll_init(loop, &s->helper_poll, trp_slurm_helper_fd(s->helper)) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot watch troupe-slurm");
+    uv_poll_start(&s->helper_poll, UV_READABLE, on_helper);
+    s->handles += 3;
+    s->runs_things = true;
+    if (trp_slurm_watch_open(s, config->poll_ms) < 0)
+        return no_memory(err);
+    return 0;
+}
+
+enum { JOBS_MOST = 256 };
+
+static void allow_further(struct trp_slurm *s, const struct trp_slurm_config *config)
+{
+    struct trp_slurm_further *f = &s->further;
+    f->poll_ns = (int64_t)config->poll_ms * 1000000;
+    f->allowed = config->placement != TRP_PLACEMENT_INSIDE && !s->site->limits.no_jobs;
+    f->most = f->allowed && s->site->limits.jobs ? s->site->limits.jobs : JOBS_MOST;
+    f->time_ns = s->site->limits.time_ns;
+    for (uint32_t i = 0; config->placement == TRP_PLACEMENT_JOBS && f->allowed &&
+                         i < s->inventory.nparts;
+         i++)
+        trp_slurm_books_close_part(s->books, i);
+}
+
+/* What the site file says of racks is stronger than Slurm's switches; a host of which
+ * it says nothing keeps the rack it has. */
+int trp_slurm_set_racks(const struct trp_slurm *s,
+                        struct trp_slurm_inventory *inventory, trp_error *err)
+{
+    char name[TRP_RACKS_NAME_MAX + 1];
+    trp_racks *racks = NULL;
+    int code = trp_slurm_found_racks(s->found, inventory, err);
+    if (code == 0)
+        code = trp_racks_open(s->site, &racks, err);
+    for (uint32_t i = 0; racks && i < inventory->nnodes && code == 0; i++) {
+        struct trp_slurm_node *n = &inventory->nodes[i];
+        char *rack = strdup(trp_racks_of(racks, n->name, name, sizeof name));
+        if (!rack) {
+            code = no_memory(err);
+        } else if (*rack) {
+            free(n->rack);
+            n->rack = rack;
+        } else {
+            free(rack);
+        }
+    }
+    trp_racks_close(racks);
+    return code;
+}
+
+static int look(struct trp_slurm *s, const struct trp_slurm_config *config,
+                trp_error *err)
+{
+    int code = trp_slurm_found_read(config->found, &s->inventory, &s->found_rpcs, err);
+    if (code < 0)
+        return code;
+    s->found = strdup(config->found);
+    s->helper_program = strdup(config->helper);
+    if (!s->found || !s->helper_program)
+        return no_memory(err);
+    code = trp_slurm_set_racks(s, &s->inventory, err);
+    if (code < 0)
+        return code;
+    if (!s->inventory.live || s->inventory.uid != getuid())
+        return trp_error_set(err, TRP_ENOENT, "Slurm job %u is %s%s", config->job,
+                             s->inventory.state,
+                             s->inventory.uid != getuid() ? " and another user's" : "");
+    struct trp_slurm_share driver = {.node = trp_slurm_inventory_here(&s->inventory),
+                                     .cores = config->driver_cores,
+                                     .memory_mib = config->driver_memory_mib,
+                                     .srun_mib = SRUN_MIB};
+    code = trp_slurm_books_new(&s->inventory, &driver, &s->books, err);
+    if (code == 0)
+        allow_further(s, config);
+    return code < 0 ? code : trp_slurm_view_make(s, err);
+}
+
+/* Without a site file there is one that says nothing. */
+static int take_site(struct trp_slurm *s, const trp_site *site, trp_error *err)
+{
+    static const char nothing[] = "site: 1\n";
+    s->site = site;
+    if (site)
+        return 0;
+    int code = trp_site_parse("", nothing, sizeof nothing - 1, &s->own_site, err);
+    s->site = s->own_site;
+    return code;
+}
+
+int trp_cluster_slurm_new(uv_loop_t *loop, const struct trp_slurm_config *config,
+                          const struct trp_executor_command *command,
+                          const struct trp_cluster_handler *handler,
+                          trp_cluster **ret_cluster, trp_error *err)
+{
+    struct trp_slurm *s = calloc(1, sizeof *s);
+    if (!s)
+        return no_memory(err);
+    s->base.ops = &ops;
+    int code = take_site(s, config->site, err);
+    if (code == 0)
+        code = look(s, config, err);
+    if (code == 0 && command)
+        code = make_runnable(s, loop, config, command, handler, err);
+    if (code < 0) {
+        free_slurm(s);
+        return code;
+    }
+    *ret_cluster = &s->base;
+    return 0;
+}

@@ -1,0 +1,187 @@
+/*
+ * Gangs in the driver's job: one srun over the nodes where the books have placed the
+ * ranks, all in one component of the job.
+ *
+ * Which rank goes where is in a file, a line a rank (Slurm's arbitrary distribution).
+ * Devices are the same number on each node of the step; which of them are a rank's own
+ * is only known there, so that the rank wrapper is told how to choose
+ * (executor/gang.c).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "cluster/slurm/slurm_state.h"
+
+static char *hosts_path(const struct trp_slurm *s, const struct trp_slurm_gang *g)
+{
+    char *path;
+    if (asprintf(&path, "%s/state/gang-%llu.hosts", s->command.run_dir,
+                 (unsigned long long)g->attempt.n) < 0)
+        return NULL;
+    return path;
+}
+
+static void leave(void *context, void *ticket)
+{
+    struct trp_slurm *s = context;
+    struct trp_slurm_gang *g = ticket;
+    trp_slurm_books_leave(s->books, &g->request);
+    if (!s->closed)
+        trp_slurm_pump_soon(s);
+}
+
+static void forget(void *context, void *ticket)
+{
+    char *path = hosts_path(context, ticket);
+    if (path)
+        unlink(path);
+    free(path);
+    DL_DELETE(((struct trp_slurm *)context)->gang_list,
+              (struct trp_slurm_gang *)ticket);
+    free(ticket);
+}
+
+/* "gpu=*CUDA_VISIBLE_DEVICES:2:1": two of those in the variable for each rank. */
+static char *describe_devices(void *context, void *ticket, size_t *ret_size)
+{
+    const struct trp_slurm *s = context;
+    const struct trp_slurm_need *need =
+        &((struct trp_slurm_gang *)ticket)->request.need;
+    char *text = NULL;
+    FILE *f = open_memstream(&text, ret_size);
+    if (!f)
+        return NULL;
+    for (uint32_t i = 0; i < need->nwants; i++) {
+        const struct trp_slurm_want *w = &need->wants[i];
+        const char *variable =
+            w->kind == TRP_SLURM_GRES ? trp_site_variable(s->site, w->resource) : NULL;
+        fprintf(f, "%s=*%s:%u:%u\n", w->resource, variable ? variable : "", w->count,
+                w->each);
+    }
+    if (fclose(f) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static int write_hosts(const struct trp_slurm *s, const struct trp_slurm_gang *g,
+                       const char *path)
+{
+    FILE *f = fopen(path, "we");
+    if (!f)
+        return TRP_ESYSTEM;
+    for (uint32_t i = 0; i < g->request.nspots; i++) {
+        const struct trp_slurm_spot *spot = &g->request.spots[i];
+        for (uint32_t k = 0; k < spot->units; k++)
+            fprintf(f, "%s\n", s->inventory.nodes[spot->node].name);
+    }
+    return fclose(f) == 0 ? 0 : TRP_ESYSTEM;
+}
+
+static char **launcher(void *context, void *ticket)
+{
+    struct trp_slurm *s = context;
+    char *path = hosts_path(s, ticket), **words = NULL;
+    if (path && write_hosts(s, ticket, path) == 0)
+        words = trp_slurm_gang_words(s, ticket, path);
+    free(path);
+    trp_slurm_srun_started(s);
+    return words;
+}
+
+static bool again(void *context, void *ticket)
+{
+    struct trp_slurm *s = context;
+    struct trp_slurm_gang *g = ticket;
+    trp_slurm_books_leave(s->books, &g->request);
+    if (trp_slurm_books_ask(s->books, &g->request, NULL) < 0)
+        return false;
+    trp_slurm_srun_refused(s);
+    return true;
+}
+
+static void count_handle(void *context, bool opened)
+{
+    struct trp_slurm *s = context;
+    if (opened)
+        s->handles++;
+    else
+        trp_slurm_handle_closed(s);
+}
+
+/* The ranks' specification and scratch folder are read on every node. */
+int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err)
+{
+    char scratch[4300];
+    snprintf(scratch, sizeof scratch, "%s/state/scratch", s->command.run_dir);
+    struct trp_gangs_room room = {.context = s,
+                                  .leave = leave,
+                                  .forget = forget,
+                                  .devices = describe_devices,
+                                  .launcher = launcher,
+                                  .again = again,
+                                  .handle = count_handle};
+    return trp_gangs_open(s->loop, &s->command, scratch, &room, &s->handler, &s->gangs,
+                          err);
+}
+
+int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error *err)
+{
+    struct trp_slurm_gang *own = calloc(1, sizeof *own);
+    if (!own)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    own->request.gang = true;
+    own->attempt = g->attempt;
+    own->request.units = g->ranks;
+    snprintf(own->name, sizeof own->name, "%s:%s.%u", s->command.run_name, g->stage,
+             g->number);
+    int code = trp_slurm_need_rank(g->profile, s->site, &own->request.need, err);
+    if (code == 0)
+        code = trp_slurm_books_ask(s->books, &own->request, err);
+    if (code == 0) {
+        code = trp_slurm_further_wanted(s, &own->request, g->profile, g->ranks, err);
+        if (code < 0)
+            trp_slurm_books_leave(s->books, &own->request);
+    }
+    if (code == 0) {
+        DL_APPEND(s->gang_list, own);
+        code = trp_gangs_add(s->gangs, g, own, err);
+        if (code < 0) {
+            DL_DELETE(s->gang_list, own);
+            trp_slurm_books_leave(s->books, &own->request);
+        }
+    }
+    if (code < 0)
+        free(own);
+    else
+        trp_slurm_pump_soon(s);
+    return code;
+}
+
+static bool is_lost(const struct trp_slurm *s, const struct trp_slurm_request *r,
+                    uint32_t node)
+{
+    trp_error err;
+    if (r->state == TRP_SLURM_QUEUED) /* else it may be had in a further job */
+        return !s->further.allowed &&
+               trp_slurm_books_fit(s->books, &r->need, r->units, &err) == 0;
+    for (uint32_t i = 0; i < r->nspots; i++) {
+        if (r->spots[i].node == node)
+            return true;
+    }
+    return false;
+}
+
+void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node)
+{
+    struct trp_slurm_gang *g;
+    DL_FOREACH(s->gang_list, g)
+    {
+        if (is_lost(s, &g->request, node))
+            trp_gangs_kill(s->gangs, g->attempt, false);
+    }
+}

@@ -1,0 +1,178 @@
+/*
+ * What the files of the Slurm cluster share: the cluster, one executor, one gang.
+ */
+#ifndef TRP_CLUSTER_SLURM_STATE_H
+#define TRP_CLUSTER_SLURM_STATE_H
+
+#include <uthash.h>
+#include <uv.h>
+
+#include "cluster/cluster.h"
+#include "cluster/gangs.h"
+#include "cluster/slurm/budget.h"
+#include "cluster/slurm/further.h"
+#include "cluster/slurm/helper.h"
+#include "cluster/slurm/node_watch.h"
+
+enum trp_slurm_state {
+    TRP_SLURM_WAITS,     /* in the queue */
+    TRP_SLURM_WITHDRAWN, /* left it; to be told */
+    TRP_SLURM_RUNS,      /* its srun lives */
+};
+
+enum {
+    TRP_SLURM_TEXT = 2048,
+    /* What one srun causes in slurmctld, by sdiag: it looks the job up and makes the
+     * step, and slurmstepd tells its end. */
+    TRP_SLURM_SRUN_RPCS = 3,
+};
+
+/* What a process has said on a pipe: the last of it. */
+struct trp_slurm_words {
+    char text[TRP_SLURM_TEXT];
+    size_t size;
+};
+
+struct trp_slurm_executor {
+    struct trp_slurm_request request; /* first member of all who stand in the queue */
+    struct trp_slurm *slurm;
+    uint32_t id;
+    uint32_t slots;
+    int64_t memory_mib;
+    char profile[TRP_PROFILE_NAME_MAX + 1];
+    enum trp_slurm_state state;
+    uv_process_t process;
+    uv_pipe_t in, out, errors; /* of srun: the step's words, and its own */
+    uv_timer_t timer;
+    unsigned handles; /* open ones of these */
+    struct trp_slurm_words said, complained;
+    char refusal[512]; /* why the step will not start anything, "" */
+    bool granted;      /* was told */
+    bool leaving;      /* `in` is closed */
+    bool dismissed;
+    bool doubted;   /* its job is asked why it ended */
+    bool forgotten; /* freed when its handles are closed */
+    bool exited;    /* srun has */
+    bool silent;    /* `out` is at its end */
+    unsigned blows; /* how far the kill has come */
+    int64_t step;   /* its number in the job; -1: not known */
+    bool ending;    /* the step has said that it is about to */
+    bool ended;     /* the step has told its end: */
+    bool limited;   /* Slurm holds it to its memory */
+    int status, signal;
+    int64_t kills, peak_mib;
+    int64_t exit_status; /* of srun */
+    struct trp_resource_addresses devices[TRP_PROFILE_RESOURCES];
+    char **addresses[TRP_PROFILE_RESOURCES];
+    uint32_t ndevices;
+    UT_hash_handle hh;
+};
+
+struct trp_slurm_gang {
+    struct trp_slurm_request request; /* first member of all who stand in the queue */
+    trp_attempt_id attempt;
+    struct trp_slurm_gang *next, *prev;
+    char name[256]; /* of the step */
+};
+
+struct trp_slurm {
+    trp_cluster base;
+    uv_loop_t *loop;
+    struct trp_cluster_handler handler;
+    const trp_site *site;
+    trp_site *own_site; /* when there is no site file */
+    trp_slurm_helper *helper;
+    struct trp_slurm_inventory inventory;
+    trp_slurm_books *books;
+    struct trp_host_view *hosts;
+    struct trp_resource_addresses *devices; /* of all hosts, TRP_SLURM_POOLS each */
+    struct trp_topology topology;
+
+    bool runs_things;
+    struct trp_executor_command command;
+    char **argv;
+    char *words[5];
+    char *rank_program, *helper_program;
+    char *found;                          /* what Slurm has told before the run */
+    char *uri_file;                       /* ompi-server's, where every host sees it */
+    char *driver_address;                 /* once it is known */
+    struct trp_slurm_executor *executors; /* hash by id */
+    uint64_t sruns;                       /* started so far */
+    uint64_t found_rpcs;                  /* made before this process */
+    uint64_t rpcs_taken;                  /* of the helper's, from the budget */
+    struct trp_slurm_budget budget;
+    bool told_limit;
+    uint32_t nodes_told;
+
+    trp_gangs *gangs;
+    struct trp_slurm_gang *gang_list;
+    struct trp_slurm_further further;
+    uint32_t leaving; /* executors that were told to go, and are there yet */
+    struct trp_slurm_watch watch;
+
+    uv_poll_t helper_poll;
+    uv_timer_t wake; /* of further.c */
+    uv_timer_t pump; /* due at once: serve the queue, tell what is to be told */
+    unsigned handles;
+    bool closed;
+};
+
+/* slurm.c: serves the queue and tells withdrawn ones from the loop, soon. */
+void trp_slurm_pump_soon(struct trp_slurm *s);
+/* slurm.c: an srun is being started. */
+void trp_slurm_srun_started(struct trp_slurm *s);
+/* slurm.c: Slurm has refused one because there were too many calls. */
+void trp_slurm_srun_refused(struct trp_slurm *s);
+/* slurm.c: one handle less; frees the cluster when it was closed and this the last. */
+void trp_slurm_handle_closed(struct trp_slurm *s);
+
+/* slurm.c: fills in the racks of nodes. */
+int trp_slurm_set_racks(const struct trp_slurm *s,
+                        struct trp_slurm_inventory *inventory, trp_error *err);
+
+/* view.c: what `topology` shows; freed with the cluster. */
+int trp_slurm_view_make(struct trp_slurm *s, trp_error *err);
+void trp_slurm_view_free(struct trp_slurm *s);
+
+/* srun_words.c: words for execvp, malloc'ed, NULL when out of memory. */
+char **trp_slurm_step_words(const struct trp_slurm_executor *e);
+/* Without the program; `hosts`: file with a line a rank. */
+char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_gang *g,
+                            const char *hosts);
+
+/* executor_step.c */
+int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
+                           const struct trp_resource_profile *p, trp_error *err);
+void trp_slurm_executor_serve(struct trp_slurm_executor *e);
+void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told);
+void trp_slurm_executor_kill(struct trp_slurm_executor *e);
+void trp_slurm_executor_tell(struct trp_slurm_executor *e);
+/* Says a line to the step; false when srun is gone. */
+bool trp_slurm_executor_say(struct trp_slurm_executor *e, const char *line);
+/* One that waits can never be had. */
+void trp_slurm_executor_refuse(struct trp_slurm_executor *e, const char *text);
+/* It is known why its job ended, or that it did not: tells its end, if it has. */
+void trp_slurm_executor_judged(struct trp_slurm_executor *e);
+/* At close: ends it by one blow more than before; true when it is gone. */
+bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow);
+
+/* step_words.c: what the step says. */
+void trp_slurm_executor_hear(struct trp_slurm_executor *e,
+                             const struct trp_slurm_line *line);
+void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *text,
+                                 size_t size);
+/* Why srun did not start the step: TRP_ENEVER or TRP_EWAIT. */
+int trp_slurm_executor_refusal(const struct trp_slurm_executor *e);
+/* … because there were too many calls: it will start it later. */
+bool trp_slurm_executor_too_often(const struct trp_slurm_executor *e);
+bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e);
+void trp_slurm_executor_free_devices(struct trp_slurm_executor *e);
+
+/* slurm_gang.c */
+int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err);
+/* A node is gone: gangs that have ranks there, or that have no room any more, are
+ * killed, since srun would wait for them. */
+void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node);
+int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error *err);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * The arguments of srun.
+ *
+ * A step's memory, cores and devices are named in full: what a step does not name it
+ * takes from the job, all of it. A device's type is named only where the node has
+ * several, since a job that was asked for without types refuses steps with one.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/local/mpirun.h"
+#include "cluster/slurm/slurm_state.h"
+
+enum { WORDS = 40 };
+
+struct words {
+    char **v;
+    size_t n, capacity;
+    bool failed;
+};
+
+static void open_words(struct words *w, size_t capacity)
+{
+    *w = (struct words){.v = calloc(capacity + 1, sizeof *w->v), .capacity = capacity};
+    w->failed = !w->v;
+}
+
+static void add(struct words *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add(struct words *w, const char *format, ...)
+{
+    va_list args;
+    char *word = NULL;
+    if (w->failed || w->n == w->capacity) {
+        w->failed = true;
+        return;
+    }
+    va_start(args, format);
+    int n = vasprintf(&word, format, args);
+    va_end(args);
+    if (n < 0) {
+        w->failed = true;
+        return;
+    }
+    w->v[w->n++] = word;
+}
+
+static char **finish(struct words *w)
+{
+    if (!w->failed)
+        return w->v;
+    trp_words_free(w->v);
+    return NULL;
+}
+
+static const struct trp_slurm_part *part_of(const struct trp_slurm *s,
+                                            const struct trp_slurm_request *r)
+{
+    return &s->inventory.parts[s->inventory.nodes[r->spots[0].node].part];
+}
+
+static void add_job(struct words *w, const struct trp_slurm *s,
+                    const struct trp_slurm_request *r)
+{
+    const struct trp_slurm_part *p = part_of(s, r);
+    add(w, "srun");
+    add(w, "--jobid=%u", p->leader);
+    if (p->component >= 0)
+        add(w, "--het-group=%d", p->component);
+    add(w, "--exact");
+    add(w, "--no-kill");
+    add(w, "--export=ALL");
+    add(w, "--chdir=%s", s->command.run_dir);
+}
+
+/* "gpu:2" or "gpu:a100:1,gpu:v100:1"; "none". */
+static void add_devices(struct words *w, const struct trp_slurm *s,
+                        const struct trp_slurm_request *r)
+{
+    const struct trp_slurm_spot *spot = &r->spots[0];
+    const struct trp_slurm_node *n = &s->inventory.nodes[spot->node];
+    char text[1024] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < n->npools; i++) {
+        uint32_t count = 0, kinds = 0;
+        for (uint32_t k = 0; k < spot->ntakes; k++) {
+            const struct trp_slurm_take *t = &spot->takes[k];
+            bool here = t->pool == i && r->need.wants[t->want].kind == TRP_SLURM_GRES;
+            count += here ? t->count : 0;
+        }
+        for (uint32_t k = 0; k < n->npools; k++)
+            kinds += strcmp(n->pools[k].name, n->pools[i].name) == 0;
+        if (!count || at >= sizeof text)
+            continue;
+        const char *type = kinds > 1 ? n->pools[i].type : "";
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at, "%s%s%s%s:%u", at ? "," : "",
+                             n->pools[i].name, *type ? ":" : "", type, count);
+    }
+    add(w, "--gres=%s", at ? text : "none");
+}
+
+/* A step's name in sacct and squeue: run, profile, executor. */
+char **trp_slurm_step_words(const struct trp_slurm_executor *e)
+{
+    const struct trp_slurm *s = e->slurm;
+    const struct trp_slurm_request *r = &e->request;
+    struct words w;
+    char **mpirun = trp_mpirun_words(s->uri_file, s->command.argv);
+    size_t n = 0;
+    while (mpirun && mpirun[n])
+        n++;
+    open_words(&w, WORDS + TRP_PROFILE_RESOURCES + n);
+    add_job(&w, s, r);
+    add(&w, "--nodelist=%s", s->inventory.nodes[r->spots[0].node].name);
+    add(&w, "--nodes=1");
+    add(&w, "--ntasks=1");
+    add(&w, "--cpus-per-task=%llu", (unsigned long long)r->need.cores);
+    if (s->inventory.memory_enforced)
+        add(&w, "--mem=%lld", (long long)r->need.memory_mib);
+    add_devices(&w, s, r);
+    add(&w, "--mpi=none");
+    add(&w, "--job-name=%s:%s.%u", s->command.run_name, e->profile, e->id);
+    add(&w, "%s", s->rank_program);
+    add(&w, "step");
+    add(&w, trp_slurm_further_of(s, s->inventory.nodes[r->spots[0].node].part)
+                ? "further"
+                : "own");
+    for (uint32_t i = 0; i < r->need.nwants; i++) {
+        const char *variable = trp_site_variable(s->site, r->need.wants[i].resource);
+        if (variable && r->need.wants[i].kind == TRP_SLURM_GRES)
+            add(&w, "%s", variable);
+    }
+    add(&w, "--");
+    for (size_t i = 0; i < n; i++)
+        add(&w, "%s", mpirun[i]);
+    w.failed = w.failed || !mpirun;
+    trp_words_free(mpirun);
+    return finish(&w);
+}
+
+char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_gang *g,
+                            const char *hosts)
+{
+    const struct trp_slurm_request *r = &g->request;
+    uint64_t cpus = r->need.cores ? r->need.cores : 1;
+    struct words w;
+    open_words(&w, WORDS);
+    add(&w, "env");
+    add(&w, "SLURM_HOSTFILE=%s", hosts);
+    add_job(&w, s, r);
+    add(&w, "--distribution=arbitrary");
+    add(&w, "--nodes=%u", r->nspots);
+    add(&w, "--ntasks=%u", r->units);
+    add(&w, "--cpus-per-task=%llu", (unsigned long long)cpus);
+    if (s->inventory.memory_enforced)
+        add(&w, "--mem-per-cpu=%llu",
+            (unsigned long long)((uint64_t)r->need.memory_mib / cpus));
+    add_devices(&w, s, r);
+    add(&w, "--mpi=%s", s->site && s->site->mpi ? s->site->mpi : "pmix");
+    add(&w, "--kill-on-bad-exit=1");
+    add(&w, "--job-name=%s", g->name);
+    return finish(&w);
+}

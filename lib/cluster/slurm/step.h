@@ -1,0 +1,28 @@
+/*
+ * What runs on a node in front of an executor: `troupe-rank step own|further DEVICES
+ * … -- mpirun …`, the one task of the executor's srun step.
+ *
+ * It makes a folder of the node's own for mpirun's files, tells the driver through srun
+ * what the step was given (the variables DEVICES, its memory group), waits for the
+ * driver's word, starts mpirun with the executor's log as output, and ends it when the
+ * driver closes the pipe or Slurm says so. So nothing of an executor stays on its node,
+ * although the driver is elsewhere.
+ *
+ * On stdout, lines of cluster/slurm/line.h with number 0:
+ *
+ *     0 started step=3 pid=71 host=node2 CUDA_VISIBLE_DEVICES=0,1
+ *     0 leaving                       Slurm ends it
+ *     0 failed text=…                 it will not start anything
+ *     0 ending                        it is about to end, told to or not
+ *     0 ended status=0 signal=0 kills=0 peak=212
+ *
+ * On stdin a line "go"; then the end of it, which means: end now. A line "end" before
+ * that says that the driver wants it so, and is not gone.
+ */
+#ifndef TRP_CLUSTER_SLURM_STEP_H
+#define TRP_CLUSTER_SLURM_STEP_H
+
+/* Returns the exit status. */
+int trp_slurm_step_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * What an executor's step says, and what is made of it: which devices it was given,
+ * how it ended.
+ *
+ * Devices are told in the numbers that the step sees in the site's variable
+ * (CUDA_VISIBLE_DEVICES): where Slurm holds a step to its devices they count from 0
+ * again, and those are the numbers with which a task can say which it means. What has
+ * no variable is counted from 0.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/local/log_tail.h"
+#include "cluster/slurm/slurm_state.h"
+#include "executor/spawner.h"
+
+void trp_slurm_executor_free_devices(struct trp_slurm_executor *e)
+{
+    for (uint32_t i = 0; i < e->ndevices; i++) {
+        for (uint32_t k = 0; e->addresses[i] && k < e->devices[i].naddresses; k++)
+            free(e->addresses[i][k]);
+        free(e->addresses[i]);
+    }
+    e->ndevices = 0;
+}
+
+/* The word number `index` of "0,1,2", malloc'ed; its number when there is none. */
+static char *address(const char *list, uint32_t index)
+{
+    char *text = NULL;
+    const char *at = list;
+    for (uint32_t i = 0; i < index && at; i++) {
+        at = strchr(at, ',');
+        at = at ? at + 1 : NULL;
+    }
+    if (at && *at)
+        return strndup(at, strcspn(at, ","));
+    return asprintf(&text, "%u", index) < 0 ? NULL : text;
+}
+
+/* Those of the wants before it that are told by the same variable come first in it. */
+static uint32_t addresses_before(const struct trp_slurm_executor *e, uint32_t want,
+                                 const char *variable)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; variable && i < want; i++) {
+        const struct trp_slurm_want *w = &e->request.need.wants[i];
+        const char *its = trp_site_variable(e->slurm->site, w->resource);
+        if (its && w->kind == TRP_SLURM_GRES && strcmp(its, variable) == 0)
+            n += w->count;
+    }
+    return n;
+}
+
+static bool set_devices(struct trp_slurm_executor *e, const struct trp_slurm_line *line)
+{
+    const struct trp_slurm_need *need = &e->request.need;
+    for (uint32_t i = 0; i < need->nwants; i++) {
+        const struct trp_slurm_want *w = &need->wants[i];
+        const char *variable = w->kind == TRP_SLURM_GRES
+                                   ? trp_site_variable(e->slurm->site, w->resource)
+                                   : NULL;
+        const char *list = variable ? trp_slurm_line_text(line, variable) : "";
+        uint32_t first = *list ? addresses_before(e, i, variable) : 0;
+        char **v = calloc(w->count + 1, sizeof *v);
+        uint32_t n = 0;
+        while (v && n < w->count && (v[n] = address(list, first + n)))
+            n++;
+        e->addresses[i] = v;
+        e->devices[i] = (struct trp_resource_addresses){
+            .name = w->resource, .addresses = (const char *const *)v, .naddresses = n};
+        e->ndevices = i + 1;
+        if (n < w->count)
+            return false;
+    }
+    return true;
+}
+
+static void start_it(struct trp_slurm_executor *e, const struct trp_slurm_line *line)
+{
+    struct trp_slurm *s = e->slurm;
+    const struct trp_slurm_node *n = &s->inventory.nodes[e->request.spots[0].node];
+    e->step = trp_slurm_line_number(line, "step");
+    e->limited = trp_slurm_line_number(line, "limited");
+    if (e->granted || e->leaving)
+        return;
+    if (!set_devices(e, line)) {
+        trp_slurm_executor_kill(e);
+        return;
+    }
+    if (!trp_slurm_executor_say(e, "go\n")) {
+        trp_slurm_executor_kill(e);
+        return;
+    }
+    e->granted = true;
+    trp_slurm_budget_accepted(&s->budget);
+    struct trp_granted granted = {.host = n->name,
+                                  .rack = *n->rack ? n->rack : NULL,
+                                  .resources = e->devices,
+                                  .nresources = e->ndevices};
+    s->handler.granted(s->handler.context, (trp_executor_id){e->id}, &granted);
+}
+
+/* Slurm has begun to end its step. */
+static void leave_it(struct trp_slurm_executor *e)
+{
+    struct trp_slurm *s = e->slurm;
+    struct trp_slurm_job *j =
+        trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part);
+    if (e->dismissed || !j)
+        return;
+    if (e->granted && s->handler.ending)
+        s->handler.ending(s->handler.context, (trp_executor_id){e->id});
+    trp_slurm_books_close_part(s->books, j->part); /* Slurm is about to end it */
+    trp_slurm_further_doubt(s, j);
+}
+
+void trp_slurm_executor_hear(struct trp_slurm_executor *e,
+                             const struct trp_slurm_line *line)
+{
+    trp_slurm_watch_trust(e->slurm, e->request.spots[0].node);
+    if (strcmp(line->word, "started") == 0) {
+        start_it(e, line);
+    } else if (strcmp(line->word, "leaving") == 0) {
+        leave_it(e);
+    } else if (strcmp(line->word, "failed") == 0) {
+        snprintf(e->refusal, sizeof e->refusal, "%s",
+                 trp_slurm_line_text(line, "text"));
+    } else if (strcmp(line->word, "ending") == 0) {
+        e->ending = true;
+    } else if (strcmp(line->word, "ended") == 0) {
+        e->ended = true;
+        e->status = (int)trp_slurm_line_number(line, "status");
+        e->signal = (int)trp_slurm_line_number(line, "signal");
+        e->kills = trp_slurm_line_number(line, "kills");
+        e->peak_mib = trp_slurm_line_number(line, "peak");
+        if (!e->signal && e->status > 128 && e->status < 128 + NSIG)
+            e->signal = e->status - 128;
+    }
+}
+
+/* ---- its end -----------------------------------------------------------------------
+ */
+
+bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e)
+{
+    if (e->ended)
+        return e->kills > 0 && e->signal == SIGKILL;
+    return strcasestr(e->complained.text, "out of memory") ||
+           strstr(e->complained.text, "oom-kill");
+}
+
+int trp_slurm_executor_refusal(const struct trp_slurm_executor *e)
+{
+    /* Slurm's words for what will not be otherwise the next time. */
+    static const char *const never[] = {
+        "More processors requested than permitted",
+        "Invalid generic resource",
+        "Insufficient GRES",
+        "execve",
+        "a run's folder must be",
+    };
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
+        if (strstr(e->complained.text, never[i]) || strstr(e->refusal, never[i]))
+            return TRP_ENEVER;
+    }
+    return TRP_EWAIT;
+}
+
+bool trp_slurm_executor_too_often(const struct trp_slurm_executor *e)
+{
+    return strstr(e->complained.text, TRP_SRUN_TOO_OFTEN);
+}
+
+/* The step's own words, or srun's first error without its name. */
+static void first_complaint(const struct trp_slurm_executor *e, char *text, size_t size)
+{
+    const char *at = strstr(e->complained.text, "error: ");
+    if (*e->refusal) {
+        snprintf(text, size, "%s", e->refusal);
+        return;
+    }
+    at = at ? at + strlen("error: ") : e->complained.text;
+    snprintf(text, size, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+static void describe_memory(const struct trp_slurm_executor *e, char *text, size_t size)
+{
+    char limit[32], peak[32], shown[64] = "";
+    if (e->peak_mib)
+        snprintf(shown, sizeof shown, ", peak %s",
+                 trp_memory_format(e->peak_mib, peak, sizeof peak));
+    snprintf(text, size, "was killed for memory (profile %s, limit %s%s)", e->profile,
+             trp_memory_format(e->memory_mib, limit, sizeof limit), shown);
+}
+
+void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *text,
+                                 size_t size)
+{
+    const char *run = e->slurm->command.run_name;
+    const struct trp_slurm_node *n =
+        &e->slurm->inventory.nodes[e->request.spots[0].node];
+    char how[700], complaint[512], last[160] = "", path[4300];
+    first_complaint(e, complaint, sizeof complaint);
+    if (!e->granted) {
+        snprintf(text, size, "executor %u of profile %s was not started on %s: %s",
+                 e->id, e->profile, n->name,
+                 *complaint ? complaint : "its srun ended before it");
+        return;
+    }
+    const char *name = e->signal ? sigabbrev_np(e->signal) : NULL;
+    snprintf(path, sizeof path, "%s/state/executors/%u.log", e->slurm->command.run_dir,
+             e->id);
+    trp_log_last_line(path, last, sizeof last);
+    if (trp_slurm_executor_out_of_memory(e))
+        describe_memory(e, how, sizeof how);
+    else if (!e->ended)
+        snprintf(how, sizeof how, "is gone: %s",
+                 *complaint ? complaint : "its srun ended without a word");
+    else if (name)
+        snprintf(how, sizeof how, "was killed by SIG%s (%d)", name, e->signal);
+    else
+        snprintf(how, sizeof how, "ended with exit status %d", e->status);
+    snprintf(text, size,
+             "executor %u on %s %s%s%s; see troupe-runs/%s/state/executors/%u.log",
+             e->id, n->name, how, *last ? ": " : "", last, run, e->id);
+}

@@ -1,0 +1,253 @@
+/*
+ * The small sections of a site file: memory, limits, racks, mpi, nodes, driver.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/racks.h"
+#include "conf/site_load.h"
+#include "conf/wording.h"
+
+enum { COUNT_MAX = 1000000 };
+
+static void imply(trp_yaml *y, struct trp_site_loading *l, const char *option,
+                  const struct trp_yaml_node *value)
+{
+    char *key = trp_conf_arena_text(&l->arena, option, strlen(option));
+    char *text = trp_yaml_text(y, value, option);
+    if (!key)
+        trp_yaml_no_memory(y);
+    else if (text && l->nimplied < TRP_SITE_IMPLIED_OPTIONS)
+        l->implied[l->nimplied++] = (struct trp_pair){key, text, value->mark};
+}
+
+/* From 1; 0 after an error. */
+static uint32_t read_count(trp_yaml *y, const struct trp_yaml_node *value,
+                           const char *what)
+{
+    int64_t n = 0;
+    return trp_yaml_whole(y, value, what, 1, COUNT_MAX, &n) ? (uint32_t)n : 0;
+}
+
+/* ---- memory: ------------------------------------------------------------------------
+ */
+
+static TRP_SITE_READER(read_overhead_factor)
+{
+    double factor;
+    (void)key;
+    if (trp_yaml_number(y, value, "overhead_factor", 0, 1000, &factor))
+        imply(y, context, "executor.memoryOverheadFactor", value);
+}
+
+static TRP_SITE_READER(read_overhead_min)
+{
+    int64_t mib;
+    (void)key;
+    if (trp_yaml_memory(y, value, "overhead_min", &mib))
+        imply(y, context, "executor.minMemoryOverhead", value);
+}
+
+TRP_SITE_READER(trp_site_read_memory)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"overhead_factor", read_overhead_factor, false},
+        {"overhead_min",    read_overhead_min,    false},
+    };
+    (void)key;
+    trp_yaml_mapping(y, value, "memory", keys, TRP_SITE_COUNT(keys), context);
+}
+
+/* ---- limits: ------------------------------------------------------------------------
+ */
+
+static TRP_SITE_READER(read_executors)
+{
+    struct trp_site_loading *l = context;
+    l->site.limits.executors = read_count(y, value, key->text);
+    l->site.limits.executors_mark = value->mark;
+    if (l->site.limits.executors)
+        imply(y, l, "alloc.max_executors", value);
+}
+
+static TRP_SITE_READER(read_jobs)
+{
+    trp_site *s = context;
+    int64_t n = 0;
+    if (!trp_yaml_whole(y, value, key->text, 0, COUNT_MAX, &n))
+        return;
+    s->limits.jobs = (uint32_t)n;
+    s->limits.no_jobs = n == 0;
+}
+
+static TRP_SITE_READER(read_limit_time)
+{
+    trp_site *s = context;
+    trp_yaml_time(y, value, key->text, &s->limits.time_ns);
+}
+
+static TRP_SITE_READER(read_deny)
+{
+    trp_site *s = context;
+    s->limits.deny_mark = value->mark;
+    s->limits.deny = trp_yaml_texts(y, value, key->text, &s->limits.ndeny);
+}
+
+TRP_SITE_READER(trp_site_read_limits)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"executors", read_executors,  false},
+        {"jobs",      read_jobs,       false},
+        {"time",      read_limit_time, false},
+        {"deny",      read_deny,       false},
+    };
+    (void)key;
+    trp_yaml_mapping(y, value, "limits", keys, TRP_SITE_COUNT(keys), context);
+}
+
+void trp_site_check_denied(trp_yaml *y, const trp_site *s)
+{
+    for (uint32_t i = 0; i < s->limits.ndeny; i++) {
+        const char *name = s->limits.deny[i];
+        struct trp_nearest near = trp_nearest_of(name);
+        if (trp_site_resource(s, name))
+            continue;
+        for (uint32_t k = 0; k < s->nresources; k++)
+            trp_nearest_try(&near, s->resources[k].name);
+        trp_yaml_wrong(
+            y, s->limits.deny_mark, "\"%s\" is denied, but is not under resources:%s",
+            trp_show(name).text,
+            near.best ? trp_did_you_mean(&near).text : "; remove it from the list");
+    }
+}
+
+/* ---- racks: -------------------------------------------------------------------------
+ */
+
+static TRP_SITE_READER(read_racks_from)
+{
+    trp_site *s = context;
+    const char *from = trp_yaml_word(y, value, key->text);
+    s->racks = TRP_SITE_RACKS_SLURM;
+    if (from && strcmp(from, "slurm") != 0)
+        trp_yaml_wrong(y, value->mark, "racks come from \"%s\"; write slurm",
+                       trp_show(from).text);
+}
+
+/* A relative path is beside the site file. */
+static TRP_SITE_READER(read_racks_file)
+{
+    trp_site *s = context;
+    char *path = trp_yaml_word(y, value, key->text);
+    const char *slash = strrchr(s->file, '/');
+    s->racks = TRP_SITE_RACKS_FILE;
+    s->racks_text = path;
+    if (!path || *path == '/' || !slash)
+        return;
+    size_t folder = (size_t)(slash - s->file) + 1, n = strlen(path);
+    char *whole = trp_conf_arena_alloc(trp_yaml_keep(y), folder + n + 1, 1);
+    if (!whole) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    memcpy(whole, s->file, folder);
+    memcpy(whole + folder, path, n);
+    s->racks_text = whole;
+}
+
+static TRP_SITE_READER(read_racks_pattern)
+{
+    trp_site *s = context;
+    trp_error why;
+    s->racks = TRP_SITE_RACKS_PATTERN;
+    s->racks_text = trp_yaml_word(y, value, key->text);
+    if (s->racks_text && trp_racks_check_pattern(s->racks_text, &why) < 0)
+        trp_yaml_wrong(y, value->mark, "%s", why.text);
+}
+
+TRP_SITE_READER(trp_site_read_racks)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"from",    read_racks_from,    false},
+        {"file",    read_racks_file,    false},
+        {"pattern", read_racks_pattern, false},
+    };
+    trp_site *s = context;
+    (void)key;
+    s->racks_mark = value->mark;
+    bool sound =
+        trp_yaml_mapping(y, value, "racks", keys, TRP_SITE_COUNT(keys), context);
+    if (sound && value->count != 1)
+        trp_yaml_wrong(y, value->mark,
+                       "racks has %u sources; write one of from, file, pattern",
+                       value->count);
+}
+
+/* ---- mpi:, nodes: -------------------------------------------------------------------
+ */
+
+TRP_SITE_READER(trp_site_read_mpi)
+{
+    trp_site *s = context;
+    s->mpi = trp_site_slurm_word(y, value, key->text);
+}
+
+TRP_SITE_READER(trp_site_read_nodes)
+{
+    trp_site *s = context;
+    const char *how = trp_yaml_word(y, value, key->text);
+    if (!how)
+        return;
+    s->exclusive = strcmp(how, "exclusive") == 0;
+    if (!s->exclusive && strcmp(how, "shared") != 0)
+        trp_yaml_wrong(y, value->mark, "nodes are \"%s\"; write shared or exclusive",
+                       trp_show(how).text);
+}
+
+/* ---- driver: ------------------------------------------------------------------------
+ */
+
+static TRP_SITE_READER(read_driver_cores)
+{
+    trp_site *s = context;
+    s->driver.cores = read_count(y, value, key->text);
+}
+
+static TRP_SITE_READER(read_driver_memory)
+{
+    trp_site *s = context;
+    if (trp_yaml_memory(y, value, key->text, &s->driver.memory_mib) &&
+        s->driver.memory_mib == 0)
+        trp_yaml_wrong(y, value->mark, "memory is 0; write more, or leave the key out");
+}
+
+static TRP_SITE_READER(read_driver_time)
+{
+    trp_site *s = context;
+    trp_yaml_time(y, value, key->text, &s->driver.time_ns);
+}
+
+static TRP_SITE_READER(read_driver_account)
+{
+    trp_site *s = context;
+    s->driver.account = trp_site_slurm_word(y, value, key->text);
+}
+
+static TRP_SITE_READER(read_driver_partition)
+{
+    trp_site *s = context;
+    s->driver.partition = trp_site_slurm_word(y, value, key->text);
+}
+
+TRP_SITE_READER(trp_site_read_driver)
+{
+    static const struct trp_yaml_key keys[] = {
+        {"cores",     read_driver_cores,     false},
+        {"memory",    read_driver_memory,    false},
+        {"time",      read_driver_time,      false},
+        {"account",   read_driver_account,   false},
+        {"partition", read_driver_partition, false},
+    };
+    (void)key;
+    trp_yaml_mapping(y, value, "driver", keys, TRP_SITE_COUNT(keys), context);
+}

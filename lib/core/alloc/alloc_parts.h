@@ -1,0 +1,95 @@
+/*
+ * What each file of alloc/ offers the rest of the engine. Included by engine_state.h.
+ */
+#ifndef TRP_CORE_ALLOC_ALLOC_PARTS_H
+#define TRP_CORE_ALLOC_ALLOC_PARTS_H
+
+#include "core/engine_state.h"
+
+/* alloc/supply.c: an executor is asked for; is live; is no longer; is gone (or its
+ * request withdrawn); serves another class. */
+void trp_supply_asked(struct trp_engine *e, struct trp_executor *x);
+void trp_supply_live(struct trp_engine *e, struct trp_executor *x);
+void trp_supply_leaving(struct trp_engine *e, struct trp_executor *x);
+void trp_supply_gone(struct trp_engine *e, struct trp_executor *x);
+void trp_supply_moved(struct trp_engine *e, struct trp_executor *x,
+                      struct trp_class *from);
+/* A map output lies on it; an active job uses the shuffle, or none does any more; it is
+ * cleaned up; what is cached there has changed. */
+void trp_supply_output(struct trp_engine *e, uint32_t executor, uint32_t shuffle);
+void trp_supply_shuffle(struct trp_engine *e, uint32_t shuffle, bool in_use);
+void trp_supply_shuffle_gone(struct trp_engine *e, uint32_t shuffle);
+void trp_supply_cached(struct trp_engine *e, uint32_t executor);
+/* Its first attempt starts, its last has ended. */
+static inline void trp_supply_busy(struct trp_engine *e, struct trp_executor *x)
+{
+    if (e->idle && trp_idle_started(e->idle, &x->idle, e->now) < 0)
+        e->out_of_memory = true;
+}
+static inline void trp_supply_idle(struct trp_engine *e, struct trp_executor *x)
+{
+    if (e->idle && trp_idle_ended(e->idle, &x->idle, e->now) < 0)
+        e->out_of_memory = true;
+}
+
+/* alloc/ramp.c: what targets are told, if there are any. */
+bool trp_ramp_class(struct trp_engine *e, const struct trp_class *c);
+void trp_ramp_set(struct trp_engine *e,
+                  struct trp_task_set *s); /* it joined its class */
+void trp_ramp_set_done(struct trp_engine *e, struct trp_task_set *s);
+void trp_ramp_tasks(struct trp_engine *e, struct trp_task_set *s, int by);
+void trp_ramp_tell_start(struct trp_engine *e, const struct trp_attempt *a);
+void trp_ramp_tell_end(struct trp_engine *e, const struct trp_attempt *a);
+static inline void trp_ramp_started(struct trp_engine *e, const struct trp_attempt *a)
+{
+    if (e->targets)
+        trp_ramp_tell_start(e, a);
+}
+/* Whether it runs again is told by trp_ramp_again. */
+static inline void trp_ramp_ended(struct trp_engine *e, const struct trp_attempt *a)
+{
+    if (e->targets)
+        trp_ramp_tell_end(e, a);
+}
+void trp_ramp_again(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
+void trp_ramp_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                   bool wanted);
+void trp_ramp_stuck(struct trp_engine *e, struct trp_task_set *s, bool is);
+int trp_ramp_check(const struct trp_engine *e, const struct trp_class *c,
+                   trp_error *err); /* the counts, against lists */
+
+/* alloc/wanted.c */
+int trp_wanted_init(struct trp_engine *e, trp_error *err);
+void trp_wanted_free(struct trp_engine *e);
+int64_t trp_wanted_due(const struct trp_engine *e); /* its timers */
+/* One copy more, or less, that waits for an executor. */
+void trp_wanted_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                     int by);
+void trp_wanted_reconcile(struct trp_engine *e);
+void trp_wanted_time(struct trp_engine *e); /* timers that are due */
+void trp_wanted_start_failed(struct trp_engine *e, struct trp_class *c, bool never,
+                             const char *text);
+/* How many it should have, live or asked for. */
+uint32_t trp_wanted_executors(const struct trp_engine *e, const struct trp_class *c);
+/* An idle executor, or a request, goes. */
+void trp_wanted_release(struct trp_engine *e, struct trp_executor *x);
+
+/* alloc/need.c */
+/* Executors that its tasks can use; and with those that are kept. */
+uint32_t trp_need_work(const struct trp_engine *e, const struct trp_class *c);
+uint32_t trp_need_all(const struct trp_engine *e, const struct trp_class *c);
+/* With fewer its first set that waits cannot start: a barrier set's. */
+uint32_t trp_need_least(const struct trp_engine *e, const struct trp_class *c);
+void trp_need_spread(const struct trp_engine *e, struct trp_class *c);
+/* Finds the classes that are short of executors. */
+void trp_need_find_short(struct trp_engine *e);
+/* Is any class other than this one? A gang may be. */
+bool trp_need_others_short(const struct trp_engine *e, const struct trp_class *c);
+
+/* alloc/make_room.c */
+/* Puts the classes in order and finds their shares. False: out of memory. */
+bool trp_room_divide(struct trp_engine *e);
+/* When a limit blocks a class: others start nothing more above their share. */
+void trp_room_make(struct trp_engine *e);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * Executors that are to go in good order. Semantics 10 and 16.
+ *
+ * A decommissioned executor gets nothing new and makes no locality level; what runs
+ * there goes on, what waits there is recalled. When nothing runs there any more it is
+ * released. With executor.decommission.forceKillTimeout it is released after that time
+ * whatever still runs there, which then ends as lost and counts for nothing. The time
+ * is the same for all, so those that wait for it stand in a list, the earliest first,
+ * and only its head is ever looked at.
+ *
+ * Executors of a fixed set stay; task sets by hand (scenarios) are only told of the
+ * release by force.
+ */
+#include "core/engine_state.h"
+
+/* ---- release ---- */
+
+void trp_executor_release(struct trp_engine *e, struct trp_executor *x)
+{
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_RELEASE_EXECUTOR);
+    act->executor.executor = x->id;
+    act->executor.profile.n = x->class;
+    trp_executor_unforce(e, x);
+    if (!e->manual)
+        trp_executor_retire(e, x);
+}
+
+void trp_executor_drained(struct trp_engine *e, struct trp_executor *x)
+{
+    if (x->state == TRP_EXECUTOR_DECOMMISSIONED && !x->nrunning && !x->nqueued &&
+        !e->config.fixed)
+        trp_executor_release(e, x);
+}
+
+/* ---- those that are forced to go in the end ---- */
+
+static void force_later(struct trp_engine *e, struct trp_executor *x)
+{
+    if (!e->config.decommission.force_kill_ns || (e->config.fixed && !e->manual))
+        return;
+    x->forced = true;
+    x->force_next = NULL;
+    x->force_prev = e->force_last;
+    if (e->force_last)
+        e->force_last->force_next = x;
+    else
+        e->force_first = x;
+    e->force_last = x;
+}
+
+void trp_executor_unforce(struct trp_engine *e, struct trp_executor *x)
+{
+    if (!x->forced)
+        return;
+    if (x->force_next)
+        x->force_next->force_prev = x->force_prev;
+    else
+        e->force_last = x->force_prev;
+    if (x->force_prev)
+        x->force_prev->force_next = x->force_next;
+    else
+        e->force_first = x->force_next;
+    x->forced = false;
+}
+
+int64_t trp_decommission_due(const struct trp_engine *e)
+{
+    int64_t due;
+    if (!e->force_first ||
+        __builtin_add_overflow(e->force_first->decommissioned_ns,
+                               e->config.decommission.force_kill_ns, &due))
+        return INT64_MAX;
+    return due;
+}
+
+void trp_decommission_time(struct trp_engine *e)
+{
+    while (e->force_first && trp_decommission_due(e) <= e->now) {
+        trp_executor_release(e, e->force_first);
+        e->any_dirty = true;
+    }
+}
+
+/* ---- decommission ---- */
+
+void trp_executor_decommission(struct trp_engine *e, struct trp_executor *x)
+{
+    if (x->state != TRP_EXECUTOR_LIVE)
+        return;
+    for (uint32_t slot = x->queue_first; slot != TRP_NONE;
+         slot = e->attempts.v[slot].next)
+        trp_attempt_kill(e, slot, true);
+    trp_executor_drain(e, x);
+    trp_dag_executor_decommissioned(e, x->id.n, false);
+    e->offer_all |= e->preferring != NULL; /* nobody waits for it any more */
+    force_later(e, x);
+    trp_executor_drained(e, x);
+}

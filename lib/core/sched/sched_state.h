@@ -1,0 +1,243 @@
+/*
+ * Attempts, executors, classes and task sets: what scheduling works on.
+ *
+ * A *class* is everything that may share executors: one per profile id. An executor
+ * carries the label of one class; tasks of a set run on executors of the set's class
+ * only (canBeScheduled), which in a static run is class 0 for task-only profiles too.
+ */
+#ifndef TRP_CORE_SCHED_SCHED_STATE_H
+#define TRP_CORE_SCHED_SCHED_STATE_H
+
+#include "core/alloc/idle.h"
+#include "core/alloc/shares.h"
+#include "core/base/array.h"
+#include "core/engine.h"
+#include "core/sched/health.h"
+#include "core/sched/pools.h"
+#include "core/sched/speculation.h"
+
+/* ---- attempts ---- */
+
+enum {
+    TRP_ATTEMPT_COPY = 1,      /* speculative */
+    TRP_ATTEMPT_LAUNCHING = 2, /* has not told that it runs */
+    TRP_ATTEMPT_BEATEN = 4, /* killed because another attempt of its task succeeded */
+};
+
+enum trp_attempt_state { TRP_ATTEMPT_FREE, TRP_ATTEMPT_RUNNING, TRP_ATTEMPT_QUEUED };
+
+struct trp_attempt {
+    struct trp_task_set *set;
+    struct trp_grant *grants; /* what it holds of the executor's addresses; owned */
+    int64_t launched_ns;
+    uint32_t serial; /* high half of its id */
+    uint32_t task;
+    uint32_t executor;   /* number; TRP_NONE: a gang */
+    uint32_t next, prev; /* in its executor's running or queued list, in its set's list
+                          * of gangs; next free slot in the pool */
+    uint16_t number;     /* earlier attempts of the task */
+    uint8_t state, level, ngrants;
+    bool kill_sent;
+    uint8_t flags;
+    uint32_t twin; /* the task's next live attempt; TRP_NONE */
+    double rate;   /* records a second, when last heard of */
+};
+_Static_assert(sizeof(struct trp_attempt) == 64, "an attempt is found by a shift");
+
+struct trp_attempts {
+    struct trp_attempt *v;
+    uint32_t n, cap;
+    uint32_t free; /* first free slot, TRP_NONE: none */
+    uint32_t serial;
+};
+
+/* ---- executors ---- */
+
+enum trp_executor_state {
+    TRP_EXECUTOR_REQUESTED,
+    TRP_EXECUTOR_LIVE,
+    TRP_EXECUTOR_DECOMMISSIONED, /* gets nothing new; what runs there goes on */
+    TRP_EXECUTOR_RELEASING,      /* told to go; runs nothing */
+};
+
+struct trp_executor {
+    trp_executor_id id;
+    uint32_t class;       /* the profile it is labelled with */
+    trp_profile_id shape; /* the profile it was made for */
+    enum trp_executor_state state;
+    bool came;     /* it has been live */
+    uint32_t host; /* number in hosts, once it came */
+    int64_t cores, cores_free;
+    trp_books *books;
+    uint32_t running, nrunning;                /* list of attempts */
+    uint32_t queue_first, queue_last, nqueued; /* list of attempts, FIFO */
+    struct trp_task_set *one_set; /* the set of all its running attempts, NULL: mixed */
+    struct trp_idle_item idle;
+    int64_t decommissioned_ns; /* when; INT64_MAX: not */
+    int64_t ends_ns;           /* of its allocation; INT64_MAX: not known */
+    bool excluded;             /* for the application: gets nothing new */
+    bool yields;               /* gets nothing new: is to go when it is idle */
+    bool forced;               /* has to go when its time is over: in that list */
+    struct trp_executor *force_next, *force_prev;
+    uint64_t stranger; /* to all dull sets as long as this is the engine's listings */
+    struct trp_executor *free_next, *free_prev; /* ring of its class; NULL: not in it */
+    struct trp_executor *queued_next, *queued_prev; /* ring of those with a queue */
+};
+
+/* Makes its host and its own lists count as places where a task could run. */
+static inline bool trp_executor_is_alive(const struct trp_executor *x)
+{
+    return x->state != TRP_EXECUTOR_REQUESTED && x->decommissioned_ns == INT64_MAX;
+}
+
+static inline bool trp_executor_may_get(const struct trp_executor *x)
+{
+    return x->state == TRP_EXECUTOR_LIVE && !x->excluded && !x->yields;
+}
+
+static inline bool trp_executor_is_idle(const struct trp_executor *x)
+{
+    return x->state == TRP_EXECUTOR_LIVE && !x->nrunning && !x->nqueued;
+}
+
+struct trp_class {
+    trp_profile_id profile;
+    struct trp_task_set *first, *last; /* sets with pending tasks, by job and stage */
+    struct trp_executor *free;   /* ring of executors with free cores; the one whose
+                                  * turn is next */
+    struct trp_executor *queued; /* ring of executors with queued attempts */
+    uint32_t nfree;
+    uint32_t nlisted, ndull;     /* sets from first on; dull ones of them (rounds.c) */
+    struct trp_task_set *lively; /* the last that became listed or not dull; or NULL */
+    uint32_t live, requested, idle;
+    uint32_t sets; /* submitted and not ended, gangs not counted */
+    uint64_t
+        open; /* pending, running and queued tasks of the sets, bounded ones apart */
+    struct trp_task_set
+        *bounded; /* sets with bounds of their own on executors or tasks */
+    uint32_t
+        copies; /* tasks that are to get a copy: part of open, or of bounded sets */
+    uint32_t *on_host; /* live executors by host number, on_host_cap of them … */
+    uint32_t on_host_cap, hosts; /* … and hosts with any */
+    uint64_t spread;             /* executors there are to be for the sake of copies */
+    uint32_t nqueued;            /* queued attempts on its executors */
+    uint32_t recalls;            /* recalls under way */
+    uint32_t fit;                /* executors the cluster can hold at once */
+    int64_t cost[TRP_CAPS];      /* what an executor of it takes of the limits */
+    uint32_t share;              /* executors that the limits allow it */
+    bool is_short;               /* tasks wait, and could use more than are live */
+    uint32_t yielding;           /* live executors that are to go when they are idle */
+    char *never;                 /* why none can ever be had, or NULL */
+    int64_t retry_at;            /* nothing is asked for before */
+    int64_t backoff;
+    uint32_t start_failures; /* in a row */
+    char *start_failure;     /* what the last one said */
+};
+
+/* ---- task sets ---- */
+
+enum {
+    TRP_TASK_DONE = 1,
+    TRP_TASK_FAILED = 2,       /* for good */
+    TRP_TASK_LEFT = 4,         /* its input is gone: the next attempt's */
+    TRP_TASK_OVER = 7,         /* any of these */
+    TRP_TASK_SPECULATABLE = 8, /* is to get a copy */
+};
+
+struct trp_task {
+    uint32_t attempt;  /* slot of its live attempt (a copy is that one's twin), or
+                        * TRP_NONE */
+    uint16_t failures; /* counted */
+    uint16_t attempts; /* made so far */
+    uint16_t held;     /* parents' tasks it still waits for (after … each) */
+    uint8_t flags;
+    uint8_t grown; /* how often its memory was raised: the overflow set it is in */
+};
+
+/* A preferred place by number. The rack is as it was known when the set was made. */
+struct trp_set_place {
+    uint32_t host, rack, executor;
+};
+
+struct trp_executor_list; /* pending tasks by executor number (uthash) */
+
+/* Pending tasks, as stacks by place. */
+struct trp_pending {
+    struct trp_stack all, no_pref;
+    struct trp_stack *hosts; /* by host number; NULL: none yet */
+    struct trp_stack *racks; /* by rack number */
+    uint32_t *block;         /* memory of those stacks that never grew; or NULL */
+    size_t nblock;
+    struct trp_executor_list *executors;
+};
+
+/* A host on which an attempt of a task ended. */
+struct trp_past {
+    uint32_t host, next; /* the task's earlier one, TRP_NONE */
+};
+
+struct trp_task_set {
+    struct trp_stage *stage;
+    struct trp_class *class; /* NULL: a gang */
+    /* Tasks that were killed for memory move on to sets of larger profiles (decision
+     * 15), chained behind the stage's own, which has the tasks and counts done and
+     * failed. */
+    struct trp_task_set *owner, *overflow;
+    const struct trp_resource_profile *profile;
+    struct trp_task_set *next, *prev; /* in its class's order; linked when `listed` */
+    struct trp_task_set *all_next, *all_prev; /* all sets of the engine */
+    struct trp_task_set *dead_next;           /* to be freed */
+    struct trp_pool_child place;              /* in the pools, where there are any */
+    uint32_t number;                          /* the stage's attempt */
+    uint32_t arrival;                         /* sets that were made before */
+    uint32_t priority;                        /* job */
+    bool map;                                 /* its outputs lie where tasks ran */
+    bool barrier;                             /* all tasks at once */
+    bool listed;
+    bool takes_custom; /* its tasks take custom resources: addresses have to be found */
+    uint8_t grown; /* how often memory was raised for its tasks; 0: the stage's own */
+    bool zombie;   /* launches nothing more */
+    bool told_finished, dead;
+    uint32_t ntasks;
+    struct trp_task *tasks;
+    uint32_t pending, running, queued, done, failed;
+    uint32_t copies;   /* tasks that are to get a copy */
+    uint32_t attempts; /* live ones: keeps the set alive */
+
+    uint32_t *prefer_first; /* ntasks + 1, NULL: no preferences at all */
+    struct trp_set_place *places;
+    struct trp_pending lists, copy_lists;
+    uint32_t nhosts, nracks; /* of the arrays in both */
+    uint32_t pending_executor, pending_host,
+        pending_rack; /* pending tasks on such lists */
+    uint32_t alive_executors, alive_hosts, alive_racks; /* keys with live executors */
+    struct trp_task_set *preferring_next, *preferring_prev;
+    bool is_bounded;
+    struct trp_task_set *bounded_next, *bounded_prev;
+
+    uint8_t levels[TRP_LEVELS], nlevels, current;
+    bool no_reject; /* since the last reset of the clock */
+    bool dull;      /* only an executor that its tasks prefer can use it (rounds.c) */
+    int64_t last;   /* locality clock */
+
+    int64_t mean_ns; /* of ended attempts, exponentially weighted */
+    uint32_t timed;  /* how many are in it */
+
+    uint32_t *where;        /* executor of each task's success; NULL: not kept */
+    trp_speculation *slow;  /* durations; NULL: no speculation */
+    bool refused_by_end;    /* a task of it, since all were offered everything */
+    trp_speculation *times; /* the same where ends are known, from the first success */
+    struct trp_speculation_gate gate; /* of the present check, with `looked_at` */
+    bool looked_at, newly;
+    uint32_t *past_first; /* by task, with speculation */
+    struct trp_past *past;
+    uint32_t npast, past_cap;
+    struct trp_health *health; /* failures; NULL: none */
+    int64_t abort_at;          /* nothing can run a task of it: given up then */
+    uint32_t abort_task;
+    struct trp_task_set *stuck_next; /* sets with an abort_at */
+    uint64_t result_bytes;
+    uint32_t ramp; /* its name among the targets */
+};
+
+#endif

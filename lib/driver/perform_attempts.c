@@ -1,0 +1,308 @@
+/*
+ * What the engine decided of attempts: launches, gangs, kills, ends, and what tasks of
+ * a barrier stage tell each other.
+ *
+ * Launches are gathered per executor and sent once a turn of the loop, or when a
+ * message has grown to 16 KiB; a stage's description goes out before its first launch
+ * there.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "driver/perform.h"
+
+enum { BATCH_BYTES = 16384 };
+
+/* Sends the stage to an executor that has not got it yet. */
+static bool stage_send(trp_driver *d, struct trp_driver_stage *s, uint32_t executor,
+                       trp_error *err)
+{
+    if (executor < s->nsent && s->sent[executor])
+        return true;
+    const struct trp_buf *b = trp_driver_message(d, s, err);
+    if (!b || trp_channel_send(d->channel, executor, b->data, b->size) < 0)
+        return false;
+    if (executor >= s->nsent) {
+        uint32_t n = executor + 16;
+        uint8_t *grown = realloc(s->sent, n);
+        if (!grown)
+            return false;
+        memset(grown + s->nsent, 0, n - s->nsent);
+        s->sent = grown;
+        s->nsent = n;
+    }
+    s->sent[executor] = 1;
+    return true;
+}
+
+/* "gpu=0,1\n" lines of what was granted. */
+static void put_resources(struct trp_buf *b, const trp_books *books,
+                          const struct trp_grant *grants, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bool again = i && grants[i].resource == grants[i - 1].resource;
+        const char *address =
+            trp_books_address(books, grants[i].resource, grants[i].address);
+        if (again) {
+            b->data[b->size - 1] = ',';
+        } else {
+            const char *name = trp_books_resource_name(books, grants[i].resource);
+            trp_put_raw(b, name, strlen(name));
+            trp_put_raw(b, "=", 1);
+        }
+        trp_put_raw(b, address, strlen(address));
+        trp_put_raw(b, "\n", 1);
+        if (b->failed)
+            return;
+    }
+}
+
+static void flush_one(trp_driver *d, struct trp_staff *x)
+{
+    if (!x->launching)
+        return;
+    trp_launch_finish(&x->launches);
+    if (x->up &&
+        trp_channel_send(d->channel, x->id.n, x->launches.data, x->launches.size) < 0)
+        trp_perform_out_of_memory(d);
+    trp_buf_clear(&x->launches);
+    x->launching = false;
+}
+
+void trp_driver_flush(trp_driver *d)
+{
+    for (uint32_t i = 0; i < d->nflush; i++) {
+        struct trp_staff *x = trp_staff_of(d, d->to_flush[i]);
+        if (x)
+            flush_one(d, x);
+    }
+    d->nflush = 0;
+}
+
+static bool begin_batch(trp_driver *d, struct trp_staff *x)
+{
+    if (x->launching)
+        return true;
+    if (!trp_array_room((void **)&d->to_flush, &d->flush_cap, (uint64_t)d->nflush + 1,
+                        sizeof(*d->to_flush)))
+        return false;
+    d->to_flush[d->nflush++] = x->id.n;
+    trp_launch_begin(&x->launches);
+    x->launching = true;
+    return true;
+}
+
+/* The attempt cannot even be sent: it has ended. */
+static void launch_failed(trp_driver *d, trp_attempt_id attempt, const char *text)
+{
+    struct trp_end end = {.attempt = attempt,
+                          .status = TRP_END_START,
+                          .extra = (const uint8_t *)text,
+                          .extra_size = (uint32_t)strlen(text)};
+    struct trp_event ev = {
+        .kind = TRP_EVENT_TASK_ENDED,
+        .ended = {.attempt = attempt, .status = TRP_END_START}
+    };
+    const struct trp_end *before = d->ended;
+    char line[TRP_ERROR_TEXT + 16];
+    /* The verdict is performed later, when `end` is no more. */
+    snprintf(line, sizeof(line), "troupe: %s", text);
+    trp_progress_line(d->progress, line);
+    trp_event_message(d->log, "error", text, trp_driver_wall(d, d->now));
+    d->ended = &end;
+    trp_driver_try_step(d, &ev, NULL);
+    d->ended = before;
+}
+
+/* Numbers of a task's attempts go on over the attempts of its stage: each has logs of
+ * its own. (A task of a barrier stage, the only one that is run again as a whole here,
+ * has one attempt in each.) */
+static const struct trp_action *numbered(const struct trp_action *a,
+                                         struct trp_action *own)
+{
+    bool launch = a->kind == TRP_ACTION_LAUNCH;
+    uint32_t earlier = launch ? a->launch.stage_attempt : a->task_end.stage_attempt;
+    if (!earlier)
+        return a;
+    *own = *a;
+    if (launch)
+        own->launch.number += earlier;
+    else
+        own->task_end.number += earlier;
+    return own;
+}
+
+void trp_perform_launch(trp_driver *d, const struct trp_action *action)
+{
+    struct trp_action own;
+    const struct trp_action *a = numbered(action, &own);
+    struct trp_driver_stage *s = trp_driver_stage_of(d, a->launch.stage);
+    struct trp_staff *x = trp_staff_of(d, a->launch.executor.n);
+    trp_error err;
+    err.text[0] = '\0';
+    s->live++;
+    d->attempts++;
+    d->functions += s->function;
+    if (!x || !x->up) /* it is being lost: the engine will hear of it */
+        return;
+    if (!stage_send(d, s, x->id.n, &err) || !begin_batch(d, x)) {
+        launch_failed(d, a->launch.attempt, err.text);
+        return;
+    }
+    struct trp_launch l = {.attempt = a->launch.attempt,
+                           .stage = a->launch.stage,
+                           .task = a->launch.task,
+                           .number = (uint16_t)a->launch.number,
+                           .queued = a->launch.queued,
+                           .seen = x->ends};
+    struct trp_buf resources = {0};
+    if (a->launch.ngrants) {
+        put_resources(&resources, trp_engine_books(d->engine, x->id), a->launch.grants,
+                      a->launch.ngrants);
+        l.resources = resources.data;
+        l.resources_size = (uint32_t)resources.size;
+    }
+    if (s->job->work.launch && !s->job->over)
+        s->job->work.launch(s->job->work.context, s->index, a->launch.task,
+                            a->launch.number, &l);
+    trp_launch_put(&x->launches, &l);
+    if (resources.failed || x->launches.failed)
+        trp_perform_out_of_memory(d);
+    trp_buf_free(&resources);
+    trp_event_task_started(d->log, a->launch.stage, a, x->host,
+                           trp_driver_wall(d, d->now));
+    if (x->launches.size > BATCH_BYTES)
+        flush_one(d, x);
+}
+
+void trp_perform_gang(trp_driver *d, const struct trp_action *a)
+{
+    struct trp_driver_stage *s = trp_driver_stage_of(d, a->gang.stage);
+    trp_error err = {.text = "a static run has no place for the ranks of a gang"};
+    struct trp_launch l = {.attempt = a->gang.attempt, .stage = a->gang.stage};
+    s->live++;
+    d->attempts++;
+    d->functions += s->function;
+    const struct trp_buf *b = d->cluster ? trp_driver_message(d, s, &err) : NULL;
+    if (b && s->job->work.launch)
+        s->job->work.launch(s->job->work.context, s->index, 0, a->gang.number, &l);
+    struct trp_gang g = {.attempt = a->gang.attempt,
+                         .profile = trp_profiles_get(d->profiles, a->gang.profile),
+                         .ranks = a->gang.ranks,
+                         .number = a->gang.number,
+                         .stage = s->name,
+                         .stage_message = b ? b->data : NULL,
+                         .stage_message_size = b ? b->size : 0,
+                         .timeout_ns = s->timeout_ns,
+                         .item = l.extra,
+                         .item_size = l.extra_size,
+                         .has_item = l.has_item};
+    if (!b || d->cluster->ops->gang_start(d->cluster, &g, &err) < 0) {
+        launch_failed(d, a->gang.attempt, err.text);
+        return;
+    }
+    trp_event_task_started(d->log, a->gang.stage, a, "", trp_driver_wall(d, d->now));
+}
+
+void trp_perform_synced(trp_driver *d, const struct trp_action *a)
+{
+    struct trp_buf b = {0};
+    struct trp_synced s = {.attempt = a->synced.attempt,
+                           .epoch = a->synced.epoch,
+                           .status = a->synced.code,
+                           .count = a->synced.nmessages,
+                           .text = (const uint8_t *)a->synced.text,
+                           .text_size = (uint32_t)strlen(a->synced.text)};
+    trp_synced_put(&b, &s);
+    for (uint32_t i = 0; i < a->synced.nmessages; i++)
+        trp_put_bytes(&b, a->synced.messages[i].data, a->synced.messages[i].size);
+    if (b.failed)
+        trp_perform_out_of_memory(d);
+    else /* a peer that is gone is told of otherwise */
+        trp_channel_send(d->channel, a->synced.executor.n, b.data, b.size);
+    trp_buf_free(&b);
+}
+
+void trp_perform_kill(trp_driver *d, const struct trp_action *a)
+{
+    if (a->kill.executor.n == TRP_NONE) {
+        if (d->cluster)
+            d->cluster->ops->gang_kill(d->cluster, a->kill.attempt, d->soft);
+        return;
+    }
+    struct trp_staff *x = trp_staff_of(d, a->kill.executor.n);
+    if (!x || !x->up)
+        return;
+    flush_one(d, x); /* the launch goes first */
+    struct trp_buf b = {0};
+    enum trp_kill_mode mode = d->soft ? TRP_KILL_SOFT : TRP_KILL_NOW;
+    trp_kill_put(&b, a->kill.attempt, a->kill.recall ? TRP_KILL_RECALL : mode);
+    if (b.failed || trp_channel_send(d->channel, x->id.n, b.data, b.size) < 0)
+        trp_perform_out_of_memory(d);
+    trp_buf_free(&b);
+}
+
+static void note_task_failure(trp_driver *d, struct trp_driver_stage *s,
+                              const struct trp_action *v, const char *reason)
+{
+    char line[1100];
+    s->failures++;
+    d->failures++;
+    snprintf(s->reason, sizeof(s->reason), "%s", reason);
+    snprintf(line, sizeof(line), "troupe: stage %s: task %u, attempt %u: %s%s", s->name,
+             v->task_end.task, v->task_end.number, reason,
+             v->task_end.retried ? "; it is run again" : "");
+    if (d->failures <= 100)
+        trp_progress_line(d->progress, line);
+}
+
+void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
+{
+    struct trp_action own;
+    const struct trp_action *v = numbered(action, &own);
+    struct trp_driver_stage *s = trp_driver_stage_of(d, v->task_end.stage);
+    const struct trp_staff *x = trp_staff_of(d, v->task_end.executor.n);
+    const struct trp_end *end = d->ended;
+    char reason[sizeof(s->reason)];
+    if (end && end->attempt.n != v->task_end.attempt.n)
+        end = NULL;
+    if (--s->live == 0)
+        s->idle_since = d->now;
+    d->attempts--;
+    d->functions -= s->function;
+    int64_t launched = trp_driver_wall(d, v->task_end.launched_ns);
+    int64_t now = trp_driver_wall(d, d->now);
+    struct trp_event_task t = {
+        .verdict = v,
+        .end = end,
+        .launched = launched,
+        .ended = now,
+        .host = x && x->host ? x->host : "",
+        .profile = trp_profiles_get(d->profiles, s->profile),
+        .ranks = s->ranks,
+        .reason = trp_end_reason(v, end, s->timeout_ns, reason, sizeof(reason)),
+    };
+    trp_event_task_ended(d->log, &t);
+    if (v->task_end.status == TRP_END_SUCCESS)
+        d->tasks_done++;
+    else if (v->task_end.counted)
+        note_task_failure(d, s, v, reason);
+    if (s->job->work.task_ended && !s->job->over)
+        s->job->work.task_ended(s->job->work.context, s->index, v, end);
+    trp_perform_settle(d, v->task_end.stage);
+}
+
+/* Of the whole application, by its tasks' failures. */
+void trp_perform_excluded(trp_driver *d, const struct trp_action *a)
+{
+    char line[400];
+    const char *how =
+        a->excluded.excluded ? "is excluded for its failures" : "is no longer excluded";
+    if (a->excluded.executor.n == TRP_NONE)
+        snprintf(line, sizeof(line), "host %s %s", a->excluded.host, how);
+    else
+        snprintf(line, sizeof(line), "executor %u %s", a->excluded.executor.n, how);
+    trp_event_message(d->log, "warning", line, trp_driver_wall(d, d->now));
+}

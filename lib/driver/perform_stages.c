@@ -1,0 +1,284 @@
+/*
+ * What the engine decided of jobs and stages: the driver's record of them, their
+ * descriptions for executors, the event log and the progress line.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "driver/perform.h"
+
+struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id id)
+{
+    return id.n < d->nstages ? d->stages[id.n] : NULL;
+}
+
+static void stage_free(struct trp_driver_stage *s)
+{
+    if (!s)
+        return;
+    trp_buf_free(&s->message);
+    free(s->sent);
+    free(s->name);
+    free(s->parents);
+    free(s);
+}
+
+void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j)
+{
+    for (uint32_t i = 0; i < j->nstages; i++) {
+        stage_free(d->stages[j->first + i]);
+        d->stages[j->first + i] = NULL;
+    }
+    d->jobs[j->id.n] = NULL;
+    free(j);
+}
+
+static struct trp_driver_stage *stage_new(struct trp_driver_job *j, uint32_t index,
+                                          const struct trp_stage_spec *spec)
+{
+    struct trp_driver_stage *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->job = j;
+    s->index = index;
+    s->profile = spec->profile;
+    s->gang = spec->kind == TRP_STAGE_GANG;
+    s->ranks = s->gang ? spec->ranks : 0;
+    s->ntasks = spec->tasks_known ? spec->ntasks : 0;
+    s->name = strdup(spec->name);
+    s->parents = calloc(spec->nparents ? spec->nparents : 1, sizeof(*s->parents));
+    s->nparents = spec->nparents;
+    for (uint32_t i = 0; s->parents && i < spec->nparents; i++)
+        s->parents[i].n = j->first + spec->parents[i].stage;
+    if (s->name && s->parents)
+        return s;
+    stage_free(s);
+    return NULL;
+}
+
+static struct trp_event_stage event_stage(const trp_driver *d, uint32_t id)
+{
+    const struct trp_driver_stage *s = d->stages[id];
+    return (struct trp_event_stage){.stage = {id},
+                                    .attempt = d->config.stage_attempt,
+                                    .name = s->name,
+                                    .ntasks = s->ntasks,
+                                    .profile = s->profile,
+                                    .parents = s->parents,
+                                    .nparents = s->nparents,
+                                    .gang = s->gang};
+}
+
+static void log_job_start(trp_driver *d, const struct trp_driver_job *j)
+{
+    struct trp_event_stage *v = calloc(j->nstages ? j->nstages : 1, sizeof(*v));
+    if (!v)
+        return;
+    for (uint32_t i = 0; i < j->nstages; i++)
+        v[i] = event_stage(d, j->first + i);
+    trp_event_job_start(d->log, j->id, trp_driver_wall(d, d->now), v, j->nstages);
+    free(v);
+}
+
+/* The job that is being submitted in this step has got its id. */
+void trp_perform_job_started(trp_driver *d, trp_job_id id)
+{
+    const struct trp_job_spec *spec = d->submitting;
+    struct trp_driver_job *j = calloc(1, sizeof(*j));
+    if (!j ||
+        !trp_array_room((void **)&d->jobs, &d->jobs_cap, (uint64_t)id.n + 1,
+                        sizeof(struct trp_driver_job *)) ||
+        !trp_array_room((void **)&d->stages, &d->stages_cap,
+                        (uint64_t)d->nstages + spec->nstages,
+                        sizeof(struct trp_driver_stage *))) {
+        free(j);
+        trp_perform_out_of_memory(d);
+        return;
+    }
+    while (d->njobs <= id.n)
+        d->jobs[d->njobs++] = NULL;
+    j->id = id;
+    j->work = *d->submitting_work;
+    j->first = d->nstages;
+    j->nstages = spec->nstages;
+    j->outcome = TRP_OUTCOME_RUNNING;
+    for (uint32_t i = 0; i < spec->nstages; i++) {
+        struct trp_driver_stage *s = stage_new(j, i, &spec->stages[i]);
+        if (!s)
+            trp_perform_out_of_memory(d);
+        d->stages[d->nstages++] = s;
+        d->stages_known++;
+    }
+    d->jobs[id.n] = j;
+    log_job_start(d, j);
+}
+
+const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage *s,
+                                         trp_error *err)
+{
+    const struct trp_resource_profile *p = trp_profiles_get(d->profiles, s->profile);
+    struct trp_stage_message m = {0};
+    if (s->message.size)
+        return &s->message;
+    trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (s->job->work.stage_message(s->job->work.context, s->index, &m, err) < 0)
+        return NULL;
+    m.stage.n = s->job->first + s->index;
+    m.ntasks = s->ntasks;
+    m.task_cpus = (uint32_t)p->task_cpus;
+    m.name = s->name;
+    m.profile = p->name;
+    s->timeout_ns = m.timeout_ns;
+    s->function = m.work == TRP_WORK_FUNCTION;
+    trp_stage_message_put(&s->message, &m);
+    if (s->message.failed) {
+        trp_buf_free(&s->message);
+        return NULL;
+    }
+    return &s->message;
+}
+
+/* A profile that the engine derived: the cluster says whether it fits. */
+void trp_perform_profile_added(trp_driver *d, trp_profile_id id)
+{
+    trp_error why = {0};
+    const struct trp_resource_profile *p = trp_profiles_get(d->profiles, id);
+    trp_event_profile(d->log, p);
+    uint32_t n = d->cluster->ops->fit(d->cluster, p, 0, &why);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.profile = id, .executors = n, .text = why.text}
+    };
+    trp_driver_try_step(d, &ev, NULL);
+}
+
+void trp_perform_stage_ready(trp_driver *d, trp_stage_id id)
+{
+    struct trp_driver_stage *s = trp_driver_stage_of(d, id);
+    struct trp_stage_tasks tasks = {0};
+    trp_error err = {.text = "its tasks are not known"};
+    int rc = TRP_EINVAL;
+    if (s->job->work.stage_tasks)
+        rc = s->job->work.stage_tasks(s->job->work.context, s->index, &tasks, &err);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_REFUSED,
+        .refused_stage = {.stage = id, .text = err.text}
+    };
+    if (rc == 0) {
+        s->ntasks = tasks.ntasks;
+        ev = (struct trp_event){
+            .kind = TRP_EVENT_STAGE_TASKS,
+            .tasks = {.stage = id,
+                      .ntasks = tasks.ntasks,
+                      .prefer = tasks.prefer,
+                      .done = tasks.done}
+        };
+    }
+    trp_driver_try_step(d, &ev, NULL);
+}
+
+void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
+{
+    struct trp_driver_stage *s = trp_driver_stage_of(d, id);
+    struct trp_event_stage e = event_stage(d, id.n);
+    s->submitted = true;
+    s->idle_since = d->now;
+    s->started = trp_driver_wall(d, d->now);
+    d->tasks += s->ntasks;
+    trp_driver_message(d, s, NULL); /* a failure is told by the first launch */
+    trp_event_stage_submitted(d->log, &e, s->started);
+}
+
+/* Nobody needs the stage's description any more. */
+static void forget_stage(trp_driver *d, trp_stage_id id, struct trp_driver_stage *s)
+{
+    struct trp_buf b = {0};
+    trp_forget_put(&b, id);
+    for (uint32_t i = 0; i < s->nsent && !b.failed; i++) {
+        const struct trp_staff *x = s->sent[i] ? trp_staff_of(d, i) : NULL;
+        if (x && x->up && !x->released)
+            trp_channel_send(d->channel, i, b.data, b.size);
+    }
+    trp_buf_free(&b);
+    free(s->sent);
+    s->sent = NULL;
+    s->nsent = 0;
+    trp_buf_free(&s->message);
+}
+
+void trp_perform_settle(trp_driver *d, trp_stage_id id)
+{
+    struct trp_driver_stage *s = d->stages[id.n];
+    if (!s->ended || s->live)
+        return;
+    forget_stage(d, id, s);
+    if (s->job->told)
+        trp_driver_settle(d, s->job);
+}
+
+void trp_driver_settle(trp_driver *d, struct trp_driver_job *j)
+{
+    for (uint32_t i = 0; i < j->nstages; i++)
+        if (d->stages[j->first + i]->live)
+            return;
+    trp_driver_job_free(d, j);
+}
+
+/* What failed, for trp_driver_wait: the first failure of the job. */
+static void note_failure(struct trp_driver_stage *s, const struct trp_action *a)
+{
+    trp_error *err = &s->job->err;
+    if (a->stage_ended.outcome != TRP_OUTCOME_FAILED || err->code)
+        return;
+    if (a->stage_ended.task == TRP_NONE)
+        trp_error_set(err, a->stage_ended.code, "stage %s: %s", s->name,
+                      a->stage_ended.text);
+    else
+        trp_error_set(err, a->stage_ended.code, "stage %s: %s, last with %s", s->name,
+                      a->stage_ended.text, s->reason);
+}
+
+void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
+{
+    struct trp_driver_stage *s = trp_driver_stage_of(d, a->stage_ended.stage);
+    int64_t at = trp_driver_wall(d, d->now);
+    s->ended = true;
+    d->stages_done++;
+    note_failure(s, a);
+    if (s->job->work.stage_ended && !s->job->over)
+        s->job->work.stage_ended(s->job->work.context, s->index, a);
+    if (s->submitted)
+        trp_event_stage_ended(d->log, a->stage_ended.stage, a->stage_ended.outcome,
+                              a->stage_ended.text, at);
+    if (s->submitted || a->stage_ended.outcome == TRP_OUTCOME_FAILED)
+        trp_progress_stage_ended(d->progress, d->now, s->name,
+                                 trp_outcome_name(a->stage_ended.outcome), s->ntasks,
+                                 s->failures, s->started ? at - s->started : 0);
+    trp_perform_settle(d, a->stage_ended.stage);
+}
+
+void trp_perform_job_ended(trp_driver *d, const struct trp_action *a)
+{
+    struct trp_driver_job *j = d->jobs[a->job_ended.job.n];
+    j->outcome = a->job_ended.outcome;
+    if (j->outcome == TRP_OUTCOME_CANCELLED && !j->err.code)
+        trp_error_set(&j->err, d->stop ? d->stop : TRP_ECANCELLED, "%s",
+                      *d->stop_error.text ? d->stop_error.text
+                                          : "the run was cancelled");
+    trp_event_job_end(d->log, j->id, j->outcome, j->err.text,
+                      trp_driver_wall(d, d->now));
+    j->over = true; /* freed by trp_driver_wait; until then attempts may end */
+}
+
+void trp_perform_stage_retried(trp_driver *d, const struct trp_action *a)
+{
+    char line[512];
+    snprintf(line, sizeof(line), "troupe: stage %s is run again: %s",
+             trp_driver_stage_of(d, a->stage_retried.stage)->name,
+             a->stage_retried.text);
+    trp_progress_line(d->progress, line);
+    trp_event_message(d->log, "warning", line + sizeof("troupe: ") - 1,
+                      trp_driver_wall(d, d->now));
+}

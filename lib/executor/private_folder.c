@@ -1,0 +1,90 @@
+/*
+ * Who made a folder holds a lock on it (flock, of the folder itself), which the kernel
+ * takes away with the last process that has the descriptor: so a folder that can be
+ * locked has no owner any more. Between the making and the lock a folder looks so too;
+ * one that is younger than YOUNG_S is left alone.
+ */
+#include "executor/private_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "executor/scratch.h"
+
+#define PREFIX "troupe-"
+#define NAME PREFIX "XXXXXX"
+
+enum { YOUNG_S = 5 };
+
+/* The descriptor stays open for as long as the process lives. */
+static void lock(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+        close(fd);
+}
+
+int trp_private_folder(char ret_path[TRP_PRIVATE_FOLDER], trp_error *err)
+{
+    const char *places[] = {"/tmp", getenv("TMPDIR"), "/var/tmp"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (!places[i] || places[i][0] != '/' ||
+            snprintf(ret_path, TRP_PRIVATE_FOLDER, "%s/" NAME, places[i]) >=
+                TRP_PRIVATE_FOLDER)
+            continue;
+        if (mkdtemp(ret_path)) {
+            lock(ret_path);
+            return 0;
+        }
+    }
+    ret_path[0] = '\0';
+    return trp_error_set(err, TRP_ESYSTEM,
+                         "cannot make a private folder in /tmp, $TMPDIR or /var/tmp: "
+                         "%s",
+                         strerror(errno));
+}
+
+static bool may_be_ours(int at, const char *name)
+{
+    struct stat st;
+    return strlen(name) == strlen(NAME) && strncmp(name, PREFIX, strlen(PREFIX)) == 0 &&
+           fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+           st.st_uid == geteuid() && (st.st_mode & 0777) == 0700 &&
+           st.st_ctim.tv_sec + YOUNG_S < time(NULL);
+}
+
+static void remove_unused(int at, const char *name)
+{
+    size_t all = SIZE_MAX;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        trp_tree_remove(at, name, &all);
+    close(fd);
+}
+
+void trp_private_folders_sweep(const char *path)
+{
+    char place[TRP_PRIVATE_FOLDER];
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return;
+    snprintf(place, sizeof place, "%.*s", (int)(slash - path), path);
+    DIR *d = opendir(place);
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        if (may_be_ours(dirfd(d), entry->d_name))
+            remove_unused(dirfd(d), entry->d_name);
+    }
+    if (d)
+        closedir(d);
+}

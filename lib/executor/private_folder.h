@@ -1,0 +1,25 @@
+/*
+ * Private folders of processes on a host: made in /tmp or the like, removed by who made
+ * them, and, where that was killed, by a later process of the same user there.
+ *
+ *     char mine[TRP_PRIVATE_FOLDER];
+ *     trp_private_folder(mine, &err);
+ *     trp_private_folders_sweep(mine);
+ */
+#ifndef TRP_EXECUTOR_PRIVATE_FOLDER_H
+#define TRP_EXECUTOR_PRIVATE_FOLDER_H
+
+#include "core/base/error.h"
+
+enum { TRP_PRIVATE_FOLDER = 56 };
+/* Makes a folder of nobody else's, 0700, in /tmp, $TMPDIR or /var/tmp, whichever takes
+ * it first. Its path is short, since Open MPI's sockets lie in it; on failure it is "".
+ * It counts as in use until this process and those forked from it have ended (or called
+ * exec). */
+int trp_private_folder(char ret_path[TRP_PRIVATE_FOLDER], trp_error *err);
+
+/* Removes the folders beside `path` that this user's processes made in the same way and
+ * nobody uses any more. */
+void trp_private_folders_sweep(const char *path);
+
+#endif

@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# What `cmake --install` puts in place, and programs that are built against it.
+bats_require_minimum_version 1.5.0
+load common
+
+setup_file() {
+    local root=$BATS_FILE_TMPDIR/root
+    DESTDIR=$root cmake --install "$TROUPE_BUILD" >"$BATS_FILE_TMPDIR/log"
+    usr=$root$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$TROUPE_BUILD/CMakeCache.txt")
+    lib=$(dirname "$(find "$usr" -name libtroupe.so)")
+    export usr lib
+}
+
+# installed COMMAND…: with the installed troupe, and without any setting of this build.
+installed() {
+    env -i PATH="$usr/bin:$PATH" HOME="$PWD" TROUPE_CHECK="${TROUPE_CHECK:-}" \
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$@"
+}
+
+# It was told no more than where libtroupe is, as a program outside of /usr is.
+first_works() {
+    installed LD_LIBRARY_PATH="$lib" troupe run --quiet --local=2 -- "$1" >out
+    grep -qxE '[0-9]{3,} words' out
+}
+
+@test "the installed troupe has its helpers, and runs a pipeline with them" {
+    echo '{troupe: 1, stages: [{name: s, run: "readlink /proc/$PPID/exe"}]}' >p.yaml
+    installed troupe run --local=1 --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/s/0.0.out)" = "$(readlink -f "$usr")/libexec/troupe/troupe-rank" ]
+    [ -e "$TROUPE_BUILD/bin/troupe-slurm" ] || return 0 # built without Slurm's headers
+    run -4 installed SLURM_JOB_ID=1 SLURM_CONF=/dev/null troupe run p.yaml
+    [[ "$output" == *"this is Slurm job 1"* && "$output" != *"where troupe is installed"* ]]
+}
+
+@test "a program is built by pkg-config" {
+    export PKG_CONFIG_PATH=$lib/pkgconfig
+    # shellcheck disable=SC2046
+    cc "$TROUPE_SOURCE/examples/first.c" $(pkg-config --cflags --libs troupe) -o first
+    first_works ./first
+}
+
+@test "a program is built by find_package" {
+    cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.18)
+project(first C)
+find_package(Troupe 0.1 REQUIRED)
+add_executable(first first.c)
+target_link_libraries(first Troupe::troupe)
+END
+    cp "$TROUPE_SOURCE/examples/first.c" .
+    cmake -S . -B b -DCMAKE_PREFIX_PATH="$usr" >log
+    cmake --build b >>log
+    first_works b/first
+}
+
+@test "libtroupe shows what troupe.h declares, in a version, and nothing else" {
+    nm -D --defined-only "$lib/libtroupe.so" | awk '$2 != "A" { print $3 }' >shown
+    [ -s shown ]
+    run -1 grep -v '^trp_[a-z_]*@@TROUPE_[0-9.]*$' shown
+    # trp_key and trp_value are inline
+    grep -oE '\btrp_[a-z_0-9]+\(' "$usr/include/troupe.h" | tr -d '(' | sort -u |
+        grep -vxE 'trp_(key|value)' >declared
+    diff declared <(sed 's/@@.*//' shown | sort)
+}
+
+@test "man pages are installed" {
+    for page in man1/troupe.1 man5/troupe-pipeline.5 man5/troupe-site.5; do
+        cmp "$usr/share/man/$page" "$TROUPE_SOURCE/docs/man/${page#*/}"
+    done
+    [ "$(MANPATH=$usr/share/man man -w 5 troupe-site)" = "$usr/share/man/man5/troupe-site.5" ]
+}
+
+@test "what is missing is named by its Debian packages" {
+    run env PKG_CONFIG_LIBDIR=/nonexistent cmake -S "$TROUPE_SOURCE" -B b
+    [ "$status" != 0 ]
+    # cmake breaks the line
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"On Debian 12: apt-get install libopenmpi-dev libpmix-dev libhwloc-dev libuv1-dev libfyaml-dev libjansson-dev "* ]]
+}

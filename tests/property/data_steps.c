@@ -1,0 +1,405 @@
+/*
+ * The steps of the subject "data". A step that is not possible now does nothing.
+ */
+#include <string.h>
+
+#include "data_streams.h"
+
+/* ---- jobs ---- */
+
+static void play_dataset(struct data_world *w, const uint32_t *a)
+{
+    struct trp_dataset_parent parents[2];
+    struct trp_dataset_place place;
+    struct rng r = {a[0]};
+    uint32_t id = w->ndatasets;
+    struct trp_dataset_spec spec = {
+        .name = "d", .partitions = a[1] % 6, .parents = parents, .prefer = &place};
+    if (id == DW_DATASETS)
+        return;
+    for (uint32_t k = 0; id && k < 2 && !rng_one_in(&r, 3); k++)
+        parents[spec.nparents++] =
+            (struct trp_dataset_parent){rng_below(&r, id), !rng_one_in(&r, 3)};
+    spec.barrier = rng_one_in(&r, 5);
+    spec.indeterminate = rng_one_in(&r, 6);
+    spec.cached = rng_one_in(&r, 4);
+    spec.has_profile = rng_one_in(&r, 4);
+    spec.profile.n = rng_below(&r, DW_PROFILES);
+    spec.nprefer = spec.partitions && rng_one_in(&r, 3);
+    place = (struct trp_dataset_place){0, data_host(rng_below(&r, DW_HOSTS))};
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
+    data_say(w, "  dataset %u: %u partitions%s%s%s", id, spec.partitions,
+             spec.barrier ? ", barrier" : "",
+             spec.indeterminate ? ", indeterminate" : "",
+             spec.cached ? ", cached" : "");
+    for (uint32_t k = 0; k < spec.nparents; k++)
+        data_say(w, ", %s %u", parents[k].shuffle ? "shuffle of" : "of",
+                 parents[k].dataset);
+    data_say(w, "\n");
+    data_step(w, &ev);
+    if (w->engine->dag.graph.n > id)
+        w->partitions[w->ndatasets++] = spec.partitions;
+}
+
+static void submit(struct data_world *w, const struct trp_job_spec *spec)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {spec}};
+    if (w->njobs == DW_JOBS || trp_engine_stages(w->engine) + 32 > DW_STAGES)
+        return;
+    w->njobs++;
+    data_step(w, &ev);
+    w->njobs = w->engine->njobs; /* one that is impossible has no number */
+}
+
+static void play_job(struct data_world *w, const uint32_t *a)
+{
+    uint32_t id = w->ndatasets ? a[0] % w->ndatasets : 0;
+    uint32_t n = w->partitions[id], one = n ? a[2] % n : 0;
+    struct trp_job_spec spec = {.is_dataset = true,
+                                .dataset = id,
+                                .map_only = a[1] % 4 == 1,
+                                .some = n && a[1] % 3 == 1,
+                                .partitions = &one,
+                                .npartitions = 1,
+                                .pool = a[3] % 2 ? "b" : NULL};
+    if (!w->ndatasets)
+        return;
+    data_say(w, "  of dataset %u%s%s\n", id, spec.map_only ? ", its outputs only" : "",
+             spec.some ? ", one partition" : "");
+    submit(w, &spec);
+}
+
+/* Stages told as such: map stages, shuffles, barriers. */
+static void play_stages(struct data_world *w, const uint32_t *a)
+{
+    struct trp_stage_spec v[4];
+    struct trp_parent_spec p[4];
+    struct rng r = {a[0]};
+    uint32_t n = 1 + a[1] % 4;
+    memset(v, 0, sizeof v);
+    for (uint32_t i = 0; i < n; i++) {
+        v[i] = (struct trp_stage_spec){.name = "s",
+                                       .tasks_known = true,
+                                       .ntasks = rng_below(&r, 1 + a[2] % 8),
+                                       .barrier = rng_one_in(&r, 3),
+                                       .map = i + 1 < n && rng_one_in(&r, 2),
+                                       .profile = {rng_below(&r, DW_PROFILES)},
+                                       .parents = &p[i]};
+        p[i] = (struct trp_parent_spec){.stage = i ? rng_below(&r, i) : 0};
+        v[i].nparents = i && !rng_one_in(&r, 4);
+        p[i].shuffle = v[i].nparents && v[p[i].stage].map;
+        data_say(w, "  stage: %u tasks%s%s", v[i].ntasks,
+                 v[i].barrier ? ", barrier" : "", v[i].map ? ", map" : "");
+        data_say(w, v[i].nparents ? ", %s %u\n" : "\n",
+                 p[i].shuffle ? "reads" : "after", p[i].stage);
+    }
+    struct trp_job_spec spec = {.stages = v, .nstages = n};
+    submit(w, &spec);
+}
+
+/* ---- attempts ---- */
+
+void data_play_end(struct data_world *w, const uint32_t *a)
+{
+    static const enum trp_end_status how[] = {
+        TRP_END_SUCCESS, TRP_END_EXIT,   TRP_END_SIGNAL,      TRP_END_MEMORY,
+        TRP_END_KILLED,  TRP_END_DENIED, TRP_END_RESULT_LOST, TRP_END_SUCCESS};
+    static const uint64_t sizes[] = {1, 0, 4711, 100};
+    struct trp_event ev = {0};
+    if (!w->nattempts)
+        return;
+    uint32_t i = a[0] % w->nattempts;
+    const struct dw_attempt *at = &w->attempts[i];
+    if (at->queued) {
+        ev.ended.status = TRP_END_RECALLED;
+        if (at->kill || at->recall)
+            data_end(w, i, &ev);
+        return;
+    }
+    data_time(w, w->now + a[2] * MS / 100);
+    if (w->nattempts <= i || w->verdict->broken[0])
+        return;
+    ev.ended.status = w->attempts[i].kill && a[1] != 7 ? TRP_END_KILLED : how[a[1] % 8];
+    ev.ended.code = 1;
+    ev.ended.duration_ns = a[2] * MS;
+    ev.ended.sizes = sizes;
+    ev.ended.nsizes = a[3] % 5;
+    ev.ended.from = (struct trp_fetch_source){{TRP_NONE}, TRP_NONE, {TRP_NONE}};
+    if (w->attempts[i].queued) /* it moved up meanwhile: another one stands here */
+        return;
+    data_end(w, i, &ev);
+}
+
+/* An attempt cannot read some output that its stage reads, or says so. */
+static void play_fetch(struct data_world *w, const uint32_t *a)
+{
+    struct trp_event ev = {.ended.status = TRP_END_FETCH};
+    if (!w->nattempts)
+        return;
+    uint32_t i = a[0] % w->nattempts;
+    const struct dw_attempt *at = &w->attempts[i];
+    const struct trp_stage *s = trp_stage_find(w->engine, (trp_stage_id){at->stage});
+    if (at->queued || !s || !s->nparents)
+        return;
+    /* Nobody needs the stage any more: its parents may be gone. */
+    const struct trp_stage *p = s->uses ? s->parents[a[1] % s->nparents].parent : s;
+    const char *host;
+    trp_executor_id x = {TRP_NONE};
+    ev.ended.from = (struct trp_fetch_source){p->id, TRP_NONE, x};
+    if (s->uses && (!p->is_map || !p->ntasks))
+        return;
+    ev.ended.from.map = a[2] % 8 == 7 || !p->ntasks ? TRP_NONE : a[2] % p->ntasks;
+    if (a[3] % 4 == 3)
+        x.n = w->nexecutors ? a[3] % w->nexecutors : TRP_NONE; /* an old place */
+    else if (ev.ended.from.map != TRP_NONE)
+        trp_engine_output(w->engine, p->id, ev.ended.from.map, &x, &host);
+    ev.ended.from.executor = x;
+    data_say(w, "  of stage %u map %d on executor %d\n", p->id.n,
+             (int)ev.ended.from.map, (int)x.n);
+    data_end(w, i, &ev);
+}
+
+static void play_sync(struct data_world *w, const uint32_t *a)
+{
+    static const uint8_t word[] = "hello";
+    struct trp_event ev = {.kind = TRP_EVENT_SYNC};
+    for (uint32_t k = 0; k < w->nattempts; k++) {
+        struct dw_attempt *at = &w->attempts[(a[0] + k) % w->nattempts];
+        const struct trp_stage *s =
+            trp_stage_find(w->engine, (trp_stage_id){at->stage});
+        if (!at->barrier || at->queued || at->kill || at->waits || !s || !s->set ||
+            s->set->zombie || s->set->number != at->stage_attempt)
+            continue;
+        ev.sync.attempt = at->id;
+        ev.sync.epoch = at->epoch++;
+        ev.sync.gather = a[1] % 2;
+        ev.sync.data = word;
+        ev.sync.size = a[2] % sizeof(word);
+        at->waits = true;
+        data_step(w, &ev);
+        return;
+    }
+}
+
+/* ---- executors ---- */
+
+uint32_t data_executor_in(const struct data_world *w, enum dw_state state,
+                          uint32_t which)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < w->nexecutors; i++)
+        n += w->executors[i].state == state;
+    which = n ? which % n : 0;
+    for (uint32_t i = 0; n && i < w->nexecutors; i++)
+        if (w->executors[i].state == state && which-- == 0)
+            return i;
+    return TRP_NONE;
+}
+
+void data_play_appear(struct data_world *w, const uint32_t *a)
+{
+    if (w->nexecutors + 1 >= DW_EXECUTORS)
+        return;
+    trp_profile_id p = {a[0] % DW_PROFILES};
+    uint32_t n = trp_engine_expect_executor(w->engine, p).n;
+    w->executors[n] = (struct dw_executor){.state = DW_REQUESTED, .label = p.n};
+    w->nexecutors = n + 1;
+    w->appeared = true;
+    data_come(w, n, a[1]);
+}
+
+void data_play_gone(struct data_world *w, uint32_t which)
+{
+    uint32_t n = data_executor_in(w, DW_RELEASING, which);
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_REFUSED};
+    if (n == TRP_NONE)
+        return;
+    if (w->executors[n].came) {
+        data_lose(w, n, TRP_LOSS_RELEASED);
+        return;
+    }
+    w->executors[n].state = DW_GONE;
+    ev.refused.executor.n = n;
+    data_step(w, &ev);
+}
+
+static void play_lose(struct data_world *w, const uint32_t *a)
+{
+    static const enum trp_loss reasons[] = {TRP_LOSS_EXITED, TRP_LOSS_HEARTBEAT,
+                                            TRP_LOSS_HOST, TRP_LOSS_CRASHED,
+                                            TRP_LOSS_DECOMMISSIONED};
+    uint32_t n = data_executor_in(w, DW_LIVE, a[0]);
+    if (n == TRP_NONE)
+        return;
+    data_lose(w, n, reasons[a[1] % 5]);
+    for (uint32_t i = 0; i < w->nexecutors && reasons[a[1] % 5] == TRP_LOSS_HOST; i++)
+        if (w->executors[i].host == w->executors[n].host &&
+            w->executors[i].state == DW_LIVE)
+            data_lose(w, i, TRP_LOSS_HOST);
+}
+
+static void play_leave(struct data_world *w, const uint32_t *a)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED};
+    uint32_t n = data_executor_in(w, DW_LIVE, a[0]);
+    if (n == TRP_NONE)
+        return;
+    ev.decommissioned.executor.n = n;
+    ev.decommissioned.whole_host = a[1] % 2;
+    if (!w->executors[n].decommissioned)
+        w->executors[n].decommissioned_at = w->now;
+    w->executors[n].decommissioned = true;
+    data_step(w, &ev);
+}
+
+/* ---- outputs ---- */
+
+/* An output is handed over to another executor, also while it is used, or too late. */
+static void play_moved(struct data_world *w, const uint32_t *a)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_OUTPUT_MOVED};
+    uint32_t n = trp_engine_stages(w->engine);
+    if (!n || !w->nexecutors)
+        return;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct trp_stage *s =
+            trp_stage_find(w->engine, (trp_stage_id){(a[0] + k) % n});
+        if (!s || !s->is_map || !s->ntasks)
+            continue;
+        ev.moved.stage = s->id;
+        ev.moved.map = a[1] % s->ntasks;
+        break;
+    }
+    ev.moved.attempt =
+        w->past[w->npast ? a[2] % (w->npast < DW_PAST ? w->npast : DW_PAST) : 0];
+    ev.moved.executor.n = a[3] % w->nexecutors;
+    data_step(w, &ev);
+}
+
+static void play_cached(struct data_world *w, const uint32_t *a)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_CACHED};
+    ev.cached.dataset = a[0] % (w->ndatasets + 1);
+    ev.cached.partition = a[1] % 6;
+    ev.cached.executor.n = w->nexecutors ? a[2] % w->nexecutors : 0;
+    data_step(w, &ev);
+}
+
+/* ---- about nobody ---- */
+
+static void play_nobody(struct data_world *w, const uint32_t *a)
+{
+    struct trp_event ev = {0};
+    uint32_t gone = data_executor_in(w, DW_GONE, a[1]);
+    uint32_t n = w->npast < DW_PAST ? w->npast : DW_PAST;
+    switch (a[0] % 4) {
+    case 0:
+        ev.kind = TRP_EVENT_TASK_ENDED; /* twice, or late */
+        if (!n)
+            return;
+        ev.ended.attempt = w->past[a[1] % n];
+        break;
+    case 1:
+        ev.kind = TRP_EVENT_EXECUTOR_LOST;
+        ev.lost.executor.n = gone;
+        break;
+    case 2:
+        ev.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED;
+        ev.decommissioned.executor.n = gone;
+        break;
+    default:
+        ev.kind = TRP_EVENT_CANCEL_STAGE;
+        ev.cancel_stage.stage.n = trp_engine_stages(w->engine) + a[1];
+        break;
+    }
+    if (a[0] % 4 == 3 || a[0] % 4 == 0 || gone != TRP_NONE)
+        data_step_ignored(w, &ev);
+}
+
+/* ---- all steps ---- */
+
+static void play_simple(struct data_world *w, enum kind kind, const uint32_t *a)
+{
+    struct trp_event ev = {0};
+    switch (kind) {
+    case RELEASE:
+        ev.kind = TRP_EVENT_DATASET_RELEASED;
+        ev.released.dataset = a[0] % (w->ndatasets + 1);
+        break;
+    case CANCEL:
+        ev.kind = TRP_EVENT_CANCEL_JOB;
+        ev.cancel.job.n = a[0] % (w->njobs + 1);
+        break;
+    case CANCEL_STAGE:
+        ev.kind = TRP_EVENT_CANCEL_STAGE;
+        ev.cancel_stage.stage.n = a[0] % (trp_engine_stages(w->engine) + 1);
+        break;
+    case DRAIN:
+        ev.kind = TRP_EVENT_DRAIN;
+        break;
+    default:
+        return;
+    }
+    data_step(w, &ev);
+}
+
+void data_play_step(struct data_world *w, const struct step *s)
+{
+    const uint32_t *a = s->arg;
+    uint32_t n;
+    switch ((enum kind)s->kind) {
+    case DATASET:
+        play_dataset(w, a);
+        return;
+    case JOB:
+        play_job(w, a);
+        return;
+    case STAGES:
+        play_stages(w, a);
+        return;
+    case END:
+        data_play_end(w, a);
+        return;
+    case FETCH:
+        play_fetch(w, a);
+        return;
+    case SYNC:
+        play_sync(w, a);
+        return;
+    case COME:
+        n = data_executor_in(w, DW_REQUESTED, a[0]);
+        if (n != TRP_NONE)
+            data_come(w, n, a[1]);
+        return;
+    case APPEAR:
+        data_play_appear(w, a);
+        return;
+    case LOSE:
+        play_lose(w, a);
+        return;
+    case GONE:
+        data_play_gone(w, a[0]);
+        return;
+    case LEAVE:
+        play_leave(w, a);
+        return;
+    case CACHED:
+        play_cached(w, a);
+        return;
+    case MOVED:
+        play_moved(w, a);
+        return;
+    case TIME:
+        data_time(w, w->now + a[0] * MS);
+        return;
+    case TIMER:
+        if (trp_engine_next_timer(w->engine) < INT64_MAX)
+            data_time(w, trp_engine_next_timer(w->engine));
+        return;
+    case NOBODY:
+        play_nobody(w, a);
+        return;
+    default:
+        play_simple(w, (enum kind)s->kind, a);
+    }
+}

@@ -1,0 +1,205 @@
+#!/usr/bin/env bats
+# What goes wrong below a run in its own Slurm job, and what must follow: the right result,
+# and nothing left of it.
+load slurm.bash
+load run.bash
+
+setup_file() {
+    cluster_up -n 4 --gpus 2 --racks 2 --fast --conf KillWait=10 --conf SlurmdTimeout=10
+}
+
+teardown() {
+    on head scancel -u alice
+    cluster heal head
+    for node in node1 node2 node3 node4; do
+        cluster heal $node
+    done
+    on head scontrol update nodename=node2 state=resume 2>/dev/null || true
+}
+
+# lost_after: seconds from the cut (file cut) to the first executor that is given up.
+lost_after() {
+    local lost
+    lost=$(grep -m 1 ExecutorRemoved troupe-runs/r/events.jsonl |
+        grep -o '"Timestamp":[0-9]*' | cut -d: -f2)
+    echo $(((lost - $(cat cut)) / 1000))
+}
+
+@test "a node dies with all that is on it: its tasks run on another, the run succeeds" {
+    pipeline 8 'while [ ! -e go ]; do sleep 0.1; done'
+    run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- "${quick[@]}" --set alloc.max_executors=4
+    wait_until 20 have_run 4
+    run ! has_run_on node3
+    cluster kill node2
+    wait_until 20 has_run_on node3
+    touch go
+    well 60
+    [[ "$output" == *"lost its executor"* ]]
+    nothing_left node1 node3
+    cluster heal node2
+    # What lay on the node goes with the next executor of the same user there.
+    leftovers node2 | grep -q /tmp/troupe-
+    rm -rf troupe-runs
+    run_on -N1 -n1 -c2 --mem=2000 -w node2 --
+    well 60
+    nothing_left node2
+}
+
+@test "a node dies below a gang: it runs again on others" {
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  g: {executor: {cores: 2, memory: 300m, memoryOverhead: 100m}, task: {cpus: 1}}
+stages:
+  - name: s
+    profile: g
+    mpi: {ranks: 4}
+    run: |
+      hostname >ran.$TROUPE_RANK.$TROUPE_ATTEMPT
+      while [ ! -e go ]; do sleep 0.1; done
+END
+    run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- --set slurm.poll=500ms
+    wait_until 20 have_run 4
+    cluster kill node2
+    wait_until 40 have_run 8
+    [ "$(cat ran.*.1 | sort -u | xargs)" = "node1 node3" ]
+    touch go
+    well 20
+    nothing_left node1 node3
+}
+
+@test "a node is away for 5 s: nothing is lost" {
+    pipeline 4 'while [ ! -e go ]; do sleep 0.1; done'
+    run_on -N2 -n2 -c2 --mem=2000 -w node1,node2 -- --set network.timeout=20s
+    wait_until 20 have_run 4
+    cluster cut node2
+    sleep 5
+    cluster heal node2
+    touch go
+    well 60
+    [[ "$output" != *"lost its executor"* ]]
+    [ "$(cat ran.* | wc -l)" = 4 ]
+    nothing_left node1 node2
+}
+
+@test "a node is away for ever: its executors are given up in time and stop by themselves" {
+    pipeline 8 'while [ ! -e go ]; do sleep 0.1; done'
+    run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- "${quick[@]}" --set alloc.max_executors=4
+    wait_until 20 have_run 4
+    run ! has_run_on node3
+    cluster cut node2
+    date +%s%3N >cut
+    wait_until 20 has_run_on node3
+    touch go
+    well 60
+    [[ "$output" == *"lost its executor"* ]]
+    [ "$(lost_after)" -le 6 ] # 1.1 * 4 s, and a slow machine
+    wait_until 20 bash -c '! cluster exec node2 pgrep -u alice .'
+    nothing_left node1 node2 node3
+}
+
+@test "a task over its memory: its neighbour goes on, it has a larger step then" {
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  two: {executor: {cores: 2, memory: 150m, memoryOverhead: 50m}, task: {cpus: 1}}
+stages:
+  - name: s
+    tasks: 2
+    profile: two
+    retries: {memory_factor: 2}
+    run: |
+      touch ran.$TROUPE_TASK.$TROUPE_ATTEMPT
+      [ $TROUPE_TASK = 0 ] || { while [ ! -e go ]; do sleep 0.1; done; echo fine; exit; }
+      exec perl -e '$x = "a" x 120_000_000; touch("grown"); sub touch { open F, ">", shift } sleep 1 until -e "go"'
+END
+    run_on -N1 -n1 -c4 --mem=3000 --
+    wait_until 30 test -e grown
+    run -0 on head scontrol show step "$job"
+    echo "$output"
+    [[ "$output" == *mem=200M* ]]
+    [[ "$output" == *mem=400M* ]]
+    touch go
+    well 30
+    [[ "$output" == *"task 0, attempt 0: killed for memory (limit 200 MiB, peak "*"; it is run again"* ]]
+    [ "$(<troupe-runs/r/logs/s/1.0.out)" = fine ]
+    [ ! -e ran.1.1 ]
+    nothing_left node1
+}
+
+@test "slurmctld is away while a stage runs and while the next one's executors start" {
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+  large: {executor: {cores: 2, memory: 300m, memoryOverhead: 56m}, task: {cpus: 2}}
+stages:
+  - {name: first, profile: small, tasks: 8, run: "touch ran.$TROUPE_TASK.$TROUPE_ATTEMPT; sleep 1"}
+  - {name: second, profile: large, after: [first], tasks: 2, run: "touch second.$TROUPE_TASK"}
+END
+    run_on -N2 -n2 -c2 --mem=2000 --
+    wait_until 20 test -e ran.0.0
+    on head pkill slurmctld
+    wait_until 30 grep -q '"TroupeStageEnded\|StageCompleted' troupe-runs/r/events.jsonl
+    sleep 3
+    [ ! -e second.0 ]
+    cluster heal head
+    well 90
+    [ "$(echo second.* | wc -w)" = 2 ]
+    [ "$(echo ran.* | wc -w)" = 8 ]
+    nothing_left node1 node2
+}
+
+@test "on a slow node copies of its tasks win elsewhere, and the slow ones are killed" {
+    pipeline 12 '[ $TROUPE_ATTEMPT = 0 ] && [ $(hostname) = node2 ] && exec sleep 300; sleep 0.2'
+    run_on -N2 -n2 -c2 --mem=2000 -w node1,node2 -- --set speculation=true \
+        --set speculation.quantile=0.5 --set speculation.minTaskRuntime=500ms
+    well 60
+    has_run_on node2
+    grep -q '"Killed":true' troupe-runs/r/events.jsonl
+    nothing_left node1 node2
+}
+
+@test "a node that its admin drains: what runs there ends, what is new goes elsewhere" {
+    pipeline 16 'while [ ! -e go ] && [ ! -e go.$(hostname) ]; do sleep 0.1; done'
+    run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- --set slurm.poll=500ms \
+        --set alloc.max_executors=4
+    wait_until 20 have_run 4
+    on head scontrol update nodename=node2 state=drain reason=drill
+    wait_until 20 grep -q 'is to go: node2 is being drained' troupe-runs/r/events.jsonl
+    touch go.node2
+    wait_until 20 has_run_on node3
+    touch go
+    well 60
+    [[ "$output" != *"run again"* ]]
+    [ "$(grep -lx node2 ran.* | wc -l)" = 2 ]
+    nothing_left node1 node2 node3
+}
+
+@test "runs of one user and of two, at once on the same nodes, do not notice each other" {
+    local jobs=() i
+    for i in 1 2 3; do
+        mkdir -m 777 $i
+        cd $i
+        pipeline 6 'while [ ! -e go ]; do sleep 0.1; done; echo $TROUPE_TASK'
+        submit "$([ $i = 3 ] && echo bob || echo alice)" -N2 -n2 -c1 --mem=1000 -w node1,node2 \
+            -- "$TROUPE" run --run-name r p.yaml
+        jobs+=("$job")
+        cd ..
+    done
+    for i in 1 2 3; do
+        wait_until 30 test -e $i/ran.0.0 -a -e $i/ran.1.0
+    done
+    on head scancel "${jobs[0]}" # one of alice's ends by force
+    wait_until 20 job_is_over "${jobs[0]}"
+    touch 2/go 3/go
+    for i in 2 3; do
+        cd $i
+        job=${jobs[i - 1]}
+        well 30
+        [[ "$output" != *"run again"* ]]
+        [ "$(cat troupe-runs/r/logs/s/*.out | sort | xargs)" = "0 1 2 3 4 5" ]
+        cd ..
+    done
+    nothing_left node1 node2
+}

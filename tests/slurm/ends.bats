@@ -1,0 +1,109 @@
+#!/usr/bin/env bats
+# How a run ends before it is done: its driver is lost, its job is told to end or starts
+# again, its time is up; and how it goes on.
+load slurm.bash
+load run.bash
+
+setup_file() {
+    cluster_up -n 4 --racks 2 --fast --conf KillWait=10 --conf SlurmdTimeout=10
+}
+
+teardown() {
+    on head scancel -u alice
+    cluster heal node1
+}
+
+# resume_in_new_job OPTION…
+resume_in_new_job() {
+    submit alice --no-kill "$@" -- "$TROUPE" run --resume r
+}
+
+nobody_on() {
+    local host
+    for host in "$@"; do
+        on "$host" bash -c '! pgrep -u alice .' || return 1
+    done
+}
+
+@test "the driver's node loses power: what lives elsewhere ends by itself" {
+    pipeline 6 'sleep 300'
+    run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- "${quick[@]}"
+    wait_until 20 have_run 6
+    cluster cut node1
+    cluster kill node1
+    local began=$SECONDS
+    wait_until 20 nobody_on node2 node3
+    [ $((SECONDS - began)) -le 10 ] # 1.1 * 4 s, 2 s until the kill, and a slow machine
+    nothing_left node2 node3
+}
+
+@test "SIGUSR1: what runs may finish, exit status 75; a new job does the rest only" {
+    pipeline 12 'while [ ! -e go ]; do sleep 0.1; done'
+    run_on -N2 -n2 -c2 --mem=2000 -w node2,node3 --
+    wait_until 20 have_run 4
+    on head scancel --batch --signal=USR1 "$job"
+    wait_until 20 grep -q "time is up soon" out
+    touch go
+    run -75 finished 30
+    [[ "$output" == *"--resume r"* ]]
+    [ "$(cat ran.* | wc -l)" = 4 ]
+    nothing_left node2 node3
+    resume_in_new_job -N2 -n2 -c2 --mem=2000 -w node3,node4
+    well 30
+    [ "$(cat ran.* | wc -l)" = 12 ]
+    nothing_left node2 node3 node4
+}
+
+@test "a job that Slurm starts again goes on with its run" {
+    pipeline 8 '[ $TROUPE_TASK -lt 4 ] || while [ ! -e go ]; do sleep 0.1; done'
+    job=$(as alice head "$TROUPE" submit --set alloc.placement=inside --run-name r -N2 -n2 -c2 --mem=2000 -w node2,node3 p.yaml |
+        tr -dc 0-9)
+    wait_until 20 have_run 8
+    wait_until 10 bash -c '[ "$(grep -c SparkListenerTaskEnd troupe-runs/r/events.jsonl)" -ge 4 ]'
+    on head scontrol requeue "$job"
+    wait_until 20 nobody_on node2 node3
+    touch go
+    wait_until 20 bash -c '[ "$(cluster exec head squeue -h -o %T -j '"$job"')" = PENDING ]'
+    on head scontrol update jobid="$job" StartTime=now # Slurm waits two minutes
+    wait_until 60 job_is_over "$job"
+    [ "$(grep -o '"status":"[a-z]*"' troupe-runs/r/state/run.json)" = '"status":"succeeded"' ]
+    # The second half had begun, and was begun again; the first was not.
+    [ "$(cat ran.[0-3].* | wc -l)" = 4 ]
+    [ "$(cat ran.* | wc -l)" = 12 ]
+    nothing_left node2 node3
+}
+
+# ends_in SECONDS: Slurm ends $job then.
+ends_in() {
+    on head scontrol update jobid="$job" EndTime="now+$1seconds"
+}
+
+@test "time is nearly up: nothing is begun that cannot end; what runs is ended in time" {
+    mkdir -m 777 median stuck
+    cd stuck
+    pipeline 2 '[ -e go ] || sleep 300'
+    run_on -N1 -n1 -c2 --mem=2000 -w node3 -- --set slurm.poll=500ms
+    wait_until 20 have_run 2
+    ends_in 16
+    local stuck=$job
+    cd ../median
+    pipeline 6 'sleep 4'
+    run_on -N1 -n1 -c2 --mem=2000 -w node2 -- --set slurm.poll=500ms
+    wait_until 20 have_run 2
+    ends_in 15
+    run -75 finished 15
+    [[ "$output" == *"time is up: the tasks of stage s take 4 s (median), and "*" s are left"*"--resume r"* ]]
+    [ "$(cat ran.* | wc -l)" = 4 ]
+    resume_in_new_job -N1 -n1 -c2 --mem=2000 -w node4
+    well 30
+    [ "$(cat ran.* | wc -l)" = 6 ]
+    cd ../stuck
+    job=$stuck
+    run -75 finished 20
+    [[ "$output" == *"time is up: the Slurm job ends at "*"--resume r"* ]]
+    touch go
+    resume_in_new_job -N1 -n1 -c2 --mem=2000 -w node4
+    well 30
+    [ "$(cat ran.* | wc -l)" = 4 ]
+    nothing_left node2 node3 node4
+}

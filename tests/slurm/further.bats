@@ -1,0 +1,327 @@
+#!/usr/bin/env bats
+# Further Slurm jobs: taken when a stage is larger than the driver's job, given back, and
+# gone whoever dies.
+load slurm.bash
+
+setup_file() {
+    cluster_up -n 6 --racks 2 --fast --conf KillWait=10 \
+        --conf 'PartitionName=down Nodes=ALL State=DOWN' \
+        --conf 'PartitionName=closed Nodes=ALL AllowGroups=root'
+}
+
+teardown() {
+    on head scancel -u alice
+    on head scancel -u bob
+    wait_until 20 no_job_of alice
+    wait_until 20 no_job_of bob
+}
+
+# jobs_of USER: number, state and name of each.
+jobs_of() {
+    on head squeue -h -u "$1" -o '%i %T %j'
+}
+
+no_job_of() {
+    [ -z "$(jobs_of "$1")" ]
+}
+
+# further STATE: how many further jobs are in a state.
+further() {
+    jobs_of alice | grep -c " $1 troupe "
+}
+
+# small_tasks N COMMAND: a stage of N tasks, each with an executor of its own core.
+small_tasks() {
+    cat >p.yaml <<END
+troupe: 1
+profiles:
+  small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+stages:
+  - name: s
+    tasks: $1
+    profile: small
+    run: |
+      echo \$\$ \$(hostname) >run.\$TROUPE_TASK
+      $2
+END
+}
+
+said() {
+    grep -q "$1" out
+}
+
+started() {
+    [ "$(cat run.* 2>/dev/null | wc -l)" -ge "$1" ]
+}
+
+@test "a stage larger than the driver's job runs on further jobs, which are given back" {
+    small_tasks 12 'until [ -e go ]; do sleep 0.2; done'
+    submit alice -N1 -n1 -c2 --mem=2000 -- "$TROUPE" run p.yaml
+    wait_until 30 started 12
+    [ "$(cut -d' ' -f2 run.* | sort -u | wc -l)" -ge 3 ]
+    [ "$(further RUNNING)" = 1 ]
+    touch go
+    run -0 finished 60
+    wait_until 10 no_job_of alice
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
+# hog NODES CPUS: another user's job that takes so many of each node; sets $hog.
+hog() {
+    printf '#!/bin/bash\nsleep 300\n' >hog.sh
+    hog=$(as bob head sbatch --parsable -o /dev/null -N "$1" -n "$1" -c "$2" --mem=100 hog.sh)
+    wait_until 20 job_runs "$hog"
+}
+
+job_runs() {
+    [ "$(on head squeue -h -j "$1" -o %T)" = RUNNING ]
+}
+
+further_are() {
+    [ "$(further "$1")" = "$2" ]
+}
+
+# One of the tasks that run to their end when their file is there.
+until_told() {
+    # shellcheck disable=SC2016 # the task's words
+    small_tasks "$1" 'until [ -e go ] || [ -e go.$TROUPE_TASK ]; do sleep 0.2; done'
+}
+
+# A run in a job that has a node, of which one core is for executors.
+whole_node() {
+    submit alice -N1 -n1 -c4 --mem=2000 -- "$TROUPE" run --set driver.cores=3 "$@" p.yaml
+}
+
+@test "what cannot be had now is queued, and its guard says when it has started" {
+    until_told 3
+    hog 5 4
+    whole_node --set slurm.poll=60s
+    wait_until 30 started 1
+    wait_until 30 further_are PENDING 2
+    wait_until 30 said "Slurm job .* is pending: .*executor of profile small, partition main"
+    on head scancel "$hog"
+    wait_until 30 started 3
+    touch go
+    run -0 finished 60
+    wait_until 10 no_job_of alice
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
+@test "queued jobs are cancelled when nobody waits for them any more" {
+    until_told 3
+    cat >>p.yaml <<'END'
+  - name: other
+    run: until [ -e end ]; do sleep 0.2; done
+END
+    hog 5 4
+    submit alice -N1 -n1 -c4 --mem=4000 -- "$TROUPE" run --set driver.cores=2 \
+        --set executor.memory=200m p.yaml
+    wait_until 30 started 1
+    wait_until 30 further_are PENDING 2
+    touch go
+    wait_until 30 further_are PENDING 0
+    touch end
+    run -0 finished 60
+    wait_until 10 no_job_of alice
+}
+
+@test "a driver that is killed leaves no job, granted or pending" {
+    until_told 8
+    hog 4 4
+    whole_node
+    wait_until 30 started 5
+    wait_until 30 further_are PENDING 3
+    [ "$(further RUNNING)" -ge 1 ]
+    on "$(host_of "$job")" pkill -KILL -f '^troupe: driver'
+    wait_until 10 no_job_of alice
+    on head scancel "$hog"
+    wait_until 10 nothing_left node1 node2 node3 node4 node5 node6
+}
+
+host_of() {
+    on head squeue -h -j "$1" -o %N
+}
+
+@test "a further job that is cancelled: no failure is counted, its tasks run again" {
+    until_told 5
+    whole_node --set task.maxFailures=1
+    wait_until 30 started 5
+    rm -f run.*
+    on head scancel "$(jobs_of alice | awk '/ troupe / { print $1; exit }')"
+    wait_until 40 started 4
+    touch go
+    run -0 finished 60
+    grep -q "its Slurm job was ended" troupe-runs/last/events.jsonl
+    wait_until 10 no_job_of alice
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
+# Executors of the profile large go where the site says, and do not fit inside.
+routed_to() {
+    cat >site.yaml <<END
+site: 1
+route:
+  - {when: {cores: ">= 2"}, partition: $1}
+  - {}
+END
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+  large: {executor: {cores: 2, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+stages:
+  - {name: easy, profile: small, run: "touch easy.ran"}
+  - {name: hard, profile: large, run: "hostname"}
+END
+}
+
+@test "what Slurm refuses for good ends the run with 3 and Slurm's words" {
+    routed_to closed
+    whole_node --site site.yaml
+    run -3 finished 40
+    [[ "$output" == *"Slurm: "*"(a further job was asked for: 1 executor of profile large, partition closed)"* ]]
+    routed_to nowhere
+    whole_node --site site.yaml
+    run -3 finished 40
+    [[ "$output" == *"Slurm has no partition nowhere"* ]]
+    routed_to main
+    sed -i 's/cores: 2/cores: 64/' p.yaml
+    whole_node --site site.yaml
+    run -3 finished 40
+    [[ "$output" == *"no node of partition main is so large"* ]]
+}
+
+@test "a partition that is down: the reason is told, others go on" {
+    routed_to down
+    whole_node --site site.yaml --set slurm.poll=1s
+    wait_until 30 test -e easy.ran
+    wait_until 30 said "is pending: .* (for 1 executor of profile large, partition down)"
+    on head scontrol update partitionname=down state=up
+    run -0 finished 60
+    on head scontrol update partitionname=down state=down
+    wait_until 10 no_job_of alice
+}
+
+slurmctld_is_gone() {
+    ! on head pgrep -x slurmctld
+}
+
+@test "slurmctld is away while a job is asked for: it is asked for again, once" {
+    until_told 3
+    # Of a size that is never inside, whose steps slurmctld may not know any more.
+    sed -i 's/cores: 1, memory: 100m/cores: 2, memory: 100m/; s/cpus: 1/cpus: 2/' p.yaml
+    sed -i 's/  - name: s$/  - name: s\n    after: [first]/' p.yaml
+    cat >>p.yaml <<'END'
+  - {name: first, run: "touch first.ran; until [ -e begin ]; do sleep 0.2; done"}
+END
+    submit alice -N1 -n1 -c4 --mem=4000 -- "$TROUPE" run --set driver.cores=3 \
+        --set executor.memory=200m p.yaml
+    wait_until 30 test -e first.ran
+    on head pkill slurmctld
+    touch begin
+    wait_until 30 slurmctld_is_gone
+    sleep 1
+    cluster heal head
+    wait_until 60 started 3
+    [ "$(on head squeue -h -u alice -n "troupe $(readlink troupe-runs/last)" -o %C |
+        awk '{ n += $1 } END { print n }')" = 6 ]
+    touch go
+    run -0 finished 60
+    wait_until 10 no_job_of alice
+}
+
+# How many nodes all further jobs have together.
+nodes_of_further() {
+    on head squeue -h -u alice -o '%j %D' | awk '$1 == "troupe" { n += $NF } END { print n + 0 }'
+}
+
+nodes_of_further_are() {
+    [ "$(nodes_of_further)" = "$1" ]
+}
+
+@test "a later stage uses what an earlier one took; nodes it does not need are given back" {
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+  large: {executor: {cores: 2, memory: 300m, memoryOverhead: 56m}, task: {cpus: 1}}
+stages:
+  - name: wide
+    tasks: 8
+    profile: small
+    run: echo $$ >run.$TROUPE_TASK; until [ -e go ]; do sleep 0.2; done
+  - name: narrow
+    after: [wide]
+    profile: large
+    run: echo $$ >run.narrow; until [ -e end ]; do sleep 0.2; done
+END
+    whole_node --set driver.cores=4
+    wait_until 30 started 8
+    [ "$(further RUNNING)" = 1 ]
+    [ "$(nodes_of_further)" -ge 2 ]
+    local before
+    before=$(jobs_of alice | awk '/ troupe / { print $1 }')
+    touch go
+    wait_until 30 test -s run.narrow
+    wait_until 20 nodes_of_further_are 1
+    [ "$(jobs_of alice | awk '/ troupe / { print $1 }')" = "$before" ]
+    touch end
+    run -0 finished 60
+    wait_until 10 no_job_of alice
+}
+
+@test "alloc.placement=inside, or limits: jobs: 0, keep a run in its job" {
+    until_told 4
+    touch go
+    printf 'site: 1\nlimits: {jobs: 0}\n' >site.yaml
+    whole_node --set alloc.placement=inside
+    run -0 finished 60
+    [ "$(cut -d' ' -f2 run.* | sort -u | wc -l)" = 1 ]
+    whole_node --site site.yaml
+    run -0 finished 60
+    [ "$(cut -d' ' -f2 run.* | sort -u | wc -l)" = 1 ]
+}
+
+@test "alloc.placement=jobs runs executors in further jobs alone" {
+    until_told 2
+    whole_node --set alloc.placement=jobs
+    wait_until 30 started 2
+    further_are RUNNING 1
+    [ "$(cut -d' ' -f2 run.* | grep -c "^$(host_of "$job")\$")" = 0 ]
+    touch go
+    run -0 finished 60
+    wait_until 10 no_job_of alice
+}
+
+no_further() {
+    ! jobs_of alice | grep -q ' troupe '
+}
+
+@test "troupe-slurm is killed: the run goes on, and its jobs are cancelled in the end" {
+    until_told 4
+    whole_node
+    wait_until 30 started 4
+    [ "$(further RUNNING)" -ge 1 ]
+    on "$(host_of "$job")" pkill -KILL -x troupe-slurm
+    touch go
+    run -0 finished 60
+    wait_until 20 no_job_of alice
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
+# The last one: its node is in no state to run anything afterwards.
+@test "the driver's node dies: granted jobs go, pending ones when they are granted" {
+    until_told 8
+    hog 4 4
+    whole_node --set network.timeout=3s --set executor.heartbeatInterval=500ms
+    wait_until 30 started 5
+    wait_until 30 further_are PENDING 3
+    local host
+    host=$(host_of "$job")
+    cluster cut "$host"
+    cluster kill "$host"
+    wait_until 30 further_are RUNNING 0
+    on head scancel "$hog"
+    wait_until 40 no_further
+    cluster heal "$host"
+}

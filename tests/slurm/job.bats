@@ -1,0 +1,264 @@
+#!/usr/bin/env bats
+# A run inside a Slurm job: executors are steps, cut out of the job's nodes by profile.
+load slurm.bash
+
+setup_file() {
+    cluster_up -n 4 --gpus 2 --racks 2 --fast --conf KillWait=10
+}
+
+teardown() {
+    on head scancel -u alice
+}
+
+write_pipeline() {
+    cat >p.yaml
+}
+
+two_profiles() {
+    write_pipeline <<'END'
+troupe: 1
+name: weather
+profiles:
+  prep:  {executor: {cores: 1, memory: 200m, memoryOverhead: 56m}, task: {cpus: 1}}
+  train: {executor: {cores: 3, memory: 900m, memoryOverhead: 100m, gpu: 2}, task: {cpus: 1, gpu: 1}}
+stages:
+  - name: split
+    tasks: 12
+    profile: prep
+    run: echo "$TROUPE_TASK $(hostname) $TROUPE_EXECUTOR" >part.$TROUPE_TASK; sleep 0.5
+  - name: train
+    after: [split]
+    profile: train
+    tasks: 4
+    run: echo "$TROUPE_TASK $(hostname) $TROUPE_RESOURCE_gpu $CUDA_VISIBLE_DEVICES $(cat part.$TROUPE_TASK)"; sleep 1
+END
+}
+
+@test "a pipeline runs over the job's nodes in executors of each stage's shape" {
+    two_profiles
+    submit alice -N2 -n2 -c3 --mem=3000 --gres=gpu:2 -- \
+        "$TROUPE" run --set alloc.placement=inside p.yaml
+    run -0 finished 60
+    [[ "$output" == *"split"*"12"*"train"*"4"* ]]
+    # Both nodes had small executors; then there was one large one on each.
+    [ "$(cut -d' ' -f2 part.* | sort -u | wc -l)" = 2 ]
+    [ "$(cut -d' ' -f3 part.* | sort -u | wc -l)" = 6 ]
+    cd troupe-runs/last/logs/train
+    [ "$(cut -d' ' -f2 ./*.out | sort | uniq -c | awk '{ print $1 }' | xargs)" = "2 2" ]
+    [ "$(cut -d' ' -f3 ./*.out | sort | xargs)" = "0 0 1 1" ]
+    [ "$(cut -d' ' -f3 ./*.out)" = "$(cut -d' ' -f4 ./*.out)" ]
+    [ "$(cut -d' ' -f5 ./*.out | xargs)" = "0 1 2 3" ]
+    nothing_left node1 node2 node3 node4
+}
+
+@test "a job that was asked for without types of devices, and steps that read well" {
+    two_profiles
+    submit alice -N1 -n1 -c4 --mem=0 --gres=gpu:a100:2 -- "$TROUPE" run --run-name r p.yaml
+    wait_until 20 bash -c "cluster exec head squeue -s -h -o %j | grep -q '^r:prep\\.[0-9]'"
+    run -0 finished 60
+}
+
+@test "each executor can open its own devices and no other" {
+    write_pipeline <<'END'
+troupe: 1
+profiles:
+  one: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m, gpu: 1}, task: {gpu: 1}}
+stages:
+  - name: s
+    tasks: 2
+    profile: one
+    run: |
+      for i in 0 1; do (: </dev/nvidia$i); done 2>&1 | sed 's/.*: //'
+      sleep 1.5
+END
+    submit alice -N1 -n1 -c2 --mem=2000 --gres=gpu:2 -- "$TROUPE" run p.yaml
+    run -0 finished 60
+    cd troupe-runs/last/logs/s
+    [ "$(cat 0.0.out 1.0.out | grep -c 'No such device')" = 2 ]
+    [ "$(cat 0.0.out 1.0.out | grep -c 'not permitted')" = 2 ]
+    run ! cmp 0.0.out 1.0.out
+}
+
+@test "a task over its memory is named as killed for memory, and neighbours go on" {
+    write_pipeline <<'END'
+troupe: 1
+profiles:
+  small: {executor: {cores: 1, memory: 150m, memoryOverhead: 50m}, task: {cpus: 1}}
+stages:
+  - name: hog
+    tasks: 2
+    profile: small
+    tolerate: 1
+    retries: {max_failures: 1}
+    run: |
+      [ $TROUPE_TASK = 0 ] || { sleep 1; echo fine; exit; }
+      exec perl -e '$x = "a" x 300_000_000; sleep 9'
+END
+    submit alice -N1 -n1 -c2 --mem=2000 -- "$TROUPE" run p.yaml
+    run -0 finished 60
+    [[ "$output" == *"stage hog: task 0"*"killed for memory (limit 200 MiB, peak "* ]]
+    [ "$(cat troupe-runs/last/logs/hog/1.0.out)" = fine ]
+}
+
+@test "with memory_factor it is retried in a larger executor" {
+    write_pipeline <<'END'
+troupe: 1
+profiles:
+  small: {executor: {cores: 1, memory: 150m, memoryOverhead: 50m}, task: {cpus: 1}}
+stages:
+  - name: hog
+    profile: small
+    retries: {max_failures: 4, memory_factor: 2}
+    run: exec perl -e '$x = "a" x 220_000_000; print length $x'
+END
+    submit alice -N1 -n1 -c2 --mem=3000 -- "$TROUPE" run p.yaml
+    run -0 finished 60
+    grep -q 220000000 troupe-runs/last/logs/hog/*.out
+}
+
+@test "a gang runs over two nodes as one step" {
+    write_pipeline <<'END'
+troupe: 1
+profiles:
+  g: {executor: {cores: 2, memory: 300m, memoryOverhead: 100m, gpu: 2}, task: {cpus: 1, gpu: 1}}
+stages:
+  - name: solve
+    profile: g
+    mpi: {ranks: 4}
+    run: echo "$TROUPE_RANK/$TROUPE_RANKS $(hostname) $TROUPE_RESOURCE_gpu $CUDA_VISIBLE_DEVICES $PMIX_RANK"
+  - name: fail
+    profile: g
+    after: [solve]
+    mpi: {ranks: 4}
+    retries: {max_failures: 2}
+    run: '[ $TROUPE_RANK = 3 ] && [ $TROUPE_ATTEMPT = 0 ] && exit 5; sleep 1'
+END
+    submit alice -N2 -n2 -c2 --mem=2000 --gres=gpu:2 -- "$TROUPE" run p.yaml
+    run -0 finished 60
+    [[ "$output" == *"stage fail: task 0, attempt 0: exit status 5"* ]]
+    cd troupe-runs/last/logs/solve
+    [ "$(cat 0.0.{0,1,2,3}.out)" = "0/4 node1 0 0 0
+1/4 node1 1 1 1
+2/4 node2 0 0 2
+3/4 node2 1 1 3" ]
+    nothing_left node1 node2
+}
+
+@test "a gang of an MPI program that is larger than the job never fits" {
+    write_pipeline <<'END'
+troupe: 1
+stages:
+  - name: solve
+    mpi: {ranks: 9}
+    run: "true"
+END
+    submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run p.yaml
+    run -3 finished 60
+    [[ "$output" == *"p.yaml:3:"*"9 ranks"* ]]
+    [ ! -e troupe-runs ]
+}
+
+long_tasks() {
+    write_pipeline <<'END'
+troupe: 1
+profiles:
+  small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+stages:
+  - name: s
+    tasks: 4
+    profile: small
+    run: echo $$ $(hostname) >run.$TROUPE_TASK; [ -e go ] || sleep 300
+END
+}
+
+started() {
+    [ "$(cat run.* 2>/dev/null | wc -l)" = 4 ]
+}
+
+@test "scancel leaves no process, no step and no file" {
+    long_tasks
+    submit alice -N2 -n2 -c2 --mem=2000 -- "$TROUPE" run p.yaml
+    wait_until 20 started
+    on head scancel "$job"
+    wait_until 20 job_is_over "$job"
+    nothing_left node1 node2
+    grep -q '"status":"cancelled","exit":130' troupe-runs/last/state/run.json
+}
+
+@test "an executor that is killed: its task runs again elsewhere" {
+    long_tasks
+    submit alice -N2 -n2 -c2 --mem=2000 -- "$TROUPE" run p.yaml
+    wait_until 20 started
+    touch go
+    on node2 pkill -KILL -f '^troupe: executor'
+    sleep 0.5
+    on node1 pkill -KILL -x sleep
+    run finished 60
+    [[ "$output" == *"lost its executor"* ]]
+    nothing_left node1 node2
+}
+
+@test "a driver that is killed leaves nothing" {
+    long_tasks
+    submit alice -N2 -n2 -c2 --mem=2000 -- "$TROUPE" run p.yaml
+    wait_until 20 started
+    on node1 pkill -KILL -f '^troupe: driver'
+    run -4 finished 15
+    nothing_left node1 node2
+}
+
+@test "all components of a heterogeneous job are used" {
+    long_tasks
+    touch go
+    sed -i 's/\[ -e go \] || sleep 300/sleep 1/' p.yaml
+    submit alice -N1 -n1 -c1 --mem=1000 : -N2 -n2 -c2 --mem=500 -- "$TROUPE" run p.yaml
+    run -0 finished 60
+    [ "$(cut -d' ' -f2 run.* | sort -u | wc -l)" -ge 2 ]
+    nothing_left node1 node2 node3 node4
+}
+
+@test "a run folder that the other nodes do not see is an error that says so" {
+    long_tasks
+    cp p.yaml "$shared/p.yaml"
+    submit alice -N2 -n2 -c2 --mem=1000 -w node1,node2 -- \
+        "bash -c 'cd /tmp && mkdir w && cd w && cp $shared/p.yaml . && $TROUPE run --set driver.memory=900m p.yaml; s=\$?; cd; rm -rf /tmp/w; exit \$s'"
+    run finished 60
+    [ "$status" != 0 ]
+    [[ "$output" == *"a run's folder must be on a file system that all nodes share"* ]]
+}
+
+@test "troupe topo shows the job's nodes in Slurm's racks" {
+    submit alice -w node2,node3 -N2 -n2 -c2 --mem=2000 --gres=gpu:1 -- "$TROUPE" topo --json
+    run -0 finished 30
+    [[ "$output" == *'"rack1"'*'"node2"'*'"rack2"'*'"node3"'* ]]
+    [[ "$output" == *'"cores": 2'* || "$output" == *'"cores":2'* ]]
+}
+
+@test "troupe plan tells what the job never holds; --local does not ask Slurm" {
+    two_profiles
+    submit alice -N1 -n1 -c2 --mem=2000 -- \
+        "$TROUPE" plan --set alloc.placement=inside p.yaml
+    run -3 finished 30
+    [[ "$output" == *"profile train never fits here: "*" wanted "*"on a node"* ]]
+    submit alice -N1 -n1 -c2 --mem=2000 -- "$TROUPE" topo --local=7
+    run -0 finished 30
+    [[ "$output" == *"7 cores"* ]]
+}
+
+@test "a job that is over, or another user's, is none" {
+    submit alice -N1 -- true
+    run -0 finished 30
+    run -0 as alice node1 env SLURM_JOB_ID="$job" "$TROUPE" topo --json
+    submit alice -N1 -- sleep 30
+    run -0 as bob node1 env SLURM_JOB_ID="$job" "$TROUPE" topo --json
+    on head scancel "$job"
+}
+
+@test "without troupe-slurm a run in a job says what is missing" {
+    mkdir bin
+    cp "$TROUPE" "$TROUPE_BUILD"/bin/troupe-rank bin/
+    two_profiles
+    submit alice -N1 -n1 -c2 --mem=2000 -- ./bin/troupe run p.yaml
+    run -4 finished 30
+    [[ "$output" == *"this is Slurm job $job"*"troupe-slurm"*"libslurm-dev"*"--local"* ]]
+}

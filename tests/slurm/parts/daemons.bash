@@ -1,0 +1,161 @@
+# The daemons of a cluster, sourced by ../cluster: files they read, starting them, waiting
+# for them. Needs $cluster, $folder, $here, and hosts.bash.
+# shellcheck disable=SC2154 # those
+
+# fill FILE KEY VALUE KEY VALUE…: copies etc/FILE into the cluster with @KEY@ filled in.
+fill() {
+    local file=$1 text
+    text=$(<"$here/etc/$file")
+    shift
+    while [ $# -gt 0 ]; do
+        text=${text//"@$1@"/"$2"}
+        shift 2
+    done
+    printf '%s\n' "$text" >"$folder/etc/$file"
+}
+
+# write_conf NODES GPUS RACKS CPUS MEMORY LINE…: everything in the cluster's /etc/slurm.
+write_conf() {
+    local nodes=$1 gpus=$2 racks=$3 cpus=$4 memory=$5 topology=topology/none
+    shift 5
+    [ "$racks" = 0 ] || topology=topology/tree
+    fill slurm.conf name "$cluster" folder "$folder" topology $topology \
+        memory_per_cpu $((memory / cpus)) \
+        nodes "$(node_lines "$nodes" "$gpus" "$racks" "$cpus" "$memory")"
+    [ $# = 0 ] || printf '%s\n' "$@" >>"$folder/etc/slurm.conf"
+
+    local swap=no devices=yes systemd=no
+    if [ "$cgroup_version" = v2 ]; then
+        systemd=yes
+        [ -e "$cgroup_mount/troupe-slurm-$cluster/head/memory.swap.max" ] && swap=yes
+    else
+        [ -e "$cgroup_mount/memory/memory.memsw.limit_in_bytes" ] && swap=yes
+        [ -d "$cgroup_mount/devices" ] || devices=no
+    fi
+    fill cgroup.conf cgroup_plugin "cgroup/$cgroup_version" ignore_systemd $systemd \
+        constrain_swap $swap constrain_devices $devices
+
+    local line=
+    [ "$gpus" = 0 ] ||
+        line="NodeName=$(range node 1 "$nodes") Name=gpu Type=a100 File=$(
+            range /dev/nvidia 0 $((gpus - 1)))"
+    fill gres.conf gpus "$line"
+    [ "$racks" = 0 ] || fill topology.conf switches "$(switch_lines "$nodes" "$racks")"
+}
+
+# range PREFIX FIRST LAST: node[1-4], or node1 when there is one.
+range() {
+    if [ "$2" = "$3" ]; then echo "$1$2"; else echo "$1[$2-$3]"; fi
+}
+
+# first_of_rack RACK NODES RACKS: racks are filled evenly and in order.
+first_of_rack() {
+    echo $((($1 - 1) * $2 / $3 + 1))
+}
+
+# nodes_of_rack RACK NODES RACKS
+nodes_of_rack() {
+    range node "$(first_of_rack "$1" "$2" "$3")" \
+        $(($(first_of_rack $(($1 + 1)) "$2" "$3") - 1))
+}
+
+node_lines() {
+    local nodes=$1 gpus=$2 racks=$3 cpus=$4 memory=$5 rack
+    local shape="CPUs=$cpus Sockets=1 CoresPerSocket=$cpus ThreadsPerCore=1 RealMemory=$memory"
+    [ "$gpus" = 0 ] || shape+=" Gres=gpu:a100:$gpus"
+    if [ "$racks" = 0 ]; then
+        echo "NodeName=$(range node 1 "$nodes") $shape"
+        return
+    fi
+    for ((rack = 1; rack <= racks; rack++)); do
+        echo "NodeName=$(nodes_of_rack $rack "$nodes" "$racks") $shape Feature=rack$rack"
+    done
+}
+
+switch_lines() {
+    local nodes=$1 racks=$2 rack
+    for ((rack = 1; rack <= racks; rack++)); do
+        echo "SwitchName=rack$rack Nodes=$(nodes_of_rack $rack "$nodes" "$racks")"
+    done
+    echo "SwitchName=spine Switches=$(range rack 1 "$racks")"
+}
+
+# write_files HOST=ADDRESS…: what of /etc the hosts have instead of the machine's: names, and
+# users and groups with two ordinary ones more.
+write_files() {
+    local end name id=59001 files=$folder/files
+    echo "127.0.0.1 localhost" >"$files/hosts"
+    for end; do
+        echo "${end#*=} ${end%%=*}" >>"$files/hosts"
+    done
+    cp /etc/passwd /etc/group "$files"
+    for name in alice bob; do
+        sed -i "/^$name:/d" "$files/passwd" "$files/group"
+        echo "$name:x:$id:$id::$folder/home/$name:/bin/bash" >>"$files/passwd"
+        echo "$name:x:$id:" >>"$files/group"
+        install -d -o $id -g $id -m 755 "$folder/home/$name"
+        id=$((id + 1))
+    done
+}
+
+# Its own key, and one daemon whose socket all hosts have at the usual place.
+start_munged() {
+    (umask 077 && head -c 128 /dev/urandom >"$folder/munge.key")
+    start_on switch munged --key-file "$folder/munge.key" \
+        --socket "$folder/munge/munge.socket.2" --pid-file /run/munged.pid \
+        --seed-file "$folder/munge.seed" --log-file "$folder/munged.log"
+}
+
+# start_on HOST DAEMON…: one that goes to the background itself.
+start_on() {
+    local host=$1 said=$folder/log/host.$1.log
+    shift
+    (host_daemon "$host" "$@") </dev/null >>"$said" 2>&1 ||
+        fail "$1 does not start on $host: $(last_words "$said" "$folder/log/$1".log \
+            "$folder/log/$1.$host.log")"
+}
+
+# last_words FILE…: of logs, in one line.
+last_words() {
+    tail -qn 3 "$@" 2>/dev/null | tr -s '\n' ';'
+}
+
+# daemon_of HOST
+daemon_of() {
+    if [ "$1" = head ]; then echo slurmctld; else echo slurmd; fi
+}
+
+# start_daemon HOST: unless it runs, and not only because it was just told to end: then it may
+# be there for some time yet, and even answer at first.
+start_daemon() {
+    local daemon seen=0 until=$((SECONDS + 30))
+    daemon=$(daemon_of "$1")
+    while host_run "$1" pgrep -x "$daemon" >/dev/null; do
+        if [ "$1" != head ] || host_run "$1" scontrol ping | grep -q 'is UP'; then
+            seen=$((seen + 1))
+        fi
+        [ $seen -lt 10 ] || return 0
+        [ $SECONDS -lt $until ] || fail "slurmctld runs but does not answer"
+        sleep 0.1
+    done
+    start_on "$1" "$daemon"
+}
+
+# nodes_ready SECONDS NODE…: all of them idle (or with jobs) and answering.
+nodes_ready() {
+    local until=$((SECONDS + $1)) all=$2 states
+    shift
+    all=$(IFS=,; echo "$*")
+    while :; do
+        states=$(host_run head sinfo -h -N -n "$all" -o '%N %t' 2>/dev/null | sort -u || true)
+        [ "$(grep -cE ' (idle|mix|alloc|drain|drng)$' <<<"$states")" = $# ] && return 0
+        if ! host_run head pgrep -x slurmctld >/dev/null; then
+            echo "slurmctld ended: $(last_words "$folder/log/slurmctld.log")"
+            return 1
+        elif [ $SECONDS -ge $until ]; then
+            echo "${states:-slurmctld does not answer}" | tr '\n' ' '
+            return 1
+        fi
+        sleep 0.1
+    done
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env bats
+# What tasks may do themselves in a Slurm job, and C programs whose tasks meet.
+load slurm.bash
+
+setup_file() {
+    cluster_up -n 3 --racks 0 --fast
+}
+
+@test "a task may itself call srun, mpirun and sbatch" {
+    cat >hello.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int rank, size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    printf("rank %d of %d\n", rank, size);
+    return MPI_Finalize();
+}
+END
+    mpicc -o hello hello.c
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  one: {executor: {cores: 1, memory: 300m, memoryOverhead: 100m}, task: {cpus: 1}}
+stages:
+  - {name: srun, profile: one, run: "srun -N2 --ntasks-per-node=1 hostname | sort"}
+  - {name: pmix, profile: one, after: [srun], run: "srun -N2 -n2 --mpi=pmix ./hello | sort"}
+  - {name: mpirun, profile: one, after: [pmix], run: "mpirun -np 2 --oversubscribe ./hello | sort"}
+  - {name: sbatch, profile: one, after: [mpirun], run: "sbatch --wait -o sub.out --mem=100 --wrap 'echo in $SLURM_JOB_ID'"}
+END
+    submit alice -N2 -n2 -c2 --mem=1500 -- "$TROUPE" run p.yaml
+    run -0 finished 90
+    cd troupe-runs/last/logs
+    [ "$(cat srun/0.0.out)" = $'node1\nnode2' ]
+    [ "$(cat pmix/0.0.out)" = $'rank 0 of 2\nrank 1 of 2' ]
+    [ "$(cat mpirun/0.0.out)" = $'rank 0 of 2\nrank 1 of 2' ]
+    # It was a job of its own.
+    grep -q '^in [0-9]*$' ../../../sub.out
+    [ "$(cat ../../../sub.out)" != "in $job" ]
+    nothing_left node1 node2 node3
+}
+
+@test "tasks of a barrier stage meet over the job's nodes; one that fails takes all along" {
+    submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --set executor.memory=300m -- "$programs/together" 4
+    run -0 finished 60
+    [[ "$output" == *"4 tasks said: 0 1 2 3"* ]]
+    submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --set executor.memory=300m -- "$programs/together" 4 fail
+    run -0 finished 60
+    [[ "$output" == *"is run again: task 1 of barrier stage"*"4 tasks said: 0 1 2 3"* ]]
+    nothing_left node1 node2 node3
+}

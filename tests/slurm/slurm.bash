@@ -1,0 +1,91 @@
+# Shared by the tests on a real Slurm: one cluster a file, brought up by cluster_up in
+# setup_file and taken down at the end of the file; a folder a test that hosts see and all may
+# write into.
+bats_require_minimum_version 1.5.0
+
+export PATH=${BASH_SOURCE[0]%/*}:$PATH
+
+# cluster_up OPTION…: skips the file where the machine cannot have a cluster.
+cluster_up() {
+    local said status=0
+    export TROUPE_CLUSTER=t$$
+    said=$(cluster up "$@" 2>&1) || status=$?
+    [ $status != 69 ] || skip "no Slurm cluster here: ${said#cluster: }"
+    [ $status = 0 ] || { echo "$said" && return 1; }
+    shared=$(cluster folder)
+    export shared TROUPE=$TROUPE_BUILD/bin/troupe programs=$TROUPE_BUILD/tests/programs
+}
+
+teardown_file() {
+    cluster down
+}
+
+setup() {
+    own_folder
+}
+
+own_folder() {
+    cd "$(mktemp -d "$shared/$BATS_TEST_NUMBER.XXXX")" && chmod 777 .
+}
+
+# on HOST COMMAND…, as USER HOST COMMAND…
+on() { cluster exec "$@"; }
+as() { cluster exec --user "$@"; }
+
+# wait_until SECONDS COMMAND…: until the command succeeds.
+wait_until() {
+    local until=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -lt $until ] || { echo "never: $*"; return 1; }
+        sleep 0.1
+    done
+}
+
+# state_is NODE STATE
+state_is() {
+    [ "$(on head sinfo -h -N -n "$1" -o %T)" = "$2" ]
+}
+
+# submit USER OPTION… -- COMMAND…: runs a command as a batch job in this folder, its output
+# in the file out; sets $job.
+submit() {
+    local user=$1 options=()
+    shift
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    printf '#!/bin/bash\nexec %s\n' "$*" >job.sh
+    job=$(as "$user" head sbatch --parsable -o "$PWD/out" "${options[@]}" job.sh)
+}
+
+job_is_over() {
+    [ -z "$(on head squeue -h -j "$1" -o %T 2>/dev/null)" ]
+}
+
+# finished SECONDS: waits for $job and shows its output; its exit status.
+finished() {
+    wait_until "$1" job_is_over "$job" || return 1
+    cat out
+    local status
+    status=$(on head scontrol show job "$job" | grep -o -m 1 ' ExitCode=[0-9]*') || return 1
+    return "${status#*=}"
+}
+
+# What runs have left on the hosts: processes and files, a line each.
+leftovers() {
+    local host
+    for host in "$@"; do
+        # shellcheck disable=SC2016 # the host's words
+        on "$host" bash -c '
+            pgrep -a -u alice,bob . | sed "s/^/$HOSTNAME: /"
+            ls -d /tmp/troupe-* /var/tmp/troupe-* /dev/shm/* 2>/dev/null | sed "s/^/$HOSTNAME: /"
+            true'
+    done
+}
+
+nothing_left() {
+    [ -z "$(leftovers "$@")" ] || { leftovers "$@" && return 1; }
+}

@@ -1,0 +1,201 @@
+/* Executors that are to go in good order: by an announcement, when they are idle or
+ * excluded, and by force when they take too long. */
+#include "core/engine_state.h"
+#include "engine_world.h"
+
+static struct trp_engine_config plain(uint32_t max_executors)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.queue_ahead_ns = 0;
+    c.max_executors = max_executors;
+    return c;
+}
+
+static void start(struct world *w, const struct trp_engine_config *c)
+{
+    world_init(w, NULL);
+    world_start(w, c);
+    w->manual = true;
+}
+
+static void submit(struct world *w, uint32_t ntasks)
+{
+    struct trp_stage_spec s = {.name = "a", .tasks_known = true, .ntasks = ntasks};
+    world_submit(w, &s, 1);
+    while (w->executors->len)
+        world_come(w, g_array_index(w->executors, uint32_t, 0));
+}
+
+static void decommission(struct world *w, uint32_t executor)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
+                           .decommissioned = {.executor = {executor}}};
+    world_step(w, &ev);
+}
+
+static trp_attempt_id on_executor(const struct world *w, uint32_t executor)
+{
+    for (guint i = 0; i < w->attempts->len; i++) {
+        const struct world_attempt *a =
+            &g_array_index(w->attempts, struct world_attempt, i);
+        if (a->executor == executor)
+            return a->id;
+    }
+    g_error("nothing runs on executor %u", executor);
+}
+
+static const struct trp_action *verdict(const struct world *w, guint i)
+{
+    g_assert_cmpuint(i, <, w->verdicts->len);
+    return &g_array_index(w->verdicts, struct trp_action, i);
+}
+
+static void it_is_released_when_its_last_task_ends(void)
+{
+    struct trp_engine_config c = plain(2);
+    struct world w;
+    start(&w, &c);
+    submit(&w, 4);
+    decommission(&w, 0);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_end(&w, on_executor(&w, 0), TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.releases, ==, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 1); /* nothing new there */
+    decommission(&w, 1);
+    world_lose(&w, 0, TRP_LOSS_RELEASED);
+    world_lose(&w, 1, TRP_LOSS_EXITED);
+    g_assert_cmpint(verdict(&w, 1)->task_end.status, ==, TRP_END_LOST);
+    g_assert_false(verdict(&w, 1)->task_end.counted);
+    world_free(&w);
+}
+
+static void an_idle_one_is_released_at_once_and_a_fixed_one_stays(void)
+{
+    struct trp_engine_config c = plain(1);
+    struct world w;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        c.fixed = fixed;
+        c.decommission.force_kill_ns = SECOND;
+        start(&w, &c);
+        world_come(&w, trp_engine_expect_executor(w.engine, (trp_profile_id){0}).n);
+        decommission(&w, 0);
+        decommission(&w, 0); /* said twice */
+        g_assert_cmpuint(w.releases, ==, !fixed);
+        world_time(&w, 2 * SECOND);
+        g_assert_cmpuint(w.releases, ==, !fixed);
+        world_lose(&w, 0, TRP_LOSS_RELEASED);
+        world_free(&w);
+    }
+}
+
+static void it_is_forced_to_go_and_nothing_counts(void)
+{
+    struct trp_engine_config c = plain(3);
+    struct world w;
+    c.max_failures = 1;
+    c.decommission.force_kill_ns = 5 * SECOND;
+    start(&w, &c);
+    submit(&w, 3);
+    decommission(&w, 2);
+    w.now = SECOND;
+    decommission(&w, 0);
+    g_assert_cmpint(trp_engine_next_timer(w.engine), ==, 5 * SECOND);
+    world_time(&w, 5 * SECOND - 1);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_time(&w, 5 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 3); /* until it has gone */
+    world_lose(&w, 2, TRP_LOSS_RELEASED);
+    g_assert_cmpint(verdict(&w, 0)->task_end.status, ==, TRP_END_LOST);
+    g_assert_false(verdict(&w, 0)->task_end.counted);
+    g_assert_true(verdict(&w, 0)->task_end.retried);
+    g_assert_cmpint(trp_engine_next_timer(w.engine), ==, 6 * SECOND);
+    world_end(&w, on_executor(&w, 0), TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.releases, ==, 2);
+    /* It goes by itself: nothing is forced any more. */
+    g_assert_cmpint(trp_engine_next_timer(w.engine), ==, INT64_MAX);
+    world_lose(&w, 0, TRP_LOSS_RELEASED);
+    world_free(&w);
+}
+
+static void a_time_that_never_comes_forces_nothing(void)
+{
+    struct trp_engine_config c = plain(1);
+    struct world w;
+    c.decommission.force_kill_ns = INT64_MAX;
+    start(&w, &c);
+    submit(&w, 1);
+    w.now = SECOND;
+    decommission(&w, 0);
+    g_assert_cmpint(trp_engine_next_timer(w.engine), ==, INT64_MAX);
+    world_free(&w);
+}
+
+static void idle_executors_are_decommissioned_when_that_is_on(void)
+{
+    struct trp_engine_config c = plain(2);
+    struct world w;
+    for (int on = 0; on < 2; on++) {
+        c.decommission.enabled = on;
+        c.release_idle = true;
+        c.idle_timeout_ns = 10 * SECOND;
+        start(&w, &c);
+        submit(&w, 2);
+        world_run_out(&w, SECOND);
+        world_time(&w, 20 * SECOND);
+        g_assert_cmpuint(w.releases, ==, 2);
+        g_assert_cmpuint(w.executors->len, ==, 2);
+        for (uint32_t i = 0; i < 2; i++)
+            g_assert_true((w.engine->executors[i]->decommissioned_ns != INT64_MAX) ==
+                          on);
+        world_lose(&w, 0, TRP_LOSS_RELEASED);
+        world_lose(&w, 1, TRP_LOSS_RELEASED);
+        submit(&w, 1); /* as if they had never been */
+        world_run_out(&w, SECOND);
+        g_assert_cmpuint(w.job_ends, ==, 2);
+        world_free(&w);
+    }
+}
+
+static void an_excluded_one_goes_when_its_tasks_have_ended(void)
+{
+    struct trp_engine_config c = plain(1);
+    struct trp_profile_defaults d;
+    struct trp_stage_spec first = {.name = "a", .tasks_known = true, .ntasks = 2};
+    struct world w;
+    trp_profile_defaults_init(&d);
+    d.executor_cores = 2;
+    c.exclusion.enabled = c.exclusion.kill = c.exclusion.decommission = true;
+    c.exclusion.app_per_executor = 1;
+    c.exclusion.task_per_executor = c.exclusion.task_per_node = 3;
+    c.exclusion.stage_per_executor = 9;
+    world_init(&w, &d);
+    world_start(&w, &c);
+    w.manual = true;
+    world_submit(&w, &first, 1);
+    world_come(&w, 0);
+    world_end(&w, on_executor(&w, 0), TRP_END_EXIT, 1, SECOND);
+    world_end(&w, on_executor(&w, 0), TRP_END_SUCCESS, 0, SECOND);
+    submit(&w, 1); /* runs there beside the last one of the first stage */
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+              TRP_END_SUCCESS, 0, SECOND);
+    /* The first stage has succeeded: now its failure counts for the application. */
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_end(&w, on_executor(&w, 0), TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.releases, ==, 1);
+    world_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/decommission/" #f, f)
+    ADD(it_is_released_when_its_last_task_ends);
+    ADD(an_idle_one_is_released_at_once_and_a_fixed_one_stays);
+    ADD(it_is_forced_to_go_and_nothing_counts);
+    ADD(a_time_that_never_comes_forces_nothing);
+    ADD(idle_executors_are_decommissioned_when_that_is_on);
+    ADD(an_excluded_one_goes_when_its_tasks_have_ended);
+    return g_test_run();
+}

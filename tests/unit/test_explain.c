@@ -1,0 +1,308 @@
+/* Why a stage waits: every reason that the engine tells, in the situation it is for. */
+#include "engine_world.h"
+
+#include "core/sched/pools.h"
+
+static struct trp_engine_config plain(uint32_t max_executors)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.queue_ahead_ns = 0;
+    c.max_executors = max_executors;
+    return c;
+}
+
+static void start(struct world *w, const struct trp_engine_config *c, int64_t cores)
+{
+    struct trp_profile_defaults d;
+    trp_profile_defaults_init(&d);
+    d.executor_cores = cores;
+    world_init(w, &d);
+    world_start(w, c);
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+static const char *why(const struct world *w, uint32_t stage)
+{
+    static char text[512];
+    return trp_engine_why_waiting(w->engine, w->now, (trp_stage_id){stage}, text,
+                                  sizeof text);
+}
+
+static void submit_in_pool(struct world *w, const struct trp_stage_spec *s,
+                           const char *pool)
+{
+    struct trp_job_spec spec = {.stages = s, .nstages = 1, .pool = pool};
+    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &spec}};
+    world_step(w, &ev);
+}
+
+static void fail_first(struct world *w)
+{
+    world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id, TRP_END_EXIT,
+              1, SECOND);
+}
+
+static const char *on_one_host(uint32_t executor)
+{
+    (void)executor;
+    return "h";
+}
+
+/* An idle one of the excluded is let go for another, which does not come. */
+static void start_excluding(struct world *w, struct trp_engine_config *c,
+                            const struct trp_stage_spec *s)
+{
+    c->exclusion.enabled = true;
+    start(w, c, 1);
+    w->manual = true;
+    world_submit(w, s, 1);
+    for (uint32_t i = 0; i < c->max_executors; i++)
+        world_come(w, i);
+}
+
+static void a_static_run_waits_for_its_ranks(void)
+{
+    for (int late = 0; late < 2; late++) {
+        struct trp_engine_config c = plain(UINT32_MAX);
+        struct trp_stage_spec s = stage("a", 3);
+        struct world w;
+        c.fixed = true;
+        c.registered_ratio = 0.5;
+        start(&w, &c, 1);
+        for (uint32_t i = 0; i < 4; i++)
+            g_assert_cmpuint(
+                trp_engine_expect_executor(w.engine, (trp_profile_id){0}).n, ==, i);
+        world_come(&w, 0);
+        world_submit(&w, &s, 1);
+        g_assert_cmpuint(w.attempts->len, ==, 0);
+        g_assert_cmpstr(why(&w, 0), ==,
+                        "1 of 4 executors have come; waiting for more for at most 30 s "
+                        "(scheduler.minRegisteredResourcesRatio)");
+        g_assert_cmpint(trp_engine_next_timer(w.engine), ==, 30 * SECOND);
+        if (late)
+            world_time(&w, 30 * SECOND);
+        else
+            world_come(&w, 1);
+        g_assert_cmpuint(w.attempts->len, ==, late ? 1 : 2);
+        world_free(&w);
+    }
+}
+
+static void executors_excluded_for_the_stage_are_named(void)
+{
+    struct trp_engine_config c = plain(3);
+    struct trp_stage_spec s = stage("a", 3);
+    struct world w;
+    c.exclusion.stage_per_executor = 1;
+    start_excluding(&w, &c, &s);
+    for (int i = 0; i < 3; i++)
+        fail_first(&w);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpstr(why(&w, 0), ==,
+                    "executor 1 is excluded for the stage: 1 tasks failed there "
+                    "(excludeOnFailure.stage.maxFailedTasksPerExecutor), and so is the "
+                    "other; another executor is asked for; given up in 120 s");
+    world_free(&w);
+}
+
+static void a_task_excluded_from_all_executors_is_named(void)
+{
+    struct trp_engine_config c = plain(2);
+    struct trp_stage_spec s = stage("a", 1);
+    struct world w;
+    s.min_executors = 2;
+    start_excluding(&w, &c, &s);
+    fail_first(&w);
+    fail_first(&w);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_test_message("%s", why(&w, 0));
+    g_assert_true(g_str_has_prefix(
+        why(&w, 0), "task 0 is excluded from executor 1: it failed there 1 times "
+                    "(excludeOnFailure.task.maxTaskAttemptsPerExecutor)"));
+    world_free(&w);
+}
+
+static void hosts_excluded_for_the_application_are_named(void)
+{
+    struct trp_engine_config c = plain(3);
+    struct trp_stage_spec s = stage("a", 6);
+    struct world w;
+    c.exclusion.enabled = true;
+    c.exclusion.app_per_executor = c.exclusion.app_per_node = 1;
+    c.exclusion.stage_per_executor = c.exclusion.stage_per_node = 9;
+    start(&w, &c, 1);
+    w.host_of = on_one_host;
+    world_submit(&w, &s, 1);
+    fail_first(&w);
+    world_run_out(&w, SECOND); /* it succeeded: its failure counts from now on */
+    w.manual = true;
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpstr(why(&w, 1), ==,
+                    "node h is excluded for the application: 1 of its executors, or a "
+                    "fetch of an output, failed (excludeOnFailure.application."
+                    "maxFailedExecutorsPerNode), and so is the other; another executor "
+                    "is asked for; given up in 120 s");
+    world_free(&w);
+}
+
+static void the_turn_of_an_earlier_job_is_told(void)
+{
+    struct trp_engine_config c = plain(2);
+    struct trp_stage_spec a = stage("first", 6), b = stage("second", 1);
+    struct world w;
+    start(&w, &c, 1);
+    world_submit(&w, &a, 1);
+    world_submit(&w, &b, 1);
+    g_assert_cmpstr(why(&w, 1), ==,
+                    "stage first comes first and takes the slots of profile default "
+                    "(2 of its tasks run, 4 are pending)");
+    while (w.attempts->len && w.verdicts->len < 4)
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                  TRP_END_SUCCESS, 0, SECOND);
+    /* Nobody is before it any more; the slots are taken all the same. */
+    g_assert_cmpstr(
+        why(&w, 1), ==,
+        "short of cores: a task takes 1, and no executor of profile default "
+        "has that free (2 there)");
+    world_free(&w);
+}
+
+static void the_share_of_another_pool_is_told(void)
+{
+    static const struct trp_pool_spec pools[] = {
+        {.name = "etl", .weight = "2", .min_share = "4"},
+        {.name = "adhoc",             .weight = "1"           },
+    };
+    struct trp_engine_config c = plain(3);
+    struct trp_stage_spec a = stage("load", 9), b = stage("ask", 9);
+    struct world w;
+    c.fair = true;
+    c.pools = pools;
+    c.npools = G_N_ELEMENTS(pools);
+    start(&w, &c, 1);
+    submit_in_pool(&w, &a, "etl");
+    submit_in_pool(&w, &b, "adhoc");
+    g_assert_cmpstr(
+        why(&w, 1), ==,
+        "stage load comes first and takes the slots of profile default (3 "
+        "of its tasks run, 6 are pending): of pool etl 3 run, minimum share "
+        "4, weight 2; of its own, adhoc, 0 run, minimum share 0, weight 1");
+    world_free(&w);
+    /* With its share reached, the pool is not first any more. */
+    c.max_executors = 4;
+    start(&w, &c, 1);
+    submit_in_pool(&w, &a, "etl");
+    submit_in_pool(&w, &b, "adhoc");
+    g_assert_true(g_str_has_prefix(why(&w, 1), "short of cores"));
+    world_free(&w);
+}
+
+static void the_resource_that_is_short_is_named(void)
+{
+    const char *gpus[] = {"0"};
+    struct trp_resource_addresses r = {"gpu", gpus, 1};
+    struct trp_engine_config c = plain(1);
+    struct trp_stage_spec a = stage("a", 1), b = stage("b", 1);
+    struct world w;
+    start(&w, &c, 1);
+    w.resources = &r;
+    w.nresources = 1;
+    a.profile = b.profile = world_profile(&w, "train", 4, "gpu", 1, TRP_ONE);
+    world_submit(&w, &a, 1);
+    world_submit(&w, &b, 1);
+    g_assert_cmpstr(
+        why(&w, 1), ==,
+        "short of gpu: a task takes 1, and no executor of profile train has "
+        "that free (1 there)");
+    world_free(&w);
+}
+
+static void a_barrier_counts_the_slots_there_are(void)
+{
+    struct trp_engine_config c = plain(2);
+    struct trp_stage_spec a = stage("a", 1), b = stage("b", 4);
+    struct world w;
+    start(&w, &c, 2);
+    b.barrier = true;
+    world_submit(&w, &a, 1);
+    world_submit(&w, &b, 1);
+    g_assert_cmpstr(why(&w, 1), ==,
+                    "a barrier stage needs 4 slots at once, 3 of 4 are free");
+    world_free(&w);
+}
+
+static void the_end_of_a_wait_for_locality_is_told(void)
+{
+    struct trp_engine_config c = plain(2);
+    struct trp_stage_spec s = {.name = "a"}, blocker = stage("b", 1);
+    uint32_t first[] = {0, 1};
+    struct trp_place place = {.host = "h0", .executor = TRP_NONE};
+    struct world w;
+    start(&w, &c, 1);
+    blocker.min_executors = 2;
+    world_submit(&w, &blocker, 1);
+    world_submit(&w, &s, 1);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {.stage = {1}, .ntasks = 1, .prefer = {first, &place}}
+    };
+    world_step(&w, &ev);
+    world_time(&w, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpstr(why(&w, 1), ==,
+                    "waiting 2.0 s more for a slot at level NODE_LOCAL");
+    world_free(&w);
+}
+
+static void fixed_executors_that_are_gone_are_told(void)
+{
+    struct trp_engine_config c = plain(2);
+    struct trp_stage_spec s = stage("a", 2);
+    struct world w;
+    c.fixed = true;
+    start(&w, &c, 1);
+    world_come(&w, trp_engine_expect_executor(w.engine, (trp_profile_id){0}).n);
+    world_submit(&w, &s, 1);
+    world_lose(&w, 0, TRP_LOSS_EXITED);
+    g_assert_cmpstr(why(&w, 0), ==,
+                    "no executor of profile default is left, and the executors of this "
+                    "run are fixed");
+    world_free(&w);
+}
+
+static void a_run_that_drains_says_so(void)
+{
+    struct trp_engine_config c = plain(1);
+    struct trp_stage_spec s = stage("a", 3);
+    struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
+    struct world w;
+    start(&w, &c, 1);
+    world_submit(&w, &s, 1);
+    world_step(&w, &drain);
+    g_assert_cmpstr(why(&w, 0), ==, "the run is being ended: nothing new is started");
+    world_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/explain/" #f, f)
+    ADD(a_static_run_waits_for_its_ranks);
+    ADD(executors_excluded_for_the_stage_are_named);
+    ADD(a_task_excluded_from_all_executors_is_named);
+    ADD(hosts_excluded_for_the_application_are_named);
+    ADD(the_turn_of_an_earlier_job_is_told);
+    ADD(the_share_of_another_pool_is_told);
+    ADD(the_resource_that_is_short_is_named);
+    ADD(a_barrier_counts_the_slots_there_are);
+    ADD(the_end_of_a_wait_for_locality_is_told);
+    ADD(fixed_executors_that_are_gone_are_told);
+    ADD(a_run_that_drains_says_so);
+    return g_test_run();
+}

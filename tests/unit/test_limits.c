@@ -1,0 +1,141 @@
+/* What the limits of a run allow of a profile at most, and that what they never allow
+ * fails its stage at once. */
+#include "core/limits.h"
+
+#include "engine_world.h"
+
+static struct trp_engine_config plain(void)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.queue_ahead_ns = 0;
+    return c;
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+static struct trp_stage_spec gang(uint32_t ranks)
+{
+    struct trp_stage_spec s = stage("gang", 1);
+    s.kind = TRP_STAGE_GANG;
+    s.ranks = ranks;
+    return s;
+}
+
+static void limit_gpu(struct trp_engine_config *c, int64_t most)
+{
+    c->caps.ncustom = 1;
+    strcpy(c->caps.custom[0].name, "gpu");
+    c->caps.custom[0].most = most;
+}
+
+static void executors_are_counted_against_each_limit(void)
+{
+    struct trp_engine_config c = plain();
+    const struct trp_resource_profile *p;
+    trp_error err;
+    struct world w;
+    world_init(&w, NULL);
+    p = trp_profiles_get(w.profiles,
+                         world_profile(&w, "train", 4, "gpu", 2, TRP_ONE / 2));
+    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, UINT32_MAX);
+    c.caps.cores = 23;
+    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 5);
+    limit_gpu(&c, 7);
+    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 3);
+    c.max_executors = 2; /* of a profile */
+    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 2);
+    c.alloc_max_executors = 1;
+    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 1);
+    c.caps.memory_mib = p->total_mib - 1;
+    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 0);
+    g_assert_cmpint(err.code, ==, TRP_ENEVER);
+    world_free(&w);
+}
+
+static void ranks_take_the_task_side_and_share_devices(void)
+{
+    struct trp_engine_config c = plain();
+    const struct trp_resource_profile *p;
+    trp_error err;
+    struct world w;
+    world_init(&w, NULL);
+    p = trp_profiles_get(w.profiles,
+                         world_profile(&w, "train", 4, "gpu", 2, TRP_ONE / 2));
+    c.alloc_max_executors = c.max_executors = 1; /* a gang has none */
+    limit_gpu(&c, 2);
+    g_assert_cmpuint(trp_limits_room(&c, p, 4, &err), ==, 1);
+    g_assert_cmpuint(trp_limits_room(&c, p, 5, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==,
+                    "5 ranks take gpu 3, and alloc.max_gpu is 2; raise it or ask for "
+                    "less");
+    c.caps.memory_mib = p->total_mib - 1; /* four of them share an executor's */
+    g_assert_cmpuint(trp_limits_room(&c, p, 3, &err), ==, 1);
+    g_assert_cmpuint(trp_limits_room(&c, p, 4, &err), ==, 0);
+    g_assert_cmpuint(trp_limits_room(&c, p, UINT32_MAX, &err), ==, 0);
+    world_free(&w);
+}
+
+/* Submits one stage; its job has to end at once with these words, or go on. */
+static void run_one(const struct trp_engine_config *c, const struct trp_stage_spec *s,
+                    const char *words)
+{
+    struct world w;
+    world_init(&w, NULL);
+    world_start(&w, c);
+    world_submit(&w, s, 1);
+    g_assert_cmpuint(w.job_ends, ==, words != NULL);
+    if (words) {
+        g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
+        g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, words);
+    } else {
+        world_run_out(&w, SECOND);
+        g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    }
+    world_free(&w);
+}
+
+static void a_gang_beyond_a_limit_fails_at_once(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = gang(4);
+    c.caps.cores = 4;
+    run_one(&c, &s, NULL);
+    s.ranks = 5;
+    run_one(&c, &s,
+            "5 ranks take cores 5, and alloc.max_cores is 4; raise it or ask for less");
+}
+
+static void a_barrier_stage_beyond_a_limit_fails_at_once(void)
+{
+    static const char never[] = "a barrier stage of 5 tasks needs as many slots at "
+                                "once; at most 4 of profile default can be had";
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 4);
+    s.barrier = true;
+    c.caps.cores = 4;
+    run_one(&c, &s, NULL);
+    s.ntasks = 5;
+    run_one(&c, &s, never);
+    c.caps.cores = 0;
+    run_one(&c, &s, NULL);
+    s.max_executors = 4;
+    run_one(&c, &s, never);
+    s.max_executors = 0;
+    s.max_running = 4;
+    run_one(&c, &s, never);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/limits/" #f, f)
+    ADD(executors_are_counted_against_each_limit);
+    ADD(ranks_take_the_task_side_and_share_devices);
+    ADD(a_gang_beyond_a_limit_fails_at_once);
+    ADD(a_barrier_stage_beyond_a_limit_fails_at_once);
+    return g_test_run();
+}

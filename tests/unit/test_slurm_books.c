@@ -1,0 +1,340 @@
+/*
+ * The books of a job's nodes: who is placed where, who waits, what never fits.
+ */
+#include <glib.h>
+#include <string.h>
+
+#include "cluster/slurm/books.h"
+
+enum { NODES = 4 };
+
+/* Nodes n0..n3 of 4 cores and 4096 MiB; two GPUs each; n3 in a component of its own. */
+static struct trp_slurm_node nodes[NODES];
+static struct trp_slurm_part parts[2];
+static struct trp_slurm_inventory inventory;
+static char names[NODES][8], nothing[] = "", big[] = "fast,big";
+
+static void make_inventory(void)
+{
+    memset(nodes, 0, sizeof nodes);
+    memset(parts, 0, sizeof parts);
+    for (uint32_t i = 0; i < NODES; i++) {
+        g_snprintf(names[i], sizeof names[i], "n%u", i);
+        nodes[i] = (struct trp_slurm_node){.name = names[i],
+                                           .host = names[i],
+                                           .rack = nothing,
+                                           .features = i == 2 ? big : nothing,
+                                           .part = i == 3,
+                                           .cores = 4,
+                                           .threads = 1,
+                                           .memory_mib = 4096,
+                                           .npools = 1};
+        nodes[i].pools[0] = (struct trp_slurm_pool){"gpu", "a100", 2};
+    }
+    parts[0] = (struct trp_slurm_part){.job = 1, .leader = 1, .component = 0};
+    parts[1] = (struct trp_slurm_part){.job = 2, .leader = 1, .component = 1};
+    parts[0].licences[0] = (struct trp_slurm_pool){"matlab", "", 2};
+    parts[0].nlicences = 1;
+    inventory = (struct trp_slurm_inventory){
+        .parts = parts, .nparts = 2, .nodes = nodes, .nnodes = NODES};
+}
+
+static trp_slurm_books *make_books(uint32_t driver)
+{
+    struct trp_slurm_share share = {
+        .node = driver, .cores = 0, .memory_mib = 512, .srun_mib = 16};
+    trp_slurm_books *b = NULL;
+    make_inventory();
+    g_assert_cmpint(trp_slurm_books_new(&inventory, &share, &b, NULL), ==, 0);
+    return b;
+}
+
+static void want(struct trp_slurm_request *r, uint32_t units, uint64_t cores,
+                 int64_t memory)
+{
+    memset(r, 0, sizeof *r);
+    r->units = units;
+    r->need.cores = cores;
+    r->need.memory_mib = memory;
+}
+
+static void also(struct trp_slurm_request *r, enum trp_slurm_kind kind,
+                 const char *name, uint32_t count, uint32_t each)
+{
+    struct trp_slurm_want *w = &r->need.wants[r->need.nwants++];
+    w->kind = kind;
+    w->count = count;
+    w->each = each;
+    g_strlcpy(w->resource, name, sizeof w->resource);
+    g_strlcpy(w->name, name, sizeof w->name);
+}
+
+static void ask(trp_slurm_books *b, struct trp_slurm_request *r)
+{
+    g_assert_cmpint(trp_slurm_books_ask(b, r, NULL), ==, 0);
+}
+
+static void test_first_fit(void)
+{
+    static const uint32_t order[] = {1, 0, 0, 2, 2, 3, 3};
+    trp_slurm_books *b = make_books(1);
+    struct trp_slurm_request r[8];
+    for (size_t i = 0; i < G_N_ELEMENTS(r); i++) {
+        want(&r[i], 1, i == 0 ? 3 : 2, 100);
+        ask(b, &r[i]);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(order); i++) {
+        g_assert_true(trp_slurm_books_next(b) == &r[i]);
+        g_assert_cmpuint(r[i].nspots, ==, 1);
+        g_assert_cmpuint(r[i].spots[0].node, ==, order[i]);
+    }
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_leave(b, &r[2]);
+    g_assert_true(trp_slurm_books_next(b) == &r[7]);
+    g_assert_cmpuint(r[7].spots[0].node, ==, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(r); i++)
+        trp_slurm_books_leave(b, &r[i]);
+    trp_slurm_books_free(b);
+}
+
+static void test_order_of_waiting(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request all, large, small;
+    want(&all, 12, 1, 10);
+    want(&large, 1, 4, 10);
+    want(&small, 1, 1, 10);
+    ask(b, &all);
+    g_assert_true(trp_slurm_books_next(b) == &all);
+    g_assert_cmpuint(all.nspots, ==, 3);
+    struct trp_slurm_request last = {0};
+    want(&last, 1, 4, 10);
+    ask(b, &last);
+    g_assert_true(trp_slurm_books_next(b) == &last);
+    ask(b, &large);
+    ask(b, &small);
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_leave(b, &large); /* withdrawn */
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_leave(b, &all);
+    g_assert_true(trp_slurm_books_next(b) == &small);
+    trp_slurm_books_leave(b, &small);
+    trp_slurm_books_leave(b, &last);
+    trp_slurm_books_free(b);
+}
+
+static void test_driver_share(void)
+{
+    trp_slurm_books *b = make_books(0);
+    struct trp_slurm_request r;
+    trp_error err;
+    g_assert_cmpint(trp_slurm_books_memory(b, 0), ==, 3584);
+    want(&r, 1, 1, 3584);
+    /* On the driver's node there is its srun, too. */
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, &err), ==, 3);
+    want(&r, 1, 1, 3584 - 4 * 16);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, &err), ==, 4);
+    struct trp_slurm_share share = {.node = 0, .memory_mib = 5000};
+    trp_slurm_books *other;
+    g_assert_cmpint(trp_slurm_books_new(&inventory, &share, &other, &err), ==,
+                    TRP_ENEVER);
+    g_assert_nonnull(strstr(err.text, "driver.memory"));
+    trp_slurm_books_free(b);
+}
+
+static void test_never(void)
+{
+    trp_slurm_books *b = make_books(0);
+    struct trp_slurm_request r;
+    trp_error err;
+    want(&r, 1, 5, 10);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, &err), ==, 0);
+    g_assert_cmpint(err.code, ==, TRP_ENEVER);
+    g_assert_cmpstr(err.text, ==, "cores wanted 5, at most 4 on a node");
+    want(&r, 1, 1, 8192);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==, "memory wanted 8 GiB, at most 4 GiB on a node");
+    want(&r, 1, 1, 10);
+    also(&r, TRP_SLURM_GRES, "gpu", 3, 1);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==, "gpu wanted 3, at most 2 on a node");
+    want(&r, 1, 1, 10);
+    also(&r, TRP_SLURM_FEATURE, "huge", 1, 1);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, &err), ==, 0);
+    /* More than one component has: a gang is one step. */
+    want(&r, 13, 1, 10);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 13, &err), ==, 0);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 12, &err), ==, 1);
+    trp_slurm_books_free(b);
+}
+
+static void test_devices(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request r[5], fast, licensed[3];
+    for (size_t i = 0; i < G_N_ELEMENTS(r); i++) {
+        want(&r[i], 1, 1, 10);
+        also(&r[i], TRP_SLURM_GRES, "gpu", 2, 1);
+        ask(b, &r[i]);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        g_assert_true(trp_slurm_books_next(b) == &r[i]);
+        g_assert_cmpuint(r[i].spots[0].node, ==, i);
+        g_assert_cmpuint(r[i].spots[0].takes[0].count, ==, 2);
+    }
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_leave(b, &r[4]);
+    want(&fast, 1, 1, 10);
+    also(&fast, TRP_SLURM_FEATURE, "big", 1, 1);
+    ask(b, &fast);
+    g_assert_true(trp_slurm_books_next(b) == &fast);
+    g_assert_cmpuint(fast.spots[0].node, ==, 2);
+    for (size_t i = 0; i < G_N_ELEMENTS(licensed); i++) {
+        want(&licensed[i], 1, 1, 10);
+        also(&licensed[i], TRP_SLURM_LICENCE, "matlab", 1, 1);
+        ask(b, &licensed[i]);
+    }
+    g_assert_cmpuint(trp_slurm_books_fit(b, &licensed[0].need, 1, NULL), ==, 2);
+    g_assert_nonnull(trp_slurm_books_next(b));
+    g_assert_nonnull(trp_slurm_books_next(b));
+    g_assert_null(trp_slurm_books_next(b));
+    for (size_t i = 0; i < G_N_ELEMENTS(licensed); i++)
+        trp_slurm_books_leave(b, &licensed[i]);
+    for (size_t i = 0; i < 4; i++)
+        trp_slurm_books_leave(b, &r[i]);
+    trp_slurm_books_leave(b, &fast);
+    trp_slurm_books_free(b);
+}
+
+/* A step over several nodes has the same number of devices on each. */
+static void test_gang_with_devices(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request r, half;
+    want(&r, 5, 1, 10);
+    also(&r, TRP_SLURM_GRES, "gpu", 1, 1);
+    ask(b, &r);
+    g_assert_true(trp_slurm_books_next(b) == &r);
+    g_assert_cmpuint(r.nspots, ==, 3);
+    g_assert_cmpuint(r.spots[0].units, ==, 2);
+    g_assert_cmpuint(r.spots[2].units, ==, 1);
+    for (uint32_t i = 0; i < 3; i++)
+        g_assert_cmpuint(r.spots[i].takes[0].count, ==, 2);
+    trp_slurm_books_leave(b, &r);
+    /* Two ranks share a device. */
+    want(&half, 8, 1, 10);
+    also(&half, TRP_SLURM_GRES, "gpu", 1, 2);
+    ask(b, &half);
+    g_assert_true(trp_slurm_books_next(b) == &half);
+    g_assert_cmpuint(half.nspots, ==, 2);
+    g_assert_cmpuint(half.spots[1].takes[0].count, ==, 2);
+    trp_slurm_books_leave(b, &half);
+    trp_slurm_books_free(b);
+}
+
+static void test_whole_cores(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request r;
+    for (uint32_t i = 0; i < NODES; i++)
+        nodes[i].threads = 2;
+    want(&r, 1, 1, 10);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, NULL), ==, 8);
+    want(&r, 1, 3, 10);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, NULL), ==, 4);
+    trp_slurm_books_free(b);
+}
+
+/* The site file says what a resource is in Slurm. */
+static void test_mapping(void)
+{
+    static const char text[] = "site: 1\n"
+                               "resources:\n"
+                               "  a100: {slurm: \"gres:gpu:a100\"}\n"
+                               "  matlab: {slurm: \"license:matlab\"}\n"
+                               "  bigmem: {slurm: \"constraint:big\"}\n";
+    trp_site *site = NULL;
+    struct trp_slurm_need need;
+    trp_error err;
+    struct trp_resource_profile p = {
+        .cores = 2, .task_cpus = 3, .total_mib = 1000, .slots = 3, .ncustom = 4};
+    static const char *const resources[] = {"a100", "bigmem", "gpu", "matlab"};
+    for (size_t i = 0; i < 4; i++) {
+        g_strlcpy(p.custom[i].name, resources[i], sizeof p.custom[i].name);
+        p.custom[i].executor = (int64_t)i + 1;
+    }
+    p.custom[0].task = TRP_ONE / 2;
+    p.custom[2].task = 2 * TRP_ONE;
+    g_assert_cmpint(trp_site_parse("s.yaml", text, strlen(text), &site, &err), ==, 0);
+    g_assert_cmpint(trp_slurm_need_executor(&p, site, &need, &err), ==, 0);
+    g_assert_cmpuint(need.nwants, ==, 4);
+    g_assert_cmpstr(need.wants[0].name, ==, "gpu");
+    g_assert_cmpstr(need.wants[0].type, ==, "a100");
+    g_assert_cmpint(need.wants[1].kind, ==, TRP_SLURM_FEATURE);
+    g_assert_cmpstr(need.wants[1].name, ==, "big");
+    g_assert_cmpstr(need.wants[2].name, ==, "gpu");
+    g_assert_cmpstr(need.wants[2].type, ==, "");
+    g_assert_cmpint(need.wants[3].kind, ==, TRP_SLURM_LICENCE);
+    g_assert_cmpuint(need.wants[3].count, ==, 4);
+    /* A rank: its task's side, its part of the memory in whole MiB a CPU. */
+    g_assert_cmpint(trp_slurm_need_rank(&p, site, &need, &err), ==, 0);
+    g_assert_cmpuint(need.cores, ==, 3);
+    g_assert_cmpint(need.memory_mib, ==, 336);
+    g_assert_cmpuint(need.nwants, ==, 2);
+    g_assert_cmpuint(need.wants[0].each, ==, 2);
+    g_assert_cmpuint(need.wants[1].count, ==, 2);
+    trp_site_free(site);
+}
+
+static void test_standing(void)
+{
+    trp_slurm_books *b = make_books(0);
+    struct trp_slurm_request r;
+    trp_error err;
+    want(&r, 1, 4, 100);
+    trp_slurm_books_set_standing(b, 0, TRP_SLURM_DOUBTFUL);
+    trp_slurm_books_set_standing(b, 1, TRP_SLURM_CLOSED);
+    /* A doubtful node is the last, even the driver's. */
+    static const uint32_t order[] = {2, 3, 0};
+    struct trp_slurm_request v[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        want(&v[i], 1, 4, 100);
+        g_assert_cmpint(trp_slurm_books_ask(b, &v[i], &err), ==, 0);
+        g_assert_true(trp_slurm_books_next(b) == (i < 3 ? &v[i] : NULL));
+        if (i < 3)
+            g_assert_cmpuint(v[i].spots[0].node, ==, order[i]);
+    }
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, &err), ==, 4);
+    /* One that is gone is gone, whoever is still there. */
+    trp_slurm_books_set_standing(b, 2, TRP_SLURM_GONE);
+    trp_slurm_books_set_standing(b, 2, TRP_SLURM_GOOD);
+    g_assert_cmpint(trp_slurm_books_standing(b, 2), ==, TRP_SLURM_GONE);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 1, &err), ==, 3);
+    trp_slurm_books_leave(b, &v[0]);
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_set_standing(b, 1, TRP_SLURM_GOOD);
+    g_assert_true(trp_slurm_books_next(b) == &v[3]);
+    for (uint32_t i = 0; i < 4; i++)
+        trp_slurm_books_leave(b, &v[i]);
+    trp_slurm_books_free(b);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/slurm-books/nodes are filled in order, the driver's first",
+                    test_first_fit);
+    g_test_add_func("/slurm-books/nobody passes by the first who waits",
+                    test_order_of_waiting);
+    g_test_add_func("/slurm-books/nodes that are doubtful, closed or gone",
+                    test_standing);
+    g_test_add_func("/slurm-books/the driver has its share", test_driver_share);
+    g_test_add_func("/slurm-books/what never fits is said in words", test_never);
+    g_test_add_func("/slurm-books/devices, features and licences are counted",
+                    test_devices);
+    g_test_add_func("/slurm-books/a gang has as many devices on each node",
+                    test_gang_with_devices);
+    g_test_add_func("/slurm-books/a profile becomes what the site says", test_mapping);
+    g_test_add_func("/slurm-books/cores are given whole", test_whole_cores);
+    return g_test_run();
+}

@@ -1,0 +1,106 @@
+/*
+ * How often Slurm may be called.
+ */
+#include <glib.h>
+
+#include "cluster/slurm/budget.h"
+
+#define S INT64_C(1000000000)
+
+/* Calls of `n` as early as allowed, from `now` on for `seconds`: how many calls. */
+static int64_t spend(struct trp_slurm_budget *b, int64_t now, int64_t seconds,
+                     uint64_t n)
+{
+    int64_t end = now + seconds * S, made = 0;
+    while ((now = trp_slurm_budget_when(b, now, n)) < end) {
+        trp_slurm_budget_take(b, now, n);
+        made += (int64_t)n;
+    }
+    return made;
+}
+
+static void no_limit(void)
+{
+    struct trp_slurm_budget b;
+    trp_slurm_budget_open(&b, 0);
+    for (int64_t i = 0; i < 10000; i++) {
+        g_assert_cmpint(trp_slurm_budget_when(&b, 7 * S, 3), ==, 7 * S);
+        trp_slurm_budget_take(&b, 7 * S, 3);
+    }
+}
+
+static void no_minute_has_more_than_the_limit(void)
+{
+    struct trp_slurm_budget b;
+    trp_slurm_budget_open(&b, 120);
+    /* After a long silence, which earns no more than the bucket holds. */
+    int64_t first = spend(&b, 1000 * S, 60, 3);
+    g_assert_cmpint(first, <=, 120);
+    g_assert_cmpint(first, >=, 114);
+    int64_t later = spend(&b, 1060 * S, 600, 3);
+    g_assert_cmpint(later, <=, 10 * 90 + 3);
+    g_assert_cmpint(later, >=, 10 * 90 - 3);
+}
+
+static void a_quarter_at_once(void)
+{
+    struct trp_slurm_budget b;
+    trp_slurm_budget_open(&b, 80); /* one a second */
+    int64_t at = 5 * S, n = 0;
+    while (trp_slurm_budget_when(&b, at, 2) == at) {
+        trp_slurm_budget_take(&b, at, 2);
+        n += 2;
+    }
+    g_assert_cmpint(n, ==, 20);
+    g_assert_cmpint(trp_slurm_budget_when(&b, at, 2), ==, at + 2 * S);
+}
+
+static void more_than_the_bucket_holds_waits_until_it_is_full(void)
+{
+    struct trp_slurm_budget b;
+    trp_slurm_budget_open(&b, 4); /* it holds one */
+    g_assert_cmpint(trp_slurm_budget_when(&b, 9 * S, 3), ==, 9 * S);
+    trp_slurm_budget_take(&b, 9 * S, 3);
+    g_assert_cmpint(trp_slurm_budget_when(&b, 9 * S, 3), ==, 69 * S);
+}
+
+static void what_cannot_wait_is_paid_back(void)
+{
+    struct trp_slurm_budget b;
+    trp_slurm_budget_open(&b, 80); /* one a second; the bucket holds 20 */
+    trp_slurm_budget_take(&b, 0, 60);
+    g_assert_cmpint(trp_slurm_budget_when(&b, 0, 20), ==, 60 * S);
+}
+
+static void pauses_grow_until_a_call_goes_well(void)
+{
+    static const int64_t pauses[] = {1, 2, 4, 8, 16, 32, 60, 60};
+    struct trp_slurm_budget b;
+    int64_t now = 3 * S;
+    trp_slurm_budget_open(&b, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(pauses); i++) {
+        trp_slurm_budget_refused(&b, now);
+        trp_slurm_budget_refused(&b, now + S / 2); /* the same pause */
+        g_assert_cmpint(trp_slurm_budget_when(&b, now, 3), ==, now + pauses[i] * S);
+        now += pauses[i] * S;
+        g_assert_cmpint(trp_slurm_budget_when(&b, now, 3), ==, now);
+    }
+    trp_slurm_budget_accepted(&b);
+    trp_slurm_budget_refused(&b, now);
+    g_assert_cmpint(trp_slurm_budget_when(&b, now, 3), ==, now + S);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/without a limit nothing waits", no_limit);
+    g_test_add_func("/no minute has more than the limit",
+                    no_minute_has_more_than_the_limit);
+    g_test_add_func("/a quarter of it may be spent at once", a_quarter_at_once);
+    g_test_add_func("/more than the bucket holds waits until it is full",
+                    more_than_the_bucket_holds_waits_until_it_is_full);
+    g_test_add_func("/what cannot wait is paid back", what_cannot_wait_is_paid_back);
+    g_test_add_func("/pauses grow until a call goes well",
+                    pauses_grow_until_a_call_goes_well);
+    return g_test_run();
+}

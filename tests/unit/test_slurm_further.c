@@ -1,0 +1,296 @@
+/*
+ * Further jobs: when they are asked for, what the cluster could hold, and books whose
+ * parts come and go.
+ */
+#include <glib.h>
+#include <string.h>
+
+#include "cluster/slurm/acquire.h"
+#include "cluster/slurm/offers.h"
+
+#define SECOND INT64_C(1000000000)
+
+static struct trp_acquire_step next(struct trp_acquire *a, uint32_t waiting,
+                                    uint32_t coming, uint32_t jobs_left, int64_t now)
+{
+    struct trp_acquire_need need = {
+        .waiting = waiting, .coming = coming, .jobs_left = jobs_left};
+    return trp_acquire_next(a, &need, now);
+}
+
+static void expect(struct trp_acquire_step s, enum trp_acquire_what what,
+                   uint32_t count)
+{
+    g_assert_cmpint(s.what, ==, what);
+    g_assert_cmpuint(s.count, ==, count);
+}
+
+static void test_halves(void)
+{
+    struct trp_acquire a = {.poll_ns = 10 * SECOND};
+    expect(next(&a, 10, 0, 99, 0), TRP_ACQUIRE_NOW, 10);
+    trp_acquire_asked(&a);
+    expect(next(&a, 10, 0, 99, 0), TRP_ACQUIRE_NOTHING, 0);
+    trp_acquire_busy(&a, 10);
+    expect(next(&a, 10, 0, 99, 0), TRP_ACQUIRE_NOW, 5);
+    trp_acquire_busy(&a, 5);
+    expect(next(&a, 10, 0, 99, 0), TRP_ACQUIRE_NOW, 2);
+    trp_acquire_had(&a); /* two have room now */
+    expect(next(&a, 8, 0, 99, 0), TRP_ACQUIRE_NOW, 2);
+    trp_acquire_busy(&a, 2);
+    expect(next(&a, 8, 0, 99, 0), TRP_ACQUIRE_NOW, 1);
+    trp_acquire_busy(&a, 1);
+    expect(next(&a, 8, 0, 99, 0), TRP_ACQUIRE_QUEUE, 1);
+}
+
+static void test_queue(void)
+{
+    struct trp_acquire a = {.poll_ns = 10 * SECOND, .busy = true};
+    uint32_t coming = 0, jobs = 0;
+    for (struct trp_acquire_step s;
+         (s = next(&a, 100, coming, 99, 0)).what == TRP_ACQUIRE_QUEUE; jobs++) {
+        coming += s.count;
+        trp_acquire_had(&a);
+    }
+    g_assert_cmpuint(coming, ==, 100);
+    g_assert_cmpuint(jobs, ==, 8);
+    a = (struct trp_acquire){.poll_ns = 10 * SECOND, .busy = true};
+    expect(next(&a, 100, 0, 1, 0), TRP_ACQUIRE_QUEUE, 100);
+    expect(next(&a, 100, 0, 0, 0), TRP_ACQUIRE_NOTHING, 0);
+    /* All is coming: a later need is asked for now again. */
+    expect(next(&a, 100, 100, 5, 0), TRP_ACQUIRE_NOTHING, 0);
+    expect(next(&a, 103, 100, 5, 0), TRP_ACQUIRE_NOW, 3);
+    expect(next(&a, 90, 100, 5, 0), TRP_ACQUIRE_CANCEL, 10);
+}
+
+static void test_later(void)
+{
+    struct trp_acquire a = {.poll_ns = 2 * SECOND};
+    int64_t now = 0, pause = SECOND;
+    for (int i = 0; i < 8; i++) {
+        expect(next(&a, 1, 0, 9, now), TRP_ACQUIRE_NOW, 1);
+        trp_acquire_refused(&a, now);
+        struct trp_acquire_step s = next(&a, 1, 0, 9, now);
+        expect(s, TRP_ACQUIRE_NOTHING, 0);
+        g_assert_cmpint(s.due, ==, now + pause);
+        now = s.due;
+        pause = pause < 8 * SECOND ? 2 * pause : 16 * SECOND;
+    }
+}
+
+/* What is granted and of no use is a refusal; what is used is none. */
+static void test_of_no_use(void)
+{
+    struct trp_acquire a = {.poll_ns = 2 * SECOND};
+    for (int64_t now = 0, pause = SECOND; pause < 8 * SECOND; pause *= 2) {
+        trp_acquire_asked(&a);
+        trp_acquire_had(&a);
+        trp_acquire_refused(&a, now);
+        g_assert_cmpint(a.retry_at, ==, now + pause);
+        now = a.retry_at;
+    }
+    trp_acquire_used(&a);
+    trp_acquire_refused(&a, 0);
+    g_assert_cmpint(a.retry_at, ==, SECOND);
+}
+
+/* A job that is too large for the queue is asked for in smaller ones. */
+static void test_too_large(void)
+{
+    struct trp_acquire a = {.poll_ns = SECOND, .busy = true};
+    expect(next(&a, 80, 0, 99, 0), TRP_ACQUIRE_QUEUE, 10);
+    trp_acquire_too_large(&a, 10);
+    expect(next(&a, 80, 0, 99, 0), TRP_ACQUIRE_QUEUE, 5);
+    expect(next(&a, 80, 0, 2, 0), TRP_ACQUIRE_QUEUE, 5);
+    trp_acquire_too_large(&a, 5);
+    expect(next(&a, 80, 0, 2, 0), TRP_ACQUIRE_QUEUE, 2);
+}
+
+static void test_hold(void)
+{
+    struct trp_acquire a = {.poll_ns = SECOND};
+    struct trp_acquire_need need = {.waiting = 1, .jobs_left = 1, .freeing = true};
+    struct trp_acquire_step s = trp_acquire_next(&a, &need, 5);
+    expect(s, TRP_ACQUIRE_NOTHING, 0);
+    g_assert_cmpint(s.due, ==, 5 + 3 * SECOND);
+    expect(trp_acquire_next(&a, &need, s.due), TRP_ACQUIRE_NOW, 1);
+    need.freeing = false;
+    expect(trp_acquire_next(&a, &need, s.due), TRP_ACQUIRE_NOW, 1);
+}
+
+/* ---- what the cluster has ---- */
+
+static void offer(struct trp_slurm_offers *o, const char *text)
+{
+    struct trp_slurm_line line;
+    char copy[512];
+    g_strlcpy(copy, text, sizeof copy);
+    g_assert_cmpint(trp_slurm_line_parse(copy, &line, NULL), ==, 0);
+    g_assert_cmpint(trp_slurm_offers_add(o, &line, NULL), ==, 0);
+}
+
+static void test_offers(void)
+{
+    struct trp_slurm_offers o = {0};
+    struct trp_slurm_need need = {.cores = 3, .memory_mib = 1000};
+    trp_error err;
+    offer(&o, "1 partition name=main default=1 time=60 cpus=0");
+    offer(&o, "1 partition name=gpu default=0 time=0 cpus=4");
+    offer(&o, "1 shape nodes=10 cpus=8 threads=2 memory=3500 features=old,fast gres= "
+              "partitions=main");
+    offer(&o, "1 shape nodes=2 cpus=64 threads=1 memory=99000 features= "
+              "gres=gpu:a100:4(S:0-1) partitions=main,gpu");
+    /* Three cores are two whole ones, of two threads each. */
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 10 * 2 + 2 * 21);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &need, 1, &err), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "main", &need, 60, &err), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_threads(&o, "main"), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_threads(&o, "gpu"), ==, 1);
+    need.nwants = 1;
+    need.wants[0] = (struct trp_slurm_want){
+        .kind = TRP_SLURM_GRES, .name = "gpu", .type = "a100", .count = 3, .each = 1};
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 2);
+    need.wants[0].count = 5;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==, "no node of partition main is so large");
+    need.wants[0] = (struct trp_slurm_want){
+        .kind = TRP_SLURM_FEATURE, .name = "fast", .count = 1, .each = 1};
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 20);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "none", &need, 1, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==, "Slurm has no partition none");
+    trp_slurm_offers_free(&o);
+}
+
+/* ---- parts that come and go ---- */
+
+/* A job of `nodes` nodes of four cores, as the helper tells of it. */
+static void tell_job(struct trp_slurm_inventory *i, uint32_t job, uint32_t nodes)
+{
+    trp_error err;
+    memset(i, 0, sizeof *i);
+    for (uint32_t k = 0; k <= nodes; k++) {
+        struct trp_slurm_line line;
+        g_autofree char *text =
+            k == 0 ? g_strdup_printf(
+                         "0 allocation job=%u leader=%u component=-1 live=1", job, job)
+                   : g_strdup_printf("0 node job=%u name=n%u-%u host=h cpus=4 "
+                                     "memory=4096 threads=1",
+                                     job, job, k);
+        g_assert_cmpint(trp_slurm_line_parse(text, &line, &err), ==, 0);
+        g_assert_cmpint(trp_slurm_inventory_add(i, &line, &err), ==, 0);
+    }
+}
+
+static uint32_t add(trp_slurm_books *b, struct trp_slurm_inventory *all, uint32_t job,
+                    uint32_t nodes)
+{
+    struct trp_slurm_inventory more;
+    uint32_t part;
+    tell_job(&more, job, nodes);
+    g_assert_cmpint(trp_slurm_inventory_merge(all, &more, &part, NULL), ==, 0);
+    g_assert_cmpint(trp_slurm_books_add_part(b, part, NULL), ==, 0);
+    trp_slurm_inventory_free(&more);
+    return part;
+}
+
+static void ask(trp_slurm_books *b, struct trp_slurm_request *r, uint32_t units,
+                uint64_t cores)
+{
+    memset(r, 0, sizeof *r);
+    r->units = units;
+    r->need.cores = cores;
+    r->need.memory_mib = 100;
+    g_assert_cmpint(trp_slurm_books_ask(b, r, NULL), ==, 0);
+}
+
+static const char *node_of(const struct trp_slurm_inventory *i,
+                           const struct trp_slurm_request *r)
+{
+    return i->nodes[r->spots[0].node].name;
+}
+
+static void test_growth(void)
+{
+    const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
+    struct trp_slurm_inventory all;
+    struct trp_slurm_request r[4], gang;
+    trp_slurm_books *b;
+    tell_job(&all, 1, 1);
+    g_assert_cmpint(trp_slurm_books_new(&all, &share, &b, NULL), ==, 0);
+    for (int i = 0; i < 4; i++)
+        ask(b, &r[i], 1, 3);
+    g_assert_true(trp_slurm_books_next(b) == &r[0]);
+    g_assert_null(trp_slurm_books_next(b));
+    g_assert_cmpuint(trp_slurm_books_shapes(b), ==, 1);
+    g_assert_cmpuint(trp_slurm_books_shape(b, 0)->waiting, ==, 3);
+    /* Inside first, then jobs in the order in which they came. */
+    uint32_t first = add(b, &all, 2, 1), second = add(b, &all, 3, 2);
+    g_assert_true(trp_slurm_books_next(b) == &r[1]);
+    g_assert_true(trp_slurm_books_next(b) == &r[2]);
+    g_assert_cmpstr(node_of(&all, &r[1]), ==, "n2-1");
+    g_assert_cmpstr(node_of(&all, &r[2]), ==, "n3-1");
+    g_assert_cmpuint(trp_slurm_books_placed(b, second), ==, 1);
+    /* A closed job takes nobody in; its entries are used again. */
+    trp_slurm_books_close_part(b, second);
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_leave(b, &r[2]);
+    g_assert_cmpuint(trp_slurm_books_placed(b, second), ==, 0);
+    trp_slurm_inventory_remove(&all, second);
+    g_assert_cmpuint(trp_slurm_inventory_count(&all), ==, 2);
+    g_assert_cmpuint(add(b, &all, 4, 3), ==, second);
+    g_assert_cmpuint(trp_slurm_inventory_count(&all), ==, 5);
+    g_assert_true(trp_slurm_books_next(b) == &r[3]);
+    g_assert_cmpstr(node_of(&all, &r[3]), ==, "n4-1");
+    /* A gang is in one job; what is inside fits what the driver's job holds. */
+    ask(b, &gang, 8, 1);
+    g_assert_true(trp_slurm_books_next(b) == &gang);
+    g_assert_cmpstr(node_of(&all, &gang), ==, "n4-1");
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r[0].need, 1, NULL), ==, 1);
+    trp_slurm_books_leave(b, &gang);
+    for (int i = 0; i < 4; i++)
+        trp_slurm_books_leave(b, &r[i]);
+    g_assert_cmpuint(trp_slurm_books_placed(b, first), ==, 0);
+    trp_slurm_books_free(b);
+    trp_slurm_inventory_free(&all);
+}
+
+static void test_others_pass(void)
+{
+    const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
+    struct trp_slurm_inventory all;
+    struct trp_slurm_request huge, large, small[2];
+    trp_slurm_books *b;
+    tell_job(&all, 1, 1);
+    g_assert_cmpint(trp_slurm_books_new(&all, &share, &b, NULL), ==, 0);
+    /* What needs another job holds up nobody; what waits for room inside does. */
+    ask(b, &huge, 1, 64);
+    ask(b, &small[0], 1, 1);
+    g_assert_true(trp_slurm_books_next(b) == &small[0]);
+    ask(b, &large, 1, 4);
+    ask(b, &small[1], 1, 1);
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_leave(b, &large);
+    g_assert_true(trp_slurm_books_next(b) == &small[1]);
+    trp_slurm_books_leave(b, &huge);
+    trp_slurm_books_leave(b, &small[0]);
+    trp_slurm_books_leave(b, &small[1]);
+    trp_slurm_books_free(b);
+    trp_slurm_inventory_free(&all);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/slurm-further/all is asked for, then half", test_halves);
+    g_test_add_func("/slurm-further/the rest is queued in a few jobs", test_queue);
+    g_test_add_func("/slurm-further/a refusal is asked again later and later",
+                    test_later);
+    g_test_add_func("/slurm-further/what is granted and of no use", test_of_no_use);
+    g_test_add_func("/slurm-further/a job too large for the queue", test_too_large);
+    g_test_add_func("/slurm-further/room that is being freed is waited for", test_hold);
+    g_test_add_func("/slurm-further/what the cluster could hold", test_offers);
+    g_test_add_func("/slurm-further/jobs come and go in the books", test_growth);
+    g_test_add_func("/slurm-further/what needs another job holds up nobody",
+                    test_others_pass);
+    return g_test_run();
+}
