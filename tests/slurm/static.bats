@@ -8,7 +8,7 @@ setup_file() {
 
 # ranks OPTION… PROGRAM WORD…: as a step of its own job, at most a minute.
 ranks() {
-    as alice node1 timeout 60 srun --mpi=pmix --mem-per-cpu=300 "$@"
+    as alice node1 timeout 60 srun -K1 --mpi=pmix --mem-per-cpu=300 "$@"
 }
 
 # The localities of tasks when they ended, by task.

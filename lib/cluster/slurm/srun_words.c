@@ -151,6 +151,7 @@ char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_ga
     open_words(&w, WORDS);
     add(&w, "env");
     add(&w, "SLURM_HOSTFILE=%s", hosts);
+    add(&w, "SLURM_PMIX_FENCE=ring"); /* docs/platform.md: the tree lets ranks crash */
     add_job(&w, s, r);
     add(&w, "--distribution=arbitrary");
     add(&w, "--nodes=%u", r->nspots);

@@ -41,6 +41,7 @@ write_conf() {
             range /dev/nvidia 0 $((gpus - 1)))"
     fill gres.conf gpus "$line"
     [ "$racks" = 0 ] || fill topology.conf switches "$(switch_lines "$nodes" "$racks")"
+    cp "$here/../../slurm-conf/mpi.conf" "$folder/etc/"
 }
 
 # range PREFIX FIRST LAST: node[1-4], or node1 when there is one.
