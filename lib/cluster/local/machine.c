@@ -59,6 +59,18 @@ static void read_model(hwloc_topology_t topology, struct trp_machine *m)
     snprintf(m->model, sizeof m->model, "%s", model ? model : "");
 }
 
+/* Of the nodes that this process may use. Of all nodes the kernel's own total: a
+ * virtual machine that is given memory as it is touched has less in its nodes, for now.
+ */
+static int64_t memory_mib(hwloc_topology_t topology)
+{
+    int64_t nodes = (int64_t)(hwloc_get_root_obj(topology)->total_memory >> 20);
+    int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1 << 20);
+    bool part = !hwloc_bitmap_isequal(hwloc_topology_get_allowed_nodeset(topology),
+                                      hwloc_topology_get_complete_nodeset(topology));
+    return part && nodes > 0 ? nodes : all;
+}
+
 static int look(hwloc_topology_t topology, hwloc_cpuset_t allowed,
                 struct trp_machine *m, trp_error *err)
 {
@@ -73,7 +85,7 @@ static int look(hwloc_topology_t topology, hwloc_cpuset_t allowed,
         return code;
     m->sockets = count_used(topology, HWLOC_OBJ_PACKAGE, allowed);
     m->numa_nodes = count_used(topology, HWLOC_OBJ_NUMANODE, allowed);
-    m->memory_mib = (int64_t)(hwloc_get_root_obj(topology)->total_memory >> 20);
+    m->memory_mib = memory_mib(topology);
     read_model(topology, m);
     return 0;
 }
@@ -96,9 +108,6 @@ int trp_machine_look(struct trp_machine *ret, trp_error *err)
     }
     if (gethostname(m.host, sizeof m.host - 1) < 0)
         strcpy(m.host, "localhost");
-    if (m.memory_mib <= 0)
-        m.memory_mib =
-            (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1 << 20);
     struct trp_cgroup_limits limits;
     trp_cgroup_limits("", &limits);
     if (limits.memory_mib && limits.memory_mib < m.memory_mib)
