@@ -320,6 +320,7 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
 TRP_RARE static void on_drain(struct trp_engine *e)
 {
     e->draining = true;
+    e->any_dirty = true; /* requests are withdrawn */
     for (uint32_t i = 0; i < e->nclasses; i++) {
         struct trp_executor *x = e->classes[i] ? e->classes[i]->queued : NULL;
         for (; x; x = x->queued_next == e->classes[i]->queued ? NULL : x->queued_next)

@@ -352,6 +352,29 @@ static void executors_of_another_shape_make_room_between_stages(void)
     world_free(&w);
 }
 
+static void a_narrower_stage_of_the_same_shape_keeps_what_it_needs(void)
+{
+    struct world w;
+    start(&w, 4);
+    struct trp_stage_spec v[] = {stage("a", 4), stage("b", 1), stage("c", 4)};
+    struct trp_parent_spec of_b = {.stage = 0}, of_c = {.stage = 1};
+    v[1].parents = &of_b;
+    v[2].parents = &of_c;
+    v[1].nparents = v[2].nparents = 1;
+    world_submit(&w, v, 3);
+    for (int i = 0; i < 3; i++)
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.releases, ==, 0); /* the stage has not ended */
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.releases, ==, 3);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.live->len, ==, 4);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
 static void executors_of_the_same_shape_are_taken_over(void)
 {
     struct world w;
@@ -666,6 +689,23 @@ static void draining_lets_running_tasks_finish(void)
     world_free(&w);
 }
 
+static void draining_withdraws_what_was_asked_for(void)
+{
+    struct world w;
+    start(&w, 3);
+    w.manual = true;
+    struct trp_stage_spec s = stage("a", 3);
+    world_submit(&w, &s, 1);
+    world_come(&w, g_array_index(w.executors, uint32_t, 0));
+    struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
+    world_step(&w, &ev);
+    g_assert_cmpuint(w.releases, ==, 2);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_CANCELLED);
+    world_free(&w);
+}
+
 static void stale_events_are_ignored(void)
 {
     struct world w;
@@ -735,6 +775,7 @@ int main(int argc, char **argv)
     ADD(an_executor_that_dies_of_one_task_counts_against_it_only);
     ADD(who_waits_for_others_in_a_barrier_does_so_for_a_time);
     ADD(executors_of_another_shape_make_room_between_stages);
+    ADD(a_narrower_stage_of_the_same_shape_keeps_what_it_needs);
     ADD(executors_of_the_same_shape_are_taken_over);
     ADD(executors_stay_between_jobs_until_they_were_idle_for_long);
     ADD(a_profile_that_never_fits_fails_its_stage_at_once);
@@ -748,6 +789,7 @@ int main(int argc, char **argv)
     ADD(the_last_that_is_recalled_is_not_queued_there_again);
     ADD(a_task_killed_for_memory_runs_again_with_more);
     ADD(draining_lets_running_tasks_finish);
+    ADD(draining_withdraws_what_was_asked_for);
     ADD(stale_events_are_ignored);
     ADD(a_task_costs_at_most_128_bytes);
     return g_test_run();

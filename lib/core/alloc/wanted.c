@@ -249,9 +249,13 @@ static bool others_wait(const struct trp_engine *e, const struct trp_class *c)
 static void shrink(struct trp_engine *e, struct trp_class *c)
 {
     uint32_t surplus = surplus_of(e, c);
+    c->set_ended &= surplus > 0;
+    if (e->draining)
+        withdraw(e, c, c->requested);
     if (!surplus || !(c->idle || c->requested))
         return;
-    bool stage_end = !e->config.release_idle && !c->sets && e->jobs_active;
+    bool stage_end =
+        !e->config.release_idle && (c->set_ended || !c->sets) && e->jobs_active;
     if (stage_end || others_wait(e, c)) {
         surplus = withdraw(e, c, surplus);
         release_idle(e, c, surplus);

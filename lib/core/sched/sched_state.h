@@ -110,7 +110,8 @@ struct trp_class {
     uint32_t nlisted, ndull;     /* sets from first on; dull ones of them (rounds.c) */
     struct trp_task_set *lively; /* the last that became listed or not dull; or NULL */
     uint32_t live, requested, idle;
-    uint32_t sets; /* submitted and not ended, gangs not counted */
+    uint32_t sets;  /* submitted and not ended, gangs not counted */
+    bool set_ended; /* since executors were last no more than what is wanted */
     uint64_t
         open; /* pending, running and queued tasks of the sets, bounded ones apart */
     struct trp_task_set

@@ -103,6 +103,7 @@ static void leave_class(struct trp_engine *e, struct trp_task_set *set)
     trp_ramp_set_done(e, set);
     c->copies -= set->copies;
     c->sets--;
+    c->set_ended = true;
     if (!set->is_bounded) {
         c->open -= (uint64_t)set->pending + set->running + set->queued + set->copies;
         return;
