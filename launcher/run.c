@@ -24,6 +24,7 @@
 #include "executor/private_folder.h"
 #include "guard.h"
 #include "programs.h"
+#include "requeue.h"
 #include "run_call.h"
 #include "run_make.h"
 
@@ -37,6 +38,7 @@ struct run {
     char *cwd;        /* where relative paths begin */
     char *stored;     /* path of the stored pipeline */
     char *site;       /* absolute path of the site file, NULL: none */
+    char *again;      /* the run's name in a job that was started again */
     char *rank, *app; /* troupe-rank; the application's path */
     char **kept;      /* "KEY=VALUE" taken from the earlier call */
     uint32_t nkept;
@@ -180,7 +182,9 @@ static int settle(struct run *r, trp_error *err)
     if (!r->cwd)
         return trp_error_set(err, TRP_ESYSTEM, "no working folder: %s",
                              strerror(errno));
-    int code = c->resume ? open_earlier(r, err) : 0;
+    int code = trp_requeue_settle(c, r->cwd, &r->again, err);
+    if (code == 0 && c->resume)
+        code = open_earlier(r, err);
     if (code == 0)
         code = trp_settings_load(&c->settings, &r->settings, err);
     if (code == 0 && *r->settings.site->file)
@@ -389,6 +393,7 @@ static void free_run(struct run *r)
     free(r->kept);
     free(r->cwd);
     free(r->stored);
+    free(r->again);
     free(r->site);
     free(r->rank);
     free(r->app);

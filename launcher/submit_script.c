@@ -172,11 +172,10 @@ static void print_directives(const struct trp_submit_script *s, FILE *out)
 }
 
 /* exec troupe run HOW="$run" and the rest. */
-static void print_exec(const struct trp_submit_script *s, const char *indent,
-                       const char *how, bool pipeline, FILE *out)
+static void print_exec(const struct trp_submit_script *s, const char *how, FILE *out)
 {
     const struct trp_submit_call *c = s->call;
-    fprintf(out, "%sexec ", indent);
+    fputs("exec ", out);
     trp_shell_word_print(s->troupe, out);
     fprintf(out, " run --%s=\"$run\"", how);
     for (size_t i = 0; i < c->run.n; i++) {
@@ -189,7 +188,7 @@ static void print_exec(const struct trp_submit_script *s, const char *indent,
             fputc(' ', out);
             trp_shell_word_print(*word, out);
         }
-    } else if (pipeline && c->settings.pipeline) {
+    } else if (c->settings.pipeline) {
         fputc(' ', out);
         trp_shell_word_print(c->settings.pipeline, out);
     }
@@ -215,20 +214,5 @@ void trp_submit_script_print(const struct trp_submit_script *s, FILE *out)
     print_directives(s, out);
     fputc('\n', out);
     print_name(s, out);
-    if (s->resume) {
-        print_exec(s, "", "resume", true, out);
-        return;
-    }
-    if (s->call->app) {
-        fputs(
-            "[ \"${SLURM_RESTART_COUNT:-0}\" = 0 ] || run=$run-r$SLURM_RESTART_COUNT\n",
-            out);
-    } else {
-        fputs("if [ \"${SLURM_RESTART_COUNT:-0}\" != 0 ] &&\n"
-              "    [ -e \"troupe-runs/$run/state/run.json\" ]; then\n",
-              out);
-        print_exec(s, "    ", "resume", false, out);
-        fputs("fi\n", out);
-    }
-    print_exec(s, "", "run-name", true, out);
+    print_exec(s, s->resume ? "resume" : "run-name", out);
 }

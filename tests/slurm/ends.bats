@@ -56,17 +56,20 @@ nobody_on() {
 
 @test "a job that Slurm starts again goes on with its run" {
     pipeline 8 '[ $TROUPE_TASK -lt 4 ] || while [ ! -e go ]; do sleep 0.1; done'
-    job=$(as alice head "$TROUPE" submit --set alloc.placement=inside --run-name r -N2 -n2 -c2 --mem=2000 -w node2,node3 p.yaml |
-        tr -dc 0-9)
+    submit alice --requeue --open-mode=append -N2 -n2 -c2 --mem=2000 -w node2,node3 -- \
+        "$TROUPE" run --set alloc.placement=inside p.yaml
     wait_until 20 have_run 8
-    wait_until 10 bash -c '[ "$(grep -c SparkListenerTaskEnd troupe-runs/r/events.jsonl)" -ge 4 ]'
+    wait_until 10 bash -c '[ "$(grep -c SparkListenerTaskEnd troupe-runs/last/events.jsonl)" -ge 4 ]'
+    run=$(readlink troupe-runs/last)
     on head scontrol requeue "$job"
     wait_until 20 nobody_on node2 node3
     touch go
     wait_until 20 bash -c '[ "$(cluster exec head squeue -h -o %T -j '"$job"')" = PENDING ]'
     on head scontrol update jobid="$job" StartTime=now # Slurm waits two minutes
     wait_until 60 job_is_over "$job"
-    [ "$(grep -o '"status":"[a-z]*"' troupe-runs/r/state/run.json)" = '"status":"succeeded"' ]
+    grep -qx "troupe: Slurm has started job $job again: going on with run $run" out
+    [ "$(readlink troupe-runs/last)" = "$run" ]
+    [ "$(grep -o '"status":"[a-z]*"' "troupe-runs/$run/state/run.json")" = '"status":"succeeded"' ]
     # The second half had begun, and was begun again; the first was not.
     [ "$(cat ran.[0-3].* | wc -l)" = 4 ]
     [ "$(cat ran.* | wc -l)" = 12 ]
