@@ -169,6 +169,9 @@ void trp_driver_check_time(trp_driver *d, int64_t now);
 
 /* waiting.c: tells of stages that wait for long; its timer is d->waiting_due. */
 void trp_driver_tell_waiting(trp_driver *d, int64_t now);
+/* The engine's reason, and what the cluster knows of executors that are not there. */
+void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
+                            char *why, size_t size);
 
 /* secrets.c: the run's secret, and whether MUNGE is asked as well; *ret_no_munge: why
  * not. */

@@ -149,8 +149,7 @@ static void show_progress(trp_driver *d, int64_t now)
             continue;
         v.stage = s->name;
         if (!d->attempts)
-            trp_engine_why_waiting(d->engine, now, (trp_stage_id){i}, waiting,
-                                   sizeof(waiting));
+            trp_driver_why_waiting(d, (trp_stage_id){i}, now, waiting, sizeof(waiting));
         break;
     }
     trp_progress_update(d->progress, now, &v);

@@ -11,11 +11,12 @@
 #define WAITING_NS (15 * TRP_DRIVER_SECOND)
 #define WAITING_MAX_NS (600 * TRP_DRIVER_SECOND)
 
-/* What the cluster knows of the executors that are not there. */
-static void add_cluster(const trp_driver *d, const struct trp_driver_stage *s,
-                        char *why, size_t size)
+void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
+                            char *why, size_t size)
 {
+    const struct trp_driver_stage *s = trp_driver_stage_of(d, id);
     char text[512] = "";
+    trp_engine_why_waiting(d->engine, now, id, why, size);
     size_t n = strlen(why);
     if (d->cluster && d->cluster->ops->why)
         d->cluster->ops->why(d->cluster, trp_profiles_get(d->profiles, s->profile),
@@ -30,8 +31,7 @@ static bool tell(trp_driver *d, const struct trp_driver_stage *s, trp_stage_id i
     char why[1024], line[1400];
     if (!s || !s->submitted || s->ended || s->live || now - s->idle_since < WAITING_NS)
         return false;
-    trp_engine_why_waiting(d->engine, now, id, why, sizeof(why));
-    add_cluster(d, s, why, sizeof(why));
+    trp_driver_why_waiting(d, id, now, why, sizeof(why));
     snprintf(line, sizeof(line), "troupe: stage %.250s has run nothing for %lld s: %s",
              s->name, (long long)((now - s->idle_since) / TRP_DRIVER_SECOND), why);
     trp_progress_line(d->progress, line);

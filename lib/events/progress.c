@@ -124,7 +124,9 @@ static void describe(const struct trp_progress_view *v, char *buf, size_t size)
     if (v->stage && v->stage[0])
         snprintf(stage, sizeof stage, "; %s", v->stage);
     if (v->running == 0 && v->waiting && v->waiting[0])
-        snprintf(waiting, sizeof waiting, "; waiting: %s", v->waiting);
+        snprintf(
+            waiting, sizeof waiting, "; %s%s",
+            strncmp(v->waiting, "waiting ", 8) == 0 ? "" : "waiting: ", v->waiting);
     snprintf(buf, size, "%u/%u tasks, %u running%s, %u executor%s; stage %u/%u%s%s",
              v->done, v->tasks, v->running, failures, v->executors,
              v->executors == 1 ? "" : "s", v->stages_done, v->stages, stage, waiting);

@@ -149,6 +149,9 @@ static void what_is_waited_for_is_told(void)
     g_assert_cmpstr(seen(&w), ==,
                     "troupe: 0/100 tasks, 0 running, 1 failed, 2 executors; stage 1/3; "
                     "solve; waiting: 2 gpu wanted, 1 free\n");
+    v.waiting = "waiting for an executor of profile a";
+    trp_progress_update(w.p, 100 * SECOND, &v);
+    g_assert_nonnull(strstr(seen(&w), "solve; waiting for an executor of profile a\n"));
     finish(&w);
 }
 
