@@ -51,9 +51,10 @@ struct trp_cluster_handler {
     void (*granted)(void *context, trp_executor_id executor,
                     const struct trp_granted *g);
     /* It will never come, or its process ended. `status`: 0 ended as told to, TRP_EWAIT
-     * / TRP_ENEVER refused, TRP_ESYSTEM died, TRP_ECANCELLED its Slurm job was ended;
-     * `memory` true: the kernel killed in it
-     * for memory. Its room is free again. */
+     * / TRP_ENEVER refused, TRP_ESYSTEM died, TRP_ECANCELLED its Slurm job was ended,
+     * TRP_ETIME at its time limit, TRP_ENOENT since its nodes failed (`text` says which
+     * job, and how); `memory` true: the kernel killed in it for memory. Its room is
+     * free again. */
     void (*gone)(void *context, trp_executor_id executor, int status, bool memory,
                  const char *text);
     /* A gang ended. `end` is borrowed. */
@@ -71,6 +72,9 @@ struct trp_cluster_handler {
     void (*shrunk)(void *context);
     /* The driver's own allocation ends then (seconds since 1970; 0: not known). */
     void (*ends)(void *context, int64_t when);
+    /* The same of an executor's, which is another one; told before `granted` or later.
+     */
+    void (*executor_ends)(void *context, trp_executor_id executor, int64_t when);
 };
 
 /* What a gang runs: made by the driver from the stage's command. */
@@ -130,6 +134,9 @@ struct trp_cluster_ops {
      */
     void (*why)(trp_cluster *c, const struct trp_resource_profile *p, char *text,
                 size_t size);
+    /* An executor is about to be released because tasks, which take so long, would
+     * outlive its allocation: another one is not to come from there. May be NULL. */
+    void (*outlived)(trp_cluster *c, trp_executor_id executor, int64_t takes_ns);
     /* The room that is there, for `troupe topo` and messages. */
     const struct trp_topology *(*topology)(trp_cluster *c);
     /* Ends everything that still lives and frees. Blocks at most 4 s. `ret_costs` may

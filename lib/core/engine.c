@@ -81,9 +81,9 @@ const char *trp_outcome_name(enum trp_outcome outcome)
 const char *trp_end_status_name(enum trp_end_status status)
 {
     static const char *const names[] = {
-        "success", "exit",         "signal",      "timeout",    "memory",
-        "start",   "killed",       "recalled",    "lost",       "platform",
-        "denied",  "fetch_failed", "result_lost", "unwritable", "exists"};
+        "success",     "exit",       "signal", "timeout",  "memory", "start",
+        "killed",      "recalled",   "lost",   "platform", "denied", "fetch_failed",
+        "result_lost", "unwritable", "exists", "never"};
     return (unsigned)status < sizeof(names) / sizeof(*names) ? names[status] : "?";
 }
 

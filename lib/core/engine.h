@@ -263,6 +263,7 @@ enum trp_end_status {
     TRP_END_RESULT_LOST, /* it ended well, but its result is gone */
     TRP_END_UNWRITABLE,  /* its result cannot be written down: ends the stage */
     TRP_END_EXISTS,      /* its output is already there: ends the stage */
+    TRP_END_NEVER,       /* a gang whose room can never be had: ends the stage */
 };
 const char *trp_end_status_name(enum trp_end_status status);
 
@@ -276,6 +277,8 @@ enum trp_loss {
     TRP_LOSS_NEVER_CAME, /* did not come up; counts nothing, asked for again later */
     TRP_LOSS_HOST,       /* its whole host is gone: counts, as do the outputs there */
     TRP_LOSS_DECOMMISSIONED, /* as was announced: counts nothing */
+    TRP_LOSS_TIME_LIMIT,     /* its allocation ended when it was to: a task's first such
+                              * loss counts nothing, the next ones do */
 };
 
 /* The map output that could not be read. */
@@ -312,7 +315,7 @@ enum trp_event_kind {
 struct trp_task_end {
     trp_attempt_id attempt;
     enum trp_end_status status;
-    int32_t code;        /* exit status or signal number */
+    int32_t code; /* exit status or signal number; LOST: TRP_LOSS_TIME_LIMIT, 0 */
     int64_t duration_ns; /* as measured where it ran, 0 or more */
     uint64_t records;    /* read, in all; 0: not known */
     uint64_t result_bytes;
@@ -444,6 +447,8 @@ enum trp_action_kind {
     TRP_ACTION_EXCLUDED,         /* excluded: for the application, or no longer */
     TRP_ACTION_OUT_OF_TIME,      /* out_of_time: nothing runs, and all that waits would
                                   * outlive the run */
+    TRP_ACTION_OUTLIVED,         /* outlived: tasks would outlive the executor, which is
+                                  * about to be released; another one is to live longer */
 };
 
 enum trp_set_end {
@@ -534,6 +539,10 @@ struct trp_action {
             trp_stage_id stage;        /* the first that waits */
             int64_t takes_ns, left_ns; /* its median; until the end */
         } out_of_time;
+        struct {
+            trp_executor_id executor;
+            int64_t takes_ns; /* the shortest median of the sets that were refused */
+        } outlived;
         struct {
             trp_stage_id stage;
             enum trp_outcome outcome;

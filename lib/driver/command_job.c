@@ -306,14 +306,15 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
 }
 
 /* The words of what failed, which the engine does not know. */
-static void platform_failed(trp_command_job *j, uint32_t stage,
+static void platform_failed(trp_command_job *j, uint32_t stage, bool never,
                             const struct trp_end *end)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct running *r = &j->running[stage];
+    struct trp_mark mark = never && s->profile_mark.line ? s->profile_mark : s->mark;
     if (!r->refused && end && end->extra_size &&
         asprintf(&r->refused, "%s:%u:%u: stage %s: %.*s", j->c.pipeline->file,
-                 s->mark.line, s->mark.column, s->name, (int)end->extra_size,
+                 mark.line, mark.column, s->name, (int)end->extra_size,
                  (const char *)end->extra) < 0)
         r->refused = NULL;
 }
@@ -328,8 +329,9 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
         return;
     if (verdict->task_end.status == TRP_END_SUCCESS) {
         task_succeeded(j, stage, verdict->task_end.task);
-    } else if (verdict->task_end.status == TRP_END_PLATFORM) {
-        platform_failed(j, stage, end);
+    } else if (verdict->task_end.status == TRP_END_PLATFORM ||
+               verdict->task_end.status == TRP_END_NEVER) {
+        platform_failed(j, stage, verdict->task_end.status == TRP_END_NEVER, end);
     } else if (verdict->task_end.counted && !verdict->task_end.retried) {
         trp_end_reason(verdict, end, stage_of(j, stage)->timeout_ns, reason,
                        sizeof reason);

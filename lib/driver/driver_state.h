@@ -35,6 +35,7 @@ struct trp_staff {
     bool down;              /* its socket has closed */
     bool killed_for_memory; /* by the kernel, as the cluster said */
     bool planned;           /* its end counts against nobody */
+    bool outran;            /* its Slurm job has reached its time limit */
     bool released;          /* told to go by the engine */
     bool leaving;           /* the cluster wants it to go */
     bool lost;              /* the engine knows it is gone */
@@ -43,6 +44,7 @@ struct trp_staff {
     struct trp_last_words words;
     int64_t requested; /* mono */
     char *host, *rack;
+    char *cause; /* why its Slurm job ended; NULL: it did not, or nothing is known */
     struct trp_resource_addresses *resources;
     uint32_t nresources;
     struct trp_buf launches; /* a LAUNCH message being filled */
@@ -162,6 +164,10 @@ int trp_driver_tell_fit(trp_driver *d, const struct trp_resource_profile *p,
 
 /* ends.c: the driver's allocation ends then (seconds since 1970; 0: not known). */
 void trp_driver_ends(void *context, int64_t when);
+/* The allocation of an executor that was asked for ends then. */
+void trp_driver_executor_ends(void *context, trp_executor_id executor, int64_t when);
+/* Tasks would outlive an executor's allocation: it is to be replaced. */
+void trp_driver_outlived(trp_driver *d, const struct trp_action *a);
 /* The engine can begin nothing more before it. */
 void trp_driver_out_of_time(trp_driver *d, const struct trp_action *a);
 /* Stops the run when its time is up. */

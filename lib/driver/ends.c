@@ -1,6 +1,6 @@
 /*
- * The end of the allocation that the driver itself is in, as Slurm has it in its books;
- * it may be moved while the run goes on.
+ * The ends of allocations, as Slurm has them in its books; they may be moved while the
+ * run goes on. That of a further job is its executors'; the driver's own is the run's.
  *
  * RESERVE_NS before it the run stops, so that there is time to end commands (SIGTERM,
  * SIGKILL 5 s later), to give everything back and to close the event log before Slurm
@@ -27,6 +27,35 @@ void trp_driver_ends(void *context, int64_t when)
         .kind = TRP_EVENT_ENDS, .ends = {.executor = {TRP_NONE}, .at_ns = d->time_up}
     };
     trp_driver_step(d, &ev);
+}
+
+void trp_driver_executor_ends(void *context, trp_executor_id executor, int64_t when)
+{
+    trp_driver *d = context;
+    struct timespec wall;
+    d->now = trp_driver_now();
+    clock_gettime(CLOCK_REALTIME, &wall);
+    int64_t left = (when - (int64_t)wall.tv_sec) * TRP_DRIVER_SECOND - wall.tv_nsec;
+    struct trp_event ev = {
+        .kind = TRP_EVENT_ENDS,
+        .ends = {.executor = executor, .at_ns = when ? d->now + left : INT64_MAX}
+    };
+    trp_driver_step(d, &ev);
+}
+
+void trp_driver_outlived(trp_driver *d, const struct trp_action *a)
+{
+    const struct trp_staff *x = trp_staff_of(d, a->outlived.executor.n);
+    char text[320];
+    if (!x || !d->cluster)
+        return;
+    snprintf(text, sizeof(text),
+             "executor %u on %s is replaced: its Slurm job ends before tasks of %.3g s "
+             "(median) would",
+             x->id.n, x->host ? x->host : "?", (double)a->outlived.takes_ns / 1e9);
+    trp_event_message(d->log, "info", text, trp_driver_wall(d, d->now));
+    if (d->cluster->ops->outlived)
+        d->cluster->ops->outlived(d->cluster, x->id, a->outlived.takes_ns);
 }
 
 /* Not at once: an action is being performed. */

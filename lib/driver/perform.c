@@ -62,6 +62,9 @@ static void perform(trp_driver *d, const struct trp_action *a)
     case TRP_ACTION_OUT_OF_TIME:
         trp_driver_out_of_time(d, a);
         break;
+    case TRP_ACTION_OUTLIVED:
+        trp_driver_outlived(d, a);
+        break;
     case TRP_ACTION_SET_ENDED: /* what follows is told by itself */
     case TRP_ACTION_RESUBMITTED:
     case TRP_ACTION_SPECULATABLE:

@@ -95,15 +95,15 @@ static bool begin_batch(trp_driver *d, struct trp_staff *x)
 }
 
 /* The attempt cannot even be sent: it has ended. */
-static void launch_failed(trp_driver *d, trp_attempt_id attempt, const char *text)
+static void launch_failed(trp_driver *d, trp_attempt_id attempt,
+                          enum trp_end_status status, const char *text)
 {
     struct trp_end end = {.attempt = attempt,
-                          .status = TRP_END_START,
+                          .status = (uint8_t)status,
                           .extra = (const uint8_t *)text,
                           .extra_size = (uint32_t)strlen(text)};
     struct trp_event ev = {
-        .kind = TRP_EVENT_TASK_ENDED,
-        .ended = {.attempt = attempt, .status = TRP_END_START}
+        .kind = TRP_EVENT_TASK_ENDED, .ended = {.attempt = attempt, .status = status}
     };
     const struct trp_end *before = d->ended;
     char line[TRP_ERROR_TEXT + 16];
@@ -148,7 +148,7 @@ void trp_perform_launch(trp_driver *d, const struct trp_action *action)
     if (!x || !x->up) /* it is being lost: the engine will hear of it */
         return;
     if (!stage_send(d, s, x->id.n, &err) || !begin_batch(d, x)) {
-        launch_failed(d, a->launch.attempt, err.text);
+        launch_failed(d, a->launch.attempt, TRP_END_START, err.text);
         return;
     }
     struct trp_launch l = {.attempt = a->launch.attempt,
@@ -199,8 +199,10 @@ void trp_perform_gang(trp_driver *d, const struct trp_action *a)
                          .item = l.extra,
                          .item_size = l.extra_size,
                          .has_item = l.has_item};
-    if (!b || d->cluster->ops->gang_start(d->cluster, &g, &err) < 0) {
-        launch_failed(d, a->gang.attempt, err.text);
+    int code = b ? d->cluster->ops->gang_start(d->cluster, &g, &err) : TRP_ENOMEM;
+    if (code < 0) {
+        launch_failed(d, a->gang.attempt,
+                      code == TRP_ENEVER ? TRP_END_NEVER : TRP_END_START, err.text);
         return;
     }
     trp_event_task_started(d->log, a->gang.stage, a, "", trp_driver_wall(d, d->now));

@@ -55,6 +55,7 @@ static void staff_free(trp_driver *d, struct trp_staff *x)
     trp_buf_free(&x->launches);
     free(x->host);
     free(x->rack);
+    free(x->cause);
     free(x);
 }
 
@@ -157,11 +158,12 @@ static const char *loss_text(const struct trp_staff *x, enum trp_loss reason, ch
     case TRP_LOSS_HOST:
         return "its host is gone";
     case TRP_LOSS_DECOMMISSIONED:
-        return "its Slurm job was ended";
+    case TRP_LOSS_TIME_LIMIT:
+        return x->cause ? x->cause : "its Slurm job was ended";
     case TRP_LOSS_EXITED:
         break;
     }
-    return "its process ended";
+    return x->cause ? x->cause : "its process ended";
 }
 
 /* Tells event log and engine, once. */
@@ -199,6 +201,8 @@ static void lose(trp_driver *d, struct trp_staff *x, enum trp_loss reason)
 /* Without words of its own. */
 static enum trp_loss end_of(const struct trp_staff *x, bool memory)
 {
+    if (x->outran)
+        return TRP_LOSS_TIME_LIMIT;
     if (x->planned)
         return TRP_LOSS_DECOMMISSIONED;
     return memory ? TRP_LOSS_MEMORY : TRP_LOSS_EXITED;
@@ -315,7 +319,10 @@ static void on_gone(void *context, trp_executor_id executor, int status, bool me
     if (!x)
         return;
     bool came = x->up || x->words.said;
+    x->outran = status == TRP_ETIME;
     x->planned |= status == TRP_ECANCELLED;
+    if (x->outran || status == TRP_ECANCELLED || status == TRP_ENOENT)
+        x->cause = strdup(text);
     if (x->here) {
         x->here = false;
         d->here--;
@@ -495,5 +502,6 @@ const struct trp_cluster_handler trp_staff_cluster_handler = {
     .notice = on_notice,
     .shrunk = on_shrunk,
     .ends = trp_driver_ends,
+    .executor_ends = trp_driver_executor_ends,
     .nodes = on_nodes,
 };

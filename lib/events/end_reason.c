@@ -94,7 +94,9 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
         snprintf(buf, size, "handed back before it started");
         break;
     case TRP_END_LOST:
-        snprintf(buf, size, "lost its executor");
+        snprintf(buf, size, "lost its executor%s",
+                 code == TRP_LOSS_TIME_LIMIT ? ": its Slurm job reached its time limit"
+                                             : "");
         break;
     case TRP_END_PLATFORM:
         with_text("the platform failed", end, buf, size);
@@ -113,6 +115,9 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
         break;
     case TRP_END_EXISTS:
         with_text("its output is already there", end, buf, size);
+        break;
+    case TRP_END_NEVER:
+        with_text("can never be had", end, buf, size);
         break;
     }
     return buf;

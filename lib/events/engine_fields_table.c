@@ -151,7 +151,7 @@ static const struct trp_field event_refused[] = {
 };
 static const struct trp_field event_lost[] = {
     EVENT(UNSIGNED, lost.executor.n),
-    WORD(trp_event, lost.reason, TRP_LOSS_DECOMMISSIONED + 1),
+    WORD(trp_event, lost.reason, TRP_LOSS_TIME_LIMIT + 1),
     YES_NO(trp_event, lost.has_culprit),
     EVENT(ATTEMPT, lost.culprit),
     EVENT(SIGNED, lost.code),
@@ -167,7 +167,7 @@ static const struct trp_field event_progress[] = {
 };
 static const struct trp_field event_ended[] = {
     EVENT(ATTEMPT, ended.attempt),
-    WORD(trp_event, ended.status, TRP_END_EXISTS + 1),
+    WORD(trp_event, ended.status, TRP_END_NEVER + 1),
     EVENT(SIGNED, ended.code),
     EVENT(SIGNED, ended.duration_ns),
     EVENT(UNSIGNED, ended.records),
@@ -282,7 +282,7 @@ static const struct trp_field action_task_end[] = {
     ACTION(UNSIGNED, task_end.number),
     ACTION(UNSIGNED, task_end.executor.n),
     WORD(trp_action, task_end.level, TRP_LEVELS),
-    WORD(trp_action, task_end.status, TRP_END_EXISTS + 1),
+    WORD(trp_action, task_end.status, TRP_END_NEVER + 1),
     ACTION(SIGNED, task_end.code),
     YES_NO(trp_action, task_end.counted),
     YES_NO(trp_action, task_end.retried),
@@ -336,6 +336,10 @@ static const struct trp_field action_out_of_time[] = {
     ACTION(SIGNED, out_of_time.takes_ns),
     ACTION(SIGNED, out_of_time.left_ns),
 };
+static const struct trp_field action_outlived[] = {
+    ACTION(UNSIGNED, outlived.executor.n),
+    ACTION(SIGNED, outlived.takes_ns),
+};
 static const struct trp_field action_executor[] = {
     ACTION(UNSIGNED, executor.executor.n),
     ACTION(UNSIGNED, executor.profile.n),
@@ -363,6 +367,7 @@ const struct trp_fields trp_fields_of_action[] = {
     [TRP_ACTION_SYNCED] = ROW("synced", action_synced),
     [TRP_ACTION_STAGE_RETRIED] = ROW("stage_retried", action_stage_retried),
     [TRP_ACTION_OUT_OF_TIME] = ROW("out_of_time", action_out_of_time),
+    [TRP_ACTION_OUTLIVED] = ROW("outlived", action_outlived),
 };
 
 /* ---- options and profiles ---- */

@@ -219,6 +219,7 @@ void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a)
     case TRP_ACTION_STAGE_RETRIED:
     case TRP_ACTION_SYNCED:
     case TRP_ACTION_OUT_OF_TIME: /* virtual runs have no end */
+    case TRP_ACTION_OUTLIVED:
         return;
     case TRP_ACTION_PROFILE_ADDED:
         profile_added(r, a->profile);

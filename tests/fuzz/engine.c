@@ -211,7 +211,7 @@ static void move_lost(struct fuzz_world *w, struct fuzz_bytes *b)
     uint32_t x = choose_executor(w, b);
     uint8_t how = fuzz_byte(b);
     enum trp_loss reason = (enum trp_loss)(how & 15);
-    if (reason > TRP_LOSS_DECOMMISSIONED)
+    if (reason > TRP_LOSS_TIME_LIMIT)
         reason = TRP_LOSS_EXITED;
     const struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_LOST,
@@ -239,7 +239,7 @@ static void move_ended(struct fuzz_world *w, struct fuzz_bytes *b)
     trp_attempt_id id = choose_attempt(w, b);
     uint8_t how = fuzz_byte(b);
     enum trp_end_status status = (enum trp_end_status)(how & 15);
-    enum trp_end_status last = w->features ? TRP_END_EXISTS : TRP_END_PLATFORM;
+    enum trp_end_status last = w->features ? TRP_END_NEVER : TRP_END_PLATFORM;
     if (how >= 0x80 || status == TRP_END_LOST || status > last)
         status = TRP_END_SUCCESS;
     struct trp_event ev = {

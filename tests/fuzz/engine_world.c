@@ -228,6 +228,7 @@ static void take_action(struct fuzz_world *w, const struct trp_action *act)
         trace(w, act->task.stage.n, act->task.task);
         return;
     case TRP_ACTION_OUT_OF_TIME:
+    case TRP_ACTION_OUTLIVED:
     case TRP_ACTION_EXCLUDED:
         FUZZ_CHECK(act->excluded.host || act->excluded.executor.n != TRP_NONE,
                    "nobody is excluded");

@@ -35,8 +35,8 @@ struct world {
     GPtrArray *texts;  /* texts of those */
     GArray *ready;     /* trp_stage_id that asked for tasks */
     struct trp_action job_end;
-    struct trp_action synced;
-    uint32_t job_ends, releases, relabels, syncs, out_of_time;
+    struct trp_action synced, outlived;
+    uint32_t job_ends, releases, relabels, syncs, out_of_time, outlives;
     bool manual; /* executors do not come up by themselves */
     const char *(*host_of)(uint32_t executor);
     const struct trp_resource_addresses *resources;
@@ -183,6 +183,10 @@ static inline void world_take_action(struct world *w, const struct trp_action *a
         break;
     case TRP_ACTION_OUT_OF_TIME:
         w->out_of_time++;
+        break;
+    case TRP_ACTION_OUTLIVED:
+        w->outlived = *a;
+        w->outlives++;
         break;
     default:
         break;

@@ -85,10 +85,94 @@ static void an_executor_that_ends_too_soon_is_replaced(void)
     w.now += 6 * SECOND;
     end_first(&w, 6 * SECOND);
     g_assert_cmpuint(w.releases, ==, 1);
+    g_assert_cmpuint(w.outlives, ==, 1);
+    g_assert_cmpuint(w.outlived.outlived.executor.n, ==, first);
+    g_assert_cmpint(w.outlived.outlived.takes_ns, ==, 6 * SECOND);
     g_assert_cmpuint(w.attempts->len, ==, 1);
     g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 0).executor, !=,
                      first);
     g_assert_cmpuint(w.out_of_time, ==, 0);
+    world_free(&w);
+}
+
+static void the_end_of_the_run_is_no_reason_to_replace_an_executor(void)
+{
+    struct world w;
+    start(&w, 2);
+    submit(&w, "a", 8);
+    uint32_t first = g_array_index(w.attempts, struct world_attempt, 0).executor;
+    tell_end(&w, first, w.now + 10 * SECOND);
+    tell_end(&w, TRP_NONE, w.now + 10 * SECOND);
+    w.now += 6 * SECOND;
+    end_first(&w, 6 * SECOND);
+    g_assert_cmpuint(w.outlives, ==, 0);
+    world_free(&w);
+}
+
+/* The executor that runs the only attempt reaches its end; what was told of it. */
+static const struct trp_action *reach_end(struct world *w)
+{
+    uint32_t x = g_array_index(w->attempts, struct world_attempt, 0).executor;
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
+                           .decommissioned = {.executor = {x}}};
+    w->now += 10 * SECOND;
+    world_step(w, &ev);
+    world_lose(w, x, TRP_LOSS_TIME_LIMIT);
+    return &g_array_index(w->verdicts, struct trp_action, w->verdicts->len - 1);
+}
+
+static void a_task_may_outlive_one_allocation_but_not_all(void)
+{
+    struct world w;
+    start(&w, 1);
+    submit(&w, "a", 1);
+    for (uint32_t i = 0; i < 5; i++) {
+        g_assert_cmpuint(w.attempts->len, ==, 1);
+        const struct trp_action *v = reach_end(&w);
+        g_assert_cmpint(v->task_end.status, ==, TRP_END_LOST);
+        g_assert_cmpint(v->task_end.code, ==, TRP_LOSS_TIME_LIMIT);
+        g_assert_cmpint(v->task_end.counted, ==, i > 0);
+        g_assert_cmpuint(v->task_end.failures, ==, i);
+        g_assert_cmpint(v->task_end.retried, ==, i < 4);
+    }
+    g_assert_cmpuint(w.ended->len, ==, 1);
+    const struct trp_action *end = &g_array_index(w.ended, struct trp_action, 0);
+    g_assert_cmpint(end->stage_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "task 0 failed 4 times");
+    world_free(&w);
+}
+
+static void each_task_has_one_end_of_an_allocation_free(void)
+{
+    struct world w;
+    start(&w, 1);
+    submit(&w, "a", 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct trp_action *v = reach_end(&w);
+        g_assert_cmpuint(v->task_end.task, ==, i);
+        g_assert_false(v->task_end.counted);
+    }
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void a_gang_that_can_never_be_had_ends_its_stage(void)
+{
+    struct world w;
+    struct trp_stage_spec s = {.name = "a",
+                               .kind = TRP_STAGE_GANG,
+                               .tasks_known = true,
+                               .ntasks = 1,
+                               .ranks = 4};
+    start(&w, 1);
+    world_submit(&w, &s, 1);
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_NEVER,
+              0, 0);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    const struct trp_action *end = &g_array_index(w.ended, struct trp_action, 0);
+    g_assert_cmpint(end->stage_ended.code, ==, TRP_ENEVER);
+    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "its ranks can never be had");
     world_free(&w);
 }
 
@@ -110,6 +194,10 @@ int main(int argc, char **argv)
     ADD(a_run_that_can_begin_nothing_more_is_told_once);
     ADD(while_another_stage_can_run_the_run_is_not_out_of_time);
     ADD(an_executor_that_ends_too_soon_is_replaced);
+    ADD(the_end_of_the_run_is_no_reason_to_replace_an_executor);
+    ADD(a_task_may_outlive_one_allocation_but_not_all);
+    ADD(each_task_has_one_end_of_an_allocation_free);
+    ADD(a_gang_that_can_never_be_had_ends_its_stage);
     ADD(an_unknown_executor_is_ignored);
     return g_test_run();
 }

@@ -375,20 +375,24 @@ static void reasons_are_the_contracts(void)
         int64_t timeout;
         const char *words;
     } cases[] = {
-        {{.status = TRP_END_SUCCESS},                                          0,                ""                                               },
-        {{.status = TRP_END_EXIT, .code = 37},                                 0,                "exit status 37"                                 },
-        {{.status = TRP_END_SIGNAL, .code = 11},                               0,                "killed by SIGSEGV (11)"                         },
-        {{.status = TRP_END_TIMEOUT},                                          1000 * MS,        "timed out after 1s"                             },
-        {{.status = TRP_END_TIMEOUT},                                          1500 * MS,        "timed out after 1500ms"                         },
-        {{.status = TRP_END_TIMEOUT},                                          7200 * 1000 * MS, "timed out after 2h"                             },
+        {{.status = TRP_END_SUCCESS},                                                0,                ""                                                       },
+        {{.status = TRP_END_EXIT, .code = 37},                                       0,                "exit status 37"                                         },
+        {{.status = TRP_END_SIGNAL, .code = 11},                                     0,                "killed by SIGSEGV (11)"                                 },
+        {{.status = TRP_END_TIMEOUT},                                                1000 * MS,        "timed out after 1s"                                     },
+        {{.status = TRP_END_TIMEOUT},                                                1500 * MS,        "timed out after 1500ms"                                 },
+        {{.status = TRP_END_TIMEOUT},                                                7200 * 1000 * MS, "timed out after 2h"                                     },
         {{.status = TRP_END_MEMORY, .limit_mib = 512, .peak_kib = 530 * 1024},
-         0,                                                                                      "killed for memory (limit 512 MiB, peak 530 MiB)"},
-        {{.status = TRP_END_MEMORY},                                           0,                "killed for memory"                              },
+         0,                                                                                            "killed for memory (limit 512 MiB, peak 530 MiB)"        },
+        {{.status = TRP_END_MEMORY},                                                 0,                "killed for memory"                                      },
         {{.status = TRP_END_START,
           .extra = (const uint8_t *)"no\nsuch file",
           .extra_size = 12},
-         0,                                                                                      "could not be started: no such file"             },
-        {{.status = TRP_END_LOST},                                             0,                "lost its executor"                              },
+         0,                                                                                            "could not be started: no such file"                     },
+        {{.status = TRP_END_LOST},                                                   0,                "lost its executor"                                      },
+        {{.status = TRP_END_LOST, .code = TRP_LOSS_TIME_LIMIT},
+         0,                                                                                            "lost its executor: its Slurm job reached its time limit"},
+        {{.status = TRP_END_NEVER, .extra = (const uint8_t *)"no", .extra_size = 2},
+         0,                                                                                            "can never be had: no"                                   },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct trp_action a = {

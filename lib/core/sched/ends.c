@@ -5,7 +5,11 @@
  * nothing does before the first has.
  *
  * An executor that has been refused a task for its own end and runs nothing has no use
- * any more: it is decommissioned, so that another can take its place. The run's end is
+ * any more: it is decommissioned, so that another can take its place, and the driver is
+ * told why, so that the other one does not come from the same allocation. An attempt
+ * that ends with its allocation all the same counts nothing the first time, since its
+ * allocation may have been old; from the second time of its task on it is a failure, or
+ * a task that takes longer than any allocation would run for ever. The run's end is
  * that of all, wherever another would come from: when nothing runs and all that is
  * pending would outlive it, the run is out of time, which is told once.
  *
@@ -22,10 +26,12 @@ void trp_ends_event(struct trp_engine *e, const struct trp_event *ev)
         e->ignored++;
         return;
     }
-    if (x)
+    if (x) {
         x->ends_ns = ev->ends.at_ns;
-    else
+        x->outlived_ns = 0;
+    } else {
         e->ends_ns = ev->ends.at_ns;
+    }
     e->has_ends = true;
     e->told_out_of_time = false;
     e->offer_all = true; /* it may be later than it was */
@@ -73,6 +79,8 @@ bool trp_ends_refuse(struct trp_engine *e, struct trp_task_set *s,
     bool run = outlives(e, s, e->ends_ns), own = outlives(e, s, x->ends_ns);
     if (own && !trp_stack_push(&e->outlived, x->id.n))
         e->out_of_memory = true;
+    if (own && !run && (!x->outlived_ns || trp_ends_estimate(s) < x->outlived_ns))
+        x->outlived_ns = trp_ends_estimate(s);
     if (!run && !own)
         return false;
     s->refused_by_end = e->refused_by_end = true;
@@ -95,12 +103,23 @@ static const struct trp_task_set *out_of_time(const struct trp_engine *e)
     return first;
 }
 
+/* Not of the run's own end, behind which no executor lives longer. */
+static void tell_outlived(struct trp_engine *e, const struct trp_executor *x)
+{
+    if (!x->outlived_ns)
+        return;
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_OUTLIVED);
+    act->outlived.executor = x->id;
+    act->outlived.takes_ns = x->outlived_ns;
+}
+
 void trp_ends_settle(struct trp_engine *e)
 {
     e->refused_by_end = false;
     while (e->outlived.n) {
         struct trp_executor *x = e->executors[e->outlived.v[--e->outlived.n]];
         if (x && trp_executor_is_idle(x) && !e->manual) {
+            tell_outlived(e, x);
             trp_executor_decommission(e, x);
             e->any_dirty = true;
         }

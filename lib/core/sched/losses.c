@@ -88,6 +88,7 @@ static bool loss_counts(enum trp_loss reason, bool is_culprit, bool has_culprit)
     case TRP_LOSS_EXITED:
     case TRP_LOSS_HEARTBEAT:
     case TRP_LOSS_HOST:
+    case TRP_LOSS_TIME_LIMIT:
         return true;
     case TRP_LOSS_CRASHED:
     case TRP_LOSS_MEMORY:
@@ -145,6 +146,16 @@ static struct ending *running_of(const struct trp_engine *e,
     return v;
 }
 
+/* An attempt that ran until the end of its allocation: the first of its task? */
+static bool outran_first(struct trp_engine *e, uint32_t slot)
+{
+    const struct trp_attempt *a = &e->attempts.v[slot];
+    uint8_t *flags = &a->set->tasks[a->task].flags;
+    bool first = !(*flags & TRP_TASK_OUTRAN);
+    *flags |= TRP_TASK_OUTRAN;
+    return first;
+}
+
 static void end_running(struct trp_engine *e, const struct trp_executor *x,
                         const struct trp_event *ev, uint32_t guilty)
 {
@@ -163,6 +174,10 @@ static void end_running(struct trp_engine *e, const struct trp_executor *x,
         }
         bool counts = !blameless && !launching &&
                       loss_counts(ev->lost.reason, is_culprit, guilty != TRP_NONE);
+        if (ev->lost.reason == TRP_LOSS_TIME_LIMIT) {
+            end.code = TRP_LOSS_TIME_LIMIT;
+            counts = !launching && !outran_first(e, slot);
+        }
         trp_attempt_ended(e, slot, &end, !counts);
     }
     free(ends);

@@ -17,6 +17,7 @@ enum effect {
     LEAVE,    /* its input is gone: the set is a zombie, the task the next attempt's */
     GIVE_UP,  /* the set is given up at once */
     PLATFORM, /* the same, and it is nobody's fault */
+    NEVER,    /* the same: the cluster cannot do it */
 };
 
 static const struct {
@@ -40,6 +41,7 @@ static const struct {
     [TRP_END_UNWRITABLE] = {false, GIVE_UP,   "had a not serializable result"    },
     [TRP_END_EXISTS] = {false, GIVE_UP,
                          "wants to write an output file that already exists"  },
+    [TRP_END_NEVER] = {false, NEVER,     "its ranks can never be had"       },
 };
 
 static bool not_retried(const struct trp_stage *s, const struct trp_task_end *end)
@@ -251,6 +253,9 @@ static void end_set(struct trp_engine *e, struct trp_task_set *own, uint32_t tas
     switch (meanings[end->status].effect) {
     case PLATFORM:
         trp_set_abort(e, own, TRP_ESYSTEM, task, why);
+        return;
+    case NEVER:
+        trp_set_abort(e, own, TRP_ENEVER, task, why);
         return;
     case GIVE_UP:
         snprintf(text, sizeof(text), "task %u %s", task, why);

@@ -75,6 +75,7 @@ struct trp_executor {
     struct trp_idle_item idle;
     int64_t decommissioned_ns; /* when; INT64_MAX: not */
     int64_t ends_ns;           /* of its allocation; INT64_MAX: not known */
+    int64_t outlived_ns;       /* the least estimate that was refused; 0: none was */
     bool excluded;             /* for the application: gets nothing new */
     bool yields;               /* gets nothing new: is to go when it is idle */
     bool forced;               /* has to go when its time is over: in that list */
@@ -143,6 +144,7 @@ enum {
     TRP_TASK_LEFT = 4,         /* its input is gone: the next attempt's */
     TRP_TASK_OVER = 7,         /* any of these */
     TRP_TASK_SPECULATABLE = 8, /* is to get a copy */
+    TRP_TASK_OUTRAN = 16,      /* an attempt of it ended with its allocation */
 };
 
 struct trp_task {
