@@ -79,7 +79,7 @@ static int connect_to(const char *address, int64_t deadline, trp_error *err)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     int rc = getaddrinfo(host, colon + 1, &hints, &list);
     if (rc != 0)
-        return trp_error_set(err, TRP_ESYSTEM, "driver %s: %s", address,
+        return trp_error_set(err, TRP_ENOENT, "driver %s: %s", address,
                              gai_strerror(rc));
     int fd = -1;
     for (struct addrinfo *a = list; a && fd < 0; a = a->ai_next)

@@ -124,7 +124,8 @@ struct trp_call_config {
  * proves both sides (HMAC-SHA256 of the run's secret over both nonces, sealed by MUNGE
  * when `munge`), says hello.
  * Blocks at most network_timeout_ns. TRP_ESTATE with both versions when refused as
- * another build. */
+ * another build; TRP_ENOENT when the driver's host name is not known here, at present.
+ */
 int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_channel,
                      trp_error *err);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "executor/executor_internal.h"
 
@@ -33,6 +34,20 @@ static void stay(trp_channel *c)
     }
 }
 
+/* A host name that cannot be resolved says nothing of the driver: for as long as its
+ * silence would not either. */
+static int call(const struct trp_executor_shape *shape, trp_channel **ret,
+                trp_error *err)
+{
+    int64_t deadline = now_ns() + shape->network_timeout_ns;
+    int code = trp_executor_call(shape, ret, err);
+    while (code == TRP_ENOENT && now_ns() < deadline) {
+        sleep(1);
+        code = trp_executor_call(shape, ret, err);
+    }
+    return code;
+}
+
 int trp_job_guard_main(void)
 {
     struct trp_executor_shape *shape = calloc(1, sizeof *shape);
@@ -41,7 +56,7 @@ int trp_job_guard_main(void)
     const char *text = getenv("TROUPE_EXECUTOR");
     int code = shape && text ? trp_shape_parse(text, shape, &err) : err.code;
     if (code == 0)
-        code = trp_executor_call(shape, &channel, &err);
+        code = call(shape, &channel, &err);
     if (code == 0)
         stay(channel);
     else

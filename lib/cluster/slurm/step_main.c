@@ -298,31 +298,41 @@ static void tell_end(const struct step *s)
     fflush(stdout);
 }
 
-/* Whether somebody listens at the driver's address. */
-static bool driver_answers(const char *address)
+static bool answers_at(const struct addrinfo *a)
+{
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    int error = 1;
+    socklen_t n = sizeof error;
+    bool answers =
+        fd >= 0 && (connect(fd, a->ai_addr, a->ai_addrlen) == 0 ||
+                    (errno == EINPROGRESS && poll(&p, 1, CONNECT_MS) > 0 &&
+                     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && !error));
+    if (fd >= 0)
+        close(fd);
+    return answers;
+}
+
+/* Whether somebody listens at the driver's address. A host name that cannot be resolved
+ * says nothing: it is tried again for as long as silence would not, either. */
+static bool driver_answers(const struct trp_executor_shape *shape)
 {
     char host[300];
-    const char *colon = strrchr(address, ':');
+    const char *colon = strrchr(shape->driver, ':');
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    int64_t deadline = now_ms() + shape->network_timeout_ns / 1000000;
     bool answers = false;
-    if (!colon || (size_t)(colon - address) >= sizeof host)
+    if (!colon || (size_t)(colon - shape->driver) >= sizeof host)
         return false;
-    memcpy(host, address, (size_t)(colon - address));
-    host[colon - address] = '\0';
-    if (getaddrinfo(host, colon + 1, &hints, &list) != 0)
-        return false;
-    for (struct addrinfo *a = list; a && !answers; a = a->ai_next) {
-        int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        struct pollfd p = {.fd = fd, .events = POLLOUT};
-        int error = 1;
-        socklen_t n = sizeof error;
-        answers = fd >= 0 &&
-                  (connect(fd, a->ai_addr, a->ai_addrlen) == 0 ||
-                   (errno == EINPROGRESS && poll(&p, 1, CONNECT_MS) > 0 &&
-                    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && !error));
-        if (fd >= 0)
-            close(fd);
+    memcpy(host, shape->driver, (size_t)(colon - shape->driver));
+    host[colon - shape->driver] = '\0';
+    while (getaddrinfo(host, colon + 1, &hints, &list) != 0) {
+        if (now_ms() >= deadline)
+            return false;
+        sleep(1);
     }
+    for (struct addrinfo *a = list; a && !answers; a = a->ai_next)
+        answers = answers_at(a);
     freeaddrinfo(list);
     return answers;
 }
@@ -392,7 +402,7 @@ int trp_slurm_step_main(int argc, char **argv)
     if (session)
         tell_end(&s);
     bool in_order = s.dismissed || (session && status == 0);
-    if (s.further && !in_order && !driver_answers(s.shape.driver))
+    if (s.further && !in_order && !driver_answers(&s.shape))
         end_job();
     return status;
 }
