@@ -22,8 +22,8 @@ extern uint64_t trp_slurm_rpcs;
 int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t job);
 /* `host` lines: the leaf switch of each node; none without a topology plugin. */
 int trp_slurm_call_racks(FILE *to, uint32_t number);
-/* `ends` and `state` lines: until when the job, or each of its components, may run, and
- * what became of its nodes. */
+/* `ends` and `state` lines: until when the job, or each of its components, and each
+ * further job may run, and what became of their nodes; `over`: a further job is. */
 int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t job);
 /* Kills the processes of a step. One that is over already is no error. */
 int trp_slurm_call_end_step(uint32_t job, uint32_t step);
@@ -54,6 +54,8 @@ int trp_slurm_call_end(uint32_t job);
 int trp_slurm_call_complete(uint32_t job);
 /* Gives all nodes of a job back but `nodes`. */
 int trp_slurm_call_shrink(uint32_t job, const char *nodes);
+/* Whether it is one that was got and not given back. */
+bool trp_slurm_further_is_held(uint32_t job);
 /* Whether there may be jobs that were not given back; ends them, as far as slurmctld
  * answers. */
 bool trp_slurm_further_are_left(void);
@@ -70,6 +72,9 @@ int trp_slurm_call_nodes(FILE *to, uint32_t number);
 
 /* A `further` line: state, reason and expected start of a job. */
 void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job);
+const char *trp_slurm_state_word(uint32_t state);
+/* It runs, and is not about to end. */
+bool trp_slurm_job_is_live(const slurm_job_info_t *job);
 /* CPUs are handed out a core at a time at least. */
 bool trp_slurm_cores_are_whole(const slurm_conf_t *conf);
 

@@ -43,7 +43,7 @@ static void hold(uint32_t job)
     held.jobs[held.n++] = job;
 }
 
-static bool is_held(uint32_t job)
+bool trp_slurm_further_is_held(uint32_t job)
 {
     for (size_t i = 0; i < held.n; i++) {
         if (held.jobs[i] == job)
@@ -179,11 +179,11 @@ static int search(FILE *to, uint32_t number, bool end_unknown)
         slurm_job_info_t *job = &jobs->job_array[i];
         bool over = (job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED;
         bool ours = job->comment && strcmp(job->comment, held.comment) == 0;
-        if (!ours && !is_held(job->job_id))
+        if (!ours && !trp_slurm_further_is_held(job->job_id))
             continue;
         if (to)
             trp_slurm_put_further(to, number, job);
-        else if (end_unknown && !over && !is_held(job->job_id))
+        else if (end_unknown && !over && !trp_slurm_further_is_held(job->job_id))
             code = trp_slurm_call_end(job->job_id);
         if (code)
             break;

@@ -145,22 +145,25 @@ static void put_nodes(FILE *to, uint32_t number, const struct facts *f,
     free(text);
 }
 
-static const char *state_word(uint32_t state)
+/* Of a job that is completing, too, it says why. */
+const char *trp_slurm_state_word(uint32_t state)
 {
-    static const char *const words[] = {"PENDING",   "RUNNING",   "SUSPENDED",
-                                        "COMPLETED", "CANCELLED", "FAILED",
-                                        "TIMEOUT",   "NODE_FAIL", "PREEMPTED"};
+    static const char *const words[] = {
+        "PENDING", "RUNNING",   "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED",
+        "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY"};
     uint32_t base = state & JOB_STATE_BASE;
-    if (state & JOB_COMPLETING)
-        return "COMPLETING";
     return base < sizeof words / sizeof *words ? words[base] : "OVER";
+}
+
+bool trp_slurm_job_is_live(const slurm_job_info_t *job)
+{
+    return (job->job_state & JOB_STATE_BASE) == JOB_RUNNING &&
+           !(job->job_state & JOB_COMPLETING);
 }
 
 static void put_allocation(FILE *to, uint32_t number, const struct facts *f,
                            slurm_job_info_t *job)
 {
-    bool live = (job->job_state & JOB_STATE_BASE) == JOB_RUNNING &&
-                !(job->job_state & JOB_COMPLETING);
     bool part = job->het_job_id && job->het_job_id != NO_VAL;
     trp_slurm_line_begin(to, number, "allocation");
     trp_slurm_line_put_number(to, "job", job->job_id);
@@ -168,8 +171,8 @@ static void put_allocation(FILE *to, uint32_t number, const struct facts *f,
     trp_slurm_line_put_number(to, "component",
                               part ? (int64_t)job->het_job_offset : -1);
     trp_slurm_line_put_number(to, "uid", job->user_id);
-    trp_slurm_line_put_number(to, "live", live);
-    trp_slurm_line_put(to, "state", state_word(job->job_state));
+    trp_slurm_line_put_number(to, "live", trp_slurm_job_is_live(job));
+    trp_slurm_line_put(to, "state", trp_slurm_state_word(job->job_state));
     trp_slurm_line_put_number(to, "ends", job->end_time);
     trp_slurm_line_put(to, "batch_host", job->batch_host ? job->batch_host : "");
     trp_slurm_line_put(to, "licences", job->licenses ? job->licenses : "");
@@ -207,7 +210,7 @@ void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job)
     char *reason = text ? find_value(text, "Reason") : NULL;
     trp_slurm_line_begin(to, number, "further");
     trp_slurm_line_put_number(to, "job", job->job_id);
-    trp_slurm_line_put(to, "state", state_word(job->job_state));
+    trp_slurm_line_put(to, "state", trp_slurm_state_word(job->job_state));
     trp_slurm_line_put(to, "reason", reason);
     trp_slurm_line_put(to, "why", job->state_desc);
     trp_slurm_line_put_number(to, "start", job->start_time);

@@ -1,12 +1,14 @@
 /*
- * What became of a job's nodes: one look at the job, which may have lost some, and one
- * at the states of all nodes.
+ * What became of the nodes of the driver's job and of further ones: one look at the
+ * jobs, which may have lost some, and one at the states of all nodes. Of one job alone
+ * slurmctld is asked by its number, else of all that the user has.
  */
 #include <errno.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "calls.h"
 #include "cluster/slurm/line.h"
@@ -43,21 +45,52 @@ static void put_states(FILE *to, uint32_t number, const slurm_job_info_t *job,
         slurm_hostlist_destroy(list);
 }
 
+static bool is_of(const slurm_job_info_t *job, uint32_t id)
+{
+    return job->job_id == id || (job->het_job_id == id && id);
+}
+
+static void put_job(FILE *to, uint32_t number, const slurm_job_info_t *job,
+                    const node_info_msg_t *nodes)
+{
+    trp_slurm_line_begin(to, number, "ends");
+    trp_slurm_line_put_number(to, "job", job->job_id);
+    trp_slurm_line_put_number(to, "ends", job->end_time);
+    trp_slurm_line_end(to);
+    put_states(to, number, job, nodes);
+}
+
+static void put_over(FILE *to, uint32_t number, const slurm_job_info_t *job)
+{
+    trp_slurm_line_begin(to, number, "over");
+    trp_slurm_line_put_number(to, "job", job->job_id);
+    trp_slurm_line_put(to, "state", trp_slurm_state_word(job->job_state));
+    trp_slurm_line_end(to);
+}
+
+static int load_jobs(job_info_msg_t **jobs, uint32_t id)
+{
+    if (trp_slurm_further_are_left())
+        return slurm_load_job_user(jobs, getuid(), SHOW_ALL);
+    return slurm_load_job(jobs, id, SHOW_ALL);
+}
+
 int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t id)
 {
     job_info_msg_t *jobs = NULL;
     node_info_msg_t *nodes = NULL;
     int code = 0;
     trp_slurm_rpcs += 2;
-    if (slurm_load_job(&jobs, id, SHOW_ALL) != SLURM_SUCCESS ||
+    if (load_jobs(&jobs, id) != SLURM_SUCCESS ||
         slurm_load_node(0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
         code = errno;
     for (uint32_t i = 0; code == 0 && i < jobs->record_count; i++) {
-        trp_slurm_line_begin(to, number, "ends");
-        trp_slurm_line_put_number(to, "job", jobs->job_array[i].job_id);
-        trp_slurm_line_put_number(to, "ends", jobs->job_array[i].end_time);
-        trp_slurm_line_end(to);
-        put_states(to, number, &jobs->job_array[i], nodes);
+        const slurm_job_info_t *job = &jobs->job_array[i];
+        bool held = trp_slurm_further_is_held(job->job_id);
+        if (is_of(job, id) || (held && trp_slurm_job_is_live(job)))
+            put_job(to, number, job, nodes);
+        else if (held && (job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED)
+            put_over(to, number, job);
     }
     if (nodes)
         slurm_free_node_info_msg(nodes);

@@ -240,6 +240,13 @@ void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft)
     }
 }
 
+void trp_gangs_refuse(trp_gangs *s, trp_attempt_id attempt, const char *text)
+{
+    struct gang *g = find_gang(s, attempt);
+    if (g && g->state == WAITS)
+        fail_gang(s, g, TRP_END_NEVER, text);
+}
+
 void trp_gangs_tell(trp_gangs *s)
 {
     struct gang *g, *next;

@@ -46,6 +46,8 @@ int trp_gangs_add(trp_gangs *s, const struct trp_gang *g, void *ticket, trp_erro
 /* Its ticket has its share: starts it. */
 void trp_gangs_serve(trp_gangs *s, trp_attempt_id attempt);
 void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft);
+/* From the loop: one that waits can never be had. */
+void trp_gangs_refuse(trp_gangs *s, trp_attempt_id attempt, const char *text);
 /* From the loop: tells the end of those that left the queue. */
 void trp_gangs_tell(trp_gangs *s);
 /* Ends all. NULL is fine. */

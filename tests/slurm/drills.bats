@@ -13,8 +13,8 @@ teardown() {
     cluster heal head
     for node in node1 node2 node3 node4; do
         cluster heal $node
+        on head scontrol update nodename=$node state=resume 2>/dev/null || true
     done
-    on head scontrol update nodename=node2 state=resume 2>/dev/null || true
 }
 
 # lost_after: seconds from the cut (file cut) to the first executor that is given up.
@@ -66,6 +66,39 @@ END
     touch go
     well 20
     nothing_left node1 node3
+}
+
+further_gang() {
+    [ "$(on head squeue -h -u alice -o '%j %D' | awk '$1 == "troupe" { print $NF }')" = 2 ]
+}
+
+@test "a node of a further job dies below a gang: it runs again" {
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  g: {executor: {cores: 4, memory: 300m, memoryOverhead: 100m}, task: {cpus: 4}}
+stages:
+  - name: s
+    profile: g
+    mpi: {ranks: 2}
+    run: |
+      hostname >ran.$TROUPE_RANK.$TROUPE_ATTEMPT
+      while [ ! -e go ]; do sleep 0.1; done
+END
+    submit alice --no-kill -N1 -n1 -c1 --mem=1000 -w node1 -- \
+        "$TROUPE" run --run-name r --set slurm.poll=500ms --set task.maxFailures=1 p.yaml
+    wait_until 20 have_run 2
+    further_gang
+    local node
+    node=$(cat ran.1.0)
+    [ "$node" != node1 ]
+    cluster kill "$node"
+    on head scontrol update nodename="$node" state=down reason=drill # not after SlurmdTimeout
+    wait_until 40 have_run 4
+    run ! grep -qx "$node" ran.*.1
+    touch go
+    well 20
+    nothing_left node1
 }
 
 @test "a node is away for 5 s: nothing is lost" {

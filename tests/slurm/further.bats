@@ -142,6 +142,26 @@ host_of() {
     on head squeue -h -j "$1" -o %N
 }
 
+@test "a resolver that fails for a while is no reason to end a further job" {
+    until_told 5
+    whole_node --set driver.cores=4 --set alloc.max_executors=4
+    wait_until 30 started 4
+    local first node
+    first=$(first_further)
+    node=$(cut -d' ' -f2 run.* | sort -u | head -n 1)
+    on "$node" mount --bind /dev/null /etc/hosts
+    run ! on "$node" getent hosts "$(host_of "$job")"
+    on "$node" pkill -KILL -o -f '^troupe: executor'
+    sleep 6 # such an executor waits 2 s before it ends the job
+    on "$node" umount /etc/hosts
+    further_are RUNNING 1
+    [ "$(first_further)" = "$first" ]
+    touch go
+    run -0 finished 60
+    wait_until 10 no_job_of alice
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
 @test "a further job that is cancelled: no failure is counted, its tasks run again" {
     until_told 5
     whole_node --set task.maxFailures=1
@@ -151,9 +171,92 @@ host_of() {
     wait_until 40 started 4
     touch go
     run -0 finished 60
-    grep -q "its Slurm job was ended" troupe-runs/last/events.jsonl
+    grep -q "its Slurm job [0-9]* was cancelled" troupe-runs/last/events.jsonl
     wait_until 10 no_job_of alice
     nothing_left node1 node2 node3 node4 node5 node6
+}
+
+# The number of the further job that came first.
+first_further() {
+    jobs_of alice | awk '/ troupe / { print $1; exit }'
+}
+
+# ends_in SECONDS JOB: Slurm ends a job then.
+ends_in() {
+    on head scontrol update jobid="$2" EndTime="now+$1seconds"
+}
+
+logged() {
+    grep -q "$1" troupe-runs/last/events.jsonl
+}
+
+@test "the end of a further job is near: tasks that could not end there run in another one" {
+    # shellcheck disable=SC2016 # the task's words
+    small_tasks 6 'hostname >>in.$TROUPE_TASK; until [ -e go ]; do sleep 0.2; done; [ -e quick ] || sleep 3'
+    whole_node --set driver.cores=4 --set slurm.poll=200ms --set alloc.max_executors=3 \
+        --set task.maxFailures=1
+    wait_until 30 started 3
+    local first began=$SECONDS
+    first=$(first_further)
+    sleep 3
+    touch go
+    ends_in $((SECONDS - began)) "$first" # what is left is less than what they take
+    wait_until 20 logged "is replaced: its Slurm job ends before tasks"
+    wait_until 20 started 6
+    wait_until 10 job_is_over "$first"
+    run -0 finished 30
+    [ "$(cat in.* | wc -l)" = 6 ]
+    wait_until 10 no_job_of alice
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
+@test "a further job reaches its time limit: that is told, and no failure the first time" {
+    until_told 3
+    whole_node --set driver.cores=4 --set task.maxFailures=1
+    wait_until 30 started 3
+    rm run.*
+    ends_in 1 "$(first_further)"
+    wait_until 60 started 3 # slurmctld looks every 30 s
+    touch go
+    run -0 finished 30
+    logged "lost its executor: its Slurm job reached its time limit"
+    logged "its Slurm job [0-9]* reached its time limit"
+}
+
+@test "tasks that take longer than any further job end the run with 3, and the reason" {
+    until_told 4
+    whole_node --set driver.cores=4 --set slurm.poll=200ms --set alloc.max_executors=2
+    wait_until 30 started 2
+    sleep 3
+    ends_in 1 "$(first_further)"
+    sleep 2
+    touch go.0 go.1
+    run -3 finished 30
+    [[ "$output" == *"tasks of profile small take "*" s (median), and a further Slurm job ends after "*" s"* ]]
+    [ "$(cat run.* | wc -l)" = 2 ]
+    wait_until 10 no_job_of alice
+}
+
+@test "a node of a further job is drained: what runs there ends, what is new goes elsewhere" {
+    # shellcheck disable=SC2016 # the task's words
+    small_tasks 12 'until [ -e go ] || [ -e go.$(hostname) ]; do sleep 0.2; done'
+    whole_node --set driver.cores=4 --set slurm.poll=500ms --set alloc.max_executors=6
+    wait_until 30 started 6
+    local node
+    node=$(cut -d' ' -f2 run.* | sort | uniq -c | sort -n | awk '{ print $2; exit }')
+    cut -d' ' -f2 run.* | grep -c "^$node\$" >there
+    on head scontrol update nodename="$node" state=drain reason=drill
+    wait_until 20 logged "is to go: $node is being drained"
+    touch "go.$node"
+    wait_until 20 started 7
+    touch go
+    run finished 60
+    on head scontrol update nodename="$node" state=resume
+    echo "$output"
+    [ "$status" = 0 ]
+    [[ "$output" != *"run again"* ]]
+    [ "$(cut -d' ' -f2 run.* | grep -c "^$node\$")" = "$(<there)" ]
+    wait_until 10 no_job_of alice
 }
 
 # Executors of the profile large go where the site says, and do not fit inside.
@@ -189,6 +292,16 @@ END
     whole_node --site site.yaml
     run -3 finished 40
     [[ "$output" == *"no node of partition main is so large"* ]]
+}
+
+@test "a gang that Slurm refuses for good ends the run with 3 and Slurm's words" {
+    routed_to closed
+    sed -i '/large:/s/cpus: 1/cpus: 2/; s/profile: large, run/profile: large, mpi: {ranks: 4}, run/' p.yaml
+    whole_node --site site.yaml
+    run -3 finished 40
+    [[ "$output" == *"Slurm: "*"(a further job was asked for: 4 ranks of profile large, partition closed)"* ]]
+    [[ "$output" == *"p.yaml:"*"stage hard: Slurm: "* ]]
+    wait_until 10 no_job_of alice
 }
 
 @test "a partition that is down: the reason is told, others go on" {
@@ -307,6 +420,17 @@ no_further() {
     run -0 finished 60
     wait_until 20 no_job_of alice
     nothing_left node1 node2 node3 node4 node5 node6
+}
+
+@test "troupe-slurm is killed: who waits for a further job is told that there is none" {
+    routed_to down
+    whole_node --site site.yaml --set slurm.poll=1s
+    wait_until 30 test -e easy.ran
+    wait_until 30 said "is pending: .* (for 1 executor of profile large, partition down)"
+    on "$(host_of "$job")" pkill -KILL -x troupe-slurm
+    run -3 finished 30
+    [[ "$output" == *"no further Slurm job can be taken for profile large: troupe-slurm is gone"* ]]
+    wait_until 20 no_job_of alice
 }
 
 # The last one: its node is in no state to run anything afterwards.

@@ -160,6 +160,13 @@ static struct trp_slurm_job *job_of(const struct trp_slurm_executor *e)
     return trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part);
 }
 
+/* As it was told to: not when Slurm had begun to end its job before. */
+static bool in_order(const struct trp_slurm_executor *e)
+{
+    return (e->dismissed && !e->warned) ||
+           (e->ended && e->status == 0 && e->signal == 0);
+}
+
 static void finish(struct trp_slurm_executor *e)
 {
     const struct trp_slurm_job *j = job_of(e);
@@ -172,12 +179,14 @@ static void finish(struct trp_slurm_executor *e)
         trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node);
     int status = TRP_ESYSTEM;
     trp_slurm_executor_describe(e, text, sizeof text);
-    if (e->dismissed || (e->ended && e->status == 0 && e->signal == 0))
+    if (in_order(e)) {
         status = 0;
-    else if (!e->granted)
+    } else if (!e->granted) {
         status = trp_slurm_executor_refusal(e);
-    else if (j && j->gone && strcmp(j->end, "NODE_FAIL") != 0)
-        status = TRP_ECANCELLED;
+    } else if (j && j->gone) {
+        status = trp_slurm_further_status(j);
+        trp_slurm_further_cause(j, text, sizeof text);
+    }
     tell_gone(e, status, memory && status == TRP_ESYSTEM, text);
 }
 
@@ -187,8 +196,7 @@ static void finish_when_over(struct trp_slurm_executor *e)
 {
     if (!e->exited || (!e->silent && e->blows < BLOWS))
         return;
-    bool in_order = e->dismissed || (e->ended && e->status == 0 && e->signal == 0);
-    struct trp_slurm_job *j = in_order || e->doubted ? NULL : job_of(e);
+    struct trp_slurm_job *j = in_order(e) || e->doubted ? NULL : job_of(e);
     if (j && !j->gone) {
         e->doubted = true;
         trp_slurm_further_doubt(e->slurm, j);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "cluster/slurm/further_parts.h"
 
@@ -73,6 +74,7 @@ void trp_further_take_in(struct trp_slurm_job *j)
 {
     struct trp_slurm *s = j->slurm;
     trp_slurm_set_racks(s, &j->found, NULL); /* else there is none */
+    j->ends = j->found.ends;
     int code = trp_slurm_inventory_merge(&s->inventory, &j->found, &j->part, NULL);
     trp_slurm_inventory_free(&j->found);
     if (code == 0) {
@@ -86,6 +88,7 @@ void trp_further_take_in(struct trp_slurm_job *j)
         return;
     }
     j->job = s->inventory.parts[j->part].job;
+    j->began = (int64_t)time(NULL);
     j->state = TRP_SLURM_JOB_RUNS;
     s->further.had++;
 }
@@ -157,6 +160,8 @@ static bool somebody_waits(const struct trp_slurm *s)
 void trp_slurm_further_look(struct trp_slurm *s)
 {
     int64_t due = INT64_MAX, one;
+    if (s->further.helper_gone && !s->closed)
+        trp_further_refuse_hopeless(s);
     if (!s->further.allowed || s->closed || !s->driver_address || !somebody_waits(s))
         return;
     while (trp_further_release_one(s))

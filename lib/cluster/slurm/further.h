@@ -40,10 +40,12 @@ struct trp_slurm_job {
     bool queued;    /* as a batch job */
     bool unwanted;  /* cancelled before its number was known */
     bool was_used;
-    bool polled;  /* Slurm was asked of it as pending, and has not told */
-    bool gone;    /* Slurm says that it is over: */
-    char end[64]; /* its state */
-    bool asking;  /* of its end */
+    bool polled;         /* Slurm was asked of it as pending, and has not told */
+    bool gone;           /* Slurm says that it is over: */
+    char end[64];        /* its state */
+    bool watched;        /* it ran when Slurm was asked what became of its nodes */
+    int64_t began, ends; /* seconds since 1970; 0: no end is known */
+    bool asking;         /* of its end */
     char reason[128];
     int64_t start; /* expected, seconds since 1970; 0: unknown */
     struct trp_slurm_inventory found;
@@ -57,6 +59,7 @@ struct trp_slurm_shape_jobs {
     char never[TRP_SLURM_TOLD]; /* why it can never be had so, "" */
     char told[TRP_SLURM_TOLD];  /* what the user was told last */
     bool local;                 /* there is room for it inside, some time */
+    int64_t never_until;        /* … but for this stage: looked at again then; or 0 */
 };
 
 struct trp_slurm_further {
@@ -88,6 +91,18 @@ int trp_slurm_further_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
 struct trp_slurm_job *trp_slurm_further_of(const struct trp_slurm *s, uint32_t part);
 /* A job seems to end: nothing new there; asks Slurm why. */
 void trp_slurm_further_doubt(struct trp_slurm *s, struct trp_slurm_job *j);
+/* A job is over, in Slurm's word for how: nothing new there, gangs are killed. */
+void trp_slurm_further_over(struct trp_slurm *s, struct trp_slurm_job *j,
+                            const char *state);
+/* "its Slurm job 7 reached its time limit": of a job that is gone. */
+void trp_slurm_further_cause(const struct trp_slurm_job *j, char *text, size_t size);
+/* What a lost executor of a job that is gone is told as: TRP_ETIME at its time limit,
+ * TRP_ENOENT when its nodes failed, else TRP_ECANCELLED. */
+int trp_slurm_further_status(const struct trp_slurm_job *j);
+/* Tasks that take so long would outlive it: nothing new there. When they would outlive
+ * any such job none is asked for a while, and who has no room inside is refused. */
+void trp_slurm_further_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
+                                int64_t takes_ns);
 /* troupe-slurm is gone: no more are taken, and scancel ends those that are there. */
 void trp_slurm_further_lost(struct trp_slurm *s);
 /* Is this the id of a guard of ours? Its job has started. */

@@ -46,8 +46,8 @@ void trp_further_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *
 {
     char what[300], text[TRP_SLURM_TOLD];
     describe_want(s, w, count, what, sizeof what);
-    snprintf(text, sizeof text, "Slurm: %s (a further job was asked for: %s)", words,
-             what);
+    snprintf(text, sizeof text, "Slurm: %.300s (a further job was asked for: %s)",
+             words, what);
     notice(s, w, text);
 }
 
@@ -97,9 +97,10 @@ void trp_slurm_further_why(const struct trp_slurm *s,
  */
 
 /* Those who wait for what can never be had. */
-static void refuse_waiting(struct trp_slurm *s, struct trp_slurm_shape_jobs *w)
+static void refuse_waiting(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
 {
     struct trp_slurm_executor *e, *next;
+    trp_slurm_gangs_refuse(s, w);
     HASH_ITER(hh, s->executors, e, next)
     {
         if (e->state == TRP_SLURM_WAITS && e->request.shape->context == w)
@@ -107,13 +108,58 @@ static void refuse_waiting(struct trp_slurm *s, struct trp_slurm_shape_jobs *w)
     }
 }
 
+/* The next look refuses them. */
 static void on_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
                      uint32_t count, const char *words)
 {
     trp_further_tell_refusal(s, w, count, words);
     snprintf(w->never, sizeof w->never, "%s", w->told);
+    w->never_until = 0;
+    trp_slurm_pump_soon(s);
+}
+
+/* True: no job is to be asked for; *ret_due: when that is looked at again. */
+static bool is_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+                     int64_t *ret_due)
+{
+    *ret_due = INT64_MAX;
+    if (w->never_until && trp_further_now() >= w->never_until) {
+        w->never_until = 0;
+        *w->never = '\0';
+    }
+    if (!*w->never)
+        return false;
+    notice(s, w, w->never);
     if (!w->local)
         refuse_waiting(s, w);
+    if (w->never_until)
+        *ret_due = w->never_until;
+    return true;
+}
+
+static bool runs(const struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
+{
+    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->want == w && j->state == TRP_SLURM_JOB_RUNS)
+            return true;
+    }
+    return false;
+}
+
+void trp_further_refuse_hopeless(struct trp_slurm *s)
+{
+    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
+        const struct trp_slurm_shape *shape = trp_slurm_books_shape(s->books, i);
+        struct trp_slurm_shape_jobs *w = shape->context;
+        if (!w || w->local || !shape->waiting || runs(s, w))
+            continue;
+        snprintf(w->never, sizeof w->never,
+                 "no further Slurm job can be taken for profile %s: troupe-slurm is "
+                 "gone; see the log of the run",
+                 w->profile.name);
+        notice(s, w, w->never);
+        refuse_waiting(s, w);
+    }
 }
 
 static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
@@ -228,7 +274,10 @@ static struct trp_acquire_need need_of(const struct trp_slurm *s,
 int64_t trp_further_ask(struct trp_slurm *s, const struct trp_slurm_shape *shape)
 {
     struct trp_slurm_shape_jobs *w = shape->context;
-    if (!w || *w->never || (shape->waiting && !trp_slurm_books_srun_room(s->books)))
+    int64_t due = INT64_MAX;
+    if (!w || is_never(s, w, &due))
+        return due;
+    if ((shape->waiting && !trp_slurm_books_srun_room(s->books)))
         return INT64_MAX;
     for (;;) {
         struct trp_acquire_need need = need_of(s, shape);

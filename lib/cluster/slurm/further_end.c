@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cluster/slurm/further_parts.h"
 
-enum { POLLS_MOST = 6 };
+enum { POLLS_MOST = 6, NEW_S = 60 };
+#define TOO_SHORT_NS INT64_C(60000000000)
 
 /* ---- the end of a job --------------------------------------------------------------
  */
@@ -20,6 +22,12 @@ static void give_back(struct trp_slurm_job *j)
     trp_slurm_inventory_remove(&s->inventory, j->part);
     trp_further_tell(s, "end", j->job);
     trp_further_forget(j);
+}
+
+/* The job has lost it. */
+static bool is_gone(const struct trp_slurm *s, uint32_t node)
+{
+    return trp_slurm_books_standing(s->books, node) == TRP_SLURM_GONE;
 }
 
 /* A node of a job that goes on is kept: something runs there, or its batch step, which
@@ -44,7 +52,7 @@ static void shrink(struct trp_slurm_job *j)
     fprintf(f, "shrink job=%u nodes=", j->job);
     for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
         const struct trp_slurm_node *n = &s->inventory.nodes[i];
-        if (!n->name || n->part != j->part)
+        if (!n->name || n->part != j->part || is_gone(s, i))
             continue;
         if (is_kept(j, i, first))
             fprintf(f, "%s%s", kept++ ? "," : "", n->name);
@@ -56,7 +64,8 @@ static void shrink(struct trp_slurm_job *j)
         trp_slurm_helper_tell(s->helper, call) == 0) {
         first = true;
         for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
-            if (!s->inventory.nodes[i].name || s->inventory.nodes[i].part != j->part)
+            if (!s->inventory.nodes[i].name || s->inventory.nodes[i].part != j->part ||
+                is_gone(s, i))
                 continue;
             if (!is_kept(j, i, first))
                 trp_slurm_inventory_remove_node(&s->inventory, i);
@@ -115,6 +124,80 @@ static int on_state(void *context, const struct trp_slurm_line *line, trp_error 
     return 0;
 }
 
+void trp_slurm_further_cause(const struct trp_slurm_job *j, char *text, size_t size)
+{
+    static const struct {
+        const char *state, *how;
+    } words[] = {
+        {"TIMEOUT",   "reached its time limit"},
+        {"CANCELLED", "was cancelled"         },
+        {"PREEMPTED", "was preempted"         },
+        {"DEADLINE",  "reached its deadline"  },
+        {"NODE_FAIL", "lost its nodes"        },
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(j->end, words[i].state) == 0) {
+            snprintf(text, size, "its Slurm job %u %s", j->job, words[i].how);
+            return;
+        }
+    }
+    snprintf(text, size, "its Slurm job %u was ended (%s)", j->job, j->end);
+}
+
+int trp_slurm_further_status(const struct trp_slurm_job *j)
+{
+    if (strcmp(j->end, "TIMEOUT") == 0)
+        return TRP_ETIME;
+    return strcmp(j->end, "NODE_FAIL") == 0 ? TRP_ENOENT : TRP_ECANCELLED;
+}
+
+/* Nothing new there; it goes when the last has left. */
+static void close_job(struct trp_slurm *s, struct trp_slurm_job *j)
+{
+    if (j->state != TRP_SLURM_JOB_RUNS)
+        return;
+    j->state = TRP_SLURM_JOB_OVER;
+    trp_slurm_books_close_part(s->books, j->part);
+}
+
+static void end_job(struct trp_slurm *s, struct trp_slurm_job *j)
+{
+    close_job(s, j);
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+        if (s->inventory.nodes[i].name && s->inventory.nodes[i].part == j->part)
+            trp_slurm_gangs_lost(s, i);
+    }
+}
+
+void trp_slurm_further_over(struct trp_slurm *s, struct trp_slurm_job *j,
+                            const char *state)
+{
+    j->gone = true;
+    snprintf(j->end, sizeof j->end, "%s", state);
+    end_job(s, j);
+}
+
+/* A job that is refused when it is as good as new is replaced by none that is better.
+ */
+void trp_slurm_further_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
+                                int64_t takes_ns)
+{
+    struct trp_slurm_shape_jobs *w = j->want;
+    int64_t whole = j->ends - j->began, age = (int64_t)time(NULL) - j->began;
+    int64_t takes = (takes_ns - 1) / 1000000000 + 1;
+    bool is_new = age < NEW_S && age < whole / 10;
+    close_job(s, j);
+    trp_slurm_pump_soon(s);
+    if ((takes <= whole && !is_new) || *w->never)
+        return;
+    snprintf(w->never, sizeof w->never,
+             "tasks of profile %s take %lld s (median), and a further Slurm job ends "
+             "after %lld s (the least of the site's limits: time, the partition's, and "
+             "what was left of the driver's job)",
+             w->profile.name, (long long)takes, (long long)whole);
+    w->never_until = trp_further_now() + TOO_SHORT_NS;
+}
+
 static void on_doubt(void *context, const struct trp_slurm_end *end)
 {
     struct trp_slurm_job *j = context;
@@ -123,10 +206,8 @@ static void on_doubt(void *context, const struct trp_slurm_end *end)
     uint32_t part = j->part;
     (void)end; /* refused: unknown, it may live */
     j->asking = false;
-    if (j->gone) {
-        j->state = TRP_SLURM_JOB_OVER;
-        trp_slurm_books_close_part(s->books, part);
-    }
+    if (j->gone)
+        end_job(s, j);
     HASH_ITER(hh, s->executors, e, next)
     {
         if (e->state == TRP_SLURM_RUNS && e->doubted &&
@@ -153,6 +234,7 @@ void trp_slurm_further_lost(struct trp_slurm *s)
         if (j->asking)
             on_doubt(j, NULL);
     }
+    trp_slurm_pump_soon(s);
 }
 
 /* ---- polling -----------------------------------------------------------------------

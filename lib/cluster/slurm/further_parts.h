@@ -36,6 +36,9 @@ int64_t trp_further_ask(struct trp_slurm *s, const struct trp_slurm_shape *shape
 bool trp_further_ask_offers(struct trp_slurm *s);
 void trp_further_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
                               uint32_t count, const char *words);
+/* troupe-slurm is gone: those for whom there is room neither inside nor in a job that
+ * runs. */
+void trp_further_refuse_hopeless(struct trp_slurm *s);
 void trp_further_tell_pending(struct trp_slurm *s, const struct trp_slurm_job *j);
 
 /* further_end.c: true: a job was given back; the list is another one. */

@@ -12,9 +12,10 @@
  *
  *     job job=N            `allocation` for the job, or for each component of a
  *                          heterogeneous one, `node` for each of their nodes
- *     states job=N         `ends job= ends=` for the job, or for each component, `state
- *                          job= name= state=` (up, drain, down) for each node that it
- *                          still has
+ *     states job=N         `ends job= ends=` for the job, or for each component, and
+ *                          for each further job, `state job= name= state=` (up, drain,
+ *                          down) for each node that they still have; `over job= state=`
+ *                          for a further job that has ended
  *     racks                `host name= rack=` for each node that has a leaf switch
  *     end-step job= step=  kills a step's processes everywhere
  *     guard job= name=     from now on the steps of a job whose name begins so are

@@ -49,29 +49,79 @@ static void set(struct trp_slurm *s, uint32_t node, enum trp_slurm_standing stan
         tell_leaving(s, node); /* also those that have come since */
 }
 
+/* It was there when Slurm was asked. */
+static bool is_watched(const struct trp_slurm *s, uint32_t node)
+{
+    const struct trp_slurm_node *n = &s->inventory.nodes[node];
+    if (node < s->watch.nodes)
+        return true;
+    const struct trp_slurm_job *j =
+        n->name && node < s->watch.room ? trp_slurm_further_of(s, n->part) : NULL;
+    return j && j->watched;
+}
+
+static struct trp_slurm_job *find_job(const struct trp_slurm *s, uint32_t number)
+{
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->watched && j->job == number)
+            return j;
+    }
+    return NULL;
+}
+
 static void take_state(struct trp_slurm *s, const struct trp_slurm_line *line)
 {
     const char *name = trp_slurm_line_text(line, "name");
     const char *state = trp_slurm_line_text(line, "state");
     uint32_t job = (uint32_t)trp_slurm_line_number(line, "job");
-    for (uint32_t i = 0; i < s->watch.nodes; i++) {
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
         const struct trp_slurm_node *n = &s->inventory.nodes[i];
-        if (strcmp(n->name, name) != 0 || s->inventory.parts[n->part].job != job)
+        if (!is_watched(s, i) || strcmp(n->name, name) != 0 ||
+            s->inventory.parts[n->part].job != job)
             continue;
         s->watch.seen[i] = true;
         set(s, i, strcmp(state, "up") == 0 ? TRP_SLURM_GOOD : TRP_SLURM_CLOSED);
     }
 }
 
-/* The end of the job is that of its first component. */
+/* The end of a further job is its executors'. */
+static void take_end_of(struct trp_slurm *s, struct trp_slurm_job *j, int64_t ends)
+{
+    struct trp_slurm_executor *e, *next;
+    if (ends == j->ends)
+        return;
+    j->ends = ends;
+    HASH_ITER(hh, s->executors, e, next)
+    {
+        if (e->granted && s->inventory.nodes[e->request.spots[0].node].part == j->part)
+            s->handler.executor_ends(s->handler.context, (trp_executor_id){e->id},
+                                     ends);
+    }
+}
+
+/* The end of the driver's job is that of its first component. */
 static void take_end(struct trp_slurm *s, const struct trp_slurm_line *line)
 {
     int64_t ends = trp_slurm_line_number(line, "ends");
+    struct trp_slurm_job *j = find_job(s, (uint32_t)trp_slurm_line_number(line, "job"));
+    if (j)
+        take_end_of(s, j, ends);
     if ((uint32_t)trp_slurm_line_number(line, "job") != s->inventory.parts[0].job ||
         ends == s->inventory.ends)
         return;
     s->inventory.ends = ends;
     s->handler.ends(s->handler.context, ends);
+}
+
+/* Its nodes are not looked for any more. */
+static void take_over(struct trp_slurm *s, const struct trp_slurm_line *line)
+{
+    struct trp_slurm_job *j = find_job(s, (uint32_t)trp_slurm_line_number(line, "job"));
+    if (!j)
+        return;
+    j->watched = false;
+    s->watch.news = true;
+    trp_slurm_further_over(s, j, trp_slurm_line_text(line, "state"));
 }
 
 static int take_line(void *context, const struct trp_slurm_line *line, trp_error *err)
@@ -84,20 +134,22 @@ static int take_line(void *context, const struct trp_slurm_line *line, trp_error
         take_state(s, line);
     else if (strcmp(line->word, "ends") == 0)
         take_end(s, line);
+    else if (strcmp(line->word, "over") == 0)
+        take_over(s, line);
     return 0;
 }
 
-/* The nodes that the job has no more. True: there are some that it had before. */
+/* The nodes that jobs have no more. True: the driver's job had some of them before. */
 static bool drop_gone(struct trp_slurm *s)
 {
     bool any = false;
-    for (uint32_t i = 0; i < s->watch.nodes; i++) {
-        if (s->watch.seen[i] || trp_slurm_books_standing(s->books, i) == TRP_SLURM_GONE)
+    for (uint32_t i = 0; i < s->watch.room && i < s->inventory.nnodes; i++) {
+        if (!is_watched(s, i) || s->watch.seen[i] ||
+            trp_slurm_books_standing(s->books, i) == TRP_SLURM_GONE)
             continue;
         set(s, i, TRP_SLURM_GONE);
         trp_slurm_gangs_lost(s, i);
-        s->watch.gone++;
-        any = true;
+        any |= i < s->watch.nodes;
     }
     return any;
 }
@@ -136,11 +188,29 @@ static void on_answer(void *context, const struct trp_slurm_end *end)
 /* An executor that vanished may have ended well after all. */
 static bool has_doubts(const struct trp_slurm *s)
 {
-    for (uint32_t i = 0; i < s->watch.nodes; i++) {
-        if (trp_slurm_books_standing(s->books, i) == TRP_SLURM_DOUBTFUL)
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+        if (s->inventory.nodes[i].name &&
+            trp_slurm_books_standing(s->books, i) == TRP_SLURM_DOUBTFUL)
             return true;
     }
     return false;
+}
+
+/* What is there now is asked for: marks jobs, makes room for their nodes. */
+static bool begin_answer(struct trp_slurm *s)
+{
+    struct trp_slurm_watch *w = &s->watch;
+    uint32_t n = s->inventory.nnodes;
+    bool *seen = n > w->room ? reallocarray(w->seen, n, sizeof *seen) : w->seen;
+    if (!seen)
+        return false;
+    w->seen = seen;
+    w->room = n > w->room ? n : w->room;
+    memset(w->seen, 0, w->room * sizeof *w->seen);
+    w->news = false;
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next)
+        j->watched = j->state == TRP_SLURM_JOB_RUNS;
+    return true;
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -154,10 +224,9 @@ static void on_timer(uv_timer_t *timer)
         return;
     }
     w->again = false;
-    memset(w->seen, 0, w->nodes * sizeof *w->seen);
-    w->news = false;
     snprintf(call, sizeof call, "states job=%u", s->inventory.parts[0].leader);
-    w->asked = trp_slurm_helper_call(s->helper, call, take_line, on_answer, s) == 0;
+    w->asked = begin_answer(s) &&
+               trp_slurm_helper_call(s->helper, call, take_line, on_answer, s) == 0;
     if (!w->asked)
         wait_ms(s, w->wait_ms);
 }
@@ -167,8 +236,6 @@ void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node)
     if (s->closed || trp_slurm_books_standing(s->books, node) != TRP_SLURM_GOOD)
         return;
     trp_slurm_books_set_standing(s->books, node, TRP_SLURM_DOUBTFUL);
-    if (node >= s->watch.nodes)
-        return; /* of a further job, which is asked of when it ends */
     s->watch.wait_ms = s->watch.poll_ms;
     s->watch.again = true;
     if (!s->watch.asked)
@@ -191,9 +258,6 @@ static void on_first(uv_timer_t *timer)
 int trp_slurm_watch_open(struct trp_slurm *s, uint64_t poll_ms)
 {
     s->watch.nodes = s->inventory.nnodes;
-    s->watch.seen = calloc(s->watch.nodes + 1, sizeof *s->watch.seen);
-    if (!s->watch.seen)
-        return TRP_ENOMEM;
     s->watch.poll_ms = s->watch.wait_ms = poll_ms;
     s->watch.timer.data = s;
     uv_timer_init(s->loop, &s->watch.timer);

@@ -1,6 +1,6 @@
 /*
- * What becomes of the job's nodes, and of its end, while the run goes on: Slurm is
- * asked every `slurm.poll`, and less often while there is no news.
+ * What becomes of the nodes of all jobs, and of their ends, while the run goes on:
+ * Slurm is asked every `slurm.poll`, and less often while there is no news.
  *
  * A node that its admin drains gets nothing new, and its executors are told to the
  * driver as leaving. A node that the job has lost counts no more. A node on which an
@@ -20,9 +20,9 @@ struct trp_slurm_watch {
     uint64_t poll_ms, wait_ms; /* at first; at present */
     bool asked, again;         /* an answer is awaited; there was a doubt since */
     bool news;                 /* in the present answer */
-    uint32_t gone;             /* nodes that the job has lost */
     uint32_t nodes;            /* of the driver's job: the first ones */
-    bool *seen;                /* by node, in the present answer */
+    bool *seen;                /* by node, in the present answer; room for so many: */
+    uint32_t room;
 };
 
 /* Begins, in a cluster that runs things. TRP_ENOMEM. */

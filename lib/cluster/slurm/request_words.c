@@ -72,7 +72,7 @@ static int64_t minutes_of(const struct trp_slurm *s, const char *partition)
         trp_slurm_offers_partition(&s->further.offers, partition);
     int64_t left = s->inventory.ends - (int64_t)time(NULL), minutes = 0;
     if (s->inventory.ends > 0 && left < INT64_C(60) * 60 * 24 * 3650)
-        minutes = left > 60 ? left / 60 : 1;
+        minutes = left > 60 ? (left + 59) / 60 : 1; /* not before the run ends */
     int64_t site = s->further.time_ns ? (s->further.time_ns - 1) / MINUTE_NS + 1 : 0;
     if (site && (!minutes || site < minutes))
         minutes = site;

@@ -71,7 +71,10 @@ static void on_closed(uv_handle_t *handle)
 /* How many nodes are held, when that is news. */
 static void tell_nodes(struct trp_slurm *s)
 {
-    uint32_t n = trp_slurm_inventory_count(&s->inventory) - s->watch.gone;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++)
+        n += s->inventory.nodes[i].name &&
+             trp_slurm_books_standing(s->books, i) != TRP_SLURM_GONE;
     if (n == s->nodes_told || !s->handler.nodes)
         return;
     s->nodes_told = n;
@@ -272,6 +275,18 @@ static void slurm_why(trp_cluster *c, const struct trp_resource_profile *p, char
     trp_slurm_further_why(slurm_of(c), p, text, size);
 }
 
+static void slurm_outlived(trp_cluster *c, trp_executor_id executor, int64_t takes_ns)
+{
+    struct trp_slurm *s = slurm_of(c);
+    const struct trp_slurm_executor *e = find_executor(s, executor);
+    struct trp_slurm_job *j =
+        e && e->request.state == TRP_SLURM_PLACED
+            ? trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part)
+            : NULL;
+    if (j)
+        trp_slurm_further_outlived(s, j, takes_ns);
+}
+
 static const struct trp_topology *slurm_topology(trp_cluster *c)
 {
     return &slurm_of(c)->topology;
@@ -334,6 +349,7 @@ static const struct trp_cluster_ops ops = {
     .gang_kill = slurm_gang_kill,
     .guard = slurm_guard,
     .why = slurm_why,
+    .outlived = slurm_outlived,
     .topology = slurm_topology,
     .close = slurm_close,
 };

@@ -185,3 +185,13 @@ void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node)
             trp_gangs_kill(s->gangs, g->attempt, false);
     }
 }
+
+void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
+{
+    struct trp_slurm_gang *g, *next;
+    DL_FOREACH_SAFE(s->gang_list, g, next)
+    {
+        if (g->request.state == TRP_SLURM_QUEUED && g->request.shape->context == w)
+            trp_gangs_refuse(s->gangs, g->attempt, w->never);
+    }
+}

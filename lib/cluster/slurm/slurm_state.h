@@ -50,6 +50,7 @@ struct trp_slurm_executor {
     bool granted;      /* was told */
     bool leaving;      /* `in` is closed */
     bool dismissed;
+    bool warned;    /* Slurm has begun to end it before it was told to go */
     bool doubted;   /* its job is asked why it ended */
     bool forgotten; /* freed when its handles are closed */
     bool exited;    /* srun has */
@@ -173,6 +174,8 @@ int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err);
 /* A node is gone: gangs that have ranks there, or that have no room any more, are
  * killed, since srun would wait for them. */
 void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node);
+/* Those that wait for what can never be had, as *w->never says. */
+void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w);
 int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error *err);
 
 #endif

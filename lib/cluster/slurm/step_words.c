@@ -101,6 +101,9 @@ static void start_it(struct trp_slurm_executor *e, const struct trp_slurm_line *
                                   .rack = *n->rack ? n->rack : NULL,
                                   .resources = e->devices,
                                   .nresources = e->ndevices};
+    const struct trp_slurm_job *j = trp_slurm_further_of(s, n->part);
+    if (j && j->ends)
+        s->handler.executor_ends(s->handler.context, (trp_executor_id){e->id}, j->ends);
     s->handler.granted(s->handler.context, (trp_executor_id){e->id}, &granted);
 }
 
@@ -112,6 +115,7 @@ static void leave_it(struct trp_slurm_executor *e)
         trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part);
     if (e->dismissed || !j)
         return;
+    e->warned = true;
     if (e->granted && s->handler.ending)
         s->handler.ending(s->handler.context, (trp_executor_id){e->id});
     trp_slurm_books_close_part(s->books, j->part); /* Slurm is about to end it */
