@@ -9,6 +9,7 @@
  *     unstick PORT      frees an MPI_Comm_accept whose peer died
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/slurm/step.h"
@@ -31,7 +32,9 @@ int main(int argc, char **argv)
     if (strcmp(part, "guard") == 0 && argc == 2)
         return trp_job_guard_main();
     if (strcmp(part, "gang") == 0 && argc == 3)
-        return trp_gang_rank_main(argc, argv);
+        return getenv("SLURM_PROCID") && !getenv("OMPI_COMM_WORLD_RANK")
+                   ? trp_slurm_rank_main(argc, argv)
+                   : trp_gang_rank_main(argc, argv);
     if (strcmp(part, "unstick") == 0 && argc == 3)
         return trp_channel_unstick_main(argv[2]);
     fputs("troupe-rank: started by troupe, not by hand; see troupe --help\n", stderr);

@@ -119,6 +119,8 @@ static int perform(const struct trp_slurm_line *line)
         return trp_slurm_call_racks(stdout, line->number);
     if (strcmp(line->word, "end-step") == 0)
         return trp_slurm_call_end_step(job, step);
+    if (strcmp(line->word, "term-step") == 0)
+        return trp_slurm_call_term_step(job, trp_slurm_line_text(line, "name"));
     if (strcmp(line->word, "guard") == 0)
         return guard(line);
     if (strcmp(line->word, "bye") != 0)

@@ -36,28 +36,45 @@ int trp_slurm_call_racks(FILE *to, uint32_t number)
     return 0;
 }
 
-int trp_slurm_call_end_step(uint32_t job, uint32_t step)
+static int signal_step(uint32_t job, uint32_t step, uint16_t signal)
 {
     trp_slurm_rpcs++;
-    if (slurm_kill_job_step(job, step, SIGKILL) == SLURM_SUCCESS)
+    if (slurm_kill_job_step(job, step, signal) == SLURM_SUCCESS)
         return 0;
     return errno == ESLURM_ALREADY_DONE || errno == ESLURM_INVALID_JOB_ID ? 0 : errno;
 }
 
-int trp_slurm_call_end_steps(uint32_t job, const char *prefix)
+/* Steps whose name begins so, or is that. */
+static int signal_steps(uint32_t job, const char *name, bool whole, uint16_t signal)
 {
     job_step_info_response_msg_t *steps = NULL;
+    size_t size = strlen(name) + whole;
     int code = 0;
     trp_slurm_rpcs++;
     if (slurm_get_job_steps(0, job, NO_VAL, &steps, SHOW_ALL) != SLURM_SUCCESS)
         return errno;
     for (uint32_t i = 0; i < steps->job_step_count; i++) {
         const job_step_info_t *s = &steps->job_steps[i];
-        if (!s->name || strncmp(s->name, prefix, strlen(prefix)) != 0)
+        if (!s->name || strncmp(s->name, name, size) != 0)
             continue;
-        int one = trp_slurm_call_end_step(job, s->step_id.step_id);
+        int one = signal_step(job, s->step_id.step_id, signal);
         code = code ? code : one;
     }
     slurm_free_job_step_info_response_msg(steps);
     return code;
+}
+
+int trp_slurm_call_end_step(uint32_t job, uint32_t step)
+{
+    return signal_step(job, step, SIGKILL);
+}
+
+int trp_slurm_call_end_steps(uint32_t job, const char *prefix)
+{
+    return signal_steps(job, prefix, false, SIGKILL);
+}
+
+int trp_slurm_call_term_step(uint32_t job, const char *name)
+{
+    return signal_steps(job, name, true, SIGTERM);
 }

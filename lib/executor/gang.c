@@ -8,9 +8,10 @@
  * more than it takes. troupe-rank opens the rank's logs, adds what mpirun set for MPI,
  * and becomes the command, so that its exit status is mpirun's to see.
  *
- * Two files in the gang's folder tell what an exit status cannot: "started" (a rank
- * came that far; without it mpirun itself failed, which is the platform's fault) and
- * "failed" (why a rank could not become the command).
+ * Files in the gang's folder tell what an exit status cannot: "started" (a rank came
+ * that far; without it mpirun itself failed, which is the platform's fault), "failed"
+ * (why a rank could not become the command) and "memory" (limit and peak, MiB, on the
+ * node where one was killed first).
  *
  * In a Slurm job it is srun instead of mpirun, on several nodes; the gang's folder is
  * then one that all of them see.
@@ -252,6 +253,20 @@ static void read_words(const char *text, struct trp_end *end)
     }
 }
 
+/* What a rank's keeper (cluster/slurm/rank_keep.c) has told of its node. */
+static void read_memory(const struct trp_keeper *k, const char *folder,
+                        struct trp_end *end)
+{
+    char text[64];
+    long long limit, peak;
+    end->code = SIGKILL;
+    if (read_note(k, folder, "memory", text, sizeof text) <= 0 ||
+        sscanf(text, "%lld %lld", &limit, &peak) != 2)
+        return;
+    end->limit_mib = limit;
+    end->peak_kib = peak * 1024;
+}
+
 /* A rank that does not see the run's folder: its own sentence. */
 static bool is_unseen(const char *words, char *text, size_t size)
 {
@@ -275,6 +290,8 @@ void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
     bool too_often = strstr(words, TRP_SRUN_TOO_OFTEN);
     if (srun)
         read_words(words, end);
+    if (srun && end->status == TRP_END_MEMORY)
+        read_memory(k, name, end);
     if (failed && is_unseen(words, text, size)) {
         set_text(end, TRP_END_PLATFORM, text);
     } else if (failed && read_note(k, name, "failed", text, size) > 0) {

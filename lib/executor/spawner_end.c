@@ -245,6 +245,12 @@ void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause
     if (r->cause == TRP_END_SUCCESS)
         r->cause = cause;
     r->timeout_at_ns = INT64_MAX;
+    r->polite = soft && r->by_srun;
+    if (r->polite) {
+        /* srun would kill them for a SIGTERM: the backend has Slurm send them one. */
+        r->kill_at_ns = trp_now_ns() + SOFT_MS * MS;
+        return;
+    }
     /* mpirun, when asked politely, ends its ranks and removes what it made in /dev/shm
      * and elsewhere. */
     int64_t grace = soft ? SOFT_MS * MS : r->gang ? GANG_MS * MS : 0;
@@ -266,8 +272,11 @@ void trp_keeper_timers(struct trp_keeper *k, int64_t now)
         if (r->state == TRP_RUN_LIVE && now >= r->timeout_at_ns)
             trp_running_kill(k, r, TRP_END_TIMEOUT, false);
         if (r->state == TRP_RUN_LIVE && now >= r->kill_at_ns) {
-            kill(-r->pid, SIGKILL);
             r->kill_at_ns = INT64_MAX;
+            if (r->polite)
+                trp_running_kill(k, r, r->cause, false);
+            else
+                kill(-r->pid, SIGKILL);
         }
         if (r->state == TRP_RUN_DRAINING && now >= r->look_at_ns)
             settle(k, r, now);

@@ -76,6 +76,8 @@ struct trp_running {
     trp_attempt_id attempt;
     struct trp_command_stage *stage;
     bool gang;
+    bool by_srun;    /* … in a Slurm step */
+    bool polite;     /* its ranks were asked to end: until kill_at_ns */
     char *resources; /* of its place, its own; NULL: none */
     pid_t pid;       /* main process; also its group */
     pid_t helper;    /* CLEANING */

@@ -68,6 +68,45 @@ END
     nothing_left node1 node3
 }
 
+@test "a rank over its memory: limit and peak are told" {
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  g: {executor: {cores: 1, memory: 100m, memoryOverhead: 28m}, task: {cpus: 1}}
+stages:
+  - name: s
+    profile: g
+    mpi: {ranks: 2}
+    retries: {max_failures: 1}
+    run: |
+      [ $TROUPE_RANK = 1 ] || exec sleep 60
+      exec perl -e '$x = "a" x 600_000_000; sleep 60'
+END
+    run_on -N2 -n2 -c1 --mem=1500 -w node1,node2 -- --set driver.memory=600m
+    run -1 finished 30
+    [[ "$output" =~ "killed for memory (limit "[0-9]+" MiB, peak "[0-9]+" MiB)" ]]
+    nothing_left node1 node2
+}
+
+@test "time is up for a gang: its ranks get SIGTERM, and 5 s until SIGKILL" {
+    cat >p.yaml <<'END'
+troupe: 1
+stages:
+  - name: s
+    mpi: {ranks: 2}
+    run: |
+      trap 'date +%s >term.$TROUPE_RANK; sleep 2; date +%s >saved.$TROUPE_RANK; exit 0' TERM
+      touch ran.$TROUPE_RANK
+      while :; do sleep 0.1; done
+END
+    run_on -N2 -n2 -c1 --mem=2500 -w node1,node2 -- --set run.grace=1s
+    wait_until 20 test -e ran.0 -a -e ran.1
+    on head scancel --batch --signal=USR1 "$job"
+    run -75 finished 20
+    [ -e saved.0 ] && [ -e saved.1 ]
+    nothing_left node1 node2
+}
+
 further_gang() {
     [ "$(on head squeue -h -u alice -o '%j %D' | awk '$1 == "troupe" { print $NF }')" = 2 ]
 }

@@ -18,6 +18,7 @@
  *                          for a further job that has ended
  *     racks                `host name= rack=` for each node that has a leaf switch
  *     end-step job= step=  kills a step's processes everywhere
+ *     term-step job= name= sends SIGTERM to the tasks of the step of that name
  *     guard job= name=     from now on the steps of a job whose name begins so are
  *                          ended when the pipe closes without `bye`
  *     bye                  everything was given back

@@ -260,6 +260,8 @@ static int slurm_gang_start(trp_cluster *c, const struct trp_gang *g, trp_error 
 static void slurm_gang_kill(trp_cluster *c, trp_attempt_id attempt, bool soft)
 {
     struct trp_slurm *s = slurm_of(c);
+    if (s->gangs && soft)
+        trp_slurm_gang_terminate(s, attempt);
     if (s->gangs)
         trp_gangs_kill(s->gangs, attempt, soft);
 }

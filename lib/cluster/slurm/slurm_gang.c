@@ -195,3 +195,16 @@ void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_shape_jo
             trp_gangs_refuse(s->gangs, g->attempt, w->never);
     }
 }
+
+void trp_slurm_gang_terminate(struct trp_slurm *s, trp_attempt_id attempt)
+{
+    const struct trp_slurm_gang *g;
+    char call[512];
+    DL_SEARCH_SCALAR(s->gang_list, g, attempt.n, attempt.n);
+    if (!g || g->request.state != TRP_SLURM_PLACED)
+        return;
+    uint32_t part = s->inventory.nodes[g->request.spots[0].node].part;
+    snprintf(call, sizeof call, "term-step job=%u name=%s",
+             s->inventory.parts[part].job, g->name);
+    trp_slurm_helper_tell(s->helper, call);
+}

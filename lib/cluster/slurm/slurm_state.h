@@ -176,6 +176,8 @@ int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err);
 void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node);
 /* Those that wait for what can never be had, as *w->never says. */
 void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w);
+/* Asks Slurm to send SIGTERM to the ranks of one that runs. */
+void trp_slurm_gang_terminate(struct trp_slurm *s, trp_attempt_id attempt);
 int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error *err);
 
 #endif

@@ -24,5 +24,8 @@
 
 /* Returns the exit status. */
 int trp_slurm_step_main(int argc, char **argv);
+/* rank_keep.c: a rank of a gang in a Slurm step, with a process in front of it; called
+ * as trp_gang_rank_main is. */
+int trp_slurm_rank_main(int argc, char **argv);
 
 #endif

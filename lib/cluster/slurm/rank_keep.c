@@ -1,0 +1,96 @@
+/*
+ * Before a rank of a gang in a Slurm step: a process that waits for the rank, tells how
+ * much memory there was when it was killed, and ends as it did.
+ *
+ * The rank cannot tell, and when it is gone its control group is about to go: Slurm
+ * ends the step at once, so that an observer beside the rank would be too late now and
+ * then. The step lasts as long as its task, which is this process. To it alone Slurm
+ * passes signals on; it passes them to the rank.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster/local/cgroup.h"
+#include "cluster/slurm/step.h"
+#include "executor/spawner.h"
+
+/* Slurm holds the step to its memory, on each node; below it are groups of tasks. */
+static void leave_task_group(char *path)
+{
+    for (char *last; (last = strrchr(path, '/'));) {
+        if (strncmp(last, "/task_", 6) != 0 && strcmp(last, "/user") != 0)
+            return;
+        *last = '\0';
+    }
+}
+
+/* Into the gang's folder, beside its specification; the first that is killed tells. */
+static void note_memory(const char *spec)
+{
+    char group[TRP_CGROUP_PATH], path[4400];
+    bool v2;
+    int64_t limit;
+    const char *slash = strrchr(spec, '/');
+    if (!slash || !trp_cgroup_own_memory("", group, &v2, &limit) || limit <= 0)
+        return;
+    leave_task_group(group);
+    snprintf(path, sizeof path, "%.*s/memory", (int)(slash - spec), spec);
+    FILE *f = fopen(path, "wxe");
+    if (!f)
+        return;
+    fprintf(f, "%lld %lld\n", (long long)limit,
+            (long long)trp_cgroup_peak_mib(group, v2));
+    fclose(f);
+}
+
+static int await(pid_t rank, const sigset_t *all)
+{
+    int status = 0;
+    siginfo_t info;
+    while (waitpid(rank, &status, WNOHANG) != rank) {
+        if (sigwaitinfo(all, &info) > 0 && info.si_signo != SIGCHLD)
+            kill(rank, info.si_signo);
+    }
+    return status;
+}
+
+static int end_as(int status)
+{
+    sigset_t none;
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    signal(WTERMSIG(status), SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+int trp_slurm_rank_main(int argc, char **argv)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    pid_t self = getpid(), rank = fork();
+    if (rank == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != self)
+            return 1;
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    }
+    if (rank < 0)
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    if (rank <= 0) /* without a process in front when there is none to be had */
+        return trp_gang_rank_main(argc, argv);
+    int status = await(rank, &all);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && argc == 3)
+        note_memory(argv[2]);
+    return end_as(status);
+}
