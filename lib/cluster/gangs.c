@@ -22,6 +22,7 @@ enum state {
     WAITS,     /* in the backend's queue */
     WITHDRAWN, /* left it; to be told */
     RUNS,
+    ENDED, /* why is being asked */
 };
 
 struct gang {
@@ -30,6 +31,8 @@ struct gang {
     uint32_t stage;          /* id in the stage message */
     void *ticket;
     enum state state;
+    struct trp_end end; /* ENDED: without its text: */
+    char words[256];
     UT_hash_handle hh; /* by gang.attempt.n */
 };
 
@@ -286,6 +289,44 @@ static void lose_spawner(trp_gangs *s)
     }
 }
 
+/* With the ends of gangs that do not end well comes the question why. */
+static void end_gang(trp_gangs *s, struct gang *g, const struct trp_end *from)
+{
+    char text[TRP_ERROR_TEXT];
+    struct trp_end end = *from;
+    int loss = TRP_ENOENT;
+    if (end.status != TRP_END_SUCCESS && s->room.lost)
+        loss = s->room.lost(s->room.context, g->ticket, text, sizeof text);
+    if (loss == TRP_EWAIT) {
+        g->state = ENDED;
+        g->end = end;
+        snprintf(g->words, sizeof g->words, "%.*s", (int)end.extra_size,
+                 end.extra ? (const char *)end.extra : "");
+        return;
+    }
+    if (loss >= 0) {
+        end.status = TRP_END_LOST;
+        end.code = loss;
+        end.extra = (const uint8_t *)text;
+        end.extra_size = (uint32_t)strlen(text);
+    }
+    forget_gang(s, g);
+    tell_end(s, &end);
+}
+
+void trp_gangs_judge(trp_gangs *s, trp_attempt_id attempt)
+{
+    char words[sizeof((struct gang *)0)->words];
+    struct gang *g = find_gang(s, attempt);
+    if (!g || g->state != ENDED)
+        return;
+    struct trp_end end = g->end;
+    memcpy(words, g->words, sizeof words);
+    end.extra = *words ? (const uint8_t *)words : NULL;
+    end.extra_size = (uint32_t)strlen(words);
+    end_gang(s, g, &end);
+}
+
 static void on_spawner(uv_poll_t *poll, int status, int events)
 {
     trp_gangs *s = poll->data;
@@ -303,8 +344,7 @@ static void on_spawner(uv_poll_t *poll, int status, int events)
             g->state = WAITS;
             continue;
         }
-        forget_gang(s, g);
-        tell_end(s, &end);
+        end_gang(s, g, &end);
     }
     if (n < 0)
         lose_spawner(s);

@@ -28,6 +28,10 @@ struct trp_gangs_room {
     /* The launcher was refused for now (TRP_END_RECALLED): the ticket gives its share
      * back and goes into the queue again. False: it cannot. May be NULL. */
     bool (*again)(void *context, void *ticket);
+    /* It has not ended well: was its room taken away? Fills `text` and returns an enum
+     * trp_loss; TRP_ENOENT: it was not; TRP_EWAIT: not known yet, trp_gangs_judge is
+     * called then. May be NULL. */
+    int (*lost)(void *context, void *ticket, char *text, size_t size);
     /* A libuv handle was opened, or closed. */
     void (*handle)(void *context, bool opened);
 };
@@ -48,6 +52,8 @@ void trp_gangs_serve(trp_gangs *s, trp_attempt_id attempt);
 void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft);
 /* From the loop: one that waits can never be had. */
 void trp_gangs_refuse(trp_gangs *s, trp_attempt_id attempt, const char *text);
+/* From the loop: `lost` has another answer than TRP_EWAIT, if it gave that. */
+void trp_gangs_judge(trp_gangs *s, trp_attempt_id attempt);
 /* From the loop: tells the end of those that left the queue. */
 void trp_gangs_tell(trp_gangs *s);
 /* Ends all. NULL is fine. */

@@ -295,8 +295,10 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
     bool revive = ev->ended.status != TRP_END_SUCCESS;
     trp_stage_id stage = e->attempts.v[slot].set->stage->id;
     bool limited = e->attempts.v[slot].set->stage->max_running > 0;
-    bool uncounted = ev->ended.status == TRP_END_LOST &&
-                     (e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING);
+    bool uncounted =
+        ev->ended.status == TRP_END_LOST &&
+        ((e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING) ||
+         (executor == TRP_NONE && trp_gang_blameless(e, slot, &ev->ended)));
     trp_attempt_ended(e, slot, &ev->ended, uncounted);
     if (executor == TRP_NONE) {
         e->any_dirty = true;

@@ -256,7 +256,7 @@ enum trp_end_status {
     TRP_END_START,       /* could not be started: no such cwd, no such program, disk */
     TRP_END_KILLED,      /* killed because the driver said so */
     TRP_END_RECALLED,    /* was queued and handed back unstarted */
-    TRP_END_LOST,        /* its executor was lost (the engine's own; never sent) */
+    TRP_END_LOST,        /* its executor was lost (the engine's own; told of gangs) */
     TRP_END_PLATFORM,    /* a gang whose platform could not be used: ends the run */
     TRP_END_DENIED,      /* another attempt may commit the output; counts nothing */
     TRP_END_FETCH,       /* a map output could not be read: `from` */
@@ -315,7 +315,8 @@ enum trp_event_kind {
 struct trp_task_end {
     trp_attempt_id attempt;
     enum trp_end_status status;
-    int32_t code; /* exit status or signal number; LOST: TRP_LOSS_TIME_LIMIT, 0 */
+    int32_t code; /* exit status or signal number; LOST: 0 or TRP_LOSS_TIME_LIMIT, of
+                   * a gang enum trp_loss */
     int64_t duration_ns; /* as measured where it ran, 0 or more */
     uint64_t records;    /* read, in all; 0: not known */
     uint64_t result_bytes;

@@ -94,9 +94,11 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
         snprintf(buf, size, "handed back before it started");
         break;
     case TRP_END_LOST:
-        snprintf(buf, size, "lost its executor%s",
-                 code == TRP_LOSS_TIME_LIMIT ? ": its Slurm job reached its time limit"
-                                             : "");
+        if (code == TRP_LOSS_TIME_LIMIT && !(end && end->extra))
+            snprintf(buf, size,
+                     "lost its executor: its Slurm job reached its time limit");
+        else
+            with_text("lost its executor", end, buf, size);
         break;
     case TRP_END_PLATFORM:
         with_text("the platform failed", end, buf, size);

@@ -259,6 +259,31 @@ logged() {
     wait_until 10 no_job_of alice
 }
 
+@test "the further job of a gang is cancelled: that is told, and no failure is counted" {
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  g: {executor: {cores: 2, memory: 300m, memoryOverhead: 100m}, task: {cpus: 2}}
+stages:
+  - name: s
+    profile: g
+    mpi: {ranks: 2}
+    retries: {max_failures: 1}
+    run: |
+      touch run.$TROUPE_RANK.$TROUPE_ATTEMPT
+      echo >>run.$TROUPE_RANK.$TROUPE_ATTEMPT
+      until [ -e go ]; do sleep 0.2; done
+END
+    whole_node
+    wait_until 30 started 2
+    on head scancel "$(first_further)"
+    wait_until 40 started 4
+    touch go
+    run -0 finished 60
+    logged "lost its executor: its Slurm job [0-9]* was cancelled"
+    wait_until 10 no_job_of alice
+}
+
 # Executors of the profile large go where the site says, and do not fit inside.
 routed_to() {
     cat >site.yaml <<END

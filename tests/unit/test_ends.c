@@ -176,6 +176,32 @@ static void a_gang_that_can_never_be_had_ends_its_stage(void)
     world_free(&w);
 }
 
+static void a_gang_may_outlive_one_allocation_but_not_all(void)
+{
+    struct world w;
+    struct trp_stage_spec s = {.name = "a",
+                               .kind = TRP_STAGE_GANG,
+                               .tasks_known = true,
+                               .ntasks = 1,
+                               .ranks = 4};
+    start(&w, 1);
+    world_submit(&w, &s, 1);
+    for (uint32_t i = 0; i < 8; i++) { /* cancelled, and at its time limit */
+        enum trp_loss how = i % 2 ? TRP_LOSS_TIME_LIMIT : TRP_LOSS_DECOMMISSIONED;
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                  TRP_END_LOST, (int32_t)how, SECOND);
+        const struct trp_action *v =
+            &g_array_index(w.verdicts, struct trp_action, w.verdicts->len - 1);
+        g_assert_cmpint(v->task_end.counted, ==, i > 1 && i % 2);
+        g_assert_true(v->task_end.retried);
+    }
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_LOST,
+              TRP_LOSS_TIME_LIMIT, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "task 0 failed 4 times");
+    world_free(&w);
+}
+
 static void an_unknown_executor_is_ignored(void)
 {
     struct world w;
@@ -198,6 +224,7 @@ int main(int argc, char **argv)
     ADD(a_task_may_outlive_one_allocation_but_not_all);
     ADD(each_task_has_one_end_of_an_allocation_free);
     ADD(a_gang_that_can_never_be_had_ends_its_stage);
+    ADD(a_gang_may_outlive_one_allocation_but_not_all);
     ADD(an_unknown_executor_is_ignored);
     return g_test_run();
 }

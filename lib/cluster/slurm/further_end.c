@@ -214,6 +214,7 @@ static void on_doubt(void *context, const struct trp_slurm_end *end)
             s->inventory.nodes[e->request.spots[0].node].part == part)
             trp_slurm_executor_judged(e);
     }
+    trp_slurm_gangs_judge(s, part);
     trp_slurm_pump_soon(s);
 }
 

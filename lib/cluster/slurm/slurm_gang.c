@@ -98,10 +98,44 @@ static bool again(void *context, void *ticket)
     struct trp_slurm *s = context;
     struct trp_slurm_gang *g = ticket;
     trp_slurm_books_leave(s->books, &g->request);
+    g->doubted = false;
     if (trp_slurm_books_ask(s->books, &g->request, NULL) < 0)
         return false;
     trp_slurm_srun_refused(s);
     return true;
+}
+
+/* Slurm is asked once; then it is over, or it is not. */
+static int lost(void *context, void *ticket, char *text, size_t size)
+{
+    struct trp_slurm *s = context;
+    struct trp_slurm_gang *g = ticket;
+    if (s->closed || g->request.state != TRP_SLURM_PLACED)
+        return TRP_ENOENT;
+    uint32_t part = s->inventory.nodes[g->request.spots[0].node].part;
+    struct trp_slurm_job *j = trp_slurm_further_of(s, part);
+    if (j && !j->gone && !g->doubted) {
+        g->doubted = true;
+        trp_slurm_further_doubt(s, j);
+        if (j->asking)
+            return TRP_EWAIT;
+    }
+    if (!j || !j->gone)
+        return TRP_ENOENT;
+    trp_slurm_further_cause(j, text, size);
+    return trp_slurm_further_status(j) == TRP_ETIME ? TRP_LOSS_TIME_LIMIT
+                                                    : TRP_LOSS_DECOMMISSIONED;
+}
+
+void trp_slurm_gangs_judge(struct trp_slurm *s, uint32_t part)
+{
+    struct trp_slurm_gang *g, *next;
+    DL_FOREACH_SAFE(s->gang_list, g, next)
+    {
+        if (g->doubted && g->request.state == TRP_SLURM_PLACED &&
+            s->inventory.nodes[g->request.spots[0].node].part == part)
+            trp_gangs_judge(s->gangs, g->attempt);
+    }
 }
 
 static void count_handle(void *context, bool opened)
@@ -124,6 +158,7 @@ int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err)
                                   .devices = describe_devices,
                                   .launcher = launcher,
                                   .again = again,
+                                  .lost = lost,
                                   .handle = count_handle};
     return trp_gangs_open(s->loop, &s->command, scratch, &room, &s->handler, &s->gangs,
                           err);

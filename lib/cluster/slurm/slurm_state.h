@@ -74,6 +74,7 @@ struct trp_slurm_gang {
     trp_attempt_id attempt;
     struct trp_slurm_gang *next, *prev;
     char name[256]; /* of the step */
+    bool doubted;   /* it has ended, and its job was asked about */
 };
 
 struct trp_slurm {
@@ -174,6 +175,8 @@ int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err);
 /* A node is gone: gangs that have ranks there, or that have no room any more, are
  * killed, since srun would wait for them. */
 void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node);
+/* It is known what became of a job: tells the ends that waited for that. */
+void trp_slurm_gangs_judge(struct trp_slurm *s, uint32_t part);
 /* Those that wait for what can never be had, as *w->never says. */
 void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w);
 /* Asks Slurm to send SIGTERM to the ranks of one that runs. */

@@ -156,6 +156,14 @@ static bool outran_first(struct trp_engine *e, uint32_t slot)
     return first;
 }
 
+bool trp_gang_blameless(struct trp_engine *e, uint32_t slot,
+                        const struct trp_task_end *end)
+{
+    if (end->code == TRP_LOSS_TIME_LIMIT)
+        return outran_first(e, slot);
+    return !loss_counts((enum trp_loss)end->code, false, false);
+}
+
 static void end_running(struct trp_engine *e, const struct trp_executor *x,
                         const struct trp_event *ev, uint32_t guilty)
 {

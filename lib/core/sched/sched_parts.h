@@ -240,6 +240,9 @@ void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
                        const struct trp_event *lost);
 void trp_attempt_kill(struct trp_engine *e, uint32_t slot, bool recall);
 void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s);
+/* Is it nobody's failure that a gang was lost so (end->code)? Told once an attempt. */
+bool trp_gang_blameless(struct trp_engine *e, uint32_t slot,
+                        const struct trp_task_end *end);
 
 /* sched/decommission.c */
 void trp_executor_decommission(struct trp_engine *e, struct trp_executor *x);
