@@ -75,8 +75,6 @@ int trp_slurm_call_nodes(FILE *to, uint32_t number);
 /* A `further` line: state, reason and expected start of a job. */
 void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job);
 const char *trp_slurm_state_word(uint32_t state);
-/* It runs, and is not about to end. */
-bool trp_slurm_job_is_live(const slurm_job_info_t *job);
 /* CPUs are handed out a core at a time at least. */
 bool trp_slurm_cores_are_whole(const slurm_conf_t *conf);
 

@@ -155,15 +155,11 @@ const char *trp_slurm_state_word(uint32_t state)
     return base < sizeof words / sizeof *words ? words[base] : "OVER";
 }
 
-bool trp_slurm_job_is_live(const slurm_job_info_t *job)
-{
-    return (job->job_state & JOB_STATE_BASE) == JOB_RUNNING &&
-           !(job->job_state & JOB_COMPLETING);
-}
-
 static void put_allocation(FILE *to, uint32_t number, const struct facts *f,
                            slurm_job_info_t *job)
 {
+    bool live = (job->job_state & JOB_STATE_BASE) == JOB_RUNNING &&
+                !(job->job_state & JOB_COMPLETING);
     bool part = job->het_job_id && job->het_job_id != NO_VAL;
     trp_slurm_line_begin(to, number, "allocation");
     trp_slurm_line_put_number(to, "job", job->job_id);
@@ -171,7 +167,7 @@ static void put_allocation(FILE *to, uint32_t number, const struct facts *f,
     trp_slurm_line_put_number(to, "component",
                               part ? (int64_t)job->het_job_offset : -1);
     trp_slurm_line_put_number(to, "uid", job->user_id);
-    trp_slurm_line_put_number(to, "live", trp_slurm_job_is_live(job));
+    trp_slurm_line_put_number(to, "live", live);
     trp_slurm_line_put(to, "state", trp_slurm_state_word(job->job_state));
     trp_slurm_line_put_number(to, "ends", job->end_time);
     trp_slurm_line_put(to, "batch_host", job->batch_host ? job->batch_host : "");

@@ -86,11 +86,12 @@ int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t id)
         code = errno;
     for (uint32_t i = 0; code == 0 && i < jobs->record_count; i++) {
         const slurm_job_info_t *job = &jobs->job_array[i];
+        uint32_t state = job->job_state & JOB_STATE_BASE;
         bool held = trp_slurm_further_is_held(job->job_id);
-        if (is_of(job, id) || (held && trp_slurm_job_is_live(job)))
-            put_job(to, number, job, nodes);
-        else if (held && (job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED)
+        if (held && state > JOB_SUSPENDED)
             put_over(to, number, job);
+        else if (is_of(job, id) || (held && state != JOB_PENDING))
+            put_job(to, number, job, nodes);
     }
     if (nodes)
         slurm_free_node_info_msg(nodes);

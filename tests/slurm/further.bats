@@ -259,7 +259,7 @@ logged() {
     wait_until 10 no_job_of alice
 }
 
-@test "the further job of a gang is cancelled: that is told, and no failure is counted" {
+@test "the further job of a gang is suspended, then cancelled: no failure is counted" {
     cat >p.yaml <<'END'
 troupe: 1
 profiles:
@@ -274,8 +274,14 @@ stages:
       echo >>run.$TROUPE_RANK.$TROUPE_ATTEMPT
       until [ -e go ]; do sleep 0.2; done
 END
-    whole_node
+    whole_node --set slurm.poll=200ms
     wait_until 30 started 2
+    on head scontrol suspend "$(first_further)"
+    sleep 2
+    on head scontrol resume "$(first_further)"
+    sleep 1
+    [ "$(further RUNNING)" = 1 ]
+    [ "$(cat run.* | wc -l)" = 2 ]
     on head scancel "$(first_further)"
     wait_until 40 started 4
     touch go

@@ -45,6 +45,7 @@ struct trp_slurm_job {
     char end[64];        /* its state */
     bool watched;        /* it ran when Slurm was asked what became of its nodes */
     int64_t began, ends; /* seconds since 1970; 0: no end is known */
+    int64_t first;       /* … when the first executor was there */
     bool asking;         /* of its end */
     char reason[128];
     int64_t start; /* expected, seconds since 1970; 0: unknown */
@@ -99,10 +100,11 @@ void trp_slurm_further_cause(const struct trp_slurm_job *j, char *text, size_t s
 /* What a lost executor of a job that is gone is told as: TRP_ETIME at its time limit,
  * TRP_ENOENT when its nodes failed, else TRP_ECANCELLED. */
 int trp_slurm_further_status(const struct trp_slurm_job *j);
-/* Tasks that take so long would outlive it: nothing new there. When they would outlive
- * any such job none is asked for a while, and who has no room inside is refused. */
+/* Tasks of executors of `w` take so long that they would outlive it: nothing new there.
+ * When they would outlive any job that is asked for them none is for a while, and who
+ * has no room inside is refused. */
 void trp_slurm_further_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
-                                int64_t takes_ns);
+                                struct trp_slurm_shape_jobs *w, int64_t takes_ns);
 /* troupe-slurm is gone: no more are taken, and scancel ends those that are there. */
 void trp_slurm_further_lost(struct trp_slurm *s);
 /* Is this the id of a guard of ours? Its job has started. */

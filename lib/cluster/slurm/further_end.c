@@ -9,7 +9,7 @@
 
 #include "cluster/slurm/further_parts.h"
 
-enum { POLLS_MOST = 6, NEW_S = 60 };
+enum { POLLS_MOST = 6, NEW_S = 10 };
 #define TOO_SHORT_NS INT64_C(60000000000)
 
 /* ---- the end of a job --------------------------------------------------------------
@@ -180,15 +180,14 @@ void trp_slurm_further_over(struct trp_slurm *s, struct trp_slurm_job *j,
 /* A job that is refused when it is as good as new is replaced by none that is better.
  */
 void trp_slurm_further_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
-                                int64_t takes_ns)
+                                struct trp_slurm_shape_jobs *w, int64_t takes_ns)
 {
-    struct trp_slurm_shape_jobs *w = j->want;
-    int64_t whole = j->ends - j->began, age = (int64_t)time(NULL) - j->began;
+    int64_t whole = j->ends - j->began, used = (int64_t)time(NULL) - j->first;
     int64_t takes = (takes_ns - 1) / 1000000000 + 1;
-    bool is_new = age < NEW_S && age < whole / 10;
+    bool is_new = used < NEW_S && used < whole / 10;
     close_job(s, j);
     trp_slurm_pump_soon(s);
-    if ((takes <= whole && !is_new) || *w->never)
+    if ((takes <= whole && !is_new) || j->want != w || *w->never)
         return;
     snprintf(w->never, sizeof w->never,
              "tasks of profile %s take %lld s (median), and a further Slurm job ends "

@@ -209,7 +209,7 @@ static bool begin_answer(struct trp_slurm *s)
     memset(w->seen, 0, w->room * sizeof *w->seen);
     w->news = false;
     for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next)
-        j->watched = j->state == TRP_SLURM_JOB_RUNS;
+        j->watched = j->state >= TRP_SLURM_JOB_RUNS && !j->gone;
     return true;
 }
 

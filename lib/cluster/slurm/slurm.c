@@ -286,7 +286,7 @@ static void slurm_outlived(trp_cluster *c, trp_executor_id executor, int64_t tak
             ? trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part)
             : NULL;
     if (j)
-        trp_slurm_further_outlived(s, j, takes_ns);
+        trp_slurm_further_outlived(s, j, e->request.shape->context, takes_ns);
 }
 
 static const struct trp_topology *slurm_topology(trp_cluster *c)

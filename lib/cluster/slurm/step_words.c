@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cluster/local/log_tail.h"
 #include "cluster/slurm/slurm_state.h"
@@ -101,7 +102,9 @@ static void start_it(struct trp_slurm_executor *e, const struct trp_slurm_line *
                                   .rack = *n->rack ? n->rack : NULL,
                                   .resources = e->devices,
                                   .nresources = e->ndevices};
-    const struct trp_slurm_job *j = trp_slurm_further_of(s, n->part);
+    struct trp_slurm_job *j = trp_slurm_further_of(s, n->part);
+    if (j && !j->first)
+        j->first = (int64_t)time(NULL);
     if (j && j->ends)
         s->handler.executor_ends(s->handler.context, (trp_executor_id){e->id}, j->ends);
     s->handler.granted(s->handler.context, (trp_executor_id){e->id}, &granted);
