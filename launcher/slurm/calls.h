@@ -46,6 +46,8 @@ enum trp_slurm_refusal trp_slurm_refusal_of(int code);
 
 /* Asks for a job that is granted at once: the lines of trp_slurm_call_job. */
 int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line);
+/* When would such a job start? `when start=`. */
+int trp_slurm_call_when(FILE *to, const struct trp_slurm_line *line);
 /* Queues a batch job: `queued job=`. */
 int trp_slurm_call_queue(FILE *to, const struct trp_slurm_line *line);
 /* `further` lines: the state of all jobs of this run. One RPC. */

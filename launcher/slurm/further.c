@@ -229,6 +229,24 @@ int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line)
     return code;
 }
 
+/* slurm.h says that it is to be called, and does not declare it. */
+extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
+
+int trp_slurm_call_when(FILE *to, const struct trp_slurm_line *line)
+{
+    job_desc_msg_t d;
+    will_run_response_msg_t *answer = NULL;
+    describe(line, &d);
+    trp_slurm_rpcs++;
+    if (slurm_job_will_run2(&d, &answer) != SLURM_SUCCESS)
+        return refused(errno);
+    trp_slurm_line_begin(to, line->number, "when");
+    trp_slurm_line_put_number(to, "start", answer ? (int64_t)answer->start_time : 0);
+    trp_slurm_line_end(to);
+    slurm_free_will_run_response_msg(answer);
+    return 0;
+}
+
 int trp_slurm_call_queue(FILE *to, const struct trp_slurm_line *line)
 {
     static char null[] = "/dev/null", path[] = "PATH=/usr/local/bin:/usr/bin:/bin";

@@ -94,6 +94,8 @@ static int perform_further(const struct trp_slurm_line *line, uint32_t job)
         return trp_slurm_call_allocate(stdout, line);
     if (strcmp(line->word, "queue") == 0)
         return trp_slurm_call_queue(stdout, line);
+    if (strcmp(line->word, "when") == 0)
+        return trp_slurm_call_when(stdout, line);
     if (strcmp(line->word, "end") == 0)
         return trp_slurm_call_complete(job);
     if (strcmp(line->word, "cancel") == 0)

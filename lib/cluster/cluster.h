@@ -70,6 +70,11 @@ struct trp_cluster_handler {
     void (*leaving)(void *context, trp_executor_id executor);
     /* There is less room than before: `fit` has other answers. */
     void (*shrunk)(void *context);
+    /* Room was had, or given back: `held` has other answers. */
+    void (*held)(void *context);
+    /* How long executors of the profile wait in the cluster's queue: the answer to
+     * `ask_wait`, or what some have waited. */
+    void (*queue_wait)(void *context, trp_profile_id profile, int64_t wait_ns);
     /* The driver's own allocation ends then (seconds since 1970; 0: not known). */
     void (*ends)(void *context, int64_t when);
     /* The same of an executor's, which is another one; told before `granted` or later.
@@ -113,12 +118,22 @@ struct trp_cluster_ops {
      */
     uint32_t (*fit)(trp_cluster *c, const struct trp_resource_profile *p,
                     uint32_t ranks, trp_error *err);
+    /* How many of the executors that `fit` tells the room that is held now has, when it
+     * is empty. NULL: all. */
+    uint32_t (*held)(trp_cluster *c, const struct trp_resource_profile *p);
     /* The admission socket is open at `driver_address` (HOST:PORT): executors may be
      * started from now on. */
     int (*open)(trp_cluster *c, const char *driver_address, trp_error *err);
-    /* Asks for an executor; answered by `granted` or `gone`. */
+    /* Asks for an executor; answered by `granted` or `gone`. `ahead`: nobody needs it
+     * yet, and it takes no room but what is had for such ones. */
     int (*start)(trp_cluster *c, trp_executor_id executor,
-                 const struct trp_resource_profile *p, trp_error *err);
+                 const struct trp_resource_profile *p, bool ahead, trp_error *err);
+    /* One that was asked for ahead is needed now. NULL: there are none. */
+    void (*need)(trp_cluster *c, trp_executor_id executor);
+    /* How long would so many wait for room that is not held? Answered by `queue_wait`,
+     * or not at all. NULL: nobody knows. */
+    void (*ask_wait)(trp_cluster *c, const struct trp_resource_profile *p,
+                     uint32_t executors);
     /* Withdraws a request, or makes sure an executor ends: it was told SHUTDOWN when
      * `told`; when it has not gone after 2 s it is killed. Answered by `gone`. */
     void (*release)(trp_cluster *c, trp_executor_id executor, bool told);

@@ -184,6 +184,14 @@ static void take_allocation(const trp_options *o, struct trp_engine_config *ret)
                  : is_word(o, "alloc.reuse", "never") ? TRP_REUSE_NEVER
                                                       : TRP_REUSE_EXACT;
     ret->release_idle = is_word(o, "alloc.release", "idle");
+    if (is_word(o, "alloc.look_ahead", "auto")) {
+        ret->look_ahead = TRP_LOOK_AHEAD_AUTO;
+    } else if (is_word(o, "alloc.look_ahead", "off")) {
+        ret->look_ahead = TRP_LOOK_AHEAD_OFF;
+    } else {
+        ret->look_ahead = TRP_LOOK_AHEAD_TIME;
+        ret->look_ahead_ns = trp_options_time_ns(o, "alloc.look_ahead");
+    }
     ret->idle_timeout_ns =
         trp_options_time_ns(o, "dynamicAllocation.executorIdleTimeout");
     take_limit(o, "dynamicAllocation.minExecutors", &ret->min_executors);

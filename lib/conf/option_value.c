@@ -58,6 +58,10 @@ static int read_value(const struct trp_option *t, const char *value, double *ret
     case TRP_OPTION_TIME:
         code = trp_time_parse(value, MS_NS, &whole, err);
         *ret = (double)whole;
+        if (code < 0 && t->choices)
+            code = trp_error_set(err, TRP_EINVAL,
+                                 "\"%s\" is neither %s nor a time; write one of them",
+                                 trp_show(value).text, t->choices);
         break;
     case TRP_OPTION_MEMORY:
         code = trp_memory_parse(value, &whole, err);
@@ -88,6 +92,8 @@ int trp_option_value_check(const struct trp_option *t, const char *value,
                            trp_error *err)
 {
     double v, bound;
+    if (t->type == TRP_OPTION_TIME && t->choices && is_choice(t->choices, value))
+        return 0;
     int code = read_value(t, value, &v, err);
     if (code < 0)
         return code;

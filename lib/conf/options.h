@@ -26,7 +26,7 @@ enum trp_option_type {
     TRP_OPTION_BOOL, /* true false */
     TRP_OPTION_INT,
     TRP_OPTION_NUMBER, /* decimal */
-    TRP_OPTION_TIME,   /* int64 ns */
+    TRP_OPTION_TIME,   /* int64 ns; or one of the words in `choices` */
     TRP_OPTION_MEMORY, /* MiB */
     TRP_OPTION_CHOICE, /* one of the words in `choices` */
     TRP_OPTION_AMOUNT, /* trp_amount */
@@ -49,7 +49,7 @@ struct trp_option {
     enum trp_option_type type;
     const char *fallback;  /* default, as text; "" means not set; "=KEY": KEY's value */
     const char *min, *max; /* bounds as text, NULL: none */
-    const char *choices;   /* "a|b|c" for CHOICE */
+    const char *choices;   /* "a|b|c" for CHOICE, and for TIME if not NULL */
     const char *help;      /* one line */
 };
 /* The table, ended by a NULL key, in alphabetic order. */

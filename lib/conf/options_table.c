@@ -16,6 +16,9 @@ const struct trp_option trp_option_table[] = {
     {"alloc.grow", TRP_OPTION_CHOICE, "need", NULL, NULL, "need|ramp",
      "executors are asked for at once as needed, or by 1, 2, 4 and so on while tasks "
      "wait"},
+    {"alloc.look_ahead", TRP_OPTION_TIME, "auto", "0", NULL, "auto|off",
+     "further executors of a stage are asked for before it is ready: as long before as "
+     "they are expected to wait for, never, or so long before"},
     {"alloc.max_*", TRP_OPTION_INT, "", "1", "1000000", NULL,
      "alloc.max_R: units of the resource R in all executors together; not set: no "
      "limit"},

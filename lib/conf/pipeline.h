@@ -102,6 +102,8 @@ struct trp_pipeline_stage {
     int32_t *not_on;
     uint32_t nnot_on;
     uint32_t min_executors, max_executors; /* 0: not written */
+    enum trp_look_ahead look_ahead;        /* UNSET: not written */
+    int64_t look_ahead_ns;
 };
 
 typedef struct trp_pipeline {

@@ -418,10 +418,21 @@ READER(read_executors_max)
 
 READER(read_look_ahead)
 {
-    (void)value;
-    (void)context;
-    trp_yaml_wrong(y, key->mark,
-                   "look_ahead is not supported by this version; leave it out");
+    struct reading *r = context;
+    const char *text = trp_yaml_word(y, value, "look_ahead");
+    (void)key;
+    if (!text)
+        return;
+    if (strcmp(text, "auto") == 0)
+        r->s->look_ahead = TRP_LOOK_AHEAD_AUTO;
+    else if (strcmp(text, "off") == 0)
+        r->s->look_ahead = TRP_LOOK_AHEAD_OFF;
+    else if (trp_time_parse(text, INT64_C(1000000000), &r->s->look_ahead_ns, NULL) == 0)
+        r->s->look_ahead = TRP_LOOK_AHEAD_TIME;
+    else
+        trp_yaml_wrong(y, value->mark,
+                       "look_ahead is \"%s\"; write auto, off, or a time such as 30s",
+                       trp_show(text).text);
 }
 
 READER(read_executors)

@@ -48,6 +48,7 @@ void trp_engine_config_init(struct trp_engine_config *c)
         .cached_timeout_ns = INT64_MAX,
         .shuffle_tracking = true,
         .shuffle_timeout_ns = INT64_MAX,
+        .look_ahead = TRP_LOOK_AHEAD_AUTO,
         .queue_ahead_ns = s / 100,
         .queue_ahead_max = 2048,
         .retry_first_ns = s,
@@ -102,6 +103,7 @@ int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profile
     e->profiles = profiles;
     e->attempts.free = TRP_NONE;
     e->locality_due = e->retry_due = e->slow_due = e->gate_due = e->ends_ns = INT64_MAX;
+    e->ahead_due = INT64_MAX;
     e->gated = config->registered_ratio > 0;
     e->dynamic = !config->fixed;
     trp_copies_init(e);
@@ -196,6 +198,8 @@ TRP_RARE static void on_profile_fit(struct trp_engine *e, const struct trp_event
         return;
     }
     c->fit = ev->fit.executors;
+    c->further = ev->fit.further < c->fit ? ev->fit.further : c->fit;
+    trp_ahead_look_soon(e);
     e->any_dirty = true;
     if (!c->fit)
         trp_wanted_start_failed(e, c, true, ev->fit.text);
@@ -219,6 +223,8 @@ TRP_RARE static int on_executor_added(struct trp_engine *e, const struct trp_eve
     c->backoff = e->config.retry_first_ns;
     c->retry_at = 0;
     c->start_failures = 0;
+    if (!e->start_ns || e->now - x->asked_ns < e->start_ns)
+        e->start_ns = e->now - x->asked_ns;
     trp_round_partial(e, x);
     e->any_dirty = true;
     return 0;
@@ -233,9 +239,11 @@ TRP_RARE static void on_executor_refused(struct trp_engine *e,
         return;
     }
     struct trp_class *c = e->classes[x->class];
-    bool withdrawn = x->state == TRP_EXECUTOR_RELEASING;
+    bool withdrawn = x->state == TRP_EXECUTOR_RELEASING, ahead = x->ahead;
     trp_executor_remove(e, x);
-    if (!withdrawn)
+    if (ahead)
+        trp_ahead_refused(e, c);
+    else if (!withdrawn)
         trp_wanted_start_failed(e, c, ev->refused.never, ev->refused.text);
 }
 
@@ -263,11 +271,13 @@ TRP_RARE static void on_executor_lost(struct trp_engine *e, const struct trp_eve
         return;
     }
     struct trp_class *c = e->classes[x->class];
-    bool start_failed = x->state == TRP_EXECUTOR_REQUESTED;
+    bool start_failed = x->state == TRP_EXECUTOR_REQUESTED, ahead = x->ahead;
     trp_executor_lost(e, x, ev);
     if (e->tracker)
         trp_health_executor_gone(e->tracker, ev->lost.executor.n);
-    if (start_failed)
+    if (start_failed && ahead)
+        trp_ahead_refused(e, c);
+    else if (start_failed)
         trp_wanted_start_failed(e, c, false, "an executor ended before it was ready");
     trp_round_full(e, c); /* its tasks, to those that have a slot */
     if (e->preferring)
@@ -323,6 +333,7 @@ TRP_RARE static void on_drain(struct trp_engine *e)
 {
     e->draining = true;
     e->any_dirty = true; /* requests are withdrawn */
+    trp_ahead_look_soon(e);
     for (uint32_t i = 0; i < e->nclasses; i++) {
         struct trp_executor *x = e->classes[i] ? e->classes[i]->queued : NULL;
         for (; x; x = x->queued_next == e->classes[i]->queued ? NULL : x->queued_next)
@@ -334,6 +345,8 @@ TRP_RARE static void on_drain(struct trp_engine *e)
 TRP_RARE static void on_time(struct trp_engine *e)
 {
     trp_dag_time(e);
+    if (e->now >= e->ahead_due)
+        trp_ahead_look_soon(e);
     trp_wanted_time(e);
     trp_exclusion_time(e);
     trp_copies_time(e);
@@ -376,6 +389,19 @@ TRP_RARE static void on_progress(struct trp_engine *e, const struct trp_event *e
     }
     struct trp_attempt *a = &e->attempts.v[slot];
     a->rate = trp_speculation_rate(ev->progress.records, e->now - a->launched_ns);
+}
+
+TRP_RARE static void on_queue_wait(struct trp_engine *e, const struct trp_event *ev)
+{
+    struct trp_class *c = trp_profiles_get(e->profiles, ev->queue_wait.profile)
+                              ? trp_class_of(e, ev->queue_wait.profile)
+                              : NULL;
+    if (!c || ev->queue_wait.wait_ns < 0) {
+        e->ignored++;
+        return;
+    }
+    c->wait_ns = ev->queue_wait.wait_ns;
+    trp_ahead_look_soon(e);
 }
 
 static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_error *err)
@@ -426,6 +452,9 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
     case TRP_EVENT_ENDS:
         trp_ends_event(e, ev);
         return 0;
+    case TRP_EVENT_QUEUE_WAIT:
+        on_queue_wait(e, ev);
+        return 0;
     case TRP_EVENT_EXECUTOR_DECOMMISSIONED:
         on_decommissioned(e, ev);
         return 0;
@@ -442,6 +471,8 @@ TRP_RARE static void settle(struct trp_engine *e)
     do {
         trp_stages_run_ready(e);
         trp_jobs_check_drained(e);
+        if (e->now >= e->ahead_due)
+            trp_ahead_look(e);
         if (e->any_dirty && !e->dag.alone)
             trp_wanted_reconcile(e);
         if (e->offer_all) {
@@ -488,6 +519,8 @@ int64_t trp_engine_next_timer(const trp_engine *e)
         due = dag;
     if (e->locality_due < due)
         due = e->locality_due;
+    if (e->ahead_due < due)
+        due = e->ahead_due;
     if (e->slow_due < due)
         due = e->slow_due;
     if (e->njobs && e->gate_due < due)

@@ -49,6 +49,14 @@ const char *trp_level_name(enum trp_level level); /* "PROCESS_LOCAL", … */
 
 enum trp_reuse { TRP_REUSE_EXACT, TRP_REUSE_FIT, TRP_REUSE_NEVER };
 
+/* When executors of a stage are asked for that cannot be had at once. */
+enum trp_look_ahead {
+    TRP_LOOK_AHEAD_UNSET, /* of a stage: as the engine's */
+    TRP_LOOK_AHEAD_OFF,   /* when the stage is ready */
+    TRP_LOOK_AHEAD_AUTO,  /* as long before that as they are expected to take */
+    TRP_LOOK_AHEAD_TIME,  /* so long before that */
+};
+
 struct trp_pool_spec; /* sched/pools.h */
 struct trp_host_rack; /* topo/hosts.h */
 
@@ -96,11 +104,13 @@ struct trp_engine_config {
     bool shuffle_tracking;     /* …shuffleTracking.enabled (true) */
     int64_t shuffle_timeout_ns; /* …shuffleTracking.timeout; INT64_MAX: never (default)
                                  */
-    int64_t queue_ahead_ns;     /* work kept queued per executor, 0: none (10 ms) */
-    uint32_t queue_ahead_max;   /* attempts queued per executor at most (2048) */
-    int64_t retry_first_ns;     /* spacing of a refused request: 1 s … */
-    int64_t retry_max_ns;       /* … doubling to 60 s */
-    bool keep_going;            /* run what does not depend on a failed stage */
+    enum trp_look_ahead look_ahead; /* alloc.look_ahead (auto) */
+    int64_t look_ahead_ns;          /* TIME: how long before */
+    int64_t queue_ahead_ns;         /* work kept queued per executor, 0: none (10 ms) */
+    uint32_t queue_ahead_max;       /* attempts queued per executor at most (2048) */
+    int64_t retry_first_ns;         /* spacing of a refused request: 1 s … */
+    int64_t retry_max_ns;           /* … doubling to 60 s */
+    bool keep_going;                /* run what does not depend on a failed stage */
     bool fixed; /* the executors are those that are there: none is asked for or released
                  */
     uint32_t max_start_failures; /* starts in a row that may fail before a profile's
@@ -190,6 +200,8 @@ struct trp_stage_spec {
                                  * millionths of memory and overhead; 0: as it was */
     uint32_t min_executors;     /* executors: {min, max}; 0: the profile's */
     uint32_t max_executors;
+    enum trp_look_ahead look_ahead; /* executors: {look_ahead} */
+    int64_t look_ahead_ns;          /* TIME: how long before */
     bool map;           /* its tasks leave map outputs, which may be lost again */
     bool indeterminate; /* a task that runs again may give other output */
 };
@@ -310,6 +322,8 @@ enum trp_event_kind {
     TRP_EVENT_CANCEL_STAGE,     /* cancels every job that uses it */
     TRP_EVENT_ENDS, /* until when an executor, or the run, can live: no task that would
                      * take longer is begun there */
+    TRP_EVENT_QUEUE_WAIT, /* how long executors of a profile wait in the cluster's
+                           * queue: as the cluster expects it, or as some did */
 };
 
 struct trp_task_end {
@@ -344,6 +358,8 @@ struct trp_event {
         struct {
             trp_profile_id profile;
             uint32_t executors; /* at once, on an empty cluster; 0: never */
+            uint32_t further;   /* of those: how many what is held now has no room for;
+                                 * they may have to wait in the cluster's queue */
             const char *text;   /* with 0: resource, wanted, available; copied */
         } fit;
         struct {
@@ -409,6 +425,10 @@ struct trp_event {
             trp_executor_id executor; /* asked for or live; n == TRP_NONE: the run */
             int64_t at_ns;            /* INT64_MAX: no end */
         } ends;
+        struct {
+            trp_profile_id profile;
+            int64_t wait_ns;
+        } queue_wait;
     };
 };
 
@@ -450,6 +470,9 @@ enum trp_action_kind {
                                   * outlive the run */
     TRP_ACTION_OUTLIVED,         /* outlived: tasks would outlive the executor, which is
                                   * about to be released; another one is to live longer */
+    TRP_ACTION_NEED_EXECUTOR, /* executor: asked for ahead, it is needed from now on */
+    TRP_ACTION_ASK_WAIT,      /* wait: how long would they wait? Answer with QUEUE_WAIT,
+                               * or not at all */
 };
 
 enum trp_set_end {
@@ -566,7 +589,13 @@ struct trp_action {
         struct {
             trp_executor_id executor;
             trp_profile_id profile;
+            bool ahead; /* START: nobody needs it yet. It takes no room that is held:
+                         * only what is had for it */
         } executor;
+        struct {
+            trp_profile_id profile;
+            uint32_t executors;
+        } wait;
     };
 };
 

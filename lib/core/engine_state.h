@@ -22,6 +22,7 @@
  *     sched/copies.c       speculation: second attempts of slow tasks
  *     alloc/need.c         how many executors the tasks of a class can use
  *     alloc/wanted.c       how many executors each profile should have
+ *     alloc/ahead.c        executors of stages that are not ready yet
  *     alloc/make_room.c    limits over all profiles that are short
  *     alloc/supply.c       what executors there are, for the limits and timeouts
  *     alloc/ramp.c         what happens to task sets, for alloc.grow=ramp
@@ -83,7 +84,10 @@ struct trp_engine {
     int64_t caps_used[TRP_CAPS]; /* by executors asked for or there */
     struct trp_share *shares;    /* of the classes, in order, as last found */
     uint32_t nshares, shares_cap;
-    uint32_t nshort; /* classes that are; and one more while there are gangs */
+    uint32_t nshort;         /* classes that are; and one more while there are gangs */
+    struct trp_stage *ahead; /* stages that wait for running ones: looked ahead to … */
+    int64_t ahead_due;       /* … then */
+    int64_t start_ns; /* the least time from a request to its executor; 0: none came */
     /* Scenarios of task sets: */
     bool manual;       /* nothing is offered by itself */
     bool bare;         /* no jobs stand behind the stages */

@@ -164,7 +164,8 @@ static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
 static int check_class(const struct trp_engine *e, const struct trp_class *c,
                        trp_error *err)
 {
-    uint32_t live = 0, requested = 0, idle = 0, free = 0, queued = 0, yielding = 0;
+    uint32_t live = 0, requested = 0, idle = 0, free = 0, queued = 0, yielding = 0,
+             ahead = 0;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
         const struct trp_executor *x = e->executors[i];
         if (!x || x->class != c->profile.n)
@@ -175,6 +176,7 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
         free += x->free_next != NULL;
         queued += x->nqueued;
         yielding += x->yields;
+        ahead += x->ahead;
     }
     CHECK(live == c->live && requested == c->requested && idle == c->idle &&
               free == c->nfree && queued == c->nqueued,
@@ -183,6 +185,13 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
           "queued %u (%u)",
           c->profile.n, c->live, live, c->requested, requested, c->idle, idle, c->nfree,
           free, c->nqueued, queued);
+    CHECK(ahead == c->nahead, "profile %u: %u stand apart (counted %u)", c->profile.n,
+          c->nahead, ahead);
+    uint64_t wanted = 0;
+    for (const struct trp_stage *s = e->ahead; s; s = s->ahead.next)
+        wanted += s->profile.n == c->profile.n ? s->ahead.n : 0;
+    CHECK(wanted == c->ahead, "profile %u: %u wanted ahead (counted %llu)",
+          c->profile.n, c->ahead, (unsigned long long)wanted);
     CHECK(yielding == c->yielding, "profile %u: %u yield (counted %u)", c->profile.n,
           c->yielding, yielding);
     uint64_t open = 0;

@@ -438,6 +438,8 @@ static void fill_spec(trp_command_job *j, uint32_t i, const uint32_t *place,
         .nnot_on = s->nnot_on,
         .min_executors = s->min_executors,
         .max_executors = s->max_executors,
+        .look_ahead = s->look_ahead,
+        .look_ahead_ns = s->look_ahead_ns,
     };
     for (uint32_t a = 0; a < s->nafter; a++) {
         uint32_t above = place[s->after[a].index];

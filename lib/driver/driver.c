@@ -292,19 +292,32 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
 
 /* ---- jobs ---- */
 
+struct trp_event trp_driver_fit(const trp_driver *d,
+                                const struct trp_resource_profile *p, trp_error *why)
+{
+    const struct trp_cluster_ops *ops = d->cluster->ops;
+    uint32_t n = ops->fit(d->cluster, p, 0, why);
+    uint32_t held = ops->held && n ? ops->held(d->cluster, p) : n;
+    return (struct trp_event){
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.profile = p->id,
+                .executors = n,
+                .further = n > held ? n - held : 0,
+                .text = why->text}
+    };
+}
+
 int trp_driver_tell_fit(trp_driver *d, const struct trp_resource_profile *p,
                         trp_error *err)
 {
     trp_error why = {0};
     if (!d->cluster)
         return 0;
-    uint32_t n = d->cluster->ops->fit(d->cluster, p, 0, &why);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_PROFILE_FIT,
-        .fit = {.profile = p->id, .executors = n, .text = why.text}
-    };
+    struct trp_event ev = trp_driver_fit(d, p, &why);
     trp_driver_step(d, &ev);
-    return n ? 0 : trp_error_set(err, TRP_ENEVER, "profile %s: %s", p->name, why.text);
+    return ev.fit.executors
+               ? 0
+               : trp_error_set(err, TRP_ENEVER, "profile %s: %s", p->name, why.text);
 }
 
 int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err)

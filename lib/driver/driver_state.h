@@ -157,6 +157,9 @@ static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)
     return mono + d->wall_offset;
 }
 
+/* driver.c: PROFILE_FIT as the cluster says it now; its text is that of `why`. */
+struct trp_event trp_driver_fit(const trp_driver *d,
+                                const struct trp_resource_profile *p, trp_error *why);
 /* driver.c: tells the engine how many executors of a profile there can be. TRP_ENEVER:
  * none. */
 int trp_driver_tell_fit(trp_driver *d, const struct trp_resource_profile *p,
@@ -222,7 +225,9 @@ void trp_driver_flush(trp_driver *d);
 /* staff.c */
 struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor);
 int trp_staff_expect(trp_driver *d, trp_executor_id id, trp_error *err);
-void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile);
+void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
+                     bool ahead);
+void trp_staff_need(trp_driver *d, trp_executor_id id);
 void trp_staff_release(trp_driver *d, trp_executor_id id);
 void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile);
 bool trp_staff_expected(void *context, uint32_t executor);

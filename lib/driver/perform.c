@@ -48,7 +48,17 @@ static void perform(trp_driver *d, const struct trp_action *a)
         trp_perform_job_ended(d, a);
         break;
     case TRP_ACTION_START_EXECUTOR:
-        trp_staff_start(d, a->executor.executor, a->executor.profile);
+        trp_staff_start(d, a->executor.executor, a->executor.profile,
+                        a->executor.ahead);
+        break;
+    case TRP_ACTION_NEED_EXECUTOR:
+        trp_staff_need(d, a->executor.executor);
+        break;
+    case TRP_ACTION_ASK_WAIT:
+        if (d->cluster->ops->ask_wait)
+            d->cluster->ops->ask_wait(d->cluster,
+                                      trp_profiles_get(d->profiles, a->wait.profile),
+                                      a->wait.executors);
         break;
     case TRP_ACTION_RELEASE_EXECUTOR:
         trp_staff_release(d, a->executor.executor);

@@ -146,11 +146,7 @@ void trp_perform_profile_added(trp_driver *d, trp_profile_id id)
     trp_error why = {0};
     const struct trp_resource_profile *p = trp_profiles_get(d->profiles, id);
     trp_event_profile(d->log, p);
-    uint32_t n = d->cluster->ops->fit(d->cluster, p, 0, &why);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_PROFILE_FIT,
-        .fit = {.profile = id, .executors = n, .text = why.text}
-    };
+    struct trp_event ev = trp_driver_fit(d, p, &why);
     trp_driver_try_step(d, &ev, NULL);
 }
 

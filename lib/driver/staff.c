@@ -86,7 +86,15 @@ int trp_staff_expect(trp_driver *d, trp_executor_id id, trp_error *err)
     return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
 }
 
-void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile)
+void trp_staff_need(trp_driver *d, trp_executor_id id)
+{
+    const struct trp_staff *x = trp_staff_of(d, id.n);
+    if (x && x->here && !x->released && d->cluster->ops->need)
+        d->cluster->ops->need(d->cluster, id);
+}
+
+void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
+                     bool ahead)
 {
     trp_error err = {0};
     struct trp_staff *x = staff_new(d, id, profile);
@@ -96,8 +104,8 @@ void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile)
     }
     x->here = true;
     d->here++;
-    int rc = d->cluster->ops->start(d->cluster, id,
-                                    trp_profiles_get(d->profiles, profile), &err);
+    int rc = d->cluster->ops->start(
+        d->cluster, id, trp_profiles_get(d->profiles, profile), ahead, &err);
     if (rc == 0)
         return;
     d->here--;
@@ -383,15 +391,32 @@ static void on_notice(void *context, const char *text)
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_driver_now()));
 }
 
-static void on_shrunk(void *context)
+static void on_held(void *context)
 {
     trp_driver *d = context;
     d->now = trp_driver_now();
-    trp_event_message(d->log, "warning", "nodes of the Slurm job are gone",
-                      trp_driver_wall(d, d->now));
     for (uint32_t i = 0; i < trp_profiles_count(d->profiles); i++)
         trp_driver_tell_fit(d, trp_profiles_get(d->profiles, (trp_profile_id){i}),
                             NULL);
+}
+
+static void on_shrunk(void *context)
+{
+    trp_driver *d = context;
+    trp_event_message(d->log, "warning", "nodes of the Slurm job are gone",
+                      trp_driver_wall(d, trp_driver_now()));
+    on_held(d);
+}
+
+static void on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns)
+{
+    trp_driver *d = context;
+    struct trp_event ev = {
+        .kind = TRP_EVENT_QUEUE_WAIT,
+        .queue_wait = {.profile = profile, .wait_ns = wait_ns}
+    };
+    d->now = trp_driver_now();
+    trp_driver_step(d, &ev);
 }
 
 static void on_gang_ended(void *context, trp_attempt_id attempt,
@@ -501,6 +526,8 @@ const struct trp_cluster_handler trp_staff_cluster_handler = {
     .ending = on_ending,
     .notice = on_notice,
     .shrunk = on_shrunk,
+    .held = on_held,
+    .queue_wait = on_queue_wait,
     .ends = trp_driver_ends,
     .executor_ends = trp_driver_executor_ends,
     .nodes = on_nodes,

@@ -51,6 +51,8 @@ static const struct trp_field stage_fields[] = {
     FIELD(UNSIGNED, trp_stage_spec, memory_factor_ppm),
     FIELD(UNSIGNED, trp_stage_spec, min_executors),
     FIELD(UNSIGNED, trp_stage_spec, max_executors),
+    WORD(trp_stage_spec, look_ahead, TRP_LOOK_AHEAD_TIME + 1),
+    FIELD(SIGNED, trp_stage_spec, look_ahead_ns),
     YES_NO(trp_stage_spec, map),
     YES_NO(trp_stage_spec, indeterminate),
 };
@@ -135,6 +137,7 @@ static const struct trp_field event_refused_stage[] = {
 static const struct trp_field event_fit[] = {
     EVENT(UNSIGNED, fit.profile.n),
     EVENT(UNSIGNED, fit.executors),
+    EVENT(UNSIGNED, fit.further),
     EVENT(MAYBE, fit.text),
 };
 static const struct trp_field event_added[] = {
@@ -217,6 +220,11 @@ static const struct trp_field event_ends[] = {
     EVENT(SIGNED, ends.at_ns),
 };
 
+static const struct trp_field event_queue_wait[] = {
+    EVENT(UNSIGNED, queue_wait.profile.n),
+    EVENT(SIGNED, queue_wait.wait_ns),
+};
+
 #define ROW(name, fields) {name, 0, (fields), sizeof(fields) / sizeof((fields)[0])}
 const struct trp_fields trp_fields_of_event[] = {
     [TRP_EVENT_JOB] = ROW("job", event_job),
@@ -239,6 +247,7 @@ const struct trp_fields trp_fields_of_event[] = {
     [TRP_EVENT_SYNC] = ROW("sync", event_sync),
     [TRP_EVENT_CANCEL_STAGE] = ROW("cancel_stage", event_cancel_stage),
     [TRP_EVENT_ENDS] = ROW("ends", event_ends),
+    [TRP_EVENT_QUEUE_WAIT] = ROW("queue_wait", event_queue_wait),
 };
 
 /* ---- actions ---- */
@@ -344,6 +353,15 @@ static const struct trp_field action_executor[] = {
     ACTION(UNSIGNED, executor.executor.n),
     ACTION(UNSIGNED, executor.profile.n),
 };
+static const struct trp_field action_start[] = {
+    ACTION(UNSIGNED, executor.executor.n),
+    ACTION(UNSIGNED, executor.profile.n),
+    YES_NO(trp_action, executor.ahead),
+};
+static const struct trp_field action_wait[] = {
+    ACTION(UNSIGNED, wait.profile.n),
+    ACTION(UNSIGNED, wait.executors),
+};
 static const struct trp_field action_release[] = {ACTION(UNSIGNED, executor.executor.n)};
 
 const struct trp_fields trp_fields_of_action[] = {
@@ -357,7 +375,7 @@ const struct trp_fields trp_fields_of_action[] = {
     [TRP_ACTION_TASK_END] = ROW("task_end", action_task_end),
     [TRP_ACTION_STAGE_ENDED] = ROW("stage_ended", action_stage_ended),
     [TRP_ACTION_JOB_ENDED] = ROW("job_ended", action_job_ended),
-    [TRP_ACTION_START_EXECUTOR] = ROW("start_executor", action_executor),
+    [TRP_ACTION_START_EXECUTOR] = ROW("start_executor", action_start),
     [TRP_ACTION_RELEASE_EXECUTOR] = ROW("release_executor", action_release),
     [TRP_ACTION_RELABEL_EXECUTOR] = ROW("relabel_executor", action_executor),
     [TRP_ACTION_SET_ENDED] = ROW("set_ended", action_set),
@@ -368,6 +386,8 @@ const struct trp_fields trp_fields_of_action[] = {
     [TRP_ACTION_STAGE_RETRIED] = ROW("stage_retried", action_stage_retried),
     [TRP_ACTION_OUT_OF_TIME] = ROW("out_of_time", action_out_of_time),
     [TRP_ACTION_OUTLIVED] = ROW("outlived", action_outlived),
+    [TRP_ACTION_NEED_EXECUTOR] = ROW("need_executor", action_executor),
+    [TRP_ACTION_ASK_WAIT] = ROW("ask_wait", action_wait),
 };
 
 /* ---- options and profiles ---- */
@@ -430,6 +450,8 @@ static const struct trp_field config_fields[] = {
     CONFIG(SIGNED, cached_timeout_ns),
     SWITCH(shuffle_tracking),
     CONFIG(SIGNED, shuffle_timeout_ns),
+    WORD(trp_engine_config, look_ahead, TRP_LOOK_AHEAD_TIME + 1),
+    CONFIG(SIGNED, look_ahead_ns),
     CONFIG(SIGNED, queue_ahead_ns),
     CONFIG(UNSIGNED, queue_ahead_max),
     CONFIG(SIGNED, retry_first_ns),
@@ -473,7 +495,7 @@ static const struct trp_field config_fields[] = {
     CONFIG(SIGNED, exclusion.unschedulable_ns),
 };
 PUBLIC(trp_fields_of_config, trp_engine_config, config_fields);
-_Static_assert(sizeof(struct trp_engine_config) == 1376,
+_Static_assert(sizeof(struct trp_engine_config) == 1392,
                "the engine's options have changed: change config_fields with them");
 
 static const struct trp_field default_fields[] = {

@@ -117,7 +117,9 @@ int trp_policy_apply(const struct trp_policy *policy, const trp_options *options
         config->engine.reuse = TRP_REUSE_NEVER;
     config->inside_only = policy->largest;
     config->whole_jobs = policy->stage_jobs;
-    config->ahead = policy->ahead;
+    config->ahead = policy->ahead || policy->as_options;
+    if (policy->ahead)
+        config->engine.look_ahead = TRP_LOOK_AHEAD_AUTO;
     config->profiles = r.profiles;
     config->ids = r.ids;
     *ret = r;

@@ -8,9 +8,9 @@
 struct trp_policy {
     const char *name;
     bool largest; /* the driver's job has the nodes of the largest stage; no others */
-    bool stage_jobs; /* each stage is a job of its own */
-    bool ahead;
-    bool as_options;   /* release of executors as the options say, else … */
+    bool stage_jobs;   /* each stage is a job of its own */
+    bool ahead;        /* stages are looked ahead to, as they say */
+    bool as_options;   /* ahead and release of executors as the options say, else … */
     bool release_idle; /* … so */
 };
 

@@ -30,15 +30,9 @@ static void stage_ready(struct trp_virtual_run *r, uint32_t engine_stage)
 static void stage_submitted(struct trp_virtual_run *r, uint32_t engine_stage)
 {
     struct trp_virtual_stage *s = trp_virtual_stage_of(r, engine_stage);
-    uint32_t i = r->job.of[engine_stage];
     if (s->ready < 0)
         s->ready = r->now;
     s->outcome = TRP_OUTCOME_RUNNING;
-    r->plan[i].submitted = true;
-    if (r->plan[i].asked_ahead) {
-        r->plan[i].next_over = r->ahead_over;
-        r->ahead_over = i;
-    }
     r->result->tasks += s->ntasks;
 }
 
@@ -49,7 +43,6 @@ static void stage_ended(struct trp_virtual_run *r, const struct trp_action *a)
     s->outcome = a->stage_ended.outcome;
     if (s->ready >= 0 && s->outcome != TRP_OUTCOME_SUCCEEDED && !s->why)
         s->why = strdup(a->stage_ended.text);
-    trp_virtual_look_ahead(r, r->job.of[a->stage_ended.stage.n]);
 }
 
 static void profile_added(struct trp_virtual_run *r, trp_profile_id id)
@@ -87,7 +80,6 @@ static uint32_t attempt_new(struct trp_virtual_run *r, trp_attempt_id id,
                                                      .number = (uint16_t)number,
                                                      .started = -1};
     r->result->stages[i].attempts++;
-    r->plan[i].running++;
     return slot;
 }
 
@@ -115,7 +107,7 @@ static void gang(struct trp_virtual_run *r, const struct trp_action *a)
         trp_profiles_get(r->c.profiles, a->gang.profile);
     uint32_t slot =
         attempt_new(r, a->gang.attempt, a->gang.stage.n, 0, a->gang.number, TRP_NONE);
-    uint32_t line = trp_virtual_line(r->cluster, p, a->gang.ranks);
+    uint32_t line = trp_virtual_line(r->cluster, p, a->gang.ranks, false);
     if (slot == TRP_NONE || line == TRP_NONE) {
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
         return;
@@ -144,9 +136,8 @@ static void task_end(struct trp_virtual_run *r, const struct trp_action *a)
     if (!t)
         return;
     struct trp_virtual_stage *s = &r->result->stages[t->stage];
-    struct trp_virtual_plan *plan = &r->plan[t->stage];
     int64_t ran = t->started < 0 ? 0 : r->now - t->started;
-    struct trp_sim_amounts amounts = plan->task;
+    struct trp_sim_amounts amounts = r->plan[t->stage].task;
     if (t->executor == TRP_NONE) {
         amounts = trp_virtual_amounts(r->cluster, t->share);
         trp_sim_amounts_add(&s->held, &amounts, (double)(r->now - t->granted) / 1e9);
@@ -159,7 +150,6 @@ static void task_end(struct trp_virtual_run *r, const struct trp_action *a)
     }
     trp_sim_amounts_add(&s->used, &amounts, (double)ran / 1e9);
     s->failures += a->task_end.counted;
-    plan->running--;
     t->id = TRP_VIRTUAL_NOBODY;
     if (a->task_end.status != TRP_END_RECALLED)
         r->last_end = r->steps;
@@ -167,18 +157,17 @@ static void task_end(struct trp_virtual_run *r, const struct trp_action *a)
         return;
     if (trp_durations_add(&s->ran, ran) < 0)
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
-    plan->ended++;
-    plan->run_sum += (double)ran;
-    if (plan->ended % (s->ntasks / 64 + 1) == 0)
-        trp_virtual_look_ahead(r, t->stage);
 }
 
 /* ---- executors ---- */
 
-static void start_executor(struct trp_virtual_run *r, uint32_t n, trp_profile_id id)
+static void start_executor(struct trp_virtual_run *r, uint32_t n, trp_profile_id id,
+                           bool ahead)
 {
-    uint32_t line =
-        trp_virtual_line(r->cluster, trp_profiles_get(r->c.profiles, id), 0);
+    const struct trp_resource_profile *p = trp_profiles_get(r->c.profiles, id);
+    uint32_t line = trp_virtual_line(r->cluster, p, 0, false);
+    if (ahead && line != TRP_NONE)
+        line = trp_virtual_line(r->cluster, p, 0, true);
     if (line == TRP_NONE || !trp_array_room((void **)&r->executors, &r->executors_cap,
                                             (uint64_t)n + 1, sizeof(*r->executors))) {
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
@@ -189,10 +178,37 @@ static void start_executor(struct trp_virtual_run *r, uint32_t n, trp_profile_id
             (struct trp_virtual_executor){.state = TRP_VIRTUAL_GONE};
     r->executors[n] = (struct trp_virtual_executor){.state = TRP_VIRTUAL_ASKED,
                                                     .stage = TRP_NONE,
+                                                    .asked = r->now,
                                                     .queue_first = TRP_NONE,
                                                     .queue_last = TRP_NONE};
     r->executors[n].share = trp_virtual_ask(r->cluster, line, n);
     r->asked = true;
+}
+
+static void need_executor(struct trp_virtual_run *r, uint32_t n)
+{
+    if (r->executors[n].state != TRP_VIRTUAL_ASKED)
+        return;
+    trp_virtual_need(r->cluster, r->executors[n].share);
+    r->asked = true;
+}
+
+/* What the cluster file says, as Slurm would give an estimate. */
+static void tell_wait(struct trp_virtual_run *r, const struct trp_action *a)
+{
+    const trp_sim_cluster *c = r->c.cluster;
+    const struct trp_resource_profile *p =
+        trp_profiles_get(r->c.profiles, a->wait.profile);
+    double ns = (double)trp_distribution_mean(&c->wait) +
+                (double)c->wait_per_node_ns *
+                    trp_virtual_nodes(r->cluster, p, a->wait.executors);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_QUEUE_WAIT,
+        .queue_wait = {.profile = p->id,
+                       .wait_ns = ns < (double)TRP_SIM_TIME_MAX ? (int64_t)ns
+                                                                : TRP_SIM_TIME_MAX}
+    };
+    trp_virtual_step(r, &ev);
 }
 
 static void release_executor(struct trp_virtual_run *r, uint32_t n)
@@ -250,7 +266,14 @@ void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a)
         r->over = true;
         return;
     case TRP_ACTION_START_EXECUTOR:
-        start_executor(r, a->executor.executor.n, a->executor.profile);
+        start_executor(r, a->executor.executor.n, a->executor.profile,
+                       a->executor.ahead);
+        return;
+    case TRP_ACTION_NEED_EXECUTOR:
+        need_executor(r, a->executor.executor.n);
+        return;
+    case TRP_ACTION_ASK_WAIT:
+        tell_wait(r, a);
         return;
     case TRP_ACTION_RELEASE_EXECUTOR:
         release_executor(r, a->executor.executor.n);

@@ -422,6 +422,11 @@ trp_profile_id trp_virtual_profile(const trp_virtual_cluster *c, uint32_t share)
     return c->lines[c->shares[share].line].profile;
 }
 
+bool trp_virtual_is_outside(const trp_virtual_cluster *c, uint32_t share)
+{
+    return c->shares[share].node >= c->ninside;
+}
+
 bool trp_virtual_is_gang(const trp_virtual_cluster *c, uint32_t share)
 {
     return c->lines[c->shares[share].line].ranks > 0;

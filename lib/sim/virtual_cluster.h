@@ -12,8 +12,8 @@
  * only when there is room for all of it, and keeps all its room until the last of its
  * shares is given back: a Slurm job as a user would submit it.
  *
- * *Ahead* is what was asked for before anybody needs it: room that a share of the line
- * then takes over without a wait.
+ * What is asked for *ahead*, before anybody needs it, waits in a line of its own: it
+ * has room outside only, and after all others.
  *
  *     share = trp_virtual_ask(c, line, owner);
  *     trp_virtual_submit(c, now);      → job() for what finds no room inside
@@ -67,10 +67,13 @@ uint32_t trp_virtual_fit(const trp_virtual_cluster *c,
                          const struct trp_resource_profile *p, uint32_t ranks,
                          uint32_t *ret_inside, trp_error *err);
 
-/* The line of a profile (ranks 0) or of its gangs; made when new. TRP_NONE: out of
- * memory. */
+/* The line of a profile (ranks 0) or of its gangs; made when new. `ahead`: the other
+ * one was made before. TRP_NONE: out of memory. */
 uint32_t trp_virtual_line(trp_virtual_cluster *c, const struct trp_resource_profile *p,
-                          uint32_t ranks);
+                          uint32_t ranks, bool ahead);
+/* About how many nodes outside so many executors take. */
+uint32_t trp_virtual_nodes(trp_virtual_cluster *c, const struct trp_resource_profile *p,
+                           uint32_t executors);
 
 /* A new share that waits. TRP_NONE: out of memory. */
 uint32_t trp_virtual_ask(trp_virtual_cluster *c, uint32_t line, uint32_t owner);
@@ -83,10 +86,9 @@ void trp_virtual_submit(trp_virtual_cluster *c, int64_t now);
 void trp_virtual_job_ready(trp_virtual_cluster *c, uint32_t line, uint32_t shares);
 void trp_virtual_serve(trp_virtual_cluster *c, int64_t now);
 
-/* Asks for `shares` shares that nobody needs yet; and gives back, withdraws, what is
- * left of them. */
-void trp_virtual_ahead(trp_virtual_cluster *c, uint32_t line, uint32_t shares);
-void trp_virtual_ahead_end(trp_virtual_cluster *c, uint32_t line, int64_t now);
+/* One that waits was asked for ahead and is needed now: it keeps its place in the
+ * queue, and may have room inside. */
+void trp_virtual_need(trp_virtual_cluster *c, uint32_t share);
 
 /* The node fails: nothing is placed there until it is repaired. False: it is not in
  * use (any more, since `use`), nothing happened. The shares there, which still have to
@@ -99,6 +101,7 @@ void trp_virtual_node_repaired(trp_virtual_cluster *c, uint32_t node);
 uint32_t trp_virtual_owner(const trp_virtual_cluster *c, uint32_t share);
 uint32_t trp_virtual_node(const trp_virtual_cluster *c, uint32_t share);
 trp_profile_id trp_virtual_profile(const trp_virtual_cluster *c, uint32_t share);
+bool trp_virtual_is_outside(const trp_virtual_cluster *c, uint32_t share);
 bool trp_virtual_is_gang(const trp_virtual_cluster *c, uint32_t share);
 struct trp_sim_amounts trp_virtual_amounts(const trp_virtual_cluster *c,
                                            uint32_t share);

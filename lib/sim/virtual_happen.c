@@ -107,6 +107,18 @@ static const char *const *addresses(void)
     return names;
 }
 
+/* How long it waited in the queue, as the driver sees it. */
+static void tell_wait(struct trp_virtual_run *r, const struct trp_virtual_executor *x)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_QUEUE_WAIT,
+        .queue_wait = {.profile = trp_virtual_profile(r->cluster, x->share),
+                       .wait_ns = x->since - x->asked}
+    };
+    if (r->c.ahead && trp_virtual_is_outside(r->cluster, x->share))
+        trp_virtual_step(r, &ev);
+}
+
 static void executor_up(struct trp_virtual_run *r, uint32_t n)
 {
     struct trp_virtual_executor *x = &r->executors[n];
@@ -116,6 +128,7 @@ static void executor_up(struct trp_virtual_run *r, uint32_t n)
     if (x->state != TRP_VIRTUAL_STARTS)
         return;
     x->state = TRP_VIRTUAL_UP;
+    tell_wait(r, x);
     if (++r->up > r->result->most_executors)
         r->result->most_executors = r->up;
     p = trp_profiles_get(r->c.profiles, trp_virtual_profile(r->cluster, x->share));
@@ -254,7 +267,7 @@ static void node_fails(struct trp_virtual_run *r, uint32_t node, uint32_t use)
     trp_virtual_later(r, r->c.cluster->node_repair_ns, TRP_DUE_REPAIRED, node, 0);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t owner = trp_virtual_owner(r->cluster, shares[i]);
-        if (owner == TRP_NONE) /* nobody's: asked for ahead, or left */
+        if (owner == TRP_NONE) /* left */
             continue;
         if (trp_virtual_is_gang(r->cluster, shares[i]))
             attempt_ends(r, r->attempts[owner].id, TRP_END_EXIT);

@@ -26,6 +26,8 @@ static void fill_stage(const trp_pipeline *p, uint32_t stage, const uint32_t *pl
         .nnot_on = s->nnot_on,
         .min_executors = s->min_executors,
         .max_executors = s->max_executors,
+        .look_ahead = s->look_ahead,
+        .look_ahead_ns = s->look_ahead_ns,
     };
     for (uint32_t a = 0; a < s->nafter; a++)
         parents[spec->nparents++] = (struct trp_parent_spec){

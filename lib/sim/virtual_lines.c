@@ -7,7 +7,8 @@
  *
  * Serving takes lines in the order of their longest waiting share. When that one finds
  * no room, the zones it could use are closed to the lines behind it for this time:
- * small shares never starve a gang. Cost: O(lines) a grant.
+ * small shares never starve a gang. Lines of what is asked for ahead come last. Cost:
+ * O(lines) a grant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +53,8 @@ static void line_make(const trp_virtual_cluster *c, struct trp_virtual_line *l,
 {
     int64_t room[TRP_SIM_DIMS] = {0};
     const struct trp_virtual_list none = {TRP_NONE, TRP_NONE, 0};
-    *l = (struct trp_virtual_line){.profile = p->id,
-                                   .ranks = ranks,
-                                   .waits = none,
-                                   .has = none,
-                                   .left = none,
-                                   .reserve = none};
+    *l = (struct trp_virtual_line){
+        .profile = p->id, .ranks = ranks, .waits = none, .has = none, .left = none};
     trp_virtual_need_make(c->model, p, ranks, &l->need);
     for (uint32_t d = 0; d < c->dims; d++)
         l->one[d] = trp_virtual_need_of(&l->need, d, 1);
@@ -68,16 +65,32 @@ static void line_make(const trp_virtual_cluster *c, struct trp_virtual_line *l,
     }
 }
 
-uint32_t trp_virtual_line(trp_virtual_cluster *c, const struct trp_resource_profile *p,
-                          uint32_t ranks)
+static uint32_t line_find(const trp_virtual_cluster *c, trp_profile_id profile,
+                          uint32_t ranks, bool ahead)
 {
     for (uint32_t i = 0; i < c->nlines; i++)
-        if (c->lines[i].profile.n == p->id.n && c->lines[i].ranks == ranks)
+        if (c->lines[i].profile.n == profile.n && c->lines[i].ranks == ranks &&
+            c->lines[i].ahead == ahead)
             return i;
+    return TRP_NONE;
+}
+
+uint32_t trp_virtual_line(trp_virtual_cluster *c, const struct trp_resource_profile *p,
+                          uint32_t ranks, bool ahead)
+{
+    uint32_t found = line_find(c, p->id, ranks, ahead);
+    if (found != TRP_NONE)
+        return found;
     if (!trp_array_room((void **)&c->lines, &c->lines_cap, (uint64_t)c->nlines + 1,
                         sizeof(*c->lines)))
         return TRP_NONE;
-    line_make(c, &c->lines[c->nlines], p, ranks);
+    struct trp_virtual_line *l = &c->lines[c->nlines];
+    line_make(c, l, p, ranks);
+    if (ahead) {
+        l->ahead = true;
+        l->needed = line_find(c, p->id, ranks, false);
+        l->inside_mask = 0;
+    }
     return c->nlines++;
 }
 
@@ -150,9 +163,9 @@ void trp_virtual_leave(trp_virtual_cluster *c, uint32_t share, int64_t now)
 
 /* ---- jobs ---- */
 
-static void submit(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
+static uint32_t nodes_of(const trp_virtual_cluster *c, const struct trp_virtual_line *l,
+                         uint32_t shares)
 {
-    const struct trp_virtual_line *l = &c->lines[line];
     int64_t room[TRP_SIM_DIMS] = {0};
     uint64_t fits = 1, units = l->ranks ? (uint64_t)shares * l->ranks : shares;
     for (uint32_t i = 0; i < c->nzones; i++)
@@ -161,49 +174,48 @@ static void submit(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
             fits = trp_virtual_need_fits(&l->need, room, c->dims);
             break;
         }
-    uint64_t nodes = (units + fits - 1) / fits;
-    c->config.handler.job(c->config.handler.context, line, shares, (uint32_t)nodes);
+    return (uint32_t)((units + fits - 1) / fits);
 }
 
-/* Shares of a line take over what was asked for ahead: room first, then places in the
- * queue. */
-static void take_ahead(trp_virtual_cluster *c, struct trp_virtual_line *l)
+uint32_t trp_virtual_nodes(trp_virtual_cluster *c, const struct trp_resource_profile *p,
+                           uint32_t executors)
 {
-    while (l->reserve.n && l->waits.n) {
-        uint32_t share = l->waits.first, has = l->reserve.first;
-        struct trp_virtual_share *s = &c->shares[share], *h = &c->shares[has];
-        trp_virtual_list_remove(c, &l->reserve, has);
-        trp_virtual_list_remove(c, &l->waits, share);
-        /* The room is the share's: it takes the place of the other on its node. */
-        s->node = h->node;
-        s->since = h->since;
-        s->state = TRP_SHARE_HAS;
-        s->node_next = h->node_next;
-        s->node_prev = h->node_prev;
-        if (h->node_prev == TRP_NONE)
-            c->nodes[h->node].first = share;
-        else
-            c->shares[h->node_prev].node_next = share;
-        if (h->node_next != TRP_NONE)
-            c->shares[h->node_next].node_prev = share;
-        trp_virtual_share_free(c, has);
-        trp_virtual_list_add(c, &l->has, share);
-        c->config.handler.granted(c->config.handler.context, share);
+    struct trp_virtual_line l;
+    line_make(c, &l, p, 0);
+    return nodes_of(c, &l, executors);
+}
+
+static void submit(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
+{
+    c->config.handler.job(c->config.handler.context, line, shares,
+                          nodes_of(c, &c->lines[line], shares));
+}
+
+void trp_virtual_need(trp_virtual_cluster *c, uint32_t share)
+{
+    struct trp_virtual_share *s = &c->shares[share];
+    struct trp_virtual_line *from = &c->lines[s->line], *to;
+    if (!from->ahead || s->state != TRP_SHARE_WAITS)
+        return;
+    to = &c->lines[from->needed];
+    trp_virtual_list_remove(c, &from->waits, share);
+    trp_virtual_list_add(c, &to->waits, share);
+    s->line = from->needed;
+    /* What jobs cover goes along. */
+    if (from->asked > from->waits.n) {
+        from->asked--;
+        to->asked++;
     }
-    uint32_t open = l->waits.n - l->asked;
-    uint32_t n = open < l->ahead ? open : l->ahead;
-    l->ahead -= n;
-    l->asked += n;
-    n = n < l->ahead_credit ? n : l->ahead_credit;
-    l->ahead_credit -= n;
-    l->credit += n;
+    if (from->credit) {
+        from->credit--;
+        to->credit++;
+    }
 }
 
 void trp_virtual_submit(trp_virtual_cluster *c, int64_t now)
 {
     trp_virtual_serve(c, now); /* inside */
     for (uint32_t i = 0; i < c->nlines; i++) {
-        take_ahead(c, &c->lines[i]);
         no_more_than_wait(&c->lines[i]);
         uint32_t n = c->lines[i].waits.n - c->lines[i].asked;
         if (!n || !c->lines[i].out_mask)
@@ -213,29 +225,15 @@ void trp_virtual_submit(trp_virtual_cluster *c, int64_t now)
     }
 }
 
+/* Whom it was asked for may be needed by now. */
 void trp_virtual_job_ready(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
 {
     struct trp_virtual_line *l = &c->lines[line];
     uint32_t n = l->asked - l->credit;
     n = n < shares ? n : shares;
     l->credit += n;
-    shares -= n;
-    n = l->ahead - l->ahead_credit;
-    l->ahead_credit += n < shares ? n : shares;
-}
-
-void trp_virtual_ahead(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
-{
-    c->lines[line].ahead += shares;
-    submit(c, line, shares);
-}
-
-void trp_virtual_ahead_end(trp_virtual_cluster *c, uint32_t line, int64_t now)
-{
-    struct trp_virtual_line *l = &c->lines[line];
-    l->ahead = l->ahead_credit = 0;
-    while (l->reserve.n)
-        give_back(c, &l->reserve, l->reserve.first, now);
+    if (l->ahead && shares > n)
+        trp_virtual_job_ready(c, l->needed, shares - n);
 }
 
 /* ---- serving ---- */
@@ -269,33 +267,19 @@ static bool serve_whole(trp_virtual_cluster *c, struct trp_virtual_line *l,
     return false;
 }
 
-/* Room for what is asked ahead: a share without an owner. */
-static bool serve_ahead(trp_virtual_cluster *c, uint32_t line, uint32_t zones,
-                        int64_t now)
-{
-    struct trp_virtual_line *l = &c->lines[line];
-    uint32_t share = share_new(c, line, TRP_NONE);
-    if (share == TRP_NONE)
-        return false;
-    if (!trp_virtual_place(c, share, zones, now)) {
-        trp_virtual_share_free(c, share);
-        return false;
-    }
-    l->ahead--;
-    l->ahead_credit--;
-    trp_virtual_list_add(c, &l->reserve, share);
-    return true;
-}
-
-/* The line whose first share has waited longest, of those not in `done`. */
+/* The line whose first share has waited longest, of those not in `done`; those ahead
+ * last. */
 static uint32_t next_line(const trp_virtual_cluster *c, const bool *done)
 {
     uint32_t best = TRP_NONE;
     for (uint32_t i = 0; i < c->nlines; i++) {
         if (done[i] || !c->lines[i].waits.n)
             continue;
-        if (best == TRP_NONE || c->shares[c->lines[i].waits.first].asked <
-                                    c->shares[c->lines[best].waits.first].asked)
+        const struct trp_virtual_line *l = &c->lines[i],
+                                      *b = &c->lines[best == TRP_NONE ? 0 : best];
+        if (best == TRP_NONE || l->ahead < b->ahead ||
+            (l->ahead == b->ahead &&
+             c->shares[l->waits.first].asked < c->shares[b->waits.first].asked))
             best = i;
     }
     return best;
@@ -326,9 +310,5 @@ void trp_virtual_serve(trp_virtual_cluster *c, int64_t now)
             closed |= zones;
         }
     }
-    for (i = 0; i < c->nlines; i++)
-        while (c->lines[i].ahead_credit &&
-               serve_ahead(c, i, c->lines[i].out_mask & ~closed, now))
-            ;
     free(done);
 }

@@ -74,34 +74,10 @@ static void plan_stage(struct trp_virtual_run *r, uint32_t i)
                                    .first = -1,
                                    .end = -1};
     plan->task.cores = (double)p->task_cpus;
-    plan->line = TRP_NONE;
     for (uint32_t d = 0; d < r->c.cluster->ndevices; d++)
         for (uint32_t k = 0; k < p->ncustom; k++)
             if (strcmp(p->custom[k].name, r->c.cluster->devices[d]) == 0)
                 plan->task.devices[d] = task_devices(&p->custom[k]);
-}
-
-static bool link_children(struct trp_virtual_run *r)
-{
-    const trp_pipeline *p = r->c.pipeline;
-    size_t n = 1;
-    for (uint32_t i = 0; i < p->nstages; i++) {
-        n += p->stages[i].nafter;
-        for (uint32_t a = 0; a < p->stages[i].nafter; a++)
-            r->plan[p->stages[i].after[a].index].nchildren++;
-    }
-    uint32_t *at = r->children = calloc(n, sizeof *r->children);
-    for (uint32_t i = 0; at && i < p->nstages; i++) {
-        r->plan[i].children = at;
-        at += r->plan[i].nchildren;
-        r->plan[i].nchildren = 0;
-    }
-    for (uint32_t i = 0; at && i < p->nstages; i++)
-        for (uint32_t a = 0; a < p->stages[i].nafter; a++) {
-            struct trp_virtual_plan *above = &r->plan[p->stages[i].after[a].index];
-            above->children[above->nchildren++] = i;
-        }
-    return r->children != NULL;
 }
 
 /* Each stage fits, or the run is refused as the driver would refuse it; the engine is
@@ -115,14 +91,18 @@ static int tell_fit(struct trp_virtual_run *r)
         const struct trp_resource_profile *profile =
             trp_profiles_get(r->c.profiles, r->c.ids[i]);
         struct trp_mark at = s->profile_mark.line ? s->profile_mark : s->mark;
-        uint32_t n = trp_virtual_fit(r->cluster, profile, s->ranks, NULL, &why);
+        uint32_t inside = 0;
+        uint32_t n = trp_virtual_fit(r->cluster, profile, s->ranks, &inside, &why);
         if (!n || !trp_limits_room(&r->c.engine, profile, s->ranks, &why))
             return trp_error_at(r->err, TRP_ENEVER, p->file, at,
                                 "stage %s never fits %s: %s", s->name,
                                 r->c.cluster->file, why.text);
         struct trp_event ev = {
             .kind = TRP_EVENT_PROFILE_FIT,
-            .fit = {.profile = profile->id, .executors = n, .text = ""}
+            .fit = {.profile = profile->id,
+                    .executors = n,
+                    .further = r->c.ahead ? n - inside : 0,
+                    .text = ""}
         };
         if (!s->ranks)
             trp_virtual_step(r, &ev);
@@ -150,8 +130,6 @@ static int make(struct trp_virtual_run *r)
     memcpy(r->result->devices, r->c.cluster->devices, sizeof r->result->devices);
     for (uint32_t i = 0; i < p->nstages; i++)
         plan_stage(r, i);
-    if (!link_children(r))
-        return trp_error_set(r->err, TRP_ENOMEM, "out of memory for the simulation");
     int rc = trp_virtual_job_make(p, r->c.ids, r->c.ntasks, &r->job, r->err);
     for (uint32_t k = 0; k < p->nstages && rc == 0; k++)
         r->plan[r->job.of[k]].place = k;
@@ -198,14 +176,13 @@ static void stands_still(struct trp_virtual_run *r)
 /* Those who began to wait, and those whom room became free for. */
 static void serve(struct trp_virtual_run *r)
 {
-    while ((r->asked || r->room || r->ahead_over != TRP_NONE) && !r->over) {
+    while ((r->asked || r->room) && !r->over) {
         bool asked = r->asked;
         r->asked = r->room = false;
         if (asked)
             trp_virtual_submit(r->cluster, r->now);
         else
             trp_virtual_serve(r->cluster, r->now);
-        trp_virtual_ahead_over(r);
     }
     if (trp_virtual_failed(r->cluster))
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
@@ -252,7 +229,6 @@ static void run_free(struct trp_virtual_run *r)
     for (uint32_t i = 0; r->plan && i < r->c.pipeline->nstages; i++)
         trp_virtual_places_free(&r->plan[i].places);
     free(r->plan);
-    free(r->children);
     free(r->resources);
     free(r->attempts);
     free(r->executors);
@@ -266,8 +242,7 @@ int trp_virtual_run(const struct trp_virtual_run_config *config,
                     struct trp_virtual_result *ret, trp_error *err)
 {
     struct trp_virtual_result result = {0};
-    struct trp_virtual_run r = {
-        .c = *config, .result = &result, .ahead_over = TRP_NONE, .err = err};
+    struct trp_virtual_run r = {.c = *config, .result = &result, .err = err};
     r.rc = make(&r);
     if (r.rc == 0)
         submit(&r);

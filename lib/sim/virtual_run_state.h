@@ -4,7 +4,6 @@
  *     virtual_run.c       making, the loop: what is due next, the engine's step
  *     virtual_act.c       performing what the engine decided
  *     virtual_happen.c    what happens: executors come and die, attempts end
- *     virtual_ahead.c     asking for the next stage's executors early
  */
 #ifndef TRP_SIM_VIRTUAL_RUN_STATE_H
 #define TRP_SIM_VIRTUAL_RUN_STATE_H
@@ -42,21 +41,15 @@ struct trp_virtual_executor {
     uint32_t stage; /* whose task ran there last; TRP_NONE: none since it came */
     uint8_t state;
     uint32_t queue_first, queue_last; /* attempt slots */
-    int64_t since;                    /* up to here its time is given to stages */
-    float part;                       /* of its node */
+    int64_t asked;
+    int64_t since; /* up to here its time is given to stages */
+    float part;    /* of its node */
 };
 
 /* What a stage's tasks do, beside its result. */
 struct trp_virtual_plan {
     uint32_t place; /* in the job */
     bool submitted;
-    uint32_t running; /* attempts */
-    uint32_t ended;   /* tasks that succeeded */
-    double run_sum;   /* ns, of those */
-    bool asked_ahead;
-    uint32_t line;      /* of what was asked ahead */
-    uint32_t next_over; /* stages that took what they need of it */
-    uint32_t *children, nchildren;
     struct trp_sim_amounts task; /* amounts of one task */
     struct trp_virtual_places places;
 };
@@ -80,9 +73,8 @@ struct trp_virtual_run {
     uint64_t steps, last_end;
     uint64_t jobs; /* for draws */
     uint32_t up;
-    bool asked;          /* somebody began to wait */
-    bool room;           /* somebody gave room back */
-    uint32_t ahead_over; /* stages that were submitted; TRP_NONE: none */
+    bool asked; /* somebody began to wait */
+    bool room;  /* somebody gave room back */
     bool performing, over;
     int rc;
     trp_error *err;
@@ -111,10 +103,5 @@ struct trp_virtual_attempt *trp_virtual_attempt(struct trp_virtual_run *r, uint6
 /* What the executor held up to now is its stage's. */
 void trp_virtual_settle(struct trp_virtual_run *r, uint32_t executor, uint32_t next);
 extern const struct trp_virtual_handler trp_virtual_cluster_handler;
-
-/* virtual_ahead.c */
-void trp_virtual_look_ahead(struct trp_virtual_run *r, uint32_t stage);
-/* Gives back what submitted stages did not take. */
-void trp_virtual_ahead_over(struct trp_virtual_run *r);
 
 #endif

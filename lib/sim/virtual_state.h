@@ -2,7 +2,7 @@
  * What the parts of a virtual cluster share; virtual_cluster.h is the contract.
  *
  *     virtual_cluster.c   making, placing, giving back, accounts
- *     virtual_lines.c     who waits: lines, jobs, ahead, serving
+ *     virtual_lines.c     who waits: lines, jobs, serving
  *     virtual_need.c      what shares need, what nodes hold
  */
 #ifndef TRP_SIM_VIRTUAL_STATE_H
@@ -43,7 +43,7 @@ struct trp_virtual_place { /* of a gang */
 enum trp_share_state { TRP_SHARE_FREE, TRP_SHARE_WAITS, TRP_SHARE_HAS, TRP_SHARE_LEFT };
 
 struct trp_virtual_share {
-    uint32_t line, owner; /* TRP_NONE: ahead, or left */
+    uint32_t line, owner; /* TRP_NONE: left */
     uint32_t node;        /* a gang: its first */
     uint32_t next, prev;  /* in its line's list; next free */
     uint32_t node_next, node_prev;
@@ -64,10 +64,11 @@ struct trp_virtual_line {
     struct trp_virtual_need need;
     int64_t one[TRP_SIM_DIMS];      /* need of one share, or of one rank */
     uint32_t inside_mask, out_mask; /* zones that can ever hold one */
-    struct trp_virtual_list waits, has, left, reserve;
-    uint32_t asked;               /* of those that wait: covered by jobs */
-    uint32_t credit;              /* of those: by jobs whose wait is over */
-    uint32_t ahead, ahead_credit; /* the same, of what nobody needs yet */
+    struct trp_virtual_list waits, has, left;
+    uint32_t asked;  /* of those that wait: covered by jobs */
+    uint32_t credit; /* of those: by jobs whose wait is over */
+    uint32_t needed; /* of one ahead: the line of the same without */
+    bool ahead;
 };
 
 struct trp_virtual_node {

@@ -31,8 +31,10 @@ play() {
     [ "$(json '$$d{tasks}' <out)" = 4050 ]
     [ "$(json '@{$$d{stages}} + 0' <out)" = 4 ]
     [ "$(json '$$d{stages}[1]{held}{devices}{gpu} > $$d{stages}[1]{used}{devices}{gpu} ? 1 : 0' <out)" = 1 ]
-    [ "$(json '$$d{stages}[1]{queue_wait} > 0 ? 1 : 0' <out)" = 1 ]
+    [ "$(json '$$d{stages}[1]{queue_wait} < 1 ? 1 : 0' <out)" = 1 ] # it was looked ahead to
     [ "$(json '$$d{held}{cores} >= $$d{used}{cores} ? 1 : 0' <out)" = 1 ]
+    play --json --set alloc.look_ahead=off >out
+    [ "$(json '$$d{stages}[1]{queue_wait} > 60 ? 1 : 0' <out)" = 1 ]
 }
 
 @test "policies stand side by side on the same tasks" {

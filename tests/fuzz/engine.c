@@ -171,10 +171,19 @@ static void move_fit(struct fuzz_world *w, struct fuzz_bytes *b)
     const struct trp_event ev = {
         .kind = TRP_EVENT_PROFILE_FIT,
         .fit = {{fuzz_below(b, WORLD_PROFILES + 3)},
-                n >= 8 ? UINT32_MAX : n,
+                n >= 128 ? 8
+                : n >= 8 ? UINT32_MAX
+                         : n,
+                n >= 128 ? 5 + n % 4 : n % 3,
                 n % 2 ? "too small" : NULL}
     };
+    const struct trp_event wait = {
+        .kind = TRP_EVENT_QUEUE_WAIT,
+        .queue_wait = {ev.fit.profile, (n - 129) * SECOND}
+    };
     world_step(w, &ev);
+    if (n >= 128)
+        world_step(w, &wait);
 }
 
 /* ---- executors ---- */

@@ -150,6 +150,7 @@ static void on_executor(struct fuzz_world *w, const struct trp_action *act)
     TELL(w, "    executor %u is %s\n", x,
          act->kind == TRP_ACTION_START_EXECUTOR     ? "asked for"
          : act->kind == TRP_ACTION_RELEASE_EXECUTOR ? "released"
+         : act->kind == TRP_ACTION_NEED_EXECUTOR    ? "needed"
                                                     : "relabelled");
     switch (act->kind) {
     case TRP_ACTION_START_EXECUTOR:
@@ -165,6 +166,10 @@ static void on_executor(struct fuzz_world *w, const struct trp_action *act)
             FUZZ_CHECK(w->features || w->attempts[i].executor != x,
                        "executor %u is released at work", x);
         *known = WORLD_RELEASED;
+        break;
+    case TRP_ACTION_NEED_EXECUTOR:
+        FUZZ_CHECK(*known == WORLD_REQUESTED, "executor %u is needed in state %d", x,
+                   *known);
         break;
     default:
         FUZZ_CHECK(*known == WORLD_LIVE, "executor %u is relabelled in state %d", x,
@@ -206,7 +211,12 @@ static void take_action(struct fuzz_world *w, const struct trp_action *act)
     case TRP_ACTION_START_EXECUTOR:
     case TRP_ACTION_RELEASE_EXECUTOR:
     case TRP_ACTION_RELABEL_EXECUTOR:
+    case TRP_ACTION_NEED_EXECUTOR:
         on_executor(w, act);
+        return;
+    case TRP_ACTION_ASK_WAIT:
+        FUZZ_CHECK(act->wait.executors, "it is asked how long nobody waits");
+        trace(w, act->wait.profile.n, act->wait.executors);
         return;
     case TRP_ACTION_PROFILE_ADDED:
         trace(w, act->profile.n, act->kind);

@@ -87,8 +87,8 @@ static void close_world(struct world *w)
 static void start(struct world *w, uint32_t id)
 {
     trp_error err;
-    if (w->cluster->ops->start(w->cluster, (trp_executor_id){id}, &w->profile, &err) <
-        0)
+    if (w->cluster->ops->start(w->cluster, (trp_executor_id){id}, &w->profile, false,
+                               &err) < 0)
         g_error("%s", err.text);
 }
 
@@ -208,8 +208,8 @@ static void test_never(void)
     open_world(&w, "exit 0");
     w.profile.cores = 3;
     g_assert_cmpint(
-        w.cluster->ops->start(w.cluster, (trp_executor_id){0}, &w.profile, &err), ==,
-        TRP_ENEVER);
+        w.cluster->ops->start(w.cluster, (trp_executor_id){0}, &w.profile, false, &err),
+        ==, TRP_ENEVER);
     g_assert_cmpstr(err.text, ==, "cores wanted 3, available 2");
     g_assert_cmpuint(w.cluster->ops->fit(w.cluster, &w.profile, 2, &err), ==, 1);
     close_world(&w);

@@ -215,6 +215,17 @@ static void take_job_ended(struct cluster *c, const struct trp_action *act)
                   c->jobs[id].first + i, id);
 }
 
+static void take_need(struct cluster *c, const struct trp_action *act)
+{
+    uint32_t n = act->executor.executor.n;
+    cluster_say(c, "    executor %u is needed\n", n);
+    if (n >= c->nexecutors || c->executors[n].state != CL_REQUESTED ||
+        !c->executors[n].ahead)
+        BREAK(c, "who is needed was asked for ahead", "executor %u", n);
+    else
+        c->executors[n].ahead = false;
+}
+
 static void take_executor(struct cluster *c, const struct trp_action *act)
 {
     uint32_t n = act->executor.executor.n;
@@ -228,6 +239,7 @@ static void take_executor(struct cluster *c, const struct trp_action *act)
     struct cl_executor *x = &c->executors[n];
     if (act->kind == TRP_ACTION_START_EXECUTOR) {
         *x = (struct cl_executor){.state = CL_REQUESTED,
+                                  .ahead = act->executor.ahead,
                                   .label = act->executor.profile.n,
                                   .shape = act->executor.profile.n};
         if (n >= c->nexecutors)
@@ -341,6 +353,13 @@ void cluster_take(struct cluster *c, const struct trp_action *a)
     case TRP_ACTION_SET_ENDED:
         mix(c, a->set.stage.n);
         take_set_ended(c, a);
+        return;
+    case TRP_ACTION_NEED_EXECUTOR:
+        mix(c, a->executor.executor.n);
+        take_need(c, a);
+        return;
+    case TRP_ACTION_ASK_WAIT:
+        mix(c, a->wait.executors);
         return;
     case TRP_ACTION_SPECULATABLE:
         mix(c, a->task.task);

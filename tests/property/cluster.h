@@ -57,7 +57,8 @@ enum cl_executor_state { CL_NOT_THERE, CL_REQUESTED, CL_LIVE, CL_RELEASING, CL_G
 
 struct cl_executor {
     enum cl_executor_state state;
-    bool came; /* RELEASING: it was live */
+    bool ahead; /* asked for, and nobody needs it yet */
+    bool came;  /* RELEASING: it was live */
     bool decommissioned, excluded;
     uint32_t label, shape, host;
     int64_t cores, used;

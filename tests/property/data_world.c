@@ -358,6 +358,8 @@ static void take(struct data_world *w, const struct trp_action *a)
         data_say(w, "    stage %u.%u came to nothing: %s\n", a->stage_retried.stage.n,
                  a->stage_retried.attempt, a->stage_retried.text);
         return;
+    case TRP_ACTION_NEED_EXECUTOR:
+    case TRP_ACTION_ASK_WAIT:
     case TRP_ACTION_SET_ENDED:
     case TRP_ACTION_SPECULATABLE:
     case TRP_ACTION_OUT_OF_TIME:

@@ -1,25 +1,16 @@
 /* The knobs of engine streams, and the engine and profiles that they make. */
 #include "engine_streams.h"
 
-const char *const engine_knobs[] = {"cores",
-                                    "max_per_profile",
-                                    "max_in_all",
-                                    "min_per_profile",
-                                    "reuse",
-                                    "keep_going",
-                                    "fixed",
-                                    "pack",
-                                    "queue_ahead",
-                                    "wait",
-                                    "release_idle",
-                                    "manual",
-                                    "max_failures",
-                                    "fair",
-                                    "seed",
-                                    "speculation",
-                                    "exclusion",
-                                    "twice",
-                                    NULL};
+const char *const engine_knobs[] = {"cores",        "max_per_profile",
+                                    "max_in_all",   "min_per_profile",
+                                    "reuse",        "keep_going",
+                                    "fixed",        "pack",
+                                    "queue_ahead",  "wait",
+                                    "release_idle", "manual",
+                                    "max_failures", "fair",
+                                    "seed",         "speculation",
+                                    "exclusion",    "twice",
+                                    "look_ahead",   NULL};
 
 void engine_make_knobs(struct stream *s, struct rng *r)
 {
@@ -44,6 +35,7 @@ void engine_make_knobs(struct stream *s, struct rng *r)
     if (k[EXCLUSION]) /* those that are excluded count as long as they live */
         k[MAX_PER_PROFILE] = 20;
     k[TWICE] = rng_one_in(r, 8);
+    k[LOOK_AHEAD] = rng_one_in(r, 3) ? 1 + rng_below(r, 100) : 0;
 }
 
 static trp_profile_id add_profile(trp_profiles *p, const char *name, int64_t cores,
@@ -115,6 +107,22 @@ static void configure_failures(struct trp_engine_config *c, const struct stream 
     c->exclusion.timeout_ns = 600 * SECOND;
 }
 
+/* A cluster that holds a few executors of each profile; for others a job has to wait.
+ */
+static void tell_further(struct cluster *c, uint32_t wait_s)
+{
+    struct trp_event fit = {.kind = TRP_EVENT_PROFILE_FIT};
+    struct trp_event wait = {.kind = TRP_EVENT_QUEUE_WAIT};
+    for (uint32_t p = 0; wait_s && p < NPROFILES; p++) {
+        fit.fit.profile.n = wait.queue_wait.profile.n = p;
+        fit.fit.executors = UINT32_MAX;
+        fit.fit.further = UINT32_MAX - (wait_s + p) % 4;
+        wait.queue_wait.wait_ns = wait_s * SECOND;
+        cluster_step(c, &fit);
+        cluster_step(c, &wait);
+    }
+}
+
 void engine_open(struct cluster *c, const struct stream *s, struct verdict *v,
                  FILE *explain)
 {
@@ -139,4 +147,5 @@ void engine_open(struct cluster *c, const struct stream *s, struct verdict *v,
         config.locality_wait_ns[l] =
             l == TRP_NO_PREF || l == TRP_ANY ? 0 : s->knob[WAIT] * MS;
     cluster_open(c, &config, make_profiles(s, v), v, explain);
+    tell_further(c, s->knob[LOOK_AHEAD]);
 }

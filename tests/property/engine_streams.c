@@ -309,6 +309,7 @@ static void play_fit(struct cluster *c, const uint32_t *a)
     struct trp_event ev = {.kind = TRP_EVENT_PROFILE_FIT};
     ev.fit.profile.n = a[0] % NPROFILES;
     ev.fit.executors = a[1];
+    ev.fit.further = a[1] / 2;
     ev.fit.text = "no node has that much";
     cluster_step(c, &ev);
 }

@@ -29,8 +29,9 @@ enum knob {
     FAIR,
     SEED,
     SPECULATION,
-    EXCLUSION, /* on failure; 2: for the application after one failure */
-    TWICE,     /* play it twice: the same must happen */
+    EXCLUSION,  /* on failure; 2: for the application after one failure */
+    TWICE,      /* play it twice: the same must happen */
+    LOOK_AHEAD, /* s that further executors wait, and how few are held; 0: none wait */
 };
 
 extern const char *const engine_knobs[];

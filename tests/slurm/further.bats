@@ -125,6 +125,70 @@ END
     wait_until 10 no_job_of alice
 }
 
+# two_stages KEY: stage a takes one executor, which whole_node has room for, stage b three;
+# a's last task waits for its file. Another user has all other nodes.
+two_stages() {
+    cat >p.yaml <<END
+troupe: 1
+profiles:
+  small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+stages:
+  - name: a
+    tasks: 4
+    profile: small
+    executors: {max: 1}
+    retries: {max_failures: 1}
+    run: |
+      [ \$TROUPE_TASK = 3 ] || exit 0
+      until [ -e go ]; do [ ! -e fail ] || exit 1; sleep 0.1; done
+  - {name: b, after: [a], tasks: 3, profile: small, executors: {$1},
+     run: 'echo \$\$ >run.\$TROUPE_TASK; until [ -e end ]; do sleep 0.1; done'}
+END
+    hog 5 4
+}
+
+# have_come N: so many executors have come in the last run.
+have_come() {
+    [ "$(grep -c SparkListenerExecutorAdded troupe-runs/last/events.jsonl)" = "$1" ]
+}
+
+@test "the next stage's executors are asked for, and there, before this one has ended" {
+    two_stages "min: 1"
+    whole_node --set slurm.poll=60s
+    wait_until 30 further_are PENDING 2
+    on head scancel "$hog"
+    wait_until 30 have_come 3
+    [ ! -e run.0 ]
+    touch go
+    wait_until 2 started 3
+    touch end
+    run -0 finished 60
+    wait_until 10 no_job_of alice
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
+@test "what was asked for ahead is cancelled when its stage will not come, or never asked for" {
+    two_stages "min: 1"
+    cat >>p.yaml <<'END'
+  - {name: other, run: 'until [ -e end ]; do sleep 0.1; done'}
+END
+    submit alice -N1 -n1 -c4 --mem=4000 -- "$TROUPE" run --keep-going --set driver.cores=2 \
+        --set executor.memory=200m p.yaml
+    wait_until 30 further_are PENDING 1
+    touch fail
+    wait_until 10 further_are PENDING 0
+    touch end
+    run -1 finished 60
+    rm fail end
+    sed -i '/name: other/d; s/min: 1/look_ahead: off/' p.yaml
+    whole_node
+    wait_until 30 have_come 1
+    sleep 3
+    [ "$(further PENDING)" = 0 ]
+    touch go
+    wait_until 30 further_are PENDING 2
+}
+
 @test "a driver that is killed leaves no job, granted or pending" {
     until_told 8
     hog 4 4

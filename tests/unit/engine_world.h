@@ -37,7 +37,8 @@ struct world {
     struct trp_action job_end;
     struct trp_action synced, outlived;
     uint32_t job_ends, releases, relabels, syncs, out_of_time, outlives;
-    bool manual; /* executors do not come up by themselves */
+    uint32_t ahead, needed, waits_asked; /* executors asked for ahead; needed then */
+    bool manual;                         /* executors do not come up by themselves */
     const char *(*host_of)(uint32_t executor);
     const struct trp_resource_addresses *resources;
     uint32_t nresources;
@@ -167,6 +168,13 @@ static inline void world_take_action(struct world *w, const struct trp_action *a
         break;
     case TRP_ACTION_START_EXECUTOR:
         g_array_append_val(w->executors, a->executor.executor.n);
+        w->ahead += a->executor.ahead;
+        break;
+    case TRP_ACTION_NEED_EXECUTOR:
+        w->needed++;
+        break;
+    case TRP_ACTION_ASK_WAIT:
+        w->waits_asked++;
         break;
     case TRP_ACTION_RELEASE_EXECUTOR:
         w->releases++;

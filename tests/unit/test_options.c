@@ -148,6 +148,10 @@ static void test_refused(void)
     refused("locality.wait", "3 s",
             "--set: locality.wait: \"3 s\" is not a time; write a number and a unit of "
             "us, ms, s, m, h, d, such as 30s");
+    refused(
+        "alloc.look_ahead", "soon",
+        "--set: alloc.look_ahead: \"soon\" is neither auto|off nor a time; write one "
+        "of them");
     refused("alloc.reuse", "fi",
             "--set: alloc.reuse: \"fi\" is none of its words; write exact|fit|never");
     refused("alloc.reuse", "",
@@ -480,6 +484,7 @@ static void test_engine_allocation(void)
     set(o, "dynamicAllocation.shuffleTracking.timeout", "5s", TRP_ORIGIN_SITE);
     trp_options_engine_config(o, &c);
     g_assert_true(c.grow_ramp);
+    g_assert_cmpint(c.look_ahead, ==, TRP_LOOK_AHEAD_AUTO);
     g_assert_cmpuint(c.caps.ncustom, ==, 1);
     g_assert_cmpstr(c.caps.custom[0].name, ==, "gpu");
     g_assert_cmpint(c.caps.custom[0].most, ==, 8);
@@ -489,6 +494,13 @@ static void test_engine_allocation(void)
     g_assert_cmpint(c.sustained_timeout_ns, ==, 2 * SECOND);
     g_assert_cmpint(c.shuffle_timeout_ns, ==, 5 * SECOND);
     g_assert_cmpint(c.cached_timeout_ns, ==, INT64_MAX);
+    set(o, "alloc.look_ahead", "off", TRP_ORIGIN_SITE);
+    trp_options_engine_config(o, &c);
+    g_assert_cmpint(c.look_ahead, ==, TRP_LOOK_AHEAD_OFF);
+    set(o, "alloc.look_ahead", "90s", TRP_ORIGIN_SITE);
+    trp_options_engine_config(o, &c);
+    g_assert_cmpint(c.look_ahead, ==, TRP_LOOK_AHEAD_TIME);
+    g_assert_cmpint(c.look_ahead_ns, ==, 90 * SECOND);
     trp_options_free(o);
 }
 

@@ -228,8 +228,8 @@ static const struct {
     {RUN_STAGE "retries: {not_on: 2}\n",                                                 "5:23", "list"                                 },
     {RUN_STAGE "retries: {not_on: [2, 0]}\n",                                            "5:27", "1 to 255"                             },
     {RUN_STAGE "retries: {not_on: [2, 256]}\n",                                          "5:27", "1 to 255"                             },
-    {RUN_STAGE "executors: {look_ahead: auto}\n",                                        "5:17",
-     "look_ahead is not supported"                                                                                                      },
+    {RUN_STAGE "executors: {look_ahead: soon}\n",                                        "5:29",
+     "look_ahead is \"soon\"; write auto, off, or a time"                                                                               },
     {RUN_STAGE "executors: {min: 3, max: 2}\n",                                          "5:16", "min 3 is above max 2"                 },
     {RUN_STAGE "executors: {max: 0}\n",                                                  "5:22", "1 to"                                 },
     {HEAD "stages:\n  - {name: \"a b\", run: x}\n",                                      "3:12", "not a stage's name"                   },
@@ -380,7 +380,7 @@ static void test_every_stage_key(void)
         "  max_running: 7\n"
         "  tolerate: 0.5%\n"
         "  retries: {not_on: [2, 255], max_failures: 1}\n"
-        "  executors: {min: 1, max: 2}\n"
+        "  executors: {min: 1, max: 2, look_ahead: 90}\n"
         "- {name: c, run: x, foreach: {lines: l.txt}, tolerate: 3, timeout: 250ms}\n");
     g_assert_cmpstr(p->name, ==, "f");
     g_assert_cmpuint(p->nparams, ==, 2);
@@ -425,6 +425,8 @@ static void test_every_stage_key(void)
     g_assert_cmpint(s->not_on[1], ==, 255);
     g_assert_cmpuint(s->min_executors, ==, 1);
     g_assert_cmpuint(s->max_executors, ==, 2);
+    g_assert_cmpint(s->look_ahead, ==, TRP_LOOK_AHEAD_TIME);
+    g_assert_cmpint(s->look_ahead_ns, ==, INT64_C(90000000000));
     s = &p->stages[2];
     g_assert_cmpint(s->foreach, ==, TRP_FOREACH_LINES);
     g_assert_cmpuint(s->tolerate, ==, 3);

@@ -123,6 +123,55 @@ static void test_order_of_waiting(void)
     trp_slurm_books_free(b);
 }
 
+static void test_ahead(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request ahead[2];
+    for (int i = 0; i < 2; i++) {
+        want(&ahead[i], 1, 4, 10);
+        ahead[i].ahead = true;
+        ask(b, &ahead[i]);
+    }
+    g_assert_null(trp_slurm_books_next(b)); /* all four nodes are empty */
+    g_assert_cmpuint(trp_slurm_books_held(b, &ahead[0].need), ==, 4);
+    parts[1].ahead = true;
+    g_assert_true(trp_slurm_books_next(b) == &ahead[0]);
+    g_assert_cmpuint(ahead[0].spots[0].node, ==, 3);
+    g_assert_null(trp_slurm_books_next(b));
+    struct trp_slurm_shape *before = ahead[1].shape;
+    g_assert_cmpint(trp_slurm_books_need(b, &ahead[1]), ==, 0);
+    g_assert_true(ahead[1].shape != before);
+    g_assert_cmpuint(before->waiting, ==, 0);
+    g_assert_true(trp_slurm_books_next(b) == &ahead[1]);
+    g_assert_cmpuint(ahead[1].spots[0].node, ==, 0);
+    trp_slurm_books_leave(b, &ahead[0]);
+    trp_slurm_books_leave(b, &ahead[1]);
+    trp_slurm_books_free(b);
+}
+
+/* Work comes first also where room was had for what is ahead. */
+static void test_ahead_comes_last(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request ahead, full, needed;
+    parts[1].ahead = true;
+    want(&full, 12, 1, 10);
+    ask(b, &full);
+    g_assert_true(trp_slurm_books_next(b) == &full);
+    want(&ahead, 1, 4, 10);
+    ahead.ahead = true;
+    ask(b, &ahead);
+    want(&needed, 1, 2, 10);
+    ask(b, &needed);
+    g_assert_true(trp_slurm_books_next(b) == &needed);
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_leave(b, &needed);
+    g_assert_true(trp_slurm_books_next(b) == &ahead);
+    trp_slurm_books_leave(b, &ahead);
+    trp_slurm_books_leave(b, &full);
+    trp_slurm_books_free(b);
+}
+
 static void test_driver_share(void)
 {
     trp_slurm_books *b = make_books(0);
@@ -328,6 +377,9 @@ int main(int argc, char **argv)
                     test_order_of_waiting);
     g_test_add_func("/slurm-books/nodes that are doubtful, closed or gone",
                     test_standing);
+    g_test_add_func("/slurm-books/what nobody needs yet has room of its own only",
+                    test_ahead);
+    g_test_add_func("/slurm-books/and after all others", test_ahead_comes_last);
     g_test_add_func("/slurm-books/the driver has its share", test_driver_share);
     g_test_add_func("/slurm-books/what never fits is said in words", test_never);
     g_test_add_func("/slurm-books/devices, features and licences are counted",

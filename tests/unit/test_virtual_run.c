@@ -152,19 +152,19 @@ static void test_a_further_job(void)
     "nodes:\n"                                                                         \
     "  - {name: c, count: 1, cores: 4, memory: 16g, inside: 1}\n"                      \
     "  - {name: g, count: 1, cores: 8, memory: 16g, devices: {gpu: 2}}\n"
-#define THEN_GPU                                                                       \
+#define THEN_GPU(more)                                                                 \
     "troupe: 1\n"                                                                      \
     "profiles:\n"                                                                      \
     "  four: {executor: {cores: 4, memory: 1g}, task: {cpus: 1}}\n"                    \
     "  card: {executor: {cores: 2, memory: 1g, gpu: 1}, task: {cpus: 2, gpu: 1}}\n"    \
     "stages:\n"                                                                        \
     "  - {name: a, tasks: 8, profile: four, executors: {max: 1}, run: x}\n"            \
-    "  - {name: b, tasks: 1, after: [a], profile: card, run: x}\n"
+    "  - {name: b, tasks: 1, after: [a], profile: card, run: x" more "}\n"
 
 static void test_look_ahead(void)
 {
     struct play v;
-    load(&v, GPU_OUTSIDE, "durations: 1\nstages: {a: 100s, b: 50s}\n", THEN_GPU);
+    load(&v, GPU_OUTSIDE, "durations: 1\nstages: {a: 100s, b: 50s}\n", THEN_GPU(""));
     play(&v, "inside-first", 0, NULL);
     good(&v);
     /* a: 110 … 310; b's job 310 … 410, executor 420, done 470. */
@@ -181,6 +181,24 @@ static void test_look_ahead(void)
     SECONDS(v.r.makespan, 370);
     g_assert_cmpuint(v.r.jobs, ==, 2);
     g_assert_cmpfloat_with_epsilon(v.r.held.devices[0], 60, 1e-6);
+    end(&v);
+}
+
+static void test_look_ahead_as_a_stage_says(void)
+{
+    static const char durations[] = "durations: 1\nstages: {a: 100s, b: 50s}\n";
+    struct play v;
+    load(&v, GPU_OUTSIDE, durations, THEN_GPU(", executors: {look_ahead: off}"));
+    play(&v, "look-ahead", 0, NULL);
+    good(&v);
+    SECONDS(v.r.makespan, 470);
+    end(&v);
+    load(&v, GPU_OUTSIDE, durations, THEN_GPU(", executors: {look_ahead: 30s}"));
+    play(&v, NULL, 0, NULL);
+    good(&v);
+    /* Asked for at 280, within a look or two: there at 390. */
+    g_assert_cmpint(v.r.stages[1].first, >=, 380 * INT64_C(1000000000));
+    g_assert_cmpint(v.r.stages[1].first, <=, 391 * INT64_C(1000000000));
     end(&v);
 }
 
@@ -370,6 +388,8 @@ int main(int argc, char **argv)
                     test_inside_serves_both_waves);
     g_test_add_func("/virtual-run/a-further-job", test_a_further_job);
     g_test_add_func("/virtual-run/look-ahead", test_look_ahead);
+    g_test_add_func("/virtual-run/look-ahead as a stage says",
+                    test_look_ahead_as_a_stage_says);
     g_test_add_func("/virtual-run/a-job-a-stage-holds-all-to-its-end",
                     test_a_job_a_stage_holds_all_to_its_end);
     g_test_add_func("/virtual-run/gang-over-nodes", test_gang_over_nodes);

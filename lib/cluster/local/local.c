@@ -105,9 +105,11 @@ static int local_open(trp_cluster *c, const char *driver_address, trp_error *err
     return 0;
 }
 
+/* Nothing is asked for ahead here: all room is held. */
 static int local_start(trp_cluster *c, trp_executor_id executor,
-                       const struct trp_resource_profile *p, trp_error *err)
+                       const struct trp_resource_profile *p, bool ahead, trp_error *err)
 {
+    (void)ahead;
     struct trp_local *l = local_of(c);
     if (!l->driver_address)
         return trp_error_set(err, TRP_ESTATE, "this cluster is not open");

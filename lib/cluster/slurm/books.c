@@ -446,7 +446,8 @@ bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r)
         return false;
     for (int worst = TRP_SLURM_GOOD; worst <= TRP_SLURM_DOUBTFUL; worst++) {
         for (uint32_t i = 0; i < b->nspans; i++) {
-            if (!b->spans[i].blocked &&
+            const struct trp_slurm_part *part = &b->inventory->parts[b->spans[i].part];
+            if (!b->spans[i].blocked && (part->ahead || !r->ahead) &&
                 place_in(b, r, &b->spans[i], (enum trp_slurm_standing)worst)) {
                 charge_srun(b, -1);
                 r->state = TRP_SLURM_PLACED;
@@ -479,7 +480,7 @@ static struct trp_slurm_shape *shape_of(trp_slurm_books *b,
 {
     for (uint32_t i = 0; i < b->nshapes; i++) {
         struct trp_slurm_shape *s = b->shapes[i];
-        if (s->units == r->units && s->gang == r->gang &&
+        if (s->units == r->units && s->gang == r->gang && s->ahead == r->ahead &&
             is_same_need(&s->need, &r->need))
             return s;
     }
@@ -492,6 +493,7 @@ static struct trp_slurm_shape *shape_of(trp_slurm_books *b,
     s->need = r->need;
     s->units = r->units;
     s->gang = r->gang;
+    s->ahead = r->ahead;
     return b->shapes[b->nshapes++] = s;
 }
 
@@ -532,25 +534,36 @@ static void unlink_request(struct trp_slurm_request *r)
     s->waiting--;
 }
 
+int trp_slurm_books_need(trp_slurm_books *b, struct trp_slurm_request *r)
+{
+    struct trp_slurm_spot *spots = r->spots;
+    unlink_request(r);
+    r->ahead = false;
+    int code = trp_slurm_books_ask(b, r, NULL);
+    free(spots);
+    if (code < 0)
+        r->state = TRP_SLURM_NONE;
+    return code;
+}
+
 /* The shape whose first request came next after turn `after`. */
-static struct trp_slurm_shape *next_shape(const trp_slurm_books *b, uint64_t from)
+static struct trp_slurm_shape *next_shape(const trp_slurm_books *b, bool ahead,
+                                          uint64_t from)
 {
     struct trp_slurm_shape *best = NULL;
     for (uint32_t i = 0; i < b->nshapes; i++) {
         struct trp_slurm_shape *s = b->shapes[i];
-        if (s->first && s->first->turn >= from &&
+        if (s->first && s->ahead == ahead && s->first->turn >= from &&
             (!best || s->first->turn < best->first->turn))
             best = s;
     }
     return best;
 }
 
-struct trp_slurm_request *trp_slurm_books_next(trp_slurm_books *b)
+static struct trp_slurm_request *next_of(trp_slurm_books *b, bool ahead)
 {
-    for (uint32_t i = 0; i < b->nspans; i++)
-        b->spans[i].blocked = false;
-    for (struct trp_slurm_shape *s = next_shape(b, 0); s;
-         s = next_shape(b, s->first->turn + 1)) {
+    for (struct trp_slurm_shape *s = next_shape(b, ahead, 0); s;
+         s = next_shape(b, ahead, s->first->turn + 1)) {
         struct trp_slurm_request *r = s->first;
         if (trp_slurm_books_place(b, r)) {
             unlink_request(r);
@@ -560,6 +573,14 @@ struct trp_slurm_request *trp_slurm_books_next(trp_slurm_books *b)
             b->spans[i].blocked |= is_for(b, &b->spans[i], s);
     }
     return NULL;
+}
+
+struct trp_slurm_request *trp_slurm_books_next(trp_slurm_books *b)
+{
+    for (uint32_t i = 0; i < b->nspans; i++)
+        b->spans[i].blocked = false;
+    struct trp_slurm_request *r = next_of(b, false);
+    return r ? r : next_of(b, true);
 }
 
 uint32_t trp_slurm_books_shapes(const trp_slurm_books *b)

@@ -85,7 +85,7 @@ enum trp_slurm_request_state {
 struct trp_slurm_shape {
     struct trp_slurm_need need;
     uint32_t units;
-    bool gang;
+    bool gang, ahead;
     uint32_t waiting; /* requests in the queue */
     void *context;    /* the caller's, NULL at first */
     /* The books' own: */
@@ -96,6 +96,8 @@ struct trp_slurm_request {
     struct trp_slurm_need need; /* filled by the caller, as `units` and `gang` are */
     uint32_t units;
     bool gang;
+    bool
+        ahead; /* nobody needs it yet: placed after all others, in parts for it alone */
     /* The books' own; spots are valid while state is TRP_SLURM_PLACED. */
     enum trp_slurm_request_state state;
     struct trp_slurm_spot *spots;
@@ -153,10 +155,15 @@ int64_t trp_slurm_books_memory(const trp_slurm_books *b, uint32_t node);
 uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
                              const struct trp_slurm_need *need, uint32_t units,
                              trp_error *err);
+/* The same of one unit each, and of all parts that are open. */
+uint32_t trp_slurm_books_held(const trp_slurm_books *b,
+                              const struct trp_slurm_need *need);
 
 /* Puts a request, which fits, at the end of the queue. TRP_ENOMEM. */
 int trp_slurm_books_ask(trp_slurm_books *b, struct trp_slurm_request *r,
                         trp_error *err);
+/* One in the queue that was asked for ahead is needed now. TRP_ENOMEM. */
+int trp_slurm_books_need(trp_slurm_books *b, struct trp_slurm_request *r);
 /* The first that has room, now placed, or NULL. */
 struct trp_slurm_request *trp_slurm_books_next(trp_slurm_books *b);
 /* All shapes that were ever asked for, by the first time. */

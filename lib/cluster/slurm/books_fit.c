@@ -1,6 +1,6 @@
 /*
- * What the driver's own job holds when it is empty: played on empty books of its own
- * for gangs, counted node by node for executors.
+ * What the driver's own job, or all that is held, has room for when it is empty: played
+ * on empty books of its own for gangs, counted node by node for executors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -108,9 +108,8 @@ static uint32_t count_placed(trp_slurm_books *b, const struct trp_slurm_need *ne
     return n;
 }
 
-uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
-                             const struct trp_slurm_need *need, uint32_t units,
-                             trp_error *err)
+static uint32_t fit(const trp_slurm_books *b, const struct trp_slurm_need *need,
+                    uint32_t units, uint32_t parts, trp_error *err)
 {
     trp_slurm_books *own;
     const struct trp_slurm_share whole = {
@@ -121,7 +120,7 @@ uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
     memcpy(own->all.rooms, b->all.rooms, b->inventory->nnodes * sizeof *own->all.rooms);
     own->nspans = 0;
     for (uint32_t i = 0; i < b->nspans; i++) {
-        if (b->spans[i].part < b->nown)
+        if (b->spans[i].part < parts)
             own->spans[own->nspans++] = b->spans[i];
     }
     trp_slurm_books_set_order(own);
@@ -134,4 +133,17 @@ uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
     }
     trp_slurm_books_free(own);
     return n;
+}
+
+uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
+                             const struct trp_slurm_need *need, uint32_t units,
+                             trp_error *err)
+{
+    return fit(b, need, units, b->nown, err);
+}
+
+uint32_t trp_slurm_books_held(const trp_slurm_books *b,
+                              const struct trp_slurm_need *need)
+{
+    return fit(b, need, 1, UINT32_MAX, NULL);
 }

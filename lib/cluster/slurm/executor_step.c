@@ -35,7 +35,8 @@ enum {
 };
 
 int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
-                           const struct trp_resource_profile *p, trp_error *err)
+                           const struct trp_resource_profile *p, bool ahead,
+                           trp_error *err)
 {
     struct trp_slurm_executor *e = calloc(1, sizeof *e);
     if (!e)
@@ -48,6 +49,7 @@ int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
     memcpy(e->profile, p->name, sizeof e->profile);
     e->state = TRP_SLURM_WAITS;
     e->request.units = 1;
+    e->request.ahead = ahead;
     int code = trp_slurm_need_executor(p, s->site, &e->request.need, err);
     if (code == 0)
         code = trp_slurm_books_ask(s->books, &e->request, err);
@@ -66,6 +68,15 @@ int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
     }
     trp_slurm_pump_soon(s);
     return 0;
+}
+
+void trp_slurm_executor_need(struct trp_slurm_executor *e)
+{
+    struct trp_slurm *s = e->slurm;
+    if (e->state == TRP_SLURM_WAITS && e->request.ahead &&
+        e->request.state == TRP_SLURM_QUEUED &&
+        trp_slurm_further_needed(s, &e->request) < 0)
+        trp_slurm_executor_refuse(e, "it cannot be asked for");
 }
 
 /* ---- the end -----------------------------------------------------------------------

@@ -35,6 +35,7 @@ struct trp_slurm_job *trp_further_add(struct trp_slurm *s,
     j->want = w;
     j->units = units;
     j->queued = queued;
+    j->asked_ns = trp_further_now();
     j->guard = TRP_CLUSTER_GUARDS + s->further.guards % TRP_CLUSTER_GUARD_IDS;
     s->further.guards += queued;
     return j;
@@ -69,6 +70,16 @@ struct trp_slurm_job *trp_slurm_further_of(const struct trp_slurm *s, uint32_t p
 /* ---- a job begins ------------------------------------------------------------------
  */
 
+static bool is_ahead(const struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
+{
+    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
+        const struct trp_slurm_shape *shape = trp_slurm_books_shape(s->books, i);
+        if (shape->context == w)
+            return shape->ahead;
+    }
+    return false;
+}
+
 /* What it has is in j->found. */
 void trp_further_take_in(struct trp_slurm_job *j)
 {
@@ -90,7 +101,12 @@ void trp_further_take_in(struct trp_slurm_job *j)
     j->job = s->inventory.parts[j->part].job;
     j->began = (int64_t)time(NULL);
     j->state = TRP_SLURM_JOB_RUNS;
+    s->inventory.parts[j->part].ahead = is_ahead(s, j->want);
     s->further.had++;
+    if (s->handler.queue_wait && !j->want->ranks)
+        s->handler.queue_wait(s->handler.context, j->want->profile.id,
+                              trp_further_now() - j->asked_ns);
+    trp_slurm_held_changed(s);
 }
 
 int trp_further_on_granted(void *context, const struct trp_slurm_line *line,

@@ -49,6 +49,7 @@ struct trp_slurm_job {
     bool asking;         /* of its end */
     char reason[128];
     int64_t start; /* expected, seconds since 1970; 0: unknown */
+    int64_t asked_ns;
     struct trp_slurm_inventory found;
 };
 
@@ -61,6 +62,8 @@ struct trp_slurm_shape_jobs {
     char told[TRP_SLURM_TOLD];  /* what the user was told last */
     bool local;                 /* there is room for it inside, some time */
     int64_t never_until;        /* … but for this stage: looked at again then; or 0 */
+    struct trp_slurm_shape_jobs *needed; /* of what is asked for ahead: to whom its jobs
+                                          * go when it is needed; NULL: nobody yet */
 };
 
 struct trp_slurm_further {
@@ -88,6 +91,12 @@ uint32_t trp_slurm_further_fit(struct trp_slurm *s,
 int trp_slurm_further_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
                              const struct trp_resource_profile *p, uint32_t ranks,
                              trp_error *err);
+/* One that waits was asked for ahead and is needed now. */
+int trp_slurm_further_needed(struct trp_slurm *s, struct trp_slurm_request *r);
+/* Asks Slurm when so many executors would start; tells it. One RPC. */
+void trp_slurm_further_ask_wait(struct trp_slurm *s,
+                                const struct trp_resource_profile *p,
+                                uint32_t executors);
 /* The further job that a part is, or NULL: it is the driver's own. */
 struct trp_slurm_job *trp_slurm_further_of(const struct trp_slurm *s, uint32_t part);
 /* A job seems to end: nothing new there; asks Slurm why. */
@@ -118,8 +127,8 @@ void trp_slurm_further_close(struct trp_slurm *s);
 void trp_slurm_further_free(struct trp_slurm *s);
 
 /* request_words.c: the words of a call to troupe-slurm that asks for `count` executors
- * (or one gang), malloc'ed. */
-char *trp_slurm_request_call(const struct trp_slurm *s,
+ * (or one gang), malloc'ed. `verb`: "allocate", "queue" with `queued`, "when". */
+char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
                              const struct trp_slurm_shape_jobs *want, uint32_t count,
                              const struct trp_slurm_job *queued, trp_error *err);
 /* Where such a job goes: a partition, "" the default one. TRP_ENEVER by the site. */

@@ -9,6 +9,8 @@
 
 #include "cluster/slurm/further_parts.h"
 
+#define SECOND INT64_C(1000000000)
+
 enum { NODES_MS = 10000 };
 
 /* `refusal` of cluster/slurm/line.h. */
@@ -222,7 +224,8 @@ static bool ask(struct trp_slurm *s, struct trp_slurm_shape_jobs *w, uint32_t co
     struct trp_slurm_job *j = trp_further_add(s, w, count, queued);
     if (!j)
         return false;
-    char *call = trp_slurm_request_call(s, w, count, queued ? j : NULL, &err);
+    char *call = trp_slurm_request_call(s, queued ? "queue" : "allocate", w, count,
+                                        queued ? j : NULL, &err);
     int code = call ? trp_slurm_helper_call(s->helper, call,
                                             queued ? on_queued : trp_further_on_granted,
                                             on_asked, j)
@@ -236,6 +239,12 @@ static bool ask(struct trp_slurm *s, struct trp_slurm_shape_jobs *w, uint32_t co
     }
     trp_acquire_asked(&w->acquire);
     return true;
+}
+
+static bool is_coming(const struct trp_slurm_job *j)
+{
+    return j->queued &&
+           (j->state == TRP_SLURM_JOB_PENDING || j->state == TRP_SLURM_JOB_FOUND);
 }
 
 /* Queued jobs of `most` executors together are not wanted any more: the last first. */
@@ -254,17 +263,34 @@ static bool cancel(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w,
     return true;
 }
 
+/* Jobs that were asked for ahead and are more than what still is ahead go to the shape
+ * that needs them. */
+static void hand_over(struct trp_slurm *s, const struct trp_slurm_shape *shape)
+{
+    const struct trp_slurm_shape_jobs *w = shape->context;
+    uint32_t coming = 0;
+    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next)
+        coming += j->want == w && is_coming(j) ? j->units : 0;
+    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->want != w || !is_coming(j) ||
+            (shape->waiting && coming < shape->waiting + j->units))
+            continue;
+        coming -= j->units;
+        j->want = w->needed;
+    }
+}
+
 static struct trp_acquire_need need_of(const struct trp_slurm *s,
                                        const struct trp_slurm_shape *shape)
 {
     struct trp_acquire_need need = {.waiting = shape->waiting,
-                                    .freeing = s->leaving > 0};
+                                    .freeing = !shape->ahead && s->leaving > 0};
     uint32_t jobs = 0;
     for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
-        bool coming =
-            j->want == shape->context && j->queued &&
-            (j->state == TRP_SLURM_JOB_PENDING || j->state == TRP_SLURM_JOB_FOUND);
-        need.coming += coming ? j->units : 0;
+        need.coming += j->want == shape->context && is_coming(j) ? j->units : 0;
+        /* Asked for ahead, and perhaps for these by now. */
+        need.freeing |=
+            j->state == TRP_SLURM_JOB_ASKED && j->want->needed == shape->context;
         jobs++;
     }
     need.jobs_left = jobs < s->further.most ? s->further.most - jobs : 0;
@@ -279,6 +305,8 @@ int64_t trp_further_ask(struct trp_slurm *s, const struct trp_slurm_shape *shape
         return due;
     if ((shape->waiting && !trp_slurm_books_srun_room(s->books)))
         return INT64_MAX;
+    if (w->needed)
+        hand_over(s, shape);
     for (;;) {
         struct trp_acquire_need need = need_of(s, shape);
         struct trp_acquire_step step =
@@ -359,4 +387,59 @@ int trp_slurm_further_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
     if (*w->never && !w->local)
         return trp_error_set(err, TRP_ENEVER, "%s", w->never);
     return 0;
+}
+
+int trp_slurm_further_needed(struct trp_slurm *s, struct trp_slurm_request *r)
+{
+    struct trp_slurm_shape_jobs *w = r->shape->context;
+    int code = trp_slurm_books_need(s->books, r);
+    if (code == 0)
+        code = trp_slurm_further_wanted(s, r, &w->profile, 0, NULL);
+    if (code == 0)
+        w->needed = r->shape->context;
+    trp_slurm_pump_soon(s);
+    return code;
+}
+
+/* ---- how long it would take --------------------------------------------------------
+ */
+
+struct when {
+    struct trp_slurm *slurm;
+    trp_profile_id profile;
+};
+
+static int on_when(void *context, const struct trp_slurm_line *line, trp_error *err)
+{
+    const struct when *w = context;
+    struct trp_slurm *s = w->slurm;
+    int64_t wait = trp_slurm_line_number(line, "start") - (int64_t)time(NULL);
+    (void)err;
+    if (strcmp(line->word, "when") == 0 && s->handler.queue_wait)
+        s->handler.queue_wait(s->handler.context, w->profile,
+                              wait > 0 && wait < INT64_MAX / SECOND ? wait * SECOND
+                                                                    : 0);
+    return 0;
+}
+
+static void on_when_told(void *context, const struct trp_slurm_end *end)
+{
+    (void)end; /* refused: nothing is known */
+    free(context);
+}
+
+void trp_slurm_further_ask_wait(struct trp_slurm *s,
+                                const struct trp_resource_profile *p,
+                                uint32_t executors)
+{
+    const struct trp_slurm_shape_jobs want = {.profile = *p};
+    struct when *w = malloc(sizeof *w);
+    char *call = s->further.allowed && w
+                     ? trp_slurm_request_call(s, "when", &want, executors, NULL, NULL)
+                     : NULL;
+    if (w)
+        *w = (struct when){s, p->id};
+    if (!call || trp_slurm_helper_call(s->helper, call, on_when, on_when_told, w) < 0)
+        free(w);
+    free(call);
 }

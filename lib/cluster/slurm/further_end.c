@@ -22,6 +22,7 @@ static void give_back(struct trp_slurm_job *j)
     trp_slurm_inventory_remove(&s->inventory, j->part);
     trp_further_tell(s, "end", j->job);
     trp_further_forget(j);
+    trp_slurm_held_changed(s);
 }
 
 /* The job has lost it. */
@@ -72,6 +73,7 @@ static void shrink(struct trp_slurm_job *j)
             first = false;
         }
         trp_slurm_books_removed(s->books);
+        trp_slurm_held_changed(s);
     }
     free(call);
 }
@@ -97,6 +99,7 @@ bool trp_further_release_one(struct trp_slurm *s)
             if (!j->was_used)
                 trp_acquire_used(&j->want->acquire);
             j->was_used = true;
+            s->inventory.parts[j->part].ahead = false; /* all who came for it have it */
             if (j->state == TRP_SLURM_JOB_RUNS && s->leaving == 0)
                 shrink(j);
             continue;
@@ -158,6 +161,7 @@ static void close_job(struct trp_slurm *s, struct trp_slurm_job *j)
         return;
     j->state = TRP_SLURM_JOB_OVER;
     trp_slurm_books_close_part(s->books, j->part);
+    trp_slurm_held_changed(s);
 }
 
 static void end_job(struct trp_slurm *s, struct trp_slurm_job *j)

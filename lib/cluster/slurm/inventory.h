@@ -38,6 +38,7 @@ struct trp_slurm_node {
 struct trp_slurm_part {
     uint32_t job, leader;
     int component; /* -1: an ordinary job */
+    bool ahead;    /* had for executors that nobody needs yet */
     struct trp_slurm_pool licences[TRP_SLURM_POOLS];
     uint32_t nlicences;
 };

@@ -25,6 +25,7 @@
  *
  * Further jobs; those that are got and not given back are ended when the pipe closes:
  *
+ *     when …               `when start=`: when a job of that kind would start
  *     allocate …           asks for a job now: the answer of `job`, or `failed`. Keys:
  *                          name comment folder tasks cpus memory (MiB of a CPU) gres
  * (of a task) node_gres licences constraint partition account qos reservation time

@@ -130,7 +130,7 @@ static void put_shape(FILE *f, const struct trp_slurm *s,
     put_licences(f, r, r->ranks ? 1 : count);
 }
 
-char *trp_slurm_request_call(const struct trp_slurm *s,
+char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
                              const struct trp_slurm_shape_jobs *want, uint32_t count,
                              const struct trp_slurm_job *queued, trp_error *err)
 {
@@ -142,7 +142,7 @@ char *trp_slurm_request_call(const struct trp_slurm *s,
     if (!f)
         return NULL;
     const char *partition = or_else(r.partition, s->inventory.place.partition);
-    fputs(queued ? "queue" : "allocate", f);
+    fputs(verb, f);
     snprintf(text, sizeof text, "troupe %s", s->command.run_name);
     trp_slurm_line_put(f, "name", text);
     snprintf(text, sizeof text, "troupe %s of job %u", s->command.run_name,

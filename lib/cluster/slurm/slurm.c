@@ -105,6 +105,10 @@ static void on_pump(uv_timer_t *timer)
     }
     if (budget) /* all who have room were served */
         trp_slurm_further_look(s);
+    if (s->held_changed && s->handler.held) {
+        s->held_changed = false;
+        s->handler.held(s->handler.context);
+    }
 }
 
 static bool within_budget(struct trp_slurm *s)
@@ -134,6 +138,12 @@ void trp_slurm_srun_refused(struct trp_slurm *s)
                         "started more slowly (slurm.max_rpcs_per_minute)\n");
     s->told_limit = true;
     trp_slurm_budget_refused(&s->budget, (int64_t)uv_hrtime());
+    trp_slurm_pump_soon(s);
+}
+
+void trp_slurm_held_changed(struct trp_slurm *s)
+{
+    s->held_changed = true;
     trp_slurm_pump_soon(s);
 }
 
@@ -184,6 +194,15 @@ static uint32_t slurm_fit(trp_cluster *c, const struct trp_resource_profile *p,
     return inside > outside ? inside : outside;
 }
 
+static uint32_t slurm_held(trp_cluster *c, const struct trp_resource_profile *p)
+{
+    struct trp_slurm *s = slurm_of(c);
+    struct trp_slurm_need need;
+    return trp_slurm_need_executor(p, s->site, &need, NULL) < 0
+               ? 0
+               : trp_slurm_books_held(s->books, &need);
+}
+
 /* The file with ompi-server's address is on this host alone: a copy of it goes where
  * executors on other hosts find it. */
 static int share_uri(const struct trp_slurm *s, trp_error *err)
@@ -220,7 +239,7 @@ static int slurm_open(trp_cluster *c, const char *driver_address, trp_error *err
 }
 
 static int slurm_start(trp_cluster *c, trp_executor_id executor,
-                       const struct trp_resource_profile *p, trp_error *err)
+                       const struct trp_resource_profile *p, bool ahead, trp_error *err)
 {
     struct trp_slurm *s = slurm_of(c);
     if (!s->driver_address)
@@ -230,7 +249,20 @@ static int slurm_start(trp_cluster *c, trp_executor_id executor,
                              executor.n);
     if (slurm_fit(c, p, 0, err) == 0)
         return TRP_ENEVER;
-    return trp_slurm_executor_ask(s, executor, p, err);
+    return trp_slurm_executor_ask(s, executor, p, ahead, err);
+}
+
+static void slurm_need(trp_cluster *c, trp_executor_id executor)
+{
+    struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
+    if (e)
+        trp_slurm_executor_need(e);
+}
+
+static void slurm_ask_wait(trp_cluster *c, const struct trp_resource_profile *p,
+                           uint32_t executors)
+{
+    trp_slurm_further_ask_wait(slurm_of(c), p, executors);
 }
 
 static void slurm_release(trp_cluster *c, trp_executor_id executor, bool told)
@@ -343,6 +375,9 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
 
 static const struct trp_cluster_ops ops = {
     .fit = slurm_fit,
+    .held = slurm_held,
+    .need = slurm_need,
+    .ask_wait = slurm_ask_wait,
     .open = slurm_open,
     .start = slurm_start,
     .release = slurm_release,

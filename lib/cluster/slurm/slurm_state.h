@@ -105,6 +105,7 @@ struct trp_slurm {
     struct trp_slurm_budget budget;
     bool told_limit;
     uint32_t nodes_told;
+    bool held_changed; /* to be told */
 
     trp_gangs *gangs;
     struct trp_slurm_gang *gang_list;
@@ -121,6 +122,8 @@ struct trp_slurm {
 
 /* slurm.c: serves the queue and tells withdrawn ones from the loop, soon. */
 void trp_slurm_pump_soon(struct trp_slurm *s);
+/* slurm.c: what is held has changed; told from the loop, soon. */
+void trp_slurm_held_changed(struct trp_slurm *s);
 /* slurm.c: an srun is being started. */
 void trp_slurm_srun_started(struct trp_slurm *s);
 /* slurm.c: Slurm has refused one because there were too many calls. */
@@ -144,7 +147,9 @@ char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_ga
 
 /* executor_step.c */
 int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
-                           const struct trp_resource_profile *p, trp_error *err);
+                           const struct trp_resource_profile *p, bool ahead,
+                           trp_error *err);
+void trp_slurm_executor_need(struct trp_slurm_executor *e);
 void trp_slurm_executor_serve(struct trp_slurm_executor *e);
 void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told);
 void trp_slurm_executor_kill(struct trp_slurm_executor *e);

@@ -69,6 +69,9 @@ void trp_wanted_reconcile(struct trp_engine *e);
 void trp_wanted_time(struct trp_engine *e); /* timers that are due */
 void trp_wanted_start_failed(struct trp_engine *e, struct trp_class *c, bool never,
                              const char *text);
+/* May an executor of that shape serve the class? */
+bool trp_wanted_may_serve(const struct trp_engine *e, trp_profile_id shape,
+                          const struct trp_class *c);
 /* How many it should have, live or asked for. */
 uint32_t trp_wanted_executors(const struct trp_engine *e, const struct trp_class *c);
 /* An idle executor, or a request, goes. */
@@ -78,6 +81,8 @@ void trp_wanted_release(struct trp_engine *e, struct trp_executor *x);
 /* Executors that its tasks can use; and with those that are kept. */
 uint32_t trp_need_work(const struct trp_engine *e, const struct trp_class *c);
 uint32_t trp_need_all(const struct trp_engine *e, const struct trp_class *c);
+/* The same without those of stages that are not ready yet. */
+uint32_t trp_need_now(const struct trp_engine *e, const struct trp_class *c);
 /* With fewer its first set that waits cannot start: a barrier set's. */
 uint32_t trp_need_least(const struct trp_engine *e, const struct trp_class *c);
 void trp_need_spread(const struct trp_engine *e, struct trp_class *c);
@@ -85,6 +90,24 @@ void trp_need_spread(const struct trp_engine *e, struct trp_class *c);
 void trp_need_find_short(struct trp_engine *e);
 /* Is any class other than this one? A gang may be. */
 bool trp_need_others_short(const struct trp_engine *e, const struct trp_class *c);
+
+/* alloc/ahead.c */
+/* The stage runs: what was asked for ahead is needed now, and children that wait for it
+ * are looked ahead to. */
+void trp_ahead_begun(struct trp_engine *e, struct trp_stage *s);
+/* The stage will not run: what was asked for it ahead goes. */
+void trp_ahead_over(struct trp_engine *e, struct trp_stage *s);
+/* One of the class that stands apart was refused, or did not come up. */
+void trp_ahead_refused(struct trp_engine *e, struct trp_class *c);
+/* Looks ahead, now that it is due; at the end of this step. */
+void trp_ahead_look(struct trp_engine *e);
+void trp_ahead_look_soon(struct trp_engine *e);
+/* The executor is not, or is no longer, one for a stage that is not ready. */
+static inline void trp_ahead_no_more(struct trp_engine *e, struct trp_executor *x)
+{
+    e->classes[x->class]->nahead -= x->ahead;
+    x->ahead = false;
+}
 
 /* alloc/make_room.c */
 /* Puts the classes in order and finds their shares. False: out of memory. */

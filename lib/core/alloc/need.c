@@ -4,7 +4,8 @@
  *     work = sum over its running stages of ceil(open tasks / slots), within the
  * stage's, the profile's and the cluster's bounds                    (alloc.grow=need)
  *     work = its target, as far as tasks can use it (targets.h)      (alloc.grow=ramp)
- *     all  = work, or the minimum or initial number
+ *     all  = work, or the minimum or initial number, and what stages that are not ready
+ *            yet are to find (ahead.c)
  *
  * where open tasks are those that may run now or do (not those that wait for tasks of
  * their parents, whose executors could take the room that the parents need; a least
@@ -118,15 +119,27 @@ bool trp_need_others_short(const struct trp_engine *e, const struct trp_class *c
     return e->nshort > c->is_short;
 }
 
-uint32_t trp_need_all(const struct trp_engine *e, const struct trp_class *c)
+static uint32_t kept(const struct trp_engine *e, const struct trp_class *c,
+                     uint32_t ahead)
 {
     uint64_t work = trp_need_work(e, c), all = work;
     if (e->targets)
         all = larger(all, target(e, c));
     else if (work)
         all = larger(all, smaller(e->config.min_executors, e->config.max_executors));
+    all = smaller(all + ahead, larger(all, e->config.max_executors));
     /* While others lack what they work with, nothing is asked for without work. */
     if (trp_need_others_short(e, c))
         all = larger(work, smaller(all, (uint64_t)c->live + c->requested));
     return (uint32_t)smaller(all, c->fit);
+}
+
+uint32_t trp_need_all(const struct trp_engine *e, const struct trp_class *c)
+{
+    return kept(e, c, c->ahead);
+}
+
+uint32_t trp_need_now(const struct trp_engine *e, const struct trp_class *c)
+{
+    return kept(e, c, 0);
 }

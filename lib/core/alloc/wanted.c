@@ -76,10 +76,10 @@ void trp_wanted_release(struct trp_engine *e, struct trp_executor *x)
 
 /* ---- too few ---- */
 
-static bool may_serve(const struct trp_engine *e, const struct trp_executor *x,
-                      const struct trp_class *c)
+bool trp_wanted_may_serve(const struct trp_engine *e, trp_profile_id shape,
+                          const struct trp_class *c)
 {
-    const struct trp_resource_profile *have = trp_profiles_get(e->profiles, x->shape);
+    const struct trp_resource_profile *have = trp_profiles_get(e->profiles, shape);
     const struct trp_resource_profile *want = trp_profiles_get(e->profiles, c->profile);
     if (e->config.reuse == TRP_REUSE_EXACT)
         return trp_profile_same_executor(have, want);
@@ -104,7 +104,7 @@ static uint32_t take_over(struct trp_engine *e, struct trp_class *c, uint32_t ne
         struct trp_executor *x = from->free, *next;
         for (uint32_t n = from->nfree; n && surplus && taken < need; n--, x = next) {
             next = x->free_next;
-            if (!trp_executor_is_idle(x) || !may_serve(e, x, c))
+            if (!trp_executor_is_idle(x) || !trp_wanted_may_serve(e, x->shape, c))
                 continue;
             trp_executor_relabel(e, x, c);
             struct trp_action *act = trp_action_add(e, TRP_ACTION_RELABEL_EXECUTOR);
@@ -131,16 +131,27 @@ static void check_limits(struct trp_engine *e, struct trp_class *c)
     trp_wanted_start_failed(e, c, true, text);
 }
 
+/* Executors for stages that are not ready yet, not asked for so far. */
+static uint32_t missing_ahead(const struct trp_class *c)
+{
+    return c->ahead > c->nahead ? c->ahead - c->nahead : 0;
+}
+
+/* The last ones are those that nobody needs yet. */
 static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
 {
+    uint32_t ahead = missing_ahead(c);
     uint32_t room = trp_caps_room(&e->caps, e->caps_used, c->cost, NULL);
     for (; need > 0 && room > 0; need--, room--) {
         struct trp_executor *x = trp_executor_new(e, c);
         if (!x)
             return;
         struct trp_action *act = trp_action_add(e, TRP_ACTION_START_EXECUTOR);
+        x->ahead = need <= ahead;
+        c->nahead += x->ahead;
         act->executor.executor = x->id;
         act->executor.profile = c->profile;
+        act->executor.ahead = x->ahead;
     }
 }
 
@@ -157,7 +168,9 @@ static bool grow(struct trp_engine *e, struct trp_class *c)
             check_limits(e, c);
         return false;
     }
-    uint32_t taken = take_over(e, c, want - have);
+    uint32_t ahead = missing_ahead(c), taken = 0;
+    if (want - have > ahead) /* what is held is not had ahead */
+        taken = take_over(e, c, want - have - ahead);
     if (taken)
         trp_round_full(e, c);
     want = trp_wanted_executors(e, c);
@@ -235,12 +248,15 @@ static void release_expired(struct trp_engine *e)
     free(v);
 }
 
-/* Does any other class, or a gang, wait for room? */
+/* Does any other class, or a gang, wait for room that it needs by now? */
 static bool others_wait(const struct trp_engine *e, const struct trp_class *c)
 {
     for (uint32_t i = 0; i < e->nclasses; i++) {
         const struct trp_class *o = e->classes[i];
-        if (o && o != c && !o->never && trp_wanted_executors(e, o) > o->live)
+        if (!o || o == c || o->never)
+            continue;
+        uint32_t want = trp_need_now(e, o);
+        if ((want < o->share ? want : o->share) > o->live)
             return true;
     }
     return e->gangs > 0;

@@ -65,6 +65,17 @@ struct trp_use {
     bool over;                   /* the job waits for the stage's end no longer */
 };
 
+/* What alloc/ahead.c knows of a stage. */
+struct trp_stage_ahead {
+    struct trp_stage *next, *prev; /* of those that are looked ahead to */
+    bool watched, asked_wait;
+    bool given_up;  /* its executors came and waited for too long */
+    uint32_t n;     /* executors asked for */
+    int64_t since;  /* watched */
+    int64_t expect; /* the stage should have begun by then … */
+    int64_t most;   /* … and later than that nothing is held for it */
+};
+
 struct trp_stage {
     trp_stage_id id;
     trp_job_id first_job; /* it was made for */
@@ -81,6 +92,9 @@ struct trp_stage {
     uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
     uint32_t memory_factor_ppm;
     uint32_t min_executors, max_executors;
+    enum trp_look_ahead look_ahead;
+    int64_t look_ahead_ns;
+    struct trp_stage_ahead ahead;
     int32_t *not_on;
     uint32_t nnot_on;
 

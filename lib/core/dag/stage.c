@@ -27,6 +27,8 @@ static void copy_spec(struct trp_stage *s, const struct trp_stage_spec *spec)
     s->tolerate_ppm = spec->tolerate_ppm;
     s->min_executors = spec->min_executors;
     s->max_executors = spec->max_executors;
+    s->look_ahead = spec->look_ahead;
+    s->look_ahead_ns = spec->look_ahead_ns;
     s->is_map = spec->map;
     s->barrier = spec->barrier;
     s->indeterminate = spec->indeterminate;

@@ -266,6 +266,7 @@ int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
     else if (s->dataset == TRP_NONE)
         trp_stage_tell_submitted(e, s);
     free(skip);
+    trp_ahead_begun(e, s);
     if (rc < 0 || s->state != TRP_STAGE_RUNNING)
         return rc;
     trp_gate_watch(e, s);
@@ -457,6 +458,7 @@ void trp_stage_close(struct trp_engine *e, struct trp_stage *s,
         e->dag.alone->stop(e->dag.alone->context, s);
     trp_stage_to(s, TRP_STAGE_ENDED);
     trp_gate_unwatch(e, s);
+    trp_ahead_over(e, s);
     s->failed = false;
     if (s->shuffle < e->dag.nmap_stages && e->dag.map_stages[s->shuffle] == s)
         e->dag.map_stages[s->shuffle] = NULL;

@@ -45,6 +45,7 @@ struct trp_executor *trp_executor_new_as(struct trp_engine *e, struct trp_class 
     x->state = TRP_EXECUTOR_REQUESTED;
     x->running = x->queue_first = x->queue_last = TRP_NONE;
     x->decommissioned_ns = x->ends_ns = INT64_MAX;
+    x->asked_ns = e->now;
     e->executors[number] = x;
     c->requested++;
     e->requested++;
@@ -189,6 +190,7 @@ static void leave_live(struct trp_engine *e, struct trp_executor *x,
                        enum trp_executor_state state)
 {
     struct trp_class *c = e->classes[x->class];
+    trp_ahead_no_more(e, x);
     if (x->state == TRP_EXECUTOR_REQUESTED) {
         c->requested--;
         e->requested--;
@@ -248,6 +250,7 @@ void trp_executor_relabel(struct trp_engine *e, struct trp_executor *x,
     }
     from->live--;
     from->idle--;
+    trp_ahead_no_more(e, x);
     x->class = to->profile.n;
     x->stranger = 0;
     to->live++;

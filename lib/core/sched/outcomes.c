@@ -59,14 +59,17 @@ static uint32_t tolerated(const struct trp_stage *s)
     return s->tolerate > part ? s->tolerate : (uint32_t)part;
 }
 
-static void measure(struct trp_task_set *s, int64_t duration_ns)
+static void measure(struct trp_engine *e, struct trp_task_set *s, int64_t duration_ns)
 {
     if (duration_ns < 0)
         duration_ns = 0;
+    s->took_ns[s->timed % TRP_TIMES_KEPT] = duration_ns;
     if (s->timed++ == 0)
         s->mean_ns = duration_ns;
     else
         s->mean_ns += (duration_ns - s->mean_ns) >> 3;
+    if (e->ahead && !(s->timed & (s->timed - 1)))
+        trp_ahead_look_soon(e);
 }
 
 static void verdict(struct trp_engine *e, uint32_t slot, enum trp_end_status status,
@@ -349,7 +352,7 @@ __attribute__((flatten)) void trp_attempt_ended(struct trp_engine *e, uint32_t s
     if (end->status == TRP_END_RECALLED)
         t->attempts--; /* it never began */
     else if (end->status != TRP_END_LOST)
-        measure(s, end->duration_ns);
+        measure(e, s, end->duration_ns);
     if (end->status != TRP_END_SUCCESS) {
         fail(e, slot, end, uncounted);
     } else if (a->flags & TRP_ATTEMPT_BEATEN) {

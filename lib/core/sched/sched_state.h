@@ -78,6 +78,8 @@ struct trp_executor {
     int64_t outlived_ns;       /* the least estimate that was refused; 0: none was */
     bool excluded;             /* for the application: gets nothing new */
     bool yields;               /* gets nothing new: is to go when it is idle */
+    bool ahead;                /* for a stage that is not ready yet */
+    int64_t asked_ns;          /* when it was asked for */
     bool forced;               /* has to go when its time is over: in that list */
     struct trp_executor *force_next, *force_prev;
     uint64_t stranger; /* to all dull sets as long as this is the engine's listings */
@@ -124,7 +126,11 @@ struct trp_class {
     uint64_t spread;             /* executors there are to be for the sake of copies */
     uint32_t nqueued;            /* queued attempts on its executors */
     uint32_t recalls;            /* recalls under way */
-    uint32_t fit;                /* executors the cluster can hold at once */
+    uint32_t fit;                /* executors the cluster can hold at once … */
+    uint32_t further;            /* … of which what is held has no room for so many */
+    uint32_t ahead;              /* executors for stages that are not ready yet … */
+    uint32_t nahead;             /* … asked for or live */
+    int64_t wait_ns;             /* in the cluster's queue, as far as is known */
     int64_t cost[TRP_CAPS];      /* what an executor of it takes of the limits */
     uint32_t share;              /* executors that the limits allow it */
     bool is_short;               /* tasks wait, and could use more than are live */
@@ -137,6 +143,8 @@ struct trp_class {
 };
 
 /* ---- task sets ---- */
+
+enum { TRP_TIMES_KEPT = 16 };
 
 enum {
     TRP_TASK_DONE = 1,
@@ -223,8 +231,9 @@ struct trp_task_set {
     bool dull;      /* only an executor that its tasks prefer can use it (rounds.c) */
     int64_t last;   /* locality clock */
 
-    int64_t mean_ns; /* of ended attempts, exponentially weighted */
-    uint32_t timed;  /* how many are in it */
+    int64_t mean_ns;                 /* of ended attempts, exponentially weighted */
+    uint32_t timed;                  /* how many are in it */
+    int64_t took_ns[TRP_TIMES_KEPT]; /* the last of them, the next one at timed % … */
 
     uint32_t *where;        /* executor of each task's success; NULL: not kept */
     trp_speculation *slow;  /* durations; NULL: no speculation */

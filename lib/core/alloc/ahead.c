@@ -1,0 +1,364 @@
+/*
+ * Looking ahead: executors of a stage are asked for while its parents still run, so
+ * that the wait in the cluster's queue overlaps work (docs/decisions/0020).
+ *
+ * Whom. A stage that waits for parents which all run, or are through. Only executors
+ * count that what is held, or live, has no room for (`further` of PROFILE_FIT): inside
+ * the driver's own job nothing waits. Gangs are not looked ahead to.
+ *
+ * When. As soon as what is *left* of the parents is no more than the *lead*: the wait
+ * that the cluster expects for them (it is asked once a stage attempt), or that some
+ * had, and the least time an executor took to come; or the user's own time.
+ *
+ * What is left: each pending task takes the median of the last that have ended, on the
+ * slot that is free first. Nothing is known before as many have ended as run: the first
+ * to end are the short ones. It is looked at when 1, 2, 4, … tasks have ended, and by
+ * timer at half of the time in between (or, when nothing is known, after a quarter of
+ * the time so far): a stage costs a few looks, of O(slots), however many tasks it has,
+ * and a launch costs nothing.
+ *
+ * For how long. They stand apart until the stage runs (`ahead`); then they are the
+ * stage's. They go when the stage will not run; and when they have come and it is late
+ * by an idle timeout, unless what is left is known to be less than the lead, for which
+ * another would have to be waited. Then they are not asked for again before it is
+ * ready. So a node is held idle for twice the lead and an idle timeout at most.
+ * Rejected: giving back what came much too early, to ask for it again later: waits
+ * vary, and the next one may be long. A request that has not been granted costs nothing
+ * and stays; one that is refused is nobody's failure, the stage asks when it is ready.
+ */
+#include "core/engine_state.h"
+
+#define LOOK_LEAST_NS INT64_C(100000000)
+#define UNKNOWN_LEAST_NS INT64_C(500000000)
+#define UNKNOWN (-1)
+
+enum { COLUMNS = 64 };
+
+static int64_t later(int64_t now, int64_t by)
+{
+    return by < INT64_MAX - now ? now + by : INT64_MAX;
+}
+
+/* ---- how much longer ---- */
+
+static int64_t median(const struct trp_task_set *s)
+{
+    int64_t v[TRP_TIMES_KEPT];
+    uint32_t n = s->timed < TRP_TIMES_KEPT ? s->timed : TRP_TIMES_KEPT;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i;
+        for (; at && v[at - 1] > s->took_ns[i]; at--)
+            v[at] = v[at - 1];
+        v[at] = s->took_ns[i];
+    }
+    return v[n / 2];
+}
+
+/* How much longer the running attempts of a set need, as a histogram. */
+struct running {
+    int64_t step; /* of a column */
+    uint32_t n, columns[COLUMNS];
+};
+
+static struct running look_at(const struct trp_engine *e, const struct trp_task_set *s,
+                              int64_t took)
+{
+    struct running r = {.step = took / COLUMNS + 1};
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        const struct trp_executor *x = e->executors[i];
+        if (!x || x->class != s->class->profile.n)
+            continue;
+        for (uint32_t k = x->running; k != TRP_NONE; k = e->attempts.v[k].next) {
+            const struct trp_attempt *a = &e->attempts.v[k];
+            int64_t left = took - (e->now - a->launched_ns);
+            if (a->set != s)
+                continue;
+            r.n++;
+            r.columns[left > 0 ? left / r.step : 0]++;
+        }
+    }
+    return r;
+}
+
+/* The longest that the `n` shortest of them need: the end of their last column. */
+static int64_t shortest(const struct running *r, uint32_t n)
+{
+    uint32_t i = 0, seen = r->columns[0];
+    while (seen < n)
+        seen += r->columns[++i];
+    return i ? (i + 1) * r->step : 0;
+}
+
+static int64_t left_of_set(const struct trp_engine *e, const struct trp_task_set *s)
+{
+    uint64_t pending = (uint64_t)s->pending + s->queued;
+    if (!pending && !s->running)
+        return 0;
+    if (!s->class || !s->timed || s->timed < s->running)
+        return UNKNOWN;
+    int64_t took = median(s);
+    const struct running r = look_at(e, s, took);
+    if (!r.n)
+        return UNKNOWN;
+    uint64_t waves = pending / r.n;
+    uint32_t more = (uint32_t)(pending % r.n);
+    if (took > 0 && waves > (uint64_t)(INT64_MAX / 4 / took))
+        return INT64_MAX / 2;
+    int64_t left = (int64_t)waves * took, last = shortest(&r, r.n);
+    if (more && shortest(&r, more) + took > last)
+        last = shortest(&r, more) + took;
+    return left + last;
+}
+
+/* Until the stage can run, UNKNOWN: not known. */
+static int64_t left_before(const struct trp_engine *e, const struct trp_stage *s)
+{
+    int64_t left = 0;
+    if (s->state != TRP_STAGE_WAITING)
+        return UNKNOWN;
+    for (uint32_t i = 0; i < s->nparents; i++) {
+        const struct trp_stage *p = s->parents[i].parent;
+        if (!s->parents[i].waits)
+            continue;
+        if (p->state != TRP_STAGE_RUNNING || !p->set)
+            return UNKNOWN;
+        for (const struct trp_task_set *set = p->set; set; set = set->overflow) {
+            int64_t of = left_of_set(e, set);
+            if (of == UNKNOWN)
+                return UNKNOWN;
+            left = of > left ? of : left;
+        }
+    }
+    return left;
+}
+
+/* ---- how many, how early ---- */
+
+static enum trp_look_ahead mode_of(const struct trp_engine *e,
+                                   const struct trp_stage *s)
+{
+    return s->look_ahead ? s->look_ahead : e->config.look_ahead;
+}
+
+static int64_t lead_of(const struct trp_engine *e, const struct trp_stage *s,
+                       const struct trp_class *c)
+{
+    if (mode_of(e, s) == TRP_LOOK_AHEAD_TIME)
+        return s->look_ahead ? s->look_ahead_ns : e->config.look_ahead_ns;
+    return later(e->start_ns, c->wait_ns);
+}
+
+/* Live executors that may serve the class when the parents are through. */
+static uint64_t live_for(const struct trp_engine *e, const struct trp_class *c)
+{
+    uint64_t n = c->live;
+    for (uint32_t i = 0; i < e->nclasses; i++) {
+        const struct trp_class *from = e->classes[i];
+        if (from && from != c && trp_wanted_may_serve(e, from->profile, c))
+            n += from->live;
+    }
+    return n;
+}
+
+/* Executors of the stage that have to be had from elsewhere. */
+static uint32_t missing(const struct trp_engine *e, const struct trp_stage *s,
+                        const struct trp_class *c)
+{
+    uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
+    uint64_t tasks = s->tasks_known ? s->ntasks : 1, n, have = c->fit - c->further;
+    if (!c->further || c->never || !tasks)
+        return 0;
+    if (s->max_running && s->max_running < tasks)
+        tasks = s->max_running;
+    n = (tasks + slots - 1) / slots;
+    n = n < s->min_executors ? s->min_executors : n;
+    if (s->max_executors && s->max_executors < n)
+        n = s->max_executors;
+    n = n < e->config.max_executors ? n : e->config.max_executors;
+    n = n < c->fit ? n : c->fit;
+    if (n <= have)
+        return 0;
+    uint64_t live = live_for(e, c);
+    have = live > have ? live : have;
+    return n > have ? (uint32_t)(n - have) : 0;
+}
+
+/* ---- asked for, needed, given up ---- */
+
+/* Has any of them come, and waits? */
+static bool any_came(const struct trp_engine *e, const struct trp_class *c)
+{
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        const struct trp_executor *x = e->executors[i];
+        if (x && x->ahead && x->class == c->profile.n && x->state == TRP_EXECUTOR_LIVE)
+            return true;
+    }
+    return false;
+}
+
+/* More of the class stand apart than stages want ahead. The first to come go to their
+ * stage, the last ones go away. */
+static void lift(struct trp_engine *e, struct trp_class *c, bool needed)
+{
+    for (uint32_t i = 0; i < e->nexecutors && c->nahead > c->ahead; i++) {
+        struct trp_executor *x = e->executors[needed ? i : e->nexecutors - 1 - i];
+        if (!x || !x->ahead || x->class != c->profile.n)
+            continue;
+        trp_ahead_no_more(e, x);
+        bool requested = x->state == TRP_EXECUTOR_REQUESTED;
+        if (!needed && (requested || trp_executor_is_idle(x))) {
+            trp_wanted_release(e, x);
+        } else if (needed && requested) {
+            struct trp_action *act = trp_action_add(e, TRP_ACTION_NEED_EXECUTOR);
+            act->executor.executor = x->id;
+            act->executor.profile = c->profile;
+        }
+    }
+}
+
+static void drop(struct trp_engine *e, struct trp_stage *s, bool needed)
+{
+    if (!s->ahead.n)
+        return;
+    struct trp_class *c = e->classes[s->profile.n];
+    c->ahead -= s->ahead.n;
+    s->ahead.n = 0;
+    e->any_dirty = true;
+    lift(e, c, needed);
+}
+
+static void unwatch(struct trp_engine *e, struct trp_stage *s)
+{
+    struct trp_stage_ahead *a = &s->ahead;
+    if (!a->watched)
+        return;
+    a->watched = false;
+    if (a->next)
+        a->next->ahead.prev = a->prev;
+    if (a->prev)
+        a->prev->ahead.next = a->next;
+    else
+        e->ahead = a->next;
+    a->next = a->prev = NULL;
+    if (!e->ahead)
+        e->ahead_due = INT64_MAX;
+}
+
+static void watch(struct trp_engine *e, struct trp_stage *s)
+{
+    bool waits = s->state == TRP_STAGE_WAITING || s->state == TRP_STAGE_IDLE;
+    if (s->ahead.watched || !waits || s->kind == TRP_STAGE_GANG ||
+        mode_of(e, s) <= TRP_LOOK_AHEAD_OFF)
+        return;
+    s->ahead =
+        (struct trp_stage_ahead){.watched = true, .since = e->now, .next = e->ahead};
+    if (e->ahead)
+        e->ahead->ahead.prev = s;
+    e->ahead = s;
+    trp_ahead_look_soon(e);
+}
+
+void trp_ahead_begun(struct trp_engine *e, struct trp_stage *s)
+{
+    unwatch(e, s);
+    drop(e, s, true);
+    if (e->config.fixed || e->bare || e->dag.alone || s->state != TRP_STAGE_RUNNING)
+        return;
+    for (struct trp_stage_link *l = s->children; l; l = l->next)
+        watch(e, l->child);
+}
+
+void trp_ahead_over(struct trp_engine *e, struct trp_stage *s)
+{
+    unwatch(e, s);
+    drop(e, s, false);
+}
+
+void trp_ahead_refused(struct trp_engine *e, struct trp_class *c)
+{
+    for (struct trp_stage *s = e->ahead; s; s = s->ahead.next)
+        if (s->profile.n == c->profile.n && s->ahead.n) {
+            s->ahead.given_up = true;
+            drop(e, s, false);
+        }
+}
+
+/* ---- looking ---- */
+
+/* When to look again. */
+static int64_t consider(struct trp_engine *e, struct trp_stage *s, struct trp_class *c)
+{
+    struct trp_stage_ahead *a = &s->ahead;
+    uint32_t n = a->given_up ? 0 : missing(e, s, c);
+    if (!n)
+        return INT64_MAX;
+    int64_t left = left_before(e, s), pause = (e->now - a->since) / 4;
+    pause = pause > UNKNOWN_LEAST_NS ? pause : UNKNOWN_LEAST_NS;
+    if (left != UNKNOWN) {
+        if (!a->asked_wait && mode_of(e, s) == TRP_LOOK_AHEAD_AUTO) {
+            a->asked_wait = true;
+            struct trp_action *act = trp_action_add(e, TRP_ACTION_ASK_WAIT);
+            act->wait.profile = c->profile;
+            act->wait.executors = n;
+        }
+        int64_t lead = lead_of(e, s, c);
+        if (left <= lead) {
+            a->n = n;
+            a->expect = later(e->now, left);
+            a->most =
+                later(later(e->now, lead), later(lead, e->config.idle_timeout_ns));
+            c->ahead += n;
+            e->any_dirty = true;
+            return later(a->expect, e->config.idle_timeout_ns);
+        }
+        pause = (left - lead) / 2;
+    }
+    return later(e->now, pause > LOOK_LEAST_NS ? pause : LOOK_LEAST_NS);
+}
+
+/* The same for one whose executors are asked for. */
+static int64_t reconsider(struct trp_engine *e, struct trp_stage *s,
+                          const struct trp_class *c)
+{
+    struct trp_stage_ahead *a = &s->ahead;
+    int64_t idle = e->config.idle_timeout_ns;
+    idle = idle > LOOK_LEAST_NS ? idle : LOOK_LEAST_NS;
+    if (e->now >= a->most || e->now >= later(a->expect, idle)) {
+        int64_t left = left_before(e, s);
+        bool soon = left != UNKNOWN && left <= lead_of(e, s, c);
+        if (!any_came(e, c)) {
+            a->most = later(e->now, idle);
+        } else if (!soon || e->now >= a->most) {
+            drop(e, s, false);
+            a->given_up = true;
+            return INT64_MAX;
+        }
+        a->expect = later(e->now, soon ? left : 0);
+    }
+    return a->most < later(a->expect, idle) ? a->most : later(a->expect, idle);
+}
+
+void trp_ahead_look_soon(struct trp_engine *e)
+{
+    if (!e->ahead)
+        return;
+    e->ahead_due = e->now;
+    e->unsettled = true;
+}
+
+void trp_ahead_look(struct trp_engine *e)
+{
+    int64_t due = INT64_MAX;
+    for (struct trp_stage *s = e->ahead, *next; s; s = next) {
+        next = s->ahead.next;
+        struct trp_class *c = trp_class_of(e, s->profile);
+        if (!c || e->draining) {
+            e->out_of_memory |= !c;
+            trp_ahead_over(e, s);
+            continue;
+        }
+        int64_t at = s->ahead.n ? reconsider(e, s, c) : consider(e, s, c);
+        due = at < due ? at : due;
+    }
+    e->ahead_due = due;
+}

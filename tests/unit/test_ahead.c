@@ -1,0 +1,435 @@
+/* When executors of a stage that is not ready yet are asked for, and what becomes of
+ * them. Stage a runs on two executors that are held; b, of its own profile, needs more
+ * than what is held has room for. */
+#include "engine_world.h"
+
+enum { A, B };
+
+static struct trp_engine_config plain(void)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.queue_ahead_ns = 0;
+    c.idle_timeout_ns = 60 * SECOND;
+    return c;
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+static trp_profile_id other_profile(struct world *w)
+{
+    struct trp_profile_builder b;
+    trp_profile_id id;
+    trp_error err;
+    trp_profile_builder_init(&b, "other");
+    g_assert_cmpint(trp_profile_builder_executor(&b, "cores", 2, &err), ==, 0);
+    g_assert_cmpint(trp_profile_builder_task(&b, "cpus", TRP_ONE, &err), ==, 0);
+    g_assert_cmpint(trp_profiles_add(w->profiles, &b, &id, &err), ==, 0);
+    return id;
+}
+
+static void fit(struct world *w, uint32_t profile, uint32_t executors, uint32_t further)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_PROFILE_FIT};
+    ev.fit.profile.n = profile;
+    ev.fit.executors = executors;
+    ev.fit.further = further;
+    world_step(w, &ev);
+}
+
+static void waits(struct world *w, uint32_t profile, int64_t wait_ns)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_QUEUE_WAIT};
+    ev.queue_wait.profile.n = profile;
+    ev.queue_wait.wait_ns = wait_ns;
+    world_step(w, &ev);
+}
+
+/* a: tasks on two executors of one slot; b: 6 tasks on executors of two slots, of which
+ * one is held. */
+static void begin(struct world *w, const struct trp_engine_config *c, uint32_t atasks,
+                  struct trp_stage_spec *b)
+{
+    static const struct trp_parent_spec after = {.stage = A};
+    struct trp_profile_defaults d;
+    trp_profile_defaults_init(&d);
+    world_init(w, &d);
+    struct trp_stage_spec s[2] = {stage("a", atasks), stage("b", 6)};
+    s[A].max_executors = 2;
+    s[B].profile = other_profile(w);
+    s[B].parents = &after;
+    s[B].nparents = 1;
+    if (b) {
+        s[B].look_ahead = b->look_ahead;
+        s[B].look_ahead_ns = b->look_ahead_ns;
+        s[B].max_executors = b->max_executors;
+    }
+    world_start(w, c);
+    fit(w, A, 8, 6);
+    fit(w, B, 8, 7);
+    world_submit(w, s, 2);
+    g_assert_cmpuint(w->live->len, ==, 2);
+    w->manual = true;
+}
+
+static void end_first(struct world *w, int64_t took)
+{
+    world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
+              TRP_END_SUCCESS, 0, took);
+}
+
+/* Both running tasks of a end at `at`. */
+static void end_wave(struct world *w, int64_t at)
+{
+    world_time(w, at);
+    end_first(w, 10 * SECOND);
+    end_first(w, 10 * SECOND);
+}
+
+/* The executors that were asked for come, those that were released go. */
+static void all_come(struct world *w)
+{
+    w->manual = false;
+    world_drain(w);
+    w->manual = true;
+}
+
+static uint32_t requested(const struct world *w)
+{
+    struct trp_engine_counts n;
+    trp_engine_counts(w->engine, &n);
+    return n.executors_requested;
+}
+
+static void they_are_asked_for_when_what_is_left_is_no_more_than_the_wait(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 8, NULL);
+    world_time(&w, 10 * SECOND);
+    g_assert_cmpuint(w.waits_asked, ==, 0); /* nothing is known yet */
+    end_wave(&w, 10 * SECOND);              /* 30 s are left */
+    g_assert_cmpuint(w.waits_asked, ==, 1);
+    waits(&w, B, 15 * SECOND);
+    world_time(&w, 24 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 0);
+    end_wave(&w, 24 * SECOND); /* later than was thought: 20 s are left */
+    world_time(&w, 28 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 0);
+    world_time(&w, 30 * SECOND); /* 14 s */
+    g_assert_cmpuint(w.ahead, ==, 2);
+    g_assert_cmpuint(w.waits_asked, ==, 1);
+    all_come(&w);
+    end_wave(&w, 34 * SECOND);
+    end_wave(&w, 44 * SECOND);
+    /* b begins: two executors are there, one is asked for. */
+    g_assert_cmpuint(w.attempts->len, ==, 4);
+    g_assert_cmpuint(requested(&w), ==, 1);
+    g_assert_cmpuint(w.ahead, ==, 2);
+    world_free(&w);
+}
+
+static void those_that_wait_are_needed_when_the_stage_begins(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 4, NULL);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 2);
+    g_assert_cmpuint(w.needed, ==, 0);
+    end_wave(&w, 20 * SECOND);
+    g_assert_cmpuint(w.needed, ==, 2);
+    g_assert_cmpuint(requested(&w), ==, 3);
+    all_come(&w);
+    g_assert_cmpuint(w.attempts->len, ==, 6);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    world_free(&w);
+}
+
+static void they_go_when_the_stage_will_not_come(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    c.max_failures = 1;
+    begin(&w, &c, 4, NULL);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 2);
+    g_assert_cmpuint(requested(&w), ==, 2);
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
+              1, SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_cmpuint(requested(&w), ==, 0);
+    g_assert_cmpuint(w.releases, >=, 2);
+    world_free(&w);
+}
+
+static void draining_withdraws_them(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
+    struct world w;
+    begin(&w, &c, 4, NULL);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    g_assert_cmpuint(requested(&w), ==, 2);
+    world_step(&w, &drain);
+    g_assert_cmpuint(requested(&w), ==, 0);
+    world_free(&w);
+}
+
+static void off_never_asks_and_a_time_is_a_fixed_lead(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec b = {.look_ahead = TRP_LOOK_AHEAD_TIME,
+                               .look_ahead_ns = 5 * SECOND};
+    struct world w;
+    c.look_ahead = TRP_LOOK_AHEAD_OFF;
+    begin(&w, &c, 4, NULL);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    world_time(&w, 20 * SECOND);
+    g_assert_cmpuint(w.ahead + w.waits_asked, ==, 0);
+    world_free(&w);
+    begin(&w, &c, 4, &b); /* the stage's own word is above the option */
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    world_time(&w, 14 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 0);
+    world_time(&w, 16 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 2);
+    g_assert_cmpuint(w.waits_asked, ==, 0); /* it would not matter */
+    world_free(&w);
+}
+
+static void what_is_held_is_not_asked_for(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec b = {.max_executors = 1};
+    struct world w;
+    begin(&w, &c, 4, &b);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    world_time(&w, 15 * SECOND);
+    g_assert_cmpuint(w.ahead + w.waits_asked, ==, 0);
+    g_assert_cmpint(trp_engine_next_timer(w.engine), >=, 75 * SECOND);
+    fit(&w, B, 8, 8); /* the one that was held is gone */
+    g_assert_cmpuint(w.ahead, ==, 1);
+    world_free(&w);
+}
+
+static void limits_are_for_what_runs_first(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec other = stage("c", 1);
+    struct world w;
+    c.alloc_max_executors = 3;
+    begin(&w, &c, 6, NULL);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 1);
+    world_submit(&w, &other, 1);
+    g_assert_cmpuint(w.releases, ==, 1);
+    all_come(&w);
+    g_assert_cmpuint(w.live->len, ==, 3);
+    g_assert_cmpuint(w.attempts->len, ==, 3);
+    world_free(&w);
+}
+
+static void nothing_is_asked_ahead_while_others_lack_executors(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec other = stage("c", 3);
+    struct world w;
+    begin(&w, &c, 4, NULL);
+    world_submit(&w, &other, 1);
+    g_assert_cmpuint(requested(&w), ==, 3);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 0);
+    all_come(&w);
+    world_time(&w, 11 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 2);
+    world_free(&w);
+}
+
+static void those_that_came_early_are_kept_for_a_while(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 4, NULL);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    waits(&w, B, 0);
+    all_come(&w);
+    g_assert_cmpuint(w.live->len, ==, 4);
+    /* a should have ended at 20 s, and any moment since: twice the lead of 100 s and an
+     * idle timeout. */
+    world_time(&w, 269 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_time(&w, 271 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 2);
+    all_come(&w);
+    world_time(&w, 600 * SECOND); /* and not asked for again */
+    g_assert_cmpuint(w.ahead, ==, 2);
+    end_first(&w, 590 * SECOND);
+    end_first(&w, 590 * SECOND);
+    all_come(&w);
+    g_assert_cmpuint(w.attempts->len, ==, 6);
+    world_free(&w);
+}
+
+static void those_that_came_go_when_much_more_is_left_than_was_thought(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 40, NULL);
+    waits(&w, B, 200 * SECOND);
+    end_wave(&w, 10 * SECOND); /* 190 s are left, it seems */
+    g_assert_cmpuint(w.ahead, ==, 2);
+    waits(&w, B, 20 * SECOND);
+    all_come(&w);
+    for (int64_t i = 1; i < 4; i++) {
+        world_time(&w, (10 + 60 * i) * SECOND);
+        end_first(&w, 60 * SECOND);
+        end_first(&w, 60 * SECOND);
+    }
+    world_time(&w, 240 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_time(&w, 261 * SECOND); /* late by an idle timeout, and hundreds are left */
+    g_assert_cmpuint(w.releases, ==, 2);
+    world_free(&w);
+}
+
+static void the_first_that_end_do_not_tell_how_long_the_others_take(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s[2] = {stage("a", 8), stage("b", 6)};
+    struct trp_parent_spec after = {.stage = A};
+    struct trp_profile_defaults d;
+    struct world w;
+    trp_profile_defaults_init(&d);
+    world_init(&w, &d);
+    s[B].profile = other_profile(&w);
+    s[B].parents = &after;
+    s[B].nparents = 1;
+    world_start(&w, &c);
+    fit(&w, A, 8, 0);
+    fit(&w, B, 8, 8);
+    waits(&w, B, 15 * SECOND);
+    world_submit(&w, s, 2);
+    w.manual = true;
+    world_time(&w, SECOND);
+    end_first(&w, SECOND); /* the other seven may take an hour */
+    world_time(&w, 30 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 0);
+    for (int i = 0; i < 3; i++)
+        end_first(&w, 30 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 3); /* half have ended */
+    world_free(&w);
+}
+
+static void a_request_that_waits_is_never_too_early(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 40, NULL);
+    waits(&w, B, 1000 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 2);
+    waits(&w, B, SECOND);
+    world_time(&w, 1000 * SECOND);
+    g_assert_cmpuint(requested(&w), ==, 2);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_free(&w);
+}
+
+static void a_lost_one_is_asked_for_again(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 4, NULL);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    all_come(&w);
+    g_assert_cmpuint(w.live->len, ==, 4);
+    world_lose(&w, g_array_index(w.live, uint32_t, 3), TRP_LOSS_EXITED);
+    g_assert_cmpuint(w.ahead, ==, 3);
+    world_free(&w);
+}
+
+static void one_that_is_refused_is_nobodys_failure(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_REFUSED};
+    struct world w;
+    begin(&w, &c, 4, NULL);
+    waits(&w, B, 100 * SECOND);
+    end_wave(&w, 10 * SECOND);
+    g_assert_cmpuint(w.executors->len, ==, 2);
+    ev.refused.executor.n = g_array_index(w.executors, uint32_t, 0);
+    ev.refused.never = true;
+    ev.refused.text = "a limit";
+    world_step(&w, &ev);
+    g_assert_cmpuint(requested(&w), ==, 0); /* the other one went too */
+    world_time(&w, 15 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 2);
+    end_wave(&w, 20 * SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 0);
+    g_assert_cmpuint(requested(&w), ==, 3);
+    world_free(&w);
+}
+
+static void a_stage_waits_for_its_slowest_parent(void)
+{
+    struct trp_parent_spec after[2] = {0};
+    struct trp_engine_config c = plain();
+    struct trp_profile_defaults d;
+    struct world w;
+    after[1].stage = 1;
+    trp_profile_defaults_init(&d);
+    world_init(&w, &d);
+    struct trp_stage_spec s[3] = {stage("short", 2), stage("long", 20), stage("b", 6)};
+    s[0].max_executors = s[1].max_executors = 1;
+    s[2].profile = other_profile(&w);
+    s[2].parents = after;
+    s[2].nparents = 2;
+    world_start(&w, &c);
+    fit(&w, B, 8, 8);
+    waits(&w, B, 15 * SECOND);
+    world_submit(&w, s, 3);
+    w.manual = true;
+    /* short: task 0 ends at 10 s, long: at 10 s as well, and 19 are to come. */
+    end_wave(&w, 10 * SECOND);
+    end_first(&w, 10 * SECOND);
+    world_time(&w, 12 * SECOND);
+    g_assert_cmpuint(w.ahead, ==, 0);
+    world_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(name) g_test_add_func("/ahead/" #name, name)
+    ADD(they_are_asked_for_when_what_is_left_is_no_more_than_the_wait);
+    ADD(those_that_wait_are_needed_when_the_stage_begins);
+    ADD(they_go_when_the_stage_will_not_come);
+    ADD(draining_withdraws_them);
+    ADD(off_never_asks_and_a_time_is_a_fixed_lead);
+    ADD(what_is_held_is_not_asked_for);
+    ADD(limits_are_for_what_runs_first);
+    ADD(nothing_is_asked_ahead_while_others_lack_executors);
+    ADD(those_that_came_early_are_kept_for_a_while);
+    ADD(those_that_came_go_when_much_more_is_left_than_was_thought);
+    ADD(the_first_that_end_do_not_tell_how_long_the_others_take);
+    ADD(a_request_that_waits_is_never_too_early);
+    ADD(a_lost_one_is_asked_for_again);
+    ADD(one_that_is_refused_is_nobodys_failure);
+    ADD(a_stage_waits_for_its_slowest_parent);
+    return g_test_run();
+}
