@@ -56,8 +56,9 @@ int trp_slurm_call_jobs(FILE *to, uint32_t number);
 int trp_slurm_call_end(uint32_t job);
 /* Ends a job as completed. */
 int trp_slurm_call_complete(uint32_t job);
-/* Gives all nodes of a job back but `nodes`. */
-int trp_slurm_call_shrink(uint32_t job, const char *nodes);
+/* Gives all nodes of a job back but `nodes`. EBUSY: a step runs on one of them; without
+ * `live`: any step runs in the job. */
+int trp_slurm_call_shrink(uint32_t job, const char *nodes, bool live);
 /* Whether it is one that was got and not given back. */
 bool trp_slurm_further_is_held(uint32_t job);
 /* Whether there may be jobs that were not given back; ends them, as far as slurmctld

@@ -78,6 +78,7 @@ enum trp_slurm_refusal trp_slurm_refusal_of(int code)
     case ESLURM_INVALID_NODE_COUNT:
     case ESLURM_BAD_TASK_COUNT:
     case ESLURM_INVALID_LICENSES:
+    case ESLURM_INVALID_NODE_NAME: /* the job has lost some of them */
         return TRP_SLURM_BUSY;
     case ESLURM_INVALID_PARTITION_NAME:
     case ESLURM_DEFAULT_PARTITION_NOT_SET:
@@ -98,6 +99,7 @@ enum trp_slurm_refusal trp_slurm_refusal_of(int code)
     case ESLURM_UNSUPPORTED_GRES:
     case ESLURM_PARTITION_ASSOC:
     case ESLURM_BATCH_ONLY:
+    case ESLURM_NOT_SUPPORTED: /* disable_job_shrink */
         return TRP_SLURM_NEVER;
     default:
         break;
@@ -285,14 +287,21 @@ int trp_slurm_call_jobs(FILE *to, uint32_t number)
     return *held.comment ? search(to, number, false) : 0;
 }
 
-int trp_slurm_call_end(uint32_t job)
+/* A job that is over has nothing that could be given back. */
+static int unless_over(int code)
 {
     static const int over[] = {ESLURM_ALREADY_DONE, ESLURM_INVALID_JOB_ID,
                                ESLURM_JOB_NOT_RUNNING};
-    trp_slurm_rpcs++;
-    int code = slurm_kill_job(job, SIGKILL, 0) == SLURM_SUCCESS ? 0 : errno;
     for (size_t i = 0; i < sizeof over / sizeof *over; i++)
         code = code == over[i] ? 0 : code;
+    return code;
+}
+
+int trp_slurm_call_end(uint32_t job)
+{
+    trp_slurm_rpcs++;
+    int code =
+        slurm_kill_job(job, SIGKILL, 0) == SLURM_SUCCESS ? 0 : unless_over(errno);
     if (code == 0)
         let_go(job);
     return code;
@@ -307,14 +316,52 @@ int trp_slurm_call_complete(uint32_t job)
     return 0;
 }
 
-int trp_slurm_call_shrink(uint32_t job, const char *nodes)
+/* Whether all of `names` are in `kept`. */
+static bool are_in(const char *names, hostlist_t kept)
+{
+    hostlist_t list = slurm_hostlist_create(names);
+    bool in = true;
+    for (char *name; list && (name = slurm_hostlist_shift(list)); free(name))
+        in = in && slurm_hostlist_find(kept, name) >= 0;
+    if (list)
+        slurm_hostlist_destroy(list);
+    return in;
+}
+
+/* Steps on nodes that a job gives up are killed: those of tasks' own sruns, or of other
+ * programs in the job, are waited for. A step on another node keeps its cores for ever
+ * when the job shrinks below it: "unable to update job's core use information". */
+static int find_steps(uint32_t job, const char *nodes, bool live)
+{
+    job_step_info_response_msg_t *steps = NULL;
+    trp_slurm_rpcs++;
+    if (slurm_get_job_steps(0, job, NO_VAL, &steps, SHOW_ALL) != SLURM_SUCCESS)
+        return errno;
+    hostlist_t kept = slurm_hostlist_create(nodes);
+    int code = kept ? 0 : ENOMEM;
+    for (uint32_t i = 0; code == 0 && i < steps->job_step_count; i++) {
+        const job_step_info_t *s = &steps->job_steps[i];
+        if (s->step_id.step_id <= SLURM_MAX_NORMAL_STEP_ID && s->nodes &&
+            (!live || !are_in(s->nodes, kept)))
+            code = EBUSY;
+    }
+    if (kept)
+        slurm_hostlist_destroy(kept);
+    slurm_free_job_step_info_response_msg(steps);
+    return code;
+}
+
+int trp_slurm_call_shrink(uint32_t job, const char *nodes, bool live)
 {
     job_desc_msg_t d;
+    int code = find_steps(job, nodes, live);
+    if (code)
+        return unless_over(code);
     slurm_init_job_desc_msg(&d);
     d.job_id = job;
     d.req_nodes = (char *)(uintptr_t)nodes; /* libslurm only reads it */
     trp_slurm_rpcs++;
-    return slurm_update_job(&d) == SLURM_SUCCESS ? 0 : errno;
+    return slurm_update_job(&d) == SLURM_SUCCESS ? 0 : unless_over(errno);
 }
 
 bool trp_slurm_further_are_left(void)

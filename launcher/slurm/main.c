@@ -101,7 +101,8 @@ static int perform_further(const struct trp_slurm_line *line, uint32_t job)
     if (strcmp(line->word, "cancel") == 0)
         return trp_slurm_call_end(job);
     if (strcmp(line->word, "shrink") == 0)
-        return trp_slurm_call_shrink(job, trp_slurm_line_text(line, "nodes"));
+        return trp_slurm_call_shrink(job, trp_slurm_line_text(line, "nodes"),
+                                     trp_slurm_line_number(line, "live"));
     if (strcmp(line->word, "jobs") == 0)
         return trp_slurm_call_jobs(stdout, line->number);
     if (strcmp(line->word, "nodes") == 0)

@@ -39,6 +39,8 @@ struct trp_cluster_costs {
         srun_rpcs; /* an estimate: of those and of their steps, which we do not see */
 };
 
+struct trp_outlook; /* core/alloc/outlook.h */
+
 /* How a gang ended: as a struct trp_end of lib/wire, plus the rank's words. */
 struct trp_end;
 
@@ -68,8 +70,11 @@ struct trp_cluster_handler {
     void (*nodes)(void *context, uint32_t nodes);
     /* Where it runs nothing new is to begin, and it is to go. May be told again. */
     void (*leaving)(void *context, trp_executor_id executor);
-    /* There is less room than before: `fit` has other answers. */
-    void (*shrunk)(void *context);
+    /* There is less room than before, `planned` or not: `fit` has other answers. `text`
+     * says why, for the log. */
+    void (*shrunk)(void *context, bool planned, const char *text);
+    /* What may still run, to be freed; false: that is not known. May be NULL. */
+    bool (*outlook)(void *context, struct trp_outlook *ret);
     /* Room was had, or given back: `held` has other answers. */
     void (*held)(void *context);
     /* How long executors of the profile wait in the cluster's queue: the answer to
@@ -152,6 +157,8 @@ struct trp_cluster_ops {
     /* An executor is about to be released because tasks, which take so long, would
      * outlive its allocation: another one is not to come from there. May be NULL. */
     void (*outlived)(trp_cluster *c, trp_executor_id executor, int64_t takes_ns);
+    /* The handler's `outlook` has another answer. NULL: nobody asks for it. */
+    void (*stages_changed)(trp_cluster *c);
     /* The room that is there, for `troupe topo` and messages. */
     const struct trp_topology *(*topology)(trp_cluster *c);
     /* Ends everything that still lives and frees. Blocks at most 4 s. `ret_costs` may
@@ -190,6 +197,7 @@ struct trp_slurm_config {
     uint32_t driver_cores;    /* the driver's own share of its node */
     int64_t driver_memory_mib;
     enum trp_placement placement;
+    bool shrink;             /* alloc.shrink */
     int64_t rpcs_per_minute; /* most calls to Slurm; 0: no limit */
     uint64_t poll_ms;        /* slurm.poll */
     int log;                 /* descriptor for the helper's stderr, -1: ours */

@@ -45,6 +45,7 @@ int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
         .driver_cores = (uint32_t)trp_options_int(options, "driver.cores"),
         .driver_memory_mib = trp_options_memory_mib(options, "driver.memory"),
         .placement = placement_of(trp_options_text(options, "alloc.placement")),
+        .shrink = trp_options_bool(options, "alloc.shrink"),
         .poll_ms = (uint64_t)(trp_options_time_ns(options, "slurm.poll") / 1000000),
         .rpcs_per_minute = trp_options_is_set(options, "slurm.max_rpcs_per_minute")
                                ? trp_options_int(options, "slurm.max_rpcs_per_minute")

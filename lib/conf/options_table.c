@@ -38,6 +38,9 @@ const struct trp_option trp_option_table[] = {
     {"alloc.reuse", TRP_OPTION_CHOICE, "exact", NULL, NULL, "exact|fit|never",
      "whether a stage may use idle executors of another profile: of the same shape, "
      "of any shape that covers it, never"},
+    {"alloc.shrink", ON,
+     "in a Slurm job: give back nodes that stages have used and none to come needs, where "
+     "Slurm allows it and further jobs may be had"},
     {"barrier.sync.timeout", TRP_OPTION_TIME, "365d", "1ms", NULL, NULL,
      "how long a task waits in a barrier for the others of its stage"},
     {"decommission.enabled", OFF,

@@ -21,6 +21,7 @@
  *     sched/exclusion.c    who gets nothing because tasks failed there
  *     sched/copies.c       speculation: second attempts of slow tasks
  *     alloc/need.c         how many executors the tasks of a class can use
+ *     alloc/outlook.c      what may still run, and what of it at once
  *     alloc/wanted.c       how many executors each profile should have
  *     alloc/ahead.c        executors of stages that are not ready yet
  *     alloc/make_room.c    limits over all profiles that are short

@@ -349,6 +349,20 @@ int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
     return rc;
 }
 
+void trp_driver_stages_changed(trp_driver *d)
+{
+    if (d->cluster && d->cluster->ops->stages_changed)
+        d->cluster->ops->stages_changed(d->cluster);
+}
+
+void trp_driver_last_job(trp_driver *d)
+{
+    trp_driver_enter(d);
+    d->last_job = true;
+    trp_driver_stages_changed(d);
+    trp_driver_leave(d);
+}
+
 static int outcome_code(const struct trp_driver_job *j, trp_error *err)
 {
     if (j->outcome == TRP_OUTCOME_SUCCEEDED)

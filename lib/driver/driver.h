@@ -97,6 +97,10 @@ int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err);
 int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
                       const struct trp_work *work, trp_job_id *ret_job, trp_error *err);
 
+/* No job is submitted after those that there are: what they do not need may be given
+ * back. */
+void trp_driver_last_job(trp_driver *d);
+
 /* Runs until the job ended: 0, or TRP_EFAILED, TRP_ENEVER, TRP_ECANCELLED, TRP_ETIME,
  * TRP_ESYSTEM with the text of what failed first. */
 int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err);

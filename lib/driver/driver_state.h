@@ -127,8 +127,9 @@ struct trp_driver {
     int64_t active;     /* when something last happened, mono */
     int64_t looked;     /* when libuv was last asked, mono */
     uint32_t functions; /* function attempts in flight: worth spinning for a little */
-    int stop;    /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */
-    bool killed; /* … and running tasks are killed */
+    int stop;      /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */
+    bool last_job; /* no other one will be submitted */
+    bool killed;   /* … and running tasks are killed */
     int64_t kill_at;            /* end of the grace, mono */
     char out_of_time[384];      /* nothing can be begun any more: why; "" */
     int64_t ends_wall, time_up; /* the end of its allocation, s; of the run, mono */
@@ -160,6 +161,9 @@ static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)
 /* driver.c: PROFILE_FIT as the cluster says it now; its text is that of `why`. */
 struct trp_event trp_driver_fit(const trp_driver *d,
                                 const struct trp_resource_profile *p, trp_error *why);
+/* driver.c: other stages may run than before. */
+void trp_driver_stages_changed(trp_driver *d);
+
 /* driver.c: tells the engine how many executors of a profile there can be. TRP_ENEVER:
  * none. */
 int trp_driver_tell_fit(trp_driver *d, const struct trp_resource_profile *p,

@@ -173,6 +173,7 @@ void trp_perform_stage_ready(trp_driver *d, trp_stage_id id)
         };
     }
     trp_driver_try_step(d, &ev, NULL);
+    trp_driver_stages_changed(d);
 }
 
 void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
@@ -242,6 +243,7 @@ void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
     int64_t at = trp_driver_wall(d, d->now);
     s->ended = true;
     d->stages_done++;
+    trp_driver_stages_changed(d);
     note_failure(s, a);
     if (s->job->work.stage_ended && !s->job->over)
         s->job->work.stage_ended(s->job->work.context, s->index, a);

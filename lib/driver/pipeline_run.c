@@ -165,7 +165,10 @@ static int run_job(struct pipeline_run *run, trp_driver *driver, trp_error *err)
         return r;
     r = trp_driver_submit(driver, trp_command_job_spec(run->job),
                           trp_command_job_work(run->job), &id, err);
-    return r < 0 ? r : trp_driver_wait(driver, id, err);
+    if (r < 0)
+        return r;
+    trp_driver_last_job(driver);
+    return trp_driver_wait(driver, id, err);
 }
 
 /* The stages that failed; or, when none did, what else ended the run. */

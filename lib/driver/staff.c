@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc/outlook.h"
 #include "core/base/array.h"
 #include "driver/driver_state.h"
 #include "events/run_folder.h"
@@ -400,12 +401,19 @@ static void on_held(void *context)
                             NULL);
 }
 
-static void on_shrunk(void *context)
+static void on_shrunk(void *context, bool planned, const char *text)
 {
     trp_driver *d = context;
-    trp_event_message(d->log, "warning", "nodes of the Slurm job are gone",
+    trp_event_message(d->log, planned ? "info" : "warning", text,
                       trp_driver_wall(d, trp_driver_now()));
     on_held(d);
+}
+
+/* Of a program's jobs to come nothing is known. */
+static bool on_outlook(void *context, struct trp_outlook *ret)
+{
+    const trp_driver *d = context;
+    return d->last_job && !d->stop && trp_engine_outlook(d->engine, ret) == 0;
 }
 
 static void on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns)
@@ -526,6 +534,7 @@ const struct trp_cluster_handler trp_staff_cluster_handler = {
     .ending = on_ending,
     .notice = on_notice,
     .shrunk = on_shrunk,
+    .outlook = on_outlook,
     .held = on_held,
     .queue_wait = on_queue_wait,
     .ends = trp_driver_ends,

@@ -423,6 +423,7 @@ static void test_each_has_an_effect(void)
     static const char *const elsewhere[] = {
         "admission.munge",
         "alloc.placement",
+        "alloc.shrink",
         "driver.cores",
         "driver.memory",
         "dynamicAllocation.enabled",

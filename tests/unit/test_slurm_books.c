@@ -368,6 +368,107 @@ static void test_standing(void)
     trp_slurm_books_free(b);
 }
 
+/* "0.2": the nodes that are kept. */
+static const char *kept(const trp_slurm_books *b, const struct trp_slurm_load *loads,
+                        uint32_t n)
+{
+    static char text[32];
+    bool keep[NODES] = {false};
+    size_t at = 0;
+    text[0] = '\0';
+    g_assert_cmpint(trp_slurm_books_keep(b, loads, n, keep), ==, 0);
+    for (uint32_t i = 0; i < NODES; i++) {
+        if (keep[i])
+            at += (size_t)g_snprintf(text + at, sizeof text - at, "%s%u", at ? "." : "",
+                                     i);
+    }
+    return text;
+}
+
+static struct trp_slurm_load load(uint32_t count, uint32_t units, uint64_t cores,
+                                  int64_t memory)
+{
+    struct trp_slurm_request r;
+    want(&r, units, cores, memory);
+    return (struct trp_slurm_load){.need = r.need, .units = units, .count = count};
+}
+
+static void test_keep(void)
+{
+    trp_slurm_books *b = make_books(1);
+    struct trp_slurm_load v[2] = {load(1, 1, 2, 100), load(1, 1, 2, 100)};
+    g_assert_cmpstr(kept(b, v, 0), ==, "");
+    g_assert_cmpstr(kept(b, v, 2), ==, "1"); /* both on the driver's */
+    v[1].count = 2;
+    g_assert_cmpstr(kept(b, v, 2), ==, "0.1");
+    v[1].count = UINT32_MAX;
+    g_assert_cmpstr(kept(b, v, 2), ==, "0.1.2.3");
+    v[0] = load(1, 6, 1, 10); /* a gang on two nodes of the first component */
+    g_assert_cmpstr(kept(b, v, 1), ==, "0.1");
+    v[0] = load(1, 1, 4, 4000); /* more than the driver's node has */
+    g_assert_cmpstr(kept(b, v, 1), ==, "0");
+    struct trp_slurm_request r;
+    want(&r, 1, 1, 10);
+    also(&r, TRP_SLURM_FEATURE, "big", 1, 1);
+    v[0] = (struct trp_slurm_load){.need = r.need, .units = 1, .count = 1};
+    g_assert_cmpstr(kept(b, v, 1), ==, "2");
+    v[0].need.cores = 5; /* more than any: nothing can be kept for it */
+    g_assert_cmpstr(kept(b, v, 1), ==, "");
+    trp_slurm_books_free(b);
+}
+
+static void test_keep_what_is_well(void)
+{
+    trp_slurm_books *b = make_books(0);
+    struct trp_slurm_load v = load(1, 1, 2, 100);
+    struct trp_slurm_request r;
+    want(&r, 1, 4, 100);
+    ask(b, &r);
+    g_assert_true(trp_slurm_books_next(b) == &r);
+    g_assert_cmpstr(kept(b, &v, 1), ==, "0"); /* whoever is there now */
+    trp_slurm_books_set_standing(b, 0, TRP_SLURM_DOUBTFUL);
+    g_assert_cmpstr(kept(b, &v, 1), ==, "1");
+    trp_slurm_books_set_standing(b, 1, TRP_SLURM_CLOSED);
+    trp_slurm_books_set_standing(b, 2, TRP_SLURM_GONE);
+    g_assert_cmpstr(kept(b, &v, 1), ==, "3");
+    v.count = 3;
+    g_assert_cmpstr(kept(b, &v, 1), ==, "0.3"); /* in doubt rather than nowhere */
+    /* In a job that nothing runs in, as with alloc.placement=jobs. */
+    trp_slurm_books_close_part(b, 0);
+    trp_slurm_books_close_part(b, 1);
+    g_assert_cmpstr(kept(b, &v, 1), ==, "");
+    trp_slurm_books_leave(b, &r);
+    trp_slurm_books_free(b);
+}
+
+static void test_held(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request first, second;
+    want(&first, 1, 4, 100);
+    want(&second, 1, 1, 100);
+    g_assert_cmpuint(trp_slurm_books_driver(b), ==, UINT32_MAX);
+    for (uint32_t i = 0; i < 3; i++)
+        trp_slurm_books_hold(b, i, true);
+    ask(b, &first);
+    g_assert_true(trp_slurm_books_next(b) == &first);
+    g_assert_cmpuint(first.spots[0].node, ==, 3);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &first.need, 1, NULL), ==, 4);
+    ask(b, &second);
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_hold(b, 1, false);
+    g_assert_false(trp_slurm_books_is_held(b, 1));
+    g_assert_true(trp_slurm_books_next(b) == &second);
+    g_assert_cmpuint(second.spots[0].node, ==, 1);
+    /* What is there stays, and leaves. */
+    trp_slurm_books_hold(b, 1, true);
+    g_assert_cmpuint(trp_slurm_books_placed_on(b, 1), ==, 1);
+    trp_slurm_books_leave(b, &second);
+    trp_slurm_books_leave(b, &first);
+    g_assert_cmpuint(trp_slurm_books_placed_on(b, 1), ==, 0);
+    trp_slurm_books_free(b);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -388,5 +489,9 @@ int main(int argc, char **argv)
                     test_gang_with_devices);
     g_test_add_func("/slurm-books/a profile becomes what the site says", test_mapping);
     g_test_add_func("/slurm-books/cores are given whole", test_whole_cores);
+    g_test_add_func("/slurm-books/nodes that a load takes are kept", test_keep);
+    g_test_add_func("/slurm-books/those are kept that are well",
+                    test_keep_what_is_well);
+    g_test_add_func("/slurm-books/held nodes get nothing new", test_held);
     return g_test_run();
 }

@@ -325,6 +325,54 @@ static void what_is_cleaned_up_keeps_nothing(void)
     world_free(&w);
 }
 
+static void the_oldest_stay_for_a_narrower_stage(void)
+{
+    for (uint32_t later = 1; later <= 2; later++) {
+        const struct trp_parent_spec after[] = {{.stage = 0}, {.stage = 1}};
+        struct trp_engine_config c = plain();
+        struct trp_stage_spec s[] = {stage("wide", 4), stage("thin", 1),
+                                     stage("last", later)};
+        struct world w;
+        s[1].parents = &after[0];
+        s[2].parents = &after[1];
+        s[1].nparents = s[2].nparents = 1;
+        start(&w, &c, 1);
+        world_submit(&w, s, 3);
+        g_assert_cmpuint(w.live->len, ==, 4);
+        while (w.attempts->len > 1) /* idle ones stay while their stage runs */
+            world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                      TRP_END_SUCCESS, 0, SECOND);
+        g_assert_cmpuint(w.live->len, ==, 4);
+        end_all(&w, SECOND);
+        /* The next stage has begun on one of those that stages to come may use. */
+        g_assert_cmpuint(w.attempts->len, ==, 1);
+        g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 0).executor, <,
+                         later);
+        g_assert_cmpuint(w.live->len, ==, 1);
+        world_free(&w);
+    }
+}
+
+static void of_idle_ones_of_another_profile_the_oldest_serve(void)
+{
+    const struct trp_parent_spec after = {.stage = 0};
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s[] = {stage("wide", 4), stage("thin", 2)};
+    struct world w;
+    s[1].parents = &after;
+    s[1].nparents = 1;
+    start(&w, &c, 1);
+    s[1].profile = world_profile(&w, "thin", 1, NULL, 0, 0);
+    world_submit(&w, s, 2);
+    g_assert_cmpuint(w.live->len, ==, 4);
+    end_all(&w, SECOND);
+    g_assert_cmpuint(w.relabels, ==, 2);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    for (guint k = 0; k < w.live->len; k++)
+        g_assert_cmpuint(g_array_index(w.live, uint32_t, k), <, 2);
+    world_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -340,5 +388,7 @@ int main(int argc, char **argv)
     ADD(what_an_executor_holds_keeps_it);
     ADD(what_is_cleaned_up_keeps_nothing);
     ADD(a_stage_excluded_everywhere_gets_another_executor);
+    ADD(of_idle_ones_of_another_profile_the_oldest_serve);
+    ADD(the_oldest_stay_for_a_narrower_stage);
     return g_test_run();
 }

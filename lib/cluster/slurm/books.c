@@ -33,6 +33,7 @@ static int make_room(trp_slurm_books *b, trp_error *err)
                grow(&b->free.rooms, b->nnodes, nodes, sizeof *b->free.rooms) &&
                grow(&b->placed, b->nnodes, nodes, sizeof *b->placed) &&
                grow(&b->standing, b->nnodes, nodes, sizeof *b->standing) &&
+               grow(&b->held, b->nnodes, nodes, sizeof *b->held) &&
                grow(&b->order, b->nnodes, nodes, sizeof *b->order);
     if (done && (parts > b->nparts || !b->spans))
         done = grow(&b->all.licences, b->nparts, parts, sizeof *b->all.licences) &&
@@ -76,6 +77,7 @@ static void add_part(trp_slurm_books *b, uint32_t part)
         for (uint32_t k = 0; k < node->npools; k++)
             r->pools[k] = node->pools[k].count;
         b->standing[i] = TRP_SLURM_GOOD;
+        b->held[i] = false;
     }
     for (uint32_t k = 0; k < p->nlicences; k++)
         b->all.licences[part][k] = p->licences[k].count;
@@ -200,6 +202,7 @@ void trp_slurm_books_free(trp_slurm_books *b)
     free(b->order);
     free(b->placed);
     free(b->standing);
+    free(b->held);
     free(b->all.rooms);
     free(b->free.rooms);
     free(b->all.licences);
@@ -231,6 +234,21 @@ enum trp_slurm_standing trp_slurm_books_standing(const trp_slurm_books *b,
                                                  uint32_t node)
 {
     return b->standing[node];
+}
+
+void trp_slurm_books_hold(trp_slurm_books *b, uint32_t node, bool held)
+{
+    b->held[node] = held;
+}
+
+uint32_t trp_slurm_books_driver(const trp_slurm_books *b)
+{
+    return b->driver.node;
+}
+
+bool trp_slurm_books_is_held(const trp_slurm_books *b, uint32_t node)
+{
+    return b->held[node];
 }
 
 /* ---- one node ----------------------------------------------------------------------
@@ -405,7 +423,7 @@ static bool place_in(trp_slurm_books *b, struct trp_slurm_request *r,
     bool even = wants_devices(&r->need);
     for (uint32_t i = 0; i < span->n && left; i++) {
         uint32_t node = b->order[span->begin + i];
-        if (b->standing[node] > worst)
+        if (b->standing[node] > worst || b->held[node])
             continue;
         uint64_t room = trp_slurm_books_units(b, &b->free, node, &r->need);
         uint32_t units = room < left ? (uint32_t)room : left;
@@ -434,7 +452,7 @@ static bool is_for(const trp_slurm_books *b, const struct trp_slurm_span *span,
     uint64_t units = 0;
     for (uint32_t i = 0; i < span->n && units < shape->units; i++) {
         uint32_t node = b->order[span->begin + i];
-        if (b->standing[node] <= TRP_SLURM_DOUBTFUL)
+        if (b->standing[node] <= TRP_SLURM_DOUBTFUL && !b->held[node])
             units += trp_slurm_books_units(b, &b->all, node, &shape->need);
     }
     return units >= shape->units;

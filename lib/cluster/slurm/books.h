@@ -23,7 +23,8 @@
  * memory of one srun for each request that is placed.
  *
  * A node's *standing* says whether it is to be used at all: not while its admin drains
- * it, and last when an executor there has vanished.
+ * it, and last when an executor there has vanished. A node that is *held* gets nothing
+ * new: it is to be given back.
  *
  * Pure books: no I/O, no clock.
  */
@@ -145,6 +146,11 @@ void trp_slurm_books_set_standing(trp_slurm_books *b, uint32_t node,
 enum trp_slurm_standing trp_slurm_books_standing(const trp_slurm_books *b,
                                                  uint32_t node);
 
+void trp_slurm_books_hold(trp_slurm_books *b, uint32_t node, bool held);
+/* The driver's node, or UINT32_MAX. */
+uint32_t trp_slurm_books_driver(const trp_slurm_books *b);
+bool trp_slurm_books_is_held(const trp_slurm_books *b, uint32_t node);
+
 /* What executors may use of a node when it is empty. */
 uint32_t trp_slurm_books_cores(const trp_slurm_books *b, uint32_t node);
 int64_t trp_slurm_books_memory(const trp_slurm_books *b, uint32_t node);
@@ -158,6 +164,17 @@ uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
 /* The same of one unit each, and of all parts that are open. */
 uint32_t trp_slurm_books_held(const trp_slurm_books *b,
                               const struct trp_slurm_need *need);
+
+/* Executors of one kind, or gangs of `units` ranks. */
+struct trp_slurm_load {
+    struct trp_slurm_need need;
+    uint32_t units;
+    uint32_t count; /* as far as there is room */
+};
+/* Marks the nodes of the driver's own job that a load takes, all at once, when nothing
+ * else is placed: keep[node] becomes true. TRP_ENOMEM: nothing was marked. */
+int trp_slurm_books_keep(const trp_slurm_books *b, const struct trp_slurm_load *loads,
+                         uint32_t n, bool *keep);
 
 /* Puts a request, which fits, at the end of the queue. TRP_ENOMEM. */
 int trp_slurm_books_ask(trp_slurm_books *b, struct trp_slurm_request *r,

@@ -108,14 +108,14 @@ static uint32_t count_placed(trp_slurm_books *b, const struct trp_slurm_need *ne
     return n;
 }
 
-static uint32_t fit(const trp_slurm_books *b, const struct trp_slurm_need *need,
-                    uint32_t units, uint32_t parts, trp_error *err)
+trp_slurm_books *trp_slurm_books_own(const trp_slurm_books *b, uint32_t parts,
+                                     trp_error *err)
 {
     trp_slurm_books *own;
     const struct trp_slurm_share whole = {
         .node = UINT32_MAX}; /* the share is off `all` already */
     if (trp_slurm_books_new(b->inventory, &whole, &own, err) < 0)
-        return 0;
+        return NULL;
     own->driver = b->driver;
     memcpy(own->all.rooms, b->all.rooms, b->inventory->nnodes * sizeof *own->all.rooms);
     own->nspans = 0;
@@ -125,6 +125,15 @@ static uint32_t fit(const trp_slurm_books *b, const struct trp_slurm_need *need,
     }
     trp_slurm_books_set_order(own);
     trp_slurm_books_empty(own);
+    return own;
+}
+
+static uint32_t fit(const trp_slurm_books *b, const struct trp_slurm_need *need,
+                    uint32_t units, uint32_t parts, trp_error *err)
+{
+    trp_slurm_books *own = trp_slurm_books_own(b, parts, err);
+    if (!own)
+        return 0;
     uint32_t n = units > 1 || wants_licences(need) ? count_placed(own, need, units)
                                                    : count_executors(own, need);
     if (n == 0) {

@@ -31,6 +31,7 @@ struct trp_slurm_books {
     struct trp_slurm_side all, free;   /* when nothing is placed, and now */
     uint32_t *placed;                  /* spots that are taken, by node */
     enum trp_slurm_standing *standing; /* by node */
+    bool *held;                        /* by node */
     uint32_t nnodes, nparts;           /* that there is room for in these */
     struct trp_slurm_span *spans;      /* open parts, in the order in which they came */
     uint32_t nspans, nown; /* parts that were there at first: the driver's own */
@@ -44,6 +45,10 @@ struct trp_slurm_books {
 void trp_slurm_books_set_order(trp_slurm_books *b);
 /* As if nothing were placed. */
 void trp_slurm_books_empty(trp_slurm_books *b);
+/* Books of the first `parts` jobs alone, with nothing placed and all nodes well. NULL
+ * with `err`: out of memory. */
+trp_slurm_books *trp_slurm_books_own(const trp_slurm_books *b, uint32_t parts,
+                                     trp_error *err);
 /* Finds room for a request that is not in the queue, and takes it. */
 bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r);
 /* Units that a side has room for on a node. */

@@ -325,6 +325,7 @@ void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told)
         e->state = TRP_SLURM_WITHDRAWN;
         trp_slurm_pump_soon(e->slurm);
     } else if (e->state == TRP_SLURM_RUNS && !told) {
+        dismiss(e); /* its end says nothing of its node */
         trp_slurm_executor_kill(e);
     } else if (e->state == TRP_SLURM_RUNS && !e->dismissed) {
         dismiss(e);

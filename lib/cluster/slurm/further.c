@@ -48,14 +48,8 @@ void trp_further_forget(struct trp_slurm_job *j)
         at = &(*at)->next;
     *at = j->next;
     trp_slurm_inventory_free(&j->found);
+    free(j->shrinking.nodes);
     free(j);
-}
-
-void trp_further_tell(struct trp_slurm *s, const char *verb, uint32_t job)
-{
-    char call[64];
-    snprintf(call, sizeof call, "%s job=%u", verb, job);
-    trp_slurm_helper_tell(s->helper, call);
 }
 
 struct trp_slurm_job *trp_slurm_further_of(const struct trp_slurm *s, uint32_t part)
@@ -94,12 +88,13 @@ void trp_further_take_in(struct trp_slurm_job *j)
             trp_slurm_inventory_remove(&s->inventory, j->part);
     }
     if (code < 0) {
-        trp_further_tell(s, "end", j->job);
+        trp_further_give_back(s, "end", j->job);
         trp_further_forget(j);
         return;
     }
     j->job = s->inventory.parts[j->part].job;
     j->began = (int64_t)time(NULL);
+    j->shrinking = (struct trp_slurm_shrinking){.slurm = s, .part = j->part};
     j->state = TRP_SLURM_JOB_RUNS;
     s->inventory.parts[j->part].ahead = is_ahead(s, j->want);
     s->further.had++;
@@ -159,11 +154,6 @@ bool trp_slurm_further_guard(struct trp_slurm *s, uint32_t id)
 /* ---- the whole ---------------------------------------------------------------------
  */
 
-static void on_wake(uv_timer_t *timer)
-{
-    trp_slurm_pump_soon(timer->data);
-}
-
 static bool somebody_waits(const struct trp_slurm *s)
 {
     for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
@@ -173,37 +163,37 @@ static bool somebody_waits(const struct trp_slurm *s)
     return s->further.jobs != NULL;
 }
 
-void trp_slurm_further_look(struct trp_slurm *s)
+int64_t trp_slurm_further_look(struct trp_slurm *s)
 {
-    int64_t due = INT64_MAX, one;
+    int64_t due = trp_further_tell_again(s), one;
     if (s->further.helper_gone && !s->closed)
         trp_further_refuse_hopeless(s);
     if (!s->further.allowed || s->closed || !s->driver_address || !somebody_waits(s))
-        return;
+        return due;
     while (trp_further_release_one(s))
         ;
     if (!trp_further_ask_offers(s))
-        return;
+        return due;
     for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
         one = trp_further_ask(s, trp_slurm_books_shape(s->books, i));
         due = one < due ? one : due;
     }
     one = trp_further_poll(s);
-    due = one < due ? one : due;
-    if (due == INT64_MAX)
-        return;
-    int64_t left = due - trp_further_now();
-    uv_timer_start(&s->wake, on_wake, left > 0 ? (uint64_t)(left / 1000000 + 1) : 1, 0);
+    return one < due ? one : due;
 }
 
 /* The helper was killed, and what it knew is lost: scancel does it. */
 static void cancel_all(struct trp_slurm *s)
 {
     char *words[SCANCELLED + 2] = {strdup("scancel")};
-    uint32_t n = 1;
+    uint32_t n = 1, owed[SCANCELLED];
     pid_t pid;
     for (struct trp_slurm_job *j = s->further.jobs; j && n <= SCANCELLED; j = j->next) {
         if (j->job && asprintf(&words[n], "%u", j->job) >= 0)
+            n++;
+    }
+    for (uint32_t i = trp_further_owed(s, owed, SCANCELLED + 1 - n); i-- > 0;) {
+        if (asprintf(&words[n], "%u", owed[i]) >= 0)
             n++;
     }
     words[n] = NULL;
@@ -223,8 +213,8 @@ void trp_slurm_further_close(struct trp_slurm *s)
     }
     for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
         if (j->job)
-            trp_further_tell(s, j->state == TRP_SLURM_JOB_PENDING ? "cancel" : "end",
-                             j->job);
+            trp_further_give_back(
+                s, j->state == TRP_SLURM_JOB_PENDING ? "cancel" : "end", j->job);
     }
 }
 
@@ -235,4 +225,5 @@ void trp_slurm_further_free(struct trp_slurm *s)
     for (uint32_t i = 0; s->books && i < trp_slurm_books_shapes(s->books); i++)
         free(trp_slurm_books_shape(s->books, i)->context);
     trp_slurm_offers_free(&s->further.offers);
+    trp_further_forget_debts(s);
 }

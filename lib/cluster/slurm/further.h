@@ -15,6 +15,7 @@
 
 #include "cluster/slurm/acquire.h"
 #include "cluster/slurm/offers.h"
+#include "cluster/slurm/shrink.h"
 
 struct trp_slurm;
 
@@ -51,6 +52,7 @@ struct trp_slurm_job {
     int64_t start; /* expected, seconds since 1970; 0: unknown */
     int64_t asked_ns;
     struct trp_slurm_inventory found;
+    struct trp_slurm_shrinking shrinking;
 };
 
 /* What one shape wants of further jobs. */
@@ -71,18 +73,21 @@ struct trp_slurm_further {
     bool helper_gone;
     uint32_t most; /* jobs at once */
     int64_t poll_ns, time_ns;
-    struct trp_slurm_job *jobs; /* in the order in which they were asked for */
+    struct trp_slurm_job *jobs;   /* in the order in which they were asked for */
+    struct trp_slurm_debt *debts; /* give_back.c */
     struct trp_slurm_offers offers;
     bool offers_asked;
     uint32_t guards; /* ids given so far */
     uint64_t had;    /* jobs granted so far */
     int64_t poll_at, poll_step;
     bool polling;
-    uint32_t leaving; /* executors that were told to go and are there yet */
 };
 
-/* Something may have changed: asks, cancels, gives back; sets the timer. */
-void trp_slurm_further_look(struct trp_slurm *s);
+/* Something may have changed: asks, cancels, gives back. When to look again: INT64_MAX:
+ * when something happens. */
+int64_t trp_slurm_further_look(struct trp_slurm *s);
+/* The driver's own job has less room than before. */
+void trp_slurm_further_less_room(struct trp_slurm *s);
 /* How many requests further jobs may hold in all; 0 with TRP_ENEVER. */
 uint32_t trp_slurm_further_fit(struct trp_slurm *s,
                                const struct trp_resource_profile *p, uint32_t ranks,

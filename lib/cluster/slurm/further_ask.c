@@ -258,7 +258,7 @@ static bool cancel(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w,
     }
     if (!last)
         return false;
-    trp_further_tell(s, "cancel", last->job);
+    trp_further_give_back(s, "cancel", last->job);
     trp_further_forget(last);
     return true;
 }
@@ -283,8 +283,9 @@ static void hand_over(struct trp_slurm *s, const struct trp_slurm_shape *shape)
 static struct trp_acquire_need need_of(const struct trp_slurm *s,
                                        const struct trp_slurm_shape *shape)
 {
-    struct trp_acquire_need need = {.waiting = shape->waiting,
-                                    .freeing = !shape->ahead && s->leaving > 0};
+    struct trp_acquire_need need = {
+        .waiting = shape->waiting,
+        .freeing = !shape->ahead && (s->leaving > 0 || trp_slurm_shrink_settling(s))};
     uint32_t jobs = 0;
     for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
         need.coming += j->want == shape->context && is_coming(j) ? j->units : 0;
@@ -319,6 +320,19 @@ int64_t trp_further_ask(struct trp_slurm *s, const struct trp_slurm_shape *shape
             done = cancel(s, w, step.count);
         if (!done)
             return step.due;
+    }
+}
+
+void trp_slurm_further_less_room(struct trp_slurm *s)
+{
+    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
+        const struct trp_slurm_shape *shape = trp_slurm_books_shape(s->books, i);
+        struct trp_slurm_shape_jobs *w = shape->context;
+        if (!w || !w->local)
+            continue;
+        w->local = trp_slurm_books_fit(s->books, &shape->need, shape->units, NULL) > 0;
+        if (!w->local && *w->never)
+            refuse_waiting(s, w);
     }
 }
 

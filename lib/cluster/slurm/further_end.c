@@ -20,7 +20,7 @@ static void give_back(struct trp_slurm_job *j)
     struct trp_slurm *s = j->slurm;
     trp_slurm_books_close_part(s->books, j->part);
     trp_slurm_inventory_remove(&s->inventory, j->part);
-    trp_further_tell(s, "end", j->job);
+    trp_further_give_back(s, "end", j->job);
     trp_further_forget(j);
     trp_slurm_held_changed(s);
 }
@@ -31,51 +31,24 @@ static bool is_gone(const struct trp_slurm *s, uint32_t node)
     return trp_slurm_books_standing(s->books, node) == TRP_SLURM_GONE;
 }
 
-/* A node of a job that goes on is kept: something runs there, or its batch step, which
- * is on the first one, does. */
-static bool is_kept(const struct trp_slurm_job *j, uint32_t node, bool first)
-{
-    return trp_slurm_books_placed_on(j->slurm->books, node) > 0 || (first && j->queued);
-}
-
 /* Gives nodes back on which nothing runs while others of the job are busy: the queue
- * was served, so nobody who waits has room there. */
+ * was served, so nobody who waits has room there. The batch step of a queued job is on
+ * the first one. */
 static void shrink(struct trp_slurm_job *j)
 {
     struct trp_slurm *s = j->slurm;
-    char *call = NULL;
-    size_t size;
-    uint32_t kept = 0, idle = 0;
-    bool first = true;
-    FILE *f = open_memstream(&call, &size);
-    if (!f)
-        return;
-    fprintf(f, "shrink job=%u nodes=", j->job);
-    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+    bool first = j->queued;
+    bool *going = calloc((size_t)s->inventory.nnodes + 1, sizeof *going);
+    for (uint32_t i = 0; going && i < s->inventory.nnodes; i++) {
         const struct trp_slurm_node *n = &s->inventory.nodes[i];
         if (!n->name || n->part != j->part || is_gone(s, i))
             continue;
-        if (is_kept(j, i, first))
-            fprintf(f, "%s%s", kept++ ? "," : "", n->name);
-        else
-            idle++;
+        going[i] = !first && trp_slurm_books_placed_on(s->books, i) == 0;
         first = false;
     }
-    if (fclose(f) == 0 && idle > 0 && kept > 0 &&
-        trp_slurm_helper_tell(s->helper, call) == 0) {
-        first = true;
-        for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
-            if (!s->inventory.nodes[i].name || s->inventory.nodes[i].part != j->part ||
-                is_gone(s, i))
-                continue;
-            if (!is_kept(j, i, first))
-                trp_slurm_inventory_remove_node(&s->inventory, i);
-            first = false;
-        }
-        trp_slurm_books_removed(s->books);
-        trp_slurm_held_changed(s);
-    }
-    free(call);
+    if (going)
+        trp_slurm_shrink_job(&j->shrinking, going, true);
+    free(going);
 }
 
 static bool is_waited_for(const struct trp_slurm *s,
@@ -93,7 +66,7 @@ static bool is_waited_for(const struct trp_slurm *s,
 bool trp_further_release_one(struct trp_slurm *s)
 {
     for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
-        if (j->state < TRP_SLURM_JOB_RUNS || j->asking)
+        if (j->state < TRP_SLURM_JOB_RUNS || j->asking || j->shrinking.asking)
             continue;
         if (trp_slurm_books_placed(s->books, j->part) > 0) {
             if (!j->was_used)
@@ -284,7 +257,7 @@ static void on_polled(void *context, const struct trp_slurm_end *end)
         snprintf(text, sizeof text, "job %u ended before it had started", j->job);
         trp_further_tell_refusal(s, j->want, j->units, text);
         trp_acquire_refused(&j->want->acquire, trp_further_now());
-        trp_further_tell(s, "cancel", j->job);
+        trp_further_give_back(s, "cancel", j->job);
         trp_further_forget(j);
     }
     trp_slurm_pump_soon(s);

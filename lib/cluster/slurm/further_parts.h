@@ -19,8 +19,6 @@ struct trp_slurm_job *trp_further_add(struct trp_slurm *s,
                                       struct trp_slurm_shape_jobs *w, uint32_t units,
                                       bool queued);
 void trp_further_forget(struct trp_slurm_job *j);
-/* "VERB job=N" to troupe-slurm. */
-void trp_further_tell(struct trp_slurm *s, const char *verb, uint32_t job);
 /* Takes a line of what a job was granted; `context` is the job. */
 int trp_further_on_granted(void *context, const struct trp_slurm_line *line,
                            trp_error *err);
@@ -28,6 +26,15 @@ int trp_further_on_granted(void *context, const struct trp_slurm_line *line,
 void trp_further_take_in(struct trp_slurm_job *j);
 /* A queued job runs: asks what it has got. */
 void trp_further_find_out(struct trp_slurm_job *j);
+
+/* give_back.c: "end", or "cancel", a job, until Slurm has done it. */
+void trp_further_give_back(struct trp_slurm *s, const char *verb, uint32_t job);
+/* Tells again what was not taken, when it is time; when it is next, INT64_MAX: never.
+ */
+int64_t trp_further_tell_again(struct trp_slurm *s);
+/* The jobs that are not over yet, `most` at most; how many. */
+uint32_t trp_further_owed(const struct trp_slurm *s, uint32_t *ret, uint32_t most);
+void trp_further_forget_debts(struct trp_slurm *s);
 
 /* further_ask.c: what is to be asked for, or cancelled, for a shape; when to look
  * again, INT64_MAX: when something happens. */

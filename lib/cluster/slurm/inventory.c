@@ -96,6 +96,7 @@ static int add_part(struct trp_slurm_inventory *i, const struct trp_slurm_line *
     i->memory_enforced = trp_slurm_line_number(l, "memory_enforced");
     const char *state = trp_slurm_line_text(l, "state");
     copy_word(i->state, state, strlen(state));
+    copy_name(i->batch_host, trp_slurm_line_text(l, "batch_host"));
     copy_name(i->place.partition, trp_slurm_line_text(l, "partition"));
     copy_name(i->place.account, trp_slurm_line_text(l, "account"));
     copy_name(i->place.qos, trp_slurm_line_text(l, "qos"));

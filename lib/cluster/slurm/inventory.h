@@ -57,6 +57,7 @@ struct trp_slurm_inventory {
     bool memory_enforced; /* Slurm hands memory out */
     char state[TRP_SLURM_WORD];
     struct trp_slurm_place place;
+    char batch_host[TRP_SLURM_NAME]; /* where the batch step is, if there is one */
     struct trp_slurm_part *parts;
     uint32_t nparts;
     struct trp_slurm_node *nodes; /* in Slurm's order */

@@ -28,13 +28,20 @@
  *     when …               `when start=`: when a job of that kind would start
  *     allocate …           asks for a job now: the answer of `job`, or `failed`. Keys:
  *                          name comment folder tasks cpus memory (MiB of a CPU) gres
- * (of a task) node_gres licences constraint partition account qos reservation time
- * (minutes) exclusive one_node queue … script= entry=   submits a batch job of that
- * kind, whose environment has the entry: `queued job=` end job=             the job is
- * over, as completed cancel job=          the job is over, as cancelled shrink job=
- * nodes=   the job keeps these nodes only jobs                 `further job= state=
- * reason= why= start=` for each of them nodes                `partition name= time= …`,
- * `shape cpus= … nodes= partitions=`: what there is in the cluster, whoever has it now
+ *                          (of a task) node_gres licences constraint partition
+ *                          account qos reservation time (minutes) exclusive one_node
+ *     queue … script= entry=
+ *                          submits a batch job of that kind, whose environment has the
+ *                          entry: `queued job=`
+ *     end job=             the job is over, as completed
+ *     cancel job=          the job is over, as cancelled
+ *     shrink job= nodes= live=
+ *                          the job keeps these nodes only; refused as long as a step
+ *                          runs on another one, or, with live=0, anywhere in it
+ *     jobs                 `further job= state= reason= why= start=` for each of them
+ *     nodes                `partition name= time= …`, `shape cpus= … nodes=
+ *                          partitions=`: what there is in the cluster, whoever has it
+ *                          now
  *
  * A `failed` has `refusal`: 0 busy, 1 not now, 2 never, 3 slurmctld was not reached.
  */

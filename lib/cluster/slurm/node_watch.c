@@ -24,6 +24,15 @@ static void wait_ms(struct trp_slurm *s, uint64_t ms)
     uv_timer_start(&s->watch.timer, on_timer, ms, 0);
 }
 
+/* Nodes of the driver's job have the first places; where one was given back a node of
+ * a further job may stand. */
+static bool is_own(const struct trp_slurm *s, uint32_t node)
+{
+    const struct trp_slurm_node *n = &s->inventory.nodes[node];
+    return node < s->watch.nodes && n->name &&
+           s->inventory.parts[n->part].leader == s->inventory.parts[0].leader;
+}
+
 /* ---- an answer ---------------------------------------------------------------------
  */
 
@@ -44,6 +53,7 @@ static void set(struct trp_slurm *s, uint32_t node, enum trp_slurm_standing stan
         (standing == TRP_SLURM_GOOD && before == TRP_SLURM_DOUBTFUL))
         return;
     s->watch.news |= standing != before;
+    s->shrink.news |= standing != before;
     trp_slurm_books_set_standing(s->books, node, standing);
     if (standing == TRP_SLURM_CLOSED)
         tell_leaving(s, node); /* also those that have come since */
@@ -53,7 +63,7 @@ static void set(struct trp_slurm *s, uint32_t node, enum trp_slurm_standing stan
 static bool is_watched(const struct trp_slurm *s, uint32_t node)
 {
     const struct trp_slurm_node *n = &s->inventory.nodes[node];
-    if (node < s->watch.nodes)
+    if (is_own(s, node))
         return true;
     const struct trp_slurm_job *j =
         n->name && node < s->watch.room ? trp_slurm_further_of(s, n->part) : NULL;
@@ -149,7 +159,7 @@ static bool drop_gone(struct trp_slurm *s)
             continue;
         set(s, i, TRP_SLURM_GONE);
         trp_slurm_gangs_lost(s, i);
-        any |= i < s->watch.nodes;
+        any |= is_own(s, i);
     }
     return any;
 }
@@ -174,8 +184,10 @@ static void on_answer(void *context, const struct trp_slurm_end *end)
     w->asked = false;
     if (s->closed)
         return;
-    if (!end->failed && drop_gone(s))
-        s->handler.shrunk(s->handler.context);
+    if (!end->failed && drop_gone(s)) {
+        trp_slurm_further_less_room(s);
+        s->handler.shrunk(s->handler.context, false, "nodes of the Slurm job are gone");
+    }
     if (w->news)
         trp_slurm_pump_soon(s);
     uint64_t ms = next_wait(s);
@@ -236,6 +248,7 @@ void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node)
     if (s->closed || trp_slurm_books_standing(s->books, node) != TRP_SLURM_GOOD)
         return;
     trp_slurm_books_set_standing(s->books, node, TRP_SLURM_DOUBTFUL);
+    s->shrink.news = true;
     s->watch.wait_ms = s->watch.poll_ms;
     s->watch.again = true;
     if (!s->watch.asked)
@@ -244,8 +257,10 @@ void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node)
 
 void trp_slurm_watch_trust(struct trp_slurm *s, uint32_t node)
 {
-    if (trp_slurm_books_standing(s->books, node) == TRP_SLURM_DOUBTFUL)
-        trp_slurm_books_set_standing(s->books, node, TRP_SLURM_GOOD);
+    if (trp_slurm_books_standing(s->books, node) != TRP_SLURM_DOUBTFUL)
+        return;
+    trp_slurm_books_set_standing(s->books, node, TRP_SLURM_GOOD);
+    s->shrink.news = true;
 }
 
 static void on_first(uv_timer_t *timer)

@@ -42,6 +42,7 @@ static void free_slurm(struct trp_slurm *s)
     trp_slurm_helper_stop(s->helper, true);
     trp_slurm_view_free(s);
     trp_slurm_further_free(s);
+    trp_slurm_shrink_free(s);
     trp_slurm_books_free(s->books);
     trp_slurm_inventory_free(&s->inventory);
     trp_site_free(s->own_site);
@@ -83,6 +84,39 @@ static void tell_nodes(struct trp_slurm *s)
 
 static bool within_budget(struct trp_slurm *s);
 
+/* False: calls to Slurm have to wait. */
+static bool serve(struct trp_slurm *s)
+{
+    struct trp_slurm_request *r;
+    bool budget;
+    while ((budget = within_budget(s)) && (r = trp_slurm_books_next(s->books))) {
+        /* It is the first member of who asked. */
+        if (r->gang)
+            trp_gangs_serve(s->gangs, ((struct trp_slurm_gang *)r)->attempt);
+        else
+            trp_slurm_executor_serve((struct trp_slurm_executor *)r);
+    }
+    return budget;
+}
+
+static void on_wake(uv_timer_t *timer)
+{
+    trp_slurm_pump_soon(timer->data);
+}
+
+/* All who have room were served: what is too much is given back, what is missing is
+ * asked for. */
+static void look_after(struct trp_slurm *s)
+{
+    trp_slurm_shrink_own(s);
+    int64_t due = trp_slurm_further_look(s), again = trp_slurm_shrink_due(s);
+    due = again < due ? again : due;
+    if (due == INT64_MAX)
+        return;
+    int64_t left = due - (int64_t)uv_hrtime();
+    uv_timer_start(&s->wake, on_wake, left > 0 ? (uint64_t)(left / 1000000 + 1) : 1, 0);
+}
+
 static void on_pump(uv_timer_t *timer)
 {
     struct trp_slurm *s = timer->data;
@@ -94,17 +128,14 @@ static void on_pump(uv_timer_t *timer)
     }
     trp_gangs_tell(s->gangs);
     tell_nodes(s);
-    struct trp_slurm_request *r;
-    bool budget;
-    while ((budget = within_budget(s)) && (r = trp_slurm_books_next(s->books))) {
-        /* It is the first member of who asked. */
-        if (r->gang)
-            trp_gangs_serve(s->gangs, ((struct trp_slurm_gang *)r)->attempt);
-        else
-            trp_slurm_executor_serve((struct trp_slurm_executor *)r);
+    trp_slurm_shrink_hold(s);
+    bool budget = serve(s);
+    if (budget && trp_slurm_shrink_lift(s)) {
+        budget = serve(s);
+        trp_slurm_shrink_hold_again(s);
     }
-    if (budget) /* all who have room were served */
-        trp_slurm_further_look(s);
+    if (budget)
+        look_after(s);
     if (s->held_changed && s->handler.held) {
         s->held_changed = false;
         s->handler.held(s->handler.context);
@@ -321,6 +352,15 @@ static void slurm_outlived(trp_cluster *c, trp_executor_id executor, int64_t tak
         trp_slurm_further_outlived(s, j, e->request.shape->context, takes_ns);
 }
 
+static void slurm_stages_changed(trp_cluster *c)
+{
+    struct trp_slurm *s = slurm_of(c);
+    if (!s->shrink.allowed)
+        return;
+    s->shrink.news = true;
+    trp_slurm_pump_soon(s);
+}
+
 static const struct trp_topology *slurm_topology(trp_cluster *c)
 {
     return &slurm_of(c)->topology;
@@ -387,6 +427,7 @@ static const struct trp_cluster_ops ops = {
     .guard = slurm_guard,
     .why = slurm_why,
     .outlived = slurm_outlived,
+    .stages_changed = slurm_stages_changed,
     .topology = slurm_topology,
     .close = slurm_close,
 };
@@ -470,7 +511,8 @@ static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
     uv_poll_start(&s->helper_poll, UV_READABLE, on_helper);
     s->handles += 3;
     s->runs_things = true;
-    if (trp_slurm_watch_open(s, config->poll_ms) < 0)
+    if (trp_slurm_watch_open(s, config->poll_ms) < 0 ||
+        trp_slurm_shrink_open(s, config) < 0)
         return no_memory(err);
     return 0;
 }

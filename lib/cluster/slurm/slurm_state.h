@@ -13,6 +13,7 @@
 #include "cluster/slurm/further.h"
 #include "cluster/slurm/helper.h"
 #include "cluster/slurm/node_watch.h"
+#include "cluster/slurm/shrink.h"
 
 enum trp_slurm_state {
     TRP_SLURM_WAITS,     /* in the queue */
@@ -112,9 +113,10 @@ struct trp_slurm {
     struct trp_slurm_further further;
     uint32_t leaving; /* executors that were told to go, and are there yet */
     struct trp_slurm_watch watch;
+    struct trp_slurm_shrink shrink;
 
     uv_poll_t helper_poll;
-    uv_timer_t wake; /* of further.c */
+    uv_timer_t wake; /* due when there is something to look at again */
     uv_timer_t pump; /* due at once: serve the queue, tell what is to be told */
     unsigned handles;
     bool closed;

@@ -1,5 +1,6 @@
 /*
- * The job's nodes for `troupe topo`: what executors may use of them, by rack and name.
+ * The driver's job's nodes for `troupe topo`: what executors may use of them, by rack
+ * and name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,29 +36,32 @@ static int add_devices(const struct trp_slurm_node *n,
 
 int trp_slurm_view_make(struct trp_slurm *s, trp_error *err)
 {
-    uint32_t n = s->inventory.nnodes;
+    uint32_t n = s->inventory.nnodes, k = 0;
     int code = 0;
     s->hosts = calloc((size_t)n + 1, sizeof *s->hosts);
     s->devices = calloc((size_t)n * TRP_SLURM_POOLS + 1, sizeof *s->devices);
     for (uint32_t i = 0; s->hosts && s->devices && i < n && code == 0; i++) {
         const struct trp_slurm_node *node = &s->inventory.nodes[i];
-        struct trp_host_view *h = &s->hosts[i];
-        *h =
-            (struct trp_host_view){.name = node->name,
-                                   .rack = node->rack,
-                                   .cores = trp_slurm_books_cores(s->books, i),
-                                   .sockets = node->sockets,
-                                   .memory_mib = trp_slurm_books_memory(s->books, i),
-                                   .model = "",
-                                   .devices = s->devices + (size_t)i * TRP_SLURM_POOLS};
-        code =
-            add_devices(node, s->devices + (size_t)i * TRP_SLURM_POOLS, &h->ndevices);
+        struct trp_host_view *h = &s->hosts[k];
+        struct trp_resource_addresses *devices =
+            s->devices + (size_t)k * TRP_SLURM_POOLS;
+        if (!node->name || trp_slurm_further_of(s, node->part))
+            continue;
+        k++;
+        *h = (struct trp_host_view){.name = node->name,
+                                    .rack = node->rack,
+                                    .cores = trp_slurm_books_cores(s->books, i),
+                                    .sockets = node->sockets,
+                                    .memory_mib = trp_slurm_books_memory(s->books, i),
+                                    .model = "",
+                                    .devices = devices};
+        code = add_devices(node, devices, &h->ndevices);
     }
     if (s->hosts && s->devices)
-        s->topology = (struct trp_topology){.hosts = s->hosts, .nhosts = n};
+        s->topology = (struct trp_topology){.hosts = s->hosts, .nhosts = k};
     if (!s->hosts || !s->devices || code < 0)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the topology");
-    qsort(s->hosts, n, sizeof *s->hosts, compare_hosts);
+    qsort(s->hosts, k, sizeof *s->hosts, compare_hosts);
     return 0;
 }
 
@@ -72,4 +76,7 @@ void trp_slurm_view_free(struct trp_slurm *s)
     }
     free(s->devices);
     free(s->hosts);
+    s->devices = NULL;
+    s->hosts = NULL;
+    s->topology = (struct trp_topology){0};
 }

@@ -65,6 +65,9 @@ int64_t trp_wanted_due(const struct trp_engine *e); /* its timers */
 /* One copy more, or less, that waits for an executor. */
 void trp_wanted_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
                      int by);
+/* A set of the class has ended: idle executors that no other one, there or to come, may
+ * use go, the youngest. */
+void trp_wanted_narrow(struct trp_engine *e, struct trp_class *c);
 void trp_wanted_reconcile(struct trp_engine *e);
 void trp_wanted_time(struct trp_engine *e); /* timers that are due */
 void trp_wanted_start_failed(struct trp_engine *e, struct trp_class *c, bool never,

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/alloc/outlook.h"
 #include "core/engine_state.h"
 
 int trp_wanted_init(struct trp_engine *e, trp_error *err)
@@ -92,7 +93,8 @@ static uint32_t surplus_of(const struct trp_engine *e, const struct trp_class *c
     return have > want ? have - want : 0;
 }
 
-/* Takes over idle executors that other classes do not need. Returns how many. */
+/* Takes over idle executors that other classes do not need, the oldest first: the
+ * others go (release_idle). Returns how many. */
 static uint32_t take_over(struct trp_engine *e, struct trp_class *c, uint32_t need)
 {
     uint32_t taken = 0;
@@ -101,10 +103,10 @@ static uint32_t take_over(struct trp_engine *e, struct trp_class *c, uint32_t ne
         if (!from || from == c || !from->idle || e->config.reuse == TRP_REUSE_NEVER)
             continue;
         uint32_t surplus = surplus_of(e, from);
-        struct trp_executor *x = from->free, *next;
-        for (uint32_t n = from->nfree; n && surplus && taken < need; n--, x = next) {
-            next = x->free_next;
-            if (!trp_executor_is_idle(x) || !trp_wanted_may_serve(e, x->shape, c))
+        for (uint32_t k = 0; k < e->nexecutors && surplus && taken < need; k++) {
+            struct trp_executor *x = e->executors[k];
+            if (!x || x->class != from->profile.n || !x->free_next ||
+                !trp_executor_is_idle(x) || !trp_wanted_may_serve(e, x->shape, c))
                 continue;
             trp_executor_relabel(e, x, c);
             struct trp_action *act = trp_action_add(e, TRP_ACTION_RELABEL_EXECUTOR);
@@ -195,23 +197,15 @@ static uint32_t withdraw(struct trp_engine *e, struct trp_class *c, uint32_t sur
     return surplus;
 }
 
-/* Those whose turn is next, then those that are offered nothing (excluded, or yield).
- */
+/* The youngest first: the oldest are where room is found first, on the nodes that are
+ * kept the longest. */
 static void release_idle(struct trp_engine *e, struct trp_class *c, uint32_t surplus)
 {
-    struct trp_executor *x = c->free, *next;
-    for (uint32_t n = c->nfree; n && surplus; n--, x = next) {
-        next = x->free_next;
-        if (!trp_executor_is_idle(x) || x->idle.in_use)
-            continue; /* it holds what an active job reads */
-        trp_wanted_release(e, x);
-        surplus--;
-    }
-    for (uint32_t i = 0; i < e->nexecutors && surplus && c->idle; i++) {
-        x = e->executors[i];
+    for (uint32_t i = e->nexecutors; i-- > 0 && surplus && c->idle;) {
+        struct trp_executor *x = e->executors[i];
         if (!x || x->class != c->profile.n || !trp_executor_is_idle(x) ||
             x->idle.in_use)
-            continue;
+            continue; /* it holds what an active job reads */
         trp_wanted_release(e, x);
         surplus--;
     }
@@ -260,6 +254,28 @@ static bool others_wait(const struct trp_engine *e, const struct trp_class *c)
             return true;
     }
     return e->gangs > 0;
+}
+
+/* What a class has above all that its stages, running or to come, may use. */
+static uint32_t never_needed(const struct trp_engine *e, const struct trp_class *c)
+{
+    struct trp_outlook o;
+    uint32_t most = trp_need_all(e, c), have = c->live + c->requested;
+    if (have <= most || trp_engine_outlook(e, &o) < 0)
+        return 0;
+    for (uint32_t i = 0; i < o.nloads * o.nshapes; i++) {
+        const struct trp_outlook_shape *s = &o.shapes[i % o.nshapes];
+        if (!s->ranks && s->profile->id.n == c->profile.n && o.counts[i] > most)
+            most = o.counts[i];
+    }
+    trp_outlook_free(&o);
+    return have > most ? have - most : 0;
+}
+
+void trp_wanted_narrow(struct trp_engine *e, struct trp_class *c)
+{
+    if (!e->config.fixed && !e->config.release_idle && e->jobs_active && c->idle)
+        release_idle(e, c, never_needed(e, c));
 }
 
 static void shrink(struct trp_engine *e, struct trp_class *c)

@@ -239,6 +239,8 @@ struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stag
         join_class(e, s, c);
     if (s->slow)
         trp_copies_start(e);
+    if (c && c->set_ended && !s->prefer_first) /* it begins on those that stay */
+        trp_wanted_narrow(e, c);
     offer_first(e, s);
     return s;
 }
