@@ -29,6 +29,8 @@ int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t job);
 int trp_slurm_call_end_step(uint32_t job, uint32_t step);
 /* The same for all steps of a job whose name begins with `prefix`. */
 int trp_slurm_call_end_steps(uint32_t job, const char *prefix);
+/* The same for the step of that name. */
+int trp_slurm_call_end_named(uint32_t job, const char *name);
 /* Sends SIGTERM to the tasks of the step of that name. */
 int trp_slurm_call_term_step(uint32_t job, const char *name);
 

@@ -160,6 +160,7 @@ static void describe(const struct trp_slurm_line *line, job_desc_msg_t *d)
     d->account = text_or_null(line, "account");
     d->qos = text_or_null(line, "qos");
     d->reservation = text_or_null(line, "reservation");
+    d->exc_nodes = text_or_null(line, "exclude");
     if (minutes > 0)
         d->time_limit = (uint32_t)minutes;
     if (trp_slurm_line_number(line, "exclusive"))

@@ -114,6 +114,7 @@ static int perform(const struct trp_slurm_line *line)
 {
     uint32_t job = (uint32_t)trp_slurm_line_number(line, "job");
     uint32_t step = (uint32_t)trp_slurm_line_number(line, "step");
+    const char *name = trp_slurm_line_text(line, "name");
     if (strcmp(line->word, "job") == 0)
         return trp_slurm_call_job(stdout, line->number, job);
     if (strcmp(line->word, "states") == 0)
@@ -121,9 +122,10 @@ static int perform(const struct trp_slurm_line *line)
     if (strcmp(line->word, "racks") == 0)
         return trp_slurm_call_racks(stdout, line->number);
     if (strcmp(line->word, "end-step") == 0)
-        return trp_slurm_call_end_step(job, step);
+        return *name ? trp_slurm_call_end_named(job, name)
+                     : trp_slurm_call_end_step(job, step);
     if (strcmp(line->word, "term-step") == 0)
-        return trp_slurm_call_term_step(job, trp_slurm_line_text(line, "name"));
+        return trp_slurm_call_term_step(job, name);
     if (strcmp(line->word, "guard") == 0)
         return guard(line);
     if (strcmp(line->word, "bye") != 0)

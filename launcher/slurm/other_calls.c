@@ -74,6 +74,11 @@ int trp_slurm_call_end_steps(uint32_t job, const char *prefix)
     return signal_steps(job, prefix, false, SIGKILL);
 }
 
+int trp_slurm_call_end_named(uint32_t job, const char *name)
+{
+    return signal_steps(job, name, true, SIGKILL);
+}
+
 int trp_slurm_call_term_step(uint32_t job, const char *name)
 {
     return signal_steps(job, name, true, SIGTERM);

@@ -17,7 +17,9 @@ static const char *word_of(uint32_t state)
 {
     if ((state & NODE_STATE_BASE) == NODE_STATE_DOWN)
         return "down";
-    return state & (NODE_STATE_DRAIN | NODE_STATE_FAIL) ? "drain" : "up";
+    if (state & (NODE_STATE_DRAIN | NODE_STATE_FAIL))
+        return "drain";
+    return state & NODE_STATE_NO_RESPOND ? "mute" : "up";
 }
 
 static const char *find_state(const node_info_msg_t *nodes, const char *name)

@@ -4,7 +4,7 @@
 load slurm.bash
 
 setup_file() {
-    cluster_up -n 6 --racks 2 --fast --conf KillWait=10 \
+    cluster_up -n 6 --racks 2 --fast --conf KillWait=10 --conf SlurmdTimeout=300 \
         --conf 'PartitionName=down Nodes=ALL State=DOWN' \
         --conf 'PartitionName=closed Nodes=ALL AllowGroups=root'
 }
@@ -66,10 +66,12 @@ started() {
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
-# hog NODES CPUS: another user's job that takes so many of each node; sets $hog.
+# hog NODES CPUS [OPTION…]: another user's job that takes so many of each node; sets $hog.
 hog() {
+    local nodes=$1 cpus=$2
+    shift 2
     printf '#!/bin/bash\nsleep 300\n' >hog.sh
-    hog=$(as bob head sbatch --parsable -o /dev/null -N "$1" -n "$1" -c "$2" --mem=100 hog.sh)
+    hog=$(as bob head sbatch --parsable -o /dev/null -N "$nodes" -n "$nodes" -c "$cpus" --mem=100 "$@" hog.sh)
     wait_until 20 job_runs "$hog"
 }
 
@@ -526,6 +528,85 @@ no_further() {
     run -3 finished 30
     [[ "$output" == *"no further Slurm job can be taken for profile large: troupe-slurm is gone"* ]]
     wait_until 20 no_job_of alice
+}
+
+# full_job RUN-OPTION…: a run whose tasks fill both nodes of its job.
+full_job() {
+    # shellcheck disable=SC2016 # the task's words
+    small_tasks 4 'hostname >>in.$TROUPE_TASK; until [ -e go ]; do sleep 0.1; done'
+    sed -i 's/cores: 1/cores: 2/; s/cpus: 1/cpus: 2/' p.yaml
+    submit alice --no-kill -N2 -n2 -c4 --mem=1500 -w node1,node2 -- "$TROUPE" run "$@" p.yaml
+    wait_until 30 begun 4
+}
+
+# begun N: so many attempts have.
+begun() {
+    [ "$(cat in.* 2>/dev/null | wc -l)" -ge "$1" ]
+}
+
+# ends_without NODE: the run succeeds; then Slurm is told what it has not noticed, since it waits
+# for the node before the job is over.
+ends_without() {
+    touch go
+    wait_until 20 said "stage s succeeded"
+    on head scontrol update nodename="$1" state=down reason=drill
+    cluster heal "$1"
+    finished 20
+    on head scontrol update nodename="$1" state=resume 2>/dev/null || true # it may be back
+    wait_until 10 no_job_of alice
+    wait_until 10 state_is "$1" idle
+}
+
+@test "a node that had no spare room beside it dies, and Slurm does not know: a further job, in 5 s" {
+    full_job
+    cluster kill node2
+    wait_until 5 begun 6
+    [ "$(cat in.* | grep -c node2)" = 2 ]
+    [ "$(further RUNNING)" = 1 ]
+    ends_without node2
+    run ! said "not answer"
+}
+
+@test "the same when its network is cut for ever" {
+    full_job --set network.timeout=2s --set executor.heartbeatInterval=500ms
+    cluster cut node2
+    wait_until 8 begun 6
+    [ "$(cat in.* | grep -c node2)" = 2 ]
+    ends_without node2
+}
+
+@test "the same with a node of a further job" {
+    local node
+    # shellcheck disable=SC2016 # the task's words
+    small_tasks 4 'hostname >>in.$TROUPE_TASK; until [ -e go ]; do sleep 0.1; done'
+    whole_node --set driver.cores=4
+    wait_until 30 begun 4
+    node=$(sort -u in.*)
+    [ "$node" != "$(host_of "$job")" ]
+    cluster kill "$node"
+    wait_until 5 begun 8
+    [ "$(cat in.* | grep -c "$node")" = 4 ]
+    ends_without "$node"
+}
+
+@test "a dead node is tried when there is nothing else, for 10 s; what comes then is used" {
+    hog 4 4 -w node3,node4,node5,node6
+    full_job
+    cluster kill node2
+    wait_until 10 said "node2 does not answer; there is no other room for executors of profile small"
+    further_are PENDING 2
+    on head scancel "$hog"
+    wait_until 20 begun 6
+    [ "$(cat in.* | grep -c node2)" = 2 ]
+    ends_without node2
+}
+
+@test "alloc.placement=inside: a dead node is tried, and the others do its tasks" {
+    full_job --set alloc.placement=inside
+    cluster kill node2
+    wait_until 10 said "node2 does not answer; there is no other room for executors of profile small"
+    ends_without node2
+    [ "$(cat in.* | grep -c node1)" = 4 ]
 }
 
 # The last one: its node is in no state to run anything afterwards.

@@ -44,7 +44,7 @@ wait_until() {
 
 # state_is NODE STATE
 state_is() {
-    [ "$(on head sinfo -h -N -n "$1" -o %T)" = "$2" ]
+    [ "$(on head sinfo -h -N -n "$1" -o %T | sort -u)" = "$2" ]
 }
 
 # submit USER OPTION… -- COMMAND…: runs a command as a batch job in this folder, its output

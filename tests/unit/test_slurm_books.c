@@ -343,12 +343,16 @@ static void test_standing(void)
     want(&r, 1, 4, 100);
     trp_slurm_books_set_standing(b, 0, TRP_SLURM_DOUBTFUL);
     trp_slurm_books_set_standing(b, 1, TRP_SLURM_CLOSED);
-    /* A doubtful node is the last, even the driver's. */
+    /* A doubtful node is the last, even the driver's, and only for who makes do. */
     static const uint32_t order[] = {2, 3, 0};
     struct trp_slurm_request v[4];
     for (uint32_t i = 0; i < 4; i++) {
         want(&v[i], 1, 4, 100);
         g_assert_cmpint(trp_slurm_books_ask(b, &v[i], &err), ==, 0);
+        if (i == 2) {
+            g_assert_null(trp_slurm_books_next(b));
+            v[i].shape->last_resort = true;
+        }
         g_assert_true(trp_slurm_books_next(b) == (i < 3 ? &v[i] : NULL));
         if (i < 3)
             g_assert_cmpuint(v[i].spots[0].node, ==, order[i]);
@@ -469,6 +473,46 @@ static void test_held(void)
     trp_slurm_books_free(b);
 }
 
+/* Who makes do uses a node that Slurm has refused before one that does not answer, and
+ * none that has been tried in vain; who does not is passed by, and passes by nobody. */
+static void test_last_resort(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request v[4], other;
+    trp_error err;
+    trp_slurm_books_set_standing(b, 0, TRP_SLURM_SILENT);
+    trp_slurm_books_set_standing(b, 1, TRP_SLURM_DOUBTFUL);
+    trp_slurm_books_set_standing(b, 2, TRP_SLURM_REFUSED);
+    for (uint32_t i = 0; i < 4; i++) {
+        want(&v[i], 1, 4, 100);
+        g_assert_cmpint(trp_slurm_books_ask(b, &v[i], &err), ==, 0);
+    }
+    want(&other, 1, 1, 100);
+    g_assert_cmpint(trp_slurm_books_ask(b, &other, &err), ==, 0);
+    g_assert_true(trp_slurm_books_next(b) == &v[0]);
+    g_assert_cmpuint(v[0].spots[0].node, ==, 3);
+    g_assert_null(trp_slurm_books_next(b));
+    other.shape->last_resort = true;
+    g_assert_true(trp_slurm_books_next(b) == &other);
+    g_assert_cmpuint(other.spots[0].node, ==, 2);
+    v[0].shape->last_resort = true;
+    g_assert_true(trp_slurm_books_next(b) == &v[1]);
+    g_assert_cmpuint(v[1].spots[0].node, ==, 1);
+    g_assert_null(trp_slurm_books_next(b));
+    /* Slurm was asked: once more. */
+    trp_slurm_books_set_standing(b, 0, TRP_SLURM_DOUBTFUL);
+    g_assert_true(trp_slurm_books_next(b) == &v[2]);
+    g_assert_cmpuint(v[2].spots[0].node, ==, 0);
+    /* A good node that comes is used at once. */
+    trp_slurm_books_leave(b, &v[0]);
+    g_assert_true(trp_slurm_books_next(b) == &v[3]);
+    g_assert_cmpuint(v[3].spots[0].node, ==, 3);
+    for (uint32_t i = 0; i < 4; i++)
+        trp_slurm_books_leave(b, &v[i]);
+    trp_slurm_books_leave(b, &other);
+    trp_slurm_books_free(b);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -481,6 +525,8 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-books/what nobody needs yet has room of its own only",
                     test_ahead);
     g_test_add_func("/slurm-books/and after all others", test_ahead_comes_last);
+    g_test_add_func("/slurm-books/what is used when there is nothing else",
+                    test_last_resort);
     g_test_add_func("/slurm-books/the driver has its share", test_driver_share);
     g_test_add_func("/slurm-books/what never fits is said in words", test_never);
     g_test_add_func("/slurm-books/devices, features and licences are counted",

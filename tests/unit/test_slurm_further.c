@@ -43,6 +43,27 @@ static void test_halves(void)
     expect(next(&a, 8, 0, 99, 0), TRP_ACQUIRE_QUEUE, 1);
 }
 
+/* Neither while Slurm is asked nor while room is about to be free. */
+static void test_exhausted(void)
+{
+    struct trp_acquire a = {.poll_ns = 10 * SECOND};
+    struct trp_acquire_need need = {.waiting = 1, .jobs_left = 9, .freeing = true};
+    expect(trp_acquire_next(&a, &need, SECOND), TRP_ACQUIRE_NOTHING, 0);
+    g_assert_false(trp_acquire_exhausted(&a, SECOND));
+    need.freeing = false;
+    expect(trp_acquire_next(&a, &need, 2 * SECOND), TRP_ACQUIRE_NOW, 1);
+    trp_acquire_asked(&a);
+    g_assert_false(trp_acquire_exhausted(&a, 2 * SECOND));
+    trp_acquire_busy(&a, 1);
+    expect(trp_acquire_next(&a, &need, 2 * SECOND), TRP_ACQUIRE_QUEUE, 1);
+    trp_acquire_asked(&a);
+    g_assert_false(trp_acquire_exhausted(&a, 2 * SECOND));
+    trp_acquire_had(&a);
+    need.coming = 1;
+    expect(trp_acquire_next(&a, &need, 2 * SECOND), TRP_ACQUIRE_NOTHING, 0);
+    g_assert_true(trp_acquire_exhausted(&a, 2 * SECOND));
+}
+
 static void test_queue(void)
 {
     struct trp_acquire a = {.poll_ns = 10 * SECOND, .busy = true};
@@ -282,6 +303,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/slurm-further/all is asked for, then half", test_halves);
+    g_test_add_func("/slurm-further/nothing more can be had now", test_exhausted);
     g_test_add_func("/slurm-further/the rest is queued in a few jobs", test_queue);
     g_test_add_func("/slurm-further/a refusal is asked again later and later",
                     test_later);

@@ -76,6 +76,11 @@ struct trp_acquire_step trp_acquire_next(struct trp_acquire *a,
                                      .due = INT64_MAX};
 }
 
+bool trp_acquire_exhausted(const struct trp_acquire *a, int64_t now)
+{
+    return !a->asking && now >= a->held_until;
+}
+
 void trp_acquire_asked(struct trp_acquire *a)
 {
     a->asking = true;

@@ -58,6 +58,10 @@ struct trp_acquire_step trp_acquire_next(struct trp_acquire *a,
                                          const struct trp_acquire_need *need,
                                          int64_t now);
 
+/* After TRP_ACQUIRE_NOTHING: neither an answer nor room that is about to be free is
+ * waited for. */
+bool trp_acquire_exhausted(const struct trp_acquire *a, int64_t now);
+
 /* What became of a step: the call is made … */
 void trp_acquire_asked(struct trp_acquire *a);
 /* … and granted, or queued; */

@@ -447,26 +447,27 @@ static bool place_in(trp_slurm_books *b, struct trp_slurm_request *r,
 
 /* Whether a shape has room in a part once it is empty. */
 static bool is_for(const trp_slurm_books *b, const struct trp_slurm_span *span,
-                   const struct trp_slurm_shape *shape)
+                   const struct trp_slurm_shape *shape, enum trp_slurm_standing worst)
 {
     uint64_t units = 0;
     for (uint32_t i = 0; i < span->n && units < shape->units; i++) {
         uint32_t node = b->order[span->begin + i];
-        if (b->standing[node] <= TRP_SLURM_DOUBTFUL && !b->held[node])
+        if (b->standing[node] <= worst && !b->held[node])
             units += trp_slurm_books_units(b, &b->all, node, &shape->need);
     }
     return units >= shape->units;
 }
 
-bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r)
+bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r,
+                           enum trp_slurm_standing worst)
 {
     if (!trp_slurm_books_srun_room(b))
         return false;
-    for (int worst = TRP_SLURM_GOOD; worst <= TRP_SLURM_DOUBTFUL; worst++) {
+    for (int k = TRP_SLURM_GOOD; k <= (int)worst; k++) {
         for (uint32_t i = 0; i < b->nspans; i++) {
             const struct trp_slurm_part *part = &b->inventory->parts[b->spans[i].part];
             if (!b->spans[i].blocked && (part->ahead || !r->ahead) &&
-                place_in(b, r, &b->spans[i], (enum trp_slurm_standing)worst)) {
+                place_in(b, r, &b->spans[i], (enum trp_slurm_standing)k)) {
                 charge_srun(b, -1);
                 r->state = TRP_SLURM_PLACED;
                 return true;
@@ -583,12 +584,14 @@ static struct trp_slurm_request *next_of(trp_slurm_books *b, bool ahead)
     for (struct trp_slurm_shape *s = next_shape(b, ahead, 0); s;
          s = next_shape(b, ahead, s->first->turn + 1)) {
         struct trp_slurm_request *r = s->first;
-        if (trp_slurm_books_place(b, r)) {
+        enum trp_slurm_standing worst =
+            s->last_resort ? TRP_SLURM_DOUBTFUL : TRP_SLURM_GOOD;
+        if (trp_slurm_books_place(b, r, worst)) {
             unlink_request(r);
             return r;
         }
         for (uint32_t i = 0; i < b->nspans; i++)
-            b->spans[i].blocked |= is_for(b, &b->spans[i], s);
+            b->spans[i].blocked |= is_for(b, &b->spans[i], s, worst);
     }
     return NULL;
 }

@@ -23,8 +23,9 @@
  * memory of one srun for each request that is placed.
  *
  * A node's *standing* says whether it is to be used at all: not while its admin drains
- * it, and last when an executor there has vanished. A node that is *held* gets nothing
- * new: it is to be given back.
+ * it. One where an executor has vanished is used by a shape that is to make do with it
+ * (`last_resort`), when nothing else has room. A node that is *held*
+ * gets nothing new: it is to be given back.
  *
  * Pure books: no I/O, no clock.
  */
@@ -89,6 +90,8 @@ struct trp_slurm_shape {
     bool gang, ahead;
     uint32_t waiting; /* requests in the queue */
     void *context;    /* the caller's, NULL at first */
+    bool last_resort; /* the caller's: doubtful nodes are used, too */
+    uint32_t tried;   /* the caller's: of those that are placed on such nodes */
     /* The books' own: */
     struct trp_slurm_request *first, *last;
 };
@@ -136,7 +139,9 @@ uint32_t trp_slurm_books_placed_on(const trp_slurm_books *b, uint32_t node);
 
 enum trp_slurm_standing {
     TRP_SLURM_GOOD,
-    TRP_SLURM_DOUBTFUL, /* used when no other node has room */
+    TRP_SLURM_REFUSED,  /* Slurm refused a step, and is being asked; as doubtful */
+    TRP_SLURM_DOUBTFUL, /* an executor there vanished: the last resort */
+    TRP_SLURM_SILENT,   /* … and one did not start: not before Slurm was asked */
     TRP_SLURM_CLOSED,   /* gets nothing new */
     TRP_SLURM_GONE,     /* the job has lost it: it counts for `fit` no more, either */
 };

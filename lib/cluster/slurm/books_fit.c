@@ -100,7 +100,8 @@ static uint32_t count_placed(trp_slurm_books *b, const struct trp_slurm_need *ne
     struct trp_slurm_request r = {.need = *need, .units = units};
     uint32_t n = 0;
     r.spots = calloc(b->inventory->nnodes + 1, sizeof *r.spots);
-    while (r.spots && n < GANGS_COUNTED && trp_slurm_books_place(b, &r)) {
+    while (r.spots && n < GANGS_COUNTED &&
+           trp_slurm_books_place(b, &r, TRP_SLURM_GOOD)) {
         r.nspots = 0;
         n++;
     }

@@ -49,8 +49,10 @@ void trp_slurm_books_empty(trp_slurm_books *b);
  * with `err`: out of memory. */
 trp_slurm_books *trp_slurm_books_own(const trp_slurm_books *b, uint32_t parts,
                                      trp_error *err);
-/* Finds room for a request that is not in the queue, and takes it. */
-bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r);
+/* Finds room for a request that is not in the queue, and takes it; nodes of the best
+ * standing first, and none that is worse than `worst`. */
+bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r,
+                           enum trp_slurm_standing worst);
 /* Units that a side has room for on a node. */
 uint64_t trp_slurm_books_units(const trp_slurm_books *b,
                                const struct trp_slurm_side *side, uint32_t node,

@@ -12,6 +12,10 @@
  * at once that it is ending; when it does not, its node is gone: srun, which would wait
  * for half a minute, gets all of them. An executor is told gone, and its room is free,
  * when its srun is gone.
+ *
+ * Where a node does not answer, or Slurm holds its room to be taken, srun waits for
+ * minutes, or for ever. So a start has a limit, after which the executor goes back into
+ * the queue, unnoticed by the driver; it is short on a node that is doubtful.
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,6 +35,8 @@ enum {
     RELEASE_MS = 2000, /* from SHUTDOWN to the kill */
     BLOW_MS = 2000,    /* from one blow to the next */
     ANSWER_MS = 1000,  /* in which a step answers */
+    START_MS = 120000,
+    TRIAL_MS = 10000, /* … on a node that is doubtful */
     BLOWS = 4,
 };
 
@@ -114,12 +120,21 @@ static void close_handles(struct trp_slurm_executor *e)
     close_handle((uv_handle_t *)&e->timer);
 }
 
+static void set_tried(struct trp_slurm_executor *e, bool tried)
+{
+    if (e->tried == tried)
+        return;
+    e->tried = tried;
+    e->request.shape->tried += tried ? 1 : UINT32_MAX;
+}
+
 /* Out of the books; freed once its handles are closed. */
 static void forget(struct trp_slurm_executor *e)
 {
     struct trp_slurm *s = e->slurm;
     HASH_DEL(s->executors, e);
     s->leaving -= e->dismissed;
+    set_tried(e, false);
     trp_slurm_books_leave(s->books, &e->request);
     e->forgotten = true;
     if (!e->handles)
@@ -128,19 +143,25 @@ static void forget(struct trp_slurm_executor *e)
         close_handles(e);
 }
 
-/* Its srun came too early: back into the queue, which is not served until a second
- * later at least; by then the handles are closed. */
+/* Its srun came too early, or in vain: back into the queue. A timer serves that, before
+ * which the loop has closed the handles. */
 static bool ask_again(struct trp_slurm_executor *e)
 {
     struct trp_slurm *s = e->slurm;
+    set_tried(e, false);
     trp_slurm_books_leave(s->books, &e->request);
     if (trp_slurm_books_ask(s->books, &e->request, NULL) < 0)
         return false;
+    trp_slurm_further_again(s, e->request.shape);
     close_handles(e);
     e->said.size = e->complained.size = 0;
-    e->exited = e->silent = e->doubted = false;
+    e->refusal[0] = '\0';
+    e->exited = e->silent = e->doubted = e->leaving = false;
+    e->ending = e->ended = e->given_up = false;
+    e->blows = 0;
+    e->step = -1;
     e->state = TRP_SLURM_WAITS;
-    trp_slurm_srun_refused(s);
+    trp_slurm_pump_soon(s);
     return true;
 }
 
@@ -182,12 +203,18 @@ static void finish(struct trp_slurm_executor *e)
 {
     const struct trp_slurm_job *j = job_of(e);
     char text[1024];
-    if (!e->granted && !e->dismissed && !e->leaving &&
-        trp_slurm_executor_too_often(e) && ask_again(e))
+    bool failed = !e->granted && !e->dismissed;
+    if (failed && e->given_up && ask_again(e))
         return;
+    if (failed && !e->leaving && trp_slurm_executor_too_often(e) && ask_again(e)) {
+        trp_slurm_srun_refused(e->slurm);
+        return;
+    }
     bool memory = trp_slurm_executor_out_of_memory(e);
-    if (!e->granted && !e->dismissed)
-        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node);
+    if (failed)
+        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node,
+                              trp_slurm_executor_not_made(e) ? TRP_SLURM_REFUSED
+                                                             : TRP_SLURM_DOUBTFUL);
     int status = TRP_ESYSTEM;
     trp_slurm_executor_describe(e, text, sizeof text);
     if (in_order(e)) {
@@ -242,9 +269,25 @@ bool trp_slurm_executor_say(struct trp_slurm_executor *e, const char *line)
            send(fd, line, (size_t)n, MSG_NOSIGNAL) == n;
 }
 
+/* By its name as long as its number is not known. */
+static void end_step(const struct trp_slurm_executor *e)
+{
+    const struct trp_slurm *s = e->slurm;
+    char call[512];
+    uint32_t part = s->inventory.nodes[e->request.spots[0].node].part;
+    int n =
+        snprintf(call, sizeof call, "end-step job=%u ", s->inventory.parts[part].job);
+    if (e->step >= 0)
+        snprintf(call + n, sizeof call - (size_t)n, "step=%lld", (long long)e->step);
+    else
+        snprintf(call + n, sizeof call - (size_t)n, "name=%s:%s.%u",
+                 s->command.run_name, e->profile, e->id);
+    if (s->helper)
+        trp_slurm_helper_tell(s->helper, call);
+}
+
 static void strike(struct trp_slurm_executor *e)
 {
-    char call[64];
     if (e->blows == BLOWS)
         return;
     switch (e->blows++) {
@@ -258,13 +301,7 @@ static void strike(struct trp_slurm_executor *e)
             uv_process_kill(&e->process, SIGTERM);
         break;
     case 2:
-        snprintf(call, sizeof call, "end-step job=%u step=%lld",
-                 e->slurm->inventory
-                     .parts[e->slurm->inventory.nodes[e->request.spots[0].node].part]
-                     .job,
-                 (long long)e->step);
-        if (e->step >= 0 && e->slurm->helper)
-            trp_slurm_helper_tell(e->slurm->helper, call);
+        end_step(e);
         break;
     default:
         if (!e->exited)
@@ -287,15 +324,20 @@ static void dismiss(struct trp_slurm_executor *e)
     e->dismissed = true;
 }
 
+static void on_no_answer(uv_timer_t *timer)
+{
+    struct trp_slurm_executor *e = timer->data;
+    while (e->blows < BLOWS)
+        strike(e);
+}
+
 static void on_answer_due(uv_timer_t *timer)
 {
     struct trp_slurm_executor *e = timer->data;
-    if (e->ending || e->ended || !e->granted) {
+    if (e->ending || e->ended || !e->granted)
         uv_timer_start(timer, on_blow, BLOW_MS - ANSWER_MS, 0);
-        return;
-    }
-    while (e->blows < BLOWS)
-        strike(e);
+    else
+        on_no_answer(timer);
 }
 
 void trp_slurm_executor_kill(struct trp_slurm_executor *e)
@@ -304,13 +346,41 @@ void trp_slurm_executor_kill(struct trp_slurm_executor *e)
         trp_slurm_executor_release(e, false);
         return;
     }
+    if (e->state == TRP_SLURM_RUNS && e->given_up)
+        dismiss(e);
     if (e->state != TRP_SLURM_RUNS || e->blows)
         return;
     if (e->granted && !e->ended && !e->dismissed) /* its end was not told */
-        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node);
+        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node, TRP_SLURM_DOUBTFUL);
     dismiss(e);
     strike(e);
     uv_timer_start(&e->timer, on_answer_due, ANSWER_MS, 0);
+}
+
+/* An srun that waits for room withdraws its request for a SIGTERM. */
+static void on_start_late(uv_timer_t *timer)
+{
+    struct trp_slurm_executor *e = timer->data;
+    e->given_up = true;
+    trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node, TRP_SLURM_SILENT);
+    strike(e);
+    strike(e);
+    uv_timer_start(timer, on_no_answer, ANSWER_MS, 0);
+}
+
+void trp_slurm_executor_try(struct trp_slurm_executor *e)
+{
+    if (e->tried || e->blows || e->dismissed)
+        return;
+    set_tried(e, true);
+    uv_timer_start(&e->timer, on_start_late, TRIAL_MS, 0);
+}
+
+void trp_slurm_executor_started(struct trp_slurm_executor *e)
+{
+    if (!e->dismissed)
+        uv_timer_stop(&e->timer);
+    set_tried(e, false);
 }
 
 static void on_release_late(uv_timer_t *timer)
@@ -488,4 +558,11 @@ void trp_slurm_executor_serve(struct trp_slurm_executor *e)
     trp_slurm_srun_started(e->slurm);
     snprintf(what, sizeof what, "srun of executor %u", e->id);
     trp_run_folder_pid(e->slurm->command.run_dir, e->process.pid, what);
+    uv_timer_start(&e->timer, on_start_late, START_MS, 0);
+    uint32_t node = e->request.spots[0].node;
+    enum trp_slurm_standing standing = trp_slurm_books_standing(e->slurm->books, node);
+    if (standing != TRP_SLURM_GOOD)
+        trp_slurm_executor_try(e);
+    if (standing == TRP_SLURM_DOUBTFUL)
+        trp_slurm_further_tell_trial(e->slurm, e->request.shape, node);
 }

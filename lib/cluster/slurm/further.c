@@ -92,6 +92,7 @@ void trp_further_take_in(struct trp_slurm_job *j)
         trp_further_forget(j);
         return;
     }
+    trp_slurm_watch_part(s, j->part);
     j->job = s->inventory.parts[j->part].job;
     j->began = (int64_t)time(NULL);
     j->shrinking = (struct trp_slurm_shrinking){.slurm = s, .part = j->part};
@@ -168,7 +169,12 @@ int64_t trp_slurm_further_look(struct trp_slurm *s)
     int64_t due = trp_further_tell_again(s), one;
     if (s->further.helper_gone && !s->closed)
         trp_further_refuse_hopeless(s);
-    if (!s->further.allowed || s->closed || !s->driver_address || !somebody_waits(s))
+    if (s->closed || !s->driver_address || !somebody_waits(s))
+        return due;
+    for (uint32_t i = 0; !s->further.allowed && i < trp_slurm_books_shapes(s->books);
+         i++)
+        trp_further_make_do(s, trp_slurm_books_shape(s->books, i), true);
+    if (!s->further.allowed)
         return due;
     while (trp_further_release_one(s))
         ;

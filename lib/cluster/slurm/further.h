@@ -40,6 +40,7 @@ struct trp_slurm_job {
     uint32_t guard; /* the id by which its guard calls */
     bool queued;    /* as a batch job */
     bool unwanted;  /* cancelled before its number was known */
+    bool spares;    /* some hosts were excluded from it */
     bool was_used;
     bool polled;         /* Slurm was asked of it as pending, and has not told */
     bool gone;           /* Slurm says that it is over: */
@@ -61,9 +62,10 @@ struct trp_slurm_shape_jobs {
     struct trp_resource_profile profile;
     uint32_t ranks;             /* of a gang, else 0 */
     char never[TRP_SLURM_TOLD]; /* why it can never be had so, "" */
-    char told[TRP_SLURM_TOLD];  /* what the user was told last */
-    bool local;                 /* there is room for it inside, some time */
-    int64_t never_until;        /* … but for this stage: looked at again then; or 0 */
+    char told[TRP_SLURM_TOLD];  /* what the user was told last; … of a node: */
+    char trial[TRP_SLURM_TOLD];
+    bool local;          /* there is room for it inside, some time */
+    int64_t never_until; /* … but for this stage: looked at again then; or 0 */
     struct trp_slurm_shape_jobs *needed; /* of what is asked for ahead: to whom its jobs
                                           * go when it is needed; NULL: nobody yet */
 };
@@ -102,6 +104,11 @@ int trp_slurm_further_needed(struct trp_slurm *s, struct trp_slurm_request *r);
 void trp_slurm_further_ask_wait(struct trp_slurm *s,
                                 const struct trp_resource_profile *p,
                                 uint32_t executors);
+/* A request of that shape is in the queue again. */
+void trp_slurm_further_again(struct trp_slurm *s, struct trp_slurm_shape *shape);
+/* One of that shape is started on a doubtful node: there is nothing else. */
+void trp_slurm_further_tell_trial(struct trp_slurm *s,
+                                  const struct trp_slurm_shape *shape, uint32_t node);
 /* The further job that a part is, or NULL: it is the driver's own. */
 struct trp_slurm_job *trp_slurm_further_of(const struct trp_slurm *s, uint32_t part);
 /* A job seems to end: nothing new there; asks Slurm why. */
@@ -132,10 +139,12 @@ void trp_slurm_further_close(struct trp_slurm *s);
 void trp_slurm_further_free(struct trp_slurm *s);
 
 /* request_words.c: the words of a call to troupe-slurm that asks for `count` executors
- * (or one gang), malloc'ed. `verb`: "allocate", "queue" with `queued`, "when". */
+ * (or one gang), malloc'ed. `verb`: "allocate", "queue" with `queued`, "when".
+ * *ret_spares, unless NULL: hosts that do not answer are excluded. */
 char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
                              const struct trp_slurm_shape_jobs *want, uint32_t count,
-                             const struct trp_slurm_job *queued, trp_error *err);
+                             const struct trp_slurm_job *queued, bool *ret_spares,
+                             trp_error *err);
 /* Where such a job goes: a partition, "" the default one. TRP_ENEVER by the site. */
 int trp_slurm_request_place(const struct trp_slurm *s,
                             const struct trp_resource_profile *p, uint32_t ranks,

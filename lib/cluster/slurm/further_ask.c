@@ -69,6 +69,21 @@ void trp_further_tell_pending(struct trp_slurm *s, const struct trp_slurm_job *j
     notice(s, j->want, text);
 }
 
+void trp_slurm_further_tell_trial(struct trp_slurm *s,
+                                  const struct trp_slurm_shape *shape, uint32_t node)
+{
+    struct trp_slurm_shape_jobs *w = shape->context;
+    char text[TRP_SLURM_TOLD];
+    snprintf(text, sizeof text,
+             "%s does not answer; there is no other room for executors of profile %s, "
+             "so it is tried from time to time",
+             s->inventory.nodes[node].name, w->profile.name);
+    if (strcmp(w->trial, text) == 0 || !s->handler.notice)
+        return;
+    snprintf(w->trial, sizeof w->trial, "%s", text);
+    s->handler.notice(s->handler.context, text);
+}
+
 void trp_slurm_further_why(const struct trp_slurm *s,
                            const struct trp_resource_profile *p, char *text,
                            size_t size)
@@ -90,8 +105,8 @@ void trp_slurm_further_why(const struct trp_slurm *s,
     for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
         const struct trp_slurm_shape_jobs *w =
             trp_slurm_books_shape(s->books, i)->context;
-        if (w && *w->told && strcmp(w->profile.name, p->name) == 0)
-            snprintf(text, size, "%s", w->told);
+        if (w && strcmp(w->profile.name, p->name) == 0 && (*w->told || *w->trial))
+            snprintf(text, size, "%s", *w->told ? w->told : w->trial);
     }
 }
 
@@ -170,7 +185,7 @@ static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
     struct trp_slurm_shape_jobs *w = j->want;
     enum refusal r = (enum refusal)end->refusal;
     uint32_t units = j->units;
-    bool queued = j->queued;
+    bool queued = j->queued, spares = j->spares;
     trp_further_forget(j);
     w->acquire.asking = false;
     if (r == BUSY && queued && units > 1) {
@@ -178,11 +193,11 @@ static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
         return;
     }
     /* Slurm takes into the queue whatever can be had some time. */
-    if (r == NEVER || (r == BUSY && queued)) {
+    if (!spares && (r == NEVER || (r == BUSY && queued))) {
         on_never(s, w, units, end->text);
         return;
     }
-    if (r == BUSY || (r == WAIT && !queued)) {
+    if (!queued && (r == BUSY || r == WAIT)) {
         trp_acquire_busy(&w->acquire, r == WAIT ? 1 : units);
         return;
     }
@@ -225,7 +240,7 @@ static bool ask(struct trp_slurm *s, struct trp_slurm_shape_jobs *w, uint32_t co
     if (!j)
         return false;
     char *call = trp_slurm_request_call(s, queued ? "queue" : "allocate", w, count,
-                                        queued ? j : NULL, &err);
+                                        queued ? j : NULL, &j->spares, &err);
     int code = call ? trp_slurm_helper_call(s->helper, call,
                                             queued ? on_queued : trp_further_on_granted,
                                             on_asked, j)
@@ -286,24 +301,45 @@ static struct trp_acquire_need need_of(const struct trp_slurm *s,
     struct trp_acquire_need need = {
         .waiting = shape->waiting,
         .freeing = !shape->ahead && (s->leaving > 0 || trp_slurm_shrink_settling(s))};
-    uint32_t jobs = 0;
+    uint32_t jobs = 0, held = 0; /* for those that are tried on doubtful nodes */
     for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
         need.coming += j->want == shape->context && is_coming(j) ? j->units : 0;
         /* Asked for ahead, and perhaps for these by now. */
         need.freeing |=
             j->state == TRP_SLURM_JOB_ASKED && j->want->needed == shape->context;
+        held +=
+            j->want == shape->context && j->state == TRP_SLURM_JOB_RUNS && !j->was_used
+                ? j->units
+                : 0;
         jobs++;
     }
+    need.waiting += shape->tried > held ? shape->tried - held : 0;
     need.jobs_left = jobs < s->further.most ? s->further.most - jobs : 0;
     return need;
 }
 
-int64_t trp_further_ask(struct trp_slurm *s, const struct trp_slurm_shape *shape)
+void trp_further_make_do(struct trp_slurm *s, struct trp_slurm_shape *shape, bool they)
+{
+    if (they && !shape->last_resort && shape->waiting && trp_slurm_watch_has_doubts(s))
+        trp_slurm_pump_soon(s);
+    shape->last_resort = they;
+}
+
+void trp_slurm_further_again(struct trp_slurm *s, struct trp_slurm_shape *shape)
+{
+    shape->last_resort = !s->further.allowed;
+}
+
+int64_t trp_further_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
 {
     struct trp_slurm_shape_jobs *w = shape->context;
     int64_t due = INT64_MAX;
-    if (!w || is_never(s, w, &due))
+    if (!w)
         return due;
+    if (is_never(s, w, &due)) {
+        trp_further_make_do(s, shape, true);
+        return due;
+    }
     if ((shape->waiting && !trp_slurm_books_srun_room(s->books)))
         return INT64_MAX;
     if (w->needed)
@@ -318,8 +354,11 @@ int64_t trp_further_ask(struct trp_slurm *s, const struct trp_slurm_shape *shape
             done = ask(s, w, w->ranks ? 1 : step.count, step.what == TRP_ACQUIRE_QUEUE);
         else if (step.what == TRP_ACQUIRE_CANCEL)
             done = cancel(s, w, step.count);
-        if (!done)
+        if (!done) {
+            trp_further_make_do(s, shape,
+                                trp_acquire_exhausted(&w->acquire, trp_further_now()));
             return step.due;
+        }
     }
 }
 
@@ -398,6 +437,7 @@ int trp_slurm_further_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
         w->local = trp_slurm_books_fit(s->books, &r->need, r->units, NULL) > 0;
         r->shape->context = w;
     }
+    trp_slurm_further_again(s, r->shape);
     if (*w->never && !w->local)
         return trp_error_set(err, TRP_ENEVER, "%s", w->never);
     return 0;
@@ -448,9 +488,10 @@ void trp_slurm_further_ask_wait(struct trp_slurm *s,
 {
     const struct trp_slurm_shape_jobs want = {.profile = *p};
     struct when *w = malloc(sizeof *w);
-    char *call = s->further.allowed && w
-                     ? trp_slurm_request_call(s, "when", &want, executors, NULL, NULL)
-                     : NULL;
+    char *call =
+        s->further.allowed && w
+            ? trp_slurm_request_call(s, "when", &want, executors, NULL, NULL, NULL)
+            : NULL;
     if (w)
         *w = (struct when){s, p->id};
     if (!call || trp_slurm_helper_call(s->helper, call, on_when, on_when_told, w) < 0)

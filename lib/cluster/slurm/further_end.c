@@ -51,15 +51,14 @@ static void shrink(struct trp_slurm_job *j)
     free(going);
 }
 
-static bool is_waited_for(const struct trp_slurm *s,
-                          const struct trp_slurm_shape_jobs *want)
+/* Those for whom the job was asked for. */
+static const struct trp_slurm_shape *shape_of(const struct trp_slurm_job *j)
 {
-    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
-        const struct trp_slurm_shape *shape = trp_slurm_books_shape(s->books, i);
-        if (shape->context == want)
-            return shape->waiting > 0;
-    }
-    return false;
+    const trp_slurm_books *b = j->slurm->books;
+    uint32_t i = 0;
+    while (trp_slurm_books_shape(b, i)->context != j->want)
+        i++;
+    return trp_slurm_books_shape(b, i);
 }
 
 /* True: one was given back; the list is another one. */
@@ -77,7 +76,10 @@ bool trp_further_release_one(struct trp_slurm *s)
                 shrink(j);
             continue;
         }
-        if (!j->was_used && is_waited_for(s, j->want)) {
+        const struct trp_slurm_shape *shape = shape_of(j);
+        if (!j->was_used && shape->tried > 0)
+            continue; /* they may be back in the queue soon */
+        if (!j->was_used && shape->waiting > 0) {
             /* What Slurm gave is not what was asked for: not again at once. */
             trp_further_tell_refusal(s, j->want, j->units,
                                      "what it granted has no room for them");

@@ -38,7 +38,9 @@ void trp_further_forget_debts(struct trp_slurm *s);
 
 /* further_ask.c: what is to be asked for, or cancelled, for a shape; when to look
  * again, INT64_MAX: when something happens. */
-int64_t trp_further_ask(struct trp_slurm *s, const struct trp_slurm_shape *shape);
+int64_t trp_further_ask(struct trp_slurm *s, struct trp_slurm_shape *shape);
+/* Whether those who wait make do with doubtful nodes. */
+void trp_further_make_do(struct trp_slurm *s, struct trp_slurm_shape *shape, bool they);
 /* False: what the cluster has is not known yet, and is being asked. */
 bool trp_further_ask_offers(struct trp_slurm *s);
 void trp_further_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,

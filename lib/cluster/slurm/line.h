@@ -13,11 +13,11 @@
  *     job job=N            `allocation` for the job, or for each component of a
  *                          heterogeneous one, `node` for each of their nodes
  *     states job=N         `ends job= ends=` for the job, or for each component, and
- *                          for each further job, `state job= name= state=` (up, drain,
- *                          down) for each node that they still have; `over job= state=`
- *                          for a further job that has ended
+ *                          for each further job, `state job= name= state=` (up, mute,
+ *                          drain, down) for each node that they still have; `over job=
+ *                          state=` for a further job that has ended
  *     racks                `host name= rack=` for each node that has a leaf switch
- *     end-step job= step=  kills a step's processes everywhere
+ *     end-step job= step=  kills a step's processes everywhere; or name=
  *     term-step job= name= sends SIGTERM to the tasks of the step of that name
  *     guard job= name=     from now on the steps of a job whose name begins so are
  *                          ended when the pipe closes without `bye`
@@ -29,7 +29,8 @@
  *     allocate …           asks for a job now: the answer of `job`, or `failed`. Keys:
  *                          name comment folder tasks cpus memory (MiB of a CPU) gres
  *                          (of a task) node_gres licences constraint partition
- *                          account qos reservation time (minutes) exclusive one_node
+ *                          account qos reservation time (minutes) exclusive one_node,
+ *                          exclude (hosts)
  *     queue … script= entry=
  *                          submits a batch job of that kind, whose environment has the
  *                          entry: `queued job=`

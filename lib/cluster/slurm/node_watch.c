@@ -15,7 +15,9 @@
 
 #include "cluster/slurm/slurm_state.h"
 
-enum { SLOWEST = 6, DOUBT_MS = 1000 };
+/* TRUST_S: longer than the usual SlurmdTimeout, after which Slurm has missed a node
+ * that does not answer. */
+enum { SLOWEST = 6, DOUBT_MS = 1000, TRUST_S = 330 };
 
 static void on_timer(uv_timer_t *timer);
 
@@ -46,17 +48,47 @@ static void tell_leaving(struct trp_slurm *s, uint32_t node)
     }
 }
 
+static bool is_doubted(enum trp_slurm_standing standing)
+{
+    return standing > TRP_SLURM_GOOD && standing <= TRP_SLURM_SILENT;
+}
+
+/* The nodes of that host. */
+static void mark_host(struct trp_slurm *s, const char *name,
+                      enum trp_slurm_standing standing)
+{
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+        const char *its = s->inventory.nodes[i].name;
+        if (its && strcmp(its, name) == 0 &&
+            trp_slurm_books_standing(s->books, i) <= TRP_SLURM_SILENT)
+            trp_slurm_books_set_standing(s->books, i, standing);
+    }
+}
+
 static void set(struct trp_slurm *s, uint32_t node, enum trp_slurm_standing standing)
 {
     enum trp_slurm_standing before = trp_slurm_books_standing(s->books, node);
-    if (before == TRP_SLURM_GONE ||
-        (standing == TRP_SLURM_GOOD && before == TRP_SLURM_DOUBTFUL))
+    if (before == TRP_SLURM_GONE)
         return;
     s->watch.news |= standing != before;
     s->shrink.news |= standing != before;
     trp_slurm_books_set_standing(s->books, node, standing);
     if (standing == TRP_SLURM_CLOSED)
         tell_leaving(s, node); /* also those that have come since */
+}
+
+/* That a node is up says little at first: it is until Slurm misses it. One that has
+ * come back has in Slurm's books the steps that died there, and no room for others. */
+static void set_up(struct trp_slurm *s, uint32_t node)
+{
+    enum trp_slurm_standing before = trp_slurm_books_standing(s->books, node);
+    bool trusted = (int64_t)time(NULL) > s->watch.doubted + TRUST_S;
+    if (before == TRP_SLURM_SILENT && !trusted) {
+        trp_slurm_books_set_standing(s->books, node, TRP_SLURM_DOUBTFUL);
+        trp_slurm_pump_soon(s);
+    } else if (before != TRP_SLURM_DOUBTFUL || trusted) {
+        set(s, node, TRP_SLURM_GOOD);
+    }
 }
 
 /* It was there when Slurm was asked. */
@@ -90,7 +122,10 @@ static void take_state(struct trp_slurm *s, const struct trp_slurm_line *line)
             s->inventory.parts[n->part].job != job)
             continue;
         s->watch.seen[i] = true;
-        set(s, i, strcmp(state, "up") == 0 ? TRP_SLURM_GOOD : TRP_SLURM_CLOSED);
+        if (strcmp(state, "up") == 0)
+            set_up(s, i);
+        else if (strcmp(state, "mute") != 0)
+            set(s, i, TRP_SLURM_CLOSED);
     }
 }
 
@@ -198,11 +233,11 @@ static void on_answer(void *context, const struct trp_slurm_end *end)
  */
 
 /* An executor that vanished may have ended well after all. */
-static bool has_doubts(const struct trp_slurm *s)
+bool trp_slurm_watch_has_doubts(const struct trp_slurm *s)
 {
     for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
         if (s->inventory.nodes[i].name &&
-            trp_slurm_books_standing(s->books, i) == TRP_SLURM_DOUBTFUL)
+            is_doubted(trp_slurm_books_standing(s->books, i)))
             return true;
     }
     return false;
@@ -230,7 +265,7 @@ static void on_timer(uv_timer_t *timer)
     struct trp_slurm *s = timer->data;
     struct trp_slurm_watch *w = &s->watch;
     char call[64];
-    if (w->again && !has_doubts(s)) {
+    if (w->again && !trp_slurm_watch_has_doubts(s)) {
         w->again = false;
         wait_ms(s, w->wait_ms);
         return;
@@ -243,11 +278,29 @@ static void on_timer(uv_timer_t *timer)
         wait_ms(s, w->wait_ms);
 }
 
-void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node)
+static void try_those_that_start(struct trp_slurm *s, const char *host)
 {
-    if (s->closed || trp_slurm_books_standing(s->books, node) != TRP_SLURM_GOOD)
+    struct trp_slurm_executor *e, *next;
+    HASH_ITER(hh, s->executors, e, next)
+    {
+        if (e->state == TRP_SLURM_RUNS && !e->granted &&
+            strcmp(s->inventory.nodes[e->request.spots[0].node].name, host) == 0)
+            trp_slurm_executor_try(e);
+    }
+}
+
+void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node,
+                           enum trp_slurm_standing how)
+{
+    const char *host = s->inventory.nodes[node].name;
+    enum trp_slurm_standing before = trp_slurm_books_standing(s->books, node);
+    if (s->closed || before >= how)
         return;
-    trp_slurm_books_set_standing(s->books, node, TRP_SLURM_DOUBTFUL);
+    mark_host(s, host, how);
+    s->watch.doubted = (int64_t)time(NULL);
+    if (is_doubted(before))
+        return; /* Slurm is being asked of it, less and less often */
+    try_those_that_start(s, host);
     s->shrink.news = true;
     s->watch.wait_ms = s->watch.poll_ms;
     s->watch.again = true;
@@ -257,10 +310,21 @@ void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node)
 
 void trp_slurm_watch_trust(struct trp_slurm *s, uint32_t node)
 {
-    if (trp_slurm_books_standing(s->books, node) != TRP_SLURM_DOUBTFUL)
+    if (!is_doubted(trp_slurm_books_standing(s->books, node)))
         return;
-    trp_slurm_books_set_standing(s->books, node, TRP_SLURM_GOOD);
+    mark_host(s, s->inventory.nodes[node].name, TRP_SLURM_GOOD);
     s->shrink.news = true;
+    trp_slurm_pump_soon(s);
+}
+
+void trp_slurm_watch_part(struct trp_slurm *s, uint32_t part)
+{
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+        const struct trp_slurm_node *n = &s->inventory.nodes[i];
+        if (n->name && n->part != part &&
+            is_doubted(trp_slurm_books_standing(s->books, i)))
+            mark_host(s, n->name, trp_slurm_books_standing(s->books, i));
+    }
 }
 
 static void on_first(uv_timer_t *timer)

@@ -3,8 +3,10 @@
  * Slurm is asked every `slurm.poll`, and less often while there is no news.
  *
  * A node that its admin drains gets nothing new, and its executors are told to the
- * driver as leaving. A node that the job has lost counts no more. A node on which an
- * executor has vanished, or has not started, is doubtful until one starts there.
+ * driver as leaving. A node that the job has lost counts no more. A host on which an
+ * executor has vanished, or has not started, is doubtful until something answers there,
+ * or Slurm has not missed it for longer than it takes to. When a start there fails for
+ * want of an answer, the next one is when Slurm was asked again.
  */
 #ifndef TRP_CLUSTER_SLURM_NODE_WATCH_H
 #define TRP_CLUSTER_SLURM_NODE_WATCH_H
@@ -13,6 +15,8 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "cluster/slurm/books.h"
+
 struct trp_slurm;
 
 struct trp_slurm_watch {
@@ -20,6 +24,7 @@ struct trp_slurm_watch {
     uint64_t poll_ms, wait_ms; /* at first; at present */
     bool asked, again;         /* an answer is awaited; there was a doubt since */
     bool news;                 /* in the present answer */
+    int64_t doubted;           /* the last time, in seconds since 1970 */
     uint32_t nodes;            /* of the driver's job: the first ones */
     bool *seen;                /* by node, in the present answer; room for so many: */
     uint32_t room;
@@ -30,9 +35,14 @@ int trp_slurm_watch_open(struct trp_slurm *s, uint64_t poll_ms);
 /* Closes the timer; `seen` is freed with the cluster. */
 void trp_slurm_watch_close(struct trp_slurm *s);
 
-/* Nothing is known to be well there: others first, and Slurm is asked soon. */
-void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node);
+/* Nothing is known to be well there: others first, and Slurm is asked soon. `how`: one
+ * of refused, doubtful and silent. It holds for the host, in all jobs. */
+void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node,
+                           enum trp_slurm_standing how);
 /* It is well, if it was doubtful. */
 void trp_slurm_watch_trust(struct trp_slurm *s, uint32_t node);
+/* A part was added: what is known of its hosts holds there. */
+void trp_slurm_watch_part(struct trp_slurm *s, uint32_t part);
+bool trp_slurm_watch_has_doubts(const struct trp_slurm *s);
 
 #endif

@@ -98,6 +98,26 @@ static void put_place(FILE *f, const struct trp_slurm *s,
     trp_slurm_line_put_number(f, "one_node", r->one_node);
 }
 
+/* Hosts that do not answer, as Slurm does not know yet. */
+static bool put_spared(FILE *f, const struct trp_slurm *s)
+{
+    char *list = NULL;
+    size_t size = 0;
+    FILE *names = open_memstream(&list, &size);
+    for (uint32_t i = 0; names && i < s->inventory.nnodes; i++) {
+        const char *name = s->inventory.nodes[i].name;
+        enum trp_slurm_standing is =
+            name ? trp_slurm_books_standing(s->books, i) : TRP_SLURM_GONE;
+        if (is == TRP_SLURM_DOUBTFUL || is == TRP_SLURM_SILENT)
+            fprintf(names, "%s%s", ftell(names) > 0 ? "," : "", name);
+    }
+    bool some = names && fclose(names) == 0 && size > 0;
+    if (some)
+        trp_slurm_line_put(f, "exclude", list);
+    free(list);
+    return some;
+}
+
 static int put_guard(FILE *f, const struct trp_slurm *s, const struct trp_slurm_job *j,
                      trp_error *err)
 {
@@ -132,7 +152,8 @@ static void put_shape(FILE *f, const struct trp_slurm *s,
 
 char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
                              const struct trp_slurm_shape_jobs *want, uint32_t count,
-                             const struct trp_slurm_job *queued, trp_error *err)
+                             const struct trp_slurm_job *queued, bool *ret_spares,
+                             trp_error *err)
 {
     struct trp_site_request r;
     char text[512], *call = NULL;
@@ -151,6 +172,9 @@ char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
     trp_slurm_line_put(f, "folder", s->command.run_dir);
     put_shape(f, s, &r, count, partition);
     put_place(f, s, &r, partition);
+    bool spares = put_spared(f, s);
+    if (ret_spares)
+        *ret_spares = spares;
     if (queued)
         code = put_guard(f, s, queued, err);
     if (fclose(f) != 0 || code < 0) {

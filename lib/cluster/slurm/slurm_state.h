@@ -57,6 +57,8 @@ struct trp_slurm_executor {
     bool exited;    /* srun has */
     bool silent;    /* `out` is at its end */
     unsigned blows; /* how far the kill has come */
+    bool tried;     /* it starts on a node that is doubtful */
+    bool given_up;  /* it has not started in time */
     int64_t step;   /* its number in the job; -1: not known */
     bool ending;    /* the step has said that it is about to */
     bool ended;     /* the step has told its end: */
@@ -156,6 +158,10 @@ void trp_slurm_executor_serve(struct trp_slurm_executor *e);
 void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told);
 void trp_slurm_executor_kill(struct trp_slurm_executor *e);
 void trp_slurm_executor_tell(struct trp_slurm_executor *e);
+/* Its node is doubtful: from now on its start has a limit. */
+void trp_slurm_executor_try(struct trp_slurm_executor *e);
+/* It has started: it has no limit any more. */
+void trp_slurm_executor_started(struct trp_slurm_executor *e);
 /* Says a line to the step; false when srun is gone. */
 bool trp_slurm_executor_say(struct trp_slurm_executor *e, const char *line);
 /* One that waits can never be had. */
@@ -172,6 +178,8 @@ void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *text,
                                  size_t size);
 /* Why srun did not start the step: TRP_ENEVER or TRP_EWAIT. */
 int trp_slurm_executor_refusal(const struct trp_slurm_executor *e);
+/* … because Slurm has made none: its node was not even asked. */
+bool trp_slurm_executor_not_made(const struct trp_slurm_executor *e);
 /* … because there were too many calls: it will start it later. */
 bool trp_slurm_executor_too_often(const struct trp_slurm_executor *e);
 bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e);

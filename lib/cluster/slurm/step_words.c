@@ -97,6 +97,7 @@ static void start_it(struct trp_slurm_executor *e, const struct trp_slurm_line *
         return;
     }
     e->granted = true;
+    trp_slurm_executor_started(e);
     trp_slurm_budget_accepted(&s->budget);
     struct trp_granted granted = {.host = n->name,
                                   .rack = *n->rack ? n->rack : NULL,
@@ -175,6 +176,12 @@ int trp_slurm_executor_refusal(const struct trp_slurm_executor *e)
             return TRP_ENEVER;
     }
     return TRP_EWAIT;
+}
+
+bool trp_slurm_executor_not_made(const struct trp_slurm_executor *e)
+{
+    return !*e->refusal && (strstr(e->complained.text, "Unable to create step") ||
+                            strstr(e->complained.text, "Unable to confirm allocation"));
 }
 
 bool trp_slurm_executor_too_often(const struct trp_slurm_executor *e)
