@@ -3,9 +3,10 @@
  *
  * Lingering: after the driver's mpirun has ended in order nothing is left and this is
  * over at once. When the driver was killed, its executors see its socket close, end
- * their tasks, remove their scratch folders and go; they get LINGER_MS for it. When
- * `troupe` is gone, the driver sees that itself and cancels its run; it gets ORPHAN_MS.
- * Ending kills whatever descends from here until there is nothing.
+ * their tasks, remove their scratch folders and go, and then troupe-slurm ends what
+ * they ran in; they get LINGER_MS for it. When `troupe` is gone, the driver sees that
+ * itself and cancels its run; it gets ORPHAN_MS. Ending kills whatever descends from
+ * here until there is nothing.
  *
  * ompi-server dies with the guard (PR_SET_PDEATHSIG), which is why the guard, not
  * `troupe`, starts it. Rejected: looking for leftovers by their environment or by
@@ -36,7 +37,7 @@
 
 enum {
     SERVER_MS = 10000, /* for ompi-server to write its URI */
-    LINGER_MS = 1500,
+    LINGER_MS = 4000,
     ORPHAN_MS = 6000,
     SERVER_END_MS = 300,
     END_MS = 3000,

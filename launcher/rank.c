@@ -4,13 +4,14 @@
  *     driver RUN_DIR    the driver of a run
  *     executor          an executor (TROUPE_EXECUTOR says which)
  *     step VAR… -- …    what stands before an executor in a Slurm step
- *     guard             the batch script of a further Slurm job
+ *     guard             ends a further Slurm job when the driver is gone
  *     gang SPECFILE     the wrapper of one rank of a gang
  *     unstick PORT      frees an MPI_Comm_accept whose peer died
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cluster/slurm/step.h"
 #include "comm/channel.h"
@@ -18,6 +19,20 @@
 #include "executor/executor.h"
 #include "executor/job_guard.h"
 #include "executor/spawner.h"
+
+/* Until the driver is gone; then the job goes. A guard that was suspended for a while
+ * with its job calls again. */
+static int guard_job(void)
+{
+    int status = trp_job_guard_main();
+    while (status == 0) {
+        sleep(1);
+        status = trp_job_guard_main();
+    }
+    if (getenv("TROUPE_EXECUTOR"))
+        trp_slurm_end_own_job();
+    return status;
+}
 
 int main(int argc, char **argv)
 {
@@ -30,7 +45,7 @@ int main(int argc, char **argv)
     if (strcmp(part, "step") == 0 && argc > 3)
         return trp_slurm_step_main(argc - 2, argv + 2);
     if (strcmp(part, "guard") == 0 && argc == 2)
-        return trp_job_guard_main();
+        return guard_job();
     if (strcmp(part, "gang") == 0 && argc == 3)
         return getenv("SLURM_PROCID") && !getenv("OMPI_COMM_WORLD_RANK")
                    ? trp_slurm_rank_main(argc, argv)

@@ -63,10 +63,10 @@ int trp_slurm_call_complete(uint32_t job);
 int trp_slurm_call_shrink(uint32_t job, const char *nodes, bool live);
 /* Whether it is one that was got and not given back. */
 bool trp_slurm_further_is_held(uint32_t job);
-/* Whether there may be jobs that were not given back; ends them, as far as slurmctld
- * answers. */
+/* Whether there may be jobs that were not given back; ends them: 0 or Slurm's error
+ * number. */
 bool trp_slurm_further_are_left(void);
-void trp_slurm_further_end_all(void);
+int trp_slurm_further_end_all(void);
 
 /* ---- nodes.c -----------------------------------------------------------------------
  */

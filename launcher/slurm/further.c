@@ -370,9 +370,11 @@ bool trp_slurm_further_are_left(void)
     return held.n > 0 || held.unsure;
 }
 
-void trp_slurm_further_end_all(void)
+int trp_slurm_further_end_all(void)
 {
-    while (held.n > 0 && trp_slurm_call_end(held.jobs[held.n - 1]) == 0)
-        ;
-    become_sure();
+    int code = 0;
+    while (code == 0 && held.n > 0)
+        code = trp_slurm_call_end(held.jobs[held.n - 1]);
+    int sure = become_sure();
+    return code ? code : sure;
 }

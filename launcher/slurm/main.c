@@ -7,7 +7,7 @@
  * (for as long as slurmctld is away) and is not asked twice at once. When the pipe
  * closes, further jobs that were not given back are ended, and, when nobody said `bye`,
  * steps that are guarded: both after GO_S then. A call that hangs is given up after
- * END_S; while there are further jobs left that is tried for JOBS_END_S.
+ * END_S; but to end further jobs is tried for as long as slurmctld does not answer.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 #include "calls.h"
 #include "cluster/slurm/line.h"
 
-enum { END_S = 5, JOBS_END_S = 300, GO_S = 2, GUARDED = 256, PREFIX = 128 };
+enum { END_S = 5, GO_S = 2, REFUSALS = 30, GUARDED = 256, PREFIX = 128 };
 
 struct call {
     struct call *next;
@@ -164,9 +164,10 @@ static void *work(void *context)
     /* Most steps go by themselves, and leave nothing on their nodes. */
     if (!bye && (nguarded || trp_slurm_further_are_left()))
         sleep(GO_S);
-    while (trp_slurm_further_are_left()) {
-        trp_slurm_further_end_all();
-        if (trp_slurm_further_are_left())
+    for (int refusals = 0; trp_slurm_further_are_left() && refusals < REFUSALS;) {
+        int code = trp_slurm_further_end_all();
+        refusals += code && trp_slurm_refusal_of(code) != TRP_SLURM_LOST;
+        if (code)
             sleep(GO_S);
     }
     for (uint32_t i = 0; !bye && i < nguarded; i++)
@@ -211,11 +212,10 @@ int main(void)
     pthread_mutex_unlock(&queue.lock);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += END_S;
-    if (pthread_timedjoin_np(worker, NULL, &until) != 0) {
-        until.tv_sec += JOBS_END_S;
-        if (!trp_slurm_further_are_left() ||
-            pthread_timedjoin_np(worker, NULL, &until) != 0)
-            _exit(1); /* it hangs in a call */
-    }
+    if (pthread_timedjoin_np(worker, NULL, &until) == 0)
+        return 0;
+    if (!trp_slurm_further_are_left())
+        _exit(1); /* it hangs in a call */
+    pthread_join(worker, NULL);
     return 0;
 }

@@ -10,6 +10,7 @@ setup_file() {
 }
 
 teardown() {
+    on head pkill -CONT -x slurmctld || cluster heal head
     on head scancel -u alice
     on head scancel -u bob
     wait_until 20 no_job_of alice
@@ -607,6 +608,67 @@ ends_without() {
     wait_until 10 said "node2 does not answer; there is no other room for executors of profile small"
     ends_without node2
     [ "$(cat in.* | grep -c node1)" = 4 ]
+}
+
+guarded() {
+    on head squeue -h -s -u alice -o %j | grep -q ':guard$'
+}
+
+# A run of which most is in a further job, with its guard; sets host.
+with_further_job() {
+    until_told 8
+    whole_node
+    wait_until 30 started 8
+    wait_until 10 guarded
+    sleep 1 # it calls the driver
+    further_are RUNNING 1
+    host=$(host_of "$job")
+}
+
+none_runs() {
+    ! jobs_of alice | grep -v ' COMPLETING '
+}
+
+# What ends while slurmctld is away: slurmstepd tells it again a minute later, and until
+# then a job is COMPLETING. That is not waited for.
+end_of_outage() {
+    wait_until 10 none_runs
+    local node
+    for node in node1 node2 node3 node4 node5 node6; do
+        on "$node" pkill -KILL -x slurmstepd || true
+    done
+    wait_until 10 no_job_of alice
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
+@test "a run ends while slurmctld hangs: it waits until its jobs are ended" {
+    with_further_job
+    on head pkill -STOP -x slurmctld
+    touch go
+    wait_until 40 said "waiting for Slurm to end job [0-9]*, 60 s at most"
+    sleep 4
+    on head pkill -CONT -x slurmctld
+    end_of_outage
+    run -0 finished 10
+}
+
+@test "a driver is killed while slurmctld is away: the guard of its job ends that" {
+    with_further_job
+    on head pkill -x slurmctld
+    wait_until 10 slurmctld_is_gone
+    touch go
+    wait_until 40 said "waiting for Slurm to end job"
+    on "$host" pkill -KILL -f '^troupe: driver'
+    wait_until 10 nobody_but_guards "$host"
+    sleep 3
+    cluster heal head
+    end_of_outage
+}
+
+# nobody_but_guards HOST: nothing of alice's is there, and one process elsewhere.
+nobody_but_guards() {
+    ! on "$1" pgrep -u alice . &&
+        [ "$(leftovers node1 node2 node3 node4 node5 node6 | grep -c 'troupe-rank guard')" = 1 ]
 }
 
 # The last one: its node is in no state to run anything afterwards.

@@ -36,9 +36,14 @@ struct trp_slurm_job *trp_further_add(struct trp_slurm *s,
     j->units = units;
     j->queued = queued;
     j->asked_ns = trp_further_now();
-    j->guard = TRP_CLUSTER_GUARDS + s->further.guards % TRP_CLUSTER_GUARD_IDS;
-    s->further.guards += queued;
+    if (queued)
+        j->guard = trp_further_guard_id(s);
     return j;
+}
+
+uint32_t trp_further_guard_id(struct trp_slurm *s)
+{
+    return TRP_CLUSTER_GUARDS + s->further.guard_ids++ % TRP_CLUSTER_GUARD_IDS;
 }
 
 void trp_further_forget(struct trp_slurm_job *j)
@@ -47,6 +52,7 @@ void trp_further_forget(struct trp_slurm_job *j)
     while (*at != j)
         at = &(*at)->next;
     *at = j->next;
+    trp_further_guard_leave(j);
     trp_slurm_inventory_free(&j->found);
     free(j->shrinking.nodes);
     free(j);
@@ -141,8 +147,11 @@ void trp_further_find_out(struct trp_slurm_job *j)
 bool trp_slurm_further_guard(struct trp_slurm *s, uint32_t id)
 {
     for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
-        if (!j->queued || j->guard != id || j->unwanted)
+        if (j->guard != id || j->unwanted)
             continue;
+        trp_further_guard_called(j);
+        if (!j->queued)
+            return true;
         if (j->state == TRP_SLURM_JOB_PENDING)
             trp_further_find_out(j);
         s->further.poll_at = trp_further_now() + TRP_FURTHER_FIRST_POLL_NS;
@@ -164,6 +173,22 @@ static bool somebody_waits(const struct trp_slurm *s)
     return s->further.jobs != NULL;
 }
 
+/* When to look again. */
+static int64_t look(struct trp_slurm *s)
+{
+    int64_t due = INT64_MAX, one;
+    while (trp_further_release_one(s))
+        ;
+    if (!trp_further_ask_offers(s))
+        return due;
+    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
+        one = trp_further_ask(s, trp_slurm_books_shape(s->books, i));
+        due = one < due ? one : due;
+    }
+    one = trp_further_poll(s);
+    return one < due ? one : due;
+}
+
 int64_t trp_slurm_further_look(struct trp_slurm *s)
 {
     int64_t due = trp_further_tell_again(s), one;
@@ -174,17 +199,9 @@ int64_t trp_slurm_further_look(struct trp_slurm *s)
     for (uint32_t i = 0; !s->further.allowed && i < trp_slurm_books_shapes(s->books);
          i++)
         trp_further_make_do(s, trp_slurm_books_shape(s->books, i), true);
-    if (!s->further.allowed)
-        return due;
-    while (trp_further_release_one(s))
-        ;
-    if (!trp_further_ask_offers(s))
-        return due;
-    for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
-        one = trp_further_ask(s, trp_slurm_books_shape(s->books, i));
-        due = one < due ? one : due;
-    }
-    one = trp_further_poll(s);
+    one = s->further.allowed ? look(s) : INT64_MAX;
+    due = one < due ? one : due;
+    one = trp_further_guard(s);
     return one < due ? one : due;
 }
 
@@ -213,6 +230,7 @@ static void cancel_all(struct trp_slurm *s)
 
 void trp_slurm_further_close(struct trp_slurm *s)
 {
+    uint32_t owed[SCANCELLED];
     if (s->further.helper_gone) {
         cancel_all(s);
         return;
@@ -221,7 +239,13 @@ void trp_slurm_further_close(struct trp_slurm *s)
         if (j->job)
             trp_further_give_back(
                 s, j->state == TRP_SLURM_JOB_PENDING ? "cancel" : "end", j->job);
+        bool guarded = j->job && (j->queued || trp_further_has_guard(s, j->job));
+        trp_slurm_helper_expect(s->helper, j->job, !guarded);
     }
+    for (uint32_t i = trp_further_owed(s, owed, SCANCELLED); i-- > 0;)
+        trp_slurm_helper_expect(s->helper, owed[i], !trp_further_has_guard(s, owed[i]));
+    if (s->further.unsure)
+        trp_slurm_helper_expect(s->helper, 0, true);
 }
 
 void trp_slurm_further_free(struct trp_slurm *s)

@@ -3,9 +3,9 @@
  * when nothing runs there and nobody who waits has room there.
  *
  * What is asked for when is decided by acquire.h, once for each shape of the books'
- * queue. A job is asked for *now* by troupe-slurm, or *queued* as a batch job whose
- * script is a guard (executor/job_guard.h): it calls the admission socket when the job
- * has started.
+ * queue. A job is asked for *now* by troupe-slurm, or *queued* as a batch job. Each has
+ * a guard (executor/job_guard.h), which calls the admission socket and ends the job
+ * when the driver is gone: the script of a batch job, else a step.
  *
  * Everything happens from the loop: trp_slurm_further_look is called by the pump when
  * the queue was served.
@@ -34,13 +34,16 @@ struct trp_slurm_job {
     struct trp_slurm *slurm;
     struct trp_slurm_shape_jobs *want;
     enum trp_slurm_job_state state;
-    uint32_t job;   /* Slurm's number; 0: not known yet */
-    uint32_t units; /* requests that it was asked for */
-    uint32_t part;  /* from RUNS on */
-    uint32_t guard; /* the id by which its guard calls */
-    bool queued;    /* as a batch job */
-    bool unwanted;  /* cancelled before its number was known */
-    bool spares;    /* some hosts were excluded from it */
+    uint32_t job;                      /* Slurm's number; 0: not known yet */
+    uint32_t units;                    /* requests that it was asked for */
+    uint32_t part;                     /* from RUNS on */
+    uint32_t guard;                    /* the id by which its guard calls */
+    struct trp_slurm_guard *step;      /* which that is, of a job that was not queued */
+    struct trp_slurm_guard *last_step; /* the one before, until that has called */
+    int64_t guard_at, guard_pause;     /* when it is started */
+    bool queued;                       /* as a batch job */
+    bool unwanted;                     /* cancelled before its number was known */
+    bool spares;                       /* some hosts were excluded from it */
     bool was_used;
     bool polled;         /* Slurm was asked of it as pending, and has not told */
     bool gone;           /* Slurm says that it is over: */
@@ -79,8 +82,10 @@ struct trp_slurm_further {
     struct trp_slurm_debt *debts; /* give_back.c */
     struct trp_slurm_offers offers;
     bool offers_asked;
-    uint32_t guards; /* ids given so far */
-    uint64_t had;    /* jobs granted so far */
+    bool unsure; /* an answer was lost: a job that nobody knows may have been had */
+    uint32_t guard_ids;             /* given so far */
+    struct trp_slurm_guard *guards; /* steps */
+    uint64_t had;                   /* jobs granted so far */
     int64_t poll_at, poll_step;
     bool polling;
 };
@@ -136,6 +141,8 @@ void trp_slurm_further_why(const struct trp_slurm *s,
                            size_t size);
 /* At close: all are given back. */
 void trp_slurm_further_close(struct trp_slurm *s);
+/* Leaves the guards of jobs that Slurm has not ended alone with that. */
+void trp_slurm_further_close_guards(struct trp_slurm *s);
 void trp_slurm_further_free(struct trp_slurm *s);
 
 /* request_words.c: the words of a call to troupe-slurm that asks for `count` executors

@@ -188,6 +188,7 @@ static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
     bool queued = j->queued, spares = j->spares;
     trp_further_forget(j);
     w->acquire.asking = false;
+    s->further.unsure = r == LOST;
     if (r == BUSY && queued && units > 1) {
         trp_acquire_too_large(&w->acquire, units);
         return;
@@ -220,6 +221,7 @@ static void on_asked(void *context, const struct trp_slurm_end *end)
     if (end->failed) {
         on_refused(j, end);
     } else {
+        s->further.unsure = false;
         trp_acquire_had(&j->want->acquire);
         j->state = TRP_SLURM_JOB_PENDING;
         if (j->queued) {

@@ -22,6 +22,8 @@ void trp_further_forget(struct trp_slurm_job *j);
 /* Takes a line of what a job was granted; `context` is the job. */
 int trp_further_on_granted(void *context, const struct trp_slurm_line *line,
                            trp_error *err);
+/* The id for one guard more. */
+uint32_t trp_further_guard_id(struct trp_slurm *s);
 /* What it was granted is in j->found: into the books. */
 void trp_further_take_in(struct trp_slurm_job *j);
 /* A queued job runs: asks what it has got. */
@@ -49,6 +51,15 @@ void trp_further_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *
  * runs. */
 void trp_further_refuse_hopeless(struct trp_slurm *s);
 void trp_further_tell_pending(struct trp_slurm *s, const struct trp_slurm_job *j);
+
+/* further_guard.c: starts guards where they are missing; when the next one is due,
+ * INT64_MAX: none. */
+int64_t trp_further_guard(struct trp_slurm *s);
+void trp_further_guard_called(struct trp_slurm_job *j);
+/* A guard runs in the job of that number. */
+bool trp_further_has_guard(const struct trp_slurm *s, uint32_t job);
+/* The job is forgotten: its guard ends with it. */
+void trp_further_guard_leave(struct trp_slurm_job *j);
 
 /* further_end.c: true: a job was given back; the list is another one. */
 bool trp_further_release_one(struct trp_slurm *s);

@@ -18,7 +18,9 @@
 
 enum {
     STOP_MS = 1000,
-    PATIENT_STOP_MS = 6000,
+    TELL_MS = 2000,
+    GONE_MS = 6000, /* by then it is gone when it has no jobs to end */
+    PATIENT_STOP_MS = 60000,
     LOOK_MS = 5,
     TEXT = 32768,
     INVALID_JOB_ID = 2017, /* ESLURM_INVALID_JOB_ID */
@@ -41,6 +43,8 @@ struct trp_slurm_helper {
     uint64_t rpcs;
     bool gone;
     bool has_called; /* it may have jobs to end */
+    char jobs[256];  /* … these: "7, 8" */
+    bool alone;      /* nobody else will */
     char *text; /* of TRP_SLURM_LINE_MAX + 1 bytes: what is there of the next lines */
     size_t used, begin;
 };
@@ -278,12 +282,38 @@ bool trp_slurm_helper_read(trp_slurm_helper *h)
     return !h->gone;
 }
 
+void trp_slurm_helper_expect(trp_slurm_helper *h, uint32_t job, bool alone)
+{
+    size_t n = strlen(h->jobs), room = sizeof h->jobs - n;
+    h->alone |= alone;
+    if (!job)
+        return;
+    int k = snprintf(h->jobs + n, room, "%s%u", n ? ", " : "", job);
+    if (k < 0 || (size_t)k >= room) /* the first ones will do */
+        h->jobs[n] = '\0';
+}
+
+static void tell_wait(const trp_slurm_helper *h)
+{
+    char most[32] = "";
+    if (!h->alone)
+        snprintf(most, sizeof most, ", %d s at most", PATIENT_STOP_MS / 1000);
+    fprintf(stderr, "troupe: waiting for Slurm to end %s%s%s\n",
+            *h->jobs ? "job " : "what was asked for", h->jobs, most);
+}
+
 /* Reads what it has to say until it is gone. */
 static void hear_last(trp_slurm_helper *h, int64_t end)
 {
     struct pollfd p = {.fd = h->fd, .events = POLLIN};
-    for (int64_t left; !h->gone && (left = end - now_ms()) > 0;) {
-        if (poll(&p, 1, (int)left) > 0)
+    int64_t tell = now_ms() + (*h->jobs || h->alone ? TELL_MS : GONE_MS);
+    for (int64_t now; !h->gone && (now = now_ms()) < end;) {
+        if (now >= tell) {
+            tell_wait(h);
+            tell = INT64_MAX;
+        }
+        int64_t left = (tell < end ? tell : end) - now;
+        if (poll(&p, 1, left < GONE_MS ? (int)left : GONE_MS) > 0)
             trp_slurm_helper_read(h);
     }
 }
@@ -300,6 +330,8 @@ uint64_t trp_slurm_helper_stop(trp_slurm_helper *h, bool bye)
     if (!h)
         return 0;
     int64_t end = now_ms() + (h->has_called ? PATIENT_STOP_MS : STOP_MS);
+    if (h->has_called && h->alone)
+        end = INT64_MAX;
     drop_calls(h);
     if (bye && trp_slurm_helper_tell(h, "bye") == 0) {
         shutdown(h->fd, SHUT_WR);
@@ -307,9 +339,12 @@ uint64_t trp_slurm_helper_stop(trp_slurm_helper *h, bool bye)
     }
     close(h->fd);
     while (waitpid(h->pid, NULL, WNOHANG) == 0) {
-        if (now_ms() > end && h->has_called)
-            break; /* slurmctld is away: it goes on trying to end its jobs */
         if (now_ms() > end) {
+            if (h->has_called)
+                fprintf(stderr,
+                        "troupe: Slurm does not answer; %s%s will be ended by "
+                        "what runs there\n",
+                        *h->jobs ? "job " : "further jobs", h->jobs);
             kill(h->pid, SIGKILL);
             waitpid(h->pid, NULL, 0);
             break;

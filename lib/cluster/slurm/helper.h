@@ -58,8 +58,12 @@ bool trp_slurm_helper_read(trp_slurm_helper *h);
 /* RPCs that it has made, as far as it said. */
 uint64_t trp_slurm_helper_rpcs(const trp_slurm_helper *h);
 
+/* A job that it is to have ended when it is stopped, which is named when that takes
+ * long; 0: there may be one. `alone`: nothing runs there that will end it. */
+void trp_slurm_helper_expect(trp_slurm_helper *h, uint32_t job, bool alone);
 /* With `bye` nothing is ended that was guarded, and what was told is done first. Waits
- * 1 s at most. Returns how many RPCs it has made in all. */
+ * 1 s at most; when it may have jobs to end 60 s, or, when nobody else will end one, as
+ * long as it takes, and says so on stderr. Returns how many RPCs it has made in all. */
 uint64_t trp_slurm_helper_stop(trp_slurm_helper *h, bool bye);
 
 #endif

@@ -411,6 +411,7 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     close_executors(s);
     trp_slurm_further_close(s);
     tell_costs(s, ret_costs);
+    trp_slurm_further_close_guards(s);
 }
 
 static const struct trp_cluster_ops ops = {

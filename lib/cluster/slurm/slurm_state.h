@@ -145,6 +145,8 @@ void trp_slurm_view_free(struct trp_slurm *s);
 
 /* srun_words.c: words for execvp, malloc'ed, NULL when out of memory. */
 char **trp_slurm_step_words(const struct trp_slurm_executor *e);
+/* The guard of the further job that the node is of. */
+char **trp_slurm_guard_words(const struct trp_slurm *s, uint32_t node);
 /* Without the program; `hosts`: file with a line a rank. */
 char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_gang *g,
                             const char *hosts);

@@ -142,6 +142,33 @@ char **trp_slurm_step_words(const struct trp_slurm_executor *e)
     return finish(&w);
 }
 
+char **trp_slurm_guard_words(const struct trp_slurm *s, uint32_t node)
+{
+    const struct trp_slurm_node *n = &s->inventory.nodes[node];
+    struct words w;
+    open_words(&w, WORDS);
+    add(&w, "srun");
+    add(&w, "--jobid=%u", s->inventory.parts[n->part].job);
+    add(&w, "--overlap");
+    add(&w, "--export=ALL");
+    add(&w, "--chdir=%s", s->command.run_dir);
+    add(&w, "--nodelist=%s", n->name);
+    add(&w, "--nodes=1");
+    add(&w, "--ntasks=1");
+    add(&w, "--cpus-per-task=1");
+    if (s->inventory.memory_enforced)
+        add(&w, "--mem=0"); /* what the job has */
+    add(&w, "--gres=none");
+    add(&w, "--mpi=none");
+    add(&w, "--input=none");
+    add(&w, "--output=none");
+    add(&w, "--error=none");
+    add(&w, "--job-name=%s:guard", s->command.run_name);
+    add(&w, "%s", s->rank_program);
+    add(&w, "guard");
+    return finish(&w);
+}
+
 char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_gang *g,
                             const char *hosts)
 {

@@ -28,4 +28,9 @@ int trp_slurm_step_main(int argc, char **argv);
  * as trp_gang_rank_main is. */
 int trp_slurm_rank_main(int argc, char **argv);
 
+/* The driver of the further job that this process runs in is gone: cancels the job,
+ * however long slurmctld is away. A job in which nothing runs would live on to its time
+ * limit. */
+void trp_slurm_end_own_job(void);
+
 #endif

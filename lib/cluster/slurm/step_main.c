@@ -45,9 +45,6 @@ enum {
     TERM_MS = 5000,
     LOOK_MS = 20,
     CONNECT_MS = 3000,
-    SCANCEL_TRIES = 60,
-    SCANCEL_S = 5,
-    OTHERS_S = 2,
 };
 
 struct step {
@@ -337,27 +334,6 @@ static bool driver_answers(const struct trp_executor_shape *shape)
     return answers;
 }
 
-/* A further job whose driver is gone is nobody's. Executors on its other nodes are
- * about to go as well, and to tidy up: they are waited for. slurmctld may be away. */
-static void end_job(void)
-{
-    char command[] = "scancel", *job = getenv("SLURM_JOB_ID");
-    char *const words[] = {command, job, NULL};
-    sleep(OTHERS_S);
-    for (int i = 0; job && i < SCANCEL_TRIES; i++) {
-        int status = 0;
-        pid_t pid = fork();
-        if (pid == 0) {
-            execvp(words[0], words);
-            _exit(127);
-        }
-        if (pid < 0 || waitpid(pid, &status, 0) != pid ||
-            (WIFEXITED(status) && WEXITSTATUS(status) == 0))
-            return;
-        sleep(SCANCEL_S);
-    }
-}
-
 static int open_signals(void)
 {
     sigset_t set;
@@ -403,6 +379,6 @@ int trp_slurm_step_main(int argc, char **argv)
         tell_end(&s);
     bool in_order = s.dismissed || (session && status == 0);
     if (s.further && !in_order && !driver_answers(&s.shape))
-        end_job();
+        trp_slurm_end_own_job();
     return status;
 }
