@@ -18,6 +18,7 @@ teardown() {
 copy_of_it() {
     mkdir -p "$1/tests"
     cp -r "$BATS_TEST_DIRNAME" "$1/tests/slurm"
+    cp -r "$TROUPE_SOURCE/slurm-conf" "$1/"
 }
 
 # What of cluster NAME can be seen from outside, a line each.
