@@ -33,10 +33,10 @@
 #include "executor/scratch.h"
 
 enum {
-    RELEASE_MS = 2000,   /* from SHUTDOWN to the kill */
-    KILL_AFTER_MS = 700, /* from killing the executor to killing its session */
-    LINGER_MS = 1000,    /* what a spawner may take to clean up after its executor */
-    CGROUP_MS = 2000,    /* what the kernel may take to free its memory group */
+    RELEASE_MS = 2000,    /* from SHUTDOWN to the kill */
+    KILL_AFTER_MS = 1500, /* from killing the executor to killing its session */
+    LINGER_MS = 4000,     /* what a spawner may take to clean up after its executor */
+    CGROUP_MS = 2000,     /* what the kernel may take to free its memory group */
     LOOK_MS = 20,
     TEXT = 600,
     LAST_WORDS = 160, /* a longer last line of its log is not told */
