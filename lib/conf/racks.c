@@ -72,6 +72,7 @@ static const char *pattern_fault(const char *p)
 {
     uint32_t groups = 0, open = 0;
     bool repeatable = false; /* {n} may stand here */
+    bool repeated = false;   /* behind *, +, ? or {n}: regcomp(3) copies copies */
     while (*p) {
         char c = *p;
         if (c == '[') {
@@ -79,6 +80,7 @@ static const char *pattern_fault(const char *p)
             if (!p)
                 return "a bracket is not closed; write ]";
             repeatable = true;
+            repeated = false;
             continue;
         }
         if (c == '\\' && isdigit((unsigned char)p[1]))
@@ -88,11 +90,14 @@ static const char *pattern_fault(const char *p)
         if (c == '{' && (!repeatable || !is_small_repetition(p)))
             return "{n} may stand behind one character only, with numbers up to 99; "
                    "write out what is repeated";
+        if (repeated && strchr("*+?", c))
+            return "two of * + ? {n} stand side by side; leave one";
         if (c == ')' && open == 0)
             return "it has a ) without its (; correct the brackets";
         groups += c == '(';
         open += c == '(' ? 1 : c == ')' ? -1U : 0;
         repeatable = c == '{' ? false : !strchr("()|*+?}^$", c);
+        repeated = strchr("*+?{", c) != NULL;
         if (c == '{')
             p = strchr(p, '}');
         p += c == '\\' ? 2 : 1;

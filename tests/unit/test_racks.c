@@ -59,6 +59,8 @@ static const struct {
     {"(a{255})",          "{n} may stand" },
     {"(a+){9}",           "{n} may stand" },
     {"(a{9}{9})",         "{n} may stand" },
+    {"(a++)",             "side by side"  },
+    {"(a{2}*)",           "side by side"  },
     {"(a)\\1",            "back reference"},
     {"(a",                "correct"       },
     {"a(b))",             "correct"       },
