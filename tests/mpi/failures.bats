@@ -149,7 +149,9 @@ Y
     one 'tasks: 4, run: "setsid sleep 100 & sleep 100"'
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls troupe-runs/r/logs/s/0.0.out
-    [[ " $(ours | xargs) " == *" $(pid_of driver r) "*" $(pid_of "executor 0" r) "* ]]
+    for title in driver "executor 0"; do
+        ours | grep -qx "$(pid_of "$title" r)"
+    done
     kill -9 "$(pid_of driver r)"
     began=$SECONDS status=0
     wait $! || status=$?

@@ -65,7 +65,7 @@ nobody_on() {
     wait_until 20 nobody_on node2 node3
     touch go
     wait_until 20 bash -c '[ "$(cluster exec head squeue -h -o %T -j '"$job"')" = PENDING ]'
-    on head scontrol update jobid="$job" StartTime=now # Slurm waits two minutes
+    start_now "$job"
     wait_until 60 job_is_over "$job"
     grep -qx "troupe: Slurm has started job $job again: going on with run $run" out
     [ "$(readlink troupe-runs/last)" = "$run" ]

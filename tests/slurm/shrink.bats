@@ -103,7 +103,7 @@ is_now() {
     on head scontrol requeue "$job"
     wait_until 20 is_now "$job" PENDING
     on head scontrol show job "$job" | grep -q ' *TRES=.*node=3'
-    on head scontrol update jobid="$job" StartTime=now # Slurm waits two minutes
+    start_now "$job"
     wait_until 30 test -s thin
     touch end
     wait_until 30 job_is_over "$job"

@@ -116,7 +116,7 @@ END
     job=$(job_of again)
     on head scontrol requeue "$job"
     wait_until 20 state_of_job "$job" PENDING
-    on head scontrol update jobid="$job" StartTime=now # Slurm waits two minutes
+    start_now "$job"
     wait_until 60 state_of_job "$job" COMPLETED
     [ "$(job_field "$job" Restarts)" = 1 ]
     [ "$(ls troupe-runs)" = $'again\nlast' ]
