@@ -128,6 +128,36 @@ END
     wait_until 10 no_job_of alice
 }
 
+@test "a run that is told to drain withdraws its pending jobs" {
+    until_told 3
+    hog 5 4
+    whole_node --set slurm.poll=60s
+    wait_until 30 started 1
+    wait_until 30 further_are PENDING 2
+    on head scancel --batch --signal=USR1 "$job"
+    wait_until 10 further_are PENDING 0
+    job_runs "$job" # its task goes on
+    on head scancel "$hog"
+    touch go
+    run -75 finished 30
+    [ "$(cat run.* | wc -l)" = 1 ]
+    wait_until 10 no_job_of alice
+}
+
+@test "the driver's job is cancelled: its further jobs, granted and pending, go too" {
+    until_told 12
+    hog 3 4
+    whole_node
+    wait_until 30 started 9
+    wait_until 30 further_are PENDING 3
+    [ "$(further RUNNING)" -ge 1 ]
+    on head scancel "$job"
+    wait_until 10 no_job_of alice
+    on head scancel "$hog"
+    wait_until 20 no_job_of bob
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
 # two_stages KEY: stage a takes one executor, which whole_node has room for, stage b three;
 # a's last task waits for its file. Another user has all other nodes.
 two_stages() {
