@@ -133,7 +133,7 @@ static void test_ahead(void)
         ask(b, &ahead[i]);
     }
     g_assert_null(trp_slurm_books_next(b)); /* all four nodes are empty */
-    g_assert_cmpuint(trp_slurm_books_held(b, &ahead[0].need), ==, 4);
+    g_assert_cmpuint(trp_slurm_books_held(b, &ahead[0].need, 1), ==, 4);
     parts[1].ahead = true;
     g_assert_true(trp_slurm_books_next(b) == &ahead[0]);
     g_assert_cmpuint(ahead[0].spots[0].node, ==, 3);

@@ -139,6 +139,28 @@ static void test_hold(void)
     expect(trp_acquire_next(&a, &need, s.due), TRP_ACQUIRE_NOW, 1);
 }
 
+/* What cannot be had now may be when others have left: not queued before. */
+static void test_leaving(void)
+{
+    struct trp_acquire a = {.poll_ns = SECOND};
+    struct trp_acquire_need need = {.waiting = 4, .jobs_left = 9, .leaving = true};
+    expect(trp_acquire_next(&a, &need, 5), TRP_ACQUIRE_NOW, 4);
+    trp_acquire_busy(&a, 4);
+    expect(trp_acquire_next(&a, &need, 6), TRP_ACQUIRE_NOTHING, 0);
+    need.leaving = false;
+    expect(trp_acquire_next(&a, &need, SECOND), TRP_ACQUIRE_NOW, 4);
+    trp_acquire_busy(&a, 4);
+    expect(trp_acquire_next(&a, &need, SECOND), TRP_ACQUIRE_NOW, 2);
+    trp_acquire_busy(&a, 1);
+    expect(trp_acquire_next(&a, &need, SECOND), TRP_ACQUIRE_QUEUE, 1);
+
+    a = (struct trp_acquire){.poll_ns = SECOND, .busy = true};
+    need.leaving = true;
+    struct trp_acquire_step s = trp_acquire_next(&a, &need, 5);
+    g_assert_cmpint(s.due, ==, 5 + 3 * SECOND); /* they do not leave */
+    expect(trp_acquire_next(&a, &need, s.due), TRP_ACQUIRE_QUEUE, 1);
+}
+
 /* ---- what the cluster has ---- */
 
 static void offer(struct trp_slurm_offers *o, const char *text)
@@ -310,6 +332,8 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-further/what is granted and of no use", test_of_no_use);
     g_test_add_func("/slurm-further/a job too large for the queue", test_too_large);
     g_test_add_func("/slurm-further/room that is being freed is waited for", test_hold);
+    g_test_add_func("/slurm-further/what is refused waits for those that leave",
+                    test_leaving);
     g_test_add_func("/slurm-further/what the cluster could hold", test_offers);
     g_test_add_func("/slurm-further/jobs come and go in the books", test_growth);
     g_test_add_func("/slurm-further/what needs another job holds up nobody",

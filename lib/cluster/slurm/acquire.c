@@ -22,9 +22,13 @@ static void start_anew(struct trp_acquire *a)
 }
 
 /* True: room will be free soon, until a->held_until. */
-static bool hold(struct trp_acquire *a, bool freeing, int64_t now)
+static bool hold(struct trp_acquire *a, const struct trp_acquire_need *need,
+                 int64_t now)
 {
-    if (!freeing) {
+    bool refused = a->busy || a->next;
+    if (!need->freeing && !(need->leaving && refused)) {
+        if (a->held_until && refused)
+            start_anew(a);
         a->held_until = 0;
         return false;
     }
@@ -64,7 +68,7 @@ struct trp_acquire_step trp_acquire_next(struct trp_acquire *a,
     }
     if (now < a->retry_at)
         return nothing(a->retry_at);
-    if (hold(a, need->freeing, now))
+    if (hold(a, need, now))
         return nothing(a->held_until);
     if (need->jobs_left == 0)
         return nothing(INT64_MAX);

@@ -8,8 +8,9 @@
  * another reason is asked for again, later and later. When what is queued is more than
  * what waits, the rest is cancelled.
  *
- * While executors are going away their room is waited for, HOLD at most: between stages
- * the same nodes are cut anew.
+ * While executors are going away whose room would do, that is waited for, HOLD at most:
+ * between stages the same nodes are cut anew. Room that would not do goes back to
+ * Slurm: what cannot be had now is tried once more after that before it is queued.
  *
  *     struct trp_acquire_step s = trp_acquire_next(&a, &need, now);
  *     if (s.what == TRP_ACQUIRE_NOW) { ask for s.count; trp_acquire_asked(&a); }
@@ -38,7 +39,8 @@ struct trp_acquire_need {
     uint32_t waiting;   /* requests without room */
     uint32_t coming;    /* executors of queued jobs, not granted yet */
     uint32_t jobs_left; /* that may be had more */
-    bool freeing;       /* room is about to be free */
+    bool freeing;       /* room for them is about to be free */
+    bool leaving;       /* Slurm is about to have more room */
 };
 
 enum trp_acquire_what {

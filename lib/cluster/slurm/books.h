@@ -166,9 +166,9 @@ int64_t trp_slurm_books_memory(const trp_slurm_books *b, uint32_t node);
 uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
                              const struct trp_slurm_need *need, uint32_t units,
                              trp_error *err);
-/* The same of one unit each, and of all parts that are open. */
+/* The same of all parts that are open. */
 uint32_t trp_slurm_books_held(const trp_slurm_books *b,
-                              const struct trp_slurm_need *need);
+                              const struct trp_slurm_need *need, uint32_t units);
 
 /* Executors of one kind, or gangs of `units` ranks. */
 struct trp_slurm_load {

@@ -153,7 +153,7 @@ uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
 }
 
 uint32_t trp_slurm_books_held(const trp_slurm_books *b,
-                              const struct trp_slurm_need *need)
+                              const struct trp_slurm_need *need, uint32_t units)
 {
-    return fit(b, need, 1, UINT32_MAX, NULL);
+    return fit(b, need, units, UINT32_MAX, NULL);
 }

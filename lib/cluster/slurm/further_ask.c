@@ -302,7 +302,10 @@ static struct trp_acquire_need need_of(const struct trp_slurm *s,
 {
     struct trp_acquire_need need = {
         .waiting = shape->waiting,
-        .freeing = !shape->ahead && (s->leaving > 0 || trp_slurm_shrink_settling(s))};
+        .leaving = shape->waiting && !shape->ahead &&
+                   (s->leaving > 0 || trp_slurm_shrink_settling(s))};
+    need.freeing =
+        need.leaving && trp_slurm_books_held(s->books, &shape->need, shape->units) > 0;
     uint32_t jobs = 0, held = 0; /* for those that are tried on doubtful nodes */
     for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
         need.coming += j->want == shape->context && is_coming(j) ? j->units : 0;

@@ -231,7 +231,7 @@ static uint32_t slurm_held(trp_cluster *c, const struct trp_resource_profile *p)
     struct trp_slurm_need need;
     return trp_slurm_need_executor(p, s->site, &need, NULL) < 0
                ? 0
-               : trp_slurm_books_held(s->books, &need);
+               : trp_slurm_books_held(s->books, &need, 1);
 }
 
 /* The file with ompi-server's address is on this host alone: a copy of it goes where
