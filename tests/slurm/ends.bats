@@ -76,6 +76,31 @@ nobody_on() {
     nothing_left node2 node3
 }
 
+no_job_of_alice() {
+    [ -z "$(on head squeue -h -u alice)" ]
+}
+
+only_job_of_alice() {
+    [ "$(on head squeue -h -u alice -o %i)" = "$job" ]
+}
+
+@test "the driver's job starts again: its further jobs are gone, and others are had" {
+    pipeline 4 'while [ ! -e go ]; do sleep 0.1; done'
+    submit alice --requeue --open-mode=append -N1 -n1 -c1 --mem=1000 -w node1 -- \
+        "$TROUPE" run --set alloc.placement=jobs p.yaml
+    wait_until 20 have_run 4
+    on head scontrol requeue "$job"
+    wait_until 20 only_job_of_alice
+    wait_until 20 nobody_on node1 node2 node3 node4
+    start_now "$job"
+    wait_until 30 have_run 8
+    touch go
+    wait_until 60 job_is_over "$job"
+    [ "$(grep -o '"status":"[a-z]*"' troupe-runs/last/state/run.json)" = '"status":"succeeded"' ]
+    wait_until 10 nothing_left node1 node2 node3 node4
+    wait_until 10 no_job_of_alice
+}
+
 # ends_in SECONDS: Slurm ends $job then.
 ends_in() {
     on head scontrol update jobid="$job" EndTime="now+$1seconds"

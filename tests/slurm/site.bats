@@ -155,6 +155,30 @@ END
     [[ "$output" == *"p.yaml:3:"*"far"* ]]
 }
 
+@test "a further job has the licences and features of its executors, and whole nodes" {
+    cat >site.yaml <<'END'
+site: 1
+nodes: exclusive
+resources:
+  seat: {slurm: "license:matlab"}
+  back: {slurm: "constraint:rack2", countable: false}
+END
+    # shellcheck disable=SC2016 # the tasks' words
+    echo 'hostname >at.$TROUPE_TASK; until [ -e go ]; do sleep 0.1; done' | stage s 2 >p.yaml
+    sed -i 's/cores: 1,/cores: 1, seat: 1, back: 1,/' p.yaml
+    submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --site site.yaml p.yaml
+    wait_until 30 test -s at.0 -a -s at.1
+    local further
+    further=$(on head squeue -h -u alice -n "troupe $(readlink troupe-runs/last)" -o %i)
+    run -0 on head scontrol show job "$further"
+    [[ "$output" == *" Licenses=matlab:2 "* ]]
+    [[ "$output" == *"OverSubscribe=NO "* ]]
+    [[ "$output" == *" NodeList=node"[34]* ]]
+    [[ "$(sort -u at.* | xargs)" =~ ^node[34]$ ]]
+    touch go
+    run -0 finished 30
+}
+
 # where_local HOST: how near the tasks that ran there were, a line each.
 where_local() {
     grep '"SparkListenerTaskEnd"' troupe-runs/last/events.jsonl |
