@@ -70,6 +70,19 @@ END
     [ "$(MANPATH=$usr/share/man man -w 5 troupe-site)" = "$usr/share/man/man5/troupe-site.5" ]
 }
 
+@test "the Debian package has the same files, names what it needs, and works" {
+    cpack --config "$TROUPE_BUILD/CPackConfig.cmake" -B package >log
+    local deb
+    deb=$(echo package/troupe_*.deb)
+    dpkg-deb -x "$deb" root
+    diff <(cd "$usr" && find . ! -type d | sort) <(cd root/usr && find . ! -type d | sort)
+    [[ "$(dpkg-deb -f "$deb" Depends)" == *openmpi-bin*libhwloc15* ]]
+    apt-get -qq -s install "./$deb" | grep -q '^Conf troupe '
+    echo '{troupe: 1, stages: [{name: s, run: "echo $TROUPE_TASK"}]}' >p.yaml
+    usr=$PWD/root/usr installed troupe run --quiet --local=1 p.yaml
+    [ "$(cat troupe-runs/last/logs/s/0.0.out)" = 0 ]
+}
+
 @test "what is missing is named by its Debian packages" {
     run env PKG_CONFIG_LIBDIR=/nonexistent cmake -S "$TROUPE_SOURCE" -B b
     [ "$status" != 0 ]
