@@ -1,5 +1,5 @@
 /*
- * What books.c and books_fit.c share.
+ * What the files of the books share.
  */
 #ifndef TRP_CLUSTER_SLURM_BOOKS_STATE_H
 #define TRP_CLUSTER_SLURM_BOOKS_STATE_H
@@ -53,6 +53,8 @@ trp_slurm_books *trp_slurm_books_own(const trp_slurm_books *b, uint32_t parts,
  * standing first, and none that is worse than `worst`. */
 bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r,
                            enum trp_slurm_standing worst);
+/* Gives back what a request was placed on. */
+void trp_slurm_books_unplace(trp_slurm_books *b, struct trp_slurm_request *r);
 /* Units that a side has room for on a node. */
 uint64_t trp_slurm_books_units(const trp_slurm_books *b,
                                const struct trp_slurm_side *side, uint32_t node,

@@ -1,0 +1,173 @@
+/*
+ * Who waits for room: a list of requests for each shape. First come, first served
+ * within a part: what a shape that came earlier waits for is left alone by the others.
+ * A look is O(shapes), and O(nodes) for each that has no room.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/slurm/books_state.h"
+
+static bool is_same_need(const struct trp_slurm_need *a, const struct trp_slurm_need *b)
+{
+    bool same = a->cores == b->cores && a->memory_mib == b->memory_mib &&
+                a->nwants == b->nwants;
+    for (uint32_t i = 0; same && i < a->nwants; i++) {
+        const struct trp_slurm_want *x = &a->wants[i], *y = &b->wants[i];
+        same = x->kind == y->kind && x->count == y->count && x->each == y->each &&
+               strcmp(x->resource, y->resource) == 0 && strcmp(x->name, y->name) == 0 &&
+               strcmp(x->type, y->type) == 0;
+    }
+    return same;
+}
+
+/* The shape of a request; made when it is the first. */
+static struct trp_slurm_shape *shape_of(trp_slurm_books *b,
+                                        const struct trp_slurm_request *r)
+{
+    for (uint32_t i = 0; i < b->nshapes; i++) {
+        struct trp_slurm_shape *s = b->shapes[i];
+        if (s->units == r->units && s->gang == r->gang && s->ahead == r->ahead &&
+            is_same_need(&s->need, &r->need))
+            return s;
+    }
+    struct trp_slurm_shape *s = calloc(1, sizeof *s), **shapes = NULL;
+    if (s)
+        shapes =
+            reallocarray(b->shapes, b->nshapes + 1, sizeof(struct trp_slurm_shape *));
+    if (!shapes) {
+        free(s);
+        return NULL;
+    }
+    b->shapes = shapes;
+    s->need = r->need;
+    s->units = r->units;
+    s->gang = r->gang;
+    s->ahead = r->ahead;
+    return b->shapes[b->nshapes++] = s;
+}
+
+int trp_slurm_books_ask(trp_slurm_books *b, struct trp_slurm_request *r, trp_error *err)
+{
+    r->shape = shape_of(b, r);
+    /* As many spots as units at most, on nodes that may not be there yet. */
+    r->spots = r->shape ? calloc((size_t)r->units + 1, sizeof *r->spots) : NULL;
+    if (!r->spots)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a request");
+    struct trp_slurm_shape *s = r->shape;
+    r->state = TRP_SLURM_QUEUED;
+    r->nspots = 0;
+    r->turn = b->turns++;
+    r->behind = NULL;
+    r->before = s->last;
+    if (s->last)
+        s->last->behind = r;
+    else
+        s->first = r;
+    s->last = r;
+    s->waiting++;
+    return 0;
+}
+
+static void unlink_request(struct trp_slurm_request *r)
+{
+    struct trp_slurm_shape *s = r->shape;
+    if (r->before)
+        r->before->behind = r->behind;
+    else
+        s->first = r->behind;
+    if (r->behind)
+        r->behind->before = r->before;
+    else
+        s->last = r->before;
+    r->before = r->behind = NULL;
+    s->waiting--;
+}
+
+int trp_slurm_books_need(trp_slurm_books *b, struct trp_slurm_request *r)
+{
+    struct trp_slurm_spot *spots = r->spots;
+    unlink_request(r);
+    r->ahead = false;
+    int code = trp_slurm_books_ask(b, r, NULL);
+    free(spots);
+    if (code < 0)
+        r->state = TRP_SLURM_NONE;
+    return code;
+}
+
+/* Whether a shape has room in a part once it is empty. */
+static bool is_for(const trp_slurm_books *b, const struct trp_slurm_span *span,
+                   const struct trp_slurm_shape *shape, enum trp_slurm_standing worst)
+{
+    uint64_t units = 0;
+    for (uint32_t i = 0; i < span->n && units < shape->units; i++) {
+        uint32_t node = b->order[span->begin + i];
+        if (b->standing[node] <= worst && !b->held[node])
+            units += trp_slurm_books_units(b, &b->all, node, &shape->need);
+    }
+    return units >= shape->units;
+}
+
+/* The shape whose first request came next after turn `after`. */
+static struct trp_slurm_shape *next_shape(const trp_slurm_books *b, bool ahead,
+                                          uint64_t from)
+{
+    struct trp_slurm_shape *best = NULL;
+    for (uint32_t i = 0; i < b->nshapes; i++) {
+        struct trp_slurm_shape *s = b->shapes[i];
+        if (s->first && s->ahead == ahead && s->first->turn >= from &&
+            (!best || s->first->turn < best->first->turn))
+            best = s;
+    }
+    return best;
+}
+
+static struct trp_slurm_request *next_of(trp_slurm_books *b, bool ahead)
+{
+    for (struct trp_slurm_shape *s = next_shape(b, ahead, 0); s;
+         s = next_shape(b, ahead, s->first->turn + 1)) {
+        struct trp_slurm_request *r = s->first;
+        enum trp_slurm_standing worst =
+            s->last_resort ? TRP_SLURM_DOUBTFUL : TRP_SLURM_GOOD;
+        if (trp_slurm_books_place(b, r, worst)) {
+            unlink_request(r);
+            return r;
+        }
+        for (uint32_t i = 0; i < b->nspans; i++)
+            b->spans[i].blocked |= is_for(b, &b->spans[i], s, worst);
+    }
+    return NULL;
+}
+
+struct trp_slurm_request *trp_slurm_books_next(trp_slurm_books *b)
+{
+    for (uint32_t i = 0; i < b->nspans; i++)
+        b->spans[i].blocked = false;
+    struct trp_slurm_request *r = next_of(b, false);
+    return r ? r : next_of(b, true);
+}
+
+uint32_t trp_slurm_books_shapes(const trp_slurm_books *b)
+{
+    return b->nshapes;
+}
+
+struct trp_slurm_shape *trp_slurm_books_shape(const trp_slurm_books *b, uint32_t index)
+{
+    return b->shapes[index];
+}
+
+void trp_slurm_books_leave(trp_slurm_books *b, struct trp_slurm_request *r)
+{
+    if (r->state == TRP_SLURM_NONE)
+        return;
+    if (r->state == TRP_SLURM_QUEUED) {
+        unlink_request(r);
+    } else {
+        trp_slurm_books_unplace(b, r);
+    }
+    free(r->spots);
+    r->spots = NULL;
+    r->state = TRP_SLURM_NONE;
+}
