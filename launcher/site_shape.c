@@ -1,31 +1,38 @@
 /*
  * `troupe site-shape NAME`: a profile of the site as options of srun, sbatch and
- * salloc, one KEY=VALUE a line (a long option without its dashes). What a cli_filter is
- * compiled from.
+ * salloc, one KEY=VALUE a line (a long option without its dashes). `--all`: what
+ * cli_filter, job_submit and the SPANK plugin go by.
  */
+#include "site_shape.h"
+
 #include <jansson.h>
 #include <stdio.h>
 
 #include "args.h"
 #include "commands.h"
-#include "conf/profile_section.h"
-#include "conf/site_request.h"
 #include "conf/wording.h"
 #include "conf/yaml.h"
-#include "settings.h"
 
-enum option { JSON = 1, SITE, SET };
+enum option { JSON = 1, SITE, SET, ALL, OUTPUT };
 static const struct trp_arg table[] = {
-    {"json", TRP_ARG_FLAG,  JSON},
-    {"site", TRP_ARG_VALUE, SITE},
-    {"set",  TRP_ARG_VALUE, SET },
-    {NULL,   TRP_ARG_FLAG,  0   },
+    {"json",   TRP_ARG_FLAG,  JSON  },
+    {"site",   TRP_ARG_VALUE, SITE  },
+    {"set",    TRP_ARG_VALUE, SET   },
+    {"all",    TRP_ARG_FLAG,  ALL   },
+    {"output", TRP_ARG_VALUE, OUTPUT},
+    {NULL,     TRP_ARG_FLAG,  0     },
 };
 
 static const char usage[] =
-    "usage: troupe site-shape [options] NAME\n\n"
+    "usage: troupe site-shape [options] NAME\n"
+    "       troupe site-shape [options] --all\n\n"
     "Prints what the profile NAME of the site file becomes in Slurm, an option a line\n"
     "as KEY=VALUE.\n\n"
+    "  --all              all profiles, as cli_filter.lua and the SPANK plugin read "
+    "them\n"
+    "  --output FILE      put them into FILE, which stays as it was when the site "
+    "file\n"
+    "                     has an error\n"
     "  --json             one JSON document\n"
     "  --site FILE        site file\n"
     "  --set KEY=VALUE    set an option (see troupe config)\n\n"
@@ -51,27 +58,26 @@ static int unknown(const trp_site *s, const char *name, trp_error *err)
                          near.best ? "" : ";", all.text);
 }
 
-/* The request of an executor of the profile. */
-static int make_request(const struct trp_settings *s,
-                        const struct trp_profile_section *section,
-                        struct trp_site_request *ret, trp_error *err)
+int trp_launcher_shape(const struct trp_settings *s,
+                       const struct trp_profile_section *section,
+                       struct trp_launcher_shape *ret, trp_error *err)
 {
     struct trp_profile_defaults d;
-    trp_profiles *profiles = NULL;
     trp_profile_id id = {0};
-    trp_error why;
+    *ret = (struct trp_launcher_shape){0};
     trp_options_profile_defaults(s->options, &d);
-    int code = trp_profiles_new(&d, NULL, &profiles, err);
+    int code = trp_profiles_new(&d, NULL, &ret->profiles, err);
+    if (code == 0)
+        code = trp_profiles_add(ret->profiles, &section->builder, &id, err);
     if (code < 0)
         return code;
-    code = trp_profiles_add(profiles, &section->builder, &id, &why);
-    if (code == 0)
-        code = trp_site_request_make(s->site, trp_profiles_get(profiles, id), 0, ret,
-                                     &why);
-    trp_profiles_free(profiles);
-    return code < 0
-               ? trp_error_at(err, code, s->site->file, section->mark, "%s", why.text)
-               : 0;
+    ret->profile = trp_profiles_get(ret->profiles, id);
+    return trp_site_request_make(s->site, ret->profile, 0, &ret->request, err);
+}
+
+void trp_launcher_shape_free(struct trp_launcher_shape *s)
+{
+    trp_profiles_free(s->profiles);
 }
 
 static void print(const char *name, const struct trp_site_request *r, bool json)
@@ -93,22 +99,36 @@ static void print(const char *name, const struct trp_site_request *r, bool json)
     json_decref(document);
 }
 
+static int print_one(const struct trp_settings *s, const char *name, bool json,
+                     trp_error *err)
+{
+    struct trp_launcher_shape shape;
+    trp_error why;
+    const struct trp_profile_section *section =
+        trp_profile_section_find(s->site->profiles, s->site->nprofiles, name);
+    if (!section)
+        return unknown(s->site, name, err);
+    int code = trp_launcher_shape(s, section, &shape, &why);
+    if (code == 0)
+        print(name, &shape.request, json);
+    else
+        trp_error_at(err, code, s->site->file, section->mark, "%s", why.text);
+    trp_launcher_shape_free(&shape);
+    return code;
+}
+
+/* `name` NULL: all of them. */
 static int print_shape(const struct trp_settings_request *q, const char *name,
-                       bool json)
+                       const char *output, bool json)
 {
     struct trp_settings s;
-    struct trp_site_request r;
     trp_error err;
     int code = trp_settings_load(q, &s, &err);
     if (code == 0) {
         trp_settings_warn(&s);
-        const struct trp_profile_section *section =
-            trp_profile_section_find(s.site->profiles, s.site->nprofiles, name);
-        code =
-            section ? make_request(&s, section, &r, &err) : unknown(s.site, name, &err);
+        code = name ? print_one(&s, name, json, &err)
+                    : trp_launcher_shapes(&s, output, &err);
     }
-    if (code == 0)
-        print(name, &r, json);
     trp_settings_free(&s);
     return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
 }
@@ -117,8 +137,8 @@ int trp_launcher_site_shape(int argc, char **argv)
 {
     static struct trp_settings_request q;
     struct trp_args a = trp_args_of("site-shape", table, argc, argv);
-    const char *value, *name = NULL;
-    bool json = false;
+    const char *value, *name = NULL, *output = NULL;
+    bool json = false, all = false;
     trp_error err;
     int what;
     while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
@@ -129,6 +149,12 @@ int trp_launcher_site_shape(int argc, char **argv)
             return trp_launcher_printed(0);
         case JSON:
             json = true;
+            break;
+        case ALL:
+            all = true;
+            break;
+        case OUTPUT:
+            output = value;
             break;
         case SITE:
             q.site = value;
@@ -148,8 +174,10 @@ int trp_launcher_site_shape(int argc, char **argv)
         if (code < 0)
             return trp_launcher_fail(&err);
     }
-    if (!name)
+    if (all ? name || json : !name || output)
         return trp_launcher_misuse(
-            "site-shape: no NAME (see troupe site-shape --help)");
-    return print_shape(&q, name, json);
+            all      ? "site-shape: --all takes neither a NAME nor --json"
+            : output ? "site-shape: --output is for --all"
+                     : "site-shape: no NAME (see troupe site-shape --help)");
+    return print_shape(&q, name, output, json);
 }

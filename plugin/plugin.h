@@ -15,19 +15,19 @@
 #define TRP_PLUGIN_PLUGIN_H
 
 #include <limits.h>
+#include <sched.h>
 #include <slurm/spank.h>
 #include <stdbool.h>
 
 #include "core/base/error.h"
-
-enum { TRP_PLUGIN_PROFILE_MAX = 64 };
+#include "core/profile/profile.h"
 
 /* Of one process that Slurm loaded the plugin into. */
 struct trp_plugin {
     char site[PATH_MAX];    /* the site file */
-    char shapes[PATH_MAX];  /* what `troupe site-shape --all` made of it */
+    char shapes[PATH_MAX];  /* what `troupe site-shape --all` made of it (shapes.h) */
     char command[PATH_MAX]; /* troupe */
-    char profile[TRP_PLUGIN_PROFILE_MAX + 1]; /* --stage-profile; "": none */
+    char profile[TRP_PROFILE_NAME_MAX + 1]; /* --stage-profile; "": none */
 };
 
 /* The arguments in plugstack.conf: site=FILE, shapes=FILE, troupe=PROGRAM. Fills *ret
@@ -37,5 +37,44 @@ int trp_plugin_settings(int argc, char **argv, struct trp_plugin *ret, trp_error
 
 /* TRP_ESTATE: this is another Slurm than the plugin was built for (major and minor). */
 int trp_plugin_version(spank_t sp, trp_error *err);
+
+/* ---- in srun, sbatch and salloc: a user's process -----------------------------------
+ */
+
+/* Takes --stage-profile=NAME. TRP_EINVAL: it is no name; TRP_ENOENT: none of the
+ * site's, with those there are; TRP_ENEVER: the site does not allow it; TRP_ESTATE:
+ * nobody would give the job that shape, since slurm.conf has no cli_filter/lua; or what
+ * trp_shapes_find returns. */
+int trp_plugin_profile(struct trp_plugin *p, const char *name, trp_error *err);
+
+/* The same where it comes from the job that this process is in, or with a job to a
+ * node: it is taken as it is when it is a name. */
+int trp_plugin_profile_inherited(struct trp_plugin *p, const char *name,
+                                 trp_error *err);
+
+/* Whether the environment has a profile of the job that this process is in. */
+bool trp_plugin_inherits(void);
+/* From now on it has not. */
+void trp_plugin_disinherit(void);
+
+/* Takes --stage-pipeline=FILE: `troupe submit --print` reads it, in a process of its
+ * own, and says on stderr what is wrong. The code is that of its exit status;
+ * TRP_ESYSTEM: it does not run at all. */
+int trp_plugin_pipeline(const struct trp_plugin *p, const char *file, trp_error *err);
+
+/* ---- in slurmstepd, as the user, before the task's program --------------------------
+ */
+
+/* Gives the task TROUPE_PROFILE and TROUPE_RESOURCE_*, and binds this process near its
+ * devices. What cannot be done is in `err` (the first of it); the rest is done. */
+int trp_plugin_step(spank_t sp, const struct trp_plugin *p, trp_error *err);
+
+/* The CPUs near devices: `ids` are those of Slurm ("0,2"), `root` is "" but in tests.
+ * False: at least one device is not known to the system. */
+bool trp_plugin_near(const char *root, const char *ids, cpu_set_t *ret);
+
+/* "0-3,8": of the system's files; false: it is no such list. CPUs that a cpu_set_t
+ * cannot hold are left out. */
+bool trp_plugin_cpu_list(const char *text, cpu_set_t *ret);
 
 #endif
