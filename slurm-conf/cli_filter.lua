@@ -61,13 +61,19 @@ local function is_set(options, key)
         value ~= "-1" and value ~= "(null)"
 end
 
+-- "4505", "4505M" and "4G" as Slurm writes them: MiB.
+local function mebibytes(text)
+    local units = {[""] = 1, M = 1, G = 1024, T = 1024 * 1024}
+    local number, unit = text:match("^(%d+)([MGT]?)$")
+    return number and tonumber(number) * units[unit]
+end
+
 local function is_written(options, key, in_job)
     if not is_set(options, key) then
         return false
     end
     local from_job = in_job and of_the_job[key] and os.getenv(of_the_job[key])
-    return not (from_job and tonumber(from_job) and
-        options[key] == from_job:match("^%d+") .. "M")
+    return not from_job or mebibytes(options[key]) ~= mebibytes(from_job)
 end
 
 local function user_wrote(options, key, in_job)

@@ -50,6 +50,14 @@ local function has(list, target)
     return false
 end
 
+local function asks_for(job, d)
+    if d.kind == "license" then
+        return has(job.licenses, d.target)
+    end
+    return has(job.tres_per_node, d.target) or has(job.tres_per_job, d.target) or
+        has(job.tres_per_socket, d.target) or has(job.tres_per_task, d.target)
+end
+
 function slurm_job_submit(job, partitions, uid)
     local profile = profile_of(job)
     if not profile then
@@ -63,8 +71,7 @@ function slurm_job_submit(job, partitions, uid)
         return slurm.ESLURM_INVALID_TIME_LIMIT
     end
     for _, d in ipairs(denied) do
-        local list = d.kind == "license" and job.licenses or job.gres
-        if has(list, d.target) then
+        if asks_for(job, d) then
             slurm.log_user("%s %s is denied here for jobs of a stage profile", d.kind,
                 d.target)
             return slurm.ERROR

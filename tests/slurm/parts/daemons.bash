@@ -44,6 +44,29 @@ write_conf() {
     cp "$here/../../slurm-conf/mpi.conf" "$folder/etc/"
 }
 
+# write_plugin: Troupe's plugin and what belongs to it, as slurm-conf/ has them, but that
+# /etc/troupe is a folder of the cluster's, and troupe and the plugin those of $TROUPE_BUILD.
+write_plugin() {
+    local conf=$here/../../slurm-conf file partition build
+    build=$(readlink -e "$TROUPE_BUILD")
+    mkdir -p "$folder/etc/troupe"
+    cp "$conf/site.yaml" "$folder/etc/troupe/"
+    for file in plugstack.conf cli_filter.lua job_submit.lua; do
+        sed "s,/etc/troupe/,/etc/slurm/troupe/,
+            s,spank_troupe.so .*,$build/lib/& troupe=$build/bin/troupe," \
+            "$conf/$file" >"$folder/etc/$file"
+    done
+    "$build/bin/troupe" site-shape --all --site "$folder/etc/troupe/site.yaml" \
+        --output "$folder/etc/troupe/shapes"
+    {
+        echo "CliFilterPlugins=lua"
+        echo "JobSubmitPlugins=lua"
+        for partition in cpu gpu fat dgx; do
+            echo "PartitionName=$partition Nodes=ALL State=UP"
+        done
+    } >>"$folder/etc/slurm.conf"
+}
+
 # range PREFIX FIRST LAST: node[1-4], or node1 when there is one.
 range() {
     if [ "$2" = "$3" ]; then echo "$1$2"; else echo "$1[$2-$3]"; fi
