@@ -65,8 +65,9 @@ static int read_resource(struct reading *r, char *rest)
     const char *name = word(&rest), *kind = word(&rest), *count = word(&rest);
     const char *variable = word(&rest);
     struct trp_shape_resource x = {0};
-    if (!variable || rest || !trp_is_resource_name(name) || !number(count, &x.count) ||
-        strlen(variable) >= sizeof x.variable || strchr(variable, '='))
+    if (!name || !kind || !count || !variable || rest || !trp_is_resource_name(name) ||
+        !number(count, &x.count) || strlen(variable) >= sizeof x.variable ||
+        strchr(variable, '='))
         return wrong(r, "not a resource");
     if (!r->inside)
         return 0;
