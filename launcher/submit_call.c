@@ -1,8 +1,9 @@
 /*
  * sbatch's options are passed on as they are; all that has to be known of one is
  * whether the next word is its value, or else nobody could tell where PIPELINE.yaml
- * stands. So there is a list of those that take one (of Slurm 22.05 and later). An
- * option that is not in it, as of a plugin, takes its value behind `=`.
+ * stands. So there is a list of those that take one (of Slurm 22.05 and later, and of
+ * our plugin). An option that is not in it, as of another plugin, takes its value
+ * behind `=`.
  */
 #include "submit_call.h"
 
@@ -105,6 +106,8 @@ static const struct {
     {"reservation",         '\0'},
     {"signal",              '\0'},
     {"sockets-per-node",    '\0'},
+    {"stage-pipeline",      '\0'},
+    {"stage-profile",       '\0'},
     {"switches",            '\0'},
     {"thread-spec",         '\0'},
     {"threads-per-core",    '\0'},

@@ -145,6 +145,8 @@ static void print_driver(const struct trp_submit_script *s, FILE *out)
     }
     if (d->time_ns)
         own(s, out, "time", trp_slurm_minutes(d->time_ns, text, sizeof text));
+    if (given(s, "stage-profile")) /* it has a route of its own */
+        return;
     if (d->account)
         own(s, out, "account", d->account);
     if (d->partition)

@@ -54,7 +54,7 @@ int trp_plugin_profile_inherited(struct trp_plugin *p, const char *name,
 
 /* Whether the environment has a profile of the job that this process is in. */
 bool trp_plugin_inherits(void);
-/* From now on it has not. */
+/* From now on it has not, nor the pipeline, nor what tasks of that profile are told. */
 void trp_plugin_disinherit(void);
 
 /* Takes --stage-pipeline=FILE: `troupe submit --print` reads it, in a process of its

@@ -20,6 +20,7 @@
 #include "plugin/shapes.h"
 
 #define INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_troupe_stage_profile"
+#define INHERITED_PIPELINE "SLURM_SPANK__SLURM_SPANK_OPTION_troupe_stage_pipeline"
 #define RESOURCE "TROUPE_RESOURCE_"
 
 /* Whether slurm.conf has a cli_filter in Lua. Every program of Slurm has that file in
@@ -74,6 +75,9 @@ bool trp_plugin_inherits(void)
 
 void trp_plugin_disinherit(void)
 {
+    unsetenv(INHERITED_PIPELINE);
+    if (!trp_plugin_inherits())
+        return;
     unsetenv(INHERITED);
     unsetenv("TROUPE_PROFILE");
     /* unsetenv moves the others up. */

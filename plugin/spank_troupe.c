@@ -111,7 +111,7 @@ int slurm_spank_init(spank_t sp, int argc, char **argv)
     spank_context_t context = spank_context();
     if (!is_on(sp, argc, argv))
         return 0;
-    if (context == S_CTX_ALLOCATOR && trp_plugin_inherits())
+    if (context == S_CTX_ALLOCATOR)
         trp_plugin_disinherit();
     may_inherit = context == S_CTX_LOCAL && trp_plugin_inherits();
     if (context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR || context == S_CTX_REMOTE)

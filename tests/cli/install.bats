@@ -63,6 +63,17 @@ END
     diff declared <(sed 's/@@.*//' shown | sort)
 }
 
+@test "the plugin is where Debian's Slurm looks for it; it needs the C library and shows Slurm's hooks" {
+    [ -e "$TROUPE_BUILD/lib/spank_troupe.so" ] || skip "built without Slurm's headers"
+    local plugin=$lib/slurm-wlm/spank_troupe.so
+    # scontrol show config says PluginDir = /usr/lib/<architecture>/slurm-wlm there
+    [ -e "$plugin" ]
+    run -1 grep -vE '^(slurm_spank_[a-z_]+|plugin_(name|type|version)|spank_plugin_version)$' \
+        <(nm -D --defined-only "$plugin" | awk '{ print $3 }')
+    [ "$(readelf -d "$plugin" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')" = libc.so.6 ]
+    [ -e "$usr/share/doc/troupe/slurm-conf/cli_filter.lua" ]
+}
+
 @test "man pages are installed" {
     for page in man1/troupe.1 man5/troupe-pipeline.5 man5/troupe-site.5; do
         cmp "$usr/share/man/$page" "$TROUPE_SOURCE/docs/man/${page#*/}"

@@ -82,6 +82,15 @@ none() {
     done
 }
 
+@test "a stage profile is the job's shape, and says where it goes" {
+    one_stage
+    site <<<'{site: 1, driver: {cores: 2, memory: 3g, time: 90m, account: a, partition: p}}'
+    run -0 troupe submit --print --site site.yaml --stage-profile small p.yaml
+    has '#SBATCH --stage-profile=small'
+    has '#SBATCH --time=90'
+    [ "$(grep -cE '^#.*(ntasks|cpus|mem|account|partition)' <<<"$output")" = 0 ]
+}
+
 @test "a short job gets no signal at its begin" {
     one_stage
     for time in 4 4:59 0:4:59 0-0:4; do
@@ -193,6 +202,48 @@ qos=high" ]
         troupe site-shape --site site.yaml odd
     check 2 "takes one NAME" troupe site-shape a b
     check 2 "no NAME" troupe site-shape
+}
+
+@test "all shapes go into a file, which a wrong site file leaves as it is" {
+    site <<'END'
+site: 1
+resources: {lic: {slurm: "license:matlab"}, big: {slurm: "constraint:big", countable: false}}
+scratch: /var/tmp/x
+limits: {time: 90m, deny: [gpu]}
+profiles:
+  a: {executor: {cores: 2, memory: 1g, memoryOverhead: 0, lic: 2, big: 1}}
+  b: {executor: {cores: 1, gpu: 1}}
+END
+    run -0 troupe site-shape --all --site site.yaml
+    [ "$output" = "troupe-shapes 1
+# Made by \`troupe site-shape --all\` from site.yaml; do not edit.
+scratch /var/tmp/x
+limit time 90
+limit deny gres gpu
+profile a
+option cpus-per-task 2
+option mem 1024M
+option licenses matlab:2
+option constraint big
+resource big constraint 1 -
+resource lic license 2 -
+profile b
+never resource gpu is denied at site.yaml:4:27; ask for another one
+end" ]
+    echo "$output" >wanted
+    (umask 077 && troupe site-shape --all --site site.yaml --output shapes)
+    cmp shapes wanted
+    [ "$(stat -c %a shapes)" = 644 ] # for everybody's srun
+    sed -i 's/^limits/limtis/' site.yaml
+    check 2 "^troupe: site.yaml:4:1: " troupe site-shape --all --site site.yaml --output shapes
+    cmp shapes wanted
+    sed -i 's/^limtis/limits/' site.yaml
+    check 4 "no/shapes: cannot be written: No such file" \
+        troupe site-shape --all --site site.yaml --output no/shapes
+    check 2 "takes neither a NAME nor --json" troupe site-shape --all a
+    check 2 "takes neither a NAME nor --json" troupe site-shape --all --json
+    check 2 "--output is for --all" troupe site-shape --output x a
+    [ "$(echo *)" = "shapes site.yaml wanted" ]
 }
 
 @test "a route that no request reaches is told where plans are made" {

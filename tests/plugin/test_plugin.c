@@ -12,6 +12,7 @@
 #include "fake_spank.h"
 
 #define INHERITED "SLURM_SPANK__SLURM_SPANK_OPTION_troupe_stage_profile"
+#define PIPELINE "SLURM_SPANK__SLURM_SPANK_OPTION_troupe_stage_pipeline"
 
 static char *folder, *site, *shapes, *command;
 static char *arguments[3];
@@ -235,16 +236,24 @@ static void test_further_job(void)
 {
     load(S_CTX_ALLOCATOR);
     g_setenv(INHERITED, "small", 1);
+    g_setenv(PIPELINE, "p.yaml", 1);
     g_setenv("TROUPE_PROFILE", "small", 1);
     g_setenv("TROUPE_RESOURCE_gpu", "0", 1);
     g_setenv("TROUPE_RESOURCE_seat", "0", 1);
     g_setenv("TROUPE_OTHER", "stays", 1);
     call("slurm_spank_init");
     g_assert_null(g_getenv(INHERITED));
+    g_assert_null(g_getenv(PIPELINE));
     g_assert_null(g_getenv("TROUPE_PROFILE"));
     g_assert_null(g_getenv("TROUPE_RESOURCE_gpu"));
     g_assert_null(g_getenv("TROUPE_RESOURCE_seat"));
     g_assert_cmpstr(g_getenv("TROUPE_OTHER"), ==, "stays");
+    /* What the user set where there is no such job is his. */
+    load(S_CTX_ALLOCATOR);
+    g_setenv("TROUPE_PROFILE", "mine", 1);
+    call("slurm_spank_init");
+    g_assert_cmpstr(g_getenv("TROUPE_PROFILE"), ==, "mine");
+    g_unsetenv("TROUPE_PROFILE");
     g_unsetenv("TROUPE_OTHER");
 }
 

@@ -195,6 +195,10 @@ site.yaml" ]
     run -0 as alice head sbatch -H --stage-pipeline=good.yaml --wrap true
     [[ "$output" == "Submitted batch job "* ]]
     on head scancel -u alice
+    # A job in that job, and in another folder, has nothing to do with it.
+    as alice head sbatch -W -o out --stage-pipeline=good.yaml --wrap \
+        'srun true; cd /tmp; sbatch -W -o /dev/null --wrap true'
+    [[ "$(cat out)" == "Submitted batch job "* ]] && [ "$(wc -l <out)" = 1 ]
     sed 's/tasks/tsaks/' good.yaml >wrong.yaml
     sed 's/gpu-small/gpu-smal/' good.yaml >unknown.yaml
     printf 'troupe: 1\nprofiles: {x: {executor: {cores: 1, tpu: 1}}}\nstages:\n  - {name: a, profile: x, run: "true"}\n' >never.yaml
