@@ -15,6 +15,7 @@ static void put_partition(FILE *to, uint32_t number, const partition_info_t *p)
     trp_slurm_line_begin(to, number, "partition");
     trp_slurm_line_put(to, "name", p->name);
     trp_slurm_line_put_number(to, "default", (p->flags & PART_FLAG_DEFAULT) != 0);
+    trp_slurm_line_put_number(to, "up", p->state_up == PARTITION_UP);
     trp_slurm_line_put_number(to, "time", p->max_time == INFINITE ? 0 : p->max_time);
     trp_slurm_line_put_number(
         to, "cpus", p->max_cpus_per_node == INFINITE ? 0 : p->max_cpus_per_node);
@@ -30,7 +31,8 @@ static bool are_alike(const node_info_t *a, const node_info_t *b)
 {
     return a->cpus_efctv == b->cpus_efctv && a->real_memory == b->real_memory &&
            a->mem_spec_limit == b->mem_spec_limit && a->threads == b->threads &&
-           is_same(a->features_act, b->features_act) && is_same(a->gres, b->gres) &&
+           is_same(a->features_act, b->features_act) &&
+           is_same(a->features, b->features) && is_same(a->gres, b->gres) &&
            is_same(a->partitions, b->partitions);
 }
 
@@ -45,6 +47,7 @@ static void put_shape(FILE *to, uint32_t number, const slurm_conf_t *conf,
     trp_slurm_line_put_number(to, "memory",
                               (int64_t)(n->real_memory - n->mem_spec_limit));
     trp_slurm_line_put(to, "features", n->features_act);
+    trp_slurm_line_put(to, "available", n->features);
     trp_slurm_line_put(to, "gres", n->gres);
     trp_slurm_line_put(to, "partitions", n->partitions);
     trp_slurm_line_end(to);

@@ -190,12 +190,37 @@ static void test_offers(void)
     g_assert_cmpuint(trp_slurm_offers_threads(&o, "main"), ==, 2);
     g_assert_cmpuint(trp_slurm_offers_threads(&o, "gpu"), ==, 1);
     need.nwants = 1;
-    need.wants[0] = (struct trp_slurm_want){
-        .kind = TRP_SLURM_GRES, .name = "gpu", .type = "a100", .count = 3, .each = 1};
+    need.wants[0] = (struct trp_slurm_want){.kind = TRP_SLURM_GRES,
+                                            .resource = "a100",
+                                            .name = "gpu",
+                                            .type = "a100",
+                                            .count = 3,
+                                            .each = 1};
     g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 2);
     need.wants[0].count = 5;
     g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 0);
-    g_assert_cmpstr(err.text, ==, "no node of partition main is so large");
+    g_assert_cmpstr(err.text, ==,
+                    "no node of partition main is so large: a100 wanted 5, at most 4");
+    need.wants[0].count = 1;
+    need.cores = 65;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==,
+                    "no node of partition main is so large: cores wanted 65, at most "
+                    "64");
+    need.cores = 9;
+    need.memory_mib = 3500;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &need, 1, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==,
+                    "no node of partition gpu is so large: cores wanted 9, at most 4");
+    need.cores = 3;
+    need.memory_mib = 100000;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==,
+                    "no node of partition main is so large: memory wanted 100000 MiB, "
+                    "at most 99000 MiB");
+    need.memory_mib = 1000;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &need, 9, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==, "partition gpu has room for 2 of 9 ranks");
     need.wants[0] = (struct trp_slurm_want){
         .kind = TRP_SLURM_FEATURE, .name = "fast", .count = 1, .each = 1};
     g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 20);

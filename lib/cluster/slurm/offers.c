@@ -25,6 +25,7 @@ static int add_partition(struct trp_slurm_offers *o, const struct trp_slurm_line
     v += o->npartitions++;
     v->name = strdup(trp_slurm_line_text(l, "name"));
     v->is_default = trp_slurm_line_number(l, "default");
+    v->is_up = trp_slurm_line_number(l, "up");
     v->minutes = trp_slurm_line_number(l, "time");
     v->cores = (uint32_t)trp_slurm_line_number(l, "cpus");
     return v->name ? 0 : TRP_ENOMEM;
@@ -43,9 +44,10 @@ static int add_offer(struct trp_slurm_offers *o, const struct trp_slurm_line *l)
     v->threads = v->threads ? v->threads : 1;
     v->memory_mib = trp_slurm_line_number(l, "memory");
     v->features = strdup(trp_slurm_line_text(l, "features"));
+    v->available = strdup(trp_slurm_line_text(l, "available"));
     v->partitions = strdup(trp_slurm_line_text(l, "partitions"));
     v->npools = trp_slurm_pools_parse(trp_slurm_line_text(l, "gres"), v->pools);
-    return v->features && v->partitions ? 0 : TRP_ENOMEM;
+    return v->features && v->available && v->partitions ? 0 : TRP_ENOMEM;
 }
 
 int trp_slurm_offers_add(void *offers, const struct trp_slurm_line *line,
@@ -64,6 +66,7 @@ void trp_slurm_offers_free(struct trp_slurm_offers *o)
 {
     for (uint32_t i = 0; i < o->n; i++) {
         free(o->v[i].features);
+        free(o->v[i].available);
         free(o->v[i].partitions);
     }
     for (uint32_t i = 0; i < o->npartitions; i++)
@@ -96,29 +99,102 @@ static uint64_t devices(const struct trp_slurm_offer *v, const struct trp_slurm_
     return sum;
 }
 
+static bool is_in(const struct trp_slurm_offer *v, const struct trp_slurm_partition *p)
+{
+    return !p || trp_slurm_names_have(v->partitions, p->name);
+}
+
+static uint64_t cores_of(const struct trp_slurm_offer *v,
+                         const struct trp_slurm_partition *p)
+{
+    return p && p->cores && p->cores < v->cores ? p->cores : v->cores;
+}
+
+/* What a node has of a device or a feature; as to licences it may have any. */
+static uint64_t amount_on(const struct trp_slurm_offer *v,
+                          const struct trp_slurm_want *w)
+{
+    if (w->kind == TRP_SLURM_FEATURE)
+        return trp_slurm_names_have(v->features, w->name) ||
+               trp_slurm_names_have(v->available, w->name);
+    return w->kind == TRP_SLURM_GRES ? devices(v, w) : UINT32_MAX;
+}
+
 /* Units that an empty node holds. */
 static uint64_t units_on(const struct trp_slurm_offer *v,
                          const struct trp_slurm_partition *p,
                          const struct trp_slurm_need *need)
 {
-    uint64_t units = UINT32_MAX, all = v->cores;
+    uint64_t units = UINT32_MAX, all = cores_of(v, p);
     uint64_t cores = (need->cores + v->threads - 1) / v->threads * v->threads;
-    if (p->cores && p->cores < all)
-        all = p->cores;
     if (cores && all / cores < units)
         units = all / cores;
     if (need->memory_mib && (uint64_t)(v->memory_mib / need->memory_mib) < units)
         units = (uint64_t)(v->memory_mib / need->memory_mib);
     for (uint32_t i = 0; i < need->nwants && units; i++) {
         const struct trp_slurm_want *w = &need->wants[i];
-        uint64_t room = UINT32_MAX;
-        if (w->kind == TRP_SLURM_FEATURE)
-            room = trp_slurm_names_have(v->features, w->name) ? room : 0;
-        else if (w->kind == TRP_SLURM_GRES)
-            room = devices(v, w) / w->count * w->each;
+        uint64_t room = amount_on(v, w);
+        if (w->kind == TRP_SLURM_GRES)
+            room = room / w->count * w->each;
+        else
+            room = room ? UINT32_MAX : 0;
         units = room < units ? room : units;
     }
     return units;
+}
+
+void trp_slurm_offers_most(const struct trp_slurm_offers *o,
+                           const struct trp_slurm_partition *p, uint64_t *ret_cores,
+                           int64_t *ret_mib)
+{
+    *ret_cores = 0;
+    *ret_mib = 0;
+    for (uint32_t i = 0; i < o->n; i++) {
+        const struct trp_slurm_offer *v = &o->v[i];
+        if (is_in(v, p) && cores_of(v, p) > *ret_cores)
+            *ret_cores = cores_of(v, p);
+        if (is_in(v, p) && v->memory_mib > *ret_mib)
+            *ret_mib = v->memory_mib;
+    }
+}
+
+uint64_t trp_slurm_offers_most_of(const struct trp_slurm_offers *o,
+                                  const struct trp_slurm_partition *p,
+                                  const struct trp_slurm_want *w)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < o->n; i++) {
+        uint64_t n = is_in(&o->v[i], p) ? amount_on(&o->v[i], w) : 0;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* What is short on every node, if it is one thing. */
+static void explain(const struct trp_slurm_offers *o,
+                    const struct trp_slurm_partition *p,
+                    const struct trp_slurm_need *need, trp_error *err)
+{
+    char short_of[128] = "it has not all of it at once", wanted[32], had[32];
+    uint64_t cores;
+    int64_t mib;
+    trp_slurm_offers_most(o, p, &cores, &mib);
+    for (uint32_t i = 0; i < need->nwants; i++) {
+        const struct trp_slurm_want *w = &need->wants[i];
+        uint64_t most = trp_slurm_offers_most_of(o, p, w);
+        if (w->kind == TRP_SLURM_FEATURE ? !most : most < w->count)
+            snprintf(short_of, sizeof short_of, "%s wanted %u, at most %llu",
+                     w->resource, w->count, (unsigned long long)most);
+    }
+    if (need->memory_mib > mib)
+        snprintf(short_of, sizeof short_of, "memory wanted %s, at most %s",
+                 trp_memory_format(need->memory_mib, wanted, sizeof wanted),
+                 trp_memory_format(mib, had, sizeof had));
+    if (need->cores > cores)
+        snprintf(short_of, sizeof short_of, "cores wanted %llu, at most %llu",
+                 (unsigned long long)need->cores, (unsigned long long)cores);
+    trp_error_set(err, TRP_ENEVER, "no node of partition %s is so large: %s", p->name,
+                  short_of);
 }
 
 uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *partition,
@@ -136,9 +212,12 @@ uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *part
         if (trp_slurm_names_have(o->v[i].partitions, p->name))
             sum += units_on(&o->v[i], p, need) * o->v[i].nodes;
     }
-    sum /= units;
     if (sum == 0)
-        trp_error_set(err, TRP_ENEVER, "no node of partition %s is so large", p->name);
+        explain(o, p, need, err);
+    else if (sum < units)
+        trp_error_set(err, TRP_ENEVER, "partition %s has room for %llu of %u ranks",
+                      p->name, (unsigned long long)sum, units);
+    sum /= units;
     return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 

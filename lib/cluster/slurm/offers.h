@@ -12,6 +12,7 @@ struct trp_slurm_offer {
     uint32_t nodes, cores, threads;
     int64_t memory_mib;
     char *features, *partitions; /* "a,b" */
+    char *available; /* features that a node can have after a reboot; the others too */
     struct trp_slurm_pool pools[TRP_SLURM_POOLS];
     uint32_t npools;
 };
@@ -19,6 +20,7 @@ struct trp_slurm_offer {
 struct trp_slurm_partition {
     char *name;
     bool is_default;
+    bool is_up;      /* jobs start there */
     int64_t minutes; /* the longest job; 0: any */
     uint32_t cores;  /* of a node, for one job; 0: any */
 };
@@ -41,10 +43,18 @@ const struct trp_slurm_partition *
 trp_slurm_offers_partition(const struct trp_slurm_offers *o, const char *name);
 
 /* How many requests of `units` units the nodes of a partition hold at most; 0 with
- * TRP_ENEVER. */
+ * TRP_ENEVER and "no node of partition main is so large: cores wanted 8, at most 4". */
 uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *partition,
                               const struct trp_slurm_need *need, uint32_t units,
                               trp_error *err);
+/* The most cores and MiB that one node has for a job, and the most of a device or
+ * feature (1: it has it) by name and type. `p` NULL: of all nodes. */
+void trp_slurm_offers_most(const struct trp_slurm_offers *o,
+                           const struct trp_slurm_partition *p, uint64_t *ret_cores,
+                           int64_t *ret_mib);
+uint64_t trp_slurm_offers_most_of(const struct trp_slurm_offers *o,
+                                  const struct trp_slurm_partition *p,
+                                  const struct trp_slurm_want *w);
 /* The most threads that a core of a partition's nodes has. */
 uint32_t trp_slurm_offers_threads(const struct trp_slurm_offers *o,
                                   const char *partition);
