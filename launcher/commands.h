@@ -10,6 +10,7 @@
 int trp_launcher_run(int argc, char **argv);
 int trp_launcher_submit(int argc, char **argv);
 int trp_launcher_plan(int argc, char **argv);
+int trp_launcher_check(int argc, char **argv);
 int trp_launcher_config(int argc, char **argv);
 int trp_launcher_topo(int argc, char **argv);
 int trp_launcher_site_shape(int argc, char **argv);

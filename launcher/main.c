@@ -30,6 +30,8 @@ static const struct command {
             "the same as a Slurm job"),
     COMMAND(plan, "[options] PIPELINE.yaml",
             "show stages, tasks, profiles and what never fits; run nothing"),
+    COMMAND(check, "[options]",
+            "for the admin: look whether site file and Slurm go together"),
     COMMAND(config, "[options] [KEY]",
             "show options: value, where it came from, default, bounds"),
     COMMAND(topo, "[options]", "show this machine as executors see it"),

@@ -74,6 +74,12 @@ int trp_slurm_further_end_all(void);
 /* `partition` and `shape` lines: which nodes there are, whoever has them now. */
 int trp_slurm_call_nodes(FILE *to, uint32_t number);
 
+/* ---- conf.c ------------------------------------------------------------------------
+ */
+
+/* `conf`, `cgroup` and `licence` lines: what slurmctld is set to. */
+int trp_slurm_call_conf(FILE *to, uint32_t number);
+
 /* ---- job.c -------------------------------------------------------------------------
  */
 

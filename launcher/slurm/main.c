@@ -107,6 +107,8 @@ static int perform_further(const struct trp_slurm_line *line, uint32_t job)
         return trp_slurm_call_jobs(stdout, line->number);
     if (strcmp(line->word, "nodes") == 0)
         return trp_slurm_call_nodes(stdout, line->number);
+    if (strcmp(line->word, "conf") == 0)
+        return trp_slurm_call_conf(stdout, line->number);
     return EPROTO;
 }
 

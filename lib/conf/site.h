@@ -51,7 +51,7 @@ struct trp_site_route {
     struct trp_site_condition *when; /* all must hold */
     uint32_t nwhen;
     char *partition, *qos, *account, *constraint, *reservation; /* or NULL */
-    struct trp_mark mark;
+    struct trp_mark mark, partition_mark, constraint_mark;
 };
 
 /* A courtesy to users; Slurm's own limits are the barrier. */
@@ -78,6 +78,7 @@ struct trp_site_driver {
     int64_t memory_mib;        /* 1024 */
     int64_t time_ns;           /* 0: Slurm's default */
     char *account, *partition; /* or NULL */
+    struct trp_mark mark, time_mark, partition_mark;
 };
 
 struct trp_site_warning {

@@ -89,11 +89,23 @@ static TRP_SITE_READER(read_when)
         struct trp_site_route *r = context;                                            \
         r->member = trp_site_slurm_word(y, value, key->text);                          \
     }
-WORD_READER(read_partition, partition)
 WORD_READER(read_qos, qos)
 WORD_READER(read_account, account)
-WORD_READER(read_constraint, constraint)
 WORD_READER(read_reservation, reservation)
+
+static TRP_SITE_READER(read_partition)
+{
+    struct trp_site_route *r = context;
+    r->partition = trp_site_slurm_word(y, value, key->text);
+    r->partition_mark = value->mark;
+}
+
+static TRP_SITE_READER(read_constraint)
+{
+    struct trp_site_route *r = context;
+    r->constraint = trp_site_slurm_word(y, value, key->text);
+    r->constraint_mark = value->mark;
+}
 
 TRP_SITE_READER(trp_site_read_routes)
 {

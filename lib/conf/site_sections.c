@@ -224,6 +224,7 @@ static TRP_SITE_READER(read_driver_memory)
 static TRP_SITE_READER(read_driver_time)
 {
     trp_site *s = context;
+    s->driver.time_mark = value->mark;
     trp_yaml_time(y, value, key->text, &s->driver.time_ns);
 }
 
@@ -237,6 +238,7 @@ static TRP_SITE_READER(read_driver_partition)
 {
     trp_site *s = context;
     s->driver.partition = trp_site_slurm_word(y, value, key->text);
+    s->driver.partition_mark = value->mark;
 }
 
 TRP_SITE_READER(trp_site_read_driver)
@@ -248,6 +250,6 @@ TRP_SITE_READER(trp_site_read_driver)
         {"account",   read_driver_account,   false},
         {"partition", read_driver_partition, false},
     };
-    (void)key;
+    ((trp_site *)context)->driver.mark = key->mark;
     trp_yaml_mapping(y, value, "driver", keys, TRP_SITE_COUNT(keys), context);
 }

@@ -63,6 +63,11 @@ int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site
 int trp_slurm_need_rank(const struct trp_resource_profile *p, const trp_site *site,
                         struct trp_slurm_need *ret, trp_error *err);
 
+/* What a resource of a profile is in Slurm by its entry in the site file, NULL: it has
+ * none. Counts are left alone. False: a name is too long. */
+bool trp_slurm_want_map(struct trp_slurm_want *w, const struct trp_site_resource *r,
+                        const char *resource);
+
 /* Whether "a,b" has a name. */
 bool trp_slurm_names_have(const char *names, const char *name);
 

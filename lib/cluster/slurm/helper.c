@@ -24,6 +24,7 @@ enum {
     LOOK_MS = 5,
     TEXT = 32768,
     INVALID_JOB_ID = 2017, /* ESLURM_INVALID_JOB_ID */
+    LOST = 3,              /* refusal: slurmctld was not reached */
 };
 
 /* A call whose answer is waited for, but not by standing still. */
@@ -206,6 +207,10 @@ static bool pass_on(trp_slurm_helper *h, const struct trp_slurm_line *line)
 static int refusal(const struct trp_slurm_line *line, const char *call, trp_error *err)
 {
     bool unknown = trp_slurm_line_number(line, "code") == INVALID_JOB_ID;
+    if (trp_slurm_line_number(line, "refusal") == LOST)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "slurmctld does not answer: %s; is it running?",
+                             trp_slurm_line_text(line, "text"));
     return trp_error_set(err, unknown ? TRP_ENOENT : TRP_ESYSTEM,
                          "Slurm refused \"%s\": %s", call,
                          trp_slurm_line_text(line, "text"));

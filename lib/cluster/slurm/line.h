@@ -43,6 +43,8 @@
  *     nodes                `partition name= time= …`, `shape cpus= … nodes=
  *                          partitions=`: what there is in the cluster, whoever has it
  *                          now
+ *     conf                 `conf version= built= …`, `cgroup key= value=`, `licence
+ *                          name= total=`: how slurmctld is configured
  *
  * A `failed` has `refusal`: 0 busy, 1 not now, 2 never, 3 slurmctld was not reached.
  */

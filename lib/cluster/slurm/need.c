@@ -16,8 +16,8 @@ static bool copy(char to[TRP_SLURM_WORD], const char *from, size_t n)
 }
 
 /* What the site says of a resource; one it does not speak of is a GRES of that name. */
-static bool map(struct trp_slurm_want *w, const struct trp_site_resource *r,
-                const char *name)
+bool trp_slurm_want_map(struct trp_slurm_want *w, const struct trp_site_resource *r,
+                        const char *name)
 {
     static const enum trp_slurm_kind kinds[] = {
         [TRP_SITE_UNMAPPED] = TRP_SLURM_GRES,
@@ -39,7 +39,7 @@ static int add_want(struct trp_slurm_need *need, const trp_site *site, const cha
     const struct trp_site_resource *r = trp_site_resource(site, name);
     *w = (struct trp_slurm_want){.count = count, .each = each};
     memcpy(w->resource, name, strlen(name) + 1);
-    if (!map(w, r, name))
+    if (!trp_slurm_want_map(w, r, name))
         return trp_error_set(err, TRP_ELIMIT,
                              "resource %s: its name in Slurm is too long", name);
     need->nwants++;

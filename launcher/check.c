@@ -1,0 +1,211 @@
+/*
+ * `troupe check`: the site file and the live cluster, a line a finding.
+ *
+ * Facts are collected by cluster/slurm/facts.h, with troupe-slurm; what they mean is
+ * decided by cluster/slurm/check.h; here they are printed.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "cluster/slurm/check.h"
+#include "comm/munge.h"
+#include "commands.h"
+#include "conf/racks.h"
+#include "programs.h"
+#include "settings.h"
+
+#define CANNOT "Slurm cannot be asked on this host: "
+#define ELSEWHERE "; run troupe check where sinfo works"
+
+enum option { JSON = 1, SITE, VERBOSE };
+static const struct trp_arg table[] = {
+    {"json",    TRP_ARG_FLAG,  JSON   },
+    {"site",    TRP_ARG_VALUE, SITE   },
+    {"verbose", TRP_ARG_FLAG,  VERBOSE},
+    {NULL,      TRP_ARG_FLAG,  0      },
+};
+
+static const char usage[] =
+    "usage: troupe check [options]\n\n"
+    "Looks whether the site file and this cluster go together, and prints a line for\n"
+    "what is wrong (error), what works worse than it could (warning), and what to "
+    "do.\n\n"
+    "  --site FILE        site file, as before it is installed\n"
+    "  --verbose          a line for what is fine, too\n"
+    "  --json             one JSON document, with what is fine\n\n"
+    "Exit status: 0 no errors, 1 errors, 2 wrong call or site file, 4 Slurm does not\n"
+    "answer.\n";
+
+static const char *const words[] = {[TRP_SLURM_FINE] = "ok",
+                                    [TRP_SLURM_WARNING] = "warning",
+                                    [TRP_SLURM_ERROR] = "error"};
+
+/* ---- asking ------------------------------------------------------------------------
+ */
+
+/* libslurm's last words before it ended the helper: they say why. */
+static void add_last_words(int log, trp_error *err)
+{
+    char text[4096];
+    ssize_t n = pread(log, text, sizeof text - 1, 0);
+    while (n > 0 && text[n - 1] == '\n')
+        n--;
+    text[n > 0 ? n : 0] = '\0';
+    const char *last = strrchr(text, '\n');
+    last = last ? last + 1 : text;
+    const char *words_of_it = strstr(last, "fatal: ");
+    if (words_of_it)
+        trp_error_set(err, err->code, CANNOT "%s" ELSEWHERE,
+                      words_of_it + strlen("fatal: "));
+}
+
+static int ask(struct trp_slurm_facts *f, trp_error *err)
+{
+    const char *conf = getenv("SLURM_CONF");
+    char *program = NULL;
+    trp_slurm_helper *h = NULL;
+    trp_error why;
+    /* libslurm would wait a minute for it. */
+    if (conf && *conf && access(conf, R_OK) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, CANNOT "SLURM_CONF is %s: %s" ELSEWHERE,
+                             conf, strerror(errno));
+    if (trp_program_slurm(&program, &why) < 0)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "%s: it is built where libslurm-dev is installed",
+                             why.text);
+    int log = memfd_create("troupe-slurm", MFD_CLOEXEC);
+    int code = trp_slurm_helper_start(program, log, &h, err);
+    if (code == 0) {
+        code = trp_slurm_facts_ask(h, f, err);
+        trp_slurm_helper_stop(h, false);
+    }
+    if (code < 0 && log >= 0)
+        add_last_words(log, err);
+    if (log >= 0)
+        close(log);
+    free(program);
+    return code;
+}
+
+/* ---- printing ----------------------------------------------------------------------
+ */
+
+static void print_text(const struct trp_slurm_facts *f,
+                       const struct trp_slurm_findings *v, bool verbose)
+{
+    for (uint32_t i = 0; i < v->n; i++) {
+        const struct trp_slurm_finding *x = &v->v[i];
+        if (x->severity == TRP_SLURM_FINE && !verbose)
+            continue;
+        printf("%s: %s: %s%s%s%s%s\n", words[x->severity], x->about, x->where,
+               *x->where ? ": " : "", x->text, *x->todo ? "; " : "", x->todo);
+    }
+    printf("cluster %s, Slurm %s: %u error%s, %u warning%s\n", f->cluster, f->version,
+           v->errors, v->errors == 1 ? "" : "s", v->warnings,
+           v->warnings == 1 ? "" : "s");
+}
+
+static void print_json(const struct trp_slurm_facts *f, const char *site,
+                       const struct trp_slurm_findings *v)
+{
+    json_t *findings = json_array();
+    for (uint32_t i = 0; i < v->n; i++) {
+        const struct trp_slurm_finding *x = &v->v[i];
+        json_array_append_new(findings,
+                              json_pack("{s:s, s:s, s:s, s:s, s:s}", "severity",
+                                        words[x->severity], "about", x->about, "where",
+                                        x->where, "text", x->text, "todo", x->todo));
+    }
+    json_t *document =
+        json_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "cluster", f->cluster, "slurm",
+                  f->version, "site", site, "errors", (int)v->errors, "warnings",
+                  (int)v->warnings, "findings", findings);
+    json_dumpf(document, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(document);
+}
+
+/* ---- the command -------------------------------------------------------------------
+ */
+
+/* The site file's racks are read as a run reads them. */
+static int try_racks(const trp_site *site, trp_error *err)
+{
+    trp_racks *racks = NULL;
+    int code = trp_racks_open(site, &racks, err);
+    trp_racks_close(racks);
+    return code;
+}
+
+static int collect(struct trp_slurm_facts *f, trp_error *munge, trp_error *err)
+{
+    int code = ask(f, err);
+    if (code == 0)
+        code = trp_slurm_facts_look(f, getenv("SLURM_CONF"), err);
+    f->munge = trp_munge_works(munge) < 0 ? munge->text : "";
+    return code;
+}
+
+static int check(const struct trp_settings_request *q, bool json, bool verbose)
+{
+    struct trp_settings s;
+    struct trp_slurm_facts f = {0};
+    struct trp_slurm_findings v = {0};
+    trp_error err, munge;
+    int code = trp_settings_load(q, &s, &err);
+    if (code == 0)
+        code = try_racks(s.site, &err);
+    if (code == 0)
+        code = collect(&f, &munge, &err);
+    const struct trp_slurm_checked it = {s.site, s.options, q->site != NULL};
+    if (code == 0)
+        code = trp_slurm_check(&it, &f, &v, &err);
+    if (code == 0 && json)
+        print_json(&f, s.site->file, &v);
+    else if (code == 0)
+        print_text(&f, &v, verbose);
+    int status =
+        code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(v.errors > 0 ? 1 : 0);
+    trp_slurm_findings_free(&v);
+    trp_slurm_facts_free(&f);
+    trp_settings_free(&s);
+    return status;
+}
+
+int trp_launcher_check(int argc, char **argv)
+{
+    static struct trp_settings_request q;
+    struct trp_args a = trp_args_of("check", table, argc, argv);
+    const char *value;
+    bool json = false, verbose = false;
+    trp_error err;
+    int what;
+    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
+        switch (what) {
+        case TRP_ARG_HELP:
+            fputs(usage, stdout);
+            return trp_launcher_printed(0);
+        case JSON:
+            json = true;
+            break;
+        case VERBOSE:
+            verbose = true;
+            break;
+        case SITE:
+            q.site = value;
+            break;
+        case TRP_ARG_WORD:
+        case TRP_ARG_REST:
+            return trp_launcher_misuse("check: takes no arguments");
+        default:
+            return trp_launcher_fail(&err);
+        }
+    }
+    return check(&q, json, verbose);
+}
