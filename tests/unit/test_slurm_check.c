@@ -70,7 +70,8 @@ static void begin(const char *text)
         .line = {TRP_SLURM_THERE, "/etc/slurm/plugstack.conf:3",    ""},
         .site = "/etc/troupe/site.yaml",
         .file = {TRP_SLURM_THERE, "/usr/lib/slurm/spank_troupe.so", ""},
-        .built = 0x160503
+        .built = 0x160503,
+        .shapes = {TRP_SLURM_THERE, "/etc/troupe/shapes",             ""}
     };
     facts.filter =
         (struct trp_slurm_file){TRP_SLURM_THERE, "/etc/slurm/cli_filter.lua", ""};
@@ -138,10 +139,10 @@ static void only(enum trp_slurm_severity severity, const char *about, const char
 
 static void test_fine(void)
 {
-    static const char *const all[] = {"version", "site",       "partition", "gres",
-                                      "licence", "feature",    "route",     "profile",
-                                      "driver",  "memory",     "devices",   "munge",
-                                      "plugin",  "cli_filter", "topology"};
+    static const char *const all[] = {"version", "site",    "partition",  "gres",
+                                      "licence", "feature", "route",      "profile",
+                                      "driver",  "memory",  "devices",    "munge",
+                                      "plugin",  "shapes",  "cli_filter", "topology"};
     begin(good_site);
     check();
     g_assert_cmpuint(found.errors, ==, 0);
@@ -391,7 +392,7 @@ static void test_plugin(void)
     trial = true;
     check();
     g_assert_cmpuint(found.warnings, ==, 0);
-    p->site = "";
+    p->site = TRP_SLURM_PLUGIN_SITE;
     p->built = 0x150803;
     WARNING("plugin",
             "/etc/slurm/plugstack.conf:3: /usr/lib/slurm/spank_troupe.so was "
@@ -426,6 +427,26 @@ static void test_plugin(void)
     WARNING("plugin", ": whether Slurm loads spank_troupe.so cannot be told here: "
                       "/etc/slurm/plugstack.conf: Permission denied; run troupe check "
                       "where Slurm's files can be read");
+    end();
+}
+
+static void test_shapes(void)
+{
+    struct trp_slurm_plugin *p = &facts.plugin;
+    begin(good_site);
+    p->shapes_are_old = true;
+    WARNING("shapes", "/etc/troupe/shapes: it is older than /etc/troupe/site.yaml, of "
+                      "which it was made; troupe site-shape --all --site "
+                      "/etc/troupe/site.yaml --output /etc/troupe/shapes");
+    p->shapes.seen = TRP_SLURM_MISSING;
+    WARNING("shapes", "/etc/troupe/shapes: it is not there: every --stage-profile is "
+                      "refused; troupe site-shape --all --site /etc/troupe/site.yaml "
+                      "--output /etc/troupe/shapes");
+    p->shapes.seen = TRP_SLURM_UNSEEN;
+    p->shapes.why = "Permission denied";
+    WARNING("shapes",
+            "/etc/troupe/shapes: it cannot be read (Permission denied): every "
+            "--stage-profile is refused; let all users read it");
     end();
 }
 
@@ -497,9 +518,10 @@ static void test_plugstack(void)
     g_assert_cmpint(p->line.seen, ==, TRP_SLURM_MISSING);
     write_file(folder, "plugstack.conf", "include parts/../*.part\n");
     write_file(folder, "a.part", "include a.part\noptional other.so\n");
-    write_file(folder, "b.part",
-               "\n required\t/opt/spank_troupe.so  x=1 site=/s.yaml # ours\n"
-               "optional spank_troupe.so site=/later\n");
+    write_file(
+        folder, "b.part",
+        "\n required\t/opt/spank_troupe.so  x=1 site=/s.yaml shapes=/s.shapes # ours\n"
+        "optional spank_troupe.so site=/later\n");
     trp_slurm_facts_plugstack(&f, path);
     g_assert_cmpint(p->line.seen, ==, TRP_SLURM_MISSING);
     write_file(folder, "plugstack.conf", "include *.part\n");
@@ -510,6 +532,7 @@ static void test_plugstack(void)
     g_assert_true(p->required);
     g_assert_cmpstr(p->file.path, ==, "/opt/spank_troupe.so");
     g_assert_cmpstr(p->site, ==, "/s.yaml");
+    g_assert_cmpstr(p->shapes.path, ==, "/s.shapes");
     static const char *const files[] = {"a.part", "b.part", "plugstack.conf"};
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
         char *file = g_build_filename(folder, files[i], NULL);
@@ -559,6 +582,7 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-check/memory and devices", test_memory_and_devices);
     g_test_add_func("/slurm-check/MUNGE", test_munge);
     g_test_add_func("/slurm-check/the plugin", test_plugin);
+    g_test_add_func("/slurm-check/shapes", test_shapes);
     g_test_add_func("/slurm-check/the filter", test_filter);
     g_test_add_func("/slurm-check/racks", test_topology);
     g_test_add_func("/slurm-check/plugstack.conf", test_plugstack);

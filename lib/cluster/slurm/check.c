@@ -12,7 +12,6 @@
 #include "cluster/slurm/check_parts.h"
 #include "core/base/array.h"
 
-#define SITE_FILE "/etc/troupe/site.yaml"
 #define ELSEWHERE "run troupe check where Slurm's files can be read"
 
 enum { TEXT = 2048 };
@@ -217,9 +216,8 @@ static void check_plugin_file(struct trp_slurm_checking *c)
 static void check_plugin(struct trp_slurm_checking *c)
 {
     static const char todo[] =
-        "add the line: optional " TRP_SLURM_PLUGIN " site=" SITE_FILE;
+        "add the line: optional " TRP_SLURM_PLUGIN " site=" TRP_SLURM_PLUGIN_SITE;
     const struct trp_slurm_plugin *p = &c->f->plugin;
-    const char *reads = p->site && *p->site ? p->site : SITE_FILE;
     char other[512];
     trp_slurm_about(c, "plugin");
     if (p->line.seen == TRP_SLURM_UNSEEN)
@@ -231,16 +229,39 @@ static void check_plugin(struct trp_slurm_checking *c)
         trp_slurm_tell(c, TRP_SLURM_WARNING, p->line.path, todo,
                        "Slurm does not load " TRP_SLURM_PLUGIN
                        ": there is no --stage-profile");
-    else
-        check_plugin_file(c);
+    if (p->line.seen != TRP_SLURM_THERE)
+        return;
+    check_plugin_file(c);
     snprintf(other, sizeof other, "write site=%s there, or check that one: --site %s",
-             c->site->file, reads);
-    if (p->line.seen == TRP_SLURM_THERE && !c->trial &&
-        strcmp(reads, c->site->file) != 0)
+             *c->site->file ? c->site->file : "FILE", p->site);
+    if (!c->trial && strcmp(p->site, c->site->file) != 0)
         trp_slurm_tell(c, TRP_SLURM_WARNING, p->line.path, other,
-                       "the plugin reads %s, users' commands %s", reads,
+                       "the plugin reads %s, users' commands %s", p->site,
                        *c->site->file ? c->site->file : "no site file");
     trp_slurm_is_fine(c, "%s loads %s", p->line.path, p->file.path);
+}
+
+/* What plugin and filter go by is made from the site file, after every change. */
+static void check_shapes(struct trp_slurm_checking *c)
+{
+    const struct trp_slurm_plugin *p = &c->f->plugin;
+    char todo[1024];
+    trp_slurm_about(c, "shapes");
+    if (p->line.seen != TRP_SLURM_THERE)
+        return;
+    snprintf(todo, sizeof todo, "troupe site-shape --all --site %s --output %s",
+             p->site, p->shapes.path);
+    if (p->shapes.seen == TRP_SLURM_MISSING)
+        trp_slurm_tell(c, TRP_SLURM_WARNING, p->shapes.path, todo,
+                       "it is not there: every --stage-profile is refused");
+    else if (p->shapes.seen == TRP_SLURM_UNSEEN)
+        trp_slurm_tell(c, TRP_SLURM_WARNING, p->shapes.path, "let all users read it",
+                       "it cannot be read (%s): every --stage-profile is refused",
+                       p->shapes.why);
+    else if (p->shapes_are_old)
+        trp_slurm_tell(c, TRP_SLURM_WARNING, p->shapes.path, todo,
+                       "it is older than %s, of which it was made", p->site);
+    trp_slurm_is_fine(c, "%s is as new as %s", p->shapes.path, p->site);
 }
 
 static void check_filter(struct trp_slurm_checking *c)
@@ -313,6 +334,7 @@ int trp_slurm_check(const struct trp_slurm_checked *it, const struct trp_slurm_f
     check_devices(&c);
     check_munge(&c);
     check_plugin(&c);
+    check_shapes(&c);
     check_filter(&c);
     check_topology(&c);
     return ret->full ? trp_error_set(err, TRP_ENOMEM, "out of memory for the findings")

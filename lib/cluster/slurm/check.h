@@ -16,8 +16,8 @@ enum trp_slurm_severity { TRP_SLURM_FINE, TRP_SLURM_WARNING, TRP_SLURM_ERROR };
 struct trp_slurm_finding {
     enum trp_slurm_severity severity;
     const char *about; /* one of: site partition gres licence feature route profile
-                        * driver memory devices munge plugin cli_filter topology
-                        * version */
+                        * driver memory devices munge plugin shapes cli_filter
+                        * topology version */
     const char *where; /* "FILE:LINE:COL", a file, or "" */
     const char *text;  /* what is so */
     const char *todo;  /* what to do; "" when it is fine */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
@@ -164,6 +165,30 @@ static int look_at_plugin(struct trp_slurm_facts *f)
     return p->file.why ? 0 : TRP_ENOMEM;
 }
 
+static bool is_newer(const struct stat *a, const struct stat *b)
+{
+    return a->st_mtim.tv_sec != b->st_mtim.tv_sec
+               ? a->st_mtim.tv_sec > b->st_mtim.tv_sec
+               : a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
+}
+
+/* They are beside the site file where plugstack.conf says nothing else. */
+static int look_at_shapes(struct trp_slurm_facts *f)
+{
+    struct trp_slurm_plugin *p = &f->plugin;
+    const char *slash = strrchr(p->site, '/');
+    struct stat site, shapes;
+    if (!p->shapes.path)
+        p->shapes.path =
+            path_in(f, p->site, slash ? (size_t)(slash - p->site) : 0, "shapes");
+    if (!p->shapes.path)
+        return TRP_ENOMEM;
+    look_at(f, &p->shapes, p->shapes.path);
+    p->shapes_are_old = stat(p->shapes.path, &shapes) == 0 &&
+                        stat(p->site, &site) == 0 && is_newer(&site, &shapes);
+    return p->shapes.why ? 0 : TRP_ENOMEM;
+}
+
 /* Whether a file has the word, in any case. */
 static bool has_word(const char *path, const char *word)
 {
@@ -194,7 +219,10 @@ static int look_beside(struct trp_slurm_facts *f, const char *conf)
     trp_slurm_facts_plugstack(f, stack);
     if (!f->filter.why || !f->plugin.line.why || !f->plugin.site)
         return TRP_ENOMEM;
-    return f->plugin.line.seen == TRP_SLURM_THERE ? look_at_plugin(f) : 0;
+    if (f->plugin.line.seen != TRP_SLURM_THERE)
+        return 0;
+    int code = look_at_plugin(f);
+    return code < 0 ? code : look_at_shapes(f);
 }
 
 int trp_slurm_facts_look(struct trp_slurm_facts *f, const char *conf, trp_error *err)

@@ -18,6 +18,7 @@
 #include "conf/arena.h"
 
 #define TRP_SLURM_PLUGIN "spank_troupe.so"
+#define TRP_SLURM_PLUGIN_SITE "/etc/troupe/site.yaml"
 
 struct trp_slurm_licence {
     const char *name;
@@ -40,9 +41,11 @@ struct trp_slurm_file {
 struct trp_slurm_plugin {
     struct trp_slurm_file line; /* path: FILE:LINE, or plugstack.conf */
     bool required;
-    const char *site;           /* of its site=, "" without */
-    struct trp_slurm_file file; /* the .so */
-    uint32_t built;             /* for that Slurm, 0xMMmmuu; 0: it does not say */
+    const char *site;             /* of its site=, or the usual one */
+    struct trp_slurm_file file;   /* the .so */
+    uint32_t built;               /* for that Slurm, 0xMMmmuu; 0: it does not say */
+    struct trp_slurm_file shapes; /* what `troupe site-shape --all` made of the site */
+    bool shapes_are_old;          /* the site file is newer */
 };
 
 struct trp_slurm_facts {

@@ -43,6 +43,8 @@ static void take_line(struct trp_slurm_facts *f, const char *path, unsigned numb
     for (char *word; (word = strtok_r(NULL, " \t\n", rest));) {
         if (strncmp(word, "site=", 5) == 0)
             p->site = keep(f, word + 5);
+        else if (strncmp(word, "shapes=", 7) == 0)
+            p->shapes.path = keep(f, word + 7);
     }
 }
 
@@ -91,7 +93,7 @@ void trp_slurm_facts_plugstack(struct trp_slurm_facts *f, const char *path)
 {
     f->plugin = (struct trp_slurm_plugin){
         .line = {TRP_SLURM_MISSING, path, ""},
-          .site = ""
+          .site = TRP_SLURM_PLUGIN_SITE
     };
     read_stack(f, path, 0);
 }
