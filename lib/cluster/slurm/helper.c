@@ -23,8 +23,10 @@ enum {
     PATIENT_STOP_MS = 60000,
     LOOK_MS = 5,
     TEXT = 32768,
-    INVALID_JOB_ID = 2017, /* ESLURM_INVALID_JOB_ID */
-    LOST = 3,              /* refusal: slurmctld was not reached */
+    /* Slurm's ESLURM_INVALID_JOB_ID, SLURM_PROTOCOL_AUTHENTICATION_ERROR */
+    INVALID_JOB_ID = 2017,
+    NOT_AUTHENTICATED = 1007,
+    LOST = 3, /* refusal: slurmctld was not reached */
 };
 
 /* A call whose answer is waited for, but not by standing still. */
@@ -206,14 +208,18 @@ static bool pass_on(trp_slurm_helper *h, const struct trp_slurm_line *line)
 
 static int refusal(const struct trp_slurm_line *line, const char *call, trp_error *err)
 {
-    bool unknown = trp_slurm_line_number(line, "code") == INVALID_JOB_ID;
+    int64_t number = trp_slurm_line_number(line, "code");
+    const char *text = trp_slurm_line_text(line, "text");
+    if (number == NOT_AUTHENTICATED)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "Slurm cannot be asked: %s; is munged running here, with "
+                             "the cluster's key?",
+                             text);
     if (trp_slurm_line_number(line, "refusal") == LOST)
         return trp_error_set(err, TRP_ESYSTEM,
-                             "slurmctld does not answer: %s; is it running?",
-                             trp_slurm_line_text(line, "text"));
-    return trp_error_set(err, unknown ? TRP_ENOENT : TRP_ESYSTEM,
-                         "Slurm refused \"%s\": %s", call,
-                         trp_slurm_line_text(line, "text"));
+                             "slurmctld does not answer: %s; is it running?", text);
+    return trp_error_set(err, number == INVALID_JOB_ID ? TRP_ENOENT : TRP_ESYSTEM,
+                         "Slurm refused \"%s\": %s", call, text);
 }
 
 /* 1: it was the last line of call number `h->last`. */
