@@ -49,20 +49,19 @@ static const char *const words[] = {[TRP_SLURM_FINE] = "ok",
 /* ---- asking ------------------------------------------------------------------------
  */
 
-/* libslurm's last words before it ended the helper: they say why. */
-static void add_last_words(int log, trp_error *err)
+/* Why libslurm ended the helper, if it did: "…: fatal: REASON". */
+static void add_reason(int log, trp_error *err)
 {
+    static const char sign[] = "fatal: ";
     char text[4096];
     ssize_t n = pread(log, text, sizeof text - 1, 0);
-    while (n > 0 && text[n - 1] == '\n')
-        n--;
     text[n > 0 ? n : 0] = '\0';
-    const char *last = strrchr(text, '\n');
-    last = last ? last + 1 : text;
-    const char *words_of_it = strstr(last, "fatal: ");
-    if (words_of_it)
-        trp_error_set(err, err->code, CANNOT "%s" ELSEWHERE,
-                      words_of_it + strlen("fatal: "));
+    char *reason = strstr(text, sign);
+    if (!reason)
+        return;
+    reason += strlen(sign);
+    reason[strcspn(reason, "\n")] = '\0';
+    trp_error_set(err, err->code, CANNOT "%s" ELSEWHERE, reason);
 }
 
 static int ask(struct trp_slurm_facts *f, trp_error *err)
@@ -72,7 +71,7 @@ static int ask(struct trp_slurm_facts *f, trp_error *err)
     trp_slurm_helper *h = NULL;
     trp_error why;
     /* libslurm would wait a minute for it. */
-    if (conf && *conf && access(conf, R_OK) < 0)
+    if (conf && access(conf, R_OK) < 0)
         return trp_error_set(err, TRP_ESYSTEM, CANNOT "SLURM_CONF is %s: %s" ELSEWHERE,
                              conf, strerror(errno));
     if (trp_program_slurm(&program, &why) < 0)
@@ -86,7 +85,7 @@ static int ask(struct trp_slurm_facts *f, trp_error *err)
         trp_slurm_helper_stop(h, false);
     }
     if (code < 0 && log >= 0)
-        add_last_words(log, err);
+        add_reason(log, err);
     if (log >= 0)
         close(log);
     free(program);

@@ -192,9 +192,16 @@ static void test_partition(void)
     site_text = "site: 1\nroute:\n  - {partition: cpu}\ndriver: {cores: 1}\n";
     facts.offers.partitions[0].is_default = false;
     ERROR("partition",
-          "/etc/troupe/site.yaml:4:1: driver: without partition, and Slurm "
+          "/etc/troupe/site.yaml:4:1: driver: goes to no partition by name, and Slurm "
           "has no default one; name one, or give one Default=YES in "
           "slurm.conf");
+    site_text = "site: 1\ndriver: {partition: cpu}\n";
+    ERROR("partition",
+          ": profiles go to no partition by name, and Slurm has no default "
+          "one; name one, or give one Default=YES in slurm.conf");
+    site_text = "site: 1\n";
+    check();
+    g_assert_cmpuint(found.errors, ==, 1);
     site_text = "site: 1\nroute:\n  - {partition: gpu}\ndriver: {partition: cpu}\n";
     facts.offers.partitions[0].is_up = false;
     WARNING("partition", "/etc/troupe/site.yaml:4:21: partition cpu is not up: no job "

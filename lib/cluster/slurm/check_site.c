@@ -111,7 +111,7 @@ static void check_partitions_of(struct trp_slurm_checking *c, struct trp_mark ma
     if (!names && !trp_slurm_offers_partition(&c->f->offers, ""))
         trp_slurm_tell(c, TRP_SLURM_ERROR, at(c, mark).text,
                        "name one, or give one Default=YES in slurm.conf",
-                       "%s without partition, and Slurm has no default one", who);
+                       "%s to no partition by name, and Slurm has no default one", who);
     while (names && next_word(&names, ",", word))
         check_partition(c, mark, word);
 }
@@ -124,10 +124,13 @@ static void check_partitions(struct trp_slurm_checking *c)
     for (uint32_t i = 0; i < s->nroutes; i++) {
         const struct trp_site_route *r = &s->routes[i];
         check_partitions_of(c, r->partition ? r->partition_mark : r->mark, r->partition,
-                            "a route");
+                            "a route goes");
     }
-    check_partitions_of(c, d->partition ? d->partition_mark : d->mark, d->partition,
-                        "driver:");
+    if (s->nroutes == 0)
+        check_partitions_of(c, (struct trp_mark){0}, NULL, "profiles go");
+    if (s->nroutes > 0 || d->partition)
+        check_partitions_of(c, d->partition ? d->partition_mark : d->mark, d->partition,
+                            "driver: goes");
     trp_slurm_is_fine(c, "all partitions that are named are there");
 }
 
