@@ -33,7 +33,7 @@ static bool are_alike(const node_info_t *a, const node_info_t *b)
            a->mem_spec_limit == b->mem_spec_limit && a->threads == b->threads &&
            is_same(a->features_act, b->features_act) &&
            is_same(a->features, b->features) && is_same(a->gres, b->gres) &&
-           is_same(a->partitions, b->partitions);
+           is_same(a->partitions, b->partitions) && is_same(a->version, b->version);
 }
 
 static void put_shape(FILE *to, uint32_t number, const slurm_conf_t *conf,
@@ -50,6 +50,7 @@ static void put_shape(FILE *to, uint32_t number, const slurm_conf_t *conf,
     trp_slurm_line_put(to, "available", n->features);
     trp_slurm_line_put(to, "gres", n->gres);
     trp_slurm_line_put(to, "partitions", n->partitions);
+    trp_slurm_line_put(to, "version", n->version);
     trp_slurm_line_end(to);
 }
 

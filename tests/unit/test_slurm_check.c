@@ -168,6 +168,15 @@ static void test_version(void)
     facts.plugin.built = 0x170200;
     WARNING("version", ": slurmctld is Slurm 23.02.0, newer than 22.05.8, for which "
                        "Troupe was built; build Troupe with the headers of this Slurm");
+    facts.version = facts.built;
+    facts.plugin.built = 0x160508;
+    tell("1 shape nodes=3 cpus=1 threads=1 memory=1 partitions=cpu version=22.05.2");
+    tell("1 shape nodes=3 cpus=1 threads=1 memory=1 partitions=cpu version=21.08.8");
+    tell("1 shape nodes=2 cpus=2 threads=1 memory=1 partitions=cpu version=21.08.8");
+    WARNING("version", ": 5 nodes run Slurm 21.08.8: it does not load a plugin built "
+                       "for 22.05.8; build Troupe with the headers of this Slurm");
+    end();
+    begin(good_site);
     facts.version = "22.05.0";
     facts.plugin.built = 0x160508;
     check();
@@ -221,8 +230,8 @@ static void test_gres(void)
     check();
     g_assert_cmpuint(found.errors, ==, 0);
     facts.offers.v[1].npools = 0;
-    ERROR("gres", "/etc/troupe/site.yaml:2:13: no node has the GRES gpu; Slurm has "
-                  "none; add it there, or remove it here");
+    ERROR("gres", "/etc/troupe/site.yaml:2:13: no node has the GRES gpu; there are "
+                  "none: add it to Slurm, or remove it here");
     end();
 }
 

@@ -166,6 +166,27 @@ static unsigned family_of(const char *version)
     return major << 8 | minor;
 }
 
+/* Nodes with another Slurm than the one that Troupe was built for, by version. */
+static void check_nodes(struct trp_slurm_checking *c, const char *todo)
+{
+    const struct trp_slurm_offers *o = &c->f->offers;
+    for (uint32_t i = 0; i < o->n; i++) {
+        const char *version = o->v[i].version;
+        uint32_t nodes = 0, first = 0;
+        while (strcmp(o->v[first].version, version) != 0)
+            first++;
+        if (first < i || !*version || family_of(version) == family_of(c->f->built))
+            continue;
+        for (uint32_t k = i; k < o->n; k++)
+            nodes += strcmp(o->v[k].version, version) == 0 ? o->v[k].nodes : 0;
+        trp_slurm_tell(c, TRP_SLURM_WARNING, "", todo,
+                       "%u node%s run%s Slurm %s: it does not load a plugin built for "
+                       "%s",
+                       nodes, nodes == 1 ? "" : "s", nodes == 1 ? "s" : "", version,
+                       c->f->built);
+    }
+}
+
 static void check_version(struct trp_slurm_checking *c)
 {
     static const char todo[] = "build Troupe with the headers of this Slurm";
@@ -181,6 +202,7 @@ static void check_version(struct trp_slurm_checking *c)
                        "slurmctld is Slurm %s, newer than %s, for which Troupe was "
                        "built",
                        c->f->version, c->f->built);
+    check_nodes(c, todo);
     trp_slurm_is_fine(c, "Slurm %s, Troupe was built for %s", c->f->version,
                       c->f->built);
 }

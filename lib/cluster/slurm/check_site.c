@@ -78,7 +78,8 @@ static void tell_unknown(struct trp_slurm_checking *c, struct trp_mark mark,
     else if (*v->all.text)
         snprintf(todo, sizeof todo, "there are: %s", v->all.text);
     else
-        snprintf(todo, sizeof todo, "Slurm has none; add it there, or remove it here");
+        snprintf(todo, sizeof todo,
+                 "there are none: add it to Slurm, or remove it here");
     trp_slurm_tell(c, TRP_SLURM_ERROR, at(c, mark).text, todo, "%s %s", what, wanted);
 }
 

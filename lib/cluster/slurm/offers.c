@@ -44,10 +44,11 @@ static int add_offer(struct trp_slurm_offers *o, const struct trp_slurm_line *l)
     v->threads = v->threads ? v->threads : 1;
     v->memory_mib = trp_slurm_line_number(l, "memory");
     v->features = strdup(trp_slurm_line_text(l, "features"));
+    v->version = strdup(trp_slurm_line_text(l, "version"));
     v->available = strdup(trp_slurm_line_text(l, "available"));
     v->partitions = strdup(trp_slurm_line_text(l, "partitions"));
     v->npools = trp_slurm_pools_parse(trp_slurm_line_text(l, "gres"), v->pools);
-    return v->features && v->available && v->partitions ? 0 : TRP_ENOMEM;
+    return v->features && v->version && v->available && v->partitions ? 0 : TRP_ENOMEM;
 }
 
 int trp_slurm_offers_add(void *offers, const struct trp_slurm_line *line,
@@ -66,6 +67,7 @@ void trp_slurm_offers_free(struct trp_slurm_offers *o)
 {
     for (uint32_t i = 0; i < o->n; i++) {
         free(o->v[i].features);
+        free(o->v[i].version);
         free(o->v[i].available);
         free(o->v[i].partitions);
     }

@@ -12,6 +12,7 @@ struct trp_slurm_offer {
     uint32_t nodes, cores, threads;
     int64_t memory_mib;
     char *features, *partitions; /* "a,b" */
+    char *version;               /* of slurmd, "" when none has come up yet */
     char *available; /* features that a node can have after a reboot; the others too */
     struct trp_slurm_pool pools[TRP_SLURM_POOLS];
     uint32_t npools;
