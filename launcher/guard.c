@@ -33,7 +33,7 @@
 #include "cluster/local/processes.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
-#include "executor/scratch.h"
+#include "executor/tree.h"
 
 enum {
     SERVER_MS = 10000, /* for ompi-server to write its URI */

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
+#include "executor/tree.h"
 
 enum { SPEC_MAX = 64 << 20, WORDS_MAX = 4096 };
 static const char UNSEEN[] = "a run's folder must be on a file system that all nodes "

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "executor/scratch.h"
+#include "executor/tree.h"
 
 #define PREFIX "troupe-"
 #define NAME PREFIX "XXXXXX"
@@ -33,9 +34,19 @@ static void lock(const char *path)
         close(fd);
 }
 
+const char *trp_job_folder(void)
+{
+    struct stat st;
+    const char *path = getenv("TROUPE_SCRATCH");
+    return path && path[0] == '/' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+                   st.st_uid == geteuid() && (st.st_mode & 0777) == 0700
+               ? path
+               : NULL;
+}
+
 int trp_private_folder(char ret_path[TRP_PRIVATE_FOLDER], trp_error *err)
 {
-    const char *places[] = {"/tmp", getenv("TMPDIR"), "/var/tmp"};
+    const char *places[] = {trp_job_folder(), "/tmp", getenv("TMPDIR"), "/var/tmp"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (!places[i] || places[i][0] != '/' ||
             snprintf(ret_path, TRP_PRIVATE_FOLDER, "%s/" NAME, places[i]) >=
@@ -48,8 +59,8 @@ int trp_private_folder(char ret_path[TRP_PRIVATE_FOLDER], trp_error *err)
     }
     ret_path[0] = '\0';
     return trp_error_set(err, TRP_ESYSTEM,
-                         "cannot make a private folder in /tmp, $TMPDIR or /var/tmp: "
-                         "%s",
+                         "cannot make a private folder in $TROUPE_SCRATCH, /tmp, "
+                         "$TMPDIR or /var/tmp: %s",
                          strerror(errno));
 }
 

@@ -1,6 +1,7 @@
 /*
- * Private folders of processes on a host: made in /tmp or the like, removed by who made
- * them, and, where that was killed, by a later process of the same user there.
+ * Private folders of processes on a host: made in the job's own folder there (the Slurm
+ * plugin's), else in /tmp or the like; removed by who made them, and, where that was
+ * killed, with the job's folder or by a later process of the same user there.
  *
  *     char mine[TRP_PRIVATE_FOLDER];
  *     trp_private_folder(mine, &err);
@@ -12,10 +13,15 @@
 #include "core/base/error.h"
 
 enum { TRP_PRIVATE_FOLDER = 56 };
-/* Makes a folder of nobody else's, 0700, in /tmp, $TMPDIR or /var/tmp, whichever takes
- * it first. Its path is short, since Open MPI's sockets lie in it; on failure it is "".
- * It counts as in use until this process and those forked from it have ended (or called
- * exec). */
+
+/* $TROUPE_SCRATCH where it is a folder here, this user's and nobody else's to enter: a
+ * job's, or an attempt's of a run that this one is a task of. Else NULL. */
+const char *trp_job_folder(void);
+
+/* Makes a folder of nobody else's, 0700, in trp_job_folder(), /tmp, $TMPDIR or
+ * /var/tmp, whichever takes it first. Its path is short, since Open MPI's sockets lie
+ * in it; on failure it is "". It counts as in use until this process and those forked
+ * from it have ended (or called exec). */
 int trp_private_folder(char ret_path[TRP_PRIVATE_FOLDER], trp_error *err);
 
 /* Removes the folders beside `path` that this user's processes made in the same way and

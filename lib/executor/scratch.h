@@ -1,9 +1,6 @@
 /*
- * Scratch folders: made private, handed out empty, removed whatever is in them.
- *
- * Nothing here follows a symbolic link or leaves the folder it was given: every step is
- * relative to an open descriptor. Depth is bounded by descriptors kept open (64); what
- * is deeper is moved up first.
+ * Scratch folders: made private, handed out empty; removed as trees are
+ * (executor/tree.h).
  */
 #ifndef TRP_EXECUTOR_SCRATCH_H
 #define TRP_EXECUTOR_SCRATCH_H
@@ -17,11 +14,6 @@
 /* Makes `path` and what is missing above it, 0700; 1 when the last part was made, 0
  * when it was there. */
 int trp_folder_make(const char *path, trp_error *err);
-
-/* Removes `name` in the folder `at`, a file or a tree, looking at no more than
- * `*budget` entries: TRP_EWAIT when it ran out (call again, or elsewhere), TRP_ESYSTEM
- * when something cannot be removed. A name that is not there is no failure. */
-int trp_tree_remove(int at, const char *name, size_t *budget);
 
 /* A scratch folder that is handed out again and again; zero-initialise. */
 struct trp_scratch {

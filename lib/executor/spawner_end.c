@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
+#include "executor/tree.h"
 
 #define MS INT64_C(1000000)
 enum { REMOVE_HERE = 2000, SOFT_MS = 5000, GANG_MS = 2000, DRAIN_MS = 10000 };

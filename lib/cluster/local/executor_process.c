@@ -30,7 +30,7 @@
 #include "cluster/local/processes.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
-#include "executor/scratch.h"
+#include "executor/tree.h"
 
 enum {
     RELEASE_MS = 2000,    /* from SHUTDOWN to the kill */

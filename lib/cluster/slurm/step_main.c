@@ -37,7 +37,7 @@
 #include "cluster/slurm/step.h"
 #include "executor/executor.h"
 #include "executor/private_folder.h"
-#include "executor/scratch.h"
+#include "executor/tree.h"
 
 enum {
     KILL_AFTER_MS = 700,
@@ -106,7 +106,10 @@ static int make_folder(struct step *s)
     trp_error err;
     if (trp_private_folder(s->folder, &err) < 0)
         return fail("%s", err.text);
-    if (!s->shape.scratch[0])
+    const char *job = trp_job_folder();
+    if (job)
+        snprintf(s->shape.scratch, sizeof s->shape.scratch, "%s", job);
+    else if (!s->shape.scratch[0])
         snprintf(s->shape.scratch, sizeof s->shape.scratch, "%s/scratch", s->folder);
     return 0;
 }
