@@ -4,10 +4,10 @@
  * other file knows one concern.
  *
  * Rules for all of it: nothing aborts, exits, prints to stdout, changes a signal or
- * keeps a descriptor open; without a profile nothing is read and nothing is told. A
- * user's words are only taken apart and compared; a user's file is opened by a process
- * of the user alone. In slurmd and slurmstepd what fails is logged, and the job goes
- * on.
+ * keeps a descriptor open; without a profile, or `scratch:` in the site file, nothing
+ * is done and nothing is told. A user's words are only taken apart and compared; a
+ * user's file is opened by a process of the user alone. In slurmd and slurmstepd what
+ * fails is logged, and the job goes on.
  *
  * Threads: none; Slurm calls a plugin from one at a time.
  */
@@ -61,6 +61,22 @@ void trp_plugin_disinherit(void);
  * own, and says on stderr what is wrong. The code is that of its exit status;
  * TRP_ESYSTEM: it does not run at all. */
 int trp_plugin_pipeline(const struct trp_plugin *p, const char *file, trp_error *err);
+
+/* ---- in slurmd's prolog and epilog: root's process ----------------------------------
+ */
+
+/* The job that is about to start on this node gets a folder, when the site has
+ * `scratch:`; what jobs have left here that are gone is removed (plugin/scratch.h). */
+int trp_plugin_prolog(spank_t sp, const struct trp_plugin *p, trp_error *err);
+
+/* Removes what a job that has such a folder leaves on this node. */
+int trp_plugin_epilog(spank_t sp, trp_error *err);
+
+/* ---- in slurmstepd, as the user, once a step ----------------------------------------
+ */
+
+/* Gives its tasks TROUPE_SCRATCH, the job's folder, when it has one. */
+int trp_plugin_scratch(spank_t sp, trp_error *err);
 
 /* ---- in slurmstepd, as the user, before the task's program --------------------------
  */

@@ -18,6 +18,7 @@
 #ifndef TRP_PLUGIN_SHAPES_H
 #define TRP_PLUGIN_SHAPES_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,5 +51,8 @@ int trp_shapes_find(const char *file, const char *name, struct trp_shape *ret,
  * `size` does not count, and is written into. */
 int trp_shapes_parse(const char *file, char *text, size_t size, const char *name,
                      struct trp_shape *ret, trp_error *err);
+
+/* The site's `scratch:`, an absolute path. TRP_ENOENT: there is none, or no file. */
+int trp_shapes_scratch(const char *file, char ret_path[PATH_MAX], trp_error *err);
 
 #endif

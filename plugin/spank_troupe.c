@@ -119,6 +119,30 @@ int slurm_spank_init(spank_t sp, int argc, char **argv)
     return 0;
 }
 
+int slurm_spank_job_prolog(spank_t sp, int argc, char **argv)
+{
+    trp_error err;
+    if (is_on(sp, argc, argv) && trp_plugin_prolog(sp, &plugin, &err) < 0)
+        complain("", &err);
+    return 0;
+}
+
+int slurm_spank_job_epilog(spank_t sp, int argc, char **argv)
+{
+    trp_error err;
+    if (is_on(sp, argc, argv) && trp_plugin_epilog(sp, &err) < 0)
+        complain("", &err);
+    return 0;
+}
+
+int slurm_spank_user_init(spank_t sp, int argc, char **argv)
+{
+    trp_error err;
+    if (is_on(sp, argc, argv) && trp_plugin_scratch(sp, &err) < 0)
+        complain("", &err);
+    return 0;
+}
+
 int slurm_spank_task_init(spank_t sp, int argc, char **argv)
 {
     trp_error err;

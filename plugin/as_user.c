@@ -1,0 +1,38 @@
+/*
+ * Effective ids only: real and saved ones stay root's, and it is those that decide who
+ * may signal a process. All capabilities leave the effective set with the user id.
+ */
+#include "plugin/as_user.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CANNOT = 126 };
+
+static _Noreturn void become(uid_t uid, gid_t gid, int (*work)(void *), void *context)
+{
+    if (geteuid() == 0 && uid != 0 &&
+        (setgroups(1, &gid) != 0 || setegid(gid) != 0 || seteuid(uid) != 0))
+        _exit(CANNOT);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* forgotten with a change of user, so now */
+    _exit(work(context));
+}
+
+int trp_as_user(uid_t uid, gid_t gid, int (*work)(void *context), void *context)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid < 0)
+        return -1;
+    if (pid == 0)
+        become(uid, gid, work, context);
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR)
+            return -1;
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) < CANNOT ? WEXITSTATUS(status) : -1;
+}

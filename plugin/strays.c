@@ -1,0 +1,151 @@
+/*
+ * A process is of a job when it is in a control group that Slurm made for the job: only
+ * root can put a process elsewhere. It is killed by a descriptor (pidfd) that was
+ * opened before its group was read, so that a number that was given anew is nobody's
+ * death. Groups that are found by the path alone could be made by a user with a
+ * delegated subtree, for processes of that user alone; and it is these that are killed.
+ *
+ * Not looked for: processes outside of the groups (of logins, cron, other jobs).
+ */
+#include "plugin/strays.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "plugin/as_user.h"
+
+enum { LEVELS = 6, KILL_S = 5, LOOK_NS = 5000000 };
+
+typedef bool pid_fn(pid_t pid, const struct trp_node_job *job);
+
+/* Calls f for the processes of one group; the number of those it says true of. */
+static unsigned each_in_group(int group, const struct trp_node_job *job, pid_fn *f)
+{
+    unsigned n = 0;
+    int fd = openat(group, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    for (long pid; file && fscanf(file, "%ld", &pid) == 1;) /* NOLINT(cert-err34-c) */
+        n += f((pid_t)pid, job);
+    if (file)
+        fclose(file);
+    else if (fd >= 0)
+        close(fd);
+    return n;
+}
+
+/* The same for the groups below it, too. */
+static unsigned each_below(int at, const char *name, int levels,
+                           const struct trp_node_job *job, pid_fn *f)
+{
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    unsigned n = 0;
+    if (d)
+        n = each_in_group(fd, job, f);
+    else if (fd >= 0)
+        close(fd);
+    for (struct dirent *e; d && levels > 0 && (e = readdir(d));) {
+        if (e->d_type == DT_DIR && e->d_name[0] != '.')
+            n += each_below(fd, e->d_name, levels - 1, job, f);
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* Where Slurm makes them: in each hierarchy of version 1, or in version 2. */
+static unsigned each_process(const struct trp_node_job *job, pid_fn *f)
+{
+    char one[80], two[80];
+    unsigned n = 0;
+    glob_t found;
+    snprintf(one, sizeof one, "/sys/fs/cgroup/*/slurm*/uid_%u/job_%u",
+             (unsigned)job->uid, job->id);
+    snprintf(two, sizeof two, "/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_%u",
+             job->id);
+    glob(one, GLOB_NOSORT, NULL, &found);
+    glob(two, GLOB_NOSORT | GLOB_APPEND, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        n += each_below(AT_FDCWD, found.gl_pathv[i], LEVELS, job, f);
+    globfree(&found);
+    return n;
+}
+
+static bool count(pid_t pid, const struct trp_node_job *job)
+{
+    (void)pid, (void)job;
+    return true;
+}
+
+bool trp_strays_any(const struct trp_node_job *job)
+{
+    return each_process(job, count) > 0;
+}
+
+/* Does a line of /proc/PID/cgroup end in a group of the job or below it? */
+static bool names_job(const char *line, const struct trp_node_job *job)
+{
+    char one[64], two[64];
+    snprintf(one, sizeof one, "/uid_%u/job_%u", (unsigned)job->uid, job->id);
+    snprintf(two, sizeof two, "slurmstepd.scope/job_%u", job->id);
+    const char *at = strstr(line, one), *end = at ? at + strlen(one) : NULL;
+    if (!at && (at = strstr(line, two)))
+        end = at + strlen(two);
+    return end && (*end == '/' || *end == '\n' || *end == '\0');
+}
+
+static bool is_of_job(pid_t pid, const struct trp_node_job *job)
+{
+    char path[40], line[4096];
+    bool is = false;
+    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f && !is && fgets(line, sizeof line, f))
+        is = names_job(line, job);
+    if (f)
+        fclose(f);
+    return is;
+}
+
+static bool kill_one(pid_t pid, const struct trp_node_job *job)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    bool old = fd < 0 && errno == ENOSYS; /* before Linux 5.3 */
+    bool killed = false;
+    if ((fd >= 0 || old) && is_of_job(pid, job))
+        killed = (old ? kill(pid, SIGKILL)
+                      : (int)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return killed;
+}
+
+static int kill_all(void *context)
+{
+    const struct trp_node_job *job = context;
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    now = begin;
+    while (each_process(job, kill_one) > 0 && now.tv_sec - begin.tv_sec < KILL_S) {
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    }
+    return 0;
+}
+
+void trp_strays_kill(const struct trp_node_job *job)
+{
+    struct trp_node_job copy = *job;
+    if (trp_strays_any(job))
+        trp_as_user(job->uid, job->gid, kill_all, &copy);
+}

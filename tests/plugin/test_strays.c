@@ -1,0 +1,245 @@
+/* Processes and shared memory of a job that is over, on this machine's own kernel. */
+#include <fcntl.h>
+#include <glib.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plugin/strays.h"
+
+enum { ALICE = 59021, BOB = 59022, JOB = 1999999999 };
+
+static const struct trp_node_job job = {JOB, ALICE, ALICE};
+static char slurm[128]; /* our own "/slurm_…" of a hierarchy */
+
+static bool needs_root(void)
+{
+    if (geteuid() != 0)
+        g_test_skip("needs root");
+    return geteuid() != 0;
+}
+
+static void become(uid_t uid)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+        _exit(1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* A process of a user, in a group of the hierarchy ("": where we are). */
+static pid_t start(uid_t uid, const char *group, bool breeds)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (*group) {
+            char *path = g_strdup_printf("%s/cgroup.procs", group);
+            FILE *f = fopen(path, "we");
+            if (!f || fprintf(f, "%d", (int)getpid()) < 0 || fclose(f) != 0)
+                _exit(1);
+        }
+        become(uid);
+        while (breeds) { /* a child takes over, faster than anybody looks */
+            pid_t next = fork();
+            if (next > 0)
+                _exit(0);
+            setsid();
+            usleep(200);
+        }
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
+static bool lives(pid_t pid)
+{
+    return waitpid(pid, NULL, WNOHANG) == 0;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* In whichever hierarchy a group can be made. */
+static bool make_groups(void)
+{
+    static const char *const tops[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer",
+                                       "/sys/fs/cgroup/memory",
+                                       "/sys/fs/cgroup/system.slice"};
+    for (size_t i = 0; i < G_N_ELEMENTS(tops); i++) {
+        bool v2 = i == G_N_ELEMENTS(tops) - 1;
+        snprintf(slurm, sizeof slurm, "%s/%s%d%s", tops[i], v2 ? "t" : "slurm_t",
+                 (int)getpid(), v2 ? "_slurmstepd.scope" : "");
+        char *below =
+            v2 ? g_strdup_printf("%s/job_%u/step_0/task_0", slurm, job.id)
+               : g_strdup_printf("%s/uid_%u/job_%u/step_0", slurm, ALICE, job.id);
+        bool made =
+            access(tops[i], W_OK) == 0 && g_mkdir_with_parents(below, 0755) == 0;
+        g_free(below);
+        if (made)
+            return true;
+    }
+    return false;
+}
+
+static char *group_of(uint32_t id, const char *step)
+{
+    bool v2 = strstr(slurm, "slurmstepd.scope");
+    char *path = v2 ? g_strdup_printf("%s/job_%u/%s", slurm, id, step)
+                    : g_strdup_printf("%s/uid_%u/job_%u/%s", slurm, ALICE, id, step);
+    g_assert_cmpint(g_mkdir_with_parents(path, 0755), ==, 0);
+    return path;
+}
+
+static void remove_groups(void)
+{
+    char *command =
+        g_strdup_printf("sleep 0.1; find %s -depth -type d -exec rmdir {} +", slurm);
+    g_assert_cmpint(system(command), ==, 0); /* NOLINT(cert-env33-c) */
+    g_free(command);
+}
+
+static void test_kill(void)
+{
+    if (needs_root())
+        return;
+    if (!make_groups()) {
+        g_test_skip("no control group can be made");
+        return;
+    }
+    g_assert_false(trp_strays_any(&job));
+    trp_strays_kill(&job);
+    /* Its number begins with ours. */
+    struct trp_node_job longer = {JOB / 10, ALICE, ALICE};
+    char *inner = group_of(JOB, "step_0"), *other = group_of(JOB + 1, "step_0");
+    char *shorter = group_of(JOB / 10, "step_0");
+    pid_t a = start(ALICE, inner, false), b = start(ALICE, other, false);
+    pid_t c = start(ALICE, "", false), d = start(BOB, inner, false);
+    pid_t e = start(ALICE, shorter, false);
+    pid_t f = start(ALICE, inner, true);
+    while (!trp_strays_any(&longer))
+        usleep(1000);
+    waitpid(f, NULL, 0); /* its descendants live on */
+    usleep(20000);
+    g_assert_true(trp_strays_any(&job));
+    trp_strays_kill(&job);
+    usleep(20000);
+    g_assert_false(lives(a));
+    g_assert_true(lives(b)); /* of her other job */
+    g_assert_true(lives(c)); /* of no job */
+    g_assert_true(lives(d)); /* not hers: how it came there is not ours to know */
+    g_assert_true(lives(e));
+    end(d);
+    g_assert_false(trp_strays_any(&job)); /* those that bred, too */
+    end(b);
+    end(c);
+    end(e);
+    g_free(inner);
+    g_free(other);
+    g_free(shorter);
+    remove_groups();
+}
+
+/* ---- shared memory ------------------------------------------------------------------
+ */
+
+static char folder[] = "/dev/shm/test-strays-XXXXXX";
+
+static void put(uid_t uid, const char *name)
+{
+    char *path = g_strdup_printf("%s/%s", folder, name);
+    g_assert_true(g_file_set_contents(path, "segment", -1, NULL));
+    g_assert_cmpint(chown(path, uid, uid), ==, 0);
+    g_free(path);
+}
+
+static bool there(const char *name)
+{
+    char *path = g_strdup_printf("%s/%s", folder, name);
+    bool is = access(path, F_OK) == 0;
+    g_free(path);
+    return is;
+}
+
+/* A process that has a segment mapped, or open. */
+static pid_t use(uid_t uid, const char *name, bool mapped)
+{
+    int pipes[2];
+    char byte;
+    g_assert_cmpint(pipe(pipes), ==, 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        become(uid);
+        char *path = g_strdup_printf("%s/%s", folder, name);
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        if (fd < 0 ||
+            (mapped && mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED))
+            _exit(1);
+        if (mapped)
+            close(fd);
+        if (write(pipes[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(pipes[1]);
+    g_assert_cmpint(read(pipes[0], &byte, 1), ==, 1);
+    close(pipes[0]);
+    return pid;
+}
+
+static void test_shared_memory(void)
+{
+    if (needs_root())
+        return;
+    g_assert_nonnull(mkdtemp(folder));
+    g_assert_cmpint(chmod(folder, 01777), ==, 0);
+    static const char *const names[] = {"vader_segment.n1.1.abc.0",
+                                        "vader_segment.n1.1.abc.1",
+                                        "vader_segment.n1.1.abc.2",
+                                        "osc_rdma.n1.x",
+                                        "dataset.bin",
+                                        "sem.mine"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+        put(ALICE, names[i]);
+    put(BOB, "vader_segment.n1.2.abc.0");
+    char *path = g_strdup_printf("%s/vader_segment.link", folder);
+    g_assert_cmpint(symlink("dataset.bin", path), ==, 0);
+    g_assert_cmpint(lchown(path, ALICE, ALICE), ==, 0);
+    pid_t a = use(ALICE, names[0], true), b = use(ALICE, names[1], false);
+    g_assert_cmpuint(trp_shared_memory_remove(folder, ALICE, ALICE), ==, 2);
+    g_assert_true(there(names[0]));
+    g_assert_true(there(names[1]));
+    g_assert_false(there(names[2]));
+    g_assert_false(there(names[3]));
+    g_assert_true(there(names[4]));
+    g_assert_true(there(names[5]));
+    g_assert_true(there("vader_segment.n1.2.abc.0"));
+    g_assert_cmpint(unlink(path), ==, 0);
+    end(a);
+    end(b);
+    g_assert_cmpuint(trp_shared_memory_remove(folder, ALICE, ALICE), ==, 2);
+    g_assert_false(there(names[0]));
+    char *command = g_strdup_printf("rm -r %s", folder);
+    g_assert_cmpint(system(command), ==, 0); /* NOLINT(cert-env33-c) */
+    g_free(command);
+    g_free(path);
+    g_assert_cmpuint(trp_shared_memory_remove(folder, ALICE, ALICE), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/strays/processes of the job and no others", test_kill);
+    g_test_add_func("/strays/shared memory that nobody uses", test_shared_memory);
+    return g_test_run();
+}
