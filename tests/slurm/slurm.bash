@@ -39,9 +39,9 @@ wait_until() {
     done
 }
 
-# state_is NODE STATE
+# state_is NODE STATE. (Of one node alone, sinfo -n, slurmctld may tell an old state.)
 state_is() {
-    [ "$(on head sinfo -h -N -n "$1" -o %T | sort -u)" = "$2" ]
+    [ "$(on head sinfo -h -N -o '%N %T' | grep "^$1 " | sort -u)" = "$1 $2" ]
 }
 
 # submit USER OPTION… -- COMMAND…: runs a command as a batch job in this folder, its output
