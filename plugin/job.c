@@ -40,15 +40,17 @@ static bool may_be_here(const slurm_job_info_t *job)
     return (state == JOB_RUNNING || state == JOB_SUSPENDED) && has_this_node(job);
 }
 
-/* What slurmctld knows; `context` is the job whose prolog this is. */
-static bool is_here(uint32_t id, void *context)
+bool trp_plugin_job_here(uint32_t id, void *context)
 {
-    const struct trp_node_job *own = context;
+    struct trp_plugin_asking *a = context;
     job_info_msg_t *found = NULL;
-    if (id == own->id)
+    if (id == a->own || a->silent)
         return true;
-    if (slurm_load_job(&found, id, SHOW_ALL) != SLURM_SUCCESS)
-        return slurm_get_errno() != ESLURM_INVALID_JOB_ID;
+    if (slurm_load_job(&found, id, SHOW_ALL) != SLURM_SUCCESS) {
+        bool unknown = slurm_get_errno() == ESLURM_INVALID_JOB_ID;
+        a->silent = !unknown;
+        return !unknown;
+    }
     bool here = false;
     for (uint32_t i = 0; i < found->record_count; i++) {
         if (found->job_array[i].job_id == id)
@@ -60,7 +62,7 @@ static bool is_here(uint32_t id, void *context)
 
 int trp_plugin_prolog(spank_t sp, const struct trp_plugin *p, trp_error *err)
 {
-    struct trp_node_job job;
+    struct trp_node_job job = {0};
     char parent[PATH_MAX];
     int code = trp_shapes_scratch(p->shapes, parent, err);
     if (code < 0)
@@ -68,8 +70,10 @@ int trp_plugin_prolog(spank_t sp, const struct trp_plugin *p, trp_error *err)
     code = read_job(sp, &job, err);
     if (code == 0)
         code = trp_scratch_make(TRP_SCRATCH_RECORDS, parent, &job, err);
+    struct trp_plugin_asking asking = {.own = job.id};
     if (code == 0)
-        code = trp_scratch_sweep(TRP_SCRATCH_RECORDS, parent, is_here, &job, err);
+        code = trp_scratch_sweep(TRP_SCRATCH_RECORDS, parent, trp_plugin_job_here,
+                                 &asking, err);
     return code;
 }
 

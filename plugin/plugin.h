@@ -69,6 +69,15 @@ int trp_plugin_pipeline(const struct trp_plugin *p, const char *file, trp_error 
  * `scratch:`; what jobs have left here that are gone is removed (plugin/scratch.h). */
 int trp_plugin_prolog(spank_t sp, const struct trp_plugin *p, trp_error *err);
 
+struct trp_plugin_asking {
+    uint32_t own; /* the job whose prolog this is */
+    bool silent;  /* slurmctld did not answer, and is not asked again */
+};
+/* Whether slurmctld knows a job that may be on this node, $SLURMD_NODENAME; when it
+ * does not answer it may. One that waits to start again may not. `context` is a struct
+ * trp_plugin_asking. */
+bool trp_plugin_job_here(uint32_t id, void *context);
+
 /* Removes what a job that has such a folder leaves on this node. */
 int trp_plugin_epilog(spank_t sp, trp_error *err);
 

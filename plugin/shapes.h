@@ -6,14 +6,16 @@
  *
  *     troupe-shapes 1
  *     # a comment
- *     scratch FOLDER                    site's scratch:, when there is one
- *     limit time MINUTES                limits: {time: …}
- *     limit deny KIND TARGET            limits: {deny: …}; gres gpu:a100, license
- * matlab profile NAME                      what follows is of it never TEXT it cannot
- * be had, and why; instead of the rest option KEY VALUE                  an option of
- * srun, without its dashes resource NAME KIND COUNT VARIABLE  what it has; the variable
- * that names the devices, or "-" end                               the last line:
- * nothing is missing
+ *     scratch FOLDER              the site's scratch:, when there is one
+ *     limit time MINUTES          limits: {time: …}
+ *     limit deny KIND TARGET      limits: {deny: …}; gres gpu:a100, license matlab
+ *     profile NAME                what follows is of it
+ *     never TEXT                  it cannot be had, and why; instead of the rest
+ *     option KEY VALUE            an option of srun, without its dashes
+ *     resource NAME KIND COUNT VARIABLE
+ *                                 what it has; the variable that names the devices,
+ *                                 or "-"
+ *     end                         the last line: nothing is missing
  */
 #ifndef TRP_PLUGIN_SHAPES_H
 #define TRP_PLUGIN_SHAPES_H
@@ -52,7 +54,8 @@ int trp_shapes_find(const char *file, const char *name, struct trp_shape *ret,
 int trp_shapes_parse(const char *file, char *text, size_t size, const char *name,
                      struct trp_shape *ret, trp_error *err);
 
-/* The site's `scratch:`, an absolute path. TRP_ENOENT: there is none, or no file. */
+/* The site's `scratch:`. TRP_ENOENT: there is none, or no file; TRP_ESYSTEM: it cannot
+ * be read; TRP_EPROTO: it is no such file. */
 int trp_shapes_scratch(const char *file, char ret_path[PATH_MAX], trp_error *err);
 
 #endif

@@ -10,23 +10,37 @@
 
 enum { LINES = 3 };
 
-int trp_shapes_scratch(const char *file, char ret_path[PATH_MAX], trp_error *err)
+/* TRP_ENOENT: not in these lines. */
+static int read_lines(FILE *f, char ret_path[PATH_MAX])
 {
-    static const char key[] = "scratch ";
+    static const char first[] = "troupe-shapes 1\n", key[] = "scratch ";
     char line[PATH_MAX + sizeof key - 1]; /* with its newline */
-    int code = TRP_ENOENT;
-    FILE *f = fopen(file, "re");
-    if (!f && errno != ENOENT)
-        return trp_error_set(err, TRP_ESYSTEM, "%s: %s", file, strerror(errno));
-    for (int i = 0; f && i < LINES && fgets(line, sizeof line, f); i++) {
+    for (int i = 0; i < LINES && fgets(line, sizeof line, f); i++) {
         char *end = strchr(line, '\n');
-        if (strncmp(line, key, sizeof key - 1) != 0 || !end)
+        if (!end || (i == 0 && strcmp(line, first) != 0))
+            return TRP_EPROTO;
+        if (strncmp(line, key, sizeof key - 1) != 0)
             continue;
         *end = '\0';
         snprintf(ret_path, PATH_MAX, "%s", line + sizeof key - 1);
-        code = 0;
+        return 0;
     }
-    if (f)
-        fclose(f);
-    return code;
+    return TRP_ENOENT;
+}
+
+int trp_shapes_scratch(const char *file, char ret_path[PATH_MAX], trp_error *err)
+{
+    FILE *f = fopen(file, "re");
+    if (!f && errno == ENOENT)
+        return trp_error_set(err, TRP_ENOENT, "there is no %s", file);
+    if (!f)
+        return trp_error_set(err, TRP_ESYSTEM, "%s: %s", file, strerror(errno));
+    int code = read_lines(f, ret_path);
+    fclose(f);
+    return code == TRP_EPROTO
+               ? trp_error_set(err, code,
+                               "%s: not shapes of this version of Troupe; make it "
+                               "again: troupe site-shape --all --output %s",
+                               file, file)
+               : code;
 }

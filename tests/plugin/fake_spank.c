@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct spank_handle {
     int unused;
@@ -119,6 +120,12 @@ spank_err_t spank_get_item(spank_t sp, spank_item_t item, ...)
         *va_arg(list, char **) = fake.major;
     else if (item == S_SLURM_VERSION_MINOR)
         *va_arg(list, char **) = fake.minor;
+    else if (item == S_JOB_ID && fake.job)
+        *va_arg(list, uint32_t *) = fake.job;
+    else if (item == S_JOB_UID && fake.job)
+        *va_arg(list, uid_t *) = geteuid();
+    else if (item == S_JOB_GID && fake.job)
+        *va_arg(list, gid_t *) = getegid();
     else if (fake.context != S_CTX_REMOTE)
         rc = ESPANK_NOT_REMOTE;
     else if (item == S_JOB_STEPID)

@@ -20,6 +20,7 @@ struct fake_spank {
     spank_err_t register_result, setenv_result;
     char *variables[FAKE_VARIABLES]; /* "NAME=VALUE", the task's */
     int nvariables;
+    uint32_t job;                 /* its user is this process's; 0: cannot be asked */
     uint32_t step, cpus_per_task; /* cpus_per_task 0: cannot be asked */
     char log[FAKE_TEXT];          /* errors, a line each */
 };
