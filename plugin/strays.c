@@ -63,18 +63,23 @@ static unsigned each_below(int at, const char *name, int levels,
     return n;
 }
 
-/* Where Slurm makes them: in each hierarchy of version 1, or in version 2. */
+/* Where Slurm makes them: with version 1 all of a job is in freezer (proctrack/cgroup)
+ * or memory (task/cgroup); other hierarchies are not worth the time. */
 static unsigned each_process(const struct trp_node_job *job, pid_fn *f)
 {
-    char one[80], two[80];
+    char pattern[96];
     unsigned n = 0;
-    glob_t found;
-    snprintf(one, sizeof one, "/sys/fs/cgroup/*/slurm*/uid_%u/job_%u",
-             (unsigned)job->uid, job->id);
-    snprintf(two, sizeof two, "/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_%u",
-             job->id);
-    glob(one, GLOB_NOSORT, NULL, &found);
-    glob(two, GLOB_NOSORT | GLOB_APPEND, NULL, &found);
+    glob_t found = {0};
+    const unsigned uid = job->uid, id = job->id;
+    snprintf(pattern, sizeof pattern, "/sys/fs/cgroup/freezer/slurm*/uid_%u/job_%u",
+             uid, id);
+    glob(pattern, GLOB_NOSORT, NULL, &found);
+    snprintf(pattern, sizeof pattern, "/sys/fs/cgroup/memory/slurm*/uid_%u/job_%u", uid,
+             id);
+    glob(pattern, GLOB_NOSORT | GLOB_APPEND, NULL, &found);
+    snprintf(pattern, sizeof pattern,
+             "/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_%u", id);
+    glob(pattern, GLOB_NOSORT | GLOB_APPEND, NULL, &found);
     for (size_t i = 0; i < found.gl_pathc; i++)
         n += each_below(AT_FDCWD, found.gl_pathv[i], LEVELS, job, f);
     globfree(&found);

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "executor/executor_internal.h"
+#include "executor/private_folder.h"
 
 enum { SLOTS_MAX = 4096, FLUSH_MS = 100, FUNCTION_GRACE_MS = 500 };
 
@@ -263,6 +264,14 @@ static int report(uint32_t id, const trp_error *err)
     return trp_error_exit_status(err->code);
 }
 
+/* What is in a job's own folder goes with the job, whatever it dies of. */
+static void prefer_job_folder(struct trp_executor_shape *shape)
+{
+    const char *folder = trp_job_folder();
+    if (folder && strlen(folder) < sizeof shape->scratch)
+        strcpy(shape->scratch, folder);
+}
+
 static int read_shape(struct trp_executor_shape *shape, trp_error *err)
 {
     const char *text = getenv("TROUPE_EXECUTOR");
@@ -270,7 +279,10 @@ static int read_shape(struct trp_executor_shape *shape, trp_error *err)
         return trp_error_set(
             err, TRP_EINVAL,
             "TROUPE_EXECUTOR is not set: only troupe starts executors");
-    return trp_shape_parse(text, shape, err);
+    int r = trp_shape_parse(text, shape, err);
+    if (r == TRP_OK)
+        prefer_job_folder(shape);
+    return r;
 }
 
 int trp_executor_main(int *argc, char ***argv, const struct trp_function_runner *runner)
@@ -315,6 +327,7 @@ int trp_executor_work(trp_channel *channel, const struct trp_executor_shape *sha
     trp_error err;
     if (executor_new(shape, runner, &e, &err) < 0)
         return report(shape->id, &err);
+    prefer_job_folder(&e->shape);
     e->channel = channel;
     work(e);
     int status = e->status;

@@ -72,7 +72,7 @@ static void end(pid_t pid)
 /* In whichever hierarchy a group can be made. */
 static bool make_groups(void)
 {
-    static const char *const tops[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer",
+    static const char *const tops[] = {"/sys/fs/cgroup/freezer",
                                        "/sys/fs/cgroup/memory",
                                        "/sys/fs/cgroup/system.slice"};
     for (size_t i = 0; i < G_N_ELEMENTS(tops); i++) {

@@ -54,7 +54,7 @@ END
     cat >both.sh <<END
 #!/bin/bash
 mpirun --mca ras ^slurm --mca plm ^slurm --oversubscribe -n 2 $programs/sleepy 4 100000 >sleepy.out 2>&1 &
-$TROUPE run --quiet --set alloc.placement=inside --set run.grace=0 p.yaml
+TROUPE_SITE=/etc/slurm/troupe/site.yaml $TROUPE run --quiet --set alloc.placement=inside --set run.grace=0 p.yaml
 kill %1
 wait
 END
@@ -264,21 +264,25 @@ END
 
 @test "bob swaps folders and links while they are removed" {
     as alice node1 bash -c 'mkdir -m 777 /var/tmp/hers && touch /var/tmp/hers/{1..50}'
-    # What swaps is in no job, but of a login, say.
+    # What swaps is in no job, but of a login, say; it stays where it is when the folder goes.
     # shellcheck disable=SC2016 # the process's words
-    as bob node1 bash -O extglob -c '
+    as bob node1 bash -c '
         for ((;;)); do
-            cd /var/tmp/troupe/jobs/+([0-9])/ || continue
-            for ((i = 0; i < 100; i++)); do
-                mkdir -p x; : >x/1; mv -T x y; ln -sfn /var/tmp/hers x; rm -f x
+            until cd "$(cat where)"; do sleep 0.02; done
+            : >"$OLDPWD/swaps.$BASHPID"
+            for ((i = 0; i < 60; i++)); do
+                mkdir -p x; : >x/1; mv -T x y; ln -sfn /var/tmp/hers x; mv -T x d7; rm -f x
             done
+            cd "$OLDPWD"
         done' >/dev/null 2>&1 3>&- &
     local other=$! _
     for _ in 1 2 3; do
         # shellcheck disable=SC2016 # the step's words
         as bob head srun -w node1 -n1 bash -c '
-            for i in {1..300}; do mkdir -p $TROUPE_SCRATCH/d$i/x; done; sleep 0.2'
+            mkdir -p $TROUPE_SCRATCH/d{1..60}/x; echo $TROUPE_SCRATCH >where; sleep 0.2'
+        rm where
     done
+    [ "$(find . -name 'swaps.*' | wc -l)" = 1 ]
     on node1 pkill -KILL -u bob .
     wait $other || true
     wait_until 20 state_is node1 idle

@@ -106,10 +106,7 @@ static int make_folder(struct step *s)
     trp_error err;
     if (trp_private_folder(s->folder, &err) < 0)
         return fail("%s", err.text);
-    const char *job = trp_job_folder();
-    if (job)
-        snprintf(s->shape.scratch, sizeof s->shape.scratch, "%s", job);
-    else if (!s->shape.scratch[0])
+    if (!s->shape.scratch[0])
         snprintf(s->shape.scratch, sizeof s->shape.scratch, "%s/scratch", s->folder);
     return 0;
 }
