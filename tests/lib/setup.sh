@@ -6,8 +6,8 @@ TROUPE_RUN_PACKAGES=(build-essential cmake ninja-build pkg-config libopenmpi-dev
 TROUPE_CHECK_PACKAGES=(libglib2.0-dev bats perl clang clang-format clang-tidy llvm
     libclang-rt-14-dev valgrind man-db shellcheck)
 # What tests/slurm/cluster is made of, and troupe-slurm built with.
-TROUPE_SLURM_PACKAGES=(libslurm-dev slurmctld slurmd slurm-client munge iproute2 util-linux
-    procps perl)
+TROUPE_SLURM_PACKAGES=(libslurm-dev slurmctld slurmd slurmdbd slurm-client munge
+    mariadb-server-core iproute2 util-linux procps perl)
 
 say() {
     printf '\n== %s\n' "$*"

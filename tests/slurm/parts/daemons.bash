@@ -162,6 +162,7 @@ start_daemon() {
         [ $SECONDS -lt $until ] || fail "slurmctld runs but does not answer"
         sleep 0.1
     done
+    [ "$1" != head ] || [ ! -d "$folder/accounts" ] || start_accounting
     start_on "$1" "$daemon"
 }
 
