@@ -153,9 +153,21 @@ static void print_driver(const struct trp_submit_script *s, FILE *out)
         own(s, out, "partition", d->partition);
 }
 
+/* The run, which the job's name need not tell: "troupe weather-20260101T120000-1". */
+static void print_comment(const struct trp_submit_script *s, FILE *out)
+{
+    const char *run = s->resume ? s->resume : s->run;
+    char *text = NULL;
+    if (asprintf(&text, "troupe %s", run ? run : s->job_name) < 0)
+        return;
+    own(s, out, "comment", text);
+    free(text);
+}
+
 static void print_directives(const struct trp_submit_script *s, FILE *out)
 {
     own(s, out, "job-name", s->job_name);
+    print_comment(s, out);
     print_driver(s, out);
     print_signal(s, out);
     if (!given(s, "no-requeue"))

@@ -47,6 +47,15 @@ struct trp_end;
 /* Guards of further Slurm jobs call the admission socket with these ids. */
 enum { TRP_CLUSTER_GUARD_IDS = 4096, TRP_CLUSTER_GUARDS = (1 << 20) - 4096 };
 
+/* A step of a Slurm job that runs an executor or an attempt of a gang. */
+struct trp_cluster_step {
+    uint32_t job;
+    const char *name;
+    bool gang;
+    trp_executor_id executor;
+    trp_attempt_id attempt;
+};
+
 struct trp_cluster_handler {
     void *context;
     /* The executor's process was started: it will call the admission socket. */
@@ -68,6 +77,10 @@ struct trp_cluster_handler {
     void (*notice)(void *context, const char *text);
     /* So many nodes of Slurm's are held from now on. May be NULL. */
     void (*nodes)(void *context, uint32_t nodes);
+    /* A Slurm job is this run's: its own, or a further one. May be NULL. */
+    void (*job)(void *context, uint32_t job, bool further);
+    /* A step begins; told again when it has to begin anew. May be NULL. */
+    void (*step)(void *context, const struct trp_cluster_step *step);
     /* Where it runs nothing new is to begin, and it is to go. May be told again. */
     void (*leaving)(void *context, trp_executor_id executor);
     /* There is less room than before, `planned` or not: `fit` has other answers. `text`

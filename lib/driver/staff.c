@@ -526,6 +526,21 @@ static void on_nodes(void *context, uint32_t nodes)
     trp_event_nodes(d->log, nodes, trp_driver_wall(d, trp_driver_now()));
 }
 
+static void on_job(void *context, uint32_t job, bool further)
+{
+    trp_driver *d = context;
+    trp_event_slurm_job(d->log, job, further, trp_driver_wall(d, trp_driver_now()));
+}
+
+static void on_step(void *context, const struct trp_cluster_step *step)
+{
+    trp_driver *d = context;
+    trp_event_slurm_step(d->log, step->job, step->name, step->gang,
+                         step->gang ? trp_attempt_number(step->attempt)
+                                    : step->executor.n,
+                         trp_driver_wall(d, trp_driver_now()));
+}
+
 const struct trp_cluster_handler trp_staff_cluster_handler = {
     .granted = on_granted,
     .gone = on_gone,
@@ -540,4 +555,6 @@ const struct trp_cluster_handler trp_staff_cluster_handler = {
     .ends = trp_driver_ends,
     .executor_ends = trp_driver_executor_ends,
     .nodes = on_nodes,
+    .job = on_job,
+    .step = on_step,
 };

@@ -134,6 +134,23 @@ void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at)
     trp_event_log_put_lines(l, &b);
 }
 
+void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool further, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    trp_line_slurm_job(&b, job, further, at);
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_slurm_step(trp_event_log *l, uint32_t job, const char *name, bool gang,
+                          uint32_t id, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    trp_line_slurm_step(&b, job, name, gang, id, at);
+    trp_event_log_put_lines(l, &b);
+}
+
 void trp_event_slurm_costs(trp_event_log *l, uint64_t rpcs, uint64_t sruns,
                            uint64_t srun_rpcs, int64_t at)
 {

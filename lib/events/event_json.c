@@ -361,6 +361,36 @@ void trp_line_nodes(struct trp_buf *b, uint32_t nodes, int64_t at)
     TRP_JSON(b, "}\n");
 }
 
+void trp_line_slurm_job(struct trp_buf *b, uint32_t job, bool further, int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"TroupeSlurmJob\",\"Job ID\":");
+    trp_json_int(b, job);
+    TRP_JSON(b, ",\"Further\":");
+    trp_json_bool(b, further);
+    TRP_JSON(b, ",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, "}\n");
+}
+
+void trp_line_slurm_step(struct trp_buf *b, uint32_t job, const char *name, bool gang,
+                         uint32_t id, int64_t at)
+{
+    TRP_JSON(b, "{\"Event\":\"TroupeSlurmStep\",\"Job ID\":");
+    trp_json_int(b, job);
+    TRP_JSON(b, ",\"Step Name\":");
+    trp_json_text(b, name);
+    if (gang) {
+        TRP_JSON(b, ",\"Task ID\":");
+        trp_json_int(b, id);
+    } else {
+        TRP_JSON(b, ",\"Executor ID\":");
+        quoted_id(b, id);
+    }
+    TRP_JSON(b, ",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, "}\n");
+}
+
 void trp_line_slurm_costs(struct trp_buf *b, uint64_t rpcs, uint64_t sruns,
                           uint64_t srun_rpcs, int64_t at)
 {

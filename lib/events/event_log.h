@@ -101,6 +101,13 @@ void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcom
                        const char *failure, int64_t at);
 /* So many nodes of Slurm's are held from now on: TroupeNodes. */
 void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at);
+/* A Slurm job is the run's: TroupeSlurmJob, {"Job ID":…,"Further":…,"Timestamp":…}. */
+void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool further, int64_t at);
+/* A step of it begins, for executor `id` or a gang's attempt of that number:
+ * TroupeSlurmStep, {"Job ID":…,"Step Name":…,"Executor ID" or "Task ID":…,
+ * "Timestamp":…}. */
+void trp_event_slurm_step(trp_event_log *l, uint32_t job, const char *name, bool gang,
+                          uint32_t id, int64_t at);
 /* What was asked of Slurm: TroupeSlurmCosts, {"RPCs":…,"Sruns":…,"Srun RPCs":…}, and
  * told in the summary. `srun_rpcs` is an estimate. */
 void trp_event_slurm_costs(trp_event_log *l, uint64_t rpcs, uint64_t sruns,

@@ -10,8 +10,8 @@
  *
  * Files in the gang's folder tell what an exit status cannot: "started" (a rank came
  * that far; without it mpirun itself failed, which is the platform's fault), "failed"
- * (why a rank could not become the command) and "memory" (limit and peak, MiB, on the
- * node where one was killed first).
+ * (why a rank could not become the command), "memory" (limit and peak, MiB, on the
+ * node where one was killed first) and, in a Slurm step, "used.RANK" (gang_used.c).
  *
  * In a Slurm job it is srun instead of mpirun, on several nodes; the gang's folder is
  * then one that all of them see.
@@ -286,6 +286,8 @@ void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
 {
     char name[32], note[8], words[WORDS_MAX] = "";
     folder_name(k, r, name, sizeof name);
+    if (end && r->by_srun)
+        trp_gang_add_used(k, name, end);
     bool failed = end && end->status == TRP_END_EXIT;
     bool srun = failed && load_words(k, name, words);
     bool too_often = strstr(words, TRP_SRUN_TOO_OFTEN);

@@ -227,5 +227,8 @@ void trp_gang_start_free(struct trp_gang_start *g);
  * folder, and removes that. `text` holds end->extra when there is one. */
 void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
                      struct trp_end *end, char *text, size_t size);
+/* gang_used.c: fills in CPU time and peak memory of the ranks, as far as they told. */
+void trp_gang_add_used(const struct trp_keeper *k, const char *folder,
+                       struct trp_end *end);
 
 #endif

@@ -31,6 +31,7 @@ none() {
     run -0 troupe submit --print --site site.yaml --set run.grace=1s p.yaml --quiet
     [ "$(head -n 1 <<<"$output")" = "#!/bin/sh" ]
     has '#SBATCH --job-name="my weather"'
+    has '#SBATCH --comment="troupe my weather"'
     has '#SBATCH --cpus-per-task=2'
     has '#SBATCH --mem=3072M'
     has '#SBATCH --time=90'
@@ -115,6 +116,7 @@ none() {
     one_stage
     run -0 troupe submit --print --run-name x --set=task.cpus='1' p.yaml
     has 'run=x'
+    has '#SBATCH --comment="troupe x"'
     [[ "$output" == *'troupe run --run-name="$run" --set=task.cpus=1 p.yaml' ]]
     run -0 troupe submit --print -- /bin/echo "it's" -p x
     [[ "$output" == *" -- /bin/echo 'it'\\''s' -p x" ]]

@@ -273,15 +273,15 @@ bool trp_slurm_executor_say(struct trp_slurm_executor *e, const char *line)
 static void end_step(const struct trp_slurm_executor *e)
 {
     const struct trp_slurm *s = e->slurm;
-    char call[512];
+    char call[512], name[TRP_SLURM_STEP_NAME];
     uint32_t part = s->inventory.nodes[e->request.spots[0].node].part;
+    trp_slurm_step_name(e, name);
     int n =
         snprintf(call, sizeof call, "end-step job=%u ", s->inventory.parts[part].job);
     if (e->step >= 0)
         snprintf(call + n, sizeof call - (size_t)n, "step=%lld", (long long)e->step);
     else
-        snprintf(call + n, sizeof call - (size_t)n, "name=%s:%s.%u",
-                 s->command.run_name, e->profile, e->id);
+        snprintf(call + n, sizeof call - (size_t)n, "name=%s", name);
     if (s->helper)
         trp_slurm_helper_tell(s->helper, call);
 }

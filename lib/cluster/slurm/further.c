@@ -105,6 +105,8 @@ void trp_further_take_in(struct trp_slurm_job *j)
     j->state = TRP_SLURM_JOB_RUNS;
     s->inventory.parts[j->part].ahead = is_ahead(s, j->want);
     s->further.had++;
+    if (s->handler.job)
+        s->handler.job(s->handler.context, j->job, true);
     if (s->handler.queue_wait && !j->want->ranks)
         s->handler.queue_wait(s->handler.context, j->want->profile.id,
                               trp_further_now() - j->asked_ns);

@@ -1,6 +1,7 @@
 /*
- * Before a rank of a gang in a Slurm step: a process that waits for the rank, tells how
- * much memory there was when it was killed, and ends as it did.
+ * Before a rank of a gang in a Slurm step: a process that waits for the rank, tells
+ * what it has used, and how much memory there was when it was killed, and ends as it
+ * did.
  *
  * The rank cannot tell, and when it is gone its control group is about to go: Slurm
  * ends the step at once, so that an observer beside the rank would be too late now and
@@ -49,6 +50,25 @@ static void note_memory(const char *spec)
     fclose(f);
 }
 
+/* For executor/gang_used.c, which knows nothing of ranks that did not tell. */
+static void note_used(const char *spec)
+{
+    char path[4400];
+    struct rusage u;
+    const char *slash = strrchr(spec, '/'), *rank = getenv("SLURM_PROCID");
+    if (!slash || !rank || getrusage(RUSAGE_CHILDREN, &u) < 0)
+        return;
+    snprintf(path, sizeof path, "%.*s/used.%s", (int)(slash - spec), spec, rank);
+    FILE *f = fopen(path, "wxe");
+    if (!f)
+        return;
+    fprintf(f, "%lld %ld\n",
+            (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000LL +
+                (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000LL,
+            u.ru_maxrss);
+    fclose(f);
+}
+
 static int await(pid_t rank, const sigset_t *all)
 {
     int status = 0;
@@ -90,6 +110,8 @@ int trp_slurm_rank_main(int argc, char **argv)
     if (rank <= 0) /* without a process in front when there is none to be had */
         return trp_gang_rank_main(argc, argv);
     int status = await(rank, &all);
+    if (argc == 3)
+        note_used(argv[2]);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && argc == 3)
         note_memory(argv[2]);
     return end_as(status);

@@ -78,6 +78,8 @@ static void tell_nodes(struct trp_slurm *s)
              trp_slurm_books_standing(s->books, i) != TRP_SLURM_GONE;
     if (n == s->nodes_told || !s->handler.nodes)
         return;
+    if (!s->nodes_told && s->handler.job)
+        s->handler.job(s->handler.context, s->inventory.parts[0].leader, false);
     s->nodes_told = n;
     s->handler.nodes(s->handler.context, n);
 }

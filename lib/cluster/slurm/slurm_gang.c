@@ -82,6 +82,17 @@ static int write_hosts(const struct trp_slurm *s, const struct trp_slurm_gang *g
     return fclose(f) == 0 ? 0 : TRP_ESYSTEM;
 }
 
+static void tell_step(const struct trp_slurm *s, const struct trp_slurm_gang *g)
+{
+    uint32_t part = s->inventory.nodes[g->request.spots[0].node].part;
+    struct trp_cluster_step step = {.job = s->inventory.parts[part].job,
+                                    .name = g->name,
+                                    .gang = true,
+                                    .attempt = g->attempt};
+    if (s->handler.step)
+        s->handler.step(s->handler.context, &step);
+}
+
 static char **launcher(void *context, void *ticket)
 {
     struct trp_slurm *s = context;
@@ -90,6 +101,8 @@ static char **launcher(void *context, void *ticket)
         words = trp_slurm_gang_words(s, ticket, path);
     free(path);
     trp_slurm_srun_started(s);
+    if (words)
+        tell_step(s, ticket);
     return words;
 }
 
@@ -172,8 +185,8 @@ int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error 
     own->request.gang = true;
     own->attempt = g->attempt;
     own->request.units = g->ranks;
-    snprintf(own->name, sizeof own->name, "%s:%s.%u", s->command.run_name, g->stage,
-             g->number);
+    snprintf(own->name, sizeof own->name, "%s:%s:%s.%u", s->command.run_name,
+             g->profile->name, g->stage, g->number);
     int code = trp_slurm_need_rank(g->profile, s->site, &own->request.need, err);
     if (code == 0)
         code = trp_slurm_books_ask(s->books, &own->request, err);

@@ -23,6 +23,7 @@ enum trp_slurm_state {
 
 enum {
     TRP_SLURM_TEXT = 2048,
+    TRP_SLURM_STEP_NAME = 256,
     /* What one srun causes in slurmctld, by sdiag: it looks the job up and makes the
      * step, and slurmstepd tells its end. */
     TRP_SLURM_SRUN_RPCS = 3,
@@ -76,8 +77,8 @@ struct trp_slurm_gang {
     struct trp_slurm_request request; /* first member of all who stand in the queue */
     trp_attempt_id attempt;
     struct trp_slurm_gang *next, *prev;
-    char name[256]; /* of the step */
-    bool doubted;   /* it has ended, and its job was asked about */
+    char name[TRP_SLURM_STEP_NAME]; /* of the step: RUN:PROFILE:STAGE.NUMBER */
+    bool doubted;                   /* it has ended, and its job was asked about */
 };
 
 struct trp_slurm {
@@ -143,7 +144,10 @@ int trp_slurm_set_racks(const struct trp_slurm *s,
 int trp_slurm_view_make(struct trp_slurm *s, trp_error *err);
 void trp_slurm_view_free(struct trp_slurm *s);
 
-/* srun_words.c: words for execvp, malloc'ed, NULL when out of memory. */
+/* srun_words.c: what sacct and squeue call an executor's step, RUN:PROFILE.ID. */
+void trp_slurm_step_name(const struct trp_slurm_executor *e,
+                         char buf[TRP_SLURM_STEP_NAME]);
+/* Words for execvp, malloc'ed, NULL when out of memory. */
 char **trp_slurm_step_words(const struct trp_slurm_executor *e);
 /* The guard of the further job that the node is of. */
 char **trp_slurm_guard_words(const struct trp_slurm *s, uint32_t node);

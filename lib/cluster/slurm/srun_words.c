@@ -103,12 +103,19 @@ static void add_devices(struct words *w, const struct trp_slurm *s,
     add(w, "--gres=%s", at ? text : "none");
 }
 
-/* A step's name in sacct and squeue: run, profile, executor. */
+void trp_slurm_step_name(const struct trp_slurm_executor *e,
+                         char buf[TRP_SLURM_STEP_NAME])
+{
+    snprintf(buf, TRP_SLURM_STEP_NAME, "%s:%s.%u", e->slurm->command.run_name,
+             e->profile, e->id);
+}
+
 char **trp_slurm_step_words(const struct trp_slurm_executor *e)
 {
     const struct trp_slurm *s = e->slurm;
     const struct trp_slurm_request *r = &e->request;
     struct words w;
+    char name[TRP_SLURM_STEP_NAME];
     char **mpirun = trp_mpirun_words(s->uri_file, s->command.argv);
     size_t n = 0;
     while (mpirun && mpirun[n])
@@ -123,7 +130,8 @@ char **trp_slurm_step_words(const struct trp_slurm_executor *e)
         add(&w, "--mem=%lld", (long long)r->need.memory_mib);
     add_devices(&w, s, r);
     add(&w, "--mpi=none");
-    add(&w, "--job-name=%s:%s.%u", s->command.run_name, e->profile, e->id);
+    trp_slurm_step_name(e, name);
+    add(&w, "--job-name=%s", name);
     add(&w, "%s", s->rank_program);
     add(&w, "step");
     add(&w, trp_slurm_further_of(s, s->inventory.nodes[r->spots[0].node].part)

@@ -80,6 +80,18 @@ static bool set_devices(struct trp_slurm_executor *e, const struct trp_slurm_lin
     return true;
 }
 
+static void tell_step(const struct trp_slurm_executor *e)
+{
+    const struct trp_slurm *s = e->slurm;
+    char name[TRP_SLURM_STEP_NAME];
+    uint32_t part = s->inventory.nodes[e->request.spots[0].node].part;
+    trp_slurm_step_name(e, name);
+    struct trp_cluster_step step = {
+        .job = s->inventory.parts[part].job, .name = name, .executor = {e->id}};
+    if (s->handler.step)
+        s->handler.step(s->handler.context, &step);
+}
+
 static void start_it(struct trp_slurm_executor *e, const struct trp_slurm_line *line)
 {
     struct trp_slurm *s = e->slurm;
@@ -109,6 +121,7 @@ static void start_it(struct trp_slurm_executor *e, const struct trp_slurm_line *
     if (j && j->ends)
         s->handler.executor_ends(s->handler.context, (trp_executor_id){e->id}, j->ends);
     s->handler.granted(s->handler.context, (trp_executor_id){e->id}, &granted);
+    tell_step(e);
 }
 
 /* Slurm has begun to end its step. */
