@@ -9,8 +9,8 @@
  * only counted. Attempts whose start was written get their end written too, for which
  * there is the last quarter of the ring; so every attempt either has both its lines or
  * is in the summary, and the two add up. A failure is written in full (both lines) also
- * then. The caller waits only when the ring is full of ends and failures, which takes
- * 16,000 of them more than the writer could take in the meantime.
+ * then, and a gang always. The caller waits only when the ring is full of ends and
+ * failures, which takes 16,000 of them more than the writer could take in the meantime.
  *
  * Rejected: sampling (says nothing certain); dropping ends (leaves tasks that run for
  * ever in the History Server); a rate limit (the machine knows better what it can
@@ -250,10 +250,7 @@ void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s
     }
     put_summary(l, st, at); /* of an earlier attempt of this stage */
     st->summarised_from = UINT32_MAX;
-    if (st->submitted == 0)
-        st->submitted = at;
-    st->ended = 0;
-    trp_statistics_stage_runs(l->statistics, st, true, at);
+    trp_statistics_stage_submitted(l->statistics, st, at);
     trp_line_stage_submitted(&b, s, at);
     trp_event_log_put_lines(l, &b);
 }
@@ -291,9 +288,7 @@ void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
         return;
     }
     put_summary(l, s, at);
-    s->ended = at;
-    s->outcome = outcome;
-    trp_statistics_stage_runs(l->statistics, s, false, at);
+    trp_statistics_stage_ended(l->statistics, s, outcome, at);
     struct trp_buf b = {0};
     if (s->submitted == 0)
         put_unsubmitted(l, s, &b, at);
@@ -360,9 +355,9 @@ void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
     trp_statistics_task_started(l->statistics, stage, e, at);
     if (trp_attempt_number(attempt) >= s->summarised_from)
         return;
-    if (l->tasks == TRP_EVENTS_SUMMARY ||
-        (l->tasks == TRP_EVENTS_AUTO &&
-         (trp_ring_crowded(l->ring) || !within_budget(l, at)))) {
+    if (!gang && (l->tasks == TRP_EVENTS_SUMMARY ||
+                  (l->tasks == TRP_EVENTS_AUTO &&
+                   (trp_ring_crowded(l->ring) || !within_budget(l, at))))) {
         begin_summary(l, s, trp_attempt_number(attempt), at);
         return;
     }

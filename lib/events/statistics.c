@@ -236,6 +236,24 @@ void trp_statistics_stage_runs(struct trp_statistics *s,
         s->running--;
 }
 
+void trp_statistics_stage_submitted(struct trp_statistics *s,
+                                    struct trp_stage_statistics *stage, int64_t at)
+{
+    if (stage->submitted == 0)
+        stage->submitted = at;
+    stage->ended = 0;
+    trp_statistics_stage_runs(s, stage, true, at);
+}
+
+void trp_statistics_stage_ended(struct trp_statistics *s,
+                                struct trp_stage_statistics *stage,
+                                enum trp_outcome outcome, int64_t at)
+{
+    stage->ended = at;
+    stage->outcome = outcome;
+    trp_statistics_stage_runs(s, stage, false, at);
+}
+
 double trp_statistics_node_seconds(const struct trp_statistics *s,
                                    const struct trp_stage_statistics *stage)
 {
@@ -257,6 +275,18 @@ bool trp_end_is_failure(enum trp_end_status status)
            status != TRP_END_RECALLED;
 }
 
+int trp_statistics_used(struct trp_statistics *s, struct trp_stage_statistics *stage,
+                        const struct trp_resource_profile *p, double seconds)
+{
+    const struct trp_shape *shape = p ? trp_statistics_shape(s, p) : NULL;
+    struct trp_seconds *used = made(&stage->used);
+    if (!used || (p && !shape))
+        return TRP_ENOMEM;
+    if (shape)
+        add(s, used, &shape->task, seconds);
+    return 0;
+}
+
 int trp_statistics_task_ended(struct trp_statistics *s,
                               struct trp_stage_statistics *stage,
                               const struct trp_event_task *t)
@@ -264,16 +294,12 @@ int trp_statistics_task_ended(struct trp_statistics *s,
     enum trp_end_status status = t->verdict->task_end.status;
     if (status == TRP_END_RECALLED)
         return 0;
-    const struct trp_shape *shape =
-        t->profile ? trp_statistics_shape(s, t->profile) : NULL;
-    struct trp_seconds *used = made(&stage->used);
-    if (!used || (t->profile && !shape))
-        return TRP_ENOMEM;
     int64_t ran = trp_task_ran_ns(t);
     double ranks = t->ranks > 0 ? t->ranks : 1;
-    if (shape)
-        add(s, used, &shape->task, (double)ran * NS * ranks);
-    if (shape && t->ranks > 0) {
+    if (trp_statistics_used(s, stage, t->profile, (double)ran * NS * ranks) < 0)
+        return TRP_ENOMEM;
+    if (t->profile && t->ranks > 0) {
+        const struct trp_shape *shape = trp_statistics_shape(s, t->profile);
         if (!made(&stage->held))
             return TRP_ENOMEM;
         int64_t held = t->ended - t->launched;

@@ -131,8 +131,17 @@ void trp_statistics_task_started(struct trp_statistics *s, trp_stage_id stage,
 int trp_statistics_task_ended(struct trp_statistics *s,
                               struct trp_stage_statistics *stage,
                               const struct trp_event_task *t);
+/* Tasks of the profile (NULL: not known) ran for so many seconds, all together. */
+int trp_statistics_used(struct trp_statistics *s, struct trp_stage_statistics *stage,
+                        const struct trp_resource_profile *p, double seconds);
 /* So many nodes are held from now on. */
 void trp_statistics_nodes(struct trp_statistics *s, uint32_t nodes, int64_t at);
+/* The stage was submitted, perhaps once more; it has ended. */
+void trp_statistics_stage_submitted(struct trp_statistics *s,
+                                    struct trp_stage_statistics *stage, int64_t at);
+void trp_statistics_stage_ended(struct trp_statistics *s,
+                                struct trp_stage_statistics *stage,
+                                enum trp_outcome outcome, int64_t at);
 /* The stage runs from now on, or does not. Said twice is as once. */
 void trp_statistics_stage_runs(struct trp_statistics *s,
                                struct trp_stage_statistics *stage, bool runs,

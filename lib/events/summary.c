@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "events/event_log_state.h"
+#include "events/summary.h"
 #include "events/summary_rows.h"
 
 enum {
@@ -59,9 +60,14 @@ static void time_text(int64_t ns, char *buf)
                  (long long)whole / 60 % 60);
 }
 
+void trp_seconds_text(double s, char *buf, size_t size)
+{
+    snprintf(buf, size, s < 99.995 ? "%.2f" : s < 99999.95 ? "%.1f" : "%.0f", s);
+}
+
 static void seconds_text(double s, char *buf)
 {
-    snprintf(buf, CELL, s < 99.995 ? "%.2f" : s < 99999.95 ? "%.1f" : "%.0f", s);
+    trp_seconds_text(s, buf, CELL);
 }
 
 static void count_text(uint64_t n, char *buf)
@@ -352,10 +358,9 @@ static void print_slurm(FILE *out, const struct trp_statistics *s, double nodes)
                 (unsigned long long)s->sruns, s->sruns == 1 ? "" : "s");
 }
 
-void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir)
+void trp_summary_print(struct trp_statistics *s, FILE *out)
 {
-    trp_statistics_settle(l->statistics);
-    const struct trp_statistics *s = l->statistics;
+    trp_statistics_settle(s);
     struct table t = {.s = s, .out = out};
     const struct trp_summary_row *total = &t.rows.total;
     trp_summary_rows_make(s, &t.rows);
@@ -374,7 +379,12 @@ void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_
         fputc('\n', out);
     }
     print_slurm(out, s, total->nodes);
+    trp_summary_rows_free(&t.rows);
+}
+
+void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir)
+{
+    trp_summary_print(l->statistics, out);
     fprintf(out, "logs: %s/logs  events: %s/events.jsonl\n", run_dir, run_dir);
     fflush(out);
-    trp_summary_rows_free(&t.rows);
 }

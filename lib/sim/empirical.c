@@ -1,14 +1,12 @@
 /* Event logs as a source of durations: line by line, only the lines that matter. */
 #include "sim/empirical.h"
 
-#include <errno.h>
-#include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conf/values.h"
 #include "core/base/array.h"
+#include "events/event_lines.h"
 
 enum { STAGES_MAX = 1000000 };
 
@@ -82,8 +80,9 @@ static struct trp_empirical *stage_of(trp_task_log *l, const json_t *id)
     return l->stages[n];
 }
 
-static int take_stage(trp_task_log *l, const json_t *event)
+static int take_stage(void *log, const json_t *event)
 {
+    trp_task_log *l = log;
     const json_t *info = json_object_get(event, "Stage Info");
     const char *name = json_string_value(json_object_get(info, "Stage Name"));
     json_int_t tasks = json_integer_value(json_object_get(info, "Number of Tasks"));
@@ -96,8 +95,9 @@ static int take_stage(trp_task_log *l, const json_t *event)
     return e->name ? 0 : TRP_ENOMEM;
 }
 
-static int take_end(trp_task_log *l, const json_t *event)
+static int take_end(void *log, const json_t *event)
 {
+    trp_task_log *l = log;
     const json_t *info = json_object_get(event, "Task Info");
     const json_t *reason = json_object_get(event, "Task End Reason");
     const json_t *exact = json_object_get(event, "Troupe Run Time ns");
@@ -122,8 +122,9 @@ static int take_end(trp_task_log *l, const json_t *event)
     return 0;
 }
 
-static int take_summary(trp_task_log *l, const json_t *event)
+static int take_summary(void *log, const json_t *event)
 {
+    trp_task_log *l = log;
     struct trp_empirical *e = stage_of(l, json_object_get(event, "Stage ID"));
     const json_t *of = json_object_get(event, "Run Time Quantiles ns");
     json_int_t n = json_integer_value(json_object_get(event, "Succeeded"));
@@ -140,64 +141,12 @@ static int take_summary(trp_task_log *l, const json_t *event)
     return 0;
 }
 
-/* Looked at before a line is parsed: most lines of a log are of no interest. */
-static const struct {
-    const char *word;
-    int (*take)(trp_task_log *l, const json_t *event);
-} kinds[] = {
+static const struct trp_event_line_kind kinds[] = {
     {"SparkListenerTaskEnd",        take_end    },
     {"TroupeTaskSummary",           take_summary},
     {"SparkListenerStageSubmitted", take_stage  },
     {"SparkListenerStageCompleted", take_stage  },
 };
-
-static int take_line(trp_task_log *l, const char *line, size_t n, json_error_t *why)
-{
-    bool of_interest = false;
-    int rc = 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        of_interest |= memmem(line, n, kinds[i].word, strlen(kinds[i].word)) != NULL;
-    if (!of_interest && n > 0 && line[0] == '{')
-        return 0;
-    json_t *event = json_loadb(line, n, 0, why);
-    if (!event)
-        return TRP_EPROTO;
-    const char *word = json_string_value(json_object_get(event, "Event"));
-    for (size_t i = 0; word && i < sizeof kinds / sizeof *kinds && rc == 0; i++)
-        if (strcmp(word, kinds[i].word) == 0)
-            rc = kinds[i].take(l, event);
-    json_decref(event);
-    return word ? rc : TRP_EINVAL;
-}
-
-static int read_lines(trp_task_log *l, FILE *in, trp_error *err)
-{
-    char *line = NULL;
-    size_t cap = 0;
-    ssize_t n;
-    unsigned long number = 0;
-    int rc = 0;
-    while (rc == 0 && (n = getline(&line, &cap, in)) > 0) {
-        json_error_t why = {.text = ""};
-        number++;
-        bool whole = line[n - 1] == '\n';
-        rc = take_line(l, line, (size_t)n - whole, &why);
-        if (rc < 0 && !whole) /* left by a crash */
-            rc = 0;
-        if (rc == TRP_EPROTO)
-            trp_error_set(err, rc, "%s:%lu: not JSON: %s", l->file, number, why.text);
-        else if (rc == TRP_EINVAL)
-            trp_error_set(err, rc, "%s:%lu: not an event of Spark's or Troupe's",
-                          l->file, number);
-        else if (rc < 0)
-            trp_error_set(err, rc, "%s: out of memory", l->file);
-    }
-    if (rc == 0 && ferror(in))
-        rc = trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", l->file,
-                           strerror(errno));
-    free(line);
-    return rc == TRP_EPROTO ? TRP_EINVAL : rc;
-}
 
 int trp_task_log_load(const char *file, trp_task_log **ret, trp_error *err)
 {
@@ -208,15 +157,8 @@ int trp_task_log_load(const char *file, trp_task_log **ret, trp_error *err)
         trp_task_log_free(l);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for %s", file);
     }
-    FILE *in = fopen(file, "re");
-    int rc = in ? read_lines(l, in, err)
-                : trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,
-                                strerror(errno));
-    if (in)
-        fclose(in);
+    int rc = trp_event_lines_read(file, kinds, sizeof kinds / sizeof *kinds, l, err);
     if (rc < 0) {
-        if (err)
-            err->code = rc;
         trp_task_log_free(l);
         return rc;
     }

@@ -1,0 +1,18 @@
+/*
+ * The closing summary of a run as text: a table of its stages and the totals. Where
+ * each number comes from is in statistics.h, which rows there are in summary_rows.h.
+ */
+#ifndef TRP_EVENTS_SUMMARY_H
+#define TRP_EVENTS_SUMMARY_H
+
+#include <stdio.h>
+
+#include "events/statistics.h"
+
+/* Gives all time up to the last thing told to stages, and prints. */
+void trp_summary_print(struct trp_statistics *s, FILE *out);
+
+/* "8.49", "115.2", "120391": seconds as the summary has them. */
+void trp_seconds_text(double s, char *buf, size_t size);
+
+#endif

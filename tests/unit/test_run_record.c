@@ -1,0 +1,372 @@
+/*
+ * An event log read back: its summary is the one that was printed at the run's end, and
+ * Slurm's steps have the figures of what ran in them.
+ */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "events/run_record.h"
+#include "events/summary.h"
+
+#define MS INT64_C(1000000)
+#define T0 (INT64_C(1800000000000) * MS)
+
+struct world {
+    char *dir, *file;
+    trp_event_log *log;
+    uint32_t attempts;
+};
+
+static const struct trp_resource_profile plain = {
+    .id = {0}, .name = "default", .cores = 4, .task_cpus = 1, .slots = 4};
+static const struct trp_resource_profile train = {
+    .id = {1},
+    .name = "train",
+    .cores = 2,
+    .task_cpus = 1,
+    .slots = 2,
+    .ncustom = 1,
+    .custom = {{.name = "gpu", .executor = 2, .task = TRP_ONE / 2}}};
+
+static void open_log(struct world *w, enum trp_events_tasks tasks)
+{
+    trp_error err;
+    struct trp_event_log_config c = {.file = w->file,
+                                     .app_id = "app-1",
+                                     .app_name = "weather",
+                                     .user = "ada",
+                                     .tasks = tasks};
+    if (trp_event_log_new(&c, &w->log, &err) != 0)
+        g_error("%s", err.text);
+    w->attempts = 0;
+}
+
+static struct world *new_world(enum trp_events_tasks tasks)
+{
+    struct world *w = g_new0(struct world, 1);
+    w->dir = g_dir_make_tmp("troupe-record-XXXXXX", NULL);
+    w->file = g_build_filename(w->dir, "events.jsonl", NULL);
+    open_log(w, tasks);
+    return w;
+}
+
+static void free_world(struct world *w)
+{
+    trp_event_log_free(w->log);
+    g_unlink(w->file);
+    g_rmdir(w->dir);
+    g_free(w->file);
+    g_free(w->dir);
+    g_free(w);
+}
+
+static struct trp_event_stage stage_of(uint32_t n, const char *name, uint32_t ntasks,
+                                       const struct trp_resource_profile *p, bool gang)
+{
+    return (struct trp_event_stage){
+        .stage = {n}, .name = name, .ntasks = ntasks, .profile = p->id, .gang = gang};
+}
+
+/* A task, or a gang of `ranks`, from and to so many ms. */
+static void task(struct world *w, uint32_t stage, uint32_t executor, int from, int to,
+                 const struct trp_resource_profile *p, enum trp_end_status status,
+                 uint32_t ranks)
+{
+    trp_attempt_id id = {(uint64_t)w->attempts << 32 | 1};
+    struct trp_action launch = {
+        .kind = TRP_ACTION_LAUNCH,
+        .launch = {.stage = {stage}, .executor = {executor}, .attempt = id}
+    };
+    struct trp_action verdict = {
+        .kind = TRP_ACTION_TASK_END,
+        .task_end = {.stage = {stage},
+                     .task = w->attempts,
+                     .executor = {executor},
+                     .attempt = id,
+                     .status = status,
+                     .counted = status == TRP_END_EXIT}
+    };
+    struct trp_end end = {.duration_ns = (to - from) * MS,
+                          .cpu_ns = (to - from) * MS / 2,
+                          .peak_kib = 1024 * (to - from)};
+    struct trp_event_task t = {.verdict = &verdict,
+                               .end = status == TRP_END_LOST ? NULL : &end,
+                               .launched = T0 + from * MS,
+                               .ended = T0 + to * MS,
+                               .host = "n1",
+                               .profile = p,
+                               .ranks = ranks,
+                               .reason = status ? "exit status 3" : ""};
+    w->attempts++;
+    if (ranks)
+        launch = (struct trp_action){
+            .kind = TRP_ACTION_GANG, .gang = {.stage = {stage}, .attempt = id}
+        };
+    trp_event_task_started(w->log, (trp_stage_id){stage}, &launch, "n1",
+                           T0 + from * MS);
+    trp_event_task_ended(w->log, &t);
+}
+
+/* Executors, gangs, nodes, devices, failures, a stage that is skipped. */
+static void play(struct world *w)
+{
+    trp_event_log *l = w->log;
+    const struct trp_event_stage stages[] = {
+        stage_of(0, "split", 4, &plain, false), stage_of(1, "solve", 1, &train, true),
+        stage_of(2, "train", 3, &train, false), stage_of(3, "never", 1, &plain, false)};
+    trp_event_application_start(l, T0);
+    trp_event_profile(l, &plain);
+    trp_event_profile(l, &train);
+    trp_event_slurm_job(l, 7, false, T0 + 1 * MS);
+    trp_event_nodes(l, 2, T0 + 10 * MS);
+    trp_event_job_start(l, (trp_job_id){0}, T0 + 10 * MS, stages, 4);
+    trp_event_stage_submitted(l, &stages[0], T0 + 20 * MS);
+    trp_event_slurm_step(l, 7, "r:default.0", false, 0, T0 + 30 * MS);
+    trp_event_executor_added(l, (trp_executor_id){0}, "n1", &plain, T0 + 20 * MS,
+                             T0 + 100 * MS);
+    task(w, 0, 0, 120, 1120, &plain, TRP_END_SUCCESS, 0);
+    task(w, 0, 0, 130, 930, &plain, TRP_END_EXIT, 0);
+    task(w, 0, 0, 940, 2240, &plain, TRP_END_SUCCESS, 0);
+    task(w, 0, 0, 940, 1040, &plain, TRP_END_KILLED, 0);
+    trp_event_stage_ended(l, (trp_stage_id){0}, TRP_OUTCOME_SUCCEEDED, NULL,
+                          T0 + 2300 * MS);
+    trp_event_stage_submitted(l, &stages[1], T0 + 2300 * MS);
+    trp_event_executor_removed(l, (trp_executor_id){0}, "released", T0 + 2350 * MS);
+    trp_event_slurm_step(l, 7, "r:train:solve.0", true, 4, T0 + 2360 * MS);
+    task(w, 1, TRP_NONE, 2400, 4400, &train, TRP_END_SUCCESS, 3);
+    trp_event_stage_ended(l, (trp_stage_id){1}, TRP_OUTCOME_SUCCEEDED, NULL,
+                          T0 + 4400 * MS);
+    trp_event_stage_submitted(l, &stages[2], T0 + 4400 * MS);
+    trp_event_slurm_job(l, 8, true, T0 + 4410 * MS);
+    trp_event_slurm_step(l, 8, "r:train.1", false, 1, T0 + 4420 * MS);
+    trp_event_executor_added(l, (trp_executor_id){1}, "n2", &train, T0 + 4400 * MS,
+                             T0 + 4500 * MS);
+    trp_event_slurm_step(l, 7, "r:train.2", false, 2, T0 + 4450 * MS);
+    task(w, 2, 1, 4510, 5510, &train, TRP_END_SUCCESS, 0);
+    task(w, 2, 1, 4520, 5720, &train, TRP_END_LOST, 0);
+    trp_event_executor_removed(l, (trp_executor_id){1}, "killed for memory",
+                               T0 + 5730 * MS);
+    trp_event_stage_ended(l, (trp_stage_id){2}, TRP_OUTCOME_FAILED, "task 1 failed",
+                          T0 + 5740 * MS);
+    trp_event_stage_ended(l, (trp_stage_id){3}, TRP_OUTCOME_CANCELLED, NULL,
+                          T0 + 5740 * MS);
+    trp_event_job_end(l, (trp_job_id){0}, TRP_OUTCOME_FAILED, "x", T0 + 5740 * MS);
+    trp_event_slurm_costs(l, 10, 3, 9, T0 + 5750 * MS);
+}
+
+static void end_log(struct world *w, int status)
+{
+    trp_error err;
+    if (trp_event_log_end(w->log, T0 + 9000 * MS, status, &err) != 0)
+        g_error("%s", err.text);
+}
+
+/* As the run prints it, without where things lie. */
+static char *printed(const struct world *w)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    trp_event_summary_print(w->log, f, "r");
+    fclose(f);
+    *strstr(text, "logs: ") = '\0';
+    return text;
+}
+
+static char *printed_again(struct trp_run_record *r)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    trp_summary_print(&r->statistics, f);
+    fclose(f);
+    return text;
+}
+
+static struct trp_run_records read_log(const struct world *w)
+{
+    struct trp_run_records r;
+    trp_error err;
+    if (trp_run_records_read(w->file, &r, &err) < 0)
+        g_error("%s", err.text);
+    return r;
+}
+
+static void the_summary_is_that_of_the_run(void)
+{
+    struct world *w = new_world(TRP_EVENTS_ALL);
+    play(w);
+    char *then = printed(w);
+    end_log(w, 1);
+    struct trp_run_records r = read_log(w);
+    g_assert_cmpuint(r.n, ==, 1);
+    char *now = printed_again(r.v[0]);
+    g_assert_cmpstr(now, ==, then);
+    g_assert_nonnull(strstr(now, "gpu-seconds"));
+    g_assert_nonnull(strstr(now, "failed"));
+    g_assert_cmpstr(r.v[0]->app_name, ==, "weather");
+    g_assert_cmpint(r.v[0]->started, ==, T0);
+    g_assert_true(r.v[0]->complete);
+    g_assert_cmpint(r.v[0]->exit_status, ==, 1);
+    free(then);
+    free(now);
+    trp_run_records_free(&r);
+    free_world(w);
+}
+
+static void assert_step(const struct trp_run_record *r, uint32_t i, const char *name,
+                        uint32_t job, double cores, int began_ms, int ended_ms,
+                        double cpu, int64_t peak_mib, const char *end)
+{
+    const struct trp_run_step *s = &r->steps[i];
+    g_assert_cmpstr(s->name, ==, name);
+    g_assert_cmpuint(s->job, ==, job);
+    g_assert_cmpfloat_with_epsilon(s->cores, cores, 1e-9);
+    g_assert_cmpint(s->began, ==, began_ms ? T0 + began_ms * MS : 0);
+    g_assert_cmpint(s->ended, ==, ended_ms ? T0 + ended_ms * MS : 0);
+    g_assert_cmpfloat_with_epsilon(s->cpu, cpu, 1e-9);
+    g_assert_cmpint(s->peak_kib, ==, peak_mib * 1024);
+    g_assert_cmpstr(s->end, ==, end);
+    g_assert_true(s->failed == (end != NULL));
+}
+
+static void steps_have_what_ran_in_them(void)
+{
+    struct world *w = new_world(TRP_EVENTS_ALL);
+    play(w);
+    end_log(w, 1);
+    struct trp_run_records all = read_log(w);
+    const struct trp_run_record *r = all.v[0];
+    g_assert_cmpuint(r->njobs, ==, 2);
+    g_assert_true(r->jobs[0].id == 7 && !r->jobs[0].further);
+    g_assert_true(r->jobs[1].id == 8 && r->jobs[1].further);
+    g_assert_cmpuint(r->nsteps, ==, 4);
+    assert_step(r, 0, "r:default.0", 7, 4, 100, 2350, (1 + 0.8 + 1.3 + 0.1) / 2, 1300,
+                NULL);
+    assert_step(r, 1, "r:train:solve.0", 7, 3, 2400, 4400, 1, 2000, NULL);
+    assert_step(r, 2, "r:train.1", 8, 2, 4500, 5730, 0.5, 1000, "killed for memory");
+    assert_step(r, 3, "r:train.2", 7, 0, 0, 0, 0, 0, NULL); /* never came */
+    g_assert_cmpstr(trp_run_step_profile(r, &r->steps[1]), ==, "train");
+    g_assert_cmpstr(trp_run_step_profile(r, &r->steps[3]), ==, "?");
+    trp_run_records_free(&all);
+    free_world(w);
+}
+
+/* One job has run it twice: executor 0 of the second is not that of the first. */
+static void each_start_has_a_record(void)
+{
+    struct world *w = new_world(TRP_EVENTS_ALL);
+    play(w);
+    end_log(w, 75);
+    trp_event_log_free(w->log);
+    open_log(w, TRP_EVENTS_ALL);
+    play(w);
+    char *then = printed(w);
+    trp_event_log_free(w->log); /* no end: it was killed */
+    w->log = NULL;
+    struct trp_run_records r = read_log(w);
+    g_assert_cmpuint(r.n, ==, 2);
+    g_assert_true(r.v[0]->complete);
+    g_assert_cmpint(r.v[0]->exit_status, ==, 75);
+    g_assert_false(r.v[1]->complete);
+    g_assert_cmpuint(r.v[0]->nsteps, ==, 4);
+    g_assert_cmpuint(r.v[1]->nsteps, ==, 4);
+    g_assert_cmpfloat_with_epsilon(r.v[1]->steps[0].cpu, r.v[0]->steps[0].cpu, 1e-9);
+    char *now = printed_again(r.v[1]);
+    g_assert_cmpstr(now, ==, then);
+    free(then);
+    free(now);
+    trp_run_records_free(&r);
+    free_world(w);
+}
+
+static void what_was_summarised_counts_too(void)
+{
+    struct world *w = new_world(TRP_EVENTS_SUMMARY);
+    play(w);
+    char *then = printed(w);
+    end_log(w, 1);
+    struct trp_run_records r = read_log(w);
+    char *now = printed_again(r.v[0]);
+    g_assert_cmpstr(now, ==, then);
+    g_assert_cmpfloat_with_epsilon(r.v[0]->steps[0].cpu, 1.6, 0.01);
+    free(then);
+    free(now);
+    trp_run_records_free(&r);
+    free_world(w);
+}
+
+static void write_file(const struct world *w, const char *text)
+{
+    g_assert_true(g_file_set_contents(w->file, text, -1, NULL));
+}
+
+#define BEGIN "{\"Event\":\"SparkListenerLogStart\"}\n"
+
+static void what_is_no_event_log_is_refused(void)
+{
+    static const struct {
+        const char *text, *words;
+    } wrong[] = {
+        {"",                                                                     ": no event log"  },
+        {"root:x:0:0\n",                                                         ":1: not JSON"    },
+        {"[]\n",                                                                 ":1: not an event"},
+        {"{\"Event\":\"TroupeNodes\",\"Nodes\":1}\n",                            ":1: not an event"},
+        {BEGIN "{\"Event\":\"TroupeNodes\",\"Nodes\":-1}\n",                     ":2: not an event"},
+        {BEGIN "{\"Event\":\"TroupeSlurmJob\",\"Job ID\":0}\n",                  ":2: not an event"},
+        {BEGIN "{\"Event\":\"TroupeSlurmStep\",\"Job ID\":1,"
+               "\"Step Name\":\"x\",\"Executor ID\":\"driver\"}\n",     ":2: not an event"},
+        {BEGIN "{\"Event\":\"TroupeSlurmStep\",\"Job ID\":1,"
+               "\"Step Name\":\"x\",\"Executor ID\":\"4294967295\"}\n", ":2: not an event"},
+        {BEGIN "{\"Event\":\"SparkListenerExecutorRemoved\","
+               "\"Executor ID\":7}\n",                                  ":2: not an event"},
+        {BEGIN "{\"Event\":\"SparkListenerStageSubmitted\",\"Stage Info\":"
+               "{\"Stage ID\":4000000000,\"Stage Name\":\"x\"}}\n",     ":2: not an event"},
+        {BEGIN BEGIN "{\"Event\":\"SparkListenerTaskEnd\"}\n",                   ":3: not an event"},
+    };
+    struct world *w = new_world(TRP_EVENTS_ALL);
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        struct trp_run_records r;
+        trp_error err = {0};
+        write_file(w, wrong[i].text);
+        g_assert_cmpint(trp_run_records_read(w->file, &r, &err), ==, TRP_EINVAL);
+        if (!strstr(err.text, wrong[i].words))
+            g_error("%zu: wanted \"%s\", got \"%s\"", i, wrong[i].words, err.text);
+    }
+    free_world(w);
+}
+
+/* Events of later versions, and a last line that a crash has left. */
+static void what_is_not_known_is_skipped(void)
+{
+    struct world *w = new_world(TRP_EVENTS_ALL);
+    write_file(w, BEGIN "{\"Event\":\"SparkListenerBlockManagerAdded\",\"x\":1}\n"
+                        "{\"Event\":\"SparkListenerExecutorRemoved\",\"Exec");
+    struct trp_run_records r = read_log(w);
+    g_assert_cmpuint(r.n, ==, 1);
+    char *text = printed_again(r.v[0]);
+    g_assert_nonnull(strstr(text, "total"));
+    free(text);
+    trp_run_records_free(&r);
+    free_world(w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/run_record/the_summary_is_that_of_the_run",
+                    the_summary_is_that_of_the_run);
+    g_test_add_func("/run_record/steps_have_what_ran_in_them",
+                    steps_have_what_ran_in_them);
+    g_test_add_func("/run_record/each_start_has_a_record", each_start_has_a_record);
+    g_test_add_func("/run_record/what_was_summarised_counts_too",
+                    what_was_summarised_counts_too);
+    g_test_add_func("/run_record/what_is_no_event_log_is_refused",
+                    what_is_no_event_log_is_refused);
+    g_test_add_func("/run_record/what_is_not_known_is_skipped",
+                    what_is_not_known_is_skipped);
+    return g_test_run();
+}
