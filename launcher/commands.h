@@ -15,6 +15,7 @@ int trp_launcher_config(int argc, char **argv);
 int trp_launcher_topo(int argc, char **argv);
 int trp_launcher_site_shape(int argc, char **argv);
 int trp_launcher_sim(int argc, char **argv);
+int trp_launcher_report(int argc, char **argv);
 int trp_launcher_ls(int argc, char **argv);
 int trp_launcher_cancel(int argc, char **argv);
 

@@ -39,6 +39,8 @@ static const struct command {
                "show what a site profile becomes in Slurm"),
     COMMAND(sim, "[options] FILE…",
             "run scenarios, play whole runs, replay traces in virtual time"),
+    COMMAND(report, "[options] [RUN|EVENTS]",
+            "summarise a run from its event log, also beside Slurm's accounting"),
     COMMAND(ls, "[--json]", "list the runs of this folder"),
     COMMAND(cancel, "[--now] RUN", "end a run"),
 #undef COMMAND

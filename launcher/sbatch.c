@@ -9,13 +9,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "piped.h"
 
 enum { SAID_MAX = 8192, JOB_MAX = 32 };
 
@@ -73,26 +73,14 @@ static int code_of(const char *said)
     return TRP_ESYSTEM;
 }
 
-/* Lines become one, without "sbatch: error: " in front. */
 static int refusal(const struct talk *t, int status, trp_error *err)
 {
-    static const char *const fronts[] = {"sbatch: ", "error: ", "fatal: "};
-    char text[SAID_MAX + 64] = "", *save = NULL;
-    char said[SAID_MAX];
-    size_t n = 0;
+    char text[SAID_MAX + 64], said[SAID_MAX];
     memcpy(said, t->said, t->nsaid);
     said[t->nsaid] = '\0';
     int code = code_of(said);
-    for (char *line = strtok_r(said, "\r\n", &save); line;
-         line = strtok_r(NULL, "\r\n", &save)) {
-        for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
-            if (strncmp(line, fronts[i], strlen(fronts[i])) == 0)
-                line += strlen(fronts[i]);
-        if (*line && n < sizeof text)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "; " : "",
-                                  line);
-    }
-    if (n == 0)
+    trp_piped_words("sbatch", said, text, sizeof text);
+    if (!*text)
         return trp_error_set(err, code, "sbatch ended with %d and said nothing",
                              status);
     return trp_error_set(err, code, "sbatch: %s", text);
@@ -145,13 +133,6 @@ static void take_err(struct talk *t, const char *text, size_t size)
     t->nsaid += size;
 }
 
-static void close_end(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 static void read_end(struct talk *t, int *fd,
                      void (*take)(struct talk *, const char *, size_t))
 {
@@ -160,7 +141,7 @@ static void read_end(struct talk *t, int *fd,
     if (n > 0)
         take(t, buf, (size_t)n);
     else if (n == 0 || errno != EINTR)
-        close_end(fd);
+        trp_piped_close(fd);
 }
 
 static void write_script(struct talk *t)
@@ -171,7 +152,7 @@ static void write_script(struct talk *t)
         t->left -= (size_t)n;
     }
     if (t->left == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-        close_end(&t->in);
+        trp_piped_close(&t->in);
 }
 
 static void converse(struct talk *t)
@@ -191,48 +172,25 @@ static void converse(struct talk *t)
         if (v[2].revents)
             read_end(t, &t->err, take_err);
     }
-    close_end(&t->in);
+    trp_piped_close(&t->in);
 }
 
 /* sbatch with its three ends in pipes; ours are in `t`. */
 static int spawn(char *const *argv, struct talk *t, pid_t *ret_pid)
 {
-    int ends[3][2] = {
-        {-1, -1},
-        {-1, -1},
-        {-1, -1}
-    };
-    posix_spawn_file_actions_t actions;
-    int code = 0;
-    for (int i = 0; i < 3 && code == 0; i++)
-        code = pipe2(ends[i], O_CLOEXEC) < 0 ? errno : 0;
+    int ends[3], code = trp_piped_spawn(argv, NULL, ends, ret_pid);
+    t->in = ends[0];
+    t->out = ends[1];
+    t->err = ends[2];
     if (code == 0)
-        code = posix_spawn_file_actions_init(&actions);
-    if (code == 0) {
-        for (int i = 0; i < 3; i++)
-            posix_spawn_file_actions_adddup2(&actions, ends[i][i != 0], i);
-        code = posix_spawnp(ret_pid, argv[0], &actions, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    for (int i = 0; i < 3; i++)
-        close_end(&ends[i][i != 0]);
-    t->in = ends[0][1];
-    t->out = ends[1][0];
-    t->err = ends[2][0];
-    if (code) {
-        close_end(&t->in);
-        close_end(&t->out);
-        close_end(&t->err);
-    } else {
         fcntl(t->in, F_SETFL, O_NONBLOCK);
-    }
     return code;
 }
 
 static int run(char *const *argv, struct talk *t, trp_error *err)
 {
     pid_t pid;
-    int status = 0, code = spawn(argv, t, &pid);
+    int code = spawn(argv, t, &pid);
     if (code == ENOENT)
         return trp_error_set(err, TRP_ESYSTEM,
                              "sbatch is not in PATH; call troupe submit where Slurm's "
@@ -241,9 +199,7 @@ static int run(char *const *argv, struct talk *t, trp_error *err)
         return trp_error_set(err, TRP_ESYSTEM, "sbatch cannot be started: %s",
                              strerror(code));
     converse(t);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    int ended = trp_piped_wait(pid);
     if (t->nline > 0)
         take_line(t);
     if (!t->taken && ended != 0)

@@ -1,0 +1,70 @@
+#include "piped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void trp_piped_close(int *end)
+{
+    if (*end >= 0)
+        close(*end);
+    *end = -1;
+}
+
+int trp_piped_spawn(char *const *argv, char *const *env, int ret_ends[3],
+                    pid_t *ret_pid)
+{
+    int ends[3][2] = {
+        {-1, -1},
+        {-1, -1},
+        {-1, -1}
+    };
+    posix_spawn_file_actions_t actions;
+    int code = 0;
+    for (int i = 0; i < 3 && code == 0; i++)
+        code = pipe2(ends[i], O_CLOEXEC) < 0 ? errno : 0;
+    if (code == 0)
+        code = posix_spawn_file_actions_init(&actions);
+    if (code == 0) {
+        for (int i = 0; i < 3; i++)
+            posix_spawn_file_actions_adddup2(&actions, ends[i][i != 0], i);
+        code =
+            posix_spawnp(ret_pid, argv[0], &actions, NULL, argv, env ? env : environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    for (int i = 0; i < 3; i++) {
+        trp_piped_close(&ends[i][i != 0]);
+        ret_ends[i] = ends[i][i == 0];
+        if (code)
+            trp_piped_close(&ret_ends[i]);
+    }
+    return code;
+}
+
+int trp_piped_wait(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void trp_piped_words(const char *program, char *said, char *ret_text, size_t size)
+{
+    const char *const fronts[] = {program, ": ", "error: ", "fatal: "};
+    char *save = NULL;
+    size_t n = 0;
+    *ret_text = '\0';
+    for (char *line = strtok_r(said, "\r\n", &save); line;
+         line = strtok_r(NULL, "\r\n", &save)) {
+        for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
+            if (strncmp(line, fronts[i], strlen(fronts[i])) == 0)
+                line += strlen(fronts[i]);
+        if (*line && n < size)
+            n += (size_t)snprintf(ret_text + n, size - n, "%s%s", n ? "; " : "", line);
+    }
+}

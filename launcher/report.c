@@ -1,0 +1,197 @@
+/*
+ * `troupe report [RUN|EVENTS]`: the closing summary of a run once more, from its event
+ * log alone, and with --sacct what Slurm's accounting has of it.
+ *
+ * Everything is printed that is known before it is told that sacct failed.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "commands.h"
+#include "events/run_folder.h"
+#include "events/summary.h"
+#include "report.h"
+#include "sacct_call.h"
+
+enum option { JSON = 1, SACCT };
+static const struct trp_arg table[] = {
+    {"json",  TRP_ARG_FLAG, JSON },
+    {"sacct", TRP_ARG_FLAG, SACCT},
+    {NULL,    TRP_ARG_FLAG, 0    },
+};
+
+static const char usage[] =
+    "usage: troupe report [options] [RUN|EVENTS]\n\n"
+    "Prints the summary of a run from its event log. RUN is a name that troupe ls\n"
+    "shows or a path of a run's folder, EVENTS an event log; without either it is the\n"
+    "newest run of this folder.\n\n"
+    "  --sacct            what Slurm's accounting has of its steps beside our figures\n"
+    "  --json             one JSON document\n\n"
+    "Exit status: 0; 2 wrong call, no event log, or --sacct of a run without Slurm;\n"
+    "4 Slurm has no accounting, sacct failed, or it does not have all steps (yet).\n";
+
+struct report {
+    const char *run; /* as it was called */
+    char *folder;    /* NULL: it was an event log */
+    char *events;
+    bool json, sacct;
+    struct trp_run_records runs;
+    struct trp_sacct rows;
+};
+
+/* A file is an event log; all else has to be a run. */
+static int find(struct report *r, trp_error *err)
+{
+    struct stat st;
+    const char *run = r->run ? r->run : "last";
+    if (r->run && stat(r->run, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        r->events = strdup(r->run);
+        return r->events ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    char *base = getcwd(NULL, 0);
+    if (!base)
+        return trp_error_set(err, TRP_EINVAL,
+                             "report: this folder does not exist any more");
+    int code = trp_run_folder_find(base, run, &r->folder, err);
+    free(base);
+    if (code == TRP_EINVAL && !r->run)
+        trp_error_set(
+            err, code,
+            "report: there are no runs in this folder; name a RUN or an event "
+            "log");
+    if (code == 0 && asprintf(&r->events, "%s/events.jsonl", r->folder) < 0) {
+        r->events = NULL;
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    return code;
+}
+
+static bool had_jobs(const struct trp_run_records *runs)
+{
+    for (uint32_t i = 0; i < runs->n; i++)
+        if (runs->v[i]->njobs)
+            return true;
+    return false;
+}
+
+static void print_head(const struct report *r, uint32_t i)
+{
+    const struct trp_run_record *now = r->runs.v[i];
+    char started[32] = "?";
+    time_t at = (time_t)(now->started / 1000000000);
+    struct tm tm;
+    if (localtime_r(&at, &tm))
+        strftime(started, sizeof started, "%Y-%m-%d %H:%M:%S", &tm);
+    if (i)
+        putchar('\n');
+    printf("%s, started %s", now->app_name ? now->app_name : "?", started);
+    if (r->runs.n > 1)
+        printf(" (%u of %u)", i + 1, r->runs.n);
+    if (now->complete)
+        printf(", exit status %d\n", now->exit_status);
+    else
+        puts(", not ended");
+}
+
+/* One start of the run; adds what sacct lacks to `err`. */
+static int print_one(const struct report *r, uint32_t i, bool compare, json_t *starts,
+                     trp_error *err)
+{
+    struct trp_run_record *now = r->runs.v[i];
+    struct trp_account a = {0};
+    int code = 0;
+    if (compare && trp_account_make(now, &r->rows, &a) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (r->json) {
+        json_array_append_new(starts, trp_report_json(now, compare ? &a : NULL));
+    } else {
+        print_head(r, i);
+        trp_summary_print(&now->statistics, stdout);
+        if (compare && now->njobs) {
+            putchar('\n');
+            trp_report_account_print(now, &a, stdout);
+        }
+    }
+    if (compare)
+        code = trp_report_account_lacks(&a, err);
+    trp_account_free(&a);
+    return code;
+}
+
+static int print(const struct report *r, bool compare, trp_error *err)
+{
+    json_t *starts = json_array();
+    int code = 0;
+    for (uint32_t i = 0; i < r->runs.n; i++) {
+        trp_error why;
+        int rc = print_one(r, i, compare, starts, &why);
+        if (rc < 0 && code == 0)
+            code = trp_error_set(err, rc, "%s", why.text);
+    }
+    if (r->json) {
+        json_t *document =
+            json_pack("{s:s, s:O}", "events", r->events, "starts", starts);
+        json_dumpf(document, stdout, JSON_COMPACT);
+        putchar('\n');
+        json_decref(document);
+    } else if (r->folder) {
+        printf("\nlogs: %s/logs  events: %s\n", r->folder, r->events);
+    }
+    json_decref(starts);
+    return code;
+}
+
+static int report(struct report *r, trp_error *err)
+{
+    trp_error why;
+    int code = find(r, err), asked = 0;
+    if (code == 0)
+        code = trp_run_records_read(r->events, &r->runs, err);
+    if (code < 0)
+        return code;
+    if (r->sacct && !had_jobs(&r->runs))
+        return trp_error_set(err, TRP_EINVAL,
+                             "report: %s tells of no Slurm job: there is nothing to "
+                             "ask sacct for",
+                             r->events);
+    if (r->sacct)
+        asked = trp_sacct_call(&r->runs, &r->rows, &why);
+    code = print(r, r->sacct && asked == 0, err);
+    return asked < 0 ? trp_error_set(err, asked, "%s", why.text) : code;
+}
+
+int trp_launcher_report(int argc, char **argv)
+{
+    struct report r = {0};
+    struct trp_args a = trp_args_of("report", table, argc, argv);
+    const char *value;
+    trp_error err;
+    int what;
+    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
+        if (what == TRP_ARG_HELP) {
+            fputs(usage, stdout);
+            return trp_launcher_printed(0);
+        }
+        if (what < 0)
+            return trp_launcher_fail(&err);
+        if (what == TRP_ARG_REST || (what == TRP_ARG_WORD && r.run))
+            return trp_launcher_misuse("report: one RUN or EVENTS, please");
+        if (what == JSON)
+            r.json = true;
+        else if (what == SACCT)
+            r.sacct = true;
+        else
+            r.run = value;
+    }
+    int code = report(&r, &err);
+    free(r.folder);
+    free(r.events);
+    trp_run_records_free(&r.runs);
+    trp_sacct_free(&r.rows);
+    int printed = trp_launcher_printed(0);
+    return code < 0 ? trp_launcher_fail(&err) : printed;
+}

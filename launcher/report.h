@@ -1,0 +1,19 @@
+/* What files of `troupe report` share. */
+#ifndef TRP_LAUNCHER_REPORT_H
+#define TRP_LAUNCHER_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "events/account.h"
+
+/* report_account.c: a table of the profiles, and what does not agree. */
+void trp_report_account_print(const struct trp_run_record *r,
+                              const struct trp_account *a, FILE *out);
+/* What sacct does not have, as one error; 0: nothing. */
+int trp_report_account_lacks(const struct trp_account *a, trp_error *err);
+
+/* report_json.c: one start of a run; `a` NULL: sacct was not asked. */
+json_t *trp_report_json(struct trp_run_record *r, const struct trp_account *a);
+
+#endif

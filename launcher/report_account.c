@@ -1,0 +1,102 @@
+/*
+ * The comparison with Slurm's accounting as text: a row a profile, each figure of ours
+ * beside Slurm's; then each step that ended otherwise than Slurm says.
+ */
+#include <string.h>
+
+#include "events/summary.h"
+#include "report.h"
+
+enum { CELL = 32 };
+
+/* How much more Slurm has: "+0.4 %". */
+static void differ_text(double ours, double slurm, char *buf)
+{
+    if (slurm > 0)
+        snprintf(buf, CELL, "%+.1f %%", 100 * (slurm - ours) / ours);
+    else
+        snprintf(buf, CELL, "-");
+    if (ours <= 0)
+        snprintf(buf, CELL, "-");
+}
+
+static void print_pair(double ours, double slurm, FILE *out)
+{
+    char o[CELL], s[CELL], d[CELL];
+    trp_seconds_text(ours, o, sizeof o);
+    trp_seconds_text(slurm, s, sizeof s);
+    differ_text(ours, slurm, d);
+    fprintf(out, "  %9s %9s %8s", o, s, d);
+}
+
+static void print_sum(const struct trp_account_sum *s, int width, FILE *out)
+{
+    fprintf(out, "%-*s  %5u", width, s->profile ? s->profile : "total", s->steps);
+    print_pair(s->held, s->slurm_held, out);
+    print_pair(s->cpu, s->slurm_cpu, out);
+    fprintf(out, "  %7.1f %7.1f  %9u\n", (double)s->peak_kib / 1024,
+            (double)s->slurm_peak_kib / 1024, s->completed);
+}
+
+static void print_jobs(const struct trp_run_record *r, FILE *out)
+{
+    fprintf(out, "Slurm's accounting of job%s ", r->njobs == 1 ? "" : "s");
+    for (uint32_t i = 0; i < r->njobs; i++)
+        fprintf(out, "%s%u%s", i ? ", " : "", r->jobs[i].id,
+                r->jobs[i].further ? " (further)" : "");
+    fputs(":\n\n", out);
+}
+
+static void print_disagreement(const struct trp_account_step *s, FILE *out)
+{
+    const struct trp_sacct_row *row = s->slurm;
+    fprintf(out, "step %u.%lld, %s: %s here; %s, exit %d:%d, in Slurm\n", row->job,
+            (long long)row->step, s->ours->name,
+            s->ours->failed ? s->ours->end : "ended well", row->state, row->exit_status,
+            row->signal);
+}
+
+void trp_report_account_print(const struct trp_run_record *r,
+                              const struct trp_account *a, FILE *out)
+{
+    char held[CELL], jobs[CELL];
+    int width = (int)strlen("profile");
+    for (uint32_t i = 0; i < a->nprofiles; i++) {
+        int n = (int)strlen(a->profiles[i].profile);
+        width = n > width ? n : width;
+    }
+    print_jobs(r, out);
+    fprintf(out, "%-*s  %5s  %28s  %28s  %15s\n", width, "", "", "core-seconds",
+            "CPU seconds", "peak MiB");
+    fprintf(out, "%-*s  %5s  %9s %9s %8s  %9s %9s %8s  %7s %7s  %9s\n", width,
+            "profile", "steps", "ours", "Slurm", "differ", "ours", "Slurm", "differ",
+            "ours", "Slurm", "COMPLETED");
+    for (uint32_t i = 0; i < a->nprofiles; i++)
+        print_sum(&a->profiles[i], width, out);
+    print_sum(&a->total, width, out);
+    trp_seconds_text(a->total.slurm_held, held, sizeof held);
+    trp_seconds_text(a->job_held, jobs, sizeof jobs);
+    fprintf(out, "\ncore-seconds of the jobs: %s, of these steps: %s\n", jobs, held);
+    for (uint32_t i = 0; i < a->nsteps; i++)
+        if (a->steps[i].slurm && !a->steps[i].agree)
+            print_disagreement(&a->steps[i], out);
+    if (a->never)
+        fprintf(out, "left out: steps that ended before they ran anything: %u\n",
+                a->never);
+    if (a->open)
+        fprintf(out, "left out: steps whose end the event log does not tell: %u\n",
+                a->open);
+}
+
+int trp_report_account_lacks(const struct trp_account *a, trp_error *err)
+{
+    for (uint32_t i = 0; i < a->nsteps; i++)
+        if (!a->steps[i].slurm)
+            return trp_error_set(
+                err, TRP_ESYSTEM,
+                "sacct has no row, or none that is over, of %u of %u steps; the first: "
+                "%s in job %u; Slurm may not have written them yet: try again in a "
+                "while",
+                a->lacking, a->nsteps, a->steps[i].ours->name, a->steps[i].ours->job);
+    return 0;
+}

@@ -1,0 +1,140 @@
+/* `troupe report --json`: what the text has, and each step beside. */
+#include "events/summary_rows.h"
+#include "report.h"
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+static const char *profile_of(const struct trp_statistics *s, trp_profile_id id)
+{
+    return id.n < s->nshapes && s->shapes[id.n].known ? s->shapes[id.n].name : NULL;
+}
+
+static json_t *seconds(const struct trp_statistics *s, const struct trp_seconds *v)
+{
+    static const struct trp_seconds none;
+    v = v ? v : &none;
+    json_t *o = json_pack("{s:f}", "cores", v->cores);
+    for (uint32_t i = 0; i < s->ndevices; i++)
+        if (v->devices[i] > 0)
+            json_object_set_new(o, s->device[i], json_real(v->devices[i]));
+    return o;
+}
+
+static json_t *stage(const struct trp_statistics *s,
+                     const struct trp_stage_statistics *st)
+{
+    bool submitted = st->submitted > 0;
+    int64_t wall =
+        submitted ? (st->ended > 0 ? st->ended : s->last) - st->submitted : 0;
+    const struct trp_durations *d = &st->durations;
+    return json_pack(
+        "{s:o, s:o, s:s, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, s:f}", "name",
+        text_or_null(st->name), "profile", text_or_null(profile_of(s, st->profile)),
+        "outcome",
+        st->outcome == TRP_OUTCOME_RUNNING && !submitted
+            ? "not run"
+            : trp_outcome_name(st->outcome),
+        "tasks", (json_int_t)st->ntasks, "attempts", (json_int_t)st->attempts, "failed",
+        (json_int_t)st->failures, "wall", (double)wall * 1e-9, "median",
+        d->count ? json_real((double)trp_durations_quantile(d, 500) * 1e-9)
+                 : json_null(),
+        "max", d->count ? json_real((double)d->greatest * 1e-9) : json_null(), "held",
+        seconds(s, st->held), "used", seconds(s, st->used), "cpu", st->cpu,
+        "node_seconds", trp_statistics_node_seconds(s, st));
+}
+
+static json_t *stages(const struct trp_statistics *s)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < s->nstages; i++)
+        if (s->stages[i])
+            json_array_append_new(list, stage(s, s->stages[i]));
+    return list;
+}
+
+static json_t *total(const struct trp_statistics *s)
+{
+    struct trp_summary_rows rows;
+    trp_summary_rows_make(s, &rows);
+    const struct trp_summary_row *t = &rows.total;
+    json_t *o = json_pack(
+        "{s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f}", "tasks", (json_int_t)t->tasks,
+        "attempts", (json_int_t)t->attempts, "failed", (json_int_t)t->failures, "wall",
+        (double)(s->last - s->first) * 1e-9, "held", seconds(s, &t->held), "used",
+        seconds(s, &t->used), "cpu", t->cpu, "node_seconds", t->nodes);
+    trp_summary_rows_free(&rows);
+    return o;
+}
+
+static json_t *jobs(const struct trp_run_record *r)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < r->njobs; i++)
+        json_array_append_new(list,
+                              json_pack("{s:I, s:b}", "job", (json_int_t)r->jobs[i].id,
+                                        "further", r->jobs[i].further));
+    return list;
+}
+
+/* ---- accounting ---- */
+
+static json_t *figures(double held, double cpu, int64_t peak_kib)
+{
+    return json_pack("{s:f, s:f, s:f}", "core_seconds", held, "cpu", cpu, "peak_mib",
+                     (double)peak_kib / 1024);
+}
+
+static json_t *sum(const struct trp_account_sum *s)
+{
+    return json_pack(
+        "{s:o, s:I, s:I, s:I, s:o, s:o}", "profile", text_or_null(s->profile), "steps",
+        (json_int_t)s->steps, "completed", (json_int_t)s->completed, "disagree",
+        (json_int_t)s->disagree, "ours", figures(s->held, s->cpu, s->peak_kib), "slurm",
+        figures(s->slurm_held, s->slurm_cpu, s->slurm_peak_kib));
+}
+
+static json_t *step(const struct trp_run_record *r, const struct trp_account_step *s)
+{
+    const struct trp_sacct_row *row = s->slurm;
+    json_t *slurm = json_null();
+    if (row) {
+        slurm = figures((double)row->elapsed_s * (double)row->cpus, row->cpu_s,
+                        row->rss_kib);
+        json_object_set_new(slurm, "step", json_integer(row->step));
+        json_object_set_new(slurm, "state", json_string(row->state));
+        json_object_set_new(slurm, "exit", json_integer(row->exit_status));
+        json_object_set_new(slurm, "signal", json_integer(row->signal));
+    }
+    return json_pack("{s:s, s:I, s:s, s:o, s:o, s:o}", "name", s->ours->name, "job",
+                     (json_int_t)s->ours->job, "profile",
+                     trp_run_step_profile(r, s->ours), "end",
+                     text_or_null(s->ours->end), "ours",
+                     figures(s->held, s->ours->cpu, s->ours->peak_kib), "slurm", slurm);
+}
+
+static json_t *account(const struct trp_run_record *r, const struct trp_account *a)
+{
+    json_t *profiles = json_array(), *steps = json_array();
+    for (uint32_t i = 0; i < a->nprofiles; i++)
+        json_array_append_new(profiles, sum(&a->profiles[i]));
+    for (uint32_t i = 0; i < a->nsteps; i++)
+        json_array_append_new(steps, step(r, &a->steps[i]));
+    return json_pack("{s:o, s:o, s:o, s:f, s:I, s:I, s:I}", "profiles", profiles,
+                     "total", sum(&a->total), "steps", steps, "jobs_core_seconds",
+                     a->job_held, "lacking", (json_int_t)a->lacking, "never",
+                     (json_int_t)a->never, "open", (json_int_t)a->open);
+}
+
+json_t *trp_report_json(struct trp_run_record *r, const struct trp_account *a)
+{
+    trp_statistics_settle(&r->statistics);
+    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
+                     text_or_null(r->app_name), "started",
+                     (json_int_t)(r->started / 1000000), "exit",
+                     r->complete ? json_integer(r->exit_status) : json_null(), "stages",
+                     stages(&r->statistics), "total", total(&r->statistics), "jobs",
+                     jobs(r), "sacct", a ? account(r, a) : json_null());
+}
