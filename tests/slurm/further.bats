@@ -410,7 +410,7 @@ END
     routed_to closed
     whole_node --site site.yaml
     run -3 finished 40
-    [[ "$output" == *"Slurm: "*"(a further job was asked for: 1 executor of profile large, partition closed)"* ]]
+    [[ "$output" == *"Slurm: "*"(a further job was asked for: 1 executor of profile large, partition closed, by "*"/site.yaml:3:5)"* ]]
     routed_to nowhere
     whole_node --site site.yaml
     run -3 finished 40
@@ -427,7 +427,7 @@ END
     sed -i '/large:/s/cpus: 1/cpus: 2/; s/profile: large, run/profile: large, mpi: {ranks: 4}, run/' p.yaml
     whole_node --site site.yaml
     run -3 finished 40
-    [[ "$output" == *"Slurm: "*"(a further job was asked for: 4 ranks of profile large, partition closed)"* ]]
+    [[ "$output" == *"Slurm: "*"(a further job was asked for: 4 ranks of profile large, partition closed, by "*"/site.yaml:3:5)"* ]]
     [[ "$output" == *"p.yaml:"*"stage hard: Slurm: "* ]]
     wait_until 10 no_job_of alice
 }

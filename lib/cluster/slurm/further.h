@@ -19,7 +19,7 @@
 
 struct trp_slurm;
 
-enum { TRP_SLURM_TOLD = 640 };
+enum { TRP_SLURM_TOLD = 960 };
 
 enum trp_slurm_job_state {
     TRP_SLURM_JOB_ASKED,   /* the call is under way */
@@ -156,5 +156,10 @@ char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
 int trp_slurm_request_place(const struct trp_slurm *s,
                             const struct trp_resource_profile *p, uint32_t ranks,
                             char partition[TRP_SLURM_NAME], trp_error *err);
+/* What the site's rule says of it beside the partition, and where that rule is:
+ * ", account a, QOS q, by site.yaml:3:5". "": there is no rule. */
+void trp_slurm_request_rule(const struct trp_slurm *s,
+                            const struct trp_resource_profile *p, uint32_t ranks,
+                            char *text, size_t size);
 
 #endif

@@ -46,10 +46,11 @@ static void describe_want(const struct trp_slurm *s,
 void trp_further_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
                               uint32_t count, const char *words)
 {
-    char what[300], text[TRP_SLURM_TOLD];
+    char what[300], rule[300], text[TRP_SLURM_TOLD];
     describe_want(s, w, count, what, sizeof what);
-    snprintf(text, sizeof text, "Slurm: %.300s (a further job was asked for: %s)",
-             words, what);
+    trp_slurm_request_rule(s, &w->profile, w->ranks, rule, sizeof rule);
+    snprintf(text, sizeof text, "Slurm: %.300s (a further job was asked for: %s%s)",
+             words, what, rule);
     notice(s, w, text);
 }
 

@@ -35,6 +35,31 @@ int trp_slurm_request_place(const struct trp_slurm *s,
     return code;
 }
 
+void trp_slurm_request_rule(const struct trp_slurm *s,
+                            const struct trp_resource_profile *p, uint32_t ranks,
+                            char *text, size_t size)
+{
+    struct trp_site_request r;
+    *text = '\0';
+    if (trp_site_request_make(s->site, p, ranks, &r, NULL) < 0 || !r.route)
+        return;
+    const struct {
+        const char *what, *name;
+    } named[] = {
+        {"account",     r.account    },
+        {"QOS",         r.qos        },
+        {"reservation", r.reservation}
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof named / sizeof *named && n < size; i++)
+        if (named[i].name)
+            n += (size_t)snprintf(text + n, size - n, ", %s %s", named[i].what,
+                                  named[i].name);
+    if (n < size)
+        snprintf(text + n, size - n, ", by %s:%u:%u", s->site->file, r.route->mark.line,
+                 r.route->mark.column);
+}
+
 /* Slurm counts them by the job. */
 static int64_t licences_of(const struct trp_site_request *r, uint32_t licence,
                            uint32_t count)
