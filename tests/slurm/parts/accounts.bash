@@ -11,7 +11,7 @@
 accounting_lines=(
     AccountingStorageType=accounting_storage/slurmdbd
     AccountingStorageHost=head
-    AccountingStorageEnforce=associations
+    AccountingStorageEnforce=associations,limits,qos
     AccountingStoreFlags=job_comment
     # A short step's memory is seen too.
     JobAcctGatherFrequency=task=1

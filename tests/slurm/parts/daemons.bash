@@ -154,6 +154,7 @@ daemon_of() {
 start_daemon() {
     local daemon seen=0 until=$((SECONDS + 30))
     daemon=$(daemon_of "$1")
+    [ "$1" != head ] || [ ! -d "$folder/accounts" ] || start_accounting
     while host_run "$1" pgrep -x "$daemon" >/dev/null; do
         if [ "$1" != head ] || host_run "$1" scontrol ping | grep -q 'is UP'; then
             seen=$((seen + 1))
@@ -162,7 +163,6 @@ start_daemon() {
         [ $SECONDS -lt $until ] || fail "slurmctld runs but does not answer"
         sleep 0.1
     done
-    [ "$1" != head ] || [ ! -d "$folder/accounts" ] || start_accounting
     start_on "$1" "$daemon"
 }
 
