@@ -7,7 +7,7 @@
 #include "events/summary.h"
 #include "report.h"
 
-enum { CELL = 32 };
+enum { CELL = 32, TOLD = 20 /* steps; --json has all */ };
 
 /* How much more Slurm has: "+0.4 %". */
 static void differ_text(double ours, double slurm, char *buf)
@@ -56,6 +56,19 @@ static void print_disagreement(const struct trp_account_step *s, FILE *out)
             row->signal);
 }
 
+static void print_disagreements(const struct trp_account *a, FILE *out)
+{
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < a->nsteps && told < TOLD; i++) {
+        if (!a->steps[i].slurm || a->steps[i].agree)
+            continue;
+        print_disagreement(&a->steps[i], out);
+        told++;
+    }
+    if (told < a->total.disagree)
+        fprintf(out, "and %u more such steps\n", a->total.disagree - told);
+}
+
 void trp_report_account_print(const struct trp_run_record *r,
                               const struct trp_account *a, FILE *out)
 {
@@ -77,9 +90,7 @@ void trp_report_account_print(const struct trp_run_record *r,
     trp_seconds_text(a->total.slurm_held, held, sizeof held);
     trp_seconds_text(a->job_held, jobs, sizeof jobs);
     fprintf(out, "\ncore-seconds of the jobs: %s, of these steps: %s\n", jobs, held);
-    for (uint32_t i = 0; i < a->nsteps; i++)
-        if (a->steps[i].slurm && !a->steps[i].agree)
-            print_disagreement(&a->steps[i], out);
+    print_disagreements(a, out);
     if (a->never)
         fprintf(out, "left out: steps that ended before they ran anything: %u\n",
                 a->never);
