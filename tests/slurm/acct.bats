@@ -12,6 +12,15 @@ setup_file() {
     play
 }
 
+# submitted USER OPTION…: a run of p.yaml, until it is over; sbatch's own --wait looks too
+# rarely. Sets $job.
+submitted() {
+    local user=$1
+    shift
+    job=$(as "$user" head "$TROUPE" submit --parsable "$@" p.yaml)
+    wait_until 60 job_is_over "$job"
+}
+
 # The run that most tests look at: two executors and a gang in the driver's job, an
 # executor in a further one.
 play() {
@@ -41,8 +50,8 @@ stages:
       squeue -h -s -u alice -o %j >>steps
       squeue -h -u alice -o '%j, %k' >jobs
 END
-    as alice head "$TROUPE" submit --wait -w node1 -N1 -n1 -c3 --mem=2000 --run-name acct p.yaml \
-        >submitted 2>&1 || { cat submitted troupe-runs/acct/job-*.out && return 1; }
+    submitted alice -w node1 -N1 -n1 -c3 --mem=2000 --run-name acct
+    export job
 }
 
 # has_rows RUN N: so many steps of the run are in the account database, and over.
@@ -74,9 +83,7 @@ of_json() {
 
 @test "sacct and squeue show run, profile and stage of each step and job" {
     wait_until 20 has_rows acct 4
-    local job
     cd "$weather"
-    job=$(sed -n 's/Submitted batch job //p' submitted)
     run -0 on head sacct -n -P -a --format=JobName
     grep -qx 'acct:small.[01]' <<<"$output"
     [ "$(grep -c '^acct:small\.[01]$' <<<"$output")" = 2 ]
@@ -151,8 +158,7 @@ stages:
   - {name: fat, profile: small, retries: {max_failures: 1}, run: "perl -e '$x = \"x\" x 300e6'"}
   - {name: bad, profile: small, retries: {max_failures: 1}, mpi: {ranks: 2}, run: "exit 3"}
 END
-    as alice head "$TROUPE" submit --wait -N1 -n1 -c3 --mem=2000 --run-name ends p.yaml \
-        --keep-going || true
+    submitted alice -N1 -n1 -c3 --mem=2000 --run-name ends --keep-going
     grep '"Troupe Reason":"exit status 3"' troupe-runs/ends/events.jsonl
     grep '"Troupe Reason":"killed for memory' troupe-runs/ends/events.jsonl
     wait_until 20 has_rows ends 2
@@ -213,6 +219,11 @@ stages:
 END
 }
 
+# of_account NAME: $job is in the database, with success.
+of_account() {
+    [ "$(on head sacct -n -P -a -X -j "$job" --format=Account,State)" = "$1|COMPLETED" ]
+}
+
 @test "an account or a QOS that the user has not: submit ends with 3 and Slurm's words" {
     one_stage 'tasks: 2'
     for account in nosuch other; do
@@ -224,7 +235,8 @@ END
     # shellcheck disable=SC2012
     [ -z "$(ls troupe-runs 2>/dev/null)" ]
     # bob has it.
-    run -0 as bob head "$TROUPE" submit --account other --wait --parsable --set task.cpus=1 p.yaml
+    submitted bob --account other -n1 -c2 --mem=1000
+    wait_until 10 of_account other
 }
 
 # refused TASKS RULE WORDS: of further jobs, by the site's rule.
