@@ -7,7 +7,7 @@
 # as slurm, the one user whom it knows. Nothing of it is written through to the disk, as it
 # goes with the cluster.
 
-# shellcheck disable=SC2034 # of slurm.conf; ../cluster adds them
+# shellcheck disable=SC2034,SC2054 # lines of slurm.conf; ../cluster adds them
 accounting_lines=(
     AccountingStorageType=accounting_storage/slurmdbd
     AccountingStorageHost=head
