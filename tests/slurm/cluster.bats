@@ -154,7 +154,7 @@ machine() {
 
 @test "slurmctld may be away for a while, and a job goes on" {
     on head srun -w node1 bash -c 'sleep 2; echo done' >out &
-    wait_until 5 on node1 pgrep -x sleep
+    wait_until 5 on node1 pgrep -xf 'sleep 2'
     # Told to end it saves what it knows; killed it may forget what it started just now.
     on head pkill slurmctld
     wait_until 20 bash -c '! cluster exec head pgrep -x slurmctld'
