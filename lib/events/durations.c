@@ -32,7 +32,7 @@ static int64_t middle_of(uint32_t octave, uint32_t step)
     return (int64_t)((STEPS + step) * width + width / 2);
 }
 
-static int count(struct trp_durations *d, uint64_t v)
+static int count(struct trp_durations *d, uint64_t v, uint64_t times)
 {
     uint32_t octave = octave_of(v);
     if (!d->octaves[octave]) {
@@ -40,7 +40,7 @@ static int count(struct trp_durations *d, uint64_t v)
         if (!d->octaves[octave])
             return TRP_ENOMEM;
     }
-    d->octaves[octave][step_of(v, octave)]++;
+    d->octaves[octave][step_of(v, octave)] += times;
     return 0;
 }
 
@@ -51,7 +51,7 @@ static int to_octaves(struct trp_durations *d)
     if (!d->octaves)
         return TRP_ENOMEM;
     for (uint64_t i = 0; i < d->count; i++)
-        if (count(d, (uint64_t)d->values[i]) < 0)
+        if (count(d, (uint64_t)d->values[i], 1) < 0)
             return TRP_ENOMEM;
     free(d->values);
     d->values = NULL;
@@ -73,25 +73,36 @@ static int keep(struct trp_durations *d, int64_t ns)
     return 0;
 }
 
-int trp_durations_add(struct trp_durations *d, int64_t ns)
+static int add(struct trp_durations *d, int64_t ns, uint64_t times)
 {
-    if (ns < 0)
-        ns = 0;
     int err = 0;
     if (!d->octaves && d->count < TRP_DURATIONS_EXACT)
         err = keep(d, ns);
     else if (!d->octaves)
         err = to_octaves(d);
     if (err == 0 && d->octaves)
-        err = count(d, (uint64_t)ns);
+        err = count(d, (uint64_t)ns, times);
     if (err < 0)
         return err;
     if (d->count == 0 || ns < d->least)
         d->least = ns;
     if (ns > d->greatest)
         d->greatest = ns;
-    d->count++;
+    d->count += times;
     return 0;
+}
+
+int trp_durations_add(struct trp_durations *d, int64_t ns)
+{
+    return add(d, ns > 0 ? ns : 0, 1);
+}
+
+int trp_durations_add_many(struct trp_durations *d, int64_t ns, uint64_t times)
+{
+    int err = 0;
+    for (; times > 0 && !d->octaves && err == 0; times--)
+        err = trp_durations_add(d, ns);
+    return err == 0 && times > 0 ? add(d, ns > 0 ? ns : 0, times) : err;
 }
 
 /* Adds the counters of a histogram. */

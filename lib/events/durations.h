@@ -24,6 +24,8 @@ struct trp_durations {
 
 /* O(1). Negative values count as 0. TRP_ENOMEM. */
 int trp_durations_add(struct trp_durations *d, int64_t ns);
+/* The same value so many times; O(1). */
+int trp_durations_add_many(struct trp_durations *d, int64_t ns, uint64_t times);
 /* Adds all of `from`. TRP_ENOMEM: some of it may be missing. */
 int trp_durations_merge(struct trp_durations *to, const struct trp_durations *from);
 /* The value that `permille` thousandths of all are at most (nearest rank); at 500 the

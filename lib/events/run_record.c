@@ -13,7 +13,7 @@
 #include "core/base/array.h"
 #include "events/run_record_state.h"
 
-enum { PROFILES_MAX = 65536, EXECUTORS_MAX = 1 << 24, STAGES_MAX = 1000000 };
+enum { PROFILES_MAX = 16384, EXECUTORS_MAX = 1 << 20, STAGES_MAX = 1000000 };
 
 /* ---- reading fields ---- */
 
@@ -131,6 +131,11 @@ static bool is_built_in(const char *name)
     return false;
 }
 
+static int64_t amount(const json_t *request)
+{
+    return json_integer_value(json_object_get(request, "Amount"));
+}
+
 static bool read_resources(struct trp_resource_profile *p, const json_t *event)
 {
     json_t *executor = json_object_get(event, "Executor Resource Requests");
@@ -139,14 +144,14 @@ static bool read_resources(struct trp_resource_profile *p, const json_t *event)
     struct trp_custom *c;
     if (!json_is_object(executor) || !json_is_object(task))
         return false;
-    p->cores = (int64_t)json_number_value(
-        json_object_get(json_object_get(executor, "cores"), "Amount"));
-    p->task_cpus = (int64_t)json_number_value(
-        json_object_get(json_object_get(task, "cpus"), "Amount"));
+    double cpus =
+        json_number_value(json_object_get(json_object_get(task, "cpus"), "Amount"));
+    p->cores = amount(json_object_get(executor, "cores"));
+    p->task_cpus = cpus >= 1 && cpus <= 1e6 ? (int64_t)cpus : 0;
     json_object_foreach(executor, name, v)
     {
         if (!is_built_in(name) && (c = custom(p, name)))
-            c->executor = (int64_t)json_number_value(json_object_get(v, "Amount"));
+            c->executor = amount(v);
     }
     json_object_foreach(task, name, v)
     {

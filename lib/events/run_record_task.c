@@ -144,20 +144,30 @@ static int add_times(struct trp_durations *d, const json_t *of, uint64_t n)
     int64_t greatest = json_integer_value(json_object_get(of, "max"));
     uint64_t done = 0;
     int rc = 0;
+    if (n == 0)
+        return 0;
     for (size_t i = 0; i < sizeof upto / sizeof *upto; i++) {
         int64_t ns = json_integer_value(json_object_get(of, upto[i].name));
         uint64_t to = n > 1 && i == 0 ? 1 : (n * upto[i].permille + 999) / 1000;
-        for (; done < to && done + 1 < n && rc == 0; done++)
-            rc = trp_durations_add(d, ns);
+        if (to >= n)
+            to = n - 1;
+        if (rc == 0 && to > done)
+            rc = trp_durations_add_many(d, ns, to - done);
+        done = to > done ? to : done;
     }
-    for (; done < n && rc == 0; done++)
-        rc = trp_durations_add(d, greatest);
-    return rc;
+    return rc == 0 ? trp_durations_add_many(d, greatest, n - done) : rc;
 }
 
 static double number(const json_t *event, const char *field)
 {
     return json_number_value(json_object_get(event, field));
+}
+
+/* Of tasks; more than there can be are none. */
+static uint64_t tasks(const json_t *event, const char *field)
+{
+    json_int_t n = json_integer_value(json_object_get(event, field));
+    return n > 0 && n < UINT32_MAX ? (uint64_t)n : 0;
 }
 
 /* Their executors work for this stage from where the last known task left them. */
@@ -181,8 +191,10 @@ static int share_out(struct trp_record_reader *r, const json_t *event,
                                         (trp_executor_id){e}, r->now->statistics.first);
         double part = all > 0 ? number(share, "Run Time") / all : 0;
         if (s)
-            add_use(s, part * number(event, "Executor CPU Time") * 1e-9,
-                    (int64_t)(number(event, "Peak Execution Memory") / 1024));
+            add_use(
+                s, part * number(event, "Executor CPU Time") * 1e-9,
+                json_integer_value(json_object_get(event, "Peak Execution Memory")) /
+                    1024);
     }
     return 0;
 }
@@ -196,9 +208,9 @@ int trp_record_summary(struct trp_record_reader *r, const json_t *event)
     struct trp_stage_statistics *s = trp_statistics_stage(all, stage);
     if (!s)
         return TRP_ENOMEM;
-    uint64_t succeeded = (uint64_t)number(event, "Succeeded");
+    uint64_t succeeded = tasks(event, "Succeeded");
     trp_record_at(r, event, "Timestamp");
-    s->attempts += succeeded + (uint64_t)number(event, "Killed");
+    s->attempts += succeeded + tasks(event, "Killed");
     s->cpu += number(event, "Executor CPU Time") * 1e-9;
     int rc = trp_statistics_used(all, s, trp_record_profile(r, s->profile),
                                  number(event, "Executor Run Time") * 1e-3);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/wording.h"
 #include "core/base/array.h"
 
 enum { ID, STATE, EXIT, CPUS, ELAPSED, CPU, RSS, START, NAME, FIELDS };
@@ -153,8 +152,8 @@ static int read_row(char *line, unsigned number, struct trp_sacct *s, trp_error 
                              n, FIELDS);
     wrong = read_fields(field, &r);
     if (wrong < FIELDS)
-        return trp_error_set(err, TRP_EINVAL, "line %u of sacct's: no %s: \"%s\"",
-                             number, names[wrong], trp_show(field[wrong]).text);
+        return trp_error_set(err, TRP_EINVAL, "line %u of sacct's: no %s: \"%.60s\"",
+                             number, names[wrong], field[wrong]);
     field[STATE][strcspn(field[STATE], " +")] = '\0';
     r.state = strdup(field[STATE]);
     r.name = strdup(field[NAME]);

@@ -59,7 +59,8 @@ static void add_row(struct trp_summary_row *to, const struct trp_summary_row *mo
     to->tasks += more->tasks;
     to->attempts += more->attempts;
     to->failures += more->failures;
-    to->wall_ns += more->wall_ns;
+    if (__builtin_add_overflow(to->wall_ns, more->wall_ns, &to->wall_ns))
+        to->wall_ns = INT64_MAX;
     to->cpu += more->cpu;
     to->nodes += more->nodes;
     add_seconds(&to->held, &more->held);

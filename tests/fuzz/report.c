@@ -1,0 +1,89 @@
+/*
+ * What `troupe report` reads: an event log and, behind a line "--sacct--", what sacct
+ * prints. Any bytes are taken or refused with their line; what is taken can be printed,
+ * and the sums of the comparison are those of its steps.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "conf_error.h"
+#include "events/account.h"
+#include "events/summary.h"
+
+static void check_account(const struct trp_run_record *r, const struct trp_sacct *rows)
+{
+    struct trp_account a;
+    uint32_t with = 0, disagree = 0;
+    if (trp_account_make(r, rows, &a) < 0)
+        abort();
+    for (uint32_t i = 0; i < a.nsteps; i++) {
+        const struct trp_account_step *s = &a.steps[i];
+        with += s->slurm != NULL;
+        disagree += s->slurm && !s->agree;
+        FUZZ_CHECK(!s->slurm || (s->slurm->job == s->ours->job &&
+                                 strcmp(s->slurm->name, s->ours->name) == 0 &&
+                                 trp_sacct_is_over(s->slurm)),
+                   "step %s has the row of another", s->ours->name);
+    }
+    FUZZ_CHECK(a.total.steps == with && a.total.disagree == disagree &&
+                   a.lacking == a.nsteps - with &&
+                   a.nsteps + a.open + a.never == r->nsteps,
+               "%u of %u steps are in no sum", a.nsteps - with, r->nsteps);
+    for (uint32_t i = 0; i < a.nprofiles; i++)
+        with -= a.profiles[i].steps;
+    FUZZ_CHECK(with == 0, "%u steps have no profile", with);
+    trp_account_free(&a);
+}
+
+static void use_log(const uint8_t *data, size_t size, const struct trp_sacct *rows)
+{
+    char file[64];
+    struct trp_run_records r;
+    trp_error err = {0};
+    int fd = memfd_create("log", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    snprintf(file, sizeof file, "/proc/self/fd/%d", fd);
+    int rc = trp_run_records_read(file, &r, &err);
+    close(fd);
+    if (rc < 0) {
+        conf_check_error(rc, &err, NULL);
+        FUZZ_CHECK(strncmp(err.text, file, strlen(file)) == 0, "no file: %s", err.text);
+        return;
+    }
+    FUZZ_CHECK(r.n > 0, "a log without a start");
+    for (uint32_t i = 0; i < r.n; i++) {
+        char *text = NULL;
+        size_t n = 0;
+        FILE *out = open_memstream(&text, &n);
+        if (!out)
+            abort();
+        trp_summary_print(&r.v[i]->statistics, out);
+        fclose(out);
+        FUZZ_CHECK(strstr(text, "\ntotal "), "no total: %s", text);
+        free(text);
+        check_account(r.v[i], rows);
+    }
+    trp_run_records_free(&r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char mark[] = "\n--sacct--\n";
+    struct trp_sacct rows = {0};
+    trp_error err = {0};
+    const uint8_t *at = memmem(data, size, mark, strlen(mark));
+    size_t log = at ? (size_t)(at - data) + 1 : size;
+    if (at) {
+        char *text =
+            strndup((const char *)at + strlen(mark), size - log - strlen(mark) + 1);
+        int rc = trp_sacct_parse(text, &rows, &err);
+        FUZZ_CHECK(rc == 0 || (rc == TRP_EINVAL && strncmp(err.text, "line ", 5) == 0),
+                   "no line: %s", err.text);
+        free(text);
+    }
+    use_log(data, log, &rows);
+    trp_sacct_free(&rows);
+    return 0;
+}
