@@ -193,6 +193,8 @@ static int settle(struct run *r, trp_error *err)
         code = enter_cwd(r, err);
     if (code == 0)
         code = trp_settings_where(&c->settings, &r->settings, &r->where, err);
+    if (code == 0)
+        code = trp_settings_step(&r->where, err);
     if (code == 0 && r->settings.pipeline) {
         code = check_names(r, err);
         if (code == 0)

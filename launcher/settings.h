@@ -51,6 +51,9 @@ int trp_settings_where(const struct trp_settings_request *q,
                        const struct trp_settings *s, struct trp_cluster_where *ret,
                        trp_error *err);
 void trp_settings_where_free(struct trp_cluster_where *w);
+/* Says on stderr what it means to be a step of that job, which srun has started.
+ * TRP_EINVAL: it has started several. */
+int trp_settings_step(const struct trp_cluster_where *w, trp_error *err);
 
 /* Everything of it, in order of strength; free with trp_settings_free in any case. */
 int trp_settings_load(const struct trp_settings_request *q, struct trp_settings *ret,

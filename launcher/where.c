@@ -5,6 +5,7 @@
  * service that was started from a job. Slurm itself is asked; a job that is over, or is
  * another user's, is none of ours, and the run is a local one.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "programs.h"
@@ -77,4 +78,26 @@ int trp_settings_where(const struct trp_settings_request *q,
     if (code < 0)
         trp_settings_where_free(ret);
     return code;
+}
+
+/* Slurm's numbers above are batch scripts and salloc's shell, which leave all to steps.
+ */
+#define STEPS UINT32_C(0xfffffff0)
+
+int trp_settings_step(const struct trp_cluster_where *w, trp_error *err)
+{
+    const char *step = getenv("SLURM_STEP_ID"), *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    if (!w->slurm_job || !step || strtoul(step, NULL, 10) > STEPS)
+        return 0;
+    if (tasks && strtoul(tasks, NULL, 10) > 1)
+        return trp_error_set(
+            err, TRP_EINVAL,
+            "run: srun has started %s of these; call troupe run once, in "
+            "the job's script, without srun",
+            tasks);
+    fprintf(stderr,
+            "troupe: srun has started this: unless by srun --overlap, its step "
+            "keeps its cores and memory from executors, which wait for them; call "
+            "troupe run in the job's script, without srun\n");
+    return 0;
 }

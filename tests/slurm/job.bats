@@ -261,6 +261,16 @@ has_lines() {
     on head scancel "$job"
 }
 
+@test "under srun a run says what its step keeps, and several are refused" {
+    echo '{troupe: 1, stages: [{name: s, run: "hostname >where"}]}' >p.yaml
+    run -0 as alice head srun --overlap -n1 -c2 --mem=3000 "$TROUPE" run p.yaml
+    [[ "$output" == *"without srun"* ]] && test -s where
+    run as alice head srun -n2 -c1 --mem=1000 "$TROUPE" run p.yaml
+    [ "$status" = 2 ]
+    [[ "$output" == *"srun has started 2 of these"* ]]
+    [ "$(ls troupe-runs | wc -l)" = 2 ] # the first run, and last
+}
+
 @test "without troupe-slurm a run in a job says what is missing" {
     mkdir bin
     cp "$TROUPE" "$TROUPE_BUILD"/bin/troupe-rank bin/
