@@ -191,6 +191,10 @@ bool trp_slurm_executor_too_often(const struct trp_slurm_executor *e);
 bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e);
 void trp_slurm_executor_free_devices(struct trp_slurm_executor *e);
 
+/* slurm.c and slurm_make.c: what the cluster can do, and its end. */
+extern const struct trp_cluster_ops trp_slurm_ops;
+void trp_slurm_free(struct trp_slurm *s);
+
 /* slurm_gang.c */
 int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err);
 /* A node is gone: gangs that have ranks there, or that have no room any more, are

@@ -1,0 +1,233 @@
+/*
+ * The making of a cluster of Slurm jobs: from what was found (found.h) to books and
+ * racks; then, for a run, the helper that watches over its steps. Who only looks stops
+ * before that.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cluster/local/mpirun.h"
+#include "cluster/slurm/found.h"
+#include "cluster/slurm/slurm_state.h"
+#include "conf/racks.h"
+#include "events/run_folder.h"
+
+enum { SRUN_MIB = 16, JOBS_MOST = 256 };
+
+void trp_slurm_free(struct trp_slurm *s)
+{
+    trp_slurm_helper_stop(s->helper, true);
+    trp_slurm_view_free(s);
+    trp_slurm_further_free(s);
+    trp_slurm_shrink_free(s);
+    trp_slurm_books_free(s->books);
+    trp_slurm_inventory_free(&s->inventory);
+    trp_site_free(s->own_site);
+    trp_words_free(s->argv);
+    for (size_t i = 0; i < sizeof s->words / sizeof *s->words; i++)
+        free(s->words[i]);
+    free(s->rank_program);
+    free(s->helper_program);
+    free(s->found);
+    free(s->uri_file);
+    free(s->watch.seen);
+    free(s->driver_address);
+    free(s);
+}
+
+static int no_memory(trp_error *err)
+{
+    return trp_error_set(err, TRP_ENOMEM, "out of memory");
+}
+
+static int copy_command(struct trp_slurm *s, const struct trp_executor_command *from)
+{
+    struct trp_executor_command *c = &s->command;
+    *c = *from;
+    const char **words[] = {&c->secret_file, &c->run_name, &c->run_dir, &c->scratch,
+                            &c->ompi_server};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        s->words[i] = strdup(*words[i]);
+        if (!s->words[i])
+            return TRP_ENOMEM;
+        *words[i] = s->words[i];
+    }
+    size_t n = 0;
+    while (from->argv[n])
+        n++;
+    s->argv = calloc(n + 1, sizeof *s->argv);
+    for (size_t i = 0; s->argv && i < n; i++) {
+        s->argv[i] = strdup(from->argv[i]);
+        if (!s->argv[i])
+            return TRP_ENOMEM;
+    }
+    c->argv = (const char *const *)s->argv;
+    return s->argv ? 0 : TRP_ENOMEM;
+}
+
+/* Steps of this run are ended by the helper when this process dies. */
+static void guard_steps(const struct trp_slurm *s)
+{
+    for (uint32_t i = 0; i < s->inventory.nparts; i++) {
+        char call[512];
+        snprintf(call, sizeof call, "guard job=%u name=%s:", s->inventory.parts[i].job,
+                 s->command.run_name);
+        trp_slurm_helper_tell(s->helper, call);
+    }
+}
+
+static void on_helper(uv_poll_t *poll, int status, int events)
+{
+    struct trp_slurm *s = poll->data;
+    (void)events;
+    if (status < 0 || !trp_slurm_helper_read(s->helper)) {
+        /* Executors go on; the last blows are srun's alone. */
+        uv_poll_stop(poll);
+        trp_slurm_further_lost(s);
+    }
+}
+
+static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
+                         const struct trp_slurm_config *config,
+                         const struct trp_executor_command *command,
+                         const struct trp_cluster_handler *handler, trp_error *err)
+{
+    int code = trp_slurm_helper_start(config->helper, config->log, &s->helper, err);
+    if (code < 0)
+        return code;
+    if (copy_command(s, command) < 0 ||
+        !(s->rank_program = strdup(config->rank_program)) ||
+        asprintf(&s->uri_file, "%s/state/ompi-server.uri", command->run_dir) < 0)
+        return no_memory(err);
+    char path[4200];
+    snprintf(path, sizeof path, "%s/state/executors", command->run_dir);
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make %s: %s", path,
+                             strerror(errno));
+    s->loop = loop;
+    s->handler = *handler;
+    trp_slurm_budget_open(&s->budget, config->rpcs_per_minute);
+    trp_slurm_budget_take(&s->budget, (int64_t)uv_hrtime(), s->found_rpcs);
+    code = trp_slurm_gangs_open(s, err);
+    if (code < 0)
+        return code;
+    guard_steps(s);
+    trp_run_folder_pid(command->run_dir, trp_slurm_helper_pid(s->helper),
+                       "troupe-slurm");
+    s->pump.data = s->wake.data = s->helper_poll.data = s;
+    uv_timer_init(loop, &s->pump);
+    uv_timer_init(loop, &s->wake);
+    if (uv_poll_init(loop, &s->helper_poll, trp_slurm_helper_fd(s->helper)) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "cannot watch troupe-slurm");
+    uv_poll_start(&s->helper_poll, UV_READABLE, on_helper);
+    s->handles += 3;
+    s->runs_things = true;
+    if (trp_slurm_watch_open(s, config->poll_ms) < 0 ||
+        trp_slurm_shrink_open(s, config) < 0)
+        return no_memory(err);
+    return 0;
+}
+
+static void allow_further(struct trp_slurm *s, const struct trp_slurm_config *config)
+{
+    struct trp_slurm_further *f = &s->further;
+    f->poll_ns = (int64_t)config->poll_ms * 1000000;
+    f->allowed = config->placement != TRP_PLACEMENT_INSIDE && !s->site->limits.no_jobs;
+    f->most = f->allowed && s->site->limits.jobs ? s->site->limits.jobs : JOBS_MOST;
+    f->time_ns = s->site->limits.time_ns;
+    for (uint32_t i = 0; config->placement == TRP_PLACEMENT_JOBS && f->allowed &&
+                         i < s->inventory.nparts;
+         i++)
+        trp_slurm_books_close_part(s->books, i);
+}
+
+/* What the site file says of racks is stronger than Slurm's switches; a host of which
+ * it says nothing keeps the rack it has. */
+int trp_slurm_set_racks(const struct trp_slurm *s,
+                        struct trp_slurm_inventory *inventory, trp_error *err)
+{
+    char name[TRP_RACKS_NAME_MAX + 1];
+    trp_racks *racks = NULL;
+    int code = trp_slurm_found_racks(s->found, inventory, err);
+    if (code == 0)
+        code = trp_racks_open(s->site, &racks, err);
+    for (uint32_t i = 0; racks && i < inventory->nnodes && code == 0; i++) {
+        struct trp_slurm_node *n = &inventory->nodes[i];
+        char *rack = strdup(trp_racks_of(racks, n->name, name, sizeof name));
+        if (!rack) {
+            code = no_memory(err);
+        } else if (*rack) {
+            free(n->rack);
+            n->rack = rack;
+        } else {
+            free(rack);
+        }
+    }
+    trp_racks_close(racks);
+    return code;
+}
+
+static int look(struct trp_slurm *s, const struct trp_slurm_config *config,
+                trp_error *err)
+{
+    int code = trp_slurm_found_read(config->found, &s->inventory, &s->found_rpcs, err);
+    if (code < 0)
+        return code;
+    s->found = strdup(config->found);
+    s->helper_program = strdup(config->helper);
+    if (!s->found || !s->helper_program)
+        return no_memory(err);
+    code = trp_slurm_set_racks(s, &s->inventory, err);
+    if (code < 0)
+        return code;
+    if (!s->inventory.live || s->inventory.uid != getuid())
+        return trp_error_set(err, TRP_ENOENT, "Slurm job %u is %s%s", config->job,
+                             s->inventory.state,
+                             s->inventory.uid != getuid() ? " and another user's" : "");
+    struct trp_slurm_share driver = {.node = trp_slurm_inventory_here(&s->inventory),
+                                     .cores = config->driver_cores,
+                                     .memory_mib = config->driver_memory_mib,
+                                     .srun_mib = SRUN_MIB};
+    code = trp_slurm_books_new(&s->inventory, &driver, &s->books, err);
+    if (code == 0)
+        allow_further(s, config);
+    return code < 0 ? code : trp_slurm_view_make(s, err);
+}
+
+/* Without a site file there is one that says nothing. */
+static int take_site(struct trp_slurm *s, const trp_site *site, trp_error *err)
+{
+    static const char nothing[] = "site: 1\n";
+    s->site = site;
+    if (site)
+        return 0;
+    int code = trp_site_parse("", nothing, sizeof nothing - 1, &s->own_site, err);
+    s->site = s->own_site;
+    return code;
+}
+
+int trp_cluster_slurm_new(uv_loop_t *loop, const struct trp_slurm_config *config,
+                          const struct trp_executor_command *command,
+                          const struct trp_cluster_handler *handler,
+                          trp_cluster **ret_cluster, trp_error *err)
+{
+    struct trp_slurm *s = calloc(1, sizeof *s);
+    if (!s)
+        return no_memory(err);
+    s->base.ops = &trp_slurm_ops;
+    int code = take_site(s, config->site, err);
+    if (code == 0)
+        code = look(s, config, err);
+    if (code == 0 && command)
+        code = make_runnable(s, loop, config, command, handler, err);
+    if (code < 0) {
+        trp_slurm_free(s);
+        return code;
+    }
+    *ret_cluster = &s->base;
+    return 0;
+}
