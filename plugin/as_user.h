@@ -12,8 +12,11 @@
 
 /* Calls `work` in a process of its own, as the user in effect (not in real: the user
  * can neither signal nor trace it), in no group but `gid`. What it returns, from 0 to
- * 125, or -1: it could not be called, or died. Where the caller is not root, or `uid`
- * is the caller, nothing changes hands. */
-int trp_as_user(uid_t uid, gid_t gid, int (*work)(void *context), void *context);
+ * 125, or -1: it could not be called, or died, at the latest after so many seconds (0:
+ * it may take for ever). Where the caller is not root, or `uid` is the caller, nothing
+ * changes hands. Signals are not held to it: they go by the real id, root's, as well.
+ */
+int trp_as_user(uid_t uid, gid_t gid, unsigned seconds, int (*work)(void *context),
+                void *context);
 
 #endif

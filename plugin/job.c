@@ -3,13 +3,21 @@
  * will call troupe is not known when it starts, and a folder costs less than asking.
  * Without `scratch:` nothing is done for any job.
  */
+#include <dlfcn.h>
 #include <slurm/slurm.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "plugin/as_user.h"
 #include "plugin/plugin.h"
 #include "plugin/scratch.h"
 #include "plugin/shapes.h"
+
+enum { PROLOG_S = 15, EPILOG_S = 120 };
+#define NO_ALLOCATE UINT32_C(0xffff0000)
 
 static int read_job(spank_t sp, struct trp_node_job *ret, trp_error *err)
 {
@@ -44,7 +52,8 @@ bool trp_plugin_job_here(uint32_t id, void *context)
 {
     struct trp_plugin_asking *a = context;
     job_info_msg_t *found = NULL;
-    if (id == a->own || a->silent)
+    /* slurmctld knows nothing of srun --no-allocate. */
+    if (id == a->own || a->silent || id >= NO_ALLOCATE)
         return true;
     if (slurm_load_job(&found, id, SHOW_ALL) != SLURM_SUCCESS) {
         bool unknown = slurm_get_errno() == ESLURM_INVALID_JOB_ID;
@@ -60,6 +69,75 @@ bool trp_plugin_job_here(uint32_t id, void *context)
     return here;
 }
 
+/* ---- in time ------------------------------------------------------------------------
+ */
+
+/* What is done in a process of its own, which ends in time: a prolog or epilog that
+ * does not has its node drained, and a file system or a slurmctld that does not answer
+ * is no reason for that. In memory that both share. */
+struct timed {
+    struct trp_node_job job;
+    char parent[PATH_MAX];
+    unsigned seconds;
+    int code;
+    trp_error err;
+};
+
+/* Slurm's own limit is PrologEpilogTimeout; every program of Slurm has slurm.conf in
+ * this variable. */
+static unsigned seconds_for(unsigned wanted)
+{
+    const slurm_conf_t *conf = dlsym(RTLD_DEFAULT, "slurm_conf");
+    unsigned most = conf ? conf->prolog_epilog_timeout : NO_VAL16;
+    if (most == 0 || most >= NO_VAL16)
+        return wanted;
+    most = most > 2 ? most / 2 : 1;
+    return wanted < most ? wanted : most;
+}
+
+static int do_timed(int (*work)(void *), const struct trp_node_job *job,
+                    const char *parent, unsigned seconds, trp_error *err)
+{
+    struct timed *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (t == MAP_FAILED)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    t->job = *job;
+    t->seconds = seconds_for(seconds);
+    snprintf(t->parent, sizeof t->parent, "%s", parent);
+    int code = trp_as_user(geteuid(), getegid(), t->seconds + 1, work, t) < 0
+                   ? trp_error_set(err, TRP_ESYSTEM,
+                                   "job %u: its folder is not done in %u s; what is "
+                                   "left is for a later prolog",
+                                   job->id, t->seconds)
+                   : t->code;
+    if (t->code < 0)
+        trp_error_set(err, t->code, "%s", t->err.text);
+    munmap(t, sizeof *t);
+    return code;
+}
+
+/* Leftovers first: they may be what the new folder has no room for. */
+static int sweep_and_make(void *context)
+{
+    struct timed *t = context;
+    struct trp_plugin_asking asking = {.own = t->job.id};
+    trp_error why;
+    int swept = trp_scratch_sweep(TRP_SCRATCH_RECORDS, t->parent, trp_plugin_job_here,
+                                  &asking, &why);
+    t->code = trp_scratch_make(TRP_SCRATCH_RECORDS, t->parent, &t->job, &t->err);
+    if (t->code == 0 && swept < 0)
+        t->code = trp_error_set(&t->err, swept, "%s", why.text);
+    return 0;
+}
+
+static int end_job(void *context)
+{
+    struct timed *t = context;
+    t->code = trp_scratch_end(TRP_SCRATCH_RECORDS, &t->job, t->seconds, &t->err);
+    return 0;
+}
+
 int trp_plugin_prolog(spank_t sp, const struct trp_plugin *p, trp_error *err)
 {
     struct trp_node_job job = {0};
@@ -68,21 +146,15 @@ int trp_plugin_prolog(spank_t sp, const struct trp_plugin *p, trp_error *err)
     if (code < 0)
         return code == TRP_ENOENT ? 0 : code;
     code = read_job(sp, &job, err);
-    if (code == 0)
-        code = trp_scratch_make(TRP_SCRATCH_RECORDS, parent, &job, err);
-    struct trp_plugin_asking asking = {.own = job.id};
-    if (code == 0)
-        code = trp_scratch_sweep(TRP_SCRATCH_RECORDS, parent, trp_plugin_job_here,
-                                 &asking, err);
-    return code;
+    return code < 0 ? code : do_timed(sweep_and_make, &job, parent, PROLOG_S, err);
 }
 
 int trp_plugin_epilog(spank_t sp, trp_error *err)
 {
     struct trp_node_job job;
     int code = read_job(sp, &job, err);
-    if (code == 0)
-        code = trp_scratch_end(TRP_SCRATCH_RECORDS, &job, err);
+    if (code == 0 && trp_scratch_has(TRP_SCRATCH_RECORDS, &job))
+        code = do_timed(end_job, &job, "", EPILOG_S, err);
     return code == TRP_ENOENT ? 0 : code;
 }
 
@@ -91,8 +163,12 @@ int trp_plugin_scratch(spank_t sp, trp_error *err)
     struct trp_node_job job;
     char path[PATH_MAX];
     int code = read_job(sp, &job, err);
-    if (code < 0 || trp_scratch_find(TRP_SCRATCH_RECORDS, &job, path) < 0)
+    if (code < 0)
         return code;
+    if (trp_scratch_find(TRP_SCRATCH_RECORDS, &job, path) < 0) {
+        spank_unsetenv(sp, "TROUPE_SCRATCH"); /* that of the job which submitted this */
+        return 0;
+    }
     spank_err_t rc = spank_setenv(sp, "TROUPE_SCRATCH", path, 1);
     return rc == ESPANK_SUCCESS
                ? 0

@@ -56,22 +56,25 @@ int trp_plugin_pipeline(const struct trp_plugin *p, const char *file, trp_error 
 {
     char *path = NULL;
     int status = 0;
-    pid_t pid = 0, got;
+    pid_t pid = 0, got = -1;
     if (!file || !*file)
         return trp_error_set(err, TRP_EINVAL, "no file");
     /* A name that begins with a dash is no option. */
     if (asprintf(&path, "%s%s", *file == '/' ? "" : "./", file) < 0)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    /* Where SIGCHLD is ignored nobody would be told how it ended. */
+    struct sigaction told = {.sa_handler = SIG_DFL}, before;
+    sigaction(SIGCHLD, &told, &before);
     int reason = start(p, path, &pid);
     free(path);
+    while (reason == 0 && (got = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+        ;
+    sigaction(SIGCHLD, &before, NULL);
     if (reason != 0)
         return trp_error_set(err, TRP_ESYSTEM,
                              "%s cannot be started: %s; the administrator says where "
                              "troupe is: troupe=PROGRAM in plugstack.conf",
                              p->command, strerror(reason));
-    do {
-        got = waitpid(pid, &status, 0);
-    } while (got < 0 && errno == EINTR);
     if (got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     if (got == pid && WIFSIGNALED(status))

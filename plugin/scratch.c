@@ -36,10 +36,8 @@
 
 enum {
     FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-    CHUNK = 1 << 20, /* entries between two looks at the clock */
-    END_S = 120,
     SWEEP_S = 5,
-    SWEEP_EVERY_S = 60,
+    SWEEP_EVERY_S = 900,
     ID = 16, /* bytes of a job's id as text */
 };
 
@@ -137,21 +135,11 @@ static int open_going(int jobs)
 /* ---- removal ------------------------------------------------------------------------
  */
 
-struct emptying {
-    int folder;
-    time_t until;
-};
-
-/* 0: it is empty; 1: not all could go; 2: time is up. */
+/* 0: it is empty. */
 static int empty_folder(void *context)
 {
-    struct emptying *e = context;
-    int r = TRP_EWAIT;
-    while (r == TRP_EWAIT && now_s() <= e->until) {
-        size_t budget = CHUNK;
-        r = trp_tree_empty(e->folder, &budget);
-    }
-    return r == 0 ? 0 : r == TRP_EWAIT ? 2 : 1;
+    size_t budget = SIZE_MAX;
+    return trp_tree_empty(*(int *)context, &budget) == 0 ? 0 : 1;
 }
 
 /* Removes one that is in going; false: not all of it. */
@@ -160,12 +148,13 @@ static bool remove_going(int going, const char *name, time_t until)
     struct stat st;
     if (unlinkat(going, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return true;
-    struct emptying e = {.folder = openat(going, name, FOLDER), .until = until};
-    if (e.folder < 0)
+    int folder = openat(going, name, FOLDER);
+    time_t left = until - now_s();
+    if (folder < 0)
         return false;
-    if (fstat(e.folder, &st) == 0)
-        trp_as_user(st.st_uid, st.st_gid, empty_folder, &e);
-    close(e.folder);
+    if (fstat(folder, &st) == 0 && left > 0)
+        trp_as_user(st.st_uid, st.st_gid, (unsigned)left, empty_folder, &folder);
+    close(folder);
     return unlinkat(going, name, AT_REMOVEDIR) == 0;
 }
 
@@ -222,21 +211,66 @@ static int clean(int jobs, const char *name, const struct trp_node_job *job,
     return remove_folder(jobs, name, until, err);
 }
 
+/* What is known of a job's folder without asking a file system that its owner may have
+ * mounted there. */
+static int look_at(int jobs, const char *name, struct statx *ret)
+{
+    return statx(jobs, name, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC,
+                 STATX_TYPE | STATX_UID | STATX_GID, ret);
+}
+
+/* Held while one cleans up after others, so that what is theirs is looked at by nobody
+ * else; -1. */
+static int open_stamp(const char *records, trp_error *err)
+{
+    int at = open_place(records, 0755, err);
+    int fd =
+        at < 0 ? -1
+               : openat(at, ".swept", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (at >= 0)
+        close(at);
+    return fd;
+}
+
 /* ---- a job's folder -----------------------------------------------------------------
  */
 
-/* One that is there is of an earlier start of this job, whose node died, unless the job
- * has processes here: then slurmd has forgotten that this prolog was called. */
-static int make_folder(int jobs, const struct trp_node_job *job, trp_error *err)
+/* Where a job's record leads; the records themselves are root's. */
+static int read_record(const char *records, uint32_t id, char ret_path[PATH_MAX])
 {
-    char name[ID];
-    struct stat st;
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%u", records, id) >= PATH_MAX)
+        return TRP_ENOENT;
+    ssize_t n = readlink(path, ret_path, PATH_MAX - 1);
+    if (n <= 0)
+        return TRP_ENOENT;
+    ret_path[n] = '\0';
+    return 0;
+}
+
+/* One that is there is of an earlier start of this job, whose node died, unless it has
+ * a record, or the job processes here: then slurmd has forgotten that this prolog was
+ * called. */
+static int make_folder(const char *records, int jobs, const struct trp_node_job *job,
+                       trp_error *err)
+{
+    char name[ID], path[PATH_MAX];
+    struct statx st;
     snprintf(name, sizeof name, "%u", job->id);
-    bool there = fstatat(jobs, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (there && st.st_uid == job->uid && trp_strays_any(job))
+    bool there = look_at(jobs, name, &st) == 0 || errno != ENOENT;
+    int stamp = there ? open_stamp(records, err) : -1;
+    if (stamp >= 0 && flock(stamp, LOCK_EX) == 0) /* nobody sweeps it now */
+        there = look_at(jobs, name, &st) == 0 || errno != ENOENT;
+    int code = 0;
+    bool kept = there && st.stx_uid == job->uid &&
+                (read_record(records, job->id, path) == 0 || trp_strays_any(job));
+    if (there && !kept)
+        code = remove_folder(jobs, name, now_s() + SWEEP_S, err);
+    if (stamp >= 0)
+        close(stamp);
+    if (kept)
         return 0;
-    if (there && remove_folder(jobs, name, now_s() + SWEEP_S, err) < 0 &&
-        faccessat(jobs, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    if (code < 0 && faccessat(jobs, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return TRP_ESYSTEM;
     if (mkdirat(jobs, name, 0700) != 0 ||
         fchownat(jobs, name, job->uid, job->gid, AT_SYMLINK_NOFOLLOW) != 0)
@@ -270,24 +304,17 @@ int trp_scratch_make(const char *records, const char *parent,
     int jobs = open_jobs(parent, 0711, err);
     if (jobs < 0)
         return jobs;
-    int r = make_folder(jobs, job, err);
+    int r = make_folder(records, jobs, job, err);
     if (r == 0)
         r = make_record(records, parent, job, err);
     close(jobs);
     return r;
 }
 
-/* Where a job's record leads; the records themselves are root's. */
-static int read_record(const char *records, uint32_t id, char ret_path[PATH_MAX])
+bool trp_scratch_has(const char *records, const struct trp_node_job *job)
 {
     char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/%u", records, id) >= PATH_MAX)
-        return TRP_ENOENT;
-    ssize_t n = readlink(path, ret_path, PATH_MAX - 1);
-    if (n <= 0)
-        return TRP_ENOENT;
-    ret_path[n] = '\0';
-    return 0;
+    return read_record(records, job->id, path) == 0;
 }
 
 int trp_scratch_find(const char *records, const struct trp_node_job *job,
@@ -302,9 +329,12 @@ int trp_scratch_find(const char *records, const struct trp_node_job *job,
                : TRP_ENOENT;
 }
 
-int trp_scratch_end(const char *records, const struct trp_node_job *job, trp_error *err)
+int trp_scratch_end(const char *records, const struct trp_node_job *job,
+                    unsigned seconds, trp_error *err)
 {
     char path[PATH_MAX], record[PATH_MAX];
+    struct trp_node_job owner = *job;
+    struct statx st;
     int r = read_record(records, job->id, path);
     if (r < 0)
         return r;
@@ -318,10 +348,13 @@ int trp_scratch_end(const char *records, const struct trp_node_job *job, trp_err
         r = 0; /* its file system is not mounted any more, or the folder is gone */
     else if (jobs < 0)
         r = jobs;
-    else
-        r = clean(jobs, slash + 1, job, now_s() + END_S, err);
-    if (jobs >= 0)
+    else if (look_at(jobs, slash + 1, &st) == 0)
+        owner = (struct trp_node_job){job->id, st.stx_uid, st.stx_gid};
+    if (jobs >= 0) {
+        /* Slurm does not always know whose job it was. */
+        r = clean(jobs, slash + 1, &owner, now_s() + seconds, err);
         close(jobs);
+    }
     snprintf(record, sizeof record, "%s/%u", records, job->id);
     unlink(record);
     return r;
@@ -340,12 +373,12 @@ struct sweep {
     trp_error *err;
 };
 
-/* One at a time, and only when the last is some time ago: the descriptor that holds the
- * lock, or -1. */
-static int begin_sweep(int jobs)
+/* One at a time, and only when the last is some time ago; the stamp is in memory and
+ * goes with the node. The descriptor that holds the lock, or -1. */
+static int begin_sweep(const char *records, trp_error *err)
 {
     struct stat st;
-    int fd = openat(jobs, ".swept", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = open_stamp(records, err);
     if (fd < 0)
         return -1;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
@@ -359,13 +392,12 @@ static int begin_sweep(int jobs)
 static void sweep_job(struct sweep *s, const char *name)
 {
     char record[PATH_MAX], *end;
-    struct stat st;
+    struct statx st;
     unsigned long id = strtoul(name, &end, 10);
     if (name[0] < '1' || name[0] > '9' || *end || id > UINT32_MAX ||
-        fstatat(s->jobs, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-        s->here((uint32_t)id, s->context))
+        s->here((uint32_t)id, s->context) || look_at(s->jobs, name, &st) != 0)
         return;
-    struct trp_node_job job = {(uint32_t)id, st.st_uid, st.st_gid};
+    struct trp_node_job job = {(uint32_t)id, st.stx_uid, st.stx_gid};
     int r = clean(s->jobs, name, &job, s->until, s->err);
     s->result = s->result ? s->result : r;
     if (snprintf(record, sizeof record, "%s/%s", s->records, name) < PATH_MAX)
@@ -406,7 +438,7 @@ int trp_scratch_sweep(const char *records, const char *parent, trp_job_here_fn *
                       .context = context,
                       .until = now_s() + SWEEP_S,
                       .err = err};
-    int lock = begin_sweep(jobs);
+    int lock = begin_sweep(records, err);
     if (lock >= 0) {
         each_entry(&s, openat(jobs, ".", FOLDER), sweep_job);
         each_entry(&s, open_going(jobs), sweep_going);

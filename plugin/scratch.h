@@ -32,10 +32,13 @@
 #define TRP_SCRATCH_RECORDS "/run/troupe"
 
 /* Makes folder and record. What is there of an earlier start of the job goes; a folder
- * of a job of which processes live here stays as it is. TRP_EINVAL: `parent` is no
- * place for it; TRP_ESYSTEM. */
+ * with a record, or of a job of which processes live here, stays as it is. TRP_EINVAL:
+ * `parent` is no place for it; TRP_ESYSTEM. */
 int trp_scratch_make(const char *records, const char *parent,
                      const struct trp_node_job *job, trp_error *err);
+
+/* Is there a record of the job? */
+bool trp_scratch_has(const char *records, const struct trp_node_job *job);
 
 /* TRP_ENOENT: the job has no folder here. */
 int trp_scratch_find(const char *records, const struct trp_node_job *job,
@@ -43,17 +46,17 @@ int trp_scratch_find(const char *records, const struct trp_node_job *job,
 
 /* Ends the job's strays (plugin/strays.h) and removes folder and record. TRP_ENOENT:
  * the job has no record, and nothing is done. TRP_ESYSTEM: not all of the folder could
- * be removed, or not within two minutes; what is left is in going, out of everybody's
- * reach, and a sweep tries again. */
+ * be removed, or not within so many seconds; what is left is in going, out of
+ * everybody's reach, and a sweep tries again. */
 int trp_scratch_end(const char *records, const struct trp_node_job *job,
-                    trp_error *err);
+                    unsigned seconds, trp_error *err);
 
 /* Whether a job may be on this node; when in doubt it is. */
 typedef bool trp_job_here_fn(uint32_t job, void *context);
 
 /* Does the same for jobs with a folder here that are gone: their node or its slurmd
- * died, and no epilog came. Not more often than once a minute, and for a few seconds
- * only. */
+ * died, and no epilog came. Not more often than every quarter of an hour since the node
+ * started, and for a few seconds only. */
 int trp_scratch_sweep(const char *records, const char *parent, trp_job_here_fn *here,
                       void *context, trp_error *err);
 

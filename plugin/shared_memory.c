@@ -105,14 +105,15 @@ static bool is_users(int process, uid_t uid)
 /* False: they could not be read. */
 static bool mark_open(struct segments *s, int process)
 {
-    struct stat st;
+    struct statx st;
     int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
     if (!d)
         return false;
+    /* A file system that does not answer, which the user chose, is not asked. */
     for (struct dirent *e; (e = readdir(d));) {
-        if (fstatat(fd, e->d_name, &st, 0) == 0)
-            mark(s, st.st_ino);
+        if (statx(fd, e->d_name, AT_STATX_DONT_SYNC, STATX_INO, &st) == 0)
+            mark(s, (ino_t)st.stx_ino);
     }
     closedir(d);
     return true;
@@ -175,7 +176,7 @@ unsigned trp_shared_memory_remove(const char *folder, uid_t uid, gid_t gid)
     }
     if (proc) {
         closedir(proc);
-        removed = trp_as_user(uid, gid, remove_unused, &s);
+        removed = trp_as_user(uid, gid, 0, remove_unused, &s);
     }
     free(s.all);
     if (s.folder >= 0)

@@ -95,7 +95,7 @@ static void make(uint32_t id, uid_t uid)
 
 static int end(uint32_t id, uid_t uid)
 {
-    return trp_scratch_end(records, job(id, uid), &err);
+    return trp_scratch_end(records, job(id, uid), 60, &err);
 }
 
 static void test_made_and_removed(void)
@@ -123,16 +123,27 @@ static void test_made_and_removed(void)
     g_assert_cmpint(trp_scratch_find(records, job(12, ALICE), path), ==, TRP_ENOENT);
 }
 
+static void lose_record(uint32_t id)
+{
+    char *path = g_strdup_printf("%s/%u", records, id);
+    g_assert_cmpint(unlink(path), ==, 0);
+    g_free(path);
+}
+
 static void test_requeued(void)
 {
     make(13, ALICE);
     as(ALICE, "touch jobs/13/of-the-first-start");
+    make(13, ALICE); /* the prolog twice */
+    g_assert_cmpuint(entries("jobs/13"), ==, 1);
+    lose_record(13); /* the node died */
     make(13, ALICE);
     g_assert_true(there("jobs/13"));
     g_assert_cmpuint(entries("jobs/13"), ==, 0);
     if (geteuid() == 0) {
         struct stat st;
         char *path = g_strdup_printf("%s/jobs/13", parent);
+        lose_record(13);
         make(13, BOB);
         g_assert_cmpint(lstat(path, &st), ==, 0);
         g_assert_cmpuint(st.st_uid, ==, BOB);
@@ -303,7 +314,7 @@ static int sweep(unsigned *ret_asked)
 
 static void age(void)
 {
-    char *path = g_strdup_printf("%s/jobs/.swept", parent);
+    char *path = g_strdup_printf("%s/.swept", records);
     struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
     g_assert_cmpint(utimensat(AT_FDCWD, path, old, 0), ==, 0);
     g_free(path);
@@ -358,6 +369,14 @@ static int show_rights(void *context)
     return right ? 7 : 8;
 }
 
+static int wait_for_ever(void *context)
+{
+    (void)context;
+    while (getpid() > 0)
+        pause();
+    return 0;
+}
+
 static int die(void *context)
 {
     (void)context;
@@ -369,8 +388,9 @@ static void test_as_user(void)
 {
     if (needs_root())
         return;
-    g_assert_cmpint(trp_as_user(BOB, BOB, show_rights, NULL), ==, 7);
-    g_assert_cmpint(trp_as_user(BOB, BOB, die, NULL), ==, -1);
+    g_assert_cmpint(trp_as_user(BOB, BOB, 0, show_rights, NULL), ==, 7);
+    g_assert_cmpint(trp_as_user(BOB, BOB, 0, die, NULL), ==, -1);
+    g_assert_cmpint(trp_as_user(BOB, BOB, 1, wait_for_ever, NULL), ==, -1);
     g_assert_cmpuint(geteuid(), ==, 0);
 }
 

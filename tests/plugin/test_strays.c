@@ -124,7 +124,7 @@ static void test_kill(void)
     char *shorter = group_of(JOB / 10, "step_0");
     pid_t a = start(ALICE, inner, false), b = start(ALICE, other, false);
     pid_t c = start(ALICE, "", false), d = start(BOB, inner, false);
-    pid_t e = start(ALICE, shorter, false);
+    pid_t e = start(ALICE, shorter, false), g = start(0, inner, false);
     pid_t f = start(ALICE, inner, true);
     while (!trp_strays_any(&longer))
         usleep(1000);
@@ -138,7 +138,9 @@ static void test_kill(void)
     g_assert_true(lives(c)); /* of no job */
     g_assert_true(lives(d)); /* not hers: how it came there is not ours to know */
     g_assert_true(lives(e));
+    g_assert_true(lives(g)); /* root's, as a slurmstepd that is about to end */
     end(d);
+    end(g);
     g_assert_false(trp_strays_any(&job)); /* those that bred, too */
     end(b);
     end(c);

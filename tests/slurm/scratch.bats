@@ -100,7 +100,7 @@ x" ]; }
 @test "a site without scratch: has no folders" {
     sed -i 's/^scratch/#&/' "$shapes"
     # shellcheck disable=SC2016 # the step's words
-    run as alice head srun -n1 bash -c 'echo ${TROUPE_SCRATCH-unset}; ls -A /run/troupe 2>/dev/null; true'
+    run as alice head srun -n1 bash -c 'echo ${TROUPE_SCRATCH-unset}; ls /run/troupe 2>/dev/null; true'
     sed -i 's/^#scratch/scratch/' "$shapes"
     [ "$output" = unset ]
 }
@@ -199,11 +199,8 @@ END
     cluster heal node2
     on head scontrol update nodename=node2 state=resume || true # it is back already
     wait_until 30 state_is node2 idle
-    # An epilog, if one came, knew of nothing; leftovers are looked for once a minute.
+    # An epilog, if one came, knew of nothing; the first prolog looks for leftovers.
     on node2 test -e "$jobs/$job/more"
-    as alice head srun -w node2 true
-    on node2 test -e "$jobs/$job/more"
-    on node2 touch -d '2 minutes ago' "$jobs/.swept"
     as bob head srun -w node2 true
     gets_clean
 }
@@ -220,7 +217,7 @@ END
     wait_until 20 kept
     on node2 pkill -KILL -x slurmd
     cluster heal node2
-    on node2 touch -d '2 minutes ago' "$jobs/.swept"
+    on node2 touch -d '1 hour ago' /run/troupe/.swept
     back() { as bob head srun -w node2 -n1 --mem=100 true; }
     wait_until 30 back
     kept
