@@ -4,6 +4,7 @@
  * Without `scratch:` nothing is done for any job.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <slurm/slurm.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,9 @@ static int read_job(spank_t sp, struct trp_node_job *ret, trp_error *err)
 static bool has_this_node(const slurm_job_info_t *job)
 {
     const char *node = getenv("SLURMD_NODENAME");
-    hostlist_t list = job->nodes ? slurm_hostlist_create(job->nodes) : NULL;
+    /* A pointer, of either kind: hostlist_t or, from 23.11 on, hostlist_t *. */
+    __typeof__(slurm_hostlist_create(NULL)) list =
+        job->nodes ? slurm_hostlist_create(job->nodes) : NULL;
     bool has = !node || (list && slurm_hostlist_find(list, node) >= 0);
     if (list)
         slurm_hostlist_destroy(list);
@@ -56,7 +59,7 @@ bool trp_plugin_job_here(uint32_t id, void *context)
     if (id == a->own || a->silent || id >= NO_ALLOCATE)
         return true;
     if (slurm_load_job(&found, id, SHOW_ALL) != SLURM_SUCCESS) {
-        bool unknown = slurm_get_errno() == ESLURM_INVALID_JOB_ID;
+        bool unknown = errno == ESLURM_INVALID_JOB_ID;
         a->silent = !unknown;
         return !unknown;
     }
@@ -103,7 +106,7 @@ static int do_timed(int (*work)(void *), const struct trp_node_job *job,
     if (t == MAP_FAILED)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     t->job = *job;
-    t->seconds = seconds_for(seconds);
+    t->seconds = seconds;
     snprintf(t->parent, sizeof t->parent, "%s", parent);
     int code = trp_as_user(geteuid(), getegid(), t->seconds + 1, work, t) < 0
                    ? trp_error_set(err, TRP_ESYSTEM,
@@ -146,7 +149,9 @@ int trp_plugin_prolog(spank_t sp, const struct trp_plugin *p, trp_error *err)
     if (code < 0)
         return code == TRP_ENOENT ? 0 : code;
     code = read_job(sp, &job, err);
-    return code < 0 ? code : do_timed(sweep_and_make, &job, parent, PROLOG_S, err);
+    return code < 0
+               ? code
+               : do_timed(sweep_and_make, &job, parent, seconds_for(PROLOG_S), err);
 }
 
 int trp_plugin_epilog(spank_t sp, trp_error *err)
@@ -154,7 +159,7 @@ int trp_plugin_epilog(spank_t sp, trp_error *err)
     struct trp_node_job job;
     int code = read_job(sp, &job, err);
     if (code == 0 && trp_scratch_has(TRP_SCRATCH_RECORDS, &job))
-        code = do_timed(end_job, &job, "", EPILOG_S, err);
+        code = do_timed(end_job, &job, "", seconds_for(EPILOG_S), err);
     return code == TRP_ENOENT ? 0 : code;
 }
 

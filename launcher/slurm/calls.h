@@ -15,6 +15,9 @@
 
 #include "cluster/slurm/line.h"
 
+/* A pointer: hostlist_t or, from 23.11 on, hostlist_t *. */
+typedef __typeof__(slurm_hostlist_create(NULL)) trp_slurm_hostlist;
+
 /* RPCs made so far. */
 extern uint64_t trp_slurm_rpcs;
 

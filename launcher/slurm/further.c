@@ -18,7 +18,10 @@
 
 #include "calls.h"
 
-enum { COMMENT = 256 };
+enum {
+    COMMENT = 256,
+    TRANSPORT_ERRORS = 5000 /* from there on, in slurm_errno.h */
+};
 
 static struct {
     uint32_t *jobs;
@@ -105,8 +108,7 @@ enum trp_slurm_refusal trp_slurm_refusal_of(int code)
         break;
     }
     /* The call, or its answer, did not arrive: not a word of slurmctld's. */
-    bool answered = code >= ESLURM_INVALID_PARTITION_NAME &&
-                    code < SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH;
+    bool answered = code >= ESLURM_INVALID_PARTITION_NAME && code < TRANSPORT_ERRORS;
     return answered ? TRP_SLURM_WAIT : TRP_SLURM_LOST;
 }
 
@@ -318,9 +320,9 @@ int trp_slurm_call_complete(uint32_t job)
 }
 
 /* Whether all of `names` are in `kept`. */
-static bool are_in(const char *names, hostlist_t kept)
+static bool are_in(const char *names, trp_slurm_hostlist kept)
 {
-    hostlist_t list = slurm_hostlist_create(names);
+    trp_slurm_hostlist list = slurm_hostlist_create(names);
     bool in = true;
     for (char *name; list && (name = slurm_hostlist_shift(list)); free(name))
         in = in && slurm_hostlist_find(kept, name) >= 0;
@@ -338,7 +340,7 @@ static int find_steps(uint32_t job, const char *nodes, bool live)
     trp_slurm_rpcs++;
     if (slurm_get_job_steps(0, job, NO_VAL, &steps, SHOW_ALL) != SLURM_SUCCESS)
         return errno;
-    hostlist_t kept = slurm_hostlist_create(nodes);
+    trp_slurm_hostlist kept = slurm_hostlist_create(nodes);
     int code = kept ? 0 : ENOMEM;
     for (uint32_t i = 0; code == 0 && i < steps->job_step_count; i++) {
         const job_step_info_t *s = &steps->job_steps[i];

@@ -134,7 +134,7 @@ static void put_nodes(FILE *to, uint32_t number, const struct facts *f,
         if (end)
             *end = '\0';
         char *names = strstr(line, " CPU_IDs=") ? find_value(line, "Nodes") : NULL;
-        hostlist_t list = names ? slurm_hostlist_create(names) : NULL;
+        trp_slurm_hostlist list = names ? slurm_hostlist_create(names) : NULL;
         for (char *name; list && (name = slurm_hostlist_shift(list)); free(name))
             put_node(to, number, f, job, name, line);
         if (list)

@@ -22,7 +22,7 @@ int trp_slurm_call_racks(FILE *to, uint32_t number)
         const topo_info_t *s = &topo->topo_array[i];
         if (s->level != 0 || !s->nodes || !*s->nodes)
             continue;
-        hostlist_t list = slurm_hostlist_create(s->nodes);
+        trp_slurm_hostlist list = slurm_hostlist_create(s->nodes);
         for (char *name; list && (name = slurm_hostlist_shift(list)); free(name)) {
             trp_slurm_line_begin(to, number, "host");
             trp_slurm_line_put(to, "name", name);
@@ -39,7 +39,12 @@ int trp_slurm_call_racks(FILE *to, uint32_t number)
 static int signal_step(uint32_t job, uint32_t step, uint16_t signal)
 {
     trp_slurm_rpcs++;
-    if (slurm_kill_job_step(job, step, signal) == SLURM_SUCCESS)
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
+    int code = slurm_kill_job_step(job, step, signal);
+#else
+    int code = slurm_kill_job_step(job, step, signal, 0);
+#endif
+    if (code == SLURM_SUCCESS)
         return 0;
     return errno == ESLURM_ALREADY_DONE || errno == ESLURM_INVALID_JOB_ID ? 0 : errno;
 }

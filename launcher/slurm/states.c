@@ -35,7 +35,7 @@ static const char *find_state(const node_info_msg_t *nodes, const char *name)
 static void put_states(FILE *to, uint32_t number, const slurm_job_info_t *job,
                        const node_info_msg_t *nodes)
 {
-    hostlist_t list = slurm_hostlist_create(job->nodes ? job->nodes : "");
+    trp_slurm_hostlist list = slurm_hostlist_create(job->nodes ? job->nodes : "");
     for (char *name; list && (name = slurm_hostlist_shift(list)); free(name)) {
         trp_slurm_line_begin(to, number, "state");
         trp_slurm_line_put_number(to, "job", job->job_id);

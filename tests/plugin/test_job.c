@@ -4,6 +4,7 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #pragma GCC visibility pop
+#include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ int slurm_load_job(job_info_msg_t **ret, uint32_t id, uint16_t flags)
 {
     (void)flags;
     asked++;
+    errno = load_error ? load_error : ESLURM_INVALID_JOB_ID;
     if (load_error || id != job.job_id)
         return SLURM_ERROR;
     *ret = calloc(1, sizeof **ret);
@@ -36,11 +38,6 @@ int slurm_load_job(job_info_msg_t **ret, uint32_t id, uint16_t flags)
 void slurm_free_job_info_msg(job_info_msg_t *m)
 {
     free(m);
-}
-
-int slurm_get_errno(void)
-{
-    return load_error ? load_error : ESLURM_INVALID_JOB_ID;
 }
 
 hostlist_t slurm_hostlist_create(const char *text)
