@@ -25,8 +25,7 @@ waiting='run: "until [ -e go ]; do sleep 0.05; done"'
 
 @test "what is not permitted is named: folder, pipeline, site file, program" {
     [ "$(id -u)" = 0 ] || skip "needs root to become somebody else"
-    d=$(mktemp -d /tmp/drill-user.XXXXXX)
-    trap 'rm -rf "$d"' EXIT
+    others_folder
     chmod 755 "$d"
     mkdir -m 777 "$d/open"
     one 'argv: [../p.yaml], retries: {max_failures: 1}'

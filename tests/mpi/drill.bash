@@ -8,6 +8,7 @@ setup() {
     export DRILL_TOKEN=$BATS_TEST_TMPDIR
     export PATH=$TROUPE_BUILD/bin:$PATH
     programs=$TROUPE_BUILD/tests/programs
+    d=''
 }
 
 # PIDs of live processes that this test started, but for its own shell.
@@ -40,8 +41,14 @@ nothing_left() {
     done
 }
 
+# others_folder: makes one that an ordinary user may enter, $d, until the test is over.
+others_folder() {
+    d=$(mktemp -d /tmp/drill-user.XXXXXX)
+}
+
 teardown() {
     local status=0
+    [ -z "${d:-}" ] || rm -rf "$d"
     nothing_left 5 || status=1
     [ $status = 0 ] || kill -9 $(ours) 2>/dev/null
     return $status

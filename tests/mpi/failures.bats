@@ -50,7 +50,7 @@ Y
 
 @test "memory is enforced for an ordinary user too, where no memory group can be made" {
     [ "$(id -u)" = 0 ] || skip "the tests run as an ordinary user already"
-    d=$(mktemp -d /tmp/drill-user.XXXXXX)
+    others_folder
     chown nobody "$d"
     cat >"$d/p.yaml" <<'Y'
 troupe: 1
@@ -59,7 +59,6 @@ stages:
   - {name: s, profile: p, run: "perl -e '$x = \"a\" x ($ARGV[0]); sleep 9' 300000000", retries: {max_failures: 1}}
 Y
     run -1 setpriv --reuid=nobody --regid=nogroup --clear-groups sh -c "cd $d && troupe run p.yaml"
-    rm -rf "$d"
     [[ "$output" =~ "killed for memory (limit 128 MiB, peak "[0-9]+" MiB)" ]]
 }
 

@@ -255,7 +255,7 @@ Y
 @test "an ordinary user can do all that" {
     [ "$(id -u)" = 0 ] || skip "the tests run as an ordinary user already"
     chmod 755 "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR" 2>/dev/null || true
-    d=$(mktemp -d /tmp/drill-user.XXXXXX)
+    others_folder
     chown nobody "$d"
     cat >"$d/p.yaml" <<'Y'
 troupe: 1
@@ -266,7 +266,6 @@ stages:
 Y
     run -0 setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$d" sh -c "cd $d && troupe run --run-name r p.yaml"
     [ "$(cat "$d/troupe-runs/r/logs/g/0.0.1.out")" = "$(id -u nobody)" ]
-    rm -rf "$d"
 }
 
 @test "two runs in one folder at the same time" {
