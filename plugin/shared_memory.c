@@ -84,22 +84,9 @@ static void mark(struct segments *s, ino_t inode)
 
 static bool is_users(int process, uid_t uid)
 {
-    unsigned long real, effective, saved, files;
-    char line[256];
-    bool is = false;
-    int fd = openat(process, "status", O_RDONLY | O_CLOEXEC);
-    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    while (f && fgets(line, sizeof line, f)) {
-        /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
-        if (sscanf(line, "Uid: %lu %lu %lu %lu", &real, &effective, &saved, &files) ==
-            4)
-            is = real == uid || effective == uid || saved == uid || files == uid;
-    }
-    if (f)
-        fclose(f);
-    else if (fd >= 0)
-        close(fd);
-    return is;
+    uid_t u[4];
+    return trp_process_users(process, u) &&
+           (u[0] == uid || u[1] == uid || u[2] == uid || u[3] == uid);
 }
 
 /* False: they could not be read. */

@@ -122,21 +122,34 @@ static bool is_of_job(pid_t pid, const struct trp_node_job *job)
     return is;
 }
 
+bool trp_process_users(int process, uid_t ret[4])
+{
+    char line[256];
+    bool found = false;
+    int fd = openat(process, "status", O_RDONLY | O_CLOEXEC);
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    while (f && !found && fgets(line, sizeof line, f))
+        /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
+        found =
+            sscanf(line, "Uid: %u %u %u %u", &ret[0], &ret[1], &ret[2], &ret[3]) == 4;
+    if (f)
+        fclose(f);
+    else if (fd >= 0)
+        close(fd);
+    return found;
+}
+
 /* slurmstepd, which ends in the job's group, is root's and only acts as the user. */
 static bool is_users(pid_t pid, uid_t uid)
 {
-    char path[40], line[256];
-    unsigned long real = (unsigned long)uid + 1;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof line, f)) {
-        /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
-        if (sscanf(line, "Uid: %lu", &real) == 1)
-            break;
-    }
-    if (f)
-        fclose(f);
-    return real == uid;
+    char path[40];
+    uid_t users[4];
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    int process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is = process >= 0 && trp_process_users(process, users) && users[0] == uid;
+    if (process >= 0)
+        close(process);
+    return is;
 }
 
 static bool kill_one(pid_t pid, const struct trp_node_job *job)

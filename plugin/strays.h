@@ -29,6 +29,10 @@ bool trp_strays_any(const struct trp_node_job *job);
  * nothing where Slurm makes no control groups. */
 void trp_strays_kill(const struct trp_node_job *job);
 
+/* Real, effective, saved and file-system user of a process; `process` is open on its
+ * folder in /proc. False: it has gone. */
+bool trp_process_users(int process, uid_t ret[4]);
+
 /* Removes from `folder`, /dev/shm, the segments of Open MPI of this user that no
  * process of the user has open or mapped. The number of them. */
 unsigned trp_shared_memory_remove(const char *folder, uid_t uid, gid_t gid);

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -271,6 +272,9 @@ static void test_pipeline(void)
     char *wanted = g_strdup_printf("submit --print --site=%s ./a good\n", site);
     g_assert_cmpstr(text, ==, wanted);
     g_assert_cmpstr(fake.log, ==, "");
+    signal(SIGCHLD, SIG_IGN); /* as whoever called sbatch may have it */
+    g_assert_cmpint(fake_option("stage-pipeline", "good", 0), ==, 0);
+    g_assert_true(signal(SIGCHLD, SIG_DFL) == SIG_IGN);
     g_assert_cmpint(fake_option("stage-pipeline", "/odd", 0), <, 0);
     logged("--stage-pipeline: /odd is not submitted: it cannot run on this site");
     g_assert_cmpint(fake_option("stage-pipeline", "bad", 0), <, 0);
