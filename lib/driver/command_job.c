@@ -3,7 +3,7 @@
  *
  * Stages that do not run (done, --from, --until) are not in the job at all; what waits
  * for them waits for nothing. Stages stand in the pipeline's order with parents first,
- * `of[i]` says which stage of the pipeline stage i of the job is.
+ * `specs.of[i]` says which stage of the pipeline stage i of the job is.
  *
  * A stage's items, STAGE message and preferences are made when it starts and freed when
  * it ends, so a chain of 10,000 stages holds those of the running one. `tasks` and
@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "conf/stage_specs.h"
 #include "driver/command_env.h"
 #include "driver/foreach.h"
 #include "driver/strings.h"
@@ -28,10 +29,8 @@ struct running {
     struct trp_items items;
     uint8_t *done;
     struct trp_buf body; /* encoded struct trp_command */
-    uint32_t *first;     /* preferences */
-    struct trp_place *places;
-    struct trp_strings hosts; /* what the places point to */
-    bool has_own_outputs;     /* some of its patterns belong to tasks */
+    struct trp_stage_places places;
+    bool has_own_outputs; /* some of its patterns belong to tasks */
     bool ended;
     char *refused; /* why its tasks could not be told */
     /* The last task that failed for good, for the error line. */
@@ -42,10 +41,8 @@ struct running {
 struct trp_command_job {
     struct trp_command_job_config c;
     trp_profile_id *ids;
-    uint32_t *of;
     struct running *running;
-    struct trp_stage_spec *stages;
-    struct trp_parent_spec *parents; /* of all stages */
+    struct trp_stage_specs specs;
     struct trp_job_spec spec;
     struct trp_work work;
     struct trp_strings environ; /* cleaned */
@@ -54,7 +51,7 @@ struct trp_command_job {
 
 static const struct trp_pipeline_stage *stage_of(const trp_command_job *j, uint32_t i)
 {
-    return &j->c.pipeline->stages[j->of[i]];
+    return &j->c.pipeline->stages[j->specs.of[i]];
 }
 
 static int out_of_memory(const char *stage, trp_error *err)
@@ -64,47 +61,6 @@ static int out_of_memory(const char *stage, trp_error *err)
 
 /* ---- a stage starts ---------------------------------------------------------------
  */
-
-/* One place as `prefer` writes it: HOST or HOST/EXECUTOR. */
-static int make_place(const char *text, struct trp_strings *hosts,
-                      struct trp_place *ret)
-{
-    const char *slash = strrchr(text, '/');
-    char *end = NULL;
-    unsigned long number = slash ? strtoul(slash + 1, &end, 10) : 0;
-    bool numbered = slash && end > slash + 1 && *end == '\0' && number < TRP_NONE;
-    size_t n = numbered ? (size_t)(slash - text) : strlen(text);
-    int r = trp_strings_take(hosts, strndup(text, n));
-    if (r == 0)
-        *ret = (struct trp_place){hosts->v[hosts->n - 1],
-                                  numbered ? (uint32_t)number : TRP_NONE};
-    return r;
-}
-
-/* Every task of a stage prefers all places of its `prefer`. */
-static int make_preferences(const struct trp_pipeline_stage *s, struct running *r,
-                            trp_error *err)
-{
-    uint32_t ntasks = r->items.ntasks;
-    uint64_t n = (uint64_t)ntasks * s->nprefer;
-    if (n > UINT32_MAX)
-        return trp_error_set(err, TRP_ELIMIT, "%u tasks with %u places in `prefer`",
-                             ntasks, s->nprefer);
-    r->first = calloc((size_t)ntasks + 1, sizeof *r->first);
-    r->places = calloc(n + s->nprefer, sizeof *r->places);
-    if (!r->first || !r->places)
-        return out_of_memory(s->name, err);
-    for (uint32_t k = 0; k < s->nprefer; k++)
-        if (make_place(s->prefer[k], &r->hosts, &r->places[k]) < 0)
-            return out_of_memory(s->name, err);
-    for (uint32_t t = 0; t < ntasks; t++) {
-        r->first[t] = t * s->nprefer;
-        if (t)
-            memcpy(&r->places[r->first[t]], r->places, s->nprefer * sizeof *r->places);
-    }
-    r->first[ntasks] = (uint32_t)n;
-    return 0;
-}
 
 static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *ret,
                        trp_error *err)
@@ -116,8 +72,8 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
     int rc = 0;
     if (!r->items.known)
         rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, &why);
-    if (rc == 0 && s->nprefer)
-        rc = make_preferences(s, r, &why);
+    if (rc == 0)
+        rc = trp_stage_places_make(s, r->items.ntasks, &r->places, &why);
     if (rc < 0) {
         free(r->refused);
         r->refused = strdup(why.text);
@@ -125,7 +81,7 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
     }
     *ret = (struct trp_stage_tasks){
         .ntasks = r->items.ntasks,
-        .prefer = {.first = r->first, .places = r->places},
+        .prefer = r->places.prefer,
         .done = r->done,
     };
     return 0;
@@ -170,7 +126,7 @@ static int make_body(trp_command_job *j, uint32_t stage, const char *log_dir,
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     const struct trp_resource_profile *profile =
-        trp_profiles_get(j->c.profiles, j->ids[j->of[stage]]);
+        trp_profiles_get(j->c.profiles, j->ids[j->specs.of[stage]]);
     struct trp_strings argv = {0}, env = {0}, resources = {0};
     char *cwd = trp_path_join(j->c.cwd, s->cwd ? s->cwd : "");
     int r = trp_stage_argv(j->c.pipeline, s, &argv, err);
@@ -208,7 +164,7 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct running *r = &j->running[stage];
     const struct trp_resource_profile *profile =
-        trp_profiles_get(j->c.profiles, j->ids[j->of[stage]]);
+        trp_profiles_get(j->c.profiles, j->ids[j->specs.of[stage]]);
     if (!r->body.size) {
         char *log_dir = NULL;
         int rc = make_log_dir(j, s->name, &log_dir, err);
@@ -301,7 +257,8 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
         find_outputs(j, stage, task, &outputs);
     trp_done_log_task(
         j->c.log, s->name, task, trp_task_id(s->name, task, item_of(r, task)),
-        trp_task_print(&j->c.choice[j->of[stage]], task, r->items.ntasks), &outputs);
+        trp_task_print(&j->c.choice[j->specs.of[stage]], task, r->items.ntasks),
+        &outputs);
     trp_outputs_free(&outputs);
 }
 
@@ -385,9 +342,7 @@ static void running_free(struct running *r)
     trp_items_free(&r->items);
     free(r->done);
     trp_buf_free(&r->body);
-    free(r->first);
-    free(r->places);
-    trp_strings_free(&r->hosts);
+    trp_stage_places_free(&r->places);
     free(r->refused);
     free(r->reason);
     *r = (struct running){.ended = true};
@@ -414,46 +369,11 @@ static void stage_ended(void *context, uint32_t stage, const struct trp_action *
 /* ---- the job ----------------------------------------------------------------------
  */
 
-static void fill_spec(trp_command_job *j, uint32_t i, const uint32_t *place,
-                      struct trp_parent_spec *parents)
-{
-    const struct trp_pipeline_stage *s = stage_of(j, i);
-    const struct running *r = &j->running[i];
-    struct trp_stage_spec *spec = &j->stages[i];
-    *spec = (struct trp_stage_spec){
-        .name = s->name,
-        .profile = j->ids[j->of[i]],
-        .kind = s->ranks ? TRP_STAGE_GANG : TRP_STAGE_TASKS,
-        .ranks = s->ranks,
-        .barrier = s->barrier,
-        .parents = parents,
-        .tasks_known = trp_foreach_known(s) && !r->done && !s->nprefer,
-        .ntasks = r->items.ntasks,
-        .max_failures = s->max_failures,
-        .memory_factor_ppm = (uint32_t)(s->memory_factor * 1e6 + 0.5),
-        .max_running = s->max_running,
-        .tolerate = s->tolerate,
-        .tolerate_ppm = s->tolerate_ppm,
-        .not_on = s->not_on,
-        .nnot_on = s->nnot_on,
-        .min_executors = s->min_executors,
-        .max_executors = s->max_executors,
-        .look_ahead = s->look_ahead,
-        .look_ahead_ns = s->look_ahead_ns,
-    };
-    for (uint32_t a = 0; a < s->nafter; a++) {
-        uint32_t above = place[s->after[a].index];
-        if (above != TRP_NONE)
-            parents[spec->nparents++] =
-                (struct trp_parent_spec){.stage = above, .each = s->after[a].each};
-    }
-}
-
 /* Takes over what the choice knows of a stage, and checks what the file says of it. */
 static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
 {
     const struct trp_pipeline_stage *s = stage_of(j, i);
-    struct trp_stage_choice *choice = &j->c.choice[j->of[i]];
+    struct trp_stage_choice *choice = &j->c.choice[j->specs.of[i]];
     struct running *r = &j->running[i];
     struct trp_strings argv = {0};
     r->items = choice->items;
@@ -466,43 +386,34 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
     trp_strings_free(&argv);
     if (rc == 0 && trp_foreach_known(s) && !r->items.known)
         rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, err);
+    if (rc == 0 && trp_foreach_known(s) && !r->done)
+        trp_stage_specs_count(&j->specs, i, j->c.pipeline, r->items.ntasks);
     return rc;
 }
 
 static int fill(trp_command_job *j, trp_error *err)
 {
     const trp_pipeline *p = j->c.pipeline;
-    size_t n = (size_t)p->nstages + 1, nparents = 1;
-    uint32_t *place = calloc(n, sizeof *place); /* of a stage in the job */
-    for (uint32_t i = 0; i < p->nstages; i++)
-        nparents += p->stages[i].nafter;
+    size_t n = (size_t)p->nstages + 1;
+    bool *runs = calloc(n, sizeof *runs);
     j->ids = calloc(n, sizeof *j->ids);
-    j->of = calloc(n, sizeof *j->of);
     j->running = calloc(n, sizeof *j->running);
-    j->stages = calloc(n, sizeof *j->stages);
-    j->parents = calloc(nparents, sizeof *j->parents);
-    int r = place && j->ids && j->of && j->running && j->stages && j->parents
+    int r = runs && j->ids && j->running
                 ? trp_environ_clean(j->c.environ, j->c.nenviron, &j->environ)
                 : TRP_ENOMEM;
-    if (r < 0)
-        trp_error_set(err, r, "out of memory for %u stages", p->nstages);
-    else
-        memcpy(j->ids, j->c.ids, p->nstages * sizeof *j->ids);
-    struct trp_parent_spec *parents = j->parents;
-    for (uint32_t k = 0; k < p->nstages && r == 0; k++) {
-        uint32_t stage = p->order[k], i = j->spec.nstages;
-        place[stage] = j->c.choice[stage].runs ? i : TRP_NONE;
-        if (place[stage] == TRP_NONE)
-            continue;
-        j->of[i] = stage;
-        j->spec.nstages++;
-        r = prepare(j, i, err);
-        if (r == 0)
-            fill_spec(j, i, place, parents);
-        parents += j->stages[i].nparents;
+    if (r < 0) {
+        free(runs);
+        return trp_error_set(err, r, "out of memory for %u stages", p->nstages);
     }
-    j->spec.stages = j->stages;
-    free(place);
+    memcpy(j->ids, j->c.ids, p->nstages * sizeof *j->ids);
+    for (uint32_t i = 0; i < p->nstages; i++)
+        runs[i] = j->c.choice[i].runs;
+    r = trp_stage_specs_make(p, j->ids, runs, &j->specs, err);
+    free(runs);
+    j->spec =
+        (struct trp_job_spec){.stages = j->specs.stages, .nstages = j->specs.nstages};
+    for (uint32_t i = 0; i < j->spec.nstages && r == 0; i++)
+        r = prepare(j, i, err);
     return r;
 }
 
@@ -537,10 +448,8 @@ void trp_command_job_free(trp_command_job *j)
     for (uint32_t i = 0; j->running && i < j->spec.nstages; i++)
         running_free(&j->running[i]);
     free(j->running);
-    free(j->stages);
-    free(j->parents);
+    trp_stage_specs_free(&j->specs);
     free(j->ids);
-    free(j->of);
     trp_strings_free(&j->environ);
     trp_strings_free(&j->failures);
     free(j);

@@ -8,11 +8,11 @@
 
 static void stage_ready(struct trp_virtual_run *r, uint32_t engine_stage)
 {
-    uint32_t i = r->job.of[engine_stage];
+    uint32_t i = r->specs.of[engine_stage];
     trp_error why;
-    struct trp_virtual_places *places = &r->plan[i].places;
-    int rc = trp_virtual_places_make(&r->c.pipeline->stages[i], r->c.ntasks[i], places,
-                                     &why);
+    struct trp_stage_places *places = &r->plan[i].places;
+    int rc =
+        trp_stage_places_make(&r->c.pipeline->stages[i], r->c.ntasks[i], places, &why);
     if (rc < 0) {
         trp_virtual_fail(r, rc, why.text);
         return;
@@ -24,16 +24,17 @@ static void stage_ready(struct trp_virtual_run *r, uint32_t engine_stage)
                   .prefer = places->prefer}
     };
     trp_virtual_step(r, &ev);
-    trp_virtual_places_free(places);
+    trp_stage_places_free(places);
 }
 
 static void stage_submitted(struct trp_virtual_run *r, uint32_t engine_stage)
 {
     struct trp_virtual_stage *s = trp_virtual_stage_of(r, engine_stage);
-    if (s->ready < 0)
+    if (s->ready < 0) { /* its first attempt */
         s->ready = r->now;
+        r->result->tasks += s->ntasks;
+    }
     s->outcome = TRP_OUTCOME_RUNNING;
-    r->result->tasks += s->ntasks;
 }
 
 static void stage_ended(struct trp_virtual_run *r, const struct trp_action *a)
@@ -63,7 +64,7 @@ static uint32_t attempt_new(struct trp_virtual_run *r, trp_attempt_id id,
                             uint32_t engine_stage, uint32_t task, uint32_t number,
                             uint32_t executor)
 {
-    uint32_t slot = (uint32_t)id.n, i = r->job.of[engine_stage];
+    uint32_t slot = (uint32_t)id.n, i = r->specs.of[engine_stage];
     if (!trp_array_room((void **)&r->attempts, &r->attempts_cap, (uint64_t)slot + 1,
                         sizeof(*r->attempts))) {
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");

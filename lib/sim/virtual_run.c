@@ -130,9 +130,11 @@ static int make(struct trp_virtual_run *r)
     memcpy(r->result->devices, r->c.cluster->devices, sizeof r->result->devices);
     for (uint32_t i = 0; i < p->nstages; i++)
         plan_stage(r, i);
-    int rc = trp_virtual_job_make(p, r->c.ids, r->c.ntasks, &r->job, r->err);
-    for (uint32_t k = 0; k < p->nstages && rc == 0; k++)
-        r->plan[r->job.of[k]].place = k;
+    int rc = trp_stage_specs_make(p, r->c.ids, NULL, &r->specs, r->err);
+    for (uint32_t k = 0; k < r->specs.nstages; k++) {
+        r->plan[r->specs.of[k]].place = k;
+        trp_stage_specs_count(&r->specs, k, p, r->c.ntasks[r->specs.of[k]]);
+    }
     if (rc == 0)
         rc = trp_virtual_cluster_new(&config, &r->cluster, r->err);
     if (rc == 0)
@@ -227,13 +229,13 @@ static void close_accounts(struct trp_virtual_run *r)
 static void run_free(struct trp_virtual_run *r)
 {
     for (uint32_t i = 0; r->plan && i < r->c.pipeline->nstages; i++)
-        trp_virtual_places_free(&r->plan[i].places);
+        trp_stage_places_free(&r->plan[i].places);
     free(r->plan);
     free(r->resources);
     free(r->attempts);
     free(r->executors);
     free(r->heap.v);
-    trp_virtual_job_free(&r->job);
+    trp_stage_specs_free(&r->specs);
     trp_virtual_cluster_free(r->cluster);
     trp_engine_free(r->engine);
 }

@@ -8,10 +8,10 @@
 #ifndef TRP_SIM_VIRTUAL_RUN_STATE_H
 #define TRP_SIM_VIRTUAL_RUN_STATE_H
 
+#include "conf/stage_specs.h"
 #include "core/base/array.h"
 #include "events/engine_trace.h"
 #include "sim/virtual_heap.h"
-#include "sim/virtual_job.h"
 #include "sim/virtual_run.h"
 
 #define TRP_VIRTUAL_NOBODY UINT64_MAX
@@ -51,13 +51,13 @@ struct trp_virtual_plan {
     uint32_t place; /* in the job */
     bool submitted;
     struct trp_sim_amounts task; /* amounts of one task */
-    struct trp_virtual_places places;
+    struct trp_stage_places places;
 };
 
 struct trp_virtual_run {
     struct trp_virtual_run_config c;
     struct trp_virtual_result *result;
-    struct trp_virtual_job job;
+    struct trp_stage_specs specs;
     struct trp_virtual_plan *plan; /* of each stage of the pipeline */
     uint32_t *children;            /* of all */
     trp_engine *engine;
@@ -88,7 +88,7 @@ void trp_virtual_later(struct trp_virtual_run *r, int64_t in,
 static inline struct trp_virtual_stage *trp_virtual_stage_of(struct trp_virtual_run *r,
                                                              uint32_t engine_stage)
 {
-    return &r->result->stages[r->job.of[engine_stage]];
+    return &r->result->stages[r->specs.of[engine_stage]];
 }
 
 /* virtual_act.c */

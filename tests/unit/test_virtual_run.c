@@ -381,6 +381,29 @@ static void test_a_recorded_run_is_decided_again(void)
     end(&v);
 }
 
+static void test_barriers(void)
+{
+    struct play v;
+    load(&v,
+         "cluster: 1\nnodes: [{name: n, count: 1, cores: 2, memory: 16g, inside: 1}]\n",
+         "durations: 1\nstages: {long: 60s, g: 10s}\n",
+         "troupe: 1\n"
+         "profiles: {p: {executor: {cores: 2, memory: 1g}, task: {cpus: 1}}}\n"
+         "stages:\n"
+         "  - {name: long, profile: p, run: x}\n"
+         "  - {name: g, profile: p, barrier: true, tasks: 2, run: x}\n");
+    play(&v, NULL, 0, NULL);
+    good(&v);
+    /* One slot is free at once, both only when `long` is over. */
+    SECONDS(v.r.stages[1].first - v.r.stages[0].end, 0);
+    SECONDS(v.r.makespan - v.r.stages[0].first, 70);
+    forget(&v);
+    play(&v, "idle-timeout", 0, NULL);
+    good(&v);
+    SECONDS(v.r.stages[1].first - v.r.stages[0].end, 0);
+    end(&v);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -401,5 +424,7 @@ int main(int argc, char **argv)
                     test_the_same_seed_gives_the_same_bytes);
     g_test_add_func("/virtual-run/a-recorded-run-is-decided-again",
                     test_a_recorded_run_is_decided_again);
+    g_test_add_func("/virtual-run/the tasks of a barrier stage start at once",
+                    test_barriers);
     return g_test_run();
 }

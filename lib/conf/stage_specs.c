@@ -1,22 +1,21 @@
-/* A pipeline's stages, parents first, as the engine takes them. */
-#include "sim/virtual_job.h"
+/* A pipeline's stages as the engine takes them, parents first, and their places. */
+#include "conf/stage_specs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void fill_stage(const trp_pipeline *p, uint32_t stage, const uint32_t *place,
-                       trp_profile_id profile, uint32_t ntasks,
-                       struct trp_stage_spec *spec, struct trp_parent_spec *parents)
+/* `place`: of each stage of the pipeline, where it is in the job, or TRP_NONE. */
+static void fill(const struct trp_pipeline_stage *s, const uint32_t *place,
+                 trp_profile_id profile, struct trp_parent_spec *parents,
+                 struct trp_stage_spec *ret)
 {
-    const struct trp_pipeline_stage *s = &p->stages[stage];
-    *spec = (struct trp_stage_spec){
+    *ret = (struct trp_stage_spec){
         .name = s->name,
         .profile = profile,
         .kind = s->ranks ? TRP_STAGE_GANG : TRP_STAGE_TASKS,
         .ranks = s->ranks,
+        .barrier = s->barrier,
         .parents = parents,
-        .tasks_known = !s->nprefer,
-        .ntasks = ntasks,
         .max_failures = s->max_failures,
         .memory_factor_ppm = (uint32_t)(s->memory_factor * 1e6 + 0.5),
         .max_running = s->max_running,
@@ -29,55 +28,66 @@ static void fill_stage(const trp_pipeline *p, uint32_t stage, const uint32_t *pl
         .look_ahead = s->look_ahead,
         .look_ahead_ns = s->look_ahead_ns,
     };
-    for (uint32_t a = 0; a < s->nafter; a++)
-        parents[spec->nparents++] = (struct trp_parent_spec){
-            .stage = place[s->after[a].index], .each = s->after[a].each};
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        uint32_t above = place[s->after[a].index];
+        if (above != TRP_NONE)
+            parents[ret->nparents++] =
+                (struct trp_parent_spec){.stage = above, .each = s->after[a].each};
+    }
 }
 
-int trp_virtual_job_make(const trp_pipeline *p, const trp_profile_id *ids,
-                         const uint32_t *ntasks, struct trp_virtual_job *ret,
-                         trp_error *err)
+int trp_stage_specs_make(const trp_pipeline *p, const trp_profile_id *ids,
+                         const bool *runs, struct trp_stage_specs *ret, trp_error *err)
 {
-    struct trp_virtual_job j = {0};
+    struct trp_stage_specs specs = {0};
     size_t n = (size_t)p->nstages + 1, nparents = 1;
     uint32_t *place = calloc(n, sizeof *place);
     for (uint32_t i = 0; i < p->nstages; i++)
         nparents += p->stages[i].nafter;
-    j.stages = calloc(n, sizeof *j.stages);
-    j.parents = calloc(nparents, sizeof *j.parents);
-    j.of = calloc(n, sizeof *j.of);
-    if (!place || !j.stages || !j.parents || !j.of) {
+    specs.stages = calloc(n, sizeof *specs.stages);
+    specs.parents = calloc(nparents, sizeof *specs.parents);
+    specs.of = calloc(n, sizeof *specs.of);
+    if (!place || !specs.stages || !specs.parents || !specs.of) {
         free(place);
-        trp_virtual_job_free(&j);
+        trp_stage_specs_free(&specs);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for %u stages",
                              p->nstages);
     }
-    struct trp_parent_spec *parents = j.parents;
+    struct trp_parent_spec *parents = specs.parents;
     for (uint32_t k = 0; k < p->nstages; k++) {
-        uint32_t stage = p->order[k];
-        place[stage] = k;
-        j.of[k] = stage;
-        fill_stage(p, stage, place, ids[stage], ntasks[stage], &j.stages[k], parents);
-        parents += j.stages[k].nparents;
+        uint32_t stage = p->order[k], i = specs.nstages;
+        place[stage] = !runs || runs[stage] ? i : TRP_NONE;
+        if (place[stage] == TRP_NONE)
+            continue;
+        specs.of[i] = stage;
+        specs.nstages++;
+        fill(&p->stages[stage], place, ids[stage], parents, &specs.stages[i]);
+        parents += specs.stages[i].nparents;
     }
-    j.spec = (struct trp_job_spec){.stages = j.stages, .nstages = p->nstages};
     free(place);
-    *ret = j;
+    *ret = specs;
     return 0;
 }
 
-void trp_virtual_job_free(struct trp_virtual_job *j)
+void trp_stage_specs_count(struct trp_stage_specs *specs, uint32_t i,
+                           const trp_pipeline *p, uint32_t ntasks)
 {
-    free(j->stages);
-    free(j->parents);
-    free(j->of);
-    *j = (struct trp_virtual_job){0};
+    specs->stages[i].tasks_known = !p->stages[specs->of[i]].nprefer;
+    specs->stages[i].ntasks = ntasks;
 }
 
-/* ---- preferences ---- */
+void trp_stage_specs_free(struct trp_stage_specs *specs)
+{
+    free(specs->stages);
+    free(specs->parents);
+    free(specs->of);
+    *specs = (struct trp_stage_specs){0};
+}
 
-/* HOST or HOST/EXECUTOR. */
-static int make_place(const char *text, struct trp_virtual_places *v,
+/* ---- places ---- */
+
+/* One place as `prefer` writes it: HOST or HOST/EXECUTOR. */
+static int make_place(const char *text, struct trp_stage_places *v,
                       struct trp_place *ret)
 {
     const char *slash = strrchr(text, '/');
@@ -92,13 +102,13 @@ static int make_place(const char *text, struct trp_virtual_places *v,
     return 0;
 }
 
-int trp_virtual_places_make(const struct trp_pipeline_stage *s, uint32_t ntasks,
-                            struct trp_virtual_places *ret, trp_error *err)
+int trp_stage_places_make(const struct trp_pipeline_stage *s, uint32_t ntasks,
+                          struct trp_stage_places *ret, trp_error *err)
 {
-    struct trp_virtual_places v = {0};
+    struct trp_stage_places v = {0};
     uint64_t n = (uint64_t)ntasks * s->nprefer;
     int r = 0;
-    memset(ret, 0, sizeof *ret);
+    *ret = v;
     if (!s->nprefer)
         return 0;
     if (n > UINT32_MAX)
@@ -113,7 +123,7 @@ int trp_virtual_places_make(const struct trp_pipeline_stage *s, uint32_t ntasks,
     for (uint32_t k = 0; k < s->nprefer && r == 0; k++)
         r = make_place(s->prefer[k], &v, &v.places[k]);
     if (r < 0) {
-        trp_virtual_places_free(&v);
+        trp_stage_places_free(&v);
         return trp_error_set(err, r, "out of memory for stage %s", s->name);
     }
     for (uint32_t t = 0; t <= ntasks; t++)
@@ -125,12 +135,12 @@ int trp_virtual_places_make(const struct trp_pipeline_stage *s, uint32_t ntasks,
     return 0;
 }
 
-void trp_virtual_places_free(struct trp_virtual_places *v)
+void trp_stage_places_free(struct trp_stage_places *v)
 {
     for (uint32_t i = 0; i < v->nhosts; i++)
         free(v->hosts[i]);
     free(v->hosts);
     free(v->first);
     free(v->places);
-    memset(v, 0, sizeof *v);
+    *v = (struct trp_stage_places){0};
 }
