@@ -157,6 +157,7 @@ struct or_set {
     int copies[OR_LIST], ncopies; /* of tasks that may get a copy */
     enum or_level levels[OR_LEVELS];
     int nlevels, current;
+    int dropped[OR_LEVELS]; /* the last push before its keys went */
     int64_t last;
     bool no_reject;
     int64_t durations[OR_ATTEMPTS];

@@ -51,7 +51,8 @@ static bool key_alive(const struct oracle *o, const struct or_preference *p,
     return false;
 }
 
-/* The key of a list stays when the list has become empty ("may be stale"). */
+/* The key of a list stays when the list has become empty ("may be stale"), until the
+ * level is passed because no task needs it. */
 static bool level_valid(const struct oracle *o, int set, enum or_level level)
 {
     if (level == OR_ANY)
@@ -60,6 +61,8 @@ static bool level_valid(const struct oracle *o, int set, enum or_level level)
         return some_task_needs(o, set, OR_NO_PREF);
     for (int t = 0; t < o->setup->sets[set].ntasks; t++) {
         const struct or_task_spec *spec = &o->setup->sets[set].tasks[t];
+        if (o->sets[set].tasks[t].pushed <= o->sets[set].dropped[level])
+            continue;
         for (int i = 0; i < spec->npreferences; i++)
             if (key_alive(o, &spec->preferences[i], level))
                 return true;
@@ -111,9 +114,10 @@ static enum or_level allowed_level(struct oracle *o, int set)
     struct or_set *s = &o->sets[set];
     while (s->current < s->nlevels - 1) {
         enum or_level level = s->levels[s->current];
-        if (!some_task_needs(o, set, level))
+        if (!some_task_needs(o, set, level)) {
             s->last = o->now;
-        else if (o->now - s->last >= wait_of(o, set, level))
+            s->dropped[level] = s->pushes;
+        } else if (o->now - s->last >= wait_of(o, set, level))
             s->last += wait_of(o, set, level);
         else
             break;

@@ -86,7 +86,7 @@ static void push_marked(struct trp_engine *e, struct trp_task_set *s)
         if (!(s->tasks[i].flags & NEWLY))
             continue;
         s->tasks[i].flags &= (uint8_t)~NEWLY;
-        if (!trp_pending_push(s, lists, i))
+        if (!trp_pending_push(e, s, lists, i))
             e->out_of_memory = true;
         struct trp_action *act = trp_action_add(e, TRP_ACTION_SPECULATABLE);
         act->task.stage = s->stage->id;

@@ -2,8 +2,11 @@
  * The locality levels of a set and the clock by which it moves from one to the next
  * (delay scheduling; semantics, section 7).
  *
- * A level is valid while some key of its lists has a live executor. That is counted
- * when executors come and go, at O(sets with preferences) each, never per launch.
+ * A level is valid while some place that has a list has a live executor. That is
+ * counted when executors come and go, at O(sets with preferences) each, never per
+ * launch. A set that passes a level which no pending task needs any more drops the
+ * level's lists, so that it is not valid when levels are computed next; at O(places),
+ * and once until another task comes onto them.
  */
 #include <string.h>
 
@@ -43,12 +46,14 @@ enum trp_level trp_task_set_allowed(struct trp_engine *e, struct trp_task_set *s
     while (s->current + 1 < s->nlevels) {
         enum trp_level level = s->levels[s->current];
         int64_t wait = wait_of(e, s, level);
-        if (!needs_level(s, level))
+        if (!needs_level(s, level)) {
+            trp_pending_drop(s, level);
             s->last = e->now;
-        else if (e->now - s->last >= wait)
+        } else if (e->now - s->last >= wait) {
             s->last += wait;
-        else
+        } else {
             break;
+        }
         s->current++;
     }
     enum trp_level allowed = s->levels[s->current];

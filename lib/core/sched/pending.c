@@ -8,10 +8,12 @@
  * others as a stale entry that is dropped when a scan meets it: each entry is dropped
  * once, so a pick costs O(1) amortised. Entries that are excluded from the executor are
  * skipped and kept (by hand stale ones too, as in Spark, where they make an offer count
- * as refused). Tasks that are to get a copy stand on stacks of the same kind of
- * their own. How many pending tasks have an executor, host or rack preference is
- * counted exactly, so "does a task still need this level" (7.3) needs no scan. (Spark's
- * TaskSetManager; semantics, section 8.)
+ * as refused). A place has a list from the first task that prefers it until no pending
+ * task prefers any place of that kind, which a set notices when it passes the level
+ * (locality.c); its `cap` is above 0 as long. Tasks that are to get a copy stand on
+ * stacks of the same kind of their own. How many pending tasks have an executor, host
+ * or rack preference is counted exactly, so "does a task still need this level" (7.3)
+ * needs no scan. (Spark's TaskSetManager; semantics, section 8.)
  */
 #include <string.h>
 #include <uthash.h>
@@ -71,6 +73,31 @@ uint32_t trp_pending_executors_alive(const struct trp_engine *e,
     return n;
 }
 
+void trp_pending_drop(struct trp_task_set *s, enum trp_level level)
+{
+    struct trp_pending *p = &s->lists;
+    struct trp_executor_list *l, *next;
+    if (level == TRP_PROCESS_LOCAL) {
+        HASH_ITER(hh, p->executors, l, next)
+        {
+            HASH_DEL(p->executors, l);
+            free(l->stack.v);
+            free(l);
+        }
+        s->alive_executors = 0;
+    } else if (level == TRP_NODE_LOCAL && p->has_hosts) {
+        for (uint32_t i = 0; i < s->nhosts; i++)
+            p->hosts[i].n = p->hosts[i].cap = 0;
+        p->has_hosts = false;
+        s->alive_hosts = 0;
+    } else if (level == TRP_RACK_LOCAL && p->has_racks) {
+        for (uint32_t i = 0; i < s->nracks; i++)
+            p->racks[i].n = p->racks[i].cap = 0;
+        p->has_racks = false;
+        s->alive_racks = 0;
+    }
+}
+
 bool trp_pending_make(struct trp_task_set *s, struct trp_pending *p)
 {
     p->hosts = calloc(s->nhosts ? s->nhosts : 1, sizeof(*p->hosts));
@@ -107,6 +134,7 @@ static bool reserve(struct trp_task_set *s)
     p->block = malloc((p->nblock ? p->nblock : 1) * sizeof(*p->block));
     if (!p->block)
         return false;
+    p->has_hosts = p->has_racks = true;
     hand_out(hand_out(p->block, p->hosts, s->nhosts), p->racks, s->nracks);
     return true;
 }
@@ -181,13 +209,32 @@ static void count_pending(struct trp_task_set *s, uint32_t task, int by)
         s->pending_rack += (uint32_t)by;
 }
 
-bool trp_pending_push(struct trp_task_set *s, struct trp_pending *p, uint32_t task)
+/* Lists that were dropped, and come back with the task, count for the levels again. */
+static void enliven(const struct trp_engine *e, struct trp_task_set *s,
+                    const struct trp_set_place *at)
+{
+    const struct trp_executor *x =
+        trp_executor_find(e, (trp_executor_id){at->executor});
+    s->alive_hosts +=
+        !s->lists.hosts[at->host].cap && e->hosts.hosts[at->host].executors;
+    if (at->rack != TRP_NONE)
+        s->alive_racks +=
+            !s->lists.racks[at->rack].cap && e->hosts.racks[at->rack].executors;
+    if (x && trp_executor_is_alive(x))
+        s->alive_executors += !trp_pending_has_executor(s, at->executor);
+}
+
+bool trp_pending_push(const struct trp_engine *e, struct trp_task_set *s,
+                      struct trp_pending *p, uint32_t task)
 {
     bool ok = trp_stack_push(&p->all, task);
     if (!trp_set_prefers(s, task))
         return ok && trp_stack_push(&p->no_pref, task);
+    p->has_hosts = p->has_racks = true;
     for (uint32_t i = s->prefer_first[task]; i < s->prefer_first[task + 1]; i++) {
         const struct trp_set_place *at = &s->places[i];
+        if (p == &s->lists)
+            enliven(e, s, at);
         ok = ok && push_at(p, &p->hosts[at->host], task);
         if (at->rack != TRP_NONE)
             ok = ok && push_at(p, &p->racks[at->rack], task);
@@ -246,7 +293,7 @@ bool trp_pending_fill(struct trp_task_set *s)
 
 bool trp_task_set_push(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
 {
-    if (!trp_pending_push(s, &s->lists, task)) {
+    if (!trp_pending_push(e, s, &s->lists, task)) {
         e->out_of_memory = true;
         return false;
     }

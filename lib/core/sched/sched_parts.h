@@ -111,7 +111,10 @@ bool trp_pending_make(struct trp_task_set *s, struct trp_pending *lists);
 /* All pending tasks of a set that is being made onto its lists, empty until now. */
 bool trp_pending_fill(struct trp_task_set *s);
 void trp_pending_free(const struct trp_task_set *s, struct trp_pending *lists);
-bool trp_pending_push(struct trp_task_set *s, struct trp_pending *lists, uint32_t task);
+bool trp_pending_push(const struct trp_engine *e, struct trp_task_set *s,
+                      struct trp_pending *lists, uint32_t task);
+/* No pending task needs the level: its lists go. */
+void trp_pending_drop(struct trp_task_set *s, enum trp_level level);
 bool trp_pending_has_executor(const struct trp_task_set *s, uint32_t executor);
 /* The list of an executor that some task prefers; false: out of memory. */
 bool trp_pending_add_executor(struct trp_pending *lists, uint32_t executor);

@@ -179,6 +179,7 @@ struct trp_pending {
     struct trp_stack *racks; /* by rack number */
     uint32_t *block;         /* memory of those stacks that never grew; or NULL */
     size_t nblock;
+    bool has_hosts, has_racks; /* some of them have a list */
     struct trp_executor_list *executors;
 };
 
