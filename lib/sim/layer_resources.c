@@ -66,6 +66,16 @@ static json_t *json_of_grants(const trp_books *b, const struct trp_grant *v, uin
     return all;
 }
 
+/* The resource of which a task wants most. */
+static const char *most_wanted(const struct trp_resource_profile *p)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < p->ncustom; i++)
+        if (p->custom[i].task > p->custom[most].task)
+            most = i;
+    return p->custom[most].name;
+}
+
 /* What a task of a profile with these requests gets. */
 static int take(struct resources *s, const struct trp_yaml_node *value, trp_error *err)
 {
@@ -86,11 +96,12 @@ static int take(struct resources *s, const struct trp_yaml_node *value, trp_erro
         return 0;
     }
     if (n < 0)
-        return trp_error_set(err, n, "a task gets at most %d addresses",
-                             TRP_TASK_ADDRESSES_MAX);
+        return trp_error_set(err, n, "a task gets at most %d addresses, %s among them",
+                             TRP_TASK_ADDRESSES_MAX, most_wanted(&p));
     int code = trp_books_take(s->books, grants, (uint32_t)n);
     if (code < 0)
-        return trp_error_set(err, code, "what was proposed cannot be taken");
+        return trp_error_set(err, code, "the proposed addresses of %s cannot be taken",
+                             most_wanted(&p));
     s->assigned = json_of_grants(s->books, grants, (uint32_t)n);
     return 0;
 }
@@ -126,13 +137,30 @@ static int add_grant(struct resources *s, const struct trp_yaml_node *resource,
         return TRP_EINVAL;
     if (amount > TRP_ONE)
         return trp_sim_refuse(s->c, address->next->mark,
-                              "an address holds at most 1, not %s",
-                              address->next->text);
+                              "an address of %s holds at most 1, not %s",
+                              resource->text, address->next->text);
     if (*n == TRP_TASK_ADDRESSES_MAX)
-        return trp_sim_refuse(s->c, address->mark, "more than %d addresses at once",
-                              TRP_TASK_ADDRESSES_MAX);
+        return trp_sim_refuse(s->c, address->mark,
+                              "more than %d addresses at once, of %s the last",
+                              TRP_TASK_ADDRESSES_MAX, resource->text);
     v[(*n)++] = (struct trp_grant){(uint16_t)r, (uint16_t)a, amount};
     return 0;
+}
+
+/* One by one, to know which is refused; all or none. */
+static int give_all(trp_books *b, const struct trp_grant *v, uint32_t n, trp_error *err)
+{
+    uint32_t done = 0;
+    while (done < n && trp_books_give(b, &v[done], 1) == 0)
+        done++;
+    if (done == n)
+        return 0;
+    trp_books_take(b, v, done);
+    return trp_error_set(err, TRP_ESTATE,
+                         "more is given back than was taken: address %s of %s would "
+                         "have more than 1",
+                         trp_books_address(b, v[done].resource, v[done].address),
+                         trp_books_resource_name(b, v[done].resource));
 }
 
 static int give(struct resources *s, const struct trp_yaml_node *value, trp_error *err)
@@ -151,11 +179,7 @@ static int give(struct resources *s, const struct trp_yaml_node *value, trp_erro
                 return code;
         }
     }
-    int code = trp_books_give(s->books, grants, n);
-    return code < 0 ? trp_error_set(err, code,
-                                    "more is given back than was taken: an address "
-                                    "would have more than 1")
-                    : 0;
+    return give_all(s->books, grants, n, err);
 }
 
 static int step(void *state, const char *action, const struct trp_yaml_node *value,

@@ -41,10 +41,12 @@ static int add_executor(struct trp_sched *s, const struct trp_sim_executor *x,
                   .nresources = x->nresources,
                   .cores = x->cores},
     };
-    int rc = trp_offers_add(s->engine, now_ns, n, x->profile, &ev, err);
-    if (rc == 0)
-        s->order[s->norder++] = n;
-    return rc;
+    trp_error why;
+    int rc = trp_offers_add(s->engine, now_ns, n, x->profile, &ev, &why);
+    if (rc < 0)
+        return trp_error_set(err, rc, "executor %s: %s", x->id, why.text);
+    s->order[s->norder++] = n;
+    return 0;
 }
 
 static int open_engine(struct trp_sched *s, trp_error *err)

@@ -70,9 +70,9 @@ int trp_offers_add(trp_engine *e, int64_t now_ns, uint32_t executor,
     if (host == TRP_NONE || !c)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
     if (e->executors[executor])
-        return trp_error_set(err, TRP_EEXIST, "the executor is there already");
+        return trp_error_set(err, TRP_EEXIST, "it is there already");
     if (trp_health_executor_excluded(e->tracker, executor))
-        return trp_error_set(err, TRP_ESTATE, "the executor is excluded");
+        return trp_error_set(err, TRP_ESTATE, "it is excluded");
     if (trp_health_node_excluded(e->tracker, host))
         return trp_error_set(err, TRP_ESTATE, "host %s is excluded", added->added.host);
     if (!trp_executor_new_as(e, c, executor))
