@@ -134,7 +134,7 @@ const struct trp_option trp_option_table[] = {
      "memory on top of executor.memory; not set: by the factor and the minimum below"},
     {"executor.memoryOverheadFactor", TRP_OPTION_NUMBER, "0.10", "0", "1000", NULL,
      "overhead as a fraction of the memory, where it is not written"},
-    {"executor.minMemoryOverhead", TRP_OPTION_MEMORY, "384m", "0", NULL, NULL,
+    {"executor.minMemoryOverhead", TRP_OPTION_MEMORY, "64m", "0", NULL, NULL,
      "the least overhead, where it is not written"},
     {"executor.pyspark.memory", TRP_OPTION_MEMORY, "", "0", NULL, NULL,
      "memory for Python beside executor.memory; not set: none of its own"},

@@ -67,9 +67,10 @@ static json_t *describe(const struct trp_resource_profile *p)
         if (c->on_task)
             json_object_set_new(task, c->name, trp_sim_json_amount(c->task));
     }
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b}", "id", (int)p->id.n, "profile",
-                     p->name, "executor", executor, "task", task, "custom_executor",
-                     custom, "task_only", p->task_only);
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:I}", "id", (int)p->id.n,
+                     "profile", p->name, "executor", executor, "task", task,
+                     "custom_executor", custom, "task_only", p->task_only,
+                     "total_memory", (json_int_t)p->total_mib);
 }
 
 static int show(struct profiles *s, trp_profile_id id)
@@ -272,7 +273,8 @@ const struct trp_sim_layer trp_sim_layer_profile = {
     .actions =
         "build request slots_of equal merge supported may_run stage_profile show",
     .happened = "",
-    .states = "id executor task custom_executor task_only slots limited_by equal "
+    .states = "id executor task custom_executor task_only total_memory slots "
+              "limited_by equal "
               "resources_equal same_id_as allowed profile",
     .ordered = "",
     .whole = "executor task",

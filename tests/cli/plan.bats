@@ -210,3 +210,18 @@ END
     [ "$(json '$$d{profiles}[1]{waste} =~ /^cpus limits/' <<<"$output")" = 1 ]
     [ "$(json '$$d{profiles}[0]{waste}' <<<"$output")" = null ]
 }
+
+@test "an executor has a tenth of its memory on top, 64 MiB at least; a site file may ask for more" {
+    pipeline <<'END'
+troupe: 1
+profiles:
+  small: {executor: {memory: 256m}}
+  fat: {executor: {memory: 2g}}
+  own: {executor: {memory: 256m, memoryOverhead: 1m}}
+stages: [{name: a, profile: small, run: "true"}]
+END
+    echo '{site: 1, memory: {overhead_min: 384m}}' >site.yaml
+    shapes() { troupe plan --local "$@" | grep -o "^[a-z]* *cores 1, memory [0-9]* MiB" | tr -s ' ' | xargs; }
+    [ "$(shapes p.yaml)" = "default cores 1, memory 1126 MiB small cores 1, memory 320 MiB fat cores 1, memory 2252 MiB own cores 1, memory 257 MiB" ]
+    [ "$(shapes --site site.yaml p.yaml)" = "default cores 1, memory 1408 MiB small cores 1, memory 640 MiB fat cores 1, memory 2432 MiB own cores 1, memory 257 MiB" ]
+}

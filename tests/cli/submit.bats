@@ -158,7 +158,7 @@ END
         troupe submit --site site.yaml p.yaml
     sed -i 's/profile: card/profile: wide/' p.yaml
     site <<<'{site: 1, route: [{when: {cores: "<64"}, partition: p}]}'
-    check 3 "^troupe: p.yaml:4:3: .*no route at site.yaml:1:11 takes it \(cores 64, memory 1408 MiB\)" \
+    check 3 "^troupe: p.yaml:4:3: .*no route at site.yaml:1:11 takes it \(cores 64, memory 1126 MiB\)" \
         troupe submit --site site.yaml p.yaml
     run -0 troupe submit --print --local --site site.yaml p.yaml
     [ ! -e troupe-runs ]

@@ -74,7 +74,7 @@ static void test_defaults(void)
     g_assert_cmpint(trp_options_int(o, "task.cpus"), ==, 1);
     g_assert_cmpint(trp_options_memory_mib(o, "executor.memory"), ==, 1024);
     g_assert_cmpint(trp_options_memory_mib(o, "executor.memoryOverhead"), ==, -1);
-    g_assert_cmpint(trp_options_memory_mib(o, "executor.minMemoryOverhead"), ==, 384);
+    g_assert_cmpint(trp_options_memory_mib(o, "executor.minMemoryOverhead"), ==, 64);
     g_assert_cmpfloat(trp_options_number(o, "executor.memoryOverheadFactor"), ==, 0.10);
     g_assert_false(trp_options_bool(o, "scheduler.resource.profileMergeConflicts"));
     g_assert_cmpstr(trp_options_text(o, "alloc.reuse"), ==, "exact");

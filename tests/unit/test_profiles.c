@@ -57,8 +57,8 @@ static void test_default_from_nothing(void)
     g_assert_cmpuint(p->ncustom, ==, 0);
     g_assert_cmpuint(p->slots, ==, 1);
     g_assert_cmpstr(p->limiting, ==, "cpus");
-    g_assert_cmpint(p->overhead_mib, ==, 384);
-    g_assert_cmpint(p->total_mib, ==, 1024 + 384);
+    g_assert_cmpint(p->overhead_mib, ==, 102);
+    g_assert_cmpint(p->total_mib, ==, 1024 + 102);
     g_assert_true(trp_profiles_by_name(m, "default") == p);
     g_assert_null(trp_profiles_by_name(m, "nosuch"));
     g_assert_null(trp_profiles_get(m, (trp_profile_id){1}));

@@ -209,7 +209,7 @@ static void test_without_a_file(void)
 {
     struct world w = world("site: 1\n");
     expect(&w, "cores 2 memory 1024 gpu 1", 0, TRP_SITE_FOR_JOB,
-           "--nodes=1 --ntasks=1 --cpus-per-task=2 --mem=1408M --gres=gpu:1");
+           "--nodes=1 --ntasks=1 --cpus-per-task=2 --mem=1126M --gres=gpu:1");
     end(&w);
 }
 

@@ -145,7 +145,7 @@ void trp_profile_defaults_init(struct trp_profile_defaults *d)
     d->overhead_mib = -1;
     d->pyspark_mib = -1;
     d->overhead_factor = 0.10;
-    d->overhead_min_mib = 384;
+    d->overhead_min_mib = 64;
 }
 
 static int add_default_resources(struct trp_profile_builder *b,

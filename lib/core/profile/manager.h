@@ -38,7 +38,7 @@ struct trp_profile_defaults {
     int64_t pyspark_mib;      /* executor.pyspark.memory; -1: not configured */
     int64_t offheap_mib;      /* memory.offHeap.size when enabled, else 0 */
     double overhead_factor;   /* executor.memoryOverheadFactor (0.10) */
-    int64_t overhead_min_mib; /* executor.minMemoryOverhead (384) */
+    int64_t overhead_min_mib; /* executor.minMemoryOverhead (64) */
     bool merge_conflicts;     /* scheduler.resource.profileMergeConflicts */
     struct trp_default_resource resources[TRP_PROFILE_RESOURCES];
     uint32_t nresources;
