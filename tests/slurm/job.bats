@@ -149,12 +149,12 @@ END
 troupe: 1
 stages:
   - name: solve
-    mpi: {ranks: 9}
+    mpi: {ranks: 17}
     run: "true"
 END
     submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run p.yaml
     run -3 finished 60
-    [[ "$output" == *"p.yaml:3:"*"9 ranks"* ]]
+    [[ "$output" == *"p.yaml:3:"*"17 ranks"* ]]
     [ ! -e troupe-runs ]
 }
 
