@@ -46,6 +46,7 @@ enum {
     SPARED = 64,
     CANCELLED = 130,
     PLATFORM = 4,
+    WRONG_CALL = 2,
 };
 
 struct watch {
@@ -317,12 +318,29 @@ static void describe_status(int status, char *text, size_t size)
         snprintf(text, size, "exit status %d", WEXITSTATUS(status));
 }
 
+static bool was_asked_for_help(const char *const *words)
+{
+    for (size_t i = 1; words[i]; i++)
+        if (!strcmp(words[i], "--help") || !strcmp(words[i], "--version"))
+            return true;
+    return false;
+}
+
+/* A program that ended before it was a driver. Where it has said why, at trp_init, that
+ * stands above. */
 static int early_end(const struct watch *w, const char *how)
 {
     relay(w, "driver.out", stdout);
     relay(w, "driver.err", stderr);
-    if (WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) == 0)
-        return 0;
+    if (WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) == 0) {
+        if (was_asked_for_help(w->what->words))
+            return 0;
+        fprintf(stderr,
+                "troupe: %s ended and never came through trp_init; `troupe run --` is "
+                "for programs that use troupe.h\n",
+                w->what->words[0]);
+        return WRONG_CALL;
+    }
     fprintf(stderr, "troupe: %s ended before trp_init: %s; see %s/state/driver.err\n",
             w->what->words[0], how, w->folder->shown);
     return WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) < 128

@@ -372,6 +372,7 @@ static trp_profile *shape(trp_context *ctx, const char *name, int64_t cores,
         return p;
     fprintf(stderr, "ngrams: %s; this stage runs in the default shape\n",
             trp_error_text(ctx));
+    trp_error_clear(ctx); /* it does not make the run a failure */
     return NULL;
 }
 

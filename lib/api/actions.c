@@ -43,7 +43,7 @@ int trp_count(trp_dataset *d, uint64_t *ret_count)
     if (ret_count)
         *ret_count = a.count;
     trp_stage_run_free(&a);
-    return 0;
+    return trp_action_note(d, 0);
 }
 
 int trp_foreach(trp_dataset *d, trp_function f, const void *arg, size_t arg_size)
@@ -54,12 +54,13 @@ int trp_foreach(trp_dataset *d, trp_function f, const void *arg, size_t arg_size
     int rc =
         end_step(d->context, "trp_foreach", (void (*)(void))f, arg, arg_size, &step);
     if (rc < 0)
-        return trp_action_note(d->context, rc);
+        return trp_action_note(d, rc);
     struct trp_stage_run a;
     rc = trp_stage_run(&a, d, TRP_DO_FOREACH, &step, NULL);
-    if (rc == 0)
-        trp_stage_run_free(&a);
-    return rc;
+    if (rc < 0)
+        return rc;
+    trp_stage_run_free(&a);
+    return trp_action_note(d, 0);
 }
 
 static int combine_parts(struct trp_stage_run *a, trp_combine f, const void *arg,
@@ -104,19 +105,19 @@ int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
     trp_context *ctx = d->context;
     if (!ret_value || !ret_size)
         return trp_action_note(
-            ctx,
+            d,
             trp_context_fail(ctx, TRP_EINVAL, "trp_reduce: nowhere to put the value"));
     struct trp_step step;
     int rc = end_step(ctx, "trp_reduce", (void (*)(void))f, arg, arg_size, &step);
     if (rc < 0)
-        return trp_action_note(ctx, rc);
+        return trp_action_note(d, rc);
     struct trp_stage_run a;
     rc = trp_stage_run(&a, d, TRP_DO_REDUCE, &step, NULL);
     if (rc < 0)
         return rc;
     rc = combine_parts(&a, f, arg, ret_value, ret_size);
     trp_stage_run_free(&a);
-    return trp_action_note(ctx, rc);
+    return trp_action_note(d, rc);
 }
 
 /* Removes what attempts left that died while they wrote. */
@@ -139,23 +140,22 @@ int trp_save(trp_dataset *d, const char *dir)
     trp_context *ctx = d->context;
     if (!dir || !*dir)
         return trp_action_note(
-            ctx, trp_context_fail(ctx, TRP_EINVAL, "trp_save: no folder given"));
+            d, trp_context_fail(ctx, TRP_EINVAL, "trp_save: no folder given"));
     if (mkdir(dir, 0777) != 0)
         return trp_action_note(
-            ctx, trp_context_fail(
-                     ctx, errno == EEXIST ? TRP_EEXIST : TRP_ESYSTEM,
-                     "trp_save: cannot make the folder %s: %s%s", dir, strerror(errno),
-                     errno == EEXIST ? "; give one that is not there yet" : ""));
+            d, trp_context_fail(
+                   ctx, errno == EEXIST ? TRP_EEXIST : TRP_ESYSTEM,
+                   "trp_save: cannot make the folder %s: %s%s", dir, strerror(errno),
+                   errno == EEXIST ? "; give one that is not there yet" : ""));
     char *whole = realpath(dir, NULL);
     if (!whole)
-        return trp_action_note(ctx,
-                               trp_context_fail(ctx, TRP_ESYSTEM, "trp_save: %s: %s",
-                                                dir, strerror(errno)));
+        return trp_action_note(d, trp_context_fail(ctx, TRP_ESYSTEM, "trp_save: %s: %s",
+                                                   dir, strerror(errno)));
     struct trp_stage_run a;
     int rc = trp_stage_run(&a, d, TRP_DO_SAVE, NULL, whole);
     if (rc == 0)
         trp_stage_run_free(&a);
     remove_unfinished(whole);
     free(whole);
-    return rc;
+    return trp_action_note(d, rc);
 }

@@ -59,6 +59,12 @@ struct trp_step {
     size_t arg_size;
 };
 
+/* The first failure of one subject that was not made good since. */
+struct trp_owed {
+    int status;     /* exit status, 0: none */
+    uint64_t since; /* its number among all failures */
+};
+
 struct trp_dataset {
     trp_context *context;
     trp_dataset *next; /* the context's list */
@@ -68,6 +74,7 @@ struct trp_dataset {
     trp_dataset *a, *b; /* what it is made of; NULL for a source */
     uint64_t walk;      /* the walk that saw it last, and its place there */
     uint32_t place;
+    struct trp_owed owed; /* by its actions */
     union {
         struct {
             int64_t begin, end;
@@ -87,6 +94,7 @@ struct trp_profile {
     trp_profile *next;
     struct trp_profile_builder builder;
     trp_error error; /* the first request that was refused */
+    struct trp_owed owed;
     bool built;
     trp_profile_id id;
 };
@@ -101,10 +109,11 @@ struct trp_rows {
 struct trp_context {
     trp_driver *driver;
     trp_profiles *profiles;
-    trp_error error; /* of the last call that failed */
-    int status;      /* exit status for what failed so far, 0: nothing */
-    pid_t owner;     /* a forked child must not end the run */
-    bool busy;       /* in an action */
+    trp_error error;      /* of the last call that failed */
+    struct trp_owed owed; /* by calls that are about neither profile nor action */
+    uint64_t failures;    /* so far */
+    pid_t owner;          /* a forked child must not end the run */
+    bool busy;            /* in an action */
     trp_dataset *datasets;
     trp_profile *profile_handles;
     trp_rows *rows;
@@ -114,11 +123,26 @@ struct trp_context {
     struct trp_buf body; /* of the present stage; reused */
 };
 
-/* Keeps an error in the context and returns its code. */
+/* ---- errors.c ---- */
+
+/* Keeps the text of an error in the context and returns its code. That it failed is
+ * noted by who knows what it was about (trp_owe). */
 int trp_context_fail(trp_context *ctx, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same with an error that a lower layer filled. */
 int trp_context_fail_with(trp_context *ctx, const trp_error *err);
+/* Keeps the text and notes the failure: of a call that makes a dataset, or has no
+ * subject that could make it good. */
+int trp_dataset_fail(trp_context *ctx, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Notes a failure of a subject (NULL: of the calls without one) and returns `rc`. */
+int trp_owe(trp_context *ctx, struct trp_owed *owed, int rc);
+void trp_make_good(struct trp_owed *owed);
+/* What the run ends with by now: what ended it from outside, else the first failure
+ * that was not made good; 0: none. */
+int trp_context_status(const trp_context *ctx);
+/* ---- errors.c, dataset.c ---- */
+
 /* The context of this process: where an action on a NULL dataset finds its error. */
 trp_context *trp_context_current(void);
 void trp_context_set_current(trp_context *ctx);

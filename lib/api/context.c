@@ -30,9 +30,10 @@ static void at_exit(int status, void *unused)
         trp_driver_exits(status); /* what main returned after trp_finalize */
     if (!ctx || ctx->owner != getpid() || ctx->busy)
         return;
+    int owed = trp_context_status(ctx);
     trp_context_set_current(NULL);
     fflush(stdout);
-    trp_driver_end(ctx->driver, status ? status : ctx->status, false);
+    trp_driver_end(ctx->driver, owed ? owed : status, false);
 }
 
 /* How many MPI ranks were started together with this process, as its starter says. */
@@ -122,7 +123,7 @@ int trp_finalize(trp_context *ctx)
         return trp_error_exit_status(TRP_EINVAL);
     trp_context_set_current(NULL);
     fflush(stdout); /* what the program printed stands before the summary */
-    int status = trp_driver_end(ctx->driver, ctx->status, false);
+    int status = trp_driver_end(ctx->driver, trp_context_status(ctx), false);
     while (ctx->rows)
         trp_rows_free(ctx->rows);
     trp_datasets_free(ctx);
@@ -136,9 +137,4 @@ int trp_finalize(trp_context *ctx)
     free(ctx->nodes);
     free(ctx);
     return status;
-}
-
-const char *trp_error_text(const trp_context *ctx)
-{
-    return ctx ? ctx->error.text : "";
 }

@@ -17,42 +17,13 @@
 
 #include "api/api.h"
 
-static trp_context *current;
-
-trp_context *trp_context_current(void)
-{
-    return current;
-}
-
-void trp_context_set_current(trp_context *ctx)
-{
-    current = ctx;
-}
-
-int trp_context_fail(trp_context *ctx, int code, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    trp_error e = {.code = code};
-    vsnprintf(e.text, sizeof(e.text), fmt, ap);
-    va_end(ap);
-    return trp_context_fail_with(ctx, &e);
-}
-
-int trp_context_fail_with(trp_context *ctx, const trp_error *err)
-{
-    if (ctx)
-        ctx->error = *err;
-    return err->code;
-}
-
 /* With `more` bytes behind it, which live as long as it does. */
 static trp_dataset *node_new(trp_context *ctx, enum trp_node_kind kind,
                              uint32_t partitions, size_t more)
 {
     trp_dataset *d = calloc(1, sizeof(*d) + more);
     if (!d) {
-        trp_context_fail(ctx, TRP_ENOMEM, "out of memory for a dataset");
+        trp_dataset_fail(ctx, TRP_ENOMEM, "out of memory for a dataset");
         return NULL;
     }
     d->context = ctx;
@@ -89,7 +60,7 @@ static bool partitions_ok(trp_context *ctx, const char *what, uint32_t partition
 {
     if (partitions >= 1 && partitions <= TRP_PARTITIONS_MAX)
         return true;
-    trp_context_fail(ctx, TRP_EINVAL, "%s: %u partitions; there may be 1 to %d", what,
+    trp_dataset_fail(ctx, TRP_EINVAL, "%s: %u partitions; there may be 1 to %d", what,
                      partitions, TRP_PARTITIONS_MAX);
     return false;
 }
@@ -123,7 +94,7 @@ static trp_dataset *source_new(trp_context *ctx, enum trp_node_kind kind,
         uint64_t size = in->offsets[i + 1] - in->offsets[i];
         if (size <= TRP_INPUT_MAX)
             continue;
-        trp_context_fail(ctx, TRP_ELIMIT,
+        trp_dataset_fail(ctx, TRP_ELIMIT,
                          "%s: partition %u would have %llu bytes of input, above %u "
                          "MiB; use more partitions",
                          what, i, (unsigned long long)size, TRP_INPUT_MAX >> 20);
@@ -147,7 +118,7 @@ trp_dataset *trp_array(trp_context *ctx, const void *values, size_t count,
     if (!ctx || !partitions_ok(ctx, "trp_array", partitions))
         return NULL;
     if (width == 0 || (!values && count) || count > SIZE_MAX / 2 / width) {
-        trp_context_fail(ctx, TRP_EINVAL, "trp_array: %zu values of %u bytes", count,
+        trp_dataset_fail(ctx, TRP_EINVAL, "trp_array: %zu values of %u bytes", count,
                          width);
         return NULL;
     }
@@ -157,7 +128,7 @@ trp_dataset *trp_array(trp_context *ctx, const void *values, size_t count,
     if (!in.data || !in.offsets) {
         free(in.data);
         free(in.offsets);
-        trp_context_fail(ctx, TRP_ENOMEM, "trp_array: out of memory");
+        trp_dataset_fail(ctx, TRP_ENOMEM, "trp_array: out of memory");
         return NULL;
     }
     if (count)
@@ -199,14 +170,14 @@ trp_dataset *trp_records(trp_context *ctx, const void *values, const uint64_t *o
     if (!ctx || !partitions_ok(ctx, "trp_records", partitions))
         return NULL;
     if (count && (!offsets || (!values && offsets[count] > offsets[0]))) {
-        trp_context_fail(ctx, TRP_EINVAL, "trp_records: no values or offsets given");
+        trp_dataset_fail(ctx, TRP_EINVAL, "trp_records: no values or offsets given");
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {
         if (offsets[i + 1] >= offsets[i] &&
             offsets[i + 1] - offsets[i] <= TRP_INPUT_MAX)
             continue;
-        trp_context_fail(ctx, TRP_EINVAL,
+        trp_dataset_fail(ctx, TRP_EINVAL,
                          "trp_records: record %zu begins at %llu and ends at %llu; it "
                          "must not end earlier nor be above %u MiB",
                          i, (unsigned long long)offsets[i],
@@ -217,7 +188,7 @@ trp_dataset *trp_records(trp_context *ctx, const void *values, const uint64_t *o
     if (records_layout(values, offsets, count, partitions, &in) < 0) {
         free(in.data);
         free(in.offsets);
-        trp_context_fail(ctx, TRP_ENOMEM, "trp_records: out of memory");
+        trp_dataset_fail(ctx, TRP_ENOMEM, "trp_records: out of memory");
         return NULL;
     }
     return source_new(ctx, TRP_NODE_RECORDS, "trp_records", partitions, &in);
@@ -246,20 +217,20 @@ static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char
     trp_context *ctx = d->context;
     const char *name = f ? trp_registry_name((void (*)(void))f) : NULL;
     if (!name) {
-        trp_context_fail(ctx, TRP_EINVAL,
+        trp_dataset_fail(ctx, TRP_EINVAL,
                          "%s: the function is not known by a name; write "
                          "TRP_FUNCTION(name) before its definition",
                          what);
         return NULL;
     }
     if (arg_size > TRP_ARGUMENT_MAX || (arg_size && !arg)) {
-        trp_context_fail(ctx, TRP_EINVAL,
+        trp_dataset_fail(ctx, TRP_EINVAL,
                          "%s: %zu bytes of argument for %s; there may be 0 to %d", what,
                          arg_size, name, TRP_ARGUMENT_MAX);
         return NULL;
     }
     if (d->steps >= TRP_STEPS_MAX - 1) {
-        trp_context_fail(ctx, TRP_ELIMIT, "%s: more than %d functions in one chain",
+        trp_dataset_fail(ctx, TRP_ELIMIT, "%s: more than %d functions in one chain",
                          what, TRP_STEPS_MAX - 1);
         return NULL;
     }
@@ -297,7 +268,7 @@ trp_dataset *trp_union(trp_dataset *a, trp_dataset *b)
         return NULL;
     trp_context *ctx = a->context;
     if (a->partitions > TRP_PARTITIONS_MAX - b->partitions) {
-        trp_context_fail(ctx, TRP_ELIMIT,
+        trp_dataset_fail(ctx, TRP_ELIMIT,
                          "trp_union: %u and %u partitions; there may be %d together",
                          a->partitions, b->partitions, TRP_PARTITIONS_MAX);
         return NULL;
@@ -331,7 +302,7 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
     if (!d)
         return NULL;
     if (!p || !p->built) {
-        trp_context_fail(d->context, TRP_EINVAL,
+        trp_dataset_fail(d->context, TRP_EINVAL,
                          "trp_with_resources: the profile %s was not built; call "
                          "trp_profile_build and check it",
                          p ? p->builder.name : "(none)");

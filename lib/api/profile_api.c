@@ -25,22 +25,36 @@ static bool name_ok(const char *s)
     return true;
 }
 
+/* Not by one that was refused: the program may try another shape under that name. */
+static bool name_taken(const trp_context *ctx, const char *name)
+{
+    bool taken = trp_profiles_by_name(ctx->profiles, name) != NULL;
+    for (const trp_profile *p = ctx->profile_handles; p; p = p->next) {
+        if (strcmp(p->builder.name, name) != 0)
+            continue;
+        if (p->built)
+            return true;
+        taken = false;
+    }
+    return taken;
+}
+
 int trp_profile_new(trp_context *ctx, const char *name, trp_profile **ret_profile)
 {
     if (!ctx || !ret_profile)
         return TRP_EINVAL;
     *ret_profile = NULL;
     if (!name_ok(name))
-        return trp_context_fail(ctx, TRP_EINVAL,
+        return trp_dataset_fail(ctx, TRP_EINVAL,
                                 "profile name '%s': letters, digits and . _ - are "
                                 "allowed, 1 to %d, a letter, digit or _ first",
                                 name ? name : "", TRP_PROFILE_NAME_MAX);
-    if (trp_profiles_by_name(ctx->profiles, name))
-        return trp_context_fail(ctx, TRP_EINVAL, "there is a profile named %s already",
+    if (name_taken(ctx, name))
+        return trp_dataset_fail(ctx, TRP_EINVAL, "there is a profile named %s already",
                                 name);
     trp_profile *p = calloc(1, sizeof(*p));
     if (!p)
-        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for a profile");
+        return trp_dataset_fail(ctx, TRP_ENOMEM, "out of memory for a profile");
     trp_profile_builder_init(&p->builder, name);
     p->context = ctx;
     p->next = ctx->profile_handles;
@@ -59,14 +73,14 @@ static int refuse(trp_profile *p, const trp_error *err)
                          named ? "" : p->builder.name, named ? "" : ": ", err->text);
     if (p->error.code == 0)
         p->error = p->context->error;
-    return rc;
+    return trp_owe(p->context, &p->owed, rc);
 }
 
 static int check_open(trp_profile *p)
 {
     if (!p->built)
         return 0;
-    return trp_context_fail(p->context, TRP_ESTATE,
+    return trp_dataset_fail(p->context, TRP_ESTATE,
                             "profile %s is built and does not change any more",
                             p->builder.name);
 }
@@ -162,5 +176,8 @@ int trp_profile_build(trp_profile *p)
         trp_driver_profile_added(ctx->driver, p->id, &err) < 0)
         return refuse(p, &err);
     p->built = true;
+    for (trp_profile *q = ctx->profile_handles; q; q = q->next)
+        if (strcmp(q->builder.name, p->builder.name) == 0)
+            trp_make_good(&q->owed);
     return 0;
 }

@@ -43,7 +43,7 @@ int trp_collect(trp_dataset *d, trp_rows **ret_rows)
     trp_context *ctx = d->context;
     if (!ret_rows)
         return trp_action_note(
-            ctx,
+            d,
             trp_context_fail(ctx, TRP_EINVAL, "trp_collect: nowhere to put the rows"));
     struct trp_stage_run a;
     int rc = trp_stage_run(&a, d, TRP_DO_COLLECT, NULL, NULL);
@@ -53,7 +53,7 @@ int trp_collect(trp_dataset *d, trp_rows **ret_rows)
     if (!r) {
         trp_stage_run_free(&a);
         rc = trp_context_fail(ctx, TRP_ENOMEM, "out of memory for the rows");
-        return trp_action_note(ctx, rc);
+        return trp_action_note(d, rc);
     }
     trp_writer_init(&r->records);
     rc = rows_fill(r, &a);
@@ -61,7 +61,7 @@ int trp_collect(trp_dataset *d, trp_rows **ret_rows)
     if (rc < 0) {
         trp_writer_free(&r->records);
         free(r);
-        return trp_action_note(ctx, rc);
+        return trp_action_note(d, rc);
     }
     r->context = ctx;
     r->next = ctx->rows;
@@ -69,7 +69,7 @@ int trp_collect(trp_dataset *d, trp_rows **ret_rows)
         r->next->previous = r;
     ctx->rows = r;
     *ret_rows = r;
-    return 0;
+    return trp_action_note(d, 0);
 }
 
 const trp_batch *trp_rows_batch(const trp_rows *r)

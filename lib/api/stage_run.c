@@ -240,13 +240,11 @@ void trp_stage_run_free(struct trp_stage_run *a)
     free(a->done);
 }
 
-int trp_action_note(trp_context *ctx, int rc)
+int trp_action_note(trp_dataset *d, int rc)
 {
-    if (rc >= 0 || !ctx)
-        return rc;
-    bool whole = rc == TRP_ECANCELLED || rc == TRP_ETIME || rc == TRP_ESYSTEM;
-    if (ctx->status == 0 || whole)
-        ctx->status = trp_error_exit_status(rc);
+    if (rc < 0)
+        return trp_owe(d->context, &d->owed, rc);
+    trp_make_good(&d->owed);
     return rc;
 }
 
@@ -260,9 +258,11 @@ int trp_stage_run(struct trp_stage_run *a, trp_dataset *d, enum trp_end_kind kin
     int rc = prepare(a);
     if (rc == 0)
         rc = submit_and_wait(a);
-    if (rc < 0)
+    if (rc < 0) {
         trp_stage_run_free(a);
-    return trp_action_note(d->context, rc);
+        trp_action_note(d, rc);
+    }
+    return rc;
 }
 
 int trp_action_no_dataset(const char *what)
@@ -272,5 +272,5 @@ int trp_action_no_dataset(const char *what)
         return TRP_EINVAL;
     if (ctx->error.code == 0)
         trp_context_fail(ctx, TRP_EINVAL, "%s: no dataset given", what);
-    return trp_action_note(ctx, ctx->error.code);
+    return trp_owe(ctx, NULL, ctx->error.code);
 }

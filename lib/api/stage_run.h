@@ -45,10 +45,10 @@ int trp_stage_run(struct trp_stage_run *a, trp_dataset *d, enum trp_end_kind kin
                   const struct trp_step *step, const char *dir);
 void trp_stage_run_free(struct trp_stage_run *a);
 
-/* An action ended with `rc`, which is returned: a failure becomes the run's. What ended
- * the whole run (cancelled, out of time, the platform) is stronger than a stage that
- * gave up. */
-int trp_action_note(trp_context *ctx, int rc);
+/* An action on `d` ended with `rc`, which is returned: a failure counts until an action
+ * on `d` succeeds. trp_stage_run notes its failures itself, but not that it succeeded:
+ * the action goes on. */
+int trp_action_note(trp_dataset *d, int rc);
 /* An action on NULL: the chain failed where it was made, and the context has why. */
 int trp_action_no_dataset(const char *what);
 

@@ -148,10 +148,16 @@ void trp_register(const char *name, void (*function)(void));
  * started neither by `troupe run` nor with at least two MPI ranks. */
 int trp_init(int *argc, char ***argv, trp_context **ret_ctx);
 /* Gives everything back, prints the closing summary, frees all handles. Returns the
- * exit status for main: 0, or what went wrong in the run. */
+ * exit status for main, with which `troupe run` ends in any case: that of what ended
+ * the run from outside, else of the first call that failed and was not made good, else
+ * 0. A profile that was refused is made good by a later build under its name, an action
+ * by a later one that succeeds on the same dataset, anything by trp_error_clear. */
 int trp_finalize(trp_context *ctx);
 /* What the last failed call said; "" when none failed. Valid until the next call. */
 const char *trp_error_text(const trp_context *ctx);
+/* What failed so far was expected, or the program has another way: it does not count
+ * for the exit status, and trp_error_text is "". */
+void trp_error_clear(trp_context *ctx);
 
 /* ---- profiles ---- */
 

@@ -487,6 +487,11 @@ void trp_driver_exits(int status)
         trp_control_exit(last_words.fd, status);
 }
 
+int trp_driver_stopped(const trp_driver *d)
+{
+    return d->stop;
+}
+
 int trp_driver_end(trp_driver *d, int status, bool quiet)
 {
     trp_error err = {0};

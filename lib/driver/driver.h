@@ -108,11 +108,14 @@ int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err);
 /* The id an engine stage has, for a stage of a submitted job. */
 trp_stage_id trp_driver_stage(const trp_driver *d, trp_job_id job, uint32_t stage);
 
+/* What ends the whole run (TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM), 0: nothing does. */
+int trp_driver_stopped(const trp_driver *d);
 /* Ends the run: releases executors, ends the event log, writes and prints the summary
  * (on fd 1 unless `quiet`), tells `troupe`. Frees. Returns the exit status of the run,
  * `status` unless something failed at the end. */
 int trp_driver_end(trp_driver *d, int status, bool quiet);
-/* After that: the process exits with another status than 0, which is the run's then. */
+/* After that: the process exits with `status`, which is the run's unless that failed.
+ */
 void trp_driver_exits(int status);
 
 /* For C programs (lib/api). Opens the run that `troupe run -- APP` prepared: loads

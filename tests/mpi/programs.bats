@@ -147,3 +147,34 @@ static() { # as root too
     [ $status = 130 ]
     [ "$(echo gave-up.*)" = "gave-up.0 gave-up.1" ]
 }
+
+@test "an error that is not made good is the run's exit status, whatever main returns" {
+    owes() { # STATUS STEP…
+        local want=$1
+        shift
+        run "-$want" troupe run --quiet --local=2 --run-name "r.$(IFS=-; echo "$*")" -- "$programs/owes" "$@"
+    }
+    owes 3 never
+    [[ "$output" == "owes: profile odd: "* ]]
+    run -0 troupe ls
+    [[ "$output" == *"r.never "*failed*3* ]]
+    owes 3 never exit
+    owes 0 never built
+    owes 2 saved B
+    owes 0 saved A
+    owes 3 never saved
+    owes 2 never saved built
+    owes 0 never saved clear
+    owes 2 never clear wrong
+}
+
+@test "a program that never calls trp_init is told so, unless it was asked for help" {
+    run -2 --separate-stderr troupe run -- echo hello
+    [ "$output" = hello ]
+    [[ "$stderr" == "troupe: "*"/echo ended and never came through trp_init; \`troupe run --\` is for programs that use troupe.h" ]]
+    run -0 troupe ls
+    [[ "$output" == *failed*2* ]]
+    run -0 --separate-stderr troupe run -- bash --version
+    [[ "$output" == *version* ]]
+    [ -z "$stderr" ]
+}

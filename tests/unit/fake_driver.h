@@ -24,7 +24,7 @@ struct trp_driver {
     uint32_t jobs, attempts, ends, profiles; /* how often what happened */
     size_t body_size;
     const char *resources;
-    int end_status;
+    int end_status, stopped;
     gboolean tasks_known;
     char places[256]; /* preferred hosts of the last job: "a b|c|": by task */
 };
@@ -166,6 +166,11 @@ int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err)
     }
     trp_runner.stage_close(stage);
     return rc;
+}
+
+int trp_driver_stopped(const trp_driver *d)
+{
+    return d->stopped;
 }
 
 int trp_driver_end(trp_driver *d, int status, bool quiet)

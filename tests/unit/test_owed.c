@@ -1,0 +1,92 @@
+/* Which failure a program ends with: the first that was not made good. */
+#include "fake_driver.h"
+
+TRP_FUNCTION(fails_until)
+int fails_until(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)in, (void)out, (void)arg;
+    return fake.jobs > 1 ? 0 : 9;
+}
+
+/* Profile `odd`, impossible or not. */
+static int build(trp_context *ctx, gboolean fine)
+{
+    trp_profile *p;
+    int rc = trp_profile_new(ctx, "odd", &p);
+    if (rc < 0)
+        return rc;
+    trp_profile_task_text(p, "cpus", fine ? "1" : "1/3");
+    return trp_profile_build(p);
+}
+
+static void profiles(void)
+{
+    trp_context *ctx = fake_init();
+    g_assert_cmpint(build(ctx, FALSE), ==, TRP_EINVAL);
+    g_assert_cmpint(trp_finalize(ctx), ==, 2);
+    g_assert_cmpint(fake.end_status, ==, 2);
+
+    ctx = fake_init();
+    g_assert_cmpint(build(ctx, FALSE), ==, TRP_EINVAL);
+    g_assert_cmpint(build(ctx, FALSE), ==, TRP_EINVAL);
+    g_assert_cmpint(build(ctx, TRUE), ==, 0);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+
+    ctx = fake_init();
+    g_assert_cmpint(build(ctx, TRUE), ==, 0);
+    g_assert_cmpint(build(ctx, TRUE), ==, TRP_EINVAL); /* the name is taken */
+    g_assert_cmpint(trp_finalize(ctx), ==, 2);
+}
+
+static void actions(void)
+{
+    trp_context *ctx = fake_init();
+    uint64_t n;
+    trp_dataset *d = trp_range(ctx, 0, 4, 2),
+                *bad = trp_transform(d, fails_until, NULL, 0);
+    g_assert_cmpint(trp_foreach(bad, fails_until, NULL, 0), ==, TRP_EFAILED);
+    g_assert_cmpint(trp_count(d, &n), ==, 0); /* another dataset */
+    g_assert_cmpint(trp_context_status(ctx), ==, 1);
+    g_assert_cmpint(trp_foreach(bad, fails_until, NULL, 0), ==, 0);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void first_of_several(void)
+{
+    trp_context *ctx = fake_init();
+    uint64_t n;
+    trp_dataset *d = trp_range(ctx, 0, 4, 2),
+                *bad = trp_transform(d, fails_until, NULL, 0);
+    g_assert_cmpint(trp_count(bad, &n), ==, TRP_EFAILED);
+    g_assert_cmpint(build(ctx, FALSE), ==, TRP_EINVAL);
+    g_assert_cmpint(trp_context_status(ctx), ==, 1);
+    g_assert_cmpint(trp_foreach(bad, fails_until, NULL, 0), ==, 0);
+    g_assert_cmpint(trp_context_status(ctx), ==, 2);
+    g_assert_null(trp_range(ctx, 0, 4, 0)); /* nothing makes that good … */
+    g_assert_cmpint(build(ctx, TRUE), ==, 0);
+    g_assert_cmpint(trp_context_status(ctx), ==, 2);
+    trp_error_clear(ctx); /* … but this */
+    g_assert_cmpstr(trp_error_text(ctx), ==, "");
+    g_assert_cmpint(trp_context_status(ctx), ==, 0);
+    g_assert_cmpint(trp_count(NULL, &n), ==, TRP_EINVAL);
+    g_assert_cmpint(trp_finalize(ctx), ==, 2);
+}
+
+static void ends_from_outside(void)
+{
+    trp_context *ctx = fake_init();
+    g_assert_cmpint(build(ctx, FALSE), ==, TRP_EINVAL);
+    fake.stopped = TRP_ETIME;
+    g_assert_cmpint(trp_finalize(ctx), ==, 75);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(name, fn) g_test_add_func("/owed/" name, fn)
+    ADD("a profile's error is made good by a later build under its name", profiles);
+    ADD("an action's error is made good by a success on its dataset", actions);
+    ADD("the first error that is left is the exit status", first_of_several);
+    ADD("what ends the run from outside is stronger", ends_from_outside);
+    return g_test_run();
+}
