@@ -228,7 +228,9 @@ void trp_driver_flush(trp_driver *d);
 
 /* staff.c */
 struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor);
-int trp_staff_expect(trp_driver *d, trp_executor_id id, trp_error *err);
+/* A rank of a static run: where it is and what it has. */
+int trp_staff_expect(trp_driver *d, trp_executor_id id,
+                     const struct trp_granted *granted, trp_error *err);
 void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
                      bool ahead);
 void trp_staff_need(trp_driver *d, trp_executor_id id);

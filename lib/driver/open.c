@@ -16,6 +16,7 @@
 #include "core/topo/hosts.h"
 #include "driver/driver_open.h"
 #include "driver/driver_state.h"
+#include "driver/rank_devices.h"
 #include "driver/ranks.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
@@ -138,6 +139,9 @@ static int static_parts(struct parts *p, trp_error *err)
         rc = trp_site_options(p->site, p->options, err);
     if (rc == 0)
         rc = trp_options_from_environment(p->options, environ, err);
+    if (rc == 0) /* whatever was said: mpirun or srun has started all there are */
+        rc = trp_options_set(p->options, "dynamicAllocation.enabled", "false",
+                             TRP_ORIGIN_COMMAND_LINE, "a static run", err);
     if (rc == 0)
         rc = trp_options_check(p->options, err);
     return rc < 0 ? rc : make_profiles(p, TRP_MANAGER_STATIC, err);
@@ -172,7 +176,8 @@ static void work(const struct parts *p, int rank,
 }
 
 /* Ranks are executors that were not asked for: the engine is told to expect them. */
-static int expect_ranks(trp_driver *d, int size, trp_error *err)
+static int expect_ranks(trp_driver *d, const struct trp_rank_place *places, int size,
+                        trp_error *err)
 {
     trp_driver_enter(d);
     int rc = 0;
@@ -181,7 +186,10 @@ static int expect_ranks(trp_driver *d, int size, trp_error *err)
         trp_executor_id id = d->trace
                                  ? trp_engine_trace_expect(d->trace, d->engine, profile)
                                  : trp_engine_expect_executor(d->engine, profile);
-        rc = trp_staff_expect(d, id, err);
+        const struct trp_granted granted = {.host = places[i].host,
+                                            .resources = places[i].share,
+                                            .nresources = places[i].nshare};
+        rc = trp_staff_expect(d, id, &granted, err);
     }
     trp_driver_leave(d);
     return rc;
@@ -236,6 +244,49 @@ static int static_driver(struct parts *p, const char *program,
     return 0;
 }
 
+/* All ranks: parts, and on rank 0 the places of all with their shares of devices. Fails
+ * on all ranks alike, with the text on rank 0. */
+static int static_world(int rank, int size, struct parts *p,
+                        struct trp_rank_place **ret_places, trp_error *err)
+{
+    char *devices = NULL;
+    int rc = static_parts(p, err);
+    const struct trp_resource_profile *profile =
+        rc == 0 ? trp_profiles_get(p->profiles, (trp_profile_id){0}) : NULL;
+    if (rc == 0 && rank > 0)
+        rc = trp_rank_devices(profile, p->site, &devices, err);
+    rc = trp_ranks_gather(rank, size, rc, devices, ret_places, err);
+    if (rank == 0 && rc == 0)
+        rc = trp_ranks_site(*ret_places, size, p->site, err);
+    if (rank == 0 && rc == 0)
+        rc = trp_ranks_share(*ret_places, size, profile, p->options, err);
+    free(devices);
+    return trp_ranks_agree(rc);
+}
+
+/* The run could not begin: what the program exits with, whatever its main returns. */
+static int failed_with;
+
+static void exit_failed(int status, void *unused)
+{
+    (void)unused;
+    if (status == 0 || status == failed_with)
+        return;
+    fflush(NULL);
+    _exit(failed_with);
+}
+
+/* All ranks leave MPI in order, so that mpirun has nothing to add to rank 0's words. */
+static int end_world(int rank, int code)
+{
+    MPI_Finalize();
+    if (rank > 0)
+        _exit(0);
+    failed_with = trp_error_exit_status(code);
+    on_exit(exit_failed, NULL);
+    return code;
+}
+
 int trp_driver_open_static(int argc, char **argv,
                            const struct trp_function_runner *runner,
                            trp_driver **ret_driver, trp_profiles **ret_profiles,
@@ -250,28 +301,26 @@ int trp_driver_open_static(int argc, char **argv,
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     struct trp_rank_place *places;
-    int rc = trp_ranks_gather(rank, size, &places, err);
-    if (rc == 0)
-        rc = static_parts(&p, err);
-    if (rank > 0 && rc == 0)
+    int rc = static_world(rank, size, &p, &places, err);
+    if (rc < 0) {
+        trp_ranks_free(places, size);
+        parts_free(&p);
+        return end_world(rank, rc);
+    }
+    if (rank > 0)
         work(&p, rank, runner);
-    if (rc == 0)
-        rc = trp_ranks_site(places, size, p.site, err);
-    if (rc == 0)
-        rc = static_driver(&p, argc > 0 ? argv[0] : "app", places, size, ret_driver,
-                           err);
-    free(places);
+    rc = static_driver(&p, argc > 0 ? argv[0] : "app", places, size, ret_driver, err);
     if (rc < 0) {
         trp_channel_world_cancel(); /* the others would wait for ever */
-        if (rank > 0)               /* rank 0 says why */
-            _exit(2);
+        trp_ranks_free(places, size);
         parts_free(&p);
         return rc;
     }
     (*ret_driver)->own_options = p.options;
     (*ret_driver)->own_site = p.site;
     *ret_profiles = p.profiles;
-    rc = expect_ranks(*ret_driver, size, err);
+    rc = expect_ranks(*ret_driver, places, size, err);
+    trp_ranks_free(places, size);
     return rc < 0 ? rc
                   : trp_driver_profile_added(*ret_driver, (trp_profile_id){0}, err);
 }

@@ -79,14 +79,6 @@ static void refuse(trp_driver *d, trp_executor_id id, bool never, const char *te
     trp_driver_step(d, &ev);
 }
 
-/* A rank of a static run: it is there, or will be, and no cluster looks after it. */
-int trp_staff_expect(trp_driver *d, trp_executor_id id, trp_error *err)
-{
-    if (id.n != TRP_NONE && staff_new(d, id, (trp_profile_id){0}))
-        return 0;
-    return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
-}
-
 void trp_staff_need(trp_driver *d, trp_executor_id id)
 {
     const struct trp_staff *x = trp_staff_of(d, id.n);
@@ -317,6 +309,16 @@ static void on_granted(void *context, trp_executor_id executor,
             v[k] = strdup(r->addresses[k]);
         x->nresources = i + 1;
     }
+}
+
+/* It is there, or will be, and no cluster looks after it. */
+int trp_staff_expect(trp_driver *d, trp_executor_id id,
+                     const struct trp_granted *granted, trp_error *err)
+{
+    if (id.n == TRP_NONE || !staff_new(d, id, (trp_profile_id){0}))
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
+    on_granted(d, id, granted);
+    return 0;
 }
 
 static void on_gone(void *context, trp_executor_id executor, int status, bool memory,

@@ -68,6 +68,39 @@ static() { # as root too
     [[ "$output" == *shapes*@(succeeded|failed)* ]]
 }
 
+# gpus GPUS-AN-EXECUTOR GPUS-A-TASK WORD…: a static run with devices in the default profile.
+gpus() {
+    local each=$1 task=$2
+    shift 2
+    TROUPE_OPT_executor_resource_gpu_amount=$each TROUPE_OPT_task_resource_gpu_amount=$task \
+        static "$@"
+}
+
+@test "ranks of a static run share the devices of their host out" {
+    echo '{site: 1, local: {gpu: ["g10", "g9", "g0", "g1", "g2"]}}' >site.yaml
+    export TROUPE_SITE=$PWD/site.yaml
+    run -0 --separate-stderr gpus 2 2 -n 3 "$programs/shapes" -d gpu
+    [ "$(grep -o 'gpu=.*' <<<"$output" | sort | uniq | xargs)" = "gpu=g0,g1 gpu=g2,g9" ]
+    grep -q '"spark.dynamicAllocation.enabled":"false"' troupe-runs/last/events.jsonl
+    # What Slurm says is stronger; half a device a task.
+    SLURM_STEP_GPUS=5,6 run -0 --separate-stderr gpus 1 1/2 -n 3 "$programs/shapes" -d gpu
+    [ "$(grep -o 'gpu=.*' <<<"$output" | sort | uniq | xargs)" = "gpu=5 gpu=6" ]
+    unset TROUPE_SITE
+    export TROUPE_OPT_executor_cores=2
+    CUDA_VISIBLE_DEVICES=3,1 run -0 --separate-stderr gpus 2 1 -n 2 "$programs/shapes" -d gpu
+    [ "$(grep -o 'gpu=.*' <<<"$output" | sort | uniq | xargs)" = "gpu=1 gpu=3" ]
+}
+
+@test "a static run without enough devices says so at its start and ends with 3" {
+    run -3 --separate-stderr timeout 20 bash -c "$(declare -f static gpus); gpus 2 1 -n 2 $programs/shapes -d gpu"
+    grep -q "^troupe: TROUPE_OPT_executor_resource_gpu_amount: .* nothing says which gpu rank 1 " <<<"$stderr"
+    [ "$(grep -c '^troupe' <<<"$stderr")" = 1 ]
+    export CUDA_VISIBLE_DEVICES=0,1,2
+    run -3 --separate-stderr timeout 20 bash -c "$(declare -f static gpus); gpus 2 1 -n 3 $programs/shapes -d gpu"
+    grep -q "of the 3 gpu on .* (by CUDA_VISIBLE_DEVICES) 1 is left for rank 2" <<<"$stderr"
+    [ ! -e troupe-runs ]
+}
+
 @test "tasks of a barrier stage start together, wait for each other and tell each other" {
     run -0 troupe run --quiet --local=4 -- "$programs/together" 4
     [[ "$output" == *"4 tasks said: 0 1 2 3"* ]]

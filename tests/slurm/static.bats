@@ -3,7 +3,7 @@
 load slurm.bash
 
 setup_file() {
-    cluster_up -n 4 --racks 2 --fast
+    cluster_up -n 4 --racks 2 --gpus 3 --fast
 }
 
 # ranks OPTION… PROGRAM WORD…: as a step of its own job, at most a minute. Once more where
@@ -67,6 +67,25 @@ hosts() {
     [ "$(hosts)" = "node3 node2" ]
     [ "$(localities)" = "NODE_LOCAL NODE_LOCAL" ]
     nothing_left node2 node3
+}
+
+# "HOST ADDRESSES" of all executors.
+executors() {
+    grep SparkListenerExecutorAdded troupe-runs/last/events.jsonl |
+        sed 's/.*"Host":"\([^"]*\)".*"addresses":\["\([^]]*\)"\].*/\1 \2/' | sort | xargs
+}
+
+@test "the ranks of a node share the devices that Slurm gave their step, or the run ends at once" {
+    local gpus=TROUPE_OPT_executor_resource_gpu_amount=1,TROUPE_OPT_task_resource_gpu_amount=1
+    run -0 --separate-stderr ranks --export=ALL,$gpus -w node1,node2 -N2 -n6 \
+        --ntasks-per-node=3 --gres=gpu:3 "$programs/shapes" -d gpu
+    [ "$(grep -c 'gpu=[012]$' <<<"$output")" = 6 ]
+    [ "$(executors)" = "node1 0 node1 1 node2 0 node2 1 node2 2" ]
+    run -3 ranks --export=ALL,$gpus -w node3 -N1 -n3 --gres=gpu:1 "$programs/shapes" -d gpu
+    [[ "$output" == *"executor.resource.gpu.amount is 1, but of the 1 gpu on node3 (by CUDA_VISIBLE_DEVICES) 0 are left for rank 2"* ]]
+    run -3 ranks --export=ALL,$gpus -w node3 -N1 -n2 "$programs/shapes" -d gpu
+    [[ "$output" == *"nothing says which gpu rank 1 on node3 may use"* ]]
+    nothing_left node1 node2 node3 node4
 }
 
 @test "executor profiles are refused with the reason, at once and on all ranks" {

@@ -1,5 +1,6 @@
 /* shapes [RESOURCE]: two stages in two profiles, the second with half a RESOURCE (gpu)
- * a task. `shapes -t CPUS`: one stage in a task-only profile. Prints a line for each
+ * a task. `shapes -t CPUS`: one stage in a task-only profile; `shapes -d RESOURCE`: one
+ * in the default profile. Prints a line for each
  * task: "STAGE task T cpus C RESOURCE=ADDRESSES". */
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +71,10 @@ int main(int argc, char **argv)
         return 2;
     if (argc > 2 && strcmp(argv[1], "-t") == 0)
         return task_only(ctx, argv[2]);
+    if (argc > 2 && strcmp(argv[1], "-d") == 0) {
+        print_stage(ctx, "plain", trp_range(ctx, 0, 6, 6), argv[2]);
+        return trp_finalize(ctx);
+    }
     const char *resource = argc > 1 ? argv[1] : "gpu";
     trp_profile *wide, *device;
     trp_profile_new(ctx, "wide", &wide);
