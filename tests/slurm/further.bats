@@ -17,6 +17,10 @@ teardown() {
     wait_until 20 no_job_of bob
 }
 
+nodes_are_known() {
+    ! on head sinfo -h -N -o %T | grep unknown
+}
+
 # jobs_of USER: number, state and name of each.
 jobs_of() {
     on head squeue -h -u "$1" -o '%i %T %j'
@@ -69,11 +73,18 @@ started() {
 
 # hog NODES CPUS [OPTION…]: another user's job that takes so many of each node; sets $hog.
 hog() {
+    # After a start slurmctld asks each node once; one whose answer is lost gets no job until it
+    # is asked again, a third of SlurmdTimeout later.
+    wait_until 120 nodes_are_known
     local nodes=$1 cpus=$2
     shift 2
     printf '#!/bin/bash\nsleep 300\n' >hog.sh
     hog=$(as bob head sbatch --parsable -o /dev/null -N "$nodes" -n "$nodes" -c "$cpus" --mem=100 "$@" hog.sh)
-    wait_until 20 job_runs "$hog"
+    wait_until 20 job_runs "$hog" || {
+        on head scontrol show job "$hog"
+        on head sinfo -N -o '%N %T %E'
+        return 1
+    }
 }
 
 job_runs() {
