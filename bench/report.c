@@ -1,6 +1,6 @@
 /*
- * report [--json] < SAMPLES: what bench/run collected, as a table or as JSON. A sample
- * is one line of
+ * report [--json|--rows] < SAMPLES: what bench/run collected, as a table (--rows:
+ * without its header) or as JSON. A sample is one line of
  *
  *     NAME CASE UNIT VALUE BASELINE MUST NOTE
  *
@@ -132,10 +132,11 @@ static void print_row(const struct result *r)
                                      : "MISSED");
 }
 
-static void print_table(void)
+static void print_table(bool header)
 {
-    printf("%-8s %-36s %12s %-12s %12s  %-26s %-9s %s\n", "name", "case", "value",
-           "unit", "baseline", "ratio (min to max)", "must", "");
+    if (header)
+        printf("%-8s %-36s %12s %-12s %12s  %-26s %-9s %s\n", "name", "case", "value",
+               "unit", "baseline", "ratio (min to max)", "must", "");
     for (size_t i = 0; i < nresults; i++)
         print_row(&results[i]);
     for (size_t i = 0; i < nresults; i++) {
@@ -171,8 +172,9 @@ int main(int argc, char **argv)
 {
     static char line[LINE];
     bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
-    if (argc > 1 && !json) {
-        fprintf(stderr, "usage: report [--json] < SAMPLES\n");
+    bool rows = argc == 2 && strcmp(argv[1], "--rows") == 0;
+    if (argc > 1 && !json && !rows) {
+        fprintf(stderr, "usage: report [--json|--rows] < SAMPLES\n");
         return 2;
     }
     while (fgets(line, sizeof line, stdin))
@@ -185,6 +187,6 @@ int main(int argc, char **argv)
     if (json)
         print_json();
     else
-        print_table();
+        print_table(!rows);
     return ok ? 0 : 1;
 }
