@@ -1,0 +1,11 @@
+#!/usr/bin/env bats
+# Random faults, each round with its seed: ten rounds of ./chaos, which says more. A round
+# that fails is repeated by hand as its line says.
+bats_require_minimum_version 1.5.0
+
+@test "ten rounds of random faults: right results, and nothing left" {
+    run "${BATS_TEST_DIRNAME}/chaos" --rounds 10 --seed 1 --keep "$TROUPE_BUILD/chaos-failed" \
+        --faults executor,stop,dies,cut,drain,scancel
+    echo "$output"
+    [ "$status" = 0 ]
+}
