@@ -198,6 +198,7 @@ TRP_RARE static void on_profile_fit(struct trp_engine *e, const struct trp_event
         return;
     }
     c->fit = ev->fit.executors;
+    c->fit_hosts = ev->fit.hosts;
     c->further = ev->fit.further < c->fit ? ev->fit.further : c->fit;
     trp_ahead_look_soon(e);
     e->any_dirty = true;

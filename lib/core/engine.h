@@ -361,6 +361,7 @@ struct trp_event {
             uint32_t further;   /* of those: how many what is held now has no room for;
                                  * they may have to wait in the cluster's queue */
             const char *text;   /* with 0: resource, wanted, available; copied */
+            uint32_t hosts;     /* on so many hosts; 0: not known, there may be more */
         } fit;
         struct {
             trp_executor_id executor; /* as in TRP_ACTION_START_EXECUTOR */

@@ -303,7 +303,8 @@ struct trp_event trp_driver_fit(const trp_driver *d,
         .fit = {.profile = p->id,
                 .executors = n,
                 .further = n > held ? n - held : 0,
-                .text = why->text}
+                .text = why->text,
+                .hosts = n > held ? 0 : ops->topology(d->cluster)->nhosts}
     };
 }
 

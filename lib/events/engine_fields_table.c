@@ -139,6 +139,7 @@ static const struct trp_field event_fit[] = {
     EVENT(UNSIGNED, fit.executors),
     EVENT(UNSIGNED, fit.further),
     EVENT(MAYBE, fit.text),
+    EVENT(UNSIGNED, fit.hosts),
 };
 static const struct trp_field event_added[] = {
     EVENT(UNSIGNED, added.executor.n),

@@ -80,6 +80,15 @@ static void plan_stage(struct trp_virtual_run *r, uint32_t i)
                 plan->task.devices[d] = task_devices(&p->custom[k]);
 }
 
+/* Those that executors may be on at once. */
+static uint32_t hosts_of(const struct trp_virtual_run *r)
+{
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < r->c.cluster->ngroups; g++)
+        n += r->c.cluster->groups[g].count;
+    return r->c.inside_only ? trp_virtual_inside_nodes(r->cluster) : n;
+}
+
 /* Each stage fits, or the run is refused as the driver would refuse it; the engine is
  * told how many executors there can be. */
 static int tell_fit(struct trp_virtual_run *r)
@@ -102,7 +111,8 @@ static int tell_fit(struct trp_virtual_run *r)
             .fit = {.profile = profile->id,
                     .executors = n,
                     .further = r->c.ahead ? n - inside : 0,
-                    .text = ""}
+                    .text = "",
+                    .hosts = hosts_of(r)}
         };
         if (!s->ranks)
             trp_virtual_step(r, &ev);

@@ -232,6 +232,76 @@ static void a_copy_gets_an_executor_on_another_host(void)
     world_free(&w);
 }
 
+/* Two executors on one host, of which one runs a slow task whose copy waits. The
+ * cluster has so many hosts (0: not known). */
+static void a_copy_waits(struct world *w, uint32_t hosts)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 4);
+    c.speculation.enabled = true;
+    c.speculation.quantile = 0.5;
+    c.speculation.efficiency = false;
+    start(w, &c, 2);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.profile = {0}, .executors = 8, .hosts = hosts}
+    };
+    world_step(w, &ev);
+    w->host_of = on_one_host;
+    world_submit(w, &s, 1);
+    world_time(w, SECOND);
+    for (uint32_t i = 0; i < 3; i++)
+        world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
+                  TRP_END_SUCCESS, 0, SECOND);
+    w->manual = true; /* nothing comes or goes from now on */
+    world_time(w, 4 * SECOND);
+    g_assert_cmpuint(w->attempts->len, ==, 1);
+}
+
+static void another_stage(struct world *w)
+{
+    struct trp_stage_spec s = stage("b", 1);
+    s.profile = world_profile(w, "b", 4, NULL, 0, 0);
+    world_submit(w, &s, 1);
+}
+
+static uint32_t asked_for(const struct world *w)
+{
+    uint32_t n = 0;
+    for (guint i = 0; i < w->executors->len; i++)
+        n += !(g_array_index(w->executors, uint32_t, i) >> 31);
+    return n;
+}
+
+static void a_copy_that_can_run_nowhere_needs_no_executor(void)
+{
+    struct world w;
+    a_copy_waits(&w, 1);
+    g_assert_cmpuint(asked_for(&w), ==, 0);
+    g_assert_cmpuint(w.releases, ==, 0);
+    another_stage(&w);
+    /* What only the copy could use goes for it. */
+    g_assert_cmpuint(asked_for(&w), ==, 1);
+    g_assert_cmpuint(w.releases, ==, 1);
+    world_free(&w);
+}
+
+static void a_copy_asks_for_one_executor_at_most(void)
+{
+    struct world w;
+    a_copy_waits(&w, 2);
+    g_assert_cmpuint(asked_for(&w), ==, 1);
+    another_stage(&w);
+    /* That one stays asked for; one on the task's host is of no use to the copy. */
+    g_assert_cmpuint(asked_for(&w), ==, 2);
+    g_assert_cmpuint(w.releases, ==, 1);
+    world_time(&w, 10 * SECOND);
+    world_time(&w, 60 * SECOND);
+    g_assert_cmpuint(asked_for(&w), ==, 2);
+    g_assert_cmpuint(w.releases, ==, 1);
+    world_free(&w);
+}
+
 static void a_stage_excluded_everywhere_gets_another_executor(void)
 {
     struct trp_engine_config c = plain();
@@ -385,6 +455,8 @@ int main(int argc, char **argv)
     ADD(a_profile_beyond_a_limit_fails_at_once);
     ADD(what_expired_goes_as_far_as_nobody_needs_it);
     ADD(a_copy_gets_an_executor_on_another_host);
+    ADD(a_copy_that_can_run_nowhere_needs_no_executor);
+    ADD(a_copy_asks_for_one_executor_at_most);
     ADD(what_an_executor_holds_keeps_it);
     ADD(what_is_cleaned_up_keeps_nothing);
     ADD(a_stage_excluded_everywhere_gets_another_executor);

@@ -88,7 +88,10 @@ uint32_t trp_need_all(const struct trp_engine *e, const struct trp_class *c);
 uint32_t trp_need_now(const struct trp_engine *e, const struct trp_class *c);
 /* With fewer its first set that waits cannot start: a barrier set's. */
 uint32_t trp_need_least(const struct trp_engine *e, const struct trp_class *c);
-void trp_need_spread(const struct trp_engine *e, struct trp_class *c);
+/* Looks at the copies that wait: which executors are of no use to them. */
+void trp_need_copies(const struct trp_engine *e, struct trp_class *c);
+/* Is one executor more to be asked for, for copies that can run on none there is? */
+bool trp_need_apart(const struct trp_class *c);
 /* Finds the classes that are short of executors. */
 void trp_need_find_short(struct trp_engine *e);
 /* Is any class other than this one? A gang may be. */

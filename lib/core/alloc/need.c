@@ -4,12 +4,17 @@
  *     work = sum over its running stages of ceil(open tasks / slots), within the
  * stage's, the profile's and the cluster's bounds                    (alloc.grow=need)
  *     work = its target, as far as tasks can use it (targets.h)      (alloc.grow=ramp)
- *     all  = work, or the minimum or initial number, and what stages that are not ready
- *            yet are to find (ahead.c)
+ *     all  = work, or the minimum or initial number, what stages that are not ready yet
+ *            are to find (ahead.c), and one for copies that can run nowhere else
  *
  * where open tasks are those that may run now or do (not those that wait for tasks of
  * their parents, whose executors could take the room that the parents need; a least
  * number of executors holds for a stage with such tasks only).
+ *
+ * A copy cannot run on a host where its task ran. Executors on which none of the copies
+ * that wait can run are not needed for them: they do not count as open tasks for those.
+ * While they have no other, one executor more is asked for where the cluster has a host
+ * that none of the class is on; once, for it may come to the same host all the same.
  */
 #include "core/engine_state.h"
 
@@ -30,9 +35,12 @@ static uint64_t larger(uint64_t a, uint64_t b)
 
 /* ---- by tasks ---- */
 
-static uint64_t wanted_by_bounded(const struct trp_task_set *s, uint32_t slots)
+static uint64_t wanted_by_bounded(const struct trp_task_set *s, uint32_t slots,
+                                  bool copies)
 {
-    uint64_t tasks = (uint64_t)s->pending + s->running + s->queued + s->copies;
+    uint64_t tasks = (uint64_t)s->pending + s->running + s->queued;
+    if (copies)
+        tasks += s->copies;
     if (s->stage->max_running)
         tasks = smaller(tasks, s->stage->max_running);
     uint64_t n = divide_up(tasks, slots);
@@ -51,27 +59,75 @@ static uint32_t stuck_sets(const struct trp_engine *e, const struct trp_class *c
     return n;
 }
 
-static uint64_t by_tasks(const struct trp_engine *e, const struct trp_class *c)
+/* Without `copies`: as if none waited. */
+static uint64_t for_tasks(const struct trp_engine *e, const struct trp_class *c,
+                          bool copies)
 {
     uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
-    uint64_t want = divide_up(c->open, slots);
+    uint64_t open = c->open, want = 0;
     for (const struct trp_task_set *s = c->bounded; s; s = s->bounded_next)
-        want += wanted_by_bounded(s, slots);
+        want += wanted_by_bounded(s, slots, copies);
+    if (!copies) {
+        uint64_t waiting = c->copies;
+        for (const struct trp_task_set *s = c->bounded; s; s = s->bounded_next)
+            waiting -= s->copies;
+        open -= waiting;
+    }
+    want += divide_up(open, slots);
     uint64_t more = e->stuck ? divide_up(stuck_sets(e, c), slots) : 0;
-    if (more)
-        want = larger(want, c->live + more);
-    return larger(want, c->spread);
+    return more ? larger(want, c->live + more) : want;
 }
 
-/* A copy cannot run where its task does: while one waits and all executors share a host
- * there is to be one more than there are or are needed (decision 10). Once: the next
- * may come to the same host. */
-void trp_need_spread(const struct trp_engine *e, struct trp_class *c)
+/* Executors that can run none of the copies that wait are not needed for them. */
+static uint64_t by_tasks(const struct trp_engine *e, const struct trp_class *c)
 {
-    if (!c->copies)
-        c->spread = 0;
-    else if (c->hosts == 1 && !c->spread)
-        c->spread = larger(by_tasks(e, c), c->live) + 1;
+    uint64_t want = for_tasks(e, c, c->copying.useless < c->live || !c->live);
+    if (!c->copying.idle || c->copying.useless == c->live)
+        return want;
+    uint64_t of_use = (uint64_t)c->live + c->requested - c->copying.idle;
+    return want <= of_use ? want : larger(for_tasks(e, c, false), of_use);
+}
+
+static uint32_t idle_on(const struct trp_engine *e, const struct trp_class *c,
+                        uint32_t host)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        const struct trp_executor *x = e->executors[i];
+        n += x && x->class == c->profile.n && x->host == host && x->came &&
+             trp_executor_is_idle(x);
+    }
+    return n;
+}
+
+void trp_need_copies(const struct trp_engine *e, struct trp_class *c)
+{
+    uint32_t hosts[TRP_COPY_HOSTS], n = 0, useless = 0, idle = 0;
+    const struct trp_executor *apart = trp_executor_find(e, c->copying.apart);
+    if (!c->copies) {
+        c->copying.asked = false;
+        c->copying.useless = c->copying.idle = 0;
+        c->copying.apart.n = TRP_NONE;
+        return;
+    }
+    n = trp_copies_useless_hosts(e, c, hosts);
+    for (uint32_t i = 0; i < n; i++) {
+        useless += hosts[i] < c->on_host_cap ? c->on_host[hosts[i]] : 0;
+        idle += c->idle ? idle_on(e, c, hosts[i]) : 0;
+        if (apart && apart->came && apart->host == hosts[i])
+            apart = NULL; /* it came to where the task is */
+    }
+    if (!apart || apart->class != c->profile.n)
+        c->copying.apart.n = TRP_NONE;
+    c->copying.useless = useless;
+    c->copying.idle = idle;
+}
+
+bool trp_need_apart(const struct trp_class *c)
+{
+    bool in_vain = c->copying.idle || c->copying.useless == c->live;
+    return c->copies && c->live && in_vain && !c->copying.asked &&
+           (!c->fit_hosts || c->hosts < c->fit_hosts);
 }
 
 /* ---- by targets ---- */
@@ -127,6 +183,7 @@ static uint32_t kept(const struct trp_engine *e, const struct trp_class *c,
         all = larger(all, target(e, c));
     else if (work)
         all = larger(all, smaller(e->config.min_executors, e->config.max_executors));
+    ahead += c->copying.apart.n != TRP_NONE;
     all = smaller(all + ahead, larger(all, e->config.max_executors));
     /* While others lack what they work with, nothing is asked for without work. */
     if (trp_need_others_short(e, c))

@@ -139,6 +139,23 @@ static uint32_t missing_ahead(const struct trp_class *c)
     return c->ahead > c->nahead ? c->ahead - c->nahead : 0;
 }
 
+/* For copies that none of the live executors can run. */
+static void ask_apart(struct trp_engine *e, struct trp_class *c)
+{
+    uint32_t have = c->live + c->requested;
+    if (have >= c->fit || have >= e->config.max_executors || e->now < c->retry_at ||
+        trp_caps_room(&e->caps, e->caps_used, c->cost, NULL) == 0)
+        return;
+    struct trp_executor *x = trp_executor_new(e, c);
+    if (!x)
+        return;
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_START_EXECUTOR);
+    act->executor.executor = x->id;
+    act->executor.profile = c->profile;
+    c->copying.asked = true;
+    c->copying.apart = x->id;
+}
+
 /* The last ones are those that nobody needs yet. */
 static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
 {
@@ -165,6 +182,8 @@ static bool grow(struct trp_engine *e, struct trp_class *c)
         return false;
     if (e->now < c->retry_at && c->retry_at < e->retry_due && trp_need_all(e, c) > have)
         e->retry_due = c->retry_at;
+    if (trp_need_apart(c) && want <= have)
+        ask_apart(e, c);
     if (want <= have) {
         if (!c->share && trp_need_work(e, c))
             check_limits(e, c);
@@ -189,7 +208,8 @@ static uint32_t withdraw(struct trp_engine *e, struct trp_class *c, uint32_t sur
 {
     for (uint32_t i = e->nexecutors; i-- > 0 && surplus && c->requested;) {
         struct trp_executor *x = e->executors[i];
-        if (!x || x->class != c->profile.n || x->state != TRP_EXECUTOR_REQUESTED)
+        if (!x || x->class != c->profile.n || x->state != TRP_EXECUTOR_REQUESTED ||
+            (x->id.n == c->copying.apart.n && !e->draining))
             continue;
         trp_wanted_release(e, x);
         surplus--;
@@ -204,7 +224,7 @@ static void release_idle(struct trp_engine *e, struct trp_class *c, uint32_t sur
     for (uint32_t i = e->nexecutors; i-- > 0 && surplus && c->idle;) {
         struct trp_executor *x = e->executors[i];
         if (!x || x->class != c->profile.n || !trp_executor_is_idle(x) ||
-            x->idle.in_use)
+            x->idle.in_use || (x->id.n == c->copying.apart.n && !x->yields))
             continue; /* it holds what an active job reads */
         trp_wanted_release(e, x);
         surplus--;
@@ -305,7 +325,7 @@ void trp_wanted_reconcile(struct trp_engine *e)
     trp_need_find_short(e);
     for (uint32_t i = 0; i < e->nclasses; i++)
         if (e->classes[i])
-            trp_need_spread(e, e->classes[i]);
+            trp_need_copies(e, e->classes[i]);
     if (!trp_room_divide(e))
         return;
     for (uint32_t i = 0; i < e->nshares; i++)

@@ -59,6 +59,63 @@ bool trp_copies_ran_on(const struct trp_engine *e, const struct trp_task_set *s,
     return false;
 }
 
+/* Of each task that waits for a copy in the class, the host numbers in `hosts` where it
+ * did not run are taken out; the first one's hosts begin. Looked at are `LOOK` tasks:
+ * among more than that some can run. */
+enum { LOOK = 64 };
+
+struct narrowing {
+    const struct trp_engine *e;
+    uint32_t *hosts, n, seen;
+};
+
+static void put_host(struct narrowing *v, uint32_t host)
+{
+    for (uint32_t i = 0; i < v->n; i++)
+        if (v->hosts[i] == host)
+            return;
+    if (v->n < TRP_COPY_HOSTS)
+        v->hosts[v->n++] = host;
+}
+
+static void narrow(struct narrowing *v, const struct trp_task_set *s, uint32_t task)
+{
+    const struct trp_engine *e = v->e;
+    if (!v->seen++) {
+        for (uint32_t slot = s->tasks[task].attempt; slot != TRP_NONE;
+             slot = e->attempts.v[slot].twin)
+            put_host(v, e->executors[e->attempts.v[slot].executor]->host);
+        for (uint32_t i = s->past_first[task]; i != TRP_NONE; i = s->past[i].next)
+            put_host(v, s->past[i].host);
+        return;
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < v->n; i++)
+        if (trp_copies_ran_on(e, s, task, v->hosts[i]))
+            v->hosts[kept++] = v->hosts[i];
+    v->n = kept;
+}
+
+uint32_t trp_copies_useless_hosts(const struct trp_engine *e, const struct trp_class *c,
+                                  uint32_t ret_hosts[TRP_COPY_HOSTS])
+{
+    struct narrowing v = {.e = e, .hosts = ret_hosts};
+    if (c->copies > LOOK && c->hosts > 1)
+        return 0;
+    for (const struct trp_task_set *s = e->sets; s; s = s->all_next) {
+        const struct trp_stack *list = &s->copy_lists.all;
+        for (uint32_t i = s->class == c && s->copies ? list->n : 0; i-- > 0;) {
+            const struct trp_task *t = &s->tasks[list->v[i]];
+            if ((t->flags & TRP_TASK_SPECULATABLE) && !(t->flags & TRP_TASK_OVER) &&
+                t->grown == s->grown)
+                narrow(&v, s, list->v[i]);
+            if (v.seen && (!v.n || v.seen > LOOK))
+                return v.n;
+        }
+    }
+    return v.n;
+}
+
 /* ---- marks ---- */
 
 TRP_RARE void trp_copy_unmark(struct trp_engine *e, struct trp_task_set *s,

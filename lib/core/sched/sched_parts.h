@@ -309,6 +309,11 @@ void trp_copies_past(struct trp_engine *e, struct trp_task_set *s, uint32_t task
                      uint32_t host);
 bool trp_copies_ran_on(const struct trp_engine *e, const struct trp_task_set *s,
                        uint32_t task, uint32_t host);
+/* Hosts on which none of the copies that wait in the class could run, since their tasks
+ * ran there; at most TRP_COPY_HOSTS of them. Returns how many. */
+enum { TRP_COPY_HOSTS = 8 };
+uint32_t trp_copies_useless_hosts(const struct trp_engine *e, const struct trp_class *c,
+                                  uint32_t ret_hosts[TRP_COPY_HOSTS]);
 
 /* sched/sync.c */
 void trp_sync_called(struct trp_engine *e, const struct trp_event *ev);

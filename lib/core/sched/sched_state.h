@@ -123,20 +123,26 @@ struct trp_class {
         copies; /* tasks that are to get a copy: part of open, or of bounded sets */
     uint32_t *on_host; /* live executors by host number, on_host_cap of them … */
     uint32_t on_host_cap, hosts; /* … and hosts with any */
-    uint64_t spread;             /* executors there are to be for the sake of copies */
-    uint32_t nqueued;            /* queued attempts on its executors */
-    uint32_t recalls;            /* recalls under way */
-    uint32_t fit;                /* executors the cluster can hold at once … */
-    uint32_t further;            /* … of which what is held has no room for so many */
-    uint32_t ahead;              /* executors for stages that are not ready yet … */
-    uint32_t nahead;             /* … asked for or live */
-    int64_t wait_ns;             /* in the cluster's queue, as far as is known */
-    int64_t cost[TRP_CAPS];      /* what an executor of it takes of the limits */
-    uint32_t share;              /* executors that the limits allow it */
-    bool is_short;               /* tasks wait, and could use more than are live */
-    uint32_t yielding;           /* live executors that are to go when they are idle */
-    char *never;                 /* why none can ever be had, or NULL */
-    int64_t retry_at;            /* nothing is asked for before */
+    struct {                     /* while copies wait (alloc/need.c): */
+        uint32_t useless;        /* live executors where none of them could run … */
+        uint32_t idle;           /* … of which idle */
+        bool asked;              /* one was asked for elsewhere … */
+        trp_executor_id apart;   /* … which is this, or n == TRP_NONE */
+    } copying;
+    uint32_t fit_hosts;     /* that the cluster has for it; 0: not known */
+    uint32_t nqueued;       /* queued attempts on its executors */
+    uint32_t recalls;       /* recalls under way */
+    uint32_t fit;           /* executors the cluster can hold at once … */
+    uint32_t further;       /* … of which what is held has no room for so many */
+    uint32_t ahead;         /* executors for stages that are not ready yet … */
+    uint32_t nahead;        /* … asked for or live */
+    int64_t wait_ns;        /* in the cluster's queue, as far as is known */
+    int64_t cost[TRP_CAPS]; /* what an executor of it takes of the limits */
+    uint32_t share;         /* executors that the limits allow it */
+    bool is_short;          /* tasks wait, and could use more than are live */
+    uint32_t yielding;      /* live executors that are to go when they are idle */
+    char *never;            /* why none can ever be had, or NULL */
+    int64_t retry_at;       /* nothing is asked for before */
     int64_t backoff;
     uint32_t start_failures; /* in a row */
     char *start_failure;     /* what the last one said */
