@@ -4,7 +4,8 @@
  * rank wrapper and answers with the end of the attempt. The spawner knows a stage's
  * command from the stage's first running attempt to its last.
  *
- * When the spawner is gone, all its gangs end as TRP_END_PLATFORM, which ends the run.
+ * When the spawner is gone or hangs, which is looked at while a gang runs, what is left
+ * of its gangs is killed and all end as TRP_END_PLATFORM, which ends the run.
  */
 #include "cluster/gangs.h"
 
@@ -17,6 +18,8 @@
 #include "events/run_folder.h"
 #include "executor/spawner.h"
 #include "wire/message.h"
+
+enum { LOOK_MS = 1000 };
 
 enum state {
     WAITS,     /* in the backend's queue */
@@ -49,8 +52,9 @@ struct trp_gangs {
     struct trp_cluster_handler handler;
     trp_spawner *spawner; /* NULL: gone */
     uv_poll_t poll;
-    bool open;   /* `poll` is */
-    bool closed; /* freed when that is closed, too */
+    uv_timer_t look; /* runs while a gang does */
+    uint32_t open;   /* of these two */
+    bool closed;     /* freed when they are, too */
     struct gang *gangs;
     struct stage *stages;
 };
@@ -213,6 +217,54 @@ static int start_gang(trp_gangs *s, struct gang *g)
     return code;
 }
 
+static void on_handle_closed(uv_handle_t *handle)
+{
+    trp_gangs *s = handle->data;
+    struct trp_gangs_room room = s->room;
+    s->open--;
+    if (s->closed && !s->open)
+        free(s);
+    room.handle(room.context, false);
+}
+
+static void close_handles(trp_gangs *s)
+{
+    uv_close((uv_handle_t *)&s->poll, on_handle_closed);
+    uv_close((uv_handle_t *)&s->look, on_handle_closed);
+}
+
+/* The spawner is gone, or hangs: so end its gangs. */
+static void lose_spawner(trp_gangs *s)
+{
+    struct gang *g, *next;
+    struct trp_spawner_fate fate;
+    char text[160];
+    close_handles(s);
+    trp_spawner_bury(s->spawner, false, &fate);
+    trp_spawner_close(s->spawner);
+    s->spawner = NULL;
+    snprintf(text, sizeof text, "the spawner of gangs %s", fate.text);
+    HASH_ITER(hh, s->gangs, g, next)
+    {
+        if (g->state != RUNS)
+            continue;
+        leave_stage(s, g->stage);
+        fail_gang(s, g, TRP_END_PLATFORM, text);
+    }
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    trp_gangs *s = timer->data;
+    bool runs = false;
+    for (const struct gang *g = s->gangs; g && !runs; g = g->hh.next)
+        runs = g->state == RUNS;
+    if (!runs)
+        uv_timer_stop(timer);
+    else if (trp_spawner_look(s->spawner, (int64_t)uv_hrtime()) < 0)
+        lose_spawner(s);
+}
+
 static struct gang *find_gang(trp_gangs *s, trp_attempt_id attempt)
 {
     struct gang *g;
@@ -228,6 +280,8 @@ void trp_gangs_serve(trp_gangs *s, trp_attempt_id attempt)
         return;
     }
     g->state = RUNS;
+    if (!uv_is_active((uv_handle_t *)&s->look))
+        uv_timer_start(&s->look, on_look, LOOK_MS, LOOK_MS);
 }
 
 void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft)
@@ -262,32 +316,6 @@ void trp_gangs_tell(trp_gangs *s)
 
 /* ---- the spawner -------------------------------------------------------------------
  */
-
-static void on_spawner_closed(uv_handle_t *handle)
-{
-    trp_gangs *s = handle->data;
-    struct trp_gangs_room room = s->room;
-    s->open = false;
-    if (s->closed)
-        free(s);
-    room.handle(room.context, false);
-}
-
-/* The spawner is gone: so are its gangs. */
-static void lose_spawner(trp_gangs *s)
-{
-    struct gang *g, *next;
-    uv_close((uv_handle_t *)&s->poll, on_spawner_closed);
-    trp_spawner_close(s->spawner);
-    s->spawner = NULL;
-    HASH_ITER(hh, s->gangs, g, next)
-    {
-        if (g->state != RUNS)
-            continue;
-        leave_stage(s, g->stage);
-        fail_gang(s, g, TRP_END_PLATFORM, "the spawner of gangs died");
-    }
-}
 
 /* With the ends of gangs that do not end well comes the question why. */
 static void end_gang(trp_gangs *s, struct gang *g, const struct trp_end *from)
@@ -372,7 +400,10 @@ static int fork_spawner(trp_gangs *s, uv_loop_t *loop, const char *scratch,
         trp_spawner_close(s->spawner);
         return trp_error_set(err, TRP_ESYSTEM, "cannot watch the spawner of gangs");
     }
-    s->open = true;
+    s->look.data = s;
+    uv_timer_init(loop, &s->look);
+    s->open = 2;
+    s->room.handle(s->room.context, true);
     s->room.handle(s->room.context, true);
     uv_poll_start(&s->poll, UV_READABLE, on_spawner);
     return 0;
@@ -402,7 +433,7 @@ void trp_gangs_close(trp_gangs *s)
     if (!s)
         return;
     if (s->spawner) {
-        uv_close((uv_handle_t *)&s->poll, on_spawner_closed);
+        close_handles(s);
         trp_spawner_close(s->spawner);
         s->spawner = NULL;
     }

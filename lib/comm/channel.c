@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -146,7 +147,9 @@ static int on_words(struct trp_peer *p, struct trp_view *v)
     w.culprit.n = trp_get_u64(v);
     w.limit_mib = trp_get_i64(v);
     w.peak_mib = trp_get_i64(v);
-    if (!trp_view_end(v) || reason > TRP_LOSS_NEVER_CAME)
+    if (!trp_view_end(v) ||
+        (reason > TRP_LOSS_NEVER_CAME && reason != TRP_LOSS_SPAWNER_DIED &&
+         reason != TRP_LOSS_SPAWNER_HUNG))
         return TRP_EPROTO;
     w.reason = (enum trp_loss)reason;
     p->words = w;
@@ -437,6 +440,20 @@ int trp_channel_fd(const trp_channel *c)
 int trp_channel_socket(const trp_channel *c)
 {
     return c->only ? c->only->link.fd : -1;
+}
+
+void trp_channel_last_words(trp_channel *c, const struct trp_last_words *words)
+{
+    uint8_t frame[256];
+    size_t n = trp_last_words_frame(words, frame, sizeof frame);
+    struct trp_link *l = c->only ? &c->only->link : NULL;
+    if (!l || l->fd < 0)
+        return;
+    trp_link_flush(l);
+    /* A frame that is half sent is not cut in two by words. */
+    ssize_t done = trp_link_pending(l) ? 0 : write(l->fd, frame, n);
+    (void)done;
+    shutdown(l->fd, SHUT_RDWR);
 }
 
 const char *trp_channel_address(const trp_channel *c)

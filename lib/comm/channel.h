@@ -156,6 +156,9 @@ void trp_channel_world_cancel(void);
 int trp_channel_socket(const trp_channel *c);
 size_t trp_last_words_frame(const struct trp_last_words *words, uint8_t *buf,
                             size_t cap);
+/* Executor: says its own last words, and hangs up, although others hold the socket. The
+ * process can only _exit afterwards. */
+void trp_channel_last_words(trp_channel *c, const struct trp_last_words *words);
 
 /* Queues a message (copied). TRP_ENOENT: no such peer; TRP_ELIMIT: too large. */
 int trp_channel_send(trp_channel *c, uint32_t peer, const void *data, size_t size);

@@ -291,6 +291,8 @@ enum trp_loss {
     TRP_LOSS_DECOMMISSIONED, /* as was announced: counts nothing */
     TRP_LOSS_TIME_LIMIT,     /* its allocation ended when it was to: a task's first such
                               * loss counts nothing, the next ones do */
+    TRP_LOSS_SPAWNER_DIED,   /* what starts its commands was killed, or ended: counts */
+    TRP_LOSS_SPAWNER_HUNG,   /* … was stopped, or hung: counts */
 };
 
 /* The map output that could not be read. */

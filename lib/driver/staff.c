@@ -161,6 +161,13 @@ static const char *loss_text(const struct trp_staff *x, enum trp_loss reason, ch
     case TRP_LOSS_DECOMMISSIONED:
     case TRP_LOSS_TIME_LIMIT:
         return x->cause ? x->cause : "its Slurm job was ended";
+    case TRP_LOSS_SPAWNER_DIED:
+        snprintf(buf, size, "its spawner %s%s",
+                 x->words.signal ? "was killed: " : "ended",
+                 x->words.signal ? strsignal(x->words.signal) : "");
+        return buf;
+    case TRP_LOSS_SPAWNER_HUNG:
+        return "its spawner was stopped, or hung";
     case TRP_LOSS_EXITED:
         break;
     }

@@ -97,6 +97,10 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
         if (code == TRP_LOSS_TIME_LIMIT && !(end && end->extra))
             snprintf(buf, size,
                      "lost its executor: its Slurm job reached its time limit");
+        else if (code == TRP_LOSS_SPAWNER_DIED && !(end && end->extra))
+            snprintf(buf, size, "lost its executor: its spawner died");
+        else if (code == TRP_LOSS_SPAWNER_HUNG && !(end && end->extra))
+            snprintf(buf, size, "lost its executor: its spawner hung");
         else
             with_text("lost its executor", end, buf, size);
         break;

@@ -155,7 +155,7 @@ static const struct trp_field event_refused[] = {
 };
 static const struct trp_field event_lost[] = {
     EVENT(UNSIGNED, lost.executor.n),
-    WORD(trp_event, lost.reason, TRP_LOSS_TIME_LIMIT + 1),
+    WORD(trp_event, lost.reason, TRP_LOSS_SPAWNER_HUNG + 1),
     YES_NO(trp_event, lost.has_culprit),
     EVENT(ATTEMPT, lost.culprit),
     EVENT(SIGNED, lost.code),

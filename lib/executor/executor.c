@@ -9,10 +9,11 @@
  * before it, so that commands are bound as well.
  *
  * Teardown, by whoever holds the baton when the work is over: commands are killed with
- * the spawner, functions are told and given half a second, the channel is closed. Then
- * the thread that the process began with joins the others, finalizes MPI and returns;
- * when a function does not return, or a peer was lost, the process ends by _exit, since
- * waiting for either could take for ever.
+ * the spawner, functions are told and given half a second, the channel is closed.
+ * Without a spawner the executor does itself what that would have done, and tells why.
+ * Then the thread that the process began with joins the others, finalizes MPI and
+ * returns; when a function does not return, or a peer was lost, the process ends by
+ * _exit, since waiting for either could take for ever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -125,6 +126,22 @@ static void flush(trp_executor *e)
     }
 }
 
+/* What it had started ends before the driver hears of it, and runs the tasks again. */
+static _Noreturn void end_without_spawner(trp_executor *e)
+{
+    struct trp_spawner_fate fate;
+    trp_functions_stop(e, FUNCTION_GRACE_MS);
+    trp_spawner_bury(e->spawner, e->adopts, &fate);
+    fprintf(stderr, "troupe: executor %u: its spawner %s\n", e->shape.id, fate.text);
+    struct trp_last_words words = {
+        .said = true,
+        .reason = fate.hangs ? TRP_LOSS_SPAWNER_HUNG : TRP_LOSS_SPAWNER_DIED,
+        .signal = fate.signal,
+    };
+    trp_channel_last_words(e->channel, &words);
+    _exit(e->status);
+}
+
 void trp_executor_finish(trp_executor *e)
 {
     if (e->finishing)
@@ -132,6 +149,8 @@ void trp_executor_finish(trp_executor *e)
     e->finishing = true;
     if (e->status != 0)
         flush(e);
+    if (e->spawner_lost)
+        end_without_spawner(e);
     /* Else the spawner sees us die, kills the commands and tells what was said. */
     if (e->words_said || !trp_functions_stop(e, FUNCTION_GRACE_MS))
         _exit(e->status);

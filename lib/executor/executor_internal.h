@@ -101,6 +101,8 @@ typedef struct trp_executor {
     int64_t active_ns;                   /* when something was last done */
     bool standby_started, driver_gone;
     bool words_said;       /* last words that the spawner is to pass on */
+    bool spawner_lost;     /* it died or hangs */
+    bool adopts;           /* what its commands leave without it comes to us */
     bool finishing, clean; /* clean: no peer was lost, MPI can be finalized */
     int wake;              /* eventfd */
     int status;
@@ -140,6 +142,8 @@ void trp_executor_begin(trp_executor *e, const struct trp_task_entry *t);
  * task owns. */
 void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
                          const struct trp_end *end);
+/* The spawner has died or hangs: so ends the executor. */
+void trp_executor_lose_spawner(trp_executor *e);
 /* Gives up: nothing more can be done here. */
 void trp_executor_fail(trp_executor *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

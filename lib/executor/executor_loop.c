@@ -93,6 +93,15 @@ void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
         trp_executor_stage_settle(e, s);
 }
 
+void trp_executor_lose_spawner(trp_executor *e)
+{
+    if (atomic_exchange(&e->ending, true))
+        return;
+    e->spawner_lost = true;
+    e->status = trp_error_exit_status(TRP_ESYSTEM);
+    send_ends(e);
+}
+
 /* ---- tasks ----------------------------------------------------------------------- */
 
 void trp_executor_begin(trp_executor *e, const struct trp_task_entry *t)
@@ -118,7 +127,7 @@ static void pass_command(trp_executor *e, struct trp_launch *l)
     struct trp_spawn spawn = {.launch = l};
     e->commands++;
     if (trp_spawner_start(e->spawner, &spawn) < 0)
-        trp_executor_fail(e, "the spawner is gone");
+        trp_executor_lose_spawner(e);
 }
 
 /* A task's share in the message's bytes: the message is copied when the first task
@@ -302,8 +311,14 @@ static uint32_t take_spawner_ends(trp_executor *e)
             trp_executor_fail(e, "out of memory");
     }
     if (r < 0)
-        trp_executor_fail(e, "the spawner is gone");
+        trp_executor_lose_spawner(e);
     return n;
+}
+
+/* When the spawner is to be looked at; only while it has work. */
+static int64_t next_look(const trp_executor *e)
+{
+    return e->commands > 0 ? trp_spawner_next_look(e->spawner) : INT64_MAX;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -319,6 +334,7 @@ static void wait_for_work(trp_executor *e, int64_t now)
     atomic_store(&e->sleeping, 1); /* a deadline that begins from here on wakes it */
     int64_t until =
         least(trp_channel_next_timer(e->channel), trp_functions_next_timer(e));
+    until = least(until, next_look(e));
     int64_t left = until > now ? until - now : 0;
     struct timespec wait = {.tv_sec = left / SECOND_NS, .tv_nsec = left % SECOND_NS};
     struct pollfd p[] = {
@@ -347,6 +363,8 @@ bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self)
         int did = trp_channel_progress(e->channel, now);
         if (e->commands > 0)
             did += (int)take_spawner_ends(e);
+        if (now >= next_look(e) && trp_spawner_look(e->spawner, now) < 0)
+            trp_executor_lose_spawner(e);
         did += (int)trp_functions_collect(e);
         if (e->handed > 0)
             trp_functions_timers(e, now);

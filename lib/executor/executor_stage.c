@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "executor/executor_internal.h"
 
@@ -60,7 +61,12 @@ static int open_command(trp_executor *e, struct trp_executor_stage *s,
         s->failure = strdup(err.text);
         return s->failure ? TRP_OK : TRP_ENOMEM;
     }
-    return trp_spawner_stage(e->spawner, message, size);
+    if (!e->adopts)
+        e->adopts = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+    int r = trp_spawner_stage(e->spawner, message, size);
+    if (r == TRP_ESYSTEM)
+        trp_executor_lose_spawner(e);
+    return r == TRP_ESYSTEM ? TRP_OK : r;
 }
 
 int trp_executor_stage_add(trp_executor *e, const uint8_t *message, size_t size)

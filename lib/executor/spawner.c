@@ -3,7 +3,8 @@
  * shared memory.
  *
  * Sends block: the spawner always reads and never blocks on its own sends, so a send
- * waits only while it is starting a command. Ends are read without blocking; a short
+ * waits only while it is starting a command, or for as long as one that hangs is given
+ * (spawner_watch.c). Ends are read without blocking; a short
  * read means that the socket is empty, which spares the second call.
  *
  * What runs on the parent's threads is told through the shared block, not the socket:
@@ -11,7 +12,7 @@
  * when the spawner sees the socket close. Only when the spawner was not sampling is it
  * woken by a frame.
  *
- * Teardown: CLOSE, then end of file within 2 s, else SIGKILL; then the process is
+ * Teardown: CLOSE, then end of file within 2 s, else it is buried; then the process is
  * waited for.
  */
 #include "executor/spawner.h"
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -32,18 +34,7 @@
 
 #include "executor/spawner_internal.h"
 
-enum { READ_SIZE = 64 * 1024, FRAME_MAX = 1 << 30 };
-
-struct trp_spawner {
-    int socket;
-    pid_t pid;
-    bool gone; /* end of file or a broken frame */
-    bool enforces;
-    struct trp_spawner_shared *shared;
-    struct trp_buf in, out;
-    size_t taken;         /* of `in` */
-    struct trp_view ends; /* what is left of the frame being read */
-};
+enum { READ_SIZE = 64 * 1024, FRAME_MAX = 1 << 30, SEND_MS = 200 };
 
 int64_t trp_now_ns(void)
 {
@@ -65,8 +56,20 @@ static bool keep_config(struct trp_keeper *k, const struct trp_spawner_config *c
            k->config.scratch && k->config.cgroup;
 }
 
+static bool make_token(char *token)
+{
+    unsigned char random[8];
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return false;
+    int n = snprintf(token, TRP_TOKEN_SIZE, "TROUPE_TOKEN=");
+    for (size_t i = 0; i < sizeof random; i++)
+        n += snprintf(token + n, TRP_TOKEN_SIZE - (size_t)n, "%02x", random[i]);
+    return true;
+}
+
 static _Noreturn void be_child(const struct trp_spawner_config *config, int fd,
-                               struct trp_spawner_shared *shared, pid_t parent)
+                               struct trp_spawner_shared *shared, const char *token,
+                               pid_t parent)
 {
     struct trp_keeper *k = calloc(1, sizeof *k);
     if (!k || !keep_config(k, config))
@@ -75,6 +78,7 @@ static _Noreturn void be_child(const struct trp_spawner_config *config, int fd,
     k->shared = shared;
     k->parent = parent;
     k->words = config->words_fd;
+    memcpy(k->token, token, TRP_TOKEN_SIZE);
     trp_keeper_main(k);
 }
 
@@ -89,11 +93,11 @@ int trp_spawner_fork(const struct trp_spawner_config *config, trp_spawner **ret_
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
              -1, 0);
     pid_t parent = getpid(), pid = -1;
-    if (shared != MAP_FAILED &&
+    if (shared != MAP_FAILED && make_token(s->token) &&
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
         pid = fork();
     if (pid == 0)
-        be_child(config, pair[1], shared, parent);
+        be_child(config, pair[1], shared, s->token, parent);
     if (pid < 0) {
         int error = errno;
         if (shared != MAP_FAILED)
@@ -107,12 +111,12 @@ int trp_spawner_fork(const struct trp_spawner_config *config, trp_spawner **ret_
                              strerror(error));
     }
     close(pair[1]);
-    *s = (trp_spawner){
-        .socket = pair[0],
-        .pid = pid,
-        .shared = shared,
-        .enforces = config->memory_mib > 0 || (config->cgroup && config->cgroup[0]),
-    };
+    s->socket = pair[0];
+    s->pid = pid;
+    s->shared = shared;
+    s->enforces = config->memory_mib > 0 || (config->cgroup && config->cgroup[0]);
+    snprintf(s->scratch, sizeof s->scratch, "%s",
+             config->scratch ? config->scratch : "");
     *ret_spawner = s;
     return TRP_OK;
 }
@@ -145,13 +149,20 @@ static int send_all(trp_spawner *s)
         return TRP_ELIMIT;
     for (int i = 0; i < TRP_FRAME_HEAD; i++)
         s->out.data[i] = (uint8_t)(size >> (8 * i));
-    while (done < s->out.size) {
-        ssize_t n =
-            send(s->socket, s->out.data + done, s->out.size - done, MSG_NOSIGNAL);
-        if (n < 0 && errno != EINTR)
-            return TRP_ESYSTEM;
-        if (n > 0)
+    for (int64_t waited = 0; done < s->out.size;) {
+        struct pollfd p = {.fd = s->socket, .events = POLLOUT};
+        ssize_t n = send(s->socket, s->out.data + done, s->out.size - done,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0) {
             done += (size_t)n;
+            waited = 0;
+        } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            return TRP_ESYSTEM;
+        } else if (poll(&p, 1, SEND_MS) == 0) {
+            waited += SEND_MS * INT64_C(1000000);
+            if (trp_spawner_is_lost(s, waited))
+                return TRP_ESYSTEM;
+        }
     }
     return TRP_OK;
 }
@@ -334,14 +345,16 @@ void trp_spawner_close(trp_spawner *s)
     if (!s)
         return;
     begin(s, TRP_FRAME_CLOSE);
-    if (send_all(s) == TRP_OK)
+    if (!s->reaped && send_all(s) == TRP_OK)
         wait_for_close(s, trp_now_ns() + INT64_C(2000000000));
     /* Its socket closes a moment before it ends, or never. */
-    for (int i = 0; i < 100 && waitpid(s->pid, NULL, WNOHANG) == 0; i++) {
-        if (i == 50)
-            kill(s->pid, SIGKILL);
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    for (int i = 0; i < 50 && !s->reaped; i++) {
+        s->reaped = waitpid(s->pid, NULL, WNOHANG) != 0;
+        if (!s->reaped)
+            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
+    if (!s->reaped)
+        trp_spawner_bury(s, false, NULL);
     close(s->socket);
     munmap(s->shared, sizeof *s->shared);
     trp_buf_free(&s->in);

@@ -9,6 +9,9 @@
  * the parent's last words on the admission socket if it knows them, removes the scratch
  * folders, and ends. It never outlives its commands.
  *
+ * Its parent watches it in turn (trp_spawner_look): it may be killed, stopped, or hang
+ * in a file system. Then the parent ends what it had started (trp_spawner_bury).
+ *
  * A stage's command is told once (trp_spawner_stage), an attempt is then a small frame
  * on a stream socket, and so is its end.
  *
@@ -86,7 +89,29 @@ void trp_spawner_words(trp_spawner *s, const struct trp_last_words *words);
  * call), 0 none, TRP_ESYSTEM: the spawner is gone. */
 int trp_spawner_next(trp_spawner *s, struct trp_end *ret_end);
 
-/* Ends it and all its commands; waits at most 2 s, then kills it. */
+/* Looks whether it is at work, and asks it to answer until the next look, which is due
+ * at trp_spawner_next_look (CLOCK_MONOTONIC, ns): call it then while attempts are with
+ * it. Never blocks. TRP_ESYSTEM: it has died, or hangs: stopped and silent for 3 s, or
+ * silent for 10 s. Time in which the caller did not look does not count. */
+int trp_spawner_look(trp_spawner *s, int64_t now_ns);
+int64_t trp_spawner_next_look(const trp_spawner *s);
+
+/* What became of a spawner of which a call said TRP_ESYSTEM. */
+struct trp_spawner_fate {
+    bool hangs;     /* else it has died … */
+    int32_t signal; /* … of this signal; 0: not known, or by itself */
+    char text[80];  /* "was killed by SIGKILL (9)", for "its spawner …" */
+};
+
+/* Kills it, all that it had started and what that has started, wherever it went, and
+ * waits up to 5 s for these to be gone; then removes the scratch folders. `adopted`:
+ * every child of this process but the spawner was left by it (the caller is a
+ * subreaper), so those that hid from token and session are found as well. Returns how
+ * many could not be ended. *ret_fate may be NULL. trp_spawner_close comes after it. */
+uint32_t trp_spawner_bury(trp_spawner *s, bool adopted,
+                          struct trp_spawner_fate *ret_fate);
+
+/* Ends it and all its commands; waits at most 2 s, then buries it. */
 void trp_spawner_close(trp_spawner *s);
 
 /* The wrapper each rank of a gang runs in: `troupe-rank gang SPECFILE`: opens its log

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -81,34 +80,21 @@ static bool take_signals(struct trp_keeper *k)
     return k->signals >= 0;
 }
 
-static bool make_token(struct trp_keeper *k)
-{
-    unsigned char random[8];
-    if (getrandom(random, sizeof random, 0) != sizeof random)
-        return false;
-    int n = snprintf(k->token, sizeof k->token, "TROUPE_TOKEN=");
-    for (size_t i = 0; i < sizeof random; i++)
-        n += snprintf(k->token + n, sizeof k->token - (size_t)n, "%02x", random[i]);
-    return true;
-}
-
 /* The scratch root: a new folder of our own below what the site or the run gives. */
 static void make_scratch(struct trp_keeper *k)
 {
     k->scratch = -1;
     int made = k->config.scratch[0] ? trp_folder_make(k->config.scratch, NULL) : -1;
-    size_t size = strlen(k->config.scratch) + 32;
-    k->scratch_path = made >= 0 ? malloc(size) : NULL;
-    k->made_scratch_parent = made > 0;
-    if (!k->scratch_path)
-        return;
-    snprintf(k->scratch_path, size, "%s/x%d-XXXXXX", k->config.scratch, (int)k->self);
-    if (mkdtemp(k->scratch_path))
-        k->scratch = open(k->scratch_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (k->scratch < 0) {
-        free(k->scratch_path);
-        k->scratch_path = NULL;
-    }
+    char *path = k->shared->scratch;
+    int n = snprintf(path, TRP_SCRATCH_PATH, "%s/x%d-XXXXXX", k->config.scratch,
+                     (int)k->self);
+    atomic_store(&k->shared->made_scratch_parent, made > 0);
+    if (made >= 0 && n < TRP_SCRATCH_PATH && mkdtemp(path))
+        k->scratch = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (k->scratch >= 0)
+        k->scratch_path = path;
+    else
+        path[0] = '\0';
 }
 
 static void open_oom_score(struct trp_keeper *k)
@@ -129,9 +115,11 @@ static bool set_up(struct trp_keeper *k)
     k->self = getpid();
     setsid();
     trp_process_title("troupe: spawner %s", k->config.name);
-    if (!take_descriptors(k) || !take_signals(k) || !make_token(k))
+    if (!take_descriptors(k) || !take_signals(k))
         return false;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* Stopped while the parent dies, it goes on and ends what it has started. */
+    prctl(PR_SET_PDEATHSIG, SIGCONT);
     open_oom_score(k);
     k->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)k->self);
@@ -218,6 +206,9 @@ static bool take_frame(struct trp_keeper *k, const uint8_t *p, size_t n)
         return trp_view_end(&v);
     case TRP_FRAME_WATCH:
         trp_memory_begin(k, true);
+        return true;
+    case TRP_FRAME_PING:
+        atomic_fetch_add(&k->shared->answered, 1);
         return true;
     case TRP_FRAME_CLOSE:
         trp_keeper_end(k, false);

@@ -375,7 +375,7 @@ _Noreturn void trp_keeper_end(struct trp_keeper *k, bool parent_lost)
     size_t budget = SIZE_MAX;
     if (k->scratch_path)
         trp_tree_remove(AT_FDCWD, k->scratch_path, &budget);
-    if (k->made_scratch_parent)
+    if (atomic_load(&k->shared->made_scratch_parent))
         rmdir(k->config.scratch);
     _exit(0);
 }

@@ -5,6 +5,8 @@
  * Parts of the process: spawner_child.c its loop, spawner_start.c how a command is
  * started, spawner_end.c how an attempt ends, spawner_strays.c what commands leave,
  * spawner_memory.c limits and blame, gang.c ranks, scratch.c folders.
+ * Parts of its parent: spawner.c frames there and back, spawner_watch.c is it still at
+ * work, and what one that is not leaves.
  */
 #ifndef TRP_EXECUTOR_SPAWNER_INTERNAL_H
 #define TRP_EXECUTOR_SPAWNER_INTERNAL_H
@@ -28,6 +30,7 @@ enum trp_spawner_frame {
     TRP_FRAME_CLOSE = 6,  /* end everything */
     TRP_FRAME_RECALL = 7, /* u64 attempt: give it back if it is still queued */
     TRP_FRAME_ENDS = 8,   /* spawner → parent: an ENDS message */
+    TRP_FRAME_PING = 9,   /* answered by one more in `answered` below */
 };
 enum { TRP_FRAME_HEAD = 4 };
 
@@ -41,13 +44,40 @@ struct trp_watched_thread {
     _Atomic uint64_t faults; /* minor faults when it began; UINT64_MAX: not known */
 };
 enum { TRP_WATCHED_THREADS = 4096, TRP_WORDS_NONE = 0, TRP_WORDS_SAID = 2 };
+enum { TRP_TOKEN_SIZE = 40, TRP_SCRATCH_PATH = 4200 };
 
 struct trp_spawner_shared {
     _Atomic uint32_t words; /* TRP_WORDS_*; 1 while they are written */
     struct trp_last_words last;
     _Atomic uint32_t sampling; /* the spawner looks every 200 ms */
+    _Atomic uint32_t answered; /* pings */
+    /* The spawner's scratch root, for whoever removes it after its death. */
+    char scratch[TRP_SCRATCH_PATH];
+    _Atomic uint32_t made_scratch_parent;
     _Atomic uint32_t nthreads;
     struct trp_watched_thread thread[TRP_WATCHED_THREADS];
+};
+
+/* The parent's handle. */
+struct trp_spawner {
+    int socket;
+    pid_t pid;
+    bool gone; /* end of file or a broken frame */
+    bool enforces;
+    struct trp_spawner_shared *shared;
+    struct trp_buf in, out;
+    size_t taken;         /* of `in` */
+    struct trp_view ends; /* what is left of the frame being read */
+    char token[TRP_TOKEN_SIZE];
+    char scratch[4096]; /* as configured */
+    /* ---- spawner_watch.c */
+    struct trp_spawner_fate fate;
+    uint32_t asked; /* pings sent */
+    bool unsent;    /* there was no room for the last one */
+    bool waits;     /* for an answer, or for room: since */
+    int64_t waits_since_ns;
+    int64_t looked_ns; /* 0: never */
+    bool reaped;
 };
 
 /* A stage's command, made ready so that an attempt adds a few strings only. */
@@ -123,9 +153,9 @@ struct trp_keeper {
     int oom_score;         /* our own oom_score_adj, -1: none */
     char own_oom_score[8]; /* … and what it holds while nothing is being started */
     int scratch;           /* the scratch root, a descriptor; -1: none */
-    char *scratch_path;
-    bool made_scratch_parent;
-    char token[40]; /* "TROUPE_TOKEN=<random>"; '.' and the attempt follow */
+    char *scratch_path;    /* in `shared` */
+    char
+        token[TRP_TOKEN_SIZE]; /* "TROUPE_TOKEN=<random>"; '.' and the attempt follow */
     struct trp_buf in, out, ends, strings;
     size_t in_taken, out_sent;
     struct trp_command_stage *stages;
@@ -140,6 +170,10 @@ struct trp_keeper {
 };
 
 int64_t trp_now_ns(void);
+
+/* spawner_watch.c: after it did not answer for `waited_ns` of our own time: has it
+ * died, or does it hang? Then its fate says so. */
+bool trp_spawner_is_lost(trp_spawner *s, int64_t waited_ns);
 
 /* spawner_child.c: the process; never returns. */
 _Noreturn void trp_keeper_main(struct trp_keeper *k);
@@ -191,7 +225,7 @@ struct trp_running *trp_strays_owner(struct trp_keeper *k, pid_t pid, pid_t grou
 
 /* What /proc/PID/stat tells. */
 struct trp_process {
-    pid_t pid, parent, group;
+    pid_t pid, parent, group, session;
     char state;
     uint64_t minor_faults;
     int64_t rss_pages;
@@ -199,6 +233,8 @@ struct trp_process {
 bool trp_process_read(const char *stat_path, struct trp_process *ret);
 /* All of /proc in ascending order; count, or -1. */
 int trp_process_list(struct trp_process **ret);
+/* The attempt behind `token` in the environment of a process; false: it has none. */
+bool trp_process_token(pid_t pid, const char *token, uint64_t *ret_attempt);
 
 /* spawner_memory.c */
 void trp_memory_open(struct trp_keeper *k);

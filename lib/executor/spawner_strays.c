@@ -47,14 +47,15 @@ bool trp_process_read(const char *stat_path, struct trp_process *ret)
         return false;
     long long rss = 0;
     unsigned long long faults = 0;
-    int got = sscanf(name_end + 1,
-                     " %c %d %d %*d %*d %*d %*u %llu %*u %*u %*u %*u %*u %*d %*d %*d "
-                     "%*d %*d %*d %*u %*u %lld",
-                     &ret->state, &ret->parent, &ret->group, &faults, &rss);
+    int got =
+        sscanf(name_end + 1,
+               " %c %d %d %d %*d %*d %*u %llu %*u %*u %*u %*u %*u %*d %*d %*d "
+               "%*d %*d %*d %*u %*u %lld",
+               &ret->state, &ret->parent, &ret->group, &ret->session, &faults, &rss);
     ret->pid = (pid_t)strtol(text, NULL, 10);
     ret->minor_faults = faults;
     ret->rss_pages = rss;
-    return got == 5;
+    return got == 6;
 }
 
 static bool is_pid(const char *name)
@@ -131,8 +132,7 @@ static int list_children(struct trp_keeper *k, struct trp_process **ret)
     return n;
 }
 
-/* The attempt in the token of /proc/PID/environ; false: there is none of ours. */
-static bool read_token(const struct trp_keeper *k, pid_t pid, uint64_t *ret_attempt)
+bool trp_process_token(pid_t pid, const char *token, uint64_t *ret_attempt)
 {
     char path[64];
     struct trp_buf env = {0};
@@ -149,9 +149,9 @@ static bool read_token(const struct trp_keeper *k, pid_t pid, uint64_t *ret_atte
     trp_put_u8(&env, 0);
     const char *at = env.failed || !env.size
                          ? NULL
-                         : memmem(env.data, env.size, k->token, strlen(k->token));
+                         : memmem(env.data, env.size, token, strlen(token));
     if (at)
-        *ret_attempt = strtoull(at + strlen(k->token) + 1, NULL, 16);
+        *ret_attempt = strtoull(at + strlen(token) + 1, NULL, 16);
     trp_buf_free(&env);
     return at != NULL;
 }
@@ -159,7 +159,7 @@ static bool read_token(const struct trp_keeper *k, pid_t pid, uint64_t *ret_atte
 struct trp_running *trp_strays_owner(struct trp_keeper *k, pid_t pid, pid_t group)
 {
     uint64_t attempt;
-    bool token = read_token(k, pid, &attempt);
+    bool token = trp_process_token(pid, k->token, &attempt);
     for (uint32_t i = 0; i < k->nrunning; i++) {
         struct trp_running *r = &k->running[i];
         if (r->state != TRP_RUN_FREE &&

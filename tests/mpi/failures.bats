@@ -103,6 +103,18 @@ Y
     [ "$(cat troupe-runs/r/logs/g/0.1.0.out)" = 1 ]
 }
 
+@test "the spawner of gangs killed: the run ends, says so, and leaves no rank" {
+    one 'mpi: {ranks: 2}, run: "touch rank.$TROUPE_RANK; setsid sleep 98.8 & sleep 98.8"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls rank.1
+    kill -9 "$(sed -n 's/^\([0-9]*\) spawner of gangs$/\1/p' troupe-runs/r/state/pids)"
+    local status=0
+    ends_within 10 $! || status=$?
+    [ $status = 4 ]
+    [ -z "$(pgrep -f '^sleep 98.8')" ]
+    grep -q "the spawner of gangs was killed by SIGKILL (9)" out
+}
+
 @test "an executor killed in mid-stage: its tasks run elsewhere and the result is right" {
     one 'tasks: 8, run: "until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --run-name r p.yaml >out 2>&1 &
@@ -125,6 +137,90 @@ Y
     touch go
     wait $!
     [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 4 ]
+}
+
+# user_run NAME: `troupe run` of $d/p.yaml in $d in the background; for root as an ordinary
+# user, who has no control groups. Sets $run.
+user_run() {
+    local words=()
+    [ "$(id -u)" != 0 ] ||
+        words=(setpriv --reuid=nobody --regid=nogroup --clear-groups env "HOME=$d")
+    [ "$(id -u)" != 0 ] || chown nobody "$d"
+    (cd "$d" && exec "${words[@]}" troupe run --run-name "$1" p.yaml) >"$d/out" 2>&1 &
+    run=$!
+}
+
+# ends_within SECONDS PID: with which status.
+ends_within() {
+    timeout "$1" tail --pid="$2" -f /dev/null || { echo "it goes on"; return 1; }
+    wait "$2"
+}
+
+# spawner_of EXECUTOR FOLDER: its pid.
+spawner_of() { sed -n "s/^\([0-9]*\) spawner $1\$/\1/p" "$2/state/pids" | grep .; }
+
+@test "a spawner killed: nothing it had started goes on beside the retry" {
+    others_folder
+    cat >"$d/p.yaml" <<'Y'
+troupe: 1
+stages:
+  - name: s
+    run: |
+      [ $TROUPE_ATTEMPT = 0 ] || { ps -eo args | grep -c "^sleep 98.7" > beside; exit 0; }
+      sh -c "sleep 98.71" & setsid sh -c "sleep 98.72; :" &
+      env -i PATH="$PATH" setsid sh -c "(sleep 98.73; :) &"
+      touch begun; wait
+Y
+    user_run r
+    wait_until 20 ls "$d/begun"
+    kill -9 "$(spawner_of 0 "$d/troupe-runs/r")"
+    ends_within 20 $run
+    [ "$(cat "$d/beside")" = 0 ]
+    [ -z "$(ls "$d/troupe-runs/r/state/scratch" 2>/dev/null)" ]
+    grep -q "task 0, attempt 0: lost its executor: its spawner died; it is run again" "$d/out"
+    grep -q '"Removed Reason":"its spawner was killed: Killed"' "$d"/troupe-runs/r/events.jsonl
+}
+
+@test "executor and spawner killed together: nothing goes on beside the retry" {
+    others_folder
+    cat >"$d/p.yaml" <<'Y'
+troupe: 1
+stages:
+  - name: s
+    run: |
+      [ $TROUPE_ATTEMPT = 0 ] || { ps -eo args | grep -c "^sleep 98.7" > beside; exit 0; }
+      sleep 98.75 & setsid sh -c "sleep 98.76; :" & touch begun; wait
+Y
+    user_run r
+    wait_until 20 ls "$d/begun"
+    pids=$(sed -n 's/^\([0-9]*\) \(spawner\|executor\) 0$/\1/p' "$d/troupe-runs/r/state/pids")
+    kill -STOP $pids # so that neither cleans up behind the other
+    kill -9 $pids
+    ends_within 20 $run
+    [ "$(cat "$d/beside")" = 0 ]
+}
+
+@test "a stopped spawner is found within seconds, and its tasks run again" {
+    one 'run: "[ $TROUPE_ATTEMPT = 0 ] || exit 0; setsid sleep 98.74 & sleep 98.74", timeout: 60'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    kill -STOP "$(spawner_of 0 troupe-runs/r)"
+    ends_within 8 $!
+    [ -z "$(pgrep -f "^sleep 98.74")" ]
+    grep -q "lost its executor: its spawner hung; it is run again" out
+    grep -q '"Removed Reason":"its spawner was stopped, or hung"' troupe-runs/r/events.jsonl
+}
+
+@test "a log that cannot be opened for ever, as on a hung file system, holds no run up" {
+    one 'tasks: 2, run: "[ $TROUPE_TASK = 1 ] || sleep 1", retries: {max_failures: 3}'
+    sed -i 's/stages:/stages:\n  - {name: first, run: "until [ -e go ]; do sleep 0.1; done"}/; s/name: s,/name: s, after: [first],/' p.yaml
+    troupe run --local=2 --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls troupe-runs/r/logs/first/0.0.out
+    mkdir -p troupe-runs/r/logs/s
+    mkfifo troupe-runs/r/logs/s/1.0.out
+    touch go
+    ends_within 25 $!
+    grep -q "lost its executor: its spawner hung; it is run again" out
 }
 
 @test "an idle executor killed: the next stage has another" {

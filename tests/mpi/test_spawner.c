@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -601,6 +602,55 @@ static void test_parent_killed(void)
     remove_folder();
 }
 
+/* A parent whose spawner is stopped: it neither waits for it for ever nor leaves what
+ * it had started, although that left session, group and environment. */
+static void body_buries(void)
+{
+    struct trp_spawner_fate fate;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    tell_shell(1,
+               DAEMON("daemon", "") DAEMON(
+                   "hidden",
+                   "env -i PATH=$PATH") "echo $$ > main; touch \"$TROUPE_SCRATCH/f\"; "
+                                        "while :; do sleep 1; done",
+               0);
+    start(1, 0);
+    wait_pid_file("main");
+    wait_pid_file("daemon");
+    wait_pid_file("hidden");
+    kill(trp_spawner_pid(spawner), SIGSTOP);
+    char *many = g_malloc0(1 << 20);
+    int r = trp_spawner_stage(spawner, many, 1 << 20);
+    uint32_t left = trp_spawner_bury(spawner, true, &fate);
+    char *told = g_strdup_printf("%d %u %d %s", r, left, fate.hangs, fate.text);
+    char *file = g_build_filename(folder, "told", NULL);
+    g_file_set_contents(file, told, -1, NULL);
+}
+
+static void test_buried(void)
+{
+    folder = g_dir_make_tmp("troupe-spawner-XXXXXX", NULL);
+    int64_t begin = g_get_monotonic_time();
+    in_parent(body_buries, -1, "", 0, false);
+    int64_t took = g_get_monotonic_time() - begin;
+    g_assert_cmpint(took, >, 2900000);
+    g_assert_cmpint(took, <, 8000000);
+    char *told = NULL, *file = g_build_filename(folder, "told", NULL);
+    char *want = g_strdup_printf("%d 0 1 was stopped", TRP_ESYSTEM);
+    g_assert_true(g_file_get_contents(file, &told, NULL, NULL));
+    g_assert_cmpstr(told, ==, want);
+    g_free(told);
+    g_free(want);
+    g_free(file);
+    expect_gone(wait_pid_file("main"));
+    expect_gone(wait_pid_file("daemon"));
+    expect_gone(wait_pid_file("hidden"));
+    char *scratch = g_build_filename(folder, "scratch", NULL);
+    g_assert_false(g_file_test(scratch, G_FILE_TEST_EXISTS));
+    g_free(scratch);
+    remove_folder();
+}
+
 static void body_crashes(void)
 {
     struct trp_last_words w = {.said = true,
@@ -959,6 +1009,8 @@ int main(int argc, char **argv)
     g_test_add_func("/spawner/daemons of a live attempt are left alone",
                     test_neighbours);
     g_test_add_func("/spawner/a killed parent leaves nothing", test_parent_killed);
+    g_test_add_func("/spawner/a stopped spawner is buried with all it started",
+                    test_buried);
     g_test_add_func("/spawner/the first last words reach the socket", test_last_words);
     g_test_add_func("/spawner/without a cgroup the largest attempt is killed",
                     test_memory_sampled);

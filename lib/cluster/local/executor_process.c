@@ -11,7 +11,9 @@
  * folders. An mpirun that is alone then, or what is still there KILL_AFTER_MS later, is
  * killed with the session and the control group. An executor is told gone, and its room
  * is free, when mpirun has ended and nobody of its session or control group is left:
- * looked at every LOOK_MS.
+ * looked at every LOOK_MS. After an end that was not in order its commands, too, are
+ * looked for by their environment: executor and spawner may have been killed together.
+ * What the kernel cannot end (it waits for a file system) holds this up for STUCK_MS.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +39,7 @@ enum {
     KILL_AFTER_MS = 1500, /* from killing the executor to killing its session */
     LINGER_MS = 4000,     /* what a spawner may take to clean up after its executor */
     CGROUP_MS = 2000,     /* what the kernel may take to free its memory group */
+    STUCK_MS = 15000,
     LOOK_MS = 20,
     TEXT = 600,
     LAST_WORDS = 160, /* a longer last line of its log is not told */
@@ -200,7 +203,9 @@ static void on_look(uv_timer_t *timer)
         signal_rest(e, e->hard ? SIGKILL : 0);
     } else {
         uint32_t left = signal_rest(e, e->hard || spent > LINGER_MS ? SIGKILL : 0);
-        if (left == 0 && remove_cgroup(e, spent > CGROUP_MS)) {
+        if (left == 0 && e->exit_status + e->signal != 0)
+            left = trp_commands_signal(e->local->command.run_dir, e->id, SIGKILL);
+        if ((left == 0 || spent > STUCK_MS) && remove_cgroup(e, spent > CGROUP_MS)) {
             finish(e);
             return;
         }

@@ -157,6 +157,36 @@ uint32_t trp_descendants_signal(pid_t ancestor, const pid_t *spare, uint32_t nsp
     return signal_members(&s, signal);
 }
 
+/* Are both lines in the environment that a process was started with? */
+static bool environment_has(pid_t pid, const char *first, const char *second)
+{
+    char path[32], *line = NULL;
+    size_t room = 0;
+    unsigned found = 0;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f && found != 3 && getdelim(&line, &room, '\0', f) > 0)
+        found |= strcmp(line, first) == 0 ? 1 : strcmp(line, second) == 0 ? 2 : 0;
+    if (f)
+        fclose(f);
+    free(line);
+    return found == 3;
+}
+
+uint32_t trp_commands_signal(const char *run_dir, uint32_t executor, int signal)
+{
+    struct snapshot s;
+    char id[64], *run = NULL;
+    snprintf(id, sizeof id, "TROUPE_EXECUTOR=%u", executor);
+    if (asprintf(&run, "TROUPE_RUN_DIR=%s", run_dir) < 0)
+        return 0;
+    take_snapshot(&s);
+    for (uint32_t i = 0; i < s.n; i++)
+        s.v[i].member = !s.v[i].zombie && environment_has(s.v[i].pid, id, run);
+    free(run);
+    return signal_members(&s, signal);
+}
+
 uint32_t trp_children_list(pid_t *ret, uint32_t cap)
 {
     struct snapshot s;

@@ -20,6 +20,10 @@ uint32_t trp_children_signal(pid_t parent, int signal);
 uint32_t trp_descendants_signal(pid_t ancestor, const pid_t *spare, uint32_t nspare,
                                 int signal);
 
+/* The same for what was started by the commands of an executor of the run in `run_dir`,
+ * or is one of them, as far as its environment still says so. */
+uint32_t trp_commands_signal(const char *run_dir, uint32_t executor, int signal);
+
 /* The children of this process. Returns how many there are; fills at most `cap`. */
 uint32_t trp_children_list(pid_t *ret, uint32_t cap);
 

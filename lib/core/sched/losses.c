@@ -89,6 +89,8 @@ static bool loss_counts(enum trp_loss reason, bool is_culprit, bool has_culprit)
     case TRP_LOSS_HEARTBEAT:
     case TRP_LOSS_HOST:
     case TRP_LOSS_TIME_LIMIT:
+    case TRP_LOSS_SPAWNER_DIED:
+    case TRP_LOSS_SPAWNER_HUNG:
         return true;
     case TRP_LOSS_CRASHED:
     case TRP_LOSS_MEMORY:
@@ -176,6 +178,9 @@ static void end_running(struct trp_engine *e, const struct trp_executor *x,
         bool is_culprit = slot == guilty;
         bool launching = e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING;
         struct trp_task_end end = {.status = TRP_END_LOST};
+        if (ev->lost.reason == TRP_LOSS_SPAWNER_DIED ||
+            ev->lost.reason == TRP_LOSS_SPAWNER_HUNG)
+            end.code = (int32_t)ev->lost.reason;
         if (is_culprit) {
             end.status = culprit_status(ev->lost.reason);
             end.code = ev->lost.code;
