@@ -32,6 +32,7 @@ struct running {
     struct trp_stage_places places;
     bool has_own_outputs; /* some of its patterns belong to tasks */
     bool ended;
+    bool late;     /* a task ended after it */
     char *refused; /* why its tasks could not be told */
     /* The last task that failed for good, for the error line. */
     uint32_t task, number, failures;
@@ -282,10 +283,11 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
     trp_command_job *j = context;
     struct running *r = &j->running[stage];
     char reason[TRP_ERROR_TEXT];
-    if (r->ended)
-        return;
+    r->late = r->ended;
     if (verdict->task_end.status == TRP_END_SUCCESS) {
         task_succeeded(j, stage, verdict->task_end.task);
+    } else if (r->ended) {
+        return;
     } else if (verdict->task_end.status == TRP_END_PLATFORM ||
                verdict->task_end.status == TRP_END_NEVER) {
         platform_failed(j, stage, verdict->task_end.status == TRP_END_NEVER, end);
@@ -337,33 +339,57 @@ static void stage_failed(trp_command_job *j, uint32_t stage,
     }
 }
 
-static void running_free(struct running *r)
+/* What of it is for launches only. */
+static void running_end(struct running *r)
 {
-    trp_items_free(&r->items);
     free(r->done);
+    r->done = NULL;
     trp_buf_free(&r->body);
     trp_stage_places_free(&r->places);
+    r->ended = true;
+}
+
+static void running_free(struct running *r)
+{
+    running_end(r);
+    trp_items_free(&r->items);
     free(r->refused);
     free(r->reason);
     *r = (struct running){.ended = true};
 }
 
+static void record_stage(const trp_command_job *j, uint32_t stage)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct trp_outputs outputs = {0};
+    if (!s->noutputs)
+        return;
+    find_outputs(j, stage, TRP_NONE, &outputs);
+    trp_done_log_stage(j->c.log, s->name, &outputs);
+    trp_outputs_free(&outputs);
+}
+
 static void stage_ended(void *context, uint32_t stage, const struct trp_action *verdict)
 {
     trp_command_job *j = context;
-    const struct trp_pipeline_stage *s = stage_of(j, stage);
     enum trp_outcome outcome = verdict->stage_ended.outcome;
-    struct trp_outputs outputs = {0};
     if (j->running[stage].ended)
         return;
     if (outcome == TRP_OUTCOME_FAILED)
         stage_failed(j, stage, verdict);
-    if (outcome != TRP_OUTCOME_SKIPPED && s->noutputs) {
-        find_outputs(j, stage, TRP_NONE, &outputs);
-        trp_done_log_stage(j->c.log, s->name, &outputs);
-        trp_outputs_free(&outputs);
-    }
-    running_free(&j->running[stage]);
+    if (outcome != TRP_OUTCOME_SKIPPED)
+        record_stage(j, stage);
+    if (outcome == TRP_OUTCOME_SUCCEEDED || outcome == TRP_OUTCOME_SKIPPED)
+        running_free(&j->running[stage]);
+    else
+        running_end(&j->running[stage]);
+}
+
+void trp_command_job_ended(trp_command_job *j)
+{
+    for (uint32_t i = 0; i < j->spec.nstages; i++)
+        if (j->running[i].late)
+            record_stage(j, i);
 }
 
 /* ---- the job ----------------------------------------------------------------------
@@ -426,6 +452,7 @@ int trp_command_job_new(const struct trp_command_job_config *config,
     j->c = *config;
     j->work = (struct trp_work){
         .context = j,
+        .lasts = true,
         .stage_tasks = stage_tasks,
         .stage_message = stage_message,
         .launch = launch,

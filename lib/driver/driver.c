@@ -412,8 +412,9 @@ static bool somebody_left(const trp_driver *d)
 
 /* Attempts that were killed may still report: a moment for them. Then all must go, and
  * no executor is asked for in the place of one that went. */
-static void dismiss_all(trp_driver *d)
+static void end_attempts(trp_driver *d)
 {
+    trp_driver_cancel_jobs(d);
     struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
     trp_driver_step(d, &drain);
     bool soft = d->killed && !d->hurry; /* SIGTERM, 5 s later SIGKILL */
@@ -422,10 +423,21 @@ static void dismiss_all(trp_driver *d)
         trp_driver_turn(d, until);
         now = trp_driver_now();
     }
+}
+
+void trp_driver_end_attempts(trp_driver *d)
+{
+    trp_driver_enter(d);
+    end_attempts(d);
+    trp_driver_leave(d);
+}
+
+static void dismiss_all(trp_driver *d)
+{
     for (uint32_t i = 0; i < d->nstaff; i++)
         if (d->staff[i])
             trp_staff_release(d, d->staff[i]->id);
-    until = now + 4 * TRP_DRIVER_SECOND;
+    int64_t now = trp_driver_now(), until = now + 4 * TRP_DRIVER_SECOND;
     while (somebody_left(d) && now < until) {
         trp_driver_turn(d, until);
         now = trp_driver_now();
@@ -497,7 +509,7 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
 {
     trp_error err = {0};
     trp_driver_enter(d);
-    trp_driver_cancel_jobs(d);
+    end_attempts(d);
     dismiss_all(d);
     trp_driver_standby_stop(d);
     close_cluster(d);

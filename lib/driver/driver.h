@@ -41,6 +41,9 @@ struct trp_stage_tasks {
  */
 struct trp_work {
     void *context;
+    /* The context is there until trp_driver_end: task_ended is told what ends after the
+     * job (attempts that are killed then, or succeed before the kill comes). */
+    bool lasts;
     /* The stage is ready: tell its tasks (foreach, what was done before). Fill `ret`;
      * on failure the stage fails with err->text. NULL when all specs know their tasks.
      */
@@ -104,6 +107,10 @@ void trp_driver_last_job(trp_driver *d);
 /* Runs until the job ended: 0, or TRP_EFAILED, TRP_ENEVER, TRP_ECANCELLED, TRP_ETIME,
  * TRP_ESYSTEM with the text of what failed first. */
 int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err);
+
+/* Ends what still runs of all jobs and waits until it has ended: for 2 s, or 7 s where it
+ * is asked politely. */
+void trp_driver_end_attempts(trp_driver *d);
 
 /* The id an engine stage has, for a stage of a submitted job. */
 trp_stage_id trp_driver_stage(const trp_driver *d, trp_job_id job, uint32_t stage);

@@ -291,7 +291,7 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
         d->tasks_done++;
     else if (v->task_end.counted)
         note_task_failure(d, s, v, reason);
-    if (s->job->work.task_ended && !s->job->over)
+    if (s->job->work.task_ended && (!s->job->over || s->job->work.lasts))
         s->job->work.task_ended(s->job->work.context, s->index, v, end);
     trp_perform_settle(d, v->task_end.stage);
 }

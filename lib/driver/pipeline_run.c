@@ -197,6 +197,8 @@ static int drive(struct pipeline_run *run)
     if (trp_command_job_spec(run->job)->nstages == 0)
         say(run->spec, "nothing is left to do: every stage is done");
     r = run_job(run, driver, &err);
+    trp_driver_end_attempts(driver); /* one may have succeeded before it was killed */
+    trp_command_job_ended(run->job);
     if (r < 0)
         tell_failure(run, &err);
     int written = trp_done_log_close(run->log, &log_err);

@@ -155,7 +155,9 @@ static void judge(struct trp_keeper *k, struct trp_running *r, int status)
         e->code = WTERMSIG(status);
         by_kill = e->code == SIGKILL;
     }
-    if (r->cause != TRP_END_SUCCESS) {
+    if (r->cause == TRP_END_KILLED && e->status == TRP_END_SUCCESS && !r->asked) {
+        return; /* it was done before the kill came */
+    } else if (r->cause != TRP_END_SUCCESS) {
         e->status = r->cause;
         e->code = 0;
     } else if (e->status != TRP_END_SUCCESS && trp_memory_killed(k, by_kill)) {
@@ -248,6 +250,7 @@ void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause
     r->timeout_at_ns = INT64_MAX;
     r->polite = soft && r->by_srun;
     if (r->polite) {
+        r->asked = true;
         /* srun would kill them for a SIGTERM: the backend has Slurm send them one. */
         r->kill_at_ns = trp_now_ns() + SOFT_MS * MS;
         return;
@@ -260,6 +263,7 @@ void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause
         return;
     }
     int64_t at = trp_now_ns() + grace;
+    r->asked = true;
     kill(-r->pid, SIGTERM);
     kill(-r->pid, SIGCONT);
     if (at < r->kill_at_ns)

@@ -107,6 +107,7 @@ struct trp_running {
     struct trp_command_stage *stage;
     bool gang;
     bool by_srun;    /* … in a Slurm step */
+    bool asked;      /* by SIGTERM: it may end with 0 for that */
     bool polite;     /* its ranks were asked to end: until kill_at_ns */
     char *resources; /* of its place, its own; NULL: none */
     pid_t pid;       /* main process; also its group */

@@ -325,3 +325,23 @@ ticks() {
     cmp troupe-runs/.history/app-* troupe-runs/r/events.jsonl
     perl -MJSON::PP -ne 'decode_json($_)' troupe-runs/r/events.jsonl
 }
+
+@test "what succeeded while its stage failed is done, also when that is told later" {
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {p: {executor: {cores: 24}}}
+stages:
+  - name: s
+    profile: p
+    tasks: 24
+    retries: {max_failures: 1}
+    run: sleep 0.2; [ -e mended ] || [ $TROUPE_TASK != 4 ]
+Y
+    run -1 troupe run --local=24 --run-name r p.yaml
+    succeeded() { grep TaskEnd troupe-runs/r/events.jsonl | grep -c '"Reason":"Success"' || true; }
+    before=$(succeeded)
+    touch mended
+    run -0 troupe run --local=24 --resume r
+    [ "$(succeeded)" = 24 ]
+    [ "$before" -gt 4 ]
+}
