@@ -360,6 +360,7 @@ void trp_driver_last_job(trp_driver *d)
 {
     trp_driver_enter(d);
     d->last_job = true;
+    trp_progress_few_stages(d->progress);
     trp_driver_stages_changed(d);
     trp_driver_leave(d);
 }

@@ -7,8 +7,9 @@
  * It never holds the run up: when the terminal or pipe does not take anything now
  * (Ctrl-S, a pager), what would have been written is left out. Lines of their own are
  * limited as updates are, and how many were left out is told with the next one; all of
- * them are in the event log. Once there were many stages, those that succeeded at once
- * get no line at all, nor are they counted: a program has thousands of them.
+ * them are in the event log. Ends of stages and of the run are not limited, and wait
+ * for a pipe that takes nothing, up to 64 KiB of them. Of a program, once it had many
+ * stages, those that succeeded at once get no line at all: it has thousands of them.
  */
 #include "events/progress.h"
 
@@ -30,7 +31,9 @@ enum {
     WIDTH_UNKNOWN = 80,
     WIDTH_MAX = 200,
     LINES_A_SECOND = 10,
-    STAGES_TOLD = 20, /* then only those that took long or failed */
+    STAGES_TOLD = 20, /* of a program; then only those that took long or failed */
+    KEPT_MAX = 65536,
+    LAST_WAIT_MS = 1000, /* for what is kept, at the end */
 };
 static const int64_t BETWEEN = SECOND / 10, LONG_STAGE = SECOND / 10;
 static const int64_t FIRST_LINE = 5 * SECOND, LAST_PAUSE = 60 * SECOND;
@@ -47,6 +50,9 @@ struct trp_progress {
     uint32_t lines;     /* … so many lines were written */
     uint32_t left_out;  /* … and so many not, not yet told */
     uint32_t stages;    /* so many stages were told */
+    bool few;           /* all ends of stages are told */
+    char *kept;         /* what must be told and could not be written yet */
+    size_t nkept;
 };
 
 static bool locale_is_utf8(void)
@@ -74,12 +80,14 @@ trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns)
     return p;
 }
 
-/* False: it could not be written now. */
-static bool put(struct trp_progress *p, const char *s, size_t n)
+static bool takes(const struct trp_progress *p, int wait_ms)
 {
     struct pollfd ready = {.fd = p->fd, .events = POLLOUT};
-    if (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT))
-        return false;
+    return poll(&ready, 1, wait_ms) == 1 && (ready.revents & POLLOUT);
+}
+
+static bool put_all(const struct trp_progress *p, const char *s, size_t n)
+{
     while (n > 0) {
         ssize_t w = write(p->fd, s, n);
         if (w < 0 && errno == EINTR)
@@ -89,6 +97,33 @@ static bool put(struct trp_progress *p, const char *s, size_t n)
         s += w;
         n -= (size_t)w;
     }
+    return true;
+}
+
+/* False: it is not written, not now. */
+static bool put_kept(struct trp_progress *p, int wait_ms)
+{
+    if (!p->nkept)
+        return true;
+    if (!takes(p, wait_ms))
+        return false;
+    bool done = put_all(p, p->kept, p->nkept);
+    p->nkept = 0;
+    return done;
+}
+
+/* False: it could not be written now. */
+static bool put(struct trp_progress *p, const char *s, size_t n)
+{
+    return put_kept(p, 0) && takes(p, 0) && put_all(p, s, n);
+}
+
+static bool keep(struct trp_progress *p, const char *s, size_t n)
+{
+    if (p->nkept + n > KEPT_MAX || (!p->kept && !(p->kept = malloc(KEPT_MAX))))
+        return false;
+    memcpy(p->kept + p->nkept, s, n);
+    p->nkept += n;
     return true;
 }
 
@@ -200,14 +235,14 @@ static int left_out_text(const struct trp_progress *p, char *buf, size_t size)
 }
 
 /* One more line in this second? Those that were not are told first. */
-static bool may_write(struct trp_progress *p, char *before, size_t size)
+static bool may_write(struct trp_progress *p, bool must, char *before, size_t size)
 {
     before[0] = '\0';
     if (p->now - p->line_start >= SECOND) {
         p->line_start = p->now;
         p->lines = 0;
     }
-    if (p->lines >= LINES_A_SECOND) {
+    if (!must && p->lines >= LINES_A_SECOND) {
         p->left_out++;
         return false;
     }
@@ -242,17 +277,33 @@ void trp_progress_update(trp_progress *p, int64_t now_ns,
     put(p, out, (size_t)n);
 }
 
-void trp_progress_line(trp_progress *p, const char *text)
+static void tell(struct trp_progress *p, const char *text, bool must)
 {
     char before[80], line[TEXT], out[2 * TEXT + 128];
-    if (!p || !may_write(p, before, sizeof before))
+    if (!p || !may_write(p, must, before, sizeof before))
         return;
     snprintf(line, sizeof line, "%s", text);
     plain(line);
     int n = snprintf(out, sizeof out, "%s%s%s\n%s", p->drawn ? "\r\033[K" : "", before,
                      line, p->drawn ? p->shown : "");
-    if (!put(p, out, (size_t)n))
+    if (!put(p, out, (size_t)n) && !(must && keep(p, out, (size_t)n)))
         p->left_out++;
+}
+
+void trp_progress_line(trp_progress *p, const char *text)
+{
+    tell(p, text, false);
+}
+
+void trp_progress_end_line(trp_progress *p, const char *text)
+{
+    tell(p, text, true);
+}
+
+void trp_progress_few_stages(trp_progress *p)
+{
+    if (p)
+        p->few = true;
 }
 
 void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage,
@@ -264,7 +315,7 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage
     p->now = now_ns;
     if (p->terminal)
         return; /* the bar shows it */
-    if (p->stages > STAGES_TOLD && failures == 0 && wall_ns < LONG_STAGE &&
+    if (!p->few && p->stages > STAGES_TOLD && failures == 0 && wall_ns < LONG_STAGE &&
         strcmp(outcome, trp_outcome_name(TRP_OUTCOME_SUCCEEDED)) == 0)
         return;
     p->stages++;
@@ -274,7 +325,7 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage
                  failures == 1 ? "" : "s");
     snprintf(line, sizeof line, "troupe: stage %s %s: %u task%s%s, %.2f s", stage,
              outcome, tasks, tasks == 1 ? "" : "s", failed, (double)wall_ns * 1e-9);
-    trp_progress_line(p, line);
+    tell(p, line, true);
 }
 
 void trp_progress_end(trp_progress *p)
@@ -283,11 +334,13 @@ void trp_progress_end(trp_progress *p)
         return;
     char out[128] = "";
     int n = 0;
+    put_kept(p, LAST_WAIT_MS);
     if (p->drawn)
         n = snprintf(out, sizeof out, "\r\033[K");
     if (p->left_out > 0)
         n += left_out_text(p, out + n, sizeof out - (size_t)n);
     if (n > 0)
         put(p, out, (size_t)n);
+    free(p->kept);
     free(p);
 }

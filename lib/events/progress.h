@@ -25,10 +25,15 @@ struct trp_progress_view {
 trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns);
 void trp_progress_update(trp_progress *p, int64_t now_ns,
                          const struct trp_progress_view *v);
-/* A line of its own (a failed attempt, a message) that does not tear the bar. */
+/* A line of its own (a failed attempt, a message) that does not tear the bar. Of more
+ * than ten a second the others are left out, and counted. */
 void trp_progress_line(trp_progress *p, const char *text);
-/* `outcome`: its trp_outcome_name. After twenty stages, one that succeeded within 100
- * ms without a failed attempt is not told. */
+/* The same of the run's end: never left out. Nor is the end of a stage. */
+void trp_progress_end_line(trp_progress *p, const char *text);
+/* From now on the ends of all stages are told: they are those of one pipeline. */
+void trp_progress_few_stages(trp_progress *p);
+/* `outcome`: its trp_outcome_name. Of a program, after twenty stages, one that
+ * succeeded within 100 ms without a failed attempt is not told. */
 void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage,
                               const char *outcome, uint32_t tasks, uint32_t failures,
                               int64_t wall_ns);

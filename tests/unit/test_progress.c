@@ -159,12 +159,47 @@ static void a_flood_of_lines_is_cut_and_told(void)
 {
     struct world w = begin(FALSE);
     for (uint32_t i = 0; i < 500; i++)
-        trp_progress_stage_ended(w.p, i * MS, "s", "succeeded", 8, 0, SECOND);
+        trp_progress_line(w.p, "troupe: task 1 failed");
     g_assert_cmpuint(count(seen(&w), '\n'), ==, 10);
     trp_progress_stage_ended(w.p, 2 * SECOND, "s", "succeeded", 8, 0, SECOND);
     g_assert_true(g_str_has_prefix(seen(&w),
                                    "troupe: 490 lines left out; see the event "
                                    "log\ntroupe: stage s succeeded"));
+    finish(&w);
+}
+
+static void ends_are_never_left_out(void)
+{
+    struct world w = begin(FALSE);
+    for (uint32_t i = 0; i < 30; i++)
+        trp_progress_line(w.p, "troupe: task 1 failed");
+    trp_progress_stage_ended(w.p, MS, "sig", "failed", 8, 30, SECOND);
+    trp_progress_end_line(w.p, "troupe: cancelled");
+    const char *text = seen(&w);
+    g_assert_nonnull(strstr(text, "troupe: 20 lines left out; see the event log\n"
+                                  "troupe: stage sig failed: 8 tasks, 30 failed "
+                                  "attempts, 1.00 s\ntroupe: cancelled\n"));
+    trp_progress_few_stages(w.p);
+    for (uint32_t i = 0; i < 100; i++)
+        trp_progress_stage_ended(w.p, MS, "s", "succeeded", 8, 0, MS);
+    g_assert_cmpuint(count(seen(&w), '\n'), ==, 100);
+    finish(&w);
+}
+
+static void ends_wait_for_a_full_pipe(void)
+{
+    struct world w = begin(FALSE);
+    char line[1000];
+    memset(line, 'x', sizeof line - 1);
+    line[sizeof line - 1] = '\0';
+    for (uint32_t i = 0; i < 200; i++) {
+        update(&w, i * 2 * SECOND, 0);
+        trp_progress_line(w.p, line);
+    }
+    trp_progress_stage_ended(w.p, 400 * SECOND, "sig", "failed", 8, 1, SECOND);
+    g_assert_null(strstr(seen(&w), "stage sig failed"));
+    update(&w, 1000 * SECOND, 100);
+    g_assert_nonnull(strstr(seen(&w), "stage sig failed: 8 tasks"));
     finish(&w);
 }
 
@@ -215,6 +250,10 @@ int main(int argc, char **argv)
     g_test_add_func("/progress/what is waited for is told", what_is_waited_for_is_told);
     g_test_add_func("/progress/a flood of lines is cut and told",
                     a_flood_of_lines_is_cut_and_told);
+    g_test_add_func("/progress/ends of stages and runs are never left out",
+                    ends_are_never_left_out);
+    g_test_add_func("/progress/ends wait for a pipe that takes nothing",
+                    ends_wait_for_a_full_pipe);
     g_test_add_func("/progress/tiny stages are told while they are few",
                     tiny_stages_are_told_while_they_are_few);
     g_test_add_func("/progress/a pipe that nobody reads is not waited for",
