@@ -47,8 +47,8 @@ void trp_command_job_free(trp_command_job *j);
 const struct trp_job_spec *trp_command_job_spec(const trp_command_job *j);
 const struct trp_work *trp_command_job_work(const trp_command_job *j);
 
-/* All attempts have ended, also those that did so after their stage: what these wrote is
- * among the stage's outputs that are recorded. */
+/* All attempts have ended, also those that did so after their stage: what these wrote
+ * is among the stage's outputs that are recorded. */
 void trp_command_job_ended(trp_command_job *j);
 
 /* The error lines of the stages that failed, in the order in which they did; NULL

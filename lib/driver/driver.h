@@ -108,8 +108,8 @@ void trp_driver_last_job(trp_driver *d);
  * TRP_ESYSTEM with the text of what failed first. */
 int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err);
 
-/* Ends what still runs of all jobs and waits until it has ended: for 2 s, or 7 s where it
- * is asked politely. */
+/* Ends what still runs of all jobs and waits until it has ended: for 2 s, or 7 s where
+ * it is asked politely. */
 void trp_driver_end_attempts(trp_driver *d);
 
 /* The id an engine stage has, for a stage of a submitted job. */
