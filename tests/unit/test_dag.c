@@ -267,6 +267,33 @@ static void a_barrier_stage_runs_all_its_tasks_again(void)
     world_free(&w);
 }
 
+/* What a task of it did may be undone: a child's task does not begin on it. */
+static void a_child_waits_for_the_whole_barrier_stage(void)
+{
+    static const struct trp_parent_spec each = {.stage = 0, .each = true};
+    struct trp_stage_spec s[] = {stage("together", 2), stage("own", 2)};
+    struct world w;
+    start(&w, 3, true);
+    s[0].barrier = true;
+    s[1].parents = &each;
+    s[1].nparents = 1;
+    world_submit(&w, s, 2);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 0);
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    }
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
 static void a_barrier_stage_skips_all_its_tasks_or_none(void)
 {
     static const uint8_t one[] = {1, 0}, both[] = {1, 1};
@@ -614,6 +641,7 @@ int main(int argc, char **argv)
     ADD(a_barrier_stage_without_slots_is_given_up);
     ADD(a_barrier_stage_that_loses_its_slots_is_given_up);
     ADD(a_barrier_stage_runs_all_its_tasks_again);
+    ADD(a_child_waits_for_the_whole_barrier_stage);
     ADD(a_barrier_stage_skips_all_its_tasks_or_none);
     ADD(an_executor_with_data_in_use_is_not_released);
     ADD(a_second_job_runs_on_the_first_ones_outputs);

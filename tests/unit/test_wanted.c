@@ -302,6 +302,29 @@ static void a_copy_asks_for_one_executor_at_most(void)
     world_free(&w);
 }
 
+static void a_barrier_stage_keeps_its_executors_when_it_runs_again(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("together", 2);
+    struct world w;
+    s.barrier = true;
+    start(&w, &c, 1);
+    world_submit(&w, &s, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        g_assert_cmpuint(w.attempts->len, ==, 2);
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                  TRP_END_EXIT, 1, SECOND);
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                  TRP_END_KILLED, 0, SECOND);
+        g_assert_cmpuint(w.live->len, ==, 2);
+        world_time(&w, w.now + SECOND);
+    }
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
 static void a_stage_excluded_everywhere_gets_another_executor(void)
 {
     struct trp_engine_config c = plain();
@@ -457,6 +480,7 @@ int main(int argc, char **argv)
     ADD(a_copy_gets_an_executor_on_another_host);
     ADD(a_copy_that_can_run_nowhere_needs_no_executor);
     ADD(a_copy_asks_for_one_executor_at_most);
+    ADD(a_barrier_stage_keeps_its_executors_when_it_runs_again);
     ADD(what_an_executor_holds_keeps_it);
     ADD(what_is_cleaned_up_keeps_nothing);
     ADD(a_stage_excluded_everywhere_gets_another_executor);

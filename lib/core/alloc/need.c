@@ -1,11 +1,12 @@
 /*
  * How many executors the tasks of a class can use, and how many it keeps besides.
  *
- *     work = sum over its running stages of ceil(open tasks / slots), within the
- * stage's, the profile's and the cluster's bounds                    (alloc.grow=need)
- *     work = its target, as far as tasks can use it (targets.h)      (alloc.grow=ramp)
- *     all  = work, or the minimum or initial number, what stages that are not ready yet
- *            are to find (ahead.c), and one for copies that can run nowhere else
+ * - work (alloc.grow=need): the sum over its running stages, and barrier stages that
+ *   run again soon, of ceil(open tasks / slots), within the stage's, the profile's and
+ *   the cluster's bounds;
+ * - work (alloc.grow=ramp): its target, as far as tasks can use it (targets.h);
+ * - all: work, or the minimum or initial number, what stages that are not ready yet are
+ *   to find (ahead.c), and one for copies that can run nowhere else;
  *
  * where open tasks are those that may run now or do (not those that wait for tasks of
  * their parents, whose executors could take the room that the parents need; a least
@@ -59,6 +60,21 @@ static uint32_t stuck_sets(const struct trp_engine *e, const struct trp_class *c
     return n;
 }
 
+/* Barrier stages that are about to run again keep what they had. */
+static uint64_t for_retries(const struct trp_engine *e, const struct trp_class *c,
+                            uint32_t slots)
+{
+    uint64_t want = 0;
+    for (uint32_t i = 0; i < e->dag.failed.n; i++) {
+        const struct trp_stage *s = e->stages[e->dag.failed.v[i]];
+        if (!s || !s->failed || !s->barrier || s->profile.n != c->profile.n)
+            continue;
+        uint64_t n = divide_up(s->ntasks, slots);
+        want += s->max_executors ? smaller(n, s->max_executors) : n;
+    }
+    return want;
+}
+
 /* Without `copies`: as if none waited. */
 static uint64_t for_tasks(const struct trp_engine *e, const struct trp_class *c,
                           bool copies)
@@ -73,7 +89,7 @@ static uint64_t for_tasks(const struct trp_engine *e, const struct trp_class *c,
             waiting -= s->copies;
         open -= waiting;
     }
-    want += divide_up(open, slots);
+    want += divide_up(open, slots) + for_retries(e, c, slots);
     uint64_t more = e->stuck ? divide_up(stuck_sets(e, c), slots) : 0;
     return more ? larger(want, c->live + more) : want;
 }
@@ -149,9 +165,12 @@ uint32_t trp_need_least(const struct trp_engine *e, const struct trp_class *c)
 
 uint32_t trp_need_work(const struct trp_engine *e, const struct trp_class *c)
 {
+    uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
     uint64_t work =
         e->targets ? smaller(target(e, c), trp_targets_need(e->targets, c->profile.n))
                    : smaller(by_tasks(e, c), e->config.max_executors);
+    if (e->targets)
+        work = larger(work, smaller(for_retries(e, c, slots), e->config.max_executors));
     work = larger(work, trp_need_least(e, c));
     return (uint32_t)smaller(work, c->fit);
 }

@@ -45,9 +45,11 @@ enum trp_stage_state {
 };
 
 enum trp_edge {
-    TRP_EDGE_AFTER,   /* all tasks of the parent are done */
-    TRP_EDGE_EACH,    /* task i after task i of the parent */
-    TRP_EDGE_SHUFFLE, /* all map outputs of the parent are there */
+    TRP_EDGE_AFTER,       /* all tasks of the parent are done */
+    TRP_EDGE_EACH,        /* task i after task i of the parent */
+    TRP_EDGE_EACH_OF_ALL, /* as many tasks, after all of the parent, a barrier stage:
+                           * what one of its tasks did may be undone */
+    TRP_EDGE_SHUFFLE,     /* all map outputs of the parent are there */
 };
 
 struct trp_stage_link {

@@ -251,11 +251,14 @@ static int check_stage(struct trp_engine *e, const struct trp_job_spec *spec,
     return 0;
 }
 
-static enum trp_edge edge_of(const struct trp_parent_spec *p)
+static enum trp_edge edge_of(const struct trp_parent_spec *p,
+                             const struct trp_stage *parent)
 {
     if (p->shuffle)
         return TRP_EDGE_SHUFFLE;
-    return p->each ? TRP_EDGE_EACH : TRP_EDGE_AFTER;
+    if (!p->each)
+        return TRP_EDGE_AFTER;
+    return parent->barrier ? TRP_EDGE_EACH_OF_ALL : TRP_EDGE_EACH;
 }
 
 static int add_stages(struct trp_engine *e, const struct trp_job_spec *spec,
@@ -268,9 +271,10 @@ static int add_stages(struct trp_engine *e, const struct trp_job_spec *spec,
         struct trp_stage *s = trp_stage_new(e, ss);
         if (!s)
             break;
-        for (uint32_t p = 0; p < ss->nparents; p++)
-            trp_stage_link(s, e->stages[first + ss->parents[p].stage],
-                           edge_of(&ss->parents[p]));
+        for (uint32_t p = 0; p < ss->nparents; p++) {
+            struct trp_stage *parent = e->stages[first + ss->parents[p].stage];
+            trp_stage_link(s, parent, edge_of(&ss->parents[p], parent));
+        }
         if (s->is_map)
             s->shuffle = e->dag.nshuffles++;
         s->first_job = j->id;

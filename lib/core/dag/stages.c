@@ -134,7 +134,9 @@ static int check_each(const struct trp_stage *s, uint32_t ntasks, trp_error *err
 {
     for (uint32_t i = 0; i < s->nparents; i++) {
         const struct trp_stage *p = s->parents[i].parent;
-        if (s->parents[i].edge == TRP_EDGE_EACH && p->ntasks != ntasks)
+        enum trp_edge edge = s->parents[i].edge;
+        if ((edge == TRP_EDGE_EACH || edge == TRP_EDGE_EACH_OF_ALL) &&
+            p->ntasks != ntasks)
             return trp_error_set(err, TRP_EFAILED,
                                  "it has %u tasks, but each of stage %s has %u", ntasks,
                                  p->name, p->ntasks);
