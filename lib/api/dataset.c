@@ -297,6 +297,23 @@ trp_dataset *trp_barrier(trp_dataset *d)
     return d ? trp_dataset_mark(d, TRP_NODE_BARRIER, 0) : NULL;
 }
 
+/* `d` without the profiles that were put on it, and on nothing it is made of: the same
+ * dataset where there are none. NULL: out of memory. */
+static trp_dataset *without_profile(trp_dataset *d)
+{
+    if (d->kind == TRP_NODE_PROFILE)
+        return without_profile(d->a);
+    if (d->kind != TRP_NODE_BARRIER && d->kind != TRP_NODE_PREFER)
+        return d;
+    trp_dataset *a = without_profile(d->a);
+    if (!a || a == d->a)
+        return a ? d : NULL;
+    trp_dataset *n = trp_dataset_mark(a, d->kind, 0);
+    if (n && n->kind == TRP_NODE_PREFER)
+        n->prefer = d->prefer; /* both live until trp_finalize */
+    return n;
+}
+
 trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
 {
     if (!d)
@@ -308,7 +325,8 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
                          p ? p->builder.name : "(none)");
         return NULL;
     }
-    trp_dataset *n = trp_dataset_mark(d, TRP_NODE_PROFILE, 0);
+    d = without_profile(d);
+    trp_dataset *n = d ? trp_dataset_mark(d, TRP_NODE_PROFILE, 0) : NULL;
     if (n)
         n->profile = p->id;
     return n;

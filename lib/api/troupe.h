@@ -200,7 +200,9 @@ trp_dataset *trp_filter(trp_dataset *d, trp_function f, const void *arg,
                         size_t arg_size);
 /* All partitions of a, then those of b. */
 trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
-/* The stage that computes d runs in this shape. */
+/* The stage that computes d runs in this shape. Of several on one dataset (trp_barrier
+ * and trp_prefer between them make no other) the last counts; those of different
+ * datasets of one stage must agree. */
 trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p);
 /* All tasks of the stage that computes d start at once, or none: as many slots as there
  * are partitions must be had. They may wait for each other with trp_barrier_wait. When

@@ -145,9 +145,9 @@ gpus() {
     [[ "$output" == *"cannot make the folder out: File exists"* ]]
 }
 
-@test "two profiles in one chain are an error that names the option which merges them" {
+@test "two profiles in one stage are an error that names the option which merges them" {
     run -2 troupe run --quiet -- "$programs/conflict"
-    [[ "$output" == *"profiles other and one; use one, or set scheduler.resource.profileMergeConflicts=true"* ]]
+    [[ "$output" == *"profiles one and other; use one, or set scheduler.resource.profileMergeConflicts=true"* ]]
     run -0 troupe run --quiet --set scheduler.resource.profileMergeConflicts=true --run-name r -- "$programs/conflict"
     [ "$output" = "count 100" ]
     # the larger of each

@@ -564,6 +564,30 @@ static void profile_of_a_stage(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 2);
 }
 
+static void the_last_profile_counts(void)
+{
+    static const char *hosts[] = {"a", "b"};
+    trp_context *ctx = fake_init();
+    trp_profile *p = build(ctx, "small", 1), *q = build(ctx, "large", 4);
+    trp_dataset *d = trp_range(ctx, 0, 4, 2);
+    trp_dataset *dp = trp_with_resources(d, p), *dq = trp_with_resources(dp, q);
+    uint64_t n;
+    g_assert_cmpint(trp_count(dq, &n), ==, 0);
+    g_assert_cmpuint(fake.profile.n, ==, q->id.n);
+    g_assert_cmpint(trp_count(dp, &n), ==, 0); /* handles do not change */
+    g_assert_cmpuint(fake.profile.n, ==, p->id.n);
+    g_assert_cmpint(trp_count(trp_with_resources(dq, p), &n), ==, 0);
+    g_assert_cmpuint(fake.profile.n, ==, p->id.n);
+    trp_dataset *marked = trp_barrier(trp_prefer(trp_barrier(dp), hosts));
+    g_assert_cmpint(trp_count(trp_with_resources(marked, q), &n), ==, 0);
+    g_assert_cmpuint(fake.profile.n, ==, q->id.n);
+    g_assert_cmpint(trp_count(marked, &n), ==, 0);
+    g_assert_cmpuint(fake.profile.n, ==, p->id.n);
+    /* Two datasets of one stage. */
+    g_assert_cmpint(trp_count(trp_union(dp, dq), &n), ==, TRP_EINVAL);
+    g_assert_cmpint(trp_finalize(ctx), ==, 2);
+}
+
 static void bad_profiles(void)
 {
     trp_context *ctx = fake_init();
@@ -778,6 +802,7 @@ int main(int argc, char **argv)
     ADD("a saved part is whole and its folder new", saves);
     ADD("a task sees the addresses it was given", task_resources);
     ADD("one profile anywhere in the chain is the stage's", profile_of_a_stage);
+    ADD("of several profiles on one dataset the last counts", the_last_profile_counts);
     ADD("a refused request fails the building of its profile", bad_profiles);
     ADD("the nearest preference of a partition is its task's", preferred_hosts);
     ADD("a stage's broken description is refused", broken_bodies);

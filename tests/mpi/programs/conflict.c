@@ -1,4 +1,4 @@
-/* conflict: two explicit profiles in one chain. Prints "count N" when
+/* conflict: two explicit profiles in one stage. Prints "count N" when
  * scheduler.resource.profileMergeConflicts allows it, else the error. */
 #include <stdio.h>
 
@@ -21,9 +21,10 @@ int main(int argc, char **argv)
         trp_finalize(ctx);
         return 3;
     }
-    trp_dataset *d = trp_with_resources(trp_range(ctx, 0, 100, 4), p);
+    trp_dataset *a = trp_with_resources(trp_range(ctx, 0, 50, 2), p);
+    trp_dataset *b = trp_with_resources(trp_range(ctx, 50, 100, 2), q);
     uint64_t n;
-    if (trp_count(trp_with_resources(d, q), &n) < 0)
+    if (trp_count(trp_union(a, b), &n) < 0)
         fprintf(stderr, "conflict: %s\n", trp_error_text(ctx));
     else
         printf("count %llu\n", (unsigned long long)n);
