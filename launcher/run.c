@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include "driver/fit.h"
 #include "driver/plan.h"
 #include "driver/resume.h"
+#include "events/log_past.h"
 #include "executor/private_folder.h"
 #include "guard.h"
 #include "programs.h"
@@ -316,6 +318,21 @@ static const char *status_word(int status)
     }
 }
 
+/* The number of this start in its folder, which all stage attempts are called by: above
+ * those of earlier starts, which may have had several. */
+static uint32_t earlier_runs(const struct run *r)
+{
+    char file[PATH_MAX];
+    struct trp_log_past past;
+    if (!r->earlier)
+        return 0;
+    uint32_t n = r->earlier->earlier_runs + 1;
+    int size = snprintf(file, sizeof file, "%s/events.jsonl", r->folder->path);
+    if (size >= (int)sizeof file || trp_log_past_read(file, &past, NULL) < 0)
+        return n;
+    return past.next.stage_attempt > n ? past.next.stage_attempt : n;
+}
+
 /* The application's words, with its absolute path in front. */
 static char **app_words(const struct run *r)
 {
@@ -342,8 +359,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                 .supervisor = &r->supervisor,
                                 .folder = r->folder,
                                 .where = &r->where,
-                                .earlier_runs =
-                                    r->earlier ? r->earlier->earlier_runs + 1 : 0,
+                                .earlier_runs = earlier_runs(r),
                                 .cwd = r->cwd,
                                 .site = r->site ? r->site : "",
                                 .app_name = app_name,

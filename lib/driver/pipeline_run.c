@@ -128,8 +128,8 @@ static int prepare(struct pipeline_run *run, trp_error *err)
     return r < 0 ? r : make_job(run, err);
 }
 
-/* Tells the driver of each profile that a stage of the job uses. A gang's profile need
- * not fit an executor: check_fit has asked for the gang. */
+/* Tells the driver of the default profile and of each that a stage of the job uses. A
+ * gang's profile need not fit an executor: check_fit has asked for the gang. */
 static int add_profiles(struct pipeline_run *run, trp_driver *driver, trp_error *err)
 {
     const struct trp_job_spec *spec = trp_command_job_spec(run->job);
@@ -147,7 +147,7 @@ static int add_profiles(struct pipeline_run *run, trp_driver *driver, trp_error 
         *(s->kind == TRP_STAGE_GANG ? &gang[s->profile.n] : &used[s->profile.n]) = true;
     }
     for (uint32_t i = 0; i < n && r == 0; i++) {
-        if (used[i] || gang[i])
+        if (i == 0 || used[i] || gang[i]) /* the default's is in every log */
             r = trp_driver_profile_added(driver, (trp_profile_id){i}, err);
         if (r == TRP_ENEVER && !used[i])
             r = 0;

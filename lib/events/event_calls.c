@@ -88,6 +88,39 @@ static const char *host_of(struct trp_event_log *l, trp_executor_id e, const cha
     return host_json(l, name);
 }
 
+/* ---- ids ----------------------------------------------------------------------------
+ *
+ * A run's own begin at 0 in every start; in the log they are numbered on.
+ */
+
+static void used(uint32_t *next, uint32_t id)
+{
+    if (id >= *next)
+        *next = id + 1;
+}
+
+static trp_job_id job_in_log(struct trp_event_log *l, trp_job_id job)
+{
+    job.n += l->first.job;
+    used(&l->past.next.job, job.n);
+    return job;
+}
+
+static trp_executor_id executor_in_log(struct trp_event_log *l, trp_executor_id e)
+{
+    if (e.n == TRP_NONE) /* a gang's */
+        return e;
+    e.n += l->first.executor;
+    used(&l->past.next.executor, e.n);
+    return e;
+}
+
+static uint32_t task_in_log(struct trp_event_log *l, uint32_t attempt)
+{
+    used(&l->past.next.task, l->first.task + attempt);
+    return l->first.task + attempt;
+}
+
 /* ---- application, profiles, executors -----------------------------------------------
  */
 
@@ -95,7 +128,10 @@ void trp_event_application_start(trp_event_log *l, int64_t at)
 {
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
-    trp_line_application_start(&b, l->app_name, l->app_id, l->user, at);
+    if (!l->past.started)
+        l->past.started = at;
+    trp_line_application_start(&b, l->app_name, l->past.app_id, l->user,
+                               l->past.started, at);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -103,7 +139,7 @@ void trp_event_environment(trp_event_log *l, const char *const *keys,
                            const char *const *values, uint32_t n)
 {
     struct trp_buf b = {0};
-    trp_line_environment(&b, l->app_name, l->app_id, keys, values, n);
+    trp_line_environment(&b, l->app_name, l->past.app_id, keys, values, n);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -147,6 +183,7 @@ void trp_event_slurm_step(trp_event_log *l, uint32_t job, const char *name, bool
 {
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
+    id = gang ? task_in_log(l, id) : executor_in_log(l, (trp_executor_id){id}).n;
     trp_line_slurm_step(&b, job, name, gang, id, at);
     trp_event_log_put_lines(l, &b);
 }
@@ -180,7 +217,8 @@ void trp_event_executor_added_with(trp_event_log *l, trp_executor_id e,
     trp_statistics_at(l->statistics, at);
     if (trp_statistics_executor_added(l->statistics, e, p, host_json(l, host), at) < 0)
         trp_event_log_out_of_memory(l);
-    trp_line_executor_added(&b, e, host, p, resources, nresources, requested, at);
+    trp_line_executor_added(&b, executor_in_log(l, e), host, p, resources, nresources,
+                            requested, at);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -190,7 +228,7 @@ void trp_event_executor_removed(trp_event_log *l, trp_executor_id e, const char 
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
     trp_statistics_executor_removed(l->statistics, e, at);
-    trp_line_executor_removed(&b, e, reason, at);
+    trp_line_executor_removed(&b, executor_in_log(l, e), reason, at);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -200,7 +238,7 @@ void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
     trp_statistics_executor_relabelled(l->statistics, e, at);
-    trp_line_executor_relabelled(&b, e, p, at);
+    trp_line_executor_relabelled(&b, executor_in_log(l, e), p, at);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -214,7 +252,7 @@ void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
     for (uint32_t i = 0; i < nstages; i++)
         if (trp_statistics_describe(l->statistics, &stages[i]) < 0)
             trp_event_log_out_of_memory(l);
-    trp_line_job_start(&b, job, at, stages, nstages);
+    trp_line_job_start(&b, job_in_log(l, job), at, stages, nstages);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -225,7 +263,7 @@ static void put_summary(struct trp_event_log *l, struct trp_stage_statistics *s,
     if (!s->summarised)
         return;
     struct trp_buf b = {0};
-    trp_line_task_summary(&b, s, at);
+    trp_line_task_summary(&b, s, l->first.executor, at);
     trp_event_log_put_lines(l, &b);
     trp_summarised_free(s->summarised);
     s->summarised = NULL;
@@ -243,6 +281,7 @@ void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s
 {
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
+    used(&l->past.next.stage_attempt, s->attempt);
     struct trp_stage_statistics *st = trp_statistics_stage(l->statistics, s->stage);
     if (!st || trp_statistics_describe(l->statistics, s) < 0) {
         trp_event_log_out_of_memory(l);
@@ -273,6 +312,7 @@ static void put_unsubmitted(struct trp_event_log *l, struct trp_stage_statistics
                                    .parents = s->parents,
                                    .nparents = s->nparents};
     s->submitted = at;
+    used(&l->past.next.stage_attempt, s->attempt);
     trp_line_stage_submitted(b, &info, at);
     trp_event_log_put_lines(l, b);
     *b = (struct trp_buf){0};
@@ -305,7 +345,7 @@ void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcom
 {
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
-    trp_line_job_end(&b, job, outcome, failure, at);
+    trp_line_job_end(&b, job_in_log(l, job), outcome, failure, at);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -322,7 +362,7 @@ static void begin_summary(struct trp_event_log *l, struct trp_stage_statistics *
     }
     s->summarised_from = first;
     struct trp_buf b = {0};
-    trp_line_summary_begin(&b, s, first,
+    trp_line_summary_begin(&b, s, l->first.task + first,
                            l->tasks == TRP_EVENTS_SUMMARY
                                ? "events.tasks=summary"
                                : "tasks end faster than they can be written",
@@ -367,8 +407,8 @@ void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
         .stage_attempt = s->attempt,
         .task = gang ? 0 : launch->launch.task,
         .number = gang ? launch->gang.number : launch->launch.number,
-        .executor = e.n,
-        .task_id = trp_attempt_number(attempt),
+        .executor = executor_in_log(l, e).n,
+        .task_id = task_in_log(l, trp_attempt_number(attempt)),
         .launched_ms = at / 1000000,
         .host = host_of(l, e, host),
     };
@@ -400,8 +440,8 @@ static struct trp_task_record record_of(struct trp_event_log *l,
         .stage_attempt = s->attempt,
         .task = v->task_end.task,
         .number = v->task_end.number,
-        .executor = v->task_end.executor.n,
-        .task_id = trp_attempt_number(v->task_end.attempt),
+        .executor = executor_in_log(l, v->task_end.executor).n,
+        .task_id = task_in_log(l, trp_attempt_number(v->task_end.attempt)),
         .code = v->task_end.code,
         .ranks = t->ranks,
         .result_size = v->task_end.status == TRP_END_SUCCESS ? end->extra_size : 0,

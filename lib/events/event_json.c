@@ -32,14 +32,19 @@ void trp_line_log_start(struct trp_buf *b)
 }
 
 void trp_line_application_start(struct trp_buf *b, const char *app_name,
-                                const char *app_id, const char *user, int64_t at)
+                                const char *app_id, const char *user, int64_t first,
+                                int64_t at)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationStart\",\"App Name\":");
     trp_json_text(b, app_name);
     TRP_JSON(b, ",\"App ID\":");
     trp_json_text(b, app_id);
     TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, ms(at));
+    trp_json_int(b, ms(first));
+    if (at != first) {
+        TRP_JSON(b, ",\"Troupe Resumed\":");
+        trp_json_int(b, ms(at));
+    }
     TRP_JSON(b, ",\"User\":");
     trp_json_text(b, user);
     TRP_JSON(b, "}\n");
@@ -90,6 +95,13 @@ static void request(struct trp_buf *b, bool first, const char *name, int64_t amo
     TRP_JSON(b, ",\"Discovery Script\":\"\",\"Vendor\":\"\"}");
 }
 
+/* Spark's readers take no amount between 0.5 and 1, which a task-only profile may have.
+ * They are told 1: one task has the address to itself all the same. */
+static trp_amount readable(trp_amount v)
+{
+    return v > TRP_ONE / 2 && v < TRP_ONE ? TRP_ONE : v;
+}
+
 static void task_request(struct trp_buf *b, bool first, const char *name,
                          trp_amount amount)
 {
@@ -99,7 +111,11 @@ static void task_request(struct trp_buf *b, bool first, const char *name,
     TRP_JSON(b, ":{\"Resource Name\":");
     trp_json_text(b, name);
     TRP_JSON(b, ",\"Amount\":");
-    trp_json_amount(b, amount);
+    trp_json_amount(b, readable(amount));
+    if (readable(amount) != amount) {
+        TRP_JSON(b, ",\"Troupe Amount\":");
+        trp_json_amount(b, amount);
+    }
     TRP_JSON(b, "}");
 }
 
@@ -405,11 +421,13 @@ void trp_line_slurm_costs(struct trp_buf *b, uint64_t rpcs, uint64_t sruns,
     TRP_JSON(b, "}\n");
 }
 
-void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code)
+void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code,
+                              const struct trp_log_past *past)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationEnd\",\"Timestamp\":");
     trp_json_int(b, ms(at));
     TRP_JSON(b, ",\"ExitCode\":");
     trp_json_int(b, exit_code);
+    trp_log_past_put(b, past);
     TRP_JSON(b, "}\n");
 }

@@ -10,6 +10,7 @@
 #define TRP_EVENTS_EVENT_JSON_H
 
 #include "events/json_text.h"
+#include "events/log_past.h"
 #include "events/statistics.h"
 
 /* One attempt, as it travels through the ring: what its two lines need. */
@@ -28,8 +29,10 @@ struct trp_task_record {
 };
 
 void trp_line_log_start(struct trp_buf *b);
+/* `first`: when the first start of this application was; `at`: this one. */
 void trp_line_application_start(struct trp_buf *b, const char *app_name,
-                                const char *app_id, const char *user, int64_t at);
+                                const char *app_id, const char *user, int64_t first,
+                                int64_t at);
 void trp_line_environment(struct trp_buf *b, const char *app_name, const char *app_id,
                           const char *const *keys, const char *const *values,
                           uint32_t n);
@@ -55,8 +58,9 @@ void trp_line_task_end(struct trp_buf *b, const struct trp_task_record *r);
 /* From attempt `first` on, attempts of the stage that do not fail have no lines. */
 void trp_line_summary_begin(struct trp_buf *b, const struct trp_stage_statistics *s,
                             uint32_t first, const char *why, int64_t at);
+/* The log calls executor 0 of the statistics `first_executor`. */
 void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics *s,
-                           int64_t at);
+                           uint32_t first_executor, int64_t at);
 void trp_line_job_end(struct trp_buf *b, trp_job_id job, enum trp_outcome outcome,
                       const char *failure, int64_t at);
 void trp_line_message(struct trp_buf *b, const char *level, const char *text,
@@ -67,6 +71,7 @@ void trp_line_slurm_step(struct trp_buf *b, uint32_t job, const char *name, bool
                          uint32_t id, int64_t at);
 void trp_line_slurm_costs(struct trp_buf *b, uint64_t rpcs, uint64_t sruns,
                           uint64_t srun_rpcs, int64_t at);
-void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code);
+void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code,
+                              const struct trp_log_past *past);
 
 #endif

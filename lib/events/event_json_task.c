@@ -234,7 +234,8 @@ static void share(struct trp_buf *b, bool *first, uint32_t e, uint64_t tasks,
     TRP_JSON(b, "}");
 }
 
-static void shares(struct trp_buf *b, const struct trp_summarised *u)
+static void shares(struct trp_buf *b, const struct trp_summarised *u,
+                   uint32_t first_executor)
 {
     bool first = true;
     TRP_JSON(b, ",\"Executors\":{");
@@ -242,7 +243,8 @@ static void shares(struct trp_buf *b, const struct trp_summarised *u)
         share(b, &first, TRP_NONE, u->gangs, u->run_ns);
     for (uint32_t e = 0; e < u->nexecutors; e++)
         if (u->by_executor[e].tasks > 0)
-            share(b, &first, e, u->by_executor[e].tasks, u->by_executor[e].run_ns);
+            share(b, &first, first_executor + e, u->by_executor[e].tasks,
+                  u->by_executor[e].run_ns);
     TRP_JSON(b, "}");
 }
 
@@ -255,7 +257,7 @@ static void field(struct trp_buf *b, const char *name, uint64_t v)
 }
 
 void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics *s,
-                           int64_t at)
+                           uint32_t first_executor, int64_t at)
 {
     const struct trp_summarised *u = s->summarised;
     TRP_JSON(b, "{\"Event\":\"TroupeTaskSummary\",");
@@ -287,6 +289,6 @@ void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics 
     field(b, "Records Read", u->records_in);
     field(b, "Bytes Written", u->bytes_out);
     field(b, "Records Written", u->records_out);
-    shares(b, u);
+    shares(b, u, first_executor);
     TRP_JSON(b, "}\n");
 }

@@ -153,17 +153,34 @@ static struct trp_event_log *make(const struct trp_event_log_config *c)
     l->tasks = c->tasks;
     atomic_flag_clear(&l->breaking);
     l->file = strdup(c->file);
-    l->app_id = strdup(c->app_id);
     l->app_name = strdup(c->app_name);
     l->user = strdup(c->user ? c->user : "");
     l->history_dir = c->history_dir ? strdup(c->history_dir) : NULL;
     l->statistics = calloc(1, sizeof *l->statistics);
     l->ring = trp_ring_new();
-    if (l->file && l->app_id && l->app_name && l->user && l->statistics && l->ring &&
+    if (l->file && l->app_name && l->user && l->statistics && l->ring &&
         (!c->history_dir || l->history_dir))
         return l;
     trp_event_log_free(l);
     return NULL;
+}
+
+/* What earlier starts have left, before this one writes. */
+static int begin_file(struct trp_event_log *l, const char *app_id, struct trp_buf *ends,
+                      trp_error *err)
+{
+    int code = trp_log_file_open(l->file, err);
+    if (code < 0)
+        return code;
+    l->fd = code;
+    if (trp_log_past_read(l->file, &l->past, ends) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for %s", l->file);
+    l->first = l->past.next;
+    if (!*l->past.app_id)
+        snprintf(l->past.app_id, sizeof l->past.app_id, "%s", app_id);
+    return l->history_dir
+               ? trp_history_begin(l->history_dir, l->past.app_id, l->file, err)
+               : 0;
 }
 
 int trp_event_log_new(const struct trp_event_log_config *config, trp_event_log **ret,
@@ -172,20 +189,15 @@ int trp_event_log_new(const struct trp_event_log_config *config, trp_event_log *
     struct trp_event_log *l = make(config);
     if (!l)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    int code = trp_log_file_open(l->file, err);
-    if (code >= 0) {
-        l->fd = code;
-        code = l->history_dir
-                   ? trp_history_begin(l->history_dir, l->app_id, l->file, err)
-                   : 0;
-    }
+    struct trp_buf b = {0};
+    int code = begin_file(l, config->app_id, &b, err);
     if (code == 0)
         code = start_writer(l, err);
     if (code < 0) {
+        trp_buf_free(&b);
         trp_event_log_free(l);
         return code;
     }
-    struct trp_buf b = {0};
     trp_line_log_start(&b);
     trp_event_log_put_lines(l, &b);
     *ret = l;
@@ -199,14 +211,14 @@ int trp_event_log_end(trp_event_log *l, int64_t at, int exit_code, trp_error *er
         trp_statistics_settle(l->statistics);
         trp_event_log_flush_summaries(l, at);
         struct trp_buf b = {0};
-        trp_line_application_end(&b, at, exit_code);
+        trp_line_application_end(&b, at, exit_code, &l->past);
         trp_event_log_put_lines(l, &b);
         stop_writer(l);
         trp_error why;
         if (trp_log_file_close(l->fd, l->file, &why) < 0)
             trp_event_log_break(l, &why);
         l->fd = -1;
-        if (l->history_dir && trp_history_end(l->history_dir, l->app_id, &why) < 0)
+        if (l->history_dir && trp_history_end(l->history_dir, l->past.app_id, &why) < 0)
             trp_event_log_break(l, &why);
     }
     return trp_event_log_failed(l, err) ? TRP_ESYSTEM : 0;
@@ -232,7 +244,6 @@ void trp_event_log_free(trp_event_log *l)
     trp_ring_free(l->ring);
     trp_buf_free(&l->lines);
     free(l->file);
-    free(l->app_id);
     free(l->app_name);
     free(l->user);
     free(l->history_dir);

@@ -12,6 +12,7 @@
 
 #include "events/event_log.h"
 #include "events/event_ring.h"
+#include "events/log_past.h"
 #include "events/statistics.h"
 
 /* A host's name as a quoted JSON string: lives as long as the log, so that records may
@@ -23,7 +24,9 @@ struct trp_log_host {
 };
 
 struct trp_event_log {
-    char *file, *app_id, *app_name, *user, *history_dir;
+    char *file, *app_name, *user, *history_dir;
+    struct trp_log_past past;  /* with what this start has used */
+    struct trp_log_next first; /* what its ids count from in the log */
     enum trp_events_tasks tasks;
     struct trp_statistics *statistics;
     struct trp_log_host *hosts;

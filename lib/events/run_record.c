@@ -81,7 +81,8 @@ static int on_log_start(void *context, const json_t *event)
 static int on_application_start(struct trp_record_reader *r, const json_t *event)
 {
     const char *name = json_string_value(json_object_get(event, "App Name"));
-    r->now->started = trp_record_at(r, event, "Timestamp");
+    bool later = json_object_get(event, "Troupe Resumed");
+    r->now->started = trp_record_at(r, event, later ? "Troupe Resumed" : "Timestamp");
     if (!name || r->now->app_name)
         return TRP_EINVAL;
     r->now->app_name = strdup(name);
@@ -121,6 +122,13 @@ static struct trp_custom *custom(struct trp_resource_profile *p, const char *nam
     return &p->custom[p->ncustom++];
 }
 
+/* As it was asked for, where Spark's readers cannot be told that. */
+static double task_amount(const json_t *request)
+{
+    const json_t *ours = json_object_get(request, "Troupe Amount");
+    return json_number_value(ours ? ours : json_object_get(request, "Amount"));
+}
+
 static bool is_built_in(const char *name)
 {
     static const char *const names[] = {"memory",         "memoryOverhead", "offHeap",
@@ -156,8 +164,7 @@ static bool read_resources(struct trp_resource_profile *p, const json_t *event)
     json_object_foreach(task, name, v)
     {
         if (!is_built_in(name) && (c = custom(p, name)))
-            trp_amount_from_double(json_number_value(json_object_get(v, "Amount")),
-                                   &c->task, NULL);
+            trp_amount_from_double(task_amount(v), &c->task, NULL);
     }
     return p->cores >= 0 && p->task_cpus > 0;
 }

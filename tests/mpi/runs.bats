@@ -101,6 +101,10 @@ Y
     [ "$(cat troupe-runs/r/logs/none/0.0.out)" = "[]unset" ]
     [[ "$output" == *gpu-seconds* ]]
     [[ "$(events r | grep ExecutorAdded)" == *'"gpu":{"name":"gpu","addresses":["0","1"]}'* ]]
+    # The default profile is announced as well, though no stage is in it.
+    sed -i '/name: none/d' p.yaml
+    run -0 troupe run --site site.yaml --run-name q p.yaml
+    [ "$(events q | grep -o 'ResourceProfileAdded","Resource Profile Id":[0-9]*' | grep -o '[0-9]*$' | xargs)" = "0 1 2" ]
 }
 
 @test "a resumed run keeps its site file" {
@@ -205,6 +209,24 @@ Y
     [ "$(cat 2.0.out 2.s1.0.out 3.s2.0.out | tr '\n' ' ')" = "0 1 2 " ]
     cd - >/dev/null
     [ "$(grep '"SparkListenerTaskEnd"' troupe-runs/r/events.jsonl | grep -c '"Stage Attempt ID":2')" = 1 ]
+    # One application for the History Server: nothing is there twice.
+    for id in 'JobStart.*"Job ID"' 'ExecutorAdded.*"Executor ID"' 'TaskStart.*"Task ID"'; do
+        [ "$(events r | grep -o "$id:[^,]*" | grep -o '[^:]*$' | sort | uniq -d)" = "" ]
+        [ "$(events r | grep -o "$id:[^,]*" | wc -l)" -ge 3 ]
+    done
+    [ "$(events r | grep -o '"App ID":"[^"]*"' | sort -u | cut -d'"' -f4)" = "$(ls troupe-runs/.history)" ]
+    cmp troupe-runs/.history/app-* troupe-runs/r/events.jsonl
+    # Of a start that was killed the stage and the job are over as well.
+    run -137 bash -c 'troupe run --resume r --force s & pid=$!; for _ in {1..100}; do
+        [ "$(grep -c TaskStart troupe-runs/r/events.jsonl)" -gt 7 ] && break; sleep 0.05; done
+        kill -9 $pid; wait $pid'
+    nothing_left 20
+    run -0 troupe run --resume r
+    log=$(events r)
+    for e in Job Task; do
+        [ "$(count "SparkListener${e}Start" "$log")" = "$(count "SparkListener${e}End" "$log")" ]
+    done
+    [ "$(count SparkListenerStageSubmitted "$log")" = "$(count SparkListenerStageCompleted "$log")" ]
 }
 
 @test "100,000 tasks in a stage" {

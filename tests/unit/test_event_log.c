@@ -25,6 +25,7 @@ struct world {
     char *dir, *file, *history;
     trp_event_log *log;
     struct trp_resource_profile profile;
+    uint32_t attempt; /* of the stage that begin_run submits */
 };
 
 static void open_log(struct world *w, enum trp_events_tasks tasks)
@@ -168,6 +169,7 @@ static void begin_run(struct world *w, const char *name, uint32_t ntasks)
     const char *devices[] = {"0", "1"};
     struct trp_resource_addresses gpu = {"gpu", devices, 2};
     struct trp_event_stage s = stage(0, name, ntasks);
+    s.attempt = w->attempt;
     trp_event_environment(w->log, keys, values, 2);
     trp_event_application_start(w->log, START);
     trp_event_profile(w->log, &w->profile);
@@ -284,6 +286,191 @@ static void fields_are_sparks(void)
             if (!at(j, *f))
                 g_error("wanted %s in %s", *f, spark_fields[i].event);
     }
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+/* ---- as the History Server reads it ---- */
+
+struct history {
+    GHashTable *seen, *open; /* "job 3", "stage 0.1", … */
+    char *app_id;
+    guint starts;
+};
+
+static void history_begin(struct history *h, const char *what)
+{
+    if (!g_hash_table_add(h->seen, g_strdup(what)))
+        g_error("%s is there twice", what);
+    g_hash_table_add(h->open, g_strdup(what));
+}
+
+static void history_end(struct history *h, const char *what)
+{
+    if (!g_hash_table_remove(h->open, what))
+        g_error("%s ends and does not run", what);
+}
+
+/* What ResourceProfile's constructor refuses, which is an HTTP 500 there. */
+static void history_profile(json_t *j)
+{
+    const char *name;
+    json_t *request;
+    json_object_foreach(at(j, "Task Resource Requests"), name, request)
+    {
+        double amount = json_number_value(at(request, "Amount"));
+        if (amount > 0.5 && amount != (double)(gint64)amount)
+            g_error("wanted %s to be at most 0.5 or whole, got %g", name, amount);
+    }
+}
+
+static void history_event(struct history *h, json_t *j)
+{
+    static const struct {
+        const char *event, *what, *id, *attempt;
+        bool begins;
+    } kinds[] = {
+        {"SparkListenerJobStart",        "job",      "Job ID",              NULL, true },
+        {"SparkListenerJobEnd",          "job",      "Job ID",              NULL, false},
+        {"SparkListenerStageSubmitted",  "stage",    "Stage Info/Stage ID",
+         "Stage Info/Stage Attempt ID",                                           true },
+        {"SparkListenerStageCompleted",  "stage",    "Stage Info/Stage ID",
+         "Stage Info/Stage Attempt ID",                                           false},
+        {"SparkListenerTaskStart",       "task",     "Task Info/Task ID",   NULL, true },
+        {"SparkListenerTaskEnd",         "task",     "Task Info/Task ID",   NULL, false},
+        {"SparkListenerExecutorAdded",   "executor", "Executor ID",         NULL, true },
+        {"SparkListenerExecutorRemoved", "executor", "Executor ID",         NULL, false},
+    };
+    const char *event = event_of(j);
+    if (g_str_equal(event, "SparkListenerResourceProfileAdded"))
+        history_profile(j);
+    if (g_str_equal(event, "SparkListenerApplicationStart")) {
+        h->starts++;
+        if (h->app_id)
+            g_assert_cmpstr(text_at(j, "App ID"), ==, h->app_id);
+        else
+            h->app_id = g_strdup(text_at(j, "App ID"));
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        if (!g_str_equal(event, kinds[i].event))
+            continue;
+        char *id = json_dumps(at(j, kinds[i].id), JSON_ENCODE_ANY);
+        char *attempt = kinds[i].attempt
+                            ? json_dumps(at(j, kinds[i].attempt), JSON_ENCODE_ANY)
+                            : NULL;
+        char *what =
+            g_strdup_printf("%s %s.%s", kinds[i].what, id, attempt ? attempt : "");
+        (kinds[i].begins ? history_begin : history_end)(h, what);
+        g_free(what);
+        free(attempt);
+        free(id);
+    }
+}
+
+/* One application, nothing twice, and when it is over nothing runs but executors, which
+ * Spark's need not be told to go. */
+static void opens_in_history(GPtrArray *lines, guint starts)
+{
+    struct history h = {
+        .seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+        .open = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
+    for (guint i = 0; i < lines->len; i++)
+        history_event(&h, lines->pdata[i]);
+    GHashTableIter open;
+    gpointer what;
+    g_hash_table_iter_init(&open, h.open);
+    while (g_hash_table_iter_next(&open, &what, NULL))
+        if (!g_str_has_prefix(what, "executor"))
+            g_error("%s still runs at the end", (char *)what);
+    g_assert_cmpuint(h.starts, ==, starts);
+    g_hash_table_unref(h.seen);
+    g_hash_table_unref(h.open);
+    g_free(h.app_id);
+}
+
+static void one_start(struct world *w)
+{
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "solve", 2);
+    start(w, 0, 0);
+    start(w, 0, 1);
+    end(w, 0, 0, TRP_END_SUCCESS, 0, "");
+    end(w, 0, 1, TRP_END_EXIT, 37, "exit status 37");
+}
+
+static void starts_are_one_application(void)
+{
+    struct world *w = new_world();
+    one_start(w);
+    end_run(w);
+    trp_event_log_free(w->log);
+    w->attempt = 1;
+    one_start(w);
+    end_run(w);
+    trp_event_log_free(w->log);
+    w->attempt = 2;
+    one_start(w);
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    opens_in_history(v, 3);
+    g_assert_cmpint(
+        json_integer_value(at(nth(v, "SparkListenerJobStart", 2), "Job ID")), ==, 2);
+    g_assert_cmpstr(text_at(nth(v, "SparkListenerExecutorAdded", 1), "Executor ID"), ==,
+                    "1");
+    json_t *task = nth(v, "SparkListenerTaskEnd", 3);
+    g_assert_cmpstr(text_at(task, "Task Info/Executor ID"), ==, "1");
+    g_assert_cmpint(json_integer_value(at(task, "Task Info/Task ID")), ==, 3);
+    g_ptr_array_unref(v);
+    GDir *d = g_dir_open(w->history, 0, NULL);
+    g_assert_cmpstr(g_dir_read_name(d), ==, "app-20270115080000-42");
+    g_assert_null(g_dir_read_name(d));
+    g_dir_close(d);
+    free_world(w);
+}
+
+/* What a start that was killed has left open is ended, at its last event. */
+static void a_start_that_died_is_ended(void)
+{
+    struct world *w = new_world();
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "solve", 2);
+    start(w, 0, 0);
+    start(w, 0, 1);
+    end(w, 0, 0, TRP_END_SUCCESS, 0, "");
+    trp_event_log_free(w->log); /* without an end */
+    w->attempt = 1;
+    one_start(w);
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    opens_in_history(v, 2);
+    json_t *stage = nth(v, "SparkListenerStageCompleted", 0);
+    g_assert_cmpstr(text_at(stage, "Stage Info/Failure Reason"), ==,
+                    "the run ended without a word");
+    json_t *killed = nth(v, "SparkListenerTaskEnd", 1);
+    g_assert_cmpstr(text_at(killed, "Task End Reason/Kill Reason"), ==,
+                    "the run ended without a word");
+    g_assert_cmpint(json_integer_value(at(killed, "Task Info/Finish Time")), <,
+                    (START + 9000 * MS) / MS);
+    g_assert_cmpuint(count(v, "SparkListenerExecutorRemoved"), ==, 2);
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+static void history_reads_all_amounts(void)
+{
+    struct world *w = new_world();
+    open_log(w, TRP_EVENTS_AUTO);
+    w->profile.task_only = true;
+    w->profile.custom[0].task = TRP_ONE / 10 * 7;
+    begin_run(w, "solve", 1);
+    start(w, 0, 0);
+    end(w, 0, 0, TRP_END_SUCCESS, 0, "");
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    opens_in_history(v, 1);
+    json_t *p = nth(v, "SparkListenerResourceProfileAdded", 0);
+    g_assert_cmpfloat(
+        json_number_value(at(p, "Task Resource Requests/gpu/Troupe Amount")), ==, 0.7);
     g_ptr_array_unref(v);
     free_world(w);
 }
@@ -765,6 +952,12 @@ int main(int argc, char **argv)
                     a_log_that_cannot_be_made_names_its_path);
     g_test_add_func("/event_log/the History Server's link follows the run",
                     the_history_server_finds_it);
+    g_test_add_func("/event_log/the starts of a resumed run are one application",
+                    starts_are_one_application);
+    g_test_add_func("/event_log/what a start that died has left open is ended",
+                    a_start_that_died_is_ended);
+    g_test_add_func("/event_log/the History Server reads all amounts of tasks",
+                    history_reads_all_amounts);
     g_test_add_func("/event_log/lines arrive without the log being ended",
                     lines_arrive_by_themselves);
     g_test_add_func("/event_log/a gang runs on the driver, a skipped stage never began",
