@@ -28,6 +28,8 @@ int trp_slurm_call_racks(FILE *to, uint32_t number);
 /* `ends` and `state` lines: until when the job, or each of its components, and each
  * further job may run, and what became of their nodes; `over`: a further job is. */
 int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t job);
+/* `step` lines: the steps that a job has, but for its batch script and the like. */
+int trp_slurm_call_steps(FILE *to, uint32_t number, uint32_t job);
 /* Kills the processes of a step. One that is over already is no error. */
 int trp_slurm_call_end_step(uint32_t job, uint32_t step);
 /* The same for all steps of a job whose name begins with `prefix`. */

@@ -123,6 +123,8 @@ static int perform(const struct trp_slurm_line *line)
         return trp_slurm_call_states(stdout, line->number, job);
     if (strcmp(line->word, "racks") == 0)
         return trp_slurm_call_racks(stdout, line->number);
+    if (strcmp(line->word, "steps") == 0)
+        return trp_slurm_call_steps(stdout, line->number, job);
     if (strcmp(line->word, "end-step") == 0)
         return *name ? trp_slurm_call_end_named(job, name)
                      : trp_slurm_call_end_step(job, step);

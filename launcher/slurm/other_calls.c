@@ -36,6 +36,34 @@ int trp_slurm_call_racks(FILE *to, uint32_t number)
     return 0;
 }
 
+static void put_step(FILE *to, uint32_t number, const job_step_info_t *s)
+{
+    trp_slurm_hostlist list = slurm_hostlist_create(s->nodes ? s->nodes : "");
+    for (char *name; list && (name = slurm_hostlist_shift(list)); free(name)) {
+        trp_slurm_line_begin(to, number, "step");
+        trp_slurm_line_put_number(to, "job", s->step_id.job_id);
+        trp_slurm_line_put_number(to, "step", s->step_id.step_id);
+        trp_slurm_line_put(to, "host", name);
+        trp_slurm_line_end(to);
+    }
+    if (list)
+        slurm_hostlist_destroy(list);
+}
+
+int trp_slurm_call_steps(FILE *to, uint32_t number, uint32_t job)
+{
+    job_step_info_response_msg_t *steps = NULL;
+    trp_slurm_rpcs++;
+    if (slurm_get_job_steps(0, job, NO_VAL, &steps, SHOW_ALL) != SLURM_SUCCESS)
+        return errno;
+    for (uint32_t i = 0; i < steps->job_step_count; i++) {
+        if (steps->job_steps[i].step_id.step_id <= SLURM_MAX_NORMAL_STEP_ID)
+            put_step(to, number, &steps->job_steps[i]);
+    }
+    slurm_free_job_step_info_response_msg(steps);
+    return 0;
+}
+
 static int signal_step(uint32_t job, uint32_t step, uint16_t signal)
 {
     trp_slurm_rpcs++;

@@ -39,6 +39,19 @@ struct trp_cluster_costs {
         srun_rpcs; /* an estimate: of those and of their steps, which we do not see */
 };
 
+/* How an executor ended, or why it was not had. Borrowed. */
+struct trp_gone {
+    /* 0 as told to; TRP_EWAIT not now, or ended from outside; TRP_ENEVER refused;
+     * TRP_ESYSTEM died; TRP_ECANCELLED its Slurm job was ended, TRP_ETIME at its time
+     * limit, TRP_ENOENT since its nodes failed (`text` says which job, and how). */
+    int status;
+    bool memory;  /* the kernel killed in it for memory */
+    bool untried; /* of one that had not come: there is another host, or a further job,
+                   * that was not tried since one of its profile came */
+    const char *text;
+    const char *cause; /* the part of it that has no number; NULL: all */
+};
+
 struct trp_outlook; /* core/alloc/outlook.h */
 
 /* How a gang ended: as a struct trp_end of lib/wire, plus the rank's words. */
@@ -61,13 +74,8 @@ struct trp_cluster_handler {
     /* The executor's process was started: it will call the admission socket. */
     void (*granted)(void *context, trp_executor_id executor,
                     const struct trp_granted *g);
-    /* It will never come, or its process ended. `status`: 0 ended as told to, TRP_EWAIT
-     * / TRP_ENEVER refused, TRP_ESYSTEM died, TRP_ECANCELLED its Slurm job was ended,
-     * TRP_ETIME at its time limit, TRP_ENOENT since its nodes failed (`text` says which
-     * job, and how); `memory` true: the kernel killed in it for memory. Its room is
-     * free again. */
-    void (*gone)(void *context, trp_executor_id executor, int status, bool memory,
-                 const char *text);
+    /* It will never come, or its process ended. Its room is free again. */
+    void (*gone)(void *context, trp_executor_id executor, const struct trp_gone *g);
     /* A gang ended. `end` is borrowed. */
     void (*gang_ended)(void *context, trp_attempt_id attempt,
                        const struct trp_end *end);
@@ -146,6 +154,8 @@ struct trp_cluster_ops {
      * yet, and it takes no room but what is had for such ones. */
     int (*start)(trp_cluster *c, trp_executor_id executor,
                  const struct trp_resource_profile *p, bool ahead, trp_error *err);
+    /* It was admitted. NULL: that says nothing new. */
+    void (*came)(trp_cluster *c, trp_executor_id executor);
     /* One that was asked for ahead is needed now. NULL: there are none. */
     void (*need)(trp_cluster *c, trp_executor_id executor);
     /* How long would so many wait for room that is not held? Answered by `queue_wait`,

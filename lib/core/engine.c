@@ -151,7 +151,7 @@ void trp_engine_free(trp_engine *e)
         if (!e->classes[i])
             continue;
         free(e->classes[i]->never);
-        free(e->classes[i]->start_failure);
+        trp_starts_free(e->classes[i]);
         free(e->classes[i]->on_host);
         free(e->classes[i]);
     }
@@ -203,7 +203,7 @@ TRP_RARE static void on_profile_fit(struct trp_engine *e, const struct trp_event
     trp_ahead_look_soon(e);
     e->any_dirty = true;
     if (!c->fit)
-        trp_wanted_start_failed(e, c, true, ev->fit.text);
+        trp_starts_never(e, c, ev->fit.text);
     else
         trp_sets_check_gangs(e, c);
 }
@@ -221,9 +221,7 @@ TRP_RARE static int on_executor_added(struct trp_engine *e, const struct trp_eve
         return rc;
     trp_dag_executor_added(e, x->id.n, x->host);
     struct trp_class *c = e->classes[x->class];
-    c->backoff = e->config.retry_first_ns;
-    c->retry_at = 0;
-    c->start_failures = 0;
+    trp_starts_came(e, c);
     if (!e->start_ns || e->now - x->asked_ns < e->start_ns)
         e->start_ns = e->now - x->asked_ns;
     trp_round_partial(e, x);
@@ -241,11 +239,12 @@ TRP_RARE static void on_executor_refused(struct trp_engine *e,
     }
     struct trp_class *c = e->classes[x->class];
     bool withdrawn = x->state == TRP_EXECUTOR_RELEASING, ahead = x->ahead;
+    int64_t asked_ns = x->asked_ns;
     trp_executor_remove(e, x);
     if (ahead)
         trp_ahead_refused(e, c);
     else if (!withdrawn)
-        trp_wanted_start_failed(e, c, ev->refused.never, ev->refused.text);
+        trp_starts_refused(e, c, asked_ns, ev);
 }
 
 TRP_RARE static void rounds_of_all(struct trp_engine *e)
@@ -273,13 +272,14 @@ TRP_RARE static void on_executor_lost(struct trp_engine *e, const struct trp_eve
     }
     struct trp_class *c = e->classes[x->class];
     bool start_failed = x->state == TRP_EXECUTOR_REQUESTED, ahead = x->ahead;
+    int64_t asked_ns = x->asked_ns;
     trp_executor_lost(e, x, ev);
     if (e->tracker)
         trp_health_executor_gone(e->tracker, ev->lost.executor.n);
     if (start_failed && ahead)
         trp_ahead_refused(e, c);
     else if (start_failed)
-        trp_wanted_start_failed(e, c, false, "an executor ended before it was ready");
+        trp_starts_lost(e, c, asked_ns, ev->lost.reason);
     trp_round_full(e, c); /* its tasks, to those that have a slot */
     if (e->preferring)
         rounds_of_all(e); /* nobody waits for it any more */

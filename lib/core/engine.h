@@ -114,7 +114,8 @@ struct trp_engine_config {
     bool fixed; /* the executors are those that are there: none is asked for or released
                  */
     uint32_t max_start_failures; /* starts in a row that may fail before a profile's
-                                  * stages are given up (5) */
+                                  * stages are given up (5) … */
+    int64_t start_patience_ns; /* … not before so long after the first of them (0) */
     uint32_t max_stage_attempts; /* stage.maxConsecutiveAttempts (4) */
     bool host_files;      /* shuffle.host_files (true): outputs belong to hosts */
     bool shuffle_service; /* shuffle.service.enabled: outputs of lost executors stay */
@@ -302,6 +303,15 @@ struct trp_fetch_source {
     trp_executor_id executor; /* that should have it, n == TRP_NONE: not known */
 };
 
+/* Why an executor that was asked for does not come. */
+enum trp_refusal {
+    TRP_REFUSED_FAILED, /* its own process ended before it was admitted, by itself, on a
+                         * host that answers: counts */
+    TRP_REFUSED_NEVER,  /* none can ever be had: fails the stages that need it */
+    TRP_REFUSED_LATER,  /* not now, or somebody or something else has ended it: counts
+                         * nothing, asked for again later */
+};
+
 enum trp_event_kind {
     TRP_EVENT_JOB,         /* a job is submitted; its id is in TRP_ACTION_JOB_STARTED */
     TRP_EVENT_STAGE_TASKS, /* answer to TRP_ACTION_STAGE_READY */
@@ -375,8 +385,12 @@ struct trp_event {
         } added;
         struct {
             trp_executor_id executor;
-            bool never; /* TRP_ENEVER: fails the stages that need it */
-            const char *text;
+            enum trp_refusal how;
+            bool untried;      /* with FAILED: there is another host, or a further job,
+                                * that was not tried since one of its profile came */
+            const char *text;  /* why, for a person; copied */
+            const char *cause; /* the part of it that says the same of any executor
+                                * which ends so; NULL: all; copied */
         } refused;
         struct {
             trp_executor_id executor;

@@ -70,11 +70,12 @@ void trp_staff_free(trp_driver *d)
 
 /* ---- what the engine wants ---- */
 
-static void refuse(trp_driver *d, trp_executor_id id, bool never, const char *text)
+static void refuse(trp_driver *d, trp_executor_id id, enum trp_refusal how,
+                   const char *text)
 {
     struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_REFUSED,
-        .refused = {.executor = id, .never = never, .text = text}
+        .refused = {.executor = id, .how = how, .text = text}
     };
     trp_driver_step(d, &ev);
 }
@@ -92,7 +93,7 @@ void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
     trp_error err = {0};
     struct trp_staff *x = staff_new(d, id, profile);
     if (!x) {
-        refuse(d, id, false, "out of memory");
+        refuse(d, id, TRP_REFUSED_LATER, "out of memory");
         return;
     }
     x->here = true;
@@ -103,7 +104,7 @@ void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
         return;
     d->here--;
     staff_free(d, x);
-    refuse(d, id, rc == TRP_ENEVER, err.text);
+    refuse(d, id, rc == TRP_ENEVER ? TRP_REFUSED_NEVER : TRP_REFUSED_LATER, err.text);
 }
 
 void trp_staff_release(trp_driver *d, trp_executor_id id)
@@ -233,6 +234,8 @@ static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
     int64_t now = d->now;
     x->up = true;
     d->up++;
+    if (x->here && d->cluster && d->cluster->ops->came)
+        d->cluster->ops->came(d->cluster, x->id);
     if (!x->host)
         x->host = strdup(hello->host);
     if (x->released) { /* it was withdrawn while it came */
@@ -293,7 +296,7 @@ static void on_refused(void *context, uint32_t executor, bool fatal_build,
     x->lost = x->released = true;
     if (x->here && d->cluster)
         d->cluster->ops->kill(d->cluster, x->id);
-    refuse(d, x->id, true, text);
+    refuse(d, x->id, TRP_REFUSED_NEVER, text);
 }
 
 static void on_granted(void *context, trp_executor_id executor,
@@ -328,8 +331,26 @@ int trp_staff_expect(trp_driver *d, trp_executor_id id,
     return 0;
 }
 
-static void on_gone(void *context, trp_executor_id executor, int status, bool memory,
-                    const char *text)
+/* A start that came to nothing. By itself it ends with any status. */
+static void refuse_gone(trp_driver *d, trp_executor_id id, const struct trp_gone *g)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_EXECUTOR_REFUSED,
+        .refused = {.executor = id,
+                    .how = g->status == TRP_ENEVER ? TRP_REFUSED_NEVER
+                           : g->status == TRP_ESYSTEM || g->status == 0
+                               ? TRP_REFUSED_FAILED
+                               : TRP_REFUSED_LATER,
+                    .untried = g->untried,
+                    .text = g->text,
+                    .cause = g->cause}
+    };
+    if (*g->text)
+        trp_event_message(d->log, "warning", g->text, trp_driver_wall(d, d->now));
+    trp_driver_step(d, &ev);
+}
+
+static void on_gone(void *context, trp_executor_id executor, const struct trp_gone *g)
 {
     trp_driver *d = context;
     d->now = trp_driver_now();
@@ -337,26 +358,24 @@ static void on_gone(void *context, trp_executor_id executor, int status, bool me
     if (!x)
         return;
     bool came = x->up || x->words.said;
-    x->outran = status == TRP_ETIME;
-    x->planned |= status == TRP_ECANCELLED;
-    if (x->outran || status == TRP_ECANCELLED || status == TRP_ENOENT)
-        x->cause = strdup(text);
+    x->outran = g->status == TRP_ETIME;
+    x->planned |= g->status == TRP_ECANCELLED;
+    if (x->outran || g->status == TRP_ECANCELLED || g->status == TRP_ENOENT)
+        x->cause = strdup(g->text);
     if (x->here) {
         x->here = false;
         d->here--;
     }
     if (!x->lost && !came && !x->released) {
         x->lost = true;
-        if (text && *text)
-            trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
-        refuse(d, executor, status == TRP_ENEVER, text ? text : "");
+        refuse_gone(d, executor, g);
     } else if (x->released) {
         lose(d, x, TRP_LOSS_RELEASED);
     } else if (x->up && !x->down) {
-        x->killed_for_memory = memory;
+        x->killed_for_memory = g->memory;
         return;
     } else {
-        lose(d, x, end_of(x, memory));
+        lose(d, x, end_of(x, g->memory));
     }
     forget_if_over(d, x);
 }

@@ -1,6 +1,6 @@
 /*
  * Tells why a stage waits: one that has tasks and has run none for 15 s, in the event
- * log and on stderr, again after 30 s, 60 s, … at most every 10 min. The reason is the
+ * log and on stderr, again after 30 s, then every minute. The reason is the
  * engine's, the same that the progress line shows.
  */
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "driver/driver_state.h"
 
 #define WAITING_NS (15 * TRP_DRIVER_SECOND)
-#define WAITING_MAX_NS (600 * TRP_DRIVER_SECOND)
+#define WAITING_MAX_NS (60 * TRP_DRIVER_SECOND)
 
 void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
                             char *why, size_t size)

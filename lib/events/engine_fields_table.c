@@ -150,8 +150,10 @@ static const struct trp_field event_added[] = {
 };
 static const struct trp_field event_refused[] = {
     EVENT(UNSIGNED, refused.executor.n),
-    YES_NO(trp_event, refused.never),
+    WORD(trp_event, refused.how, TRP_REFUSED_LATER + 1),
+    YES_NO(trp_event, refused.untried),
     EVENT(MAYBE, refused.text),
+    EVENT(MAYBE, refused.cause),
 };
 static const struct trp_field event_lost[] = {
     EVENT(UNSIGNED, lost.executor.n),
@@ -460,6 +462,7 @@ static const struct trp_field config_fields[] = {
     SWITCH(keep_going),
     SWITCH(fixed),
     CONFIG(UNSIGNED, max_start_failures),
+    CONFIG(SIGNED, start_patience_ns),
     CONFIG(UNSIGNED, max_stage_attempts),
     SWITCH(host_files),
     SWITCH(shuffle_service),
@@ -496,7 +499,7 @@ static const struct trp_field config_fields[] = {
     CONFIG(SIGNED, exclusion.unschedulable_ns),
 };
 PUBLIC(trp_fields_of_config, trp_engine_config, config_fields);
-_Static_assert(sizeof(struct trp_engine_config) == 1392,
+_Static_assert(sizeof(struct trp_engine_config) == 1400,
                "the engine's options have changed: change config_fields with them");
 
 static const struct trp_field default_fields[] = {

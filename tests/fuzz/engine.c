@@ -210,7 +210,13 @@ static void move_refused(struct fuzz_world *w, struct fuzz_bytes *b)
     uint8_t how = fuzz_byte(b);
     const struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_REFUSED,
-        .refused = {{x}, how > 200, how % 2 ? "no room" : NULL}
+        .refused = {.executor = {x},
+                    .how = how > 200   ? TRP_REFUSED_NEVER
+                           : how > 100 ? TRP_REFUSED_LATER
+                                       : TRP_REFUSED_FAILED,
+                    .untried = how & 4,
+                    .text = how & 1 ? "no room" : NULL,
+                    .cause = how & 2 ? "room" : NULL}
     };
     world_step(w, &ev);
 }

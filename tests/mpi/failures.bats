@@ -223,6 +223,16 @@ Y
     grep -q "lost its executor: its spawner hung; it is run again" out
 }
 
+@test "all executors killed as they start: that is one failure" {
+    one 'tasks: 6, run: "echo $TROUPE_TASK"'
+    troupe run --local=6 --run-name r p.yaml >out 2>&1 &
+    wait_until 20 grep -q "mpirun of executor 5" troupe-runs/r/state/pids
+    kill -9 $(sed -n 's/ mpirun of executor .*//p' troupe-runs/r/state/pids)
+    wait $!
+    [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 6 ]
+    [ "$(grep -c "was killed by SIGKILL" troupe-runs/r/events.jsonl)" = 6 ]
+}
+
 @test "an idle executor killed: the next stage has another" {
     cat >p.yaml <<'Y'
 troupe: 1

@@ -41,14 +41,12 @@ static void on_granted(void *context, trp_executor_id e, const struct trp_grante
     t->order[t->granted++] = e.n;
 }
 
-static void on_gone(void *context, trp_executor_id e, int status, bool memory,
-                    const char *text)
+static void on_gone(void *context, trp_executor_id e, const struct trp_gone *g)
 {
     struct told *t = context;
-    (void)memory;
     t->gone++;
-    t->status[e.n] = status;
-    g_strlcpy(t->text[e.n], text, sizeof t->text[e.n]);
+    t->status[e.n] = g->status;
+    g_strlcpy(t->text[e.n], g->text, sizeof t->text[e.n]);
 }
 
 static void open_world(struct world *w, const char *script)

@@ -220,7 +220,7 @@ void cluster_refuse(struct cluster *c, uint32_t executor, bool never)
 {
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_REFUSED};
     ev.refused.executor.n = executor;
-    ev.refused.never = never;
+    ev.refused.how = never ? TRP_REFUSED_NEVER : TRP_REFUSED_FAILED;
     ev.refused.text = "the cluster says no";
     c->executors[executor].state = CL_GONE;
     cluster_step(c, &ev);

@@ -373,7 +373,7 @@ static void one_that_is_refused_is_nobodys_failure(void)
     end_wave(&w, 10 * SECOND);
     g_assert_cmpuint(w.executors->len, ==, 2);
     ev.refused.executor.n = g_array_index(w.executors, uint32_t, 0);
-    ev.refused.never = true;
+    ev.refused.how = TRP_REFUSED_NEVER;
     ev.refused.text = "a limit";
     world_step(&w, &ev);
     g_assert_cmpuint(requested(&w), ==, 0); /* the other one went too */

@@ -450,6 +450,94 @@ static void refused_requests_are_spaced_and_given_up_at_last(void)
     world_free(&w);
 }
 
+static void refuse_first(struct world *w, struct trp_event ev)
+{
+    ev.kind = TRP_EVENT_EXECUTOR_REFUSED;
+    ev.refused.executor.n = g_array_index(w->executors, uint32_t, 0);
+    g_array_remove_index(w->executors, 0);
+    world_step(w, &ev);
+}
+
+/* All that were asked for are refused so, now; true: the job has ended. */
+static bool refuse_all(struct world *w, const struct trp_event *ev)
+{
+    while (w->executors->len && !w->job_ends)
+        refuse_first(w, *ev);
+    return w->job_ends;
+}
+
+static void what_one_event_took_counts_once(void)
+{
+    const struct trp_event died = {.refused = {.text = "it was killed"}};
+    struct world w;
+    start(&w, 5);
+    w.manual = true;
+    struct trp_stage_spec s = stage("a", 5);
+    world_submit(&w, &s, 1);
+    for (int i = 0; i < 4; i++) {
+        g_assert_cmpuint(w.executors->len, ==, 5);
+        g_assert_false(refuse_all(&w, &died));
+        world_time(&w, w.now + (SECOND << i)); /* nor does it make the wait longer */
+    }
+    g_assert_true(refuse_all(&w, &died));
+    world_free(&w);
+}
+
+static void not_now_never_counts(void)
+{
+    const struct trp_event busy = {
+        .refused = {.how = TRP_REFUSED_LATER, .text = "no memory"}
+    };
+    char why[200];
+    struct world w;
+    start(&w, 1);
+    w.manual = true;
+    struct trp_stage_spec s = stage("a", 1);
+    world_submit(&w, &s, 1);
+    for (int i = 0; i < 50; i++) {
+        g_assert_false(refuse_all(&w, &busy));
+        trp_engine_why_waiting(w.engine, w.now, (trp_stage_id){0}, why, sizeof(why));
+        g_assert_nonnull(strstr(why, "no memory"));
+        world_time(&w, w.now + 60 * SECOND);
+    }
+    world_free(&w);
+}
+
+static void given_up_after_a_while_and_when_all_was_tried(void)
+{
+    struct trp_event died = {
+        .refused = {.text = "executor 1 was killed", .cause = "was killed"}
+    };
+    struct trp_event other = {
+        .refused = {.text = "executor 2 was lost", .cause = "was lost"}
+    };
+    struct trp_engine_config c = config_of(1);
+    struct world w;
+    c.start_patience_ns = 60 * SECOND;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    w.manual = true;
+    struct trp_stage_spec s = stage("a", 1);
+    world_submit(&w, &s, 1);
+    g_assert_false(refuse_all(&w, &other));
+    int64_t began = w.now;
+    for (int i = 0; i < 5; i++) {
+        world_time(&w, w.now + (SECOND << i));
+        died.refused.text = i % 2 ? "executor 3 was killed" : "executor 4 was killed";
+        g_assert_false(refuse_all(&w, &died));
+    }
+    world_time(&w, began + 63 * SECOND);
+    died.refused.untried = true;
+    g_assert_false(refuse_all(&w, &died));
+    world_time(&w, w.now + 60 * SECOND);
+    died.refused.untried = false;
+    g_assert_true(refuse_all(&w, &died));
+    g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ESYSTEM);
+    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==,
+                    "executor 2 was lost; also: executor 4 was killed");
+    world_free(&w);
+}
+
 static const char *two_hosts(uint32_t executor)
 {
     return executor % 2 ? "right" : "left";
@@ -780,6 +868,9 @@ int main(int argc, char **argv)
     ADD(executors_stay_between_jobs_until_they_were_idle_for_long);
     ADD(a_profile_that_never_fits_fails_its_stage_at_once);
     ADD(refused_requests_are_spaced_and_given_up_at_last);
+    ADD(what_one_event_took_counts_once);
+    ADD(not_now_never_counts);
+    ADD(given_up_after_a_while_and_when_all_was_tried);
     ADD(tasks_wait_for_their_host_and_then_go_anywhere);
     ADD(a_task_cached_on_an_executor_goes_there);
     ADD(addresses_are_given_to_one_task_at_a_time);

@@ -473,16 +473,16 @@ static void test_held(void)
     trp_slurm_books_free(b);
 }
 
-/* Who makes do uses a node that Slurm has refused before one that does not answer, and
- * none that has been tried in vain; who does not is passed by, and passes by nobody. */
+/* Who makes do uses a node that is doubtful, and none that has been tried in vain or
+ * that Slurm says is taken; who does not is passed by, and passes by nobody. */
 static void test_last_resort(void)
 {
     trp_slurm_books *b = make_books(UINT32_MAX);
     struct trp_slurm_request v[4], other;
     trp_error err;
     trp_slurm_books_set_standing(b, 0, TRP_SLURM_SILENT);
-    trp_slurm_books_set_standing(b, 1, TRP_SLURM_DOUBTFUL);
-    trp_slurm_books_set_standing(b, 2, TRP_SLURM_REFUSED);
+    trp_slurm_books_set_standing(b, 1, TRP_SLURM_TAKEN);
+    trp_slurm_books_set_standing(b, 2, TRP_SLURM_DOUBTFUL);
     for (uint32_t i = 0; i < 4; i++) {
         want(&v[i], 1, 4, 100);
         g_assert_cmpint(trp_slurm_books_ask(b, &v[i], &err), ==, 0);
@@ -496,6 +496,9 @@ static void test_last_resort(void)
     g_assert_true(trp_slurm_books_next(b) == &other);
     g_assert_cmpuint(other.spots[0].node, ==, 2);
     v[0].shape->last_resort = true;
+    g_assert_null(trp_slurm_books_next(b));
+    /* Its steps were compared: once more. */
+    trp_slurm_books_set_standing(b, 1, TRP_SLURM_GOOD);
     g_assert_true(trp_slurm_books_next(b) == &v[1]);
     g_assert_cmpuint(v[1].spots[0].node, ==, 1);
     g_assert_null(trp_slurm_books_next(b));
@@ -513,6 +516,37 @@ static void test_last_resort(void)
     trp_slurm_books_free(b);
 }
 
+/* Where a start of a shape has failed others come first for it, as long as that is the
+ * only host; who makes do uses it all the same. */
+static void test_failed_start(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request v[5];
+    trp_error err;
+    for (uint32_t i = 0; i < 5; i++) {
+        want(&v[i], 1, 4, 100);
+        g_assert_cmpint(trp_slurm_books_ask(b, &v[i], &err), ==, 0);
+    }
+    struct trp_slurm_shape *shape = v[0].shape;
+    const char *first = inventory.nodes[0].name;
+    g_strlcpy(shape->failed_on, first, sizeof shape->failed_on);
+    g_assert_true(trp_slurm_books_another(b, shape, first));
+    for (uint32_t i = 0; i < 3; i++) {
+        g_assert_true(trp_slurm_books_next(b) == &v[i]);
+        g_assert_cmpuint(v[i].spots[0].node, ==, i + 1);
+    }
+    g_assert_null(trp_slurm_books_next(b));
+    shape->last_resort = true;
+    g_assert_true(trp_slurm_books_next(b) == &v[3]);
+    g_assert_cmpuint(v[3].spots[0].node, ==, 0);
+    for (uint32_t i = 1; i < 4; i++)
+        trp_slurm_books_set_standing(b, i, TRP_SLURM_CLOSED);
+    g_assert_false(trp_slurm_books_another(b, shape, first));
+    for (uint32_t i = 0; i < 5; i++)
+        trp_slurm_books_leave(b, &v[i]);
+    trp_slurm_books_free(b);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -527,6 +561,8 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-books/and after all others", test_ahead_comes_last);
     g_test_add_func("/slurm-books/what is used when there is nothing else",
                     test_last_resort);
+    g_test_add_func("/slurm-books/where a start has failed others come first",
+                    test_failed_start);
     g_test_add_func("/slurm-books/the driver has its share", test_driver_share);
     g_test_add_func("/slurm-books/what never fits is said in words", test_never);
     g_test_add_func("/slurm-books/devices, features and licences are counted",

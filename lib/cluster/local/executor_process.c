@@ -95,19 +95,19 @@ static void forget(struct trp_local_executor *e)
     uv_close((uv_handle_t *)&e->timer, on_handle_closed);
 }
 
-static void tell_gone(struct trp_local_executor *e, int status, bool memory,
-                      const char *text)
+static void tell_gone(struct trp_local_executor *e, const struct trp_gone *g)
 {
     struct trp_local *l = e->local;
     trp_executor_id id = {e->id};
     forget(e);
     trp_local_pump_soon(l);
-    l->handler.gone(l->handler.context, id, status, memory, text);
+    l->handler.gone(l->handler.context, id, g);
 }
 
 void trp_local_executor_tell(struct trp_local_executor *e)
 {
-    tell_gone(e, 0, false, "withdrawn before it was started");
+    const struct trp_gone g = {.text = "withdrawn before it was started"};
+    tell_gone(e, &g);
 }
 
 /* state/executors/ID.log of the run, malloc'ed. */
@@ -121,10 +121,9 @@ static char *log_path(const struct trp_local_executor *e)
 }
 
 /* mpirun tells the executor's death by a signal as 128 + signal. */
-static void describe_end(const struct trp_local_executor *e, char *text, size_t size)
+static void describe_end(const struct trp_local_executor *e, char *cause, size_t size)
 {
     int signal = e->signal;
-    const char *run = e->local->command.run_name;
     char last[LAST_WORDS] = "", *path = log_path(e);
     bool said = path && trp_log_last_line(path, last, sizeof last);
     free(path);
@@ -136,10 +135,8 @@ static void describe_end(const struct trp_local_executor *e, char *text, size_t 
         snprintf(how, sizeof how, "was killed by SIG%s (%d)", name, signal);
     else
         snprintf(how, sizeof how, "ended with exit status %d", (int)e->exit_status);
-    snprintf(text, size,
-             "executor %u %s%s%s%s; see troupe-runs/%s/state/executors/%u.log", e->id,
-             how, e->memory ? " (killed for memory)" : "", said ? ": " : "", last, run,
-             e->id);
+    snprintf(cause, size, "%s%s%s%s", how, e->memory ? " (killed for memory)" : "",
+             said ? ": " : "", last);
 }
 
 /* An mpirun that was killed leaves its files, some megabytes. */
@@ -161,12 +158,19 @@ static void remove_session_files(const struct trp_local_executor *e)
 /* Everything of it is gone. */
 static void finish(struct trp_local_executor *e)
 {
-    char text[TEXT];
+    char text[TEXT], cause[TEXT - 128];
     if (e->hard)
         remove_session_files(e);
     bool as_told = e->dismissed || e->exit_status + e->signal == 0;
-    describe_end(e, text, sizeof text);
-    tell_gone(e, as_told ? 0 : TRP_ESYSTEM, e->memory, text);
+    describe_end(e, cause, sizeof cause);
+    snprintf(text, sizeof text,
+             "executor %u %s; see troupe-runs/%.60s/state/executors/%u.log", e->id,
+             cause, e->local->command.run_name, e->id);
+    const struct trp_gone g = {.status = as_told ? 0 : TRP_ESYSTEM,
+                               .memory = e->memory,
+                               .text = text,
+                               .cause = cause};
+    tell_gone(e, &g);
 }
 
 /* Who is left, after the signal? */
@@ -375,7 +379,9 @@ void trp_local_executor_serve(struct trp_local_executor *e)
         if (e->cgroup[0])
             trp_cgroup_remove(e->cgroup);
         bool never = code == TRP_ENEVER || code == TRP_ELIMIT;
-        tell_gone(e, never ? TRP_ENEVER : TRP_EWAIT, false, err.text);
+        const struct trp_gone g = {.status = never ? TRP_ENEVER : TRP_EWAIT,
+                                   .text = err.text};
+        tell_gone(e, &g);
         return;
     }
     char what[64];

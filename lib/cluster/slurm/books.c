@@ -415,6 +415,13 @@ static void unplace(trp_slurm_books *b, struct trp_slurm_request *r)
     r->nspots = 0;
 }
 
+bool trp_slurm_books_avoids(const trp_slurm_books *b,
+                            const struct trp_slurm_shape *shape, uint32_t node)
+{
+    return shape && *shape->failed_on &&
+           strcmp(shape->failed_on, b->inventory->nodes[node].name) == 0;
+}
+
 /* All units in one part, on nodes whose standing is no worse, or none. */
 static bool place_in(trp_slurm_books *b, struct trp_slurm_request *r,
                      const struct trp_slurm_span *span, enum trp_slurm_standing worst)
@@ -423,7 +430,8 @@ static bool place_in(trp_slurm_books *b, struct trp_slurm_request *r,
     bool even = wants_devices(&r->need);
     for (uint32_t i = 0; i < span->n && left; i++) {
         uint32_t node = b->order[span->begin + i];
-        if (b->standing[node] > worst || b->held[node])
+        if (b->standing[node] > worst || b->held[node] ||
+            (worst == TRP_SLURM_GOOD && trp_slurm_books_avoids(b, r->shape, node)))
             continue;
         uint64_t room = trp_slurm_books_units(b, &b->free, node, &r->need);
         uint32_t units = room < left ? (uint32_t)room : left;

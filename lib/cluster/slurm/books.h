@@ -24,7 +24,8 @@
  *
  * A node's *standing* says whether it is to be used at all: not while its admin drains
  * it. One where an executor has vanished is used by a shape that is to make do with it
- * (`last_resort`), when nothing else has room. A node that is *held*
+ * (`last_resort`), when nothing else has room, and so is a host on which a start of the
+ * shape has failed, as long as that is the only one. A node that is *held*
  * gets nothing new: it is to be given back.
  *
  * Pure books: no I/O, no clock.
@@ -97,6 +98,8 @@ struct trp_slurm_shape {
     void *context;    /* the caller's, NULL at first */
     bool last_resort; /* the caller's: doubtful nodes are used, too */
     uint32_t tried;   /* the caller's: of those that are placed on such nodes */
+    char failed_on[TRP_SLURM_WORD]; /* the caller's: a host; or "": none, or several */
+    bool failed_elsewhere;          /* the caller's: … several */
     /* The books' own: */
     struct trp_slurm_request *first, *last;
 };
@@ -144,11 +147,11 @@ uint32_t trp_slurm_books_placed_on(const trp_slurm_books *b, uint32_t node);
 
 enum trp_slurm_standing {
     TRP_SLURM_GOOD,
-    TRP_SLURM_REFUSED,  /* Slurm refused a step, and is being asked; as doubtful */
     TRP_SLURM_DOUBTFUL, /* an executor there vanished: the last resort */
     TRP_SLURM_SILENT,   /* … and one did not start: not before Slurm was asked */
-    TRP_SLURM_CLOSED,   /* gets nothing new */
-    TRP_SLURM_GONE,     /* the job has lost it: it counts for `fit` no more, either */
+    TRP_SLURM_TAKEN,  /* Slurm says so: not before its steps were compared (ghosts.h) */
+    TRP_SLURM_CLOSED, /* gets nothing new */
+    TRP_SLURM_GONE,   /* the job has lost it: it counts for `fit` no more, either */
 };
 /* What is there stays. A node that is gone stays so. */
 void trp_slurm_books_set_standing(trp_slurm_books *b, uint32_t node,
@@ -174,6 +177,11 @@ uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
 /* The same of all parts that are open. */
 uint32_t trp_slurm_books_held(const trp_slurm_books *b,
                               const struct trp_slurm_need *need, uint32_t units);
+
+/* Whether a host other than this one, that may be used, has room for one of the shape
+ * once it is empty. */
+bool trp_slurm_books_another(const trp_slurm_books *b,
+                             const struct trp_slurm_shape *shape, const char *host);
 
 /* Executors of one kind, or gangs of `units` ranks. */
 struct trp_slurm_load {

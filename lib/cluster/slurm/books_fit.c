@@ -157,3 +157,16 @@ uint32_t trp_slurm_books_held(const trp_slurm_books *b,
 {
     return fit(b, need, units, UINT32_MAX, NULL);
 }
+
+bool trp_slurm_books_another(const trp_slurm_books *b,
+                             const struct trp_slurm_shape *shape, const char *host)
+{
+    for (uint32_t i = 0; i < nodes_of(b); i++) {
+        uint32_t node = b->order[i];
+        if (b->standing[node] < TRP_SLURM_CLOSED && !b->held[node] &&
+            strcmp(b->inventory->nodes[node].name, host) != 0 &&
+            trp_slurm_books_units(b, &b->all, node, &shape->need) > 0)
+            return true;
+    }
+    return false;
+}

@@ -16,13 +16,13 @@ static void play_executors(trp_slurm_books *own, struct trp_slurm_request *r,
     struct trp_slurm_span first = own->spans[0], last = own->spans[nspans - 1];
     own->nspans = 1;
     own->spans[0].n = 1;
-    for (int standing = TRP_SLURM_GOOD; standing <= TRP_SLURM_SILENT; standing++) {
+    for (int standing = TRP_SLURM_GOOD; standing <= TRP_SLURM_TAKEN; standing++) {
         for (uint32_t i = 0; i < last.begin + last.n && count; i++) {
             uint32_t node = own->order[i];
             if ((int)own->standing[node] != standing)
                 continue;
             own->spans[0].begin = i;
-            for (; count && trp_slurm_books_place(own, r, TRP_SLURM_SILENT); count--) {
+            for (; count && trp_slurm_books_place(own, r, TRP_SLURM_TAKEN); count--) {
                 keep[node] = true;
                 r->nspots = 0;
             }
@@ -35,7 +35,7 @@ static void play_executors(trp_slurm_books *own, struct trp_slurm_request *r,
 static void play_gangs(trp_slurm_books *own, struct trp_slurm_request *r,
                        uint32_t count, bool *keep)
 {
-    for (; count && trp_slurm_books_place(own, r, TRP_SLURM_SILENT); count--) {
+    for (; count && trp_slurm_books_place(own, r, TRP_SLURM_TAKEN); count--) {
         for (uint32_t i = 0; i < r->nspots; i++)
             keep[r->spots[i].node] = true;
         r->nspots = 0;

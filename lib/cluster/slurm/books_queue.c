@@ -103,7 +103,8 @@ static bool is_for(const trp_slurm_books *b, const struct trp_slurm_span *span,
     uint64_t units = 0;
     for (uint32_t i = 0; i < span->n && units < shape->units; i++) {
         uint32_t node = b->order[span->begin + i];
-        if (b->standing[node] <= worst && !b->held[node])
+        if (b->standing[node] <= worst && !b->held[node] &&
+            (worst > TRP_SLURM_GOOD || !trp_slurm_books_avoids(b, shape, node)))
             units += trp_slurm_books_units(b, &b->all, node, &shape->need);
     }
     return units >= shape->units;

@@ -53,6 +53,9 @@ trp_slurm_books *trp_slurm_books_own(const trp_slurm_books *b, uint32_t parts,
  * standing first, and none that is worse than `worst`. */
 bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r,
                            enum trp_slurm_standing worst);
+/* A start of the shape has failed there, and there alone. `shape` may be NULL. */
+bool trp_slurm_books_avoids(const trp_slurm_books *b,
+                            const struct trp_slurm_shape *shape, uint32_t node);
 /* Gives back what a request was placed on. */
 void trp_slurm_books_unplace(trp_slurm_books *b, struct trp_slurm_request *r);
 /* Units that a side has room for on a node. */

@@ -38,6 +38,8 @@ enum {
     START_MS = 120000,
     TRIAL_MS = 10000, /* … on a node that is doubtful */
     BLOWS = 4,
+    TEXT = 1024,
+    CAUSE = 840,
 };
 
 int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
@@ -133,6 +135,7 @@ static void forget(struct trp_slurm_executor *e)
 {
     struct trp_slurm *s = e->slurm;
     HASH_DEL(s->executors, e);
+    trp_slurm_ghosts_over(e);
     s->leaving -= e->dismissed;
     set_tried(e, false);
     trp_slurm_books_leave(s->books, &e->request);
@@ -165,24 +168,25 @@ static bool ask_again(struct trp_slurm_executor *e)
     return true;
 }
 
-static void tell_gone(struct trp_slurm_executor *e, int status, bool memory,
-                      const char *text)
+static void tell_gone(struct trp_slurm_executor *e, const struct trp_gone *g)
 {
     struct trp_slurm *s = e->slurm;
     trp_executor_id id = {e->id};
     forget(e);
     trp_slurm_pump_soon(s);
-    s->handler.gone(s->handler.context, id, status, memory, text);
+    s->handler.gone(s->handler.context, id, g);
 }
 
 void trp_slurm_executor_refuse(struct trp_slurm_executor *e, const char *text)
 {
-    tell_gone(e, TRP_ENEVER, false, text);
+    const struct trp_gone g = {.status = TRP_ENEVER, .text = text};
+    tell_gone(e, &g);
 }
 
 void trp_slurm_executor_tell(struct trp_slurm_executor *e)
 {
-    tell_gone(e, 0, false, "withdrawn before it was started");
+    const struct trp_gone g = {.text = "withdrawn before it was started"};
+    tell_gone(e, &g);
 }
 
 /* The further job that it runs in, or NULL. */
@@ -192,40 +196,61 @@ static struct trp_slurm_job *job_of(const struct trp_slurm_executor *e)
     return trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part);
 }
 
-/* As it was told to: not when Slurm had begun to end its job before. */
-static bool in_order(const struct trp_slurm_executor *e)
+static void describe(const struct trp_slurm_executor *e, enum trp_slurm_verdict v,
+                     char *cause, char text[TEXT])
 {
-    return (e->dismissed && !e->warned) ||
-           (e->ended && e->status == 0 && e->signal == 0);
+    const struct trp_slurm_job *j = job_of(e);
+    trp_slurm_executor_describe(e, cause, CAUSE);
+    if (v == TRP_SLURM_END_JOB_OVER)
+        trp_slurm_further_cause(j, text, TEXT);
+    else if (e->granted)
+        snprintf(text, TEXT,
+                 "executor %u %s; see troupe-runs/%.60s/state/executors/%u.log", e->id,
+                 cause, e->slurm->command.run_name, e->id);
+    else
+        snprintf(text, TEXT, "executor %u %s", e->id, cause);
 }
 
 static void finish(struct trp_slurm_executor *e)
 {
     const struct trp_slurm_job *j = job_of(e);
-    char text[1024];
-    bool failed = !e->granted && !e->dismissed;
-    if (failed && e->given_up && ask_again(e))
-        return;
-    if (failed && !e->leaving && trp_slurm_executor_too_often(e) && ask_again(e)) {
-        trp_slurm_srun_refused(e->slurm);
-        return;
+    enum trp_slurm_verdict v = trp_slurm_executor_verdict(e, j);
+    char text[TEXT], cause[CAUSE];
+    struct trp_gone g = {.text = text, .cause = cause};
+    describe(e, v, cause, text);
+    switch (v) {
+    case TRP_SLURM_END_GIVEN_UP:
+    case TRP_SLURM_END_TOO_OFTEN:
+    case TRP_SLURM_END_NOT_NOW:
+        if (v == TRP_SLURM_END_NOT_NOW)
+            trp_slurm_ghosts_refused(e);
+        if (v == TRP_SLURM_END_TOO_OFTEN)
+            trp_slurm_srun_refused(e->slurm);
+        if (ask_again(e))
+            return;
+        g.status = TRP_EWAIT;
+        break;
+    case TRP_SLURM_END_NEVER:
+        g.status = TRP_ENEVER;
+        break;
+    case TRP_SLURM_END_FAILED:
+        g.status = TRP_ESYSTEM;
+        g.untried = trp_slurm_executor_failed(e);
+        break;
+    case TRP_SLURM_END_ENDED:
+        g.status = TRP_EWAIT;
+        break;
+    case TRP_SLURM_END_AS_TOLD:
+        break;
+    case TRP_SLURM_END_JOB_OVER:
+        g.status = trp_slurm_further_status(j);
+        break;
+    case TRP_SLURM_END_DIED:
+        g.status = TRP_ESYSTEM;
+        g.memory = trp_slurm_executor_out_of_memory(e);
+        break;
     }
-    bool memory = trp_slurm_executor_out_of_memory(e);
-    if (failed)
-        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node,
-                              trp_slurm_executor_not_made(e) ? TRP_SLURM_REFUSED
-                                                             : TRP_SLURM_DOUBTFUL);
-    int status = TRP_ESYSTEM;
-    trp_slurm_executor_describe(e, text, sizeof text);
-    if (in_order(e)) {
-        status = 0;
-    } else if (!e->granted) {
-        status = trp_slurm_executor_refusal(e);
-    } else if (j && j->gone) {
-        status = trp_slurm_further_status(j);
-        trp_slurm_further_cause(j, text, sizeof text);
-    }
-    tell_gone(e, status, memory && status == TRP_ESYSTEM, text);
+    tell_gone(e, &g);
 }
 
 /* srun and the last of its words: they come in any order. An srun that had to be killed
@@ -234,7 +259,8 @@ static void finish_when_over(struct trp_slurm_executor *e)
 {
     if (!e->exited || (!e->silent && e->blows < BLOWS))
         return;
-    struct trp_slurm_job *j = in_order(e) || e->doubted ? NULL : job_of(e);
+    struct trp_slurm_job *j =
+        trp_slurm_executor_in_order(e) || e->doubted ? NULL : job_of(e);
     if (j && !j->gone) {
         e->doubted = true;
         trp_slurm_further_doubt(e->slurm, j);
@@ -381,6 +407,7 @@ void trp_slurm_executor_started(struct trp_slurm_executor *e)
     if (!e->dismissed)
         uv_timer_stop(&e->timer);
     set_tried(e, false);
+    trp_slurm_ghosts_started(e->slurm);
 }
 
 static void on_release_late(uv_timer_t *timer)
@@ -390,6 +417,7 @@ static void on_release_late(uv_timer_t *timer)
 
 void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told)
 {
+    e->released = true;
     if (e->state == TRP_SLURM_WAITS) {
         trp_slurm_books_leave(e->slurm->books, &e->request);
         e->state = TRP_SLURM_WITHDRAWN;
@@ -551,7 +579,9 @@ void trp_slurm_executor_serve(struct trp_slurm_executor *e)
     int code = start(e, &err);
     if (code < 0) {
         bool never = code == TRP_ENEVER || code == TRP_ELIMIT;
-        tell_gone(e, never ? TRP_ENEVER : TRP_EWAIT, false, err.text);
+        const struct trp_gone g = {.status = never ? TRP_ENEVER : TRP_EWAIT,
+                                   .text = err.text};
+        tell_gone(e, &g);
         return;
     }
     e->state = TRP_SLURM_RUNS;

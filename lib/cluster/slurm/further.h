@@ -67,7 +67,9 @@ struct trp_slurm_shape_jobs {
     char never[TRP_SLURM_TOLD]; /* why it can never be had so, "" */
     char told[TRP_SLURM_TOLD];  /* what the user was told last; … of a node: */
     char trial[TRP_SLURM_TOLD];
-    bool local;          /* there is room for it inside, some time */
+    char refused[TRP_SLURM_TOLD]; /* what Slurm has said to a step, since one came */
+    bool job_tried;               /* a further job was asked for since one came */
+    bool local;                   /* there is room for it inside, some time */
     int64_t never_until; /* … but for this stage: looked at again then; or 0 */
     struct trp_slurm_shape_jobs *needed; /* of what is asked for ahead: to whom its jobs
                                           * go when it is needed; NULL: nobody yet */

@@ -106,8 +106,12 @@ void trp_slurm_further_why(const struct trp_slurm *s,
     for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
         const struct trp_slurm_shape_jobs *w =
             trp_slurm_books_shape(s->books, i)->context;
-        if (w && strcmp(w->profile.name, p->name) == 0 && (*w->told || *w->trial))
-            snprintf(text, size, "%s", *w->told ? w->told : w->trial);
+        if (w && strcmp(w->profile.name, p->name) == 0 &&
+            (*w->refused || *w->told || *w->trial))
+            snprintf(text, size, "%s",
+                     *w->refused ? w->refused
+                     : *w->told  ? w->told
+                                 : w->trial);
     }
 }
 
@@ -256,6 +260,7 @@ static bool ask(struct trp_slurm *s, struct trp_slurm_shape_jobs *w, uint32_t co
         return false;
     }
     trp_acquire_asked(&w->acquire);
+    w->job_tried = true;
     return true;
 }
 

@@ -16,6 +16,8 @@
  *                          for each further job, `state job= name= state=` (up, mute,
  *                          drain, down) for each node that they still have; `over job=
  *                          state=` for a further job that has ended
+ *     steps job=N          `step job= step= host=` for each node of each step that
+ *                          Slurm lists
  *     racks                `host name= rack=` for each node that has a leaf switch
  *     end-step job= step=  kills a step's processes everywhere; or name=
  *     term-step job= name= sends SIGTERM to the tasks of the step of that name

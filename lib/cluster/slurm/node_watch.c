@@ -83,6 +83,8 @@ static void set_up(struct trp_slurm *s, uint32_t node)
 {
     enum trp_slurm_standing before = trp_slurm_books_standing(s->books, node);
     bool trusted = (int64_t)time(NULL) > s->watch.doubted + TRUST_S;
+    if (before == TRP_SLURM_TAKEN)
+        return; /* that it is up says nothing of its room */
     if (before == TRP_SLURM_SILENT && !trusted) {
         trp_slurm_books_set_standing(s->books, node, TRP_SLURM_DOUBTFUL);
         trp_slurm_pump_soon(s);

@@ -247,6 +247,13 @@ static int slurm_start(trp_cluster *c, trp_executor_id executor,
     return trp_slurm_executor_ask(s, executor, p, ahead, err);
 }
 
+static void slurm_came(trp_cluster *c, trp_executor_id executor)
+{
+    struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
+    if (e)
+        trp_slurm_executor_came(e);
+}
+
 static void slurm_need(trp_cluster *c, trp_executor_id executor)
 {
     struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
@@ -371,6 +378,7 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     uv_close((uv_handle_t *)&s->wake, on_closed);
     uv_close((uv_handle_t *)&s->helper_poll, on_closed);
     trp_slurm_watch_close(s);
+    trp_slurm_ghosts_close(s);
     trp_gangs_close(s->gangs);
     close_executors(s);
     trp_slurm_further_close(s);
@@ -381,6 +389,7 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
 const struct trp_cluster_ops trp_slurm_ops = {
     .fit = slurm_fit,
     .held = slurm_held,
+    .came = slurm_came,
     .need = slurm_need,
     .ask_wait = slurm_ask_wait,
     .open = slurm_open,

@@ -35,6 +35,7 @@ void trp_slurm_free(struct trp_slurm *s)
     free(s->found);
     free(s->uri_file);
     free(s->watch.seen);
+    free(s->ghosts.haunted);
     free(s->driver_address);
     free(s);
 }
@@ -126,6 +127,7 @@ static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
     uv_poll_start(&s->helper_poll, UV_READABLE, on_helper);
     s->handles += 3;
     s->runs_things = true;
+    trp_slurm_ghosts_open(s);
     if (trp_slurm_watch_open(s, config->poll_ms) < 0 ||
         trp_slurm_shrink_open(s, config) < 0)
         return no_memory(err);

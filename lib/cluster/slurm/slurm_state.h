@@ -11,6 +11,7 @@
 #include "cluster/gangs.h"
 #include "cluster/slurm/budget.h"
 #include "cluster/slurm/further.h"
+#include "cluster/slurm/ghosts.h"
 #include "cluster/slurm/helper.h"
 #include "cluster/slurm/node_watch.h"
 #include "cluster/slurm/shrink.h"
@@ -50,9 +51,11 @@ struct trp_slurm_executor {
     struct trp_slurm_words said, complained;
     char refusal[512]; /* why the step will not start anything, "" */
     bool granted;      /* was told */
+    bool came;         /* was admitted */
     bool leaving;      /* `in` is closed */
     bool dismissed;
-    bool warned;    /* Slurm has begun to end it before it was told to go */
+    bool released;  /* nobody wants it any more */
+    bool warned;    /* Slurm has begun to end it before we did */
     bool doubted;   /* its job is asked why it ended */
     bool forgotten; /* freed when its handles are closed */
     bool exited;    /* srun has */
@@ -116,6 +119,7 @@ struct trp_slurm {
     struct trp_slurm_further further;
     uint32_t leaving; /* executors that were told to go, and are there yet */
     struct trp_slurm_watch watch;
+    struct trp_slurm_ghosts ghosts;
     struct trp_slurm_shrink shrink;
 
     uv_poll_t helper_poll;
@@ -180,16 +184,39 @@ bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow);
 /* step_words.c: what the step says. */
 void trp_slurm_executor_hear(struct trp_slurm_executor *e,
                              const struct trp_slurm_line *line);
-void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *text,
+/* How it ended, or why it was not started, without its number. */
+void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *cause,
                                  size_t size);
-/* Why srun did not start the step: TRP_ENEVER or TRP_EWAIT. */
-int trp_slurm_executor_refusal(const struct trp_slurm_executor *e);
-/* … because Slurm has made none: its node was not even asked. */
-bool trp_slurm_executor_not_made(const struct trp_slurm_executor *e);
-/* … because there were too many calls: it will start it later. */
-bool trp_slurm_executor_too_often(const struct trp_slurm_executor *e);
-bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e);
+/* The step's own words, or srun's first error without its name. */
+void trp_slurm_executor_complaint(const struct trp_slurm_executor *e, char *text,
+                                  size_t size);
 void trp_slurm_executor_free_devices(struct trp_slurm_executor *e);
+
+/* step_end.c: what is made of the end of its srun. */
+enum trp_slurm_verdict {
+    /* Before its executor was started: */
+    TRP_SLURM_END_GIVEN_UP,  /* not in time: again */
+    TRP_SLURM_END_TOO_OFTEN, /* Slurm was called too often: again, more slowly */
+    TRP_SLURM_END_NOT_NOW,   /* Slurm says that there is no room, or does not answer:
+                                again */
+    TRP_SLURM_END_NEVER,     /* nor the next time */
+    /* Before it was admitted: */
+    TRP_SLURM_END_FAILED, /* its own process ended, or could not be started */
+    TRP_SLURM_END_ENDED,  /* somebody has ended its step, or its srun */
+    /* At any time: */
+    TRP_SLURM_END_AS_TOLD,
+    TRP_SLURM_END_JOB_OVER, /* with its further job */
+    TRP_SLURM_END_DIED,
+};
+enum trp_slurm_verdict trp_slurm_executor_verdict(const struct trp_slurm_executor *e,
+                                                  const struct trp_slurm_job *j);
+/* As it was told to: not when Slurm had begun to end its job before. */
+bool trp_slurm_executor_in_order(const struct trp_slurm_executor *e);
+bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e);
+/* It was admitted. */
+void trp_slurm_executor_came(struct trp_slurm_executor *e);
+/* A start of it failed: whether there is another host, or a further job, to try. */
+bool trp_slurm_executor_failed(struct trp_slurm_executor *e);
 
 /* slurm.c and slurm_make.c: what the cluster can do, and its end. */
 extern const struct trp_cluster_ops trp_slurm_ops;

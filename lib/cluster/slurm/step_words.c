@@ -130,9 +130,11 @@ static void leave_it(struct trp_slurm_executor *e)
     struct trp_slurm *s = e->slurm;
     struct trp_slurm_job *j =
         trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part);
-    if (e->dismissed || !j)
+    if (e->dismissed)
         return;
     e->warned = true;
+    if (!j)
+        return;
     if (e->granted && s->handler.ending)
         s->handler.ending(s->handler.context, (trp_executor_id){e->id});
     trp_slurm_books_close_part(s->books, j->part); /* Slurm is about to end it */
@@ -166,44 +168,8 @@ void trp_slurm_executor_hear(struct trp_slurm_executor *e,
 /* ---- its end -----------------------------------------------------------------------
  */
 
-bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e)
-{
-    if (e->ended)
-        return e->kills > 0 && e->signal == SIGKILL;
-    return strcasestr(e->complained.text, "out of memory") ||
-           strstr(e->complained.text, "oom-kill");
-}
-
-int trp_slurm_executor_refusal(const struct trp_slurm_executor *e)
-{
-    /* Slurm's words for what will not be otherwise the next time. */
-    static const char *const never[] = {
-        "More processors requested than permitted",
-        "Invalid generic resource",
-        "Insufficient GRES",
-        "execve",
-        "a run's folder must be",
-    };
-    for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
-        if (strstr(e->complained.text, never[i]) || strstr(e->refusal, never[i]))
-            return TRP_ENEVER;
-    }
-    return TRP_EWAIT;
-}
-
-bool trp_slurm_executor_not_made(const struct trp_slurm_executor *e)
-{
-    return !*e->refusal && (strstr(e->complained.text, "Unable to create step") ||
-                            strstr(e->complained.text, "Unable to confirm allocation"));
-}
-
-bool trp_slurm_executor_too_often(const struct trp_slurm_executor *e)
-{
-    return strstr(e->complained.text, TRP_SRUN_TOO_OFTEN);
-}
-
-/* The step's own words, or srun's first error without its name. */
-static void first_complaint(const struct trp_slurm_executor *e, char *text, size_t size)
+void trp_slurm_executor_complaint(const struct trp_slurm_executor *e, char *text,
+                                  size_t size)
 {
     const char *at = strstr(e->complained.text, "error: ");
     if (*e->refusal) {
@@ -224,18 +190,16 @@ static void describe_memory(const struct trp_slurm_executor *e, char *text, size
              trp_memory_format(e->memory_mib, limit, sizeof limit), shown);
 }
 
-void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *text,
+void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *cause,
                                  size_t size)
 {
-    const char *run = e->slurm->command.run_name;
     const struct trp_slurm_node *n =
         &e->slurm->inventory.nodes[e->request.spots[0].node];
     char how[700], complaint[512], last[160] = "", path[4300];
-    first_complaint(e, complaint, sizeof complaint);
+    trp_slurm_executor_complaint(e, complaint, sizeof complaint);
     if (!e->granted) {
-        snprintf(text, size, "executor %u of profile %s was not started on %s: %s",
-                 e->id, e->profile, n->name,
-                 *complaint ? complaint : "its srun ended before it");
+        snprintf(cause, size, "of profile %s was not started on %s: %s", e->profile,
+                 n->name, *complaint ? complaint : "its srun ended before it");
         return;
     }
     const char *name = e->signal ? sigabbrev_np(e->signal) : NULL;
@@ -251,7 +215,5 @@ void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *text,
         snprintf(how, sizeof how, "was killed by SIG%s (%d)", name, e->signal);
     else
         snprintf(how, sizeof how, "ended with exit status %d", e->status);
-    snprintf(text, size,
-             "executor %u on %s %s%s%s; see troupe-runs/%s/state/executors/%u.log",
-             e->id, n->name, how, *last ? ": " : "", last, run, e->id);
+    snprintf(cause, size, "on %s %s%s%s", n->name, how, *last ? ": " : "", last);
 }

@@ -70,8 +70,6 @@ void trp_wanted_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t task
 void trp_wanted_narrow(struct trp_engine *e, struct trp_class *c);
 void trp_wanted_reconcile(struct trp_engine *e);
 void trp_wanted_time(struct trp_engine *e); /* timers that are due */
-void trp_wanted_start_failed(struct trp_engine *e, struct trp_class *c, bool never,
-                             const char *text);
 /* May an executor of that shape serve the class? */
 bool trp_wanted_may_serve(const struct trp_engine *e, trp_profile_id shape,
                           const struct trp_class *c);
@@ -79,6 +77,18 @@ bool trp_wanted_may_serve(const struct trp_engine *e, trp_profile_id shape,
 uint32_t trp_wanted_executors(const struct trp_engine *e, const struct trp_class *c);
 /* An idle executor, or a request, goes. */
 void trp_wanted_release(struct trp_engine *e, struct trp_executor *x);
+
+/* alloc/starts.c */
+void trp_starts_free(struct trp_class *c);
+/* An executor of the class was admitted. */
+void trp_starts_came(const struct trp_engine *e, struct trp_class *c);
+/* None can ever be had: its stages are given up. */
+void trp_starts_never(struct trp_engine *e, struct trp_class *c, const char *text);
+/* One that was asked for at `asked_ns` was refused, or lost before it was admitted. */
+void trp_starts_refused(struct trp_engine *e, struct trp_class *c, int64_t asked_ns,
+                        const struct trp_event *ev);
+void trp_starts_lost(struct trp_engine *e, struct trp_class *c, int64_t asked_ns,
+                     enum trp_loss reason);
 
 /* alloc/need.c */
 /* Executors that its tasks can use; and with those that are kept. */

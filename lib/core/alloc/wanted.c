@@ -130,7 +130,7 @@ static void check_limits(struct trp_engine *e, struct trp_class *c)
     snprintf(text, sizeof(text), "an executor takes %s %lld, and alloc.max_%s is %lld",
              e->caps.name[at], (long long)c->cost[at], e->caps.name[at],
              (long long)e->caps.most[at]);
-    trp_wanted_start_failed(e, c, true, text);
+    trp_starts_never(e, c, text);
 }
 
 /* Executors for stages that are not ready yet, not asked for so far. */
@@ -339,7 +339,7 @@ void trp_wanted_reconcile(struct trp_engine *e)
     e->any_dirty |= e->nyielding && (moved || e->launches != launches);
 }
 
-/* ---- time, refusals ---- */
+/* ---- time ---- */
 
 int64_t trp_wanted_due(const struct trp_engine *e)
 {
@@ -363,31 +363,4 @@ void trp_wanted_time(struct trp_engine *e)
     }
     e->retry_due = INT64_MAX;
     e->any_dirty = true;
-}
-
-/* A request of the class came to nothing: wait longer each time, and give up at last.
- */
-void trp_wanted_start_failed(struct trp_engine *e, struct trp_class *c, bool never,
-                             const char *text)
-{
-    e->any_dirty = true;
-    free(c->start_failure);
-    c->start_failure = strdup(text ? text : "");
-    if (never) {
-        free(c->never);
-        c->never = strdup(text ? text : "never fits");
-        trp_class_give_up(e, c, TRP_ENEVER, c->never ? c->never : "never fits");
-        return;
-    }
-    c->retry_at = e->now + c->backoff;
-    c->backoff *= 2;
-    if (c->backoff > e->config.retry_max_ns)
-        c->backoff = e->config.retry_max_ns;
-    if (++c->start_failures < e->config.max_start_failures || c->live)
-        return;
-    c->start_failures = 0;
-    trp_class_give_up(e, c, TRP_ESYSTEM,
-                      c->start_failure && *c->start_failure
-                          ? c->start_failure
-                          : "its executors do not start");
 }

@@ -103,6 +103,16 @@ static inline bool trp_executor_is_idle(const struct trp_executor *x)
     return x->state == TRP_EXECUTOR_LIVE && !x->nrunning && !x->nqueued;
 }
 
+enum { TRP_CAUSES_KEPT = 8 };
+
+/* Starts of a class that failed in a row (alloc/starts.c). */
+struct trp_starts {
+    uint32_t failures;         /* counted */
+    int64_t first_ns, last_ns; /* when the first and the last counted one was told */
+    char *causes[TRP_CAUSES_KEPT], *texts[TRP_CAUSES_KEPT]; /* that differ */
+    uint32_t ncauses;
+};
+
 struct trp_class {
     trp_profile_id profile;
     struct trp_task_set *first, *last; /* sets with pending tasks, by job and stage */
@@ -144,8 +154,8 @@ struct trp_class {
     char *never;            /* why none can ever be had, or NULL */
     int64_t retry_at;       /* nothing is asked for before */
     int64_t backoff;
-    uint32_t start_failures; /* in a row */
-    char *start_failure;     /* what the last one said */
+    struct trp_starts starts; /* that failed */
+    char *start_failure;      /* what the last refusal said */
 };
 
 /* ---- task sets ---- */

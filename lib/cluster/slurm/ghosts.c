@@ -1,0 +1,165 @@
+/*
+ * One call at a time (`steps` of line.h, one RPC), for one job: that of the first node
+ * which is taken. The pause before it doubles until a step is started. Steps that are
+ * none of ours are left alone: their node is tried again after the comparison.
+ */
+#include "cluster/slurm/ghosts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/slurm/slurm_state.h"
+
+enum { FIRST_MS = 250, MOST_MS = 8000 };
+
+static void on_timer(uv_timer_t *timer);
+
+static void look_later(struct trp_slurm *s)
+{
+    struct trp_slurm_ghosts *g = &s->ghosts;
+    if (g->asked || uv_is_active((uv_handle_t *)&g->timer))
+        return;
+    uv_timer_start(&g->timer, on_timer, g->pause_ms, 0);
+    g->pause_ms = 2 * g->pause_ms < MOST_MS ? 2 * g->pause_ms : MOST_MS;
+}
+
+/* The first node that is taken, UINT32_MAX: none. */
+static uint32_t find_taken(const struct trp_slurm *s)
+{
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+        if (s->inventory.nodes[i].name &&
+            trp_slurm_books_standing(s->books, i) == TRP_SLURM_TAKEN)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+static bool is_over(const struct trp_slurm_ghosts *g, uint32_t job, uint32_t step)
+{
+    for (uint64_t i = 0; i < g->nover && i < TRP_SLURM_STEPS_KEPT; i++) {
+        if (g->over[i].job == job && g->over[i].step == step)
+            return true;
+    }
+    return false;
+}
+
+static void end_ghost(struct trp_slurm *s, uint32_t job, uint32_t step)
+{
+    char call[64];
+    snprintf(call, sizeof call, "end-step job=%u step=%u", job, step);
+    trp_slurm_helper_tell(s->helper, call);
+}
+
+static int on_step(void *context, const struct trp_slurm_line *line, trp_error *err)
+{
+    struct trp_slurm *s = context;
+    struct trp_slurm_ghosts *g = &s->ghosts;
+    const char *host = trp_slurm_line_text(line, "host");
+    uint32_t job = (uint32_t)trp_slurm_line_number(line, "job");
+    uint32_t step = (uint32_t)trp_slurm_line_number(line, "step");
+    (void)err;
+    if (s->closed || strcmp(line->word, "step") != 0 || !is_over(g, job, step))
+        return 0;
+    end_ghost(s, job, step);
+    for (uint32_t i = 0; i < g->room && i < s->inventory.nnodes; i++) {
+        const struct trp_slurm_node *n = &s->inventory.nodes[i];
+        if (n->name && n->part == g->part && strcmp(n->name, host) == 0)
+            g->haunted[i] = true;
+    }
+    return 0;
+}
+
+static void on_answer(void *context, const struct trp_slurm_end *end)
+{
+    struct trp_slurm *s = context;
+    struct trp_slurm_ghosts *g = &s->ghosts;
+    g->asked = false;
+    if (s->closed)
+        return;
+    for (uint32_t i = 0; !end->failed && i < g->room && i < s->inventory.nnodes; i++) {
+        const struct trp_slurm_node *n = &s->inventory.nodes[i];
+        if (n->name && n->part == g->part && !g->haunted[i] &&
+            trp_slurm_books_standing(s->books, i) == TRP_SLURM_TAKEN)
+            trp_slurm_books_set_standing(s->books, i, TRP_SLURM_GOOD);
+    }
+    trp_slurm_pump_soon(s);
+    if (find_taken(s) != UINT32_MAX)
+        look_later(s);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct trp_slurm *s = timer->data;
+    struct trp_slurm_ghosts *g = &s->ghosts;
+    uint32_t node = find_taken(s), n = s->inventory.nnodes;
+    char call[64];
+    if (node == UINT32_MAX)
+        return;
+    bool *haunted =
+        n > g->room ? reallocarray(g->haunted, n, sizeof *haunted) : g->haunted;
+    if (haunted) {
+        g->haunted = haunted;
+        g->room = n > g->room ? n : g->room;
+        memset(g->haunted, 0, g->room * sizeof *g->haunted);
+        g->part = s->inventory.nodes[node].part;
+        snprintf(call, sizeof call, "steps job=%u", s->inventory.parts[g->part].job);
+        g->asked = trp_slurm_helper_call(s->helper, call, on_step, on_answer, s) == 0;
+    }
+    if (!g->asked)
+        look_later(s);
+}
+
+void trp_slurm_ghosts_open(struct trp_slurm *s)
+{
+    s->ghosts.timer.data = s;
+    s->ghosts.pause_ms = FIRST_MS;
+    uv_timer_init(s->loop, &s->ghosts.timer);
+    s->handles++;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    trp_slurm_handle_closed(handle->data);
+}
+
+void trp_slurm_ghosts_close(struct trp_slurm *s)
+{
+    uv_close((uv_handle_t *)&s->ghosts.timer, on_closed);
+}
+
+void trp_slurm_ghosts_refused(const struct trp_slurm_executor *e)
+{
+    struct trp_slurm *s = e->slurm;
+    struct trp_slurm_shape_jobs *w = e->request.shape->context;
+    uint32_t node = e->request.spots[0].node;
+    char words[512];
+    trp_slurm_executor_complaint(e, words, sizeof words);
+    snprintf(w->refused, sizeof w->refused,
+             "Slurm has refused a step of profile %s on %s, where it should fit: %s",
+             e->profile, s->inventory.nodes[node].name, words);
+    /* A step was made, and its node did not take it. */
+    if (*words && !strstr(e->complained.text, "Unable to c")) {
+        trp_slurm_watch_doubt(s, node, TRP_SLURM_SILENT);
+        return;
+    }
+    if (trp_slurm_books_standing(s->books, node) < TRP_SLURM_TAKEN)
+        trp_slurm_books_set_standing(s->books, node, TRP_SLURM_TAKEN);
+    look_later(s);
+}
+
+void trp_slurm_ghosts_started(struct trp_slurm *s)
+{
+    s->ghosts.pause_ms = FIRST_MS;
+}
+
+void trp_slurm_ghosts_over(const struct trp_slurm_executor *e)
+{
+    struct trp_slurm *s = e->slurm;
+    struct trp_slurm_ghosts *g = &s->ghosts;
+    if (e->step < 0 || e->request.state != TRP_SLURM_PLACED)
+        return;
+    uint64_t at = g->nover++ % TRP_SLURM_STEPS_KEPT;
+    uint32_t part = s->inventory.nodes[e->request.spots[0].node].part;
+    g->over[at].job = s->inventory.parts[part].job;
+    g->over[at].step = (uint32_t)e->step;
+}

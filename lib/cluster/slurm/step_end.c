@@ -1,0 +1,139 @@
+/*
+ * What is made of the end of an executor's srun: one verdict, from what srun and the
+ * step have said and how far the executor had come.
+ *
+ * A start that failed is one whose own process ended before it was admitted, or could
+ * not be started, on a host that answers: the step, or Slurm's, tells that. "Not now"
+ * is none, nor is what somebody ended: when a step ends without a word its node, its
+ * job, or the srun beside us is gone. Words of Slurm's that nobody knows are a failure:
+ * what is wrong for good has to end some time.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "cluster/slurm/slurm_state.h"
+#include "executor/spawner.h"
+
+static bool says(const struct trp_slurm_executor *e, const char *const *words)
+{
+    for (; *words; words++) {
+        if (strcasestr(e->complained.text, *words) || strcasestr(e->refusal, *words))
+            return true;
+    }
+    return false;
+}
+
+/* Slurm's words for what will not be otherwise the next time. */
+static const char *const never[] = {
+    "More processors requested than permitted",
+    "Invalid generic resource",
+    "execve",
+    "a run's folder must be",
+    NULL,
+};
+
+/* … for what may be: no room, or slurmctld does not answer, or not for this job yet. */
+static const char *const not_now[] = {
+    "not available",
+    "busy",
+    "are DOWN",
+    "Unable to confirm allocation",
+    "Unable to contact",
+    "not responding",
+    "standby mode",
+    "Socket timed out",
+    "Zero Bytes",
+    "Connection ",
+    "connection failure",
+    "temporarily",
+    "Job credential",
+    "already completing",
+    "Resource temporarily unavailable",
+    NULL,
+};
+
+bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e)
+{
+    static const char *const words[] = {"out of memory", "oom-kill", NULL};
+    struct trp_slurm_executor const *at = e;
+    return e->ended ? e->kills > 0 && e->signal == SIGKILL : says(at, words);
+}
+
+bool trp_slurm_executor_in_order(const struct trp_slurm_executor *e)
+{
+    return (e->dismissed && !e->warned) ||
+           (e->ended && e->status == 0 && e->signal == 0);
+}
+
+static enum trp_slurm_verdict not_started(const struct trp_slurm_executor *e)
+{
+    static const char *const too_often[] = {TRP_SRUN_TOO_OFTEN, NULL};
+    if (e->dismissed)
+        return TRP_SLURM_END_AS_TOLD;
+    if (e->given_up)
+        return TRP_SLURM_END_GIVEN_UP;
+    if (!e->leaving && says(e, too_often))
+        return TRP_SLURM_END_TOO_OFTEN;
+    if (says(e, never))
+        return TRP_SLURM_END_NEVER;
+    if (*e->refusal)
+        return TRP_SLURM_END_FAILED;
+    /* An srun without a word was killed. */
+    return !e->complained.size || says(e, not_now) ? TRP_SLURM_END_NOT_NOW
+                                                   : TRP_SLURM_END_FAILED;
+}
+
+static enum trp_slurm_verdict not_admitted(const struct trp_slurm_executor *e)
+{
+    static const char *const cancelled[] = {"CANCELLED", "Node failure", NULL};
+    static const char *const told[] = {": task 0: ", NULL}; /* Killed, Exited with … */
+    if (e->released)
+        return TRP_SLURM_END_AS_TOLD;
+    if (e->warned || says(e, cancelled))
+        return TRP_SLURM_END_ENDED;
+    return e->ended || trp_slurm_executor_out_of_memory(e) || says(e, told)
+               ? TRP_SLURM_END_FAILED
+               : TRP_SLURM_END_ENDED;
+}
+
+enum trp_slurm_verdict trp_slurm_executor_verdict(const struct trp_slurm_executor *e,
+                                                  const struct trp_slurm_job *j)
+{
+    if (!e->granted)
+        return not_started(e);
+    if (j && j->gone && !trp_slurm_executor_in_order(e))
+        return TRP_SLURM_END_JOB_OVER;
+    if (!e->came)
+        return not_admitted(e);
+    return trp_slurm_executor_in_order(e) ? TRP_SLURM_END_AS_TOLD : TRP_SLURM_END_DIED;
+}
+
+/* ---- where starts fail -------------------------------------------------------------
+ */
+
+void trp_slurm_executor_came(struct trp_slurm_executor *e)
+{
+    struct trp_slurm_shape *shape = e->request.shape;
+    struct trp_slurm_shape_jobs *w = shape->context;
+    e->came = true;
+    shape->failed_on[0] = '\0';
+    shape->failed_elsewhere = false;
+    w->job_tried = false;
+    w->refused[0] = '\0';
+}
+
+bool trp_slurm_executor_failed(struct trp_slurm_executor *e)
+{
+    const struct trp_slurm *s = e->slurm;
+    struct trp_slurm_shape *shape = e->request.shape;
+    const struct trp_slurm_shape_jobs *w = shape->context;
+    const char *host = s->inventory.nodes[e->request.spots[0].node].name;
+    if (*shape->failed_on && strcmp(shape->failed_on, host) != 0)
+        shape->failed_elsewhere = true;
+    snprintf(shape->failed_on, sizeof shape->failed_on, "%s",
+             shape->failed_elsewhere ? "" : host);
+    if (shape->failed_elsewhere)
+        return false;
+    return trp_slurm_books_another(s->books, shape, host) ||
+           (s->further.allowed && !w->job_tried && !*w->never);
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bats
+# Bad days at the wrong moment: executors that die as they start, slurmctld away while
+# steps end and begin. The run goes on, with the right result, and nothing stays.
+load slurm.bash
+load run.bash
+
+setup_file() {
+    cluster_up -n 3 --cpus 6 --memory 3000 --racks 0 --fast --conf KillWait=10 \
+        --conf SlurmdTimeout=10
+}
+
+teardown() {
+    on head scancel -u alice
+    cluster heal head
+    cluster heal node2
+}
+
+# two_stages COMMAND: stage a, and stage b whose executors are other ones. Both fill a node.
+two_stages() {
+    cat >p.yaml <<END
+troupe: 1
+profiles:
+  a: {executor: {cores: 1, memory: 300m, memoryOverhead: 100m}, task: {cpus: 1}}
+  b: {executor: {cores: 1, memory: 350m, memoryOverhead: 100m}, task: {cpus: 1}}
+stages:
+  - name: a
+    tasks: 5
+    profile: a
+    run: |
+      hostname >ran.\$TROUPE_TASK.\$TROUPE_ATTEMPT
+      $1
+  - {name: b, after: [a], tasks: 5, profile: b, run: 'echo \$TROUPE_TASK >b.\$TROUPE_TASK'}
+END
+}
+
+# The driver has node1 for itself.
+run_beside() {
+    run_on -N2 -n2 -c6 --mem=2500 -w "$1" -- --set driver.cores=6 "${@:2}"
+}
+
+all_of_b() {
+    [ "$(cat b.? | sort | xargs)" = "0 1 2 3 4" ]
+}
+
+killed_as_they_start() {
+    on "$1" pkill -KILL -u alice -x mpirun
+}
+
+@test "all executors are killed as they start: that is one failure" {
+    two_stages true
+    run_beside node1,node2
+    wait_until 20 killed_as_they_start node2
+    for _ in 1 2 3 4 5; do
+        killed_as_they_start node2 || true
+        sleep 0.1
+    done
+    well 60
+    all_of_b
+    [ "$(grep -c 'was killed by SIGKILL' troupe-runs/r/events.jsonl)" -ge 5 ]
+}
+
+@test "a node dies on which five executors start: none of that is a failure" {
+    two_stages true
+    run_on -N3 -n3 -c6 --mem=2500 -- --set driver.cores=6 "${quick[@]}"
+    wait_until 20 on node2 pgrep -u alice -x mpirun
+    cluster kill node2
+    well 90
+    all_of_b
+}
+
+slurmctld_is_gone() {
+    ! on head pgrep -x slurmctld
+}
+
+# Slurm counts what ended without slurmctld for a minute yet: its slurmstepd tells it then.
+@test "steps end while slurmctld is away: it is told so, and the next ones start" {
+    two_stages 'until [ -e go ]; do sleep 0.1; done'
+    run_beside node1,node2
+    wait_until 20 have_run 5
+    on head pkill slurmctld
+    wait_until 10 slurmctld_is_gone
+    touch go
+    wait_until 20 grep -q "stage a succeeded" out
+    sleep 2
+    cluster heal head
+    well 40
+    all_of_b
+}
