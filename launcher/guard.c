@@ -2,8 +2,9 @@
  * States: the server starts → the driver runs → lingering → ending.
  *
  * Lingering: after the driver's mpirun has ended in order nothing is left and this is
- * over at once. When the driver was killed, its executors see its socket close, end
- * their tasks, remove their scratch folders and go, and then troupe-slurm ends what
+ * over at once; an mpirun that has nobody left below it and does not end is held up by
+ * somebody, and killed. When the driver was killed, its executors see its socket close,
+ * end their tasks, remove their scratch folders and go, and then troupe-slurm ends what
  * they ran in; they get LINGER_MS for it. When `troupe` is gone, the driver sees that
  * itself and cancels its run; it gets ORPHAN_MS. Ending kills whatever descends from
  * here until there is nothing.
@@ -37,6 +38,7 @@
 
 enum {
     SERVER_MS = 10000, /* for ompi-server to write its URI */
+    ALONE_MS = 10000,  /* for mpirun to start the driver, or to end after it */
     LINGER_MS = 4000,
     ORPHAN_MS = 6000,
     SERVER_END_MS = 300,
@@ -218,14 +220,38 @@ static bool start_server(struct guard *g)
     return false;
 }
 
+/* An mpirun with nobody below it: it is about to start the driver, or to end. One that
+ * is found so again is held up. */
+static bool is_held_up(const struct guard *g, bool *again)
+{
+    bool alone = g->driver && trp_children_signal(g->driver, 0) == 0;
+    bool held_up = alone && *again;
+    *again = alone;
+    return held_up;
+}
+
 static void watch_driver(struct guard *g)
 {
+    int64_t look = now_ms() + ALONE_MS;
+    bool alone = false;
     while (g->driver && !g->told && !g->orphan) {
-        wait_ms(g, -1);
-        if (g->server || g->told || g->orphan || !g->driver)
+        int64_t left = look - now_ms();
+        wait_ms(g, left > 0 ? (int)left : 0);
+        if (g->told || g->orphan || !g->driver)
             continue;
-        report(g, TRP_GUARD_FAILED, 0, "ompi-server died; see state/ompi-server.err");
-        return;
+        if (!g->server) {
+            report(g, TRP_GUARD_FAILED, 0,
+                   "ompi-server died; see state/ompi-server.err");
+            return;
+        }
+        if (now_ms() < look)
+            continue;
+        look = now_ms() + ALONE_MS;
+        if (is_held_up(g, &alone)) {
+            report(g, TRP_GUARD_FAILED, 0,
+                   "mpirun hangs, and nothing runs below it; see state/driver.err");
+            return;
+        }
     }
     int64_t end = now_ms() + ORPHAN_MS;
     while (g->driver && g->orphan && !g->told && now_ms() < end)
@@ -238,7 +264,9 @@ static void linger(struct guard *g)
 {
     int64_t end = now_ms() + LINGER_MS;
     pid_t spare[] = {g->server};
-    if (g->driver)
+    if (g->driver && trp_children_signal(g->driver, 0) == 0)
+        kill(g->driver, SIGKILL);
+    else if (g->driver)
         return;
     while (now_ms() < end &&
            trp_descendants_signal(getpid(), spare, g->server ? 1 : 0, 0) > 0)

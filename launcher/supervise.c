@@ -3,11 +3,11 @@
  * socket, the driver's control connection, the guard.
  *
  * Exit status: what the driver says ('E'). Without it the driver died: 4. Ways out,
- * each with its time limit: after 'E' the driver has EXIT_MS to end; after a kill
- * (second signal) KILL_MS; after its connection closed without 'E' LOST_MS (its own
- * end, as told by the guard, says more). A driver of a pipeline that does not connect
- * within COME_UP_MS is given up; a user's own program may take its time before
- * trp_init.
+ * each with its time limit: after 'E' the driver has EXIT_MS to end, and its mpirun
+ * GONE_MS from then on; after a kill (second signal) KILL_MS; after its connection
+ * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A driver
+ * of a pipeline that does not connect within COME_UP_MS is given up; a user's own
+ * program may take its time before trp_init.
  *
  * The end: the guard is told, ends everything and goes. Only when the guard itself was
  * killed are its orphans ours (we are a subreaper too, before it is forked) and ended
@@ -39,6 +39,7 @@
 enum {
     COME_UP_MS = 60000,
     EXIT_MS = 10000,
+    GONE_MS = 2000,
     KILL_MS = 8000,
     LOST_MS = 3000,
     GUARD_END_MS = 12000,
@@ -200,8 +201,7 @@ static void on_control(struct watch *w)
         return;
     close(w->control);
     w->control = -1;
-    if (!w->has_status)
-        hurry(w, LOST_MS);
+    hurry(w, w->has_status ? GONE_MS : LOST_MS);
 }
 
 static void on_guard(struct watch *w)

@@ -14,7 +14,10 @@
  * arrived on the new communicator: should somebody else have answered the accept (an
  * executor given up for dead that connects late), that communicator is left alone and
  * the accept is repeated for the same guest. A guest that dies during the meeting
- * leaves an accept behind that may never return: the transport sees to that.
+ * leaves an accept behind that may never return: the transport sees to that. A guest
+ * whose accept does not return in TRP_ACCEPT_NS is given up, as is one that does not
+ * get through MPI_Init: mpirun or ompi-server is held up, or the guest is. When
+ * TRP_FAILURES_MAX failed in a row and nobody came up between, it is not the guests.
  */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -196,6 +199,10 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
         DL_APPEND(c->peers, p);
         c->npeers++;
         p->state = TRP_PEER_GREETED;
+        p->opened_ns = c->now;
+        if (c->config.start_timeout_ns &&
+            c->now + c->config.start_timeout_ns < c->starts_due)
+            c->starts_due = c->now + c->config.start_timeout_ns;
         return trp_peer_put(p, TRP_FRAME_WELCOME, NULL, 0);
     }
     return 0;
@@ -203,12 +210,30 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
 
 /* ---- meetings -------------------------------------------------------------------- */
 
+/* Somebody was not let into MPI, for a reason that is not known to be his. */
+static void count_failure(trp_channel *c, const char *why)
+{
+    char text[TRP_ERROR_TEXT + 240];
+    if (c->closing || c->failures == TRP_FAILURES_MAX ||
+        ++c->failures < TRP_FAILURES_MAX)
+        return;
+    snprintf(text, sizeof text,
+             "MPI lets no executor in: %d in a row did not get through (the last: %s); "
+             "mpirun or ompi-server is held up, perhaps by somebody who connects to "
+             "their ports",
+             TRP_FAILURES_MAX, why);
+    c->unclean = true; /* MPI_Finalize would not return, either */
+    if (c->handler.broken)
+        c->handler.broken(c->handler.context, text);
+}
+
 /* Begins the meeting that c->guest waits for. */
 static int meet(trp_channel *c, trp_error *err)
 {
     struct trp_peer *p = c->guest;
     p->state = TRP_PEER_MEETING;
     c->meeting = true;
+    c->late = false;
     c->meeting_ns = c->now;
     return c->transport.ops->admit(&c->transport, p->id, p->link.fd, err);
 }
@@ -220,11 +245,26 @@ static void refuse_guest(trp_channel *c, const char *text)
     c->guest = NULL;
     trp_peer_end(p, true);
     trp_admission_tell(c, false, id, false, text);
+    count_failure(c, text);
+}
+
+/* The accept goes on: the transport frees it, or leaves it. */
+static void give_guest_up(trp_channel *c)
+{
+    char text[120];
+    uint32_t id = c->guest->id;
+    snprintf(text, sizeof text,
+             "executor %u: MPI_Comm_accept did not return within %d s", id,
+             TRP_ACCEPT_MS / 1000);
+    c->late = true;
+    trp_peer_end(c->guest, true);
+    trp_admission_tell(c, false, id, false, text);
+    count_failure(c, text);
 }
 
 static void admit_next(trp_channel *c)
 {
-    while (!c->meeting && c->queue && !c->closing) {
+    while (!c->meeting && c->queue && !c->closing && c->failures < TRP_FAILURES_MAX) {
         struct trp_peer *p = c->queue;
         struct trp_buf b = {0};
         trp_error err = {0};
@@ -275,10 +315,13 @@ void trp_admission_notice(trp_channel *c)
     }
     c->unclean = true; /* a communicator with nobody at its other end */
     c->meeting = false;
-    if (c->guest)
+    if (c->guest) {
         refuse_guest(c, rc < 0 ? err.text : "out of memory");
-    else if (rc == TRP_ETIME)
+    } else if (rc == TRP_ETIME) {
         trp_admission_tell(c, false, TRP_NONE, false, err.text);
+        if (!c->late)
+            count_failure(c, err.text);
+    }
     admit_next(c);
 }
 
@@ -305,6 +348,7 @@ void trp_admission_verify(struct trp_peer *p, const uint8_t *data, size_t n)
     p->state = TRP_PEER_UP;
     c->meeting = false;
     c->guest = NULL;
+    c->failures = 0;
     admit_next(c);
     if (c->handler.up && !c->closing)
         c->handler.up(c->handler.context, p->id, &p->hello);
@@ -328,6 +372,31 @@ void trp_admission_forget(struct trp_peer *p)
     }
 }
 
+/* Who has called, and is in MPI_Init since. */
+static void look_at_starts(trp_channel *c)
+{
+    struct trp_peer *p, *next;
+    c->starts_due = INT64_MAX;
+    DL_FOREACH_SAFE(c->peers, p, next)
+    {
+        int64_t due = p->opened_ns + c->config.start_timeout_ns;
+        char text[480];
+        if (p->state != TRP_PEER_GREETED || c->now < due) {
+            if (p->state == TRP_PEER_GREETED && due < c->starts_due)
+                c->starts_due = due;
+            continue;
+        }
+        uint32_t id = p->id;
+        snprintf(text, sizeof text,
+                 "executor %u on %s: MPI_Init did not return within %.3g s "
+                 "(comm.start_timeout)",
+                 id, p->hello.host, (double)c->config.start_timeout_ns / 1e9);
+        trp_peer_end(p, true);
+        trp_admission_tell(c, false, id, false, text);
+        count_failure(c, text);
+    }
+}
+
 void trp_admission_time(trp_channel *c)
 {
     c->patrol_ns = c->now;
@@ -342,8 +411,11 @@ void trp_admission_time(trp_channel *c)
     if (c->guest && c->guest->state == TRP_PEER_VERIFYING &&
         c->now - c->meeting_ns > c->config.handshake_timeout_ns)
         meet_again(c, "it connected, but its admission nonce never came");
-    if (c->guest && c->now - c->meeting_ns > c->config.network_timeout_ns)
-        trp_peer_end(c->guest, true);
+    if (c->guest && c->guest->state == TRP_PEER_MEETING &&
+        c->now - c->meeting_ns > TRP_ACCEPT_NS)
+        give_guest_up(c);
+    if (c->now >= c->starts_due)
+        look_at_starts(c);
 }
 
 int64_t trp_admission_due(const trp_channel *c)
@@ -356,10 +428,11 @@ int64_t trp_admission_due(const trp_channel *c)
             c->patrol_ns + TRP_SECOND / 10 < due ? c->patrol_ns + TRP_SECOND / 10 : due;
     if (c->refusals_hidden > 0)
         due = c->refusals_until < due ? c->refusals_until : due;
+    due = c->starts_due < due ? c->starts_due : due;
     if (c->guest) {
         int64_t wait = c->guest->state == TRP_PEER_VERIFYING
                            ? c->config.handshake_timeout_ns
-                           : c->config.network_timeout_ns;
+                           : TRP_ACCEPT_NS;
         due = c->meeting_ns + wait + 1 < due ? c->meeting_ns + wait + 1 : due;
     }
     return due;

@@ -278,7 +278,7 @@ int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
     int rc = trp_transport_init_mpi(c->config.transport == TRP_TRANSPORT_WORLD
                                         ? MPI_THREAD_SERIALIZED
                                         : MPI_THREAD_MULTIPLE,
-                                    err);
+                                    0, NULL, err);
     if (rc == 0)
         rc = trp_transport_open(&c->transport, c->config.transport, NULL, err);
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)

@@ -275,7 +275,9 @@ static void flush_sends(trp_channel *c)
         }
         if (p->is_deaf) /* first, so that it wakes while the messages travel */
             ring(p);
+        trp_mpi_mark();
         int rc = trp_lane_flush(&p->lane, &c->pool);
+        trp_mpi_mark();
         if (rc == 0) {
             i++;
             continue;
@@ -287,31 +289,12 @@ static void flush_sends(trp_channel *c)
     }
 }
 
-/* Which receives are complete: indices and statuses. MPI_Test looks once more after it
- * turned Open MPI's progress engine, MPI_Testsome does not: with one peer a message is
- * seen a turn earlier. */
-static int find_ripe(trp_channel *c, int *ret_n)
-{
-    int done = 0, rc;
-    if (c->npolled == 1) {
-        rc = MPI_Test(&c->requests[0], &done, &c->statuses[0]);
-        c->indices[0] = 0;
-        c->statuses[0].MPI_ERROR = rc;
-        *ret_n = done || rc != MPI_SUCCESS;
-        return rc;
-    }
-    rc = MPI_Testsome((int)c->npolled, c->requests, ret_n, c->indices, c->statuses);
-    if (*ret_n == MPI_UNDEFINED)
-        *ret_n = 0;
-    return rc;
-}
-
 static void take_messages(trp_channel *c)
 {
     int n = 0;
     if (c->npolled == 0 || c->joining)
         return;
-    int rc = find_ripe(c, &n);
+    int rc = trp_peer_find_ripe(c, &n);
     for (int i = 0; i < n; i++)
         c->ripe[i] = c->polled[c->indices[i]];
     for (int i = 0; i < n; i++) {
@@ -509,6 +492,7 @@ trp_channel *trp_channel_make(bool driver, trp_error *err)
     c->listen_fd = -1;
     c->transport = (struct trp_transport){.notice_fd = -1, .world = MPI_COMM_NULL};
     c->slept = true;
+    c->starts_due = INT64_MAX;
     snprintf(c->build, sizeof c->build, "%s", trp_build_id());
     c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (c->epoll_fd < 0) {
@@ -592,10 +576,11 @@ static int start_listening(trp_channel *c, const struct trp_listen_config *confi
     c->look_due = c->now + config->network_timeout_ns / 10;
     bool world = config->transport == TRP_TRANSPORT_WORLD;
     int rc = trp_transport_init_mpi(world ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE,
-                                    err);
+                                    config->start_timeout_ns, config->stuck, err);
     if (rc == 0)
         rc = trp_transport_open(&c->transport, config->transport, config->unstick_argv,
                                 err);
+    c->transport.stuck = config->stuck;
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
     return rc < 0 ? rc : trp_admission_open(c, err);

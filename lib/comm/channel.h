@@ -82,6 +82,9 @@ struct trp_channel_handler {
      * `fatal_build` an executor of ours has another build: it will never come up. */
     void (*refused)(void *context, uint32_t executor, bool fatal_build,
                     const char *text);
+    /* Driver: executors that had proved themselves were not let into MPI, several in a
+     * row, and nobody else will be: the run cannot go on. `text` says why. Once. */
+    void (*broken)(void *context, const char *text);
 };
 
 struct trp_listen_config {
@@ -92,6 +95,12 @@ struct trp_listen_config {
     int64_t network_timeout_ns;   /* silence after which a peer is lost (120 s) */
     int64_t heartbeat_ns;         /* executors' heartbeats (10 s) */
     int64_t handshake_timeout_ns; /* a half-open connection is closed after it (10 s) */
+    /* connect: how long MPI_Init may take, here and in an executor that has called; 0:
+     * as long as it likes. */
+    int64_t start_timeout_ns;
+    /* connect: a call of MPI does not return here, not even MPI_Init: called from a
+     * thread of the channel, to say so and end this process. NULL: nobody looks. */
+    void (*stuck)(const char *text);
     bool (*expected)(void *context, uint32_t executor); /* is this executor wanted? */
     /* connect: a program that frees an MPI_Comm_accept whose executor died while it
      * connected; NULL-terminated, the port is appended: {"mpirun", "-np", "1", …,

@@ -24,12 +24,14 @@ enum {
     TRP_CALLERS_MAX = 4096,  /* half-open connections */
     TRP_DEAF_ABOVE = 16,     /* polled peers above which a sleeper is not polled */
     TRP_REFUSALS = 20,       /* lines about strangers in a … */
+    TRP_FAILURES_MAX = 3,    /* in a row, to let somebody into MPI */
 };
 
 #define TRP_SECOND INT64_C(1000000000)
 #define TRP_SOCKETS_NS INT64_C(50000) /* sockets are looked at so often while busy */
 #define TRP_LEAVE_NS (2 * TRP_SECOND)
 #define TRP_REFUSALS_NS (60 * TRP_SECOND) /* … window of that length */
+#define TRP_ACCEPT_NS (TRP_ACCEPT_MS * INT64_C(1000000))
 
 /* Bits, so that a set of them can say where a frame is allowed. */
 enum trp_peer_state {
@@ -104,6 +106,9 @@ struct trp_channel {
     struct trp_peer *guest; /* … with this one; NULL: it died meanwhile */
     int64_t meeting_ns;     /* since when, or when the guest died */
     int64_t patrol_ns;      /* when all this was last looked at */
+    int64_t starts_due;     /* when somebody's MPI_Init may be late, or INT64_MAX */
+    bool late;              /* the meeting under way: its guest was given up */
+    uint8_t failures;       /* in a row, to let somebody in */
 
     bool slept;       /* sockets are looked at first of all */
     bool joining;     /* E: in trp_channel_join, nothing is told to the handler */
@@ -133,6 +138,9 @@ void trp_peer_watch_out(struct trp_peer *p); /* after a flush */
 void trp_peer_poll(struct trp_peer *p);      /* from now on */
 void trp_peer_unpoll(struct trp_peer *p);    /* until it rings or is sent to */
 int trp_peer_send(struct trp_peer *p, const void *data, size_t n);
+/* Which receives of the polled peers are complete: c->indices, c->statuses. Returns
+ * MPI's code. */
+int trp_peer_find_ripe(trp_channel *c, int *ret_n);
 /* What its finished receive brought, and the next receive. */
 void trp_peer_take(struct trp_peer *p, MPI_Status *status);
 /* All that is there now: its socket has closed. */

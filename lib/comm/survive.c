@@ -12,6 +12,11 @@
  * wrappers, in that plugin's table of imported functions and nowhere else: a write to a
  * broken connection says that all was written (nobody would have read it), a read says
  * that the connection is closed. Open MPI then does what it does for an orderly close.
+ *
+ * A stranger that connects, says less than a peer would and waits would hold this
+ * process up for as long as it likes: Open MPI reads on for ever. So the same wrapper
+ * says after REST_MS that such a connection is closed.
+ *
  * A build of Open MPI without that plugin as a file is left as it is.
  *
  * Rejected: interposing the symbols (a shared library that replaces writev for the
@@ -21,6 +26,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +35,8 @@
 #include <unistd.h>
 
 #include "comm/transport.h"
+
+enum { REST_MS = 50 };
 
 static bool is_broken(ssize_t n)
 {
@@ -57,9 +65,17 @@ static ssize_t surviving_readv(int fd, const struct iovec *iov, int count)
     return is_broken(n) ? 0 : n;
 }
 
+/* By this Open MPI reads what a new connection begins with, and reads until it has all
+ * of it. Peers of ours send that in one piece. */
 static ssize_t surviving_recv(int fd, void *to, size_t size, int flags)
 {
-    ssize_t n = recv(fd, to, size, flags);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    ssize_t n = recv(fd, to, size, flags | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        if (poll(&p, 1, REST_MS) == 0)
+            return 0;
+        n = recv(fd, to, size, flags | MSG_DONTWAIT);
+    }
     return is_broken(n) ? 0 : n;
 }
 

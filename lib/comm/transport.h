@@ -10,6 +10,8 @@
 #ifndef TRP_COMM_TRANSPORT_H
 #define TRP_COMM_TRANSPORT_H
 
+#include <stdatomic.h>
+
 #include "comm/lane.h"
 
 struct trp_transport;
@@ -30,6 +32,10 @@ struct trp_transport_ops {
     bool (*close)(struct trp_transport *t);
 };
 
+/* A meeting of the driver's that has not come about by then is given up: its caller
+ * shuts the socket. It takes 4 to 20 ms. */
+enum { TRP_ACCEPT_MS = 5000 };
+
 extern const struct trp_transport_ops trp_transport_connect, trp_transport_world;
 
 struct trp_meeting; /* transport_connect.c */
@@ -41,7 +47,9 @@ struct trp_transport {
     /* connect */
     struct trp_meeting *meeting;
     const char *const *unstick_argv; /* borrowed */
+    void (*stuck)(const char *text); /* of struct trp_listen_config, or NULL */
     bool abandoned; /* a meeting that never ended was left to its thread */
+    bool hopeless;  /* so was the last one that is over: nothing frees the next */
     /* world */
     MPI_Comm world;
     uint32_t met_executor; /* being met, or TRP_NONE */
@@ -52,9 +60,25 @@ int trp_transport_open(struct trp_transport *t, enum trp_transport_kind kind,
 bool trp_transport_close(struct trp_transport *t);
 
 /* MPI_Init_thread when nobody did; an error when MPI is at a thread level below
- * `least`.
+ * `least`. `stuck` (may be NULL) is called, from another thread, when it has not
+ * returned after `limit_ns`.
  */
-int trp_transport_init_mpi(int least, trp_error *err);
+int trp_transport_init_mpi(int least, int64_t limit_ns, void (*stuck)(const char *text),
+                           trp_error *err);
+
+/* Around the loop's calls into MPI, which may be caught in there: odd while it is
+ * inside of one. */
+extern atomic_uint trp_mpi_calls;
+
+static inline void trp_mpi_mark(void)
+{
+    unsigned n = atomic_load_explicit(&trp_mpi_calls, memory_order_relaxed);
+    atomic_store_explicit(&trp_mpi_calls, n + 1, memory_order_relaxed);
+}
+
+/* A detached thread with all signals blocked: they are the program's own threads'.
+ * Returns 0 or an errno. */
+int trp_transport_thread(void *(*run)(void *), void *arg);
 
 /* After MPI_Init: a peer's death no longer ends this process. (survive.c) */
 void trp_transport_survive(void);

@@ -12,27 +12,39 @@
  * MPI_COMM_SELF itself: after an accept that failed half-way Open MPI makes no more
  * communicators out of others.
  *
- * An accept whose executor died waits for ever. A second thread, the watcher, looks at
- * the executor's socket, and when that closes and the accept has not returned soon
- * after, starts a throw-away peer that frees it (unstick.c). It is a thread because the
- * loop itself may be caught: Open MPI continues an accept from whatever thread turns
- * its progress engine. When three throw-away peers did not help, the meeting is left to
- * its thread, and the next ones try on their own. A stuck thread at the end is left
- * alone with its meeting: the process can only _exit then.
+ * An accept whose executor died waits for ever, and so does one whose mpirun, or the
+ * ompi-server, is held up by somebody. A second thread, the watcher, looks at the
+ * executor's socket (which the loop shuts when the accept takes too long), and when
+ * that closes and the accept has not returned soon after, starts a throw-away peer that
+ * frees it (unstick.c). It is a thread because the loop itself may be caught: Open MPI
+ * continues an accept from whatever thread turns its progress engine. When no
+ * throw-away peer has helped within UNSTICK_MS, the meeting is left to its thread, and
+ * the next ones try on their own, without throw-away peers until one comes about. A
+ * stuck thread at the end is left alone with its meeting: the process can only _exit
+ * then.
+ *
+ * A loop that is caught in MPI for CAUGHT_MS does not come back: the process is told to
+ * end (`stuck`). That is looked at once an accept is late, and for ever after one that
+ * was left to its thread: such an accept is what catches it.
  */
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "comm/transport.h"
 
-enum { GRACE_MS = 500, LOOK_MS = 50, HELPER_MS = 10000, HELPERS_MAX = 3 };
+enum {
+    GRACE_MS = 500,
+    LOOK_MS = 50,
+    UNSTICK_MS = 6000, /* for all throw-away peers of a meeting */
+    CAUGHT_MS = 10000,
+    WATCH_MS = 1000, /* how often the loop is looked at */
+};
 
 /* Shared by the loop, the thread that meets and the watcher; the last one frees it. */
 struct trp_meeting {
@@ -41,7 +53,8 @@ struct trp_meeting {
     int notice_fd; /* the transport's, a duplicate */
     int over_fd;   /* eventfd, readable when it is over: for the watcher */
     int socket;    /* the executor's, a duplicate, or -1 */
-    const char *const *unstick_argv;
+    const char *const *unstick_argv; /* NULL: nothing frees it */
+    void (*stuck)(const char *text);
     atomic_bool over, hopeless;
     int rc;
     MPI_Comm comm;
@@ -82,21 +95,28 @@ static void *meet(void *arg)
 /* ---- the watcher ------------------------------------------------------------------
  */
 
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static bool over_within(struct trp_meeting *m, int ms)
 {
     struct pollfd p = {.fd = m->over_fd, .events = POLLIN};
     return poll(&p, 1, ms) > 0;
 }
 
-/* One throw-away peer; true when the meeting is over. */
-static bool try_helper(struct trp_meeting *m)
+/* One throw-away peer, until `end`; true when the meeting is over. */
+static bool try_helper(struct trp_meeting *m, int64_t end)
 {
     trp_error err;
     pid_t pid = trp_unstick_start(m->unstick_argv, m->where, &err);
     if (pid < 0)
         return over_within(m, GRACE_MS);
     bool over = false, gone = false;
-    for (int ms = 0; ms < HELPER_MS && !over && !gone; ms += LOOK_MS) {
+    while (!over && !gone && now_ms() < end) {
         over = over_within(m, LOOK_MS);
         gone = trp_unstick_gone(pid, false);
     }
@@ -105,22 +125,57 @@ static bool try_helper(struct trp_meeting *m)
     return over || over_within(m, GRACE_MS);
 }
 
-static void *watch(void *arg)
+/* What the loop was last seen doing. */
+struct caught {
+    unsigned call;
+    int64_t since; /* ms */
+};
+
+/* Tells when the loop is in one call of MPI all the time. */
+static void look_at_loop(const struct trp_meeting *m, struct caught *c)
 {
-    struct trp_meeting *m = (struct trp_meeting *)arg;
+    char text[120];
+    unsigned call = atomic_load(&trp_mpi_calls);
+    if (call % 2 == 0 || call != c->call) {
+        *c = (struct caught){.call = call, .since = now_ms()};
+        return;
+    }
+    if (!m->stuck || now_ms() - c->since < CAUGHT_MS)
+        return;
+    snprintf(text, sizeof text,
+             "a call of MPI did not return within %d s: mpirun or ompi-server does not "
+             "answer",
+             CAUGHT_MS / 1000);
+    m->stuck(text);
+}
+
+/* Until the meeting is over (true) or its executor's socket is closed. */
+static bool await_end(struct trp_meeting *m)
+{
+    struct caught loop = {0};
     struct pollfd p[] = {
         {.fd = m->over_fd, .events = POLLIN   },
         {.fd = m->socket,  .events = POLLRDHUP},
     };
-    while (poll(p, 2, -1) < 0)
-        ;
-    bool over = (p[0].revents != 0) || over_within(m, GRACE_MS);
-    for (int i = 0; i < HELPERS_MAX && !over && m->unstick_argv; i++)
-        over = try_helper(m);
+    for (int ms = TRP_ACCEPT_MS; poll(p, 2, ms) <= 0; ms = WATCH_MS)
+        look_at_loop(m, &loop);
+    return p[0].revents != 0;
+}
+
+static void *watch(void *arg)
+{
+    struct trp_meeting *m = (struct trp_meeting *)arg;
+    struct caught loop = {0};
+    bool over = await_end(m) || over_within(m, GRACE_MS);
+    for (int64_t end = now_ms() + UNSTICK_MS;
+         !over && m->unstick_argv && now_ms() < end;)
+        over = try_helper(m, end);
     if (!over) {
         atomic_store(&m->hopeless, true);
         notify(m->notice_fd);
     }
+    while (!over && !over_within(m, WATCH_MS))
+        look_at_loop(m, &loop);
     let_go(m);
     return NULL;
 }
@@ -128,20 +183,12 @@ static void *watch(void *arg)
 /* ---- meetings ---------------------------------------------------------------------
  */
 
-/* A detached thread with all signals blocked: they are the program's own threads'. */
 static int start_thread(void *(*run)(void *), struct trp_meeting *m)
 {
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     atomic_fetch_add(&m->users, 1);
-    int rc = pthread_create(&thread, NULL, run, m);
-    if (rc == 0)
-        pthread_detach(thread);
-    else
+    int rc = trp_transport_thread(run, m);
+    if (rc != 0)
         atomic_fetch_sub(&m->users, 1);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
 
@@ -156,7 +203,8 @@ static int begin(struct trp_transport *t, const char *where, int socket, trp_err
     m->notice_fd = fcntl(t->notice_fd, F_DUPFD_CLOEXEC, 0);
     m->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     m->socket = socket >= 0 ? fcntl(socket, F_DUPFD_CLOEXEC, 0) : -1;
-    m->unstick_argv = t->unstick_argv;
+    m->unstick_argv = t->hopeless ? NULL : t->unstick_argv;
+    m->stuck = t->stuck;
     m->comm = MPI_COMM_NULL;
     snprintf(m->where, sizeof m->where, "%s", where);
     int rc = start_thread(meet, m);
@@ -196,16 +244,15 @@ static int connect_met(struct trp_transport *t, struct trp_route *ret_route,
     char text[MPI_MAX_ERROR_STRING];
     if (m && !atomic_load(&m->over) && atomic_load(&m->hopeless)) {
         t->meeting = NULL;
-        t->abandoned = true;
+        t->abandoned = t->hopeless = true;
         let_go(m);
-        return trp_error_set(err, TRP_ETIME,
-                             "an executor died while it connected, and its "
-                             "MPI_Comm_accept did not return");
+        return trp_error_set(err, TRP_ETIME, "MPI_Comm_accept did not return");
     }
     if (!m || !atomic_load(&m->over))
         return 0;
     int rc = m->rc;
     bool accept = m->accept;
+    t->hopeless = t->hopeless && rc != MPI_SUCCESS;
     *ret_route = (struct trp_route){m->comm, 0};
     if (accept)
         MPI_Close_port(m->where);

@@ -99,7 +99,7 @@ int trp_channel_world(const struct trp_listen_config *config,
                       trp_channel **ret_channel, trp_error *err)
 {
     MPI_Comm world;
-    int rank, rc = trp_transport_init_mpi(MPI_THREAD_SERIALIZED, err);
+    int rank, rc = trp_transport_init_mpi(MPI_THREAD_SERIALIZED, 0, NULL, err);
     if (rc < 0)
         return rc;
     if (MPI_Comm_dup(MPI_COMM_WORLD, &world) != MPI_SUCCESS)

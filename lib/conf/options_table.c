@@ -43,6 +43,9 @@ const struct trp_option trp_option_table[] = {
      "Slurm allows it and further jobs may be had"},
     {"barrier.sync.timeout", TRP_OPTION_TIME, "365d", "1ms", NULL, NULL,
      "how long a task waits in a barrier for the others of its stage"},
+    {"comm.start_timeout", TRP_OPTION_TIME, "20s", "1s", "1h", NULL,
+     "how long MPI may take to begin in the driver, or in an executor once that has "
+     "called the driver"},
     {"decommission.enabled", OFF,
      "executors that are not needed any more are decommissioned, not killed: they get "
 "nothing new and go when nothing runs there"},

@@ -116,6 +116,20 @@ static int make_cluster(trp_driver *d, const char *ompi_server, trp_error *err)
                            &d->cluster, err);
 }
 
+/* For a thread that finds the others caught in MPI. */
+static int stuck_control = -1;
+
+/* Executors, gangs, Slurm's jobs and files are given back as after any death of the
+ * driver: by themselves, by troupe-slurm and by the guard. */
+static void end_stuck(const char *text)
+{
+    const int status = trp_error_exit_status(TRP_ESYSTEM);
+    dprintf(2, "%stroupe: %s\n", isatty(2) ? "\r\033[K" : "", text);
+    if (stuck_control >= 0)
+        trp_control_exit(stuck_control, status);
+    _exit(status);
+}
+
 static int listen_for_executors(trp_driver *d, const char *const *unstick_argv,
                                 trp_error *err)
 {
@@ -128,10 +142,13 @@ static int listen_for_executors(trp_driver *d, const char *const *unstick_argv,
         .network_timeout_ns = d->network_timeout_ns,
         .heartbeat_ns = d->heartbeat_ns,
         .handshake_timeout_ns = 10 * TRP_DRIVER_SECOND,
+        .start_timeout_ns = trp_options_time_ns(d->options, "comm.start_timeout"),
+        .stuck = end_stuck,
         .expected = trp_staff_expected,
         .unstick_argv = unstick_argv};
     struct trp_channel_handler h = trp_staff_channel_handler;
     h.context = d;
+    stuck_control = d->config.control_fd;
     int rc = d->config.mode == TRP_DRIVER_STATIC
                  ? trp_channel_world(&c, &h, &d->channel, err)
                  : trp_channel_listen(&c, &h, &d->channel, err);

@@ -299,6 +299,13 @@ static void on_refused(void *context, uint32_t executor, bool fatal_build,
     refuse(d, x->id, TRP_REFUSED_NEVER, text);
 }
 
+static void on_broken(void *context, const char *text)
+{
+    trp_driver *d = context;
+    d->now = trp_driver_now();
+    trp_driver_stop(d, TRP_ESYSTEM, true, text);
+}
+
 static void on_granted(void *context, trp_executor_id executor,
                        const struct trp_granted *g)
 {
@@ -546,6 +553,7 @@ const struct trp_channel_handler trp_staff_channel_handler = {
     .message = on_message,
     .down = on_down,
     .refused = on_refused,
+    .broken = on_broken,
 };
 
 static void on_nodes(void *context, uint32_t nodes)

@@ -275,7 +275,8 @@ static void begin(struct world *w)
                                            .heartbeat_ns = 10 * TRP_SECOND,
                                            .handshake_timeout_ns = 10 * TRP_SECOND,
                                            .expected = expected};
-    c->handler = (struct trp_channel_handler){w, up, message, down, refused};
+    c->handler = (struct trp_channel_handler){
+        .context = w, .up = up, .message = message, .down = down, .refused = refused};
     memset(c->secret, 7, sizeof c->secret);
     c->transport.ops = &nobody;
     c->callers_max = CALLERS - 2;

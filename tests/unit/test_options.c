@@ -424,6 +424,7 @@ static void test_each_has_an_effect(void)
         "admission.munge",
         "alloc.placement",
         "alloc.shrink",
+        "comm.start_timeout",
         "driver.cores",
         "driver.memory",
         "dynamicAllocation.enabled",

@@ -120,6 +120,16 @@ static char *log_path(const struct trp_local_executor *e)
     return path;
 }
 
+static int open_log(const struct trp_local_executor *e)
+{
+    char *path = log_path(e);
+    if (!path)
+        return -1;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    free(path);
+    return fd;
+}
+
 /* mpirun tells the executor's death by a signal as 128 + signal. */
 static void describe_end(const struct trp_local_executor *e, char *cause, size_t size)
 {
@@ -217,6 +227,20 @@ static void on_look(uv_timer_t *timer)
     uv_timer_start(timer, on_look, LOOK_MS, 0);
 }
 
+/* Its log says so, whose last line is told of its end. */
+static void on_start_late(uv_timer_t *timer)
+{
+    struct trp_local_executor *e = timer->data;
+    if (e->state != TRP_LOCAL_RUNS || trp_children_signal(e->process.pid, 0) > 0)
+        return;
+    int log = open_log(e);
+    if (log >= 0) {
+        dprintf(log, TRP_MPIRUN_LATE);
+        close(log);
+    }
+    trp_local_executor_kill(e);
+}
+
 static void on_release_late(uv_timer_t *timer)
 {
     trp_local_executor_kill(timer->data);
@@ -294,16 +318,6 @@ static char *make_entry(const struct trp_local_executor *e, trp_error *err)
     snprintf(shape.cgroup, sizeof shape.cgroup, "%s", e->cgroup);
     return trp_executor_entry(&e->local->command, e->local->driver_address, &shape,
                               err);
-}
-
-static int open_log(const struct trp_local_executor *e)
-{
-    char *path = log_path(e);
-    if (!path)
-        return -1;
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    free(path);
-    return fd;
 }
 
 /* A machine without memory groups is served all the same: the executor then watches its
@@ -386,6 +400,7 @@ void trp_local_executor_serve(struct trp_local_executor *e)
     }
     char what[64];
     e->state = TRP_LOCAL_RUNS;
+    uv_timer_start(&e->timer, on_start_late, TRP_MPIRUN_START_MS, 0);
     snprintf(what, sizeof what, "mpirun of executor %u", e->id);
     trp_run_folder_pid(l->command.run_dir, e->process.pid, what);
     struct trp_granted granted = {.host = l->machine.host,

@@ -9,6 +9,11 @@
 #ifndef TRP_CLUSTER_LOCAL_MPIRUN_H
 #define TRP_CLUSTER_LOCAL_MPIRUN_H
 
+/* How long an mpirun may take to start its program, and what the program's log is told
+ * when it has not: somebody holds it up. */
+enum { TRP_MPIRUN_START_MS = 20000 };
+#define TRP_MPIRUN_LATE "troupe: mpirun did not start the executor within 20 s\n"
+
 /* Variable in which `troupe` tells the driver that folder. */
 #define TRP_MPI_FOLDER "TROUPE_MPI_TMP"
 

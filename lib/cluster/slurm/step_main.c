@@ -58,6 +58,7 @@ struct step {
     bool dismissed; /* the driver has said so */
     bool killing;
     int64_t kill_at, hard_at; /* INT64_MAX: not yet */
+    int64_t start_by;         /* when mpirun is looked at; then INT64_MAX */
     char group[TRP_CGROUP_PATH];
     bool v2;
 };
@@ -245,20 +246,33 @@ static void tell_ending(void)
     fflush(stdout);
 }
 
+static void look_at_start(struct step *s)
+{
+    s->start_by = INT64_MAX;
+    if (s->killing || trp_children_signal(s->pid, 0) > 0)
+        return;
+    dprintf(s->log, TRP_MPIRUN_LATE);
+    kill_at(s, now_ms());
+}
+
+static int64_t time_left(const struct step *s)
+{
+    int64_t at = s->kill_at < s->start_by ? s->kill_at : s->start_by, now = now_ms();
+    return at == INT64_MAX ? -1 : at > now ? at - now : 0;
+}
+
 static void run(struct step *s)
 {
     bool driver = true;
+    s->start_by = now_ms() + TRP_MPIRUN_START_MS;
     while (s->pid) {
         struct pollfd v[] = {
             {.fd = s->signals,      .events = POLLIN},
             {.fd = driver ? 0 : -1, .events = POLLIN}
         };
-        int64_t left = s->kill_at == INT64_MAX ? -1 : s->kill_at - now_ms();
-        if (left < 0 && s->kill_at != INT64_MAX)
-            left = 0;
         char bytes[64];
         ssize_t got = 0;
-        int n = poll(v, 2, (int)left);
+        int n = poll(v, 2, (int)time_left(s));
         if (n > 0 && v[1].revents && (got = read(0, bytes, sizeof bytes)) <= 0) {
             driver = false;
             tell_ending();
@@ -267,6 +281,8 @@ static void run(struct step *s)
         s->dismissed |= got > 0;
         if (n > 0 && v[0].revents)
             on_signals(s);
+        if (s->pid && s->start_by <= now_ms())
+            look_at_start(s);
         if (s->pid && s->kill_at <= now_ms())
             kill_step(s);
     }

@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# Runs whose ports are flooded by another user of the machine. Each run has a network of
+# its own, so that nobody else's ports are met.
+load drill.bash
+
+# flooded NAME HELD: a run, with a flood of 4 s from 0.4 s on, a third of whose
+# connections stay for HELD seconds more. NAME.status has its exit status, NAME.out what
+# it said.
+flooded() {
+    local own=-n
+    [ "$(id -u)" = 0 ] || own=-rn
+    unshare $own bash -c '
+        ip link set lo up && ip link add name eth0 type veth peer name eth1 || exit 99
+        ip addr add 10.1.1.1/24 dev eth0 && ip link set eth0 up && ip link set eth1 up
+        other="setpriv --reuid=nobody --regid=nogroup --clear-groups"
+        $other true 2>/dev/null || other=
+        (sleep 0.4; exec $other perl - 4 "$2") <"$3" >"$1.flood" 2>&1 &
+        timeout -s KILL 50 troupe run --local=4 --set comm.start_timeout=6s \
+            --run-name "$1" p.yaml >"$1.out" 2>&1
+        echo "$? after $SECONDS s" >"$1.status"
+        kill $! 2>/dev/null
+    ' - "$1" "$2" "$TROUPE_SOURCE/tests/mpi/flood.perl" 3>&-
+}
+
+# well_ended NAME: it succeeded, or ended with 4 and said why.
+well_ended() {
+    local status
+    read -r status _ <"$1.status"
+    echo "$1: $(cat "$1.status" "$1.flood" | tr '\n' ' ')$(grep -m1 MPI "$1.out")"
+    [ "$status" = 0 ] && return
+    [ "$status" = 4 ] && grep -q '^troupe: .*\(MPI\|mpirun\|ompi-server\)' "$1.out" && return
+    cat "$1.out"
+    return 1
+}
+
+@test "20 runs whose ports another user floods end well, or with 4 and a reason" {
+    unshare -n true 2>/dev/null || unshare -rn true || skip "no network of one's own here"
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles:
+  a: {executor: {cores: 1, memory: 64m}, task: {cpus: 1}}
+  b: {executor: {cores: 2, memory: 64m}, task: {cpus: 1}}
+stages:
+  - {name: one, profile: a, tasks: 4, run: "sleep 0.2"}
+  - {name: two, after: [one], profile: b, tasks: 4, run: "sleep 0.2"}
+  - {name: three, after: [two], profile: a, tasks: 4, run: "sleep 0.2"}
+Y
+    others_folder # what a run has in folders for files that do not last
+    export TROUPE_SCRATCH=$d
+    for held in 0 60; do
+        for i in {1..10}; do flooded "held$held-$i" $held & done
+        wait
+    done
+    for run in held{0,60}-{1..10}; do well_ended $run; done
+    nothing_left 10
+    [ -z "$(ls -A "$d")" ] || { find "$d"; false; }
+}
