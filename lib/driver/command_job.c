@@ -22,7 +22,10 @@
 #include "conf/stage_specs.h"
 #include "driver/command_env.h"
 #include "driver/foreach.h"
+#include "driver/leftovers.h"
 #include "driver/strings.h"
+
+enum { TOLD_MAX = 20 };
 
 /* A stage while it runs. */
 struct running {
@@ -48,6 +51,7 @@ struct trp_command_job {
     struct trp_work work;
     struct trp_strings environ; /* cleaned */
     struct trp_strings failures;
+    uint32_t told; /* lines about leftovers */
 };
 
 static const struct trp_pipeline_stage *stage_of(const trp_command_job *j, uint32_t i)
@@ -200,27 +204,48 @@ static const struct trp_text *item_of(const struct running *r, uint32_t task)
     return r->items.item && task < r->items.ntasks ? &r->items.item[task] : NULL;
 }
 
+/* Of the first TOLD_MAX attempts that cannot begin afresh. */
+static void tell_leftovers(trp_command_job *j, const char *stage, uint32_t task,
+                           const struct trp_leftovers *l)
+{
+    char line[1600], more[64] = "";
+    if (!l->stay || !j->c.say || j->told++ >= TOLD_MAX)
+        return;
+    if (l->stay > 1)
+        snprintf(more, sizeof more, "; as %s %u more", l->stay == 2 ? "does" : "do",
+                 l->stay - 1);
+    snprintf(line, sizeof line,
+             "stage %s: task %u runs again, its output %s stays: %s%s", stage, task,
+             l->first, l->why, more);
+    j->c.say(j->c.say_context, line);
+}
+
 /* What earlier attempts left of the task's own outputs. */
-static void remove_leftovers(const trp_command_job *j, uint32_t stage, uint32_t task)
+static void remove_leftovers(trp_command_job *j, uint32_t stage, uint32_t task)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     const struct trp_text *item = item_of(&j->running[stage], task);
+    struct trp_leftovers l = {
+        .base = j->c.cwd,
+        .run_dir = j->c.run_dir,
+        .since_ns = j->c.since_ns,
+    };
     for (uint32_t i = 0; i < s->noutputs; i++) {
         bool none;
         if (!trp_output_of_task(s->outputs[i]))
             continue;
         char *pattern = trp_output_expand(s->outputs[i], task, item, &none);
         if (pattern)
-            trp_outputs_remove(j->c.cwd, pattern, item ? item->data : NULL,
-                               j->c.run_dir);
+            trp_leftovers_remove(&l, pattern, item ? item->data : NULL);
         free(pattern);
     }
+    tell_leftovers(j, s->name, task, &l);
 }
 
 static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number,
                    struct trp_launch *l)
 {
-    const trp_command_job *j = context;
+    trp_command_job *j = context;
     const struct running *r = &j->running[stage];
     const struct trp_text *item = item_of(r, task);
     if (r->has_own_outputs && (number || j->c.earlier_runs))

@@ -36,6 +36,10 @@ struct trp_command_job_config {
     uint32_t earlier_runs; /* in this folder: the attempt that all stages are, so that
                             * logs of earlier runs stay; they may have left outputs of
                             * tasks that run now */
+    int64_t since_ns; /* the first start of the run: what is older is not its own */
+    /* Takes a line for the user, without "troupe: "; NULL: none. */
+    void (*say)(void *context, const char *line);
+    void *say_context;
 };
 
 /* TRP_EINVAL with FILE:LINE:COL for what is wrong with items or commands. */

@@ -1,5 +1,5 @@
 /*
- * Outputs: patterns made concrete, recorded, compared and removed.
+ * Outputs: patterns made concrete, recorded and compared.
  *
  * $TROUPE_TASK is read as a shell reads it, so $TROUPE_TASKS is another name. An item
  * is put in with its special characters escaped. A pattern that needs an item of a task
@@ -11,14 +11,10 @@
  */
 #include "driver/outputs.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "driver/glob.h"
 #include "driver/strings.h"
@@ -165,55 +161,4 @@ char *trp_output_expand(const char *pattern, uint32_t task, const struct trp_tex
         return made;
     free(made);
     return NULL;
-}
-
-/* ---- removing ---------------------------------------------------------------------
- */
-
-static void remove_at(int folder, const char *name, int depth)
-{
-    if (unlinkat(folder, name, 0) == 0 || depth == TRP_GLOB_DEPTH)
-        return;
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    for (struct dirent *e; (e = readdir(dir));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            remove_at(fd, e->d_name, depth + 1);
-    closedir(dir);
-    unlinkat(folder, name, AT_REMOVEDIR);
-}
-
-/* Whether the folder `path` is `other` or holds it. Both exist. */
-static bool holds(const char *path, const char *other)
-{
-    char a[PATH_MAX], b[PATH_MAX];
-    if (!realpath(path, a) || !realpath(other, b))
-        return false;
-    size_t n = strcmp(a, "/") == 0 ? 0 : strlen(a);
-    return strncmp(a, b, n) == 0 && (b[n] == '/' || b[n] == '\0');
-}
-
-void trp_outputs_remove(const char *base, const char *pattern, const char *keep,
-                        const char *run_dir)
-{
-    char **files;
-    size_t n;
-    if (trp_glob(base, pattern, &files, &n, NULL) < 0)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        if (keep && strcmp(files[i], keep) == 0)
-            continue;
-        char *path = trp_path_join(base, files[i]);
-        for (size_t k = path ? strlen(path) : 0; k > 1 && path[k - 1] == '/'; k--)
-            path[k - 1] = '\0'; /* "link/" is the folder, "link" the link */
-        if (path && !holds(path, base) && !holds(path, run_dir))
-            remove_at(AT_FDCWD, path, 0);
-        free(path);
-    }
-    trp_glob_free(files, n);
 }

@@ -46,10 +46,4 @@ bool trp_output_of_task(const char *pattern);
 char *trp_output_expand(const char *pattern, uint32_t task, const struct trp_text *item,
                         bool *ret_none);
 
-/* Removes what matches `pattern` below `base`, folders with all that is in them. Never
- * `keep` (the task's own item; NULL: none), nor `base`, `run_dir` or a folder that
- * holds one of them. What cannot be removed stays. */
-void trp_outputs_remove(const char *base, const char *pattern, const char *keep,
-                        const char *run_dir);
-
 #endif

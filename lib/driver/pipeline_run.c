@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "driver/command_job.h"
@@ -26,6 +27,7 @@
 #include "driver/pipeline_settings.h"
 #include "driver/resume.h"
 #include "driver/run_spec.h"
+#include "driver/strings.h"
 
 enum { FAILURES_SHOWN = 20 };
 
@@ -82,6 +84,24 @@ static int choose(struct pipeline_run *run, trp_error *err)
     return r;
 }
 
+/* The run's first start, by the clock of its folder: its lock is made then and never
+ * written. Where that cannot be told, nothing is this run's. */
+static int64_t first_start(const char *run_dir)
+{
+    struct stat st;
+    char *lock = trp_path_join(run_dir, "state/lock");
+    int r = lock ? stat(lock, &st) : -1;
+    free(lock);
+    return r < 0
+               ? INT64_MAX
+               : (int64_t)st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+}
+
+static void say_line(void *context, const char *line)
+{
+    say(context, line);
+}
+
 static int make_job(struct pipeline_run *run, trp_error *err)
 {
     const struct trp_run_spec *spec = run->spec;
@@ -98,6 +118,9 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .run_dir = spec->run_dir,
         .log = run->log,
         .earlier_runs = spec->earlier_runs,
+        .since_ns = first_start(spec->run_dir),
+        .say = say_line,
+        .say_context = run->spec,
     };
     return trp_command_job_new(&config, &run->job, err);
 }

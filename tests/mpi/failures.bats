@@ -89,6 +89,26 @@ Y
     [ ! -e troupe-runs/k/logs/after/0.0.out ]
 }
 
+@test "what is removed before a retry is the run's own, below its folder; the rest is named" {
+    mkdir -p victim w/out w/old
+    touch victim/data w/old/0
+    sleep 0.1
+    cd w
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - name: s
+    foreach: {items: [../../victim]}
+    outputs: ["out/$TROUPE_ITEM", "old/$TROUPE_TASK", "new/$TROUPE_TASK"]
+    run: "[ ! -e new/0 ] || exit 7; mkdir -p new; echo x > new/0; echo x >> ../victim/data; [ $TROUPE_ATTEMPT = 1 ]"
+Y
+    run -0 --separate-stderr troupe run --run-name r p.yaml
+    [ "$(cat ../victim/data)" = $'x\nx' ]
+    [ -e old/0 ]
+    line="troupe: stage s: task 0 runs again, its output out/../../victim stays: it lies outside the working folder; as does 1 more"
+    [[ "$stderr" == *"$line"* ]]
+}
+
 @test "a failed rank fails the gang, which runs again as a whole" {
     cat >p.yaml <<'Y'
 troupe: 1

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "driver/command_env.h"
+#include "driver/leftovers.h"
 #include "driver/outputs.h"
 #include "driver_run.h"
 
@@ -220,28 +221,89 @@ static void expansion(void)
 static void removal(void)
 {
     char *d = files_new(), *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
-    char *out = g_build_filename(d, "out", "7", NULL);
     char *link = g_build_filename(d, "out", "7", "link", NULL);
+    struct trp_leftovers l = {.base = d, .run_dir = run_dir};
     files_put(d, "out/7/a/b", "x");
     files_put(d, "out/8/a", "x");
     files_put(d, "keep/a", "x");
     files_put(run_dir, "state/x", "x");
     g_assert_cmpint(symlink("../../keep", link), ==, 0);
-    trp_outputs_remove(d, "out/7", NULL, run_dir);
+    trp_leftovers_remove(&l, "out/7", NULL);
     g_assert_false(files_there(d, "out/7"));
     g_assert_true(files_there(d, "out/8/a"));
     g_assert_true(files_there(d, "keep/a"));
-    trp_outputs_remove(d, "keep/a", "keep/a", run_dir);
-    trp_outputs_remove(d, ".", NULL, run_dir);
-    trp_outputs_remove(d, "..", NULL, run_dir);
-    trp_outputs_remove(d, "*", "out", run_dir); /* not the run's folder */
+    trp_leftovers_remove(&l, "keep/a", "keep/a");
+    g_assert_cmpuint(l.stay, ==, 0);
+    trp_leftovers_remove(&l, ".", NULL);
+    trp_leftovers_remove(&l, "..", NULL);
+    trp_leftovers_remove(&l, "out/.", NULL);
+    g_assert_cmpuint(l.stay, ==, 3);
+    trp_leftovers_remove(&l, "*", "out"); /* not the run's folder */
+    g_assert_cmpuint(l.stay, ==, 4);
     g_assert_true(files_there(d, "troupe-runs/r/state/x"));
     g_assert_true(files_there(d, "out/8/a"));
     g_assert_false(files_there(d, "keep"));
     g_free(link);
-    g_free(out);
     g_free(run_dir);
     files_free(d);
+}
+
+/* The clock of files, after which nothing has the ctime of what was made before. */
+static int64_t file_clock(const char *dir)
+{
+    struct stat st;
+    char *path = g_build_filename(dir, "clock", NULL);
+    g_usleep(30000);
+    g_assert_true(g_file_set_contents(path, "", 0, NULL));
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    g_free(path);
+    g_usleep(30000);
+    return (int64_t)st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec;
+}
+
+static void removal_stays_at_home(void)
+{
+    char *top = files_new(), *d = g_build_filename(top, "work", NULL);
+    char *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
+    char *to = g_build_filename(d, "to", NULL);
+    char *in = g_build_filename(d, "in", NULL);
+    files_put(run_dir, "state/x", "");
+    files_put(d, "mixed/old", "");
+    files_put(d, "touched", "");
+    files_put(d, "out/x", "");
+    struct trp_leftovers l = {
+        .base = d, .run_dir = run_dir, .since_ns = file_clock(top)};
+    files_put(top, "victim/f", ""); /* as young as the run, but not below its folder */
+    files_put(d, "mixed/new/f", "");
+    files_put(d, "touched", "again");
+    files_put(d, "deep/x", "");
+    g_assert_cmpint(symlink("../victim", to), ==, 0);
+    g_assert_cmpint(symlink("deep", in), ==, 0);
+    trp_leftovers_remove(&l, "out/../../victim", NULL);
+    g_assert_cmpstr(l.first, ==, "out/../../victim");
+    g_assert_cmpstr(l.why, ==, "it lies outside the working folder");
+    trp_leftovers_remove(&l, "to/f", NULL); /* by a link */
+    g_assert_cmpuint(l.stay, ==, 2);
+    g_assert_true(files_there(top, "victim/f"));
+    l.stay = 0;
+    trp_leftovers_remove(&l, "mixed", NULL); /* its old file, not itself once more */
+    g_assert_cmpstr(l.first, ==, "mixed/old");
+    g_assert_cmpstr(l.why, ==, "it is older than the run");
+    g_assert_cmpuint(l.stay, ==, 1);
+    g_assert_false(files_there(d, "mixed/new"));
+    trp_leftovers_remove(&l, "touched", NULL);
+    trp_leftovers_remove(&l, "in/x", NULL); /* a link that stays below */
+    trp_leftovers_remove(&l, "to", NULL);   /* the link itself */
+    g_assert_cmpuint(l.stay, ==, 1);
+    g_assert_false(files_there(d, "touched"));
+    g_assert_false(files_there(d, "deep/x"));
+    g_assert_false(files_there(d, "to"));
+    g_assert_true(files_there(top, "victim/f"));
+    g_free(in);
+    g_free(to);
+    g_free(run_dir);
+    g_free(d);
+    files_free(top);
 }
 
 static void leftovers(void)
@@ -474,6 +536,8 @@ int main(int argc, char **argv)
     g_test_add_func("/command_job/outputs are expanded as a shell would, literally",
                     expansion);
     g_test_add_func("/command_job/removing keeps to what is meant", removal);
+    g_test_add_func("/outputs/only what the run made below its folder is removed",
+                    removal_stays_at_home);
     g_test_add_func("/command_job/leftovers go before the next attempt", leftovers);
     g_test_add_func("/command_job/the engine is told what the file says", spec);
     g_test_add_func("/command_job/executors are told the command", message);
