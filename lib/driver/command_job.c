@@ -14,6 +14,7 @@
 #include "driver/command_job.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -338,24 +339,56 @@ static const char *shown_run_dir(const trp_command_job *j)
     return below ? j->c.run_dir + n + 1 : j->c.run_dir;
 }
 
+static bool is_there(const char *pattern)
+{
+    glob_t found;
+    int r = glob(pattern, GLOB_NOSORT, NULL, &found);
+    if (r == 0)
+        globfree(&found);
+    return r == 0;
+}
+
+/* "; see LOG" of the last attempt, malloc'ed: what it wrote to stderr or else to
+ * stdout; "" when it printed nothing, since empty logs are removed. NULL: out of
+ * memory. */
+static char *see_log(const trp_command_job *j, const struct trp_pipeline_stage *s,
+                     const struct running *r)
+{
+    static const char *const suffix[] = {"err", "out"};
+    char attempt[16] = "", *text = NULL;
+    if (j->c.earlier_runs)
+        snprintf(attempt, sizeof attempt, "s%u.", j->c.earlier_runs);
+    for (int i = 0; i < 2; i++) {
+        char *path;
+        if (asprintf(&path, "%s/logs/%s/%u.%s%u%s.%s", j->c.run_dir, s->name, r->task,
+                     attempt, r->number, s->ranks ? ".*" : "", suffix[i]) < 0)
+            return NULL;
+        bool there = is_there(path);
+        int n = there ? asprintf(&text, "; see %s%s", shown_run_dir(j),
+                                 path + strlen(j->c.run_dir))
+                      : 0;
+        free(path);
+        if (there)
+            return n < 0 ? NULL : text;
+    }
+    return strdup("");
+}
+
 static void stage_failed(trp_command_job *j, uint32_t stage,
                          const struct trp_action *verdict)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct running *r = &j->running[stage];
     struct trp_mark mark = s->mark;
-    char attempt[16] = "";
-    if (j->c.earlier_runs)
-        snprintf(attempt, sizeof attempt, "s%u.", j->c.earlier_runs);
     if (r->refused) {
         trp_strings_add(&j->failures, r->refused);
     } else if (r->reason && r->task == verdict->stage_ended.task) {
-        trp_strings_format(&j->failures,
-                           "%s:%u:%u: stage %s: task %u failed %u times, last with %s; "
-                           "see %s/logs/%s/%u.%s%u%s.err",
-                           j->c.pipeline->file, mark.line, mark.column, s->name,
-                           r->task, r->failures, r->reason, shown_run_dir(j), s->name,
-                           r->task, attempt, r->number, s->ranks ? ".*" : "");
+        char *see = see_log(j, s, r);
+        trp_strings_format(
+            &j->failures, "%s:%u:%u: stage %s: task %u failed %u times, last with %s%s",
+            j->c.pipeline->file, mark.line, mark.column, s->name, r->task, r->failures,
+            r->reason, see ? see : "");
+        free(see);
     } else {
         if (verdict->stage_ended.code == TRP_ENEVER && s->profile_mark.line)
             mark = s->profile_mark;

@@ -439,7 +439,7 @@ static int open_log(const struct rank *r, const char *rank, const char *suffix, 
 {
     char path[4400];
     snprintf(path, sizeof path, "%s.%s.%s", r->log_prefix, rank, suffix);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = trp_log_open(path);
     if (fd < 0 || dup2(fd, as) < 0)
         return give_up(r, "open log", path);
     return 0;

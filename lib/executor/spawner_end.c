@@ -75,6 +75,7 @@ static void finish(struct trp_keeper *k, struct trp_running *r)
     char text[TRP_ERROR_TEXT];
     if (r->gang)
         trp_gang_finish(k, r, &r->end, text, sizeof text);
+    trp_logs_drop_empty(r);
     trp_keeper_report(k, &r->end);
     struct trp_command_stage *stage = r->stage;
     char *resources = r->resources;
@@ -376,6 +377,9 @@ _Noreturn void trp_keeper_end(struct trp_keeper *k, bool parent_lost)
     if (k->words >= 0)
         close(k->words);
     reap_all(k);
+    for (uint32_t i = 0; i < k->nrunning; i++)
+        if (k->running[i].state != TRP_RUN_FREE)
+            trp_logs_drop_empty(&k->running[i]);
     size_t budget = SIZE_MAX;
     if (k->scratch_path)
         trp_tree_remove(AT_FDCWD, k->scratch_path, &budget);

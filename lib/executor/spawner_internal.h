@@ -4,7 +4,7 @@
  *
  * Parts of the process: spawner_child.c its loop, spawner_start.c how a command is
  * started, spawner_end.c how an attempt ends, spawner_strays.c what commands leave,
- * spawner_memory.c limits and blame, gang.c ranks, scratch.c folders.
+ * spawner_memory.c limits and blame, gang.c ranks, task_log.c logs, scratch.c folders.
  * Parts of its parent: spawner.c frames there and back, spawner_watch.c is it still at
  * work, and what one that is not leaves.
  */
@@ -110,6 +110,8 @@ struct trp_running {
     bool asked;      /* by SIGTERM: it may end with 0 for that */
     bool polite;     /* its ranks were asked to end: until kill_at_ns */
     char *resources; /* of its place, its own; NULL: none */
+    uint32_t ranks;  /* of a gang */
+    uint32_t task, number;
     pid_t pid;       /* main process; also its group */
     pid_t helper;    /* CLEANING */
     uint64_t births; /* processes of the spawner's own when this one was started */
@@ -193,9 +195,14 @@ void trp_keeper_pass_place(struct trp_keeper *k, struct trp_command_stage *s,
                            char **resources);
 /* Becomes the first of `program` that there is; returns errno. Async-signal-safe. */
 int trp_exec_first(char *const *program, char *const *argv, char *const *env);
-/* LOG_DIR/TASK[.sN].ATTEMPT[.RANK], without ".out"; false: too long. */
+
+/* task_log.c. LOG_DIR/TASK[.sN].ATTEMPT, without ".out"; false: too long. */
 bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
                     uint32_t stage_attempt, uint32_t task, uint32_t number);
+/* Opens a log anew, for its owner alone whatever the umask says; -1 with errno. */
+int trp_log_open(const char *path);
+/* Removes those logs of an ended attempt, of a gang's ranks too, that are empty. */
+void trp_logs_drop_empty(const struct trp_running *r);
 
 /* spawner_end.c */
 void trp_keeper_reap(struct trp_keeper *k);

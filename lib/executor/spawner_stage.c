@@ -143,7 +143,7 @@ int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size
         stage_free(s);
         return TRP_ENOMEM;
     }
-    mkdir(s->command.log_dir, 0777); /* most often it is there; else opening fails */
+    mkdir(s->command.log_dir, 0700); /* most often it is there; else opening fails */
     return TRP_OK;
 }
 

@@ -42,15 +42,6 @@ struct start {
     volatile int error;
 };
 
-bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
-                    uint32_t stage_attempt, uint32_t task, uint32_t number)
-{
-    int n = stage_attempt ? snprintf(buf, size, "%s/%u.s%u.%u", c->log_dir, task,
-                                     stage_attempt, number)
-                          : snprintf(buf, size, "%s/%u.%u", c->log_dir, task, number);
-    return n > 0 && (size_t)n < size;
-}
-
 /* ---- in the child: async-signal-safe, no memory of its own --------------------------
  */
 
@@ -281,7 +272,7 @@ static void open_logs(struct start *s)
 {
     s->fd[0] = s->fd[1] = -1;
     for (int i = 0; i < 2 && s->step == STEP_NONE; i++) {
-        s->fd[i] = open(s->log[i], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        s->fd[i] = trp_log_open(s->log[i]);
         if (s->fd[i] >= 0)
             continue;
         s->error = errno;
@@ -312,6 +303,7 @@ static bool start_process(struct trp_keeper *k, struct trp_running *r, struct st
     }
     if (pid > 0)
         waitpid(pid, NULL, 0);
+    trp_logs_drop_empty(r);
     say_failure(k, r, s);
     return false;
 }
@@ -394,6 +386,9 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
         .attempt = l->attempt,
         .stage = stage,
         .gang = call->ranks > 0,
+        .ranks = call->ranks,
+        .task = l->task,
+        .number = l->number,
         .by_srun = call->ranks > 0 && call->nlauncher > 0,
         .timeout_at_ns = INT64_MAX,
         .kill_at_ns = INT64_MAX,

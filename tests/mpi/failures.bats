@@ -7,14 +7,14 @@ one() { # one STAGE-KEYS: a pipeline of one stage
 }
 
 @test "a command that fails once is run again" {
-    one 'run: "[ $TROUPE_ATTEMPT = 1 ]"'
+    one 'run: "echo $TROUPE_ATTEMPT; [ $TROUPE_ATTEMPT = 1 ]"'
     run -0 troupe run --run-name r p.yaml
     [[ "$output" == *"exit status 1"* ]]
     [ -e troupe-runs/r/logs/s/0.1.out ]
 }
 
 @test "one that always fails ends the run with stage, task, count, status and log" {
-    one 'tasks: 3, run: "[ $TROUPE_TASK != 1 ] || exit 37"'
+    one 'tasks: 3, run: "[ $TROUPE_TASK != 1 ] || { echo why >&2; exit 37; }"'
     run -1 troupe run --run-name r p.yaml
     [[ "$output" == *"troupe: p.yaml:3:"*": stage s: task 1 failed 4 times, last with exit status 37; see troupe-runs/r/logs/s/1.3.err"* ]]
 }
@@ -107,6 +107,45 @@ Y
     [ -e old/0 ]
     line="troupe: stage s: task 0 runs again, its output out/../../victim stays: it lies outside the working folder; as does 1 more"
     [[ "$stderr" == *"$line"* ]]
+}
+
+@test "logs are their owner's alone whatever the umask, and there only when something was printed" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: s, run: "echo x; exec 2>&-"}
+  - {name: g, mpi: {ranks: 2}, run: "[ $TROUPE_RANK = 0 ] || echo x >&2"}
+  - {name: dumb, run: "exit 3", retries: {max_failures: 1}}
+  - {name: loud, after: [s, g], run: "echo so; exit 3", retries: {max_failures: 1}}
+Y
+    umask 0
+    run -1 --separate-stderr troupe run --run-name r --keep-going p.yaml
+    [ "$(cd troupe-runs/r/logs && find . -type f | sort | tr '\n' ' ')" = "./g/0.0.1.err ./loud/0.0.out ./s/0.0.out " ]
+    [ -z "$(find troupe-runs ! -type l -perm /077)" ]
+    [[ "$stderr" == *"stage dumb: task 0 failed 1 times, last with exit status 3"$'\n'* ]]
+    [[ "$stderr" == *"stage loud: task 0 failed 1 times, last with exit status 3; see troupe-runs/r/logs/loud/0.0.out"* ]]
+}
+
+@test "what a run leaves that was killed at one blow goes with the next one; nothing else" {
+    one 'run: "touch $TROUPE_SCRATCH/f begun; sleep 60"'
+    mkdir -m 700 /tmp/troupe-drill1 # somebody's own, by chance of such a name
+    touch -d '1 hour ago' /tmp/troupe-drill1
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls begun
+    local mine server
+    server=$(sed -n 's/^\([0-9]*\) ompi-server$/\1/p' troupe-runs/r/state/pids)
+    mine=$(tr '\0' '\n' <"/proc/$server/cmdline" | sed -n 's,/ompi-server.uri$,,p')
+    [ -d "$mine" ]
+    kill -9 $(ours)
+    nothing_left 10
+    [ -d "$mine" ]
+    ls troupe-runs/r/state/scratch/x*
+    sleep 6 # younger ones may be about to be locked
+    one 'run: "true"'
+    run -0 troupe run --resume r --force s p.yaml
+    wait_until 10 test ! -e "$mine"
+    [ ! -e troupe-runs/r/state/scratch ]
+    rmdir /tmp/troupe-drill1
 }
 
 @test "a failed rank fails the gang, which runs again as a whole" {

@@ -196,12 +196,12 @@ stages:
 Y
     mkdir runs
     run -1 troupe run --run-name r p.yaml
-    [[ "$output" == *"see troupe-runs/r/logs/s/2.0.err"* ]]
+    [[ "$output" == *"see troupe-runs/r/logs/s/2.0.out"* ]]
     run -0 troupe run --dry-run --resume r
     [[ "$output" == *"s: 2 tasks are done"* ]]
     touch runs/1 runs/2
     run -1 troupe run --resume r
-    [[ "$output" == *"see troupe-runs/r/logs/s/3.s1.0.err"* ]]
+    [[ "$output" == *"see troupe-runs/r/logs/s/3.s1.0.out"* ]]
     touch runs/3
     run -0 troupe run --resume r
     cd troupe-runs/r/logs/s

@@ -464,6 +464,7 @@ static void failures(void)
     g_assert_cmpint(run_open(&r, graph, false, &err), ==, 0);
     const struct trp_work *w = trp_command_job_work(r.job);
     g_assert_null(trp_command_job_failure(r.job, 0));
+    files_put(r.run_dir, "logs/early/0.3.1.err", "x");
     run_task_ends(&r, 0, 0, TRP_END_EXIT, 37, 4);
     run_stage_ends(&r, 0, TRP_OUTCOME_FAILED, TRP_EFAILED, 0, "engine's words");
     g_assert_cmpint(w->stage_tasks(w->context, 1, &t, &err), ==, TRP_EINVAL);
@@ -492,10 +493,11 @@ static void resumed(void)
     const struct trp_work *w = trp_command_job_work(r.job);
     g_assert_cmpint(w->stage_message(w->context, 0, &m, &err), ==, 0);
     g_assert_cmpuint(m.stage_attempt, ==, 2);
+    files_put(r.run_dir, "logs/early/0.s2.3.1.out", "x"); /* nothing on stderr */
     run_task_ends(&r, 0, 0, TRP_END_EXIT, 37, 4);
     run_stage_ends(&r, 0, TRP_OUTCOME_FAILED, TRP_EFAILED, 0, "engine's words");
     g_assert_nonnull(strstr(trp_command_job_failure(r.job, 0),
-                            "see troupe-runs/r/logs/early/0.s2.3.*.err"));
+                            "see troupe-runs/r/logs/early/0.s2.3.*.out"));
     run_close(&r);
     files_free(r.dir);
 }
