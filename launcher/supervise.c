@@ -88,6 +88,7 @@ int trp_supervisor_open(struct trp_supervisor *s, trp_error *err)
     s->listen_fd = -1;
     if (trp_private_folder(s->folder, err) < 0)
         return TRP_ESYSTEM;
+    trp_private_folders_sweep_aside(s->folder);
     snprintf(s->ompi_server, sizeof s->ompi_server, "%s/ompi-server.uri", s->folder);
     s->listen_fd = trp_control_listen(s->control, err);
     if (s->listen_fd < 0) {

@@ -2,7 +2,8 @@
  * Who made a folder holds a lock on it (flock, of the folder itself), which the kernel
  * takes away with the last process that has the descriptor: so a folder that can be
  * locked has no owner any more. Between the making and the lock a folder looks so too;
- * one that is younger than YOUNG_S is left alone.
+ * one that is younger than YOUNG_S is left alone. A file in it says that it was made
+ * here: the name alone could be anybody's, `troupe-backup`.
  */
 #include "executor/private_folder.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,13 +25,17 @@
 
 #define PREFIX "troupe-"
 #define NAME PREFIX "XXXXXX"
+#define MARK ".made-by-troupe"
 
 enum { YOUNG_S = 5 };
 
 /* The descriptor stays open for as long as the process lives. */
-static void lock(const char *path)
+static void lock_and_mark(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int mark = fd < 0 ? -1 : openat(fd, MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (mark >= 0)
+        close(mark);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
         close(fd);
 }
@@ -53,7 +59,7 @@ int trp_private_folder(char ret_path[TRP_PRIVATE_FOLDER], trp_error *err)
                 TRP_PRIVATE_FOLDER)
             continue;
         if (mkdtemp(ret_path)) {
-            lock(ret_path);
+            lock_and_mark(ret_path);
             return 0;
         }
     }
@@ -79,7 +85,8 @@ static void remove_unused(int at, const char *name)
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (faccessat(fd, MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
         trp_tree_remove(at, name, &all);
     close(fd);
 }
@@ -98,4 +105,18 @@ void trp_private_folders_sweep(const char *path)
     }
     if (d)
         closedir(d);
+}
+
+void trp_private_folders_sweep_aside(const char *path)
+{
+    pid_t child = fork();
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    if (child != 0)
+        return;
+    close_range(0, ~0U, 0);
+    if (setsid() < 0 || fork() != 0)
+        _exit(0);
+    trp_private_folders_sweep(path);
+    _exit(0);
 }

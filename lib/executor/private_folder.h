@@ -1,7 +1,8 @@
 /*
  * Private folders of processes on a host: made in the job's own folder there (the Slurm
  * plugin's), else in /tmp or the like; removed by who made them, and, where that was
- * killed, with the job's folder or by a later process of the same user there.
+ * killed, with the job's folder or by a later process of the same user there. Its entry
+ * ".made-by-troupe" marks it.
  *
  *     char mine[TRP_PRIVATE_FOLDER];
  *     trp_private_folder(mine, &err);
@@ -27,5 +28,7 @@ int trp_private_folder(char ret_path[TRP_PRIVATE_FOLDER], trp_error *err);
 /* Removes the folders beside `path` that this user's processes made in the same way and
  * nobody uses any more. */
 void trp_private_folders_sweep(const char *path);
+/* The same in a process of its own, which is not waited for: it may be much. */
+void trp_private_folders_sweep_aside(const char *path);
 
 #endif

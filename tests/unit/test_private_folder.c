@@ -22,6 +22,9 @@ static bool is_in_job(void)
     g_assert_cmpint(trp_private_folder(path, &err), ==, 0);
     g_assert_cmpint(lstat(path, &st), ==, 0);
     g_assert_cmpuint(st.st_mode, ==, S_IFDIR | 0700);
+    char *mark = g_build_filename(path, ".made-by-troupe", NULL);
+    g_assert_cmpint(unlink(mark), ==, 0);
+    g_free(mark);
     g_assert_cmpint(rmdir(path), ==, 0);
     bool in = g_str_has_prefix(path, job) && path[strlen(job)] == '/';
     g_assert_true(in || g_str_has_prefix(path, "/tmp/troupe-"));
