@@ -468,7 +468,8 @@ static void print_summary(const trp_driver *d)
     const char *name = strrchr(d->run_dir, '/');
     char shown[4200];
     snprintf(shown, sizeof(shown), "troupe-runs/%s", name ? name + 1 : d->run_dir);
-    trp_event_summary_print(d->log, stdout, shown);
+    /* What executors of a static run say goes where mpirun's own output does. */
+    trp_event_summary_print(d->log, stdout, shown, d->config.mode != TRP_DRIVER_STATIC);
     fflush(stdout);
 }
 

@@ -85,6 +85,7 @@ struct trp_driver_config {
     bool quiet;                        /* no progress on stderr, no summary */
     int control_fd;                    /* socket to `troupe` (see control.h), or -1 */
     bool keep_going;
+    bool prints;            /* executors themselves run what prints: a C program */
     uint32_t stage_attempt; /* what the event log calls all stages of this run */
 };
 

@@ -45,6 +45,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         .quiet = spec->quiet,
         .control_fd = -1,
         .keep_going = spec->keep_going,
+        .prints = spec->napp > 0,
         .stage_attempt = spec->earlier_runs,
     };
     int rc = 0;

@@ -11,10 +11,12 @@
  * spawner closes the socket when it has said them. After a `down` the process is killed
  * for good measure: it may hang, or be cut off.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/alloc/outlook.h"
 #include "core/base/array.h"
@@ -223,6 +225,19 @@ static void forget_if_over(trp_driver *d, struct trp_staff *x)
         staff_free(d, x);
 }
 
+/* What functions print is in their executor's log, to be found where a user looks for
+ * what tasks print. Without the link it is still there. */
+static void link_log(const trp_driver *d, trp_executor_id id)
+{
+    char path[4200], target[64], text[4400];
+    snprintf(path, sizeof(path), "%s/logs/executor-%u.log", d->run_dir, id.n);
+    snprintf(target, sizeof(target), "../state/executors/%u.log", id.n);
+    if (symlink(target, path) == 0 || errno == EEXIST)
+        return;
+    snprintf(text, sizeof(text), "cannot make the link %s: %s", path, strerror(errno));
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
+}
+
 static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
 {
     trp_driver *d = context;
@@ -248,6 +263,8 @@ static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
     snprintf(what, sizeof(what), "spawner %u", peer);
     if (hello->spawner_pid > 0)
         trp_run_folder_pid(d->run_dir, hello->spawner_pid, what);
+    if (d->config.prints)
+        link_log(d, x->id);
     trp_event_executor_added_with(
         d->log, x->id, x->host, trp_profiles_get(d->profiles, x->profile), x->resources,
         x->nresources, trp_driver_wall(d, x->requested), trp_driver_wall(d, now));

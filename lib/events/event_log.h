@@ -126,8 +126,10 @@ void trp_event_log_free(trp_event_log *l);
 /* The closing summary: per stage tasks, attempts, failures, wall time, task time median
  * and max, core-seconds held and used, device-seconds held and used; totals; where logs
  * and events lie. Seconds held: an executor counts for the stage whose tasks ran there
- * last, from when it came (or was taken over) until it went (or was taken over). */
-void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir);
+ * last, from when it came (or was taken over) until it went (or was taken over).
+ * `logs`: there are logs. */
+void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir,
+                             bool logs);
 
 /* How an attempt ended in the contract's words: "exit status 37", "killed by SIGSEGV
  * (11)", "timed out after 1s", "killed for memory (limit 512 MiB, peak 530 MiB)", "lost

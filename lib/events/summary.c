@@ -382,9 +382,12 @@ void trp_summary_print(struct trp_statistics *s, FILE *out)
     trp_summary_rows_free(&t.rows);
 }
 
-void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir)
+void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir,
+                             bool logs)
 {
     trp_summary_print(l->statistics, out);
-    fprintf(out, "logs: %s/logs  events: %s/events.jsonl\n", run_dir, run_dir);
+    if (logs)
+        fprintf(out, "logs: %s/logs  ", run_dir);
+    fprintf(out, "events: %s/events.jsonl\n", run_dir);
     fflush(out);
 }

@@ -211,3 +211,14 @@ gpus() {
     [[ "$output" == *version* ]]
     [ -z "$stderr" ]
 }
+
+@test "what functions print is among the logs that the summary names, and nothing else is" {
+    run -0 troupe run --local=2 --run-name r -- "$programs/prints" 6
+    [[ "$output" == *"logs: troupe-runs/r/logs "* ]]
+    [ "$(cat troupe-runs/r/logs/executor-*.log | sort)" = "$(for i in 0 1 2 3 4 5; do
+        echo "task $i complains"
+        echo "task $i speaks"
+    done)" ]
+    run -0 static -n 2 "$programs/prints" 1
+    [[ "$output" == *"task 0 speaks"*"events: troupe-runs/prints-"* && "$output" != *"logs: "* ]]
+}

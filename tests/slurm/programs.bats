@@ -47,6 +47,8 @@ END
     submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --set executor.memory=300m -- "$programs/together" 4
     run -0 finished 60
     [[ "$output" == *"4 tasks said: 0 1 2 3"* ]]
+    [ -e troupe-runs/last/logs/executor-0.log ]
+    run ! grep -R "mpirun noticed" troupe-runs/last/logs/
     submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --set executor.memory=300m -- "$programs/together" 4 fail
     run -0 finished 60
     [[ "$output" == *"is run again: task 1 of barrier stage"*"4 tasks said: 0 1 2 3"* ]]

@@ -16,6 +16,51 @@ static void check(const char *log, const char *wanted)
     files_free(dir);
 }
 
+static void left(const char *log, const char *wanted)
+{
+    char *dir = files_new(), *path = g_build_filename(dir, "0.log", NULL), *got;
+    files_put(dir, "0.log", log);
+    trp_log_drop_banners(path);
+    g_assert_true(g_file_get_contents(path, &got, NULL, NULL));
+    g_assert_cmpstr(got, ==, wanted);
+    g_free(got);
+    g_free(path);
+    files_free(dir);
+}
+
+#define ABORTED                                                                        \
+    DASHES                                                                             \
+    "Primary job  terminated normally, but 1 process returned\n"                       \
+    "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES
+#define NOTICED                                                                        \
+    DASHES "mpirun noticed that process rank 0 with PID 0 on node vm exited on "       \
+           "signal 9 (Killed).\n" DASHES
+
+static void banners_are_cut_off(void)
+{
+    left("", "");
+    left("hi\n", "hi\n");
+    left(ABORTED NOTICED, "");
+    left("hi\n" ABORTED NOTICED, "hi\n");
+    left("hi\n" NOTICED "\n", "hi\n");
+    left(NOTICED "hi\n", NOTICED "hi\n"); /* it is not at the end */
+    left("hi\n" DASHES "of the program's own\n" DASHES NOTICED,
+         "hi\n" DASHES "of the program's own\n" DASHES);
+    trp_log_drop_banners("/nowhere/0.log");
+}
+
+static void banners_of_a_large_log(void)
+{
+    GString *log = g_string_new(NULL);
+    for (int i = 0; i < 2000; i++)
+        g_string_append_printf(log, "line %d\n", i);
+    char *wanted = g_strdup(log->str);
+    g_string_append(log, ABORTED NOTICED);
+    left(log->str, wanted);
+    g_free(wanted);
+    g_string_free(log, TRUE);
+}
+
 static void the_last_line(void)
 {
     check("", NULL);
@@ -63,6 +108,9 @@ int main(int argc, char **argv)
     g_test_add_func("/log_tail/the last line with something in it", the_last_line);
     g_test_add_func("/log_tail/what mpirun says is passed over", not_mpiruns);
     g_test_add_func("/log_tail/only the end of a large log is read", of_a_large_log);
+    g_test_add_func("/log_tail/banners at the end are cut off", banners_are_cut_off);
+    g_test_add_func("/log_tail/banners of a large log are cut off",
+                    banners_of_a_large_log);
     g_test_add_func("/log_tail/a log that cannot be read says nothing", no_file);
     return g_test_run();
 }

@@ -170,7 +170,7 @@ static char *printed(const struct world *w)
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
-    trp_event_summary_print(w->log, f, "r");
+    trp_event_summary_print(w->log, f, "r", true);
     fclose(f);
     *strstr(text, "logs: ") = '\0';
     return text;

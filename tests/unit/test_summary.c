@@ -266,7 +266,7 @@ static char *summary_of(trp_event_log *l)
     char *text = NULL;
     size_t n;
     FILE *f = open_memstream(&text, &n);
-    trp_event_summary_print(l, f, "troupe-runs/RUN");
+    trp_event_summary_print(l, f, "troupe-runs/RUN", true);
     fclose(f);
     return text;
 }

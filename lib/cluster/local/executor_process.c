@@ -130,6 +130,15 @@ static int open_log(const struct trp_local_executor *e)
     return fd;
 }
 
+/* The executor was killed on purpose: it was not needed any more. */
+static void drop_banners(const struct trp_local_executor *e)
+{
+    char *path = log_path(e);
+    if (path)
+        trp_log_drop_banners(path);
+    free(path);
+}
+
 /* mpirun tells the executor's death by a signal as 128 + signal. */
 static void describe_end(const struct trp_local_executor *e, char *cause, size_t size)
 {
@@ -176,6 +185,8 @@ static void finish(struct trp_local_executor *e)
     snprintf(text, sizeof text,
              "executor %u %s; see troupe-runs/%.60s/state/executors/%u.log", e->id,
              cause, e->local->command.run_name, e->id);
+    if (e->dismissed && !e->memory)
+        drop_banners(e);
     const struct trp_gone g = {.status = as_told ? 0 : TRP_ESYSTEM,
                                .memory = e->memory,
                                .text = text,
@@ -424,6 +435,7 @@ bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
         if (waitpid(e->process.pid, &status, WNOHANG) == 0)
             return false;
         e->state = TRP_LOCAL_ENDS;
+        drop_banners(e);
     }
     if (e->state == TRP_LOCAL_ENDS && signal_rest(e, hard ? SIGKILL : 0) > 0)
         return false;

@@ -3,14 +3,43 @@
  * executor's own last words, between two lines of dashes, and says less than its exit
  * status: it is passed over. A log whose end has more than TAIL bytes after such a line
  * may show a line of mpirun's instead: this is for a message only.
+ *
+ * mpirun cannot be kept from saying it by its --quiet: that also hides that a program
+ * could not be started.
  */
 #include "cluster/local/log_tail.h"
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TAIL = 8192, DASHES = 40 };
+
+/* A line of `left` bytes at `at`, without its LF; its length in all in *ret_whole. */
+static size_t line_at(const char *at, size_t left, size_t *ret_whole)
+{
+    const char *feed = memchr(at, '\n', left);
+    size_t n = feed ? (size_t)(feed - at) : left;
+    *ret_whole = n + (feed ? 1 : 0);
+    return n;
+}
+
+static bool is_rule(const char *at, size_t n)
+{
+    size_t dashes = 0;
+    while (dashes < n && at[dashes] == '-')
+        dashes++;
+    return dashes >= DASHES;
+}
+
+static bool is_blank(const char *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)at[i] > ' ')
+            return false;
+    return true;
+}
 
 /* The last TAIL bytes, from the beginning of a line on. */
 static size_t read_tail(const char *path, char *buf)
@@ -36,21 +65,17 @@ bool trp_log_last_line(const char *path, char *line, size_t size)
     const char *last = NULL;
     bool mpirun = false;
     for (const char *at = buf; left > 0;) {
-        const char *feed = memchr(at, '\n', left);
-        size_t n = feed ? (size_t)(feed - at) : left, dashes = 0, blanks = 0;
-        while (dashes < n && at[dashes] == '-')
-            dashes++;
+        size_t whole, n = line_at(at, left, &whole), blanks = 0;
         while (blanks < n && (unsigned char)at[blanks] <= ' ')
             blanks++;
-        if (dashes >= DASHES) {
+        if (is_rule(at, n)) {
             mpirun = !mpirun;
         } else if (!mpirun && blanks < n) {
             last = at + blanks;
             length = n - blanks;
         }
-        n += feed ? 1 : 0;
-        left -= n;
-        at += n;
+        left -= whole;
+        at += whole;
     }
     if (!last || length >= size)
         return false;
@@ -60,4 +85,52 @@ bool trp_log_last_line(const char *path, char *line, size_t size)
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             *p = ' ';
     return true;
+}
+
+/* Of a death that this line begins to tell of. */
+static bool tells_of_a_death(const char *at, size_t n)
+{
+    static const char *const words[] = {"Primary job  terminated", "mpirun noticed"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (n >= strlen(words[i]) && memcmp(at, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+/* How many of the last bytes are such blocks and nothing else. */
+static size_t banners(const char *buf, size_t size)
+{
+    bool inside = false, first = false;
+    size_t from = size;
+    for (size_t at = 0, whole; at < size; at += whole) {
+        size_t n = line_at(buf + at, size - at, &whole);
+        if (is_rule(buf + at, n)) {
+            inside = first = !inside;
+            if (inside && from == size)
+                from = at;
+        } else if (first) {
+            first = false;
+            if (!tells_of_a_death(buf + at, n))
+                from = size;
+        } else if (!inside && !is_blank(buf + at, n)) {
+            from = size;
+        }
+    }
+    return size - from;
+}
+
+void trp_log_drop_banners(const char *path)
+{
+    char buf[TAIL];
+    size_t n = banners(buf, read_tail(path, buf));
+    int fd = n ? open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    struct stat st;
+    if (fd < 0)
+        return;
+    bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (!regular || ftruncate(fd, st.st_size - (off_t)n) < 0) {
+        close(fd); /* they stay */
+        return;
+    }
+    close(fd);
 }

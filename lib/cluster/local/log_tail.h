@@ -11,4 +11,8 @@
  * fit into `size` bytes, or the file cannot be read. */
 bool trp_log_last_line(const char *path, char *line, size_t size);
 
+/* Cuts off what mpirun says at the log's end of the death of its program, for one that
+ * was ended on purpose. Nobody may write to the log any more. */
+void trp_log_drop_banners(const char *path);
+
 #endif

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "cluster/local/cgroup.h"
+#include "cluster/local/log_tail.h"
 #include "cluster/local/mpirun.h"
 #include "cluster/local/processes.h"
 #include "cluster/slurm/line.h"
@@ -124,11 +125,17 @@ static void sweep(const struct step *s)
     _exit(0);
 }
 
-static int open_log(const struct step *s)
+static const char *log_path(const struct step *s)
 {
-    char path[4300];
+    static char path[4300];
     snprintf(path, sizeof path, "%s/state/executors/%u.log", s->shape.run_dir,
              s->shape.id);
+    return path;
+}
+
+static int open_log(const struct step *s)
+{
+    const char *path = log_path(s);
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0)
         fail("cannot open %s here (%s): a run's folder must be on a file system that "
@@ -387,6 +394,8 @@ int trp_slurm_step_main(int argc, char **argv)
         run(&s);
         tell_ending(); /* what follows may take a while */
         end_rest(session);
+        if (s.dismissed || s.killing)
+            trp_log_drop_banners(log_path(&s));
         status = WIFEXITED(s.status) ? WEXITSTATUS(s.status) : 1;
     }
     size_t all = SIZE_MAX;
