@@ -70,6 +70,30 @@ static int find(struct report *r, trp_error *err)
     return code;
 }
 
+/* What became of a run whose log has no end, as `troupe ls` has it. */
+static const char *state_word(const struct report *r)
+{
+    struct trp_run_view *v = NULL;
+    uint32_t n = 0;
+    const char *word = "not ended";
+    char *base = r->folder ? strdup(r->folder) : NULL;
+    char *name = base ? strrchr(base, '/') : NULL;
+    if (name)
+        *name++ = '\0'; /* …/troupe-runs */
+    char *runs = name ? strrchr(base, '/') : NULL;
+    if (runs)
+        *runs = '\0';
+    if (runs && trp_run_folder_list(base, &v, &n, NULL) == 0)
+        for (uint32_t i = 0; i < n; i++)
+            if (strcmp(v[i].name, name) == 0)
+                word = strcmp(v[i].status, "died") == 0      ? "died"
+                       : strcmp(v[i].status, "running") == 0 ? "running"
+                                                             : word;
+    trp_run_folder_list_free(v, n);
+    free(base);
+    return word;
+}
+
 static bool had_jobs(const struct trp_run_records *runs)
 {
     for (uint32_t i = 0; i < runs->n; i++)
@@ -94,7 +118,7 @@ static void print_head(const struct report *r, uint32_t i)
     if (now->complete)
         printf(", exit status %d\n", now->exit_status);
     else
-        puts(", not ended");
+        printf(", %s\n", i + 1 == r->runs.n ? state_word(r) : "not ended");
 }
 
 /* One start of the run; adds what sacct lacks to `err`. */

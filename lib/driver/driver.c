@@ -520,6 +520,14 @@ void trp_driver_exits(int status)
         trp_control_exit(last_words.fd, status);
 }
 
+/* In place of `troupe`. Its guard still has the lock. */
+static void note_state(const trp_driver *d, int status)
+{
+    trp_run_folder f = {
+        .name = d->run_name, .path = d->run_dir, .shown = d->run_dir, .lock_fd = -1};
+    trp_run_folder_state(&f, d->config.app_name, "cancelled", status, NULL);
+}
+
 int trp_driver_stopped(const trp_driver *d)
 {
     return d->stop;
@@ -538,6 +546,8 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     if (status == 0 && d->stop)
         status = trp_error_exit_status(d->stop);
     status = end_log(d, status);
+    if (d->orphaned)
+        note_state(d, status);
     trp_progress_end(d->progress);
     d->progress = NULL;
     if (trp_engine_trace_close(d->trace, &err) < 0)

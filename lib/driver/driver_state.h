@@ -127,6 +127,7 @@ struct trp_driver {
     int64_t active;     /* when something last happened, mono */
     int64_t looked;     /* when libuv was last asked, mono */
     uint32_t functions; /* function attempts in flight: worth spinning for a little */
+    bool orphaned;      /* `troupe` is gone: nobody else notes how the run ended */
     int stop;      /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */
     bool last_job; /* no other one will be submitted */
     bool killed;   /* … and running tasks are killed */

@@ -97,6 +97,7 @@ static void on_control(uv_poll_t *poll, int status, int events)
         return;
     if (n <= 0) {
         uv_poll_stop(poll);
+        d->orphaned = true;
         trp_driver_stop(d, TRP_ECANCELLED, true,
                         "`troupe` is gone: the run is cancelled");
         return;
@@ -128,6 +129,23 @@ static void on_timer(uv_timer_t *timer)
     (void)timer;
 }
 
+/* The stage to be named: the last one of which something runs; when nothing runs, the
+ * last one that waits. TRP_NONE: there is none. */
+static uint32_t shown_stage(const trp_driver *d)
+{
+    uint32_t waits = TRP_NONE;
+    for (uint32_t i = d->nstages; i-- > 0 && i + 4096 > d->nstages;) {
+        const struct trp_driver_stage *s = d->stages[i];
+        if (!s || !s->submitted || s->ended)
+            continue;
+        if (s->live)
+            return i;
+        if (waits == TRP_NONE)
+            waits = i;
+    }
+    return waits;
+}
+
 static void show_progress(trp_driver *d, int64_t now)
 {
     char waiting[256] = "";
@@ -143,15 +161,11 @@ static void show_progress(trp_driver *d, int64_t now)
                                   .failures = d->failures,
                                   .executors = d->up,
                                   .waiting = waiting};
-    for (uint32_t i = d->nstages; i-- > 0 && i + 4096 > d->nstages;) {
-        const struct trp_driver_stage *s = d->stages[i];
-        if (!s || !s->submitted || s->ended)
-            continue;
-        v.stage = s->name;
-        if (!d->attempts)
-            trp_driver_why_waiting(d, (trp_stage_id){i}, now, waiting, sizeof(waiting));
-        break;
-    }
+    uint32_t shown = shown_stage(d);
+    if (shown != TRP_NONE)
+        v.stage = d->stages[shown]->name;
+    if (shown != TRP_NONE && !d->attempts)
+        trp_driver_why_waiting(d, (trp_stage_id){shown}, now, waiting, sizeof(waiting));
     trp_progress_update(d->progress, now, &v);
 }
 

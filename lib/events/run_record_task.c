@@ -170,9 +170,9 @@ static uint64_t tasks(const json_t *event, const char *field)
     return n > 0 && n < UINT32_MAX ? (uint64_t)n : 0;
 }
 
-/* Their executors work for this stage from where the last known task left them. */
+/* What they used of their executors. */
 static int share_out(struct trp_record_reader *r, const json_t *event,
-                     trp_stage_id stage)
+                     const struct trp_stage_statistics *stage)
 {
     json_t *shares = json_object_get(event, "Executors"), *share;
     double all = number(event, "Executor Run Time");
@@ -186,9 +186,11 @@ static int share_out(struct trp_record_reader *r, const json_t *event,
         if (!ok)
             return TRP_EINVAL;
         struct trp_run_step *s = e == TRP_NONE ? NULL : trp_record_step(r, false, e);
-        if (e != TRP_NONE)
-            trp_statistics_task_started(&r->now->statistics, stage,
-                                        (trp_executor_id){e}, r->now->statistics.first);
+        if (trp_statistics_ran_on(&r->now->statistics, stage->stage,
+                                  (trp_executor_id){e},
+                                  trp_record_profile(r, stage->profile),
+                                  number(share, "Run Time") * 1e-3) < 0)
+            return TRP_ENOMEM;
         double part = all > 0 ? number(share, "Run Time") / all : 0;
         if (s)
             add_use(
@@ -217,5 +219,5 @@ int trp_record_summary(struct trp_record_reader *r, const json_t *event)
     if (rc == 0)
         rc = add_times(&s->durations, json_object_get(event, "Run Time Quantiles ns"),
                        succeeded);
-    return rc == 0 ? share_out(r, event, stage) : rc;
+    return rc == 0 ? share_out(r, event, s) : rc;
 }

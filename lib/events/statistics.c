@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
+
 static const double NS = 1e-9;
 
 void trp_statistics_at(struct trp_statistics *s, int64_t at)
@@ -133,18 +135,49 @@ static struct trp_seconds *made(struct trp_seconds **of)
     return *of;
 }
 
-/* Gives the executor's time up to `at` to its stage. What cannot be noted for want of
+/* to += the part of amount * seconds that `use` is of `all`; of a device that nobody
+ * used, as of the cores. */
+static void add_part(const struct trp_statistics *s, struct trp_seconds *to,
+                     const struct trp_seconds *amount, double seconds,
+                     const struct trp_seconds *use, const struct trp_seconds *all)
+{
+    double part = use->cores / all->cores;
+    to->cores += amount->cores * seconds * part;
+    for (uint32_t i = 0; i < s->ndevices; i++)
+        to->devices[i] +=
+            amount->devices[i] * seconds *
+            (all->devices[i] > 0 ? use->devices[i] / all->devices[i] : part);
+}
+
+/* Where a stage's part of what is held is added. What cannot be noted for want of
  * memory is told as idle: the totals stay right. */
+static struct trp_seconds *held_by(struct trp_statistics *s, trp_stage_id id)
+{
+    struct trp_stage_statistics *st =
+        id.n == TRP_NONE ? NULL : trp_statistics_stage(s, id);
+    struct trp_seconds *to = st ? made(&st->held) : NULL;
+    return to ? to : &s->idle;
+}
+
+/* Gives the executor's time up to `at` to the stages that used it since then, or to the
+ * last one when none did. */
 static void give(struct trp_statistics *s, struct trp_executor_statistics *x,
                  int64_t at)
 {
+    const struct trp_seconds *amount = &s->shapes[x->shape.n].executor;
+    struct trp_seconds all = {0}, one = {.cores = 1};
     if (at <= x->since)
         return;
-    struct trp_stage_statistics *st =
-        x->stage.n == TRP_NONE ? NULL : trp_statistics_stage(s, x->stage);
-    struct trp_seconds *to = st ? made(&st->held) : NULL;
-    add(s, to ? to : &s->idle, &s->shapes[x->shape.n].executor,
-        (double)(at - x->since) * NS);
+    double seconds = (double)(at - x->since) * NS;
+    for (uint32_t i = 0; i < x->nuses; i++)
+        add(s, &all, &x->uses[i].used, 1);
+    if (all.cores > 0)
+        for (uint32_t i = 0; i < x->nuses; i++)
+            add_part(s, held_by(s, x->uses[i].stage), amount, seconds, &x->uses[i].used,
+                     &all);
+    else
+        add_part(s, held_by(s, x->stage), amount, seconds, &one, &one);
+    x->nuses = 0;
     x->since = at;
 }
 
@@ -165,8 +198,14 @@ int trp_statistics_executor_added(struct trp_statistics *s, trp_executor_id e,
     s->executors = grown;
     if (!trp_statistics_shape(s, p))
         return TRP_ENOMEM;
-    s->executors[e.n] = (struct trp_executor_statistics){
-        .live = true, .shape = p->id, .stage = {TRP_NONE}, .since = at, .host = host};
+    struct trp_executor_statistics *x = &s->executors[e.n];
+    *x = (struct trp_executor_statistics){.live = true,
+                                          .shape = p->id,
+                                          .stage = {TRP_NONE},
+                                          .since = at,
+                                          .host = host,
+                                          .uses = x->uses,
+                                          .uses_room = x->uses_room};
     return 0;
 }
 
@@ -194,11 +233,38 @@ void trp_statistics_task_started(struct trp_statistics *s, trp_stage_id stage,
                                  trp_executor_id e, int64_t at)
 {
     struct trp_executor_statistics *x = executor(s, e);
-    if (!x || x->stage.n == stage.n)
+    struct trp_stage_statistics *st = trp_statistics_stage(s, stage);
+    if (st)
+        st->open++;
+    if (!x)
         return;
-    if (x->stage.n != TRP_NONE)
+    bool same = x->stage.n == stage.n && x->nuses <= 1;
+    if (x->open == 0 && x->stage.n != TRP_NONE && !same)
         give(s, x, at);
     x->stage = stage;
+    x->open++;
+}
+
+int trp_statistics_ran_on(struct trp_statistics *s, trp_stage_id stage,
+                          trp_executor_id e, const struct trp_resource_profile *p,
+                          double seconds)
+{
+    struct trp_executor_statistics *x = executor(s, e);
+    const struct trp_shape *shape = x && p ? trp_statistics_shape(s, p) : NULL;
+    uint32_t i = 0;
+    if (!shape)
+        return x && p ? TRP_ENOMEM : 0;
+    while (i < x->nuses && x->uses[i].stage.n != stage.n)
+        i++;
+    if (!trp_array_room((void **)&x->uses, &x->uses_room, (uint64_t)i + 1,
+                        sizeof *x->uses))
+        return TRP_ENOMEM;
+    if (i == x->nuses)
+        x->uses[x->nuses++] = (struct trp_executor_use){.stage = stage};
+    add(s, &x->uses[i].used, &shape->task, seconds);
+    if (x->stage.n == TRP_NONE)
+        x->stage = stage;
+    return 0;
 }
 
 static void give_nodes(struct trp_statistics *s, int64_t at)
@@ -292,9 +358,17 @@ int trp_statistics_task_ended(struct trp_statistics *s,
                               const struct trp_event_task *t)
 {
     enum trp_end_status status = t->verdict->task_end.status;
+    struct trp_executor_statistics *x = executor(s, t->verdict->task_end.executor);
+    if (x && x->open)
+        x->open--;
+    if (stage->open)
+        stage->open--;
     if (status == TRP_END_RECALLED)
         return 0;
     int64_t ran = trp_task_ran_ns(t);
+    if (trp_statistics_ran_on(s, stage->stage, t->verdict->task_end.executor,
+                              t->profile, (double)ran * NS) < 0)
+        return TRP_ENOMEM;
     double ranks = t->ranks > 0 ? t->ranks : 1;
     if (trp_statistics_used(s, stage, t->profile, (double)ran * NS * ranks) < 0)
         return TRP_ENOMEM;
@@ -387,6 +461,8 @@ void trp_statistics_free(struct trp_statistics *s)
         free(st->parents);
         free(st);
     }
+    for (uint32_t i = 0; i < s->nexecutors; i++)
+        free(s->executors[i].uses);
     free(s->stages);
     free(s->executors);
     free(s->shapes);

@@ -4,10 +4,13 @@
  * caller of the log counts here itself; O(1) an attempt, memory O(stages + executors).
  *
  * Seconds *held*: an executor's whole time between coming and going belongs to stages,
- * so that the totals add up: to the stage whose task ran there last; what was before
- * its first task to the stage of that task; if none ever ran there, to no stage. A gang
- * holds the slots of its ranks from launch to end. Seconds *used*: what the profile
- * says a task takes, for as long as the attempt ran.
+ * so that the totals add up: to the stage whose tasks ran there, up to the first task
+ * of another one; what was before its first task to the stage of that task; if none
+ * ever ran there, to no stage. From when tasks of several stages ran there at a time
+ * until none did, the time is divided among these stages by what they used of it, so
+ * that none held less than it used. A gang holds the slots of its ranks from launch to
+ * end. Seconds *used*: what the profile says a task takes, for as long as the attempt
+ * ran.
  *
  * *Node-seconds* are held by stages, too, where nodes of Slurm's are: as long as stages
  * run, all nodes that are held belong to them in equal parts; what is between stages
@@ -58,6 +61,7 @@ struct trp_stage_statistics {
     enum trp_outcome outcome;
 
     uint64_t attempts;              /* ended, less those that never started */
+    uint64_t open;                  /* begun, or queued, and not ended */
     uint64_t failures;              /* attempts that count as a failure of their task */
     struct trp_durations durations; /* of attempts that succeeded */
     double cpu;                     /* seconds of CPU time, as measured */
@@ -80,9 +84,15 @@ struct trp_shape {
 struct trp_executor_statistics {
     bool live;
     trp_profile_id shape; /* of which it was made */
-    trp_stage_id stage;   /* whose task ran there last; n == TRP_NONE: none yet */
-    int64_t since;        /* up to here its time is given to stages */
-    const char *host;     /* for the log; interned */
+    trp_stage_id stage;   /* whose task began there last; n == TRP_NONE: none yet */
+    uint32_t open;        /* attempts that began and have not ended */
+    int64_t since;        /* up to here its time is given to stages; since then … */
+    struct trp_executor_use {
+        trp_stage_id stage;
+        struct trp_seconds used;
+    } * uses; /* … attempts that have ended by now used this */
+    uint32_t nuses, uses_room;
+    const char *host; /* for the log; interned */
 };
 
 struct trp_statistics {
@@ -131,6 +141,12 @@ void trp_statistics_task_started(struct trp_statistics *s, trp_stage_id stage,
 int trp_statistics_task_ended(struct trp_statistics *s,
                               struct trp_stage_statistics *stage,
                               const struct trp_event_task *t);
+/* Tasks of the stage, of that profile (NULL: not known), ran on the executor for so
+ * many seconds since its time was last given to stages. trp_statistics_task_ended says
+ * it itself. */
+int trp_statistics_ran_on(struct trp_statistics *s, trp_stage_id stage,
+                          trp_executor_id e, const struct trp_resource_profile *p,
+                          double seconds);
 /* Tasks of the profile (NULL: not known) ran for so many seconds, all together. */
 int trp_statistics_used(struct trp_statistics *s, struct trp_stage_statistics *stage,
                         const struct trp_resource_profile *p, double seconds);

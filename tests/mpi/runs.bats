@@ -367,3 +367,42 @@ Y
     [ "$(succeeded)" = 24 ]
     [ "$before" -gt 4 ]
 }
+
+@test "ls and report agree on a run that is under way, one whose troupe died, and one that died whole" {
+    cat >p.yaml <<'Y'
+{troupe: 1, name: n, stages: [{name: s, tasks: 2, run: "echo $$ >began.$TROUPE_TASK; exec sleep 60"}]}
+Y
+    begin() {
+        rm -f began.*
+        troupe run --local=2 --run-name "$1" p.yaml >out 2>&1 &
+        wait_until 20 ls began.0 began.1
+    }
+    begin a
+    wait_until 5 eval 'troupe report a | grep -q "^s  *default  *2  *2  *0 .*unfinished"'
+    run -0 troupe report a
+    [[ "$output" == *", running"* ]]
+    kill -9 $!
+    wait_until 10 eval 'troupe ls | grep -q "^a  *cancelled  *130"'
+    run -0 troupe report a
+    [[ "$output" == *", exit status 130"*cancelled* ]]
+    begin b
+    # shellcheck disable=SC2046
+    kill -9 $! $(awk '{print $1}' troupe-runs/b/state/pids)
+    wait_until 10 eval 'troupe ls | grep -q "^b  *died"'
+    run -0 troupe report b
+    [[ "$output" == *", died"*unfinished* ]]
+    # shellcheck disable=SC2046
+    kill -9 $(cat began.*)
+}
+
+@test "the bar names a stage that runs, not one that waits" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: works, run: "sleep 2"}
+  - {name: waits, run: "true"}
+Y
+    run -0 script -qec "'$TROUPE_BUILD/bin/troupe' run --local=1 p.yaml" /dev/null
+    [[ "$output" == *"1 running, 1 executor; stage 0/2; works"* ]]
+    [[ "$output" != *"1 running, 1 executor; stage 0/2; waits"* ]]
+}

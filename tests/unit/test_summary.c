@@ -88,6 +88,48 @@ static void held_seconds_follow_the_tasks(void)
     trp_statistics_free(&s);
 }
 
+/* Told as it was: both began before either ended. */
+static void end_of(struct trp_statistics *s, uint32_t n, double from, double to)
+{
+    const struct trp_action v = {
+        .kind = TRP_ACTION_TASK_END,
+        .task_end = {.stage = {n}, .executor = {0}, .status = TRP_END_SUCCESS}
+    };
+    const struct trp_end end = {.duration_ns = (int64_t)((to - from) * S)};
+    const struct trp_event_task t = {.verdict = &v,
+                                     .end = &end,
+                                     .launched = T0 + (int64_t)(from * S),
+                                     .ended = T0 + (int64_t)(to * S),
+                                     .profile = &plain};
+    trp_statistics_at(s, t.ended);
+    g_assert_cmpint(
+        trp_statistics_task_ended(s, trp_statistics_stage(s, (trp_stage_id){n}), &t),
+        ==, 0);
+}
+
+static void what_several_hold_is_divided_by_use(void)
+{
+    struct trp_statistics s = {0};
+    trp_executor_id e = {0};
+    trp_statistics_at(&s, T0);
+    trp_statistics_executor_added(&s, e, &plain, "h", T0);
+    for (uint32_t n = 0; n < 3; n++) /* one of stage 0, two of stage 1 */
+        trp_statistics_task_started(&s, (trp_stage_id){n > 0}, e, T0);
+    g_assert_cmpuint(stage(&s, 1)->open, ==, 2);
+    end_of(&s, 0, 0, 6);
+    end_of(&s, 1, 0, 8);
+    end_of(&s, 1, 0, 10);
+    g_assert_cmpuint(stage(&s, 1)->open, ==, 0);
+    task(&s, 2, 0, 12, 13, &plain, TRP_END_SUCCESS); /* 12 to 20 is its own */
+    trp_statistics_executor_removed(&s, e, T0 + 20 * S);
+    assert_near(stage(&s, 0)->used->cores, 6, 1e-6);
+    assert_near(stage(&s, 1)->used->cores, 18, 1e-6);
+    assert_near(stage(&s, 0)->held->cores, 4 * 12 * 6.0 / 24, 1e-6);
+    assert_near(stage(&s, 1)->held->cores, 4 * 12 * 18.0 / 24, 1e-6);
+    assert_near(stage(&s, 2)->held->cores, 4 * 8, 1e-6);
+    trp_statistics_free(&s);
+}
+
 static void nodes_belong_to_the_stages_that_run(void)
 {
     struct trp_statistics s = {0};
@@ -454,6 +496,8 @@ static void merged_durations_are_as_if_counted_together(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/summary/what several stages hold is divided by use",
+                    what_several_hold_is_divided_by_use);
     g_test_add_func("/summary/held seconds belong to the stage whose task ran last",
                     held_seconds_follow_the_tasks);
     g_test_add_func("/summary/nodes belong to the stages that run",
