@@ -5,9 +5,9 @@
  * over at once; an mpirun that has nobody left below it and does not end is held up by
  * somebody, and killed. When the driver was killed, its executors see its socket close,
  * end their tasks, remove their scratch folders and go, and then troupe-slurm ends what
- * they ran in; they get LINGER_MS for it. When `troupe` is gone, the driver sees that
- * itself and cancels its run; it gets ORPHAN_MS. Ending kills whatever descends from
- * here until there is nothing.
+ * they ran in; they get LINGER_MS for it, and troupe-slurm as long as it takes. When
+ * `troupe` is gone, the driver sees that itself and cancels its run; it gets ORPHAN_MS.
+ * Ending kills whatever descends from here until there is nothing.
  *
  * ompi-server dies with the guard (PR_SET_PDEATHSIG), which is why the guard, not
  * `troupe`, starts it. Rejected: looking for leftovers by their environment or by
@@ -44,6 +44,8 @@ enum {
     SERVER_END_MS = 300,
     END_MS = 3000,
     LOOK_MS = 10,
+    TELL_MS = 2000,
+    SPARED = 64,
 };
 
 struct guard {
@@ -90,12 +92,20 @@ void trp_guard_remove_folder(const char *path)
     trp_tree_remove(AT_FDCWD, path, &all);
 }
 
-void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, int limit_ms)
+void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, const char *helper,
+                               int limit_ms)
 {
     int64_t end = now_ms() + limit_ms;
+    pid_t all[SPARED + 1];
+    uint32_t n = nspare < SPARED ? nspare : SPARED;
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = spare[i];
+    pid_t found = helper ? trp_descendants_find(getpid(), helper) : 0;
+    if (found)
+        all[n++] = found;
     do {
-        uint32_t left = trp_descendants_signal(getpid(), spare, nspare, SIGKILL);
-        if (!nspare) {
+        uint32_t left = trp_descendants_signal(getpid(), all, n, SIGKILL);
+        if (!n) {
             while (waitpid(-1, NULL, WNOHANG) > 0)
                 ;
         }
@@ -103,6 +113,19 @@ void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, int limit_ms
             return;
         pause_ms(LOOK_MS);
     } while (now_ms() < end);
+}
+
+void trp_guard_await_helper(const char *helper, void (*tell)(void *context),
+                            void *context)
+{
+    int64_t late = now_ms() + TELL_MS;
+    while (helper && trp_descendants_find(getpid(), helper)) {
+        if (now_ms() >= late) {
+            tell(context);
+            late = INT64_MAX;
+        }
+        pause_ms(5 * LOOK_MS);
+    }
 }
 
 /* In the child: stdio, session, signals; then the program. */
@@ -281,6 +304,11 @@ static void remove_scratch(const char *run_dir)
     trp_guard_remove_folder(path);
 }
 
+static void tell_wait(void *context)
+{
+    report(context, TRP_GUARD_WAITS, 0, "");
+}
+
 static void end_all(struct guard *g)
 {
     if (g->server) {
@@ -289,7 +317,8 @@ static void end_all(struct guard *g)
         while (g->server && now_ms() < end)
             wait_ms(g, LOOK_MS);
     }
-    trp_guard_end_descendants(NULL, 0, END_MS);
+    trp_guard_end_descendants(NULL, 0, g->config->helper, END_MS);
+    trp_guard_await_helper(g->config->helper, tell_wait, g);
     reap(g);
     trp_guard_remove_cgroups(g->config->folder);
     trp_guard_remove_folder(g->config->folder);

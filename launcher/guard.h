@@ -26,12 +26,15 @@ struct trp_guard_config {
     char *const *server_env; /* of ompi-server */
     char *const *driver;     /* mpirun …: words of execvp */
     char *const *driver_env;
-    int listen_fd; /* control socket of the caller; closed in the guard */
+    const char *helper; /* troupe-slurm, which outlives its driver as long as it has
+                         * jobs to end; NULL: none */
+    int listen_fd;      /* control socket of the caller; closed in the guard */
 };
 
 enum trp_guard_event {
     TRP_GUARD_FAILED = 1, /* the platform failed: `text`; everything is being ended */
     TRP_GUARD_DRIVER,     /* the driver's mpirun ended with wait status `status` */
+    TRP_GUARD_WAITS,      /* Slurm does not answer, and jobs are to be given back */
 };
 
 struct trp_guard_report {
@@ -44,9 +47,16 @@ struct trp_guard_report {
 int trp_guard_start(const struct trp_guard_config *config, pid_t *ret_pid,
                     int *ret_socket, trp_error *err);
 
-/* Kills all that descends from this process but what descends from `spare`, until
- * nothing is left or `limit_ms` have passed; reaps children. */
-void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, int limit_ms);
+/* Kills all that descends from this process but what descends from `spare`, and what
+ * runs `helper` (NULL: none), until nothing else is left or `limit_ms` have passed;
+ * reaps children when nothing is spared. */
+void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, const char *helper,
+                               int limit_ms);
+
+/* Waits until no descendant runs `helper` (NULL: none is waited for); `tell` is called
+ * once when that takes long. */
+void trp_guard_await_helper(const char *helper, void (*tell)(void *context),
+                            void *context);
 
 /* Removes the memory groups of a run's executors that are left; they are named by the
  * run's private folder. */

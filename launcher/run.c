@@ -351,7 +351,9 @@ static int supervise(struct run *r, const char *app_name, char **app)
 {
     const char *const driver[] = {r->rank, "driver", r->folder->path, NULL};
     struct trp_supervised what = {.words = app ? (const char *const *)app : driver,
-                                  .is_program = app != NULL};
+                                  .is_program = app != NULL,
+                                  .helper =
+                                      r->where.slurm_job ? r->where.helper : NULL};
     trp_error err;
     int status = 4;
     struct trp_run_make make = {.call = &r->call,

@@ -255,6 +255,13 @@ static void watch(struct watch *w)
 /* ---- the end ----------------------------------------------------------------------
  */
 
+static void tell_wait(void *context)
+{
+    (void)context;
+    fprintf(stderr,
+            "troupe: waiting for Slurm to end what this run has asked it for\n");
+}
+
 /* The guard ends everything. True when it went by itself. */
 static bool end_guard(struct watch *w)
 {
@@ -276,6 +283,9 @@ static bool end_guard(struct watch *w)
         } else if (n == sizeof r && r.event == TRP_GUARD_DRIVER) {
             w->driver_ended = true;
             w->driver_status = r.status;
+        } else if (n == sizeof r && r.event == TRP_GUARD_WAITS) {
+            tell_wait(NULL);
+            end = INT64_MAX;
         }
     }
     bool in_order = w->guard < 0;
@@ -398,6 +408,7 @@ static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err
                                           .server_env = server_env,
                                           .driver = words,
                                           .driver_env = driver_env,
+                                          .helper = what->helper,
                                           .listen_fd = s->listen_fd};
         code = trp_guard_start(&config, &w->guard_pid, &w->guard, err);
     } else {
@@ -447,7 +458,9 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
         w.deadline = now_ms() + COME_UP_MS;
     watch(&w);
     if (!end_guard(&w)) {
-        trp_guard_end_descendants(spare, nspare < SPARED ? nspare : SPARED, SWEEP_MS);
+        trp_guard_end_descendants(spare, nspare < SPARED ? nspare : SPARED,
+                                  what->helper, SWEEP_MS);
+        trp_guard_await_helper(what->helper, tell_wait, NULL);
         trp_guard_remove_cgroups(s->folder);
     }
     if (w.listen >= 0)

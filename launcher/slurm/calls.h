@@ -66,11 +66,23 @@ int trp_slurm_call_complete(uint32_t job);
 /* Gives all nodes of a job back but `nodes`. EBUSY: a step runs on one of them; without
  * `live`: any step runs in the job. */
 int trp_slurm_call_shrink(uint32_t job, const char *nodes, bool live);
+/* A guard of its own is in a job, or not any more. */
+int trp_slurm_call_guarded(uint32_t job, bool yes);
+/* A job that another process has got, to be ended when the pipe closes. */
+int trp_slurm_call_take(uint32_t job, bool guarded);
+/* Remembers which jobs are this run's, and, with `now=1`, ends those that are left of
+ * earlier drivers. */
+int trp_slurm_call_sweep(const struct trp_slurm_line *line);
+/* Nothing more will be asked for: what is left of this run's is looked for once more,
+ * where any was asked for, or looked for in vain. */
+void trp_slurm_sweep_at_end(void);
 /* Whether it is one that was got and not given back. */
 bool trp_slurm_further_is_held(uint32_t job);
 /* Whether there may be jobs that were not given back; ends them: 0 or Slurm's error
  * number. */
 bool trp_slurm_further_are_left(void);
+/* … and all of those, as far as they are known, have guards of their own. */
+bool trp_slurm_further_are_guarded(void);
 int trp_slurm_further_end_all(void);
 
 /* ---- nodes.c -----------------------------------------------------------------------

@@ -9,6 +9,7 @@
  * is granted to nobody.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
@@ -23,33 +24,41 @@ enum {
     TRANSPORT_ERRORS = 5000 /* from there on, in slurm_errno.h */
 };
 
+struct job {
+    uint32_t number;
+    bool guarded;
+};
+
 static struct {
-    uint32_t *jobs;
+    struct job *jobs;
     size_t n, capacity;
     bool unsure;
+    bool look;             /* at the end: for what is left of any driver of the run */
     char comment[COMMENT]; /* of all of them; "": none was asked for */
+    char run[COMMENT], folder[PATH_MAX];
+    char *drivers; /* "7,8": jobs that drivers of this run were in */
 } held;
 
 /* ---- what was got ------------------------------------------------------------------
  */
 
-static void hold(uint32_t job)
+static void hold(uint32_t job, bool guarded)
 {
     if (held.n == held.capacity) {
         size_t capacity = held.capacity ? 2 * held.capacity : 16;
-        uint32_t *jobs = reallocarray(held.jobs, capacity, sizeof *jobs);
+        struct job *jobs = reallocarray(held.jobs, capacity, sizeof *jobs);
         if (!jobs)
             abort(); /* ended by its guard, or its executors */
         held.jobs = jobs;
         held.capacity = capacity;
     }
-    held.jobs[held.n++] = job;
+    held.jobs[held.n++] = (struct job){job, guarded};
 }
 
 bool trp_slurm_further_is_held(uint32_t job)
 {
     for (size_t i = 0; i < held.n; i++) {
-        if (held.jobs[i] == job)
+        if (held.jobs[i].number == job)
             return true;
     }
     return false;
@@ -58,11 +67,34 @@ bool trp_slurm_further_is_held(uint32_t job)
 static void let_go(uint32_t job)
 {
     for (size_t i = 0; i < held.n; i++) {
-        if (held.jobs[i] == job) {
+        if (held.jobs[i].number == job) {
             held.jobs[i] = held.jobs[--held.n];
             return;
         }
     }
+}
+
+int trp_slurm_call_guarded(uint32_t job, bool yes)
+{
+    for (size_t i = 0; i < held.n; i++) {
+        if (held.jobs[i].number == job)
+            held.jobs[i].guarded = yes;
+    }
+    return 0;
+}
+
+int trp_slurm_call_take(uint32_t job, bool guarded)
+{
+    hold(job, guarded);
+    return 0;
+}
+
+bool trp_slurm_further_are_guarded(void)
+{
+    bool all = !held.unsure;
+    for (size_t i = 0; i < held.n; i++)
+        all = all && held.jobs[i].guarded;
+    return all;
 }
 
 /* ---- how it was refused ------------------------------------------------------------
@@ -171,6 +203,32 @@ static void describe(const struct trp_slurm_line *line, job_desc_msg_t *d)
     d->requeue = 0;
 }
 
+static bool is_a_driver(uint32_t job)
+{
+    for (const char *at = held.drivers; at && *at;) {
+        char *end;
+        if (strtoul(at, &end, 10) == job)
+            return true;
+        at = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+/* A further job of any driver of the run in this folder. */
+static bool is_of_run(const slurm_job_info_t *job)
+{
+    char prefix[COMMENT + 32];
+    if (!job->comment)
+        return false;
+    if (*held.comment && strcmp(job->comment, held.comment) == 0)
+        return true;
+    int n = snprintf(prefix, sizeof prefix, "troupe %s of job ", held.run);
+    return *held.run && strncmp(job->comment, prefix, (size_t)n) == 0 &&
+           is_a_driver((uint32_t)strtoul(job->comment + n, NULL, 10)) &&
+           !is_a_driver(job->job_id) && job->work_dir &&
+           strcmp(job->work_dir, held.folder) == 0;
+}
+
 /* Those that are held or carry our comment: each is shown, or ended when we do not know
  * it. */
 static int search(FILE *to, uint32_t number, bool end_unknown)
@@ -183,7 +241,7 @@ static int search(FILE *to, uint32_t number, bool end_unknown)
     for (uint32_t i = 0; i < jobs->record_count; i++) {
         slurm_job_info_t *job = &jobs->job_array[i];
         bool over = (job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED;
-        bool ours = job->comment && strcmp(job->comment, held.comment) == 0;
+        bool ours = is_of_run(job);
         if (!ours && !trp_slurm_further_is_held(job->job_id))
             continue;
         if (to)
@@ -199,9 +257,27 @@ static int search(FILE *to, uint32_t number, bool end_unknown)
 
 static int become_sure(void)
 {
-    int code = held.unsure ? search(NULL, 0, true) : 0;
-    held.unsure = code != 0;
+    bool due = held.unsure || held.look;
+    int code = due ? search(NULL, 0, true) : 0;
+    if (code == 0)
+        held.unsure = held.look = false;
     return code;
+}
+
+int trp_slurm_call_sweep(const struct trp_slurm_line *line)
+{
+    snprintf(held.run, sizeof held.run, "%s", trp_slurm_line_text(line, "run"));
+    snprintf(held.folder, sizeof held.folder, "%s",
+             trp_slurm_line_text(line, "folder"));
+    free(held.drivers);
+    held.drivers = strdup(trp_slurm_line_text(line, "drivers"));
+    held.look = trp_slurm_line_number(line, "now");
+    return held.drivers ? become_sure() : ENOMEM;
+}
+
+void trp_slurm_sweep_at_end(void)
+{
+    held.look = held.look || *held.comment;
 }
 
 static int begin(const struct trp_slurm_line *line)
@@ -227,7 +303,7 @@ int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line)
         return code;
     uint32_t job = granted->job_id, nodes = granted->node_cnt;
     slurm_free_resource_allocation_response_msg(granted);
-    hold(job);
+    hold(job, false);
     code = nodes ? trp_slurm_call_job(to, line->number, job) : ESLURM_NODES_BUSY;
     if (code)
         trp_slurm_call_end(job);
@@ -274,7 +350,7 @@ int trp_slurm_call_queue(FILE *to, const struct trp_slurm_line *line)
     code = answered(slurm_submit_batch_job(&d, &answer));
     if (code)
         return code;
-    hold(answer->job_id);
+    hold(answer->job_id, true); /* its script */
     trp_slurm_line_begin(to, line->number, "queued");
     trp_slurm_line_put_number(to, "job", answer->job_id);
     trp_slurm_line_end(to);
@@ -369,14 +445,14 @@ int trp_slurm_call_shrink(uint32_t job, const char *nodes, bool live)
 
 bool trp_slurm_further_are_left(void)
 {
-    return held.n > 0 || held.unsure;
+    return held.n > 0 || held.unsure || held.look;
 }
 
 int trp_slurm_further_end_all(void)
 {
     int code = 0;
     while (code == 0 && held.n > 0)
-        code = trp_slurm_call_end(held.jobs[held.n - 1]);
+        code = trp_slurm_call_end(held.jobs[held.n - 1].number);
     int sure = become_sure();
     return code ? code : sure;
 }

@@ -7,7 +7,8 @@
  * (for as long as slurmctld is away) and is not asked twice at once. When the pipe
  * closes, further jobs that were not given back are ended, and, when nobody said `bye`,
  * steps that are guarded: both after GO_S then. A call that hangs is given up after
- * END_S; but to end further jobs is tried for as long as slurmctld does not answer.
+ * END_S; but to end further jobs is tried for as long as slurmctld does not answer, or
+ * for PATIENT_S where their own guards do it then.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,7 +25,14 @@
 #include "calls.h"
 #include "cluster/slurm/line.h"
 
-enum { END_S = 5, GO_S = 2, REFUSALS = 30, GUARDED = 256, PREFIX = 128 };
+enum {
+    END_S = 5,
+    GO_S = 2,
+    PATIENT_S = 60,
+    REFUSALS = 30,
+    GUARDED = 256,
+    PREFIX = 128
+};
 
 struct call {
     struct call *next;
@@ -103,6 +111,12 @@ static int perform_further(const struct trp_slurm_line *line, uint32_t job)
     if (strcmp(line->word, "shrink") == 0)
         return trp_slurm_call_shrink(job, trp_slurm_line_text(line, "nodes"),
                                      trp_slurm_line_number(line, "live"));
+    if (strcmp(line->word, "take") == 0)
+        return trp_slurm_call_take(job, trp_slurm_line_number(line, "guarded"));
+    if (strcmp(line->word, "guarded") == 0)
+        return trp_slurm_call_guarded(job, trp_slurm_line_number(line, "yes"));
+    if (strcmp(line->word, "sweep") == 0)
+        return trp_slurm_call_sweep(line);
     if (strcmp(line->word, "jobs") == 0)
         return trp_slurm_call_jobs(stdout, line->number);
     if (strcmp(line->word, "nodes") == 0)
@@ -159,6 +173,23 @@ static void answer(struct call *c)
     fflush(stdout);
 }
 
+/* For as long as slurmctld does not answer; where each job has a guard of its own, not
+ * longer than PATIENT_S. */
+static void give_back(void)
+{
+    time_t began = time(NULL);
+    trp_slurm_sweep_at_end();
+    for (int refusals = 0; trp_slurm_further_are_left() && refusals < REFUSALS;) {
+        int code = trp_slurm_further_end_all();
+        bool lost = trp_slurm_refusal_of(code) == TRP_SLURM_LOST;
+        refusals += code && !lost;
+        if (code && trp_slurm_further_are_guarded() && time(NULL) - began >= PATIENT_S)
+            return;
+        if (code)
+            sleep(GO_S);
+    }
+}
+
 static void *work(void *context)
 {
     (void)context;
@@ -168,12 +199,7 @@ static void *work(void *context)
     /* Most steps go by themselves, and leave nothing on their nodes. */
     if (!bye && (nguarded || trp_slurm_further_are_left()))
         sleep(GO_S);
-    for (int refusals = 0; trp_slurm_further_are_left() && refusals < REFUSALS;) {
-        int code = trp_slurm_further_end_all();
-        refusals += code && trp_slurm_refusal_of(code) != TRP_SLURM_LOST;
-        if (code)
-            sleep(GO_S);
-    }
+    give_back();
     for (uint32_t i = 0; !bye && i < nguarded; i++)
         trp_slurm_call_end_steps(guarded[i].job, guarded[i].prefix);
     return NULL;

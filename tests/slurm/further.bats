@@ -694,13 +694,14 @@ end_of_outage() {
     run -0 finished 10
 }
 
-@test "a driver is killed while slurmctld is away: the guard of its job ends that" {
+@test "driver and troupe-slurm are killed while slurmctld is away: the job's guard ends it" {
     with_further_job
     on head pkill -x slurmctld
     wait_until 10 slurmctld_is_gone
     touch go
     wait_until 40 said "waiting for Slurm to end job"
     on "$host" pkill -KILL -f '^troupe: driver'
+    on "$host" pkill -KILL -x troupe-slurm # which would do it, too
     wait_until 10 nobody_but_guards "$host"
     sleep 3
     cluster heal head

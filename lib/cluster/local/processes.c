@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct process {
@@ -155,6 +156,33 @@ uint32_t trp_descendants_signal(pid_t ancestor, const pid_t *spare, uint32_t nsp
     while (mark_descendants(&s, ancestor, spare, nspare))
         ;
     return signal_members(&s, signal);
+}
+
+static bool runs(pid_t pid, const struct stat *program)
+{
+    char path[64];
+    struct stat exe;
+    snprintf(path, sizeof path, "/proc/%d/exe", pid);
+    return stat(path, &exe) == 0 && exe.st_dev == program->st_dev &&
+           exe.st_ino == program->st_ino;
+}
+
+pid_t trp_descendants_find(pid_t ancestor, const char *program)
+{
+    struct snapshot s;
+    struct stat its;
+    if (stat(program, &its) < 0)
+        return 0;
+    take_snapshot(&s);
+    while (mark_descendants(&s, ancestor, NULL, 0))
+        ;
+    pid_t found = 0;
+    for (uint32_t i = 0; i < s.n && !found; i++) {
+        if (s.v[i].member && runs(s.v[i].pid, &its))
+            found = s.v[i].pid;
+    }
+    free(s.v);
+    return found;
 }
 
 /* Are both lines in the environment that a process was started with? */

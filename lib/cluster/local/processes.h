@@ -20,8 +20,13 @@ uint32_t trp_children_signal(pid_t parent, int signal);
 uint32_t trp_descendants_signal(pid_t ancestor, const pid_t *spare, uint32_t nspare,
                                 int signal);
 
-/* The same for what was started by the commands of an executor of the run in `run_dir`,
- * or is one of them, as far as its environment still says so. */
+/* One that descends from a process and runs `program` (absolute path); 0: there is
+ * none.
+ */
+pid_t trp_descendants_find(pid_t ancestor, const char *program);
+
+/* As trp_session_signal, for what was started by the commands of an executor of the run
+ * in `run_dir`, or is one of them, as far as its environment still says so. */
 uint32_t trp_commands_signal(const char *run_dir, uint32_t executor, int signal);
 
 /* The children of this process. Returns how many there are; fills at most `cap`. */

@@ -6,17 +6,14 @@
  * Rejected: keeping an empty job for a while, for the next stage: requests of the next
  * stage stand in the queue before the executors of the one before are gone.
  */
-#include <errno.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "cluster/slurm/further_parts.h"
 
-enum { SCANCELLED = 256 };
+enum { OWED = 256 };
 
 /* ---- the list ----------------------------------------------------------------------
  */
@@ -207,36 +204,38 @@ int64_t trp_slurm_further_look(struct trp_slurm *s)
     return one < due ? one : due;
 }
 
-/* The helper was killed, and what it knew is lost: scancel does it. */
-static void cancel_all(struct trp_slurm *s)
+/* troupe-slurm was killed, and what it knew is lost: another one is told. */
+static void start_another(struct trp_slurm *s)
 {
-    char *words[SCANCELLED + 2] = {strdup("scancel")};
-    uint32_t n = 1, owed[SCANCELLED];
-    pid_t pid;
-    for (struct trp_slurm_job *j = s->further.jobs; j && n <= SCANCELLED; j = j->next) {
-        if (j->job && asprintf(&words[n], "%u", j->job) >= 0)
-            n++;
+    uint32_t owed[OWED], n = trp_further_owed(s, owed, OWED);
+    trp_error err;
+    char call[64];
+    s->found_rpcs += trp_slurm_helper_stop(s->helper, false);
+    s->helper = NULL;
+    if (trp_slurm_helper_start(s->helper_program, -1, &s->helper, &err) < 0) {
+        fprintf(stderr, "troupe: %s; further jobs are ended by what runs there\n",
+                err.text);
+        return;
     }
-    for (uint32_t i = trp_further_owed(s, owed, SCANCELLED + 1 - n); i-- > 0;) {
-        if (asprintf(&words[n], "%u", owed[i]) >= 0)
-            n++;
+    trp_slurm_sweep(s);
+    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+        if (j->job && n < OWED)
+            owed[n++] = j->job;
     }
-    words[n] = NULL;
-    if (n > 1 && words[0] &&
-        posix_spawnp(&pid, words[0], NULL, NULL, words, environ) == 0)
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-    for (uint32_t i = 0; i < n; i++)
-        free(words[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(call, sizeof call, "take job=%u guarded=%d", owed[i],
+                 trp_further_has_guard(s, owed[i]));
+        trp_slurm_helper_tell(s->helper, call);
+    }
 }
 
 void trp_slurm_further_close(struct trp_slurm *s)
 {
-    uint32_t owed[SCANCELLED];
-    if (s->further.helper_gone) {
-        cancel_all(s);
+    uint32_t owed[OWED];
+    if (s->further.helper_gone)
+        start_another(s);
+    if (!s->helper)
         return;
-    }
     for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
         if (j->job)
             trp_further_give_back(
@@ -244,7 +243,7 @@ void trp_slurm_further_close(struct trp_slurm *s)
         bool guarded = j->job && (j->queued || trp_further_has_guard(s, j->job));
         trp_slurm_helper_expect(s->helper, j->job, !guarded);
     }
-    for (uint32_t i = trp_further_owed(s, owed, SCANCELLED); i-- > 0;)
+    for (uint32_t i = trp_further_owed(s, owed, OWED); i-- > 0;)
         trp_slurm_helper_expect(s->helper, owed[i], !trp_further_has_guard(s, owed[i]));
     if (s->further.unsure)
         trp_slurm_helper_expect(s->helper, 0, true);

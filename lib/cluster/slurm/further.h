@@ -133,7 +133,8 @@ int trp_slurm_further_status(const struct trp_slurm_job *j);
  * has no room inside is refused. */
 void trp_slurm_further_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
                                 struct trp_slurm_shape_jobs *w, int64_t takes_ns);
-/* troupe-slurm is gone: no more are taken, and scancel ends those that are there. */
+/* troupe-slurm is gone: no more are taken, and at the end another one ends those that
+ * are there. */
 void trp_slurm_further_lost(struct trp_slurm *s);
 /* Is this the id of a guard of ours? Its job has started. */
 bool trp_slurm_further_guard(struct trp_slurm *s, uint32_t id);
@@ -146,6 +147,11 @@ void trp_slurm_further_close(struct trp_slurm *s);
 /* Leaves the guards of jobs that Slurm has not ended alone with that. */
 void trp_slurm_further_close_guards(struct trp_slurm *s);
 void trp_slurm_further_free(struct trp_slurm *s);
+
+/* sweep.c: notes in the run's folder which job its driver is in; tells troupe-slurm
+ * which ones they have been, so that what is left of their further jobs is ended: at
+ * once where there were others, and at the end. */
+void trp_slurm_sweep(struct trp_slurm *s);
 
 /* request_words.c: the words of a call to troupe-slurm that asks for `count` executors
  * (or one gang), malloc'ed. `verb`: "allocate", "queue" with `queued`, "when".

@@ -43,6 +43,14 @@ static void on_closed(uv_handle_t *handle)
     trp_slurm_handle_closed(s);
 }
 
+static void tell_guarded(const struct trp_slurm_guard *g, bool yes)
+{
+    char call[64];
+    snprintf(call, sizeof call, "guarded job=%u yes=%d", g->number, yes);
+    if (g->slurm->helper && !g->slurm->further.helper_gone)
+        trp_slurm_helper_tell(g->slurm->helper, call);
+}
+
 static void on_srun_exit(uv_process_t *process, int64_t status, int signal)
 {
     struct trp_slurm_guard *g = process->data;
@@ -52,6 +60,7 @@ static void on_srun_exit(uv_process_t *process, int64_t status, int signal)
     if (j && j->last_step == g) {
         j->last_step = NULL;
     } else if (j) {
+        tell_guarded(g, false);
         j->step = NULL;
         j->guard_at = trp_further_now() + j->guard_pause;
         if (j->guard_pause < GUARD_PAUSE_MOST_NS)
@@ -166,6 +175,8 @@ int64_t trp_further_guard(struct trp_slurm *s)
 
 void trp_further_guard_called(struct trp_slurm_job *j)
 {
+    if (j->step && !j->step->called)
+        tell_guarded(j->step, true);
     if (j->step)
         j->step->called = true;
     if (j->last_step)

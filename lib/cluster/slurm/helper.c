@@ -297,6 +297,7 @@ void trp_slurm_helper_expect(trp_slurm_helper *h, uint32_t job, bool alone)
 {
     size_t n = strlen(h->jobs), room = sizeof h->jobs - n;
     h->alone |= alone;
+    h->has_called = true;
     if (!job)
         return;
     int k = snprintf(h->jobs + n, room, "%s%u", n ? ", " : "", job);

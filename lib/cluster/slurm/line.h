@@ -41,12 +41,16 @@
  *     shrink job= nodes= live=
  *                          the job keeps these nodes only; refused as long as a step
  *                          runs on another one, or, with live=0, anywhere in it
- *     jobs                 `further job= state= reason= why= start=` for each of them
- *     nodes                `partition name= time= …`, `shape cpus= … nodes=
- *                          partitions=`: what there is in the cluster, whoever has it
- *                          now
- *     conf                 `conf version= built= …`, `cgroup key= value=`, `licence
- *                          name= total=`: how slurmctld is configured
+ *     take job= guarded=   a further job that another troupe-slurm has got
+ *     guarded job= yes=    a guard runs in the job, or not any more
+ *     sweep run= folder= drivers= now=
+ *                          further jobs of a run in that folder whose comment names one
+ *                          of these drivers' jobs, and that are not known, are ended:
+ * at the end, and with now=1 at once jobs                 `further job= state= reason=
+ * why= start=` for each of them nodes                `partition name= time= …`, `shape
+ * cpus= … nodes= partitions=`: what there is in the cluster, whoever has it now conf
+ * `conf version= built= …`, `cgroup key= value=`, `licence name= total=`: how slurmctld
+ * is configured
  *
  * A `failed` has `refusal`: 0 busy, 1 not now, 2 never, 3 slurmctld was not reached.
  */

@@ -9,11 +9,12 @@
 enum {
     OTHERS_S = 2, /* executors on other nodes go by themselves, and tidy up */
     AGAIN_S = 1,  /* scancel has tried for some seconds by itself */
+    DONE_S = 20,  /* Slurm has taken it: it ends us, unless it has forgotten */
     NO_SCANCEL = 127,
 };
 
-/* True: it is cancelled, or cannot be from here. */
-static bool cancel(char *job)
+/* Its exit status; 1: it did not come to that. */
+static int cancel(char *job)
 {
     char command[] = "scancel";
     char *const words[] = {command, job, NULL};
@@ -23,8 +24,9 @@ static bool cancel(char *job)
         execvp(words[0], words);
         _exit(NO_SCANCEL);
     }
-    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-           (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == NO_SCANCEL);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)
+               ? WEXITSTATUS(status)
+               : 1;
 }
 
 void trp_slurm_end_own_job(void)
@@ -34,6 +36,6 @@ void trp_slurm_end_own_job(void)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL); /* Slurm's SIGTERM: it is cancelled */
     sleep(OTHERS_S);
-    while (job && !cancel(job))
-        sleep(AGAIN_S);
+    for (int status; job && (status = cancel(job)) != NO_SCANCEL;)
+        sleep(status == 0 ? DONE_S : AGAIN_S);
 }

@@ -230,6 +230,7 @@ static int slurm_open(trp_cluster *c, const char *driver_address, trp_error *err
     free(s->driver_address);
     s->driver_address = address;
     trp_slurm_pump_soon(s);
+    trp_slurm_sweep(s);
     return share_uri(s, err);
 }
 

@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# What a run has taken is given back, however it ends, also when slurmctld is away at that
+# moment: all ways side by side, in one outage.
+load slurm.bash
+
+setup_file() {
+    cluster_up -n 4 --cpus 16 --memory 16000 --racks 0 --fast --conf KillWait=10 \
+        --conf SlurmdTimeout=300
+}
+
+teardown() {
+    on head scancel -u alice
+    cluster heal head
+}
+
+# run_in NAME OPTION…: a run in a folder NAME, with a further job that has no time limit; its
+# stage goes on until there is a file "go".
+run_in() {
+    mkdir -p "$1" && chmod 777 "$1"
+    cat >"$1/p.yaml" <<'END'
+troupe: 1
+profiles:
+  wide: {executor: {cores: 2, memory: 300m, memoryOverhead: 56m}, task: {cpus: 2}}
+stages:
+  - {name: s, tasks: 1, profile: wide, run: 'touch began; until [ -e go ]; do sleep 0.1; done; [ ! -e fail ]'}
+END
+    (cd "$1" && submit alice -N1 -n1 -c1 --mem=1000 --no-kill -J "$1" -- \
+        "$TROUPE" run --run-name "$1" "${@:2}" p.yaml && echo "$job" >job)
+}
+
+host_of() {
+    on head squeue -h -j "$(cat "$1/job")" -o %N
+}
+
+# hit NAME SIGNAL WHAT: a process of a run, as its state/pids names it.
+hit() {
+    local pid
+    pid=$(sed -n "s/^\([0-9]*\) $3\$/\1/p" "$1/troupe-runs/$1/state/pids" | tail -n 1)
+    on "$(cat "$1/host")" kill -s "$2" "$pid"
+}
+
+# hit_troupe NAME SIGNAL: the command itself.
+hit_troupe() {
+    on "$(cat "$1/host")" pkill "-$2" -f "^[^ ]*/troupe run --run-name $1 p.yaml"
+}
+
+slurmctld_is_gone() {
+    ! on head pgrep -x slurmctld
+}
+
+ways="success failure interrupt terminate_twice drain driver mpirun server guard troupe helper"
+
+end_of() {
+    case $1 in
+    success) touch "$1/go" ;;
+    failure) touch "$1/fail" "$1/go" ;;
+    interrupt) hit_troupe "$1" INT && touch "$1/go" ;;
+    terminate_twice) hit_troupe "$1" TERM && sleep 0.3 && hit_troupe "$1" TERM ;;
+    drain) hit_troupe "$1" USR1 && touch "$1/go" ;;
+    driver) on "$(cat "$1/host")" pkill -KILL -f "^troupe: driver $1\$" ;;
+    mpirun) hit "$1" KILL "mpirun of the driver" ;;
+    server) hit "$1" KILL ompi-server ;;
+    guard) hit "$1" KILL guard ;;
+    troupe) hit_troupe "$1" KILL ;;
+    helper) hit "$1" KILL troupe-slurm && touch "$1/go" ;;
+    esac
+}
+
+# What ended while slurmctld was away is COMPLETING for a minute yet.
+runs_of_alice() {
+    on head squeue -h -u alice -o '%i %T %j %k' | grep -v COMPLETING
+}
+
+none_of_alice() {
+    ! runs_of_alice
+}
+
+has_begun() {
+    local way
+    for way in $ways; do
+        [ -e "$way/began" ] || { echo "not $way"; return 1; }
+    done
+}
+
+@test "each way to end, with slurmctld away for 20 s: 30 s after nothing is left" {
+    local way node
+    for way in $ways; do
+        run_in "$way"
+    done
+    wait_until 60 has_begun
+    sleep 2 # guards of further jobs come after a second
+    for way in $ways; do
+        host_of "$way" >"$way/host"
+    done
+    on head pkill slurmctld
+    wait_until 10 slurmctld_is_gone
+    # As in the first second of a job, when its guard has not come.
+    for node in node1 node2 node3 node4; do
+        on "$node" pkill -KILL -f 'troupe-rank guard' || true
+    done
+    for way in $ways; do
+        end_of "$way" || echo "cannot: $way"
+    done
+    sleep 20
+    cluster heal head
+    wait_until 30 none_of_alice || { runs_of_alice; grep . ./*/out | grep -v core-sec | tail -n 60; false; }
+}
+
+only_further() {
+    [ "$(runs_of_alice | cut -d ' ' -f 2-4)" = "RUNNING troupe lost" ]
+}
+
+# The driver's host and all of its further job at once: nobody is left who could.
+@test "what nobody could give back goes when the run is resumed" {
+    run_in lost
+    wait_until 30 test -e lost/began
+    host_of lost >lost/host
+    local node
+    node=$(on head squeue -h -u alice -o '%N %j' | sed -n 's/ troupe lost$//p')
+    [ -n "$node" ]
+    on "$(cat lost/host)" pkill -STOP -u alice .
+    on "$node" pkill -KILL -u alice . || true
+    on "$(cat lost/host)" pkill -KILL -u alice . || true
+    on "$node" pkill -KILL -u alice . || true
+    wait_until 20 only_further
+    touch lost/go
+    cd lost
+    submit alice -N1 -n1 -c3 --mem=2000 --no-kill -- "$TROUPE" run --resume lost
+    run -0 finished 40
+    wait_until 10 none_of_alice
+}
