@@ -27,8 +27,17 @@ static int unknown_option(const struct trp_args *a, const char *name, size_t len
     struct trp_nearest near = trp_nearest_of(word);
     for (const struct trp_arg *o = a->table; o->name; o++)
         trp_nearest_try(&near, o->name);
-    return trp_error_set(err, TRP_EINVAL, "%s: unknown option --%s%s", a->command,
-                         trp_show(word).text, trp_did_you_mean(&near).text);
+    if (near.best)
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s: unknown option --%s; did you mean \"--%s\"?",
+                             a->command, trp_show(word).text, near.best);
+    return trp_error_set(err, TRP_EINVAL, "%s: unknown option --%s", a->command,
+                         trp_show(word).text);
+}
+
+static bool is_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
 static int take_option(struct trp_args *a, const char *text, const char **ret_value,
@@ -51,6 +60,10 @@ static int take_option(struct trp_args *a, const char *text, const char **ret_va
             return trp_error_set(err, TRP_EINVAL, "%s: --%s needs a value", a->command,
                                  o->name);
         *ret_value = a->argv[a->at++];
+    } else if (o->kind == TRP_ARG_OPTIONAL && a->at < a->argc &&
+               is_number(a->argv[a->at])) {
+        return trp_error_set(err, TRP_EINVAL, "%s: --%s %s: write --%s=%s", a->command,
+                             o->name, a->argv[a->at], o->name, a->argv[a->at]);
     }
     return o->what;
 }

@@ -14,7 +14,7 @@
 enum trp_arg_kind {
     TRP_ARG_FLAG,     /* --json */
     TRP_ARG_VALUE,    /* --site FILE, --site=FILE */
-    TRP_ARG_OPTIONAL, /* --local, --local=4 */
+    TRP_ARG_OPTIONAL, /* --local, --local=4; a number behind it is refused */
 };
 
 struct trp_arg {

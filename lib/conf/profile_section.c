@@ -14,6 +14,18 @@
 #include "conf/wording.h"
 #include "core/base/amount.h"
 
+/* Is `text` a slip of a word that there is? A custom resource has any other name, so
+ * only one letter too many, too few or wrong counts, or the word's first three letters
+ * or more.
+ */
+static bool meant(const char *text, const char *word)
+{
+    struct trp_nearest near = trp_nearest_of(text);
+    size_t n = strlen(text);
+    trp_nearest_try(&near, word);
+    return (near.best && near.distance <= 1) || (n >= 3 && !strncasecmp(text, word, n));
+}
+
 /* A key of one side: the side's own reader handles any name. */
 static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const char *what,
                          const char *own, const char *other, const char *advice)
@@ -34,9 +46,19 @@ static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const cha
         }
     }
     for (const char *p = own; *p; p += strlen(p) + 1) {
-        if (strcasecmp(p, key->text) == 0 && strcmp(p, key->text) != 0) {
+        if (!strcmp(p, key->text))
+            return true;
+    }
+    for (const char *p = own; *p; p += strlen(p) + 1) {
+        if (meant(key->text, p)) {
             trp_yaml_wrong(y, key->mark, "\"%s\" in %s; did you mean \"%s\"?",
                            key->text, what, p);
+            return false;
+        }
+    }
+    for (const char *p = other; *p; p += strlen(p) + 1) {
+        if (meant(key->text, p)) {
+            trp_yaml_wrong(y, key->mark, "\"%s\" in %s; %s", key->text, what, advice);
             return false;
         }
     }

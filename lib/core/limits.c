@@ -42,24 +42,20 @@ static int64_t cost_of_gang(const struct trp_resource_profile *p, uint32_t ranks
     return custom_of_gang(trp_profile_custom(p, name), ranks);
 }
 
-static char *amount(const char *name, int64_t n, char *buf, size_t size)
-{
-    if (!strcmp(name, "memory"))
-        return trp_memory_format(n, buf, size);
-    snprintf(buf, size, "%lld", (long long)n);
-    return buf;
-}
-
 static void tell(const char *name, int64_t cost, int64_t most, uint32_t ranks,
                  trp_error *err)
 {
-    char who[32] = "an executor takes", wanted[32], available[32];
+    char who[32] = "an executor takes";
+    struct trp_memory_pair m = trp_memory_pair(cost, most);
     if (ranks)
         snprintf(who, sizeof(who), "%u ranks take", ranks);
+    if (strcmp(name, "memory") != 0) {
+        snprintf(m.a, sizeof m.a, "%lld", (long long)cost);
+        snprintf(m.b, sizeof m.b, "%lld", (long long)most);
+    }
     trp_error_set(err, TRP_ENEVER,
                   "%s %s %s, and alloc.max_%s is %s; raise it or ask for less", who,
-                  name, amount(name, cost, wanted, sizeof(wanted)), name,
-                  amount(name, most, available, sizeof(available)));
+                  name, m.a, name, m.b);
 }
 
 uint32_t trp_limits_room(const struct trp_engine_config *c,

@@ -30,18 +30,17 @@ static void duration(int64_t ns, char *buf, size_t size)
 
 static void killed_for_memory(const struct trp_end *end, char *buf, size_t size)
 {
-    char limit[32], peak[32];
     if (!end || end->limit_mib <= 0) {
         snprintf(buf, size, "killed for memory");
         return;
     }
-    trp_memory_format(end->limit_mib, limit, sizeof limit);
-    /* Rounded up: what went over its limit must not be shown as below. */
-    trp_memory_format((end->peak_kib + 1023) / 1024, peak, sizeof peak);
-    if (end->peak_kib > 0)
-        snprintf(buf, size, "killed for memory (limit %s, peak %s)", limit, peak);
-    else
-        snprintf(buf, size, "killed for memory (limit %s)", limit);
+    /* Rounded up: what went over its limit must not be shown as below. Where the peak
+     * is not known the limit stands alone, in its own unit. */
+    bool known = end->peak_kib > 0;
+    struct trp_memory_pair m = trp_memory_pair(
+        end->limit_mib, known ? (end->peak_kib + 1023) / 1024 : end->limit_mib);
+    snprintf(buf, size, "killed for memory (limit %s%s%s)", m.a, known ? ", peak " : "",
+             known ? m.b : "");
 }
 
 /* The text that came with an end, behind `before`; it stays one line. */

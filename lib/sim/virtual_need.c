@@ -102,13 +102,11 @@ static void why_never(const trp_virtual_cluster *c, const struct trp_virtual_nee
     }
     for (uint32_t d = 0; d < c->dims; d++) {
         int64_t want = trp_virtual_need_of(n, d, 1);
-        char wanted[32], available[32];
+        struct trp_memory_pair m = trp_memory_pair(want, most[d]);
         if (want <= most[d])
             continue;
         if (d == 1)
-            trp_error_set(err, TRP_ENEVER, "memory wanted %s, available %s",
-                          trp_memory_format(want, wanted, sizeof wanted),
-                          trp_memory_format(most[d], available, sizeof available));
+            trp_error_set(err, TRP_ENEVER, "memory wanted %s, available %s", m.a, m.b);
         else
             trp_error_set(err, TRP_ENEVER, "%s wanted %lld, available %lld",
                           d ? c->model->devices[d - 2] : "cores", (long long)want,

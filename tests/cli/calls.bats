@@ -20,7 +20,7 @@ load common
 }
 
 @test "an unknown option is refused with the nearest one" {
-    check 2 'unknown option --quite; did you mean "quiet"' troupe run --quite p.yaml
+    check 2 'unknown option --quite; did you mean "--quiet"' troupe run --quite p.yaml
     check 2 "unknown option -x" troupe plan -x p.yaml
 }
 
@@ -50,6 +50,7 @@ load common
     check 2 "not a number of cores" troupe topo --local=some
     check 2 "not a number of cores" troupe topo --local=99999999
     check 2 "unknown option --locale" troupe topo --locale
+    check 2 "--local 4: write --local=4" troupe topo --local 4
 }
 
 @test "ls and cancel of nothing" {

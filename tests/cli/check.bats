@@ -9,7 +9,7 @@ setup_file() {
 
 @test "check takes options only" {
     check 2 "check: takes no arguments" troupe check site.yaml
-    check 2 'unknown option --jsn; did you mean "json"' troupe check --jsn
+    check 2 'unknown option --jsn; did you mean "--json"' troupe check --jsn
     check 2 "\-\-site needs a value" troupe check --site
 }
 

@@ -67,7 +67,7 @@ columns() {
     check 2 'report: there are no runs in this folder; name a RUN' troupe report
     check 2 'nothing is no run' troupe report nothing
     check 2 'one RUN or EVENTS' troupe report a b
-    check 2 'unknown option --sact; did you mean "sacct"' troupe report --sact
+    check 2 'unknown option --sact; did you mean "--sacct"' troupe report --sact
     echo 'no log' >file
     check 2 '^troupe: file:1: not JSON' troupe report file
     : >file

@@ -70,7 +70,7 @@ ok 3 - good.yaml: no unexpected error
 
 @test "wrong calls are told" {
     check 2 "no scenario file" troupe sim
-    check 2 "did you mean .trace" troupe sim --trase x.yaml
+    check 2 'did you mean "--trace"' troupe sim --trase x.yaml
     check 0 "^usage: troupe sim" troupe sim --help
 }
 

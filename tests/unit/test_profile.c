@@ -222,6 +222,12 @@ static void test_memory_format(void)
     g_assert_cmpstr(trp_memory_format(512, buf, sizeof(buf)), ==, "512 MiB");
     g_assert_cmpstr(trp_memory_format(4096, buf, sizeof(buf)), ==, "4 GiB");
     g_assert_cmpstr(trp_memory_format(4097, buf, sizeof(buf)), ==, "4097 MiB");
+    struct trp_memory_pair m = trp_memory_pair(4096, 8192);
+    g_assert_cmpstr(m.a, ==, "4 GiB");
+    g_assert_cmpstr(m.b, ==, "8 GiB");
+    m = trp_memory_pair(4096, 530); /* one message, one unit */
+    g_assert_cmpstr(m.a, ==, "4096 MiB");
+    g_assert_cmpstr(m.b, ==, "530 MiB");
     g_assert_cmpstr(trp_memory_format(0, buf, sizeof(buf)), ==, "0 MiB");
 }
 

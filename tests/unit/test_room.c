@@ -53,7 +53,9 @@ static void test_fit(void)
     g_assert_cmpstr(err.text, ==, "gpu wanted 5, available 4");
     g_strlcpy(r.need.devices[0].name, "fpga", sizeof r.need.devices[0].name);
     g_assert_cmpuint(trp_room_fit(room, &r.need, &err), ==, 0);
-    g_assert_cmpstr(err.text, ==, "fpga wanted 5, available 0");
+    g_assert_cmpstr(err.text, ==,
+                    "fpga wanted 5, available 0; a site file says what is here: "
+                    "local: {fpga: [\"0\"]}");
     g_assert_cmpint(trp_room_ask(room, &r, &err), ==, TRP_ENEVER);
     trp_room_free(room);
 }

@@ -174,10 +174,8 @@ uint32_t trp_room_fit(const trp_room *room, const struct trp_need *need, trp_err
         return 0;
     }
     if (need->memory_mib > room->memory_mib) {
-        char wanted[32], available[32];
-        trp_error_set(err, TRP_ENEVER, "memory wanted %s, available %s",
-                      trp_memory_format(need->memory_mib, wanted, sizeof wanted),
-                      trp_memory_format(room->memory_mib, available, sizeof available));
+        struct trp_memory_pair m = trp_memory_pair(need->memory_mib, room->memory_mib);
+        trp_error_set(err, TRP_ENEVER, "memory wanted %s, available %s", m.a, m.b);
         return 0;
     }
     keep_least(room->cores, need->cores, &fit);
@@ -187,8 +185,12 @@ uint32_t trp_room_fit(const trp_room *room, const struct trp_need *need, trp_err
         const struct device *d = find_device(room, want->name);
         uint32_t available = d ? d->n : 0;
         if (want->count > available) {
-            trp_error_set(err, TRP_ENEVER, "%s wanted %u, available %u", want->name,
-                          want->count, available);
+            trp_error_set(err, TRP_ENEVER,
+                          available
+                              ? "%s wanted %u, available %u"
+                              : "%s wanted %u, available %u; a site file says what "
+                                "is here: local: {%s: [\"0\"]}",
+                          want->name, want->count, available, want->name);
             return 0;
         }
         keep_least(available, want->count, &fit);

@@ -21,7 +21,6 @@ static void explain(const trp_slurm_books *b, const struct trp_slurm_need *need,
 {
     uint64_t cores = 0;
     int64_t memory = 0;
-    char wanted[32], had[32];
     for (uint32_t i = 0; i < nodes_of(b); i++) {
         const struct trp_slurm_room *r = &b->all.rooms[b->order[i]];
         int64_t own = b->order[i] == b->driver.node ? b->driver.srun_mib : 0;
@@ -34,9 +33,9 @@ static void explain(const trp_slurm_books *b, const struct trp_slurm_need *need,
         return;
     }
     if (need->memory_mib > memory) {
-        trp_error_set(err, TRP_ENEVER, "memory wanted %s, at most %s on a node",
-                      trp_memory_format(need->memory_mib, wanted, sizeof wanted),
-                      trp_memory_format(memory, had, sizeof had));
+        struct trp_memory_pair m = trp_memory_pair(need->memory_mib, memory);
+        trp_error_set(err, TRP_ENEVER, "memory wanted %s, at most %s on a node", m.a,
+                      m.b);
         return;
     }
     for (uint32_t i = 0; i < need->nwants; i++) {

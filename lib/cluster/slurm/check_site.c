@@ -298,8 +298,9 @@ static void check_route(struct trp_slurm_checking *c, const struct trp_site_rout
         snprintf(wanted, sizeof wanted, "%lld", (long long)w->least);
         snprintf(had, sizeof had, "%lld", (long long)most);
         if (strcmp(w->subject, "memory") == 0) {
-            trp_memory_format(w->least, wanted, sizeof wanted);
-            trp_memory_format(most, had, sizeof had);
+            struct trp_memory_pair m = trp_memory_pair(w->least, most);
+            snprintf(wanted, sizeof wanted, "%s", m.a);
+            snprintf(had, sizeof had, "%s", m.b);
         }
         trp_slurm_tell(c, TRP_SLURM_WARNING, at(c, w->mark).text,
                        "correct its when:, or remove it",

@@ -177,7 +177,7 @@ static void explain(const struct trp_slurm_offers *o,
                     const struct trp_slurm_partition *p,
                     const struct trp_slurm_need *need, trp_error *err)
 {
-    char short_of[128] = "it has not all of it at once", wanted[32], had[32];
+    char short_of[128] = "it has not all of it at once";
     uint64_t cores;
     int64_t mib;
     trp_slurm_offers_most(o, p, &cores, &mib);
@@ -188,10 +188,9 @@ static void explain(const struct trp_slurm_offers *o,
             snprintf(short_of, sizeof short_of, "%s wanted %u, at most %llu",
                      w->resource, w->count, (unsigned long long)most);
     }
+    struct trp_memory_pair m = trp_memory_pair(need->memory_mib, mib);
     if (need->memory_mib > mib)
-        snprintf(short_of, sizeof short_of, "memory wanted %s, at most %s",
-                 trp_memory_format(need->memory_mib, wanted, sizeof wanted),
-                 trp_memory_format(mib, had, sizeof had));
+        snprintf(short_of, sizeof short_of, "memory wanted %s, at most %s", m.a, m.b);
     if (need->cores > cores)
         snprintf(short_of, sizeof short_of, "cores wanted %llu, at most %llu",
                  (unsigned long long)need->cores, (unsigned long long)cores);

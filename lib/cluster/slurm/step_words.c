@@ -182,12 +182,11 @@ void trp_slurm_executor_complaint(const struct trp_slurm_executor *e, char *text
 
 static void describe_memory(const struct trp_slurm_executor *e, char *text, size_t size)
 {
-    char limit[32], peak[32], shown[64] = "";
-    if (e->peak_mib)
-        snprintf(shown, sizeof shown, ", peak %s",
-                 trp_memory_format(e->peak_mib, peak, sizeof peak));
-    snprintf(text, size, "was killed for memory (profile %s, limit %s%s)", e->profile,
-             trp_memory_format(e->memory_mib, limit, sizeof limit), shown);
+    /* Where the peak is not known the limit stands alone, in its own unit. */
+    struct trp_memory_pair m =
+        trp_memory_pair(e->memory_mib, e->peak_mib ? e->peak_mib : e->memory_mib);
+    snprintf(text, size, "was killed for memory (profile %s, limit %s%s%s)", e->profile,
+             m.a, e->peak_mib ? ", peak " : "", e->peak_mib ? m.b : "");
 }
 
 void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *cause,

@@ -246,13 +246,32 @@ int trp_memory_parse(const char *text, int64_t *ret_mib, trp_error *err)
     return TRP_OK;
 }
 
-char *trp_memory_format(int64_t mib, char *buf, size_t size)
+static bool is_whole_gib(int64_t mib)
 {
-    if (mib != 0 && mib % MIB_PER_GIB == 0)
+    return mib != 0 && mib % MIB_PER_GIB == 0;
+}
+
+static void format_memory(int64_t mib, bool gib, char *buf, size_t size)
+{
+    if (gib)
         snprintf(buf, size, "%" PRId64 " GiB", mib / MIB_PER_GIB);
     else
         snprintf(buf, size, "%" PRId64 " MiB", mib);
+}
+
+char *trp_memory_format(int64_t mib, char *buf, size_t size)
+{
+    format_memory(mib, is_whole_gib(mib), buf, size);
     return buf;
+}
+
+struct trp_memory_pair trp_memory_pair(int64_t a_mib, int64_t b_mib)
+{
+    struct trp_memory_pair v;
+    bool gib = is_whole_gib(a_mib) && is_whole_gib(b_mib);
+    format_memory(a_mib, gib, v.a, sizeof v.a);
+    format_memory(b_mib, gib, v.b, sizeof v.b);
+    return v;
 }
 
 /* ---- comparing ------------------------------------------------------------------ */

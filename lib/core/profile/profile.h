@@ -112,6 +112,12 @@ int trp_memory_parse(const char *text, int64_t *ret_mib, trp_error *err);
 /* "512 MiB", "4 GiB" (whole GiB only) into buf; returns buf. */
 char *trp_memory_format(int64_t mib, char *buf, size_t size);
 
+/* Two amounts that are told side by side, in one unit. */
+struct trp_memory_pair {
+    char a[32], b[32];
+};
+struct trp_memory_pair trp_memory_pair(int64_t a_mib, int64_t b_mib);
+
 /* Same kind (task-only or full) and the same requests; ids and names do not count. */
 bool trp_profile_resources_equal(const struct trp_resource_profile *a,
                                  const struct trp_resource_profile *b);
