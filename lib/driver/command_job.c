@@ -184,7 +184,6 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
         }
     }
     *ret = (struct trp_stage_message){
-        .stage_attempt = j->c.earlier_runs,
         .work = TRP_WORK_COMMAND,
         .ntasks = r->items.ntasks,
         .task_cpus = (uint32_t)profile->task_cpus,
@@ -241,6 +240,13 @@ static void remove_leftovers(trp_command_job *j, uint32_t stage, uint32_t task)
         free(pattern);
     }
     tell_leftovers(j, s->name, task, &l);
+}
+
+static void stage_attempt(void *context, uint32_t stage, uint32_t attempt)
+{
+    const trp_command_job *j = context;
+    (void)stage;
+    trp_done_log_attempt(j->c.log, attempt);
 }
 
 static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number,
@@ -355,9 +361,10 @@ static char *see_log(const trp_command_job *j, const struct trp_pipeline_stage *
                      const struct running *r)
 {
     static const char *const suffix[] = {"err", "out"};
+    uint32_t of_stage = j->work.first_attempt + (s->barrier ? r->number : 0);
     char attempt[16] = "", *text = NULL;
-    if (j->c.earlier_runs)
-        snprintf(attempt, sizeof attempt, "s%u.", j->c.earlier_runs);
+    if (of_stage)
+        snprintf(attempt, sizeof attempt, "s%u.", of_stage);
     for (int i = 0; i < 2; i++) {
         char *path;
         if (asprintf(&path, "%s/logs/%s/%u.%s%u%s.%s", j->c.run_dir, s->name, r->task,
@@ -508,15 +515,20 @@ int trp_command_job_new(const struct trp_command_job_config *config,
     if (!j)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
     j->c = *config;
+    uint32_t logged = trp_done_log_attempts(config->log);
     j->work = (struct trp_work){
         .context = j,
+        .first_attempt = logged > config->earlier_runs ? logged : config->earlier_runs,
         .lasts = true,
         .stage_tasks = stage_tasks,
         .stage_message = stage_message,
+        .stage_attempt = stage_attempt,
         .launch = launch,
         .task_ended = task_ended,
         .stage_ended = stage_ended,
     };
+    if (j->work.first_attempt)
+        trp_done_log_attempt(j->c.log, j->work.first_attempt);
     int r = fill(j, err);
     if (r < 0) {
         trp_command_job_free(j);

@@ -33,9 +33,9 @@ struct trp_command_job_config {
     const char *cwd; /* where relative paths begin, absolute */
     const char *run_name, *run_dir;
     trp_done_log *log;     /* what is done is written here */
-    uint32_t earlier_runs; /* in this folder: the attempt that all stages are, so that
-                            * logs of earlier runs stay; they may have left outputs of
-                            * tasks that run now */
+    uint32_t earlier_runs; /* in this folder; attempts of stages are numbered on, so
+                            * that logs of earlier runs stay; they may have left outputs
+                            * of tasks that run now */
     int64_t since_ns; /* the first start of the run: what is older is not its own */
     /* Takes a line for the user, without "troupe: "; NULL: none. */
     void (*say)(void *context, const char *line);

@@ -28,6 +28,7 @@
 #include "wire/codec.h"
 
 #define SYNC_NS INT64_C(5000000000)
+enum { ATTEMPTS_MAX = 1 << 20 };
 
 struct stage {
     char *name;
@@ -45,6 +46,7 @@ struct trp_done_log {
     int64_t synced_ns;
     struct trp_buf line; /* scratch */
     char *path;
+    uint32_t attempts; /* one more than the highest of a stage that was read */
 
     struct stage **stages; /* sorted by name */
     size_t nstages, stages_capacity;
@@ -215,6 +217,12 @@ static int read_stage(trp_done_log *l, const json_t *j, const char *name, uint64
     return 0;
 }
 
+static void note_attempt(trp_done_log *l, json_int_t attempt)
+{
+    if (attempt >= (json_int_t)l->attempts && attempt < ATTEMPTS_MAX)
+        l->attempts = (uint32_t)attempt + 1;
+}
+
 static int read_line(trp_done_log *l, const char *text, size_t n, uint64_t line)
 {
     json_t *j = json_loadb(text, n, 0, NULL);
@@ -228,6 +236,8 @@ static int read_line(trp_done_log *l, const char *text, size_t n, uint64_t line)
         r = record_add(l, &drop);
     else if (ended || dropped)
         r = read_stage(l, j, ended ? ended : dropped, line);
+    else if (json_is_integer(json_object_get(j, "stage_attempt")))
+        note_attempt(l, json_integer_value(json_object_get(j, "stage_attempt")));
     json_decref(j);
     return r;
 }
@@ -494,6 +504,18 @@ void trp_done_log_drop_task(trp_done_log *l, struct trp_print id)
     put(l, "{\"drop\":\"%016llx%016llx\"}\n", (unsigned long long)id.high,
         (unsigned long long)id.low);
     finish(l);
+}
+
+void trp_done_log_attempt(trp_done_log *l, uint32_t attempt)
+{
+    begin(l);
+    put(l, "{\"stage_attempt\":%u}\n", attempt);
+    finish(l);
+}
+
+uint32_t trp_done_log_attempts(const trp_done_log *l)
+{
+    return l->attempts;
 }
 
 void trp_done_log_drop_stage(trp_done_log *l, const char *stage)

@@ -7,6 +7,7 @@
  *     {"stage_outputs": S, "outputs": […]}     at a stage's end
  *     {"drop": ID}                             that task's record counts no more
  *     {"drop_stage": S}                        no record of that stage counts any more
+ *     {"stage_attempt": N}                     an attempt of a stage, above 0, began
  *
  * ID says which task it is (stage and item), PRINT what it ran (command, environment,
  * profile). Later lines win. The file is only ever appended to; a line that was torn by
@@ -56,6 +57,9 @@ const struct trp_outputs *trp_done_log_stage_outputs(const trp_done_log *l,
                                                      const char *stage);
 /* Whether any record of the stage counts. */
 bool trp_done_log_has_stage(const trp_done_log *l, const char *stage);
+/* Attempts of stages that were begun here before, by their highest number; 0 when all
+ * stages ran once. Known after trp_done_log_forget, too. */
+uint32_t trp_done_log_attempts(const trp_done_log *l);
 /* Frees what was read. */
 void trp_done_log_forget(trp_done_log *l);
 
@@ -67,6 +71,7 @@ void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        const struct trp_outputs *outputs);
 void trp_done_log_stage(trp_done_log *l, const char *stage,
                         const struct trp_outputs *outputs);
+void trp_done_log_attempt(trp_done_log *l, uint32_t attempt);
 void trp_done_log_drop_task(trp_done_log *l, struct trp_print id);
 void trp_done_log_drop_stage(trp_done_log *l, const char *stage);
 /* Everything written so far is on disk when it returns; TRP_ESYSTEM when something

@@ -44,6 +44,8 @@ struct trp_work {
     /* The context is there until trp_driver_end: task_ended is told what ends after the
      * job (attempts that are killed then, or succeed before the kill comes). */
     bool lasts;
+    /* What the first attempts of its stages are called: above 0 when a run goes on. */
+    uint32_t first_attempt;
     /* The stage is ready: tell its tasks (foreach, what was done before). Fill `ret`;
      * on failure the stage fails with err->text. NULL when all specs know their tasks.
      */
@@ -52,6 +54,8 @@ struct trp_work {
     /* The STAGE message body (kind, timeout, cwd, …): sent to each executor once. */
     int (*stage_message)(void *context, uint32_t stage, struct trp_stage_message *ret,
                          trp_error *err);
+    /* A later attempt of the stage begins: what it is called. May be NULL. */
+    void (*stage_attempt)(void *context, uint32_t stage, uint32_t attempt);
     /* What goes with one launch. Called before each launch; may be NULL. Removes what a
      * failed attempt left (outputs of the task) when number > 0. */
     void (*launch)(void *context, uint32_t stage, uint32_t task, uint32_t number,
@@ -85,8 +89,7 @@ struct trp_driver_config {
     bool quiet;                        /* no progress on stderr, no summary */
     int control_fd;                    /* socket to `troupe` (see control.h), or -1 */
     bool keep_going;
-    bool prints;            /* executors themselves run what prints: a C program */
-    uint32_t stage_attempt; /* what the event log calls all stages of this run */
+    bool prints; /* executors themselves run what prints: a C program */
 };
 
 int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,

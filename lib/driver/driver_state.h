@@ -64,6 +64,8 @@ struct trp_driver_stage {
     bool gang, submitted, ended, function;
     uint32_t ntasks;
     int64_t timeout_ns;
+    uint32_t attempt;       /* the last that was submitted, of this run */
+    bool whole;             /* a barrier stage: runs again as a whole */
     struct trp_buf message; /* the STAGE message, once it was made */
     uint8_t *sent;          /* by executor number: it has the message */
     uint32_t nsent;

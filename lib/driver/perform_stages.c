@@ -45,6 +45,7 @@ static struct trp_driver_stage *stage_new(struct trp_driver_job *j, uint32_t ind
     s->index = index;
     s->profile = spec->profile;
     s->gang = spec->kind == TRP_STAGE_GANG;
+    s->whole = spec->barrier;
     s->ranks = s->gang ? spec->ranks : 0;
     s->ntasks = spec->tasks_known ? spec->ntasks : 0;
     s->name = strdup(spec->name);
@@ -62,7 +63,8 @@ static struct trp_event_stage event_stage(const trp_driver *d, uint32_t id)
 {
     const struct trp_driver_stage *s = d->stages[id];
     return (struct trp_event_stage){.stage = {id},
-                                    .attempt = d->config.stage_attempt,
+                                    .attempt = s->job->work.first_attempt + s->attempt,
+                                    .retry = s->attempt,
                                     .name = s->name,
                                     .ntasks = s->ntasks,
                                     .profile = s->profile,
@@ -126,6 +128,8 @@ const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage 
     if (s->job->work.stage_message(s->job->work.context, s->index, &m, err) < 0)
         return NULL;
     m.stage.n = s->job->first + s->index;
+    m.stage_attempt = s->job->work.first_attempt;
+    m.whole = s->whole;
     m.ntasks = s->ntasks;
     m.task_cpus = (uint32_t)p->task_cpus;
     m.name = s->name;
@@ -179,7 +183,12 @@ void trp_perform_stage_ready(trp_driver *d, trp_stage_id id)
 void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
 {
     struct trp_driver_stage *s = trp_driver_stage_of(d, id);
+    struct trp_stage_view view;
+    if (trp_engine_stage(d->engine, id, &view) == 0 && view.attempts)
+        s->attempt = view.attempts - 1;
     struct trp_event_stage e = event_stage(d, id.n);
+    if (s->job->work.stage_attempt && s->attempt)
+        s->job->work.stage_attempt(s->job->work.context, s->index, e.attempt);
     s->submitted = true;
     s->idle_since = d->now;
     s->started = trp_driver_wall(d, d->now);
@@ -279,4 +288,6 @@ void trp_perform_stage_retried(trp_driver *d, const struct trp_action *a)
     trp_progress_line(d->progress, line);
     trp_event_message(d->log, "warning", line + sizeof("troupe: ") - 1,
                       trp_driver_wall(d, d->now));
+    trp_event_stage_retried(d->log, a->stage_retried.stage, a->stage_retried.text,
+                            trp_driver_wall(d, d->now));
 }

@@ -311,11 +311,26 @@ static void put_unsubmitted(struct trp_event_log *l, struct trp_stage_statistics
                                    .profile = s->profile,
                                    .parents = s->parents,
                                    .nparents = s->nparents};
-    s->submitted = at;
+    s->submitted = s->began = at;
     used(&l->past.next.stage_attempt, s->attempt);
     trp_line_stage_submitted(b, &info, at);
     trp_event_log_put_lines(l, b);
     *b = (struct trp_buf){0};
+}
+
+void trp_event_stage_retried(trp_event_log *l, trp_stage_id stage, const char *failure,
+                             int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    struct trp_stage_statistics *s = trp_statistics_stage(l->statistics, stage);
+    if (!s || !s->submitted || s->attempt_over)
+        return;
+    put_summary(l, s, at);
+    s->attempt_over = true;
+    s->ended = at;
+    trp_line_stage_completed(&b, s, failure);
+    trp_event_log_put_lines(l, &b);
 }
 
 void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
@@ -335,7 +350,7 @@ void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
     const char *why = "";
     if (outcome == TRP_OUTCOME_FAILED || outcome == TRP_OUTCOME_CANCELLED)
         why = failure && failure[0] ? failure : trp_outcome_name(outcome);
-    if (s->submitted > 0)
+    if (s->submitted > 0 && !s->attempt_over)
         trp_line_stage_completed(&b, s, why);
     trp_event_log_put_lines(l, &b);
 }
@@ -368,6 +383,12 @@ static void begin_summary(struct trp_event_log *l, struct trp_stage_statistics *
                                : "tasks end faster than they can be written",
                            at);
     trp_event_log_put_lines(l, &b);
+}
+
+/* What the log calls an attempt of the stage that the engine numbers so. */
+static uint32_t called(const struct trp_stage_statistics *s, uint32_t attempt)
+{
+    return s->attempt - s->retry + attempt;
 }
 
 static void put_task(struct trp_event_log *l, enum trp_record_kind kind,
@@ -404,7 +425,7 @@ void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
     struct trp_task_record r = {
         .level = gang ? TRP_ANY : launch->launch.level,
         .stage = stage.n,
-        .stage_attempt = s->attempt,
+        .stage_attempt = gang ? s->attempt : called(s, launch->launch.stage_attempt),
         .task = gang ? 0 : launch->launch.task,
         .number = gang ? launch->gang.number : launch->launch.number,
         .executor = executor_in_log(l, e).n,
@@ -437,7 +458,7 @@ static struct trp_task_record record_of(struct trp_event_log *l,
         .status = (uint8_t)v->task_end.status,
         .counted = v->task_end.counted,
         .stage = s->stage.n,
-        .stage_attempt = s->attempt,
+        .stage_attempt = called(s, v->task_end.stage_attempt),
         .task = v->task_end.task,
         .number = v->task_end.number,
         .executor = executor_in_log(l, v->task_end.executor).n,

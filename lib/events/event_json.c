@@ -264,7 +264,7 @@ void trp_line_stage_completed(struct trp_buf *b, const struct trp_stage_statisti
                               .failure = failure,
                               .parents = s->parents,
                               .nparents = s->nparents,
-                              .submitted = s->submitted,
+                              .submitted = s->began,
                               .completed = s->ended};
     TRP_JSON(b, "{\"Event\":\"SparkListenerStageCompleted\",\"Stage Info\":");
     stage_info(b, &info);

@@ -54,6 +54,7 @@ void trp_event_profile(trp_event_log *l, const struct trp_resource_profile *p);
 struct trp_event_stage {
     trp_stage_id stage;
     uint32_t attempt;
+    uint32_t retry; /* of the attempts before it: how many this run made */
     const char *name;
     uint32_t ntasks; /* 0 with `tasks_known` false: written as 0 */
     trp_profile_id profile;
@@ -95,6 +96,9 @@ void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
                             const struct trp_action *launch, const char *host,
                             int64_t at);
 void trp_event_task_ended(trp_event_log *l, const struct trp_event_task *t);
+/* The stage's attempt came to nothing: another one follows, or the stage's end. */
+void trp_event_stage_retried(trp_event_log *l, trp_stage_id stage, const char *failure,
+                             int64_t at);
 void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
                            enum trp_outcome outcome, const char *failure, int64_t at);
 void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcome,

@@ -78,6 +78,7 @@ int trp_statistics_describe(struct trp_statistics *s,
     st->parents = parents;
     st->nparents = info->nparents;
     st->attempt = info->attempt;
+    st->retry = info->retry;
     st->ntasks = info->ntasks;
     st->profile = info->profile;
     return 0;
@@ -307,6 +308,8 @@ void trp_statistics_stage_submitted(struct trp_statistics *s,
 {
     if (stage->submitted == 0)
         stage->submitted = at;
+    stage->began = at;
+    stage->attempt_over = false;
     stage->ended = 0;
     trp_statistics_stage_runs(s, stage, true, at);
 }

@@ -52,6 +52,9 @@ struct trp_summarised {
 struct trp_stage_statistics {
     trp_stage_id stage;
     uint32_t attempt;
+    uint32_t retry;    /* of those before it: how many this run made */
+    bool attempt_over; /* it came to nothing, and that is in the log */
+    int64_t began;     /* the attempt; wall clock */
     char *name;
     uint32_t ntasks;
     trp_profile_id profile;

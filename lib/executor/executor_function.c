@@ -46,7 +46,7 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
     const struct trp_task_info info = {
         .attempt = t->attempt,
         .stage = m->stage.n,
-        .stage_attempt = m->stage_attempt,
+        .stage_attempt = trp_stage_attempt_of(m, t->number),
         .task = t->task,
         .ntasks = m->ntasks,
         .number = t->number,

@@ -198,7 +198,7 @@ static const char *const *make_environment(struct trp_keeper *k,
     uint32_t count = 11;
     add_number(b, "TROUPE_TASK", l->task);
     add_number(b, "TROUPE_ATTEMPT", l->number);
-    add_number(b, "TROUPE_STAGE_ATTEMPT", s->message.stage_attempt);
+    add_number(b, "TROUPE_STAGE_ATTEMPT", trp_stage_attempt_of(&s->message, l->number));
     add_number(b, "TROUPE_TASKS", s->message.ntasks);
     add_text(b, "TROUPE_STAGE", s->message.name);
     add_text(b, "TROUPE_PROFILE", s->message.profile);
@@ -349,7 +349,8 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
         return false;
     }
     if (!trp_log_prefix(prefix, sizeof prefix, &stage->command,
-                        stage->message.stage_attempt, l->task, l->number)) {
+                        trp_stage_attempt_of(&stage->message, l->number), l->task,
+                        l->number)) {
         trp_keeper_refuse(k, l->attempt, "the path of its log is too long");
         return false;
     }

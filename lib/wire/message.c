@@ -43,6 +43,7 @@ void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m)
     trp_put_u8(b, (uint8_t)m->work);
     trp_put_u32(b, m->stage.n);
     trp_put_u32(b, m->stage_attempt);
+    trp_put_u8(b, m->whole);
     trp_put_u32(b, m->ntasks);
     trp_put_u32(b, m->task_cpus);
     trp_put_i64(b, m->timeout_ns);
@@ -59,13 +60,15 @@ int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret
     m.work = (enum trp_work_kind)work;
     m.stage.n = trp_get_u32(&v);
     m.stage_attempt = trp_get_u32(&v);
+    uint8_t whole = trp_get_u8(&v);
+    m.whole = whole == 1;
     m.ntasks = trp_get_u32(&v);
     m.task_cpus = trp_get_u32(&v);
     m.timeout_ns = trp_get_i64(&v);
     m.name = trp_get_text(&v);
     m.profile = trp_get_text(&v);
     const uint8_t *body = trp_get_bytes(&v, &m.body_size);
-    bool good = trp_view_end(&v) && m.timeout_ns >= 0 &&
+    bool good = trp_view_end(&v) && m.timeout_ns >= 0 && whole <= 1 &&
                 (work == TRP_WORK_FUNCTION || work == TRP_WORK_COMMAND);
     if (good && m.body_size > 0) {
         uint8_t *copy = (uint8_t *)malloc(m.body_size);

@@ -45,7 +45,9 @@ enum trp_work_kind {
 /* STAGE. `body` is opaque here: a command (below) or a function chain (lib/api). */
 struct trp_stage_message {
     trp_stage_id stage;
-    uint32_t stage_attempt;
+    uint32_t stage_attempt; /* the first one's; with `whole` add the attempt's number */
+    bool whole;             /* it runs again as a whole: each attempt of a task is one
+                             * of the stage */
     enum trp_work_kind work;
     uint32_t ntasks;
     uint32_t task_cpus;
@@ -55,6 +57,12 @@ struct trp_stage_message {
     const uint8_t *body;
     size_t body_size;
 };
+/* Which attempt of the stage an attempt of one of its tasks belongs to. */
+static inline uint32_t trp_stage_attempt_of(const struct trp_stage_message *m,
+                                            uint32_t number)
+{
+    return m->stage_attempt + (m->whole ? number : 0);
+}
 void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m);
 /* Strings and body are copied: free with trp_stage_message_free. */
 int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret);

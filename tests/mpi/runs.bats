@@ -229,6 +229,35 @@ Y
     [ "$(count SparkListenerStageSubmitted "$log")" = "$(count SparkListenerStageCompleted "$log")" ]
 }
 
+@test "attempts of a barrier stage are told apart, over retries and resumes alike" {
+    cat >p.yaml <<'Y'
+troupe: 1
+options: {stage.maxConsecutiveAttempts: 2}
+stages:
+  - name: s
+    tasks: 2
+    barrier: true
+    run: echo $TROUPE_STAGE_ATTEMPT $TROUPE_ATTEMPT; [ $TROUPE_TASK = 0 ] || [ -e good ]
+Y
+    run -1 troupe run --run-name r p.yaml
+    touch good
+    run -0 troupe run --resume r
+    run -0 troupe run --resume r --force s
+    cd troupe-runs/r/logs/s
+    [ "$(ls 1.*.out | tr '\n' ' ')" = "1.0.out 1.s1.1.out 1.s2.0.out 1.s3.0.out " ]
+    [ "$(cat 1.*.out | tr '\n' ';')" = "0 0;1 1;2 0;3 0;" ]
+    cd ../..
+    # Each attempt is submitted and completed once, and its tasks are its own.
+    events() { grep "\"SparkListener$1\"" events.jsonl; }
+    [ "$(events StageSubmitted | grep -o '"Stage Attempt ID":[0-9]*' | grep -o '[0-9]*$' | tr '\n' ' ')" = "0 1 2 3 " ]
+    [ "$(events StageCompleted | grep -o '"Stage Attempt ID":[0-9]*' | grep -o '[0-9]*$' | tr '\n' ' ')" = "0 1 2 3 " ]
+    [ "$(events StageCompleted | grep -c '"Failure Reason"')" = 2 ]
+    for n in 0 1 2 3; do
+        [ "$(events TaskStart | grep -c "\"Stage Attempt ID\":$n,")" = 2 ]
+        [ "$(events TaskEnd | grep -c "\"Stage Attempt ID\":$n,")" = 2 ]
+    done
+}
+
 @test "100,000 tasks in a stage" {
     echo '{troupe: 1, stages: [{name: s, tasks: 100000, argv: ["true"]}]}' >p.yaml
     run -0 timeout 280 troupe run --run-name r --set events.tasks=auto p.yaml

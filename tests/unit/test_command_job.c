@@ -492,7 +492,7 @@ static void resumed(void)
     g_assert_cmpint(run_open(&r, graph, true, &err), ==, 0);
     const struct trp_work *w = trp_command_job_work(r.job);
     g_assert_cmpint(w->stage_message(w->context, 0, &m, &err), ==, 0);
-    g_assert_cmpuint(m.stage_attempt, ==, 2);
+    g_assert_cmpuint(w->first_attempt, ==, 2);
     files_put(r.run_dir, "logs/early/0.s2.3.1.out", "x"); /* nothing on stderr */
     run_task_ends(&r, 0, 0, TRP_END_EXIT, 37, 4);
     run_stage_ends(&r, 0, TRP_OUTCOME_FAILED, TRP_EFAILED, 0, "engine's words");

@@ -105,6 +105,7 @@ static const struct trp_command command_sample = {
 static const struct trp_stage_message stage_sample = {
     .stage = {7},
     .stage_attempt = 1,
+    .whole = true,
     .work = TRP_WORK_FUNCTION,
     .ntasks = 100000,
     .task_cpus = 2,
@@ -332,6 +333,8 @@ static void a_stage_comes_back_as_it_was(void)
     memset(b.data, 0xff, b.size); /* nothing is borrowed */
     g_assert_cmpuint(m.stage.n, ==, 7);
     g_assert_cmpuint(m.stage_attempt, ==, 1);
+    g_assert_true(m.whole);
+    g_assert_cmpuint(trp_stage_attempt_of(&m, 2), ==, 3);
     g_assert_cmpint(m.work, ==, TRP_WORK_FUNCTION);
     g_assert_cmpuint(m.ntasks, ==, 100000);
     g_assert_cmpuint(m.task_cpus, ==, 2);
