@@ -238,8 +238,7 @@ static bool start_server(struct guard *g)
     }
     if (!g->server && !g->told && !g->orphan)
         report(g, TRP_GUARD_FAILED, 0,
-               "ompi-server did not start; is openmpi-bin installed? see "
-               "state/ompi-server.err");
+               "ompi-server did not start; see state/ompi-server.err");
     return false;
 }
 
@@ -256,16 +255,16 @@ static bool is_held_up(const struct guard *g, bool *again)
 static void watch_driver(struct guard *g)
 {
     int64_t look = now_ms() + ALONE_MS;
-    bool alone = false;
+    bool alone = false, told = false;
     while (g->driver && !g->told && !g->orphan) {
         int64_t left = look - now_ms();
         wait_ms(g, left > 0 ? (int)left : 0);
         if (g->told || g->orphan || !g->driver)
             continue;
-        if (!g->server) {
-            report(g, TRP_GUARD_FAILED, 0,
+        if (!g->server && !told) {
+            told = true; /* the driver is to give everything back */
+            report(g, TRP_GUARD_SERVER, 0,
                    "ompi-server died; see state/ompi-server.err");
-            return;
         }
         if (now_ms() < look)
             continue;

@@ -35,6 +35,7 @@ enum trp_guard_event {
     TRP_GUARD_FAILED = 1, /* the platform failed: `text`; everything is being ended */
     TRP_GUARD_DRIVER,     /* the driver's mpirun ended with wait status `status` */
     TRP_GUARD_WAITS,      /* Slurm does not answer, and jobs are to be given back */
+    TRP_GUARD_SERVER,     /* ompi-server died: `text`; the driver goes on */
 };
 
 struct trp_guard_report {

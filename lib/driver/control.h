@@ -5,9 +5,9 @@
  *
  * troupe → driver: one byte each, the first with the user's stdin, stdout and stderr as
  * SCM_RIGHTS: 'F' files, 'S' stop (first SIGINT/SIGTERM), 'K' kill (second), 'T' time
- * is up. driver → troupe: 'E' and a little-endian int32: the exit status of the run;
- * then it closes. A close without 'E' means the driver died. A driver whose `troupe` is
- * gone cancels its run.
+ * is up, 'O' ompi-server died: nobody else will come, end the run. driver → troupe: 'E'
+ * and a little-endian int32: the exit status of the run; then it closes. A close
+ * without 'E' means the driver died. A driver whose `troupe` is gone cancels its run.
  */
 #ifndef TRP_DRIVER_CONTROL_H
 #define TRP_DRIVER_CONTROL_H
@@ -26,6 +26,7 @@ enum trp_control_byte {
     TRP_CONTROL_STOP = 'S',
     TRP_CONTROL_KILL = 'K',
     TRP_CONTROL_TIME = 'T',
+    TRP_CONTROL_OMPI_SERVER = 'O',
     TRP_CONTROL_EXIT = 'E',
 };
 int trp_control_send(int fd, enum trp_control_byte what);

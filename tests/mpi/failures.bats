@@ -325,6 +325,24 @@ Y
     grep -q "driver" out
 }
 
+@test "ompi-server killed: all is given back and the run ends with 4 within 10 s" {
+    echo '{troupe: 1, stages: [{name: s, tasks: 2, run: "touch began.$TROUPE_TASK; sleep 300"}]}' >p.yaml
+    others_folder
+    TROUPE_SCRATCH=$d troupe run --local=2 --run-name r p.yaml >out 2>&1 &
+    wait_until 20 [ -e began.0 -a -e began.1 ]
+    kill -9 "$(sed -n 's/ ompi-server$//p' troupe-runs/r/state/pids)"
+    began=$SECONDS
+    status=0
+    wait $! || status=$?
+    [ $status = 4 ]
+    [ $((SECONDS - began)) -le 10 ]
+    grep '^troupe: ompi-server died' out
+    grep '^total ' out # it ended in order
+    events r | tail -n1 | grep SparkListenerApplicationEnd
+    nothing_left 1
+    [ -z "$(ls -A "$d")" ]
+}
+
 @test "troupe itself killed: the run ends and leaves nothing" {
     one 'tasks: 4, run: "sleep 100"'
     troupe run --run-name r p.yaml >out 2>&1 &
