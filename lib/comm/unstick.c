@@ -14,9 +14,10 @@
  * never read.
  *
  * It is started without the MPI and Slurm variables of this process (which would make
- * it part of this process's universe), in a session of its own, and it ends by an
- * alarm when nobody accepts. Its mpirun is ended by SIGTERM, which ends the program
- * under it as well, and by SIGKILL when it does not go.
+ * it part of this process's universe) but with its folder for Open MPI's files, which
+ * is removed with the run even when its mpirun was killed, in a session of its own, and
+ * it ends by an alarm when nobody accepts. Its mpirun is ended by SIGTERM, which ends
+ * the program under it as well, and by SIGKILL when it does not go.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +39,11 @@ static bool is_of_mpi(const char *entry)
 {
     static const char *const prefixes[] = {"OMPI_",  "PMIX_", "PMI_",
                                            "SLURM_", "ORTE_", "PRTE_"};
-    if (strncmp(entry, "OMPI_ALLOW_RUN_AS_ROOT", 22) == 0)
-        return false;
+    static const char *const kept[] = {"OMPI_ALLOW_RUN_AS_ROOT",
+                                       "OMPI_MCA_orte_tmpdir_base="};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (strncmp(entry, kept[i], strlen(kept[i])) == 0)
+            return false;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
             return true;

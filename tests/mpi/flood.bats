@@ -46,7 +46,7 @@ stages:
   - {name: three, after: [two], profile: a, tasks: 4, run: "sleep 0.2"}
 Y
     others_folder # what a run has in folders for files that do not last
-    export TROUPE_SCRATCH=$d
+    export TROUPE_SCRATCH=$d TMPDIR=$d
     for held in 0 60; do
         for i in {1..10}; do flooded "held$held-$i" $held & done
         wait
