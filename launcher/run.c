@@ -25,6 +25,7 @@
 #include "events/log_past.h"
 #include "executor/private_folder.h"
 #include "guard.h"
+#include "needs.h"
 #include "programs.h"
 #include "requeue.h"
 #include "run_call.h"
@@ -393,9 +394,9 @@ static int run(struct run *r, trp_error *err)
     char **app = p ? NULL : app_words(r);
     if (!p && !app)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    int code =
-        r->folder ? 0
-                  : trp_run_folder_new(r->cwd, name, r->call.run_name, &r->folder, err);
+    int code = trp_needs_check(err);
+    if (code == 0 && !r->folder)
+        code = trp_run_folder_new(r->cwd, name, r->call.run_name, &r->folder, err);
     int status = code < 0 ? code : supervise(r, name, app);
     free(app);
     return status;

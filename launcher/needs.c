@@ -1,0 +1,107 @@
+/*
+ * Limits: a run of one executor works with 40 descriptors; mpirun hangs with fewer, and
+ * the driver wants some for each executor. Open MPI's own files have 4 MiB.
+ *
+ * ompi-server is in Open MPI 4.1 alone. Where it is not there, mpirun is asked what it
+ * is, so that nobody is told to install what he has.
+ */
+#include "needs.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "piped.h"
+#include "programs.h"
+
+enum { FILES = 64, FILE_MIB = 16, MIB = 1024 * 1024 };
+
+static int check_limits(trp_error *err)
+{
+    struct rlimit files, size;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "too few open files are allowed here: %llu, and a run "
+                             "needs %d, and 4 more for each executor above 8; say "
+                             "`ulimit -n 1024` first",
+                             (unsigned long long)files.rlim_cur, FILES);
+    if (getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur < (rlim_t)FILE_MIB * MIB)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "files may not be large enough here: %llu KiB, and a run "
+                             "needs %d MiB, or more for its event log; say `ulimit -f "
+                             "unlimited` first",
+                             (unsigned long long)size.rlim_cur / 1024, FILE_MIB);
+    return 0;
+}
+
+/* What `mpirun --version` says; "" when there is none. */
+static void ask_mpirun(char *text, size_t size)
+{
+    char mpirun[] = "mpirun", version[] = "--version";
+    char *const argv[] = {mpirun, version, NULL};
+    int ends[3];
+    pid_t pid;
+    size_t n = 0;
+    text[0] = '\0';
+    if (trp_piped_spawn(argv, NULL, ends, &pid) != 0)
+        return;
+    trp_piped_close(&ends[0]);
+    for (ssize_t got;
+         n + 1 < size && (got = read(ends[1], text + n, size - n - 1)) > 0;)
+        n += (size_t)got;
+    text[n] = '\0';
+    trp_piped_close(&ends[1]);
+    trp_piped_close(&ends[2]);
+    trp_piped_wait(pid);
+}
+
+/* "Open MPI 5.0.7", "MPICH 4.0.2"; "" when `said` is neither's. */
+static void name_mpi(const char *said, char *name, size_t size)
+{
+    const char *open = strstr(said, "(Open MPI)"), *number = NULL;
+    if (open)
+        number = open + strlen("(Open MPI)");
+    else if (strstr(said, "HYDRA") && (number = strstr(said, "Version:")))
+        number += strlen("Version:");
+    name[0] = '\0';
+    if (!number)
+        return;
+    while (isspace((unsigned char)*number))
+        number++;
+    snprintf(name, size, "%s %.*s", open ? "Open MPI" : "MPICH",
+             (int)strcspn(number, " \t\n"), number);
+}
+
+static int check_mpi(trp_error *err)
+{
+    char *path, said[2048], name[64];
+    if (trp_program_find("ompi-server", &path, NULL) == 0) {
+        free(path);
+        return 0;
+    }
+    ask_mpirun(said, sizeof said);
+    name_mpi(said, name, sizeof name);
+    if (!said[0])
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "neither ompi-server nor mpirun is in PATH: install Open "
+                             "MPI 4.1 (Debian: the package openmpi-bin)");
+    if (strncmp(name, "Open MPI 4.", strlen("Open MPI 4.")) == 0)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "mpirun is %s, but its ompi-server is not in PATH "
+                             "(Debian: the package openmpi-bin)",
+                             name);
+    return trp_error_set(err, TRP_ESYSTEM,
+                         "mpirun is %s, with which `troupe run` does not work yet: it "
+                         "needs Open MPI 4.1; a C program runs all the same, with "
+                         "executors of one shape, as `mpirun -n N APP`",
+                         name[0] ? name : "of an MPI that is not known here");
+}
+
+int trp_needs_check(trp_error *err)
+{
+    int code = check_limits(err);
+    return code < 0 ? code : check_mpi(err);
+}
