@@ -15,6 +15,18 @@
 
 enum { BATCH_BYTES = 16384 };
 
+/* A peer that is gone by now is none: its end is about to be told. */
+static bool is_sent(int code)
+{
+    return code == 0 || code == TRP_ENOENT;
+}
+
+static void send_to(trp_driver *d, uint32_t executor, const struct trp_buf *b)
+{
+    if (b->failed || !is_sent(trp_channel_send(d->channel, executor, b->data, b->size)))
+        trp_perform_out_of_memory(d);
+}
+
 /* Sends the stage to an executor that has not got it yet. */
 static bool stage_send(trp_driver *d, struct trp_driver_stage *s, uint32_t executor,
                        trp_error *err)
@@ -22,7 +34,7 @@ static bool stage_send(trp_driver *d, struct trp_driver_stage *s, uint32_t execu
     if (executor < s->nsent && s->sent[executor])
         return true;
     const struct trp_buf *b = trp_driver_message(d, s, err);
-    if (!b || trp_channel_send(d->channel, executor, b->data, b->size) < 0)
+    if (!b || !is_sent(trp_channel_send(d->channel, executor, b->data, b->size)))
         return false;
     if (executor >= s->nsent) {
         uint32_t n = executor + 16;
@@ -64,9 +76,8 @@ static void flush_one(trp_driver *d, struct trp_staff *x)
     if (!x->launching)
         return;
     trp_launch_finish(&x->launches);
-    if (x->up &&
-        trp_channel_send(d->channel, x->id.n, x->launches.data, x->launches.size) < 0)
-        trp_perform_out_of_memory(d);
+    if (x->up)
+        send_to(d, x->id.n, &x->launches);
     trp_buf_clear(&x->launches);
     x->launching = false;
 }
@@ -220,10 +231,7 @@ void trp_perform_synced(trp_driver *d, const struct trp_action *a)
     trp_synced_put(&b, &s);
     for (uint32_t i = 0; i < a->synced.nmessages; i++)
         trp_put_bytes(&b, a->synced.messages[i].data, a->synced.messages[i].size);
-    if (b.failed)
-        trp_perform_out_of_memory(d);
-    else /* a peer that is gone is told of otherwise */
-        trp_channel_send(d->channel, a->synced.executor.n, b.data, b.size);
+    send_to(d, a->synced.executor.n, &b);
     trp_buf_free(&b);
 }
 
@@ -241,8 +249,7 @@ void trp_perform_kill(trp_driver *d, const struct trp_action *a)
     struct trp_buf b = {0};
     enum trp_kill_mode mode = d->soft ? TRP_KILL_SOFT : TRP_KILL_NOW;
     trp_kill_put(&b, a->kill.attempt, a->kill.recall ? TRP_KILL_RECALL : mode);
-    if (b.failed || trp_channel_send(d->channel, x->id.n, b.data, b.size) < 0)
-        trp_perform_out_of_memory(d);
+    send_to(d, x->id.n, &b);
     trp_buf_free(&b);
 }
 
