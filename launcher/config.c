@@ -27,6 +27,8 @@ static const char usage[] = "usage: troupe config [options] [KEY]\n\n"
                             "  --set KEY=VALUE    set an option\n\n"
                             "Also read: TROUPE_OPT_<KEY, dots as _>, the site file.\n";
 
+enum { HELP = 400 };
+
 struct listing {
     const char *key; /* NULL: all */
     bool json;
@@ -40,15 +42,25 @@ static json_t *text_or_null(const char *text)
     return text && *text ? json_string(text) : json_null();
 }
 
+/* With what is missing for it to do anything. */
+static const char *help_of(const struct trp_option_view *v, char *buf, size_t size)
+{
+    const char *missing = trp_option_missing(v->key);
+    snprintf(buf, size, missing ? "%s (does nothing: %s)" : "%s", v->option->help,
+             missing);
+    return buf;
+}
+
 static void add_json(struct listing *l, const struct trp_option_view *v)
 {
+    char help[HELP];
     json_array_append_new(
         l->list,
         json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s}", "key", v->key, "value",
                   text_or_null(v->value), "origin", trp_origin_name(v->origin),
                   "default", text_or_null(v->option->fallback), "min",
                   text_or_null(v->option->min), "max", text_or_null(v->option->max),
-                  "help", v->option->help));
+                  "help", help_of(v, help, sizeof help)));
 }
 
 static void print_bounds(const struct trp_option *o)
@@ -77,7 +89,8 @@ static int visit(void *context, const struct trp_option_view *v)
     }
     printf("%s = %s  (%s)\n", v->key, v->value && *v->value ? v->value : "(not set)",
            trp_origin_name(v->origin));
-    printf("    %s; default %s", v->option->help,
+    char help[HELP];
+    printf("    %s; default %s", help_of(v, help, sizeof help),
            *v->option->fallback ? v->option->fallback : "not set");
     print_bounds(v->option);
     putchar('\n');

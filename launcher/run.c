@@ -190,6 +190,8 @@ static int settle(struct run *r, trp_error *err)
         code = open_earlier(r, err);
     if (code == 0)
         code = trp_settings_load(&c->settings, &r->settings, err);
+    if (code == 0)
+        trp_settings_missing(&r->settings);
     if (code == 0 && *r->settings.site->file)
         r->site = realpath(r->settings.site->file, NULL);
     if (code == 0)

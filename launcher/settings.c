@@ -143,8 +143,25 @@ int trp_settings_load(const struct trp_settings_request *q, struct trp_settings 
     return code;
 }
 
+static int warn_missing(void *context, const struct trp_option_view *v)
+{
+    const trp_options *o = context;
+    const char *why = trp_option_missing(v->key);
+    if (why && v->origin != TRP_ORIGIN_DEFAULT)
+        fprintf(stderr, "troupe: %s: warning: %s does nothing: %s\n",
+                trp_options_where(o, v->key), v->key, why);
+    return 0;
+}
+
+void trp_settings_missing(const struct trp_settings *s)
+{
+    if (s->options)
+        trp_options_each(s->options, warn_missing, s->options);
+}
+
 void trp_settings_warn(const struct trp_settings *s)
 {
+    trp_settings_missing(s);
     for (uint32_t i = 0; s->site && i < s->site->nwarnings; i++) {
         const struct trp_site_warning *w = &s->site->warnings[i];
         fprintf(stderr, "troupe: %s:%u:%u: warning: %s\n", s->site->file, w->mark.line,

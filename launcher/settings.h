@@ -58,7 +58,9 @@ int trp_settings_step(const struct trp_cluster_where *w, trp_error *err);
 /* Everything of it, in order of strength; free with trp_settings_free in any case. */
 int trp_settings_load(const struct trp_settings_request *q, struct trp_settings *ret,
                       trp_error *err);
-/* Prints the site file's warnings on stderr. */
+/* Prints on stderr which options were set that do nothing in a run. */
+void trp_settings_missing(const struct trp_settings *s);
+/* The same, and the site file's warnings. */
 void trp_settings_warn(const struct trp_settings *s);
 void trp_settings_free(struct trp_settings *s);
 

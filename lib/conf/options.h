@@ -9,7 +9,8 @@
  * `executor.resource.R.amount`, `task.resource.R.amount` and `alloc.max_R` are
  * families: any custom resource R.
  *
- * Only options that do something are in the table.
+ * Options of parts that only scenarios have are in the table; trp_option_missing knows
+ * them.
  */
 #ifndef TRP_CONF_OPTIONS_H
 #define TRP_CONF_OPTIONS_H
@@ -56,6 +57,9 @@ struct trp_option {
 extern const struct trp_option trp_option_table[];
 /* The entry of a key, that of its family included; NULL: there is no such option. */
 const struct trp_option *trp_option_find(const char *key);
+/* Why an option does nothing in a run: the part that it is about is not there. NULL: it
+ * does something, or there is no such option. */
+const char *trp_option_missing(const char *key);
 
 typedef struct trp_options trp_options;
 int trp_options_new(trp_options **ret, trp_error *err);

@@ -5,6 +5,9 @@
  */
 #include "conf/options.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #define OFF TRP_OPTION_BOOL, "false", NULL, NULL, NULL
 #define ON TRP_OPTION_BOOL, "true", NULL, NULL, NULL
 
@@ -224,7 +227,7 @@ const struct trp_option trp_option_table[] = {
     {"stage.maxConsecutiveAttempts", TRP_OPTION_INT, "4", "1", "1000000", NULL,
      "attempts of a stage in a row that may fail by fetch failures"},
     {"storage.decommission.enabled", OFF,
-     "no effect: blocks of a decommissioned executor are not moved"},
+     "what a decommissioned executor keeps is moved to others"},
     {"storage.decommission.shuffleBlocks.enabled", ON,
      "scenarios: map outputs are, which with decommission.enabled makes executors "
      "that come and go safe for them"},
@@ -239,3 +242,31 @@ const struct trp_option trp_option_table[] = {
     {0},
 };
 /* clang-format on */
+
+static const char no_maps[] = "no stage of a run makes map outputs yet";
+static const char no_blocks[] = "no run keeps data in executors yet";
+
+static const struct {
+    const char *key, *why;
+} missing[] = {
+    {"dynamicAllocation.cachedExecutorIdleTimeout",       no_blocks},
+    {"dynamicAllocation.shuffleTracking.enabled",         no_maps  },
+    {"dynamicAllocation.shuffleTracking.timeout",         no_maps  },
+    {"excludeOnFailure.application.fetchFailure.enabled", no_maps  },
+    {"files.fetchFailure.unRegisterOutputOnHost",         no_maps  },
+    {"scheduler.maxRetainedRemovedDecommissionExecutors", no_maps  },
+    {"shuffle.host_files",                                no_maps  },
+    {"shuffle.reduceLocality.enabled",                    no_maps  },
+    {"shuffle.service.enabled",                           no_maps  },
+    {"stage.ignoreDecommissionFetchFailure",              no_maps  },
+    {"storage.decommission.enabled",                      no_blocks},
+    {"storage.decommission.shuffleBlocks.enabled",        no_maps  },
+};
+
+const char *trp_option_missing(const char *key)
+{
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        if (strcmp(missing[i].key, key) == 0)
+            return missing[i].why;
+    return NULL;
+}

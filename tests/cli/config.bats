@@ -1,4 +1,5 @@
 # troupe config: values and where they come from.
+bats_require_minimum_version 1.5.0
 load common
 
 @test "every option is listed with its origin" {
@@ -73,6 +74,20 @@ load common
             "$TROUPE_SOURCE/docs/man/$page" 2>&1 >/dev/null)
         [ -z "$warnings" ] || { echo "$warnings"; return 1; }
     done
+}
+
+@test "options of parts that no run has are told as such, listed and when they are set" {
+    check 0 "the idle timeout .* \(does nothing: no run keeps data in executors yet\); default" \
+        troupe config dynamicAllocation.cachedExecutorIdleTimeout
+    check 0 '"help":.*\(does nothing: no stage of a run makes map outputs yet\)' \
+        troupe config --json shuffle.service.enabled
+    run -0 troupe config task.cpus
+    [[ "$output" != *"does nothing"* ]]
+    echo '{troupe: 1, options: {shuffle.service.enabled: "true"}, stages: [{name: a, run: "true"}]}' >p.yaml
+    run -0 --separate-stderr troupe plan --local=1 p.yaml
+    [[ "$stderr" == "troupe: p.yaml:1:"*": warning: shuffle.service.enabled does nothing: no stage of a run makes map outputs yet" ]]
+    run -0 --separate-stderr troupe run --dry-run --local=1 --set storage.decommission.enabled=true p.yaml
+    [[ "$stderr" == *"troupe: --set: warning: storage.decommission.enabled does nothing: no run keeps data in executors yet"* ]]
 }
 
 @test "the site's limit of executors is above what anybody sets" {
