@@ -166,6 +166,7 @@ void trp_writer_reset(trp_writer *w)
     w->keyed = TRP_KEYED_OPEN;
     w->drop = false;
     w->failed = NULL;
+    w->mistake = false;
     w->killed = NULL;
     w->flush = NULL;
     w->context = NULL;
@@ -193,8 +194,10 @@ int trp_emit(trp_writer *w, const void *key, size_t key_size, const void *value,
         return writer_fail(w, "the attempt was killed");
     enum trp_keyed keyed = key ? TRP_KEYED_YES : TRP_KEYED_NO;
     if (w->keyed != keyed) {
-        if (w->keyed != TRP_KEYED_OPEN)
+        if (w->keyed != TRP_KEYED_OPEN) {
+            w->mistake = true;
             return writer_fail(w, "some records have a key and some have none");
+        }
         w->keyed = keyed;
     }
     w->emitted++;
@@ -375,7 +378,7 @@ void trp_reducer_reset(struct trp_reducer *r, trp_combine combine, const void *a
     r->combine = combine;
     r->arg = arg;
     r->at = 0;
-    r->any = false;
+    r->any = r->mistake = false;
     r->failed = NULL;
 }
 
@@ -403,6 +406,7 @@ int trp_reducer_add(struct trp_reducer *r, const void *value, size_t size)
     }
     if (next->count != 1) {
         r->failed = "a combine function must emit exactly one value";
+        r->mistake = true;
         return TRP_EINVAL;
     }
     r->at = !r->at;

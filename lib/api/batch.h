@@ -56,6 +56,7 @@ struct trp_record_writer {
     enum trp_keyed keyed; /* the first record decides */
     bool drop;            /* counts, keeps nothing */
     const char *failed;   /* why it takes no more; constant text */
+    bool mistake;         /* and that would be so each time */
     const volatile int *killed;
     /* Hands the records on; the writer is cleared afterwards. NULL: keeps all. */
     int (*flush)(trp_writer *w, void *context);
@@ -87,6 +88,7 @@ struct trp_reducer {
     unsigned at;        /* which of them */
     bool any;
     const char *failed; /* what the function did wrong, NULL: it returned a code */
+    bool mistake;       /* and it would each time */
 };
 void trp_reducer_init(struct trp_reducer *r);
 void trp_reducer_free(struct trp_reducer *r);

@@ -16,17 +16,32 @@
 #include <stdarg.h>
 #include <string.h>
 
-int trp_flow_fail(struct trp_flow *f, int32_t status, const char *fmt, ...)
+static void keep(struct trp_flow *f, int32_t status, bool mistake, const char *fmt,
+                 va_list ap)
 {
     if (f->failed)
-        return -1;
+        return;
     f->failed = true;
     f->ret->status = status;
-    if (f->ret->error[0])
-        return -1;
+    f->ret->mistake = mistake;
+    if (!f->ret->error[0])
+        vsnprintf(f->ret->error, sizeof(f->ret->error), fmt, ap);
+}
+
+int trp_flow_fail(struct trp_flow *f, int32_t status, const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(f->ret->error, sizeof(f->ret->error), fmt, ap);
+    keep(f, status, false, fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+int trp_flow_mistake(struct trp_flow *f, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    keep(f, TRP_EINVAL, true, fmt, ap);
     va_end(ap);
     return -1;
 }
@@ -44,6 +59,8 @@ static int end_reduce(struct trp_flow *f, const trp_batch *in)
         size_t n;
         const void *value = trp_value(in, i, &n);
         int rc = trp_reducer_add(&f->reducer, value, n);
+        if (f->reducer.mistake)
+            return trp_flow_mistake(f, "%s %s", f->chain->last.name, f->reducer.failed);
         if (rc != 0)
             return trp_flow_fail(f, rc, "%s %s", f->chain->last.name,
                                  f->reducer.failed ? f->reducer.failed : "failed");
@@ -109,6 +126,8 @@ static int call(struct trp_flow *f, const struct trp_chain_node *node,
     int rc = node->function(&f->task, in, w, node->arg);
     if (f->failed)
         return -1;
+    if (w->mistake)
+        return trp_flow_mistake(f, "%s: %s", node->name, w->failed);
     if (rc != 0)
         return trp_flow_fail(f, rc, "%s returned %d%s%s", node->name, rc,
                              w->failed ? ": " : "", w->failed ? w->failed : "");
@@ -127,11 +146,11 @@ static int filter(struct trp_flow *f, const struct trp_chain_node *node,
     if (rc < 0)
         return rc;
     if (s->verdicts.count != in->count || s->verdicts.values.width != sizeof(int32_t))
-        return trp_flow_fail(f, TRP_EINVAL,
-                             "trp_filter: %s emitted %zu values of %zu bytes for %zu "
-                             "records; one int32 for each is needed",
-                             node->name, s->verdicts.count, s->verdicts.values.size,
-                             in->count);
+        return trp_flow_mistake(
+            f,
+            "trp_filter: %s emitted %zu values of %zu bytes for %zu "
+            "records; one int32 for each is needed",
+            node->name, s->verdicts.count, s->verdicts.values.size, in->count);
     for (size_t i = 0; i < in->count; i++) {
         int32_t keep;
         memcpy(&keep, s->verdicts.values.data + i * sizeof(keep), sizeof(keep));
@@ -163,8 +182,8 @@ int trp_flow_push(struct trp_flow *f, uint32_t position, const trp_batch *in)
     if (rc < 0 || node->kind != TRP_NODE_MAP)
         return rc;
     if (s->out.emitted - before != in->count)
-        return trp_flow_fail(
-            f, TRP_EINVAL,
+        return trp_flow_mistake(
+            f,
             "trp_map: %s emitted %llu records for %zu; one for each is "
             "needed",
             node->name, (unsigned long long)(s->out.emitted - before), in->count);

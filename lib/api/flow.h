@@ -41,6 +41,9 @@ struct trp_flow {
  * returns -1. */
 int trp_flow_fail(struct trp_flow *f, int32_t status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for what the program does wrong: TRP_EINVAL, and it is not tried again. */
+int trp_flow_mistake(struct trp_flow *f, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 bool trp_flow_killed(const struct trp_flow *f);
 
 /* Gives a batch to the function at `position` of the path, or to the end behind the

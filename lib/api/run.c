@@ -206,6 +206,7 @@ static void runner_run(void *stage, const struct trp_task_info *info,
                        struct trp_function_result *ret)
 {
     ret->status = 0;
+    ret->mistake = false;
     ret->result = NULL;
     ret->result_size = 0;
     ret->records_in = ret->records_out = ret->bytes_in = ret->bytes_out = 0;

@@ -83,9 +83,11 @@ static void keep_failure(struct trp_stage_run *a, const struct trp_action *verdi
                          const struct trp_end *end)
 {
     if (a->failure.there || verdict->task_end.retried || !verdict->task_end.counted ||
-        verdict->task_end.status != TRP_END_EXIT)
+        (verdict->task_end.status != TRP_END_EXIT &&
+         verdict->task_end.status != TRP_END_MISTAKE))
         return;
     a->failure.there = true;
+    a->failure.mistake = verdict->task_end.status == TRP_END_MISTAKE;
     a->failure.task = verdict->task_end.task;
     a->failure.times = verdict->task_end.failures;
     a->failure.code = verdict->task_end.code;
@@ -183,6 +185,13 @@ static int prepare(struct trp_stage_run *a)
 static int tell_failure(struct trp_stage_run *a, int rc, const trp_error *err)
 {
     trp_context *ctx = a->context;
+    char times[32];
+    snprintf(times, sizeof(times), "%u times, last", a->failure.times);
+    if (rc == TRP_EFAILED && a->failure.there && a->failure.mistake)
+        return trp_context_fail(
+            ctx, rc, "stage %s: task %u failed %s with a mistake in the program: %s",
+            a->name, a->failure.task, a->failure.times > 1 ? times : "once,",
+            a->failure.text);
     if (rc == TRP_EFAILED && a->failure.there)
         return trp_context_fail(ctx, rc,
                                 "stage %s: task %u failed %u times, last with exit "

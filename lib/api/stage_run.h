@@ -33,7 +33,7 @@ struct trp_stage_run {
     struct trp_chain_places places;
     trp_error bad; /* a result that could not be taken */
     struct {
-        bool there;
+        bool there, mistake;
         uint32_t task, times;
         int32_t code;
         char text[512];

@@ -192,7 +192,8 @@ trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t part
 
 trp_dataset *trp_transform(trp_dataset *d, trp_function f, const void *arg,
                            size_t arg_size);
-/* A function that emits exactly one record for each (checked) … */
+/* A function that emits exactly one record for each (checked: another number of them is
+ * a mistake in the program, which ends the stage at once and is not tried again) … */
 trp_dataset *trp_map(trp_dataset *d, trp_function f, const void *arg, size_t arg_size);
 /* … and one that emits for each record an int32: 0 drops it, else the record is kept.
  */

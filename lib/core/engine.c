@@ -84,7 +84,7 @@ const char *trp_end_status_name(enum trp_end_status status)
     static const char *const names[] = {
         "success",     "exit",       "signal", "timeout",  "memory", "start",
         "killed",      "recalled",   "lost",   "platform", "denied", "fetch_failed",
-        "result_lost", "unwritable", "exists", "never"};
+        "result_lost", "unwritable", "exists", "mistake",  "never"};
     return (unsigned)status < sizeof(names) / sizeof(*names) ? names[status] : "?";
 }
 

@@ -276,6 +276,7 @@ enum trp_end_status {
     TRP_END_RESULT_LOST, /* it ended well, but its result is gone */
     TRP_END_UNWRITABLE,  /* its result cannot be written down: ends the stage */
     TRP_END_EXISTS,      /* its output is already there: ends the stage */
+    TRP_END_MISTAKE,     /* the program is wrong, and would be again: ends the stage */
     TRP_END_NEVER,       /* a gang whose room can never be had: ends the stage */
 };
 const char *trp_end_status_name(enum trp_end_status status);

@@ -121,6 +121,9 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
     case TRP_END_EXISTS:
         with_text("its output is already there", end, buf, size);
         break;
+    case TRP_END_MISTAKE:
+        with_text("a mistake in the program", end, buf, size);
+        break;
     case TRP_END_NEVER:
         with_text("can never be had", end, buf, size);
         break;

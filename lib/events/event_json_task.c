@@ -74,6 +74,8 @@ static const char *failure_class(uint8_t status)
         return "troupe.OutOfMemory";
     case TRP_END_START:
         return "troupe.NotStarted";
+    case TRP_END_MISTAKE:
+        return "troupe.Mistake";
     default:
         return "troupe.Platform";
     }

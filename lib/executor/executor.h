@@ -55,6 +55,7 @@ int trp_shape_parse(const char *text, struct trp_executor_shape *ret, trp_error 
  */
 struct trp_function_result {
     int32_t status;  /* 0, or the error code a function returned */
+    bool mistake;    /* with a status: it is wrong and would be again */
     uint8_t *result; /* malloc'ed, taken by the executor; NULL: none */
     uint32_t result_size;
     uint64_t records_in, records_out, bytes_in, bytes_out;

@@ -58,6 +58,7 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
         .sync = trp_sync_call,
         .sync_context = self,
     };
+    ret->mistake = false;
     ret->status = 0; /* field by field: the error text is long */
     ret->result = NULL;
     ret->result_size = 0;
@@ -96,9 +97,10 @@ static void record(trp_executor *e, struct trp_task_entry *t,
 {
     struct trp_end end = {
         .attempt = t->attempt,
-        .status = cause != TRP_END_SUCCESS ? cause
-                  : r->status              ? TRP_END_EXIT
-                                           : TRP_END_SUCCESS,
+        .status = cause != TRP_END_SUCCESS  ? cause
+                  : r->status && r->mistake ? TRP_END_MISTAKE
+                  : r->status               ? TRP_END_EXIT
+                                            : TRP_END_SUCCESS,
         .duration_ns = duration_ns,
         .cpu_ns = cpu_ns,
         .records_in = r->records_in,
@@ -115,7 +117,7 @@ static void record(trp_executor *e, struct trp_task_entry *t,
     if (end.status == TRP_END_SUCCESS) {
         end.extra = r->result;
         end.extra_size = r->result_size;
-    } else if (end.status == TRP_END_EXIT) {
+    } else if (end.status == TRP_END_EXIT || end.status == TRP_END_MISTAKE) {
         end.code = r->status;
         end.extra = (const uint8_t *)r->error;
         end.extra_size = (uint32_t)strnlen(r->error, sizeof r->error);
@@ -296,7 +298,7 @@ static void refuse(trp_executor *e, struct trp_task_entry *t)
 {
     struct trp_end end = {
         .attempt = t->attempt,
-        .status = TRP_END_START,
+        .status = TRP_END_MISTAKE, /* every executor runs the same program */
         .extra = (const uint8_t *)t->stage->failure,
         .extra_size = (uint32_t)strlen(t->stage->failure),
     };

@@ -258,12 +258,12 @@ static int end(struct trp_sched *s, const struct trp_yaml_node *value, int64_t n
                trp_error *err)
 {
     static const char words[] = "success|failed|killed|commit_denied|fetch_failed|"
-                                "lost_result|not_serializable|output_exists|"
+                                "lost_result|not_serializable|output_exists|mistake|"
                                 "executor_lost";
     static const enum trp_end_status statuses[] = {
-        TRP_END_SUCCESS,    TRP_END_EXIT,   TRP_END_KILLED,
-        TRP_END_DENIED,     TRP_END_FETCH,  TRP_END_RESULT_LOST,
-        TRP_END_UNWRITABLE, TRP_END_EXISTS, TRP_END_LOST,
+        TRP_END_SUCCESS, TRP_END_EXIT,        TRP_END_KILLED,     TRP_END_DENIED,
+        TRP_END_FETCH,   TRP_END_RESULT_LOST, TRP_END_UNWRITABLE, TRP_END_EXISTS,
+        TRP_END_MISTAKE, TRP_END_LOST,
     };
     static const struct trp_sim_field fields[] = {
         OF_ATTEMPT_FIELDS,

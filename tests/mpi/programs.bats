@@ -181,6 +181,21 @@ gpus() {
     [ "$(echo gave-up.*)" = "gave-up.0 gave-up.1" ]
 }
 
+@test "a mistake in a program is told at once and not tried again" {
+    mistake() { # WHAT WORDS
+        rm -f attempts
+        run -1 troupe run --quiet --local=4 -- "$programs/mistakes" "$1"
+        [[ "$output" == *"task "[0-3]" failed once, with a mistake in the program: $2"* ]] ||
+            { echo "$output" && return 1; }
+        [ ! -e attempts ] || [ "$(cat attempts)" = 0 ]
+    }
+    mistake map "trp_map: wrong emitted 10 records for 5; one for each is needed"
+    mistake filter "trp_filter: wrong emitted 0 values"
+    mistake key "wrong: some records have a key and some have none"
+    mistake combine "nothing a combine function must emit exactly one value"
+    mistake barrier "trp_map: wrong emitted 10 records for 5"
+}
+
 @test "an error that is not made good is the run's exit status, whatever main returns" {
     owes() { # STATUS STEP…
         local want=$1

@@ -269,7 +269,7 @@ static void check_results(void)
     launch(3, 0, 2);
     for (uint32_t i = 0; i < 2; i++) {
         e = next_end();
-        g_assert_cmpint(e->status, ==, TRP_END_START);
+        g_assert_cmpint(e->status, ==, TRP_END_MISTAKE);
         g_assert_cmpmem(e->extra, e->extra_size, "no function \"unknown\"", 21);
     }
 }
