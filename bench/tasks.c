@@ -20,7 +20,7 @@
 
 enum { MOST = 100000000, WARM = 200 };
 
-TRP_FUNCTION(nothing)
+TRP_FUNCTION(nothing);
 int nothing(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;

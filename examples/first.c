@@ -10,7 +10,7 @@
 #include <troupe.h>
 
 /* Runs on executors: a batch of lines in, the number of their words out. */
-TRP_FUNCTION(count_words)
+TRP_FUNCTION(count_words);
 int count_words(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     int64_t words = 0;
@@ -25,7 +25,7 @@ int count_words(trp_task *t, const trp_batch *in, trp_writer *out, const void *a
 }
 
 /* Two numbers become one: in each task, then over tasks on the driver. */
-TRP_COMBINE(add)
+TRP_COMBINE(add);
 int add(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
         const void *arg)
 {

@@ -210,7 +210,7 @@ static int emit_shards(const struct table *t, const struct settings *s, trp_writ
     return rc;
 }
 
-TRP_FUNCTION(tokenise)
+TRP_FUNCTION(tokenise);
 int tokenise(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     struct reader r = {0};
@@ -248,7 +248,7 @@ static int emit_top(struct table *t, uint32_t top, trp_writer *out)
     return rc;
 }
 
-TRP_FUNCTION(model)
+TRP_FUNCTION(model);
 int model(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     const struct settings *s = arg;
@@ -268,7 +268,7 @@ int model(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 }
 
 /* Two lists of the most frequent n-grams become one. */
-TRP_COMBINE(merge_tops)
+TRP_COMBINE(merge_tops);
 int merge_tops(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
                const void *arg)
 {

@@ -126,20 +126,23 @@ typedef int (*trp_function)(trp_task *t, const trp_batch *in, trp_writer *out,
 typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
                            trp_writer *out, const void *arg);
 
-/* Makes a function known by its name, so that an executor finds it. At file scope,
- * before its definition. The function must not be static. */
+/* Makes a function known by its name, so that an executor finds it: TRP_FUNCTION(name);
+ * at file scope, before its definition. The function must not be static. (The structs
+ * are never used: they take the semicolon, which ISO C forbids behind a function.) */
 #define TRP_FUNCTION(name)                                                             \
     int name(trp_task *, const trp_batch *, trp_writer *, const void *);               \
     __attribute__((constructor)) static void trp_register_##name(void)                 \
     {                                                                                  \
         trp_register(#name, (void (*)(void))(name));                                   \
-    }
+    }                                                                                  \
+    struct trp_registered_##name
 #define TRP_COMBINE(name)                                                              \
     int name(const void *, size_t, const void *, size_t, trp_writer *, const void *);  \
     __attribute__((constructor)) static void trp_register_##name(void)                 \
     {                                                                                  \
         trp_register(#name, (void (*)(void))(name));                                   \
-    }
+    }                                                                                  \
+    struct trp_registered_##name
 void trp_register(const char *name, void (*function)(void));
 
 /* ---- the run ---- */

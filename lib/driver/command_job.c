@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cluster/local/log_tail.h"
 #include "conf/stage_specs.h"
 #include "driver/command_env.h"
 #include "driver/foreach.h"
@@ -345,24 +346,29 @@ static const char *shown_run_dir(const trp_command_job *j)
     return below ? j->c.run_dir + n + 1 : j->c.run_dir;
 }
 
-static bool is_there(const char *pattern)
+/* The last line of the first file of a pattern; "" when that is blank. False: there is
+ * no such file. */
+static bool last_line(const char *pattern, char *line, size_t size)
 {
     glob_t found;
-    int r = glob(pattern, GLOB_NOSORT, NULL, &found);
-    if (r == 0)
-        globfree(&found);
-    return r == 0;
+    line[0] = '\0';
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return false;
+    if (!trp_log_last_line(found.gl_pathv[0], line, size))
+        line[0] = '\0';
+    globfree(&found);
+    return true;
 }
 
-/* "; see LOG" of the last attempt, malloc'ed: what it wrote to stderr or else to
- * stdout; "" when it printed nothing, since empty logs are removed. NULL: out of
- * memory. */
+/* "; see LOG: its last line" of the last attempt, malloc'ed: what it wrote to stderr or
+ * else to stdout; "" when it printed nothing, since empty logs are removed. NULL: out
+ * of memory. */
 static char *see_log(const trp_command_job *j, const struct trp_pipeline_stage *s,
                      const struct running *r)
 {
     static const char *const suffix[] = {"err", "out"};
     uint32_t of_stage = j->work.first_attempt + (s->barrier ? r->number : 0);
-    char attempt[16] = "", *text = NULL;
+    char attempt[16] = "", line[256], *text = NULL;
     if (of_stage)
         snprintf(attempt, sizeof attempt, "s%u.", of_stage);
     for (int i = 0; i < 2; i++) {
@@ -370,9 +376,9 @@ static char *see_log(const trp_command_job *j, const struct trp_pipeline_stage *
         if (asprintf(&path, "%s/logs/%s/%u.%s%u%s.%s", j->c.run_dir, s->name, r->task,
                      attempt, r->number, s->ranks ? ".*" : "", suffix[i]) < 0)
             return NULL;
-        bool there = is_there(path);
-        int n = there ? asprintf(&text, "; see %s%s", shown_run_dir(j),
-                                 path + strlen(j->c.run_dir))
+        bool there = last_line(path, line, sizeof line);
+        int n = there ? asprintf(&text, "; see %s%s%s%s", shown_run_dir(j),
+                                 path + strlen(j->c.run_dir), line[0] ? ": " : "", line)
                       : 0;
         free(path);
         if (there)
@@ -391,10 +397,13 @@ static void stage_failed(trp_command_job *j, uint32_t stage,
         trp_strings_add(&j->failures, r->refused);
     } else if (r->reason && r->task == verdict->stage_ended.task) {
         char *see = see_log(j, s, r);
-        trp_strings_format(
-            &j->failures, "%s:%u:%u: stage %s: task %u failed %u times, last with %s%s",
-            j->c.pipeline->file, mark.line, mark.column, s->name, r->task, r->failures,
-            r->reason, see ? see : "");
+        char times[32] = "once,";
+        if (r->failures != 1)
+            snprintf(times, sizeof times, "%u times, last", r->failures);
+        trp_strings_format(&j->failures,
+                           "%s:%u:%u: stage %s: task %u failed %s with %s%s",
+                           j->c.pipeline->file, mark.line, mark.column, s->name,
+                           r->task, times, r->reason, see ? see : "");
         free(see);
     } else {
         if (verdict->stage_ended.code == TRP_ENEVER && s->profile_mark.line)

@@ -46,6 +46,7 @@ struct trp_progress {
     int64_t now;        /* of the last call that told it */
     int64_t next;       /* nothing is drawn, or no line written, before */
     int64_t pause;      /* between lines */
+    int64_t begun;      /* the run */
     int64_t line_start; /* the second in which … */
     uint32_t lines;     /* … so many lines were written */
     uint32_t left_out;  /* … and so many not, not yet told */
@@ -74,7 +75,7 @@ trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns)
     p->fd = fd;
     p->terminal = terminal;
     p->utf8 = locale_is_utf8();
-    p->now = p->line_start = now_ns;
+    p->now = p->begun = p->line_start = now_ns;
     p->pause = FIRST_LINE;
     p->next = terminal ? now_ns : now_ns + FIRST_LINE;
     return p;
@@ -313,18 +314,20 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage
     if (!p)
         return;
     p->now = now_ns;
-    if (p->terminal)
-        return; /* the bar shows it */
     if (!p->few && p->stages > STAGES_TOLD && failures == 0 && wall_ns < LONG_STAGE &&
         strcmp(outcome, trp_outcome_name(TRP_OUTCOME_SUCCEEDED)) == 0)
         return;
     p->stages++;
-    char line[TEXT], failed[48] = "";
+    char line[TEXT], failed[48] = "", since[64] = "";
+    if (p->terminal) /* where nothing else tells when */
+        snprintf(since, sizeof since, ", %.1f s since the start",
+                 (double)(now_ns - p->begun) * 1e-9);
     if (failures > 0)
         snprintf(failed, sizeof failed, ", %u failed attempt%s", failures,
                  failures == 1 ? "" : "s");
-    snprintf(line, sizeof line, "troupe: stage %s %s: %u task%s%s, %.2f s", stage,
-             outcome, tasks, tasks == 1 ? "" : "s", failed, (double)wall_ns * 1e-9);
+    snprintf(line, sizeof line, "troupe: stage %s %s: %u task%s%s, %.2f s%s", stage,
+             outcome, tasks, tasks == 1 ? "" : "s", failed, (double)wall_ns * 1e-9,
+             since);
     tell(p, line, true);
 }
 

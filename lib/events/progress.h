@@ -1,7 +1,7 @@
 /*
  * Progress on stderr: a bar on a terminal, a line now and then (first after 5 s, then
- * doubling to one a minute, and one a stage that ended) elsewhere. Never more than ten
- * updates a second, nothing at all after trp_progress_end.
+ * doubling to one a minute) elsewhere; a line a stage that ended, above the bar. Never
+ * more than ten updates a second, nothing at all after trp_progress_end.
  *
  * A NULL trp_progress shows nothing, in every call.
  */

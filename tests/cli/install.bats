@@ -35,8 +35,11 @@ first_works() {
 @test "a program is built by pkg-config" {
     export PKG_CONFIG_PATH=$lib/pkgconfig
     # shellcheck disable=SC2046
-    cc "$TROUPE_SOURCE/examples/first.c" $(pkg-config --cflags --libs troupe) -o first
-    first_works ./first
+    cc -std=c11 -Wall -Wextra -pedantic -Werror "$TROUPE_SOURCE/examples/first.c" \
+        $(pkg-config --cflags --libs troupe) -o first
+    # It finds its library by itself.
+    installed troupe run --quiet --local=2 -- ./first >out
+    grep -qxE '[0-9]{3,} words' out
 }
 
 @test "a program is built by find_package" {

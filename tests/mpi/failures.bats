@@ -122,8 +122,8 @@ Y
     run -1 --separate-stderr troupe run --run-name r --keep-going p.yaml
     [ "$(cd troupe-runs/r/logs && find . -type f | sort | tr '\n' ' ')" = "./g/0.0.1.err ./loud/0.0.out ./s/0.0.out " ]
     [ -z "$(find troupe-runs ! -type l -perm /077)" ]
-    [[ "$stderr" == *"stage dumb: task 0 failed 1 times, last with exit status 3"$'\n'* ]]
-    [[ "$stderr" == *"stage loud: task 0 failed 1 times, last with exit status 3; see troupe-runs/r/logs/loud/0.0.out"* ]]
+    [[ "$stderr" == *"stage dumb: task 0 failed once, with exit status 3"$'\n'* ]]
+    [[ "$stderr" == *"stage loud: task 0 failed once, with exit status 3; see troupe-runs/r/logs/loud/0.0.out"* ]]
 }
 
 @test "what a run leaves that was killed at one blow goes with the next one; nothing else" {

@@ -8,7 +8,7 @@
 
 /* ---- functions that tasks run ---- */
 
-TRP_FUNCTION(add_number)
+TRP_FUNCTION(add_number);
 int add_number(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;
@@ -27,7 +27,7 @@ int add_number(trp_task *t, const trp_batch *in, trp_writer *out, const void *ar
 }
 
 /* Each number n becomes n % 4 words "n", with the parity as key. */
-TRP_FUNCTION(words)
+TRP_FUNCTION(words);
 int words(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;
@@ -45,7 +45,7 @@ int words(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     return 0;
 }
 
-TRP_FUNCTION(is_even)
+TRP_FUNCTION(is_even);
 int is_even(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;
@@ -59,7 +59,7 @@ int is_even(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     return 0;
 }
 
-TRP_FUNCTION(has_odd_key)
+TRP_FUNCTION(has_odd_key);
 int has_odd_key(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;
@@ -72,7 +72,7 @@ int has_odd_key(trp_task *t, const trp_batch *in, trp_writer *out, const void *a
     return 0;
 }
 
-TRP_FUNCTION(nothing)
+TRP_FUNCTION(nothing);
 int nothing(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;
@@ -83,7 +83,7 @@ int nothing(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 }
 
 /* Fails with a text on the attempts before the one in `arg`. */
-TRP_FUNCTION(fails_first)
+TRP_FUNCTION(fails_first);
 int fails_first(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     uint32_t until;
@@ -96,7 +96,7 @@ int fails_first(trp_task *t, const trp_batch *in, trp_writer *out, const void *a
     return 37;
 }
 
-TRP_FUNCTION(mixed_keys)
+TRP_FUNCTION(mixed_keys);
 int mixed_keys(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;
@@ -107,7 +107,7 @@ int mixed_keys(trp_task *t, const trp_batch *in, trp_writer *out, const void *ar
     return 0;
 }
 
-TRP_FUNCTION(resources)
+TRP_FUNCTION(resources);
 int resources(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)in;
@@ -127,7 +127,7 @@ int resources(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg
     return trp_emit(out, NULL, 0, "seen", 4);
 }
 
-TRP_COMBINE(sum)
+TRP_COMBINE(sum);
 int sum(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
         const void *arg)
 {
@@ -141,7 +141,7 @@ int sum(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
     return trp_emit(out, NULL, 0, &x, 8);
 }
 
-TRP_COMBINE(join)
+TRP_COMBINE(join);
 int join(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
          const void *arg)
 {
@@ -151,7 +151,7 @@ int join(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
     return trp_emit(out, NULL, 0, text, strlen(text));
 }
 
-TRP_COMBINE(silent)
+TRP_COMBINE(silent);
 int silent(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
            const void *arg)
 {

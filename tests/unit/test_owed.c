@@ -1,7 +1,7 @@
 /* Which failure a program ends with: the first that was not made good. */
 #include "fake_driver.h"
 
-TRP_FUNCTION(fails_until)
+TRP_FUNCTION(fails_until);
 int fails_until(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t, (void)in, (void)out, (void)arg;

@@ -85,6 +85,19 @@ static void a_bar_is_drawn_in_place(void)
     close(w.out);
 }
 
+static void ends_of_stages_stand_above_the_bar(void)
+{
+    g_setenv("LC_ALL", "C", TRUE);
+    struct world w = begin(TRUE);
+    update(&w, 0, 50);
+    seen(&w);
+    trp_progress_stage_ended(w.p, 3 * SECOND, "s", "succeeded", 8, 0, SECOND);
+    const char *text = seen(&w);
+    g_assert_true(g_str_has_prefix(text, "\r\033[Ktroupe: stage s succeeded: 8 tasks, "
+                                         "1.00 s, 3.0 s since the start\n["));
+    finish(&w);
+}
+
 static void a_utf8_bar_is_as_wide(void)
 {
     g_setenv("LC_ALL", "de_DE.UTF-8", TRUE);
@@ -240,6 +253,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/progress/a bar is drawn in place and erased at the end",
                     a_bar_is_drawn_in_place);
+    g_test_add_func("/progress/ends of stages stay above the bar",
+                    ends_of_stages_stand_above_the_bar);
     g_test_add_func("/progress/a UTF-8 bar is no wider than the terminal",
                     a_utf8_bar_is_as_wide);
     g_test_add_func("/progress/there are never more than ten updates a second",

@@ -8,7 +8,7 @@
 
 enum { RECORD = 4096 };
 
-TRP_FUNCTION(fill)
+TRP_FUNCTION(fill);
 int fill(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;

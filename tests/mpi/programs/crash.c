@@ -7,7 +7,7 @@
 
 #include "troupe.h"
 
-TRP_FUNCTION(die)
+TRP_FUNCTION(die);
 int die(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     int always;

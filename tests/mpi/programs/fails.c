@@ -6,7 +6,7 @@
 
 #include "troupe.h"
 
-TRP_FUNCTION(refuse)
+TRP_FUNCTION(refuse);
 int refuse(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     uint32_t times;

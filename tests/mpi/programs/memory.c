@@ -9,7 +9,7 @@
 
 static void **kept; /* all that was taken: it is the point */
 
-TRP_FUNCTION(hog)
+TRP_FUNCTION(hog);
 int hog(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     long mib;

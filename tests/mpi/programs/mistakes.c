@@ -7,7 +7,7 @@
 
 #include "troupe.h"
 
-TRP_FUNCTION(wrong)
+TRP_FUNCTION(wrong);
 int wrong(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     const char *what = arg;
@@ -27,7 +27,7 @@ int wrong(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     return 0;
 }
 
-TRP_COMBINE(nothing)
+TRP_COMBINE(nothing);
 int nothing(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
             const void *arg)
 {

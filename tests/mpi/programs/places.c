@@ -9,7 +9,7 @@
 
 #include "troupe.h"
 
-TRP_FUNCTION(tell_host)
+TRP_FUNCTION(tell_host);
 int tell_host(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     double seconds, whole;

@@ -4,7 +4,7 @@
 
 #include "troupe.h"
 
-TRP_FUNCTION(speak)
+TRP_FUNCTION(speak);
 int speak(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)in, (void)out, (void)arg;

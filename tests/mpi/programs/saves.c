@@ -6,7 +6,7 @@
 
 #include "troupe.h"
 
-TRP_FUNCTION(square)
+TRP_FUNCTION(square);
 int square(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;

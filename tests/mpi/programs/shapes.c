@@ -9,7 +9,7 @@
 #include "troupe.h"
 
 /* The name of the resource, "" for none, comes as `arg`. */
-TRP_FUNCTION(tell)
+TRP_FUNCTION(tell);
 int tell(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     const char *resource = arg, *addresses[8];

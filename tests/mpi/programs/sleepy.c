@@ -17,7 +17,7 @@ static void tell(const char *what, const trp_task *t)
         fclose(f);
 }
 
-TRP_FUNCTION(doze)
+TRP_FUNCTION(doze);
 int doze(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     long ms;

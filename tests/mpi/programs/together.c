@@ -23,7 +23,7 @@ static int gather(trp_task *t, trp_writer *out)
     return trp_emit(out, NULL, 0, all, strlen(all)) < 0 ? 4 : 0;
 }
 
-TRP_FUNCTION(meet)
+TRP_FUNCTION(meet);
 int meet(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)in;

@@ -9,7 +9,7 @@ struct totals {
     uint64_t lines, words, bytes;
 };
 
-TRP_FUNCTION(count_words)
+TRP_FUNCTION(count_words);
 int count_words(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     (void)t;
@@ -29,7 +29,7 @@ int count_words(trp_task *t, const trp_batch *in, trp_writer *out, const void *a
     return trp_emit(out, NULL, 0, &sum, sizeof(sum));
 }
 
-TRP_COMBINE(add)
+TRP_COMBINE(add);
 int add(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
         const void *arg)
 {
