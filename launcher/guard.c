@@ -35,6 +35,7 @@
 #include "events/run_folder.h"
 #include "executor/executor.h"
 #include "executor/tree.h"
+#include "files/held.h"
 
 enum {
     SERVER_MS = 10000, /* for ompi-server to write its URI */
@@ -134,8 +135,8 @@ static void become(char *const *words, char *const *env, const char *out,
 {
     sigset_t none;
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int fd1 = open(out, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    int fd2 = open(errors, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd1 = trp_held_open(out, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int fd2 = trp_held_open(errors, O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (in < 0 || fd1 < 0 || fd2 < 0 || dup2(in, 0) < 0 || dup2(fd1, 1) < 0 ||
         dup2(fd2, 2) < 0)
         _exit(126);

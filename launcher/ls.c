@@ -13,14 +13,17 @@
 #include "commands.h"
 #include "events/run_folder.h"
 
-enum option { JSON = 1 };
+enum option { JSON = 1, RUNS };
 static const struct trp_arg table[] = {
-    {"json", TRP_ARG_FLAG, JSON},
-    {NULL,   TRP_ARG_FLAG, 0   },
+    {"json",     TRP_ARG_FLAG,  JSON},
+    {"runs-dir", TRP_ARG_VALUE, RUNS},
+    {NULL,       TRP_ARG_FLAG,  0   },
 };
 
-static const char usage[] = "usage: troupe ls [--json]\n\n"
-                            "Lists the runs below ./troupe-runs, newest first.\n";
+static const char usage[] =
+    "usage: troupe ls [--json] [--runs-dir DIR]\n\n"
+    "Lists the runs in DIR (TROUPE_RUNS; default: troupe-runs), "
+    "newest first.\n";
 
 static bool is_live(const struct trp_run_view *v)
 {
@@ -75,7 +78,7 @@ static void print_text(const struct trp_run_view *v, uint32_t n)
 int trp_launcher_ls(int argc, char **argv)
 {
     struct trp_args a = trp_args_of("ls", table, argc, argv);
-    const char *value;
+    const char *value, *runs = NULL;
     bool json = false;
     trp_error err;
     int what;
@@ -86,17 +89,21 @@ int trp_launcher_ls(int argc, char **argv)
         }
         if (what < 0)
             return trp_launcher_fail(&err);
-        if (what != JSON)
+        if (what == JSON)
+            json = true;
+        else if (what == RUNS)
+            runs = value;
+        else
             return trp_launcher_misuse("ls: takes no arguments");
-        json = true;
     }
-    char *base = getcwd(NULL, 0);
-    if (!base)
-        return trp_launcher_misuse("ls: this folder does not exist any more");
+    char *dir;
     struct trp_run_view *v;
     uint32_t n;
-    int code = trp_run_folder_list(base, &v, &n, &err);
-    free(base);
+    int code = trp_runs_dir(runs, &dir, &err);
+    if (code < 0)
+        return trp_launcher_fail(&err);
+    code = trp_run_folder_list(dir, &v, &n, &err);
+    free(dir);
     if (code < 0)
         return trp_launcher_fail(&err);
     if (json)

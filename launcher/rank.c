@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         return trp_slurm_step_main(argc - 2, argv + 2);
     if (strcmp(part, "guard") == 0 && argc == 2)
         return guard_job();
-    if (strcmp(part, "gang") == 0 && argc == 3)
+    if (strcmp(part, "gang") == 0 && argc == 5)
         return getenv("SLURM_PROCID") && !getenv("OMPI_COMM_WORLD_RANK")
                    ? trp_slurm_rank_main(argc, argv)
                    : trp_gang_rank_main(argc, argv);

@@ -17,11 +17,12 @@
 #include "report.h"
 #include "sacct_call.h"
 
-enum option { JSON = 1, SACCT };
+enum option { JSON = 1, SACCT, RUNS };
 static const struct trp_arg table[] = {
-    {"json",  TRP_ARG_FLAG, JSON },
-    {"sacct", TRP_ARG_FLAG, SACCT},
-    {NULL,    TRP_ARG_FLAG, 0    },
+    {"json",     TRP_ARG_FLAG,  JSON },
+    {"sacct",    TRP_ARG_FLAG,  SACCT},
+    {"runs-dir", TRP_ARG_VALUE, RUNS },
+    {NULL,       TRP_ARG_FLAG,  0    },
 };
 
 static const char usage[] =
@@ -30,12 +31,14 @@ static const char usage[] =
     "shows or a path of a run's folder, EVENTS an event log; without either it is the\n"
     "newest run of this folder.\n\n"
     "  --sacct            what Slurm's accounting has of its steps beside our figures\n"
-    "  --json             one JSON document\n\n"
+    "  --json             one JSON document\n"
+    "  --runs-dir DIR     where RUN is (TROUPE_RUNS; default: troupe-runs)\n\n"
     "Exit status: 0; 2 wrong call, no event log, or --sacct of a run without Slurm;\n"
     "4 Slurm has no accounting, sacct failed, or it does not have all steps (yet).\n";
 
 struct report {
     const char *run; /* as it was called */
+    const char *dir; /* --runs-dir */
     char *folder;    /* NULL: it was an event log */
     char *events;
     bool json, sacct;
@@ -52,12 +55,12 @@ static int find(struct report *r, trp_error *err)
         r->events = strdup(r->run);
         return r->events ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
-    char *base = getcwd(NULL, 0);
-    if (!base)
-        return trp_error_set(err, TRP_EINVAL,
-                             "report: this folder does not exist any more");
-    int code = trp_run_folder_find(base, run, &r->folder, err);
-    free(base);
+    char *runs;
+    int code = trp_runs_dir(r->dir, &runs, err);
+    if (code < 0)
+        return code;
+    code = trp_run_folder_find(runs, run, &r->folder, err);
+    free(runs);
     if (code == TRP_EINVAL && !r->run)
         trp_error_set(
             err, code,
@@ -208,6 +211,8 @@ int trp_launcher_report(int argc, char **argv)
             r.json = true;
         else if (what == SACCT)
             r.sacct = true;
+        else if (what == RUNS)
+            r.dir = value;
         else
             r.run = value;
     }

@@ -6,6 +6,7 @@
 
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
+#include "files/held.h"
 
 /* A script may call one pipeline several times. */
 static bool same_params(const struct trp_run_spec *s, const struct trp_run_call *c)
@@ -32,7 +33,7 @@ static bool same_job(const struct trp_run_spec *s, const char *job)
     return false;
 }
 
-static bool is_ours(const char *cwd, const char *name, const struct trp_run_call *c,
+static bool is_ours(const char *runs, const char *name, const struct trp_run_call *c,
                     const char *job)
 {
     char path[4300];
@@ -40,7 +41,7 @@ static bool is_ours(const char *cwd, const char *name, const struct trp_run_call
     trp_error ignored;
     if (c->run_name && strcmp(name, c->run_name) != 0)
         return false;
-    snprintf(path, sizeof path, "%s/troupe-runs/%s", cwd, name);
+    snprintf(path, sizeof path, "%s/%s", runs, name);
     if (trp_run_spec_load(path, &s, &ignored) < 0)
         return false; /* ended before it began, or is no run */
     const char *pipeline = c->settings.pipeline;
@@ -52,7 +53,7 @@ static bool is_ours(const char *cwd, const char *name, const struct trp_run_call
     return same;
 }
 
-int trp_requeue_settle(struct trp_run_call *c, const char *cwd, char **ret_name,
+int trp_requeue_settle(struct trp_run_call *c, const char *dir, char **ret_name,
                        trp_error *err)
 {
     const char *again = getenv("SLURM_RESTART_COUNT"), *job = getenv("SLURM_JOB_ID");
@@ -61,16 +62,22 @@ int trp_requeue_settle(struct trp_run_call *c, const char *cwd, char **ret_name,
     *ret_name = NULL;
     if (!again || strcmp(again, "0") == 0 || !job || c->resume || c->dry_run)
         return 0;
-    int code = trp_run_folder_list(cwd, &runs, &n, err);
+    int code = trp_run_folder_list(dir, &runs, &n, err);
     if (code < 0)
         return code;
-    while (i < n && !is_ours(cwd, runs[i].name, c, job))
+    if (n && (code = trp_held_folder(dir, NULL, err)) < 0) {
+        trp_run_folder_list_free(runs, n);
+        return code;
+    }
+    while (i < n && !is_ours(dir, runs[i].name, c, job))
         i++;
     if (i < n && (c->app ? asprintf(ret_name, "%s-r%s", runs[i].name, again)
                          : asprintf(ret_name, "%s", runs[i].name)) < 0) {
         *ret_name = NULL;
         code = trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
+    if (n)
+        trp_held_leave(dir);
     trp_run_folder_list_free(runs, n);
     if (!*ret_name)
         return code;

@@ -10,8 +10,8 @@
 /* In such a job: a pipeline's call becomes that of --resume with the job's own run of
  * it, which is told on stderr; a program's run, which cannot go on, is named RUN-rN the
  * N-th time where RUN is given. `ret_name` holds the name that `c` then borrows; free
- * it. `cwd`: where runs are looked for. */
-int trp_requeue_settle(struct trp_run_call *c, const char *cwd, char **ret_name,
+ * it. `runs`: the folder of runs. */
+int trp_requeue_settle(struct trp_run_call *c, const char *runs, char **ret_name,
                        trp_error *err);
 
 #endif

@@ -24,6 +24,7 @@
 #include "driver/resume.h"
 #include "events/log_past.h"
 #include "executor/private_folder.h"
+#include "files/held.h"
 #include "guard.h"
 #include "needs.h"
 #include "programs.h"
@@ -39,6 +40,7 @@ struct run {
     struct trp_run_spec *earlier; /* of the resumed run */
     trp_run_folder *folder;
     char *cwd;        /* where relative paths begin */
+    char *runs;       /* the folder of runs */
     char *stored;     /* path of the stored pipeline */
     char *site;       /* absolute path of the site file, NULL: none */
     char *again;      /* the run's name in a job that was started again */
@@ -93,7 +95,7 @@ static int keep_settings(struct run *r, trp_error *err)
 static int open_earlier(struct run *r, trp_error *err)
 {
     struct trp_run_call *c = &r->call;
-    int code = trp_run_folder_open(r->cwd, c->resume, &r->folder, err);
+    int code = trp_run_folder_open(r->runs, c->resume, &r->folder, err);
     if (code == 0)
         code = trp_run_spec_load(r->folder->path, &r->earlier, err);
     if (code < 0)
@@ -103,7 +105,9 @@ static int open_earlier(struct run *r, trp_error *err)
                              "%s ran a program; only pipelines can be resumed",
                              r->folder->shown);
     if (!c->settings.pipeline) {
-        if (asprintf(&r->stored, "%s/state/pipeline.yaml", r->folder->path) < 0)
+        char stored[4300], name[4300];
+        snprintf(stored, sizeof stored, "%s/state/pipeline.yaml", r->folder->path);
+        if (!trp_held_name(stored, name, sizeof name) || !(r->stored = strdup(name)))
             return trp_error_set(err, TRP_ENOMEM, "out of memory");
         c->settings.pipeline = r->stored;
         c->settings.shown = r->earlier->pipeline;
@@ -185,7 +189,9 @@ static int settle(struct run *r, trp_error *err)
     if (!r->cwd)
         return trp_error_set(err, TRP_ESYSTEM, "no working folder: %s",
                              strerror(errno));
-    int code = trp_requeue_settle(c, r->cwd, &r->again, err);
+    int code = trp_runs_dir(c->runs, &r->runs, err);
+    if (code == 0)
+        code = trp_requeue_settle(c, r->runs, &r->again, err);
     if (code == 0 && c->resume)
         code = open_earlier(r, err);
     if (code == 0)
@@ -216,7 +222,7 @@ static int settle(struct run *r, trp_error *err)
 static int copy_file(const char *from, const char *to)
 {
     char buf[1 << 16];
-    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int in = trp_held_open(from, O_RDONLY, 0);
     int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     ssize_t n = in < 0 || out < 0 ? -1 : 0;
     while (n >= 0 && (n = read(in, buf, sizeof buf)) > 0) {
@@ -241,7 +247,8 @@ static int open_done_copy(const struct run *r, char folder[TRP_PRIVATE_FOLDER],
     snprintf(from, sizeof from, "%s/state/done.jsonl", r->folder->path);
     bool copied = mkdir(to, 0700) == 0;
     snprintf(to, sizeof to, "%s/state/done.jsonl", folder);
-    if (copied && access(from, F_OK) == 0)
+    struct stat st;
+    if (copied && trp_held_stat(from, &st) == 0)
         copied = copy_file(from, to) == 0;
     if (!copied)
         return trp_error_set(err, TRP_ESYSTEM, "cannot copy %s: %s", from,
@@ -370,7 +377,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                 .app_name = app_name,
                                 .rank = r->rank,
                                 .app = app};
-    if (trp_run_folder_state(r->folder, app_name, "running", 0, &err) < 0)
+    if (r->earlier && trp_run_folder_state(r->folder, app_name, "running", 0, &err) < 0)
         return trp_launcher_fail(&err);
     if (trp_supervisor_open(&r->supervisor, &err) < 0) {
         trp_launcher_fail(&err);
@@ -398,7 +405,7 @@ static int run(struct run *r, trp_error *err)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     int code = trp_needs_check(err);
     if (code == 0 && !r->folder)
-        code = trp_run_folder_new(r->cwd, name, r->call.run_name, &r->folder, err);
+        code = trp_run_folder_new(r->runs, name, r->call.run_name, &r->folder, err);
     int status = code < 0 ? code : supervise(r, name, app);
     free(app);
     return status;
@@ -415,6 +422,7 @@ static void free_run(struct run *r)
         free(r->kept[i]);
     free(r->kept);
     free(r->cwd);
+    free(r->runs);
     free(r->stored);
     free(r->again);
     free(r->site);

@@ -22,6 +22,7 @@ enum option {
     UNTIL,
     FORCE,
     RESUME,
+    RUNS,
     QUIET,
 };
 
@@ -37,6 +38,7 @@ static const struct trp_arg table[] = {
     {"until",      TRP_ARG_VALUE,    UNTIL     },
     {"force",      TRP_ARG_VALUE,    FORCE     },
     {"resume",     TRP_ARG_VALUE,    RESUME    },
+    {"runs-dir",   TRP_ARG_VALUE,    RUNS      },
     {"quiet",      TRP_ARG_FLAG,     QUIET     },
     {NULL,         TRP_ARG_FLAG,     0         },
 };
@@ -48,6 +50,7 @@ static const char usage[] =
     "  --site FILE        site file\n"
     "  --local[=CORES]    on this machine, with so many cores\n"
     "  --run-name NAME    name of the run and its folder\n"
+    "  --runs-dir DIR     where runs' folders are (TROUPE_RUNS; default: troupe-runs)\n"
     "  --quiet            no progress and no closing summary, only errors\n"
     "pipelines only:\n"
     "  --dry-run          print what would run; run nothing\n"
@@ -106,6 +109,9 @@ static int take(struct trp_run_call *c, int what, const char *value, trp_error *
         break;
     case RESUME:
         c->resume = value;
+        break;
+    case RUNS:
+        c->runs = value;
         break;
     case QUIET:
         c->quiet = true;

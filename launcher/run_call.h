@@ -9,6 +9,7 @@
 /* Strings are borrowed from argv. */
 struct trp_run_call {
     struct trp_settings_request settings;
+    const char *runs;                             /* --runs-dir; NULL: not given */
     const char *run_name, *from, *until, *resume; /* NULL: not given */
     const char *force[TRP_SETTINGS_WORDS];
     uint32_t nforce;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "comm/channel.h"
+#include "files/held.h"
 
 static int write_all(int fd, const void *data, size_t size)
 {
@@ -38,15 +39,15 @@ static int write_file(const char *run_dir, const char *name, const void *data,
     char path[4300], other[4310];
     snprintf(path, sizeof path, "%s/state/%s", run_dir, name);
     snprintf(other, sizeof other, "%s.new", path);
-    int fd = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = trp_held_open(other, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd >= 0) {
         bool written = write_all(fd, data, size) == 0 && fsync(fd) == 0;
-        if (close(fd) == 0 && written && rename(other, path) == 0)
+        if (close(fd) == 0 && written && trp_held_rename(other, path) == 0)
             return 0;
     }
     int code =
         trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", path, strerror(errno));
-    unlink(other);
+    trp_held_unlink(other, 0);
     return code;
 }
 

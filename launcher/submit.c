@@ -26,7 +26,7 @@
 struct submit {
     struct trp_submit_call call;
     struct trp_settings settings;
-    char *cwd, *troupe, *app;
+    char *runs, *troupe, *app;
     char *reserved; /* name of the folder that was made, or NULL */
     char *resume;   /* run to go on with, as the job is told it */
     char *shown;    /* the run, for the user */
@@ -90,10 +90,11 @@ static int enter_folder(struct submit *s, trp_error *err)
     if (folder && chdir(folder) < 0)
         return trp_error_set(err, TRP_EINVAL, "--chdir=%s: %s", folder,
                              strerror(errno));
-    s->cwd = getcwd(NULL, 0);
-    return s->cwd ? 0
-                  : trp_error_set(err, TRP_ESYSTEM, "no working folder: %s",
-                                  strerror(errno));
+    int code = trp_runs_dir(s->call.runs, &s->runs, err);
+    if (code == 0 && (s->call.runs || getenv("TROUPE_RUNS")) &&
+        trp_strings_format(&s->call.run, "--runs-dir=%s", s->runs) < 0)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    return code;
 }
 
 static int settle(struct submit *s, trp_error *err)
@@ -128,23 +129,17 @@ static char *output_in(const char *folder)
     return text;
 }
 
-/* An earlier run: below troupe-runs here by its name, elsewhere by its path. */
+/* An earlier run: in the folder of runs by its name, elsewhere by its path. */
 static int find_earlier(struct submit *s, char **ret_folder, trp_error *err)
 {
-    char *runs = NULL;
-    int code = trp_run_folder_find(s->cwd, s->call.resume, ret_folder, err);
+    int code = trp_run_folder_find(s->runs, s->call.resume, ret_folder, err);
     if (code < 0)
         return code;
     char *name = strrchr(*ret_folder, '/') + 1;
-    char *below =
-        asprintf(&runs, "%s/troupe-runs", s->cwd) < 0 ? NULL : realpath(runs, NULL);
-    size_t n = below ? strlen(below) : 0;
-    bool here =
-        below && strncmp(*ret_folder, below, n) == 0 && name == *ret_folder + n + 1;
+    size_t n = strlen(s->runs);
+    bool here = strncmp(*ret_folder, s->runs, n) == 0 && name == *ret_folder + n + 1;
     s->resume = strdup(here ? name : *ret_folder);
     s->shown = s->resume ? strdup(s->resume) : NULL;
-    free(runs);
-    free(below);
     return s->shown ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
@@ -163,11 +158,11 @@ static int find_folder(struct submit *s, trp_error *err)
     if (s->call.resume) {
         code = find_earlier(s, &folder, err);
     } else if (!s->call.print) {
-        code = trp_run_folder_reserve(s->cwd, app_name(s), s->call.run_name,
+        code = trp_run_folder_reserve(s->runs, app_name(s), s->call.run_name,
                                       &s->reserved, err);
         if (code == 0) {
             s->shown = strdup(s->reserved);
-            if (asprintf(&folder, "%s/troupe-runs/%s", s->cwd, s->reserved) < 0)
+            if (asprintf(&folder, "%s/%s", s->runs, s->reserved) < 0)
                 folder = NULL;
         }
     }
@@ -206,7 +201,7 @@ static int submit(struct submit *s, const char *script, size_t size, trp_error *
     size_t n = components ? 0 : s->call.sbatch_words.n;
     int code = trp_sbatch(s->call.sbatch_words.v, n, script, size, tell, s, err);
     if (!s->taken && s->reserved) /* refused, or --test-only */
-        trp_run_folder_unreserve(s->cwd, s->reserved);
+        trp_run_folder_unreserve(s->runs, s->reserved);
     return code;
 }
 
@@ -242,7 +237,7 @@ static void free_submit(struct submit *s)
 {
     trp_submit_call_free(&s->call);
     trp_settings_free(&s->settings);
-    free(s->cwd);
+    free(s->runs);
     free(s->troupe);
     free(s->app);
     free(s->reserved);

@@ -14,7 +14,7 @@
 #include "args.h"
 #include "conf/wording.h"
 
-enum option { PRINT = 1, SITE, SET, PARAM, LOCAL, RUN_NAME, RESUME, OTHER };
+enum option { PRINT = 1, SITE, SET, PARAM, LOCAL, RUN_NAME, RESUME, RUNS, OTHER };
 
 /* `troupe run`'s, but --dry-run. */
 static const struct trp_arg own[] = {
@@ -29,6 +29,7 @@ static const struct trp_arg own[] = {
     {"until",      TRP_ARG_VALUE,    OTHER   },
     {"force",      TRP_ARG_VALUE,    OTHER   },
     {"resume",     TRP_ARG_VALUE,    RESUME  },
+    {"runs-dir",   TRP_ARG_VALUE,    RUNS    },
     {"quiet",      TRP_ARG_FLAG,     OTHER   },
 };
 
@@ -292,6 +293,9 @@ static int use_own(struct trp_submit_call *c, const struct trp_arg *o,
         return 0;
     case RESUME:
         c->resume = value;
+        return 0;
+    case RUNS:
+        c->runs = value;
         return 0;
     case SITE:
         q->site = value;

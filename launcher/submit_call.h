@@ -21,7 +21,8 @@ struct trp_submit_call {
     bool print;
     bool local;                    /* --local: nothing is asked of Slurm but the job */
     const char *run_name, *resume; /* NULL: not given */
-    struct trp_strings run;        /* `run`'s own options but those two, as words */
+    const char *runs;              /* --runs-dir; NULL: not given */
+    struct trp_strings run;        /* `run`'s own options but those three, as words */
     struct trp_sbatch_option *sbatch; /* in order */
     uint32_t nsbatch;
     struct trp_strings sbatch_words; /* the same as they were written */

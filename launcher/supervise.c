@@ -34,6 +34,7 @@
 #include "cluster/local/mpirun.h"
 #include "cluster/local/processes.h"
 #include "driver/control.h"
+#include "files/held.h"
 #include "guard.h"
 
 enum {
@@ -310,7 +311,7 @@ static void relay(const struct watch *w, const char *name, FILE *to)
     char path[4200], *line = NULL;
     size_t capacity = 0;
     snprintf(path, sizeof path, "%s/state/%s", w->folder->path, name);
-    FILE *f = fopen(path, "re");
+    FILE *f = trp_held_fopen(path, "r");
     if (!f)
         return;
     for (ssize_t n; (n = getline(&line, &capacity, f)) > 0;) {
@@ -397,11 +398,12 @@ static int settle(const struct watch *w)
 static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err)
 {
     const struct trp_supervised *what = w->what;
-    char driver[4200], control[128];
+    char driver[4200], control[128], id[64];
     snprintf(driver, sizeof driver, "TROUPE_DRIVER=%s", w->folder->path);
     snprintf(control, sizeof control, "TROUPE_CONTROL=%s", s->control);
     const char *none[] = {NULL};
-    const char *more[] = {control, driver, NULL};
+    snprintf(id, sizeof id, "TROUPE_RUN_ID=%s", trp_held_id(w->folder->path));
+    const char *more[] = {control, driver, id, NULL};
     char **words = trp_mpirun_words(s->ompi_server, what->words);
     char **server_env = trp_mpirun_environ(environ, s->folder, none);
     char **driver_env = trp_mpirun_environ(environ, s->folder, more);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "executor/executor.h"
+#include "files/held.h"
 
 static bool copy(char *to, size_t size, const char *from)
 {
@@ -21,6 +22,7 @@ char *trp_executor_entry(const struct trp_executor_command *c, const char *drive
         !copy(s->secret_file, sizeof s->secret_file, c->secret_file) ||
         !copy(s->run_name, sizeof s->run_name, c->run_name) ||
         !copy(s->run_dir, sizeof s->run_dir, c->run_dir) ||
+        !copy(s->run_id, sizeof s->run_id, trp_held_id(c->run_dir)) ||
         !copy(s->scratch, sizeof s->scratch, c->scratch)) {
         trp_error_set(err, TRP_ELIMIT, "a path of run %s is too long", c->run_name);
         return NULL;

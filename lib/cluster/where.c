@@ -8,6 +8,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/slurm/found.h"
+#include "files/held.h"
 
 /* What libslurm says goes to the run, when there is one; errors are told by us. */
 static int open_log(const struct trp_executor_command *command)
@@ -16,7 +17,7 @@ static int open_log(const struct trp_executor_command *command)
     if (!command)
         return open("/dev/null", O_WRONLY | O_CLOEXEC);
     snprintf(path, sizeof path, "%s/state/slurm.log", command->run_dir);
-    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    return trp_held_open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
 }
 
 static enum trp_placement placement_of(const char *text)

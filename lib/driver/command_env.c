@@ -19,11 +19,11 @@ static const char *const slurm_kept[] = {"SLURM_JOB_ID", "SLURM_JOB_NAME",
                                          "SLURM_SUBMIT_DIR", "SLURM_CONF"};
 /* Set for one task, or between processes of one run: nothing for a task of this one. */
 static const char *const own_names[] = {
-    "TROUPE_RUN",     "TROUPE_RUN_DIR",  "TROUPE_STAGE", "TROUPE_STAGE_ATTEMPT",
-    "TROUPE_TASK",    "TROUPE_TASKS",    "TROUPE_ITEM",  "TROUPE_ATTEMPT",
-    "TROUPE_PROFILE", "TROUPE_EXECUTOR", "TROUPE_CPUS",  "TROUPE_SCRATCH",
-    "TROUPE_RANK",    "TROUPE_RANKS",    "TROUPE_TOKEN", "TROUPE_CONTROL",
-    "TROUPE_DRIVER",  "TROUPE_MPI_TMP",
+    "TROUPE_RUN",     "TROUPE_RUN_DIR",  "TROUPE_STAGE",   "TROUPE_STAGE_ATTEMPT",
+    "TROUPE_TASK",    "TROUPE_TASKS",    "TROUPE_ITEM",    "TROUPE_ATTEMPT",
+    "TROUPE_PROFILE", "TROUPE_EXECUTOR", "TROUPE_CPUS",    "TROUPE_SCRATCH",
+    "TROUPE_RANK",    "TROUPE_RANKS",    "TROUPE_TOKEN",   "TROUPE_CONTROL",
+    "TROUPE_DRIVER",  "TROUPE_RUN_ID",   "TROUPE_MPI_TMP",
 };
 static const char *const own_prefixes[] = {"TROUPE_RESOURCE_", "TROUPE_PARAM_"};
 

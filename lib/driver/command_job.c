@@ -26,6 +26,7 @@
 #include "driver/foreach.h"
 #include "driver/leftovers.h"
 #include "driver/strings.h"
+#include "files/held.h"
 
 enum { TOLD_MAX = 20 };
 
@@ -96,7 +97,7 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
 
 static int make_folder(const char *path, trp_error *err)
 {
-    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+    if (trp_held_mkdir(path, 0700) == 0 || errno == EEXIST)
         return 0;
     return trp_error_set(err, TRP_ESYSTEM, "cannot make %.600s: %s", path,
                          strerror(errno));

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "files/held.h"
 #include "wire/codec.h"
 
 #define SYNC_NS INT64_C(5000000000)
@@ -286,7 +287,7 @@ static int settle(trp_done_log *l)
 
 static int read_all(trp_done_log *l, trp_error *err)
 {
-    FILE *in = fopen(l->path, "re");
+    FILE *in = trp_held_fopen(l->path, "r");
     char *text = NULL;
     size_t capacity = 0;
     ssize_t n;
@@ -327,7 +328,7 @@ int trp_done_log_open(const char *run_dir, bool read, trp_done_log **ret,
     if (read)
         r = read_all(l, err);
     if (r == 0) {
-        l->fd = open(l->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        l->fd = trp_held_open(l->path, O_WRONLY | O_APPEND | O_CREAT, 0600);
         if (l->fd < 0)
             r = trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %s", l->path,
                               strerror(errno));

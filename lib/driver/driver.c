@@ -25,8 +25,24 @@
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
+#include "files/held.h"
 
 /* ---- making ---- */
+
+/* RUNS/.history; none where the run's folder was moved to a folder that is not the
+ * user's own. */
+static bool find_history(const char *run_dir, char *buf, size_t size)
+{
+    const char *name = strrchr(run_dir, '/');
+    if (!name || name == run_dir)
+        return false;
+    snprintf(buf, size, "%.*s", (int)(name - run_dir), run_dir);
+    if (trp_held_folder(buf, NULL, NULL) < 0) /* until this process ends */
+        return false;
+    size_t n = strlen(buf);
+    snprintf(buf + n, size - n, "/.history");
+    return true;
+}
 
 static int make_log(trp_driver *d, trp_error *err)
 {
@@ -37,12 +53,12 @@ static int make_log(trp_driver *d, trp_error *err)
     strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", localtime_r(&now, &tm));
     snprintf(app_id, sizeof(app_id), "app-%s-%d", stamp, (int)getpid());
     snprintf(file, sizeof(file), "%s/events.jsonl", d->run_dir);
-    snprintf(history, sizeof(history), "%s/../.history", d->run_dir);
+    bool has_history = find_history(d->run_dir, history, sizeof(history));
     struct trp_event_log_config c = {.file = file,
                                      .app_id = app_id,
                                      .app_name = d->config.app_name,
                                      .user = user ? user->pw_name : "",
-                                     .history_dir = history};
+                                     .history_dir = has_history ? history : NULL};
     const char *tasks = trp_options_text(d->options, "events.tasks");
     c.tasks = TRP_EVENTS_AUTO;
     if (strcmp(tasks, "all") == 0)
@@ -465,11 +481,9 @@ static void dismiss_all(trp_driver *d)
 
 static void print_summary(const trp_driver *d)
 {
-    const char *name = strrchr(d->run_dir, '/');
-    char shown[4200];
-    snprintf(shown, sizeof(shown), "troupe-runs/%s", name ? name + 1 : d->run_dir);
     /* What executors of a static run say goes where mpirun's own output does. */
-    trp_event_summary_print(d->log, stdout, shown, d->config.mode != TRP_DRIVER_STATIC);
+    trp_event_summary_print(d->log, stdout, trp_run_shown(d->run_dir),
+                            d->config.mode != TRP_DRIVER_STATIC);
     fflush(stdout);
 }
 

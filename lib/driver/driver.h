@@ -129,9 +129,14 @@ int trp_driver_end(trp_driver *d, int status, bool quiet);
  */
 void trp_driver_exits(int status);
 
-/* For C programs (lib/api). Opens the run that `troupe run -- APP` prepared: loads
- * RUN_DIR/state/run_spec.json, options, site and profiles, connects the control socket
- * and makes an elastic driver. The caller frees *ret_profiles after trp_driver_end. */
+/* Holds the run's folder (files/held.h), which has to be the one that `troupe` made:
+ * its identity is in TROUPE_RUN_ID, which is unset. */
+int trp_driver_hold(const char *run_dir, trp_error *err);
+
+/* For C programs (lib/api). Holds and opens the run that `troupe run -- APP` prepared:
+ * loads RUN_DIR/state/run_spec.json, options, site and profiles, connects the control
+ * socket and makes an elastic driver. The caller frees *ret_profiles after
+ * trp_driver_end. */
 int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
                     trp_profiles **ret_profiles, trp_error *err);
 

@@ -20,6 +20,7 @@
 #include "driver/ranks.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
+#include "files/held.h"
 
 static int open_elastic(const struct trp_run_spec *spec, const trp_options *options,
                         const struct trp_site *site, trp_profiles *profiles,
@@ -96,12 +97,25 @@ static int make_profiles(struct parts *p, enum trp_manager_kind kind, trp_error 
     return trp_profiles_new(&defaults, NULL, &p->profiles, err);
 }
 
+int trp_driver_hold(const char *run_dir, trp_error *err)
+{
+    const char *id = getenv("TROUPE_RUN_ID");
+    if (!id || !*id)
+        return trp_error_set(err, TRP_EINVAL,
+                             "TROUPE_RUN_ID is not set: only troupe starts drivers");
+    int rc = trp_held_folder(run_dir, id, err);
+    unsetenv("TROUPE_RUN_ID");
+    return rc;
+}
+
 int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
                     trp_profiles **ret_profiles, trp_error *err)
 {
     struct trp_run_spec *spec = NULL;
     struct parts p = {0};
-    int rc = trp_run_spec_load(run_dir, &spec, err);
+    int rc = trp_driver_hold(run_dir, err);
+    if (rc == 0)
+        rc = trp_run_spec_load(run_dir, &spec, err);
     if (rc == 0)
         rc = trp_options_new(&p.options, err);
     for (uint32_t i = 0; rc == 0 && i < spec->noptions; i++)
@@ -211,15 +225,16 @@ static int static_driver(struct parts *p, const char *program,
                          const struct trp_rank_place *places, int size,
                          trp_driver **ret, trp_error *err)
 {
-    char base[4096];
+    char *runs;
     trp_run_folder *folder;
     struct trp_host_rack *racks;
     const char *slash = strrchr(program, '/');
     const char *app = slash ? slash + 1 : program;
-    if (!getcwd(base, sizeof(base)))
-        return trp_error_set(err, TRP_ESYSTEM, "no current folder: %s",
-                             strerror(errno));
-    int rc = trp_run_folder_new(base, app, NULL, &folder, err);
+    int rc = trp_runs_dir(NULL, &runs, err);
+    if (rc < 0)
+        return rc;
+    rc = trp_run_folder_new(runs, app, NULL, &folder, err);
+    free(runs);
     if (rc < 0)
         return rc;
     struct trp_driver_config c = {.mode = TRP_DRIVER_STATIC,
@@ -232,9 +247,7 @@ static int static_driver(struct parts *p, const char *program,
                                   .control_fd = -1};
     c.nracks = list_racks(places, size, &racks);
     c.racks = racks;
-    rc = trp_run_folder_state(folder, app, "running", 0, err);
-    if (rc == 0)
-        rc = trp_driver_new(&c, ret, err);
+    rc = trp_driver_new(&c, ret, err);
     free(racks);
     if (rc < 0) {
         trp_run_folder_free(folder);

@@ -51,8 +51,8 @@ static void say(const struct trp_run_spec *spec, const char *text)
 static int refuse(const struct trp_run_spec *spec, const trp_error *err)
 {
     int fd = -1, status = trp_error_exit_status(err->code);
-    if (spec && spec->control && *spec->control &&
-        trp_control_connect(spec->control, &fd, NULL) < 0)
+    const char *control = spec ? spec->control : getenv("TROUPE_CONTROL");
+    if (control && *control && trp_control_connect(control, &fd, NULL) < 0)
         fd = -1;
     say(spec, err->text);
     if (fd >= 0) {
@@ -237,7 +237,9 @@ int trp_pipeline_driver_main(const char *run_dir)
 {
     struct pipeline_run run = {0};
     trp_error err = {0};
-    int status, r = trp_run_spec_load(run_dir, &run.spec, &err);
+    int status, r = trp_driver_hold(run_dir, &err);
+    if (r == 0)
+        r = trp_run_spec_load(run_dir, &run.spec, &err);
     if (r == 0)
         r = prepare(&run, &err);
     status = r < 0 ? refuse(run.spec, &err) : drive(&run);

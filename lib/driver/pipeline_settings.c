@@ -7,6 +7,7 @@
  * changed in between, or is a fault of ours, and is told with the same words.
  */
 #include "driver/pipeline_settings.h"
+#include "files/held.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static int read_pipeline(const struct trp_run_spec *spec, trp_pipeline **ret,
                          trp_error *err)
 {
     const char *shown = spec->pipeline ? spec->pipeline : spec->pipeline_copy;
-    FILE *in = spec->pipeline_copy ? fopen(spec->pipeline_copy, "re") : NULL;
+    FILE *in = spec->pipeline_copy ? trp_held_fopen(spec->pipeline_copy, "r") : NULL;
     if (!spec->pipeline_copy)
         return trp_error_set(err, TRP_EINVAL, "%.600s is the run of a program",
                              spec->run_dir);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "driver/strings.h"
+#include "files/held.h"
 
 enum { RUN_SPEC_VERSION = 1, RUN_SPEC_FILE_MAX = 64 << 20 };
 
@@ -274,14 +275,14 @@ static int save_file(const char *run_dir, const char *name, const char *data, si
             sizeof path - 5 ||
         snprintf(fresh, sizeof fresh, "%.4190s.new", path) < 0)
         return trp_error_set(err, TRP_ELIMIT, "the run folder's path is too long");
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = trp_held_open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0)
         return disk_error("make", fresh, err);
     int failed = write_all(fd, data, n);
     failed |= close(fd);
-    if (failed < 0 || rename(fresh, path) < 0) {
+    if (failed < 0 || trp_held_rename(fresh, path) < 0) {
         disk_error("write", path, err);
-        unlink(fresh);
+        trp_held_unlink(fresh, 0);
         return TRP_ESYSTEM;
     }
     return 0;
@@ -294,7 +295,7 @@ static int load_file(const char *run_dir, const char *name, char **ret, size_t *
     char path[4200];
     struct stat st;
     snprintf(path, sizeof path, "%s/state/%s", run_dir, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = trp_held_open(path, O_RDONLY, 0);
     if (fd < 0 || fstat(fd, &st) < 0) {
         disk_error("read", path, err);
         if (fd >= 0)

@@ -12,13 +12,14 @@
 
 #include "comm/munge.h"
 #include "driver/driver_state.h"
+#include "files/held.h"
 
 /* The run's secret, which `troupe` made. */
 static int read_secret(trp_driver *d, trp_error *err)
 {
     if (asprintf(&d->secret_file, "%s/state/secret", d->run_dir) < 0)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    int fd = open(d->secret_file, O_RDONLY | O_CLOEXEC);
+    int fd = trp_held_open(d->secret_file, O_RDONLY, 0);
     ssize_t n = fd < 0 ? -1 : read(fd, d->secret, sizeof(d->secret));
     if (fd >= 0)
         close(fd);

@@ -10,6 +10,7 @@
 
 #include "events/engine_fields.h"
 #include "events/engine_trace_form.h"
+#include "files/held.h"
 
 enum { FRAME = 256 << 10, ZSTD_LEVEL = 1 };
 static const int64_t FLUSH_NS = INT64_C(5000000000);
@@ -111,7 +112,7 @@ int trp_engine_trace_new(const char *file, const struct trp_engine_config *confi
     }
     t->profiles = profiles;
     t->live = live;
-    t->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    t->fd = trp_held_open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (t->fd < 0) {
         int rc = trp_error_set(err, TRP_ESYSTEM, "%s: cannot be made: %s", file,
                                strerror(errno));

@@ -12,6 +12,7 @@
 #include "events/engine_fields.h"
 #include "events/engine_trace.h"
 #include "events/engine_trace_form.h"
+#include "files/held.h"
 
 enum { CHUNK = 128 << 10 };
 
@@ -157,7 +158,7 @@ int trp_trace_reader_open(const char *file, trp_trace_reader **ret, trp_error *e
     }
     if (!r || !r->file || !r->zstd || !r->raw)
         rc = trp_error_set(err, TRP_ENOMEM, "out of memory for %s", file);
-    if (rc == 0 && !(r->in = fopen(file, "re")))
+    if (rc == 0 && !(r->in = trp_held_fopen(file, "r")))
         rc = trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,
                            strerror(errno));
     if (rc == 0)

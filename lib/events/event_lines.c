@@ -3,6 +3,7 @@
  * interest.
  */
 #include "events/event_lines.h"
+#include "files/held.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -74,7 +75,7 @@ int trp_event_lines_read(const char *file, const struct trp_event_line_kind *kin
 {
     const struct reader r = {
         .file = file, .kinds = kinds, .nkinds = nkinds, .context = context};
-    FILE *in = fopen(file, "re");
+    FILE *in = trp_held_fopen(file, "r");
     if (!in)
         return trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,
                              strerror(errno));

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/held.h"
+
 static int failed(const char *what, const char *path, trp_error *err)
 {
     return trp_error_set(err, TRP_ESYSTEM, "cannot %s %s: %s", what, path,
@@ -42,7 +44,7 @@ static off_t whole_lines(int fd, off_t size)
 
 int trp_log_file_open(const char *path, trp_error *err)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd = trp_held_open(path, O_RDWR | O_CREAT | O_APPEND, 0600);
     if (fd < 0)
         return failed("write", path, err);
     struct stat st;
@@ -132,14 +134,14 @@ static void remove_links(int dir, const char *target)
 
 static int open_dir(const char *dir, trp_error *err)
 {
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = trp_held_open(dir, O_RDONLY | O_DIRECTORY, 0);
     return fd < 0 ? failed("open", dir, err) : fd;
 }
 
 int trp_history_begin(const char *dir, const char *app_id, const char *file,
                       trp_error *err)
 {
-    if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+    if (trp_held_mkdir(dir, 0700) < 0 && errno != EEXIST)
         return failed("make", dir, err);
     int fd = open_dir(dir, err);
     if (fd < 0)

@@ -7,7 +7,12 @@
  * ends with the process, whatever ends it. Some parallel file systems have none; then a
  * run goes on without, and only "died" and "still running" cannot be told.
  *
- * A folder that cannot be completed is removed again.
+ * The folder of runs and a run's are held (files/held.h): what is in them is opened
+ * below their descriptors.
+ *
+ * A folder that cannot be completed is removed again. One that is left all the same,
+ * since the process was killed or the disk too full even for that, is used again by a
+ * run of its name.
  */
 #include "events/run_folder.h"
 
@@ -23,6 +28,7 @@
 #include <unistd.h>
 
 #include "events/run_state.h"
+#include "files/held.h"
 
 enum {
     NAME_MAX_CHARS = 64,
@@ -32,7 +38,6 @@ enum {
     LOCK_TRIES = 4, /* `troupe ls` holds a lock for an instant to see whether it can */
 };
 
-#define RUNS "troupe-runs"
 #define RESERVED "submitted" /* a file in a folder that waits for its run */
 
 static int failed(trp_error *err, const char *what, const char *path)
@@ -87,7 +92,7 @@ static int lock_run(const char *path, int *ret_fd, trp_error *err)
 {
     char file[LONG_PATH];
     snprintf(file, sizeof file, "%s/state/lock", path);
-    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = trp_held_open(file, O_RDWR | O_CREAT, 0600);
     if (fd < 0)
         return failed(err, "make", file);
     for (int i = 0; i < LOCK_TRIES; i++) {
@@ -106,21 +111,60 @@ static int lock_run(const char *path, int *ret_fd, trp_error *err)
     return code;
 }
 
-/* BASE/troupe-runs/last → name, at once. */
-static int link_last(const char *base, const char *name, trp_error *err)
+/* RUNS/last → name, at once. */
+static int link_last(const char *runs, const char *name, trp_error *err)
 {
-    char last[PATH_MAX], fresh[PATH_MAX];
-    snprintf(last, sizeof last, "%s/" RUNS "/last", base);
-    snprintf(fresh, sizeof fresh, "%s/" RUNS "/.last.%.80s", base, name);
-    unlink(fresh);
-    if (symlink(name, fresh) < 0)
+    char last[LONG_PATH], fresh[LONG_PATH + NAME_MAX_CHARS];
+    snprintf(last, sizeof last, "%s/last", runs);
+    snprintf(fresh, sizeof fresh, "%s/.last.%.80s", runs, name);
+    trp_held_unlink(fresh, 0);
+    if (trp_held_symlink(name, fresh) < 0)
         return failed(err, "make", last);
-    if (rename(fresh, last) < 0) {
+    if (trp_held_rename(fresh, last) < 0) {
         int code = failed(err, "replace", last);
-        unlink(fresh);
+        trp_held_unlink(fresh, 0);
         return code;
     }
     return 0;
+}
+
+/* ---- the folder of runs
+ * ---------------------------------------------------------------
+ */
+
+int trp_runs_dir(const char *given, char **ret, trp_error *err)
+{
+    const char *dir = given ? given : getenv("TROUPE_RUNS");
+    char *cwd = NULL;
+    if (!dir || (!given && !*dir))
+        dir = TRP_RUNS;
+    if (!*dir)
+        return trp_error_set(err, TRP_EINVAL, "--runs-dir: the name of a folder");
+    if (dir[0] != '/' && !(cwd = getcwd(NULL, 0)))
+        return trp_error_set(err, TRP_ESYSTEM, "no working folder: %s",
+                             strerror(errno));
+    while (strncmp(dir, "./", 2) == 0)
+        dir += 2 + strspn(dir + 2, "/");
+    int n = asprintf(ret, "%s%s%s", cwd ? cwd : "", cwd ? "/" : "", dir);
+    free(cwd);
+    if (n < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    while (n > 1 && (*ret)[n - 1] == '/') /* behind a slash a link would be followed */
+        (*ret)[--n] = '\0';
+    if (n < PATH_MAX - 2 * NAME_MAX_CHARS)
+        return 0;
+    free(*ret);
+    return trp_error_set(err, TRP_ELIMIT, "the path of %.80s is too long", dir);
+}
+
+const char *trp_run_shown(const char *run_dir)
+{
+    size_t n = strlen(TRP_RUNS);
+    const char *name = strrchr(run_dir, '/');
+    const char *runs = name - n;
+    bool usual = name && (size_t)(name - run_dir) > n && runs[-1] == '/' &&
+                 strncmp(runs, TRP_RUNS, n) == 0;
+    return usual ? runs : run_dir;
 }
 
 /* ---- making -------------------------------------------------------------------------
@@ -128,9 +172,17 @@ static int link_last(const char *base, const char *name, trp_error *err)
 
 static int make_dir(const char *path, trp_error *err)
 {
-    if (mkdir(path, 0700) == 0)
+    if (trp_held_mkdir(path, 0700) == 0)
         return 0;
     return errno == EEXIST ? TRP_EEXIST : failed(err, "make the folder", path);
+}
+
+static bool has(const char *path, const char *file)
+{
+    char full[LONG_PATH];
+    struct stat st;
+    snprintf(full, sizeof full, "%s/%s", path, file);
+    return trp_held_stat(full, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* Was the folder made for a run to come? Only one run can remove the file. */
@@ -138,40 +190,59 @@ static bool take_reserved(const char *path)
 {
     char file[LONG_PATH];
     snprintf(file, sizeof file, "%s/" RESERVED, path);
-    return unlink(file) == 0;
+    return trp_held_unlink(file, 0) == 0;
 }
 
-/* BASE/troupe-runs, then the run's own folder; its path in `path`, its name in `name`.
- */
-static int make_run_dir(const char *base, const char *app, const char *run_name,
+/* What a run works from is written last of all, before anything is started. */
+static bool began(const char *path)
+{
+    return has(path, "state/run_spec.json") || has(path, "events.jsonl");
+}
+
+/* A folder of that name that is there: 0 when it was made for a run that did not begin,
+ * since the disk was full, say. */
+static int use_again(const char *path, trp_error *err)
+{
+    struct stat st;
+    bool is_folder = trp_held_stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return take_reserved(path) || (is_folder && !has(path, RESERVED) && !began(path))
+               ? 0
+               : trp_error_set(err, TRP_EEXIST,
+                               "%s is there already: use --resume %s or another name",
+                               trp_run_shown(path), strrchr(path, '/') + 1);
+}
+
+/* Holds RUNS, which is made when it is not there. */
+static int hold_runs(const char *runs, trp_error *err)
+{
+    int code = make_dir(runs, err);
+    return code < 0 && code != TRP_EEXIST ? code : trp_held_folder(runs, NULL, err);
+}
+
+/* The run's own folder below RUNS; its path in `path`, its name in `name`. 1: it was
+ * there. */
+static int make_run_dir(const char *runs, const char *app, const char *run_name,
                         char *name, char *path, trp_error *err)
 {
-    snprintf(path, PATH_MAX, "%s/" RUNS, base);
-    int code = make_dir(path, err);
-    if (code < 0 && code != TRP_EEXIST)
-        return code;
     char made[NAME_MAX];
+    int code = TRP_EEXIST;
     make_name(app, made, sizeof made);
-    for (int i = 1; i <= SAME_NAMES; i++) {
+    for (int i = 1; i <= SAME_NAMES && code == TRP_EEXIST; i++) {
         if (run_name)
             snprintf(name, NAME_MAX, "%s", run_name);
         else if (i == 1)
             snprintf(name, NAME_MAX, "%.*s", NAME_MAX - 16, made);
         else
             snprintf(name, NAME_MAX, "%.*s.%d", NAME_MAX - 16, made, i);
-        if (snprintf(path, PATH_MAX, "%s/" RUNS "/%s", base, name) >= PATH_MAX - 64)
-            return trp_error_set(err, TRP_ELIMIT, "the path of %s is too long", base);
+        if (snprintf(path, PATH_MAX, "%s/%s", runs, name) >= PATH_MAX - 64)
+            return trp_error_set(err, TRP_ELIMIT, "the path of %s is too long", runs);
         code = make_dir(path, err);
-        if (code == TRP_EEXIST && run_name && take_reserved(path))
-            code = 0;
-        if (code != TRP_EEXIST || run_name)
-            break;
+        if (code == TRP_EEXIST && run_name)
+            return use_again(path, err) < 0 ? TRP_EEXIST : 1;
     }
-    return code == TRP_EEXIST ? trp_error_set(err, TRP_EEXIST,
-                                              RUNS "/%s is there already: use --resume "
-                                                   "%s or another name",
-                                              name, name)
-                              : code;
+    return code == TRP_EEXIST
+               ? trp_error_set(err, code, "%s is there already", trp_run_shown(path))
+               : code;
 }
 
 static int make_inside(const char *path, trp_error *err)
@@ -180,177 +251,231 @@ static int make_inside(const char *path, trp_error *err)
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
         char dir[LONG_PATH];
         snprintf(dir, sizeof dir, "%s/%s", path, dirs[i]);
-        if (mkdir(dir, 0700) < 0)
-            return failed(err, "make the folder", dir);
+        int code = make_dir(dir, err);
+        if (code < 0 && code != TRP_EEXIST)
+            return code;
     }
     return 0;
 }
 
+/* What was begun there goes; what somebody else has put there stays. */
 static void unmake(const char *path)
 {
-    static const char *const inside[] = {"/state/lock", "/state", "/logs", ""};
+    static const char *const inside[] = {"state/id", "state/id.new", "state/lock",
+                                         "state/run.json"};
+    static const char *const dirs[] = {"/state", "/logs", ""};
+    char p[LONG_PATH];
     for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
-        char p[LONG_PATH];
-        snprintf(p, sizeof p, "%s%s", path, inside[i]);
-        remove(p);
+        snprintf(p, sizeof p, "%s/%s", path, inside[i]);
+        trp_held_unlink(p, 0);
+    }
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        snprintf(p, sizeof p, "%s%s", path, dirs[i]);
+        trp_held_unlink(p, AT_REMOVEDIR);
     }
 }
 
-static int fill(struct trp_run_folder *f, const char *name, const char *path,
-                const char *shown)
+static trp_run_folder *new_folder(const char *runs, const char *name, const char *path,
+                                  trp_error *err)
 {
-    f->name = strdup(name);
-    f->path = strdup(path);
-    f->shown = strdup(shown);
-    return f->name && f->path && f->shown ? 0 : TRP_ENOMEM;
+    struct trp_run_folder *f = calloc(1, sizeof *f);
+    if (f) {
+        f->lock_fd = -1;
+        f->runs = strdup(runs);
+        f->name = strdup(name);
+        f->path = strdup(path);
+        f->shown = strdup(trp_run_shown(path));
+    }
+    if (f && f->runs && f->name && f->path && f->shown)
+        return f;
+    trp_run_folder_free(f);
+    trp_error_set(err, TRP_ENOMEM, "out of memory");
+    return NULL;
 }
 
-int trp_run_folder_new(const char *base, const char *app, const char *run_name,
+/* Two may have found a folder that did not begin: the lock is one's. */
+static int fill(trp_run_folder *f, const char *app, bool was_there, trp_error *err)
+{
+    int code = make_inside(f->path, err);
+    if (code == 0)
+        code = lock_run(f->path, &f->lock_fd, err);
+    if (code == 0 && was_there && began(f->path))
+        code = trp_error_set(err, TRP_EEXIST, "%s is there already", f->shown);
+    if (code == 0)
+        code = trp_held_identify(f->path, err);
+    if (code == 0)
+        code = trp_run_folder_state(f, app, "running", 0, err);
+    return code == 0 ? link_last(f->runs, f->name, err) : code;
+}
+
+int trp_run_folder_new(const char *runs, const char *app, const char *run_name,
                        trp_run_folder **ret, trp_error *err)
 {
-    char name[NAME_MAX], path[PATH_MAX], shown[NAME_MAX + 16];
-    if (run_name) {
-        int bad = check_name(run_name, err);
-        if (bad < 0)
-            return bad;
-    }
-    int code = make_run_dir(base, app, run_name, name, path, err);
+    char name[NAME_MAX], path[PATH_MAX];
+    int code = run_name ? check_name(run_name, err) : 0;
+    if (code == 0)
+        code = hold_runs(runs, err);
     if (code < 0)
         return code;
-    snprintf(shown, sizeof shown, RUNS "/%s", name);
-    struct trp_run_folder *f = calloc(1, sizeof *f);
-    if (f)
-        f->lock_fd = -1;
-    if (!f || fill(f, name, path, shown) < 0)
-        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
-    if (code == 0)
-        code = make_inside(path, err);
-    if (code == 0)
-        code = lock_run(path, &f->lock_fd, err);
-    if (code == 0)
-        code = link_last(base, name, err);
+    int there = make_run_dir(runs, app, run_name, name, path, err);
+    code = there < 0 ? there : trp_held_folder(path, NULL, err);
     if (code < 0) {
+        trp_held_leave(runs);
+        return code;
+    }
+    struct trp_run_folder *f = new_folder(runs, name, path, err);
+    if (!f)
+        return TRP_ENOMEM;
+    code = fill(f, app, there == 1, err);
+    if (code < 0) {
+        if (there == 0 && code != TRP_ESTATE)
+            unmake(path);
         trp_run_folder_free(f);
-        unmake(path);
         return code;
     }
     *ret = f;
     return 0;
 }
 
-int trp_run_folder_reserve(const char *base, const char *app, const char *run_name,
+int trp_run_folder_reserve(const char *runs, const char *app, const char *run_name,
                            char **ret_name, trp_error *err)
 {
     char name[NAME_MAX], path[PATH_MAX], file[LONG_PATH];
     int code = run_name ? check_name(run_name, err) : 0;
+    if (code == 0)
+        code = hold_runs(runs, err);
     if (code < 0)
         return code;
-    snprintf(path, sizeof path, "%s/" RUNS "/%s/" RESERVED, base,
-             run_name ? run_name : "");
-    if (run_name && access(path, F_OK) == 0)
+    snprintf(path, sizeof path, "%s/%s", runs, run_name ? run_name : "");
+    if (run_name && has(path, RESERVED))
         return trp_error_set(err, TRP_EEXIST,
-                             RUNS "/%s waits for a job already; use another name, or "
-                                  "remove it when that job is gone",
-                             run_name);
-    code = make_run_dir(base, app, run_name, name, path, err);
+                             "%s waits for a job already; use another name, or remove "
+                             "it when that job is gone",
+                             trp_run_shown(path));
+    code = make_run_dir(runs, app, run_name, name, path, err);
     if (code < 0)
         return code;
     snprintf(file, sizeof file, "%s/" RESERVED, path);
-    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = trp_held_open(file, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd >= 0)
         close(fd);
     *ret_name = fd < 0 ? NULL : strdup(name);
     if (*ret_name)
         return 0;
     code = failed(err, "make", file);
-    unlink(file);
-    rmdir(path);
+    trp_held_unlink(file, 0);
+    trp_held_unlink(path, AT_REMOVEDIR);
     return code;
 }
 
-void trp_run_folder_unreserve(const char *base, const char *name)
+void trp_run_folder_unreserve(const char *runs, const char *name)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/" RUNS "/%s", base, name);
+    snprintf(path, sizeof path, "%s/%s", runs, name);
     if (take_reserved(path))
-        rmdir(path);
-    snprintf(path, sizeof path, "%s/" RUNS, base);
-    rmdir(path); /* when it was the first */
+        trp_held_unlink(path, AT_REMOVEDIR);
+    trp_held_unlink(runs, AT_REMOVEDIR); /* when it was the first */
 }
 
 /* ---- opening ------------------------------------------------------------------------
  */
 
-static bool is_run(const char *path)
+/* Of a name below RUNS, which is held: only `last` may be a link, to another name. */
+static int find_below(const char *runs, const char *run, char *path, trp_error *err)
 {
-    char state[PATH_MAX];
-    struct stat st;
-    return snprintf(state, sizeof state, "%s/state/run.json", path) < PATH_MAX &&
-           stat(state, &st) == 0 && S_ISREG(st.st_mode);
+    char to[NAME_MAX_CHARS + 2];
+    ssize_t n = -1;
+    snprintf(path, PATH_MAX, "%s/%.80s", runs, run);
+    if (strcmp(run, "last") == 0)
+        n = trp_held_readlink(path, to, sizeof to - 1);
+    if (n > 0) {
+        to[n] = '\0';
+        if (check_name(to, NULL) < 0)
+            return TRP_ENOENT;
+        snprintf(path, PATH_MAX, "%s/%s", runs, to);
+    }
+    return trp_held_folder(path, NULL, err);
 }
 
-/* The real path of the run that is meant: a name below troupe-runs, else a path. */
-static bool find_run(const char *base, const char *run, char *path)
+/* By a path that the user wrote, whose links count. */
+static int find_path(const char *run, char *path, trp_error *err)
 {
-    char try[PATH_MAX];
-    if (!strchr(run, '/') &&
-        snprintf(try, sizeof try, "%s/" RUNS "/%s", base, run) < PATH_MAX &&
-        realpath(try, path) && is_run(path))
-        return true;
-    int n = run[0] == '/' ? snprintf(try, sizeof try, "%s", run)
-                          : snprintf(try, sizeof try, "%s/%s", base, run);
-    return n < PATH_MAX && realpath(try, path) && is_run(path);
+    char state[LONG_PATH];
+    if (!realpath(run, path))
+        return TRP_ENOENT;
+    snprintf(state, sizeof state, "%s/state/run.json", path);
+    if (access(state, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return TRP_ENOENT;
+    return trp_held_folder(path, NULL, err);
 }
 
-static int find_or_say(const char *base, const char *run, char *path, trp_error *err)
+/* A name below RUNS, else a path. */
+static int find_run(const char *runs, int runs_held, const char *run, char *path,
+                    trp_error *err)
 {
-    if (run[0] && find_run(base, run, path))
+    bool is_name = strcmp(run, "last") == 0 || check_name(run, NULL) == 0;
+    int code = runs_held;
+    if (code == 0 && is_name)
+        code = find_below(runs, run, path, err);
+    if (is_name && code != TRP_ENOENT)
+        return code;
+    return *run ? find_path(run, path, err) : TRP_ENOENT;
+}
+
+/* Holds the run that is meant, and RUNS where that can be. */
+static int find_or_say(const char *runs, const char *run, char *path, trp_error *err)
+{
+    int held = trp_held_folder(runs, NULL, err);
+    int code = find_run(runs, held, run, path, err);
+    if (code == 0 && has(path, "state/run.json"))
         return 0;
+    if (code == 0)
+        trp_held_leave(path);
+    if (held == 0)
+        trp_held_leave(runs);
+    if (code < 0 && code != TRP_ENOENT)
+        return code;
     return trp_error_set(err, TRP_EINVAL,
-                         "%.200s is no run: neither below " RUNS
-                         " nor a run's folder (no state/run.json); see troupe ls",
-                         run);
+                         "%.200s is no run: neither below %.600s nor a run's folder "
+                         "(no state/run.json); see troupe ls",
+                         run, runs);
 }
 
-int trp_run_folder_find(const char *base, const char *run, char **ret_path,
+int trp_run_folder_find(const char *runs, const char *run, char **ret_path,
                         trp_error *err)
 {
     char path[PATH_MAX];
-    int code = find_or_say(base, run, path, err);
+    int code = find_or_say(runs, run, path, err);
     if (code < 0)
         return code;
     *ret_path = strdup(path);
     return *ret_path ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
-int trp_run_folder_open(const char *base, const char *run, trp_run_folder **ret,
+/* Does it lie in RUNS? */
+static bool is_below(const char *path, const char *runs)
+{
+    size_t n = strlen(runs);
+    return strncmp(path, runs, n) == 0 && path[n] == '/' && !strchr(path + n + 1, '/');
+}
+
+int trp_run_folder_open(const char *runs, const char *run, trp_run_folder **ret,
                         trp_error *err)
 {
-    char path[PATH_MAX], below[LONG_PATH], shown[LONG_PATH];
-    int missing = find_or_say(base, run, path, err);
-    if (missing < 0)
-        return missing;
-    const char *name = strrchr(path, '/') + 1;
-    snprintf(below, sizeof below, "%s/" RUNS, base);
-    char real[PATH_MAX];
-    size_t dir = (size_t)(name - path) - 1;
-    bool ours =
-        realpath(below, real) && strlen(real) == dir && memcmp(real, path, dir) == 0;
-    snprintf(shown, sizeof shown, "%s%s", ours ? RUNS "/" : "", ours ? name : path);
-
-    struct trp_run_folder *f = calloc(1, sizeof *f);
-    if (!f)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    f->lock_fd = -1;
-    int code = fill(f, name, path, shown);
+    char path[PATH_MAX];
+    int code = find_or_say(runs, run, path, err);
     if (code < 0)
-        trp_error_set(err, code, "out of memory");
-    if (code == 0)
-        code = lock_run(path, &f->lock_fd, err);
+        return code;
+    struct trp_run_folder *f = new_folder(runs, strrchr(path, '/') + 1, path, err);
+    if (!f)
+        return TRP_ENOMEM;
+    code = lock_run(path, &f->lock_fd, err);
     if (code == TRP_ESTATE)
-        trp_error_set(err, code, "run %s is still running", shown);
-    if (code == 0 && ours)
-        code = link_last(base, name, err); /* it is the newest again */
+        trp_error_set(err, code, "run %s is still running", f->shown);
+    if (code == 0)
+        code = trp_held_identify(path, err);
+    if (code == 0 && is_below(path, runs))
+        code = link_last(runs, f->name, err); /* it is the newest again */
     if (code < 0) {
         trp_run_folder_free(f);
         return code;
@@ -365,6 +490,11 @@ void trp_run_folder_free(trp_run_folder *f)
         return;
     if (f->lock_fd >= 0)
         close(f->lock_fd);
+    if (f->path)
+        trp_held_leave(f->path);
+    if (f->runs)
+        trp_held_leave(f->runs);
+    free(f->runs);
     free(f->name);
     free(f->path);
     free(f->shown);
@@ -382,7 +512,7 @@ void trp_run_folder_pid(const char *run_dir, int pid, const char *what)
         if (line[i] == '\n')
             line[i] = ' ';
     line[n++] = '\n';
-    int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    int fd = trp_held_open(file, O_WRONLY | O_APPEND | O_CREAT, 0600);
     if (fd < 0)
         return;
     ssize_t w;
@@ -397,7 +527,7 @@ int trp_run_folder_has_room(const char *run_dir, trp_error *err)
     static const char some[1 << 16];
     char file[PATH_MAX];
     snprintf(file, sizeof file, "%s/state/room.%d", run_dir, (int)getpid());
-    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = trp_held_open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ssize_t n = -1;
     if (fd >= 0) {
         errno = 0;
@@ -410,7 +540,7 @@ int trp_run_folder_has_room(const char *run_dir, trp_error *err)
     int why = errno;
     if (fd >= 0) {
         close(fd);
-        unlink(file);
+        trp_held_unlink(file, 0);
     }
     return n == (ssize_t)sizeof some
                ? 0

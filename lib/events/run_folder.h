@@ -1,6 +1,6 @@
 /*
- * A run's folder: troupe-runs/RUN/ (0700) below the folder where `troupe run` was
- * called.
+ * A run's folder: RUNS/RUN/ (0700). RUNS, the folder of runs, is troupe-runs below the
+ * folder where `troupe run` was called, unless --runs-dir or TROUPE_RUNS names another.
  *
  *     events.jsonl  logs/STAGE/TASK.ATTEMPT.{out,err}  state/
  *     state/lock    held (flock) by `troupe` while the run goes on
@@ -8,8 +8,13 @@
  *     state/pids    one line a process: "PID what"
  *     state/pipeline.yaml  the pipeline as it was given, for --resume
  *     state/secret  0600
+ *     state/id      how a process that was told of the folder knows it (files/held.h)
  *
- * `troupe-runs/last` links to the newest; `troupe-runs/.history/` has the event logs
+ * Both are held as long as a trp_run_folder is there, and used by nobody but their
+ * owner: a folder that is a link, another user's or writable for others is refused
+ * (TRP_ESYSTEM), with words that say what to do.
+ *
+ * `RUNS/last` links to the newest; `RUNS/.history/` has the event logs
  * under names that Spark's History Server accepts.
  */
 #ifndef TRP_EVENTS_RUN_FOLDER_H
@@ -21,37 +26,47 @@
 
 #include "core/base/error.h"
 
+#define TRP_RUNS "troupe-runs"
+
 typedef struct trp_run_folder {
+    char *runs;  /* RUNS, absolute */
     char *name;  /* RUN */
     char *path;  /* absolute */
-    char *shown; /* "troupe-runs/RUN", for messages */
+    char *shown; /* for messages: trp_run_shown */
     int lock_fd;
 } trp_run_folder;
 
-/* Makes troupe-runs/RUN below `base` (absolute). RUN is `run_name` when not NULL
- * (checked: a stage name's characters, TRP_EINVAL; TRP_EEXIST when it is there already:
- * "use --resume or another name"), else APP-YYYYMMDDTHHMMSS-PID with APP cleaned to
- * such characters. TRP_ESYSTEM when it cannot be made (exit 4). Takes the lock, updates
- * `last`. */
-int trp_run_folder_new(const char *base, const char *app, const char *run_name,
+/* RUNS, absolute and malloc'ed: `given` (--runs-dir; NULL: not given), else
+ * TROUPE_RUNS, else troupe-runs here. It need not be there. TRP_EINVAL, TRP_ELIMIT. */
+int trp_runs_dir(const char *given, char **ret, trp_error *err);
+/* A run's folder as messages name it: "troupe-runs/RUN", or its path where runs are
+ * elsewhere. Part of `run_dir`. */
+const char *trp_run_shown(const char *run_dir);
+
+/* Makes RUNS/RUN. RUN is `run_name` when not NULL (checked: a stage name's characters,
+ * TRP_EINVAL; TRP_EEXIST when a run of that name has begun: "use --resume or another
+ * name"), else APP-YYYYMMDDTHHMMSS-PID with APP cleaned to such characters. TRP_ESYSTEM
+ * when it cannot be made (exit 4). Takes the lock, writes the first state ("running")
+ * and updates `last`. */
+int trp_run_folder_new(const char *runs, const char *app, const char *run_name,
                        trp_run_folder **ret, trp_error *err);
 /* Makes only the folder, for a run that `troupe run --run-name RUN` begins later, so
  * that its job's output has a place before: RUN, malloc'ed, in *ret_name. Codes as
  * above. */
-int trp_run_folder_reserve(const char *base, const char *app, const char *run_name,
+int trp_run_folder_reserve(const char *runs, const char *app, const char *run_name,
                            char **ret_name, trp_error *err);
 /* Removes it again, unless the run began. */
-void trp_run_folder_unreserve(const char *base, const char *name);
+void trp_run_folder_unreserve(const char *runs, const char *name);
 /* APP in a run's name, cleaned to a name's characters; `size` cuts it. */
 void trp_run_name_clean(const char *app, char *buf, size_t size);
-/* The folder of an earlier run, absolute and malloc'ed; without its lock. TRP_EINVAL as
- * below. */
-int trp_run_folder_find(const char *base, const char *run, char **ret_path,
+/* The folder of an earlier run, absolute and malloc'ed; without its lock, but held
+ * until the process ends. TRP_EINVAL as below. */
+int trp_run_folder_find(const char *runs, const char *run, char **ret_path,
                         trp_error *err);
-/* Opens an existing one for --resume: a name below base/troupe-runs or a path.
+/* Opens an existing one for --resume: a name below RUNS or a path.
  * TRP_EINVAL when it is not a run folder; TRP_ESTATE when it is still running (its lock
  * is held). */
-int trp_run_folder_open(const char *base, const char *run, trp_run_folder **ret,
+int trp_run_folder_open(const char *runs, const char *run, trp_run_folder **ret,
                         trp_error *err);
 void trp_run_folder_free(trp_run_folder *f);
 
@@ -65,14 +80,17 @@ void trp_run_folder_pid(const char *run_dir, int pid, const char *what);
  * gone. */
 int trp_run_folder_has_room(const char *run_dir, trp_error *err);
 
-/* The runs below `base`, newest first, for `troupe ls`. A run whose state says
+/* The runs in RUNS, newest first, for `troupe ls`. A run whose state says
  * "running" but whose lock is free is told as "died". */
 struct trp_run_view {
     char *name, *app, *status;
     int64_t started_ms, ended_ms; /* wall clock; 0: not ended */
     int exit_status, pid;
 };
-int trp_run_folder_list(const char *base, struct trp_run_view **ret, uint32_t *ret_n,
+/* One of them by its folder's path; `ret` for trp_run_view_clear. False: no run. */
+bool trp_run_folder_view(const char *run_dir, struct trp_run_view *ret);
+void trp_run_view_clear(struct trp_run_view *v);
+int trp_run_folder_list(const char *runs, struct trp_run_view **ret, uint32_t *ret_n,
                         trp_error *err);
 void trp_run_folder_list_free(struct trp_run_view *v, uint32_t n);
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "events/json_text.h"
+#include "files/held.h"
 
 enum { STATE_FILE_MAX = 1 << 20, COMMAND_MAX = 4096 };
 
@@ -51,9 +52,13 @@ int trp_run_state_read(const char *run_dir, struct trp_run_view *ret)
     char file[PATH_MAX];
     struct stat st;
     if (snprintf(file, sizeof file, "%s/state/run.json", run_dir) >= PATH_MAX ||
-        stat(file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > STATE_FILE_MAX)
+        trp_held_stat(file, &st) < 0 || !S_ISREG(st.st_mode) ||
+        st.st_size > STATE_FILE_MAX)
         return TRP_ENOENT;
-    json_t *j = json_load_file(file, 0, NULL);
+    FILE *in = trp_held_fopen(file, "r");
+    json_t *j = in ? json_loadf(in, 0, NULL) : NULL;
+    if (in)
+        fclose(in);
     if (!json_is_object(j) || !json_is_string(json_object_get(j, "status"))) {
         json_decref(j);
         return TRP_ENOENT;
@@ -123,7 +128,7 @@ static int replace(const char *file, const struct trp_buf *b, trp_error *err)
     char fresh[PATH_MAX];
     if (snprintf(fresh, sizeof fresh, "%s.%d", file, (int)getpid()) >= PATH_MAX)
         return trp_error_set(err, TRP_ELIMIT, "the path of %s is too long", file);
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = trp_held_open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ssize_t w = -1;
     if (fd >= 0) {
         errno = 0;
@@ -133,11 +138,11 @@ static int replace(const char *file, const struct trp_buf *b, trp_error *err)
         if (close(fd) < 0)
             w = -1;
     }
-    if (w == (ssize_t)b->size && rename(fresh, file) == 0)
+    if (w == (ssize_t)b->size && trp_held_rename(fresh, file) == 0)
         return 0;
     trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", file, strerror(errno));
     if (fd >= 0)
-        unlink(fresh);
+        trp_held_unlink(fresh, 0);
     return TRP_ESYSTEM;
 }
 
@@ -179,7 +184,7 @@ static bool died(const char *run_dir)
 {
     char file[PATH_MAX + 64];
     snprintf(file, sizeof file, "%s/state/lock", run_dir);
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    int fd = trp_held_open(file, O_RDONLY, 0);
     if (fd < 0)
         return errno == ENOENT;
     bool is_free = flock(fd, LOCK_SH | LOCK_NB) == 0;
@@ -187,19 +192,14 @@ static bool died(const char *run_dir)
     return is_free;
 }
 
-/* One entry of troupe-runs; false: no run. */
-static bool view_of(const char *runs, const char *entry, struct trp_run_view *ret)
+bool trp_run_folder_view(const char *run_dir, struct trp_run_view *ret)
 {
-    char path[PATH_MAX];
-    struct stat st;
-    if (entry[0] == '.' ||
-        snprintf(path, sizeof path, "%s/%s", runs, entry) >= PATH_MAX - 64 ||
-        lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) ||
-        trp_run_state_read(path, ret) < 0)
+    if (trp_run_state_read(run_dir, ret) < 0)
         return false;
     /* The folder's own name counts: it may have been renamed. */
-    bool dead = strcmp(ret->status, "running") == 0 && died(path);
-    char *name = strdup(entry), *status = dead ? strdup("died") : NULL;
+    bool dead = strcmp(ret->status, "running") == 0 && died(run_dir);
+    char *name = strdup(strrchr(run_dir, '/') + 1),
+         *status = dead ? strdup("died") : NULL;
     if (!name || (dead && !status)) {
         free(name);
         free(status);
@@ -215,6 +215,15 @@ static bool view_of(const char *runs, const char *entry, struct trp_run_view *re
     return true;
 }
 
+/* One entry of RUNS; false: no run. */
+static bool view_of(const char *runs, const char *entry, struct trp_run_view *ret)
+{
+    char path[PATH_MAX];
+    return entry[0] != '.' &&
+           snprintf(path, sizeof path, "%s/%s", runs, entry) < PATH_MAX - 64 &&
+           trp_run_folder_view(path, ret);
+}
+
 static int newest_first(const void *a, const void *b)
 {
     const struct trp_run_view *x = a, *y = b;
@@ -223,30 +232,42 @@ static int newest_first(const void *a, const void *b)
     return strcmp(y->name, x->name);
 }
 
-int trp_run_folder_list(const char *base, struct trp_run_view **ret, uint32_t *ret_n,
+static int open_runs(const char *runs, DIR **ret, trp_error *err)
+{
+    int code = trp_held_folder(runs, NULL, err);
+    if (code < 0)
+        return code;
+    int fd = trp_held_open(runs, O_RDONLY | O_DIRECTORY, 0);
+    *ret = fd < 0 ? NULL : fdopendir(fd);
+    if (*ret)
+        return 0;
+    code = trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s", runs, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    trp_held_leave(runs);
+    return code;
+}
+
+int trp_run_folder_list(const char *runs, struct trp_run_view **ret, uint32_t *ret_n,
                         trp_error *err)
 {
-    char runs[PATH_MAX];
-    snprintf(runs, sizeof runs, "%s/troupe-runs", base);
-    *ret = NULL;
-    *ret_n = 0;
-    DIR *d = opendir(runs);
-    if (!d)
-        return errno == ENOENT ? 0
-                               : trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s",
-                                               runs, strerror(errno));
+    DIR *d;
     struct trp_run_view *v = NULL, one;
     uint32_t n = 0, room = 0;
-    for (const struct dirent *e; (e = readdir(d));) {
+    *ret = NULL;
+    *ret_n = 0;
+    int code = open_runs(runs, &d, err);
+    if (code < 0)
+        return code == TRP_ENOENT ? 0 : code;
+    for (const struct dirent *e; code == 0 && (e = readdir(d));) {
         if (!view_of(runs, e->d_name, &one))
             continue;
         if (n == room) {
             struct trp_run_view *grown = realloc(v, (room * 2 + 16) * sizeof *v);
             if (!grown) {
                 trp_run_view_clear(&one);
-                trp_run_folder_list_free(v, n);
-                closedir(d);
-                return trp_error_set(err, TRP_ENOMEM, "out of memory");
+                code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+                break;
             }
             v = grown;
             room = room * 2 + 16;
@@ -254,6 +275,11 @@ int trp_run_folder_list(const char *base, struct trp_run_view **ret, uint32_t *r
         v[n++] = one;
     }
     closedir(d);
+    trp_held_leave(runs);
+    if (code < 0) {
+        trp_run_folder_list_free(v, n);
+        return code;
+    }
     if (n > 0)
         qsort(v, n, sizeof *v, newest_first);
     *ret = v;

@@ -7,7 +7,6 @@
 /* Reads DIR/state/run.json. TRP_ENOENT: there is none, or it is not one of ours.
  * Strings are new. */
 int trp_run_state_read(const char *run_dir, struct trp_run_view *ret);
-void trp_run_view_clear(struct trp_run_view *v);
 
 /* An flock that failed with this errno: the file system has no locks. */
 bool trp_run_state_no_locks(int code);

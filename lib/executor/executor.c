@@ -28,6 +28,7 @@
 
 #include "executor/executor_internal.h"
 #include "executor/private_folder.h"
+#include "files/held.h"
 
 enum { SLOTS_MAX = 4096, FLUSH_MS = 100, FUNCTION_GRACE_MS = 500 };
 
@@ -215,7 +216,7 @@ static void join_cgroup(struct trp_executor_shape *shape)
 
 static int read_secret(const char *path, uint8_t *secret, trp_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = trp_held_open(path, O_RDONLY, 0);
     ssize_t n = fd >= 0 ? read(fd, secret, TRP_SECRET_SIZE) : -1;
     int error = errno;
     if (fd >= 0)
@@ -266,7 +267,9 @@ static int join_run(trp_executor *e, trp_error *err)
 {
     struct trp_channel_handler handler;
     join_cgroup(&e->shape);
-    int r = bind_to(e->shape.cpuset, err);
+    int r = trp_held_folder(e->shape.run_dir, e->shape.run_id, err);
+    if (r == TRP_OK)
+        r = bind_to(e->shape.cpuset, err);
     if (r == TRP_OK)
         r = trp_executor_call(&e->shape, &e->channel, err);
     if (r == TRP_OK)

@@ -43,7 +43,8 @@ struct trp_executor_shape {
     char secret_file[4096];
     uint32_t munge; /* 1: both sides prove their user by MUNGE as well */
     char run_name[128];
-    char run_dir[4096];
+    char run_dir[4096]; /* "": a rank of a static run, which needs none */
+    char run_id[40];    /* its identity (files/held.h) */
     char scratch[4096]; /* parent of this executor's scratch folders */
     int64_t network_timeout_ns, heartbeat_ns;
 };

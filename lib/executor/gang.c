@@ -29,8 +29,13 @@
 
 #include "executor/spawner_internal.h"
 #include "executor/tree.h"
+#include "files/held.h"
 
-enum { SPEC_MAX = 64 << 20, WORDS_MAX = 4096 };
+enum {
+    SPEC_MAX = 64 << 20,
+    WORDS_MAX = 4096,
+    WRAPPER = 5, /* troupe-rank gang SPEC RUN_DIR RUN_ID */
+};
 static const char UNSEEN[] = "a run's folder must be on a file system that all nodes "
                              "share; call troupe run in a folder there";
 
@@ -42,7 +47,7 @@ static void folder_name(const struct trp_keeper *k, const struct trp_running *r,
 
 static int write_file(const char *path, const struct trp_buf *b)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = trp_held_open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return -1;
     size_t done = 0;
@@ -107,26 +112,21 @@ static bool for_mpirun(const char *entry)
     return false;
 }
 
-/* The backend's words, then the wrapper. */
-static void fill_launcher(struct trp_gang_start *g, const struct trp_gang_call *call,
-                          const char *program, const char *spec)
+/* The backend's words or mpirun's, then the wrapper. */
+static void fill_argv(struct trp_gang_start *g, const struct trp_gang_call *call,
+                      const char *ranks, const char *const wrapper[WRAPPER])
 {
-    const char *const wrapper[] = {program, "gang", spec, NULL};
-    for (uint32_t i = 0; i < call->nlauncher; i++)
-        g->argv[i] = call->launcher[i];
-    memcpy(g->argv + call->nlauncher, wrapper, sizeof wrapper);
-}
-
-static void fill_argv(struct trp_gang_start *g, const char *ranks, const char *program,
-                      const char *spec)
-{
-    const char *const all[] = {
-        "mpirun", "-np",  ranks,    "--oversubscribe", "--bind-to", "none",
-        "--mca",  "ras",  "^slurm", "--mca",           "plm",       "isolated",
-        program,  "gang", spec,
+    const char *const mpirun[] = {
+        "mpirun", "-np", ranks,    "--oversubscribe", "--bind-to", "none",
+        "--mca",  "ras", "^slurm", "--mca",           "plm",       "isolated",
     };
-    _Static_assert(sizeof all <= sizeof g->argv - sizeof g->argv[0], "room for NULL");
-    memcpy(g->argv, all, sizeof all);
+    size_t n = call->nlauncher ? call->nlauncher : sizeof mpirun / sizeof *mpirun;
+    _Static_assert(sizeof mpirun + (WRAPPER + 1) * sizeof *mpirun <= sizeof g->argv &&
+                       TRP_LAUNCHER_WORDS + WRAPPER < sizeof g->argv / sizeof *g->argv,
+                   "room for NULL");
+    for (size_t i = 0; i < n; i++)
+        g->argv[i] = call->nlauncher ? call->launcher[i] : mpirun[i];
+    memcpy(g->argv + n, wrapper, WRAPPER * sizeof *wrapper);
 }
 
 static void fill_env(struct trp_gang_start *g, const char *const *env,
@@ -170,24 +170,24 @@ int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r,
         write_spec(r, text[1], log_prefix, env) != TRP_OK)
         return trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", text[1],
                              strerror(errno));
-    const char *at[4];
-    size_t offset[4];
-    for (int i = 0; i < 4; i++) {
-        const char *s = i < 3 ? text[i] : call->program;
+    const char *const all[6] = {text[0],           text[1],
+                                text[2],           call->program,
+                                k->config.run_dir, trp_held_id(k->config.run_dir)};
+    const char *at[6];
+    size_t offset[6];
+    for (int i = 0; i < 6; i++) {
         offset[i] = ret->text.size;
-        trp_put_raw(&ret->text, s, strlen(s) + 1);
+        trp_put_raw(&ret->text, all[i], strlen(all[i]) + 1);
     }
     if (ret->text.failed)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         at[i] = (const char *)ret->text.data + offset[i];
     if (call->nlauncher && !link_words(k, name, log_prefix))
         return trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", text[1],
                              strerror(errno));
-    if (call->nlauncher)
-        fill_launcher(ret, call, at[3], at[1]);
-    else
-        fill_argv(ret, at[0], at[3], at[1]);
+    fill_argv(ret, call, at[0],
+              (const char *[WRAPPER]){at[3], "gang", at[1], at[4], at[5]});
     fill_env(ret, env, at[2]);
     return TRP_OK;
 }
@@ -224,10 +224,12 @@ static void set_text(struct trp_end *end, uint8_t status, char *text)
 static bool load_words(const struct trp_keeper *k, const char *folder,
                        char text[WORDS_MAX])
 {
-    char path[64];
+    char path[64], to[4400];
     snprintf(path, sizeof path, "%s/words", folder);
-    int fd = openat(k->scratch, path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, WORDS_MAX - 1);
+    ssize_t n = readlinkat(k->scratch, path, to, sizeof to - 1);
+    to[n > 0 ? n : 0] = '\0';
+    int fd = trp_held_open(to, O_RDONLY, 0);
+    n = fd < 0 ? -1 : read(fd, text, WORDS_MAX - 1);
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
@@ -346,7 +348,7 @@ static char **get_list(struct trp_view *v, uint32_t spare)
 
 static bool read_spec(const char *path, struct trp_buf *b)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = trp_held_open(path, O_RDONLY, 0);
     ssize_t n = 1;
     if (fd < 0)
         return false;
@@ -449,7 +451,7 @@ static int become_command(struct rank *r, const char *rank)
 {
     char path[4400];
     snprintf(path, sizeof path, "%s/started", r->folder);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = trp_held_open(path, O_WRONLY | O_CREAT, 0600);
     if (fd >= 0)
         close(fd);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -463,8 +465,29 @@ static int become_command(struct rank *r, const char *rank)
     return give_up(r, "run", r->argv[0]);
 }
 
+int trp_gang_rank_hold(char *const *argv, trp_error *err)
+{
+    char folder[4400];
+    const char *slash = strrchr(argv[2], '/');
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash ? slash - argv[2] : 0),
+             argv[2]);
+    int code = *argv[3] ? trp_held_folder(argv[3], argv[4], err) : 0;
+    return code < 0 ? code : trp_held_folder(folder, NULL, err);
+}
+
+/* Nothing of the run can be read here. */
+static int say_unseen(const char *spec, const char *why)
+{
+    char host[256] = "?";
+    gethostname(host, sizeof host - 1);
+    fprintf(stderr, "troupe-rank: cannot read %s on %s (%s): %s\n", spec, host, why,
+            UNSEEN);
+    return 127;
+}
+
 int trp_gang_rank_main(int argc, char **argv)
 {
+    trp_error err;
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     const char *ranks = getenv("OMPI_COMM_WORLD_SIZE");
     bool srun = !rank && getenv("SLURM_PROCID");
@@ -474,20 +497,16 @@ int trp_gang_rank_main(int argc, char **argv)
     }
     struct trp_buf b = {0};
     struct rank r = {0};
-    if (argc != 3 || strcmp(argv[1], "gang") != 0 || !rank || !ranks) {
+    if (argc != WRAPPER || strcmp(argv[1], "gang") != 0 || !rank || !ranks) {
         fprintf(stderr, "troupe-rank: only troupe calls it, below mpirun or srun\n");
         return 2;
     }
     char *slash = strrchr(argv[2], '/');
     r.folder = strndup(argv[2], slash ? (size_t)(slash - argv[2]) : 0);
-    if (!r.folder || !read_spec(argv[2], &b)) {
-        char host[256] = "?";
-        int error = errno;
-        gethostname(host, sizeof host - 1);
-        fprintf(stderr, "troupe-rank: cannot read %s on %s (%s): %s\n", argv[2], host,
-                strerror(error), UNSEEN);
-        return 127;
-    }
+    if (trp_gang_rank_hold(argv, &err) < 0)
+        return say_unseen(argv[2], err.text);
+    if (!r.folder || !read_spec(argv[2], &b))
+        return say_unseen(argv[2], strerror(errno));
     uint32_t own = 2;
     for (char **e = environ; *e; e++)
         own++;

@@ -21,12 +21,13 @@
 #include <unistd.h>
 
 #include "executor/tree.h"
+#include "files/held.h"
 
 enum { YOUNG_NS = 20000000 };
 
 static int make_one(const char *path)
 {
-    if (mkdir(path, 0700) == 0)
+    if (trp_held_mkdir(path, 0700) == 0)
         return 1;
     struct stat st;
     int error = errno;

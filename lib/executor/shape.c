@@ -28,11 +28,22 @@ struct field {
     }
 
 static const struct field fields[] = {
-    FIELD(id, U32),           FIELD(cores, U32),        FIELD(slots, U32),
-    FIELD(memory_mib, I64),   FIELD(cpuset, TEXT),      FIELD(cgroup, TEXT),
-    FIELD(driver, TEXT),      FIELD(secret_file, TEXT), FIELD(run_name, TEXT),
-    FIELD(run_dir, TEXT),     FIELD(scratch, TEXT),     FIELD(network_timeout_ns, I64),
-    FIELD(heartbeat_ns, I64), FIELD(in_cgroup, U32),    FIELD(munge, U32),
+    FIELD(id, U32),
+    FIELD(cores, U32),
+    FIELD(slots, U32),
+    FIELD(memory_mib, I64),
+    FIELD(cpuset, TEXT),
+    FIELD(cgroup, TEXT),
+    FIELD(driver, TEXT),
+    FIELD(secret_file, TEXT),
+    FIELD(run_name, TEXT),
+    FIELD(run_dir, TEXT),
+    FIELD(run_id, TEXT),
+    FIELD(scratch, TEXT),
+    FIELD(network_timeout_ns, I64),
+    FIELD(heartbeat_ns, I64),
+    FIELD(in_cgroup, U32),
+    FIELD(munge, U32),
 };
 enum { NFIELDS = sizeof fields / sizeof fields[0] };
 

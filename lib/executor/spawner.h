@@ -114,8 +114,11 @@ uint32_t trp_spawner_bury(trp_spawner *s, bool adopted,
 /* Ends it and all its commands; waits at most 2 s, then buries it. */
 void trp_spawner_close(trp_spawner *s);
 
-/* The wrapper each rank of a gang runs in: `troupe-rank gang SPECFILE`: opens its log
- * TASK.ATTEMPT.RANK.{out,err}, sets TROUPE_RANK and TROUPE_RANKS, execs the command. */
+/* The wrapper each rank of a gang runs in, `troupe-rank gang SPECFILE RUN_DIR RUN_ID`:
+ * opens its log TASK.ATTEMPT.RANK.{out,err}, sets TROUPE_RANK and TROUPE_RANKS, execs
+ * the command. RUN_DIR may be "". */
 int trp_gang_rank_main(int argc, char **argv);
+/* With these arguments: holds the run's folder and the one of the specification. */
+int trp_gang_rank_hold(char *const *argv, trp_error *err);
 
 #endif

@@ -25,24 +25,31 @@
 
 #include "executor/executor.h"
 #include "executor/spawner_internal.h"
+#include "executor/tree.h"
+#include "files/held.h"
 
-enum { READ_SIZE = 64 * 1024, HOLD_NS = 5000000 };
+enum { READ_SIZE = 64 * 1024, HOLD_NS = 5000000, KEPT = 34 };
 
 /* ---- becoming the spawner -------------------------------------------------------- */
 
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* All but stdio, these two and the run's folder. */
 static void close_others(int a, int b)
 {
-    int low = a < b ? a : b, high = a < b ? b : a;
+    int kept[KEPT] = {a, b};
+    size_t n = 2 + trp_held_descriptors(kept + 2, KEPT - 2);
     unsigned from = 3;
-    if (low >= 3) {
-        if (low > 3)
-            close_range(from, (unsigned)low - 1, 0);
-        from = (unsigned)low + 1;
-    }
-    if (high >= (int)from) {
-        if (high > (int)from)
-            close_range(from, (unsigned)high - 1, 0);
-        from = (unsigned)high + 1;
+    qsort(kept, n, sizeof *kept, by_number);
+    for (size_t i = 0; i < n; i++) {
+        if (kept[i] < (int)from)
+            continue;
+        if (kept[i] > (int)from)
+            close_range(from, (unsigned)kept[i] - 1, 0);
+        from = (unsigned)kept[i] + 1;
     }
     close_range(from, ~0U, 0);
 }
@@ -86,15 +93,29 @@ static void make_scratch(struct trp_keeper *k)
     k->scratch = -1;
     int made = k->config.scratch[0] ? trp_folder_make(k->config.scratch, NULL) : -1;
     char *path = k->shared->scratch;
-    int n = snprintf(path, TRP_SCRATCH_PATH, "%s/x%d-XXXXXX", k->config.scratch,
-                     (int)k->self);
+    int n = snprintf(path, TRP_SCRATCH_PATH, "%s/x%d-%s", k->config.scratch,
+                     (int)k->self, k->token + strlen(k->token) - 8);
     atomic_store(&k->shared->made_scratch_parent, made > 0);
-    if (made >= 0 && n < TRP_SCRATCH_PATH && mkdtemp(path))
-        k->scratch = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (made >= 0 && n < TRP_SCRATCH_PATH && trp_held_mkdir(path, 0700) == 0 &&
+        trp_held_folder(path, NULL, NULL) == 0)
+        k->scratch = trp_held_open(path, O_RDONLY | O_DIRECTORY, 0);
     if (k->scratch >= 0)
         k->scratch_path = path;
     else
         path[0] = '\0';
+}
+
+void trp_scratch_remove(struct trp_spawner_shared *shared, const char *root,
+                        size_t budget)
+{
+    const char *name = strrchr(shared->scratch, '/');
+    int at = name ? trp_held_open(root, O_RDONLY | O_DIRECTORY, 0) : -1;
+    if (at >= 0) {
+        trp_tree_remove(at, name + 1, &budget);
+        close(at);
+    }
+    if (atomic_load(&shared->made_scratch_parent))
+        trp_held_unlink(root, AT_REMOVEDIR);
 }
 
 static void open_oom_score(struct trp_keeper *k)

@@ -380,10 +380,6 @@ _Noreturn void trp_keeper_end(struct trp_keeper *k, bool parent_lost)
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state != TRP_RUN_FREE)
             trp_logs_drop_empty(&k->running[i]);
-    size_t budget = SIZE_MAX;
-    if (k->scratch_path)
-        trp_tree_remove(AT_FDCWD, k->scratch_path, &budget);
-    if (atomic_load(&k->shared->made_scratch_parent))
-        rmdir(k->config.scratch);
+    trp_scratch_remove(k->shared, k->config.scratch, SIZE_MAX);
     _exit(0);
 }

@@ -58,6 +58,11 @@ struct trp_spawner_shared {
     struct trp_watched_thread thread[TRP_WATCHED_THREADS];
 };
 
+/* Removes the spawner's scratch root, `budget` entries of it at most, and the folder
+ * `root` that it lies in when it was made for it. In spawner or parent. */
+void trp_scratch_remove(struct trp_spawner_shared *shared, const char *root,
+                        size_t budget);
+
 /* The parent's handle. */
 struct trp_spawner {
     int socket;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "executor/spawner_internal.h"
+#include "files/held.h"
 
 /* Strings of an attempt besides resources: executor.h, the token, a gang's ranks. */
 enum { OWN_STRINGS = 16, MAX_RESOURCES = 256 };
@@ -143,7 +144,8 @@ int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size
         stage_free(s);
         return TRP_ENOMEM;
     }
-    mkdir(s->command.log_dir, 0700); /* most often it is there; else opening fails */
+    /* most often it is there; else opening fails */
+    trp_held_mkdir(s->command.log_dir, 0700);
     return TRP_OK;
 }
 

@@ -178,15 +178,6 @@ static uint32_t kill_family(const trp_spawner *s, bool adopted)
     return left;
 }
 
-static void remove_scratch(const trp_spawner *s)
-{
-    size_t budget = SCRATCH_ENTRIES;
-    if (s->shared->scratch[0])
-        trp_tree_remove(AT_FDCWD, s->shared->scratch, &budget);
-    if (atomic_load(&s->shared->made_scratch_parent))
-        rmdir(s->scratch);
-}
-
 uint32_t trp_spawner_bury(trp_spawner *s, bool adopted,
                           struct trp_spawner_fate *ret_fate)
 {
@@ -209,7 +200,7 @@ uint32_t trp_spawner_bury(trp_spawner *s, bool adopted,
     }
     /* Where it cannot even die, removing what lies beside it would hang as well. */
     if (has_died(s) && left == 0)
-        remove_scratch(s);
+        trp_scratch_remove(s->shared, s->scratch, SCRATCH_ENTRIES);
     if (ret_fate)
         *ret_fate = s->fate;
     return left;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
+#include "files/held.h"
 
 bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
                     uint32_t stage_attempt, uint32_t task, uint32_t number)
@@ -28,7 +29,7 @@ bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
 int trp_log_open(const char *path)
 {
     struct stat st;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = trp_held_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         (st.st_mode & 0777) != 0600)
         fchmod(fd, 0600);
@@ -40,11 +41,11 @@ static void drop_empty(const char *prefix, const char *suffix)
     char path[4400];
     struct stat st;
     snprintf(path, sizeof path, "%s.%s", prefix, suffix);
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    int fd = trp_held_open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
     if (fd < 0)
         return;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
-        unlink(path);
+        trp_held_unlink(path, 0);
     close(fd);
 }
 

@@ -77,3 +77,123 @@ Y
     [ "$(cat a.out troupe-runs/r/logs/*/0.0.out | tr '\n' ' ')" = "mine mine c other " ]
     [ ! -e troupe-runs/r/logs/a ]
 }
+
+# as USER COMMAND…, in the folder where all may write
+as() {
+    local user=$1
+    shift
+    setpriv --reuid="$user" --regid=nogroup --clear-groups env HOME="$d" "$@"
+}
+
+shared_folder() {
+    [ "$(id -u)" = 0 ] || skip "needs root to become two others"
+    others_folder
+    chmod 777 "$d"
+    one 'run: "cat private >out-$(id -un) || id -un >ran"'
+    install -m 644 p.yaml "$d"
+    as nobody sh -c "umask 077; echo mine >$d/private"
+    cd "$d"
+}
+
+# What daemon puts in the place of nobody's troupe-runs once there is a file NAME: a run
+# folder that says what is run, and by which program.
+swap_at() {
+    as daemon bash -c '
+        until [ -e "$0" ]; do sleep 0.05; done
+        mv troupe-runs away && mkdir -m 777 troupe-runs && cp -r evil troupe-runs/r
+        server=$(sed -n "s/.*--ompi-server file:\([^ ]*\) .*/\1/p" args)
+        sed -i "s,\"control\": \"[^\"]*\",\"control\": \"\",
+            s,\"ompi_server\": \"[^\"]*\",\"ompi_server\": \"$server\",
+            s,\"rank_program\": \"[^\"]*\",\"rank_program\": \"$PWD/steal\"," \
+            troupe-runs/r/state/run_spec.json
+        chmod -R a+rwX troupe-runs
+        touch swapped' "$1"
+}
+
+evil_run() {
+    as daemon troupe run --quiet --run-name r p.yaml
+    rm -f out-* ran
+    as daemon mv troupe-runs/r evil
+    rm -r troupe-runs
+    printf '#!/bin/sh\ncat %s/private >%s/stolen\n' "$d" "$d" >steal
+    chmod 755 steal
+    touch args
+    chmod 666 args
+}
+
+@test "a folder of runs that another user made, can write in, or links to, is not used" {
+    shared_folder
+    as daemon mkdir -m 777 troupe-runs
+    run -4 as nobody troupe run p.yaml
+    [ "$output" = "troupe: $d/troupe-runs belongs to daemon: use another folder for runs: --runs-dir DIR, or TROUPE_RUNS in the environment" ]
+    for call in ls report "cancel r" "run --resume r"; do
+        run -4 as nobody troupe $call
+        [[ "$output" == *"troupe-runs belongs to daemon"* ]]
+    done
+    as daemon rmdir troupe-runs
+    as daemon ln -s "$d/somewhere" troupe-runs
+    run -4 as nobody troupe run p.yaml
+    [[ "$output" == *"$d/troupe-runs is a link, and runs follow none: name the folder that is meant by --runs-dir DIR"* ]]
+    rm troupe-runs
+    as nobody mkdir -m 770 troupe-runs
+    run -4 as nobody troupe run p.yaml
+    [[ "$output" == *"others can write in $d/troupe-runs (mode 0770): take that from them by chmod go-w"* ]]
+    [ -z "$(ls troupe-runs)" ]
+    cd "$BATS_TEST_TMPDIR"
+}
+
+@test "two users of one folder: the second is told, and has runs elsewhere" {
+    shared_folder
+    run -0 as daemon troupe run --run-name r p.yaml
+    run -4 as nobody troupe run --run-name r p.yaml
+    [ "$output" = "troupe: $d/troupe-runs belongs to daemon: use another folder for runs: --runs-dir DIR, or TROUPE_RUNS in the environment" ]
+    run -0 as nobody troupe run --runs-dir mine/ --run-name r p.yaml
+    [[ "$output" == *"logs: $d/mine/r/logs "* ]]
+    [ "$(cat out-nobody)" = mine ]
+    run -0 as nobody troupe ls --runs-dir=mine
+    [[ "$output" == *"r  "*succeeded* ]]
+    run -0 as nobody env TROUPE_RUNS="$d/mine" troupe report last
+    [[ "$output" == *"logs: $d/mine/r/logs "* ]]
+    run -0 as nobody env TROUPE_RUNS=mine troupe run --resume r
+    run -2 as nobody env TROUPE_RUNS=mine troupe cancel r
+    [[ "$output" == *"run r is not running"* ]]
+    cd "$BATS_TEST_TMPDIR"
+}
+
+@test "a run's folder that another user swaps for one of its own is not read" {
+    shared_folder
+    evil_run
+    mkdir bin # so that there is time before the driver is started
+    cat >bin/mpirun <<'S'
+#!/bin/sh
+case "$*" in *" driver "*) echo "$*" >args; touch waits; until [ -e swapped ]; do sleep 0.05; done;; esac
+PATH=${PATH#*:} exec mpirun "$@"
+S
+    chmod 755 bin/mpirun
+    swap_at waits &
+    run -4 as nobody env "PATH=$d/bin:$PATH" timeout 60 troupe run --run-name r p.yaml
+    wait $!
+    [ ! -e stolen ]
+    [ ! -e out-nobody ]
+    [[ "$output" == *"troupe: $d/troupe-runs/r belongs to daemon"* ]]
+    [ -z "$(find troupe-runs -user nobody)" ]
+    cd "$BATS_TEST_TMPDIR"
+}
+
+@test "a run whose folder is moved away goes on in it" {
+    shared_folder
+    evil_run
+    one 'run: "touch waits; until [ -e go ]; do sleep 0.05; done; id -un"'
+    printf '  - {name: t, after: [s], tasks: 3, run: "id -un"}\n' >>p.yaml
+    as nobody touch go
+    swap_at waits &
+    as nobody sh -c 'rm go; troupe run --local=1 --run-name r p.yaml >out 2>&1' &
+    wait_until 20 test -e swapped
+    as nobody touch go
+    wait $!
+    [ "$(cat away/r/logs/s/0.0.out)" = nobody ]
+    [ "$(cat away/r/logs/t/2.0.out)" = nobody ]
+    grep -q '"status":"succeeded"' away/r/state/run.json
+    [ -z "$(find troupe-runs -user nobody)" ]
+    cd "$BATS_TEST_TMPDIR"
+}

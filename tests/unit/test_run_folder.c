@@ -1,5 +1,6 @@
 /* A run's folder: making, naming, locking, opening, its state, and the list of runs. */
 #include "events/run_folder.h"
+#include "files/held.h"
 
 #include <fcntl.h>
 #include <glib.h>
@@ -9,9 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A folder of its own, which is entered; runs_of: its folder of runs. */
 static char *new_base(void)
 {
-    return g_dir_make_tmp("troupe-runs-XXXXXX", NULL);
+    char *base = g_dir_make_tmp("troupe-runs-XXXXXX", NULL);
+    g_assert_cmpint(chdir(base), ==, 0);
+    return base;
+}
+
+static const char *runs_of(const char *base)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/troupe-runs", base);
+    return path;
 }
 
 static void remove_tree(const char *path)
@@ -40,7 +51,7 @@ static trp_run_folder *make(const char *base, const char *app, const char *name)
 {
     trp_run_folder *f = NULL;
     trp_error err = {0};
-    if (trp_run_folder_new(base, app, name, &f, &err) != 0)
+    if (trp_run_folder_new(runs_of(base), app, name, &f, &err) != 0)
         g_error("wanted a run folder, got %s", err.text);
     return f;
 }
@@ -52,11 +63,20 @@ static void set(trp_run_folder *f, const char *status, int exit_status)
         g_error("wanted the state written, got %s", err.text);
 }
 
+/* What a run works from: the last that is written before anything is started. */
+static void begin(trp_run_folder *f)
+{
+    char *spec = g_build_filename(f->path, "state", "run_spec.json", NULL);
+    g_assert_true(g_file_set_contents(spec, "{}", -1, NULL));
+    g_free(spec);
+    trp_run_folder_free(f);
+}
+
 static void refuse(const char *base, const char *name, int code, const char *words)
 {
     trp_run_folder *f = NULL;
     trp_error err = {0};
-    g_assert_cmpint(trp_run_folder_new(base, "app", name, &f, &err), ==, code);
+    g_assert_cmpint(trp_run_folder_new(runs_of(base), "app", name, &f, &err), ==, code);
     g_assert_null(f);
     if (!strstr(err.text, words))
         g_error("wanted '%s' in '%s'", words, err.text);
@@ -124,7 +144,7 @@ static void bad_names_are_refused(void)
         refuse(base, bad[i], TRP_EINVAL, "run name");
     refuse(base, longest, TRP_EINVAL, "run name");
     longest[64] = '\0';
-    trp_run_folder_free(make(base, "app", longest));
+    begin(make(base, "app", longest));
     refuse(base, longest, TRP_EEXIST, "use --resume");
     g_free(longest);
     free_base(base);
@@ -134,24 +154,27 @@ static void a_reserved_folder_is_taken_once(void)
 {
     char *base = new_base(), *name = NULL, *other = NULL, *path = NULL;
     trp_error err = {0};
-    g_assert_cmpint(trp_run_folder_reserve(base, "my app", NULL, &name, &err), ==, 0);
+    g_assert_cmpint(trp_run_folder_reserve(runs_of(base), "my app", NULL, &name, &err),
+                    ==, 0);
     g_assert_true(g_str_has_prefix(name, "my-app-"));
-    g_assert_cmpint(trp_run_folder_reserve(base, "a", name, &other, &err), ==,
+    g_assert_cmpint(trp_run_folder_reserve(runs_of(base), "a", name, &other, &err), ==,
                     TRP_EEXIST);
     g_assert_nonnull(strstr(err.text, "waits for a job already"));
-    trp_run_folder_free(make(base, "app", name));
+    begin(make(base, "app", name));
     refuse(base, name, TRP_EEXIST, "use --resume");
-    trp_run_folder_unreserve(base, name); /* it began: nothing is done */
-    g_assert_cmpint(trp_run_folder_find(base, name, &path, &err), ==, TRP_EINVAL);
+    trp_run_folder_unreserve(runs_of(base), name); /* it began: nothing is done */
+    g_assert_cmpint(trp_run_folder_find(runs_of(base), name, &path, &err), ==, 0);
+    g_free(path);
     g_free(name);
 
-    g_assert_cmpint(trp_run_folder_reserve(base, "app", "b", &name, &err), ==, 0);
-    trp_run_folder_unreserve(base, name);
-    trp_run_folder_free(make(base, "app", "b"));
-    g_assert_cmpint(trp_run_folder_reserve(base, "app", "b", &other, &err), ==,
+    g_assert_cmpint(trp_run_folder_reserve(runs_of(base), "app", "b", &name, &err), ==,
+                    0);
+    trp_run_folder_unreserve(runs_of(base), name);
+    begin(make(base, "app", "b"));
+    g_assert_cmpint(trp_run_folder_reserve(runs_of(base), "app", "b", &other, &err), ==,
                     TRP_EEXIST);
-    g_assert_cmpint(trp_run_folder_reserve(base, "app", "../c", &other, &err), ==,
-                    TRP_EINVAL);
+    g_assert_cmpint(trp_run_folder_reserve(runs_of(base), "app", "../c", &other, &err),
+                    ==, TRP_EINVAL);
     g_free(name);
     free_base(base);
 }
@@ -161,7 +184,7 @@ static void what_cannot_be_made_is_told(void)
     char *base = new_base();
     char *file = g_build_filename(base, "troupe-runs", NULL);
     g_assert_true(g_file_set_contents(file, "a file", -1, NULL));
-    refuse(base, NULL, TRP_ESYSTEM, "Not a directory");
+    refuse(base, NULL, TRP_ESYSTEM, "is no folder");
     refuse("/nonexistent", NULL, TRP_ESYSTEM, "No such file or directory");
     g_free(file);
     free_base(base);
@@ -186,16 +209,15 @@ static void a_run_is_opened_by_name_path_and_link(void)
     trp_run_folder *f = make(base, "weather", "try");
     trp_error err = {0};
     trp_run_folder *g = NULL;
-    g_assert_cmpint(trp_run_folder_open(base, "try", &g, &err), ==, TRP_EINVAL);
-    set(f, "running", 0);
-    g_assert_cmpint(trp_run_folder_open(base, "try", &g, &err), ==, TRP_ESTATE);
+    g_assert_cmpint(trp_run_folder_open(runs_of(base), "try", &g, &err), ==,
+                    TRP_ESTATE);
     g_assert_cmpstr(err.text, ==, "run troupe-runs/try is still running");
     char *path = g_strdup(f->path);
     trp_run_folder_free(f);
     const char *const ways[] = {"try", "last", "troupe-runs/try", "./troupe-runs/try/",
                                 path};
     for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
-        if (trp_run_folder_open(base, ways[i], &g, &err) != 0)
+        if (trp_run_folder_open(runs_of(base), ways[i], &g, &err) != 0)
             g_error("wanted %s opened, got %s", ways[i], err.text);
         g_assert_cmpstr(g->name, ==, "try");
         g_assert_cmpstr(g->path, ==, path);
@@ -204,9 +226,157 @@ static void a_run_is_opened_by_name_path_and_link(void)
     }
     static const char *const not_runs[] = {"", "nope", "troupe-runs", "/", "../.."};
     for (size_t i = 0; i < G_N_ELEMENTS(not_runs); i++)
-        g_assert_cmpint(trp_run_folder_open(base, not_runs[i], &g, &err), ==,
+        g_assert_cmpint(trp_run_folder_open(runs_of(base), not_runs[i], &g, &err), ==,
                         TRP_EINVAL);
     g_free(path);
+    free_base(base);
+}
+
+static void a_run_that_did_not_begin_is_used_again(void)
+{
+    char *base = new_base(), *text = NULL;
+    trp_run_folder *f = make(base, "weather", "r"), *g = NULL;
+    trp_error err = {0};
+    char *state = g_build_filename(f->path, "state", "run.json", NULL);
+    char *id = g_build_filename(f->path, "state", "id", NULL);
+    refuse(base, "r", TRP_ESTATE, "is still running");
+    g_assert_true(g_file_test(state, G_FILE_TEST_EXISTS));
+    trp_run_folder_free(f);
+    /* as a disk leaves it that was full */
+    g_assert_cmpint(g_unlink(state), ==, 0);
+    g_assert_cmpint(g_unlink(id), ==, 0);
+    g_assert_cmpint(trp_run_folder_open(runs_of(base), "r", &g, &err), ==, TRP_EINVAL);
+    f = make(base, "weather", "r");
+    g_assert_true(g_file_get_contents(id, &text, NULL, NULL));
+    g_assert_cmpuint(strlen(text), ==, 32);
+    begin(f);
+    refuse(base, "r", TRP_EEXIST, "use --resume r");
+    g_free(text);
+    g_free(id);
+    g_free(state);
+    free_base(base);
+}
+
+/* In place of the folder `name` of the runs. */
+static void refuse_folder(const char *base, const char *words)
+{
+    struct trp_run_view *v = NULL;
+    uint32_t n = 0;
+    trp_error err = {0};
+    char *path = NULL;
+    refuse(base, "x", TRP_ESYSTEM, words);
+    refuse(base, "x", TRP_ESYSTEM, "--runs-dir DIR");
+    g_assert_cmpint(trp_run_folder_list(runs_of(base), &v, &n, &err), ==, TRP_ESYSTEM);
+    g_assert_cmpint(trp_run_folder_find(runs_of(base), "last", &path, &err), ==,
+                    TRP_ESYSTEM);
+}
+
+static void folders_that_others_can_change_are_refused(void)
+{
+    char *base = new_base();
+    char *real = g_build_filename(base, "real", NULL);
+    trp_run_folder *f = make(base, "weather", "r"), *g = NULL;
+    trp_error err = {0};
+    char *run = g_strdup(f->path);
+    begin(f);
+    g_assert_cmpint(chmod(runs_of(base), 0770), ==, 0);
+    refuse_folder(base, "others can write in");
+    g_assert_cmpint(chmod(runs_of(base), 01777), ==, 0);
+    refuse_folder(base, "(mode 1777)");
+    g_assert_cmpint(chmod(runs_of(base), 0755), ==, 0);
+
+    g_assert_cmpint(chmod(run, 0702), ==, 0);
+    static const char *const ways[] = {"r", "last", "troupe-runs/r"};
+    for (size_t i = 0; i < G_N_ELEMENTS(ways); i++)
+        g_assert_cmpint(trp_run_folder_open(runs_of(base), ways[i], &g, &err), ==,
+                        TRP_ESYSTEM);
+    g_assert_cmpint(chmod(run, 0700), ==, 0);
+    g_assert_cmpint(rename(run, real), ==, 0);
+    g_assert_cmpint(symlink("../real", run), ==, 0);
+    g_assert_cmpint(trp_run_folder_open(runs_of(base), "r", &g, &err), ==, TRP_ESYSTEM);
+    g_assert_nonnull(strstr(err.text, "is a link"));
+
+    g_assert_cmpint(rename(runs_of(base), "elsewhere"), ==, 0);
+    g_assert_cmpint(symlink("elsewhere", runs_of(base)), ==, 0);
+    refuse_folder(base, "is a link");
+    if (geteuid() == 0) {
+        g_assert_cmpint(g_unlink(runs_of(base)), ==, 0);
+        g_assert_cmpint(mkdir(runs_of(base), 0700), ==, 0);
+        g_assert_cmpint(chown(runs_of(base), 1, 1), ==, 0);
+        refuse_folder(base, "belongs to daemon");
+    }
+    g_free(run);
+    g_free(real);
+    free_base(base);
+}
+
+/* What is opened by the run's path is what was there, not what is there now. */
+static void a_held_folder_is_not_what_is_put_in_its_place(void)
+{
+    char *base = new_base();
+    trp_run_folder *f = make(base, "weather", "r");
+    char *file = g_build_filename(f->path, "state", "pids", NULL);
+    char *link = g_build_filename(f->path, "state", "link", NULL), name[4096];
+    struct stat st;
+    trp_error err = {0};
+    g_assert_cmpint(rename(runs_of(base), "moved"), ==, 0);
+    g_assert_cmpint(g_mkdir_with_parents("troupe-runs/r/state", 0777), ==, 0);
+    trp_run_folder_pid(f->path, 12, "x");
+    set(f, "failed", 1);
+    g_assert_cmpint(access("moved/r/state/pids", F_OK), ==, 0);
+    g_assert_cmpint(access("troupe-runs/r/state/pids", F_OK), <, 0);
+    g_assert_cmpint(access("troupe-runs/r/state/run.json", F_OK), <, 0);
+    g_assert_true(trp_held_name(file, name, sizeof name));
+    g_assert_cmpint(stat(name, &st), ==, 0);
+
+    g_assert_cmpint(symlink("pids", "moved/r/state/link"), ==, 0);
+    g_assert_cmpint(trp_held_open(link, O_RDONLY, 0), <, 0);
+    g_assert_cmpint(symlink("state", "moved/r/other"), ==, 0);
+    char *through = g_build_filename(f->path, "other", "pids", NULL);
+    char *above = g_build_filename(f->path, "..", "..", "moved", NULL);
+    g_assert_cmpint(trp_held_open(through, O_RDONLY, 0), <, 0);
+    g_assert_cmpint(trp_held_open(above, O_RDONLY, 0), <, 0);
+
+    /* a process that is told of it by its path */
+    char *id = g_strdup(trp_held_id(f->path)), *path = g_strdup(f->path);
+    g_assert_cmpuint(strlen(id), ==, 32);
+    trp_run_folder_free(f);
+    g_assert_cmpint(trp_held_folder(path, id, &err), ==, TRP_ESYSTEM);
+    g_assert_nonnull(strstr(err.text, "somebody has put another in its place"));
+    remove_tree("troupe-runs");
+    g_assert_cmpint(trp_held_folder(path, id, &err), ==, TRP_ENOENT);
+    g_assert_cmpint(rename("moved", "troupe-runs"), ==, 0);
+    g_assert_cmpint(trp_held_folder(path, id, &err), ==, 0);
+    trp_held_leave(path);
+    g_free(id);
+    g_free(path);
+    g_free(through);
+    g_free(above);
+    g_free(link);
+    g_free(file);
+    free_base(base);
+}
+
+static void runs_can_be_elsewhere(void)
+{
+    char *base = new_base(), *runs = NULL, *cwd = g_get_current_dir();
+    trp_error err = {0};
+    g_assert_cmpint(trp_runs_dir("./some//", &runs, &err), ==, 0);
+    g_assert_true(g_str_has_prefix(runs, cwd));
+    g_assert_true(g_str_has_suffix(runs, "/some"));
+    trp_run_folder *f = NULL;
+    g_assert_cmpint(trp_run_folder_new(runs, "app", "r", &f, &err), ==, 0);
+    g_assert_cmpstr(f->shown, ==, f->path);
+    g_assert_cmpint(mode_of("some", "."), ==, 0700);
+    trp_run_folder_free(f);
+    g_free(runs);
+    g_setenv("TROUPE_RUNS", "/a/b", TRUE);
+    g_assert_cmpint(trp_runs_dir(NULL, &runs, &err), ==, 0);
+    g_assert_cmpstr(runs, ==, "/a/b");
+    g_free(runs);
+    g_unsetenv("TROUPE_RUNS");
+    g_assert_cmpint(trp_runs_dir("", &runs, &err), ==, TRP_EINVAL);
+    g_free(cwd);
     free_base(base);
 }
 
@@ -215,7 +385,7 @@ static struct trp_run_view *list(const char *base, uint32_t wanted)
     struct trp_run_view *v = NULL;
     uint32_t n = 0;
     trp_error err = {0};
-    g_assert_cmpint(trp_run_folder_list(base, &v, &n, &err), ==, 0);
+    g_assert_cmpint(trp_run_folder_list(runs_of(base), &v, &n, &err), ==, 0);
     g_assert_cmpuint(n, ==, wanted);
     return v;
 }
@@ -323,5 +493,12 @@ int main(int argc, char **argv)
                     the_list_is_newest_first_and_skips_rubbish);
     g_test_add_func("/run_folder/processes are noted, a line each",
                     processes_are_noted_a_line_each);
+    g_test_add_func("/run_folder/the folder of a run that did not begin is used again",
+                    a_run_that_did_not_begin_is_used_again);
+    g_test_add_func("/run_folder/folders that others can change are refused",
+                    folders_that_others_can_change_are_refused);
+    g_test_add_func("/run_folder/a held folder is not what is put in its place",
+                    a_held_folder_is_not_what_is_put_in_its_place);
+    g_test_add_func("/run_folder/runs can be elsewhere", runs_can_be_elsewhere);
     return g_test_run();
 }

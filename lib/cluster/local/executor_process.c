@@ -33,6 +33,7 @@
 #include "events/run_folder.h"
 #include "executor/executor.h"
 #include "executor/tree.h"
+#include "files/held.h"
 
 enum {
     RELEASE_MS = 2000,    /* from SHUTDOWN to the kill */
@@ -125,7 +126,7 @@ static int open_log(const struct trp_local_executor *e)
     char *path = log_path(e);
     if (!path)
         return -1;
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd = trp_held_open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     free(path);
     return fd;
 }

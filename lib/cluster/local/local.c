@@ -19,6 +19,7 @@
 
 #include "cluster/local/local_state.h"
 #include "cluster/local/mpirun.h"
+#include "files/held.h"
 
 enum { CLOSE_SOFT_MS = 400, CLOSE_MS = 2800, CLOSE_LOOK_MS = 10 };
 
@@ -273,7 +274,7 @@ static int make_runnable(struct trp_local *l, uv_loop_t *loop,
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     char path[4200];
     snprintf(path, sizeof path, "%s/state/executors", command->run_dir);
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+    if (trp_held_mkdir(path, 0700) < 0 && errno != EEXIST)
         return trp_error_set(err, TRP_ESYSTEM, "cannot make %s: %s", path,
                              strerror(errno));
     l->loop = loop;

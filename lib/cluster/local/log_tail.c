@@ -8,6 +8,7 @@
  * could not be started.
  */
 #include "cluster/local/log_tail.h"
+#include "files/held.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static bool is_blank(const char *at, size_t n)
 /* The last TAIL bytes, from the beginning of a line on. */
 static size_t read_tail(const char *path, char *buf)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = trp_held_open(path, O_RDONLY, 0);
     if (fd < 0)
         return 0;
     off_t end = lseek(fd, 0, SEEK_END), from = end > TAIL ? end - TAIL : 0;

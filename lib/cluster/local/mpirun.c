@@ -90,7 +90,7 @@ char **trp_mpirun_words(const char *ompi_server, const char *const *program)
     words_open(&w, nflags + 1 + n);
     for (size_t i = 0; i < nflags; i++)
         words_add(&w, flags[i], "");
-    words_add(&w, "file:", ompi_server);
+    words_add(&w, *ompi_server == '/' ? "file:" : "", ompi_server);
     for (size_t i = 0; i < n; i++)
         words_add(&w, program[i], "");
     return words_finish(&w);
@@ -100,8 +100,9 @@ static bool is_dropped(const char *entry)
 {
     static const char folder[] = FOLDER_ENTRY;
     static const char *const prefixes[] = {
-        "OMPI_", "PMIX_",           "PMI_",           "SLURM_",
-        folder,  "TROUPE_CONTROL=", "TROUPE_DRIVER=", "TROUPE_EXECUTOR=",
+        "OMPI_",          "PMIX_",          "PMI_",
+        "SLURM_",         folder,           "TROUPE_CONTROL=",
+        "TROUPE_DRIVER=", "TROUPE_RUN_ID=", "TROUPE_EXECUTOR=",
     };
     if (strncmp(entry, "SLURM_CONF=", strlen("SLURM_CONF=")) == 0)
         return false;

@@ -18,11 +18,13 @@ enum { TRP_MPIRUN_START_MS = 20000 };
 #define TRP_MPI_FOLDER "TROUPE_MPI_TMP"
 
 /* `mpirun -np 1 … PROGRAM…` for execvp: strings and array malloc'ed, NULL when out of
- * memory; free with trp_words_free. `ompi_server` is the file with the server's URI. */
+ * memory; free with trp_words_free. `ompi_server` is the URI of the server, or the
+ * absolute path of the file with it. */
 char **trp_mpirun_words(const char *ompi_server, const char *const *program);
 
 /* `environ` without OMPI_*, PMIX_*, PMI_*, SLURM_* but SLURM_CONF, and our own
- * TROUPE_CONTROL, TROUPE_DRIVER, TROUPE_EXECUTOR and TROUPE_MPI_TMP, plus `more`
+ * TROUPE_CONTROL, TROUPE_DRIVER, TROUPE_RUN_ID, TROUPE_EXECUTOR and TROUPE_MPI_TMP,
+ * plus `more`
  * ("K=V", a NULL at the end), plus what Open MPI needs: its folder (`folder`, may be
  * NULL) and, for root, the permission to run. Freed like the above. */
 char **trp_mpirun_environ(char *const *environ, const char *folder,

@@ -20,6 +20,7 @@
 #include "cluster/local/cgroup.h"
 #include "cluster/slurm/step.h"
 #include "executor/spawner.h"
+#include "files/held.h"
 
 /* Slurm holds the step to its memory, on each node; below it are groups of tasks. */
 static void leave_task_group(char *path)
@@ -42,7 +43,7 @@ static void note_memory(const char *spec)
         return;
     leave_task_group(group);
     snprintf(path, sizeof path, "%.*s/memory", (int)(slash - spec), spec);
-    FILE *f = fopen(path, "wxe");
+    FILE *f = trp_held_fopen(path, "wx");
     if (!f)
         return;
     fprintf(f, "%lld %lld\n", (long long)limit,
@@ -59,7 +60,7 @@ static void note_used(const char *spec)
     if (!slash || !rank || getrusage(RUSAGE_CHILDREN, &u) < 0)
         return;
     snprintf(path, sizeof path, "%.*s/used.%s", (int)(slash - spec), spec, rank);
-    FILE *f = fopen(path, "wxe");
+    FILE *f = trp_held_fopen(path, "wx");
     if (!f)
         return;
     fprintf(f, "%lld %ld\n",
@@ -109,10 +110,11 @@ int trp_slurm_rank_main(int argc, char **argv)
         sigprocmask(SIG_SETMASK, &before, NULL);
     if (rank <= 0) /* without a process in front when there is none to be had */
         return trp_gang_rank_main(argc, argv);
+    bool holds = argc == 5 && trp_gang_rank_hold(argv, NULL) == 0;
     int status = await(rank, &all);
-    if (argc == 3)
+    if (holds)
         note_used(argv[2]);
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && argc == 3)
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && holds)
         note_memory(argv[2]);
     return end_as(status);
 }

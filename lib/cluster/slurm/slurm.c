@@ -198,25 +198,22 @@ static uint32_t slurm_held(trp_cluster *c, const struct trp_resource_profile *p)
                : trp_slurm_books_held(s->books, &need, 1);
 }
 
-/* The file with ompi-server's address is on this host alone: a copy of it goes where
- * executors on other hosts find it. */
-static int share_uri(const struct trp_slurm *s, trp_error *err)
+/* The file with ompi-server's address is on this host alone: executors on other hosts
+ * are told what is in it. */
+static int read_uri(struct trp_slurm *s, trp_error *err)
 {
     char text[4096];
     int in = open(s->command.ompi_server, O_RDONLY | O_CLOEXEC);
-    ssize_t n = in < 0 ? -1 : read(in, text, sizeof text);
+    ssize_t n = in < 0 ? -1 : read(in, text, sizeof text - 1);
     if (in >= 0)
         close(in);
     if (n <= 0)
         return trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s",
                              s->command.ompi_server, strerror(errno));
-    int out = open(s->uri_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool written = out >= 0 && write(out, text, (size_t)n) == n;
-    if (out >= 0 && close(out) < 0)
-        written = false;
-    return written ? 0
-                   : trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", s->uri_file,
-                                   strerror(errno));
+    text[n] = '\0';
+    free(s->uri);
+    s->uri = strndup(text, strcspn(text, "\n"));
+    return s->uri ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
 static int slurm_open(trp_cluster *c, const char *driver_address, trp_error *err)
@@ -231,7 +228,7 @@ static int slurm_open(trp_cluster *c, const char *driver_address, trp_error *err
     s->driver_address = address;
     trp_slurm_pump_soon(s);
     trp_slurm_sweep(s);
-    return share_uri(s, err);
+    return read_uri(s, err);
 }
 
 static int slurm_start(trp_cluster *c, trp_executor_id executor,

@@ -14,6 +14,7 @@
 #include <utlist.h>
 
 #include "cluster/slurm/slurm_state.h"
+#include "files/held.h"
 
 static char *hosts_path(const struct trp_slurm *s, const struct trp_slurm_gang *g)
 {
@@ -37,7 +38,7 @@ static void forget(void *context, void *ticket)
 {
     char *path = hosts_path(context, ticket);
     if (path)
-        unlink(path);
+        trp_held_unlink(path, 0);
     free(path);
     DL_DELETE(((struct trp_slurm *)context)->gang_list,
               (struct trp_slurm_gang *)ticket);
@@ -71,7 +72,7 @@ static char *describe_devices(void *context, void *ticket, size_t *ret_size)
 static int write_hosts(const struct trp_slurm *s, const struct trp_slurm_gang *g,
                        const char *path)
 {
-    FILE *f = fopen(path, "we");
+    FILE *f = trp_held_fopen(path, "w");
     if (!f)
         return TRP_ESYSTEM;
     for (uint32_t i = 0; i < g->request.nspots; i++) {
@@ -97,8 +98,10 @@ static char **launcher(void *context, void *ticket)
 {
     struct trp_slurm *s = context;
     char *path = hosts_path(s, ticket), **words = NULL;
-    if (path && write_hosts(s, ticket, path) == 0)
-        words = trp_slurm_gang_words(s, ticket, path);
+    char name[4300];
+    if (path && write_hosts(s, ticket, path) == 0 &&
+        trp_held_name(path, name, sizeof name))
+        words = trp_slurm_gang_words(s, ticket, name);
     free(path);
     trp_slurm_srun_started(s);
     if (words)

@@ -15,6 +15,7 @@
 #include "cluster/slurm/slurm_state.h"
 #include "conf/racks.h"
 #include "events/run_folder.h"
+#include "files/held.h"
 
 enum { SRUN_MIB = 16, JOBS_MOST = 256 };
 
@@ -33,7 +34,7 @@ void trp_slurm_free(struct trp_slurm *s)
     free(s->rank_program);
     free(s->helper_program);
     free(s->found);
-    free(s->uri_file);
+    free(s->uri);
     free(s->watch.seen);
     free(s->ghosts.haunted);
     free(s->driver_address);
@@ -101,12 +102,11 @@ static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
     if (code < 0)
         return code;
     if (copy_command(s, command) < 0 ||
-        !(s->rank_program = strdup(config->rank_program)) ||
-        asprintf(&s->uri_file, "%s/state/ompi-server.uri", command->run_dir) < 0)
+        !(s->rank_program = strdup(config->rank_program)))
         return no_memory(err);
     char path[4200];
     snprintf(path, sizeof path, "%s/state/executors", command->run_dir);
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+    if (trp_held_mkdir(path, 0700) < 0 && errno != EEXIST)
         return trp_error_set(err, TRP_ESYSTEM, "cannot make %s: %s", path,
                              strerror(errno));
     s->loop = loop;

@@ -103,7 +103,7 @@ struct trp_slurm {
     char *words[5];
     char *rank_program, *helper_program;
     char *found;                          /* what Slurm has told before the run */
-    char *uri_file;                       /* ompi-server's, where every host sees it */
+    char *uri;                            /* ompi-server's */
     char *driver_address;                 /* once it is known */
     struct trp_slurm_executor *executors; /* hash by id */
     uint64_t sruns;                       /* started so far */

@@ -116,7 +116,7 @@ char **trp_slurm_step_words(const struct trp_slurm_executor *e)
     const struct trp_slurm_request *r = &e->request;
     struct words w;
     char name[TRP_SLURM_STEP_NAME];
-    char **mpirun = trp_mpirun_words(s->uri_file, s->command.argv);
+    char **mpirun = trp_mpirun_words(s->uri, s->command.argv);
     size_t n = 0;
     while (mpirun && mpirun[n])
         n++;

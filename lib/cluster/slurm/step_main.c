@@ -39,6 +39,7 @@
 #include "executor/executor.h"
 #include "executor/private_folder.h"
 #include "executor/tree.h"
+#include "files/held.h"
 
 enum {
     KILL_AFTER_MS = 700,
@@ -136,7 +137,13 @@ static const char *log_path(const struct step *s)
 static int open_log(const struct step *s)
 {
     const char *path = log_path(s);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    trp_error err;
+    int code = trp_held_folder(s->shape.run_dir, s->shape.run_id, &err);
+    if (code < 0 && code != TRP_ENOENT) {
+        fail("%s", err.text);
+        return -1;
+    }
+    int fd = trp_held_open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (fd < 0)
         fail("cannot open %s here (%s): a run's folder must be on a file system that "
              "all nodes share; call troupe run in a folder there",
