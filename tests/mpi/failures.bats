@@ -282,16 +282,6 @@ Y
     grep -q "lost its executor: its spawner hung; it is run again" out
 }
 
-@test "all executors killed as they start: that is one failure" {
-    one 'tasks: 6, run: "echo $TROUPE_TASK"'
-    troupe run --local=6 --run-name r p.yaml >out 2>&1 &
-    wait_until 20 grep -q "mpirun of executor 5" troupe-runs/r/state/pids
-    kill -9 $(sed -n 's/ mpirun of executor .*//p' troupe-runs/r/state/pids)
-    wait $!
-    [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 6 ]
-    [ "$(grep -c "was killed by SIGKILL" troupe-runs/r/events.jsonl)" = 6 ]
-}
-
 @test "an idle executor killed: the next stage has another" {
     cat >p.yaml <<'Y'
 troupe: 1
@@ -378,6 +368,27 @@ full_disk() {
 @test "a disk that the run's own events fill ends it with 4 and a readable log" {
     one 'tasks: 1000, run: "true"'
     full_disk 300k
+}
+
+@test "a run that a full disk did not let begin can be begun again, or resumed" {
+    [ "$(id -u)" = 0 ] || skip "needs root for a small file system"
+    mkdir small && mount -t tmpfs -o size=2m tmpfs small || skip "mount is not permitted"
+    one 'run: "true"'
+    cp p.yaml small/
+    cd small
+    for pages in 0 1 2 4; do
+        head -c $((pages * 4096)) /dev/zero >room
+        cat /dev/zero >fill 2>/dev/null || true
+        rm room
+        run -4 timeout 60 troupe run --run-name "r$pages" p.yaml
+        [[ "$output" == *"No space left on device"* ]]
+        rm fill
+        [ $pages != 0 ] || [ ! -e troupe-runs/r0 ]
+        run -0 sh -c "troupe run --run-name r$pages p.yaml || troupe run --resume r$pages"
+        [ -e "troupe-runs/r$pages/logs/s/0.0.out" ]
+    done
+    cd ..
+    wait_until 5 umount small
 }
 
 @test "a run folder that cannot be made is exit 4 before anything starts" {
