@@ -38,7 +38,8 @@ enum {
     FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
     SWEEP_S = 5,
     SWEEP_EVERY_S = 900,
-    ID = 16, /* bytes of a job's id as text */
+    ID = 16,     /* bytes of a job's id as text */
+    MOUNTS = 16, /* over one folder */
 };
 
 static time_t now_s(void)
@@ -158,22 +159,28 @@ static bool remove_going(int going, const char *name, time_t until)
     return unlinkat(going, name, AT_REMOVEDIR) == 0;
 }
 
-/* Moves a job's folder to going. A file system that its owner has mounted over it is
- * taken away first: it is the owner's, and its process has gone with the job. */
+/* Takes away what its owner has mounted over a job's folder: it is the owner's, and its
+ * process goes with the job. False: something is there still. */
+static bool uncover(int jobs, const char *name)
+{
+    char path[64];
+    int n = 0;
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", jobs, name);
+    while (n < MOUNTS && umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+        n++;
+    return n < MOUNTS && (errno == EINVAL || errno == ENOENT);
+}
+
+/* Moves a job's folder to going. */
 static int set_aside(int jobs, int going, const char *name, char ret_name[NAME_MAX])
 {
     struct timespec t;
-    char path[64];
     clock_gettime(CLOCK_REALTIME, &t);
     snprintf(ret_name, NAME_MAX, "%s.%lld.%09ld", name, (long long)t.tv_sec, t.tv_nsec);
     if (renameat(jobs, name, going, ret_name) == 0)
         return 0;
-    if (errno != EBUSY)
-        return -1;
-    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", jobs, name);
-    return umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0
-               ? renameat(jobs, name, going, ret_name)
-               : -1;
+    return errno == EBUSY && uncover(jobs, name) ? renameat(jobs, name, going, ret_name)
+                                                 : -1;
 }
 
 /* Removes the folder `name` of a job. */
@@ -209,6 +216,17 @@ static int clean(int jobs, const char *name, const struct trp_node_job *job,
     trp_strays_kill(job);
     trp_shared_memory_remove("/dev/shm", job->uid, job->gid);
     return remove_folder(jobs, name, until, err);
+}
+
+/* Whose folder it is: root has given it away when it made it. What is mounted over it
+ * may say that it is anybody's, so that goes first. False: it cannot be told. */
+static bool owner_of(int jobs, const char *name, uint32_t id, struct trp_node_job *ret)
+{
+    struct stat st;
+    if (!uncover(jobs, name) || fstatat(jobs, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    *ret = (struct trp_node_job){id, st.st_uid, st.st_gid};
+    return true;
 }
 
 /* What is known of a job's folder without asking a file system that its owner may have
@@ -334,7 +352,6 @@ int trp_scratch_end(const char *records, const struct trp_node_job *job,
 {
     char path[PATH_MAX], record[PATH_MAX];
     struct trp_node_job owner = *job;
-    struct statx st;
     int r = read_record(records, job->id, path);
     if (r < 0)
         return r;
@@ -348,10 +365,9 @@ int trp_scratch_end(const char *records, const struct trp_node_job *job,
         r = 0; /* its file system is not mounted any more, or the folder is gone */
     else if (jobs < 0)
         r = jobs;
-    else if (look_at(jobs, slash + 1, &st) == 0)
-        owner = (struct trp_node_job){job->id, st.stx_uid, st.stx_gid};
     if (jobs >= 0) {
         /* Slurm does not always know whose job it was. */
+        owner_of(jobs, slash + 1, job->id, &owner);
         r = clean(jobs, slash + 1, &owner, now_s() + seconds, err);
         close(jobs);
     }
@@ -392,12 +408,12 @@ static int begin_sweep(const char *records, trp_error *err)
 static void sweep_job(struct sweep *s, const char *name)
 {
     char record[PATH_MAX], *end;
-    struct statx st;
+    struct trp_node_job job;
     unsigned long id = strtoul(name, &end, 10);
     if (name[0] < '1' || name[0] > '9' || *end || id > UINT32_MAX ||
-        s->here((uint32_t)id, s->context) || look_at(s->jobs, name, &st) != 0)
+        s->here((uint32_t)id, s->context) ||
+        !owner_of(s->jobs, name, (uint32_t)id, &job))
         return;
-    struct trp_node_job job = {(uint32_t)id, st.stx_uid, st.stx_gid};
     int r = clean(s->jobs, name, &job, s->until, s->err);
     s->result = s->result ? s->result : r;
     if (snprintf(record, sizeof record, "%s/%s", s->records, name) < PATH_MAX)

@@ -283,6 +283,8 @@ static void test_swaps(void)
     as(ALICE, "rm -r shared/hers");
 }
 
+static void sweep_all(void);
+
 static void test_mounted_over(void)
 {
     if (needs_root())
@@ -298,6 +300,33 @@ static void test_mounted_over(void)
     }
     end(30, ALICE);
     g_free(path);
+}
+
+/* What a user mounts over a job's folder says that it is whose it likes. */
+static void test_mounted_as_another(void)
+{
+    if (needs_root())
+        return;
+    for (int swept = 0; swept < 2; swept++) {
+        char *path = g_strdup_printf("%s/jobs/31", parent), options[64];
+        char *segment = g_strdup_printf("/dev/shm/vader_segment.test-%d", getpid());
+        make(31, ALICE);
+        snprintf(options, sizeof options, "uid=%d,gid=%d", BOB, BOB);
+        g_assert_true(g_file_set_contents(segment, "bob's", -1, NULL));
+        g_assert_cmpint(chown(segment, BOB, BOB), ==, 0);
+        if (mount("none", path, "tmpfs", 0, options) != 0)
+            g_test_skip("may not mount");
+        else if (swept)
+            sweep_all();
+        else
+            g_assert_cmpint(end(31, ALICE), ==, 0);
+        end(31, ALICE);
+        g_assert_false(there("jobs/31"));
+        g_assert_true(g_file_test(segment, G_FILE_TEST_EXISTS));
+        unlink(segment);
+        g_free(segment);
+        g_free(path);
+    }
 }
 
 static bool is_here(uint32_t id, void *context)
@@ -318,6 +347,14 @@ static void age(void)
     struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
     g_assert_cmpint(utimensat(AT_FDCWD, path, old, 0), ==, 0);
     g_free(path);
+}
+
+static void sweep_all(void)
+{
+    unsigned asked;
+    age();
+    g_assert_cmpint(sweep(&asked), ==, 0);
+    age();
 }
 
 static void test_leftovers(void)
@@ -412,6 +449,8 @@ int main(int argc, char **argv)
     g_test_add_func("/scratch/another user's folder inside", test_anothers_folder);
     g_test_add_func("/scratch/links to another user's folder", test_swaps);
     g_test_add_func("/scratch/a mount over it", test_mounted_over);
+    g_test_add_func("/scratch/a mount over it that says it is another user's",
+                    test_mounted_as_another);
     g_test_add_func("/scratch/leftovers of jobs that are gone", test_leftovers);
     int r = g_test_run();
     char *command = g_strdup_printf("rm -rf %s", folder);
