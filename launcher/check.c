@@ -162,6 +162,8 @@ static int check(const struct trp_settings_request *q, bool json, bool verbose)
         code = try_racks(s.site, &err);
     if (code == 0)
         code = collect(&f, &munge, &err);
+    if (code == 0 && s.site->scratch)
+        code = trp_slurm_facts_scratch(&f, s.site->scratch, &err);
     const struct trp_slurm_checked it = {s.site, s.options, q->site != NULL};
     if (code == 0)
         code = trp_slurm_check(&it, &f, &v, &err);

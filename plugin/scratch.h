@@ -8,7 +8,7 @@
  * site file, and a change of the site file does not lose a folder. A job without a
  * record has nothing here, and that is found out with one call.
  *
- *     trp_scratch_make(TRP_SCRATCH_RECORDS, "/var/tmp/troupe", &job, &err);   prolog
+ *     trp_scratch_make(TRP_SCRATCH_RECORDS, "/var/lib/troupe", &job, &err);   prolog
  *     trp_scratch_find(TRP_SCRATCH_RECORDS, &job, path);                      steps
  *     trp_scratch_end(TRP_SCRATCH_RECORDS, &job, &err);                       epilog
  *

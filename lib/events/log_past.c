@@ -17,6 +17,7 @@
 #include "events/event_json.h"
 #include "events/event_lines.h"
 #include "events/json_text.h"
+#include "files/held.h"
 
 enum { LAST_LINE = 65536 };
 
@@ -81,7 +82,7 @@ static bool read_end(const char *line, size_t size, struct trp_log_past *ret)
 static bool read_last_line(const char *file, off_t size, struct trp_log_past *ret)
 {
     char *block = malloc(LAST_LINE);
-    FILE *in = block ? fopen(file, "re") : NULL;
+    FILE *in = block ? trp_held_fopen(file, "r") : NULL;
     bool found = false;
     if (in) {
         fseeko(in, size > LAST_LINE ? size - LAST_LINE : 0, SEEK_SET);

@@ -10,7 +10,7 @@ setup_file() {
     cluster_up -n 2 --fast --plugin
     shapes=/var/lib/troupe-slurm/$TROUPE_CLUSTER/etc/troupe/shapes
     logs=/var/lib/troupe-slurm/$TROUPE_CLUSTER/log
-    export shapes logs jobs=/var/tmp/troupe/jobs
+    export shapes logs jobs=/run/scratch/jobs
 }
 
 teardown() {

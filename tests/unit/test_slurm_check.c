@@ -4,6 +4,7 @@
  */
 #include <glib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cluster/slurm/check.h"
 
@@ -394,6 +395,36 @@ static void test_munge(void)
     end();
 }
 
+/* Where another user can make the folder first, jobs of that node have none. */
+static void test_scratch(void)
+{
+    char *site = g_strconcat(good_site, "scratch: /var/tmp/troupe\n", NULL);
+    char *base = g_dir_make_tmp("troupe-check-XXXXXX", NULL);
+    char *below = g_build_filename(base, "a", "troupe", NULL);
+    trp_error err;
+    begin(site);
+    g_assert_cmpint(trp_slurm_facts_scratch(&facts, "/var/tmp/troupe", &err), ==, 0);
+    g_assert_cmpstr(facts.scratch_in, ==, "/var/tmp");
+    WARNING("plugin", "/etc/troupe/site.yaml: scratch: /var/tmp/troupe lies in "
+                      "/var/tmp, where others than root can write: who makes it first "
+                      "on a node leaves jobs there without folders; name a folder "
+                      "above which only root can write, such as /var/lib/troupe");
+    g_assert_cmpint(trp_slurm_facts_scratch(&facts, below, &err), ==, 0);
+    g_assert_nonnull(facts.scratch_in);
+    static const char *const good[] = {"/var/lib/troupe", "/var/tmp", "/nowhere/a/b"};
+    for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+        g_assert_cmpint(trp_slurm_facts_scratch(&facts, good[i], &err), ==, 0);
+        g_assert_null(facts.scratch_in);
+    }
+    check();
+    g_assert_cmpuint(found.warnings, ==, 0);
+    end();
+    rmdir(base);
+    g_free(below);
+    g_free(base);
+    g_free(site);
+}
+
 static void test_plugin(void)
 {
     struct trp_slurm_plugin *p = &facts.plugin;
@@ -523,6 +554,7 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-check/MUNGE", test_munge);
     g_test_add_func("/slurm-check/the plugin", test_plugin);
     g_test_add_func("/slurm-check/shapes", test_shapes);
+    g_test_add_func("/slurm-check/scratch in a folder of all", test_scratch);
     g_test_add_func("/slurm-check/the filter", test_filter);
     g_test_add_func("/slurm-check/racks", test_topology);
     return g_test_run();

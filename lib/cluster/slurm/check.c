@@ -260,6 +260,13 @@ static void check_plugin(struct trp_slurm_checking *c)
         trp_slurm_tell(c, TRP_SLURM_WARNING, p->line.path, other,
                        "the plugin reads %s, users' commands %s", p->site,
                        *c->site->file ? c->site->file : "no site file");
+    if (c->f->scratch_in && c->site->scratch)
+        trp_slurm_tell(c, TRP_SLURM_WARNING, c->site->file,
+                       "name a folder above which only root can write, such as "
+                       "/var/lib/troupe",
+                       "scratch: %s lies in %s, where others than root can write: who "
+                       "makes it first on a node leaves jobs there without folders",
+                       c->site->scratch, c->f->scratch_in);
     trp_slurm_is_fine(c, "%s loads %s", p->line.path, p->file.path);
 }
 

@@ -6,6 +6,7 @@
 #include "cluster/slurm/facts.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -239,6 +240,26 @@ int trp_slurm_facts_look(struct trp_slurm_facts *f, const char *conf, trp_error 
         code = 0;
     }
     return code < 0 ? trp_error_set(err, code, "out of memory for the cluster") : 0;
+}
+
+int trp_slurm_facts_scratch(struct trp_slurm_facts *f, const char *path, trp_error *err)
+{
+    struct stat st;
+    char above[PATH_MAX];
+    f->scratch_in = NULL;
+    for (const char *slash = strchr(path, '/'); slash && slash[1] && !f->scratch_in;
+         slash = strchr(slash + 1, '/')) {
+        snprintf(above, sizeof above, "%.*s", slash == path ? 1 : (int)(slash - path),
+                 path);
+        if (stat(above, &st) != 0)
+            return 0;
+        if (st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH)))
+            continue;
+        f->scratch_in = trp_conf_arena_text(&f->arena, above, strlen(above));
+        if (!f->scratch_in)
+            return trp_error_set(err, TRP_ENOMEM, "out of memory for the cluster");
+    }
+    return 0;
 }
 
 void trp_slurm_facts_free(struct trp_slurm_facts *f)

@@ -50,7 +50,8 @@ write_plugin() {
     local conf=$here/../../slurm-conf file partition build
     build=$(readlink -e "$TROUPE_BUILD")
     mkdir -p "$folder/etc/troupe"
-    cp "$conf/site.yaml" "$folder/etc/troupe/"
+    # Scratch folders in a folder of root's that each host has for itself.
+    sed 's,^scratch:.*,scratch: /run/scratch,' "$conf/site.yaml" >"$folder/etc/troupe/site.yaml"
     for file in plugstack.conf cli_filter.lua job_submit.lua; do
         sed "s,/etc/troupe/,/etc/slurm/troupe/,
             s,spank_troupe.so .*,$build/lib/& troupe=$build/bin/troupe," \
