@@ -22,6 +22,7 @@
 #include "core/base/array.h"
 #include "driver/driver_state.h"
 #include "events/run_folder.h"
+#include "files/held.h"
 
 struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor)
 {
@@ -232,7 +233,7 @@ static void link_log(const trp_driver *d, trp_executor_id id)
     char path[4200], target[64], text[4400];
     snprintf(path, sizeof(path), "%s/logs/executor-%u.log", d->run_dir, id.n);
     snprintf(target, sizeof(target), "../state/executors/%u.log", id.n);
-    if (symlink(target, path) == 0 || errno == EEXIST)
+    if (trp_held_symlink(target, path) == 0 || errno == EEXIST)
         return;
     snprintf(text, sizeof(text), "cannot make the link %s: %s", path, strerror(errno));
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));

@@ -124,7 +124,7 @@ void trp_log_drop_banners(const char *path)
 {
     char buf[TAIL];
     size_t n = banners(buf, read_tail(path, buf));
-    int fd = n ? open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int fd = n ? trp_held_open(path, O_WRONLY | O_NOFOLLOW, 0) : -1;
     struct stat st;
     if (fd < 0)
         return;
