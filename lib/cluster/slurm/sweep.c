@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cluster/slurm/further_parts.h"
+#include "files/held.h"
 
 enum { DRIVERS = 256 }; /* the last ones */
 
@@ -50,7 +51,7 @@ void trp_slurm_sweep(struct trp_slurm *s)
     uint32_t jobs[DRIVERS], own = s->inventory.parts[0].leader;
     char path[PATH_MAX], line[16];
     snprintf(path, sizeof path, "%s/state/slurm_jobs", s->command.run_dir);
-    int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = trp_held_open(path, O_RDWR | O_APPEND | O_CREAT, 0600);
     uint32_t n = fd < 0 ? 0 : read_drivers(fd, jobs);
     bool others = n > 0; /* this job, too, when it was started again */
     if (n == DRIVERS)
