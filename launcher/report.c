@@ -83,10 +83,7 @@ static const char *state_word(const struct report *r)
     char *name = base ? strrchr(base, '/') : NULL;
     if (name)
         *name++ = '\0'; /* …/troupe-runs */
-    char *runs = name ? strrchr(base, '/') : NULL;
-    if (runs)
-        *runs = '\0';
-    if (runs && trp_run_folder_list(base, &v, &n, NULL) == 0)
+    if (name && trp_run_folder_list(base, &v, &n, NULL) == 0)
         for (uint32_t i = 0; i < n; i++)
             if (strcmp(v[i].name, name) == 0)
                 word = strcmp(v[i].status, "died") == 0      ? "died"

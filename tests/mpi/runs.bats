@@ -291,8 +291,8 @@ stages:
   - {name: s, run: "env | grep -E '^(OMPI_|PMI|SLURM_)'; true"}
 Y
     run -0 troupe run --run-name r p.yaml
-    run grep -vE '^OMPI_ALLOW_RUN_AS_ROOT' troupe-runs/r/logs/s/0.0.out
-    [ "$status" = 1 ]
+    # What prints nothing has no log.
+    run ! grep -vE '^OMPI_ALLOW_RUN_AS_ROOT' troupe-runs/r/logs/s/0.0.out
 }
 
 @test "TMPDIR unset and very long" {
@@ -421,7 +421,7 @@ Y
     run -0 troupe report b
     [[ "$output" == *", died"*unfinished* ]]
     # shellcheck disable=SC2046
-    kill -9 $(cat began.*)
+    kill -9 $(cat began.*) 2>/dev/null || true # they may have ended with the rest
 }
 
 @test "the bar names a stage that runs, not one that waits" {

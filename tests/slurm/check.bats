@@ -122,7 +122,7 @@ END
         "error: feature: site.yaml:12:53: no node has the feature rack3; did you mean rack1?" \
         "warning: route: site.yaml:11:5: this route can never match: the one at line 10 comes first and takes all of it; put this one before it, or remove it" \
         "warning: route: site.yaml:9:20: this route can never be used: it wants cores 5 or more, and a node of partition cpu has 4 at most; correct its when:, or remove it" \
-        "error: profile: site.yaml:17:3: profile wide can never be had: no node of partition main is so large: memory wanted 4505 MiB, at most 4 GiB; make it smaller, or route it elsewhere" \
+        "error: profile: site.yaml:17:3: profile wide can never be had: no node of partition main is so large: memory wanted 4505 MiB, at most 4096 MiB; make it smaller, or route it elsewhere" \
         "error: profile: site.yaml:18:3: profile keys can never be had: licence matlab wanted 4, Slurm has 3; ask for less" \
         "error: profile: site.yaml:19:3: profile dev can never be had: resource fpga is denied at site.yaml:14:16; ask for another one" \
         "error: driver: site.yaml:15:1: the driver's job can never be had: no node of partition main is so large: memory wanted 5 GiB, at most 4 GiB; make it smaller, or name another partition"

@@ -130,7 +130,8 @@ right_result() {
     [[ "$shape" == *"munge=0"* ]]
     cp troupe-runs/last/state/secret leaked && chmod 644 leaked
     [ "$(stranger alice node3 prove "$PWD/leaked" none)" = proof ]
-    run without_munge node3 env TROUPE_EXECUTOR="${shape/munge=0/munge=1}" timeout 20 \
+    run without_munge node3 setpriv --reuid alice --regid alice --init-groups \
+        env TROUPE_EXECUTOR="${shape/munge=0/munge=1}" timeout 20 \
         "$TROUPE_BUILD/bin/troupe-rank" executor
     [[ "$output" == *"the driver wants a proof by MUNGE, which does not answer on this node"* ]]
     # An executor that was told to ask for MUNGE does not do without.

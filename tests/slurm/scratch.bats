@@ -235,14 +235,14 @@ END
         /var/tmp/hers/private/3 && chmod -R 777 /var/tmp/hers && chmod 700 /var/tmp/hers/private'
     # His job's folder: links to hers, strange names, a fifo, no rights, and a folder of
     # hers that she let him move.
-    on node1 install -d -m 777 /var/tmp/both
-    as alice node1 bash -c 'mkdir -m 777 /var/tmp/both/open && mkdir /var/tmp/both/open/in &&
-        touch /var/tmp/both/open/in/file'
+    on node1 install -d -m 777 /run/both
+    as alice node1 bash -c 'mkdir -m 777 /run/both/open && mkdir /run/both/open/in &&
+        touch /run/both/open/in/file'
     # shellcheck disable=SC2016 # the job's words
     run -0 --separate-stderr as bob head srun -w node1 -n1 bash -c '
         cd $TROUPE_SCRATCH; ln -s /var/tmp/hers soft; ln -s ../../../hers up; mkfifo pipe
         ln -s /var/tmp/hers "$(printf "a\nb")"; mkdir -p x/y; ln -s /var/tmp/hers x/y/z
-        chmod 0 x/y; chmod 500 x; mv /var/tmp/both/open .; echo $SLURM_JOB_ID; cd ..
+        chmod 0 x/y; chmod 500 x; mv /run/both/open .; echo $SLURM_JOB_ID; cd ..
         ! mv $SLURM_JOB_ID other && ! ln -s /var/tmp/hers 999 && ! touch /run/troupe/x'
     local id=$output
     gone() { ! on node1 test -e "$jobs/$id"; }
@@ -254,7 +254,7 @@ END
     grep -q "spank_troupe: job $id: not all of its scratch folder could be removed .*jobs/going/$id\." "$logs/slurmd.node1.log"
     # It does not keep the node from working.
     run -0 as alice head srun -w node1 true
-    on node1 rm -r "$jobs/going/" /var/tmp/hers /var/tmp/both
+    on node1 rm -r "$jobs/going/" /var/tmp/hers /run/both
     gets_clean
 }
 
