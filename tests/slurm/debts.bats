@@ -85,7 +85,7 @@ has_begun() {
 # kill_guards_but JOB NODE
 kill_guards_but() {
     # shellcheck disable=SC2016 # the host's words
-    on "$2" bash -c 'for pid in $(pgrep -f "troupe-rank guard"); do
+    on "$2" bash -c 'for pid in $(pgrep -f "troupe-ran[k] guard"); do
         grep -qzx "SLURM_JOB_ID=$1" "/proc/$pid/environ" || kill -KILL "$pid"
     done' - "$1"
 }
