@@ -95,6 +95,12 @@ static char *task_text(const struct trp_resource_profile *p, char *text, size_t 
     return text;
 }
 
+/* Its tasks cannot be told as things are now: `waits` says why, with the place. */
+static bool tasks_unknown(const struct trp_plan_stage *v)
+{
+    return v->waits && !v->known;
+}
+
 static void stage_row(struct table *t, const struct trp_plan_stage *v)
 {
     const struct trp_pipeline_stage *s = v->stage;
@@ -118,9 +124,10 @@ static void stage_row(struct table *t, const struct trp_plan_stage *v)
     cell(t, "%s", after && *after ? after : "-");
     free(after);
     cell(t, "%s%s", v->never ? "never: " : "",
-         v->never   ? v->never
-         : v->waits ? v->waits
-                    : "-");
+         v->never           ? v->never
+         : tasks_unknown(v) ? "see below"
+         : v->waits         ? v->waits
+                            : "-");
 }
 
 static void profile_row(struct table *t, const struct trp_plan_profile *v)
@@ -217,6 +224,9 @@ static int print_text(const struct trp_plan *plan, const struct trp_site *site,
         profile_row(&profiles, &plan->profile[i]);
     fprintf(out, "%s\n\n", plan->p->name);
     int r = print_table(&stages, out, err);
+    for (uint32_t i = 0; i < plan->p->nstages; i++)
+        if (tasks_unknown(&plan->stage[i]) && !plan->stage[i].never)
+            fprintf(out, "%s\n", plan->stage[i].waits);
     fprintf(out, "\n");
     int s = print_table(&profiles, out, err);
     print_waste(plan, out);

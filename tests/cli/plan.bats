@@ -25,6 +25,16 @@ END
     [ ! -e troupe-runs ]
 }
 
+@test "a pattern without a match is told in a line of its own, and is an error of run" {
+    pipeline <<'END'
+troupe: 1
+stages:
+  - {name: s, foreach: {files: "none/*.x"}, run: "true"}
+END
+    check 0 "^p.yaml:3:32: stage s: no file matches none/.\.x; " troupe plan p.yaml
+    check 0 "^s +default +\? +- +see below" troupe plan p.yaml
+}
+
 @test "a profile that never fits is exit 3 with resource, wanted and available" {
     pipeline <<'END'
 troupe: 1
