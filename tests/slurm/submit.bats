@@ -91,7 +91,8 @@ state_of_job() {
 printf '<%s>' "$@" >words
 END
     chmod 755 app
-    run -0 submit --wait --parsable -- ./app "it's" 'a  b' '$x'
+    # It never calls trp_init, and is told so.
+    run -2 submit --wait --parsable -- ./app "it's" 'a  b' '$x'
     wait_until 10 test -s words
     [ "$(cat words)" = "<it's><a  b><\$x>" ]
 }
