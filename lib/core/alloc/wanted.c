@@ -152,6 +152,7 @@ static void ask_apart(struct trp_engine *e, struct trp_class *c)
     struct trp_action *act = trp_action_add(e, TRP_ACTION_START_EXECUTOR);
     act->executor.executor = x->id;
     act->executor.profile = c->profile;
+    act->executor.ahead = false; /* members of actions begin with any value */
     c->copying.asked = true;
     c->copying.apart = x->id;
 }
