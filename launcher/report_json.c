@@ -38,8 +38,8 @@ static json_t *stage(const struct trp_statistics *s,
             ? "not run"
             : trp_outcome_name(st->outcome),
         "tasks", (json_int_t)st->ntasks, "attempts",
-        (json_int_t)(st->attempts + st->open), "failed", (json_int_t)st->failures,
-        "wall", (double)wall * 1e-9, "median",
+        (json_int_t)st->attempts + (json_int_t)st->open, "failed",
+        (json_int_t)st->failures, "wall", (double)wall * 1e-9, "median",
         d->count ? json_real((double)trp_durations_quantile(d, 500) * 1e-9)
                  : json_null(),
         "max", d->count ? json_real((double)d->greatest * 1e-9) : json_null(), "held",
