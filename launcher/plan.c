@@ -60,12 +60,14 @@ static int print_plan(const struct trp_settings_request *q, bool json)
     trp_error err;
     int code = trp_settings_load(q, &s, &err);
     if (code == 0)
+        code = trp_settings_pools(&s, &err);
+    if (code == 0)
         code = trp_settings_where(q, &s, &where, &err);
     if (code == 0)
         trp_settings_warn(&s);
     if (code == 0)
-        code =
-            trp_plan_print(s.pipeline, s.options, s.site, &where, json, stdout, &err);
+        code = trp_plan_print(s.pipeline, s.options, s.site, &s.pools, &where, json,
+                              stdout, &err);
     trp_settings_where_free(&where);
     trp_settings_free(&s);
     int status = trp_launcher_printed(0);

@@ -209,6 +209,8 @@ static int settle(struct run *r, trp_error *err)
     if (code == 0 && r->settings.pipeline) {
         code = check_names(r, err);
         if (code == 0)
+            code = trp_settings_pools(&r->settings, err);
+        if (code == 0)
             code = check_fit(r, err);
     } else if (code == 0) {
         code = trp_program_find(c->app[0], &r->app, err);

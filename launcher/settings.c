@@ -143,6 +143,11 @@ int trp_settings_load(const struct trp_settings_request *q, struct trp_settings 
     return code;
 }
 
+int trp_settings_pools(struct trp_settings *s, trp_error *err)
+{
+    return trp_pool_list_make(s->pipeline, s->options, NULL, &s->pools, err);
+}
+
 static int warn_missing(void *context, const struct trp_option_view *v)
 {
     const trp_options *o = context;
@@ -171,6 +176,7 @@ void trp_settings_warn(const struct trp_settings *s)
 
 void trp_settings_free(struct trp_settings *s)
 {
+    trp_pool_list_free(&s->pools);
     trp_pipeline_free(s->pipeline);
     trp_options_free(s->options);
     trp_site_free(s->site);

@@ -11,6 +11,7 @@
 #include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
+#include "conf/pool_section.h"
 #include "conf/site.h"
 
 enum { TRP_SETTINGS_WORDS = 4096 }; /* --set, --param and --force at most, each */
@@ -31,8 +32,9 @@ struct trp_settings_request {
 struct trp_settings {
     trp_site *site;
     trp_options *options;
-    trp_pipeline *pipeline; /* NULL: none */
-    char *text;             /* its bytes, as read */
+    trp_pipeline *pipeline;     /* NULL: none */
+    struct trp_pool_list pools; /* by trp_settings_pools */
+    char *text;                 /* its bytes, as read */
     size_t text_size;
 };
 
@@ -58,6 +60,8 @@ int trp_settings_step(const struct trp_cluster_where *w, trp_error *err);
 /* Everything of it, in order of strength; free with trp_settings_free in any case. */
 int trp_settings_load(const struct trp_settings_request *q, struct trp_settings *ret,
                       trp_error *err);
+/* The pools of the pipeline; a relative file of theirs is below the working folder. */
+int trp_settings_pools(struct trp_settings *s, trp_error *err);
 /* Prints on stderr which options were set that do nothing in a run. */
 void trp_settings_missing(const struct trp_settings *s);
 /* The same, and the site file's warnings. */

@@ -41,11 +41,14 @@ int trp_launcher_sim_whole(const struct trp_sim_call *c)
     struct trp_settings s;
     trp_error err;
     int code = trp_settings_load(&c->q, &s, &err);
+    if (code == 0)
+        code = trp_settings_pools(&s, &err);
     struct trp_whole_request w = {.cluster = c->cluster,
                                   .durations = c->durations,
                                   .pipeline = s.pipeline,
                                   .options = s.options,
                                   .site = s.site,
+                                  .pools = &s.pools,
                                   .policy = c->policy,
                                   .compare = c->compare,
                                   .json = c->json,

@@ -105,6 +105,8 @@ static int settle(struct submit *s, trp_error *err)
     if (code == 0)
         trp_settings_warn(&s->settings);
     if (code == 0 && s->settings.pipeline)
+        code = trp_settings_pools(&s->settings, err);
+    if (code == 0 && s->settings.pipeline)
         code = check_pipeline(s, err);
     else if (code == 0 && s->call.app)
         code = trp_program_find(s->call.app[0], &s->app, err);

@@ -166,6 +166,8 @@ const struct trp_option trp_option_table[] = {
      "how long an executor or a driver may be silent before it is taken for lost"},
     {"run.grace", TRP_OPTION_TIME, "30s", "0", NULL, NULL,
      "how long running tasks may go on after the first SIGINT or SIGTERM"},
+    {"scheduler.allocation.file", TRP_OPTION_TEXT, "", NULL, NULL, NULL,
+     "a file with `pools:` as a pipeline has them, for scheduler.mode=FAIR"},
     {"scheduler.barrier.maxConcurrentTasksCheck.interval",
      TRP_OPTION_TIME, "15s", "1ms", NULL, NULL,
      "how often a job whose barrier stage has too few slots is tried again"},
@@ -186,7 +188,7 @@ const struct trp_option trp_option_table[] = {
      "start no task until this part of the first executors (of a static run's ranks) "
      "has come"},
     {"scheduler.mode", TRP_OPTION_CHOICE, "FIFO", NULL, NULL, "FIFO|FAIR",
-     "jobs share executors in the order of their submission, or fairly"},
+     "stages share slots: the earlier one first, or by pools"},
     {"scheduler.resource.profileMergeConflicts", OFF,
      "merge several profiles of one stage by the larger amount, instead of an error"},
     {"scheduler.seed", TRP_OPTION_INT, "0", "0", "1000000000000", NULL,

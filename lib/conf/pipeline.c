@@ -14,6 +14,7 @@
 
 #include "conf/option_value.h"
 #include "conf/pipeline_load.h"
+#include "conf/pool_section.h"
 #include "conf/profile_section.h"
 #include "conf/wording.h"
 
@@ -119,6 +120,13 @@ READER(read_default)
         trp_profile_section_read(y, "default", key->mark, value, p->fallback);
 }
 
+READER(read_pools)
+{
+    trp_pipeline *p = context;
+    (void)key;
+    trp_pool_section_read(y, value, &p->pools);
+}
+
 READER(read_params)
 {
     trp_pipeline *p = context;
@@ -171,6 +179,7 @@ static const struct trp_yaml_key pipeline_keys[] = {
     {"name",     read_name,     false},
     {"profiles", read_profiles, false},
     {"default",  read_default,  false},
+    {"pools",    read_pools,    false},
     {"params",   read_params,   false},
     {"options",  read_options,  false},
     {"stages",   read_stages,   true },

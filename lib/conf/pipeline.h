@@ -20,11 +20,13 @@
 #include "conf/options.h"
 #include "core/base/error.h"
 #include "core/profile/profile.h"
+#include "core/sched/pools.h"
 
 enum {
     TRP_PIPELINE_FILE_MAX = 16 << 20, /* a larger file is refused */
     TRP_PIPELINE_STAGES = 100000,     /* stages, profiles at most */
     TRP_PIPELINE_PROFILES = 1000,
+    TRP_PIPELINE_POOLS = 1000,
     TRP_PIPELINE_TASKS = 10000000, /* tasks of a stage at most */
     TRP_PIPELINE_RANKS = 100000,
 };
@@ -47,6 +49,12 @@ struct trp_pair { /* env, params, options */
 struct trp_profile_section {
     struct trp_profile_builder builder;
     struct trp_mark mark; /* of its name */
+};
+
+struct trp_pool_section { /* pools: */
+    struct trp_pool_spec *specs;
+    struct trp_mark *marks; /* of their names */
+    uint32_t n;
 };
 
 enum trp_foreach_kind {
@@ -104,6 +112,8 @@ struct trp_pipeline_stage {
     uint32_t min_executors, max_executors; /* 0: not written */
     enum trp_look_ahead look_ahead;        /* UNSET: not written */
     int64_t look_ahead_ns;
+    char *pool; /* NULL: not written */
+    struct trp_mark pool_mark;
 };
 
 typedef struct trp_pipeline {
@@ -112,6 +122,7 @@ typedef struct trp_pipeline {
     struct trp_profile_section *profiles;
     uint32_t nprofiles;
     struct trp_profile_section *fallback; /* `default:`, NULL when missing */
+    struct trp_pool_section pools;
     struct trp_pair *params;
     uint32_t nparams;
     struct trp_pair *options;

@@ -17,7 +17,7 @@ enum { FACTOR_MAX = 100, COUNT_MAX = 1000000, EXIT_MAX = 255, PPM_OF_PERCENT = 1
 struct reading {
     struct trp_pipeline_stage *s;
     struct trp_mark run, argv, prelude, tasks, foreach, mpi, allow_empty;
-    struct trp_mark barrier, max_running, tolerate;
+    struct trp_mark barrier, max_running, tolerate, pool;
 };
 
 #define READER(name)                                                                   \
@@ -459,6 +459,14 @@ READER(read_executors)
                        r->s->min_executors, r->s->max_executors);
 }
 
+READER(read_pool)
+{
+    struct reading *r = context;
+    r->pool = key->mark;
+    r->s->pool = trp_yaml_word(y, value, "pool");
+    r->s->pool_mark = value->mark;
+}
+
 /* ---- the stage ---------------------------------------------------------------------
  */
 
@@ -484,6 +492,7 @@ static const struct trp_yaml_key stage_keys[] = {
     {"wrap",        read_wrap,        false},
     {"retries",     read_retries,     false},
     {"executors",   read_executors,   false},
+    {"pool",        read_pool,        false},
 };
 
 /* What other tools call it, and what it is here. */
@@ -555,6 +564,8 @@ void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
     exclude(y, r.mpi, r.foreach, "a gang (mpi) is one task; leave foreach out");
     exclude(y, r.barrier, r.mpi,
             "the ranks of a gang (mpi) start together anyway; leave barrier out");
+    exclude(y, r.mpi, r.pool,
+            "a gang (mpi) runs beside the executors, in no pool; leave pool out");
     exclude(y, r.barrier, r.max_running,
             "all tasks of a barrier stage run at once; leave max_running out");
     exclude(y, r.barrier, r.tolerate,

@@ -27,6 +27,7 @@ static void fill(const struct trp_pipeline_stage *s, const uint32_t *place,
         .max_executors = s->max_executors,
         .look_ahead = s->look_ahead,
         .look_ahead_ns = s->look_ahead_ns,
+        .pool = s->pool,
     };
     for (uint32_t a = 0; a < s->nafter; a++) {
         uint32_t above = place[s->after[a].index];

@@ -203,6 +203,7 @@ struct trp_stage_spec {
     uint32_t max_executors;
     enum trp_look_ahead look_ahead; /* executors: {look_ahead} */
     int64_t look_ahead_ns;          /* TIME: how long before */
+    const char *pool;               /* of its task sets, copied; NULL: the job's */
     bool map;           /* its tasks leave map outputs, which may be lost again */
     bool indeterminate; /* a task that runs again may give other output */
 };

@@ -220,6 +220,8 @@ static int make_engine(trp_driver *d, trp_error *err)
                              trp_options_where(d->options, elastic), elastic);
     trp_options_engine_config(d->options, &c);
     c.keep_going = d->config.keep_going;
+    c.pools = d->config.pools;
+    c.npools = d->config.npools;
     c.fixed = d->config.mode == TRP_DRIVER_STATIC;
     c.start_patience_ns = d->config.where.slurm_job ? 60 * TRP_DRIVER_SECOND : 0;
     int rc = list_racks(d, &racks, &c.nracks, err);

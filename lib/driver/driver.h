@@ -83,11 +83,14 @@ struct trp_driver_config {
     struct trp_cluster_where where;    /* executors come from there */
     const struct trp_host_rack *racks; /* static: where its hosts stand; only read by */
     uint32_t nracks;                   /* trp_driver_new */
-    const char *const *executor_argv;  /* how an executor is started, NULL-terminated */
-    const char *const *unstick_argv;   /* channel.h, NULL in a static run */
-    const char *ompi_server;           /* file with the URI of ompi-server, or NULL */
-    bool quiet;                        /* no progress on stderr, no summary */
-    int control_fd;                    /* socket to `troupe` (see control.h), or -1 */
+    const struct trp_pool_spec
+        *pools; /* as the engine's; only read by trp_driver_new */
+    uint32_t npools;
+    const char *const *executor_argv; /* how an executor is started, NULL-terminated */
+    const char *const *unstick_argv;  /* channel.h, NULL in a static run */
+    const char *ompi_server;          /* file with the URI of ompi-server, or NULL */
+    bool quiet;                       /* no progress on stderr, no summary */
+    int control_fd;                   /* socket to `troupe` (see control.h), or -1 */
     bool keep_going;
     bool prints; /* executors themselves run what prints: a C program */
 };

@@ -4,6 +4,7 @@
 #ifndef TRP_DRIVER_DRIVER_OPEN_H
 #define TRP_DRIVER_DRIVER_OPEN_H
 
+#include "conf/pool_section.h"
 #include "driver/driver.h"
 #include "driver/run_spec.h"
 
@@ -11,6 +12,7 @@
  * trp_driver_end. */
 int trp_driver_open_spec(const struct trp_run_spec *spec, const trp_options *options,
                          const struct trp_site *site, trp_profiles *profiles,
-                         trp_driver **ret_driver, trp_error *err);
+                         const struct trp_pool_list *pools, trp_driver **ret_driver,
+                         trp_error *err);
 
 #endif

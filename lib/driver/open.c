@@ -22,9 +22,11 @@
 #include "executor/executor.h"
 #include "files/held.h"
 
+/* `pools`: NULL for a program, whose actions come one after the other. */
 static int open_elastic(const struct trp_run_spec *spec, const trp_options *options,
                         const struct trp_site *site, trp_profiles *profiles,
-                        trp_driver **ret, trp_error *err)
+                        const struct trp_pool_list *pools, trp_driver **ret,
+                        trp_error *err)
 {
     const char *rank[] = {spec->rank_program, "executor", NULL};
     const char *unstick[] = {spec->rank_program, "unstick", NULL};
@@ -39,6 +41,8 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         .options = options,
         .site = site,
         .profiles = profiles,
+        .pools = pools ? pools->specs : NULL,
+        .npools = pools ? pools->n : 0,
         .where = trp_run_spec_where(spec),
         .executor_argv = spec->napp ? (const char *const *)spec->app : rank,
         .unstick_argv = (const char *const *)words,
@@ -70,9 +74,10 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
 
 int trp_driver_open_spec(const struct trp_run_spec *spec, const trp_options *options,
                          const struct trp_site *site, trp_profiles *profiles,
-                         trp_driver **ret_driver, trp_error *err)
+                         const struct trp_pool_list *pools, trp_driver **ret_driver,
+                         trp_error *err)
 {
-    return open_elastic(spec, options, site, profiles, ret_driver, err);
+    return open_elastic(spec, options, site, profiles, pools, ret_driver, err);
 }
 
 /* Options, site and profiles of a program. */
@@ -126,7 +131,7 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
     if (rc == 0)
         rc = make_profiles(&p, TRP_MANAGER_ELASTIC, err);
     if (rc == 0)
-        rc = open_elastic(spec, p.options, p.site, p.profiles, ret_driver, err);
+        rc = open_elastic(spec, p.options, p.site, p.profiles, NULL, ret_driver, err);
     if (rc < 0) {
         trp_run_spec_free(spec);
         parts_free(&p);

@@ -214,7 +214,7 @@ static int drive(struct pipeline_run *run)
     trp_error err = {0}, log_err = {0};
     trp_driver *driver;
     int r = trp_driver_open_spec(run->spec, run->s.options, run->s.site,
-                                 run->s.profiles, &driver, &err);
+                                 run->s.profiles, &run->s.pools, &driver, &err);
     if (r < 0) /* it has told why */
         return trp_error_exit_status(r);
     if (trp_command_job_spec(run->job)->nstages == 0)

@@ -63,6 +63,8 @@ int trp_pipeline_settings_load(const struct trp_run_spec *spec,
         r = trp_site_load(spec->site, &s.site, err);
     if (r == 0)
         r = load_options(spec, &s, err);
+    if (r == 0)
+        r = trp_pool_list_make(s.pipeline, s.options, spec->cwd, &s.pools, err);
     if (r == 0) {
         s.ids = calloc((size_t)s.pipeline->nstages + 1, sizeof *s.ids);
         r = s.ids ? trp_pipeline_profiles(s.pipeline, s.options, s.site, &s.profiles,
@@ -87,6 +89,7 @@ void trp_pipeline_settings_free(struct trp_pipeline_settings *s)
         trp_site_free(s->site);
     if (s->pipeline)
         trp_pipeline_free(s->pipeline);
+    trp_pool_list_free(&s->pools);
     free(s->ids);
     *s = (struct trp_pipeline_settings){0};
 }

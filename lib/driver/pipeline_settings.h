@@ -11,6 +11,7 @@
 
 #include "conf/options.h"
 #include "conf/pipeline.h"
+#include "conf/pool_section.h"
 #include "conf/site.h"
 #include "driver/run_spec.h"
 
@@ -20,6 +21,7 @@ struct trp_pipeline_settings {
     trp_options *options;
     trp_profiles *profiles;
     trp_profile_id *ids; /* of each stage */
+    struct trp_pool_list pools;
 };
 
 /* The pipeline is RUN/state/pipeline.yaml, called in messages as the user called it.

@@ -172,6 +172,35 @@ static void print_waste(const struct trp_plan *plan, FILE *out)
     }
 }
 
+/* The pools, and which stages are in them. */
+static int print_pools(const struct trp_plan *plan, FILE *out, trp_error *err)
+{
+    static const char *const head[] = {"pool", "weight", "min share", "mode", "stages"};
+    struct table t = {.columns = 5};
+    for (size_t i = 0; i < 5; i++)
+        cell(&t, "%s", head[i]);
+    for (uint32_t i = 0; i < plan->pools->n; i++) {
+        const struct trp_pool_spec *pool = &plan->pools->specs[i];
+        char *stages = NULL;
+        size_t size = 0;
+        FILE *f = open_memstream(&stages, &size);
+        for (uint32_t k = 0; f && k < plan->p->nstages; k++)
+            if (trp_plan_pool(&plan->stage[k]) &&
+                strcmp(trp_plan_pool(&plan->stage[k]), pool->name) == 0)
+                fprintf(f, "%s%s", ftell(f) ? ", " : "", plan->p->stages[k].name);
+        if (f)
+            fclose(f);
+        cell(&t, "%s", pool->name);
+        cell(&t, "%s", pool->weight ? pool->weight : "1");
+        cell(&t, "%s", pool->min_share ? pool->min_share : "0");
+        cell(&t, "%s", pool->mode ? pool->mode : "FIFO");
+        cell(&t, "%s", stages && *stages ? stages : "-");
+        free(stages);
+    }
+    fputc('\n', out);
+    return print_table(&t, out, err);
+}
+
 static void slurm_row(struct table *t, const struct trp_site *site,
                       const struct trp_resource_profile *p, uint32_t ranks)
 {
@@ -230,6 +259,8 @@ static int print_text(const struct trp_plan *plan, const struct trp_site *site,
     fprintf(out, "\n");
     int s = print_table(&profiles, out, err);
     print_waste(plan, out);
+    r = r < 0 ? r : s;
+    s = plan->pools->n ? print_pools(plan, out, err) : 0;
     r = r < 0 ? r : s;
     s = site ? print_slurm(plan, site, out, err) : 0;
     return r < 0 ? r : s;
@@ -293,17 +324,28 @@ static json_t *profile_json(const struct trp_plan *plan, const struct trp_site *
     return j;
 }
 
-static json_t *stage_json(const struct trp_site *site, const struct trp_plan_stage *v)
+static json_t *pool_json(const struct trp_pool_spec *p)
+{
+    return json_pack("{s:s, s:I, s:I, s:s}", "name", p->name, "weight",
+                     (json_int_t)(p->weight ? atoi(p->weight) : 1), "min_share",
+                     (json_int_t)(p->min_share ? atoi(p->min_share) : 0), "mode",
+                     p->mode ? p->mode : "FIFO");
+}
+
+static json_t *stage_json(const struct trp_plan *plan, const struct trp_site *site,
+                          const struct trp_plan_stage *v)
 {
     const struct trp_pipeline_stage *s = v->stage;
     json_t *after = json_array();
     for (uint32_t a = 0; a < s->nafter; a++)
         json_array_append_new(after, json_string(s->after[a].stage));
-    json_t *j = json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:o}", "name", s->name,
-                          "profile", s->profile ? s->profile : "default", "tasks",
-                          v->known ? json_integer(v->ntasks) : json_null(), "ranks",
-                          (json_int_t)s->ranks, "after", after, "waits",
-                          text_or_null(v->waits), "never", text_or_null(v->never));
+    const char *pool = plan->pools->n ? trp_plan_pool(v) : NULL;
+    json_t *j =
+        json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "name", s->name,
+                  "profile", s->profile ? s->profile : "default", "tasks",
+                  v->known ? json_integer(v->ntasks) : json_null(), "ranks",
+                  (json_int_t)s->ranks, "pool", text_or_null(pool), "after", after,
+                  "waits", text_or_null(v->waits), "never", text_or_null(v->never));
     if (site && s->ranks && v->profile && v->profile->made)
         trp_plan_slurm_json(site, v->profile->made, s->ranks, j);
     return j;
@@ -312,15 +354,18 @@ static json_t *stage_json(const struct trp_site *site, const struct trp_plan_sta
 static int print_json(const struct trp_plan *plan, const struct trp_site *site,
                       FILE *out, trp_error *err)
 {
-    json_t *profiles = json_array(), *stages = json_array();
+    json_t *profiles = json_array(), *stages = json_array(), *pools = json_array();
     int failed = 0;
     for (uint32_t i = 0; i < plan->nprofiles; i++)
         failed |= json_array_append_new(profiles,
                                         profile_json(plan, site, &plan->profile[i]));
     for (uint32_t i = 0; i < plan->p->nstages; i++)
-        failed |= json_array_append_new(stages, stage_json(site, &plan->stage[i]));
-    json_t *root = json_pack("{s:s, s:o, s:o}", "name", plan->p->name, "profiles",
-                             profiles, "stages", stages);
+        failed |=
+            json_array_append_new(stages, stage_json(plan, site, &plan->stage[i]));
+    for (uint32_t i = 0; i < plan->pools->n; i++)
+        failed |= json_array_append_new(pools, pool_json(&plan->pools->specs[i]));
+    json_t *root = json_pack("{s:s, s:o, s:o, s:o}", "name", plan->p->name, "profiles",
+                             profiles, "stages", stages, "pools", pools);
     failed |= !root || json_dumpf(root, out, JSON_INDENT(2)) < 0;
     fputc('\n', out);
     json_decref(root);
@@ -331,13 +376,15 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
  */
 
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
-                   const struct trp_site *site, const struct trp_cluster_where *where,
-                   bool json, FILE *out, trp_error *err)
+                   const struct trp_site *site, const struct trp_pool_list *pools,
+                   const struct trp_cluster_where *where, bool json, FILE *out,
+                   trp_error *err)
 {
     struct trp_plan plan;
     int r = trp_plan_make(p, o, site, where, &plan, err);
     if (r < 0)
         return r;
+    plan.pools = pools;
     r = json ? print_json(&plan, site, out, err) : print_text(&plan, site, out, err);
     if (r == 0 && plan.first.code)
         r = trp_error_set(err, plan.first.code, "%s", plan.first.text);

@@ -15,10 +15,13 @@
  *      "stages": [{"name": "split", "profile": "prep",
  *                  "tasks": 12,                            null: not known yet
  *                  "ranks": 0,                             > 0: a gang
+ *                  "pool": null,                           of a run with pools
  *                  "after": [], "waits": "12 tasks, 8 at once", "never": null,
- *                  "slurm": …, "slurm_never": …}]}         of a gang only
+ *                  "slurm": …, "slurm_never": …}],         of a gang only
+ *      "pools": [{"name": "default", "weight": 1, "min_share": 0, "mode": "FIFO"}]}
  *
- * Memory in MiB. `waits`: what a stage waits for that could start otherwise, or null.
+ * `pools` is empty unless scheduler.mode is FAIR. Memory in MiB. `waits`: what a stage
+ * waits for that could start otherwise, or null.
  */
 #ifndef TRP_DRIVER_PLAN_H
 #define TRP_DRIVER_PLAN_H
@@ -30,6 +33,7 @@
 #include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
+#include "conf/pool_section.h"
 #include "conf/site.h"
 
 /* Prints the whole plan in any case. Relative patterns are below the working folder and
@@ -37,8 +41,9 @@
  * be NULL. TRP_EINVAL: a profile is impossible; TRP_ENEVER: a stage never fits here;
  * both with FILE:LINE:COL of the first such. */
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
-                   const struct trp_site *site, const struct trp_cluster_where *where,
-                   bool json, FILE *out, trp_error *err);
+                   const struct trp_site *site, const struct trp_pool_list *pools,
+                   const struct trp_cluster_where *where, bool json, FILE *out,
+                   trp_error *err);
 
 /* Prints what a run would do: each stage, parents first, its tasks, profile and
  * command. TRP_EINVAL as the run would tell it. */

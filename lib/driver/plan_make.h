@@ -7,6 +7,7 @@
 #include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
+#include "conf/pool_section.h"
 #include "conf/site.h"
 
 struct trp_plan_profile {
@@ -30,6 +31,7 @@ struct trp_plan {
     struct trp_plan_profile *profile;
     uint32_t nprofiles;
     struct trp_plan_stage *stage;
+    const struct trp_pool_list *pools; /* borrowed; set by plan.c */
     trp_error first; /* what is wrong, impossible ones first; code 0: nothing */
 };
 
@@ -37,6 +39,12 @@ struct trp_plan {
 int trp_plan_make(const trp_pipeline *p, const trp_options *o, const trp_site *site,
                   const struct trp_cluster_where *where, struct trp_plan *ret,
                   trp_error *err);
+/* Its pool; NULL: it is in none, a gang. */
+static inline const char *trp_plan_pool(const struct trp_plan_stage *v)
+{
+    const char *written = v->stage->pool ? v->stage->pool : TRP_POOL_DEFAULT;
+    return v->stage->ranks ? NULL : written;
+}
 void trp_plan_free(struct trp_plan *plan);
 
 #endif

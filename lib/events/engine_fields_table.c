@@ -53,6 +53,7 @@ static const struct trp_field stage_fields[] = {
     FIELD(UNSIGNED, trp_stage_spec, max_executors),
     WORD(trp_stage_spec, look_ahead, TRP_LOOK_AHEAD_TIME + 1),
     FIELD(SIGNED, trp_stage_spec, look_ahead_ns),
+    FIELD(MAYBE, trp_stage_spec, pool),
     YES_NO(trp_stage_spec, map),
     YES_NO(trp_stage_spec, indeterminate),
 };

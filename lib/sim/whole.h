@@ -17,6 +17,7 @@
 
 #include <stdio.h>
 
+#include "conf/pool_section.h"
 #include "conf/site.h"
 #include "sim/virtual_report.h"
 
@@ -25,6 +26,7 @@ struct trp_whole_request {
     const trp_pipeline *pipeline;
     const trp_options *options; /* with the pipeline's */
     const trp_site *site;       /* profiles; may be NULL */
+    const struct trp_pool_list *pools;
     uint64_t seed;
     const char *policy; /* NULL: as the options say, called "options" */
     bool compare, json;

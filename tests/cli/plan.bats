@@ -235,3 +235,78 @@ END
     [ "$(shapes p.yaml)" = "default cores 1, memory 1126 MiB small cores 1, memory 320 MiB fat cores 1, memory 2252 MiB own cores 1, memory 257 MiB" ]
     [ "$(shapes --site site.yaml p.yaml)" = "default cores 1, memory 1408 MiB small cores 1, memory 640 MiB fat cores 1, memory 2432 MiB own cores 1, memory 257 MiB" ]
 }
+
+# Two stages in two pools; what is on stdin comes first.
+pooled() {
+    {
+        cat
+        cat <<'END'
+troupe: 1
+stages:
+  - {name: a, tasks: 40, pool: big, run: "true"}
+  - {name: b, tasks: 40, pool: small, run: "true"}
+  - {name: c, run: "true"}
+  - {name: g, mpi: {ranks: 2}, run: "true"}
+END
+    } >p.yaml
+}
+
+@test "pools: the plan shows them and who is in them" {
+    pooled <<<$'options: {scheduler.mode: FAIR}\npools: {big: {weight: 3, mode: FAIR}, small: {min_share: 2}}'
+    check 0 "^big +3 +0 +FAIR +a$" troupe plan --local=2 p.yaml
+    check 0 "^small +1 +2 +FIFO +b$" troupe plan --local=2 p.yaml
+    check 0 "^default +1 +0 +FIFO +c$" troupe plan --local=2 p.yaml
+    run troupe plan --local=2 --json p.yaml
+    [ "$(json 'join " ", map { $_->{pool} // "-" } @{$$d{stages}}' <<<"$output")" = "big small default -" ]
+    [ "$(json '@{$$d{pools}}[0]->{weight}' <<<"$output")" = 3 ]
+    # A file adds those that the pipeline has not, and is looked for where we are.
+    sed -i 's/^pools:.*/pools: {big: {weight: 5}}/' p.yaml
+    echo 'pools: {small: {weight: 7}, big: {weight: 9}}' >more.yaml
+    check 0 "^big +5 " troupe plan --set scheduler.allocation.file=more.yaml --local=2 p.yaml
+    check 0 "^small +7 " troupe plan --set scheduler.allocation.file=more.yaml --local=2 p.yaml
+    # Without pools there is the default one, in which stages take turns; with FIFO none.
+    sed -i '/^pools/d; s/pool: [a-z]*, //' p.yaml
+    check 0 "^default +1 +0 +FAIR +a, b, c$" troupe plan --local=2 p.yaml
+    run troupe plan --set scheduler.mode=FIFO --local=2 p.yaml
+    [ "$status" = 0 ]
+    [ "$(grep -c "^pool " <<<"$output")" = 0 ]
+}
+
+@test "pools: what is wrong with them has its place, before anything is made" {
+    local fair='options: {scheduler.mode: FAIR}'
+    pooled <<<"$fair"$'\npools: {big: {}, smal: {}}'
+    check 2 'p.yaml:6:32: unknown pool "small"; did you mean "smal"' troupe plan p.yaml
+    check 2 'p.yaml:6:32: unknown pool' troupe run p.yaml
+    check 2 'p.yaml:6:32: unknown pool' troupe run --dry-run p.yaml
+    check 2 'p.yaml:6:32: unknown pool' troupe submit --print p.yaml
+    pooled <<<"$fair"$'\npools: {one: {}, two: {}}'
+    check 2 'p.yaml:5:32: unknown pool "big"; the pools are one, two, default' troupe plan p.yaml
+    pooled <<<"$fair"
+    check 2 'p.yaml:4:32: unknown pool "big"; write pools: .big: .weight: 1' troupe plan p.yaml
+    pooled <<<'pools: {big: {}, small: {}}'
+    check 2 'p.yaml:1:9: .*scheduler.mode FAIR only.*write options: .scheduler.mode: FAIR' \
+        troupe plan p.yaml
+    pooled </dev/null
+    check 2 'p.yaml:3:32: pools share slots' troupe run p.yaml
+    pooled <<<"$fair"$'\npools: {big: {weight: heavy}, small: {}}'
+    check 2 'p.yaml:2:23: weight is heavy; write a whole number from 1 ' troupe plan p.yaml
+    sed -i 's/weight: heavy/weight: 0/' p.yaml
+    check 2 'p.yaml:2:23: weight is 0' troupe plan p.yaml
+    sed -i 's/weight: 0/mode: LIFO/' p.yaml
+    check 2 'p.yaml:2:21: mode is "LIFO"; write FIFO or FAIR' troupe plan p.yaml
+    sed -i 's/mode: LIFO/wieght: 1/' p.yaml
+    check 2 'p.yaml:2:15: unknown key "wieght".*did you mean "weight"' troupe plan p.yaml
+    pooled <<<"$fair"$'\npools: {big: {}, small: {}}'
+    sed -i 's/mpi: {/pool: big, &/' p.yaml
+    check 2 'p.yaml:8:26: a gang .mpi. .*leave pool out' troupe plan p.yaml
+    pooled <<<"$fair"
+    check 2 '^troupe: --set: scheduler.allocation.file: more.yaml:1:1: cannot be opened' \
+        troupe plan --set scheduler.allocation.file=more.yaml p.yaml
+    echo '<allocations/>' >more.yaml
+    check 2 'scheduler.allocation.file: more.yaml:1:1: .*mapping' \
+        troupe plan --set scheduler.allocation.file=more.yaml p.yaml
+    echo 'pools: {big: {min_share: -1}}' >more.yaml
+    check 2 'scheduler.allocation.file: more.yaml:1:26: min_share is -1' \
+        troupe run --set scheduler.allocation.file=more.yaml p.yaml
+    [ ! -e troupe-runs ]
+}

@@ -124,3 +124,30 @@ EOF
     check 2 "no.trace: not the trace of an engine" troupe sim --replay no.trace
     check 2 "none.trace: cannot be read" troupe sim --replay none.trace
 }
+
+@test "pools share the slots of a played run as they do those of a real one" {
+    pipeline <<'EOF'
+troupe: 1
+options: {scheduler.mode: FAIR}
+pools: {one: {weight: 3}, two: {weight: 1}}
+stages:
+  - {name: a, tasks: 40, pool: one, run: x}
+  - {name: b, tasks: 40, pool: two, run: x}
+EOF
+    echo '{cluster: 1, start_up: 0s, nodes: [{name: n, cores: 4, memory: 16g, inside: 1}]}' >c.yaml
+    echo '{durations: 1, default: 1s}' >d.yaml
+    ends() {
+        troupe sim --cluster c.yaml --durations d.yaml --json "$@" p.yaml |
+            json 'join " ", map { $_->{end} } @{$$d{stages}}'
+    }
+    [ "$(ends)" = "14 20" ] # 40 tasks in 3 of 4 slots
+    [ "$(ends --record t)" = "14 20" ]
+    check 0 "the same again" troupe sim --replay t
+    sed -i 's/^pools:.*/pools: {one: {weight: 1000}, two: {min_share: 2}}/' p.yaml
+    [ "$(ends)" = "20 20" ]
+    sed -i '/^pools:/d; s/pool: [a-z]*, //' p.yaml
+    [ "$(ends --set scheduler.mode=FIFO)" = "10 20" ]
+    sed -i 's/tasks: 40,/& pool: no,/' p.yaml
+    check 2 "p.yaml:4:32: unknown pool" \
+        troupe sim --cluster c.yaml --durations d.yaml p.yaml
+}

@@ -433,6 +433,7 @@ static void test_each_has_an_effect(void)
         "executor.heartbeatInterval",
         "network.timeout",
         "run.grace",
+        "scheduler.allocation.file",
         "slurm.max_rpcs_per_minute",
         "slurm.poll",
         "storage.decommission.enabled",

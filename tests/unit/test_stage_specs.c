@@ -37,6 +37,7 @@ KEY(memory_factor, s->memory_factor_ppm == 1500000)
 KEY(not_on, s->nnot_on == 2 && s->not_on[0] == 3 && s->not_on[1] == 4)
 KEY(executors, s->min_executors == 1 && s->max_executors == 2)
 KEY(look_ahead, s->look_ahead == TRP_LOOK_AHEAD_OFF)
+KEY(pool, s->pool && !strcmp(s->pool, "q"))
 KEY(look_ahead_time,
     s->look_ahead == TRP_LOOK_AHEAD_TIME && s->look_ahead_ns == 90000000000)
 
@@ -59,6 +60,7 @@ static const struct key keys[] = {
     {"executors: {min: 1, max: 2}",         executors      },
     {"executors: {look_ahead: \"off\"}",    look_ahead     },
     {"executors: {look_ahead: 90s}",        look_ahead_time},
+    {"pool: q",                             pool           },
 };
 
 static char *yaml_of(const struct key *k)

@@ -96,6 +96,7 @@ struct trp_stage {
     uint32_t min_executors, max_executors;
     enum trp_look_ahead look_ahead;
     int64_t look_ahead_ns;
+    char *pool; /* NULL: the job's */
     struct trp_stage_ahead ahead;
     int32_t *not_on;
     uint32_t nnot_on;

@@ -37,6 +37,7 @@ static void copy_spec(struct trp_stage *s, const struct trp_stage_spec *spec)
 static void free_memory(struct trp_stage *s)
 {
     free(s->name);
+    free(s->pool);
     free(s->not_on);
     free(s->parents);
     free(s->prefer);
@@ -51,9 +52,10 @@ struct trp_stage *trp_stage_new(struct trp_engine *e, const struct trp_stage_spe
     if (!s)
         return NULL;
     s->name = strdup(spec->name ? spec->name : "");
+    s->pool = spec->pool ? strdup(spec->pool) : NULL;
     s->parents = malloc((spec->nparents ? spec->nparents : 1) * sizeof(*s->parents));
     s->not_on = malloc((spec->nnot_on ? spec->nnot_on : 1) * sizeof(*s->not_on));
-    if (!s->name || !s->parents || !s->not_on ||
+    if (!s->name || (spec->pool && !s->pool) || !s->parents || !s->not_on ||
         !trp_array_room((void **)&e->stages, &e->stages_cap, (uint64_t)e->nstages + 1,
                         sizeof(*e->stages))) {
         free_memory(s);

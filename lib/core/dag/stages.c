@@ -226,7 +226,7 @@ static int submit(struct trp_engine *e, struct trp_stage *s, const uint8_t *done
     struct trp_set_spec spec = {
         .attempt = s->attempts - 1,
         .job = s->uses->job->id.n,
-        .pool = s->uses->job->pool,
+        .pool = s->pool ? s->pool : s->uses->job->pool,
         .barrier = s->barrier,
         .map = s->is_map,
         .ntasks = s->ntasks,
