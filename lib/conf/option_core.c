@@ -237,6 +237,7 @@ static void take_failures(const trp_options *o, struct trp_engine_config *ret)
         time_or(o, "executor.decommission.forceKillTimeout", 0);
     ret->decommission.retained =
         count(o, "scheduler.maxRetainedRemovedDecommissionExecutors");
+    ret->barrier.reserve_ns = trp_options_time_ns(o, "barrier.reserve");
     ret->barrier.sync_timeout_ns = trp_options_time_ns(o, "barrier.sync.timeout");
     ret->barrier.check_interval_ns =
         trp_options_time_ns(o, "scheduler.barrier.maxConcurrentTasksCheck.interval");

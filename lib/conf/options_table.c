@@ -44,6 +44,9 @@ const struct trp_option trp_option_table[] = {
     {"alloc.shrink", ON,
      "in a Slurm job: give back nodes that stages have used and none to come needs, where "
      "Slurm allows it and further jobs may be had"},
+    {"barrier.reserve", TRP_OPTION_TIME, "30s", "0", NULL, NULL,
+     "how long slots are kept for a barrier stage whose turn it is, before later stages "
+     "get them once; 0: they are not kept"},
     {"barrier.sync.timeout", TRP_OPTION_TIME, "365d", "1ms", NULL, NULL,
      "how long a task waits in a barrier for the others of its stage"},
     {"comm.start_timeout", TRP_OPTION_TIME, "20s", "1s", "1h", NULL,

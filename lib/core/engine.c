@@ -12,6 +12,7 @@
 
 static void init_failures(struct trp_engine_config *c, int64_t s)
 {
+    c->barrier.reserve_ns = 30 * s;
     c->barrier.sync_timeout_ns = TRP_SYNC_TIMEOUT_NS;
     c->barrier.check_interval_ns = 15 * s;
     c->barrier.check_max_failures = 40;
@@ -103,7 +104,7 @@ int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profile
     e->profiles = profiles;
     e->attempts.free = TRP_NONE;
     e->locality_due = e->retry_due = e->slow_due = e->gate_due = e->ends_ns = INT64_MAX;
-    e->ahead_due = INT64_MAX;
+    e->ahead_due = e->keep_due = INT64_MAX;
     e->gated = config->registered_ratio > 0;
     e->dynamic = !config->fixed;
     trp_copies_init(e);
@@ -353,6 +354,7 @@ TRP_RARE static void on_time(struct trp_engine *e)
     trp_copies_time(e);
     trp_sync_time(e);
     trp_decommission_time(e);
+    trp_keep_time(e);
     if (e->now < e->locality_due)
         return;
     e->locality_due = INT64_MAX;
@@ -480,6 +482,8 @@ TRP_RARE static void settle(struct trp_engine *e)
             e->offer_all = false;
             rounds_of_all(e);
         }
+        if (e->keep_due != INT64_MAX)
+            trp_keep_check(e);
         if (e->refused_by_end)
             trp_ends_settle(e);
     } while (e->dag.ready_first || (e->any_dirty && !e->dag.alone)); /* gave one up */
@@ -490,7 +494,7 @@ TRP_RARE static void settle(struct trp_engine *e)
 void trp_engine_settle(struct trp_engine *e)
 {
     if (e->unsettled || e->any_dirty || e->draining || e->offer_all ||
-        e->refused_by_end)
+        e->refused_by_end || e->keep_due != INT64_MAX)
         settle(e);
 }
 
@@ -520,6 +524,8 @@ int64_t trp_engine_next_timer(const trp_engine *e)
         due = e->locality_due;
     if (e->ahead_due < due)
         due = e->ahead_due;
+    if (e->keep_due < due)
+        due = e->keep_due;
     if (e->slow_due < due)
         due = e->slow_due;
     if (e->njobs && e->gate_due < due)

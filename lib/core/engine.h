@@ -129,6 +129,7 @@ struct trp_engine_config {
         uint32_t retained; /* scheduler.maxRetainedRemovedDecommissionExecutors (0) */
     } decommission;
     struct {
+        int64_t reserve_ns;          /* barrier.reserve (30 s); 0: never */
         int64_t sync_timeout_ns;     /* barrier.sync.timeout (365 d) */
         int64_t check_interval_ns;   /* scheduler.barrier.maxConcurrentTasksCheck.
                                       * interval (15 s) */

@@ -15,6 +15,7 @@
  *     sched/rounds.c       rounds over a class, queue ahead
  *     sched/start_gate.c   nothing is launched until enough executors have come
  *     sched/barrier.c      gangs of executors: all tasks in one round or none
+ *     sched/keep.c         slots that are kept for them
  *     sched/outcomes.c     how attempts end
  *     sched/losses.c       executors that are lost; kills
  *     sched/decommission.c executors that are to go in good order
@@ -96,6 +97,7 @@ struct trp_engine {
     bool manual_start; /* attempts are launching until told otherwise */
     bool gated;        /* too few executors have come to begin (sched/start_gate.c) */
     int64_t locality_due, retry_due, slow_due, gate_due;
+    int64_t keep_due;  /* the earliest of the classes', or before it */
     uint64_t draws;    /* of the seed */
     uint64_t listings; /* how often tasks became pending, or were to get a copy */
     /* What the end of the step has to do: */

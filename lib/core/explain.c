@@ -164,6 +164,22 @@ static bool explain_barrier(const struct question *q, const struct trp_task_set 
     say(q, "a barrier stage needs %u slots at once, %llu of %llu are free", s->ntasks,
         (unsigned long long)room,
         (unsigned long long)trp_barrier_slots(q->e, s->profile->id));
+    if (s->keep_until > q->now)
+        say(q, "; they are kept for it for %.0f s more (barrier.reserve)",
+            seconds_until(q, s->keep_until));
+    return true;
+}
+
+/* What is free is kept for another. */
+static bool explain_kept(const struct question *q, const struct trp_task_set *s)
+{
+    const struct trp_task_set *o = trp_keep_keeper(q->e, s);
+    if (!o || !trp_set_may_launch(s))
+        return false;
+    say(q,
+        "barrier stage %s comes first, which needs %u slots at once: those that are "
+        "free are kept for it for %.0f s more (barrier.reserve)",
+        o->stage->name, o->ntasks, seconds_until(q, o->keep_until));
     return true;
 }
 
@@ -255,7 +271,7 @@ static void explain_slots(const struct question *q, const struct trp_task_set *s
     look_around(q->e, s, task, &l);
     if (l.out && l.out == l.live)
         explain_excluded(q, s, task, &l);
-    else if (explain_end(q, s) || explain_barrier(q, s))
+    else if (explain_end(q, s) || explain_barrier(q, s) || explain_kept(q, s))
         return;
     else if (!trp_set_may_launch(s))
         say(q, "max_running: %u tasks run", s->stage->max_running);

@@ -134,7 +134,7 @@ static int check_set(const struct trp_engine *e, const struct trp_task_set *s,
  * without a preference may wait as well: one that came back when the set did not have
  * the level NO_PREF, for levels are as of the last time that an executor came or went
  * (semantics 7.2). When no task waits for a host any more all levels are passed for
- * free (7.3). */
+ * free (7.3). What is kept for a barrier set is not free for others. */
 static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
                          trp_error *err)
 {
@@ -147,10 +147,12 @@ static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
             continue;
         if (!s->pending || s->barrier || s->health || (max && at_once >= max))
             continue;
+        const struct trp_task_set *keeper = trp_keep_keeper(e, s);
         const struct trp_executor *x = c->free;
         for (uint32_t n = c->nfree; n; n--, x = x->free_next) {
             struct trp_grant grants[256];
             bool fits = x->cores_free >= s->profile->task_cpus &&
+                        !(keeper && trp_keep_refuses(e, keeper, s, x)) &&
                         !(e->has_ends && trp_ends_outlive(e, s, x)) &&
                         trp_books_propose(x->books, s->profile, e->config.pack, grants,
                                           256) >= 0;

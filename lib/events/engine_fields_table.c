@@ -474,6 +474,7 @@ static const struct trp_field config_fields[] = {
     CONFIG(SIGNED, decommission.kill_interval_ns),
     CONFIG(SIGNED, decommission.force_kill_ns),
     CONFIG(UNSIGNED, decommission.retained),
+    CONFIG(SIGNED, barrier.reserve_ns),
     CONFIG(SIGNED, barrier.sync_timeout_ns),
     CONFIG(SIGNED, barrier.check_interval_ns),
     CONFIG(UNSIGNED, barrier.check_max_failures),
@@ -500,7 +501,7 @@ static const struct trp_field config_fields[] = {
     CONFIG(SIGNED, exclusion.unschedulable_ns),
 };
 PUBLIC(trp_fields_of_config, trp_engine_config, config_fields);
-_Static_assert(sizeof(struct trp_engine_config) == 1400,
+_Static_assert(sizeof(struct trp_engine_config) == 1408,
                "the engine's options have changed: change config_fields with them");
 
 static const struct trp_field default_fields[] = {

@@ -285,6 +285,9 @@ int trp_sim_case_read(trp_sim_case *c, trp_error *err)
     if (code == 0) /* Spark's: its cases count memory for a JVM */
         code = trp_options_set(c->options, "executor.minMemoryOverhead", "384m",
                                TRP_ORIGIN_SITE, "scenarios", err);
+    if (code == 0) /* nor does it keep slots */
+        code = trp_options_set(c->options, "barrier.reserve", "0", TRP_ORIGIN_SITE,
+                               "scenarios", err);
     if (code < 0)
         return code;
     check_keys(c);

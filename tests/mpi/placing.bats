@@ -115,3 +115,20 @@ Y
     echo "idle for $((removed - ended)) ms"
     [ $((removed - ended)) -ge 1490 ]
 }
+
+@test "a barrier stage does not wait for the stages after it to end" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: long, tasks: 1, run: sleep 1}
+  - {name: g, barrier: true, tasks: 2, run: sleep 0.1}
+  - {name: many, tasks: 80, run: sleep 0.05}
+Y
+    run -0 troupe run --local=2 --run-name r p.yaml
+    # Stages are numbered as they stand in the file.
+    order=$(fields r TaskStart "Stage ID")
+    [ "$(wc -l <<<"$order")" = 83 ]
+    [ "$(sed '/^1$/,$d' <<<"$order" | grep -c '^2$')" -lt 20 ]
+    run -0 troupe run --local=2 --run-name never --set barrier.reserve=0 p.yaml
+    [ "$(fields never TaskStart "Stage ID" | sed '/^1$/,$d' | grep -c '^2$')" = 80 ]
+}

@@ -25,6 +25,7 @@ enum knob {
     UNREGISTER_HOST,
     MAX_ATTEMPTS, /* of a stage, more than one */
     GROW,         /* ramp */
+    RESERVE,      /* of barrier sets, ms */
     TWICE,
 };
 static const char *const knobs[] = {"cores",
@@ -42,6 +43,7 @@ static const char *const knobs[] = {"cores",
                                     "unregister_host",
                                     "max_attempts",
                                     "grow",
+                                    "reserve",
                                     "twice",
                                     NULL};
 
@@ -108,6 +110,7 @@ static void make(struct stream *s, struct rng *r)
     k[UNREGISTER_HOST] = rng_one_in(r, 4);
     k[MAX_ATTEMPTS] = rng_below(r, 5);
     k[GROW] = rng_one_in(r, 5);
+    k[RESERVE] = rng_one_in(r, 2) ? rng_below(r, 5000) : 0;
     k[TWICE] = rng_one_in(r, 8);
     s->nsteps = 20 + rng_below(r, 200);
     for (uint32_t i = 0; i < s->nsteps; i++) {
@@ -225,6 +228,7 @@ static void open_world(struct data_world *w, const struct stream *s, struct verd
     for (int l = 0; l < TRP_LEVELS; l++)
         c.locality_wait_ns[l] = l == TRP_NO_PREF || l == TRP_ANY ? 0 : k[WAIT] * MS;
     c.fair = k[FAIR];
+    c.barrier.reserve_ns = k[RESERVE] * MS;
     c.speculation.enabled = k[SPECULATION];
     c.speculation.interval_ns = SECOND;
     c.speculation.quantile = 0.5;

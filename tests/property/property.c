@@ -31,7 +31,7 @@ static struct {
 static void usage(void)
 {
     fprintf(stderr, "usage: property [--explain] [--full] [--write] [--jobs N] "
-                    "engine|data|oracle [N [FIRST] | =SEED]\n"
+                    "engine|data|reserve|oracle [N [FIRST] | =SEED]\n"
                     "       property [--explain] FILE...\n");
     exit(2);
 }

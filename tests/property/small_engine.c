@@ -70,6 +70,7 @@ static void configure(const struct or_setup *s, struct trp_engine_config *c)
     c->host_files = s->shuffle_service;
     c->max_failures = (uint32_t)s->max_failures;
     c->reuse = TRP_REUSE_NEVER;
+    c->barrier.reserve_ns = 0; /* as in Spark, and in the oracle */
     for (int l = 0; l < OR_LEVELS; l++)
         c->locality_wait_ns[l] = s->wait[l] * MS;
     c->exclusion.enabled = s->exclusion.on;

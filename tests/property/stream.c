@@ -8,7 +8,7 @@
 const struct subject *subject_by_name(const char *name)
 {
     static const struct subject *const all[] = {&engine_subject, &data_subject,
-                                                &oracle_subject};
+                                                &reserve_subject, &oracle_subject};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         if (strcmp(all[i]->name, name) == 0)
             return all[i];

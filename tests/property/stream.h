@@ -55,7 +55,8 @@ struct subject {
     void (*play)(const struct stream *s, FILE *explain, struct verdict *ret);
 };
 
-extern const struct subject engine_subject, data_subject, oracle_subject;
+extern const struct subject engine_subject, data_subject, reserve_subject,
+    oracle_subject;
 
 const struct subject *subject_by_name(const char *name);
 void stream_make(struct stream *s, const struct subject *subject, uint64_t seed);

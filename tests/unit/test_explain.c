@@ -232,8 +232,10 @@ static void a_barrier_counts_the_slots_there_are(void)
     b.barrier = true;
     world_submit(&w, &a, 1);
     world_submit(&w, &b, 1);
-    g_assert_cmpstr(why(&w, 1), ==,
-                    "a barrier stage needs 4 slots at once, 3 of 4 are free");
+    g_assert_cmpstr(
+        why(&w, 1), ==,
+        "a barrier stage needs 4 slots at once, 3 of 4 are free; they are kept "
+        "for it for 30 s more (barrier.reserve)");
     world_free(&w);
 }
 

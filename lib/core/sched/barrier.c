@@ -55,6 +55,11 @@ uint32_t trp_barrier_room(const struct trp_engine *e, const struct trp_task_set 
     return room(s->profile, x, false);
 }
 
+uint32_t trp_barrier_most(const struct trp_task_set *s, const struct trp_executor *x)
+{
+    return (uint32_t)smaller(room(s->profile, x, true), s->ntasks);
+}
+
 uint64_t trp_barrier_slots(const struct trp_engine *e, trp_profile_id profile)
 {
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, profile);

@@ -23,6 +23,7 @@ struct trp_class *trp_class_of(struct trp_engine *e, trp_profile_id profile)
     c->profile = profile;
     c->fit = c->share = UINT32_MAX;
     c->copying.apart.n = TRP_NONE;
+    c->keep_due = INT64_MAX;
     trp_caps_cost(&e->caps, trp_profiles_get(e->profiles, profile), c->cost);
     c->backoff = e->config.retry_first_ns;
     if (!trp_ramp_class(e, c)) {

@@ -132,6 +132,8 @@ __attribute__((flatten)) int trp_offer(struct trp_engine *e, struct trp_task_set
     if (!trp_offer_fits(e, s, x, grants, &ngrants) ||
         trp_health_at(s->health, x->id.n, x->host) == TRP_HEALTH_OUT)
         return -1;
+    if (s->class->keeper && trp_keep_refuses(e, s->class->keeper, s, x))
+        return -1;
     if (e->has_ends && trp_ends_refuse(e, s, x))
         return -1;
     enum trp_level level = s->prefer_first ? trp_task_set_allowed(e, s, max) : max;
@@ -252,8 +254,13 @@ int trp_offers_round(trp_engine *e, const uint32_t *executors, uint32_t n, bool 
                      trp_error *err)
 {
     struct offers o = {.v = malloc((n ? n : 1) * sizeof(struct trp_executor *))};
-    if (!o.v)
+    bool *first = malloc(e->nclasses ? e->nclasses : 1);
+    if (!o.v || !first) {
+        free(o.v);
+        free(first);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for %u offers", n);
+    }
+    memset(first, true, e->nclasses);
     trp_exclusion_expire(e);
     for (uint32_t i = 0; i < n; i++) {
         struct trp_executor *x = trp_executor_find(e, (trp_executor_id){executors[i]});
@@ -262,8 +269,14 @@ int trp_offers_round(trp_engine *e, const uint32_t *executors, uint32_t n, bool 
     }
     for (struct trp_task_set *s = trp_pools_first(e->pools); s;
          s = trp_pools_next(e->pools))
-        if (!e->gated && !s->zombie && seems_pending(e, s))
+        if (!e->gated && !s->zombie && seems_pending(e, s)) {
             visit(e, s, &o, full);
+            trp_keep_behind(e, s, &first[s->class->profile.n]);
+        }
+    for (uint32_t i = 0; i < e->nclasses; i++)
+        if (e->classes[i])
+            e->classes[i]->keeper = NULL;
+    free(first);
     free(o.v);
     return e->out_of_memory
                ? trp_error_set(err, TRP_ENOMEM, "out of memory for a round")

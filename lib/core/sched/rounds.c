@@ -120,6 +120,13 @@ static struct trp_task_set *next_set(struct trp_engine *e, const struct trp_clas
     return next;
 }
 
+/* All over again. */
+static void begin_round(struct trp_class *c, bool *first)
+{
+    c->keeper = NULL;
+    *first = true;
+}
+
 static bool has_room(const struct trp_executor *x, const struct trp_task_set *s)
 {
     return x->cores_free >= s->profile->task_cpus;
@@ -286,13 +293,15 @@ static inline void offer_to_all(struct trp_engine *e, struct trp_class *c,
                                 struct trp_executor *x)
 {
     uint64_t listings = e->listings;
-    bool stranger = true, given_up;
+    bool stranger = true, given_up, first = true;
     struct trp_task_set *s = first_set(e, c);
     for (struct trp_task_set *next; s; s = next_set(e, c, next, given_up)) {
         next = s->next;
         given_up = false;
-        if (is_dull_for(e, s, x))
+        if (is_dull_for(e, s, x)) {
+            first = false;
             continue;
+        }
         if (!trp_set_may_launch(s)) {
             stranger = false;
             continue;
@@ -305,10 +314,14 @@ static inline void offer_to_all(struct trp_engine *e, struct trp_class *c,
             visit_full(e, s);
         }
         if (x->cores_free <= 0 || !trp_executor_may_get(x))
-            return; /* full, or killed to make room */
+            break; /* full, or killed to make room */
+        trp_keep_behind(e, s, &first);
         given_up = s->zombie;
+        if (given_up)
+            begin_round(c, &first);
     }
-    if (stranger)
+    c->keeper = NULL;
+    if (stranger && !s)
         x->stranger = listings;
 }
 
@@ -361,15 +374,19 @@ TRP_RARE void trp_round_full(struct trp_engine *e, struct trp_class *c)
         return;
     if (e->config.seed && c->nfree > 1)
         shuffle(e, c);
-    bool given_up;
+    bool given_up, first = true;
     for (struct trp_task_set *s = first_set(e, c), *next; s && (c->free || e->tracker);
          s = next_set(e, c, next, given_up)) {
         next = s->next;
         given_up = trp_set_may_launch(s);
         if (given_up)
             visit_full(e, s);
+        trp_keep_behind(e, s, &first);
         given_up = given_up && s->zombie;
+        if (given_up)
+            begin_round(c, &first);
     }
+    c->keeper = NULL;
     for (uint32_t n = c->nfree; n && c->free && !c->first && c->queued; n--)
         recall(e, c->free);
 }

@@ -83,6 +83,8 @@ void trp_sets_free_dead(struct trp_engine *e); /* at the end of every step */
 /* In its class's order, or its pool, while it has tasks to launch. */
 void trp_task_set_list(struct trp_engine *e, struct trp_task_set *s);
 void trp_task_set_unlist(struct trp_engine *e, struct trp_task_set *s);
+/* In the order of a class: FIFO. */
+bool trp_task_set_before(const struct trp_task_set *a, const struct trp_task_set *b);
 static inline bool trp_set_has_work(const struct trp_task_set *s)
 {
     return s->pending || s->copies;
@@ -206,7 +208,39 @@ void trp_barrier_finish(struct trp_engine *e, struct trp_task_set *s, uint32_t h
 /* How many tasks of a profile could run at once on all live executors, busy or not. */
 uint64_t trp_barrier_slots(const struct trp_engine *e, trp_profile_id profile);
 
+/* How many tasks of `s` `x` could hold if nothing ran there; at most all. */
+uint32_t trp_barrier_most(const struct trp_task_set *s, const struct trp_executor *x);
+
+/* sched/keep.c */
+/* The first set in order that has tasks to launch is the barrier set `s`, which did not
+ * start: are slots kept for it in this round? Begins its time. */
+bool trp_keep(struct trp_engine *e, struct trp_task_set *s);
+/* A barrier set has come: takes back what sets behind it have sent ahead. */
+void trp_keep_recall(struct trp_engine *e, const struct trp_task_set *s);
+/* Is what `x` has free kept for `keeper`, so that no task of `s` may start there? */
+bool trp_keep_refuses(const struct trp_engine *e, const struct trp_task_set *keeper,
+                      const struct trp_task_set *s, const struct trp_executor *x);
+void trp_keep_time(struct trp_engine *e);
+/* Offers what is kept in vain. */
+void trp_keep_check(struct trp_engine *e);
+/* The barrier set `s` waits no more: it has ended. */
+void trp_keep_gone(struct trp_engine *e, struct trp_task_set *s);
+/* The barrier set before `s` for which slots are kept now; or NULL. */
+const struct trp_task_set *trp_keep_keeper(const struct trp_engine *e,
+                                           const struct trp_task_set *s);
+
 /* sched/rounds.c */
+/* After the visit of a set in a round: is it the first that has still something to
+ * launch, and keeps slots from those behind? */
+static inline void trp_keep_behind(struct trp_engine *e, struct trp_task_set *s,
+                                   bool *first)
+{
+    if (!*first || !trp_set_may_launch(s))
+        return;
+    *first = false;
+    if (s->barrier && trp_keep(e, s))
+        s->class->keeper = s;
+}
 /* Something of the set changed: it has to be visited again. */
 static inline void trp_set_liven(struct trp_task_set *s)
 {

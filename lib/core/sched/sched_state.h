@@ -122,6 +122,11 @@ struct trp_class {
     uint32_t nfree;
     uint32_t nlisted, ndull;     /* sets from first on; dull ones of them (rounds.c) */
     struct trp_task_set *lively; /* the last that became listed or not dull; or NULL */
+    /* In a round: the barrier set for which slots are kept from those behind. */
+    struct trp_task_set *keeper;
+    struct trp_task_set *keep_for; /* between rounds: the last such set, or NULL … */
+    int64_t keep_due;              /* … when those behind get some all the same */
+    bool keep_over;                /* in the round in which they do */
     uint32_t live, requested, idle;
     uint32_t sets;  /* submitted and not ended, gangs not counted */
     bool set_ended; /* since executors were last no more than what is wanted */
@@ -247,6 +252,7 @@ struct trp_task_set {
     bool no_reject; /* since the last reset of the clock */
     bool dull;      /* only an executor that its tasks prefer can use it (rounds.c) */
     int64_t last;   /* locality clock */
+    int64_t keep_until; /* barrier: until then slots are kept for it; 0: none are */
 
     int64_t mean_ns;                 /* of ended attempts, exponentially weighted */
     uint32_t timed;                  /* how many are in it */

@@ -15,7 +15,7 @@
 
 /* ---- order ---- */
 
-static bool before(const struct trp_task_set *a, const struct trp_task_set *b)
+bool trp_task_set_before(const struct trp_task_set *a, const struct trp_task_set *b)
 {
     if (a->priority != b->priority)
         return a->priority < b->priority;
@@ -32,7 +32,7 @@ void trp_task_set_list(struct trp_engine *e, struct trp_task_set *s)
     c->nlisted++;
     c->lively = s;
     struct trp_task_set *after = c->last; /* new sets mostly go last */
-    while (after && before(s, after))
+    while (after && trp_task_set_before(s, after))
         after = after->prev;
     s->prev = after;
     s->next = after ? after->next : c->first;
@@ -100,6 +100,7 @@ static void leave_class(struct trp_engine *e, struct trp_task_set *set)
     if (!c)
         return;
     trp_task_set_unlist(e, set);
+    trp_keep_gone(e, set);
     trp_ramp_set_done(e, set);
     c->copies -= set->copies;
     c->sets--;
@@ -149,6 +150,8 @@ static void offer_first(struct trp_engine *e, struct trp_task_set *s)
         return;
     if (s->class) {
         trp_task_set_list(e, s);
+        if (s->barrier)
+            trp_keep_recall(e, s);
         trp_round_full(e, s->class);
     } else if (!e->draining) {
         trp_gang_launch(e, s);

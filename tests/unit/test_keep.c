@@ -1,0 +1,207 @@
+/* Slots that are kept for a barrier stage in real rounds (decision 25). What rounds by
+ * hand decide is in tests/scenarios. */
+#include "engine_world.h"
+
+enum { LONG, GANG, MANY };
+
+static struct trp_engine_config config_of(uint32_t max_executors)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.max_executors = max_executors;
+    c.queue_ahead_ns = 0;
+    return c;
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+/* A long task, a barrier stage of two, many tasks: on two slots. */
+static void begin(struct world *w, struct trp_engine_config c)
+{
+    struct trp_stage_spec v[] = {stage("long", 1), stage("gang", 2), stage("many", 8)};
+    v[GANG].barrier = true;
+    world_init(w, NULL);
+    world_start(w, &c);
+    world_submit(w, v, 3);
+}
+
+static guint running(const struct world *w, uint32_t stage)
+{
+    guint n = 0;
+    for (guint i = 0; i < w->attempts->len; i++) {
+        const struct world_attempt *a =
+            &g_array_index(w->attempts, struct world_attempt, i);
+        n += a->stage.n == stage && !a->queued;
+    }
+    return n;
+}
+
+static void end_one(struct world *w, uint32_t stage, int64_t duration_ns)
+{
+    for (guint i = 0; i < w->attempts->len; i++) {
+        struct world_attempt a = g_array_index(w->attempts, struct world_attempt, i);
+        if (a.stage.n != stage || a.queued)
+            continue;
+        world_end(w, a.id, TRP_END_SUCCESS, 0, duration_ns);
+        return;
+    }
+    g_error("nothing of stage %u runs", stage);
+}
+
+static void explain(struct world *w, uint32_t stage, const char *has)
+{
+    char text[512];
+    trp_engine_why_waiting(w->engine, w->now, (trp_stage_id){stage}, text,
+                           sizeof(text));
+    if (!strstr(text, has))
+        g_error("stage %u: %s", stage, text);
+}
+
+static void a_barrier_stage_does_not_wait_for_later_stages(void)
+{
+    struct world w;
+    begin(&w, config_of(2));
+    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(running(&w, LONG), ==, 1);
+    g_assert_cmpuint(running(&w, MANY), ==, 0);
+    explain(&w, GANG, "1 of 2 are free; they are kept for it for 30 s more");
+    explain(&w, MANY, "barrier stage gang comes first, which needs 2 slots");
+    w.now += SECOND;
+    end_one(&w, LONG, SECOND);
+    g_assert_cmpuint(running(&w, GANG), ==, 2);
+    w.now += SECOND;
+    end_one(&w, GANG, SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+static void without_the_option_it_does(void)
+{
+    struct trp_engine_config c = config_of(2);
+    struct world w;
+    c.barrier.reserve_ns = 0;
+    begin(&w, c);
+    g_assert_cmpuint(running(&w, MANY), ==, 1);
+    end_one(&w, LONG, SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 2);
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
+static void after_its_time_others_get_what_is_free_once(void)
+{
+    struct world w;
+    begin(&w, config_of(2));
+    int64_t since = w.now;
+    world_time(&w, since + 29 * SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 0);
+    world_time(&w, since + 30 * SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 1);
+    w.now += SECOND;
+    end_one(&w, MANY, SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 0);
+    world_time(&w, since + 59 * SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 0);
+    world_time(&w, since + 60 * SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 1);
+    /* Nothing is free when the time is over: it begins anew with what is free next. */
+    world_time(&w, since + 95 * SECOND);
+    end_one(&w, MANY, SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 0);
+    world_time(&w, since + 124 * SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 0);
+    world_time(&w, since + 125 * SECOND);
+    g_assert_cmpuint(running(&w, MANY), ==, 1);
+    end_one(&w, LONG, SECOND);
+    g_assert_cmpuint(running(&w, GANG), ==, 0);
+    end_one(&w, MANY, SECOND);
+    g_assert_cmpuint(running(&w, GANG), ==, 2);
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
+static void nothing_is_kept_until_executors_are_enough(void)
+{
+    struct trp_engine_config c = config_of(2);
+    struct trp_stage_spec v[] = {stage("gang", 2), stage("many", 4)};
+    struct world w;
+    v[0].barrier = true;
+    world_init(&w, NULL);
+    w.manual = true;
+    world_start(&w, &c);
+    world_submit(&w, v, 2);
+    g_assert_cmpuint(w.executors->len, ==, 2);
+    world_come(&w, g_array_index(w.executors, uint32_t, 0));
+    g_assert_cmpuint(running(&w, 1), ==, 1);
+    world_come(&w, g_array_index(w.executors, uint32_t, 0));
+    g_assert_cmpuint(running(&w, 1), ==, 1);
+    world_lose(&w, g_array_index(w.live, uint32_t, 1), TRP_LOSS_EXITED);
+    end_one(&w, 1, SECOND);
+    g_assert_cmpuint(running(&w, 1), ==, 1);
+    world_come(&w, g_array_index(w.executors, uint32_t, 0));
+    end_one(&w, 1, SECOND);
+    g_assert_cmpuint(running(&w, 0), ==, 2);
+    w.manual = false;
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
+/* Tasks that wait on an executor would take over the slot that is to be kept. */
+static void later_tasks_that_were_sent_ahead_are_recalled(void)
+{
+    const int64_t ms = SECOND / 1000;
+    struct trp_engine_config c = config_of(2);
+    struct trp_stage_spec v[] = {stage("first", 1), stage("gang", 2),
+                                 stage("many", 4000)};
+    struct trp_parent_spec after = {.stage = 0};
+    struct world w;
+    v[1].barrier = true;
+    v[1].parents = &after;
+    v[1].nparents = 1;
+    c.queue_ahead_ns = SECOND;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    world_submit(&w, v, 3);
+    for (guint i = 0; i < 30; i++) {
+        w.now += ms;
+        end_one(&w, 2, ms);
+    }
+    g_assert_cmpuint(w.attempts->len, >, 10);
+    w.now += ms;
+    end_one(&w, 0, 30 * ms);
+    g_assert_cmpuint(running(&w, 1), ==, 0);
+    for (guint i = 0; i < w.attempts->len;) {
+        struct world_attempt a = g_array_index(w.attempts, struct world_attempt, i++);
+        g_assert_true(a.recall == a.queued);
+        if (!a.recall)
+            continue;
+        world_end(&w, a.id, TRP_END_RECALLED, 0, 0);
+        i = 0;
+    }
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    end_one(&w, 2, ms);
+    g_assert_cmpuint(running(&w, 1), ==, 0);
+    end_one(&w, 2, ms);
+    g_assert_cmpuint(running(&w, 1), ==, 2);
+    w.unchecked = true;
+    world_run_out(&w, ms);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/keep/" #f, f)
+    ADD(a_barrier_stage_does_not_wait_for_later_stages);
+    ADD(without_the_option_it_does);
+    ADD(after_its_time_others_get_what_is_free_once);
+    ADD(nothing_is_kept_until_executors_are_enough);
+    ADD(later_tasks_that_were_sent_ahead_are_recalled);
+    return g_test_run();
+}
