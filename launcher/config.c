@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "commands.h"
+#include "conf/table.h"
 #include "conf/wording.h"
 #include "settings.h"
 
@@ -63,16 +64,17 @@ static void add_json(struct listing *l, const struct trp_option_view *v)
                   "help", help_of(v, help, sizeof help)));
 }
 
-static void print_bounds(const struct trp_option *o)
+static void add_bounds(const struct trp_option *o, char *text, size_t size)
 {
+    size_t n = strlen(text);
     if (o->choices)
-        printf("; one of %s", o->choices);
+        n += (size_t)snprintf(text + n, size - n, "; one of %s", o->choices);
     if (o->min && o->max)
-        printf("; %s to %s", o->min, o->max);
+        snprintf(text + n, size - n, "; %s to %s", o->min, o->max);
     else if (o->min)
-        printf("; at least %s", o->min);
+        snprintf(text + n, size - n, "; at least %s", o->min);
     else if (o->max)
-        printf("; at most %s", o->max);
+        snprintf(text + n, size - n, "; at most %s", o->max);
 }
 
 static int visit(void *context, const struct trp_option_view *v)
@@ -89,11 +91,11 @@ static int visit(void *context, const struct trp_option_view *v)
     }
     printf("%s = %s  (%s)\n", v->key, v->value && *v->value ? v->value : "(not set)",
            trp_origin_name(v->origin));
-    char help[HELP];
-    printf("    %s; default %s", help_of(v, help, sizeof help),
-           *v->option->fallback ? v->option->fallback : "not set");
-    print_bounds(v->option);
-    putchar('\n');
+    char help[HELP], text[2 * HELP];
+    snprintf(text, sizeof text, "%s; default %s", help_of(v, help, sizeof help),
+             *v->option->fallback ? v->option->fallback : "not set");
+    add_bounds(v->option, text, sizeof text);
+    trp_text_wrap(text, "    ", 4, stdout);
     return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "args.h"
 #include "commands.h"
+#include "conf/table.h"
 #include "events/run_folder.h"
 
 enum option { JSON = 1, RUNS };
@@ -48,31 +49,53 @@ static void print_json(const struct trp_run_view *v, uint32_t n)
     json_decref(list);
 }
 
-static void print_text(const struct trp_run_view *v, uint32_t n)
+/* Does a run's name say that of its application? */
+static bool names_tell(const struct trp_run_view *v, uint32_t n)
 {
-    int width = 3;
+    char app[64]; /* longer than what a name takes of it */
     for (uint32_t i = 0; i < n; i++) {
-        int length = (int)strlen(v[i].name);
-        width = length > width ? length : width;
+        trp_run_name_clean(v[i].app, app, sizeof app);
+        if (strncmp(v[i].name, app, strlen(app)) != 0)
+            return false;
     }
-    if (n)
-        printf("%-*s  %-9s  %4s  %-19s  %10s  %s\n", width, "RUN", "STATUS", "EXIT",
-               "STARTED", "SECONDS", "NAME");
+    return true;
+}
+
+static int print_text(const struct trp_run_view *v, uint32_t n, trp_error *err)
+{
+    static const struct trp_table_column columns[] = {
+        {"RUN",     NULL, false, false},
+        {"STATUS",  NULL, false, false},
+        {"EXIT",    NULL, true,  false},
+        {"STARTED", NULL, false, false},
+        {"SECONDS", NULL, true,  false},
+        {"NAME",    NULL, false, false},
+    };
+    bool told = names_tell(v, n);
+    if (!n)
+        return 0;
+    trp_table *t = trp_table_new(columns, told ? 5 : 6);
     for (uint32_t i = 0; i < n; i++) {
         char started[32] = "?", took[32] = "-", exit_text[16] = "-";
         time_t at = (time_t)(v[i].started_ms / 1000);
         struct tm tm;
         if (localtime_r(&at, &tm))
-            strftime(started, sizeof started, "%Y-%m-%d %H:%M:%S", &tm);
+            strftime(started, sizeof started, "%Y-%m-%d %H:%M", &tm);
         int64_t end_ms = is_live(&v[i]) ? (int64_t)time(NULL) * 1000 : v[i].ended_ms;
         if (end_ms)
             snprintf(took, sizeof took, "%.1f",
                      (double)(end_ms - v[i].started_ms) / 1000);
         if (v[i].ended_ms)
             snprintf(exit_text, sizeof exit_text, "%d", v[i].exit_status);
-        printf("%-*s  %-9s  %4s  %-19s  %10s  %s\n", width, v[i].name, v[i].status,
-               exit_text, started, took, v[i].app);
+        trp_table_cell(t, "%s", v[i].name);
+        trp_table_cell(t, "%s", v[i].status);
+        trp_table_cell(t, "%s", exit_text);
+        trp_table_cell(t, "%s", started);
+        trp_table_cell(t, "%s", took);
+        if (!told)
+            trp_table_cell(t, "%s", v[i].app);
     }
+    return trp_table_print(t, stdout, err);
 }
 
 int trp_launcher_ls(int argc, char **argv)
@@ -109,7 +132,7 @@ int trp_launcher_ls(int argc, char **argv)
     if (json)
         print_json(v, n);
     else
-        print_text(v, n);
+        code = print_text(v, n, &err);
     trp_run_folder_list_free(v, n);
-    return trp_launcher_printed(0);
+    return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
 }

@@ -137,10 +137,10 @@ static int print_one(const struct report *r, uint32_t i, bool compare, json_t *s
         trp_summary_print(&now->statistics, stdout);
         if (compare && now->njobs) {
             putchar('\n');
-            trp_report_account_print(now, &a, stdout);
+            code = trp_report_account_print(now, &a, stdout, err);
         }
     }
-    if (compare)
+    if (compare && code == 0)
         code = trp_report_account_lacks(&a, err);
     trp_account_free(&a);
     return code;
@@ -163,7 +163,7 @@ static int print(const struct report *r, bool compare, trp_error *err)
         putchar('\n');
         json_decref(document);
     } else if (r->folder) {
-        printf("\nlogs: %s/logs  events: %s\n", r->folder, r->events);
+        printf("\nlogs: %s/logs\nevents: %s\n", r->folder, r->events);
     }
     json_decref(starts);
     return code;

@@ -7,9 +7,9 @@
 
 #include "events/account.h"
 
-/* report_account.c: a table of the profiles, and what does not agree. */
-void trp_report_account_print(const struct trp_run_record *r,
-                              const struct trp_account *a, FILE *out);
+/* report_account.c: a table of the profiles, and what does not agree. TRP_ENOMEM. */
+int trp_report_account_print(const struct trp_run_record *r,
+                             const struct trp_account *a, FILE *out, trp_error *err);
 /* What sacct does not have, as one error; 0: nothing. */
 int trp_report_account_lacks(const struct trp_account *a, trp_error *err);
 

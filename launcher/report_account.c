@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "conf/table.h"
 #include "events/summary.h"
 #include "report.h"
 
@@ -20,22 +21,48 @@ static void differ_text(double ours, double slurm, char *buf)
         snprintf(buf, CELL, "-");
 }
 
-static void print_pair(double ours, double slurm, FILE *out)
+static void pair_cells(trp_table *t, double ours, double slurm)
 {
     char o[CELL], s[CELL], d[CELL];
     trp_seconds_text(ours, o, sizeof o);
     trp_seconds_text(slurm, s, sizeof s);
     differ_text(ours, slurm, d);
-    fprintf(out, "  %9s %9s %8s", o, s, d);
+    trp_table_cell(t, "%s", o);
+    trp_table_cell(t, "%s", s);
+    trp_table_cell(t, "%s", d);
 }
 
-static void print_sum(const struct trp_account_sum *s, int width, FILE *out)
+static void sum_row(trp_table *t, const struct trp_account_sum *s)
 {
-    fprintf(out, "%-*s  %5u", width, s->profile ? s->profile : "total", s->steps);
-    print_pair(s->held, s->slurm_held, out);
-    print_pair(s->cpu, s->slurm_cpu, out);
-    fprintf(out, "  %7.1f %7.1f  %9u\n", (double)s->peak_kib / 1024,
-            (double)s->slurm_peak_kib / 1024, s->completed);
+    trp_table_cell(t, "%s", s->profile ? s->profile : "total");
+    trp_table_cell(t, "%u", s->steps);
+    trp_table_cell(t, "%u", s->completed);
+    pair_cells(t, s->held, s->slurm_held);
+    pair_cells(t, s->cpu, s->slurm_cpu);
+    trp_table_cell(t, "%.1f", (double)s->peak_kib / 1024);
+    trp_table_cell(t, "%.1f", (double)s->slurm_peak_kib / 1024);
+}
+
+static int print_sums(const struct trp_account *a, FILE *out, trp_error *err)
+{
+    static const struct trp_table_column columns[] = {
+        {"profile",   NULL,           false, false},
+        {"steps",     NULL,           true,  false},
+        {"COMPLETED", NULL,           true,  false},
+        {"ours",      "core-seconds", true,  false},
+        {"Slurm",     NULL,           true,  false},
+        {"differ",    NULL,           true,  false},
+        {"ours",      "CPU seconds",  true,  true },
+        {"Slurm",     NULL,           true,  false},
+        {"differ",    NULL,           true,  false},
+        {"ours",      "peak MiB",     true,  false},
+        {"Slurm",     NULL,           true,  false},
+    };
+    trp_table *t = trp_table_new(columns, sizeof columns / sizeof *columns);
+    for (uint32_t i = 0; i < a->nprofiles; i++)
+        sum_row(t, &a->profiles[i]);
+    sum_row(t, &a->total);
+    return trp_table_print(t, out, err);
 }
 
 static void print_jobs(const struct trp_run_record *r, FILE *out)
@@ -69,24 +96,13 @@ static void print_disagreements(const struct trp_account *a, FILE *out)
         fprintf(out, "and %u more such steps\n", a->total.disagree - told);
 }
 
-void trp_report_account_print(const struct trp_run_record *r,
-                              const struct trp_account *a, FILE *out)
+int trp_report_account_print(const struct trp_run_record *r,
+                             const struct trp_account *a, FILE *out, trp_error *err)
 {
     char held[CELL], jobs[CELL];
-    int width = (int)strlen("profile");
-    for (uint32_t i = 0; i < a->nprofiles; i++) {
-        int n = (int)strlen(a->profiles[i].profile);
-        width = n > width ? n : width;
-    }
     print_jobs(r, out);
-    fprintf(out, "%-*s  %5s  %28s  %28s  %15s\n", width, "", "", "core-seconds",
-            "CPU seconds", "peak MiB");
-    fprintf(out, "%-*s  %5s  %9s %9s %8s  %9s %9s %8s  %7s %7s  %9s\n", width,
-            "profile", "steps", "ours", "Slurm", "differ", "ours", "Slurm", "differ",
-            "ours", "Slurm", "COMPLETED");
-    for (uint32_t i = 0; i < a->nprofiles; i++)
-        print_sum(&a->profiles[i], width, out);
-    print_sum(&a->total, width, out);
+    if (print_sums(a, out, err) < 0)
+        return err->code;
     trp_seconds_text(a->total.slurm_held, held, sizeof held);
     trp_seconds_text(a->job_held, jobs, sizeof jobs);
     fprintf(out, "\ncore-seconds of the jobs: %s, of these steps: %s\n", jobs, held);
@@ -97,6 +113,7 @@ void trp_report_account_print(const struct trp_run_record *r,
     if (a->open)
         fprintf(out, "left out: steps whose end the event log does not tell: %u\n",
                 a->open);
+    return 0;
 }
 
 int trp_report_account_lacks(const struct trp_account *a, trp_error *err)

@@ -185,20 +185,16 @@ static int prepare(struct trp_stage_run *a)
 static int tell_failure(struct trp_stage_run *a, int rc, const trp_error *err)
 {
     trp_context *ctx = a->context;
-    char times[32];
-    snprintf(times, sizeof(times), "%u times, last", a->failure.times);
+    char failed[48];
+    trp_failed_text(a->failure.times, failed, sizeof(failed));
     if (rc == TRP_EFAILED && a->failure.there && a->failure.mistake)
-        return trp_context_fail(
-            ctx, rc, "stage %s: task %u failed %s with a mistake in the program: %s",
-            a->name, a->failure.task, a->failure.times > 1 ? times : "once,",
-            a->failure.text);
-    if (rc == TRP_EFAILED && a->failure.there)
         return trp_context_fail(ctx, rc,
-                                "stage %s: task %u failed %u times, last with exit "
-                                "status %d%s%s",
-                                a->name, a->failure.task, a->failure.times,
-                                (int)a->failure.code, a->failure.text[0] ? ": " : "",
-                                a->failure.text);
+                                "stage %s: task %u %s a mistake in the program: %s",
+                                a->name, a->failure.task, failed, a->failure.text);
+    if (rc == TRP_EFAILED && a->failure.there)
+        return trp_context_fail(ctx, rc, "stage %s: task %u %s exit status %d%s%s",
+                                a->name, a->failure.task, failed, (int)a->failure.code,
+                                a->failure.text[0] ? ": " : "", a->failure.text);
     return trp_context_fail(ctx, rc, "%s", err->text);
 }
 

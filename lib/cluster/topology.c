@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "conf/racks.h"
+#include "conf/table.h"
 #include "core/profile/profile.h"
 
 static int by_rack_and_name(const void *a, const void *b)
@@ -56,6 +57,24 @@ void trp_topology_free(struct trp_topology *t)
     free(t);
 }
 
+/* "gpu: 0 1", in as many lines as it takes. */
+static void print_devices(const struct trp_resource_addresses *d, const char *indent,
+                          FILE *out)
+{
+    char *text = NULL, first[16];
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return;
+    fprintf(f, "%s:", d->name);
+    for (uint32_t k = 0; k < d->naddresses; k++)
+        fprintf(f, " %s", d->addresses[k]);
+    snprintf(first, sizeof first, "%s  ", indent);
+    if (fclose(f) == 0)
+        trp_text_wrap(text, first, (int)strlen(first) + 2, out);
+    free(text);
+}
+
 static void print_host(const struct trp_host_view *h, const char *indent, FILE *out)
 {
     char memory[32];
@@ -65,12 +84,8 @@ static void print_host(const struct trp_host_view *h, const char *indent, FILE *
     fprintf(out, "%s  %" PRIu32 " socket%s, %" PRIu32 " NUMA node%s%s%s\n", indent,
             h->sockets, h->sockets == 1 ? "" : "s", h->numa_nodes,
             h->numa_nodes == 1 ? "" : "s", *h->model ? ", " : "", h->model);
-    for (uint32_t i = 0; i < h->ndevices; i++) {
-        fprintf(out, "%s  %s:", indent, h->devices[i].name);
-        for (uint32_t k = 0; k < h->devices[i].naddresses; k++)
-            fprintf(out, " %s", h->devices[i].addresses[k]);
-        fputc('\n', out);
-    }
+    for (uint32_t i = 0; i < h->ndevices; i++)
+        print_devices(&h->devices[i], indent, out);
 }
 
 static bool begins_rack(const struct trp_topology *t, uint32_t i)

@@ -656,6 +656,11 @@ struct trp_stage_view {
 };
 int trp_engine_stage(const trp_engine *e, trp_stage_id stage,
                      struct trp_stage_view *ret);
+/* The profile of the executors that a task of a submitted stage may run on now: the
+ * stage's, or one with more memory (memory_factor). The stage's for what is not known.
+ */
+trp_profile_id trp_engine_task_profile(const trp_engine *e, trp_stage_id stage,
+                                       uint32_t task);
 uint32_t trp_engine_stages(const trp_engine *e); /* ids run from 0 to this, exclusive */
 
 struct trp_engine_counts {

@@ -36,6 +36,18 @@ int trp_engine_stage(const trp_engine *e, trp_stage_id stage,
     return 0;
 }
 
+trp_profile_id trp_engine_task_profile(const trp_engine *e, trp_stage_id stage,
+                                       uint32_t task)
+{
+    const struct trp_stage *s = trp_stage_find(e, stage);
+    const struct trp_task_set *in = s ? s->set : NULL;
+    if (!in || task >= in->ntasks)
+        return s ? s->profile : (trp_profile_id){0};
+    for (uint8_t i = 0; i < in->tasks[task].grown && in->overflow; i++)
+        in = in->overflow;
+    return in->profile->id;
+}
+
 int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
                       trp_executor_id *ret_executor, const char **ret_host)
 {

@@ -398,13 +398,11 @@ static void stage_failed(trp_command_job *j, uint32_t stage,
         trp_strings_add(&j->failures, r->refused);
     } else if (r->reason && r->task == verdict->stage_ended.task) {
         char *see = see_log(j, s, r);
-        char times[32] = "once,";
-        if (r->failures != 1)
-            snprintf(times, sizeof times, "%u times, last", r->failures);
-        trp_strings_format(&j->failures,
-                           "%s:%u:%u: stage %s: task %u failed %s with %s%s",
+        char failed[48];
+        trp_failed_text(r->failures, failed, sizeof failed);
+        trp_strings_format(&j->failures, "%s:%u:%u: stage %s: task %u %s %s%s",
                            j->c.pipeline->file, mark.line, mark.column, s->name,
-                           r->task, times, r->reason, see ? see : "");
+                           r->task, failed, r->reason, see ? see : "");
         free(see);
     } else {
         if (verdict->stage_ended.code == TRP_ENEVER && s->profile_mark.line)

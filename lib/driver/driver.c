@@ -315,7 +315,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     trp_run_folder_pid(d->run_dir, (int)getpid(), "driver");
     trp_process_title("troupe: driver %s", d->run_name);
     if (!config->quiet)
-        d->progress = trp_progress_new(2, isatty(2), trp_driver_now());
+        d->progress = trp_progress_new(2, isatty(2), trp_driver_now(), d->wall_offset);
     rc = trp_driver_standby_start(d, err);
     if (rc < 0) {
         driver_free(d);

@@ -73,7 +73,10 @@ struct trp_driver_stage {
     uint32_t failures;  /* counted so far */
     int64_t started;    /* wall */
     int64_t idle_since; /* mono: when it was submitted, or `live` became 0 */
-    char reason[768];   /* how the last counted failure ended */
+    struct {
+        uint32_t task, times; /* it failed, so far */
+        char reason[768];
+    } failed; /* the last counted failure */
 };
 
 struct trp_driver_job {

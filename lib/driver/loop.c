@@ -58,12 +58,10 @@ void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
 {
     if (!d->stop) {
         note_stop(d, why, text);
-        char line[TRP_ERROR_TEXT + 16];
-        snprintf(line, sizeof(line), "troupe: %s", text);
-        trp_progress_end_line(d->progress, line);
-        trp_event_message(d->log, "warning", text,
-                          trp_driver_wall(d, trp_driver_now()));
-        d->kill_at = trp_driver_now() + trp_options_time_ns(d->options, "run.grace");
+        int64_t now = trp_driver_now();
+        trp_progress_end_line(d->progress, now, text);
+        trp_event_message(d->log, "warning", text, trp_driver_wall(d, now));
+        d->kill_at = now + trp_options_time_ns(d->options, "run.grace");
         struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
         trp_driver_step(d, &ev);
     }

@@ -117,10 +117,8 @@ static void launch_failed(trp_driver *d, trp_attempt_id attempt,
         .kind = TRP_EVENT_TASK_ENDED, .ended = {.attempt = attempt, .status = status}
     };
     const struct trp_end *before = d->ended;
-    char line[TRP_ERROR_TEXT + 16];
     /* The verdict is performed later, when `end` is no more. */
-    snprintf(line, sizeof(line), "troupe: %s", text);
-    trp_progress_line(d->progress, line);
+    trp_progress_line(d->progress, d->now, text);
     trp_event_message(d->log, "error", text, trp_driver_wall(d, d->now));
     d->ended = &end;
     trp_driver_try_step(d, &ev, NULL);
@@ -253,18 +251,38 @@ void trp_perform_kill(trp_driver *d, const struct trp_action *a)
     trp_buf_free(&b);
 }
 
+/* How it goes on after a failure that counts: "; it is run again with 1536 MiB". */
+static void put_retry(const trp_driver *d, const struct trp_driver_stage *s,
+                      const struct trp_action *v, char *buf, size_t size)
+{
+    trp_profile_id id =
+        trp_engine_task_profile(d->engine, v->task_end.stage, v->task_end.task);
+    char memory[32];
+    buf[0] = '\0';
+    if (!v->task_end.retried)
+        return;
+    snprintf(buf, size, "; it is run again");
+    if (id.n == s->profile.n)
+        return;
+    trp_memory_format(trp_profiles_get(d->profiles, id)->total_mib, memory,
+                      sizeof(memory));
+    snprintf(buf, size, "; it is run again with %s", memory);
+}
+
 static void note_task_failure(trp_driver *d, struct trp_driver_stage *s,
                               const struct trp_action *v, const char *reason)
 {
-    char line[1100];
+    char line[1100], retry[64];
     s->failures++;
     d->failures++;
-    snprintf(s->reason, sizeof(s->reason), "%s", reason);
-    snprintf(line, sizeof(line), "troupe: stage %s: task %u, attempt %u: %s%s", s->name,
-             v->task_end.task, v->task_end.number, reason,
-             v->task_end.retried ? "; it is run again" : "");
+    s->failed.task = v->task_end.task;
+    s->failed.times = v->task_end.failures;
+    snprintf(s->failed.reason, sizeof(s->failed.reason), "%s", reason);
+    put_retry(d, s, v, retry, sizeof(retry));
+    snprintf(line, sizeof(line), "stage %s: task %u, attempt %u: %s%s", s->name,
+             v->task_end.task, v->task_end.number, reason, retry);
     if (d->failures <= 100)
-        trp_progress_line(d->progress, line);
+        trp_progress_line(d->progress, d->now, line);
 }
 
 void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
@@ -274,7 +292,7 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
     struct trp_driver_stage *s = trp_driver_stage_of(d, v->task_end.stage);
     const struct trp_staff *x = trp_staff_of(d, v->task_end.executor.n);
     const struct trp_end *end = d->ended;
-    char reason[sizeof(s->reason)];
+    char reason[sizeof(s->failed.reason)];
     if (end && end->attempt.n != v->task_end.attempt.n)
         end = NULL;
     if (--s->live == 0)

@@ -236,14 +236,17 @@ void trp_driver_settle(trp_driver *d, struct trp_driver_job *j)
 static void note_failure(struct trp_driver_stage *s, const struct trp_action *a)
 {
     trp_error *err = &s->job->err;
+    char failed[48];
     if (a->stage_ended.outcome != TRP_OUTCOME_FAILED || err->code)
         return;
-    if (a->stage_ended.task == TRP_NONE)
+    if (a->stage_ended.task == TRP_NONE || a->stage_ended.task != s->failed.task)
         trp_error_set(err, a->stage_ended.code, "stage %s: %s", s->name,
                       a->stage_ended.text);
     else
-        trp_error_set(err, a->stage_ended.code, "stage %s: %s, last with %s", s->name,
-                      a->stage_ended.text, s->reason);
+        trp_error_set(err, a->stage_ended.code, "stage %s: task %u %s %s", s->name,
+                      s->failed.task,
+                      trp_failed_text(s->failed.times, failed, sizeof(failed)),
+                      s->failed.reason);
 }
 
 void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
@@ -282,12 +285,11 @@ void trp_perform_job_ended(trp_driver *d, const struct trp_action *a)
 void trp_perform_stage_retried(trp_driver *d, const struct trp_action *a)
 {
     char line[512];
-    snprintf(line, sizeof(line), "troupe: stage %s is run again: %s",
+    snprintf(line, sizeof(line), "stage %s is run again: %s",
              trp_driver_stage_of(d, a->stage_retried.stage)->name,
              a->stage_retried.text);
-    trp_progress_line(d->progress, line);
-    trp_event_message(d->log, "warning", line + sizeof("troupe: ") - 1,
-                      trp_driver_wall(d, d->now));
+    trp_progress_line(d->progress, d->now, line);
+    trp_event_message(d->log, "warning", line, trp_driver_wall(d, d->now));
     trp_event_stage_retried(d->log, a->stage_retried.stage, a->stage_retried.text,
                             trp_driver_wall(d, d->now));
 }

@@ -5,10 +5,10 @@
 #include "driver/plan.h"
 
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/table.h"
 #include "driver/command_env.h"
 #include "driver/foreach.h"
 #include "driver/plan_make.h"
@@ -17,44 +17,6 @@
 
 /* ---- text -------------------------------------------------------------------------
  */
-
-enum { COLUMNS_MAX = 8 };
-
-/* Cells row by row; the last column may be of any width. */
-struct table {
-    struct trp_strings cells;
-    size_t columns;
-    bool failed; /* out of memory */
-};
-
-static void cell(struct table *t, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-static void cell(struct table *t, const char *fmt, ...)
-{
-    char *text;
-    va_list args;
-    va_start(args, fmt);
-    int n = vasprintf(&text, fmt, args);
-    va_end(args);
-    t->failed |= trp_strings_take(&t->cells, n < 0 ? NULL : text) < 0;
-}
-
-static int print_table(struct table *t, FILE *out, trp_error *err)
-{
-    size_t width[COLUMNS_MAX] = {0}, n = t->failed ? 0 : t->cells.n;
-    for (size_t i = 0; i < n; i++) {
-        size_t k = strlen(t->cells.v[i]), *w = &width[i % t->columns];
-        *w = k > *w ? k : *w;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (i % t->columns + 1 == t->columns)
-            fprintf(out, "%s\n", t->cells.v[i]);
-        else
-            fprintf(out, "%-*s  ", (int)width[i % t->columns], t->cells.v[i]);
-    }
-    trp_strings_free(&t->cells);
-    return t->failed ? trp_error_set(err, TRP_ENOMEM, "out of memory for the plan") : 0;
-}
 
 /* Appends "name amount" to a list in `text`. */
 static void list_add(char *text, size_t size, const char *name, const char *amount)
@@ -101,17 +63,17 @@ static bool tasks_unknown(const struct trp_plan_stage *v)
     return v->waits && !v->known;
 }
 
-static void stage_row(struct table *t, const struct trp_plan_stage *v)
+static void stage_row(trp_table *t, const struct trp_plan_stage *v)
 {
     const struct trp_pipeline_stage *s = v->stage;
-    cell(t, "%s", s->name);
-    cell(t, "%s", s->profile ? s->profile : "default");
+    trp_table_cell(t, "%s", s->name);
+    trp_table_cell(t, "%s", s->profile ? s->profile : "default");
     if (s->ranks)
-        cell(t, "%u ranks", s->ranks);
+        trp_table_cell(t, "%u ranks", s->ranks);
     else if (v->known)
-        cell(t, "%u", v->ntasks);
+        trp_table_cell(t, "%u", v->ntasks);
     else
-        cell(t, "?");
+        trp_table_cell(t, "?");
     char *after = NULL;
     size_t size;
     FILE *f = open_memstream(&after, &size);
@@ -120,35 +82,36 @@ static void stage_row(struct table *t, const struct trp_plan_stage *v)
                 s->after[a].each ? " (each)" : "");
     if (f)
         fclose(f);
-    t->failed |= !after;
-    cell(t, "%s", after && *after ? after : "-");
+    trp_table_cell(t, "%s", after && *after ? after : "-");
     free(after);
-    cell(t, "%s%s", v->never ? "never: " : "",
-         v->never           ? v->never
-         : tasks_unknown(v) ? "see below"
-         : v->waits         ? v->waits
-                            : "-");
+    if (v->never)
+        trp_table_message(t, "never: %s", v->never);
+    else
+        trp_table_cell(t, "%s",
+                       tasks_unknown(v) ? "see below"
+                       : v->waits       ? v->waits
+                                        : "-");
 }
 
-static void profile_row(struct table *t, const struct trp_plan_profile *v)
+static void profile_row(trp_table *t, const struct trp_plan_profile *v)
 {
     const struct trp_resource_profile *p = v->made;
     char text[1024];
-    cell(t, "%s", v->name);
+    trp_table_cell(t, "%s", v->name);
     if (!p) {
         for (int i = 0; i < 4; i++)
-            cell(t, "-");
-        cell(t, "impossible: %s", v->never);
+            trp_table_cell(t, "-");
+        trp_table_message(t, "impossible: %s", v->never);
         return;
     }
-    cell(t, "%s", executor_text(p, text, sizeof text));
-    cell(t, "%s", task_text(p, text, sizeof text));
-    cell(t, "%u", p->slots);
-    cell(t, "%s", *p->limiting ? p->limiting : "-");
+    trp_table_cell(t, "%s", executor_text(p, text, sizeof text));
+    trp_table_cell(t, "%s", task_text(p, text, sizeof text));
+    trp_table_cell(t, "%u", p->slots);
+    trp_table_cell(t, "%s", *p->limiting ? p->limiting : "-");
     if (v->never)
-        cell(t, "never: %s", v->never);
+        trp_table_message(t, "never: %s", v->never);
     else
-        cell(t, v->fits == 1 ? "%u executor" : "%u executors", v->fits);
+        trp_table_cell(t, v->fits == 1 ? "%u executor" : "%u executors", v->fits);
 }
 
 enum { WASTE_TEXT = 512 };
@@ -175,10 +138,14 @@ static void print_waste(const struct trp_plan *plan, FILE *out)
 /* The pools, and which stages are in them. */
 static int print_pools(const struct trp_plan *plan, FILE *out, trp_error *err)
 {
-    static const char *const head[] = {"pool", "weight", "min share", "mode", "stages"};
-    struct table t = {.columns = 5};
-    for (size_t i = 0; i < 5; i++)
-        cell(&t, "%s", head[i]);
+    static const struct trp_table_column columns[] = {
+        {"pool",      NULL, false, false},
+        {"weight",    NULL, false, false},
+        {"min share", NULL, false, false},
+        {"mode",      NULL, false, false},
+        {"stages",    NULL, false, false},
+    };
+    trp_table *t = trp_table_new(columns, 5);
     for (uint32_t i = 0; i < plan->pools->n; i++) {
         const struct trp_pool_spec *pool = &plan->pools->specs[i];
         char *stages = NULL;
@@ -190,23 +157,22 @@ static int print_pools(const struct trp_plan *plan, FILE *out, trp_error *err)
                 fprintf(f, "%s%s", ftell(f) ? ", " : "", plan->p->stages[k].name);
         if (f)
             fclose(f);
-        cell(&t, "%s", pool->name);
-        cell(&t, "%s", pool->weight ? pool->weight : "1");
-        cell(&t, "%s", pool->min_share ? pool->min_share : "0");
-        cell(&t, "%s", pool->mode ? pool->mode : "FIFO");
-        cell(&t, "%s", stages && *stages ? stages : "-");
+        trp_table_cell(t, "%s", pool->name);
+        trp_table_cell(t, "%s", pool->weight ? pool->weight : "1");
+        trp_table_cell(t, "%s", pool->min_share ? pool->min_share : "0");
+        trp_table_cell(t, "%s", pool->mode ? pool->mode : "FIFO");
+        trp_table_cell(t, "%s", stages && *stages ? stages : "-");
         free(stages);
     }
     fputc('\n', out);
-    return print_table(&t, out, err);
+    return trp_table_print(t, out, err);
 }
 
-static void slurm_row(struct table *t, const struct trp_site *site,
+static void slurm_row(trp_table *t, const struct trp_site *site,
                       const struct trp_resource_profile *p, uint32_t ranks)
 {
     char *text = trp_plan_slurm_text(site, p, ranks);
-    t->failed |= !text;
-    cell(t, "%s", text ? text : "");
+    trp_table_cell(t, "%s", text ? text : "");
     free(text);
 }
 
@@ -214,50 +180,60 @@ static void slurm_row(struct table *t, const struct trp_site *site,
 static int print_slurm(const struct trp_plan *plan, const struct trp_site *site,
                        FILE *out, trp_error *err)
 {
-    struct table t = {.columns = 2};
-    cell(&t, "profile");
-    cell(&t, "in Slurm");
+    static const struct trp_table_column columns[] = {
+        {"profile",  NULL, false, false},
+        {"in Slurm", NULL, false, false},
+    };
+    trp_table *t = trp_table_new(columns, 2);
     for (uint32_t i = 0; i < plan->nprofiles; i++) {
         const struct trp_plan_profile *v = &plan->profile[i];
         if (!v->made)
             continue;
-        cell(&t, "%s", v->name);
-        slurm_row(&t, site, v->made, 0);
+        trp_table_cell(t, "%s", v->name);
+        slurm_row(t, site, v->made, 0);
     }
     for (uint32_t i = 0; i < plan->p->nstages; i++) {
         const struct trp_plan_stage *v = &plan->stage[i];
         if (!v->stage->ranks || !v->profile || !v->profile->made)
             continue;
-        cell(&t, "gang of stage %s", v->stage->name);
-        slurm_row(&t, site, v->profile->made, v->stage->ranks);
+        trp_table_cell(t, "gang of stage %s", v->stage->name);
+        slurm_row(t, site, v->profile->made, v->stage->ranks);
     }
     fprintf(out, "\n");
-    return print_table(&t, out, err);
+    return trp_table_print(t, out, err);
 }
 
 static int print_text(const struct trp_plan *plan, const struct trp_site *site,
                       FILE *out, trp_error *err)
 {
-    static const char *const stage_head[] = {"stage", "profile", "tasks", "after",
-                                             "waits"};
-    static const char *const profile_head[] = {"profile", "executor",   "task",
-                                               "slots",   "limited by", "fit here"};
-    struct table stages = {.columns = 5}, profiles = {.columns = 6};
-    for (size_t i = 0; i < 5; i++)
-        cell(&stages, "%s", stage_head[i]);
+    static const struct trp_table_column of_stages[] = {
+        {"stage",   NULL, false, false},
+        {"profile", NULL, false, false},
+        {"tasks",   NULL, false, false},
+        {"after",   NULL, false, false},
+        {"waits",   NULL, false, false},
+    };
+    static const struct trp_table_column of_profiles[] = {
+        {"profile",    NULL, false, false},
+        {"executor",   NULL, false, false},
+        {"task",       NULL, false, false},
+        {"slots",      NULL, false, false},
+        {"limited by", NULL, false, false},
+        {"fit here",   NULL, false, false},
+    };
+    trp_table *stages = trp_table_new(of_stages, 5);
+    trp_table *profiles = trp_table_new(of_profiles, 6);
     for (uint32_t i = 0; i < plan->p->nstages; i++)
-        stage_row(&stages, &plan->stage[i]);
-    for (size_t i = 0; i < 6; i++)
-        cell(&profiles, "%s", profile_head[i]);
+        stage_row(stages, &plan->stage[i]);
     for (uint32_t i = 0; i < plan->nprofiles; i++)
-        profile_row(&profiles, &plan->profile[i]);
+        profile_row(profiles, &plan->profile[i]);
     fprintf(out, "%s\n\n", plan->p->name);
-    int r = print_table(&stages, out, err);
+    int r = trp_table_print(stages, out, err);
     for (uint32_t i = 0; i < plan->p->nstages; i++)
         if (tasks_unknown(&plan->stage[i]) && !plan->stage[i].never)
             fprintf(out, "%s\n", plan->stage[i].waits);
     fprintf(out, "\n");
-    int s = print_table(&profiles, out, err);
+    int s = trp_table_print(profiles, out, err);
     print_waste(plan, out);
     r = r < 0 ? r : s;
     s = plan->pools->n ? print_pools(plan, out, err) : 0;

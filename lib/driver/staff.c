@@ -310,7 +310,7 @@ static void on_refused(void *context, uint32_t executor, bool fatal_build,
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
     if (!fatal_build || !x || x->lost)
         return;
-    trp_progress_line(d->progress, text);
+    trp_progress_line(d->progress, d->now, text);
     x->lost = x->released = true;
     if (x->here && d->cluster)
         d->cluster->ops->kill(d->cluster, x->id);
@@ -439,10 +439,9 @@ static void on_ending(void *context, trp_executor_id executor)
 static void on_notice(void *context, const char *text)
 {
     trp_driver *d = context;
-    char line[1200];
-    snprintf(line, sizeof(line), "troupe: %s", text);
-    trp_progress_line(d->progress, line);
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_driver_now()));
+    int64_t now = trp_driver_now();
+    trp_progress_line(d->progress, now, text);
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, now));
 }
 
 static void on_held(void *context)

@@ -32,11 +32,10 @@ static bool tell(trp_driver *d, const struct trp_driver_stage *s, trp_stage_id i
     if (!s || !s->submitted || s->ended || s->live || now - s->idle_since < WAITING_NS)
         return false;
     trp_driver_why_waiting(d, id, now, why, sizeof(why));
-    snprintf(line, sizeof(line), "troupe: stage %.250s has run nothing for %lld s: %s",
-             s->name, (long long)((now - s->idle_since) / TRP_DRIVER_SECOND), why);
-    trp_progress_line(d->progress, line);
-    trp_event_message(d->log, "warning", line + sizeof("troupe: ") - 1,
-                      trp_driver_wall(d, now));
+    snprintf(line, sizeof(line), "stage %.250s has run nothing for %lld s: %s", s->name,
+             (long long)((now - s->idle_since) / TRP_DRIVER_SECOND), why);
+    trp_progress_line(d->progress, now, line);
+    trp_event_message(d->log, "warning", line, trp_driver_wall(d, now));
     return true;
 }
 

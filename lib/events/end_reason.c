@@ -130,3 +130,12 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
     }
     return buf;
 }
+
+char *trp_failed_text(uint32_t times, char *buf, size_t size)
+{
+    if (times == 1)
+        snprintf(buf, size, "failed once, with");
+    else
+        snprintf(buf, size, "failed %u times, last with", times);
+    return buf;
+}

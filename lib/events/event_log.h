@@ -141,4 +141,7 @@ void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_
 char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end,
                      int64_t timeout_ns, char *buf, size_t size);
 
+/* "failed once, with", "failed 4 times, last with": before a reason. Returns buf. */
+char *trp_failed_text(uint32_t times, char *buf, size_t size);
+
 #endif

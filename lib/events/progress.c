@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/engine.h"
@@ -30,6 +31,7 @@ enum {
     BAR_MAX = 30,
     WIDTH_UNKNOWN = 80,
     WIDTH_MAX = 200,
+    LEAD = 40,
     LINES_A_SECOND = 10,
     STAGES_TOLD = 20, /* of a program; then only those that took long or failed */
     KEPT_MAX = 65536,
@@ -41,12 +43,13 @@ static const int64_t FIRST_LINE = 5 * SECOND, LAST_PAUSE = 60 * SECOND;
 struct trp_progress {
     int fd;
     bool terminal, utf8;
-    bool drawn;         /* a bar stands in the cursor's line */
-    char shown[TEXT];   /* what it says */
-    int64_t now;        /* of the last call that told it */
-    int64_t next;       /* nothing is drawn, or no line written, before */
-    int64_t pause;      /* between lines */
-    int64_t begun;      /* the run */
+    bool drawn;       /* a bar stands in the cursor's line */
+    char shown[TEXT]; /* what it says */
+    int64_t now;      /* of the last call that told it */
+    int64_t next;     /* nothing is drawn, or no line written, before */
+    int64_t pause;    /* between lines */
+    int64_t begun;    /* the run */
+    int64_t wall_offset;
     int64_t line_start; /* the second in which … */
     uint32_t lines;     /* … so many lines were written */
     uint32_t left_out;  /* … and so many not, not yet told */
@@ -67,7 +70,8 @@ static bool locale_is_utf8(void)
     return false;
 }
 
-trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns)
+trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns,
+                               int64_t wall_offset_ns)
 {
     struct trp_progress *p = calloc(1, sizeof *p);
     if (!p)
@@ -76,6 +80,7 @@ trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns)
     p->terminal = terminal;
     p->utf8 = locale_is_utf8();
     p->now = p->begun = p->line_start = now_ns;
+    p->wall_offset = wall_offset_ns;
     p->pause = FIRST_LINE;
     p->next = terminal ? now_ns : now_ns + FIRST_LINE;
     return p;
@@ -151,6 +156,17 @@ static void cut(char *s, int columns)
 }
 
 /* ---- what is said ---- */
+
+/* What a line begins with: where nobody watches, when; "troupe: ". */
+static const char *lead(const struct trp_progress *p, char *buf, size_t size)
+{
+    time_t at = (time_t)((p->now + p->wall_offset) / SECOND);
+    struct tm tm;
+    if (p->terminal || !localtime_r(&at, &tm) ||
+        !strftime(buf, size, "%Y-%m-%dT%H:%M:%S troupe: ", &tm))
+        snprintf(buf, size, "troupe: ");
+    return buf;
+}
 
 static void describe(const struct trp_progress_view *v, char *buf, size_t size)
 {
@@ -231,8 +247,10 @@ static void draw(struct trp_progress *p, const struct trp_progress_view *v)
 
 static int left_out_text(const struct trp_progress *p, char *buf, size_t size)
 {
-    return snprintf(buf, size, "troupe: %u line%s left out; see the event log\n",
-                    p->left_out, p->left_out == 1 ? "" : "s");
+    char first[LEAD];
+    return snprintf(buf, size, "%s%u line%s left out; see the event log\n",
+                    lead(p, first, sizeof first), p->left_out,
+                    p->left_out == 1 ? "" : "s");
 }
 
 /* One more line in this second? Those that were not are told first. */
@@ -272,33 +290,37 @@ void trp_progress_update(trp_progress *p, int64_t now_ns,
     else
         p->pause = LAST_PAUSE;
     p->next = now_ns + p->pause;
-    char text[TEXT / 2], out[TEXT];
+    char text[TEXT / 2], out[TEXT], first[LEAD];
     describe(v, text, sizeof text);
-    int n = snprintf(out, sizeof out, "troupe: %s\n", text);
+    int n = snprintf(out, sizeof out, "%s%s\n", lead(p, first, sizeof first), text);
     put(p, out, (size_t)n);
 }
 
-static void tell(struct trp_progress *p, const char *text, bool must)
+static void tell(struct trp_progress *p, int64_t now_ns, const char *text, bool must)
 {
-    char before[80], line[TEXT], out[2 * TEXT + 128];
-    if (!p || !may_write(p, must, before, sizeof before))
+    char before[96], first[LEAD], line[TEXT], out[2 * TEXT + 128];
+    if (!p)
+        return;
+    p->now = now_ns;
+    if (!may_write(p, must, before, sizeof before))
         return;
     snprintf(line, sizeof line, "%s", text);
     plain(line);
-    int n = snprintf(out, sizeof out, "%s%s%s\n%s", p->drawn ? "\r\033[K" : "", before,
-                     line, p->drawn ? p->shown : "");
+    int n =
+        snprintf(out, sizeof out, "%s%s%s%s\n%s", p->drawn ? "\r\033[K" : "", before,
+                 lead(p, first, sizeof first), line, p->drawn ? p->shown : "");
     if (!put(p, out, (size_t)n) && !(must && keep(p, out, (size_t)n)))
         p->left_out++;
 }
 
-void trp_progress_line(trp_progress *p, const char *text)
+void trp_progress_line(trp_progress *p, int64_t now_ns, const char *text)
 {
-    tell(p, text, false);
+    tell(p, now_ns, text, false);
 }
 
-void trp_progress_end_line(trp_progress *p, const char *text)
+void trp_progress_end_line(trp_progress *p, int64_t now_ns, const char *text)
 {
-    tell(p, text, true);
+    tell(p, now_ns, text, true);
 }
 
 void trp_progress_few_stages(trp_progress *p)
@@ -313,7 +335,6 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage
 {
     if (!p)
         return;
-    p->now = now_ns;
     if (!p->few && p->stages > STAGES_TOLD && failures == 0 && wall_ns < LONG_STAGE &&
         strcmp(outcome, trp_outcome_name(TRP_OUTCOME_SUCCEEDED)) == 0)
         return;
@@ -325,10 +346,9 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage
     if (failures > 0)
         snprintf(failed, sizeof failed, ", %u failed attempt%s", failures,
                  failures == 1 ? "" : "s");
-    snprintf(line, sizeof line, "troupe: stage %s %s: %u task%s%s, %.2f s%s", stage,
-             outcome, tasks, tasks == 1 ? "" : "s", failed, (double)wall_ns * 1e-9,
-             since);
-    tell(p, line, true);
+    snprintf(line, sizeof line, "stage %s %s: %u task%s%s, %.2f s%s", stage, outcome,
+             tasks, tasks == 1 ? "" : "s", failed, (double)wall_ns * 1e-9, since);
+    tell(p, now_ns, line, true);
 }
 
 void trp_progress_end(trp_progress *p)

@@ -3,6 +3,9 @@
  * doubling to one a minute) elsewhere; a line a stage that ended, above the bar. Never
  * more than ten updates a second, nothing at all after trp_progress_end.
  *
+ * Lines begin with "troupe: "; where no terminal shows them as they come, with the
+ * local time before it: "2026-11-22T22:15:30 troupe: stage split succeeded: …".
+ *
  * A NULL trp_progress shows nothing, in every call.
  */
 #ifndef TRP_EVENTS_PROGRESS_H
@@ -21,15 +24,17 @@ struct trp_progress_view {
     const char *waiting; /* why nothing runs, or "" */
 };
 
-/* fd: stderr; `terminal`: draw a bar in place (width from TIOCGWINSZ). */
-trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns);
+/* fd: stderr; `terminal`: draw a bar in place (width from TIOCGWINSZ). now_ns, here and
+ * below, plus wall_offset_ns: the time since 1970. */
+trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns,
+                               int64_t wall_offset_ns);
 void trp_progress_update(trp_progress *p, int64_t now_ns,
                          const struct trp_progress_view *v);
 /* A line of its own (a failed attempt, a message) that does not tear the bar. Of more
  * than ten a second the others are left out, and counted. */
-void trp_progress_line(trp_progress *p, const char *text);
+void trp_progress_line(trp_progress *p, int64_t now_ns, const char *text);
 /* The same of the run's end: never left out. Nor is the end of a stage. */
-void trp_progress_end_line(trp_progress *p, const char *text);
+void trp_progress_end_line(trp_progress *p, int64_t now_ns, const char *text);
 /* From now on the ends of all stages are told: they are those of one pipeline. */
 void trp_progress_few_stages(trp_progress *p);
 /* `outcome`: its trp_outcome_name. Of a program, after twenty stages, one that

@@ -1,12 +1,13 @@
 /*
  * The closing summary: one table, a line of totals, and where everything lies. Which
- * rows there are is made by summary_rows.c. Columns are as wide as what is in them:
- * rows are made twice, first to measure and then to print, so that a row needs no
- * memory of its own. A column pair for each kind of device of which something was held.
+ * rows there are is made by summary_rows.c. A column pair for each kind of device of
+ * which something was held. Where the table is too wide, what is held and used stands
+ * in a part of its own.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "conf/table.h"
 #include "events/event_log_state.h"
 #include "events/summary.h"
 #include "events/summary_rows.h"
@@ -20,23 +21,24 @@ enum {
     WALL,
     MEDIAN,
     GREATEST,
+    END, /* how the stage ended */
     CORES_HELD,
     CORES_USED,
-    DEVICES, /* held and used of each kind, then nodes, then how the stage ended */
-    COLUMNS = DEVICES + 2 * TRP_PROFILE_RESOURCES + 2,
-    NAME_SHOWN = 32,            /* longer names are cut */
+    DEVICES, /* held and used of each kind, then nodes */
+    COLUMNS = DEVICES + 2 * TRP_PROFILE_RESOURCES + 1,
+    NAME_SHOWN = 64,            /* longer names are cut */
     CELL = 4 * NAME_SHOWN + 32, /* bytes: its characters in UTF-8, " ×N" */
 };
 
 struct table {
     const struct trp_statistics *s;
     struct trp_summary_rows rows;
-    FILE *out;
+    trp_table *table;
     uint32_t device[TRP_PROFILE_RESOURCES]; /* shown kinds */
     uint32_t ndevices;
     int nodes; /* column of node-seconds; 0: not shown */
-    bool ends; /* some stage did not succeed: its end is told */
-    int columns, width[COLUMNS];
+    bool ends; /* some stage did not succeed: ends are told */
+    int columns;
     char cell[COLUMNS][CELL];
 };
 
@@ -101,8 +103,7 @@ static void name_text(const char *name, char *buf)
     snprintf(buf, CELL, "%.*s%s", n, name, fits ? "" : "~");
 }
 
-/* ---- rows: each fills all cells -----------------------------------------------------
- */
+/* ---- rows: each fills all cells ---- */
 
 static void clear(struct table *t)
 {
@@ -164,8 +165,7 @@ static void numbers(struct table *t, const struct trp_summary_row *r)
     }
     seconds_cells(t, &r->held, &r->used);
     nodes_cell(t, r->nodes);
-    if (t->ends)
-        name_text(end_word(r->worst), t->cell[t->columns - 1]);
+    name_text(end_word(r->worst), t->cell[END]);
 }
 
 static void stage_row(struct table *t, const struct trp_summary_row *r)
@@ -211,92 +211,13 @@ static void total_row(struct table *t)
     nodes_cell(t, r->nodes);
 }
 
-static void head_row(struct table *t)
-{
-    static const char *const names[] = {"stage",  "profile", "tasks",  "attempts",
-                                        "failed", "wall",    "median", "max",
-                                        "held",   "used"};
-    clear(t);
-    for (int c = 0; c < DEVICES; c++)
-        snprintf(t->cell[c], CELL, "%s", names[c]);
-    for (uint32_t i = 0; i < 2 * t->ndevices; i++)
-        snprintf(t->cell[DEVICES + i], CELL, "%s", i % 2 == 0 ? "held" : "used");
-    if (t->nodes)
-        snprintf(t->cell[t->nodes], CELL, "node-s");
-}
-
 /* ---- printing ---- */
 
-static void measure(struct table *t)
+static void add_row(struct table *t)
 {
     for (int c = 0; c < t->columns; c++)
-        if (columns_of(t->cell[c]) > t->width[c])
-            t->width[c] = columns_of(t->cell[c]);
-}
-
-static void print_row(struct table *t)
-{
-    int last = t->columns - 1, spaces = 0; /* due before the next text */
-    while (last > 0 && !t->cell[last][0])
-        last--;
-    for (int c = 0; c <= last; c++) {
-        bool left = c <= PROFILE || (t->ends && c == t->columns - 1);
-        int pad = t->width[c] - columns_of(t->cell[c]);
-        spaces += (c > 0 ? 2 : 0) + (left ? 0 : pad);
-        fprintf(t->out, "%*s%s", spaces, "", t->cell[c]);
-        spaces = left ? pad : 0;
-    }
-    fputc('\n', t->out);
-}
-
-/* A heading above two columns, made wide enough for it. */
-static void group_name(const struct table *t, int column, char *buf)
-{
-    if (column == MEDIAN)
-        snprintf(buf, CELL, "task time");
-    else if (column == CORES_HELD)
-        snprintf(buf, CELL, "core-seconds");
-    else
-        snprintf(buf, CELL, "%.*s-seconds", CELL - 10,
-                 t->s->device[t->device[(column - DEVICES) / 2]]);
-}
-
-static bool is_group(const struct table *t, int column)
-{
-    return column == MEDIAN || column == CORES_HELD ||
-           (column >= DEVICES && column < DEVICES + 2 * (int)t->ndevices &&
-            (column - DEVICES) % 2 == 0);
-}
-
-static void print_groups(struct table *t)
-{
-    for (int c = 0; c < t->columns; c++) {
-        char name[CELL];
-        if (!is_group(t, c)) {
-            bool last = t->ends && c == t->columns - 1;
-            if (!last)
-                fprintf(t->out, "%s%*s", c > 0 ? "  " : "", t->width[c], "");
-            continue;
-        }
-        group_name(t, c, name);
-        fprintf(t->out, "%s%*s", c > 0 ? "  " : "", t->width[c] + 2 + t->width[c + 1],
-                name);
-        c++;
-    }
-    fputc('\n', t->out);
-}
-
-static void widen_groups(struct table *t)
-{
-    for (int c = 0; c < t->columns; c++) {
-        char name[CELL];
-        if (!is_group(t, c))
-            continue;
-        group_name(t, c, name);
-        int lacks = (int)strlen(name) - (t->width[c] + 2 + t->width[c + 1]);
-        if (lacks > 0)
-            t->width[c] += lacks;
-    }
+        if (c != END || t->ends)
+            trp_table_cell(t->table, "%s", t->cell[c]);
 }
 
 static void print_share(FILE *out, const char *what, double held, double used)
@@ -309,39 +230,61 @@ static void print_share(FILE *out, const char *what, double held, double used)
         fprintf(out, " (%.0f %%)", 100 * used / held);
 }
 
-/* Makes each row in turn and does something with it. */
-static void each_row(struct table *t, void (*act)(struct table *))
+static void add_rows(struct table *t)
 {
-    head_row(t);
-    act(t);
     for (uint32_t i = 0; i < t->rows.n; i++) {
         stage_row(t, t->rows.v[i]);
-        act(t);
+        add_row(t);
     }
     if (t->rows.rest.nstages > 0) {
         rest_row(t);
-        act(t);
+        add_row(t);
     }
     if (t->s->idle.cores > 0 || t->s->idle_nodes > 0) {
         idle_row(t);
-        act(t);
+        add_row(t);
     }
     total_row(t);
-    act(t);
+    add_row(t);
 }
 
+/* Which columns there are. */
 static void lay_out(struct table *t)
 {
+    static const struct trp_table_column first[] = {
+        [STAGE] = {"stage",    NULL,           false, false},
+        [PROFILE] = {"profile",  NULL,           false, false},
+        [TASKS] = {"tasks",    NULL,           true,  false},
+        [ATTEMPTS] = {"attempts", NULL,           true,  false},
+        [FAILED] = {"failed",   NULL,           true,  false},
+        [WALL] = {"wall",     NULL,           true,  false},
+        [MEDIAN] = {"median",   "task time",    true,  false},
+        [GREATEST] = {"max",      NULL,           true,  false},
+        [END] = {"end",      NULL,           false, false},
+        [CORES_HELD] = {"held",     "core-seconds", true,  true },
+        [CORES_USED] = {"used",     NULL,           true,  false},
+    };
+    struct trp_table_column v[COLUMNS] = {0};
+    char group[TRP_PROFILE_RESOURCES][CELL];
     const struct trp_summary_row *total = &t->rows.total;
-    for (uint32_t i = 0; i < t->s->ndevices; i++)
-        if (total->held.devices[i] > 0 || total->used.devices[i] > 0)
-            t->device[t->ndevices++] = i;
+    memcpy(v, first, sizeof first);
+    t->columns = DEVICES;
+    for (uint32_t i = 0; i < t->s->ndevices; i++) {
+        if (total->held.devices[i] == 0 && total->used.devices[i] == 0)
+            continue;
+        snprintf(group[i], CELL, "%.*s-seconds", CELL - 10, t->s->device[i]);
+        t->device[t->ndevices++] = i;
+        v[t->columns++] = (struct trp_table_column){"held", group[i], true, false};
+        v[t->columns++] = (struct trp_table_column){"used", NULL, true, false};
+    }
+    t->nodes = total->nodes > 0 ? t->columns : 0;
+    if (t->nodes)
+        v[t->columns++] = (struct trp_table_column){"node-s", NULL, true, false};
+    size_t n = (size_t)t->columns;
     t->ends = total->nstages > 0 && end_word(total->worst)[0];
-    t->columns = DEVICES + 2 * (int)t->ndevices;
-    t->nodes = total->nodes > 0 ? t->columns++ : 0;
-    t->columns += t->ends ? 1 : 0;
-    each_row(t, measure);
-    widen_groups(t);
+    if (!t->ends)
+        memmove(&v[END], &v[END + 1], (--n - END) * sizeof *v);
+    t->table = trp_table_new(v, n);
 }
 
 /* What was held and asked of Slurm; nothing on one machine. */
@@ -361,12 +304,14 @@ static void print_slurm(FILE *out, const struct trp_statistics *s, double nodes)
 void trp_summary_print(struct trp_statistics *s, FILE *out)
 {
     trp_statistics_settle(s);
-    struct table t = {.s = s, .out = out};
+    struct table t = {.s = s};
+    trp_error err;
     const struct trp_summary_row *total = &t.rows.total;
     trp_summary_rows_make(s, &t.rows);
     lay_out(&t);
-    print_groups(&t);
-    each_row(&t, print_row);
+    add_rows(&t);
+    if (trp_table_print(t.table, out, &err) < 0)
+        fprintf(out, "%s\n", err.text);
 
     char cpu[CELL];
     seconds_text(total->cpu, cpu);
@@ -387,7 +332,7 @@ void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_
 {
     trp_summary_print(l->statistics, out);
     if (logs)
-        fprintf(out, "logs: %s/logs  ", run_dir);
+        fprintf(out, "logs: %s/logs\n", run_dir);
     fprintf(out, "events: %s/events.jsonl\n", run_dir);
     fflush(out);
 }

@@ -6,57 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/array.h"
+#include "conf/table.h"
 #include "events/json_text.h"
 
 /* ---- tables ---- */
 
-struct table {
-    char **cells;
-    uint32_t n, cap, columns, left; /* the first `left` columns stand left */
-    bool failed;
-};
-
-static void cell(struct table *t, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-static void cell(struct table *t, const char *fmt, ...)
-{
-    char *text = NULL;
-    va_list args;
-    va_start(args, fmt);
-    int n = vasprintf(&text, fmt, args);
-    va_end(args);
-    if (n < 0 || !trp_array_room((void **)&t->cells, &t->cap, (uint64_t)t->n + 1,
-                                 sizeof(char *))) {
-        free(n < 0 ? NULL : text);
-        t->failed = true;
-        return;
-    }
-    t->cells[t->n++] = text;
-}
-
-static int print_table(struct table *t, FILE *out, trp_error *err)
-{
-    size_t width[64] = {0};
-    for (uint32_t i = 0; i < t->n; i++) {
-        size_t k = strlen(t->cells[i]), *w = &width[i % t->columns];
-        *w = k > *w ? k : *w;
-    }
-    for (uint32_t i = 0; i < t->n && !t->failed; i++) {
-        uint32_t column = i % t->columns;
-        bool last = column + 1 == t->columns;
-        int w = (int)width[column];
-        if (column < t->left)
-            fprintf(out, "%-*s%s", last ? 0 : w, t->cells[i], last ? "\n" : "  ");
-        else
-            fprintf(out, "%*s%s", w, t->cells[i], last ? "\n" : "  ");
-    }
-    for (uint32_t i = 0; i < t->n; i++)
-        free(t->cells[i]);
-    free(t->cells);
-    return t->failed ? trp_error_set(err, TRP_ENOMEM, "out of memory for the report")
-                     : 0;
-}
+enum { FIRST_COLUMNS = 9, COLUMNS = FIRST_COLUMNS + 4 + 2 * TRP_PROFILE_RESOURCES };
 
 /* "12.3 s", "1:02:03": valid until the eighth call after it. */
 static const char *time_text(int64_t ns)
@@ -75,30 +30,34 @@ static const char *time_text(int64_t ns)
     return text;
 }
 
-static void amounts_cells(struct table *t, const struct trp_virtual_result *r,
+static void amounts_cells(trp_table *t, const struct trp_virtual_result *r,
                           const struct trp_sim_amounts *held,
                           const struct trp_sim_amounts *used)
 {
-    cell(t, "%.2f", held->nodes / 3600);
-    cell(t, "%.2f", used->nodes / 3600);
-    cell(t, "%.2f", held->cores / 3600);
-    cell(t, "%.2f", used->cores / 3600);
+    trp_table_cell(t, "%.2f", held->nodes / 3600);
+    trp_table_cell(t, "%.2f", used->nodes / 3600);
+    trp_table_cell(t, "%.2f", held->cores / 3600);
+    trp_table_cell(t, "%.2f", used->cores / 3600);
     for (uint32_t d = 0; d < r->ndevices; d++) {
-        cell(t, "%.2f", held->devices[d] / 3600);
-        cell(t, "%.2f", used->devices[d] / 3600);
+        trp_table_cell(t, "%.2f", held->devices[d] / 3600);
+        trp_table_cell(t, "%.2f", used->devices[d] / 3600);
     }
 }
 
-static void amounts_heads(struct table *t, const struct trp_virtual_result *r)
+/* Behind the first n columns: pairs, held and used. Returns how many there are then. */
+static size_t amounts_columns(const struct trp_virtual_result *r, size_t n,
+                              struct trp_table_column *v,
+                              char group[][TRP_RESOURCE_NAME_MAX + 8])
 {
-    cell(t, "node-h held");
-    cell(t, "used");
-    cell(t, "core-h held");
-    cell(t, "used");
-    for (uint32_t d = 0; d < r->ndevices; d++) {
-        cell(t, "%s-h held", r->devices[d]);
-        cell(t, "used");
+    for (uint32_t i = 0; i < 2 + r->ndevices; i++) {
+        if (i < 2)
+            snprintf(group[i], sizeof group[i], i ? "core-h" : "node-h");
+        else
+            snprintf(group[i], sizeof group[i], "%s-h", r->devices[i - 2]);
+        v[n++] = (struct trp_table_column){"held", group[i], true, i == 0};
+        v[n++] = (struct trp_table_column){"used", NULL, true, false};
     }
+    return n;
 }
 
 /* ---- one run ---- */
@@ -113,22 +72,22 @@ static double mean_wait(const struct trp_virtual_stage *s)
     return s->waited ? s->wait / (double)s->waited : 0;
 }
 
-static void stage_row(struct table *t, const struct trp_virtual_result *r,
+static void stage_row(trp_table *t, const struct trp_virtual_result *r,
                       const struct trp_virtual_stage *s)
 {
     bool ran = s->first >= 0;
-    cell(t, "%s", s->name);
-    cell(t, "%s", s->profile);
+    trp_table_cell(t, "%s", s->name);
+    trp_table_cell(t, "%s", s->profile);
     if (s->ranks)
-        cell(t, "%u ranks", s->ranks);
+        trp_table_cell(t, "%u ranks", s->ranks);
     else
-        cell(t, "%u", s->ntasks);
-    cell(t, "%s", time_text(s->ready));
-    cell(t, "%s", time_text(between(s->ready, s->first)));
-    cell(t, "%s", time_text(between(s->first, s->end)));
-    cell(t, "%s", time_text(ran ? (int64_t)(mean_wait(s) * 1e9 + 0.5) : -1));
-    cell(t, "%s", time_text(ran ? trp_durations_quantile(&s->ran, 500) : -1));
-    cell(t, "%llu", (unsigned long long)s->failures);
+        trp_table_cell(t, "%u", s->ntasks);
+    trp_table_cell(t, "%s", time_text(s->ready));
+    trp_table_cell(t, "%s", time_text(between(s->ready, s->first)));
+    trp_table_cell(t, "%s", time_text(between(s->first, s->end)));
+    trp_table_cell(t, "%s", time_text(ran ? (int64_t)(mean_wait(s) * 1e9 + 0.5) : -1));
+    trp_table_cell(t, "%s", time_text(ran ? trp_durations_quantile(&s->ran, 500) : -1));
+    trp_table_cell(t, "%llu", (unsigned long long)s->failures);
     amounts_cells(t, r, &s->held, &s->used);
 }
 
@@ -145,32 +104,39 @@ static struct trp_sim_amounts rest_of(const struct trp_virtual_result *r)
     return rest;
 }
 
-static void sum_row(struct table *t, const struct trp_virtual_result *r,
-                    const char *name, const struct trp_sim_amounts *held,
+static void sum_row(trp_table *t, const struct trp_virtual_result *r, const char *name,
+                    const struct trp_sim_amounts *held,
                     const struct trp_sim_amounts *used)
 {
-    cell(t, "%s", name);
+    trp_table_cell(t, "%s", name);
     for (int i = 0; i < 8; i++)
-        cell(t, " ");
+        trp_table_cell(t, "%s", "");
     amounts_cells(t, r, held, used);
 }
 
 static int print_stages(const struct trp_virtual_result *r, FILE *out, trp_error *err)
 {
-    static const char *const heads[] = {"stage",      "profile",     "tasks",
-                                        "ready",      "waited",      "ran",
-                                        "task waits", "task median", "failures"};
+    static const struct trp_table_column first[FIRST_COLUMNS] = {
+        {"stage",   NULL,         false, false},
+        {"profile", NULL,         false, false},
+        {"tasks",   NULL,         true,  false},
+        {"ready",   NULL,         true,  false},
+        {"waited",  NULL,         true,  false},
+        {"ran",     NULL,         true,  false},
+        {"waits",   "task, each", true,  false},
+        {"median",  NULL,         true,  false},
+        {"failed",  NULL,         true,  false},
+    };
     const struct trp_sim_amounts none = {0}, rest = rest_of(r);
-    struct table t = {.left = 2};
-    t.columns = sizeof heads / sizeof *heads + 4 + (size_t)2 * r->ndevices;
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        cell(&t, "%s", heads[i]);
-    amounts_heads(&t, r);
+    struct trp_table_column v[COLUMNS];
+    char group[2 + TRP_PROFILE_RESOURCES][TRP_RESOURCE_NAME_MAX + 8];
+    memcpy(v, first, sizeof first);
+    trp_table *t = trp_table_new(v, amounts_columns(r, FIRST_COLUMNS, v, group));
     for (uint32_t i = 0; i < r->nstages; i++)
-        stage_row(&t, r, &r->stages[i]);
-    sum_row(&t, r, "no stage", &rest, &none);
-    sum_row(&t, r, "in all", &r->held, &r->used);
-    return print_table(&t, out, err);
+        stage_row(t, r, &r->stages[i]);
+    sum_row(t, r, "no stage", &rest, &none);
+    sum_row(t, r, "in all", &r->held, &r->used);
+    return trp_table_print(t, out, err);
 }
 
 static int print_run(const struct trp_virtual_play *p, FILE *out, trp_error *err)
@@ -309,7 +275,14 @@ int trp_virtual_compare(const struct trp_virtual_play *v, uint32_t n, bool json,
                         FILE *out, trp_error *err)
 {
     struct trp_buf b = {0};
-    struct table t = {.left = 2};
+    struct trp_table_column columns[COLUMNS] = {
+        {"policy",    NULL, false, false},
+        {"outcome",   NULL, false, false},
+        {"makespan",  NULL, true,  false},
+        {"jobs",      NULL, true,  false},
+        {"executors", NULL, true,  false},
+    };
+    char group[2 + TRP_PROFILE_RESOURCES][TRP_RESOURCE_NAME_MAX + 8];
     for (uint32_t i = 0; i < n && json; i++) {
         put(&b, i ? ",\n  " : "{\"runs\": [\n  ");
         put_run(&b, &v[i], false);
@@ -318,21 +291,16 @@ int trp_virtual_compare(const struct trp_virtual_play *v, uint32_t n, bool json,
         put(&b, "]}");
         return print_buffer(&b, out, err);
     }
-    t.columns = 9 + 2 * v[0].result.ndevices;
-    cell(&t, "policy");
-    cell(&t, "outcome");
-    cell(&t, "makespan");
-    cell(&t, "jobs");
-    cell(&t, "executors");
-    amounts_heads(&t, &v[0].result);
+    trp_table *t =
+        trp_table_new(columns, amounts_columns(&v[0].result, 5, columns, group));
     for (uint32_t i = 0; i < n; i++) {
         const struct trp_virtual_result *r = &v[i].result;
-        cell(&t, "%s", v[i].policy);
-        cell(&t, "%s", trp_outcome_name(r->outcome));
-        cell(&t, "%s", time_text(r->makespan));
-        cell(&t, "%u", r->jobs);
-        cell(&t, "%u", r->executors);
-        amounts_cells(&t, r, &r->held, &r->used);
+        trp_table_cell(t, "%s", v[i].policy);
+        trp_table_cell(t, "%s", trp_outcome_name(r->outcome));
+        trp_table_cell(t, "%s", time_text(r->makespan));
+        trp_table_cell(t, "%u", r->jobs);
+        trp_table_cell(t, "%u", r->executors);
+        amounts_cells(t, r, &r->held, &r->used);
     }
-    return print_table(&t, out, err);
+    return trp_table_print(t, out, err);
 }

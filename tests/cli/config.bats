@@ -77,7 +77,7 @@ load common
 }
 
 @test "options of parts that no run has are told as such, listed and when they are set" {
-    check 0 "the idle timeout .* \(does nothing: no run keeps data in executors yet\); default" \
+    check 0 "    \(does nothing: no run keeps data in executors yet\); default" \
         troupe config dynamicAllocation.cachedExecutorIdleTimeout
     check 0 '"help":.*\(does nothing: no stage of a run makes map outputs yet\)' \
         troupe config --json shuffle.service.enabled
@@ -95,4 +95,10 @@ load common
     check 0 "^alloc.max_executors = 8  \(site\)$" troupe config --site site.yaml alloc.max_executors
     check 2 "^troupe: --set: alloc.max_executors 9 is above the site's limit of 8 \(site.yaml:1:31\); write at most that$" \
         troupe config --site site.yaml --set alloc.max_executors=9
+}
+
+@test "help of options fits 80 columns" {
+    run -0 troupe config
+    [ "${#lines[@]}" -gt 200 ]
+    run ! grep -E '^.{81}' <<<"$output"
 }

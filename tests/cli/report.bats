@@ -35,7 +35,7 @@ columns() {
         if [[ $shown == *.jsonl ]]; then
             [[ "$output" != *logs:* ]]
         else
-            [[ "$output" == *"logs: $PWD/troupe-runs/r/logs  events: $PWD/troupe-runs/r/events.jsonl" ]]
+            [[ "$output" == *"logs: $PWD/troupe-runs/r/logs"$'\n'"events: $PWD/troupe-runs/r/events.jsonl" ]]
         fi
     done
 }

@@ -266,8 +266,8 @@ stages:
 END
     site <<<'{site: 1, route: [{partition: cpu}]}'
     run -0 troupe plan --local=8 --site site.yaml p.yaml
-    [[ "$output" == *$'\nbig              --nodes=1 --ntasks=1 --cpus-per-task=2 --mem=2048M --partition=cpu\n'* ]]
-    [[ "$output" == *$'\ngang of stage a  --ntasks=3 --cpus-per-task=2 --mem-per-cpu=1024M --partition=cpu'* ]]
+    [[ "$output" == *$'\nbig              --nodes=1 --ntasks=1 --cpus-per-task=2 --mem=2048M\n                 --partition=cpu\n'* ]]
+    [[ "$output" == *$'\ngang of stage a  --ntasks=3 --cpus-per-task=2 --mem-per-cpu=1024M\n                 --partition=cpu'* ]]
     [[ "$output" == *$'\nodd              never: resource fpga is nothing'* ]]
     run -0 troupe plan --json --local=8 --site site.yaml p.yaml
     [ "$(json '$$d{profiles}[1]{slurm}{mem}' <<<"$output")" = 2048M ]

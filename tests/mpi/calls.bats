@@ -13,11 +13,11 @@ waiting='run: "until [ -e go ]; do sleep 0.05; done"'
     run -0 --separate-stderr troupe run --run-name r p.yaml
     [ "$(count '^stage .*core-seconds$\|^stage .* used' "$output")" = 1 ]
     [ "$(count '^total ' "$output")" = 1 ]
-    [ "$(count '^logs: troupe-runs/r/logs ' "$output")" = 1 ]
+    [ "$(count '^logs: troupe-runs/r/logs$' "$output")" = 1 ]
     [ "$(count '^total \|^logs: ' "$stderr")" = 0 ]
     # no line of the one is in the other
     [ "$(count '^troupe: ' "$output")" = 0 ]
-    [[ "$stderr" == *"troupe: stage s: task 1, attempt 0: exit status 1; it is run again"* ]]
+    [[ "$stderr" == *"T"*" troupe: stage s: task 1, attempt 0: exit status 1; it is run again"* ]]
     run -0 --separate-stderr troupe run --quiet p.yaml
     [ -z "$output" ]
     [ -z "$stderr" ]

@@ -424,5 +424,5 @@ stages:
   - {name: s, profile: p, run: "perl -e '$x = \"a\" x ($ARGV[0]); sleep 1' 300000000", retries: {memory_factor: 3}}
 Y
     run -0 troupe run p.yaml
-    [[ "$output" == *"killed for memory (limit 128 MiB"* ]]
+    [[ "$output" =~ "attempt 0: killed for memory (limit 128 MiB, peak "[0-9]+" MiB); it is run again with 384 MiB" ]]
 }

@@ -33,6 +33,10 @@ static() { # as root too
     [[ "$output" == *": task 1, attempt 0: exit status 37: attempt 0 is no good; it is run again"* ]]
     [[ "$output" == *"task 1 failed 4 times, last with exit status 37: attempt 3 is no good"* ]]
     [[ "$output" != *"no good: attempt"* ]]
+    run -1 troupe run --set task.maxFailures=1 -- "$programs/fails" 9
+    [[ "$output" == *": task 1 failed once, with exit status 37: attempt 0 is no good"* ]]
+    run -1 troupe run --set task.maxFailures=1 -- "$programs/crash" always
+    [[ "$output" == *"task 3 failed once, with "*SIGSEGV* ]]
 }
 
 @test "one that always crashes is given up after four attempts; its neighbours are not charged" {

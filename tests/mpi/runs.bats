@@ -435,3 +435,31 @@ Y
     [[ "$output" == *"1 running, 1 executor; stage 0/2; works"* ]]
     [[ "$output" != *"1 running, 1 executor; stage 0/2; waits"* ]]
 }
+
+@test "tables fit 80 columns, however long the names and large the numbers" {
+    local long=the-files-of-all-stations-into-parts-that-fit-into-the-memory
+    devices=$(seq -f '"%g"' -s, 0 63)
+    cat >p.yaml <<Y
+troupe: 1
+name: a pipeline whose name somebody chose for reasons of their own, and at length
+profiles:
+  p-$long: {executor: {cores: 2, memory: 256m, gpu: 1, fpga: 2}, task: {gpu: 1/2, fpga: 1}}
+stages:
+  - {name: a-$long, profile: p-$long, tasks: 10000, max_running: 1, after: [], run: "exit 3", retries: {max_failures: 1}}
+  - {name: b-$long, after: [a-$long], run: "true"}
+  - {name: c-$long, after: [a-$long, b-$long], run: "true"}
+Y
+    echo "{site: 1, local: {gpu: [$devices], fpga: [$devices]}}" >site.yaml
+    export TROUPE_SITE=site.yaml
+    run -1 --separate-stderr troupe run --local=2 --run-name "r-$long" p.yaml
+    echo "$stderr" | tail -n 1
+    printf '%s\n' "$output" | grep -Ev '^(logs|events): ' >all
+    [ "$(grep -c "^[abc]-$long" all)" -ge 3 ]
+    troupe plan --local=2 p.yaml | tail -n +2 >>all
+    troupe report | tail -n +2 | grep -Ev '^(logs|events): ' >>all
+    troupe ls >>all
+    troupe topo --local=2 >>all
+    [ "$(grep -c "^r-$long" all)" = 1 ]
+    [ "$(wc -l <all)" -gt 60 ]
+    run ! grep -E '^.{81}' all
+}

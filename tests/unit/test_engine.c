@@ -745,6 +745,9 @@ static void a_task_killed_for_memory_runs_again_with_more(void)
     g_assert_nonnull(p);
     g_assert_cmpint(p->memory_mib, ==, 1536);
     g_assert_cmpuint(p->slots, ==, 1);
+    trp_stage_id a = {trp_engine_stages(w.engine) - 1};
+    g_assert_cmpuint(trp_engine_task_profile(w.engine, a, 0).n, ==, p->id.n);
+    g_assert_cmpuint(trp_engine_task_profile(w.engine, a, 1).n, ==, 0);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     g_assert_cmpuint(w.verdicts->len, ==, 4);

@@ -8,6 +8,7 @@
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
+#define EPOCH "1970-01-01T00:00:00 troupe: "
 
 struct world {
     int out, in;
@@ -20,7 +21,7 @@ static struct world begin(gboolean terminal)
     g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
     g_assert_cmpint(fcntl(ends[0], F_SETFL, O_NONBLOCK), ==, 0);
     return (struct world){
-        .in = ends[0], .out = ends[1], .p = trp_progress_new(ends[1], terminal, 0)};
+        .in = ends[0], .out = ends[1], .p = trp_progress_new(ends[1], terminal, 0, 0)};
 }
 
 /* What was written since the last look. */
@@ -125,7 +126,7 @@ static void lines_do_not_tear_the_bar(void)
     struct world w = begin(TRUE);
     update(&w, 0, 50);
     seen(&w);
-    trp_progress_line(w.p, "troupe: task 3 failed\033[2J\nagain");
+    trp_progress_line(w.p, 0, "task 3 failed\033[2J\nagain");
     const char *text = seen(&w);
     if (!g_str_has_prefix(text, "\r\033[Ktroupe: task 3 failed [2J again\n[####"))
         g_error("wanted the line, then the bar, got %s", text);
@@ -146,9 +147,20 @@ static void elsewhere_lines_become_rare(void)
     for (uint32_t i = 0; i < n; i++)
         g_assert_cmpuint(lines[i], ==, wanted[i]);
     trp_progress_stage_ended(w.p, 200 * SECOND, "solve", "succeeded", 1, 2, 1500 * MS);
-    g_assert_cmpstr(
-        seen(&w), ==,
-        "troupe: stage solve succeeded: 1 task, 2 failed attempts, 1.50 s\n");
+    g_assert_cmpstr(seen(&w), ==,
+                    "1970-01-01T00:03:20 troupe: stage solve succeeded: 1 task, 2 "
+                    "failed attempts, 1.50 s\n");
+    finish(&w);
+}
+
+/* The time that a clock on the wall shows, not that of the call before. */
+static void lines_elsewhere_tell_the_time(void)
+{
+    struct world w = begin(FALSE);
+    trp_progress_end(w.p);
+    w.p = trp_progress_new(w.out, false, 7 * SECOND, 1700000000 * SECOND);
+    trp_progress_line(w.p, 10 * SECOND, "task 3 failed");
+    g_assert_cmpstr(seen(&w), ==, "2023-11-14T22:13:30 troupe: task 3 failed\n");
     finish(&w);
 }
 
@@ -160,7 +172,8 @@ static void what_is_waited_for_is_told(void)
     v.waiting = "2 gpu wanted, 1 free";
     trp_progress_update(w.p, 5 * SECOND, &v);
     g_assert_cmpstr(seen(&w), ==,
-                    "troupe: 0/100 tasks, 0 running, 1 failed, 2 executors; stage 1/3; "
+                    "1970-01-01T00:00:05 troupe: 0/100 tasks, 0 running, 1 failed, 2 "
+                    "executors; stage 1/3; "
                     "solve; waiting: 2 gpu wanted, 1 free\n");
     v.waiting = "waiting for an executor of profile a";
     trp_progress_update(w.p, 100 * SECOND, &v);
@@ -172,12 +185,13 @@ static void a_flood_of_lines_is_cut_and_told(void)
 {
     struct world w = begin(FALSE);
     for (uint32_t i = 0; i < 500; i++)
-        trp_progress_line(w.p, "troupe: task 1 failed");
+        trp_progress_line(w.p, 0, "task 1 failed");
     g_assert_cmpuint(count(seen(&w), '\n'), ==, 10);
     trp_progress_stage_ended(w.p, 2 * SECOND, "s", "succeeded", 8, 0, SECOND);
     g_assert_true(g_str_has_prefix(seen(&w),
-                                   "troupe: 490 lines left out; see the event "
-                                   "log\ntroupe: stage s succeeded"));
+                                   "1970-01-01T00:00:02 troupe: 490 lines left out; "
+                                   "see the event log\n"
+                                   "1970-01-01T00:00:02 troupe: stage s succeeded"));
     finish(&w);
 }
 
@@ -185,13 +199,14 @@ static void ends_are_never_left_out(void)
 {
     struct world w = begin(FALSE);
     for (uint32_t i = 0; i < 30; i++)
-        trp_progress_line(w.p, "troupe: task 1 failed");
+        trp_progress_line(w.p, 0, "task 1 failed");
     trp_progress_stage_ended(w.p, MS, "sig", "failed", 8, 30, SECOND);
-    trp_progress_end_line(w.p, "troupe: cancelled");
+    trp_progress_end_line(w.p, MS, "cancelled");
     const char *text = seen(&w);
-    g_assert_nonnull(strstr(text, "troupe: 20 lines left out; see the event log\n"
-                                  "troupe: stage sig failed: 8 tasks, 30 failed "
-                                  "attempts, 1.00 s\ntroupe: cancelled\n"));
+    g_assert_nonnull(strstr(text,
+                            EPOCH "20 lines left out; see the event log\n" EPOCH
+                                  "stage sig failed: 8 tasks, 30 failed attempts, "
+                                  "1.00 s\n" EPOCH "cancelled\n"));
     trp_progress_few_stages(w.p);
     for (uint32_t i = 0; i < 100; i++)
         trp_progress_stage_ended(w.p, MS, "s", "succeeded", 8, 0, MS);
@@ -207,7 +222,7 @@ static void ends_wait_for_a_full_pipe(void)
     line[sizeof line - 1] = '\0';
     for (uint32_t i = 0; i < 200; i++) {
         update(&w, i * 2 * SECOND, 0);
-        trp_progress_line(w.p, line);
+        trp_progress_line(w.p, i * 2 * SECOND, line);
     }
     trp_progress_stage_ended(w.p, 400 * SECOND, "sig", "failed", 8, 1, SECOND);
     g_assert_null(strstr(seen(&w), "stage sig failed"));
@@ -240,7 +255,7 @@ static void a_full_pipe_is_not_waited_for(void)
     line[sizeof line - 1] = '\0';
     for (uint32_t i = 0; i < 200; i++) {
         update(&w, i * 2 * SECOND, i / 2);
-        trp_progress_line(w.p, line);
+        trp_progress_line(w.p, i * 2 * SECOND, line);
     }
     seen(&w);
     update(&w, 1000 * SECOND, 100);
@@ -250,6 +265,7 @@ static void a_full_pipe_is_not_waited_for(void)
 
 int main(int argc, char **argv)
 {
+    g_setenv("TZ", "UTC", TRUE);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/progress/a bar is drawn in place and erased at the end",
                     a_bar_is_drawn_in_place);
@@ -262,6 +278,8 @@ int main(int argc, char **argv)
     g_test_add_func("/progress/lines do not tear the bar", lines_do_not_tear_the_bar);
     g_test_add_func("/progress/elsewhere lines come after 5 s and become rare",
                     elsewhere_lines_become_rare);
+    g_test_add_func("/progress/lines elsewhere tell the time",
+                    lines_elsewhere_tell_the_time);
     g_test_add_func("/progress/what is waited for is told", what_is_waited_for_is_told);
     g_test_add_func("/progress/a flood of lines is cut and told",
                     a_flood_of_lines_is_cut_and_told);

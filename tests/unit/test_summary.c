@@ -329,7 +329,7 @@ static void the_table_without_devices(void)
         "total               2         2       0  5.00s                  20.00  4.00\n"
         "\n"
         "core-seconds: 20.00 held, 4.00 used (20 %), 2.00 CPU time\n"
-        "logs: troupe-runs/RUN/logs  events: troupe-runs/RUN/events.jsonl\n");
+        "logs: troupe-runs/RUN/logs\nevents: troupe-runs/RUN/events.jsonl\n");
     free(text);
     trp_event_log_free(l);
 }
@@ -351,15 +351,18 @@ static void devices_failures_and_idle_executors_show(void)
     g_assert_cmpint(trp_event_log_end(l, T0 + 16 * S, 1, NULL), ==, 0);
     char *text = summary_of(l);
     static const char *const wanted[] = {
-        "  core-seconds  gpu-seconds\n",
-        "train       train        2         2       1  5.00s   1.00s  1.00s  10.00   "
-        "8.00  10.00  2.00  failed\n",
-        "never       default      7         0       0                         0.00   "
-        "0.00               skipped\n",
-        "(no stage)                                                           8.00   "
-        "0.00\n",
-        "total                   11         4       1  16.0s                 38.00  "
-        "12.00  10.00  2.00\n",
+        "\ntrain       train        2         2       1  5.00s   1.00s  1.00s  "
+        "failed\n",
+        "\nnever       default      7         0       0                        "
+        "skipped\n"
+        "total                   11         4       1  16.0s\n\n",
+        "            core-seconds  gpu-seconds\n"
+        "stage        held   used   held  used\n"
+        "split       20.00   4.00\n"
+        "train       10.00   8.00  10.00  2.00\n"
+        "never        0.00   0.00\n"
+        "(no stage)   8.00   0.00\n"
+        "total       38.00  12.00  10.00  2.00\n\n",
         "gpu-seconds: 10.00 held, 2.00 used (20 %)\n"};
     for (size_t i = 0; i < G_N_ELEMENTS(wanted); i++)
         if (!strstr(text, wanted[i]))
@@ -390,9 +393,12 @@ static void check_summary(trp_event_log *l, uint32_t nlines, const char *const *
     uint32_t lines = 0;
     g_assert_cmpint(trp_event_log_end(l, T0 + 100000 * S, 0, NULL), ==, 0);
     char *text = summary_of(l);
-    for (const char *p = text; (p = strchr(p, '\n')); p++)
+    for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1) {
         lines++;
-    g_assert_cmpuint(lines, ==, nlines);
+        g_assert_cmpint(g_utf8_strlen(p, end - p), <=, 80);
+    }
+    if (lines != nlines)
+        g_error("wanted %u lines in\n%s", nlines, text);
     for (; *wanted; wanted++)
         if (!strstr(text, *wanted))
             g_error("wanted\n%s in\n%s", *wanted, text);
@@ -405,7 +411,7 @@ static void forty_stages_are_forty_rows(void)
     trp_event_log *l = new_log();
     for (uint32_t i = 0; i < 40; i++)
         loop_stage(l, i, "same", 1, false);
-    check_summary(l, 2 + 40 + 4, (const char *const[]){"\nsame   default", NULL});
+    check_summary(l, 2 + 40 + 5, (const char *const[]){"\nsame   default", NULL});
 }
 
 static void stages_of_one_name_are_one_row(void)
@@ -418,17 +424,17 @@ static void stages_of_one_name_are_one_row(void)
             loop_stage(l, i, "sum", i % 3, i == 2999);
     }
     check_summary(
-        l, 2 + 2 + 4,
-        (const char *const[]){"\nforeach trp_range \342\206\222 noop \303\2271000  "
-                              "default   1000      1000   "
-                              "    0   1h06m   4.00s  4.00s  16000.0  4000.0\n",
-                              "\nsum \303\2272000                       default   "
-                              "2000      2000       1  "
-                              "50m00s   1.00s  2.00s  12000.0  3000.0  failed\n",
-                              "\ntotal                                     3000      "
-                              "3000       1  27h46m "
-                              "                28000.0  7000.0\n",
-                              NULL});
+        l, 2 + 4 + 1 + 2 + 3 + 4,
+        (const char *const[]){
+            "\nforeach trp_range \342\206\222 noop \303\2271000\n"
+            "                 default   1000      1000       0   1h06m   4.00s  4.00s\n"
+            "sum \303\2272000        default   2000      2000       1  50m00s   1.00s  "
+            "2.00s  failed\n"
+            "total                      3000      3000       1  27h46m\n",
+            "\nforeach trp_range \342\206\222 noop \303\2271000  16000.0  4000.0\n"
+            "sum \303\2272000                       12000.0  3000.0\n"
+            "total                           28000.0  7000.0\n",
+            NULL});
 }
 
 static void the_smallest_rows_are_one(void)
@@ -440,26 +446,32 @@ static void the_smallest_rows_are_one(void)
         loop_stage(l, i, name, i < 70 ? 1 : 2, false);
     }
     check_summary(
-        l, 2 + 31 + 4,
-        (const char *const[]){"\ns70", "\ns99",
-                              "\nand 70 more stages  default     70        70 "
-                              "      0   70.0s   1.00s  1.00s  280.0  70.00\n",
-                              "\ntotal                          100       100 "
-                              "      0  27h46m                 520.0  130.0\n",
-                              NULL});
+        l, 2 + 32 + 1 + 2 + 32 + 4,
+        (const char *const[]){
+            "\ns70", "\ns99",
+            "\nand 70 more stages  default     70        70       0   70.0s   1.00s  "
+            "1.00s\n"
+            "total                          100       100       0  27h46m\n",
+            "\nand 70 more stages  280.0  70.00\n"
+            "total               520.0  130.0\n",
+            NULL});
 }
 
+/* One that is not cut stands in a line of its own. */
 static void long_names_are_cut_between_characters(void)
 {
-    char name[200] = "";
+    char name[300] = "";
     trp_event_log *l = new_log();
-    for (int i = 0; i < 40; i++)
+    for (int i = 0; i < 80; i++)
         strcat(name, "\342\206\222");
-    char *wanted = g_strdup_printf("\n%.*s~  default", 31 * 3, name);
+    char *cut = g_strdup_printf("\n%.*s~\n   ", 63 * 3, name);
+    char *whole = g_strdup_printf("\n%s\n   ", name + 16 * 3);
     loop_stage(l, 0, name, 1, false);
-    loop_stage(l, 1, name + 8 * 3, 1, false); /* 32: just fits */
-    check_summary(l, 2 + 2 + 4, (const char *const[]){wanted, NULL});
-    g_free(wanted);
+    loop_stage(l, 1, name + 16 * 3, 1, false); /* 64: just fits */
+    check_summary(l, 2 + 2 * 2 + 1 + 1 + 5 + 4,
+                  (const char *const[]){cut, whole, NULL});
+    g_free(cut);
+    g_free(whole);
 }
 
 static void merged_durations_are_as_if_counted_together(void)
