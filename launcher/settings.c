@@ -140,7 +140,7 @@ int trp_settings_load(const struct trp_settings_request *q, struct trp_settings 
         code = load_pipeline(q, ret, err);
     if (code == 0)
         code = load_options(q, ret, err);
-    return code;
+    return code < 0 ? code : trp_site_take_scripts(ret->site, ret->options, NULL, err);
 }
 
 int trp_settings_pools(struct trp_settings *s, trp_error *err)

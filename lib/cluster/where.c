@@ -34,9 +34,8 @@ int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
                     trp_cluster **ret_cluster, trp_error *err)
 {
     if (!where->slurm_job)
-        return trp_cluster_local_new(loop, where->local_cores,
-                                     site ? site->local : NULL, site ? site->nlocal : 0,
-                                     command, handler, ret_cluster, err);
+        return trp_cluster_local_new(loop, where->local_cores, site, command, handler,
+                                     ret_cluster, err);
     struct trp_slurm_config c = {
         .job = where->slurm_job,
         .helper = where->helper,

@@ -94,32 +94,27 @@ int trp_options_check(const trp_options *o, trp_error *err)
 
 /* The entry of a resource, made when it is new; trp_options_set bounds their number. */
 static struct trp_default_resource *resource_entry(struct trp_profile_defaults *d,
-                                                   const char *name, size_t n)
+                                                   const char *name)
 {
     for (uint32_t i = 0; i < d->nresources; i++) {
-        if (strlen(d->resources[i].name) == n && !memcmp(d->resources[i].name, name, n))
+        if (!strcmp(d->resources[i].name, name))
             return &d->resources[i];
     }
     assert(d->nresources < TRP_PROFILE_RESOURCES);
     struct trp_default_resource *r = &d->resources[d->nresources++];
     memset(r, 0, sizeof(*r));
-    memcpy(r->name, name, n);
+    memcpy(r->name, name, strlen(name) + 1);
     return r;
 }
 
 static int add_resource(void *context, const struct trp_option_view *v)
 {
     struct trp_profile_defaults *d = context;
-    const char *family = v->option->key;
-    size_t prefix = strlen(family) - 1;
-    if (strcmp(family + prefix, "*") != 0 || !strcmp(family, "alloc.max_*"))
-        return 0;
-    size_t name = strlen(v->key) - prefix - strlen(".amount");
-    struct trp_default_resource *r = resource_entry(d, v->key + prefix, name);
-    if (v->option->type == TRP_OPTION_AMOUNT)
-        trp_amount_parse(v->value, &r->task, NULL);
-    else
-        trp_whole_parse(v->value, &r->executor);
+    char name[TRP_RESOURCE_NAME_MAX];
+    if (trp_option_resource(v, "task.resource.*.amount", name))
+        trp_amount_parse(v->value, &resource_entry(d, name)->task, NULL);
+    else if (trp_option_resource(v, "executor.resource.*.amount", name))
+        trp_whole_parse(v->value, &resource_entry(d, name)->executor);
     return 0;
 }
 
@@ -169,11 +164,8 @@ static uint32_t count(const trp_options *o, const char *key)
 static int add_cap(void *context, const struct trp_option_view *v)
 {
     struct trp_alloc_caps *caps = context;
-    const char *family = "alloc.max_*";
-    if (strcmp(v->option->key, family) != 0)
+    if (!trp_option_resource(v, "alloc.max_*", caps->custom[caps->ncustom].name))
         return 0;
-    const char *name = v->key + strlen(family) - 1;
-    memcpy(caps->custom[caps->ncustom].name, name, strlen(name) + 1);
     trp_whole_parse(v->value, &caps->custom[caps->ncustom++].most);
     return 0;
 }

@@ -22,7 +22,7 @@
 
 #define ENVIRONMENT_PREFIX "TROUPE_OPT_"
 
-enum { TABLE_MAX = 128, KEY_MAX = 128, FAMILIES = 3 };
+enum { TABLE_MAX = 128, KEY_MAX = 128, FAMILIES = 4 };
 
 struct setting {
     char *key; /* families only */
@@ -40,15 +40,24 @@ struct trp_options {
     struct family families[FAMILIES];
 };
 
-/* A family's keys are its prefix, a resource's name and its end. */
-enum { FAMILY_EXECUTOR, FAMILY_TASK, FAMILY_CAP };
-static const struct {
-    const char *key, *end;
-} families[FAMILIES] = {
-    {"executor.resource.*", ".amount"},
-    {"task.resource.*",     ".amount"},
-    {"alloc.max_*",         ""       },
+/* A family's keys have a resource's name where its own has the star. */
+enum { FAMILY_EXECUTOR, FAMILY_TASK, FAMILY_SCRIPT, FAMILY_CAP };
+static const char *const families[FAMILIES] = {
+    [FAMILY_EXECUTOR] = "executor.resource.*.amount",
+    [FAMILY_TASK] = "task.resource.*.amount",
+    [FAMILY_SCRIPT] = "executor.resource.*.discoveryScript",
+    [FAMILY_CAP] = "alloc.max_*",
 };
+
+static size_t prefix_of(int f)
+{
+    return strcspn(families[f], "*");
+}
+
+static const char *end_of(int f)
+{
+    return families[f] + prefix_of(f) + 1;
+}
 
 const char *trp_origin_name(enum trp_origin o)
 {
@@ -69,13 +78,13 @@ struct place {
 
 static bool is_family(const struct trp_option *t)
 {
-    return t->key[strlen(t->key) - 1] == '*';
+    return strchr(t->key, '*') != NULL;
 }
 
 static int family_of(const struct trp_option *t)
 {
     int f = 0;
-    while (strcmp(families[f].key, t->key) != 0)
+    while (strcmp(families[f], t->key) != 0)
         f++;
     return f;
 }
@@ -85,10 +94,10 @@ static bool resource_of(int f, const char *key, char *ret_resource)
 {
     static const char *const builtins[] = {
         "cores", "memory", "memoryOverhead", "pyspark.memory", "offHeap", "cpus"};
-    size_t prefix = strlen(families[f].key) - 1, end = strlen(families[f].end);
+    size_t prefix = prefix_of(f), end = strlen(end_of(f));
     size_t n = strlen(key);
-    if (strncmp(key, families[f].key, prefix) != 0 || n <= prefix + end ||
-        strcmp(key + n - end, families[f].end) != 0 ||
+    if (strncmp(key, families[f], prefix) != 0 || n <= prefix + end ||
+        strcmp(key + n - end, end_of(f)) != 0 ||
         n - prefix - end >= TRP_RESOURCE_NAME_MAX)
         return false;
     memcpy(ret_resource, key + prefix, n - prefix - end);
@@ -162,7 +171,7 @@ void trp_options_free(trp_options *o)
         return;
     for (size_t i = 0; i < TABLE_MAX; i++)
         setting_clear(&o->fixed[i]);
-    for (size_t f = 0; f < FAMILIES; f++) {
+    for (int f = 0; f < FAMILIES; f++) {
         for (uint32_t i = 0; i < o->families[f].n; i++)
             setting_clear(&o->families[f].v[i]);
     }
@@ -175,12 +184,12 @@ static int unknown_option(const char *key, trp_error *err)
     for (const struct trp_option *t = trp_option_table; t->key; t++) {
         if (!is_family(t))
             trp_nearest_try(&near, t->key);
-        else if (!strncmp(t->key, key, strlen(t->key) - 1))
+        else if (!strncmp(t->key, key, prefix_of(family_of(t))))
             return trp_error_set(err, TRP_EINVAL,
                                  "unknown option \"%s\"; write %.*sR%s with a "
                                  "resource's name for R",
-                                 trp_show(key).text, (int)strlen(t->key) - 1, t->key,
-                                 families[family_of(t)].end);
+                                 trp_show(key).text, (int)prefix_of(family_of(t)),
+                                 t->key, end_of(family_of(t)));
     }
     return trp_error_set(err, TRP_EINVAL, "unknown option \"%s\"%s%s",
                          trp_show(key).text, trp_did_you_mean(&near).text,
@@ -229,7 +238,8 @@ static struct setting *slot_of(trp_options *o, const struct place *p, const char
         if (!strcmp(f->v[i].key, key))
             return &f->v[i];
     }
-    uint32_t n = p->family == FAMILY_CAP ? f->n + 1 : count_resources(o, p->resource);
+    bool counts = p->family == FAMILY_EXECUTOR || p->family == FAMILY_TASK;
+    uint32_t n = counts ? count_resources(o, p->resource) : f->n + 1;
     return n <= TRP_PROFILE_RESOURCES ? &f->v[f->n] : NULL;
 }
 
@@ -284,14 +294,14 @@ static bool key_of_variable(const char *variable, size_t n, char ret_key[KEY_MAX
             return true;
         }
     }
-    for (size_t f = 0; f < FAMILIES; f++) {
-        const char *end = families[f].end;
-        size_t prefix = strlen(families[f].key) - 1, tail = strlen(end);
+    for (int f = 0; f < FAMILIES; f++) {
+        const char *end = end_of(f);
+        size_t prefix = prefix_of(f), tail = strlen(end);
         if (n <= prefix + tail || n >= KEY_MAX ||
-            !is_written_as(families[f].key, variable, prefix) ||
+            !is_written_as(families[f], variable, prefix) ||
             !is_written_as(end, variable + n - tail, tail))
             continue;
-        snprintf(ret_key, KEY_MAX, "%.*s%.*s%s", (int)prefix, families[f].key,
+        snprintf(ret_key, KEY_MAX, "%.*s%.*s%s", (int)prefix, families[f],
                  (int)(n - prefix - tail), variable + prefix, end);
         return find(ret_key).option;
     }
@@ -373,6 +383,15 @@ const char *trp_options_where(const trp_options *o, const char *key)
     return s->where ? s->where : "";
 }
 
+bool trp_option_resource(const struct trp_option_view *v, const char *family,
+                         char ret_resource[TRP_RESOURCE_NAME_MAX])
+{
+    if (strcmp(v->option->key, family) != 0)
+        return false;
+    memcpy(ret_resource, find(v->key).resource, TRP_RESOURCE_NAME_MAX);
+    return true;
+}
+
 static int by_key(const void *a, const void *b)
 {
     const struct trp_option_view *x = a, *y = b;
@@ -391,7 +410,7 @@ int trp_options_each(const trp_options *o, trp_option_visit visit, void *context
                                               .origin = trp_options_origin(o, t->key),
                                               .option = t};
     }
-    for (size_t f = 0; f < FAMILIES; f++) {
+    for (int f = 0; f < FAMILIES; f++) {
         for (uint32_t i = 0; i < o->families[f].n; i++) {
             const struct setting *s = &o->families[f].v[i];
             views[n++] = (struct trp_option_view){.key = s->key,

@@ -6,8 +6,8 @@
  * environment (TROUPE_OPT_<KEY, dots as _>), pipeline (`options:`), site (`options:`),
  * default. Names are Spark's without `spark.`, or our own (contract.md, "Options").
  * Times without a unit are ms; units us ms s m h d. Memory without a unit is MiB.
- * `executor.resource.R.amount`, `task.resource.R.amount` and `alloc.max_R` are
- * families: any custom resource R.
+ * `executor.resource.R.amount`, `executor.resource.R.discoveryScript`,
+ * `task.resource.R.amount` and `alloc.max_R` are families: any custom resource R.
  *
  * Options of parts that only scenarios have are in the table; trp_option_missing knows
  * them.
@@ -45,8 +45,7 @@ enum trp_origin {
 const char *trp_origin_name(enum trp_origin o); /* "default", …, "command line" */
 
 struct trp_option {
-    const char *key; /* a family ends in "*": "executor.resource.*" (R.amount),
-                      * "alloc.max_*" (R) */
+    const char *key; /* a family has "*" for R: "executor.resource.*.amount" */
     enum trp_option_type type;
     const char *fallback;  /* default, as text; "" means not set; "=KEY": KEY's value */
     const char *min, *max; /* bounds as text, NULL: none */
@@ -104,6 +103,9 @@ struct trp_option_view {
     enum trp_origin origin;
     const struct trp_option *option;
 };
+/* Is it one of the family ("alloc.max_*")? Then of which resource. */
+bool trp_option_resource(const struct trp_option_view *v, const char *family,
+                         char ret_resource[TRP_RESOURCE_NAME_MAX]);
 typedef int (*trp_option_visit)(void *context, const struct trp_option_view *v);
 int trp_options_each(const trp_options *o, trp_option_visit visit, void *context);
 

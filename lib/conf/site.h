@@ -86,6 +86,10 @@ struct trp_site_warning {
     char *text;
 };
 
+struct trp_site_script {   /* executor.resource.R.discoveryScript */
+    char *resource, *path; /* absolute */
+};
+
 typedef struct trp_site {
     char *file; /* "" when there is no site file */
     struct trp_site_resource *resources;
@@ -98,7 +102,9 @@ typedef struct trp_site {
     char *racks_text; /* path, absolute or beside the file; or pattern */
     struct trp_mark racks_mark;
     struct trp_resource_addresses *local;
-    uint32_t nlocal; /* `local:` devices */
+    uint32_t nlocal;                                       /* `local:` devices */
+    struct trp_site_script scripts[TRP_PROFILE_RESOURCES]; /* of the options */
+    uint32_t nscripts;
     struct trp_pair *options;
     uint32_t noptions;
     struct trp_profile_section *profiles;
@@ -123,6 +129,14 @@ int trp_site_options(const trp_site *s, trp_options *o, trp_error *err);
 /* Are the options, when all are set, within the site's limits? TRP_EINVAL, beginning
  * with where the option was set. */
 int trp_site_options_check(const trp_site *s, const trp_options *o, trp_error *err);
+/* Takes the discovery scripts over from the options, when all are set; a relative path
+ * is below `cwd` (NULL: the working folder). TRP_ENOMEM. */
+int trp_site_take_scripts(trp_site *s, const trp_options *o, const char *cwd,
+                          trp_error *err);
+/* The one of a resource, or NULL. `s` may be NULL. */
+const char *trp_site_script(const trp_site *s, const char *resource);
+/* Is the script all that is known of the resource? Then Slurm is not asked for it. */
+bool trp_site_is_scripted(const trp_site *s, const char *resource);
 /* The variable for a resource, or NULL. `s` may be NULL: no site file. */
 const char *trp_site_variable(const trp_site *s, const char *resource);
 /* The entry of a resource, or NULL. Without a file (`s` may be NULL) there is one for

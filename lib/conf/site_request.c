@@ -90,6 +90,8 @@ static int collect_one(struct making *m, const struct trp_custom *c)
                              "resource %s is denied at %s:%u:%u; ask for another one",
                              c->name, m->s->file, m->s->limits.deny_mark.line,
                              m->s->limits.deny_mark.column);
+    if (!r->ranks && trp_site_is_scripted(m->s, c->name))
+        return 0;
     if (!to || !to->target)
         return trp_error_set(
             m->err, TRP_ENEVER,

@@ -129,6 +129,8 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
     if (rc == 0)
         rc = trp_site_load(spec->site && *spec->site ? spec->site : NULL, &p.site, err);
     if (rc == 0)
+        rc = trp_site_take_scripts(p.site, p.options, spec->cwd, err);
+    if (rc == 0)
         rc = make_profiles(&p, TRP_MANAGER_ELASTIC, err);
     if (rc == 0)
         rc = open_elastic(spec, p.options, p.site, p.profiles, NULL, ret_driver, err);
@@ -163,6 +165,8 @@ static int static_parts(struct parts *p, trp_error *err)
                              TRP_ORIGIN_COMMAND_LINE, "a static run", err);
     if (rc == 0)
         rc = trp_options_check(p->options, err);
+    if (rc == 0)
+        rc = trp_site_take_scripts(p->site, p->options, NULL, err);
     return rc < 0 ? rc : make_profiles(p, TRP_MANAGER_STATIC, err);
 }
 

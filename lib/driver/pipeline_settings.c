@@ -59,10 +59,12 @@ int trp_pipeline_settings_load(const struct trp_run_spec *spec,
     for (uint32_t i = 0; i < spec->nparams && r == 0; i++)
         r = trp_pipeline_param(s.pipeline, spec->params[i].key, spec->params[i].value,
                                err);
-    if (r == 0 && spec->site && *spec->site)
-        r = trp_site_load(spec->site, &s.site, err);
+    if (r == 0)
+        r = trp_site_load(spec->site && *spec->site ? spec->site : NULL, &s.site, err);
     if (r == 0)
         r = load_options(spec, &s, err);
+    if (r == 0)
+        r = trp_site_take_scripts(s.site, s.options, spec->cwd, err);
     if (r == 0)
         r = trp_pool_list_make(s.pipeline, s.options, spec->cwd, &s.pools, err);
     if (r == 0) {

@@ -6,6 +6,9 @@
  *
  * With --gpus-per-task Slurm binds each task of the step to devices of its own, and may
  * number them from 0 for each: such a rank keeps what it was given.
+ *
+ * A discovery script is run by each rank where none of these says anything, and before
+ * the variable is believed outside of Slurm: who set the option meant it.
  */
 #include "driver/rank_devices.h"
 
@@ -14,6 +17,7 @@
 #include <string.h>
 
 #include "core/profile/books.h"
+#include "executor/discover.h"
 
 /* A variable's value, NULL where it names no device. */
 static const char *value_of(const char *variable)
@@ -58,8 +62,24 @@ static bool put_local(FILE *out, const char *resource, const struct trp_site *si
     return false;
 }
 
-static void put_resource(FILE *out, const char *resource, const struct trp_site *site)
+static int put_script(FILE *out, const struct trp_custom *c, const char *script,
+                      trp_error *err)
 {
+    struct trp_discovery q = {.resource = c->name, .script = script};
+    char *list;
+    q.amount = c->executor > UINT32_MAX ? UINT32_MAX : (uint32_t)c->executor;
+    int rc = trp_discover(&q, &list, err);
+    if (rc < 0)
+        return rc;
+    put(out, c->name, false, script, list);
+    free(list);
+    return 0;
+}
+
+static int put_resource(FILE *out, const struct trp_custom *c,
+                        const struct trp_site *site, trp_error *err)
+{
+    const char *resource = c->name;
     static const char step[] = "SLURM_STEP_GPUS";
     const struct trp_site_resource *to = trp_site_resource(site, resource);
     const char *variable = trp_site_variable(site, resource);
@@ -70,9 +90,12 @@ static void put_resource(FILE *out, const char *resource, const struct trp_site 
     else if (in_slurm() && gres && strncmp(to->target, "gpu", 3) == 0 && value_of(step))
         put(out, resource, false, step, value_of(step));
     else if (!in_slurm() && put_local(out, resource, site))
-        return;
+        return 0;
+    else if (trp_site_script(site, resource))
+        return put_script(out, c, trp_site_script(site, resource), err);
     else if (!in_slurm() && list)
         put(out, resource, false, variable, list);
+    return 0;
 }
 
 int trp_rank_devices(const struct trp_resource_profile *profile,
@@ -82,15 +105,18 @@ int trp_rank_devices(const struct trp_resource_profile *profile,
     FILE *out = open_memstream(ret_text, &size);
     if (!out)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    for (uint32_t i = 0; i < profile->ncustom; i++)
+    int rc = 0;
+    for (uint32_t i = 0; i < profile->ncustom && rc == 0; i++)
         if (profile->custom[i].executor > 0)
-            put_resource(out, profile->custom[i].name, site);
+            rc = put_resource(out, &profile->custom[i], site, err);
     bool bad = ferror(out);
-    if (fclose(out) == 0 && !bad)
-        return 0;
-    free(*ret_text);
-    *ret_text = NULL;
-    return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if ((fclose(out) != 0 || bad) && rc == 0)
+        rc = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (rc < 0) {
+        free(*ret_text);
+        *ret_text = NULL;
+    }
+    return rc;
 }
 
 /* ---- reading -----------------------------------------------------------------------

@@ -1,7 +1,8 @@
 /*
  * Which devices a rank of a static run may use, said by the first of these that says
  * anything: what Slurm gave its step; the site file's `local:`, for runs without Slurm;
- * the variable of the resource (CUDA_VISIBLE_DEVICES) as somebody set it. Ranks tell
+ * its discovery script; the variable of the resource (CUDA_VISIBLE_DEVICES) as somebody
+ * set it. Ranks tell
  * theirs as text, a line for each resource:
  *
  *     NAME <tab> shared|own <tab> WHO SAID SO <tab> ADDRESS,ADDRESS,…
@@ -18,7 +19,7 @@
 #include "core/profile/profile.h"
 
 /* Of all custom resources on the executor side of `profile`, by this process's
- * environment. *ret_text is to be freed. TRP_ENOMEM. */
+ * environment. *ret_text is to be freed. TRP_ENOMEM; what a script's failure is. */
 int trp_rank_devices(const struct trp_resource_profile *profile,
                      const struct trp_site *site, char **ret_text, trp_error *err);
 

@@ -214,8 +214,10 @@ static int too_few(const struct trp_rank_place *place, int rank,
         return trp_error_set(
             err, TRP_ENEVER,
             "%s%s%s is %lld, but nothing says which %s rank %d on %s may use; ask "
-            "Slurm for it, or name it under `local:` in a site file",
-            where, colon, key, (long long)c->executor, c->name, rank, place->host);
+            "Slurm for it, name it under `local:` in a site file, or set "
+            "executor.resource.%s.discoveryScript",
+            where, colon, key, (long long)c->executor, c->name, rank, place->host,
+            c->name);
     return trp_error_set(
         err, TRP_ENEVER,
         "%s%s%s is %lld, but of the %u %s on %s (by %s) %u %s left for rank %d; start "

@@ -44,7 +44,8 @@ load common
         "$TROUPE_SOURCE/lib/conf/options_table.c")
     [ "$(wc -w <<<"$keys")" -ge 20 ]
     for key in $keys; do
-        grep -qF -- "${key%\*}" "$TROUPE_SOURCE/docs/man/troupe.1" || {
+        # Of a family what stands around the resource's name.
+        grep -F -- "${key%%\**}" "$TROUPE_SOURCE/docs/man/troupe.1" | grep -qF -- "${key##*\*}" || {
             echo "$key is not in troupe.1"
             return 1
         }

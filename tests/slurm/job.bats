@@ -37,7 +37,8 @@ END
 @test "a pipeline runs over the job's nodes in executors of each stage's shape" {
     two_profiles
     submit alice -N2 -n2 -c3 --mem=3000 --gres=gpu:2 -- \
-        "$TROUPE" run --set alloc.placement=inside p.yaml
+        "$TROUPE" run --set alloc.placement=inside \
+        --set executor.resource.gpu.discoveryScript=/is/not/run p.yaml
     run -0 finished 60
     [[ "$output" == *"split"*"12"*"train"*"4"* ]]
     # Both nodes had small executors; then there was one large one on each.

@@ -228,3 +228,30 @@ in_tmp() {
     run -4 finished 30
     [[ "$output" == *"cannot make "*"troupe-runs"* ]]
 }
+
+# Two executors a node, with addresses that Slurm knows nothing of: each is its node's.
+@test "a discovery script tells addresses on each node, and executors there have different ones" {
+    cat >find <<'SH'
+#!/bin/sh
+echo "$(hostname)" >>"$(dirname "$0")/runs"
+echo "{\"name\": \"fpga\", \"addresses\": [\"$(hostname).1\", \"$(hostname).2\"]}"
+SH
+    chmod +x find
+    : >runs && chmod 666 runs
+    echo 'echo $(hostname) $TROUPE_RESOURCE_fpga >at.$TROUPE_TASK
+until [ $(ls at.* | wc -l) = 4 ]; do sleep 0.1; done' | stage s 4 >p.yaml
+    sed -i 's/cores: 1, memory/fpga: 1, &/; s/cpus: 1/&, fpga: 1/' p.yaml
+    submit alice -N2 -n2 -c2 --mem=2000 -- "$TROUPE" run --set alloc.placement=inside \
+        --set executor.resource.fpga.discoveryScript=find p.yaml
+    run -0 finished 60
+    cat at.*
+    [ "$(cat at.* | sort -u | wc -l)" = 4 ]
+    [ "$(cut -d' ' -f2 at.* | sort | sed 's/\.[12]$//' | xargs)" = "$(cut -d' ' -f1 at.* | sort | xargs)" ]
+    [ "$(wc -l <runs)" = 4 ]
+    [ "$(sort -u runs | wc -l)" = 2 ]
+    # A script that fails says where and why.
+    printf '#!/bin/sh\necho nothing here >&2\nexit 3\n' >find
+    submit alice -N1 -n1 -c2 --mem=2000 -- "$TROUPE" run --set alloc.placement=inside \
+        --set executor.resource.fpga.discoveryScript=find p.yaml
+    wait_until 60 grep -q "discovery script $PWD/find of fpga on node.*: it ended with exit status 3: nothing here" out
+}

@@ -151,7 +151,8 @@ static void too_few(void)
         (const char *const[RANKS]){"", SHARED("0,1"), "", SHARED("2,3"), SHARED("4,5")},
         NULL,
         "executor.resource.gpu.amount is 2, but nothing says which gpu rank 2 on b "
-        "may use; ask Slurm for it, or name it under `local:` in a site file");
+        "may use; ask Slurm for it, name it under `local:` in a site file, or set "
+        "executor.resource.gpu.discoveryScript");
 }
 
 int main(int argc, char **argv)

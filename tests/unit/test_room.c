@@ -236,6 +236,38 @@ static void test_quota(void)
     g_assert_cmpuint(trp_machine_cores(8, 64), ==, 8);
 }
 
+/* What a discovery script says more: shares that are out stay what they are. */
+static void test_learn(void)
+{
+    trp_room *room = make_room();
+    struct trp_request r, s;
+    uint32_t n;
+    want(&r, 1, 1, 3);
+    g_assert_cmpint(trp_room_ask(room, &r, NULL), ==, 0);
+    g_assert_true(trp_room_next(room) == &r);
+    g_assert_cmpint(trp_room_learn(room, "gpu", "0,1,1.5,9", NULL), ==, 0);
+    g_assert_cmpint(trp_room_learn(room, "fpga", "b,a", NULL), ==, 0);
+    g_assert_cmpint(trp_room_learn(room, "fpga", "a", NULL), ==, 0);
+    const struct trp_resource_addresses *all = trp_room_devices(room, &n);
+    g_assert_cmpuint(n, ==, 2);
+    g_assert_cmpuint(all[0].naddresses, ==, 6);
+    g_assert_cmpuint(all[1].naddresses, ==, 2);
+    g_assert_cmpstr(all[1].addresses[0], ==, "a");
+    want(&s, 1, 1, 3);
+    g_assert_cmpint(trp_room_ask(room, &s, NULL), ==, 0);
+    g_assert_true(trp_room_next(room) == &s);
+    g_assert_cmpstr(s.devices[0].addresses[0], ==, "1.5");
+    g_assert_cmpstr(s.devices[0].addresses[1], ==, "9");
+    g_assert_cmpstr(s.devices[0].addresses[2], ==, "10");
+    trp_room_leave(room, &r);
+    trp_room_leave(room, &s);
+    want(&r, 1, 1, 6);
+    g_assert_cmpint(trp_room_ask(room, &r, NULL), ==, 0);
+    g_assert_true(trp_room_next(room) == &r);
+    trp_room_leave(room, &r);
+    trp_room_free(room);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -250,6 +282,7 @@ int main(int argc, char **argv)
     g_test_add_func("/room/random requests never hold more than there is", test_random);
     g_test_add_func("/room/executors and gangs need what their profile says",
                     test_needs);
+    g_test_add_func("/room/addresses are learnt while others are out", test_learn);
     g_test_add_func("/machine/a cpu quota is rounded to the nearest core", test_quota);
     return g_test_run();
 }

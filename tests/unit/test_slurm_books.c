@@ -335,6 +335,43 @@ static void test_mapping(void)
     trp_site_free(site);
 }
 
+/* What only a discovery script knows of is not Slurm's to count. */
+static void test_scripted(void)
+{
+    trp_site *site = NULL;
+    trp_options *o;
+    struct trp_slurm_need need;
+    trp_error err;
+    struct trp_resource_profile p = {.cores = 1, .slots = 1, .ncustom = 3};
+    static const char *const resources[] = {"fpga", "gpu", "nic"};
+    for (size_t i = 0; i < 3; i++) {
+        g_strlcpy(p.custom[i].name, resources[i], sizeof p.custom[i].name);
+        p.custom[i].executor = (int64_t)i + 1;
+    }
+    g_assert_cmpint(trp_site_parse("", "site: 1\n", 8, &site, &err), ==, 0);
+    g_assert_cmpint(trp_options_new(&o, &err), ==, 0);
+    for (size_t i = 0; i < 2; i++) {
+        char *key =
+            g_strdup_printf("executor.resource.%s.discoveryScript", resources[i]);
+        g_assert_cmpint(
+            trp_options_set(o, key, "find", TRP_ORIGIN_COMMAND_LINE, "--set", &err), ==,
+            0);
+        g_free(key);
+    }
+    g_assert_cmpint(trp_site_take_scripts(site, o, "/w", &err), ==, 0);
+    g_assert_cmpstr(trp_site_script(site, "gpu"), ==, "/w/find");
+    g_assert_null(trp_site_script(site, "nic"));
+    g_assert_cmpint(trp_slurm_need_executor(&p, site, &need, &err), ==, 0);
+    g_assert_cmpuint(need.nwants, ==, 2);
+    g_assert_cmpstr(need.wants[0].resource, ==, "gpu");
+    g_assert_cmpstr(need.wants[1].resource, ==, "nic");
+    g_assert_cmpuint(need.nscripted, ==, 1);
+    g_assert_cmpstr(need.wants[2].resource, ==, "fpga");
+    g_assert_cmpuint(need.wants[2].count, ==, 1);
+    trp_options_free(o);
+    trp_site_free(site);
+}
+
 static void test_standing(void)
 {
     trp_slurm_books *b = make_books(0);
@@ -570,6 +607,8 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-books/a gang has as many devices on each node",
                     test_gang_with_devices);
     g_test_add_func("/slurm-books/a profile becomes what the site says", test_mapping);
+    g_test_add_func("/books/what a discovery script tells is not counted",
+                    test_scripted);
     g_test_add_func("/slurm-books/cores are given whole", test_whole_cores);
     g_test_add_func("/slurm-books/nodes that a load takes are kept", test_keep);
     g_test_add_func("/slurm-books/those are kept that are well",

@@ -58,19 +58,26 @@ int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
     e->memory_mib = p->total_mib;
     e->state = TRP_LOCAL_WAITS;
     trp_need_executor(p, &e->ticket.request.need);
-    int code = trp_room_ask(l->room, &e->ticket.request, err);
+    bool discovers = trp_local_has_scripted(l, &e->ticket.request.need);
+    int code = discovers ? 0 : trp_room_ask(l->room, &e->ticket.request, err);
     if (code < 0) {
         free(e);
         return code;
     }
     HASH_ADD(hh, l->executors, id, sizeof e->id, e);
-    if (!e->hh.tbl) {
+    if (!e->hh.tbl)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    else if (discovers)
+        code = trp_local_discover(e, err);
+    else
+        trp_local_pump_soon(l);
+    if (code < 0) {
+        if (e->hh.tbl)
+            HASH_DEL(l->executors, e);
         trp_room_leave(l->room, &e->ticket.request);
         free(e);
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
-    trp_local_pump_soon(l);
-    return 0;
+    return code;
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -86,6 +93,7 @@ static void on_handle_closed(uv_handle_t *handle)
 static void forget(struct trp_local_executor *e)
 {
     struct trp_local *l = e->local;
+    trp_local_discovery_stop(e);
     HASH_DEL(l->executors, e);
     trp_room_leave(l->room, &e->ticket.request);
     if (!e->handles) {
@@ -108,6 +116,14 @@ static void tell_gone(struct trp_local_executor *e, const struct trp_gone *g)
 void trp_local_executor_tell(struct trp_local_executor *e)
 {
     const struct trp_gone g = {.text = "withdrawn before it was started"};
+    tell_gone(e, &g);
+}
+
+void trp_local_executor_failed(struct trp_local_executor *e, int code, const char *text)
+{
+    bool never = code == TRP_ENEVER || code == TRP_ELIMIT;
+    const struct trp_gone g = {.status = never ? TRP_ENEVER : TRP_ESYSTEM,
+                               .text = text};
     tell_gone(e, &g);
 }
 
@@ -270,7 +286,7 @@ static void on_mpirun_exit(uv_process_t *process, int64_t exit_status, int signa
 
 void trp_local_executor_kill(struct trp_local_executor *e)
 {
-    if (e->state == TRP_LOCAL_WAITS) {
+    if (e->state == TRP_LOCAL_WAITS || e->state == TRP_LOCAL_DISCOVERS) {
         trp_local_executor_release(e, false);
         return;
     }
@@ -284,7 +300,8 @@ void trp_local_executor_kill(struct trp_local_executor *e)
 
 void trp_local_executor_release(struct trp_local_executor *e, bool told)
 {
-    if (e->state == TRP_LOCAL_WAITS) {
+    if (e->state == TRP_LOCAL_WAITS || e->state == TRP_LOCAL_DISCOVERS) {
+        trp_local_discovery_stop(e);
         trp_room_leave(e->local->room, &e->ticket.request);
         e->state = TRP_LOCAL_WITHDRAWN;
         trp_local_pump_soon(e->local);

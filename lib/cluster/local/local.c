@@ -31,6 +31,7 @@ static struct trp_local *local_of(trp_cluster *c)
 static void free_local(struct trp_local *l)
 {
     trp_room_free(l->room);
+    trp_local_free_scripts(l);
     trp_machine_free(&l->machine);
     trp_words_free(l->argv);
     for (size_t i = 0; i < sizeof l->words / sizeof *l->words; i++)
@@ -90,6 +91,8 @@ static uint32_t local_fit(trp_cluster *c, const struct trp_resource_profile *p,
         trp_need_gang(p, ranks, &need);
     else
         trp_need_executor(p, &need);
+    if (!ranks)
+        trp_local_without_scripted(l, &need);
     return trp_room_fit(l->room, &need, err);
 }
 
@@ -225,6 +228,11 @@ static void make_view(struct trp_local *l)
     l->topology = (struct trp_topology){.hosts = &l->host, .nhosts = 1};
 }
 
+void trp_local_look_again(struct trp_local *l)
+{
+    make_view(l);
+}
+
 static int copy_argv(struct trp_local *l, const char *const *argv)
 {
     size_t n = 0;
@@ -294,9 +302,8 @@ static int make_runnable(struct trp_local *l, uv_loop_t *loop,
     return 0;
 }
 
-int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores,
-                          const struct trp_resource_addresses *devices,
-                          uint32_t ndevices, const struct trp_executor_command *command,
+int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores, const trp_site *site,
+                          const struct trp_executor_command *command,
                           const struct trp_cluster_handler *handler,
                           trp_cluster **ret_cluster, trp_error *err)
 {
@@ -307,7 +314,10 @@ int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores,
     int code = trp_machine_look(&l->machine, err);
     if (code == 0)
         code = trp_room_new(cores ? cores : l->machine.cores, l->machine.memory_mib,
-                            devices, ndevices, &l->room, err);
+                            site ? site->local : NULL, site ? site->nlocal : 0,
+                            &l->room, err);
+    if (code == 0 && !trp_local_takes_scripts(l, site))
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (code == 0) {
         /* Pretended cores, or a quota instead of a cpuset: the kernel decides better.
          */

@@ -20,6 +20,7 @@ struct trp_ticket {
 };
 
 enum trp_local_state {
+    TRP_LOCAL_DISCOVERS, /* its discovery scripts run */
     TRP_LOCAL_WAITS,     /* in the room's queue */
     TRP_LOCAL_WITHDRAWN, /* left the queue; to be told */
     TRP_LOCAL_RUNS,      /* its mpirun lives */
@@ -33,6 +34,7 @@ struct trp_local_executor {
     uint32_t slots;
     int64_t memory_mib;
     enum trp_local_state state;
+    struct trp_local_discovery *discovery; /* while it runs */
     uv_process_t process;
     uv_timer_t timer; /* next look at what is left, or the kill after a release */
     unsigned handles; /* open ones of the two above */
@@ -57,6 +59,8 @@ struct trp_local {
     struct trp_cluster_handler handler;
     struct trp_machine machine;
     trp_room *room;
+    struct trp_site_script *scripts; /* of what the site file does not name here */
+    uint32_t nscripts;
     bool binds; /* cores are real ones */
     struct trp_host_view host;
     struct trp_topology topology;
@@ -80,6 +84,8 @@ struct trp_local {
 
 /* local.c: serves the queue and tells withdrawn ones from the loop, soon. */
 void trp_local_pump_soon(struct trp_local *l);
+/* local.c: the room has other devices than before. */
+void trp_local_look_again(struct trp_local *l);
 /* local.c: one handle less; frees the cluster when it was closed and this the last. */
 void trp_local_handle_closed(struct trp_local *l);
 
@@ -96,6 +102,21 @@ void trp_local_executor_tell(struct trp_local_executor *e);
 bool trp_local_executor_close(struct trp_local_executor *e, bool hard);
 /* Gives up one that even a kill does not end. */
 void trp_local_executor_abandon(struct trp_local_executor *e);
+
+/* It was not started: tells so. */
+void trp_local_executor_failed(struct trp_local_executor *e, int code,
+                               const char *text);
+
+/* discovery.c. False: out of memory. */
+bool trp_local_takes_scripts(struct trp_local *l, const struct trp_site *site);
+void trp_local_free_scripts(struct trp_local *l);
+/* What nobody knows the amount of before an executor has come. */
+void trp_local_without_scripted(const struct trp_local *l, struct trp_need *need);
+bool trp_local_has_scripted(const struct trp_local *l, const struct trp_need *need);
+/* Runs the scripts for an executor, which then waits for room, or has failed. */
+int trp_local_discover(struct trp_local_executor *e, trp_error *err);
+/* The executor goes: ends its scripts. */
+void trp_local_discovery_stop(struct trp_local_executor *e);
 
 /* gang.c */
 int trp_local_gangs_open(struct trp_local *l, trp_error *err);

@@ -87,6 +87,15 @@ static int copy_device(struct device *d, const struct trp_resource_addresses *fr
     return 0;
 }
 
+static void set_view(trp_room *room, uint32_t i)
+{
+    const struct device *d = &room->devices[i];
+    room->view[i] =
+        (struct trp_resource_addresses){.name = d->name,
+                                        .addresses = (const char *const *)d->addresses,
+                                        .naddresses = d->n};
+}
+
 int trp_room_new(uint32_t cores, int64_t memory_mib,
                  const struct trp_resource_addresses *devices, uint32_t ndevices,
                  trp_room **ret_room, trp_error *err)
@@ -103,9 +112,7 @@ int trp_room_new(uint32_t cores, int64_t memory_mib,
     for (uint32_t i = 0; i < ndevices && code == 0; i++) {
         struct device *d = &room->devices[room->ndevices++];
         code = copy_device(d, &devices[i]);
-        room->view[i].name = d->name;
-        room->view[i].addresses = (const char *const *)d->addresses;
-        room->view[i].naddresses = d->n;
+        set_view(room, i);
     }
     if (code < 0) {
         trp_room_free(room);
@@ -208,6 +215,74 @@ static bool fits_now(const trp_room *room, const struct trp_need *need)
             return false;
     }
     return true;
+}
+
+/* ---- more devices ---- */
+
+/* One more of no addresses; NULL when out of memory. */
+static struct device *add_device(trp_room *room, const char *name)
+{
+    size_t n = (size_t)room->ndevices + 1;
+    struct device *devices = reallocarray(room->devices, n, sizeof *devices);
+    if (!devices)
+        return NULL;
+    room->devices = devices;
+    struct trp_resource_addresses *view = reallocarray(room->view, n, sizeof *view);
+    if (!view)
+        return NULL;
+    room->view = view;
+    struct device *d = &devices[room->ndevices];
+    *d = (struct device){.name = strdup(name)};
+    if (!d->name)
+        return NULL;
+    set_view(room, room->ndevices++);
+    return d;
+}
+
+/* Puts an address into its place, unless it is there. */
+static int add_address(struct device *d, const char *address)
+{
+    uint32_t i = 0;
+    while (i < d->n && trp_natural_compare(d->addresses[i], address) < 0)
+        i++;
+    for (uint32_t k = i; k < d->n; k++)
+        if (strcmp(d->addresses[k], address) == 0)
+            return 0;
+    char **addresses = reallocarray(d->addresses, d->n + 1, sizeof *addresses);
+    if (addresses)
+        d->addresses = addresses;
+    bool *taken = reallocarray(d->taken, d->n + 1, sizeof *taken);
+    if (taken)
+        d->taken = taken;
+    char *copy = strdup(address);
+    if (!addresses || !taken || !copy) {
+        free(copy);
+        return TRP_ENOMEM;
+    }
+    memmove(addresses + i + 1, addresses + i, (d->n - i) * sizeof *addresses);
+    memmove(taken + i + 1, taken + i, (d->n - i) * sizeof *taken);
+    addresses[i] = copy;
+    taken[i] = false;
+    d->n++;
+    d->free++;
+    return 0;
+}
+
+int trp_room_learn(trp_room *room, const char *resource, const char *addresses,
+                   trp_error *err)
+{
+    struct device *d = find_device(room, resource);
+    char *copy = strdup(addresses), *rest = NULL;
+    if (!d && copy)
+        d = add_device(room, resource);
+    int code = d && copy ? 0 : TRP_ENOMEM;
+    for (char *w = copy ? strtok_r(copy, ",", &rest) : NULL; w && code == 0;
+         w = strtok_r(NULL, ",", &rest))
+        code = add_address(d, w);
+    free(copy);
+    if (d)
+        set_view(room, (uint32_t)(d - room->devices));
+    return code < 0 ? trp_error_set(err, code, "out of memory") : 0;
 }
 
 /* Where a run of n free cores begins; room->cores when there is none. */

@@ -70,6 +70,11 @@ int64_t trp_room_memory_mib(const trp_room *room);
 const struct trp_resource_addresses *trp_room_devices(const trp_room *room,
                                                       uint32_t *ret_n);
 
+/* There are also these addresses, with commas between them, of a resource that may be
+ * new; those that are known stay as they are. */
+int trp_room_learn(trp_room *room, const char *resource, const char *addresses,
+                   trp_error *err);
+
 /* How many of these the empty room holds at once; 0 with TRP_ENEVER and "cores wanted
  * 8, available 2" in `err`. */
 uint32_t trp_room_fit(const trp_room *room, const struct trp_need *need,

@@ -55,10 +55,13 @@ struct trp_slurm_need {
     int64_t memory_mib;
     struct trp_slurm_want wants[TRP_PROFILE_RESOURCES];
     uint32_t nwants;
+    uint32_t nscripted; /* behind them: what only a discovery script knows of, so that
+                         * Slurm is not asked for it and the books do not count it */
 };
 
 /* What an executor of a profile, or a rank of a gang, needs. A resource that the site
- * file does not map is a GRES of the same name. TRP_EINVAL: a mapping that is none. */
+ * file does not map is a GRES of the same name, or an executor's by its discovery
+ * script. TRP_EINVAL: a mapping that is none. */
 int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site *site,
                             struct trp_slurm_need *ret, trp_error *err);
 int trp_slurm_need_rank(const struct trp_resource_profile *p, const trp_site *site,

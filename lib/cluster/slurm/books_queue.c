@@ -11,7 +11,7 @@
 static bool is_same_need(const struct trp_slurm_need *a, const struct trp_slurm_need *b)
 {
     bool same = a->cores == b->cores && a->memory_mib == b->memory_mib &&
-                a->nwants == b->nwants;
+                a->nwants == b->nwants && a->nscripted == b->nscripted;
     for (uint32_t i = 0; same && i < a->nwants; i++) {
         const struct trp_slurm_want *x = &a->wants[i], *y = &b->wants[i];
         same = x->kind == y->kind && x->count == y->count && x->each == y->each &&

@@ -35,15 +35,21 @@ bool trp_slurm_want_map(struct trp_slurm_want *w, const struct trp_site_resource
 static int add_want(struct trp_slurm_need *need, const trp_site *site, const char *name,
                     uint32_t count, uint32_t each, trp_error *err)
 {
-    struct trp_slurm_want *w = &need->wants[need->nwants];
+    struct trp_slurm_want *w = &need->wants[need->nwants + need->nscripted];
     const struct trp_site_resource *r = trp_site_resource(site, name);
     *w = (struct trp_slurm_want){.count = count, .each = each};
     memcpy(w->resource, name, strlen(name) + 1);
     if (!trp_slurm_want_map(w, r, name))
         return trp_error_set(err, TRP_ELIMIT,
                              "resource %s: its name in Slurm is too long", name);
-    need->nwants++;
     return 0;
+}
+
+static int add_executors(struct trp_slurm_need *need, const trp_site *site,
+                         const struct trp_custom *c, trp_error *err)
+{
+    uint32_t n = c->executor > UINT32_MAX ? UINT32_MAX : (uint32_t)c->executor;
+    return add_want(need, site, c->name, n, 1, err);
 }
 
 int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site *site,
@@ -54,10 +60,18 @@ int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site
     ret->cores = (uint64_t)p->cores;
     ret->memory_mib = p->total_mib;
     for (uint32_t i = 0; i < p->ncustom && code == 0; i++) {
-        int64_t n = p->custom[i].executor;
-        if (n > 0)
-            code = add_want(ret, site, p->custom[i].name,
-                            n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, 1, err);
+        const struct trp_custom *c = &p->custom[i];
+        if (c->executor <= 0 || trp_site_is_scripted(site, c->name))
+            continue;
+        code = add_executors(ret, site, c, err);
+        ret->nwants += code == 0;
+    }
+    for (uint32_t i = 0; i < p->ncustom && code == 0; i++) {
+        const struct trp_custom *c = &p->custom[i];
+        if (c->executor <= 0 || !trp_site_is_scripted(site, c->name))
+            continue;
+        code = add_executors(ret, site, c, err);
+        ret->nscripted += code == 0;
     }
     return code;
 }
@@ -81,6 +95,7 @@ int trp_slurm_need_rank(const struct trp_resource_profile *p, const trp_site *si
         uint32_t count = whole ? (uint32_t)trp_amount_units(amount) : 1;
         uint32_t each = whole ? 1 : (uint32_t)trp_amount_per_unit(amount);
         code = add_want(ret, site, p->custom[i].name, count, each, err);
+        ret->nwants += code == 0;
     }
     return code;
 }

@@ -63,6 +63,7 @@ struct trp_slurm_executor {
     unsigned blows; /* how far the kill has come */
     bool tried;     /* it starts on a node that is doubtful */
     bool given_up;  /* it has not started in time */
+    bool lacks;     /* others have the addresses that its discovery script says */
     int64_t step;   /* its number in the job; -1: not known */
     bool ending;    /* the step has said that it is about to */
     bool ended;     /* the step has told its end: */

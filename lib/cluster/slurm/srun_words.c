@@ -110,6 +110,19 @@ void trp_slurm_step_name(const struct trp_slurm_executor *e,
              e->profile, e->id);
 }
 
+/* A discovery script for the step, which runs it where the variable says nothing. */
+static void add_script(struct words *w, const struct trp_slurm *s,
+                       const struct trp_slurm_want *want)
+{
+    const char *script = trp_site_script(s->site, want->resource);
+    const char *variable = want->kind == TRP_SLURM_GRES
+                               ? trp_site_variable(s->site, want->resource)
+                               : NULL;
+    if (script)
+        add(w, "%s=%u=%s=%s", want->resource, want->count, variable ? variable : "",
+            script);
+}
+
 char **trp_slurm_step_words(const struct trp_slurm_executor *e)
 {
     const struct trp_slurm *s = e->slurm;
@@ -120,7 +133,7 @@ char **trp_slurm_step_words(const struct trp_slurm_executor *e)
     size_t n = 0;
     while (mpirun && mpirun[n])
         n++;
-    open_words(&w, WORDS + TRP_PROFILE_RESOURCES + n);
+    open_words(&w, WORDS + 2 * TRP_PROFILE_RESOURCES + n);
     add_job(&w, s, r);
     add(&w, "--nodelist=%s", s->inventory.nodes[r->spots[0].node].name);
     add(&w, "--nodes=1");
@@ -142,6 +155,8 @@ char **trp_slurm_step_words(const struct trp_slurm_executor *e)
         if (variable && r->need.wants[i].kind == TRP_SLURM_GRES)
             add(&w, "%s", variable);
     }
+    for (uint32_t i = 0; i < r->need.nwants + r->need.nscripted; i++)
+        add_script(&w, s, &r->need.wants[i]);
     add(&w, "--");
     for (size_t i = 0; i < n; i++)
         add(&w, "%s", mpirun[i]);

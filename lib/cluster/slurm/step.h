@@ -1,6 +1,7 @@
 /*
- * What runs on a node in front of an executor: `troupe-rank step own|further DEVICES
- * … -- mpirun …`, the one task of the executor's srun step.
+ * What runs on a node in front of an executor: `troupe-rank step own|further DEVICES …
+ * SCRIPTS … -- mpirun …`, the one task of the executor's srun step. A script is
+ * RESOURCE=COUNT=VARIABLE=PATH: a discovery script, run where the variable is empty.
  *
  * It makes a folder of the node's own for mpirun's files, tells the driver through srun
  * what the step was given (the variables DEVICES, its memory group), waits for the
@@ -10,7 +11,7 @@
  *
  * On stdout, lines of cluster/slurm/line.h with number 0:
  *
- *     0 started step=3 pid=71 host=node2 CUDA_VISIBLE_DEVICES=0,1
+ *     0 started step=3 pid=71 host=node2 CUDA_VISIBLE_DEVICES=0,1 discovered.fpga=a,b
  *     0 leaving                       Slurm ends it
  *     0 failed text=…                 it will not start anything
  *     0 ending                        it is about to end, told to or not
@@ -21,6 +22,8 @@
  */
 #ifndef TRP_CLUSTER_SLURM_STEP_H
 #define TRP_CLUSTER_SLURM_STEP_H
+
+#define TRP_SLURM_DISCOVERED "discovered." /* in front of the resource */
 
 /* Returns the exit status. */
 int trp_slurm_step_main(int argc, char **argv);

@@ -68,6 +68,8 @@ bool trp_slurm_executor_in_order(const struct trp_slurm_executor *e)
 static enum trp_slurm_verdict not_started(const struct trp_slurm_executor *e)
 {
     static const char *const too_often[] = {TRP_SRUN_TOO_OFTEN, NULL};
+    if (e->lacks)
+        return TRP_SLURM_END_ENDED;
     if (e->dismissed)
         return TRP_SLURM_END_AS_TOLD;
     if (e->given_up)

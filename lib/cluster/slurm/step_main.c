@@ -36,6 +36,7 @@
 #include "cluster/local/processes.h"
 #include "cluster/slurm/line.h"
 #include "cluster/slurm/step.h"
+#include "executor/discover.h"
 #include "executor/executor.h"
 #include "executor/private_folder.h"
 #include "executor/tree.h"
@@ -47,6 +48,7 @@ enum {
     TERM_MS = 5000,
     LOOK_MS = 20,
     CONNECT_MS = 3000,
+    LIST_MAX = 1024, /* a line has room for it */
 };
 
 struct step {
@@ -63,6 +65,10 @@ struct step {
     int64_t start_by;         /* when mpirun is looked at; then INT64_MAX */
     char group[TRP_CGROUP_PATH];
     bool v2;
+    const char
+        *resources[TRP_PROFILE_RESOURCES]; /* whose addresses scripts have told */
+    char *lists[TRP_PROFILE_RESOURCES];
+    uint32_t nlists;
 };
 
 static int64_t now_ms(void)
@@ -151,6 +157,44 @@ static int open_log(const struct step *s)
     return fd;
 }
 
+/* ---- discovery scripts -------------------------------------------------------------
+ */
+
+/* Runs the script of a word RESOURCE=COUNT=VARIABLE=PATH, which is taken apart, unless
+ * the variable says it. Ends when the driver has changed its mind: nothing but that is
+ * to be read from it before it has heard "started". */
+static int discover(struct step *s, char *word)
+{
+    static const int driver = 0;
+    trp_error err;
+    const char *resource = strsep(&word, "="), *count = strsep(&word, "="),
+               *variable = strsep(&word, "=");
+    if (!word || s->nlists == TRP_PROFILE_RESOURCES)
+        return fail("%s: a discovery script that cannot be read", resource);
+    const char *value = *variable ? getenv(variable) : NULL;
+    if (value && *value)
+        return 0;
+    struct trp_discovery q = {.resource = resource,
+                              .script = word,
+                              .amount = (uint32_t)strtoul(count, NULL, 10),
+                              .stop = &driver};
+    if (trp_discover(&q, &s->lists[s->nlists], &err) < 0)
+        return fail("%s", err.text);
+    if (strlen(s->lists[s->nlists]) > LIST_MAX)
+        return fail("discovery script %s says more addresses than can be told",
+                    q.script);
+    s->resources[s->nlists++] = resource;
+    return 0;
+}
+
+static int discover_all(struct step *s, char **words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (discover(s, words[i]) != 0)
+            return 1;
+    return 0;
+}
+
 static void tell_start(const struct step *s, char **devices, int n)
 {
     char host[256] = "";
@@ -164,6 +208,11 @@ static void tell_start(const struct step *s, char **devices, int n)
     for (int i = 0; i < n; i++) {
         const char *value = getenv(devices[i]);
         trp_slurm_line_put(stdout, devices[i], value ? value : "");
+    }
+    for (uint32_t i = 0; i < s->nlists; i++) {
+        char key[TRP_RESOURCE_NAME_MAX + sizeof TRP_SLURM_DISCOVERED];
+        snprintf(key, sizeof key, TRP_SLURM_DISCOVERED "%s", s->resources[i]);
+        trp_slurm_line_put(stdout, key, s->lists[i]);
     }
     trp_slurm_line_end(stdout);
     fflush(stdout);
@@ -378,7 +427,7 @@ static int open_signals(void)
 int trp_slurm_step_main(int argc, char **argv)
 {
     static struct step s = {.kill_at = INT64_MAX};
-    int dashes = 0;
+    int dashes = 0, variables = 0; /* behind argv[0]; scripts come after them */
     while (dashes < argc && strcmp(argv[dashes], "--") != 0)
         dashes++;
     if (dashes < 1 || dashes + 1 >= argc) {
@@ -388,10 +437,14 @@ int trp_slurm_step_main(int argc, char **argv)
     s.program = argv + dashes + 1;
     s.further = strcmp(argv[0], "further") == 0;
     s.signals = open_signals();
-    if (s.signals < 0 || read_shape(&s) != 0 || (s.log = open_log(&s)) < 0 ||
+    if (s.signals < 0 || read_shape(&s) != 0 || (s.log = open_log(&s)) < 0)
+        return 1;
+    while (variables < dashes - 1 && !strchr(argv[1 + variables], '='))
+        variables++;
+    if (discover_all(&s, argv + 1 + variables, dashes - 1 - variables) != 0 ||
         make_folder(&s) != 0)
         return 1;
-    tell_start(&s, argv + 1, dashes - 1);
+    tell_start(&s, argv + 1, variables);
     sweep(&s);
     int status = 1;
     pid_t session = 0;

@@ -5,7 +5,8 @@
  * Devices are told in the numbers that the step sees in the site's variable
  * (CUDA_VISIBLE_DEVICES): where Slurm holds a step to its devices they count from 0
  * again, and those are the numbers with which a task can say which it means. What has
- * no variable is counted from 0.
+ * no variable is counted from 0, or has the addresses that its discovery script has
+ * said and no other executor on that host has.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 
 #include "cluster/local/log_tail.h"
 #include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/step.h"
 #include "executor/spawner.h"
 
 void trp_slurm_executor_free_devices(struct trp_slurm_executor *e)
@@ -56,26 +58,90 @@ static uint32_t addresses_before(const struct trp_slurm_executor *e, uint32_t wa
     return n;
 }
 
+static bool has_address(const struct trp_slurm_executor *e, const char *resource,
+                        const char *text, size_t n)
+{
+    for (uint32_t i = 0; i < e->ndevices; i++) {
+        const struct trp_resource_addresses *d = &e->devices[i];
+        if (strcmp(d->name, resource) != 0)
+            continue;
+        for (uint32_t k = 0; k < d->naddresses; k++)
+            if (strncmp(d->addresses[k], text, n) == 0 && !d->addresses[k][n])
+                return true;
+    }
+    return false;
+}
+
+static const char *host_of(const struct trp_slurm_executor *e)
+{
+    return e->slurm->inventory.nodes[e->request.spots[0].node].name;
+}
+
+/* Another executor on the host has it. */
+static bool is_taken(const struct trp_slurm_executor *e, const char *resource,
+                     const char *text, size_t n)
+{
+    struct trp_slurm_executor *o, *next;
+    HASH_ITER(hh, e->slurm->executors, o, next)
+    {
+        if (o != e && o->state == TRP_SLURM_RUNS && has_address(o, resource, text, n) &&
+            strcmp(host_of(o), host_of(e)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first free ones of a script's "0,1,2", malloc'ed; how many. */
+static uint32_t take_free(const struct trp_slurm_executor *e,
+                          const struct trp_slurm_want *w, const char *list, char **v)
+{
+    uint32_t n = 0;
+    while (*list && n < w->count) {
+        size_t size = strcspn(list, ",");
+        if (!is_taken(e, w->resource, list, size) && (v[n] = strndup(list, size)))
+            n++;
+        list += size + (list[size] == ',');
+    }
+    return n;
+}
+
+static void lack(struct trp_slurm_executor *e, const struct trp_slurm_want *w,
+                 uint32_t free_ones)
+{
+    e->lacks = true;
+    snprintf(e->refusal, sizeof e->refusal,
+             "of the addresses that the discovery script of %s says there, others have "
+             "all but %u, it needs %u",
+             w->resource, free_ones, w->count);
+    trp_slurm_executor_free_devices(e);
+}
+
 static bool set_devices(struct trp_slurm_executor *e, const struct trp_slurm_line *line)
 {
     const struct trp_slurm_need *need = &e->request.need;
-    for (uint32_t i = 0; i < need->nwants; i++) {
+    for (uint32_t i = 0; i < need->nwants + need->nscripted; i++) {
         const struct trp_slurm_want *w = &need->wants[i];
+        char key[TRP_RESOURCE_NAME_MAX + sizeof TRP_SLURM_DISCOVERED];
+        snprintf(key, sizeof key, TRP_SLURM_DISCOVERED "%s", w->resource);
+        const char *said = trp_slurm_line_text(line, key);
         const char *variable = w->kind == TRP_SLURM_GRES
                                    ? trp_site_variable(e->slurm->site, w->resource)
                                    : NULL;
         const char *list = variable ? trp_slurm_line_text(line, variable) : "";
         uint32_t first = *list ? addresses_before(e, i, variable) : 0;
         char **v = calloc(w->count + 1, sizeof *v);
-        uint32_t n = 0;
-        while (v && n < w->count && (v[n] = address(list, first + n)))
+        uint32_t n = v && *said ? take_free(e, w, said, v) : 0;
+        while (v && !*said && n < w->count && (v[n] = address(list, first + n)))
             n++;
         e->addresses[i] = v;
         e->devices[i] = (struct trp_resource_addresses){
             .name = w->resource, .addresses = (const char *const *)v, .naddresses = n};
         e->ndevices = i + 1;
-        if (n < w->count)
-            return false;
+        if (n == w->count)
+            continue;
+        if (v && *said)
+            lack(e, w, n);
+        return false;
     }
     return true;
 }
