@@ -201,7 +201,8 @@ static void lose(struct trp_peer *p, bool garbage)
                                      : "it closed the connection before its hello");
         return;
     }
-    trp_peer_drain(p);
+    if (p->lane.ops)
+        p->lane.ops->drain(p);
     if (p->state == TRP_PEER_GONE)
         return;
     if (p->bye_said && p->bye_heard && p->lane.taken < p->promised) {
@@ -275,9 +276,7 @@ static void flush_sends(trp_channel *c)
         }
         if (p->is_deaf) /* first, so that it wakes while the messages travel */
             ring(p);
-        trp_mpi_mark();
-        int rc = trp_lane_flush(&p->lane, &c->pool);
-        trp_mpi_mark();
+        int rc = p->lane.ops->flush(p);
         if (rc == 0) {
             i++;
             continue;
@@ -291,21 +290,8 @@ static void flush_sends(trp_channel *c)
 
 static void take_messages(trp_channel *c)
 {
-    int n = 0;
-    if (c->npolled == 0 || c->joining)
-        return;
-    int rc = trp_peer_find_ripe(c, &n);
-    for (int i = 0; i < n; i++)
-        c->ripe[i] = c->polled[c->indices[i]];
-    for (int i = 0; i < n; i++) {
-        struct trp_peer *p = c->ripe[i];
-        if (p->state == TRP_PEER_GONE)
-            continue;
-        if (rc != MPI_SUCCESS && c->statuses[i].MPI_ERROR != MPI_SUCCESS)
-            trp_peer_end(p, true);
-        else
-            trp_peer_take(p, &c->statuses[i]);
-    }
+    if (c->npolled > 0 && !c->joining)
+        c->polled[0]->lane.ops->take(c);
 }
 
 /* ---- time ------------------------------------------------------------------------ */
@@ -522,13 +508,9 @@ void trp_channel_destroy(trp_channel *c)
     if (!trp_transport_close(&c->transport))
         c->unclean = true;
     close(c->epoll_fd);
-    trp_pool_free(&c->pool);
+    trp_mpi_polls_free(c->mpi);
     free(c->by_id);
     free(c->polled);
-    free(c->ripe);
-    free(c->requests);
-    free(c->statuses);
-    free(c->indices);
     free(c->sending);
     explicit_bzero(c->secret, sizeof c->secret);
     free(c);
@@ -561,7 +543,7 @@ bool trp_channel_close(trp_channel *c)
     }
     bool clean = !c->unclean && c->nleaving == 0 && !c->meeting;
     DL_FOREACH(c->peers, p)
-    clean = clean && !p->lane.open;
+    clean = clean && !p->lane.ops;
     trp_channel_destroy(c);
     return clean;
 }

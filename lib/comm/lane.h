@@ -1,76 +1,63 @@
 /*
- * Whole messages over a communicator: the MPI half of one peer. Internal to lib/comm.
+ * What carries whole messages between two that have met, as one table of functions a
+ * carrier. Internal to lib/comm.
  *
- * A direction is a stream of records (u32 size, bytes), cut into fragments of at most
- * 32 KiB wherever they fill: small messages of one step share a fragment, large ones
- * take several. One receive is posted at a time, at most TRP_LANE_WINDOW sends.
+ *   lane_mpi.c     fragments over a communicator, found by polling MPI
+ *   lane_socket.c  frames on the admission socket itself
+ *
+ * A direction is a stream of records (u32 size, bytes), cut wherever the carrier's
+ * pieces end: small messages of one step share a piece, large ones take several.
  */
 #ifndef TRP_COMM_LANE_H
 #define TRP_COMM_LANE_H
 
-#include <mpi.h>
-
-#include "comm/channel.h"
+#include "core/base/error.h"
 #include "wire/codec.h"
 
 enum {
-    TRP_FRAGMENT = 32 * 1024,
-    TRP_LANE_WINDOW = 8,
-    TRP_LANE_TAG = 1,
-    TRP_POOL_MAX = 256, /* fragments kept for later */
+    TRP_FRAGMENT = 32 * 1024, /* a piece */
+    TRP_RECORD_HEAD = 4,
 };
 
-/* How a peer is reached; filled by a transport. */
-struct trp_route {
-    MPI_Comm comm;
-    int rank;
+struct trp_peer;
+struct trp_channel;
+struct trp_route; /* transport.h */
+
+struct trp_lane_ops {
+    /* What arrives wakes no epoll: it is polled for, and who sleeps is rung
+     * (channel.h). */
+    bool rings;
+    int (*open)(struct trp_peer *p, const struct trp_route *route);
+    /* Queues a copy. */
+    int (*put)(struct trp_peer *p, const void *data, size_t n);
+    /* Sends what is queued: 1 there is nothing left to do here, 0 not yet, negative: it
+     * failed. */
+    int (*flush)(struct trp_peer *p);
+    /* All that is there now: the socket has closed. */
+    void (*drain)(struct trp_peer *p);
+    /* Frees. `orderly`: the peer has left so, else it is lost. */
+    void (*close)(struct trp_peer *p, bool orderly);
+
+    /* Where `rings`, else NULL. From now on, and until it rings or is sent to. */
+    void (*poll)(struct trp_peer *p);
+    void (*unpoll)(struct trp_peer *p);
+    /* What has arrived from all polled peers. */
+    void (*take)(struct trp_channel *c);
 };
 
-struct trp_block {
-    struct trp_block *next;
-    MPI_Request request;
-    uint32_t size;
-    uint8_t data[TRP_FRAGMENT];
-};
-
-struct trp_pool {
-    struct trp_block *free;
-    uint32_t count;
-};
-void trp_pool_free(struct trp_pool *p);
+extern const struct trp_lane_ops trp_lane_mpi, trp_lane_socket;
 
 struct trp_lane {
-    bool open;
-    struct trp_route route;
-    uint64_t sent, taken; /* whole messages queued and delivered */
-    /* Sends: `first` … posted, then from `unposted` on not yet. */
-    struct trp_block *first, *last, *unposted;
-    uint32_t posted;
-    /* The fragment being received, and the message being put together. */
-    uint8_t *fragment;
-    struct trp_buf whole; /* from its size on */
+    const struct trp_lane_ops *ops; /* NULL: it is not open */
+    uint64_t sent, taken;           /* whole messages queued and delivered */
+    struct trp_buf whole; /* a message that came in pieces, from its size on */
     uint32_t want;        /* size of that message, once known */
+    struct trp_mpi_lane *mpi;
 };
 
-/* Posts the first receive, whose request the caller keeps. */
-int trp_lane_open(struct trp_lane *l, const struct trp_route *route,
-                  MPI_Request *ret_request);
-int trp_lane_receive(struct trp_lane *l, MPI_Request *ret_request);
-
-/* Frees what MPI does not hold on to. `alive`: the peer left orderly, so the posted
- * receive can be taken back; else it and unfinished sends stay where MPI may write. */
-void trp_lane_close(struct trp_lane *l, struct trp_pool *pool, bool alive,
-                    MPI_Request *request);
-
-/* Queues a copy. */
-int trp_lane_put(struct trp_lane *l, struct trp_pool *pool, const void *p, size_t n);
-
-/* Posts and finishes sends: 1 all is sent, 0 not yet, negative: MPI failed. */
-int trp_lane_flush(struct trp_lane *l, struct trp_pool *pool);
-
-/* Takes the `n` bytes of a received fragment apart; `deliver` gets each whole message
- * and returns false to stop (the peer is gone). TRP_EPROTO: no stream of ours. */
-int trp_lane_take(struct trp_lane *l, size_t n,
+/* Takes `n` bytes of the stream apart: `deliver` gets each whole message, and returns
+ * false to stop (the peer is gone). TRP_EPROTO: no stream of ours. */
+int trp_lane_take(struct trp_lane *l, const uint8_t *bytes, size_t n,
                   bool (*deliver)(void *context, const uint8_t *p, size_t n),
                   void *context);
 

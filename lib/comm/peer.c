@@ -30,7 +30,6 @@ struct trp_peer *trp_peer_new(trp_channel *c, int fd)
     p->link = link;
     p->id = TRP_NONE;
     p->slot = TRP_NONE;
-    p->request = MPI_REQUEST_NULL;
     p->opened_ns = p->heard_ns = c->now;
     DL_APPEND(c->callers, p);
     c->ncallers++;
@@ -49,17 +48,13 @@ static int grow(void *array, size_t n, size_t size)
 
 int trp_peer_make_room(trp_channel *c)
 {
-    if (c->npeers < c->polled_max)
+    if (c->npeers < c->peers_max)
         return 0;
-    uint32_t n = c->polled_max ? 2 * c->polled_max : 16;
+    uint32_t n = c->peers_max ? 2 * c->peers_max : 16;
     if (grow(&c->polled, n, sizeof *c->polled) < 0 ||
-        grow(&c->ripe, n, sizeof *c->ripe) < 0 ||
-        grow(&c->requests, n, sizeof *c->requests) < 0 ||
-        grow(&c->statuses, n, sizeof *c->statuses) < 0 ||
-        grow(&c->indices, n, sizeof *c->indices) < 0 ||
         grow(&c->sending, n, sizeof *c->sending) < 0)
         return TRP_ENOMEM;
-    c->polled_max = n;
+    c->peers_max = n;
     return 0;
 }
 
@@ -88,34 +83,23 @@ void trp_peer_watch_out(struct trp_peer *p)
 
 void trp_peer_poll(struct trp_peer *p)
 {
-    trp_channel *c = p->channel;
-    if (p->slot != TRP_NONE || !p->lane.open)
-        return;
-    p->slot = c->npolled++;
-    c->polled[p->slot] = p;
-    c->requests[p->slot] = p->request;
-    p->request = MPI_REQUEST_NULL;
+    if (p->slot == TRP_NONE && p->lane.ops && p->lane.ops->rings)
+        p->lane.ops->poll(p);
 }
 
 void trp_peer_unpoll(struct trp_peer *p)
 {
-    trp_channel *c = p->channel;
-    if (p->slot == TRP_NONE)
-        return;
-    p->request = c->requests[p->slot];
-    c->npolled--;
-    c->polled[p->slot] = c->polled[c->npolled];
-    c->requests[p->slot] = c->requests[c->npolled];
-    c->polled[p->slot]->slot = p->slot;
-    p->slot = TRP_NONE;
+    if (p->slot != TRP_NONE)
+        p->lane.ops->unpoll(p);
 }
 
 int trp_peer_send(struct trp_peer *p, const void *data, size_t n)
 {
     trp_channel *c = p->channel;
-    int rc = trp_lane_put(&p->lane, &c->pool, data, n);
+    int rc = p->lane.ops->put(p, data, n);
     if (rc < 0)
         return rc;
+    p->lane.sent++;
     if (!p->sending) {
         p->sending = true;
         c->sending[c->nsending++] = p;
@@ -124,7 +108,7 @@ int trp_peer_send(struct trp_peer *p, const void *data, size_t n)
     return 0;
 }
 
-static bool deliver(void *context, const uint8_t *data, size_t n)
+bool trp_peer_deliver(void *context, const uint8_t *data, size_t n)
 {
     struct trp_peer *p = (struct trp_peer *)context;
     trp_channel *c = p->channel;
@@ -136,78 +120,23 @@ static bool deliver(void *context, const uint8_t *data, size_t n)
     return p->state != TRP_PEER_GONE;
 }
 
-void trp_peer_take(struct trp_peer *p, MPI_Status *status)
-{
-    int n;
-    trp_channel *c = p->channel;
-    p->heard_ns = c->now;
-    MPI_Request *request = p->slot == TRP_NONE ? &p->request : &c->requests[p->slot];
-    *request = MPI_REQUEST_NULL;
-    int rc = MPI_Get_count(status, MPI_BYTE, &n) == MPI_SUCCESS ? 0 : TRP_ESYSTEM;
-    if (rc == 0)
-        rc = trp_lane_take(&p->lane, (size_t)n, deliver, p);
-    if (p->state == TRP_PEER_GONE)
-        return;
-    request = p->slot == TRP_NONE ? &p->request : &c->requests[p->slot];
-    if (rc == 0)
-        rc = trp_lane_receive(&p->lane, request);
-    if (rc < 0)
-        trp_peer_end(p, true);
-}
-
-void trp_peer_drain(struct trp_peer *p)
-{
-    enum { QUIET = 3 };
-    trp_peer_unpoll(p);
-    for (int quiet = 0; quiet < QUIET && p->lane.open && p->state == TRP_PEER_UP;) {
-        int done;
-        MPI_Status status;
-        trp_mpi_mark();
-        int rc = MPI_Test(&p->request, &done, &status);
-        trp_mpi_mark();
-        if (rc != MPI_SUCCESS)
-            return;
-        quiet = done ? 0 : quiet + 1;
-        if (done)
-            trp_peer_take(p, &status);
-        trp_peer_unpoll(p); /* the handler may have answered */
-    }
-}
-
-/* MPI_Test looks once more after it turned Open MPI's progress engine, MPI_Testsome
- * does not: with one peer a message is seen a turn earlier. */
-int trp_peer_find_ripe(trp_channel *c, int *ret_n)
-{
-    int done = 0;
-    bool one = c->npolled == 1;
-    trp_mpi_mark();
-    int rc = one ? MPI_Test(&c->requests[0], &done, &c->statuses[0])
-                 : MPI_Testsome((int)c->npolled, c->requests, ret_n, c->indices,
-                                c->statuses);
-    trp_mpi_mark();
-    if (one) {
-        c->indices[0] = 0;
-        c->statuses[0].MPI_ERROR = rc;
-        *ret_n = done || rc != MPI_SUCCESS;
-    } else if (*ret_n == MPI_UNDEFINED) {
-        *ret_n = 0;
-    }
-    return rc;
-}
-
 int trp_peer_join(struct trp_peer *p, const struct trp_route *route)
 {
-    int rc = trp_lane_open(&p->lane, route, &p->request);
-    if (rc == 0)
-        trp_peer_poll(p);
-    return rc;
+    const struct trp_lane_ops *ops = p->channel->transport.ops->lane;
+    p->lane = (struct trp_lane){0};
+    int rc = ops->open(p, route);
+    if (rc < 0)
+        return rc;
+    p->lane.ops = ops;
+    trp_peer_poll(p);
+    return 0;
 }
 
 static void close_lane(struct trp_peer *p, bool orderly)
 {
     trp_channel *c = p->channel;
-    struct trp_route route = p->lane.route;
-    if (!p->lane.open)
+    const struct trp_lane_ops *ops = p->lane.ops;
+    if (!ops)
         return;
     trp_peer_unpoll(p);
     for (uint32_t i = 0; p->sending && i < c->nsending; i++)
@@ -215,17 +144,14 @@ static void close_lane(struct trp_peer *p, bool orderly)
             c->sending[i] = c->sending[--c->nsending];
             p->sending = false;
         }
-    trp_lane_close(&p->lane, &c->pool, orderly, &p->request);
-    if (orderly)
-        c->transport.ops->leave(&c->transport, &route);
-    else
-        c->unclean = true;
+    ops->close(p, orderly);
+    trp_buf_free(&p->lane.whole);
+    p->lane.ops = NULL;
 }
 
 void trp_peer_abandon(struct trp_peer *p)
 {
     close_lane(p, false);
-    p->lane = (struct trp_lane){0};
 }
 
 /* ---- its end --------------------------------------------------------------------- */

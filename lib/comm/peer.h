@@ -6,6 +6,7 @@
  *   refusal.c    driver: who is refused, and what is told of it
  *   call.c       executor: the other side of that
  *   peer.c       both: one peer's socket and lane, its end
+ *   lane.h       both: what carries messages
  *   channel.c    both: the loop; sleep, heartbeats, leaving
  *
  * A peer is in `callers` while it has not proved itself and said an accepted hello, in
@@ -59,10 +60,9 @@ struct trp_peer {
     struct trp_last_words words;
 
     struct trp_lane lane;
-    MPI_Request request; /* the posted receive while the peer is not polled */
-    uint32_t slot;       /* in the channel's polled peers, or TRP_NONE */
-    bool sending;        /* in the channel's list of those with unfinished sends */
-    uint8_t strays;      /* meetings with somebody else */
+    uint32_t slot;  /* in the channel's polled peers, or TRP_NONE */
+    bool sending;   /* in the channel's list of those with unfinished sends */
+    uint8_t strays; /* meetings with somebody else */
 
     uint64_t promised; /* messages that a RING or BYE told of */
     bool told_deaf;    /* we said SLEEP, the peer did not ring since */
@@ -81,7 +81,6 @@ struct trp_channel {
     char address[300];
     char build[TRP_BUILD_ID_TEXT];
     struct trp_transport transport;
-    struct trp_pool pool;
     int epoll_fd, listen_fd;
 
     struct trp_peer *callers, *queue, *peers, *gone; /* utlist */
@@ -92,14 +91,10 @@ struct trp_channel {
     uint32_t nby_id;
     struct trp_peer *only; /* E: the driver */
 
-    /* Polled peers and their posted receives, side by side for MPI_Testsome. */
-    struct trp_peer **polled, **ripe;
-    MPI_Request *requests;
-    MPI_Status *statuses;
-    int *indices;
-    uint32_t npolled, polled_max;
-    struct trp_peer **sending;
-    uint32_t nsending;
+    /* Each has room for peers_max. Polled are peers of lanes that ring. */
+    struct trp_peer **polled, **sending;
+    uint32_t npolled, nsending, peers_max;
+    struct trp_mpi_polls *mpi; /* lane_mpi.c, or NULL */
 
     /* Letting in. */
     bool meeting;           /* a meeting is under way … */
@@ -138,13 +133,8 @@ void trp_peer_watch_out(struct trp_peer *p); /* after a flush */
 void trp_peer_poll(struct trp_peer *p);      /* from now on */
 void trp_peer_unpoll(struct trp_peer *p);    /* until it rings or is sent to */
 int trp_peer_send(struct trp_peer *p, const void *data, size_t n);
-/* Which receives of the polled peers are complete: c->indices, c->statuses. Returns
- * MPI's code. */
-int trp_peer_find_ripe(trp_channel *c, int *ret_n);
-/* What its finished receive brought, and the next receive. */
-void trp_peer_take(struct trp_peer *p, MPI_Status *status);
-/* All that is there now: its socket has closed. */
-void trp_peer_drain(struct trp_peer *p);
+/* For trp_lane_take, with the peer as context. */
+bool trp_peer_deliver(void *context, const uint8_t *data, size_t n);
 /* Opens its lane and polls it. */
 int trp_peer_join(struct trp_peer *p, const struct trp_route *route);
 /* Forgets its lane as one of a dead peer. */
@@ -153,6 +143,11 @@ void trp_peer_close_socket(struct trp_peer *p);
 /* The end of a peer, with `down` when `tell` and it was let in. */
 void trp_peer_end(struct trp_peer *p, bool tell);
 void trp_peer_bury(trp_channel *c); /* frees those in `gone` */
+
+/* ---- lane_mpi.c ------------------------------------------------------------------
+ */
+
+void trp_mpi_polls_free(struct trp_mpi_polls *m);
 
 /* ---- call.c ---------------------------------------------------------------------- */
 

@@ -1,23 +1,31 @@
 /*
  * Transports: how two processes come to share a communicator. Internal to lib/comm.
  *
- * All else (sockets, frames, sleep, messages) is the same for all. A further one fills
- * a struct trp_transport_ops; one that carries messages without MPI would also bring
- * its own lane (lane.h). A *meeting* is one try of the driver and one executor to join;
- * there is at most one at a time on either side. When it is over `notice_fd` is
- * readable.
+ * All else (sockets, frames, sleep) is the same for all; what carries messages then is
+ * the transport's lane (lane.h). A *meeting* is one try of the driver and one executor
+ * to join; there is at most one at a time on either side. When it is over `notice_fd`
+ * is readable.
  */
 #ifndef TRP_COMM_TRANSPORT_H
 #define TRP_COMM_TRANSPORT_H
 
+#include <mpi.h>
 #include <stdatomic.h>
 
+#include "comm/channel.h"
 #include "comm/lane.h"
 
 struct trp_transport;
 
+/* How a peer is reached; filled by a transport. */
+struct trp_route {
+    MPI_Comm comm;
+    int rank;
+};
+
 struct trp_transport_ops {
     const char *name;
+    const struct trp_lane_ops *lane;
     /* Driver: begins to meet `executor`, and writes t->where, which is told to it. When
      * its `socket` closes or is shut down the meeting is made to end. */
     int (*admit)(struct trp_transport *t, uint32_t executor, int socket,
