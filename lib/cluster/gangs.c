@@ -389,7 +389,7 @@ static int fork_spawner(trp_gangs *s, uv_loop_t *loop, const char *scratch,
                                         .run_dir = s->command->run_dir,
                                         .scratch = scratch,
                                         .cgroup = "",
-                                        .words_fd = -1};
+                                        .words = {.fd = -1}};
     int code = trp_spawner_fork(&config, &s->spawner, err);
     if (code < 0)
         return code;

@@ -10,6 +10,8 @@
  *     connection → CHALLENGE, ANSWER, PROOF, HELLO → WELCOME → READY → queue → meeting
  *     (ADMIT) → admission nonce over MPI → up
  *
+ * Over sockets nobody has to meet: who is admitted is up.
+ *
  * Meetings. One at a time, and the next begins only when the admission nonce has
  * arrived on the new communicator: should somebody else have answered the accept (an
  * executor given up for dead that connects late), that communicator is left alone and
@@ -108,6 +110,10 @@ static int prove_driver(struct trp_peer *p)
     trp_put_text(&b, seal);
     int rc = b.failed ? TRP_ENOMEM : trp_peer_put(p, TRP_FRAME_PROOF, b.data, b.size);
     trp_buf_free(&b);
+    bool sealed = c->config.transport == TRP_TRANSPORT_SOCKET && c->config.mac;
+    if (rc == 0)
+        rc = trp_session_begin(&p->link, c->secret, &p->nonces, TRP_PROVER_DRIVER,
+                               sealed);
     return rc;
 }
 
@@ -262,6 +268,18 @@ static void give_guest_up(trp_channel *c)
     count_failure(c, text);
 }
 
+/* It can be sent to from now on. */
+static void come_up(struct trp_peer *p)
+{
+    trp_channel *c = p->channel;
+    p->state = TRP_PEER_UP;
+    c->meeting = false;
+    c->guest = NULL;
+    c->failures = 0;
+    if (c->handler.up && !c->closing)
+        c->handler.up(c->handler.context, p->id, &p->hello);
+}
+
 static void admit_next(trp_channel *c)
 {
     while (!c->meeting && c->queue && !c->closing && c->failures < TRP_FAILURES_MAX) {
@@ -274,6 +292,8 @@ static void admit_next(trp_channel *c)
         int rc = trp_nonce_make(p->admission);
         if (rc == 0)
             rc = meet(c, &err);
+        if (rc > 0 && trp_peer_join(p, NULL) < 0)
+            rc = trp_error_set(&err, TRP_ENOMEM, "out of memory");
         if (rc < 0) {
             c->meeting = false;
             refuse_guest(c, err.text);
@@ -283,6 +303,8 @@ static void admit_next(trp_channel *c)
         trp_put_raw(&b, p->admission, TRP_NONCE_SIZE);
         trp_peer_put(p, TRP_FRAME_ADMIT, b.data, b.size);
         trp_buf_free(&b);
+        if (rc > 0)
+            come_up(p);
     }
 }
 
@@ -345,13 +367,8 @@ void trp_admission_verify(struct trp_peer *p, const uint8_t *data, size_t n)
         c->meeting_ns = INT64_MIN / 2; /* trp_admission_time repeats the meeting */
         return;
     }
-    p->state = TRP_PEER_UP;
-    c->meeting = false;
-    c->guest = NULL;
-    c->failures = 0;
+    come_up(p);
     admit_next(c);
-    if (c->handler.up && !c->closing)
-        c->handler.up(c->handler.context, p->id, &p->hello);
 }
 
 void trp_admission_forget(struct trp_peer *p)

@@ -203,6 +203,10 @@ static int handshake(trp_channel *c, const struct trp_call_config *config,
         rc = await(l, TRP_FRAME_PROOF, deadline, &v, err);
     if (rc == 0)
         rc = check_driver(config, &nonces, &v, err);
+    if (rc == 0)
+        rc =
+            trp_session_begin(l, config->secret, &nonces, TRP_PROVER_EXECUTOR,
+                              config->transport == TRP_TRANSPORT_SOCKET && config->mac);
     if (rc < 0)
         return rc;
     if (say_hello(c, config, l) < 0)
@@ -275,12 +279,14 @@ int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
                      pid_t spawner_pid, trp_error *err)
 {
     uint32_t pid = htole32((uint32_t)spawner_pid);
-    int rc = trp_transport_init_mpi(c->config.transport == TRP_TRANSPORT_WORLD
-                                        ? MPI_THREAD_SERIALIZED
-                                        : MPI_THREAD_MULTIPLE,
+    const enum trp_transport_kind kind = c->config.transport;
+    int rc = 0;
+    if (kind != TRP_TRANSPORT_SOCKET)
+        rc = trp_transport_init_mpi(kind == TRP_TRANSPORT_WORLD ? MPI_THREAD_SERIALIZED
+                                                                : MPI_THREAD_MULTIPLE,
                                     0, NULL, err);
     if (rc == 0)
-        rc = trp_transport_open(&c->transport, c->config.transport, NULL, err);
+        rc = trp_transport_open(&c->transport, kind, NULL, err);
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
     if (rc < 0)
@@ -316,6 +322,10 @@ int trp_call_admit(struct trp_peer *p, struct trp_view *v)
         memcpy(p->admission, nonce, TRP_NONCE_SIZE);
         p->state = TRP_PEER_MEETING;
         rc = p->channel->transport.ops->join(&p->channel->transport, where, &err);
+        if (rc > 0)
+            rc = trp_peer_join(p, NULL);
+        if (rc == 0 && p->lane.ops)
+            p->state = TRP_PEER_UP;
     }
     free(where);
     return rc;

@@ -67,7 +67,7 @@ static bool may_go_deaf(const struct trp_peer *p)
 bool trp_channel_sleep(trp_channel *c)
 {
     struct epoll_event event;
-    if (c->nsending > 0 || c->nleaving > 0 || c->gone)
+    if (c->nsending > 0 || c->nleaving > 0 || c->gone || c->unread)
         return false;
     for (uint32_t i = 0; i < c->npolled; i++)
         if (!may_go_deaf(c->polled[i]))
@@ -91,11 +91,25 @@ static int on_beat(struct trp_peer *p, struct trp_view *v)
     return trp_view_end(v) ? 0 : TRP_EPROTO;
 }
 
+/* SLEEP may come before its lane is open. */
+static bool rings(const struct trp_peer *p)
+{
+    return p->channel->transport.ops->lane->rings;
+}
+
+static int on_data(struct trp_peer *p, struct trp_view *v)
+{
+    if (rings(p))
+        return TRP_EPROTO;
+    return trp_lane_take(&p->lane, v->at, (size_t)(v->end - v->at), trp_peer_deliver,
+                         p);
+}
+
 static int on_sleep(struct trp_peer *p, struct trp_view *v)
 {
     trp_channel *c = p->channel;
     uint64_t n = trp_get_u64(v);
-    if (!trp_view_end(v) || n > p->lane.sent)
+    if (!trp_view_end(v) || n > p->lane.sent || !rings(p))
         return TRP_EPROTO;
     p->is_deaf = true;
     if (p->lane.sent > n)
@@ -108,7 +122,7 @@ static int on_sleep(struct trp_peer *p, struct trp_view *v)
 static int on_ring(struct trp_peer *p, struct trp_view *v)
 {
     uint64_t n = trp_get_u64(v);
-    if (!trp_view_end(v))
+    if (!trp_view_end(v) || !rings(p))
         return TRP_EPROTO;
     if (n > p->promised)
         p->promised = n;
@@ -138,24 +152,6 @@ static int on_bye(struct trp_peer *p, struct trp_view *v)
     return 0;
 }
 
-static int on_words(struct trp_peer *p, struct trp_view *v)
-{
-    struct trp_last_words w = {.said = true};
-    uint8_t reason = trp_get_u8(v);
-    w.has_culprit = trp_get_u8(v) != 0;
-    w.signal = (int32_t)trp_get_u32(v);
-    w.culprit.n = trp_get_u64(v);
-    w.limit_mib = trp_get_i64(v);
-    w.peak_mib = trp_get_i64(v);
-    if (!trp_view_end(v) ||
-        (reason > TRP_LOSS_NEVER_CAME && reason != TRP_LOSS_SPAWNER_DIED &&
-         reason != TRP_LOSS_SPAWNER_HUNG))
-        return TRP_EPROTO;
-    w.reason = (enum trp_loss)reason;
-    p->words = w;
-    return 0;
-}
-
 enum {
     D = 1,
     E = 2,
@@ -177,8 +173,9 @@ static const struct rule {
     {TRP_FRAME_BEAT,   D | E, IN,                        on_beat             },
     {TRP_FRAME_SLEEP,  D | E, JOINED | TRP_PEER_MEETING, on_sleep            },
     {TRP_FRAME_RING,   D | E, JOINED,                    on_ring             },
-    {TRP_FRAME_WORDS,  D,     IN,                        on_words            },
+    {TRP_FRAME_WORDS,  D,     IN,                        trp_words_take      },
     {TRP_FRAME_BYE,    D | E, TRP_PEER_UP,               on_bye              },
+    {TRP_FRAME_DATA,   D | E, TRP_PEER_UP,               on_data             },
 };
 
 static int take_frame(struct trp_peer *p, uint8_t kind, struct trp_view *v)
@@ -191,6 +188,17 @@ static int take_frame(struct trp_peer *p, uint8_t kind, struct trp_view *v)
     return TRP_EPROTO;
 }
 
+static void tell_garbage(const struct trp_peer *p)
+{
+    char text[400];
+    snprintf(
+        text, sizeof text,
+        "executor %u on %s: what came on its connection is not what it sent; it is "
+        "given up",
+        p->id, p->hello.host);
+    trp_admission_tell(p->channel, false, p->id, false, text);
+}
+
 /* Its socket closed, or broke, or brought garbage. */
 static void lose(struct trp_peer *p, bool garbage)
 {
@@ -201,10 +209,15 @@ static void lose(struct trp_peer *p, bool garbage)
                                      : "it closed the connection before its hello");
         return;
     }
-    if (p->lane.ops)
+    if (p->lane.ops && p->lane.ops->drain)
         p->lane.ops->drain(p);
     if (p->state == TRP_PEER_GONE)
         return;
+    struct trp_view words;
+    if (c->driver && trp_link_words_at_end(&p->link, TRP_WORDS_SIZE, &words))
+        trp_words_take(p, &words);
+    else if (garbage && c->driver)
+        tell_garbage(p);
     if (p->bye_said && p->bye_heard && p->lane.taken < p->promised) {
         trp_peer_close_socket(p); /* its last messages are on their way */
         p->leave_ns = c->now;
@@ -214,12 +227,12 @@ static void lose(struct trp_peer *p, bool garbage)
     trp_peer_end(p, true);
 }
 
-static void read_socket(struct trp_peer *p)
+static void take_frames(struct trp_peer *p, int filled)
 {
     trp_channel *c = p->channel;
     uint8_t kind;
     struct trp_view v;
-    int rc = 0, filled = trp_link_fill(&p->link);
+    int rc = 0;
     while (p->state != TRP_PEER_GONE && p->link.fd >= 0 &&
            (rc = trp_link_next(&p->link, &kind, &v)) > 0) {
         c->handled++;
@@ -227,11 +240,20 @@ static void read_socket(struct trp_peer *p)
         rc = take_frame(p, kind, &v);
         if (rc < 0)
             break;
+        if (c->joining && p->state == TRP_PEER_UP) {
+            c->unread = true; /* nothing is told to the handler yet */
+            return;
+        }
     }
     if (p->state == TRP_PEER_GONE || p->link.fd < 0)
         return;
     if (rc < 0 || filled < 0)
         lose(p, rc < 0);
+}
+
+static void read_socket(struct trp_peer *p)
+{
+    take_frames(p, trp_link_fill(&p->link));
 }
 
 static void look_at_sockets(trp_channel *c)
@@ -357,9 +379,18 @@ int trp_channel_progress(trp_channel *c, int64_t now_ns)
     c->handled = 0;
     if (c->nsending > 0)
         flush_sends(c);
+    if (c->unread && !c->joining) {
+        c->unread = false;
+        take_frames(c->only, 0);
+    }
     if (c->slept || now_ns >= c->sockets_due) {
         look_at_sockets(c);
         look_at_time(c);
+    } else if (c->ncarrying > 0) {
+        if (c->npeers == 1 && c->peers)
+            read_socket(c->peers); /* cheaper than to ask epoll */
+        else
+            look_at_sockets(c);
     }
     take_messages(c);
     if (c->nsending > 0)
@@ -411,49 +442,9 @@ int trp_channel_socket(const trp_channel *c)
     return c->only ? c->only->link.fd : -1;
 }
 
-void trp_channel_last_words(trp_channel *c, const struct trp_last_words *words)
-{
-    uint8_t frame[256];
-    size_t n = trp_last_words_frame(words, frame, sizeof frame);
-    struct trp_link *l = c->only ? &c->only->link : NULL;
-    if (!l || l->fd < 0)
-        return;
-    trp_link_flush(l);
-    /* A frame that is half sent is not cut in two by words. */
-    ssize_t done = trp_link_pending(l) ? 0 : write(l->fd, frame, n);
-    (void)done;
-    shutdown(l->fd, SHUT_RDWR);
-}
-
 const char *trp_channel_address(const trp_channel *c)
 {
     return c->address;
-}
-
-size_t trp_last_words_frame(const struct trp_last_words *words, uint8_t *buf,
-                            size_t cap)
-{
-    struct {
-        uint16_t size;
-        uint8_t kind, mark;
-        uint8_t reason, has_culprit;
-        uint32_t signal;
-        uint64_t culprit, limit_mib, peak_mib;
-    } __attribute__((packed)) frame = {
-        .size = htole16(sizeof frame - TRP_FRAME_HEAD),
-        .kind = TRP_FRAME_WORDS,
-        .mark = TRP_FRAME_MARK,
-        .reason = (uint8_t)words->reason,
-        .has_culprit = words->has_culprit,
-        .signal = htole32((uint32_t)words->signal),
-        .culprit = htole64(words->culprit.n),
-        .limit_mib = htole64((uint64_t)words->limit_mib),
-        .peak_mib = htole64((uint64_t)words->peak_mib),
-    };
-    if (cap < sizeof frame)
-        return 0;
-    memcpy(buf, &frame, sizeof frame);
-    return sizeof frame;
 }
 
 /* ---- making and ending ----------------------------------------------------------- */
@@ -557,7 +548,9 @@ static int start_listening(trp_channel *c, const struct trp_listen_config *confi
     c->config.secret = NULL;
     c->look_due = c->now + config->network_timeout_ns / 10;
     bool world = config->transport == TRP_TRANSPORT_WORLD;
-    int rc = trp_transport_init_mpi(world ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE,
+    int rc = 0;
+    if (config->transport != TRP_TRANSPORT_SOCKET)
+        rc = trp_transport_init_mpi(world ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE,
                                     config->start_timeout_ns, config->stuck, err);
     if (rc == 0)
         rc = trp_transport_open(&c->transport, config->transport, config->unstick_argv,

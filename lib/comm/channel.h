@@ -4,13 +4,16 @@
  * Words. A *peer* is the other side of one connection; on the driver peers are numbered
  * by executor id, an executor has the one peer TRP_DRIVER_PEER. The *admission socket*
  * is a TCP connection that stays open for the peer's life: its closing is the sign of
- * death, a RING frame on it wakes a sleeper. Messages themselves travel over MPI. A
- * *transport* is how two processes come to share a communicator: connect  each executor
- * is an MPI universe of its own, joined by MPI_Comm_accept and MPI_Comm_connect, one at
- * a time, the accept in a thread of its own; world    all are ranks of one
- * MPI_COMM_WORLD, rank 0 drives. Both use the same socket, the same frames and the same
- * code but for the joining; a third needs only other transport operations
- * (comm/transport.h).
+ * death, a RING frame on it wakes a sleeper. A *transport* is how two processes come to
+ * carry messages to each other:
+ *
+ *   connect  each executor is an MPI universe of its own, joined by MPI_Comm_accept and
+ *            MPI_Comm_connect, one at a time, the accept in a thread of its own;
+ *   world    all are ranks of one MPI_COMM_WORLD, rank 0 drives;
+ *   socket   messages travel on the admission socket itself, without MPI.
+ *
+ * All use the same socket, the same frames and the same code but for the joining
+ * (comm/transport.h) and what carries messages then (comm/lane.h).
  *
  * Messages have any length up to TRP_MESSAGE_MAX, arrive whole, in order, once, and are
  * cut into fragments of at most 32 KiB underneath.
@@ -18,10 +21,11 @@
  * Sleep. Before a side sleeps on trp_channel_fd it says so on the socket, with the
  * number of messages it has taken (SLEEP n). A side that has sent more, or sends more
  * later, rings (RING n): the sleeper wakes and polls MPI until it has message n. Nobody
- * sleeps with unfinished sends (trp_channel_sleep refuses).
+ * sleeps with unfinished sends (trp_channel_sleep refuses). Over sockets nothing of
+ * this is said: what arrives wakes the sleeper.
  *
  * An executor's life: trp_channel_call (socket, proof of the secret) → fork its
- * spawner, MPI_Init → trp_channel_join (told when to connect) → messages →
+ * spawner → trp_channel_join (told when to connect) → messages →
  * trp_channel_close.
  *
  * Threads: one at a time per channel (whoever holds the caller's baton); the accept
@@ -40,7 +44,11 @@
 
 typedef struct trp_channel trp_channel;
 
-enum trp_transport_kind { TRP_TRANSPORT_CONNECT, TRP_TRANSPORT_WORLD };
+enum trp_transport_kind {
+    TRP_TRANSPORT_CONNECT,
+    TRP_TRANSPORT_WORLD,
+    TRP_TRANSPORT_SOCKET
+};
 
 #define TRP_DRIVER_PEER UINT32_MAX
 #define TRP_MESSAGE_MAX (UINT32_C(1) << 30)
@@ -92,6 +100,7 @@ struct trp_listen_config {
     bool here_only;               /* all executors are on this machine */
     const uint8_t *secret;        /* TRP_SECRET_SIZE bytes, copied */
     bool munge;                   /* both sides prove their user by MUNGE as well */
+    bool mac;                     /* socket: every frame has a tag (comm/frame.h) */
     int64_t network_timeout_ns;   /* silence after which a peer is lost (120 s) */
     int64_t heartbeat_ns;         /* executors' heartbeats (10 s) */
     int64_t handshake_timeout_ns; /* a half-open connection is closed after it (10 s) */
@@ -123,7 +132,7 @@ struct trp_call_config {
     enum trp_transport_kind transport;
     const char *address; /* HOST:PORT of the driver */
     const uint8_t *secret;
-    bool munge; /* as the driver that started us has it */
+    bool munge, mac; /* as the driver that started us has them */
     uint32_t executor;
     int64_t network_timeout_ns, heartbeat_ns;
     const char *build; /* NULL: trp_build_id() */
@@ -139,8 +148,8 @@ int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_cha
                      trp_error *err);
 
 /* Executor, after the spawner is forked: MPI_Init_thread when nobody did (THREAD
- * MULTIPLE), waits until admitted and joins. Blocks. When it fails the process can only
- * _exit (after trp_channel_close). */
+ * MULTIPLE; not for sockets), waits until admitted and joins. Blocks. When it fails the
+ * process can only _exit (after trp_channel_close). */
 int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
                      pid_t spawner_pid, trp_error *err);
 
@@ -160,10 +169,22 @@ int trp_channel_world(const struct trp_listen_config *config,
  * rank 0, the calls of the others fail. Does nothing after trp_channel_world. */
 void trp_channel_world_cancel(void);
 
-/* The socket of an executor's channel, for its spawner's last words (inherited by
- * fork), and the frame to write there with one write(2). Async-signal-safe. */
+/* The socket of an executor's channel, or -1. */
 int trp_channel_socket(const trp_channel *c);
-size_t trp_last_words_frame(const struct trp_last_words *words, uint8_t *buf,
+
+/* What an executor's spawner, which inherits the socket by fork, says last words with
+ * when the executor has died. */
+struct trp_words_way {
+    int fd; /* -1: nobody is told */
+    uint8_t key[32];
+};
+void trp_channel_words_way(const trp_channel *c, struct trp_words_way *ret);
+/* Waits at most a second for the socket to take them. */
+void trp_last_words_say(const struct trp_words_way *w,
+                        const struct trp_last_words *words);
+/* What is written there, with one write(2): its size, 0 when `buf` is too small. */
+size_t trp_last_words_frame(const struct trp_words_way *w,
+                            const struct trp_last_words *words, uint8_t *buf,
                             size_t cap);
 /* Executor: says its own last words, and hangs up, although others hold the socket. The
  * process can only _exit afterwards. */
@@ -198,6 +219,10 @@ void trp_channel_drop(trp_channel *c, uint32_t peer);
  * closes everything. MPI_Finalize may be called afterwards only when it returns true
  * (every peer that ever joined left orderly); else end by _exit. NULL: true. */
 bool trp_channel_close(trp_channel *c);
+
+/* MPI_Finalize, where MPI has begun and not ended. Only after trp_channel_close has
+ * returned true. */
+void trp_channel_finalize(void);
 
 /* Version and build of the running program and libtroupe: "1.0.0 1a2b3c…", the same in
  * two processes exactly when they run the same binaries (GNU build ids). */

@@ -1,10 +1,20 @@
 /*
  * Frames on the admission socket. Internal to lib/comm.
  *
- * A frame is 4 bytes (u16 size of the rest, u8 kind, u8 TRP_FRAME_MARK) and `size`
- * bytes; D: only the driver sends it, E: only an executor. A *link* is a non-blocking
- * socket with what has arrived but is not a frame yet, and what could not be written
- * yet.
+ * A frame is 4 bytes (u16 size of the body, u8 kind, u8 TRP_FRAME_MARK), `size` bytes,
+ * and on a sealed link a tag; D: only the driver sends it, E: only an executor. A
+ * *link* is a non-blocking socket with what has arrived but is not a frame yet, and
+ * what could not be written yet.
+ *
+ * Sealed. Once both sides have proved themselves they share keys that nobody else has
+ * (proof.h). On a sealed link each frame ends in a tag over all of it, UMAC-128 (RFC
+ * 4418) with the frame's number in its direction as nonce: one that was changed, left
+ * out, repeated or put in by somebody else is no frame of ours.
+ *
+ * Last words are said by another process than the one whose frames they follow, which
+ * died at any byte of one. So theirs has a tag of its own kind, always (HMAC-SHA256,
+ * cut to the same size), and at a link's end they are looked for behind whatever was
+ * cut off.
  */
 #ifndef TRP_COMM_FRAME_H
 #define TRP_COMM_FRAME_H
@@ -18,7 +28,12 @@ enum {
     TRP_FRAME_MARK = 0x54,
     TRP_FRAME_CALLER_MAX = 1280, /* before the proof: nonce, proof, seal */
     TRP_FRAME_MAX = 4096,
-    TRP_LINK_OUT_MAX = 64 * 1024, /* unread by the peer: it is taken for lost */
+    TRP_FRAME_DATA_MAX = 32 * 1024, /* of a link that carries messages */
+    TRP_LINK_OUT_MAX = 64 * 1024, /* unread by the peer: it is taken for lost, but on a
+                                   * link that carries messages */
+    TRP_TAG_SIZE = 16,
+    TRP_TAG_KEY_SIZE = 16,
+    TRP_WORDS_KEY_SIZE = 32,
 };
 
 enum trp_frame_kind {
@@ -33,20 +48,35 @@ enum trp_frame_kind {
     TRP_FRAME_BEAT = 9,      /* E, and D's answer */
     TRP_FRAME_SLEEP = 10,    /* u64 messages taken */
     TRP_FRAME_RING = 11,     /* u64 messages sent */
-    TRP_FRAME_WORDS = 12,    /* E's spawner: struct trp_last_words */
+    TRP_FRAME_WORDS = 12,    /* E, mostly its spawner: struct trp_last_words */
     TRP_FRAME_BYE = 13,      /* u64 messages sent, all of them on their way */
+    TRP_FRAME_DATA = 14,     /* a piece of the stream of records (lane_socket.c) */
 };
+
+struct trp_seal; /* frame.c */
 
 struct trp_link {
     int fd;
     uint32_t limit;       /* of a frame's size */
+    bool carries;         /* messages: more may be pending than a few frames */
     size_t in_at, out_at; /* what is used up of … */
     struct trp_buf in, out;
+    size_t open_at;        /* in `out`: a DATA frame that is being filled, or … */
+    struct trp_seal *seal; /* NULL: frames have no tags */
+    uint8_t words_key[TRP_WORDS_KEY_SIZE]; /* of those who may say last words here */
 };
+#define TRP_NO_FRAME SIZE_MAX
 
 /* Makes the socket non-blocking, close-on-exec and without delay. */
 void trp_link_open(struct trp_link *l, int fd, uint32_t limit);
 void trp_link_close(struct trp_link *l);
+
+/* All frames from now on have tags, in both directions. */
+int trp_link_seal(struct trp_link *l, const uint8_t *out_key, const uint8_t *in_key);
+
+/* Adds a record (lane.h) to the stream that DATA frames carry, whole or not at all. The
+ * last of them is closed, and all is written, by the next flush or frame. */
+int trp_link_put_record(struct trp_link *l, const void *p, size_t n);
 
 /* Writes a frame, or keeps what the socket does not take (trp_link_pending). Negative:
  * the link is broken. */
@@ -64,5 +94,13 @@ int trp_link_fill(struct trp_link *l);
 /* The next whole frame: 1, *ret_kind and its bytes, borrowed until the next fill; 0
  * none; TRP_EPROTO no frame of ours. */
 int trp_link_next(struct trp_link *l, uint8_t *ret_kind, struct trp_view *ret_body);
+
+/* A frame of last words with its tag. 0: there is no room in `buf`. */
+size_t trp_words_frame(const uint8_t *words_key, const void *p, size_t n, uint8_t *buf,
+                       size_t cap);
+/* The link has ended: whether the last that came on it, behind a frame that was cut
+ * off, is a frame of last words with a body of `n` bytes. */
+bool trp_link_words_at_end(const struct trp_link *l, size_t n,
+                           struct trp_view *ret_body);
 
 #endif

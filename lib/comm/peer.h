@@ -7,6 +7,7 @@
  *   call.c       executor: the other side of that
  *   peer.c       both: one peer's socket and lane, its end
  *   lane.h       both: what carries messages
+ *   words.c      both: what is said of an end
  *   channel.c    both: the loop; sleep, heartbeats, leaving
  *
  * A peer is in `callers` while it has not proved itself and said an accepted hello, in
@@ -95,6 +96,8 @@ struct trp_channel {
     struct trp_peer **polled, **sending;
     uint32_t npolled, nsending, peers_max;
     struct trp_mpi_polls *mpi; /* lane_mpi.c, or NULL */
+    uint32_t ncarrying;        /* peers whose messages come on their sockets */
+    bool unread; /* E: frames that came behind its ADMIT have not been looked at */
 
     /* Letting in. */
     bool meeting;           /* a meeting is under way … */
@@ -148,6 +151,12 @@ void trp_peer_bury(trp_channel *c); /* frees those in `gone` */
  */
 
 void trp_mpi_polls_free(struct trp_mpi_polls *m);
+
+/* ---- words.c ---------------------------------------------------------------------
+ */
+
+enum { TRP_WORDS_SIZE = 30 }; /* of the body */
+int trp_words_take(struct trp_peer *p, struct trp_view *v);
 
 /* ---- call.c ---------------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
  * A recorded answer is of no use: the driver's nonce is new on every connection. A
  * reflected one neither: the label in front names who proves. The executor answers
  * before the driver has proved itself; an HMAC under a random 256-bit key tells a
- * stranger nothing. What follows on the socket is not sealed: somebody who can rewrite
- * the packets of a cluster's inner network is outside of what this protects from, as
- * MPI's own connections are open to him as well.
+ * stranger nothing. Over the transport `socket` what follows is sealed by the session's
+ * keys (frame.h). Over MPI it is not: somebody who can rewrite the packets of a
+ * cluster's inner network can do so with MPI's own connections as well.
  */
 #include "comm/proof.h"
 
@@ -23,18 +23,43 @@ int trp_nonce_make(uint8_t *ret_nonce)
     return n == TRP_NONCE_SIZE ? 0 : TRP_ESYSTEM;
 }
 
-void trp_proof_make(const uint8_t *secret, enum trp_prover who,
-                    const struct trp_nonces *nonces, uint8_t *ret_proof)
+/* The first `n` bytes of the HMAC of a label and both nonces. */
+static void derive(const uint8_t *secret, const char *label,
+                   const struct trp_nonces *nonces, uint8_t *ret, size_t n)
 {
-    const char *label =
-        who == TRP_PROVER_DRIVER ? "troupe driver proof" : "troupe executor proof";
     struct hmac_sha256_ctx ctx;
     hmac_sha256_set_key(&ctx, TRP_SECRET_SIZE, secret);
     hmac_sha256_update(&ctx, strlen(label) + 1, (const uint8_t *)label);
     hmac_sha256_update(&ctx, TRP_NONCE_SIZE, nonces->driver);
     hmac_sha256_update(&ctx, TRP_NONCE_SIZE, nonces->executor);
-    hmac_sha256_digest(&ctx, TRP_PROOF_SIZE, ret_proof);
+    hmac_sha256_digest(&ctx, n, ret);
     explicit_bzero(&ctx, sizeof ctx);
+}
+
+void trp_proof_make(const uint8_t *secret, enum trp_prover who,
+                    const struct trp_nonces *nonces, uint8_t *ret_proof)
+{
+    derive(secret,
+           who == TRP_PROVER_DRIVER ? "troupe driver proof" : "troupe executor proof",
+           nonces, ret_proof, TRP_PROOF_SIZE);
+}
+
+int trp_session_begin(struct trp_link *l, const uint8_t *secret,
+                      const struct trp_nonces *nonces, enum trp_prover side,
+                      bool sealed)
+{
+    uint8_t to_driver[TRP_TAG_KEY_SIZE], to_executor[TRP_TAG_KEY_SIZE];
+    bool driver = side == TRP_PROVER_DRIVER;
+    derive(secret, "troupe last words", nonces, l->words_key, sizeof l->words_key);
+    if (!sealed)
+        return 0;
+    derive(secret, "troupe to driver", nonces, to_driver, sizeof to_driver);
+    derive(secret, "troupe to executor", nonces, to_executor, sizeof to_executor);
+    int rc = trp_link_seal(l, driver ? to_executor : to_driver,
+                           driver ? to_driver : to_executor);
+    explicit_bzero(to_driver, sizeof to_driver);
+    explicit_bzero(to_executor, sizeof to_executor);
+    return rc;
 }
 
 bool trp_proof_check(const uint8_t *secret, enum trp_prover who,

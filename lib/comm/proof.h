@@ -24,6 +24,13 @@ void trp_proof_make(const uint8_t *secret, enum trp_prover who,
 bool trp_proof_check(const uint8_t *secret, enum trp_prover who,
                      const struct trp_nonces *nonces, const uint8_t *proof);
 
+/* Both sides have proved themselves to each other: the link gets the keys that they
+ * share and nobody else has, derived from the secret and both nonces, so that they are
+ * new on every connection. `sealed`: all frames from now on have tags. */
+int trp_session_begin(struct trp_link *l, const uint8_t *secret,
+                      const struct trp_nonces *nonces, enum trp_prover side,
+                      bool sealed);
+
 /* Whether two byte strings are equal, in a time that does not tell where they differ.
  */
 bool trp_proof_equal(const uint8_t *a, const uint8_t *b, size_t n);

@@ -582,6 +582,6 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
         last_words.owner = getpid();
     }
     if (clean) /* with a lost peer it would wait for ever */
-        MPI_Finalize();
+        trp_channel_finalize();
     return status;
 }

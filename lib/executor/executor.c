@@ -85,20 +85,21 @@ static int executor_new(const struct trp_executor_shape *shape,
     return trp_error_set(err, TRP_ENOMEM, "out of memory, or of descriptors");
 }
 
-static int fork_spawner(trp_executor *e, int words_fd, trp_error *err)
+static int fork_spawner(trp_executor *e, const struct trp_words_way *words,
+                        trp_error *err)
 {
     char name[160];
     snprintf(name, sizeof name, "%u %s", e->shape.id, e->shape.run_name);
     struct trp_spawner_config config = {
         .name = name,
         .executor = e->shape.id,
+        .words = *words,
         .run_name = e->shape.run_name,
         .run_dir = e->shape.run_dir,
         .scratch = e->shape.scratch,
         .memory_mib = e->shape.memory_mib,
         .cgroup = e->shape.cgroup,
         .watched = e->shape.memory_mib > 0 && !e->shape.cgroup[0] ? getpid() : 0,
-        .words_fd = words_fd,
     };
     trp_spawner *spawner;
     int r = trp_spawner_fork(&config, &spawner, err);
@@ -111,7 +112,8 @@ static int fork_spawner(trp_executor *e, int words_fd, trp_error *err)
  * when it dies would reach nobody, since MPI ends all ranks with it. */
 int trp_executor_need_spawner(trp_executor *e, trp_error *err)
 {
-    return e->spawner ? TRP_OK : fork_spawner(e, -1, err);
+    static const struct trp_words_way nobody = {.fd = -1};
+    return e->spawner ? TRP_OK : fork_spawner(e, &nobody, err);
 }
 
 /* ---- work and end ---------------------------------------------------------------- */
@@ -272,8 +274,11 @@ static int join_run(trp_executor *e, trp_error *err)
         r = bind_to(e->shape.cpuset, err);
     if (r == TRP_OK)
         r = trp_executor_call(&e->shape, &e->channel, err);
-    if (r == TRP_OK)
-        r = fork_spawner(e, trp_channel_socket(e->channel), err);
+    if (r == TRP_OK) {
+        struct trp_words_way words;
+        trp_channel_words_way(e->channel, &words);
+        r = fork_spawner(e, &words, err);
+    }
     if (r != TRP_OK)
         return r;
     trp_executor_handler(&handler);
@@ -336,7 +341,7 @@ int trp_executor_main(int *argc, char ***argv, const struct trp_function_runner 
     executor_free(e);
     if (!clean)
         _exit(status);
-    MPI_Finalize();
+    trp_channel_finalize();
     return status;
 }
 

@@ -77,7 +77,7 @@ static _Noreturn void be_child(const struct trp_spawner_config *config, int fd,
     k->socket = fd;
     k->shared = shared;
     k->parent = parent;
-    k->words = config->words_fd;
+    k->words = config->words;
     memcpy(k->token, token, TRP_TOKEN_SIZE);
     trp_keeper_main(k);
 }

@@ -41,7 +41,7 @@ struct trp_spawner_config {
     int64_t memory_mib;  /* limit of all commands together; 0: none */
     const char *cgroup;  /* memory cgroup they are in, "" : sample PSS every 200 ms */
     pid_t watched;       /* 0, or the parent's pid, whose own memory counts too */
-    int words_fd;        /* admission socket for last words, or -1 */
+    struct trp_words_way words; /* how last words are said */
 };
 
 /* Forks. The child never returns. */

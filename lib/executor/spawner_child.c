@@ -56,7 +56,7 @@ static void close_others(int a, int b)
 
 static bool take_descriptors(struct trp_keeper *k)
 {
-    close_others(k->socket, k->words);
+    close_others(k->socket, k->words.fd);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0)
         return false;
@@ -67,8 +67,8 @@ static bool take_descriptors(struct trp_keeper *k)
         close(null);
     else
         fcntl(null, F_SETFD, 0);
-    if (k->words >= 0)
-        fcntl(k->words, F_SETFD, FD_CLOEXEC);
+    if (k->words.fd >= 0)
+        fcntl(k->words.fd, F_SETFD, FD_CLOEXEC);
     return true;
 }
 

@@ -353,29 +353,19 @@ static void reap_all(struct trp_keeper *k)
     }
 }
 
-static void say_words(struct trp_keeper *k, const struct trp_last_words *words)
-{
-    uint8_t frame[256];
-    size_t n = trp_last_words_frame(words, frame, sizeof frame);
-    /* One short write into a socket that is all but empty; a failure says nothing more
-     * than the closing that follows. */
-    ssize_t done = write(k->words, frame, n);
-    (void)done;
-}
-
 _Noreturn void trp_keeper_end(struct trp_keeper *k, bool parent_lost)
 {
     struct trp_last_words words = {0};
-    if (parent_lost && k->words >= 0)
+    if (parent_lost && k->words.fd >= 0)
         trp_memory_words(k, &words);
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state == TRP_RUN_LIVE && k->running[i].gang)
             kill(-k->running[i].pid, SIGTERM);
     kill_all(k, false);
     if (words.said)
-        say_words(k, &words);
-    if (k->words >= 0)
-        close(k->words);
+        trp_last_words_say(&k->words, &words);
+    if (k->words.fd >= 0)
+        close(k->words.fd);
     reap_all(k);
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state != TRP_RUN_FREE)

@@ -156,7 +156,8 @@ struct trp_keeper {
     uint32_t held;      /* ends made and not sent yet … */
     int64_t held_since; /* … the first of them then */
     bool urgent;        /* one of them did not go well: they are sent at once */
-    int socket, signals, words;
+    int socket, signals;
+    struct trp_words_way words;
     int loadavg, children; /* -1: this kernel has none */
     int oom_score;         /* our own oom_score_adj, -1: none */
     char own_oom_score[8]; /* … and what it holds while nothing is being started */

@@ -2,12 +2,12 @@
  * The control channel, held to one list on each transport, as real processes.
  *
  *     conformance                 the GTest program: starts the others, judges them
- *     conformance drive CASE      a driver (connect), under `mpirun -np 1`
- *     conformance world CASE      a rank (world), under `mpirun -np N`
- *     conformance execute ADDRESS ID HOW     an executor, under `mpirun -np 1`
- *     conformance half ADDRESS ID            an executor that dies at ADMIT; no MPI
- *     conformance stranger ADDRESS WHAT      somebody who does not belong here; no MPI
- *     conformance unstick PORT    frees a stuck accept
+ *     conformance drive CASE      a driver, under `mpirun -np 1` (connect) or not
+ * (socket) conformance world CASE      a rank (world), under `mpirun -np N` conformance
+ * execute ADDRESS ID HOW     an executor, under `mpirun -np 1` or not conformance half
+ * ADDRESS ID            an executor that dies at ADMIT; no MPI conformance stranger
+ * ADDRESS WHAT      somebody who does not belong here; no MPI conformance unstick PORT
+ * frees a stuck accept
  *
  * A case runs in the driver, which starts its executors by itself; it prints what went
  * wrong, or what it measured, and exits 0 or 1. Everything started is in a session that
@@ -46,8 +46,9 @@ enum { EXECUTORS = 16, CASE_SECONDS = 90, BIG = 20 * 1024 * 1024 };
 
 static const uint8_t secret[TRP_SECRET_SIZE] = "a secret of thirty-two bytes, ok";
 static const uint8_t wrong_secret[TRP_SECRET_SIZE] = "another one of thirty-two bytes";
-static char self[4096];        /* this program */
-static char server_file[4096]; /* ompi-server's URI */
+static char self[4096];              /* this program */
+static char server_file[4096];       /* ompi-server's URI */
+static bool over_sockets, with_tags; /* what is tried: CONFORMANCE_OVER */
 
 static int64_t now_ns(void)
 {
@@ -93,7 +94,9 @@ enum {
     DIE = 'd',       /* SIGKILL oneself */
     BURST = 'b',     /* u32 n: send n numbered messages */
     LATER = 'l',     /* u32 ms: send something back after so long, asleep meanwhile */
-    WORDS = 'w', /* die; u32 ms later a child that holds the socket says last words */
+    WORDS = 'w',  /* die; u32 ms later a child that holds the socket says last words */
+    CUT = 'c',    /* the same, in the middle of a frame */
+    GARBLE = 'g', /* write a frame that is none of the channel's to its socket */
 };
 
 struct executor {
@@ -113,8 +116,9 @@ static void say_last_words(struct executor *x, uint32_t ms)
         .limit_mib = 512,
         .peak_mib = 600,
     };
-    uint8_t frame[128];
+    struct trp_words_way way;
     int alive[2];
+    trp_channel_words_way(x->channel, &way);
     if (pipe2(alive, O_CLOEXEC) < 0)
         _exit(9);
     if (fork() == 0) {
@@ -123,11 +127,20 @@ static void say_last_words(struct executor *x, uint32_t ms)
         while (read(alive[0], &c, 1) > 0) /* until the parent is dead */
             ;
         pause_ms(ms);
-        size_t n = trp_last_words_frame(&words, frame, sizeof frame);
-        ssize_t written = write(trp_channel_socket(x->channel), frame, n);
-        _exit(written == (ssize_t)n ? 0 : 1);
+        trp_last_words_say(&way, &words);
+        _exit(0);
     }
     kill(getpid(), SIGKILL);
+}
+
+/* Past the channel: a frame of data that says it has `size` bytes. */
+static void write_frame(struct executor *x, uint16_t size, const char *p, size_t n)
+{
+    uint8_t bytes[64] = {(uint8_t)size, (uint8_t)(size >> 8), TRP_FRAME_DATA,
+                         TRP_FRAME_MARK};
+    memcpy(bytes + TRP_FRAME_HEAD, p, n);
+    if (write(trp_channel_socket(x->channel), bytes, TRP_FRAME_HEAD + n) < 0)
+        _exit(9);
 }
 
 static void executor_message(void *context, uint32_t peer, const uint8_t *p, size_t n)
@@ -149,6 +162,13 @@ static void executor_message(void *context, uint32_t peer, const uint8_t *p, siz
         break;
     case LATER:
         x->later_ns = now_ns() + count * MS;
+        break;
+    case CUT:
+        write_frame(x, 1000, "half of it", 10);
+        say_last_words(x, count);
+        break;
+    case GARBLE:
+        write_frame(x, 3, "BAD", 3);
         break;
     case WORDS:
         say_last_words(x, count);
@@ -195,7 +215,7 @@ static int work(struct executor *x)
     bool clean = trp_channel_close(x->channel);
     if (!clean)
         _exit(x->lost ? 3 : 4);
-    MPI_Finalize();
+    trp_channel_finalize();
     return 0;
 }
 
@@ -220,6 +240,8 @@ static int execute(const char *address, const char *id, const char *how)
     trp_error err = {0};
     const struct trp_channel_handler handler = executor_handler(&x);
     const struct trp_call_config config = {
+        .transport = over_sockets ? TRP_TRANSPORT_SOCKET : TRP_TRANSPORT_CONNECT,
+        .mac = with_tags,
         .address = address,
         .secret = strcmp(how, "wrong") == 0 ? wrong_secret : secret,
         .executor = (uint32_t)atoi(id),
@@ -236,7 +258,8 @@ static int execute(const char *address, const char *id, const char *how)
         pthread_t thread;
         int level;
         us = (unsigned)atoi(how + 4);
-        MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+        if (!over_sockets)
+            MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
         pthread_create(&thread, NULL, kill_soon, &us);
     }
     rc = trp_channel_join(x.channel, &handler, getppid(), &err);
@@ -449,6 +472,8 @@ static const char *unstick_argv[32];
 static struct trp_listen_config listen_config(void)
 {
     return (struct trp_listen_config){
+        .transport = over_sockets ? TRP_TRANSPORT_SOCKET : TRP_TRANSPORT_CONNECT,
+        .mac = with_tags,
         .secret = secret,
         .network_timeout_ns = 20 * SECOND,
         .heartbeat_ns = SECOND,
@@ -512,7 +537,7 @@ static void start_executor(uint32_t id, const char *how)
     char text[16];
     snprintf(text, sizeof text, "%u", id);
     if (nexecutors == 0)
-        start(true, "execute", trp_channel_address(channel), text, how);
+        start(!over_sockets, "execute", trp_channel_address(channel), text, how);
 }
 
 /* mpirun passes a SIGTERM on and waits; SIGKILL would leave what it started. */
@@ -772,7 +797,7 @@ static void no_listening_socket_is_inherited(void)
         found++;
         CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC, "descriptor %d is inherited", fd);
     }
-    CHECK(found >= 2, "%d sockets are listened on", found);
+    CHECK(found >= (over_sockets ? 1 : 2), "%d sockets are listened on", found);
     check_alive(0);
 }
 
@@ -1004,7 +1029,44 @@ static void a_recorded_handshake_is_refused(void)
     check_alive(0);
 }
 
-enum { CONNECT = 1, WORLD = 2, BOTH = 3 };
+static void words_behind_a_frame_that_was_cut_off(void)
+{
+    bring_up(2);
+    check_alive(0);
+    order(0, CUT, 0);
+    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
+    CHECK(seen.words.said && seen.words.peak_mib == 600, "said %d", seen.words.said);
+    check_alive(1);
+}
+
+static void garbled_bytes_are_refused(void)
+{
+    bring_up(2);
+    check_alive(0);
+    order(0, GARBLE, 0);
+    CHECK(run_until(&seen.downs, 1, 10000), "nothing was seen");
+    CHECK(seen.down_of[0] == 1 && !seen.words.said, "another one, or words");
+    CHECK(strstr(seen.text, "is not what it sent"), "the text is: %s", seen.text);
+    check_alive(1);
+}
+
+static void a_slow_reader_holds_up_nobody(void)
+{
+    static uint8_t bytes[1000000] = {ECHO_BACK};
+    bring_up(2);
+    check_alive(0);
+    kill(seen.pid_of[0], SIGSTOP);
+    for (int i = 0; i < 50; i++)
+        CHECK(trp_channel_send(channel, 0, bytes, sizeof bytes) == 0, "send %d", i);
+    for (int i = 0; i < 100; i++)
+        check_alive(1);
+    CHECK(seen.of[0] == 1, "it answered");
+    kill(seen.pid_of[0], SIGCONT);
+    CHECK(run_until_u64(&seen.of[0], 51, 20000), "%" PRIu64 " of 51 came", seen.of[0]);
+    check_alive(0);
+}
+
+enum { CONNECT = 1, WORLD = 2, SOCKET = 4, UNTAGGED = 8, ELASTIC = 5, ALL = 15 };
 
 static const struct {
     const char *name;
@@ -1012,37 +1074,41 @@ static const struct {
     bool clean; /* all leave orderly: the driver must be able to MPI_Finalize */
     void (*run)(void);
 } cases[] = {
-    {"messages of all sizes arrive whole",                    BOTH,    true,  messages_of_all_sizes          },
-    {"many small messages arrive in order",                   BOTH,    true,  many_small_messages_in_order   },
-    {"sizes mixed keep their order",                          BOTH,    true,  sizes_mixed_keep_their_order   },
-    {"both sides sleep and wake",                             BOTH,    true,  both_sides_sleep_and_wake      },
-    {"no wake-up is ever lost",                               BOTH,    true,  no_wake_up_is_ever_lost        },
-    {"a sleeper speaks up by itself",                         BOTH,    true,  a_sleeper_speaks_up_by_itself  },
-    {"many sleepers wake each",                               BOTH,    true,  many_sleepers_wake_each        },
-    {"an executor leaves orderly",                            BOTH,    true,  an_executor_leaves_orderly     },
-    {"a recorded handshake is refused",                       CONNECT, true,  a_recorded_handshake_is_refused},
-    {"no socket that is listened on is inherited",            CONNECT, true,
-     no_listening_socket_is_inherited                                                                        },
-    {"several come at once",                                  CONNECT, true,  many_come_at_once              },
-    {"a wrong secret is refused",                             CONNECT, true,  a_wrong_secret                 },
-    {"another build is refused with both named",              CONNECT, true,  another_build                  },
-    {"an unknown or second executor is refused",              CONNECT, true,  strangers_by_number            },
-    {"garbage and port scanners are refused",                 CONNECT, true,  garbage_is_refused             },
-    {"2,000 half-open connections keep nobody out",           CONNECT, true,
-     half_open_connections_do_not_keep_others_out                                                            },
-    {"killed while idle harms nobody else",                   CONNECT, false, killed_idle                    },
-    {"killed while messages are under way harms nobody else", CONNECT, false,
-     killed_while_messages_are_under_way                                                                     },
-    {"all are killed and others come",                        CONNECT, false, all_are_killed_and_others_come },
-    {"last words are heard",                                  CONNECT, false, last_words_are_heard           },
-    {"messages to the dead do no harm",                       CONNECT, false,
-     messages_to_the_dead_do_no_harm                                                                         },
-    {"silence is death",                                      CONNECT, false, silence_is_death               },
-    {"a dropped one is not told down",                        CONNECT, false, a_dropped_one_is_not_told_down },
-    {"killed while connecting frees the accept",              CONNECT, false,
-     killed_while_connecting                                                                                 },
-    {"killed at any moment of connecting harms nobody else",  CONNECT, false,
-     killed_at_any_moment_of_connecting                                                                      },
+    {"messages of all sizes arrive whole",                    ALL,               true,  messages_of_all_sizes          },
+    {"many small messages arrive in order",                   ALL,               true,  many_small_messages_in_order   },
+    {"sizes mixed keep their order",                          ALL,               true,  sizes_mixed_keep_their_order   },
+    {"both sides sleep and wake",                             ALL,               true,  both_sides_sleep_and_wake      },
+    {"no wake-up is ever lost",                               ALL,               true,  no_wake_up_is_ever_lost        },
+    {"a sleeper speaks up by itself",                         ALL,               true,  a_sleeper_speaks_up_by_itself  },
+    {"many sleepers wake each",                               ALL,               true,  many_sleepers_wake_each        },
+    {"an executor leaves orderly",                            ALL,               true,  an_executor_leaves_orderly     },
+    {"a recorded handshake is refused",                       ELASTIC,           true,  a_recorded_handshake_is_refused},
+    {"no socket that is listened on is inherited",            ELASTIC,           true,
+     no_listening_socket_is_inherited                                                                                  },
+    {"several come at once",                                  ELASTIC,           true,  many_come_at_once              },
+    {"a wrong secret is refused",                             ELASTIC,           true,  a_wrong_secret                 },
+    {"another build is refused with both named",              ELASTIC,           true,  another_build                  },
+    {"an unknown or second executor is refused",              ELASTIC,           true,  strangers_by_number            },
+    {"garbage and port scanners are refused",                 ELASTIC,           true,  garbage_is_refused             },
+    {"2,000 half-open connections keep nobody out",           ELASTIC,           true,
+     half_open_connections_do_not_keep_others_out                                                                      },
+    {"killed while idle harms nobody else",                   ELASTIC,           false, killed_idle                    },
+    {"killed while messages are under way harms nobody else", ELASTIC,           false,
+     killed_while_messages_are_under_way                                                                               },
+    {"all are killed and others come",                        ELASTIC,           false, all_are_killed_and_others_come },
+    {"last words are heard",                                  ELASTIC,           false, last_words_are_heard           },
+    {"messages to the dead do no harm",                       ELASTIC,           false,
+     messages_to_the_dead_do_no_harm                                                                                   },
+    {"silence is death",                                      ELASTIC,           false, silence_is_death               },
+    {"a dropped one is not told down",                        ELASTIC,           false, a_dropped_one_is_not_told_down },
+    {"killed while connecting frees the accept",              CONNECT,           false,
+     killed_while_connecting                                                                                           },
+    {"killed at any moment of connecting harms nobody else",  ELASTIC,           false,
+     killed_at_any_moment_of_connecting                                                                                },
+    {"last words are heard behind a frame that was cut off",  SOCKET | UNTAGGED, false,
+     words_behind_a_frame_that_was_cut_off                                                                             },
+    {"garbled bytes are refused",                             SOCKET,            false, garbled_bytes_are_refused      },
+    {"a slow reader holds up nobody",                         SOCKET,            true,  a_slow_reader_holds_up_nobody  },
 };
 
 static int run_case(const char *name)
@@ -1057,10 +1123,11 @@ static int run_case(const char *name)
     int64_t took = now_ns() - begin;
     CHECK(took < 4 * SECOND, "close took %.1f s", (double)took / 1e9);
     CHECK(clean || !cases[i].clean, "all left orderly, but close says otherwise");
-    CHECK(!clean || cases[i].clean, "somebody was lost, but close says otherwise");
+    CHECK(!clean || cases[i].clean || over_sockets,
+          "somebody was lost, but close says otherwise");
     trp_buf_free(&seen.last);
     if (clean)
-        MPI_Finalize();
+        trp_channel_finalize();
     end_children();
     printf("passed\n");
     fflush(stdout);
@@ -1167,11 +1234,13 @@ static int follow_child(pid_t pid, int fd, GString *out)
     }
 }
 
+/* `np`: NULL for a process without mpirun. */
 static void run_on(const char *role, const char *np, const char *name)
 {
-    const char *argv[32];
-    size_t n = put_mpirun(argv);
-    argv[2] = np;
+    const char *argv[32] = {self};
+    size_t n = np ? put_mpirun(argv) : 1;
+    if (np)
+        argv[2] = np;
     argv[n++] = role;
     argv[n++] = name;
     argv[n] = NULL;
@@ -1210,6 +1279,32 @@ static void run_world(gconstpointer name)
     run_on("world", "4", (const char *)name);
 }
 
+static void run_socket(gconstpointer name)
+{
+    g_setenv("CONFORMANCE_OVER", "socket", TRUE);
+    run_on("drive", NULL, (const char *)name);
+    g_unsetenv("CONFORMANCE_OVER");
+}
+
+static void run_untagged(gconstpointer name)
+{
+    g_setenv("CONFORMANCE_OVER", "untagged", TRUE);
+    run_on("drive", NULL, (const char *)name);
+    g_unsetenv("CONFORMANCE_OVER");
+}
+
+/* On which transports. */
+static const struct {
+    int where;
+    const char *name;
+    GTestDataFunc run;
+} transports[] = {
+    {CONNECT,  "connect",  run_connect },
+    {WORLD,    "world",    run_world   },
+    {SOCKET,   "socket",   run_socket  },
+    {UNTAGGED, "untagged", run_untagged},
+};
+
 static int judge(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -1217,16 +1312,13 @@ static int judge(int argc, char **argv)
     g_setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", TRUE);
     start_server();
     g_setenv("CONFORMANCE_SERVER", server_file, TRUE);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *connect = g_strdup_printf("/connect/%s", cases[i].name);
-        char *world = g_strdup_printf("/world/%s", cases[i].name);
-        if (cases[i].where & CONNECT)
-            g_test_add_data_func(connect, cases[i].name, run_connect);
-        if (cases[i].where & WORLD)
-            g_test_add_data_func(world, cases[i].name, run_world);
-        g_free(connect);
-        g_free(world);
-    }
+    for (size_t t = 0; t < G_N_ELEMENTS(transports); t++)
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+            char *path = g_strdup_printf("/%s/%s", transports[t].name, cases[i].name);
+            if (cases[i].where & transports[t].where)
+                g_test_add_data_func(path, cases[i].name, transports[t].run);
+            g_free(path);
+        }
     int rc = g_test_run();
     stop_server();
     return rc;
@@ -1238,6 +1330,9 @@ int main(int argc, char **argv)
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;
     const char *server_env = getenv("CONFORMANCE_SERVER");
+    const char *over = getenv("CONFORMANCE_OVER");
+    over_sockets = over != NULL;
+    with_tags = over && strcmp(over, "socket") == 0;
     snprintf(server_file, sizeof server_file, "%s", server_env ? server_env : "");
     if (strcmp(role, "drive") == 0 && argc == 3)
         return drive(argv[2]);

@@ -36,8 +36,8 @@ static int fork_spawner(trp_error *err)
         .run_name = "r",
         .run_dir = e->shape.run_dir,
         .scratch = e->shape.scratch,
-        .words_fd = trp_channel_socket(e->channel),
     };
+    trp_channel_words_way(e->channel, &config.words);
     trp_spawner *spawner = NULL;
     int rc = trp_spawner_fork(&config, &spawner, err);
     e->spawner = spawner;

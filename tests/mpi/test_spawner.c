@@ -41,7 +41,7 @@ static struct trp_spawner_config config_of(int64_t memory_mib, const char *cgrou
         .scratch = scratch,
         .memory_mib = memory_mib,
         .cgroup = cgroup,
-        .words_fd = -1,
+        .words = {.fd = -1},
     };
 }
 
@@ -567,7 +567,7 @@ static void in_parent(void (*body)(void), int words_fd, const char *cgroup,
     if (pid == 0) {
         trp_error err;
         struct trp_spawner_config config = config_of(memory_mib, cgroup);
-        config.words_fd = words_fd;
+        config.words.fd = words_fd;
         config.watched = watched ? getpid() : 0;
         if (trp_spawner_fork(&config, &spawner, &err) < 0)
             _exit(9);
@@ -664,10 +664,13 @@ static void body_crashes(void)
     kill(getpid(), SIGKILL);
 }
 
+/* Whose key is zeros. */
+static const struct trp_words_way way;
+
 static void assert_words(int fd, const struct trp_last_words *want)
 {
     uint8_t expected[256], got[256];
-    size_t n = trp_last_words_frame(want, expected, sizeof expected);
+    size_t n = trp_last_words_frame(&way, want, expected, sizeof expected);
     ssize_t m = 0;
     for (ssize_t r = 1; r > 0 && m<(ssize_t)sizeof got; m += r> 0 ? r : 0)
         r = read(fd, got + m, sizeof got - (size_t)m);
@@ -746,7 +749,7 @@ static void test_function_memory(void)
                                    .culprit = {42},
                                    .limit_mib = 150,
                                    .peak_mib = peak};
-        size_t n = trp_last_words_frame(&w, want, sizeof want);
+        size_t n = trp_last_words_frame(&way, &w, want, sizeof want);
         found = n == (size_t)m && memcmp(want, got, n) == 0;
     }
     g_assert_true(found);
