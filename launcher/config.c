@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "conf/table.h"
 #include "conf/wording.h"
+#include "needs.h"
 #include "settings.h"
 
 enum option { JSON = 1, SITE, PIPELINE, SET };
@@ -36,6 +37,7 @@ struct listing {
     uint32_t n;
     json_t *list;
     struct trp_nearest near;
+    char carried[TRP_ERROR_TEXT + 80]; /* how messages travel here */
 };
 
 static json_t *text_or_null(const char *text)
@@ -52,16 +54,23 @@ static const char *help_of(const struct trp_option_view *v, char *buf, size_t si
     return buf;
 }
 
+/* Whose value says less than what it comes to here. */
+static bool is_transport(const struct trp_option_view *v)
+{
+    return strcmp(v->key, "comm.transport") == 0;
+}
+
 static void add_json(struct listing *l, const struct trp_option_view *v)
 {
     char help[HELP];
-    json_array_append_new(
-        l->list,
-        json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s}", "key", v->key, "value",
-                  text_or_null(v->value), "origin", trp_origin_name(v->origin),
-                  "default", text_or_null(v->option->fallback), "min",
-                  text_or_null(v->option->min), "max", text_or_null(v->option->max),
-                  "help", help_of(v, help, sizeof help)));
+    json_t *entry = json_pack(
+        "{s:s, s:o, s:s, s:o, s:o, s:o, s:s}", "key", v->key, "value",
+        text_or_null(v->value), "origin", trp_origin_name(v->origin), "default",
+        text_or_null(v->option->fallback), "min", text_or_null(v->option->min), "max",
+        text_or_null(v->option->max), "help", help_of(v, help, sizeof help));
+    if (is_transport(v))
+        json_object_set_new(entry, "here", json_string(l->carried));
+    json_array_append_new(l->list, entry);
 }
 
 static void add_bounds(const struct trp_option *o, char *text, size_t size)
@@ -96,6 +105,10 @@ static int visit(void *context, const struct trp_option_view *v)
              *v->option->fallback ? v->option->fallback : "not set");
     add_bounds(v->option, text, sizeof text);
     trp_text_wrap(text, "    ", 4, stdout);
+    if (is_transport(v)) {
+        snprintf(text, sizeof text, "here: %s", l->carried);
+        trp_text_wrap(text, "    ", 4, stdout);
+    }
     return 0;
 }
 
@@ -122,6 +135,10 @@ static int print_config(const struct trp_settings_request *q, struct listing *l)
     }
     l->near = trp_nearest_of(l->key ? l->key : "");
     l->list = json_array();
+    struct trp_carried carried;
+    snprintf(l->carried, sizeof l->carried, "%s",
+             trp_needs_transport(s.options, &carried, &err) < 0 ? err.text
+                                                                : carried.text);
     trp_options_each(s.options, visit, l);
     int status = 0;
     if (l->key && !l->n && !show_family(l))

@@ -224,6 +224,8 @@ static bool start_server(struct guard *g)
     char program[] = "ompi-server", stay[] = "--no-daemonize", write_uri[] = "-r";
     char *const words[] = {program, stay, write_uri, g->config->ompi_server, NULL};
     int64_t end = now_ms() + SERVER_MS;
+    if (!g->config->ompi_server)
+        return true;
     g->server =
         start(g, words, g->config->server_env, "ompi-server", true, "ompi-server");
     while (g->server && !g->told && !g->orphan) {
@@ -247,7 +249,8 @@ static bool start_server(struct guard *g)
  * is found so again is held up. */
 static bool is_held_up(const struct guard *g, bool *again)
 {
-    bool alone = g->driver && trp_children_signal(g->driver, 0) == 0;
+    bool alone =
+        g->config->ompi_server && g->driver && trp_children_signal(g->driver, 0) == 0;
     bool held_up = alone && *again;
     *again = alone;
     return held_up;
@@ -262,7 +265,7 @@ static void watch_driver(struct guard *g)
         wait_ms(g, left > 0 ? (int)left : 0);
         if (g->told || g->orphan || !g->driver)
             continue;
-        if (!g->server && !told) {
+        if (g->config->ompi_server && !g->server && !told) {
             told = true; /* the driver is to give everything back */
             report(g, TRP_GUARD_SERVER, 0,
                    "ompi-server died; see state/ompi-server.err");
@@ -287,7 +290,7 @@ static void linger(struct guard *g)
 {
     int64_t end = now_ms() + LINGER_MS;
     pid_t spare[] = {g->server};
-    if (g->driver && trp_children_signal(g->driver, 0) == 0)
+    if (g->config->ompi_server && g->driver && trp_children_signal(g->driver, 0) == 0)
         kill(g->driver, SIGKILL);
     else if (g->driver)
         return;
@@ -347,7 +350,7 @@ static void guard_main(const struct trp_guard_config *config, int socket)
         report(&g, TRP_GUARD_FAILED, 0, "no signalfd");
     } else if (start_server(&g)) {
         g.driver = start(&g, config->driver, config->driver_env, "driver", false,
-                         "mpirun of the driver");
+                         config->ompi_server ? "mpirun of the driver" : "driver");
         watch_driver(&g);
         linger(&g);
     }

@@ -22,7 +22,7 @@
 struct trp_guard_config {
     const char *run_name, *run_dir;
     const char *folder;      /* private, made by the caller, removed by the guard */
-    char *ompi_server;       /* file for its URI, in `folder` */
+    char *ompi_server;       /* file for its URI, in `folder`; NULL: over sockets */
     char *const *server_env; /* of ompi-server */
     char *const *driver;     /* mpirun …: words of execvp */
     char *const *driver_env;

@@ -2,8 +2,9 @@
  * Limits: a run of one executor works with 40 descriptors; mpirun hangs with fewer, and
  * the driver wants some for each executor. Open MPI's own files have 4 MiB.
  *
- * ompi-server is in Open MPI 4.1 alone. Where it is not there, mpirun is asked what it
- * is, so that nobody is told to install what he has.
+ * ompi-server is in Open MPI 4.1 alone, which is the only MPI that joins programs that
+ * were started separately. Where it is not there, mpirun is asked what it is, to say
+ * why messages do not travel over MPI.
  */
 #include "needs.h"
 
@@ -75,6 +76,7 @@ static void name_mpi(const char *said, char *name, size_t size)
              (int)strcspn(number, " \t\n"), number);
 }
 
+/* Whether MPI can join separately started programs here. Else TRP_ENEVER: why not. */
 static int check_mpi(trp_error *err)
 {
     char *path, said[2048], name[64];
@@ -85,23 +87,44 @@ static int check_mpi(trp_error *err)
     ask_mpirun(said, sizeof said);
     name_mpi(said, name, sizeof name);
     if (!said[0])
-        return trp_error_set(err, TRP_ESYSTEM,
-                             "neither ompi-server nor mpirun is in PATH: install Open "
-                             "MPI 4.1 (Debian: the package openmpi-bin)");
+        return trp_error_set(err, TRP_ENEVER, "there is no mpirun in PATH");
     if (strncmp(name, "Open MPI 4.", strlen("Open MPI 4.")) == 0)
-        return trp_error_set(err, TRP_ESYSTEM,
+        return trp_error_set(err, TRP_ENEVER,
                              "mpirun is %s, but its ompi-server is not in PATH "
                              "(Debian: the package openmpi-bin)",
                              name);
-    return trp_error_set(err, TRP_ESYSTEM,
-                         "mpirun is %s, with which `troupe run` does not work yet: it "
-                         "needs Open MPI 4.1; a C program runs all the same, with "
-                         "executors of one shape, as `mpirun -n N APP`",
+    return trp_error_set(err, TRP_ENEVER,
+                         "mpirun is %s, which cannot join separately started programs",
                          name[0] ? name : "of an MPI that is not known here");
 }
 
 int trp_needs_check(trp_error *err)
 {
-    int code = check_limits(err);
-    return code < 0 ? code : check_mpi(err);
+    return check_limits(err);
+}
+
+int trp_needs_transport(const trp_options *o, struct trp_carried *ret, trp_error *err)
+{
+    static const char key[] = "comm.transport";
+    const char *value = trp_options_text(o, key);
+    trp_error why;
+    if (strcmp(value, "socket") == 0) {
+        ret->sockets = true;
+        snprintf(ret->text, sizeof ret->text, "over sockets (%s=socket)", key);
+        return 0;
+    }
+    bool can = check_mpi(&why) == 0;
+    if (!can && strcmp(value, "mpi") == 0)
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s: %s=mpi: %s; set %s=socket, or leave it out",
+                             trp_options_where(o, key), key, why.text, key);
+    ret->sockets = !can;
+    if (can)
+        snprintf(ret->text, sizeof ret->text,
+                 "over MPI (%s=%s: Open MPI 4.1 is here, with its ompi-server)", key,
+                 value);
+    else
+        snprintf(ret->text, sizeof ret->text, "over sockets (%s=auto: %s)", key,
+                 why.text);
+    return 0;
 }

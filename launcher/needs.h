@@ -1,14 +1,24 @@
 /*
  * What a run needs of the machine it begins on, looked at before anything is made: what
- * is too little shows otherwise as a program of Open MPI's that dies without a word.
+ * is too little shows otherwise as a program that dies without a word.
  */
 #ifndef TRP_LAUNCHER_NEEDS_H
 #define TRP_LAUNCHER_NEEDS_H
 
+#include "conf/options.h"
 #include "core/base/error.h"
 
-/* The limits of this process (ulimit) and the programs of Open MPI. TRP_ESYSTEM: which
- * of them will not do, and what is needed. */
+/* The limits of this process (ulimit). TRP_ESYSTEM: which of them will not do, and what
+ * is needed. */
 int trp_needs_check(trp_error *err);
+
+/* How the messages of a run travel. */
+struct trp_carried {
+    bool sockets;                   /* else over MPI */
+    char text[TRP_ERROR_TEXT + 80]; /* "over sockets (why)" */
+};
+/* What comm.transport comes to on this machine. TRP_EINVAL: `mpi`, which cannot be had
+ * here. */
+int trp_needs_transport(const trp_options *o, struct trp_carried *ret, trp_error *err);
 
 #endif

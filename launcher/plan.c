@@ -6,6 +6,7 @@
 #include "args.h"
 #include "commands.h"
 #include "driver/plan.h"
+#include "needs.h"
 #include "settings.h"
 
 enum option { JSON = 1, SITE, SET, LOCAL, PARAM };
@@ -57,6 +58,7 @@ static int print_plan(const struct trp_settings_request *q, bool json)
 {
     struct trp_settings s;
     struct trp_cluster_where where = {0};
+    struct trp_carried carried;
     trp_error err;
     int code = trp_settings_load(q, &s, &err);
     if (code == 0)
@@ -66,8 +68,10 @@ static int print_plan(const struct trp_settings_request *q, bool json)
     if (code == 0)
         trp_settings_warn(&s);
     if (code == 0)
-        code = trp_plan_print(s.pipeline, s.options, s.site, &s.pools, &where, json,
-                              stdout, &err);
+        code = trp_needs_transport(s.options, &carried, &err);
+    if (code == 0)
+        code = trp_plan_print(s.pipeline, s.options, s.site, &s.pools, carried.text,
+                              &where, json, stdout, &err);
     trp_settings_where_free(&where);
     trp_settings_free(&s);
     int status = trp_launcher_printed(0);

@@ -47,6 +47,7 @@ struct run {
     char *rank, *app; /* troupe-rank; the application's path */
     char **kept;      /* "KEY=VALUE" taken from the earlier call */
     uint32_t nkept;
+    struct trp_carried carried;
     struct trp_supervisor supervisor;
 };
 
@@ -371,6 +372,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
     struct trp_run_make make = {.call = &r->call,
                                 .settings = &r->settings,
                                 .supervisor = &r->supervisor,
+                                .carried = r->carried.text,
                                 .folder = r->folder,
                                 .where = &r->where,
                                 .earlier_runs = earlier_runs(r),
@@ -381,7 +383,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                 .app = app};
     if (r->earlier && trp_run_folder_state(r->folder, app_name, "running", 0, &err) < 0)
         return trp_launcher_fail(&err);
-    if (trp_supervisor_open(&r->supervisor, &err) < 0) {
+    if (trp_supervisor_open(&r->supervisor, r->carried.sockets, &err) < 0) {
         trp_launcher_fail(&err);
     } else {
         if (trp_run_make(&make, &err) < 0)
@@ -406,6 +408,8 @@ static int run(struct run *r, trp_error *err)
     if (!p && !app)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     int code = trp_needs_check(err);
+    if (code == 0)
+        code = trp_needs_transport(r->settings.options, &r->carried, err);
     if (code == 0 && !r->folder)
         code = trp_run_folder_new(r->runs, name, r->call.run_name, &r->folder, err);
     int status = code < 0 ? code : supervise(r, name, app);

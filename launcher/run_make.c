@@ -144,9 +144,10 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
         copy(&s->cwd, m->cwd) && copy(&s->app_name, m->app_name) &&
         copy(&s->pipeline, p ? p->file : NULL) &&
         copy(&s->pipeline_copy, p ? stored : NULL) && copy(&s->site, m->site) &&
-        copy(&s->ompi_server, m->supervisor->ompi_server) &&
-        copy(&s->control, m->supervisor->control) && copy(&s->rank_program, m->rank) &&
-        copy(&s->slurm_program, m->where->helper) &&
+        copy(&s->ompi_server,
+             *m->supervisor->ompi_server ? m->supervisor->ompi_server : NULL) &&
+        copy(&s->carried, m->carried) && copy(&s->control, m->supervisor->control) &&
+        copy(&s->rank_program, m->rank) && copy(&s->slurm_program, m->where->helper) &&
         copy(&s->slurm_found, m->where->found) && copy(&s->from, c->from) &&
         copy(&s->until, c->until) && copy_words(&s->app, &s->napp, m->app) &&
         copy_list(&s->force, &s->nforce, c->force, c->nforce) &&

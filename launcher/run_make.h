@@ -14,6 +14,7 @@ struct trp_run_make {
     const struct trp_run_call *call;
     const struct trp_settings *settings;
     const struct trp_supervisor *supervisor;
+    const char *carried; /* how messages travel, and why */
     const trp_run_folder *folder;
     const struct trp_cluster_where *where;
     uint32_t earlier_runs; /* in this folder */

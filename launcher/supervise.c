@@ -85,13 +85,16 @@ static void hurry(struct watch *w, int64_t ms)
         w->deadline = at;
 }
 
-int trp_supervisor_open(struct trp_supervisor *s, trp_error *err)
+int trp_supervisor_open(struct trp_supervisor *s, bool sockets, trp_error *err)
 {
     s->listen_fd = -1;
     if (trp_private_folder(s->folder, err) < 0)
         return TRP_ESYSTEM;
     trp_private_folders_sweep_aside(s->folder);
-    snprintf(s->ompi_server, sizeof s->ompi_server, "%s/ompi-server.uri", s->folder);
+    s->ompi_server[0] = '\0';
+    if (!sockets)
+        snprintf(s->ompi_server, sizeof s->ompi_server, "%s/ompi-server.uri",
+                 s->folder);
     s->listen_fd = trp_control_listen(s->control, err);
     if (s->listen_fd < 0) {
         trp_supervisor_close(s);
@@ -412,7 +415,8 @@ static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err
         struct trp_guard_config config = {.run_name = w->folder->name,
                                           .run_dir = w->folder->path,
                                           .folder = s->folder,
-                                          .ompi_server = s->ompi_server,
+                                          .ompi_server =
+                                              s->ompi_server[0] ? s->ompi_server : NULL,
                                           .server_env = server_env,
                                           .driver = words,
                                           .driver_env = driver_env,

@@ -20,13 +20,13 @@
 struct trp_supervisor {
     char folder[TRP_PRIVATE_FOLDER]; /* private, for Open MPI's files; its path is short
                                       */
-    char ompi_server[160];           /* file for the URI of ompi-server */
+    char ompi_server[160];           /* file for the URI of ompi-server; "": none */
     char control[64];                /* name of the control socket */
     int listen_fd;
 };
 
-/* TRP_ESYSTEM: no folder or socket. */
-int trp_supervisor_open(struct trp_supervisor *s, trp_error *err);
+/* `sockets`: messages do not travel over MPI. TRP_ESYSTEM: no folder or socket. */
+int trp_supervisor_open(struct trp_supervisor *s, bool sockets, trp_error *err);
 
 /* What the driver is. */
 struct trp_supervised {

@@ -132,7 +132,8 @@ struct trp_executor_command {
     const char *run_dir;     /* absolute */
     const char *scratch;     /* folder for scratch folders, absolute; "": a private one
                               * of each node (Slurm) */
-    const char *ompi_server; /* file with the URI of ompi-server */
+    const char *ompi_server; /* file with the URI of ompi-server; "": over sockets */
+    bool mac;                /* sockets: with comm.mac */
     int64_t network_timeout_ns, heartbeat_ns;
 };
 

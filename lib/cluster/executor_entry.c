@@ -18,6 +18,8 @@ char *trp_executor_entry(const struct trp_executor_command *c, const char *drive
     s->network_timeout_ns = c->network_timeout_ns;
     s->heartbeat_ns = c->heartbeat_ns;
     s->munge = c->munge;
+    s->sockets = !*c->ompi_server;
+    s->mac = c->mac;
     if (!copy(s->driver, sizeof s->driver, driver) ||
         !copy(s->secret_file, sizeof s->secret_file, c->secret_file) ||
         !copy(s->run_name, sizeof s->run_name, c->run_name) ||

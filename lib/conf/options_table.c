@@ -49,9 +49,14 @@ const struct trp_option trp_option_table[] = {
      "get them once; 0: they are not kept"},
     {"barrier.sync.timeout", TRP_OPTION_TIME, "365d", "1ms", NULL, NULL,
      "how long a task waits in a barrier for the others of its stage"},
+    {"comm.mac", ON,
+     "control messages over sockets carry a code that only driver and executor can make"},
     {"comm.start_timeout", TRP_OPTION_TIME, "20s", "1s", "1h", NULL,
      "how long MPI may take to begin in the driver, or in an executor once that has "
      "called the driver"},
+    {"comm.transport", TRP_OPTION_CHOICE, "auto", NULL, NULL, "auto|mpi|socket",
+     "how messages travel: over MPI where it can join separately started programs (Open "
+     "MPI 4.1), else over sockets; over MPI; over sockets"},
     {"decommission.enabled", OFF,
      "executors that are not needed any more are decommissioned, not killed: they get "
 "nothing new and go when nothing runs there"},

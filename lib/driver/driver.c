@@ -123,7 +123,8 @@ static int make_cluster(trp_driver *d, const char *ompi_server, trp_error *err)
                                      .run_name = d->run_name,
                                      .run_dir = d->run_dir,
                                      .scratch = scratch,
-                                     .ompi_server = ompi_server,
+                                     .ompi_server = ompi_server ? ompi_server : "",
+                                     .mac = trp_options_bool(d->options, "comm.mac"),
                                      .network_timeout_ns = d->network_timeout_ns,
                                      .heartbeat_ns = d->heartbeat_ns};
     struct trp_cluster_handler h = trp_staff_cluster_handler;
@@ -151,7 +152,9 @@ static int listen_for_executors(trp_driver *d, const char *const *unstick_argv,
 {
     struct trp_listen_config c = {
         .transport = d->config.mode == TRP_DRIVER_STATIC ? TRP_TRANSPORT_WORLD
-                                                         : TRP_TRANSPORT_CONNECT,
+                     : d->config.ompi_server             ? TRP_TRANSPORT_CONNECT
+                                                         : TRP_TRANSPORT_SOCKET,
+        .mac = trp_options_bool(d->options, "comm.mac"),
         .here_only = d->config.mode == TRP_DRIVER_ELASTIC && !d->config.where.slurm_job,
         .secret = d->secret,
         .munge = d->munge,
@@ -234,6 +237,13 @@ static int make_engine(trp_driver *d, trp_error *err)
     return rc;
 }
 
+static void tell_carried(trp_driver *d)
+{
+    char line[TRP_ERROR_TEXT + 120];
+    snprintf(line, sizeof line, "messages travel %s", d->config.carried);
+    trp_event_message(d->log, "info", line, trp_driver_wall(d, d->now));
+}
+
 static int make_parts(trp_driver *d, trp_error *err)
 {
     bool elastic = d->config.mode == TRP_DRIVER_ELASTIC;
@@ -249,6 +259,8 @@ static int make_parts(trp_driver *d, trp_error *err)
         rc = make_log(d, err);
     if (rc == 0)
         trp_driver_tell_no_munge(d, &no_munge);
+    if (rc == 0 && d->config.carried)
+        tell_carried(d);
     if (rc == 0)
         rc = make_engine(d, err);
     return rc;

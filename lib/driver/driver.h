@@ -88,9 +88,10 @@ struct trp_driver_config {
     uint32_t npools;
     const char *const *executor_argv; /* how an executor is started, NULL-terminated */
     const char *const *unstick_argv;  /* channel.h, NULL in a static run */
-    const char *ompi_server;          /* file with the URI of ompi-server, or NULL */
-    bool quiet;                       /* no progress on stderr, no summary */
-    int control_fd;                   /* socket to `troupe` (see control.h), or -1 */
+    const char *carried;     /* how messages travel, and why; NULL: that is plain */
+    const char *ompi_server; /* file with the URI of ompi-server; NULL: over sockets */
+    bool quiet;              /* no progress on stderr, no summary */
+    int control_fd;          /* socket to `troupe` (see control.h), or -1 */
     bool keep_going;
     bool prints; /* executors themselves run what prints: a C program */
 };

@@ -30,7 +30,8 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
 {
     const char *rank[] = {spec->rank_program, "executor", NULL};
     const char *unstick[] = {spec->rank_program, "unstick", NULL};
-    char **words = trp_mpirun_words(spec->ompi_server, unstick);
+    char **words =
+        trp_mpirun_words(spec->ompi_server ? spec->ompi_server : "", unstick);
     if (!words)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     struct trp_driver_config c = {
@@ -46,6 +47,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         .where = trp_run_spec_where(spec),
         .executor_argv = spec->napp ? (const char *const *)spec->app : rank,
         .unstick_argv = (const char *const *)words,
+        .carried = spec->carried,
         .ompi_server = spec->ompi_server,
         .quiet = spec->quiet,
         .control_fd = -1,

@@ -328,7 +328,7 @@ static json_t *stage_json(const struct trp_plan *plan, const struct trp_site *si
 }
 
 static int print_json(const struct trp_plan *plan, const struct trp_site *site,
-                      FILE *out, trp_error *err)
+                      const char *carried, FILE *out, trp_error *err)
 {
     json_t *profiles = json_array(), *stages = json_array(), *pools = json_array();
     int failed = 0;
@@ -340,8 +340,9 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
             json_array_append_new(stages, stage_json(plan, site, &plan->stage[i]));
     for (uint32_t i = 0; i < plan->pools->n; i++)
         failed |= json_array_append_new(pools, pool_json(&plan->pools->specs[i]));
-    json_t *root = json_pack("{s:s, s:o, s:o, s:o}", "name", plan->p->name, "profiles",
-                             profiles, "stages", stages, "pools", pools);
+    json_t *root =
+        json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", plan->p->name, "profiles",
+                  profiles, "stages", stages, "pools", pools, "messages", carried);
     failed |= !root || json_dumpf(root, out, JSON_INDENT(2)) < 0;
     fputc('\n', out);
     json_decref(root);
@@ -353,15 +354,18 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
 
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
                    const struct trp_site *site, const struct trp_pool_list *pools,
-                   const struct trp_cluster_where *where, bool json, FILE *out,
-                   trp_error *err)
+                   const char *carried, const struct trp_cluster_where *where,
+                   bool json, FILE *out, trp_error *err)
 {
     struct trp_plan plan;
     int r = trp_plan_make(p, o, site, where, &plan, err);
     if (r < 0)
         return r;
     plan.pools = pools;
-    r = json ? print_json(&plan, site, out, err) : print_text(&plan, site, out, err);
+    r = json ? print_json(&plan, site, carried, out, err)
+             : print_text(&plan, site, out, err);
+    if (!json)
+        fprintf(out, "\nmessages travel %s\n", carried);
     if (r == 0 && plan.first.code)
         r = trp_error_set(err, plan.first.code, "%s", plan.first.text);
     trp_plan_free(&plan);

@@ -38,12 +38,12 @@
 
 /* Prints the whole plan in any case. Relative patterns are below the working folder and
  * evaluated for stages that wait for none. `o` has the pipeline's options; `site` may
- * be NULL. TRP_EINVAL: a profile is impossible; TRP_ENEVER: a stage never fits here;
- * both with FILE:LINE:COL of the first such. */
+ * be NULL; `carried` says how messages travel. TRP_EINVAL: a profile is impossible;
+ * TRP_ENEVER: a stage never fits here; both with FILE:LINE:COL of the first such. */
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
                    const struct trp_site *site, const struct trp_pool_list *pools,
-                   const struct trp_cluster_where *where, bool json, FILE *out,
-                   trp_error *err);
+                   const char *carried, const struct trp_cluster_where *where,
+                   bool json, FILE *out, trp_error *err);
 
 /* Prints what a run would do: each stage, parents first, its tasks, profile and
  * command. TRP_EINVAL as the run would tell it. */

@@ -51,6 +51,7 @@ static const struct field {
     FIELD(pipeline_copy, OPTIONAL_TEXT),
     FIELD(site, OPTIONAL_TEXT),
     FIELD(ompi_server, OPTIONAL_TEXT),
+    FIELD(carried, OPTIONAL_TEXT),
     FIELD(control, OPTIONAL_TEXT),
     FIELD(rank_program, OPTIONAL_TEXT),
     LIST(app, napp),

@@ -28,7 +28,8 @@ struct trp_run_spec {
     char *pipeline;      /* as given on the command line; NULL: a program */
     char *pipeline_copy; /* RUN/state/pipeline.yaml; NULL: a program */
     char *site;          /* site file in force, "" none */
-    char *ompi_server;   /* URI file of ompi-server */
+    char *ompi_server;   /* URI file of ompi-server; NULL: over sockets */
+    char *carried;       /* how messages travel, and why */
     char *control;       /* name of the control socket (control.h) */
     char *rank_program;  /* absolute path of troupe-rank */
     char *slurm_program; /* … of troupe-slurm; NULL: not used */

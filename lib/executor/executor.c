@@ -250,7 +250,8 @@ int trp_executor_call(const struct trp_executor_shape *shape, trp_channel **ret,
 {
     uint8_t secret[TRP_SECRET_SIZE];
     struct trp_call_config config = {
-        .transport = TRP_TRANSPORT_CONNECT,
+        .transport = shape->sockets ? TRP_TRANSPORT_SOCKET : TRP_TRANSPORT_CONNECT,
+        .mac = shape->mac != 0,
         .address = shape->driver,
         .secret = secret,
         .munge = shape->munge != 0,

@@ -41,7 +41,8 @@ struct trp_executor_shape {
     uint32_t in_cgroup; /* 1: it was started in it */
     char driver[300];   /* HOST:PORT */
     char secret_file[4096];
-    uint32_t munge; /* 1: both sides prove their user by MUNGE as well */
+    uint32_t munge;        /* 1: both sides prove their user by MUNGE as well */
+    uint32_t sockets, mac; /* 1: messages travel over sockets; with comm.mac */
     char run_name[128];
     char run_dir[4096]; /* "": a rank of a static run, which needs none */
     char run_id[40];    /* its identity (files/held.h) */

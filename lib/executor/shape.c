@@ -44,6 +44,8 @@ static const struct field fields[] = {
     FIELD(heartbeat_ns, I64),
     FIELD(in_cgroup, U32),
     FIELD(munge, U32),
+    FIELD(sockets, U32),
+    FIELD(mac, U32),
 };
 enum { NFIELDS = sizeof fields / sizeof fields[0] };
 

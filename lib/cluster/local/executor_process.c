@@ -294,7 +294,7 @@ void trp_local_executor_kill(struct trp_local_executor *e)
         return;
     e->dismissed = true;
     e->since_ms = uv_now(e->local->loop);
-    trp_children_signal(e->process.pid, SIGKILL);
+    trp_mpirun_kill_program(e->process.pid, e->local->command.ompi_server);
     uv_timer_start(&e->timer, on_look, LOOK_MS, 0);
 }
 
@@ -403,7 +403,7 @@ static int start(struct trp_local_executor *e, trp_error *err)
                              e->id, strerror(errno));
     else if ((code = spawn(e, words, env, log)) < 0)
         code = trp_error_set(err, code == UV_ENOENT ? TRP_ENEVER : TRP_EWAIT,
-                             "cannot start mpirun for executor %u: %s", e->id,
+                             "cannot start executor %u: %s: %s", e->id, words[0],
                              uv_strerror(code));
     if (log >= 0)
         close(log);
@@ -429,8 +429,10 @@ void trp_local_executor_serve(struct trp_local_executor *e)
     }
     char what[64];
     e->state = TRP_LOCAL_RUNS;
-    uv_timer_start(&e->timer, on_start_late, TRP_MPIRUN_START_MS, 0);
-    snprintf(what, sizeof what, "mpirun of executor %u", e->id);
+    if (*l->command.ompi_server)
+        uv_timer_start(&e->timer, on_start_late, TRP_MPIRUN_START_MS, 0);
+    snprintf(what, sizeof what, "%sexecutor %u",
+             *l->command.ompi_server ? "mpirun of " : "", e->id);
     trp_run_folder_pid(l->command.run_dir, e->process.pid, what);
     struct trp_granted granted = {.host = l->machine.host,
                                   .resources = e->ticket.request.devices,
@@ -447,7 +449,7 @@ bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
 {
     if (e->state == TRP_LOCAL_RUNS) {
         int status;
-        trp_children_signal(e->process.pid, SIGKILL);
+        trp_mpirun_kill_program(e->process.pid, e->local->command.ompi_server);
         if (hard)
             kill(e->process.pid, SIGKILL);
         if (waitpid(e->process.pid, &status, WNOHANG) == 0)

@@ -4,11 +4,14 @@
  */
 #include "cluster/local/mpirun.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "cluster/local/processes.h"
 
 #define FOLDER_ENTRY TRP_MPI_FOLDER "="
 
@@ -88,12 +91,21 @@ char **trp_mpirun_words(const char *ompi_server, const char *const *program)
         n++;
     struct words w;
     words_open(&w, nflags + 1 + n);
-    for (size_t i = 0; i < nflags; i++)
+    for (size_t i = 0; *ompi_server && i < nflags; i++)
         words_add(&w, flags[i], "");
-    words_add(&w, *ompi_server == '/' ? "file:" : "", ompi_server);
+    if (*ompi_server)
+        words_add(&w, *ompi_server == '/' ? "file:" : "", ompi_server);
     for (size_t i = 0; i < n; i++)
         words_add(&w, program[i], "");
     return words_finish(&w);
+}
+
+void trp_mpirun_kill_program(pid_t pid, const char *ompi_server)
+{
+    if (*ompi_server)
+        trp_children_signal(pid, SIGKILL);
+    else
+        kill(pid, SIGKILL);
 }
 
 static bool is_dropped(const char *entry)

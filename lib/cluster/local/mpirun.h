@@ -9,6 +9,8 @@
 #ifndef TRP_CLUSTER_LOCAL_MPIRUN_H
 #define TRP_CLUSTER_LOCAL_MPIRUN_H
 
+#include <sys/types.h>
+
 /* How long an mpirun may take to start its program, and what the program's log is told
  * when it has not: somebody holds it up. */
 enum { TRP_MPIRUN_START_MS = 20000 };
@@ -19,8 +21,13 @@ enum { TRP_MPIRUN_START_MS = 20000 };
 
 /* `mpirun -np 1 … PROGRAM…` for execvp: strings and array malloc'ed, NULL when out of
  * memory; free with trp_words_free. `ompi_server` is the URI of the server, or the
- * absolute path of the file with it. */
+ * absolute path of the file with it; "" in a run over sockets: the program itself,
+ * without mpirun. */
 char **trp_mpirun_words(const char *ompi_server, const char *const *program);
+
+/* Kills the program that process `pid` was started for by such words: mpirun's child,
+ * or itself. */
+void trp_mpirun_kill_program(pid_t pid, const char *ompi_server);
 
 /* `environ` without OMPI_*, PMIX_*, PMI_*, SLURM_* but SLURM_CONF, and our own
  * TROUPE_CONTROL, TROUPE_DRIVER, TROUPE_RUN_ID, TROUPE_EXECUTOR and TROUPE_MPI_TMP,

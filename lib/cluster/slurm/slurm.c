@@ -203,6 +203,11 @@ static uint32_t slurm_held(trp_cluster *c, const struct trp_resource_profile *p)
 static int read_uri(struct trp_slurm *s, trp_error *err)
 {
     char text[4096];
+    if (!*s->command.ompi_server) {
+        free(s->uri);
+        s->uri = strdup("");
+        return s->uri ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
     int in = open(s->command.ompi_server, O_RDONLY | O_CLOEXEC);
     ssize_t n = in < 0 ? -1 : read(in, text, sizeof text - 1);
     if (in >= 0)

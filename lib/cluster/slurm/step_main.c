@@ -54,9 +54,9 @@ enum {
 struct step {
     struct trp_executor_shape shape;
     char folder[TRP_PRIVATE_FOLDER];
-    char *const *program; /* mpirun … */
+    char *const *program; /* mpirun …, or over sockets the executor itself */
     int signals, log;
-    pid_t pid; /* of mpirun; 0: not running */
+    pid_t pid; /* of that; 0: not running */
     int status;
     bool further;   /* the job is not the driver's */
     bool dismissed; /* the driver has said so */
@@ -294,7 +294,10 @@ static void kill_step(struct step *s)
     if (!s->killing) {
         s->killing = true;
         s->hard_at = now + KILL_AFTER_MS;
-        trp_children_signal(s->pid, SIGKILL);
+        if (s->shape.sockets)
+            kill(s->pid, SIGKILL);
+        else
+            trp_children_signal(s->pid, SIGKILL);
     }
     if (now >= s->hard_at || trp_session_signal(s->pid, 0) <= 1)
         trp_session_signal(s->pid, SIGKILL);
@@ -327,7 +330,7 @@ static int64_t time_left(const struct step *s)
 static void run(struct step *s)
 {
     bool driver = true;
-    s->start_by = now_ms() + TRP_MPIRUN_START_MS;
+    s->start_by = s->shape.sockets ? INT64_MAX : now_ms() + TRP_MPIRUN_START_MS;
     while (s->pid) {
         struct pollfd v[] = {
             {.fd = s->signals,      .events = POLLIN},
