@@ -183,6 +183,9 @@ struct trp_cluster_ops {
     void (*outlived)(trp_cluster *c, trp_executor_id executor, int64_t takes_ns);
     /* The handler's `outlook` has another answer. NULL: nobody asks for it. */
     void (*stages_changed)(trp_cluster *c);
+    /* Executors that are started from now on carry their messages on their sockets:
+     * they need neither mpirun nor ompi-server. */
+    void (*over_sockets)(trp_cluster *c);
     /* The room that is there, for `troupe topo` and messages. */
     const struct trp_topology *(*topology)(trp_cluster *c);
     /* Ends everything that still lives and frees. Blocks at most 4 s. `ret_costs` may

@@ -19,7 +19,8 @@
  * leaves an accept behind that may never return: the transport sees to that. A guest
  * whose accept does not return in TRP_ACCEPT_NS is given up, as is one that does not
  * get through MPI_Init: mpirun or ompi-server is held up, or the guest is. When
- * TRP_FAILURES_MAX failed in a row and nobody came up between, it is not the guests.
+ * TRP_FAILURES_MAX failed in a row and nobody came up between, it is not the guests:
+ * all who come from then on carry their messages on their sockets.
  */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -110,10 +111,9 @@ static int prove_driver(struct trp_peer *p)
     trp_put_text(&b, seal);
     int rc = b.failed ? TRP_ENOMEM : trp_peer_put(p, TRP_FRAME_PROOF, b.data, b.size);
     trp_buf_free(&b);
-    bool sealed = c->config.transport == TRP_TRANSPORT_SOCKET && c->config.mac;
     if (rc == 0)
         rc = trp_session_begin(&p->link, c->secret, &p->nonces, TRP_PROVER_DRIVER,
-                               sealed);
+                               c->config.mac);
     return rc;
 }
 
@@ -220,17 +220,14 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
 static void count_failure(trp_channel *c, const char *why)
 {
     char text[TRP_ERROR_TEXT + 240];
-    if (c->closing || c->failures == TRP_FAILURES_MAX ||
-        ++c->failures < TRP_FAILURES_MAX)
+    if (c->closing || c->over_sockets || ++c->failures < TRP_FAILURES_MAX)
         return;
     snprintf(text, sizeof text,
              "MPI lets no executor in: %d in a row did not get through (the last: %s); "
              "mpirun or ompi-server is held up, perhaps by somebody who connects to "
              "their ports",
              TRP_FAILURES_MAX, why);
-    c->unclean = true; /* MPI_Finalize would not return, either */
-    if (c->handler.broken)
-        c->handler.broken(c->handler.context, text);
+    trp_channel_leave_mpi(c, text);
 }
 
 /* Begins the meeting that c->guest waits for. */
@@ -273,18 +270,42 @@ static void come_up(struct trp_peer *p)
 {
     trp_channel *c = p->channel;
     p->state = TRP_PEER_UP;
-    c->meeting = false;
-    c->guest = NULL;
-    c->failures = 0;
     if (c->handler.up && !c->closing)
         c->handler.up(c->handler.context, p->id, &p->hello);
 }
 
+static int put_admit(struct trp_peer *p, const char *where)
+{
+    struct trp_buf b = {0};
+    trp_put_text(&b, where);
+    trp_put_raw(&b, p->admission, TRP_NONCE_SIZE);
+    int rc = b.failed ? TRP_ENOMEM : trp_peer_put(p, TRP_FRAME_ADMIT, b.data, b.size);
+    trp_buf_free(&b);
+    return rc;
+}
+
+/* Over sockets nobody has to meet. */
+static void admit_all(trp_channel *c)
+{
+    while (c->queue && !c->closing) {
+        struct trp_peer *p = c->queue;
+        DL_DELETE(c->queue, p);
+        DL_APPEND(c->peers, p);
+        p->state = TRP_PEER_GREETED;
+        put_admit(p, "");
+        if (trp_peer_open(p, &trp_lane_socket, NULL) < 0)
+            trp_peer_end(p, true);
+        else
+            come_up(p);
+    }
+}
+
 static void admit_next(trp_channel *c)
 {
-    while (!c->meeting && c->queue && !c->closing && c->failures < TRP_FAILURES_MAX) {
+    if (c->over_sockets)
+        admit_all(c);
+    while (!c->meeting && c->queue && !c->closing) {
         struct trp_peer *p = c->queue;
-        struct trp_buf b = {0};
         trp_error err = {0};
         DL_DELETE(c->queue, p);
         DL_APPEND(c->peers, p);
@@ -292,20 +313,24 @@ static void admit_next(trp_channel *c)
         int rc = trp_nonce_make(p->admission);
         if (rc == 0)
             rc = meet(c, &err);
-        if (rc > 0 && trp_peer_join(p, NULL) < 0)
-            rc = trp_error_set(&err, TRP_ENOMEM, "out of memory");
         if (rc < 0) {
             c->meeting = false;
             refuse_guest(c, err.text);
             continue;
         }
-        trp_put_text(&b, c->transport.where);
-        trp_put_raw(&b, p->admission, TRP_NONCE_SIZE);
-        trp_peer_put(p, TRP_FRAME_ADMIT, b.data, b.size);
-        trp_buf_free(&b);
-        if (rc > 0)
-            come_up(p);
+        put_admit(p, c->transport.where);
     }
+}
+
+void trp_channel_leave_mpi(trp_channel *c, const char *why)
+{
+    if (c->over_sockets)
+        return;
+    c->over_sockets = true;
+    c->unclean = true; /* MPI_Finalize would not return, either */
+    if (c->handler.left_mpi && !c->closing)
+        c->handler.left_mpi(c->handler.context, why);
+    admit_next(c);
 }
 
 int trp_admission_ready(struct trp_peer *p, struct trp_view *v)
@@ -330,7 +355,7 @@ void trp_admission_notice(trp_channel *c)
     int rc = c->transport.ops->met(&c->transport, &route, &err);
     if (rc == 0)
         return;
-    if (rc > 0 && c->guest && trp_peer_join(c->guest, &route) == 0) {
+    if (rc > 0 && c->guest && trp_peer_open(c->guest, &trp_lane_mpi, &route) == 0) {
         c->guest->state = TRP_PEER_VERIFYING;
         c->meeting_ns = c->now;
         return;
@@ -367,8 +392,11 @@ void trp_admission_verify(struct trp_peer *p, const uint8_t *data, size_t n)
         c->meeting_ns = INT64_MIN / 2; /* trp_admission_time repeats the meeting */
         return;
     }
-    come_up(p);
+    c->meeting = false;
+    c->guest = NULL;
+    c->failures = 0;
     admit_next(c);
+    come_up(p);
 }
 
 void trp_admission_forget(struct trp_peer *p)

@@ -204,9 +204,8 @@ static int handshake(trp_channel *c, const struct trp_call_config *config,
     if (rc == 0)
         rc = check_driver(config, &nonces, &v, err);
     if (rc == 0)
-        rc =
-            trp_session_begin(l, config->secret, &nonces, TRP_PROVER_EXECUTOR,
-                              config->transport == TRP_TRANSPORT_SOCKET && config->mac);
+        rc = trp_session_begin(l, config->secret, &nonces, TRP_PROVER_EXECUTOR,
+                               config->mac);
     if (rc < 0)
         return rc;
     if (say_hello(c, config, l) < 0)
@@ -275,20 +274,24 @@ int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_cha
     return 0;
 }
 
-int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
-                     pid_t spawner_pid, trp_error *err)
+static int begin_mpi(trp_channel *c, trp_error *err)
 {
-    uint32_t pid = htole32((uint32_t)spawner_pid);
     const enum trp_transport_kind kind = c->config.transport;
-    int rc = 0;
-    if (kind != TRP_TRANSPORT_SOCKET)
-        rc = trp_transport_init_mpi(kind == TRP_TRANSPORT_WORLD ? MPI_THREAD_SERIALIZED
+    int rc = trp_transport_init_mpi(kind == TRP_TRANSPORT_WORLD ? MPI_THREAD_SERIALIZED
                                                                 : MPI_THREAD_MULTIPLE,
                                     0, NULL, err);
     if (rc == 0)
         rc = trp_transport_open(&c->transport, kind, NULL, err);
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
+    return rc;
+}
+
+int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
+                     pid_t spawner_pid, trp_error *err)
+{
+    uint32_t pid = htole32((uint32_t)spawner_pid);
+    int rc = c->config.transport == TRP_TRANSPORT_SOCKET ? 0 : begin_mpi(c, err);
     if (rc < 0)
         return rc;
     c->handler = *handler;
@@ -311,21 +314,23 @@ int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
                                "the driver went away before it let this executor in");
 }
 
-/* ADMIT: the driver accepts now. */
+/* ADMIT: the driver accepts now; "" is over sockets. */
 int trp_call_admit(struct trp_peer *p, struct trp_view *v)
 {
     trp_error err;
     char *where = trp_get_text(v);
     const uint8_t *nonce = trp_get_raw(v, TRP_NONCE_SIZE);
+    trp_channel *c = p->channel;
     int rc = TRP_EPROTO;
-    if (where && trp_view_end(v)) {
+    bool good = where && trp_view_end(v);
+    if (good && !*where) {
+        c->unclean = c->unclean || c->transport.ops; /* the driver has left MPI */
+        p->state = TRP_PEER_UP;
+        rc = trp_peer_open(p, &trp_lane_socket, NULL);
+    } else if (good && c->transport.ops) {
         memcpy(p->admission, nonce, TRP_NONCE_SIZE);
         p->state = TRP_PEER_MEETING;
-        rc = p->channel->transport.ops->join(&p->channel->transport, where, &err);
-        if (rc > 0)
-            rc = trp_peer_join(p, NULL);
-        if (rc == 0 && p->lane.ops)
-            p->state = TRP_PEER_UP;
+        rc = c->transport.ops->join(&c->transport, where, &err);
     }
     free(where);
     return rc;
@@ -341,7 +346,7 @@ void trp_call_notice(trp_channel *c)
     int rc = c->transport.ops->met(&c->transport, &route, &err);
     if (rc == 0)
         return;
-    if (rc > 0 && trp_peer_join(p, &route) == 0 &&
+    if (rc > 0 && trp_peer_open(p, &trp_lane_mpi, &route) == 0 &&
         trp_peer_send(p, p->admission, TRP_NONCE_SIZE) == 0)
         p->state = TRP_PEER_UP;
     else

@@ -94,7 +94,7 @@ static int on_beat(struct trp_peer *p, struct trp_view *v)
 /* SLEEP may come before its lane is open. */
 static bool rings(const struct trp_peer *p)
 {
-    return p->channel->transport.ops->lane->rings;
+    return !p->lane.ops || p->lane.ops->rings;
 }
 
 static int on_data(struct trp_peer *p, struct trp_view *v)
@@ -547,10 +547,11 @@ static int start_listening(trp_channel *c, const struct trp_listen_config *confi
     memcpy(c->secret, config->secret, TRP_SECRET_SIZE);
     c->config.secret = NULL;
     c->look_due = c->now + config->network_timeout_ns / 10;
+    c->over_sockets = config->transport == TRP_TRANSPORT_SOCKET;
+    if (c->over_sockets)
+        return trp_admission_open(c, err);
     bool world = config->transport == TRP_TRANSPORT_WORLD;
-    int rc = 0;
-    if (config->transport != TRP_TRANSPORT_SOCKET)
-        rc = trp_transport_init_mpi(world ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE,
+    int rc = trp_transport_init_mpi(world ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE,
                                     config->start_timeout_ns, config->stuck, err);
     if (rc == 0)
         rc = trp_transport_open(&c->transport, config->transport, config->unstick_argv,

@@ -90,9 +90,9 @@ struct trp_channel_handler {
      * `fatal_build` an executor of ours has another build: it will never come up. */
     void (*refused)(void *context, uint32_t executor, bool fatal_build,
                     const char *text);
-    /* Driver: executors that had proved themselves were not let into MPI, several in a
-     * row, and nobody else will be: the run cannot go on. `text` says why. Once. */
-    void (*broken)(void *context, const char *text);
+    /* Driver: nobody is let into MPI any more: executors that come from now on carry
+     * their messages on their sockets, others go on over MPI. `text` says why. Once. */
+    void (*left_mpi)(void *context, const char *text);
 };
 
 struct trp_listen_config {
@@ -100,7 +100,7 @@ struct trp_listen_config {
     bool here_only;               /* all executors are on this machine */
     const uint8_t *secret;        /* TRP_SECRET_SIZE bytes, copied */
     bool munge;                   /* both sides prove their user by MUNGE as well */
-    bool mac;                     /* socket: every frame has a tag (comm/frame.h) */
+    bool mac;                     /* every frame has a tag (comm/frame.h) */
     int64_t network_timeout_ns;   /* silence after which a peer is lost (120 s) */
     int64_t heartbeat_ns;         /* executors' heartbeats (10 s) */
     int64_t handshake_timeout_ns; /* a half-open connection is closed after it (10 s) */
@@ -124,6 +124,10 @@ struct trp_listen_config {
 int trp_channel_listen(const struct trp_listen_config *config,
                        const struct trp_channel_handler *handler,
                        trp_channel **ret_channel, trp_error *err);
+
+/* From now on executors that come are not let into MPI (handler: left_mpi), which is
+ * known not to work any more. After it the channel never closes in order. */
+void trp_channel_leave_mpi(trp_channel *c, const char *why);
 
 /* "HOST:PORT" for executors; valid as long as the channel. */
 const char *trp_channel_address(const trp_channel *c);

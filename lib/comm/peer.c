@@ -120,9 +120,9 @@ bool trp_peer_deliver(void *context, const uint8_t *data, size_t n)
     return p->state != TRP_PEER_GONE;
 }
 
-int trp_peer_join(struct trp_peer *p, const struct trp_route *route)
+int trp_peer_open(struct trp_peer *p, const struct trp_lane_ops *ops,
+                  const struct trp_route *route)
 {
-    const struct trp_lane_ops *ops = p->channel->transport.ops->lane;
     p->lane = (struct trp_lane){0};
     int rc = ops->open(p, route);
     if (rc < 0)

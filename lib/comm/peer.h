@@ -106,7 +106,8 @@ struct trp_channel {
     int64_t patrol_ns;      /* when all this was last looked at */
     int64_t starts_due;     /* when somebody's MPI_Init may be late, or INT64_MAX */
     bool late;              /* the meeting under way: its guest was given up */
-    uint8_t failures;       /* in a row, to let somebody in */
+    uint8_t failures;       /* in a row, to let somebody into MPI */
+    bool over_sockets;      /* nobody is let into MPI, (any more) */
 
     bool slept;       /* sockets are looked at first of all */
     bool joining;     /* E: in trp_channel_join, nothing is told to the handler */
@@ -139,7 +140,8 @@ int trp_peer_send(struct trp_peer *p, const void *data, size_t n);
 /* For trp_lane_take, with the peer as context. */
 bool trp_peer_deliver(void *context, const uint8_t *data, size_t n);
 /* Opens its lane and polls it. */
-int trp_peer_join(struct trp_peer *p, const struct trp_route *route);
+int trp_peer_open(struct trp_peer *p, const struct trp_lane_ops *lane,
+                  const struct trp_route *route);
 /* Forgets its lane as one of a dead peer. */
 void trp_peer_abandon(struct trp_peer *p);
 void trp_peer_close_socket(struct trp_peer *p);

@@ -133,13 +133,9 @@ int trp_transport_open(struct trp_transport *t, enum trp_transport_kind kind,
                        const char *const *unstick_argv, trp_error *err)
 {
     const MPI_Comm world = t->world; /* trp_channel_world's, or none */
-    static const struct trp_transport_ops *const kinds[] = {
-        [TRP_TRANSPORT_CONNECT] = &trp_transport_connect,
-        [TRP_TRANSPORT_WORLD] = &trp_transport_world,
-        [TRP_TRANSPORT_SOCKET] = &trp_transport_socket,
-    };
     *t = (struct trp_transport){
-        .ops = kinds[kind],
+        .ops =
+            kind == TRP_TRANSPORT_WORLD ? &trp_transport_world : &trp_transport_connect,
         .notice_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
         .unstick_argv = unstick_argv,
         .world = world,

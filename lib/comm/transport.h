@@ -25,13 +25,11 @@ struct trp_route {
 
 struct trp_transport_ops {
     const char *name;
-    const struct trp_lane_ops *lane;
     /* Driver: begins to meet `executor`, and writes t->where, which is told to it. When
-     * its `socket` closes or is shut down the meeting is made to end. 1: nobody has to
-     * meet, its lane can be opened at once (without a route). */
+     * its `socket` closes or is shut down the meeting is made to end. */
     int (*admit)(struct trp_transport *t, uint32_t executor, int socket,
                  trp_error *err);
-    /* Executor: begins to meet the driver that told `where`; 1 as above. */
+    /* Executor: begins to meet the driver that told `where`. */
     int (*join)(struct trp_transport *t, const char *where, trp_error *err);
     /* 1: met, *ret_route; 0: not yet; negative: it failed. */
     int (*met)(struct trp_transport *t, struct trp_route *ret_route, trp_error *err);
@@ -45,8 +43,7 @@ struct trp_transport_ops {
  * shuts the socket. It takes 4 to 20 ms. */
 enum { TRP_ACCEPT_MS = 5000 };
 
-extern const struct trp_transport_ops trp_transport_connect, trp_transport_world,
-    trp_transport_socket;
+extern const struct trp_transport_ops trp_transport_connect, trp_transport_world;
 
 struct trp_meeting; /* transport_connect.c */
 

@@ -281,7 +281,6 @@ static bool connect_close(struct trp_transport *t)
 
 const struct trp_transport_ops trp_transport_connect = {
     .name = "connect",
-    .lane = &trp_lane_mpi,
     .admit = connect_admit,
     .join = connect_join,
     .met = connect_met,

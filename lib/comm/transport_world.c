@@ -65,7 +65,6 @@ static bool world_close(struct trp_transport *t)
 
 const struct trp_transport_ops trp_transport_world = {
     .name = "world",
-    .lane = &trp_lane_mpi,
     .admit = world_admit,
     .join = world_join,
     .met = world_met,

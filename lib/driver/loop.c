@@ -106,8 +106,8 @@ static void on_control(uv_poll_t *poll, int status, int events)
     else if (byte == TRP_CONTROL_KILL)
         trp_driver_stop(d, TRP_ECANCELLED, true, "killed");
     else if (byte == TRP_CONTROL_OMPI_SERVER)
-        trp_driver_stop(d, TRP_ESYSTEM, true,
-                        "ompi-server died; see state/ompi-server.err of the run");
+        trp_channel_leave_mpi(d->channel,
+                              "ompi-server died; see state/ompi-server.err of the run");
     else if (byte == TRP_CONTROL_TIME)
         trp_driver_stop(d, TRP_ETIME, false,
                         "time is up soon: running tasks may finish; --resume goes on");

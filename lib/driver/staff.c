@@ -317,11 +317,24 @@ static void on_refused(void *context, uint32_t executor, bool fatal_build,
     refuse(d, x->id, TRP_REFUSED_NEVER, text);
 }
 
-static void on_broken(void *context, const char *text)
+static void on_notice(void *context, const char *text)
 {
     trp_driver *d = context;
+    int64_t now = trp_driver_now();
+    trp_progress_line(d->progress, now, text);
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, now));
+}
+
+/* A static run's executors are there from the start. */
+static void on_left_mpi(void *context, const char *text)
+{
+    trp_driver *d = context;
+    char line[TRP_ERROR_TEXT + 360];
     d->now = trp_driver_now();
-    trp_driver_stop(d, TRP_ESYSTEM, true, text);
+    if (d->cluster)
+        d->cluster->ops->over_sockets(d->cluster);
+    snprintf(line, sizeof line, "%s; the run goes on over sockets", text);
+    on_notice(d, line);
 }
 
 static void on_granted(void *context, trp_executor_id executor,
@@ -434,14 +447,6 @@ static void on_ending(void *context, trp_executor_id executor)
         return;
     x->planned = true;
     trp_driver_step(d, &ev);
-}
-
-static void on_notice(void *context, const char *text)
-{
-    trp_driver *d = context;
-    int64_t now = trp_driver_now();
-    trp_progress_line(d->progress, now, text);
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, now));
 }
 
 static void on_held(void *context)
@@ -570,7 +575,7 @@ const struct trp_channel_handler trp_staff_channel_handler = {
     .message = on_message,
     .down = on_down,
     .refused = on_refused,
-    .broken = on_broken,
+    .left_mpi = on_left_mpi,
 };
 
 static void on_nodes(void *context, uint32_t nodes)

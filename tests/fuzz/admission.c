@@ -77,8 +77,8 @@ static bool close_transport(struct trp_transport *t)
     return true;
 }
 
-static const struct trp_transport_ops nobody = {
-    "nobody", &trp_lane_mpi, admit, join, met, leave, close_transport};
+static const struct trp_transport_ops nobody = {"nobody", admit, join,
+                                                met,      leave, close_transport};
 
 /* ---- the channel's handler ---- */
 

@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "comm/channel.h"
+#include "comm/peer.h"
 #include "comm/proof.h"
 #include "comm/transport.h"
 #include "wire/message.h"
@@ -276,6 +277,7 @@ static int die_at_admit(const char *address, const char *id)
     trp_channel *c;
     trp_error err = {0};
     const struct trp_call_config config = {
+        .mac = with_tags,
         .address = address,
         .secret = secret,
         .executor = (uint32_t)atoi(id),
@@ -284,9 +286,10 @@ static int die_at_admit(const char *address, const char *id)
     };
     if (trp_channel_call(&config, &c, &err) < 0)
         _exit(6);
-    uint8_t ready[8] = {4, 0, TRP_FRAME_READY, TRP_FRAME_MARK};
+    const uint32_t pid = 0;
     struct pollfd p = {.fd = trp_channel_socket(c), .events = POLLIN};
-    if (write(p.fd, ready, sizeof ready) != sizeof ready || poll(&p, 1, 20000) != 1)
+    if (trp_peer_put(c->only, TRP_FRAME_READY, &pid, sizeof pid) < 0 ||
+        poll(&p, 1, 20000) != 1)
         _exit(8);
     kill(getpid(), SIGKILL);
     return 0;
@@ -1332,7 +1335,7 @@ int main(int argc, char **argv)
     const char *server_env = getenv("CONFORMANCE_SERVER");
     const char *over = getenv("CONFORMANCE_OVER");
     over_sockets = over != NULL;
-    with_tags = over && strcmp(over, "socket") == 0;
+    with_tags = !over || strcmp(over, "socket") == 0;
     snprintf(server_file, sizeof server_file, "%s", server_env ? server_env : "");
     if (strcmp(role, "drive") == 0 && argc == 3)
         return drive(argv[2]);

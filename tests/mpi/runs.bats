@@ -25,11 +25,15 @@ Y
     echo '{troupe: 1, stages: [{name: s, run: "touch began; until [ -e go ]; do sleep 0.1; done"}]}' >p.yaml
     troupe run --run-name local-only --quiet p.yaml &
     wait_until 20 [ -e began ]
-    local mpirun driver
-    mpirun=$(ps -o ppid= -p "$(pid_of "executor 0" local-only)")
-    driver=$(tr '\0' '\n' <"/proc/${mpirun// /}/environ" | grep -o 'driver=[^;]*')
+    # Whom its executor is connected to: the admission socket, and MPI's own where it is used.
+    local port listens=""
+    for port in $(ss -Htnp | grep "pid=$(pid_of "executor 0" local-only)," |
+        awk '{print $5}' | sed 's/.*://' | sort -u); do
+        listens+=$(ss -Hltn "sport = :$port" | awk '{print $4}')
+    done
     touch go
-    [[ "$driver" == driver=127.0.0.1:* ]]
+    [[ "$listens" == *"127.0.0.1:"* ]]
+    [[ "${TROUPE_OPT_comm_transport:-}" != socket || "$listens" != *"0.0.0.0"* ]]
     wait $!
     [ "$(stat -c %a troupe-runs/local-only/state/secret)" = 600 ]
 }
@@ -190,7 +194,8 @@ troupe: 1
 stages:
   - name: s
     tasks: 4
-    run: echo $TROUPE_STAGE_ATTEMPT; [ $TROUPE_TASK -lt 2 ] || [ $(ls runs | wc -l) -ge $TROUPE_TASK ]
+    run: echo $TROUPE_STAGE_ATTEMPT; while [ -e hold ] && [ $TROUPE_TASK = 3 ]; do sleep 0.05; done;
+      [ $TROUPE_TASK -lt 2 ] || [ $(ls runs | wc -l) -ge $TROUPE_TASK ]
     retries: {max_failures: 1}
     max_running: 1
 Y
@@ -217,10 +222,12 @@ Y
     [ "$(events r | grep -o '"App ID":"[^"]*"' | sort -u | cut -d'"' -f4)" = "$(ls troupe-runs/.history)" ]
     cmp troupe-runs/.history/app-* troupe-runs/r/events.jsonl
     # Of a start that was killed the stage and the job are over as well.
+    touch hold
     run -137 bash -c 'troupe run --resume r --force s & pid=$!; for _ in {1..100}; do
         [ "$(grep -c TaskStart troupe-runs/r/events.jsonl)" -gt 7 ] && break; sleep 0.05; done
         kill -9 $pid; wait $pid'
     nothing_left 20
+    rm hold
     run -0 troupe run --resume r
     log=$(events r)
     for e in Job Task; do
@@ -415,6 +422,7 @@ Y
     run -0 troupe report a
     [[ "$output" == *", exit status 130"*cancelled* ]]
     begin b
+    wait_until 5 eval 'troupe report b | grep -q unfinished' # its log is written once a second
     # shellcheck disable=SC2046
     kill -9 $! $(awk '{print $1}' troupe-runs/b/state/pids)
     wait_until 10 eval 'troupe ls | grep -q "^b  *died"'

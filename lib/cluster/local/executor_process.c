@@ -294,7 +294,7 @@ void trp_local_executor_kill(struct trp_local_executor *e)
         return;
     e->dismissed = true;
     e->since_ms = uv_now(e->local->loop);
-    trp_mpirun_kill_program(e->process.pid, e->local->command.ompi_server);
+    trp_mpirun_kill_program(e->process.pid, e->by_mpirun);
     uv_timer_start(&e->timer, on_look, LOOK_MS, 0);
 }
 
@@ -388,6 +388,7 @@ static int spawn(struct trp_local_executor *e, char **words, char **env, int log
 static int start(struct trp_local_executor *e, trp_error *err)
 {
     const struct trp_executor_command *c = &e->local->command;
+    e->by_mpirun = *c->ompi_server != '\0';
     make_cgroup(e);
     char *entry = make_entry(e, err);
     if (!entry)
@@ -429,10 +430,10 @@ void trp_local_executor_serve(struct trp_local_executor *e)
     }
     char what[64];
     e->state = TRP_LOCAL_RUNS;
-    if (*l->command.ompi_server)
+    if (e->by_mpirun)
         uv_timer_start(&e->timer, on_start_late, TRP_MPIRUN_START_MS, 0);
-    snprintf(what, sizeof what, "%sexecutor %u",
-             *l->command.ompi_server ? "mpirun of " : "", e->id);
+    snprintf(what, sizeof what, "%sexecutor %u", e->by_mpirun ? "mpirun of " : "",
+             e->id);
     trp_run_folder_pid(l->command.run_dir, e->process.pid, what);
     struct trp_granted granted = {.host = l->machine.host,
                                   .resources = e->ticket.request.devices,
@@ -449,7 +450,7 @@ bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
 {
     if (e->state == TRP_LOCAL_RUNS) {
         int status;
-        trp_mpirun_kill_program(e->process.pid, e->local->command.ompi_server);
+        trp_mpirun_kill_program(e->process.pid, e->by_mpirun);
         if (hard)
             kill(e->process.pid, SIGKILL);
         if (waitpid(e->process.pid, &status, WNOHANG) == 0)

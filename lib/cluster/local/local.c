@@ -156,6 +156,11 @@ static void local_gang_kill(trp_cluster *c, trp_attempt_id attempt, bool soft)
         trp_gangs_kill(l->gangs, attempt, soft);
 }
 
+static void local_over_sockets(trp_cluster *c)
+{
+    local_of(c)->command.ompi_server = "";
+}
+
 static const struct trp_topology *local_topology(trp_cluster *c)
 {
     return &local_of(c)->topology;
@@ -211,6 +216,7 @@ static const struct trp_cluster_ops ops = {
     .kill = local_kill,
     .gang_start = local_gang_start,
     .gang_kill = local_gang_kill,
+    .over_sockets = local_over_sockets,
     .topology = local_topology,
     .close = local_close,
 };

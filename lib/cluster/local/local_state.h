@@ -40,6 +40,7 @@ struct trp_local_executor {
     unsigned handles; /* open ones of the two above */
     bool dismissed;   /* was told to end, or killed by us */
     bool hard;        /* the session was killed as a whole */
+    bool by_mpirun;   /* else the process is the executor itself */
     bool memory;      /* the kernel has killed in it for memory */
     int64_t exit_status;
     int signal;

@@ -100,9 +100,9 @@ char **trp_mpirun_words(const char *ompi_server, const char *const *program)
     return words_finish(&w);
 }
 
-void trp_mpirun_kill_program(pid_t pid, const char *ompi_server)
+void trp_mpirun_kill_program(pid_t pid, bool by_mpirun)
 {
-    if (*ompi_server)
+    if (by_mpirun)
         trp_children_signal(pid, SIGKILL);
     else
         kill(pid, SIGKILL);

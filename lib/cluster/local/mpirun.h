@@ -9,6 +9,7 @@
 #ifndef TRP_CLUSTER_LOCAL_MPIRUN_H
 #define TRP_CLUSTER_LOCAL_MPIRUN_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* How long an mpirun may take to start its program, and what the program's log is told
@@ -25,9 +26,9 @@ enum { TRP_MPIRUN_START_MS = 20000 };
  * without mpirun. */
 char **trp_mpirun_words(const char *ompi_server, const char *const *program);
 
-/* Kills the program that process `pid` was started for by such words: mpirun's child,
- * or itself. */
-void trp_mpirun_kill_program(pid_t pid, const char *ompi_server);
+/* Kills the program that process `pid` was started for by such words: the child of an
+ * mpirun, or itself. */
+void trp_mpirun_kill_program(pid_t pid, bool by_mpirun);
 
 /* `environ` without OMPI_*, PMIX_*, PMI_*, SLURM_* but SLURM_CONF, and our own
  * TROUPE_CONTROL, TROUPE_DRIVER, TROUPE_RUN_ID, TROUPE_EXECUTOR and TROUPE_MPI_TMP,

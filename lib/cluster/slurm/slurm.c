@@ -221,6 +221,14 @@ static int read_uri(struct trp_slurm *s, trp_error *err)
     return s->uri ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
+static void slurm_over_sockets(trp_cluster *c)
+{
+    struct trp_slurm *s = slurm_of(c);
+    s->command.ompi_server = "";
+    if (s->uri)
+        s->uri[0] = '\0';
+}
+
 static int slurm_open(trp_cluster *c, const char *driver_address, trp_error *err)
 {
     struct trp_slurm *s = slurm_of(c);
@@ -405,6 +413,7 @@ const struct trp_cluster_ops trp_slurm_ops = {
     .why = slurm_why,
     .outlived = slurm_outlived,
     .stages_changed = slurm_stages_changed,
+    .over_sockets = slurm_over_sockets,
     .topology = slurm_topology,
     .close = slurm_close,
 };

@@ -294,10 +294,7 @@ static void kill_step(struct step *s)
     if (!s->killing) {
         s->killing = true;
         s->hard_at = now + KILL_AFTER_MS;
-        if (s->shape.sockets)
-            kill(s->pid, SIGKILL);
-        else
-            trp_children_signal(s->pid, SIGKILL);
+        trp_mpirun_kill_program(s->pid, !s->shape.sockets);
     }
     if (now >= s->hard_at || trp_session_signal(s->pid, 0) <= 1)
         trp_session_signal(s->pid, SIGKILL);
