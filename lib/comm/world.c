@@ -1,9 +1,9 @@
 /*
  * The start of a static run: all are there, nobody knows anything. Rank 0 listens, and
- * tells the others its address, the secret and whether MUNGE is asked through MPI,
- * which started them and which they trust already. From then on it is as with every
- * executor: the same socket for liveness and ringing, the same proof, the same hello
- * with the build.
+ * tells the others its address, the secret and how both sides prove themselves through
+ * MPI, which started them and which they trust already. From then on it is as with
+ * every executor: the same socket for liveness and ringing, the same proof, the same
+ * hello with the build.
  */
 #include <stdio.h>
 
@@ -13,7 +13,7 @@
 struct tidings {
     char address[300]; /* "": rank 0 failed */
     uint8_t secret[TRP_SECRET_SIZE];
-    bool munge;
+    bool munge, mac;
 };
 
 static int tell(MPI_Comm world, struct tidings *t, trp_error *err)
@@ -37,6 +37,7 @@ static int drive(MPI_Comm world, const struct trp_listen_config *config,
         snprintf(t.address, sizeof t.address, "%s", c->address);
         memcpy(t.secret, config->secret, sizeof t.secret);
         t.munge = config->munge;
+        t.mac = config->mac;
     }
     int told = tell(world, &t, rc == 0 ? err : NULL);
     explicit_bzero(&t, sizeof t);
@@ -63,6 +64,7 @@ static int follow(MPI_Comm world, uint32_t executor,
         .address = t.address,
         .secret = t.secret,
         .munge = t.munge,
+        .mac = t.mac,
         .executor = executor,
         .network_timeout_ns = config->network_timeout_ns,
         .heartbeat_ns = config->heartbeat_ns,
