@@ -100,7 +100,7 @@ static int visit(void *context, const struct trp_option_view *v)
     }
     printf("%s = %s  (%s)\n", v->key, v->value && *v->value ? v->value : "(not set)",
            trp_origin_name(v->origin));
-    char help[HELP], text[2 * HELP];
+    char help[HELP], text[2 * HELP + TRP_ERROR_TEXT];
     snprintf(text, sizeof text, "%s; default %s", help_of(v, help, sizeof help),
              *v->option->fallback ? v->option->fallback : "not set");
     add_bounds(v->option, text, sizeof text);

@@ -169,6 +169,11 @@ static int static_parts(struct parts *p, trp_error *err)
         rc = trp_options_check(p->options, err);
     if (rc == 0)
         rc = trp_site_take_scripts(p->site, p->options, NULL, err);
+    if (rc == 0 && !strcmp(trp_options_text(p->options, "comm.transport"), "socket"))
+        rc = trp_error_set(err, TRP_EINVAL,
+                           "%s: comm.transport=socket: the messages of a static run "
+                           "travel over the MPI that has started it; leave it out",
+                           trp_options_where(p->options, "comm.transport"));
     return rc < 0 ? rc : make_profiles(p, TRP_MANAGER_STATIC, err);
 }
 

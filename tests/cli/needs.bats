@@ -1,4 +1,4 @@
-# What troupe run needs of the machine: limits, and Open MPI 4.1.
+# What troupe run needs of the machine, and how its messages travel there.
 load common
 
 plain_pipeline() {
@@ -15,28 +15,37 @@ plain_pipeline() {
     check 0 "" bash -c 'ulimit -n 20; troupe run --dry-run p.yaml'
 }
 
-# mpirun SAYS: the only program in PATH, which says so for --version.
+# mpirun_that_says TEXT: the only program in PATH, which says so for --version.
 mpirun_that_says() {
     mkdir -p bin
     printf '#!/bin/sh\necho "%s"\n' "$1" >bin/mpirun
     chmod +x bin/mpirun
-    run env PATH="$PWD/bin" "$TROUPE_BUILD/bin/troupe" run p.yaml
-    [ "$status" = 4 ]
-    echo "$output"
 }
 
-@test "an MPI with which a run does not work is named; where there is none, the package" {
+# here COMMAND…: troupe, where only bin is in PATH.
+here() {
+    env PATH="$PWD/bin" "$TROUPE_BUILD/bin/troupe" "$@"
+}
+
+# cannot WHY: no MPI here that joins programs: what auto comes to, and what mpi is told.
+cannot() {
+    check 0 "^ +here: over sockets \(comm.transport=auto: $1" here config comm.transport
+    check 0 "^messages travel over sockets \(comm.transport=auto: $1" here plan p.yaml
+    check 2 "^troupe: --set: comm.transport=mpi: $1.*; set comm.transport=socket, or leave it out" \
+        here run --set comm.transport=mpi p.yaml
+    [ ! -e troupe-runs ]
+}
+
+@test "how messages travel, and why, where MPI cannot join separately started programs" {
     plain_pipeline
     mpirun_that_says "mpirun (Open MPI) 5.0.7"
-    [[ "$output" == "troupe: mpirun is Open MPI 5.0.7, with which"*"needs Open MPI 4.1"* ]]
+    cannot "mpirun is Open MPI 5.0.7, which cannot join separately started programs"
     mpirun_that_says "HYDRA build details:
     Version:                                 4.0.2"
-    [[ "$output" == "troupe: mpirun is MPICH 4.0.2, with which"* ]]
+    cannot "mpirun is MPICH 4.0.2, which cannot"
     mpirun_that_says "mpirun (Open MPI) 4.1.4"
-    [[ "$output" == "troupe: mpirun is Open MPI 4.1.4, but its ompi-server is not in PATH"* ]]
+    cannot "mpirun is Open MPI 4.1.4, but its ompi-server is not in PATH"
     rm bin/mpirun
-    run env PATH="$PWD/bin" "$TROUPE_BUILD/bin/troupe" run p.yaml
-    [ "$status" = 4 ]
-    [[ "$output" == *"install Open MPI 4.1"*"openmpi-bin"* ]]
-    [ ! -e troupe-runs ]
+    cannot "there is no mpirun in PATH"
+    check 2 "comm.transport: .*one of auto, mpi, socket|comm.transport.*auto\|mpi\|socket" here plan --set comm.transport=tcp p.yaml
 }

@@ -3,7 +3,8 @@
 load drill.bash
 
 static() { # as root too
-    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe "$@"
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+        env -u TROUPE_OPT_comm_transport mpirun --oversubscribe "$@"
 }
 
 @test "the same program counts the same words elastic and static" {
@@ -93,6 +94,11 @@ gpus() {
     export TROUPE_OPT_executor_cores=2
     CUDA_VISIBLE_DEVICES=3,1 run -0 --separate-stderr gpus 2 1 -n 2 "$programs/shapes" -d gpu
     [ "$(grep -o 'gpu=.*' <<<"$output" | sort | uniq | xargs)" = "gpu=1 gpu=3" ]
+}
+
+@test "a static run over sockets is refused: its messages travel over its MPI" {
+    run -2 --separate-stderr timeout 20 bash -c "$(declare -f static); static -n 2 -x TROUPE_OPT_comm_transport=socket $programs/shapes -d gpu"
+    [[ "$stderr" == *"troupe: TROUPE_OPT_comm_transport: comm.transport=socket: "*"leave it out"* ]]
 }
 
 @test "a static run without enough devices says so at its start and ends with 3" {
