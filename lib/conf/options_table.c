@@ -258,22 +258,27 @@ const struct trp_option trp_option_table[] = {
 
 static const char no_maps[] = "no stage of a run makes map outputs yet";
 static const char no_blocks[] = "no run keeps data in executors yet";
+static const char no_records[] = "no run counts the records that its tasks read yet";
 
 static const struct {
     const char *key, *why;
+    bool scenarios; /* only they have it */
 } missing[] = {
-    {"dynamicAllocation.cachedExecutorIdleTimeout",       no_blocks},
-    {"dynamicAllocation.shuffleTracking.enabled",         no_maps  },
-    {"dynamicAllocation.shuffleTracking.timeout",         no_maps  },
-    {"excludeOnFailure.application.fetchFailure.enabled", no_maps  },
-    {"files.fetchFailure.unRegisterOutputOnHost",         no_maps  },
-    {"scheduler.maxRetainedRemovedDecommissionExecutors", no_maps  },
-    {"shuffle.host_files",                                no_maps  },
-    {"shuffle.reduceLocality.enabled",                    no_maps  },
-    {"shuffle.service.enabled",                           no_maps  },
-    {"stage.ignoreDecommissionFetchFailure",              no_maps  },
-    {"storage.decommission.enabled",                      no_blocks},
-    {"storage.decommission.shuffleBlocks.enabled",        no_maps  },
+    {"dynamicAllocation.cachedExecutorIdleTimeout",       no_blocks,  false},
+    {"dynamicAllocation.shuffleTracking.enabled",         no_maps,    false},
+    {"dynamicAllocation.shuffleTracking.timeout",         no_maps,    false},
+    {"excludeOnFailure.application.fetchFailure.enabled", no_maps,    false},
+    {"files.fetchFailure.unRegisterOutputOnHost",         no_maps,    false},
+    {"scheduler.maxRetainedRemovedDecommissionExecutors", no_maps,    false},
+    {"shuffle.host_files",                                no_maps,    false},
+    {"shuffle.reduceLocality.enabled",                    no_maps,    false},
+    {"shuffle.service.enabled",                           no_maps,    false},
+    {"speculation.efficiency.enabled",                    no_records, true },
+    {"speculation.efficiency.longRunTaskFactor",          no_records, true },
+    {"speculation.efficiency.processRateMultiplier",      no_records, true },
+    {"stage.ignoreDecommissionFetchFailure",              no_maps,    false},
+    {"storage.decommission.enabled",                      no_blocks,  false},
+    {"storage.decommission.shuffleBlocks.enabled",        no_maps,    false},
 };
 
 const char *trp_option_missing(const char *key)
@@ -282,4 +287,12 @@ const char *trp_option_missing(const char *key)
         if (strcmp(missing[i].key, key) == 0)
             return missing[i].why;
     return NULL;
+}
+
+bool trp_option_is_scenarios(const char *key)
+{
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        if (strcmp(missing[i].key, key) == 0)
+            return missing[i].scenarios;
+    return false;
 }

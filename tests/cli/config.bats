@@ -44,12 +44,36 @@ load common
         "$TROUPE_SOURCE/lib/conf/options_table.c")
     [ "$(wc -w <<<"$keys")" -ge 20 ]
     for key in $keys; do
+        troupe config "${key/\*/x}" >/dev/null 2>&1 || continue # only scenarios have it
         # Of a family what stands around the resource's name.
         grep -F -- "${key%%\**}" "$TROUPE_SOURCE/docs/man/troupe.1" | grep -qF -- "${key##*\*}" || {
             echo "$key is not in troupe.1"
             return 1
         }
     done
+}
+
+@test "every option is read somewhere, or told to do nothing" {
+    unread=''
+    for key in $(sed -n 's/^    {"\([a-zA-Z._*]*\)",.*/\1/p' \
+        "$TROUPE_SOURCE/lib/conf/options_table.c"); do
+        grep -rqF --include='*.c' --exclude=options_table.c --exclude=options.c \
+            "\"$key\"" "$TROUPE_SOURCE/lib" && continue
+        grep -qF "\"=$key\"" "$TROUPE_SOURCE/lib/conf/options_table.c" && continue
+        troupe config "$key" | grep -q 'does nothing: ' || unread+=" $key"
+    done
+    [ -z "$unread" ] || { echo "nobody reads$unread"; return 1; }
+}
+
+@test "an option of scenarios is none of a run's" {
+    check 2 "^troupe: config: speculation.efficiency.enabled is an option of scenarios only: no run counts" \
+        troupe config speculation.efficiency.enabled
+    check 2 "^troupe: --set: speculation.efficiency.enabled is an option of scenarios only" \
+        troupe config --set speculation.efficiency.enabled=true
+    echo '{troupe: 1, options: {speculation.efficiency.enabled: "true"}, stages: [{name: a, run: "true"}]}' >p.yaml
+    check 2 "^troupe: p.yaml:1:23: speculation.efficiency.enabled is an option of scenarios only" \
+        troupe plan p.yaml
+    [ "$(troupe config | grep -c '^speculation')" = 6 ]
 }
 
 @test "the man pages have every command and stage key, and are well formed" {
