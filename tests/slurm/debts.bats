@@ -44,10 +44,6 @@ hit_troupe() {
     on "$(cat "$1/host")" pkill "-$2" -f "^[^ ]*/troupe run --run-name $1 p.yaml"
 }
 
-slurmctld_is_gone() {
-    ! on head pgrep -x slurmctld
-}
-
 ways="success failure interrupt terminate_twice drain driver mpirun server guard troupe helper"
 
 end_of() {
@@ -103,8 +99,7 @@ kill_guards_but() {
     local guarded
     guarded=$(on head squeue -h -u alice -o '%i %j' | sed -n 's/ troupe troupe$//p')
     [ -n "$guarded" ]
-    on head pkill slurmctld
-    wait_until 10 slurmctld_is_gone
+    slurmctld_goes
     # As in the first second of a job, when its guard has not come. Where `troupe` is killed
     # Slurm ends all of its job, and only the guard can give the other back (docs/limits.md).
     for node in node1 node2 node3 node4; do

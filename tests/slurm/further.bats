@@ -454,10 +454,6 @@ END
     wait_until 10 no_job_of alice
 }
 
-slurmctld_is_gone() {
-    ! on head pgrep -x slurmctld
-}
-
 @test "slurmctld is away while a job is asked for: it is asked for again, once" {
     until_told 3
     # Of a size that is never inside, whose steps slurmctld may not know any more.
@@ -696,8 +692,7 @@ end_of_outage() {
 
 @test "driver and troupe-slurm are killed while slurmctld is away: the job's guard ends it" {
     with_further_job
-    on head pkill -x slurmctld
-    wait_until 10 slurmctld_is_gone
+    slurmctld_goes
     touch go
     wait_until 40 said "waiting for Slurm to end job"
     on "$host" pkill -KILL -f '^troupe: driver'

@@ -68,17 +68,12 @@ killed_as_they_start() {
     all_of_b
 }
 
-slurmctld_is_gone() {
-    ! on head pgrep -x slurmctld
-}
-
 # Slurm counts what ended without slurmctld for a minute yet: its slurmstepd tells it then.
 @test "steps end while slurmctld is away: it is told so, and the next ones start" {
     two_stages 'until [ -e go ]; do sleep 0.1; done'
     run_beside node1,node2
     wait_until 20 have_run 5
-    on head pkill slurmctld
-    wait_until 10 slurmctld_is_gone
+    slurmctld_goes
     touch go
     wait_until 20 grep -q "stage a succeeded" out
     sleep 2

@@ -66,6 +66,16 @@ start_now() {
     on head scontrol update jobid="$1" StartTime=now
 }
 
+slurmctld_is_gone() {
+    ! on head pgrep -x slurmctld
+}
+
+# Until `cluster heal head`.
+slurmctld_goes() {
+    on head pkill slurmctld
+    wait_until 30 slurmctld_is_gone
+}
+
 job_is_over() {
     [ -z "$(on head squeue -h -j "$1" -o %T 2>/dev/null)" ]
 }
