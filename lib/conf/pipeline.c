@@ -218,6 +218,7 @@ static int finish(struct owned_pipeline *o, trp_yaml *y, trp_pipeline **ret,
 {
     trp_pipeline *p = &o->pipeline;
     char *name = p->name;
+    trp_pipeline_foreign(y, trp_yaml_root(y), false);
     trp_yaml_mapping(y, trp_yaml_root(y), "a pipeline file", pipeline_keys,
                      sizeof(pipeline_keys) / sizeof(pipeline_keys[0]), p);
     if (!p->name)

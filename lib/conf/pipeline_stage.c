@@ -50,12 +50,7 @@ READER(read_run)
 {
     struct reading *r = context;
     r->run = key->mark;
-    if (value->kind == TRP_YAML_LIST)
-        trp_yaml_wrong(y, value->mark,
-                       "run is a list; run takes a shell's text, a list of "
-                       "words is argv: write argv in place of run");
-    else
-        r->s->run = trp_yaml_word(y, value, "run");
+    r->s->run = trp_yaml_word(y, value, "run");
 }
 
 READER(read_argv)
@@ -400,11 +395,7 @@ READER(read_retries)
         {"not_on",        read_not_on,        false},
     };
     (void)key;
-    if (value->kind == TRP_YAML_SCALAR)
-        trp_yaml_wrong(y, value->mark, "retries is a scalar; write {max_failures: %s}",
-                       trp_show(*value->text ? value->text : "4").text);
-    else
-        trp_yaml_mapping(y, value, "retries", keys, 3, context);
+    trp_yaml_mapping(y, value, "retries", keys, 3, context);
 }
 
 READER(read_executors_min)
@@ -495,46 +486,6 @@ static const struct trp_yaml_key stage_keys[] = {
     {"pool",        read_pool,        false},
 };
 
-/* What other tools call it, and what it is here. */
-static const struct {
-    const char *theirs, *ours;
-} foreign_keys[] = {
-    {"needs",        "after: [STAGE]"                                       },
-    {"depends_on",   "after: [STAGE]"                                       },
-    {"dependencies", "after: [STAGE]"                                       },
-    {"requires",     "after: [STAGE]"                                       },
-    {"command",      "run: TEXT for a shell, or argv: [WORD]"               },
-    {"cmd",          "run: TEXT for a shell, or argv: [WORD]"               },
-    {"script",       "run: TEXT for a shell, or argv: [WORD]"               },
-    {"shell",        "run: TEXT for a shell, or argv: [WORD]"               },
-    {"cpus",         "profile: NAME, and task: {cpus: N} in profiles"       },
-    {"threads",      "profile: NAME, and task: {cpus: N} in profiles"       },
-    {"cores",        "profile: NAME, and executor: {cores: N} in profiles"  },
-    {"memory",       "profile: NAME, and executor: {memory: 2g} in profiles"},
-    {"mem",          "profile: NAME, and executor: {memory: 2g} in profiles"},
-    {"gpus",         "profile: NAME, and task: {gpu: N} in profiles"        },
-    {"resources",    "profile: NAME, and the resources in profiles"         },
-    {"array",        "tasks: N, or foreach"                                 },
-    {"matrix",       "tasks: N, or foreach"                                 },
-    {"time",         "timeout: 2h"                                          },
-    {"walltime",     "timeout: 2h"                                          },
-    {"workdir",      "cwd: FOLDER"                                          },
-    {"container",    "wrap: [WORD], words before the command"               },
-    {"image",        "wrap: [WORD], words before the command"               },
-};
-
-static void tell_foreign_keys(trp_yaml *y, const struct trp_yaml_node *node)
-{
-    for (const struct trp_yaml_node *key = node->first; key; key = key->next->next) {
-        for (size_t i = 0; i < sizeof(foreign_keys) / sizeof(foreign_keys[0]); i++) {
-            if (key->kind == TRP_YAML_SCALAR &&
-                !strcmp(key->text, foreign_keys[i].theirs))
-                trp_yaml_wrong(y, key->mark, "unknown key \"%s\" in a stage; write %s",
-                               key->text, foreign_keys[i].ours);
-        }
-    }
-}
-
 /* Two keys of which only one may stand: the later one is wrong. */
 static void exclude(trp_yaml *y, struct trp_mark a, struct trp_mark b, const char *what)
 {
@@ -548,8 +499,7 @@ void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
     struct reading r = {.s = s};
     s->tasks = 1;
     s->mark = node->mark;
-    if (node->kind == TRP_YAML_MAPPING)
-        tell_foreign_keys(y, node);
+    trp_pipeline_foreign(y, node, true);
     bool sound = trp_yaml_mapping(y, node, "a stage", stage_keys,
                                   sizeof(stage_keys) / sizeof(stage_keys[0]), &r);
     if (sound && !r.run.line && !r.argv.line)

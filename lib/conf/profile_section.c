@@ -49,6 +49,10 @@ static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const cha
         if (!strcmp(p, key->text))
             return true;
     }
+    if (!strcmp(key->text, "gpus")) { /* near to cpus, and not meant so */
+        trp_yaml_wrong(y, key->mark, "\"gpus\" in %s; did you mean \"gpu\"?", what);
+        return false;
+    }
     for (const char *p = own; *p; p += strlen(p) + 1) {
         if (meant(key->text, p)) {
             trp_yaml_wrong(y, key->mark, "\"%s\" in %s; did you mean \"%s\"?",
