@@ -299,8 +299,7 @@ static void linger(struct guard *g)
         wait_ms(g, 2 * LOOK_MS);
 }
 
-/* Of spawners that were killed: here nobody of the run is alive. */
-static void remove_scratch(const char *run_dir)
+void trp_guard_remove_scratch(const char *run_dir)
 {
     char path[4300];
     snprintf(path, sizeof path, "%s/state/scratch", run_dir);
@@ -325,7 +324,7 @@ static void end_all(struct guard *g)
     reap(g);
     trp_guard_remove_cgroups(g->config->folder);
     trp_guard_remove_folder(g->config->folder);
-    remove_scratch(g->config->run_dir);
+    trp_guard_remove_scratch(g->config->run_dir);
 }
 
 static void guard_main(const struct trp_guard_config *config, int socket)
@@ -340,7 +339,7 @@ static void guard_main(const struct trp_guard_config *config, int socket)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     trp_process_title("troupe: guard %s", config->run_name);
     trp_run_folder_pid(config->run_dir, getpid(), "guard");
-    remove_scratch(config->run_dir); /* of an earlier start that had no end */
+    trp_guard_remove_scratch(config->run_dir); /* of an earlier start that had no end */
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);

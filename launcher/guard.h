@@ -63,6 +63,10 @@ void trp_guard_await_helper(const char *helper, void (*tell)(void *context),
  * run's private folder. */
 void trp_guard_remove_cgroups(const char *folder);
 
+/* Removes what spawners that were killed have left in the run's folder, when nobody of
+ * the run is alive. */
+void trp_guard_remove_scratch(const char *run_dir);
+
 /* Removes a folder and what is in it. */
 void trp_guard_remove_folder(const char *path);
 

@@ -474,6 +474,7 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
                                   what->helper, SWEEP_MS);
         trp_guard_await_helper(what->helper, tell_wait, NULL);
         trp_guard_remove_cgroups(s->folder);
+        trp_guard_remove_scratch(folder->path);
     }
     if (w.listen >= 0)
         close(w.listen);

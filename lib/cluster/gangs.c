@@ -50,7 +50,8 @@ struct trp_gangs {
     const struct trp_executor_command *command;
     struct trp_gangs_room room;
     struct trp_cluster_handler handler;
-    trp_spawner *spawner; /* NULL: gone */
+    trp_spawner *spawner; /* NULL: gone, … */
+    char lost[160];       /* … and how */
     uv_poll_t poll;
     uv_timer_t look; /* runs while a gang does */
     uint32_t open;   /* of these two */
@@ -238,18 +239,17 @@ static void lose_spawner(trp_gangs *s)
 {
     struct gang *g, *next;
     struct trp_spawner_fate fate;
-    char text[160];
     close_handles(s);
     trp_spawner_bury(s->spawner, false, &fate);
     trp_spawner_close(s->spawner);
     s->spawner = NULL;
-    snprintf(text, sizeof text, "the spawner of gangs %s", fate.text);
+    snprintf(s->lost, sizeof s->lost, "the spawner of gangs %s", fate.text);
     HASH_ITER(hh, s->gangs, g, next)
     {
         if (g->state != RUNS)
             continue;
         leave_stage(s, g->stage);
-        fail_gang(s, g, TRP_END_PLATFORM, text);
+        fail_gang(s, g, TRP_END_PLATFORM, s->lost);
     }
 }
 
@@ -276,7 +276,8 @@ void trp_gangs_serve(trp_gangs *s, trp_attempt_id attempt)
 {
     struct gang *g = find_gang(s, attempt);
     if (!s->spawner || start_gang(s, g) < 0) {
-        fail_gang(s, g, TRP_END_PLATFORM, "the spawner of gangs cannot be used");
+        fail_gang(s, g, TRP_END_PLATFORM,
+                  s->lost[0] ? s->lost : "the spawner of gangs cannot be used");
         return;
     }
     g->state = RUNS;

@@ -101,7 +101,7 @@ static void tell_shape(trp_yaml *y, const struct trp_yaml_node *key)
         const struct shape *s = &shapes[i];
         const char *gap = strstr(s->ours, "%s");
         bool empty = value->kind == TRP_YAML_SCALAR && !*value->text;
-        if (strcmp(key->text, s->key) || value->kind != s->kind || empty)
+        if (strcmp(key->text, s->key) != 0 || value->kind != s->kind || empty)
             continue;
         if (gap)
             trp_yaml_wrong(y, value->mark, "%s is %s; write %.*s%s%s", s->key, s->is,

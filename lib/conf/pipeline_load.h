@@ -10,9 +10,9 @@
 void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
                              struct trp_pipeline_stage *s);
 
-/* pipeline_foreign.c: tells of keys of a stage, or of the file, that other tools have, and
- * of values that have the shape they have there. To be called first: of what is wrong in
- * one place the first is told. */
+/* pipeline_foreign.c: tells of keys of a stage, or of the file, that other tools have,
+ * and of values that have the shape they have there. To be called first: of what is
+ * wrong in one place the first is told. */
 void trp_pipeline_foreign(trp_yaml *y, const struct trp_yaml_node *node, bool stage);
 
 /* pipeline_check.c: what concerns several stages: names, `after`, cycles, `each`. Fills

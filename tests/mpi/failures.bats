@@ -173,6 +173,39 @@ Y
     grep -q "the spawner of gangs was killed by SIGKILL (9)" out
 }
 
+@test "the spawner of gangs killed before there is one: the run says so, too" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: s, run: "touch begun; until [ -e go ]; do sleep 0.1; done"}
+  - {name: g, after: [s], mpi: {ranks: 2}, run: "true"}
+Y
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls begun
+    kill -9 "$(sed -n 's/^\([0-9]*\) spawner of gangs$/\1/p' troupe-runs/r/state/pids)"
+    touch go
+    local status=0
+    ends_within 20 $! || status=$?
+    [ $status = 4 ]
+    grep -q "stage g: the spawner of gangs was killed by SIGKILL (9)" out
+}
+
+@test "the guard killed: nothing stays in the run's folder or the temporary one" {
+    export TMPDIR=$PWD/tmp
+    mkdir tmp
+    one 'tasks: 2, run: "touch $TROUPE_SCRATCH/f begun; sleep 60"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls begun
+    ls troupe-runs/r/state/scratch/x*
+    kill -9 "$(sed -n 's/^\([0-9]*\) guard$/\1/p' troupe-runs/r/state/pids)"
+    local status=0
+    ends_within 20 $! || status=$?
+    [ $status = 4 ]
+    grep -q "the guard of the run died" out
+    [ ! -e troupe-runs/r/state/scratch ]
+    [ -z "$(ls tmp)" ]
+}
+
 @test "an executor killed in mid-stage: its tasks run elsewhere and the result is right" {
     one 'tasks: 8, run: "until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --run-name r p.yaml >out 2>&1 &
