@@ -44,6 +44,17 @@ Y
     [ "$(wc -l <used)" = 6 ]
 }
 
+@test "a barrier stage that needs more devices than a script says ends at once" {
+    find_prints '{"name": "gpu", "addresses": ["7", "8"]}'
+    stage 3 true
+    sed -i 's/tasks: 3/&\n    barrier: true/' p.yaml
+    run -3 --separate-stderr timeout 60 troupe run --local=3 p.yaml
+    [[ "${stderr_lines[-1]}" == "troupe: p.yaml:"*": stage s: "*"3 tasks"* ]]
+    sed -i 's/tasks: 3/tasks: 2/' p.yaml
+    run -0 troupe run --local=3 p.yaml
+    [ "$(sort used | xargs)" = "7 8" ]
+}
+
 @test "what the site file says is not looked for" {
     find_prints '{"name": "gpu", "addresses": ["7"]}'
     stage 2 true

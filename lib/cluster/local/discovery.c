@@ -68,10 +68,21 @@ void trp_local_free_scripts(struct trp_local *l)
     free(l->scripts);
 }
 
-void trp_local_without_scripted(const struct trp_local *l, struct trp_need *need)
+static bool is_known(const struct trp_local *l, const char *resource)
+{
+    uint32_t n;
+    const struct trp_resource_addresses *d = trp_room_devices(l->room, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(d[i].name, resource) == 0)
+            return true;
+    return false;
+}
+
+void trp_local_without_unknown(const struct trp_local *l, struct trp_need *need)
 {
     for (uint32_t i = 0; i < need->ndevices;) {
-        if (script_of(l, need->devices[i].name))
+        const char *resource = need->devices[i].name;
+        if (script_of(l, resource) && !is_known(l, resource))
             need->devices[i] = need->devices[--need->ndevices];
         else
             i++;
@@ -127,6 +138,7 @@ static void on_discovered(uv_work_t *work, int status)
         } else {
             e->state = TRP_LOCAL_WAITS;
             trp_local_pump_soon(l);
+            l->handler.held(l->handler.context); /* how many fit is known better */
         }
     }
     discovery_free(d);

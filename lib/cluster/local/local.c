@@ -92,7 +92,7 @@ static uint32_t local_fit(trp_cluster *c, const struct trp_resource_profile *p,
     else
         trp_need_executor(p, &need);
     if (!ranks)
-        trp_local_without_scripted(l, &need);
+        trp_local_without_unknown(l, &need);
     return trp_room_fit(l->room, &need, err);
 }
 

@@ -111,8 +111,8 @@ void trp_local_executor_failed(struct trp_local_executor *e, int code,
 /* discovery.c. False: out of memory. */
 bool trp_local_takes_scripts(struct trp_local *l, const struct trp_site *site);
 void trp_local_free_scripts(struct trp_local *l);
-/* What nobody knows the amount of before an executor has come. */
-void trp_local_without_scripted(const struct trp_local *l, struct trp_need *need);
+/* Takes out what nobody knows the amount of before a script has run. */
+void trp_local_without_unknown(const struct trp_local *l, struct trp_need *need);
 bool trp_local_has_scripted(const struct trp_local *l, const struct trp_need *need);
 /* Runs the scripts for an executor, which then waits for room, or has failed. */
 int trp_local_discover(struct trp_local_executor *e, trp_error *err);
