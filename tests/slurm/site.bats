@@ -249,6 +249,15 @@ until [ $(ls at.* | wc -l) = 4 ]; do sleep 0.1; done' | stage s 4 >p.yaml
     [ "$(cut -d' ' -f2 at.* | sort | sed 's/\.[12]$//' | xargs)" = "$(cut -d' ' -f1 at.* | sort | xargs)" ]
     [ "$(wc -l <runs)" = 4 ]
     [ "$(sort -u runs | wc -l)" = 2 ]
+    # Where it says fewer than there is room for, the next executor is asked for later.
+    printf '#!/bin/sh\necho "{\\"name\\": \\"fpga\\", \\"addresses\\": [\\"7\\"]}"\n' >find
+    echo 'mkdir fpga.$TROUPE_RESOURCE_fpga || exit 9; sleep 0.5; rmdir fpga.$TROUPE_RESOURCE_fpga' |
+        stage s 4 'retries: {max_failures: 1}' >q.yaml
+    sed -i 's/cores: 1, memory/fpga: 1, &/; s/cpus: 1/&, fpga: 1/' q.yaml
+    submit alice -w node2 -N1 -n1 -c2 --mem=2000 -- "$TROUPE" run --set alloc.placement=inside \
+        --set executor.resource.fpga.discoveryScript=find --run-name q q.yaml
+    run -0 finished 60
+    [ "$(grep -c '"SparkListenerExecutorAdded"' troupe-runs/q/events.jsonl)" = 1 ]
     # A script that fails says where and why.
     printf '#!/bin/sh\necho nothing here >&2\nexit 3\n' >find
     submit alice -N1 -n1 -c2 --mem=2000 -- "$TROUPE" run --set alloc.placement=inside \
