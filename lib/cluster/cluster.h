@@ -152,9 +152,12 @@ struct trp_cluster_ops {
      * started from now on. */
     int (*open)(trp_cluster *c, const char *driver_address, trp_error *err);
     /* Asks for an executor; answered by `granted` or `gone`. `ahead`: nobody needs it
-     * yet, and it takes no room but what is had for such ones. */
+     * yet, and it takes no room but what is had for such ones. `not_on`: "h1,h2", hosts
+     * where it is not to be, "": anywhere; it holds up nobody while it waits for
+     * another one. */
     int (*start)(trp_cluster *c, trp_executor_id executor,
-                 const struct trp_resource_profile *p, bool ahead, trp_error *err);
+                 const struct trp_resource_profile *p, bool ahead, const char *not_on,
+                 trp_error *err);
     /* It was admitted. NULL: that says nothing new. */
     void (*came)(trp_cluster *c, trp_executor_id executor);
     /* One that was asked for ahead is needed now. NULL: there are none. */

@@ -611,6 +611,8 @@ struct trp_action {
             trp_profile_id profile;
             bool ahead; /* START: nobody needs it yet. It takes no room that is held:
                          * only what is had for it */
+            const char *not_on; /* START: "h1,h2", hosts where it would be of no use;
+                                 * "": anywhere. NULL in other actions */
         } executor;
         struct {
             trp_profile_id profile;

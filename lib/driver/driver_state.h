@@ -238,7 +238,7 @@ struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor);
 int trp_staff_expect(trp_driver *d, trp_executor_id id,
                      const struct trp_granted *granted, trp_error *err);
 void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
-                     bool ahead);
+                     bool ahead, const char *not_on);
 void trp_staff_need(trp_driver *d, trp_executor_id id);
 void trp_staff_release(trp_driver *d, trp_executor_id id);
 void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile);

@@ -48,8 +48,8 @@ static void perform(trp_driver *d, const struct trp_action *a)
         trp_perform_job_ended(d, a);
         break;
     case TRP_ACTION_START_EXECUTOR:
-        trp_staff_start(d, a->executor.executor, a->executor.profile,
-                        a->executor.ahead);
+        trp_staff_start(d, a->executor.executor, a->executor.profile, a->executor.ahead,
+                        a->executor.not_on);
         break;
     case TRP_ACTION_NEED_EXECUTOR:
         trp_staff_need(d, a->executor.executor);

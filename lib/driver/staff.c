@@ -91,7 +91,7 @@ void trp_staff_need(trp_driver *d, trp_executor_id id)
 }
 
 void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
-                     bool ahead)
+                     bool ahead, const char *not_on)
 {
     trp_error err = {0};
     struct trp_staff *x = staff_new(d, id, profile);
@@ -102,7 +102,7 @@ void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
     x->here = true;
     d->here++;
     int rc = d->cluster->ops->start(
-        d->cluster, id, trp_profiles_get(d->profiles, profile), ahead, &err);
+        d->cluster, id, trp_profiles_get(d->profiles, profile), ahead, not_on, &err);
     if (rc == 0)
         return;
     d->here--;

@@ -361,6 +361,7 @@ static const struct trp_field action_start[] = {
     ACTION(UNSIGNED, executor.executor.n),
     ACTION(UNSIGNED, executor.profile.n),
     YES_NO(trp_action, executor.ahead),
+    ACTION(TEXT, executor.not_on),
 };
 static const struct trp_field action_wait[] = {
     ACTION(UNSIGNED, wait.profile.n),

@@ -108,7 +108,7 @@ static void gang(struct trp_virtual_run *r, const struct trp_action *a)
         trp_profiles_get(r->c.profiles, a->gang.profile);
     uint32_t slot =
         attempt_new(r, a->gang.attempt, a->gang.stage.n, 0, a->gang.number, TRP_NONE);
-    uint32_t line = trp_virtual_line(r->cluster, p, a->gang.ranks, false);
+    uint32_t line = trp_virtual_line(r->cluster, p, a->gang.ranks, false, "");
     if (slot == TRP_NONE || line == TRP_NONE) {
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
         return;
@@ -163,12 +163,12 @@ static void task_end(struct trp_virtual_run *r, const struct trp_action *a)
 /* ---- executors ---- */
 
 static void start_executor(struct trp_virtual_run *r, uint32_t n, trp_profile_id id,
-                           bool ahead)
+                           bool ahead, const char *not_on)
 {
     const struct trp_resource_profile *p = trp_profiles_get(r->c.profiles, id);
-    uint32_t line = trp_virtual_line(r->cluster, p, 0, false);
+    uint32_t line = trp_virtual_line(r->cluster, p, 0, false, not_on);
     if (ahead && line != TRP_NONE)
-        line = trp_virtual_line(r->cluster, p, 0, true);
+        line = trp_virtual_line(r->cluster, p, 0, true, "");
     if (line == TRP_NONE || !trp_array_room((void **)&r->executors, &r->executors_cap,
                                             (uint64_t)n + 1, sizeof(*r->executors))) {
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
@@ -268,7 +268,7 @@ void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a)
         return;
     case TRP_ACTION_START_EXECUTOR:
         start_executor(r, a->executor.executor.n, a->executor.profile,
-                       a->executor.ahead);
+                       a->executor.ahead, a->executor.not_on);
         return;
     case TRP_ACTION_NEED_EXECUTOR:
         need_executor(r, a->executor.executor.n);

@@ -100,6 +100,8 @@ void trp_virtual_cluster_free(trp_virtual_cluster *c)
     for (uint32_t i = 0; i < c->nshares; i++)
         free(c->shares[i].places);
     free(c->shares);
+    for (uint32_t i = 0; i < c->nlines; i++)
+        free(c->lines[i].not_on);
     free(c->lines);
     free(c->nodes);
     trp_node_tree_free(c->tree);

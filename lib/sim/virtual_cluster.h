@@ -68,9 +68,10 @@ uint32_t trp_virtual_fit(const trp_virtual_cluster *c,
                          uint32_t *ret_inside, trp_error *err);
 
 /* The line of a profile (ranks 0) or of its gangs; made when new. `ahead`: the other
- * one was made before. TRP_NONE: out of memory. */
+ * one was made before. `not_on`: hosts where its shares are not to be, "h1,h2", or "";
+ * copied. TRP_NONE: out of memory. */
 uint32_t trp_virtual_line(trp_virtual_cluster *c, const struct trp_resource_profile *p,
-                          uint32_t ranks, bool ahead);
+                          uint32_t ranks, bool ahead, const char *not_on);
 /* About how many nodes outside so many executors take. */
 uint32_t trp_virtual_nodes(trp_virtual_cluster *c, const struct trp_resource_profile *p,
                            uint32_t executors);

@@ -66,19 +66,20 @@ static void line_make(const trp_virtual_cluster *c, struct trp_virtual_line *l,
 }
 
 static uint32_t line_find(const trp_virtual_cluster *c, trp_profile_id profile,
-                          uint32_t ranks, bool ahead)
+                          uint32_t ranks, bool ahead, const char *not_on)
 {
     for (uint32_t i = 0; i < c->nlines; i++)
         if (c->lines[i].profile.n == profile.n && c->lines[i].ranks == ranks &&
-            c->lines[i].ahead == ahead)
+            c->lines[i].ahead == ahead &&
+            strcmp(c->lines[i].not_on ? c->lines[i].not_on : "", not_on) == 0)
             return i;
     return TRP_NONE;
 }
 
 uint32_t trp_virtual_line(trp_virtual_cluster *c, const struct trp_resource_profile *p,
-                          uint32_t ranks, bool ahead)
+                          uint32_t ranks, bool ahead, const char *not_on)
 {
-    uint32_t found = line_find(c, p->id, ranks, ahead);
+    uint32_t found = line_find(c, p->id, ranks, ahead, not_on);
     if (found != TRP_NONE)
         return found;
     if (!trp_array_room((void **)&c->lines, &c->lines_cap, (uint64_t)c->nlines + 1,
@@ -86,9 +87,11 @@ uint32_t trp_virtual_line(trp_virtual_cluster *c, const struct trp_resource_prof
         return TRP_NONE;
     struct trp_virtual_line *l = &c->lines[c->nlines];
     line_make(c, l, p, ranks);
+    if (*not_on && !(l->not_on = strdup(not_on)))
+        return TRP_NONE;
     if (ahead) {
         l->ahead = true;
-        l->needed = line_find(c, p->id, ranks, false);
+        l->needed = line_find(c, p->id, ranks, false, "");
         l->inside_mask = 0;
     }
     return c->nlines++;
@@ -285,6 +288,21 @@ static uint32_t next_line(const trp_virtual_cluster *c, const bool *done)
     return best;
 }
 
+/* Keeps the hosts where the line's shares are not to be from being found. */
+static void bar(trp_virtual_cluster *c, const struct trp_virtual_line *l, bool barred)
+{
+    char name[64];
+    for (const char *at = l->not_on; at && *at; at += strcspn(at, ",")) {
+        at += *at == ',';
+        size_t size = strcspn(at, ",");
+        for (uint32_t n = 0; n < c->nnodes; n++) {
+            trp_virtual_host(c, n, name, sizeof name);
+            if (strncmp(at, name, size) == 0 && !name[size])
+                trp_node_tree_close(c->tree, n, barred || c->nodes[n].down);
+        }
+    }
+}
+
 void trp_virtual_serve(trp_virtual_cluster *c, int64_t now)
 {
     bool *done = calloc(c->nlines + 1, sizeof(*done));
@@ -297,6 +315,7 @@ void trp_virtual_serve(trp_virtual_cluster *c, int64_t now)
         struct trp_virtual_line *l = &c->lines[i];
         uint32_t zones = l->inside_mask | (l->credit ? l->out_mask : 0);
         bool served;
+        bar(c, l, true);
         if (c->config.whole_jobs && l->credit) {
             served = serve_whole(c, l, zones & ~closed, now);
         } else {
@@ -305,9 +324,10 @@ void trp_virtual_serve(trp_virtual_cluster *c, int64_t now)
             if (served)
                 grant(c, l, share);
         }
+        bar(c, l, false);
         if (!served) {
             done[i] = true;
-            closed |= zones;
+            closed |= l->not_on ? 0 : zones; /* it waits for one that others have */
         }
     }
     free(done);

@@ -69,6 +69,7 @@ struct trp_virtual_line {
     uint32_t credit; /* of those: by jobs whose wait is over */
     uint32_t needed; /* of one ahead: the line of the same without */
     bool ahead;
+    char *not_on; /* hosts where its shares are not to be, NULL: anywhere */
 };
 
 struct trp_virtual_node {

@@ -86,7 +86,7 @@ static void start(struct world *w, uint32_t id)
 {
     trp_error err;
     if (w->cluster->ops->start(w->cluster, (trp_executor_id){id}, &w->profile, false,
-                               &err) < 0)
+                               "", &err) < 0)
         g_error("%s", err.text);
 }
 
@@ -205,9 +205,9 @@ static void test_never(void)
     trp_error err;
     open_world(&w, "exit 0");
     w.profile.cores = 3;
-    g_assert_cmpint(
-        w.cluster->ops->start(w.cluster, (trp_executor_id){0}, &w.profile, false, &err),
-        ==, TRP_ENEVER);
+    g_assert_cmpint(w.cluster->ops->start(w.cluster, (trp_executor_id){0}, &w.profile,
+                                          false, "", &err),
+                    ==, TRP_ENEVER);
     g_assert_cmpstr(err.text, ==, "cores wanted 3, available 2");
     g_assert_cmpuint(w.cluster->ops->fit(w.cluster, &w.profile, 2, &err), ==, 1);
     close_world(&w);

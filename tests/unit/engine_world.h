@@ -38,6 +38,7 @@ struct world {
     struct trp_action synced, outlived;
     uint32_t job_ends, releases, relabels, syncs, out_of_time, outlives;
     uint32_t ahead, needed, waits_asked; /* executors asked for ahead; needed then */
+    char not_on[64];                     /* where the last one asked for is not to be */
     bool manual;                         /* executors do not come up by themselves */
     const char *(*host_of)(uint32_t executor);
     const struct trp_resource_addresses *resources;
@@ -169,6 +170,7 @@ static inline void world_take_action(struct world *w, const struct trp_action *a
     case TRP_ACTION_START_EXECUTOR:
         g_array_append_val(w->executors, a->executor.executor.n);
         w->ahead += a->executor.ahead;
+        g_strlcpy(w->not_on, a->executor.not_on, sizeof(w->not_on));
         break;
     case TRP_ACTION_NEED_EXECUTOR:
         w->needed++;

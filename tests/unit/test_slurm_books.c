@@ -584,6 +584,40 @@ static void test_failed_start(void)
     trp_slurm_books_free(b);
 }
 
+/* What is not to be on some hosts waits for another, and holds up nobody meanwhile. */
+static void test_not_on(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request v[6];
+    static const uint32_t on[] = {2, 3, 0, 1};
+    for (uint32_t i = 0; i < 6; i++) {
+        want(&v[i], 1, 4, 100);
+        v[i].not_on = i < 2 || i > 3 ? "n0,n1" : "";
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        ask(b, &v[i]);
+    for (uint32_t i = 0; i < 2; i++) {
+        g_assert_true(trp_slurm_books_next(b) == &v[i]);
+        g_assert_cmpuint(v[i].spots[0].node, ==, on[i]);
+    }
+    ask(b, &v[4]);
+    ask(b, &v[5]);
+    g_assert_null(trp_slurm_books_next(b));
+    for (uint32_t i = 2; i < 4; i++) {
+        ask(b, &v[i]);
+        g_assert_true(trp_slurm_books_next(b) == &v[i]);
+        g_assert_cmpuint(v[i].spots[0].node, ==, on[i]);
+    }
+    trp_slurm_books_leave(b, &v[2]);
+    g_assert_null(trp_slurm_books_next(b));
+    trp_slurm_books_leave(b, &v[1]);
+    g_assert_true(trp_slurm_books_next(b) == &v[4]);
+    g_assert_cmpuint(v[4].spots[0].node, ==, 3);
+    for (uint32_t i = 0; i < 6; i++)
+        trp_slurm_books_leave(b, &v[i]);
+    trp_slurm_books_free(b);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -593,6 +627,7 @@ int main(int argc, char **argv)
                     test_order_of_waiting);
     g_test_add_func("/slurm-books/nodes that are doubtful, closed or gone",
                     test_standing);
+    g_test_add_func("/slurm-books/hosts where one is not to be", test_not_on);
     g_test_add_func("/slurm-books/what nobody needs yet has room of its own only",
                     test_ahead);
     g_test_add_func("/slurm-books/and after all others", test_ahead_comes_last);

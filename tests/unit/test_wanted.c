@@ -234,10 +234,12 @@ static void a_copy_gets_an_executor_on_another_host(void)
 
 /* Two executors on one host, of which one runs a slow task whose copy waits. The
  * cluster has so many hosts (0: not known). */
-static void a_copy_waits(struct world *w, uint32_t hosts)
+static void a_copy_waits_with(struct world *w, uint32_t hosts, bool ramp)
 {
     struct trp_engine_config c = plain();
+    c.grow_ramp = ramp;
     struct trp_stage_spec s = stage("a", 4);
+    int64_t begun = (ramp ? 3 : 1) * SECOND; /* both executors are there */
     c.speculation.enabled = true;
     c.speculation.quantile = 0.5;
     c.speculation.efficiency = false;
@@ -249,13 +251,18 @@ static void a_copy_waits(struct world *w, uint32_t hosts)
     world_step(w, &ev);
     w->host_of = on_one_host;
     world_submit(w, &s, 1);
-    world_time(w, SECOND);
+    world_time(w, begun);
     for (uint32_t i = 0; i < 3; i++)
         world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
                   TRP_END_SUCCESS, 0, SECOND);
     w->manual = true; /* nothing comes or goes from now on */
-    world_time(w, 4 * SECOND);
+    world_time(w, begun + 3 * SECOND);
     g_assert_cmpuint(w->attempts->len, ==, 1);
+}
+
+static void a_copy_waits(struct world *w, uint32_t hosts)
+{
+    a_copy_waits_with(w, hosts, false);
 }
 
 static void another_stage(struct world *w)
@@ -291,7 +298,9 @@ static void a_copy_asks_for_one_executor_at_most(void)
     struct world w;
     a_copy_waits(&w, 2);
     g_assert_cmpuint(asked_for(&w), ==, 1);
+    g_assert_cmpstr(w.not_on, ==, "h0"); /* where the task runs */
     another_stage(&w);
+    g_assert_cmpstr(w.not_on, ==, "");
     /* That one stays asked for; one on the task's host is of no use to the copy. */
     g_assert_cmpuint(asked_for(&w), ==, 2);
     g_assert_cmpuint(w.releases, ==, 1);
@@ -300,6 +309,22 @@ static void a_copy_asks_for_one_executor_at_most(void)
     g_assert_cmpuint(asked_for(&w), ==, 2);
     g_assert_cmpuint(w.releases, ==, 1);
     world_free(&w);
+}
+
+/* With alloc.grow=ramp, too. */
+static void a_copy_in_vain_holds_nothing_while_targets_grow(void)
+{
+    for (uint32_t hosts = 1; hosts <= 2; hosts++) {
+        struct world w;
+        a_copy_waits_with(&w, hosts, true);
+        g_assert_cmpuint(asked_for(&w), ==, hosts - 1);
+        g_assert_cmpstr(w.not_on, ==, hosts > 1 ? "h0" : "");
+        another_stage(&w);
+        world_time(&w, w.now + 3 * SECOND);
+        g_assert_cmpuint(asked_for(&w), ==, hosts);
+        g_assert_cmpuint(w.releases, ==, 1);
+        world_free(&w);
+    }
 }
 
 static void a_barrier_stage_keeps_its_executors_when_it_runs_again(void)
@@ -479,6 +504,7 @@ int main(int argc, char **argv)
     ADD(what_expired_goes_as_far_as_nobody_needs_it);
     ADD(a_copy_gets_an_executor_on_another_host);
     ADD(a_copy_that_can_run_nowhere_needs_no_executor);
+    ADD(a_copy_in_vain_holds_nothing_while_targets_grow);
     ADD(a_copy_asks_for_one_executor_at_most);
     ADD(a_barrier_stage_keeps_its_executors_when_it_runs_again);
     ADD(what_an_executor_holds_keeps_it);

@@ -111,10 +111,13 @@ static int local_open(trp_cluster *c, const char *driver_address, trp_error *err
 
 /* Nothing is asked for ahead here: all room is held. */
 static int local_start(trp_cluster *c, trp_executor_id executor,
-                       const struct trp_resource_profile *p, bool ahead, trp_error *err)
+                       const struct trp_resource_profile *p, bool ahead,
+                       const char *not_on, trp_error *err)
 {
     (void)ahead;
     struct trp_local *l = local_of(c);
+    if (*not_on) /* only names of ours */
+        return trp_error_set(err, TRP_EWAIT, "there is no other host than this one");
     if (!l->driver_address)
         return trp_error_set(err, TRP_ESTATE, "this cluster is not open");
     if (find_executor(l, executor))

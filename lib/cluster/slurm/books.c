@@ -195,8 +195,10 @@ void trp_slurm_books_free(trp_slurm_books *b)
 {
     if (!b)
         return;
-    for (uint32_t i = 0; i < b->nshapes; i++)
+    for (uint32_t i = 0; i < b->nshapes; i++) {
+        free(b->shapes[i]->not_on);
         free(b->shapes[i]);
+    }
     free(b->shapes);
     free(b->spans);
     free(b->order);
@@ -422,6 +424,14 @@ bool trp_slurm_books_avoids(const trp_slurm_books *b,
            strcmp(shape->failed_on, b->inventory->nodes[node].name) == 0;
 }
 
+/* Is it never to be there? */
+static bool is_barred(const trp_slurm_books *b, const struct trp_slurm_shape *shape,
+                      uint32_t node)
+{
+    return shape && shape->not_on &&
+           trp_slurm_names_have(shape->not_on, b->inventory->nodes[node].name);
+}
+
 /* All units in one part, on nodes whose standing is no worse, or none. */
 static bool place_in(trp_slurm_books *b, struct trp_slurm_request *r,
                      const struct trp_slurm_span *span, enum trp_slurm_standing worst)
@@ -431,6 +441,7 @@ static bool place_in(trp_slurm_books *b, struct trp_slurm_request *r,
     for (uint32_t i = 0; i < span->n && left; i++) {
         uint32_t node = b->order[span->begin + i];
         if (b->standing[node] > worst || b->held[node] ||
+            is_barred(b, r->shape, node) ||
             (worst == TRP_SLURM_GOOD && trp_slurm_books_avoids(b, r->shape, node)))
             continue;
         uint64_t room = trp_slurm_books_units(b, &b->free, node, &r->need);

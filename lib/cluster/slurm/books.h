@@ -15,7 +15,8 @@
  * Requests of one *shape* (need and units) are served first come, first served. Between
  * shapes it is so within each part: who came later is placed in a part only when nobody
  * who waits since earlier has room there once it is empty. So what needs a job that is
- * not there yet holds up nobody.
+ * not there yet holds up nobody, and neither does what is not to be on some hosts: it
+ * waits for one that others have.
  *
  * Parts and nodes come and go: they are the inventory's, by index.
  *
@@ -97,6 +98,7 @@ struct trp_slurm_shape {
     struct trp_slurm_need need;
     uint32_t units;
     bool gang, ahead;
+    char *not_on;     /* "h1,h2": hosts where it is not to be; NULL: anywhere */
     uint32_t waiting; /* requests in the queue */
     void *context;    /* the caller's, NULL at first */
     bool last_resort; /* the caller's: doubtful nodes are used, too */
@@ -113,6 +115,7 @@ struct trp_slurm_request {
     bool gang;
     bool
         ahead; /* nobody needs it yet: placed after all others, in parts for it alone */
+    const char *not_on; /* as the shape's, for trp_slurm_books_ask; or "" */
     /* The books' own; spots are valid while state is TRP_SLURM_PLACED. */
     enum trp_slurm_request_state state;
     struct trp_slurm_spot *spots;

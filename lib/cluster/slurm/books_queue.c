@@ -25,17 +25,21 @@ static bool is_same_need(const struct trp_slurm_need *a, const struct trp_slurm_
 static struct trp_slurm_shape *shape_of(trp_slurm_books *b,
                                         const struct trp_slurm_request *r)
 {
+    const char *not_on = r->not_on ? r->not_on : "";
     for (uint32_t i = 0; i < b->nshapes; i++) {
         struct trp_slurm_shape *s = b->shapes[i];
         if (s->units == r->units && s->gang == r->gang && s->ahead == r->ahead &&
+            strcmp(s->not_on ? s->not_on : "", not_on) == 0 &&
             is_same_need(&s->need, &r->need))
             return s;
     }
     struct trp_slurm_shape *s = calloc(1, sizeof *s), **shapes = NULL;
-    if (s)
+    if (s && (!*not_on || (s->not_on = strdup(not_on))))
         shapes =
             reallocarray(b->shapes, b->nshapes + 1, sizeof(struct trp_slurm_shape *));
     if (!shapes) {
+        if (s)
+            free(s->not_on);
         free(s);
         return NULL;
     }
@@ -50,6 +54,7 @@ static struct trp_slurm_shape *shape_of(trp_slurm_books *b,
 int trp_slurm_books_ask(trp_slurm_books *b, struct trp_slurm_request *r, trp_error *err)
 {
     r->shape = shape_of(b, r);
+    r->not_on = NULL; /* the shape's is our own */
     /* As many spots as units at most, on nodes that may not be there yet. */
     r->spots = r->shape ? calloc((size_t)r->units + 1, sizeof *r->spots) : NULL;
     if (!r->spots)
@@ -135,7 +140,7 @@ static struct trp_slurm_request *next_of(trp_slurm_books *b, bool ahead)
             unlink_request(r);
             return r;
         }
-        for (uint32_t i = 0; i < b->nspans; i++)
+        for (uint32_t i = 0; i < b->nspans && !s->not_on; i++)
             b->spans[i].blocked |= is_for(b, &b->spans[i], s, worst);
     }
     return NULL;

@@ -44,7 +44,7 @@ enum {
 
 int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
                            const struct trp_resource_profile *p, bool ahead,
-                           trp_error *err)
+                           const char *not_on, trp_error *err)
 {
     struct trp_slurm_executor *e = calloc(1, sizeof *e);
     if (!e)
@@ -58,6 +58,7 @@ int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
     e->state = TRP_SLURM_WAITS;
     e->request.units = 1;
     e->request.ahead = ahead;
+    e->request.not_on = not_on;
     int code = trp_slurm_need_executor(p, s->site, &e->request.need, err);
     if (code == 0)
         code = trp_slurm_books_ask(s->books, &e->request, err);

@@ -64,6 +64,7 @@ struct trp_slurm_shape_jobs {
     struct trp_acquire acquire;
     struct trp_resource_profile profile;
     uint32_t ranks;             /* of a gang, else 0 */
+    const char *not_on;         /* the shape's */
     char never[TRP_SLURM_TOLD]; /* why it can never be had so, "" */
     char told[TRP_SLURM_TOLD];  /* what the user was told last; … of a node: */
     char trial[TRP_SLURM_TOLD];

@@ -445,6 +445,7 @@ int trp_slurm_further_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
         w->acquire.poll_ns = s->further.poll_ns;
         w->profile = *p;
         w->ranks = ranks;
+        w->not_on = r->shape->not_on;
         w->local = trp_slurm_books_fit(s->books, &r->need, r->units, NULL) > 0;
         r->shape->context = w;
     }

@@ -123,12 +123,14 @@ static void put_place(FILE *f, const struct trp_slurm *s,
     trp_slurm_line_put_number(f, "one_node", r->one_node);
 }
 
-/* Hosts that do not answer, as Slurm does not know yet. */
-static bool put_spared(FILE *f, const struct trp_slurm *s)
+/* Hosts that do not answer, as Slurm does not know yet; and `not_on` (may be NULL). */
+static bool put_spared(FILE *f, const struct trp_slurm *s, const char *not_on)
 {
     char *list = NULL;
     size_t size = 0;
     FILE *names = open_memstream(&list, &size);
+    if (names && not_on)
+        fputs(not_on, names);
     for (uint32_t i = 0; names && i < s->inventory.nnodes; i++) {
         const char *name = s->inventory.nodes[i].name;
         enum trp_slurm_standing is =
@@ -197,7 +199,7 @@ char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
     trp_slurm_line_put(f, "folder", s->command.run_dir);
     put_shape(f, s, &r, count, partition);
     put_place(f, s, &r, partition);
-    bool spares = put_spared(f, s);
+    bool spares = put_spared(f, s, want->not_on);
     if (ret_spares)
         *ret_spares = spares;
     if (queued)

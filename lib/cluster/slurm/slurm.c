@@ -245,7 +245,8 @@ static int slurm_open(trp_cluster *c, const char *driver_address, trp_error *err
 }
 
 static int slurm_start(trp_cluster *c, trp_executor_id executor,
-                       const struct trp_resource_profile *p, bool ahead, trp_error *err)
+                       const struct trp_resource_profile *p, bool ahead,
+                       const char *not_on, trp_error *err)
 {
     struct trp_slurm *s = slurm_of(c);
     if (!s->driver_address)
@@ -255,7 +256,7 @@ static int slurm_start(trp_cluster *c, trp_executor_id executor,
                              executor.n);
     if (slurm_fit(c, p, 0, err) == 0)
         return TRP_ENEVER;
-    return trp_slurm_executor_ask(s, executor, p, ahead, err);
+    return trp_slurm_executor_ask(s, executor, p, ahead, not_on, err);
 }
 
 static void slurm_came(trp_cluster *c, trp_executor_id executor)

@@ -163,7 +163,7 @@ char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_ga
 /* executor_step.c */
 int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
                            const struct trp_resource_profile *p, bool ahead,
-                           trp_error *err);
+                           const char *not_on, trp_error *err);
 void trp_slurm_executor_need(struct trp_slurm_executor *e);
 void trp_slurm_executor_serve(struct trp_slurm_executor *e);
 void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told);

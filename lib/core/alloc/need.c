@@ -94,14 +94,23 @@ static uint64_t for_tasks(const struct trp_engine *e, const struct trp_class *c,
     return more ? larger(want, c->live + more) : want;
 }
 
-/* Executors that can run none of the copies that wait are not needed for them. */
+/* Executors that can run none of the copies that wait are not needed for them: what of
+ * `want` is left, where it would be `without` if no copy waited. */
+static uint64_t of_use(const struct trp_class *c, uint64_t want, uint64_t without)
+{
+    without = smaller(without, want);
+    if (c->live && c->copying.useless == c->live)
+        return without;
+    if (!c->copying.idle)
+        return want;
+    uint64_t some = (uint64_t)c->live + c->requested - c->copying.idle;
+    return want <= some ? want : larger(without, some);
+}
+
 static uint64_t by_tasks(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint64_t want = for_tasks(e, c, c->copying.useless < c->live || !c->live);
-    if (!c->copying.idle || c->copying.useless == c->live)
-        return want;
-    uint64_t of_use = (uint64_t)c->live + c->requested - c->copying.idle;
-    return want <= of_use ? want : larger(for_tasks(e, c, false), of_use);
+    return c->copies ? of_use(c, for_tasks(e, c, true), for_tasks(e, c, false))
+                     : for_tasks(e, c, true);
 }
 
 static uint32_t idle_on(const struct trp_engine *e, const struct trp_class *c,
@@ -150,7 +159,10 @@ bool trp_need_apart(const struct trp_class *c)
 
 static uint64_t target(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t target = trp_targets_of(e->targets, c->profile.n);
+    uint64_t target = trp_targets_of(e->targets, c->profile.n);
+    uint32_t tasks = trp_targets_need_of_tasks(e->targets, c->profile.n);
+    if (c->copies)
+        target = of_use(c, target, larger(tasks, e->config.min_executors));
     return c->bounded ? smaller(by_tasks(e, c), target) : target;
 }
 

@@ -38,10 +38,8 @@ static void count_live(struct trp_engine *e, struct trp_class *c,
     c->on_host[x->host] += (uint32_t)by;
     if (c->on_host[x->host] == edge)
         c->hosts += (uint32_t)by;
-    if (!e->targets)
-        return;
-    trp_targets_registered(e->targets, c->profile.n, by);
-    trp_targets_one_host(e->targets, c->profile.n, c->hosts == 1);
+    if (e->targets) /* who asks for copies is wanted.c, whatever grows otherwise */
+        trp_targets_registered(e->targets, c->profile.n, by);
 }
 
 void trp_supply_asked(struct trp_engine *e, struct trp_executor *x)

@@ -109,22 +109,23 @@ static uint32_t executors_for(const trp_targets *t, uint64_t tasks, uint64_t who
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-static uint32_t base_need(const trp_targets *t, const struct trp_targets_profile *p)
+static uint32_t need_with(const trp_targets *t, const struct trp_targets_profile *p,
+                          uint64_t copies)
 {
-    return executors_for(t, p->pending + p->copies + p->running - p->at_once,
-                         p->at_once, p->slots);
-}
-
-static uint32_t need_of(const trp_targets *t, const struct trp_targets_profile *p)
-{
-    uint32_t need = base_need(t, p);
+    uint32_t need = executors_for(t, p->pending + copies + p->running - p->at_once,
+                                  p->at_once, p->slots);
     /* The copy of a task cannot run beside it, whatever else has room there. */
-    if (p->slots > 1 && need == 1 && p->copies)
+    if (p->slots > 1 && need == 1 && copies)
         need = 2;
     if (!p->unschedulable)
         return need;
     uint32_t more = executors_for(t, p->unschedulable, 0, p->slots);
     return need > p->registered + more ? need : p->registered + more;
+}
+
+static uint32_t need_of(const trp_targets *t, const struct trp_targets_profile *p)
+{
+    return need_with(t, p, p->copies);
 }
 
 /* What the target goes for. */
@@ -288,6 +289,11 @@ uint32_t trp_targets_to_add(const trp_targets *t, uint32_t profile)
 uint32_t trp_targets_need(const trp_targets *t, uint32_t profile)
 {
     return need_of(t, trp_targets_profile_of(t, profile));
+}
+
+uint32_t trp_targets_need_of_tasks(const trp_targets *t, uint32_t profile)
+{
+    return need_with(t, trp_targets_profile_of(t, profile), 0);
 }
 
 uint64_t trp_targets_tasks_of(const trp_targets *t, uint32_t profile)

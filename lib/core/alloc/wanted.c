@@ -139,6 +139,17 @@ static uint32_t missing_ahead(const struct trp_class *c)
     return c->ahead > c->nahead ? c->ahead - c->nahead : 0;
 }
 
+/* Where no copy that waits could run: "h1,h2". */
+static const char *copies_not_on(struct trp_engine *e, const struct trp_class *c)
+{
+    uint32_t hosts[TRP_COPY_HOSTS], n = trp_copies_useless_hosts(e, c, hosts);
+    const char *text = "";
+    for (uint32_t i = 0; i < n; i++)
+        text = trp_action_text(e, "%s%s%s", text, i ? "," : "",
+                               e->hosts.hosts[hosts[i]].name);
+    return text;
+}
+
 /* For copies that none of the live executors can run. */
 static void ask_apart(struct trp_engine *e, struct trp_class *c)
 {
@@ -149,10 +160,12 @@ static void ask_apart(struct trp_engine *e, struct trp_class *c)
     struct trp_executor *x = trp_executor_new(e, c);
     if (!x)
         return;
+    const char *not_on = copies_not_on(e, c);
     struct trp_action *act = trp_action_add(e, TRP_ACTION_START_EXECUTOR);
     act->executor.executor = x->id;
     act->executor.profile = c->profile;
     act->executor.ahead = false; /* members of actions begin with any value */
+    act->executor.not_on = not_on;
     c->copying.asked = true;
     c->copying.apart = x->id;
 }
@@ -172,6 +185,7 @@ static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
         act->executor.executor = x->id;
         act->executor.profile = c->profile;
         act->executor.ahead = x->ahead;
+        act->executor.not_on = "";
     }
 }
 
