@@ -576,6 +576,48 @@ static void tasks_wait_for_their_host_and_then_go_anywhere(void)
     world_free(&w);
 }
 
+/* Tasks that wait for tasks of a parent, and prefer a host, wait for it from when they
+ * are pending, though no executor comes or goes. */
+static void tasks_that_were_held_wait_for_their_host(void)
+{
+    struct world w;
+    start(&w, 2);
+    w.host_of = two_hosts;
+    struct trp_parent_spec each = {.stage = 0, .each = true};
+    struct trp_stage_spec v[] = {stage("a", 3), {.name = "b"}};
+    v[1].parents = &each;
+    v[1].nparents = 1;
+    world_submit(&w, v, 2);
+    uint32_t first[] = {0, 1, 2, 3};
+    struct trp_place places[] = {
+        {"left", TRP_NONE},
+        {"left", TRP_NONE},
+        {"left", TRP_NONE}
+    };
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {
+                  .stage = {1}, .ntasks = 3, .prefer = {.first = first, .places = places}}
+    };
+    world_step(&w, &ev);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    w.now += 10 * SECOND;
+    uint32_t right = attempt(&w, 1)->executor % 2 ? 1 : 0;
+    g_assert_cmpuint(right, ==, 1);
+    world_end(&w, attempt(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, attempt(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
+    /* The slot that is free is on the other host. */
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_time(&w, w.now + 3 * SECOND - 1);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(attempt(&w, 0)->executor % 2, ==, 0);
+    g_assert_cmpint(attempt(&w, 0)->level, ==, TRP_NODE_LOCAL);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
 static void a_task_cached_on_an_executor_goes_there(void)
 {
     struct world w;
@@ -875,6 +917,7 @@ int main(int argc, char **argv)
     ADD(not_now_never_counts);
     ADD(given_up_after_a_while_and_when_all_was_tried);
     ADD(tasks_wait_for_their_host_and_then_go_anywhere);
+    ADD(tasks_that_were_held_wait_for_their_host);
     ADD(a_task_cached_on_an_executor_goes_there);
     ADD(addresses_are_given_to_one_task_at_a_time);
     ADD(a_gang_runs_apart_and_is_retried_whole);

@@ -373,6 +373,10 @@ void trp_set_unhold(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
         return;
     trp_task_set_push(e, s, task);
     trp_task_set_recompute(s);
+    if (s->pending == 1) { /* nobody has waited for a place until now */
+        s->current = 0;
+        s->last = e->now;
+    }
     if (s->class && !s->is_bounded)
         s->class->open++;
     trp_ramp_tasks(e, s, 1);
