@@ -70,6 +70,7 @@ struct trp_driver_stage {
     uint8_t *sent;          /* by executor number: it has the message */
     uint32_t nsent;
     uint32_t live;      /* attempts launched and not ended */
+    uint32_t done;      /* tasks, in the last attempt or before it */
     uint32_t failures;  /* counted so far */
     int64_t started;    /* wall */
     int64_t idle_since; /* mono: when it was submitted, or `live` became 0 */
@@ -169,6 +170,8 @@ struct trp_event trp_driver_fit(const trp_driver *d,
                                 const struct trp_resource_profile *p, trp_error *why);
 /* driver.c: other stages may run than before. */
 void trp_driver_stages_changed(trp_driver *d);
+/* So many tasks of the stage are done: for the progress. */
+void trp_driver_count_done(trp_driver *d, struct trp_driver_stage *s, uint32_t done);
 
 /* driver.c: tells the engine how many executors of a profile there can be. TRP_ENEVER:
  * none. */

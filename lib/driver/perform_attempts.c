@@ -313,7 +313,7 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
     };
     trp_event_task_ended(d->log, &t);
     if (v->task_end.status == TRP_END_SUCCESS)
-        d->tasks_done++;
+        trp_driver_count_done(d, s, s->done + 1);
     else if (v->task_end.counted)
         note_task_failure(d, s, v, reason);
     if (s->job->work.task_ended && (!s->job->over || s->job->work.lasts))

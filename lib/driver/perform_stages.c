@@ -180,19 +180,28 @@ void trp_perform_stage_ready(trp_driver *d, trp_stage_id id)
     trp_driver_stages_changed(d);
 }
 
+void trp_driver_count_done(trp_driver *d, struct trp_driver_stage *s, uint32_t done)
+{
+    done = done < s->ntasks ? done : s->ntasks; /* some may have ended twice */
+    d->tasks_done += done - s->done;
+    s->done = done;
+}
+
 void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
 {
     struct trp_driver_stage *s = trp_driver_stage_of(d, id);
-    struct trp_stage_view view;
+    struct trp_stage_view view = {0};
     if (trp_engine_stage(d->engine, id, &view) == 0 && view.attempts)
         s->attempt = view.attempts - 1;
+    if (!s->submitted)
+        d->tasks += s->ntasks;
+    trp_driver_count_done(d, s, view.succeeded);
     struct trp_event_stage e = event_stage(d, id.n);
     if (s->job->work.stage_attempt && s->attempt)
         s->job->work.stage_attempt(s->job->work.context, s->index, e.attempt);
     s->submitted = true;
     s->idle_since = d->now;
     s->started = trp_driver_wall(d, d->now);
-    d->tasks += s->ntasks;
     trp_driver_message(d, s, NULL); /* a failure is told by the first launch */
     trp_event_stage_submitted(d->log, &e, s->started);
 }

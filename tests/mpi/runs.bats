@@ -236,6 +236,31 @@ Y
     [ "$(count SparkListenerStageSubmitted "$log")" = "$(count SparkListenerStageCompleted "$log")" ]
 }
 
+@test "tasks that run again are in the progress once" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - name: s
+    tasks: 2
+    barrier: true
+    run: "[ $TROUPE_TASK = 0 ] || { sleep 0.5; [ $TROUPE_ATTEMPT = 2 ]; }"
+Y
+    run -0 script -qec "'$TROUPE_BUILD/bin/troupe' run --local=2 --run-name r p.yaml" /dev/null
+    grep -oE '[0-9]+/[0-9]+ tasks' <<<"$output" | sort -u >shown
+    grep -q . shown
+    run ! grep -v '^[012]/2 tasks$' shown
+    # What an earlier run has done is done.
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: s, tasks: 3, retries: {max_failures: 1}, run: "[ $TROUPE_TASK != 2 ] || { [ -e good ] && sleep 1; }"}
+Y
+    run -1 troupe run --local=1 --keep-going --run-name t p.yaml
+    touch good
+    run -0 script -qec "'$TROUPE_BUILD/bin/troupe' run --local=1 --resume t" /dev/null
+    [[ "$output" == *" 2/3 tasks"* ]]
+}
+
 @test "attempts of a barrier stage are told apart, over retries and resumes alike" {
     cat >p.yaml <<'Y'
 troupe: 1
