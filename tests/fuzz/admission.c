@@ -4,11 +4,13 @@
  *
  * A real channel listens on a socket without a name. Transport and time are this
  * file's: a meeting ends as the input says, never well, since from then on MPI is
- * needed. Checked: nobody who was not let in is told `down`, nobody twice, and nothing
- * stays open.
+ * needed. Over sockets nobody has to meet, and executors say messages. Checked: nobody
+ * who was not let in is told `down`, nobody twice, messages are those of executors that
+ * are up, and nothing stays open.
  *
- * Input: moves of a byte, with the bytes that they need behind them. A move's low 5
- * bits say what, its high 3 bits by whom.
+ * Input: a byte whose bit 0 says whether messages travel over sockets, then moves of a
+ * byte, with the bytes that they need behind them. A move's low 5 bits say what, its
+ * high 3 bits by whom.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -35,6 +37,7 @@ struct world {
     struct caller callers[CALLERS];
     int64_t now;
     uint32_t refused, downs;
+    bool up[EXECUTORS];
 };
 
 /* ---- a transport on which nobody meets ---- */
@@ -84,15 +87,23 @@ static const struct trp_transport_ops nobody = {"nobody", admit, join,
 
 static void up(void *context, uint32_t peer, const struct trp_hello *hello)
 {
-    (void)context;
-    FUZZ_CHECK(false, "executor %u on %s is up without MPI", peer, hello->host);
+    struct world *w = context;
+    FUZZ_CHECK(w->channel->over_sockets, "executor %u on %s is up without MPI", peer,
+               hello->host);
+    FUZZ_CHECK(peer < EXECUTORS && !w->up[peer], "executor %u is up twice", peer);
+    w->up[peer] = true;
+    trp_channel_send(w->channel, peer, hello, sizeof *hello);
 }
 
 static void message(void *context, uint32_t peer, const uint8_t *data, size_t size)
 {
-    (void)context;
-    (void)data;
-    FUZZ_CHECK(false, "%zu bytes of executor %u without MPI", size, peer);
+    struct world *w = context;
+    FUZZ_CHECK(peer < EXECUTORS && w->up[peer], "%zu bytes of executor %u, not up",
+               size, peer);
+    if (size > 0 && data[0] == 'd')
+        trp_channel_drop(w->channel, peer);
+    if (size > 0 && data[0] == 'd')
+        w->up[peer] = false;
 }
 
 static void down(void *context, uint32_t peer, const struct trp_last_words *words)
@@ -103,6 +114,7 @@ static void down(void *context, uint32_t peer, const struct trp_last_words *word
     FUZZ_CHECK(words->reason <= TRP_LOSS_NEVER_CAME, "a loss of kind %d",
                (int)words->reason);
     w->downs++;
+    w->up[peer] = false;
 }
 
 static void refused(void *context, uint32_t executor, bool fatal_build,
@@ -174,17 +186,26 @@ static void move_hello(const struct world *w, const struct caller *c,
     trp_buf_free(&hello);
 }
 
-/* A frame of any kind with any bytes, or bytes that are no frame. */
-static void move_any(const struct caller *c, struct fuzz_bytes *b, bool framed)
+enum { ANY_KIND = 0x100, NO_FRAME };
+
+/* A frame of some kind with any bytes, or bytes that are no frame. */
+static void move_any(const struct caller *c, struct fuzz_bytes *b, int kind)
 {
-    uint8_t kind = framed ? fuzz_byte(b) : 0;
+    uint8_t of = kind == ANY_KIND ? fuzz_byte(b) : (uint8_t)kind;
     size_t n = fuzz_byte(b);
     n = n < (size_t)(b->end - b->at) ? n : (size_t)(b->end - b->at);
-    if (framed)
-        put_frame(c, kind, b->at, n);
+    if (kind != NO_FRAME)
+        put_frame(c, of, b->at, n);
     else if (send(c->fd, b->at, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         n = 0;
     b->at += n;
+}
+
+static void move_drop(struct world *w, uint8_t executor)
+{
+    trp_channel_drop(w->channel, executor);
+    if (executor < EXECUTORS)
+        w->up[executor] = false;
 }
 
 static void hang_up(struct caller *c)
@@ -207,7 +228,7 @@ static void move(struct world *w, struct fuzz_bytes *b)
     uint8_t what = fuzz_byte(b);
     struct caller *c = &w->callers[what >> 5];
     const uint32_t pid = 4712;
-    switch ((what & 31) % 11) {
+    switch ((what & 31) % 12) {
     case 0:
         move_connect(w, c);
         break;
@@ -221,10 +242,10 @@ static void move(struct world *w, struct fuzz_bytes *b)
         put_frame(c, TRP_FRAME_READY, &pid, sizeof pid);
         break;
     case 4:
-        move_any(c, b, true);
+        move_any(c, b, ANY_KIND);
         break;
     case 5:
-        move_any(c, b, false);
+        move_any(c, b, NO_FRAME);
         break;
     case 6:
         hang_up(c);
@@ -236,7 +257,10 @@ static void move(struct world *w, struct fuzz_bytes *b)
         move_meeting(w, b);
         break;
     case 9:
-        trp_channel_drop(w->channel, fuzz_byte(b));
+        move_drop(w, fuzz_byte(b));
+        break;
+    case 10:
+        move_any(c, b, TRP_FRAME_DATA);
         break;
     default:
         shutdown(c->fd, SHUT_WR);
@@ -261,7 +285,7 @@ static int listen_somewhere(struct world *w)
     return fd;
 }
 
-static void begin(struct world *w)
+static void begin(struct world *w, bool over_sockets)
 {
     trp_error err;
     *w = (struct world){0};
@@ -279,6 +303,7 @@ static void begin(struct world *w)
         .context = w, .up = up, .message = message, .down = down, .refused = refused};
     memset(c->secret, 7, sizeof c->secret);
     c->transport.ops = &nobody;
+    c->over_sockets = over_sockets;
     c->callers_max = CALLERS - 2;
     c->listen_fd = listen_somewhere(w);
     if (trp_channel_watch(c, c->listen_fd, &c->listen_fd) < 0)
@@ -309,7 +334,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_bytes b = {data, data + size};
     struct world w;
     int before = next_descriptor();
-    begin(&w);
+    begin(&w, fuzz_byte(&b) & 1);
     while (b.at < b.end)
         move(&w, &b);
     end(&w);
