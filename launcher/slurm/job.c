@@ -2,11 +2,12 @@
  * What a job was granted.
  *
  * libslurm has the granted CPUs and memory of a node only in a structure of its own;
- * what it does offer is the text of `scontrol show -d job` (slurm_print_job_info),
- * whose lines "Nodes=node[1-2] CPU_IDs=0-3 Mem=4096 GRES=gpu:a100:2(IDX:0-1)" are
- * exactly the books of slurmctld: also for --mem=0 and for whole nodes, of which the
- * environment says what was asked for. The nodes' own records tell threads, features
- * and memory; slurm.conf, whether memory is handed out at all.
+ * what there is is the text of `scontrol -d show job`, which libslurm printed up to
+ * 24.05 (slurm_print_job_info) and scontrol itself does from then on. Its lines
+ * "Nodes=node[1-2] CPU_IDs=0-3 Mem=4096 GRES=gpu:a100:2(IDX:0-1)" are exactly the books
+ * of slurmctld: also for --mem=0 and for whole nodes, of which the environment says
+ * what was asked for. The nodes' own records tell threads, features and memory;
+ * slurm.conf, whether memory is handed out at all.
  */
 #include "calls.h"
 
@@ -110,7 +111,9 @@ static void put_node(FILE *to, uint32_t number, const struct facts *f,
     free(gres);
 }
 
-/* What `scontrol show -d job` prints, malloc'ed; NULL: out of memory. */
+/* What `scontrol -d show job` prints, malloc'ed; NULL: out of memory, or there is no
+ * scontrol. With the leader of a heterogeneous job come its other parts. */
+#if SLURM_PRINTS_JOBS
 static char *job_text(slurm_job_info_t *job)
 {
     char *text = NULL;
@@ -124,16 +127,53 @@ static char *job_text(slurm_job_info_t *job)
     return text;
 }
 
+/* Its words for a reason are in that text only. */
+static char *reason_of(slurm_job_info_t *job)
+{
+    char *text = job_text(job);
+    char *reason = text ? find_value(text, "Reason") : NULL;
+    free(text);
+    return reason;
+}
+#else
+static char *job_text(slurm_job_info_t *job)
+{
+    char command[64], *text = NULL;
+    size_t size = 0;
+    snprintf(command, sizeof command, "exec scontrol -d show job %u", job->job_id);
+    trp_slurm_rpcs += 2; /* the job, and the nodes */
+    FILE *from = popen(command, "re");
+    if (from && getdelim(&text, &size, '\0', from) < 0) {
+        free(text);
+        text = NULL;
+    }
+    if (from)
+        pclose(from);
+    return text;
+}
+
+extern const char *slurm_job_state_reason_string(enum job_state_reason reason);
+
+static char *reason_of(slurm_job_info_t *job)
+{
+    return strdup(slurm_job_state_reason_string(job->state_reason));
+}
+#endif
+
 /* One line of the text stands for all nodes with the same share. */
 static void put_nodes(FILE *to, uint32_t number, const struct facts *f,
                       slurm_job_info_t *job)
 {
     char *text = job_text(job);
+    bool own = true;
     for (char *line = text; line && *line;) {
         char *end = strchr(line, '\n');
         if (end)
             *end = '\0';
-        char *names = strstr(line, " CPU_IDs=") ? find_value(line, "Nodes") : NULL;
+        if (strncmp(line, "JobId=", strlen("JobId=")) == 0)
+            own = strtoul(line + strlen("JobId="), NULL, 10) == job->job_id;
+        bool share = own && strstr(line, " CPU_IDs=");
+        char *names = share ? find_value(line, "Nodes") : NULL;
         trp_slurm_hostlist list = names ? slurm_hostlist_create(names) : NULL;
         for (char *name; list && (name = slurm_hostlist_shift(list)); free(name))
             put_node(to, number, f, job, name, line);
@@ -201,9 +241,7 @@ static int load_facts(struct facts *f)
 
 void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job)
 {
-    /* Its words for a reason are in that text only. */
-    char *text = job_text(job);
-    char *reason = text ? find_value(text, "Reason") : NULL;
+    char *reason = reason_of(job);
     trp_slurm_line_begin(to, number, "further");
     trp_slurm_line_put_number(to, "job", job->job_id);
     trp_slurm_line_put(to, "state", trp_slurm_state_word(job->job_state));
@@ -212,7 +250,6 @@ void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job)
     trp_slurm_line_put_number(to, "start", job->start_time);
     trp_slurm_line_end(to);
     free(reason);
-    free(text);
 }
 
 int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t id)
