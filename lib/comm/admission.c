@@ -168,6 +168,16 @@ static int take_place(trp_channel *c, struct trp_peer *p)
     return 0;
 }
 
+/* When one that has called is to be through MPI_Init. */
+static int64_t start_due(const struct trp_peer *p)
+{
+    const struct trp_listen_config *config = &p->channel->config;
+    bool joins = !config->guards || p->id < config->guards;
+    return joins && p->state == TRP_PEER_GREETED && config->start_timeout_ns
+               ? p->opened_ns + config->start_timeout_ns
+               : INT64_MAX;
+}
+
 int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
 {
     trp_channel *c = p->channel;
@@ -206,9 +216,8 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
         c->npeers++;
         p->state = TRP_PEER_GREETED;
         p->opened_ns = c->now;
-        if (c->config.start_timeout_ns &&
-            c->now + c->config.start_timeout_ns < c->starts_due)
-            c->starts_due = c->now + c->config.start_timeout_ns;
+        if (start_due(p) < c->starts_due)
+            c->starts_due = start_due(p);
         return trp_peer_put(p, TRP_FRAME_WELCOME, NULL, 0);
     }
     return 0;
@@ -424,11 +433,10 @@ static void look_at_starts(trp_channel *c)
     c->starts_due = INT64_MAX;
     DL_FOREACH_SAFE(c->peers, p, next)
     {
-        int64_t due = p->opened_ns + c->config.start_timeout_ns;
+        int64_t due = start_due(p);
         char text[480];
-        if (p->state != TRP_PEER_GREETED || c->now < due) {
-            if (p->state == TRP_PEER_GREETED && due < c->starts_due)
-                c->starts_due = due;
+        if (c->now < due) {
+            c->starts_due = due < c->starts_due ? due : c->starts_due;
             continue;
         }
         uint32_t id = p->id;

@@ -111,6 +111,9 @@ struct trp_listen_config {
      * thread of the channel, to say so and end this process. NULL: nobody looks. */
     void (*stuck)(const char *text);
     bool (*expected)(void *context, uint32_t executor); /* is this executor wanted? */
+    /* Ids from here on are guards': they say hello, hold the socket and never join; 0:
+     * there are none. */
+    uint32_t guards;
     /* connect: a program that frees an MPI_Comm_accept whose executor died while it
      * connected; NULL-terminated, the port is appended: {"mpirun", "-np", "1", …,
      * "troupe-rank", "unstick"}. It runs trp_channel_unstick_main. NULL: such a death

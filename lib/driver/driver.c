@@ -162,6 +162,7 @@ static int listen_for_executors(trp_driver *d, const char *const *unstick_argv,
         .heartbeat_ns = d->heartbeat_ns,
         .handshake_timeout_ns = 10 * TRP_DRIVER_SECOND,
         .start_timeout_ns = trp_options_time_ns(d->options, "comm.start_timeout"),
+        .guards = TRP_CLUSTER_GUARDS,
         .stuck = end_stuck,
         .expected = trp_staff_expected,
         .unstick_argv = unstick_argv};

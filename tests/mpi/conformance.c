@@ -5,9 +5,10 @@
  *     conformance drive CASE      a driver, under `mpirun -np 1` (connect) or not
  * (socket) conformance world CASE      a rank (world), under `mpirun -np N` conformance
  * execute ADDRESS ID HOW     an executor, under `mpirun -np 1` or not conformance half
- * ADDRESS ID            an executor that dies at ADMIT; no MPI conformance stranger
- * ADDRESS WHAT      somebody who does not belong here; no MPI conformance unstick PORT
- * frees a stuck accept
+ * ADDRESS ID            an executor that dies at ADMIT; no MPI conformance guard
+ * ADDRESS ID           calls and stays; no MPI conformance stranger ADDRESS WHAT
+ * somebody who does not belong here; no MPI conformance unstick PORT    frees a stuck
+ * accept
  *
  * A case runs in the driver, which starts its executors by itself; it prints what went
  * wrong, or what it measured, and exits 0 or 1. Everything started is in a session that
@@ -43,7 +44,7 @@
 #define SECOND INT64_C(1000000000)
 #define MS INT64_C(1000000)
 
-enum { EXECUTORS = 16, CASE_SECONDS = 90, BIG = 20 * 1024 * 1024 };
+enum { EXECUTORS = 16, GUARDS = 3, CASE_SECONDS = 90, BIG = 20 * 1024 * 1024 };
 
 static const uint8_t secret[TRP_SECRET_SIZE] = "a secret of thirty-two bytes, ok";
 static const uint8_t wrong_secret[TRP_SECRET_SIZE] = "another one of thirty-two bytes";
@@ -271,8 +272,8 @@ static int execute(const char *address, const char *id, const char *how)
     return work(&x);
 }
 
-/* Says it is ready, and dies when it is told to connect. */
-static int die_at_admit(const char *address, const char *id)
+/* Says hello, and no more. */
+static trp_channel *call(const char *address, const char *id)
 {
     trp_channel *c;
     trp_error err = {0};
@@ -286,6 +287,20 @@ static int die_at_admit(const char *address, const char *id)
     };
     if (trp_channel_call(&config, &c, &err) < 0)
         _exit(6);
+    return c;
+}
+
+static int stay(const char *address, const char *id)
+{
+    call(address, id);
+    pause();
+    return 0;
+}
+
+/* Says it is ready, and dies when it is told to connect. */
+static int die_at_admit(const char *address, const char *id)
+{
+    trp_channel *c = call(address, id);
     const uint32_t pid = 0;
     struct pollfd p = {.fd = trp_channel_socket(c), .events = POLLIN};
     if (trp_peer_put(c->only, TRP_FRAME_READY, &pid, sizeof pid) < 0 ||
@@ -464,6 +479,12 @@ static void saw_refused(void *context, uint32_t executor, bool fatal_build,
     snprintf(seen.text, sizeof seen.text, "%s", text);
 }
 
+static void saw_broken(void *context, const char *text)
+{
+    (void)context;
+    fail("nobody is let in any more: %s", text);
+}
+
 static bool is_expected(void *context, uint32_t executor)
 {
     (void)context;
@@ -482,6 +503,7 @@ static struct trp_listen_config listen_config(void)
         .heartbeat_ns = SECOND,
         .handshake_timeout_ns = 3 * SECOND,
         .expected = is_expected,
+        .guards = EXECUTORS - GUARDS,
         .unstick_argv = unstick_argv,
     };
 }
@@ -491,6 +513,7 @@ static const struct trp_channel_handler driver_handler = {
     .message = saw_message,
     .down = saw_down,
     .refused = saw_refused,
+    .broken = saw_broken,
 };
 
 static char server_option[4200];
@@ -1069,6 +1092,18 @@ static void a_slow_reader_holds_up_nobody(void)
     check_alive(0);
 }
 
+static void guards_are_not_late(void)
+{
+    for (int i = 0; i < GUARDS; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "%d", EXECUTORS - GUARDS + i);
+        start(false, "guard", trp_channel_address(channel), id, NULL);
+    }
+    run_for(4000);
+    CHECK(seen.refused + seen.downs + seen.ups == 0, "%d refused, %d down, %d up: %s",
+          seen.refused, seen.downs, seen.ups, seen.text);
+}
+
 enum { CONNECT = 1, WORLD = 2, SOCKET = 4, UNTAGGED = 8, ELASTIC = 5, ALL = 15 };
 
 static const struct {
@@ -1088,6 +1123,7 @@ static const struct {
     {"a recorded handshake is refused",                       ELASTIC,           true,  a_recorded_handshake_is_refused},
     {"no socket that is listened on is inherited",            ELASTIC,           true,
      no_listening_socket_is_inherited                                                                                  },
+    {"guards never join, and are not late",                   CONNECT,           true,  guards_are_not_late            },
     {"several come at once",                                  ELASTIC,           true,  many_come_at_once              },
     {"a wrong secret is refused",                             ELASTIC,           true,  a_wrong_secret                 },
     {"another build is refused with both named",              ELASTIC,           true,  another_build                  },
@@ -1114,12 +1150,18 @@ static const struct {
     {"a slow reader holds up nobody",                         SOCKET,            true,  a_slow_reader_holds_up_nobody  },
 };
 
-static int run_case(const char *name)
+static size_t find_case(const char *name)
 {
     size_t i = 0;
     while (i < sizeof cases / sizeof *cases && strcmp(cases[i].name, name) != 0)
         i++;
     CHECK(i < sizeof cases / sizeof *cases, "no case '%s'", name);
+    return i;
+}
+
+static int run_case(const char *name)
+{
+    size_t i = find_case(name);
     cases[i].run();
     int64_t begin = now_ns();
     bool clean = trp_channel_close(channel);
@@ -1142,7 +1184,9 @@ static int run_case(const char *name)
 static int drive(const char *name)
 {
     trp_error err;
-    const struct trp_listen_config config = listen_config();
+    struct trp_listen_config config = listen_config();
+    if (cases[find_case(name)].run == guards_are_not_late)
+        config.start_timeout_ns = SECOND;
     size_t n = put_mpirun(unstick_argv);
     unstick_argv[n++] = "unstick";
     unstick_argv[n] = NULL;
@@ -1345,6 +1389,8 @@ int main(int argc, char **argv)
         return execute(argv[2], argv[3], argv[4]);
     if (strcmp(role, "half") == 0 && argc == 4)
         return die_at_admit(argv[2], argv[3]);
+    if (strcmp(role, "guard") == 0 && argc == 4)
+        return stay(argv[2], argv[3]);
     if (strcmp(role, "stranger") == 0 && argc == 4)
         return be_stranger(argv[2], argv[3]);
     if (strcmp(role, "unstick") == 0 && argc == 3)
