@@ -1,6 +1,7 @@
 /* Processes and shared memory of a job that is over, on this machine's own kernel. */
 #include <fcntl.h>
 #include <glib.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,28 +34,55 @@ static void become(uid_t uid)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* A process of a user, in a group of the hierarchy ("": where we are). */
+/* Nobody writes into it, and only this process could: it is at its end when the test is
+ * over, however that came. All processes of the test end with it. */
+static int test_runs[2];
+
+static bool is_over(int timeout_ms)
+{
+    struct pollfd end = {.fd = test_runs[0], .events = POLLIN};
+    return poll(&end, 1, timeout_ms) > 0;
+}
+
+static void join(const char *group)
+{
+    char *path = g_strdup_printf("%s/cgroup.procs", group);
+    FILE *f = fopen(path, "we");
+    if (!f || fprintf(f, "%d", (int)getpid()) < 0 || fclose(f) != 0)
+        _exit(1);
+    g_free(path);
+}
+
+/* A process of a user, in a group of the hierarchy ("": where we are). It is there and
+ * the user's when this returns. */
 static pid_t start(uid_t uid, const char *group, bool breeds)
 {
+    int ready[2];
+    char byte;
+    g_assert_cmpint(pipe(ready), ==, 0);
     pid_t pid = fork();
     if (pid == 0) {
-        if (*group) {
-            char *path = g_strdup_printf("%s/cgroup.procs", group);
-            FILE *f = fopen(path, "we");
-            if (!f || fprintf(f, "%d", (int)getpid()) < 0 || fclose(f) != 0)
-                _exit(1);
-        }
-        become(uid);
+        close(test_runs[1]);
+        if (*group)
+            join(group);
+        if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ||
+            write(ready[1], "x", 1) != 1)
+            _exit(1);
+        close(ready[0]);
+        close(ready[1]);
         while (breeds) { /* a child takes over, faster than anybody looks */
             pid_t next = fork();
-            if (next > 0)
+            if (next > 0 || is_over(0))
                 _exit(0);
             setsid();
             usleep(200);
         }
-        for (;;)
-            pause();
+        is_over(-1);
+        _exit(0);
     }
+    close(ready[1]);
+    g_assert_cmpint(read(ready[0], &byte, 1), ==, 1);
+    close(ready[0]);
     return pid;
 }
 
@@ -63,10 +91,34 @@ static bool lives(pid_t pid)
     return waitpid(pid, NULL, WNOHANG) == 0;
 }
 
+static bool dies(pid_t pid)
+{
+    for (int ms = 0; lives(pid) && ms < 20000; ms++)
+        usleep(1000);
+    return kill(pid, 0) != 0;
+}
+
 static void end(pid_t pid)
 {
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
+}
+
+/* A process that waits for the end of the test and removes the groups then. */
+static pid_t start_sweeper(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(test_runs[1]);
+        dup2(test_runs[0], STDIN_FILENO);
+        execl(
+            "/bin/sh", "sh", "-c",
+            "cat; for i in $(seq 200); do find \"$0\" -depth -type d -exec rmdir {} + "
+            "2>/dev/null && exit 0; sleep 0.1; done; exit 1",
+            slurm, NULL);
+        _exit(1);
+    }
+    return pid;
 }
 
 /* In whichever hierarchy a group can be made. */
@@ -100,14 +152,6 @@ static char *group_of(uint32_t id, const char *step)
     return path;
 }
 
-static void remove_groups(void)
-{
-    char *command =
-        g_strdup_printf("sleep 0.1; find %s -depth -type d -exec rmdir {} +", slurm);
-    g_assert_cmpint(system(command), ==, 0); /* NOLINT(cert-env33-c) */
-    g_free(command);
-}
-
 static void test_kill(void)
 {
     if (needs_root())
@@ -116,6 +160,9 @@ static void test_kill(void)
         g_test_skip("no control group can be made");
         return;
     }
+    int status;
+    g_assert_cmpint(pipe2(test_runs, O_CLOEXEC), ==, 0);
+    pid_t sweeper = start_sweeper();
     g_assert_false(trp_strays_any(&job));
     trp_strays_kill(&job);
     /* Its number begins with ours. */
@@ -126,14 +173,13 @@ static void test_kill(void)
     pid_t c = start(ALICE, "", false), d = start(BOB, inner, false);
     pid_t e = start(ALICE, shorter, false), g = start(0, inner, false);
     pid_t f = start(ALICE, inner, true);
-    while (!trp_strays_any(&longer))
-        usleep(1000);
+    g_assert_true(trp_strays_any(&longer));
     waitpid(f, NULL, 0); /* its descendants live on */
     usleep(20000);
     g_assert_true(trp_strays_any(&job));
     trp_strays_kill(&job);
+    g_assert_true(dies(a));
     usleep(20000);
-    g_assert_false(lives(a));
     g_assert_true(lives(b)); /* of her other job */
     g_assert_true(lives(c)); /* of no job */
     g_assert_true(lives(d)); /* not hers: how it came there is not ours to know */
@@ -148,7 +194,10 @@ static void test_kill(void)
     g_free(inner);
     g_free(other);
     g_free(shorter);
-    remove_groups();
+    close(test_runs[1]);
+    close(test_runs[0]);
+    g_assert_cmpint(waitpid(sweeper, &status, 0), ==, sweeper);
+    g_assert_cmpint(status, ==, 0);
 }
 
 /* ---- shared memory ------------------------------------------------------------------
