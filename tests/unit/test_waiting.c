@@ -1,0 +1,177 @@
+/* A stage that waits says so, and why: after 15 s, 30 s later, and then every minute.
+ */
+#include "engine_world.h"
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <jansson.h>
+#include <unistd.h>
+
+#include "driver/driver_state.h"
+
+/* The cluster's reason. */
+static const char *reason;
+
+static void say_why(trp_cluster *c, const struct trp_resource_profile *p, char *text,
+                    size_t size)
+{
+    (void)c, (void)p;
+    g_snprintf(text, (gulong)size, "%s", reason);
+}
+
+static const struct trp_cluster_ops ops = {.why = say_why};
+static trp_cluster cluster = {&ops};
+
+/* A driver with a stage whose executors do not come. */
+struct waiting {
+    struct world w;
+    struct trp_driver_stage stage, *stages[1];
+    trp_driver d;
+    char *folder;
+    int screen;
+};
+
+static char *file_of(const struct waiting *x, const char *name)
+{
+    return g_build_filename(x->folder, name, NULL);
+}
+
+static void begin(struct waiting *x)
+{
+    static char name[] = "s";
+    struct trp_engine_config c;
+    struct trp_stage_spec spec = {.name = "s", .tasks_known = true, .ntasks = 2};
+    trp_error err;
+    memset(x, 0, sizeof *x);
+    trp_engine_config_init(&c);
+    world_init(&x->w, NULL);
+    world_start(&x->w, &c);
+    x->w.manual = true;
+    world_submit(&x->w, &spec, 1);
+    x->folder = g_dir_make_tmp("troupe-waiting-XXXXXX", NULL);
+    char *screen = file_of(x, "screen"), *events = file_of(x, "events.jsonl");
+    x->screen = open(screen, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    g_assert_cmpint(x->screen, >=, 0);
+    struct trp_event_log_config log = {
+        .file = events, .app_id = "a", .app_name = "a", .user = "u"};
+    x->stage = (struct trp_driver_stage){.name = name, .submitted = true};
+    x->stages[0] = &x->stage;
+    x->d = (trp_driver){.engine = x->w.engine,
+                        .profiles = x->w.profiles,
+                        .cluster = &cluster,
+                        .stages = x->stages,
+                        .nstages = 1,
+                        .stages_known = 1,
+                        .waiting_due = INT64_MAX,
+                        .progress = trp_progress_new(x->screen, false, 0, 0)};
+    if (trp_event_log_new(&log, &x->d.log, &err) < 0)
+        g_error("%s", err.text);
+    reason = "Slurm job 7 is pending: Resources";
+    g_free(screen);
+    g_free(events);
+}
+
+static void run_until(struct waiting *x, int from, int to)
+{
+    for (int s = from; s <= to; s++)
+        trp_driver_tell_waiting(&x->d, s * SECOND);
+}
+
+/* Each line that was told, behind the second in which it was: "15: stage …". */
+static char **end(struct waiting *x)
+{
+    GString *told = g_string_new(NULL);
+    char *screen = file_of(x, "screen"), *events = file_of(x, "events.jsonl");
+    char *text, *seen;
+    trp_error err;
+    trp_progress_end(x->d.progress);
+    close(x->screen);
+    g_assert_cmpint(trp_event_log_end(x->d.log, 0, 0, &err), ==, 0);
+    trp_event_log_free(x->d.log);
+    g_assert_true(g_file_get_contents(events, &text, NULL, NULL));
+    g_assert_true(g_file_get_contents(screen, &seen, NULL, NULL));
+    char **lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line; line++) {
+        json_t *e = json_loads(*line, 0, NULL);
+        const char *what = json_string_value(json_object_get(e, "Text"));
+        json_int_t ms = json_integer_value(json_object_get(e, "Timestamp"));
+        if (what) {
+            g_assert_nonnull(strstr(seen, what));
+            g_string_append_printf(told, "%s%lld: %s", told->len ? "\n" : "", ms / 1000,
+                                   what);
+        }
+        json_decref(e);
+    }
+    g_strfreev(lines);
+    lines = g_strsplit(told->str, "\n", -1);
+    g_string_free(told, TRUE);
+    g_assert_cmpint(g_unlink(screen) + g_unlink(events) + g_rmdir(x->folder), ==, 0);
+    g_free(screen);
+    g_free(events);
+    g_free(text);
+    g_free(seen);
+    g_free(x->folder);
+    world_free(&x->w);
+    return lines;
+}
+
+static void who_waits_is_told_every_minute(void)
+{
+    static const int at[] = {15, 45, 105, 165, 225};
+    struct waiting x;
+    begin(&x);
+    run_until(&x, 0, 240);
+    char **lines = end(&x);
+    g_assert_cmpuint(g_strv_length(lines), ==, G_N_ELEMENTS(at));
+    for (size_t i = 0; i < G_N_ELEMENTS(at); i++) {
+        char *wanted =
+            g_strdup_printf("%d: stage s has run nothing for %d s: ", at[i], at[i]);
+        g_assert_true(g_str_has_prefix(lines[i], wanted));
+        g_assert_true(
+            g_str_has_suffix(lines[i], "; Slurm job 7 is pending: Resources"));
+        g_free(wanted);
+    }
+    g_strfreev(lines);
+}
+
+static void what_is_told_is_the_reason_of_the_moment(void)
+{
+    struct waiting x;
+    begin(&x);
+    run_until(&x, 0, 50);
+    reason = "slurmctld does not answer";
+    run_until(&x, 51, 110);
+    char **lines = end(&x);
+    g_assert_cmpuint(g_strv_length(lines), ==, 3);
+    g_assert_true(g_str_has_suffix(lines[2], "; slurmctld does not answer"));
+    g_strfreev(lines);
+}
+
+static void a_stage_that_runs_is_not_told_of(void)
+{
+    struct waiting x;
+    begin(&x);
+    x.stage.live = 1;
+    run_until(&x, 0, 100);
+    x.stage.live = 0;
+    x.stage.idle_since = 100 * SECOND;
+    run_until(&x, 101, 130);
+    x.d.stages_done = 1;
+    run_until(&x, 131, 400);
+    char **lines = end(&x);
+    g_assert_cmpuint(g_strv_length(lines), ==, 1);
+    g_assert_true(g_str_has_prefix(lines[0], "120: stage s has run nothing for 20 s"));
+    g_strfreev(lines);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/waiting/who waits is told every minute",
+                    who_waits_is_told_every_minute);
+    g_test_add_func("/waiting/what is told is the reason of the moment",
+                    what_is_told_is_the_reason_of_the_moment);
+    g_test_add_func("/waiting/a stage that runs is not told of",
+                    a_stage_that_runs_is_not_told_of);
+    return g_test_run();
+}
