@@ -618,6 +618,42 @@ static void test_not_on(void)
     trp_slurm_books_free(b);
 }
 
+/* Part 0 loses node 0 while one of 3 cores runs on node 1 and nothing on node 2. */
+static void test_resized(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request v[6];
+    for (uint32_t i = 0; i < 6; i++)
+        want(&v[i], 1, i < 2 ? 3 : 2, i < 2 ? 3000 : 2000);
+    trp_slurm_books_set_standing(b, 3, TRP_SLURM_CLOSED);
+    ask(b, &v[0]);
+    ask(b, &v[1]);
+    for (uint32_t i = 0; i < 2; i++)
+        g_assert_true(trp_slurm_books_next(b) == &v[i]);
+    g_assert_cmpuint(v[1].spots[0].node, ==, 1);
+    trp_slurm_books_set_standing(b, 0, TRP_SLURM_GONE);
+    trp_slurm_books_resized(b, 0);
+    trp_slurm_books_leave(b, &v[1]); /* its cores stay taken, its memory does not */
+    for (uint32_t i = 2; i < 5; i++)
+        ask(b, &v[i]);
+    for (uint32_t i = 2; i < 4; i++) {
+        g_assert_true(trp_slurm_books_next(b) == &v[i]);
+        g_assert_cmpuint(v[i].spots[0].node, ==, 2);
+    }
+    g_assert_null(trp_slurm_books_next(b));
+    want(&v[5], 1, 1, 4000);
+    ask(b, &v[5]);
+    trp_slurm_books_leave(b, &v[4]);
+    g_assert_true(trp_slurm_books_next(b) == &v[5]);
+    g_assert_cmpuint(v[5].spots[0].node, ==, 1);
+    trp_slurm_books_leave(b, &v[5]); /* one that came later gives back what it took */
+    ask(b, &v[5]);
+    g_assert_true(trp_slurm_books_next(b) == &v[5]);
+    for (uint32_t i = 0; i < 6; i++)
+        trp_slurm_books_leave(b, &v[i]);
+    trp_slurm_books_free(b);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -649,5 +685,7 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-books/those are kept that are well",
                     test_keep_what_is_well);
     g_test_add_func("/slurm-books/held nodes get nothing new", test_held);
+    g_test_add_func("/slurm-books/cores of what runs when a part loses a node are lost",
+                    test_resized);
     return g_test_run();
 }

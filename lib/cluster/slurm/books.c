@@ -34,6 +34,7 @@ static int make_room(trp_slurm_books *b, trp_error *err)
                grow(&b->placed, b->nnodes, nodes, sizeof *b->placed) &&
                grow(&b->standing, b->nnodes, nodes, sizeof *b->standing) &&
                grow(&b->held, b->nnodes, nodes, sizeof *b->held) &&
+               grow(&b->resized, b->nnodes, nodes, sizeof *b->resized) &&
                grow(&b->order, b->nnodes, nodes, sizeof *b->order);
     if (done && (parts > b->nparts || !b->spans))
         done = grow(&b->all.licences, b->nparts, parts, sizeof *b->all.licences) &&
@@ -205,6 +206,7 @@ void trp_slurm_books_free(trp_slurm_books *b)
     free(b->placed);
     free(b->standing);
     free(b->held);
+    free(b->resized);
     free(b->all.rooms);
     free(b->free.rooms);
     free(b->all.licences);
@@ -241,6 +243,14 @@ enum trp_slurm_standing trp_slurm_books_standing(const trp_slurm_books *b,
 void trp_slurm_books_hold(trp_slurm_books *b, uint32_t node, bool held)
 {
     b->held[node] = held;
+}
+
+void trp_slurm_books_resized(trp_slurm_books *b, uint32_t part)
+{
+    for (uint32_t i = 0; i < b->inventory->nnodes; i++) {
+        if (b->inventory->nodes[i].name && b->inventory->nodes[i].part == part)
+            b->resized[i]++;
+    }
 }
 
 uint32_t trp_slurm_books_driver(const trp_slurm_books *b)
@@ -371,6 +381,7 @@ static void take_spot(trp_slurm_books *b, const struct trp_slurm_need *need,
     const struct trp_slurm_node *n = &b->inventory->nodes[s->node];
     struct trp_slurm_room *r = &b->free.rooms[s->node];
     b->placed[s->node]++;
+    s->resized = b->resized[s->node];
     r->cores -= cores_for(n, need->cores) * s->units;
     r->memory_mib -= need->memory_mib * s->units;
     for (uint32_t i = 0; i < need->nwants; i++) {
@@ -386,7 +397,8 @@ static void give_spot(trp_slurm_books *b, const struct trp_slurm_need *need,
     const struct trp_slurm_node *n = &b->inventory->nodes[s->node];
     struct trp_slurm_room *r = &b->free.rooms[s->node];
     b->placed[s->node]--;
-    r->cores += cores_for(n, need->cores) * s->units;
+    if (s->resized == b->resized[s->node])
+        r->cores += cores_for(n, need->cores) * s->units;
     r->memory_mib += need->memory_mib * s->units;
     for (uint32_t i = 0; i < s->ntakes; i++) {
         uint32_t *left, unused;

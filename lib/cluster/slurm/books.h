@@ -83,6 +83,7 @@ struct trp_slurm_take {
 
 struct trp_slurm_spot {
     uint32_t node, units;
+    uint32_t resized; /* the books' own: how often the part was, when it was taken */
     struct trp_slurm_take takes[TRP_PROFILE_RESOURCES];
     uint32_t ntakes;
 };
@@ -164,6 +165,12 @@ void trp_slurm_books_set_standing(trp_slurm_books *b, uint32_t node,
                                   enum trp_slurm_standing standing);
 enum trp_slurm_standing trp_slurm_books_standing(const trp_slurm_books *b,
                                                  uint32_t node);
+
+/* Slurm has taken nodes from a part while something ran there: cores that are taken
+ * there now do not come back (22.05: "unable to update job's core use information due
+ * to job resizing"), only memory and devices. They still count for what the part has
+ * when it is empty. */
+void trp_slurm_books_resized(trp_slurm_books *b, uint32_t part);
 
 void trp_slurm_books_hold(trp_slurm_books *b, uint32_t node, bool held);
 /* The driver's node, or UINT32_MAX. */

@@ -32,6 +32,7 @@ struct trp_slurm_books {
     uint32_t *placed;                  /* spots that are taken, by node */
     enum trp_slurm_standing *standing; /* by node */
     bool *held;                        /* by node */
+    uint32_t *resized;                 /* how often its part was, by node */
     uint32_t nnodes, nparts;           /* that there is room for in these */
     struct trp_slurm_span *spans;      /* open parts, in the order in which they came */
     uint32_t nspans, nown; /* parts that were there at first: the driver's own */
