@@ -171,6 +171,9 @@ struct trp_cluster_ops {
     void (*release)(trp_cluster *c, trp_executor_id executor, bool told);
     /* Kills an executor's processes at once. Answered by `gone`. */
     void (*kill)(trp_cluster *c, trp_executor_id executor);
+    /* Nothing is heard of one that was admitted, or it is again. NULL: that says
+     * nothing new. */
+    void (*silent)(trp_cluster *c, trp_executor_id executor, bool silent);
     int (*gang_start)(trp_cluster *c, const struct trp_gang *g, trp_error *err);
     /* With `soft` SIGTERM first and SIGKILL after 5 s. */
     void (*gang_kill)(trp_cluster *c, trp_attempt_id attempt, bool soft);

@@ -316,7 +316,8 @@ static void take_messages(trp_channel *c)
         c->polled[0]->lane.ops->take(c);
 }
 
-/* ---- time ------------------------------------------------------------------------ */
+/* ---- a step -----------------------------------------------------------------------
+ */
 
 static void leave_on(struct trp_peer *p)
 {
@@ -332,46 +333,6 @@ static void leave_on(struct trp_peer *p)
         trp_peer_end(p, true);
 }
 
-static void look_for_silence(trp_channel *c, struct trp_peer *list)
-{
-    struct trp_peer *p, *next;
-    DL_FOREACH_SAFE(list, p, next)
-    {
-        if (c->now - p->heard_ns <= c->config.network_timeout_ns)
-            continue;
-        p->words.reason = TRP_LOSS_HEARTBEAT;
-        trp_peer_end(p, true);
-    }
-}
-
-static void look_at_time(trp_channel *c)
-{
-    if (!c->driver && c->only && c->now >= c->beat_due) {
-        c->beat_due = c->now + c->config.heartbeat_ns;
-        trp_peer_put(c->only, TRP_FRAME_BEAT, NULL, 0);
-    }
-    if (c->now >= c->look_due) {
-        c->look_due = c->now + c->config.network_timeout_ns / 10;
-        look_for_silence(c, c->peers);
-        look_for_silence(c, c->queue);
-    }
-    if (c->driver && c->now >= trp_admission_due(c))
-        trp_admission_time(c);
-}
-
-int64_t trp_channel_next_timer(const trp_channel *c)
-{
-    int64_t due = INT64_MAX;
-    if (c->nleaving > 0)
-        return c->now;
-    if (c->npeers > 0) /* those in the queue as well */
-        due = c->look_due;
-    if (!c->driver && c->only && c->beat_due < due)
-        due = c->beat_due;
-    int64_t admission = c->driver ? trp_admission_due(c) : INT64_MAX;
-    return admission < due ? admission : due;
-}
-
 int trp_channel_progress(trp_channel *c, int64_t now_ns)
 {
     struct trp_peer *p, *next;
@@ -385,7 +346,7 @@ int trp_channel_progress(trp_channel *c, int64_t now_ns)
     }
     if (c->slept || now_ns >= c->sockets_due) {
         look_at_sockets(c);
-        look_at_time(c);
+        trp_channel_look_at_time(c);
     } else if (c->ncarrying > 0) {
         if (c->npeers == 1 && c->peers)
             read_socket(c->peers); /* cheaper than to ask epoll */

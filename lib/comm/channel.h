@@ -85,6 +85,9 @@ struct trp_channel_handler {
      * TRP_LOSS_RELEASED that were `said`: it left orderly (trp_channel_close there) and
      * all its messages have arrived. */
     void (*down)(void *context, uint32_t peer, const struct trp_last_words *words);
+    /* Driver: nothing was heard of the peer for a heartbeat and 5 s more, or it is
+     * again. NULL: nobody wants to know. */
+    void (*silent)(void *context, uint32_t peer, bool silent);
     /* Driver: something was refused (bad proof, other build, garbage, unknown
      * executor): a line for the log. `executor` is TRP_NONE when not known. With
      * `fatal_build` an executor of ours has another build: it will never come up. */

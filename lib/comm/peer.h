@@ -8,7 +8,9 @@
  *   peer.c       both: one peer's socket and lane, its end
  *   lane.h       both: what carries messages
  *   words.c      both: what is said of an end
- *   channel.c    both: the loop; sleep, heartbeats, leaving
+ *   channel.c    both: the loop; sleep, leaving
+ *   channel_time.c
+ *                both: heartbeats and silence
  *
  * A peer is in `callers` while it has not proved itself and said an accepted hello, in
  * `peers` from then on (in `queue` while it waits to be let into MPI), in `gone` when
@@ -32,6 +34,7 @@ enum {
 #define TRP_SECOND INT64_C(1000000000)
 #define TRP_SOCKETS_NS INT64_C(50000) /* sockets are looked at so often while busy */
 #define TRP_LEAVE_NS (2 * TRP_SECOND)
+#define TRP_SILENT_NS (5 * TRP_SECOND)    /* by which a heartbeat may be late */
 #define TRP_REFUSALS_NS (60 * TRP_SECOND) /* … window of that length */
 #define TRP_ACCEPT_NS (TRP_ACCEPT_MS * INT64_C(1000000))
 
@@ -68,6 +71,7 @@ struct trp_peer {
     uint64_t promised; /* messages that a RING or BYE told of */
     bool told_deaf;    /* we said SLEEP, the peer did not ring since */
     bool is_deaf;      /* it said SLEEP, we did not ring since */
+    bool is_silent;    /* D: was told to be */
     bool leaving, bye_said, bye_heard;
     bool orderly;     /* GONE: it left so */
     int64_t leave_ns; /* when its socket closed after both goodbyes, or 0 */
@@ -123,6 +127,7 @@ struct trp_channel {
 trp_channel *trp_channel_make(bool driver, trp_error *err);
 void trp_channel_destroy(trp_channel *c);
 int trp_channel_watch(trp_channel *c, int fd, void *what);
+void trp_channel_look_at_time(trp_channel *c); /* channel_time.c */
 
 /* ---- peer.c -----------------------------------------------------------------------
  */

@@ -34,13 +34,14 @@ struct trp_staff {
     bool up;                /* joined: can be sent to */
     bool down;              /* its socket has closed */
     bool killed_for_memory; /* by the kernel, as the cluster said */
-    bool planned;           /* its end counts against nobody */
-    bool outran;            /* its Slurm job has reached its time limit */
-    bool released;          /* told to go by the engine */
-    bool leaving;           /* the cluster wants it to go */
-    bool lost;              /* the engine knows it is gone */
-    bool here;              /* its process may exist: the cluster has not said `gone` */
-    bool removed;           /* the event log knows */
+    int64_t words_due; /* its process is gone, its words are awaited: until then; 0 */
+    bool planned;      /* its end counts against nobody */
+    bool outran;       /* its Slurm job has reached its time limit */
+    bool released;     /* told to go by the engine */
+    bool leaving;      /* the cluster wants it to go */
+    bool lost;         /* the engine knows it is gone */
+    bool here;         /* its process may exist: the cluster has not said `gone` */
+    bool removed;      /* the event log knows */
     struct trp_last_words words;
     int64_t requested; /* mono */
     char *host, *rack;
@@ -129,6 +130,7 @@ struct trp_driver {
     uint32_t stages_known, stages_done, tasks, tasks_done, failures;
     int64_t progress_due;
     int64_t waiting_due, waiting_step; /* waiting.c */
+    int64_t words_due;                 /* staff.c: the first of them, or INT64_MAX */
 
     int64_t active;     /* when something last happened, mono */
     int64_t looked;     /* when libuv was last asked, mono */
@@ -245,9 +247,21 @@ void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
 void trp_staff_need(trp_driver *d, trp_executor_id id);
 void trp_staff_release(trp_driver *d, trp_executor_id id);
 void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile);
+/* Gives those up whose last words have not come in time: at d->words_due. */
+void trp_staff_look(trp_driver *d, int64_t now);
 bool trp_staff_expected(void *context, uint32_t executor);
 void trp_staff_free(trp_driver *d);
 extern const struct trp_channel_handler trp_staff_channel_handler;
 extern const struct trp_cluster_handler trp_staff_cluster_handler;
+
+/* staff_news.c: of that handler, what is about no executor. */
+void trp_staff_on_notice(void *context, const char *text);
+void trp_staff_on_held(void *context);
+void trp_staff_on_shrunk(void *context, bool planned, const char *text);
+bool trp_staff_on_outlook(void *context, struct trp_outlook *ret);
+void trp_staff_on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns);
+void trp_staff_on_nodes(void *context, uint32_t nodes);
+void trp_staff_on_job(void *context, uint32_t job, bool further);
+void trp_staff_on_step(void *context, const struct trp_cluster_step *step);
 
 #endif

@@ -178,6 +178,8 @@ static int64_t next_due(const trp_driver *d, int64_t until)
         due = other;
     if (d->waiting_due < due)
         due = d->waiting_due;
+    if (d->words_due < due)
+        due = d->words_due;
     if (!d->stop && d->time_up < due)
         due = d->time_up;
     if (d->stop && !d->killed && d->kill_at < due)
@@ -238,6 +240,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
             check_stop(d, now);
             show_progress(d, now);
             trp_driver_tell_waiting(d, now);
+            trp_staff_look(d, now);
         }
         if (now >= trp_engine_next_timer(d->engine)) {
             struct trp_event ev = {.kind = TRP_EVENT_TIME};

@@ -8,8 +8,8 @@
  * The engine is told once. With words, or after a release, that is at the first of the
  * two; without words `gone` is waited for, since it knows whether the kernel killed for
  * memory, and after a `gone` that comes first `down` is, which brings the words: the
- * spawner closes the socket when it has said them. After a `down` the process is killed
- * for good measure: it may hang, or be cut off.
+ * spawner closes the socket when it has said them, within WORDS_NS. After a `down` the
+ * process is killed for good measure: it may hang, or be cut off.
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,11 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/alloc/outlook.h"
 #include "core/base/array.h"
 #include "driver/driver_state.h"
 #include "events/run_folder.h"
 #include "files/held.h"
+
+#define WORDS_NS (5 * TRP_DRIVER_SECOND)
 
 struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor)
 {
@@ -302,6 +303,20 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
     forget_if_over(d, x);
 }
 
+static void on_silent(void *context, uint32_t peer, bool silent)
+{
+    trp_driver *d = context;
+    const struct trp_staff *x = trp_staff_of(d, peer);
+    char text[400];
+    if (!x || x->lost || !x->here)
+        return;
+    snprintf(text, sizeof text, "executor %u on %s %s", peer, x->host ? x->host : "?",
+             silent ? "is silent: its heartbeat is late" : "is heard again");
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_driver_now()));
+    if (d->cluster && d->cluster->ops->silent)
+        d->cluster->ops->silent(d->cluster, x->id, silent);
+}
+
 static void on_refused(void *context, uint32_t executor, bool fatal_build,
                        const char *text)
 {
@@ -317,14 +332,6 @@ static void on_refused(void *context, uint32_t executor, bool fatal_build,
     refuse(d, x->id, TRP_REFUSED_NEVER, text);
 }
 
-static void on_notice(void *context, const char *text)
-{
-    trp_driver *d = context;
-    int64_t now = trp_driver_now();
-    trp_progress_line(d->progress, now, text);
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, now));
-}
-
 /* A static run's executors are there from the start. */
 static void on_left_mpi(void *context, const char *text)
 {
@@ -334,7 +341,7 @@ static void on_left_mpi(void *context, const char *text)
     if (d->cluster)
         d->cluster->ops->over_sockets(d->cluster);
     snprintf(line, sizeof line, "%s; the run goes on over sockets", text);
-    on_notice(d, line);
+    trp_staff_on_notice(d, line);
 }
 
 static void on_granted(void *context, trp_executor_id executor,
@@ -411,11 +418,34 @@ static void on_gone(void *context, trp_executor_id executor, const struct trp_go
         lose(d, x, TRP_LOSS_RELEASED);
     } else if (x->up && !x->down) {
         x->killed_for_memory = g->memory;
+        x->words_due = d->now + WORDS_NS;
+        if (x->words_due < d->words_due)
+            d->words_due = x->words_due;
         return;
     } else {
         lose(d, x, end_of(x, g->memory));
     }
     forget_if_over(d, x);
+}
+
+/* The socket of one whose node is gone stays open until network.timeout. */
+void trp_staff_look(trp_driver *d, int64_t now)
+{
+    if (now < d->words_due)
+        return;
+    d->words_due = INT64_MAX;
+    for (uint32_t i = 0; i < d->nstaff; i++) {
+        struct trp_staff *x = d->staff[i];
+        if (!x || !x->words_due || x->lost)
+            continue;
+        if (now < x->words_due) {
+            d->words_due = x->words_due < d->words_due ? x->words_due : d->words_due;
+            continue;
+        }
+        trp_channel_drop(d->channel, x->id.n);
+        lose(d, x, end_of(x, x->killed_for_memory));
+        forget_if_over(d, x);
+    }
 }
 
 static void on_leaving(void *context, trp_executor_id executor)
@@ -446,41 +476,6 @@ static void on_ending(void *context, trp_executor_id executor)
     if (!x || x->lost)
         return;
     x->planned = true;
-    trp_driver_step(d, &ev);
-}
-
-static void on_held(void *context)
-{
-    trp_driver *d = context;
-    d->now = trp_driver_now();
-    for (uint32_t i = 0; i < trp_profiles_count(d->profiles); i++)
-        trp_driver_tell_fit(d, trp_profiles_get(d->profiles, (trp_profile_id){i}),
-                            NULL);
-}
-
-static void on_shrunk(void *context, bool planned, const char *text)
-{
-    trp_driver *d = context;
-    trp_event_message(d->log, planned ? "info" : "warning", text,
-                      trp_driver_wall(d, trp_driver_now()));
-    on_held(d);
-}
-
-/* Of a program's jobs to come nothing is known. */
-static bool on_outlook(void *context, struct trp_outlook *ret)
-{
-    const trp_driver *d = context;
-    return d->last_job && !d->stop && trp_engine_outlook(d->engine, ret) == 0;
-}
-
-static void on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns)
-{
-    trp_driver *d = context;
-    struct trp_event ev = {
-        .kind = TRP_EVENT_QUEUE_WAIT,
-        .queue_wait = {.profile = profile, .wait_ns = wait_ns}
-    };
-    d->now = trp_driver_now();
     trp_driver_step(d, &ev);
 }
 
@@ -574,30 +569,10 @@ const struct trp_channel_handler trp_staff_channel_handler = {
     .up = on_up,
     .message = on_message,
     .down = on_down,
+    .silent = on_silent,
     .refused = on_refused,
     .left_mpi = on_left_mpi,
 };
-
-static void on_nodes(void *context, uint32_t nodes)
-{
-    trp_driver *d = context;
-    trp_event_nodes(d->log, nodes, trp_driver_wall(d, trp_driver_now()));
-}
-
-static void on_job(void *context, uint32_t job, bool further)
-{
-    trp_driver *d = context;
-    trp_event_slurm_job(d->log, job, further, trp_driver_wall(d, trp_driver_now()));
-}
-
-static void on_step(void *context, const struct trp_cluster_step *step)
-{
-    trp_driver *d = context;
-    trp_event_slurm_step(d->log, step->job, step->name, step->gang,
-                         step->gang ? trp_attempt_number(step->attempt)
-                                    : step->executor.n,
-                         trp_driver_wall(d, trp_driver_now()));
-}
 
 const struct trp_cluster_handler trp_staff_cluster_handler = {
     .granted = on_granted,
@@ -605,14 +580,14 @@ const struct trp_cluster_handler trp_staff_cluster_handler = {
     .gang_ended = on_gang_ended,
     .leaving = on_leaving,
     .ending = on_ending,
-    .notice = on_notice,
-    .shrunk = on_shrunk,
-    .outlook = on_outlook,
-    .held = on_held,
-    .queue_wait = on_queue_wait,
+    .notice = trp_staff_on_notice,
+    .shrunk = trp_staff_on_shrunk,
+    .outlook = trp_staff_on_outlook,
+    .held = trp_staff_on_held,
+    .queue_wait = trp_staff_on_queue_wait,
     .ends = trp_driver_ends,
     .executor_ends = trp_driver_executor_ends,
-    .nodes = on_nodes,
-    .job = on_job,
-    .step = on_step,
+    .nodes = trp_staff_on_nodes,
+    .job = trp_staff_on_job,
+    .step = trp_staff_on_step,
 };

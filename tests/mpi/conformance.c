@@ -2,13 +2,13 @@
  * The control channel, held to one list on each transport, as real processes.
  *
  *     conformance                 the GTest program: starts the others, judges them
- *     conformance drive CASE      a driver, under `mpirun -np 1` (connect) or not
- * (socket) conformance world CASE      a rank (world), under `mpirun -np N` conformance
- * execute ADDRESS ID HOW     an executor, under `mpirun -np 1` or not conformance half
- * ADDRESS ID            an executor that dies at ADMIT; no MPI conformance guard
- * ADDRESS ID           calls and stays; no MPI conformance stranger ADDRESS WHAT
- * somebody who does not belong here; no MPI conformance unstick PORT    frees a stuck
- * accept
+ *     conformance drive CASE      a driver, under `mpirun -np 1` or not (socket)
+ *     conformance world CASE      a rank (world), under `mpirun -np N`
+ *     conformance execute ADDRESS ID HOW     an executor, under `mpirun -np 1` or not
+ *     conformance half ADDRESS ID            an executor that dies at ADMIT; no MPI
+ *     conformance guard ADDRESS ID           calls and stays; no MPI
+ *     conformance stranger ADDRESS WHAT      somebody who does not belong here; no MPI
+ *     conformance unstick PORT    frees a stuck accept
  *
  * A case runs in the driver, which starts its executors by itself; it prints what went
  * wrong, or what it measured, and exits 0 or 1. Everything started is in a session that
@@ -422,7 +422,7 @@ static int be_stranger(const char *address, const char *what)
 /* ---- the driver of a case ---- */
 
 struct seen {
-    int ups, downs, refused, fatal;
+    int ups, downs, silent, heard, refused, fatal;
     int up_of[EXECUTORS], down_of[EXECUTORS];
     int32_t pid_of[EXECUTORS], parent_of[EXECUTORS];
     struct trp_last_words words;
@@ -469,6 +469,13 @@ static void saw_down(void *context, uint32_t peer, const struct trp_last_words *
     seen.words = *words;
 }
 
+static void saw_silent(void *context, uint32_t peer, bool silent)
+{
+    (void)context;
+    (void)peer;
+    *(silent ? &seen.silent : &seen.heard) += 1;
+}
+
 static void saw_refused(void *context, uint32_t executor, bool fatal_build,
                         const char *text)
 {
@@ -479,7 +486,7 @@ static void saw_refused(void *context, uint32_t executor, bool fatal_build,
     snprintf(seen.text, sizeof seen.text, "%s", text);
 }
 
-static void saw_broken(void *context, const char *text)
+static void saw_left_mpi(void *context, const char *text)
 {
     (void)context;
     fail("nobody is let in any more: %s", text);
@@ -512,8 +519,9 @@ static const struct trp_channel_handler driver_handler = {
     .up = saw_up,
     .message = saw_message,
     .down = saw_down,
+    .silent = saw_silent,
     .refused = saw_refused,
-    .broken = saw_broken,
+    .left_mpi = saw_left_mpi,
 };
 
 static char server_option[4200];
@@ -900,6 +908,20 @@ static void messages_to_the_dead_do_no_harm(void)
     check_alive(1);
 }
 
+static void silence_is_told(void)
+{
+    bring_up(2);
+    kill(seen.pid_of[1], SIGSTOP);
+    bool told = run_until(&seen.silent, 1, 15000);
+    kill(seen.pid_of[1], SIGCONT);
+    CHECK(told, "it was not told that one is silent");
+    CHECK(run_until(&seen.heard, 1, 10000), "it was not told that it is heard again");
+    check_alive(0);
+    check_alive(1);
+    CHECK(seen.silent == 1 && seen.heard == 1 && seen.downs == 0,
+          "%d silent, %d heard, %d down", seen.silent, seen.heard, seen.downs);
+}
+
 static void silence_is_death(void)
 {
     trp_channel_close(channel);
@@ -1138,6 +1160,7 @@ static const struct {
     {"last words are heard",                                  ELASTIC,           false, last_words_are_heard           },
     {"messages to the dead do no harm",                       ELASTIC,           false,
      messages_to_the_dead_do_no_harm                                                                                   },
+    {"silence is told before it is death",                    ELASTIC,           true,  silence_is_told                },
     {"silence is death",                                      ELASTIC,           false, silence_is_death               },
     {"a dropped one is not told down",                        ELASTIC,           false, a_dropped_one_is_not_told_down },
     {"killed while connecting frees the accept",              CONNECT,           false,

@@ -5,17 +5,6 @@
  * Its life is told through srun's pipes: the step says "started" with the devices that
  * it was given, the driver answers "go" and tells `granted`; it says "ended", and srun
  * goes. What srun itself says (a refusal, Out Of Memory) is kept for the last words.
- *
- * The end by force comes in blows, each when the one before has not helped: closing
- * srun's stdin (the step ends its executor and tidies up), SIGTERM to srun (Slurm kills
- * the step), asking Slurm for the same, SIGKILL to srun. A step that has started says
- * at once that it is ending; when it does not, its node is gone: srun, which would wait
- * for half a minute, gets all of them. An executor is told gone, and its room is free,
- * when its srun is gone.
- *
- * Where a node does not answer, or Slurm holds its room to be taken, srun waits for
- * minutes, or for ever. So a start has a limit, after which the executor goes back into
- * the queue, unnoticed by the driver; it is short on a node that is doubtful.
  */
 #include <errno.h>
 #include <signal.h>
@@ -32,12 +21,6 @@
 #include "executor/executor.h"
 
 enum {
-    RELEASE_MS = 2000, /* from SHUTDOWN to the kill */
-    BLOW_MS = 2000,    /* from one blow to the next */
-    ANSWER_MS = 1000,  /* in which a step answers */
-    START_MS = 120000,
-    TRIAL_MS = 10000, /* … on a node that is doubtful */
-    BLOWS = 4,
     TEXT = 1024,
     CAUSE = 840,
 };
@@ -112,6 +95,11 @@ static void close_handle(uv_handle_t *handle)
         uv_close(handle, on_handle_closed);
 }
 
+void trp_slurm_executor_hang_up(struct trp_slurm_executor *e)
+{
+    close_handle((uv_handle_t *)&e->in);
+}
+
 static void close_handles(struct trp_slurm_executor *e)
 {
     if (!e->handles)
@@ -123,14 +111,6 @@ static void close_handles(struct trp_slurm_executor *e)
     close_handle((uv_handle_t *)&e->timer);
 }
 
-static void set_tried(struct trp_slurm_executor *e, bool tried)
-{
-    if (e->tried == tried)
-        return;
-    e->tried = tried;
-    e->request.shape->tried += tried ? 1 : UINT32_MAX;
-}
-
 /* Out of the books; freed once its handles are closed. */
 static void forget(struct trp_slurm_executor *e)
 {
@@ -138,7 +118,7 @@ static void forget(struct trp_slurm_executor *e)
     HASH_DEL(s->executors, e);
     trp_slurm_ghosts_over(e);
     s->leaving -= e->dismissed;
-    set_tried(e, false);
+    trp_slurm_executor_tried(e, false);
     trp_slurm_books_leave(s->books, &e->request);
     e->forgotten = true;
     if (!e->handles)
@@ -152,7 +132,7 @@ static void forget(struct trp_slurm_executor *e)
 static bool ask_again(struct trp_slurm_executor *e)
 {
     struct trp_slurm *s = e->slurm;
-    set_tried(e, false);
+    trp_slurm_executor_tried(e, false);
     trp_slurm_books_leave(s->books, &e->request);
     if (trp_slurm_books_ask(s->books, &e->request, NULL) < 0)
         return false;
@@ -258,7 +238,7 @@ static void finish(struct trp_slurm_executor *e)
  * leaves a child that ends the step, and holds the pipes as long. */
 static void finish_when_over(struct trp_slurm_executor *e)
 {
-    if (!e->exited || (!e->silent && e->blows < BLOWS))
+    if (!e->exited || (!e->silent && e->blows < TRP_SLURM_BLOWS))
         return;
     struct trp_slurm_job *j =
         trp_slurm_executor_in_order(e) || e->doubted ? NULL : job_of(e);
@@ -296,149 +276,13 @@ bool trp_slurm_executor_say(struct trp_slurm_executor *e, const char *line)
            send(fd, line, (size_t)n, MSG_NOSIGNAL) == n;
 }
 
-/* By its name as long as its number is not known. */
-static void end_step(const struct trp_slurm_executor *e)
-{
-    const struct trp_slurm *s = e->slurm;
-    char call[512], name[TRP_SLURM_STEP_NAME];
-    uint32_t part = s->inventory.nodes[e->request.spots[0].node].part;
-    trp_slurm_step_name(e, name);
-    int n =
-        snprintf(call, sizeof call, "end-step job=%u ", s->inventory.parts[part].job);
-    if (e->step >= 0)
-        snprintf(call + n, sizeof call - (size_t)n, "step=%lld", (long long)e->step);
-    else
-        snprintf(call + n, sizeof call - (size_t)n, "name=%s", name);
-    if (s->helper)
-        trp_slurm_helper_tell(s->helper, call);
-}
-
-static void strike(struct trp_slurm_executor *e)
-{
-    if (e->blows == BLOWS)
-        return;
-    switch (e->blows++) {
-    case 0:
-        e->leaving = true;
-        trp_slurm_executor_say(e, "end\n");
-        close_handle((uv_handle_t *)&e->in);
-        break;
-    case 1:
-        if (!e->exited)
-            uv_process_kill(&e->process, SIGTERM);
-        break;
-    case 2:
-        end_step(e);
-        break;
-    default:
-        if (!e->exited)
-            uv_process_kill(&e->process, SIGKILL);
-        break;
-    }
-}
-
-static void on_blow(uv_timer_t *timer)
-{
-    struct trp_slurm_executor *e = timer->data;
-    strike(e);
-    if (e->blows < BLOWS)
-        uv_timer_start(timer, on_blow, BLOW_MS, 0);
-}
-
-static void dismiss(struct trp_slurm_executor *e)
-{
-    e->slurm->leaving += !e->dismissed;
-    e->dismissed = true;
-}
-
-static void on_no_answer(uv_timer_t *timer)
-{
-    struct trp_slurm_executor *e = timer->data;
-    while (e->blows < BLOWS)
-        strike(e);
-}
-
-static void on_answer_due(uv_timer_t *timer)
-{
-    struct trp_slurm_executor *e = timer->data;
-    if (e->ending || e->ended || !e->granted)
-        uv_timer_start(timer, on_blow, BLOW_MS - ANSWER_MS, 0);
-    else
-        on_no_answer(timer);
-}
-
-void trp_slurm_executor_kill(struct trp_slurm_executor *e)
-{
-    if (e->state == TRP_SLURM_WAITS) {
-        trp_slurm_executor_release(e, false);
-        return;
-    }
-    if (e->state == TRP_SLURM_RUNS && e->given_up)
-        dismiss(e);
-    if (e->state != TRP_SLURM_RUNS || e->blows)
-        return;
-    if (e->granted && !e->ended && !e->dismissed) /* its end was not told */
-        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node, TRP_SLURM_DOUBTFUL);
-    dismiss(e);
-    strike(e);
-    uv_timer_start(&e->timer, on_answer_due, ANSWER_MS, 0);
-}
-
-/* An srun that waits for room withdraws its request for a SIGTERM. */
-static void on_start_late(uv_timer_t *timer)
-{
-    struct trp_slurm_executor *e = timer->data;
-    e->given_up = true;
-    trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node, TRP_SLURM_SILENT);
-    strike(e);
-    strike(e);
-    uv_timer_start(timer, on_no_answer, ANSWER_MS, 0);
-}
-
-void trp_slurm_executor_try(struct trp_slurm_executor *e)
-{
-    if (e->tried || e->blows || e->dismissed)
-        return;
-    set_tried(e, true);
-    uv_timer_start(&e->timer, on_start_late, TRIAL_MS, 0);
-}
-
-void trp_slurm_executor_started(struct trp_slurm_executor *e)
-{
-    if (!e->dismissed)
-        uv_timer_stop(&e->timer);
-    set_tried(e, false);
-    trp_slurm_ghosts_started(e->slurm);
-}
-
-static void on_release_late(uv_timer_t *timer)
-{
-    trp_slurm_executor_kill(timer->data);
-}
-
-void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told)
-{
-    e->released = true;
-    if (e->state == TRP_SLURM_WAITS) {
-        trp_slurm_books_leave(e->slurm->books, &e->request);
-        e->state = TRP_SLURM_WITHDRAWN;
-        trp_slurm_pump_soon(e->slurm);
-    } else if (e->state == TRP_SLURM_RUNS && !told) {
-        dismiss(e); /* its end says nothing of its node */
-        trp_slurm_executor_kill(e);
-    } else if (e->state == TRP_SLURM_RUNS && !e->dismissed) {
-        dismiss(e);
-        uv_timer_start(&e->timer, on_release_late, RELEASE_MS, 0);
-    }
-}
-
 bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow)
 {
     int status;
     if (e->state == TRP_SLURM_RUNS && !e->exited) {
         while (e->blows < blow)
-            strike(e);
-        if (waitpid(e->process.pid, &status, WNOHANG) == 0 && blow < BLOWS)
+            trp_slurm_executor_strike(e);
+        if (waitpid(e->process.pid, &status, WNOHANG) == 0 && blow < TRP_SLURM_BLOWS)
             return false;
     }
     forget(e);
@@ -589,7 +433,7 @@ void trp_slurm_executor_serve(struct trp_slurm_executor *e)
     trp_slurm_srun_started(e->slurm);
     snprintf(what, sizeof what, "srun of executor %u", e->id);
     trp_run_folder_pid(e->slurm->command.run_dir, e->process.pid, what);
-    uv_timer_start(&e->timer, on_start_late, START_MS, 0);
+    trp_slurm_executor_limit(e);
     uint32_t node = e->request.spots[0].node;
     enum trp_slurm_standing standing = trp_slurm_books_standing(e->slurm->books, node);
     if (standing != TRP_SLURM_GOOD)

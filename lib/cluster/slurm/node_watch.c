@@ -2,7 +2,7 @@
  * One call at a time (`states` of line.h, two RPCs). An answer that brings no news
  * doubles the wait, up to SLOWEST times; news and doubts bring it back. Before the end
  * of the job it is a quarter of what is left, so that a limit that is raised is
- * noticed.
+ * noticed. While an executor is not heard of it is half of `slurm.poll`.
  *
  * While slurmctld does not answer, the call stands in troupe-slurm and nothing else is
  * asked.
@@ -196,9 +196,20 @@ static bool drop_gone(struct trp_slurm *s)
             continue;
         set(s, i, TRP_SLURM_GONE);
         trp_slurm_gangs_lost(s, i);
+        trp_slurm_books_resized(s->books, s->inventory.nodes[i].part);
         any |= is_own(s, i);
     }
     return any;
+}
+
+/* Its node may be gone, which nobody but Slurm can tell before network.timeout. */
+static bool is_anybody_unheard(const struct trp_slurm *s)
+{
+    for (struct trp_slurm_executor *e = s->executors; e; e = e->hh.next) {
+        if (e->unheard)
+            return true;
+    }
+    return false;
 }
 
 static uint64_t next_wait(struct trp_slurm *s)
@@ -209,6 +220,8 @@ static uint64_t next_wait(struct trp_slurm *s)
     w->wait_ms = w->news ? w->poll_ms : 2 * w->wait_ms;
     if (w->wait_ms > SLOWEST * w->poll_ms)
         w->wait_ms = SLOWEST * w->poll_ms;
+    if (is_anybody_unheard(s) && w->wait_ms > w->poll_ms / 2)
+        w->wait_ms = w->poll_ms / 2;
     if (s->inventory.ends && w->wait_ms > quarter)
         w->wait_ms = quarter > w->poll_ms ? quarter : w->poll_ms;
     return w->wait_ms;

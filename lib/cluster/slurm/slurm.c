@@ -21,7 +21,8 @@
 #include "cluster/slurm/slurm_state.h"
 
 enum {
-    CLOSE_BLOW_MS = 600, /* from one blow to the next */
+    CLOSE_FIRST_MS = 2200, /* from the first blow, which lets a step tidy up */
+    CLOSE_BLOW_MS = 600,   /* from one of the others to the next */
     CLOSE_LOOK_MS = 10,
     CLOSE_BLOWS = 4,
 };
@@ -293,6 +294,13 @@ static void slurm_kill(trp_cluster *c, trp_executor_id executor)
         trp_slurm_executor_kill(e);
 }
 
+static void slurm_silent(trp_cluster *c, trp_executor_id executor, bool silent)
+{
+    struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
+    if (e)
+        trp_slurm_executor_silent(e, silent);
+}
+
 static int slurm_gang_start(trp_cluster *c, const struct trp_gang *g, trp_error *err)
 {
     struct trp_slurm *s = slurm_of(c);
@@ -354,7 +362,9 @@ static void close_executors(struct trp_slurm *s)
     uint64_t begin_ms = uv_hrtime() / 1000000;
     while (s->executors) {
         uint64_t spent = uv_hrtime() / 1000000 - begin_ms;
-        unsigned blow = 1 + (unsigned)(spent / CLOSE_BLOW_MS);
+        unsigned blow = spent < CLOSE_FIRST_MS
+                            ? 1
+                            : 2 + (unsigned)((spent - CLOSE_FIRST_MS) / CLOSE_BLOW_MS);
         struct trp_slurm_executor *e, *next;
         HASH_ITER(hh, s->executors, e, next)
         {
@@ -408,6 +418,7 @@ const struct trp_cluster_ops trp_slurm_ops = {
     .start = slurm_start,
     .release = slurm_release,
     .kill = slurm_kill,
+    .silent = slurm_silent,
     .gang_start = slurm_gang_start,
     .gang_kill = slurm_gang_kill,
     .guard = slurm_guard,

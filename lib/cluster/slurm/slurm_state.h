@@ -25,6 +25,7 @@ enum trp_slurm_state {
 enum {
     TRP_SLURM_TEXT = 2048,
     TRP_SLURM_STEP_NAME = 256,
+    TRP_SLURM_BLOWS = 4, /* of an end by force */
     /* What one srun causes in slurmctld, by sdiag: it looks the job up and makes the
      * step, and slurmstepd tells its end. */
     TRP_SLURM_SRUN_RPCS = 3,
@@ -64,6 +65,7 @@ struct trp_slurm_executor {
     bool tried;     /* it starts on a node that is doubtful */
     bool given_up;  /* it has not started in time */
     bool lacks;     /* others have the addresses that its discovery script says */
+    bool unheard;   /* the driver hears nothing of it */
     int64_t step;   /* its number in the job; -1: not known */
     bool ending;    /* the step has said that it is about to */
     bool ended;     /* the step has told its end: */
@@ -166,13 +168,9 @@ int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
                            const char *not_on, trp_error *err);
 void trp_slurm_executor_need(struct trp_slurm_executor *e);
 void trp_slurm_executor_serve(struct trp_slurm_executor *e);
-void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told);
-void trp_slurm_executor_kill(struct trp_slurm_executor *e);
 void trp_slurm_executor_tell(struct trp_slurm_executor *e);
-/* Its node is doubtful: from now on its start has a limit. */
-void trp_slurm_executor_try(struct trp_slurm_executor *e);
-/* It has started: it has no limit any more. */
-void trp_slurm_executor_started(struct trp_slurm_executor *e);
+/* Closes srun's stdin. */
+void trp_slurm_executor_hang_up(struct trp_slurm_executor *e);
 /* Says a line to the step; false when srun is gone. */
 bool trp_slurm_executor_say(struct trp_slurm_executor *e, const char *line);
 /* One that waits can never be had. */
@@ -181,6 +179,22 @@ void trp_slurm_executor_refuse(struct trp_slurm_executor *e, const char *text);
 void trp_slurm_executor_judged(struct trp_slurm_executor *e);
 /* At close: ends it by one blow more than before; true when it is gone. */
 bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow);
+
+/* step_kill.c: its end by force, and the limits of its start. */
+void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told);
+void trp_slurm_executor_kill(struct trp_slurm_executor *e);
+/* The driver hears nothing of it, or again. */
+void trp_slurm_executor_silent(struct trp_slurm_executor *e, bool silent);
+/* One blow more, of TRP_SLURM_BLOWS. */
+void trp_slurm_executor_strike(struct trp_slurm_executor *e);
+/* Its srun was started: that has a limit. */
+void trp_slurm_executor_limit(struct trp_slurm_executor *e);
+/* Its node is doubtful: from now on its start has a limit. */
+void trp_slurm_executor_try(struct trp_slurm_executor *e);
+/* It has started: it has no limit any more. */
+void trp_slurm_executor_started(struct trp_slurm_executor *e);
+/* Whether it counts as one that is tried on a doubtful node. */
+void trp_slurm_executor_tried(struct trp_slurm_executor *e, bool tried);
 
 /* step_words.c: what the step says. */
 void trp_slurm_executor_hear(struct trp_slurm_executor *e,
