@@ -356,6 +356,17 @@ void trp_gangs_judge(trp_gangs *s, trp_attempt_id attempt)
     end_gang(s, g, &end);
 }
 
+static bool wait_again(trp_gangs *s, struct gang *g, const struct trp_end *end)
+{
+    char words[sizeof g->words];
+    snprintf(words, sizeof words, "%.*s", (int)end->extra_size,
+             end->extra ? (const char *)end->extra : "");
+    if (!s->room.again || !s->room.again(s->room.context, g->ticket, words))
+        return false;
+    g->state = WAITS;
+    return true;
+}
+
 static void on_spawner(uv_poll_t *poll, int status, int events)
 {
     trp_gangs *s = poll->data;
@@ -368,11 +379,8 @@ static void on_spawner(uv_poll_t *poll, int status, int events)
         if (!g)
             continue;
         leave_stage(s, g->stage);
-        if (end.status == TRP_END_RECALLED && s->room.again &&
-            s->room.again(s->room.context, g->ticket)) {
-            g->state = WAITS;
+        if (end.status == TRP_END_RECALLED && wait_again(s, g, &end))
             continue;
-        }
         end_gang(s, g, &end);
     }
     if (n < 0)

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
+#include "executor/srun_refusal.h"
 #include "executor/tree.h"
 #include "files/held.h"
 
@@ -283,6 +284,23 @@ static bool is_unseen(const char *words, char *text, size_t size)
     return true;
 }
 
+/* srun has said `words`; NULL: it was mpirun. */
+static void not_started(struct trp_end *end, const char *words, char *text, size_t size)
+{
+    char complaint[300] = "";
+    enum trp_srun_refusal refusal = trp_srun_refusal(words ? words : "");
+    if (words)
+        trp_srun_complaint(words, complaint, sizeof complaint);
+    if (refusal == TRP_SRUN_NOT_NOW || refusal == TRP_SRUN_TOO_OFTEN) {
+        snprintf(text, size, "%s", complaint);
+        set_text(end, TRP_END_RECALLED, text);
+        return;
+    }
+    snprintf(text, size, "%s ended with exit status %d before any rank was started%s%s",
+             words ? "srun" : "mpirun", end->code, *complaint ? ": " : "", complaint);
+    set_text(end, TRP_END_PLATFORM, text);
+}
+
 void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
                      struct trp_end *end, char *text, size_t size)
 {
@@ -292,7 +310,6 @@ void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
         trp_gang_add_used(k, name, end);
     bool failed = end && end->status == TRP_END_EXIT;
     bool srun = failed && load_words(k, name, words);
-    bool too_often = strstr(words, TRP_SRUN_TOO_OFTEN);
     if (srun)
         read_words(words, end);
     if (srun && end->status == TRP_END_MEMORY)
@@ -302,9 +319,7 @@ void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
     } else if (failed && read_note(k, name, "failed", text, size) > 0) {
         set_text(end, TRP_END_START, text);
     } else if (failed && read_note(k, name, "started", note, sizeof note) < 0) {
-        snprintf(text, size, "%s ended with exit status %d before any rank was started",
-                 srun ? "srun" : "mpirun", end->code);
-        set_text(end, too_often ? TRP_END_RECALLED : TRP_END_PLATFORM, text);
+        not_started(end, srun ? words : NULL, text, size);
     } else if (failed && end->status == TRP_END_EXIT && end->code > 128 &&
                end->code < 128 + 32) {
         end->status = TRP_END_SIGNAL; /* that is how mpirun tells a rank's signal */

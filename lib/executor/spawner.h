@@ -27,10 +27,6 @@
 #include "comm/channel.h"
 #include "wire/message.h"
 
-/* Slurm's words when it is called too often (SLURMCTLD_COMMUNICATIONS_BACKOFF). A gang
- * whose srun says so before any rank was started ends as TRP_END_RECALLED. */
-#define TRP_SRUN_TOO_OFTEN "Rate limit exceeded"
-
 typedef struct trp_spawner trp_spawner; /* the parent's handle */
 
 struct trp_spawner_config {

@@ -68,9 +68,8 @@ killed_as_they_start() {
     all_of_b
 }
 
-# Slurm counts what ended without slurmctld for a minute yet: its slurmstepd tells it then.
-@test "steps end while slurmctld is away: it is told so, and the next ones start" {
-    two_stages 'until [ -e go ]; do sleep 0.1; done'
+# next_stage_waits_for_slurmctld: of two stages the first ends while it is away.
+next_stage_waits_for_slurmctld() {
     run_beside node1,node2
     wait_until 20 have_run 5
     slurmctld_goes
@@ -79,5 +78,18 @@ killed_as_they_start() {
     sleep 2
     cluster heal head
     well 40
+}
+
+# Slurm counts what ended without slurmctld for a minute yet: its slurmstepd tells it then.
+@test "steps end while slurmctld is away: it is told so, and the next ones start" {
+    two_stages 'until [ -e go ]; do sleep 0.1; done'
+    next_stage_waits_for_slurmctld
+    all_of_b
+}
+
+@test "steps end while slurmctld is away: a gang that comes next waits for their room" {
+    two_stages 'until [ -e go ]; do sleep 0.1; done'
+    sed -i 's/^  - {name: b.*/  - {name: b, after: [a], mpi: {ranks: 5}, profile: b, run: "echo $TROUPE_RANK >b.$TROUPE_RANK"}/' p.yaml
+    next_stage_waits_for_slurmctld
     all_of_b
 }

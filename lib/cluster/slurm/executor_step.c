@@ -192,6 +192,13 @@ static void describe(const struct trp_slurm_executor *e, enum trp_slurm_verdict 
         snprintf(text, TEXT, "executor %u %s", e->id, cause);
 }
 
+static void not_now(const struct trp_slurm_executor *e)
+{
+    char words[512];
+    trp_slurm_executor_complaint(e, words, sizeof words);
+    trp_slurm_ghosts_refused(e->slurm, &e->request, words);
+}
+
 static void finish(struct trp_slurm_executor *e)
 {
     const struct trp_slurm_job *j = job_of(e);
@@ -204,7 +211,7 @@ static void finish(struct trp_slurm_executor *e)
     case TRP_SLURM_END_TOO_OFTEN:
     case TRP_SLURM_END_NOT_NOW:
         if (v == TRP_SLURM_END_NOT_NOW)
-            trp_slurm_ghosts_refused(e);
+            not_now(e);
         if (v == TRP_SLURM_END_TOO_OFTEN)
             trp_slurm_srun_refused(e->slurm);
         if (ask_again(e))

@@ -127,24 +127,34 @@ void trp_slurm_ghosts_close(struct trp_slurm *s)
     uv_close((uv_handle_t *)&s->ghosts.timer, on_closed);
 }
 
-void trp_slurm_ghosts_refused(const struct trp_slurm_executor *e)
+/* Of several nodes it is that one, if a node is named. */
+static bool is_meant(const struct trp_slurm *s, const struct trp_slurm_request *r,
+                     uint32_t spot, const char *words)
 {
-    struct trp_slurm *s = e->slurm;
-    struct trp_slurm_shape_jobs *w = e->request.shape->context;
-    uint32_t node = e->request.spots[0].node;
-    char words[512];
-    trp_slurm_executor_complaint(e, words, sizeof words);
+    bool any = false;
+    for (uint32_t i = 0; i < r->nspots && !any; i++)
+        any = strstr(words, s->inventory.nodes[r->spots[i].node].name);
+    return !any || strstr(words, s->inventory.nodes[r->spots[spot].node].name);
+}
+
+void trp_slurm_ghosts_refused(struct trp_slurm *s, const struct trp_slurm_request *r,
+                              const char *words)
+{
+    struct trp_slurm_shape_jobs *w = r->shape->context;
+    bool made = *words && !strstr(words, "Unable to c"); /* a step was */
     snprintf(w->refused, sizeof w->refused,
-             "Slurm has refused a step of profile %s on %s, where it should fit: %s",
-             e->profile, s->inventory.nodes[node].name, words);
-    /* A step was made, and its node did not take it. */
-    if (*words && !strstr(e->complained.text, "Unable to c")) {
-        trp_slurm_watch_doubt(s, node, TRP_SLURM_SILENT);
-        return;
+             "Slurm has refused a step of profile %s on %s%s, where it should fit: %s",
+             w->profile.name, s->inventory.nodes[r->spots[0].node].name,
+             r->nspots > 1 ? " and others" : "", words);
+    for (uint32_t i = 0; i < r->nspots; i++) {
+        uint32_t node = r->spots[i].node;
+        if (made && is_meant(s, r, i, words))
+            trp_slurm_watch_doubt(s, node, TRP_SLURM_SILENT);
+        else if (!made && trp_slurm_books_standing(s->books, node) < TRP_SLURM_TAKEN)
+            trp_slurm_books_set_standing(s->books, node, TRP_SLURM_TAKEN);
     }
-    if (trp_slurm_books_standing(s->books, node) < TRP_SLURM_TAKEN)
-        trp_slurm_books_set_standing(s->books, node, TRP_SLURM_TAKEN);
-    look_later(s);
+    if (!made)
+        look_later(s);
 }
 
 void trp_slurm_ghosts_started(struct trp_slurm *s)

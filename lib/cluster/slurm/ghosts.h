@@ -17,6 +17,7 @@
 
 struct trp_slurm;
 struct trp_slurm_executor;
+struct trp_slurm_request;
 
 enum { TRP_SLURM_STEPS_KEPT = 4096 };
 
@@ -37,9 +38,10 @@ void trp_slurm_ghosts_open(struct trp_slurm *s);
 /* Closes the timer; the rest is freed with the cluster. */
 void trp_slurm_ghosts_close(struct trp_slurm *s);
 
-/* Its srun was refused, not for good, or is gone without a word: nothing new on its
- * node until that was looked into. */
-void trp_slurm_ghosts_refused(const struct trp_slurm_executor *e);
+/* The srun of one that is placed was refused, not for good, or is gone without a word:
+ * nothing new on its nodes until that was looked into. */
+void trp_slurm_ghosts_refused(struct trp_slurm *s, const struct trp_slurm_request *r,
+                              const char *words);
 /* Slurm has started it: what it says of nodes is true again. */
 void trp_slurm_ghosts_started(struct trp_slurm *s);
 /* Its srun is gone, and so is its step to be. */

@@ -14,6 +14,7 @@
 #include <utlist.h>
 
 #include "cluster/slurm/slurm_state.h"
+#include "executor/srun_refusal.h"
 #include "files/held.h"
 
 static char *hosts_path(const struct trp_slurm *s, const struct trp_slurm_gang *g)
@@ -29,6 +30,10 @@ static void leave(void *context, void *ticket)
 {
     struct trp_slurm *s = context;
     struct trp_slurm_gang *g = ticket;
+    struct trp_slurm_shape_jobs *w =
+        g->request.state == TRP_SLURM_PLACED ? g->request.shape->context : NULL;
+    if (w)
+        w->refused[0] = '\0';
     trp_slurm_books_leave(s->books, &g->request);
     if (!s->closed)
         trp_slurm_pump_soon(s);
@@ -109,15 +114,21 @@ static char **launcher(void *context, void *ticket)
     return words;
 }
 
-static bool again(void *context, void *ticket)
+static bool again(void *context, void *ticket, const char *words)
 {
     struct trp_slurm *s = context;
     struct trp_slurm_gang *g = ticket;
+    bool too_often = trp_srun_refusal(words) == TRP_SRUN_TOO_OFTEN;
+    if (!too_often)
+        trp_slurm_ghosts_refused(s, &g->request, words);
     trp_slurm_books_leave(s->books, &g->request);
     g->doubted = false;
     if (trp_slurm_books_ask(s->books, &g->request, NULL) < 0)
         return false;
-    trp_slurm_srun_refused(s);
+    trp_slurm_further_again(s, g->request.shape);
+    if (too_often)
+        trp_slurm_srun_refused(s);
+    trp_slurm_pump_soon(s);
     return true;
 }
 

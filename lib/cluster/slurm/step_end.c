@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cluster/slurm/slurm_state.h"
-#include "executor/spawner.h"
+#include "executor/srun_refusal.h"
 
 static bool says(const struct trp_slurm_executor *e, const char *const *words)
 {
@@ -23,34 +23,13 @@ static bool says(const struct trp_slurm_executor *e, const char *const *words)
     return false;
 }
 
-/* Slurm's words for what will not be otherwise the next time. */
-static const char *const never[] = {
-    "More processors requested than permitted",
-    "Invalid generic resource",
-    "execve",
-    "a run's folder must be",
-    NULL,
-};
-
-/* … for what may be: no room, or slurmctld does not answer, or not for this job yet. */
-static const char *const not_now[] = {
-    "not available",
-    "busy",
-    "are DOWN",
-    "Unable to confirm allocation",
-    "Unable to contact",
-    "not responding",
-    "standby mode",
-    "Socket timed out",
-    "Zero Bytes",
-    "Connection ",
-    "connection failure",
-    "temporarily",
-    "Job credential",
-    "already completing",
-    "Resource temporarily unavailable",
-    NULL,
-};
+/* The step's own words, or srun's. */
+static enum trp_srun_refusal refusal_of(const struct trp_slurm_executor *e)
+{
+    enum trp_srun_refusal srun = trp_srun_refusal(e->complained.text);
+    enum trp_srun_refusal own = trp_srun_refusal(e->refusal);
+    return own > srun ? own : srun;
+}
 
 bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e)
 {
@@ -67,22 +46,22 @@ bool trp_slurm_executor_in_order(const struct trp_slurm_executor *e)
 
 static enum trp_slurm_verdict not_started(const struct trp_slurm_executor *e)
 {
-    static const char *const too_often[] = {TRP_SRUN_TOO_OFTEN, NULL};
+    enum trp_srun_refusal refusal = refusal_of(e);
     if (e->lacks)
         return TRP_SLURM_END_ENDED;
     if (e->dismissed)
         return TRP_SLURM_END_AS_TOLD;
     if (e->given_up)
         return TRP_SLURM_END_GIVEN_UP;
-    if (!e->leaving && says(e, too_often))
+    if (!e->leaving && refusal == TRP_SRUN_TOO_OFTEN)
         return TRP_SLURM_END_TOO_OFTEN;
-    if (says(e, never))
+    if (refusal == TRP_SRUN_NEVER)
         return TRP_SLURM_END_NEVER;
     if (*e->refusal)
         return TRP_SLURM_END_FAILED;
     /* An srun without a word was killed. */
-    return !e->complained.size || says(e, not_now) ? TRP_SLURM_END_NOT_NOW
-                                                   : TRP_SLURM_END_FAILED;
+    return !e->complained.size || refusal == TRP_SRUN_NOT_NOW ? TRP_SLURM_END_NOT_NOW
+                                                              : TRP_SLURM_END_FAILED;
 }
 
 static enum trp_slurm_verdict not_admitted(const struct trp_slurm_executor *e)

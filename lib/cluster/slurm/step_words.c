@@ -19,6 +19,7 @@
 #include "cluster/slurm/slurm_state.h"
 #include "cluster/slurm/step.h"
 #include "executor/spawner.h"
+#include "executor/srun_refusal.h"
 
 void trp_slurm_executor_free_devices(struct trp_slurm_executor *e)
 {
@@ -237,13 +238,10 @@ void trp_slurm_executor_hear(struct trp_slurm_executor *e,
 void trp_slurm_executor_complaint(const struct trp_slurm_executor *e, char *text,
                                   size_t size)
 {
-    const char *at = strstr(e->complained.text, "error: ");
-    if (*e->refusal) {
+    if (*e->refusal)
         snprintf(text, size, "%s", e->refusal);
-        return;
-    }
-    at = at ? at + strlen("error: ") : e->complained.text;
-    snprintf(text, size, "%.*s", (int)strcspn(at, "\n"), at);
+    else
+        trp_srun_complaint(e->complained.text, text, size);
 }
 
 static void describe_memory(const struct trp_slurm_executor *e, char *text, size_t size)

@@ -1,0 +1,21 @@
+/*
+ * What srun's words say of a step that was not started.
+ */
+#ifndef TRP_EXECUTOR_SRUN_REFUSAL_H
+#define TRP_EXECUTOR_SRUN_REFUSAL_H
+
+#include <stddef.h>
+
+/* Of two that are known the greater one counts. */
+enum trp_srun_refusal {
+    TRP_SRUN_UNKNOWN,   /* words that nobody knows, or none */
+    TRP_SRUN_NOT_NOW,   /* there is no room, or slurmctld does not answer, or not yet */
+    TRP_SRUN_TOO_OFTEN, /* Slurm was called too often */
+    TRP_SRUN_NEVER,     /* nor the next time */
+};
+
+enum trp_srun_refusal trp_srun_refusal(const char *words);
+/* srun's first error without its name, or the first line of other words. */
+void trp_srun_complaint(const char *words, char *text, size_t size);
+
+#endif

@@ -1,0 +1,52 @@
+/* What is made of srun's words when it has started nothing. */
+#include "executor/srun_refusal.h"
+
+#include <glib.h>
+
+static void slurms_words_have_a_meaning(void)
+{
+    static const char *const not_now[] = {
+        "srun: error: Unable to create step for job 308: Memory required by task is "
+        "not available\n",
+        "srun: error: Unable to create step for job 3: Requested nodes are busy\n",
+        "srun: error: Unable to confirm allocation for job 7: Unable to contact slurm "
+        "controller (connect failure)\n",
+    };
+    static const char *const never[] = {
+        "srun: error: Unable to create step for job 3: Invalid generic resource (gres) "
+        "specification\n",
+        "srun: error: Unable to create step for job 3: More processors requested than "
+        "permitted\n",
+    };
+    g_assert_cmpint(trp_srun_refusal(""), ==, TRP_SRUN_UNKNOWN);
+    g_assert_cmpint(trp_srun_refusal("srun: error: node2: task 0: Exited with exit "
+                                     "code 1\n"),
+                    ==, TRP_SRUN_UNKNOWN);
+    g_assert_cmpint(trp_srun_refusal("srun: error: Unable to create step for job 3: "
+                                     "Rate limit exceeded, please retry momentarily\n"),
+                    ==, TRP_SRUN_TOO_OFTEN);
+    for (size_t i = 0; i < G_N_ELEMENTS(not_now); i++)
+        g_assert_cmpint(trp_srun_refusal(not_now[i]), ==, TRP_SRUN_NOT_NOW);
+    for (size_t i = 0; i < G_N_ELEMENTS(never); i++)
+        g_assert_cmpint(trp_srun_refusal(never[i]), ==, TRP_SRUN_NEVER);
+}
+
+static void the_first_error_is_told(void)
+{
+    char text[32];
+    trp_srun_complaint("srun: job 7 queued\nsrun: error: no room\nsrun: error: more\n",
+                       text, sizeof text);
+    g_assert_cmpstr(text, ==, "no room");
+    trp_srun_complaint("something else\nand more", text, sizeof text);
+    g_assert_cmpstr(text, ==, "something else");
+    trp_srun_complaint("", text, sizeof text);
+    g_assert_cmpstr(text, ==, "");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/srun/Slurm's words have a meaning", slurms_words_have_a_meaning);
+    g_test_add_func("/srun/the first error is told", the_first_error_is_told);
+    return g_test_run();
+}
