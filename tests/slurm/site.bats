@@ -72,8 +72,10 @@ rpcs() {
     [ $(($(tail -n 1 <<<"$came") - $(head -n 1 <<<"$came"))) -ge 2000 ]
 }
 
-# An srun that refuses the first calls as that of Slurm 23.02 and later does.
+# refusing_srun CALLS [WORDS]: an srun that refuses the first calls, as that of Slurm 23.02
+# and later does.
 refusing_srun() {
+    local words=${2:-Rate limit exceeded, please retry momentarily}
     mkdir bin
     cat >bin/srun <<END
 #!/bin/bash
@@ -81,7 +83,7 @@ exec 9>>$PWD/calls
 flock 9
 echo x >&9
 if [ \$(wc -l <$PWD/calls) -le $1 ]; then
-    echo "srun: error: Unable to create step for job \$SLURM_JOB_ID: Rate limit exceeded, please retry momentarily" >&2
+    echo "srun: error: Unable to create step for job \$SLURM_JOB_ID: $words" >&2
     exit 1
 fi
 flock -u 9
@@ -106,8 +108,9 @@ END
     nothing_left node1 node2 node3 node4
 }
 
-@test "so are gangs, which do not fail for it" {
-    refusing_srun 2
+# gang_refused [WORDS]: the first two sruns of a gang are.
+gang_refused() {
+    refusing_srun 2 "$@"
     echo "echo rank \$TROUPE_RANK of attempt \$TROUPE_ATTEMPT" |
         stage solve 1 'mpi: {ranks: 2}' 'retries: {max_failures: 1}' | sed '/tasks:/d' >p.yaml
     submit alice -N2 -n2 -c2 --mem=2000 -- \
@@ -117,13 +120,21 @@ END
     [ "$(cat troupe-runs/last/logs/solve/0.0.1.out)" = "rank 1 of attempt 0" ]
 }
 
+@test "so are gangs, which do not fail for it" {
+    gang_refused
+}
+
+@test "a gang for which Slurm has no room at the moment, though it should fit, waits" {
+    gang_refused "Memory required by task is not available"
+}
+
 @test "licences of the job are shared out among executors" {
     cat >site.yaml <<'END'
 site: 1
 resources: {seat: {slurm: "license:matlab"}}
 END
     # shellcheck disable=SC2016 # the tasks' words
-    echo 'echo s >>n; [ $(wc -l <n) -le 2 ] || touch toomany; sleep 0.7; sed -i 1d n' |
+    echo 'touch in.$TROUPE_TASK; [ $(ls -d in.* | wc -l) -le 2 ] || touch toomany; sleep 0.7; rm in.$TROUPE_TASK' |
         stage s 6 >p.yaml
     sed -i 's/cores: 1,/cores: 1, seat: 1,/' p.yaml
     submit alice -N2 -n2 -c2 --mem=2000 -L matlab:2 -- \
