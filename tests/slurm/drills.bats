@@ -45,6 +45,35 @@ lost_after() {
     nothing_left node2
 }
 
+# Each task's first attempt leaves three children behind, of its own session and not; the
+# next attempt counts those that are there yet.
+breeding() {
+    # shellcheck disable=SC2016 # the tasks' words
+    pipeline 2 '[ $TROUPE_ATTEMPT = 0 ] || {
+          ps -eo args | grep -c "^sleep 98.$TROUPE_TASK" >beside.$TROUPE_TASK; exit 0; }
+      sh -c "sleep 98.${TROUPE_TASK}1" & setsid sh -c "sleep 98.${TROUPE_TASK}2; :" &
+      env -i PATH="$PATH" setsid sh -c "(sleep 98.${TROUPE_TASK}3; :) &"
+      wait'
+}
+
+bred() {
+    [ "$(on node1 pgrep -u alice -c -f "^sleep 98.[01][123]")" = 6 ]
+}
+
+@test "a spawner is killed, another stopped: what they had started ends before the retry" {
+    breeding
+    run_on -N1 -n1 -c3 --mem=2000 -w node1 --
+    wait_until 30 bred
+    on node1 pkill -KILL -u alice -f '^troupe: spawner 0( |$)'
+    on node1 pkill -STOP -u alice -f '^troupe: spawner 1( |$)'
+    well 40
+    [ "$(cat beside.0)" = 0 ]
+    [ "$(cat beside.1)" = 0 ]
+    [[ "$output" == *"lost its executor: its spawner died; it is run again"* ]]
+    [[ "$output" == *"lost its executor: its spawner hung; it is run again"* ]]
+    nothing_left node1
+}
+
 @test "a node dies below a gang: it runs again on others" {
     cat >p.yaml <<'END'
 troupe: 1
