@@ -52,6 +52,7 @@ static struct world world(const char *text)
     trp_error err;
     g_assert_cmpint(trp_options_new(&o, &err), ==, 0);
     g_assert_cmpint(trp_site_options(w.s, o, &err), ==, 0);
+    g_assert_cmpint(trp_site_take_scripts(w.s, o, "/w", &err), ==, 0);
     trp_options_profile_defaults(o, &d);
     g_assert_cmpint(trp_profiles_new(&d, NULL, &w.profiles, &err), ==, 0);
     trp_options_free(o);
@@ -223,9 +224,28 @@ static void test_minutes(void)
                     "1440");
 }
 
+/* What only a discovery script knows of is not asked for; a gang has to have it. */
+static void test_scripted(void)
+{
+    struct world w = world("site: 1\n"
+                           "options: {executor.resource.fpga.discoveryScript: find}\n");
+    struct trp_site_request r;
+    trp_error err = {0};
+    const struct trp_resource_profile *p =
+        profile(&w, "cores 2 memory 100 fpga 1 gpu 1 / cpus 1 fpga 1 gpu 1");
+    g_assert_cmpint(trp_site_request_make(w.s, p, 0, &r, &err), ==, 0);
+    g_assert_cmpuint(r.ngres, ==, 1);
+    g_assert_cmpstr(r.gres[0].name, ==, "gpu");
+    g_assert_cmpint(trp_site_request_make(w.s, p, 2, &r, &err), ==, TRP_ENEVER);
+    g_assert_nonnull(strstr(err.text, "resource fpga is nothing that Slurm"));
+    end(&w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/site request/what a discovery script tells is not asked for",
+                    test_scripted);
     g_test_add_func("/site request/an executor is one task with all of its memory",
                     test_executors);
     g_test_add_func("/site request/resources become gres, licences and constraints",
