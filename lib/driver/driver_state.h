@@ -58,6 +58,7 @@ struct trp_driver_stage {
     struct trp_driver_job *job;
     uint32_t index; /* in the job's spec */
     char *name;
+    char *pool; /* NULL: it names none */
     trp_profile_id profile;
     trp_stage_id *parents;
     uint32_t nparents;

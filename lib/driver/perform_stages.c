@@ -21,6 +21,7 @@ static void stage_free(struct trp_driver_stage *s)
     trp_buf_free(&s->message);
     free(s->sent);
     free(s->name);
+    free(s->pool);
     free(s->parents);
     free(s);
 }
@@ -49,11 +50,12 @@ static struct trp_driver_stage *stage_new(struct trp_driver_job *j, uint32_t ind
     s->ranks = s->gang ? spec->ranks : 0;
     s->ntasks = spec->tasks_known ? spec->ntasks : 0;
     s->name = strdup(spec->name);
+    s->pool = spec->pool ? strdup(spec->pool) : NULL;
     s->parents = calloc(spec->nparents ? spec->nparents : 1, sizeof(*s->parents));
     s->nparents = spec->nparents;
     for (uint32_t i = 0; s->parents && i < spec->nparents; i++)
         s->parents[i].n = j->first + spec->parents[i].stage;
-    if (s->name && s->parents)
+    if (s->name && s->parents && (s->pool || !spec->pool))
         return s;
     stage_free(s);
     return NULL;
@@ -70,7 +72,8 @@ static struct trp_event_stage event_stage(const trp_driver *d, uint32_t id)
                                     .profile = s->profile,
                                     .parents = s->parents,
                                     .nparents = s->nparents,
-                                    .gang = s->gang};
+                                    .gang = s->gang,
+                                    .pool = s->pool};
 }
 
 static void log_job_start(trp_driver *d, const struct trp_driver_job *j)

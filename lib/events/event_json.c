@@ -235,7 +235,12 @@ void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s
     struct stage_info info = info_of(s, at);
     TRP_JSON(b, "{\"Event\":\"SparkListenerStageSubmitted\",\"Stage Info\":");
     stage_info(b, &info);
-    TRP_JSON(b, ",\"Properties\":{}}\n");
+    TRP_JSON(b, ",\"Properties\":{");
+    if (s->pool) {
+        TRP_JSON(b, "\"spark.scheduler.pool\":");
+        trp_json_text(b, s->pool);
+    }
+    TRP_JSON(b, "}}\n");
 }
 
 void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s)

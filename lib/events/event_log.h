@@ -61,6 +61,7 @@ struct trp_event_stage {
     const trp_stage_id *parents;
     uint32_t nparents;
     bool gang;
+    const char *pool; /* NULL: it names none */
 };
 void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
                          const struct trp_event_stage *stages, uint32_t nstages);

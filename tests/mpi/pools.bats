@@ -51,6 +51,9 @@ call_twenty() {
     echo "running $running, begun $begun"
     [ "$running" = "3 a 1 b" ]
     [ "$begun" = "12 a 4 b" ]
+    # The log says it as Spark's does.
+    grep -q '"SparkListenerStageSubmitted".*"Stage Name":"a".*"spark.scheduler.pool":"one"' \
+        troupe-runs/r/events.jsonl
 }
 
 @test "a minimum share comes before weights; pools may stand in a file" {
