@@ -46,6 +46,14 @@ others_folder() {
     d=$(mktemp -d /tmp/drill-user.XXXXXX)
 }
 
+# The folder for what does not last, of the run that goes on: its owner holds it locked.
+private_folder() {
+    local pid
+    for pid in $(ours); do
+        readlink "/proc/$pid/fd/"*
+    done 2>/dev/null | grep -o -m 1 '^/tmp/troupe-[A-Za-z0-9]*'
+}
+
 teardown() {
     local status=0
     [ -z "${d:-}" ] || rm -rf "$d"

@@ -133,7 +133,7 @@ Y
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls begun
     local mine
-    mine=$(find /tmp -maxdepth 1 -name 'troupe-??????' -newer p.yaml)
+    mine=$(private_folder)
     [ -d "$mine" ]
     kill -9 $(ours)
     nothing_left 10
@@ -191,19 +191,20 @@ Y
 }
 
 @test "the guard killed: nothing stays in the run's folder or the temporary one" {
-    export TMPDIR=$PWD/tmp
-    mkdir tmp
     one 'tasks: 2, run: "touch $TROUPE_SCRATCH/f begun; sleep 60"'
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls begun
     ls troupe-runs/r/state/scratch/x*
+    local mine
+    mine=$(private_folder)
+    [ -d "$mine" ]
     kill -9 "$(sed -n 's/^\([0-9]*\) guard$/\1/p' troupe-runs/r/state/pids)"
     local status=0
     ends_within 20 $! || status=$?
     [ $status = 4 ]
     grep -q "the guard of the run died" out
     [ ! -e troupe-runs/r/state/scratch ]
-    [ -z "$(ls tmp)" ]
+    [ ! -e "$mine" ]
 }
 
 @test "an executor killed in mid-stage: its tasks run elsewhere and the result is right" {
