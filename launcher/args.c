@@ -31,8 +31,9 @@ static int unknown_option(const struct trp_args *a, const char *name, size_t len
         return trp_error_set(err, TRP_EINVAL,
                              "%s: unknown option --%s; did you mean \"--%s\"?",
                              a->command, trp_show(word).text, near.best);
-    return trp_error_set(err, TRP_EINVAL, "%s: unknown option --%s", a->command,
-                         trp_show(word).text);
+    return trp_error_set(err, TRP_EINVAL,
+                         "%s: unknown option --%s; see troupe %s --help", a->command,
+                         trp_show(word).text, a->command);
 }
 
 static bool is_number(const char *text)
@@ -81,8 +82,9 @@ int trp_args_next(struct trp_args *a, const char **ret_value, trp_error *err)
     if (strncmp(text, "--", 2) == 0)
         return take_option(a, text + 2, ret_value, err);
     if (text[0] == '-' && text[1])
-        return trp_error_set(err, TRP_EINVAL, "%s: unknown option %s", a->command,
-                             trp_show(text).text);
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s: unknown option %s; see troupe %s --help", a->command,
+                             trp_show(text).text, a->command);
     *ret_value = text;
     return TRP_ARG_WORD;
 }

@@ -145,9 +145,10 @@ static int print_config(const struct trp_settings_request *q, struct listing *l)
         status = trp_launcher_misuse("config: %s is an option of scenarios only: %s",
                                      l->key, trp_option_missing(l->key));
     else if (l->key && !l->n && !show_family(l))
-        status =
-            trp_launcher_misuse("config: unknown option %s%s", trp_show(l->key).text,
-                                trp_did_you_mean(&l->near).text);
+        status = trp_launcher_misuse(
+            "config: unknown option %s%s", trp_show(l->key).text,
+            l->near.best ? trp_did_you_mean(&l->near).text
+                         : "; see `troupe config` for those there are");
     else if (l->json) {
         json_dumpf(l->key ? json_array_get(l->list, 0) : l->list, stdout, JSON_COMPACT);
         putchar('\n');

@@ -122,6 +122,8 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
         trp_nearest_try(&near, commands[i].name);
     }
+    trp_nearest_try(&near, "--version");
+    trp_nearest_try(&near, "--help");
     return trp_launcher_misuse("unknown %s %s%s (see troupe --help)",
                                word[0] == '-' ? "option" : "command",
                                trp_show(word).text, trp_did_you_mean(&near).text);

@@ -7,8 +7,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "args.h"
+#include "conf/wording.h"
 
 enum option {
     SET = 1,
@@ -64,8 +66,25 @@ static const char usage[] =
     "one\n"
     "kills it.\n";
 
+/* A program in a pipeline's place. */
+static bool is_program(const char *word)
+{
+    char magic[4] = "";
+    struct stat st;
+    bool file = stat(word, &st) == 0 && S_ISREG(st.st_mode); /* a pipe is read once */
+    FILE *f = file ? fopen(word, "re") : NULL;
+    size_t n = f ? fread(magic, 1, sizeof magic, f) : 0;
+    if (f)
+        fclose(f);
+    return n == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
+}
+
 static int take_word(struct trp_run_call *c, const char *value, trp_error *err)
 {
+    if (!c->settings.pipeline && is_program(value))
+        return trp_error_set(err, TRP_EINVAL,
+                             "run: %s is a program; write troupe run -- %s",
+                             trp_show(value).text, trp_show(value).text);
     if (c->settings.pipeline)
         return trp_error_set(err, TRP_EINVAL,
                              "run: one pipeline file, not also %s; an application "

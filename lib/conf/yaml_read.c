@@ -60,6 +60,12 @@ static const struct trp_yaml_key *find_key(const struct trp_yaml_key *keys,
     return NULL;
 }
 
+/* Of the kind of file; each has the version 1 so far. */
+static bool is_version(const char *name)
+{
+    return !strcmp(name, "troupe") || !strcmp(name, "site");
+}
+
 static void unknown_key(trp_yaml *y, const struct trp_yaml_node *key, const char *what,
                         const struct trp_yaml_key *keys, size_t nkeys)
 {
@@ -103,8 +109,9 @@ bool trp_yaml_mapping(trp_yaml *y, const struct trp_yaml_node *node, const char 
     }
     for (size_t i = 0; sound && i < nkeys; i++) {
         if (keys[i].required && !(seen & UINT64_C(1) << i))
-            trp_yaml_wrong(y, node->mark, "%s has no \"%s\"; add the key", what,
-                           keys[i].name);
+            trp_yaml_wrong(y, node->mark, "%s has no \"%s\"; add the key%s", what,
+                           keys[i].name,
+                           is_version(keys[i].name) ? ", with the value 1" : "");
     }
     return sound;
 }

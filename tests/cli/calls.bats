@@ -21,6 +21,9 @@ load common
 
 @test "an unknown option is refused with the nearest one" {
     check 2 'unknown option --quite; did you mean "--quiet"' troupe run --quite p.yaml
+    check 2 'unknown option --verison; did you mean "--version"' troupe --verison
+    check 2 'unknown option -n; see troupe run --help' troupe run -n 4 p.yaml
+    check 2 'unknown option gpu; see `troupe config`' troupe config gpu
     check 2 "unknown option -x" troupe plan -x p.yaml
 }
 
@@ -38,6 +41,8 @@ load common
     check 2 "both a pipeline file and an application" troupe run a.yaml -- true
     check 2 "\-\-keep-going is for pipelines only" troupe run --keep-going -- true
     check 2 "a.yaml: cannot be read: No such file" troupe run a.yaml
+    check 2 "^troupe: run: /bin/true is a program; write troupe run -- /bin/true$" troupe run /bin/true
+    check 0 "^s: 1 task" troupe run --dry-run <(echo '{troupe: 1, stages: [{name: s, run: "true"}]}')
     check 2 "no such program" troupe run -- ./nothing
     check 2 "no such program in PATH" troupe run -- nothing-of-this-name
     touch plain

@@ -81,7 +81,7 @@ static const struct {
     {HEAD "? [a, b]\n: c\n" TAIL,                                                        "2:3",  "a key is"                                     },
     {HEAD "{a: b}: c\n" TAIL,                                                            "2:1",  "a key is"                                     },
  /* the file */
-    {"name: x\n" TAIL,                                                                   "1:1",  "no \"troupe\""                                },
+    {"name: x\n" TAIL,                                                                   "1:1",  "no \"troupe\"; add the key, with the value 1" },
     {HEAD "name: x\n",                                                                   "1:1",  "no \"stages\""                                },
     {"troupe: 2\n" TAIL,                                                                 "1:9",  "write troupe: 1"                              },
     {"troupe: \"1\"\n" TAIL,                                                             "1:9",  "write troupe: 1"                              },
