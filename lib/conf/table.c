@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, NARROWEST = 12 };
+enum { GAP = 2, NARROWEST = 12, NARROWEST_FIRST = 5 };
 
 struct column {
     struct trp_table_column it;
@@ -198,7 +198,7 @@ static bool fit(trp_table *t, size_t from, size_t end)
         struct column *widest = NULL;
         for (size_t c = 0; c < end; c = c ? c + 1 : from) {
             struct column *v = &t->columns[c];
-            bool gives = !v->it.right && v->width > NARROWEST;
+            bool gives = !v->it.right && v->width > (c ? NARROWEST : NARROWEST_FIRST);
             if (gives && (!widest || v->width >= widest->width))
                 widest = v;
         }

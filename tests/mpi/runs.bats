@@ -488,7 +488,7 @@ Y
     echo "$stderr" | tail -n 1
     printf '%s\n' "$output" | grep -Ev '^(logs|events): ' >all
     [ "$(grep -c "^[abc]-$long" all)" -ge 3 ]
-    troupe plan --local=2 p.yaml | tail -n +2 >>all
+    troupe plan --local=2 p.yaml | tail -n +2 | grep -v '^messages travel ' >>all
     troupe report | tail -n +2 | grep -Ev '^(logs|events): ' >>all
     troupe ls >>all
     troupe topo --local=2 >>all
