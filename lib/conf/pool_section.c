@@ -119,6 +119,17 @@ static int read_file(const char *path, struct trp_conf_arena *arena,
     return rc;
 }
 
+/* Spark's own form, which its users have. */
+static bool is_xml(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    char first = ' ';
+    bool some = f && fscanf(f, " %c", &first) == 1;
+    if (f)
+        fclose(f);
+    return some && first == '<';
+}
+
 static int load_file(const trp_options *o, const char *cwd,
                      struct trp_conf_arena *arena, struct trp_pool_section *ret,
                      trp_error *err)
@@ -132,6 +143,11 @@ static int load_file(const trp_options *o, const char *cwd,
                  cwd && *file != '/' ? "/" : "", file) < 0)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for pools");
     int rc = read_file(path, arena, ret, &why);
+    if (rc == TRP_EINVAL && is_xml(path))
+        trp_error_set(&why, rc,
+                      "%s: this is XML; write YAML, for each pool of it a line of "
+                      "pools: {NAME: {weight: 1, min_share: 0, mode: FIFO}}",
+                      path);
     free(path);
     return rc < 0 ? trp_error_set(err, rc, "%s: " FILE_OPTION ": %s",
                                   trp_options_where(o, FILE_OPTION), why.text)

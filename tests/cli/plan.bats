@@ -302,7 +302,11 @@ END
     pooled <<<"$fair"
     check 2 '^troupe: --set: scheduler.allocation.file: more.yaml:1:1: cannot be opened' \
         troupe plan --set scheduler.allocation.file=more.yaml p.yaml
-    echo '<allocations/>' >more.yaml
+    printf '%s\n' '<?xml version="1.0"?>' '<allocations>' '  <pool name="big"><weight>2</weight></pool>' \
+        '</allocations>' >fairscheduler.xml
+    check 2 'scheduler.allocation.file: fairscheduler.xml: this is XML; write YAML, .*pools: .NAME' \
+        troupe plan --set scheduler.allocation.file=fairscheduler.xml p.yaml
+    echo word >more.yaml
     check 2 'scheduler.allocation.file: more.yaml:1:1: .*mapping' \
         troupe plan --set scheduler.allocation.file=more.yaml p.yaml
     echo 'pools: {big: {min_share: -1}}' >more.yaml
