@@ -458,6 +458,27 @@ static void test_keep(void)
     trp_slurm_books_free(b);
 }
 
+/* What a load takes does not depend on who waits now. */
+static void test_keep_while_others_wait(void)
+{
+    trp_slurm_books *b = make_books(0);
+    struct trp_slurm_load v = load(4, 1, 4, 100);
+    struct trp_slurm_request r[9];
+    char before[32];
+    g_strlcpy(before, kept(b, &v, 1), sizeof before);
+    g_assert_cmpuint(strlen(before), >, 1); /* several nodes */
+    for (int i = 0; i < 9; i++) {
+        want(&r[i], 1, 4, 100);
+        ask(b, &r[i]);
+    }
+    while (trp_slurm_books_next(b))
+        ;
+    g_assert_cmpstr(kept(b, &v, 1), ==, before);
+    for (int i = 0; i < 9; i++)
+        trp_slurm_books_leave(b, &r[i]);
+    trp_slurm_books_free(b);
+}
+
 static void test_keep_what_is_well(void)
 {
     trp_slurm_books *b = make_books(0);
@@ -682,6 +703,8 @@ int main(int argc, char **argv)
                     test_scripted);
     g_test_add_func("/slurm-books/cores are given whole", test_whole_cores);
     g_test_add_func("/slurm-books/nodes that a load takes are kept", test_keep);
+    g_test_add_func("/slurm-books/nodes are kept whoever waits",
+                    test_keep_while_others_wait);
     g_test_add_func("/slurm-books/those are kept that are well",
                     test_keep_what_is_well);
     g_test_add_func("/slurm-books/held nodes get nothing new", test_held);

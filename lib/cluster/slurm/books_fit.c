@@ -120,8 +120,10 @@ trp_slurm_books *trp_slurm_books_own(const trp_slurm_books *b, uint32_t parts,
     memcpy(own->all.rooms, b->all.rooms, b->inventory->nnodes * sizeof *own->all.rooms);
     own->nspans = 0;
     for (uint32_t i = 0; i < b->nspans; i++) {
-        if (b->spans[i].part < parts)
-            own->spans[own->nspans++] = b->spans[i];
+        if (b->spans[i].part >= parts)
+            continue;
+        own->spans[own->nspans] = b->spans[i];
+        own->spans[own->nspans++].blocked = false; /* nobody waits there */
     }
     trp_slurm_books_set_order(own);
     trp_slurm_books_empty(own);
