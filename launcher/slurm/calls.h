@@ -21,6 +21,15 @@ typedef __typeof__(slurm_hostlist_create(NULL)) trp_slurm_hostlist;
 /* RPCs made so far. */
 extern uint64_t trp_slurm_rpcs;
 
+/* slurm.conf, which does not change under a run, and the nodes: what is told of them
+ * hardly ever does, so that they are kept for a minute, and then what changed is asked
+ * for. NULL: errno says why. */
+struct trp_slurm_facts {
+    slurm_conf_t *conf;
+    node_info_msg_t *nodes;
+};
+const struct trp_slurm_facts *trp_slurm_facts_load(void);
+
 /* `allocation` and `node` lines of a job and of its other components. */
 int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t job);
 /* `host` lines: the leaf switch of each node; none without a topology plugin. */

@@ -17,16 +17,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cluster/slurm/line.h"
 
 uint64_t trp_slurm_rpcs;
 
-/* What describes the granted nodes, loaded once a call. */
-struct facts {
-    slurm_conf_t *conf;
-    node_info_msg_t *nodes;
-};
+enum { NODES_KEPT_S = 60 };
 
 /* "0-3,8": how many. */
 static int64_t count_ids(const char *text)
@@ -57,7 +54,7 @@ static char *find_value(const char *line, const char *key)
     return strndup(at, strcspn(at, " \n"));
 }
 
-static const node_info_t *find_node(const struct facts *f, const char *name)
+static const node_info_t *find_node(const struct trp_slurm_facts *f, const char *name)
 {
     for (uint32_t i = 0; f->nodes && i < f->nodes->record_count; i++) {
         const node_info_t *n = &f->nodes->node_array[i];
@@ -67,7 +64,7 @@ static const node_info_t *find_node(const struct facts *f, const char *name)
     return NULL;
 }
 
-static bool memory_is_handed_out(const struct facts *f)
+static bool memory_is_handed_out(const struct trp_slurm_facts *f)
 {
     return f->conf->select_type_param & CR_MEMORY;
 }
@@ -78,7 +75,7 @@ bool trp_slurm_cores_are_whole(const slurm_conf_t *conf)
 }
 
 /* Memory that is not handed out: all of the node's but what it keeps for itself. */
-static int64_t memory_of(const struct facts *f, const node_info_t *n,
+static int64_t memory_of(const struct trp_slurm_facts *f, const node_info_t *n,
                          const char *granted)
 {
     int64_t mib = granted ? strtoll(granted, NULL, 10) : 0;
@@ -87,7 +84,7 @@ static int64_t memory_of(const struct facts *f, const node_info_t *n,
     return (int64_t)n->real_memory - (int64_t)n->mem_spec_limit;
 }
 
-static void put_node(FILE *to, uint32_t number, const struct facts *f,
+static void put_node(FILE *to, uint32_t number, const struct trp_slurm_facts *f,
                      const slurm_job_info_t *job, const char *name, const char *line)
 {
     char *ids = find_value(line, "CPU_IDs"), *memory = find_value(line, "Mem");
@@ -161,7 +158,7 @@ static char *reason_of(slurm_job_info_t *job)
 #endif
 
 /* One line of the text stands for all nodes with the same share. */
-static void put_nodes(FILE *to, uint32_t number, const struct facts *f,
+static void put_nodes(FILE *to, uint32_t number, const struct trp_slurm_facts *f,
                       slurm_job_info_t *job)
 {
     char *text = job_text(job);
@@ -195,7 +192,7 @@ const char *trp_slurm_state_word(uint32_t state)
     return base < sizeof words / sizeof *words ? words[base] : "OVER";
 }
 
-static void put_allocation(FILE *to, uint32_t number, const struct facts *f,
+static void put_allocation(FILE *to, uint32_t number, const struct trp_slurm_facts *f,
                            slurm_job_info_t *job)
 {
     bool live = (job->job_state & JOB_STATE_BASE) == JOB_RUNNING &&
@@ -222,21 +219,27 @@ static void put_allocation(FILE *to, uint32_t number, const struct facts *f,
     trp_slurm_line_end(to);
 }
 
-/* Kept for the next job: slurm.conf does not change under a run, and of nodes only what
- * changed is sent again. */
-static int load_facts(struct facts *f)
+const struct trp_slurm_facts *trp_slurm_facts_load(void)
 {
+    static struct trp_slurm_facts f;
+    static time_t loaded;
     node_info_msg_t *fresh = NULL;
-    trp_slurm_rpcs += f->conf ? 1 : 2;
-    if (!f->conf && slurm_load_ctl_conf(0, &f->conf) != SLURM_SUCCESS)
-        return errno;
-    if (slurm_load_node(f->nodes ? f->nodes->last_update : 0, &fresh,
-                        SHOW_ALL | SHOW_LOCAL) != SLURM_SUCCESS)
-        return errno == SLURM_NO_CHANGE_IN_DATA ? 0 : errno;
-    if (f->nodes)
-        slurm_free_node_info_msg(f->nodes);
-    f->nodes = fresh;
-    return 0;
+    time_t now = time(NULL);
+    if (f.nodes && now - loaded < NODES_KEPT_S)
+        return &f;
+    trp_slurm_rpcs += f.conf ? 1 : 2;
+    if (!f.conf && slurm_load_ctl_conf(0, &f.conf) != SLURM_SUCCESS)
+        return NULL;
+    if (slurm_load_node(f.nodes ? f.nodes->last_update : 0, &fresh,
+                        SHOW_ALL | SHOW_LOCAL) == SLURM_SUCCESS) {
+        if (f.nodes)
+            slurm_free_node_info_msg(f.nodes);
+        f.nodes = fresh;
+    } else if (errno != SLURM_NO_CHANGE_IN_DATA) {
+        return NULL;
+    }
+    loaded = now;
+    return &f;
 }
 
 void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job)
@@ -254,7 +257,7 @@ void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job)
 
 int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t id)
 {
-    static struct facts f;
+    const struct trp_slurm_facts *f = NULL;
     job_info_msg_t *jobs = NULL;
     trp_slurm_rpcs++;
     /* Without SHOW_LOCAL it asks for federations first. */
@@ -262,12 +265,12 @@ int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t id)
         slurm_load_job(&jobs, id, SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL) == SLURM_SUCCESS
             ? 0
             : errno;
-    if (code == 0)
-        code = load_facts(&f);
+    if (code == 0 && !(f = trp_slurm_facts_load()))
+        code = errno;
     for (uint32_t i = 0; code == 0 && i < jobs->record_count; i++) {
         slurm_job_info_t *job = &jobs->job_array[i];
-        put_allocation(to, number, &f, job);
-        put_nodes(to, number, &f, job);
+        put_allocation(to, number, f, job);
+        put_nodes(to, number, f, job);
     }
     if (jobs)
         slurm_free_job_info_msg(jobs);

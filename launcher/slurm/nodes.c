@@ -56,32 +56,24 @@ static void put_shape(FILE *to, uint32_t number, const slurm_conf_t *conf,
 
 int trp_slurm_call_nodes(FILE *to, uint32_t number)
 {
-    slurm_conf_t *conf = NULL;
-    node_info_msg_t *nodes = NULL;
+    const struct trp_slurm_facts *f = trp_slurm_facts_load();
     partition_info_msg_t *parts = NULL;
-    int code = 0;
-    trp_slurm_rpcs += 3;
-    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS ||
-        slurm_load_node(0, &nodes, SHOW_ALL) != SLURM_SUCCESS ||
-        slurm_load_partitions(0, &parts, SHOW_ALL) != SLURM_SUCCESS)
-        code = errno;
-    for (uint32_t i = 0; code == 0 && i < parts->record_count; i++)
+    if (!f)
+        return errno;
+    trp_slurm_rpcs++;
+    if (slurm_load_partitions(0, &parts, SHOW_ALL | SHOW_LOCAL) != SLURM_SUCCESS)
+        return errno;
+    for (uint32_t i = 0; i < parts->record_count; i++)
         put_partition(to, number, &parts->partition_array[i]);
-    if (code == 0)
-        slurm_populate_node_partitions(nodes, parts);
-    for (uint32_t i = 0, n = 1; code == 0 && i < nodes->record_count; i++, n++) {
-        const node_info_t *a = &nodes->node_array[i];
-        if (i + 1 < nodes->record_count && are_alike(a, a + 1))
+    slurm_populate_node_partitions(f->nodes, parts);
+    for (uint32_t i = 0, n = 1; i < f->nodes->record_count; i++, n++) {
+        const node_info_t *a = &f->nodes->node_array[i];
+        if (i + 1 < f->nodes->record_count && are_alike(a, a + 1))
             continue;
         if (a->name)
-            put_shape(to, number, conf, a, n);
+            put_shape(to, number, f->conf, a, n);
         n = 0;
     }
-    if (conf)
-        slurm_free_ctl_conf(conf);
-    if (nodes)
-        slurm_free_node_info_msg(nodes);
-    if (parts)
-        slurm_free_partition_info_msg(parts);
-    return code;
+    slurm_free_partition_info_msg(parts);
+    return 0;
 }
