@@ -151,15 +151,17 @@ struct trp_cluster_ops {
     /* The admission socket is open at `driver_address` (HOST:PORT): executors may be
      * started from now on. */
     int (*open)(trp_cluster *c, const char *driver_address, trp_error *err);
-    /* Asks for an executor; answered by `granted` or `gone`. `ahead`: nobody needs it
-     * yet, and it takes no room but what is had for such ones. `not_on`: "h1,h2", hosts
-     * where it is not to be, "": anywhere; it holds up nobody while it waits for
-     * another one. */
+    /* Asks for an executor; answered by `granted` or `gone`. It has room of what is
+     * held, or comes to be held. `ahead`: nobody needs it yet, and it takes no room but
+     * what is had for such ones. `not_on`: "h1,h2", hosts where it is not to be, "":
+     * anywhere; it holds up nobody while it waits for another one. */
     int (*start)(trp_cluster *c, trp_executor_id executor,
                  const struct trp_resource_profile *p, bool ahead, const char *not_on,
                  trp_error *err);
     /* It was admitted. NULL: that says nothing new. */
     void (*came)(trp_cluster *c, trp_executor_id executor);
+    /* More room may be had for it. NULL: all there is is held. */
+    void (*may_add)(trp_cluster *c, trp_executor_id executor);
     /* One that was asked for ahead is needed now. NULL: there are none. */
     void (*need)(trp_cluster *c, trp_executor_id executor);
     /* How long would so many wait for room that is not held? Answered by `queue_wait`,
@@ -233,6 +235,7 @@ struct trp_slurm_config {
     bool shrink;             /* alloc.shrink */
     int64_t rpcs_per_minute; /* most calls to Slurm; 0: no limit */
     uint64_t poll_ms;        /* slurm.poll */
+    int64_t patience_ns;     /* dynamicAllocation.schedulerBacklogTimeout */
     int log;                 /* descriptor for the helper's stderr, -1: ours */
 };
 

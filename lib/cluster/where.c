@@ -47,6 +47,8 @@ int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
         .placement = placement_of(trp_options_text(options, "alloc.placement")),
         .shrink = trp_options_bool(options, "alloc.shrink"),
         .poll_ms = (uint64_t)(trp_options_time_ns(options, "slurm.poll") / 1000000),
+        .patience_ns =
+            trp_options_time_ns(options, "dynamicAllocation.schedulerBacklogTimeout"),
         .rpcs_per_minute = trp_options_is_set(options, "slurm.max_rpcs_per_minute")
                                ? trp_options_int(options, "slurm.max_rpcs_per_minute")
                                : 0,

@@ -87,7 +87,8 @@ const struct trp_option trp_option_table[] = {
      "executors of one profile that are kept while it is in use"},
     {"dynamicAllocation.schedulerBacklogTimeout",
      TRP_OPTION_TIME, "1s", "1ms", NULL, NULL,
-     "how long tasks wait until more executors are asked for, with alloc.grow=ramp"},
+     "how long executors wait for room until a further Slurm job is thought of; with "
+     "alloc.grow=ramp how long tasks wait until more executors are asked for"},
     {"dynamicAllocation.shuffleTracking.enabled", ON,
      "keep executors that hold shuffle data which a job uses; only with "
      "shuffle.host_files=false"},

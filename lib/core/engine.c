@@ -104,7 +104,7 @@ int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profile
     e->profiles = profiles;
     e->attempts.free = TRP_NONE;
     e->locality_due = e->retry_due = e->slow_due = e->gate_due = e->ends_ns = INT64_MAX;
-    e->ahead_due = e->keep_due = INT64_MAX;
+    e->ahead_due = e->keep_due = e->patience_due = INT64_MAX;
     e->gated = config->registered_ratio > 0;
     e->dynamic = !config->fixed;
     trp_copies_init(e);
@@ -201,6 +201,7 @@ TRP_RARE static void on_profile_fit(struct trp_engine *e, const struct trp_event
     c->fit = ev->fit.executors;
     c->fit_hosts = ev->fit.hosts;
     c->further = ev->fit.further < c->fit ? ev->fit.further : c->fit;
+    c->more = ev->fit.more;
     trp_ahead_look_soon(e);
     e->any_dirty = true;
     if (!c->fit)
@@ -242,6 +243,7 @@ TRP_RARE static void on_executor_refused(struct trp_engine *e,
     bool withdrawn = x->state == TRP_EXECUTOR_RELEASING, ahead = x->ahead;
     int64_t asked_ns = x->asked_ns;
     trp_executor_remove(e, x);
+    c->lost += !ahead && !withdrawn;
     if (ahead)
         trp_ahead_refused(e, c);
     else if (!withdrawn)
@@ -274,6 +276,7 @@ TRP_RARE static void on_executor_lost(struct trp_engine *e, const struct trp_eve
     struct trp_class *c = e->classes[x->class];
     bool start_failed = x->state == TRP_EXECUTOR_REQUESTED, ahead = x->ahead;
     int64_t asked_ns = x->asked_ns;
+    c->lost += (start_failed && !ahead) || x->state == TRP_EXECUTOR_LIVE;
     trp_executor_lost(e, x, ev);
     if (e->tracker)
         trp_health_executor_gone(e->tracker, ev->lost.executor.n);
@@ -349,6 +352,7 @@ TRP_RARE static void on_time(struct trp_engine *e)
     trp_dag_time(e);
     if (e->now >= e->ahead_due)
         trp_ahead_look_soon(e);
+    e->unsettled |= e->now >= e->patience_due;
     trp_wanted_time(e);
     trp_exclusion_time(e);
     trp_copies_time(e);
@@ -378,6 +382,7 @@ TRP_RARE static void on_decommissioned(struct trp_engine *e, const struct trp_ev
         e->ignored++;
         return;
     }
+    e->classes[x->class]->lost += x->state == TRP_EXECUTOR_LIVE;
     trp_dag_executor_decommissioned(e, x->id.n, ev->decommissioned.whole_host);
     trp_executor_decommission(e, x);
     e->any_dirty = true;
@@ -470,14 +475,17 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
 
 TRP_RARE static void settle(struct trp_engine *e)
 {
+    bool changed = e->now >= e->patience_due;
     e->unsettled = false;
     do {
         trp_stages_run_ready(e);
         trp_jobs_check_drained(e);
         if (e->now >= e->ahead_due)
             trp_ahead_look(e);
-        if (e->any_dirty && !e->dag.alone)
+        if (e->any_dirty && !e->dag.alone) {
+            changed = true;
             trp_wanted_reconcile(e);
+        }
         if (e->offer_all) {
             e->offer_all = false;
             rounds_of_all(e);
@@ -487,6 +495,8 @@ TRP_RARE static void settle(struct trp_engine *e)
         if (e->refused_by_end)
             trp_ends_settle(e);
     } while (e->dag.ready_first || (e->any_dirty && !e->dag.alone)); /* gave one up */
+    if (changed)
+        trp_patience_look(e);
     trp_sets_free_dead(e);
     trp_jobs_free_dead(e);
 }
@@ -526,6 +536,8 @@ int64_t trp_engine_next_timer(const trp_engine *e)
         due = e->ahead_due;
     if (e->keep_due < due)
         due = e->keep_due;
+    if (e->patience_due < due)
+        due = e->patience_due;
     if (e->slow_due < due)
         due = e->slow_due;
     if (e->njobs && e->gate_due < due)

@@ -25,6 +25,8 @@
  *     alloc/outlook.c      what may still run, and what of it at once
  *     alloc/wanted.c       how many executors each profile should have
  *     alloc/ahead.c        executors of stages that are not ready yet
+ *     alloc/patience.c     which requests may be had from further jobs
+ *     alloc/left.c         how much longer tasks take
  *     alloc/make_room.c    limits over all profiles that are short
  *     alloc/supply.c       what executors there are, for the limits and timeouts
  *     alloc/ramp.c         what happens to task sets, for alloc.grow=ramp
@@ -89,6 +91,7 @@ struct trp_engine {
     uint32_t nshort;         /* classes that are; and one more while there are gangs */
     struct trp_stage *ahead; /* stages that wait for running ones: looked ahead to … */
     int64_t ahead_due;       /* … then */
+    int64_t patience_due;    /* requests that wait are looked at again */
     int64_t start_ns; /* the least time from a request to its executor; 0: none came */
     /* Scenarios of task sets: */
     bool manual;       /* nothing is offered by itself */

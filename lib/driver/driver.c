@@ -353,6 +353,7 @@ struct trp_event trp_driver_fit(const trp_driver *d,
                 .executors = n,
                 .further = n > held ? n - held : 0,
                 .text = why->text,
+                .more = ops->may_add != NULL,
                 .hosts = n > held ? 0 : ops->topology(d->cluster)->nhosts}
     };
 }

@@ -246,6 +246,7 @@ int trp_staff_expect(trp_driver *d, trp_executor_id id,
 void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
                      bool ahead, const char *not_on);
 void trp_staff_need(trp_driver *d, trp_executor_id id);
+void trp_staff_may_add(trp_driver *d, trp_executor_id id);
 void trp_staff_release(trp_driver *d, trp_executor_id id);
 void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile);
 /* Gives those up whose last words have not come in time: at d->words_due. */

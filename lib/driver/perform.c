@@ -54,6 +54,9 @@ static void perform(trp_driver *d, const struct trp_action *a)
     case TRP_ACTION_NEED_EXECUTOR:
         trp_staff_need(d, a->executor.executor);
         break;
+    case TRP_ACTION_MAY_ADD:
+        trp_staff_may_add(d, a->executor.executor);
+        break;
     case TRP_ACTION_ASK_WAIT:
         if (d->cluster->ops->ask_wait)
             d->cluster->ops->ask_wait(d->cluster,

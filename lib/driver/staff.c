@@ -91,6 +91,13 @@ void trp_staff_need(trp_driver *d, trp_executor_id id)
         d->cluster->ops->need(d->cluster, id);
 }
 
+void trp_staff_may_add(trp_driver *d, trp_executor_id id)
+{
+    const struct trp_staff *x = trp_staff_of(d, id.n);
+    if (x && x->here && !x->released && d->cluster->ops->may_add)
+        d->cluster->ops->may_add(d->cluster, id);
+}
+
 void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
                      bool ahead, const char *not_on)
 {

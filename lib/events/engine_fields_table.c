@@ -141,6 +141,7 @@ static const struct trp_field event_fit[] = {
     EVENT(UNSIGNED, fit.further),
     EVENT(MAYBE, fit.text),
     EVENT(UNSIGNED, fit.hosts),
+    YES_NO(trp_event, fit.more),
 };
 static const struct trp_field event_added[] = {
     EVENT(UNSIGNED, added.executor.n),
@@ -392,6 +393,7 @@ const struct trp_fields trp_fields_of_action[] = {
     [TRP_ACTION_OUT_OF_TIME] = ROW("out_of_time", action_out_of_time),
     [TRP_ACTION_OUTLIVED] = ROW("outlived", action_outlived),
     [TRP_ACTION_NEED_EXECUTOR] = ROW("need_executor", action_executor),
+    [TRP_ACTION_MAY_ADD] = ROW("may_add", action_executor),
     [TRP_ACTION_ASK_WAIT] = ROW("ask_wait", action_wait),
 };
 

@@ -49,12 +49,8 @@ static void stage_ended(struct trp_virtual_run *r, const struct trp_action *a)
 static void profile_added(struct trp_virtual_run *r, trp_profile_id id)
 {
     trp_error why = {0};
-    const struct trp_resource_profile *p = trp_profiles_get(r->c.profiles, id);
-    uint32_t n = trp_virtual_fit(r->cluster, p, 0, NULL, &why);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_PROFILE_FIT,
-        .fit = {.profile = id, .executors = n, .text = why.text}
-    };
+    struct trp_event ev =
+        trp_virtual_fit_of(r, trp_profiles_get(r->c.profiles, id), &why);
     trp_virtual_step(r, &ev);
 }
 
@@ -114,6 +110,7 @@ static void gang(struct trp_virtual_run *r, const struct trp_action *a)
         return;
     }
     r->attempts[slot].share = trp_virtual_ask(r->cluster, line, slot);
+    trp_virtual_may_add(r->cluster, r->attempts[slot].share);
     r->asked = true;
 }
 
@@ -183,6 +180,8 @@ static void start_executor(struct trp_virtual_run *r, uint32_t n, trp_profile_id
                                                     .queue_first = TRP_NONE,
                                                     .queue_last = TRP_NONE};
     r->executors[n].share = trp_virtual_ask(r->cluster, line, n);
+    if (ahead || !r->patient)
+        trp_virtual_may_add(r->cluster, r->executors[n].share);
     r->asked = true;
 }
 
@@ -191,6 +190,14 @@ static void need_executor(struct trp_virtual_run *r, uint32_t n)
     if (r->executors[n].state != TRP_VIRTUAL_ASKED)
         return;
     trp_virtual_need(r->cluster, r->executors[n].share);
+    r->asked = true;
+}
+
+static void may_add(struct trp_virtual_run *r, uint32_t n)
+{
+    if (r->executors[n].state != TRP_VIRTUAL_ASKED)
+        return;
+    trp_virtual_may_add(r->cluster, r->executors[n].share);
     r->asked = true;
 }
 
@@ -272,6 +279,9 @@ void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a)
         return;
     case TRP_ACTION_NEED_EXECUTOR:
         need_executor(r, a->executor.executor.n);
+        return;
+    case TRP_ACTION_MAY_ADD:
+        may_add(r, a->executor.executor.n);
         return;
     case TRP_ACTION_ASK_WAIT:
         tell_wait(r, a);

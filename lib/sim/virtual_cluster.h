@@ -76,8 +76,10 @@ uint32_t trp_virtual_line(trp_virtual_cluster *c, const struct trp_resource_prof
 uint32_t trp_virtual_nodes(trp_virtual_cluster *c, const struct trp_resource_profile *p,
                            uint32_t executors);
 
-/* A new share that waits. TRP_NONE: out of memory. */
+/* A new share that waits for room inside. TRP_NONE: out of memory. */
 uint32_t trp_virtual_ask(trp_virtual_cluster *c, uint32_t line, uint32_t owner);
+/* A job may be had for one that waits. */
+void trp_virtual_may_add(trp_virtual_cluster *c, uint32_t share);
 /* Withdraws it, or gives its room back. */
 void trp_virtual_leave(trp_virtual_cluster *c, uint32_t share, int64_t now);
 

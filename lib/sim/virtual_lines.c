@@ -128,6 +128,22 @@ uint32_t trp_virtual_ask(trp_virtual_cluster *c, uint32_t line, uint32_t owner)
     return share;
 }
 
+void trp_virtual_may_add(trp_virtual_cluster *c, uint32_t share)
+{
+    if (share == TRP_NONE || c->shares[share].state != TRP_SHARE_WAITS)
+        return;
+    c->lines[c->shares[share].line].may_add += !c->shares[share].may_add;
+    c->shares[share].may_add = true;
+}
+
+/* It waits in this line no more. */
+static void leave_waiting(trp_virtual_cluster *c, struct trp_virtual_line *l,
+                          uint32_t share)
+{
+    trp_virtual_list_remove(c, &l->waits, share);
+    l->may_add -= c->shares[share].may_add;
+}
+
 static void no_more_than_wait(struct trp_virtual_line *l)
 {
     if (l->asked > l->waits.n)
@@ -149,7 +165,7 @@ void trp_virtual_leave(trp_virtual_cluster *c, uint32_t share, int64_t now)
     struct trp_virtual_share *s = &c->shares[share];
     struct trp_virtual_line *l = &c->lines[s->line];
     if (s->state == TRP_SHARE_WAITS) {
-        trp_virtual_list_remove(c, &l->waits, share);
+        leave_waiting(c, l, share);
         trp_virtual_share_free(c, share);
         no_more_than_wait(l);
     } else if (c->config.whole_jobs) {
@@ -201,8 +217,9 @@ void trp_virtual_need(trp_virtual_cluster *c, uint32_t share)
     if (!from->ahead || s->state != TRP_SHARE_WAITS)
         return;
     to = &c->lines[from->needed];
-    trp_virtual_list_remove(c, &from->waits, share);
+    leave_waiting(c, from, share);
     trp_virtual_list_add(c, &to->waits, share);
+    to->may_add += s->may_add;
     s->line = from->needed;
     /* What jobs cover goes along. */
     if (from->asked > from->waits.n) {
@@ -220,7 +237,8 @@ void trp_virtual_submit(trp_virtual_cluster *c, int64_t now)
     trp_virtual_serve(c, now); /* inside */
     for (uint32_t i = 0; i < c->nlines; i++) {
         no_more_than_wait(&c->lines[i]);
-        uint32_t n = c->lines[i].waits.n - c->lines[i].asked;
+        uint32_t may = c->lines[i].may_add, asked = c->lines[i].asked;
+        uint32_t n = may > asked ? may - asked : 0;
         if (!n || !c->lines[i].out_mask)
             continue;
         c->lines[i].asked += n;
@@ -243,7 +261,7 @@ void trp_virtual_job_ready(trp_virtual_cluster *c, uint32_t line, uint32_t share
 
 static void grant(trp_virtual_cluster *c, struct trp_virtual_line *l, uint32_t share)
 {
-    trp_virtual_list_remove(c, &l->waits, share);
+    leave_waiting(c, l, share);
     trp_virtual_list_add(c, &l->has, share);
     if (c->shares[share].node >= c->ninside) {
         l->credit--;

@@ -89,31 +89,39 @@ static uint32_t hosts_of(const struct trp_virtual_run *r)
     return r->c.inside_only ? trp_virtual_inside_nodes(r->cluster) : n;
 }
 
+struct trp_event trp_virtual_fit_of(const struct trp_virtual_run *r,
+                                    const struct trp_resource_profile *p,
+                                    trp_error *why)
+{
+    uint32_t inside = 0, n = trp_virtual_fit(r->cluster, p, 0, &inside, why);
+    return (struct trp_event){
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.profile = p->id,
+                .executors = n,
+                .further = n - inside,
+                .text = why->text,
+                .hosts = hosts_of(r),
+                .more = r->patient}
+    };
+}
+
 /* Each stage fits, or the run is refused as the driver would refuse it; the engine is
  * told how many executors there can be. */
 static int tell_fit(struct trp_virtual_run *r)
 {
     const trp_pipeline *p = r->c.pipeline;
-    trp_error why;
+    trp_error why = {0};
     for (uint32_t i = 0; i < p->nstages; i++) {
         const struct trp_pipeline_stage *s = &p->stages[i];
         const struct trp_resource_profile *profile =
             trp_profiles_get(r->c.profiles, r->c.ids[i]);
         struct trp_mark at = s->profile_mark.line ? s->profile_mark : s->mark;
-        uint32_t inside = 0;
-        uint32_t n = trp_virtual_fit(r->cluster, profile, s->ranks, &inside, &why);
+        uint32_t n = trp_virtual_fit(r->cluster, profile, s->ranks, NULL, &why);
         if (!n || !trp_limits_room(&r->c.engine, profile, s->ranks, &why))
             return trp_error_at(r->err, TRP_ENEVER, p->file, at,
                                 "stage %s never fits %s: %s", s->name,
                                 r->c.cluster->file, why.text);
-        struct trp_event ev = {
-            .kind = TRP_EVENT_PROFILE_FIT,
-            .fit = {.profile = profile->id,
-                    .executors = n,
-                    .further = r->c.ahead ? n - inside : 0,
-                    .text = "",
-                    .hosts = hosts_of(r)}
-        };
+        struct trp_event ev = trp_virtual_fit_of(r, profile, &why);
         if (!s->ranks)
             trp_virtual_step(r, &ev);
     }
@@ -141,7 +149,10 @@ static int make(struct trp_virtual_run *r)
     for (uint32_t i = 0; i < p->nstages; i++)
         plan_stage(r, i);
     int rc = trp_stage_specs_make(p, r->c.ids, NULL, &r->specs, r->err);
+    r->patient = !r->c.inside_only && !r->c.whole_jobs;
     for (uint32_t k = 0; k < r->specs.nstages; k++) {
+        if (!r->c.ahead)
+            r->specs.stages[k].look_ahead = TRP_LOOK_AHEAD_OFF;
         r->plan[r->specs.of[k]].place = k;
         trp_stage_specs_count(&r->specs, k, p, r->c.ntasks[r->specs.of[k]]);
     }

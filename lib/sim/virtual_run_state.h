@@ -73,8 +73,9 @@ struct trp_virtual_run {
     uint64_t steps, last_end;
     uint64_t jobs; /* for draws */
     uint32_t up;
-    bool asked; /* somebody began to wait */
-    bool room;  /* somebody gave room back */
+    bool asked;   /* somebody began to wait */
+    bool room;    /* somebody gave room back */
+    bool patient; /* jobs are had when they are worth it, not at once */
     bool performing, over;
     int rc;
     trp_error *err;
@@ -90,6 +91,11 @@ static inline struct trp_virtual_stage *trp_virtual_stage_of(struct trp_virtual_
 {
     return &r->result->stages[r->specs.of[engine_stage]];
 }
+
+/* How many executors of a profile there can be; `why`: of none. */
+struct trp_event trp_virtual_fit_of(const struct trp_virtual_run *r,
+                                    const struct trp_resource_profile *p,
+                                    trp_error *why);
 
 /* virtual_act.c */
 void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a);

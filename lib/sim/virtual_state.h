@@ -48,6 +48,7 @@ struct trp_virtual_share {
     uint32_t next, prev;  /* in its line's list; next free */
     uint32_t node_next, node_prev;
     uint8_t state;
+    bool may_add;
     uint64_t asked; /* the order in which shares began to wait */
     int64_t since;
     uint32_t nplaces; /* gang */
@@ -65,9 +66,10 @@ struct trp_virtual_line {
     int64_t one[TRP_SIM_DIMS];      /* need of one share, or of one rank */
     uint32_t inside_mask, out_mask; /* zones that can ever hold one */
     struct trp_virtual_list waits, has, left;
-    uint32_t asked;  /* of those that wait: covered by jobs */
-    uint32_t credit; /* of those: by jobs whose wait is over */
-    uint32_t needed; /* of one ahead: the line of the same without */
+    uint32_t may_add; /* of those that wait: for which jobs may be had */
+    uint32_t asked;   /* of those that wait: covered by jobs */
+    uint32_t credit;  /* of those: by jobs whose wait is over */
+    uint32_t needed;  /* of one ahead: the line of the same without */
     bool ahead;
     char *not_on; /* hosts where its shares are not to be, NULL: anywhere */
 };

@@ -151,6 +151,7 @@ static void on_executor(struct fuzz_world *w, const struct trp_action *act)
          act->kind == TRP_ACTION_START_EXECUTOR     ? "asked for"
          : act->kind == TRP_ACTION_RELEASE_EXECUTOR ? "released"
          : act->kind == TRP_ACTION_NEED_EXECUTOR    ? "needed"
+         : act->kind == TRP_ACTION_MAY_ADD          ? "worth a further job"
                                                     : "relabelled");
     switch (act->kind) {
     case TRP_ACTION_START_EXECUTOR:
@@ -168,6 +169,7 @@ static void on_executor(struct fuzz_world *w, const struct trp_action *act)
         *known = WORLD_RELEASED;
         break;
     case TRP_ACTION_NEED_EXECUTOR:
+    case TRP_ACTION_MAY_ADD:
         FUZZ_CHECK(*known == WORLD_REQUESTED, "executor %u is needed in state %d", x,
                    *known);
         break;
@@ -212,6 +214,7 @@ static void take_action(struct fuzz_world *w, const struct trp_action *act)
     case TRP_ACTION_RELEASE_EXECUTOR:
     case TRP_ACTION_RELABEL_EXECUTOR:
     case TRP_ACTION_NEED_EXECUTOR:
+    case TRP_ACTION_MAY_ADD:
         on_executor(w, act);
         return;
     case TRP_ACTION_ASK_WAIT:

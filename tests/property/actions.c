@@ -226,6 +226,17 @@ static void take_need(struct cluster *c, const struct trp_action *act)
         c->executors[n].ahead = false;
 }
 
+static void take_may_add(struct cluster *c, const struct trp_action *act)
+{
+    uint32_t n = act->executor.executor.n;
+    cluster_say(c, "    executor %u may be had elsewhere\n", n);
+    if (n >= c->nexecutors || c->executors[n].state != CL_REQUESTED ||
+        c->executors[n].may_add)
+        BREAK(c, "who may be had elsewhere waits", "executor %u", n);
+    else
+        c->executors[n].may_add = true;
+}
+
 static void take_executor(struct cluster *c, const struct trp_action *act)
 {
     uint32_t n = act->executor.executor.n;
@@ -357,6 +368,10 @@ void cluster_take(struct cluster *c, const struct trp_action *a)
     case TRP_ACTION_NEED_EXECUTOR:
         mix(c, a->executor.executor.n);
         take_need(c, a);
+        return;
+    case TRP_ACTION_MAY_ADD:
+        mix(c, a->executor.executor.n);
+        take_may_add(c, a);
         return;
     case TRP_ACTION_ASK_WAIT:
         mix(c, a->wait.executors);

@@ -57,8 +57,9 @@ enum cl_executor_state { CL_NOT_THERE, CL_REQUESTED, CL_LIVE, CL_RELEASING, CL_G
 
 struct cl_executor {
     enum cl_executor_state state;
-    bool ahead; /* asked for, and nobody needs it yet */
-    bool came;  /* RELEASING: it was live */
+    bool may_add; /* room may be had for it that is not held */
+    bool ahead;   /* asked for, and nobody needs it yet */
+    bool came;    /* RELEASING: it was live */
     bool decommissioned, excluded;
     uint32_t label, shape, host;
     int64_t cores, used;
@@ -84,8 +85,10 @@ struct cluster {
     struct verdict *verdict;
     FILE *explain;
     int64_t now;
-    int64_t quiet_since;     /* the last action */
-    bool draining, appeared; /* an executor came without having been asked for */
+    int64_t quiet_since; /* the last action */
+    bool patient;        /* further jobs are had when they may, else at once */
+    uint32_t inside[MAX_PROFILES]; /* executors of each profile that are held */
+    bool draining, appeared;       /* an executor came without having been asked for */
     uint32_t njobs, nstages, nexecutors, nattempts;
     struct cl_job jobs[MAX_JOBS];
     struct cl_stage stages[MAX_STAGES];

@@ -359,6 +359,7 @@ static void take(struct data_world *w, const struct trp_action *a)
                  a->stage_retried.attempt, a->stage_retried.text);
         return;
     case TRP_ACTION_NEED_EXECUTOR:
+    case TRP_ACTION_MAY_ADD:
     case TRP_ACTION_ASK_WAIT:
     case TRP_ACTION_SET_ENDED:
     case TRP_ACTION_SPECULATABLE:

@@ -108,15 +108,18 @@ static void configure_failures(struct trp_engine_config *c, const struct stream 
 }
 
 /* A cluster that holds a few executors of each profile; for others a job has to wait.
- */
+ * In half of the streams it is only had when it may be. */
 static void tell_further(struct cluster *c, uint32_t wait_s)
 {
+    c->patient = wait_s % 2;
     struct trp_event fit = {.kind = TRP_EVENT_PROFILE_FIT};
     struct trp_event wait = {.kind = TRP_EVENT_QUEUE_WAIT};
     for (uint32_t p = 0; wait_s && p < NPROFILES; p++) {
         fit.fit.profile.n = wait.queue_wait.profile.n = p;
         fit.fit.executors = UINT32_MAX;
-        fit.fit.further = UINT32_MAX - (wait_s + p) % 4;
+        c->inside[p] = (wait_s + p) % 4;
+        fit.fit.further = UINT32_MAX - c->inside[p];
+        fit.fit.more = c->patient;
         wait.queue_wait.wait_ns = wait_s * SECOND;
         cluster_step(c, &fit);
         cluster_step(c, &wait);

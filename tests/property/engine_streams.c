@@ -311,6 +311,8 @@ static void play_fit(struct cluster *c, const uint32_t *a)
     ev.fit.executors = a[1];
     ev.fit.further = a[1] / 2;
     ev.fit.text = "no node has that much";
+    ev.fit.more = c->patient;
+    c->inside[ev.fit.profile.n] = a[1] - a[1] / 2;
     cluster_step(c, &ev);
 }
 
@@ -397,11 +399,29 @@ static void play_step(struct cluster *c, const struct step *s)
 
 /* ---- the end ---- */
 
+/* Has it room in what is held, or may it be had elsewhere? */
+static bool may_come(const struct cluster *c, const struct cl_executor *x)
+{
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < c->nexecutors; i++)
+        there += c->executors[i].state == CL_LIVE && c->executors[i].label == x->label;
+    return !c->patient || x->may_add || x->label >= NPROFILES ||
+           there < c->inside[x->label];
+}
+
+static uint32_t first_that_comes(const struct cluster *c)
+{
+    for (uint32_t i = 0; i < c->nexecutors; i++)
+        if (c->executors[i].state == CL_REQUESTED && may_come(c, &c->executors[i]))
+            return i;
+    return TRP_NONE;
+}
+
 /* Executors come and go as they were asked to, in turn on all hosts. */
 static void serve(struct cluster *c)
 {
     for (uint32_t n = 0; !c->verdict->broken[0] && n < 100; n++) {
-        uint32_t x = executor_in(c, CL_REQUESTED, 0);
+        uint32_t x = first_that_comes(c);
         if (x != TRP_NONE)
             come_somewhere(c, x, x, 0);
         else if (executor_in(c, CL_RELEASING, 0) != TRP_NONE)

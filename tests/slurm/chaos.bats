@@ -9,3 +9,10 @@ bats_require_minimum_version 1.5.0
     echo "$output"
     [ "$status" = 0 ]
 }
+
+@test "without faults a short run takes few further jobs, and few calls of Slurm" {
+    run "${BATS_TEST_DIRNAME}/chaos" --rounds 2 --seed 1 --faults none \
+        --most-jobs 3 --most-rpcs 60 --keep "$TROUPE_BUILD/chaos-failed"
+    echo "$output"
+    [ "$status" = 0 ]
+}

@@ -111,8 +111,8 @@ whole_node() {
     hog 5 4
     whole_node --set slurm.poll=60s
     wait_until 30 started 1
-    wait_until 30 further_are PENDING 2
-    wait_until 30 said "Slurm job .* is pending: .*executor of profile small, partition main"
+    wait_until 30 further_are PENDING 1
+    wait_until 30 said "Slurm job .* is pending: .*2 executors of profile small, partition main"
     on head scancel "$hog"
     wait_until 30 started 3
     touch go
@@ -131,7 +131,7 @@ END
     submit alice -N1 -n1 -c4 --mem=4000 -- "$TROUPE" run --set driver.cores=2 \
         --set executor.memory=200m p.yaml
     wait_until 30 started 1
-    wait_until 30 further_are PENDING 2
+    wait_until 30 further_are PENDING 1
     touch go
     wait_until 30 further_are PENDING 0
     touch end
@@ -144,7 +144,7 @@ END
     hog 5 4
     whole_node --set slurm.poll=60s
     wait_until 30 started 1
-    wait_until 30 further_are PENDING 2
+    wait_until 30 further_are PENDING 1
     on head scancel --batch --signal=USR1 "$job"
     wait_until 10 further_are PENDING 0
     job_runs "$job" # its task goes on
@@ -160,7 +160,7 @@ END
     hog 3 4
     whole_node
     wait_until 30 started 9
-    wait_until 30 further_are PENDING 3
+    wait_until 30 further_are PENDING 1
     [ "$(further RUNNING)" -ge 1 ]
     on head scancel "$job"
     wait_until 10 no_job_of alice
@@ -199,7 +199,7 @@ have_come() {
 @test "the next stage's executors are asked for, and there, before this one has ended" {
     two_stages "min: 1"
     whole_node --set slurm.poll=60s
-    wait_until 30 further_are PENDING 2
+    wait_until 30 further_are PENDING 1
     on head scancel "$hog"
     wait_until 30 have_come 3
     [ ! -e run.0 ]
@@ -230,7 +230,7 @@ END
     sleep 3
     [ "$(further PENDING)" = 0 ]
     touch go
-    wait_until 30 further_are PENDING 2
+    wait_until 30 further_are PENDING 1
 }
 
 @test "a driver that is killed leaves no job, granted or pending" {
@@ -238,7 +238,7 @@ END
     hog 4 4
     whole_node
     wait_until 30 started 5
-    wait_until 30 further_are PENDING 3
+    wait_until 30 further_are PENDING 1
     [ "$(further RUNNING)" -ge 1 ]
     on "$(host_of "$job")" pkill -KILL -f '^troupe: driver'
     wait_until 10 no_job_of alice
@@ -633,7 +633,7 @@ ends_without() {
     full_job
     cluster kill node2
     wait_until 10 said "node2 does not answer; there is no other room for executors of profile small"
-    further_are PENDING 2
+    further_are PENDING 1
     on head scancel "$hog"
     wait_until 20 begun 6
     [ "$(cat in.* | grep -c node2)" = 2 ]
@@ -715,7 +715,7 @@ nobody_but_guards() {
     hog 4 4
     whole_node --set network.timeout=3s --set executor.heartbeatInterval=500ms
     wait_until 30 started 5
-    wait_until 30 further_are PENDING 3
+    wait_until 30 further_are PENDING 1
     local host
     host=$(host_of "$job")
     cluster cut "$host"

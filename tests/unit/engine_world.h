@@ -37,6 +37,7 @@ struct world {
     struct trp_action job_end;
     struct trp_action synced, outlived;
     uint32_t job_ends, releases, relabels, syncs, out_of_time, outlives;
+    uint32_t may_add; /* requests that may be had from further jobs, so far */
     uint32_t ahead, needed, waits_asked; /* executors asked for ahead; needed then */
     char not_on[64];                     /* where the last one asked for is not to be */
     bool manual;                         /* executors do not come up by themselves */
@@ -174,6 +175,9 @@ static inline void world_take_action(struct world *w, const struct trp_action *a
         break;
     case TRP_ACTION_NEED_EXECUTOR:
         w->needed++;
+        break;
+    case TRP_ACTION_MAY_ADD:
+        w->may_add++;
         break;
     case TRP_ACTION_ASK_WAIT:
         w->waits_asked++;

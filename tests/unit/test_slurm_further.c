@@ -40,7 +40,7 @@ static void test_halves(void)
     trp_acquire_busy(&a, 2);
     expect(next(&a, 8, 0, 99, 0), TRP_ACQUIRE_NOW, 1);
     trp_acquire_busy(&a, 1);
-    expect(next(&a, 8, 0, 99, 0), TRP_ACQUIRE_QUEUE, 1);
+    expect(next(&a, 8, 0, 99, 0), TRP_ACQUIRE_QUEUE, 8);
 }
 
 /* Neither while Slurm is asked nor while room is about to be free. */
@@ -64,18 +64,27 @@ static void test_exhausted(void)
     g_assert_true(trp_acquire_exhausted(&a, 2 * SECOND));
 }
 
-static void test_queue(void)
+/* One job for all, or where jobs cannot shrink of so many each, eight at most. */
+static uint32_t queue_all(uint32_t want, uint32_t node)
 {
     struct trp_acquire a = {.poll_ns = 10 * SECOND, .busy = true};
-    uint32_t coming = 0, jobs = 0;
+    struct trp_acquire_need need = {.waiting = want, .jobs_left = 99, .node = node};
+    uint32_t jobs = 0;
     for (struct trp_acquire_step s;
-         (s = next(&a, 100, coming, 99, 0)).what == TRP_ACQUIRE_QUEUE; jobs++) {
-        coming += s.count;
+         (s = trp_acquire_next(&a, &need, 0)).what == TRP_ACQUIRE_QUEUE; jobs++) {
+        need.coming += s.count;
         trp_acquire_had(&a);
     }
-    g_assert_cmpuint(coming, ==, 100);
-    g_assert_cmpuint(jobs, ==, 8);
-    a = (struct trp_acquire){.poll_ns = 10 * SECOND, .busy = true};
+    g_assert_cmpuint(need.coming, ==, want);
+    return jobs;
+}
+
+static void test_queue(void)
+{
+    g_assert_cmpuint(queue_all(100, 0), ==, 1);
+    g_assert_cmpuint(queue_all(100, 4), ==, 8);
+    g_assert_cmpuint(queue_all(10, 4), ==, 3);
+    struct trp_acquire a = (struct trp_acquire){.poll_ns = 10 * SECOND, .busy = true};
     expect(next(&a, 100, 0, 1, 0), TRP_ACQUIRE_QUEUE, 100);
     expect(next(&a, 100, 0, 0, 0), TRP_ACQUIRE_NOTHING, 0);
     /* All is coming: a later need is asked for now again. */
@@ -119,12 +128,12 @@ static void test_of_no_use(void)
 static void test_too_large(void)
 {
     struct trp_acquire a = {.poll_ns = SECOND, .busy = true};
-    expect(next(&a, 80, 0, 99, 0), TRP_ACQUIRE_QUEUE, 10);
-    trp_acquire_too_large(&a, 10);
-    expect(next(&a, 80, 0, 99, 0), TRP_ACQUIRE_QUEUE, 5);
-    expect(next(&a, 80, 0, 2, 0), TRP_ACQUIRE_QUEUE, 5);
-    trp_acquire_too_large(&a, 5);
-    expect(next(&a, 80, 0, 2, 0), TRP_ACQUIRE_QUEUE, 2);
+    expect(next(&a, 80, 0, 99, 0), TRP_ACQUIRE_QUEUE, 80);
+    trp_acquire_too_large(&a, 80);
+    expect(next(&a, 80, 0, 99, 0), TRP_ACQUIRE_QUEUE, 40);
+    expect(next(&a, 80, 0, 2, 0), TRP_ACQUIRE_QUEUE, 40);
+    trp_acquire_too_large(&a, 40);
+    expect(next(&a, 80, 0, 2, 0), TRP_ACQUIRE_QUEUE, 20);
 }
 
 static void test_hold(void)
@@ -152,13 +161,13 @@ static void test_leaving(void)
     trp_acquire_busy(&a, 4);
     expect(trp_acquire_next(&a, &need, SECOND), TRP_ACQUIRE_NOW, 2);
     trp_acquire_busy(&a, 1);
-    expect(trp_acquire_next(&a, &need, SECOND), TRP_ACQUIRE_QUEUE, 1);
+    expect(trp_acquire_next(&a, &need, SECOND), TRP_ACQUIRE_QUEUE, 4);
 
     a = (struct trp_acquire){.poll_ns = SECOND, .busy = true};
     need.leaving = true;
     struct trp_acquire_step s = trp_acquire_next(&a, &need, 5);
     g_assert_cmpint(s.due, ==, 5 + 3 * SECOND); /* they do not leave */
-    expect(trp_acquire_next(&a, &need, s.due), TRP_ACQUIRE_QUEUE, 1);
+    expect(trp_acquire_next(&a, &need, s.due), TRP_ACQUIRE_QUEUE, 4);
 }
 
 /* ---- what the cluster has ---- */
@@ -186,6 +195,9 @@ static void test_offers(void)
     /* Three cores are two whole ones, of two threads each. */
     g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 10 * 2 + 2 * 21);
     g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &need, 1, &err), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_on_node(&o, "gpu", &need), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_on_node(&o, "main", &need), ==,
+                     5); /* of 62 on 12 */
     g_assert_cmpuint(trp_slurm_offers_fit(&o, "main", &need, 60, &err), ==, 1);
     g_assert_cmpuint(trp_slurm_offers_threads(&o, "main"), ==, 2);
     g_assert_cmpuint(trp_slurm_offers_threads(&o, "gpu"), ==, 1);
@@ -322,6 +334,38 @@ static void test_growth(void)
     trp_slurm_inventory_free(&all);
 }
 
+/* Only those for whom more room may be had are asked for. */
+static void test_may_add(void)
+{
+    const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
+    struct trp_slurm_inventory all;
+    struct trp_slurm_request r[4];
+    trp_slurm_books *b;
+    tell_job(&all, 1, 1);
+    g_assert_cmpint(trp_slurm_books_new(&all, &share, &b, NULL), ==, 0);
+    for (int i = 0; i < 4; i++)
+        ask(b, &r[i], 1, 3);
+    const struct trp_slurm_shape *shape = trp_slurm_books_shape(b, 0);
+    trp_slurm_books_may_add(&r[1]);
+    trp_slurm_books_may_add(&r[1]);
+    trp_slurm_books_may_add(&r[3]);
+    g_assert_cmpuint(shape->may_add, ==, 2);
+    g_assert_true(trp_slurm_books_next(b) == &r[0]);
+    g_assert_cmpuint(shape->waiting, ==, 3);
+    trp_slurm_books_leave(b, &r[0]);
+    g_assert_true(trp_slurm_books_next(b) == &r[1]);
+    g_assert_cmpuint(shape->may_add, ==, 1);
+    trp_slurm_books_may_add(&r[1]); /* it has room */
+    g_assert_cmpuint(shape->may_add, ==, 1);
+    trp_slurm_books_leave(b, &r[3]);
+    g_assert_cmpuint(shape->may_add, ==, 0);
+    g_assert_cmpuint(shape->waiting, ==, 1);
+    trp_slurm_books_leave(b, &r[1]);
+    trp_slurm_books_leave(b, &r[2]);
+    trp_slurm_books_free(b);
+    trp_slurm_inventory_free(&all);
+}
+
 static void test_others_pass(void)
 {
     const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
@@ -351,7 +395,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/slurm-further/all is asked for, then half", test_halves);
     g_test_add_func("/slurm-further/nothing more can be had now", test_exhausted);
-    g_test_add_func("/slurm-further/the rest is queued in a few jobs", test_queue);
+    g_test_add_func("/slurm-further/the rest is queued in one job", test_queue);
     g_test_add_func("/slurm-further/a refusal is asked again later and later",
                     test_later);
     g_test_add_func("/slurm-further/what is granted and of no use", test_of_no_use);
@@ -361,6 +405,7 @@ int main(int argc, char **argv)
                     test_leaving);
     g_test_add_func("/slurm-further/what the cluster could hold", test_offers);
     g_test_add_func("/slurm-further/jobs come and go in the books", test_growth);
+    g_test_add_func("/slurm-further/those for whom more may be had", test_may_add);
     g_test_add_func("/slurm-further/what needs another job holds up nobody",
                     test_others_pass);
     return g_test_run();

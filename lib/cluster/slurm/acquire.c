@@ -38,11 +38,12 @@ static bool hold(struct trp_acquire *a, const struct trp_acquire_need *need,
 }
 
 static struct trp_acquire_step queue(struct trp_acquire *a, uint32_t want,
-                                     uint32_t jobs_left)
+                                     const struct trp_acquire_need *need)
 {
-    uint32_t jobs = jobs_left < QUEUED_JOBS ? jobs_left : QUEUED_JOBS;
-    uint32_t share = (want - 1) / jobs + 1;
-    if (!a->chunk || jobs_left < QUEUED_JOBS)
+    uint32_t jobs = need->jobs_left < QUEUED_JOBS ? need->jobs_left : QUEUED_JOBS;
+    uint32_t share = need->node ? (want - 1) / jobs + 1 : want;
+    share = share > need->node ? share : need->node;
+    if (!a->chunk || !need->node || need->jobs_left < QUEUED_JOBS)
         a->chunk = share;
     if (a->chunk_most && a->chunk > a->chunk_most)
         a->chunk = a->chunk_most;
@@ -73,7 +74,7 @@ struct trp_acquire_step trp_acquire_next(struct trp_acquire *a,
     if (need->jobs_left == 0)
         return nothing(INT64_MAX);
     if (a->busy)
-        return queue(a, want, need->jobs_left);
+        return queue(a, want, need);
     return (struct trp_acquire_step){.what = TRP_ACQUIRE_NOW,
                                      .count =
                                          a->next && a->next < want ? a->next : want,

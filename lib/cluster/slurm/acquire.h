@@ -4,9 +4,10 @@
  *
  * A *need* is the requests that have no room and are not coming in a queued job. It is
  * asked for *now*: all of it at once; when Slurm is too busy half as many, and so on
- * down to one. What cannot be had now is *queued*, in a few jobs. What is refused for
- * another reason is asked for again, later and later. When what is queued is more than
- * what waits, the rest is cancelled.
+ * down to one. What cannot be had now is *queued*, in one job; in a few small ones
+ * where a job cannot give nodes back before its end. What is refused for another reason
+ * is asked for again, later and later. When what is queued is more than what waits, the
+ * rest is cancelled.
  *
  * While executors are going away whose room would do, that is waited for, HOLD at most:
  * between stages the same nodes are cut anew. Room that would not do goes back to
@@ -36,9 +37,10 @@ struct trp_acquire {
 };
 
 struct trp_acquire_need {
-    uint32_t waiting;   /* requests without room */
+    uint32_t waiting;   /* requests without room that are worth a further job */
     uint32_t coming;    /* executors of queued jobs, not granted yet */
     uint32_t jobs_left; /* that may be had more */
+    uint32_t node;      /* jobs cannot shrink: how many a node has room for; else 0 */
     bool freeing;       /* room for them is about to be free */
     bool leaving;       /* Slurm is about to have more room */
 };

@@ -100,7 +100,8 @@ struct trp_slurm_shape {
     uint32_t units;
     bool gang, ahead;
     char *not_on;     /* "h1,h2": hosts where it is not to be; NULL: anywhere */
-    uint32_t waiting; /* requests in the queue */
+    uint32_t waiting; /* requests in the queue … */
+    uint32_t may_add; /* … of those: for which more room may be had */
     void *context;    /* the caller's, NULL at first */
     bool last_resort; /* the caller's: doubtful nodes are used, too */
     uint32_t tried;   /* the caller's: of those that are placed on such nodes */
@@ -117,6 +118,7 @@ struct trp_slurm_request {
     bool
         ahead; /* nobody needs it yet: placed after all others, in parts for it alone */
     const char *not_on; /* as the shape's, for trp_slurm_books_ask; or "" */
+    bool may_add;       /* at first as the caller has it; trp_slurm_books_may_add */
     /* The books' own; spots are valid while state is TRP_SLURM_PLACED. */
     enum trp_slurm_request_state state;
     struct trp_slurm_spot *spots;
@@ -210,6 +212,8 @@ int trp_slurm_books_keep(const trp_slurm_books *b, const struct trp_slurm_load *
 /* Puts a request, which fits, at the end of the queue. TRP_ENOMEM. */
 int trp_slurm_books_ask(trp_slurm_books *b, struct trp_slurm_request *r,
                         trp_error *err);
+/* More room may be had for it, as long as it is in the queue. */
+void trp_slurm_books_may_add(struct trp_slurm_request *r);
 /* One in the queue that was asked for ahead is needed now. TRP_ENOMEM. */
 int trp_slurm_books_need(trp_slurm_books *b, struct trp_slurm_request *r);
 /* The first that has room, now placed, or NULL. */

@@ -71,7 +71,14 @@ int trp_slurm_books_ask(trp_slurm_books *b, struct trp_slurm_request *r, trp_err
         s->first = r;
     s->last = r;
     s->waiting++;
+    s->may_add += r->may_add;
     return 0;
+}
+
+void trp_slurm_books_may_add(struct trp_slurm_request *r)
+{
+    r->shape->may_add += r->state == TRP_SLURM_QUEUED && !r->may_add;
+    r->may_add = true;
 }
 
 static void unlink_request(struct trp_slurm_request *r)
@@ -87,6 +94,7 @@ static void unlink_request(struct trp_slurm_request *r)
         s->last = r->before;
     r->before = r->behind = NULL;
     s->waiting--;
+    s->may_add -= r->may_add;
 }
 
 int trp_slurm_books_need(trp_slurm_books *b, struct trp_slurm_request *r)

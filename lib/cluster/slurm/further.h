@@ -71,6 +71,7 @@ struct trp_slurm_shape_jobs {
     char refused[TRP_SLURM_TOLD]; /* what Slurm has said to a step, since one came */
     bool job_tried;               /* a further job was asked for since one came */
     bool local;                   /* there is room for it inside, some time */
+    int64_t waits_since; /* of gangs that may not be had elsewhere yet; 0: none is */
     int64_t never_until; /* … but for this stage: looked at again then; or 0 */
     struct trp_slurm_shape_jobs *needed; /* of what is asked for ahead: to whom its jobs
                                           * go when it is needed; NULL: nobody yet */
@@ -81,6 +82,7 @@ struct trp_slurm_further {
     bool helper_gone;
     uint32_t most; /* jobs at once */
     int64_t poll_ns, time_ns;
+    int64_t patience_ns;          /* of gangs that have room inside, some time */
     struct trp_slurm_job *jobs;   /* in the order in which they were asked for */
     struct trp_slurm_debt *debts; /* give_back.c */
     struct trp_slurm_offers offers;

@@ -303,12 +303,21 @@ static void hand_over(struct trp_slurm *s, const struct trp_slurm_shape *shape)
     }
 }
 
+/* Of a profile's place: how many executors, or ranks, a node holds. */
+static uint32_t on_node(const struct trp_slurm *s, const struct trp_slurm_shape_jobs *w,
+                        const struct trp_slurm_need *need)
+{
+    char partition[TRP_SLURM_NAME] = "";
+    trp_slurm_request_place(s, &w->profile, w->ranks, partition, NULL);
+    return trp_slurm_offers_on_node(&s->further.offers, partition, need);
+}
+
 static struct trp_acquire_need need_of(const struct trp_slurm *s,
                                        const struct trp_slurm_shape *shape)
 {
     struct trp_acquire_need need = {
-        .waiting = shape->waiting,
-        .leaving = shape->waiting && !shape->ahead &&
+        .waiting = shape->may_add,
+        .leaving = shape->may_add && !shape->ahead &&
                    (s->leaving > 0 || trp_slurm_shrink_settling(s))};
     need.freeing =
         need.leaving && trp_slurm_books_held(s->books, &shape->need, shape->units) > 0;
@@ -325,6 +334,8 @@ static struct trp_acquire_need need_of(const struct trp_slurm *s,
         jobs++;
     }
     need.waiting += shape->tried > held ? shape->tried - held : 0;
+    if (s->shrink.denied)
+        need.node = on_node(s, shape->context, &shape->need);
     need.jobs_left = jobs < s->further.most ? s->further.most - jobs : 0;
     return need;
 }
@@ -341,17 +352,38 @@ void trp_slurm_further_again(struct trp_slurm *s, struct trp_slurm_shape *shape)
     shape->last_resort = !s->further.allowed;
 }
 
+/* Gangs, of which the engine knows nothing, may be had elsewhere at once where there is
+ * never room for them inside, else when they have waited. Until then. */
+static int64_t look_at_gangs(const struct trp_slurm *s,
+                             const struct trp_slurm_shape *shape)
+{
+    struct trp_slurm_shape_jobs *w = shape->context;
+    int64_t now = trp_further_now();
+    if (!w->ranks || shape->waiting == shape->may_add) {
+        w->waits_since = 0;
+        return INT64_MAX;
+    }
+    if (!w->waits_since)
+        w->waits_since = now;
+    if (w->local && now < w->waits_since + s->further.patience_ns)
+        return w->waits_since + s->further.patience_ns;
+    for (struct trp_slurm_request *r = shape->first; r; r = r->behind)
+        trp_slurm_books_may_add(r);
+    return INT64_MAX;
+}
+
 int64_t trp_further_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
 {
     struct trp_slurm_shape_jobs *w = shape->context;
-    int64_t due = INT64_MAX;
+    int64_t due = INT64_MAX, gangs;
     if (!w)
         return due;
     if (is_never(s, w, &due)) {
         trp_further_make_do(s, shape, true);
         return due;
     }
-    if ((shape->waiting && !trp_slurm_books_srun_room(s->books)))
+    gangs = look_at_gangs(s, shape);
+    if (shape->may_add && !trp_slurm_books_srun_room(s->books))
         return INT64_MAX;
     if (w->needed)
         hand_over(s, shape);
@@ -366,9 +398,12 @@ int64_t trp_further_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
         else if (step.what == TRP_ACQUIRE_CANCEL)
             done = cancel(s, w, step.count);
         if (!done) {
-            trp_further_make_do(s, shape,
-                                trp_acquire_exhausted(&w->acquire, trp_further_now()));
-            return step.due;
+            /* Those for whom no job may be had yet wait for good nodes. */
+            trp_further_make_do(
+                s, shape,
+                shape->may_add == shape->waiting &&
+                    trp_acquire_exhausted(&w->acquire, trp_further_now()));
+            return step.due < gangs ? step.due : gangs;
         }
     }
 }
@@ -494,12 +529,42 @@ static void on_when_told(void *context, const struct trp_slurm_end *end)
     free(context);
 }
 
+/* Executors that have to be waited for: not those for which nodes of further jobs have
+ * room, which are given back until then, nor more than there is room for beside the
+ * driver's own job. Slurm only knows that these jobs may go on to their time limit. */
+static uint32_t waited_for(const struct trp_slurm *s,
+                           const struct trp_slurm_shape_jobs *want, uint32_t executors)
+{
+    struct trp_slurm_need need;
+    char partition[TRP_SLURM_NAME], other[TRP_SLURM_NAME];
+    uint32_t own = 0, further = 0;
+    if (trp_slurm_need_executor(&want->profile, s->site, &need, NULL) < 0 ||
+        trp_slurm_request_place(s, &want->profile, 0, partition, NULL) < 0)
+        return executors;
+    uint32_t all = trp_slurm_offers_fit(&s->further.offers, partition, &need, 1, NULL);
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+        if (!s->inventory.nodes[i].name)
+            continue;
+        const struct trp_slurm_job *j =
+            trp_slurm_further_of(s, s->inventory.nodes[i].part);
+        snprintf(other, sizeof other, "%s", s->inventory.place.partition);
+        if (j)
+            trp_slurm_request_place(s, &j->want->profile, j->want->ranks, other, NULL);
+        if (strcmp(other, partition) == 0)
+            *(j ? &further : &own) += on_node(s, want, &need);
+    }
+    uint32_t most = all > own ? all - own : 0;
+    executors = executors < most ? executors : most;
+    return executors > further ? executors - further : 0;
+}
+
 void trp_slurm_further_ask_wait(struct trp_slurm *s,
                                 const struct trp_resource_profile *p,
                                 uint32_t executors)
 {
     const struct trp_slurm_shape_jobs want = {.profile = *p};
-    struct when *w = malloc(sizeof *w);
+    executors = waited_for(s, &want, executors);
+    struct when *w = executors ? malloc(sizeof *w) : NULL;
     char *call =
         s->further.allowed && w
             ? trp_slurm_request_call(s, "when", &want, executors, NULL, NULL, NULL)

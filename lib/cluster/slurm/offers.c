@@ -222,6 +222,20 @@ uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *part
     return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
+uint32_t trp_slurm_offers_on_node(const struct trp_slurm_offers *o,
+                                  const char *partition,
+                                  const struct trp_slurm_need *need)
+{
+    const struct trp_slurm_partition *p = trp_slurm_offers_partition(o, partition);
+    uint64_t sum = 0, nodes = 0;
+    for (uint32_t i = 0; p && i < o->n; i++) {
+        uint64_t units = is_in(&o->v[i], p) ? units_on(&o->v[i], p, need) : 0;
+        sum += units * o->v[i].nodes;
+        nodes += units ? o->v[i].nodes : 0;
+    }
+    return nodes ? (uint32_t)(sum / nodes) : 1;
+}
+
 uint32_t trp_slurm_offers_threads(const struct trp_slurm_offers *o,
                                   const char *partition)
 {

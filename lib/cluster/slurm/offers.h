@@ -48,6 +48,11 @@ trp_slurm_offers_partition(const struct trp_slurm_offers *o, const char *name);
 uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *partition,
                               const struct trp_slurm_need *need, uint32_t units,
                               trp_error *err);
+/* How many units a node of the partition holds that holds any, on average; at least 1.
+ */
+uint32_t trp_slurm_offers_on_node(const struct trp_slurm_offers *o,
+                                  const char *partition,
+                                  const struct trp_slurm_need *need);
 /* The most cores and MiB that one node has for a job, and the most of a device or
  * feature (1: it has it) by name and type. `p` NULL: of all nodes. */
 void trp_slurm_offers_most(const struct trp_slurm_offers *o,

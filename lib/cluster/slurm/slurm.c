@@ -274,6 +274,16 @@ static void slurm_need(trp_cluster *c, trp_executor_id executor)
         trp_slurm_executor_need(e);
 }
 
+static void slurm_may_add(trp_cluster *c, trp_executor_id executor)
+{
+    struct trp_slurm *s = slurm_of(c);
+    struct trp_slurm_executor *e = find_executor(s, executor);
+    if (!e)
+        return;
+    trp_slurm_books_may_add(&e->request);
+    trp_slurm_pump_soon(s);
+}
+
 static void slurm_ask_wait(trp_cluster *c, const struct trp_resource_profile *p,
                            uint32_t executors)
 {
@@ -412,6 +422,7 @@ const struct trp_cluster_ops trp_slurm_ops = {
     .fit = slurm_fit,
     .held = slurm_held,
     .came = slurm_came,
+    .may_add = slurm_may_add,
     .need = slurm_need,
     .ask_wait = slurm_ask_wait,
     .open = slurm_open,

@@ -138,6 +138,7 @@ static void allow_further(struct trp_slurm *s, const struct trp_slurm_config *co
 {
     struct trp_slurm_further *f = &s->further;
     f->poll_ns = (int64_t)config->poll_ms * 1000000;
+    f->patience_ns = config->patience_ns;
     f->allowed = config->placement != TRP_PLACEMENT_INSIDE && !s->site->limits.no_jobs;
     f->most = f->allowed && s->site->limits.jobs ? s->site->limits.jobs : JOBS_MOST;
     f->time_ns = s->site->limits.time_ns;

@@ -8,14 +8,15 @@
  *
  * When. As soon as what is *left* of the parents is no more than the *lead*: the wait
  * that the cluster expects for them (it is asked once a stage attempt), or that some
- * had, and the least time an executor took to come; or the user's own time.
+ * had, and the least time an executor took to come; or the user's own time. A stage
+ * that has some room in what is held is not looked ahead to where the wait is no longer
+ * than the patience (patience.c) that it has when it runs: then it is known what is
+ * worth it.
  *
- * What is left: each pending task takes the median of the last that have ended, on the
- * slot that is free first. Nothing is known before as many have ended as run: the first
- * to end are the short ones. It is looked at when 1, 2, 4, … tasks have ended, and by
- * timer at half of the time in between (or, when nothing is known, after a quarter of
- * the time so far): a stage costs a few looks, of O(slots), however many tasks it has,
- * and a launch costs nothing.
+ * What is left (left.c) is looked at when 1, 2, 4, … tasks have ended, and by timer at
+ * half of the time in between (or, when nothing is known, after a quarter of the time
+ * so far): a stage costs a few looks, of O(slots), however many tasks it has, and a
+ * launch costs nothing.
  *
  * For how long. They stand apart until the stage runs (`ahead`); then they are the
  * stage's. They go when the stage will not run; and when they have come and it is late
@@ -30,9 +31,6 @@
 
 #define LOOK_LEAST_NS INT64_C(100000000)
 #define UNKNOWN_LEAST_NS INT64_C(500000000)
-#define UNKNOWN (-1)
-
-enum { COLUMNS = 64 };
 
 static int64_t later(int64_t now, int64_t by)
 {
@@ -41,91 +39,22 @@ static int64_t later(int64_t now, int64_t by)
 
 /* ---- how much longer ---- */
 
-static int64_t median(const struct trp_task_set *s)
-{
-    int64_t v[TRP_TIMES_KEPT];
-    uint32_t n = s->timed < TRP_TIMES_KEPT ? s->timed : TRP_TIMES_KEPT;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = i;
-        for (; at && v[at - 1] > s->took_ns[i]; at--)
-            v[at] = v[at - 1];
-        v[at] = s->took_ns[i];
-    }
-    return v[n / 2];
-}
-
-/* How much longer the running attempts of a set need, as a histogram. */
-struct running {
-    int64_t step; /* of a column */
-    uint32_t n, columns[COLUMNS];
-};
-
-static struct running look_at(const struct trp_engine *e, const struct trp_task_set *s,
-                              int64_t took)
-{
-    struct running r = {.step = took / COLUMNS + 1};
-    for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
-        if (!x || x->class != s->class->profile.n)
-            continue;
-        for (uint32_t k = x->running; k != TRP_NONE; k = e->attempts.v[k].next) {
-            const struct trp_attempt *a = &e->attempts.v[k];
-            int64_t left = took - (e->now - a->launched_ns);
-            if (a->set != s)
-                continue;
-            r.n++;
-            r.columns[left > 0 ? left / r.step : 0]++;
-        }
-    }
-    return r;
-}
-
-/* The longest that the `n` shortest of them need: the end of their last column. */
-static int64_t shortest(const struct running *r, uint32_t n)
-{
-    uint32_t i = 0, seen = r->columns[0];
-    while (seen < n)
-        seen += r->columns[++i];
-    return i ? (i + 1) * r->step : 0;
-}
-
-static int64_t left_of_set(const struct trp_engine *e, const struct trp_task_set *s)
-{
-    uint64_t pending = (uint64_t)s->pending + s->queued;
-    if (!pending && !s->running)
-        return 0;
-    if (!s->class || !s->timed || s->timed < s->running)
-        return UNKNOWN;
-    int64_t took = median(s);
-    const struct running r = look_at(e, s, took);
-    if (!r.n)
-        return UNKNOWN;
-    uint64_t waves = pending / r.n;
-    uint32_t more = (uint32_t)(pending % r.n);
-    if (took > 0 && waves > (uint64_t)(INT64_MAX / 4 / took))
-        return INT64_MAX / 2;
-    int64_t left = (int64_t)waves * took, last = shortest(&r, r.n);
-    if (more && shortest(&r, more) + took > last)
-        last = shortest(&r, more) + took;
-    return left + last;
-}
-
-/* Until the stage can run, UNKNOWN: not known. */
+/* Until the stage can run, TRP_LEFT_UNKNOWN: not known. */
 static int64_t left_before(const struct trp_engine *e, const struct trp_stage *s)
 {
     int64_t left = 0;
     if (s->state != TRP_STAGE_WAITING)
-        return UNKNOWN;
+        return TRP_LEFT_UNKNOWN;
     for (uint32_t i = 0; i < s->nparents; i++) {
         const struct trp_stage *p = s->parents[i].parent;
         if (!s->parents[i].waits)
             continue;
         if (p->state != TRP_STAGE_RUNNING || !p->set)
-            return UNKNOWN;
+            return TRP_LEFT_UNKNOWN;
         for (const struct trp_task_set *set = p->set; set; set = set->overflow) {
-            int64_t of = left_of_set(e, set);
-            if (of == UNKNOWN)
-                return UNKNOWN;
+            int64_t of = trp_left_of(e, set).all_ns;
+            if (of == TRP_LEFT_UNKNOWN)
+                return TRP_LEFT_UNKNOWN;
             left = of > left ? of : left;
         }
     }
@@ -285,6 +214,14 @@ void trp_ahead_refused(struct trp_engine *e, struct trp_class *c)
 
 /* ---- looking ---- */
 
+/* Others can be had as soon as the stage finds that they are worth it. */
+static bool is_had_soon(const struct trp_engine *e, const struct trp_stage *s,
+                        const struct trp_class *c)
+{
+    return c->more && mode_of(e, s) == TRP_LOOK_AHEAD_AUTO && c->fit > c->further &&
+           c->wait_ns <= e->config.backlog_timeout_ns;
+}
+
 /* When to look again. */
 static int64_t consider(struct trp_engine *e, struct trp_stage *s, struct trp_class *c)
 {
@@ -294,7 +231,7 @@ static int64_t consider(struct trp_engine *e, struct trp_stage *s, struct trp_cl
         return INT64_MAX;
     int64_t left = left_before(e, s), pause = (e->now - a->since) / 4;
     pause = pause > UNKNOWN_LEAST_NS ? pause : UNKNOWN_LEAST_NS;
-    if (left != UNKNOWN) {
+    if (left != TRP_LEFT_UNKNOWN) {
         if (!a->asked_wait && mode_of(e, s) == TRP_LOOK_AHEAD_AUTO) {
             a->asked_wait = true;
             struct trp_action *act = trp_action_add(e, TRP_ACTION_ASK_WAIT);
@@ -302,7 +239,7 @@ static int64_t consider(struct trp_engine *e, struct trp_stage *s, struct trp_cl
             act->wait.executors = n;
         }
         int64_t lead = lead_of(e, s, c);
-        if (left <= lead) {
+        if (left <= lead && !is_had_soon(e, s, c)) {
             a->n = n;
             a->expect = later(e->now, left);
             a->most =
@@ -311,7 +248,7 @@ static int64_t consider(struct trp_engine *e, struct trp_stage *s, struct trp_cl
             e->any_dirty = true;
             return later(a->expect, e->config.idle_timeout_ns);
         }
-        pause = (left - lead) / 2;
+        pause = left > lead ? (left - lead) / 2 : pause;
     }
     return later(e->now, pause > LOOK_LEAST_NS ? pause : LOOK_LEAST_NS);
 }
@@ -325,7 +262,7 @@ static int64_t reconsider(struct trp_engine *e, struct trp_stage *s,
     idle = idle > LOOK_LEAST_NS ? idle : LOOK_LEAST_NS;
     if (e->now >= a->most || e->now >= later(a->expect, idle)) {
         int64_t left = left_before(e, s);
-        bool soon = left != UNKNOWN && left <= lead_of(e, s, c);
+        bool soon = left != TRP_LEFT_UNKNOWN && left <= lead_of(e, s, c);
         if (!any_came(e, c)) {
             a->most = later(e->now, idle);
         } else if (!soon || e->now >= a->most) {

@@ -107,6 +107,25 @@ void trp_need_find_short(struct trp_engine *e);
 /* Is any class other than this one? A gang may be. */
 bool trp_need_others_short(const struct trp_engine *e, const struct trp_class *c);
 
+/* alloc/left.c: what is left of a set, with the slots that it has. */
+struct trp_left {
+    int64_t took_ns;   /* by a task */
+    int64_t all_ns;    /* until its last one ends; TRP_LEFT_UNKNOWN */
+    int64_t oldest_ns; /* how long the one that runs longest does; -1: none runs */
+    double running_ns; /* what those that run still need together */
+};
+#define TRP_LEFT_UNKNOWN INT64_C(-1)
+struct trp_left trp_left_of(const struct trp_engine *e, const struct trp_task_set *s);
+
+/* alloc/patience.c */
+/* Finds requests that may be had from further jobs now; at the end of a step in which
+ * anything changed, or that is due. */
+void trp_patience_look(struct trp_engine *e);
+/* It is known better how long tasks of the class take. */
+void trp_patience_news(struct trp_engine *e, struct trp_class *c);
+/* A request may be had from a further job whatever else is wanted. */
+void trp_patience_over(struct trp_engine *e, struct trp_executor *x);
+
 /* alloc/ahead.c */
 /* The stage runs: what was asked for ahead is needed now, and children that wait for it
  * are looked ahead to. */

@@ -166,6 +166,7 @@ static void ask_apart(struct trp_engine *e, struct trp_class *c)
     act->executor.profile = c->profile;
     act->executor.ahead = false; /* members of actions begin with any value */
     act->executor.not_on = not_on;
+    trp_patience_over(e, x); /* what is held has no such host */
     c->copying.asked = true;
     c->copying.apart = x->id;
 }
@@ -186,6 +187,8 @@ static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
         act->executor.profile = c->profile;
         act->executor.ahead = x->ahead;
         act->executor.not_on = "";
+        if (x->ahead)
+            trp_patience_over(e, x);
     }
 }
 
@@ -200,6 +203,7 @@ static bool grow(struct trp_engine *e, struct trp_class *c)
     if (trp_need_apart(c) && want <= have)
         ask_apart(e, c);
     if (want <= have) {
+        c->lost = 0;
         if (!c->share && trp_need_work(e, c))
             check_limits(e, c);
         return false;

@@ -24,6 +24,7 @@ struct trp_class *trp_class_of(struct trp_engine *e, trp_profile_id profile)
     c->fit = c->share = UINT32_MAX;
     c->copying.apart.n = TRP_NONE;
     c->keep_due = INT64_MAX;
+    c->waits_since = INT64_MAX;
     trp_caps_cost(&e->caps, trp_profiles_get(e->profiles, profile), c->cost);
     c->backoff = e->config.retry_first_ns;
     if (!trp_ramp_class(e, c)) {
@@ -176,6 +177,7 @@ int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
     x->state = TRP_EXECUTOR_LIVE;
     x->came = true;
     c->requested--;
+    c->nmay -= x->may_add;
     e->requested--;
     c->live++;
     c->idle++;
@@ -195,6 +197,7 @@ static void leave_live(struct trp_engine *e, struct trp_executor *x,
     trp_ahead_no_more(e, x);
     if (x->state == TRP_EXECUTOR_REQUESTED) {
         c->requested--;
+        c->nmay -= x->may_add;
         e->requested--;
     } else if (x->state == TRP_EXECUTOR_LIVE) {
         c->live--;

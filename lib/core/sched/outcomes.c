@@ -69,8 +69,11 @@ static void measure(struct trp_engine *e, struct trp_task_set *s, int64_t durati
         s->mean_ns = duration_ns;
     else
         s->mean_ns += (duration_ns - s->mean_ns) >> 3;
-    if (e->ahead && !(s->timed & (s->timed - 1)))
-        trp_ahead_look_soon(e);
+    if (s->timed & (s->timed - 1))
+        return;
+    trp_ahead_look_soon(e);
+    if (s->class)
+        trp_patience_news(e, s->class);
 }
 
 static void verdict(struct trp_engine *e, uint32_t slot, enum trp_end_status status,

@@ -1,0 +1,214 @@
+/*
+ * Patience: a further job costs calls to the cluster, and the start of an executor on
+ * room that is held meanwhile. So what has no room in what is held may be had from one
+ * when that is worth it (docs/decisions/0032); until then the request waits for room.
+ *
+ * At once:
+ *   - where what is held can never run the tasks: it has no room for one executor of
+ * the profile, or not for a barrier stage's all;
+ *   - what a user named: minima, and what was asked for ahead;
+ *   - what takes the place of an executor that was lost or did not start;
+ *   - with alloc.grow=ramp, which has its own patience.
+ * Else when requests of the profile have waited for the backlog timeout, and it *pays*:
+ * tasks would still be pending when an executor could have come (the wait in the queue
+ * that is known, and the shortest start so far), and one of them that begins then would
+ * end so much earlier than the last one will. `So much` is a start, and no less than
+ * USE_LEAST. As many as would then have work for that long, each. When it is not known
+ * how long tasks take they are taken as long as soon as one has run for the timeout;
+ * or, where none runs, when executors should have come by now.
+ *
+ * What a class has requested is looked at together, whatever stages it is for. A
+ * request that may keeps that. Looked at when requests are made, when 1, 2, 4, … tasks
+ * have ended, and by timer.
+ */
+#include "core/engine_state.h"
+
+#define LOOK_LEAST_NS INT64_C(100000000)
+/* What an executor costs by itself: a few calls, and processes on two hosts. */
+#define USE_LEAST_NS INT64_C(600000000)
+#define ALL UINT32_MAX
+
+enum { STARTS = 2, FIRST_START = 9 };
+
+static int64_t later(int64_t now, int64_t by)
+{
+    return by < INT64_MAX - now ? now + by : INT64_MAX;
+}
+
+static int64_t longer(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+void trp_patience_over(struct trp_engine *e, struct trp_executor *x)
+{
+    struct trp_class *c = e->classes[x->class];
+    if (!c->more || x->may_add || x->state != TRP_EXECUTOR_REQUESTED)
+        return;
+    x->may_add = true;
+    c->nmay++;
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_MAY_ADD);
+    act->executor.executor = x->id;
+    act->executor.profile = c->profile;
+    act->executor.ahead = false; /* members of actions begin with any value */
+    act->executor.not_on = "";
+}
+
+/* ---- at once ---- */
+
+/* Executors that its stages are to have, whatever they cost. */
+static uint32_t least_of(const struct trp_engine *e, const struct trp_class *c)
+{
+    uint32_t least = trp_need_least(e, c), mins = 0;
+    for (const struct trp_task_set *s = c->bounded; s; s = s->bounded_next)
+        mins += s->pending + s->running + s->queued ? s->stage->min_executors : 0;
+    least = least > mins ? least : mins;
+    return least > e->config.min_executors ? least : e->config.min_executors;
+}
+
+static uint32_t at_once(const struct trp_engine *e, const struct trp_class *c)
+{
+    uint32_t inside = c->fit - c->further, least = trp_need_least(e, c);
+    if (e->targets || !inside || inside < least)
+        return ALL;
+    uint32_t have = c->live + c->nmay, n = least_of(e, c);
+    n = n > have ? n - have : 0;
+    return n > c->lost ? n : c->lost;
+}
+
+/* ---- when it is worth it ---- */
+
+struct prospect {
+    double work_ns;  /* of slots, that is left */
+    bool pending;    /* tasks are, … */
+    bool known;      /* … it is known of all of them how long they take, … */
+    bool pays;       /* … and some are for so long that a further job pays */
+    int64_t left_ns; /* of the longest set */
+    int64_t oldest_ns;
+};
+
+static struct prospect look_forward(const struct trp_engine *e,
+                                    const struct trp_class *c, int64_t lead,
+                                    int64_t use)
+{
+    struct prospect p = {.known = true, .oldest_ns = -1};
+    for (const struct trp_task_set *s = e->sets; s; s = s->all_next) {
+        uint64_t pending = s->zombie ? 0 : (uint64_t)s->pending + s->queued;
+        if (s->class != c || (!pending && !s->running))
+            continue;
+        const struct trp_left left = trp_left_of(e, s);
+        p.oldest_ns = longer(p.oldest_ns, left.oldest_ns);
+        p.work_ns += left.running_ns;
+        if (!pending)
+            continue;
+        p.pending = true;
+        if (left.all_ns == TRP_LEFT_UNKNOWN) {
+            p.known = false;
+            continue;
+        }
+        p.left_ns = longer(p.left_ns, left.all_ns);
+        p.work_ns += (double)pending * (double)left.took_ns;
+        p.pays |= left.all_ns - left.took_ns - use > lead;
+    }
+    return p;
+}
+
+/* When tasks of which nothing is known are taken for long. */
+static int64_t unknown_until(const struct trp_engine *e, const struct trp_class *c,
+                             const struct prospect *p)
+{
+    int64_t backlog = e->config.backlog_timeout_ns;
+    int64_t start = e->start_ns ? STARTS * e->start_ns : FIRST_START * backlog;
+    if (p->oldest_ns >= 0)
+        return later(e->now, backlog - p->oldest_ns);
+    return later(later(c->waits_since, backlog), start);
+}
+
+static bool is_stuck(const struct trp_engine *e, const struct trp_class *c)
+{
+    for (const struct trp_task_set *s = e->stuck; s; s = s->stuck_next)
+        if (s->class == c)
+            return true;
+    return false;
+}
+
+/* How many more are worth it; when to look again. */
+static uint32_t worth(struct trp_engine *e, struct trp_class *c)
+{
+    uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
+    int64_t backlog = e->config.backlog_timeout_ns;
+    int64_t lead = later(e->start_ns, c->wait_ns);
+    int64_t use = longer(e->start_ns, USE_LEAST_NS);
+    const struct prospect p = look_forward(e, c, lead, use);
+    c->patience_due =
+        later(e->now, longer(longer(p.left_ns, backlog) / 2, LOOK_LEAST_NS));
+    if (is_stuck(e, c))
+        return ALL;
+    if (!p.pending)
+        return 0;
+    if (!p.known) {
+        int64_t until = unknown_until(e, c, &p), soon = later(e->now, backlog / 4);
+        c->patience_due =
+            longer(until < soon ? until : soon, later(e->now, LOOK_LEAST_NS));
+        return e->now >= until ? ALL : 0;
+    }
+    uint32_t need = trp_need_work(e, c), have = c->live + c->nmay;
+    if (!p.pays || need <= have)
+        return 0;
+    /* What those that are there, and may come, leave of it until then. */
+    double there = (double)have * slots;
+    double rest = p.work_ns - there * (double)lead;
+    double n = (rest / (double)use - there) / slots;
+    return n < 1 ? 0 : n < need - have ? (uint32_t)n : need - have;
+}
+
+/* ---- all ---- */
+
+/* The first so many of those that wait. */
+static void allow(struct trp_engine *e, const struct trp_class *c, uint32_t n)
+{
+    for (uint32_t i = 0; i < e->nexecutors && n && c->nmay < c->requested; i++) {
+        struct trp_executor *x = e->executors[i];
+        if (!x || x->class != c->profile.n || x->state != TRP_EXECUTOR_REQUESTED ||
+            x->may_add)
+            continue;
+        trp_patience_over(e, x);
+        n--;
+    }
+}
+
+static void look_at(struct trp_engine *e, struct trp_class *c)
+{
+    if (c->nmay == c->requested) {
+        if (!c->requested)
+            c->waits_since = INT64_MAX;
+        return;
+    }
+    if (c->waits_since == INT64_MAX) {
+        c->waits_since = e->now;
+        c->patience_due = later(e->now, e->config.backlog_timeout_ns);
+    }
+    allow(e, c, at_once(e, c));
+    c->lost = 0;
+    if (c->nmay < c->requested && e->now >= c->patience_due)
+        allow(e, c, worth(e, c));
+    if (c->nmay < c->requested && c->patience_due < e->patience_due)
+        e->patience_due = c->patience_due;
+}
+
+void trp_patience_look(struct trp_engine *e)
+{
+    e->patience_due = INT64_MAX;
+    for (uint32_t i = 0; i < e->nclasses && !e->draining; i++)
+        if (e->classes[i] && e->classes[i]->more)
+            look_at(e, e->classes[i]);
+}
+
+void trp_patience_news(struct trp_engine *e, struct trp_class *c)
+{
+    if (c->nmay == c->requested || c->waits_since == INT64_MAX ||
+        e->now - c->waits_since < e->config.backlog_timeout_ns)
+        return;
+    c->patience_due = e->patience_due = e->now;
+    e->unsettled = true;
+}

@@ -1,0 +1,300 @@
+/* When a request may be had from a further job. Stage a has 40 tasks on executors of
+ * one slot; what is held has room for two. */
+#include "engine_world.h"
+
+#define MS INT64_C(1000000)
+
+static struct trp_engine_config plain(void)
+{
+    struct trp_engine_config c;
+    trp_engine_config_init(&c);
+    c.queue_ahead_ns = 0;
+    return c;
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+static void fit(struct world *w, uint32_t executors, uint32_t further, bool more)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.executors = executors, .further = further, .more = more}
+    };
+    world_step(w, &ev);
+}
+
+static void waits(struct world *w, int64_t wait_ns)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_QUEUE_WAIT};
+    ev.queue_wait.wait_ns = wait_ns;
+    world_step(w, &ev);
+}
+
+/* Room for `inside` of ten. Executors come when the test says so. */
+static void open_world(struct world *w, const struct trp_engine_config *c,
+                       uint32_t inside)
+{
+    struct trp_profile_defaults d;
+    trp_profile_defaults_init(&d);
+    world_init(w, &d);
+    world_start(w, c);
+    w->manual = true;
+    fit(w, 10, 10 - inside, true);
+}
+
+/* Two come, after 500 ms, and the others wait. */
+static void begin(struct world *w, const struct trp_engine_config *c, uint32_t ntasks)
+{
+    struct trp_stage_spec s = stage("a", ntasks);
+    open_world(w, c, 2);
+    world_submit(w, &s, 1);
+    world_time(w, 500 * MS);
+    world_come(w, 0);
+    world_come(w, 1);
+    g_assert_cmpuint(w->may_add, ==, 0);
+}
+
+/* Both running tasks end, each after `took`. */
+static void wave(struct world *w, int64_t took)
+{
+    world_time(w, w->now + took);
+    for (int i = 0; i < 2; i++)
+        world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
+                  TRP_END_SUCCESS, 0, took);
+}
+
+static void what_has_no_room_inside_is_asked_for_at_once(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 6);
+    struct world w;
+    open_world(&w, &c, 0);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.executors->len, ==, 6);
+    g_assert_cmpuint(w.may_add, ==, 6);
+    world_free(&w);
+    /* Where nothing more can be had nothing is said. */
+    open_world(&w, &c, 0);
+    fit(&w, 10, 10, false);
+    world_submit(&w, &s, 1);
+    world_time(&w, 100 * SECOND);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    world_free(&w);
+}
+
+static void tasks_of_unknown_length_are_long_when_one_has_run_for_a_second(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 40);
+    world_time(&w, 1400 * MS);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    world_time(&w, 1500 * MS);
+    g_assert_cmpuint(w.may_add, ==, 8);
+    world_time(&w, 100 * SECOND);
+    g_assert_cmpuint(w.may_add, ==, 8); /* told once */
+    world_free(&w);
+}
+
+static void what_soon_is_over_is_not_worth_it(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 12);
+    for (int i = 0; i < 6; i++)
+        wave(&w, 300 * MS);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    world_free(&w);
+}
+
+/* The second is the backlog timeout; starts take half a second. */
+static void so_many_as_have_work_for_as_long_as_they_cost(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 40);
+    wave(&w, 300 * MS); /* 800 ms: known, and too early */
+    g_assert_cmpuint(w.may_add, ==, 0);
+    world_time(&w, 1000 * MS);
+    /* 36 pending and two that run need 11.0 s; until 1.5 s two slots do one of it. What
+     * is left are 0.6 s each for 16 slots: more than can be had. */
+    g_assert_cmpuint(w.may_add, ==, 8);
+    world_free(&w);
+    begin(&w, &c, 20);
+    wave(&w, 300 * MS);
+    world_time(&w, 1000 * MS); /* 5.0 s, 4.0 s after the start: for six slots */
+    g_assert_cmpuint(w.may_add, ==, 4);
+    world_free(&w);
+}
+
+static void the_wait_in_the_queue_counts(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 20);
+    waits(&w, 4 * SECOND); /* all is over then */
+    wave(&w, 300 * MS);
+    world_time(&w, 1050 * MS);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    waits(&w, 0);
+    wave(&w, 300 * MS); /* four have ended: it is looked at again */
+    g_assert_cmpuint(w.may_add, >, 0);
+    world_free(&w);
+}
+
+/* Tasks as long as what is left: another executor would end none earlier. */
+static void the_last_wave_waits(void)
+{
+    struct trp_engine_config c = plain();
+    struct world w;
+    begin(&w, &c, 4);
+    wave(&w, 900 * MS);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    world_time(&w, 2200 * MS);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    wave(&w, 100 * MS);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    world_free(&w);
+}
+
+static void what_was_lost_is_replaced_at_once(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 2);
+    struct world w;
+    open_world(&w, &c, 2);
+    world_submit(&w, &s, 1);
+    world_time(&w, 500 * MS);
+    world_come(&w, 0);
+    world_come(&w, 1);
+    world_time(&w, 10 * SECOND);
+    world_lose(&w, 1, TRP_LOSS_EXITED);
+    g_assert_cmpuint(w.executors->len, ==, 1);
+    g_assert_cmpuint(w.may_add, ==, 1);
+    world_free(&w);
+}
+
+/* Another place has to be tried before a stage is given up. */
+static void a_start_that_failed_is_tried_elsewhere_at_once(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 1);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_EXECUTOR_REFUSED,
+        .refused = {.how = TRP_REFUSED_FAILED, .untried = true, .text = "it ended"}
+    };
+    struct world w;
+    open_world(&w, &c, 1);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    ev.refused.executor.n = g_array_index(w.executors, uint32_t, 0);
+    world_step(&w, &ev);
+    world_time(&w, 2 * SECOND); /* it is asked for again */
+    g_assert_cmpuint(w.may_add, ==, 1);
+    world_free(&w);
+}
+
+static void minima_and_gangs_of_executors_do_not_wait(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 40);
+    struct world w;
+    open_world(&w, &c, 2);
+    s.min_executors = 4;
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.may_add, ==, 4);
+    world_free(&w);
+    open_world(&w, &c, 2);
+    s = stage("b", 5);
+    s.barrier = true;
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.may_add, ==, 5);
+    world_free(&w);
+}
+
+/* Others have the room inside: who has none looks when executors should have come. */
+static void who_gets_nothing_does_not_wait_for_ever(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 40);
+    struct world w;
+    open_world(&w, &c, 2);
+    world_submit(&w, &s, 1);
+    world_time(&w, 9900 * MS);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    world_time(&w, 10 * SECOND);
+    g_assert_cmpuint(w.may_add, ==, 10);
+    world_free(&w);
+}
+
+static void stages_of_a_profile_are_looked_at_together(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s[2] = {stage("a", 10), stage("b", 10)};
+    struct world w;
+    open_world(&w, &c, 2);
+    world_submit(&w, s, 2);
+    world_time(&w, 500 * MS);
+    world_come(&w, 0);
+    world_come(&w, 1);
+    wave(&w, 300 * MS);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    world_time(&w, 1000 * MS); /* of b nothing is known */
+    g_assert_cmpuint(w.may_add, ==, 0);
+    for (int i = 0; i < 4; i++)
+        wave(&w, 300 * MS);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    wave(&w, 300 * MS); /* four are pending, and two have begun */
+    world_time(&w, w.now + 250 * MS);
+    g_assert_cmpuint(w.may_add, ==, 0);
+    world_free(&w);
+}
+
+/* A stage with some room is not looked ahead to when a job can be had at once. */
+static void nothing_is_asked_for_ahead_where_there_is_no_queue(void)
+{
+    static const struct trp_parent_spec after = {.stage = 0};
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s[2] = {stage("a", 8), stage("b", 8)};
+    for (int queue = 0; queue < 2; queue++) {
+        struct world w;
+        s[0].max_executors = 2;
+        s[1].parents = &after;
+        s[1].nparents = 1;
+        open_world(&w, &c, 2);
+        world_submit(&w, s, 2);
+        world_come(&w, 0);
+        world_come(&w, 1);
+        waits(&w, queue ? 100 * SECOND : SECOND);
+        wave(&w, 10 * SECOND);
+        wave(&w, 10 * SECOND);
+        wave(&w, 10 * SECOND);
+        world_time(&w, w.now + 9900 * MS);
+        g_assert_cmpuint(w.ahead, ==, queue ? 6 : 0);
+        g_assert_cmpuint(w.may_add, ==, queue ? 6 : 0);
+        world_free(&w);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(name) g_test_add_func("/patience/" #name, name)
+    ADD(what_has_no_room_inside_is_asked_for_at_once);
+    ADD(tasks_of_unknown_length_are_long_when_one_has_run_for_a_second);
+    ADD(what_soon_is_over_is_not_worth_it);
+    ADD(so_many_as_have_work_for_as_long_as_they_cost);
+    ADD(the_wait_in_the_queue_counts);
+    ADD(the_last_wave_waits);
+    ADD(what_was_lost_is_replaced_at_once);
+    ADD(a_start_that_failed_is_tried_elsewhere_at_once);
+    ADD(minima_and_gangs_of_executors_do_not_wait);
+    ADD(who_gets_nothing_does_not_wait_for_ever);
+    ADD(stages_of_a_profile_are_looked_at_together);
+    ADD(nothing_is_asked_for_ahead_where_there_is_no_queue);
+    return g_test_run();
+}
