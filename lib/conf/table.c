@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, NARROWEST = 12, NARROWEST_FIRST = 5 };
+enum {
+    GAP = 2,
+    NARROWEST = 12, /* of columns whose cells are wrapped */
+    NARROWEST_FIRST = 5,
+};
 
 struct column {
     struct trp_table_column it;
