@@ -261,6 +261,17 @@ END
     nothing_left node1 node2
 }
 
+@test "where all executors are on the slow node, a copy has one on another" {
+    pipeline 3 '[ $TROUPE_TASK = 0 ] && [ $(hostname) = node1 ] && exec sleep 300; sleep 0.2'
+    # There is room for all of them on node1, where the driver is, and for one more.
+    run_on -N2 -n2 -c4 --mem=2000 -w node1,node2 -- --set speculation=true \
+        --set speculation.quantile=0.5 --set speculation.minTaskRuntime=500ms
+    well 60
+    [ "$(grep -lx node2 ran.*)" = ran.0.1 ]
+    grep -q '"Killed":true' troupe-runs/r/events.jsonl
+    nothing_left node1 node2
+}
+
 @test "a node that its admin drains: what runs there ends, what is new goes elsewhere" {
     pipeline 16 'while [ ! -e go ] && [ ! -e go.$(hostname) ]; do sleep 0.1; done'
     run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- --set slurm.poll=500ms \
