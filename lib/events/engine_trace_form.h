@@ -5,7 +5,7 @@
 #define TRP_TRACE_MAGIC "troupe engine trace\n"
 enum {
     /* To be raised with every change of engine_fields_table.c. */
-    TRP_TRACE_VERSION = 8,
+    TRP_TRACE_VERSION = 9,
     TRP_TRACE_RECORD_MAX = 1 << 30,
 };
 

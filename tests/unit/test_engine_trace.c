@@ -246,6 +246,26 @@ static void test_a_broken_file_is_told(void)
     unlink(file);
 }
 
+/* Traces that fuzzing starts from are read, or it would reach nothing
+ * (docs/fuzzing.md). The engine may decide otherwise by now. */
+static void test_the_corpus_is_of_this_version(void)
+{
+    trp_trace_reader *r;
+    struct trp_trace_record record;
+    trp_error err;
+    uint32_t n = 0;
+    int rc;
+    if (trp_trace_reader_open(CORPUS "/compressed", &r, &err) < 0)
+        g_error("%s; raise TRP_TRACE_VERSION and make the traces anew", err.text);
+    while ((rc = trp_trace_reader_next(r, &record, &err)) > 0)
+        if (record.kind == TRP_TRACE_EVENT)
+            n++;
+    if (rc < 0)
+        g_error("%s; raise TRP_TRACE_VERSION and make the traces anew", err.text);
+    g_assert_cmpuint(n, >, 10);
+    trp_trace_reader_close(r);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -258,5 +278,7 @@ int main(int argc, char **argv)
     g_test_add_func("/engine-trace/the-racks-of-hosts-come-along",
                     test_the_racks_of_hosts_come_along);
     g_test_add_func("/engine-trace/a-broken-file-is-told", test_a_broken_file_is_told);
+    g_test_add_func("/engine-trace/the corpus is of this version",
+                    test_the_corpus_is_of_this_version);
     return g_test_run();
 }
