@@ -40,13 +40,16 @@ void slurm_free_job_info_msg(job_info_msg_t *m)
     free(m);
 }
 
-hostlist_t slurm_hostlist_create(const char *text)
+/* A pointer, and from 23.11 on a structure of that name. */
+typedef __typeof__(slurm_hostlist_create(NULL)) a_hostlist;
+
+a_hostlist slurm_hostlist_create(const char *text)
 {
-    return (hostlist_t)strdup(text);
+    return (a_hostlist)strdup(text);
 }
 
 /* Names with commas between them. */
-int slurm_hostlist_find(hostlist_t list, const char *name)
+int slurm_hostlist_find(a_hostlist list, const char *name)
 {
     char **names = g_strsplit((const char *)list, ",", 0);
     bool has = g_strv_contains((const char *const *)names, name);
@@ -54,7 +57,7 @@ int slurm_hostlist_find(hostlist_t list, const char *name)
     return has ? 0 : -1;
 }
 
-void slurm_hostlist_destroy(hostlist_t list)
+void slurm_hostlist_destroy(a_hostlist list)
 {
     free(list);
 }
