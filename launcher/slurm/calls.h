@@ -106,6 +106,15 @@ int trp_slurm_call_nodes(FILE *to, uint32_t number);
 /* `conf`, `cgroup` and `licence` lines: what slurmctld is set to. */
 int trp_slurm_call_conf(FILE *to, uint32_t number);
 
+/* ---- scontrol.c --------------------------------------------------------------------
+ */
+
+/* What `scontrol WORDS` prints, malloc'ed; NULL: nothing. `words` need no quotes. */
+char *trp_slurm_scontrol(const char *words);
+/* The value behind " KEY=" in a line of that, up to a space; malloc'ed, NULL: not
+ * there. */
+char *trp_slurm_value(const char *line, const char *key);
+
 /* ---- job.c -------------------------------------------------------------------------
  */
 

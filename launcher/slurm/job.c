@@ -40,20 +40,6 @@ static int64_t count_ids(const char *text)
     return n;
 }
 
-/* The value behind " KEY=" in a line, up to a space; malloc'ed, NULL: not there. */
-static char *find_value(const char *line, const char *key)
-{
-    char pattern[32];
-    snprintf(pattern, sizeof pattern, "%s=", key);
-    const char *at = strstr(line, pattern);
-    while (at && at > line && at[-1] != ' ')
-        at = strstr(at + 1, pattern);
-    if (!at)
-        return NULL;
-    at += strlen(pattern);
-    return strndup(at, strcspn(at, " \n"));
-}
-
 static const node_info_t *find_node(const struct trp_slurm_facts *f, const char *name)
 {
     for (uint32_t i = 0; f->nodes && i < f->nodes->record_count; i++) {
@@ -87,8 +73,9 @@ static int64_t memory_of(const struct trp_slurm_facts *f, const node_info_t *n,
 static void put_node(FILE *to, uint32_t number, const struct trp_slurm_facts *f,
                      const slurm_job_info_t *job, const char *name, const char *line)
 {
-    char *ids = find_value(line, "CPU_IDs"), *memory = find_value(line, "Mem");
-    char *gres = find_value(line, "GRES");
+    char *ids = trp_slurm_value(line, "CPU_IDs"),
+         *memory = trp_slurm_value(line, "Mem");
+    char *gres = trp_slurm_value(line, "GRES");
     const node_info_t *n = find_node(f, name);
     trp_slurm_line_begin(to, number, "node");
     trp_slurm_line_put_number(to, "job", job->job_id);
@@ -128,25 +115,17 @@ static char *job_text(slurm_job_info_t *job)
 static char *reason_of(slurm_job_info_t *job)
 {
     char *text = job_text(job);
-    char *reason = text ? find_value(text, "Reason") : NULL;
+    char *reason = text ? trp_slurm_value(text, "Reason") : NULL;
     free(text);
     return reason;
 }
 #else
 static char *job_text(slurm_job_info_t *job)
 {
-    char command[64], *text = NULL;
-    size_t size = 0;
-    snprintf(command, sizeof command, "exec scontrol -d show job %u", job->job_id);
+    char words[48];
+    snprintf(words, sizeof words, "-d show job %u", job->job_id);
     trp_slurm_rpcs += 2; /* the job, and the nodes */
-    FILE *from = popen(command, "re");
-    if (from && getdelim(&text, &size, '\0', from) < 0) {
-        free(text);
-        text = NULL;
-    }
-    if (from)
-        pclose(from);
-    return text;
+    return trp_slurm_scontrol(words);
 }
 
 extern const char *slurm_job_state_reason_string(enum job_state_reason reason);
@@ -170,7 +149,7 @@ static void put_nodes(FILE *to, uint32_t number, const struct trp_slurm_facts *f
         if (strncmp(line, "JobId=", strlen("JobId=")) == 0)
             own = strtoul(line + strlen("JobId="), NULL, 10) == job->job_id;
         bool share = own && strstr(line, " CPU_IDs=");
-        char *names = share ? find_value(line, "Nodes") : NULL;
+        char *names = share ? trp_slurm_value(line, "Nodes") : NULL;
         trp_slurm_hostlist list = names ? slurm_hostlist_create(names) : NULL;
         for (char *name; list && (name = slurm_hostlist_shift(list)); free(name))
             put_node(to, number, f, job, name, line);

@@ -12,6 +12,22 @@
 
 #include "cluster/slurm/line.h"
 
+static void put_rack(FILE *to, uint32_t number, const char *rack, const char *nodes)
+{
+    trp_slurm_hostlist list = slurm_hostlist_create(nodes);
+    for (char *name; list && (name = slurm_hostlist_shift(list)); free(name)) {
+        trp_slurm_line_begin(to, number, "host");
+        trp_slurm_line_put(to, "name", name);
+        trp_slurm_line_put(to, "rack", rack);
+        trp_slurm_line_end(to);
+    }
+    if (list)
+        slurm_hostlist_destroy(list);
+}
+
+/* From 24.11 on what libslurm has of it is the plugin's own; scontrol prints the same
+ * line a switch: "SwitchName=rack1 Level=0 LinkSpeed=1 Nodes=node[1-2]". */
+#if SLURM_PRINTS_JOBS
 int trp_slurm_call_racks(FILE *to, uint32_t number)
 {
     topo_info_response_msg_t *topo = NULL;
@@ -20,21 +36,31 @@ int trp_slurm_call_racks(FILE *to, uint32_t number)
         return errno;
     for (uint32_t i = 0; i < topo->record_count; i++) {
         const topo_info_t *s = &topo->topo_array[i];
-        if (s->level != 0 || !s->nodes || !*s->nodes)
-            continue;
-        trp_slurm_hostlist list = slurm_hostlist_create(s->nodes);
-        for (char *name; list && (name = slurm_hostlist_shift(list)); free(name)) {
-            trp_slurm_line_begin(to, number, "host");
-            trp_slurm_line_put(to, "name", name);
-            trp_slurm_line_put(to, "rack", s->name);
-            trp_slurm_line_end(to);
-        }
-        if (list)
-            slurm_hostlist_destroy(list);
+        if (s->level == 0 && s->nodes && *s->nodes)
+            put_rack(to, number, s->name, s->nodes);
     }
     slurm_free_topo_info_msg(topo);
     return 0;
 }
+#else
+int trp_slurm_call_racks(FILE *to, uint32_t number)
+{
+    trp_slurm_rpcs++;
+    char *text = trp_slurm_scontrol("show topology"), *rest = text;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        char *name = trp_slurm_value(line, "SwitchName");
+        char *level = trp_slurm_value(line, "Level");
+        char *nodes = trp_slurm_value(line, "Nodes");
+        if (name && level && nodes && strcmp(level, "0") == 0)
+            put_rack(to, number, name, nodes);
+        free(name);
+        free(level);
+        free(nodes);
+    }
+    free(text);
+    return 0;
+}
+#endif
 
 static void put_step(FILE *to, uint32_t number, const job_step_info_t *s)
 {

@@ -1,0 +1,35 @@
+/*
+ * What libslurm does not tell, or no longer: the text that scontrol prints.
+ */
+#include "calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+char *trp_slurm_value(const char *line, const char *key)
+{
+    char pattern[32];
+    snprintf(pattern, sizeof pattern, "%s=", key);
+    const char *at = strstr(line, pattern);
+    while (at && at > line && at[-1] != ' ')
+        at = strstr(at + 1, pattern);
+    if (!at)
+        return NULL;
+    at += strlen(pattern);
+    return strndup(at, strcspn(at, " \n"));
+}
+
+char *trp_slurm_scontrol(const char *words)
+{
+    char command[128], *text = NULL;
+    size_t size = 0;
+    snprintf(command, sizeof command, "exec scontrol %s", words);
+    FILE *from = popen(command, "re");
+    if (from && getdelim(&text, &size, '\0', from) < 0) {
+        free(text);
+        text = NULL;
+    }
+    if (from)
+        pclose(from);
+    return text;
+}
