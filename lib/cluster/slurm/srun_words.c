@@ -204,7 +204,6 @@ char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_ga
     add(&w, "SLURM_PMIX_FENCE=ring"); /* docs/platform.md: the tree lets ranks crash */
     add_job(&w, s, r);
     add(&w, "--distribution=arbitrary");
-    add(&w, "--nodes=%u", r->nspots);
     add(&w, "--ntasks=%u", r->units);
     add(&w, "--cpus-per-task=%llu", (unsigned long long)cpus);
     if (s->inventory.memory_enforced)
