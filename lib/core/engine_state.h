@@ -114,6 +114,8 @@ struct trp_engine {
     bool has_ends;   /* of executors or the run … */
     int64_t ends_ns; /* … INT64_MAX: not of the run */
     bool out_of_memory;
+    uint64_t losses; /* of executors, by events that may take several … */
+    int64_t loss_ns; /* … and when the last one began */
     struct trp_action_queue actions;
     uint64_t launches, ends, ignored;
 };

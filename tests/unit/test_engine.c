@@ -253,6 +253,36 @@ static void the_first_failed_stage_ends_the_job_or_only_what_depends_on_it(void)
     }
 }
 
+/* Loses the executor that runs the only task. */
+static void lose_under_it(struct world *w)
+{
+    g_assert_cmpuint(w->attempts->len, ==, 1);
+    world_lose(w, g_array_index(w->attempts, struct world_attempt, 0).executor,
+               TRP_LOSS_EXITED);
+}
+
+static void executors_that_die_together_fail_a_task_once(void)
+{
+    struct trp_engine_config c;
+    struct trp_stage_spec s = {.name = "s", .tasks_known = true, .ntasks = 1};
+    struct world w;
+    trp_engine_config_init(&c);
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    world_submit(&w, &s, 1);
+    for (int event = 0; event < 4; event++) {
+        g_assert_cmpuint(w.job_ends, ==, 0);
+        for (int i = 0; i < 6 && w.job_ends == 0; i++) {
+            lose_under_it(&w);
+            w.now += SECOND / 100;
+        }
+        w.now += 2 * SECOND;
+    }
+    g_assert_cmpuint(w.job_ends, ==, 1); /* the fourth failure */
+    g_assert_cmpuint(w.verdicts->len, ==, 3 * 6 + 1);
+    world_free(&w);
+}
+
 static void a_lost_executor_is_replaced_and_its_tasks_run_again(void)
 {
     struct world w;
@@ -905,6 +935,7 @@ int main(int argc, char **argv)
     ADD(after_each_waits_for_the_same_task_only);
     ADD(the_first_failed_stage_ends_the_job_or_only_what_depends_on_it);
     ADD(a_lost_executor_is_replaced_and_its_tasks_run_again);
+    ADD(executors_that_die_together_fail_a_task_once);
     ADD(an_executor_that_dies_of_one_task_counts_against_it_only);
     ADD(who_waits_for_others_in_a_barrier_does_so_for_a_time);
     ADD(executors_of_another_shape_make_room_between_stages);

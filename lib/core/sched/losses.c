@@ -9,6 +9,8 @@
  */
 #include "core/engine_state.h"
 
+#define EVENT_NS INT64_C(1000000000) /* in which one event's losses are told */
+
 /* ---- kills ---- */
 
 void trp_attempt_kill(struct trp_engine *e, uint32_t slot, bool recall)
@@ -166,10 +168,26 @@ bool trp_gang_blameless(struct trp_engine *e, uint32_t slot,
     return !loss_counts((enum trp_loss)end->code, false, false);
 }
 
+/* What one event took counts once: when many executors die together, a task is started
+ * again on those that are not known to be dead yet. True: the loss belongs to the event
+ * that began at e->loss_ns. Those of a scenario are events of their own. */
+static bool is_same_event(struct trp_engine *e, enum trp_loss reason)
+{
+    bool outside = reason == TRP_LOSS_EXITED || reason == TRP_LOSS_HOST;
+    if (e->manual || !outside)
+        return false;
+    if (e->losses > 0 && e->now - e->loss_ns <= EVENT_NS)
+        return true;
+    e->losses++;
+    e->loss_ns = e->now;
+    return false;
+}
+
 static void end_running(struct trp_engine *e, const struct trp_executor *x,
                         const struct trp_event *ev, uint32_t guilty)
 {
     bool blameless = ev->lost.not_by_app || x->decommissioned_ns != INT64_MAX;
+    bool same = is_same_event(e, ev->lost.reason);
     uint32_t n = x->nrunning;
     struct ending *ends = running_of(e, x);
     e->out_of_memory |= !ends;
@@ -185,7 +203,8 @@ static void end_running(struct trp_engine *e, const struct trp_executor *x,
             end.status = culprit_status(ev->lost.reason);
             end.code = ev->lost.code;
         }
-        bool counts = !blameless && !launching &&
+        bool began_in_it = same && e->attempts.v[slot].launched_ns >= e->loss_ns;
+        bool counts = !blameless && !launching && !began_in_it &&
                       loss_counts(ev->lost.reason, is_culprit, guilty != TRP_NONE);
         if (ev->lost.reason == TRP_LOSS_TIME_LIMIT) {
             end.code = TRP_LOSS_TIME_LIMIT;
