@@ -19,26 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "batch.h"
 #include "bench.h"
 
-enum { BATCH = 256, IN_FLIGHT = 8, PING = 16, WARM = 1000 };
 enum { TAG_TASKS = 1, TAG_ENDS, TAG_PING, TAG_END };
-
-struct descriptor {
-    uint32_t task, attempt;
-    uint64_t argument;
-};
-
-struct end {
-    uint32_t task, attempt;
-    int32_t status, code;
-    int64_t duration_ns;
-};
-
-struct state {
-    uint32_t attempt;
-    bool running, done;
-};
 
 /* ---- the server ------------------------------------------------------------------ */
 
