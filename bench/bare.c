@@ -6,6 +6,8 @@
  *     bare wake N                 two sleeping processes and a socket pair between
  *                                 them: after 1 s of silence one byte there and one
  *                                 back, N times (p50_us)
+ *     bare line N PROGRAM         posix_spawn of PROGRAM to the first byte that it
+ * prints, N times (p50_ms)
  */
 #include <errno.h>
 #include <spawn.h>
@@ -96,6 +98,34 @@ static void run_wakes(uint32_t n)
         fail("waitpid");
 }
 
+static void run_lines(uint32_t n, char *program)
+{
+    double *ms = trp_bench_alloc(n, sizeof *ms);
+    char *const words[] = {program, NULL};
+    for (uint32_t i = 0; i < n; i++) {
+        posix_spawn_file_actions_t actions;
+        char byte;
+        int fds[2];
+        pid_t pid;
+        int64_t begin = trp_bench_now();
+        if (pipe(fds) < 0)
+            fail("pipe");
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
+        posix_spawn_file_actions_addclose(&actions, fds[0]);
+        errno = posix_spawn(&pid, program, &actions, NULL, words, environ);
+        close(fds[1]);
+        if (errno || read(fds[0], &byte, 1) != 1)
+            fail(program);
+        ms[i] = (double)(trp_bench_now() - begin) / 1e6;
+        close(fds[0]);
+        posix_spawn_file_actions_destroy(&actions);
+        wait_one();
+    }
+    trp_bench_print("p50_ms", trp_bench_quantile(ms, n, 0.5));
+    free(ms);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "exec") == 0) {
@@ -107,7 +137,12 @@ int main(int argc, char **argv)
         run_wakes(trp_bench_number("N", argv[2], 1000));
         return 0;
     }
+    if (argc == 4 && strcmp(argv[1], "line") == 0) {
+        run_lines(trp_bench_number("N", argv[2], 1000), argv[3]);
+        return 0;
+    }
     fprintf(stderr, "usage: bare exec N SLOTS PROGRAM\n"
+                    "       bare line N PROGRAM\n"
                     "       bare wake N\n");
     return 2;
 }
