@@ -66,7 +66,7 @@ static const char usage[] =
     "one\n"
     "kills it.\n";
 
-/* A program in a pipeline's place. */
+/* A program in a pipeline's place, by how it begins. */
 static bool is_program(const char *word)
 {
     char magic[4] = "";

@@ -60,7 +60,7 @@ waiting='run: "until [ -e go ]; do sleep 0.05; done"'
     status=0
     wait $! || status=$?
     [ $status = 130 ]
-    grep '^troupe: killed' out
+    grep ' troupe: killed$' out
 }
 
 @test "--from takes the stages above as done" {

@@ -28,7 +28,7 @@ well_ended() {
     read -r status _ <"$1.status"
     echo "$1: $(cat "$1.status" "$1.flood" | tr '\n' ' ')$(grep -m1 MPI "$1.out")"
     [ "$status" = 0 ] && return
-    [ "${TROUPE_OPT_comm_transport:-}" != socket ] && [ "$status" = 4 ] && grep -q '^troupe: .*\(MPI\|mpirun\|ompi-server\)' "$1.out" && return
+    [ "${TROUPE_OPT_comm_transport:-}" != socket ] && [ "$status" = 4 ] && grep -q 'troupe: .*\(MPI\|mpirun\|ompi-server\)' "$1.out" && return
     cat "$1.out"
     return 1
 }
