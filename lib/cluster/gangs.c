@@ -207,6 +207,8 @@ static int start_gang(trp_gangs *s, struct gang *g)
                               .ranks = g->gang.ranks,
                               .gang_program = s->command->argv[0],
                               .launcher = (const char *const *)launcher};
+    if (s->room.start_limit)
+        spawn.start_limit_ns = s->room.start_limit(s->room.context, g->ticket);
     int code = use_stage(s, g);
     if (code == 0) {
         code = trp_spawner_start(s->spawner, &spawn);

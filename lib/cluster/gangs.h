@@ -25,9 +25,12 @@ struct trp_gangs_room {
     /* Words that start the ranks, put before the rank wrapper; malloc'ed, NULL:
      * they cannot be made. The function may be NULL: mpirun. */
     char **(*launcher)(void *context, void *ticket);
-    /* The launcher was refused for now (TRP_END_RECALLED), in these words: the ticket
-     * gives its share back and goes into the queue again. False: it cannot. May be
-     * NULL.
+    /* How long the launcher may take to the first rank, ns; 0: as long as it likes. May
+     * be NULL. */
+    int64_t (*start_limit)(void *context, void *ticket);
+    /* The launcher was refused for now (TRP_END_RECALLED), in these words, or "" when
+     * it took too long: the ticket gives its share back and goes into the queue again.
+     * False: it cannot. May be NULL.
      */
     bool (*again)(void *context, void *ticket, const char *words);
     /* It has not ended well: was its room taken away? Fills `text` and returns an enum

@@ -301,6 +301,13 @@ static void not_started(struct trp_end *end, const char *words, char *text, size
     set_text(end, TRP_END_PLATFORM, text);
 }
 
+bool trp_gang_has_begun(const struct trp_keeper *k, const struct trp_running *r)
+{
+    char name[32], note[8];
+    folder_name(k, r, name, sizeof name);
+    return read_note(k, name, "started", note, sizeof note) >= 0;
+}
+
 void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
                      struct trp_end *end, char *text, size_t size)
 {

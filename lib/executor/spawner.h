@@ -62,6 +62,9 @@ struct trp_spawn {
     uint32_t ranks;
     const char *gang_program;    /* NULL for a task */
     const char *const *launcher; /* NULL: mpirun; else the words that start the ranks */
+    /* A gang of which no rank has begun by then is killed and given back
+     * (TRP_END_RECALLED, without words); 0: no limit. */
+    int64_t start_limit_ns;
 };
 int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn);
 

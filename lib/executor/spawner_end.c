@@ -188,7 +188,7 @@ static void main_ended(struct trp_keeper *k, struct trp_running *r)
     };
     judge(k, r, status);
     r->state = TRP_RUN_DRAINING;
-    r->timeout_at_ns = r->kill_at_ns = INT64_MAX;
+    r->timeout_at_ns = r->begin_at_ns = r->kill_at_ns = INT64_MAX;
     r->drain_ns = now;
     if (trp_strays_none(k, r))
         clean(k, r);
@@ -277,6 +277,11 @@ void trp_keeper_timers(struct trp_keeper *k, int64_t now)
         struct trp_running *r = &k->running[i];
         if (r->state == TRP_RUN_LIVE && now >= r->timeout_at_ns)
             trp_running_kill(k, r, TRP_END_TIMEOUT, false);
+        if (r->state == TRP_RUN_LIVE && now >= r->begin_at_ns) {
+            r->begin_at_ns = INT64_MAX;
+            if (!trp_gang_has_begun(k, r))
+                trp_running_kill(k, r, TRP_END_RECALLED, false);
+        }
         if (r->state == TRP_RUN_LIVE && now >= r->kill_at_ns) {
             r->kill_at_ns = INT64_MAX;
             if (r->polite)
@@ -300,6 +305,8 @@ int64_t trp_keeper_next_timer(const struct trp_keeper *k)
             continue;
         if (r->timeout_at_ns < next)
             next = r->timeout_at_ns;
+        if (r->begin_at_ns < next)
+            next = r->begin_at_ns;
         if (r->kill_at_ns < next)
             next = r->kill_at_ns;
         if (r->look_at_ns < next)

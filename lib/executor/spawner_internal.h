@@ -122,6 +122,7 @@ struct trp_running {
     uint64_t births; /* processes of the spawner's own when this one was started */
     int64_t started_ns;
     int64_t timeout_at_ns; /* INT64_MAX: none */
+    int64_t begin_at_ns;   /* when a rank of a gang must have begun, or INT64_MAX */
     int64_t kill_at_ns;    /* SIGKILL after a soft kill; INT64_MAX: none */
     int64_t look_at_ns;    /* DRAINING: next look at the strays */
     int64_t look_ns;       /* … and its distance */
@@ -147,6 +148,7 @@ struct trp_gang_call {
     const char *program; /* the rank wrapper */
     char *const *launcher;
     uint32_t nlauncher; /* 0: mpirun */
+    int64_t start_limit_ns;
 };
 
 struct trp_keeper {
@@ -273,6 +275,8 @@ int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r,
                      const char *const *env, struct trp_gang_start *ret,
                      trp_error *err);
 void trp_gang_start_free(struct trp_gang_start *g);
+/* Whether a rank has begun. */
+bool trp_gang_has_begun(const struct trp_keeper *k, const struct trp_running *r);
 /* Turns what mpirun returned into how the gang ended, with what its ranks left in the
  * folder, and removes that. `text` holds end->extra when there is one. */
 void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,

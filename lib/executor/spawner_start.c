@@ -392,6 +392,7 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
         .number = l->number,
         .by_srun = call->ranks > 0 && call->nlauncher > 0,
         .timeout_at_ns = INT64_MAX,
+        .begin_at_ns = INT64_MAX,
         .kill_at_ns = INT64_MAX,
         .look_at_ns = INT64_MAX,
         .scratch = scratch,
@@ -403,6 +404,8 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
     r->resources = resources;
     if (stage->message.timeout_ns > 0)
         r->timeout_at_ns = r->started_ns + stage->message.timeout_ns;
+    if (call->start_limit_ns > 0)
+        r->begin_at_ns = r->started_ns + call->start_limit_ns;
     stage->attempts++;
     k->live++;
     trp_memory_begin(k, false);

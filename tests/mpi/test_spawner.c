@@ -989,6 +989,33 @@ static void test_gang_failures(void)
     close_world();
 }
 
+/* A launcher that does not get to a rank, as srun on a node that does not answer. */
+static void test_gang_start_limit(void)
+{
+    static const char *const hangs[] = {"sh", "-c", "exec sleep 100", NULL};
+    static const char *const runs[] = {"env", "OMPI_COMM_WORLD_RANK=0",
+                                       "OMPI_COMM_WORLD_SIZE=1", NULL};
+    open_world(0);
+    tell_gang(1, "sleep 2.5", 0);
+    struct trp_launch l = {.attempt = {1}, .stage = {1}, .task = 1};
+    struct trp_spawn s = {.launch = &l,
+                          .ranks = 1,
+                          .gang_program = self_program,
+                          .launcher = hangs,
+                          .start_limit_ns = 300000000};
+    g_assert_cmpint(trp_spawner_start(spawner, &s), ==, TRP_OK);
+    struct trp_end e = wait_end();
+    g_assert_cmpint(e.status, ==, TRP_END_RECALLED);
+    g_assert_cmpint(e.extra_size, ==, 0);
+    s.launcher = runs;
+    s.start_limit_ns = 2000000000;
+    l.attempt.n = 2;
+    g_assert_cmpint(trp_spawner_start(spawner, &s), ==, TRP_OK);
+    e = wait_end();
+    g_assert_cmpint(e.status, ==, TRP_END_SUCCESS);
+    close_world();
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "gang") == 0)
@@ -1028,5 +1055,7 @@ int main(int argc, char **argv)
                     test_gang);
     g_test_add_func("/spawner/a gang that cannot start says whose fault it is",
                     test_gang_failures);
+    g_test_add_func("/spawner/a gang of which no rank begins in time is given back",
+                    test_gang_start_limit);
     return g_test_run();
 }

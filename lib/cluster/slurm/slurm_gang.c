@@ -114,12 +114,34 @@ static char **launcher(void *context, void *ticket)
     return words;
 }
 
+static int64_t start_limit(void *context, void *ticket)
+{
+    const struct trp_slurm *s = context;
+    const struct trp_slurm_request *r = &((struct trp_slurm_gang *)ticket)->request;
+    int64_t ms = TRP_SLURM_START_MS;
+    for (uint32_t i = 0; i < r->nspots; i++) {
+        if (trp_slurm_books_standing(s->books, r->spots[i].node) != TRP_SLURM_GOOD)
+            ms = TRP_SLURM_TRIAL_MS;
+    }
+    return ms * 1000000;
+}
+
+/* srun waits for all nodes of the step: which of them is silent is not known. */
+static void start_is_late(struct trp_slurm *s, const struct trp_slurm_gang *g)
+{
+    trp_slurm_gang_terminate(s, g->attempt);
+    for (uint32_t i = 0; i < g->request.nspots; i++)
+        trp_slurm_watch_doubt(s, g->request.spots[i].node, TRP_SLURM_SILENT);
+}
+
 static bool again(void *context, void *ticket, const char *words)
 {
     struct trp_slurm *s = context;
     struct trp_slurm_gang *g = ticket;
     bool too_often = trp_srun_refusal(words) == TRP_SRUN_TOO_OFTEN;
-    if (!too_often)
+    if (!*words)
+        start_is_late(s, g);
+    else if (!too_often)
         trp_slurm_ghosts_refused(s, &g->request, words);
     trp_slurm_books_leave(s->books, &g->request);
     g->doubted = false;
@@ -184,6 +206,7 @@ int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err)
                                   .forget = forget,
                                   .devices = describe_devices,
                                   .launcher = launcher,
+                                  .start_limit = start_limit,
                                   .again = again,
                                   .lost = lost,
                                   .handle = count_handle};

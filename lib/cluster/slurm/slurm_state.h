@@ -24,6 +24,8 @@ enum trp_slurm_state {
 
 enum {
     TRP_SLURM_TEXT = 2048,
+    TRP_SLURM_START_MS = 120000, /* an srun may take to its step */
+    TRP_SLURM_TRIAL_MS = 10000,  /* … on a node that is doubtful */
     TRP_SLURM_STEP_NAME = 256,
     TRP_SLURM_BLOWS = 4, /* of an end by force */
     /* What one srun causes in slurmctld, by sdiag: it looks the job up and makes the

@@ -21,8 +21,6 @@ enum {
     RELEASE_MS = 2000, /* from SHUTDOWN to the kill */
     BLOW_MS = 2000,    /* from one blow to the next */
     ANSWER_MS = 3000,  /* in which a step answers: its node may be busy */
-    START_MS = 120000,
-    TRIAL_MS = 10000, /* … on a node that is doubtful */
     WITHDRAW_MS = 1000,
 };
 
@@ -151,7 +149,7 @@ static void on_start_late(uv_timer_t *timer)
 
 void trp_slurm_executor_limit(struct trp_slurm_executor *e)
 {
-    uv_timer_start(&e->timer, on_start_late, START_MS, 0);
+    uv_timer_start(&e->timer, on_start_late, TRP_SLURM_START_MS, 0);
 }
 
 void trp_slurm_executor_try(struct trp_slurm_executor *e)
@@ -159,7 +157,7 @@ void trp_slurm_executor_try(struct trp_slurm_executor *e)
     if (e->tried || e->blows || e->dismissed)
         return;
     trp_slurm_executor_tried(e, true);
-    uv_timer_start(&e->timer, on_start_late, TRIAL_MS, 0);
+    uv_timer_start(&e->timer, on_start_late, TRP_SLURM_TRIAL_MS, 0);
 }
 
 void trp_slurm_executor_started(struct trp_slurm_executor *e)
