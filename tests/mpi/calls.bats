@@ -148,12 +148,12 @@ evil_run() {
     run -4 as nobody troupe run --run-name r p.yaml
     [ "$output" = "troupe: $d/troupe-runs belongs to daemon: use another folder for runs: --runs-dir DIR, or TROUPE_RUNS in the environment" ]
     run -0 as nobody troupe run --runs-dir mine/ --run-name r p.yaml
-    [[ "$output" == *"logs: $d/mine/r/logs "* ]]
+    [[ "$output" == *"logs: $d/mine/r/logs"[[:space:]]* ]]
     [ "$(cat out-nobody)" = mine ]
     run -0 as nobody troupe ls --runs-dir=mine
     [[ "$output" == *"r  "*succeeded* ]]
     run -0 as nobody env TROUPE_RUNS="$d/mine" troupe report last
-    [[ "$output" == *"logs: $d/mine/r/logs "* ]]
+    [[ "$output" == *"logs: $d/mine/r/logs"[[:space:]]* ]]
     run -0 as nobody env TROUPE_RUNS=mine troupe run --resume r
     run -2 as nobody env TROUPE_RUNS=mine troupe cancel r
     [[ "$output" == *"run r is not running"* ]]

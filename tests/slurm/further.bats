@@ -339,7 +339,7 @@ logged() {
     ends_in 1 "$(first_further)"
     sleep 2
     touch go.0 go.1
-    run -3 finished 30
+    run -3 finished 60
     [[ "$output" == *"tasks of profile small take "*" s (median), and a further Slurm job ends after "*" s"* ]]
     [ "$(cat run.* | wc -l)" = 2 ]
     wait_until 10 no_job_of alice

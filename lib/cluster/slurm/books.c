@@ -391,13 +391,14 @@ static void take_spot(trp_slurm_books *b, const struct trp_slurm_need *need,
     }
 }
 
+/* `ended`: Slurm itself has ended the step, on all of its nodes. */
 static void give_spot(trp_slurm_books *b, const struct trp_slurm_need *need,
-                      const struct trp_slurm_spot *s)
+                      const struct trp_slurm_spot *s, bool ended)
 {
     const struct trp_slurm_node *n = &b->inventory->nodes[s->node];
     struct trp_slurm_room *r = &b->free.rooms[s->node];
     b->placed[s->node]--;
-    if (s->resized == b->resized[s->node])
+    if (ended || s->resized == b->resized[s->node])
         r->cores += cores_for(n, need->cores) * s->units;
     r->memory_mib += need->memory_mib * s->units;
     for (uint32_t i = 0; i < s->ntakes; i++) {
@@ -424,8 +425,11 @@ static void charge_srun(trp_slurm_books *b, int sign)
 
 static void unplace(trp_slurm_books *b, struct trp_slurm_request *r)
 {
+    bool ended = false;
     for (uint32_t i = 0; i < r->nspots; i++)
-        give_spot(b, &r->need, &r->spots[i]);
+        ended = ended || b->standing[r->spots[i].node] == TRP_SLURM_GONE;
+    for (uint32_t i = 0; i < r->nspots; i++)
+        give_spot(b, &r->need, &r->spots[i], ended);
     r->nspots = 0;
 }
 

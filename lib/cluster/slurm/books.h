@@ -171,7 +171,7 @@ enum trp_slurm_standing trp_slurm_books_standing(const trp_slurm_books *b,
 /* Slurm has taken nodes from a part while something ran there: cores that are taken
  * there now do not come back (22.05: "unable to update job's core use information due
  * to job resizing"), only memory and devices. They still count for what the part has
- * when it is empty. */
+ * when it is empty. Those of a gang that was on a lost node do: Slurm has ended it. */
 void trp_slurm_books_resized(trp_slurm_books *b, uint32_t part);
 
 void trp_slurm_books_hold(trp_slurm_books *b, uint32_t node, bool held);
