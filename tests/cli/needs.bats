@@ -29,7 +29,7 @@ here() {
 
 # cannot WHY: no MPI here that joins programs: what auto comes to, and what mpi is told.
 cannot() {
-    check 0 "^ +here: over sockets \(comm.transport=auto: $1" here config comm.transport
+    check 0 "\"here\":\"over sockets \(comm.transport=auto: $1" here config --json comm.transport
     check 0 "^messages travel over sockets \(comm.transport=auto: $1" here plan p.yaml
     check 2 "^troupe: --set: comm.transport=mpi: $1.*; set comm.transport=socket, or leave it out" \
         here run --set comm.transport=mpi p.yaml

@@ -13,14 +13,15 @@ load drill.bash
     wait $bench || status=$?
     [ $status = 130 ]
     [ "$(grep -c '^name ' rows)" = 1 ]
-    [ "$(grep -c '^stages ' rows)" = 1 ]
+    [ "$(grep -c '^stages ' rows)" = 2 ]
     [ "$(grep -c '^exec ' rows)" = 1 ]
 }
 
 @test "with --json stdout is one list" {
     "$TROUPE_SOURCE/bench/run" --runs=1 --json stages 2>said >list 3>&- || [ $? = 1 ]
     run -0 jq_of list
-    [ "$output" = "stages 8 tasks a stage" ]
+    [ "$output" = "stages 8 tasks a stage, mpi
+stages 8 tasks a stage, socket" ]
 }
 
 jq_of() {

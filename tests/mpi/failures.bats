@@ -352,7 +352,6 @@ Y
 }
 
 @test "ompi-server killed: the run goes on over sockets, new executors and a new profile too" {
-    [ "${TROUPE_OPT_comm_transport:-}" != socket ] || skip "over sockets there is no ompi-server"
     cat >p.yaml <<'Y'
 troupe: 1
 profiles: {big: {executor: {cores: 2}, task: {cpus: 2}}}
@@ -361,7 +360,7 @@ stages:
   - {name: t, after: [s], profile: big, tasks: 2, run: "true"}
 Y
     others_folder
-    TROUPE_SCRATCH=$d troupe run --local=2 --run-name r p.yaml >out 2>&1 &
+    TROUPE_SCRATCH=$d troupe run --local=2 --set comm.transport=mpi --run-name r p.yaml >out 2>&1 &
     wait_until 20 [ -e began.0 -a -e began.1 ]
     kill -9 "$(sed -n 's/ ompi-server$//p' troupe-runs/r/state/pids)"
     wait_until 10 grep ' troupe: ompi-server died; .*; the run goes on over sockets' out
