@@ -176,7 +176,8 @@ static void move_fit(struct fuzz_world *w, struct fuzz_bytes *b)
                          : n,
                 n >= 128 ? 5 + n % 4 : n % 3,
                 n % 2 ? "too small" : NULL,
-                n % 4}
+                n % 4,
+                n % 8 >= 4}
     };
     const struct trp_event wait = {
         .kind = TRP_EVENT_QUEUE_WAIT,
