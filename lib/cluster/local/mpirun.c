@@ -125,19 +125,19 @@ static bool is_dropped(const char *entry)
     return false;
 }
 
-char **trp_mpirun_environ(char *const *environ, const char *folder,
+char **trp_mpirun_environ(char *const *from, const char *folder,
                           const char *const *more)
 {
     size_t n = 0, nmore = 0;
-    while (environ[n])
+    while (from[n])
         n++;
     while (more[nmore])
         nmore++;
     struct words w;
     words_open(&w, n + nmore + 4);
     for (size_t i = 0; i < n; i++) {
-        if (!is_dropped(environ[i]))
-            words_add(&w, environ[i], "");
+        if (!is_dropped(from[i]))
+            words_add(&w, from[i], "");
     }
     for (size_t i = 0; i < nmore; i++)
         words_add(&w, more[i], "");
