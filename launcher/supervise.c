@@ -5,9 +5,10 @@
  * Exit status: what the driver says ('E'). Without it the driver died: 4. Ways out,
  * each with its time limit: after 'E' the driver has EXIT_MS to end, and its mpirun
  * GONE_MS from then on; after a kill (second signal) KILL_MS; after its connection
- * closed without 'E' LOST_MS (its own end, as told by the guard, says more); after
- * ompi-server died GIVE_BACK_MS. A driver of a pipeline that does not connect within
- * COME_UP_MS is given up; a user's own program may take its time before trp_init.
+ * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A driver
+ * of a pipeline that does not connect within COME_UP_MS is given up; a user's own
+ * program may take its time before trp_init. When ompi-server died before the driver
+ * was there it never will be; later the driver goes on over sockets.
  *
  * The end: the guard is told, ends everything and goes. Only when the guard itself was
  * killed are its orphans ours (we are a subreaper too, before it is forked) and ended
@@ -42,7 +43,6 @@ enum {
     EXIT_MS = 10000,
     GONE_MS = 2000,
     KILL_MS = 8000,
-    GIVE_BACK_MS = 20000, /* for the driver, when ompi-server died */
     LOST_MS = 3000,
     GUARD_END_MS = 12000,
     SWEEP_MS = 3000,
@@ -223,11 +223,11 @@ static void on_guard(struct watch *w)
         w->guard = -1;
     } else if (r.event == TRP_GUARD_FAILED) {
         snprintf(w->failure, sizeof w->failure, "%s", r.text);
+    } else if (r.event == TRP_GUARD_SERVER && w->connected) {
+        send_control(w, TRP_CONTROL_OMPI_SERVER);
+        return;
     } else if (r.event == TRP_GUARD_SERVER) {
         snprintf(w->failure, sizeof w->failure, "%s", r.text);
-        send_control(w, TRP_CONTROL_OMPI_SERVER);
-        hurry(w, w->connected ? GIVE_BACK_MS : 0);
-        return;
     } else {
         w->driver_ended = true;
         w->driver_status = r.status;

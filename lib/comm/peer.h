@@ -111,7 +111,7 @@ struct trp_channel {
     int64_t starts_due;     /* when somebody's MPI_Init may be late, or INT64_MAX */
     bool late;              /* the meeting under way: its guest was given up */
     uint8_t failures;       /* in a row, to let somebody into MPI */
-    bool over_sockets;      /* nobody is let into MPI, (any more) */
+    bool over_sockets;      /* nobody is let into MPI, or nobody any more */
 
     bool slept;       /* sockets are looked at first of all */
     bool joining;     /* E: in trp_channel_join, nothing is told to the handler */
