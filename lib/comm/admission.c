@@ -364,7 +364,8 @@ void trp_admission_notice(trp_channel *c)
     int rc = c->transport.ops->met(&c->transport, &route, &err);
     if (rc == 0)
         return;
-    if (rc > 0 && c->guest && trp_peer_open(c->guest, &trp_lane_mpi, &route) == 0) {
+    if (rc > 0 && c->guest &&
+        trp_peer_open(c->guest, c->transport.ops->lane, &route) == 0) {
         c->guest->state = TRP_PEER_VERIFYING;
         c->meeting_ns = c->now;
         return;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "comm/mpi.h"
 #include "comm/munge.h"
 #include "comm/peer.h"
 #include "wire/message.h"
@@ -277,9 +278,7 @@ int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_cha
 static int begin_mpi(trp_channel *c, trp_error *err)
 {
     const enum trp_transport_kind kind = c->config.transport;
-    int rc = trp_transport_init_mpi(kind == TRP_TRANSPORT_WORLD ? MPI_THREAD_SERIALIZED
-                                                                : MPI_THREAD_MULTIPLE,
-                                    0, NULL, err);
+    int rc = trp_mpi_begin(kind != TRP_TRANSPORT_WORLD, 0, NULL, err);
     if (rc == 0)
         rc = trp_transport_open(&c->transport, kind, NULL, err);
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)
@@ -346,7 +345,7 @@ void trp_call_notice(trp_channel *c)
     int rc = c->transport.ops->met(&c->transport, &route, &err);
     if (rc == 0)
         return;
-    if (rc > 0 && trp_peer_open(p, &trp_lane_mpi, &route) == 0 &&
+    if (rc > 0 && trp_peer_open(p, c->transport.ops->lane, &route) == 0 &&
         trp_peer_send(p, p->admission, TRP_NONCE_SIZE) == 0)
         p->state = TRP_PEER_UP;
     else

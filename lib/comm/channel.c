@@ -31,6 +31,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "comm/mpi.h"
 #include "comm/peer.h"
 
 enum { EVENTS = 64 };
@@ -428,7 +429,7 @@ trp_channel *trp_channel_make(bool driver, trp_error *err)
     c->now = t.tv_sec * TRP_SECOND + t.tv_nsec;
     c->driver = driver;
     c->listen_fd = -1;
-    c->transport = (struct trp_transport){.notice_fd = -1, .world = MPI_COMM_NULL};
+    c->transport = (struct trp_transport){.notice_fd = -1};
     c->slept = true;
     c->starts_due = INT64_MAX;
     snprintf(c->build, sizeof c->build, "%s", trp_build_id());
@@ -457,10 +458,11 @@ void trp_channel_destroy(trp_channel *c)
     DL_FOREACH_SAFE(c->peers, p, next)
     trp_peer_end(p, false);
     trp_peer_bury(c);
+    if (c->mpi)
+        c->transport.ops->lane->forget(c);
     if (!trp_transport_close(&c->transport))
         c->unclean = true;
     close(c->epoll_fd);
-    trp_mpi_polls_free(c->mpi);
     free(c->by_id);
     free(c->polled);
     free(c->sending);
@@ -512,8 +514,7 @@ static int start_listening(trp_channel *c, const struct trp_listen_config *confi
     if (c->over_sockets)
         return trp_admission_open(c, err);
     bool world = config->transport == TRP_TRANSPORT_WORLD;
-    int rc = trp_transport_init_mpi(world ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE,
-                                    config->start_timeout_ns, config->stuck, err);
+    int rc = trp_mpi_begin(!world, config->start_timeout_ns, config->stuck, err);
     if (rc == 0)
         rc = trp_transport_open(&c->transport, config->transport, config->unstick_argv,
                                 err);

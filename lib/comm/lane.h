@@ -2,7 +2,7 @@
  * What carries whole messages between two that have met, as one table of functions a
  * carrier. Internal to lib/comm.
  *
- *   lane_mpi.c     fragments over a communicator, found by polling MPI
+ *   mpi/lane_mpi.c fragments over a communicator, found by polling MPI
  *   lane_socket.c  frames on the admission socket itself
  *
  * A direction is a stream of records (u32 size, bytes), cut wherever the carrier's
@@ -43,9 +43,11 @@ struct trp_lane_ops {
     void (*unpoll)(struct trp_peer *p);
     /* What has arrived from all polled peers. */
     void (*take)(struct trp_channel *c);
+    /* Frees what was kept for the channel. */
+    void (*forget)(struct trp_channel *c);
 };
 
-extern const struct trp_lane_ops trp_lane_mpi, trp_lane_socket;
+extern const struct trp_lane_ops trp_lane_socket;
 
 struct trp_lane {
     const struct trp_lane_ops *ops; /* NULL: it is not open */

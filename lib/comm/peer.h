@@ -99,7 +99,7 @@ struct trp_channel {
     /* Each has room for peers_max. Polled are peers of lanes that ring. */
     struct trp_peer **polled, **sending;
     uint32_t npolled, nsending, peers_max;
-    struct trp_mpi_polls *mpi; /* lane_mpi.c, or NULL */
+    struct trp_mpi_polls *mpi; /* mpi/lane_mpi.c, or NULL */
     uint32_t ncarrying;        /* peers whose messages come on their sockets */
     bool unread; /* E: frames that came behind its ADMIT have not been looked at */
 
@@ -153,11 +153,6 @@ void trp_peer_close_socket(struct trp_peer *p);
 /* The end of a peer, with `down` when `tell` and it was let in. */
 void trp_peer_end(struct trp_peer *p, bool tell);
 void trp_peer_bury(trp_channel *c); /* frees those in `gone` */
-
-/* ---- lane_mpi.c ------------------------------------------------------------------
- */
-
-void trp_mpi_polls_free(struct trp_mpi_polls *m);
 
 /* ---- words.c ---------------------------------------------------------------------
  */

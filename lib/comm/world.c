@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "comm/mpi.h"
 #include "comm/peer.h"
 
 /* What rank 0 tells. */
@@ -16,14 +17,19 @@ struct tidings {
     bool munge, mac;
 };
 
-static int tell(MPI_Comm world, struct tidings *t, trp_error *err)
+/* When rank 0 could begin, also a communicator that never meets the application's
+ * messages. */
+static int tell(struct tidings *t, int *ret_world, trp_error *err)
 {
-    if (MPI_Bcast(t, sizeof *t, MPI_BYTE, 0, world) != MPI_SUCCESS)
+    const struct trp_mpi *mpi = trp_mpi();
+    if (mpi->bcast(t, sizeof *t) < 0)
         return trp_error_set(err, TRP_ESYSTEM, "MPI_Bcast failed");
+    if (t->address[0] && mpi->open_world(ret_world) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "MPI_Comm_dup failed");
     return 0;
 }
 
-static int drive(MPI_Comm world, const struct trp_listen_config *config,
+static int drive(const struct trp_listen_config *config,
                  const struct trp_channel_handler *handler, trp_channel **ret_channel,
                  trp_error *err)
 {
@@ -33,28 +39,29 @@ static int drive(MPI_Comm world, const struct trp_listen_config *config,
     own.transport = TRP_TRANSPORT_WORLD;
     int rc = trp_channel_listen(&own, handler, &c, err);
     if (rc == 0) {
-        c->transport.world = world;
         snprintf(t.address, sizeof t.address, "%s", c->address);
         memcpy(t.secret, config->secret, sizeof t.secret);
         t.munge = config->munge;
         t.mac = config->mac;
     }
-    int told = tell(world, &t, rc == 0 ? err : NULL);
+    int world, told = tell(&t, &world, rc == 0 ? err : NULL);
     explicit_bzero(&t, sizeof t);
-    if (rc == 0 && told < 0)
+    if (rc == 0 && told < 0) {
         trp_channel_destroy(c);
-    else if (rc == 0)
+    } else if (rc == 0) {
+        c->transport.world = world;
         *ret_channel = c;
+    }
     return rc < 0 ? rc : told;
 }
 
-static int follow(MPI_Comm world, uint32_t executor,
+static int follow(uint32_t executor,
                   const struct trp_listen_config *config,
                   const struct trp_channel_handler *handler, trp_channel **ret_channel,
                   trp_error *err)
 {
     struct tidings t;
-    int rc = tell(world, &t, err);
+    int world, rc = tell(&t, &world, err);
     if (rc < 0)
         return rc;
     if (t.address[0] == 0)
@@ -88,27 +95,21 @@ static bool begun; /* this process has told, or heard, the tidings */
 void trp_channel_world_cancel(void)
 {
     struct tidings t = {0};
-    MPI_Comm world;
-    if (begun || MPI_Comm_dup(MPI_COMM_WORLD, &world) != MPI_SUCCESS)
+    if (begun)
         return;
     begun = true;
-    tell(world, &t, NULL);
-    MPI_Comm_free(&world);
+    tell(&t, NULL, NULL);
 }
 
 int trp_channel_world(const struct trp_listen_config *config,
                       const struct trp_channel_handler *handler,
                       trp_channel **ret_channel, trp_error *err)
 {
-    MPI_Comm world;
-    int rank, rc = trp_transport_init_mpi(MPI_THREAD_SERIALIZED, 0, NULL, err);
+    int rc = trp_mpi_begin(false, 0, NULL, err);
     if (rc < 0)
         return rc;
-    if (MPI_Comm_dup(MPI_COMM_WORLD, &world) != MPI_SUCCESS)
-        return trp_error_set(err, TRP_ESYSTEM, "MPI_Comm_dup failed");
     begun = true;
-    MPI_Comm_rank(world, &rank);
-    return rank == 0
-               ? drive(world, config, handler, ret_channel, err)
-               : follow(world, (uint32_t)rank - 1, config, handler, ret_channel, err);
+    int rank = trp_mpi()->rank();
+    return rank == 0 ? drive(config, handler, ret_channel, err)
+                     : follow((uint32_t)rank - 1, config, handler, ret_channel, err);
 }

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <mpi.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,13 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cluster/local/mpirun.h"
+#include "comm/mpi.h"
 #include "conf/site.h"
 #include "core/topo/hosts.h"
 #include "driver/driver_open.h"
@@ -201,7 +201,7 @@ static void work(const struct parts *p, int rank,
     shape->network_timeout_ns = c.network_timeout_ns;
     shape->heartbeat_ns = c.heartbeat_ns;
     int status = trp_executor_work(channel, shape, runner);
-    MPI_Finalize();
+    trp_mpi()->finalize();
     exit(status);
 }
 
@@ -308,7 +308,7 @@ static void exit_failed(int status, void *unused)
 /* All ranks leave MPI in order, so that mpirun has nothing to add to rank 0's words. */
 static int end_world(int rank, int code)
 {
-    MPI_Finalize();
+    trp_mpi()->finalize();
     if (rank > 0)
         _exit(0);
     failed_with = trp_error_exit_status(code);
@@ -321,16 +321,13 @@ int trp_driver_open_static(int argc, char **argv,
                            trp_driver **ret_driver, trp_profiles **ret_profiles,
                            trp_error *err)
 {
-    int level, rank, size;
     struct parts p = {0};
-    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS ||
-        level < MPI_THREAD_MULTIPLE)
-        return trp_error_set(err, TRP_ESYSTEM,
-                             "MPI does not offer MPI_THREAD_MULTIPLE");
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     struct trp_rank_place *places;
-    int rc = static_world(rank, size, &p, &places, err);
+    int rc = trp_mpi_begin(true, 0, NULL, err);
+    if (rc < 0)
+        return rc;
+    const int rank = trp_mpi()->rank(), size = trp_mpi()->size();
+    rc = static_world(rank, size, &p, &places, err);
     if (rc < 0) {
         trp_ranks_free(places, size);
         parts_free(&p);

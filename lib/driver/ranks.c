@@ -8,13 +8,13 @@
  */
 #include "driver/ranks.h"
 
-#include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "comm/mpi.h"
 #include "driver/rank_devices.h"
 
 void trp_rank_rack(const char *path, const char *node, char *ret, size_t size)
@@ -63,8 +63,7 @@ static int gather_devices(const struct report *all, int size, const char *own,
     char *bytes = malloc((size_t)total + 1);
     int rc = !sizes || !bytes
                  ? trp_error_set(err, TRP_ENOMEM, "out of memory for %d ranks", size)
-             : MPI_Gatherv(own, sizes[0], MPI_BYTE, bytes, sizes, at, MPI_BYTE, 0,
-                           MPI_COMM_WORLD) != MPI_SUCCESS
+             : trp_mpi()->gatherv(own, sizes[0], bytes, sizes, at) < 0
                  ? trp_error_set(err, TRP_ESYSTEM, "MPI_Gatherv failed")
                  : 0;
     free(sizes);
@@ -117,13 +116,11 @@ int trp_ranks_gather(int rank, int size, int code, const char *devices,
     if (rank == 0 && !(all = calloc((uint32_t)size, sizeof *all)))
         return trp_error_set(err, TRP_ENOMEM, "out of memory for %d ranks", size);
     int rc = 0;
-    if (MPI_Gather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, 0,
-                   MPI_COMM_WORLD) != MPI_SUCCESS)
+    if (trp_mpi()->gather(&own, sizeof own, all) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "MPI_Gather failed");
     else if (rank == 0)
         rc = gather_devices(all, size, devices, &texts, err);
-    else if (MPI_Gatherv(devices, own.devices_size, MPI_BYTE, NULL, NULL, NULL,
-                         MPI_BYTE, 0, MPI_COMM_WORLD) != MPI_SUCCESS)
+    else if (trp_mpi()->gatherv(devices, own.devices_size, NULL, NULL, NULL) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "MPI_Gatherv failed");
     if (rc == 0 && rank == 0)
         rc = first_failure(all, size, err);
@@ -136,8 +133,7 @@ int trp_ranks_gather(int rank, int size, int code, const char *devices,
 
 int trp_ranks_agree(int code)
 {
-    return MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD) == MPI_SUCCESS ? code
-                                                                          : TRP_ESYSTEM;
+    return trp_mpi()->bcast(&code, sizeof code) == 0 ? code : TRP_ESYSTEM;
 }
 
 void trp_ranks_free(struct trp_rank_place *places, int size)

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hwloc.h>
-#include <mpi.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

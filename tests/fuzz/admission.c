@@ -80,8 +80,12 @@ static bool close_transport(struct trp_transport *t)
     return true;
 }
 
-static const struct trp_transport_ops nobody = {"nobody", admit, join,
-                                                met,      leave, close_transport};
+static const struct trp_transport_ops nobody = {.name = "nobody",
+                                                .admit = admit,
+                                                .join = join,
+                                                .met = met,
+                                                .leave = leave,
+                                                .close = close_transport};
 
 /* ---- the channel's handler ---- */
 

@@ -16,7 +16,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "comm/peer.h"
+#include "mpi/module.h"
 
 enum { WINDOW = 8, TAG = 1, POOL_MAX = 256 /* fragments kept for later */ };
 
@@ -28,7 +28,8 @@ struct trp_block {
 };
 
 struct trp_mpi_lane {
-    struct trp_route route;
+    MPI_Comm comm;
+    int rank;
     MPI_Request request; /* the posted receive while the peer is not polled */
     /* Sends: `first` … posted, then from `unposted` on not yet. */
     struct trp_block *first, *last, *unposted;
@@ -130,8 +131,8 @@ static struct trp_block *copy_in(struct trp_block *b, const uint8_t *p, size_t n
 
 static int receive(struct trp_mpi_lane *l, MPI_Request *ret_request)
 {
-    int rc = MPI_Irecv(l->fragment, TRP_FRAGMENT, MPI_BYTE, l->route.rank, TAG,
-                       l->route.comm, ret_request);
+    int rc = MPI_Irecv(l->fragment, TRP_FRAGMENT, MPI_BYTE, l->rank, TAG, l->comm,
+                       ret_request);
     return rc == MPI_SUCCESS ? 0 : TRP_ESYSTEM;
 }
 
@@ -171,8 +172,11 @@ static int mpi_open(struct trp_peer *p, const struct trp_route *route)
     uint8_t *fragment = (uint8_t *)malloc(TRP_FRAGMENT);
     int rc = l && fragment ? make_room(p->channel) : TRP_ENOMEM;
     if (rc == 0) {
-        *l = (struct trp_mpi_lane){.route = *route, .fragment = fragment};
-        MPI_Comm_set_errhandler(route->comm, MPI_ERRORS_RETURN);
+        *l = (struct trp_mpi_lane){.comm = MPI_Comm_f2c(route->comm),
+                                   .rank = route->rank,
+                                   .request = MPI_REQUEST_NULL,
+                                   .fragment = fragment};
+        MPI_Comm_set_errhandler(l->comm, MPI_ERRORS_RETURN);
         rc = receive(l, &l->request);
     }
     if (rc < 0) {
@@ -213,6 +217,12 @@ static void mpi_unpoll(struct trp_peer *p)
     p->slot = TRP_NONE;
 }
 
+static void unpoll(struct trp_peer *p)
+{
+    if (p->slot != TRP_NONE)
+        mpi_unpoll(p);
+}
+
 /* What MPI does not hold on to. An orderly peer's posted receive can be taken back; a
  * lost one's, and unfinished sends, stay where MPI may write. */
 static void mpi_close(struct trp_peer *p, bool orderly)
@@ -228,8 +238,9 @@ static void mpi_close(struct trp_peer *p, bool orderly)
         next = b->next;
         give_block(c->mpi, b);
     }
+    struct trp_route route = {MPI_Comm_c2f(l->comm), l->rank};
     if (orderly)
-        c->transport.ops->leave(&c->transport, &l->route);
+        c->transport.ops->leave(&c->transport, &route);
     else
         c->unclean = true;
     free(l);
@@ -255,8 +266,8 @@ static int flush(struct trp_mpi_lane *l, struct trp_mpi_polls *pool)
     while (l->first) {
         while (l->unposted && l->posted < WINDOW) {
             struct trp_block *b = l->unposted;
-            if (MPI_Isend(b->data, (int)b->size, MPI_BYTE, l->route.rank, TAG,
-                          l->route.comm, &b->request) != MPI_SUCCESS)
+            if (MPI_Isend(b->data, (int)b->size, MPI_BYTE, l->rank, TAG, l->comm,
+                          &b->request) != MPI_SUCCESS)
                 return TRP_ESYSTEM;
             l->unposted = b->next;
             l->posted++;
@@ -294,20 +305,19 @@ static void take_one(struct trp_peer *p, MPI_Status *status)
     *request_of(p) = MPI_REQUEST_NULL;
     int rc = MPI_Get_count(status, MPI_BYTE, &n) == MPI_SUCCESS ? 0 : TRP_ESYSTEM;
     if (rc == 0)
-        rc = trp_lane_take(&p->lane, p->lane.mpi->fragment, (size_t)n, trp_peer_deliver,
-                           p);
+        rc = trp_host->take(p, p->lane.mpi->fragment, (size_t)n);
     if (p->state == TRP_PEER_GONE)
         return;
     if (rc == 0)
         rc = receive(p->lane.mpi, request_of(p));
     if (rc < 0)
-        trp_peer_end(p, true);
+        trp_host->end(p);
 }
 
 static void mpi_drain(struct trp_peer *p)
 {
     enum { QUIET = 3 };
-    trp_peer_unpoll(p);
+    unpoll(p);
     for (int quiet = 0; quiet < QUIET && p->lane.ops && p->state == TRP_PEER_UP;) {
         int done;
         MPI_Status status;
@@ -319,7 +329,7 @@ static void mpi_drain(struct trp_peer *p)
         quiet = done ? 0 : quiet + 1;
         if (done)
             take_one(p, &status);
-        trp_peer_unpoll(p); /* the handler may have answered */
+        unpoll(p); /* the handler may have answered */
     }
 }
 
@@ -358,14 +368,15 @@ static void mpi_take(trp_channel *c)
         if (p->state == TRP_PEER_GONE)
             continue;
         if (rc != MPI_SUCCESS && m->statuses[i].MPI_ERROR != MPI_SUCCESS)
-            trp_peer_end(p, true);
+            trp_host->end(p);
         else
             take_one(p, &m->statuses[i]);
     }
 }
 
-void trp_mpi_polls_free(struct trp_mpi_polls *m)
+static void mpi_forget(struct trp_channel *c)
 {
+    struct trp_mpi_polls *m = c->mpi;
     while (m && m->free) {
         struct trp_block *b = m->free;
         m->free = b->next;
@@ -390,4 +401,5 @@ const struct trp_lane_ops trp_lane_mpi = {
     .poll = mpi_poll,
     .unpoll = mpi_unpoll,
     .take = mpi_take,
+    .forget = mpi_forget,
 };

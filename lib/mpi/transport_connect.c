@@ -16,7 +16,7 @@
  * ompi-server, is held up by somebody. A second thread, the watcher, looks at the
  * executor's socket (which the loop shuts when the accept takes too long), and when
  * that closes and the accept has not returned soon after, starts a throw-away peer that
- * frees it (unstick.c). It is a thread because the loop itself may be caught: Open MPI
+ * frees it (comm/throw_away.c). It is a thread because the loop itself may be caught: Open MPI
  * continues an accept from whatever thread turns its progress engine. When no
  * throw-away peer has helped within UNSTICK_MS, the meeting is left to its thread, and
  * the next ones try on their own, without throw-away peers until one comes about. A
@@ -36,7 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "comm/transport.h"
+#include "mpi/module.h"
 
 enum {
     GRACE_MS = 500,
@@ -186,7 +186,7 @@ static void *watch(void *arg)
 static int start_thread(void *(*run)(void *), struct trp_meeting *m)
 {
     atomic_fetch_add(&m->users, 1);
-    int rc = trp_transport_thread(run, m);
+    int rc = trp_mpi_thread(run, m);
     if (rc != 0)
         atomic_fetch_sub(&m->users, 1);
     return rc;
@@ -253,7 +253,7 @@ static int connect_met(struct trp_transport *t, struct trp_route *ret_route,
     int rc = m->rc;
     bool accept = m->accept;
     t->hopeless = t->hopeless && rc != MPI_SUCCESS;
-    *ret_route = (struct trp_route){m->comm, 0};
+    *ret_route = (struct trp_route){MPI_Comm_c2f(m->comm), 0};
     if (accept)
         MPI_Close_port(m->where);
     let_go(m);
@@ -267,8 +267,9 @@ static int connect_met(struct trp_transport *t, struct trp_route *ret_route,
 
 static void connect_leave(struct trp_transport *t, struct trp_route *route)
 {
+    MPI_Comm comm = MPI_Comm_f2c(route->comm);
     (void)t;
-    MPI_Comm_free(&route->comm); /* local in Open MPI, unlike MPI_Comm_disconnect */
+    MPI_Comm_free(&comm); /* local in Open MPI, unlike MPI_Comm_disconnect */
 }
 
 static bool connect_close(struct trp_transport *t)
@@ -281,6 +282,7 @@ static bool connect_close(struct trp_transport *t)
 
 const struct trp_transport_ops trp_transport_connect = {
     .name = "connect",
+    .lane = &trp_lane_mpi,
     .admit = connect_admit,
     .join = connect_join,
     .met = connect_met,

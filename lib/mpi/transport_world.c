@@ -4,10 +4,10 @@
  * over a duplicate of MPI_COMM_WORLD (t->world), so that they never meet those of the
  * application.
  */
-#include "comm/transport.h"
-
 #include <stdio.h>
 #include <unistd.h>
+
+#include "mpi/module.h"
 
 static void notice(struct trp_transport *t)
 {
@@ -21,7 +21,7 @@ static int world_admit(struct trp_transport *t, uint32_t executor, int socket,
 {
     int size;
     (void)socket;
-    MPI_Comm_size(t->world, &size);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (executor >= (uint32_t)size - 1)
         return trp_error_set(err, TRP_EPROTO, "there is no rank %u", executor + 1);
     t->met_executor = executor;
@@ -53,8 +53,8 @@ static int world_met(struct trp_transport *t, struct trp_route *ret_route,
 
 static void world_leave(struct trp_transport *t, struct trp_route *route)
 {
-    (void)t;
-    route->comm = MPI_COMM_NULL; /* shared by all */
+    (void)t; /* the communicator is shared by all */
+    (void)route;
 }
 
 static bool world_close(struct trp_transport *t)
@@ -65,6 +65,7 @@ static bool world_close(struct trp_transport *t)
 
 const struct trp_transport_ops trp_transport_world = {
     .name = "world",
+    .lane = &trp_lane_mpi,
     .admit = world_admit,
     .join = world_join,
     .met = world_met,

@@ -34,7 +34,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "comm/transport.h"
+#include "mpi/module.h"
 
 enum { REST_MS = 50 };
 
@@ -167,7 +167,7 @@ static void wrap(void)
     dl_iterate_phdr(look, NULL);
 }
 
-void trp_transport_survive(void)
+void trp_mpi_survive(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, wrap);
