@@ -221,12 +221,10 @@ static void on_guard(struct watch *w)
             snprintf(w->failure, sizeof w->failure, "the guard of the run died");
         close(w->guard);
         w->guard = -1;
-    } else if (r.event == TRP_GUARD_FAILED) {
-        snprintf(w->failure, sizeof w->failure, "%s", r.text);
     } else if (r.event == TRP_GUARD_SERVER && w->connected) {
         send_control(w, TRP_CONTROL_OMPI_SERVER);
         return;
-    } else if (r.event == TRP_GUARD_SERVER) {
+    } else if (r.event == TRP_GUARD_FAILED || r.event == TRP_GUARD_SERVER) {
         snprintf(w->failure, sizeof w->failure, "%s", r.text);
     } else {
         w->driver_ended = true;
