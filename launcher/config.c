@@ -137,8 +137,8 @@ static int print_config(const struct trp_settings_request *q, struct listing *l)
     l->list = json_array();
     struct trp_carried carried;
     snprintf(l->carried, sizeof l->carried, "%s",
-             trp_needs_transport(s.options, &carried, &err) < 0 ? err.text
-                                                                : carried.text);
+             trp_needs_transport(s.options, NULL, &carried, &err) < 0 ? err.text
+                                                                      : carried.text);
     trp_options_each(s.options, visit, l);
     int status = 0;
     if (l->key && !l->n && trp_option_is_scenarios(l->key))

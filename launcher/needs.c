@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "files/linked_mpi.h"
 #include "piped.h"
 #include "programs.h"
 
@@ -77,9 +78,14 @@ static void name_mpi(const char *said, char *name, size_t size)
 }
 
 /* Whether MPI can join separately started programs here. Else TRP_ENEVER: why not. */
-static int check_mpi(trp_error *err)
+static int check_mpi(const char *app, trp_error *err)
 {
     char *path, said[2048], name[64];
+    if (app && trp_linked_mpi(app) == TRP_LINKED_MPICH)
+        return trp_error_set(err, TRP_ENEVER,
+                             "%s is linked with MPICH, which cannot join separately "
+                             "started programs",
+                             app);
     if (trp_program_find("ompi-server", &path, NULL) == 0) {
         free(path);
         return 0;
@@ -103,7 +109,8 @@ int trp_needs_check(trp_error *err)
     return check_limits(err);
 }
 
-int trp_needs_transport(const trp_options *o, struct trp_carried *ret, trp_error *err)
+int trp_needs_transport(const trp_options *o, const char *app, struct trp_carried *ret,
+                        trp_error *err)
 {
     static const char key[] = "comm.transport";
     const char *value = trp_options_text(o, key);
@@ -113,7 +120,7 @@ int trp_needs_transport(const trp_options *o, struct trp_carried *ret, trp_error
         snprintf(ret->text, sizeof ret->text, "over sockets (%s=socket)", key);
         return 0;
     }
-    bool can = check_mpi(&why) == 0;
+    bool can = check_mpi(app, &why) == 0;
     if (!can && strcmp(value, "mpi") == 0)
         return trp_error_set(err, TRP_EINVAL,
                              "%s: %s=mpi: %s; set %s=socket, or leave it out",

@@ -17,8 +17,9 @@ struct trp_carried {
     bool sockets;                   /* else over MPI */
     char text[TRP_ERROR_TEXT + 80]; /* "over sockets (why)" */
 };
-/* What comm.transport comes to on this machine. TRP_EINVAL: `mpi`, which cannot be had
- * here. */
-int trp_needs_transport(const trp_options *o, struct trp_carried *ret, trp_error *err);
+/* What comm.transport comes to on this machine for the program `app`; NULL: a pipeline.
+ * TRP_EINVAL: `mpi`, which cannot be had here. */
+int trp_needs_transport(const trp_options *o, const char *app, struct trp_carried *ret,
+                        trp_error *err);
 
 #endif

@@ -68,7 +68,7 @@ static int print_plan(const struct trp_settings_request *q, bool json)
     if (code == 0)
         trp_settings_warn(&s);
     if (code == 0)
-        code = trp_needs_transport(s.options, &carried, &err);
+        code = trp_needs_transport(s.options, NULL, &carried, &err);
     if (code == 0)
         code = trp_plan_print(s.pipeline, s.options, s.site, &s.pools, carried.text,
                               &where, json, stdout, &err);

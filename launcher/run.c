@@ -409,7 +409,7 @@ static int run(struct run *r, trp_error *err)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     int code = trp_needs_check(err);
     if (code == 0)
-        code = trp_needs_transport(r->settings.options, &r->carried, err);
+        code = trp_needs_transport(r->settings.options, r->app, &r->carried, err);
     if (code == 0 && !r->folder)
         code = trp_run_folder_new(r->runs, name, r->call.run_name, &r->folder, err);
     int status = code < 0 ? code : supervise(r, name, app);

@@ -37,7 +37,7 @@ static void at_exit(int status, void *unused)
 }
 
 /* How many MPI ranks were started together with this process, as its starter says. */
-static long ranks_started(void)
+static int ranks_started(void)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                         "SLURM_STEP_NUM_TASKS"};
@@ -46,7 +46,7 @@ static long ranks_started(void)
         /* Every process of a Slurm step has the third; only ranks have PMIx. */
         if (!text || (i == 2 && !getenv("PMIX_RANK")))
             continue;
-        return strtol(text, NULL, 10);
+        return atoi(text);
     }
     return 0;
 }
@@ -70,9 +70,10 @@ static int open_driver(int argc, char **argv, trp_context *ctx, trp_error *err)
         free(copy);
         return rc;
     }
-    if (ranks_started() > 1)
-        return trp_driver_open_static(argc, argv, &trp_runner, &ctx->driver,
-                                      &ctx->profiles, err);
+    int started = ranks_started();
+    if (started > 1)
+        return trp_driver_open_static(argc > 0 ? argv[0] : "app", started, &trp_runner,
+                                      &ctx->driver, &ctx->profiles, err);
     return trp_error_set(err, TRP_EINVAL,
                          "%s needs executors; start it by `troupe run -- %s` or "
                          "`mpirun -n N %s` (N at least 2)",

@@ -278,7 +278,8 @@ int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_cha
 static int begin_mpi(trp_channel *c, trp_error *err)
 {
     const enum trp_transport_kind kind = c->config.transport;
-    int rc = trp_mpi_begin(kind != TRP_TRANSPORT_WORLD, 0, NULL, err);
+    int rc = kind == TRP_TRANSPORT_WORLD ? trp_mpi_begin(false, 0, NULL, err)
+                                         : trp_mpi_begin_joining(0, NULL, err);
     if (rc == 0)
         rc = trp_transport_open(&c->transport, kind, NULL, err);
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)

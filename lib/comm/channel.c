@@ -513,8 +513,9 @@ static int start_listening(trp_channel *c, const struct trp_listen_config *confi
     c->over_sockets = config->transport == TRP_TRANSPORT_SOCKET;
     if (c->over_sockets)
         return trp_admission_open(c, err);
-    bool world = config->transport == TRP_TRANSPORT_WORLD;
-    int rc = trp_mpi_begin(!world, config->start_timeout_ns, config->stuck, err);
+    int rc = config->transport == TRP_TRANSPORT_WORLD
+                 ? trp_mpi_begin(false, 0, NULL, err)
+                 : trp_mpi_begin_joining(config->start_timeout_ns, config->stuck, err);
     if (rc == 0)
         rc = trp_transport_open(&c->transport, config->transport, config->unstick_argv,
                                 err);

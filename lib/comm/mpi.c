@@ -53,7 +53,8 @@ static const char *const places[] = {"troupe/", "../lib/troupe/",
 static void find_folder(char *folder, size_t size)
 {
     Dl_info info;
-    bool library = dladdr(&loaded, &info) != 0 && strstr(info.dli_fname, "/libtroupe.so");
+    bool library =
+        dladdr(&loaded, &info) != 0 && strstr(info.dli_fname, "/libtroupe.so");
     char *self = realpath(library ? info.dli_fname : "/proc/self/exe", NULL);
     folder[0] = '\0';
     char *slash = self ? strrchr(self, '/') : NULL;
@@ -184,6 +185,22 @@ int trp_mpi_begin(bool threads, int64_t limit_ns, void (*stuck)(const char *text
 {
     int rc = trp_mpi_load(err);
     return rc < 0 ? rc : loaded->begin(threads, limit_ns, stuck, err);
+}
+
+int trp_mpi_begin_joining(int64_t limit_ns, void (*stuck)(const char *text),
+                          trp_error *err)
+{
+    char name[64];
+    int rc = trp_mpi_load(err);
+    if (rc < 0)
+        return rc;
+    loaded->name(name, sizeof name);
+    if (!loaded->joins())
+        return trp_error_set(err, TRP_ENEVER,
+                             "%s cannot join programs that were started separately; "
+                             "set comm.transport=socket",
+                             name);
+    return loaded->begin(true, limit_ns, stuck, err);
 }
 
 int trp_mpi_name(const char *path, char *text, size_t size, trp_error *err)

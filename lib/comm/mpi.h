@@ -32,9 +32,9 @@ struct trp_mpi_host {
 };
 
 struct trp_mpi {
-    const char *build;         /* TROUPE_VERSION … */
-    size_t peer_size;          /* … and sizes of what both sides look into: a module … */
-    size_t channel_size;       /* … of another build of Troupe is not used */
+    const char *build;   /* TROUPE_VERSION … */
+    size_t peer_size;    /* … and sizes of what both sides look into: a module … */
+    size_t channel_size; /* … of another build of Troupe is not used */
     const struct trp_mpi_host **host; /* written once it is loaded */
 
     /* "Open MPI 4.1.4", "MPICH 4.0.2"; before MPI_Init as well. `size` > 0. */
@@ -75,6 +75,11 @@ int trp_mpi_load(trp_error *err);
  * NULL) is called, from another thread, when it has not returned after `limit_ns`. */
 int trp_mpi_begin(bool threads, int64_t limit_ns, void (*stuck)(const char *text),
                   trp_error *err);
+
+/* The same for programs that were started separately; TRP_ENEVER: this MPI cannot join
+ * them. */
+int trp_mpi_begin_joining(int64_t limit_ns, void (*stuck)(const char *text),
+                          trp_error *err);
 
 /* All modules that this Troupe has: paths, NULL at the end, each and the array
  * malloc'ed. NULL: out of memory. */

@@ -13,8 +13,7 @@ int trp_transport_open(struct trp_transport *t, enum trp_transport_kind kind,
 {
     const int world = t->world; /* trp_channel_world's, or none */
     *t = (struct trp_transport){
-        .ops =
-            kind == TRP_TRANSPORT_WORLD ? trp_mpi()->world : trp_mpi()->connect,
+        .ops = kind == TRP_TRANSPORT_WORLD ? trp_mpi()->world : trp_mpi()->connect,
         .notice_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
         .unstick_argv = unstick_argv,
         .world = world,

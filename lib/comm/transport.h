@@ -43,7 +43,7 @@ struct trp_transport_ops {
  * shuts the socket. It takes 4 to 20 ms. */
 enum { TRP_ACCEPT_MS = 5000 };
 
-struct trp_meeting; /* transport_connect.c */
+struct trp_meeting; /* mpi/transport_connect.c */
 
 struct trp_transport {
     const struct trp_transport_ops *ops;

@@ -55,8 +55,7 @@ static int drive(const struct trp_listen_config *config,
     return rc < 0 ? rc : told;
 }
 
-static int follow(uint32_t executor,
-                  const struct trp_listen_config *config,
+static int follow(uint32_t executor, const struct trp_listen_config *config,
                   const struct trp_channel_handler *handler, trp_channel **ret_channel,
                   trp_error *err)
 {

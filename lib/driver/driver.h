@@ -145,10 +145,10 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
                     trp_profiles **ret_profiles, trp_error *err);
 
 /* The same for a static run (`mpirun -n N APP`): MPI_Init_thread, world channel, run
- * folder. Returns on rank 0 only; a rank above 0 works with `runner` until the driver
- * ends it, and exits. */
+ * folder. `started`: N, as the launcher says it. Returns on rank 0 only; a rank above 0
+ * works with `runner` until the driver ends it, and exits. */
 struct trp_function_runner;
-int trp_driver_open_static(int argc, char **argv,
+int trp_driver_open_static(const char *program, int started,
                            const struct trp_function_runner *runner,
                            trp_driver **ret_driver, trp_profiles **ret_profiles,
                            trp_error *err);

@@ -316,7 +316,19 @@ static int end_world(int rank, int code)
     return code;
 }
 
-int trp_driver_open_static(int argc, char **argv,
+/* Each rank is a world of its own when what started it belongs to another MPI. */
+static int other_launcher(int size, int started, trp_error *err)
+{
+    char name[64];
+    trp_mpi()->name(name, sizeof name);
+    trp_mpi()->finalize();
+    return trp_error_set(err, TRP_EINVAL,
+                         "%d ranks were started, but %s, which this program uses, sees "
+                         "%d; start it by that MPI's own mpirun",
+                         started, name, size);
+}
+
+int trp_driver_open_static(const char *program, int started,
                            const struct trp_function_runner *runner,
                            trp_driver **ret_driver, trp_profiles **ret_profiles,
                            trp_error *err)
@@ -327,6 +339,8 @@ int trp_driver_open_static(int argc, char **argv,
     if (rc < 0)
         return rc;
     const int rank = trp_mpi()->rank(), size = trp_mpi()->size();
+    if (size != started)
+        return other_launcher(size, started, err);
     rc = static_world(rank, size, &p, &places, err);
     if (rc < 0) {
         trp_ranks_free(places, size);
@@ -335,7 +349,7 @@ int trp_driver_open_static(int argc, char **argv,
     }
     if (rank > 0)
         work(&p, rank, runner);
-    rc = static_driver(&p, argc > 0 ? argv[0] : "app", places, size, ret_driver, err);
+    rc = static_driver(&p, program, places, size, ret_driver, err);
     if (rc < 0) {
         trp_channel_world_cancel(); /* the others would wait for ever */
         trp_ranks_free(places, size);

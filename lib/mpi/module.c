@@ -20,7 +20,10 @@ static void name(char *text, size_t size)
     const char *mpich = strstr(version, "MPICH Version:");
     const char *number = open ? version + 10 : mpich ? mpich + 14 : version;
     number += strspn(number, " \t");
-    snprintf(text, size, "%s%.*s", open ? "Open MPI " : mpich ? "MPICH " : "",
+    snprintf(text, size, "%s%.*s",
+             open    ? "Open MPI "
+             : mpich ? "MPICH "
+                     : "",
              (int)strcspn(number, ", \t\n"), number);
 }
 
@@ -70,14 +73,13 @@ static int bcast(void *data, int n)
 
 static int gather(const void *own, int n, void *all)
 {
-    return code_of(
-        MPI_Gather(own, n, MPI_BYTE, all, n, MPI_BYTE, 0, MPI_COMM_WORLD));
+    return code_of(MPI_Gather(own, n, MPI_BYTE, all, n, MPI_BYTE, 0, MPI_COMM_WORLD));
 }
 
 static int gatherv(const void *own, int n, void *all, const int *sizes, const int *at)
 {
-    return code_of(MPI_Gatherv(own, n, MPI_BYTE, all, sizes, at, MPI_BYTE, 0,
-                               MPI_COMM_WORLD));
+    return code_of(
+        MPI_Gatherv(own, n, MPI_BYTE, all, sizes, at, MPI_BYTE, 0, MPI_COMM_WORLD));
 }
 
 static int open_world(int *ret_comm)

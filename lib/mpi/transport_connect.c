@@ -16,8 +16,8 @@
  * ompi-server, is held up by somebody. A second thread, the watcher, looks at the
  * executor's socket (which the loop shuts when the accept takes too long), and when
  * that closes and the accept has not returned soon after, starts a throw-away peer that
- * frees it (comm/throw_away.c). It is a thread because the loop itself may be caught: Open MPI
- * continues an accept from whatever thread turns its progress engine. When no
+ * frees it (comm/throw_away.c). It is a thread because the loop itself may be caught:
+ * Open MPI continues an accept from whatever thread turns its progress engine. When no
  * throw-away peer has helped within UNSTICK_MS, the meeting is left to its thread, and
  * the next ones try on their own, without throw-away peers until one comes about. A
  * stuck thread at the end is left alone with its meeting: the process can only _exit

@@ -42,13 +42,13 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
     return trp_profiles_new(&defaults, NULL, ret_profiles, err);
 }
 
-int trp_driver_open_static(int argc, char **argv,
+int trp_driver_open_static(const char *program, int started,
                            const struct trp_function_runner *runner,
                            trp_driver **ret_driver, trp_profiles **ret_profiles,
                            trp_error *err)
 {
-    (void)argc;
-    (void)argv;
+    (void)program;
+    (void)started;
     (void)runner;
     return trp_driver_open("", ret_driver, ret_profiles, err);
 }
