@@ -1,6 +1,6 @@
 /*
  * They are started by one spawner for the whole run, forked while the driver is still
- * small. It runs the launcher (`mpirun -np RANKS`, or what the backend says) with the
+ * small. It runs the launcher (mpirun, srun: what the backend says) with the
  * rank wrapper and answers with the end of the attempt. The spawner knows a stage's
  * command from the stage's first running attempt to its last.
  *
@@ -187,12 +187,10 @@ static int start_gang(trp_gangs *s, struct gang *g)
          *devices = s->room.devices(s->room.context, g->ticket, &size);
     if (!devices)
         return TRP_ENOMEM;
-    if (s->room.launcher) {
-        launcher = s->room.launcher(s->room.context, g->ticket);
-        if (!launcher) {
-            free(devices);
-            return TRP_ENOMEM;
-        }
+    launcher = s->room.launcher(s->room.context, g->ticket);
+    if (!launcher) {
+        free(devices);
+        return TRP_ENOMEM;
     }
     struct trp_launch launch = {.attempt = g->gang.attempt,
                                 .stage = {g->stage},
@@ -206,7 +204,8 @@ static int start_gang(trp_gangs *s, struct gang *g)
     struct trp_spawn spawn = {.launch = &launch,
                               .ranks = g->gang.ranks,
                               .gang_program = s->command->argv[0],
-                              .launcher = (const char *const *)launcher};
+                              .launcher = (const char *const *)launcher,
+                              .by_srun = s->room.by_srun};
     if (s->room.start_limit)
         spawn.start_limit_ns = s->room.start_limit(s->room.context, g->ticket);
     int code = use_stage(s, g);

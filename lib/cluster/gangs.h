@@ -23,8 +23,9 @@ struct trp_gangs_room {
     /* The share's devices, "gpu=0,1\n…", malloc'ed; NULL: out of memory. */
     char *(*devices)(void *context, void *ticket, size_t *ret_size);
     /* Words that start the ranks, put before the rank wrapper; malloc'ed, NULL:
-     * they cannot be made. The function may be NULL: mpirun. */
+     * they cannot be made. */
     char **(*launcher)(void *context, void *ticket);
+    bool by_srun; /* those are srun's */
     /* How long the launcher may take to the first rank, ns; 0: as long as it likes. May
      * be NULL. */
     int64_t (*start_limit)(void *context, void *ticket);

@@ -18,8 +18,6 @@
 
 #define SITE_FILE "/etc/troupe/site.yaml"
 
-static char default_mpi[] = "pmix";
-
 static TRP_SITE_READER(read_version)
 {
     (void)key;
@@ -77,7 +75,6 @@ static struct trp_site_loading *new_site(const char *file, trp_error *err)
     struct trp_site_loading *l = calloc(1, sizeof(*l));
     if (l) {
         l->site.file = trp_conf_arena_text(&l->arena, file, strlen(file));
-        l->site.mpi = default_mpi;
         l->site.driver = (struct trp_site_driver){.cores = 1, .memory_mib = 1024};
     }
     if (l && l->site.file)
@@ -194,4 +191,11 @@ int trp_site_options_check(const trp_site *s, const trp_options *o, trp_error *e
         "at most that",
         trp_options_where(o, key), key, (long long)wanted, s->limits.executors, s->file,
         s->limits.executors_mark.line, s->limits.executors_mark.column);
+}
+
+const char *trp_site_mpi(const trp_site *s, enum trp_linked_mpi linked)
+{
+    if (s && s->mpi)
+        return s->mpi;
+    return linked == TRP_LINKED_MPICH ? "pmi2" : "pmix";
 }

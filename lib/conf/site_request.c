@@ -252,7 +252,8 @@ int trp_site_request_make(const trp_site *s, const struct trp_resource_profile *
     struct trp_site_request r = {.ranks = ranks,
                                  .time_ns = s->limits.time_ns,
                                  .exclusive = s->exclusive,
-                                 .mpi = ranks ? s->mpi : NULL};
+                                 .mpi =
+                                     ranks ? trp_site_mpi(s, TRP_LINKED_NONE) : NULL};
     struct making m = {.s = s, .p = p, .r = &r, .err = err};
     int code = collect(&m);
     if (code == 0)

@@ -1,7 +1,7 @@
 /*
- * Gangs: one attempt whose ranks are started by mpirun.
+ * Gangs: one attempt whose ranks are started by mpirun, Open MPI's or MPICH's.
  *
- * mpirun gets a small environment and a program of ours, troupe-rank. What the ranks
+ * It gets a small environment and a program of ours, troupe-rank. What the ranks
  * are to run (arguments, the whole environment of the task, folder, logs) lies in a
  * file, 0600, that only its path is told of: mpirun copies environments and arguments
  * about, into its own messages and through its own parsing, and a megabyte of them is
@@ -113,20 +113,14 @@ static bool for_mpirun(const char *entry)
     return false;
 }
 
-/* The backend's words or mpirun's, then the wrapper. */
 static void fill_argv(struct trp_gang_start *g, const struct trp_gang_call *call,
-                      const char *ranks, const char *const wrapper[WRAPPER])
+                      const char *const wrapper[WRAPPER])
 {
-    const char *const mpirun[] = {
-        "mpirun", "-np", ranks,    "--oversubscribe", "--bind-to", "none",
-        "--mca",  "ras", "^slurm", "--mca",           "plm",       "isolated",
-    };
-    size_t n = call->nlauncher ? call->nlauncher : sizeof mpirun / sizeof *mpirun;
-    _Static_assert(sizeof mpirun + (WRAPPER + 1) * sizeof *mpirun <= sizeof g->argv &&
-                       TRP_LAUNCHER_WORDS + WRAPPER < sizeof g->argv / sizeof *g->argv,
+    const size_t n = call->nlauncher;
+    _Static_assert(TRP_LAUNCHER_WORDS + WRAPPER < sizeof g->argv / sizeof *g->argv,
                    "room for NULL");
     for (size_t i = 0; i < n; i++)
-        g->argv[i] = call->nlauncher ? call->launcher[i] : mpirun[i];
+        g->argv[i] = call->launcher[i];
     memcpy(g->argv + n, wrapper, WRAPPER * sizeof *wrapper);
 }
 
@@ -145,13 +139,14 @@ static void fill_env(struct trp_gang_start *g, const char *const *env,
             g->env[n++] = env[i];
 }
 
-/* Where srun's own words go. */
+/* Where the launcher's own words go: srun's to stderr, those of MPICH's mpirun to
+ * stdout. */
 static bool link_words(const struct trp_keeper *k, const char *folder,
-                       const char *log_prefix)
+                       const char *log_prefix, bool by_srun)
 {
     char from[64], to[4400];
     snprintf(from, sizeof from, "%s/words", folder);
-    snprintf(to, sizeof to, "%s.err", log_prefix);
+    snprintf(to, sizeof to, "%s.%s", log_prefix, by_srun ? "err" : "out");
     return symlinkat(to, k->scratch, from) == 0;
 }
 
@@ -159,37 +154,33 @@ int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r,
                      const struct trp_gang_call *call, const char *log_prefix,
                      const char *const *env, struct trp_gang_start *ret, trp_error *err)
 {
-    char name[32], text[3][4300];
+    char name[32], spec[4300], tmpdir[4300];
     *ret = (struct trp_gang_start){0};
     folder_name(k, r, name, sizeof name);
-    snprintf(text[0], sizeof text[0], "%u", call->ranks);
-    snprintf(text[1], sizeof text[1], "%s/%s/spec", k->scratch_path, name);
-    snprintf(text[2], sizeof text[2], "TMPDIR=%s/%s", k->scratch_path, name);
+    snprintf(spec, sizeof spec, "%s/%s/spec", k->scratch_path, name);
+    snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s/%s", k->scratch_path, name);
     size_t budget = SIZE_MAX;
     if (trp_tree_remove(k->scratch, name, &budget) != TRP_OK ||
         mkdirat(k->scratch, name, 0700) != 0 ||
-        write_spec(r, text[1], log_prefix, env) != TRP_OK)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", text[1],
+        write_spec(r, spec, log_prefix, env) != TRP_OK ||
+        !link_words(k, name, log_prefix, call->by_srun))
+        return trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", spec,
                              strerror(errno));
-    const char *const all[6] = {text[0],           text[1],
-                                text[2],           call->program,
-                                k->config.run_dir, trp_held_id(k->config.run_dir)};
-    const char *at[6];
-    size_t offset[6];
-    for (int i = 0; i < 6; i++) {
+    enum { TEXTS = 5 };
+    const char *const all[TEXTS] = {spec, tmpdir, call->program, k->config.run_dir,
+                                    trp_held_id(k->config.run_dir)};
+    const char *at[TEXTS];
+    size_t offset[TEXTS];
+    for (int i = 0; i < TEXTS; i++) {
         offset[i] = ret->text.size;
         trp_put_raw(&ret->text, all[i], strlen(all[i]) + 1);
     }
     if (ret->text.failed)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < TEXTS; i++)
         at[i] = (const char *)ret->text.data + offset[i];
-    if (call->nlauncher && !link_words(k, name, log_prefix))
-        return trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", text[1],
-                             strerror(errno));
-    fill_argv(ret, call, at[0],
-              (const char *[WRAPPER]){at[3], "gang", at[1], at[4], at[5]});
-    fill_env(ret, env, at[2]);
+    fill_argv(ret, call, (const char *[WRAPPER]){at[2], "gang", at[0], at[3], at[4]});
+    fill_env(ret, env, at[1]);
     return TRP_OK;
 }
 
@@ -221,8 +212,8 @@ static void set_text(struct trp_end *end, uint8_t status, char *text)
     end->extra_size = (uint32_t)strlen(text);
 }
 
-/* What srun and, before their logs are open, the ranks have said. */
-static bool load_words(const struct trp_keeper *k, const char *folder,
+/* What the launcher and, before their logs are open, the ranks have said. */
+static void load_words(const struct trp_keeper *k, const char *folder,
                        char text[WORDS_MAX])
 {
     char path[64], to[4400];
@@ -234,7 +225,17 @@ static bool load_words(const struct trp_keeper *k, const char *folder,
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
-    return fd >= 0;
+}
+
+/* MPICH's mpirun ends with the number of the signal that a rank died by, as if it had
+ * exited so; its words tell the two apart. */
+static void read_signal(const char *text, struct trp_end *end)
+{
+    static const char mark[] = "TERMINATED WITH THE EXIT STRING: ";
+    const char *at = strstr(text, mark), *number = at ? strstr(at, "(signal ") : NULL;
+    int signal;
+    if (number && sscanf(number, "(signal %d)", &signal) == 1 && signal > 0)
+        end->code = 128 + signal;
 }
 
 /* srun's status is the highest of all ranks; the first that failed is in its words:
@@ -316,9 +317,13 @@ void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
     if (end && r->by_srun)
         trp_gang_add_used(k, name, end);
     bool failed = end && end->status == TRP_END_EXIT;
-    bool srun = failed && load_words(k, name, words);
+    bool srun = failed && r->by_srun;
+    if (failed)
+        load_words(k, name, words);
     if (srun)
         read_words(words, end);
+    else if (failed)
+        read_signal(words, end);
     if (srun && end->status == TRP_END_MEMORY)
         read_memory(k, name, end);
     if (failed && is_unseen(words, text, size)) {
@@ -383,10 +388,15 @@ static bool read_spec(const char *path, struct trp_buf *b)
     return n == 0;
 }
 
+/* What a launcher sets for a rank: Open MPI's, srun, MPICH's. */
 static bool is_mpi(const char *entry)
 {
-    return strncmp(entry, "OMPI_", 5) == 0 || strncmp(entry, "PMIX_", 5) == 0 ||
-           strncmp(entry, "PMI_", 4) == 0;
+    static const char *const prefixes[] = {
+        "OMPI_", "PMIX_", "PMI_", "HYDI_", "MPI_LOCALNRANKS=", "MPI_LOCALRANKID="};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
 }
 
 /* What srun sets; a task's own SLURM_OVERLAP stays. */
@@ -513,9 +523,9 @@ int trp_gang_rank_main(int argc, char **argv)
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     const char *ranks = getenv("OMPI_COMM_WORLD_SIZE");
     bool srun = !rank && getenv("SLURM_PROCID");
-    if (srun) {
-        rank = getenv("SLURM_PROCID");
-        ranks = getenv("SLURM_NTASKS");
+    if (!rank) {
+        rank = getenv(srun ? "SLURM_PROCID" : "PMI_RANK");
+        ranks = getenv(srun ? "SLURM_NTASKS" : "PMI_SIZE");
     }
     struct trp_buf b = {0};
     struct rank r = {0};

@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 #include "comm/channel.h"
+#include "files/linked_mpi.h"
 #include "wire/message.h"
 
 typedef struct trp_spawner trp_spawner; /* the parent's handle */
@@ -52,16 +53,21 @@ int trp_spawner_fd(const trp_spawner *s);
 int trp_spawner_stage(trp_spawner *s, const void *message, size_t size);
 int trp_spawner_forget(trp_spawner *s, trp_stage_id stage);
 
+/* Which MPI the program of a STAGE message is linked with; TRP_LINKED_NONE where that
+ * cannot be seen here. */
+enum trp_linked_mpi trp_command_linked_mpi(const void *message, size_t size);
+
 /* Starts an attempt; one marked as queued waits for the place of a running one of its
  * stage (places.h; `launch->seen` counts ends that trp_spawner_next gave). `ranks` 0: a
- * task; > 0: a gang of so many ranks, started by `mpirun -np ranks` (or
- * `launcher`, which names their number itself) with the rank wrapper `gang_program`
+ * task; > 0: a gang of so many ranks, started by the words of `launcher`,
+ * which name their number, and behind them the rank wrapper `gang_program`
  * (troupe-rank). */
 struct trp_spawn {
     const struct trp_launch *launch;
     uint32_t ranks;
     const char *gang_program;    /* NULL for a task */
-    const char *const *launcher; /* NULL: mpirun; else the words that start the ranks */
+    const char *const *launcher; /* NULL for a task */
+    bool by_srun;                /* that is srun: in a Slurm step */
     /* A gang of which no rank has begun by then is killed and given back
      * (TRP_END_RECALLED, without words); 0: no limit. */
     int64_t start_limit_ns;

@@ -23,8 +23,9 @@
 enum trp_spawner_frame {
     TRP_FRAME_STAGE = 1,  /* a STAGE message */
     TRP_FRAME_FORGET = 2, /* u32 stage */
-    TRP_FRAME_START = 3,  /* u32 ranks, text gang program, u32 words of the
-                           * launcher, these, a LAUNCH message of one */
+    TRP_FRAME_START = 3,  /* u32 ranks, u8 by srun, i64 start limit, text gang
+                           * program, u32 words of the launcher, these, a LAUNCH
+                           * message of one */
     TRP_FRAME_KILL = 4,   /* u64 attempt, u8 soft */
     TRP_FRAME_WATCH = 5,  /* functions run: sample them from now on */
     TRP_FRAME_CLOSE = 6,  /* end everything */
@@ -147,7 +148,8 @@ struct trp_gang_call {
     uint32_t ranks;      /* 0: it is a task */
     const char *program; /* the rank wrapper */
     char *const *launcher;
-    uint32_t nlauncher; /* 0: mpirun */
+    uint32_t nlauncher;
+    bool by_srun;
     int64_t start_limit_ns;
 };
 

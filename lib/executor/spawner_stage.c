@@ -7,9 +7,11 @@
  * after the other through the same places, since exec has copied them by the time the
  * spawner goes on.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "executor/spawner_internal.h"
 #include "files/held.h"
@@ -147,6 +149,27 @@ int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size
     /* most often it is there; else opening fails */
     trp_held_mkdir(s->command.log_dir, 0700);
     return TRP_OK;
+}
+
+enum trp_linked_mpi trp_command_linked_mpi(const void *message, size_t size)
+{
+    enum trp_linked_mpi mpi = TRP_LINKED_NONE;
+    struct trp_command_stage *s = calloc(1, sizeof *s);
+    if (s && stage_read(s, message, size) == 0) {
+        bool found = false;
+        for (char **p = s->program; *p && !found; p++) {
+            char *path;
+            const char *folder = **p == '/' ? "" : s->command.cwd;
+            if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", *p) < 0)
+                break;
+            found = access(path, X_OK) == 0;
+            mpi = found ? trp_linked_mpi(path) : mpi;
+            free(path);
+        }
+    }
+    if (s)
+        stage_free(s);
+    return mpi;
 }
 
 struct trp_command_stage *trp_command_stage_find(struct trp_keeper *k, uint32_t id)

@@ -150,14 +150,19 @@ static void tell_shell(uint32_t stage, const char *text, int64_t timeout_ms)
 static trp_attempt_id start(uint32_t stage, uint32_t ranks)
 {
     uint32_t n = next_attempt++;
+    char number[16];
+    const char *launcher[] = {"mpirun", "-np", number, "--oversubscribe", NULL};
+    snprintf(number, sizeof number, "%u", ranks);
     struct trp_launch l = {
         .attempt = {(uint64_t)n << 32 | 5},
         .stage = {stage},
         .task = n,
         .number = 1,
     };
-    struct trp_spawn s = {
-        .launch = &l, .ranks = ranks, .gang_program = ranks ? self_program : NULL};
+    struct trp_spawn s = {.launch = &l,
+                          .ranks = ranks,
+                          .gang_program = ranks ? self_program : NULL,
+                          .launcher = launcher};
     g_assert_cmpint(trp_spawner_start(spawner, &s), ==, TRP_OK);
     return l.attempt;
 }
@@ -982,7 +987,9 @@ static void test_gang_failures(void)
     g_free(text);
     g_free(path);
     struct trp_launch l = {.attempt = {1}, .stage = {1}, .task = 1};
-    struct trp_spawn s = {.launch = &l, .ranks = 2, .gang_program = "/no/such/rank"};
+    static const char *const mpirun[] = {"mpirun", "-np", "2", "--oversubscribe", NULL};
+    struct trp_spawn s = {
+        .launch = &l, .ranks = 2, .gang_program = "/no/such/rank", .launcher = mpirun};
     g_assert_cmpint(trp_spawner_start(spawner, &s), ==, TRP_OK);
     e = wait_end();
     g_assert_cmpint(e.status, ==, TRP_END_PLATFORM);

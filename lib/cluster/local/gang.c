@@ -6,6 +6,8 @@
 
 #include "cluster/gangs.h"
 #include "cluster/local/local_state.h"
+#include "cluster/local/mpirun.h"
+#include "executor/spawner.h"
 
 static void leave(void *context, void *ticket)
 {
@@ -18,8 +20,19 @@ static void leave(void *context, void *ticket)
 
 static void forget(void *context, void *ticket)
 {
+    struct trp_local_gang *g = ticket;
     (void)context;
-    free(ticket);
+    trp_words_free(g->launcher);
+    free(g);
+}
+
+static char **launcher(void *context, void *ticket)
+{
+    struct trp_local_gang *g = ticket;
+    char **words = g->launcher;
+    (void)context;
+    g->launcher = NULL; /* a gang of this machine is served once */
+    return words;
 }
 
 /* "gpu=0,1\n…": the share's devices, for TROUPE_RESOURCE_<name>. */
@@ -59,6 +72,7 @@ int trp_local_gangs_open(struct trp_local *l, trp_error *err)
                                   .leave = leave,
                                   .forget = forget,
                                   .devices = describe_devices,
+                                  .launcher = launcher,
                                   .handle = count_handle};
     return trp_gangs_open(l->loop, &l->command, l->command.scratch, &room, &l->handler,
                           &l->gangs, err);
@@ -72,14 +86,21 @@ int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error 
     own->ticket.is_gang = true;
     own->attempt = g->attempt;
     trp_need_gang(g->profile, g->ranks, &own->ticket.request.need);
-    int code = trp_room_ask(l->room, &own->ticket.request, err);
+    trp_error why;
+    int code = trp_mpirun_gang_words(
+        trp_command_linked_mpi(g->stage_message, g->stage_message_size), g->ranks,
+        &own->launcher, &why);
+    if (code < 0)
+        trp_error_set(err, code, "stage %s: %s", g->stage, why.text);
+    if (code == 0)
+        code = trp_room_ask(l->room, &own->ticket.request, err);
     if (code == 0) {
         code = trp_gangs_add(l->gangs, g, own, err);
         if (code < 0)
             trp_room_leave(l->room, &own->ticket.request);
     }
     if (code < 0)
-        free(own);
+        forget(l, own);
     else
         trp_local_pump_soon(l);
     return code;

@@ -52,6 +52,7 @@ struct trp_local_executor {
 struct trp_local_gang {
     struct trp_ticket ticket;
     trp_attempt_id attempt;
+    char **launcher; /* the words of its mpirun */
 };
 
 struct trp_local {

@@ -100,6 +100,81 @@ char **trp_mpirun_words(const char *ompi_server, const char *const *program)
     return words_finish(&w);
 }
 
+/* ---- gangs ----------------------------------------------------------------------- */
+
+/* Which MPI's the program of that name in PATH is; none: it is not there. MPICH's is
+ * called hydra, whatever links to it. */
+static enum trp_linked_mpi launcher_in_path(const char *name)
+{
+    const char *at = getenv("PATH");
+    for (at = at ? at : "/usr/bin:/bin"; *at; at += *at == ':') {
+        size_t n = strcspn(at, ":");
+        char path[4096];
+        snprintf(path, sizeof path, "%.*s/%s", n ? (int)n : 1, n ? at : ".", name);
+        char *real = access(path, X_OK) == 0 ? realpath(path, NULL) : NULL;
+        const char *base = real ? strrchr(real, '/') : NULL;
+        bool hydra = base && strstr(base, "hydra");
+        free(real);
+        if (base)
+            return hydra ? TRP_LINKED_MPICH : TRP_LINKED_OPENMPI;
+        at += n;
+    }
+    return TRP_LINKED_NONE;
+}
+
+static const char *const mpi_names[] = {
+    [TRP_LINKED_OPENMPI] = "Open MPI", [TRP_LINKED_MPICH] = "MPICH"};
+
+static int no_launcher(enum trp_linked_mpi mpi, enum trp_linked_mpi here,
+                       trp_error *err)
+{
+    if (!here)
+        return trp_error_set(err, TRP_ENEVER, "there is no mpirun in PATH");
+    return trp_error_set(
+        err, TRP_ENEVER,
+        "its program is linked with %s, and the mpirun in PATH is of %s; put "
+        "the one of %s there as well (mpirun, %s), or build it with %s",
+        mpi_names[mpi], mpi_names[here], mpi_names[mpi],
+        mpi == TRP_LINKED_MPICH ? "mpiexec.hydra" : "mpirun.openmpi", mpi_names[here]);
+}
+
+int trp_mpirun_gang_words(enum trp_linked_mpi mpi, uint32_t ranks, char ***ret_words,
+                          trp_error *err)
+{
+    /* Debian's names for both, and MPICH's own. */
+    static const char *const names[] = {"mpirun", "mpirun.openmpi", "mpiexec.hydra"};
+    static const char *const of_openmpi[] = {
+        "--oversubscribe", "--bind-to", "none", "--mca",   "ras",
+        "^slurm",          "--mca",     "plm",  "isolated"};
+    static const char *const of_mpich[] = {"-bind-to", "none", "-launcher", "fork"};
+    enum trp_linked_mpi first = TRP_LINKED_NONE, found = TRP_LINKED_NONE;
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !name; i++) {
+        found = launcher_in_path(names[i]);
+        first = first ? first : found;
+        if (found && (!mpi || found == mpi))
+            name = names[i];
+    }
+    if (!name)
+        return no_launcher(mpi, first, err);
+    bool mpich = found == TRP_LINKED_MPICH;
+    const char *const *flags = mpich ? of_mpich : of_openmpi;
+    size_t n = (mpich ? sizeof of_mpich : sizeof of_openmpi) / sizeof *flags;
+    char number[16];
+    struct words w;
+    words_open(&w, n + 3);
+    words_add(&w, name, "");
+    words_add(&w, "-np", "");
+    snprintf(number, sizeof number, "%u", ranks);
+    words_add(&w, number, "");
+    for (size_t i = 0; i < n; i++)
+        words_add(&w, flags[i], "");
+    *ret_words = words_finish(&w);
+    return *ret_words ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+}
+
+/* ---- ends ------------------------------------------------------------------------ */
+
 void trp_mpirun_kill_program(pid_t pid, bool by_mpirun)
 {
     if (by_mpirun)

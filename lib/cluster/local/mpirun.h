@@ -1,5 +1,5 @@
 /*
- * How Open MPI's programs are started here: their arguments and their environment.
+ * How MPI's programs are started here: their arguments and their environment.
  *
  * Every process of ours is an MPI universe of its own (`mpirun -np 1`), unbound (two
  * mpiruns on a host would bind to the same core), blind to Slurm, with its session
@@ -10,7 +10,11 @@
 #define TRP_CLUSTER_LOCAL_MPIRUN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#include "core/base/error.h"
+#include "files/linked_mpi.h"
 
 /* How long an mpirun may take to start its program, and what the program's log is told
  * when it has not: somebody holds it up. */
@@ -25,6 +29,13 @@ enum { TRP_MPIRUN_START_MS = 20000 };
  * absolute path of the file with it; "" in a run over sockets: the program itself,
  * without mpirun. */
 char **trp_mpirun_words(const char *ompi_server, const char *const *program);
+
+/* The words that start `ranks` ranks of a gang, put before their program: those of the
+ * mpirun of `mpi`, which their program is linked with, or of the first one in PATH when
+ * that is not known. Malloc'ed like the above. TRP_ENEVER: there is none of that MPI,
+ * with what there is. */
+int trp_mpirun_gang_words(enum trp_linked_mpi mpi, uint32_t ranks, char ***ret_words,
+                          trp_error *err);
 
 /* Kills the program that process `pid` was started for by such words: the child of an
  * mpirun, or itself. */

@@ -14,6 +14,7 @@
 #include <utlist.h>
 
 #include "cluster/slurm/slurm_state.h"
+#include "executor/spawner.h"
 #include "executor/srun_refusal.h"
 #include "files/held.h"
 
@@ -206,6 +207,7 @@ int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err)
                                   .forget = forget,
                                   .devices = describe_devices,
                                   .launcher = launcher,
+                                  .by_srun = true,
                                   .start_limit = start_limit,
                                   .again = again,
                                   .lost = lost,
@@ -224,6 +226,7 @@ int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error 
     own->request.units = g->ranks;
     snprintf(own->name, sizeof own->name, "%s:%s:%s.%u", s->command.run_name,
              g->profile->name, g->stage, g->number);
+    own->mpi = trp_command_linked_mpi(g->stage_message, g->stage_message_size);
     int code = trp_slurm_need_rank(g->profile, s->site, &own->request.need, err);
     if (code == 0)
         code = trp_slurm_books_ask(s->books, &own->request, err);

@@ -87,6 +87,7 @@ struct trp_slurm_gang {
     struct trp_slurm_gang *next, *prev;
     char name[TRP_SLURM_STEP_NAME]; /* of the step: RUN:PROFILE:STAGE.NUMBER */
     bool doubted;                   /* it has ended, and its job was asked about */
+    enum trp_linked_mpi mpi;        /* what its program is linked with */
 };
 
 struct trp_slurm {

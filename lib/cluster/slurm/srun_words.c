@@ -210,7 +210,7 @@ char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_ga
         add(&w, "--mem-per-cpu=%llu",
             (unsigned long long)((uint64_t)r->need.memory_mib / cpus));
     add_devices(&w, s, r);
-    add(&w, "--mpi=%s", s->site && s->site->mpi ? s->site->mpi : "pmix");
+    add(&w, "--mpi=%s", trp_site_mpi(s->site, g->mpi));
     add(&w, "--kill-on-bad-exit=1");
     add(&w, "--job-name=%s", g->name);
     return finish(&w);

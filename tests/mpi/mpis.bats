@@ -1,0 +1,133 @@
+#!/usr/bin/env bats
+# Open MPI and MPICH beside each other: what each is used for is seen by the program.
+load drill.bash
+
+# build MPI [TROUPE]: ./MPI-meets, a plain program of that MPI, or ./MPI-words, one of
+# libtroupe that is linked with it.
+meets() {
+    cat >meets.c <<'END'
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    int rank, size, sum = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int mine = rank + 1;
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d of %d, sum %d\n", rank, size, sum);
+    fflush(stdout);
+    if (argc > 2 && rank == 1 && *argv[1] == 'k')
+        kill(getpid(), atoi(argv[2]));
+    if (argc > 2 && rank == 1)
+        _exit(atoi(argv[2]));
+    return MPI_Finalize();
+}
+END
+    sed -i '1i #include <unistd.h>' meets.c
+    "mpicc.$1" -o "$1-meets" meets.c
+}
+
+words() {
+    local mpi=${1/openmpi/ompi-c}
+    # shellcheck disable=SC2046
+    cc $(pkg-config --cflags "$mpi") -I"$TROUPE_BUILD/include" -o "$1-words" \
+        "$TROUPE_SOURCE/tests/mpi/programs/wordcount.c" -L"$TROUPE_BUILD/lib" \
+        -Wl,-rpath,"$TROUPE_BUILD/lib" -ltroupe -Wl,--no-as-needed $(pkg-config --libs "$mpi")
+    printf 'a b a\nc a\n' >text
+}
+
+both() {
+    type mpirun.openmpi mpirun.mpich mpicc.mpich >/dev/null 2>&1 || skip "not both MPIs are here under Debian's names"
+}
+
+# static MPI N WORD…: under that MPI's mpirun, as root too.
+static() {
+    local mpi=$1 n=$2
+    shift 2
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+        env -u TROUPE_OPT_comm_transport timeout 60 "mpirun.$mpi" -n "$n" "$@"
+}
+
+@test "nothing but its modules is linked with an MPI" {
+    local file
+    for file in lib/libtroupe.so bin/troupe bin/troupe-rank; do
+        readelf -d "$TROUPE_BUILD/$file" >needed
+        grep -q NEEDED needed
+        run ! grep -E 'NEEDED.*lib(mpi|open-|pmix|mpich)' needed
+    done
+    readelf -d "$TROUPE_BUILD/lib/troupe/mpi-openmpi.so" | grep -q 'NEEDED.*libmpi\.so'
+}
+
+@test "a gang is started by the mpirun of the MPI that its program is linked with" {
+    both
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: open, mpi: {ranks: 2}, argv: [./openmpi-meets]}
+  - {name: mpich, after: [open], mpi: {ranks: 2}, argv: [./mpich-meets]}
+  - {name: path, after: [mpich], mpi: {ranks: 2}, argv: [mpich-meets], env: {PATH: "/usr/bin:."}}
+Y
+    meets openmpi
+    meets mpich
+    run -0 troupe run --local=2 --run-name r p.yaml
+    for stage in open mpich path; do
+        [ "$(cat troupe-runs/r/logs/$stage/0.0.0.out)" = "rank 0 of 2, sum 3" ]
+        [ "$(cat troupe-runs/r/logs/$stage/0.0.1.out)" = "rank 1 of 2, sum 3" ]
+    done
+}
+
+@test "how a rank of MPICH ended is told: an exit status is no signal" {
+    both
+    meets mpich
+    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, retries: {max_failures: 1}, argv: [./mpich-meets, e, "9"]}]}' >p.yaml
+    run -1 troupe run --local=2 p.yaml
+    [[ "$output" == *"task 0 failed once, with exit status 9"* ]]
+    sed -i 's/ e, / k, /' p.yaml
+    run -1 troupe run --local=2 p.yaml
+    [[ "$output" == *"task 0 failed once, with "*SIGKILL* ]]
+}
+
+@test "a gang whose MPI has no mpirun here can never be: it says which is, and ends with 3" {
+    both
+    meets mpich
+    mkdir bin
+    ln -s "$(command -v mpirun.openmpi)" bin/mpirun
+    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, argv: [./mpich-meets]}]}' >p.yaml
+    PATH=$TROUPE_BUILD/bin:$PWD/bin run -3 "$TROUPE_BUILD/bin/troupe" run --local=2 --set comm.transport=socket p.yaml
+    [[ "$output" == *"stage g: its program is linked with MPICH, and the mpirun in PATH is of Open MPI"*mpiexec.hydra* ]]
+    rm bin/mpirun
+    PATH=$TROUPE_BUILD/bin:$PWD/bin run -3 "$TROUPE_BUILD/bin/troupe" run --local=2 --set comm.transport=socket p.yaml
+    [[ "$output" == *"there is no mpirun in PATH"* ]]
+}
+
+@test "a program of no MPI is a static run under the mpirun of either" {
+    both
+    printf 'a b a\nc a\n' >text
+    for mpi in openmpi mpich; do
+        run -0 static "$mpi" 3 "$programs/wordcount" text
+        [[ "$output" == *"lines 2 words 5 bytes 10"* ]]
+    done
+}
+
+@test "a static run of a program that is linked with an MPI uses that MPI, or says that another has started it" {
+    both
+    words mpich
+    run -0 static mpich 3 ./mpich-words text
+    [[ "$output" == *"lines 2 words 5 bytes 10"* ]]
+    run ! static openmpi 3 ./mpich-words text
+    [[ "$output" == *"troupe: 3 ranks were started, but MPICH "*", which this program uses, sees 1; start it by that MPI's own mpirun"* ]]
+}
+
+@test "a program that is linked with MPICH has its executors over sockets" {
+    both
+    words mpich
+    run -0 env -u TROUPE_OPT_comm_transport troupe run --run-name r -- ./mpich-words text
+    [[ "$output" == *"lines 2 words 5 bytes 10"* ]]
+    grep -q 'messages travel over sockets (comm.transport=auto: .*/mpich-words is linked with MPICH, which cannot join' troupe-runs/r/events.jsonl
+    run -2 troupe run --set comm.transport=mpi -- ./mpich-words text
+    [[ "$output" == *"comm.transport=mpi: "*"/mpich-words is linked with MPICH"* ]]
+}
