@@ -56,7 +56,7 @@ struct trp_transport {
     bool abandoned; /* a meeting that never ended was left to its thread */
     bool hopeless;  /* so was the last one that is over: nothing frees the next */
     /* world */
-    int world; /* as in struct trp_route */
+    int world;             /* as in struct trp_route */
     uint32_t met_executor; /* being met, or TRP_NONE */
 };
 

@@ -145,7 +145,8 @@ const char *trp_site_variable(const trp_site *s, const char *resource);
 const struct trp_site_resource *trp_site_resource(const trp_site *s, const char *name);
 
 /* What gangs of programs that are linked with `linked` are started with: srun --mpi=….
- * `s` may be NULL. Open MPI finds the others by PMIx, MPICH by what Slurm calls pmi2. */
+ * `s` may be NULL. Open MPI finds the others by PMIx, MPICH by what Slurm calls pmi2.
+ */
 const char *trp_site_mpi(const trp_site *s, enum trp_linked_mpi linked);
 
 #endif
