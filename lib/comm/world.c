@@ -44,7 +44,7 @@ static int drive(const struct trp_listen_config *config,
         t.munge = config->munge;
         t.mac = config->mac;
     }
-    int world, told = tell(&t, &world, rc == 0 ? err : NULL);
+    int world = 0, told = tell(&t, &world, rc == 0 ? err : NULL);
     explicit_bzero(&t, sizeof t);
     if (rc == 0 && told < 0) {
         trp_channel_destroy(c);
@@ -60,7 +60,7 @@ static int follow(uint32_t executor, const struct trp_listen_config *config,
                   trp_error *err)
 {
     struct tidings t;
-    int world, rc = tell(&t, &world, err);
+    int world = 0, rc = tell(&t, &world, err);
     if (rc < 0)
         return rc;
     if (t.address[0] == 0)
