@@ -17,6 +17,7 @@
 #include "comm/munge.h"
 #include "commands.h"
 #include "conf/racks.h"
+#include "mpis.h"
 #include "programs.h"
 #include "settings.h"
 
@@ -142,12 +143,32 @@ static int try_racks(const trp_site *site, trp_error *err)
     return code;
 }
 
-static int collect(struct trp_slurm_facts *f, trp_error *munge, trp_error *err)
+/* What is of this host and not asked of Slurm; texts of the facts. */
+struct host_texts {
+    trp_error munge;
+    char mpis[TRP_MPIS_MAX * 80], mpi_types[512];
+};
+
+static void collect_host(struct trp_slurm_facts *f, struct host_texts *t)
+{
+    struct trp_mpi_here v[TRP_MPIS_MAX];
+    uint32_t n = trp_mpis_find(v);
+    size_t at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        at += (size_t)snprintf(t->mpis + at, sizeof t->mpis - at, "%s%s", i ? ", " : "",
+                               v[i].name);
+    trp_mpis_srun(t->mpi_types, sizeof t->mpi_types);
+    f->mpis = t->mpis;
+    f->mpi_types = t->mpi_types;
+    f->munge = trp_munge_works(&t->munge) < 0 ? t->munge.text : "";
+}
+
+static int collect(struct trp_slurm_facts *f, struct host_texts *t, trp_error *err)
 {
     int code = ask(f, err);
     if (code == 0)
         code = trp_slurm_facts_look(f, getenv("SLURM_CONF"), err);
-    f->munge = trp_munge_works(munge) < 0 ? munge->text : "";
+    collect_host(f, t);
     return code;
 }
 
@@ -156,12 +177,13 @@ static int check(const struct trp_settings_request *q, bool json, bool verbose)
     struct trp_settings s;
     struct trp_slurm_facts f = {0};
     struct trp_slurm_findings v = {0};
-    trp_error err, munge;
+    struct host_texts texts = {.mpis = ""};
+    trp_error err;
     int code = trp_settings_load(q, &s, &err);
     if (code == 0)
         code = try_racks(s.site, &err);
     if (code == 0)
-        code = collect(&f, &munge, &err);
+        code = collect(&f, &texts, &err);
     if (code == 0 && s.site->scratch)
         code = trp_slurm_facts_scratch(&f, s.site->scratch, &err);
     const struct trp_slurm_checked it = {s.site, s.options, q->site != NULL};

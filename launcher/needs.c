@@ -8,7 +8,6 @@
  */
 #include "needs.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@
 #include <unistd.h>
 
 #include "files/linked_mpi.h"
-#include "piped.h"
+#include "mpis.h"
 #include "programs.h"
 
 enum { FILES = 64, FILE_MIB = 16, MIB = 1024 * 1024 };
@@ -39,48 +38,10 @@ static int check_limits(trp_error *err)
     return 0;
 }
 
-/* What `mpirun --version` says; "" when there is none. */
-static void ask_mpirun(char *text, size_t size)
-{
-    char mpirun[] = "mpirun", version[] = "--version";
-    char *const argv[] = {mpirun, version, NULL};
-    int ends[3];
-    pid_t pid;
-    size_t n = 0;
-    text[0] = '\0';
-    if (trp_piped_spawn(argv, NULL, ends, &pid) != 0)
-        return;
-    trp_piped_close(&ends[0]);
-    for (ssize_t got;
-         n + 1 < size && (got = read(ends[1], text + n, size - n - 1)) > 0;)
-        n += (size_t)got;
-    text[n] = '\0';
-    trp_piped_close(&ends[1]);
-    trp_piped_close(&ends[2]);
-    trp_piped_wait(pid);
-}
-
-/* "Open MPI 5.0.7", "MPICH 4.0.2"; "" when `said` is neither's. */
-static void name_mpi(const char *said, char *name, size_t size)
-{
-    const char *open = strstr(said, "(Open MPI)"), *number = NULL;
-    if (open)
-        number = open + strlen("(Open MPI)");
-    else if (strstr(said, "HYDRA") && (number = strstr(said, "Version:")))
-        number += strlen("Version:");
-    name[0] = '\0';
-    if (!number)
-        return;
-    while (isspace((unsigned char)*number))
-        number++;
-    snprintf(name, size, "%s %.*s", open ? "Open MPI" : "MPICH",
-             (int)strcspn(number, " \t\n"), number);
-}
-
 /* Whether MPI can join separately started programs here. Else TRP_ENEVER: why not. */
 static int check_mpi(const char *app, trp_error *err)
 {
-    char *path, said[2048], name[64];
+    char *path, name[64];
     if (app && trp_linked_mpi(app) == TRP_LINKED_MPICH)
         return trp_error_set(err, TRP_ENEVER,
                              "%s is linked with MPICH, which cannot join separately "
@@ -90,9 +51,7 @@ static int check_mpi(const char *app, trp_error *err)
         free(path);
         return 0;
     }
-    ask_mpirun(said, sizeof said);
-    name_mpi(said, name, sizeof name);
-    if (!said[0])
+    if (!trp_mpis_ask("mpirun", name, sizeof name))
         return trp_error_set(err, TRP_ENEVER, "there is no mpirun in PATH");
     if (strncmp(name, "Open MPI 4.", strlen("Open MPI 4.")) == 0)
         return trp_error_set(err, TRP_ENEVER,

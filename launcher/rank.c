@@ -7,6 +7,7 @@
  *     guard             ends a further Slurm job when the driver is gone
  *     gang SPECFILE     the wrapper of one rank of a gang
  *     unstick PORT      frees an MPI_Comm_accept whose peer died
+ *     mpi MODULE        says which MPI a module is for
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #include "cluster/slurm/step.h"
 #include "comm/channel.h"
+#include "comm/mpi.h"
 #include "driver/pipeline_run.h"
 #include "executor/executor.h"
 #include "executor/job_guard.h"
@@ -32,6 +34,18 @@ static int guard_job(void)
     if (getenv("TROUPE_EXECUTOR"))
         trp_slurm_end_own_job();
     return status;
+}
+
+static int name_mpi(const char *module)
+{
+    char name[64];
+    trp_error err;
+    if (trp_mpi_name(module, name, sizeof name, &err) < 0) {
+        fprintf(stderr, "troupe-rank: %s\n", err.text);
+        return 1;
+    }
+    puts(name);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -52,6 +66,8 @@ int main(int argc, char **argv)
                    : trp_gang_rank_main(argc, argv);
     if (strcmp(part, "unstick") == 0 && argc == 3)
         return trp_channel_unstick_main(argv[2]);
+    if (strcmp(part, "mpi") == 0 && argc == 3)
+        return name_mpi(argv[2]);
     fputs("troupe-rank: started by troupe, not by hand; see troupe --help\n", stderr);
     return 2;
 }

@@ -1,6 +1,6 @@
 /*
  * `troupe topo`: the tree that locality uses: of the Slurm job that we are in, else
- * this machine.
+ * this machine; with --mpi the MPIs that are here.
  */
 #include <stdio.h>
 
@@ -8,13 +8,15 @@
 #include "cluster/cluster.h"
 #include "commands.h"
 #include "conf/racks.h"
+#include "mpis.h"
 #include "settings.h"
 
-enum option { JSON = 1, SITE, LOCAL };
+enum option { JSON = 1, SITE, LOCAL, MPI };
 static const struct trp_arg table[] = {
     {"json",  TRP_ARG_FLAG,     JSON },
     {"site",  TRP_ARG_VALUE,    SITE },
     {"local", TRP_ARG_OPTIONAL, LOCAL},
+    {"mpi",   TRP_ARG_FLAG,     MPI  },
     {NULL,    TRP_ARG_FLAG,     0    },
 };
 
@@ -22,7 +24,8 @@ static const char usage[] =
     "usage: troupe topo [options]\n\n"
     "  --json             one JSON document\n"
     "  --site FILE        site file (devices under local:, racks:)\n"
-    "  --local[=CORES]    this machine, with so many cores\n";
+    "  --local[=CORES]    this machine, with so many cores\n"
+    "  --mpi              the MPIs that are here instead, and what works with each\n";
 
 /* With the racks of the site file. */
 static int print_tree(const struct trp_topology *t, const trp_site *site, bool json,
@@ -67,7 +70,7 @@ int trp_launcher_topo(int argc, char **argv)
     static struct trp_settings_request q;
     struct trp_args a = trp_args_of("topo", table, argc, argv);
     const char *value;
-    bool json = false;
+    bool json = false, mpi = false;
     trp_error err;
     int what;
     while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
@@ -82,6 +85,9 @@ int trp_launcher_topo(int argc, char **argv)
         case SITE:
             q.site = value;
             break;
+        case MPI:
+            mpi = true;
+            break;
         case LOCAL:
             code = trp_settings_local(&q, value, &err);
             break;
@@ -94,5 +100,8 @@ int trp_launcher_topo(int argc, char **argv)
         if (code < 0)
             return trp_launcher_fail(&err);
     }
-    return print_topology(&q, json);
+    if (!mpi)
+        return print_topology(&q, json);
+    trp_mpis_print(json);
+    return trp_launcher_printed(0);
 }

@@ -44,3 +44,15 @@ load common
     check 2 "^troupe: racks:1:9: a line has two words; write HOSTS RACK" \
         troupe topo --site site.yaml
 }
+
+@test "MPIs that are here are told with what works with each" {
+    type mpirun.openmpi >/dev/null 2>&1 || skip "Open MPI is not here under Debian's names"
+    version=$(mpirun.openmpi --version | sed -n '1s/.* //p')
+    troupe topo --mpi >text
+    grep -q "^Open MPI $version  *yes  *yes  *\(yes\|no\)  */" text
+    troupe topo --mpi --json >found
+    [ "$(json '(grep { $_->{name} =~ /^Open MPI/ } @{$$d{mpis}})[0]{static}' <found)" = true ]
+    if type mpiexec.hydra && [ -e "$TROUPE_BUILD/lib/troupe/mpi-mpich.so" ]; then
+        [ "$(json '(grep { $_->{name} =~ /^MPICH/ } @{$$d{mpis}})[0]{messages}' <found)" = false ]
+    fi
+}

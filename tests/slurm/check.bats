@@ -75,9 +75,10 @@ says() {
     checked 0
     [ "$output" = "cluster $TROUPE_CLUSTER, Slurm $slurm: 0 errors, 0 warnings" ]
     checked 0 --verbose
-    [ "$(head -n -1 <<<"$output" | grep -c '^ok: ')" = 16 ]
-    [ "$(wc -l <<<"$output")" = 17 ]
+    [ "$(head -n -1 <<<"$output" | grep -c '^ok: ')" = 17 ]
+    [ "$(wc -l <<<"$output")" = 18 ]
     [[ "$output" == *"ok: plugin: /etc/slurm/plugstack.conf:"*" loads $(readlink -e "$TROUPE_BUILD")/lib/spank_troupe.so"* ]]
+    [[ "$output" == *"ok: mpi: Open MPI "*" on this host; gangs by srun --mpi=pmix"* ]]
     [[ "$output" == *"ok: topology: 2 racks from topology/tree"* ]]
     checked 0 --json
     perl -MJSON::PP -0777 -e '
@@ -85,7 +86,7 @@ says() {
         my @bad = grep { $_->{severity} ne "ok" || $_->{todo} ne "" } @{$d->{findings}};
         print "$d->{cluster} $d->{site} $d->{errors} $d->{warnings} ",
             scalar @{$d->{findings}}, " ", scalar @bad, "\n"' <<<"$output" >counts
-    [ "$(cat counts)" = "$TROUPE_CLUSTER /etc/slurm/troupe/site.yaml 0 0 16 0" ]
+    [ "$(cat counts)" = "$TROUPE_CLUSTER /etc/slurm/troupe/site.yaml 0 0 17 0" ]
 }
 
 @test "what a site file names and the cluster lacks is told with its place" {

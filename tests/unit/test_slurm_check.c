@@ -65,6 +65,8 @@ static void begin(const char *text)
     facts.ram = facts.devices = "yes";
     facts.racks = 2;
     facts.munge = "";
+    facts.mpis = "Open MPI 4.1.4";
+    facts.mpi_types = "none pmi2 pmix";
     facts.plugin = (struct trp_slurm_plugin){
         .line = {TRP_SLURM_THERE, "/etc/slurm/plugstack.conf:3",    ""},
         .site = "/etc/troupe/site.yaml",
@@ -138,10 +140,10 @@ static void only(enum trp_slurm_severity severity, const char *about, const char
 
 static void test_fine(void)
 {
-    static const char *const all[] = {"version", "site",    "partition",  "gres",
-                                      "licence", "feature", "route",      "profile",
-                                      "driver",  "memory",  "devices",    "munge",
-                                      "plugin",  "shapes",  "cli_filter", "topology"};
+    static const char *const all[] = {
+        "version", "site",    "partition", "gres",       "licence", "feature",
+        "route",   "profile", "driver",    "memory",     "devices", "munge",
+        "mpi",     "plugin",  "shapes",    "cli_filter", "topology"};
     begin(good_site);
     check();
     g_assert_cmpuint(found.errors, ==, 0);
@@ -372,6 +374,26 @@ static void test_memory_and_devices(void)
     end();
 }
 
+static void test_mpi(void)
+{
+    begin(good_site);
+    facts.mpi_types = "none pmi2 pmix_v4";
+    WARNING("mpi", ": gangs are started by srun --mpi=pmix, and srun has none pmi2 "
+                   "pmix_v4; set mpi: in the site file to one of these, or build Slurm "
+                   "with that");
+    site_text = "site: 1\nmpi: pmix_v4\n";
+    check();
+    g_assert_cmpuint(found.errors + found.warnings, ==, 0);
+    site_text = "site: 1\nmpi: cray\n";
+    ERROR("mpi", ": gangs are started by srun --mpi=cray, and srun has none pmi2 "
+                 "pmix_v4; set mpi: in the site file to one of these, or build Slurm "
+                 "with that");
+    facts.mpi_types = "";
+    check();
+    g_assert_cmpuint(found.errors + found.warnings, ==, 0);
+    end();
+}
+
 static void test_munge(void)
 {
     begin(good_site);
@@ -552,6 +574,7 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-check/the driver's job", test_driver);
     g_test_add_func("/slurm-check/memory and devices", test_memory_and_devices);
     g_test_add_func("/slurm-check/MUNGE", test_munge);
+    g_test_add_func("/check/srun lacks what gangs are started by", test_mpi);
     g_test_add_func("/slurm-check/the plugin", test_plugin);
     g_test_add_func("/slurm-check/shapes", test_shapes);
     g_test_add_func("/slurm-check/scratch in a folder of all", test_scratch);

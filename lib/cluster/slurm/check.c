@@ -154,6 +154,30 @@ static void check_munge(struct trp_slurm_checking *c)
     trp_slurm_is_fine(c, "MUNGE answers");
 }
 
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += n)
+        if ((at == list || at[-1] == ' ') && (at[n] == '\0' || at[n] == ' '))
+            return true;
+    return false;
+}
+
+/* By which gangs find each other, and what static runs and they are built with. */
+static void check_mpi(struct trp_slurm_checking *c)
+{
+    const char *types = c->f->mpi_types, *type = trp_site_mpi(c->site, TRP_LINKED_NONE);
+    trp_slurm_about(c, "mpi");
+    if (*types && !has_word(types, type))
+        trp_slurm_tell(c, c->site->mpi ? TRP_SLURM_ERROR : TRP_SLURM_WARNING, "",
+                       "set mpi: in the site file to one of these, or build Slurm with "
+                       "that",
+                       "gangs are started by srun --mpi=%s, and srun has %s", type,
+                       types);
+    trp_slurm_is_fine(c, "%s on this host; gangs by srun --mpi=%s",
+                      *c->f->mpis ? c->f->mpis : "no MPI", type);
+}
+
 /* ---- versions ----------------------------------------------------------------------
  */
 
@@ -362,6 +386,7 @@ int trp_slurm_check(const struct trp_slurm_checked *it, const struct trp_slurm_f
     check_memory(&c);
     check_devices(&c);
     check_munge(&c);
+    check_mpi(&c);
     check_plugin(&c);
     check_shapes(&c);
     check_filter(&c);

@@ -71,13 +71,16 @@ struct trp_slurm_facts {
     const char *scratch_in; /* the folder above the site's scratch: that others than
                              * root can write in; NULL: there is none here */
     const char *munge;      /* "": it answers; else why not; NULL: not asked */
+    const char *mpis;       /* "Open MPI 4.1.4, MPICH 4.0.2"; "": none */
+    const char *mpi_types;  /* what srun --mpi= can be, "none pmix"; "": not known */
 };
 
 /* Fills what Slurm tells. TRP_ESYSTEM: it does not answer. */
 int trp_slurm_facts_ask(trp_slurm_helper *h, struct trp_slurm_facts *ret,
                         trp_error *err);
-/* Fills what is of this host, but `munge` and `scratch_in`. `conf` is the slurm.conf
- * that commands here use, NULL: the one that slurmctld names. TRP_ENOMEM. */
+/* Fills what is of this host, but `munge`, the two of MPI and `scratch_in`. `conf` is
+ * the slurm.conf that commands here use, NULL: the one that slurmctld names.
+ * TRP_ENOMEM. */
 int trp_slurm_facts_look(struct trp_slurm_facts *f, const char *conf, trp_error *err);
 /* Fills scratch_in for a scratch folder `path`, which need not be there. TRP_ENOMEM. */
 int trp_slurm_facts_scratch(struct trp_slurm_facts *f, const char *path,

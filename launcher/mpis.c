@@ -1,0 +1,197 @@
+/*
+ * By asking: each mpirun for its version, each module for its MPI's. Two MPIs cannot be
+ * in one process, so a module is asked by a troupe-rank of its own.
+ */
+#include "mpis.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm/mpi.h"
+#include "piped.h"
+#include "programs.h"
+
+enum { SAID_MAX = 8192 };
+
+/* All that it says; its exit status, or -1: it cannot be started. */
+static int hear(const char *const *argv, char said[SAID_MAX])
+{
+    int ends[3], pair[2];
+    pid_t pid;
+    size_t n = 0;
+    said[0] = '\0';
+    if (trp_piped_spawn((char *const *)(uintptr_t)argv, NULL, ends, &pid) != 0)
+        return -1;
+    trp_piped_close(&ends[0]);
+    pair[0] = ends[1];
+    pair[1] = ends[2];
+    for (int i = 0; i < 2; i++)
+        for (ssize_t got;
+             n + 1 < SAID_MAX && (got = read(pair[i], said + n, SAID_MAX - n - 1)) > 0;)
+            n += (size_t)got;
+    said[n] = '\0';
+    trp_piped_close(&ends[1]);
+    trp_piped_close(&ends[2]);
+    return trp_piped_wait(pid);
+}
+
+bool trp_mpis_ask(const char *program, char *ret_name, size_t size)
+{
+    char said[SAID_MAX];
+    const char *const argv[] = {program, "--version", NULL};
+    ret_name[0] = '\0';
+    if (hear(argv, said) < 0 || !said[0])
+        return false;
+    const char *open = strstr(said, "(Open MPI)"), *number = NULL;
+    if (!open)
+        open = strstr(said, "(OpenRTE)");
+    if (open)
+        number = strchr(open, ')') + 1;
+    else if (strstr(said, "HYDRA") && (number = strstr(said, "Version:")))
+        number += strlen("Version:");
+    if (!number)
+        return true;
+    while (isspace((unsigned char)*number))
+        number++;
+    snprintf(ret_name, size, "%s %.*s", open ? "Open MPI" : "MPICH",
+             (int)strcspn(number, " \t\n"), number);
+    return true;
+}
+
+void trp_mpis_srun(char *ret_text, size_t size)
+{
+    char said[SAID_MAX], *rest = said;
+    const char *const argv[] = {"srun", "--mpi=list", NULL};
+    size_t n = 0;
+    ret_text[0] = '\0';
+    if (hear(argv, said) != 0)
+        return;
+    /* A line for each, indented; then, not indented, versions. */
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        bool named = isspace((unsigned char)*line);
+        line += strspn(line, " \t");
+        if (named && *line && n < size)
+            n += (size_t)snprintf(ret_text + n, size - n, "%s%s", n ? " " : "", line);
+    }
+}
+
+/* ---- finding --------------------------------------------------------------------- */
+
+/* The one of that name, new when it is not there; NULL: no more room. */
+static struct trp_mpi_here *entry(struct trp_mpi_here *v, uint32_t *n, const char *name)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (strcmp(v[i].name, name) == 0)
+            return &v[i];
+    if (*n == TRP_MPIS_MAX)
+        return NULL;
+    struct trp_mpi_here *m = &v[(*n)++];
+    *m = (struct trp_mpi_here){.module = false};
+    snprintf(m->name, sizeof m->name, "%s", name);
+    return m;
+}
+
+static void add_launcher(struct trp_mpi_here *v, uint32_t *n, const char *program)
+{
+    char *path, name[64];
+    if (trp_program_find(program, &path, NULL) != 0)
+        return;
+    struct trp_mpi_here *m =
+        trp_mpis_ask(path, name, sizeof name) && *name ? entry(v, n, name) : NULL;
+    if (m && !m->launcher[0])
+        snprintf(m->launcher, sizeof m->launcher, "%s", path);
+    free(path);
+}
+
+static void add_module(struct trp_mpi_here *v, uint32_t *n, const char *rank,
+                       const char *path)
+{
+    char said[SAID_MAX];
+    const char *const argv[] = {rank, "mpi", path, NULL};
+    if (hear(argv, said) != 0)
+        return;
+    said[strcspn(said, "\n")] = '\0';
+    struct trp_mpi_here *m = entry(v, n, said);
+    if (m)
+        m->module = true;
+}
+
+static bool has_server(void)
+{
+    char *path;
+    bool found = trp_program_find("ompi-server", &path, NULL) == 0;
+    if (found)
+        free(path);
+    return found;
+}
+
+uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX])
+{
+    /* Debian's names for both, and MPICH's own. */
+    static const char *const launchers[] = {"mpirun", "mpirun.openmpi",
+                                            "mpiexec.hydra"};
+    uint32_t n = 0;
+    char *rank = NULL, **modules = trp_mpi_modules();
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        add_launcher(ret, &n, launchers[i]);
+    if (modules && trp_program_rank(&rank, NULL) == 0)
+        for (char **m = modules; *m; m++)
+            add_module(ret, &n, rank, *m);
+    for (char **m = modules; m && *m; m++)
+        free(*m);
+    free(modules);
+    free(rank);
+    for (uint32_t i = 0; i < n; i++)
+        ret[i].joins = ret[i].module && has_server() &&
+                       strncmp(ret[i].name, "Open MPI 4.", strlen("Open MPI 4.")) == 0;
+    return n;
+}
+
+/* ---- printing -------------------------------------------------------------------- */
+
+static void print_json(const struct trp_mpi_here *v, uint32_t n, char *srun)
+{
+    json_t *mpis = json_array(), *types = json_array();
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new(
+            mpis, json_pack("{s:s, s:s, s:b, s:b, s:b}", "name", v[i].name, "mpirun",
+                            v[i].launcher, "gangs", v[i].launcher[0] != '\0', "static",
+                            v[i].module, "messages", v[i].joins));
+    for (char *rest = srun, *type; (type = strsep(&rest, " "));)
+        if (*type)
+            json_array_append_new(types, json_string(type));
+    json_t *document = json_pack("{s:o, s:o}", "mpis", mpis, "srun", types);
+    json_dumpf(document, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(document);
+}
+
+static const char *yes(bool is)
+{
+    return is ? "yes" : "no";
+}
+
+void trp_mpis_print(bool json)
+{
+    struct trp_mpi_here v[TRP_MPIS_MAX];
+    char srun[512];
+    uint32_t n = trp_mpis_find(v);
+    trp_mpis_srun(srun, sizeof srun);
+    if (json) {
+        print_json(v, n, srun);
+        return;
+    }
+    printf("%-20s  gangs  static runs  messages  mpirun\n", "MPI");
+    for (uint32_t i = 0; i < n; i++)
+        printf("%-20s  %-5s  %-11s  %-8s  %s\n", v[i].name, yes(v[i].launcher[0]),
+               yes(v[i].module), yes(v[i].joins),
+               v[i].launcher[0] ? v[i].launcher : "none in PATH");
+    if (n == 0)
+        puts("none: neither an mpirun in PATH nor a module of this Troupe");
+    if (*srun)
+        printf("\nsrun --mpi: %s\n", srun);
+}
