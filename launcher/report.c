@@ -73,8 +73,8 @@ static int find(struct report *r, trp_error *err)
     return code;
 }
 
-/* What became of a run whose log has no end, as `troupe ls` has it. */
-static const char *state_word(const struct report *r)
+/* What became of a start whose log has no end: of the last as `troupe ls` has it. */
+static const char *state_word(const struct report *r, uint32_t start)
 {
     struct trp_run_view *v = NULL;
     uint32_t n = 0;
@@ -83,7 +83,7 @@ static const char *state_word(const struct report *r)
     char *name = base ? strrchr(base, '/') : NULL;
     if (name)
         *name++ = '\0'; /* …/troupe-runs */
-    if (name && trp_run_folder_list(base, &v, &n, NULL) == 0)
+    if (name && start + 1 == r->runs.n && trp_run_folder_list(base, &v, &n, NULL) == 0)
         for (uint32_t i = 0; i < n; i++)
             if (strcmp(v[i].name, name) == 0)
                 word = strcmp(v[i].status, "died") == 0      ? "died"
@@ -118,7 +118,7 @@ static void print_head(const struct report *r, uint32_t i)
     if (now->complete)
         printf(", exit status %d\n", now->exit_status);
     else
-        printf(", %s\n", i + 1 == r->runs.n ? state_word(r) : "not ended");
+        printf(", %s\n", state_word(r, i));
 }
 
 /* One start of the run; adds what sacct lacks to `err`. */
@@ -134,7 +134,8 @@ static int print_one(const struct report *r, uint32_t i, bool compare, json_t *s
         json_array_append_new(starts, trp_report_json(now, compare ? &a : NULL));
     } else {
         print_head(r, i);
-        trp_summary_print(&now->statistics, stdout);
+        bool live = !now->complete && strcmp(state_word(r, i), "running") == 0;
+        trp_summary_print(&now->statistics, live, stdout);
         if (compare && now->njobs) {
             putchar('\n');
             code = trp_report_account_print(now, &a, stdout, err);

@@ -37,6 +37,7 @@ struct table {
     uint32_t device[TRP_PROFILE_RESOURCES]; /* shown kinds */
     uint32_t ndevices;
     int nodes; /* column of node-seconds; 0: not shown */
+    bool live; /* the run goes on */
     bool ends; /* some stage did not succeed: ends are told */
     int columns;
     char cell[COLUMNS][CELL];
@@ -134,13 +135,13 @@ static void seconds_cells(struct table *t, const struct trp_seconds *held,
     }
 }
 
-static const char *end_word(const struct trp_stage_statistics *s)
+static const char *end_word(const struct table *t, const struct trp_stage_statistics *s)
 {
     switch (s->outcome) {
     case TRP_OUTCOME_SUCCEEDED:
         return "";
     case TRP_OUTCOME_RUNNING:
-        return s->submitted > 0 ? "unfinished" : "not run";
+        return s->submitted <= 0 ? "not run" : t->live ? "running" : "unfinished";
     default:
         return trp_outcome_name(s->outcome);
     }
@@ -165,7 +166,7 @@ static void numbers(struct table *t, const struct trp_summary_row *r)
     }
     seconds_cells(t, &r->held, &r->used);
     nodes_cell(t, r->nodes);
-    name_text(end_word(r->worst), t->cell[END]);
+    name_text(end_word(t, r->worst), t->cell[END]);
 }
 
 static void stage_row(struct table *t, const struct trp_summary_row *r)
@@ -281,7 +282,7 @@ static void lay_out(struct table *t)
     if (t->nodes)
         v[t->columns++] = (struct trp_table_column){"node-s", NULL, true, false};
     size_t n = (size_t)t->columns;
-    t->ends = total->nstages > 0 && end_word(total->worst)[0];
+    t->ends = total->nstages > 0 && end_word(t, total->worst)[0];
     if (!t->ends)
         memmove(&v[END], &v[END + 1], (--n - END) * sizeof *v);
     t->table = trp_table_new(v, n);
@@ -301,10 +302,10 @@ static void print_slurm(FILE *out, const struct trp_statistics *s, double nodes)
                 (unsigned long long)s->sruns, s->sruns == 1 ? "" : "s");
 }
 
-void trp_summary_print(struct trp_statistics *s, FILE *out)
+void trp_summary_print(struct trp_statistics *s, bool live, FILE *out)
 {
     trp_statistics_settle(s);
-    struct table t = {.s = s};
+    struct table t = {.s = s, .live = live};
     trp_error err;
     const struct trp_summary_row *total = &t.rows.total;
     trp_summary_rows_make(s, &t.rows);
@@ -330,7 +331,7 @@ void trp_summary_print(struct trp_statistics *s, FILE *out)
 void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir,
                              bool logs)
 {
-    trp_summary_print(l->statistics, out);
+    trp_summary_print(l->statistics, false, out);
     if (logs)
         fprintf(out, "logs: %s/logs\n", run_dir);
     fprintf(out, "events: %s/events.jsonl\n", run_dir);

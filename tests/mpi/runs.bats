@@ -442,7 +442,7 @@ Y
         wait_until 20 ls began.0 began.1
     }
     begin a
-    wait_until 5 eval 'troupe report a | grep -q "^s  *default  *2  *2  *0 .*unfinished"'
+    wait_until 5 eval 'troupe report a | grep -q "^s  *default  *2  *2  *0 .*running"'
     run -0 troupe report a
     [[ "$output" == *", running"* ]]
     kill -9 $!
@@ -450,7 +450,7 @@ Y
     run -0 troupe report a
     [[ "$output" == *", exit status 130"*cancelled* ]]
     begin b
-    wait_until 5 eval 'troupe report b | grep -q unfinished' # its log is written once a second
+    wait_until 5 eval 'troupe report b | grep -q "^s .*running"' # its log is written once a second
     # shellcheck disable=SC2046
     kill -9 $! $(awk '{print $1}' troupe-runs/b/state/pids)
     wait_until 10 eval 'troupe ls | grep -q "^b  *died"'
