@@ -35,11 +35,7 @@ write_conf() {
     fill cgroup.conf cgroup_plugin "cgroup/$cgroup_version" ignore_systemd $systemd \
         constrain_swap $swap constrain_devices $devices
 
-    local line=
-    [ "$gpus" = 0 ] ||
-        line="NodeName=$(range node 1 "$nodes") Name=gpu Type=a100 File=$(
-            range /dev/nvidia 0 $((gpus - 1)))"
-    fill gres.conf gpus "$line"
+    fill gres.conf gpus "$(device_lines "$nodes" "$gpus")"
     [ "$racks" = 0 ] || fill topology.conf switches "$(switch_lines "$nodes" "$racks")"
     cp "$here/../../slurm-conf/mpi.conf" "$folder/etc/"
 }
@@ -84,16 +80,35 @@ nodes_of_rack() {
         $(($(first_of_rack $(($1 + 1)) "$2" "$3") - 1))
 }
 
+# gpus_of NODE GPUS: of "1,2" node1 has one, the others two.
+gpus_of() {
+    local list
+    IFS=, read -ra list <<<"$2"
+    echo "${list[$1 - 1]:-${list[-1]}}"
+}
+
+device_lines() {
+    local node gpus
+    for ((node = 1; node <= $1; node++)); do
+        gpus=$(gpus_of $node "$2")
+        [ "$gpus" = 0 ] || echo "NodeName=node$node Name=gpu Type=a100 File=$(
+            range /dev/nvidia 0 $((gpus - 1)))"
+    done
+}
+
 node_lines() {
-    local nodes=$1 gpus=$2 racks=$3 cpus=$4 memory=$5 rack
+    local nodes=$1 racks=$3 cpus=$4 memory=$5 node rack=1 gpus more
     local shape="CPUs=$cpus Sockets=1 CoresPerSocket=$cpus ThreadsPerCore=1 RealMemory=$memory"
-    [ "$gpus" = 0 ] || shape+=" Gres=gpu:a100:$gpus"
-    if [ "$racks" = 0 ]; then
-        echo "NodeName=$(range node 1 "$nodes") $shape"
-        return
-    fi
-    for ((rack = 1; rack <= racks; rack++)); do
-        echo "NodeName=$(nodes_of_rack $rack "$nodes" "$racks") $shape Feature=rack$rack"
+    for ((node = 1; node <= nodes; node++)); do
+        gpus=$(gpus_of $node "$2")
+        more=
+        [ "$gpus" = 0 ] || more=" Gres=gpu:a100:$gpus"
+        [ "$racks" = 0 ] || {
+            [ $rack = "$racks" ] || [ $node -lt "$(first_of_rack $((rack + 1)) "$nodes" "$racks")" ] ||
+                rack=$((rack + 1))
+            more+=" Feature=rack$rack"
+        }
+        echo "NodeName=node$node $shape$more"
     done
 }
 
