@@ -169,6 +169,7 @@ static char *text_or_null(const struct trp_slurm_line *line, const char *key)
 static void describe(const struct trp_slurm_line *line, job_desc_msg_t *d)
 {
     uint32_t tasks = (uint32_t)trp_slurm_line_number(line, "tasks");
+    uint32_t nodes = (uint32_t)trp_slurm_line_number(line, "nodes");
     uint16_t cpus = (uint16_t)trp_slurm_line_number(line, "cpus");
     int64_t memory = trp_slurm_line_number(line, "memory");
     int64_t minutes = trp_slurm_line_number(line, "time");
@@ -182,8 +183,10 @@ static void describe(const struct trp_slurm_line *line, job_desc_msg_t *d)
     d->cpus_per_task = cpus;
     d->min_cpus = tasks * cpus;
     d->min_nodes = 1;
-    if (trp_slurm_line_number(line, "one_node"))
-        d->max_nodes = 1;
+    if (nodes > 0) {
+        d->min_nodes = d->max_nodes = nodes;
+        d->ntasks_per_node = (uint16_t)trp_slurm_line_number(line, "node_tasks");
+    }
     if (memory > 0)
         d->pn_min_memory = (uint64_t)memory | MEM_PER_CPU;
     d->tres_per_task = text_or_null(line, "gres");

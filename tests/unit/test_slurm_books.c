@@ -281,6 +281,76 @@ static void test_gang_with_devices(void)
     trp_slurm_books_free(b);
 }
 
+/* Nodes with one GPU, two and two, in one component. */
+static trp_slurm_books *make_uneven(void)
+{
+    static const struct trp_slurm_share none = {.node = UINT32_MAX};
+    trp_slurm_books *b = NULL;
+    make_inventory();
+    nodes[0].pools[0].count = 1;
+    g_assert_cmpint(trp_slurm_books_new(&inventory, &none, &b, NULL), ==, 0);
+    return b;
+}
+
+static void test_uneven_nodes(void)
+{
+    trp_slurm_books *b = make_uneven();
+    struct trp_slurm_request r, three, late;
+    trp_error err;
+    want(&r, 4, 1, 10);
+    also(&r, TRP_SLURM_GRES, "gpu", 1, 1);
+    ask(b, &r);
+    g_assert_true(trp_slurm_books_next(b) == &r);
+    g_assert_cmpuint(r.nspots, ==, 2);
+    g_assert_cmpuint(r.spots[0].node, ==, 1);
+    g_assert_cmpuint(r.spots[1].node, ==, 2);
+    trp_slurm_books_leave(b, &r);
+    /* Three have room with one on each node. */
+    want(&late, 1, 1, 10);
+    also(&late, TRP_SLURM_GRES, "gpu", 1, 1);
+    want(&three, 3, 3, 10);
+    also(&three, TRP_SLURM_GRES, "gpu", 1, 1);
+    ask(b, &three);
+    g_assert_true(trp_slurm_books_next(b) == &three);
+    g_assert_cmpuint(three.nspots, ==, 3);
+    g_assert_cmpuint(three.spots[2].takes[0].count, ==, 1);
+    trp_slurm_books_leave(b, &three);
+    /* Five devices, of which a step can have four at most: it holds up nobody. */
+    want(&r, 5, 1, 10);
+    also(&r, TRP_SLURM_GRES, "gpu", 1, 1);
+    g_assert_cmpuint(trp_slurm_books_fit(b, &r.need, 5, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==,
+                    "5 ranks wanted at once, and the job's nodes have not so many");
+    ask(b, &r);
+    ask(b, &late);
+    g_assert_true(trp_slurm_books_next(b) == &late);
+    g_assert_cmpuint(late.spots[0].node, ==, 0);
+    trp_slurm_books_leave(b, &late);
+    trp_slurm_books_leave(b, &r);
+    trp_slurm_books_free(b);
+}
+
+/* The job's licences are on no node: their number there may be any. */
+static void test_gang_with_licences(void)
+{
+    trp_slurm_books *b = make_books(UINT32_MAX);
+    struct trp_slurm_request r;
+    parts[0].licences[0].count = 5;
+    trp_slurm_books_free(b);
+    static const struct trp_slurm_share none = {.node = UINT32_MAX};
+    g_assert_cmpint(trp_slurm_books_new(&inventory, &none, &b, NULL), ==, 0);
+    want(&r, 5, 1, 10);
+    also(&r, TRP_SLURM_LICENCE, "matlab", 1, 1);
+    ask(b, &r);
+    g_assert_true(trp_slurm_books_next(b) == &r);
+    g_assert_cmpuint(r.nspots, ==, 2);
+    g_assert_cmpuint(r.spots[0].units, ==, 4);
+    g_assert_cmpuint(r.spots[1].units, ==, 1);
+    g_assert_cmpuint(r.spots[1].takes[0].count, ==, 1);
+    trp_slurm_books_leave(b, &r);
+    trp_slurm_books_free(b);
+}
+
 static void test_whole_cores(void)
 {
     trp_slurm_books *b = make_books(UINT32_MAX);
@@ -698,6 +768,10 @@ int main(int argc, char **argv)
                     test_devices);
     g_test_add_func("/slurm-books/a gang has as many devices on each node",
                     test_gang_with_devices);
+    g_test_add_func("/slurm-books/where nodes have different numbers of them, too",
+                    test_uneven_nodes);
+    g_test_add_func("/slurm-books/a gang's licences are the job's, not its nodes'",
+                    test_gang_with_licences);
     g_test_add_func("/slurm-books/a profile becomes what the site says", test_mapping);
     g_test_add_func("/books/what a discovery script tells is not counted",
                     test_scripted);

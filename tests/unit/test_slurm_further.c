@@ -1,12 +1,14 @@
 /*
- * Further jobs: when they are asked for, what the cluster could hold, and books whose
- * parts come and go.
+ * Further jobs: when they are asked for, what the cluster could hold, what gangs are
+ * asked for with, and books whose parts come and go.
  */
 #include <glib.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/slurm/acquire.h"
 #include "cluster/slurm/offers.h"
+#include "cluster/slurm/slurm_state.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -241,6 +243,120 @@ static void test_offers(void)
     trp_slurm_offers_free(&o);
 }
 
+/* Nodes with one device, two, two and four, of which the last has few cores. */
+static void test_even(void)
+{
+    struct trp_slurm_offers o = {0};
+    struct trp_slurm_need need = {.cores = 1, .nwants = 1};
+    trp_error err;
+    need.wants[0] = (struct trp_slurm_want){.kind = TRP_SLURM_GRES,
+                                            .resource = "gpu",
+                                            .name = "gpu",
+                                            .count = 1,
+                                            .each = 1};
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 4, 4), ==, 0);
+    offer(&o, "1 partition name=main default=1 time=60 cpus=0");
+    offer(&o,
+          "1 shape nodes=1 cpus=8 memory=3500 features= gres=gpu:1 partitions=main");
+    offer(&o,
+          "1 shape nodes=2 cpus=8 memory=3500 features= gres=gpu:2 partitions=main");
+    offer(&o,
+          "1 shape nodes=1 cpus=3 memory=3500 features= gres=gpu:4 partitions=main");
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 1, 1), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 3, 3), ==, 3);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 4, 4), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 4, 1), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 3, 2), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 5, 1), ==, 0);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 5, 5), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 7, 7), ==, 0);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 6, &err), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 7, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==,
+                    "partition main has no room for 7 ranks with as many devices on "
+                    "each node");
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "none", &need, 1, 1), ==, 0);
+    trp_slurm_offers_free(&o);
+}
+
+/* ---- what a gang is asked for with ---- */
+
+static void expect_number(const struct trp_slurm_line *l, const char *key, int64_t n)
+{
+    if (trp_slurm_line_number(l, key) != n)
+        g_error("%s is %s, %lld wanted", key, trp_slurm_line_text(l, key),
+                (long long)n);
+}
+
+static void check_call(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+                       int64_t tasks, int64_t nodes, int64_t on_each, const char *gres,
+                       const char *on_node)
+{
+    struct trp_slurm_line line;
+    trp_error err;
+    char *call = trp_slurm_request_call(s, "1 allocate", w, 1, NULL, NULL, &err);
+    g_assert_nonnull(call);
+    g_assert_cmpint(trp_slurm_line_parse(call, &line, NULL), ==, 0);
+    expect_number(&line, "tasks", tasks);
+    expect_number(&line, "nodes", nodes);
+    expect_number(&line, "node_tasks", on_each);
+    g_assert_cmpstr(trp_slurm_line_text(&line, "gres"), ==, gres);
+    g_assert_cmpstr(trp_slurm_line_text(&line, "node_gres"), ==, on_node);
+    free(call);
+}
+
+static void test_gang_call(void)
+{
+    static const char text[] = "site: 1\n"
+                               "resources:\n"
+                               "  gpu: {slurm: \"gres:gpu\"}\n"
+                               "  nic: {slurm: \"gres:nic\"}\n";
+    static struct trp_slurm s;
+    static struct trp_slurm_part part = {.leader = 1};
+    static struct trp_slurm_shape_jobs w;
+    static char run[] = "r", folder[] = "/r";
+    trp_site *site = NULL;
+    g_assert_cmpint(trp_site_parse("s.yaml", text, strlen(text), &site, NULL), ==, 0);
+    s.site = site;
+    s.inventory.parts = &part;
+    s.command.run_name = run;
+    s.command.run_dir = folder;
+    w.ranks = 7;
+    w.profile = (struct trp_resource_profile){
+        .cores = 1, .task_cpus = 1, .total_mib = 100, .slots = 1, .ncustom = 1};
+    g_strlcpy(w.profile.custom[0].name, "gpu", sizeof w.profile.custom[0].name);
+    w.profile.custom[0].executor = 1;
+    w.profile.custom[0].task = TRP_ONE;
+    /* Nobody knows what nodes there are. */
+    check_call(&s, &w, 7, 0, 0, "gres:gpu:1", "");
+    struct trp_slurm_offers *o = &s.further.offers;
+    offer(o, "1 partition name=main default=1 time=60 cpus=0");
+    offer(o, "1 shape nodes=9 cpus=8 memory=3500 features= gres=gpu:4,nic:9 "
+             "partitions=main");
+    check_call(&s, &w, 8, 2, 4, "", "gres:gpu:4");
+    /* Not to be had: on more nodes, in the end with one on each. */
+    g_assert_true(trp_slurm_request_spread(&s, &w));
+    check_call(&s, &w, 8, 4, 2, "", "gres:gpu:2");
+    g_assert_true(trp_slurm_request_spread(&s, &w));
+    check_call(&s, &w, 7, 7, 1, "", "gres:gpu:1");
+    g_assert_false(trp_slurm_request_spread(&s, &w));
+    check_call(&s, &w, 8, 2, 4, "", "gres:gpu:4");
+    /* Two ranks share one. */
+    w.profile.custom[0].task = TRP_ONE / 2;
+    check_call(&s, &w, 7, 1, 7, "", "gres:gpu:4");
+    /* The site's options can ask for other devices on one node only. */
+    g_strlcpy(w.profile.custom[0].name, "nic", sizeof w.profile.custom[0].name);
+    w.profile.custom[0].task = TRP_ONE;
+    check_call(&s, &w, 7, 1, 7, "", "gres:nic:7");
+    g_assert_false(trp_slurm_request_spread(&s, &w));
+    /* Without devices any nodes suit. */
+    w.profile.ncustom = 0;
+    check_call(&s, &w, 7, 0, 0, "", "");
+    g_assert_false(trp_slurm_request_spread(&s, &w));
+    trp_slurm_offers_free(o);
+    trp_site_free(site);
+}
+
 /* ---- parts that come and go ---- */
 
 /* A job of `nodes` nodes of four cores, as the helper tells of it. */
@@ -404,6 +520,9 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-further/what is refused waits for those that leave",
                     test_leaving);
     g_test_add_func("/slurm-further/what the cluster could hold", test_offers);
+    g_test_add_func("/slurm-further/how many ranks with devices nodes have", test_even);
+    g_test_add_func("/slurm-further/a gang with devices is asked for evenly",
+                    test_gang_call);
     g_test_add_func("/slurm-further/jobs come and go in the books", test_growth);
     g_test_add_func("/slurm-further/those for whom more may be had", test_may_add);
     g_test_add_func("/slurm-further/what needs another job holds up nobody",

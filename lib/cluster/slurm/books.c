@@ -345,7 +345,7 @@ uint64_t trp_slurm_books_units(const trp_slurm_books *b,
 static bool wants_devices(const struct trp_slurm_need *need)
 {
     for (uint32_t i = 0; i < need->nwants; i++) {
-        if (need->wants[i].kind != TRP_SLURM_FEATURE)
+        if (need->wants[i].kind == TRP_SLURM_GRES)
             return true;
     }
     return false;
@@ -374,9 +374,9 @@ static void take_want(trp_slurm_books *b, struct trp_slurm_spot *s,
     }
 }
 
-/* `shape` units decide how many devices are taken: those of the first spot. */
+/* Devices are taken for `even` units, all else for those that are there. */
 static void take_spot(trp_slurm_books *b, const struct trp_slurm_need *need,
-                      struct trp_slurm_spot *s, uint32_t shape)
+                      struct trp_slurm_spot *s, uint32_t even)
 {
     const struct trp_slurm_node *n = &b->inventory->nodes[s->node];
     struct trp_slurm_room *r = &b->free.rooms[s->node];
@@ -386,8 +386,9 @@ static void take_spot(trp_slurm_books *b, const struct trp_slurm_need *need,
     r->memory_mib -= need->memory_mib * s->units;
     for (uint32_t i = 0; i < need->nwants; i++) {
         const struct trp_slurm_want *w = &need->wants[i];
+        uint32_t units = w->kind == TRP_SLURM_GRES ? even : s->units;
         if (w->kind != TRP_SLURM_FEATURE)
-            take_want(b, s, w, i, (shape + w->each - 1) / w->each * w->count);
+            take_want(b, s, w, i, (units + w->each - 1) / w->each * w->count);
     }
 }
 
@@ -448,36 +449,84 @@ static bool is_barred(const trp_slurm_books *b, const struct trp_slurm_shape *sh
            trp_slurm_names_have(shape->not_on, b->inventory->nodes[node].name);
 }
 
-/* All units in one part, on nodes whose standing is no worse, or none. */
-static bool place_in(trp_slurm_books *b, struct trp_slurm_request *r,
-                     const struct trp_slurm_span *span, enum trp_slurm_standing worst)
+/* What there is on a node for those who look, no more than they want. */
+static uint32_t room_on(const trp_slurm_books *b, const struct trp_slurm_look *l,
+                        uint32_t node)
 {
-    uint32_t left = r->units, shape = 0;
-    bool even = wants_devices(&r->need);
+    if (b->standing[node] > l->worst || b->held[node] || is_barred(b, l->shape, node) ||
+        (l->worst == TRP_SLURM_GOOD && trp_slurm_books_avoids(b, l->shape, node)))
+        return 0;
+    uint64_t room = trp_slurm_books_units(b, l->side, node, l->need);
+    return room < l->units ? (uint32_t)room : l->units;
+}
+
+/* The most of any node of the part, but fewer than `below`. */
+static uint32_t most_below(const trp_slurm_books *b, const struct trp_slurm_look *l,
+                           const struct trp_slurm_span *span, uint32_t below)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < span->n; i++) {
+        uint32_t room = room_on(b, l, b->order[span->begin + i]);
+        most = room < below && room > most ? room : most;
+    }
+    return most;
+}
+
+static uint64_t sum_of(const trp_slurm_books *b, const struct trp_slurm_look *l,
+                       const struct trp_slurm_span *span, uint32_t even)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < span->n; i++) {
+        uint32_t room = room_on(b, l, b->order[span->begin + i]);
+        sum += !even ? room : room >= even ? even : 0;
+    }
+    return sum;
+}
+
+bool trp_slurm_books_has_room(const trp_slurm_books *b, const struct trp_slurm_look *l,
+                              const struct trp_slurm_span *span)
+{
+    if (!wants_devices(l->need))
+        return sum_of(b, l, span, 0) >= l->units;
+    uint32_t even = most_below(b, l, span, UINT32_MAX);
+    while (even && sum_of(b, l, span, even) < l->units)
+        even = most_below(b, l, span, even);
+    return even > 0;
+}
+
+/* All units, with the devices of `even` on each node; 0: there are none. Or nothing. */
+static bool place_by(trp_slurm_books *b, struct trp_slurm_request *r,
+                     const struct trp_slurm_look *l, const struct trp_slurm_span *span,
+                     uint32_t even)
+{
+    uint32_t left = r->units;
     for (uint32_t i = 0; i < span->n && left; i++) {
-        uint32_t node = b->order[span->begin + i];
-        if (b->standing[node] > worst || b->held[node] ||
-            is_barred(b, r->shape, node) ||
-            (worst == TRP_SLURM_GOOD && trp_slurm_books_avoids(b, r->shape, node)))
+        uint32_t node = b->order[span->begin + i], units = room_on(b, l, node);
+        if (!units || units < even)
             continue;
-        uint64_t room = trp_slurm_books_units(b, &b->free, node, &r->need);
-        uint32_t units = room < left ? (uint32_t)room : left;
-        if (shape && even) {
-            if (room < shape)
-                continue;
-            units = units < shape ? units : shape;
-        }
-        if (!units)
-            continue;
+        units = even ? even : units;
+        units = units < left ? units : left;
         struct trp_slurm_spot *s = &r->spots[r->nspots++];
         *s = (struct trp_slurm_spot){.node = node, .units = units};
-        shape = shape ? shape : units;
-        take_spot(b, &r->need, s, shape);
+        take_spot(b, &r->need, s, even);
         left -= units;
     }
     if (left)
         unplace(b, r);
     return !left;
+}
+
+/* All units in one part, on nodes whose standing is no worse, or none. */
+static bool place_in(trp_slurm_books *b, struct trp_slurm_request *r,
+                     const struct trp_slurm_span *span, enum trp_slurm_standing worst)
+{
+    const struct trp_slurm_look l = {&b->free, &r->need, r->units, r->shape, worst};
+    if (!wants_devices(&r->need))
+        return place_by(b, r, &l, span, 0);
+    uint32_t even = most_below(b, &l, span, UINT32_MAX);
+    while (even && !place_by(b, r, &l, span, even))
+        even = most_below(b, &l, span, even);
+    return even > 0;
 }
 
 bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r,

@@ -9,8 +9,9 @@
  * Placement is first fit: the driver's node first (it stays till the end of the job
  * anyway), then the others in Slurm's order, then the parts (further jobs) in the order
  * in which they were added; a node is filled before the next is looked at. A gang's
- * spots are in one part, and no spot of it has more units than its first when it needs
- * devices: one number of devices a node is what a step over several nodes can ask for.
+ * spots are in one part, and, when it needs devices, *even*: each has the devices of as
+ * many units, which is what a step over several nodes can ask for, as many as do for
+ * all, and only the last may have fewer units.
  *
  * Requests of one *shape* (need and units) are served first come, first served. Between
  * shapes it is so within each part: who came later is placed in a part only when nobody

@@ -109,20 +109,6 @@ int trp_slurm_books_need(trp_slurm_books *b, struct trp_slurm_request *r)
     return code;
 }
 
-/* Whether a shape has room in a part once it is empty. */
-static bool is_for(const trp_slurm_books *b, const struct trp_slurm_span *span,
-                   const struct trp_slurm_shape *shape, enum trp_slurm_standing worst)
-{
-    uint64_t units = 0;
-    for (uint32_t i = 0; i < span->n && units < shape->units; i++) {
-        uint32_t node = b->order[span->begin + i];
-        if (b->standing[node] <= worst && !b->held[node] &&
-            (worst > TRP_SLURM_GOOD || !trp_slurm_books_avoids(b, shape, node)))
-            units += trp_slurm_books_units(b, &b->all, node, &shape->need);
-    }
-    return units >= shape->units;
-}
-
 /* The shape whose first request came next after turn `after`. */
 static struct trp_slurm_shape *next_shape(const trp_slurm_books *b, bool ahead,
                                           uint64_t from)
@@ -148,8 +134,9 @@ static struct trp_slurm_request *next_of(trp_slurm_books *b, bool ahead)
             unlink_request(r);
             return r;
         }
+        const struct trp_slurm_look l = {&b->all, &s->need, s->units, s, worst};
         for (uint32_t i = 0; i < b->nspans && !s->not_on; i++)
-            b->spans[i].blocked |= is_for(b, &b->spans[i], s, worst);
+            b->spans[i].blocked |= trp_slurm_books_has_room(b, &l, &b->spans[i]);
     }
     return NULL;
 }

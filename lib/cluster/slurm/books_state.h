@@ -25,6 +25,15 @@ struct trp_slurm_span {
     bool blocked; /* somebody who came earlier waits for it */
 };
 
+/* Who looks for room, where (`shape` may be NULL), and how bad nodes may be. */
+struct trp_slurm_look {
+    const struct trp_slurm_side *side;
+    const struct trp_slurm_need *need;
+    uint32_t units;
+    const struct trp_slurm_shape *shape;
+    enum trp_slurm_standing worst;
+};
+
 struct trp_slurm_books {
     const struct trp_slurm_inventory *inventory;
     struct trp_slurm_share driver;
@@ -54,6 +63,9 @@ trp_slurm_books *trp_slurm_books_own(const trp_slurm_books *b, uint32_t parts,
  * standing first, and none that is worse than `worst`. */
 bool trp_slurm_books_place(trp_slurm_books *b, struct trp_slurm_request *r,
                            enum trp_slurm_standing worst);
+/* Whether a part has room for all units. */
+bool trp_slurm_books_has_room(const trp_slurm_books *b, const struct trp_slurm_look *l,
+                              const struct trp_slurm_span *span);
 /* A start of the shape has failed there, and there alone. `shape` may be NULL. */
 bool trp_slurm_books_avoids(const trp_slurm_books *b,
                             const struct trp_slurm_shape *shape, uint32_t node);

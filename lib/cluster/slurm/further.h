@@ -63,7 +63,9 @@ struct trp_slurm_job {
 struct trp_slurm_shape_jobs {
     struct trp_acquire acquire;
     struct trp_resource_profile profile;
-    uint32_t ranks;             /* of a gang, else 0 */
+    uint32_t ranks; /* of a gang, else 0 */
+    uint32_t
+        most; /* ranks a node of one with devices, that is asked for next; 0: any */
     const char *not_on;         /* the shape's */
     char never[TRP_SLURM_TOLD]; /* why it can never be had so, "" */
     char told[TRP_SLURM_TOLD];  /* what the user was told last; … of a node: */
@@ -163,6 +165,10 @@ char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
                              const struct trp_slurm_shape_jobs *want, uint32_t count,
                              const struct trp_slurm_job *queued, bool *ret_spares,
                              trp_error *err);
+/* A gang with devices cannot be had now: it is asked for on more nodes the next time.
+ * False: it was on as many as can be, and is on the fewest then. */
+bool trp_slurm_request_spread(const struct trp_slurm *s,
+                              struct trp_slurm_shape_jobs *want);
 /* Where such a job goes: a partition, "" the default one. TRP_ENEVER by the site. */
 int trp_slurm_request_place(const struct trp_slurm *s,
                             const struct trp_resource_profile *p, uint32_t ranks,

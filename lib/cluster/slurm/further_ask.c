@@ -203,6 +203,8 @@ static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
         on_never(s, w, units, end->text);
         return;
     }
+    if (!queued && r == BUSY && w->ranks && trp_slurm_request_spread(s, w))
+        return;
     if (!queued && (r == BUSY || r == WAIT)) {
         trp_acquire_busy(&w->acquire, r == WAIT ? 1 : units);
         return;
@@ -227,6 +229,7 @@ static void on_asked(void *context, const struct trp_slurm_end *end)
         on_refused(j, end);
     } else {
         s->further.unsure = false;
+        j->want->most = 0;
         trp_acquire_had(&j->want->acquire);
         j->state = TRP_SLURM_JOB_PENDING;
         if (j->queued) {

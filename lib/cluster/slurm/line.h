@@ -31,8 +31,8 @@
  *     allocate …           asks for a job now: the answer of `job`, or `failed`. Keys:
  *                          name comment folder tasks cpus memory (MiB of a CPU) gres
  *                          (of a task) node_gres licences constraint partition
- *                          account qos reservation time (minutes) exclusive one_node,
- *                          exclude (hosts)
+ *                          account qos reservation time (minutes) exclusive exclude
+ *                          (hosts), nodes and node_tasks (on each of them)
  *     queue … script= entry=
  *                          submits a batch job of that kind, whose environment has the
  *                          entry: `queued job=`

@@ -198,6 +198,54 @@ static void explain(const struct trp_slurm_offers *o,
                   short_of);
 }
 
+/* Nodes with room for so many units. */
+static uint64_t nodes_with(const struct trp_slurm_offers *o,
+                           const struct trp_slurm_partition *p,
+                           const struct trp_slurm_need *need, uint32_t units)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (is_in(&o->v[i], p) && units_on(&o->v[i], p, need) >= units)
+            sum += o->v[i].nodes;
+    }
+    return sum;
+}
+
+static uint32_t most_on_node(const struct trp_slurm_offers *o,
+                             const struct trp_slurm_partition *p,
+                             const struct trp_slurm_need *need, uint32_t most)
+{
+    uint64_t units = 0;
+    for (uint32_t i = 0; i < o->n; i++) {
+        uint64_t room = is_in(&o->v[i], p) ? units_on(&o->v[i], p, need) : 0;
+        units = room > units ? room : units;
+    }
+    return units < most ? (uint32_t)units : most;
+}
+
+uint32_t trp_slurm_offers_even(const struct trp_slurm_offers *o, const char *partition,
+                               const struct trp_slurm_need *need, uint32_t ranks,
+                               uint32_t most)
+{
+    const struct trp_slurm_partition *p = trp_slurm_offers_partition(o, partition);
+    most = p ? most_on_node(o, p, need, most < ranks ? most : ranks) : 0;
+    for (uint32_t k = most; k; k--) {
+        uint32_t nodes = (ranks - 1) / k + 1;
+        if (nodes_with(o, p, need, k) >= nodes)
+            return (ranks - 1) / nodes + 1;
+    }
+    return 0;
+}
+
+static bool wants_devices(const struct trp_slurm_need *need)
+{
+    for (uint32_t i = 0; i < need->nwants; i++) {
+        if (need->wants[i].kind == TRP_SLURM_GRES)
+            return true;
+    }
+    return false;
+}
+
 uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *partition,
                               const struct trp_slurm_need *need, uint32_t units,
                               trp_error *err)
@@ -219,6 +267,14 @@ uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *part
         trp_error_set(err, TRP_ENEVER, "partition %s has room for %llu of %u ranks",
                       p->name, (unsigned long long)sum, units);
     sum /= units;
+    if (sum && wants_devices(need) &&
+        !trp_slurm_offers_even(o, partition, need, units, units)) {
+        trp_error_set(err, TRP_ENEVER,
+                      "partition %s has no room for %u ranks with as many devices on "
+                      "each node",
+                      p->name, units);
+        return 0;
+    }
     return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 

@@ -48,6 +48,12 @@ trp_slurm_offers_partition(const struct trp_slurm_offers *o, const char *name);
 uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *partition,
                               const struct trp_slurm_need *need, uint32_t units,
                               trp_error *err);
+/* Of a gang with devices, which are to be the same on each of its nodes: how many of
+ * its ranks a node has, `most` at most, when they are on as few nodes as the partition
+ * has for that, spread evenly. 0: it has not enough of them. */
+uint32_t trp_slurm_offers_even(const struct trp_slurm_offers *o, const char *partition,
+                               const struct trp_slurm_need *need, uint32_t ranks,
+                               uint32_t most);
 /* How many units a node of the partition holds that holds any, on average; at least 1.
  */
 uint32_t trp_slurm_offers_on_node(const struct trp_slurm_offers *o,

@@ -4,6 +4,12 @@
  *
  * Executors of one job are tasks, with memory by the CPU and devices by the task: so
  * Slurm may spread them over any nodes, and on each of them books and grant agree.
+ *
+ * The ranks of a gang are tasks, too. With devices it is one step with as many of them
+ * on each node: so it is asked for *even*, so many ranks with their devices on each of
+ * so many nodes, on the fewest that the cluster has for it. What Slurm does not have
+ * now is asked for with half as many a node, and so on down to one, before it is
+ * queued. Where nobody knows what nodes there are Slurm spreads them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +29,12 @@ static const char *or_else(const char *own, const char *inherited)
     return own && *own ? own : inherited;
 }
 
+static const char *partition_of(const struct trp_slurm *s,
+                                const struct trp_site_request *r)
+{
+    return or_else(r->partition, s->inventory.place.partition);
+}
+
 int trp_slurm_request_place(const struct trp_slurm *s,
                             const struct trp_resource_profile *p, uint32_t ranks,
                             char partition[TRP_SLURM_NAME], trp_error *err)
@@ -30,8 +42,7 @@ int trp_slurm_request_place(const struct trp_slurm *s,
     struct trp_site_request r;
     int code = trp_site_request_make(s->site, p, ranks, &r, err);
     if (code == 0)
-        snprintf(partition, TRP_SLURM_NAME, "%s",
-                 or_else(r.partition, s->inventory.place.partition));
+        snprintf(partition, TRP_SLURM_NAME, "%s", partition_of(s, &r));
     return code;
 }
 
@@ -67,16 +78,47 @@ static int64_t licences_of(const struct trp_site_request *r, uint32_t licence,
     return r->licenses[licence].count * count;
 }
 
-/* "gres:gpu:2,gres:nic:1" of each task; by the node what tasks share. */
-static void put_devices(FILE *f, const struct trp_site_request *r)
+/* Ranks a node, `most` at most; 0: as Slurm likes. */
+static uint32_t even_of(const struct trp_slurm *s,
+                        const struct trp_slurm_shape_jobs *want,
+                        const struct trp_site_request *r, uint32_t most)
+{
+    struct trp_slurm_need need;
+    if (!r->ranks || !r->ngres || r->one_node)
+        return r->one_node ? r->ranks : 0;
+    if (trp_slurm_need_rank(&want->profile, s->site, &need, NULL) < 0)
+        return 0;
+    return trp_slurm_offers_even(&s->further.offers, partition_of(s, r), &need,
+                                 r->ranks, most);
+}
+
+bool trp_slurm_request_spread(const struct trp_slurm *s,
+                              struct trp_slurm_shape_jobs *want)
+{
+    struct trp_site_request r;
+    if (trp_site_request_make(s->site, &want->profile, want->ranks, &r, NULL) < 0 ||
+        r.one_node)
+        return false;
+    uint32_t now = even_of(s, want, &r, want->most ? want->most : r.ranks);
+    want->most = even_of(s, want, &r, now / 2);
+    return want->most > 0;
+}
+
+/* "gres:gpu:2,gres:nic:1" of each task, or of each node with `even` of them. */
+static void put_devices(FILE *f, const struct trp_slurm *s,
+                        const struct trp_slurm_shape_jobs *want,
+                        const struct trp_site_request *r, uint32_t even)
 {
     char text[TRP_SITE_REQUEST_LIST + 256] = "";
+    struct trp_site_request node = *r;
     size_t n = 0;
+    if (even)
+        trp_site_request_make(s->site, &want->profile, even, &node, NULL);
     for (uint32_t i = 0; i < r->ngres && n < sizeof text; i++)
-        n += (size_t)snprintf(
-            text + n, sizeof text - n, "%sgres:%s:%lld", n ? "," : "", r->gres[i].name,
-            (long long)(r->one_node ? r->gres[i].count : r->gres[i].each));
-    trp_slurm_line_put(f, r->one_node ? "node_gres" : "gres", text);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%sgres:%s:%lld", n ? "," : "",
+                              r->gres[i].name,
+                              (long long)(even ? node.gres[i].count : r->gres[i].each));
+    trp_slurm_line_put(f, even ? "node_gres" : "gres", text);
 }
 
 static void put_licences(FILE *f, const struct trp_site_request *r, uint32_t count)
@@ -120,7 +162,6 @@ static void put_place(FILE *f, const struct trp_slurm *s,
                        or_else(r->reservation, moves ? "" : own->reservation));
     trp_slurm_line_put_number(f, "time", minutes_of(s, partition));
     trp_slurm_line_put_number(f, "exclusive", r->exclusive);
-    trp_slurm_line_put_number(f, "one_node", r->one_node);
 }
 
 /* Hosts that do not answer, as Slurm does not know yet; and `not_on` (may be NULL). */
@@ -160,20 +201,34 @@ static int put_guard(FILE *f, const struct trp_slurm *s, const struct trp_slurm_
     return 0;
 }
 
-static void put_shape(FILE *f, const struct trp_slurm *s,
-                      const struct trp_site_request *r, uint32_t count,
-                      const char *partition)
+/* Room for as many on the last node: then any of them suits. */
+static void put_tasks(FILE *f, const struct trp_site_request *r, uint32_t count,
+                      uint32_t even)
 {
-    int64_t threads = trp_slurm_offers_threads(&s->further.offers, partition);
+    uint32_t nodes = even ? (r->ranks - 1) / even + 1 : 0;
+    trp_slurm_line_put_number(f, "tasks",
+                              even       ? (int64_t)nodes * even
+                              : r->ranks ? r->ranks
+                                         : count);
+    trp_slurm_line_put_number(f, "nodes", nodes);
+    trp_slurm_line_put_number(f, "node_tasks", even);
+}
+
+static void put_shape(FILE *f, const struct trp_slurm *s,
+                      const struct trp_slurm_shape_jobs *want,
+                      const struct trp_site_request *r, uint32_t count)
+{
+    int64_t threads = trp_slurm_offers_threads(&s->further.offers, partition_of(s, r));
+    uint32_t even = even_of(s, want, r, want->most ? want->most : r->ranks);
     int64_t cpus = r->cpus > 0 ? r->cpus : 1;
     int64_t parts = cpus; /* of the memory: a gang's srun asks by the CPU it wants */
     cpus = (cpus + threads - 1) / threads * threads;
     if (!r->ranks)
         parts = cpus;
-    trp_slurm_line_put_number(f, "tasks", r->ranks ? r->ranks : count);
+    put_tasks(f, r, count, even);
     trp_slurm_line_put_number(f, "cpus", cpus);
     trp_slurm_line_put_number(f, "memory", (r->memory_mib + parts - 1) / parts);
-    put_devices(f, r);
+    put_devices(f, s, want, r, even);
     put_licences(f, r, r->ranks ? 1 : count);
 }
 
@@ -189,7 +244,6 @@ char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
     FILE *f = code < 0 ? NULL : open_memstream(&call, &size);
     if (!f)
         return NULL;
-    const char *partition = or_else(r.partition, s->inventory.place.partition);
     fputs(verb, f);
     snprintf(text, sizeof text, "troupe %s", s->command.run_name);
     trp_slurm_line_put(f, "name", text);
@@ -197,8 +251,8 @@ char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
              s->inventory.parts[0].leader);
     trp_slurm_line_put(f, "comment", text);
     trp_slurm_line_put(f, "folder", s->command.run_dir);
-    put_shape(f, s, &r, count, partition);
-    put_place(f, s, &r, partition);
+    put_shape(f, s, want, &r, count);
+    put_place(f, s, &r, partition_of(s, &r));
     bool spares = put_spared(f, s, want->not_on);
     if (ret_spares)
         *ret_spares = spares;
