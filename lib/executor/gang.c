@@ -328,6 +328,8 @@ void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
         read_memory(k, name, end);
     if (failed && is_unseen(words, text, size)) {
         set_text(end, TRP_END_PLATFORM, text);
+    } else if (srun && trp_srun_unreached(words, text, size)) {
+        set_text(end, TRP_END_RECALLED, text);
     } else if (failed && read_note(k, name, "failed", text, size) > 0) {
         set_text(end, TRP_END_START, text);
     } else if (failed && read_note(k, name, "started", note, sizeof note) < 0) {

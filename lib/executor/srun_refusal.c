@@ -39,6 +39,33 @@ enum trp_srun_refusal trp_srun_refusal(const char *words)
     return TRP_SRUN_UNKNOWN;
 }
 
+bool trp_srun_unreached(const char *words, char *text, size_t size)
+{
+    static const char start[] = "Task launch for ", on[] = " failed on node ";
+    char why[128] = "";
+    size_t n = 0;
+    for (const char *at = words; (at = strstr(at, start)); at += sizeof start - 1) {
+        size_t line = strcspn(at, "\n");
+        const char *node = strstr(at, on);
+        node = node && node < at + line ? node + sizeof on - 1 : at + line;
+        size_t name = strcspn(node, ":\n");
+        if (!*why)
+            snprintf(why, sizeof why, "%.*s", (int)(at + line - node - name),
+                     node + name);
+        if (!*why || trp_srun_refusal(why) != TRP_SRUN_NOT_NOW)
+            return false;
+        if (!n)
+            n = (size_t)snprintf(text, size, "%.*s", (int)(node - at), at);
+        else if (n < size)
+            n += (size_t)snprintf(text + n, size - n, ",");
+        if (n < size)
+            n += (size_t)snprintf(text + n, size - n, "%.*s", (int)name, node);
+    }
+    if (n && n < size)
+        snprintf(text + n, size - n, "%s", why);
+    return n > 0;
+}
+
 void trp_srun_complaint(const char *words, char *text, size_t size)
 {
     const char *at = strstr(words, "error: ");

@@ -4,6 +4,7 @@
 #ifndef TRP_EXECUTOR_SRUN_REFUSAL_H
 #define TRP_EXECUTOR_SRUN_REFUSAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Of two that are known the greater one counts. */
@@ -15,6 +16,10 @@ enum trp_srun_refusal {
 };
 
 enum trp_srun_refusal trp_srun_refusal(const char *words);
+/* Whether srun has not reached some of a step's nodes: "Task launch for StepId=7.0
+ * failed on node n1,n2: Communication connection failure" into `text`, with the reason
+ * of the first. Ranks on other nodes may have begun. */
+bool trp_srun_unreached(const char *words, char *text, size_t size);
 /* srun's first error without its name, or the first line of other words. */
 void trp_srun_complaint(const char *words, char *text, size_t size);
 

@@ -1023,6 +1023,38 @@ static void test_gang_start_limit(void)
     close_world();
 }
 
+/* srun, of which one node does not answer: the rank on the other one has run. */
+static void test_gang_unreached(void)
+{
+    static const char words[] = "Task launch for StepId=7.0 failed on node n2: "
+                                "Communication connection failure";
+    static const char *const half[] = {
+        "env",
+        "OMPI_COMM_WORLD_RANK=0",
+        "OMPI_COMM_WORLD_SIZE=2",
+        "sh",
+        "-c",
+        "\"$@\"; echo \"srun: error: Task launch for StepId=7.0 failed on node n2: "
+        "Communication connection failure\" >&2; exit 233",
+        "sh",
+        NULL};
+    open_world(0);
+    tell_gang(1, "exit 1", 0);
+    struct trp_launch l = {.attempt = {1}, .stage = {1}, .task = 1};
+    struct trp_spawn s = {.launch = &l,
+                          .ranks = 2,
+                          .gang_program = self_program,
+                          .launcher = half,
+                          .by_srun = true};
+    g_assert_cmpint(trp_spawner_start(spawner, &s), ==, TRP_OK);
+    struct trp_end e = wait_end();
+    g_assert_cmpint(e.status, ==, TRP_END_RECALLED);
+    char *text = g_strndup((const char *)e.extra, e.extra_size);
+    g_assert_cmpstr(text, ==, words);
+    g_free(text);
+    close_world();
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "gang") == 0)
@@ -1064,5 +1096,7 @@ int main(int argc, char **argv)
                     test_gang_failures);
     g_test_add_func("/spawner/a gang of which no rank begins in time is given back",
                     test_gang_start_limit);
+    g_test_add_func("/spawner/so is one of which srun does not reach a node",
+                    test_gang_unreached);
     return g_test_run();
 }

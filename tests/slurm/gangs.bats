@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Gangs on nodes that are not alike.
+# Gangs on nodes that are not alike, and on one that does not answer.
 load slurm.bash
 load run.bash
 
@@ -10,6 +10,7 @@ setup_file() {
 teardown() {
     on head scancel -u alice
     on head scancel -u bob
+    cluster heal node2
 }
 
 # gang RANKS KEY…: of ranks with a GPU each, which say where they run and what they have.
@@ -65,4 +66,30 @@ has() {
     submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --run-name r p.yaml
     run -3 finished 40
     [[ "$output" == *"has no room for 5 ranks with as many devices on each node"* ]]
+}
+
+@test "a node of a gang does not answer, and nobody knows it: it runs elsewhere, no failure" {
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  g: {executor: {cores: 2, memory: 200m, memoryOverhead: 56m}, task: {cpus: 1}}
+stages:
+  - {name: first, profile: g, run: "touch began; until [ -e go ]; do sleep 0.1; done"}
+  - name: s
+    after: [first]
+    profile: g
+    mpi: {ranks: 4}
+    retries: {max_failures: 1}
+    run: hostname >>ran.$TROUPE_RANK; until [ -e all ]; do sleep 0.1; done
+END
+    run_on -N4 -n4 -c2 --mem=900 --
+    wait_until 20 test -e began
+    cluster cut node2
+    touch go
+    wait_until 60 have_run 6 # two ranks of the first try, which had begun
+    touch all
+    wait_until 20 grep -q "stage s succeeded" out
+    run ! has_run_on node2
+    cluster heal node2 # else Slurm does not end the job
+    well 60
 }

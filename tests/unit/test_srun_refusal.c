@@ -43,10 +43,48 @@ static void the_first_error_is_told(void)
     g_assert_cmpstr(text, ==, "");
 }
 
+static void nodes_that_were_not_reached_are_told(void)
+{
+    char text[128];
+    g_assert_true(trp_srun_unreached(
+        "srun: error: Task launch for StepId=7.0 failed on node n2: Communication "
+        "connection failure\n"
+        "srun: error: Application launch failed: Communication connection failure\n",
+        text, sizeof text));
+    g_assert_cmpstr(text, ==,
+                    "Task launch for StepId=7.0 failed on node n2: Communication "
+                    "connection failure");
+    g_assert_true(trp_srun_unreached(
+        "srun: error: Task launch for StepId=7.0 failed on node n2: Socket timed out\n"
+        "srun: error: Task launch for StepId=7.0 failed on node n4: Socket timed out\n"
+        "srun: error: n1: task 0: Killed\n",
+        text, sizeof text));
+    g_assert_cmpstr(
+        text, ==, "Task launch for StepId=7.0 failed on node n2,n4: Socket timed out");
+    /* That n2 was reached, or that nobody knows. */
+    g_assert_false(trp_srun_unreached("", text, sizeof text));
+    g_assert_false(trp_srun_unreached("srun: error: n2: task 0: Exited with exit code "
+                                      "233\n",
+                                      text, sizeof text));
+    g_assert_false(trp_srun_unreached("srun: error: Task launch for StepId=7.0 failed "
+                                      "on node n2: Unspecified error\n",
+                                      text, sizeof text));
+    g_assert_false(
+        trp_srun_unreached("Task launch for \nx failed on node n2: Socket timed out\n",
+                           text, sizeof text));
+    char small[48];
+    g_assert_true(trp_srun_unreached("Task launch for StepId=7.0 failed on node "
+                                     "a-long-name: Socket timed out",
+                                     small, sizeof small));
+    g_assert_cmpstr(small, ==, "Task launch for StepId=7.0 failed on node a-lon");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/srun/Slurm's words have a meaning", slurms_words_have_a_meaning);
     g_test_add_func("/srun/the first error is told", the_first_error_is_told);
+    g_test_add_func("/srun/nodes that were not reached are told",
+                    nodes_that_were_not_reached_are_told);
     return g_test_run();
 }

@@ -5,6 +5,8 @@
  */
 #include "cluster/slurm/ghosts.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +62,9 @@ static int on_step(void *context, const struct trp_slurm_line *line, trp_error *
     (void)err;
     if (s->closed || strcmp(line->word, "step") != 0 || !is_over(g, job, step))
         return 0;
-    end_ghost(s, job, step);
+    if (g->cancelled != step) /* a line for each of its hosts */
+        end_ghost(s, job, step);
+    g->cancelled = step;
     for (uint32_t i = 0; i < g->room && i < s->inventory.nnodes; i++) {
         const struct trp_slurm_node *n = &s->inventory.nodes[i];
         if (n->name && n->part == g->part && strcmp(n->name, host) == 0)
@@ -101,6 +105,7 @@ static void on_timer(uv_timer_t *timer)
         g->haunted = haunted;
         g->room = n > g->room ? n : g->room;
         memset(g->haunted, 0, g->room * sizeof *g->haunted);
+        g->cancelled = UINT32_MAX;
         g->part = s->inventory.nodes[node].part;
         snprintf(call, sizeof call, "steps job=%u", s->inventory.parts[g->part].job);
         g->asked = trp_slurm_helper_call(s->helper, call, on_step, on_answer, s) == 0;
@@ -127,14 +132,54 @@ void trp_slurm_ghosts_close(struct trp_slurm *s)
     uv_close((uv_handle_t *)&s->ghosts.timer, on_closed);
 }
 
+static bool is_in_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '-' || c == '_';
+}
+
+static bool names_node(const struct trp_slurm *s, const struct trp_slurm_spot *spot,
+                       const char *words)
+{
+    const char *name = s->inventory.nodes[spot->node].name;
+    size_t n = strlen(name);
+    for (const char *at = words; (at = strstr(at, name)); at += n) {
+        if ((at == words || !is_in_name(at[-1])) && !is_in_name(at[n]))
+            return true;
+    }
+    return false;
+}
+
 /* Of several nodes it is that one, if a node is named. */
 static bool is_meant(const struct trp_slurm *s, const struct trp_slurm_request *r,
                      uint32_t spot, const char *words)
 {
     bool any = false;
     for (uint32_t i = 0; i < r->nspots && !any; i++)
-        any = strstr(words, s->inventory.nodes[r->spots[i].node].name);
-    return !any || strstr(words, s->inventory.nodes[r->spots[spot].node].name);
+        any = names_node(s, &r->spots[i], words);
+    return !any || names_node(s, &r->spots[spot], words);
+}
+
+static void note_over(struct trp_slurm *s, const struct trp_slurm_request *r,
+                      uint32_t step)
+{
+    struct trp_slurm_ghosts *g = &s->ghosts;
+    uint64_t at = g->nover++ % TRP_SLURM_STEPS_KEPT;
+    uint32_t part = s->inventory.nodes[r->spots[0].node].part;
+    g->over[at].job = s->inventory.parts[part].job;
+    g->over[at].step = step;
+}
+
+/* "StepId=7.2": a step that has begun on some of its nodes keeps their room until the
+ * others are missed. */
+static bool is_ghost(struct trp_slurm *s, const struct trp_slurm_request *r,
+                     const char *words)
+{
+    const char *id = strstr(words, "StepId=");
+    unsigned step;
+    if (!id || sscanf(id + strcspn(id, ". "), ".%u", &step) != 1)
+        return false;
+    note_over(s, r, step);
+    return true;
 }
 
 void trp_slurm_ghosts_refused(struct trp_slurm *s, const struct trp_slurm_request *r,
@@ -142,6 +187,7 @@ void trp_slurm_ghosts_refused(struct trp_slurm *s, const struct trp_slurm_reques
 {
     struct trp_slurm_shape_jobs *w = r->shape->context;
     bool made = *words && !strstr(words, "Unable to c"); /* a step was */
+    bool ghost = made && is_ghost(s, r, words);
     snprintf(w->refused, sizeof w->refused,
              "Slurm has refused a step of profile %s on %s%s, where it should fit: %s",
              w->profile.name, s->inventory.nodes[r->spots[0].node].name,
@@ -150,10 +196,11 @@ void trp_slurm_ghosts_refused(struct trp_slurm *s, const struct trp_slurm_reques
         uint32_t node = r->spots[i].node;
         if (made && is_meant(s, r, i, words))
             trp_slurm_watch_doubt(s, node, TRP_SLURM_SILENT);
-        else if (!made && trp_slurm_books_standing(s->books, node) < TRP_SLURM_TAKEN)
+        else if ((!made || ghost) &&
+                 trp_slurm_books_standing(s->books, node) < TRP_SLURM_TAKEN)
             trp_slurm_books_set_standing(s->books, node, TRP_SLURM_TAKEN);
     }
-    if (!made)
+    if (!made || ghost)
         look_later(s);
 }
 
@@ -164,12 +211,6 @@ void trp_slurm_ghosts_started(struct trp_slurm *s)
 
 void trp_slurm_ghosts_over(const struct trp_slurm_executor *e)
 {
-    struct trp_slurm *s = e->slurm;
-    struct trp_slurm_ghosts *g = &s->ghosts;
-    if (e->step < 0 || e->request.state != TRP_SLURM_PLACED)
-        return;
-    uint64_t at = g->nover++ % TRP_SLURM_STEPS_KEPT;
-    uint32_t part = s->inventory.nodes[e->request.spots[0].node].part;
-    g->over[at].job = s->inventory.parts[part].job;
-    g->over[at].step = (uint32_t)e->step;
+    if (e->step >= 0 && e->request.state == TRP_SLURM_PLACED)
+        note_over(e->slurm, &e->request, (uint32_t)e->step);
 }

@@ -28,6 +28,7 @@ struct trp_slurm_ghosts {
     uint32_t part;
     bool *haunted; /* by node, in the present answer; room for so many: */
     uint32_t room;
+    uint32_t cancelled; /* the last step of it that was */
     struct {
         uint32_t job, step;
     } over[TRP_SLURM_STEPS_KEPT]; /* a ring: the last steps whose sruns are gone */
