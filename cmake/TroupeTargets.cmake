@@ -15,6 +15,8 @@ set(CMAKE_C_FLAGS_RELEASE "-O2")
 if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
   set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
 endif()
+# Libraries that are not where the system looks are found by what is installed, too.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 set(TROUPE_SANITIZE "" CACHE STRING "Sanitizers for all targets: address,undefined or thread")
 option(TROUPE_FUZZ "Build the targets of tests/fuzz with libFuzzer (clang) and no other test" OFF)
 

@@ -26,7 +26,7 @@
 struct trp_plugin {
     char site[PATH_MAX];    /* the site file */
     char shapes[PATH_MAX];  /* what `troupe site-shape --all` made of it (shapes.h) */
-    char command[PATH_MAX]; /* troupe */
+    char command[PATH_MAX]; /* troupe; by itself the one that the plugin came with */
     char profile[TRP_PROFILE_NAME_MAX + 1]; /* --stage-profile; "": none */
 };
 

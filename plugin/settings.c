@@ -1,9 +1,12 @@
 /*
  * A table of keys and places. A path that is not absolute would mean another file in
- * each daemon, so it is refused.
+ * each daemon, so it is refused. Where troupe is follows from where the plugin lies, so
+ * that what is installed can be moved as a whole.
  */
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conf/wording.h"
@@ -15,9 +18,9 @@ static const struct key {
     const char *name, *standard;
     size_t at;
 } keys[] = {
-    {"site",   SITE,           offsetof(struct trp_plugin, site)   },
-    {"shapes", "",             offsetof(struct trp_plugin, shapes) },
-    {"troupe", TROUPE_COMMAND, offsetof(struct trp_plugin, command)},
+    {"site",   SITE, offsetof(struct trp_plugin, site)   },
+    {"shapes", "",   offsetof(struct trp_plugin, shapes) },
+    {"troupe", "",   offsetof(struct trp_plugin, command)},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
@@ -54,6 +57,19 @@ static void default_shapes(struct trp_plugin *p)
              p->site);
 }
 
+/* The troupe that was installed with this plugin. */
+static void default_command(struct trp_plugin *p)
+{
+    static const char way[] = TROUPE_FROM_PLUGIN;
+    char plugin[PATH_MAX] = "", path[PATH_MAX + sizeof way];
+    Dl_info own;
+    if (way[0] != '/' && dladdr(keys, &own) && realpath(own.dli_fname, plugin))
+        strrchr(plugin, '/')[1] = '\0';
+    snprintf(path, sizeof path, "%s%s", plugin, way);
+    if (!realpath(path, p->command) && strlen(path) < sizeof p->command)
+        strcpy(p->command, path);
+}
+
 int trp_plugin_settings(int argc, char **argv, struct trp_plugin *ret, trp_error *err)
 {
     int code = 0;
@@ -67,5 +83,7 @@ int trp_plugin_settings(int argc, char **argv, struct trp_plugin *ret, trp_error
     }
     if (!ret->shapes[0])
         default_shapes(ret);
+    if (!ret->command[0])
+        default_command(ret);
     return code;
 }

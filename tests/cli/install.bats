@@ -1,12 +1,14 @@
 #!/usr/bin/env bats
-# What `cmake --install` puts in place, and programs that are built against it.
+# What `cmake --install` puts in place, wherever that is, and programs that are built
+# against it.
 bats_require_minimum_version 1.5.0
 load common
 
 setup_file() {
-    local root=$BATS_FILE_TMPDIR/root
-    DESTDIR=$root cmake --install "$TROUPE_BUILD" >"$BATS_FILE_TMPDIR/log"
-    usr=$root$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$TROUPE_BUILD/CMakeCache.txt")
+    cmake --install "$TROUPE_BUILD" --prefix "$BATS_FILE_TMPDIR/first" >"$BATS_FILE_TMPDIR/log"
+    # It may be moved as a whole.
+    usr=$BATS_FILE_TMPDIR/moved
+    mv "$BATS_FILE_TMPDIR/first" "$usr"
     lib=$(dirname "$(find "$usr" -name libtroupe.so)")
     export usr lib
 }
@@ -75,6 +77,8 @@ END
         <(nm -D --defined-only "$plugin" | awk '{ print $3 }')
     [ "$(readelf -d "$plugin" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')" = libc.so.6 ]
     [ -e "$usr/share/doc/troupe/slurm-conf/cli_filter.lua" ]
+    # The way from there to troupe.
+    [ "$(readlink -e "${plugin%/*}/$(grep -aoE '[./]*/bin/troupe' "$plugin")")" = "$usr/bin/troupe" ]
 }
 
 @test "man pages are installed" {
@@ -82,6 +86,15 @@ END
         cmp "$usr/share/man/$page" "$TROUPE_SOURCE/docs/man/${page#*/}"
     done
     [ "$(MANPATH=$usr/share/man man -w 5 troupe-site)" = "$usr/share/man/man5/troupe-site.5" ]
+}
+
+@test "nothing that is installed knows where it was built or installed first" {
+    run -1 grep -rlaF "$BATS_FILE_TMPDIR/first" "$usr"
+    find "$usr" -type f -print0 | xargs -0 file | sed -n 's/: *ELF .*//p' >programs
+    [ "$(wc -l <programs)" -ge 3 ]
+    while read -r program; do
+        run -1 grep -E 'R(UN)?PATH.*(\$ORIGIN|'"$TROUPE_BUILD"')' <(readelf -d "$program")
+    done <programs
 }
 
 @test "the Debian package has the same files, names what it needs, and works" {

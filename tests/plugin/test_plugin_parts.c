@@ -243,7 +243,12 @@ static void test_settings(void)
     g_assert_cmpint(trp_plugin_settings(0, NULL, &p, &err), ==, 0);
     g_assert_cmpstr(p.site, ==, "/etc/troupe/site.yaml");
     g_assert_cmpstr(p.shapes, ==, "/etc/troupe/shapes");
+    char *program = g_file_read_link("/proc/self/exe", NULL);
+    char *folder = g_path_get_dirname(program);
+    g_assert_true(g_str_has_prefix(p.command, folder)); /* from where it lies */
     g_assert_true(g_str_has_suffix(p.command, "/bin/troupe"));
+    g_free(program);
+    g_free(folder);
     g_assert_cmpint(trp_plugin_settings(2, argv, &p, &err), ==, TRP_EINVAL);
     g_assert_cmpstr(p.site, ==, "/a/b/s.yaml");
     g_assert_cmpstr(p.shapes, ==, "/a/b/shapes");
