@@ -97,6 +97,25 @@ END
     done <programs
 }
 
+# loaded COMMANDS: after `module load troupe`.
+loaded() {
+    env -i PATH=/usr/bin:/bin HOME="$PWD" ${MANPATH:+"MANPATH=$MANPATH"} bash -ec '
+        . /usr/share/modules/init/bash
+        module use "$0/share/modulefiles"
+        module load troupe
+        eval "$1"' "$usr" "$1"
+}
+
+@test "a module sets what is needed, and takes it back" {
+    [ "$(loaded 'command -v troupe')" = "$usr/bin/troupe" ]
+    [ "$(loaded 'man -w troupe')" = "$usr/share/man/man1/troupe.1" ]
+    [ "$(loaded 'man -w bash')" = "$(man -w bash)" ]
+    [ "$(MANPATH=/usr/share/man loaded 'man -w troupe')" = "$usr/share/man/man1/troupe.1" ]
+    [ "$(readlink -e "$(loaded 'pkg-config --variable=libdir troupe')")" = "$lib" ]
+    [ "$(loaded 'echo $CMAKE_PREFIX_PATH')" = "$usr" ]
+    loaded 'module unload troupe; ! command -v troupe && [ -z "$PKG_CONFIG_PATH" ]'
+}
+
 @test "the Debian package has the same files, names what it needs, and works" {
     cpack --config "$TROUPE_BUILD/CPackConfig.cmake" -B package >log
     local deb
