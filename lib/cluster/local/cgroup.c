@@ -261,12 +261,14 @@ static bool hands_down(const char *folder)
            read_text(path, text, sizeof text) && has_word(text, "memory");
 }
 
-/* A child joins the group, goes back and ends: may our executors do that? (Going back,
- * since a group is not free for some 50 ms after a process has ended in it.) */
-static bool may_join(const char *group, const char *own)
+/* A child joins the group as an executor does (executor/executor.c), goes back and
+ * ends: may they do that? (Going back, since a group is not free for some 50 ms after a
+ * process has ended in it.) */
+static bool may_join(const char *group, const char *own, bool v2)
 {
     char path[TRP_CGROUP_PATH], back[TRP_CGROUP_PATH];
-    if (!join(path, group, "cgroup.procs") || !join(back, own, "cgroup.procs"))
+    const char *file = v2 ? "cgroup.procs" : "tasks";
+    if (!join(path, group, file) || !join(back, own, file))
         return false;
     pid_t pid = fork();
     if (pid < 0)
@@ -327,7 +329,7 @@ void trp_cgroup_memory_open(const char *root, const char *name,
         copy_path(ret->parent, c.v[i].parent);
         if (trp_cgroup_memory_make(ret, name, 64, group, NULL) < 0)
             continue;
-        ret->usable = may_join(group, c.v[i].own);
+        ret->usable = may_join(group, c.v[i].own, ret->v2);
         trp_cgroup_remove(group);
     }
 }
