@@ -265,7 +265,7 @@ void trp_driver_turn(trp_driver *d, int64_t until)
 
 void trp_driver_enter(trp_driver *d)
 {
-    if (!trp_baton_return(d->baton)) {
+    if (!trp_baton_return(d->baton) && !trp_baton_try(d->baton)) {
         atomic_store(&d->wanted, true);
         uv_async_send(&d->wake);
         trp_baton_take(d->baton);
