@@ -7,8 +7,10 @@
  *     single N         N actions of one task, one after the other (p50_us, p99_us)
  *     cold N           the same, each after 1 s of silence (p50_us)
  *     stages N TASKS   N actions of TASKS tasks each, one after the other (stage_us)
+ *     crowd N          one action of N tasks that wait for each other: what the
+ * driver's process took at its most, less what it took before (driver_kib)
  *
- * A first action that is not measured brings the executor up.
+ * But for a crowd, a first action that is not measured brings the executor up.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -82,17 +84,30 @@ static void stages(trp_context *ctx, uint32_t n, uint32_t ntasks)
     trp_bench_print("stage_us", (double)(trp_bench_now() - begin) / 1e3 / n);
 }
 
+static int crowd(trp_context *ctx, uint32_t n)
+{
+    double before = (double)trp_bench_peak_kib();
+    int rc = trp_foreach(trp_barrier(trp_range(ctx, 0, n, n)), nothing, NULL, 0);
+    if (rc < 0)
+        fprintf(stderr, "tasks: %s\n", trp_error_text(ctx));
+    else
+        trp_bench_print("driver_kib", (double)trp_bench_peak_kib() - before);
+    return trp_finalize(ctx);
+}
+
 int main(int argc, char **argv)
 {
     trp_context *ctx;
     if (trp_init(&argc, &argv, &ctx) < 0)
         return 2;
     const char *what = argc > 2 ? argv[1] : "";
+    if (argc == 3 && strcmp(what, "crowd") == 0)
+        return crowd(ctx, trp_bench_number("N", argv[2], MOST));
     bool is_stages = argc == 4 && strcmp(what, "stages") == 0;
     if (!is_stages &&
         !(argc == 3 && (strcmp(what, "flood") == 0 || strcmp(what, "single") == 0 ||
                         strcmp(what, "cold") == 0))) {
-        fprintf(stderr, "usage: troupe run -- tasks flood|single|cold N\n"
+        fprintf(stderr, "usage: troupe run -- tasks flood|single|cold|crowd N\n"
                         "       troupe run -- tasks stages N TASKS\n");
         trp_finalize(ctx);
         return 2;
