@@ -1,11 +1,11 @@
 /*
  * Driver: who comes in.
  *
- * Listening. Every connection is a stranger until it has proved the secret; strangers
- * are few bytes each, capped in number (the oldest goes first, so that a flood cannot
- * keep out one who answers at once) and in time. The secret is asked before MUNGE is: a
- * stranger costs one HMAC, never a wait for the daemon. How refusals are told is in
- * refusal.c.
+ * Listening, on two sockets: by TCP, and for executors on this host (here.h). Every
+ * connection is a stranger until it has proved the secret; strangers are few bytes
+ * each, capped in number (the oldest goes first, so that a flood cannot keep out one
+ * who answers at once) and in time. The secret is asked before MUNGE is: a stranger
+ * costs one HMAC, never a wait for the daemon. How refusals are told is in refusal.c.
  *
  *     connection → CHALLENGE, ANSWER, PROOF, HELLO → WELCOME → READY → queue → meeting
  *     (ADMIT) → admission nonce over MPI → up
@@ -34,11 +34,15 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "comm/here.h"
 #include "comm/munge.h"
 #include "comm/peer.h"
 #include "wire/message.h"
 
 enum { ACCEPTS_A_STEP = 64, BACKLOG = 1024, STRAYS_MAX = 3 };
+
+/* An executor proves itself within this time. */
+#define YOUNG_NS (TRP_SECOND / 10)
 
 /* ---- strangers ------------------------------------------------------------------- */
 
@@ -57,26 +61,64 @@ static void greet_stranger(trp_channel *c, int fd)
                              "too many half-open connections, the oldest is closed");
 }
 
-void trp_admission_accept(trp_channel *c)
+/* Until somebody has gone: trp_admission_time looks again. Who comes meanwhile waits in
+ * the backlog. */
+static void pause_listening(trp_channel *c)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "%m: executors that come now wait until others have gone; `ulimit -n` "
+             "says how many files may be open");
+    epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->listen_fd, NULL);
+    if (c->here_fd >= 0)
+        epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->here_fd, NULL);
+    c->listen_paused = true;
+    if (!c->full_told && c->handler.full)
+        c->handler.full(c->handler.context, text);
+    c->full_told = true;
+}
+
+static void resume_listening(trp_channel *c)
+{
+    if (trp_channel_watch(c, c->listen_fd, &c->listen_fd) < 0)
+        return;
+    c->listen_paused = false;
+    if (c->here_fd >= 0)
+        trp_channel_watch(c, c->here_fd, &c->here_fd);
+}
+
+/* Another user's process is told nothing. */
+static void take_caller(trp_channel *c, int fd, bool here)
+{
+    if (!here || trp_here_is_ours(fd)) {
+        greet_stranger(c, fd);
+        return;
+    }
+    close(fd);
+    trp_admission_tell(
+        c, true, TRP_NONE, false,
+        "another user's process at the socket for executors on this host");
+}
+
+void trp_admission_accept(trp_channel *c, int from)
 {
     for (int i = 0; i < ACCEPTS_A_STEP; i++) {
-        int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(from, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            greet_stranger(c, fd);
+            take_caller(c, fd, from == c->here_fd);
             continue;
         }
         if (errno == EINTR || errno == ECONNABORTED)
             continue;
         if (errno == EAGAIN || errno == EWOULDBLOCK)
             return;
-        if (c->callers) {
+        if (c->callers && c->now - c->callers->opened_ns > YOUNG_NS) {
             trp_admission_refuse(c->callers, false,
                                  "out of descriptors, the oldest half-open connection "
                                  "is closed");
             continue;
         }
-        epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->listen_fd, NULL);
-        c->listen_paused = true;
+        pause_listening(c);
         return;
     }
 }
@@ -460,8 +502,8 @@ void trp_admission_time(trp_channel *c)
            c->now - c->callers->opened_ns > c->config.handshake_timeout_ns)
         trp_admission_refuse(c->callers, false,
                              "it did not prove itself and say hello in time");
-    if (c->listen_paused && trp_channel_watch(c, c->listen_fd, &c->listen_fd) == 0)
-        c->listen_paused = false;
+    if (c->listen_paused)
+        resume_listening(c);
     if (c->guest && c->guest->state == TRP_PEER_VERIFYING &&
         c->now - c->meeting_ns > c->config.handshake_timeout_ns)
         meet_again(c, "it connected, but its admission nonce never came");
@@ -591,5 +633,8 @@ int trp_admission_open(trp_channel *c, trp_error *err)
     if (!c->config.here_only)
         find_host(host, sizeof host);
     snprintf(c->address, sizeof c->address, "%.255s:%u", host, port);
+    c->here_fd = trp_here_listen(c->secret, c->address, BACKLOG);
+    if (c->here_fd >= 0 && trp_channel_watch(c, c->here_fd, &c->here_fd) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
     return 0;
 }

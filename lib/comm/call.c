@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "comm/here.h"
 #include "comm/mpi.h"
 #include "comm/munge.h"
 #include "comm/peer.h"
@@ -224,7 +225,9 @@ static int call(trp_channel *c, const struct trp_call_config *config,
     for (int try = 0; try < TRIES && rc == TRP_EWAIT; try++) {
         if (try > 0)
             nanosleep(&pause, NULL);
-        int fd = connect_to(config->address, deadline, err);
+        int fd = trp_here_connect(config->secret, config->address);
+        if (fd < 0)
+            fd = connect_to(config->address, deadline, err);
         if (fd < 0)
             return fd;
         trp_link_open(ret_link, fd, TRP_FRAME_MAX);

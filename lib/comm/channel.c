@@ -189,9 +189,16 @@ static int take_frame(struct trp_peer *p, uint8_t kind, struct trp_view *v)
     return TRP_EPROTO;
 }
 
+/* A driver tells its log, an executor its driver. */
 static void tell_garbage(const struct trp_peer *p)
 {
     char text[400];
+    if (!p->channel->driver) {
+        trp_channel_last_words(
+            p->channel,
+            &(struct trp_last_words){.reason = TRP_LOSS_EXITED, .garbled = true});
+        return;
+    }
     snprintf(
         text, sizeof text,
         "executor %u on %s: what came on its connection is not what it sent; it is "
@@ -217,8 +224,10 @@ static void lose(struct trp_peer *p, bool garbage)
     struct trp_view words;
     if (c->driver && trp_link_words_at_end(&p->link, TRP_WORDS_SIZE, &words))
         trp_words_take(p, &words);
-    else if (garbage && c->driver)
+    else if (garbage) {
+        p->words.garbled = true;
         tell_garbage(p);
+    }
     if (p->bye_said && p->bye_heard && p->lane.taken < p->promised) {
         trp_peer_close_socket(p); /* its last messages are on their way */
         p->leave_ns = c->now;
@@ -264,8 +273,8 @@ static void look_at_sockets(trp_channel *c)
     for (int i = 0; i < n; i++) {
         void *what = events[i].data.ptr;
         struct trp_peer *p = (struct trp_peer *)what;
-        if (what == &c->listen_fd) {
-            trp_admission_accept(c);
+        if (what == &c->listen_fd || what == &c->here_fd) {
+            trp_admission_accept(c, *(int *)what);
             c->handled++;
         } else if (what == &c->transport) {
             uint64_t count;
@@ -428,7 +437,7 @@ trp_channel *trp_channel_make(bool driver, trp_error *err)
     clock_gettime(CLOCK_MONOTONIC, &t);
     c->now = t.tv_sec * TRP_SECOND + t.tv_nsec;
     c->driver = driver;
-    c->listen_fd = -1;
+    c->listen_fd = c->here_fd = -1;
     c->transport = (struct trp_transport){.notice_fd = -1};
     c->slept = true;
     c->starts_due = INT64_MAX;
@@ -449,6 +458,8 @@ void trp_channel_destroy(trp_channel *c)
     c->closing = true;
     if (c->listen_fd >= 0)
         close(c->listen_fd);
+    if (c->here_fd >= 0)
+        close(c->here_fd);
     DL_FOREACH_SAFE(c->callers, p, next)
     trp_peer_end(p, false);
     while (c->queue) {

@@ -66,7 +66,9 @@ struct trp_hello {
 /* Why a peer is gone, as far as it could be said. The spawner of an executor sends them
  * on the executor's behalf when it died. */
 struct trp_last_words {
-    bool said; /* false: the socket just closed, or silence */
+    bool said; /* false: the socket just closed, or silence, or `garbled` */
+    /* What came is not what was sent: to this side, or `said` by the other. */
+    bool garbled;
     enum trp_loss reason;
     bool has_culprit;
     trp_attempt_id culprit;      /* the function task that caused it */
@@ -93,6 +95,9 @@ struct trp_channel_handler {
      * `fatal_build` an executor of ours has another build: it will never come up. */
     void (*refused)(void *context, uint32_t executor, bool fatal_build,
                     const char *text);
+    /* Driver: it is out of descriptors, and who comes waits until there are some. A
+     * line for the user. Once. */
+    void (*full)(void *context, const char *text);
     /* Driver: nobody is let into MPI any more: executors that come from now on carry
      * their messages on their sockets, others go on over MPI. `text` says why. Once. */
     void (*left_mpi)(void *context, const char *text);

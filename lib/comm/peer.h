@@ -5,6 +5,7 @@
  *                executors into MPI one at a time
  *   refusal.c    driver: who is refused, and what is told of it
  *   call.c       executor: the other side of that
+ *   here.h       both: the socket for executors on the driver's host
  *   peer.c       both: one peer's socket and lane, its end
  *   lane.h       both: what carries messages
  *   words.c      both: what is said of an end
@@ -86,12 +87,13 @@ struct trp_channel {
     char address[300];
     char build[TRP_BUILD_ID_TEXT];
     struct trp_transport transport;
-    int epoll_fd, listen_fd;
+    int epoll_fd, listen_fd, here_fd; /* here_fd: here.h, or -1 */
 
     struct trp_peer *callers, *queue, *peers, *gone; /* utlist */
     uint32_t ncallers, callers_max, npeers;
     uint32_t nleaving;
-    bool listen_paused;      /* out of descriptors */
+    bool listen_paused;      /* out of descriptors, … */
+    bool full_told;          /* … which the handler knows */
     struct trp_peer **by_id; /* D */
     uint32_t nby_id;
     struct trp_peer *only; /* E: the driver */
@@ -157,7 +159,7 @@ void trp_peer_bury(trp_channel *c); /* frees those in `gone` */
 /* ---- words.c ---------------------------------------------------------------------
  */
 
-enum { TRP_WORDS_SIZE = 30 }; /* of the body */
+enum { TRP_WORDS_SIZE = 31 }; /* of the body */
 int trp_words_take(struct trp_peer *p, struct trp_view *v);
 
 /* ---- call.c ---------------------------------------------------------------------- */
@@ -169,9 +171,9 @@ void trp_call_notice(trp_channel *c);
  */
 
 int trp_admission_open(trp_channel *c, trp_error *err);
-void trp_admission_accept(trp_channel *c); /* the listening socket is readable */
-void trp_admission_notice(trp_channel *c); /* a meeting may be over */
-void trp_admission_time(trp_channel *c);   /* late callers, late guests */
+void trp_admission_accept(trp_channel *c, int fd); /* this one of both is readable */
+void trp_admission_notice(trp_channel *c);         /* a meeting may be over */
+void trp_admission_time(trp_channel *c);           /* late callers, late guests */
 int64_t trp_admission_due(const trp_channel *c);
 void trp_admission_forget(struct trp_peer *p); /* it ends: out of queue and meeting */
 /* The first message of a peer that is VERIFYING. */

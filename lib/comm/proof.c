@@ -36,6 +36,17 @@ static void derive(const uint8_t *secret, const char *label,
     explicit_bzero(&ctx, sizeof ctx);
 }
 
+void trp_proof_name(const uint8_t *secret, const char *about, uint8_t *ret, size_t n)
+{
+    static const char label[] = "troupe name";
+    struct hmac_sha256_ctx ctx;
+    hmac_sha256_set_key(&ctx, TRP_SECRET_SIZE, secret);
+    hmac_sha256_update(&ctx, sizeof label, (const uint8_t *)label);
+    hmac_sha256_update(&ctx, strlen(about), (const uint8_t *)about);
+    hmac_sha256_digest(&ctx, n, ret);
+    explicit_bzero(&ctx, sizeof ctx);
+}
+
 void trp_proof_make(const uint8_t *secret, enum trp_prover who,
                     const struct trp_nonces *nonces, uint8_t *ret_proof)
 {

@@ -24,6 +24,10 @@ void trp_proof_make(const uint8_t *secret, enum trp_prover who,
 bool trp_proof_check(const uint8_t *secret, enum trp_prover who,
                      const struct trp_nonces *nonces, const uint8_t *proof);
 
+/* What both sides can call something of theirs that nobody else can guess: `n` bytes,
+ * at most 32, of the HMAC of a label and `about`. */
+void trp_proof_name(const uint8_t *secret, const char *about, uint8_t *ret, size_t n);
+
 /* Both sides have proved themselves to each other: the link gets the keys that they
  * share and nobody else has, derived from the secret and both nonces, so that they are
  * new on every connection. `sealed`: all frames from now on have tags. */

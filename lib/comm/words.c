@@ -13,6 +13,7 @@ int trp_words_take(struct trp_peer *p, struct trp_view *v)
     struct trp_last_words w = {.said = true};
     uint8_t reason = trp_get_u8(v);
     w.has_culprit = trp_get_u8(v) != 0;
+    w.garbled = trp_get_u8(v) != 0;
     w.signal = (int32_t)trp_get_u32(v);
     w.culprit.n = trp_get_u64(v);
     w.limit_mib = trp_get_i64(v);
@@ -31,12 +32,13 @@ size_t trp_last_words_frame(const struct trp_words_way *w,
                             size_t cap)
 {
     struct {
-        uint8_t reason, has_culprit;
+        uint8_t reason, has_culprit, garbled;
         uint32_t signal;
         uint64_t culprit, limit_mib, peak_mib;
     } __attribute__((packed)) body = {
         .reason = (uint8_t)words->reason,
         .has_culprit = words->has_culprit,
+        .garbled = words->garbled,
         .signal = htole32((uint32_t)words->signal),
         .culprit = htole64(words->culprit.n),
         .limit_mib = htole64((uint64_t)words->limit_mib),

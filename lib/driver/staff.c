@@ -183,7 +183,9 @@ static const char *loss_text(const struct trp_staff *x, enum trp_loss reason, ch
     case TRP_LOSS_EXITED:
         break;
     }
-    return x->cause ? x->cause : "its process ended";
+    return x->cause  ? x->cause
+           : x->down ? "its connection closed: it died, or was cut off"
+                     : "its process ended";
 }
 
 /* Tells event log and engine, once. */
@@ -298,12 +300,15 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
     x->down = true;
     if (words)
         x->words = *words;
+    if (x->words.garbled && !x->cause)
+        x->cause = strdup("what came on its connection is not what was sent");
     if (x->here && d->cluster && !x->released)
         d->cluster->ops->kill(d->cluster, x->id);
     if (x->released)
         lose(d, x, TRP_LOSS_RELEASED);
     else if (x->words.reason == TRP_LOSS_HEARTBEAT ||
-             (x->words.said && x->words.reason != TRP_LOSS_RELEASED))
+             (x->words.said && !x->words.garbled &&
+              x->words.reason != TRP_LOSS_RELEASED))
         lose(d, x, x->words.reason);
     else if (!x->here)
         lose(d, x, end_of(x, x->killed_for_memory));
@@ -414,6 +419,9 @@ static void on_gone(void *context, trp_executor_id executor, const struct trp_go
     x->planned |= g->status == TRP_ECANCELLED;
     if (x->outran || g->status == TRP_ECANCELLED || g->status == TRP_ENOENT)
         x->cause = strdup(g->text);
+    else if (g->status == TRP_ESYSTEM && g->cause && !x->cause &&
+             asprintf(&x->cause, "its process %s", g->cause) < 0)
+        x->cause = NULL;
     if (x->here) {
         x->here = false;
         d->here--;
@@ -578,6 +586,7 @@ const struct trp_channel_handler trp_staff_channel_handler = {
     .down = on_down,
     .silent = on_silent,
     .refused = on_refused,
+    .full = trp_staff_on_notice,
     .left_mpi = on_left_mpi,
 };
 

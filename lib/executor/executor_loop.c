@@ -270,9 +270,15 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
 {
     (void)context;
     (void)peer;
-    (void)words;
-    trp_the_executor->driver_gone = true;
-    trp_executor_fail(trp_the_executor, "the driver is gone");
+    trp_executor *e = trp_the_executor;
+    e->driver_gone = true;
+    if (words->garbled)
+        trp_executor_fail(e, "what came on the connection is not what the driver sent");
+    else if (words->reason == TRP_LOSS_HEARTBEAT)
+        trp_executor_fail(e, "nothing was heard of the driver for %.3g s",
+                          (double)e->shape.network_timeout_ns / SECOND_NS);
+    else
+        trp_executor_fail(e, "the driver is gone");
 }
 
 void trp_executor_handler(struct trp_channel_handler *ret)

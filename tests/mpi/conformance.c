@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "comm/channel.h"
+#include "comm/here.h"
 #include "comm/peer.h"
 #include "comm/proof.h"
 #include "comm/transport.h"
@@ -48,9 +49,10 @@ enum { EXECUTORS = 16, GUARDS = 3, CASE_SECONDS = 90, BIG = 20 * 1024 * 1024 };
 
 static const uint8_t secret[TRP_SECRET_SIZE] = "a secret of thirty-two bytes, ok";
 static const uint8_t wrong_secret[TRP_SECRET_SIZE] = "another one of thirty-two bytes";
-static char self[4096];              /* this program */
-static char server_file[4096];       /* ompi-server's URI */
-static bool over_sockets, with_tags; /* what is tried: CONFORMANCE_OVER */
+static char self[4096];        /* this program */
+static char server_file[4096]; /* ompi-server's URI */
+/* What is tried: CONFORMANCE_OVER. */
+static bool over_sockets, by_tcp, with_tags;
 
 static int64_t now_ns(void)
 {
@@ -235,6 +237,16 @@ static void *kill_soon(void *arg)
     return NULL;
 }
 
+/* The driver's, as one that it does not name itself by: nobody finds the socket for its
+ * own host (comm/here.h). */
+static const char *tcp_address(const char *address)
+{
+    static char text[300];
+    const char *colon = strrchr(address, ':');
+    snprintf(text, sizeof text, "%.*s:0%s", (int)(colon - address), address, colon + 1);
+    return text;
+}
+
 static int execute(const char *address, const char *id, const char *how)
 {
     static unsigned us;
@@ -244,7 +256,7 @@ static int execute(const char *address, const char *id, const char *how)
     const struct trp_call_config config = {
         .transport = over_sockets ? TRP_TRANSPORT_SOCKET : TRP_TRANSPORT_CONNECT,
         .mac = with_tags,
-        .address = address,
+        .address = by_tcp ? tcp_address(address) : address,
         .secret = strcmp(how, "wrong") == 0 ? wrong_secret : secret,
         .executor = (uint32_t)atoi(id),
         .network_timeout_ns = 20 * SECOND,
@@ -412,8 +424,21 @@ static int replay(const char *address)
     return kinds[0] == TRP_FRAME_PROOF && kinds[1] == TRP_FRAME_REFUSED ? 0 : 2;
 }
 
+/* Another user's, which knows the secret. */
+static int intrude(const char *address)
+{
+    char c;
+    int fd = setuid(65534) == 0 ? trp_here_dial(secret, address) : -1;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return fd >= 0 && poll(&p, 1, 5000) == 1 && read(fd, &c, 1) == 0
+               ? 0 /* closed without a word */
+               : 1;
+}
+
 static int be_stranger(const char *address, const char *what)
 {
+    if (strcmp(what, "intrude") == 0)
+        return intrude(address);
     if (strcmp(what, "babble") == 0)
         return babble(address);
     return strcmp(what, "replay") == 0 ? replay(address) : hold_open(address);
@@ -831,7 +856,7 @@ static void no_listening_socket_is_inherited(void)
         found++;
         CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC, "descriptor %d is inherited", fd);
     }
-    CHECK(found >= (over_sockets ? 1 : 2), "%d sockets are listened on", found);
+    CHECK(found >= (over_sockets ? 2 : 3), "%d sockets are listened on", found);
     check_alive(0);
 }
 
@@ -1114,6 +1139,29 @@ static void a_slow_reader_holds_up_nobody(void)
     check_alive(0);
 }
 
+static void executors_of_this_host_use_its_socket(void)
+{
+    struct sockaddr_storage at;
+    socklen_t n = sizeof at;
+    bring_up(1);
+    check_alive(0);
+    CHECK(getsockname(channel->by_id[0]->link.fd, (struct sockaddr *)&at, &n) == 0 &&
+              at.ss_family == AF_UNIX,
+          "it came by family %d", at.ss_family);
+}
+
+static void another_users_process_is_told_nothing(void)
+{
+    if (geteuid() != 0) /* who could be another one */
+        return;
+    pid_t pid = start(false, "stranger", trp_channel_address(channel), "intrude", NULL);
+    int status = wait_child(pid, 10000);
+    CHECK(status == 0, "it ended with %d", status);
+    CHECK(seen.refused == 1 && strstr(seen.text, "another user's process"), "said: %s",
+          seen.text);
+    executors_of_this_host_use_its_socket();
+}
+
 static void guards_are_not_late(void)
 {
     for (int i = 0; i < GUARDS; i++) {
@@ -1126,7 +1174,15 @@ static void guards_are_not_late(void)
           seen.refused, seen.downs, seen.ups, seen.text);
 }
 
-enum { CONNECT = 1, WORLD = 2, SOCKET = 4, UNTAGGED = 8, ELASTIC = 5, ALL = 15 };
+enum {
+    CONNECT = 1,
+    WORLD = 2,
+    SOCKET = 4,
+    UNTAGGED = 8,
+    HERE = 16,
+    ELASTIC = 21,
+    ALL = 31
+};
 
 static const struct {
     const char *name;
@@ -1134,43 +1190,48 @@ static const struct {
     bool clean; /* all leave orderly: the driver must be able to MPI_Finalize */
     void (*run)(void);
 } cases[] = {
-    {"messages of all sizes arrive whole",                    ALL,               true,  messages_of_all_sizes          },
-    {"many small messages arrive in order",                   ALL,               true,  many_small_messages_in_order   },
-    {"sizes mixed keep their order",                          ALL,               true,  sizes_mixed_keep_their_order   },
-    {"both sides sleep and wake",                             ALL,               true,  both_sides_sleep_and_wake      },
-    {"no wake-up is ever lost",                               ALL,               true,  no_wake_up_is_ever_lost        },
-    {"a sleeper speaks up by itself",                         ALL,               true,  a_sleeper_speaks_up_by_itself  },
-    {"many sleepers wake each",                               ALL,               true,  many_sleepers_wake_each        },
-    {"an executor leaves orderly",                            ALL,               true,  an_executor_leaves_orderly     },
-    {"a recorded handshake is refused",                       ELASTIC,           true,  a_recorded_handshake_is_refused},
-    {"no socket that is listened on is inherited",            ELASTIC,           true,
-     no_listening_socket_is_inherited                                                                                  },
-    {"guards never join, and are not late",                   CONNECT,           true,  guards_are_not_late            },
-    {"several come at once",                                  ELASTIC,           true,  many_come_at_once              },
-    {"a wrong secret is refused",                             ELASTIC,           true,  a_wrong_secret                 },
-    {"another build is refused with both named",              ELASTIC,           true,  another_build                  },
-    {"an unknown or second executor is refused",              ELASTIC,           true,  strangers_by_number            },
-    {"garbage and port scanners are refused",                 ELASTIC,           true,  garbage_is_refused             },
-    {"2,000 half-open connections keep nobody out",           ELASTIC,           true,
-     half_open_connections_do_not_keep_others_out                                                                      },
-    {"killed while idle harms nobody else",                   ELASTIC,           false, killed_idle                    },
-    {"killed while messages are under way harms nobody else", ELASTIC,           false,
-     killed_while_messages_are_under_way                                                                               },
-    {"all are killed and others come",                        ELASTIC,           false, all_are_killed_and_others_come },
-    {"last words are heard",                                  ELASTIC,           false, last_words_are_heard           },
-    {"messages to the dead do no harm",                       ELASTIC,           false,
-     messages_to_the_dead_do_no_harm                                                                                   },
-    {"silence is told before it is death",                    ELASTIC,           true,  silence_is_told                },
-    {"silence is death",                                      ELASTIC,           false, silence_is_death               },
-    {"a dropped one is not told down",                        ELASTIC,           false, a_dropped_one_is_not_told_down },
-    {"killed while connecting frees the accept",              CONNECT,           false,
-     killed_while_connecting                                                                                           },
-    {"killed at any moment of connecting harms nobody else",  ELASTIC,           false,
-     killed_at_any_moment_of_connecting                                                                                },
-    {"last words are heard behind a frame that was cut off",  SOCKET | UNTAGGED, false,
-     words_behind_a_frame_that_was_cut_off                                                                             },
-    {"garbled bytes are refused",                             SOCKET,            false, garbled_bytes_are_refused      },
-    {"a slow reader holds up nobody",                         SOCKET,            true,  a_slow_reader_holds_up_nobody  },
+    {"messages of all sizes arrive whole",                    ALL,                      true,  messages_of_all_sizes                },
+    {"many small messages arrive in order",                   ALL,                      true,  many_small_messages_in_order         },
+    {"sizes mixed keep their order",                          ALL,                      true,  sizes_mixed_keep_their_order         },
+    {"both sides sleep and wake",                             ALL,                      true,  both_sides_sleep_and_wake            },
+    {"no wake-up is ever lost",                               ALL,                      true,  no_wake_up_is_ever_lost              },
+    {"a sleeper speaks up by itself",                         ALL,                      true,  a_sleeper_speaks_up_by_itself        },
+    {"many sleepers wake each",                               ALL,                      true,  many_sleepers_wake_each              },
+    {"an executor leaves orderly",                            ALL,                      true,  an_executor_leaves_orderly           },
+    {"a recorded handshake is refused",                       ELASTIC,                  true,  a_recorded_handshake_is_refused      },
+    {"no socket that is listened on is inherited",            ELASTIC,                  true,
+     no_listening_socket_is_inherited                                                                                               },
+    {"guards never join, and are not late",                   CONNECT,                  true,  guards_are_not_late                  },
+    {"several come at once",                                  ELASTIC,                  true,  many_come_at_once                    },
+    {"a wrong secret is refused",                             ELASTIC,                  true,  a_wrong_secret                       },
+    {"another build is refused with both named",              ELASTIC,                  true,  another_build                        },
+    {"an unknown or second executor is refused",              ELASTIC,                  true,  strangers_by_number                  },
+    {"garbage and port scanners are refused",                 ELASTIC,                  true,  garbage_is_refused                   },
+    {"2,000 half-open connections keep nobody out",           ELASTIC,                  true,
+     half_open_connections_do_not_keep_others_out                                                                                   },
+    {"killed while idle harms nobody else",                   ELASTIC,                  false, killed_idle                          },
+    {"killed while messages are under way harms nobody else", ELASTIC,                  false,
+     killed_while_messages_are_under_way                                                                                            },
+    {"all are killed and others come",                        ELASTIC,                  false, all_are_killed_and_others_come       },
+    {"last words are heard",                                  ELASTIC,                  false, last_words_are_heard                 },
+    {"messages to the dead do no harm",                       ELASTIC,                  false,
+     messages_to_the_dead_do_no_harm                                                                                                },
+    {"silence is told before it is death",                    ELASTIC,                  true,  silence_is_told                      },
+    {"silence is death",                                      ELASTIC,                  false, silence_is_death                     },
+    {"a dropped one is not told down",                        ELASTIC,                  false, a_dropped_one_is_not_told_down       },
+    {"killed while connecting frees the accept",              CONNECT,                  false,
+     killed_while_connecting                                                                                                        },
+    {"killed at any moment of connecting harms nobody else",  ELASTIC,                  false,
+     killed_at_any_moment_of_connecting                                                                                             },
+    {"last words are heard behind a frame that was cut off",  SOCKET | UNTAGGED | HERE,
+     false,                                                                                    words_behind_a_frame_that_was_cut_off},
+    {"garbled bytes are refused",                             SOCKET | HERE,            false, garbled_bytes_are_refused            },
+    {"a slow reader holds up nobody",                         SOCKET | HERE,            true,
+     a_slow_reader_holds_up_nobody                                                                                                  },
+    {"executors of this host use its socket",                 HERE,                     true,
+     executors_of_this_host_use_its_socket                                                                                          },
+    {"another user's process at that socket is told nothing", HERE,                     true,
+     another_users_process_is_told_nothing                                                                                          },
 };
 
 static size_t find_case(const char *name)
@@ -1356,6 +1417,13 @@ static void run_socket(gconstpointer name)
     g_unsetenv("CONFORMANCE_OVER");
 }
 
+static void run_here(gconstpointer name)
+{
+    g_setenv("CONFORMANCE_OVER", "here", TRUE);
+    run_on("drive", NULL, (const char *)name);
+    g_unsetenv("CONFORMANCE_OVER");
+}
+
 static void run_untagged(gconstpointer name)
 {
     g_setenv("CONFORMANCE_OVER", "untagged", TRUE);
@@ -1373,6 +1441,7 @@ static const struct {
     {WORLD,    "world",    run_world   },
     {SOCKET,   "socket",   run_socket  },
     {UNTAGGED, "untagged", run_untagged},
+    {HERE,     "here",     run_here    },
 };
 
 static int judge(int argc, char **argv)
@@ -1402,7 +1471,8 @@ int main(int argc, char **argv)
     const char *server_env = getenv("CONFORMANCE_SERVER");
     const char *over = getenv("CONFORMANCE_OVER");
     over_sockets = over != NULL;
-    with_tags = !over || strcmp(over, "socket") == 0;
+    by_tcp = over && strcmp(over, "here") != 0;
+    with_tags = !over || strcmp(over, "untagged") != 0;
     snprintf(server_file, sizeof server_file, "%s", server_env ? server_env : "");
     if (strcmp(role, "drive") == 0 && argc == 3)
         return drive(argv[2]);

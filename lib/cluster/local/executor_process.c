@@ -284,13 +284,23 @@ static void on_mpirun_exit(uv_process_t *process, int64_t exit_status, int signa
     on_look(&e->timer);
 }
 
+/* Its end is about to be heard, and how it ended. */
+static bool has_ended(const struct trp_local_executor *e)
+{
+    siginfo_t info = {0};
+    return !e->by_mpirun &&
+           waitid(P_PID, (id_t)e->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) ==
+               0 &&
+           info.si_pid != 0;
+}
+
 void trp_local_executor_kill(struct trp_local_executor *e)
 {
     if (e->state == TRP_LOCAL_WAITS || e->state == TRP_LOCAL_DISCOVERS) {
         trp_local_executor_release(e, false);
         return;
     }
-    if (e->state != TRP_LOCAL_RUNS)
+    if (e->state != TRP_LOCAL_RUNS || has_ended(e))
         return;
     e->dismissed = true;
     e->since_ms = uv_now(e->local->loop);

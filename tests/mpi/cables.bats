@@ -1,0 +1,159 @@
+#!/usr/bin/env bats
+# What goes wrong on the way between a driver and an executor whose messages travel over
+# sockets (tests/mpi/relay.perl): the executor is lost with a reason, the result is right.
+load drill.bash
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export DRILL_TOKEN=$BATS_TEST_TMPDIR TROUPE_OPT_comm_transport=socket
+    export PATH=$TROUPE_BUILD/bin:$PATH
+    programs=$TROUPE_BUILD/tests/programs
+    d=''
+    mkdir cable
+    printf '#!/bin/sh\nexec perl "%s" "%s" "$@"\n' \
+        "$TROUPE_SOURCE/tests/mpi/relay.perl" "$PWD/cable" >through
+    chmod +x through
+}
+
+# order EXECUTOR WORD…: to its cable.
+order() { echo "${@:2}" >"cable/$1"; }
+was_done() { [ -s "cable/$1.done" ]; }
+
+# begin OPTION… -- PROGRAM WORD…: a run r of two executors of one core.
+begin() {
+    local options=()
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    troupe run --local=2 --run-name r --set executor.heartbeatInterval=1s "${options[@]}" \
+        -- ./through "$programs/$1" "${@:2}" >out 2>err 3>&- &
+    run=$!
+}
+
+# naps N MS: tasks of so long, and both executors have begun.
+naps() {
+    begin --set network.timeout=4s -- sleepy "$1" "$2"
+    wait_until 20 [ -e begun.0 -a -e begun.1 ]
+}
+
+# well WORDS: it succeeded and printed them.
+well() {
+    local status=0
+    wait $run || status=$?
+    cat out err
+    [ $status = 0 ]
+    grep -q "$1" out
+}
+
+removed() {
+    sed -n 's/.*"Removed Reason":"\([^"]*\).*/\1/p' troupe-runs/r/events.jsonl | tee /dev/stderr
+}
+said() { grep -q -- "$1" troupe-runs/r/events.jsonl; }
+
+@test "a cable is cut: the executor is given up for its silence, its task runs elsewhere" {
+    echo network_timeout_ns=60000000000 >cable/shape
+    naps 8 1000
+    SECONDS=0
+    order 0 cut
+    wait_until 10 said 'SparkListenerExecutorRemoved'
+    [ $SECONDS -ge 3 ] && [ $SECONDS -le 7 ]
+    [ "$(removed)" = "silent for network.timeout" ]
+    well "slept 8"
+    grep -q "lost its executor" err
+}
+
+@test "a cable is cut: an executor whose driver is patient leaves by itself, and says why" {
+    echo network_timeout_ns=2000000000 >cable/shape
+    begin --set network.timeout=60s -- sleepy 8 500
+    wait_until 20 [ -e begun.0 -a -e begun.1 ]
+    order 0 cut
+    wait_until 10 grep -q 'nothing was heard of the driver for 2 s' troupe-runs/r/state/executors/0.log
+    well "slept 8"
+}
+
+@test "a connection that only the driver has any more: the executor's end is seen" {
+    naps 8 500
+    order 0 close executor
+    wait_until 5 was_done 0
+    well "slept 8"
+    grep -q 'the driver is gone' troupe-runs/r/state/executors/0.log
+}
+
+@test "a connection that only the executor has any more: it is ended, its task runs elsewhere" {
+    naps 8 500
+    order 0 close driver
+    wait_until 5 was_done 0
+    well "slept 8"
+    removed | head -n 1 | grep "^its connection closed"
+}
+
+# sent_through ORDER…: 20,000 tasks of 400 bytes there and back, with an order to the first
+# executor's cable that holds from its first byte on.
+sent_through() {
+    order 0 "$@"
+    begin -- sent 20000 400
+    well "^8000000 bytes came back"
+    was_done 0
+}
+
+@test "a connection is reset in the middle of a batch" {
+    for n in 3000 50000 1000001; do
+        rm -rf troupe-runs cable/0*
+        sent_through reset $n
+        # Heard by the connection's end, or by the executor's, which saw the same.
+        removed | head -n 1 | grep "^its connection closed\|: the driver is gone$"
+    done
+}
+
+@test "garbled bytes to the driver: the executor is lost with that reason" {
+    for n in 3000 200001; do
+        rm -rf troupe-runs cable/0*
+        sent_through garble driver $n
+        [ "$(removed | head -n 1)" = "what came on its connection is not what was sent" ]
+    done
+}
+
+@test "garbled bytes to an executor: it ends and says so" {
+    for n in 3000 200001; do
+        rm -rf troupe-runs cable/0*
+        sent_through garble executor $n
+        grep -q 'what came on the connection is not what the driver sent' troupe-runs/r/state/executors/0.log
+        # Heard by its last words, or by its end.
+        removed | head -n 1 | grep "what came on .* connection is not what .* sent"
+    done
+}
+
+@test "an executor that reads nothing holds up nobody, and the driver's memory stays small" {
+    begin -- sent 40000 1000
+    well "^40000000 bytes came back"
+    local free slow
+    free=$(sed -n 's/.* \([0-9]*\) KiB at most/\1/p' out)
+    rm -rf troupe-runs
+    begin -- sent 40000 1000
+    wait_until 20 [ -e troupe-runs/r/state/executors/1.log ]
+    order 0 hold executor
+    wait_until 5 was_done 0
+    sleep 3
+    order 0 pass
+    well "^40000000 bytes came back"
+    slow=$(sed -n 's/.* \([0-9]*\) KiB at most/\1/p' out)
+    echo "$free KiB, $slow KiB with one that does not read"
+    [ "$slow" -lt $((free + 4096)) ]
+    run ! grep -v released <<<"$(removed)"
+}
+
+@test "a driver out of descriptors says so; who comes waits, and the run ends well" {
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {small: {executor: {cores: 1, memory: 32m, memoryOverhead: 32m}}}
+stages:
+  - {name: s, profile: small, tasks: 90, run: "sleep 1"}
+Y
+    (ulimit -n 64; exec troupe run --local=60 --run-name r p.yaml >out 2>err)
+    cat err
+    grep -q 'Too many open files: executors that come now wait until others have gone' err
+    [ "$(events r | grep -c '"Reason":"Success"')" = 90 ]
+    [ "$(grep -c 'ExecutorAdded' troupe-runs/r/events.jsonl)" -ge 16 ]
+}
