@@ -62,14 +62,20 @@ static void fail(const char *what, const trp_error *err)
     exit(4);
 }
 
+#if __has_attribute(noipa)
+#define MEASURED __attribute__((noipa))
+#else /* clang */
+#define MEASURED __attribute__((noinline))
+#endif
+
 /* What is measured, and nothing else. */
-__attribute__((noipa)) static int
-engine_step(struct cluster *c, const struct trp_event *ev, trp_error *err)
+MEASURED static int engine_step(struct cluster *c, const struct trp_event *ev,
+                                trp_error *err)
 {
     return trp_engine_step(c->engine, c->now, ev, err);
 }
 
-__attribute__((noipa)) static const struct trp_action *engine_next(struct cluster *c)
+MEASURED static const struct trp_action *engine_next(struct cluster *c)
 {
     return trp_engine_next(c->engine);
 }
