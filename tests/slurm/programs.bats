@@ -54,3 +54,44 @@ END
     [[ "$output" == *"is run again: task 1 of barrier stage"*"4 tasks said: 0 1 2 3"* ]]
     nothing_left node1 node2 node3
 }
+
+# What is linked with MPICH is started by what Slurm calls pmi2.
+@test "ranks of MPICH meet, as a gang over two nodes and as a static run" {
+    type mpicc.mpich >/dev/null 2>&1 || skip "MPICH is not here under Debian's name"
+    as alice node1 srun --mpi=list 2>&1 | grep -qw pmi2 || skip "this Slurm has no --mpi=pmi2"
+    cat >hello.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    int rank, size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    printf("rank %d of %d\n", rank, size);
+    if (argc > 1 && rank == 1)
+        exit(atoi(argv[1]));
+    return MPI_Finalize();
+}
+END
+    mpicc.mpich -o hello hello.c
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  one: {executor: {cores: 1, memory: 300m, memoryOverhead: 100m}, task: {cpus: 1}}
+stages:
+  - {name: meet, profile: one, mpi: {ranks: 4}, argv: [./hello]}
+  - {name: fail, profile: one, after: [meet], retries: {max_failures: 1}, mpi: {ranks: 2}, argv: [./hello, "5"]}
+END
+    submit alice -N2 -n2 -c2 --mem=1800 -- "$TROUPE" run p.yaml
+    run -1 finished 90
+    [ "$(cat troupe-runs/last/logs/meet/0.0.{0,1,2,3}.out)" = $'rank 0 of 4\nrank 1 of 4\nrank 2 of 4\nrank 3 of 4' ]
+    [[ "$output" == *"stage fail: task 0 failed once, with exit status 5"* ]]
+    printf 'a b a\nc a\n' >text
+    # over nodes its MPI_Finalize may hang, without Troupe as well (docs/platform.md)
+    run -0 as alice node1 timeout 60 srun -K1 --mpi=pmi2 -N1 -n3 --mem-per-cpu=300 \
+        "$programs/wordcount" "$PWD/text"
+    [[ "$output" == *"lines 2 words 5 bytes 10"* ]]
+    nothing_left node1 node2 node3
+}
