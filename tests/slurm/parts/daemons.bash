@@ -87,12 +87,15 @@ gpus_of() {
     echo "${list[$1 - 1]:-${list[-1]}}"
 }
 
+# A line for each run of nodes with the same number.
 device_lines() {
-    local node gpus
+    local node gpus first=1
     for ((node = 1; node <= $1; node++)); do
         gpus=$(gpus_of $node "$2")
-        [ "$gpus" = 0 ] || echo "NodeName=node$node Name=gpu Type=a100 File=$(
+        [ $node -lt "$1" ] && [ "$(gpus_of $((node + 1)) "$2")" = "$gpus" ] && continue
+        [ "$gpus" = 0 ] || echo "NodeName=$(range node $first $node) Name=gpu Type=a100 File=$(
             range /dev/nvidia 0 $((gpus - 1)))"
+        first=$((node + 1))
     done
 }
 
