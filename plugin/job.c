@@ -5,13 +5,13 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <slurm/slurm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cluster/slurm/libslurm.h"
 #include "plugin/as_user.h"
 #include "plugin/plugin.h"
 #include "plugin/scratch.h"
@@ -26,6 +26,8 @@ static int read_job(spank_t sp, struct trp_node_job *ret, trp_error *err)
         spank_get_item(sp, S_JOB_UID, &ret->uid) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_JOB_GID, &ret->gid) != ESPANK_SUCCESS)
         return trp_error_set(err, TRP_ESTATE, "Slurm does not tell the job");
+    const char *sluid = getenv("SLURM_JOB_SLUID"); /* slurmd's, of prolog and epilog */
+    snprintf(ret->sluid, sizeof ret->sluid, "%s", sluid ? sluid : "");
     return 0;
 }
 
@@ -33,9 +35,7 @@ static int read_job(spank_t sp, struct trp_node_job *ret, trp_error *err)
 static bool has_this_node(const slurm_job_info_t *job)
 {
     const char *node = getenv("SLURMD_NODENAME");
-    /* A pointer, of either kind: hostlist_t or, from 23.11 on, hostlist_t *. */
-    __typeof__(slurm_hostlist_create(NULL)) list =
-        job->nodes ? slurm_hostlist_create(job->nodes) : NULL;
+    trp_libslurm_hostlist list = job->nodes ? slurm_hostlist_create(job->nodes) : NULL;
     bool has = !node || (list && slurm_hostlist_find(list, node) >= 0);
     if (list)
         slurm_hostlist_destroy(list);
@@ -58,7 +58,7 @@ bool trp_plugin_job_here(uint32_t id, void *context)
     /* slurmctld knows nothing of srun --no-allocate. */
     if (id == a->own || a->silent || id >= NO_ALLOCATE)
         return true;
-    if (slurm_load_job(&found, id, SHOW_ALL) != SLURM_SUCCESS) {
+    if (trp_libslurm_load_job(&found, id, SHOW_ALL) != SLURM_SUCCESS) {
         bool unknown = errno == ESLURM_INVALID_JOB_ID;
         a->silent = !unknown;
         return !unknown;
@@ -86,12 +86,13 @@ struct timed {
     trp_error err;
 };
 
-/* Slurm's own limit is PrologEpilogTimeout; every program of Slurm has slurm.conf in
- * this variable. */
-static unsigned seconds_for(unsigned wanted)
+/* Slurm's own limit is PrologEpilogTimeout, or from 25.05 on that of either; every
+ * program of Slurm has slurm.conf in this variable. */
+static unsigned seconds_for(unsigned wanted,
+                            uint16_t (*limit)(const slurm_conf_t *conf))
 {
     const slurm_conf_t *conf = dlsym(RTLD_DEFAULT, "slurm_conf");
-    unsigned most = conf ? conf->prolog_epilog_timeout : NO_VAL16;
+    unsigned most = conf ? limit(conf) : NO_VAL16;
     if (most == 0 || most >= NO_VAL16)
         return wanted;
     most = most > 2 ? most / 2 : 1;
@@ -149,9 +150,9 @@ int trp_plugin_prolog(spank_t sp, const struct trp_plugin *p, trp_error *err)
     if (code < 0)
         return code == TRP_ENOENT ? 0 : code;
     code = read_job(sp, &job, err);
-    return code < 0
-               ? code
-               : do_timed(sweep_and_make, &job, parent, seconds_for(PROLOG_S), err);
+    return code < 0 ? code
+                    : do_timed(sweep_and_make, &job, parent,
+                               seconds_for(PROLOG_S, trp_libslurm_prolog_limit), err);
 }
 
 int trp_plugin_epilog(spank_t sp, trp_error *err)
@@ -159,7 +160,8 @@ int trp_plugin_epilog(spank_t sp, trp_error *err)
     struct trp_node_job job;
     int code = read_job(sp, &job, err);
     if (code == 0 && trp_scratch_has(TRP_SCRATCH_RECORDS, &job))
-        code = do_timed(end_job, &job, "", seconds_for(EPILOG_S), err);
+        code = do_timed(end_job, &job, "",
+                        seconds_for(EPILOG_S, trp_libslurm_epilog_limit), err);
     return code == TRP_ENOENT ? 0 : code;
 }
 

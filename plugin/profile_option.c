@@ -9,12 +9,12 @@
  * to, as without the plugin. A further job has nothing to do with it.
  */
 #include <dlfcn.h>
-#include <slurm/slurm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/slurm/libslurm.h"
 #include "conf/wording.h"
 #include "plugin/plugin.h"
 #include "plugin/shapes.h"

@@ -225,7 +225,9 @@ static bool owner_of(int jobs, const char *name, uint32_t id, struct trp_node_jo
     struct stat st;
     if (!uncover(jobs, name) || fstatat(jobs, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
-    *ret = (struct trp_node_job){id, st.st_uid, st.st_gid};
+    ret->id = id;
+    ret->uid = st.st_uid;
+    ret->gid = st.st_gid;
     return true;
 }
 
@@ -408,7 +410,7 @@ static int begin_sweep(const char *records, trp_error *err)
 static void sweep_job(struct sweep *s, const char *name)
 {
     char record[PATH_MAX], *end;
-    struct trp_node_job job;
+    struct trp_node_job job = {0};
     unsigned long id = strtoul(name, &end, 10);
     if (name[0] < '1' || name[0] > '9' || *end || id > UINT32_MAX ||
         s->here((uint32_t)id, s->context) ||

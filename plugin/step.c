@@ -9,11 +9,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <slurm/slurm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/slurm/libslurm.h"
 #include "plugin/plugin.h"
 #include "plugin/shapes.h"
 

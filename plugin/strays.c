@@ -64,7 +64,8 @@ static unsigned each_below(int at, const char *name, int levels,
 }
 
 /* Where Slurm makes them: with version 1 all of a job is in freezer (proctrack/cgroup)
- * or memory (task/cgroup); other hierarchies are not worth the time. */
+ * or memory (task/cgroup); other hierarchies are not worth the time. With version 2
+ * they have the job's unique name from 26.05 on. */
 static unsigned each_process(const struct trp_node_job *job, pid_fn *f)
 {
     char pattern[96];
@@ -80,6 +81,10 @@ static unsigned each_process(const struct trp_node_job *job, pid_fn *f)
     snprintf(pattern, sizeof pattern,
              "/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_%u", id);
     glob(pattern, GLOB_NOSORT | GLOB_APPEND, NULL, &found);
+    snprintf(pattern, sizeof pattern,
+             "/sys/fs/cgroup/system.slice/*slurmstepd.scope/%s", job->sluid);
+    if (*job->sluid)
+        glob(pattern, GLOB_NOSORT | GLOB_APPEND, NULL, &found);
     for (size_t i = 0; i < found.gl_pathc; i++)
         n += each_below(AT_FDCWD, found.gl_pathv[i], LEVELS, job, f);
     globfree(&found);
@@ -97,16 +102,24 @@ bool trp_strays_any(const struct trp_node_job *job)
     return each_process(job, count) > 0;
 }
 
-/* Does a line of /proc/PID/cgroup end in a group of the job or below it? */
+/* Does a line of /proc/PID/cgroup end in this group or below it? */
+static bool is_below(const char *line, const char *group)
+{
+    const char *at = strstr(line, group), *end = at ? at + strlen(group) : NULL;
+    return end && (*end == '/' || *end == '\n' || *end == '\0');
+}
+
 static bool names_job(const char *line, const struct trp_node_job *job)
 {
-    char one[64], two[64];
-    snprintf(one, sizeof one, "/uid_%u/job_%u", (unsigned)job->uid, job->id);
-    snprintf(two, sizeof two, "slurmstepd.scope/job_%u", job->id);
-    const char *at = strstr(line, one), *end = at ? at + strlen(one) : NULL;
-    if (!at && (at = strstr(line, two)))
-        end = at + strlen(two);
-    return end && (*end == '/' || *end == '\n' || *end == '\0');
+    char group[64];
+    snprintf(group, sizeof group, "/uid_%u/job_%u", (unsigned)job->uid, job->id);
+    if (is_below(line, group))
+        return true;
+    snprintf(group, sizeof group, "slurmstepd.scope/job_%u", job->id);
+    if (is_below(line, group))
+        return true;
+    snprintf(group, sizeof group, "slurmstepd.scope/%s", job->sluid);
+    return *job->sluid && is_below(line, group);
 }
 
 static bool is_of_job(pid_t pid, const struct trp_node_job *job)

@@ -18,6 +18,7 @@ struct trp_node_job {
     uint32_t id;
     uid_t uid;
     gid_t gid;
+    char sluid[24]; /* its unique name, from 26.05 on; "": not known */
 };
 
 /* Is a process in one of the job's control groups? */

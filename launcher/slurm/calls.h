@@ -8,15 +8,12 @@
 #ifndef TRP_LAUNCHER_SLURM_CALLS_H
 #define TRP_LAUNCHER_SLURM_CALLS_H
 
-#include <slurm/slurm.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cluster/slurm/libslurm.h"
 #include "cluster/slurm/line.h"
-
-/* A pointer: hostlist_t or, from 23.11 on, hostlist_t *. */
-typedef __typeof__(slurm_hostlist_create(NULL)) trp_slurm_hostlist;
 
 /* RPCs made so far. */
 extern uint64_t trp_slurm_rpcs;
@@ -32,8 +29,9 @@ const struct trp_slurm_facts *trp_slurm_facts_load(void);
 
 /* `allocation` and `node` lines of a job and of its other components. */
 int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t job);
-/* `host` lines: the leaf switch of each node; none without a topology plugin. */
-int trp_slurm_call_racks(FILE *to, uint32_t number);
+/* `host` lines: the leaf switch of each node; none without a topology plugin. Of a host
+ * that is in several topologies the last one counts, which is that of `partition`. */
+int trp_slurm_call_racks(FILE *to, uint32_t number, const char *partition);
 /* `ends` and `state` lines: until when the job, or each of its components, and each
  * further job may run, and what became of their nodes; `over`: a further job is. */
 int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t job);

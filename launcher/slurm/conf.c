@@ -3,8 +3,6 @@
  * it read itself, where it has reason to read it.
  */
 #include <errno.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +30,8 @@ static void put_conf(FILE *to, uint32_t number, const slurm_conf_t *c)
     trp_slurm_line_put(to, "topology", c->topology_plugin);
     trp_slurm_line_put(to, "task", c->task_plugin);
     trp_slurm_line_put(to, "gres", c->gres_plugins);
-    trp_slurm_line_put_number(to, "memory", (c->select_type_param & CR_MEMORY) != 0);
+    trp_slurm_line_put_number(to, "memory",
+                              (c->select_type_param & TRP_LIBSLURM_MEMORY) != 0);
     trp_slurm_line_end(to);
 }
 
@@ -86,6 +85,6 @@ int trp_slurm_call_conf(FILE *to, uint32_t number)
         return errno;
     put_conf(to, number, conf);
     put_cgroup(to, number, conf);
-    slurm_free_ctl_conf(conf);
+    trp_libslurm_free_conf(conf);
     return put_licences(to, number);
 }

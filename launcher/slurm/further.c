@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +19,9 @@
 
 enum {
     COMMENT = 256,
-    TRANSPORT_ERRORS = 5000 /* from there on, in slurm_errno.h */
+    TRANSPORT_ERRORS = 5000, /* from there on, in slurm_errno.h */
+    NO_FIT = 7200,           /* … and of topologies, from 26.05 on */
+    NO_FIT_LAST = 7299
 };
 
 struct job {
@@ -139,6 +139,8 @@ enum trp_slurm_refusal trp_slurm_refusal_of(int code)
     default:
         break;
     }
+    if (code >= NO_FIT && code <= NO_FIT_LAST) /* of fewer nodes it may have them */
+        return TRP_SLURM_BUSY;
     /* The call, or its answer, did not arrive: not a word of slurmctld's. */
     bool answered = code >= ESLURM_INVALID_PARTITION_NAME && code < TRANSPORT_ERRORS;
     return answered ? TRP_SLURM_WAIT : TRP_SLURM_LOST;
@@ -166,6 +168,17 @@ static char *text_or_null(const struct trp_slurm_line *line, const char *key)
     return *text ? (char *)(uintptr_t)text : NULL; /* libslurm only reads it */
 }
 
+/* "gres:gpu:2,gres:nic:1"; from 23.11 on it is "gres/gpu:2,gres/nic:1". */
+static char *gres_or_null(const struct trp_slurm_line *line, const char *key)
+{
+    char *text = text_or_null(line, key);
+#if TRP_LIBSLURM_SINCE(23, 11)
+    for (char *at = text; at && (at = strstr(at, "gres:")); at++)
+        at[strlen("gres")] = at == text || at[-1] == ',' ? '/' : ':';
+#endif
+    return text;
+}
+
 static void describe(const struct trp_slurm_line *line, job_desc_msg_t *d)
 {
     uint32_t tasks = (uint32_t)trp_slurm_line_number(line, "tasks");
@@ -189,8 +202,8 @@ static void describe(const struct trp_slurm_line *line, job_desc_msg_t *d)
     }
     if (memory > 0)
         d->pn_min_memory = (uint64_t)memory | MEM_PER_CPU;
-    d->tres_per_task = text_or_null(line, "gres");
-    d->tres_per_node = text_or_null(line, "node_gres");
+    d->tres_per_task = gres_or_null(line, "gres");
+    d->tres_per_node = gres_or_null(line, "node_gres");
     d->licenses = text_or_null(line, "licences");
     d->features = text_or_null(line, "constraint");
     d->partition = text_or_null(line, "partition");
@@ -304,7 +317,7 @@ int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line)
     code = answered(slurm_allocate_resources(&d, &granted));
     if (code)
         return code;
-    uint32_t job = granted->job_id, nodes = granted->node_cnt;
+    uint32_t job = TRP_LIBSLURM_JOB_OF(granted), nodes = granted->node_cnt;
     slurm_free_resource_allocation_response_msg(granted);
     hold(job, false);
     code = nodes ? trp_slurm_call_job(to, line->number, job) : ESLURM_NODES_BUSY;
@@ -353,9 +366,9 @@ int trp_slurm_call_queue(FILE *to, const struct trp_slurm_line *line)
     code = answered(slurm_submit_batch_job(&d, &answer));
     if (code)
         return code;
-    hold(answer->job_id, true); /* its script */
+    hold(TRP_LIBSLURM_JOB_OF(answer), true); /* its script */
     trp_slurm_line_begin(to, line->number, "queued");
-    trp_slurm_line_put_number(to, "job", answer->job_id);
+    trp_slurm_line_put_number(to, "job", TRP_LIBSLURM_JOB_OF(answer));
     trp_slurm_line_end(to);
     slurm_free_submit_response_response_msg(answer);
     return 0;
@@ -383,7 +396,7 @@ int trp_slurm_call_end(uint32_t job)
 {
     trp_slurm_rpcs++;
     int code =
-        slurm_kill_job(job, SIGKILL, 0) == SLURM_SUCCESS ? 0 : unless_over(errno);
+        trp_libslurm_kill_job(job, SIGKILL) == SLURM_SUCCESS ? 0 : unless_over(errno);
     if (code == 0)
         let_go(job);
     return code;
@@ -392,16 +405,16 @@ int trp_slurm_call_end(uint32_t job)
 int trp_slurm_call_complete(uint32_t job)
 {
     trp_slurm_rpcs++;
-    if (slurm_complete_job(job, 0) != SLURM_SUCCESS)
+    if (trp_libslurm_complete_job(job) != SLURM_SUCCESS)
         return trp_slurm_call_end(job);
     let_go(job);
     return 0;
 }
 
 /* Whether all of `names` are in `kept`. */
-static bool are_in(const char *names, trp_slurm_hostlist kept)
+static bool are_in(const char *names, trp_libslurm_hostlist kept)
 {
-    trp_slurm_hostlist list = slurm_hostlist_create(names);
+    trp_libslurm_hostlist list = slurm_hostlist_create(names);
     bool in = true;
     for (char *name; list && (name = slurm_hostlist_shift(list)); free(name))
         in = in && slurm_hostlist_find(kept, name) >= 0;
@@ -417,9 +430,9 @@ static int find_steps(uint32_t job, const char *nodes, bool live)
 {
     job_step_info_response_msg_t *steps = NULL;
     trp_slurm_rpcs++;
-    if (slurm_get_job_steps(0, job, NO_VAL, &steps, SHOW_ALL) != SLURM_SUCCESS)
+    if (trp_libslurm_load_steps(&steps, job) != SLURM_SUCCESS)
         return errno;
-    trp_slurm_hostlist kept = slurm_hostlist_create(nodes);
+    trp_libslurm_hostlist kept = slurm_hostlist_create(nodes);
     int code = kept ? 0 : ENOMEM;
     for (uint32_t i = 0; code == 0 && i < steps->job_step_count; i++) {
         const job_step_info_t *s = &steps->job_steps[i];
@@ -440,7 +453,7 @@ int trp_slurm_call_shrink(uint32_t job, const char *nodes, bool live)
     if (code)
         return unless_over(code);
     slurm_init_job_desc_msg(&d);
-    d.job_id = job;
+    TRP_LIBSLURM_JOB_OF(&d) = job;
     d.req_nodes = (char *)(uintptr_t)nodes; /* libslurm only reads it */
     trp_slurm_rpcs++;
     return slurm_update_job(&d) == SLURM_SUCCESS ? 0 : unless_over(errno);

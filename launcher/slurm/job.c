@@ -12,8 +12,6 @@
 #include "calls.h"
 
 #include <errno.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +50,12 @@ static const node_info_t *find_node(const struct trp_slurm_facts *f, const char 
 
 static bool memory_is_handed_out(const struct trp_slurm_facts *f)
 {
-    return f->conf->select_type_param & CR_MEMORY;
+    return f->conf->select_type_param & TRP_LIBSLURM_MEMORY;
 }
 
 bool trp_slurm_cores_are_whole(const slurm_conf_t *conf)
 {
-    return conf->select_type_param & (CR_CORE | CR_SOCKET);
+    return conf->select_type_param & (TRP_LIBSLURM_CORE | TRP_LIBSLURM_SOCKET);
 }
 
 /* Memory that is not handed out: all of the node's but what it keeps for itself. */
@@ -150,7 +148,7 @@ static void put_nodes(FILE *to, uint32_t number, const struct trp_slurm_facts *f
             own = strtoul(line + strlen("JobId="), NULL, 10) == job->job_id;
         bool share = own && strstr(line, " CPU_IDs=");
         char *names = share ? trp_slurm_value(line, "Nodes") : NULL;
-        trp_slurm_hostlist list = names ? slurm_hostlist_create(names) : NULL;
+        trp_libslurm_hostlist list = names ? slurm_hostlist_create(names) : NULL;
         for (char *name; list && (name = slurm_hostlist_shift(list)); free(name))
             put_node(to, number, f, job, name, line);
         if (list)
@@ -169,6 +167,26 @@ const char *trp_slurm_state_word(uint32_t state)
         "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY"};
     uint32_t base = state & JOB_STATE_BASE;
     return base < sizeof words / sizeof *words ? words[base] : "OVER";
+}
+
+/* A number of SlurmctldParameters, "rl_enable,rl_bucket_size=50". */
+static int64_t parameter(const slurm_conf_t *conf, const char *key, int64_t otherwise)
+{
+    const char *at = strcasestr(conf->slurmctld_params, key);
+    int64_t n = at ? strtoll(at + strlen(key), NULL, 10) : 0;
+    return n > 0 ? n : otherwise;
+}
+
+/* From 23.02 on each user may have so many calls at once, and another each so many
+ * milliseconds; with Slurm's own defaults. */
+static void put_rate(FILE *to, const slurm_conf_t *conf)
+{
+    if (!conf->slurmctld_params || !strcasestr(conf->slurmctld_params, "rl_enable"))
+        return;
+    trp_slurm_line_put_number(to, "calls", parameter(conf, "rl_bucket_size=", 30));
+    trp_slurm_line_put_number(to, "call_ms",
+                              1000 * parameter(conf, "rl_refill_period=", 1) /
+                                  parameter(conf, "rl_refill_rate=", 2));
 }
 
 static void put_allocation(FILE *to, uint32_t number, const struct trp_slurm_facts *f,
@@ -195,6 +213,7 @@ static void put_allocation(FILE *to, uint32_t number, const struct trp_slurm_fac
     trp_slurm_line_put(to, "reservation", job->resv_name);
     trp_slurm_line_put(to, "cluster",
                        f->conf->cluster_name ? f->conf->cluster_name : "");
+    put_rate(to, f->conf);
     trp_slurm_line_end(to);
 }
 
@@ -240,10 +259,8 @@ int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t id)
     job_info_msg_t *jobs = NULL;
     trp_slurm_rpcs++;
     /* Without SHOW_LOCAL it asks for federations first. */
-    int code =
-        slurm_load_job(&jobs, id, SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL) == SLURM_SUCCESS
-            ? 0
-            : errno;
+    const uint16_t shown = SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL;
+    int code = trp_libslurm_load_job(&jobs, id, shown) == SLURM_SUCCESS ? 0 : errno;
     if (code == 0 && !(f = trp_slurm_facts_load()))
         code = errno;
     for (uint32_t i = 0; code == 0 && i < jobs->record_count; i++) {

@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +134,8 @@ static int perform(const struct trp_slurm_line *line)
     if (strcmp(line->word, "states") == 0)
         return trp_slurm_call_states(stdout, line->number, job);
     if (strcmp(line->word, "racks") == 0)
-        return trp_slurm_call_racks(stdout, line->number);
+        return trp_slurm_call_racks(stdout, line->number,
+                                    trp_slurm_line_text(line, "partition"));
     if (strcmp(line->word, "steps") == 0)
         return trp_slurm_call_steps(stdout, line->number, job);
     if (strcmp(line->word, "end-step") == 0)

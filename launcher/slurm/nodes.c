@@ -3,8 +3,6 @@
  * what cannot be had at this moment. Neighbours that are alike are one line.
  */
 #include <errno.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,8 +5,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +12,7 @@
 
 static void put_rack(FILE *to, uint32_t number, const char *rack, const char *nodes)
 {
-    trp_slurm_hostlist list = slurm_hostlist_create(nodes);
+    trp_libslurm_hostlist list = slurm_hostlist_create(nodes);
     for (char *name; list && (name = slurm_hostlist_shift(list)); free(name)) {
         trp_slurm_line_begin(to, number, "host");
         trp_slurm_line_put(to, "name", name);
@@ -25,46 +23,92 @@ static void put_rack(FILE *to, uint32_t number, const char *rack, const char *no
         slurm_hostlist_destroy(list);
 }
 
-/* From 24.11 on what libslurm has of it is the plugin's own; scontrol prints the same
- * line a switch: "SwitchName=rack1 Level=0 LinkSpeed=1 Nodes=node[1-2]". */
-#if SLURM_PRINTS_JOBS
-int trp_slurm_call_racks(FILE *to, uint32_t number)
+/* What has nodes of its own: "SwitchName=rack1 Level=0 LinkSpeed=1 Nodes=node[1-2]",
+ * a leaf switch; and the smallest units of other kinds of topologies. */
+static char *rack_of(const char *line)
 {
-    topo_info_response_msg_t *topo = NULL;
-    trp_slurm_rpcs++;
-    if (slurm_load_topo(&topo) != SLURM_SUCCESS)
-        return errno;
-    for (uint32_t i = 0; i < topo->record_count; i++) {
-        const topo_info_t *s = &topo->topo_array[i];
-        if (s->level == 0 && s->nodes && *s->nodes)
-            put_rack(to, number, s->name, s->nodes);
-    }
-    slurm_free_topo_info_msg(topo);
-    return 0;
-}
-#else
-int trp_slurm_call_racks(FILE *to, uint32_t number)
-{
-    trp_slurm_rpcs++;
-    char *text = trp_slurm_scontrol("show topology"), *rest = text;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        char *name = trp_slurm_value(line, "SwitchName");
-        char *level = trp_slurm_value(line, "Level");
-        char *nodes = trp_slurm_value(line, "Nodes");
-        if (name && level && nodes && strcmp(level, "0") == 0)
-            put_rack(to, number, name, nodes);
+    static const char *const kinds[] = {"SwitchName", "BlockName", "RingName",
+                                        "TorusName"};
+    char *level = trp_slurm_value(line, "Level"), *name = NULL;
+    for (size_t i = 0; !name && i < sizeof kinds / sizeof *kinds; i++)
+        name = trp_slurm_value(line, kinds[i]);
+    if (level && strcmp(level, "0") != 0) {
         free(name);
-        free(level);
+        name = NULL;
+    }
+    free(level);
+    return name;
+}
+
+/* From 24.11 on what libslurm has of it is the plugin's own; what scontrol prints is
+ * the same in all families. `topology` "": the cluster's. */
+static void put_topology(FILE *to, uint32_t number, const char *topology)
+{
+    char words[128];
+    snprintf(words, sizeof words, "show topology %s", topology);
+    trp_slurm_rpcs++;
+    char *text = trp_slurm_scontrol(words), *rest = text;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        char *rack = rack_of(line), *nodes = trp_slurm_value(line, "Nodes");
+        if (rack && nodes)
+            put_rack(to, number, rack, nodes);
+        free(rack);
         free(nodes);
     }
     free(text);
+}
+
+/* From 25.05 on a partition may have a topology of its own. */
+#if TRP_LIBSLURM_SINCE(25, 5)
+static const char *topology_of(const partition_info_t *p)
+{
+    return p->topology_name ? p->topology_name : "";
+}
+
+/* Each topology but `own`, once. */
+static void put_others(FILE *to, uint32_t number, const partition_info_msg_t *parts,
+                       const char *own)
+{
+    if (*own)
+        put_topology(to, number, "");
+    for (uint32_t i = 0; i < parts->record_count; i++) {
+        const char *name = topology_of(&parts->partition_array[i]);
+        bool told = !*name || strcmp(name, own) == 0;
+        for (uint32_t k = 0; !told && k < i; k++)
+            told = strcmp(name, topology_of(&parts->partition_array[k])) == 0;
+        if (!told)
+            put_topology(to, number, name);
+    }
+}
+
+int trp_slurm_call_racks(FILE *to, uint32_t number, const char *partition)
+{
+    partition_info_msg_t *parts = NULL;
+    const char *own = "";
+    trp_slurm_rpcs++;
+    if (slurm_load_partitions(0, &parts, SHOW_ALL | SHOW_LOCAL) != SLURM_SUCCESS)
+        return errno;
+    for (uint32_t i = 0; i < parts->record_count; i++) {
+        if (strcmp(parts->partition_array[i].name, partition) == 0)
+            own = topology_of(&parts->partition_array[i]);
+    }
+    put_others(to, number, parts, own);
+    put_topology(to, number, own);
+    slurm_free_partition_info_msg(parts);
+    return 0;
+}
+#else
+int trp_slurm_call_racks(FILE *to, uint32_t number, const char *partition)
+{
+    (void)partition;
+    put_topology(to, number, "");
     return 0;
 }
 #endif
 
 static void put_step(FILE *to, uint32_t number, const job_step_info_t *s)
 {
-    trp_slurm_hostlist list = slurm_hostlist_create(s->nodes ? s->nodes : "");
+    trp_libslurm_hostlist list = slurm_hostlist_create(s->nodes ? s->nodes : "");
     for (char *name; list && (name = slurm_hostlist_shift(list)); free(name)) {
         trp_slurm_line_begin(to, number, "step");
         trp_slurm_line_put_number(to, "job", s->step_id.job_id);
@@ -80,7 +124,7 @@ int trp_slurm_call_steps(FILE *to, uint32_t number, uint32_t job)
 {
     job_step_info_response_msg_t *steps = NULL;
     trp_slurm_rpcs++;
-    if (slurm_get_job_steps(0, job, NO_VAL, &steps, SHOW_ALL) != SLURM_SUCCESS)
+    if (trp_libslurm_load_steps(&steps, job) != SLURM_SUCCESS)
         return errno;
     for (uint32_t i = 0; i < steps->job_step_count; i++) {
         if (steps->job_steps[i].step_id.step_id <= SLURM_MAX_NORMAL_STEP_ID)
@@ -93,12 +137,7 @@ int trp_slurm_call_steps(FILE *to, uint32_t number, uint32_t job)
 static int signal_step(uint32_t job, uint32_t step, uint16_t signal)
 {
     trp_slurm_rpcs++;
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
-    int code = slurm_kill_job_step(job, step, signal);
-#else
-    int code = slurm_kill_job_step(job, step, signal, 0);
-#endif
-    if (code == SLURM_SUCCESS)
+    if (trp_libslurm_kill_step(job, step, signal) == SLURM_SUCCESS)
         return 0;
     return errno == ESLURM_ALREADY_DONE || errno == ESLURM_INVALID_JOB_ID ? 0 : errno;
 }
@@ -110,7 +149,7 @@ static int signal_steps(uint32_t job, const char *name, bool whole, uint16_t sig
     size_t size = strlen(name) + whole;
     int code = 0;
     trp_slurm_rpcs++;
-    if (slurm_get_job_steps(0, job, NO_VAL, &steps, SHOW_ALL) != SLURM_SUCCESS)
+    if (trp_libslurm_load_steps(&steps, job) != SLURM_SUCCESS)
         return errno;
     for (uint32_t i = 0; i < steps->job_step_count; i++) {
         const job_step_info_t *s = &steps->job_steps[i];

@@ -23,7 +23,7 @@ char *trp_slurm_scontrol(const char *words)
 {
     char command[128], *text = NULL;
     size_t size = 0;
-    snprintf(command, sizeof command, "exec scontrol %s", words);
+    snprintf(command, sizeof command, "exec scontrol --local %s", words);
     FILE *from = popen(command, "re");
     if (from && getdelim(&text, &size, '\0', from) < 0) {
         free(text);

@@ -4,8 +4,6 @@
  * slurmctld is asked by its number, else of all that the user has.
  */
 #include <errno.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,7 +33,7 @@ static const char *find_state(const node_info_msg_t *nodes, const char *name)
 static void put_states(FILE *to, uint32_t number, const slurm_job_info_t *job,
                        const node_info_msg_t *nodes)
 {
-    trp_slurm_hostlist list = slurm_hostlist_create(job->nodes ? job->nodes : "");
+    trp_libslurm_hostlist list = slurm_hostlist_create(job->nodes ? job->nodes : "");
     for (char *name; list && (name = slurm_hostlist_shift(list)); free(name)) {
         trp_slurm_line_begin(to, number, "state");
         trp_slurm_line_put_number(to, "job", job->job_id);
@@ -74,7 +72,7 @@ static int load_jobs(job_info_msg_t **jobs, uint32_t id)
 {
     if (trp_slurm_further_are_left())
         return slurm_load_job_user(jobs, getuid(), SHOW_ALL);
-    return slurm_load_job(jobs, id, SHOW_ALL);
+    return trp_libslurm_load_job(jobs, id, SHOW_ALL);
 }
 
 int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t id)

@@ -1,8 +1,7 @@
 /* What the prolog asks of the site and of slurmctld. With the real ones:
  * tests/slurm/scratch.bats. */
 #pragma GCC visibility push(default)
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
+#include "cluster/slurm/libslurm.h"
 #pragma GCC visibility pop
 #include <errno.h>
 #include <glib.h>
@@ -21,10 +20,8 @@
 static slurm_job_info_t job;
 static int load_error, asked;
 
-#pragma GCC visibility push(default)
-int slurm_load_job(job_info_msg_t **ret, uint32_t id, uint16_t flags)
+static int load(job_info_msg_t **ret, uint32_t id)
 {
-    (void)flags;
     asked++;
     errno = load_error ? load_error : ESLURM_INVALID_JOB_ID;
     if (load_error || id != job.job_id)
@@ -35,21 +32,33 @@ int slurm_load_job(job_info_msg_t **ret, uint32_t id, uint16_t flags)
     return SLURM_SUCCESS;
 }
 
+#pragma GCC visibility push(default)
+#if TRP_LIBSLURM_SINCE(26, 5)
+int slurm_load_job(job_info_msg_t **ret, slurm_step_id_t id, uint16_t flags)
+{
+    (void)flags;
+    return load(ret, id.job_id);
+}
+#else
+int slurm_load_job(job_info_msg_t **ret, uint32_t id, uint16_t flags)
+{
+    (void)flags;
+    return load(ret, id);
+}
+#endif
+
 void slurm_free_job_info_msg(job_info_msg_t *m)
 {
     free(m);
 }
 
-/* A pointer, and from 23.11 on a structure of that name. */
-typedef __typeof__(slurm_hostlist_create(NULL)) a_hostlist;
-
-a_hostlist slurm_hostlist_create(const char *text)
+trp_libslurm_hostlist slurm_hostlist_create(const char *text)
 {
-    return (a_hostlist)strdup(text);
+    return (trp_libslurm_hostlist)strdup(text);
 }
 
 /* Names with commas between them. */
-int slurm_hostlist_find(a_hostlist list, const char *name)
+int slurm_hostlist_find(trp_libslurm_hostlist list, const char *name)
 {
     char **names = g_strsplit((const char *)list, ",", 0);
     bool has = g_strv_contains((const char *const *)names, name);
@@ -57,7 +66,7 @@ int slurm_hostlist_find(a_hostlist list, const char *name)
     return has ? 0 : -1;
 }
 
-void slurm_hostlist_destroy(a_hostlist list)
+void slurm_hostlist_destroy(trp_libslurm_hostlist list)
 {
     free(list);
 }

@@ -24,8 +24,8 @@ static trp_error err;
 static struct trp_node_job job_of(uint32_t id, uid_t uid)
 {
     if (geteuid() != 0)
-        return (struct trp_node_job){id, getuid(), getgid()};
-    return (struct trp_node_job){id, uid, uid};
+        return (struct trp_node_job){.id = id, .uid = getuid(), .gid = getgid()};
+    return (struct trp_node_job){.id = id, .uid = uid, .gid = uid};
 }
 
 static const struct trp_node_job *job(uint32_t id, uid_t uid)

@@ -16,7 +16,7 @@
 
 enum { ALICE = 59021, BOB = 59022, JOB = 1999999999 };
 
-static const struct trp_node_job job = {JOB, ALICE, ALICE};
+static const struct trp_node_job job = {.id = JOB, .uid = ALICE, .gid = ALICE};
 static char slurm[128]; /* our own "/slurm_…" of a hierarchy */
 
 static bool needs_root(void)
@@ -166,7 +166,7 @@ static void test_kill(void)
     g_assert_false(trp_strays_any(&job));
     trp_strays_kill(&job);
     /* Its number begins with ours. */
-    struct trp_node_job longer = {JOB / 10, ALICE, ALICE};
+    struct trp_node_job longer = {.id = JOB / 10, .uid = ALICE, .gid = ALICE};
     char *inner = group_of(JOB, "step_0"), *other = group_of(JOB + 1, "step_0");
     char *shorter = group_of(JOB / 10, "step_0");
     pid_t a = start(ALICE, inner, false), b = start(ALICE, other, false);

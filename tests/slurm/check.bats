@@ -79,7 +79,7 @@ says() {
     [ "$(wc -l <<<"$output")" = 18 ]
     [[ "$output" == *"ok: plugin: /etc/slurm/plugstack.conf:"*" loads $(readlink -e "$TROUPE_BUILD")/lib/spank_troupe.so"* ]]
     [[ "$output" == *"ok: mpi: Open MPI "*" on this host; gangs by srun --mpi=pmix"* ]]
-    [[ "$output" == *"ok: topology: 2 racks from topology/tree"* ]]
+    [[ "$output" == *"ok: topology: 2 racks from Slurm's topology"* ]]
     checked 0 --json
     perl -MJSON::PP -0777 -e '
         my $d = decode_json(<STDIN>);

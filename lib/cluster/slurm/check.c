@@ -366,7 +366,7 @@ static void check_topology(struct trp_slurm_checking *c)
     if (own)
         trp_slurm_is_fine(c, "racks are the site file's");
     else
-        trp_slurm_is_fine(c, "%u racks from %s", c->f->racks, c->f->topology);
+        trp_slurm_is_fine(c, "%u racks from Slurm's topology", c->f->racks);
 }
 
 /* ---- all of it ---------------------------------------------------------------------

@@ -9,10 +9,19 @@
 
 enum { LIMIT_MS = 60000 };
 
+struct keeping {
+    FILE *to;
+    char partition[TRP_SLURM_NAME]; /* of the job */
+};
+
 static int keep(void *context, const struct trp_slurm_line *line, trp_error *err)
 {
-    FILE *to = context;
+    struct keeping *k = context;
+    FILE *to = k->to;
     (void)err;
+    if (strcmp(line->word, "allocation") == 0 && !*k->partition)
+        snprintf(k->partition, sizeof k->partition, "%s",
+                 trp_slurm_line_text(line, "partition"));
     trp_slurm_line_begin(to, 0, line->word);
     for (uint32_t i = 0; i < line->nfields; i++)
         trp_slurm_line_put(to, line->fields[i].key, line->fields[i].value);
@@ -23,15 +32,17 @@ static int keep(void *context, const struct trp_slurm_line *line, trp_error *err
 int trp_slurm_found_ask(trp_slurm_helper *h, uint32_t job, char **ret_text,
                         trp_error *err)
 {
-    char call[64], *text = NULL;
+    struct keeping k = {0};
+    char call[TRP_SLURM_NAME + 32], *text = NULL;
     size_t size;
-    FILE *to = open_memstream(&text, &size);
+    FILE *to = k.to = open_memstream(&text, &size);
     if (!to)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the job's nodes");
     snprintf(call, sizeof call, "job job=%u", job);
-    int code = trp_slurm_helper_ask(h, call, keep, to, LIMIT_MS, err);
+    int code = trp_slurm_helper_ask(h, call, keep, &k, LIMIT_MS, err);
+    snprintf(call, sizeof call, "racks partition=%s", k.partition);
     if (code == 0)
-        code = trp_slurm_helper_ask(h, "racks", keep, to, LIMIT_MS, err);
+        code = trp_slurm_helper_ask(h, call, keep, &k, LIMIT_MS, err);
     trp_slurm_line_begin(to, 0, "done");
     trp_slurm_line_put_number(to, "rpcs", (int64_t)trp_slurm_helper_rpcs(h));
     trp_slurm_line_end(to);
