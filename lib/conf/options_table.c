@@ -212,7 +212,7 @@ const struct trp_option trp_option_table[] = {
     {"shuffle.service.enabled", OFF,
      "as shuffle.host_files: map outputs outlive their executor"},
     {"slurm.max_rpcs_per_minute", TRP_OPTION_INT, "", "1", "1000000", NULL,
-     "most calls to Slurm that a run causes in a minute; not set: no limit"},
+     "most calls to Slurm that a run causes in a minute; not set: what the site allows"},
     {"slurm.poll", TRP_OPTION_TIME, "10s", "100ms", NULL, NULL,
      "how often Slurm is asked what became of the job's nodes, of its end, and of queued "
      "jobs; up to six times that while there is no news"},

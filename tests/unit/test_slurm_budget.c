@@ -72,6 +72,19 @@ static void what_cannot_wait_is_paid_back(void)
     g_assert_cmpint(trp_slurm_budget_when(&b, 0, 20), ==, 60 * S);
 }
 
+static void it_keeps_below_the_limit_of_the_site(void)
+{
+    struct trp_slurm_budget b;
+    trp_slurm_budget_share(&b, 30, 500); /* Slurm's own defaults */
+    g_assert_cmpint(spend(&b, 1000 * S, 1, 3), ==, 15);
+    int64_t later = spend(&b, 1001 * S, 600, 3);
+    g_assert_cmpint(later, <=, 900 + 3);
+    g_assert_cmpint(later, >=, 900 - 3);
+    /* More than half a bucket is had when that is full. */
+    trp_slurm_budget_share(&b, 2, 1000);
+    g_assert_cmpint(trp_slurm_budget_when(&b, 9 * S, 3), ==, 9 * S);
+}
+
 static void pauses_grow_until_a_call_goes_well(void)
 {
     static const int64_t pauses[] = {1, 2, 4, 8, 16, 32, 60, 60};
@@ -100,6 +113,8 @@ int main(int argc, char **argv)
     g_test_add_func("/more than the bucket holds waits until it is full",
                     more_than_the_bucket_holds_waits_until_it_is_full);
     g_test_add_func("/what cannot wait is paid back", what_cannot_wait_is_paid_back);
+    g_test_add_func("/it keeps below the limit of the site",
+                    it_keeps_below_the_limit_of_the_site);
     g_test_add_func("/pauses grow until a call goes well",
                     pauses_grow_until_a_call_goes_well);
     return g_test_run();

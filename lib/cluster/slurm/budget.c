@@ -19,6 +19,13 @@ void trp_slurm_budget_open(struct trp_slurm_budget *b, int64_t limit)
     b->most_ns = MINUTE_S * SECOND / 3; /* limit / 4 calls */
 }
 
+void trp_slurm_budget_share(struct trp_slurm_budget *b, int64_t calls, int64_t call_ms)
+{
+    memset(b, 0, sizeof *b);
+    b->each_ns = call_ms * (SECOND / 1000) * 4 / 3;
+    b->most_ns = b->each_ns * calls / 2;
+}
+
 int64_t trp_slurm_budget_when(const struct trp_slurm_budget *b, int64_t now, uint64_t n)
 {
     int64_t at = b->pause_end;

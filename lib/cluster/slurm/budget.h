@@ -1,6 +1,7 @@
 /*
- * How often Slurm may be called: a token bucket, filled by slurm.max_rpcs_per_minute,
- * and a pause after Slurm itself has said that it was too often.
+ * How often Slurm may be called: a token bucket, filled by slurm.max_rpcs_per_minute or
+ * below the limit that the site has set for each user, and a pause after Slurm itself
+ * has said that it was too often.
  *
  *     trp_slurm_budget_open(&b, 300);
  *     at = trp_slurm_budget_when(&b, now, 3);
@@ -26,6 +27,9 @@ struct trp_slurm_budget {
 
 /* `limit` calls a minute; 0: no limit. */
 void trp_slurm_budget_open(struct trp_slurm_budget *b, int64_t limit);
+/* Below Slurm's own limit, `calls` at once and another each `call_ms`: half of the
+ * first and three quarters of the second, the rest is for what else the user does. */
+void trp_slurm_budget_share(struct trp_slurm_budget *b, int64_t calls, int64_t call_ms);
 /* From when on `n` calls may be made: not after `now` when that is at once. More than
  * the bucket holds may be made when it is full. */
 int64_t trp_slurm_budget_when(const struct trp_slurm_budget *b, int64_t now,

@@ -93,6 +93,8 @@ static int add_part(struct trp_slurm_inventory *i, const struct trp_slurm_line *
     i->live = trp_slurm_line_number(l, "live");
     i->uid = (uint32_t)trp_slurm_line_number(l, "uid");
     i->ends = trp_slurm_line_number(l, "ends");
+    i->calls = trp_slurm_line_number(l, "calls");
+    i->call_ms = trp_slurm_line_number(l, "call_ms");
     i->memory_enforced = trp_slurm_line_number(l, "memory_enforced");
     const char *state = trp_slurm_line_text(l, "state");
     copy_word(i->state, state, strlen(state));

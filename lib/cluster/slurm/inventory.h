@@ -62,6 +62,8 @@ struct trp_slurm_inventory {
     uint32_t nparts;
     struct trp_slurm_node *nodes; /* in Slurm's order */
     uint32_t nnodes;
+    int64_t calls, call_ms; /* that Slurm lets a user make at once, and the time until
+                             * there is another; 0: there is no limit */
 };
 
 void trp_slurm_inventory_free(struct trp_slurm_inventory *i);

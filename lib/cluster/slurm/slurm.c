@@ -25,6 +25,7 @@ enum {
     CLOSE_BLOW_MS = 600,   /* from one of the others to the next */
     CLOSE_LOOK_MS = 10,
     CLOSE_BLOWS = 4,
+    TOLD_NS = 1000000000, /* a wait for the limit of calls that is worth a word */
 };
 
 static struct trp_slurm *slurm_of(trp_cluster *c)
@@ -118,6 +119,24 @@ static void on_pump(uv_timer_t *timer)
     }
 }
 
+static void tell_limit(struct trp_slurm *s)
+{
+    if (!s->told_limit)
+        fprintf(stderr, "troupe: Slurm limits how often it is called; executors are "
+                        "started more slowly (slurm.max_rpcs_per_minute)\n");
+    s->told_limit = true;
+}
+
+static void tell_if_waiting(struct trp_slurm *s)
+{
+    struct trp_slurm_executor *e, *next;
+    HASH_ITER(hh, s->executors, e, next)
+    {
+        if (!s->told_limit && e->state == TRP_SLURM_WAITS)
+            tell_limit(s);
+    }
+}
+
 static bool within_budget(struct trp_slurm *s)
 {
     int64_t now = (int64_t)uv_hrtime();
@@ -127,6 +146,8 @@ static bool within_budget(struct trp_slurm *s)
     int64_t at = trp_slurm_budget_when(&s->budget, now, TRP_SLURM_SRUN_RPCS);
     if (at <= now)
         return true;
+    if (s->inventory.calls && at - now >= TOLD_NS)
+        tell_if_waiting(s);
     if (!uv_is_active((uv_handle_t *)&s->pump))
         uv_timer_start(&s->pump, on_pump, (uint64_t)(at - now) / 1000000 + 1, 0);
     return false;
@@ -140,10 +161,7 @@ void trp_slurm_srun_started(struct trp_slurm *s)
 
 void trp_slurm_srun_refused(struct trp_slurm *s)
 {
-    if (!s->told_limit)
-        fprintf(stderr, "troupe: Slurm limits how often it is called; executors are "
-                        "started more slowly (slurm.max_rpcs_per_minute)\n");
-    s->told_limit = true;
+    tell_limit(s);
     trp_slurm_budget_refused(&s->budget, (int64_t)uv_hrtime());
     trp_slurm_pump_soon(s);
 }

@@ -111,7 +111,10 @@ static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
                              strerror(errno));
     s->loop = loop;
     s->handler = *handler;
-    trp_slurm_budget_open(&s->budget, config->rpcs_per_minute);
+    if (config->rpcs_per_minute || !s->inventory.calls)
+        trp_slurm_budget_open(&s->budget, config->rpcs_per_minute);
+    else
+        trp_slurm_budget_share(&s->budget, s->inventory.calls, s->inventory.call_ms);
     trp_slurm_budget_take(&s->budget, (int64_t)uv_hrtime(), s->found_rpcs);
     code = trp_slurm_gangs_open(s, err);
     if (code < 0)
