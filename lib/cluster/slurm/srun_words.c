@@ -62,11 +62,22 @@ static const struct trp_slurm_part *part_of(const struct trp_slurm *s,
     return &s->inventory.parts[s->inventory.nodes[r->spots[0].node].part];
 }
 
+/* In a job with --stepmgr srun has a variable that says who makes the job's steps: not
+ * who makes those of a further job. */
+static void add_srun(struct words *w, const struct trp_slurm *s, uint32_t node)
+{
+    if (trp_slurm_further_of(s, s->inventory.nodes[node].part)) {
+        add(w, "env");
+        add(w, "--unset=SLURM_STEPMGR");
+    }
+    add(w, "srun");
+}
+
 static void add_job(struct words *w, const struct trp_slurm *s,
                     const struct trp_slurm_request *r)
 {
     const struct trp_slurm_part *p = part_of(s, r);
-    add(w, "srun");
+    add_srun(w, s, r->spots[0].node);
     add(w, "--jobid=%u", p->leader);
     if (p->component >= 0)
         add(w, "--het-group=%d", p->component);
@@ -170,7 +181,7 @@ char **trp_slurm_guard_words(const struct trp_slurm *s, uint32_t node)
     const struct trp_slurm_node *n = &s->inventory.nodes[node];
     struct words w;
     open_words(&w, WORDS);
-    add(&w, "srun");
+    add_srun(&w, s, node);
     add(&w, "--jobid=%u", s->inventory.parts[n->part].job);
     add(&w, "--overlap");
     add(&w, "--export=ALL");
