@@ -22,8 +22,13 @@ local same_kind = {
 -- What a step can have; the others are of the job that it is in.
 local of_a_step = {["cpus-per-task"] = true, ["mem"] = true, ["gres"] = true}
 
--- The job tells its steps by these what memory it has; that is nothing the user wrote.
-local of_the_job = {["mem"] = "SLURM_MEM_PER_NODE", ["mem-per-cpu"] = "SLURM_MEM_PER_CPU"}
+-- The job tells its steps by these what it has; that is nothing the user wrote. (srun of
+-- Slurm 22.05 and 23.02 does not read the last one.)
+local of_the_job = {
+    ["mem"] = "SLURM_MEM_PER_NODE",
+    ["mem-per-cpu"] = "SLURM_MEM_PER_CPU",
+    ["cpus-per-task"] = "SLURM_CPUS_PER_TASK",
+}
 
 -- The options of a profile, {{key, value}, …}; or nil and what is wrong.
 local function read_shape(profile)
@@ -85,6 +90,15 @@ local function user_wrote(options, key, in_job)
     return false
 end
 
+-- From 23.11 on the job tells its steps their CPUs once more, beside GPUs of each task; srun
+-- ends where the two differ.
+local function set_cpus_again(options, value)
+    if os.getenv("SLURM_TRES_PER_TASK") and is_set(options, "tres-per-task") then
+        local tres = options["tres-per-task"]:gsub("cpu([:=])%d+", "cpu%1" .. value)
+        options["tres-per-task"] = tres
+    end
+end
+
 -- Gives the job, or the step, the shape of its profile. slurm.SUCCESS or slurm.ERROR.
 function troupe_shape(options)
     local plugin = options["spank"]["troupe"]
@@ -109,6 +123,9 @@ function troupe_shape(options)
                 slurm.log_error("--stage-profile: Slurm does not take --%s=%s of %s", key,
                     value, profile)
                 return slurm.ERROR
+            end
+            if key == "cpus-per-task" then
+                set_cpus_again(options, value)
             end
         end
     end

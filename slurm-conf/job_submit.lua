@@ -38,10 +38,11 @@ local function profile_of(job)
     return nil
 end
 
--- Whether "matlab:2,idl" has matlab, "gres:gpu:a100:2" gpu and gpu:a100.
+-- Whether "matlab:2,idl" has matlab, "gres:gpu:a100:2" (as later Slurms write it:
+-- "gres/gpu:a100:2") gpu and gpu:a100.
 local function has(list, target)
     for item in (list or ""):gmatch("[^,]+") do
-        item = item:gsub("^gres:", "")
+        item = item:gsub("^gres[:/]", "")
         local rest = item:sub(#target + 1)
         if item:sub(1, #target) == target and (rest == "" or rest:match("^[:=@]")) then
             return true

@@ -45,7 +45,7 @@ TROUPE_RESOURCE_gpu=0" ]
     cat >job.sh <<END
 #!/bin/bash
 #SBATCH --stage-profile=small
-scontrol show job \$SLURM_JOB_ID | grep -o ' TRES=cpu=2,mem=4505M'
+scontrol show job \$SLURM_JOB_ID | grep -oE ' (Alloc)?TRES=cpu=2,mem=4505M' | sed 's/Alloc//'
 echo batch \$TROUPE_PROFILE
 srun -n1 -c1 --mem=100 bash -c '$tell'
 srun -n1 --stage-profile=model bash -c '$tell'

@@ -4,7 +4,7 @@
 load slurm.bash
 
 setup_file() {
-    cluster_up -n 4 --racks 2 --fast --conf Licenses=matlab:3
+    cluster_up -n 4 --gpus 1 --racks 2 --fast --conf Licenses=matlab:3
 }
 
 teardown() {
@@ -166,7 +166,7 @@ END
     [[ "$output" == *"p.yaml:3:"*"far"* ]]
 }
 
-@test "a further job has the licences and features of its executors, and whole nodes" {
+@test "a further job has the licences, features and devices of its executors, and whole nodes" {
     cat >site.yaml <<'END'
 site: 1
 nodes: exclusive
@@ -175,8 +175,8 @@ resources:
   back: {slurm: "constraint:rack2", countable: false}
 END
     # shellcheck disable=SC2016 # the tasks' words
-    echo 'hostname >at.$TROUPE_TASK; until [ -e go ]; do sleep 0.1; done' | stage s 2 >p.yaml
-    sed -i 's/cores: 1,/cores: 1, seat: 1, back: 1,/' p.yaml
+    echo 'echo $(hostname) $CUDA_VISIBLE_DEVICES >at.$TROUPE_TASK; until [ -e go ]; do sleep 0.1; done' | stage s 2 >p.yaml
+    sed -i 's/cores: 1,/cores: 1, seat: 1, back: 1, gpu: 1,/; s/task: {/task: {gpu: 1, /' p.yaml
     submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --site site.yaml p.yaml
     wait_until 30 test -s at.0 -a -s at.1
     local further
@@ -184,8 +184,8 @@ END
     run -0 on head scontrol show job "$further"
     [[ "$output" == *" Licenses=matlab:2 "* ]]
     [[ "$output" == *"OverSubscribe=NO "* ]]
-    [[ "$output" == *" NodeList=node"[34]* ]]
-    [[ "$(sort -u at.* | xargs)" =~ ^node[34]$ ]]
+    [[ "$output" == *" NodeList=node[3-4]"* ]]
+    [ "$(cat at.* | sort | xargs)" = "node3 0 node4 0" ]
     touch go
     run -0 finished 30
 }

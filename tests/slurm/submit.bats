@@ -180,7 +180,7 @@ END
         on head scontrol show job "$job" >"$profile"
     done
     grep -q "NumCPUs=2 .*" plain && grep -q "MinMemoryNode=612M" plain
-    grep -q "TresPerNode=gres:gpu:2" card
+    grep -q "TresPerNode=gres[:/]gpu:2" card
     grep -q "Licenses=matlab:2" licensed
     grep -qF "Features=old&(fast|new)" aged
     shape_runs never 1
