@@ -47,7 +47,7 @@
 
 enum { EXECUTORS = 16, GUARDS = 3, CASE_SECONDS = 90, BIG = 20 * 1024 * 1024 };
 
-static const uint8_t secret[TRP_SECRET_SIZE] = "a secret of thirty-two bytes, ok";
+static const uint8_t secret[TRP_SECRET_SIZE] = "a secret of thirty-two bytes, o";
 static const uint8_t wrong_secret[TRP_SECRET_SIZE] = "another one of thirty-two bytes";
 static char self[4096];        /* this program */
 static char server_file[4096]; /* ompi-server's URI */
