@@ -1028,16 +1028,17 @@ static void test_gang_unreached(void)
 {
     static const char words[] = "Task launch for StepId=7.0 failed on node n2: "
                                 "Communication connection failure";
-    static const char *const half[] = {
-        "env",
-        "OMPI_COMM_WORLD_RANK=0",
-        "OMPI_COMM_WORLD_SIZE=2",
-        "sh",
-        "-c",
+    static const char script[] =
         "\"$@\"; echo \"srun: error: Task launch for StepId=7.0 failed on node n2: "
-        "Communication connection failure\" >&2; exit 233",
-        "sh",
-        NULL};
+        "Communication connection failure\" >&2; exit 233";
+    static const char *const half[] = {"env",
+                                       "OMPI_COMM_WORLD_RANK=0",
+                                       "OMPI_COMM_WORLD_SIZE=2",
+                                       "sh",
+                                       "-c",
+                                       script,
+                                       "sh",
+                                       NULL};
     open_world(0);
     tell_gang(1, "exit 1", 0);
     struct trp_launch l = {.attempt = {1}, .stage = {1}, .task = 1};

@@ -4,6 +4,7 @@
  */
 #include "cluster/slurm/offers.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,6 +232,7 @@ uint32_t trp_slurm_offers_even(const struct trp_slurm_offers *o, const char *par
     most = p ? most_on_node(o, p, need, most < ranks ? most : ranks) : 0;
     for (uint32_t k = most; k; k--) {
         uint32_t nodes = (ranks - 1) / k + 1;
+        assert(nodes > 0);
         if (nodes_with(o, p, need, k) >= nodes)
             return (ranks - 1) / nodes + 1;
     }
