@@ -54,10 +54,10 @@ static void clean(void)
         "no equals sign",
     };
     struct trp_strings s = {0};
-    char *environ[G_N_ELEMENTS(from)];
+    char *list[G_N_ELEMENTS(from)];
     for (size_t i = 0; i < G_N_ELEMENTS(from); i++)
-        environ[i] = g_strdup(from[i]);
-    g_assert_cmpint(trp_environ_clean(environ, G_N_ELEMENTS(from), &s), ==, 0);
+        list[i] = g_strdup(from[i]);
+    g_assert_cmpint(trp_environ_clean(list, G_N_ELEMENTS(from), &s), ==, 0);
     same_strings(
         &s, (const char *const[]){"PATH=/bin", "OMPI_ALLOW_RUN_AS_ROOT=1",
                                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PMIXED=stays",
@@ -67,14 +67,14 @@ static void clean(void)
                                   "TROUPE_SITE=/s.yaml", "CUDA_VISIBLE_DEVICES=0,1",
                                   "NL=a\nb", "EMPTY=", "SLURM_OVERLAP=1", NULL});
     for (size_t i = 0; i < G_N_ELEMENTS(from); i++)
-        g_free(environ[i]);
+        g_free(list[i]);
 }
 
 static void outside_slurm(void)
 {
-    char a[] = "SLURM_CONF=/c", b[] = "SLURM_OVERLAP=1", *environ[] = {a, b};
+    char a[] = "SLURM_CONF=/c", b[] = "SLURM_OVERLAP=1", *list[] = {a, b};
     struct trp_strings s = {0};
-    g_assert_cmpint(trp_environ_clean(environ, 2, &s), ==, 0);
+    g_assert_cmpint(trp_environ_clean(list, 2, &s), ==, 0);
     same_strings(&s, (const char *const[]){"SLURM_CONF=/c", NULL});
 }
 
@@ -395,8 +395,8 @@ static void spec(void)
 
 static void message(void)
 {
-    char path[] = "PATH=/bin", junk[] = "OMPI_X=1", *environ[] = {path, junk};
-    struct run r = {.dir = files_new(), .environ = environ, .nenviron = 2};
+    char path[] = "PATH=/bin", junk[] = "OMPI_X=1", *list[] = {path, junk};
+    struct run r = {.dir = files_new(), .environ = list, .nenviron = 2};
     struct trp_stage_message m;
     struct trp_command c;
     struct stat st;

@@ -51,7 +51,7 @@ static void round_trip(void)
     char name[] = "etl-1", cwd[] = "/tmp/odd \377", text[] = "free \"text\"";
     char yaml[] = "etl.yaml", empty[] = "";
     char *app[] = {app0, app1, app2, app3}, *force[] = {force0};
-    char *environ[] = {env0, env1, env2, big};
+    char *list[] = {env0, env1, env2, big};
     struct trp_option_setting options[] = {
         {key, value, TRP_ORIGIN_COMMAND_LINE, where},
         {key, value, TRP_ORIGIN_SITE,         NULL },
@@ -79,7 +79,7 @@ static void round_trip(void)
         .from = force0,
         .force = force,
         .nforce = 1,
-        .environ = environ,
+        .environ = list,
         .nenviron = 4,
     };
     struct trp_run_spec *loaded;
