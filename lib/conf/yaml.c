@@ -194,20 +194,33 @@ static void check_block(trp_yaml *y, const struct trp_yaml_node *node, size_t co
             "indent it more");
 }
 
+/* Where a value is that is not written at all: at its key; libfyaml says that since 0.8
+ * in another way. */
+static struct trp_mark missing_at(const trp_yaml *y, struct trp_mark mark)
+{
+    const struct open_node *parent = y->depth > 0 ? &y->stack[y->depth - 1] : NULL;
+    if (!parent)
+        return (struct trp_mark){.line = mark.line, .column = 1};
+    bool value = parent->node->kind == TRP_YAML_MAPPING && parent->children % 2 == 1;
+    return value ? parent->last->mark : mark;
+}
+
 static void add_scalar(trp_yaml *y, struct fy_event *event, struct trp_mark mark)
 {
-    struct trp_yaml_node *node = add_node(y, TRP_YAML_SCALAR, mark);
     struct fy_token *token = fy_event_get_token(event);
     const struct fy_mark *m = fy_event_start_mark(event);
     enum fy_node_style style = fy_event_get_node_style(event);
     bool block = m && (style == FYNS_LITERAL || style == FYNS_FOLDED);
+    bool plain = style == FYNS_PLAIN || style == FYNS_ANY;
     size_t size = 0;
     const char *text = token ? fy_token_get_text(token, &size) : NULL;
+    struct trp_yaml_node *node =
+        add_node(y, TRP_YAML_SCALAR, plain && size == 0 ? missing_at(y, mark) : mark);
     if (!node)
         return;
     if (!text || (block && m->input_pos >= y->text.size))
         size = 0; /* libfyaml reads a NUL behind a block at the end of the file */
-    node->plain = style == FYNS_PLAIN || style == FYNS_ANY;
+    node->plain = plain;
     node->text = trp_conf_arena_text(&y->tree, text ? text : "", size);
     node->size = size;
     if (!node->text) {
