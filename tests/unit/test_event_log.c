@@ -634,6 +634,16 @@ struct tally {
     GPtrArray *summaries;
 };
 
+/* Not by g_str_has_prefix, which since GLib 2.80 looks for the end of the text. */
+static bool is_event(const char *line, const char *name)
+{
+    static const char begin[] = "{\"Event\":\"";
+    const size_t n = strlen(name);
+    return strncmp(line, begin, sizeof begin - 1) == 0 &&
+           strncmp(line + sizeof begin - 1, name, n) == 0 &&
+           line[sizeof begin - 1 + n] == '"';
+}
+
 /* Lines of tasks are not parsed: there are very many. */
 static struct tally tally_of(const char *text, gsize n)
 {
@@ -642,14 +652,14 @@ static struct tally tally_of(const char *text, gsize n)
     for (const char *lf; n > 0 && (lf = memchr(text, '\n', n));
          n -= (gsize)(lf - text) + 1, text = lf + 1) {
         size_t len = (size_t)(lf - text);
-        if (g_str_has_prefix(text, "{\"Event\":\"SparkListenerTaskStart\"")) {
+        if (is_event(text, "SparkListenerTaskStart")) {
             t.starts++;
-        } else if (g_str_has_prefix(text, "{\"Event\":\"SparkListenerTaskEnd\"")) {
+        } else if (is_event(text, "SparkListenerTaskEnd")) {
             t.ends++;
             t.failed += memmem(text, len, "\"Failed\":true", 13) != NULL;
-        } else if (g_str_has_prefix(text, "{\"Event\":\"TroupeTaskSummaryBegin\"")) {
+        } else if (is_event(text, "TroupeTaskSummaryBegin")) {
             t.begins++;
-        } else if (g_str_has_prefix(text, "{\"Event\":\"TroupeTaskSummary\"")) {
+        } else if (is_event(text, "TroupeTaskSummary")) {
             g_ptr_array_add(t.summaries, json_loadb(text, len, 0, NULL));
         }
     }
