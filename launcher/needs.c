@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "comm/mpi.h"
 #include "files/linked_mpi.h"
 #include "mpis.h"
 #include "programs.h"
@@ -47,6 +48,8 @@ static int check_mpi(const char *app, trp_error *err)
                              "%s is linked with MPICH, which cannot join separately "
                              "started programs",
                              app);
+    if (!trp_mpi_has_openmpi())
+        return trp_error_set(err, TRP_ENEVER, "this Troupe has no module for Open MPI");
     if (trp_program_find("ompi-server", &path, NULL) == 0) {
         free(path);
         return 0;

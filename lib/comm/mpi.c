@@ -95,6 +95,14 @@ char **trp_mpi_modules(void)
     return NULL;
 }
 
+bool trp_mpi_has_openmpi(void)
+{
+    char folder[4096], path[4200];
+    find_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s%sopenmpi%s", folder, PREFIX, SUFFIX);
+    return *folder && access(path, R_OK) == 0;
+}
+
 /* ---- which one ------------------------------------------------------------------- */
 
 /* By the text of MPI_Get_library_version: "openmpi", "mpich" with those that have its

@@ -85,6 +85,10 @@ int trp_mpi_begin_joining(int64_t limit_ns, void (*stuck)(const char *text),
  * malloc'ed. NULL: out of memory. */
 char **trp_mpi_modules(void);
 
+/* Whether there is one for Open MPI, the only one that joins what was started
+ * separately. */
+bool trp_mpi_has_openmpi(void);
+
 /* The name of the MPI of the module at `path`. It is loaded, so this belongs into a
  * process that does nothing else with MPI. */
 int trp_mpi_name(const char *path, char *text, size_t size, trp_error *err);

@@ -131,3 +131,12 @@ Y
     run -2 troupe run --set comm.transport=mpi -- ./mpich-words text
     [[ "$output" == *"comm.transport=mpi: "*"/mpich-words is linked with MPICH"* ]]
 }
+
+@test "a Troupe that has no module for Open MPI sends its messages over sockets" {
+    cp -a "$TROUPE_BUILD/bin" .
+    echo '{troupe: 1, stages: [{name: s, tasks: 3, run: "true"}]}' >p.yaml
+    run -0 env -u TROUPE_OPT_comm_transport bin/troupe run --local=2 --run-name r p.yaml
+    grep -q 'messages travel over sockets (comm.transport=auto: this Troupe has no module for Open MPI)' troupe-runs/r/events.jsonl
+    run -2 bin/troupe run --local=2 --set comm.transport=mpi p.yaml
+    [[ "$output" == *"this Troupe has no module for Open MPI; set comm.transport=socket"* ]]
+}
