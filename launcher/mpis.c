@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/local/mpirun.h"
 #include "comm/mpi.h"
 #include "piped.h"
 #include "programs.h"
@@ -131,13 +132,10 @@ static bool has_server(void)
 
 uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX])
 {
-    /* Debian's names for both, and MPICH's own. */
-    static const char *const launchers[] = {"mpirun", "mpirun.openmpi",
-                                            "mpiexec.hydra"};
     uint32_t n = 0;
     char *rank = NULL, **modules = trp_mpi_modules();
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
-        add_launcher(ret, &n, launchers[i]);
+    for (const char *const *program = trp_mpirun_programs; *program; program++)
+        add_launcher(ret, &n, *program);
     if (modules && trp_program_rank(&rank, NULL) == 0)
         for (char **m = modules; *m; m++)
             add_module(ret, &n, rank, *m);
@@ -146,8 +144,7 @@ uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX])
     free(modules);
     free(rank);
     for (uint32_t i = 0; i < n; i++)
-        ret[i].joins = ret[i].module && has_server() &&
-                       strncmp(ret[i].name, "Open MPI 4.", strlen("Open MPI 4.")) == 0;
+        ret[i].joins = ret[i].module && has_server() && trp_mpi_joins(ret[i].name);
     return n;
 }
 

@@ -56,7 +56,7 @@ static int check_mpi(const char *app, trp_error *err)
     }
     if (!trp_mpis_ask("mpirun", name, sizeof name))
         return trp_error_set(err, TRP_ENEVER, "there is no mpirun in PATH");
-    if (strncmp(name, "Open MPI 4.", strlen("Open MPI 4.")) == 0)
+    if (trp_mpi_joins(name))
         return trp_error_set(err, TRP_ENEVER,
                              "mpirun is %s, but its ompi-server is not in PATH "
                              "(Debian: the package openmpi-bin)",

@@ -203,7 +203,7 @@ int trp_mpi_begin_joining(int64_t limit_ns, void (*stuck)(const char *text),
     if (rc < 0)
         return rc;
     loaded->name(name, sizeof name);
-    if (!loaded->joins())
+    if (!trp_mpi_joins(name))
         return trp_error_set(err, TRP_ENEVER,
                              "%s cannot join programs that were started separately; "
                              "set comm.transport=socket",

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/base/error.h"
 
@@ -39,8 +40,6 @@ struct trp_mpi {
 
     /* "Open MPI 4.1.4", "MPICH 4.0.2"; before MPI_Init as well. `size` > 0. */
     void (*name)(char *text, size_t size);
-    /* Whether it can join programs that were started separately. */
-    bool (*joins)(void);
     /* See trp_mpi_begin. */
     int (*begin)(bool threads, int64_t limit_ns, void (*stuck)(const char *text),
                  trp_error *err);
@@ -61,6 +60,15 @@ struct trp_mpi {
     /* trp_channel_unstick_main; NULL where nobody needs to be freed. */
     int (*unstick)(const char *port);
 };
+
+/* Whether an MPI of that name can join programs that were started separately. Open MPI
+ * 4 does, by its ompi-server; since 5 it has none, and MPICH joins what one launcher
+ * has started. */
+static inline bool trp_mpi_joins(const char *name)
+{
+    static const char one[] = "Open MPI 4.";
+    return strncmp(name, one, sizeof one - 1) == 0;
+}
 
 /* The module of this process, or NULL: none was loaded. */
 const struct trp_mpi *trp_mpi(void);

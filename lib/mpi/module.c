@@ -27,15 +27,6 @@ static void name(char *text, size_t size)
              (int)strcspn(number, ", \t\n"), number);
 }
 
-/* Open MPI 4 does, by its ompi-server; since 5 it has none, and MPICH joins what one
- * launcher has started. */
-static bool joins(void)
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    name(text, sizeof text);
-    return strncmp(text, "Open MPI 4.", 11) == 0;
-}
-
 static void finalize(void)
 {
     int begun = 0, ended = 0;
@@ -99,7 +90,6 @@ __attribute__((visibility("default"))) const struct trp_mpi trp_mpi_module = {
     .channel_size = sizeof(struct trp_channel),
     .host = &trp_host,
     .name = name,
-    .joins = joins,
     .begin = trp_mpi_start,
     .finalize = finalize,
     .rank = rank,

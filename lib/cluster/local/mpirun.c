@@ -102,6 +102,9 @@ char **trp_mpirun_words(const char *ompi_server, const char *const *program)
 
 /* ---- gangs ----------------------------------------------------------------------- */
 
+const char *const trp_mpirun_programs[] = {"mpirun", "mpirun.openmpi", "mpiexec.hydra",
+                                           NULL};
+
 /* Which MPI's the program of that name in PATH is; none: it is not there. MPICH's is
  * called hydra, whatever links to it. */
 static enum trp_linked_mpi launcher_in_path(const char *name)
@@ -141,19 +144,17 @@ static int no_launcher(enum trp_linked_mpi mpi, enum trp_linked_mpi here,
 int trp_mpirun_gang_words(enum trp_linked_mpi mpi, uint32_t ranks, char ***ret_words,
                           trp_error *err)
 {
-    /* Debian's names for both, and MPICH's own. */
-    static const char *const names[] = {"mpirun", "mpirun.openmpi", "mpiexec.hydra"};
     static const char *const of_openmpi[] = {
         "--oversubscribe", "--bind-to", "none", "--mca",   "ras",
         "^slurm",          "--mca",     "plm",  "isolated"};
     static const char *const of_mpich[] = {"-bind-to", "none", "-launcher", "fork"};
     enum trp_linked_mpi first = TRP_LINKED_NONE, found = TRP_LINKED_NONE;
     const char *name = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !name; i++) {
-        found = launcher_in_path(names[i]);
+    for (size_t i = 0; trp_mpirun_programs[i] && !name; i++) {
+        found = launcher_in_path(trp_mpirun_programs[i]);
         first = first ? first : found;
         if (found && (!mpi || found == mpi))
-            name = names[i];
+            name = trp_mpirun_programs[i];
     }
     if (!name)
         return no_launcher(mpi, first, err);

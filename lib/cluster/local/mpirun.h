@@ -30,6 +30,10 @@ enum { TRP_MPIRUN_START_MS = 20000 };
  * without mpirun. */
 char **trp_mpirun_words(const char *ompi_server, const char *const *program);
 
+/* Names that an mpirun may have: Debian's for both MPIs, and MPICH's own; NULL at the
+ * end. */
+extern const char *const trp_mpirun_programs[];
+
 /* The words that start `ranks` ranks of a gang, put before their program: those of the
  * mpirun of `mpi`, which their program is linked with, or of the first one in PATH when
  * that is not known. Malloc'ed like the above. TRP_ENEVER: there is none of that MPI,
