@@ -2,35 +2,12 @@
 # Open MPI and MPICH beside each other: what each is used for is seen by the program.
 load drill.bash
 
-# build MPI [TROUPE]: ./MPI-meets, a plain program of that MPI, or ./MPI-words, one of
-# libtroupe that is linked with it.
+# meets MPI: ./MPI-meets, a plain program of that MPI.
 meets() {
-    cat >meets.c <<'END'
-#include <mpi.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-int main(int argc, char **argv)
-{
-    int rank, size, sum = 0;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int mine = rank + 1;
-    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    printf("rank %d of %d, sum %d\n", rank, size, sum);
-    fflush(stdout);
-    if (argc > 2 && rank == 1 && *argv[1] == 'k')
-        kill(getpid(), atoi(argv[2]));
-    if (argc > 2 && rank == 1)
-        _exit(atoi(argv[2]));
-    return MPI_Finalize();
-}
-END
-    sed -i '1i #include <unistd.h>' meets.c
-    "mpicc.$1" -o "$1-meets" meets.c
+    "mpicc.$1" -o "$1-meets" "$TROUPE_SOURCE/tests/mpi/meets.c"
 }
 
+# words MPI: ./MPI-words, a program of libtroupe that is linked with that MPI too.
 words() {
     local mpi=${1/openmpi/ompi-c}
     # shellcheck disable=SC2046
@@ -83,12 +60,28 @@ Y
 @test "how a rank of MPICH ended is told: an exit status is no signal" {
     both
     meets mpich
-    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, retries: {max_failures: 1}, argv: [./mpich-meets, e, "9"]}]}' >p.yaml
+    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, retries: {max_failures: 1}, argv: [./mpich-meets, exit, "9"]}]}' >p.yaml
     run -1 troupe run --local=2 p.yaml
     [[ "$output" == *"task 0 failed once, with exit status 9"* ]]
-    sed -i 's/ e, / k, /' p.yaml
+    sed -i 's/ exit, / kill, /' p.yaml
     run -1 troupe run --local=2 p.yaml
     [[ "$output" == *"task 0 failed once, with "*SIGKILL* ]]
+}
+
+@test "a gang of MPICH whose mpirun is killed is run again, and no rank of it is left" {
+    both
+    meets mpich
+    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, argv: [./mpich-meets, wait, go]}]}' >p.yaml
+    troupe run --local=2 --run-name r p.yaml >out 2>&1 &
+    wait_until 20 grep -q "rank 1 of 2" troupe-runs/r/logs/g/0.0.1.out
+    local first
+    first=$(ours_like '^[^ ]*mpich-meets')
+    [ "$(wc -w <<<"$first")" = 2 ]
+    kill -9 "$(pgrep -f "^mpiexec.hydra .*$PWD/")"
+    wait_until 10 grep -q "rank 1 of 2" troupe-runs/r/logs/g/0.1.1.out
+    run ! kill -0 $first
+    touch go
+    wait $!
 }
 
 @test "a gang whose MPI has no mpirun here can never be: it says which is, and ends with 3" {

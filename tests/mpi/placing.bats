@@ -15,24 +15,8 @@ fields() {
 }
 
 @test "a gang may be an MPI program: its ranks meet" {
-    cat >hello.c <<'END'
-#include <mpi.h>
-#include <stdio.h>
-int main(int argc, char **argv)
-{
-    int rank, size, sum = 0;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Barrier(MPI_COMM_WORLD);
-    int mine = rank + 1;
-    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    printf("rank %d of %d, sum %d\n", rank, size, sum);
-    return MPI_Finalize();
-}
-END
-    mpicc -o hello hello.c
-    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, run: ./hello}]}' >p.yaml
+    mpicc -o meets "$TROUPE_SOURCE/tests/mpi/meets.c"
+    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, run: ./meets}]}' >p.yaml
     run -0 troupe run --local=2 --run-name r p.yaml
     [ "$(cat troupe-runs/r/logs/g/0.0.0.out)" = "rank 0 of 2, sum 3" ]
     [ "$(cat troupe-runs/r/logs/g/0.0.1.out)" = "rank 1 of 2, sum 3" ]

@@ -7,36 +7,23 @@ setup_file() {
 }
 
 @test "a task may itself call srun, mpirun and sbatch" {
-    cat >hello.c <<'END'
-#include <mpi.h>
-#include <stdio.h>
-int main(int argc, char **argv)
-{
-    int rank, size;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    printf("rank %d of %d\n", rank, size);
-    return MPI_Finalize();
-}
-END
-    mpicc -o hello hello.c
+    mpicc -o meets "$TROUPE_SOURCE/tests/mpi/meets.c"
     cat >p.yaml <<'END'
 troupe: 1
 profiles:
   one: {executor: {cores: 1, memory: 300m, memoryOverhead: 100m}, task: {cpus: 1}}
 stages:
   - {name: srun, profile: one, run: "srun -N2 --ntasks-per-node=1 hostname | sort"}
-  - {name: pmix, profile: one, after: [srun], run: "srun -N2 -n2 --mpi=pmix ./hello | sort"}
-  - {name: mpirun, profile: one, after: [pmix], run: "mpirun -np 2 --oversubscribe ./hello | sort"}
+  - {name: pmix, profile: one, after: [srun], run: "srun -N2 -n2 --mpi=pmix ./meets | sort"}
+  - {name: mpirun, profile: one, after: [pmix], run: "mpirun -np 2 --oversubscribe ./meets | sort"}
   - {name: sbatch, profile: one, after: [mpirun], run: "sbatch --wait -o sub.out --mem=100 --wrap 'echo in $SLURM_JOB_ID'"}
 END
     submit alice -N2 -n2 -c2 --mem=1500 -- "$TROUPE" run p.yaml
     run -0 finished 90
     cd troupe-runs/last/logs
     [ "$(cat srun/0.0.out)" = $'node1\nnode2' ]
-    [ "$(cat pmix/0.0.out)" = $'rank 0 of 2\nrank 1 of 2' ]
-    [ "$(cat mpirun/0.0.out)" = $'rank 0 of 2\nrank 1 of 2' ]
+    [ "$(cat pmix/0.0.out)" = $'rank 0 of 2, sum 3\nrank 1 of 2, sum 3' ]
+    [ "$(cat mpirun/0.0.out)" = $'rank 0 of 2, sum 3\nrank 1 of 2, sum 3' ]
     # It was a job of its own.
     grep -q '^in [0-9]*$' ../../../sub.out
     [ "$(cat ../../../sub.out)" != "in $job" ]
@@ -59,30 +46,14 @@ END
 @test "ranks of MPICH meet, as a gang over two nodes and as a static run" {
     type mpicc.mpich >/dev/null 2>&1 || skip "MPICH is not here under Debian's name"
     as alice node1 srun --mpi=list 2>&1 | grep -qw pmi2 || skip "this Slurm has no --mpi=pmi2"
-    cat >hello.c <<'END'
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-int main(int argc, char **argv)
-{
-    int rank, size;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    printf("rank %d of %d\n", rank, size);
-    if (argc > 1 && rank == 1)
-        exit(atoi(argv[1]));
-    return MPI_Finalize();
-}
-END
-    mpicc.mpich -o hello hello.c
+    mpicc.mpich -o meets "$TROUPE_SOURCE/tests/mpi/meets.c"
     cat >p.yaml <<'END'
 troupe: 1
 profiles:
   one: {executor: {cores: 1, memory: 300m, memoryOverhead: 100m}, task: {cpus: 1}}
 stages:
-  - {name: meet, profile: one, mpi: {ranks: 4}, argv: [./hello]}
-  - {name: fail, profile: one, after: [meet], retries: {max_failures: 1}, mpi: {ranks: 2}, argv: [./hello, "5"]}
+  - {name: meet, profile: one, mpi: {ranks: 4}, argv: [./meets, apart]}
+  - {name: fail, profile: one, after: [meet], retries: {max_failures: 1}, mpi: {ranks: 2}, argv: [./meets, exit, "5"]}
 END
     submit alice -N2 -n2 -c2 --mem=1800 -- "$TROUPE" run p.yaml
     run -1 finished 90
