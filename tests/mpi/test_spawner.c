@@ -495,8 +495,7 @@ static void test_scratch(void)
         "cd .. && rmdir \"$TROUPE_SCRATCH\" && ln -s / \"$TROUPE_SCRATCH\"",
         "cd .. && rmdir \"$TROUPE_SCRATCH\" && echo f > \"$TROUPE_SCRATCH\"",
         "i=0; while [ $i -lt 300 ]; do mkdir d && cd d && touch f; i=$((i+1)); done",
-        "i=0; while [ $i -lt 60 ]; do mkdir $i; (cd $i; touch $(seq 50)); i=$((i+1)); "
-        "done",
+        "for i in $(seq 60); do mkdir $i; (cd $i; touch $(seq 50)); done",
         "touch a; rm a; sleep 0.05",
         "sleep 0.05; touch a; rm a",
         "true",

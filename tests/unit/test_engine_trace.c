@@ -58,7 +58,7 @@ static const struct trp_event events[] = {
      .tasks = {.stage = {7}, .ntasks = 3, .prefer = {first, places}, .done = done}},
     {.kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = {7}, .ntasks = 3}},
     {.kind = TRP_EVENT_STAGE_REFUSED,                                                 .refused_stage = {{1}, "no match"}},
-    {.kind = TRP_EVENT_PROFILE_FIT,                                                                             .fit = {{1}, 0, 0, "cores wanted 8"}},
+    {.kind = TRP_EVENT_PROFILE_FIT,                                                                             .fit = {.profile = {1}, .text = "cores wanted 8"}},
     {.kind = TRP_EVENT_EXECUTOR_ADDED,.added = {{3}, "h1", NULL, resources, 1, 0}},
     {.kind = TRP_EVENT_EXECUTOR_REFUSED,
      .refused = {{3}, TRP_REFUSED_LATER, true, NULL, "no luck"}},

@@ -240,7 +240,8 @@ static void a_gang_has_all_its_slots_whatever_the_ratio(void)
 static void a_gang_beyond_any_limit_fails_at_once(void)
 {
     struct trp_event fit = {
-        .kind = TRP_EVENT_PROFILE_FIT, .fit = {{0}, 2, 0, NULL}
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.profile = {0}, .executors = 2},
     };
     struct trp_engine_config c = limited(UINT32_MAX);
     struct world w;

@@ -124,7 +124,7 @@ static void a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing(v
     world_submit(&w, &s, 1);
     uint32_t was = attempt(&w, 0)->executor;
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
-                           .decommissioned = {{was}}};
+                           .decommissioned = {.executor = {was}}};
     world_step(&w, &ev);
     world_lose(&w, was, TRP_LOSS_EXITED);
     g_assert_cmpuint(attempt(&w, 0)->executor, !=, was);
