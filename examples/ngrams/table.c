@@ -2,6 +2,7 @@
  * Open addressing over an array of n-grams, whose texts lie in one buffer: two growing
  * arrays and no allocation for an n-gram.
  */
+#define _GNU_SOURCE 1 /* qsort_r */
 #include "table.h"
 
 #include <stdlib.h>

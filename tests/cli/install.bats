@@ -49,7 +49,7 @@ first_works() {
     [ "$(installed troupe topo --mpi)" = "$("$TROUPE_BUILD/bin/troupe" topo --mpi)" ]
     [ "$(installed troupe topo --mpi | grep -c yes)" = "$(find "$lib/troupe" -type f | wc -l)" ]
     # shellcheck disable=SC2046
-    cc "$TROUPE_SOURCE"/examples/ngrams/*.c \
+    cc -Wall -Wextra -Werror "$TROUPE_SOURCE"/examples/ngrams/*.c \
         $(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs troupe) -o ngrams
     echo one two one two >text
     installed timeout 60 mpirun --oversubscribe -n 2 ./ngrams --top 1 --min 1 text >out
