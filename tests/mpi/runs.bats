@@ -25,12 +25,9 @@ Y
     echo '{troupe: 1, stages: [{name: s, run: "touch began; until [ -e go ]; do sleep 0.1; done"}]}' >p.yaml
     troupe run --run-name local-only --quiet p.yaml &
     wait_until 20 [ -e began ]
-    # Whom its executor is connected to: the admission socket, and MPI's own where it is used.
-    local port listens=""
-    for port in $(ss -Htnp | grep "pid=$(pid_of "executor 0" local-only)," |
-        awk '{print $5}' | sed 's/.*://' | sort -u); do
-        listens+=$(ss -Hltn "sport = :$port" | awk '{print $4}')
-    done
+    # Where its driver listens: for admission, and with MPI where that is used.
+    local listens
+    listens=$(ss -Hltnp | grep "pid=$(pid_of driver local-only)," | awk '{print $4}')
     touch go
     [[ "$listens" == *"127.0.0.1:"* ]]
     [[ "${TROUPE_OPT_comm_transport:-}" != socket || "$listens" != *"0.0.0.0"* ]]
