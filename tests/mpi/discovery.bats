@@ -91,6 +91,7 @@ Y
 }
 
 @test "the ranks of a static run look for theirs, and share them out" {
+    unset TROUPE_OPT_comm_transport # it has MPI alone
     find_prints '{"name": "gpu", "addresses": ["2", "10", "1"]}'
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export TROUPE_OPT_executor_resource_gpu_discoveryScript=$PWD/find
