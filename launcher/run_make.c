@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "comm/channel.h"
+#include "core/base/array.h"
 #include "files/held.h"
 
 static int write_all(int fd, const void *data, size_t size)
@@ -95,15 +96,8 @@ static int collect_option(void *context, const struct trp_option_view *v)
     struct trp_run_spec *s = c->spec;
     if (v->origin == TRP_ORIGIN_DEFAULT || v->origin == TRP_ORIGIN_PIPELINE)
         return 0;
-    if (s->noptions == c->capacity) {
-        uint32_t capacity = 2 * c->capacity + 16;
-        struct trp_option_setting *larger =
-            realloc(s->options, capacity * sizeof *larger);
-        if (!larger)
-            return TRP_ENOMEM;
-        s->options = larger;
-        c->capacity = capacity;
-    }
+    if (!TRP_ARRAY_GROW(s->options, s->noptions, c->capacity))
+        return TRP_ENOMEM;
     struct trp_option_setting *o = &s->options[s->noptions++];
     *o = (struct trp_option_setting){.origin = v->origin};
     return copy(&o->key, v->key) && copy(&o->value, v->value) &&

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
+
 #include "calls.h"
 
 enum {
@@ -31,7 +33,7 @@ struct job {
 
 static struct {
     struct job *jobs;
-    size_t n, capacity;
+    uint32_t n, capacity;
     bool unsure;
     bool look;             /* at the end: for what is left of any driver of the run */
     char comment[COMMENT]; /* of all of them; "": none was asked for */
@@ -44,14 +46,8 @@ static struct {
 
 static void hold(uint32_t job, bool guarded)
 {
-    if (held.n == held.capacity) {
-        size_t capacity = held.capacity ? 2 * held.capacity : 16;
-        struct job *jobs = reallocarray(held.jobs, capacity, sizeof *jobs);
-        if (!jobs)
-            abort(); /* ended by its guard, or its executors */
-        held.jobs = jobs;
-        held.capacity = capacity;
-    }
+    if (!TRP_ARRAY_GROW(held.jobs, held.n, held.capacity))
+        abort(); /* ended by its guard, or its executors */
     held.jobs[held.n++] = (struct job){job, guarded};
 }
 

@@ -119,7 +119,7 @@ struct trp_context {
     trp_rows *rows;
     uint64_t walks;
     trp_dataset **nodes; /* of the last walk (chain.c); reused */
-    size_t nnodes, nodes_capacity;
+    uint32_t nnodes, nodes_capacity;
     struct trp_buf body; /* of the present stage; reused */
 };
 

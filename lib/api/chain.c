@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
+
 enum { BODY_VERSION = 1 };
 
 /* ---- the driver's side ---- */
@@ -28,16 +30,10 @@ static int nodes_add(trp_context *ctx, trp_dataset *d)
 {
     if (d->walk == ctx->walks)
         return 0;
-    if (ctx->nnodes == ctx->nodes_capacity) {
-        size_t n = ctx->nodes_capacity ? 2 * ctx->nodes_capacity : 64;
-        trp_dataset **p = realloc(ctx->nodes, n * sizeof(trp_dataset *));
-        if (!p)
-            return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for a chain");
-        ctx->nodes = p;
-        ctx->nodes_capacity = n;
-    }
+    if (!TRP_ARRAY_GROW(ctx->nodes, ctx->nnodes, ctx->nodes_capacity))
+        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for a chain");
     d->walk = ctx->walks;
-    d->place = (uint32_t)ctx->nnodes;
+    d->place = ctx->nnodes;
     ctx->nodes[ctx->nnodes++] = d;
     return 0;
 }

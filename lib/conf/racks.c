@@ -22,6 +22,7 @@
 #include "conf/site.h"
 #include "conf/wording.h"
 #include "conf/yaml.h"
+#include "core/base/array.h"
 
 enum { FILE_MAX = 64 << 20, RANGE_DIGITS = 9 };
 
@@ -35,7 +36,7 @@ struct trp_racks {
     bool has_pattern;
     struct trp_conf_arena arena;
     struct entry *v;
-    size_t n, room;
+    uint32_t n, room;
 };
 
 /* ---- patterns -----------------------------------------------------------------------
@@ -164,15 +165,9 @@ static int add_host(struct reading *d, const char *at, const char *host,
     trp_racks *r = d->r;
     if (r->n == TRP_RACKS_HOSTS)
         return wrong(d, at, "more than 1000000 hosts; use racks: {pattern: …}");
-    if (r->n == r->room) {
-        size_t room = r->room ? 2 * r->room : 256;
-        struct entry *v = reallocarray(r->v, room, sizeof(*v));
-        if (!v)
-            return trp_error_set(d->err, TRP_ENOMEM, "%s: out of memory", d->file);
-        r->v = v;
-        r->room = room;
-    }
-    char *copy = trp_conf_arena_text(&r->arena, host, strlen(host));
+    char *copy = TRP_ARRAY_GROW(r->v, r->n, r->room)
+                     ? trp_conf_arena_text(&r->arena, host, strlen(host))
+                     : NULL;
     if (!copy)
         return trp_error_set(d->err, TRP_ENOMEM, "%s: out of memory", d->file);
     r->v[r->n++] = (struct entry){

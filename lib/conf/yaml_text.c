@@ -50,8 +50,7 @@ static uint32_t half_signs(unsigned char c)
 
 static bool add_line(struct trp_yaml_text *t, size_t offset)
 {
-    if (!trp_array_room((void **)&t->lines, &t->room, (uint64_t)t->nlines + 1,
-                        sizeof(*t->lines)))
+    if (!TRP_ARRAY_GROW(t->lines, t->nlines, t->room))
         return false;
     t->lines[t->nlines++] = offset;
     return true;

@@ -49,8 +49,7 @@ void *trp_action_bytes(struct trp_engine *e, size_t size)
 {
     struct trp_action_queue *q = &e->actions;
     void *bytes = NULL;
-    if (trp_array_room((void **)&q->kept, &q->kept_cap, (uint64_t)q->nkept + 1,
-                       sizeof(*q->kept)))
+    if (TRP_ARRAY_GROW(q->kept, q->nkept, q->kept_cap))
         bytes = malloc(size ? size : 1);
     if (!bytes) {
         e->out_of_memory = true;
@@ -91,8 +90,7 @@ void trp_action_launch(struct trp_engine *e, const struct trp_attempt *a, uint32
     act->launch.ngrants = a->ngrants;
     if (!a->ngrants)
         return;
-    if (!trp_array_room((void **)&q->grants, &q->grants_cap,
-                        (uint64_t)q->ngrants + a->ngrants, sizeof(*q->grants))) {
+    if (!TRP_ARRAY_ROOM(q->grants, q->grants_cap, (uint64_t)q->ngrants + a->ngrants)) {
         e->out_of_memory = true;
         act->launch.ngrants = 0;
         return;

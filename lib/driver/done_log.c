@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "files/held.h"
 #include "wire/codec.h"
 
@@ -50,24 +51,10 @@ struct trp_done_log {
     uint32_t attempts; /* one more than the highest of a stage that was read */
 
     struct stage **stages; /* sorted by name */
-    size_t nstages, stages_capacity;
+    uint32_t nstages, stages_capacity;
     struct trp_done_record *records;
-    size_t nrecords, records_capacity;
+    uint32_t nrecords, records_capacity;
 };
-
-/* Makes room for one more element in an array that doubles. */
-static int grow(void **v, size_t n, size_t *capacity, size_t size)
-{
-    if (n < *capacity)
-        return 0;
-    size_t more = *capacity ? 2 * *capacity : 4;
-    void *p = reallocarray(*v, more, size);
-    if (!p)
-        return TRP_ENOMEM;
-    *v = p;
-    *capacity = more;
-    return 0;
-}
 
 /* ---- reading ----------------------------------------------------------------------
  */
@@ -163,15 +150,13 @@ static struct stage *stage_make(trp_done_log *l, const char *name)
         return l->stages[at];
     struct stage *s = calloc(1, sizeof *s);
     char *copy = strdup(name);
-    if (!s || !copy ||
-        grow((void **)&l->stages, l->nstages, &l->stages_capacity, sizeof(void *)) <
-            0) {
+    if (!s || !copy || !TRP_ARRAY_GROW(l->stages, l->nstages, l->stages_capacity)) {
         free(s);
         free(copy);
         return NULL;
     }
     s->name = copy;
-    s->index = (uint32_t)l->nstages;
+    s->index = l->nstages;
     memmove(&l->stages[at + 1], &l->stages[at], (l->nstages - at) * sizeof(void *));
     l->nstages++;
     return l->stages[at] = s;
@@ -179,8 +164,7 @@ static struct stage *stage_make(trp_done_log *l, const char *name)
 
 static int record_add(trp_done_log *l, const struct trp_done_record *r)
 {
-    if (grow((void **)&l->records, l->nrecords, &l->records_capacity,
-             sizeof *l->records) < 0)
+    if (!TRP_ARRAY_GROW(l->records, l->nrecords, l->records_capacity))
         return TRP_ENOMEM;
     l->records[l->nrecords++] = *r;
     return 0;

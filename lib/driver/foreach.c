@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "driver/glob.h"
 #include "driver/strings.h"
 
@@ -88,7 +89,7 @@ static int evaluate_files(const struct place *at, const char *base,
         ret->item[i] = (struct trp_text){ret->files[i], strlen(ret->files[i])};
         r = check_item(at, "file", i, &ret->item[i]);
     }
-    ret->ntasks = (uint32_t)n;
+    ret->ntasks = n;
     return r;
 }
 
@@ -158,7 +159,8 @@ static int read_list(const struct place *at, int fd, char *data, size_t size,
 static int cut_lines(const struct place *at, char *data, size_t size,
                      struct trp_items *ret)
 {
-    size_t capacity = 0, n = 0, line = 0;
+    uint32_t n = 0, capacity = 0;
+    size_t line = 0;
     for (char *from = data, *end = data + size; from < end; line++) {
         char *lf = memchr(from, '\n', (size_t)(end - from));
         struct trp_text item = {from, (size_t)((lf ? lf : end) - from)};
@@ -171,13 +173,8 @@ static int cut_lines(const struct place *at, char *data, size_t size,
             r = check_count(at, n + 1);
         if (r < 0)
             return r;
-        if (n == capacity) {
-            capacity = capacity ? 2 * capacity : 64;
-            struct trp_text *v = reallocarray(ret->item, capacity, sizeof *v);
-            if (!v)
-                return out_of_memory(at);
-            ret->item = v;
-        }
+        if (!TRP_ARRAY_GROW(ret->item, n, capacity))
+            return out_of_memory(at);
         ret->item[n++] = item;
     }
     ret->ntasks = (uint32_t)n;

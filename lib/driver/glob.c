@@ -29,6 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "driver/strings.h"
 
 struct part {
@@ -53,7 +54,7 @@ struct below {
 
 struct pending {
     struct below *v;
-    size_t n, capacity;
+    uint32_t n, capacity;
 };
 
 static uint64_t bit(unsigned i)
@@ -190,15 +191,7 @@ static int found(struct walk *w, const char *path)
 
 static int later(struct walk *w, struct pending *p, const char *path, uint64_t reached)
 {
-    if (p->n == p->capacity) {
-        size_t capacity = p->capacity ? 2 * p->capacity : 16;
-        struct below *v = reallocarray(p->v, capacity, sizeof *v);
-        if (!v)
-            return out_of_memory(w->err);
-        p->v = v;
-        p->capacity = capacity;
-    }
-    char *copy = strdup(path);
+    char *copy = TRP_ARRAY_GROW(p->v, p->n, p->capacity) ? strdup(path) : NULL;
     if (!copy)
         return out_of_memory(w->err);
     p->v[p->n++] = (struct below){.path = copy, .reached = reached};

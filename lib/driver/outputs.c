@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/array.h"
 #include "driver/glob.h"
 #include "driver/strings.h"
 
@@ -40,15 +41,9 @@ static int measure(const char *base, const char *path, struct trp_output *ret)
 
 int trp_outputs_append(struct trp_outputs *o, const struct trp_output *take_one)
 {
-    if (o->n == o->capacity) {
-        size_t capacity = o->capacity ? 2 * o->capacity : 2;
-        struct trp_output *v = reallocarray(o->v, capacity, sizeof *v);
-        if (!v) {
-            free(take_one->path);
-            return TRP_ENOMEM;
-        }
-        o->v = v;
-        o->capacity = capacity;
+    if (!TRP_ARRAY_GROW(o->v, o->n, o->capacity)) {
+        free(take_one->path);
+        return TRP_ENOMEM;
     }
     o->v[o->n++] = *take_one;
     return 0;

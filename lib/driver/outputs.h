@@ -25,7 +25,7 @@ struct trp_output {
 /* Zero-initialise. */
 struct trp_outputs {
     struct trp_output *v;
-    size_t n, capacity;
+    uint32_t n, capacity;
 };
 
 /* Appends an entry and owns its path from then on; TRP_ENOMEM. */

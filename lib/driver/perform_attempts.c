@@ -36,15 +36,8 @@ static bool stage_send(trp_driver *d, struct trp_driver_stage *s, uint32_t execu
     const struct trp_buf *b = trp_driver_message(d, s, err);
     if (!b || !is_sent(trp_channel_send(d->channel, executor, b->data, b->size)))
         return false;
-    if (executor >= s->nsent) {
-        uint32_t n = executor + 16;
-        uint8_t *grown = realloc(s->sent, n);
-        if (!grown)
-            return false;
-        memset(grown + s->nsent, 0, n - s->nsent);
-        s->sent = grown;
-        s->nsent = n;
-    }
+    if (!TRP_ARRAY_ROOM_ZEROED(s->sent, s->nsent, (uint64_t)executor + 1))
+        return false;
     s->sent[executor] = 1;
     return true;
 }
@@ -96,8 +89,7 @@ static bool begin_batch(trp_driver *d, struct trp_staff *x)
 {
     if (x->launching)
         return true;
-    if (!trp_array_room((void **)&d->to_flush, &d->flush_cap, (uint64_t)d->nflush + 1,
-                        sizeof(*d->to_flush)))
+    if (!TRP_ARRAY_GROW(d->to_flush, d->nflush, d->flush_cap))
         return false;
     d->to_flush[d->nflush++] = x->id.n;
     trp_launch_begin(&x->launches);

@@ -34,8 +34,7 @@ static struct trp_staff *staff_new(trp_driver *d, trp_executor_id id,
                                    trp_profile_id profile)
 {
     struct trp_staff *x = calloc(1, sizeof(*x));
-    if (!x || !trp_array_room((void **)&d->staff, &d->staff_cap, (uint64_t)id.n + 1,
-                              sizeof(struct trp_staff *))) {
+    if (!x || !TRP_ARRAY_GROW(d->staff, id.n, d->staff_cap)) {
         free(x);
         return NULL;
     }

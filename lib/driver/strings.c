@@ -9,19 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
+
 int trp_strings_take(struct trp_strings *s, char *take_text)
 {
     if (!take_text)
         return TRP_ENOMEM;
-    if (s->n + 1 >= s->capacity) { /* one for the NULL at the end */
-        size_t capacity = s->capacity ? 2 * s->capacity : 16;
-        char **v = reallocarray(s->v, capacity, sizeof *v);
-        if (!v) {
-            free(take_text);
-            return TRP_ENOMEM;
-        }
-        s->v = v;
-        s->capacity = capacity;
+    if (!TRP_ARRAY_ROOM(s->v, s->capacity,
+                        (uint64_t)s->n + 2)) { /* and the last NULL */
+        free(take_text);
+        return TRP_ENOMEM;
     }
     s->v[s->n++] = take_text;
     s->v[s->n] = NULL;

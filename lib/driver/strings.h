@@ -10,13 +10,14 @@
 #define TRP_DRIVER_STRINGS_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "core/base/error.h"
 
 struct trp_strings {
     char **v;
-    size_t n, capacity;
+    uint32_t n, capacity;
 };
 
 /* Appends a copy; TRP_ENOMEM. */

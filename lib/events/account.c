@@ -65,8 +65,7 @@ static struct trp_account_sum *sum_of(struct trp_account *a, const char *profile
     for (uint32_t i = 0; i < a->nprofiles; i++)
         if (strcmp(a->profiles[i].profile, profile) == 0)
             return &a->profiles[i];
-    if (!trp_array_room((void **)&a->profiles, &a->profiles_room,
-                        (uint64_t)a->nprofiles + 1, sizeof *a->profiles))
+    if (!TRP_ARRAY_GROW(a->profiles, a->nprofiles, a->profiles_room))
         return NULL;
     a->profiles[a->nprofiles] = (struct trp_account_sum){.profile = profile};
     return &a->profiles[a->nprofiles++];
@@ -86,8 +85,7 @@ static int take(struct trp_account *a, const struct trp_run_record *ours,
                                             1e-9};
     if (step.slurm && !trp_sacct_is_over(step.slurm))
         step.slurm = NULL;
-    if (!trp_array_room((void **)&a->steps, &a->room, (uint64_t)a->nsteps + 1,
-                        sizeof step))
+    if (!TRP_ARRAY_GROW(a->steps, a->nsteps, a->room))
         return TRP_ENOMEM;
     if (step.slurm) {
         struct trp_account_sum *sum = sum_of(a, trp_run_step_profile(ours, s));

@@ -50,8 +50,7 @@ static void *memory(struct trp_fields_memory *m, struct trp_view *v, size_t n,
                     size_t size)
 {
     void *p = calloc(n + 1, size);
-    if (p &&
-        trp_array_room((void **)&m->v, &m->cap, (uint64_t)m->n + 1, sizeof(void *))) {
+    if (p && TRP_ARRAY_GROW(m->v, m->n, m->cap)) {
         m->v[m->n++] = p;
         return p;
     }
@@ -119,8 +118,7 @@ static void get_prefer(struct trp_view *v, struct trp_fields_memory *m,
         uint32_t k = trp_fields_get_count(v);
         first[i] = total;
         for (; k > 0 && !v->bad; k--, total++) {
-            if (!trp_array_room((void **)&places, &cap, (uint64_t)total + 1,
-                                sizeof *places)) {
+            if (!TRP_ARRAY_GROW(places, total, cap)) {
                 v->bad = true;
                 break;
             }

@@ -67,9 +67,7 @@ static int on_log_start(void *context, const json_t *event)
     struct trp_record_reader *r = context;
     (void)event;
     struct trp_run_record *new = calloc(1, sizeof *new);
-    if (!new ||
-        !trp_array_room((void **)&r->all->v, &r->all->room, (uint64_t)r->all->n + 1,
-                        sizeof(struct trp_run_record *))) {
+    if (!new || !TRP_ARRAY_GROW(r->all->v, r->all->n, r->all->room)) {
         free(new);
         return TRP_ENOMEM;
     }
@@ -182,8 +180,7 @@ static int on_profile(struct trp_record_reader *r, const json_t *event)
     else /* Spark's have none */
         snprintf(p.name, sizeof p.name, "%u", p.id.n);
     uint32_t n = p.id.n + 1;
-    if (!trp_array_room((void **)&r->profiles, &r->profiles_room, n,
-                        sizeof *r->profiles))
+    if (!TRP_ARRAY_ROOM(r->profiles, r->profiles_room, n))
         return TRP_ENOMEM;
     while (r->nprofiles < n)
         r->profiles[r->nprofiles++] = (struct trp_resource_profile){.slots = 0};
@@ -353,8 +350,7 @@ static int add_job(struct trp_run_record *now, uint32_t job, bool further)
     for (uint32_t i = 0; i < now->njobs; i++)
         if (now->jobs[i].id == job)
             return 0;
-    if (!trp_array_room((void **)&now->jobs, &now->jobs_room, (uint64_t)now->njobs + 1,
-                        sizeof *now->jobs))
+    if (!TRP_ARRAY_GROW(now->jobs, now->njobs, now->jobs_room))
         return TRP_ENOMEM;
     now->jobs[now->njobs++] = (struct trp_run_job){job, further};
     return 0;
@@ -385,8 +381,7 @@ struct trp_run_step *trp_record_step(const struct trp_record_reader *r, bool gan
 
 static bool note_step(struct trp_record_reader *r, uint32_t executor, uint32_t step)
 {
-    if (!trp_array_room((void **)&r->step_of, &r->step_of_room, (uint64_t)executor + 1,
-                        sizeof *r->step_of))
+    if (!TRP_ARRAY_GROW(r->step_of, executor, r->step_of_room))
         return false;
     while (r->nstep_of <= executor)
         r->step_of[r->nstep_of++] = 0;
@@ -416,8 +411,7 @@ static int on_slurm_step(struct trp_record_reader *r, const json_t *event)
         s->told = at;
         return 0;
     }
-    if (!trp_array_room((void **)&now->steps, &now->steps_room,
-                        (uint64_t)now->nsteps + 1, sizeof *now->steps))
+    if (!TRP_ARRAY_GROW(now->steps, now->nsteps, now->steps_room))
         return TRP_ENOMEM;
     char *copy = strdup(name);
     if (!copy || (!task && !note_step(r, id, now->nsteps + 1))) {

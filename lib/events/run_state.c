@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "events/json_text.h"
 #include "files/held.h"
 
@@ -262,17 +263,12 @@ int trp_run_folder_list(const char *runs, struct trp_run_view **ret, uint32_t *r
     for (const struct dirent *e; code == 0 && (e = readdir(d));) {
         if (!view_of(runs, e->d_name, &one))
             continue;
-        if (n == room) {
-            struct trp_run_view *grown = realloc(v, (room * 2 + 16) * sizeof *v);
-            if (!grown) {
-                trp_run_view_clear(&one);
-                code = trp_error_set(err, TRP_ENOMEM, "out of memory");
-                break;
-            }
-            v = grown;
-            room = room * 2 + 16;
+        if (TRP_ARRAY_GROW(v, n, room)) {
+            v[n++] = one;
+            continue;
         }
-        v[n++] = one;
+        trp_run_view_clear(&one);
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
     closedir(d);
     trp_held_leave(runs);

@@ -157,8 +157,7 @@ static int read_row(char *line, unsigned number, struct trp_sacct *s, trp_error 
     field[STATE][strcspn(field[STATE], " +")] = '\0';
     r.state = strdup(field[STATE]);
     r.name = strdup(field[NAME]);
-    if (!r.state || !r.name ||
-        !trp_array_room((void **)&s->rows, &s->room, (uint64_t)s->n + 1, sizeof r)) {
+    if (!r.state || !r.name || !TRP_ARRAY_GROW(s->rows, s->n, s->room)) {
         free(r.state);
         free(r.name);
         return trp_error_set(err, TRP_ENOMEM, "out of memory");

@@ -22,32 +22,13 @@ void trp_statistics_at(struct trp_statistics *s, int64_t at)
         s->last = at;
 }
 
-/* Makes array[0 .. n] exist, zeroed. */
-static void *at_least(void *array, uint32_t *have, uint32_t n, size_t size)
-{
-    if (n < *have)
-        return array;
-    if (n == TRP_NONE)
-        return NULL;
-    size_t want = n < 32 ? 64 : (size_t)n * 2;
-    char *grown = realloc(array, want * size);
-    if (!grown)
-        return NULL;
-    memset(grown + *have * size, 0, (want - *have) * size);
-    *have = (uint32_t)want;
-    return grown;
-}
-
 struct trp_stage_statistics *trp_statistics_stage(struct trp_statistics *s,
                                                   trp_stage_id stage)
 {
     if (stage.n < s->nstages && s->stages[stage.n])
         return s->stages[stage.n];
-    struct trp_stage_statistics **grown =
-        at_least(s->stages, &s->nstages, stage.n, sizeof(void *));
-    if (!grown)
+    if (!TRP_ARRAY_ROOM_ZEROED(s->stages, s->nstages, (uint64_t)stage.n + 1))
         return NULL;
-    s->stages = grown;
     struct trp_stage_statistics *new = calloc(1, sizeof *new);
     if (!new)
         return NULL;
@@ -101,10 +82,8 @@ const struct trp_shape *trp_statistics_shape(struct trp_statistics *s,
 {
     if (p->id.n < s->nshapes && s->shapes[p->id.n].known)
         return &s->shapes[p->id.n];
-    struct trp_shape *grown = at_least(s->shapes, &s->nshapes, p->id.n, sizeof *grown);
-    if (!grown)
+    if (!TRP_ARRAY_ROOM_ZEROED(s->shapes, s->nshapes, (uint64_t)p->id.n + 1))
         return NULL;
-    s->shapes = grown;
     struct trp_shape *shape = &s->shapes[p->id.n];
     shape->known = true;
     memcpy(shape->name, p->name, sizeof shape->name);
@@ -192,12 +171,8 @@ int trp_statistics_executor_added(struct trp_statistics *s, trp_executor_id e,
                                   const struct trp_resource_profile *p,
                                   const char *host, int64_t at)
 {
-    struct trp_executor_statistics *grown =
-        at_least(s->executors, &s->nexecutors, e.n, sizeof *grown);
-    if (!grown)
-        return TRP_ENOMEM;
-    s->executors = grown;
-    if (!trp_statistics_shape(s, p))
+    if (!TRP_ARRAY_ROOM_ZEROED(s->executors, s->nexecutors, (uint64_t)e.n + 1) ||
+        !trp_statistics_shape(s, p))
         return TRP_ENOMEM;
     struct trp_executor_statistics *x = &s->executors[e.n];
     *x = (struct trp_executor_statistics){.live = true,
@@ -257,8 +232,7 @@ int trp_statistics_ran_on(struct trp_statistics *s, trp_stage_id stage,
         return x && p ? TRP_ENOMEM : 0;
     while (i < x->nuses && x->uses[i].stage.n != stage.n)
         i++;
-    if (!trp_array_room((void **)&x->uses, &x->uses_room, (uint64_t)i + 1,
-                        sizeof *x->uses))
+    if (!TRP_ARRAY_GROW(x->uses, i, x->uses_room))
         return TRP_ENOMEM;
     if (i == x->nuses)
         x->uses[x->nuses++] = (struct trp_executor_use){.stage = stage};
@@ -396,11 +370,8 @@ static int share(struct trp_summarised *s, trp_executor_id e, int64_t ran)
         s->gangs++;
         return 0;
     }
-    struct trp_executor_share *grown =
-        at_least(s->by_executor, &s->nexecutors, e.n, sizeof *grown);
-    if (!grown)
+    if (!TRP_ARRAY_ROOM_ZEROED(s->by_executor, s->nexecutors, (uint64_t)e.n + 1))
         return TRP_ENOMEM;
-    s->by_executor = grown;
     s->by_executor[e.n].tasks++;
     s->by_executor[e.n].run_ns += ran;
     return 0;

@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
+
 #include "executor/executor_internal.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -291,14 +293,8 @@ void trp_executor_handler(struct trp_channel_handler *ret)
 /* Notes the number of an end of the spawner that was just put. */
 static bool note_unheard(trp_executor *e)
 {
-    if (e->nunheard == e->unheard_room) {
-        uint32_t room = e->unheard_room ? 2 * e->unheard_room : 64;
-        uint32_t *more = realloc(e->unheard, room * sizeof *more);
-        if (!more)
-            return false;
-        e->unheard = more;
-        e->unheard_room = room;
-    }
+    if (!TRP_ARRAY_GROW(e->unheard, e->nunheard, e->unheard_room))
+        return false;
     e->unheard[e->nunheard++] = e->ends_made;
     e->relayed++;
     return true;

@@ -28,6 +28,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
+
 #include "executor/spawner_internal.h"
 
 enum step { STEP_NONE, STEP_LOGS, STEP_CWD, STEP_EXEC };
@@ -235,15 +237,9 @@ static struct trp_running *take_entry(struct trp_keeper *k)
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state == TRP_RUN_FREE)
             return &k->running[i];
-    uint32_t n = k->nrunning ? 2 * k->nrunning : 8;
-    struct trp_running *all = realloc(k->running, n * sizeof *all);
-    if (!all)
-        return NULL;
-    memset(all + k->nrunning, 0, (n - k->nrunning) * sizeof *all);
-    k->running = all;
-    struct trp_running *r = &all[k->nrunning];
-    k->nrunning = n;
-    return r;
+    uint32_t first = k->nrunning;
+    bool more = TRP_ARRAY_ROOM_ZEROED(k->running, k->nrunning, (uint64_t)first + 1);
+    return more ? &k->running[first] : NULL;
 }
 
 static void say_failure(struct trp_keeper *k, const struct trp_running *r,

@@ -27,6 +27,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
+
 #include "executor/spawner_internal.h"
 
 enum { ENVIRONMENT_MAX = 8 << 20, WINDOW_PIDS = 512, WINDOW_NS = 100000000 };
@@ -63,17 +65,11 @@ static bool is_pid(const char *name)
     return name[0] >= '1' && name[0] <= '9';
 }
 
-static bool push(struct trp_process **all, int *n, int *room,
+static bool push(struct trp_process **all, int *n, uint32_t *room,
                  const struct trp_process *p)
 {
-    if (*n == *room) {
-        int more = *room ? 2 * *room : 256;
-        struct trp_process *grown = realloc(*all, (size_t)more * sizeof *grown);
-        if (!grown)
-            return false;
-        *all = grown;
-        *room = more;
-    }
+    if (!TRP_ARRAY_GROW(*all, (uint32_t)*n, *room))
+        return false;
     (*all)[(*n)++] = *p;
     return true;
 }
@@ -82,7 +78,8 @@ int trp_process_list(struct trp_process **ret)
 {
     DIR *proc = opendir("/proc");
     struct trp_process *all = NULL, p;
-    int n = 0, room = 0;
+    int n = 0;
+    uint32_t room = 0;
     if (!proc)
         return -1;
     for (struct dirent *e; (e = readdir(proc));) {
@@ -102,7 +99,8 @@ int trp_process_list(struct trp_process **ret)
 static int list_children(struct trp_keeper *k, struct trp_process **ret)
 {
     struct trp_process *all = NULL;
-    int n = 0, room = 0;
+    int n = 0;
+    uint32_t room = 0;
     if (k->children < 0) {
         int total = trp_process_list(&all);
         for (int i = 0; i < total; i++)

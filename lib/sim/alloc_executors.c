@@ -11,8 +11,7 @@ int alloc_executor_of(struct alloc *s, const char *name)
     if (n >= 0)
         return n;
     struct executor *x = trp_conf_arena_alloc(trp_sim_keep(s->c), 1, sizeof(*x));
-    if (!x || !trp_array_room((void **)&s->executors, &s->executors_cap,
-                              (uint64_t)s->executor_names.n + 1, sizeof(*s->executors)))
+    if (!x || !TRP_ARRAY_GROW(s->executors, s->executor_names.n, s->executors_cap))
         return TRP_ENOMEM;
     s->executors[s->executor_names.n] = x;
     n = trp_sim_names_add(&s->executor_names, name);

@@ -45,11 +45,8 @@ static int make_stage(struct alloc *s, const char *name, const char *full,
     int newest = trp_sim_names_find(&s->newest, name);
     if (newest < 0)
         newest = trp_sim_names_add(&s->newest, name);
-    if (n < 0 || newest < 0 ||
-        !trp_array_room((void **)&s->stages, &s->stages_cap, (uint64_t)n + 1,
-                        sizeof(*s->stages)) ||
-        !trp_array_room((void **)&s->newest_of, &s->newest_cap, (uint64_t)newest + 1,
-                        sizeof(*s->newest_of)))
+    if (n < 0 || newest < 0 || !TRP_ARRAY_GROW(s->stages, n, s->stages_cap) ||
+        !TRP_ARRAY_GROW(s->newest_of, newest, s->newest_cap))
         return TRP_ENOMEM;
     s->stages[n] = (struct stage){.profile = profile,
                                   .ntasks = (uint32_t)v->tasks,

@@ -166,8 +166,7 @@ static int log_of(trp_sim_durations *d, const char *events, const trp_task_log *
         *ret = d->logs[i];
         return 0;
     }
-    if (path && trp_array_room((void **)&d->logs, &d->logs_cap, (uint64_t)d->nlogs + 1,
-                               sizeof(trp_task_log *)))
+    if (path && TRP_ARRAY_GROW(d->logs, d->nlogs, d->logs_cap))
         rc = trp_task_log_load(path, &d->logs[d->nlogs], err);
     else
         trp_error_set(err, rc, "out of memory for event logs");

@@ -68,8 +68,7 @@ static struct trp_empirical *stage_of(trp_task_log *l, const json_t *id)
 {
     json_int_t n = json_integer_value(id);
     if (!json_is_integer(id) || n < 0 || n >= STAGES_MAX ||
-        !trp_array_room((void **)&l->stages, &l->cap, (uint64_t)n + 1,
-                        sizeof(struct trp_empirical *)))
+        !TRP_ARRAY_GROW(l->stages, n, l->cap))
         return NULL;
     while (l->nstages <= n)
         l->stages[l->nstages++] = NULL;
@@ -115,8 +114,7 @@ static int take_end(void *log, const json_t *event)
                                         : (int64_t)(to - from) * 1000000;
     if (ns < 0)
         return TRP_EINVAL;
-    if (!trp_array_room((void **)&e->values, &e->cap, (uint64_t)e->n + 1,
-                        sizeof(*e->values)))
+    if (!TRP_ARRAY_GROW(e->values, e->n, e->cap))
         return TRP_ENOMEM;
     e->values[e->n++] = ns;
     return 0;

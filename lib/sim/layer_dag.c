@@ -111,8 +111,7 @@ static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
 /* Stages may be gone when their end is read: whose they are is noted before. */
 static int note_stages(struct trp_sim_dag *s, trp_error *err)
 {
-    if (!trp_array_room((void **)&s->stages, &s->stages_cap, s->engine->nstages,
-                        sizeof(*s->stages)))
+    if (!TRP_ARRAY_ROOM(s->stages, s->stages_cap, s->engine->nstages))
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     for (; s->nstages < s->engine->nstages; s->nstages++) {
         trp_sim_more(s->c);
@@ -234,8 +233,7 @@ static int read_partitions(struct trp_sim_dag *s, const struct trp_yaml_node *no
 static int submit_read(struct trp_sim_dag *s, const struct submission *v,
                        const struct trp_job_spec *spec, int64_t now_ns, trp_error *err)
 {
-    if (!trp_array_room((void **)&s->jobs, &s->jobs_cap, (uint64_t)s->njobs + 1,
-                        sizeof(*s->jobs)))
+    if (!TRP_ARRAY_GROW(s->jobs, s->njobs, s->jobs_cap))
         return TRP_ENOMEM;
     const struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {spec}};
     uint32_t before = s->engine->njobs;

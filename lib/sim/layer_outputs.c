@@ -58,9 +58,7 @@ static int place_of(struct outputs *s, const char *executor, const char *host,
     int x = number_of(&s->executors, executor);
     int h = host ? number_of(&s->hosts, host) : 0;
     uint32_t before = s->host_cap;
-    if (x < 0 || h < 0 ||
-        !trp_array_room((void **)&s->host_of, &s->host_cap, s->executors.n,
-                        sizeof(*s->host_of)))
+    if (x < 0 || h < 0 || !TRP_ARRAY_ROOM(s->host_of, s->host_cap, s->executors.n))
         return TRP_ENOMEM;
     for (; before < s->host_cap; before++)
         s->host_of[before] = TRP_NONE;

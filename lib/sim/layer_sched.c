@@ -29,8 +29,7 @@ static int add_executor(struct trp_sched *s, const struct trp_sim_executor *x,
                         int64_t now_ns, trp_error *err)
 {
     uint32_t n = trp_sched_executor(s, x->id);
-    if (n == TRP_NONE || !trp_array_room((void **)&s->order, &s->order_cap,
-                                         (uint64_t)s->norder + 1, sizeof(*s->order)))
+    if (n == TRP_NONE || !TRP_ARRAY_GROW(s->order, s->norder, s->order_cap))
         return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
     struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_ADDED,

@@ -28,8 +28,7 @@ int trp_sim_names_add(struct trp_sim_names *names, const char *name)
     if (trp_sim_names_find(names, name) >= 0)
         return TRP_EEXIST;
     struct trp_sim_name *fresh = calloc(1, sizeof(*fresh));
-    if (!fresh || !trp_array_room((void **)&names->v, &names->cap,
-                                  (uint64_t)names->n + 1, sizeof(*names->v))) {
+    if (!fresh || !TRP_ARRAY_GROW(names->v, names->n, names->cap)) {
         free(fresh);
         return TRP_ENOMEM;
     }

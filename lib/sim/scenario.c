@@ -45,8 +45,7 @@ static void print_told(trp_sim_case *c, const char *word, json_t *value)
 
 void trp_sim_tell(trp_sim_case *c, const char *word, json_t *take_value)
 {
-    if (!take_value || !trp_array_room((void **)&c->told, &c->told_cap,
-                                       (uint64_t)c->ntold + 1, sizeof(*c->told))) {
+    if (!take_value || !TRP_ARRAY_GROW(c->told, c->ntold, c->told_cap)) {
         json_decref(take_value);
         c->no_memory = true;
         return;

@@ -61,8 +61,7 @@ static uint32_t attempt_new(struct trp_virtual_run *r, trp_attempt_id id,
                             uint32_t executor)
 {
     uint32_t slot = (uint32_t)id.n, i = r->specs.of[engine_stage];
-    if (!trp_array_room((void **)&r->attempts, &r->attempts_cap, (uint64_t)slot + 1,
-                        sizeof(*r->attempts))) {
+    if (!TRP_ARRAY_GROW(r->attempts, slot, r->attempts_cap)) {
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
         return TRP_NONE;
     }
@@ -166,8 +165,7 @@ static void start_executor(struct trp_virtual_run *r, uint32_t n, trp_profile_id
     uint32_t line = trp_virtual_line(r->cluster, p, 0, false, not_on);
     if (ahead && line != TRP_NONE)
         line = trp_virtual_line(r->cluster, p, 0, true, "");
-    if (line == TRP_NONE || !trp_array_room((void **)&r->executors, &r->executors_cap,
-                                            (uint64_t)n + 1, sizeof(*r->executors))) {
+    if (line == TRP_NONE || !TRP_ARRAY_GROW(r->executors, n, r->executors_cap)) {
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
         return;
     }

@@ -11,7 +11,7 @@ static bool before(const struct trp_virtual_due *a, const struct trp_virtual_due
 bool trp_virtual_heap_put(struct trp_virtual_heap *h, int64_t at,
                           enum trp_virtual_due_kind kind, uint32_t a, uint64_t b)
 {
-    if (!trp_array_room((void **)&h->v, &h->cap, (uint64_t)h->n + 1, sizeof(*h->v)))
+    if (!TRP_ARRAY_GROW(h->v, h->n, h->cap))
         return false;
     struct trp_virtual_due due = {at, h->order++, b, kind, a};
     uint32_t i = h->n++;

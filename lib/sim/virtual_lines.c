@@ -82,8 +82,7 @@ uint32_t trp_virtual_line(trp_virtual_cluster *c, const struct trp_resource_prof
     uint32_t found = line_find(c, p->id, ranks, ahead, not_on);
     if (found != TRP_NONE)
         return found;
-    if (!trp_array_room((void **)&c->lines, &c->lines_cap, (uint64_t)c->nlines + 1,
-                        sizeof(*c->lines)))
+    if (!TRP_ARRAY_GROW(c->lines, c->nlines, c->lines_cap))
         return TRP_NONE;
     struct trp_virtual_line *l = &c->lines[c->nlines];
     line_make(c, l, p, ranks);
@@ -105,8 +104,7 @@ static uint32_t share_new(trp_virtual_cluster *c, uint32_t line, uint32_t owner)
     if (share != TRP_NONE) {
         c->free_share = c->shares[share].next;
     } else {
-        if (!trp_array_room((void **)&c->shares, &c->shares_cap,
-                            (uint64_t)c->nshares + 1, sizeof(*c->shares))) {
+        if (!TRP_ARRAY_GROW(c->shares, c->nshares, c->shares_cap)) {
             c->failed = true;
             return TRP_NONE;
         }

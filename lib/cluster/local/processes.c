@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
+
 struct process {
     pid_t pid, parent, session;
     bool zombie;
@@ -66,14 +68,8 @@ static void take_snapshot(struct snapshot *s)
         struct process p;
         if (e->d_name[0] < '1' || e->d_name[0] > '9' || !read_process(e->d_name, &p))
             continue;
-        if (s->n == s->capacity) {
-            uint32_t capacity = s->capacity ? 2 * s->capacity : 256;
-            struct process *v = realloc(s->v, capacity * sizeof *v);
-            if (!v)
-                break;
-            s->v = v;
-            s->capacity = capacity;
-        }
+        if (!TRP_ARRAY_GROW(s->v, s->n, s->capacity))
+            break;
         s->v[s->n++] = p;
     }
     closedir(dir);

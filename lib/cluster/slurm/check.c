@@ -27,8 +27,7 @@ static void add(struct trp_slurm_checking *c, enum trp_slurm_severity severity,
                 const char *where, const char *todo, const char *text)
 {
     struct trp_slurm_findings *to = c->to;
-    if (!trp_array_room((void **)&to->v, &to->cap, (uint64_t)to->n + 1,
-                        sizeof *to->v)) {
+    if (!TRP_ARRAY_GROW(to->v, to->n, to->cap)) {
         to->full = true;
         return;
     }

@@ -69,8 +69,7 @@ static bool take_cgroup(struct trp_slurm_facts *f, const struct trp_slurm_line *
 
 static bool take_licence(struct trp_slurm_facts *f, const struct trp_slurm_line *l)
 {
-    if (!trp_array_room((void **)&f->licences, &f->licences_cap,
-                        (uint64_t)f->nlicences + 1, sizeof *f->licences))
+    if (!TRP_ARRAY_GROW(f->licences, f->nlicences, f->licences_cap))
         return false;
     struct trp_slurm_licence *v = &f->licences[f->nlicences];
     v->name = keep(f, trp_slurm_line_text(l, "name"));

@@ -106,7 +106,7 @@ static void sift_down(struct list *heap, struct trp_idle_item *x)
 
 static int append(struct list *l, struct trp_idle_item *x, enum place place)
 {
-    if (!trp_array_room((void **)&l->v, &l->cap, (uint64_t)l->n + 1, sizeof(*l->v)))
+    if (!TRP_ARRAY_GROW(l->v, l->n, l->cap))
         return TRP_ENOMEM;
     put(l, l->n++, x);
     x->place = place;

@@ -40,8 +40,7 @@ static struct trp_share claim(const struct trp_engine *e, const struct trp_class
 bool trp_room_divide(struct trp_engine *e)
 {
     uint32_t n = 0;
-    if (!trp_array_room((void **)&e->shares, &e->shares_cap, e->nclasses,
-                        sizeof(*e->shares))) {
+    if (!TRP_ARRAY_ROOM(e->shares, e->shares_cap, e->nclasses)) {
         e->out_of_memory = true;
         return false;
     }

@@ -115,8 +115,7 @@ static int keep_load(struct work *w, struct trp_outlook *o)
             memmove(&o->counts[(size_t)kept++ * n], old, n * sizeof(*old));
     }
     o->nloads = kept;
-    if (!trp_array_room((void **)&o->counts, &w->kept_cap, ((uint64_t)kept + 1) * n,
-                        sizeof(*o->counts)))
+    if (!TRP_ARRAY_ROOM(o->counts, w->kept_cap, ((uint64_t)kept + 1) * n))
         return TRP_ENOMEM;
     memcpy(&o->counts[(size_t)o->nloads++ * n], w->load, n * sizeof(*w->load));
     return 0;

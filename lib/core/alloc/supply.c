@@ -19,8 +19,7 @@ static void count_cost(struct trp_engine *e, const struct trp_executor *x, int b
 static bool host_room(struct trp_class *c, uint32_t host)
 {
     uint32_t old = c->on_host_cap;
-    if (!trp_array_room((void **)&c->on_host, &c->on_host_cap, (uint64_t)host + 1,
-                        sizeof(*c->on_host)))
+    if (!TRP_ARRAY_GROW(c->on_host, host, c->on_host_cap))
         return false;
     memset(c->on_host + old, 0, (c->on_host_cap - old) * sizeof(*c->on_host));
     return true;

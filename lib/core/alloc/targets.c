@@ -54,8 +54,7 @@ int trp_targets_profile(trp_targets *t, uint32_t profile, uint32_t slots, bool n
     uint32_t old = t->nprofiles;
     if (profile < old && t->profiles[profile].known)
         return 0;
-    if (!trp_array_room((void **)&t->profiles, &t->profiles_cap, (uint64_t)profile + 1,
-                        sizeof(*t->profiles)))
+    if (!TRP_ARRAY_GROW(t->profiles, profile, t->profiles_cap))
         return TRP_ENOMEM;
     if (profile >= old) {
         memset(t->profiles + old, 0, (profile + 1 - old) * sizeof(*t->profiles));

@@ -59,8 +59,7 @@ int trp_targets_stage(trp_targets *t, uint32_t profile, uint32_t ntasks, bool at
 {
     uint32_t at = t->free;
     if (at == TRP_NONE) {
-        if (!trp_array_room((void **)&t->stages, &t->stages_cap,
-                            (uint64_t)t->nstages + 1, sizeof(*t->stages)))
+        if (!TRP_ARRAY_GROW(t->stages, t->nstages, t->stages_cap))
             return TRP_ENOMEM;
         at = t->nstages++;
     } else {

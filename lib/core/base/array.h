@@ -1,7 +1,7 @@
 /*
  * Growing arrays: `T *v; uint32_t n, cap;` in any struct, grown by doubling.
  *
- *     if (!trp_array_room((void **)&s->v, &s->cap, s->n + 1, sizeof(*s->v)))
+ *     if (!TRP_ARRAY_GROW(s->v, s->n, s->cap))
  *         return TRP_ENOMEM;
  *     s->v[s->n++] = x;
  */
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Makes room for `need` elements of `size` bytes. False: out of memory or above 2^31
  * elements; the array is as before. */
@@ -31,6 +32,25 @@ static inline bool trp_array_room(void **v, uint32_t *cap, uint64_t need, size_t
     return true;
 }
 
+/* The same with what is new zeroed. */
+static inline bool trp_array_room_zeroed(void **v, uint32_t *cap, uint64_t need,
+                                         size_t size)
+{
+    uint32_t had = *cap;
+    if (!trp_array_room(v, cap, need, size))
+        return false;
+    memset((char *)*v + had * size, 0, (*cap - had) * size);
+    return true;
+}
+
+/* Room for `need` elements in the array `v`, for one more than `n`, and with what is
+ * new zeroed. False as above. */
+#define TRP_ARRAY_ROOM(v, cap, need)                                                   \
+    trp_array_room((void **)&(v), &(cap), (need), sizeof((v)[0]))
+#define TRP_ARRAY_GROW(v, n, cap) TRP_ARRAY_ROOM(v, cap, (uint64_t)(n) + 1)
+#define TRP_ARRAY_ROOM_ZEROED(v, cap, need)                                            \
+    trp_array_room_zeroed((void **)&(v), &(cap), (need), sizeof((v)[0]))
+
 /* A stack of 32-bit indices. */
 struct trp_stack {
     uint32_t *v;
@@ -39,7 +59,7 @@ struct trp_stack {
 
 static inline bool trp_stack_push(struct trp_stack *s, uint32_t x)
 {
-    if (!trp_array_room((void **)&s->v, &s->cap, (uint64_t)s->n + 1, sizeof(*s->v)))
+    if (!TRP_ARRAY_GROW(s->v, s->n, s->cap))
         return false;
     s->v[s->n++] = x;
     return true;

@@ -32,8 +32,7 @@ static void start_timer(struct trp_engine *e)
     struct trp_dag *d = &e->dag;
     if (d->resubmit_head == d->nresubmit)
         d->resubmit_head = d->nresubmit = 0;
-    if (!trp_array_room((void **)&d->resubmit_due, &d->resubmit_cap,
-                        (uint64_t)d->nresubmit + 1, sizeof(*d->resubmit_due))) {
+    if (!TRP_ARRAY_GROW(d->resubmit_due, d->nresubmit, d->resubmit_cap)) {
         e->out_of_memory = true;
         return;
     }

@@ -105,7 +105,7 @@ int trp_graph_add(struct trp_graph *g, const struct trp_dataset_spec *spec,
         .shuffle = TRP_NONE,
     };
     if (!d.name || !copy_parents(g, &d, spec) || !copy_hosts(&d, spec, hosts) ||
-        !trp_array_room((void **)&g->v, &g->cap, (uint64_t)g->n + 1, sizeof(*g->v))) {
+        !TRP_ARRAY_GROW(g->v, g->n, g->cap)) {
         dataset_free(&d);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a dataset");
     }
@@ -202,8 +202,7 @@ static bool reach_executor(struct trp_graph *g, uint32_t executor)
     if (executor < g->nexecutors)
         return true;
     uint64_t n = (uint64_t)executor + 1;
-    if (!trp_array_room((void **)&g->executors, &g->executors_cap, n,
-                        sizeof(*g->executors)))
+    if (!TRP_ARRAY_ROOM(g->executors, g->executors_cap, n))
         return false;
     memset(g->executors + g->nexecutors, 0,
            (size_t)(n - g->nexecutors) * sizeof(*g->executors));

@@ -296,8 +296,7 @@ static struct trp_job *job_new(struct trp_engine *e, const struct trp_job_spec *
     char *name = spec->name ? strdup(spec->name) : NULL;
     char *pool = spec->pool ? strdup(spec->pool) : NULL;
     if (!j || (spec->name && !name) || (spec->pool && !pool) ||
-        !trp_array_room((void **)&e->jobs, &e->jobs_cap, (uint64_t)e->njobs + 1,
-                        sizeof(*e->jobs))) {
+        !TRP_ARRAY_GROW(e->jobs, e->njobs, e->jobs_cap)) {
         free(j);
         free(name);
         free(pool);

@@ -112,7 +112,7 @@ static bool reach(void *v, uint32_t *n, uint32_t *cap, uint32_t index)
     void **array = *(void ***)v;
     if (index < *n)
         return true;
-    if (!trp_array_room((void **)&array, cap, (uint64_t)index + 1, sizeof(*array)))
+    if (!TRP_ARRAY_GROW(array, index, *cap))
         return false;
     memset(array + *n, 0, ((size_t)index + 1 - *n) * sizeof(*array));
     *n = index + 1;

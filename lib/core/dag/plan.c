@@ -29,8 +29,7 @@ static int take_shuffle(struct trp_engine *e, uint32_t dataset, trp_error *err)
     struct trp_dag *dag = &e->dag;
     if (d->shuffle == TRP_NONE)
         d->shuffle = dag->nshuffles++;
-    if (!trp_array_room((void **)&dag->map_stages, &dag->map_stages_cap,
-                        (uint64_t)d->shuffle + 1, sizeof(struct trp_stage *)))
+    if (!TRP_ARRAY_GROW(dag->map_stages, d->shuffle, dag->map_stages_cap))
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a shuffle");
     while (dag->nmap_stages <= d->shuffle)
         dag->map_stages[dag->nmap_stages++] = NULL;

@@ -14,8 +14,7 @@ static const double SHARE = 0.2;
 static bool add_place(struct trp_engine *e, uint32_t *n, uint32_t host,
                       uint32_t executor)
 {
-    if (!trp_array_room((void **)&e->dag.places, &e->dag.places_cap, (uint64_t)*n + 1,
-                        sizeof(*e->dag.places)))
+    if (!TRP_ARRAY_GROW(e->dag.places, *n, e->dag.places_cap))
         return false;
     e->dag.places[(*n)++] =
         (struct trp_place){.host = e->hosts.hosts[host].name, .executor = executor};
@@ -79,8 +78,7 @@ const struct trp_preferences *trp_dag_prefer(struct trp_engine *e,
     if (s->dataset == TRP_NONE ? !reads_one : !s->nprefer)
         return NULL;
     uint32_t n = 0;
-    bool ok = trp_array_room((void **)&e->dag.place_first, &e->dag.place_first_cap,
-                             (uint64_t)s->ntasks + 1, sizeof(*e->dag.place_first));
+    bool ok = TRP_ARRAY_GROW(e->dag.place_first, s->ntasks, e->dag.place_first_cap);
     for (uint32_t i = 0; ok && i < s->ntasks; i++) {
         e->dag.place_first[i] = n;
         ok = (done && done[i]) || add_task(e, &n, s, i);

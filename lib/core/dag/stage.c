@@ -56,8 +56,7 @@ struct trp_stage *trp_stage_new(struct trp_engine *e, const struct trp_stage_spe
     s->parents = malloc((spec->nparents ? spec->nparents : 1) * sizeof(*s->parents));
     s->not_on = malloc((spec->nnot_on ? spec->nnot_on : 1) * sizeof(*s->not_on));
     if (!s->name || (spec->pool && !s->pool) || !s->parents || !s->not_on ||
-        !trp_array_room((void **)&e->stages, &e->stages_cap, (uint64_t)e->nstages + 1,
-                        sizeof(*e->stages))) {
+        !TRP_ARRAY_GROW(e->stages, e->nstages, e->stages_cap)) {
         free_memory(s);
         return NULL;
     }

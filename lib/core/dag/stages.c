@@ -204,8 +204,7 @@ static void await(struct trp_stage *s, const uint8_t *done, uint32_t missing)
 
 static bool note_epoch(struct trp_engine *e, struct trp_stage *s)
 {
-    if (!trp_array_room((void **)&s->epochs, &s->epochs_cap, (uint64_t)s->attempts + 1,
-                        sizeof(*s->epochs)))
+    if (!TRP_ARRAY_GROW(s->epochs, s->attempts, s->epochs_cap))
         return false;
     if (s->attempts == 1)
         s->epochs[0] = 0; /* it may have been skipped */

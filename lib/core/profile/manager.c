@@ -12,6 +12,7 @@
  * Teardown: the profiles, then the array.
  */
 #include "core/profile/manager.h"
+#include "core/base/array.h"
 #include "core/profile/resolve.h"
 
 #include <assert.h>
@@ -61,19 +62,12 @@ static int check_run_resources(const trp_profiles *m,
 
 static int make_room(trp_profiles *m, trp_error *err)
 {
-    if (m->n < m->room)
-        return TRP_OK;
     if (m->n >= TRP_PROFILES_MAX)
         return trp_error_set(err, TRP_ELIMIT, "too many profiles; a run has at most %d",
                              TRP_PROFILES_MAX);
-    uint32_t room = m->room > 0 ? 2 * m->room : 8;
-    struct trp_resource_profile **v =
-        realloc(m->v, room * sizeof(struct trp_resource_profile *));
-    if (!v)
-        return trp_error_set(err, TRP_ENOMEM, "no memory for another profile");
-    m->v = v;
-    m->room = room;
-    return TRP_OK;
+    return TRP_ARRAY_GROW(m->v, m->n, m->room)
+               ? TRP_OK
+               : trp_error_set(err, TRP_ENOMEM, "no memory for another profile");
 }
 
 /* A profile that is worked out and checked, but has no id yet; NULL with the code. */

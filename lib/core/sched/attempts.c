@@ -12,8 +12,7 @@ uint32_t trp_attempt_new(struct trp_engine *e)
     if (slot != TRP_NONE) {
         p->free = p->v[slot].next;
     } else {
-        if (!trp_array_room((void **)&p->v, &p->cap, (uint64_t)p->n + 1,
-                            sizeof(*p->v))) {
+        if (!TRP_ARRAY_GROW(p->v, p->n, p->cap)) {
             e->out_of_memory = true;
             return TRP_NONE;
         }

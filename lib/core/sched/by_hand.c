@@ -28,8 +28,7 @@ static struct trp_stage *bare_stage(trp_engine *e, uint32_t number,
         if (s->stage->id.n == number && s->stage->profile.n == profile.n)
             return s->stage;
     struct trp_stage *stage = calloc(1, sizeof(*stage));
-    if (!stage || !trp_array_room((void **)&e->stages, &e->stages_cap,
-                                  (uint64_t)e->nstages + 1, sizeof(*e->stages))) {
+    if (!stage || !TRP_ARRAY_GROW(e->stages, e->nstages, e->stages_cap)) {
         free(stage);
         return NULL;
     }
@@ -54,8 +53,7 @@ struct trp_task_set *trp_offers_submit(trp_engine *e, uint32_t stage,
 
 uint32_t trp_offers_reserve(trp_engine *e)
 {
-    if (!trp_array_room((void **)&e->executors, &e->executors_cap,
-                        (uint64_t)e->nexecutors + 1, sizeof(*e->executors)))
+    if (!TRP_ARRAY_GROW(e->executors, e->nexecutors, e->executors_cap))
         return TRP_NONE;
     e->executors[e->nexecutors] = NULL;
     return e->nexecutors++;

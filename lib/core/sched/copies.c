@@ -37,8 +37,7 @@ void trp_copies_init(struct trp_engine *e)
 TRP_RARE void trp_copies_past(struct trp_engine *e, struct trp_task_set *s,
                               uint32_t task, uint32_t host)
 {
-    if (!trp_array_room((void **)&s->past, &s->past_cap, (uint64_t)s->npast + 1,
-                        sizeof(*s->past))) {
+    if (!TRP_ARRAY_GROW(s->past, s->npast, s->past_cap)) {
         e->out_of_memory = true;
         return;
     }

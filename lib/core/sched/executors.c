@@ -12,8 +12,7 @@ struct trp_class *trp_class_of(struct trp_engine *e, trp_profile_id profile)
 {
     if (profile.n < e->nclasses && e->classes[profile.n])
         return e->classes[profile.n];
-    if (!trp_array_room((void **)&e->classes, &e->classes_cap, (uint64_t)profile.n + 1,
-                        sizeof(struct trp_class *)))
+    if (!TRP_ARRAY_GROW(e->classes, profile.n, e->classes_cap))
         return NULL;
     while (e->nclasses <= profile.n)
         e->classes[e->nclasses++] = NULL;
@@ -58,8 +57,7 @@ struct trp_executor *trp_executor_new_as(struct trp_engine *e, struct trp_class 
 
 struct trp_executor *trp_executor_new(struct trp_engine *e, struct trp_class *c)
 {
-    if (!trp_array_room((void **)&e->executors, &e->executors_cap,
-                        (uint64_t)e->nexecutors + 1, sizeof(*e->executors))) {
+    if (!TRP_ARRAY_GROW(e->executors, e->nexecutors, e->executors_cap)) {
         e->out_of_memory = true;
         return NULL;
     }

@@ -94,8 +94,7 @@ static void places_free(struct places *p)
 
 static bool has_room(struct places *p)
 {
-    return trp_array_room((void **)&p->news, &p->news_cap, (uint64_t)p->nexcluded + 1,
-                          sizeof(*p->news));
+    return TRP_ARRAY_GROW(p->news, p->nexcluded, p->news_cap);
 }
 
 /* There is room. */
@@ -199,9 +198,8 @@ static void drop_old_failures(struct place *x, int64_t now_ns)
 static int add_failures(trp_health_tracker *t, struct place *x,
                         const struct trp_health_entry *on_executor)
 {
-    if (!trp_array_room((void **)&x->failures, &x->failures_cap,
-                        (uint64_t)x->nfailures + on_executor->count,
-                        sizeof(*x->failures)))
+    if (!TRP_ARRAY_ROOM(x->failures, x->failures_cap,
+                        (uint64_t)x->nfailures + on_executor->count))
         return TRP_ENOMEM;
     for (const struct trp_health_entry *e = on_executor->next; e; e = e->next)
         x->failures[x->nfailures++] = expiry_of(t, e->failed_ns);

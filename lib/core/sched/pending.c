@@ -149,8 +149,7 @@ static bool push_at(const struct trp_pending *p, struct trp_stack *stack, uint32
 {
     if (stack->n == stack->cap && is_in_block(p, stack)) {
         struct trp_stack own = {.n = stack->n};
-        if (!trp_array_room((void **)&own.v, &own.cap, (uint64_t)own.n + 1,
-                            sizeof(*own.v)))
+        if (!TRP_ARRAY_GROW(own.v, own.n, own.cap))
             return false;
         memcpy(own.v, stack->v, own.n * sizeof(*own.v));
         *stack = own;
@@ -276,7 +275,7 @@ static bool fill_places(struct trp_task_set *s, uint32_t task)
 bool trp_pending_fill(struct trp_task_set *s)
 {
     struct trp_stack *all = &s->lists.all;
-    if (!trp_array_room((void **)&all->v, &all->cap, s->ntasks, sizeof(*all->v)) ||
+    if (!TRP_ARRAY_ROOM(all->v, all->cap, s->ntasks) ||
         (s->prefer_first && !reserve(s)))
         return false;
     for (uint32_t i = s->ntasks; i-- > 0;) {

@@ -245,9 +245,8 @@ static void rank_again(struct trp_pool *p, uint32_t i)
 bool trp_pool_child_add(struct trp_pool *p, struct trp_pool_child *c)
 {
     uint64_t need = (uint64_t)p->nchildren + 1;
-    if (!trp_array_room((void **)&p->children, &p->children_cap, need,
-                        sizeof(struct trp_pool_child *)) ||
-        !trp_array_room((void **)&p->order, &p->order_cap, need, sizeof(*p->order)))
+    if (!TRP_ARRAY_ROOM(p->children, p->children_cap, need) ||
+        !TRP_ARRAY_ROOM(p->order, p->order_cap, need))
         return false;
     uint32_t i = p->mode == TRP_POOL_FAIR ? rank_by_name(p, c) : p->nchildren;
     memmove(&p->children[i + 1], &p->children[i],

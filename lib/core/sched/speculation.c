@@ -81,7 +81,7 @@ int trp_speculation_config_check(const struct trp_speculation_config *c, trp_err
 
 static bool heap_push(struct heap *h, int64_t x)
 {
-    if (!trp_array_room((void **)&h->v, &h->cap, (uint64_t)h->n + 1, sizeof(*h->v)))
+    if (!TRP_ARRAY_GROW(h->v, h->n, h->cap))
         return false;
     uint32_t i = h->n++;
     while (i && h->v[(i - 1) / 2] > x) {

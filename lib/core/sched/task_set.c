@@ -41,8 +41,8 @@ static bool fill_plain(struct trp_task_set *s)
 {
     struct trp_stack *all = &s->lists.all, *no_pref = &s->lists.no_pref;
     uint32_t n = s->ntasks;
-    if (!trp_array_room((void **)&all->v, &all->cap, n, sizeof(*all->v)) ||
-        !trp_array_room((void **)&no_pref->v, &no_pref->cap, n, sizeof(*no_pref->v)))
+    if (!TRP_ARRAY_ROOM(all->v, all->cap, n) ||
+        !TRP_ARRAY_ROOM(no_pref->v, no_pref->cap, n))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         s->tasks[i] = (struct trp_task){.attempt = TRP_NONE};

@@ -73,8 +73,7 @@ static uint32_t rack_intern(struct trp_hosts *h, const char *name)
     uint32_t number = name_find(h->rack_names, name);
     if (number != TRP_NONE)
         return number;
-    if (!trp_array_room((void **)&h->racks, &h->racks_cap, (uint64_t)h->nracks + 1,
-                        sizeof(*h->racks)))
+    if (!TRP_ARRAY_GROW(h->racks, h->nracks, h->racks_cap))
         return TRP_NONE;
     char *own = name_add(&h->rack_names, name, h->nracks);
     if (!own)
@@ -108,8 +107,7 @@ uint32_t trp_hosts_intern(struct trp_hosts *h, const char *name, const char *rac
     }
     if (!rack)
         r = name_find(h->known, name);
-    if (!trp_array_room((void **)&h->hosts, &h->hosts_cap, (uint64_t)h->nhosts + 1,
-                        sizeof(*h->hosts)))
+    if (!TRP_ARRAY_GROW(h->hosts, h->nhosts, h->hosts_cap))
         return TRP_NONE;
     char *own = name_add(&h->host_names, name, h->nhosts);
     if (!own)
