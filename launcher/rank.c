@@ -5,6 +5,7 @@
  *     executor          an executor (TROUPE_EXECUTOR says which)
  *     step VAR… -- …    what stands before an executor in a Slurm step
  *     guard             ends a further Slurm job when the driver is gone
+ *     tidy OWNER…       removes what executors left on their node that were killed
  *     gang SPECFILE     the wrapper of one rank of a gang
  *     unstick PORT      frees an MPI_Comm_accept whose peer died
  *     mpi MODULE        says which MPI a module is for
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "cluster/slurm/step.h"
+#include "cluster/slurm/tidy.h"
 #include "comm/channel.h"
 #include "comm/mpi.h"
 #include "driver/pipeline_run.h"
@@ -60,6 +62,8 @@ int main(int argc, char **argv)
         return trp_slurm_step_main(argc - 2, argv + 2);
     if (strcmp(part, "guard") == 0 && argc == 2)
         return guard_job();
+    if (strcmp(part, "tidy") == 0 && argc > 2)
+        return trp_slurm_tidy_main(argc - 2, argv + 2);
     if (strcmp(part, "gang") == 0 && argc == 5)
         return getenv("SLURM_PROCID") && !getenv("OMPI_COMM_WORLD_RANK")
                    ? trp_slurm_rank_main(argc, argv)

@@ -244,7 +244,7 @@ static int open_done_copy(const struct run *r, char folder[TRP_PRIVATE_FOLDER],
                           trp_done_log **ret, trp_error *err)
 {
     char from[4300], to[128];
-    if (trp_private_folder(folder, err) < 0)
+    if (trp_private_folder("", folder, err) < 0)
         return TRP_ESYSTEM;
     snprintf(to, sizeof to, "%s/state", folder);
     snprintf(from, sizeof from, "%s/state/done.jsonl", r->folder->path);

@@ -88,7 +88,7 @@ static void hurry(struct watch *w, int64_t ms)
 int trp_supervisor_open(struct trp_supervisor *s, bool sockets, trp_error *err)
 {
     s->listen_fd = -1;
-    if (trp_private_folder(s->folder, err) < 0)
+    if (trp_private_folder("", s->folder, err) < 0)
         return TRP_ESYSTEM;
     trp_private_folders_sweep_aside(s->folder);
     s->ompi_server[0] = '\0';

@@ -1,9 +1,9 @@
 /*
  * Who made a folder holds a lock on it (flock, of the folder itself), which the kernel
  * takes away with the last process that has the descriptor: so a folder that can be
- * locked has no owner any more. Between the making and the lock a folder looks so too;
- * one that is younger than YOUNG_S is left alone. A file in it says that it was made
- * here: the name alone could be anybody's, `troupe-backup`.
+ * locked has no owner any more. A file in it says that it was made here, and for whom:
+ * the name alone could be anybody's, `troupe-backup`. It comes after the lock, so that
+ * a folder which nobody has locked yet is left alone.
  */
 #include "executor/private_folder.h"
 
@@ -27,16 +27,19 @@
 #define NAME PREFIX "XXXXXX"
 #define MARK ".made-by-troupe"
 
-enum { YOUNG_S = 5 };
+enum { PLACES = 4, LOOK_MS = 20 };
 
 /* The descriptor stays open for as long as the process lives. */
-static void lock_and_mark(const char *path)
+static void lock_and_mark(const char *path, const char *owner)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
     int mark = fd < 0 ? -1 : openat(fd, MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (mark >= 0)
+    if (mark >= 0) {
+        dprintf(mark, "%s", owner);
         close(mark);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+    }
+    if (fd >= 0 && !locked)
         close(fd);
 }
 
@@ -50,16 +53,25 @@ const char *trp_job_folder(void)
                : NULL;
 }
 
-int trp_private_folder(char ret_path[TRP_PRIVATE_FOLDER], trp_error *err)
+/* Where they may be made, the first choice first; NULL: not there. */
+static void find_places(const char *ret[PLACES])
 {
-    const char *places[] = {trp_job_folder(), "/tmp", getenv("TMPDIR"), "/var/tmp"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (!places[i] || places[i][0] != '/' ||
-            snprintf(ret_path, TRP_PRIVATE_FOLDER, "%s/" NAME, places[i]) >=
-                TRP_PRIVATE_FOLDER)
+    const char *all[PLACES] = {trp_job_folder(), "/tmp", getenv("TMPDIR"), "/var/tmp"};
+    for (size_t i = 0; i < PLACES; i++)
+        ret[i] = all[i] && all[i][0] == '/' ? all[i] : NULL;
+}
+
+int trp_private_folder(const char *owner, char ret_path[TRP_PRIVATE_FOLDER],
+                       trp_error *err)
+{
+    const char *places[PLACES];
+    find_places(places);
+    for (size_t i = 0; i < PLACES; i++) {
+        if (!places[i] || snprintf(ret_path, TRP_PRIVATE_FOLDER, "%s/" NAME,
+                                   places[i]) >= TRP_PRIVATE_FOLDER)
             continue;
         if (mkdtemp(ret_path)) {
-            lock_and_mark(ret_path);
+            lock_and_mark(ret_path, owner);
             return 0;
         }
     }
@@ -75,20 +87,52 @@ static bool may_be_ours(int at, const char *name)
     struct stat st;
     return strlen(name) == strlen(NAME) && strncmp(name, PREFIX, strlen(PREFIX)) == 0 &&
            fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
-           st.st_uid == geteuid() && (st.st_mode & 0777) == 0700 &&
-           st.st_ctim.tv_sec + YOUNG_S < time(NULL);
+           st.st_uid == geteuid() && (st.st_mode & 0777) == 0700;
 }
 
-static void remove_unused(int at, const char *name)
+static bool is_made_for(int folder, const char *const *owners, size_t n)
+{
+    char text[TRP_PRIVATE_OWNER + 1] = "";
+    int fd = openat(folder, MARK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; size > 0 && i < n; i++) {
+        if (strcmp(text, owners[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* True: it is in use, by one of the owners. */
+static bool remove_unused(int at, const char *name, const char *const *owners, size_t n)
 {
     size_t all = SIZE_MAX;
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return;
-    if (faccessat(fd, MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return false;
+    bool marked = faccessat(fd, MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    bool used = marked && flock(fd, LOCK_EX | LOCK_NB) < 0;
+    if (marked && !used)
         trp_tree_remove(at, name, &all);
+    bool awaited = used && is_made_for(fd, owners, n);
     close(fd);
+    return awaited;
+}
+
+/* True: one of the owners uses one there. */
+static bool sweep(const char *place, const char *const *owners, size_t n)
+{
+    bool awaited = false;
+    DIR *d = opendir(place);
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        if (may_be_ours(dirfd(d), entry->d_name) &&
+            remove_unused(dirfd(d), entry->d_name, owners, n))
+            awaited = true;
+    }
+    if (d)
+        closedir(d);
+    return awaited;
 }
 
 void trp_private_folders_sweep(const char *path)
@@ -98,13 +142,21 @@ void trp_private_folders_sweep(const char *path)
     if (!slash)
         return;
     snprintf(place, sizeof place, "%.*s", (int)(slash - path), path);
-    DIR *d = opendir(place);
-    for (struct dirent *entry; d && (entry = readdir(d));) {
-        if (may_be_ours(dirfd(d), entry->d_name))
-            remove_unused(dirfd(d), entry->d_name);
+    sweep(place, NULL, 0);
+}
+
+bool trp_private_folders_tidy(const char *const *owners, size_t n, unsigned wait_ms)
+{
+    const char *places[PLACES];
+    find_places(places);
+    for (unsigned spent = 0;; spent += LOOK_MS) {
+        bool awaited = false;
+        for (size_t i = 0; i < PLACES; i++)
+            awaited |= places[i] && sweep(places[i], owners, n);
+        if (!awaited || spent >= wait_ms)
+            return !awaited;
+        usleep(LOOK_MS * 1000);
     }
-    if (d)
-        closedir(d);
 }
 
 void trp_private_folders_sweep_aside(const char *path)

@@ -74,6 +74,25 @@ bred() {
     nothing_left node1
 }
 
+one_step_is_left() {
+    [ "$(on node2 pgrep -c -u alice -f '/troupe-rank step ')" = 1 ]
+}
+
+@test "an srun is killed, and a step: nothing is left where no executor comes any more" {
+    pipeline 4 'while [ ! -e go ]; do sleep 0.1; done'
+    run_on -N2 -n2 -c2 --mem=2000 -w node1,node2 -- --set slurm.poll=500ms
+    wait_until 20 have_run 4
+    on head scontrol update nodename=node2 state=drain reason=drill
+    wait_until 20 grep -q 'is to go: node2 is being drained' troupe-runs/r/events.jsonl
+    on node1 pkill -KILL -o -u alice -f '^srun .*--nodelist=node2 '
+    wait_until 20 one_step_is_left
+    on node2 pkill -KILL -u alice -f '/troupe-rank step '
+    touch go
+    well 60
+    [ "$(cat ran.* | wc -l)" = 6 ]
+    nothing_left node1 node2
+}
+
 @test "a node dies below a gang: it runs again on others" {
     cat >p.yaml <<'END'
 troupe: 1

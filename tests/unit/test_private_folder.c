@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "executor/private_folder.h"
@@ -19,7 +21,7 @@ static bool is_in_job(void)
     char path[TRP_PRIVATE_FOLDER];
     trp_error err;
     struct stat st;
-    g_assert_cmpint(trp_private_folder(path, &err), ==, 0);
+    g_assert_cmpint(trp_private_folder("", path, &err), ==, 0);
     g_assert_cmpint(lstat(path, &st), ==, 0);
     g_assert_cmpuint(st.st_mode, ==, S_IFDIR | 0700);
     char *mark = g_build_filename(path, ".made-by-troupe", NULL);
@@ -76,6 +78,61 @@ static void test_long_path(void)
     g_free(below);
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A process that makes a folder for `owner`, and holds it until it is killed. */
+static pid_t hold_folder(const char *owner, char ret_path[TRP_PRIVATE_FOLDER])
+{
+    int fds[2];
+    g_assert_cmpint(pipe(fds), ==, 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char path[TRP_PRIVATE_FOLDER] = "";
+        trp_error err;
+        if (trp_private_folder(owner, path, &err) < 0 ||
+            write(fds[1], path, sizeof path) != sizeof path)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(fds[1]);
+    g_assert_cmpint(read(fds[0], ret_path, TRP_PRIVATE_FOLDER), ==, TRP_PRIVATE_FOLDER);
+    close(fds[0]);
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
+}
+
+/* Killed ones leave theirs, also one that was made just now; those of others stay. */
+static void test_tidy(void)
+{
+    enum { WAIT_MS = 100 };
+    char killed[TRP_PRIVATE_FOLDER], mine[TRP_PRIVATE_FOLDER], plain[64];
+    const char *const first[] = {"run.1"}, *const both[] = {"run.1", "run.12"};
+    g_setenv("TROUPE_SCRATCH", job, TRUE);
+    g_snprintf(plain, sizeof plain, "%s/troupe-backup", job);
+    g_assert_cmpint(g_mkdir(plain, 0700), ==, 0);
+    pid_t one = hold_folder("run.1", killed), two = hold_folder("run.12", mine);
+    g_assert_false(trp_private_folders_tidy(first, 1, WAIT_MS));
+    g_assert_true(is_folder(killed) && is_folder(mine));
+    end(one);
+    g_assert_true(trp_private_folders_tidy(first, 1, WAIT_MS));
+    g_assert_true(!is_folder(killed) && is_folder(mine) && is_folder(plain));
+    g_assert_false(trp_private_folders_tidy(both, 2, WAIT_MS));
+    end(two);
+    g_assert_true(trp_private_folders_tidy(both, 2, WAIT_MS));
+    g_assert_true(!is_folder(mine) && is_folder(plain));
+    g_assert_cmpint(rmdir(plain), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -85,6 +142,7 @@ int main(int argc, char **argv)
         return 1;
     g_test_add_func("/private folder/job's folder", test_job_folder);
     g_test_add_func("/private folder/a path that is too long", test_long_path);
+    g_test_add_func("/private folder/tidied after who was killed", test_tidy);
     int r = g_test_run();
     g_assert_cmpint(rmdir(job), ==, 0);
     return r;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "cluster/executor_entry.h"
 #include "cluster/local/mpirun.h"
@@ -117,6 +118,8 @@ static void forget(struct trp_slurm_executor *e)
     struct trp_slurm *s = e->slurm;
     HASH_DEL(s->executors, e);
     trp_slurm_ghosts_over(e);
+    if (e->granted && !e->ended)
+        trp_slurm_tidy_owe(s, e->request.spots[0].node, e->id);
     s->leaving -= e->dismissed;
     trp_slurm_executor_tried(e, false);
     trp_slurm_books_leave(s->books, &e->request);
@@ -283,6 +286,20 @@ bool trp_slurm_executor_say(struct trp_slurm_executor *e, const char *line)
            send(fd, line, (size_t)n, MSG_NOSIGNAL) == n;
 }
 
+/* At close, where the loop does not read any more. */
+static void hear_end(struct trp_slurm_executor *e)
+{
+    static const char word[] = "0 ended ";
+    uv_os_fd_t fd;
+    ssize_t n;
+    if (e->state != TRP_SLURM_RUNS || uv_fileno((uv_handle_t *)&e->out, &fd) < 0)
+        return;
+    while ((n = read(fd, e->said.text + e->said.size, TRP_SLURM_TEXT - e->said.size)) >
+           0)
+        e->said.size += (size_t)n;
+    e->ended |= memmem(e->said.text, e->said.size, word, strlen(word)) != NULL;
+}
+
 bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow)
 {
     int status;
@@ -292,6 +309,7 @@ bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow)
         if (waitpid(e->process.pid, &status, WNOHANG) == 0 && blow < TRP_SLURM_BLOWS)
             return false;
     }
+    hear_end(e);
     forget(e);
     return true;
 }

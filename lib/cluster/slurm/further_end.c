@@ -43,7 +43,8 @@ static void shrink(struct trp_slurm_job *j)
         const struct trp_slurm_node *n = &s->inventory.nodes[i];
         if (!n->name || n->part != j->part || is_gone(s, i))
             continue;
-        going[i] = !first && trp_slurm_books_placed_on(s->books, i) == 0;
+        going[i] = !first && trp_slurm_books_placed_on(s->books, i) == 0 &&
+                   !trp_slurm_tidy_on(s, i);
         first = false;
     }
     if (going)
@@ -76,6 +77,8 @@ bool trp_further_release_one(struct trp_slurm *s)
                 shrink(j);
             continue;
         }
+        if (trp_slurm_tidy_in(s, j->part))
+            continue;
         const struct trp_slurm_shape *shape = shape_of(j);
         if (!j->was_used && shape->tried > 0)
             continue; /* they may be back in the queue soon */

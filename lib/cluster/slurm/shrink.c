@@ -394,7 +394,8 @@ void trp_slurm_shrink_own(struct trp_slurm *s)
         return;
     bool *going = calloc((size_t)s->inventory.nnodes + 1, sizeof *going);
     for (uint32_t i = 0; going && i < s->watch.nodes; i++)
-        going[i] = is_spare(s, i) && trp_slurm_books_placed_on(s->books, i) == 0;
+        going[i] = is_spare(s, i) && trp_slurm_books_placed_on(s->books, i) == 0 &&
+                   !trp_slurm_tidy_on(s, i);
     if (going)
         trp_slurm_shrink_job(&s->shrink.own, going, live);
     free(going);

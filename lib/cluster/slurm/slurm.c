@@ -85,9 +85,11 @@ static void on_wake(uv_timer_t *timer)
  * asked for. */
 static void look_after(struct trp_slurm *s)
 {
+    int64_t tidy = trp_slurm_tidy_look(s); /* before what it keeps is given back */
     trp_slurm_shrink_own(s);
     int64_t due = trp_slurm_further_look(s), again = trp_slurm_shrink_due(s);
     due = again < due ? again : due;
+    due = tidy < due ? tidy : due;
     if (due == INT64_MAX)
         return;
     int64_t left = due - (int64_t)uv_hrtime();
@@ -431,6 +433,7 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     trp_slurm_ghosts_close(s);
     trp_gangs_close(s->gangs);
     close_executors(s);
+    trp_slurm_tidy_close(s);
     trp_slurm_further_close(s);
     tell_costs(s, ret_costs);
     trp_slurm_further_close_guards(s);

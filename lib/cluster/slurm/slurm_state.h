@@ -15,6 +15,7 @@
 #include "cluster/slurm/helper.h"
 #include "cluster/slurm/node_watch.h"
 #include "cluster/slurm/shrink.h"
+#include "cluster/slurm/tidy.h"
 
 enum trp_slurm_state {
     TRP_SLURM_WAITS,     /* in the queue */
@@ -127,6 +128,7 @@ struct trp_slurm {
     struct trp_slurm_watch watch;
     struct trp_slurm_ghosts ghosts;
     struct trp_slurm_shrink shrink;
+    struct trp_slurm_tidy tidy;
 
     uv_poll_t helper_poll;
     uv_timer_t wake; /* due when there is something to look at again */
@@ -161,6 +163,9 @@ void trp_slurm_step_name(const struct trp_slurm_executor *e,
 char **trp_slurm_step_words(const struct trp_slurm_executor *e);
 /* The guard of the further job that the node is of. */
 char **trp_slurm_guard_words(const struct trp_slurm *s, uint32_t node);
+/* What tidies the node up after these executors. */
+char **trp_slurm_tidy_words(const struct trp_slurm *s, uint32_t node,
+                            const uint32_t *executors, uint32_t n);
 /* Without the program; `hosts`: file with a line a rank. */
 char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_gang *g,
                             const char *hosts);

@@ -12,6 +12,8 @@
 
 #include "cluster/local/mpirun.h"
 #include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/step.h"
+#include "files/held.h"
 
 enum { WORDS = 40 };
 
@@ -176,30 +178,54 @@ char **trp_slurm_step_words(const struct trp_slurm_executor *e)
     return finish(&w);
 }
 
-char **trp_slurm_guard_words(const struct trp_slurm *s, uint32_t node)
+/* A step that shares what others have: `troupe-rank PART`, which says nothing. */
+static void add_beside(struct words *w, const struct trp_slurm *s, uint32_t node,
+                       const char *part)
 {
     const struct trp_slurm_node *n = &s->inventory.nodes[node];
+    const struct trp_slurm_part *p = &s->inventory.parts[n->part];
+    add_srun(w, s, node);
+    add(w, "--jobid=%u", p->leader);
+    if (p->component >= 0)
+        add(w, "--het-group=%d", p->component);
+    add(w, "--overlap");
+    add(w, "--export=ALL");
+    add(w, "--chdir=%s", s->command.run_dir);
+    add(w, "--nodelist=%s", n->name);
+    add(w, "--nodes=1");
+    add(w, "--ntasks=1");
+    add(w, "--cpus-per-task=1");
+    if (s->inventory.memory_enforced)
+        add(w, "--mem=0"); /* what the job has */
+    add(w, "--gres=none");
+    add(w, "--mpi=none");
+    add(w, "--input=none");
+    add(w, "--output=none");
+    add(w, "--error=none");
+    add(w, "--job-name=%s:%s", s->command.run_name, part);
+    add(w, "%s", s->rank_program);
+    add(w, "%s", part);
+}
+
+char **trp_slurm_guard_words(const struct trp_slurm *s, uint32_t node)
+{
     struct words w;
     open_words(&w, WORDS);
-    add_srun(&w, s, node);
-    add(&w, "--jobid=%u", s->inventory.parts[n->part].job);
-    add(&w, "--overlap");
-    add(&w, "--export=ALL");
-    add(&w, "--chdir=%s", s->command.run_dir);
-    add(&w, "--nodelist=%s", n->name);
-    add(&w, "--nodes=1");
-    add(&w, "--ntasks=1");
-    add(&w, "--cpus-per-task=1");
-    if (s->inventory.memory_enforced)
-        add(&w, "--mem=0"); /* what the job has */
-    add(&w, "--gres=none");
-    add(&w, "--mpi=none");
-    add(&w, "--input=none");
-    add(&w, "--output=none");
-    add(&w, "--error=none");
-    add(&w, "--job-name=%s:guard", s->command.run_name);
-    add(&w, "%s", s->rank_program);
-    add(&w, "guard");
+    add_beside(&w, s, node, "guard");
+    return finish(&w);
+}
+
+char **trp_slurm_tidy_words(const struct trp_slurm *s, uint32_t node,
+                            const uint32_t *executors, uint32_t n)
+{
+    struct words w;
+    char owner[TRP_PRIVATE_OWNER];
+    open_words(&w, WORDS + n);
+    add_beside(&w, s, node, "tidy");
+    for (uint32_t i = 0; i < n; i++) {
+        trp_slurm_step_owner(trp_held_id(s->command.run_dir), executors[i], owner);
+        add(&w, "%s", owner);
+    }
     return finish(&w);
 }
 

@@ -17,13 +17,24 @@
  *     0 ending                        it is about to end, told to or not
  *     0 ended status=0 signal=0 kills=0 peak=212
  *
+ * Its folder is made after "go" and removed before "ended": where a step goes without
+ * that word its folder is left, and another step is sent for it (tidy.h).
+ *
  * On stdin a line "go"; then the end of it, which means: end now. A line "end" before
  * that says that the driver wants it so, and is not gone.
  */
 #ifndef TRP_CLUSTER_SLURM_STEP_H
 #define TRP_CLUSTER_SLURM_STEP_H
 
+#include <stdint.h>
+
+#include "executor/private_folder.h"
+
 #define TRP_SLURM_DISCOVERED "discovered." /* in front of the resource */
+
+/* The owner of an executor's folder, in a run with that identity. */
+void trp_slurm_step_owner(const char *run_id, uint32_t executor,
+                          char buf[TRP_PRIVATE_OWNER]);
 
 /* Returns the exit status. */
 int trp_slurm_step_main(int argc, char **argv);

@@ -110,14 +110,10 @@ static int read_shape(struct step *s)
     return 0;
 }
 
-static int make_folder(struct step *s)
+void trp_slurm_step_owner(const char *run_id, uint32_t executor,
+                          char buf[TRP_PRIVATE_OWNER])
 {
-    trp_error err;
-    if (trp_private_folder(s->folder, &err) < 0)
-        return fail("%s", err.text);
-    if (!s->shape.scratch[0])
-        snprintf(s->shape.scratch, sizeof s->shape.scratch, "%s/scratch", s->folder);
-    return 0;
+    snprintf(buf, TRP_PRIVATE_OWNER, "%s.%u", run_id, executor);
 }
 
 /* What steps before left here that were killed, in a process of its own: it may be
@@ -130,6 +126,19 @@ static void sweep(const struct step *s)
         close(fd);
     trp_private_folders_sweep(s->folder);
     _exit(0);
+}
+
+static int make_folder(struct step *s)
+{
+    trp_error err;
+    char owner[TRP_PRIVATE_OWNER];
+    trp_slurm_step_owner(s->shape.run_id, s->shape.id, owner);
+    if (trp_private_folder(owner, s->folder, &err) < 0)
+        return fail("%s", err.text);
+    if (!s->shape.scratch[0])
+        snprintf(s->shape.scratch, sizeof s->shape.scratch, "%s/scratch", s->folder);
+    sweep(s);
+    return 0;
 }
 
 static const char *log_path(const struct step *s)
@@ -441,15 +450,12 @@ int trp_slurm_step_main(int argc, char **argv)
         return 1;
     while (variables < dashes - 1 && !strchr(argv[1 + variables], '='))
         variables++;
-    if (discover_all(&s, argv + 1 + variables, dashes - 1 - variables) != 0 ||
-        make_folder(&s) != 0)
+    if (discover_all(&s, argv + 1 + variables, dashes - 1 - variables) != 0)
         return 1;
     tell_start(&s, argv + 1, variables);
-    sweep(&s);
     int status = 1;
     pid_t session = 0;
-    bool told = await_go();
-    if (told && start(&s) == 0) {
+    if (await_go() && make_folder(&s) == 0 && start(&s) == 0) {
         session = s.pid;
         run(&s);
         tell_ending(); /* what follows may take a while */
@@ -459,7 +465,8 @@ int trp_slurm_step_main(int argc, char **argv)
         status = WIFEXITED(s.status) ? WEXITSTATUS(s.status) : 1;
     }
     size_t all = SIZE_MAX;
-    trp_tree_remove(AT_FDCWD, s.folder, &all);
+    if (s.folder[0])
+        trp_tree_remove(AT_FDCWD, s.folder, &all);
     if (session)
         tell_end(&s);
     bool in_order = s.dismissed || (session && status == 0);
