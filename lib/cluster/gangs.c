@@ -245,8 +245,7 @@ static void lose_spawner(trp_gangs *s)
     trp_spawner_close(s->spawner);
     s->spawner = NULL;
     snprintf(s->lost, sizeof s->lost, "the spawner of gangs %s", fate.text);
-    HASH_ITER(hh, s->gangs, g, next)
-    {
+    HASH_ITER(hh, s->gangs, g, next) {
         if (g->state != RUNS)
             continue;
         leave_stage(s, g->stage);
@@ -309,8 +308,7 @@ void trp_gangs_refuse(trp_gangs *s, trp_attempt_id attempt, const char *text)
 void trp_gangs_tell(trp_gangs *s)
 {
     struct gang *g, *next;
-    HASH_ITER(hh, s->gangs, g, next)
-    {
+    HASH_ITER(hh, s->gangs, g, next) {
         if (g->state == WITHDRAWN)
             fail_gang(s, g, TRP_END_KILLED, "");
     }

@@ -474,8 +474,7 @@ static void look_at_starts(trp_channel *c)
 {
     struct trp_peer *p, *next;
     c->starts_due = INT64_MAX;
-    DL_FOREACH_SAFE(c->peers, p, next)
-    {
+    DL_FOREACH_SAFE(c->peers, p, next) {
         int64_t due = start_due(p);
         char text[480];
         if (c->now < due) {

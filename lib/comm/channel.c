@@ -368,7 +368,7 @@ int trp_channel_progress(trp_channel *c, int64_t now_ns)
         flush_sends(c);
     if (c->nleaving > 0)
         DL_FOREACH_SAFE(c->peers, p, next)
-    leave_on(p);
+            leave_on(p);
     if (c->gone)
         trp_peer_bury(c);
     return (int)c->handled;
@@ -461,13 +461,13 @@ void trp_channel_destroy(trp_channel *c)
     if (c->here_fd >= 0)
         close(c->here_fd);
     DL_FOREACH_SAFE(c->callers, p, next)
-    trp_peer_end(p, false);
+        trp_peer_end(p, false);
     while (c->queue) {
         p = c->queue;
         trp_peer_end(p, false);
     }
     DL_FOREACH_SAFE(c->peers, p, next)
-    trp_peer_end(p, false);
+        trp_peer_end(p, false);
     trp_peer_bury(c);
     if (c->mpi)
         c->transport.ops->lane->forget(c);
@@ -493,8 +493,8 @@ bool trp_channel_close(trp_channel *c)
         trp_admission_tell_rest(c);
     c->closing = true;
     DL_FOREACH(c->peers, p)
-    if (p->state == TRP_PEER_UP)
-        begin_leaving(p);
+        if (p->state == TRP_PEER_UP)
+            begin_leaving(p);
     while (c->nleaving > 0) {
         clock_gettime(CLOCK_MONOTONIC, &t);
         int64_t now = t.tv_sec * TRP_SECOND + t.tv_nsec;
@@ -508,7 +508,7 @@ bool trp_channel_close(trp_channel *c)
     }
     bool clean = !c->unclean && c->nleaving == 0 && !c->meeting;
     DL_FOREACH(c->peers, p)
-    clean = clean && !p->lane.ops;
+        clean = clean && !p->lane.ops;
     trp_channel_destroy(c);
     return clean;
 }

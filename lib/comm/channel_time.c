@@ -9,8 +9,7 @@
 static void look_for_silence(trp_channel *c, struct trp_peer *list)
 {
     struct trp_peer *p, *next;
-    DL_FOREACH_SAFE(list, p, next)
-    {
+    DL_FOREACH_SAFE(list, p, next) {
         int64_t silence = c->now - p->heard_ns;
         bool silent = silence > c->config.heartbeat_ns + TRP_SILENT_NS;
         if (silence > c->config.network_timeout_ns) {

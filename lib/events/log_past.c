@@ -359,14 +359,12 @@ static void put_ends(struct past_reader *r, struct trp_buf *b)
 {
     struct begun *of, *next;
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        HASH_ITER(hh, r->begun, of, next)
-        {
+        HASH_ITER(hh, r->begun, of, next) {
             if (b && of->key.kind == kind)
                 put_end(b, of, r->last);
         }
     }
-    HASH_ITER(hh, r->begun, of, next)
-    {
+    HASH_ITER(hh, r->begun, of, next) {
         forget(r, of);
     }
 }

@@ -154,13 +154,11 @@ static bool read_resources(struct trp_resource_profile *p, const json_t *event)
         json_number_value(json_object_get(json_object_get(task, "cpus"), "Amount"));
     p->cores = amount(json_object_get(executor, "cores"));
     p->task_cpus = cpus >= 1 && cpus <= 1e6 ? (int64_t)cpus : 0;
-    json_object_foreach(executor, name, v)
-    {
+    json_object_foreach(executor, name, v) {
         if (!is_built_in(name) && (c = custom(p, name)))
             c->executor = amount(v);
     }
-    json_object_foreach(task, name, v)
-    {
+    json_object_foreach(task, name, v) {
         if (!is_built_in(name) && (c = custom(p, name)))
             trp_amount_from_double(task_amount(v), &c->task, NULL);
     }

@@ -177,8 +177,7 @@ static int share_out(struct trp_record_reader *r, const json_t *event,
     json_t *shares = json_object_get(event, "Executors"), *share;
     double all = number(event, "Executor Run Time");
     const char *id;
-    json_object_foreach(shares, id, share)
-    {
+    json_object_foreach(shares, id, share) {
         json_t *text = json_string(id);
         uint32_t e;
         bool ok = trp_record_executor(text, &e);

@@ -13,8 +13,8 @@
  *     ... loop ...
  *     trp_baton_leave(b);                // HELD → AWAY, one atomic
  *     ... run the short task ...
- *     if (trp_baton_return(b)) ... still ours ... else ... somebody else has the loop
- * ... trp_baton_give(b);                 // HELD → FREE, wakes a taker
+ *     if (trp_baton_return(b))           // AWAY → HELD; else somebody has the loop
+ *         trp_baton_give(b);             // HELD → FREE, wakes a taker
  *
  * A standby that waits in trp_baton_take sleeps without any timer while the baton is
  * HELD or nobody is AWAY; while somebody is AWAY it looks every 2 ms and robs one who

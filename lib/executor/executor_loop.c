@@ -201,8 +201,7 @@ static void kill_attempt(trp_executor *e, trp_attempt_id attempt,
     bool recall = mode == TRP_KILL_RECALL;
     struct trp_executor_stage *s, *next;
     struct trp_task_entry t;
-    HASH_ITER(hh, e->stages, s, next)
-    {
+    HASH_ITER(hh, e->stages, s, next) {
         if (!trp_task_ring_take(&s->places.queued, attempt, &t))
             continue;
         struct trp_end end = {

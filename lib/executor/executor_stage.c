@@ -120,14 +120,12 @@ void trp_executor_stage_settle(trp_executor *e, struct trp_executor_stage *s)
 void trp_executor_stages_free(trp_executor *e)
 {
     struct trp_executor_stage *s, *next;
-    HASH_ITER(hh, e->stages, s, next)
-    {
+    HASH_ITER(hh, e->stages, s, next) {
         HASH_DEL(e->stages, s);
         stage_free(e, s);
     }
     struct trp_estimate *m, *other;
-    HASH_ITER(hh, e->estimates, m, other)
-    {
+    HASH_ITER(hh, e->estimates, m, other) {
         HASH_DEL(e->estimates, m);
         free(m);
     }

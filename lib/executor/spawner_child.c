@@ -183,8 +183,7 @@ static bool unqueue(struct trp_keeper *k, uint64_t attempt, enum trp_end_status 
 {
     struct trp_command_stage *s, *next;
     struct trp_task_entry t;
-    HASH_ITER(hh, k->stages, s, next)
-    {
+    HASH_ITER(hh, k->stages, s, next) {
         if (!trp_task_ring_take(&s->places.queued, (trp_attempt_id){attempt}, &t))
             continue;
         struct trp_end end = {.attempt = t.attempt, .status = (uint8_t)status};
@@ -288,7 +287,7 @@ static bool may_hold(struct trp_keeper *k)
     if (k->urgent)
         return false;
     HASH_ITER(hh, k->stages, s, next)
-    queued += s->places.queued.count;
+        queued += s->places.queued.count;
     return k->held < queued && trp_now_ns() - k->held_since < HOLD_NS;
 }
 

@@ -17,9 +17,9 @@
 #include <stddef.h>
 
 /* Removes `name` in the folder `at`, or a path, a file or a tree, looking at no more
- * than
- * `*budget` entries: TRP_EWAIT when it ran out (call again, or elsewhere), TRP_ESYSTEM
- * when something cannot be removed. A name that is not there is no failure. */
+ * than *budget entries: TRP_EWAIT when it ran out (call again, or elsewhere),
+ * TRP_ESYSTEM when something cannot be removed. A name that is not there is no failure.
+ */
 int trp_tree_remove(int at, const char *name, size_t *budget);
 
 /* The same for all that is in an open folder, which stays. */

@@ -46,8 +46,7 @@ int trp_sim_names_add(struct trp_sim_names *names, const char *name)
 void trp_sim_names_free(struct trp_sim_names *names)
 {
     struct trp_sim_name *name, *next;
-    HASH_ITER(hh, names->table, name, next)
-    {
+    HASH_ITER(hh, names->table, name, next) {
         HASH_DEL(names->table, name);
         free(name);
     }

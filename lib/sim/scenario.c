@@ -91,8 +91,7 @@ static bool message_matches(const struct trp_yaml_node *wanted, const json_t *te
 {
     size_t i;
     json_t *text;
-    json_array_foreach(texts, i, text)
-    {
+    json_array_foreach(texts, i, text) {
         if (trp_sim_contains(json_string_value(text), wanted->text))
             return true;
     }

@@ -31,9 +31,11 @@ static uint64_t count_values(json_t *value)
     json_t *below;
     size_t i;
     if (json_is_array(value)) {
-        json_array_foreach(value, i, below) n += count_values(below);
+        json_array_foreach(value, i, below)
+            n += count_values(below);
     } else if (json_is_object(value)) {
-        json_object_foreach(value, key, below) n += count_values(below);
+        json_object_foreach(value, key, below)
+            n += count_values(below);
     }
     return n;
 }

@@ -316,8 +316,7 @@ static void history_profile(json_t *j)
 {
     const char *name;
     json_t *request;
-    json_object_foreach(at(j, "Task Resource Requests"), name, request)
-    {
+    json_object_foreach(at(j, "Task Resource Requests"), name, request) {
         double amount = json_number_value(at(request, "Amount"));
         if (amount > 0.5 && amount != (double)(gint64)amount)
             g_error("wanted %s to be at most 0.5 or whole, got %g", name, amount);

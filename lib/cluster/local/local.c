@@ -55,8 +55,7 @@ static void on_pump(uv_timer_t *timer)
 {
     struct trp_local *l = timer->data;
     struct trp_local_executor *e, *next;
-    HASH_ITER(hh, l->executors, e, next)
-    {
+    HASH_ITER(hh, l->executors, e, next) {
         if (e->state == TRP_LOCAL_WITHDRAWN)
             trp_local_executor_tell(e);
     }
@@ -175,14 +174,12 @@ static void close_executors(struct trp_local *l, uint64_t begin_ms)
     for (;;) {
         uint64_t spent = uv_hrtime() / 1000000 - begin_ms;
         struct trp_local_executor *e, *next;
-        HASH_ITER(hh, l->executors, e, next)
-        {
+        HASH_ITER(hh, l->executors, e, next) {
             trp_local_executor_close(e, spent >= CLOSE_SOFT_MS);
         }
         if (!l->executors)
             return;
-        HASH_ITER(hh, l->executors, e, next)
-        {
+        HASH_ITER(hh, l->executors, e, next) {
             if (spent >= CLOSE_MS)
                 trp_local_executor_abandon(e);
         }
@@ -203,8 +200,7 @@ static void local_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     l->closed = true;
     uv_close((uv_handle_t *)&l->pump, on_pump_closed);
     struct trp_local_executor *e, *next;
-    HASH_ITER(hh, l->executors, e, next)
-    {
+    HASH_ITER(hh, l->executors, e, next) {
         trp_local_executor_close(e, false);
     }
     trp_gangs_close(l->gangs);

@@ -185,8 +185,7 @@ uint32_t trp_slurm_books_cores(const trp_slurm_books *b, uint32_t node);
 int64_t trp_slurm_books_memory(const trp_slurm_books *b, uint32_t node);
 
 /* How many requests of `units` units the driver's own job holds at once when it is
- * empty; 0 with TRP_ENEVER
- * and "cores wanted 8, at most 4 on a node" in `err`. */
+ * empty; 0 with TRP_ENEVER and "cores wanted 8, at most 4 on a node" in `err`. */
 uint32_t trp_slurm_books_fit(const trp_slurm_books *b,
                              const struct trp_slurm_need *need, uint32_t units,
                              trp_error *err);

@@ -189,8 +189,7 @@ static void on_doubt(void *context, const struct trp_slurm_end *end)
     j->asking = false;
     if (j->gone)
         end_job(s, j);
-    HASH_ITER(hh, s->executors, e, next)
-    {
+    HASH_ITER(hh, s->executors, e, next) {
         if (e->state == TRP_SLURM_RUNS && e->doubted &&
             s->inventory.nodes[e->request.spots[0].node].part == part)
             trp_slurm_executor_judged(e);

@@ -1,10 +1,13 @@
 /*
  * The protocol between the driver and troupe-slurm: lines of text.
  *
- *     7 job job=1234                              driver → helper: NUMBER VERB
- * KEY=VALUE… 7 allocation job=1234 uid=1000 live=1 …     helper → driver: as many as
- * there are 7 node job=1234 name=node1 cpus=4 … 7 done rpcs=3 the last one: done, or
- * failed 7 failed code=2017 text=Invalid%20job%20id rpcs=1
+ *     driver → helper, a call: NUMBER VERB KEY=VALUE…
+ *         7 job job=1234
+ *     helper → driver, as many lines as there are; the last one is done or failed:
+ *         7 allocation job=1234 uid=1000 live=1 …
+ *         7 node job=1234 name=node1 cpus=4 …
+ *         7 done rpcs=3
+ *         7 failed code=2017 text=Invalid%20job%20id rpcs=1
  *
  * Calls are answered in the order in which they came, one at a time. Values have %XX
  * for what is not printable, for a space and for %. `rpcs` counts all RPCs so far.
@@ -46,11 +49,13 @@
  *     sweep run= folder= drivers= now=
  *                          further jobs of a run in that folder whose comment names one
  *                          of these drivers' jobs, and that are not known, are ended:
- * at the end, and with now=1 at once jobs                 `further job= state= reason=
- * why= start=` for each of them nodes                `partition name= time= …`, `shape
- * cpus= … nodes= partitions=`: what there is in the cluster, whoever has it now conf
- * `conf version= built= …`, `cgroup key= value=`, `licence name= total=`: how slurmctld
- * is configured
+ *                          at the end, and with now=1 at once
+ *     jobs                 `further job= state= reason= why= start=` for each of them
+ *     nodes                `partition name= time= …`, `shape cpus= … nodes=
+ *                          partitions=`: what there is in the cluster, whoever has it
+ *                          now
+ *     conf                 `conf version= built= …`, `cgroup key= value=`, `licence
+ *                          name= total=`: how slurmctld is configured
  *
  * A `failed` has `refusal`: 0 busy, 1 not now, 2 never, 3 slurmctld was not reached.
  */

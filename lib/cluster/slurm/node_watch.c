@@ -41,8 +41,7 @@ static bool is_own(const struct trp_slurm *s, uint32_t node)
 static void tell_leaving(struct trp_slurm *s, uint32_t node)
 {
     struct trp_slurm_executor *e, *next;
-    HASH_ITER(hh, s->executors, e, next)
-    {
+    HASH_ITER(hh, s->executors, e, next) {
         if (e->granted && e->request.spots[0].node == node && !e->dismissed)
             s->handler.leaving(s->handler.context, (trp_executor_id){e->id});
     }
@@ -138,8 +137,7 @@ static void take_end_of(struct trp_slurm *s, struct trp_slurm_job *j, int64_t en
     if (ends == j->ends)
         return;
     j->ends = ends;
-    HASH_ITER(hh, s->executors, e, next)
-    {
+    HASH_ITER(hh, s->executors, e, next) {
         if (e->granted && s->inventory.nodes[e->request.spots[0].node].part == j->part)
             s->handler.executor_ends(s->handler.context, (trp_executor_id){e->id},
                                      ends);
@@ -296,8 +294,7 @@ static void on_timer(uv_timer_t *timer)
 static void try_those_that_start(struct trp_slurm *s, const char *host)
 {
     struct trp_slurm_executor *e, *next;
-    HASH_ITER(hh, s->executors, e, next)
-    {
+    HASH_ITER(hh, s->executors, e, next) {
         if (e->state == TRP_SLURM_RUNS && !e->granted &&
             strcmp(s->inventory.nodes[e->request.spots[0].node].name, host) == 0)
             trp_slurm_executor_try(e);

@@ -100,8 +100,7 @@ static void on_pump(uv_timer_t *timer)
 {
     struct trp_slurm *s = timer->data;
     struct trp_slurm_executor *e, *next;
-    HASH_ITER(hh, s->executors, e, next)
-    {
+    HASH_ITER(hh, s->executors, e, next) {
         if (e->state == TRP_SLURM_WITHDRAWN)
             trp_slurm_executor_tell(e);
     }
@@ -132,8 +131,7 @@ static void tell_limit(struct trp_slurm *s)
 static void tell_if_waiting(struct trp_slurm *s)
 {
     struct trp_slurm_executor *e, *next;
-    HASH_ITER(hh, s->executors, e, next)
-    {
+    HASH_ITER(hh, s->executors, e, next) {
         if (!s->told_limit && e->state == TRP_SLURM_WAITS)
             tell_limit(s);
     }
@@ -396,8 +394,7 @@ static void close_executors(struct trp_slurm *s)
                             ? 1
                             : 2 + (unsigned)((spent - CLOSE_FIRST_MS) / CLOSE_BLOW_MS);
         struct trp_slurm_executor *e, *next;
-        HASH_ITER(hh, s->executors, e, next)
-        {
+        HASH_ITER(hh, s->executors, e, next) {
             trp_slurm_executor_close(e, blow < CLOSE_BLOWS ? blow : CLOSE_BLOWS);
         }
         if (s->executors)

@@ -180,8 +180,7 @@ static int lost(void *context, void *ticket, char *text, size_t size)
 void trp_slurm_gangs_judge(struct trp_slurm *s, uint32_t part)
 {
     struct trp_slurm_gang *g, *next;
-    DL_FOREACH_SAFE(s->gang_list, g, next)
-    {
+    DL_FOREACH_SAFE(s->gang_list, g, next) {
         if (g->doubted && g->request.state == TRP_SLURM_PLACED &&
             s->inventory.nodes[g->request.spots[0].node].part == part)
             trp_gangs_judge(s->gangs, g->attempt);
@@ -267,8 +266,7 @@ static bool is_lost(const struct trp_slurm *s, const struct trp_slurm_request *r
 void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node)
 {
     struct trp_slurm_gang *g;
-    DL_FOREACH(s->gang_list, g)
-    {
+    DL_FOREACH(s->gang_list, g) {
         if (is_lost(s, &g->request, node))
             trp_gangs_kill(s->gangs, g->attempt, false);
     }
@@ -277,8 +275,7 @@ void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node)
 void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
 {
     struct trp_slurm_gang *g, *next;
-    DL_FOREACH_SAFE(s->gang_list, g, next)
-    {
+    DL_FOREACH_SAFE(s->gang_list, g, next) {
         if (g->request.state == TRP_SLURM_QUEUED && g->request.shape->context == w)
             trp_gangs_refuse(s->gangs, g->attempt, w->never);
     }

@@ -83,8 +83,7 @@ static bool is_taken(const struct trp_slurm_executor *e, const char *resource,
                      const char *text, size_t n)
 {
     struct trp_slurm_executor *o, *next;
-    HASH_ITER(hh, e->slurm->executors, o, next)
-    {
+    HASH_ITER(hh, e->slurm->executors, o, next) {
         if (o != e && o->state == TRP_SLURM_RUNS && has_address(o, resource, text, n) &&
             strcmp(host_of(o), host_of(e)) == 0)
             return true;

@@ -102,8 +102,8 @@ static struct sync *find(const trp_barrier_sync *b, uint32_t stage, uint32_t att
 {
     struct sync *s;
     DL_FOREACH(b->syncs, s)
-    if (s->stage == stage && s->attempt == attempt)
-        return s;
+        if (s->stage == stage && s->attempt == attempt)
+            return s;
     return NULL;
 }
 
@@ -289,8 +289,8 @@ static struct sync *next_due(const trp_barrier_sync *b)
 {
     struct sync *s, *first = NULL;
     DL_FOREACH(b->syncs, s)
-    if (s->ncalled && (!first || s->due_ns < first->due_ns))
-        first = s;
+        if (s->ncalled && (!first || s->due_ns < first->due_ns))
+            first = s;
     return first;
 }
 

@@ -123,8 +123,7 @@ void trp_health_free(struct trp_health *r)
     if (!r)
         return;
     struct trp_health_entry *e, *next;
-    HASH_ITER(hh, r->entries, e, next)
-    {
+    HASH_ITER(hh, r->entries, e, next) {
         HASH_DEL(r->entries, e);
         free(e);
     }

@@ -88,7 +88,7 @@ static void places_free(struct places *p)
 {
     struct place *e, *next;
     HASH_ITER(hh, p->table, e, next)
-    place_free(p, e);
+        place_free(p, e);
     free(p->news);
 }
 

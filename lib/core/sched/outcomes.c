@@ -20,30 +20,31 @@ enum effect {
     NEVER,    /* the same: the cluster cannot do it */
 };
 
+/* clang-format off */
 static const struct {
     bool counts;
     enum effect effect;
     const char *why;
 } meanings[] = {
-    [TRP_END_SUCCESS] = {false, SUCCEED,   ""                                  },
-    [TRP_END_EXIT] = {true,  RUN_AGAIN, "it failed"                         },
-    [TRP_END_SIGNAL] = {true,  RUN_AGAIN, "killed by a signal"                },
-    [TRP_END_TIMEOUT] = {true,  RUN_AGAIN, "over its timeout"                  },
-    [TRP_END_MEMORY] = {true,  RUN_AGAIN, "killed for memory"                 },
-    [TRP_END_START] = {true,  RUN_AGAIN, "it could not be started"           },
-    [TRP_END_KILLED] = {false, RUN_AGAIN, "killed"                            },
-    [TRP_END_RECALLED] = {false, RUN_AGAIN, "recalled"                          },
-    [TRP_END_LOST] = {true,  RUN_AGAIN, "its executor was lost"             },
-    [TRP_END_PLATFORM] = {false, PLATFORM,  "its ranks could not be started"    },
-    [TRP_END_DENIED] = {false, RUN_AGAIN, "another attempt may commit"        },
-    [TRP_END_FETCH] = {false, LEAVE,     "a map output could not be fetched" },
-    [TRP_END_RESULT_LOST] = {true,  RUN_AGAIN, "its result was lost"               },
-    [TRP_END_UNWRITABLE] = {false, GIVE_UP,   "had a not serializable result"     },
-    [TRP_END_EXISTS] = {false, GIVE_UP,
-                         "wants to write an output file that already exists"   },
-    [TRP_END_MISTAKE] = {true,  GIVE_UP,   "failed by a mistake in the program"},
-    [TRP_END_NEVER] = {false, NEVER,     "its ranks can never be had"        },
+    [TRP_END_SUCCESS]     = {false, SUCCEED,   ""},
+    [TRP_END_EXIT]        = {true,  RUN_AGAIN, "it failed"},
+    [TRP_END_SIGNAL]      = {true,  RUN_AGAIN, "killed by a signal"},
+    [TRP_END_TIMEOUT]     = {true,  RUN_AGAIN, "over its timeout"},
+    [TRP_END_MEMORY]      = {true,  RUN_AGAIN, "killed for memory"},
+    [TRP_END_START]       = {true,  RUN_AGAIN, "it could not be started"},
+    [TRP_END_KILLED]      = {false, RUN_AGAIN, "killed"},
+    [TRP_END_RECALLED]    = {false, RUN_AGAIN, "recalled"},
+    [TRP_END_LOST]        = {true,  RUN_AGAIN, "its executor was lost"},
+    [TRP_END_PLATFORM]    = {false, PLATFORM,  "its ranks could not be started"},
+    [TRP_END_DENIED]      = {false, RUN_AGAIN, "another attempt may commit"},
+    [TRP_END_FETCH]       = {false, LEAVE,     "a map output could not be fetched"},
+    [TRP_END_RESULT_LOST] = {true,  RUN_AGAIN, "its result was lost"},
+    [TRP_END_UNWRITABLE]  = {false, GIVE_UP,   "had a not serializable result"},
+    [TRP_END_EXISTS]      = {false, GIVE_UP,   "wants to write an output file that already exists"},
+    [TRP_END_MISTAKE]     = {true,  GIVE_UP,   "failed by a mistake in the program"},
+    [TRP_END_NEVER]       = {false, NEVER,     "its ranks can never be had"},
 };
+/* clang-format on */
 
 static bool not_retried(const struct trp_stage *s, const struct trp_task_end *end)
 {

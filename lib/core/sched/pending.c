@@ -65,8 +65,7 @@ uint32_t trp_pending_executors_alive(const struct trp_engine *e,
 {
     struct trp_executor_list *l, *next;
     uint32_t n = 0;
-    HASH_ITER(hh, s->lists.executors, l, next)
-    {
+    HASH_ITER(hh, s->lists.executors, l, next) {
         struct trp_executor *x = trp_executor_find(e, (trp_executor_id){l->executor});
         n += x && trp_executor_is_alive(x);
     }
@@ -78,8 +77,7 @@ void trp_pending_drop(struct trp_task_set *s, enum trp_level level)
     struct trp_pending *p = &s->lists;
     struct trp_executor_list *l, *next;
     if (level == TRP_PROCESS_LOCAL) {
-        HASH_ITER(hh, p->executors, l, next)
-        {
+        HASH_ITER(hh, p->executors, l, next) {
             HASH_DEL(p->executors, l);
             free(l->stack.v);
             free(l);
@@ -168,8 +166,7 @@ static void free_stacks(const struct trp_pending *p, struct trp_stack *v, uint32
 void trp_pending_free(const struct trp_task_set *s, struct trp_pending *p)
 {
     struct trp_executor_list *l, *next;
-    HASH_ITER(hh, p->executors, l, next)
-    {
+    HASH_ITER(hh, p->executors, l, next) {
         HASH_DEL(p->executors, l);
         free(l->stack.v);
         free(l);

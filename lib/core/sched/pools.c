@@ -232,7 +232,7 @@ void trp_pools_free(trp_pools *p)
         return;
     struct trp_pool *pool, *next;
     HASH_ITER(hh, p->names, pool, next)
-    pool_free(p, pool);
+        pool_free(p, pool);
     if (p->root)
         pool_free(p, p->root);
     free(p);

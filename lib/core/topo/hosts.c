@@ -51,8 +51,7 @@ static char *name_add(struct trp_name_entry **table, const char *name, uint32_t 
 static void names_free(struct trp_name_entry **table)
 {
     struct trp_name_entry *e, *next;
-    HASH_ITER(hh, *table, e, next)
-    {
+    HASH_ITER(hh, *table, e, next) {
         HASH_DEL(*table, e);
         free(e);
     }
