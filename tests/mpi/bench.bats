@@ -13,15 +13,17 @@ load drill.bash
     wait $bench || status=$?
     [ $status = 130 ]
     [ "$(grep -c '^name ' rows)" = 1 ]
-    [ "$(grep -c '^stages ' rows)" = 2 ]
+    [ "$(grep -c '^stages ' rows)" = "$(joins && echo 2 || echo 1)" ]
     [ "$(grep -c '^exec ' rows)" = 1 ]
 }
 
 @test "with --json stdout is one list" {
     "$TROUPE_SOURCE/bench/run" --runs=1 --json stages 2>said >list 3>&- || [ $? = 1 ]
     run -0 jq_of list
-    [ "$output" = "stages 8 tasks a stage, mpi
-stages 8 tasks a stage, socket" ]
+    local over
+    for over in $(joins && echo mpi) socket; do
+        echo "stages 8 tasks a stage, $over"
+    done | diff - <(echo "$output")
 }
 
 jq_of() {

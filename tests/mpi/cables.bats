@@ -121,7 +121,7 @@ sent_through() {
         sent_through garble executor $n
         grep -q 'what came on the connection is not what the driver sent' troupe-runs/r/state/executors/0.log
         # Heard by its last words, or by its end.
-        removed | head -n 1 | grep "what came on .* connection is not what .* sent"
+        removed | head -n 1 | grep -e "what came on .* connection is not what .* sent" -e "its connection closed"
     done
 }
 

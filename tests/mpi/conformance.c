@@ -1311,6 +1311,7 @@ static void leave_session(gpointer data)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
+/* Where Open MPI has none (5 and later), no two programs can be joined. */
 static void start_server(void)
 {
     char *argv[] = {(char *)(uintptr_t) "ompi-server",
@@ -1322,6 +1323,10 @@ static void start_server(void)
     snprintf(server_file, sizeof server_file, "%s/server", folder);
     g_spawn_async(NULL, argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
                   leave_session, NULL, &server, &error);
+    if (g_error_matches(error, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT)) {
+        g_clear_error(&error);
+        return;
+    }
     g_assert_no_error(error);
     for (int ms = 0; ms < 10000 && !g_file_test(server_file, G_FILE_TEST_EXISTS);
          ms += 10)
@@ -1330,10 +1335,17 @@ static void start_server(void)
     pause_ms(50);
 }
 
+static void no_server(void)
+{
+    g_test_skip("Open MPI has no ompi-server here");
+}
+
 static void stop_server(void)
 {
-    kill(server, SIGTERM);
-    for (int ms = 0; ms < 5000 && waitpid(server, NULL, WNOHANG) == 0; ms += 10)
+    if (server)
+        kill(server, SIGTERM);
+    for (int ms = 0; server && ms < 5000 && waitpid(server, NULL, WNOHANG) == 0;
+         ms += 10)
         pause_ms(10);
     unlink(server_file);
     rmdir(folder);
@@ -1451,10 +1463,13 @@ static int judge(int argc, char **argv)
     g_setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", TRUE);
     start_server();
     g_setenv("CONFORMANCE_SERVER", server_file, TRUE);
+    if (!server)
+        g_test_add_func("/connect", no_server);
     for (size_t t = 0; t < G_N_ELEMENTS(transports); t++)
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
             char *path = g_strdup_printf("/%s/%s", transports[t].name, cases[i].name);
-            if (cases[i].where & transports[t].where)
+            if ((cases[i].where & transports[t].where) &&
+                (server || transports[t].where != CONNECT))
                 g_test_add_data_func(path, cases[i].name, transports[t].run);
             g_free(path);
         }

@@ -84,5 +84,11 @@ ours_like() {
 # pid_of WHAT RUN: "executor 0", "driver", "executor [0-9]*" of a run, by their titles.
 pid_of() { ours_like "^troupe: $1 $2\$"; }
 
+# over_mpi: skips what is about messages over MPI where two programs cannot be joined.
+over_mpi() {
+    joins || skip "Open MPI has no ompi-server here: messages travel over sockets"
+}
+joins() { command -v ompi-server >/dev/null; }
+
 events() { cat "troupe-runs/$1/events.jsonl"; }
 count() { grep -c -- "$1" <<<"$2" || true; }

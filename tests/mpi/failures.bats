@@ -354,6 +354,7 @@ Y
 # Longer than the 20 s that a run had to give everything back when it ended by this.
 # bats test_tags=mpi
 @test "ompi-server killed: the run goes on over sockets, new executors and a new profile too" {
+    over_mpi
     cat >p.yaml <<'Y'
 troupe: 1
 profiles: {big: {executor: {cores: 2}, task: {cpus: 2}}}

@@ -25,8 +25,9 @@ both() {
 static() {
     local mpi=$1 n=$2
     shift 2
-    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-        env -u TROUPE_OPT_comm_transport timeout 60 "mpirun.$mpi" -n "$n" "$@"
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+        env -u TROUPE_OPT_comm_transport timeout 60 "mpirun.$mpi" \
+        $([ "$mpi" = mpich ] || echo --oversubscribe) -n "$n" "$@"
 }
 
 @test "nothing but its modules is linked with an MPI" {

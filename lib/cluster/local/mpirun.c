@@ -144,9 +144,10 @@ static int no_launcher(enum trp_linked_mpi mpi, enum trp_linked_mpi here,
 int trp_mpirun_gang_words(enum trp_linked_mpi mpi, uint32_t ranks, char ***ret_words,
                           trp_error *err)
 {
+    /* Open MPI 4 would ask for ssh (rsh), which its later ones know by another name. */
     static const char *const of_openmpi[] = {
-        "--oversubscribe", "--bind-to", "none", "--mca",   "ras",
-        "^slurm",          "--mca",     "plm",  "isolated"};
+        "--oversubscribe", "--bind-to", "none", "--mca",     "ras",
+        "^slurm",          "--mca",     "plm",  "^slurm,rsh"};
     static const char *const of_mpich[] = {"-bind-to", "none", "-launcher", "fork"};
     enum trp_linked_mpi first = TRP_LINKED_NONE, found = TRP_LINKED_NONE;
     const char *name = NULL;
