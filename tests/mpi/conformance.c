@@ -553,18 +553,20 @@ static char server_option[4200];
 
 static size_t put_mpirun(const char **argv)
 {
-    const char *const words[] = {"mpirun",      "-np",
-                                 "1",           "--bind-to",
-                                 "none",        "--oversubscribe",
-                                 "--mca",       "ras",
-                                 "^slurm",      "--mca",
-                                 "plm",         "isolated",
-                                 "--mca",       "pmix_server_max_wait",
-                                 "3",           "--ompi-server",
-                                 server_option, self};
-    snprintf(server_option, sizeof server_option, "file:%s", server_file);
+    static const char *const words[] = {
+        "mpirun", "-np", "1",      "--bind-to", "none", "--oversubscribe",
+        "--mca",  "ras", "^slurm", "--mca",     "plm",  "^slurm,rsh"};
+    const char *const joined[] = {"--mca", "pmix_server_max_wait", "3", "--ompi-server",
+                                  server_option};
+    size_t n = sizeof words / sizeof *words;
     memcpy(argv, words, sizeof words);
-    return sizeof words / sizeof *words;
+    if (*server_file) {
+        snprintf(server_option, sizeof server_option, "file:%s", server_file);
+        memcpy(argv + n, joined, sizeof joined);
+        n += sizeof joined / sizeof *joined;
+    }
+    argv[n++] = self;
+    return n;
 }
 
 static pid_t start(bool mpirun, const char *a, const char *b, const char *c,
@@ -1325,6 +1327,7 @@ static void start_server(void)
                   leave_session, NULL, &server, &error);
     if (g_error_matches(error, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT)) {
         g_clear_error(&error);
+        *server_file = '\0';
         return;
     }
     g_assert_no_error(error);
