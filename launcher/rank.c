@@ -65,9 +65,8 @@ int main(int argc, char **argv)
     if (strcmp(part, "tidy") == 0 && argc > 2)
         return trp_slurm_tidy_main(argc - 2, argv + 2);
     if (strcmp(part, "gang") == 0 && argc == 5)
-        return getenv("SLURM_PROCID") && !getenv("OMPI_COMM_WORLD_RANK")
-                   ? trp_slurm_rank_main(argc, argv)
-                   : trp_gang_rank_main(argc, argv);
+        return getenv("OMPI_COMM_WORLD_RANK") ? trp_gang_rank_main(argc, argv)
+                                              : trp_kept_rank_main(argc, argv);
     if (strcmp(part, "unstick") == 0 && argc == 3)
         return trp_channel_unstick_main(argv[2]);
     if (strcmp(part, "mpi") == 0 && argc == 3)

@@ -11,7 +11,8 @@
  * Files in the gang's folder tell what an exit status cannot: "started" (a rank came
  * that far; without it mpirun itself failed, which is the platform's fault), "failed"
  * (why a rank could not become the command), "memory" (limit and peak, MiB, on the
- * node where one was killed first) and, in a Slurm step, "used.RANK" (gang_used.c).
+ * node where one was killed first), in a Slurm step "used.RANK" (gang_used.c) and,
+ * below MPICH's mpirun, "ends" (of each rank a byte, as a shell tells how it ended).
  *
  * In a Slurm job it is srun instead of mpirun, on several nodes; the gang's folder is
  * then one that all of them see.
@@ -129,14 +130,19 @@ static void fill_env(struct trp_gang_start *g, const char *const *env,
 {
     enum { ROOM = sizeof g->env / sizeof g->env[0] };
     size_t n = 0;
+    bool home = false;
     g->env[n++] = tmpdir;
     if (geteuid() == 0) {
         g->env[n++] = "OMPI_ALLOW_RUN_AS_ROOT=1";
         g->env[n++] = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
     }
-    for (size_t i = 0; env[i] && n + 1 < ROOM; i++)
-        if (for_mpirun(env[i]))
+    for (size_t i = 0; env[i] && n + 2 < ROOM; i++)
+        if (for_mpirun(env[i])) {
+            home |= strncmp(env[i], "HOME=", 5) == 0;
             g->env[n++] = env[i];
+        }
+    if (!home) /* Open MPI 5 does not begin without one */
+        g->env[n++] = "HOME=/";
 }
 
 /* Where the launcher's own words go: srun's to stderr, those of MPICH's mpirun to
@@ -228,14 +234,30 @@ static void load_words(const struct trp_keeper *k, const char *folder,
 }
 
 /* MPICH's mpirun ends with the number of the signal that a rank died by, as if it had
- * exited so; its words tell the two apart. */
-static void read_signal(const char *text, struct trp_end *end)
+ * exited so; that of MPICH 4.2.1 now and then with 0, or with the signal by which it
+ * has ended the others. The processes in front of the ranks know better; one that told
+ * nothing was killed. */
+static void read_ends(const struct trp_keeper *k, const char *folder, uint32_t ranks,
+                      struct trp_end *end)
 {
-    static const char mark[] = "TERMINATED WITH THE EXIT STRING: ";
-    const char *at = strstr(text, mark), *number = at ? strstr(at, "(signal ") : NULL;
-    int signal;
-    if (number && sscanf(number, "(signal %d)", &signal) == 1 && signal > 0)
-        end->code = 128 + signal;
+    char path[64];
+    uint8_t ends[1024], first = 0;
+    uint32_t well = 0;
+    ssize_t n;
+    snprintf(path, sizeof path, "%s/ends", folder);
+    int fd = openat(k->scratch, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    while (!first && (n = read(fd, ends, sizeof ends)) > 0)
+        for (ssize_t i = 0; i < n && !first; i++) {
+            first = ends[i];
+            well += !first;
+        }
+    close(fd);
+    if (!first && (end->status == TRP_END_EXIT || well == ranks))
+        return;
+    end->status = TRP_END_EXIT;
+    end->code = first ? first : 128 + SIGKILL;
 }
 
 /* srun's status is the highest of all ranks; the first that failed is in its words:
@@ -316,14 +338,14 @@ void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
     folder_name(k, r, name, sizeof name);
     if (end && r->by_srun)
         trp_gang_add_used(k, name, end);
+    else if (end && (end->status == TRP_END_SUCCESS || end->status == TRP_END_EXIT))
+        read_ends(k, name, r->ranks, end);
     bool failed = end && end->status == TRP_END_EXIT;
     bool srun = failed && r->by_srun;
     if (failed)
         load_words(k, name, words);
     if (srun)
         read_words(words, end);
-    else if (failed)
-        read_signal(words, end);
     if (srun && end->status == TRP_END_MEMORY)
         read_memory(k, name, end);
     if (failed && is_unseen(words, text, size)) {

@@ -1,13 +1,15 @@
 /*
- * Before a rank of a gang in a Slurm step: a process that waits for the rank, tells
- * what it has used, and how much memory there was when it was killed, and ends as it
- * did.
+ * Before a rank of a gang in a Slurm step, or below MPICH's mpirun: a process that
+ * waits for the rank, tells what it has used, and how much memory there was when it was
+ * killed, and ends as it did. To MPICH's mpirun it also tells how (executor/gang.c says
+ * why).
  *
  * The rank cannot tell, and when it is gone its control group is about to go: Slurm
  * ends the step at once, so that an observer beside the rank would be too late now and
  * then. The step lasts as long as its task, which is this process. To it alone Slurm
  * passes signals on; it passes them to the rank.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +72,25 @@ static void note_used(const char *spec)
     fclose(f);
 }
 
+/* Of MPICH's mpirun: where it is told how each rank ends; -1 in a Slurm step. */
+static int open_ends(const char *spec)
+{
+    char path[4400];
+    const char *slash = strrchr(spec, '/');
+    if (!slash || getenv("SLURM_PROCID"))
+        return -1;
+    snprintf(path, sizeof path, "%.*s/ends", (int)(slash - spec), spec);
+    return trp_held_open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+}
+
+static void note_end(int ends, int status)
+{
+    uint8_t code =
+        (uint8_t)(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    if (write(ends, &code, 1) != 1)
+        perror("troupe-rank: how the rank ended could not be told");
+}
+
 static int await(pid_t rank, const sigset_t *all)
 {
     int status = 0;
@@ -94,7 +115,7 @@ static int end_as(int status)
     return 128 + WTERMSIG(status);
 }
 
-int trp_slurm_rank_main(int argc, char **argv)
+int trp_kept_rank_main(int argc, char **argv)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -111,10 +132,13 @@ int trp_slurm_rank_main(int argc, char **argv)
     if (rank <= 0) /* without a process in front when there is none to be had */
         return trp_gang_rank_main(argc, argv);
     bool holds = argc == 5 && trp_gang_rank_hold(argv, NULL) == 0;
+    int ends = holds ? open_ends(argv[2]) : -1;
     int status = await(rank, &all);
-    if (holds)
+    if (ends >= 0)
+        note_end(ends, status);
+    else if (holds)
         note_used(argv[2]);
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && holds)
+    if (ends < 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && holds)
         note_memory(argv[2]);
     return end_as(status);
 }
