@@ -68,3 +68,6 @@ if(troupe_missing)
   message(FATAL_ERROR
     "Troupe needs packages that are not installed. On Debian 12: apt-get install ${troupe_missing}")
 endif()
+
+# Slurm's, where they are: for troupe-slurm, and for what says which Slurm that is for.
+find_path(SLURM_INCLUDE slurm/slurm.h)

@@ -65,7 +65,7 @@ END
 
 # segments: how many of Open MPI's are in shared memory of the batch script's node.
 segments() {
-    on node1 bash -c 'ls /dev/shm | grep -c vader_segment'
+    on node1 ls /dev/shm | grep -cE '^(vader|sm)_segment'
 }
 
 @test "a job has a folder on each node, its owner's alone, while it runs" {
