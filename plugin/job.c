@@ -51,25 +51,35 @@ static bool may_be_here(const slurm_job_info_t *job)
     return (state == JOB_RUNNING || state == JOB_SUSPENDED) && has_this_node(job);
 }
 
-bool trp_plugin_job_here(uint32_t id, void *context)
+/* None that a process ends with which is ended. */
+enum { IS_HERE = 70, IS_NOT_HERE, NOT_TOLD };
+
+static int ask_for(void *context)
 {
-    struct trp_plugin_asking *a = context;
+    const uint32_t *id = context;
     job_info_msg_t *found = NULL;
-    /* slurmctld knows nothing of srun --no-allocate. */
-    if (id == a->own || a->silent || id >= NO_ALLOCATE)
-        return true;
-    if (trp_libslurm_load_job(&found, id, SHOW_ALL) != SLURM_SUCCESS) {
-        bool unknown = errno == ESLURM_INVALID_JOB_ID;
-        a->silent = !unknown;
-        return !unknown;
-    }
+    slurm_init(NULL); /* what Slurm calls prologs with did not, from 23.02 on */
+    if (trp_libslurm_load_job(&found, *id, SHOW_ALL) != SLURM_SUCCESS)
+        return errno == ESLURM_INVALID_JOB_ID ? IS_NOT_HERE : NOT_TOLD;
     bool here = false;
     for (uint32_t i = 0; i < found->record_count; i++) {
-        if (found->job_array[i].job_id == id)
+        if (found->job_array[i].job_id == *id)
             here |= may_be_here(&found->job_array[i]);
     }
     slurm_free_job_info_msg(found);
-    return here;
+    return here ? IS_HERE : IS_NOT_HERE;
+}
+
+/* By a process of its own, since libslurm ends the one in which it cannot go on. */
+bool trp_plugin_job_here(uint32_t id, void *context)
+{
+    struct trp_plugin_asking *a = context;
+    /* slurmctld knows nothing of srun --no-allocate. */
+    if (id == a->own || a->silent || id >= NO_ALLOCATE)
+        return true;
+    int answer = trp_as_user(geteuid(), getegid(), 0, ask_for, &id);
+    a->silent = answer != IS_HERE && answer != IS_NOT_HERE;
+    return answer != IS_NOT_HERE;
 }
 
 /* ---- in time ------------------------------------------------------------------------

@@ -8,6 +8,8 @@
 #include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fake_spank.h"
 #include "plugin/plugin.h"
@@ -17,12 +19,18 @@
 /* ---- a slurmctld that knows one job, or does not answer -----------------------------
  */
 
+enum { ENDS = -1 }; /* a load_error */
+
 static slurm_job_info_t job;
-static int load_error, asked;
+static int load_error;
+static int *asked; /* also counted by who is asked in a process of its own */
+static bool ready;
 
 static int load(job_info_msg_t **ret, uint32_t id)
 {
-    asked++;
+    if (!ready || load_error == ENDS)
+        _exit(1); /* as libslurm does */
+    (*asked)++;
     errno = load_error ? load_error : ESLURM_INVALID_JOB_ID;
     if (load_error || id != job.job_id)
         return SLURM_ERROR;
@@ -33,6 +41,12 @@ static int load(job_info_msg_t **ret, uint32_t id)
 }
 
 #pragma GCC visibility push(default)
+void slurm_init(const char *conf)
+{
+    g_assert_null(conf);
+    ready = true;
+}
+
 #if TRP_LIBSLURM_SINCE(26, 5)
 int slurm_load_job(job_info_msg_t **ret, slurm_step_id_t id, uint16_t flags)
 {
@@ -104,17 +118,23 @@ static void test_here(void)
 static void test_unknown(void)
 {
     struct trp_plugin_asking asking = {.own = 7};
-    asked = 0;
+    *asked = 0;
     g_assert_true(trp_plugin_job_here(7, &asking));
-    g_assert_cmpint(asked, ==, 0);
+    g_assert_cmpint(*asked, ==, 0);
     g_assert_false(trp_plugin_job_here(99, &asking));
     g_assert_false(trp_plugin_job_here(98, &asking));
-    g_assert_cmpint(asked, ==, 2);
+    g_assert_cmpint(*asked, ==, 2);
     /* No answer is waited for twice. */
     load_error = SLURM_COMMUNICATIONS_CONNECTION_ERROR;
     g_assert_true(trp_plugin_job_here(99, &asking));
     g_assert_true(trp_plugin_job_here(98, &asking));
-    g_assert_cmpint(asked, ==, 3);
+    g_assert_cmpint(*asked, ==, 3);
+    load_error = 0;
+    /* libslurm ends the process. */
+    asking.silent = false;
+    load_error = ENDS;
+    g_assert_true(trp_plugin_job_here(99, &asking));
+    g_assert_true(asking.silent);
     load_error = 0;
 }
 
@@ -159,19 +179,22 @@ static void test_nothing_to_do(void)
     struct trp_plugin p = {.shapes = "/nowhere/shapes"};
     trp_error err;
     fake_reset(S_CTX_JOB_SCRIPT);
-    asked = 0;
+    *asked = 0;
     g_assert_cmpint(trp_plugin_prolog(fake_handle(), &p, &err), ==, 0);
     fake.job = UINT32_MAX - 7;
     g_assert_cmpint(trp_plugin_epilog(fake_handle(), &err), ==, 0);
     g_assert_cmpint(trp_plugin_scratch(fake_handle(), &err), ==, 0);
     g_assert_null(fake_get("TROUPE_SCRATCH"));
-    g_assert_cmpint(asked, ==, 0);
+    g_assert_cmpint(*asked, ==, 0);
     fake.job = 0; /* SPANK does not tell */
     g_assert_cmpint(trp_plugin_epilog(fake_handle(), &err), ==, TRP_ESTATE);
 }
 
 int main(int argc, char **argv)
 {
+    asked = mmap(NULL, sizeof *asked, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    g_assert_true(asked != MAP_FAILED);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/job/those that may be on this node", test_here);
     g_test_add_func("/job/those that slurmctld does not know, or tell", test_unknown);
