@@ -63,3 +63,23 @@ END
     [ "${#stderr_lines[@]}" = 1 ]
     [ $((SECONDS - begin)) -le 15 ]
 }
+
+@test "a troupe-slurm whose libslurm is not here says for which Slurm it was built" {
+    [ -x "$TROUPE_BUILD/bin/troupe-slurm" ] || skip "troupe-slurm is not built"
+    mkdir bin
+    cp "$TROUPE_BUILD/bin/troupe" bin/
+    # One that wants another libslurm, as that of another Slurm does.
+    sed 's/libslurm\.so\.[0-9][0-9]/libslurm.so.99/' "$TROUPE_BUILD/bin/troupe-slurm" >bin/troupe-slurm
+    chmod +x bin/troupe-slurm
+    printf '#!/bin/sh\necho slurm 99.05.1\n' >bin/scontrol
+    chmod +x bin/scontrol
+    unset SLURM_CONF
+    run --separate-stderr env PATH="$PWD/bin:$PATH" bin/troupe check
+    [ "$status" = 4 ]
+    [ "${#stderr_lines[@]}" = 1 ]
+    [[ "$stderr" =~ ^"troupe: troupe-slurm was built for Slurm "[0-9]+\.[0-9]+", and here is Slurm 99.05.1; build Troupe with the headers of that one"$ ]]
+    rm bin/scontrol
+    run --separate-stderr env PATH="$PWD/bin" bin/troupe check
+    [ "$status" = 4 ]
+    [[ "$stderr" == "troupe: troupe-slurm ended before it had answered \"conf\"; is libslurm installed here?" ]]
+}

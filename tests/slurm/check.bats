@@ -242,3 +242,23 @@ unanswered() {
     [[ "$stderr" == "troupe: slurmctld does not answer: "*"; is it running?" ]]
     nothing_left head
 }
+
+# One that answers whatever it is asked, with a header that a newer Slurm begins with.
+answer_newer() {
+    on head perl -MIO::Socket::INET -e '
+        my $s = IO::Socket::INET->new(LocalPort => 7999, Listen => 5, ReuseAddr => 1) or die;
+        while (my $c = $s->accept()) {
+            $c->sysread(my $asked, 65536);
+            $c->syswrite(pack("N n", 62, 0x7f00) . "\0" x 60);
+        }' 3>&- &
+}
+
+@test "a slurmctld that libslurm does not understand is told, with what to do" {
+    own_conf
+    echo SlurmctldPort=7999 >>c/slurm.conf
+    answer_newer
+    wait_until 10 on head bash -c ': </dev/tcp/localhost/7999'
+    unanswered "$TROUPE" check
+    kill $!
+    [ "$stderr" = "troupe: slurmctld is not understood by libslurm ${slurm%.*}, for which Troupe was built; build it with the headers of slurmctld's Slurm" ]
+}

@@ -4,7 +4,7 @@
 load slurm.bash
 
 setup_file() {
-    cluster_up -n 6 --racks 2 --fast --conf KillWait=10 --conf SlurmdTimeout=300 \
+    cluster_up -n 6 --racks 2 --fast --conf KillWait=10 --conf SlurmdTimeout=300 --conf EnforcePartLimits=ALL \
         --conf 'PartitionName=down Nodes=ALL State=DOWN' \
         --conf 'PartitionName=closed Nodes=ALL AllowGroups=root'
 }

@@ -15,6 +15,15 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#if __has_include(<slurm/slurm_version.h>)
+#include <slurm/slurm_version.h>
+#endif
+
+#ifdef SLURM_VERSION_NUMBER
+enum { BUILT = SLURM_VERSION_NUMBER }; /* for this one is troupe-slurm, 0xMMmmuu */
+#else
+enum { BUILT = 0 };
+#endif
 
 enum {
     STOP_MS = 1000,
@@ -23,9 +32,12 @@ enum {
     PATIENT_STOP_MS = 60000,
     LOOK_MS = 5,
     TEXT = 32768,
-    /* Slurm's ESLURM_INVALID_JOB_ID, SLURM_PROTOCOL_AUTHENTICATION_ERROR */
+    /* Slurm's ESLURM_INVALID_JOB_ID, SLURM_PROTOCOL_AUTHENTICATION_ERROR,
+     * SLURM_PROTOCOL_VERSION_ERROR */
     INVALID_JOB_ID = 2017,
     NOT_AUTHENTICATED = 1007,
+    OTHER_PROTOCOL = 1005,
+    UNSPECIFIED = -1,
     LOST = 3, /* refusal: slurmctld was not reached */
 };
 
@@ -206,6 +218,70 @@ static bool pass_on(trp_slurm_helper *h, const struct trp_slurm_line *line)
     return true;
 }
 
+/* ---- a libslurm that is not the cluster's ------------------------------------------
+ */
+
+/* What Slurm's commands are here, "24.11.5"; empty: not known. They print "slurm
+ * 24.11.5", or "slurm-wlm 24.11.5". */
+static void version_here(char *ret, size_t size)
+{
+    char text[128] = "";
+    FILE *from = popen("exec scontrol --version 2>/dev/null", "re");
+    if (from && !fgets(text, sizeof text, from))
+        *text = '\0';
+    if (from)
+        pclose(from);
+    text[strcspn(text, "\n")] = '\0';
+    const char *space = strrchr(text, ' ');
+    snprintf(ret, size, "%s", space ? space + 1 : "");
+}
+
+/* That troupe-slurm does not run, or is not understood: because it was built for
+ * another Slurm than the one that is here, if so, or else for the reason `text`. */
+static int tell_unfit(trp_error *err, const char *text)
+{
+    char here[64];
+    unsigned major = 0, minor = 0;
+    version_here(here, sizeof here);
+    if (sscanf(here, "%u.%u", &major, &minor) != 2 || !BUILT ||
+        (major << 8 | minor) == BUILT >> 8)
+        return trp_error_set(err, TRP_ESYSTEM, "%s", text);
+    return trp_error_set(err, TRP_ESYSTEM,
+                         "troupe-slurm was built for Slurm %u.%02u, and here is Slurm "
+                         "%s; build Troupe with the headers of that one",
+                         BUILT >> 16, BUILT >> 8 & 0xff, here);
+}
+
+/* libslurm has no word for an answer of a slurmctld that is too new for it, or too old.
+ */
+static int tell_lost(int64_t number, const char *text, trp_error *err)
+{
+    char why[512];
+    if (number == UNSPECIFIED && BUILT)
+        snprintf(
+            why, sizeof why,
+            "slurmctld is not understood by libslurm %u.%02u, for which Troupe was "
+            "built; build it with the headers of slurmctld's Slurm",
+            BUILT >> 16, BUILT >> 8 & 0xff);
+    else
+        snprintf(why, sizeof why, "slurmctld does not answer: %s; is it running?",
+                 text);
+    return tell_unfit(err, why);
+}
+
+static int tell_gone(const char *call, trp_error *err)
+{
+    char why[256];
+    snprintf(why, sizeof why,
+             "troupe-slurm ended before it had answered "
+             "\"%s\"; is libslurm installed here?",
+             call);
+    return tell_unfit(err, why);
+}
+
+/* ---- answers -----------------------------------------------------------------------
+ */
+
 static int refusal(const struct trp_slurm_line *line, const char *call, trp_error *err)
 {
     int64_t number = trp_slurm_line_number(line, "code");
@@ -216,8 +292,9 @@ static int refusal(const struct trp_slurm_line *line, const char *call, trp_erro
                              "the cluster's key?",
                              text);
     if (trp_slurm_line_number(line, "refusal") == LOST)
-        return trp_error_set(err, TRP_ESYSTEM,
-                             "slurmctld does not answer: %s; is it running?", text);
+        return tell_lost(number, text, err);
+    if (number == OTHER_PROTOCOL)
+        return tell_lost(UNSPECIFIED, text, err);
     return trp_error_set(err, number == INVALID_JOB_ID ? TRP_ENOENT : TRP_ESYSTEM,
                          "Slurm refused \"%s\": %s", call, text);
 }
@@ -250,9 +327,7 @@ int trp_slurm_helper_ask(trp_slurm_helper *h, const char *call, trp_slurm_answer
 {
     int64_t end = now_ms() + limit_ms;
     if (trp_slurm_helper_tell(h, call) < 0)
-        return trp_error_set(err, TRP_ESYSTEM,
-                             "troupe-slurm (process %d) does not take calls",
-                             (int)h->pid);
+        return tell_gone(call, err);
     for (;;) {
         int code = 0;
         for (char *text; code == 0 && (text = next_line(h));)
@@ -261,10 +336,7 @@ int trp_slurm_helper_ask(trp_slurm_helper *h, const char *call, trp_slurm_answer
             return code < 0 ? code : 0;
         int64_t left = end - now_ms();
         if (h->gone)
-            return trp_error_set(err, TRP_ESYSTEM,
-                                 "troupe-slurm ended before it had answered \"%s\"; is "
-                                 "libslurm of this cluster's version installed?",
-                                 call);
+            return tell_gone(call, err);
         if (left <= 0)
             return trp_error_set(err, TRP_ESYSTEM,
                                  "Slurm has not answered \"%s\" within %d s; is "
