@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# What Slurm 22.05 does not have: a limit for how often a user may call, and jobs that make
+# their steps themselves.
+# shellcheck disable=SC2154 # variables of slurm.bash
+load slurm.bash
+load run.bash
+
+setup_file() {
+    cluster_up -n 4 --fast --conf PrologFlags=Contain --conf \
+        SlurmctldParameters=rl_enable,rl_bucket_size=20,rl_refill_rate=2,rl_log_freq=0,enable_stepmgr
+    slurm=$(on head scontrol --version | sed 's/.* //')
+    ctld=/var/lib/troupe-slurm/$TROUPE_CLUSTER/log/slurmctld.log
+    export slurm ctld
+}
+
+teardown() {
+    on head scancel -u alice
+    wait_until 20 no_job
+}
+
+no_job() {
+    [ -z "$(on head squeue -h -u alice)" ]
+}
+
+# since VERSION WHAT: skips what this Slurm does not have.
+since() {
+    [ "$(printf '%s\n' "$1" "$slurm" | sort -V | head -n 1)" = "$1" ] || skip "Slurm $slurm has no $2"
+}
+
+# limited: how often slurmctld has told a user to come again later.
+limited() {
+    grep -c "RPC rate limit exceeded" "$ctld"
+}
+
+# full: the user may call as often as can be.
+full() {
+    sleep 10
+}
+
+# wide TASKS: all of them run at the same time.
+wide() {
+    # shellcheck disable=SC2016 # the task's words
+    pipeline "$1" 'until [ $(ls ran.* | wc -l) -ge '"$1"' ]; do sleep 0.2; done'
+}
+
+@test "a run keeps below the calls that a user may make" {
+    since 23.02 "limit of calls"
+    wide 8
+    full
+    local before
+    before=$(limited)
+    run_on -N2 -n2 -c4 --mem=2000 --
+    well 90
+    [[ "$output" == *"Slurm limits how often it is called; executors are started more slowly"* ]]
+    have_run 8
+    [ "$(limited)" = "$before" ]
+}
+
+@test "so does one that takes a further job" {
+    since 23.02 "limit of calls"
+    wide 8
+    full
+    local before
+    before=$(limited)
+    run_on -N1 -n1 -c4 --mem=2000 -- --set alloc.placement=inside-first --set driver.cores=1
+    well 90
+    have_run 8
+    [ "$(limited)" = "$before" ]
+}
+
+@test "a run that does not is right, too" {
+    since 23.02 "limit of calls"
+    wide 8
+    full
+    local before
+    before=$(limited)
+    run_on -N2 -n2 -c4 --mem=2000 -- --set slurm.max_rpcs_per_minute=100000
+    well 90
+    have_run 8
+    [ "$(limited)" -gt "$before" ]
+    run ! grep -q "was not started" troupe-runs/r/events.jsonl
+}
+
+# made_by_slurmctld: how many steps it has made.
+made_by_slurmctld() {
+    on head sdiag | awk '$1 == "REQUEST_JOB_STEP_CREATE" { sub(/.*count:/, ""); n += $1 } END { print n + 0 }'
+}
+
+@test "in a job with --stepmgr the steps of a run cost slurmctld no call" {
+    since 24.05 "--stepmgr"
+    wide 4
+    cat >>p.yaml <<'END'
+  - name: gang
+    after: [s]
+    profile: small
+    mpi: {ranks: 2}
+    run: hostname >rank.$TROUPE_RANK
+END
+    local before
+    before=$(made_by_slurmctld)
+    run_on --stepmgr -N2 -n2 -c2 --mem=1000 --
+    well 60
+    have_run 4
+    [ "$(cat rank.* | wc -l)" = 2 ]
+    [ "$(made_by_slurmctld)" = "$before" ]
+    nothing_left node1 node2 node3 node4
+}
+
+@test "in such a job a further one is taken, whose steps slurmctld makes" {
+    since 24.05 "--stepmgr"
+    # shellcheck disable=SC2016 # the task's words
+    pipeline 6 'until [ -e go ]; do sleep 0.2; done'
+    run_on --stepmgr -N1 -n1 -c4 --mem=1000 -- --set alloc.placement=inside-first --set driver.cores=1
+    wait_until 60 have_run 6
+    [ "$(on head squeue -h -u alice -t RUNNING | wc -l)" = 2 ]
+    touch go
+    well 60
+    nothing_left node1 node2 node3 node4
+}
+
+@test "such a job ends in order when its driver is killed, and when a node of it dies" {
+    since 24.05 "--stepmgr"
+    # shellcheck disable=SC2016 # the task's words
+    pipeline 4 'until [ -e go ]; do sleep 0.2; done'
+    run_on --stepmgr -N2 -n2 -c2 --mem=1000 -w node1,node2 --
+    wait_until 60 have_run 4
+    on node1 pkill -KILL -f '^troupe: driver'
+    wait_until 30 job_is_over "$job"
+    wait_until 10 nothing_left node1 node2 node3 node4
+    rm -rf ran.* troupe-runs
+    run_on --stepmgr -N2 -n2 -c4 --mem=1000 -w node1,node2 -- --set network.timeout=4s
+    wait_until 60 have_run 4
+    cluster kill node2
+    wait_until 30 have_run 5
+    touch go
+    wait_until 30 grep -q "stage s succeeded" out
+    cluster heal node2
+    well 60
+}
