@@ -27,6 +27,10 @@
 
 #define TRP_DRIVER_SECOND INT64_C(1000000000)
 
+/* An executor keeps at most so many stages that ended, until it is told to forget them.
+ */
+enum { TRP_OVER_MAX = 8 };
+
 /* An executor as the driver knows it. Numbered as in the engine. */
 struct trp_staff {
     trp_executor_id id;
@@ -48,7 +52,9 @@ struct trp_staff {
     char *cause; /* why its Slurm job ended; NULL: it did not, or nothing is known */
     struct trp_resource_addresses *resources;
     uint32_t nresources;
-    struct trp_buf launches; /* a LAUNCH message being filled */
+    struct trp_buf launches;         /* a LAUNCH message being filled */
+    trp_stage_id over[TRP_OVER_MAX]; /* ended stages that it still has */
+    uint8_t nover;
     bool launching;
     uint32_t ends; /* taken from it so far */
 };

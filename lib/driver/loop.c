@@ -228,6 +228,7 @@ static void sleep_until(trp_driver *d, int64_t due)
 
 static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_t))
 {
+    trp_driver_flush(d); /* launches go out with the stage that they are of */
     int64_t now = d->now = trp_driver_now();
     int handled = trp_channel_progress(d->channel, now);
     bool look = now - d->looked >= LOOK_NS;
@@ -247,9 +248,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
             trp_driver_step(d, &ev);
         }
     }
-    bool sent = d->nflush > 0;
-    trp_driver_flush(d);
-    if (handled || sent || look) /* what the caller waits for may have happened */
+    if (handled || d->nflush || look) /* what the caller waits for may have happened */
         return;
     if (d->functions && now - d->active < SPIN_NS)
         return;

@@ -4,7 +4,8 @@
  *
  * Launches are gathered per executor and sent once a turn of the loop, or when a
  * message has grown to 16 KiB; a stage's description goes out before its first launch
- * there.
+ * there. That a stage is over is told with the description of the next: nobody is woken
+ * to forget something.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +28,33 @@ static void send_to(trp_driver *d, uint32_t executor, const struct trp_buf *b)
         trp_perform_out_of_memory(d);
 }
 
+static void send_over(trp_driver *d, struct trp_staff *x)
+{
+    struct trp_buf b = {0};
+    for (uint32_t i = 0; i < x->nover; i++) {
+        trp_buf_clear(&b);
+        trp_forget_put(&b, x->over[i]);
+        send_to(d, x->id.n, &b);
+    }
+    x->nover = 0;
+    trp_buf_free(&b);
+}
+
+void trp_perform_over(trp_driver *d, struct trp_staff *x, trp_stage_id stage)
+{
+    x->over[x->nover++] = stage;
+    if (x->nover == TRP_OVER_MAX)
+        send_over(d, x);
+}
+
 /* Sends the stage to an executor that has not got it yet. */
-static bool stage_send(trp_driver *d, struct trp_driver_stage *s, uint32_t executor,
+static bool stage_send(trp_driver *d, struct trp_driver_stage *s, struct trp_staff *x,
                        trp_error *err)
 {
+    uint32_t executor = x->id.n;
     if (executor < s->nsent && s->sent[executor])
         return true;
+    send_over(d, x);
     const struct trp_buf *b = trp_driver_message(d, s, err);
     if (!b || !is_sent(trp_channel_send(d->channel, executor, b->data, b->size)))
         return false;
@@ -148,7 +170,7 @@ void trp_perform_launch(trp_driver *d, const struct trp_action *action)
     d->functions += s->function;
     if (!x || !x->up) /* it is being lost: the engine will hear of it */
         return;
-    if (!stage_send(d, s, x->id.n, &err) || !begin_batch(d, x)) {
+    if (!stage_send(d, s, x, &err) || !begin_batch(d, x)) {
         launch_failed(d, a->launch.attempt, TRP_END_START, err.text);
         return;
     }

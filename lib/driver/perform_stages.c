@@ -209,14 +209,11 @@ void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
 /* Nobody needs the stage's description any more. */
 static void forget_stage(trp_driver *d, trp_stage_id id, struct trp_driver_stage *s)
 {
-    struct trp_buf b = {0};
-    trp_forget_put(&b, id);
-    for (uint32_t i = 0; i < s->nsent && !b.failed; i++) {
-        const struct trp_staff *x = s->sent[i] ? trp_staff_of(d, i) : NULL;
+    for (uint32_t i = 0; i < s->nsent; i++) {
+        struct trp_staff *x = s->sent[i] ? trp_staff_of(d, i) : NULL;
         if (x && x->up && !x->released)
-            trp_channel_send(d->channel, i, b.data, b.size);
+            trp_perform_over(d, x, id);
     }
-    trp_buf_free(&b);
     free(s->sent);
     s->sent = NULL;
     s->nsent = 0;

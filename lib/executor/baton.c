@@ -8,36 +8,31 @@
  *
  * Takers never sleep on the state word itself: it changes a million times a second
  * while short tasks run. A taker that saw no leave for a whole look counts itself as
- * *deep* and sleeps until a timer fires that is not set; the next leave sees the count
- * and sets it (both sides write first and read afterwards, so one of them sees the
- * other). It fires when what was left for is over, mostly: waking a thread takes some
- * ten microseconds, which the first task after a silence would wait for.
+ * *deep* and sleeps without a timer; the next leave sees the count and wakes it (both
+ * sides write first and read afterwards, so one of them sees the other).
  *
  * Rejected: a mutex with try-lock and a timed wait (two system calls a task), and
  * handing tasks to a second thread instead of the loop (two wake-ups a task).
  */
 #include "executor/baton.h"
 
+#include <limits.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { FREE = 0, HELD = 1, AWAY = 2, STATE = 3, EPOCH = 4 };
-enum { LOOK_NS = 2000000, DEEP_NS = 500000 };
+enum { LOOK_NS = 2000000 };
 
 struct trp_baton {
     _Atomic uint32_t word;    /* epoch * EPOCH + state */
     _Atomic uint32_t bell;    /* takers sleep on it; changes when they are to look */
     _Atomic uint32_t waiting; /* takers that sleep or are about to */
-    _Atomic uint32_t deep;    /* of them, those that sleep until the timer fires */
-    atomic_bool set;          /* the timer */
-    int timer;
+    _Atomic uint32_t deep;    /* of them, those that sleep without a timer */
 };
 
 /* The word this thread left the baton with. A thread is away from one baton at most. */
@@ -45,53 +40,26 @@ static _Thread_local uint32_t left_word;
 
 trp_baton *trp_baton_new(void)
 {
-    trp_baton *b = calloc(1, sizeof *b);
-    if (!b)
-        return NULL;
-    b->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (b->timer >= 0)
-        return b;
-    free(b);
-    return NULL;
+    return calloc(1, sizeof(trp_baton));
 }
 
 void trp_baton_free(trp_baton *b)
 {
-    if (b)
-        close(b->timer);
     free(b);
 }
 
-static void set_timer(trp_baton *b, long ns)
-{
-    const struct itimerspec when = {.it_value = {.tv_nsec = ns}};
-    atomic_store(&b->set, true);
-    timerfd_settime(b->timer, 0, &when, NULL);
-}
-
-/* Of several that sleep one takes the firing; one is enough. While `set` is true the
- * timer will fire, has fired, or somebody who has taken the firing is about to look. */
-static void sleep_deep(trp_baton *b)
-{
-    struct pollfd p = {.fd = b->timer, .events = POLLIN};
-    uint64_t times;
-    poll(&p, 1, -1);
-    ssize_t n = read(b->timer, &times, sizeof times);
-    (void)n; /* only to make it unreadable */
-    atomic_store(&b->set, false);
-}
-
-static void ring(trp_baton *b)
+static void ring(trp_baton *b, int takers)
 {
     atomic_fetch_add(&b->bell, 1);
-    syscall(SYS_futex, &b->bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    syscall(SYS_futex, &b->bell, FUTEX_WAKE_PRIVATE, takers, NULL, NULL, 0);
 }
 
-/* Sleeps until the bell is no longer `bell`, at most one look. */
-static void sleep_on(trp_baton *b, uint32_t bell)
+/* Sleeps until the bell is no longer `bell`, at most one look when `timed`. */
+static void sleep_on(trp_baton *b, uint32_t bell, bool timed)
 {
     struct timespec look = {.tv_nsec = LOOK_NS};
-    syscall(SYS_futex, &b->bell, FUTEX_WAIT_PRIVATE, bell, &look, NULL, 0);
+    syscall(SYS_futex, &b->bell, FUTEX_WAIT_PRIVATE, bell, timed ? &look : NULL, NULL,
+            0);
 }
 
 static bool change(trp_baton *b, uint32_t from, uint32_t to)
@@ -107,10 +75,8 @@ static void wait_for_change(trp_baton *b, uint32_t seen, bool timed)
     if (!timed)
         atomic_fetch_add(&b->deep, 1);
     uint32_t now = atomic_load(&b->word);
-    if (timed && (now & STATE) != FREE)
-        sleep_on(b, bell);
-    else if (!timed && now == seen)
-        sleep_deep(b);
+    if ((now & STATE) != FREE && (timed || now == seen))
+        sleep_on(b, bell, timed);
     if (!timed)
         atomic_fetch_sub(&b->deep, 1);
     atomic_fetch_sub(&b->waiting, 1);
@@ -158,8 +124,8 @@ void trp_baton_leave(trp_baton *b)
     uint32_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
     left_word = ((word & ~(uint32_t)STATE) + EPOCH) | AWAY;
     atomic_store(&b->word, left_word);
-    if (atomic_load(&b->deep) && !atomic_load(&b->set))
-        set_timer(b, DEEP_NS);
+    if (atomic_load(&b->deep))
+        ring(b, INT_MAX);
 }
 
 bool trp_baton_return(trp_baton *b)
@@ -172,7 +138,5 @@ void trp_baton_give(trp_baton *b)
     uint32_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
     atomic_store(&b->word, (word & ~(uint32_t)STATE) | FREE);
     if (atomic_load(&b->waiting))
-        ring(b);
-    if (atomic_load(&b->deep))
-        set_timer(b, 1);
+        ring(b, 1);
 }
