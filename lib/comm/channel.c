@@ -502,9 +502,11 @@ bool trp_channel_close(trp_channel *c)
             deadline = now + TRP_LEAVE_NS;
         if (now > deadline)
             break;
+        int64_t left = (deadline - now) / (TRP_SECOND / 1000) + 1;
         c->slept = true;
-        if (trp_channel_progress(c, now) == 0)
-            epoll_wait(c->epoll_fd, &event, 1, 1);
+        /* A lane that rings has to be polled. */
+        if (trp_channel_progress(c, now) == 0 && c->nleaving > 0)
+            epoll_wait(c->epoll_fd, &event, 1, c->npolled > 0 ? 1 : (int)left);
     }
     bool clean = !c->unclean && c->nleaving == 0 && !c->meeting;
     DL_FOREACH(c->peers, p)
