@@ -14,6 +14,10 @@
  * looked at every LOOK_MS. After an end that was not in order its commands, too, are
  * looked for by their environment: executor and spawner may have been killed together.
  * What the kernel cannot end (it waits for a file system) holds this up for STUCK_MS.
+ *
+ * One look is a pass over all processes of the machine, and there may be a thousand
+ * executors: those that end at the time share a pass, and PASS_SHARE times its length
+ * goes by before the next.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +46,8 @@ enum {
     CGROUP_MS = 2000,     /* what the kernel may take to free its memory group */
     STUCK_MS = 15000,
     LOOK_MS = 20,
+    PASS_SHARE = 5,
+    MANY = INT32_MAX,
     TEXT = 600,
     LAST_WORDS = 160, /* a longer last line of its log is not told */
 };
@@ -211,15 +217,37 @@ static void finish(struct trp_local_executor *e)
     tell_gone(e, &g);
 }
 
-/* Who is left, after the signal? */
-static uint32_t signal_rest(const struct trp_local_executor *e, int signal)
+static uint32_t in_cgroup(const struct trp_local_executor *e)
 {
-    uint32_t left = trp_session_signal(e->process.pid, signal);
-    if (!e->cgroup[0])
-        return left;
-    if (signal)
+    return e->cgroup[0] && !trp_cgroup_is_empty(e->cgroup) ? 1 : 0;
+}
+
+/* Kills all; who was left? */
+static uint32_t kill_rest(const struct trp_local_executor *e)
+{
+    uint32_t left = trp_session_signal(e->process.pid, SIGKILL);
+    if (e->cgroup[0])
         left += (uint32_t)trp_cgroup_kill(e->cgroup);
-    return left + (trp_cgroup_is_empty(e->cgroup) ? 0 : 1);
+    return left + in_cgroup(e);
+}
+
+/* Who is left, by a pass that began after the last one that it looked at? MANY: there
+ * was none, it is too early for another. */
+static uint32_t count_rest(struct trp_local_executor *e)
+{
+    struct trp_local *l = e->local;
+    uint64_t now = uv_hrtime();
+    if (l->passed_ns <= e->looked_ns && now >= l->pass_ns) {
+        trp_processes_free(l->processes);
+        l->processes = trp_processes_take();
+        l->passed_ns = now;
+        now = uv_hrtime();
+        l->pass_ns = now + PASS_SHARE * (now - l->passed_ns);
+    }
+    if (l->passed_ns <= e->looked_ns || !l->processes)
+        return MANY;
+    e->looked_ns = l->passed_ns;
+    return trp_processes_of_session(l->processes, e->process.pid) + in_cgroup(e);
 }
 
 /* The kernel frees a group some 50 ms after the last process of it; one that it does
@@ -241,10 +269,12 @@ static void on_look(uv_timer_t *timer)
     struct trp_local_executor *e = timer->data;
     uint64_t spent = uv_now(e->local->loop) - e->since_ms;
     if (e->state == TRP_LOCAL_RUNS) {
-        e->hard = e->hard || spent > KILL_AFTER_MS || signal_rest(e, 0) <= 1;
-        signal_rest(e, e->hard ? SIGKILL : 0);
+        e->hard = e->hard || spent > KILL_AFTER_MS || count_rest(e) <= 1;
+        if (e->hard)
+            kill_rest(e);
     } else {
-        uint32_t left = signal_rest(e, e->hard || spent > LINGER_MS ? SIGKILL : 0);
+        bool hard = e->hard || spent > LINGER_MS;
+        uint32_t left = hard ? kill_rest(e) : count_rest(e);
         if (left == 0 && e->exit_status + e->signal != 0)
             left = trp_commands_signal(e->local->command.run_dir, e->id, SIGKILL);
         if ((left == 0 || spent > STUCK_MS) && remove_cgroup(e, spent > CGROUP_MS)) {
@@ -281,6 +311,7 @@ static void on_mpirun_exit(uv_process_t *process, int64_t exit_status, int signa
     e->exit_status = exit_status;
     e->signal = signal;
     e->since_ms = uv_now(e->local->loop);
+    e->looked_ns = uv_hrtime();
     on_look(&e->timer);
 }
 
@@ -304,6 +335,7 @@ void trp_local_executor_kill(struct trp_local_executor *e)
         return;
     e->dismissed = true;
     e->since_ms = uv_now(e->local->loop);
+    e->looked_ns = uv_hrtime();
     trp_mpirun_kill_program(e->process.pid, e->by_mpirun);
     uv_timer_start(&e->timer, on_look, LOOK_MS, 0);
 }
@@ -466,9 +498,10 @@ bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
         if (waitpid(e->process.pid, &status, WNOHANG) == 0)
             return false;
         e->state = TRP_LOCAL_ENDS;
+        e->looked_ns = uv_hrtime();
         drop_banners(e);
     }
-    if (e->state == TRP_LOCAL_ENDS && signal_rest(e, hard ? SIGKILL : 0) > 0)
+    if (e->state == TRP_LOCAL_ENDS && (hard ? kill_rest(e) : count_rest(e)) > 0)
         return false;
     if (e->cgroup[0] && !trp_cgroup_remove(e->cgroup))
         return false;

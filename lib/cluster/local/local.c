@@ -31,6 +31,7 @@ static struct trp_local *local_of(trp_cluster *c)
 static void free_local(struct trp_local *l)
 {
     trp_room_free(l->room);
+    trp_processes_free(l->processes);
     trp_local_free_scripts(l);
     trp_machine_free(&l->machine);
     trp_words_free(l->argv);

@@ -11,6 +11,7 @@
 #include "cluster/gangs.h"
 #include "cluster/local/cgroup.h"
 #include "cluster/local/machine.h"
+#include "cluster/local/processes.h"
 #include "cluster/local/room.h"
 
 /* Who stands in the room's queue. First member of both that do. */
@@ -45,6 +46,8 @@ struct trp_local_executor {
     int64_t exit_status;
     int signal;
     uint64_t since_ms; /* when it was killed; then, when mpirun had ended */
+    uint64_t
+        looked_ns; /* when the last pass that was looked at began; its end, before */
     char cgroup[TRP_CGROUP_PATH];
     UT_hash_handle hh;
 };
@@ -78,6 +81,10 @@ struct trp_local {
     struct trp_local_executor *executors; /* hash by id */
 
     trp_gangs *gangs;
+
+    trp_processes *processes; /* of the last pass over all */
+    uint64_t passed_ns;       /* when that began */
+    uint64_t pass_ns;         /* when there may be another */
 
     uv_timer_t pump;  /* due at once: serve the queue, tell what is to be told */
     unsigned handles; /* open handles: pump, those of gangs and executors */

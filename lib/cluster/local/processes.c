@@ -28,7 +28,7 @@ struct process {
     bool spared;
 };
 
-struct snapshot {
+struct trp_processes {
     struct process *v;
     uint32_t n, capacity;
 };
@@ -58,7 +58,7 @@ static bool read_process(const char *pid, struct process *ret)
     return true;
 }
 
-static void take_snapshot(struct snapshot *s)
+static void take_snapshot(struct trp_processes *s)
 {
     memset(s, 0, sizeof *s);
     DIR *dir = opendir("/proc");
@@ -76,7 +76,7 @@ static void take_snapshot(struct snapshot *s)
 }
 
 /* Signals the members and frees the snapshot. */
-static uint32_t signal_members(struct snapshot *s, int signal)
+static uint32_t signal_members(struct trp_processes *s, int signal)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -93,23 +93,46 @@ static uint32_t signal_members(struct snapshot *s, int signal)
 
 uint32_t trp_session_signal(pid_t session, int signal)
 {
-    struct snapshot s;
+    struct trp_processes s;
     take_snapshot(&s);
     for (uint32_t i = 0; i < s.n; i++)
         s.v[i].member = s.v[i].session == session;
     return signal_members(&s, signal);
 }
 
+trp_processes *trp_processes_take(void)
+{
+    trp_processes *s = malloc(sizeof *s);
+    if (s)
+        take_snapshot(s);
+    return s;
+}
+
+uint32_t trp_processes_of_session(const trp_processes *s, pid_t session)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        n += s->v[i].session == session && !s->v[i].zombie;
+    return n;
+}
+
+void trp_processes_free(trp_processes *s)
+{
+    if (s)
+        free(s->v);
+    free(s);
+}
+
 uint32_t trp_children_signal(pid_t parent, int signal)
 {
-    struct snapshot s;
+    struct trp_processes s;
     take_snapshot(&s);
     for (uint32_t i = 0; i < s.n; i++)
         s.v[i].member = s.v[i].parent == parent;
     return signal_members(&s, signal);
 }
 
-static const struct process *find_process(const struct snapshot *s, pid_t pid)
+static const struct process *find_process(const struct trp_processes *s, pid_t pid)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         if (s->v[i].pid == pid)
@@ -128,8 +151,8 @@ static bool is_one_of(pid_t pid, const pid_t *list, uint32_t n)
 }
 
 /* One round; true when something changed. */
-static bool mark_descendants(struct snapshot *s, pid_t ancestor, const pid_t *spare,
-                             uint32_t nspare)
+static bool mark_descendants(struct trp_processes *s, pid_t ancestor,
+                             const pid_t *spare, uint32_t nspare)
 {
     bool changed = false;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -147,7 +170,7 @@ static bool mark_descendants(struct snapshot *s, pid_t ancestor, const pid_t *sp
 uint32_t trp_descendants_signal(pid_t ancestor, const pid_t *spare, uint32_t nspare,
                                 int signal)
 {
-    struct snapshot s;
+    struct trp_processes s;
     take_snapshot(&s);
     while (mark_descendants(&s, ancestor, spare, nspare))
         ;
@@ -165,7 +188,7 @@ static bool runs(pid_t pid, const struct stat *program)
 
 pid_t trp_descendants_find(pid_t ancestor, const char *program)
 {
-    struct snapshot s;
+    struct trp_processes s;
     struct stat its;
     if (stat(program, &its) < 0)
         return 0;
@@ -199,7 +222,7 @@ static bool environment_has(pid_t pid, const char *first, const char *second)
 
 uint32_t trp_commands_signal(const char *run_dir, uint32_t executor, int signal)
 {
-    struct snapshot s;
+    struct trp_processes s;
     char id[64], *run = NULL;
     snprintf(id, sizeof id, "TROUPE_EXECUTOR=%u", executor);
     if (asprintf(&run, "TROUPE_RUN_DIR=%s", run_dir) < 0)
@@ -213,7 +236,7 @@ uint32_t trp_commands_signal(const char *run_dir, uint32_t executor, int signal)
 
 uint32_t trp_children_list(pid_t *ret, uint32_t cap)
 {
-    struct snapshot s;
+    struct trp_processes s;
     uint32_t n = 0;
     take_snapshot(&s);
     for (uint32_t i = 0; i < s.n; i++) {

@@ -13,7 +13,15 @@
  * returns how many. */
 uint32_t trp_session_signal(pid_t session, int signal);
 
-/* The same for the children of a process … */
+/* All processes as they were at one moment. A pass over /proc takes some microseconds a
+ * process: who asks for many sessions asks one of these. */
+typedef struct trp_processes trp_processes;
+trp_processes *trp_processes_take(void); /* NULL: out of memory */
+void trp_processes_free(trp_processes *s);
+/* How many of the session there were, zombies left out. */
+uint32_t trp_processes_of_session(const trp_processes *s, pid_t session);
+
+/* As trp_session_signal, for the children of a process … */
 uint32_t trp_children_signal(pid_t parent, int signal);
 
 /* … and for all that descends from it, but what descends from one of `spare`. */
@@ -25,7 +33,7 @@ uint32_t trp_descendants_signal(pid_t ancestor, const pid_t *spare, uint32_t nsp
  */
 pid_t trp_descendants_find(pid_t ancestor, const char *program);
 
-/* As trp_session_signal, for what was started by the commands of an executor of the run
+/* The same for what was started by the commands of an executor of the run
  * in `run_dir`, or is one of them, as far as its environment still says so. */
 uint32_t trp_commands_signal(const char *run_dir, uint32_t executor, int signal);
 
