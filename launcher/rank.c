@@ -50,6 +50,15 @@ static int name_mpi(const char *module)
     return 0;
 }
 
+/* A rank of a gang, whose launcher tells what there is to be noted of its end. */
+static int be_rank(int argc, char **argv)
+{
+    if (getenv("OMPI_COMM_WORLD_RANK"))
+        return trp_gang_rank_main(argc, argv);
+    return getenv("SLURM_PROCID") ? trp_slurm_rank_main(argc, argv)
+                                  : trp_gang_keep_mpich_rank(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     const char *part = argc > 1 ? argv[1] : "";
@@ -65,8 +74,7 @@ int main(int argc, char **argv)
     if (strcmp(part, "tidy") == 0 && argc > 2)
         return trp_slurm_tidy_main(argc - 2, argv + 2);
     if (strcmp(part, "gang") == 0 && argc == 5)
-        return getenv("OMPI_COMM_WORLD_RANK") ? trp_gang_rank_main(argc, argv)
-                                              : trp_kept_rank_main(argc, argv);
+        return be_rank(argc, argv);
     if (strcmp(part, "unstick") == 0 && argc == 3)
         return trp_channel_unstick_main(argv[2]);
     if (strcmp(part, "mpi") == 0 && argc == 3)

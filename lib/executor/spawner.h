@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "comm/channel.h"
@@ -125,5 +126,15 @@ void trp_spawner_close(trp_spawner *s);
 int trp_gang_rank_main(int argc, char **argv);
 /* With these arguments: holds the run's folder and the one of the specification. */
 int trp_gang_rank_hold(char *const *argv, trp_error *err);
+
+/* The same with a process in front of the rank (gang_keep.c), which calls `note` with
+ * the specification's path when the rank begins (`status` NULL) and with what waitpid
+ * told when it has ended, and ends as the rank did. */
+int trp_gang_keep_rank(int argc, char **argv,
+                       void (*note)(const char *spec, const int *status));
+/* The same below MPICH's mpirun: notes how the ranks ended. */
+int trp_gang_keep_mpich_rank(int argc, char **argv);
+/* A file beside the specification, as fopen does; NULL with errno. */
+FILE *trp_gang_note(const char *spec, const char *name, const char *mode);
 
 #endif

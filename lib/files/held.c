@@ -135,9 +135,10 @@ int trp_held_open(const char *path, int flags, mode_t mode)
 
 FILE *trp_held_fopen(const char *path, const char *mode)
 {
-    bool writes = mode[0] == 'w';
-    int make = O_WRONLY | O_CREAT | (strchr(mode, 'x') ? O_EXCL : O_TRUNC);
-    int fd = trp_held_open(path, writes ? make : O_RDONLY, FILE_MODE);
+    bool writes = mode[0] != 'r';
+    int made = mode[0] == 'a' ? O_APPEND : strchr(mode, 'x') ? O_EXCL : O_TRUNC;
+    int fd =
+        trp_held_open(path, writes ? O_WRONLY | O_CREAT | made : O_RDONLY, FILE_MODE);
     FILE *f = fd < 0 ? NULL : fdopen(fd, writes ? "w" : "r");
     if (fd >= 0 && !f)
         close(fd);

@@ -45,9 +45,9 @@ int trp_held_identify(const char *path, trp_error *err);
 /* The identity of the held folder that `path` is, or lies below; "": it has none. */
 const char *trp_held_id(const char *path);
 
-/* As open, fopen ("r", "w" or "wx"), mkdir, unlinkat, rename, symlink, readlink and
- * lstat; what is opened is closed on exec, what "w" makes is 0600. Below a held folder
- * no link is followed: ELOOP or ENOTDIR. */
+/* As open, fopen ("r", "w", "wx" or "a"), mkdir, unlinkat, rename, symlink, readlink
+ * and lstat; what is opened is closed on exec, what is made is 0600. Below a held
+ * folder no link is followed: ELOOP or ENOTDIR. */
 int trp_held_open(const char *path, int flags, mode_t mode);
 FILE *trp_held_fopen(const char *path, const char *mode);
 int trp_held_mkdir(const char *path, mode_t mode);

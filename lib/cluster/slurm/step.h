@@ -38,9 +38,9 @@ void trp_slurm_step_owner(const char *run_id, uint32_t executor,
 
 /* Returns the exit status. */
 int trp_slurm_step_main(int argc, char **argv);
-/* rank_keep.c: a rank of a gang in a Slurm step, or below MPICH's mpirun, with a
- * process in front of it; called as trp_gang_rank_main is. */
-int trp_kept_rank_main(int argc, char **argv);
+/* rank_keep.c: a rank of a gang in a Slurm step, with a process in front of it; called
+ * as trp_gang_rank_main is. */
+int trp_slurm_rank_main(int argc, char **argv);
 
 /* The driver of the further job that this process runs in is gone: cancels the job,
  * however long slurmctld is away. A job in which nothing runs would live on to its time
