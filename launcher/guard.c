@@ -30,12 +30,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster/local/cgroup.h"
-#include "cluster/local/processes.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
-#include "executor/tree.h"
-#include "files/held.h"
+#include "os/cgroup.h"
+#include "os/clock.h"
+#include "os/held.h"
+#include "os/processes.h"
+#include "os/title.h"
+#include "os/tree.h"
 
 enum {
     SERVER_MS = 10000, /* for ompi-server to write its URI */
@@ -55,13 +57,6 @@ struct guard {
     pid_t server, driver; /* 0: not there */
     bool told, orphan;    /* end now; `troupe` is gone */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void pause_ms(int ms)
 {
@@ -96,7 +91,7 @@ void trp_guard_remove_folder(const char *path)
 void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, const char *helper,
                                int limit_ms)
 {
-    int64_t end = now_ms() + limit_ms;
+    int64_t end = trp_clock_ms() + limit_ms;
     pid_t all[SPARED + 1];
     uint32_t n = nspare < SPARED ? nspare : SPARED;
     for (uint32_t i = 0; i < n; i++)
@@ -113,15 +108,15 @@ void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, const char *
         if (!left)
             return;
         pause_ms(LOOK_MS);
-    } while (now_ms() < end);
+    } while (trp_clock_ms() < end);
 }
 
 void trp_guard_await_helper(const char *helper, void (*tell)(void *context),
                             void *context)
 {
-    int64_t late = now_ms() + TELL_MS;
+    int64_t late = trp_clock_ms() + TELL_MS;
     while (helper && trp_descendants_find(getpid(), helper)) {
-        if (now_ms() >= late) {
+        if (trp_clock_ms() >= late) {
             tell(context);
             late = INT64_MAX;
         }
@@ -223,7 +218,7 @@ static bool start_server(struct guard *g)
 {
     char program[] = "ompi-server", stay[] = "--no-daemonize", write_uri[] = "-r";
     char *const words[] = {program, stay, write_uri, g->config->ompi_server, NULL};
-    int64_t end = now_ms() + SERVER_MS;
+    int64_t end = trp_clock_ms() + SERVER_MS;
     if (!g->config->ompi_server)
         return true;
     g->server =
@@ -231,7 +226,7 @@ static bool start_server(struct guard *g)
     while (g->server && !g->told && !g->orphan) {
         if (has_uri(g->config->ompi_server))
             return true;
-        if (now_ms() > end) {
+        if (trp_clock_ms() > end) {
             report(
                 g, TRP_GUARD_FAILED, 0,
                 "ompi-server did not come up within 10 s; see state/ompi-server.err");
@@ -258,10 +253,10 @@ static bool is_held_up(const struct guard *g, bool *again)
 
 static void watch_driver(struct guard *g)
 {
-    int64_t look = now_ms() + ALONE_MS;
+    int64_t look = trp_clock_ms() + ALONE_MS;
     bool alone = false, told = false;
     while (g->driver && !g->told && !g->orphan) {
-        int64_t left = look - now_ms();
+        int64_t left = look - trp_clock_ms();
         wait_ms(g, left > 0 ? (int)left : 0);
         if (g->told || g->orphan || !g->driver)
             continue;
@@ -270,17 +265,17 @@ static void watch_driver(struct guard *g)
             report(g, TRP_GUARD_SERVER, 0,
                    "ompi-server died; see state/ompi-server.err");
         }
-        if (now_ms() < look)
+        if (trp_clock_ms() < look)
             continue;
-        look = now_ms() + ALONE_MS;
+        look = trp_clock_ms() + ALONE_MS;
         if (is_held_up(g, &alone)) {
             report(g, TRP_GUARD_FAILED, 0,
                    "mpirun hangs, and nothing runs below it; see state/driver.err");
             return;
         }
     }
-    int64_t end = now_ms() + ORPHAN_MS;
-    while (g->driver && g->orphan && !g->told && now_ms() < end)
+    int64_t end = trp_clock_ms() + ORPHAN_MS;
+    while (g->driver && g->orphan && !g->told && trp_clock_ms() < end)
         wait_ms(g, LOOK_MS);
 }
 
@@ -288,13 +283,13 @@ static void watch_driver(struct guard *g)
  * by now is ended by force, and all with it. */
 static void linger(struct guard *g)
 {
-    int64_t end = now_ms() + LINGER_MS;
+    int64_t end = trp_clock_ms() + LINGER_MS;
     pid_t spare[] = {g->server};
     if (g->config->ompi_server && g->driver && trp_children_signal(g->driver, 0) == 0)
         kill(g->driver, SIGKILL);
     else if (g->driver)
         return;
-    while (now_ms() < end &&
+    while (trp_clock_ms() < end &&
            trp_descendants_signal(getpid(), spare, g->server ? 1 : 0, 0) > 0)
         wait_ms(g, 2 * LOOK_MS);
 }
@@ -314,9 +309,9 @@ static void tell_wait(void *context)
 static void end_all(struct guard *g)
 {
     if (g->server) {
-        int64_t end = now_ms() + SERVER_END_MS;
+        int64_t end = trp_clock_ms() + SERVER_END_MS;
         kill(g->server, SIGTERM);
-        while (g->server && now_ms() < end)
+        while (g->server && trp_clock_ms() < end)
             wait_ms(g, LOOK_MS);
     }
     trp_guard_end_descendants(NULL, 0, g->config->helper, END_MS);

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "conf/wording.h"
 #include "executor/executor.h"
+#include "os/title.h"
 
 static const struct command {
     const char *name, *usage, *summary;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "comm/mpi.h"
 #include "piped.h"
 #include "programs.h"

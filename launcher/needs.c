@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "comm/mpi.h"
-#include "files/linked_mpi.h"
 #include "mpis.h"
+#include "os/linked_mpi.h"
 #include "programs.h"
 
 enum { FILES = 64, FILE_MIB = 16, MIB = 1024 * 1024 };

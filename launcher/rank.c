@@ -23,6 +23,7 @@
 #include "executor/executor.h"
 #include "executor/job_guard.h"
 #include "executor/spawner.h"
+#include "os/title.h"
 
 /* Until the driver is gone; then the job goes. A guard that was suspended for a while
  * with its job calls again. */

@@ -6,7 +6,7 @@
 
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
-#include "files/held.h"
+#include "os/held.h"
 
 /* A script may call one pipeline several times. */
 static bool same_params(const struct trp_run_spec *s, const struct trp_run_call *c)

@@ -17,7 +17,7 @@
 
 #include "comm/channel.h"
 #include "core/base/array.h"
-#include "files/held.h"
+#include "os/held.h"
 
 static int write_all(int fd, const void *data, size_t size)
 {

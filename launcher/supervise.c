@@ -32,11 +32,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster/local/mpirun.h"
-#include "cluster/local/processes.h"
+#include "cluster/mpirun.h"
 #include "driver/control.h"
-#include "files/held.h"
 #include "guard.h"
+#include "os/clock.h"
+#include "os/held.h"
+#include "os/processes.h"
 
 enum {
     COME_UP_MS = 60000,
@@ -71,16 +72,9 @@ struct watch {
     char failure[TRP_ERROR_TEXT]; /* the platform failed: why */
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void hurry(struct watch *w, int64_t ms)
 {
-    int64_t at = now_ms() + ms;
+    int64_t at = trp_clock_ms() + ms;
     if (at < w->deadline)
         w->deadline = at;
 }
@@ -244,7 +238,7 @@ static void watch(struct watch *w)
             {.fd = w->control, .events = POLLIN},
             {.fd = w->guard,   .events = POLLIN}
         };
-        int64_t left = w->deadline == INT64_MAX ? -1 : w->deadline - now_ms();
+        int64_t left = w->deadline == INT64_MAX ? -1 : w->deadline - trp_clock_ms();
         if (w->deadline != INT64_MAX && left <= 0)
             return;
         if (poll(v, 4, (int)left) < 0)
@@ -273,13 +267,13 @@ static void tell_wait(void *context)
 /* The guard ends everything. True when it went by itself. */
 static bool end_guard(struct watch *w)
 {
-    int64_t end = now_ms() + GUARD_END_MS;
+    int64_t end = trp_clock_ms() + GUARD_END_MS;
     char byte = 'X';
     send(w->guard, &byte, 1, MSG_NOSIGNAL);
     while (w->guard >= 0) {
         struct pollfd v = {.fd = w->guard, .events = POLLIN};
         struct trp_guard_report r;
-        int64_t left = end - now_ms();
+        int64_t left = end - trp_clock_ms();
         if (left <= 0)
             break;
         if (poll(&v, 1, (int)left) <= 0)
@@ -465,7 +459,7 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     }
     s->listen_fd = -1; /* closed by the loop, or below */
     if (!what->is_program)
-        w.deadline = now_ms() + COME_UP_MS;
+        w.deadline = trp_clock_ms() + COME_UP_MS;
     watch(&w);
     if (!end_guard(&w)) {
         trp_guard_end_descendants(spare, nspare < SPARED ? nspare : SPARED,

@@ -15,7 +15,7 @@
 
 #include "core/base/error.h"
 #include "events/run_folder.h"
-#include "executor/private_folder.h"
+#include "os/private_folder.h"
 
 struct trp_supervisor {
     char folder[TRP_PRIVATE_FOLDER]; /* private, for Open MPI's files; its path is short

@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "executor/tree.h"
+#include "os/tree.h"
 #include "plugin/as_user.h"
 
 enum {

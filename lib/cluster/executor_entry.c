@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "executor/executor.h"
-#include "files/held.h"
+#include "os/held.h"
 
 static bool copy(char *to, size_t size, const char *from)
 {

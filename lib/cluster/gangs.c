@@ -14,7 +14,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "events/run_folder.h"
 #include "executor/spawner.h"
 #include "wire/message.h"

@@ -8,7 +8,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/slurm/found.h"
-#include "files/held.h"
+#include "os/held.h"
 
 /* What libslurm says goes to the run, when there is one; errors are told by us. */
 static int open_log(const struct trp_executor_command *command)

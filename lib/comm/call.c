@@ -23,21 +23,15 @@
 #include "comm/mpi.h"
 #include "comm/munge.h"
 #include "comm/peer.h"
+#include "os/clock.h"
 #include "wire/message.h"
 
 enum { TRIES = 5, PAUSE_MS = 200 };
 
-static int64_t clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * TRP_SECOND + t.tv_nsec;
-}
-
 static int wait_for(int fd, short events, int64_t deadline)
 {
     for (;;) {
-        int64_t left = deadline - clock_ns();
+        int64_t left = deadline - trp_clock_ns();
         struct pollfd p = {.fd = fd, .events = events};
         if (left <= 0)
             return TRP_ETIME;
@@ -220,7 +214,7 @@ static int call(trp_channel *c, const struct trp_call_config *config,
                 struct trp_link *ret_link, trp_error *err)
 {
     const struct timespec pause = {0, PAUSE_MS * 1000000L};
-    int64_t deadline = clock_ns() + config->network_timeout_ns;
+    int64_t deadline = trp_clock_ns() + config->network_timeout_ns;
     int rc = TRP_EWAIT;
     for (int try = 0; try < TRIES && rc == TRP_EWAIT; try++) {
         if (try > 0)
@@ -257,7 +251,7 @@ int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_cha
         trp_channel_destroy(c);
         return rc;
     }
-    c->now = clock_ns();
+    c->now = trp_clock_ns();
     c->beat_due = c->now + config->heartbeat_ns;
     c->look_due = c->now + config->network_timeout_ns / 10;
     struct trp_peer *p = trp_peer_new(c, link.fd);
@@ -302,13 +296,13 @@ int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
     trp_peer_put(c->only, TRP_FRAME_READY, &pid, sizeof pid);
     while (c->only && c->only->state != TRP_PEER_UP) {
         struct epoll_event event;
-        int64_t wait = (trp_channel_next_timer(c) - clock_ns()) / 1000000 + 1;
+        int64_t wait = (trp_channel_next_timer(c) - trp_clock_ns()) / 1000000 + 1;
         epoll_wait(c->epoll_fd, &event, 1,
                    (int)(wait < 0       ? 0
                          : wait < 10000 ? wait
                                         : 10000));
         c->slept = true;
-        trp_channel_progress(c, clock_ns());
+        trp_channel_progress(c, trp_clock_ns());
     }
     c->joining = false;
     return c->only

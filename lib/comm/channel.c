@@ -33,6 +33,7 @@
 
 #include "comm/mpi.h"
 #include "comm/peer.h"
+#include "os/clock.h"
 
 enum { EVENTS = 64 };
 
@@ -428,14 +429,12 @@ int trp_channel_watch(trp_channel *c, int fd, void *what)
 
 trp_channel *trp_channel_make(bool driver, trp_error *err)
 {
-    struct timespec t;
     trp_channel *c = (trp_channel *)calloc(1, sizeof *c);
     if (!c) {
         trp_error_set(err, TRP_ENOMEM, "out of memory");
         return NULL;
     }
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    c->now = t.tv_sec * TRP_SECOND + t.tv_nsec;
+    c->now = trp_clock_ns();
     c->driver = driver;
     c->listen_fd = c->here_fd = -1;
     c->transport = (struct trp_transport){.notice_fd = -1};
@@ -484,7 +483,6 @@ void trp_channel_destroy(trp_channel *c)
 bool trp_channel_close(trp_channel *c)
 {
     struct trp_peer *p;
-    struct timespec t;
     struct epoll_event event;
     if (!c)
         return true;
@@ -496,8 +494,7 @@ bool trp_channel_close(trp_channel *c)
         if (p->state == TRP_PEER_UP)
             begin_leaving(p);
     while (c->nleaving > 0) {
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        int64_t now = t.tv_sec * TRP_SECOND + t.tv_nsec;
+        int64_t now = trp_clock_ns();
         if (deadline == 0)
             deadline = now + TRP_LEAVE_NS;
         if (now > deadline)

@@ -16,7 +16,7 @@
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "core/profile/books.h"
-#include "files/linked_mpi.h"
+#include "os/linked_mpi.h"
 
 enum {
     TRP_SITE_WORD_MAX = 128, /* bytes of what is handed to Slurm as one word */

@@ -20,13 +20,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cluster/local/log_tail.h"
 #include "conf/stage_specs.h"
 #include "driver/command_env.h"
 #include "driver/foreach.h"
 #include "driver/leftovers.h"
 #include "driver/strings.h"
-#include "files/held.h"
+#include "os/held.h"
+#include "os/log_tail.h"
 
 enum { TOLD_MAX = 20 };
 

@@ -26,7 +26,8 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "files/held.h"
+#include "os/clock.h"
+#include "os/held.h"
 #include "wire/codec.h"
 
 #define SYNC_NS INT64_C(5000000000)
@@ -419,19 +420,14 @@ static void put_outputs(trp_done_log *l, const struct trp_outputs *o)
 
 static void sync_now(trp_done_log *l)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    l->synced_ns = (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    l->synced_ns = trp_clock_ns();
     if (fdatasync(l->fd) < 0 && !l->failed)
         l->failed = errno;
 }
 
 static void sync_sometimes(trp_done_log *l)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t ns = (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-    if (ns - l->synced_ns >= SYNC_NS)
+    if (trp_clock_ns() - l->synced_ns >= SYNC_NS)
         sync_now(l);
 }
 

@@ -17,14 +17,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "conf/site.h"
 #include "core/topo/hosts.h"
 #include "driver/driver_state.h"
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
-#include "files/held.h"
+#include "os/clock.h"
+#include "os/held.h"
+#include "os/title.h"
 
 /* ---- making ---- */
 
@@ -66,7 +68,7 @@ static int make_log(trp_driver *d, trp_error *err)
         c.tasks = TRP_EVENTS_SUMMARY;
     int rc = trp_event_log_new(&c, &d->log, err);
     if (rc == 0)
-        trp_event_application_start(d->log, trp_driver_wall(d, trp_driver_now()));
+        trp_event_application_start(d->log, trp_driver_wall(d, trp_clock_ns()));
     return rc;
 }
 
@@ -305,7 +307,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     d->config = *config;
     d->options = config->options;
     d->profiles = config->profiles;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     d->time_up = INT64_MAX;
     d->run_name = strdup(config->run_name);
     d->run_dir = strdup(config->run_dir);
@@ -314,7 +316,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     d->heartbeat_ns = trp_options_time_ns(d->options, "executor.heartbeatInterval");
     clock_gettime(CLOCK_REALTIME, &wall);
     d->wall_offset =
-        (int64_t)wall.tv_sec * TRP_DRIVER_SECOND + wall.tv_nsec - trp_driver_now();
+        (int64_t)wall.tv_sec * TRP_DRIVER_SECOND + wall.tv_nsec - trp_clock_ns();
     int rc = d->run_name && d->run_dir && d->baton
                  ? make_parts(d, err)
                  : trp_error_set(err, TRP_ENOMEM, "out of memory for the driver");
@@ -327,7 +329,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     trp_run_folder_pid(d->run_dir, (int)getpid(), "driver");
     trp_process_title("troupe: driver %s", d->run_name);
     if (!config->quiet)
-        d->progress = trp_progress_new(2, isatty(2), trp_driver_now(), d->wall_offset);
+        d->progress = trp_progress_new(2, isatty(2), trp_clock_ns(), d->wall_offset);
     rc = trp_driver_standby_start(d, err);
     if (rc < 0) {
         driver_free(d);
@@ -394,7 +396,7 @@ int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
     if (rc == 0)
         trp_driver_perform(d);
     d->submitting = NULL;
-    d->active = trp_driver_now();
+    d->active = trp_clock_ns();
     trp_driver_leave(d);
     return rc;
 }
@@ -468,10 +470,10 @@ static void end_attempts(trp_driver *d)
     struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
     trp_driver_step(d, &drain);
     bool soft = d->killed && !d->hurry; /* SIGTERM, 5 s later SIGKILL */
-    int64_t now = trp_driver_now(), until = now + (soft ? 7 : 2) * TRP_DRIVER_SECOND;
+    int64_t now = trp_clock_ns(), until = now + (soft ? 7 : 2) * TRP_DRIVER_SECOND;
     while (d->attempts && now < until && !(soft && d->hurry)) {
         trp_driver_turn(d, until);
-        now = trp_driver_now();
+        now = trp_clock_ns();
     }
 }
 
@@ -487,10 +489,10 @@ static void dismiss_all(trp_driver *d)
     for (uint32_t i = 0; i < d->nstaff; i++)
         if (d->staff[i])
             trp_staff_release(d, d->staff[i]->id);
-    int64_t now = trp_driver_now(), until = now + 4 * TRP_DRIVER_SECOND;
+    int64_t now = trp_clock_ns(), until = now + 4 * TRP_DRIVER_SECOND;
     while (somebody_left(d) && now < until) {
         trp_driver_turn(d, until);
-        now = trp_driver_now();
+        now = trp_clock_ns();
     }
 }
 
@@ -516,7 +518,7 @@ static int platform_failed(int status, const trp_error *why)
 static int end_log(trp_driver *d, int status)
 {
     trp_error err;
-    int64_t now = trp_driver_wall(d, trp_driver_now());
+    int64_t now = trp_driver_wall(d, trp_clock_ns());
     if (status == trp_error_exit_status(TRP_EFAILED) &&
         trp_run_folder_has_room(d->run_dir, &err) < 0)
         status = platform_failed(status, &err);
@@ -534,7 +536,7 @@ static void close_cluster(trp_driver *d)
     d->cluster = NULL;
     if (c.rpcs || c.sruns)
         trp_event_slurm_costs(d->log, c.rpcs, c.sruns, c.srun_rpcs,
-                              trp_driver_wall(d, trp_driver_now()));
+                              trp_driver_wall(d, trp_clock_ns()));
 }
 
 /* The control socket of a run that has ended well, until the process ends. */

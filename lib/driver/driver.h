@@ -133,7 +133,7 @@ int trp_driver_end(trp_driver *d, int status, bool quiet);
  */
 void trp_driver_exits(int status);
 
-/* Holds the run's folder (files/held.h), which has to be the one that `troupe` made:
+/* Holds the run's folder (os/held.h), which has to be the one that `troupe` made:
  * its identity is in TROUPE_RUN_ID, which is unset. */
 int trp_driver_hold(const char *run_dir, trp_error *err);
 

@@ -168,7 +168,6 @@ struct trp_driver {
     char **unstick_words;
 };
 
-int64_t trp_driver_now(void);
 static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)
 {
     return mono + d->wall_offset;

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "driver/driver_state.h"
+#include "os/clock.h"
 
 #define RESERVE_NS (20 * TRP_DRIVER_SECOND)
 
@@ -17,7 +18,7 @@ void trp_driver_ends(void *context, int64_t when)
 {
     trp_driver *d = context;
     struct timespec wall;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     clock_gettime(CLOCK_REALTIME, &wall);
     int64_t left = (when - (int64_t)wall.tv_sec) * TRP_DRIVER_SECOND;
     int64_t reserve = left / 4 < RESERVE_NS ? left / 4 : RESERVE_NS;
@@ -33,7 +34,7 @@ void trp_driver_executor_ends(void *context, trp_executor_id executor, int64_t w
 {
     trp_driver *d = context;
     struct timespec wall;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     clock_gettime(CLOCK_REALTIME, &wall);
     int64_t left = (when - (int64_t)wall.tv_sec) * TRP_DRIVER_SECOND - wall.tv_nsec;
     struct trp_event ev = {

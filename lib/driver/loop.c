@@ -20,17 +20,11 @@
 #include <unistd.h>
 
 #include "driver/driver_state.h"
+#include "os/clock.h"
 
 static const int64_t SPIN_NS = 100000;
 static const int64_t LOOK_NS = 200000;
 static const int64_t PROGRESS_NS = 100000000;
-
-int64_t trp_driver_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * TRP_DRIVER_SECOND + t.tv_nsec;
-}
 
 /* ---- stopping ---- */
 
@@ -58,7 +52,7 @@ void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
 {
     if (!d->stop) {
         note_stop(d, why, text);
-        int64_t now = trp_driver_now();
+        int64_t now = trp_clock_ns();
         trp_progress_end_line(d->progress, now, text);
         trp_event_message(d->log, "warning", text, trp_driver_wall(d, now));
         d->kill_at = now + trp_options_time_ns(d->options, "run.grace");
@@ -193,7 +187,7 @@ static int64_t next_due(const trp_driver *d, int64_t until)
  * has it at once: two wake-ups less. */
 static void nap(trp_driver *d, int64_t due)
 {
-    int64_t left = due - trp_driver_now();
+    int64_t left = due - trp_clock_ns();
     if (left <= 0 || !trp_channel_sleep(d->channel))
         return;
     uint64_t steps = d->steps;
@@ -214,7 +208,7 @@ static void sleep_until(trp_driver *d, int64_t due)
 {
     if (!trp_channel_sleep(d->channel))
         return;
-    int64_t now = trp_driver_now();
+    int64_t now = trp_clock_ns();
     if (due <= now)
         return;
     uv_update_time(&d->loop);
@@ -229,7 +223,7 @@ static void sleep_until(trp_driver *d, int64_t due)
 static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_t))
 {
     trp_driver_flush(d); /* launches go out with the stage that they are of */
-    int64_t now = d->now = trp_driver_now();
+    int64_t now = d->now = trp_clock_ns();
     int handled = trp_channel_progress(d->channel, now);
     bool look = now - d->looked >= LOOK_NS;
     if (handled)
@@ -270,7 +264,7 @@ void trp_driver_enter(trp_driver *d)
         trp_baton_take(d->baton);
         atomic_store(&d->wanted, false);
     }
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
 }
 
 void trp_driver_leave(trp_driver *d)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "comm/mpi.h"
 #include "conf/site.h"
 #include "core/topo/hosts.h"
@@ -20,7 +20,7 @@
 #include "driver/ranks.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
-#include "files/held.h"
+#include "os/held.h"
 
 /* `pools`: NULL for a program, whose actions come one after the other. */
 static int open_elastic(const struct trp_run_spec *spec, const trp_options *options,

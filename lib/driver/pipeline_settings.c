@@ -7,7 +7,7 @@
  * changed in between, or is a fault of ours, and is told with the same words.
  */
 #include "driver/pipeline_settings.h"
-#include "files/held.h"
+#include "os/held.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "driver/strings.h"
-#include "files/held.h"
+#include "os/held.h"
 
 enum { RUN_SPEC_VERSION = 1, RUN_SPEC_FILE_MAX = 64 << 20 };
 

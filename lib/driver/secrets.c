@@ -12,7 +12,7 @@
 
 #include "comm/munge.h"
 #include "driver/driver_state.h"
-#include "files/held.h"
+#include "os/held.h"
 
 /* The run's secret, which `troupe` made. */
 static int read_secret(trp_driver *d, trp_error *err)

@@ -21,7 +21,8 @@
 #include "core/base/array.h"
 #include "driver/driver_state.h"
 #include "events/run_folder.h"
-#include "files/held.h"
+#include "os/clock.h"
+#include "os/held.h"
 
 #define WORDS_NS (5 * TRP_DRIVER_SECOND)
 
@@ -251,7 +252,7 @@ static void link_log(const trp_driver *d, trp_executor_id id)
 static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
 {
     trp_driver *d = context;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     struct trp_staff *x = trp_staff_of(d, peer);
     char what[64];
     if (!x || x->lost)
@@ -292,7 +293,7 @@ static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
 static void on_down(void *context, uint32_t peer, const struct trp_last_words *words)
 {
     trp_driver *d = context;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     struct trp_staff *x = trp_staff_of(d, peer);
     if (!x)
         return;
@@ -323,7 +324,7 @@ static void on_silent(void *context, uint32_t peer, bool silent)
         return;
     snprintf(text, sizeof text, "executor %u on %s %s", peer, x->host ? x->host : "?",
              silent ? "is silent: its heartbeat is late" : "is heard again");
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_driver_now()));
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_clock_ns()));
     if (d->cluster && d->cluster->ops->silent)
         d->cluster->ops->silent(d->cluster, x->id, silent);
 }
@@ -348,7 +349,7 @@ static void on_left_mpi(void *context, const char *text)
 {
     trp_driver *d = context;
     char line[TRP_ERROR_TEXT + 360];
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     if (d->cluster)
         d->cluster->ops->over_sockets(d->cluster);
     snprintf(line, sizeof line, "%s; the run goes on over sockets", text);
@@ -409,7 +410,7 @@ static void refuse_gone(trp_driver *d, trp_executor_id id, const struct trp_gone
 static void on_gone(void *context, trp_executor_id executor, const struct trp_gone *g)
 {
     trp_driver *d = context;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     struct trp_staff *x = trp_staff_of(d, executor.n);
     if (!x)
         return;
@@ -470,7 +471,7 @@ static void on_leaving(void *context, trp_executor_id executor)
     struct trp_staff *x = trp_staff_of(d, executor.n);
     if (!x || !x->up || x->leaving)
         return;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     x->leaving = true;
     char text[320];
     snprintf(text, sizeof(text), "executor %u is to go: %s is being drained",
@@ -485,7 +486,7 @@ static void on_ending(void *context, trp_executor_id executor)
     trp_driver *d = context;
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
                            .decommissioned = {.executor = executor}};
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     struct trp_staff *x = trp_staff_of(d, executor.n);
     if (!x || x->lost)
         return;
@@ -497,7 +498,7 @@ static void on_gang_ended(void *context, trp_attempt_id attempt,
                           const struct trp_end *end)
 {
     trp_driver *d = context;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     struct trp_event ev = {
         .kind = TRP_EVENT_TASK_ENDED,
         .ended = {.attempt = attempt,
@@ -558,7 +559,7 @@ static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t
     struct trp_staff *x = trp_staff_of(d, peer);
     if (!x)
         return;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     if (trp_message_kind_of(data, size) == TRP_MSG_ENDS)
         on_ends(d, x, data, size);
     else if (trp_message_kind_of(data, size) == TRP_MSG_SYNC)

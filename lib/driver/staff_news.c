@@ -6,11 +6,12 @@
 
 #include "core/alloc/outlook.h"
 #include "driver/driver_state.h"
+#include "os/clock.h"
 
 void trp_staff_on_notice(void *context, const char *text)
 {
     trp_driver *d = context;
-    int64_t now = trp_driver_now();
+    int64_t now = trp_clock_ns();
     trp_progress_line(d->progress, now, text);
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, now));
 }
@@ -18,7 +19,7 @@ void trp_staff_on_notice(void *context, const char *text)
 void trp_staff_on_held(void *context)
 {
     trp_driver *d = context;
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     for (uint32_t i = 0; i < trp_profiles_count(d->profiles); i++)
         trp_driver_tell_fit(d, trp_profiles_get(d->profiles, (trp_profile_id){i}),
                             NULL);
@@ -28,7 +29,7 @@ void trp_staff_on_shrunk(void *context, bool planned, const char *text)
 {
     trp_driver *d = context;
     trp_event_message(d->log, planned ? "info" : "warning", text,
-                      trp_driver_wall(d, trp_driver_now()));
+                      trp_driver_wall(d, trp_clock_ns()));
     trp_staff_on_held(d);
 }
 
@@ -46,20 +47,20 @@ void trp_staff_on_queue_wait(void *context, trp_profile_id profile, int64_t wait
         .kind = TRP_EVENT_QUEUE_WAIT,
         .queue_wait = {.profile = profile, .wait_ns = wait_ns}
     };
-    d->now = trp_driver_now();
+    d->now = trp_clock_ns();
     trp_driver_step(d, &ev);
 }
 
 void trp_staff_on_nodes(void *context, uint32_t nodes)
 {
     trp_driver *d = context;
-    trp_event_nodes(d->log, nodes, trp_driver_wall(d, trp_driver_now()));
+    trp_event_nodes(d->log, nodes, trp_driver_wall(d, trp_clock_ns()));
 }
 
 void trp_staff_on_job(void *context, uint32_t job, bool further)
 {
     trp_driver *d = context;
-    trp_event_slurm_job(d->log, job, further, trp_driver_wall(d, trp_driver_now()));
+    trp_event_slurm_job(d->log, job, further, trp_driver_wall(d, trp_clock_ns()));
 }
 
 void trp_staff_on_step(void *context, const struct trp_cluster_step *step)
@@ -68,5 +69,5 @@ void trp_staff_on_step(void *context, const struct trp_cluster_step *step)
     trp_event_slurm_step(d->log, step->job, step->name, step->gang,
                          step->gang ? trp_attempt_number(step->attempt)
                                     : step->executor.n,
-                         trp_driver_wall(d, trp_driver_now()));
+                         trp_driver_wall(d, trp_clock_ns()));
 }

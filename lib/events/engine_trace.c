@@ -10,7 +10,7 @@
 
 #include "events/engine_fields.h"
 #include "events/engine_trace_form.h"
-#include "files/held.h"
+#include "os/held.h"
 
 enum { FRAME = 256 << 10, ZSTD_LEVEL = 1 };
 static const int64_t FLUSH_NS = INT64_C(5000000000);

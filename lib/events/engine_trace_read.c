@@ -12,7 +12,7 @@
 #include "events/engine_fields.h"
 #include "events/engine_trace.h"
 #include "events/engine_trace_form.h"
-#include "files/held.h"
+#include "os/held.h"
 
 enum { CHUNK = 128 << 10 };
 

@@ -3,7 +3,7 @@
  * interest.
  */
 #include "events/event_lines.h"
-#include "files/held.h"
+#include "os/held.h"
 
 #include <errno.h>
 #include <stdbool.h>

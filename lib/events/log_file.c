@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files/held.h"
+#include "os/held.h"
 
 static int failed(const char *what, const char *path, trp_error *err)
 {

@@ -17,7 +17,7 @@
 #include "events/event_json.h"
 #include "events/event_lines.h"
 #include "events/json_text.h"
-#include "files/held.h"
+#include "os/held.h"
 
 enum { LAST_LINE = 65536 };
 

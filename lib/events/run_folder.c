@@ -7,7 +7,7 @@
  * ends with the process, whatever ends it. Some parallel file systems have none; then a
  * run goes on without, and only "died" and "still running" cannot be told.
  *
- * The folder of runs and a run's are held (files/held.h): what is in them is opened
+ * The folder of runs and a run's are held (os/held.h): what is in them is opened
  * below their descriptors.
  *
  * A folder that cannot be completed is removed again. One that is left all the same,
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "events/run_state.h"
-#include "files/held.h"
+#include "os/held.h"
 
 enum {
     NAME_MAX_CHARS = 64,

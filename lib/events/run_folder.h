@@ -8,7 +8,7 @@
  *     state/pids    one line a process: "PID what"
  *     state/pipeline.yaml  the pipeline as it was given, for --resume
  *     state/secret  0600
- *     state/id      how a process that was told of the folder knows it (files/held.h)
+ *     state/id      how a process that was told of the folder knows it (os/held.h)
  *
  * Both are held as long as a trp_run_folder is there, and used by nobody but their
  * owner: a folder that is a link, another user's or writable for others is refused

@@ -20,7 +20,7 @@
 
 #include "core/base/array.h"
 #include "events/json_text.h"
-#include "files/held.h"
+#include "os/held.h"
 
 enum { STATE_FILE_MAX = 1 << 20, COMMAND_MAX = 4096 };
 

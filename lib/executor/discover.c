@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "core/profile/books.h"
+#include "os/clock.h"
 
 extern char **environ;
 
@@ -133,13 +134,6 @@ struct script {
     size_t nlast;
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void close_if(int *fd)
 {
     if (*fd >= 0)
@@ -247,7 +241,7 @@ enum outcome { ENDED, STOPPED, TOO_LATE };
 
 static enum outcome follow(const struct trp_discovery *q, struct script *s)
 {
-    int64_t until = now_ms() + (q->limit_ms ? q->limit_ms : TRP_DISCOVER_MS);
+    int64_t until = trp_clock_ms() + (q->limit_ms ? q->limit_ms : TRP_DISCOVER_MS);
     for (;;) {
         struct pollfd v[] = {
             {.fd = s->end,                  .events = POLLIN},
@@ -255,7 +249,7 @@ static enum outcome follow(const struct trp_discovery *q, struct script *s)
             {.fd = s->errors,               .events = POLLIN},
             {.fd = q->stop ? *q->stop : -1, .events = POLLIN},
         };
-        int64_t left = until - now_ms();
+        int64_t left = until - trp_clock_ms();
         if (left <= 0)
             return TOO_LATE;
         if (poll(v, 4, (int)left) <= 0)

@@ -27,8 +27,10 @@
 #include <unistd.h>
 
 #include "executor/executor_internal.h"
-#include "executor/private_folder.h"
-#include "files/held.h"
+#include "os/clock.h"
+#include "os/held.h"
+#include "os/private_folder.h"
+#include "os/title.h"
 
 enum { SLOTS_MAX = 4096, FLUSH_MS = 100, FUNCTION_GRACE_MS = 500 };
 
@@ -122,7 +124,7 @@ int trp_executor_need_spawner(trp_executor *e, trp_error *err)
 static void flush(trp_executor *e)
 {
     for (int i = 0; i < FLUSH_MS && !e->driver_gone; i++) {
-        trp_channel_progress(e->channel, trp_executor_now());
+        trp_channel_progress(e->channel, trp_clock_ns());
         if (trp_channel_sleep(e->channel))
             return;
         poll(NULL, 0, 1);

@@ -45,7 +45,7 @@ struct trp_executor_shape {
     uint32_t sockets, mac; /* 1: messages travel over sockets; with comm.mac */
     char run_name[128];
     char run_dir[4096]; /* "": a rank of a static run, which needs none */
-    char run_id[40];    /* its identity (files/held.h) */
+    char run_id[40];    /* its identity (os/held.h) */
     char scratch[4096]; /* parent of this executor's scratch folders */
     int64_t network_timeout_ns, heartbeat_ns;
 };
@@ -103,11 +103,5 @@ int trp_executor_main(int *argc, char ***argv,
 void trp_executor_handler(struct trp_channel_handler *ret);
 int trp_executor_work(trp_channel *channel, const struct trp_executor_shape *shape,
                       const struct trp_function_runner *runner);
-
-/* Sets the name that ps shows ("troupe: executor 3 etl-…"): comm and, when the argv
- * area is long enough, the command line. Call trp_process_title_init(argc, argv) first
- * in main. */
-void trp_process_title_init(int argc, char **argv);
-void trp_process_title(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "executor/executor_internal.h"
+#include "os/clock.h"
 
 #define SECOND_NS INT64_C(1000000000)
 enum { SHORT_NS = 50000, WAKE_NS = 10000, TURN_TASKS = 32, TURN_NS = 100000 };
@@ -167,7 +168,7 @@ static void run_apart(struct trp_function_thread *self, struct trp_finished *f)
     if (e->spawner)
         trp_spawner_function(e->spawner, self->task.attempt, self->tid, true);
     run_task(e, self, &f->result);
-    f->duration_ns = trp_executor_now() - self->started_ns;
+    f->duration_ns = trp_clock_ns() - self->started_ns;
     f->cpu_ns = thread_cpu_ns() - cpu;
     end_task(self, f);
     hand_back(e, f);
@@ -188,7 +189,7 @@ static void *task_thread(void *context)
             e->idle--;
             continue;
         }
-        begin_task(self, &t, trp_executor_now());
+        begin_task(self, &t, trp_clock_ns());
         bool limited = self->deadline_ns != INT64_MAX;
         pthread_mutex_unlock(&e->lock);
         if (limited) /* the loop may sleep longer than that */
@@ -279,7 +280,7 @@ static void robbed(struct trp_function_thread *self,
     if (!f)
         abort();
     f->result = *result;
-    f->duration_ns = trp_executor_now() - self->started_ns;
+    f->duration_ns = trp_clock_ns() - self->started_ns;
     f->cpu_ns = 0;
     end_task(self, f);
     hand_back(self->executor, f);
@@ -311,7 +312,7 @@ int trp_functions_run(trp_executor *e, struct trp_function_thread *self)
         return 0;
     struct trp_function_result result;
     struct trp_task_entry t;
-    int64_t begin = trp_executor_now(), now = begin;
+    int64_t begin = trp_clock_ns(), now = begin;
     int n = 0;
     while (n < TURN_TASKS && now - begin < TURN_NS &&
            trp_task_ring_pop(&e->ready, &t)) {
@@ -334,7 +335,7 @@ int trp_functions_run(trp_executor *e, struct trp_function_thread *self)
         }
         e->away = NULL;
         self->busy = false;
-        int64_t end = trp_executor_now();
+        int64_t end = trp_clock_ns();
         record(e, &t, &result, end - now, end - now, TRP_END_SUCCESS);
         now = end;
     }

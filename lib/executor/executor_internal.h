@@ -131,8 +131,6 @@ void trp_executor_stages_free(trp_executor *e);
 /* executor.c: ends what runs and the channel, once. */
 void trp_executor_finish(trp_executor *e);
 
-/* executor_loop.c */
-int64_t trp_executor_now(void);        /* CLOCK_MONOTONIC, ns */
 extern trp_executor *trp_the_executor; /* a process has one at most */
 /* Holds the baton and works until the end (true) or until it was robbed (false). */
 bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self);

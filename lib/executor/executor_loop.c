@@ -29,18 +29,12 @@
 #include "core/base/array.h"
 
 #include "executor/executor_internal.h"
+#include "os/clock.h"
 
 #define SECOND_NS INT64_C(1000000000)
 enum { SPIN_NS = 100000, ENDS_FLUSH = 16 * 1024 };
 
 trp_executor *trp_the_executor;
-
-int64_t trp_executor_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * SECOND_NS + t.tv_nsec;
-}
 
 void trp_executor_fail(trp_executor *e, const char *fmt, ...)
 {
@@ -353,14 +347,14 @@ static void wait_for_work(trp_executor *e, int64_t now)
     }
     if (p[2].revents)
         take_spawner_ends(e);
-    e->active_ns = trp_executor_now();
+    e->active_ns = trp_clock_ns();
 }
 
 bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self)
 {
     trp_functions_adopt(e);
     while (!atomic_load(&e->ending)) {
-        int64_t now = trp_executor_now();
+        int64_t now = trp_clock_ns();
         int did = trp_channel_progress(e->channel, now);
         if (e->commands > 0)
             did += (int)take_spawner_ends(e);

@@ -30,8 +30,8 @@
 
 #include "executor/spawner_internal.h"
 #include "executor/srun_refusal.h"
-#include "executor/tree.h"
-#include "files/held.h"
+#include "os/held.h"
+#include "os/tree.h"
 
 enum {
     SPEC_MAX = 64 << 20,

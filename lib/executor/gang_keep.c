@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "executor/spawner.h"
-#include "files/held.h"
+#include "os/held.h"
 
 FILE *trp_gang_note(const char *spec, const char *name, const char *mode)
 {

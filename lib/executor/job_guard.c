@@ -12,25 +12,19 @@
 #include <unistd.h>
 
 #include "executor/executor_internal.h"
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
+#include "os/clock.h"
 
 /* Until the driver is gone. */
 static void stay(trp_channel *c)
 {
     while (trp_channel_socket(c) >= 0) {
         struct epoll_event event;
-        int64_t left = (trp_channel_next_timer(c) - now_ns()) / 1000000 + 1;
+        int64_t left = (trp_channel_next_timer(c) - trp_clock_ns()) / 1000000 + 1;
         epoll_wait(trp_channel_fd(c), &event, 1,
                    (int)(left < 1      ? 1
                          : left < 1000 ? left
                                        : 1000));
-        trp_channel_progress(c, now_ns());
+        trp_channel_progress(c, trp_clock_ns());
     }
 }
 
@@ -39,9 +33,9 @@ static void stay(trp_channel *c)
 static int call(const struct trp_executor_shape *shape, trp_channel **ret,
                 trp_error *err)
 {
-    int64_t deadline = now_ns() + shape->network_timeout_ns;
+    int64_t deadline = trp_clock_ns() + shape->network_timeout_ns;
     int code = trp_executor_call(shape, ret, err);
-    while (code == TRP_ENOENT && now_ns() < deadline) {
+    while (code == TRP_ENOENT && trp_clock_ns() < deadline) {
         sleep(1);
         code = trp_executor_call(shape, ret, err);
     }

@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "executor/tree.h"
-#include "files/held.h"
+#include "os/held.h"
+#include "os/tree.h"
 
 enum { YOUNG_NS = 20000000 };
 

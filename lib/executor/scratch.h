@@ -1,6 +1,6 @@
 /*
  * Scratch folders: made private, handed out empty; removed as trees are
- * (executor/tree.h).
+ * (os/tree.h).
  */
 #ifndef TRP_EXECUTOR_SCRATCH_H
 #define TRP_EXECUTOR_SCRATCH_H

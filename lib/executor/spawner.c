@@ -33,15 +33,9 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
+#include "os/clock.h"
 
 enum { READ_SIZE = 64 * 1024, FRAME_MAX = 1 << 30, SEND_MS = 200 };
-
-int64_t trp_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 /* The child keeps its own copies: the parent's may lie on its stack. */
 static bool keep_config(struct trp_keeper *k, const struct trp_spawner_config *config)
@@ -332,7 +326,7 @@ static void wait_for_close(trp_spawner *s, int64_t deadline)
 {
     uint8_t rest[4096];
     for (;;) {
-        int64_t left = deadline - trp_now_ns();
+        int64_t left = deadline - trp_clock_ns();
         struct pollfd p = {.fd = s->socket, .events = POLLIN};
         if (left <= 0 || (poll(&p, 1, (int)(left / 1000000) + 1) < 0 && errno != EINTR))
             return;
@@ -348,7 +342,7 @@ void trp_spawner_close(trp_spawner *s)
         return;
     begin(s, TRP_FRAME_CLOSE);
     if (!s->reaped && send_all(s) == TRP_OK)
-        wait_for_close(s, trp_now_ns() + INT64_C(2000000000));
+        wait_for_close(s, trp_clock_ns() + INT64_C(2000000000));
     /* Its socket closes a moment before it ends, or never. */
     for (int i = 0; i < 50 && !s->reaped; i++) {
         s->reaped = waitpid(s->pid, NULL, WNOHANG) != 0;

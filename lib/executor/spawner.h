@@ -26,7 +26,7 @@
 #include <sys/types.h>
 
 #include "comm/channel.h"
-#include "files/linked_mpi.h"
+#include "os/linked_mpi.h"
 #include "wire/message.h"
 
 typedef struct trp_spawner trp_spawner; /* the parent's handle */

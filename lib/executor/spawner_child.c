@@ -25,8 +25,10 @@
 
 #include "executor/executor.h"
 #include "executor/spawner_internal.h"
-#include "executor/tree.h"
-#include "files/held.h"
+#include "os/clock.h"
+#include "os/held.h"
+#include "os/title.h"
+#include "os/tree.h"
 
 enum { READ_SIZE = 64 * 1024, HOLD_NS = 5000000, KEPT = 34 };
 
@@ -288,7 +290,7 @@ static bool may_hold(struct trp_keeper *k)
         return false;
     HASH_ITER(hh, k->stages, s, next)
         queued += s->places.queued.count;
-    return k->held < queued && trp_now_ns() - k->held_since < HOLD_NS;
+    return k->held < queued && trp_clock_ns() - k->held_since < HOLD_NS;
 }
 
 /* Makes one frame of the ends of this turn and sends what the socket takes. */
@@ -324,7 +326,7 @@ static int wait_until(int64_t next)
 {
     if (next == INT64_MAX)
         return -1;
-    int64_t left = next - trp_now_ns();
+    int64_t left = next - trp_clock_ns();
     return left <= 0                       ? 0
            : left > INT64_C(3600000000000) ? 3600000
                                            : (int)(left / 1000000) + 1;
@@ -356,6 +358,6 @@ _Noreturn void trp_keeper_main(struct trp_keeper *k)
         if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
             receive(k);
         if (next != INT64_MAX)
-            trp_keeper_timers(k, trp_now_ns());
+            trp_keeper_timers(k, trp_clock_ns());
     }
 }

@@ -26,7 +26,8 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
-#include "executor/tree.h"
+#include "os/clock.h"
+#include "os/tree.h"
 
 #define MS INT64_C(1000000)
 enum { REMOVE_HERE = 2000, SOFT_MS = 5000, GANG_MS = 2000, DRAIN_MS = 10000 };
@@ -47,7 +48,7 @@ void trp_keeper_report(struct trp_keeper *k, const struct trp_end *end)
         trp_ends_begin(&k->ends);
     trp_ends_put(&k->ends, end);
     if (k->held++ == 0)
-        k->held_since = trp_now_ns();
+        k->held_since = trp_clock_ns();
     k->urgent |= end->status != TRP_END_SUCCESS;
     k->ends_made++;
 }
@@ -177,7 +178,7 @@ static void main_ended(struct trp_keeper *k, struct trp_running *r)
 {
     int status = 0;
     struct rusage usage;
-    int64_t now = trp_now_ns();
+    int64_t now = trp_clock_ns();
     kill(-r->pid, SIGKILL);
     wait4(r->pid, &status, 0, &usage);
     r->end = (struct trp_end){
@@ -234,7 +235,7 @@ void trp_keeper_reap(struct trp_keeper *k)
             helper_ended(k, r);
         }
     }
-    int64_t now = trp_now_ns();
+    int64_t now = trp_clock_ns();
     for (uint32_t i = 0; strays && i < k->nrunning; i++)
         if (k->running[i].state == TRP_RUN_DRAINING)
             settle(k, &k->running[i], now);
@@ -253,7 +254,7 @@ void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause
     if (r->polite) {
         r->asked = true;
         /* srun would kill them for a SIGTERM: the backend has Slurm send them one. */
-        r->kill_at_ns = trp_now_ns() + SOFT_MS * MS;
+        r->kill_at_ns = trp_clock_ns() + SOFT_MS * MS;
         return;
     }
     /* mpirun, when asked politely, ends its ranks and removes what it made in /dev/shm
@@ -263,7 +264,7 @@ void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause
         kill(-r->pid, SIGKILL);
         return;
     }
-    int64_t at = trp_now_ns() + grace;
+    int64_t at = trp_clock_ns() + grace;
     r->asked = true;
     kill(-r->pid, SIGTERM);
     kill(-r->pid, SIGCONT);
@@ -339,7 +340,7 @@ static void kill_all(struct trp_keeper *k, bool gangs_too)
 /* Reaps until nothing is left, or for 3.5 s. */
 static void reap_all(struct trp_keeper *k)
 {
-    int64_t begin = trp_now_ns(), now = begin;
+    int64_t begin = trp_clock_ns(), now = begin;
     bool gangs = gangs_live(k);
     while (now - begin < 3500 * MS) {
         pid_t pid;
@@ -356,7 +357,7 @@ static void reap_all(struct trp_keeper *k)
         }
         trp_strays_kill(k);
         poll(NULL, 0, 5);
-        now = trp_now_ns();
+        now = trp_clock_ns();
     }
 }
 

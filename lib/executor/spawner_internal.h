@@ -182,8 +182,6 @@ struct trp_keeper {
     struct trp_function_sample *samples;
 };
 
-int64_t trp_now_ns(void);
-
 /* spawner_watch.c: after it did not answer for `waited_ns` of our own time: has it
  * died, or does it hang? Then its fate says so. */
 bool trp_spawner_is_lost(trp_spawner *s, int64_t waited_ns);
@@ -241,16 +239,6 @@ bool trp_strays_none(const struct trp_keeper *k, const struct trp_running *r);
  * none. */
 struct trp_running *trp_strays_owner(struct trp_keeper *k, pid_t pid, pid_t group);
 
-/* What /proc/PID/stat tells. */
-struct trp_process {
-    pid_t pid, parent, group, session;
-    char state;
-    uint64_t minor_faults;
-    int64_t rss_pages;
-};
-bool trp_process_read(const char *stat_path, struct trp_process *ret);
-/* All of /proc in ascending order; count, or -1. */
-int trp_process_list(struct trp_process **ret);
 /* The attempt behind `token` in the environment of a process; false: it has none. */
 bool trp_process_token(pid_t pid, const char *token, uint64_t *ret_attempt);
 

@@ -23,6 +23,8 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
+#include "os/clock.h"
+#include "os/process.h"
 
 #define SAMPLE_NS INT64_C(200000000)
 enum { NOBODY = -1, PARENT = -2, CHAIN_MAX = 256 };
@@ -84,7 +86,7 @@ void trp_memory_begin(struct trp_keeper *k, bool functions)
         return;
     }
     if (k->sample_at_ns == INT64_MAX && (k->config.memory_mib > 0 || has_cgroup(k)))
-        k->sample_at_ns = trp_now_ns() + SAMPLE_NS;
+        k->sample_at_ns = trp_clock_ns() + SAMPLE_NS;
 }
 
 bool trp_memory_killed(struct trp_keeper *k, bool by_kill)
@@ -261,13 +263,10 @@ static uint32_t sample_functions(struct trp_keeper *k)
         struct trp_function_sample *s = &k->samples[i];
         uint64_t attempt = atomic_load(&t->attempt);
         struct trp_process now;
-        char path[96];
         if (!atomic_load(&t->busy))
             continue;
         busy++;
-        snprintf(path, sizeof path, "/proc/%d/task/%d/stat", k->parent,
-                 atomic_load(&t->thread));
-        if (!trp_process_read(path, &now))
+        if (!trp_process_read_thread(k->parent, atomic_load(&t->thread), &now))
             continue;
         uint64_t first = atomic_load(&t->faults);
         if (!s->seen || s->attempt != attempt)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
-#include "files/held.h"
+#include "os/held.h"
 
 /* Strings of an attempt besides resources: executor.h, the token, a gang's ranks. */
 enum { OWN_STRINGS = 16, MAX_RESOURCES = 256 };

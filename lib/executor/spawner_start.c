@@ -31,6 +31,7 @@
 #include "core/base/array.h"
 
 #include "executor/spawner_internal.h"
+#include "os/clock.h"
 
 enum step { STEP_NONE, STEP_LOGS, STEP_CWD, STEP_EXEC };
 
@@ -281,7 +282,7 @@ static bool start_process(struct trp_keeper *k, struct trp_running *r, struct st
 {
     pid_t pid = -1;
     s->step = STEP_NONE;
-    r->started_ns = trp_now_ns();
+    r->started_ns = trp_clock_ns();
     k->births++;
     open_logs(s);
     if (s->step == STEP_NONE) {

@@ -30,70 +30,9 @@
 #include "core/base/array.h"
 
 #include "executor/spawner_internal.h"
+#include "os/process.h"
 
 enum { ENVIRONMENT_MAX = 8 << 20, WINDOW_PIDS = 512, WINDOW_NS = 100000000 };
-
-bool trp_process_read(const char *stat_path, struct trp_process *ret)
-{
-    char text[1024];
-    int fd = open(stat_path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    const char *name_end = strrchr(text, ')'); /* a name may hold anything */
-    if (!name_end)
-        return false;
-    long long rss = 0;
-    unsigned long long faults = 0;
-    int got =
-        sscanf(name_end + 1,
-               " %c %d %d %d %*d %*d %*u %llu %*u %*u %*u %*u %*u %*d %*d %*d "
-               "%*d %*d %*d %*u %*u %lld",
-               &ret->state, &ret->parent, &ret->group, &ret->session, &faults, &rss);
-    ret->pid = (pid_t)strtol(text, NULL, 10);
-    ret->minor_faults = faults;
-    ret->rss_pages = rss;
-    return got == 6;
-}
-
-static bool is_pid(const char *name)
-{
-    return name[0] >= '1' && name[0] <= '9';
-}
-
-static bool push(struct trp_process **all, int *n, uint32_t *room,
-                 const struct trp_process *p)
-{
-    if (!TRP_ARRAY_GROW(*all, (uint32_t)*n, *room))
-        return false;
-    (*all)[(*n)++] = *p;
-    return true;
-}
-
-int trp_process_list(struct trp_process **ret)
-{
-    DIR *proc = opendir("/proc");
-    struct trp_process *all = NULL, p;
-    int n = 0;
-    uint32_t room = 0;
-    if (!proc)
-        return -1;
-    for (struct dirent *e; (e = readdir(proc));) {
-        char path[300];
-        if (!is_pid(e->d_name))
-            continue;
-        snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
-        if (trp_process_read(path, &p) && !push(&all, &n, &room, &p))
-            break;
-    }
-    closedir(proc);
-    *ret = all;
-    return n;
-}
 
 /* Our children: from the kernel's list, or from all of /proc. */
 static int list_children(struct trp_keeper *k, struct trp_process **ret)
@@ -109,7 +48,7 @@ static int list_children(struct trp_keeper *k, struct trp_process **ret)
         *ret = all;
         return n;
     }
-    char text[4096 + 1], path[64];
+    char text[4096 + 1];
     size_t kept = 0;
     off_t at = 0;
     for (ssize_t got; (got = pread(k->children, text + kept, 4096 - kept, at)) > 0;) {
@@ -119,9 +58,11 @@ static int list_children(struct trp_keeper *k, struct trp_process **ret)
         for (char *space; (space = strchr(p, ' ')); p = space + 1) {
             struct trp_process one;
             *space = '\0';
-            snprintf(path, sizeof path, "/proc/%ld/stat", strtol(p, NULL, 10));
-            if (trp_process_read(path, &one) && !push(&all, &n, &room, &one))
+            if (!trp_process_read((pid_t)strtol(p, NULL, 10), &one))
+                continue;
+            if (!TRP_ARRAY_GROW(all, (uint32_t)n, room))
                 break;
+            all[n++] = one;
         }
         kept = strlen(p);
         memmove(text, p, kept + 1);
@@ -193,12 +134,10 @@ static bool is_ours(const struct trp_keeper *k, pid_t pid)
 /* A child of ours that is neither a main process nor a helper. */
 static bool is_stray(const struct trp_keeper *k, pid_t pid)
 {
-    char path[64];
     struct trp_process p;
     if (is_ours(k, pid) || (kill(pid, 0) != 0 && errno == ESRCH))
         return false;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    return trp_process_read(path, &p) && p.parent == k->self;
+    return trp_process_read(pid, &p) && p.parent == k->self;
 }
 
 bool trp_strays_none(const struct trp_keeper *k, const struct trp_running *r)

@@ -32,7 +32,9 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
-#include "executor/tree.h"
+#include "os/clock.h"
+#include "os/process.h"
+#include "os/tree.h"
 
 #define MS INT64_C(1000000)
 #define PING_NS (1000 * MS)
@@ -70,10 +72,8 @@ static bool has_died(trp_spawner *s)
 
 static bool is_stopped(const trp_spawner *s)
 {
-    char path[32];
     struct trp_process p;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)s->pid);
-    return trp_process_read(path, &p) && p.state == 'T';
+    return trp_process_read(s->pid, &p) && p.state == 'T';
 }
 
 bool trp_spawner_is_lost(trp_spawner *s, int64_t waited_ns)
@@ -191,8 +191,8 @@ uint32_t trp_spawner_bury(trp_spawner *s, bool adopted,
     }
     if (!s->reaped)
         kill(s->pid, SIGKILL);
-    int64_t deadline = trp_now_ns() + BURY_MS * MS;
-    for (int clean = 0; clean < 2 && trp_now_ns() < deadline;) {
+    int64_t deadline = trp_clock_ns() + BURY_MS * MS;
+    for (int clean = 0; clean < 2 && trp_clock_ns() < deadline;) {
         left = kill_family(s, adopted);
         clean = left ? 0 : clean + 1;
         if (left)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
-#include "files/held.h"
+#include "os/held.h"
 
 bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
                     uint32_t stage_attempt, uint32_t task, uint32_t number)

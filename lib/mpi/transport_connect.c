@@ -37,6 +37,7 @@
 #include <unistd.h>
 
 #include "mpi/module.h"
+#include "os/clock.h"
 
 enum {
     GRACE_MS = 500,
@@ -95,13 +96,6 @@ static void *meet(void *arg)
 /* ---- the watcher ------------------------------------------------------------------
  */
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static bool over_within(struct trp_meeting *m, int ms)
 {
     struct pollfd p = {.fd = m->over_fd, .events = POLLIN};
@@ -116,7 +110,7 @@ static bool try_helper(struct trp_meeting *m, int64_t end)
     if (pid < 0)
         return over_within(m, GRACE_MS);
     bool over = false, gone = false;
-    while (!over && !gone && now_ms() < end) {
+    while (!over && !gone && trp_clock_ms() < end) {
         over = over_within(m, LOOK_MS);
         gone = trp_unstick_gone(pid, false);
     }
@@ -137,10 +131,10 @@ static void look_at_loop(const struct trp_meeting *m, struct caught *c)
     char text[120];
     unsigned call = atomic_load(&trp_mpi_calls);
     if (call % 2 == 0 || call != c->call) {
-        *c = (struct caught){.call = call, .since = now_ms()};
+        *c = (struct caught){.call = call, .since = trp_clock_ms()};
         return;
     }
-    if (!m->stuck || now_ms() - c->since < CAUGHT_MS)
+    if (!m->stuck || trp_clock_ms() - c->since < CAUGHT_MS)
         return;
     snprintf(text, sizeof text,
              "a call of MPI did not return within %d s: mpirun or ompi-server does not "
@@ -167,8 +161,8 @@ static void *watch(void *arg)
     struct trp_meeting *m = (struct trp_meeting *)arg;
     struct caught loop = {0};
     bool over = await_end(m) || over_within(m, GRACE_MS);
-    for (int64_t end = now_ms() + UNSTICK_MS;
-         !over && m->unstick_argv && now_ms() < end;)
+    for (int64_t end = trp_clock_ms() + UNSTICK_MS;
+         !over && m->unstick_argv && trp_clock_ms() < end;)
         over = try_helper(m, end);
     if (!over) {
         atomic_store(&m->hopeless, true);

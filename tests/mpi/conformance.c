@@ -40,6 +40,7 @@
 #include "comm/peer.h"
 #include "comm/proof.h"
 #include "comm/transport.h"
+#include "os/clock.h"
 #include "wire/message.h"
 
 #define SECOND INT64_C(1000000000)
@@ -53,13 +54,6 @@ static char self[4096];        /* this program */
 static char server_file[4096]; /* ompi-server's URI */
 /* What is tried: CONFORMANCE_OVER. */
 static bool over_sockets, by_tcp, with_tags;
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * SECOND + t.tv_nsec;
-}
 
 static void pause_ms(int64_t ms)
 {
@@ -165,7 +159,7 @@ static void executor_message(void *context, uint32_t peer, const uint8_t *p, siz
             trp_channel_send(x->channel, peer, &i, sizeof i);
         break;
     case LATER:
-        x->later_ns = now_ns() + count * MS;
+        x->later_ns = trp_clock_ns() + count * MS;
         break;
     case CUT:
         write_frame(x, 1000, "half of it", 10);
@@ -197,7 +191,7 @@ static void wait_on(trp_channel *c, int64_t until)
     int64_t due = trp_channel_next_timer(c);
     if (due > until)
         due = until;
-    int64_t ms = due == INT64_MAX ? 60000 : (due - now_ns()) / MS + 1;
+    int64_t ms = due == INT64_MAX ? 60000 : (due - trp_clock_ns()) / MS + 1;
     epoll_wait(trp_channel_fd(c), &event, 1,
                (int)(ms < 0       ? 0
                      : ms > 60000 ? 60000
@@ -207,8 +201,8 @@ static void wait_on(trp_channel *c, int64_t until)
 static int work(struct executor *x)
 {
     for (int idle = 0; !x->quit;) {
-        idle = trp_channel_progress(x->channel, now_ns()) > 0 ? 0 : idle + 1;
-        if (x->later_ns > 0 && now_ns() >= x->later_ns) {
+        idle = trp_channel_progress(x->channel, trp_clock_ns()) > 0 ? 0 : idle + 1;
+        if (x->later_ns > 0 && trp_clock_ns() >= x->later_ns) {
             x->later_ns = 0;
             trp_channel_send(x->channel, TRP_DRIVER_PEER, "later", 5);
             idle = 0;
@@ -626,9 +620,9 @@ static void end_children(void)
 /* Runs the loop until *what reaches `least`, sleeping as a driver does. */
 static bool run_until_u64(const uint64_t *what, uint64_t least, int64_t ms)
 {
-    int64_t end = now_ns() + ms * MS;
-    for (int idle = 0; *what < least && now_ns() < end;) {
-        idle = trp_channel_progress(channel, now_ns()) > 0 ? 0 : idle + 1;
+    int64_t end = trp_clock_ns() + ms * MS;
+    for (int idle = 0; *what < least && trp_clock_ns() < end;) {
+        idle = trp_channel_progress(channel, trp_clock_ns()) > 0 ? 0 : idle + 1;
         if (idle > 50 && *what < least && trp_channel_sleep(channel))
             wait_on(channel, end);
     }
@@ -637,9 +631,9 @@ static bool run_until_u64(const uint64_t *what, uint64_t least, int64_t ms)
 
 static bool run_until(const int *what, int least, int64_t ms)
 {
-    int64_t end = now_ns() + ms * MS;
-    for (int idle = 0; *what < least && now_ns() < end;) {
-        idle = trp_channel_progress(channel, now_ns()) > 0 ? 0 : idle + 1;
+    int64_t end = trp_clock_ns() + ms * MS;
+    for (int idle = 0; *what < least && trp_clock_ns() < end;) {
+        idle = trp_channel_progress(channel, trp_clock_ns()) > 0 ? 0 : idle + 1;
         if (idle > 50 && *what < least && trp_channel_sleep(channel))
             wait_on(channel, end);
     }
@@ -782,27 +776,28 @@ static void both_sides_sleep_and_wake(void)
     printf("CPU in 2 s of silence: driver %.0f ms, executor %.0f ms\n", driver,
            executor);
     CHECK(driver < 500 && executor < 500, "somebody does not sleep");
-    int64_t begin = now_ns();
+    int64_t begin = trp_clock_ns();
     check_alive(0);
-    printf("a ping after silence took %.0f us\n", (double)(now_ns() - begin) / 1e3);
+    printf("a ping after silence took %.0f us\n",
+           (double)(trp_clock_ns() - begin) / 1e3);
 }
 
 static void no_wake_up_is_ever_lost(void)
 {
     bring_up(2);
     srand(11);
-    int64_t begin = now_ns(), worst = 0;
+    int64_t begin = trp_clock_ns(), worst = 0;
     for (int i = 0; i < 2000; i++) {
-        int64_t at = now_ns();
+        int64_t at = trp_clock_ns();
         check_alive((uint32_t)(i % 2));
-        worst = now_ns() - at > worst ? now_ns() - at : worst;
+        worst = trp_clock_ns() - at > worst ? trp_clock_ns() - at : worst;
         if (i % 4 == 0)
             usleep((unsigned)(rand() % 400));
         else if (i % 4 == 1 && trp_channel_sleep(channel))
             usleep((unsigned)(rand() % 100));
     }
     printf("2,000 pings in %.2f s, the slowest %.2f ms\n",
-           (double)(now_ns() - begin) / 1e9, (double)worst / 1e6);
+           (double)(trp_clock_ns() - begin) / 1e9, (double)worst / 1e6);
     CHECK(worst < 2 * SECOND, "one had to wait for something else to wake it");
 }
 
@@ -812,10 +807,10 @@ static void a_sleeper_speaks_up_by_itself(void)
     for (int i = 0; i < 5; i++) {
         uint64_t before = seen.messages;
         order(0, LATER, 200);
-        int64_t begin = now_ns();
+        int64_t begin = trp_clock_ns();
         CHECK(run_until_u64(&seen.messages, before + 1, 5000), "it did not");
-        CHECK(now_ns() - begin < SECOND, "it took %.3f s",
-              (double)(now_ns() - begin) / 1e9);
+        CHECK(trp_clock_ns() - begin < SECOND, "it took %.3f s",
+              (double)(trp_clock_ns() - begin) / 1e9);
     }
 }
 
@@ -867,9 +862,9 @@ static void killed_idle(void)
     bring_up(3);
     run_for(200);
     kill(seen.pid_of[1], SIGKILL);
-    int64_t begin = now_ns();
+    int64_t begin = trp_clock_ns();
     CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
-    printf("seen after %.1f ms\n", (double)(now_ns() - begin) / 1e6);
+    printf("seen after %.1f ms\n", (double)(trp_clock_ns() - begin) / 1e6);
     CHECK(!seen.words.said && seen.words.reason == TRP_LOSS_EXITED, "words of nobody");
     check_alive(0);
     check_alive(2);
@@ -959,12 +954,12 @@ static void silence_is_death(void)
           err.text);
     bring_up(2);
     kill(seen.pid_of[1], SIGSTOP);
-    int64_t begin = now_ns();
+    int64_t begin = trp_clock_ns();
     bool down = run_until(&seen.downs, 1, 10000);
     kill(seen.pid_of[1], SIGKILL);
     CHECK(down, "a stopped executor was never given up");
-    CHECK(now_ns() - begin > 1900 * MS && now_ns() - begin < 4500 * MS, "after %.1f s",
-          (double)(now_ns() - begin) / 1e9);
+    CHECK(trp_clock_ns() - begin > 1900 * MS && trp_clock_ns() - begin < 4500 * MS,
+          "after %.1f s", (double)(trp_clock_ns() - begin) / 1e9);
     CHECK(seen.down_of[1] == 1 && seen.words.reason == TRP_LOSS_HEARTBEAT, "wrong one");
     check_alive(0);
 }
@@ -983,12 +978,13 @@ static void killed_while_connecting(void)
 {
     bring_up(1);
     start(false, "half", trp_channel_address(channel), "1", NULL);
-    int64_t begin = now_ns();
+    int64_t begin = trp_clock_ns();
     CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen; %s", seen.text);
     check_alive(0);
     start_executor(2, "plain");
     CHECK(run_until(&seen.ups, 2, 20000), "the next one cannot come; %s", seen.text);
-    printf("the next one was up %.2f s after\n", (double)(now_ns() - begin) / 1e9);
+    printf("the next one was up %.2f s after\n",
+           (double)(trp_clock_ns() - begin) / 1e9);
     check_alive(2);
     check_alive(0);
     CHECK(seen.downs == 1 && seen.down_of[1] == 1, "%d downs", seen.downs);
@@ -1001,7 +997,7 @@ static void killed_at_any_moment_of_connecting(void)
     for (uint32_t i = 1; i < 9; i++) {
         snprintf(how, sizeof how, "die-%u", (i - 1) * 1500);
         start_executor(i, how);
-        for (int64_t end = now_ns() + SECOND; i % 2 && now_ns() < end;)
+        for (int64_t end = trp_clock_ns() + SECOND; i % 2 && trp_clock_ns() < end;)
             check_alive(0); /* busy meanwhile, every other time */
         CHECK(run_until(&seen.downs, (int)i, 20000), "%s: its death was not seen; %s",
               how, seen.text);
@@ -1059,7 +1055,7 @@ static void strangers_by_number(void)
 static int wait_child(pid_t pid, int64_t ms)
 {
     int status = -1;
-    for (int64_t end = now_ns() + ms * MS; now_ns() < end;) {
+    for (int64_t end = trp_clock_ns() + ms * MS; trp_clock_ns() < end;) {
         run_for(5);
         if (waitpid(pid, &status, WNOHANG) == pid) {
             for (int i = 0; i < nchildren; i++)
@@ -1249,9 +1245,9 @@ static int run_case(const char *name)
 {
     size_t i = find_case(name);
     cases[i].run();
-    int64_t begin = now_ns();
+    int64_t begin = trp_clock_ns();
     bool clean = trp_channel_close(channel);
-    int64_t took = now_ns() - begin;
+    int64_t took = trp_clock_ns() - begin;
     CHECK(took < 4 * SECOND, "close took %.1f s", (double)took / 1e9);
     CHECK(clean || !cases[i].clean, "all left orderly, but close says otherwise");
     CHECK(!clean || cases[i].clean || over_sockets,
@@ -1360,7 +1356,7 @@ static int follow_child(pid_t pid, int fd, GString *out)
 {
     char bytes[4096];
     int status;
-    int64_t end = now_ns() + CASE_SECONDS * SECOND;
+    int64_t end = trp_clock_ns() + CASE_SECONDS * SECOND;
     bool told = false;
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -1371,12 +1367,12 @@ static int follow_child(pid_t pid, int fd, GString *out)
         }
         if (waitpid(pid, &status, WNOHANG) == pid)
             return status;
-        if (now_ns() < end)
+        if (trp_clock_ns() < end)
             continue;
         g_string_append(out, told ? "" : "\nits time was up\n");
         kill(told ? -pid : pid, told ? SIGKILL : SIGTERM);
         told = true;
-        end = now_ns() + 5 * SECOND;
+        end = trp_clock_ns() + 5 * SECOND;
     }
 }
 

@@ -6,7 +6,7 @@
 #include <mpi.h>
 #include <string.h>
 
-#include "files/linked_mpi.h"
+#include "os/linked_mpi.h"
 
 static void test_programs(void)
 {

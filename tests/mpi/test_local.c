@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "cluster/cluster.h"
-#include "cluster/local/mpirun.h"
-#include "cluster/local/processes.h"
+#include "cluster/mpirun.h"
 #include "conf/options.h"
+#include "os/processes.h"
 
 #define LIMIT_US INT64_C(20000000)
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
-#include "executor/tree.h"
+#include "os/tree.h"
 
 static int top; /* where all is made; the working folder too */
 

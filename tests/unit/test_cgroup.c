@@ -5,7 +5,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "cluster/local/cgroup.h"
+#include "os/cgroup.h"
 
 static void put(const char *root, const char *path, const char *text)
 {

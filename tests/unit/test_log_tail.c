@@ -1,6 +1,6 @@
 /* The last line of an executor's log, among what mpirun writes. */
-#include "cluster/local/log_tail.h"
 #include "driver_files.h"
+#include "os/log_tail.h"
 
 #define DASHES                                                                         \
     "--------------------------------------------------------------------------\n"

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "executor/private_folder.h"
+#include "os/private_folder.h"
 
 static char job[] = "/tmp/private-XXXXXX";
 

@@ -1,6 +1,6 @@
 /* A run's folder: making, naming, locking, opening, its state, and the list of runs. */
 #include "events/run_folder.h"
-#include "files/held.h"
+#include "os/held.h"
 
 #include <fcntl.h>
 #include <glib.h>

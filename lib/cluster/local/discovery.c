@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cluster/local/local_state.h"
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "executor/discover.h"
 
 struct trp_local_discovery {

@@ -31,13 +31,13 @@
 
 #include "cluster/executor_entry.h"
 #include "cluster/local/local_state.h"
-#include "cluster/local/log_tail.h"
-#include "cluster/local/mpirun.h"
-#include "cluster/local/processes.h"
+#include "cluster/mpirun.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
-#include "executor/tree.h"
-#include "files/held.h"
+#include "os/held.h"
+#include "os/log_tail.h"
+#include "os/processes.h"
+#include "os/tree.h"
 
 enum {
     RELEASE_MS = 2000,    /* from SHUTDOWN to the kill */

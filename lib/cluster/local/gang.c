@@ -6,7 +6,7 @@
 
 #include "cluster/gangs.h"
 #include "cluster/local/local_state.h"
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "executor/spawner.h"
 
 static void leave(void *context, void *ticket)

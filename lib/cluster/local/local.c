@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "cluster/local/local_state.h"
-#include "cluster/local/mpirun.h"
-#include "files/held.h"
+#include "cluster/mpirun.h"
+#include "os/held.h"
 
 enum { CLOSE_SOFT_MS = 400, CLOSE_MS = 2800, CLOSE_LOOK_MS = 10 };
 

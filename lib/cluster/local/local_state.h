@@ -9,10 +9,10 @@
 
 #include "cluster/cluster.h"
 #include "cluster/gangs.h"
-#include "cluster/local/cgroup.h"
 #include "cluster/local/machine.h"
-#include "cluster/local/processes.h"
 #include "cluster/local/room.h"
+#include "os/cgroup.h"
+#include "os/processes.h"
 
 /* Who stands in the room's queue. First member of both that do. */
 struct trp_ticket {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/local/cgroup.h"
+#include "os/cgroup.h"
 
 uint32_t trp_machine_cores(uint32_t cpus, double quota)
 {

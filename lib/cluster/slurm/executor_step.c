@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "cluster/executor_entry.h"
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "cluster/slurm/slurm_state.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #include "cluster/executor_entry.h"
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "cluster/slurm/further_parts.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"

@@ -17,6 +17,8 @@
 #include <unistd.h>
 #if __has_include(<slurm/slurm_version.h>)
 #include <slurm/slurm_version.h>
+
+#include "os/clock.h"
 #endif
 
 #ifdef SLURM_VERSION_NUMBER
@@ -63,13 +65,6 @@ struct trp_slurm_helper {
     char *text; /* of TRP_SLURM_LINE_MAX + 1 bytes: what is there of the next lines */
     size_t used, begin;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static int spawn(trp_slurm_helper *h, const char *program, int socket, int log)
 {
@@ -325,7 +320,7 @@ static int take(trp_slurm_helper *h, char *text, const char *call,
 int trp_slurm_helper_ask(trp_slurm_helper *h, const char *call, trp_slurm_answer answer,
                          void *context, int limit_ms, trp_error *err)
 {
-    int64_t end = now_ms() + limit_ms;
+    int64_t end = trp_clock_ms() + limit_ms;
     if (trp_slurm_helper_tell(h, call) < 0)
         return tell_gone(call, err);
     for (;;) {
@@ -334,7 +329,7 @@ int trp_slurm_helper_ask(trp_slurm_helper *h, const char *call, trp_slurm_answer
             code = take(h, text, call, answer, context, err);
         if (code)
             return code < 0 ? code : 0;
-        int64_t left = end - now_ms();
+        int64_t left = end - trp_clock_ms();
         if (h->gone)
             return tell_gone(call, err);
         if (left <= 0)
@@ -390,8 +385,8 @@ static void tell_wait(const trp_slurm_helper *h)
 static void hear_last(trp_slurm_helper *h, int64_t end)
 {
     struct pollfd p = {.fd = h->fd, .events = POLLIN};
-    int64_t tell = now_ms() + (*h->jobs || h->alone ? TELL_MS : GONE_MS);
-    for (int64_t now; !h->gone && (now = now_ms()) < end;) {
+    int64_t tell = trp_clock_ms() + (*h->jobs || h->alone ? TELL_MS : GONE_MS);
+    for (int64_t now; !h->gone && (now = trp_clock_ms()) < end;) {
         if (now >= tell) {
             tell_wait(h);
             tell = INT64_MAX;
@@ -413,7 +408,7 @@ uint64_t trp_slurm_helper_stop(trp_slurm_helper *h, bool bye)
 {
     if (!h)
         return 0;
-    int64_t end = now_ms() + (h->has_called ? PATIENT_STOP_MS : STOP_MS);
+    int64_t end = trp_clock_ms() + (h->has_called ? PATIENT_STOP_MS : STOP_MS);
     if (h->has_called && h->alone)
         end = INT64_MAX;
     drop_calls(h);
@@ -423,7 +418,7 @@ uint64_t trp_slurm_helper_stop(trp_slurm_helper *h, bool bye)
     }
     close(h->fd);
     while (waitpid(h->pid, NULL, WNOHANG) == 0) {
-        if (now_ms() > end) {
+        if (trp_clock_ms() > end) {
             if (h->has_called)
                 fprintf(stderr,
                         "troupe: Slurm does not answer; %s%s will be ended by "

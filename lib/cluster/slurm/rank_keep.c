@@ -13,9 +13,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "cluster/local/cgroup.h"
 #include "cluster/slurm/step.h"
 #include "executor/spawner.h"
+#include "os/cgroup.h"
 
 /* Slurm holds the step to its memory, on each node; below it are groups of tasks. */
 static void leave_task_group(char *path)

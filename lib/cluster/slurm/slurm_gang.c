@@ -16,7 +16,7 @@
 #include "cluster/slurm/slurm_state.h"
 #include "executor/spawner.h"
 #include "executor/srun_refusal.h"
-#include "files/held.h"
+#include "os/held.h"
 
 static char *hosts_path(const struct trp_slurm *s, const struct trp_slurm_gang *g)
 {

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "cluster/slurm/found.h"
 #include "cluster/slurm/slurm_state.h"
 #include "conf/racks.h"
 #include "events/run_folder.h"
-#include "files/held.h"
+#include "os/held.h"
 
 enum { SRUN_MIB = 16, JOBS_MOST = 256 };
 

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "cluster/slurm/slurm_state.h"
 #include "cluster/slurm/step.h"
-#include "files/held.h"
+#include "os/held.h"
 
 enum { WORDS = 40 };
 

@@ -28,7 +28,7 @@
 
 #include <stdint.h>
 
-#include "executor/private_folder.h"
+#include "os/private_folder.h"
 
 #define TRP_SLURM_DISCOVERED "discovered." /* in front of the resource */
 

@@ -30,17 +30,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster/local/cgroup.h"
-#include "cluster/local/log_tail.h"
-#include "cluster/local/mpirun.h"
-#include "cluster/local/processes.h"
+#include "cluster/mpirun.h"
 #include "cluster/slurm/line.h"
 #include "cluster/slurm/step.h"
 #include "executor/discover.h"
 #include "executor/executor.h"
-#include "executor/private_folder.h"
-#include "executor/tree.h"
-#include "files/held.h"
+#include "os/cgroup.h"
+#include "os/clock.h"
+#include "os/held.h"
+#include "os/log_tail.h"
+#include "os/private_folder.h"
+#include "os/processes.h"
+#include "os/tree.h"
 
 enum {
     KILL_AFTER_MS = 700,
@@ -70,13 +71,6 @@ struct step {
     char *lists[TRP_PROFILE_RESOURCES];
     uint32_t nlists;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- beginning ---------------------------------------------------------------------
  */
@@ -287,7 +281,7 @@ static void on_signals(struct step *s)
     while (read(s->signals, &info, sizeof info) == sizeof info) {
         if (info.ssi_signo != SIGTERM)
             continue;
-        kill_at(s, now_ms() + TERM_MS);
+        kill_at(s, trp_clock_ms() + TERM_MS);
         trp_slurm_line_begin(stdout, 0, "leaving");
         trp_slurm_line_end(stdout);
         fflush(stdout);
@@ -299,7 +293,7 @@ static void on_signals(struct step *s)
 /* Kills the executor; an mpirun that is alone then, or hangs, as well. */
 static void kill_step(struct step *s)
 {
-    int64_t now = now_ms();
+    int64_t now = trp_clock_ms();
     if (!s->killing) {
         s->killing = true;
         s->hard_at = now + KILL_AFTER_MS;
@@ -324,19 +318,20 @@ static void look_at_start(struct step *s)
     if (s->killing || trp_children_signal(s->pid, 0) > 0)
         return;
     dprintf(s->log, TRP_MPIRUN_LATE);
-    kill_at(s, now_ms());
+    kill_at(s, trp_clock_ms());
 }
 
 static int64_t time_left(const struct step *s)
 {
-    int64_t at = s->kill_at < s->start_by ? s->kill_at : s->start_by, now = now_ms();
+    int64_t at = s->kill_at < s->start_by ? s->kill_at : s->start_by,
+            now = trp_clock_ms();
     return at == INT64_MAX ? -1 : at > now ? at - now : 0;
 }
 
 static void run(struct step *s)
 {
     bool driver = true;
-    s->start_by = s->shape.sockets ? INT64_MAX : now_ms() + TRP_MPIRUN_START_MS;
+    s->start_by = s->shape.sockets ? INT64_MAX : trp_clock_ms() + TRP_MPIRUN_START_MS;
     while (s->pid) {
         struct pollfd v[] = {
             {.fd = s->signals,      .events = POLLIN},
@@ -348,23 +343,23 @@ static void run(struct step *s)
         if (n > 0 && v[1].revents && (got = read(0, bytes, sizeof bytes)) <= 0) {
             driver = false;
             tell_ending();
-            kill_at(s, now_ms());
+            kill_at(s, trp_clock_ms());
         }
         s->dismissed |= got > 0;
         if (n > 0 && v[0].revents)
             on_signals(s);
-        if (s->pid && s->start_by <= now_ms())
+        if (s->pid && s->start_by <= trp_clock_ms())
             look_at_start(s);
-        if (s->pid && s->kill_at <= now_ms())
+        if (s->pid && s->kill_at <= trp_clock_ms())
             kill_step(s);
     }
 }
 
 static void end_rest(pid_t session)
 {
-    int64_t hard = now_ms() + LINGER_MS, end = hard + LINGER_MS;
-    while (now_ms() < end &&
-           trp_session_signal(session, now_ms() > hard ? SIGKILL : 0) > 0)
+    int64_t hard = trp_clock_ms() + LINGER_MS, end = hard + LINGER_MS;
+    while (trp_clock_ms() < end &&
+           trp_session_signal(session, trp_clock_ms() > hard ? SIGKILL : 0) > 0)
         nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
 }
 
@@ -405,14 +400,14 @@ static bool driver_answers(const struct trp_executor_shape *shape)
     char host[300];
     const char *colon = strrchr(shape->driver, ':');
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-    int64_t deadline = now_ms() + shape->network_timeout_ns / 1000000;
+    int64_t deadline = trp_clock_ms() + shape->network_timeout_ns / 1000000;
     bool answers = false;
     if (!colon || (size_t)(colon - shape->driver) >= sizeof host)
         return false;
     memcpy(host, shape->driver, (size_t)(colon - shape->driver));
     host[colon - shape->driver] = '\0';
     while (getaddrinfo(host, colon + 1, &hints, &list) != 0) {
-        if (now_ms() >= deadline)
+        if (trp_clock_ms() >= deadline)
             return false;
         sleep(1);
     }

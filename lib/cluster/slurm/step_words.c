@@ -15,11 +15,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/local/log_tail.h"
 #include "cluster/slurm/slurm_state.h"
 #include "cluster/slurm/step.h"
 #include "executor/spawner.h"
 #include "executor/srun_refusal.h"
+#include "os/log_tail.h"
 
 void trp_slurm_executor_free_devices(struct trp_slurm_executor *e)
 {

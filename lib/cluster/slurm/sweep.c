@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cluster/slurm/further_parts.h"
-#include "files/held.h"
+#include "os/held.h"
 
 enum { DRIVERS = 256 }; /* the last ones */
 

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 #include "cluster/slurm/further_parts.h"
 #include "cluster/slurm/step.h"
 #include "events/run_folder.h"

@@ -5,8 +5,8 @@
  * Both hierarchies are known: v1 (a mount a controller) and v2 (one mount). `root` is
  * put in front of /proc and of the mount points; it is "" but in tests.
  */
-#ifndef TRP_CLUSTER_LOCAL_CGROUP_H
-#define TRP_CLUSTER_LOCAL_CGROUP_H
+#ifndef TRP_OS_CGROUP_H
+#define TRP_OS_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>

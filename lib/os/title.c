@@ -6,9 +6,10 @@
  *
  * Rejected: PR_SET_MM_ARG_START, which needs a capability on older kernels.
  */
-#include "executor/executor.h"
+#include "os/title.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

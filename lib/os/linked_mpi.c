@@ -1,7 +1,7 @@
 /*
  * Read piece by piece: a file that is mapped and cut short meanwhile would end us.
  */
-#include "files/linked_mpi.h"
+#include "os/linked_mpi.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * The folder is handed over as Open MPI's own parameter (orte_tmpdir_base), not as
  * TMPDIR: TMPDIR stays the user's, for a program that runs below.
  */
-#include "cluster/local/mpirun.h"
+#include "cluster/mpirun.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/local/processes.h"
+#include "os/processes.h"
 
 #define FOLDER_ENTRY TRP_MPI_FOLDER "="
 

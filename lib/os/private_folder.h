@@ -9,8 +9,8 @@
  *     trp_private_folder("", mine, &err);
  *     trp_private_folders_sweep(mine);
  */
-#ifndef TRP_EXECUTOR_PRIVATE_FOLDER_H
-#define TRP_EXECUTOR_PRIVATE_FOLDER_H
+#ifndef TRP_OS_PRIVATE_FOLDER_H
+#define TRP_OS_PRIVATE_FOLDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -21,8 +21,8 @@
  * Holding and leaving are of one thread, before and after others; the rest is of any.
  * A child of fork holds what its parent held.
  */
-#ifndef TRP_FILES_HELD_H
-#define TRP_FILES_HELD_H
+#ifndef TRP_OS_HELD_H
+#define TRP_OS_HELD_H
 
 #include <stdbool.h>
 #include <stddef.h>

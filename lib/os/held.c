@@ -9,7 +9,7 @@
  * messages, configurations and other processes have of a run, and whoever forgot the
  * descriptor would open by path.
  */
-#include "files/held.h"
+#include "os/held.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /*
  * What an executor said last, from its log.
  */
-#ifndef TRP_CLUSTER_LOCAL_LOG_TAIL_H
-#define TRP_CLUSTER_LOCAL_LOG_TAIL_H
+#ifndef TRP_OS_LOG_TAIL_H
+#define TRP_OS_LOG_TAIL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,16 +1,13 @@
 /*
- * One pass over /proc reads each process' stat line into an array (a few microseconds a
- * process); families are then found in the array. Not /proc/PID/task/PID/children: not
+ * Families are found in the list of all processes. Not /proc/PID/task/PID/children: not
  * every kernel has it. A pid is signalled within microseconds of having been read,
  * which is as safe against reuse as a pid can be.
  *
  * Descendants are marked to a fixpoint: a parent may come behind its child in the
  * array.
  */
-#include "cluster/local/processes.h"
+#include "os/processes.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,60 +16,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
+#include "os/process.h"
 
-struct process {
-    pid_t pid, parent, session;
-    bool zombie;
+struct member {
     bool member; /* of the family that is looked for */
     bool spared;
 };
 
 struct trp_processes {
-    struct process *v;
-    uint32_t n, capacity;
+    struct trp_process *v;
+    uint32_t n;
+    struct member *of; /* side by side with v */
 };
-
-static bool read_process(const char *pid, struct process *ret)
-{
-    char path[32], text[512], state;
-    int parent, group, session;
-    snprintf(path, sizeof path, "/proc/%.10s/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    /* The name is in brackets and may hold anything. */
-    const char *tail = strrchr(text, ')');
-    if (!tail ||
-        sscanf(tail + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4)
-        return false;
-    *ret = (struct process){.pid = (pid_t)strtol(pid, NULL, 10),
-                            .parent = parent,
-                            .session = session,
-                            .zombie = state == 'Z' || state == 'X'};
-    return true;
-}
 
 static void take_snapshot(struct trp_processes *s)
 {
-    memset(s, 0, sizeof *s);
-    DIR *dir = opendir("/proc");
-    if (!dir)
-        return;
-    for (struct dirent *e; (e = readdir(dir));) {
-        struct process p;
-        if (e->d_name[0] < '1' || e->d_name[0] > '9' || !read_process(e->d_name, &p))
-            continue;
-        if (!TRP_ARRAY_GROW(s->v, s->n, s->capacity))
-            break;
-        s->v[s->n++] = p;
-    }
-    closedir(dir);
+    *s = (struct trp_processes){0};
+    int n = trp_process_list(&s->v);
+    s->of = n > 0 ? calloc((size_t)n, sizeof *s->of) : NULL;
+    s->n = s->of ? (uint32_t)n : 0;
+}
+
+static void drop(struct trp_processes *s)
+{
+    free(s->v);
+    free(s->of);
 }
 
 /* Signals the members and frees the snapshot. */
@@ -80,14 +48,15 @@ static uint32_t signal_members(struct trp_processes *s, int signal)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
-        const struct process *p = &s->v[i];
-        if (!p->member || p->spared || p->zombie || p->pid == getpid())
+        const struct trp_process *p = &s->v[i];
+        if (!s->of[i].member || s->of[i].spared || trp_process_is_dead(p) ||
+            p->pid == getpid())
             continue;
         n++;
         if (signal)
             kill(p->pid, signal);
     }
-    free(s->v);
+    drop(s);
     return n;
 }
 
@@ -96,7 +65,7 @@ uint32_t trp_session_signal(pid_t session, int signal)
     struct trp_processes s;
     take_snapshot(&s);
     for (uint32_t i = 0; i < s.n; i++)
-        s.v[i].member = s.v[i].session == session;
+        s.of[i].member = s.v[i].session == session;
     return signal_members(&s, signal);
 }
 
@@ -112,14 +81,14 @@ uint32_t trp_processes_of_session(const trp_processes *s, pid_t session)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++)
-        n += s->v[i].session == session && !s->v[i].zombie;
+        n += s->v[i].session == session && !trp_process_is_dead(&s->v[i]);
     return n;
 }
 
 void trp_processes_free(trp_processes *s)
 {
     if (s)
-        free(s->v);
+        drop(s);
     free(s);
 }
 
@@ -128,15 +97,15 @@ uint32_t trp_children_signal(pid_t parent, int signal)
     struct trp_processes s;
     take_snapshot(&s);
     for (uint32_t i = 0; i < s.n; i++)
-        s.v[i].member = s.v[i].parent == parent;
+        s.of[i].member = s.v[i].parent == parent;
     return signal_members(&s, signal);
 }
 
-static const struct process *find_process(const struct trp_processes *s, pid_t pid)
+static const struct member *find_process(const struct trp_processes *s, pid_t pid)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         if (s->v[i].pid == pid)
-            return &s->v[i];
+            return &s->of[i];
     }
     return NULL;
 }
@@ -156,13 +125,14 @@ static bool mark_descendants(struct trp_processes *s, pid_t ancestor,
 {
     bool changed = false;
     for (uint32_t i = 0; i < s->n; i++) {
-        struct process *p = &s->v[i];
-        if (p->member || p->spared)
+        const struct trp_process *p = &s->v[i];
+        struct member *m = &s->of[i];
+        if (m->member || m->spared)
             continue;
-        const struct process *parent = find_process(s, p->parent);
-        p->spared = is_one_of(p->pid, spare, nspare) || (parent && parent->spared);
-        p->member = !p->spared && (p->parent == ancestor || (parent && parent->member));
-        changed = changed || p->member || p->spared;
+        const struct member *parent = find_process(s, p->parent);
+        m->spared = is_one_of(p->pid, spare, nspare) || (parent && parent->spared);
+        m->member = !m->spared && (p->parent == ancestor || (parent && parent->member));
+        changed = changed || m->member || m->spared;
     }
     return changed;
 }
@@ -197,10 +167,10 @@ pid_t trp_descendants_find(pid_t ancestor, const char *program)
         ;
     pid_t found = 0;
     for (uint32_t i = 0; i < s.n && !found; i++) {
-        if (s.v[i].member && runs(s.v[i].pid, &its))
+        if (s.of[i].member && runs(s.v[i].pid, &its))
             found = s.v[i].pid;
     }
-    free(s.v);
+    drop(&s);
     return found;
 }
 
@@ -229,7 +199,8 @@ uint32_t trp_commands_signal(const char *run_dir, uint32_t executor, int signal)
         return 0;
     take_snapshot(&s);
     for (uint32_t i = 0; i < s.n; i++)
-        s.v[i].member = !s.v[i].zombie && environment_has(s.v[i].pid, id, run);
+        s.of[i].member =
+            !trp_process_is_dead(&s.v[i]) && environment_has(s.v[i].pid, id, run);
     free(run);
     return signal_members(&s, signal);
 }
@@ -246,6 +217,6 @@ uint32_t trp_children_list(pid_t *ret, uint32_t cap)
             ret[n] = s.v[i].pid;
         n++;
     }
-    free(s.v);
+    drop(&s);
     return n;
 }

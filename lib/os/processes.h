@@ -3,8 +3,8 @@
  * process. Ending a family is a loop: signal all that are found until none is left,
  * since they may start others meanwhile.
  */
-#ifndef TRP_CLUSTER_LOCAL_PROCESSES_H
-#define TRP_CLUSTER_LOCAL_PROCESSES_H
+#ifndef TRP_OS_PROCESSES_H
+#define TRP_OS_PROCESSES_H
 
 #include <stdint.h>
 #include <sys/types.h>

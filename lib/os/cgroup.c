@@ -13,7 +13,7 @@
  * computed but tried once, with a child that joins: the rules differ by version,
  * delegation and container.
  */
-#include "cluster/local/cgroup.h"
+#include "os/cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,15 +6,15 @@
  * files in a private folder whose path is short (they hold sockets). What another MPI
  * or Slurm has left in the environment would confuse it and goes.
  */
-#ifndef TRP_CLUSTER_LOCAL_MPIRUN_H
-#define TRP_CLUSTER_LOCAL_MPIRUN_H
+#ifndef TRP_CLUSTER_MPIRUN_H
+#define TRP_CLUSTER_MPIRUN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "core/base/error.h"
-#include "files/linked_mpi.h"
+#include "os/linked_mpi.h"
 
 /* How long an mpirun may take to start its program, and what the program's log is told
  * when it has not: somebody holds it up. */

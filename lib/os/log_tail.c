@@ -7,8 +7,8 @@
  * mpirun cannot be kept from saying it by its --quiet: that also hides that a program
  * could not be started.
  */
-#include "cluster/local/log_tail.h"
-#include "files/held.h"
+#include "os/log_tail.h"
+#include "os/held.h"
 
 #include <fcntl.h>
 #include <string.h>

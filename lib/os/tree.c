@@ -8,7 +8,7 @@
  * The kernel refuses to remove a mount point (EBUSY), so none is ever gone into, but
  * for one that is made between the attempt and the opening: openat2 refuses that.
  */
-#include "executor/tree.h"
+#include "os/tree.h"
 
 #include <dirent.h>
 #include <errno.h>

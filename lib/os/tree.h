@@ -10,8 +10,8 @@
  * whoever has more rights than those who can reach the tree gives them up first
  * (plugin/as_user.h).
  */
-#ifndef TRP_EXECUTOR_TREE_H
-#define TRP_EXECUTOR_TREE_H
+#ifndef TRP_OS_TREE_H
+#define TRP_OS_TREE_H
 
 #include <dirent.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
  * the name alone could be anybody's, `troupe-backup`. It comes after the lock, so that
  * a folder which nobody has locked yet is left alone.
  */
-#include "executor/private_folder.h"
+#include "os/private_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "executor/tree.h"
+#include "os/tree.h"
 
 #define PREFIX "troupe-"
 #define NAME PREFIX "XXXXXX"
