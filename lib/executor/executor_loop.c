@@ -273,7 +273,8 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
         trp_executor_fail(e, "nothing was heard of the driver for %.3g s",
                           (double)e->shape.network_timeout_ns / SECOND_NS);
     else
-        trp_executor_fail(e, "the driver is gone");
+        trp_executor_fail(
+            e, "its connection to the driver closed: that one died, or was cut off");
 }
 
 void trp_executor_handler(struct trp_channel_handler *ret)

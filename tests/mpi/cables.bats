@@ -52,6 +52,12 @@ removed() {
 }
 said() { grep -q -- "$1" troupe-runs/r/events.jsonl; }
 
+# ended_elsewhere N: at least so many tasks ended on the second executor.
+ended_elsewhere() {
+    [ "$(events r | grep -c "TaskEnd.*\"Executor ID\":\"1\"")" -ge "$1" ]
+}
+kib_at_most() { sed -n 's/.* \([0-9]*\) KiB at most/\1/p' out; }
+
 @test "a cable is cut: the executor is given up for its silence, its task runs elsewhere" {
     echo network_timeout_ns=60000000000 >cable/shape
     naps 8 1000
@@ -78,7 +84,7 @@ said() { grep -q -- "$1" troupe-runs/r/events.jsonl; }
     order 0 close executor
     wait_until 5 was_done 0
     well "slept 8"
-    grep -q 'the driver is gone' troupe-runs/r/state/executors/0.log
+    grep -q 'its connection to the driver closed' troupe-runs/r/state/executors/0.log
 }
 
 @test "a connection that only the executor has any more: it is ended, its task runs elsewhere" {
@@ -102,8 +108,8 @@ sent_through() {
     for n in 3000 50000 1000001; do
         rm -rf troupe-runs cable/0*
         sent_through reset $n
-        # Heard by the connection's end, or by the executor's, which saw the same.
-        removed | head -n 1 | grep "^its connection closed\|: the driver is gone$"
+        # Whichever is heard first, the connection's end or the executor's, tells of it.
+        removed | head -n 1 | grep "its connection \(to the driver \)\?closed: "
     done
 }
 
@@ -129,7 +135,7 @@ sent_through() {
     begin -- sent 40000 1000
     well "^40000000 bytes came back"
     local free slow
-    free=$(sed -n 's/.* \([0-9]*\) KiB at most/\1/p' out)
+    free=$(kib_at_most)
     rm -rf troupe-runs
     begin -- sent 40000 1000
     wait_until 20 [ -e troupe-runs/r/state/executors/1.log ]
@@ -138,8 +144,39 @@ sent_through() {
     sleep 3
     order 0 pass
     well "^40000000 bytes came back"
-    slow=$(sed -n 's/.* \([0-9]*\) KiB at most/\1/p' out)
+    slow=$(kib_at_most)
     echo "$free KiB, $slow KiB with one that does not read"
+    [ "$slow" -lt $((free + 4096)) ]
+    run ! grep -v released <<<"$(removed)"
+}
+
+@test "an executor that reads ten bytes a second holds up nobody" {
+    begin --set network.timeout=60s -- sleepy 60 100
+    wait_until 20 [ -e begun.0 -a -e begun.1 ]
+    order 0 trickle executor 10
+    wait_until 5 was_done 0
+    SECONDS=0
+    wait_until 15 ended_elsewhere 50
+    [ $SECONDS -le 9 ] # 60 tasks take the other one 6 s
+    run ! said SparkListenerExecutorRemoved
+    order 0 pass
+    well "slept 60"
+}
+
+@test "what an executor reads slowly waits within bounds" {
+    begin -- sent 40000 1000
+    well "^40000000 bytes came back"
+    local free slow
+    free=$(kib_at_most)
+    rm -rf troupe-runs
+    order 0 trickle executor 4000
+    begin -- sent 40000 1000
+    wait_until 5 was_done 0
+    sleep 3
+    order 0 pass
+    well "^40000000 bytes came back"
+    slow=$(kib_at_most)
+    echo "$free KiB, $slow KiB with one that reads slowly"
     [ "$slow" -lt $((free + 4096)) ]
     run ! grep -v released <<<"$(removed)"
 }

@@ -13,6 +13,7 @@
 #   close SIDE      that side's connection is closed; the other's stays, and is silent
 #   reset N         after N more bytes to the executor both are reset
 #   garble SIDE N   a bit of the N-th byte that goes to that side from now on is turned
+#   trickle SIDE N  N bytes a second go to that side
 #
 # SIDE is driver or executor. FOLDER/ID.done says what has been done. The relay ends when
 # a side hangs up, or after `cut` and `close` with the executor.
@@ -22,6 +23,7 @@ use Errno qw(EAGAIN EINTR);
 use Fcntl;
 use POSIX ();
 use Socket qw(:DEFAULT IPPROTO_TCP TCP_NODELAY);
+use Time::HiRes qw(time);
 
 use constant { PIECE => 65536, LOOK => 0.02, LIFE => 120 };
 
@@ -64,6 +66,7 @@ for (values %side) {
 %pending = (driver => '', executor => '');
 my %other = (driver => 'executor', executor => 'driver');
 my ($text, $order, $to, $n) = ('', 'pass');
+my $trickled; # when that began
 
 sub look {
     open(my $file, '<', "$folder/$id") or return;
@@ -74,7 +77,8 @@ sub look {
     ($to, $n) = ('executor', $to) if $order eq 'reset';
     %passed = (driver => 0, executor => 0);
     if ($order eq 'close') { close delete $side{$to}; done() }
-    done() if $order eq 'cut' || $order eq 'hold';
+    $trickled = time;
+    done() if $order =~ /^(cut|hold|trickle)$/;
 }
 
 sub done {
@@ -91,11 +95,18 @@ sub reset_both {
 # Whether something passes to a side.
 sub open_to { return !($order =~ /^(cut|close)$/ || ($order eq 'hold' && $_[0] eq $to)) }
 
+# How many bytes may go to a side now.
+sub room_to {
+    my ($side) = @_;
+    return PIECE if $order ne 'trickle' || $side ne $to;
+    return int((time - $trickled) * $n) - $passed{$side};
+}
+
 # A piece that goes to a side, as it arrives there.
 sub on_its_way {
     my ($side, $piece) = @_;
     my $at = defined $n && $order =~ /^(reset|garble)$/ && $side eq $to ? $n - $passed{$side} : -1;
-    $passed{$side} += length $piece;
+    $passed{$side} += length $piece if $order ne 'trickle';
     return $piece if $at < 0 || $at >= length $piece;
     if ($order eq 'garble') { vec($piece, $at * 8, 1) ^= 1; done(); return $piece }
     syswrite $side{$side}, $pending{$side} . substr $piece, 0, $at;
@@ -119,15 +130,17 @@ while (1) {
     for my $side (keys %side) {
         vec($in, fileno $side{$side}, 1) = 1
             if open_to($other{$side}) && length $pending{$other{$side}} < PIECE;
-        vec($out, fileno $side{$side}, 1) = 1 if open_to($side) && length $pending{$side};
+        vec($out, fileno $side{$side}, 1) = 1
+            if length $pending{$side} && open_to($side) && room_to($side) > 0;
     }
     select $in, $out, undef, LOOK;
     exit if $order =~ /^(cut|close)$/ && !kill 0, $executor;
     look();
     for my $side (keys %side) {
         if ($side{$side} && vec $out, fileno $side{$side}, 1) {
-            my $sent = syswrite $side{$side}, $pending{$side};
+            my $sent = syswrite $side{$side}, $pending{$side}, room_to($side);
             substr($pending{$side}, 0, $sent) = '' if $sent;
+            $passed{$side} += $sent if $sent && $order eq 'trickle';
         }
         take($side) if $side{$side} && open_to($other{$side}) && vec $in, fileno $side{$side}, 1;
     }
