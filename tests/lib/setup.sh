@@ -61,6 +61,14 @@ apt_install() {
         install "$@"
 }
 
+# bookworm, trixie or sid, which calls itself testing's name.
+debian_release() {
+    case $(cat /etc/debian_version 2>/dev/null) in
+    */sid) echo sid ;;
+    *) sed -n 's/^VERSION_CODENAME=//p' /etc/os-release ;;
+    esac
+}
+
 # build PRESET [cmake options]: configures and builds; quick when nothing changed.
 build() {
     local preset=$1 folder
