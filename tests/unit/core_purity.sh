@@ -10,7 +10,7 @@ sources=$TROUPE_SOURCE/lib/core
 # Functions that depend on nothing but their arguments and the heap, and what the
 # compiler and the C library put in their place (_chk, sanitizers).
 allowed='^(malloc|calloc|realloc|reallocarray|free|qsort|bsearch'
-allowed+='|mem(cpy|move|set|cmp|chr|rchr|mem|pcpy)'
+allowed+='|mem(cpy|move|set|cmp|chr|rchr|mem|pcpy)|bcmp'
 allowed+='|str(len|nlen|cmp|ncmp|cpy|ncpy|cat|ncat|chr|rchr|chrnul|str|spn|cspn|pbrk|dup|ndup)'
 allowed+='|stp(cpy|ncpy)|rawmemchr'
 allowed+='|v?snprintf|strto(l|ll|ul|ull)|__isoc23_strto(l|ll|ul|ull)'
