@@ -252,7 +252,7 @@ static int tell_unfit(trp_error *err, const char *text)
 static int tell_lost(int64_t number, const char *text, trp_error *err)
 {
     char why[512];
-    if (number == UNSPECIFIED && BUILT)
+    if (number == UNSPECIFIED && BUILT != 0)
         snprintf(
             why, sizeof why,
             "slurmctld is not understood by libslurm %u.%02u, for which Troupe was "
