@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "conf/pool_section.h"
 #include "conf/site.h"
+#include "driver/backend.h"
 
 enum { TRP_SETTINGS_WORDS = 4096 }; /* --set, --param and --force at most, each */
 

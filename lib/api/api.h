@@ -20,10 +20,10 @@
 #include <sys/types.h>
 
 #include "api/batch.h"
+#include "core/base/bytes.h"
 #include "core/base/error.h"
 #include "core/profile/manager.h"
 #include "driver/driver.h"
-#include "wire/codec.h"
 
 enum {
     TRP_STEPS_MAX = 256,          /* functions between a source and an action */

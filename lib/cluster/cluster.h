@@ -247,25 +247,4 @@ int trp_cluster_slurm_new(uv_loop_t *loop, const struct trp_slurm_config *config
                           const struct trp_cluster_handler *handler,
                           trp_cluster **ret_cluster, trp_error *err);
 
-/* Which of them a run uses. */
-struct trp_cluster_where {
-    uint32_t local_cores; /* --local=N; 0: what is there */
-    uint32_t slurm_job;   /* 0: this machine */
-    const char *helper, *rank_program;
-    const char *found; /* what Slurm has told of the job (slurm/found.h) */
-};
-
-/* Asks Slurm what `where`'s job was granted, for `found`, which is malloc'ed; that
- * takes as long as slurmctld does, a minute at most. TRP_ENOENT: there is no such job;
- * TRP_ESYSTEM: Slurm does not answer, or troupe-slurm cannot be started. */
-int trp_cluster_slurm_ask(const struct trp_cluster_where *where, char **ret_found,
-                          trp_error *err);
-
-/* The cluster of `where`, with what options and site (may be NULL) say of it. */
-int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
-                    const trp_options *options, const trp_site *site,
-                    const struct trp_executor_command *command,
-                    const struct trp_cluster_handler *handler,
-                    trp_cluster **ret_cluster, trp_error *err);
-
 #endif

@@ -19,8 +19,8 @@
 #ifndef TRP_COMM_FRAME_H
 #define TRP_COMM_FRAME_H
 
+#include "core/base/bytes.h"
 #include "core/base/error.h"
-#include "wire/codec.h"
 
 enum {
     TRP_NONCE_SIZE = 32,

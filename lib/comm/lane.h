@@ -11,8 +11,8 @@
 #ifndef TRP_COMM_LANE_H
 #define TRP_COMM_LANE_H
 
+#include "core/base/bytes.h"
 #include "core/base/error.h"
-#include "wire/codec.h"
 
 enum {
     TRP_FRAGMENT = 32 * 1024, /* a piece */

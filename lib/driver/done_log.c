@@ -26,9 +26,9 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/bytes.h"
 #include "os/clock.h"
 #include "os/held.h"
-#include "wire/codec.h"
 
 #define SYNC_NS INT64_C(5000000000)
 enum { ATTEMPTS_MAX = 1 << 20 };

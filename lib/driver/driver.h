@@ -20,10 +20,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/site.h"
 #include "core/engine.h"
+#include "driver/backend.h"
 #include "events/event_log.h"
 #include "wire/message.h"
 

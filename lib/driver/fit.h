@@ -7,10 +7,10 @@
 
 #include <stdint.h>
 
-#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "conf/site.h"
+#include "driver/backend.h"
 
 typedef struct trp_fit trp_fit;
 

@@ -4,11 +4,11 @@
 #ifndef TRP_DRIVER_PLAN_MAKE_H
 #define TRP_DRIVER_PLAN_MAKE_H
 
-#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "conf/pool_section.h"
 #include "conf/site.h"
+#include "driver/backend.h"
 
 struct trp_plan_profile {
     const char *name;

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "wire/codec.h"
+#include "core/base/bytes.h"
 
 struct chooser {
     const struct trp_resume_request *q;

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/cluster.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
+#include "driver/backend.h"
 
 struct trp_option_setting {
     char *key, *value;

@@ -11,8 +11,8 @@
 #ifndef TRP_EVENTS_ENGINE_FIELDS_H
 #define TRP_EVENTS_ENGINE_FIELDS_H
 
+#include "core/base/bytes.h"
 #include "core/engine.h"
-#include "wire/codec.h"
 
 /* Memory of what was read; all at once is freed. */
 struct trp_fields_memory {

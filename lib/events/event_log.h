@@ -22,10 +22,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/base/ends.h"
 #include "core/base/error.h"
 #include "core/engine.h"
 #include "core/profile/profile.h"
-#include "wire/message.h"
 
 typedef struct trp_event_log trp_event_log;
 

@@ -15,7 +15,7 @@
 #define TRP_EVENTS_JSON_TEXT_H
 
 #include "core/base/amount.h"
-#include "wire/codec.h"
+#include "core/base/bytes.h"
 
 /* A constant piece of text. */
 #define TRP_JSON(b, literal) trp_put_raw((b), "" literal, sizeof(literal) - 1)

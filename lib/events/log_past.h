@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "wire/codec.h"
+#include "core/base/bytes.h"
 
 enum { TRP_APP_ID_MAX = 64 };
 

@@ -14,10 +14,10 @@
 #include <stdatomic.h>
 #include <uthash.h>
 
+#include "core/base/bytes.h"
 #include "executor/places.h"
 #include "executor/scratch.h"
 #include "executor/spawner.h"
-#include "wire/codec.h"
 
 /* A frame is a little-endian u32 (how many bytes follow), one byte of kind, payload. */
 enum trp_spawner_frame {

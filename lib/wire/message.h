@@ -19,10 +19,11 @@
 #ifndef TRP_WIRE_MESSAGE_H
 #define TRP_WIRE_MESSAGE_H
 
+#include "core/base/bytes.h"
+#include "core/base/ends.h"
 #include "core/base/error.h"
 #include "core/base/ids.h"
 #include "core/engine.h"
-#include "wire/codec.h"
 
 enum { TRP_WIRE_VERSION = 2 };
 
@@ -155,20 +156,7 @@ struct trp_synced {
 void trp_synced_put(struct trp_buf *b, const struct trp_synced *s);
 int trp_synced_get(const void *p, size_t n, struct trp_synced *ret);
 
-/* One entry of an ENDS. */
-struct trp_end {
-    trp_attempt_id attempt;
-    uint8_t status;      /* enum trp_end_status */
-    int32_t code;        /* exit status or signal */
-    int64_t duration_ns; /* wall, where it ran */
-    int64_t cpu_ns;      /* user + system */
-    int64_t peak_kib;    /* peak memory; 0: not known */
-    int64_t limit_mib;   /* with TRP_END_MEMORY: the limit; else 0 */
-    uint64_t records_in, records_out, bytes_in, bytes_out; /* functions; else 0 */
-    const uint8_t *extra; /* function: result, or its error text; command: text of
-                           * a start failure */
-    uint32_t extra_size;
-};
+/* The entries of an ENDS are struct trp_end. */
 /* As with LAUNCH. An end of TRP_END_SUCCESS with nothing but a duration (and less than
  * 4 s of CPU) takes 24 bytes, others 80 + extra. */
 void trp_ends_begin(struct trp_buf *b);

@@ -14,8 +14,8 @@
  *     stage = trp_get_u32(&r); name = trp_get_bytes(&r, &len);
  *     if (!trp_view_end(&r)) return TRP_EPROTO;
  */
-#ifndef TRP_WIRE_CODEC_H
-#define TRP_WIRE_CODEC_H
+#ifndef TRP_CORE_BASE_BYTES_H
+#define TRP_CORE_BASE_BYTES_H
 
 #include <endian.h>
 #include <stdbool.h>

@@ -1,12 +1,13 @@
 /*
- * Which cluster it is, and what options and the site file say of it.
+ * What options and the site file say of a cluster, for its backend.
  */
+#include "driver/backend.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/cluster.h"
 #include "cluster/slurm/found.h"
 #include "os/held.h"
 

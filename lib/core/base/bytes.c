@@ -8,7 +8,7 @@
  * which is nothing on the machines this runs on. Rejected: a schema compiler and
  * variable-length integers (slower than memory, and nothing here is sent far).
  */
-#include "wire/codec.h"
+#include "core/base/bytes.h"
 
 #include <stdlib.h>
 

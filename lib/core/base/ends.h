@@ -1,0 +1,66 @@
+/*
+ * How attempts end and executors are lost: what engine, messages and event log tell
+ * each other.
+ */
+#ifndef TRP_CORE_BASE_ENDS_H
+#define TRP_CORE_BASE_ENDS_H
+
+#include <stdint.h>
+
+#include "core/base/ids.h"
+
+/* How an attempt ended, as the executor (or the driver for a gang) saw it. */
+enum trp_end_status {
+    TRP_END_SUCCESS,
+    TRP_END_EXIT,        /* exit status other than 0; a function's error code */
+    TRP_END_SIGNAL,      /* killed by a signal that we did not send */
+    TRP_END_TIMEOUT,     /* over the stage's timeout, killed by us */
+    TRP_END_MEMORY,      /* killed for memory */
+    TRP_END_START,       /* could not be started: no such cwd, no such program, disk */
+    TRP_END_KILLED,      /* killed because the driver said so */
+    TRP_END_RECALLED,    /* was queued and handed back unstarted */
+    TRP_END_LOST,        /* its executor was lost (the engine's own; told of gangs) */
+    TRP_END_PLATFORM,    /* a gang whose platform could not be used: ends the run */
+    TRP_END_DENIED,      /* another attempt may commit the output; counts nothing */
+    TRP_END_FETCH,       /* a map output could not be read: `from` */
+    TRP_END_RESULT_LOST, /* it ended well, but its result is gone */
+    TRP_END_UNWRITABLE,  /* its result cannot be written down: ends the stage */
+    TRP_END_EXISTS,      /* its output is already there: ends the stage */
+    TRP_END_MISTAKE,     /* the program is wrong, and would be again: ends the stage */
+    TRP_END_NEVER,       /* a gang whose room can never be had: ends the stage */
+};
+const char *trp_end_status_name(enum trp_end_status status);
+
+/* How an executor was lost, and whether that counts against it. */
+enum trp_loss {
+    TRP_LOSS_EXITED,     /* died by itself or by a stranger's hand: counts */
+    TRP_LOSS_CRASHED,    /* a function crashed it: counts against `culprit` only */
+    TRP_LOSS_MEMORY,     /* killed for memory in a function: against `culprit` only */
+    TRP_LOSS_TIMEOUT,    /* a function over its timeout: against `culprit` only */
+    TRP_LOSS_HEARTBEAT,  /* silent for network.timeout: counts */
+    TRP_LOSS_RELEASED,   /* we released it: counts nothing */
+    TRP_LOSS_NEVER_CAME, /* did not come up; counts nothing, asked for again later */
+    TRP_LOSS_HOST,       /* its whole host is gone: counts, as do the outputs there */
+    TRP_LOSS_DECOMMISSIONED, /* as was announced: counts nothing */
+    TRP_LOSS_TIME_LIMIT,     /* its allocation ended when it was to: a task's first such
+                              * loss counts nothing, the next ones do */
+    TRP_LOSS_SPAWNER_DIED,   /* what starts its commands was killed, or ended: counts */
+    TRP_LOSS_SPAWNER_HUNG,   /* … was stopped, or hung: counts */
+};
+
+/* The end of an attempt with what it has used. */
+struct trp_end {
+    trp_attempt_id attempt;
+    uint8_t status;      /* enum trp_end_status */
+    int32_t code;        /* exit status or signal */
+    int64_t duration_ns; /* wall, where it ran */
+    int64_t cpu_ns;      /* user + system */
+    int64_t peak_kib;    /* peak memory; 0: not known */
+    int64_t limit_mib;   /* with TRP_END_MEMORY: the limit; else 0 */
+    uint64_t records_in, records_out, bytes_in, bytes_out; /* functions; else 0 */
+    const uint8_t *extra; /* function: result, or its error text; command: text of
+                           * a start failure */
+    uint32_t extra_size;
+};
+
+#endif
