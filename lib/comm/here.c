@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "comm/proof.h"
+#include "core/base/escape.h"
 
 enum { NAME_BYTES = 16 };
 
@@ -20,9 +21,8 @@ static socklen_t make_name(const uint8_t *secret, const char *address,
     trp_proof_name(secret, address, bytes, sizeof bytes);
     char *at = ret->sun_path + 1;
     at += sprintf(at, "troupe-");
-    for (int i = 0; i < NAME_BYTES; i++)
-        at += sprintf(at, "%02x", bytes[i]);
-    return (socklen_t)(at - (char *)ret);
+    trp_hex_put(bytes, sizeof bytes, at);
+    return (socklen_t)(at + 2 * sizeof bytes - (char *)ret);
 }
 
 static int open_socket(void)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 enum {
     GAP = 2,
     NARROWEST = 12, /* of columns whose cells are wrapped */
@@ -32,27 +34,14 @@ struct trp_table {
 
 static int columns_of(const char *text)
 {
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
-/* Bytes of the first `columns` characters. */
-static size_t bytes_of(const char *text, int columns)
-{
-    size_t n = 0;
-    for (; text[n]; n++)
-        if (((unsigned char)text[n] & 0xc0) != 0x80 && columns-- == 0)
-            break;
-    return n;
+    return (int)trp_utf8_count(text, strlen(text));
 }
 
 /* How much of `text` goes into a line of so many columns: up to a space, else behind
  * one of `also`, else as much as there is room for. */
 static size_t line_of(const char *text, int columns, const char *also)
 {
-    size_t most = bytes_of(text, columns);
+    size_t most = trp_utf8_bytes(text, (size_t)columns);
     if (!text[most] || text[most] == ' ')
         return most;
     for (size_t i = most; i-- > 1;)
@@ -249,9 +238,7 @@ static void print_line(const trp_table *t, const char **rest, const bool *messag
         const struct column *v = &t->columns[c];
         bool whole = message[c];
         size_t n = whole ? strlen(rest[c]) : line_of(rest[c], v->width, ",-_./=");
-        int columns = 0;
-        for (size_t i = 0; i < n; i++)
-            columns += ((unsigned char)rest[c][i] & 0xc0) != 0x80;
+        int columns = (int)trp_utf8_count(rest[c], n);
         int pad = whole ? 0 : v->width - columns;
         if (c)
             due += GAP;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/profile/profile.h"
 
 enum { SHOWN_BYTES = 60, NEAR_BYTES = 63 };
@@ -18,7 +19,7 @@ enum { SHOWN_BYTES = 60, NEAR_BYTES = 63 };
 /* The largest length <= n that ends between characters of UTF-8 text. */
 static size_t cut(const char *text, size_t n)
 {
-    while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80)
+    while (n > 0 && trp_utf8_goes_on(text[n]))
         n--;
     return n;
 }

@@ -9,23 +9,15 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/utf8.h"
 
 /* Length of the UTF-8 character at `p`, 0 when it is not one or a control character
  * that YAML does not allow. */
 static size_t character(const unsigned char *p, const unsigned char *end)
 {
-    if (p[0] < 0x80)
-        return p[0] >= 0x20 || p[0] == '\t' || p[0] == '\n' || p[0] == '\r';
-    size_t n = p[0] >= 0xF0 ? 4 : p[0] >= 0xE0 ? 3 : 2;
-    if (p[0] < 0xC2 || p[0] > 0xF4 || (size_t)(end - p) < n)
+    if (p[0] < 0x20 && p[0] != '\t' && p[0] != '\n' && p[0] != '\r')
         return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-    }
-    bool overlong = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
-    bool outside = (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF4 && p[1] > 0x8F);
-    return overlong || outside ? 0 : n;
+    return trp_utf8_length(p, (size_t)(end - p));
 }
 
 /* What a character adds to the signs that are counted, in halves. */
@@ -85,14 +77,6 @@ void trp_yaml_text_free(struct trp_yaml_text *t)
     t->lines = NULL;
 }
 
-static uint32_t characters(const char *from, const char *to)
-{
-    uint32_t n = 0;
-    for (; from < to; from++)
-        n += ((unsigned char)*from & 0xC0) != 0x80;
-    return n;
-}
-
 struct trp_mark trp_yaml_text_mark(struct trp_yaml_text *t, size_t offset)
 {
     uint32_t low = 0, high = t->nlines;
@@ -106,11 +90,14 @@ struct trp_mark trp_yaml_text_mark(struct trp_yaml_text *t, size_t offset)
     }
     uint32_t column;
     if (low != t->last_line)
-        column = 1 + characters(t->data + t->lines[low], t->data + offset);
+        column = 1 + (uint32_t)trp_utf8_count(t->data + t->lines[low],
+                                              offset - t->lines[low]);
     else if (offset >= t->last)
-        column = t->last_column + characters(t->data + t->last, t->data + offset);
+        column = t->last_column +
+                 (uint32_t)trp_utf8_count(t->data + t->last, offset - t->last);
     else
-        column = t->last_column - characters(t->data + offset, t->data + t->last);
+        column = t->last_column -
+                 (uint32_t)trp_utf8_count(t->data + offset, t->last - offset);
     t->last = offset;
     t->last_line = low;
     t->last_column = column;

@@ -23,6 +23,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/escape.h"
+
 enum { NAME_BYTES = 16, STDIO = 3, WAIT_SECONDS = 10 };
 
 static socklen_t make_address(const char *name, struct sockaddr_un *ret)
@@ -50,9 +52,7 @@ int trp_control_listen(char *ret_name, trp_error *err)
     struct sockaddr_un address;
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %s", strerror(errno));
-    char *at = ret_name + sprintf(ret_name, "troupe-");
-    for (int i = 0; i < NAME_BYTES; i++)
-        at += sprintf(at, "%02x", random[i]);
+    trp_hex_put(random, sizeof random, ret_name + sprintf(ret_name, "troupe-"));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     socklen_t size = make_address(ret_name, &address);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&address, size) == 0 &&

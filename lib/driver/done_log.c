@@ -27,6 +27,7 @@
 
 #include "core/base/array.h"
 #include "core/base/bytes.h"
+#include "core/base/escape.h"
 #include "os/clock.h"
 #include "os/held.h"
 
@@ -60,31 +61,15 @@ struct trp_done_log {
 /* ---- reading ----------------------------------------------------------------------
  */
 
-static int hex_digit(int c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static char *unescape(const char *text)
 {
-    char *s = text ? malloc(strlen(text) + 1) : NULL, *to = s;
-    for (; s && *text; text++) {
-        if (*text != '%') {
-            *to++ = *text;
-            continue;
-        }
-        int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
-        if (low < 0 || high + low == 0) {
-            free(s);
-            return NULL;
-        }
-        *to++ = (char)(high * 16 + low);
-        text += 2;
+    char *s = text ? malloc(strlen(text) + 1) : NULL;
+    long n = s ? trp_unescape(text, strlen(text), s) : -1;
+    if (n < 0) {
+        free(s);
+        return NULL;
     }
-    if (s)
-        *to = '\0';
+    s[n] = '\0';
     return s;
 }
 

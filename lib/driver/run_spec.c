@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/escape.h"
 #include "driver/strings.h"
 #include "os/held.h"
 
@@ -83,18 +84,10 @@ static json_t *text_put(const char *text)
     char *hex = malloc(2 * n + 1);
     if (!hex)
         return NULL;
-    for (size_t i = 0; i < n; i++)
-        sprintf(hex + 2 * i, "%02x", (unsigned char)text[i]);
-    json_t *j = json_pack("{s:s}", "hex", n ? hex : "");
+    trp_hex_put(text, n, hex);
+    json_t *j = json_pack("{s:s}", "hex", hex);
     free(hex);
     return j;
-}
-
-static int hex_digit(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
 }
 
 /* malloc'ed; NULL: not such a string, or out of memory. */
@@ -108,12 +101,12 @@ static char *text_get(const json_t *j)
     if (!text)
         return NULL;
     for (size_t i = 0; i < n / 2; i++) {
-        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-        if (high < 0 || low < 0 || high + low == 0) {
+        int byte = trp_hex_byte(hex + 2 * i);
+        if (byte <= 0) {
             free(text);
             return NULL;
         }
-        text[i] = (char)(high * 16 + low);
+        text[i] = (char)byte;
     }
     text[n / 2] = '\0';
     return text;

@@ -8,22 +8,7 @@
 
 #include <stdio.h>
 
-/* Length of the valid sequence at s (n bytes left), 0 when there is none. */
-static size_t sequence(const unsigned char *s, size_t n)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || n < len)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return len;
-}
+#include "core/base/utf8.h"
 
 static void escape(struct trp_buf *b, unsigned char c)
 {
@@ -60,7 +45,7 @@ void trp_json_string(struct trp_buf *b, const char *s, size_t n)
     size_t plain = 0; /* start of the run that is copied as it stands */
     TRP_JSON(b, "\"");
     for (size_t i = 0; i < n;) {
-        size_t len = sequence(p + i, n - i);
+        size_t len = trp_utf8_length(p + i, n - i);
         if (len > 1 || (len == 1 && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\')) {
             i += len;
             continue;

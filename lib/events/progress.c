@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/utf8.h"
 #include "core/engine.h"
 
 #define SECOND INT64_C(1000000000)
@@ -144,15 +145,7 @@ static void plain(char *s)
 /* Cuts a text to so many columns, between characters (each taken as one column). */
 static void cut(char *s, int columns)
 {
-    int n = 0;
-    for (char *at = s; *at; at++) {
-        if (((unsigned char)*at & 0xc0) == 0x80)
-            continue;
-        if (n++ == columns) {
-            *at = '\0';
-            return;
-        }
-    }
+    s[trp_utf8_bytes(s, (size_t)columns)] = '\0';
 }
 
 /* ---- what is said ---- */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conf/table.h"
+#include "core/base/utf8.h"
 #include "events/event_log_state.h"
 #include "events/summary.h"
 #include "events/summary_rows.h"
@@ -78,23 +79,16 @@ static void count_text(uint64_t n, char *buf)
     snprintf(buf, CELL, "%llu", (unsigned long long)n);
 }
 
-/* Columns of a text, each character taken as one. */
 static int columns_of(const char *text)
 {
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
+    return (int)trp_utf8_count(text, strlen(text));
 }
 
 /* Where a text has to be cut to have so many columns. */
 static int bytes_of(const char *text, int columns)
 {
-    int n = 0;
-    for (; text[n]; n++)
-        if (((unsigned char)text[n] & 0xc0) != 0x80 && columns-- == 0)
-            break;
-    return n < 4 * NAME_SHOWN ? n : 4 * NAME_SHOWN;
+    size_t n = trp_utf8_bytes(text, (size_t)columns);
+    return n < 4 * NAME_SHOWN ? (int)n : 4 * NAME_SHOWN;
 }
 
 static void name_text(const char *name, char *buf)

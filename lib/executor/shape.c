@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/escape.h"
+
 enum kind { U32, I64, TEXT };
 
 struct field {
@@ -89,39 +91,25 @@ char *trp_shape_put(const struct trp_executor_shape *s)
     return text;
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static int get_text(const char *from, size_t n, const struct field *f, char *to,
                     trp_error *err)
 {
-    size_t used = 0;
-    for (size_t i = 0; i < n; i++) {
-        int c = (unsigned char)from[i];
-        if (c == '%') {
-            int high = i + 2 < n ? hex(from[i + 1]) : -1;
-            int low = high >= 0 ? hex(from[i + 2]) : -1;
-            c = high * 16 + low;
-            i += 2;
-            if (high < 0 || low < 0 || c == 0)
-                return trp_error_set(err, TRP_EINVAL,
-                                     "TROUPE_EXECUTOR: %s has a bad %% escape",
-                                     f->name);
-        }
-        if (used + 1 >= f->size)
-            return trp_error_set(err, TRP_ELIMIT,
-                                 "TROUPE_EXECUTOR: %s is longer than %zu bytes",
-                                 f->name, f->size - 1);
-        to[used++] = (char)c;
-    }
-    to[used] = '\0';
-    return TRP_OK;
+    char *text = malloc(n + 1);
+    if (!text)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    long used = trp_unescape(from, n, text);
+    int code = TRP_OK;
+    if (used < 0)
+        code = trp_error_set(err, TRP_EINVAL, "TROUPE_EXECUTOR: %s has a bad %% escape",
+                             f->name);
+    else if ((size_t)used >= f->size)
+        code = trp_error_set(err, TRP_ELIMIT,
+                             "TROUPE_EXECUTOR: %s is longer than %zu bytes", f->name,
+                             f->size - 1);
+    if (code == TRP_OK)
+        *(char *)mempcpy(to, text, (size_t)used) = '\0';
+    free(text);
+    return code;
 }
 
 static int get_number(const char *from, size_t n, const struct field *f, char *to,

@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/escape.h"
 #include "executor/spawner_internal.h"
 #include "os/clock.h"
 
@@ -55,9 +56,7 @@ static bool make_token(char *token)
     unsigned char random[8];
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return false;
-    int n = snprintf(token, TRP_TOKEN_SIZE, "TROUPE_TOKEN=");
-    for (size_t i = 0; i < sizeof random; i++)
-        n += snprintf(token + n, TRP_TOKEN_SIZE - (size_t)n, "%02x", random[i]);
+    trp_hex_put(random, sizeof random, token + sprintf(token, "TROUPE_TOKEN="));
     return true;
 }
 

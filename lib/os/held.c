@@ -21,6 +21,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "core/base/escape.h"
+
 enum { FOLDERS = 32, FILE_MODE = 0600 };
 
 #define ELSEWHERE                                                                      \
@@ -344,8 +346,7 @@ int trp_held_identify(const char *path, trp_error *err)
         return 0;
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %s", strerror(errno));
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(id + 2 * i, 3, "%02x", random[i]);
+    trp_hex_put(random, sizeof random, id);
     if (snprintf(file, sizeof file, "%s/state/id", path) >= PATH_MAX ||
         snprintf(fresh, sizeof fresh, "%s.new", file) >= PATH_MAX)
         return trp_error_set(err, TRP_ELIMIT, "the path of %.600s is too long", path);

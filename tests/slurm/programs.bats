@@ -61,7 +61,7 @@ END
     [[ "$output" == *"stage fail: task 0 failed once, with exit status 5"* ]]
     printf 'a b a\nc a\n' >text
     # over nodes its MPI_Finalize may hang, without Troupe as well (docs/platform.md)
-    run -0 as alice node1 timeout 60 srun -K1 --mpi=pmi2 -N1 -n3 --mem-per-cpu=300 \
+    run -0 as alice node1 env -u TROUPE_OPT_comm_transport timeout 60 srun -K1 --mpi=pmi2 -N1 -n3 --mem-per-cpu=300 \
         "$programs/wordcount" "$PWD/text"
     [[ "$output" == *"lines 2 words 5 bytes 10"* ]]
     nothing_left node1 node2 node3

@@ -5,37 +5,10 @@
 #include "cluster/slurm/line.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* Decodes %XX in place. */
-static bool decode(char *text)
-{
-    char *to = text;
-    for (; *text; text++) {
-        if (*text != '%') {
-            *to++ = *text;
-            continue;
-        }
-        int high = digit(text[1]), low = high < 0 ? -1 : digit(text[2]);
-        if (low < 0 || high + low == 0)
-            return false;
-        *to++ = (char)(high * 16 + low);
-        text += 2;
-    }
-    *to = '\0';
-    return true;
-}
+#include "core/base/escape.h"
 
 static int bad(trp_error *err, const char *what)
 {
@@ -58,10 +31,13 @@ int trp_slurm_line_parse(char *text, struct trp_slurm_line *ret, trp_error *err)
         if (!equals || ret->nfields == TRP_SLURM_FIELDS)
             return bad(err, "with too many fields, or one without =");
         *equals = '\0';
-        if (!decode(equals + 1))
+        char *value = equals + 1;
+        long size = trp_unescape(value, strlen(value), value);
+        if (size < 0)
             return bad(err, "with a bad %XX");
+        value[size] = '\0';
         ret->fields[ret->nfields].key = field;
-        ret->fields[ret->nfields++].value = equals + 1;
+        ret->fields[ret->nfields++].value = value;
     }
     return 0;
 }

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 static const struct {
     const char *word;
     int exit_status;
@@ -39,36 +41,11 @@ static bool code_known(int code)
     return code <= 0 && code > -(int)(sizeof(codes) / sizeof(codes[0]));
 }
 
-/* Bytes of the well-formed UTF-8 character at `s`, 0 when there is none. */
-static size_t utf8_length(const unsigned char *s)
+/* Bytes of the printable character at `s`, 0: it is none. */
+static size_t printable(const char *s)
 {
-    static const struct {
-        unsigned char first_min, first_max, second_min, second_max;
-        size_t length;
-    } forms[] = {
-        {0x20, 0x7e, 0,    0,    1},
-        {0xc2, 0xdf, 0x80, 0xbf, 2},
-        {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3},
-        {0xed, 0xed, 0x80, 0x9f, 3}, /* no surrogates */
-        {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4},
-        {0xf1, 0xf3, 0x80, 0xbf, 4},
-        {0xf4, 0xf4, 0x80, 0x8f, 4}, /* up to U+10FFFF */
-    };
-
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        if (s[0] < forms[i].first_min || s[0] > forms[i].first_max)
-            continue;
-        if (forms[i].length > 1 &&
-            (s[1] < forms[i].second_min || s[1] > forms[i].second_max))
-            return 0;
-        for (size_t k = 2; k < forms[i].length; k++)
-            if ((s[k] & 0xc0) != 0x80)
-                return 0;
-        return forms[i].length;
-    }
-    return 0;
+    unsigned char c = (unsigned char)*s;
+    return c < 0x20 || c == 0x7f ? 0 : trp_utf8_length(s, strnlen(s, 4));
 }
 
 static void make_printable(char *text)
@@ -76,7 +53,7 @@ static void make_printable(char *text)
     size_t at = 0;
 
     while (text[at]) {
-        size_t length = utf8_length((const unsigned char *)text + at);
+        size_t length = printable(text + at);
         if (length == 0)
             text[at++] = '?';
         else

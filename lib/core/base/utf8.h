@@ -1,0 +1,53 @@
+/*
+ * UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF. A
+ * character counts as one column.
+ */
+#ifndef TRP_CORE_BASE_UTF8_H
+#define TRP_CORE_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the character at `s`, of which `n` > 0 bytes are left; 0: it is none. */
+static inline size_t trp_utf8_length(const void *text, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    if (s[0] < 0x80)
+        return 1;
+    size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n < length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool outside = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
+    return overlong || outside ? 0 : length;
+}
+
+/* Whether a byte goes on with the character before it. */
+static inline bool trp_utf8_goes_on(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Characters that begin in `n` bytes. */
+static inline size_t trp_utf8_count(const char *text, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += !trp_utf8_goes_on(text[i]);
+    return count;
+}
+
+/* Bytes of the first `count` characters of a string; of all, when there are fewer. */
+static inline size_t trp_utf8_bytes(const char *text, size_t count)
+{
+    size_t n = 0;
+    for (; text[n]; n++)
+        if (!trp_utf8_goes_on(text[n]) && count-- == 0)
+            break;
+    return n;
+}
+
+#endif
