@@ -17,9 +17,9 @@
 #include <unistd.h>
 #if __has_include(<slurm/slurm_version.h>)
 #include <slurm/slurm_version.h>
+#endif
 
 #include "os/clock.h"
-#endif
 
 #ifdef SLURM_VERSION_NUMBER
 enum { BUILT = SLURM_VERSION_NUMBER }; /* for this one is troupe-slurm, 0xMMmmuu */
