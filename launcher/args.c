@@ -5,6 +5,7 @@
  */
 #include "args.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "conf/wording.h"
@@ -16,6 +17,15 @@ struct trp_args trp_args_of(const char *command, const struct trp_arg *table, in
         .command = command, .table = table, .argc = argc, .argv = argv, .at = 1};
 }
 
+const struct trp_arg *trp_args_find(const struct trp_arg *table, const char *name,
+                                    size_t length)
+{
+    for (const struct trp_arg *o = table; o->help; o++)
+        if (o->name && strlen(o->name) == length && memcmp(o->name, name, length) == 0)
+            return o;
+    return NULL;
+}
+
 static int unknown_option(const struct trp_args *a, const char *name, size_t length,
                           trp_error *err)
 {
@@ -25,8 +35,9 @@ static int unknown_option(const struct trp_args *a, const char *name, size_t len
     memcpy(word, name, length);
     word[length] = '\0';
     struct trp_nearest near = trp_nearest_of(word);
-    for (const struct trp_arg *o = a->table; o->name; o++)
-        trp_nearest_try(&near, o->name);
+    for (const struct trp_arg *o = a->table; o->help; o++)
+        if (o->name)
+            trp_nearest_try(&near, o->name);
     if (near.best)
         return trp_error_set(err, TRP_EINVAL,
                              "%s: unknown option --%s; did you mean \"--%s\"?",
@@ -46,10 +57,8 @@ static int take_option(struct trp_args *a, const char *text, const char **ret_va
 {
     const char *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : strlen(text);
-    const struct trp_arg *o = a->table;
-    while (o->name && (strlen(o->name) != length || memcmp(o->name, text, length) != 0))
-        o++;
-    if (!o->name)
+    const struct trp_arg *o = trp_args_find(a->table, text, length);
+    if (!o)
         return unknown_option(a, text, length, err);
     if (equals && o->kind == TRP_ARG_FLAG)
         return trp_error_set(err, TRP_EINVAL, "%s: --%s takes no value", a->command,
@@ -87,4 +96,56 @@ int trp_args_next(struct trp_args *a, const char **ret_value, trp_error *err)
                              trp_show(text).text, a->command);
     *ret_value = text;
     return TRP_ARG_WORD;
+}
+
+/* ---- a whole line ---------------------------------------------------------------- */
+
+enum { HELP_COLUMN = 21 };
+
+static void print_option(const struct trp_arg *o)
+{
+    static const char *const forms[] = {[TRP_ARG_FLAG] = "  --%s%s",
+                                        [TRP_ARG_VALUE] = "  --%s %s",
+                                        [TRP_ARG_OPTIONAL] = "  --%s[=%s]"};
+    int column = printf(forms[o->kind], o->name, o->value ? o->value : "");
+    for (const char *at = o->help; *at; column = 0) {
+        int n = (int)strcspn(at, "\n");
+        printf("%*s%.*s\n", column < HELP_COLUMN ? HELP_COLUMN - column : 1, "", n, at);
+        at += n + (at[n] == '\n');
+    }
+    if (!*o->help)
+        putchar('\n');
+}
+
+void trp_args_help(const struct trp_line *l)
+{
+    fputs(l->synopsis, stdout);
+    for (const struct trp_arg *o = l->table; o->help; o++) {
+        if (o->name)
+            print_option(o);
+        else
+            fputs(o->help, stdout);
+    }
+    fputs(l->closing, stdout);
+}
+
+int trp_args_read(const struct trp_line *l, int argc, char **argv, void *context,
+                  trp_error *err)
+{
+    struct trp_args a = trp_args_of(l->command, l->table, argc, argv);
+    const char *value;
+    for (int what; (what = trp_args_next(&a, &value, err)) != TRP_ARG_END;) {
+        if (what == TRP_ARG_HELP) {
+            trp_args_help(l);
+            return 1;
+        }
+        int code = what < 0 ? what : l->take(context, &a, what, value, err);
+        if (code > 0)
+            return trp_error_set(err, TRP_EINVAL, "%s: takes no arguments", l->command);
+        if (code < 0)
+            return code;
+        if (what == TRP_ARG_REST)
+            break;
+    }
+    return 0;
 }

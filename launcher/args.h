@@ -1,13 +1,15 @@
 /*
  * The command line of a subcommand: `--option`, `--option VALUE`, `--option=VALUE`, in
- * any order with words, up to `--`.
+ * any order with words, up to `--`. A table has its options and what --help says of
+ * them.
  *
- *     struct trp_args a = trp_args_of("plan", table, argc, argv);
- *     for (int what; (what = trp_args_next(&a, &value, &err)) != TRP_ARG_END; )
- *         switch (what) { case OPTION_JSON: …; case TRP_ARG_WORD: …; }
+ *     static const struct trp_line line = {"plan", "usage: …", "", table, take};
+ *     int code = trp_args_read(&line, argc, argv, &call, &err);
  */
 #ifndef TRP_LAUNCHER_ARGS_H
 #define TRP_LAUNCHER_ARGS_H
+
+#include <stddef.h>
 
 #include "core/base/error.h"
 
@@ -18,10 +20,30 @@ enum trp_arg_kind {
 };
 
 struct trp_arg {
-    const char *name; /* without the dashes; NULL ends a table */
+    const char *name; /* without the dashes; NULL: lines between options, or the end */
     enum trp_arg_kind kind;
-    int what; /* returned for it; > 0 */
+    int what;          /* returned for it; > 0 */
+    const char *value; /* what --help calls its value; NULL with a flag */
+    const char *help;  /* lines after the first are indented; NULL: the end */
 };
+#define TRP_ARGS_LINES(text)                                                           \
+    {                                                                                  \
+        NULL, TRP_ARG_FLAG, 0, NULL, text                                              \
+    }
+#define TRP_ARGS_END                                                                   \
+    {                                                                                  \
+        NULL, TRP_ARG_FLAG, 0, NULL, NULL                                              \
+    }
+/* Options that several have. */
+#define TRP_ARGS_JSON(what)                                                            \
+    {                                                                                  \
+        "json", TRP_ARG_FLAG, what, NULL, "one JSON document"                          \
+    }
+#define TRP_ARGS_RUNS(what)                                                            \
+    {                                                                                  \
+        "runs-dir", TRP_ARG_VALUE, what, "DIR",                                        \
+            "where runs' folders are (TROUPE_RUNS; default: troupe-runs)"              \
+    }
 
 /* Returned besides an option's own number. */
 enum {
@@ -42,8 +64,27 @@ struct trp_args {
 /* argv[0] is the command's name and is skipped. */
 struct trp_args trp_args_of(const char *command, const struct trp_arg *table, int argc,
                             char **argv);
+/* The option of that name, `length` bytes; NULL: there is none. */
+const struct trp_arg *trp_args_find(const struct trp_arg *table, const char *name,
+                                    size_t length);
 /* The next one. `*ret_value` is borrowed from argv; NULL when there is none.
  * TRP_EINVAL: unknown option (a near one is suggested), a value missing or too many. */
 int trp_args_next(struct trp_args *a, const char **ret_value, trp_error *err);
+
+struct trp_line {
+    const char *command;
+    const char *synopsis, *closing; /* of --help, around the options */
+    const struct trp_arg *table;
+    /* Takes an option, a word, or TRP_ARG_REST. 0; an error; or `what`: it is nothing
+     * that this command takes. */
+    int (*take)(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err);
+};
+
+/* Prints what --help says. */
+void trp_args_help(const struct trp_line *l);
+/* Reads all of it. 0; 1: --help, which was printed; an error. */
+int trp_args_read(const struct trp_line *l, int argc, char **argv, void *context,
+                  trp_error *err);
 
 #endif

@@ -18,16 +18,10 @@
 
 enum option { NOW = 1, RUNS };
 static const struct trp_arg table[] = {
-    {"now",      TRP_ARG_FLAG,  NOW },
-    {"runs-dir", TRP_ARG_VALUE, RUNS},
-    {NULL,       TRP_ARG_FLAG,  0   },
+    {"now", TRP_ARG_FLAG, NOW, NULL, "kill what runs, at once"},
+    TRP_ARGS_RUNS(RUNS),
+    TRP_ARGS_END,
 };
-
-static const char usage[] =
-    "usage: troupe cancel [--now] [--runs-dir DIR] RUN\n\n"
-    "RUN is a name that troupe ls shows, or `last`. Running tasks may finish within\n"
-    "the run's grace time; with --now they are killed. Waits until the run has "
-    "ended.\n";
 
 enum { LOOK_MS = 50 };
 
@@ -94,30 +88,46 @@ static int cancel(const char *run, const char *given, bool hard)
     return status;
 }
 
+struct call {
+    const char *run, *runs;
+    bool hard;
+};
+
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
+{
+    struct call *c = context;
+    (void)a;
+    switch (what) {
+    case NOW:
+        c->hard = true;
+        return 0;
+    case RUNS:
+        c->runs = value;
+        return 0;
+    default:
+        if (c->run || !value)
+            return trp_error_set(err, TRP_EINVAL, "cancel: one RUN, please");
+        c->run = value;
+        return 0;
+    }
+}
+
 int trp_launcher_cancel(int argc, char **argv)
 {
-    struct trp_args a = trp_args_of("cancel", table, argc, argv);
-    const char *value, *run = NULL, *runs = NULL;
-    bool hard = false;
+    static const struct trp_line line = {
+        "cancel",
+        "usage: troupe cancel [options] RUN\n\n"
+        "RUN is a name that troupe ls shows, or `last`. Running tasks may finish "
+        "within\n"
+        "the run's grace time. Waits until the run has ended.\n\n",
+        "", table, take};
+    struct call c = {0};
     trp_error err;
-    int what;
-    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
-        if (what == TRP_ARG_HELP) {
-            fputs(usage, stdout);
-            return trp_launcher_printed(0);
-        }
-        if (what < 0)
-            return trp_launcher_fail(&err);
-        if (what == TRP_ARG_REST || (what == TRP_ARG_WORD && run))
-            return trp_launcher_misuse("cancel: one RUN, please");
-        if (what == NOW)
-            hard = true;
-        else if (what == RUNS)
-            runs = value;
-        else
-            run = value;
-    }
-    if (!run || !*run)
+    int code = trp_args_read(&line, argc, argv, &c, &err);
+    if (code != 0)
+        return trp_launcher_read(code, &err);
+    if (!c.run || !*c.run)
         return trp_launcher_misuse("cancel: no RUN given (see troupe ls)");
-    return cancel(run, runs, hard);
+    return cancel(c.run, c.runs, c.hard);
 }

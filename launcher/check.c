@@ -24,24 +24,13 @@
 #define CANNOT "Slurm cannot be asked on this host: "
 #define ELSEWHERE "; run troupe check where sinfo works"
 
-enum option { JSON = 1, SITE, VERBOSE };
+enum option { JSON = 1, VERBOSE };
 static const struct trp_arg table[] = {
-    {"json",    TRP_ARG_FLAG,  JSON   },
-    {"site",    TRP_ARG_VALUE, SITE   },
-    {"verbose", TRP_ARG_FLAG,  VERBOSE},
-    {NULL,      TRP_ARG_FLAG,  0      },
+    TRP_SETTINGS_SITE,
+    {"verbose", TRP_ARG_FLAG, VERBOSE, NULL, "a line for what is fine, too"},
+    TRP_ARGS_JSON(JSON),
+    TRP_ARGS_END,
 };
-
-static const char usage[] =
-    "usage: troupe check [options]\n\n"
-    "Looks whether the site file and this cluster go together, and prints a line for\n"
-    "what is wrong (error), what works worse than it could (warning), and what to "
-    "do.\n\n"
-    "  --site FILE        site file, as before it is installed\n"
-    "  --verbose          a line for what is fine, too\n"
-    "  --json             one JSON document, with what is fine\n\n"
-    "Exit status: 0 no errors, 1 errors, 2 wrong call or site file, 4 Slurm does not\n"
-    "answer.\n";
 
 static const char *const words[] = {[TRP_SLURM_FINE] = "ok",
                                     [TRP_SLURM_WARNING] = "warning",
@@ -201,34 +190,43 @@ static int check(const struct trp_settings_request *q, bool json, bool verbose)
     return status;
 }
 
+struct call {
+    struct trp_settings_request q;
+    bool json, verbose;
+};
+
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
+{
+    struct call *c = context;
+    (void)a;
+    switch (what) {
+    case JSON:
+        c->json = true;
+        return 0;
+    case VERBOSE:
+        c->verbose = true;
+        return 0;
+    default:
+        return trp_settings_take(&c->q, what, value, err);
+    }
+}
+
 int trp_launcher_check(int argc, char **argv)
 {
-    static struct trp_settings_request q;
-    struct trp_args a = trp_args_of("check", table, argc, argv);
-    const char *value;
-    bool json = false, verbose = false;
+    static const struct trp_line line = {
+        "check",
+        "usage: troupe check [options]\n\n"
+        "Looks whether the site file and this cluster go together, and prints a line\n"
+        "for what is wrong (error), what works worse than it could (warning), and "
+        "what\n"
+        "to do.\n\n",
+        "\nExit status: 0 no errors, 1 errors, 2 wrong call or site file, 4 Slurm "
+        "does\n"
+        "not answer.\n",
+        table, take};
+    static struct call c;
     trp_error err;
-    int what;
-    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
-        switch (what) {
-        case TRP_ARG_HELP:
-            fputs(usage, stdout);
-            return trp_launcher_printed(0);
-        case JSON:
-            json = true;
-            break;
-        case VERBOSE:
-            verbose = true;
-            break;
-        case SITE:
-            q.site = value;
-            break;
-        case TRP_ARG_WORD:
-        case TRP_ARG_REST:
-            return trp_launcher_misuse("check: takes no arguments");
-        default:
-            return trp_launcher_fail(&err);
-        }
-    }
-    return check(&q, json, verbose);
+    int code = trp_args_read(&line, argc, argv, &c, &err);
+    return code ? trp_launcher_read(code, &err) : check(&c.q, c.json, c.verbose);
 }

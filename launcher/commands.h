@@ -23,6 +23,8 @@ int trp_launcher_cancel(int argc, char **argv);
 int trp_launcher_fail(const trp_error *err);
 /* The same for a wrong call: always 2. */
 int trp_launcher_misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* After trp_args_read, other than 0: what it said, and the exit status. */
+int trp_launcher_read(int code, const trp_error *err);
 /* Flushes stdout: `status`, or 4 when what was printed could not be written. */
 int trp_launcher_printed(int status);
 

@@ -13,21 +13,15 @@
 #include "needs.h"
 #include "settings.h"
 
-enum option { JSON = 1, SITE, PIPELINE, SET };
+enum option { JSON = 1, PIPELINE };
 static const struct trp_arg table[] = {
-    {"json",     TRP_ARG_FLAG,  JSON    },
-    {"site",     TRP_ARG_VALUE, SITE    },
-    {"pipeline", TRP_ARG_VALUE, PIPELINE},
-    {"set",      TRP_ARG_VALUE, SET     },
-    {NULL,       TRP_ARG_FLAG,  0       },
+    TRP_ARGS_JSON(JSON),
+    {"pipeline", TRP_ARG_VALUE, PIPELINE, "FILE",
+            "with the options of a pipeline file"},
+    TRP_SETTINGS_SITE,
+    TRP_SETTINGS_SET,
+    TRP_ARGS_END,
 };
-
-static const char usage[] = "usage: troupe config [options] [KEY]\n\n"
-                            "  --json             one JSON document\n"
-                            "  --pipeline FILE    with the options of a pipeline file\n"
-                            "  --site FILE        site file\n"
-                            "  --set KEY=VALUE    set an option\n\n"
-                            "Also read: TROUPE_OPT_<KEY, dots as _>, the site file.\n";
 
 enum { HELP = 400 };
 
@@ -158,44 +152,42 @@ static int print_config(const struct trp_settings_request *q, struct listing *l)
     return status ? status : trp_launcher_printed(0);
 }
 
+struct call {
+    struct trp_settings_request q;
+    struct listing list;
+};
+
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
+{
+    struct call *c = context;
+    (void)a;
+    switch (what) {
+    case JSON:
+        c->list.json = true;
+        return 0;
+    case PIPELINE:
+        c->q.pipeline = value;
+        return 0;
+    case TRP_ARG_WORD:
+        if (c->list.key)
+            return trp_error_set(err, TRP_EINVAL, "config: more than one KEY");
+        c->list.key = value;
+        return 0;
+    case TRP_ARG_REST:
+        return trp_error_set(err, TRP_EINVAL, "config: takes no program");
+    default:
+        return trp_settings_take(&c->q, what, value, err);
+    }
+}
+
 int trp_launcher_config(int argc, char **argv)
 {
-    static struct trp_settings_request q;
-    struct listing l = {0};
-    struct trp_args a = trp_args_of("config", table, argc, argv);
-    const char *value;
+    static const struct trp_line line = {
+        "config", "usage: troupe config [options] [KEY]\n\n",
+        "\nAlso read: TROUPE_OPT_<KEY, dots as _>, the site file.\n", table, take};
+    static struct call c;
     trp_error err;
-    int what;
-    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
-        int code = 0;
-        switch (what) {
-        case TRP_ARG_HELP:
-            fputs(usage, stdout);
-            return trp_launcher_printed(0);
-        case JSON:
-            l.json = true;
-            break;
-        case SITE:
-            q.site = value;
-            break;
-        case PIPELINE:
-            q.pipeline = value;
-            break;
-        case SET:
-            code = trp_settings_word(q.sets, &q.nsets, "set", value, &err);
-            break;
-        case TRP_ARG_WORD:
-            if (l.key)
-                return trp_launcher_misuse("config: more than one KEY");
-            l.key = value;
-            break;
-        case TRP_ARG_REST:
-            return trp_launcher_misuse("config: takes no program");
-        default:
-            code = what;
-        }
-        if (code < 0)
-            return trp_launcher_fail(&err);
-    }
-    return print_config(&q, &l);
+    int code = trp_args_read(&line, argc, argv, &c, &err);
+    return code ? trp_launcher_read(code, &err) : print_config(&c.q, &c.list);
 }

@@ -15,16 +15,8 @@
 #include "events/run_folder.h"
 
 enum option { JSON = 1, RUNS };
-static const struct trp_arg table[] = {
-    {"json",     TRP_ARG_FLAG,  JSON},
-    {"runs-dir", TRP_ARG_VALUE, RUNS},
-    {NULL,       TRP_ARG_FLAG,  0   },
-};
-
-static const char usage[] =
-    "usage: troupe ls [--json] [--runs-dir DIR]\n\n"
-    "Lists the runs in DIR (TROUPE_RUNS; default: troupe-runs), "
-    "newest first.\n";
+static const struct trp_arg table[] = {TRP_ARGS_JSON(JSON), TRP_ARGS_RUNS(RUNS),
+                                       TRP_ARGS_END};
 
 static bool is_live(const struct trp_run_view *v)
 {
@@ -98,38 +90,47 @@ static int print_text(const struct trp_run_view *v, uint32_t n, trp_error *err)
     return trp_table_print(t, stdout, err);
 }
 
+struct call {
+    const char *runs;
+    bool json;
+};
+
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
+{
+    struct call *c = context;
+    (void)a;
+    (void)err;
+    if (what == JSON)
+        c->json = true;
+    else if (what == RUNS)
+        c->runs = value;
+    else
+        return what;
+    return 0;
+}
+
 int trp_launcher_ls(int argc, char **argv)
 {
-    struct trp_args a = trp_args_of("ls", table, argc, argv);
-    const char *value, *runs = NULL;
-    bool json = false;
+    static const struct trp_line line = {
+        "ls", "usage: troupe ls [options]\n\nLists runs, newest first.\n\n", "", table,
+        take};
+    struct call c = {0};
     trp_error err;
-    int what;
-    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
-        if (what == TRP_ARG_HELP) {
-            fputs(usage, stdout);
-            return trp_launcher_printed(0);
-        }
-        if (what < 0)
-            return trp_launcher_fail(&err);
-        if (what == JSON)
-            json = true;
-        else if (what == RUNS)
-            runs = value;
-        else
-            return trp_launcher_misuse("ls: takes no arguments");
-    }
+    int code = trp_args_read(&line, argc, argv, &c, &err);
+    if (code != 0)
+        return trp_launcher_read(code, &err);
     char *dir;
     struct trp_run_view *v;
     uint32_t n;
-    int code = trp_runs_dir(runs, &dir, &err);
+    code = trp_runs_dir(c.runs, &dir, &err);
     if (code < 0)
         return trp_launcher_fail(&err);
     code = trp_run_folder_list(dir, &v, &n, &err);
     free(dir);
     if (code < 0)
         return trp_launcher_fail(&err);
-    if (json)
+    if (c.json)
         print_json(v, n);
     else
         code = print_text(v, n, &err);

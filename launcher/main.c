@@ -74,6 +74,11 @@ int trp_launcher_printed(int status)
     return 4;
 }
 
+int trp_launcher_read(int code, const trp_error *err)
+{
+    return code < 0 ? trp_launcher_fail(err) : trp_launcher_printed(0);
+}
+
 static void print_help(FILE *out)
 {
     fputs("usage: troupe COMMAND [options]\n\n", out);

@@ -9,50 +9,42 @@
 #include "needs.h"
 #include "settings.h"
 
-enum option { JSON = 1, SITE, SET, LOCAL, PARAM };
+enum option { JSON = 1 };
 static const struct trp_arg table[] = {
-    {"json",  TRP_ARG_FLAG,     JSON },
-    {"site",  TRP_ARG_VALUE,    SITE },
-    {"set",   TRP_ARG_VALUE,    SET  },
-    {"local", TRP_ARG_OPTIONAL, LOCAL},
-    {"param", TRP_ARG_VALUE,    PARAM},
-    {NULL,    TRP_ARG_FLAG,     0    },
+    TRP_ARGS_JSON(JSON), TRP_SETTINGS_SITE,  TRP_SETTINGS_SET,
+    TRP_SETTINGS_PARAM,  TRP_SETTINGS_LOCAL, TRP_ARGS_END,
 };
 
-static const char usage[] =
-    "usage: troupe plan [options] PIPELINE.yaml\n\n"
-    "  --json             one JSON document\n"
-    "  --site FILE        site file\n"
-    "  --set KEY=VALUE    set an option (see troupe config)\n"
-    "  --param K=V        value of a param of the pipeline\n"
-    "  --local[=CORES]    this machine, with so many cores\n\n"
-    "Exit status: 0; 2 wrong call or file; 3 when a stage never fits here.\n";
+struct call {
+    struct trp_settings_request q;
+    bool json;
+};
 
-static int take(int what, const char *value, struct trp_settings_request *q,
-                bool *ret_json, trp_error *err)
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
 {
+    struct call *c = context;
+    (void)a;
     switch (what) {
     case JSON:
-        *ret_json = true;
+        c->json = true;
         return 0;
-    case SITE:
-        q->site = value;
-        return 0;
-    case SET:
-        return trp_settings_word(q->sets, &q->nsets, "set", value, err);
-    case PARAM:
-        return trp_settings_word(q->params, &q->nparams, "param", value, err);
-    case LOCAL:
-        return trp_settings_local(q, value, err);
     case TRP_ARG_WORD:
-        if (q->pipeline)
+        if (c->q.pipeline)
             return trp_error_set(err, TRP_EINVAL, "plan: more than one pipeline file");
-        q->pipeline = value;
+        c->q.pipeline = value;
         return 0;
-    default:
+    case TRP_ARG_REST:
         return trp_error_set(err, TRP_EINVAL, "plan: programs have no plan");
+    default:
+        return trp_settings_take(&c->q, what, value, err);
     }
 }
+
+static const struct trp_line line = {
+    "plan", "usage: troupe plan [options] PIPELINE.yaml\n\n",
+    "\nExit status: 0; 2 wrong call or file; 3 when a stage never fits here.\n", table,
+    take};
 
 static int print_plan(const struct trp_settings_request *q, bool json)
 {
@@ -80,21 +72,12 @@ static int print_plan(const struct trp_settings_request *q, bool json)
 
 int trp_launcher_plan(int argc, char **argv)
 {
-    static struct trp_settings_request q;
-    struct trp_args a = trp_args_of("plan", table, argc, argv);
-    const char *value;
-    bool json = false;
+    static struct call c;
     trp_error err;
-    int what;
-    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
-        if (what == TRP_ARG_HELP) {
-            fputs(usage, stdout);
-            return trp_launcher_printed(0);
-        }
-        if (what < 0 || take(what, value, &q, &json, &err) < 0)
-            return trp_launcher_fail(&err);
-    }
-    if (!q.pipeline)
+    int code = trp_args_read(&line, argc, argv, &c, &err);
+    if (code != 0)
+        return trp_launcher_read(code, &err);
+    if (!c.q.pipeline)
         return trp_launcher_misuse("plan: no pipeline file (see troupe plan --help)");
-    return print_plan(&q, json);
+    return print_plan(&c.q, c.json);
 }

@@ -19,22 +19,12 @@
 
 enum option { JSON = 1, SACCT, RUNS };
 static const struct trp_arg table[] = {
-    {"json",     TRP_ARG_FLAG,  JSON },
-    {"sacct",    TRP_ARG_FLAG,  SACCT},
-    {"runs-dir", TRP_ARG_VALUE, RUNS },
-    {NULL,       TRP_ARG_FLAG,  0    },
+    {"sacct", TRP_ARG_FLAG, SACCT, NULL,
+     "what Slurm's accounting has of its steps beside our figures"},
+    TRP_ARGS_JSON(JSON),
+    TRP_ARGS_RUNS(RUNS),
+    TRP_ARGS_END,
 };
-
-static const char usage[] =
-    "usage: troupe report [options] [RUN|EVENTS]\n\n"
-    "Prints the summary of a run from its event log. RUN is a name that troupe ls\n"
-    "shows or a path of a run's folder, EVENTS an event log; without either it is the\n"
-    "newest run of this folder.\n\n"
-    "  --sacct            what Slurm's accounting has of its steps beside our figures\n"
-    "  --json             one JSON document\n"
-    "  --runs-dir DIR     where RUN is (TROUPE_RUNS; default: troupe-runs)\n\n"
-    "Exit status: 0; 2 wrong call, no event log, or --sacct of a run without Slurm;\n"
-    "4 Slurm has no accounting, sacct failed, or it does not have all steps (yet).\n";
 
 struct report {
     const char *run; /* as it was called */
@@ -189,32 +179,48 @@ static int report(struct report *r, trp_error *err)
     return asked < 0 ? trp_error_set(err, asked, "%s", why.text) : code;
 }
 
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
+{
+    struct report *r = context;
+    (void)a;
+    switch (what) {
+    case JSON:
+        r->json = true;
+        return 0;
+    case SACCT:
+        r->sacct = true;
+        return 0;
+    case RUNS:
+        r->dir = value;
+        return 0;
+    default:
+        if (r->run || !value)
+            return trp_error_set(err, TRP_EINVAL, "report: one RUN or EVENTS, please");
+        r->run = value;
+        return 0;
+    }
+}
+
 int trp_launcher_report(int argc, char **argv)
 {
+    static const struct trp_line line = {
+        "report",
+        "usage: troupe report [options] [RUN|EVENTS]\n\n"
+        "Prints the summary of a run from its event log. RUN is a name that troupe ls\n"
+        "shows or a path of a run's folder, EVENTS an event log; without either it is\n"
+        "the newest run of this folder.\n\n",
+        "\nExit status: 0; 2 wrong call, no event log, or --sacct of a run without "
+        "Slurm;\n"
+        "4 Slurm has no accounting, sacct failed, or it does not have all steps "
+        "(yet).\n",
+        table, take};
     struct report r = {0};
-    struct trp_args a = trp_args_of("report", table, argc, argv);
-    const char *value;
     trp_error err;
-    int what;
-    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
-        if (what == TRP_ARG_HELP) {
-            fputs(usage, stdout);
-            return trp_launcher_printed(0);
-        }
-        if (what < 0)
-            return trp_launcher_fail(&err);
-        if (what == TRP_ARG_REST || (what == TRP_ARG_WORD && r.run))
-            return trp_launcher_misuse("report: one RUN or EVENTS, please");
-        if (what == JSON)
-            r.json = true;
-        else if (what == SACCT)
-            r.sacct = true;
-        else if (what == RUNS)
-            r.dir = value;
-        else
-            r.run = value;
-    }
-    int code = report(&r, &err);
+    int code = trp_args_read(&line, argc, argv, &r, &err);
+    if (code != 0)
+        return trp_launcher_read(code, &err);
+    code = report(&r, &err);
     free(r.folder);
     free(r.events);
     trp_run_records_free(&r.runs);

@@ -13,13 +13,9 @@
 #include "conf/wording.h"
 
 enum option {
-    SET = 1,
-    SITE,
-    LOCAL,
-    DRY_RUN,
+    DRY_RUN = 1,
     KEEP_GOING,
     RUN_NAME,
-    PARAM,
     FROM,
     UNTIL,
     FORCE,
@@ -29,42 +25,22 @@ enum option {
 };
 
 static const struct trp_arg table[] = {
-    {"set",        TRP_ARG_VALUE,    SET       },
-    {"site",       TRP_ARG_VALUE,    SITE      },
-    {"local",      TRP_ARG_OPTIONAL, LOCAL     },
-    {"dry-run",    TRP_ARG_FLAG,     DRY_RUN   },
-    {"keep-going", TRP_ARG_FLAG,     KEEP_GOING},
-    {"run-name",   TRP_ARG_VALUE,    RUN_NAME  },
-    {"param",      TRP_ARG_VALUE,    PARAM     },
-    {"from",       TRP_ARG_VALUE,    FROM      },
-    {"until",      TRP_ARG_VALUE,    UNTIL     },
-    {"force",      TRP_ARG_VALUE,    FORCE     },
-    {"resume",     TRP_ARG_VALUE,    RESUME    },
-    {"runs-dir",   TRP_ARG_VALUE,    RUNS      },
-    {"quiet",      TRP_ARG_FLAG,     QUIET     },
-    {NULL,         TRP_ARG_FLAG,     0         },
+    TRP_SETTINGS_SET,
+    TRP_SETTINGS_SITE,
+    TRP_SETTINGS_LOCAL,
+    TRP_RUN_NAME(RUN_NAME),
+    TRP_ARGS_RUNS(RUNS),
+    TRP_RUN_QUIET(QUIET),
+    TRP_ARGS_LINES("pipelines only:\n"),
+    {"dry-run", TRP_ARG_FLAG, DRY_RUN, NULL, "print what would run; run nothing"},
+    TRP_RUN_KEEP_GOING(KEEP_GOING),
+    TRP_SETTINGS_PARAM,
+    TRP_RUN_FROM(FROM),
+    TRP_RUN_UNTIL(UNTIL),
+    TRP_RUN_FORCE(FORCE),
+    TRP_RUN_RESUME(RESUME),
+    TRP_ARGS_END,
 };
-
-static const char usage[] =
-    "usage: troupe run [options] PIPELINE.yaml\n"
-    "       troupe run [options] -- APP [ARG...]\n\n"
-    "  --set KEY=VALUE    set an option (see troupe config)\n"
-    "  --site FILE        site file\n"
-    "  --local[=CORES]    on this machine, with so many cores\n"
-    "  --run-name NAME    name of the run and its folder\n"
-    "  --runs-dir DIR     where runs' folders are (TROUPE_RUNS; default: troupe-runs)\n"
-    "  --quiet            no progress and no closing summary, only errors\n"
-    "pipelines only:\n"
-    "  --dry-run          print what would run; run nothing\n"
-    "  --keep-going       after a failed stage, still run what does not depend on it\n"
-    "  --param K=V        value of a param of the pipeline\n"
-    "  --from STAGE       take the stages above STAGE as done\n"
-    "  --until STAGE      run STAGE and the stages above it only\n"
-    "  --force STAGE      run STAGE and the stages below it again\n"
-    "  --resume RUN       go on with an earlier run, in its folder\n\n"
-    "A run's folder is troupe-runs/RUN here. Ctrl-C stops a run in order, a second "
-    "one\n"
-    "kills it.\n";
 
 /* A program in a pipeline's place, by how it begins. */
 static bool is_program(const char *word)
@@ -94,22 +70,17 @@ static int take_word(struct trp_run_call *c, const char *value, trp_error *err)
     return 0;
 }
 
-static int take(struct trp_run_call *c, int what, const char *value, trp_error *err)
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
 {
-    struct trp_settings_request *q = &c->settings;
+    struct trp_run_call *c = context;
     switch (what) {
-    case SET:
-        return trp_settings_word(q->sets, &q->nsets, "set", value, err);
-    case PARAM:
-        return trp_settings_word(q->params, &q->nparams, "param", value, err);
     case FORCE:
         return trp_settings_word(c->force, &c->nforce, "force", value, err);
-    case LOCAL:
-        return trp_settings_local(q, value, err);
     case TRP_ARG_WORD:
         return take_word(c, value, err);
-    case SITE:
-        q->site = value;
+    case TRP_ARG_REST:
+        c->app = a->argv + a->at;
         break;
     case DRY_RUN:
         c->dry_run = true;
@@ -136,7 +107,7 @@ static int take(struct trp_run_call *c, int what, const char *value, trp_error *
         c->quiet = true;
         break;
     default:
-        return what;
+        return trp_settings_take(&c->settings, what, value, err);
     }
     return 0;
 }
@@ -172,22 +143,15 @@ static int check(const struct trp_run_call *c, trp_error *err)
 
 int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_error *err)
 {
-    struct trp_args a = trp_args_of("run", table, argc, argv);
-    const char *value;
-    int what;
+    static const struct trp_line line = {
+        "run",
+        "usage: troupe run [options] PIPELINE.yaml\n"
+        "       troupe run [options] -- APP [ARG...]\n\n",
+        "\nA run's folder is troupe-runs/RUN here. Ctrl-C stops a run in order, a "
+        "second\n"
+        "one kills it.\n",
+        table, take};
     memset(ret, 0, sizeof *ret);
-    while ((what = trp_args_next(&a, &value, err)) != TRP_ARG_END) {
-        if (what == TRP_ARG_HELP) {
-            fputs(usage, stdout);
-            return 1;
-        }
-        if (what == TRP_ARG_REST) {
-            ret->app = argv + a.at;
-            break;
-        }
-        int code = what < 0 ? what : take(ret, what, value, err);
-        if (code < 0)
-            return code;
-    }
-    return check(ret, err);
+    int code = trp_args_read(&line, argc, argv, ret, err);
+    return code ? code : check(ret, err);
 }

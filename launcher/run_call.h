@@ -6,6 +6,41 @@
 
 #include "settings.h"
 
+/* Options that `troupe submit` hands on, for tables of options (args.h). */
+#define TRP_RUN_NAME(what)                                                             \
+    {                                                                                  \
+        "run-name", TRP_ARG_VALUE, what, "NAME", "name of the run and its folder"      \
+    }
+#define TRP_RUN_QUIET(what)                                                            \
+    {                                                                                  \
+        "quiet", TRP_ARG_FLAG, what, NULL,                                             \
+            "no progress and no closing summary, only errors"                          \
+    }
+#define TRP_RUN_KEEP_GOING(what)                                                       \
+    {                                                                                  \
+        "keep-going", TRP_ARG_FLAG, what, NULL,                                        \
+            "after a failed stage, still run what does not depend on it"               \
+    }
+#define TRP_RUN_FROM(what)                                                             \
+    {                                                                                  \
+        "from", TRP_ARG_VALUE, what, "STAGE", "take the stages above STAGE as done"    \
+    }
+#define TRP_RUN_UNTIL(what)                                                            \
+    {                                                                                  \
+        "until", TRP_ARG_VALUE, what, "STAGE",                                         \
+            "run STAGE and the stages above it only"                                   \
+    }
+#define TRP_RUN_FORCE(what)                                                            \
+    {                                                                                  \
+        "force", TRP_ARG_VALUE, what, "STAGE",                                         \
+            "run STAGE and the stages below it again"                                  \
+    }
+#define TRP_RUN_RESUME(what)                                                           \
+    {                                                                                  \
+        "resume", TRP_ARG_VALUE, what, "RUN",                                          \
+            "go on with an earlier run, in its folder"                                 \
+    }
+
 /* Strings are borrowed from argv. */
 struct trp_run_call {
     struct trp_settings_request settings;

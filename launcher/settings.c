@@ -25,8 +25,7 @@ int trp_settings_word(const char **list, uint32_t *n, const char *option,
     return 0;
 }
 
-int trp_settings_local(struct trp_settings_request *q, const char *value,
-                       trp_error *err)
+static int take_local(struct trp_settings_request *q, const char *value, trp_error *err)
 {
     q->local = true;
     q->cores = 0;
@@ -41,6 +40,24 @@ int trp_settings_local(struct trp_settings_request *q, const char *value,
                              trp_show(value).text, CORES_MAX);
     q->cores = (uint32_t)n;
     return 0;
+}
+
+int trp_settings_take(struct trp_settings_request *q, int what, const char *value,
+                      trp_error *err)
+{
+    switch (what) {
+    case TRP_SETTING_SITE:
+        q->site = value;
+        return 0;
+    case TRP_SETTING_SET:
+        return trp_settings_word(q->sets, &q->nsets, "set", value, err);
+    case TRP_SETTING_PARAM:
+        return trp_settings_word(q->params, &q->nparams, "param", value, err);
+    case TRP_SETTING_LOCAL:
+        return take_local(q, value, err);
+    default:
+        return what;
+    }
 }
 
 /* At most one byte more than allowed: the parser then says that it is too large. */

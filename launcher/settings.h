@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "args.h"
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "conf/pool_section.h"
@@ -38,12 +39,39 @@ struct trp_settings {
     size_t text_size;
 };
 
+/* The options that make a request, for tables of options (args.h) … */
+enum {
+    TRP_SETTING_SITE = 1000,
+    TRP_SETTING_SET,
+    TRP_SETTING_PARAM,
+    TRP_SETTING_LOCAL,
+};
+#define TRP_SETTINGS_SITE                                                              \
+    {                                                                                  \
+        "site", TRP_ARG_VALUE, TRP_SETTING_SITE, "FILE", "site file"                   \
+    }
+#define TRP_SETTINGS_SET                                                               \
+    {                                                                                  \
+        "set", TRP_ARG_VALUE, TRP_SETTING_SET, "KEY=VALUE",                            \
+            "set an option (see troupe config)"                                        \
+    }
+#define TRP_SETTINGS_PARAM                                                             \
+    {                                                                                  \
+        "param", TRP_ARG_VALUE, TRP_SETTING_PARAM, "K=V",                              \
+            "value of a param of the pipeline"                                         \
+    }
+#define TRP_SETTINGS_LOCAL                                                             \
+    {                                                                                  \
+        "local", TRP_ARG_OPTIONAL, TRP_SETTING_LOCAL, "CORES",                         \
+            "on this machine, with so many cores"                                      \
+    }
+
+/* … and taking one of them. 0; TRP_EINVAL, TRP_ELIMIT; or `what`: it is another one. */
+int trp_settings_take(struct trp_settings_request *q, int what, const char *value,
+                      trp_error *err);
 /* Adds `value` to a list of words; TRP_ELIMIT. */
 int trp_settings_word(const char **list, uint32_t *n, const char *option,
                       const char *value, trp_error *err);
-/* --local[=CORES]; `value` may be NULL. */
-int trp_settings_local(struct trp_settings_request *q, const char *value,
-                       trp_error *err);
 
 /* Where executors come from: with --local this machine, else the Slurm job that we are
  * in, when it runs and is ours. `ret` borrows nothing but its paths, which are

@@ -20,52 +20,35 @@ enum option {
     RECORD,
     REPLAY,
     JSON,
-    SITE,
-    SET,
-    PARAM,
-};
-static const struct trp_arg table[] = {
-    {"trace",     TRP_ARG_FLAG,  TRACE    },
-    {"cluster",   TRP_ARG_VALUE, CLUSTER  },
-    {"durations", TRP_ARG_VALUE, DURATIONS},
-    {"seed",      TRP_ARG_VALUE, SEED     },
-    {"compare",   TRP_ARG_FLAG,  COMPARE  },
-    {"policy",    TRP_ARG_VALUE, POLICY   },
-    {"record",    TRP_ARG_VALUE, RECORD   },
-    {"replay",    TRP_ARG_VALUE, REPLAY   },
-    {"json",      TRP_ARG_FLAG,  JSON     },
-    {"site",      TRP_ARG_VALUE, SITE     },
-    {"set",       TRP_ARG_VALUE, SET      },
-    {"param",     TRP_ARG_VALUE, PARAM    },
-    {NULL,        TRP_ARG_FLAG,  0        },
 };
 
-static const char usage[] =
-    "usage: troupe sim [--trace] FILE...\n"
-    "       troupe sim --cluster FILE --durations FILE [options] PIPELINE.yaml\n"
-    "       troupe sim --replay FILE\n\n"
-    "Runs scenario files and prints TAP: a test point for each `expect` and one for\n"
-    "each file.\n\n"
-    "  --trace           print each decision as a line of JSON instead\n\n"
-    "Plays a whole run on a cluster that files describe: makespan, waits, node-, "
-    "core-\n"
-    "and device-hours held and used. The same seed gives the same output.\n\n"
-    "  --cluster FILE    nodes, queue waits, start-up times, failures\n"
-    "  --durations FILE  how long the tasks of each stage take\n"
-    "  --seed N          of all that is drawn; default: scheduler.seed\n"
-    "  --compare         policies side by side\n"
-    "  --policy NAME     monolithic, job-per-stage, inside-first, look-ahead or\n"
-    "                    idle-timeout; default: as the options say\n"
-    "  --record FILE     write the engine's trace\n"
-    "  --json            one JSON document\n"
-    "  --site FILE       site file (profiles, options)\n"
-    "  --set KEY=VALUE   set an option (see troupe config)\n"
-    "  --param K=V       value of a param of the pipeline\n\n"
-    "Replays the trace of an engine (state/engine.trace of a run with\n"
-    "events.engine=true): does it decide the same again?\n\n"
-    "  --replay FILE\n\n"
-    "Exit status: 0; 1 a point does not hold, the run fails, a decision differs; 2\n"
-    "wrong call or file; 3 a stage never fits the cluster.\n";
+static const struct trp_arg table[] = {
+    {"trace",     TRP_ARG_FLAG,  TRACE,     NULL,
+     "print each decision as a line of JSON instead"                                               },
+    TRP_ARGS_LINES("\nPlays a whole run on a cluster that files describe: makespan, "
+                   "waits, node-,\n"
+                   "core- and device-hours held and used. The same seed gives the same "
+                   "output.\n\n"),
+    {"cluster",   TRP_ARG_VALUE, CLUSTER,   "FILE",
+     "nodes, queue waits, start-up times, failures"                                                },
+    {"durations", TRP_ARG_VALUE, DURATIONS, "FILE",
+     "how long the tasks of each stage take"                                                       },
+    {"seed",      TRP_ARG_VALUE, SEED,      "N",    "of all that is drawn; default: scheduler.seed"},
+    {"compare",   TRP_ARG_FLAG,  COMPARE,   NULL,   "policies side by side"                        },
+    {"policy",    TRP_ARG_VALUE, POLICY,    "NAME",
+     "monolithic, job-per-stage, inside-first, look-ahead or\n"
+     "idle-timeout; default: as the options say"                                                   },
+    {"record",    TRP_ARG_VALUE, RECORD,    "FILE", "write the engine's trace"                     },
+    TRP_ARGS_JSON(JSON),
+    TRP_SETTINGS_SITE,
+    TRP_SETTINGS_SET,
+    TRP_SETTINGS_PARAM,
+    TRP_ARGS_LINES(
+        "\nReplays the trace of an engine (state/engine.trace of a run with\n"
+        "events.engine=true): does it decide the same again?\n\n"),
+    {"replay",    TRP_ARG_VALUE, REPLAY,    "FILE", ""                                             },
+    TRP_ARGS_END,
+};
 
 /* ---- scenarios ---- */
 
@@ -106,28 +89,26 @@ struct call {
     int nfiles;           /* at the front of argv */
 };
 
-static int take_setting(struct call *c, int what, const char *value, trp_error *err)
+static const char *name_of(int what)
 {
-    struct trp_settings_request *q = &c->whole.q;
-    switch (what) {
-    case SET:
-        c->of_whole = "set";
-        return trp_settings_word(q->sets, &q->nsets, "set", value, err);
-    case PARAM:
-        c->of_whole = "param";
-        return trp_settings_word(q->params, &q->nparams, "param", value, err);
-    case SITE:
-        c->of_whole = "site";
-        q->site = value;
-        return 0;
-    default:
-        return TRP_EINVAL; /* trp_args_next has told why */
-    }
+    const struct trp_arg *o = table;
+    while (o->what != what)
+        o++;
+    return o->name;
 }
 
-static int take(struct call *c, int what, const char *value, trp_error *err)
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
 {
+    struct call *c = context;
     switch (what) {
+    case TRP_ARG_WORD: /* gathered at the front of argv, read already */
+        a->argv[c->nfiles++] = a->argv[a->at - 1];
+        return 0;
+    case TRP_ARG_REST:
+        while (a->at < a->argc)
+            a->argv[c->nfiles++] = a->argv[a->at++];
+        return 0;
     case TRACE:
         c->trace = true;
         return 0;
@@ -135,36 +116,32 @@ static int take(struct call *c, int what, const char *value, trp_error *err)
         c->replay = value;
         return 0;
     case CLUSTER:
-        c->of_whole = "cluster";
         c->whole.cluster = value;
-        return 0;
+        break;
     case DURATIONS:
-        c->of_whole = "durations";
         c->whole.durations = value;
-        return 0;
+        break;
     case SEED:
-        c->of_whole = "seed";
         c->whole.seed = value;
-        return 0;
+        break;
     case COMPARE:
-        c->of_whole = "compare";
         c->whole.compare = true;
-        return 0;
+        break;
     case POLICY:
-        c->of_whole = "policy";
         c->whole.policy = value;
-        return 0;
+        break;
     case RECORD:
-        c->of_whole = "record";
         c->whole.record = value;
-        return 0;
+        break;
     case JSON:
-        c->of_whole = "json";
         c->whole.json = true;
-        return 0;
+        break;
     default:
-        return take_setting(c, what, value, err);
+        if (trp_settings_take(&c->whole.q, what, value, err) < 0)
+            return err->code;
     }
+    c->of_whole = name_of(what);
+    return 0;
 }
 
 static int replay(const struct call *c)
@@ -198,27 +175,23 @@ static int whole(struct call *c, char **argv)
 
 int trp_launcher_sim(int argc, char **argv)
 {
+    static const struct trp_line line = {
+        "sim",
+        "usage: troupe sim [--trace] FILE...\n"
+        "       troupe sim --cluster FILE --durations FILE [options] PIPELINE.yaml\n"
+        "       troupe sim --replay FILE\n\n"
+        "Runs scenario files and prints TAP: a test point for each `expect` and one "
+        "for\n"
+        "each file.\n\n",
+        "\nExit status: 0; 1 a point does not hold, the run fails, a decision differs; "
+        "2\n"
+        "wrong call or file; 3 a stage never fits the cluster.\n",
+        table, take};
     static struct call c;
-    struct trp_args a = trp_args_of("sim", table, argc, argv);
-    const char *value;
     trp_error err;
-    for (int what; (what = trp_args_next(&a, &value, &err)) != TRP_ARG_END;) {
-        if (what == TRP_ARG_HELP) {
-            fputs(usage, stdout);
-            return trp_launcher_printed(0);
-        }
-        if (what == TRP_ARG_WORD) { /* gathered at the front of argv, read already */
-            argv[c.nfiles++] = argv[a.at - 1];
-            continue;
-        }
-        if (what == TRP_ARG_REST) {
-            while (a.at < argc)
-                argv[c.nfiles++] = argv[a.at++];
-            continue;
-        }
-        if (take(&c, what, value, &err) < 0)
-            return trp_launcher_fail(&err);
-    }
+    int code = trp_args_read(&line, argc, argv, &c, &err);
+    if (code != 0)
+        return trp_launcher_read(code, &err);
     if (c.replay)
         return replay(&c);
     if (c.of_whole)

@@ -13,32 +13,17 @@
 #include "conf/wording.h"
 #include "conf/yaml.h"
 
-enum option { JSON = 1, SITE, SET, ALL, OUTPUT };
+enum option { JSON = 1, ALL, OUTPUT };
 static const struct trp_arg table[] = {
-    {"json",   TRP_ARG_FLAG,  JSON  },
-    {"site",   TRP_ARG_VALUE, SITE  },
-    {"set",    TRP_ARG_VALUE, SET   },
-    {"all",    TRP_ARG_FLAG,  ALL   },
-    {"output", TRP_ARG_VALUE, OUTPUT},
-    {NULL,     TRP_ARG_FLAG,  0     },
+    {"all",    TRP_ARG_FLAG,  ALL,    NULL,
+     "all profiles, as cli_filter.lua and the SPANK plugin read\nthem"           },
+    {"output", TRP_ARG_VALUE, OUTPUT, "FILE",
+     "put them into FILE, which stays as it was when the site\nfile has an error"},
+    TRP_ARGS_JSON(JSON),
+    TRP_SETTINGS_SITE,
+    TRP_SETTINGS_SET,
+    TRP_ARGS_END,
 };
-
-static const char usage[] =
-    "usage: troupe site-shape [options] NAME\n"
-    "       troupe site-shape [options] --all\n\n"
-    "Prints what the profile NAME of the site file becomes in Slurm, an option a line\n"
-    "as KEY=VALUE.\n\n"
-    "  --all              all profiles, as cli_filter.lua and the SPANK plugin read "
-    "them\n"
-    "  --output FILE      put them into FILE, which stays as it was when the site "
-    "file\n"
-    "                     has an error\n"
-    "  --json             one JSON document\n"
-    "  --site FILE        site file\n"
-    "  --set KEY=VALUE    set an option (see troupe config)\n\n"
-    "Exit status: 0; 2 wrong call or file, unknown name; 3 when the site does not "
-    "allow\n"
-    "it.\n";
 
 static int unknown(const trp_site *s, const char *name, trp_error *err)
 {
@@ -133,51 +118,59 @@ static int print_shape(const struct trp_settings_request *q, const char *name,
     return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
 }
 
+struct call {
+    struct trp_settings_request q;
+    const char *name, *output;
+    bool json, all;
+};
+
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
+{
+    struct call *c = context;
+    (void)a;
+    switch (what) {
+    case JSON:
+        c->json = true;
+        return 0;
+    case ALL:
+        c->all = true;
+        return 0;
+    case OUTPUT:
+        c->output = value;
+        return 0;
+    case TRP_ARG_WORD:
+    case TRP_ARG_REST:
+        if (c->name || !value)
+            return trp_error_set(err, TRP_EINVAL, "site-shape: takes one NAME");
+        c->name = value;
+        return 0;
+    default:
+        return trp_settings_take(&c->q, what, value, err);
+    }
+}
+
 int trp_launcher_site_shape(int argc, char **argv)
 {
-    static struct trp_settings_request q;
-    struct trp_args a = trp_args_of("site-shape", table, argc, argv);
-    const char *value, *name = NULL, *output = NULL;
-    bool json = false, all = false;
+    static const struct trp_line line = {
+        "site-shape",
+        "usage: troupe site-shape [options] NAME\n"
+        "       troupe site-shape [options] --all\n\n"
+        "Prints what the profile NAME of the site file becomes in Slurm, an option a\n"
+        "line as KEY=VALUE.\n\n",
+        "\nExit status: 0; 2 wrong call or file, unknown name; 3 when the site does "
+        "not\n"
+        "allow it.\n",
+        table, take};
+    static struct call c;
     trp_error err;
-    int what;
-    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
-        int code = 0;
-        switch (what) {
-        case TRP_ARG_HELP:
-            fputs(usage, stdout);
-            return trp_launcher_printed(0);
-        case JSON:
-            json = true;
-            break;
-        case ALL:
-            all = true;
-            break;
-        case OUTPUT:
-            output = value;
-            break;
-        case SITE:
-            q.site = value;
-            break;
-        case SET:
-            code = trp_settings_word(q.sets, &q.nsets, "set", value, &err);
-            break;
-        case TRP_ARG_WORD:
-        case TRP_ARG_REST:
-            if (name || !value)
-                return trp_launcher_misuse("site-shape: takes one NAME");
-            name = value;
-            break;
-        default:
-            code = what;
-        }
-        if (code < 0)
-            return trp_launcher_fail(&err);
-    }
-    if (all ? name || json : !name || output)
+    int code = trp_args_read(&line, argc, argv, &c, &err);
+    if (code != 0)
+        return trp_launcher_read(code, &err);
+    if (c.all ? c.name || c.json : !c.name || c.output)
         return trp_launcher_misuse(
-            all      ? "site-shape: --all takes neither a NAME nor --json"
-            : output ? "site-shape: --output is for --all"
-                     : "site-shape: no NAME (see troupe site-shape --help)");
-    return print_shape(&q, name, output, json);
+            c.all      ? "site-shape: --all takes neither a NAME nor --json"
+            : c.output ? "site-shape: --output is for --all"
+                       : "site-shape: no NAME (see troupe site-shape --help)");
+    return print_shape(&c.q, c.name, c.output, c.json);
 }

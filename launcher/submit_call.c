@@ -13,24 +13,28 @@
 
 #include "args.h"
 #include "conf/wording.h"
+#include "run_call.h"
 
-enum option { PRINT = 1, SITE, SET, PARAM, LOCAL, RUN_NAME, RESUME, RUNS, OTHER };
+enum option { PRINT = 1, RUN_NAME, RESUME, RUNS, OTHER };
 
 /* `troupe run`'s, but --dry-run. */
 static const struct trp_arg own[] = {
-    {"print",      TRP_ARG_FLAG,     PRINT   },
-    {"set",        TRP_ARG_VALUE,    SET     },
-    {"site",       TRP_ARG_VALUE,    SITE    },
-    {"local",      TRP_ARG_OPTIONAL, LOCAL   },
-    {"keep-going", TRP_ARG_FLAG,     OTHER   },
-    {"run-name",   TRP_ARG_VALUE,    RUN_NAME},
-    {"param",      TRP_ARG_VALUE,    PARAM   },
-    {"from",       TRP_ARG_VALUE,    OTHER   },
-    {"until",      TRP_ARG_VALUE,    OTHER   },
-    {"force",      TRP_ARG_VALUE,    OTHER   },
-    {"resume",     TRP_ARG_VALUE,    RESUME  },
-    {"runs-dir",   TRP_ARG_VALUE,    RUNS    },
-    {"quiet",      TRP_ARG_FLAG,     OTHER   },
+    {"print", TRP_ARG_FLAG,     PRINT,             NULL,    "print the script; submit nothing"},
+    TRP_SETTINGS_SET,
+    TRP_SETTINGS_SITE,
+    {"local", TRP_ARG_OPTIONAL, TRP_SETTING_LOCAL, "CORES",
+     "run on the node of the job alone"                                                       },
+    TRP_RUN_NAME(RUN_NAME),
+    TRP_ARGS_RUNS(RUNS),
+    TRP_RUN_QUIET(OTHER),
+    TRP_ARGS_LINES("pipelines only:\n"),
+    TRP_RUN_KEEP_GOING(OTHER),
+    TRP_SETTINGS_PARAM,
+    TRP_RUN_FROM(OTHER),
+    TRP_RUN_UNTIL(OTHER),
+    TRP_RUN_FORCE(OTHER),
+    TRP_RUN_RESUME(RESUME),
+    TRP_ARGS_END,
 };
 
 /* sbatch's that take a value in the next word, with their letters. */
@@ -140,25 +144,21 @@ static const struct {
 
 #define COUNT(v) (sizeof(v) / sizeof((v)[0]))
 
-static const char usage[] =
-    "usage: troupe submit [sbatch options] [options] PIPELINE.yaml\n"
-    "       troupe submit [sbatch options] [options] -- APP [ARG...]\n\n"
-    "Submits a job that does `troupe run` with what stands here. Options that are not\n"
-    "listed below are sbatch's.\n\n"
-    "  --print            print the script; submit nothing\n"
-    "  --set KEY=VALUE    set an option (see troupe config)\n"
-    "  --site FILE        site file\n"
-    "  --local[=CORES]    run on the node of the job alone\n"
-    "  --run-name NAME    name of the run and its folder\n"
-    "  --quiet            no progress and no closing summary, only errors\n"
-    "pipelines only:\n"
-    "  --keep-going, --param K=V, --from STAGE, --until STAGE, --force STAGE,\n"
-    "  --resume RUN       as for troupe run\n\n"
-    "What the driver's job asks for (cores, memory, time, account, partition) is in\n"
-    "driver: of the site file, unless sbatch's options say it. The job's output is\n"
-    "troupe-runs/RUN/job-JOBID.out.\n\n"
-    "Exit status: 0 submitted; 2 wrong call or file; 3 it can never be, as by Slurm's\n"
-    "refusal; 4 Slurm does not answer. With --wait that of the run.\n";
+static const struct trp_line line = {
+    .synopsis =
+        "usage: troupe submit [sbatch options] [options] PIPELINE.yaml\n"
+        "       troupe submit [sbatch options] [options] -- APP [ARG...]\n\n"
+        "Submits a job that does `troupe run` with what stands here. Options that are\n"
+        "not listed below are sbatch's.\n\n",
+    .closing =
+        "\nWhat the driver's job asks for (cores, memory, time, account, partition) "
+        "is\n"
+        "in driver: of the site file, unless sbatch's options say it. The job's "
+        "output\n"
+        "is troupe-runs/RUN/job-JOBID.out.\n\n"
+        "Exit status: 0 submitted; 2 wrong call or file; 3 it can never be, as by\n"
+        "Slurm's refusal; 4 Slurm does not answer. With --wait that of the run.\n",
+    .table = own};
 
 /* ---- sbatch's -----------------------------------------------------------------------
  */
@@ -264,11 +264,7 @@ static const struct trp_arg *find_own(const char *text)
 {
     if (strncmp(text, "--", 2) != 0)
         return NULL;
-    size_t n = strcspn(text + 2, "=");
-    for (size_t i = 0; i < COUNT(own); i++)
-        if (strlen(own[i].name) == n && !memcmp(own[i].name, text + 2, n))
-            return &own[i];
-    return NULL;
+    return trp_args_find(own, text + 2, strcspn(text + 2, "="));
 }
 
 static int keep(struct trp_submit_call *c, const struct trp_arg *o, const char *value,
@@ -282,7 +278,6 @@ static int keep(struct trp_submit_call *c, const struct trp_arg *o, const char *
 static int use_own(struct trp_submit_call *c, const struct trp_arg *o,
                    const char *value, trp_error *err)
 {
-    struct trp_settings_request *q = &c->settings;
     int code = 0;
     switch (o->what) {
     case PRINT:
@@ -297,21 +292,11 @@ static int use_own(struct trp_submit_call *c, const struct trp_arg *o,
     case RUNS:
         c->runs = value;
         return 0;
-    case SITE:
-        q->site = value;
-        break;
-    case SET:
-        code = trp_settings_word(q->sets, &q->nsets, "set", value, err);
-        break;
-    case PARAM:
-        code = trp_settings_word(q->params, &q->nparams, "param", value, err);
-        break;
-    case LOCAL:
-        c->local = true;
-        code = trp_settings_local(q, value, err);
+    case OTHER:
         break;
     default:
-        break;
+        c->local = c->local || o->what == TRP_SETTING_LOCAL;
+        code = trp_settings_take(&c->settings, o->what, value, err);
     }
     return code < 0 ? code : keep(c, o, value, err);
 }
@@ -384,7 +369,7 @@ int trp_submit_call_parse(int argc, char **argv, struct trp_submit_call *ret,
             break;
         }
         if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
-            fputs(usage, stdout);
+            trp_args_help(&line);
             return 1;
         }
         if (o)

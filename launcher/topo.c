@@ -11,21 +11,40 @@
 #include "mpis.h"
 #include "settings.h"
 
-enum option { JSON = 1, SITE, LOCAL, MPI };
+enum option { JSON = 1, MPI };
 static const struct trp_arg table[] = {
-    {"json",  TRP_ARG_FLAG,     JSON },
-    {"site",  TRP_ARG_VALUE,    SITE },
-    {"local", TRP_ARG_OPTIONAL, LOCAL},
-    {"mpi",   TRP_ARG_FLAG,     MPI  },
-    {NULL,    TRP_ARG_FLAG,     0    },
+    TRP_ARGS_JSON(JSON),
+    TRP_SETTINGS_SITE,
+    TRP_SETTINGS_LOCAL,
+    {"mpi", TRP_ARG_FLAG, MPI, NULL,
+      "the MPIs that are here instead, and what works with each"},
+    TRP_ARGS_END,
 };
 
-static const char usage[] =
-    "usage: troupe topo [options]\n\n"
-    "  --json             one JSON document\n"
-    "  --site FILE        site file (devices under local:, racks:)\n"
-    "  --local[=CORES]    this machine, with so many cores\n"
-    "  --mpi              the MPIs that are here instead, and what works with each\n";
+struct call {
+    struct trp_settings_request q;
+    bool json, mpi;
+};
+
+static int take(void *context, struct trp_args *a, int what, const char *value,
+                trp_error *err)
+{
+    struct call *c = context;
+    (void)a;
+    switch (what) {
+    case JSON:
+        c->json = true;
+        return 0;
+    case MPI:
+        c->mpi = true;
+        return 0;
+    default:
+        return trp_settings_take(&c->q, what, value, err);
+    }
+}
+
+static const struct trp_line line = {"topo", "usage: troupe topo [options]\n\n", "",
+                                     table, take};
 
 /* With the racks of the site file. */
 static int print_tree(const struct trp_topology *t, const trp_site *site, bool json,
@@ -67,41 +86,13 @@ static int print_topology(const struct trp_settings_request *q, bool json)
 
 int trp_launcher_topo(int argc, char **argv)
 {
-    static struct trp_settings_request q;
-    struct trp_args a = trp_args_of("topo", table, argc, argv);
-    const char *value;
-    bool json = false, mpi = false;
+    static struct call c;
     trp_error err;
-    int what;
-    while ((what = trp_args_next(&a, &value, &err)) != TRP_ARG_END) {
-        int code = 0;
-        switch (what) {
-        case TRP_ARG_HELP:
-            fputs(usage, stdout);
-            return trp_launcher_printed(0);
-        case JSON:
-            json = true;
-            break;
-        case SITE:
-            q.site = value;
-            break;
-        case MPI:
-            mpi = true;
-            break;
-        case LOCAL:
-            code = trp_settings_local(&q, value, &err);
-            break;
-        case TRP_ARG_WORD:
-        case TRP_ARG_REST:
-            return trp_launcher_misuse("topo: takes no arguments");
-        default:
-            code = what;
-        }
-        if (code < 0)
-            return trp_launcher_fail(&err);
-    }
-    if (!mpi)
-        return print_topology(&q, json);
-    trp_mpis_print(json);
+    int code = trp_args_read(&line, argc, argv, &c, &err);
+    if (code != 0)
+        return trp_launcher_read(code, &err);
+    if (!c.mpi)
+        return print_topology(&c.q, c.json);
+    trp_mpis_print(c.json);
     return trp_launcher_printed(0);
 }
