@@ -10,24 +10,20 @@
 #include <string.h>
 
 #include "core/base/amount.h"
+#include "core/profile/need.h"
 
 #define MINUTE_NS INT64_C(60000000000)
 
 struct making {
     const trp_site *s;
     const struct trp_resource_profile *p;
+    struct trp_profile_need need; /* of an executor, or of a rank */
     struct trp_site_request *r;
     trp_error *err;
 };
 
 /* ---- what it has --------------------------------------------------------------------
  */
-
-/* Of an executor, or of one rank; 0: none. */
-static int64_t amount_of(const struct making *m, const struct trp_custom *c)
-{
-    return m->r->ranks ? trp_amount_units(c->task) : c->executor;
-}
 
 static bool is_denied(const trp_site *s, const char *resource)
 {
@@ -53,23 +49,17 @@ static struct trp_site_amount *find_amount(struct trp_site_amount *v, uint32_t *
 
 /* Two resources may be the same to Slurm: then it is asked for both together. */
 static void add_amount(const struct making *m, struct trp_site_amount *v, uint32_t *n,
-                       const struct trp_site_resource *to, const struct trp_custom *c)
+                       const struct trp_site_resource *to,
+                       struct trp_profile_amount amount)
 {
     struct trp_site_amount *a = find_amount(v, n, to->target);
-    uint32_t ranks = m->r->ranks;
     if (!to->countable) {
         a->count = a->each = 1;
-    } else if (!ranks) {
-        a->count += c->executor;
-        a->each = a->count;
-    } else if (c->task < TRP_ONE) {
-        a->sharing = trp_amount_per_unit(c->task);
-        a->count += (ranks + a->sharing - 1) / a->sharing;
-        a->each += 1;
-    } else {
-        a->each += trp_amount_units(c->task);
-        a->count += trp_amount_units(c->task) * ranks;
+        return;
     }
+    a->each += amount.n;
+    a->count += trp_profile_amount_of(amount, m->r->ranks ? m->r->ranks : 1);
+    a->sharing = amount.share > 1 ? amount.share : a->sharing;
 }
 
 /* A choice stands in brackets, so that what follows holds for all of it. */
@@ -81,7 +71,8 @@ static void add_constraint(struct trp_site_request *r, const char *feature)
              choice ? "(" : "", feature, choice ? ")" : "");
 }
 
-static int collect_one(struct making *m, const struct trp_custom *c)
+static int collect_one(struct making *m, const struct trp_custom *c,
+                       struct trp_profile_amount amount)
 {
     const struct trp_site_resource *to = trp_site_resource(m->s, c->name);
     struct trp_site_request *r = m->r;
@@ -99,9 +90,9 @@ static int collect_one(struct making *m, const struct trp_custom *c)
             "resources: in %s",
             c->name, *m->s->file ? m->s->file : "a site file");
     if (to->kind == TRP_SITE_GRES)
-        add_amount(m, r->gres, &r->ngres, to, c);
+        add_amount(m, r->gres, &r->ngres, to, amount);
     else if (to->kind == TRP_SITE_LICENSE)
-        add_amount(m, r->licenses, &r->nlicenses, to, c);
+        add_amount(m, r->licenses, &r->nlicenses, to, amount);
     else
         add_constraint(r, to->target);
     return 0;
@@ -111,11 +102,11 @@ static int collect(struct making *m)
 {
     const struct trp_resource_profile *p = m->p;
     struct trp_site_request *r = m->r;
-    int64_t slots = p->slots ? p->slots : 1;
-    r->cpus = r->ranks ? p->task_cpus : p->cores;
-    r->memory_mib = r->ranks ? (p->total_mib + slots - 1) / slots : p->total_mib;
+    const struct trp_profile_amount *amounts = m->need.custom;
+    r->cpus = m->need.cores;
+    r->memory_mib = trp_profile_amount_of(m->need.memory_mib, 1);
     for (uint32_t i = 0; i < p->ncustom; i++) {
-        int code = amount_of(m, &p->custom[i]) > 0 ? collect_one(m, &p->custom[i]) : 0;
+        int code = amounts[i].n > 0 ? collect_one(m, &p->custom[i], amounts[i]) : 0;
         if (code < 0)
             return code;
     }
@@ -132,7 +123,7 @@ static int64_t value_of(const struct making *m, const char *subject)
     if (!strcmp(subject, "memory"))
         return m->r->memory_mib;
     const struct trp_custom *c = trp_profile_custom(m->p, subject);
-    return c ? amount_of(m, c) : 0;
+    return c ? m->need.custom[c - m->p->custom].n : 0;
 }
 
 static bool matches(const struct making *m, const struct trp_site_route *route)
@@ -152,7 +143,7 @@ static int no_route(const struct making *m)
         (size_t)snprintf(has, sizeof(has), "cores %" PRId64 ", memory %s", m->r->cpus,
                          trp_memory_format(m->r->memory_mib, memory, sizeof(memory)));
     for (uint32_t i = 0; i < m->p->ncustom && n < sizeof(has); i++) {
-        int64_t amount = amount_of(m, &m->p->custom[i]);
+        int64_t amount = m->need.custom[i].n;
         if (amount > 0)
             n += (size_t)snprintf(has + n, sizeof(has) - n, ", %s %" PRId64,
                                   m->p->custom[i].name, amount);
@@ -254,7 +245,8 @@ int trp_site_request_make(const trp_site *s, const struct trp_resource_profile *
                                  .exclusive = s->exclusive,
                                  .mpi =
                                      ranks ? trp_site_mpi(s, TRP_LINKED_NONE) : NULL};
-    struct making m = {.s = s, .p = p, .r = &r, .err = err};
+    struct making m = {
+        .s = s, .p = p, .need = trp_profile_need(p, ranks > 0), .r = &r, .err = err};
     int code = collect(&m);
     if (code == 0)
         code = find_route(&m);

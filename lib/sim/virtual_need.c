@@ -1,11 +1,11 @@
 /*
- * What executors and gangs need of a node. An executor needs its profile's executor
- * side; a rank the task side and its part of the memory, devices shared where the task
- * takes a fraction (as cluster/local/room.c has it).
+ * What executors and ranks of gangs need of a node (core/profile/need.h), by
+ * dimensions: cores, memory, and each device that the cluster knows.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "core/profile/need.h"
 #include "sim/virtual_state.h"
 
 int64_t trp_virtual_need_of(const struct trp_virtual_need *n, uint32_t dim, uint64_t k)
@@ -21,25 +21,18 @@ static uint32_t device_of(const trp_sim_cluster *model, const char *name)
     return TRP_NONE;
 }
 
-static void need_device(const trp_sim_cluster *model, const struct trp_custom *c,
-                        uint32_t ranks, struct trp_virtual_need *n)
+static void need_device(const trp_sim_cluster *model, const char *name,
+                        struct trp_profile_amount amount, struct trp_virtual_need *n)
 {
-    int64_t of = c->executor, per = 1;
-    if (ranks && c->task > 0 && c->task <= TRP_ONE) {
-        of = 1;
-        per = trp_amount_per_unit(c->task);
-    } else if (ranks) {
-        of = c->task > 0 ? trp_amount_units(c->task) : 0;
-    }
-    uint32_t i = device_of(model, c->name);
-    if (of <= 0)
+    uint32_t i = device_of(model, name);
+    if (amount.n <= 0)
         return;
     if (i == TRP_NONE) {
         n->never = true;
         return;
     }
-    n->of[2 + i] = of;
-    n->per[2 + i] = per;
+    n->of[2 + i] = amount.n;
+    n->per[2 + i] = amount.share;
 }
 
 void trp_virtual_need_make(const trp_sim_cluster *model,
@@ -49,11 +42,12 @@ void trp_virtual_need_make(const trp_sim_cluster *model,
     memset(ret, 0, sizeof *ret);
     for (uint32_t d = 0; d < TRP_SIM_DIMS; d++)
         ret->per[d] = 1;
-    ret->of[0] = ranks ? p->task_cpus : p->cores;
-    ret->of[1] = p->total_mib;
-    ret->per[1] = ranks && p->slots ? p->slots : 1;
+    struct trp_profile_need need = trp_profile_need(p, ranks > 0);
+    ret->of[0] = need.cores;
+    ret->of[1] = need.memory_mib.n;
+    ret->per[1] = need.memory_mib.share;
     for (uint32_t i = 0; i < p->ncustom; i++)
-        need_device(model, &p->custom[i], ranks, ret);
+        need_device(model, p->custom[i].name, need.custom[i], ret);
 }
 
 uint64_t trp_virtual_need_fits(const struct trp_virtual_need *n, const int64_t *room,

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/profile/need.h"
+
 struct device {
     char *name;
     char **addresses; /* in natural order */
@@ -26,41 +28,20 @@ struct trp_room {
     struct trp_request *first, *last;
 };
 
-void trp_need_executor(const struct trp_resource_profile *p, struct trp_need *ret)
-{
-    memset(ret, 0, sizeof *ret);
-    ret->cores = (uint64_t)p->cores;
-    ret->memory_mib = p->total_mib;
-    for (uint32_t i = 0; i < p->ncustom; i++) {
-        if (p->custom[i].executor <= 0)
-            continue;
-        struct trp_device_need *d = &ret->devices[ret->ndevices++];
-        memcpy(d->name, p->custom[i].name, sizeof d->name);
-        d->count = p->custom[i].executor > UINT32_MAX ? UINT32_MAX
-                                                      : (uint32_t)p->custom[i].executor;
-    }
-}
-
-void trp_need_gang(const struct trp_resource_profile *p, uint32_t ranks,
+void trp_need_make(const struct trp_resource_profile *p, uint32_t ranks,
                    struct trp_need *ret)
 {
+    struct trp_profile_need one = trp_profile_need(p, ranks > 0);
+    uint64_t units = ranks ? ranks : 1;
     memset(ret, 0, sizeof *ret);
-    uint32_t slots = p->slots ? p->slots : 1;
-    ret->cores = (uint64_t)p->task_cpus * ranks;
-    ret->memory_mib = (p->total_mib * ranks + slots - 1) / slots;
+    ret->cores = (uint64_t)one.cores * units;
+    ret->memory_mib = trp_profile_amount_of(one.memory_mib, units);
     for (uint32_t i = 0; i < p->ncustom; i++) {
-        trp_amount amount = p->custom[i].task;
-        if (amount <= 0)
+        int64_t count = trp_profile_amount_of(one.custom[i], units);
+        if (count <= 0)
             continue;
         struct trp_device_need *d = &ret->devices[ret->ndevices++];
         memcpy(d->name, p->custom[i].name, sizeof d->name);
-        uint64_t count;
-        if (amount <= TRP_ONE) {
-            uint64_t sharing = (uint64_t)trp_amount_per_unit(amount);
-            count = (ranks + sharing - 1) / sharing;
-        } else {
-            count = (uint64_t)trp_amount_units(amount) * ranks;
-        }
         d->count = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
     }
 }

@@ -39,11 +39,8 @@ struct trp_need {
     uint32_t ndevices;
 };
 
-/* What an executor of a profile needs. */
-void trp_need_executor(const struct trp_resource_profile *p, struct trp_need *ret);
-/* What `ranks` ranks need, each a slot of the profile: its task's cpus and devices and
- * its part of the executor's memory. Fractions of a device share an address. */
-void trp_need_gang(const struct trp_resource_profile *p, uint32_t ranks,
+/* What an executor of a profile needs (`ranks` 0), or all ranks of a gang. */
+void trp_need_make(const struct trp_resource_profile *p, uint32_t ranks,
                    struct trp_need *ret);
 
 enum trp_request_state { TRP_REQUEST_NONE, TRP_REQUEST_WAITS, TRP_REQUEST_HAS };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cluster/slurm/books.h"
+#include "core/profile/need.h"
 
 static bool copy(char to[TRP_SLURM_WORD], const char *from, size_t n)
 {
@@ -33,11 +34,12 @@ bool trp_slurm_want_map(struct trp_slurm_want *w, const struct trp_site_resource
 }
 
 static int add_want(struct trp_slurm_need *need, const trp_site *site, const char *name,
-                    uint32_t count, uint32_t each, trp_error *err)
+                    struct trp_profile_amount amount, trp_error *err)
 {
+    uint32_t count = amount.n > UINT32_MAX ? UINT32_MAX : (uint32_t)amount.n;
     struct trp_slurm_want *w = &need->wants[need->nwants + need->nscripted];
     const struct trp_site_resource *r = trp_site_resource(site, name);
-    *w = (struct trp_slurm_want){.count = count, .each = each};
+    *w = (struct trp_slurm_want){.count = count, .each = (uint32_t)amount.share};
     memcpy(w->resource, name, strlen(name) + 1);
     if (!trp_slurm_want_map(w, r, name))
         return trp_error_set(err, TRP_ELIMIT,
@@ -45,33 +47,24 @@ static int add_want(struct trp_slurm_need *need, const trp_site *site, const cha
     return 0;
 }
 
-static int add_executors(struct trp_slurm_need *need, const trp_site *site,
-                         const struct trp_custom *c, trp_error *err)
-{
-    uint32_t n = c->executor > UINT32_MAX ? UINT32_MAX : (uint32_t)c->executor;
-    return add_want(need, site, c->name, n, 1, err);
-}
-
 int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site *site,
                             struct trp_slurm_need *ret, trp_error *err)
 {
+    struct trp_profile_need need = trp_profile_need(p, false);
     int code = 0;
     memset(ret, 0, sizeof *ret);
-    ret->cores = (uint64_t)p->cores;
-    ret->memory_mib = p->total_mib;
-    for (uint32_t i = 0; i < p->ncustom && code == 0; i++) {
-        const struct trp_custom *c = &p->custom[i];
-        if (c->executor <= 0 || trp_site_is_scripted(site, c->name))
-            continue;
-        code = add_executors(ret, site, c, err);
-        ret->nwants += code == 0;
-    }
-    for (uint32_t i = 0; i < p->ncustom && code == 0; i++) {
-        const struct trp_custom *c = &p->custom[i];
-        if (c->executor <= 0 || !trp_site_is_scripted(site, c->name))
-            continue;
-        code = add_executors(ret, site, c, err);
-        ret->nscripted += code == 0;
+    ret->cores = (uint64_t)need.cores;
+    ret->memory_mib = need.memory_mib.n;
+    /* Those that a script tells come last. */
+    for (int scripted = 0; scripted < 2; scripted++) {
+        for (uint32_t i = 0; i < p->ncustom && code == 0; i++) {
+            const char *name = p->custom[i].name;
+            if (need.custom[i].n <= 0 ||
+                trp_site_is_scripted(site, name) != (scripted == 1))
+                continue;
+            code = add_want(ret, site, name, need.custom[i], err);
+            *(scripted ? &ret->nscripted : &ret->nwants) += code == 0;
+        }
     }
     return code;
 }
@@ -79,22 +72,18 @@ int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site
 int trp_slurm_need_rank(const struct trp_resource_profile *p, const trp_site *site,
                         struct trp_slurm_need *ret, trp_error *err)
 {
-    uint32_t slots = p->slots ? p->slots : 1;
-    int64_t cpus = p->task_cpus > 0 ? p->task_cpus : 1;
+    struct trp_profile_need need = trp_profile_need(p, true);
+    int64_t cpus = need.cores > 0 ? need.cores : 1;
     int code = 0;
     memset(ret, 0, sizeof *ret);
-    ret->cores = (uint64_t)p->task_cpus;
+    ret->cores = (uint64_t)need.cores;
     /* A step over several nodes has its memory by the CPU: whole MiB of each. */
-    int64_t mib = (p->total_mib + slots - 1) / slots;
+    int64_t mib = trp_profile_amount_of(need.memory_mib, 1);
     ret->memory_mib = (mib + cpus - 1) / cpus * cpus;
     for (uint32_t i = 0; i < p->ncustom && code == 0; i++) {
-        trp_amount amount = p->custom[i].task;
-        if (amount <= 0)
+        if (need.custom[i].n <= 0)
             continue;
-        bool whole = amount > TRP_ONE;
-        uint32_t count = whole ? (uint32_t)trp_amount_units(amount) : 1;
-        uint32_t each = whole ? 1 : (uint32_t)trp_amount_per_unit(amount);
-        code = add_want(ret, site, p->custom[i].name, count, each, err);
+        code = add_want(ret, site, p->custom[i].name, need.custom[i], err);
         ret->nwants += code == 0;
     }
     return code;

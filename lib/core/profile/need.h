@@ -1,0 +1,36 @@
+/*
+ * What a node must have for an executor of a profile, or for the ranks of a gang: the
+ * one place that says so, for this machine, for Slurm and for the simulator.
+ *
+ * A rank has a slot of the profile: its task's cpus and devices, and its part of the
+ * executor's memory. What several share is had once for all of them: `share` ranks
+ * share a device of which a task takes a fraction, and as many ranks as an executor has
+ * slots share its memory.
+ */
+#ifndef TRP_CORE_PROFILE_NEED_H
+#define TRP_CORE_PROFILE_NEED_H
+
+#include "core/profile/profile.h"
+
+struct trp_profile_amount {
+    int64_t n;
+    int64_t share; /* so many units have n together; 1 for executors */
+};
+
+struct trp_profile_need {
+    int64_t cores; /* of a unit: an executor, or a rank */
+    struct trp_profile_amount memory_mib;
+    struct trp_profile_amount custom[TRP_PROFILE_RESOURCES]; /* as the profile's; n 0:
+                                                              * none is needed */
+};
+
+struct trp_profile_need trp_profile_need(const struct trp_resource_profile *p,
+                                         bool rank);
+
+/* What `units` of them have together, rounded up. */
+static inline int64_t trp_profile_amount_of(struct trp_profile_amount a, uint64_t units)
+{
+    return ((int64_t)units * a.n + a.share - 1) / a.share;
+}
+
+#endif
