@@ -105,6 +105,7 @@ enum trp_slurm_refusal trp_slurm_refusal_of(int code)
     case ESLURM_FRAGMENTATION:
     case ESLURM_PORTS_BUSY:
     case ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE: /* of fewer it may have it */
+    case ESLURM_NODE_NOT_AVAIL:                    /* the others are down */
     case ESLURM_TOO_MANY_REQUESTED_CPUS:
     case ESLURM_INVALID_NODE_COUNT:
     case ESLURM_BAD_TASK_COUNT:

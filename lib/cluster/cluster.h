@@ -196,8 +196,9 @@ struct trp_cluster_ops {
     void (*over_sockets)(trp_cluster *c);
     /* The room that is there, for `troupe topo` and messages. */
     const struct trp_topology *(*topology)(trp_cluster *c);
-    /* Ends everything that still lives and frees. Blocks at most 4 s. `ret_costs` may
-     * be NULL. */
+    /* Ends everything that still lives and frees. Blocks at most 4 s, and 10 s more
+     * where a killed executor has left something on another host. `ret_costs` may be
+     * NULL. */
     void (*close)(trp_cluster *c, struct trp_cluster_costs *ret_costs);
 };
 

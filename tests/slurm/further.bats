@@ -121,6 +121,27 @@ whole_node() {
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
+@test "more is wanted than the nodes that are up have: what they have is had at once" {
+    cat >p.yaml <<'END'
+troupe: 1
+profiles:
+  small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+  whole: {executor: {cores: 4, memory: 100m, memoryOverhead: 56m}, task: {cpus: 4}}
+stages:
+  - {name: first, profile: small, run: "touch first; until [ -e second ]; do sleep 0.1; done"}
+  - {name: second, after: [first], profile: whole, tasks: 6, run: "hostname >run.$TROUPE_TASK"}
+END
+    whole_node
+    wait_until 30 test -e first
+    on head scontrol update nodename=node6 state=down reason=drill
+    touch second
+    run finished 30
+    on head scontrol update nodename=node6 state=resume
+    echo "$output"
+    [ "$status" = 0 ]
+    run ! grep node6 run.*
+}
+
 @test "queued jobs are cancelled when nobody waits for them any more" {
     until_told 3
     cat >>p.yaml <<'END'
