@@ -161,8 +161,10 @@ END
     change slurm.conf 's,^TaskPlugin=.*,TaskPlugin=task/none,'
     restart
     checked 0
-    says "warning: memory: memory is not enforced: TaskPlugin=task/none, without task/cgroup; add task/cgroup to TaskPlugin in slurm.conf" \
-        "warning: devices: tasks can open devices of others: TaskPlugin=task/none, without task/cgroup; add task/cgroup to TaskPlugin in slurm.conf"
+    local none # not even a name for it from 24.11 on
+    none=$(on head scontrol show config | sed -n 's/^TaskPlugin *= *//p')
+    says "warning: memory: memory is not enforced: TaskPlugin=${none:=(not set)}, without task/cgroup; add task/cgroup to TaskPlugin in slurm.conf" \
+        "warning: devices: tasks can open devices of others: TaskPlugin=$none, without task/cgroup; add task/cgroup to TaskPlugin in slurm.conf"
 }
 
 # own_conf: a folder c, which commands read instead of /etc/slurm.

@@ -91,7 +91,8 @@ static void check_constrained(struct trp_slurm_checking *c, const char *what,
     if (!has_plugin(c->f->task, "task/", "cgroup")) {
         trp_slurm_tell(c, TRP_SLURM_WARNING, "",
                        "add task/cgroup to TaskPlugin in slurm.conf",
-                       "%s: TaskPlugin=%s, without task/cgroup", what, c->f->task);
+                       "%s: TaskPlugin=%s, without task/cgroup", what,
+                       *c->f->task ? c->f->task : "(not set)");
     } else if (!*value) {
         trp_slurm_tell(c, TRP_SLURM_WARNING, "", "look at cgroup.conf",
                        "%s or not, slurmctld does not tell", what);
