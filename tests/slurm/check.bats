@@ -163,7 +163,8 @@ END
     checked 0
     local none # not even a name for it from 24.11 on
     none=$(on head scontrol show config | sed -n 's/^TaskPlugin *= *//p')
-    says "warning: memory: memory is not enforced: TaskPlugin=${none:=(not set)}, without task/cgroup; add task/cgroup to TaskPlugin in slurm.conf" \
+    [[ $none == task/* ]] || none='(not set)'
+    says "warning: memory: memory is not enforced: TaskPlugin=$none, without task/cgroup; add task/cgroup to TaskPlugin in slurm.conf" \
         "warning: devices: tasks can open devices of others: TaskPlugin=$none, without task/cgroup; add task/cgroup to TaskPlugin in slurm.conf"
 }
 

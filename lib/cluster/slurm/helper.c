@@ -252,7 +252,7 @@ static int tell_unfit(trp_error *err, const char *text)
 static int tell_lost(int64_t number, const char *text, trp_error *err)
 {
     char why[512];
-    if (number == UNSPECIFIED && BUILT != 0)
+    if ((number == UNSPECIFIED || number == OTHER_PROTOCOL) && BUILT != 0)
         snprintf(
             why, sizeof why,
             "slurmctld is not understood by libslurm %u.%02u, for which Troupe was "
@@ -289,7 +289,7 @@ static int refusal(const struct trp_slurm_line *line, const char *call, trp_erro
     if (trp_slurm_line_number(line, "refusal") == LOST)
         return tell_lost(number, text, err);
     if (number == OTHER_PROTOCOL)
-        return tell_lost(UNSPECIFIED, text, err);
+        return tell_lost(number, text, err);
     return trp_error_set(err, number == INVALID_JOB_ID ? TRP_ENOENT : TRP_ESYSTEM,
                          "Slurm refused \"%s\": %s", call, text);
 }
