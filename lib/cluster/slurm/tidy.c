@@ -1,7 +1,8 @@
 /*
  * One srun a node at a time, for all that is known to be there by then. It is a plain
  * child, asked for its end every LOOK_NS while there is one: so it can be waited for at
- * close as well, where the loop does not run. An srun that fails is started again.
+ * close as well, where the loop does not run. An srun that fails is started again,
+ * later and later.
  *
  * Rejected: warning the step before it is killed. What kills it is the process that
  * srun has beside itself, which asks slurmctld for SIGKILL as soon as srun is gone.
@@ -24,7 +25,7 @@
 #include "events/run_folder.h"
 
 #define LOOK_NS INT64_C(20000000)
-#define PAUSE_NS INT64_C(500000000)
+#define FIRST_PAUSE_NS INT64_C(500000000)
 
 enum { WAIT_MS = 8000 };
 
@@ -32,10 +33,10 @@ struct trp_slurm_debris {
     struct trp_slurm_debris *next;
     uint32_t node;
     uint32_t *executors;
-    uint32_t n, asked; /* how many there are; of which the srun knows */
-    pid_t srun;        /* 0: none */
-    int64_t at_ns;     /* when the next one is started */
-    int64_t until_ns;  /* when it is given up */
+    uint32_t n, asked;       /* how many there are; of which the srun knows */
+    pid_t srun;              /* 0: none */
+    int64_t at_ns, pause_ns; /* when the next one is started; after how long */
+    int64_t until_ns;        /* when it is given up */
 };
 
 static struct trp_slurm_debris *find(const struct trp_slurm *s, uint32_t node)
@@ -126,7 +127,8 @@ static void start(struct trp_slurm *s, struct trp_slurm_debris *d)
     char what[64];
     char **words = trp_slurm_tidy_words(s, d->node, d->executors, d->n);
     char **env = trp_mpirun_environ(environ, NULL, more);
-    d->at_ns = trp_further_now() + PAUSE_NS;
+    d->pause_ns = d->pause_ns ? 2 * d->pause_ns : FIRST_PAUSE_NS;
+    d->at_ns = trp_further_now() + d->pause_ns;
     if (words && env && spawn(words, env, &d->srun) == 0) {
         d->asked = d->n;
         snprintf(what, sizeof what, "srun that tidies %s",
@@ -175,7 +177,7 @@ static int64_t look_at(struct trp_slurm *s, struct trp_slurm_debris *d)
     bool silent = trp_slurm_books_standing(s->books, d->node) == TRP_SLURM_SILENT;
     if (!d->srun && !silent && now >= d->at_ns)
         start(s, d);
-    return d->srun ? now + LOOK_NS : now < d->at_ns ? d->at_ns : now + PAUSE_NS;
+    return d->srun ? now + LOOK_NS : now < d->at_ns ? d->at_ns : now + FIRST_PAUSE_NS;
 }
 
 int64_t trp_slurm_tidy_look(struct trp_slurm *s)
