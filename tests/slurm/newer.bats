@@ -137,3 +137,50 @@ END
     cluster heal node2
     well 60
 }
+
+# Racks as a job in a partition finds them: "rack1:node1,node2 rack2:…".
+racks_in() {
+    as alice head salloc -Q -p "$1" -N4 -n4 "$TROUPE" topo --json >racks.json
+    perl -MJSON::PP -0777 -e '
+        my $d = decode_json(<STDIN>);
+        print join(" ", sort map {
+            $_->{name} . ":" . join(",", sort map { $_->{name} } @{$_->{hosts}})
+        } @{$d->{racks}}), "\n"' <racks.json
+}
+
+# The last one: it changes the cluster.
+@test "racks are those of the topology that the job's partition has" {
+    since 25.05 "topology.yaml"
+    local etc=/var/lib/troupe-slurm/$TROUPE_CLUSTER/etc
+    cat >"$etc/topology.yaml" <<'END'
+- topology: rows
+  cluster_default: true
+  tree:
+    switches:
+      - {switch: spine, children: "row[1-2]"}
+      - {switch: row1, nodes: "node[1-2]"}
+      - {switch: row2, nodes: "node[3-4]"}
+- topology: columns
+  tree:
+    switches:
+      - {switch: top, children: "column[1-2]"}
+      - {switch: column1, nodes: "node[1,3]"}
+      - {switch: column2, nodes: "node[2,4]"}
+- topology: pods
+  block:
+    block_sizes: [1]
+    blocks:
+      - {block: pod1, nodes: "node1"}
+      - {block: pod2, nodes: "node[2-4]"}
+END
+    {
+        echo "PartitionName=crossed Nodes=ALL Topology=columns"
+        echo "PartitionName=block Nodes=ALL Topology=pods"
+    } >>"$etc/slurm.conf"
+    slurmctld_goes
+    cluster heal head
+    wait_until 30 as alice head srun -p crossed true
+    [ "$(racks_in main)" = "row1:node1,node2 row2:node3,node4" ]
+    [ "$(racks_in crossed)" = "column1:node1,node3 column2:node2,node4" ]
+    [ "$(racks_in block)" = "pod1:node1 pod2:node2,node3,node4" ]
+}
