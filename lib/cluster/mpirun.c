@@ -188,13 +188,16 @@ void trp_mpirun_kill_program(pid_t pid, bool by_mpirun)
 static bool is_dropped(const char *entry)
 {
     static const char folder[] = FOLDER_ENTRY;
+    static const char *const kept[] = {"SLURM_CONF=", "SLURM_STEPMGR="};
     static const char *const prefixes[] = {
         "OMPI_",          "PMIX_",          "PMI_",
         "SLURM_",         folder,           "TROUPE_CONTROL=",
         "TROUPE_DRIVER=", "TROUPE_RUN_ID=", "TROUPE_EXECUTOR=",
     };
-    if (strncmp(entry, "SLURM_CONF=", strlen("SLURM_CONF=")) == 0)
-        return false;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        if (strncmp(entry, kept[i], strlen(kept[i])) == 0)
+            return false;
+    }
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
             return true;

@@ -42,11 +42,16 @@ all_of_b() {
     [ "$(cat b.? | sort | xargs)" = "0 1 2 3 4" ]
 }
 
+starts_by_mpirun() {
+    [ "${TROUPE_OPT_comm_transport:-}" != socket ] && mpirun --version | grep -q "Open MPI) 4"
+}
+
 killed_as_they_start() {
     on "$1" pkill -KILL -u alice -x mpirun
 }
 
 @test "all executors are killed as they start: that is one failure" {
+    starts_by_mpirun || skip "executors that call over sockets start within milliseconds"
     two_stages true
     run_beside node1,node2
     wait_until 20 killed_as_they_start node2
@@ -62,7 +67,7 @@ killed_as_they_start() {
 @test "a node dies on which five executors start: none of that is a failure" {
     two_stages true
     run_on -N3 -n3 -c6 --mem=2500 -- --set driver.cores=6 "${quick[@]}"
-    wait_until 20 on node2 pgrep -u alice -x mpirun
+    wait_until 20 on node2 pgrep -u alice .
     cluster kill node2
     well 90
     all_of_b

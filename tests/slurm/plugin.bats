@@ -16,7 +16,7 @@ teardown() {
 
 # What a step has: the partition, cpus, memory and GPUs of its job, and what the plugin told it.
 # shellcheck disable=SC2016 # the step's words
-tell='scontrol show job $SLURM_JOB_ID | sed -n "s/.*Partition=\([^ ]*\).*/partition \1/p"
+tell='scontrol show job $SLURM_JOB_ID | sed -n "s/^ *Partition=\([^ ]*\).*/partition \1/p"
     scontrol show step $SLURM_JOB_ID.$SLURM_STEP_ID | sed -n "s/.*TRES=\(cpu=[0-9]*,mem=[0-9.A-Z]*\).*/step \1/p"
     env | grep -E "^(TROUPE_PROFILE|TROUPE_RESOURCE_|CUDA_VISIBLE)" | sort'
 
@@ -182,7 +182,8 @@ site.yaml" ]
     printf '\0\002\027\0' | dd of=other.so bs=1 seek=$((16#$at)) conv=notrunc status=none
     sed -i "s,^optional [^ ]*,optional $PWD/other.so," c/plugstack.conf
     run -0 as alice head srun -n1 hostname
-    [[ "$output" == *"other.so: Incompatible plugin version"* ]]
+    [[ "$output" == *"other.so: Incompatible plugin version"* ||
+        "$output" == *"Incompatible Slurm plugin $PWD/other.so version (23.02.0)"* ]]
     [[ "$output" == *node* ]]
     run ! as alice head srun --stage-profile=small true
     [[ "$output" == *"unrecognized option"* ]]

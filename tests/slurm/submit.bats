@@ -4,7 +4,7 @@
 load slurm.bash
 
 setup_file() {
-    cluster_up -n 2 --gpus 2 --fast --conf 'Licenses=matlab:2' \
+    cluster_up -n 2 --gpus 2 --fast --conf 'Licenses=matlab:2' --conf EnforcePartLimits=ALL \
         --conf 'PartitionName=closed Nodes=ALL AllowGroups=root'
     on head scontrol update nodename=node1 availablefeatures=old,fast activefeatures=old,fast
     on head scontrol update nodename=node2 availablefeatures=new activefeatures=new
