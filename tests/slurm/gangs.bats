@@ -1,10 +1,12 @@
 #!/usr/bin/env bats
 # Gangs on nodes that are not alike, and on one that does not answer.
+# shellcheck disable=SC2154 # variables of slurm.bash
 load slurm.bash
 load run.bash
 
 setup_file() {
     cluster_up -n 4 --gpus 0,1,2,2 --racks 0 --fast
+    site_of_plain_gangs
 }
 
 teardown() {
@@ -30,7 +32,7 @@ END
 
 # From node1, which has none of them.
 run_gang() {
-    submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --run-name r "$@" p.yaml
+    submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --site "$site" --run-name r "$@" p.yaml
     well 40
 }
 
@@ -56,14 +58,14 @@ has() {
 @test "in the driver's job it takes nodes that have enough" {
     gang 4
     submit alice -N3 -n3 -c3 --mem=1000 --gpus=5 -- \
-        "$TROUPE" run --run-name r --set alloc.placement=inside p.yaml
+        "$TROUPE" run --site "$site" --run-name r --set alloc.placement=inside p.yaml
     well 40
     [ "$(has)" = "node3 0 node3 1 node4 0 node4 1" ]
 }
 
 @test "more devices than as many on each node never fit" {
     gang 5
-    submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --run-name r p.yaml
+    submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --site "$site" --run-name r p.yaml
     run -3 finished 40
     [[ "$output" == *"has no room for 5 ranks with as many devices on each node"* ]]
 }
@@ -82,7 +84,7 @@ stages:
     retries: {max_failures: 1}
     run: hostname >>ran.$TROUPE_RANK; until [ -e all ]; do sleep 0.1; done
 END
-    run_on -N4 -n4 -c2 --mem=900 --
+    run_on -N4 -n4 -c2 --mem=900 -- --site "$site"
     wait_until 20 test -e began
     cluster cut node2
     touch go
