@@ -181,8 +181,9 @@ int trp_channel_world(const struct trp_listen_config *config,
                       trp_channel **ret_channel, trp_error *err);
 
 /* World transport: this rank cannot go on and calls nothing of the above; where it is
- * rank 0, the calls of the others fail. Does nothing after trp_channel_world. */
-void trp_channel_world_cancel(void);
+ * rank 0, the calls of the others fail with `why`. Does nothing after
+ * trp_channel_world. */
+void trp_channel_world_cancel(const trp_error *why);
 
 /* The socket of an executor's channel, or -1. */
 int trp_channel_socket(const trp_channel *c);

@@ -15,6 +15,8 @@ struct tidings {
     char address[300]; /* "": rank 0 failed */
     uint8_t secret[TRP_SECRET_SIZE];
     bool munge, mac;
+    char why[TRP_ERROR_TEXT]; /* when it failed: the others may end before it has said
+                                 so */
 };
 
 /* When rank 0 could begin, also a communicator that never meets the application's
@@ -43,6 +45,8 @@ static int drive(const struct trp_listen_config *config,
         memcpy(t.secret, config->secret, sizeof t.secret);
         t.munge = config->munge;
         t.mac = config->mac;
+    } else {
+        snprintf(t.why, sizeof t.why, "%s", err->text);
     }
     int world = 0, told = tell(&t, &world, rc == 0 ? err : NULL);
     explicit_bzero(&t, sizeof t);
@@ -64,7 +68,8 @@ static int follow(uint32_t executor, const struct trp_listen_config *config,
     if (rc < 0)
         return rc;
     if (t.address[0] == 0)
-        return trp_error_set(err, TRP_ESYSTEM, "the driver (rank 0) could not start");
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "the driver (rank 0) could not start: %s", t.why);
     const struct trp_call_config call = {
         .transport = TRP_TRANSPORT_WORLD,
         .address = t.address,
@@ -91,9 +96,10 @@ static int follow(uint32_t executor, const struct trp_listen_config *config,
 
 static bool begun; /* this process has told, or heard, the tidings */
 
-void trp_channel_world_cancel(void)
+void trp_channel_world_cancel(const trp_error *why)
 {
     struct tidings t = {0};
+    snprintf(t.why, sizeof t.why, "%s", why->text);
     if (begun)
         return;
     begun = true;

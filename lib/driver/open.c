@@ -351,7 +351,7 @@ int trp_driver_open_static(const char *program, int started,
         work(&p, rank, runner);
     rc = static_driver(&p, program, places, size, ret_driver, err);
     if (rc < 0) {
-        trp_channel_world_cancel(); /* the others would wait for ever */
+        trp_channel_world_cancel(err); /* the others would wait for ever */
         trp_ranks_free(places, size);
         parts_free(&p);
         return rc;
