@@ -7,7 +7,7 @@ load run.bash
 
 setup_file() {
     cluster_up -n 4 --fast --conf PrologFlags=Contain --conf \
-        SlurmctldParameters=rl_enable,rl_bucket_size=20,rl_refill_rate=2,rl_log_freq=0,enable_stepmgr
+        SlurmctldParameters=rl_enable,rl_bucket_size=10,rl_refill_rate=2,rl_log_freq=0
     slurm=$(on head scontrol --version | sed 's/.* //')
     ctld=/var/lib/troupe-slurm/$TROUPE_CLUSTER/log/slurmctld.log
     export slurm ctld
@@ -129,10 +129,10 @@ END
     wait_until 30 job_is_over "$job"
     wait_until 10 nothing_left node1 node2 node3 node4
     rm -rf ran.* troupe-runs
-    run_on --stepmgr -N2 -n2 -c4 --mem=1000 -w node1,node2 -- "${quick[@]}"
+    run_on --stepmgr -N2 -n2 -c3 --mem=1000 -w node1,node2 -- "${quick[@]}"
     wait_until 60 have_run 4 || { cat out; return 1; }
     cluster kill node2
-    wait_until 30 have_run 5
+    wait_until 30 have_run 5 || { cat out ran.*; return 1; }
     touch go
     wait_until 30 grep -q "stage s succeeded" out
     cluster heal node2

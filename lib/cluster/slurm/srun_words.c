@@ -65,13 +65,16 @@ static const struct trp_slurm_part *part_of(const struct trp_slurm *s,
 }
 
 /* In a job with --stepmgr srun has a variable that says who makes the job's steps: not
- * who makes those of a further job. */
+ * who makes those of a further job. Gangs are started without what is around us. */
 static void add_srun(struct words *w, const struct trp_slurm *s, uint32_t node)
 {
-    if (trp_slurm_further_of(s, s->inventory.nodes[node].part)) {
+    const char *manager = getenv("SLURM_STEPMGR");
+    if (manager)
         add(w, "env");
+    if (manager && trp_slurm_further_of(s, s->inventory.nodes[node].part))
         add(w, "--unset=SLURM_STEPMGR");
-    }
+    else if (manager)
+        add(w, "SLURM_STEPMGR=%s", manager);
     add(w, "srun");
 }
 
