@@ -129,10 +129,12 @@ END
     wait_until 30 job_is_over "$job"
     wait_until 10 nothing_left node1 node2 node3 node4
     rm -rf ran.* troupe-runs
-    run_on --stepmgr -N2 -n2 -c3 --mem=1000 -w node1,node2 -- "${quick[@]}"
-    wait_until 60 have_run 4 || { cat out; return 1; }
+    # More than one node has room for.
+    sed -i "s/tasks: 4/tasks: 6/" p.yaml
+    run_on --stepmgr -N2 -n2 -c4 --mem=2000 -w node1,node2 -- "${quick[@]}"
+    wait_until 60 have_run 6 || { cat out; return 1; }
     cluster kill node2
-    wait_until 30 have_run 5 || { cat out ran.*; return 1; }
+    wait_until 30 grep -q "lost its executor" out
     touch go
     wait_until 30 grep -q "stage s succeeded" out
     cluster heal node2
