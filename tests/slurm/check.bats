@@ -147,8 +147,6 @@ END
         /^CliFilterPlugins/d'
     rm "$etc/plugstack.conf"
     restart
-    local flat
-    flat=$(on head scontrol show config | sed -n "s/^TopologyPlugin *= //p")
     checked 0
     local flat # is called topology/default from 23.11 on
     flat=$(on head scontrol show config | sed -n 's/^TopologyPlugin *= *//p')
