@@ -136,6 +136,12 @@ void trp_action_launch(struct trp_engine *e, const struct trp_attempt *a,
 void trp_actions_free(struct trp_action_queue *q);
 
 #include "core/alloc/alloc_parts.h"
-#include "core/sched/sched_parts.h"
+#include "core/sched/attempts.h"
+#include "core/sched/copies.h"
+#include "core/sched/exclusion.h"
+#include "core/sched/executors.h"
+#include "core/sched/rounds.h"
+#include "core/sched/sets.h"
+#include "core/sched/sync.h"
 
 #endif
