@@ -136,6 +136,9 @@ void trp_action_launch(struct trp_engine *e, const struct trp_attempt *a,
 void trp_actions_free(struct trp_action_queue *q);
 
 #include "core/alloc/alloc_parts.h"
+#include "core/dag/jobs.h"
+#include "core/dag/seam.h"
+#include "core/dag/stages.h"
 #include "core/sched/attempts.h"
 #include "core/sched/copies.h"
 #include "core/sched/exclusion.h"

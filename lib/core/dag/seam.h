@@ -1,0 +1,88 @@
+/*
+ * What the rest of the engine tells jobs and stages: what became of tasks, sets and
+ * executors.
+ */
+#ifndef TRP_CORE_DAG_SEAM_H
+#define TRP_CORE_DAG_SEAM_H
+
+#include "core/engine_state.h"
+
+/* ---- the seam: what task sets tell the stages ---- */
+
+/* The first success of a task; of a zombie set too. executor: TRP_NONE for a gang. */
+void trp_dag_task_done(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                       uint32_t executor, const struct trp_task_end *end);
+/* It failed for good and that is tolerated. */
+void trp_dag_task_tolerated(struct trp_engine *e, struct trp_task_set *s,
+                            uint32_t task);
+/* All its tasks succeeded, or are tolerated, which was told before; of a set that was
+ * no zombie. */
+void trp_dag_set_finished(struct trp_engine *e, struct trp_task_set *s);
+/* It gave up. */
+void trp_dag_set_aborted(struct trp_engine *e, struct trp_task_set *s, int code,
+                         uint32_t task, const char *text);
+/* The set is a zombie now. */
+void trp_dag_fetch_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                          const struct trp_fetch_source *from);
+/* A task of a barrier set failed; the set is a zombie now. */
+void trp_dag_barrier_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
+                            const char *text);
+/* A finished map task whose output went with its executor is pending again. */
+void trp_dag_resubmitted(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
+/* After everything above was told of a lost executor; it is still there. */
+void trp_dag_executor_lost(struct trp_engine *e, const struct trp_executor *x,
+                           enum trp_loss reason);
+
+/* ---- beside the seam ---- */
+
+void trp_dag_executor_added(struct trp_engine *e, uint32_t executor, uint32_t host);
+void trp_dag_executor_decommissioned(struct trp_engine *e, uint32_t executor,
+                                     bool whole_host);
+/* An attempt of a task was launched, has ended: a stage lives as long as these. */
+void trp_dag_attempt_began(struct trp_engine *e, struct trp_stage *s);
+void trp_dag_attempt_gone(struct trp_engine *e, struct trp_stage *s);
+/* How many parents' tasks (after … each) task `task` still waits for. */
+uint16_t trp_dag_held(const struct trp_stage *s, uint32_t task);
+
+/* ---- the seam by stage and attempt; also for runs of the DAG alone ---- */
+
+/* `end`: what a map task left, and which attempt. */
+void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
+                    uint32_t task, uint32_t executor, const struct trp_task_end *end);
+void trp_stage_fetch_failed(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
+                            const struct trp_fetch_source *from, const char *text);
+void trp_stage_barrier_failed(struct trp_engine *e, struct trp_stage *s,
+                              uint32_t attempt, uint32_t task, const char *text);
+void trp_stage_resubmitted(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
+                           uint32_t task);
+void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task);
+
+/* ---- seam.c: events that only the DAG cares for ---- */
+
+int trp_dag_dataset(struct trp_engine *e, const struct trp_dataset_spec *spec,
+                    trp_error *err);
+/* False: it speaks of something that is not there. */
+bool trp_dag_event(struct trp_engine *e, const struct trp_event *ev);
+
+/* Timers of the DAG. */
+int64_t trp_dag_next_timer(const struct trp_engine *e);
+void trp_dag_time(struct trp_engine *e);
+
+/* ---- losses.c ---- */
+
+struct trp_dag_executor *trp_dag_executor(struct trp_engine *e, uint32_t executor);
+struct trp_output_place trp_dag_place(const struct trp_engine *e, uint32_t executor);
+/* Outputs and cached partitions of an executor are gone, as seen by a task of `epoch`:
+ * once an epoch. */
+void trp_dag_files_lost(struct trp_engine *e, uint32_t executor, bool files,
+                        bool whole_host, uint64_t epoch, bool always);
+bool trp_dag_loss_was_planned(const struct trp_engine *e, uint32_t executor);
+
+/* ---- prefer.c: NULL when no task prefers a place; valid until the next call ---- */
+
+const struct trp_preferences *trp_dag_prefer(struct trp_engine *e,
+                                             const struct trp_stage *s,
+                                             const uint8_t *done,
+                                             struct trp_preferences *ret);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * Stages: their links, states and attempts.
+ */
+#ifndef TRP_CORE_DAG_STAGES_H
+#define TRP_CORE_DAG_STAGES_H
+
+#include "core/engine_state.h"
+
+/* ---- stage.c ---- */
+
+/* A stage of no job yet, with the next id. NULL: out of memory. */
+struct trp_stage *trp_stage_new(struct trp_engine *e,
+                                const struct trp_stage_spec *spec);
+/* `s` needs `parent` in this way; its array of parents has room for the link. */
+void trp_stage_link(struct trp_stage *s, struct trp_stage *parent, enum trp_edge edge);
+/* Takes it out of its links to parents and frees it; not out of e->stages. */
+void trp_stage_free(struct trp_engine *e, struct trp_stage *s);
+/* No job uses it and nothing of it runs: it goes at the end of the step. */
+void trp_stage_check_dead(struct trp_engine *e, struct trp_stage *s);
+void trp_stages_free_dead(struct trp_engine *e);
+struct trp_stage *trp_stage_find(const struct trp_engine *e, trp_stage_id id);
+
+/* ---- stages.c ---- */
+
+bool trp_stage_is_available(const struct trp_engine *e, const struct trp_stage *s);
+/* Is the parent as far as the child needs? */
+bool trp_link_is_open(const struct trp_engine *e, const struct trp_stage_link *l);
+/* Somebody needs it: it runs, or waits for what it needs. Takes effect at the end of
+ * the step. */
+void trp_stage_want(struct trp_engine *e, struct trp_stage *s);
+void trp_stages_run_ready(struct trp_engine *e);
+/* Answer to TRP_ACTION_STAGE_READY. */
+int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
+                    const struct trp_preferences *prefer, const uint8_t *done,
+                    trp_error *err);
+/* Gives a stage up: every job that uses it fails, or only what needs it does. */
+void trp_stage_abort(struct trp_engine *e, struct trp_stage *s, int code, uint32_t task,
+                     const char *text);
+/* Ends it if nothing is left to be done. */
+void trp_stage_check_complete(struct trp_engine *e, struct trp_stage *s);
+/* Marks it ended, kills what is left and tells it. Looks at no other stage. */
+void trp_stage_tell_submitted(struct trp_engine *e, struct trp_stage *s);
+void trp_stage_close(struct trp_engine *e, struct trp_stage *s,
+                     enum trp_outcome outcome, int code, uint32_t task,
+                     const char *text);
+/* Out of its state, into another: the only place where a state changes. */
+void trp_stage_to(struct trp_stage *s, enum trp_stage_state state);
+/* Some map stage got all its outputs, some stage got tasks: children that waited. */
+void trp_stage_unblock(struct trp_engine *e, struct trp_stage *s, bool each);
+void trp_class_give_up(struct trp_engine *e, struct trp_class *c, int code,
+                       const char *text);
+
+/* ---- failures.c ---- */
+
+void trp_stages_resubmit(struct trp_engine *e); /* failed ones whose timer fired */
+
+#endif
