@@ -5,6 +5,7 @@
  */
 #include "args.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,10 @@ static int take_option(struct trp_args *a, const char *text, const char **ret_va
         return trp_error_set(err, TRP_EINVAL, "%s: --%s %s: write --%s=%s", a->command,
                              o->name, a->argv[a->at], o->name, a->argv[a->at]);
     }
+    if (o->to && o->kind == TRP_ARG_FLAG)
+        *(bool *)o->to = true;
+    else if (o->to)
+        *(const char **)o->to = *ret_value;
     return o->what;
 }
 
@@ -129,8 +134,7 @@ void trp_args_help(const struct trp_line *l)
     fputs(l->closing, stdout);
 }
 
-int trp_args_read(const struct trp_line *l, int argc, char **argv, void *context,
-                  trp_error *err)
+int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *err)
 {
     struct trp_args a = trp_args_of(l->command, l->table, argc, argv);
     const char *value;
@@ -139,7 +143,9 @@ int trp_args_read(const struct trp_line *l, int argc, char **argv, void *context
             trp_args_help(l);
             return 1;
         }
-        int code = what < 0 ? what : l->take(context, &a, what, value, err);
+        if (what == TRP_ARG_TAKEN)
+            continue;
+        int code = what < 0 ? what : l->take(&a, what, value, err);
         if (code > 0)
             return trp_error_set(err, TRP_EINVAL, "%s: takes no arguments", l->command);
         if (code < 0)

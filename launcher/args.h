@@ -4,7 +4,7 @@
  * them.
  *
  *     static const struct trp_line line = {"plan", "usage: …", "", table, take};
- *     int code = trp_args_read(&line, argc, argv, &call, &err);
+ *     int code = trp_args_read(&line, argc, argv, &err);
  */
 #ifndef TRP_LAUNCHER_ARGS_H
 #define TRP_LAUNCHER_ARGS_H
@@ -25,25 +25,19 @@ struct trp_arg {
     int what;          /* returned for it; > 0 */
     const char *value; /* what --help calls its value; NULL with a flag */
     const char *help;  /* lines after the first are indented; NULL: the end */
+    void *to; /* a bool that a flag sets, or a const char * that a value is put into;
+               * NULL: `take` has it */
 };
-#define TRP_ARGS_LINES(text)                                                           \
-    {                                                                                  \
-        NULL, TRP_ARG_FLAG, 0, NULL, text                                              \
-    }
-#define TRP_ARGS_END                                                                   \
-    {                                                                                  \
-        NULL, TRP_ARG_FLAG, 0, NULL, NULL                                              \
-    }
+/* clang-format off */
+#define TRP_ARGS_FLAG(name, to, help) {name, TRP_ARG_FLAG, TRP_ARG_TAKEN, NULL, help, to}
+#define TRP_ARGS_TEXT(name, to, value, help) {name, TRP_ARG_VALUE, TRP_ARG_TAKEN, value, help, to}
+#define TRP_ARGS_LINES(text) {NULL, TRP_ARG_FLAG, 0, NULL, text, NULL}
+#define TRP_ARGS_END {NULL, TRP_ARG_FLAG, 0, NULL, NULL, NULL}
 /* Options that several have. */
-#define TRP_ARGS_JSON(what)                                                            \
-    {                                                                                  \
-        "json", TRP_ARG_FLAG, what, NULL, "one JSON document"                          \
-    }
-#define TRP_ARGS_RUNS(what)                                                            \
-    {                                                                                  \
-        "runs-dir", TRP_ARG_VALUE, what, "DIR",                                        \
-            "where runs' folders are (TROUPE_RUNS; default: troupe-runs)"              \
-    }
+#define TRP_ARGS_JSON(to) TRP_ARGS_FLAG("json", to, "one JSON document")
+#define TRP_ARGS_RUNS_HELP "where runs' folders are (TROUPE_RUNS; default: troupe-runs)"
+#define TRP_ARGS_RUNS(to) TRP_ARGS_TEXT("runs-dir", to, "DIR", TRP_ARGS_RUNS_HELP)
+/* clang-format on */
 
 /* Returned besides an option's own number. */
 enum {
@@ -51,6 +45,7 @@ enum {
     TRP_ARG_HELP = 10000, /* --help, -h: any command */
     TRP_ARG_WORD,         /* not an option: *ret_value */
     TRP_ARG_REST,         /* `--`: what follows is argv + at, and the end */
+    TRP_ARG_TAKEN,        /* an option that was put where it belongs */
 };
 
 struct trp_args {
@@ -75,16 +70,14 @@ struct trp_line {
     const char *command;
     const char *synopsis, *closing; /* of --help, around the options */
     const struct trp_arg *table;
-    /* Takes an option, a word, or TRP_ARG_REST. 0; an error; or `what`: it is nothing
-     * that this command takes. */
-    int (*take)(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err);
+    /* Takes another option, a word, or TRP_ARG_REST. 0; an error; or `what`: it is
+     * nothing that this command takes. */
+    int (*take)(struct trp_args *a, int what, const char *value, trp_error *err);
 };
 
 /* Prints what --help says. */
 void trp_args_help(const struct trp_line *l);
 /* Reads all of it. 0; 1: --help, which was printed; an error. */
-int trp_args_read(const struct trp_line *l, int argc, char **argv, void *context,
-                  trp_error *err);
+int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *err);
 
 #endif

@@ -16,13 +16,6 @@
 #include "commands.h"
 #include "events/run_folder.h"
 
-enum option { NOW = 1, RUNS };
-static const struct trp_arg table[] = {
-    {"now", TRP_ARG_FLAG, NOW, NULL, "kill what runs, at once"},
-    TRP_ARGS_RUNS(RUNS),
-    TRP_ARGS_END,
-};
-
 enum { LOOK_MS = 50 };
 
 /* 1: runs, with its pid; 0: does not run; TRP_ENOENT: is not there. */
@@ -88,29 +81,24 @@ static int cancel(const char *run, const char *given, bool hard)
     return status;
 }
 
-struct call {
+static struct {
     const char *run, *runs;
     bool hard;
+} call;
+
+static const struct trp_arg table[] = {
+    TRP_ARGS_FLAG("now", &call.hard, "kill what runs, at once"),
+    TRP_ARGS_RUNS(&call.runs),
+    TRP_ARGS_END,
 };
 
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct call *c = context;
     (void)a;
-    switch (what) {
-    case NOW:
-        c->hard = true;
-        return 0;
-    case RUNS:
-        c->runs = value;
-        return 0;
-    default:
-        if (c->run || !value)
-            return trp_error_set(err, TRP_EINVAL, "cancel: one RUN, please");
-        c->run = value;
-        return 0;
-    }
+    if (what != TRP_ARG_WORD || call.run)
+        return trp_error_set(err, TRP_EINVAL, "cancel: one RUN, please");
+    call.run = value;
+    return 0;
 }
 
 int trp_launcher_cancel(int argc, char **argv)
@@ -122,12 +110,11 @@ int trp_launcher_cancel(int argc, char **argv)
         "within\n"
         "the run's grace time. Waits until the run has ended.\n\n",
         "", table, take};
-    struct call c = {0};
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &c, &err);
+    int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
-    if (!c.run || !*c.run)
+    if (!call.run || !*call.run)
         return trp_launcher_misuse("cancel: no RUN given (see troupe ls)");
-    return cancel(c.run, c.runs, c.hard);
+    return cancel(call.run, call.runs, call.hard);
 }

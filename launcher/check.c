@@ -24,14 +24,6 @@
 #define CANNOT "Slurm cannot be asked on this host: "
 #define ELSEWHERE "; run troupe check where sinfo works"
 
-enum option { JSON = 1, VERBOSE };
-static const struct trp_arg table[] = {
-    TRP_SETTINGS_SITE,
-    {"verbose", TRP_ARG_FLAG, VERBOSE, NULL, "a line for what is fine, too"},
-    TRP_ARGS_JSON(JSON),
-    TRP_ARGS_END,
-};
-
 static const char *const words[] = {[TRP_SLURM_FINE] = "ok",
                                     [TRP_SLURM_WARNING] = "warning",
                                     [TRP_SLURM_ERROR] = "error"};
@@ -190,26 +182,22 @@ static int check(const struct trp_settings_request *q, bool json, bool verbose)
     return status;
 }
 
-struct call {
+static struct {
     struct trp_settings_request q;
     bool json, verbose;
+} call;
+
+static const struct trp_arg table[] = {
+    TRP_SETTINGS_SITE,
+    TRP_ARGS_FLAG("verbose", &call.verbose, "a line for what is fine, too"),
+    TRP_ARGS_JSON(&call.json),
+    TRP_ARGS_END,
 };
 
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct call *c = context;
     (void)a;
-    switch (what) {
-    case JSON:
-        c->json = true;
-        return 0;
-    case VERBOSE:
-        c->verbose = true;
-        return 0;
-    default:
-        return trp_settings_take(&c->q, what, value, err);
-    }
+    return trp_settings_take(&call.q, what, value, err);
 }
 
 int trp_launcher_check(int argc, char **argv)
@@ -225,8 +213,8 @@ int trp_launcher_check(int argc, char **argv)
         "does\n"
         "not answer.\n",
         table, take};
-    static struct call c;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &c, &err);
-    return code ? trp_launcher_read(code, &err) : check(&c.q, c.json, c.verbose);
+    int code = trp_args_read(&line, argc, argv, &err);
+    return code ? trp_launcher_read(code, &err)
+                : check(&call.q, call.json, call.verbose);
 }

@@ -13,16 +13,6 @@
 #include "needs.h"
 #include "settings.h"
 
-enum option { JSON = 1, PIPELINE };
-static const struct trp_arg table[] = {
-    TRP_ARGS_JSON(JSON),
-    {"pipeline", TRP_ARG_VALUE, PIPELINE, "FILE",
-            "with the options of a pipeline file"},
-    TRP_SETTINGS_SITE,
-    TRP_SETTINGS_SET,
-    TRP_ARGS_END,
-};
-
 enum { HELP = 400 };
 
 struct listing {
@@ -152,33 +142,31 @@ static int print_config(const struct trp_settings_request *q, struct listing *l)
     return status ? status : trp_launcher_printed(0);
 }
 
-struct call {
+static struct {
     struct trp_settings_request q;
     struct listing list;
+} call;
+
+static const struct trp_arg table[] = {
+    TRP_ARGS_JSON(&call.list.json),
+    TRP_ARGS_TEXT("pipeline", &call.q.pipeline, "FILE",
+                  "with the options of a pipeline file"),
+    TRP_SETTINGS_SITE,
+    TRP_SETTINGS_SET,
+    TRP_ARGS_END,
 };
 
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct call *c = context;
     (void)a;
-    switch (what) {
-    case JSON:
-        c->list.json = true;
-        return 0;
-    case PIPELINE:
-        c->q.pipeline = value;
-        return 0;
-    case TRP_ARG_WORD:
-        if (c->list.key)
-            return trp_error_set(err, TRP_EINVAL, "config: more than one KEY");
-        c->list.key = value;
-        return 0;
-    case TRP_ARG_REST:
+    if (what == TRP_ARG_REST)
         return trp_error_set(err, TRP_EINVAL, "config: takes no program");
-    default:
-        return trp_settings_take(&c->q, what, value, err);
-    }
+    if (what != TRP_ARG_WORD)
+        return trp_settings_take(&call.q, what, value, err);
+    if (call.list.key)
+        return trp_error_set(err, TRP_EINVAL, "config: more than one KEY");
+    call.list.key = value;
+    return 0;
 }
 
 int trp_launcher_config(int argc, char **argv)
@@ -186,8 +174,7 @@ int trp_launcher_config(int argc, char **argv)
     static const struct trp_line line = {
         "config", "usage: troupe config [options] [KEY]\n\n",
         "\nAlso read: TROUPE_OPT_<KEY, dots as _>, the site file.\n", table, take};
-    static struct call c;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &c, &err);
-    return code ? trp_launcher_read(code, &err) : print_config(&c.q, &c.list);
+    int code = trp_args_read(&line, argc, argv, &err);
+    return code ? trp_launcher_read(code, &err) : print_config(&call.q, &call.list);
 }

@@ -14,10 +14,6 @@
 #include "conf/table.h"
 #include "events/run_folder.h"
 
-enum option { JSON = 1, RUNS };
-static const struct trp_arg table[] = {TRP_ARGS_JSON(JSON), TRP_ARGS_RUNS(RUNS),
-                                       TRP_ARGS_END};
-
 static bool is_live(const struct trp_run_view *v)
 {
     return strcmp(v->status, "running") == 0;
@@ -90,24 +86,20 @@ static int print_text(const struct trp_run_view *v, uint32_t n, trp_error *err)
     return trp_table_print(t, stdout, err);
 }
 
-struct call {
+static struct {
     const char *runs;
     bool json;
-};
+} call;
 
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static const struct trp_arg table[] = {TRP_ARGS_JSON(&call.json),
+                                       TRP_ARGS_RUNS(&call.runs), TRP_ARGS_END};
+
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct call *c = context;
     (void)a;
+    (void)value;
     (void)err;
-    if (what == JSON)
-        c->json = true;
-    else if (what == RUNS)
-        c->runs = value;
-    else
-        return what;
-    return 0;
+    return what;
 }
 
 int trp_launcher_ls(int argc, char **argv)
@@ -115,22 +107,21 @@ int trp_launcher_ls(int argc, char **argv)
     static const struct trp_line line = {
         "ls", "usage: troupe ls [options]\n\nLists runs, newest first.\n\n", "", table,
         take};
-    struct call c = {0};
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &c, &err);
+    int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
     char *dir;
     struct trp_run_view *v;
     uint32_t n;
-    code = trp_runs_dir(c.runs, &dir, &err);
+    code = trp_runs_dir(call.runs, &dir, &err);
     if (code < 0)
         return trp_launcher_fail(&err);
     code = trp_run_folder_list(dir, &v, &n, &err);
     free(dir);
     if (code < 0)
         return trp_launcher_fail(&err);
-    if (c.json)
+    if (call.json)
         print_json(v, n);
     else
         code = print_text(v, n, &err);

@@ -9,36 +9,27 @@
 #include "needs.h"
 #include "settings.h"
 
-enum option { JSON = 1 };
-static const struct trp_arg table[] = {
-    TRP_ARGS_JSON(JSON), TRP_SETTINGS_SITE,  TRP_SETTINGS_SET,
-    TRP_SETTINGS_PARAM,  TRP_SETTINGS_LOCAL, TRP_ARGS_END,
-};
-
-struct call {
+static struct {
     struct trp_settings_request q;
     bool json;
+} call;
+
+static const struct trp_arg table[] = {
+    TRP_ARGS_JSON(&call.json), TRP_SETTINGS_SITE,  TRP_SETTINGS_SET,
+    TRP_SETTINGS_PARAM,        TRP_SETTINGS_LOCAL, TRP_ARGS_END,
 };
 
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct call *c = context;
     (void)a;
-    switch (what) {
-    case JSON:
-        c->json = true;
-        return 0;
-    case TRP_ARG_WORD:
-        if (c->q.pipeline)
-            return trp_error_set(err, TRP_EINVAL, "plan: more than one pipeline file");
-        c->q.pipeline = value;
-        return 0;
-    case TRP_ARG_REST:
+    if (what == TRP_ARG_REST)
         return trp_error_set(err, TRP_EINVAL, "plan: programs have no plan");
-    default:
-        return trp_settings_take(&c->q, what, value, err);
-    }
+    if (what != TRP_ARG_WORD)
+        return trp_settings_take(&call.q, what, value, err);
+    if (call.q.pipeline)
+        return trp_error_set(err, TRP_EINVAL, "plan: more than one pipeline file");
+    call.q.pipeline = value;
+    return 0;
 }
 
 static const struct trp_line line = {
@@ -72,12 +63,11 @@ static int print_plan(const struct trp_settings_request *q, bool json)
 
 int trp_launcher_plan(int argc, char **argv)
 {
-    static struct call c;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &c, &err);
+    int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
-    if (!c.q.pipeline)
+    if (!call.q.pipeline)
         return trp_launcher_misuse("plan: no pipeline file (see troupe plan --help)");
-    return print_plan(&c.q, c.json);
+    return print_plan(&call.q, call.json);
 }

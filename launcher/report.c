@@ -17,15 +17,6 @@
 #include "report.h"
 #include "sacct_call.h"
 
-enum option { JSON = 1, SACCT, RUNS };
-static const struct trp_arg table[] = {
-    {"sacct", TRP_ARG_FLAG, SACCT, NULL,
-     "what Slurm's accounting has of its steps beside our figures"},
-    TRP_ARGS_JSON(JSON),
-    TRP_ARGS_RUNS(RUNS),
-    TRP_ARGS_END,
-};
-
 struct report {
     const char *run; /* as it was called */
     const char *dir; /* --runs-dir */
@@ -179,27 +170,23 @@ static int report(struct report *r, trp_error *err)
     return asked < 0 ? trp_error_set(err, asked, "%s", why.text) : code;
 }
 
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static struct report called;
+
+static const struct trp_arg table[] = {
+    TRP_ARGS_FLAG("sacct", &called.sacct,
+                  "what Slurm's accounting has of its steps beside our figures"),
+    TRP_ARGS_JSON(&called.json),
+    TRP_ARGS_RUNS(&called.dir),
+    TRP_ARGS_END,
+};
+
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct report *r = context;
     (void)a;
-    switch (what) {
-    case JSON:
-        r->json = true;
-        return 0;
-    case SACCT:
-        r->sacct = true;
-        return 0;
-    case RUNS:
-        r->dir = value;
-        return 0;
-    default:
-        if (r->run || !value)
-            return trp_error_set(err, TRP_EINVAL, "report: one RUN or EVENTS, please");
-        r->run = value;
-        return 0;
-    }
+    if (what != TRP_ARG_WORD || called.run)
+        return trp_error_set(err, TRP_EINVAL, "report: one RUN or EVENTS, please");
+    called.run = value;
+    return 0;
 }
 
 int trp_launcher_report(int argc, char **argv)
@@ -215,16 +202,16 @@ int trp_launcher_report(int argc, char **argv)
         "4 Slurm has no accounting, sacct failed, or it does not have all steps "
         "(yet).\n",
         table, take};
-    struct report r = {0};
+    struct report *r = &called;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &r, &err);
+    int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
-    code = report(&r, &err);
-    free(r.folder);
-    free(r.events);
-    trp_run_records_free(&r.runs);
-    trp_sacct_free(&r.rows);
+    code = report(r, &err);
+    free(r->folder);
+    free(r->events);
+    trp_run_records_free(&r->runs);
+    trp_sacct_free(&r->rows);
     int printed = trp_launcher_printed(0);
     return code < 0 ? trp_launcher_fail(&err) : printed;
 }

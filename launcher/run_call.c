@@ -12,33 +12,25 @@
 #include "args.h"
 #include "conf/wording.h"
 
-enum option {
-    DRY_RUN = 1,
-    KEEP_GOING,
-    RUN_NAME,
-    FROM,
-    UNTIL,
-    FORCE,
-    RESUME,
-    RUNS,
-    QUIET,
-};
+enum option { FORCE = 1 };
+
+static struct trp_run_call call;
 
 static const struct trp_arg table[] = {
     TRP_SETTINGS_SET,
     TRP_SETTINGS_SITE,
     TRP_SETTINGS_LOCAL,
-    TRP_RUN_NAME(RUN_NAME),
-    TRP_ARGS_RUNS(RUNS),
-    TRP_RUN_QUIET(QUIET),
+    TRP_RUN_NAME(TRP_ARG_TAKEN, &call.run_name),
+    TRP_RUN_RUNS(TRP_ARG_TAKEN, &call.runs),
+    TRP_RUN_QUIET(TRP_ARG_TAKEN, &call.quiet),
     TRP_ARGS_LINES("pipelines only:\n"),
-    {"dry-run", TRP_ARG_FLAG, DRY_RUN, NULL, "print what would run; run nothing"},
-    TRP_RUN_KEEP_GOING(KEEP_GOING),
+    TRP_ARGS_FLAG("dry-run", &call.dry_run, "print what would run; run nothing"),
+    TRP_RUN_KEEP_GOING(TRP_ARG_TAKEN, &call.keep_going),
     TRP_SETTINGS_PARAM,
-    TRP_RUN_FROM(FROM),
-    TRP_RUN_UNTIL(UNTIL),
+    TRP_RUN_FROM(TRP_ARG_TAKEN, &call.from),
+    TRP_RUN_UNTIL(TRP_ARG_TAKEN, &call.until),
     TRP_RUN_FORCE(FORCE),
-    TRP_RUN_RESUME(RESUME),
+    TRP_RUN_RESUME(TRP_ARG_TAKEN, &call.resume),
     TRP_ARGS_END,
 };
 
@@ -70,46 +62,19 @@ static int take_word(struct trp_run_call *c, const char *value, trp_error *err)
     return 0;
 }
 
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct trp_run_call *c = context;
     switch (what) {
     case FORCE:
-        return trp_settings_word(c->force, &c->nforce, "force", value, err);
+        return trp_settings_word(call.force, &call.nforce, "force", value, err);
     case TRP_ARG_WORD:
-        return take_word(c, value, err);
+        return take_word(&call, value, err);
     case TRP_ARG_REST:
-        c->app = a->argv + a->at;
-        break;
-    case DRY_RUN:
-        c->dry_run = true;
-        break;
-    case KEEP_GOING:
-        c->keep_going = true;
-        break;
-    case RUN_NAME:
-        c->run_name = value;
-        break;
-    case FROM:
-        c->from = value;
-        break;
-    case UNTIL:
-        c->until = value;
-        break;
-    case RESUME:
-        c->resume = value;
-        break;
-    case RUNS:
-        c->runs = value;
-        break;
-    case QUIET:
-        c->quiet = true;
-        break;
+        call.app = a->argv + a->at;
+        return 0;
     default:
-        return trp_settings_take(&c->settings, what, value, err);
+        return trp_settings_take(&call.settings, what, value, err);
     }
-    return 0;
 }
 
 static int check(const struct trp_run_call *c, trp_error *err)
@@ -151,7 +116,7 @@ int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_erro
         "second\n"
         "one kills it.\n",
         table, take};
-    memset(ret, 0, sizeof *ret);
-    int code = trp_args_read(&line, argc, argv, ret, err);
+    int code = trp_args_read(&line, argc, argv, err);
+    *ret = call;
     return code ? code : check(ret, err);
 }

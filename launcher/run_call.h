@@ -7,39 +7,16 @@
 #include "settings.h"
 
 /* Options that `troupe submit` hands on, for tables of options (args.h). */
-#define TRP_RUN_NAME(what)                                                             \
-    {                                                                                  \
-        "run-name", TRP_ARG_VALUE, what, "NAME", "name of the run and its folder"      \
-    }
-#define TRP_RUN_QUIET(what)                                                            \
-    {                                                                                  \
-        "quiet", TRP_ARG_FLAG, what, NULL,                                             \
-            "no progress and no closing summary, only errors"                          \
-    }
-#define TRP_RUN_KEEP_GOING(what)                                                       \
-    {                                                                                  \
-        "keep-going", TRP_ARG_FLAG, what, NULL,                                        \
-            "after a failed stage, still run what does not depend on it"               \
-    }
-#define TRP_RUN_FROM(what)                                                             \
-    {                                                                                  \
-        "from", TRP_ARG_VALUE, what, "STAGE", "take the stages above STAGE as done"    \
-    }
-#define TRP_RUN_UNTIL(what)                                                            \
-    {                                                                                  \
-        "until", TRP_ARG_VALUE, what, "STAGE",                                         \
-            "run STAGE and the stages above it only"                                   \
-    }
-#define TRP_RUN_FORCE(what)                                                            \
-    {                                                                                  \
-        "force", TRP_ARG_VALUE, what, "STAGE",                                         \
-            "run STAGE and the stages below it again"                                  \
-    }
-#define TRP_RUN_RESUME(what)                                                           \
-    {                                                                                  \
-        "resume", TRP_ARG_VALUE, what, "RUN",                                          \
-            "go on with an earlier run, in its folder"                                 \
-    }
+/* clang-format off */
+#define TRP_RUN_NAME(what, to) {"run-name", TRP_ARG_VALUE, what, "NAME", "name of the run and its folder", to}
+#define TRP_RUN_RUNS(what, to) {"runs-dir", TRP_ARG_VALUE, what, "DIR", TRP_ARGS_RUNS_HELP, to}
+#define TRP_RUN_QUIET(what, to) {"quiet", TRP_ARG_FLAG, what, NULL, "no progress and no closing summary, only errors", to}
+#define TRP_RUN_KEEP_GOING(what, to) {"keep-going", TRP_ARG_FLAG, what, NULL, "after a failed stage, still run what does not depend on it", to}
+#define TRP_RUN_FROM(what, to) {"from", TRP_ARG_VALUE, what, "STAGE", "take the stages above STAGE as done", to}
+#define TRP_RUN_UNTIL(what, to) {"until", TRP_ARG_VALUE, what, "STAGE", "run STAGE and the stages above it only", to}
+#define TRP_RUN_FORCE(what) {"force", TRP_ARG_VALUE, what, "STAGE", "run STAGE and the stages below it again", NULL}
+#define TRP_RUN_RESUME(what, to) {"resume", TRP_ARG_VALUE, what, "RUN", "go on with an earlier run, in its folder", to}
+/* clang-format on */
 
 /* Strings are borrowed from argv. */
 struct trp_run_call {

@@ -46,25 +46,12 @@ enum {
     TRP_SETTING_PARAM,
     TRP_SETTING_LOCAL,
 };
-#define TRP_SETTINGS_SITE                                                              \
-    {                                                                                  \
-        "site", TRP_ARG_VALUE, TRP_SETTING_SITE, "FILE", "site file"                   \
-    }
-#define TRP_SETTINGS_SET                                                               \
-    {                                                                                  \
-        "set", TRP_ARG_VALUE, TRP_SETTING_SET, "KEY=VALUE",                            \
-            "set an option (see troupe config)"                                        \
-    }
-#define TRP_SETTINGS_PARAM                                                             \
-    {                                                                                  \
-        "param", TRP_ARG_VALUE, TRP_SETTING_PARAM, "K=V",                              \
-            "value of a param of the pipeline"                                         \
-    }
-#define TRP_SETTINGS_LOCAL                                                             \
-    {                                                                                  \
-        "local", TRP_ARG_OPTIONAL, TRP_SETTING_LOCAL, "CORES",                         \
-            "on this machine, with so many cores"                                      \
-    }
+/* clang-format off */
+#define TRP_SETTINGS_SITE {"site", TRP_ARG_VALUE, TRP_SETTING_SITE, "FILE", "site file", NULL}
+#define TRP_SETTINGS_SET {"set", TRP_ARG_VALUE, TRP_SETTING_SET, "KEY=VALUE", "set an option (see troupe config)", NULL}
+#define TRP_SETTINGS_PARAM {"param", TRP_ARG_VALUE, TRP_SETTING_PARAM, "K=V", "value of a param of the pipeline", NULL}
+#define TRP_SETTINGS_LOCAL {"local", TRP_ARG_OPTIONAL, TRP_SETTING_LOCAL, "CORES", "on this machine, with so many cores", NULL}
+/* clang-format on */
 
 /* … and taking one of them. 0; TRP_EINVAL, TRP_ELIMIT; or `what`: it is another one. */
 int trp_settings_take(struct trp_settings_request *q, int what, const char *value,

@@ -10,43 +10,42 @@
 #include "sim/scenario.h"
 #include "sim_whole.h"
 
-enum option {
-    TRACE = 1,
-    CLUSTER,
-    DURATIONS,
-    SEED,
-    COMPARE,
-    POLICY,
-    RECORD,
-    REPLAY,
-    JSON,
-};
+enum option { CLUSTER = 1, DURATIONS, SEED, COMPARE, POLICY, RECORD, JSON };
+
+static struct {
+    struct trp_sim_call whole;
+    bool trace;
+    const char *replay;
+    const char *of_whole; /* an option that only whole runs take, or NULL */
+    int nfiles;           /* at the front of argv */
+} call;
 
 static const struct trp_arg table[] = {
-    {"trace",     TRP_ARG_FLAG,  TRACE,     NULL,
-     "print each decision as a line of JSON instead"                                               },
+    TRP_ARGS_FLAG("trace", &call.trace,
+                  "print each decision as a line of JSON instead"),
     TRP_ARGS_LINES("\nPlays a whole run on a cluster that files describe: makespan, "
                    "waits, node-,\n"
                    "core- and device-hours held and used. The same seed gives the same "
                    "output.\n\n"),
     {"cluster",   TRP_ARG_VALUE, CLUSTER,   "FILE",
-     "nodes, queue waits, start-up times, failures"                                                },
+       "nodes, queue waits, start-up times, failures",                                                 NULL},
     {"durations", TRP_ARG_VALUE, DURATIONS, "FILE",
-     "how long the tasks of each stage take"                                                       },
-    {"seed",      TRP_ARG_VALUE, SEED,      "N",    "of all that is drawn; default: scheduler.seed"},
-    {"compare",   TRP_ARG_FLAG,  COMPARE,   NULL,   "policies side by side"                        },
+       "how long the tasks of each stage take",                                                        NULL},
+    {"seed",      TRP_ARG_VALUE, SEED,      "N",    "of all that is drawn; default: scheduler.seed",
+       NULL                                                                                                },
+    {"compare",   TRP_ARG_FLAG,  COMPARE,   NULL,   "policies side by side",                         NULL},
     {"policy",    TRP_ARG_VALUE, POLICY,    "NAME",
-     "monolithic, job-per-stage, inside-first, look-ahead or\n"
-     "idle-timeout; default: as the options say"                                                   },
-    {"record",    TRP_ARG_VALUE, RECORD,    "FILE", "write the engine's trace"                     },
-    TRP_ARGS_JSON(JSON),
+       "monolithic, job-per-stage, inside-first, look-ahead or\n"
+     "idle-timeout; default: as the options say",                                                      NULL},
+    {"record",    TRP_ARG_VALUE, RECORD,    "FILE", "write the engine's trace",                      NULL},
+    {"json",      TRP_ARG_FLAG,  JSON,      NULL,   "one JSON document",                             NULL},
     TRP_SETTINGS_SITE,
     TRP_SETTINGS_SET,
     TRP_SETTINGS_PARAM,
     TRP_ARGS_LINES(
         "\nReplays the trace of an engine (state/engine.trace of a run with\n"
         "events.engine=true): does it decide the same again?\n\n"),
-    {"replay",    TRP_ARG_VALUE, REPLAY,    "FILE", ""                                             },
+    TRP_ARGS_TEXT("replay", &call.replay, "FILE", ""),
     TRP_ARGS_END,
 };
 
@@ -81,14 +80,6 @@ static int run_files(char *const *files, int n, bool trace)
 
 /* ---- which of the three ---- */
 
-struct call {
-    struct trp_sim_call whole;
-    bool trace;
-    const char *replay;
-    const char *of_whole; /* an option that only whole runs take, or NULL */
-    int nfiles;           /* at the front of argv */
-};
-
 static const char *name_of(int what)
 {
     const struct trp_arg *o = table;
@@ -97,80 +88,72 @@ static const char *name_of(int what)
     return o->name;
 }
 
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct call *c = context;
     switch (what) {
     case TRP_ARG_WORD: /* gathered at the front of argv, read already */
-        a->argv[c->nfiles++] = a->argv[a->at - 1];
+        a->argv[call.nfiles++] = a->argv[a->at - 1];
         return 0;
     case TRP_ARG_REST:
         while (a->at < a->argc)
-            a->argv[c->nfiles++] = a->argv[a->at++];
-        return 0;
-    case TRACE:
-        c->trace = true;
-        return 0;
-    case REPLAY:
-        c->replay = value;
+            a->argv[call.nfiles++] = a->argv[a->at++];
         return 0;
     case CLUSTER:
-        c->whole.cluster = value;
+        call.whole.cluster = value;
         break;
     case DURATIONS:
-        c->whole.durations = value;
+        call.whole.durations = value;
         break;
     case SEED:
-        c->whole.seed = value;
+        call.whole.seed = value;
         break;
     case COMPARE:
-        c->whole.compare = true;
+        call.whole.compare = true;
         break;
     case POLICY:
-        c->whole.policy = value;
+        call.whole.policy = value;
         break;
     case RECORD:
-        c->whole.record = value;
+        call.whole.record = value;
         break;
     case JSON:
-        c->whole.json = true;
+        call.whole.json = true;
         break;
     default:
-        if (trp_settings_take(&c->whole.q, what, value, err) < 0)
+        if (trp_settings_take(&call.whole.q, what, value, err) < 0)
             return err->code;
     }
-    c->of_whole = name_of(what);
+    call.of_whole = name_of(what);
     return 0;
 }
 
-static int replay(const struct call *c)
+static int replay(void)
 {
     trp_error err;
-    if (c->of_whole || c->trace || c->nfiles)
+    if (call.of_whole || call.trace || call.nfiles)
         return trp_launcher_misuse("sim: --replay FILE stands alone");
-    int code = trp_sim_replay(c->replay, stdout, &err);
+    int code = trp_sim_replay(call.replay, stdout, &err);
     int status = trp_launcher_printed(0);
     return code < 0 ? trp_launcher_fail(&err) : status;
 }
 
-static int whole(struct call *c, char **argv)
+static int whole(char **argv)
 {
-    if (!c->whole.cluster || !c->whole.durations)
+    if (!call.whole.cluster || !call.whole.durations)
         return trp_launcher_misuse("sim: --%s without --%s (see troupe sim --help)",
-                                   c->of_whole,
-                                   c->whole.cluster ? "durations" : "cluster");
-    if (c->trace)
+                                   call.of_whole,
+                                   call.whole.cluster ? "durations" : "cluster");
+    if (call.trace)
         return trp_launcher_misuse("sim: --trace is of scenarios; --record FILE keeps "
                                    "the decisions of a whole run");
-    if (c->whole.compare && (c->whole.policy || c->whole.record))
+    if (call.whole.compare && (call.whole.policy || call.whole.record))
         return trp_launcher_misuse("sim: --compare plays all policies; it goes without "
                                    "--policy and --record");
-    if (c->nfiles != 1)
+    if (call.nfiles != 1)
         return trp_launcher_misuse("sim: %s pipeline file (see troupe sim --help)",
-                                   c->nfiles ? "more than one" : "no");
-    c->whole.q.pipeline = argv[0];
-    return trp_launcher_sim_whole(&c->whole);
+                                   call.nfiles ? "more than one" : "no");
+    call.whole.q.pipeline = argv[0];
+    return trp_launcher_sim_whole(&call.whole);
 }
 
 int trp_launcher_sim(int argc, char **argv)
@@ -187,16 +170,15 @@ int trp_launcher_sim(int argc, char **argv)
         "2\n"
         "wrong call or file; 3 a stage never fits the cluster.\n",
         table, take};
-    static struct call c;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &c, &err);
+    int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
-    if (c.replay)
-        return replay(&c);
-    if (c.of_whole)
-        return whole(&c, argv);
-    if (c.nfiles == 0)
+    if (call.replay)
+        return replay();
+    if (call.of_whole)
+        return whole(argv);
+    if (call.nfiles == 0)
         return trp_launcher_misuse("sim: no scenario file (see troupe sim --help)");
-    return run_files(argv, c.nfiles, c.trace);
+    return run_files(argv, call.nfiles, call.trace);
 }

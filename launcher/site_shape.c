@@ -13,18 +13,6 @@
 #include "conf/wording.h"
 #include "conf/yaml.h"
 
-enum option { JSON = 1, ALL, OUTPUT };
-static const struct trp_arg table[] = {
-    {"all",    TRP_ARG_FLAG,  ALL,    NULL,
-     "all profiles, as cli_filter.lua and the SPANK plugin read\nthem"           },
-    {"output", TRP_ARG_VALUE, OUTPUT, "FILE",
-     "put them into FILE, which stays as it was when the site\nfile has an error"},
-    TRP_ARGS_JSON(JSON),
-    TRP_SETTINGS_SITE,
-    TRP_SETTINGS_SET,
-    TRP_ARGS_END,
-};
-
 static int unknown(const trp_site *s, const char *name, trp_error *err)
 {
     struct trp_nearest near = trp_nearest_of(name);
@@ -118,36 +106,33 @@ static int print_shape(const struct trp_settings_request *q, const char *name,
     return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
 }
 
-struct call {
+static struct {
     struct trp_settings_request q;
     const char *name, *output;
     bool json, all;
+} call;
+
+static const struct trp_arg table[] = {
+    TRP_ARGS_FLAG("all", &call.all,
+                  "all profiles, as cli_filter.lua and the SPANK plugin read\nthem"),
+    TRP_ARGS_TEXT("output", &call.output, "FILE",
+                  "put them into FILE, which stays as it was when the site\n"
+                  "file has an error"),
+    TRP_ARGS_JSON(&call.json),
+    TRP_SETTINGS_SITE,
+    TRP_SETTINGS_SET,
+    TRP_ARGS_END,
 };
 
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct call *c = context;
     (void)a;
-    switch (what) {
-    case JSON:
-        c->json = true;
-        return 0;
-    case ALL:
-        c->all = true;
-        return 0;
-    case OUTPUT:
-        c->output = value;
-        return 0;
-    case TRP_ARG_WORD:
-    case TRP_ARG_REST:
-        if (c->name || !value)
-            return trp_error_set(err, TRP_EINVAL, "site-shape: takes one NAME");
-        c->name = value;
-        return 0;
-    default:
-        return trp_settings_take(&c->q, what, value, err);
-    }
+    if (what != TRP_ARG_WORD && what != TRP_ARG_REST)
+        return trp_settings_take(&call.q, what, value, err);
+    if (call.name || !value)
+        return trp_error_set(err, TRP_EINVAL, "site-shape: takes one NAME");
+    call.name = value;
+    return 0;
 }
 
 int trp_launcher_site_shape(int argc, char **argv)
@@ -162,15 +147,14 @@ int trp_launcher_site_shape(int argc, char **argv)
         "not\n"
         "allow it.\n",
         table, take};
-    static struct call c;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &c, &err);
+    int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
-    if (c.all ? c.name || c.json : !c.name || c.output)
+    if (call.all ? call.name || call.json : !call.name || call.output)
         return trp_launcher_misuse(
-            c.all      ? "site-shape: --all takes neither a NAME nor --json"
-            : c.output ? "site-shape: --output is for --all"
-                       : "site-shape: no NAME (see troupe site-shape --help)");
-    return print_shape(&c.q, c.name, c.output, c.json);
+            call.all      ? "site-shape: --all takes neither a NAME nor --json"
+            : call.output ? "site-shape: --output is for --all"
+                          : "site-shape: no NAME (see troupe site-shape --help)");
+    return print_shape(&call.q, call.name, call.output, call.json);
 }

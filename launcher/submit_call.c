@@ -19,21 +19,21 @@ enum option { PRINT = 1, RUN_NAME, RESUME, RUNS, OTHER };
 
 /* `troupe run`'s, but --dry-run. */
 static const struct trp_arg own[] = {
-    {"print", TRP_ARG_FLAG,     PRINT,             NULL,    "print the script; submit nothing"},
+    {"print", TRP_ARG_FLAG,     PRINT,             NULL,    "print the script; submit nothing", NULL},
     TRP_SETTINGS_SET,
     TRP_SETTINGS_SITE,
     {"local", TRP_ARG_OPTIONAL, TRP_SETTING_LOCAL, "CORES",
-     "run on the node of the job alone"                                                       },
-    TRP_RUN_NAME(RUN_NAME),
-    TRP_ARGS_RUNS(RUNS),
-    TRP_RUN_QUIET(OTHER),
+     "run on the node of the job alone",                                                        NULL},
+    TRP_RUN_NAME(RUN_NAME, NULL),
+    TRP_RUN_RUNS(RUNS, NULL),
+    TRP_RUN_QUIET(OTHER, NULL),
     TRP_ARGS_LINES("pipelines only:\n"),
-    TRP_RUN_KEEP_GOING(OTHER),
+    TRP_RUN_KEEP_GOING(OTHER, NULL),
     TRP_SETTINGS_PARAM,
-    TRP_RUN_FROM(OTHER),
-    TRP_RUN_UNTIL(OTHER),
+    TRP_RUN_FROM(OTHER, NULL),
+    TRP_RUN_UNTIL(OTHER, NULL),
     TRP_RUN_FORCE(OTHER),
-    TRP_RUN_RESUME(RESUME),
+    TRP_RUN_RESUME(RESUME, NULL),
     TRP_ARGS_END,
 };
 

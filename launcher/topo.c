@@ -11,36 +11,24 @@
 #include "mpis.h"
 #include "settings.h"
 
-enum option { JSON = 1, MPI };
+static struct {
+    struct trp_settings_request q;
+    bool json, mpi;
+} call;
+
 static const struct trp_arg table[] = {
-    TRP_ARGS_JSON(JSON),
+    TRP_ARGS_JSON(&call.json),
     TRP_SETTINGS_SITE,
     TRP_SETTINGS_LOCAL,
-    {"mpi", TRP_ARG_FLAG, MPI, NULL,
-      "the MPIs that are here instead, and what works with each"},
+    TRP_ARGS_FLAG("mpi", &call.mpi,
+                  "the MPIs that are here instead, and what works with each"),
     TRP_ARGS_END,
 };
 
-struct call {
-    struct trp_settings_request q;
-    bool json, mpi;
-};
-
-static int take(void *context, struct trp_args *a, int what, const char *value,
-                trp_error *err)
+static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 {
-    struct call *c = context;
     (void)a;
-    switch (what) {
-    case JSON:
-        c->json = true;
-        return 0;
-    case MPI:
-        c->mpi = true;
-        return 0;
-    default:
-        return trp_settings_take(&c->q, what, value, err);
-    }
+    return trp_settings_take(&call.q, what, value, err);
 }
 
 static const struct trp_line line = {"topo", "usage: troupe topo [options]\n\n", "",
@@ -86,13 +74,12 @@ static int print_topology(const struct trp_settings_request *q, bool json)
 
 int trp_launcher_topo(int argc, char **argv)
 {
-    static struct call c;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &c, &err);
+    int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
-    if (!c.mpi)
-        return print_topology(&c.q, c.json);
-    trp_mpis_print(c.json);
+    if (!call.mpi)
+        return print_topology(&call.q, call.json);
+    trp_mpis_print(call.json);
     return trp_launcher_printed(0);
 }
