@@ -6,20 +6,21 @@
  * polled peers with one MPI_Testsome, flushes the answers, and looks at the timers that
  * are due. It never blocks.
  *
- * Sleep is agreed per peer and direction. SLEEP n says: I have taken n messages of
- * yours and stop polling for more, ring me. The other side keeps that (is_deaf) until
- * it is to send more than n, then rings once. Both counts are of whole messages on one
- * ordered stream, and the frames on another, so a SLEEP that crosses a message is
- * answered by a RING at once, and a RING that crosses a second SLEEP is only a wake-up
- * too many. What a side may never do is to conclude from a *message* that its sender is
- * awake: the message may be older than the SLEEP. The driver says SLEEP also without
- * sleeping, to single peers that sleep, when it polls many: 1,000 sleepers cost
- * nothing.
+ * Sleep is agreed per peer and direction. SLEEP n means: I have received n of your
+ * messages so far and poll for no more; ring to wake me. The other side notes this
+ * (is_deaf), and rings once when it sends more than n. SLEEP and RING count whole
+ * messages. Messages travel on one ordered stream, frames on another. So a SLEEP that
+ * crosses a message is answered by a RING at once, and a RING that crosses a second
+ * SLEEP is only a needless wake-up. A side must never conclude from a *message* that
+ * its sender is awake: the message may be older than the SLEEP. A driver that polls
+ * many peers also sends SLEEP to those that sleep, although it stays awake itself, and
+ * polls them no more: 1,000 sleeping peers cost nothing.
  *
- * Leaving: BYE n tells that n messages were sent, all of them out of this process. Who
- * gets it takes them, finishes its own sends and says BYE as well; who has said and
- * heard it, and has all messages, closes. Nobody needs the other in MPI any more: the
- * posted receive is cancelled and the communicator freed locally.
+ * Leaving. BYE n means: I have sent n messages in all, and none is still in this
+ * process. The receiver takes them, finishes its own sends and sends BYE too. A side
+ * closes when it has sent and received BYE and has all messages. Then no call of MPI
+ * needs the other side: each cancels its posted receive and frees its communicator
+ * locally.
  *
  * Teardown: peers, half-open connections, transport, descriptors, memory.
  */

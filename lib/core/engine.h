@@ -1,21 +1,21 @@
 /*
- * The engine: everything a run decides, and nothing it does.
- *
- *     actions = trp_engine_step(engine, now, event)
+ * The engine makes all scheduling decisions of a run, and carries out none of them.
  *
  * Words. A *job* is a graph of *stages*; a stage is `ntasks` *tasks* of one resource
  * profile; an *attempt* is one try of a task on an executor. A stage waits for its
- * parents, is *ready* (its tasks are asked for), *runs* as a task set, and ends as
- * succeeded, failed, cancelled or skipped. An attempt that is *queued* sits on an
- * executor behind running ones of its stage and takes over the resources of the one
+ * parents, is *ready* (the driver is asked for its tasks), *runs* as a task set, and
+ * ends as succeeded, failed, cancelled or skipped. An attempt that is *queued* sits on
+ * an executor behind running ones of its stage and takes over the resources of the one
  * that ends first (decision 16).
  *
- * Invariants. Time (`now`, ns, any origin) never decreases. Ids are the engine's. Ties
- * break by id. No clock, no randomness, no I/O: the same events give the same actions.
- * The driver performs the actions in their order; it never decides.
+ * Invariants. Time (`now`, ns, any origin) never decreases. The engine assigns all ids.
+ * The lowest id wins a tie. The engine uses no clock, randomness or I/O, so the same
+ * events give the same actions. The driver performs the actions in their order; it
+ * never decides.
  *
- * Cost: O(1) a launch and an end, but for the choice among custom-resource addresses of
- * one executor; never a scan of all tasks or all executors.
+ * Cost: O(1) for each attempt that is launched and for each that ends, but for the
+ * choice among custom-resource addresses of one executor. Nothing scans all tasks or
+ * executors.
  *
  *     trp_engine *e;
  *     trp_engine_new(&config, profiles, &e, &err);
@@ -23,7 +23,7 @@
  *     trp_engine_step(e, now, &ev, &err);
  *     for (const struct trp_action *a; (a = trp_engine_next(e)); ) perform(a);
  *
- * Threads: one at a time.
+ * Threads: not thread-safe; one thread at a time may use an engine.
  */
 #ifndef TRP_CORE_ENGINE_H
 #define TRP_CORE_ENGINE_H
@@ -50,12 +50,12 @@ const char *trp_level_name(enum trp_level level); /* "PROCESS_LOCAL", … */
 
 enum trp_reuse { TRP_REUSE_EXACT, TRP_REUSE_FIT, TRP_REUSE_NEVER };
 
-/* When executors of a stage are asked for that cannot be had at once. */
+/* When to request executors of a stage that are not available at once. */
 enum trp_look_ahead {
-    TRP_LOOK_AHEAD_UNSET, /* of a stage: as the engine's */
+    TRP_LOOK_AHEAD_UNSET, /* stages only: the engine's setting */
     TRP_LOOK_AHEAD_OFF,   /* when the stage is ready */
-    TRP_LOOK_AHEAD_AUTO,  /* as long before that as they are expected to take */
-    TRP_LOOK_AHEAD_TIME,  /* so long before that */
+    TRP_LOOK_AHEAD_AUTO, /* before it is ready, by the time they are expected to take */
+    TRP_LOOK_AHEAD_TIME, /* before it is ready, by look_ahead_ns */
 };
 
 struct trp_pool_spec; /* sched/pools.h */
@@ -112,11 +112,11 @@ struct trp_engine_config {
     int64_t retry_first_ns;         /* spacing of a refused request: 1 s … */
     int64_t retry_max_ns;           /* … doubling to 60 s */
     bool keep_going;                /* run what does not depend on a failed stage */
-    bool fixed; /* the executors are those that are there: none is asked for or released
-                 */
-    uint32_t max_start_failures; /* starts in a row that may fail before a profile's
-                                  * stages are given up (5) … */
-    int64_t start_patience_ns; /* … not before so long after the first of them (0) */
+    bool fixed; /* a fixed set of executors: none is requested or released */
+    uint32_t max_start_failures; /* a profile's stages fail after so many failed starts
+                                  * of executors in a row (5) … */
+    int64_t
+        start_patience_ns; /* … but no sooner than this after the first of them (0) */
     uint32_t max_stage_attempts; /* stage.maxConsecutiveAttempts (4) */
     bool host_files;      /* shuffle.host_files (true): outputs belong to hosts */
     bool shuffle_service; /* shuffle.service.enabled: outputs of lost executors stay */

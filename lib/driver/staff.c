@@ -1,15 +1,16 @@
 /*
- * The driver's executors, from request to end.
+ * The driver's records of its executors, from request to end.
  *
- *     start ─▶ granted ─▶ up ─▶ (work) ─▶ down ─▶ gone
+ *     start ─▶ granted ─▶ up ─▶ (runs tasks) ─▶ down, gone (in either order)
  *
- * Two sources tell of an end: the admission socket (`down`, at once, perhaps with last
- * words) and the cluster (`gone`, when the process was reaped and its room is free).
- * The engine is told once. With words, or after a release, that is at the first of the
- * two; without words `gone` is waited for, since it knows whether the kernel killed for
- * memory, and after a `gone` that comes first `down` is, which brings the words: the
- * spawner closes the socket when it has said them, within WORDS_NS. After a `down` the
- * process is killed for good measure: it may hang, or be cut off.
+ * Two sources report the end of an executor: the admission socket (`down`, at once,
+ * perhaps with its last words: a reason) and the cluster (`gone`, once the process was
+ * reaped and its resources are free). The engine is told once. With a reason, or after
+ * a release, it is told at the first of the two. When `down` comes first without a
+ * reason, we wait for `gone`, which knows whether the kernel killed the process for
+ * memory. When `gone` comes first, we wait up to WORDS_NS for `down`, which brings the
+ * reason: the spawner sends it and then closes the socket. After a `down` we kill the
+ * process in any case: it may hang, or have lost its connection.
  */
 #include <errno.h>
 #include <signal.h>

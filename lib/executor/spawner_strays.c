@@ -1,22 +1,22 @@
 /*
- * What commands leave behind.
+ * Finds and kills the processes that a command leaves behind: strays.
  *
  * The spawner is the subreaper: a process whose parents are gone becomes its child. So
- * as long as any descendant of an ended attempt lives, one of them is a direct child of
- * the spawner that is no main process, and it is enough to look at those, to kill what
- * is found, and to look again when one has died: its own children have come up by then.
+ * while any descendant of an ended attempt lives, one of them is a direct child of the
+ * spawner and not the main process of an attempt. We look at those children only, kill
+ * the strays, and look again when one dies: its children are ours by then.
  *
- * Whose a stray is tells the token in its environment, and, when it wiped that, its
- * process group (every command leads one). One that belongs to no live attempt is
- * killed.
+ * The token in its environment says whose a stray is. When it has cleared its
+ * environment, its process group does (every command leads one). We kill one that
+ * belongs to no live attempt.
  *
- * Cost. Most commands leave nothing, and a look must cost them nothing: /proc/loadavg
- * tells the pid that was given out last. When it is as far from the pid of the attempt
- * as the number of processes we started since, nobody made a process meanwhile, and no
- * stray can exist: one read. Else, when the attempt was so short that pids cannot have
- * gone round, a stray has one of the few given out since. Else the list of our children
- * is read where the kernel has one (CONFIG_PROC_CHILDREN, as in Debian), and only
- * without it all of /proc.
+ * Cost. Most commands leave nothing, and looking must cost them nothing. /proc/loadavg
+ * has the pid that was given out last. When its distance from the pid of the attempt is
+ * the number of processes we started since, nobody else made a process, and no stray
+ * can exist: one read. Otherwise, when the attempt was too short for pids to wrap
+ * around, we check the few pids given out since. Otherwise we read the list of our
+ * children where the kernel has one (CONFIG_PROC_CHILDREN, as in Debian), else all of
+ * /proc.
  */
 #include <dirent.h>
 #include <errno.h>

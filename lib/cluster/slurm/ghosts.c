@@ -1,7 +1,8 @@
 /*
- * One call at a time (`steps` of line.h, one RPC), for one job: that of the first node
- * which is taken. The pause before it doubles until a step is started. Steps that are
- * none of ours are left alone: their node is tried again after the comparison.
+ * We make one `steps` call (line.h, one RPC) at a time, for one job: that of the first
+ * node which is taken. The pause before a call doubles, until a step is started. We
+ * leave steps alone that are not among our ended ones. A taken node without a ghost is
+ * used again.
  */
 #include "cluster/slurm/ghosts.h"
 

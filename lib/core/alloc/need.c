@@ -1,21 +1,23 @@
 /*
- * How many executors the tasks of a class can use, and how many it keeps besides.
+ * How many executors the tasks of a class (a profile) can use: work; and how many the
+ * class should have: all.
  *
  * - work (alloc.grow=need): the sum over its running stages, and barrier stages that
  *   run again soon, of ceil(open tasks / slots), within the stage's, the profile's and
  *   the cluster's bounds;
  * - work (alloc.grow=ramp): its target, as far as tasks can use it (targets.h);
- * - all: work, or the minimum or initial number, what stages that are not ready yet are
- *   to find (ahead.c), and one for copies that can run nowhere else;
+ * - all: the larger of work and the minimum or initial number; plus what is requested
+ *   ahead for stages that are not ready yet (ahead.c); plus one for copies that can run
+ *   nowhere else;
  *
- * where open tasks are those that may run now or do (not those that wait for tasks of
- * their parents, whose executors could take the room that the parents need; a least
- * number of executors holds for a stage with such tasks only).
+ * where open tasks are those that run or may run now. Tasks that wait for tasks of
+ * their parents are not open: executors for them could take resources that the parents
+ * need. The least number of executors of a stage holds only while it has open tasks.
  *
- * A copy cannot run on a host where its task ran. Executors on which none of the copies
- * that wait can run are not needed for them: they do not count as open tasks for those.
- * While they have no other, one executor more is asked for where the cluster has a host
- * that none of the class is on; once, for it may come to the same host all the same.
+ * A copy (of a slow task) cannot run on a host where its task ran. Executors that no
+ * waiting copy can use are not kept for copies. When the copies can use no executor
+ * that there is, and the cluster has a host without an executor of the class, one more
+ * executor is requested; once, since it may start on the same host again.
  */
 #include "core/engine_state.h"
 
