@@ -70,7 +70,7 @@ static void print_jobs(const struct trp_run_record *r, FILE *out)
     fprintf(out, "Slurm's accounting of job%s ", r->njobs == 1 ? "" : "s");
     for (uint32_t i = 0; i < r->njobs; i++)
         fprintf(out, "%s%u%s", i ? ", " : "", r->jobs[i].id,
-                r->jobs[i].further ? " (further)" : "");
+                r->jobs[i].additional ? " (additional)" : "");
     fputs(":\n\n", out);
 }
 

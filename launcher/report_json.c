@@ -76,7 +76,7 @@ static json_t *jobs(const struct trp_run_record *r)
     for (uint32_t i = 0; i < r->njobs; i++)
         json_array_append_new(list,
                               json_pack("{s:I, s:b}", "job", (json_int_t)r->jobs[i].id,
-                                        "further", r->jobs[i].further));
+                                        "further", r->jobs[i].additional));
     return list;
 }
 

@@ -6,7 +6,7 @@
  * Slurm hands the option on to all that runs in the job, by a variable that srun,
  * sbatch and salloc read before the command line. A step of the job is of its profile,
  * but not of its shape unless it says so itself: an srun in a job takes what it is told
- * to, as without the plugin. A further job has nothing to do with it.
+ * to, as without the plugin. An additional job has nothing to do with it.
  */
 #include <dlfcn.h>
 #include <stdio.h>

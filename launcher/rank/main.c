@@ -4,7 +4,7 @@
  *     driver RUN_DIR    the driver of a run
  *     executor          an executor (TROUPE_EXECUTOR says which)
  *     step VAR… -- …    what stands before an executor in a Slurm step
- *     guard             ends a further Slurm job when the driver is gone
+ *     guard             ends an additional Slurm job when the driver is gone
  *     tidy OWNER…       removes what executors left on their node that were killed
  *     gang SPECFILE     the wrapper of one rank of a gang
  *     unstick PORT      frees an MPI_Comm_accept whose peer died

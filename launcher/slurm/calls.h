@@ -33,7 +33,8 @@ int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t job);
  * that is in several topologies the last one counts, which is that of `partition`. */
 int trp_slurm_call_racks(FILE *to, uint32_t number, const char *partition);
 /* `ends` and `state` lines: until when the job, or each of its components, and each
- * further job may run, and what became of their nodes; `over`: a further job is. */
+ * additional job may run, and what became of their nodes; `over`: an additional job is.
+ */
 int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t job);
 /* `step` lines: the steps that a job has, but for its batch script and the like. */
 int trp_slurm_call_steps(FILE *to, uint32_t number, uint32_t job);
@@ -55,7 +56,8 @@ enum trp_slurm_refusal {
 };
 enum trp_slurm_refusal trp_slurm_refusal_of(int code);
 
-/* ---- further.c: further jobs -------------------------------------------------------
+/* ---- additional.c: additional jobs
+ * -------------------------------------------------------
  */
 
 /* Asks for a job that is granted at once: the lines of trp_slurm_call_job. */
@@ -64,7 +66,7 @@ int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line);
 int trp_slurm_call_when(FILE *to, const struct trp_slurm_line *line);
 /* Queues a batch job: `queued job=`. */
 int trp_slurm_call_queue(FILE *to, const struct trp_slurm_line *line);
-/* `further` lines: the state of all jobs of this run. One RPC. */
+/* `additional` lines: the state of all jobs of this run. One RPC. */
 int trp_slurm_call_jobs(FILE *to, uint32_t number);
 /* Cancels a job; one that is over is no error. */
 int trp_slurm_call_end(uint32_t job);
@@ -84,13 +86,13 @@ int trp_slurm_call_sweep(const struct trp_slurm_line *line);
  * where any was asked for, or looked for in vain. */
 void trp_slurm_sweep_at_end(void);
 /* Whether it is one that was got and not given back. */
-bool trp_slurm_further_is_held(uint32_t job);
+bool trp_slurm_additional_is_held(uint32_t job);
 /* Whether there may be jobs that were not given back; ends them: 0 or Slurm's error
  * number. */
-bool trp_slurm_further_are_left(void);
+bool trp_slurm_additional_are_left(void);
 /* … and all of those, as far as they are known, have guards of their own. */
-bool trp_slurm_further_are_guarded(void);
-int trp_slurm_further_end_all(void);
+bool trp_slurm_additional_are_guarded(void);
+int trp_slurm_additional_end_all(void);
 
 /* ---- nodes.c -----------------------------------------------------------------------
  */
@@ -116,8 +118,8 @@ char *trp_slurm_value(const char *line, const char *key);
 /* ---- job.c -------------------------------------------------------------------------
  */
 
-/* A `further` line: state, reason and expected start of a job. */
-void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job);
+/* A `additional` line: state, reason and expected start of a job. */
+void trp_slurm_put_additional(FILE *to, uint32_t number, slurm_job_info_t *job);
 const char *trp_slurm_state_word(uint32_t state);
 /* CPUs are handed out a core at a time at least. */
 bool trp_slurm_cores_are_whole(const slurm_conf_t *conf);

@@ -240,10 +240,10 @@ const struct trp_slurm_facts *trp_slurm_facts_load(void)
     return &f;
 }
 
-void trp_slurm_put_further(FILE *to, uint32_t number, slurm_job_info_t *job)
+void trp_slurm_put_additional(FILE *to, uint32_t number, slurm_job_info_t *job)
 {
     char *reason = reason_of(job);
-    trp_slurm_line_begin(to, number, "further");
+    trp_slurm_line_begin(to, number, "additional");
     trp_slurm_line_put_number(to, "job", job->job_id);
     trp_slurm_line_put(to, "state", trp_slurm_state_word(job->job_state));
     trp_slurm_line_put(to, "reason", reason);

@@ -5,10 +5,10 @@
  * protocol of cluster/slurm/line.h with it. Two threads: this one reads lines and sees
  * the pipe close; a worker takes the calls, one after the other, since libslurm blocks
  * (for as long as slurmctld is away) and is not asked twice at once. When the pipe
- * closes, further jobs that were not given back are ended, and, when nobody said `bye`,
- * steps that are guarded: both after GO_S then. A call that hangs is given up after
- * END_S; but to end further jobs is tried for as long as slurmctld does not answer, or
- * for PATIENT_S where their own guards do it then.
+ * closes, additional jobs that were not given back are ended, and, when nobody said
+ * `bye`, steps that are guarded: both after GO_S then. A call that hangs is given up
+ * after END_S; but to end additional jobs is tried for as long as slurmctld does not
+ * answer, or for PATIENT_S where their own guards do it then.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -94,7 +94,7 @@ static int guard(const struct trp_slurm_line *line)
     return 0;
 }
 
-static int perform_further(const struct trp_slurm_line *line, uint32_t job)
+static int perform_additional(const struct trp_slurm_line *line, uint32_t job)
 {
     if (strcmp(line->word, "allocate") == 0)
         return trp_slurm_call_allocate(stdout, line);
@@ -146,7 +146,7 @@ static int perform(const struct trp_slurm_line *line)
     if (strcmp(line->word, "guard") == 0)
         return guard(line);
     if (strcmp(line->word, "bye") != 0)
-        return perform_further(line, job);
+        return perform_additional(line, job);
     bye = true;
     return 0;
 }
@@ -178,11 +178,12 @@ static void give_back(void)
 {
     time_t began = time(NULL);
     trp_slurm_sweep_at_end();
-    for (int refusals = 0; trp_slurm_further_are_left() && refusals < REFUSALS;) {
-        int code = trp_slurm_further_end_all();
+    for (int refusals = 0; trp_slurm_additional_are_left() && refusals < REFUSALS;) {
+        int code = trp_slurm_additional_end_all();
         bool lost = trp_slurm_refusal_of(code) == TRP_SLURM_LOST;
         refusals += code && !lost;
-        if (code && trp_slurm_further_are_guarded() && time(NULL) - began >= PATIENT_S)
+        if (code && trp_slurm_additional_are_guarded() &&
+            time(NULL) - began >= PATIENT_S)
             return;
         if (code)
             sleep(GO_S);
@@ -196,7 +197,7 @@ static void *work(void *context)
     for (struct call *c; (c = take_call()); free(c))
         answer(c);
     /* Most steps go by themselves, and leave nothing on their nodes. */
-    if (!bye && (nguarded || trp_slurm_further_are_left()))
+    if (!bye && (nguarded || trp_slurm_additional_are_left()))
         sleep(GO_S);
     give_back();
     for (uint32_t i = 0; !bye && i < nguarded; i++)
@@ -243,7 +244,7 @@ int main(void)
     until.tv_sec += END_S;
     if (pthread_timedjoin_np(worker, NULL, &until) == 0)
         return 0;
-    if (!trp_slurm_further_are_left())
+    if (!trp_slurm_additional_are_left())
         _exit(1); /* it hangs in a call */
     pthread_join(worker, NULL);
     return 0;

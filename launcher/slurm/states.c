@@ -1,5 +1,5 @@
 /*
- * What became of the nodes of the driver's job and of further ones: one look at the
+ * What became of the nodes of the driver's job and of additional ones: one look at the
  * jobs, which may have lost some, and one at the states of all nodes. Of one job alone
  * slurmctld is asked by its number, else of all that the user has.
  */
@@ -70,7 +70,7 @@ static void put_over(FILE *to, uint32_t number, const slurm_job_info_t *job)
 
 static int load_jobs(job_info_msg_t **jobs, uint32_t id)
 {
-    if (trp_slurm_further_are_left())
+    if (trp_slurm_additional_are_left())
         return slurm_load_job_user(jobs, getuid(), SHOW_ALL);
     return trp_libslurm_load_job(jobs, id, SHOW_ALL);
 }
@@ -87,7 +87,7 @@ int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t id)
     for (uint32_t i = 0; code == 0 && i < jobs->record_count; i++) {
         const slurm_job_info_t *job = &jobs->job_array[i];
         uint32_t state = job->job_state & JOB_STATE_BASE;
-        bool held = trp_slurm_further_is_held(job->job_id);
+        bool held = trp_slurm_additional_is_held(job->job_id);
         if (held && state > JOB_SUSPENDED)
             put_over(to, number, job);
         else if (is_of(job, id) || (held && state != JOB_PENDING))

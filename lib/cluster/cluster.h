@@ -46,8 +46,8 @@ struct trp_gone {
      * limit, TRP_ENOENT since its nodes failed (`text` says which job, and how). */
     int status;
     bool memory;  /* the kernel killed in it for memory */
-    bool untried; /* of one that had not come: there is another host, or a further job,
-                   * that was not tried since one of its profile came */
+    bool untried; /* of one that had not come: there is another host, or an additional
+                   * job, that was not tried since one of its profile came */
     const char *text;
     const char *cause; /* the part of it that has no number; NULL: all */
 };
@@ -57,7 +57,7 @@ struct trp_outlook; /* core/alloc/outlook.h */
 /* How a gang ended: as a struct trp_end of lib/wire, plus the rank's words. */
 struct trp_end;
 
-/* Guards of further Slurm jobs call the admission socket with these ids. */
+/* Guards of additional Slurm jobs call the admission socket with these ids. */
 enum { TRP_CLUSTER_GUARD_IDS = 4096, TRP_CLUSTER_GUARDS = (1 << 20) - 4096 };
 
 /* A step of a Slurm job that runs an executor or an attempt of a gang. */
@@ -85,8 +85,8 @@ struct trp_cluster_handler {
     void (*notice)(void *context, const char *text);
     /* So many nodes of Slurm's are held from now on. May be NULL. */
     void (*nodes)(void *context, uint32_t nodes);
-    /* A Slurm job is this run's: its own, or a further one. May be NULL. */
-    void (*job)(void *context, uint32_t job, bool further);
+    /* A Slurm job is this run's: its own, or an additional one. May be NULL. */
+    void (*job)(void *context, uint32_t job, bool additional);
     /* A step begins; told again when it has to begin anew. May be NULL. */
     void (*step)(void *context, const struct trp_cluster_step *step);
     /* Where it runs nothing new is to begin, and it is to go. May be told again. */
@@ -219,8 +219,8 @@ int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores, const trp_site *site,
 /* Where executors of a run in a Slurm job may be: alloc.placement. */
 enum trp_placement {
     TRP_PLACEMENT_INSIDE_FIRST,
-    TRP_PLACEMENT_INSIDE, /* no further jobs */
-    TRP_PLACEMENT_JOBS,   /* in further jobs only */
+    TRP_PLACEMENT_INSIDE, /* no additional jobs */
+    TRP_PLACEMENT_JOBS,   /* in additional jobs only */
 };
 
 /* The Slurm job that this process is in (lib/cluster/slurm). */

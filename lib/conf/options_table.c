@@ -33,8 +33,8 @@ const struct trp_option trp_option_table[] = {
      "most memory of all executors together; not set: no limit"},
     {"alloc.placement", TRP_OPTION_CHOICE, "inside-first", NULL, NULL,
      "inside-first|inside|jobs",
-     "in a Slurm job: executors are placed in it first and then in further jobs, in it "
-     "alone, or in further jobs alone"},
+     "in a Slurm job: executors are placed in it first and then in additional jobs, in it "
+     "alone, or in additional jobs alone"},
     {"alloc.release", TRP_OPTION_CHOICE, "stage-end", NULL, NULL, "stage-end|idle",
      "give executors back when no stage needs them, or when idle for "
      "dynamicAllocation.executorIdleTimeout"},
@@ -43,7 +43,7 @@ const struct trp_option trp_option_table[] = {
      "of any shape that covers it, never"},
     {"alloc.shrink", ON,
      "in a Slurm job: give back nodes that stages have used and none to come needs, where "
-     "Slurm allows it and further jobs may be had"},
+     "Slurm allows it and additional jobs may be had"},
     {"barrier.reserve", TRP_OPTION_TIME, "30s", "0", NULL, NULL,
      "how long slots are kept for a barrier stage whose turn it is, before later stages "
      "get them once; 0: they are not kept"},
@@ -87,7 +87,7 @@ const struct trp_option trp_option_table[] = {
      "executors of one profile that are kept while it is in use"},
     {"dynamicAllocation.schedulerBacklogTimeout",
      TRP_OPTION_TIME, "1s", "1ms", NULL, NULL,
-     "how long executors wait for room until a further Slurm job is thought of; with "
+     "how long executors wait for room until an additional Slurm job is thought of; with "
      "alloc.grow=ramp how long tasks wait until more executors are asked for"},
     {"dynamicAllocation.shuffleTracking.enabled", ON,
      "keep executors that hold shuffle data which a job uses; only with "

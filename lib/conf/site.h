@@ -58,7 +58,7 @@ struct trp_site_route {
 /* A courtesy to users; Slurm's own limits are the barrier. */
 struct trp_site_limits {
     uint32_t executors, jobs; /* 0: none */
-    bool no_jobs;             /* `jobs: 0`: no further ones */
+    bool no_jobs;             /* `jobs: 0`: no additional ones */
     struct trp_mark executors_mark;
     int64_t time_ns; /* of a job; 0: none */
     char **deny;     /* resources */
@@ -112,7 +112,7 @@ typedef struct trp_site {
     uint32_t nprofiles;
     char *scratch;  /* NULL: the run decides */
     char *mpi;      /* srun --mpi=… of a gang; NULL: see trp_site_mpi */
-    bool exclusive; /* `nodes: exclusive`: further jobs take whole nodes */
+    bool exclusive; /* `nodes: exclusive`: additional jobs take whole nodes */
     struct trp_site_driver driver;
     struct trp_site_warning *warnings;
     uint32_t nwarnings;

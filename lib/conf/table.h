@@ -48,7 +48,7 @@ void trp_table_message(trp_table *t, const char *fmt, ...)
 int trp_table_print(trp_table *take_table, FILE *out, trp_error *err);
 
 /* Prints a text in lines of at most 80 columns: `first` before the first, `indent`
- * spaces before each further one; it is broken at spaces. */
+ * spaces before each additional one; it is broken at spaces. */
 void trp_text_wrap(const char *text, const char *first, int indent, FILE *out);
 
 #endif

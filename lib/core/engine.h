@@ -340,8 +340,8 @@ struct trp_event {
                                  * they may have to wait in the cluster's queue */
             const char *text;   /* with 0: resource, wanted, available; copied */
             uint32_t hosts;     /* on so many hosts; 0: not known, there may be more */
-            bool more;          /* further jobs may be had for them: each is asked for
-                                 * when it is worth it (MAY_ADD) */
+            bool more; /* additional jobs may be had for them: each is asked for
+                        * when it is worth it (MAY_ADD) */
         } fit;
         struct {
             trp_executor_id executor; /* as in TRP_ACTION_START_EXECUTOR */
@@ -354,8 +354,8 @@ struct trp_event {
         struct {
             trp_executor_id executor;
             enum trp_refusal how;
-            bool untried;      /* with FAILED: there is another host, or a further job,
-                                * that was not tried since one of its profile came */
+            bool untried; /* with FAILED: there is another host, or an additional job,
+                           * that was not tried since one of its profile came */
             const char *text;  /* why, for a person; copied */
             const char *cause; /* the part of it that says the same of any executor
                                 * which ends so; NULL: all; copied */
@@ -456,7 +456,7 @@ enum trp_action_kind {
     TRP_ACTION_OUTLIVED,         /* outlived: tasks would outlive the executor, which is
                                   * about to be released; another one is to live longer */
     TRP_ACTION_NEED_EXECUTOR, /* executor: asked for ahead, it is needed from now on */
-    TRP_ACTION_MAY_ADD,  /* executor: asked for; where it has no room, a further job
+    TRP_ACTION_MAY_ADD,  /* executor: asked for; where it has no room, an additional job
                           * is worth it from now on */
     TRP_ACTION_ASK_WAIT, /* wait: how long would they wait? Answer with QUEUE_WAIT,
                           * or not at all */

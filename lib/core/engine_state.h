@@ -25,7 +25,7 @@
  *     alloc/outlook.c      what may still run, and what of it at once
  *     alloc/wanted.c       how many executors each profile should have
  *     alloc/ahead.c        executors of stages that are not ready yet
- *     alloc/patience.c     which requests may be had from further jobs
+ *     alloc/patience.c     which requests may be had from additional jobs
  *     alloc/left.c         how much longer tasks take
  *     alloc/make_room.c    limits over all profiles that are short
  *     alloc/supply.c       what executors there are, for the limits and timeouts

@@ -268,7 +268,7 @@ void trp_staff_on_shrunk(void *context, bool planned, const char *text);
 bool trp_staff_on_outlook(void *context, struct trp_outlook *ret);
 void trp_staff_on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns);
 void trp_staff_on_nodes(void *context, uint32_t nodes);
-void trp_staff_on_job(void *context, uint32_t job, bool further);
+void trp_staff_on_job(void *context, uint32_t job, bool additional);
 void trp_staff_on_step(void *context, const struct trp_cluster_step *step);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * The ends of allocations, as Slurm has them in its books; they may be moved while the
- * run goes on. That of a further job is its executors'; the driver's own is the run's.
+ * run goes on. That of an additional job is its executors'; the driver's own is the
+ * run's.
  *
  * RESERVE_NS before it the run stops, so that there is time to end commands (SIGTERM,
  * SIGKILL 5 s later), to give everything back and to close the event log before Slurm

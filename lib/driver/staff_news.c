@@ -57,10 +57,10 @@ void trp_staff_on_nodes(void *context, uint32_t nodes)
     trp_event_nodes(d->log, nodes, trp_driver_wall(d, trp_clock_ns()));
 }
 
-void trp_staff_on_job(void *context, uint32_t job, bool further)
+void trp_staff_on_job(void *context, uint32_t job, bool additional)
 {
     trp_driver *d = context;
-    trp_event_slurm_job(d->log, job, further, trp_driver_wall(d, trp_clock_ns()));
+    trp_event_slurm_job(d->log, job, additional, trp_driver_wall(d, trp_clock_ns()));
 }
 
 void trp_staff_on_step(void *context, const struct trp_cluster_step *step)

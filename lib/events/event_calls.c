@@ -170,11 +170,11 @@ void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at)
     trp_event_log_put_lines(l, &b);
 }
 
-void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool further, int64_t at)
+void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_t at)
 {
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
-    trp_line_slurm_job(&b, job, further, at);
+    trp_line_slurm_job(&b, job, additional, at);
     trp_event_log_put_lines(l, &b);
 }
 

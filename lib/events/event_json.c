@@ -382,12 +382,12 @@ void trp_line_nodes(struct trp_buf *b, uint32_t nodes, int64_t at)
     TRP_JSON(b, "}\n");
 }
 
-void trp_line_slurm_job(struct trp_buf *b, uint32_t job, bool further, int64_t at)
+void trp_line_slurm_job(struct trp_buf *b, uint32_t job, bool additional, int64_t at)
 {
     TRP_JSON(b, "{\"Event\":\"TroupeSlurmJob\",\"Job ID\":");
     trp_json_int(b, job);
     TRP_JSON(b, ",\"Further\":");
-    trp_json_bool(b, further);
+    trp_json_bool(b, additional);
     TRP_JSON(b, ",\"Timestamp\":");
     trp_json_int(b, ms(at));
     TRP_JSON(b, "}\n");

@@ -66,7 +66,7 @@ void trp_line_job_end(struct trp_buf *b, trp_job_id job, enum trp_outcome outcom
 void trp_line_message(struct trp_buf *b, const char *level, const char *text,
                       int64_t at);
 void trp_line_nodes(struct trp_buf *b, uint32_t nodes, int64_t at);
-void trp_line_slurm_job(struct trp_buf *b, uint32_t job, bool further, int64_t at);
+void trp_line_slurm_job(struct trp_buf *b, uint32_t job, bool additional, int64_t at);
 void trp_line_slurm_step(struct trp_buf *b, uint32_t job, const char *name, bool gang,
                          uint32_t id, int64_t at);
 void trp_line_slurm_costs(struct trp_buf *b, uint64_t rpcs, uint64_t sruns,

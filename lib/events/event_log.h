@@ -107,7 +107,7 @@ void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcom
 /* So many nodes of Slurm's are held from now on: TroupeNodes. */
 void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at);
 /* A Slurm job is the run's: TroupeSlurmJob, {"Job ID":…,"Further":…,"Timestamp":…}. */
-void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool further, int64_t at);
+void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_t at);
 /* A step of it begins, for executor `id` or a gang's attempt of that number:
  * TroupeSlurmStep, {"Job ID":…,"Step Name":…,"Executor ID" or "Task ID":…,
  * "Timestamp":…}. */

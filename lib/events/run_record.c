@@ -343,14 +343,14 @@ static int on_costs(struct trp_record_reader *r, const json_t *event)
     return 0;
 }
 
-static int add_job(struct trp_run_record *now, uint32_t job, bool further)
+static int add_job(struct trp_run_record *now, uint32_t job, bool additional)
 {
     for (uint32_t i = 0; i < now->njobs; i++)
         if (now->jobs[i].id == job)
             return 0;
     if (!TRP_ARRAY_GROW(now->jobs, now->njobs, now->jobs_room))
         return TRP_ENOMEM;
-    now->jobs[now->njobs++] = (struct trp_run_job){job, further};
+    now->jobs[now->njobs++] = (struct trp_run_job){job, additional};
     return 0;
 }
 

@@ -41,7 +41,7 @@ struct trp_run_record {
     struct trp_statistics statistics;
     struct trp_run_job {
         uint32_t id;
-        bool further;
+        bool additional;
     } * jobs; /* Slurm's, in the order in which they were had */
     uint32_t njobs;
     struct trp_run_step *steps;

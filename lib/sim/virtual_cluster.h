@@ -51,7 +51,7 @@ struct trp_virtual_config {
     const trp_sim_cluster *model;
     const uint32_t *inside; /* nodes of each group */
     uint64_t seed;
-    bool inside_only; /* there are no further jobs */
+    bool inside_only; /* there are no additional jobs */
     bool whole_jobs;
     struct trp_virtual_handler handler;
 };

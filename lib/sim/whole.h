@@ -5,7 +5,7 @@
  *     monolithic      one job with the nodes of the largest stage, held to the end
  *     job-per-stage   each stage is a job of its own, submitted when those before it
  *                     are done, which holds all its room to its end
- *     inside-first    Troupe: the driver's job, further jobs where it is too small,
+ *     inside-first    Troupe: the driver's job, additional jobs where it is too small,
  *                     given back as stages end
  *     look-ahead      the same; the next stage's jobs are submitted before this one
  *                     ends

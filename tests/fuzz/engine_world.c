@@ -151,7 +151,7 @@ static void on_executor(struct fuzz_world *w, const struct trp_action *act)
          act->kind == TRP_ACTION_START_EXECUTOR     ? "asked for"
          : act->kind == TRP_ACTION_RELEASE_EXECUTOR ? "released"
          : act->kind == TRP_ACTION_NEED_EXECUTOR    ? "needed"
-         : act->kind == TRP_ACTION_MAY_ADD          ? "worth a further job"
+         : act->kind == TRP_ACTION_MAY_ADD          ? "worth an additional job"
                                                     : "relabelled");
     switch (act->kind) {
     case TRP_ACTION_START_EXECUTOR:

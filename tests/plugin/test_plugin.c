@@ -233,7 +233,7 @@ static void test_inherited(void)
     g_assert_cmpint(fake_option("stage-profile", "gone", 0), <, 0);
 }
 
-static void test_further_job(void)
+static void test_additional_job(void)
 {
     load(S_CTX_ALLOCATOR);
     g_setenv(INHERITED, "small", 1);
@@ -340,20 +340,20 @@ int main(int argc, char **argv)
         const char *name;
         void (*test)(void);
     } all[] = {
-        {"it shows what the loader needs and nothing of its own",  test_variables  },
-        {"each process of Slurm gets the options it is to have",   test_contexts   },
-        {"unused, a step reads nothing and tells nothing",         test_unused     },
-        {"another Slurm is told, and nothing is done",             test_other_slurm},
-        {"wrong arguments are told, the others count",             test_settings   },
-        {"an option that cannot be had is told",                   test_no_options },
-        {"a profile is one of the site's, or refused",             test_profile    },
-        {"without shapes a profile is refused",                    test_no_shapes  },
-        {"without a cli_filter in Lua a profile is refused",       test_no_filter  },
-        {"a job's profile is taken as it is, a step's is checked", test_inherited  },
-        {"a job made in a job has nothing of its profile",         test_further_job},
-        {"a pipeline is checked by troupe, as it is called",       test_pipeline   },
-        {"a task finds its profile and resources",                 test_step       },
-        {"a task runs whatever is wrong, which is told",           test_step_errors},
+        {"it shows what the loader needs and nothing of its own",  test_variables     },
+        {"each process of Slurm gets the options it is to have",   test_contexts      },
+        {"unused, a step reads nothing and tells nothing",         test_unused        },
+        {"another Slurm is told, and nothing is done",             test_other_slurm   },
+        {"wrong arguments are told, the others count",             test_settings      },
+        {"an option that cannot be had is told",                   test_no_options    },
+        {"a profile is one of the site's, or refused",             test_profile       },
+        {"without shapes a profile is refused",                    test_no_shapes     },
+        {"without a cli_filter in Lua a profile is refused",       test_no_filter     },
+        {"a job's profile is taken as it is, a step's is checked", test_inherited     },
+        {"a job made in a job has nothing of its profile",         test_additional_job},
+        {"a pipeline is checked by troupe, as it is called",       test_pipeline      },
+        {"a task finds its profile and resources",                 test_step          },
+        {"a task runs whatever is wrong, which is told",           test_step_errors   },
     };
     g_test_init(&argc, &argv, NULL);
     folder = g_dir_make_tmp("troupe-plugin.XXXXXX", NULL);

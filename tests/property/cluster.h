@@ -86,7 +86,7 @@ struct cluster {
     FILE *explain;
     int64_t now;
     int64_t quiet_since; /* the last action */
-    bool patient;        /* further jobs are had when they may, else at once */
+    bool patient;        /* additional jobs are had when they may, else at once */
     uint32_t inside[MAX_PROFILES]; /* executors of each profile that are held */
     bool draining, appeared;       /* an executor came without having been asked for */
     uint32_t njobs, nstages, nexecutors, nattempts;

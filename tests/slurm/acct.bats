@@ -22,7 +22,7 @@ submitted() {
 }
 
 # The run that most tests look at: two executors and a gang in the driver's job, an
-# executor in a further one.
+# executor in an additional one.
 play() {
     cat >p.yaml <<'END'
 troupe: 1
@@ -122,7 +122,7 @@ columns() {
     wait_until 20 has_rows acct 4
     cd "$weather"
     run -0 report --sacct
-    [[ "$output" =~ "Slurm's accounting of jobs "[0-9]+", "[0-9]+" (further)" ]]
+    [[ "$output" =~ "Slurm's accounting of jobs "[0-9]+", "[0-9]+" (additional)" ]]
     [[ "$output" =~ small" "+2" " ]]
     [[ "$output" =~ total" "+4" "  ]]
     [[ "$output" != *" here; "* ]]
@@ -208,7 +208,7 @@ END
     run -0 report --sacct
 }
 
-# one_stage: a stage of two executors, or a gang, for which a further job is asked.
+# one_stage: a stage of two executors, or a gang, for which an additional job is asked.
 one_stage() {
     cat >p.yaml <<END
 troupe: 1
@@ -239,14 +239,14 @@ of_account() {
     wait_until 10 of_account other
 }
 
-# refused TASKS RULE WORDS: of further jobs, by the site's rule.
+# refused TASKS RULE WORDS: of additional jobs, by the site's rule.
 refused() {
     one_stage "$1"
     printf 'site: 1\nroute:\n  - {%s}\n' "$2" >site.yaml
     submit alice -N1 -n1 -c1 --mem=700 -- \
         "$TROUPE" run --site site.yaml --set alloc.placement=jobs p.yaml
     run -3 finished 30
-    [[ "$output" == *"troupe: p.yaml:5:"*": stage s: Slurm: $3 (a further job was asked for: "*", $4, by "*"/site.yaml:3:5)"* ]]
+    [[ "$output" == *"troupe: p.yaml:5:"*": stage s: Slurm: $3 (an additional job was asked for: "*", $4, by "*"/site.yaml:3:5)"* ]]
     [ -z "$(on head squeue -h -u alice)" ]
 }
 

@@ -19,7 +19,7 @@ rounds() {
     rounds socket 6
 }
 
-@test "without faults a short run takes few further jobs, and few calls of Slurm" {
+@test "without faults a short run takes few additional jobs, and few calls of Slurm" {
     run "${BATS_TEST_DIRNAME}/chaos" --rounds 2 --seed 1 --faults none \
         --most-jobs 3 --most-rpcs 60 --keep "$TROUPE_BUILD/chaos-failed"
     echo "$output"

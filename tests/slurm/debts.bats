@@ -13,7 +13,7 @@ teardown() {
     cluster heal head
 }
 
-# run_in NAME OPTION…: a run in a folder NAME, with a further job that has no time limit; its
+# run_in NAME OPTION…: a run in a folder NAME, with an additional job that has no time limit; its
 # stage goes on until there is a file "go".
 run_in() {
     mkdir -p "$1" && chmod 777 "$1"
@@ -95,7 +95,7 @@ kill_guards_but() {
         run_in "$way"
     done
     wait_until 60 has_begun
-    sleep 2 # guards of further jobs come after a second
+    sleep 2 # guards of additional jobs come after a second
     for way in $ways; do
         host_of "$way" >"$way/host"
     done
@@ -116,11 +116,11 @@ kill_guards_but() {
     wait_until 30 none_of_alice || { runs_of_alice; grep . ./*/out | grep -v core-sec | tail -n 60; false; }
 }
 
-only_further() {
+only_additional() {
     [ "$(runs_of_alice | cut -d ' ' -f 2-4)" = "RUNNING troupe lost" ]
 }
 
-# The driver's host and all of its further job at once: nobody is left who could.
+# The driver's host and all of its additional job at once: nobody is left who could.
 @test "what nobody could give back goes when the run is resumed" {
     run_in lost
     wait_until 30 test -e lost/began
@@ -132,7 +132,7 @@ only_further() {
     on "$node" pkill -KILL -u alice . || true
     on "$(cat lost/host)" pkill -KILL -u alice . || true
     on "$node" pkill -KILL -u alice . || true
-    wait_until 20 only_further
+    wait_until 20 only_additional
     touch lost/go
     cd lost
     submit alice -N1 -n1 -c3 --mem=2000 --no-kill -- "$TROUPE" run --resume lost

@@ -155,11 +155,11 @@ END
     nothing_left node1 node2
 }
 
-further_gang() {
+additional_gang() {
     [ "$(on head squeue -h -u alice -o '%j %D' | awk '$1 == "troupe" { print $NF }')" = 2 ]
 }
 
-@test "a node of a further job dies below a gang: it runs again" {
+@test "a node of an additional job dies below a gang: it runs again" {
     cat >p.yaml <<'END'
 troupe: 1
 profiles:
@@ -175,7 +175,7 @@ END
     submit alice --no-kill -N1 -n1 -c1 --mem=1000 -w node1 -- \
         "$TROUPE" run --run-name r --set slurm.poll=500ms --set task.maxFailures=1 p.yaml
     wait_until 20 have_run 2
-    further_gang
+    additional_gang
     local node
     node=$(cat ran.1.0)
     [ "$node" != node1 ]

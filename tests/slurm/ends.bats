@@ -84,7 +84,7 @@ only_job_of_alice() {
     [ "$(on head squeue -h -u alice -o %i)" = "$job" ]
 }
 
-@test "the driver's job starts again: its further jobs are gone, and others are had" {
+@test "the driver's job starts again: its additional jobs are gone, and others are had" {
     pipeline 4 'while [ ! -e go ]; do sleep 0.1; done'
     submit alice --requeue --open-mode=append -N1 -n1 -c1 --mem=1000 -w node1 -- \
         "$TROUPE" run --set alloc.placement=jobs p.yaml

@@ -57,7 +57,7 @@ wide() {
     [ "$(limited)" = "$before" ]
 }
 
-@test "so does one that takes a further job" {
+@test "so does one that takes an additional job" {
     since 23.02 "limit of calls"
     wide 8
     full
@@ -107,7 +107,7 @@ END
     nothing_left node1 node2 node3 node4
 }
 
-@test "in such a job a further one is taken, whose steps slurmctld makes" {
+@test "in such a job an additional one is taken, whose steps slurmctld makes" {
     since 24.05 "--stepmgr"
     # shellcheck disable=SC2016 # the task's words
     pipeline 6 'until [ -e go ]; do sleep 0.2; done'

@@ -41,7 +41,7 @@ TROUPE_RESOURCE_gpu=0" ]
     [[ "$output" == *"TROUPE_PROFILE=model"*"TROUPE_RESOURCE_matlab=0" ]]
 }
 
-@test "sbatch and salloc take it too, their steps are of that profile, further jobs are not" {
+@test "sbatch and salloc take it too, their steps are of that profile, additional jobs are not" {
     cat >job.sh <<END
 #!/bin/bash
 #SBATCH --stage-profile=small
@@ -49,7 +49,7 @@ scontrol show job \$SLURM_JOB_ID | grep -oE ' (Alloc)?TRES=cpu=2,mem=4505M' | se
 echo batch \$TROUPE_PROFILE
 srun -n1 -c1 --mem=100 bash -c '$tell'
 srun -n1 --stage-profile=model bash -c '$tell'
-sbatch -W -o further --wrap 'env | grep -c -e TROUPE_PROFILE -e troupe_stage; true'
+sbatch -W -o additional --wrap 'env | grep -c -e TROUPE_PROFILE -e troupe_stage; true'
 END
     as alice head sbatch -W -o out job.sh
     run -0 cat out
@@ -61,7 +61,7 @@ TROUPE_PROFILE=small
 TROUPE_PROFILE=model
 TROUPE_RESOURCE_matlab=0
 "* ]]
-    [ "$(cat further)" = 0 ]
+    [ "$(cat additional)" = 0 ]
     run -0 --separate-stderr as alice head salloc --stage-profile=small bash -c "srun bash -c '$tell'"
     [ "$output" = "partition cpu
 step cpu=2,mem=4505M

@@ -185,7 +185,7 @@ one_node_is_held() {
 
 @test "Slurm cannot be called when nodes and a job are to be given back: it is told again" {
     narrowing
-    # Beside each other: the thin one at the driver's, a wide one inside, two in a further job.
+    # Beside each other: the thin one at the driver's, a wide one inside, two in an additional job.
     sed -i 's/cores: 4/cores: 3/; s/cpus: 4/cpus: 3/; /after:/d' p.yaml
     submit alice -N2 -n2 -c4 --mem=2000 -- "$TROUPE" run --set driver.cores=3 p.yaml
     wait_until 30 started 3

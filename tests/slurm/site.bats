@@ -166,7 +166,7 @@ END
     [[ "$output" == *"p.yaml:3:"*"far"* ]]
 }
 
-@test "a further job has the licences, features and devices of its executors, and whole nodes" {
+@test "an additional job has the licences, features and devices of its executors, and whole nodes" {
     cat >site.yaml <<'END'
 site: 1
 nodes: exclusive
@@ -179,9 +179,9 @@ END
     sed -i 's/cores: 1,/cores: 1, seat: 1, back: 1, gpu: 1,/; s/task: {/task: {gpu: 1, /' p.yaml
     submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --site site.yaml p.yaml
     wait_until 30 test -s at.0 -a -s at.1
-    local further
-    further=$(on head squeue -h -u alice -n "troupe $(readlink troupe-runs/last)" -o %i)
-    run -0 on head scontrol show job "$further"
+    local additional
+    additional=$(on head squeue -h -u alice -n "troupe $(readlink troupe-runs/last)" -o %i)
+    run -0 on head scontrol show job "$additional"
     [[ "$output" == *" Licenses=matlab:2 "* ]]
     [[ "$output" == *"OverSubscribe=NO "* ]]
     [[ "$output" == *" NodeList=node[3-4]"* ]]

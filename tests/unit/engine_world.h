@@ -37,7 +37,7 @@ struct world {
     struct trp_action job_end;
     struct trp_action synced, outlived;
     uint32_t job_ends, releases, relabels, syncs, out_of_time, outlives;
-    uint32_t may_add; /* requests that may be had from further jobs, so far */
+    uint32_t may_add; /* requests that may be had from additional jobs, so far */
     uint32_t ahead, needed, waits_asked; /* executors asked for ahead; needed then */
     char not_on[64];                     /* where the last one asked for is not to be */
     bool manual;                         /* executors do not come up by themselves */

@@ -1,5 +1,5 @@
-/* When a request may be had from a further job. Stage a has 40 tasks on executors of
- * one slot; what is held has room for two. */
+/* When a request may be had from an additional job. Stage a has 40 tasks on executors
+ * of one slot; what is held has room for two. */
 #include "engine_world.h"
 
 #define MS INT64_C(1000000)

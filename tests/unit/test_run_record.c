@@ -241,8 +241,8 @@ static void steps_have_what_ran_in_them(void)
     struct trp_run_records all = read_log(w);
     const struct trp_run_record *r = all.v[0];
     g_assert_cmpuint(r->njobs, ==, 2);
-    g_assert_true(r->jobs[0].id == 7 && !r->jobs[0].further);
-    g_assert_true(r->jobs[1].id == 8 && r->jobs[1].further);
+    g_assert_true(r->jobs[0].id == 7 && !r->jobs[0].additional);
+    g_assert_true(r->jobs[1].id == 8 && r->jobs[1].additional);
     g_assert_cmpuint(r->nsteps, ==, 4);
     assert_step(r, 0, "r:default.0", 7, 4, 100, 2350, (1 + 0.8 + 1.3 + 0.1) / 2, 1300,
                 NULL);

@@ -1,6 +1,6 @@
 /*
- * When further jobs are asked for, and for how many executors at a time: the decisions
- * for one shape of executors.
+ * When additional jobs are asked for, and for how many executors at a time: the
+ * decisions for one shape of executors.
  *
  * A *need* is the requests that have no room and are not coming in a queued job. It is
  * asked for *now*: all of it at once; when Slurm is too busy half as many, and so on
@@ -37,7 +37,7 @@ struct trp_acquire {
 };
 
 struct trp_acquire_need {
-    uint32_t waiting;   /* requests without room that are worth a further job */
+    uint32_t waiting;   /* requests without room that are worth an additional job */
     uint32_t coming;    /* executors of queued jobs, not granted yet */
     uint32_t jobs_left; /* that may be had more */
     uint32_t node;      /* jobs cannot shrink: how many a node has room for; else 0 */

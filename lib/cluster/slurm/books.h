@@ -7,11 +7,11 @@
  * with the number of units that were placed there.
  *
  * Placement is first fit: the driver's node first (it stays till the end of the job
- * anyway), then the others in Slurm's order, then the parts (further jobs) in the order
- * in which they were added; a node is filled before the next is looked at. A gang's
- * spots are in one part, and, when it needs devices, *even*: each has the devices of as
- * many units, which is what a step over several nodes can ask for, as many as do for
- * all, and only the last may have fewer units.
+ * anyway), then the others in Slurm's order, then the parts (additional jobs) in the
+ * order in which they were added; a node is filled before the next is looked at. A
+ * gang's spots are in one part, and, when it needs devices, *even*: each has the
+ * devices of as many units, which is what a step over several nodes can ask for, as
+ * many as do for all, and only the last may have fewer units.
  *
  * Requests of one *shape* (need and units) are served first come, first served. Between
  * shapes it is so within each part: who came later is placed in a part only when nobody

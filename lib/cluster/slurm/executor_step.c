@@ -47,7 +47,7 @@ int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
     if (code == 0)
         code = trp_slurm_books_ask(s->books, &e->request, err);
     if (code == 0)
-        code = trp_slurm_further_wanted(s, &e->request, p, 0, err);
+        code = trp_slurm_additional_wanted(s, &e->request, p, 0, err);
     if (code < 0) {
         trp_slurm_books_leave(s->books, &e->request);
         free(e);
@@ -68,7 +68,7 @@ void trp_slurm_executor_need(struct trp_slurm_executor *e)
     struct trp_slurm *s = e->slurm;
     if (e->state == TRP_SLURM_WAITS && e->request.ahead &&
         e->request.state == TRP_SLURM_QUEUED &&
-        trp_slurm_further_needed(s, &e->request) < 0)
+        trp_slurm_additional_needed(s, &e->request) < 0)
         trp_slurm_executor_refuse(e, "it cannot be asked for");
 }
 
@@ -139,7 +139,7 @@ static bool ask_again(struct trp_slurm_executor *e)
     trp_slurm_books_leave(s->books, &e->request);
     if (trp_slurm_books_ask(s->books, &e->request, NULL) < 0)
         return false;
-    trp_slurm_further_again(s, e->request.shape);
+    trp_slurm_additional_again(s, e->request.shape);
     close_handles(e);
     e->said.size = e->complained.size = 0;
     e->refusal[0] = '\0';
@@ -173,11 +173,12 @@ void trp_slurm_executor_tell(struct trp_slurm_executor *e)
     tell_gone(e, &g);
 }
 
-/* The further job that it runs in, or NULL. */
+/* The additional job that it runs in, or NULL. */
 static struct trp_slurm_job *job_of(const struct trp_slurm_executor *e)
 {
     const struct trp_slurm *s = e->slurm;
-    return trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part);
+    return trp_slurm_additional_of(s,
+                                   s->inventory.nodes[e->request.spots[0].node].part);
 }
 
 static void describe(const struct trp_slurm_executor *e, enum trp_slurm_verdict v,
@@ -186,7 +187,7 @@ static void describe(const struct trp_slurm_executor *e, enum trp_slurm_verdict 
     const struct trp_slurm_job *j = job_of(e);
     trp_slurm_executor_describe(e, cause, CAUSE);
     if (v == TRP_SLURM_END_JOB_OVER)
-        trp_slurm_further_cause(j, text, TEXT);
+        trp_slurm_additional_cause(j, text, TEXT);
     else if (e->granted)
         snprintf(text, TEXT,
                  "executor %u %s; see troupe-runs/%.60s/state/executors/%u.log", e->id,
@@ -234,7 +235,7 @@ static void finish(struct trp_slurm_executor *e)
     case TRP_SLURM_END_AS_TOLD:
         break;
     case TRP_SLURM_END_JOB_OVER:
-        g.status = trp_slurm_further_status(j);
+        g.status = trp_slurm_additional_status(j);
         break;
     case TRP_SLURM_END_DIED:
         g.status = TRP_ESYSTEM;
@@ -254,7 +255,7 @@ static void finish_when_over(struct trp_slurm_executor *e)
         trp_slurm_executor_in_order(e) || e->doubted ? NULL : job_of(e);
     if (j && !j->gone) {
         e->doubted = true;
-        trp_slurm_further_doubt(e->slurm, j);
+        trp_slurm_additional_doubt(e->slurm, j);
         if (j->asking)
             return;
     }
@@ -464,5 +465,5 @@ void trp_slurm_executor_serve(struct trp_slurm_executor *e)
     if (standing != TRP_SLURM_GOOD)
         trp_slurm_executor_try(e);
     if (standing == TRP_SLURM_DOUBTFUL)
-        trp_slurm_further_tell_trial(e->slurm, e->request.shape, node);
+        trp_slurm_additional_tell_trial(e->slurm, e->request.shape, node);
 }

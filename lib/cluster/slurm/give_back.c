@@ -1,11 +1,11 @@
 /*
- * Further jobs that are ended, or cancelled: Slurm is told until it has taken it, later
- * and later when it has not. One entry a job; its number is nobody else's.
+ * Additional jobs that are ended, or cancelled: Slurm is told until it has taken it,
+ * later and later when it has not. One entry a job; its number is nobody else's.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cluster/slurm/further_parts.h"
+#include "cluster/slurm/additional_parts.h"
 
 #define SECOND INT64_C(1000000000)
 #define PAUSE_MAX_NS (60 * SECOND)
@@ -21,7 +21,7 @@ struct trp_slurm_debt {
 
 static void remove_debt(struct trp_slurm_debt *debt)
 {
-    struct trp_slurm_debt **at = &debt->slurm->further.debts;
+    struct trp_slurm_debt **at = &debt->slurm->additional.debts;
     while (*at != debt)
         at = &(*at)->next;
     *at = debt->next;
@@ -37,7 +37,7 @@ static void on_told(void *context, const struct trp_slurm_end *end)
         debt->pause_ns = debt->pause_ns ? 2 * debt->pause_ns : SECOND;
         if (debt->pause_ns > PAUSE_MAX_NS)
             debt->pause_ns = PAUSE_MAX_NS;
-        debt->at_ns = trp_further_now() + debt->pause_ns;
+        debt->at_ns = trp_additional_now() + debt->pause_ns;
     } else {
         remove_debt(debt);
     }
@@ -51,10 +51,10 @@ static void tell(struct trp_slurm_debt *debt)
     debt->asking =
         trp_slurm_helper_call(debt->slurm->helper, call, NULL, on_told, debt) == 0;
     if (!debt->asking)
-        debt->at_ns = trp_further_now() + SECOND;
+        debt->at_ns = trp_additional_now() + SECOND;
 }
 
-void trp_further_give_back(struct trp_slurm *s, const char *verb, uint32_t job)
+void trp_additional_give_back(struct trp_slurm *s, const char *verb, uint32_t job)
 {
     char call[64];
     struct trp_slurm_debt *debt = s->closed ? NULL : calloc(1, sizeof *debt);
@@ -64,34 +64,34 @@ void trp_further_give_back(struct trp_slurm *s, const char *verb, uint32_t job)
         return;
     }
     *debt = (struct trp_slurm_debt){
-        .next = s->further.debts, .slurm = s, .verb = verb, .job = job};
-    s->further.debts = debt;
+        .next = s->additional.debts, .slurm = s, .verb = verb, .job = job};
+    s->additional.debts = debt;
     tell(debt);
 }
 
-int64_t trp_further_tell_again(struct trp_slurm *s)
+int64_t trp_additional_tell_again(struct trp_slurm *s)
 {
-    int64_t due = INT64_MAX, now = trp_further_now();
-    for (struct trp_slurm_debt *debt = s->further.debts; debt; debt = debt->next) {
-        if (!debt->asking && !s->further.helper_gone && debt->at_ns <= now)
+    int64_t due = INT64_MAX, now = trp_additional_now();
+    for (struct trp_slurm_debt *debt = s->additional.debts; debt; debt = debt->next) {
+        if (!debt->asking && !s->additional.helper_gone && debt->at_ns <= now)
             tell(debt);
         if (!debt->asking && debt->at_ns < due)
             due = debt->at_ns;
     }
-    return s->further.helper_gone ? INT64_MAX : due;
+    return s->additional.helper_gone ? INT64_MAX : due;
 }
 
-uint32_t trp_further_owed(const struct trp_slurm *s, uint32_t *ret, uint32_t most)
+uint32_t trp_additional_owed(const struct trp_slurm *s, uint32_t *ret, uint32_t most)
 {
     uint32_t n = 0;
-    for (struct trp_slurm_debt *debt = s->further.debts; debt && n < most;
+    for (struct trp_slurm_debt *debt = s->additional.debts; debt && n < most;
          debt = debt->next)
         ret[n++] = debt->job;
     return n;
 }
 
-void trp_further_forget_debts(struct trp_slurm *s)
+void trp_additional_forget_debts(struct trp_slurm *s)
 {
-    for (struct trp_slurm_debt *debt; (debt = s->further.debts); free(debt))
-        s->further.debts = debt->next;
+    for (struct trp_slurm_debt *debt; (debt = s->additional.debts); free(debt))
+        s->additional.debts = debt->next;
 }

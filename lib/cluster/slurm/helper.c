@@ -423,7 +423,7 @@ uint64_t trp_slurm_helper_stop(trp_slurm_helper *h, bool bye)
                 fprintf(stderr,
                         "troupe: Slurm does not answer; %s%s will be ended by "
                         "what runs there\n",
-                        *h->jobs ? "job " : "further jobs", h->jobs);
+                        *h->jobs ? "job " : "additional jobs", h->jobs);
             kill(h->pid, SIGKILL);
             waitpid(h->pid, NULL, 0);
             break;

@@ -1,8 +1,8 @@
 /*
- * What the driver's own job, and further jobs, were granted: nodes with their cores,
+ * What the driver's own job, and additional jobs, were granted: nodes with their cores,
  * memory, generic resources, features and racks, as troupe-slurm found them. All nodes
  * are one set; each knows the part it is in: the component of a heterogeneous job, or
- * the further job.
+ * the additional job.
  */
 #ifndef TRP_CLUSTER_SLURM_INVENTORY_H
 #define TRP_CLUSTER_SLURM_INVENTORY_H
@@ -43,7 +43,7 @@ struct trp_slurm_part {
     uint32_t nlicences;
 };
 
-/* Where the driver's job is: further jobs go there when the site says nothing. */
+/* Where the driver's job is: additional jobs go there when the site says nothing. */
 struct trp_slurm_place {
     char partition[TRP_SLURM_NAME], account[TRP_SLURM_NAME], qos[TRP_SLURM_NAME],
         reservation[TRP_SLURM_NAME]; /* "": none */

@@ -1,5 +1,5 @@
 /*
- * Further jobs come and go. Entries that are free are used again, so that an index
+ * Additional jobs come and go. Entries that are free are used again, so that an index
  * stays what it is while its job lives.
  */
 #include <stdlib.h>

@@ -16,19 +16,18 @@
  *     job job=N            `allocation` for the job, or for each component of a
  *                          heterogeneous one, `node` for each of their nodes
  *     states job=N         `ends job= ends=` for the job, or for each component, and
- *                          for each further job, `state job= name= state=` (up, mute,
- *                          drain, down) for each node that they still have; `over job=
- *                          state=` for a further job that has ended
- *     steps job=N          `step job= step= host=` for each node of each step that
- *                          Slurm lists
- *     racks                `host name= rack=` for each node that has a leaf switch
- *     end-step job= step=  kills a step's processes everywhere; or name=
- *     term-step job= name= sends SIGTERM to the tasks of the step of that name
+ *                          for each additional job, `state job= name= state=` (up,
+ * mute, drain, down) for each node that they still have; `over job= state=` for an
+ * additional job that has ended steps job=N          `step job= step= host=` for each
+ * node of each step that Slurm lists racks                `host name= rack=` for each
+ * node that has a leaf switch end-step job= step=  kills a step's processes everywhere;
+ * or name= term-step job= name= sends SIGTERM to the tasks of the step of that name
  *     guard job= name=     from now on the steps of a job whose name begins so are
  *                          ended when the pipe closes without `bye`
  *     bye                  everything was given back
  *
- * Further jobs; those that are got and not given back are ended when the pipe closes:
+ * Additional jobs; those that are got and not given back are ended when the pipe
+ * closes:
  *
  *     when …               `when start=`: when a job of that kind would start
  *     allocate …           asks for a job now: the answer of `job`, or `failed`. Keys:
@@ -44,14 +43,13 @@
  *     shrink job= nodes= live=
  *                          the job keeps these nodes only; refused as long as a step
  *                          runs on another one, or, with live=0, anywhere in it
- *     take job= guarded=   a further job that another troupe-slurm has got
+ *     take job= guarded=   an additional job that another troupe-slurm has got
  *     guarded job= yes=    a guard runs in the job, or not any more
  *     sweep run= folder= drivers= now=
- *                          further jobs of a run in that folder whose comment names one
- *                          of these drivers' jobs, and that are not known, are ended:
- *                          at the end, and with now=1 at once
- *     jobs                 `further job= state= reason= why= start=` for each of them
- *     nodes                `partition name= time= …`, `shape cpus= … nodes=
+ *                          additional jobs of a run in that folder whose comment names
+ * one of these drivers' jobs, and that are not known, are ended: at the end, and with
+ * now=1 at once jobs                 `additional job= state= reason= why= start=` for
+ * each of them nodes                `partition name= time= …`, `shape cpus= … nodes=
  *                          partitions=`: what there is in the cluster, whoever has it
  *                          now
  *     conf                 `conf version= built= …`, `cgroup key= value=`, `licence

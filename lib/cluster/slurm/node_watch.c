@@ -27,7 +27,7 @@ static void wait_ms(struct trp_slurm *s, uint64_t ms)
 }
 
 /* Nodes of the driver's job have the first places; where one was given back a node of
- * a further job may stand. */
+ * an additional job may stand. */
 static bool is_own(const struct trp_slurm *s, uint32_t node)
 {
     const struct trp_slurm_node *n = &s->inventory.nodes[node];
@@ -99,13 +99,13 @@ static bool is_watched(const struct trp_slurm *s, uint32_t node)
     if (is_own(s, node))
         return true;
     const struct trp_slurm_job *j =
-        n->name && node < s->watch.room ? trp_slurm_further_of(s, n->part) : NULL;
+        n->name && node < s->watch.room ? trp_slurm_additional_of(s, n->part) : NULL;
     return j && j->watched;
 }
 
 static struct trp_slurm_job *find_job(const struct trp_slurm *s, uint32_t number)
 {
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->watched && j->job == number)
             return j;
     }
@@ -130,7 +130,7 @@ static void take_state(struct trp_slurm *s, const struct trp_slurm_line *line)
     }
 }
 
-/* The end of a further job is its executors'. */
+/* The end of an additional job is its executors'. */
 static void take_end_of(struct trp_slurm *s, struct trp_slurm_job *j, int64_t ends)
 {
     struct trp_slurm_executor *e, *next;
@@ -166,7 +166,7 @@ static void take_over(struct trp_slurm *s, const struct trp_slurm_line *line)
         return;
     j->watched = false;
     s->watch.news = true;
-    trp_slurm_further_over(s, j, trp_slurm_line_text(line, "state"));
+    trp_slurm_additional_over(s, j, trp_slurm_line_text(line, "state"));
 }
 
 static int take_line(void *context, const struct trp_slurm_line *line, trp_error *err)
@@ -233,7 +233,7 @@ static void on_answer(void *context, const struct trp_slurm_end *end)
     if (s->closed)
         return;
     if (!end->failed && drop_gone(s)) {
-        trp_slurm_further_less_room(s);
+        trp_slurm_additional_less_room(s);
         s->handler.shrunk(s->handler.context, false, "nodes of the Slurm job are gone");
     }
     if (w->news)
@@ -268,7 +268,7 @@ static bool begin_answer(struct trp_slurm *s)
     w->room = n > w->room ? n : w->room;
     memset(w->seen, 0, w->room * sizeof *w->seen);
     w->news = false;
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next)
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next)
         j->watched = j->state >= TRP_SLURM_JOB_RUNS && !j->gone;
     return true;
 }

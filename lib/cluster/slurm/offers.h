@@ -1,5 +1,5 @@
 /*
- * What nodes the cluster has, whoever uses them now: whether a further job can ever
+ * What nodes the cluster has, whoever uses them now: whether an additional job can ever
  * hold something. An upper bound: Slurm may still refuse for reasons of its own.
  */
 #ifndef TRP_CLUSTER_SLURM_OFFERS_H

@@ -1,5 +1,5 @@
 /*
- * What a further job is asked for with: the executors' shape by the site file, and
+ * What an additional job is asked for with: the executors' shape by the site file, and
  * where the site says nothing the place of the driver's own job.
  *
  * Executors of one job are tasks, with memory by the CPU and devices by the task: so
@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "cluster/executor_entry.h"
-#include "cluster/slurm/further.h"
+#include "cluster/slurm/additional.h"
 #include "cluster/slurm/slurm_state.h"
 #include "conf/site_request.h"
 #include "executor/executor.h"
@@ -88,7 +88,7 @@ static uint32_t even_of(const struct trp_slurm *s,
         return r->one_node ? r->ranks : 0;
     if (trp_slurm_need_rank(&want->profile, s->site, &need, NULL) < 0)
         return 0;
-    return trp_slurm_offers_even(&s->further.offers, partition_of(s, r), &need,
+    return trp_slurm_offers_even(&s->additional.offers, partition_of(s, r), &need,
                                  r->ranks, most);
 }
 
@@ -136,11 +136,12 @@ static void put_licences(FILE *f, const struct trp_site_request *r, uint32_t cou
 static int64_t minutes_of(const struct trp_slurm *s, const char *partition)
 {
     const struct trp_slurm_partition *p =
-        trp_slurm_offers_partition(&s->further.offers, partition);
+        trp_slurm_offers_partition(&s->additional.offers, partition);
     int64_t left = s->inventory.ends - (int64_t)time(NULL), minutes = 0;
     if (s->inventory.ends > 0 && left < INT64_C(60) * 60 * 24 * 3650)
         minutes = left > 60 ? (left + 59) / 60 : 1; /* not before the run ends */
-    int64_t site = s->further.time_ns ? (s->further.time_ns - 1) / MINUTE_NS + 1 : 0;
+    int64_t site =
+        s->additional.time_ns ? (s->additional.time_ns - 1) / MINUTE_NS + 1 : 0;
     if (site && (!minutes || site < minutes))
         minutes = site;
     if (p && p->minutes && (!minutes || p->minutes < minutes))
@@ -218,7 +219,8 @@ static void put_shape(FILE *f, const struct trp_slurm *s,
                       const struct trp_slurm_shape_jobs *want,
                       const struct trp_site_request *r, uint32_t count)
 {
-    int64_t threads = trp_slurm_offers_threads(&s->further.offers, partition_of(s, r));
+    int64_t threads =
+        trp_slurm_offers_threads(&s->additional.offers, partition_of(s, r));
     uint32_t even = even_of(s, want, r, want->most ? want->most : r->ranks);
     int64_t cpus = r->cpus > 0 ? r->cpus : 1;
     int64_t parts = cpus; /* of the memory: a gang's srun asks by the CPU it wants */

@@ -1,7 +1,8 @@
 /*
- * The driver's own job is shrunk only where further jobs may be had: what is given back
- * could not be had again, and a node that fails, or a task that needs a larger executor
- * after all, would find nothing. Components of a heterogeneous job cannot shrink.
+ * The driver's own job is shrunk only where additional jobs may be had: what is given
+ * back could not be had again, and a node that fails, or a task that needs a larger
+ * executor after all, would find nothing. Components of a heterogeneous job cannot
+ * shrink.
  *
  * Rejected: leaving the nodes to the next stage's placement and giving back what
  * happens to be idle. Its executors come before those of the last stage are gone, to
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/slurm/further_parts.h"
+#include "cluster/slurm/additional_parts.h"
 #include "core/alloc/outlook.h"
 
 #define SECOND INT64_C(1000000000)
@@ -32,7 +33,7 @@ int trp_slurm_shrink_open(struct trp_slurm *s, const struct trp_slurm_config *co
     struct trp_slurm_shrink *k = &s->shrink;
     k->own = (struct trp_slurm_shrinking){.slurm = s, .part = OWN};
     k->needed = calloc((size_t)s->inventory.nnodes + 1, sizeof *k->needed);
-    k->allowed = config->shrink && s->further.allowed && s->inventory.nparts == 1 &&
+    k->allowed = config->shrink && s->additional.allowed && s->inventory.nparts == 1 &&
                  s->inventory.parts[OWN].component < 0;
     k->news = true;
     k->used = calloc((size_t)s->inventory.nnodes + 1, sizeof *k->used);
@@ -110,7 +111,7 @@ static void on_given(struct trp_slurm_shrinking *x)
         s->shrink.news = true;
         trp_slurm_view_free(s);
         trp_slurm_view_make(s, NULL); /* or it shows none */
-        trp_slurm_further_less_room(s);
+        trp_slurm_additional_less_room(s);
         s->handler.shrunk(s->handler.context, true, text);
     }
 }
@@ -123,7 +124,7 @@ static void on_refused(struct trp_slurm_shrinking *x, const struct trp_slurm_end
         x->pause_ns = x->pause_ns ? 2 * x->pause_ns : FIRST_PAUSE_NS;
         if (x->pause_ns > PAUSE_MAX_NS)
             x->pause_ns = PAUSE_MAX_NS;
-        x->at_ns = trp_further_now() + x->pause_ns;
+        x->at_ns = trp_additional_now() + x->pause_ns;
     } else {
         x->refused = true;
         s->shrink.denied |= end->refusal == NEVER;
@@ -153,7 +154,7 @@ static void on_answer(void *context, const struct trp_slurm_end *end)
 static bool may(const struct trp_slurm_shrinking *x)
 {
     return !x->asking && !x->refused && !x->slurm->shrink.denied &&
-           !x->slurm->further.helper_gone && trp_further_now() >= x->at_ns;
+           !x->slurm->additional.helper_gone && trp_additional_now() >= x->at_ns;
 }
 
 void trp_slurm_shrink_job(struct trp_slurm_shrinking *x, const bool *going, bool live)
@@ -302,7 +303,7 @@ static bool is_enough(const struct trp_slurm *s)
 
 bool trp_slurm_shrink_settling(const struct trp_slurm *s)
 {
-    return s->shrink.own.asking || trp_further_now() < s->shrink.settled_ns;
+    return s->shrink.own.asking || trp_additional_now() < s->shrink.settled_ns;
 }
 
 static void settle(struct trp_slurm *s)
@@ -312,7 +313,7 @@ static void settle(struct trp_slurm *s)
     if (!hopeful || !any_spare(s) || !is_quiet(s))
         s->shrink.settled_ns = 0;
     else if (!s->shrink.settled_ns)
-        s->shrink.settled_ns = trp_further_now() + SETTLE_NS;
+        s->shrink.settled_ns = trp_additional_now() + SETTLE_NS;
 }
 
 void trp_slurm_shrink_hold_again(struct trp_slurm *s)
@@ -408,8 +409,8 @@ static int64_t due_of(const struct trp_slurm_shrinking *x, int64_t now)
 
 int64_t trp_slurm_shrink_due(const struct trp_slurm *s)
 {
-    int64_t now = trp_further_now(), due = due_of(&s->shrink.own, now);
-    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    int64_t now = trp_additional_now(), due = due_of(&s->shrink.own, now);
+    for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         int64_t one = due_of(&j->shrinking, now);
         due = one < due ? one : due;
     }

@@ -1,7 +1,7 @@
 /*
  * Nodes that are given back while their job goes on, by shrinking it: of the driver's
- * own job those that nothing that may still run needs, of further jobs those on which
- * nothing runs.
+ * own job those that nothing that may still run needs, of additional jobs those on
+ * which nothing runs.
  *
  * Which nodes of the driver's own job are needed is found anew when other stages may
  * run than before: the books play what may run at once (core/alloc/outlook.h) on the
@@ -15,7 +15,7 @@
  * driver's job is shrunk when it is *quiet*, with no step in it: between stages, whose
  * executors are held back until it is done, a few seconds at most. While steps run it
  * is shrunk when no stage to come needs another one; nothing new is placed there then,
- * as in further jobs that were shrunk.
+ * as in additional jobs that were shrunk.
  *
  * A call that does not arrive is made again, later and later, and so is one that has to
  * wait for a step. What Slurm refuses is told once, and not asked for again.

@@ -1,6 +1,6 @@
 /*
- * A cluster of Slurm jobs, the driver's own and further ones (further.h): executors and
- * gangs as steps of them, within the books of books.c.
+ * A cluster of Slurm jobs, the driver's own and additional ones (additional.h):
+ * executors and gangs as steps of them, within the books of books.c.
  *
  * What was granted was asked of Slurm once, before the cluster is made (found.h); after
  * that executors come and go by srun alone, and troupe-slurm (helper.h) is there for
@@ -87,7 +87,7 @@ static void look_after(struct trp_slurm *s)
 {
     int64_t tidy = trp_slurm_tidy_look(s); /* before what it keeps is given back */
     trp_slurm_shrink_own(s);
-    int64_t due = trp_slurm_further_look(s), again = trp_slurm_shrink_due(s);
+    int64_t due = trp_slurm_additional_look(s), again = trp_slurm_shrink_due(s);
     due = again < due ? again : due;
     due = tidy < due ? tidy : due;
     if (due == INT64_MAX)
@@ -198,12 +198,12 @@ static uint32_t slurm_fit(trp_cluster *c, const struct trp_resource_profile *p,
         return 0;
     uint32_t inside = trp_slurm_books_fit(s->books, &need, ranks ? ranks : 1, err);
     /* Who only looks asks Slurm when there is no other way. */
-    if (!s->further.allowed || (inside && !s->runs_things))
+    if (!s->additional.allowed || (inside && !s->runs_things))
         return inside;
     trp_error why;
-    uint32_t outside = trp_slurm_further_fit(s, p, ranks, &need, &why);
+    uint32_t outside = trp_slurm_additional_fit(s, p, ranks, &need, &why);
     if (inside == 0 && outside == 0 && err)
-        trp_error_set(err, TRP_ENEVER, "%s; nor in a further job: %s", err->text,
+        trp_error_set(err, TRP_ENEVER, "%s; nor in an additional job: %s", err->text,
                       why.text);
     return inside > outside ? inside : outside;
 }
@@ -305,7 +305,7 @@ static void slurm_may_add(trp_cluster *c, trp_executor_id executor)
 static void slurm_ask_wait(trp_cluster *c, const struct trp_resource_profile *p,
                            uint32_t executors)
 {
-    trp_slurm_further_ask_wait(slurm_of(c), p, executors);
+    trp_slurm_additional_ask_wait(slurm_of(c), p, executors);
 }
 
 static void slurm_release(trp_cluster *c, trp_executor_id executor, bool told)
@@ -350,13 +350,13 @@ static void slurm_gang_kill(trp_cluster *c, trp_attempt_id attempt, bool soft)
 
 static bool slurm_guard(trp_cluster *c, uint32_t id)
 {
-    return trp_slurm_further_guard(slurm_of(c), id);
+    return trp_slurm_additional_guard(slurm_of(c), id);
 }
 
 static void slurm_why(trp_cluster *c, const struct trp_resource_profile *p, char *text,
                       size_t size)
 {
-    trp_slurm_further_why(slurm_of(c), p, text, size);
+    trp_slurm_additional_why(slurm_of(c), p, text, size);
 }
 
 static void slurm_outlived(trp_cluster *c, trp_executor_id executor, int64_t takes_ns)
@@ -365,10 +365,11 @@ static void slurm_outlived(trp_cluster *c, trp_executor_id executor, int64_t tak
     const struct trp_slurm_executor *e = find_executor(s, executor);
     struct trp_slurm_job *j =
         e && e->request.state == TRP_SLURM_PLACED
-            ? trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part)
+            ? trp_slurm_additional_of(s,
+                                      s->inventory.nodes[e->request.spots[0].node].part)
             : NULL;
     if (j)
-        trp_slurm_further_outlived(s, j, e->request.shape->context, takes_ns);
+        trp_slurm_additional_outlived(s, j, e->request.shape->context, takes_ns);
 }
 
 static void slurm_stages_changed(trp_cluster *c)
@@ -431,9 +432,9 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     trp_gangs_close(s->gangs);
     close_executors(s);
     trp_slurm_tidy_close(s);
-    trp_slurm_further_close(s);
+    trp_slurm_additional_close(s);
     tell_costs(s, ret_costs);
-    trp_slurm_further_close_guards(s);
+    trp_slurm_additional_close_guards(s);
 }
 
 const struct trp_cluster_ops trp_slurm_ops = {

@@ -148,7 +148,7 @@ static bool again(void *context, void *ticket, const char *words)
     g->doubted = false;
     if (trp_slurm_books_ask(s->books, &g->request, NULL) < 0)
         return false;
-    trp_slurm_further_again(s, g->request.shape);
+    trp_slurm_additional_again(s, g->request.shape);
     if (too_often)
         trp_slurm_srun_refused(s);
     trp_slurm_pump_soon(s);
@@ -163,18 +163,18 @@ static int lost(void *context, void *ticket, char *text, size_t size)
     if (s->closed || g->request.state != TRP_SLURM_PLACED)
         return TRP_ENOENT;
     uint32_t part = s->inventory.nodes[g->request.spots[0].node].part;
-    struct trp_slurm_job *j = trp_slurm_further_of(s, part);
+    struct trp_slurm_job *j = trp_slurm_additional_of(s, part);
     if (j && !j->gone && !g->doubted) {
         g->doubted = true;
-        trp_slurm_further_doubt(s, j);
+        trp_slurm_additional_doubt(s, j);
         if (j->asking)
             return TRP_EWAIT;
     }
     if (!j || !j->gone)
         return TRP_ENOENT;
-    trp_slurm_further_cause(j, text, size);
-    return trp_slurm_further_status(j) == TRP_ETIME ? TRP_LOSS_TIME_LIMIT
-                                                    : TRP_LOSS_DECOMMISSIONED;
+    trp_slurm_additional_cause(j, text, size);
+    return trp_slurm_additional_status(j) == TRP_ETIME ? TRP_LOSS_TIME_LIMIT
+                                                       : TRP_LOSS_DECOMMISSIONED;
 }
 
 void trp_slurm_gangs_judge(struct trp_slurm *s, uint32_t part)
@@ -230,7 +230,7 @@ int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error 
     if (code == 0)
         code = trp_slurm_books_ask(s->books, &own->request, err);
     if (code == 0) {
-        code = trp_slurm_further_wanted(s, &own->request, g->profile, g->ranks, err);
+        code = trp_slurm_additional_wanted(s, &own->request, g->profile, g->ranks, err);
         if (code < 0)
             trp_slurm_books_leave(s->books, &own->request);
     }
@@ -253,8 +253,8 @@ static bool is_lost(const struct trp_slurm *s, const struct trp_slurm_request *r
                     uint32_t node)
 {
     trp_error err;
-    if (r->state == TRP_SLURM_QUEUED) /* else it may be had in a further job */
-        return !s->further.allowed &&
+    if (r->state == TRP_SLURM_QUEUED) /* else it may be had in an additional job */
+        return !s->additional.allowed &&
                trp_slurm_books_fit(s->books, &r->need, r->units, &err) == 0;
     for (uint32_t i = 0; i < r->nspots; i++) {
         if (r->spots[i].node == node)

@@ -23,7 +23,7 @@ void trp_slurm_free(struct trp_slurm *s)
 {
     trp_slurm_helper_stop(s->helper, true);
     trp_slurm_view_free(s);
-    trp_slurm_further_free(s);
+    trp_slurm_additional_free(s);
     trp_slurm_shrink_free(s);
     trp_slurm_books_free(s->books);
     trp_slurm_inventory_free(&s->inventory);
@@ -89,7 +89,7 @@ static void on_helper(uv_poll_t *poll, int status, int events)
     if (status < 0 || !trp_slurm_helper_read(s->helper)) {
         /* Executors go on; the last blows are srun's alone. */
         uv_poll_stop(poll);
-        trp_slurm_further_lost(s);
+        trp_slurm_additional_lost(s);
     }
 }
 
@@ -137,9 +137,9 @@ static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
     return 0;
 }
 
-static void allow_further(struct trp_slurm *s, const struct trp_slurm_config *config)
+static void allow_additional(struct trp_slurm *s, const struct trp_slurm_config *config)
 {
-    struct trp_slurm_further *f = &s->further;
+    struct trp_slurm_additional *f = &s->additional;
     f->poll_ns = (int64_t)config->poll_ms * 1000000;
     f->patience_ns = config->patience_ns;
     f->allowed = config->placement != TRP_PLACEMENT_INSIDE && !s->site->limits.no_jobs;
@@ -200,7 +200,7 @@ static int look(struct trp_slurm *s, const struct trp_slurm_config *config,
                                      .srun_mib = SRUN_MIB};
     code = trp_slurm_books_new(&s->inventory, &driver, &s->books, err);
     if (code == 0)
-        allow_further(s, config);
+        allow_additional(s, config);
     return code < 0 ? code : trp_slurm_view_make(s, err);
 }
 

@@ -9,8 +9,8 @@
 
 #include "cluster/cluster.h"
 #include "cluster/gangs.h"
+#include "cluster/slurm/additional.h"
 #include "cluster/slurm/budget.h"
-#include "cluster/slurm/further.h"
 #include "cluster/slurm/ghosts.h"
 #include "cluster/slurm/helper.h"
 #include "cluster/slurm/node_watch.h"
@@ -123,7 +123,7 @@ struct trp_slurm {
 
     trp_gangs *gangs;
     struct trp_slurm_gang *gang_list;
-    struct trp_slurm_further further;
+    struct trp_slurm_additional additional;
     uint32_t leaving; /* executors that were told to go, and are there yet */
     struct trp_slurm_watch watch;
     struct trp_slurm_ghosts ghosts;
@@ -161,7 +161,7 @@ void trp_slurm_step_name(const struct trp_slurm_executor *e,
                          char buf[TRP_SLURM_STEP_NAME]);
 /* Words for execvp, malloc'ed, NULL when out of memory. */
 char **trp_slurm_step_words(const struct trp_slurm_executor *e);
-/* The guard of the further job that the node is of. */
+/* The guard of the additional job that the node is of. */
 char **trp_slurm_guard_words(const struct trp_slurm *s, uint32_t node);
 /* What tidies the node up after these executors. */
 char **trp_slurm_tidy_words(const struct trp_slurm *s, uint32_t node,
@@ -228,7 +228,7 @@ enum trp_slurm_verdict {
     TRP_SLURM_END_ENDED,  /* somebody has ended its step, or its srun */
     /* At any time: */
     TRP_SLURM_END_AS_TOLD,
-    TRP_SLURM_END_JOB_OVER, /* with its further job */
+    TRP_SLURM_END_JOB_OVER, /* with its additional job */
     TRP_SLURM_END_DIED,
 };
 enum trp_slurm_verdict trp_slurm_executor_verdict(const struct trp_slurm_executor *e,
@@ -238,7 +238,7 @@ bool trp_slurm_executor_in_order(const struct trp_slurm_executor *e);
 bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e);
 /* It was admitted. */
 void trp_slurm_executor_came(struct trp_slurm_executor *e);
-/* A start of it failed: whether there is another host, or a further job, to try. */
+/* A start of it failed: whether there is another host, or an additional job, to try. */
 bool trp_slurm_executor_failed(struct trp_slurm_executor *e);
 
 /* slurm.c and slurm_make.c: what the cluster can do, and its end. */

@@ -65,13 +65,13 @@ static const struct trp_slurm_part *part_of(const struct trp_slurm *s,
 }
 
 /* In a job with --stepmgr srun has a variable that says who makes the job's steps: not
- * who makes those of a further job. Gangs are started without what is around us. */
+ * who makes those of an additional job. Gangs are started without what is around us. */
 static void add_srun(struct words *w, const struct trp_slurm *s, uint32_t node)
 {
     const char *manager = getenv("SLURM_STEPMGR");
     if (manager)
         add(w, "env");
-    if (manager && trp_slurm_further_of(s, s->inventory.nodes[node].part))
+    if (manager && trp_slurm_additional_of(s, s->inventory.nodes[node].part))
         add(w, "--unset=SLURM_STEPMGR");
     else if (manager)
         add(w, "SLURM_STEPMGR=%s", manager);
@@ -163,8 +163,8 @@ char **trp_slurm_step_words(const struct trp_slurm_executor *e)
     add(&w, "--job-name=%s", name);
     add(&w, "%s", s->rank_program);
     add(&w, "step");
-    add(&w, trp_slurm_further_of(s, s->inventory.nodes[r->spots[0].node].part)
-                ? "further"
+    add(&w, trp_slurm_additional_of(s, s->inventory.nodes[r->spots[0].node].part)
+                ? "additional"
                 : "own");
     for (uint32_t i = 0; i < r->need.nwants; i++) {
         const char *variable = trp_site_variable(s->site, r->need.wants[i].resource);

@@ -1,6 +1,6 @@
 /*
- * What runs on a node in front of an executor: `troupe-rank step own|further DEVICES …
- * SCRIPTS … -- mpirun …`, the one task of the executor's srun step. A script is
+ * What runs on a node in front of an executor: `troupe-rank step own|additional DEVICES
+ * … SCRIPTS … -- mpirun …`, the one task of the executor's srun step. A script is
  * RESOURCE=COUNT=VARIABLE=PATH: a discovery script, run where the variable is empty.
  *
  * It makes a folder of the node's own for mpirun's files, tells the driver through srun
@@ -42,7 +42,7 @@ int trp_slurm_step_main(int argc, char **argv);
  * as trp_gang_rank_main is. */
 int trp_slurm_rank_main(int argc, char **argv);
 
-/* The driver of the further job that this process runs in is gone: cancels the job,
+/* The driver of the additional job that this process runs in is gone: cancels the job,
  * however long slurmctld is away. A job in which nothing runs would live on to its time
  * limit. */
 void trp_slurm_end_own_job(void);

@@ -116,5 +116,5 @@ bool trp_slurm_executor_failed(struct trp_slurm_executor *e)
     if (shape->failed_elsewhere)
         return false;
     return trp_slurm_books_another(s->books, shape, host) ||
-           (s->further.allowed && !w->job_tried && !*w->never);
+           (s->additional.allowed && !w->job_tried && !*w->never);
 }

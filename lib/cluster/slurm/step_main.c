@@ -7,8 +7,8 @@
  * It takes no name of its own: Slurm tells its tasks, to which alone it passes signals,
  * by the parent in /proc/PID/stat, which it does not find behind a name with a space.
  *
- * A further job belongs to nobody when the driver is gone: its executors end it, after
- * an end that the driver did not ask for, when nobody listens at its address.
+ * An additional job belongs to nobody when the driver is gone: its executors end it,
+ * after an end that the driver did not ask for, when nobody listens at its address.
  *
  * SIGTERM comes from Slurm alone, when the job or the step is being ended. The driver
  * hears of it too and ends its executors in order; after TERM_MS this end does not wait
@@ -59,8 +59,8 @@ struct step {
     int signals, log;
     pid_t pid; /* of that; 0: not running */
     int status;
-    bool further;   /* the job is not the driver's */
-    bool dismissed; /* the driver has said so */
+    bool additional; /* the job is not the driver's */
+    bool dismissed;  /* the driver has said so */
     bool killing;
     int64_t kill_at, hard_at; /* INT64_MAX: not yet */
     int64_t start_by;         /* when mpirun is looked at; then INT64_MAX */
@@ -439,7 +439,7 @@ int trp_slurm_step_main(int argc, char **argv)
         return 2;
     }
     s.program = argv + dashes + 1;
-    s.further = strcmp(argv[0], "further") == 0;
+    s.additional = strcmp(argv[0], "additional") == 0;
     s.signals = open_signals();
     if (s.signals < 0 || read_shape(&s) != 0 || (s.log = open_log(&s)) < 0)
         return 1;
@@ -465,7 +465,7 @@ int trp_slurm_step_main(int argc, char **argv)
     if (session)
         tell_end(&s);
     bool in_order = s.dismissed || (session && status == 0);
-    if (s.further && !in_order && !driver_answers(&s.shape))
+    if (s.additional && !in_order && !driver_answers(&s.shape))
         trp_slurm_end_own_job();
     return status;
 }

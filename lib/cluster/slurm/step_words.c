@@ -181,7 +181,7 @@ static void start_it(struct trp_slurm_executor *e, const struct trp_slurm_line *
                                   .rack = *n->rack ? n->rack : NULL,
                                   .resources = e->devices,
                                   .nresources = e->ndevices};
-    struct trp_slurm_job *j = trp_slurm_further_of(s, n->part);
+    struct trp_slurm_job *j = trp_slurm_additional_of(s, n->part);
     if (j && !j->first)
         j->first = (int64_t)time(NULL);
     if (j && j->ends)
@@ -195,7 +195,7 @@ static void leave_it(struct trp_slurm_executor *e)
 {
     struct trp_slurm *s = e->slurm;
     struct trp_slurm_job *j =
-        trp_slurm_further_of(s, s->inventory.nodes[e->request.spots[0].node].part);
+        trp_slurm_additional_of(s, s->inventory.nodes[e->request.spots[0].node].part);
     if (e->dismissed)
         return;
     e->warned = true;
@@ -204,7 +204,7 @@ static void leave_it(struct trp_slurm_executor *e)
     if (e->granted && s->handler.ending)
         s->handler.ending(s->handler.context, (trp_executor_id){e->id});
     trp_slurm_books_close_part(s->books, j->part); /* Slurm is about to end it */
-    trp_slurm_further_doubt(s, j);
+    trp_slurm_additional_doubt(s, j);
 }
 
 void trp_slurm_executor_hear(struct trp_slurm_executor *e,

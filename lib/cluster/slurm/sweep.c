@@ -1,6 +1,6 @@
 /*
  * Which jobs the drivers of a run have been in: state/slurm_jobs of its folder, a
- * number a line. A further job says in its comment of which of them it is.
+ * number a line. An additional job says in its comment of which of them it is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/slurm/further_parts.h"
+#include "cluster/slurm/additional_parts.h"
 #include "os/held.h"
 
 enum { DRIVERS = 256 }; /* the last ones */

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "cluster/mpirun.h"
-#include "cluster/slurm/further_parts.h"
+#include "cluster/slurm/additional_parts.h"
 #include "cluster/slurm/step.h"
 #include "events/run_folder.h"
 
@@ -61,7 +61,7 @@ void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor)
     d->executors = all;
     d->executors[d->n++] = executor;
     d->node = node;
-    d->until_ns = trp_further_now() + TRP_SLURM_TIDY_NS;
+    d->until_ns = trp_additional_now() + TRP_SLURM_TIDY_NS;
     if (fresh) {
         d->next = s->tidy.list;
         s->tidy.list = d;
@@ -128,7 +128,7 @@ static void start(struct trp_slurm *s, struct trp_slurm_debris *d)
     char **words = trp_slurm_tidy_words(s, d->node, d->executors, d->n);
     char **env = trp_mpirun_environ(environ, NULL, more);
     d->pause_ns = d->pause_ns ? 2 * d->pause_ns : FIRST_PAUSE_NS;
-    d->at_ns = trp_further_now() + d->pause_ns;
+    d->at_ns = trp_additional_now() + d->pause_ns;
     if (words && env && spawn(words, env, &d->srun) == 0) {
         d->asked = d->n;
         snprintf(what, sizeof what, "srun that tidies %s",
@@ -147,7 +147,8 @@ static void start(struct trp_slurm *s, struct trp_slurm_debris *d)
 static bool is_lost(const struct trp_slurm *s, uint32_t node)
 {
     const struct trp_slurm_node *n = &s->inventory.nodes[node];
-    const struct trp_slurm_job *j = n->name ? trp_slurm_further_of(s, n->part) : NULL;
+    const struct trp_slurm_job *j =
+        n->name ? trp_slurm_additional_of(s, n->part) : NULL;
     return !n->name || (j && j->gone) ||
            trp_slurm_books_standing(s->books, node) == TRP_SLURM_GONE;
 }
@@ -165,7 +166,7 @@ static bool is_done(struct trp_slurm_debris *d)
 /* When to look at it again; INT64_MAX: it is done with. */
 static int64_t look_at(struct trp_slurm *s, struct trp_slurm_debris *d)
 {
-    int64_t now = trp_further_now();
+    int64_t now = trp_additional_now();
     bool done = d->srun && is_done(d);
     bool given_up = now >= d->until_ns || is_lost(s, d->node);
     if (d->srun && given_up)

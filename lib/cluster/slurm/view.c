@@ -45,7 +45,7 @@ int trp_slurm_view_make(struct trp_slurm *s, trp_error *err)
         struct trp_host_view *h = &s->hosts[k];
         struct trp_resource_addresses *devices =
             s->devices + (size_t)k * TRP_SLURM_POOLS;
-        if (!node->name || trp_slurm_further_of(s, node->part))
+        if (!node->name || trp_slurm_additional_of(s, node->part))
             continue;
         k++;
         *h = (struct trp_host_view){.name = node->name,

@@ -118,12 +118,12 @@ struct trp_left {
 struct trp_left trp_left_of(const struct trp_engine *e, const struct trp_task_set *s);
 
 /* alloc/patience.c */
-/* Finds requests that may be had from further jobs now; at the end of a step in which
- * anything changed, or that is due. */
+/* Finds requests that may be had from additional jobs now; at the end of a step in
+ * which anything changed, or that is due. */
 void trp_patience_look(struct trp_engine *e);
 /* It is known better how long tasks of the class take. */
 void trp_patience_news(struct trp_engine *e, struct trp_class *c);
-/* A request may be had from a further job whatever else is wanted. */
+/* A request may be had from an additional job whatever else is wanted. */
 void trp_patience_over(struct trp_engine *e, struct trp_executor *x);
 
 /* alloc/ahead.c */

@@ -1,7 +1,8 @@
 /*
- * Patience: a further job costs calls to the cluster, and the start of an executor on
- * room that is held meanwhile. So what has no room in what is held may be had from one
- * when that is worth it (docs/decisions/0032); until then the request waits for room.
+ * Patience: an additional job costs calls to the cluster, and the start of an executor
+ * on room that is held meanwhile. So what has no room in what is held may be had from
+ * one when that is worth it (docs/decisions/0032); until then the request waits for
+ * room.
  *
  * At once:
  *   - where what is held can never run the tasks: it has no room for one executor of
@@ -82,7 +83,7 @@ struct prospect {
     double work_ns;  /* of slots, that is left */
     bool pending;    /* tasks are, … */
     bool known;      /* … it is known of all of them how long they take, … */
-    bool pays;       /* … and some are for so long that a further job pays */
+    bool pays;       /* … and some are for so long that an additional job pays */
     int64_t left_ns; /* of the longest set */
     int64_t oldest_ns;
 };

@@ -21,10 +21,10 @@
  * set that is dull, and at none at all when all are: so a round in vain costs O(1),
  * and not O(sets).
  *
- * Queue ahead. When an executor is full of one set's short tasks, further ones of the
- * set are sent there to wait: as many as keep it busy for `queue_ahead_ns` by the set's
- * mean, but no more than half an executor's share of what is left, so that the tail
- * stays balanced. When a slot is free elsewhere and nothing is pending, one is
+ * Queue ahead. When an executor is full of one set's short tasks, additional ones of
+ * the set are sent there to wait: as many as keep it busy for `queue_ahead_ns` by the
+ * set's mean, but no more than half an executor's share of what is left, so that the
+ * tail stays balanced. When a slot is free elsewhere and nothing is pending, one is
  * recalled.
  */
 #include <string.h>

@@ -79,7 +79,7 @@ struct trp_executor {
     bool excluded;             /* for the application: gets nothing new */
     bool yields;               /* gets nothing new: is to go when it is idle */
     bool ahead;                /* for a stage that is not ready yet */
-    bool may_add;              /* requested: a further job is worth it */
+    bool may_add;              /* requested: an additional job is worth it */
     int64_t asked_ns;          /* when it was asked for */
     bool forced;               /* has to go when its time is over: in that list */
     struct trp_executor *force_next, *force_prev;
@@ -150,7 +150,7 @@ struct trp_class {
     uint32_t recalls;       /* recalls under way */
     uint32_t fit;           /* executors the cluster can hold at once … */
     uint32_t further;       /* … of which what is held has no room for so many */
-    bool more;              /* further jobs may be had for it (alloc/patience.c): */
+    bool more;              /* additional jobs may be had for it (alloc/patience.c): */
     uint32_t nmay;          /* requested ones that may be had from one */
     uint32_t lost;          /* executors that are to be replaced at once */
     int64_t waits_since;    /* others of those are requested; INT64_MAX: none is … */

@@ -15,7 +15,7 @@
 
 #include "cluster/executor_entry.h"
 #include "cluster/mpirun.h"
-#include "cluster/slurm/further_parts.h"
+#include "cluster/slurm/additional_parts.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
 
@@ -34,7 +34,7 @@ struct trp_slurm_guard {
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct trp_slurm_guard *g = handle->data, **at = &g->slurm->further.guards;
+    struct trp_slurm_guard *g = handle->data, **at = &g->slurm->additional.guards;
     struct trp_slurm *s = g->slurm;
     while (*at != g)
         at = &(*at)->next;
@@ -47,7 +47,7 @@ static void tell_guarded(const struct trp_slurm_guard *g, bool yes)
 {
     char call[64];
     snprintf(call, sizeof call, "guarded job=%u yes=%d", g->number, yes);
-    if (g->slurm->helper && !g->slurm->further.helper_gone)
+    if (g->slurm->helper && !g->slurm->additional.helper_gone)
         trp_slurm_helper_tell(g->slurm->helper, call);
 }
 
@@ -62,7 +62,7 @@ static void on_srun_exit(uv_process_t *process, int64_t status, int signal)
     } else if (j) {
         tell_guarded(g, false);
         j->step = NULL;
-        j->guard_at = trp_further_now() + j->guard_pause;
+        j->guard_at = trp_additional_now() + j->guard_pause;
         if (j->guard_pause < GUARD_PAUSE_MOST_NS)
             j->guard_pause *= 2;
         trp_slurm_pump_soon(g->slurm);
@@ -99,19 +99,19 @@ static void start(struct trp_slurm_job *j, uint32_t node)
 {
     struct trp_slurm *s = j->slurm;
     char what[64];
-    j->guard = trp_further_guard_id(s);
+    j->guard = trp_additional_guard_id(s);
     char **env = make_environment(s, j->guard);
     char **words = trp_slurm_guard_words(s, node);
     struct trp_slurm_guard *g = env && words ? calloc(1, sizeof *g) : NULL;
     if (!g) {
-        j->guard_at = trp_further_now() + GUARD_PAUSE_MOST_NS;
+        j->guard_at = trp_additional_now() + GUARD_PAUSE_MOST_NS;
     } else {
-        *g = (struct trp_slurm_guard){.next = s->further.guards,
+        *g = (struct trp_slurm_guard){.next = s->additional.guards,
                                       .slurm = s,
                                       .job = j,
                                       .number = j->job,
                                       .node = node};
-        s->further.guards = j->step = g;
+        s->additional.guards = j->step = g;
         s->handles++;
         trp_slurm_srun_started(s);
         if (spawn(g, words, env) < 0)
@@ -146,10 +146,10 @@ static bool is_in_the_way(const struct trp_slurm_guard *g)
            trp_slurm_books_placed_on(s->books, g->node) == 0;
 }
 
-int64_t trp_further_guard(struct trp_slurm *s)
+int64_t trp_additional_guard(struct trp_slurm *s)
 {
     int64_t due = INT64_MAX;
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->state != TRP_SLURM_JOB_RUNS || j->queued)
             continue;
         if (j->step && j->step->called && !j->last_step && is_in_the_way(j->step)) {
@@ -163,9 +163,9 @@ int64_t trp_further_guard(struct trp_slurm *s)
             continue;
         if (!j->guard_pause) {
             j->guard_pause = GUARD_AFTER_NS;
-            j->guard_at = trp_further_now() + GUARD_AFTER_NS;
+            j->guard_at = trp_additional_now() + GUARD_AFTER_NS;
         }
-        if (j->guard_at <= trp_further_now())
+        if (j->guard_at <= trp_additional_now())
             start(j, node);
         else if (j->guard_at < due)
             due = j->guard_at;
@@ -173,7 +173,7 @@ int64_t trp_further_guard(struct trp_slurm *s)
     return due;
 }
 
-void trp_further_guard_called(struct trp_slurm_job *j)
+void trp_additional_guard_called(struct trp_slurm_job *j)
 {
     if (j->step && !j->step->called)
         tell_guarded(j->step, true);
@@ -183,9 +183,9 @@ void trp_further_guard_called(struct trp_slurm_job *j)
         uv_process_kill(&j->last_step->srun, SIGTERM); /* it ends the step */
 }
 
-bool trp_further_has_guard(const struct trp_slurm *s, uint32_t job)
+bool trp_additional_has_guard(const struct trp_slurm *s, uint32_t job)
 {
-    for (const struct trp_slurm_guard *g = s->further.guards; g; g = g->next) {
+    for (const struct trp_slurm_guard *g = s->additional.guards; g; g = g->next) {
         if (g->number == job && g->called &&
             !uv_is_closing((const uv_handle_t *)&g->srun))
             return true;
@@ -193,7 +193,7 @@ bool trp_further_has_guard(const struct trp_slurm *s, uint32_t job)
     return false;
 }
 
-void trp_further_guard_leave(struct trp_slurm_job *j)
+void trp_additional_guard_leave(struct trp_slurm_job *j)
 {
     if (j->last_step)
         j->last_step->job = NULL;
@@ -205,9 +205,9 @@ void trp_further_guard_leave(struct trp_slurm_job *j)
 
 /* With the process that srun leaves behind to end the step when it is killed: guards
  * whose jobs Slurm has not ended are the last who will. */
-void trp_slurm_further_close_guards(struct trp_slurm *s)
+void trp_slurm_additional_close_guards(struct trp_slurm *s)
 {
-    for (struct trp_slurm_guard *g = s->further.guards; g; g = g->next) {
+    for (struct trp_slurm_guard *g = s->additional.guards; g; g = g->next) {
         g->job = NULL;
         if (uv_is_closing((uv_handle_t *)&g->srun))
             continue;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Further Slurm jobs: taken when a stage is larger than the driver's job, given back, and
+# Additional Slurm jobs: taken when a stage is larger than the driver's job, given back, and
 # gone whoever dies.
 load slurm.bash
 
@@ -30,8 +30,8 @@ no_job_of() {
     [ -z "$(jobs_of "$1")" ]
 }
 
-# further STATE: how many further jobs are in a state.
-further() {
+# additional STATE: how many additional jobs are in a state.
+additional() {
     jobs_of alice | grep -c " $1 troupe "
 }
 
@@ -59,12 +59,12 @@ started() {
     [ "$(cat run.* 2>/dev/null | wc -l)" -ge "$1" ]
 }
 
-@test "a stage larger than the driver's job runs on further jobs, which are given back" {
+@test "a stage larger than the driver's job runs on additional jobs, which are given back" {
     small_tasks 12 'until [ -e go ]; do sleep 0.2; done'
     submit alice -N1 -n1 -c2 --mem=2000 -- "$TROUPE" run p.yaml
     wait_until 30 started 12
     [ "$(cut -d' ' -f2 run.* | sort -u | wc -l)" -ge 3 ]
-    [ "$(further RUNNING)" = 1 ]
+    [ "$(additional RUNNING)" = 1 ]
     touch go
     run -0 finished 60
     wait_until 10 no_job_of alice
@@ -91,8 +91,8 @@ job_runs() {
     [ "$(on head squeue -h -j "$1" -o %T)" = RUNNING ]
 }
 
-further_are() {
-    [ "$(further "$1")" = "$2" ]
+additional_are() {
+    [ "$(additional "$1")" = "$2" ]
 }
 
 # One of the tasks that run to their end when their file is there.
@@ -111,7 +111,7 @@ whole_node() {
     hog 5 4
     whole_node --set slurm.poll=60s
     wait_until 30 started 1
-    wait_until 30 further_are PENDING 1
+    wait_until 30 additional_are PENDING 1
     wait_until 30 said "Slurm job .* is pending: .*2 executors of profile small, partition main"
     on head scancel "$hog"
     wait_until 30 started 3
@@ -152,9 +152,9 @@ END
     submit alice -N1 -n1 -c4 --mem=4000 -- "$TROUPE" run --set driver.cores=2 \
         --set executor.memory=200m p.yaml
     wait_until 30 started 1
-    wait_until 30 further_are PENDING 1
+    wait_until 30 additional_are PENDING 1
     touch go
-    wait_until 30 further_are PENDING 0
+    wait_until 30 additional_are PENDING 0
     touch end
     run -0 finished 60
     wait_until 10 no_job_of alice
@@ -165,9 +165,9 @@ END
     hog 5 4
     whole_node --set slurm.poll=60s
     wait_until 30 started 1
-    wait_until 30 further_are PENDING 1
+    wait_until 30 additional_are PENDING 1
     on head scancel --batch --signal=USR1 "$job"
-    wait_until 10 further_are PENDING 0
+    wait_until 10 additional_are PENDING 0
     job_runs "$job" # its task goes on
     on head scancel "$hog"
     touch go
@@ -176,13 +176,13 @@ END
     wait_until 10 no_job_of alice
 }
 
-@test "the driver's job is cancelled: its further jobs, granted and pending, go too" {
+@test "the driver's job is cancelled: its additional jobs, granted and pending, go too" {
     until_told 12
     hog 3 4
     whole_node
     wait_until 30 started 9
-    wait_until 30 further_are PENDING 1
-    [ "$(further RUNNING)" -ge 1 ]
+    wait_until 30 additional_are PENDING 1
+    [ "$(additional RUNNING)" -ge 1 ]
     on head scancel "$job"
     wait_until 10 no_job_of alice
     on head scancel "$hog"
@@ -220,7 +220,7 @@ have_come() {
 @test "the next stage's executors are asked for, and there, before this one has ended" {
     two_stages "min: 1"
     whole_node --set slurm.poll=60s
-    wait_until 30 further_are PENDING 1
+    wait_until 30 additional_are PENDING 1
     on head scancel "$hog"
     wait_until 30 have_come 3
     [ ! -e run.0 ]
@@ -239,9 +239,9 @@ have_come() {
 END
     submit alice -N1 -n1 -c4 --mem=4000 -- "$TROUPE" run --keep-going --set driver.cores=2 \
         --set executor.memory=200m p.yaml
-    wait_until 30 further_are PENDING 1
+    wait_until 30 additional_are PENDING 1
     touch fail
-    wait_until 10 further_are PENDING 0
+    wait_until 10 additional_are PENDING 0
     touch end
     run -1 finished 60
     rm fail end
@@ -249,9 +249,9 @@ END
     whole_node
     wait_until 30 have_come 1
     sleep 3
-    [ "$(further PENDING)" = 0 ]
+    [ "$(additional PENDING)" = 0 ]
     touch go
-    wait_until 30 further_are PENDING 1
+    wait_until 30 additional_are PENDING 1
 }
 
 @test "a driver that is killed leaves no job, granted or pending" {
@@ -259,8 +259,8 @@ END
     hog 4 4
     whole_node
     wait_until 30 started 5
-    wait_until 30 further_are PENDING 1
-    [ "$(further RUNNING)" -ge 1 ]
+    wait_until 30 additional_are PENDING 1
+    [ "$(additional RUNNING)" -ge 1 ]
     on "$(host_of "$job")" pkill -KILL -f '^troupe: driver'
     wait_until 10 no_job_of alice
     on head scancel "$hog"
@@ -271,27 +271,27 @@ host_of() {
     on head squeue -h -j "$1" -o %N
 }
 
-@test "a resolver that fails for a while is no reason to end a further job" {
+@test "a resolver that fails for a while is no reason to end an additional job" {
     until_told 5
     whole_node --set driver.cores=4 --set alloc.max_executors=4
     wait_until 30 started 4
     local first node
-    first=$(first_further)
+    first=$(first_additional)
     node=$(cut -d' ' -f2 run.* | sort -u | head -n 1)
     on "$node" mount --bind /dev/null /etc/hosts
     run ! on "$node" getent hosts "$(host_of "$job")"
     on "$node" pkill -KILL -o -f '^troupe: executor'
     sleep 6 # such an executor waits 2 s before it ends the job
     on "$node" umount /etc/hosts
-    further_are RUNNING 1
-    [ "$(first_further)" = "$first" ]
+    additional_are RUNNING 1
+    [ "$(first_additional)" = "$first" ]
     touch go
     run -0 finished 60
     wait_until 10 no_job_of alice
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
-@test "a further job that is cancelled: no failure is counted, its tasks run again" {
+@test "an additional job that is cancelled: no failure is counted, its tasks run again" {
     until_told 5
     whole_node --set task.maxFailures=1
     wait_until 30 started 5
@@ -305,8 +305,8 @@ host_of() {
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
-# The number of the further job that came first.
-first_further() {
+# The number of the additional job that came first.
+first_additional() {
     jobs_of alice | awk '/ troupe / { print $1; exit }'
 }
 
@@ -319,14 +319,14 @@ logged() {
     grep -q "$1" troupe-runs/last/events.jsonl
 }
 
-@test "the end of a further job is near: tasks that could not end there run in another one" {
+@test "the end of an additional job is near: tasks that could not end there run in another one" {
     # shellcheck disable=SC2016 # the task's words
     small_tasks 6 'hostname >>in.$TROUPE_TASK; until [ -e go ]; do sleep 0.2; done; [ -e quick ] || sleep 3'
     whole_node --set driver.cores=4 --set slurm.poll=200ms --set alloc.max_executors=3 \
         --set task.maxFailures=1
     wait_until 30 started 3
     local first
-    first=$(first_further)
+    first=$(first_additional)
     sleep 3
     touch go # they take 6 s, and end in 3
     ends_in 7 "$first"
@@ -339,12 +339,12 @@ logged() {
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
-@test "a further job reaches its time limit: that is told, and no failure the first time" {
+@test "an additional job reaches its time limit: that is told, and no failure the first time" {
     until_told 3
     whole_node --set driver.cores=4 --set task.maxFailures=1
     wait_until 30 started 3
     rm run.*
-    ends_in 1 "$(first_further)"
+    ends_in 1 "$(first_additional)"
     wait_until 60 started 3 # slurmctld looks every 30 s
     touch go
     run -0 finished 30
@@ -352,21 +352,21 @@ logged() {
     logged "its Slurm job [0-9]* reached its time limit"
 }
 
-@test "tasks that take longer than any further job end the run with 3, and the reason" {
+@test "tasks that take longer than any additional job end the run with 3, and the reason" {
     until_told 4
     whole_node --set driver.cores=4 --set slurm.poll=200ms --set alloc.max_executors=2
     wait_until 30 started 2
     sleep 3
-    ends_in 1 "$(first_further)"
+    ends_in 1 "$(first_additional)"
     sleep 2
     touch go.0 go.1
     run -3 finished 60
-    [[ "$output" == *"tasks of profile small take "*" s (median), and a further Slurm job ends after "*" s"* ]]
+    [[ "$output" == *"tasks of profile small take "*" s (median), and an additional Slurm job ends after "*" s"* ]]
     [ "$(cat run.* | wc -l)" = 2 ]
     wait_until 10 no_job_of alice
 }
 
-@test "a node of a further job is drained: what runs there ends, what is new goes elsewhere" {
+@test "a node of an additional job is drained: what runs there ends, what is new goes elsewhere" {
     # shellcheck disable=SC2016 # the task's words
     small_tasks 12 'until [ -e go ] || [ -e go.$(hostname) ]; do sleep 0.2; done'
     whole_node --set driver.cores=4 --set slurm.poll=500ms --set alloc.max_executors=6
@@ -388,7 +388,7 @@ logged() {
     wait_until 10 no_job_of alice
 }
 
-@test "the further job of a gang is suspended, then cancelled: no failure is counted" {
+@test "the additional job of a gang is suspended, then cancelled: no failure is counted" {
     cat >p.yaml <<'END'
 troupe: 1
 profiles:
@@ -405,13 +405,13 @@ stages:
 END
     whole_node --set slurm.poll=200ms
     wait_until 30 started 2
-    on head scontrol suspend "$(first_further)"
+    on head scontrol suspend "$(first_additional)"
     sleep 2
-    on head scontrol resume "$(first_further)"
+    on head scontrol resume "$(first_additional)"
     sleep 1
-    [ "$(further RUNNING)" = 1 ]
+    [ "$(additional RUNNING)" = 1 ]
     [ "$(cat run.* | wc -l)" = 2 ]
-    on head scancel "$(first_further)"
+    on head scancel "$(first_additional)"
     wait_until 40 started 4
     touch go
     run -0 finished 60
@@ -442,7 +442,7 @@ END
     routed_to closed
     whole_node --site site.yaml
     run -3 finished 40
-    [[ "$output" == *"Slurm: "*"(a further job was asked for: 1 executor of profile large, partition closed, by "*"/site.yaml:3:5)"* ]]
+    [[ "$output" == *"Slurm: "*"(an additional job was asked for: 1 executor of profile large, partition closed, by "*"/site.yaml:3:5)"* ]]
     routed_to nowhere
     whole_node --site site.yaml
     run -3 finished 40
@@ -459,7 +459,7 @@ END
     sed -i '/large:/s/cpus: 1/cpus: 2/; s/profile: large, run/profile: large, mpi: {ranks: 4}, run/' p.yaml
     whole_node --site site.yaml
     run -3 finished 40
-    [[ "$output" == *"Slurm: "*"(a further job was asked for: 4 ranks of profile large, partition closed, by "*"/site.yaml:3:5)"* ]]
+    [[ "$output" == *"Slurm: "*"(an additional job was asked for: 4 ranks of profile large, partition closed, by "*"/site.yaml:3:5)"* ]]
     [[ "$output" == *"p.yaml:"*"stage hard: Slurm: "* ]]
     wait_until 10 no_job_of alice
 }
@@ -499,13 +499,13 @@ END
     wait_until 10 no_job_of alice
 }
 
-# How many nodes all further jobs have together.
-nodes_of_further() {
+# How many nodes all additional jobs have together.
+nodes_of_additional() {
     on head squeue -h -u alice -o '%j %D' | awk '$1 == "troupe" { n += $NF } END { print n + 0 }'
 }
 
-nodes_of_further_are() {
-    [ "$(nodes_of_further)" = "$1" ]
+nodes_of_additional_are() {
+    [ "$(nodes_of_additional)" = "$1" ]
 }
 
 @test "a later stage uses what an earlier one took; nodes it does not need are given back" {
@@ -526,13 +526,13 @@ stages:
 END
     whole_node --set driver.cores=4
     wait_until 30 started 8
-    [ "$(further RUNNING)" = 1 ]
-    [ "$(nodes_of_further)" -ge 2 ]
+    [ "$(additional RUNNING)" = 1 ]
+    [ "$(nodes_of_additional)" -ge 2 ]
     local before
     before=$(jobs_of alice | awk '/ troupe / { print $1 }')
     touch go
     wait_until 30 test -s run.narrow
-    wait_until 20 nodes_of_further_are 1
+    wait_until 20 nodes_of_additional_are 1
     [ "$(jobs_of alice | awk '/ troupe / { print $1 }')" = "$before" ]
     touch end
     run -0 finished 60
@@ -551,18 +551,18 @@ END
     [ "$(cut -d' ' -f2 run.* | sort -u | wc -l)" = 1 ]
 }
 
-@test "alloc.placement=jobs runs executors in further jobs alone" {
+@test "alloc.placement=jobs runs executors in additional jobs alone" {
     until_told 2
     whole_node --set alloc.placement=jobs
     wait_until 30 started 2
-    further_are RUNNING 1
+    additional_are RUNNING 1
     [ "$(cut -d' ' -f2 run.* | grep -c "^$(host_of "$job")\$")" = 0 ]
     touch go
     run -0 finished 60
     wait_until 10 no_job_of alice
 }
 
-no_further() {
+no_additional() {
     ! jobs_of alice | grep -q ' troupe '
 }
 
@@ -570,7 +570,7 @@ no_further() {
     until_told 4
     whole_node
     wait_until 30 started 4
-    [ "$(further RUNNING)" -ge 1 ]
+    [ "$(additional RUNNING)" -ge 1 ]
     on "$(host_of "$job")" pkill -KILL -x troupe-slurm
     touch go
     run -0 finished 60
@@ -578,14 +578,14 @@ no_further() {
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
-@test "troupe-slurm is killed: who waits for a further job is told that there is none" {
+@test "troupe-slurm is killed: who waits for an additional job is told that there is none" {
     routed_to down
     whole_node --site site.yaml --set slurm.poll=1s
     wait_until 30 test -e easy.ran
     wait_until 30 said "is pending: .* (for 1 executor of profile large, partition down)"
     on "$(host_of "$job")" pkill -KILL -x troupe-slurm
     run -3 finished 30
-    [[ "$output" == *"no further Slurm job can be taken for profile large: troupe-slurm is gone"* ]]
+    [[ "$output" == *"no additional Slurm job can be taken for profile large: troupe-slurm is gone"* ]]
     wait_until 20 no_job_of alice
 }
 
@@ -617,12 +617,12 @@ ends_without() {
     on "$1" sh -c 'rm -rf /tmp/troupe-*'
 }
 
-@test "a node that had no spare room beside it dies, and Slurm does not know: a further job, in 5 s" {
+@test "a node that had no spare room beside it dies, and Slurm does not know: an additional job, in 5 s" {
     full_job
     cluster kill node2
     wait_until 5 begun 6
     [ "$(cat in.* | grep -c node2)" = 2 ]
-    [ "$(further RUNNING)" = 1 ]
+    [ "$(additional RUNNING)" = 1 ]
     ends_without node2
     run ! said "not answer"
 }
@@ -635,7 +635,7 @@ ends_without() {
     ends_without node2
 }
 
-@test "the same with a node of a further job" {
+@test "the same with a node of an additional job" {
     local node
     # shellcheck disable=SC2016 # the task's words
     small_tasks 4 'hostname >>in.$TROUPE_TASK; until [ -e go ]; do sleep 0.1; done'
@@ -654,7 +654,7 @@ ends_without() {
     full_job
     cluster kill node2
     wait_until 10 said "node2 does not answer; there is no other room for executors of profile small"
-    further_are PENDING 1
+    additional_are PENDING 1
     on head scancel "$hog"
     wait_until 20 begun 6
     [ "$(cat in.* | grep -c node2)" = 2 ]
@@ -673,14 +673,14 @@ guarded() {
     on head squeue -h -s -u alice -o %j | grep -q ':guard$'
 }
 
-# A run of which most is in a further job, with its guard; sets host.
-with_further_job() {
+# A run of which most is in an additional job, with its guard; sets host.
+with_additional_job() {
     until_told 8
     whole_node
     wait_until 30 started 8
     wait_until 10 guarded
     sleep 1 # it calls the driver
-    further_are RUNNING 1
+    additional_are RUNNING 1
     host=$(host_of "$job")
 }
 
@@ -701,7 +701,7 @@ end_of_outage() {
 }
 
 @test "a run ends while slurmctld hangs: it waits until its jobs are ended" {
-    with_further_job
+    with_additional_job
     on head pkill -STOP -x slurmctld
     touch go
     wait_until 40 said "waiting for Slurm to end job [0-9]*, 60 s at most"
@@ -712,7 +712,7 @@ end_of_outage() {
 }
 
 @test "driver and troupe-slurm are killed while slurmctld is away: the job's guard ends it" {
-    with_further_job
+    with_additional_job
     slurmctld_goes
     touch go
     wait_until 40 said "waiting for Slurm to end job"
@@ -736,13 +736,13 @@ nobody_but_guards() {
     hog 4 4
     whole_node --set network.timeout=3s --set executor.heartbeatInterval=500ms
     wait_until 30 started 5
-    wait_until 30 further_are PENDING 1
+    wait_until 30 additional_are PENDING 1
     local host
     host=$(host_of "$job")
     cluster cut "$host"
     cluster kill "$host"
-    wait_until 30 further_are RUNNING 0
+    wait_until 30 additional_are RUNNING 0
     on head scancel "$hog"
-    wait_until 40 no_further
+    wait_until 40 no_additional
     cluster heal "$host"
 }

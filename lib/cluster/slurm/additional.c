@@ -11,18 +11,18 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/slurm/further_parts.h"
+#include "cluster/slurm/additional_parts.h"
 
 enum { OWED = 256 };
 
 /* ---- the list ----------------------------------------------------------------------
  */
 
-struct trp_slurm_job *trp_further_add(struct trp_slurm *s,
-                                      struct trp_slurm_shape_jobs *w, uint32_t units,
-                                      bool queued)
+struct trp_slurm_job *trp_additional_add(struct trp_slurm *s,
+                                         struct trp_slurm_shape_jobs *w, uint32_t units,
+                                         bool queued)
 {
-    struct trp_slurm_job **at = &s->further.jobs, *j = calloc(1, sizeof *j);
+    struct trp_slurm_job **at = &s->additional.jobs, *j = calloc(1, sizeof *j);
     if (!j)
         return NULL;
     while (*at)
@@ -32,32 +32,32 @@ struct trp_slurm_job *trp_further_add(struct trp_slurm *s,
     j->want = w;
     j->units = units;
     j->queued = queued;
-    j->asked_ns = trp_further_now();
+    j->asked_ns = trp_additional_now();
     if (queued)
-        j->guard = trp_further_guard_id(s);
+        j->guard = trp_additional_guard_id(s);
     return j;
 }
 
-uint32_t trp_further_guard_id(struct trp_slurm *s)
+uint32_t trp_additional_guard_id(struct trp_slurm *s)
 {
-    return TRP_CLUSTER_GUARDS + s->further.guard_ids++ % TRP_CLUSTER_GUARD_IDS;
+    return TRP_CLUSTER_GUARDS + s->additional.guard_ids++ % TRP_CLUSTER_GUARD_IDS;
 }
 
-void trp_further_forget(struct trp_slurm_job *j)
+void trp_additional_forget(struct trp_slurm_job *j)
 {
-    struct trp_slurm_job **at = &j->slurm->further.jobs;
+    struct trp_slurm_job **at = &j->slurm->additional.jobs;
     while (*at != j)
         at = &(*at)->next;
     *at = j->next;
-    trp_further_guard_leave(j);
+    trp_additional_guard_leave(j);
     trp_slurm_inventory_free(&j->found);
     free(j->shrinking.nodes);
     free(j);
 }
 
-struct trp_slurm_job *trp_slurm_further_of(const struct trp_slurm *s, uint32_t part)
+struct trp_slurm_job *trp_slurm_additional_of(const struct trp_slurm *s, uint32_t part)
 {
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->state >= TRP_SLURM_JOB_RUNS && j->part == part)
             return j;
     }
@@ -78,7 +78,7 @@ static bool is_ahead(const struct trp_slurm *s, const struct trp_slurm_shape_job
 }
 
 /* What it has is in j->found. */
-void trp_further_take_in(struct trp_slurm_job *j)
+void trp_additional_take_in(struct trp_slurm_job *j)
 {
     struct trp_slurm *s = j->slurm;
     trp_slurm_set_racks(s, &j->found, NULL); /* else there is none */
@@ -91,8 +91,8 @@ void trp_further_take_in(struct trp_slurm_job *j)
             trp_slurm_inventory_remove(&s->inventory, j->part);
     }
     if (code < 0) {
-        trp_further_give_back(s, "end", j->job);
-        trp_further_forget(j);
+        trp_additional_give_back(s, "end", j->job);
+        trp_additional_forget(j);
         return;
     }
     trp_slurm_watch_part(s, j->part);
@@ -101,17 +101,17 @@ void trp_further_take_in(struct trp_slurm_job *j)
     j->shrinking = (struct trp_slurm_shrinking){.slurm = s, .part = j->part};
     j->state = TRP_SLURM_JOB_RUNS;
     s->inventory.parts[j->part].ahead = is_ahead(s, j->want);
-    s->further.had++;
+    s->additional.had++;
     if (s->handler.job)
         s->handler.job(s->handler.context, j->job, true);
     if (s->handler.queue_wait && !j->want->ranks)
         s->handler.queue_wait(s->handler.context, j->want->profile.id,
-                              trp_further_now() - j->asked_ns);
+                              trp_additional_now() - j->asked_ns);
     trp_slurm_held_changed(s);
 }
 
-int trp_further_on_granted(void *context, const struct trp_slurm_line *line,
-                           trp_error *err)
+int trp_additional_on_granted(void *context, const struct trp_slurm_line *line,
+                              trp_error *err)
 {
     struct trp_slurm_job *j = context;
     return trp_slurm_inventory_add(&j->found, line, err);
@@ -124,36 +124,36 @@ static void on_found(void *context, const struct trp_slurm_end *end)
     if (end->failed || !j->found.live) {
         trp_slurm_inventory_free(&j->found);
         j->state = TRP_SLURM_JOB_PENDING; /* the next poll sees what it is */
-        s->further.poll_at = trp_further_now() + TRP_FURTHER_FIRST_POLL_NS;
+        s->additional.poll_at = trp_additional_now() + TRP_ADDITIONAL_FIRST_POLL_NS;
     } else {
         trp_acquire_had(&j->want->acquire);
-        trp_further_take_in(j);
+        trp_additional_take_in(j);
     }
     trp_slurm_pump_soon(s);
 }
 
 /* A queued job runs: what has it got? */
-void trp_further_find_out(struct trp_slurm_job *j)
+void trp_additional_find_out(struct trp_slurm_job *j)
 {
     char call[64];
     snprintf(call, sizeof call, "job job=%u", j->job);
     trp_slurm_inventory_free(&j->found);
-    if (trp_slurm_helper_call(j->slurm->helper, call, trp_further_on_granted, on_found,
-                              j) == 0)
+    if (trp_slurm_helper_call(j->slurm->helper, call, trp_additional_on_granted,
+                              on_found, j) == 0)
         j->state = TRP_SLURM_JOB_FOUND;
 }
 
-bool trp_slurm_further_guard(struct trp_slurm *s, uint32_t id)
+bool trp_slurm_additional_guard(struct trp_slurm *s, uint32_t id)
 {
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->guard != id || j->unwanted)
             continue;
-        trp_further_guard_called(j);
+        trp_additional_guard_called(j);
         if (!j->queued)
             return true;
         if (j->state == TRP_SLURM_JOB_PENDING)
-            trp_further_find_out(j);
-        s->further.poll_at = trp_further_now() + TRP_FURTHER_FIRST_POLL_NS;
+            trp_additional_find_out(j);
+        s->additional.poll_at = trp_additional_now() + TRP_ADDITIONAL_FIRST_POLL_NS;
         trp_slurm_pump_soon(s);
         return true;
     }
@@ -169,92 +169,93 @@ static bool somebody_waits(const struct trp_slurm *s)
         if (trp_slurm_books_shape(s->books, i)->waiting)
             return true;
     }
-    return s->further.jobs != NULL;
+    return s->additional.jobs != NULL;
 }
 
 /* When to look again. */
 static int64_t look(struct trp_slurm *s)
 {
     int64_t due = INT64_MAX, one;
-    while (trp_further_release_one(s))
+    while (trp_additional_release_one(s))
         ;
-    if (!trp_further_ask_offers(s))
+    if (!trp_additional_ask_offers(s))
         return due;
     for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
-        one = trp_further_ask(s, trp_slurm_books_shape(s->books, i));
+        one = trp_additional_ask(s, trp_slurm_books_shape(s->books, i));
         due = one < due ? one : due;
     }
-    one = trp_further_poll(s);
+    one = trp_additional_poll(s);
     return one < due ? one : due;
 }
 
-int64_t trp_slurm_further_look(struct trp_slurm *s)
+int64_t trp_slurm_additional_look(struct trp_slurm *s)
 {
-    int64_t due = trp_further_tell_again(s), one;
-    if (s->further.helper_gone && !s->closed)
-        trp_further_refuse_hopeless(s);
+    int64_t due = trp_additional_tell_again(s), one;
+    if (s->additional.helper_gone && !s->closed)
+        trp_additional_refuse_hopeless(s);
     if (s->closed || !s->driver_address || !somebody_waits(s))
         return due;
-    for (uint32_t i = 0; !s->further.allowed && i < trp_slurm_books_shapes(s->books);
+    for (uint32_t i = 0; !s->additional.allowed && i < trp_slurm_books_shapes(s->books);
          i++)
-        trp_further_make_do(s, trp_slurm_books_shape(s->books, i), true);
-    one = s->further.allowed ? look(s) : INT64_MAX;
+        trp_additional_make_do(s, trp_slurm_books_shape(s->books, i), true);
+    one = s->additional.allowed ? look(s) : INT64_MAX;
     due = one < due ? one : due;
-    one = trp_further_guard(s);
+    one = trp_additional_guard(s);
     return one < due ? one : due;
 }
 
 /* troupe-slurm was killed, and what it knew is lost: another one is told. */
 static void start_another(struct trp_slurm *s)
 {
-    uint32_t owed[OWED], n = trp_further_owed(s, owed, OWED);
+    uint32_t owed[OWED], n = trp_additional_owed(s, owed, OWED);
     trp_error err;
     char call[64];
     s->found_rpcs += trp_slurm_helper_stop(s->helper, false);
     s->helper = NULL;
     if (trp_slurm_helper_start(s->helper_program, -1, &s->helper, &err) < 0) {
-        fprintf(stderr, "troupe: %s; further jobs are ended by what runs there\n",
+        fprintf(stderr, "troupe: %s; additional jobs are ended by what runs there\n",
                 err.text);
         return;
     }
     trp_slurm_sweep(s);
-    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->job && n < OWED)
             owed[n++] = j->job;
     }
     for (uint32_t i = 0; i < n; i++) {
         snprintf(call, sizeof call, "take job=%u guarded=%d", owed[i],
-                 trp_further_has_guard(s, owed[i]));
+                 trp_additional_has_guard(s, owed[i]));
         trp_slurm_helper_tell(s->helper, call);
     }
 }
 
-void trp_slurm_further_close(struct trp_slurm *s)
+void trp_slurm_additional_close(struct trp_slurm *s)
 {
     uint32_t owed[OWED];
-    if (s->further.helper_gone)
+    if (s->additional.helper_gone)
         start_another(s);
     if (!s->helper)
         return;
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->job)
-            trp_further_give_back(
+            trp_additional_give_back(
                 s, j->state == TRP_SLURM_JOB_PENDING ? "cancel" : "end", j->job);
-        bool guarded = j->job && (j->queued || trp_further_has_guard(s, j->job));
+        bool guarded = j->job && (j->queued || trp_additional_has_guard(s, j->job));
         trp_slurm_helper_expect(s->helper, j->job, !guarded);
     }
-    for (uint32_t i = trp_further_owed(s, owed, OWED); i-- > 0;)
-        trp_slurm_helper_expect(s->helper, owed[i], !trp_further_has_guard(s, owed[i]));
-    if (s->further.unsure)
+    for (uint32_t i = trp_additional_owed(s, owed, OWED); i-- > 0;)
+        trp_slurm_helper_expect(s->helper, owed[i],
+                                !trp_additional_has_guard(s, owed[i]));
+    if (s->additional.unsure)
         trp_slurm_helper_expect(s->helper, 0, true);
 }
 
-void trp_slurm_further_free(struct trp_slurm *s)
+void trp_slurm_additional_free(struct trp_slurm *s)
 {
-    while (s->further.jobs)
-        trp_further_forget(s->further.jobs);
+    while (s->additional.jobs)
+        trp_additional_forget(s->additional.jobs);
     for (uint32_t i = 0; s->books && i < trp_slurm_books_shapes(s->books); i++)
         free(trp_slurm_books_shape(s->books, i)->context);
-    trp_slurm_offers_free(&s->further.offers);
-    trp_further_forget_debts(s);
+    trp_slurm_offers_free(&s->additional.offers);
+    trp_additional_forget_debts(s);
 }

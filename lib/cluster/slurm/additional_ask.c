@@ -1,13 +1,13 @@
 /*
- * Asking for further jobs, by the decisions of acquire.h, and what the user is told of
- * those that he waits for.
+ * Asking for additional jobs, by the decisions of acquire.h, and what the user is told
+ * of those that he waits for.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "cluster/slurm/further_parts.h"
+#include "cluster/slurm/additional_parts.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -43,21 +43,21 @@ static void describe_want(const struct trp_slurm *s,
                  *partition ? ", partition " : "", partition);
 }
 
-void trp_further_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
-                              uint32_t count, const char *words)
+void trp_additional_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+                                 uint32_t count, const char *words)
 {
     char what[300], rule[300], text[TRP_SLURM_TOLD];
     describe_want(s, w, count, what, sizeof what);
     trp_slurm_request_rule(s, &w->profile, w->ranks, rule, sizeof rule);
-    snprintf(text, sizeof text, "Slurm: %.300s (a further job was asked for: %s%s)",
+    snprintf(text, sizeof text, "Slurm: %.300s (an additional job was asked for: %s%s)",
              words, what, rule);
     notice(s, w, text);
 }
 
 /* Of several that a shape has in the queue the first is told. */
-void trp_further_tell_pending(struct trp_slurm *s, const struct trp_slurm_job *j)
+void trp_additional_tell_pending(struct trp_slurm *s, const struct trp_slurm_job *j)
 {
-    const struct trp_slurm_job *first = s->further.jobs;
+    const struct trp_slurm_job *first = s->additional.jobs;
     while (first != j &&
            (first->want != j->want || first->state != TRP_SLURM_JOB_PENDING))
         first = first->next;
@@ -70,8 +70,8 @@ void trp_further_tell_pending(struct trp_slurm *s, const struct trp_slurm_job *j
     notice(s, j->want, text);
 }
 
-void trp_slurm_further_tell_trial(struct trp_slurm *s,
-                                  const struct trp_slurm_shape *shape, uint32_t node)
+void trp_slurm_additional_tell_trial(struct trp_slurm *s,
+                                     const struct trp_slurm_shape *shape, uint32_t node)
 {
     struct trp_slurm_shape_jobs *w = shape->context;
     char text[TRP_SLURM_TOLD];
@@ -85,13 +85,13 @@ void trp_slurm_further_tell_trial(struct trp_slurm *s,
     s->handler.notice(s->handler.context, text);
 }
 
-void trp_slurm_further_why(const struct trp_slurm *s,
-                           const struct trp_resource_profile *p, char *text,
-                           size_t size)
+void trp_slurm_additional_why(const struct trp_slurm *s,
+                              const struct trp_resource_profile *p, char *text,
+                              size_t size)
 {
     char when[32] = "";
     *text = '\0';
-    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->state != TRP_SLURM_JOB_PENDING ||
             strcmp(j->want->profile.name, p->name) != 0)
             continue;
@@ -133,7 +133,7 @@ static void refuse_waiting(struct trp_slurm *s, const struct trp_slurm_shape_job
 static void on_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
                      uint32_t count, const char *words)
 {
-    trp_further_tell_refusal(s, w, count, words);
+    trp_additional_tell_refusal(s, w, count, words);
     snprintf(w->never, sizeof w->never, "%s", w->told);
     w->never_until = 0;
     trp_slurm_pump_soon(s);
@@ -144,7 +144,7 @@ static bool is_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
                      int64_t *ret_due)
 {
     *ret_due = INT64_MAX;
-    if (w->never_until && trp_further_now() >= w->never_until) {
+    if (w->never_until && trp_additional_now() >= w->never_until) {
         w->never_until = 0;
         *w->never = '\0';
     }
@@ -160,14 +160,14 @@ static bool is_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
 
 static bool runs(const struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
 {
-    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->want == w && j->state == TRP_SLURM_JOB_RUNS)
             return true;
     }
     return false;
 }
 
-void trp_further_refuse_hopeless(struct trp_slurm *s)
+void trp_additional_refuse_hopeless(struct trp_slurm *s)
 {
     for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
         const struct trp_slurm_shape *shape = trp_slurm_books_shape(s->books, i);
@@ -175,7 +175,7 @@ void trp_further_refuse_hopeless(struct trp_slurm *s)
         if (!w || w->local || !shape->waiting || runs(s, w))
             continue;
         snprintf(w->never, sizeof w->never,
-                 "no further Slurm job can be taken for profile %s: troupe-slurm is "
+                 "no additional Slurm job can be taken for profile %s: troupe-slurm is "
                  "gone; see the log of the run",
                  w->profile.name);
         notice(s, w, w->never);
@@ -190,9 +190,9 @@ static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
     enum refusal r = (enum refusal)end->refusal;
     uint32_t units = j->units;
     bool queued = j->queued, spares = j->spares;
-    trp_further_forget(j);
+    trp_additional_forget(j);
     w->acquire.asking = false;
-    s->further.unsure = r == LOST;
+    s->additional.unsure = r == LOST;
     if (r == BUSY && queued && units > 1) {
         trp_acquire_too_large(&w->acquire, units);
         return;
@@ -208,8 +208,8 @@ static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
         trp_acquire_busy(&w->acquire, r == WAIT ? 1 : units);
         return;
     }
-    trp_further_tell_refusal(s, w, units, end->text);
-    trp_acquire_refused(&w->acquire, trp_further_now());
+    trp_additional_tell_refusal(s, w, units, end->text);
+    trp_acquire_refused(&w->acquire, trp_additional_now());
 }
 
 static int on_queued(void *context, const struct trp_slurm_line *line, trp_error *err)
@@ -227,15 +227,15 @@ static void on_asked(void *context, const struct trp_slurm_end *end)
     if (end->failed) {
         on_refused(j, end);
     } else {
-        s->further.unsure = false;
+        s->additional.unsure = false;
         j->want->most = 0;
         trp_acquire_had(&j->want->acquire);
         j->state = TRP_SLURM_JOB_PENDING;
         if (j->queued) {
-            s->further.poll_at = trp_further_now() + TRP_FURTHER_FIRST_POLL_NS;
-            s->further.poll_step = s->further.poll_ns;
+            s->additional.poll_at = trp_additional_now() + TRP_ADDITIONAL_FIRST_POLL_NS;
+            s->additional.poll_step = s->additional.poll_ns;
         } else {
-            trp_further_take_in(j);
+            trp_additional_take_in(j);
         }
     }
     trp_slurm_pump_soon(s);
@@ -245,18 +245,18 @@ static bool ask(struct trp_slurm *s, struct trp_slurm_shape_jobs *w, uint32_t co
                 bool queued)
 {
     trp_error err;
-    struct trp_slurm_job *j = trp_further_add(s, w, count, queued);
+    struct trp_slurm_job *j = trp_additional_add(s, w, count, queued);
     if (!j)
         return false;
     char *call = trp_slurm_request_call(s, queued ? "queue" : "allocate", w, count,
                                         queued ? j : NULL, &j->spares, &err);
-    int code = call ? trp_slurm_helper_call(s->helper, call,
-                                            queued ? on_queued : trp_further_on_granted,
-                                            on_asked, j)
+    int code = call ? trp_slurm_helper_call(
+                          s->helper, call,
+                          queued ? on_queued : trp_additional_on_granted, on_asked, j)
                     : TRP_ENEVER;
     free(call);
     if (code < 0) {
-        trp_further_forget(j);
+        trp_additional_forget(j);
         if (code == TRP_ENEVER)
             on_never(s, w, count, err.text);
         return false;
@@ -277,14 +277,14 @@ static bool cancel(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w,
                    uint32_t most)
 {
     struct trp_slurm_job *last = NULL;
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->want == w && j->state == TRP_SLURM_JOB_PENDING && j->units <= most)
             last = j;
     }
     if (!last)
         return false;
-    trp_further_give_back(s, "cancel", last->job);
-    trp_further_forget(last);
+    trp_additional_give_back(s, "cancel", last->job);
+    trp_additional_forget(last);
     return true;
 }
 
@@ -294,9 +294,9 @@ static void hand_over(struct trp_slurm *s, const struct trp_slurm_shape *shape)
 {
     const struct trp_slurm_shape_jobs *w = shape->context;
     uint32_t coming = 0;
-    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next)
+    for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next)
         coming += j->want == w && is_coming(j) ? j->units : 0;
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->want != w || !is_coming(j) ||
             (shape->waiting && coming < shape->waiting + j->units))
             continue;
@@ -311,7 +311,7 @@ static uint32_t on_node(const struct trp_slurm *s, const struct trp_slurm_shape_
 {
     char partition[TRP_SLURM_NAME] = "";
     trp_slurm_request_place(s, &w->profile, w->ranks, partition, NULL);
-    return trp_slurm_offers_on_node(&s->further.offers, partition, need);
+    return trp_slurm_offers_on_node(&s->additional.offers, partition, need);
 }
 
 static struct trp_acquire_need need_of(const struct trp_slurm *s,
@@ -324,7 +324,7 @@ static struct trp_acquire_need need_of(const struct trp_slurm *s,
     need.freeing =
         need.leaving && trp_slurm_books_held(s->books, &shape->need, shape->units) > 0;
     uint32_t jobs = 0, held = 0; /* for those that are tried on doubtful nodes */
-    for (const struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         need.coming += j->want == shape->context && is_coming(j) ? j->units : 0;
         /* Asked for ahead, and perhaps for these by now. */
         need.freeing |=
@@ -338,20 +338,21 @@ static struct trp_acquire_need need_of(const struct trp_slurm *s,
     need.waiting += shape->tried > held ? shape->tried - held : 0;
     if (s->shrink.denied)
         need.node = on_node(s, shape->context, &shape->need);
-    need.jobs_left = jobs < s->further.most ? s->further.most - jobs : 0;
+    need.jobs_left = jobs < s->additional.most ? s->additional.most - jobs : 0;
     return need;
 }
 
-void trp_further_make_do(struct trp_slurm *s, struct trp_slurm_shape *shape, bool they)
+void trp_additional_make_do(struct trp_slurm *s, struct trp_slurm_shape *shape,
+                            bool they)
 {
     if (they && !shape->last_resort && shape->waiting && trp_slurm_watch_has_doubts(s))
         trp_slurm_pump_soon(s);
     shape->last_resort = they;
 }
 
-void trp_slurm_further_again(struct trp_slurm *s, struct trp_slurm_shape *shape)
+void trp_slurm_additional_again(struct trp_slurm *s, struct trp_slurm_shape *shape)
 {
-    shape->last_resort = !s->further.allowed;
+    shape->last_resort = !s->additional.allowed;
 }
 
 /* Gangs, of which the engine knows nothing, may be had elsewhere at once where there is
@@ -360,28 +361,28 @@ static int64_t look_at_gangs(const struct trp_slurm *s,
                              const struct trp_slurm_shape *shape)
 {
     struct trp_slurm_shape_jobs *w = shape->context;
-    int64_t now = trp_further_now();
+    int64_t now = trp_additional_now();
     if (!w->ranks || shape->waiting == shape->may_add) {
         w->waits_since = 0;
         return INT64_MAX;
     }
     if (!w->waits_since)
         w->waits_since = now;
-    if (w->local && now < w->waits_since + s->further.patience_ns)
-        return w->waits_since + s->further.patience_ns;
+    if (w->local && now < w->waits_since + s->additional.patience_ns)
+        return w->waits_since + s->additional.patience_ns;
     for (struct trp_slurm_request *r = shape->first; r; r = r->behind)
         trp_slurm_books_may_add(r);
     return INT64_MAX;
 }
 
-int64_t trp_further_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
+int64_t trp_additional_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
 {
     struct trp_slurm_shape_jobs *w = shape->context;
     int64_t due = INT64_MAX, gangs;
     if (!w)
         return due;
     if (is_never(s, w, &due)) {
-        trp_further_make_do(s, shape, true);
+        trp_additional_make_do(s, shape, true);
         return due;
     }
     gangs = look_at_gangs(s, shape);
@@ -392,7 +393,7 @@ int64_t trp_further_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
     for (;;) {
         struct trp_acquire_need need = need_of(s, shape);
         struct trp_acquire_step step =
-            trp_acquire_next(&w->acquire, &need, trp_further_now());
+            trp_acquire_next(&w->acquire, &need, trp_additional_now());
         bool done = false;
         if (step.what == TRP_ACQUIRE_NOW || step.what == TRP_ACQUIRE_QUEUE)
             /* A gang is one request of all its ranks: one a job. */
@@ -401,16 +402,16 @@ int64_t trp_further_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
             done = cancel(s, w, step.count);
         if (!done) {
             /* Those for whom no job may be had yet wait for good nodes. */
-            trp_further_make_do(
+            trp_additional_make_do(
                 s, shape,
                 shape->may_add == shape->waiting &&
-                    trp_acquire_exhausted(&w->acquire, trp_further_now()));
+                    trp_acquire_exhausted(&w->acquire, trp_additional_now()));
             return step.due < gangs ? step.due : gangs;
         }
     }
 }
 
-void trp_slurm_further_less_room(struct trp_slurm *s)
+void trp_slurm_additional_less_room(struct trp_slurm *s)
 {
     for (uint32_t i = 0; i < trp_slurm_books_shapes(s->books); i++) {
         const struct trp_slurm_shape *shape = trp_slurm_books_shape(s->books, i);
@@ -430,13 +431,13 @@ static void on_nodes(void *context, const struct trp_slurm_end *end)
 {
     struct trp_slurm *s = context;
     (void)end; /* without an answer Slurm's refusals say it */
-    s->further.offers.known = true;
+    s->additional.offers.known = true;
     trp_slurm_pump_soon(s);
 }
 
-bool trp_further_ask_offers(struct trp_slurm *s)
+bool trp_additional_ask_offers(struct trp_slurm *s)
 {
-    struct trp_slurm_further *f = &s->further;
+    struct trp_slurm_additional *f = &s->additional;
     if (!f->offers.known && !f->offers_asked)
         f->offers_asked = trp_slurm_helper_call(s->helper, "nodes",
                                                 trp_slurm_offers_add, on_nodes, s) == 0;
@@ -445,14 +446,14 @@ bool trp_further_ask_offers(struct trp_slurm *s)
     return f->offers.known;
 }
 
-uint32_t trp_slurm_further_fit(struct trp_slurm *s,
-                               const struct trp_resource_profile *p, uint32_t ranks,
-                               const struct trp_slurm_need *need, trp_error *err)
+uint32_t trp_slurm_additional_fit(struct trp_slurm *s,
+                                  const struct trp_resource_profile *p, uint32_t ranks,
+                                  const struct trp_slurm_need *need, trp_error *err)
 {
-    struct trp_slurm_offers *o = &s->further.offers;
+    struct trp_slurm_offers *o = &s->additional.offers;
     char partition[TRP_SLURM_NAME];
-    if (!s->further.allowed) {
-        trp_error_set(err, TRP_ENEVER, "further jobs are not taken");
+    if (!s->additional.allowed) {
+        trp_error_set(err, TRP_ENEVER, "additional jobs are not taken");
         return 0;
     }
     if (trp_slurm_request_place(s, p, ranks, partition, err) < 0)
@@ -460,7 +461,7 @@ uint32_t trp_slurm_further_fit(struct trp_slurm *s,
     if (!s->helper &&
         trp_slurm_helper_start(s->helper_program, -1, &s->helper, err) < 0)
         return 0;
-    if (!o->known && !s->further.offers_asked) {
+    if (!o->known && !s->additional.offers_asked) {
         trp_slurm_helper_ask(s->helper, "nodes", trp_slurm_offers_add, o, NODES_MS,
                              NULL);
         o->known = true; /* or Slurm does not answer: it is not asked again */
@@ -470,34 +471,34 @@ uint32_t trp_slurm_further_fit(struct trp_slurm *s,
     return trp_slurm_offers_fit(o, partition, need, ranks ? ranks : 1, err);
 }
 
-int trp_slurm_further_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
-                             const struct trp_resource_profile *p, uint32_t ranks,
-                             trp_error *err)
+int trp_slurm_additional_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
+                                const struct trp_resource_profile *p, uint32_t ranks,
+                                trp_error *err)
 {
     struct trp_slurm_shape_jobs *w = r->shape->context;
     if (!w) {
         w = calloc(1, sizeof *w);
         if (!w)
             return trp_error_set(err, TRP_ENOMEM, "out of memory");
-        w->acquire.poll_ns = s->further.poll_ns;
+        w->acquire.poll_ns = s->additional.poll_ns;
         w->profile = *p;
         w->ranks = ranks;
         w->not_on = r->shape->not_on;
         w->local = trp_slurm_books_fit(s->books, &r->need, r->units, NULL) > 0;
         r->shape->context = w;
     }
-    trp_slurm_further_again(s, r->shape);
+    trp_slurm_additional_again(s, r->shape);
     if (*w->never && !w->local)
         return trp_error_set(err, TRP_ENEVER, "%s", w->never);
     return 0;
 }
 
-int trp_slurm_further_needed(struct trp_slurm *s, struct trp_slurm_request *r)
+int trp_slurm_additional_needed(struct trp_slurm *s, struct trp_slurm_request *r)
 {
     struct trp_slurm_shape_jobs *w = r->shape->context;
     int code = trp_slurm_books_need(s->books, r);
     if (code == 0)
-        code = trp_slurm_further_wanted(s, r, &w->profile, 0, NULL);
+        code = trp_slurm_additional_wanted(s, r, &w->profile, 0, NULL);
     if (code == 0)
         w->needed = r->shape->context;
     trp_slurm_pump_soon(s);
@@ -531,44 +532,46 @@ static void on_when_told(void *context, const struct trp_slurm_end *end)
     free(context);
 }
 
-/* Executors that have to be waited for: not those for which nodes of further jobs have
- * room, which are given back until then, nor more than there is room for beside the
- * driver's own job. Slurm only knows that these jobs may go on to their time limit. */
+/* Executors that have to be waited for: not those for which nodes of additional jobs
+ * have room, which are given back until then, nor more than there is room for beside
+ * the driver's own job. Slurm only knows that these jobs may go on to their time limit.
+ */
 static uint32_t waited_for(const struct trp_slurm *s,
                            const struct trp_slurm_shape_jobs *want, uint32_t executors)
 {
     struct trp_slurm_need need;
     char partition[TRP_SLURM_NAME], other[TRP_SLURM_NAME];
-    uint32_t own = 0, further = 0;
+    uint32_t own = 0, additional = 0;
     if (trp_slurm_need_executor(&want->profile, s->site, &need, NULL) < 0 ||
         trp_slurm_request_place(s, &want->profile, 0, partition, NULL) < 0)
         return executors;
-    uint32_t all = trp_slurm_offers_fit(&s->further.offers, partition, &need, 1, NULL);
+    uint32_t all =
+        trp_slurm_offers_fit(&s->additional.offers, partition, &need, 1, NULL);
     for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
         if (!s->inventory.nodes[i].name)
             continue;
         const struct trp_slurm_job *j =
-            trp_slurm_further_of(s, s->inventory.nodes[i].part);
+            trp_slurm_additional_of(s, s->inventory.nodes[i].part);
         snprintf(other, sizeof other, "%s", s->inventory.place.partition);
         if (j)
             trp_slurm_request_place(s, &j->want->profile, j->want->ranks, other, NULL);
         if (strcmp(other, partition) == 0)
-            *(j ? &further : &own) += on_node(s, want, &need);
+            *(j ? &additional : &own) += on_node(s, want, &need);
     }
     uint32_t most = all > own ? all - own : 0;
     executors = executors < most ? executors : most;
-    return executors > further ? executors - further : 0;
+    return executors > additional ? executors - additional : 0;
 }
 
-void trp_slurm_further_ask_wait(struct trp_slurm *s,
-                                const struct trp_resource_profile *p,
-                                uint32_t executors)
+void trp_slurm_additional_ask_wait(struct trp_slurm *s,
+                                   const struct trp_resource_profile *p,
+                                   uint32_t executors)
 {
     const struct trp_slurm_shape_jobs want = {.profile = *p};
     executors = waited_for(s, &want, executors);
     struct when *w = executors ? malloc(sizeof *w) : NULL;
     char *call =
-        s->further.allowed && w
+        s->additional.allowed && w
             ? trp_slurm_request_call(s, "when", &want, executors, NULL, NULL, NULL)
             : NULL;
     if (w)

@@ -1,5 +1,5 @@
 /*
- * Further jobs: when they are asked for, what the cluster could hold, what gangs are
+ * Additional jobs: when they are asked for, what the cluster could hold, what gangs are
  * asked for with, and books whose parts come and go.
  */
 #include <glib.h>
@@ -329,7 +329,7 @@ static void test_gang_call(void)
     w.profile.custom[0].task = TRP_ONE;
     /* Nobody knows what nodes there are. */
     check_call(&s, &w, 7, 0, 0, "gres:gpu:1", "");
-    struct trp_slurm_offers *o = &s.further.offers;
+    struct trp_slurm_offers *o = &s.additional.offers;
     offer(o, "1 partition name=main default=1 time=60 cpus=0");
     offer(o, "1 shape nodes=9 cpus=8 memory=3500 features= gres=gpu:4,nic:9 "
              "partitions=main");

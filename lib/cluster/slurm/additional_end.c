@@ -1,13 +1,13 @@
 /*
- * What becomes of further jobs: nodes and jobs that nobody needs are given back, a job
- * that seems to end is asked about, pending ones are polled.
+ * What becomes of additional jobs: nodes and jobs that nobody needs are given back, a
+ * job that seems to end is asked about, pending ones are polled.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "cluster/slurm/further_parts.h"
+#include "cluster/slurm/additional_parts.h"
 
 enum { POLLS_MOST = 6, NEW_S = 10 };
 #define TOO_SHORT_NS INT64_C(60000000000)
@@ -20,8 +20,8 @@ static void give_back(struct trp_slurm_job *j)
     struct trp_slurm *s = j->slurm;
     trp_slurm_books_close_part(s->books, j->part);
     trp_slurm_inventory_remove(&s->inventory, j->part);
-    trp_further_give_back(s, "end", j->job);
-    trp_further_forget(j);
+    trp_additional_give_back(s, "end", j->job);
+    trp_additional_forget(j);
     trp_slurm_held_changed(s);
 }
 
@@ -63,9 +63,9 @@ static const struct trp_slurm_shape *shape_of(const struct trp_slurm_job *j)
 }
 
 /* True: one was given back; the list is another one. */
-bool trp_further_release_one(struct trp_slurm *s)
+bool trp_additional_release_one(struct trp_slurm *s)
 {
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->state < TRP_SLURM_JOB_RUNS || j->asking || j->shrinking.asking)
             continue;
         if (trp_slurm_books_placed(s->books, j->part) > 0) {
@@ -84,9 +84,9 @@ bool trp_further_release_one(struct trp_slurm *s)
             continue; /* they may be back in the queue soon */
         if (!j->was_used && shape->waiting > 0) {
             /* What Slurm gave is not what was asked for: not again at once. */
-            trp_further_tell_refusal(s, j->want, j->units,
-                                     "what it granted has no room for them");
-            trp_acquire_refused(&j->want->acquire, trp_further_now());
+            trp_additional_tell_refusal(s, j->want, j->units,
+                                        "what it granted has no room for them");
+            trp_acquire_refused(&j->want->acquire, trp_additional_now());
         }
         give_back(j);
         return true;
@@ -105,7 +105,7 @@ static int on_state(void *context, const struct trp_slurm_line *line, trp_error 
     return 0;
 }
 
-void trp_slurm_further_cause(const struct trp_slurm_job *j, char *text, size_t size)
+void trp_slurm_additional_cause(const struct trp_slurm_job *j, char *text, size_t size)
 {
     static const struct {
         const char *state, *how;
@@ -125,7 +125,7 @@ void trp_slurm_further_cause(const struct trp_slurm_job *j, char *text, size_t s
     snprintf(text, size, "its Slurm job %u was ended (%s)", j->job, j->end);
 }
 
-int trp_slurm_further_status(const struct trp_slurm_job *j)
+int trp_slurm_additional_status(const struct trp_slurm_job *j)
 {
     if (strcmp(j->end, "TIMEOUT") == 0)
         return TRP_ETIME;
@@ -151,8 +151,8 @@ static void end_job(struct trp_slurm *s, struct trp_slurm_job *j)
     }
 }
 
-void trp_slurm_further_over(struct trp_slurm *s, struct trp_slurm_job *j,
-                            const char *state)
+void trp_slurm_additional_over(struct trp_slurm *s, struct trp_slurm_job *j,
+                               const char *state)
 {
     j->gone = true;
     snprintf(j->end, sizeof j->end, "%s", state);
@@ -161,8 +161,8 @@ void trp_slurm_further_over(struct trp_slurm *s, struct trp_slurm_job *j,
 
 /* A job that is refused when it is as good as new is replaced by none that is better.
  */
-void trp_slurm_further_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
-                                struct trp_slurm_shape_jobs *w, int64_t takes_ns)
+void trp_slurm_additional_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
+                                   struct trp_slurm_shape_jobs *w, int64_t takes_ns)
 {
     int64_t whole = j->ends - j->began, used = (int64_t)time(NULL) - j->first;
     int64_t takes = (takes_ns - 1) / 1000000000 + 1;
@@ -171,12 +171,13 @@ void trp_slurm_further_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
     trp_slurm_pump_soon(s);
     if ((takes <= whole && !is_new) || j->want != w || *w->never)
         return;
-    snprintf(w->never, sizeof w->never,
-             "tasks of profile %s take %lld s (median), and a further Slurm job ends "
-             "after %lld s (the least of the site's limits: time, the partition's, and "
-             "what was left of the driver's job)",
-             w->profile.name, (long long)takes, (long long)whole);
-    w->never_until = trp_further_now() + TOO_SHORT_NS;
+    snprintf(
+        w->never, sizeof w->never,
+        "tasks of profile %s take %lld s (median), and an additional Slurm job ends "
+        "after %lld s (the least of the site's limits: time, the partition's, and "
+        "what was left of the driver's job)",
+        w->profile.name, (long long)takes, (long long)whole);
+    w->never_until = trp_additional_now() + TOO_SHORT_NS;
 }
 
 static void on_doubt(void *context, const struct trp_slurm_end *end)
@@ -198,7 +199,7 @@ static void on_doubt(void *context, const struct trp_slurm_end *end)
     trp_slurm_pump_soon(s);
 }
 
-void trp_slurm_further_doubt(struct trp_slurm *s, struct trp_slurm_job *j)
+void trp_slurm_additional_doubt(struct trp_slurm *s, struct trp_slurm_job *j)
 {
     char call[64];
     if (j->asking || j->gone)
@@ -207,11 +208,11 @@ void trp_slurm_further_doubt(struct trp_slurm *s, struct trp_slurm_job *j)
     j->asking = trp_slurm_helper_call(s->helper, call, on_state, on_doubt, j) == 0;
 }
 
-void trp_slurm_further_lost(struct trp_slurm *s)
+void trp_slurm_additional_lost(struct trp_slurm *s)
 {
-    s->further.allowed = false;
-    s->further.helper_gone = true;
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    s->additional.allowed = false;
+    s->additional.helper_gone = true;
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->asking)
             on_doubt(j, NULL);
     }
@@ -229,7 +230,7 @@ static int on_polled_one(void *context, const struct trp_slurm_line *line,
     const char *state = trp_slurm_line_text(line, "state");
     const char *why = trp_slurm_line_text(line, "why");
     (void)err;
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = j->next) {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->job != number || j->state != TRP_SLURM_JOB_PENDING)
             continue;
         j->polled = false;
@@ -237,9 +238,9 @@ static int on_polled_one(void *context, const struct trp_slurm_line *line,
                  *why ? why : trp_slurm_line_text(line, "reason"));
         j->start = trp_slurm_line_number(line, "start");
         if (strcmp(state, "PENDING") == 0)
-            trp_further_tell_pending(s, j);
+            trp_additional_tell_pending(s, j);
         else if (strcmp(state, "RUNNING") == 0)
-            trp_further_find_out(j);
+            trp_additional_find_out(j);
         else
             j->gone = true;
         return 0;
@@ -251,38 +252,38 @@ static void on_polled(void *context, const struct trp_slurm_end *end)
 {
     struct trp_slurm *s = context;
     struct trp_slurm_job *next;
-    s->further.polling = false;
-    for (struct trp_slurm_job *j = s->further.jobs; j; j = next) {
+    s->additional.polling = false;
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = next) {
         next = j->next;
         bool forgotten = j->polled && !end->failed;
         if (j->state != TRP_SLURM_JOB_PENDING || (!j->gone && !forgotten))
             continue;
         char text[128];
         snprintf(text, sizeof text, "job %u ended before it had started", j->job);
-        trp_further_tell_refusal(s, j->want, j->units, text);
-        trp_acquire_refused(&j->want->acquire, trp_further_now());
-        trp_further_give_back(s, "cancel", j->job);
-        trp_further_forget(j);
+        trp_additional_tell_refusal(s, j->want, j->units, text);
+        trp_acquire_refused(&j->want->acquire, trp_additional_now());
+        trp_additional_give_back(s, "cancel", j->job);
+        trp_additional_forget(j);
     }
     trp_slurm_pump_soon(s);
 }
 
 /* When the next poll is due; INT64_MAX: none. */
-int64_t trp_further_poll(struct trp_slurm *s)
+int64_t trp_additional_poll(struct trp_slurm *s)
 {
-    struct trp_slurm_further *f = &s->further;
+    struct trp_slurm_additional *f = &s->additional;
     bool pending = false;
     for (const struct trp_slurm_job *j = f->jobs; j; j = j->next)
         pending |= j->state == TRP_SLURM_JOB_PENDING;
     if (!pending || f->polling)
         return INT64_MAX;
-    if (trp_further_now() < f->poll_at)
+    if (trp_additional_now() < f->poll_at)
         return f->poll_at;
     for (struct trp_slurm_job *j = f->jobs; j; j = j->next)
         j->polled = j->state == TRP_SLURM_JOB_PENDING;
     f->polling =
         trp_slurm_helper_call(s->helper, "jobs", on_polled_one, on_polled, s) == 0;
-    f->poll_at = trp_further_now() + f->poll_step;
+    f->poll_at = trp_additional_now() + f->poll_step;
     if (f->poll_step < POLLS_MOST * f->poll_ns)
         f->poll_step *= 2;
     return INT64_MAX;

@@ -1,5 +1,5 @@
 /*
- * Further jobs: got when executors find no room in the driver's own job, given back
+ * Additional jobs: got when executors find no room in the driver's own job, given back
  * when nothing runs there and nobody who waits has room there.
  *
  * What is asked for when is decided by acquire.h, once for each shape of the books'
@@ -7,11 +7,11 @@
  * a guard (executor/job_guard.h), which calls the admission socket and ends the job
  * when the driver is gone: the script of a batch job, else a step.
  *
- * Everything happens from the loop: trp_slurm_further_look is called by the pump when
- * the queue was served.
+ * Everything happens from the loop: trp_slurm_additional_look is called by the pump
+ * when the queue was served.
  */
-#ifndef TRP_CLUSTER_SLURM_FURTHER_H
-#define TRP_CLUSTER_SLURM_FURTHER_H
+#ifndef TRP_CLUSTER_SLURM_ADDITIONAL_H
+#define TRP_CLUSTER_SLURM_ADDITIONAL_H
 
 #include "cluster/slurm/acquire.h"
 #include "cluster/slurm/offers.h"
@@ -59,7 +59,7 @@ struct trp_slurm_job {
     struct trp_slurm_shrinking shrinking;
 };
 
-/* What one shape wants of further jobs. */
+/* What one shape wants of additional jobs. */
 struct trp_slurm_shape_jobs {
     struct trp_acquire acquire;
     struct trp_resource_profile profile;
@@ -71,7 +71,7 @@ struct trp_slurm_shape_jobs {
     char told[TRP_SLURM_TOLD];  /* what the user was told last; … of a node: */
     char trial[TRP_SLURM_TOLD];
     char refused[TRP_SLURM_TOLD]; /* what Slurm has said to a step, since one came */
-    bool job_tried;               /* a further job was asked for since one came */
+    bool job_tried;               /* an additional job was asked for since one came */
     bool local;                   /* there is room for it inside, some time */
     int64_t waits_since; /* of gangs that may not be had elsewhere yet; 0: none is */
     int64_t never_until; /* … but for this stage: looked at again then; or 0 */
@@ -79,7 +79,7 @@ struct trp_slurm_shape_jobs {
                                           * go when it is needed; NULL: nobody yet */
 };
 
-struct trp_slurm_further {
+struct trp_slurm_additional {
     bool allowed;
     bool helper_gone;
     uint32_t most; /* jobs at once */
@@ -99,62 +99,63 @@ struct trp_slurm_further {
 
 /* Something may have changed: asks, cancels, gives back. When to look again: INT64_MAX:
  * when something happens. */
-int64_t trp_slurm_further_look(struct trp_slurm *s);
+int64_t trp_slurm_additional_look(struct trp_slurm *s);
 /* The driver's own job has less room than before. */
-void trp_slurm_further_less_room(struct trp_slurm *s);
-/* How many requests further jobs may hold in all; 0 with TRP_ENEVER. */
-uint32_t trp_slurm_further_fit(struct trp_slurm *s,
-                               const struct trp_resource_profile *p, uint32_t ranks,
-                               const struct trp_slurm_need *need, trp_error *err);
+void trp_slurm_additional_less_room(struct trp_slurm *s);
+/* How many requests additional jobs may hold in all; 0 with TRP_ENEVER. */
+uint32_t trp_slurm_additional_fit(struct trp_slurm *s,
+                                  const struct trp_resource_profile *p, uint32_t ranks,
+                                  const struct trp_slurm_need *need, trp_error *err);
 /* After a request of `p` was put into the queue. TRP_ENEVER: it can never be had. */
-int trp_slurm_further_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
-                             const struct trp_resource_profile *p, uint32_t ranks,
-                             trp_error *err);
+int trp_slurm_additional_wanted(struct trp_slurm *s, struct trp_slurm_request *r,
+                                const struct trp_resource_profile *p, uint32_t ranks,
+                                trp_error *err);
 /* One that waits was asked for ahead and is needed now. */
-int trp_slurm_further_needed(struct trp_slurm *s, struct trp_slurm_request *r);
+int trp_slurm_additional_needed(struct trp_slurm *s, struct trp_slurm_request *r);
 /* Asks Slurm when so many executors would start; tells it. One RPC. */
-void trp_slurm_further_ask_wait(struct trp_slurm *s,
-                                const struct trp_resource_profile *p,
-                                uint32_t executors);
+void trp_slurm_additional_ask_wait(struct trp_slurm *s,
+                                   const struct trp_resource_profile *p,
+                                   uint32_t executors);
 /* A request of that shape is in the queue again. */
-void trp_slurm_further_again(struct trp_slurm *s, struct trp_slurm_shape *shape);
+void trp_slurm_additional_again(struct trp_slurm *s, struct trp_slurm_shape *shape);
 /* One of that shape is started on a doubtful node: there is nothing else. */
-void trp_slurm_further_tell_trial(struct trp_slurm *s,
-                                  const struct trp_slurm_shape *shape, uint32_t node);
-/* The further job that a part is, or NULL: it is the driver's own. */
-struct trp_slurm_job *trp_slurm_further_of(const struct trp_slurm *s, uint32_t part);
+void trp_slurm_additional_tell_trial(struct trp_slurm *s,
+                                     const struct trp_slurm_shape *shape,
+                                     uint32_t node);
+/* The additional job that a part is, or NULL: it is the driver's own. */
+struct trp_slurm_job *trp_slurm_additional_of(const struct trp_slurm *s, uint32_t part);
 /* A job seems to end: nothing new there; asks Slurm why. */
-void trp_slurm_further_doubt(struct trp_slurm *s, struct trp_slurm_job *j);
+void trp_slurm_additional_doubt(struct trp_slurm *s, struct trp_slurm_job *j);
 /* A job is over, in Slurm's word for how: nothing new there, gangs are killed. */
-void trp_slurm_further_over(struct trp_slurm *s, struct trp_slurm_job *j,
-                            const char *state);
+void trp_slurm_additional_over(struct trp_slurm *s, struct trp_slurm_job *j,
+                               const char *state);
 /* "its Slurm job 7 reached its time limit": of a job that is gone. */
-void trp_slurm_further_cause(const struct trp_slurm_job *j, char *text, size_t size);
+void trp_slurm_additional_cause(const struct trp_slurm_job *j, char *text, size_t size);
 /* What a lost executor of a job that is gone is told as: TRP_ETIME at its time limit,
  * TRP_ENOENT when its nodes failed, else TRP_ECANCELLED. */
-int trp_slurm_further_status(const struct trp_slurm_job *j);
+int trp_slurm_additional_status(const struct trp_slurm_job *j);
 /* Tasks of executors of `w` take so long that they would outlive it: nothing new there.
  * When they would outlive any job that is asked for them none is for a while, and who
  * has no room inside is refused. */
-void trp_slurm_further_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
-                                struct trp_slurm_shape_jobs *w, int64_t takes_ns);
+void trp_slurm_additional_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
+                                   struct trp_slurm_shape_jobs *w, int64_t takes_ns);
 /* troupe-slurm is gone: no more are taken, and at the end another one ends those that
  * are there. */
-void trp_slurm_further_lost(struct trp_slurm *s);
+void trp_slurm_additional_lost(struct trp_slurm *s);
 /* Is this the id of a guard of ours? Its job has started. */
-bool trp_slurm_further_guard(struct trp_slurm *s, uint32_t id);
+bool trp_slurm_additional_guard(struct trp_slurm *s, uint32_t id);
 /* Why executors of a profile wait, "" when there is nothing to say. */
-void trp_slurm_further_why(const struct trp_slurm *s,
-                           const struct trp_resource_profile *p, char *text,
-                           size_t size);
+void trp_slurm_additional_why(const struct trp_slurm *s,
+                              const struct trp_resource_profile *p, char *text,
+                              size_t size);
 /* At close: all are given back. */
-void trp_slurm_further_close(struct trp_slurm *s);
+void trp_slurm_additional_close(struct trp_slurm *s);
 /* Leaves the guards of jobs that Slurm has not ended alone with that. */
-void trp_slurm_further_close_guards(struct trp_slurm *s);
-void trp_slurm_further_free(struct trp_slurm *s);
+void trp_slurm_additional_close_guards(struct trp_slurm *s);
+void trp_slurm_additional_free(struct trp_slurm *s);
 
 /* sweep.c: notes in the run's folder which job its driver is in; tells troupe-slurm
- * which ones they have been, so that what is left of their further jobs is ended: at
+ * which ones they have been, so that what is left of their additional jobs is ended: at
  * once where there were others, and at the end. */
 void trp_slurm_sweep(struct trp_slurm *s);
 

@@ -1,5 +1,5 @@
 /*
- * Further jobs: asked for now or queued, looked at, and given back.
+ * Additional jobs: asked for now or queued, looked at, and given back.
  *
  * Every job that was got is kept in a list until it is given back, so that it can be
  * ended when the driver is gone. A request whose answer was lost on the way may have
@@ -51,7 +51,7 @@ static void hold(uint32_t job, bool guarded)
     held.jobs[held.n++] = (struct job){job, guarded};
 }
 
-bool trp_slurm_further_is_held(uint32_t job)
+bool trp_slurm_additional_is_held(uint32_t job)
 {
     for (size_t i = 0; i < held.n; i++) {
         if (held.jobs[i].number == job)
@@ -85,7 +85,7 @@ int trp_slurm_call_take(uint32_t job, bool guarded)
     return 0;
 }
 
-bool trp_slurm_further_are_guarded(void)
+bool trp_slurm_additional_are_guarded(void)
 {
     bool all = !held.unsure;
     for (size_t i = 0; i < held.n; i++)
@@ -227,7 +227,7 @@ static bool is_a_driver(uint32_t job)
     return false;
 }
 
-/* A further job of any driver of the run in this folder. */
+/* An additional job of any driver of the run in this folder. */
 static bool is_of_run(const slurm_job_info_t *job)
 {
     char prefix[COMMENT + 32];
@@ -255,11 +255,11 @@ static int search(FILE *to, uint32_t number, bool end_unknown)
         slurm_job_info_t *job = &jobs->job_array[i];
         bool over = (job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED;
         bool ours = is_of_run(job);
-        if (!ours && !trp_slurm_further_is_held(job->job_id))
+        if (!ours && !trp_slurm_additional_is_held(job->job_id))
             continue;
         if (to)
-            trp_slurm_put_further(to, number, job);
-        else if (end_unknown && !over && !trp_slurm_further_is_held(job->job_id))
+            trp_slurm_put_additional(to, number, job);
+        else if (end_unknown && !over && !trp_slurm_additional_is_held(job->job_id))
             code = trp_slurm_call_end(job->job_id);
         if (code)
             break;
@@ -456,12 +456,12 @@ int trp_slurm_call_shrink(uint32_t job, const char *nodes, bool live)
     return slurm_update_job(&d) == SLURM_SUCCESS ? 0 : unless_over(errno);
 }
 
-bool trp_slurm_further_are_left(void)
+bool trp_slurm_additional_are_left(void)
 {
     return held.n > 0 || held.unsure || held.look;
 }
 
-int trp_slurm_further_end_all(void)
+int trp_slurm_additional_end_all(void)
 {
     int code = 0;
     while (code == 0 && held.n > 0)
