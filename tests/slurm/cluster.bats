@@ -261,7 +261,8 @@ connect_ms() {
     [ $status = 130 ]
     [ -z "$(traces "$name")" ]
     run -1 cluster --name "$name" up -n 1 --conf 'SelectType=select/none_such'
-    [[ "$output" == "cluster: "*slurmctld*"none_such"* ]]
+    # slurmctld, or a slurmd that was there before it
+    [[ "$output" == "cluster: "*slurm*"none_such"* ]]
     [ -z "$(traces "$name")" ]
 }
 
