@@ -87,8 +87,8 @@ static int columns_of(const char *text)
 /* Where a text has to be cut to have so many columns. */
 static int bytes_of(const char *text, int columns)
 {
-    size_t n = trp_utf8_bytes(text, (size_t)columns);
-    return n < 4 * NAME_SHOWN ? (int)n : 4 * NAME_SHOWN;
+    int n = (int)trp_utf8_bytes(text, (size_t)columns);
+    return n < 4 * NAME_SHOWN ? n : 4 * NAME_SHOWN;
 }
 
 static void name_text(const char *name, char *buf)

@@ -252,9 +252,13 @@ unanswered() {
 answer_newer() {
     on head perl -MIO::Socket::INET -e '
         my $s = IO::Socket::INET->new(LocalPort => 7999, Listen => 5, ReuseAddr => 1) or die;
+        $SIG{CHLD} = "IGNORE";
         while (my $c = $s->accept()) {
-            $c->sysread(my $asked, 65536);
+            next if fork;
+            $c->sysread(my $asked, 65536) or exit;
             $c->syswrite(pack("N n", 62, 0x7f00) . "\0" x 60);
+            1 while $c->sysread($asked, 65536); # closed before, it would be reset
+            exit;
         }' 3>&- &
 }
 
