@@ -15,13 +15,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#if __has_include(<slurm/slurm_version.h>)
+#ifdef TROUPE_SLURM_HEADERS
 #include <slurm/slurm_version.h>
 #endif
 
 #include "os/clock.h"
 
-#ifdef SLURM_VERSION_NUMBER
+#ifdef TROUPE_SLURM_HEADERS
 enum { BUILT = SLURM_VERSION_NUMBER }; /* for this one is troupe-slurm, 0xMMmmuu */
 #else
 enum { BUILT = 0 };
