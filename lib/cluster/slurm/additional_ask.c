@@ -124,7 +124,7 @@ static void refuse_waiting(struct trp_slurm *s, const struct trp_slurm_shape_job
     struct trp_slurm_executor *e, *next;
     trp_slurm_gangs_refuse(s, w);
     HASH_ITER(hh, s->executors, e, next) {
-        if (e->state == TRP_SLURM_WAITS && e->request.shape->context == w)
+        if (e->state == TRP_SLURM_EXECUTOR_QUEUED && e->request.shape->context == w)
             trp_slurm_executor_refuse(e, w->never);
     }
 }

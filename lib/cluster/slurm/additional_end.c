@@ -191,9 +191,9 @@ static void on_doubt(void *context, const struct trp_slurm_end *end)
     if (j->gone)
         end_job(s, j);
     HASH_ITER(hh, s->executors, e, next) {
-        if (e->state == TRP_SLURM_RUNS && e->doubted &&
+        if (trp_slurm_executor_has_srun(e) && e->heard.asked &&
             s->inventory.nodes[e->request.spots[0].node].part == part)
-            trp_slurm_executor_judged(e);
+            trp_slurm_executor_happen(e, TRP_SLURM_ON_JUDGED, NULL);
     }
     trp_slurm_gangs_judge(s, part);
     trp_slurm_pump_soon(s);

@@ -37,9 +37,9 @@ int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
     e->id = id.n;
     e->slots = p->slots;
     e->memory_mib = p->total_mib;
-    e->step = -1;
+    e->ender = TRP_SLURM_BY_NOBODY;
     memcpy(e->profile, p->name, sizeof e->profile);
-    e->state = TRP_SLURM_WAITS;
+    e->state = TRP_SLURM_EXECUTOR_QUEUED;
     e->request.units = 1;
     e->request.ahead = ahead;
     e->request.not_on = not_on;
@@ -66,7 +66,7 @@ int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
 void trp_slurm_executor_need(struct trp_slurm_executor *e)
 {
     struct trp_slurm *s = e->slurm;
-    if (e->state == TRP_SLURM_WAITS && e->request.ahead &&
+    if (e->state == TRP_SLURM_EXECUTOR_QUEUED && e->request.ahead &&
         e->request.state == TRP_SLURM_QUEUED &&
         trp_slurm_additional_needed(s, &e->request) < 0)
         trp_slurm_executor_refuse(e, "it cannot be asked for");
@@ -85,7 +85,7 @@ static void on_handle_closed(uv_handle_t *handle)
 {
     struct trp_slurm_executor *e = handle->data;
     struct trp_slurm *s = e->slurm;
-    if (--e->handles == 0 && e->forgotten)
+    if (--e->handles == 0 && e->state == TRP_SLURM_EXECUTOR_FORGOTTEN)
         free_executor(e);
     trp_slurm_handle_closed(s);
 }
@@ -118,12 +118,11 @@ static void forget(struct trp_slurm_executor *e)
     struct trp_slurm *s = e->slurm;
     HASH_DEL(s->executors, e);
     trp_slurm_ghosts_over(e);
-    if (e->granted && !e->ended)
+    if (trp_slurm_executor_is_there(e) && !e->heard.ended)
         trp_slurm_tidy_owe(s, e->request.spots[0].node, e->id);
-    s->leaving -= e->dismissed;
     trp_slurm_executor_tried(e, false);
     trp_slurm_books_leave(s->books, &e->request);
-    e->forgotten = true;
+    trp_slurm_executor_set(e, TRP_SLURM_EXECUTOR_FORGOTTEN, TRP_SLURM_BY_NOBODY);
     if (!e->handles)
         free_executor(e);
     else
@@ -141,13 +140,9 @@ static bool ask_again(struct trp_slurm_executor *e)
         return false;
     trp_slurm_additional_again(s, e->request.shape);
     close_handles(e);
-    e->said.size = e->complained.size = 0;
-    e->refusal[0] = '\0';
-    e->exited = e->silent = e->doubted = e->leaving = false;
-    e->ending = e->ended = e->given_up = false;
+    e->heard = (struct trp_slurm_heard){0};
     e->blows = 0;
-    e->step = -1;
-    e->state = TRP_SLURM_WAITS;
+    trp_slurm_executor_set(e, TRP_SLURM_EXECUTOR_QUEUED, TRP_SLURM_BY_NOBODY);
     trp_slurm_pump_soon(s);
     return true;
 }
@@ -165,6 +160,14 @@ void trp_slurm_executor_refuse(struct trp_slurm_executor *e, const char *text)
 {
     const struct trp_gone g = {.status = TRP_ENEVER, .text = text};
     tell_gone(e, &g);
+}
+
+void trp_slurm_executor_unqueue(struct trp_slurm_executor *e,
+                                const struct trp_slurm_line *line)
+{
+    (void)line;
+    trp_slurm_books_leave(e->slurm->books, &e->request);
+    trp_slurm_pump_soon(e->slurm);
 }
 
 void trp_slurm_executor_tell(struct trp_slurm_executor *e)
@@ -188,7 +191,7 @@ static void describe(const struct trp_slurm_executor *e, enum trp_slurm_verdict 
     trp_slurm_executor_describe(e, cause, CAUSE);
     if (v == TRP_SLURM_END_JOB_OVER)
         trp_slurm_additional_cause(j, text, TEXT);
-    else if (e->granted)
+    else if (trp_slurm_executor_is_there(e))
         snprintf(text, TEXT,
                  "executor %u %s; see troupe-runs/%.60s/state/executors/%u.log", e->id,
                  cause, e->slurm->command.run_name, e->id);
@@ -203,8 +206,10 @@ static void not_now(const struct trp_slurm_executor *e)
     trp_slurm_ghosts_refused(e->slurm, &e->request, words);
 }
 
-static void finish(struct trp_slurm_executor *e)
+void trp_slurm_executor_finish(struct trp_slurm_executor *e,
+                               const struct trp_slurm_line *line)
 {
+    (void)line;
     const struct trp_slurm_job *j = job_of(e);
     enum trp_slurm_verdict v = trp_slurm_executor_verdict(e, j);
     char text[TEXT], cause[CAUSE];
@@ -245,38 +250,34 @@ static void finish(struct trp_slurm_executor *e)
     tell_gone(e, &g);
 }
 
+bool trp_slurm_executor_has_exited(const struct trp_slurm_executor *e)
+{
+    return !uv_is_active((const uv_handle_t *)&e->process);
+}
+
 /* srun and the last of its words: they come in any order. An srun that had to be killed
  * leaves a child that ends the step, and holds the pipes as long. */
-static void finish_when_over(struct trp_slurm_executor *e)
+void trp_slurm_executor_finish_when_over(struct trp_slurm_executor *e,
+                                         const struct trp_slurm_line *line)
 {
-    if (!e->exited || (!e->silent && e->blows < TRP_SLURM_BLOWS))
+    bool open = uv_is_active((const uv_handle_t *)&e->out);
+    if (!trp_slurm_executor_has_exited(e) || (open && e->blows < TRP_SLURM_BLOWS))
         return;
     struct trp_slurm_job *j =
-        trp_slurm_executor_in_order(e) || e->doubted ? NULL : job_of(e);
+        trp_slurm_executor_in_order(e) || e->heard.asked ? NULL : job_of(e);
     if (j && !j->gone) {
-        e->doubted = true;
         trp_slurm_additional_doubt(e->slurm, j);
+        e->heard.asked = j->asking;
         if (j->asking)
             return;
     }
-    finish(e);
-}
-
-void trp_slurm_executor_judged(struct trp_slurm_executor *e)
-{
-    if (e->exited)
-        finish_when_over(e);
-    else
-        e->doubted = false;
+    trp_slurm_executor_finish(e, line);
 }
 
 static void on_srun_exit(uv_process_t *process, int64_t exit_status, int signal)
 {
-    struct trp_slurm_executor *e = process->data;
-    (void)signal;
-    e->exited = true;
-    e->exit_status = exit_status;
-    finish_when_over(e);
+    (void)exit_status, (void)signal;
+    trp_slurm_executor_happen(process->data, TRP_SLURM_ON_EXIT, NULL);
 }
 
 bool trp_slurm_executor_say(struct trp_slurm_executor *e, const char *line)
@@ -293,18 +294,19 @@ static void hear_end(struct trp_slurm_executor *e)
     static const char word[] = "0 ended ";
     uv_os_fd_t fd;
     ssize_t n;
-    if (e->state != TRP_SLURM_RUNS || uv_fileno((uv_handle_t *)&e->out, &fd) < 0)
+    if (!trp_slurm_executor_has_srun(e) || uv_fileno((uv_handle_t *)&e->out, &fd) < 0)
         return;
-    while ((n = read(fd, e->said.text + e->said.size, TRP_SLURM_TEXT - e->said.size)) >
-           0)
-        e->said.size += (size_t)n;
-    e->ended |= memmem(e->said.text, e->said.size, word, strlen(word)) != NULL;
+    while ((n = read(fd, e->heard.said.text + e->heard.said.size,
+                     TRP_SLURM_TEXT - e->heard.said.size)) > 0)
+        e->heard.said.size += (size_t)n;
+    e->heard.ended |=
+        memmem(e->heard.said.text, e->heard.said.size, word, strlen(word)) != NULL;
 }
 
 bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow)
 {
     int status;
-    if (e->state == TRP_SLURM_RUNS && !e->exited) {
+    if (trp_slurm_executor_has_srun(e) && !trp_slurm_executor_has_exited(e)) {
         while (e->blows < blow)
             trp_slurm_executor_strike(e);
         if (waitpid(e->process.pid, &status, WNOHANG) == 0 && blow < TRP_SLURM_BLOWS)
@@ -322,7 +324,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct trp_slurm_executor *e = handle->data;
     struct trp_slurm_words *w =
-        handle == (uv_handle_t *)&e->out ? &e->said : &e->complained;
+        handle == (uv_handle_t *)&e->out ? &e->heard.said : &e->heard.complained;
     (void)suggested;
     /* Of more than there is room for the newer half is kept. */
     if (w->size >= TRP_SLURM_TEXT - 1) {
@@ -336,14 +338,14 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 static void hear_lines(struct trp_slurm_executor *e)
 {
     char line[TRP_SLURM_TEXT];
-    for (char *end; (end = memchr(e->said.text, '\n', e->said.size));) {
+    for (char *end; (end = memchr(e->heard.said.text, '\n', e->heard.said.size));) {
         struct trp_slurm_line l;
         trp_error err;
-        size_t n = (size_t)(end + 1 - e->said.text);
-        memcpy(line, e->said.text, n);
+        size_t n = (size_t)(end + 1 - e->heard.said.text);
+        memcpy(line, e->heard.said.text, n);
         line[n - 1] = '\0';
-        e->said.size -= n;
-        memmove(e->said.text, end + 1, e->said.size);
+        e->heard.said.size -= n;
+        memmove(e->heard.said.text, end + 1, e->heard.said.size);
         if (trp_slurm_line_parse(line, &l, &err) == 0)
             trp_slurm_executor_hear(e, &l);
     }
@@ -354,12 +356,11 @@ static void on_said(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     struct trp_slurm_executor *e = stream->data;
     (void)buf;
     if (n > 0) {
-        e->said.size += (size_t)n;
+        e->heard.said.size += (size_t)n;
         hear_lines(e);
     } else if (n < 0) {
         uv_read_stop(stream);
-        e->silent = true;
-        finish_when_over(e);
+        trp_slurm_executor_happen(e, TRP_SLURM_ON_EXIT, NULL);
     }
 }
 
@@ -370,8 +371,8 @@ static void on_complained(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     if (n < 0)
         uv_read_stop(stream);
     else
-        e->complained.size += (size_t)n;
-    e->complained.text[e->complained.size] = '\0';
+        e->heard.complained.size += (size_t)n;
+    e->heard.complained.text[e->heard.complained.size] = '\0';
 }
 
 /* ---- the beginning -----------------------------------------------------------------
@@ -443,8 +444,10 @@ static int start(struct trp_slurm_executor *e, trp_error *err)
     return code;
 }
 
-void trp_slurm_executor_serve(struct trp_slurm_executor *e)
+void trp_slurm_executor_start(struct trp_slurm_executor *e,
+                              const struct trp_slurm_line *line)
 {
+    (void)line;
     trp_error err;
     char what[64];
     int code = start(e, &err);
@@ -455,7 +458,6 @@ void trp_slurm_executor_serve(struct trp_slurm_executor *e)
         tell_gone(e, &g);
         return;
     }
-    e->state = TRP_SLURM_RUNS;
     trp_slurm_srun_started(e->slurm);
     snprintf(what, sizeof what, "srun of executor %u", e->id);
     trp_run_folder_pid(e->slurm->command.run_dir, e->process.pid, what);
@@ -463,7 +465,7 @@ void trp_slurm_executor_serve(struct trp_slurm_executor *e)
     uint32_t node = e->request.spots[0].node;
     enum trp_slurm_standing standing = trp_slurm_books_standing(e->slurm->books, node);
     if (standing != TRP_SLURM_GOOD)
-        trp_slurm_executor_try(e);
+        trp_slurm_executor_happen(e, TRP_SLURM_ON_DOUBT, NULL);
     if (standing == TRP_SLURM_DOUBTFUL)
         trp_slurm_additional_tell_trial(e->slurm, e->request.shape, node);
 }

@@ -212,6 +212,6 @@ void trp_slurm_ghosts_started(struct trp_slurm *s)
 
 void trp_slurm_ghosts_over(const struct trp_slurm_executor *e)
 {
-    if (e->step >= 0 && e->request.state == TRP_SLURM_PLACED)
-        note_over(e->slurm, &e->request, (uint32_t)e->step);
+    if (e->heard.has_step && e->request.state == TRP_SLURM_PLACED)
+        note_over(e->slurm, &e->request, e->heard.step);
 }

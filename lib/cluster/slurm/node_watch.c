@@ -42,7 +42,8 @@ static void tell_leaving(struct trp_slurm *s, uint32_t node)
 {
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
-        if (e->granted && e->request.spots[0].node == node && !e->dismissed)
+        if (trp_slurm_executor_is_there(e) && e->request.spots[0].node == node &&
+            !trp_slurm_executor_is_to_go(e))
             s->handler.leaving(s->handler.context, (trp_executor_id){e->id});
     }
 }
@@ -138,7 +139,8 @@ static void take_end_of(struct trp_slurm *s, struct trp_slurm_job *j, int64_t en
         return;
     j->ends = ends;
     HASH_ITER(hh, s->executors, e, next) {
-        if (e->granted && s->inventory.nodes[e->request.spots[0].node].part == j->part)
+        if (trp_slurm_executor_is_there(e) &&
+            s->inventory.nodes[e->request.spots[0].node].part == j->part)
             s->handler.executor_ends(s->handler.context, (trp_executor_id){e->id},
                                      ends);
     }
@@ -295,9 +297,9 @@ static void try_those_that_start(struct trp_slurm *s, const char *host)
 {
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
-        if (e->state == TRP_SLURM_RUNS && !e->granted &&
+        if (e->state == TRP_SLURM_EXECUTOR_STARTING &&
             strcmp(s->inventory.nodes[e->request.spots[0].node].name, host) == 0)
-            trp_slurm_executor_try(e);
+            trp_slurm_executor_happen(e, TRP_SLURM_ON_DOUBT, NULL);
     }
 }
 

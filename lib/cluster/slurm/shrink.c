@@ -272,7 +272,7 @@ static uint32_t stay_inside(const struct trp_slurm *s, const char *profile)
     uint32_t n = 0;
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
-        n += !e->dismissed && is_inside(s, &e->request) &&
+        n += !trp_slurm_executor_is_to_go(e) && is_inside(s, &e->request) &&
              (!profile || strcmp(e->profile, profile) == 0);
     }
     return n;

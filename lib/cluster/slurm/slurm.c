@@ -71,7 +71,8 @@ static bool serve(struct trp_slurm *s)
         if (r->gang)
             trp_gangs_serve(s->gangs, ((struct trp_slurm_gang *)r)->attempt);
         else
-            trp_slurm_executor_serve((struct trp_slurm_executor *)r);
+            trp_slurm_executor_happen((struct trp_slurm_executor *)r, TRP_SLURM_ON_ROOM,
+                                      NULL);
     }
     return budget;
 }
@@ -101,10 +102,13 @@ static void on_pump(uv_timer_t *timer)
     struct trp_slurm *s = timer->data;
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
-        if (e->state == TRP_SLURM_WITHDRAWN)
+        if (e->state == TRP_SLURM_EXECUTOR_WITHDRAWN)
             trp_slurm_executor_tell(e);
     }
     trp_gangs_tell(s->gangs);
+    if (s->misplaced_text[0] && s->handler.notice)
+        s->handler.notice(s->handler.context, s->misplaced_text);
+    s->misplaced_text[0] = '\0';
     tell_nodes(s);
     trp_slurm_shrink_hold(s);
     bool budget = serve(s);
@@ -132,7 +136,7 @@ static void tell_if_waiting(struct trp_slurm *s)
 {
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
-        if (!s->told_limit && e->state == TRP_SLURM_WAITS)
+        if (!s->told_limit && e->state == TRP_SLURM_EXECUTOR_QUEUED)
             tell_limit(s);
     }
 }
@@ -282,7 +286,7 @@ static void slurm_came(trp_cluster *c, trp_executor_id executor)
 {
     struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
     if (e)
-        trp_slurm_executor_came(e);
+        trp_slurm_executor_happen(e, TRP_SLURM_ON_CAME, NULL);
 }
 
 static void slurm_need(trp_cluster *c, trp_executor_id executor)
@@ -312,14 +316,15 @@ static void slurm_release(trp_cluster *c, trp_executor_id executor, bool told)
 {
     struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
     if (e)
-        trp_slurm_executor_release(e, told);
+        trp_slurm_executor_happen(e, told ? TRP_SLURM_ON_DISMISS : TRP_SLURM_ON_RELEASE,
+                                  NULL);
 }
 
 static void slurm_kill(trp_cluster *c, trp_executor_id executor)
 {
     struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
     if (e)
-        trp_slurm_executor_kill(e);
+        trp_slurm_executor_happen(e, TRP_SLURM_ON_KILL, NULL);
 }
 
 static void slurm_silent(trp_cluster *c, trp_executor_id executor, bool silent)

@@ -17,7 +17,8 @@
 static bool says(const struct trp_slurm_executor *e, const char *const *words)
 {
     for (; *words; words++) {
-        if (strcasestr(e->complained.text, *words) || strcasestr(e->refusal, *words))
+        if (strcasestr(e->heard.complained.text, *words) ||
+            strcasestr(e->heard.refusal, *words))
             return true;
     }
     return false;
@@ -26,8 +27,8 @@ static bool says(const struct trp_slurm_executor *e, const char *const *words)
 /* The step's own words, or srun's. */
 static enum trp_srun_refusal refusal_of(const struct trp_slurm_executor *e)
 {
-    enum trp_srun_refusal srun = trp_srun_refusal(e->complained.text);
-    enum trp_srun_refusal own = trp_srun_refusal(e->refusal);
+    enum trp_srun_refusal srun = trp_srun_refusal(e->heard.complained.text);
+    enum trp_srun_refusal own = trp_srun_refusal(e->heard.refusal);
     return own > srun ? own : srun;
 }
 
@@ -35,44 +36,47 @@ bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e)
 {
     static const char *const words[] = {"out of memory", "oom-kill", NULL};
     struct trp_slurm_executor const *at = e;
-    return e->ended ? e->kills > 0 && e->signal == SIGKILL : says(at, words);
+    return e->heard.ended ? e->heard.kills > 0 && e->heard.signal == SIGKILL
+                          : says(at, words);
 }
 
 bool trp_slurm_executor_in_order(const struct trp_slurm_executor *e)
 {
-    return (e->dismissed && !e->warned) ||
-           (e->ended && e->status == 0 && e->signal == 0);
+    return (e->ender & TRP_SLURM_TO_GO && e->ender != TRP_SLURM_BY_SLURM_KILLED) ||
+           (e->heard.ended && e->heard.status == 0 && e->heard.signal == 0);
 }
 
 static enum trp_slurm_verdict not_started(const struct trp_slurm_executor *e)
 {
     enum trp_srun_refusal refusal = refusal_of(e);
-    if (e->lacks)
+    if (e->ender == TRP_SLURM_BY_LACK)
         return TRP_SLURM_END_ENDED;
-    if (e->dismissed)
+    if (e->ender & TRP_SLURM_TO_GO)
         return TRP_SLURM_END_AS_TOLD;
-    if (e->given_up)
+    if (e->ender == TRP_SLURM_BY_LIMIT)
         return TRP_SLURM_END_GIVEN_UP;
-    if (!e->leaving && refusal == TRP_SRUN_TOO_OFTEN)
+    if (refusal == TRP_SRUN_TOO_OFTEN)
         return TRP_SLURM_END_TOO_OFTEN;
     if (refusal == TRP_SRUN_NEVER)
         return TRP_SLURM_END_NEVER;
-    if (*e->refusal)
+    if (*e->heard.refusal)
         return TRP_SLURM_END_FAILED;
     /* An srun without a word was killed. */
-    return !e->complained.size || refusal == TRP_SRUN_NOT_NOW ? TRP_SLURM_END_NOT_NOW
-                                                              : TRP_SLURM_END_FAILED;
+    return !e->heard.complained.size || refusal == TRP_SRUN_NOT_NOW
+               ? TRP_SLURM_END_NOT_NOW
+               : TRP_SLURM_END_FAILED;
 }
 
 static enum trp_slurm_verdict not_admitted(const struct trp_slurm_executor *e)
 {
     static const char *const cancelled[] = {"CANCELLED", "Node failure", NULL};
     static const char *const told[] = {": task 0: ", NULL}; /* Killed, Exited with … */
-    if (e->released)
+    if (e->ender == TRP_SLURM_BY_RELEASE)
         return TRP_SLURM_END_AS_TOLD;
-    if (e->warned || says(e, cancelled))
+    if (e->ender & (TRP_SLURM_BY_SLURM | TRP_SLURM_BY_SLURM_KILLED) ||
+        says(e, cancelled))
         return TRP_SLURM_END_ENDED;
-    return e->ended || trp_slurm_executor_out_of_memory(e) || says(e, told)
+    return e->heard.ended || trp_slurm_executor_out_of_memory(e) || says(e, told)
                ? TRP_SLURM_END_FAILED
                : TRP_SLURM_END_ENDED;
 }
@@ -80,11 +84,11 @@ static enum trp_slurm_verdict not_admitted(const struct trp_slurm_executor *e)
 enum trp_slurm_verdict trp_slurm_executor_verdict(const struct trp_slurm_executor *e,
                                                   const struct trp_slurm_job *j)
 {
-    if (!e->granted)
+    if (!trp_slurm_executor_is_there(e))
         return not_started(e);
     if (j && j->gone && !trp_slurm_executor_in_order(e))
         return TRP_SLURM_END_JOB_OVER;
-    if (!e->came)
+    if (e->state != TRP_SLURM_EXECUTOR_ADMITTED)
         return not_admitted(e);
     return trp_slurm_executor_in_order(e) ? TRP_SLURM_END_AS_TOLD : TRP_SLURM_END_DIED;
 }
@@ -92,11 +96,12 @@ enum trp_slurm_verdict trp_slurm_executor_verdict(const struct trp_slurm_executo
 /* ---- where starts fail -------------------------------------------------------------
  */
 
-void trp_slurm_executor_came(struct trp_slurm_executor *e)
+void trp_slurm_executor_note_came(struct trp_slurm_executor *e,
+                                  const struct trp_slurm_line *line)
 {
     struct trp_slurm_shape *shape = e->request.shape;
     struct trp_slurm_shape_jobs *w = shape->context;
-    e->came = true;
+    (void)line;
     shape->failed_on[0] = '\0';
     shape->failed_elsewhere = false;
     w->job_tried = false;

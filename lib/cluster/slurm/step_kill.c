@@ -41,8 +41,8 @@ static void end_step(const struct trp_slurm_executor *e)
     trp_slurm_step_name(e, name);
     int n =
         snprintf(call, sizeof call, "end-step job=%u ", s->inventory.parts[part].job);
-    if (e->step >= 0)
-        snprintf(call + n, sizeof call - (size_t)n, "step=%lld", (long long)e->step);
+    if (e->heard.has_step)
+        snprintf(call + n, sizeof call - (size_t)n, "step=%u", e->heard.step);
     else
         snprintf(call + n, sizeof call - (size_t)n, "name=%s", name);
     if (s->helper)
@@ -55,19 +55,18 @@ void trp_slurm_executor_strike(struct trp_slurm_executor *e)
         return;
     switch (e->blows++) {
     case 0:
-        e->leaving = true;
         trp_slurm_executor_say(e, "end\n");
         trp_slurm_executor_hang_up(e);
         break;
     case 1:
-        if (!e->exited)
+        if (!trp_slurm_executor_has_exited(e))
             uv_process_kill(&e->process, SIGTERM);
         break;
     case 2:
         end_step(e);
         break;
     default:
-        if (!e->exited)
+        if (!trp_slurm_executor_has_exited(e))
             uv_process_kill(&e->process, SIGKILL);
         break;
     }
@@ -81,12 +80,6 @@ static void on_blow(uv_timer_t *timer)
         uv_timer_start(timer, on_blow, BLOW_MS, 0);
 }
 
-static void dismiss(struct trp_slurm_executor *e)
-{
-    e->slurm->leaving += !e->dismissed;
-    e->dismissed = true;
-}
-
 static void on_no_answer(uv_timer_t *timer)
 {
     struct trp_slurm_executor *e = timer->data;
@@ -97,36 +90,50 @@ static void on_no_answer(uv_timer_t *timer)
 static void on_answer_due(uv_timer_t *timer)
 {
     struct trp_slurm_executor *e = timer->data;
-    if (e->ending || e->ended)
+    if (e->heard.ending || e->heard.ended)
         uv_timer_start(timer, on_blow, BLOW_MS, 0);
     else
         on_no_answer(timer);
 }
 
-void trp_slurm_executor_kill(struct trp_slurm_executor *e)
+void trp_slurm_executor_begin_end(struct trp_slurm_executor *e,
+                                  const struct trp_slurm_line *line)
 {
-    if (e->state == TRP_SLURM_WAITS) {
-        trp_slurm_executor_release(e, false);
+    (void)line;
+    if (e->blows)
         return;
-    }
-    if (e->state == TRP_SLURM_RUNS && e->given_up)
-        dismiss(e);
-    if (e->state != TRP_SLURM_RUNS || e->blows)
-        return;
-    if (e->granted && !e->ended && !e->dismissed) /* its end was not told */
-        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node, TRP_SLURM_DOUBTFUL);
-    dismiss(e);
     trp_slurm_executor_strike(e);
-    if (e->granted)
+    if (trp_slurm_executor_is_there(e))
         uv_timer_start(&e->timer, on_answer_due, ANSWER_MS, 0);
     else
         uv_timer_start(&e->timer, on_blow, BLOW_MS, 0);
 }
 
+/* The driver has lost it before its end was told: its node may be gone. */
+void trp_slurm_executor_doubt_and_end(struct trp_slurm_executor *e,
+                                      const struct trp_slurm_line *line)
+{
+    if (!e->heard.ended)
+        trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node, TRP_SLURM_DOUBTFUL);
+    trp_slurm_executor_begin_end(e, line);
+}
+
+static void on_end_late(uv_timer_t *timer)
+{
+    trp_slurm_executor_happen(timer->data, TRP_SLURM_ON_KILL, NULL);
+}
+
+void trp_slurm_executor_await_end(struct trp_slurm_executor *e,
+                                  const struct trp_slurm_line *line)
+{
+    (void)line;
+    uv_timer_start(&e->timer, on_end_late, RELEASE_MS, 0);
+}
+
 void trp_slurm_executor_silent(struct trp_slurm_executor *e, bool silent)
 {
     uint32_t node;
-    if (e->state != TRP_SLURM_RUNS || !e->granted || e->dismissed)
+    if (!trp_slurm_executor_is_there(e) || trp_slurm_executor_is_to_go(e))
         return;
     e->unheard = silent;
     node = e->request.spots[0].node;
@@ -136,55 +143,41 @@ void trp_slurm_executor_silent(struct trp_slurm_executor *e, bool silent)
         trp_slurm_watch_trust(e->slurm, node);
 }
 
-/* An srun that waits for room withdraws its request for a SIGTERM. */
-static void on_start_late(uv_timer_t *timer)
+static void on_start_due(uv_timer_t *timer)
 {
-    struct trp_slurm_executor *e = timer->data;
-    e->given_up = true;
+    trp_slurm_executor_happen(timer->data, TRP_SLURM_ON_START_DUE, NULL);
+}
+
+/* An srun that waits for room withdraws its request for a SIGTERM. */
+void trp_slurm_executor_give_up(struct trp_slurm_executor *e,
+                                const struct trp_slurm_line *line)
+{
+    (void)line;
     trp_slurm_watch_doubt(e->slurm, e->request.spots[0].node, TRP_SLURM_SILENT);
     trp_slurm_executor_strike(e);
     trp_slurm_executor_strike(e);
-    uv_timer_start(timer, on_no_answer, WITHDRAW_MS, 0);
+    uv_timer_start(&e->timer, on_no_answer, WITHDRAW_MS, 0);
 }
 
 void trp_slurm_executor_limit(struct trp_slurm_executor *e)
 {
-    uv_timer_start(&e->timer, on_start_late, TRP_SLURM_START_MS, 0);
+    uv_timer_start(&e->timer, on_start_due, TRP_SLURM_START_MS, 0);
 }
 
-void trp_slurm_executor_try(struct trp_slurm_executor *e)
+/* From now on its start has a shorter limit. */
+void trp_slurm_executor_try(struct trp_slurm_executor *e,
+                            const struct trp_slurm_line *line)
 {
-    if (e->tried || e->blows || e->dismissed)
+    (void)line;
+    if (e->tried)
         return;
     trp_slurm_executor_tried(e, true);
-    uv_timer_start(&e->timer, on_start_late, TRP_SLURM_TRIAL_MS, 0);
+    uv_timer_start(&e->timer, on_start_due, TRP_SLURM_TRIAL_MS, 0);
 }
 
 void trp_slurm_executor_started(struct trp_slurm_executor *e)
 {
-    if (!e->dismissed)
-        uv_timer_stop(&e->timer);
+    uv_timer_stop(&e->timer);
     trp_slurm_executor_tried(e, false);
     trp_slurm_ghosts_started(e->slurm);
-}
-
-static void on_release_late(uv_timer_t *timer)
-{
-    trp_slurm_executor_kill(timer->data);
-}
-
-void trp_slurm_executor_release(struct trp_slurm_executor *e, bool told)
-{
-    e->released = true;
-    if (e->state == TRP_SLURM_WAITS) {
-        trp_slurm_books_leave(e->slurm->books, &e->request);
-        e->state = TRP_SLURM_WITHDRAWN;
-        trp_slurm_pump_soon(e->slurm);
-    } else if (e->state == TRP_SLURM_RUNS && !told) {
-        dismiss(e); /* its end says nothing of its node */
-        trp_slurm_executor_kill(e);
-    } else if (e->state == TRP_SLURM_RUNS && !e->dismissed) {
-        dismiss(e);
-        uv_timer_start(&e->timer, on_release_late, RELEASE_MS, 0);
-    }
 }

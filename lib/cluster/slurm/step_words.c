@@ -84,8 +84,8 @@ static bool is_taken(const struct trp_slurm_executor *e, const char *resource,
 {
     struct trp_slurm_executor *o, *next;
     HASH_ITER(hh, e->slurm->executors, o, next) {
-        if (o != e && o->state == TRP_SLURM_RUNS && has_address(o, resource, text, n) &&
-            strcmp(host_of(o), host_of(e)) == 0)
+        if (o != e && trp_slurm_executor_has_srun(o) &&
+            has_address(o, resource, text, n) && strcmp(host_of(o), host_of(e)) == 0)
             return true;
     }
     return false;
@@ -105,18 +105,19 @@ static uint32_t take_free(const struct trp_slurm_executor *e,
     return n;
 }
 
-static void lack(struct trp_slurm_executor *e, const struct trp_slurm_want *w,
-                 uint32_t free_ones)
+static void describe_lack(struct trp_slurm_executor *e, const struct trp_slurm_want *w,
+                          uint32_t free_ones)
 {
-    e->lacks = true;
-    snprintf(e->refusal, sizeof e->refusal,
+    snprintf(e->heard.refusal, sizeof e->heard.refusal,
              "of the addresses that the discovery script of %s says there, others have "
              "all but %u, it needs %u",
              w->resource, free_ones, w->count);
     trp_slurm_executor_free_devices(e);
 }
 
-static bool set_devices(struct trp_slurm_executor *e, const struct trp_slurm_line *line)
+/* What comes of it: ON_GO, ON_LACK, or, when out of memory, ON_KILL. */
+static enum trp_slurm_event set_devices(struct trp_slurm_executor *e,
+                                        const struct trp_slurm_line *line)
 {
     const struct trp_slurm_need *need = &e->request.need;
     for (uint32_t i = 0; i < need->nwants + need->nscripted; i++) {
@@ -139,11 +140,12 @@ static bool set_devices(struct trp_slurm_executor *e, const struct trp_slurm_lin
         e->ndevices = i + 1;
         if (n == w->count)
             continue;
-        if (v && *said)
-            lack(e, w, n);
-        return false;
+        if (!v || !*said)
+            return TRP_SLURM_ON_KILL;
+        describe_lack(e, w, n);
+        return TRP_SLURM_ON_LACK;
     }
-    return true;
+    return TRP_SLURM_ON_GO;
 }
 
 static void tell_step(const struct trp_slurm_executor *e)
@@ -158,23 +160,30 @@ static void tell_step(const struct trp_slurm_executor *e)
         s->handler.step(s->handler.context, &step);
 }
 
-static void start_it(struct trp_slurm_executor *e, const struct trp_slurm_line *line)
+void trp_slurm_executor_note_step(struct trp_slurm_executor *e,
+                                  const struct trp_slurm_line *line)
+{
+    e->heard.has_step = true;
+    e->heard.step = (uint32_t)trp_slurm_line_number(line, "step");
+    e->heard.limited = trp_slurm_line_number(line, "limited");
+}
+
+void trp_slurm_executor_take_start(struct trp_slurm_executor *e,
+                                   const struct trp_slurm_line *line)
+{
+    trp_slurm_executor_note_step(e, line);
+    enum trp_slurm_event next = set_devices(e, line);
+    if (next == TRP_SLURM_ON_GO && !trp_slurm_executor_say(e, "go\n"))
+        next = TRP_SLURM_ON_KILL;
+    trp_slurm_executor_happen(e, next, line);
+}
+
+void trp_slurm_executor_tell_granted(struct trp_slurm_executor *e,
+                                     const struct trp_slurm_line *line)
 {
     struct trp_slurm *s = e->slurm;
     const struct trp_slurm_node *n = &s->inventory.nodes[e->request.spots[0].node];
-    e->step = trp_slurm_line_number(line, "step");
-    e->limited = trp_slurm_line_number(line, "limited");
-    if (e->granted || e->leaving)
-        return;
-    if (!set_devices(e, line)) {
-        trp_slurm_executor_kill(e);
-        return;
-    }
-    if (!trp_slurm_executor_say(e, "go\n")) {
-        trp_slurm_executor_kill(e);
-        return;
-    }
-    e->granted = true;
+    (void)line;
     trp_slurm_executor_started(e);
     trp_slurm_budget_accepted(&s->budget);
     struct trp_granted granted = {.host = n->name,
@@ -190,44 +199,65 @@ static void start_it(struct trp_slurm_executor *e, const struct trp_slurm_line *
     tell_step(e);
 }
 
-/* Slurm has begun to end its step. */
-static void leave_it(struct trp_slurm_executor *e)
+void trp_slurm_executor_tell_ending(struct trp_slurm_executor *e,
+                                    const struct trp_slurm_line *line)
 {
     struct trp_slurm *s = e->slurm;
     struct trp_slurm_job *j =
         trp_slurm_additional_of(s, s->inventory.nodes[e->request.spots[0].node].part);
-    if (e->dismissed)
-        return;
-    e->warned = true;
+    (void)line;
     if (!j)
         return;
-    if (e->granted && s->handler.ending)
+    if (s->handler.ending)
         s->handler.ending(s->handler.context, (trp_executor_id){e->id});
     trp_slurm_books_close_part(s->books, j->part); /* Slurm is about to end it */
     trp_slurm_additional_doubt(s, j);
 }
 
+void trp_slurm_executor_note_refusal(struct trp_slurm_executor *e,
+                                     const struct trp_slurm_line *line)
+{
+    snprintf(e->heard.refusal, sizeof e->heard.refusal, "%s",
+             trp_slurm_line_text(line, "text"));
+}
+
+void trp_slurm_executor_note_ending(struct trp_slurm_executor *e,
+                                    const struct trp_slurm_line *line)
+{
+    (void)line;
+    e->heard.ending = true;
+}
+
+void trp_slurm_executor_note_ended(struct trp_slurm_executor *e,
+                                   const struct trp_slurm_line *line)
+{
+    struct trp_slurm_heard *h = &e->heard;
+    h->ended = true;
+    h->status = (int)trp_slurm_line_number(line, "status");
+    h->signal = (int)trp_slurm_line_number(line, "signal");
+    h->kills = trp_slurm_line_number(line, "kills");
+    h->peak_mib = trp_slurm_line_number(line, "peak");
+    if (!h->signal && h->status > 128 && h->status < 128 + NSIG)
+        h->signal = h->status - 128;
+}
+
 void trp_slurm_executor_hear(struct trp_slurm_executor *e,
                              const struct trp_slurm_line *line)
 {
+    static const struct {
+        const char *word;
+        enum trp_slurm_event event;
+    } words[] = {
+        {"started", TRP_SLURM_ON_STARTED},
+        {"failed",  TRP_SLURM_ON_FAILED },
+        {"leaving", TRP_SLURM_ON_LEAVING},
+        {"ending",  TRP_SLURM_ON_ENDING },
+        {"ended",   TRP_SLURM_ON_ENDED  },
+    };
     trp_slurm_watch_trust(e->slurm, e->request.spots[0].node);
-    if (strcmp(line->word, "started") == 0) {
-        start_it(e, line);
-    } else if (strcmp(line->word, "leaving") == 0) {
-        leave_it(e);
-    } else if (strcmp(line->word, "failed") == 0) {
-        snprintf(e->refusal, sizeof e->refusal, "%s",
-                 trp_slurm_line_text(line, "text"));
-    } else if (strcmp(line->word, "ending") == 0) {
-        e->ending = true;
-    } else if (strcmp(line->word, "ended") == 0) {
-        e->ended = true;
-        e->status = (int)trp_slurm_line_number(line, "status");
-        e->signal = (int)trp_slurm_line_number(line, "signal");
-        e->kills = trp_slurm_line_number(line, "kills");
-        e->peak_mib = trp_slurm_line_number(line, "peak");
-        if (!e->signal && e->status > 128 && e->status < 128 + NSIG)
-            e->signal = e->status - 128;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(line->word, words[i].word) == 0)
+            trp_slurm_executor_happen(e, words[i].event, line);
     }
 }
 
@@ -237,19 +267,19 @@ void trp_slurm_executor_hear(struct trp_slurm_executor *e,
 void trp_slurm_executor_complaint(const struct trp_slurm_executor *e, char *text,
                                   size_t size)
 {
-    if (*e->refusal)
-        snprintf(text, size, "%s", e->refusal);
+    if (*e->heard.refusal)
+        snprintf(text, size, "%s", e->heard.refusal);
     else
-        trp_srun_complaint(e->complained.text, text, size);
+        trp_srun_complaint(e->heard.complained.text, text, size);
 }
 
 static void describe_memory(const struct trp_slurm_executor *e, char *text, size_t size)
 {
     /* Where the peak is not known the limit stands alone, in its own unit. */
-    struct trp_memory_pair m =
-        trp_memory_pair(e->memory_mib, e->peak_mib ? e->peak_mib : e->memory_mib);
+    struct trp_memory_pair m = trp_memory_pair(
+        e->memory_mib, e->heard.peak_mib ? e->heard.peak_mib : e->memory_mib);
     snprintf(text, size, "was killed for memory (profile %s, limit %s%s%s)", e->profile,
-             m.a, e->peak_mib ? ", peak " : "", e->peak_mib ? m.b : "");
+             m.a, e->heard.peak_mib ? ", peak " : "", e->heard.peak_mib ? m.b : "");
 }
 
 void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *cause,
@@ -259,23 +289,23 @@ void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *cause
         &e->slurm->inventory.nodes[e->request.spots[0].node];
     char how[700], complaint[512], last[160] = "", path[4300];
     trp_slurm_executor_complaint(e, complaint, sizeof complaint);
-    if (!e->granted) {
+    if (!trp_slurm_executor_is_there(e)) {
         snprintf(cause, size, "of profile %s was not started on %s: %s", e->profile,
                  n->name, *complaint ? complaint : "its srun ended before it");
         return;
     }
-    const char *name = e->signal ? sigabbrev_np(e->signal) : NULL;
+    const char *name = e->heard.signal ? sigabbrev_np(e->heard.signal) : NULL;
     snprintf(path, sizeof path, "%s/state/executors/%u.log", e->slurm->command.run_dir,
              e->id);
     trp_log_last_line(path, last, sizeof last);
     if (trp_slurm_executor_out_of_memory(e))
         describe_memory(e, how, sizeof how);
-    else if (!e->ended)
+    else if (!e->heard.ended)
         snprintf(how, sizeof how, "is gone: %s",
                  *complaint ? complaint : "its srun ended without a word");
     else if (name)
-        snprintf(how, sizeof how, "was killed by SIG%s (%d)", name, e->signal);
+        snprintf(how, sizeof how, "was killed by SIG%s (%d)", name, e->heard.signal);
     else
-        snprintf(how, sizeof how, "ended with exit status %d", e->status);
+        snprintf(how, sizeof how, "ended with exit status %d", e->heard.status);
     snprintf(cause, size, "on %s %s%s%s", n->name, how, *last ? ": " : "", last);
 }
