@@ -1,11 +1,11 @@
 /*
- * `troupe plan`: what a pipeline comes to (driver/plan.h), here.
+ * `troupe plan`: what a pipeline comes to (driver/plan_print.h), here.
  */
 #include <stdio.h>
 
 #include "args.h"
 #include "commands.h"
-#include "driver/plan.h"
+#include "driver/plan_print.h"
 #include "needs.h"
 #include "settings.h"
 

@@ -20,7 +20,7 @@
 #include "commands.h"
 #include "driver/done_log.h"
 #include "driver/fit.h"
-#include "driver/plan.h"
+#include "driver/plan_print.h"
 #include "driver/resume.h"
 #include "events/log_past.h"
 #include "guard.h"

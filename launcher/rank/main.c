@@ -7,7 +7,7 @@
  *     guard             ends an additional Slurm job when the driver is gone
  *     tidy OWNER…       removes what executors left on their node that were killed
  *     gang SPECFILE     the wrapper of one rank of a gang
- *     unstick PORT      frees an MPI_Comm_accept whose peer died
+ *     throw-away PORT   frees an MPI_Comm_accept whose peer died
  *     mpi MODULE        says which MPI a module is for
  */
 #include <stdio.h>
@@ -76,8 +76,8 @@ int main(int argc, char **argv)
         return trp_slurm_tidy_main(argc - 2, argv + 2);
     if (strcmp(part, "gang") == 0 && argc == 5)
         return be_rank(argc, argv);
-    if (strcmp(part, "unstick") == 0 && argc == 3)
-        return trp_channel_unstick_main(argv[2]);
+    if (strcmp(part, "throw-away") == 0 && argc == 3)
+        return trp_channel_throw_away_main(argv[2]);
     if (strcmp(part, "mpi") == 0 && argc == 3)
         return name_mpi(argv[2]);
     fputs("troupe-rank: started by troupe, not by hand; see troupe --help\n", stderr);

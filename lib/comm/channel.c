@@ -528,8 +528,8 @@ static int start_listening(trp_channel *c, const struct trp_listen_config *confi
                  ? trp_mpi_begin(false, 0, NULL, err)
                  : trp_mpi_begin_joining(config->start_timeout_ns, config->stuck, err);
     if (rc == 0)
-        rc = trp_transport_open(&c->transport, config->transport, config->unstick_argv,
-                                err);
+        rc = trp_transport_open(&c->transport, config->transport,
+                                config->throw_away_argv, err);
     c->transport.stuck = config->stuck;
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "epoll: %m");

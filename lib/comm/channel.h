@@ -124,10 +124,10 @@ struct trp_listen_config {
     uint32_t guards;
     /* connect: a program that frees an MPI_Comm_accept whose executor died while it
      * connected; NULL-terminated, the port is appended: {"mpirun", "-np", "1", …,
-     * "troupe-rank", "unstick"}. It runs trp_channel_unstick_main. NULL: such a death
-     * may keep others out for ten minutes (a thread is left behind). Borrowed for the
-     * life of the channel. */
-    const char *const *unstick_argv;
+     * "troupe-rank", "throw-away"}. It runs trp_channel_throw_away_main. NULL: such a
+     * death may keep others out for ten minutes (a thread is left behind). Borrowed for
+     * the life of the channel. */
+    const char *const *throw_away_argv;
 };
 
 /* Driver. Opens the admission socket, on all interfaces or, `here_only`, for this
@@ -169,8 +169,8 @@ int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
                      pid_t spawner_pid, trp_error *err);
 
 /* Frees a stuck MPI_Comm_accept at `port` by connecting to it; all of the program that
- * unstick_argv starts. Returns its exit status. */
-int trp_channel_unstick_main(const char *port);
+ * throw_away_argv starts. Returns its exit status. */
+int trp_channel_throw_away_main(const char *port);
 
 /* World transport: every rank calls this instead of listen / call + join, after
  * MPI_Init. Rank 0 gets a listening channel at once (executors come up as usual); the

@@ -225,8 +225,9 @@ void trp_channel_finalize(void)
         loaded->finalize();
 }
 
-int trp_channel_unstick_main(const char *port)
+int trp_channel_throw_away_main(const char *port)
 {
     trp_error err;
-    return trp_mpi_load(&err) == 0 && loaded->unstick ? loaded->unstick(port) : 1;
+    return trp_mpi_load(&err) == 0 && loaded->free_accept ? loaded->free_accept(port)
+                                                          : 1;
 }

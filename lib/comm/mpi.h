@@ -57,8 +57,8 @@ struct trp_mpi {
     int (*open_world)(int *ret_comm);
 
     const struct trp_transport_ops *connect, *world;
-    /* trp_channel_unstick_main; NULL where nobody needs to be freed. */
-    int (*unstick)(const char *port);
+    /* trp_channel_throw_away_main; NULL where nobody needs to be freed. */
+    int (*free_accept)(const char *port);
 };
 
 /* Whether an MPI of that name can join programs that were started separately. Open MPI

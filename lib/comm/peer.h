@@ -8,7 +8,7 @@
  *   here.h       both: the socket for executors on the driver's host
  *   peer.c       both: one peer's socket and lane, its end
  *   lane.h       both: what carries messages
- *   words.c      both: what is said of an end
+ *   last_words.c both: what is said of an end
  *   channel.c    both: the loop; sleep, leaving
  *   channel_time.c
  *                both: heartbeats and silence
@@ -156,7 +156,7 @@ void trp_peer_close_socket(struct trp_peer *p);
 void trp_peer_end(struct trp_peer *p, bool tell);
 void trp_peer_bury(trp_channel *c); /* frees those in `gone` */
 
-/* ---- words.c ---------------------------------------------------------------------
+/* ---- last_words.c ----------------------------------------------------------------
  */
 
 enum { TRP_WORDS_SIZE = 31 }; /* of the body */

@@ -1,6 +1,6 @@
 /*
  * Starting and ending a throw-away peer, the program that frees a stuck MPI_Comm_accept
- * (mpi/unstick.c), under an mpirun of its own.
+ * (mpi/throw_away_peer.c), under an mpirun of its own.
  *
  * It is started without the MPI and Slurm variables of this process (which would make
  * it part of this process's universe) but with its folder for Open MPI's files, which
@@ -50,7 +50,7 @@ static char **clean_environment(void)
     return env;
 }
 
-pid_t trp_unstick_start(const char *const *argv, const char *last, trp_error *err)
+pid_t trp_throw_away_start(const char *const *argv, const char *last, trp_error *err)
 {
     char *args[ARGS_MAX + 2];
     size_t n = 0;
@@ -85,7 +85,7 @@ pid_t trp_unstick_start(const char *const *argv, const char *last, trp_error *er
     return pid;
 }
 
-bool trp_unstick_gone(pid_t pid, bool kill_it)
+bool trp_throw_away_gone(pid_t pid, bool kill_it)
 {
     const struct timespec pause = {0, 5L * 1000 * 1000};
     if (waitpid(pid, NULL, WNOHANG) != 0)

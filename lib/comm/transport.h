@@ -51,8 +51,8 @@ struct trp_transport {
     char where[TRP_PORT_MAX];
     /* connect */
     struct trp_meeting *meeting;
-    const char *const *unstick_argv; /* borrowed */
-    void (*stuck)(const char *text); /* of struct trp_listen_config, or NULL */
+    const char *const *throw_away_argv; /* borrowed */
+    void (*stuck)(const char *text);    /* of struct trp_listen_config, or NULL */
     bool abandoned; /* a meeting that never ended was left to its thread */
     bool hopeless;  /* so was the last one that is over: nothing frees the next */
     /* world */
@@ -61,14 +61,14 @@ struct trp_transport {
 };
 
 int trp_transport_open(struct trp_transport *t, enum trp_transport_kind kind,
-                       const char *const *unstick_argv, trp_error *err);
+                       const char *const *throw_away_argv, trp_error *err);
 bool trp_transport_close(struct trp_transport *t);
 
 /* Starts `argv` + `last` in a session of its own, without this process's MPI and Slurm
  * environment and with no streams. Returns its pid or a negative code. */
-pid_t trp_unstick_start(const char *const *argv, const char *last, trp_error *err);
+pid_t trp_throw_away_start(const char *const *argv, const char *last, trp_error *err);
 /* Reaps it; with `kill` ends it first, hard when it does not go. True when it is gone.
  */
-bool trp_unstick_gone(pid_t pid, bool kill);
+bool trp_throw_away_gone(pid_t pid, bool kill);
 
 #endif

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "driver/outputs.h"
+#include "driver/output_files.h"
 
 /* A 128-bit hash. */
 struct trp_print {

@@ -128,7 +128,7 @@ static int make_cluster(trp_driver *d, const char *ompi_server, trp_error *err)
                                      .mac = trp_options_bool(d->options, "comm.mac"),
                                      .network_timeout_ns = d->network_timeout_ns,
                                      .heartbeat_ns = d->heartbeat_ns};
-    struct trp_cluster_handler h = trp_staff_cluster_handler;
+    struct trp_cluster_handler h = trp_driver_cluster_handler;
     h.context = d;
     return trp_cluster_new(&d->loop, &d->config.where, d->options, site, &c, &h,
                            &d->cluster, err);
@@ -148,7 +148,7 @@ static void end_stuck(const char *text)
     _exit(status);
 }
 
-static int listen_for_executors(trp_driver *d, const char *const *unstick_argv,
+static int listen_for_executors(trp_driver *d, const char *const *throw_away_argv,
                                 trp_error *err)
 {
     struct trp_listen_config c = {
@@ -165,9 +165,9 @@ static int listen_for_executors(trp_driver *d, const char *const *unstick_argv,
         .start_timeout_ns = trp_options_time_ns(d->options, "comm.start_timeout"),
         .guards = TRP_CLUSTER_GUARDS,
         .stuck = end_stuck,
-        .expected = trp_staff_expected,
-        .unstick_argv = unstick_argv};
-    struct trp_channel_handler h = trp_staff_channel_handler;
+        .expected = trp_record_expected,
+        .throw_away_argv = throw_away_argv};
+    struct trp_channel_handler h = trp_driver_channel_handler;
     h.context = d;
     stuck_control = d->config.control_fd;
     int rc = d->config.mode == TRP_DRIVER_STATIC
@@ -256,7 +256,7 @@ static int make_parts(trp_driver *d, trp_error *err)
     if (rc == 0 && elastic)
         rc = make_cluster(d, d->config.ompi_server, err);
     if (rc == 0)
-        rc = listen_for_executors(d, d->config.unstick_argv, err);
+        rc = listen_for_executors(d, d->config.throw_away_argv, err);
     if (rc == 0)
         rc = make_log(d, err);
     if (rc == 0)
@@ -281,13 +281,13 @@ static void driver_free(trp_driver *d)
     trp_engine_trace_close(d->trace, NULL);
     trp_engine_free(d->engine);
     trp_event_log_free(d->log);
-    trp_staff_free(d);
+    trp_record_free(d);
     trp_baton_free(d->baton);
     trp_run_spec_free(d->own_spec);
     trp_options_free(d->own_options);
     trp_site_free(d->own_site);
     trp_run_folder_free(d->own_folder);
-    trp_words_free(d->unstick_words);
+    trp_words_free(d->throw_away_argv);
     free(d->stages);
     free(d->jobs);
     free(d->to_flush);
@@ -456,8 +456,8 @@ static bool somebody_left(const trp_driver *d)
 {
     if (d->cluster)
         return d->here > 0;
-    for (uint32_t i = 0; i < d->nstaff; i++)
-        if (d->staff[i])
+    for (uint32_t i = 0; i < d->nrecords; i++)
+        if (d->records[i])
             return true;
     return false;
 }
@@ -486,9 +486,9 @@ void trp_driver_end_attempts(trp_driver *d)
 
 static void dismiss_all(trp_driver *d)
 {
-    for (uint32_t i = 0; i < d->nstaff; i++)
-        if (d->staff[i])
-            trp_staff_release(d, d->staff[i]->id);
+    for (uint32_t i = 0; i < d->nrecords; i++)
+        if (d->records[i])
+            trp_record_release(d, d->records[i]->id);
     int64_t now = trp_clock_ns(), until = now + 4 * TRP_DRIVER_SECOND;
     while (somebody_left(d) && now < until) {
         trp_driver_turn(d, until);

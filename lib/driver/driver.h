@@ -87,7 +87,7 @@ struct trp_driver_config {
         *pools; /* as the engine's; only read by trp_driver_new */
     uint32_t npools;
     const char *const *executor_argv; /* how an executor is started, NULL-terminated */
-    const char *const *unstick_argv;  /* channel.h, NULL in a static run */
+    const char *const *throw_away_argv; /* channel.h, NULL in a static run */
     const char *carried;     /* how messages travel, and why; NULL: that is plain */
     const char *ompi_server; /* file with the URI of ompi-server; NULL: over sockets */
     bool quiet;              /* no progress on stderr, no summary */

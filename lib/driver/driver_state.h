@@ -4,8 +4,8 @@
  *     driver.c      making, submitting, waiting, ending
  *     loop.c        the loop: take what came, step the engine, send, sleep
  *     perform.c     the actions of the engine: perform_stages.c, perform_attempts.c
- *     staff.c       executors: asked for, granted, up, gone
- *     ends.c        the end of the driver's allocation
+ *     executor_records.c       executors: asked for, granted, up, gone
+ *     allocation_ends.c  the end of the driver's allocation
  *     secrets.c     what executors have to prove
  *     open.c        from a run specification, or from MPI ranks, to a driver
  */
@@ -32,7 +32,7 @@
 enum { TRP_OVER_MAX = 8 };
 
 /* An executor as the driver knows it. Numbered as in the engine. */
-struct trp_staff {
+struct trp_executor_record {
     trp_executor_id id;
     trp_profile_id profile;
     bool up;                /* joined: can be sent to */
@@ -117,8 +117,8 @@ struct trp_driver {
     int64_t wall_offset; /* wall - mono, ns */
     int64_t now;         /* mono; read once a turn and a message: calls are not free */
 
-    struct trp_staff **staff; /* by executor number */
-    uint32_t nstaff, staff_cap;
+    struct trp_executor_record **records; /* by executor number */
+    uint32_t nrecords, records_cap;
     uint32_t here, up;
     struct trp_driver_stage **stages; /* by stage id; NULL: over */
     uint32_t nstages, stages_cap;
@@ -137,7 +137,7 @@ struct trp_driver {
     uint32_t stages_known, stages_done, tasks, tasks_done, failures;
     int64_t progress_due;
     int64_t waiting_due, waiting_step; /* waiting.c */
-    int64_t words_due;                 /* staff.c: the first of them, or INT64_MAX */
+    int64_t words_due; /* executor_records.c: the first of them, or INT64_MAX */
 
     int64_t active;     /* when something last happened, mono */
     int64_t looked;     /* when libuv was last asked, mono */
@@ -165,7 +165,7 @@ struct trp_driver {
     trp_options *own_options;
     struct trp_site *own_site;
     struct trp_run_folder *own_folder; /* of a static run */
-    char **unstick_words;
+    char **throw_away_argv;
 };
 
 static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)
@@ -186,7 +186,8 @@ void trp_driver_count_done(trp_driver *d, struct trp_driver_stage *s, uint32_t d
 int trp_driver_tell_fit(trp_driver *d, const struct trp_resource_profile *p,
                         trp_error *err);
 
-/* ends.c: the driver's allocation ends then (seconds since 1970; 0: not known). */
+/* allocation_ends.c: the driver's allocation ends then (seconds since 1970; 0: not
+ * known). */
 void trp_driver_ends(void *context, int64_t when);
 /* The allocation of an executor that was asked for ends then. */
 void trp_driver_executor_ends(void *context, trp_executor_id executor, int64_t when);
@@ -243,32 +244,32 @@ void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j);
 /* perform_attempts.c: sends the launches gathered in this turn. */
 void trp_driver_flush(trp_driver *d);
 
-/* staff.c */
-struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor);
+/* executor_records.c */
+struct trp_executor_record *trp_record_of(const trp_driver *d, uint32_t executor);
 /* A rank of a static run: where it is and what it has. */
-int trp_staff_expect(trp_driver *d, trp_executor_id id,
-                     const struct trp_granted *granted, trp_error *err);
-void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
-                     bool ahead, const char *not_on);
-void trp_staff_need(trp_driver *d, trp_executor_id id);
-void trp_staff_may_add(trp_driver *d, trp_executor_id id);
-void trp_staff_release(trp_driver *d, trp_executor_id id);
-void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile);
+int trp_record_expect(trp_driver *d, trp_executor_id id,
+                      const struct trp_granted *granted, trp_error *err);
+void trp_record_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
+                      bool ahead, const char *not_on);
+void trp_record_need(trp_driver *d, trp_executor_id id);
+void trp_record_may_add(trp_driver *d, trp_executor_id id);
+void trp_record_release(trp_driver *d, trp_executor_id id);
+void trp_record_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile);
 /* Gives those up whose last words have not come in time: at d->words_due. */
-void trp_staff_look(trp_driver *d, int64_t now);
-bool trp_staff_expected(void *context, uint32_t executor);
-void trp_staff_free(trp_driver *d);
-extern const struct trp_channel_handler trp_staff_channel_handler;
-extern const struct trp_cluster_handler trp_staff_cluster_handler;
+void trp_record_give_up_late(trp_driver *d, int64_t now);
+bool trp_record_expected(void *context, uint32_t executor);
+void trp_record_free(trp_driver *d);
+extern const struct trp_channel_handler trp_driver_channel_handler;
+extern const struct trp_cluster_handler trp_driver_cluster_handler;
 
-/* staff_news.c: of that handler, what is about no executor. */
-void trp_staff_on_notice(void *context, const char *text);
-void trp_staff_on_held(void *context);
-void trp_staff_on_shrunk(void *context, bool planned, const char *text);
-bool trp_staff_on_outlook(void *context, struct trp_outlook *ret);
-void trp_staff_on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns);
-void trp_staff_on_nodes(void *context, uint32_t nodes);
-void trp_staff_on_job(void *context, uint32_t job, bool additional);
-void trp_staff_on_step(void *context, const struct trp_cluster_step *step);
+/* cluster_news.c: of that handler, what is about no executor. */
+void trp_driver_on_notice(void *context, const char *text);
+void trp_driver_on_held(void *context);
+void trp_driver_on_shrunk(void *context, bool planned, const char *text);
+bool trp_driver_on_outlook(void *context, struct trp_outlook *ret);
+void trp_driver_on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns);
+void trp_driver_on_nodes(void *context, uint32_t nodes);
+void trp_driver_on_job(void *context, uint32_t job, bool additional);
+void trp_driver_on_step(void *context, const struct trp_cluster_step *step);
 
 #endif

@@ -235,7 +235,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
             check_stop(d, now);
             show_progress(d, now);
             trp_driver_tell_waiting(d, now);
-            trp_staff_look(d, now);
+            trp_record_give_up_late(d, now);
         }
         if (now >= trp_engine_next_timer(d->engine)) {
             struct trp_event ev = {.kind = TRP_EVENT_TIME};

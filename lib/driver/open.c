@@ -29,9 +29,9 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
                         trp_error *err)
 {
     const char *rank[] = {spec->rank_program, "executor", NULL};
-    const char *unstick[] = {spec->rank_program, "unstick", NULL};
+    const char *throw_away[] = {spec->rank_program, "throw-away", NULL};
     char **words =
-        trp_mpirun_words(spec->ompi_server ? spec->ompi_server : "", unstick);
+        trp_mpirun_words(spec->ompi_server ? spec->ompi_server : "", throw_away);
     if (!words)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     struct trp_driver_config c = {
@@ -46,7 +46,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         .npools = pools ? pools->n : 0,
         .where = trp_run_spec_where(spec),
         .executor_argv = spec->napp ? (const char *const *)spec->app : rank,
-        .unstick_argv = (const char *const *)words,
+        .throw_away_argv = (const char *const *)words,
         .carried = spec->carried,
         .ompi_server = spec->ompi_server,
         .quiet = spec->quiet,
@@ -60,7 +60,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
     if (rc == 0)
         rc = trp_driver_new(&c, ret, err);
     if (rc == 0) {
-        (*ret)->unstick_words = words;
+        (*ret)->throw_away_argv = words;
         return 0;
     }
     trp_words_free(words);
@@ -219,7 +219,7 @@ static int expect_ranks(trp_driver *d, const struct trp_rank_place *places, int 
         const struct trp_granted granted = {.host = places[i].host,
                                             .resources = places[i].share,
                                             .nresources = places[i].nshare};
-        rc = trp_staff_expect(d, id, &granted, err);
+        rc = trp_record_expect(d, id, &granted, err);
     }
     trp_driver_leave(d);
     return rc;

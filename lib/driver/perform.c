@@ -48,14 +48,14 @@ static void perform(trp_driver *d, const struct trp_action *a)
         trp_perform_job_ended(d, a);
         break;
     case TRP_ACTION_START_EXECUTOR:
-        trp_staff_start(d, a->executor.executor, a->executor.profile, a->executor.ahead,
-                        a->executor.not_on);
+        trp_record_start(d, a->executor.executor, a->executor.profile,
+                         a->executor.ahead, a->executor.not_on);
         break;
     case TRP_ACTION_NEED_EXECUTOR:
-        trp_staff_need(d, a->executor.executor);
+        trp_record_need(d, a->executor.executor);
         break;
     case TRP_ACTION_MAY_ADD:
-        trp_staff_may_add(d, a->executor.executor);
+        trp_record_may_add(d, a->executor.executor);
         break;
     case TRP_ACTION_ASK_WAIT:
         if (d->cluster->ops->ask_wait)
@@ -64,10 +64,10 @@ static void perform(trp_driver *d, const struct trp_action *a)
                                       a->wait.executors);
         break;
     case TRP_ACTION_RELEASE_EXECUTOR:
-        trp_staff_release(d, a->executor.executor);
+        trp_record_release(d, a->executor.executor);
         break;
     case TRP_ACTION_RELABEL_EXECUTOR:
-        trp_staff_relabel(d, a->executor.executor, a->executor.profile);
+        trp_record_relabel(d, a->executor.executor, a->executor.profile);
         break;
     case TRP_ACTION_STAGE_RETRIED:
         trp_perform_stage_retried(d, a);

@@ -26,7 +26,7 @@ void trp_perform_synced(trp_driver *d, const struct trp_action *a);
 void trp_perform_kill(trp_driver *d, const struct trp_action *a);
 void trp_perform_task_end(trp_driver *d, const struct trp_action *action);
 /* Has an executor forget a stage, some time. */
-void trp_perform_over(trp_driver *d, struct trp_staff *x, trp_stage_id stage);
+void trp_perform_over(trp_driver *d, struct trp_executor_record *x, trp_stage_id stage);
 void trp_perform_excluded(trp_driver *d, const struct trp_action *a);
 
 #endif

@@ -28,7 +28,7 @@ static void send_to(trp_driver *d, uint32_t executor, const struct trp_buf *b)
         trp_perform_out_of_memory(d);
 }
 
-static void send_over(trp_driver *d, struct trp_staff *x)
+static void send_over(trp_driver *d, struct trp_executor_record *x)
 {
     struct trp_buf b = {0};
     for (uint32_t i = 0; i < x->nover; i++) {
@@ -40,7 +40,7 @@ static void send_over(trp_driver *d, struct trp_staff *x)
     trp_buf_free(&b);
 }
 
-void trp_perform_over(trp_driver *d, struct trp_staff *x, trp_stage_id stage)
+void trp_perform_over(trp_driver *d, struct trp_executor_record *x, trp_stage_id stage)
 {
     x->over[x->nover++] = stage;
     if (x->nover == TRP_OVER_MAX)
@@ -48,8 +48,8 @@ void trp_perform_over(trp_driver *d, struct trp_staff *x, trp_stage_id stage)
 }
 
 /* Sends the stage to an executor that has not got it yet. */
-static bool stage_send(trp_driver *d, struct trp_driver_stage *s, struct trp_staff *x,
-                       trp_error *err)
+static bool stage_send(trp_driver *d, struct trp_driver_stage *s,
+                       struct trp_executor_record *x, trp_error *err)
 {
     uint32_t executor = x->id.n;
     if (executor < s->nsent && s->sent[executor])
@@ -86,7 +86,7 @@ static void put_resources(struct trp_buf *b, const trp_books *books,
     }
 }
 
-static void flush_one(trp_driver *d, struct trp_staff *x)
+static void flush_one(trp_driver *d, struct trp_executor_record *x)
 {
     if (!x->launching)
         return;
@@ -100,14 +100,14 @@ static void flush_one(trp_driver *d, struct trp_staff *x)
 void trp_driver_flush(trp_driver *d)
 {
     for (uint32_t i = 0; i < d->nflush; i++) {
-        struct trp_staff *x = trp_staff_of(d, d->to_flush[i]);
+        struct trp_executor_record *x = trp_record_of(d, d->to_flush[i]);
         if (x)
             flush_one(d, x);
     }
     d->nflush = 0;
 }
 
-static bool begin_batch(trp_driver *d, struct trp_staff *x)
+static bool begin_batch(trp_driver *d, struct trp_executor_record *x)
 {
     if (x->launching)
         return true;
@@ -162,7 +162,7 @@ void trp_perform_launch(trp_driver *d, const struct trp_action *action)
     struct trp_action own;
     const struct trp_action *a = numbered(action, &own);
     struct trp_driver_stage *s = trp_driver_stage_of(d, a->launch.stage);
-    struct trp_staff *x = trp_staff_of(d, a->launch.executor.n);
+    struct trp_executor_record *x = trp_record_of(d, a->launch.executor.n);
     trp_error err;
     err.text[0] = '\0';
     s->live++;
@@ -254,7 +254,7 @@ void trp_perform_kill(trp_driver *d, const struct trp_action *a)
             d->cluster->ops->gang_kill(d->cluster, a->kill.attempt, d->soft);
         return;
     }
-    struct trp_staff *x = trp_staff_of(d, a->kill.executor.n);
+    struct trp_executor_record *x = trp_record_of(d, a->kill.executor.n);
     if (!x || !x->up)
         return;
     flush_one(d, x); /* the launch goes first */
@@ -304,7 +304,7 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
     struct trp_action own;
     const struct trp_action *v = numbered(action, &own);
     struct trp_driver_stage *s = trp_driver_stage_of(d, v->task_end.stage);
-    const struct trp_staff *x = trp_staff_of(d, v->task_end.executor.n);
+    const struct trp_executor_record *x = trp_record_of(d, v->task_end.executor.n);
     const struct trp_end *end = d->ended;
     char reason[sizeof(s->failed.reason)];
     if (end && end->attempt.n != v->task_end.attempt.n)

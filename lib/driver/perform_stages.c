@@ -210,7 +210,7 @@ void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
 static void forget_stage(trp_driver *d, trp_stage_id id, struct trp_driver_stage *s)
 {
     for (uint32_t i = 0; i < s->nsent; i++) {
-        struct trp_staff *x = s->sent[i] ? trp_staff_of(d, i) : NULL;
+        struct trp_executor_record *x = s->sent[i] ? trp_record_of(d, i) : NULL;
         if (x && x->up && !x->released)
             trp_perform_over(d, x, id);
     }

@@ -1,5 +1,5 @@
 /*
- * The contents of a plan, before they are printed. Used by plan.c only.
+ * The contents of a plan, before they are printed. Used by plan_print.c only.
  */
 #ifndef TRP_DRIVER_PLAN_MAKE_H
 #define TRP_DRIVER_PLAN_MAKE_H
@@ -31,7 +31,7 @@ struct trp_plan {
     struct trp_plan_profile *profile;
     uint32_t nprofiles;
     struct trp_plan_stage *stage;
-    const struct trp_pool_list *pools; /* borrowed; set by plan.c */
+    const struct trp_pool_list *pools; /* borrowed; set by plan_print.c */
     trp_error first; /* what is wrong, impossible ones first; code 0: nothing */
 };
 

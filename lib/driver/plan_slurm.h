@@ -1,5 +1,5 @@
 /*
- * What plans say of Slurm (conf/site_request.h). Used by plan.c only.
+ * What plans say of Slurm (conf/site_request.h). Used by plan_print.c only.
  */
 #ifndef TRP_DRIVER_PLAN_SLURM_H
 #define TRP_DRIVER_PLAN_SLURM_H

@@ -101,6 +101,6 @@ __attribute__((visibility("default"))) const struct trp_mpi trp_mpi_module = {
     .connect = &trp_transport_connect,
     .world = &trp_transport_world,
 #ifdef TROUPE_PMIX
-    .unstick = trp_mpi_unstick,
+    .free_accept = trp_mpi_free_accept,
 #endif
 };

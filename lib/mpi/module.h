@@ -40,7 +40,7 @@ void trp_mpi_survive(void);
 /* The text of an MPI error code, in `buf`. (begin.c) */
 const char *trp_mpi_text(int code, char buf[MPI_MAX_ERROR_STRING]);
 
-/* unstick.c, where PMIx is there; struct trp_mpi's. */
-int trp_mpi_unstick(const char *port);
+/* throw_away_peer.c, where PMIx is there; struct trp_mpi's. */
+int trp_mpi_free_accept(const char *port);
 
 #endif

@@ -54,7 +54,7 @@ struct trp_meeting {
     int notice_fd; /* the transport's, a duplicate */
     int over_fd;   /* eventfd, readable when it is over: for the watcher */
     int socket;    /* the executor's, a duplicate, or -1 */
-    const char *const *unstick_argv; /* NULL: nothing frees it */
+    const char *const *throw_away_argv; /* NULL: nothing frees it */
     void (*stuck)(const char *text);
     atomic_bool over, hopeless;
     int rc;
@@ -106,16 +106,16 @@ static bool over_within(struct trp_meeting *m, int ms)
 static bool try_helper(struct trp_meeting *m, int64_t end)
 {
     trp_error err;
-    pid_t pid = trp_unstick_start(m->unstick_argv, m->where, &err);
+    pid_t pid = trp_throw_away_start(m->throw_away_argv, m->where, &err);
     if (pid < 0)
         return over_within(m, GRACE_MS);
     bool over = false, gone = false;
     while (!over && !gone && trp_clock_ms() < end) {
         over = over_within(m, LOOK_MS);
-        gone = trp_unstick_gone(pid, false);
+        gone = trp_throw_away_gone(pid, false);
     }
     if (!gone)
-        trp_unstick_gone(pid, true);
+        trp_throw_away_gone(pid, true);
     return over || over_within(m, GRACE_MS);
 }
 
@@ -162,7 +162,7 @@ static void *watch(void *arg)
     struct caught loop = {0};
     bool over = await_end(m) || over_within(m, GRACE_MS);
     for (int64_t end = trp_clock_ms() + UNSTICK_MS;
-         !over && m->unstick_argv && trp_clock_ms() < end;)
+         !over && m->throw_away_argv && trp_clock_ms() < end;)
         over = try_helper(m, end);
     if (!over) {
         atomic_store(&m->hopeless, true);
@@ -197,7 +197,7 @@ static int begin(struct trp_transport *t, const char *where, int socket, trp_err
     m->notice_fd = fcntl(t->notice_fd, F_DUPFD_CLOEXEC, 0);
     m->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     m->socket = socket >= 0 ? fcntl(socket, F_DUPFD_CLOEXEC, 0) : -1;
-    m->unstick_argv = t->hopeless ? NULL : t->unstick_argv;
+    m->throw_away_argv = t->hopeless ? NULL : t->throw_away_argv;
     m->stuck = t->stuck;
     m->comm = MPI_COMM_NULL;
     snprintf(m->where, sizeof m->where, "%s", where);

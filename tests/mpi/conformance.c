@@ -8,7 +8,7 @@
  *     conformance half ADDRESS ID            an executor that dies at ADMIT; no MPI
  *     conformance guard ADDRESS ID           calls and stays; no MPI
  *     conformance stranger ADDRESS WHAT      somebody who does not belong here; no MPI
- *     conformance unstick PORT    frees a stuck accept
+ *     conformance throw-away PORT    frees a stuck accept
  *
  * A case runs in the driver, which starts its executors by itself; it prints what went
  * wrong, or what it measured, and exits 0 or 1. Everything started is in a session that
@@ -517,7 +517,7 @@ static bool is_expected(void *context, uint32_t executor)
     return executor < EXECUTORS;
 }
 
-static const char *unstick_argv[32];
+static const char *throw_away_argv[32];
 
 static struct trp_listen_config listen_config(void)
 {
@@ -530,7 +530,7 @@ static struct trp_listen_config listen_config(void)
         .handshake_timeout_ns = 3 * SECOND,
         .expected = is_expected,
         .guards = EXECUTORS - GUARDS,
-        .unstick_argv = unstick_argv,
+        .throw_away_argv = throw_away_argv,
     };
 }
 
@@ -580,7 +580,7 @@ static pid_t start(bool mpirun, const char *a, const char *b, const char *c,
         last = args[i];
     }
     argv[n - 1] = NULL;
-    pid_t pid = trp_unstick_start(argv, last, &err);
+    pid_t pid = trp_throw_away_start(argv, last, &err);
     CHECK(pid > 0, "%s", err.text);
     CHECK(nchildren < 64, "too many children");
     children[nchildren++] = pid;
@@ -1269,9 +1269,9 @@ static int drive(const char *name)
     struct trp_listen_config config = listen_config();
     if (cases[find_case(name)].run == guards_are_not_late)
         config.start_timeout_ns = SECOND;
-    size_t n = put_mpirun(unstick_argv);
-    unstick_argv[n++] = "unstick";
-    unstick_argv[n] = NULL;
+    size_t n = put_mpirun(throw_away_argv);
+    throw_away_argv[n++] = "throw-away";
+    throw_away_argv[n] = NULL;
     CHECK(trp_channel_listen(&config, &driver_handler, &channel, &err) == 0, "%s",
           err.text);
     return run_case(name);
@@ -1500,7 +1500,7 @@ int main(int argc, char **argv)
         return stay(argv[2], argv[3]);
     if (strcmp(role, "stranger") == 0 && argc == 4)
         return be_stranger(argv[2], argv[3]);
-    if (strcmp(role, "unstick") == 0 && argc == 3)
-        return trp_channel_unstick_main(argv[2]);
+    if (strcmp(role, "throw-away") == 0 && argc == 3)
+        return trp_channel_throw_away_main(argv[2]);
     return judge(argc, argv);
 }

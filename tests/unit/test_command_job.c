@@ -4,7 +4,7 @@
 
 #include "driver/command_env.h"
 #include "driver/leftovers.h"
-#include "driver/outputs.h"
+#include "driver/output_files.h"
 #include "driver_run.h"
 
 /* Asserts that the lists are the same; `wanted` ends in NULL. */

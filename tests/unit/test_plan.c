@@ -1,7 +1,7 @@
 /* Plans: what is known before a run, and what will never run. */
 #include <jansson.h>
 
-#include "driver/plan.h"
+#include "driver/plan_print.h"
 #include "driver_files.h"
 
 /* Prints the plan for a machine of two cores; *ret_text is to be freed. */

@@ -23,8 +23,8 @@
  * `pools` is empty unless scheduler.mode is FAIR. Memory in MiB. `waits`: what a stage
  * waits for that could start otherwise, or null.
  */
-#ifndef TRP_DRIVER_PLAN_H
-#define TRP_DRIVER_PLAN_H
+#ifndef TRP_DRIVER_PLAN_PRINT_H
+#define TRP_DRIVER_PLAN_PRINT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include "driver/driver_state.h"
 #include "os/clock.h"
 
-void trp_staff_on_notice(void *context, const char *text)
+void trp_driver_on_notice(void *context, const char *text)
 {
     trp_driver *d = context;
     int64_t now = trp_clock_ns();
@@ -16,7 +16,7 @@ void trp_staff_on_notice(void *context, const char *text)
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, now));
 }
 
-void trp_staff_on_held(void *context)
+void trp_driver_on_held(void *context)
 {
     trp_driver *d = context;
     d->now = trp_clock_ns();
@@ -25,22 +25,22 @@ void trp_staff_on_held(void *context)
                             NULL);
 }
 
-void trp_staff_on_shrunk(void *context, bool planned, const char *text)
+void trp_driver_on_shrunk(void *context, bool planned, const char *text)
 {
     trp_driver *d = context;
     trp_event_message(d->log, planned ? "info" : "warning", text,
                       trp_driver_wall(d, trp_clock_ns()));
-    trp_staff_on_held(d);
+    trp_driver_on_held(d);
 }
 
 /* Of a program's jobs to come nothing is known. */
-bool trp_staff_on_outlook(void *context, struct trp_outlook *ret)
+bool trp_driver_on_outlook(void *context, struct trp_outlook *ret)
 {
     const trp_driver *d = context;
     return d->last_job && !d->stop && trp_engine_outlook(d->engine, ret) == 0;
 }
 
-void trp_staff_on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns)
+void trp_driver_on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns)
 {
     trp_driver *d = context;
     struct trp_event ev = {
@@ -51,19 +51,19 @@ void trp_staff_on_queue_wait(void *context, trp_profile_id profile, int64_t wait
     trp_driver_step(d, &ev);
 }
 
-void trp_staff_on_nodes(void *context, uint32_t nodes)
+void trp_driver_on_nodes(void *context, uint32_t nodes)
 {
     trp_driver *d = context;
     trp_event_nodes(d->log, nodes, trp_driver_wall(d, trp_clock_ns()));
 }
 
-void trp_staff_on_job(void *context, uint32_t job, bool additional)
+void trp_driver_on_job(void *context, uint32_t job, bool additional)
 {
     trp_driver *d = context;
     trp_event_slurm_job(d->log, job, additional, trp_driver_wall(d, trp_clock_ns()));
 }
 
-void trp_staff_on_step(void *context, const struct trp_cluster_step *step)
+void trp_driver_on_step(void *context, const struct trp_cluster_step *step)
 {
     trp_driver *d = context;
     trp_event_slurm_step(d->log, step->job, step->name, step->gang,

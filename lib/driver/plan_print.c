@@ -2,7 +2,7 @@
  * Printing plans: as text in aligned columns, as JSON, and the dry run. What is printed
  * is made by plan_make.c, first and as a whole, so that both forms say the same.
  */
-#include "driver/plan.h"
+#include "driver/plan_print.h"
 
 #include <jansson.h>
 #include <stdlib.h>

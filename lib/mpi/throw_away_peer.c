@@ -41,7 +41,7 @@ static void publish_agreement(const char *port)
     }
 }
 
-int trp_mpi_unstick(const char *port)
+int trp_mpi_free_accept(const char *port)
 {
     MPI_Comm driver;
     int level;

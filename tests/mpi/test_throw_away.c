@@ -23,9 +23,9 @@ static void test_environment(void)
     g_setenv("OMPI_COMM_WORLD_RANK", "0", TRUE);
     g_setenv("PMIX_RANK", "0", TRUE);
     g_setenv("SLURM_JOB_ID", "1", TRUE);
-    pid_t pid = trp_unstick_start(argv, file, &err);
+    pid_t pid = trp_throw_away_start(argv, file, &err);
     g_assert_cmpint(pid, >, 0);
-    for (int ms = 0; ms < 10000 && !trp_unstick_gone(pid, false); ms += 10)
+    for (int ms = 0; ms < 10000 && !trp_throw_away_gone(pid, false); ms += 10)
         g_usleep(10000);
     g_file_get_contents(file, &text, NULL, &error);
     g_assert_no_error(error);
@@ -44,8 +44,9 @@ static void test_environment(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/unstick/a throw-away peer has the run's folder and nothing else "
-                    "of MPI and Slurm",
-                    test_environment);
+    g_test_add_func(
+        "/throw-away/a throw-away peer has the run's folder and nothing else "
+        "of MPI and Slurm",
+        test_environment);
     return g_test_run();
 }

@@ -9,7 +9,7 @@
  * A folder that matches is recorded as being there and no more: its time changes with
  * each file that others put into it.
  */
-#include "driver/outputs.h"
+#include "driver/output_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * What matched when a task succeeded, or its stage ended, is recorded with size and
  * modification time; `--resume` asks whether that is still so.
  */
-#ifndef TRP_DRIVER_OUTPUTS_H
-#define TRP_DRIVER_OUTPUTS_H
+#ifndef TRP_DRIVER_OUTPUT_FILES_H
+#define TRP_DRIVER_OUTPUT_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

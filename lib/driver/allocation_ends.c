@@ -47,7 +47,7 @@ void trp_driver_executor_ends(void *context, trp_executor_id executor, int64_t w
 
 void trp_driver_outlived(trp_driver *d, const struct trp_action *a)
 {
-    const struct trp_staff *x = trp_staff_of(d, a->outlived.executor.n);
+    const struct trp_executor_record *x = trp_record_of(d, a->outlived.executor.n);
     char text[320];
     if (!x || !d->cluster)
         return;

@@ -27,30 +27,30 @@
 
 #define WORDS_NS (5 * TRP_DRIVER_SECOND)
 
-struct trp_staff *trp_staff_of(const trp_driver *d, uint32_t executor)
+struct trp_executor_record *trp_record_of(const trp_driver *d, uint32_t executor)
 {
-    return executor < d->nstaff ? d->staff[executor] : NULL;
+    return executor < d->nrecords ? d->records[executor] : NULL;
 }
 
-static struct trp_staff *staff_new(trp_driver *d, trp_executor_id id,
-                                   trp_profile_id profile)
+static struct trp_executor_record *record_new(trp_driver *d, trp_executor_id id,
+                                              trp_profile_id profile)
 {
-    struct trp_staff *x = calloc(1, sizeof(*x));
-    if (!x || !TRP_ARRAY_GROW(d->staff, id.n, d->staff_cap)) {
+    struct trp_executor_record *x = calloc(1, sizeof(*x));
+    if (!x || !TRP_ARRAY_GROW(d->records, id.n, d->records_cap)) {
         free(x);
         return NULL;
     }
-    while (d->nstaff <= id.n)
-        d->staff[d->nstaff++] = NULL;
+    while (d->nrecords <= id.n)
+        d->records[d->nrecords++] = NULL;
     x->id = id;
     x->profile = profile;
     x->requested = d->now;
-    return d->staff[id.n] = x;
+    return d->records[id.n] = x;
 }
 
-static void staff_free(trp_driver *d, struct trp_staff *x)
+static void record_free(trp_driver *d, struct trp_executor_record *x)
 {
-    d->staff[x->id.n] = NULL;
+    d->records[x->id.n] = NULL;
     for (uint32_t i = 0; i < x->nresources; i++) {
         for (uint32_t k = 0; k < x->resources[i].naddresses; k++)
             free((void *)(uintptr_t)x->resources[i].addresses[k]);
@@ -65,12 +65,12 @@ static void staff_free(trp_driver *d, struct trp_staff *x)
     free(x);
 }
 
-void trp_staff_free(trp_driver *d)
+void trp_record_free(trp_driver *d)
 {
-    for (uint32_t i = 0; i < d->nstaff; i++)
-        if (d->staff[i])
-            staff_free(d, d->staff[i]);
-    free(d->staff);
+    for (uint32_t i = 0; i < d->nrecords; i++)
+        if (d->records[i])
+            record_free(d, d->records[i]);
+    free(d->records);
 }
 
 /* ---- what the engine wants ---- */
@@ -85,25 +85,25 @@ static void refuse(trp_driver *d, trp_executor_id id, enum trp_refusal how,
     trp_driver_step(d, &ev);
 }
 
-void trp_staff_need(trp_driver *d, trp_executor_id id)
+void trp_record_need(trp_driver *d, trp_executor_id id)
 {
-    const struct trp_staff *x = trp_staff_of(d, id.n);
+    const struct trp_executor_record *x = trp_record_of(d, id.n);
     if (x && x->here && !x->released && d->cluster->ops->need)
         d->cluster->ops->need(d->cluster, id);
 }
 
-void trp_staff_may_add(trp_driver *d, trp_executor_id id)
+void trp_record_may_add(trp_driver *d, trp_executor_id id)
 {
-    const struct trp_staff *x = trp_staff_of(d, id.n);
+    const struct trp_executor_record *x = trp_record_of(d, id.n);
     if (x && x->here && !x->released && d->cluster->ops->may_add)
         d->cluster->ops->may_add(d->cluster, id);
 }
 
-void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
-                     bool ahead, const char *not_on)
+void trp_record_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
+                      bool ahead, const char *not_on)
 {
     trp_error err = {0};
-    struct trp_staff *x = staff_new(d, id, profile);
+    struct trp_executor_record *x = record_new(d, id, profile);
     if (!x) {
         refuse(d, id, TRP_REFUSED_LATER, "out of memory");
         return;
@@ -115,13 +115,13 @@ void trp_staff_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
     if (rc == 0)
         return;
     d->here--;
-    staff_free(d, x);
+    record_free(d, x);
     refuse(d, id, rc == TRP_ENEVER ? TRP_REFUSED_NEVER : TRP_REFUSED_LATER, err.text);
 }
 
-void trp_staff_release(trp_driver *d, trp_executor_id id)
+void trp_record_release(trp_driver *d, trp_executor_id id)
 {
-    struct trp_staff *x = trp_staff_of(d, id.n);
+    struct trp_executor_record *x = trp_record_of(d, id.n);
     if (!x || x->released)
         return;
     x->released = true;
@@ -136,9 +136,9 @@ void trp_staff_release(trp_driver *d, trp_executor_id id)
         d->cluster->ops->release(d->cluster, id, x->up);
 }
 
-void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile)
+void trp_record_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile)
 {
-    struct trp_staff *x = trp_staff_of(d, id.n);
+    struct trp_executor_record *x = trp_record_of(d, id.n);
     if (!x)
         return;
     x->profile = profile;
@@ -148,8 +148,8 @@ void trp_staff_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile
 
 /* ---- what happens to them ---- */
 
-static const char *loss_text(const struct trp_staff *x, enum trp_loss reason, char *buf,
-                             size_t size)
+static const char *loss_text(const struct trp_executor_record *x, enum trp_loss reason,
+                             char *buf, size_t size)
 {
     switch (reason) {
     case TRP_LOSS_RELEASED:
@@ -190,7 +190,7 @@ static const char *loss_text(const struct trp_staff *x, enum trp_loss reason, ch
 }
 
 /* Tells event log and engine, once. */
-static void lose(trp_driver *d, struct trp_staff *x, enum trp_loss reason)
+static void lose(trp_driver *d, struct trp_executor_record *x, enum trp_loss reason)
 {
     char buf[160];
     if (x->lost)
@@ -222,7 +222,7 @@ static void lose(trp_driver *d, struct trp_staff *x, enum trp_loss reason)
 }
 
 /* Without words of its own. */
-static enum trp_loss end_of(const struct trp_staff *x, bool memory)
+static enum trp_loss end_of(const struct trp_executor_record *x, bool memory)
 {
     if (x->outran)
         return TRP_LOSS_TIME_LIMIT;
@@ -231,10 +231,10 @@ static enum trp_loss end_of(const struct trp_staff *x, bool memory)
     return memory ? TRP_LOSS_MEMORY : TRP_LOSS_EXITED;
 }
 
-static void forget_if_over(trp_driver *d, struct trp_staff *x)
+static void forget_if_over(trp_driver *d, struct trp_executor_record *x)
 {
     if (x->lost && !x->here)
-        staff_free(d, x);
+        record_free(d, x);
 }
 
 /* What functions print is in their executor's log, to be found where a user looks for
@@ -254,7 +254,7 @@ static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
 {
     trp_driver *d = context;
     d->now = trp_clock_ns();
-    struct trp_staff *x = trp_staff_of(d, peer);
+    struct trp_executor_record *x = trp_record_of(d, peer);
     char what[64];
     if (!x || x->lost)
         return;
@@ -267,7 +267,7 @@ static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
         x->host = strdup(hello->host);
     if (x->released) { /* it was withdrawn while it came */
         x->released = false;
-        trp_staff_release(d, x->id);
+        trp_record_release(d, x->id);
         return;
     }
     snprintf(what, sizeof(what), "executor %u", peer);
@@ -295,7 +295,7 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
 {
     trp_driver *d = context;
     d->now = trp_clock_ns();
-    struct trp_staff *x = trp_staff_of(d, peer);
+    struct trp_executor_record *x = trp_record_of(d, peer);
     if (!x)
         return;
     x->down = true;
@@ -319,7 +319,7 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
 static void on_silent(void *context, uint32_t peer, bool silent)
 {
     trp_driver *d = context;
-    const struct trp_staff *x = trp_staff_of(d, peer);
+    const struct trp_executor_record *x = trp_record_of(d, peer);
     char text[400];
     if (!x || x->lost || !x->here)
         return;
@@ -334,7 +334,7 @@ static void on_refused(void *context, uint32_t executor, bool fatal_build,
                        const char *text)
 {
     trp_driver *d = context;
-    struct trp_staff *x = trp_staff_of(d, executor);
+    struct trp_executor_record *x = trp_record_of(d, executor);
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
     if (!fatal_build || !x || x->lost)
         return;
@@ -354,14 +354,14 @@ static void on_left_mpi(void *context, const char *text)
     if (d->cluster)
         d->cluster->ops->over_sockets(d->cluster);
     snprintf(line, sizeof line, "%s; the run goes on over sockets", text);
-    trp_staff_on_notice(d, line);
+    trp_driver_on_notice(d, line);
 }
 
 static void on_granted(void *context, trp_executor_id executor,
                        const struct trp_granted *g)
 {
     trp_driver *d = context;
-    struct trp_staff *x = trp_staff_of(d, executor.n);
+    struct trp_executor_record *x = trp_record_of(d, executor.n);
     if (!x)
         return;
     x->host = strdup(g->host);
@@ -380,10 +380,10 @@ static void on_granted(void *context, trp_executor_id executor,
 }
 
 /* It is there, or will be, and no cluster looks after it. */
-int trp_staff_expect(trp_driver *d, trp_executor_id id,
-                     const struct trp_granted *granted, trp_error *err)
+int trp_record_expect(trp_driver *d, trp_executor_id id,
+                      const struct trp_granted *granted, trp_error *err)
 {
-    if (id.n == TRP_NONE || !staff_new(d, id, (trp_profile_id){0}))
+    if (id.n == TRP_NONE || !record_new(d, id, (trp_profile_id){0}))
         return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
     on_granted(d, id, granted);
     return 0;
@@ -412,7 +412,7 @@ static void on_gone(void *context, trp_executor_id executor, const struct trp_go
 {
     trp_driver *d = context;
     d->now = trp_clock_ns();
-    struct trp_staff *x = trp_staff_of(d, executor.n);
+    struct trp_executor_record *x = trp_record_of(d, executor.n);
     if (!x)
         return;
     bool came = x->up || x->words.said;
@@ -445,13 +445,13 @@ static void on_gone(void *context, trp_executor_id executor, const struct trp_go
 }
 
 /* The socket of one whose node is gone stays open until network.timeout. */
-void trp_staff_look(trp_driver *d, int64_t now)
+void trp_record_give_up_late(trp_driver *d, int64_t now)
 {
     if (now < d->words_due)
         return;
     d->words_due = INT64_MAX;
-    for (uint32_t i = 0; i < d->nstaff; i++) {
-        struct trp_staff *x = d->staff[i];
+    for (uint32_t i = 0; i < d->nrecords; i++) {
+        struct trp_executor_record *x = d->records[i];
         if (!x || !x->words_due || x->lost)
             continue;
         if (now < x->words_due) {
@@ -469,7 +469,7 @@ static void on_leaving(void *context, trp_executor_id executor)
     trp_driver *d = context;
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
                            .decommissioned = {.executor = executor}};
-    struct trp_staff *x = trp_staff_of(d, executor.n);
+    struct trp_executor_record *x = trp_record_of(d, executor.n);
     if (!x || !x->up || x->leaving)
         return;
     d->now = trp_clock_ns();
@@ -488,7 +488,7 @@ static void on_ending(void *context, trp_executor_id executor)
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
                            .decommissioned = {.executor = executor}};
     d->now = trp_clock_ns();
-    struct trp_staff *x = trp_staff_of(d, executor.n);
+    struct trp_executor_record *x = trp_record_of(d, executor.n);
     if (!x || x->lost)
         return;
     x->planned = true;
@@ -512,7 +512,7 @@ static void on_gang_ended(void *context, trp_attempt_id attempt,
     d->ended = NULL;
 }
 
-static void on_ends(trp_driver *d, struct trp_staff *x, const uint8_t *data,
+static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
                     size_t size)
 {
     struct trp_view v;
@@ -557,7 +557,7 @@ static void on_sync(trp_driver *d, const uint8_t *data, size_t size)
 static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t size)
 {
     trp_driver *d = context;
-    struct trp_staff *x = trp_staff_of(d, peer);
+    struct trp_executor_record *x = trp_record_of(d, peer);
     if (!x)
         return;
     d->now = trp_clock_ns();
@@ -570,10 +570,10 @@ static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t
                           trp_driver_wall(d, d->now));
 }
 
-bool trp_staff_expected(void *context, uint32_t executor)
+bool trp_record_expected(void *context, uint32_t executor)
 {
     const trp_driver *d = context;
-    const struct trp_staff *x = trp_staff_of(d, executor);
+    const struct trp_executor_record *x = trp_record_of(d, executor);
     if (executor >= TRP_CLUSTER_GUARDS)
         return d->cluster && d->cluster->ops->guard &&
                d->cluster->ops->guard(d->cluster, executor);
@@ -581,30 +581,30 @@ bool trp_staff_expected(void *context, uint32_t executor)
     return x && !x->up && !x->lost && (!x->released || !d->cluster);
 }
 
-const struct trp_channel_handler trp_staff_channel_handler = {
+const struct trp_channel_handler trp_driver_channel_handler = {
     .up = on_up,
     .message = on_message,
     .down = on_down,
     .silent = on_silent,
     .refused = on_refused,
-    .full = trp_staff_on_notice,
+    .full = trp_driver_on_notice,
     .left_mpi = on_left_mpi,
 };
 
-const struct trp_cluster_handler trp_staff_cluster_handler = {
+const struct trp_cluster_handler trp_driver_cluster_handler = {
     .granted = on_granted,
     .gone = on_gone,
     .gang_ended = on_gang_ended,
     .leaving = on_leaving,
     .ending = on_ending,
-    .notice = trp_staff_on_notice,
-    .shrunk = trp_staff_on_shrunk,
-    .outlook = trp_staff_on_outlook,
-    .held = trp_staff_on_held,
-    .queue_wait = trp_staff_on_queue_wait,
+    .notice = trp_driver_on_notice,
+    .shrunk = trp_driver_on_shrunk,
+    .outlook = trp_driver_on_outlook,
+    .held = trp_driver_on_held,
+    .queue_wait = trp_driver_on_queue_wait,
     .ends = trp_driver_ends,
     .executor_ends = trp_driver_executor_ends,
-    .nodes = trp_staff_on_nodes,
-    .job = trp_staff_on_job,
-    .step = trp_staff_on_step,
+    .nodes = trp_driver_on_nodes,
+    .job = trp_driver_on_job,
+    .step = trp_driver_on_step,
 };
