@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "conf/options.h"
 #include "core/engine.h"
 #include "core/sched/pools.h"
 
@@ -275,9 +276,9 @@ int main(int argc, char **argv)
     struct trp_profile_defaults defaults;
     struct trp_engine_config config;
     trp_profiles *profiles = NULL;
-    trp_profile_defaults_init(&defaults);
+    trp_options_profile_defaults(NULL, &defaults);
     defaults.executor_cores = CORES;
-    trp_engine_config_init(&config);
+    trp_options_engine_config(NULL, &config);
     config.fixed = true;
     if (fair) {
         make_pools(pools, names);

@@ -11,6 +11,7 @@
 
 #define EXCLUDE "excludeOnFailure.enabled"
 #define OLD_EXCLUDE "scheduler.executorTaskExcludeOnFailureTime"
+#define TIMEOUT "excludeOnFailure.timeout"
 
 /* ---- checks over several options ---------------------------------------------------
  */
@@ -82,6 +83,9 @@ int trp_options_check(const trp_options *o, trp_error *err)
     if (trp_options_excludes(o) &&
         trp_options_int(o, leave) >= trp_options_int(o, limit))
         return against(o, leave, limit, "not below", "make it smaller", err);
+    if (trp_options_excludes(o) && !trp_options_is_set(o, TIMEOUT) &&
+        *trp_options_text(o, OLD_EXCLUDE) && trp_options_time_ns(o, OLD_EXCLUDE) == 0)
+        return against(o, EXCLUDE, OLD_EXCLUDE, "set, but", "set " TIMEOUT " too", err);
     if (trp_options_bool(o, "memory.offHeap.enabled") &&
         trp_options_memory_mib(o, "memory.offHeap.size") == 0)
         return against(o, "memory.offHeap.enabled", "memory.offHeap.size", "set, but",
@@ -91,6 +95,70 @@ int trp_options_check(const trp_options *o, trp_error *err)
 
 /* ---- what core takes ---------------------------------------------------------------
  */
+
+/* An option's value as text; of no options: its default. */
+static const char *text_of(const trp_options *o, const char *key)
+{
+    if (o)
+        return trp_options_text(o, key);
+    const struct trp_option *t = trp_option_table;
+    while (strcmp(t->key, key) != 0)
+        t++;
+    return t->fallback[0] == '=' ? text_of(o, t->fallback + 1) : t->fallback;
+}
+
+static bool is_true(const trp_options *o, const char *key)
+{
+    bool v = false;
+    trp_bool_parse(text_of(o, key), &v);
+    return v;
+}
+
+static void store(char *at, uint32_t size, int64_t v)
+{
+    const uint8_t v1 = (uint8_t)v;
+    const uint32_t v4 = (uint32_t)v;
+    memcpy(at, size == 1 ? &v1 : size == 4 ? (const void *)&v4 : &v, size);
+}
+
+/* Into every member that has an option's value. */
+static void fill(const trp_options *o, enum trp_option_taker taker, void *ret)
+{
+    for (const struct trp_option *t = trp_option_table; t->key; t++) {
+        if (t->member.taker != taker)
+            continue;
+        char *at = (char *)ret + t->member.offset;
+        int64_t v = t->member.unset;
+        double number = 0;
+        trp_option_value_read(t, text_of(o, t->key), &v, &number);
+        if (t->type == TRP_OPTION_NUMBER)
+            memcpy(at, &number, sizeof number);
+        else
+            store(at, t->member.size, v);
+    }
+}
+
+bool trp_option_member_is_possible(const struct trp_option *t,
+                                   const struct trp_engine_config *c)
+{
+    const char *at = (const char *)c + t->member.offset;
+    double number = 0;
+    uint32_t v4 = 0;
+    int64_t v = 0;
+    switch (t->type) {
+    case TRP_OPTION_BOOL:
+    case TRP_OPTION_CHOICE: /* their form holds them to their words */
+        return true;
+    case TRP_OPTION_NUMBER:
+        memcpy(&number, at, sizeof number);
+        return trp_option_is_within(t, number);
+    default:
+        memcpy(t->member.size == 4 ? (void *)&v4 : &v, at, t->member.size);
+        v = t->member.size == 4 ? (int64_t)v4 : v;
+        return (v == t->member.unset && (!*t->fallback || t->choices)) ||
+               trp_option_is_within(t, (double)v);
+    }
+}
 
 /* The entry of a resource, made when it is new; trp_options_set bounds their number. */
 static struct trp_default_resource *resource_entry(struct trp_profile_defaults *d,
@@ -121,44 +189,15 @@ static int add_resource(void *context, const struct trp_option_view *v)
 void trp_options_profile_defaults(const trp_options *o,
                                   struct trp_profile_defaults *ret)
 {
-    trp_profile_defaults_init(ret);
-    ret->executor_cores = trp_options_int(o, "executor.cores");
+    memset(ret, 0, sizeof(*ret));
+    ret->kind = TRP_MANAGER_ELASTIC;
+    fill(o, TRP_TAKER_PROFILES, ret);
+    if (!is_true(o, "memory.offHeap.enabled"))
+        ret->offheap_mib = 0;
+    if (!o)
+        return;
     ret->cores_configured = trp_options_is_set(o, "executor.cores");
-    ret->task_cpus = trp_options_int(o, "task.cpus");
-    ret->memory_mib = trp_options_memory_mib(o, "executor.memory");
-    ret->overhead_mib = trp_options_memory_mib(o, "executor.memoryOverhead");
-    ret->pyspark_mib = trp_options_memory_mib(o, "executor.pyspark.memory");
-    ret->offheap_mib = trp_options_bool(o, "memory.offHeap.enabled")
-                           ? trp_options_memory_mib(o, "memory.offHeap.size")
-                           : 0;
-    ret->overhead_factor = trp_options_number(o, "executor.memoryOverheadFactor");
-    ret->overhead_min_mib = trp_options_memory_mib(o, "executor.minMemoryOverhead");
-    ret->merge_conflicts =
-        trp_options_bool(o, "scheduler.resource.profileMergeConflicts");
     trp_options_each(o, add_resource, ret);
-}
-
-/* A limit that may be unset; then the engine's own stays. */
-static void take_limit(const trp_options *o, const char *key, uint32_t *ret)
-{
-    if (*trp_options_text(o, key))
-        *ret = (uint32_t)trp_options_int(o, key);
-}
-
-static bool is_word(const trp_options *o, const char *key, const char *word)
-{
-    return !strcmp(trp_options_text(o, key), word);
-}
-
-/* A time that may be unset. */
-static int64_t time_or(const trp_options *o, const char *key, int64_t unset)
-{
-    return *trp_options_text(o, key) ? trp_options_time_ns(o, key) : unset;
-}
-
-static uint32_t count(const trp_options *o, const char *key)
-{
-    return (uint32_t)trp_options_int(o, key);
 }
 
 static int add_cap(void *context, const struct trp_option_view *v)
@@ -170,139 +209,34 @@ static int add_cap(void *context, const struct trp_option_view *v)
     return 0;
 }
 
-static void take_allocation(const trp_options *o, struct trp_engine_config *ret)
+/* What follows from several options. */
+static void combine(const trp_options *o, struct trp_engine_config *ret)
 {
-    ret->reuse = is_word(o, "alloc.reuse", "fit")     ? TRP_REUSE_FIT
-                 : is_word(o, "alloc.reuse", "never") ? TRP_REUSE_NEVER
-                                                      : TRP_REUSE_EXACT;
-    ret->release_idle = is_word(o, "alloc.release", "idle");
-    if (is_word(o, "alloc.look_ahead", "auto")) {
-        ret->look_ahead = TRP_LOOK_AHEAD_AUTO;
-    } else if (is_word(o, "alloc.look_ahead", "off")) {
-        ret->look_ahead = TRP_LOOK_AHEAD_OFF;
-    } else {
-        ret->look_ahead = TRP_LOOK_AHEAD_TIME;
-        ret->look_ahead_ns = trp_options_time_ns(o, "alloc.look_ahead");
-    }
-    ret->idle_timeout_ns =
-        trp_options_time_ns(o, "dynamicAllocation.executorIdleTimeout");
-    take_limit(o, "dynamicAllocation.minExecutors", &ret->min_executors);
-    take_limit(o, "dynamicAllocation.maxExecutors", &ret->max_executors);
-    take_limit(o, "alloc.max_executors", &ret->alloc_max_executors);
-    if (*trp_options_text(o, "alloc.max_cores"))
-        ret->caps.cores = trp_options_int(o, "alloc.max_cores");
-    if (*trp_options_text(o, "alloc.max_memory"))
-        ret->caps.memory_mib = trp_options_memory_mib(o, "alloc.max_memory");
-    trp_options_each(o, add_cap, &ret->caps);
-    ret->grow_ramp = is_word(o, "alloc.grow", "ramp");
-    ret->initial_executors = count(o, "dynamicAllocation.initialExecutors");
-    if (count(o, "executor.instances") > ret->initial_executors)
-        ret->initial_executors = count(o, "executor.instances");
-    trp_amount_parse(trp_options_text(o, "dynamicAllocation.executorAllocationRatio"),
-                     &ret->allocation_ratio, NULL);
-    ret->backlog_timeout_ns =
-        trp_options_time_ns(o, "dynamicAllocation.schedulerBacklogTimeout");
-    ret->sustained_timeout_ns =
-        trp_options_time_ns(o, "dynamicAllocation.sustainedSchedulerBacklogTimeout");
-    ret->cached_timeout_ns =
-        time_or(o, "dynamicAllocation.cachedExecutorIdleTimeout", INT64_MAX);
-    ret->shuffle_tracking =
-        trp_options_bool(o, "dynamicAllocation.shuffleTracking.enabled");
-    ret->shuffle_timeout_ns =
-        time_or(o, "dynamicAllocation.shuffleTracking.timeout", INT64_MAX);
-}
-
-static void take_failures(const trp_options *o, struct trp_engine_config *ret)
-{
-    ret->max_failures = count(o, "task.maxFailures");
-    ret->max_stage_attempts = count(o, "stage.maxConsecutiveAttempts");
-    ret->shuffle_service = trp_options_bool(o, "shuffle.service.enabled");
-    ret->host_files = trp_options_bool(o, "shuffle.host_files") || ret->shuffle_service;
-    ret->unregister_host =
-        trp_options_bool(o, "files.fetchFailure.unRegisterOutputOnHost");
-    ret->ignore_decommission_failures =
-        trp_options_bool(o, "stage.ignoreDecommissionFetchFailure");
-    ret->decommission.enabled = trp_options_bool(o, "decommission.enabled");
-    ret->decommission.kill_interval_ns =
-        time_or(o, "executor.decommission.killInterval", 0);
-    ret->decommission.force_kill_ns =
-        time_or(o, "executor.decommission.forceKillTimeout", 0);
-    ret->decommission.retained =
-        count(o, "scheduler.maxRetainedRemovedDecommissionExecutors");
-    ret->barrier.reserve_ns = trp_options_time_ns(o, "barrier.reserve");
-    ret->barrier.sync_timeout_ns = trp_options_time_ns(o, "barrier.sync.timeout");
-    ret->barrier.check_interval_ns =
-        trp_options_time_ns(o, "scheduler.barrier.maxConcurrentTasksCheck.interval");
-    ret->barrier.check_max_failures =
-        count(o, "scheduler.barrier.maxConcurrentTasksCheck.maxFailures");
-}
-
-static void take_speculation(const trp_options *o, struct trp_engine_config *ret)
-{
-    ret->speculation.enabled = trp_options_bool(o, "speculation");
-    ret->speculation.interval_ns = trp_options_time_ns(o, "speculation.interval");
-    ret->speculation.quantile = trp_options_number(o, "speculation.quantile");
-    ret->speculation.multiplier = trp_options_number(o, "speculation.multiplier");
-    ret->speculation.min_runtime_ns =
-        trp_options_time_ns(o, "speculation.minTaskRuntime");
-    ret->speculation.duration_threshold_ns =
-        time_or(o, "speculation.task.duration.threshold", 0);
-    ret->speculation.efficiency = trp_options_bool(o, "speculation.efficiency.enabled");
-    ret->speculation.rate_multiplier =
-        trp_options_number(o, "speculation.efficiency.processRateMultiplier");
-    ret->speculation.long_run_factor =
-        trp_options_number(o, "speculation.efficiency.longRunTaskFactor");
-}
-
-static void take_exclusion(const trp_options *o, struct trp_engine_config *ret)
-{
+    uint32_t instances = (uint32_t)trp_options_int(o, "executor.instances");
+    if (instances > ret->initial_executors)
+        ret->initial_executors = instances;
+    ret->host_files = ret->host_files || ret->shuffle_service;
     ret->exclusion.enabled = trp_options_excludes(o);
-    ret->exclusion.task_per_executor =
-        count(o, "excludeOnFailure.task.maxTaskAttemptsPerExecutor");
-    ret->exclusion.task_per_node =
-        count(o, "excludeOnFailure.task.maxTaskAttemptsPerNode");
-    ret->exclusion.stage_per_executor =
-        count(o, "excludeOnFailure.stage.maxFailedTasksPerExecutor");
-    ret->exclusion.stage_per_node =
-        count(o, "excludeOnFailure.stage.maxFailedExecutorsPerNode");
-    ret->exclusion.app_per_executor =
-        count(o, "excludeOnFailure.application.maxFailedTasksPerExecutor");
-    ret->exclusion.app_per_node =
-        count(o, "excludeOnFailure.application.maxFailedExecutorsPerNode");
-    ret->exclusion.timeout_ns = trp_options_time_ns(o, "excludeOnFailure.timeout");
-    if (!trp_options_is_set(o, "excludeOnFailure.timeout"))
-        ret->exclusion.timeout_ns = time_or(o, OLD_EXCLUDE, ret->exclusion.timeout_ns);
-    ret->exclusion.fetch_failure =
-        trp_options_bool(o, "excludeOnFailure.application.fetchFailure.enabled");
-    ret->exclusion.kill = trp_options_bool(o, "excludeOnFailure.killExcludedExecutors");
-    ret->exclusion.decommission =
-        trp_options_bool(o, "excludeOnFailure.killExcludedExecutors.decommission");
-    ret->exclusion.unschedulable_ns = trp_options_time_ns(
-        o, "scheduler.excludeOnFailure.unschedulableTaskSetTimeout");
+    if (!trp_options_is_set(o, TIMEOUT) && *trp_options_text(o, OLD_EXCLUDE))
+        ret->exclusion.timeout_ns = trp_options_time_ns(o, OLD_EXCLUDE);
+    trp_options_each(o, add_cap, &ret->caps);
 }
 
 void trp_options_engine_config(const trp_options *o, struct trp_engine_config *ret)
 {
-    trp_engine_config_init(ret);
-    ret->locality_wait_ns[TRP_PROCESS_LOCAL] =
-        trp_options_time_ns(o, "locality.wait.process");
-    ret->locality_wait_ns[TRP_NODE_LOCAL] =
-        trp_options_time_ns(o, "locality.wait.node");
-    ret->locality_wait_ns[TRP_RACK_LOCAL] =
-        trp_options_time_ns(o, "locality.wait.rack");
-    ret->locality_legacy_reset =
-        trp_options_bool(o, "locality.wait.legacyResetOnTaskLaunch");
-    ret->reduce_locality = trp_options_bool(o, "shuffle.reduceLocality.enabled");
-    ret->pack = is_word(o, "task.resource.placement", "pack");
-    ret->seed = (uint64_t)trp_options_int(o, "scheduler.seed");
-    ret->fair = is_word(o, "scheduler.mode", "FAIR");
-    ret->registered_ratio =
-        trp_options_number(o, "scheduler.minRegisteredResourcesRatio");
-    ret->registered_wait_ns =
-        trp_options_time_ns(o, "scheduler.maxRegisteredResourcesWaitingTime");
-    ret->max_result_bytes = trp_options_memory_mib(o, "driver.maxResultSize") << 20;
-    take_allocation(o, ret);
-    take_failures(o, ret);
-    take_speculation(o, ret);
-    take_exclusion(o, ret);
+    memset(ret, 0, sizeof(*ret));
+    ret->queue_ahead_ns = 10 * MS_NS;
+    ret->queue_ahead_max = 2048;
+    ret->retry_first_ns = 1000 * MS_NS;
+    ret->retry_max_ns = 60 * 1000 * MS_NS;
+    ret->max_start_failures = 5;
+    fill(o, TRP_TAKER_ENGINE, ret);
+    const char *ahead = text_of(o, "alloc.look_ahead");
+    ret->look_ahead = !strcmp(ahead, "auto")  ? TRP_LOOK_AHEAD_AUTO
+                      : !strcmp(ahead, "off") ? TRP_LOOK_AHEAD_OFF
+                                              : TRP_LOOK_AHEAD_TIME;
+    trp_memory_parse(text_of(o, "driver.maxResultSize"), &ret->max_result_bytes, NULL);
+    ret->max_result_bytes <<= 20; /* of MiB */
+    if (o)
+        combine(o, ret);
 }

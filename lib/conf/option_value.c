@@ -13,18 +13,17 @@
 #include "conf/wording.h"
 #include "core/base/amount.h"
 
-#define MS_NS INT64_C(1000000)
-
-static bool is_choice(const char *choices, const char *value)
+/* Which of the words it is; -1: none. */
+static int choice_of(const char *choices, const char *value)
 {
     size_t n = strlen(value);
-    while (n > 0 && *choices) {
+    for (int i = 0; n > 0 && *choices; i++) {
         size_t word = strcspn(choices, "|");
         if (word == n && !memcmp(choices, value, n))
-            return true;
+            return i;
         choices += word + (choices[word] == '|');
     }
-    return false;
+    return -1;
 }
 
 static int not_a(const char *value, const char *wanted, trp_error *err)
@@ -33,51 +32,49 @@ static int not_a(const char *value, const char *wanted, trp_error *err)
                          trp_show(value).text, wanted, wanted);
 }
 
-/* Reads a value as a number that can be compared with its bounds. */
-static int read_value(const struct trp_option *t, const char *value, double *ret,
-                      trp_error *err)
+/* A whole number, or for NUMBER a decimal one; the other is 0. */
+static int read_value(const struct trp_option *t, const char *value, int64_t *ret_whole,
+                      double *ret_number, trp_error *err)
 {
-    int64_t whole = 0;
     bool truth = false;
     int code = 0;
-    *ret = 0;
+    *ret_whole = 0;
+    *ret_number = 0;
     switch (t->type) {
     case TRP_OPTION_BOOL:
         if (!trp_bool_parse(value, &truth))
             code = not_a(value, "true or false", err);
+        *ret_whole = truth;
         break;
     case TRP_OPTION_INT:
-        if (!trp_whole_parse(value, &whole))
+        if (!trp_whole_parse(value, ret_whole))
             code = not_a(value, "a whole number", err);
-        *ret = (double)whole;
         break;
     case TRP_OPTION_NUMBER:
-        if (!trp_number_parse(value, ret))
+        if (!trp_number_parse(value, ret_number))
             code = not_a(value, "a decimal number", err);
         break;
     case TRP_OPTION_TIME:
-        code = trp_time_parse(value, MS_NS, &whole, err);
-        *ret = (double)whole;
+        code = trp_time_parse(value, MS_NS, ret_whole, err);
         if (code < 0 && t->choices)
             code = trp_error_set(err, TRP_EINVAL,
                                  "\"%s\" is neither %s nor a time; write one of them",
                                  trp_show(value).text, t->choices);
         break;
     case TRP_OPTION_MEMORY:
-        code = trp_memory_parse(value, &whole, err);
-        *ret = (double)whole;
+        code = trp_memory_parse(value, ret_whole, err);
         break;
     case TRP_OPTION_AMOUNT:
-        code = trp_amount_parse(value, &whole, err);
-        *ret = (double)whole;
-        if (code == 0 && whole > TRP_ONE && !trp_amount_is_whole(whole))
+        code = trp_amount_parse(value, ret_whole, err);
+        if (code == 0 && *ret_whole > TRP_ONE && !trp_amount_is_whole(*ret_whole))
             code = trp_error_set(err, TRP_EINVAL,
                                  "%s is neither a whole number nor at most 1; write "
                                  "one of them",
                                  trp_show(value).text);
         break;
     case TRP_OPTION_CHOICE:
-        if (!is_choice(t->choices, value))
+        *ret_whole = choice_of(t->choices, value);
+        if (*ret_whole < 0)
             code =
                 trp_error_set(err, TRP_EINVAL, "\"%s\" is none of its words; write %s",
                               trp_show(value).text, t->choices);
@@ -88,22 +85,58 @@ static int read_value(const struct trp_option *t, const char *value, double *ret
     return code;
 }
 
+static bool is_word_for_time(const struct trp_option *t, const char *value)
+{
+    return t->type == TRP_OPTION_TIME && t->choices &&
+           choice_of(t->choices, value) >= 0;
+}
+
+/* -1: below its least value, or not a number; 1: above its most; else 0. */
+static int outside(const struct trp_option *t, double v)
+{
+    int64_t whole;
+    double number;
+    if (t->min && read_value(t, t->min, &whole, &number, NULL) == 0 &&
+        !(v >= (double)whole + number))
+        return -1;
+    if (t->max && read_value(t, t->max, &whole, &number, NULL) == 0 &&
+        v > (double)whole + number)
+        return 1;
+    return 0;
+}
+
+bool trp_option_is_within(const struct trp_option *t, double v)
+{
+    return outside(t, v) == 0;
+}
+
 int trp_option_value_check(const struct trp_option *t, const char *value,
                            trp_error *err)
 {
-    double v, bound;
-    if (t->type == TRP_OPTION_TIME && t->choices && is_choice(t->choices, value))
+    int64_t whole;
+    double number;
+    if (is_word_for_time(t, value))
         return 0;
-    int code = read_value(t, value, &v, err);
+    int code = read_value(t, value, &whole, &number, err);
     if (code < 0)
         return code;
-    if (t->min && read_value(t, t->min, &bound, NULL) == 0 && v < bound)
+    int side = outside(t, (double)whole + number);
+    if (side < 0)
         return trp_error_set(err, TRP_EINVAL, "%s is too small; write at least %s",
                              trp_show(value).text, t->min);
-    if (t->max && read_value(t, t->max, &bound, NULL) == 0 && v > bound)
+    if (side > 0)
         return trp_error_set(err, TRP_EINVAL, "%s is too large; write at most %s",
                              trp_show(value).text, t->max);
     return 0;
+}
+
+void trp_option_value_read(const struct trp_option *t, const char *value,
+                           int64_t *whole, double *number)
+{
+    if (!*value || is_word_for_time(t, value))
+        return;
+    int code = read_value(t, value, whole, number, NULL);
+    assert(code == 0);
 }
 
 /* ---- values, which were checked when they were set ---------------------------------

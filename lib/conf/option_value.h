@@ -6,10 +6,21 @@
 
 #include "conf/options.h"
 
+/* What a time without a unit counts in. */
+#define MS_NS INT64_C(1000000)
+
 /* 0, or TRP_EINVAL: unknown key, bad value, out of bounds. */
 int trp_option_check(const char *key, const char *value, trp_error *err);
 /* A value against its option's type, bounds and choices; the key is not in the text. */
 int trp_option_value_check(const struct trp_option *t, const char *value,
                            trp_error *err);
+
+/* A value that was checked: a whole number (a bool, the index of a word, ns, MiB, parts
+ * of TRP_ONE), or for NUMBER a decimal one. What is not set, or a word for a TIME,
+ * changes neither. */
+void trp_option_value_read(const struct trp_option *t, const char *value,
+                           int64_t *whole, double *number);
+/* Is such a number within the bounds? */
+bool trp_option_is_within(const struct trp_option *t, double v);
 
 #endif

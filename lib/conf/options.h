@@ -45,6 +45,21 @@ enum trp_origin {
 };
 const char *trp_origin_name(enum trp_origin o); /* "default", …, "command line" */
 
+/* Who takes an option's value into a struct of its own. */
+enum trp_option_taker {
+    TRP_TAKER_OTHER,    /* none: it is read where it is used */
+    TRP_TAKER_ENGINE,   /* struct trp_engine_config */
+    TRP_TAKER_PROFILES, /* struct trp_profile_defaults */
+};
+
+/* A member: a bool for BOOL, a double for NUMBER, the index of the word (bool or enum)
+ * for CHOICE, else a whole number of `size` bytes. */
+struct trp_option_member {
+    enum trp_option_taker taker;
+    uint32_t offset, size;
+    int64_t unset; /* its value when the option is not set, or is a word for a TIME */
+};
+
 struct trp_option {
     const char *key; /* a family has "*" for R: "executor.resource.*.amount" */
     enum trp_option_type type;
@@ -52,6 +67,7 @@ struct trp_option {
     const char *min, *max; /* bounds as text, NULL: none */
     const char *choices;   /* "a|b|c" for CHOICE, and for TIME if not NULL */
     const char *help;      /* one line */
+    struct trp_option_member member;
 };
 /* The table, ended by a NULL key, in alphabetic order. */
 extern const struct trp_option trp_option_table[];
@@ -115,10 +131,13 @@ bool trp_option_resource(const struct trp_option_view *v, const char *family,
 typedef int (*trp_option_visit)(void *context, const struct trp_option_view *v);
 int trp_options_each(const trp_options *o, trp_option_visit visit, void *context);
 
-/* What core needs of them. */
+/* What core takes of them; NULL: the defaults. */
 void trp_options_profile_defaults(const trp_options *o,
                                   struct trp_profile_defaults *ret);
 void trp_options_engine_config(const trp_options *o, struct trp_engine_config *ret);
+/* Has the member a value that the option may have? */
+bool trp_option_member_is_possible(const struct trp_option *t,
+                                   const struct trp_engine_config *c);
 
 /* A time as in options ("3s", "250", "2h", "1.5s"): ns. `bare_ns` is what a bare number
  * counts in (1000000: ms; 1000000000: seconds, as in a pipeline's `timeout`). */

@@ -10,62 +10,6 @@
 
 #include "core/engine_state.h"
 
-static void init_failures(struct trp_engine_config *c, int64_t s)
-{
-    c->barrier.reserve_ns = 30 * s;
-    c->barrier.sync_timeout_ns = TRP_SYNC_TIMEOUT_NS;
-    c->barrier.check_interval_ns = 15 * s;
-    c->barrier.check_max_failures = 40;
-    c->speculation.interval_ns = s / 10;
-    c->speculation.quantile = 0.9;
-    c->speculation.multiplier = 3;
-    c->speculation.min_runtime_ns = s / 10;
-    c->speculation.efficiency = true;
-    c->speculation.rate_multiplier = 0.75;
-    c->speculation.long_run_factor = 2;
-    c->exclusion.task_per_executor = 1;
-    c->exclusion.task_per_node = 2;
-    c->exclusion.stage_per_executor = 2;
-    c->exclusion.stage_per_node = 2;
-    c->exclusion.app_per_executor = 2;
-    c->exclusion.app_per_node = 2;
-    c->exclusion.timeout_ns = 3600 * s;
-    c->exclusion.unschedulable_ns = 120 * s;
-}
-
-void trp_engine_config_init(struct trp_engine_config *c)
-{
-    const int64_t s = INT64_C(1000000000);
-    *c = (struct trp_engine_config){
-        .max_failures = 4,
-        .registered_wait_ns = 30 * s,
-        .max_result_bytes = INT64_C(1) << 30,
-        .idle_timeout_ns = 60 * s,
-        .max_executors = UINT32_MAX,
-        .alloc_max_executors = UINT32_MAX,
-        .allocation_ratio = TRP_ONE,
-        .backlog_timeout_ns = s,
-        .sustained_timeout_ns = s,
-        .cached_timeout_ns = INT64_MAX,
-        .shuffle_tracking = true,
-        .shuffle_timeout_ns = INT64_MAX,
-        .look_ahead = TRP_LOOK_AHEAD_AUTO,
-        .queue_ahead_ns = s / 100,
-        .queue_ahead_max = 2048,
-        .retry_first_ns = s,
-        .retry_max_ns = 60 * s,
-        .max_start_failures = 5,
-        .max_stage_attempts = 4,
-        .host_files = true,
-        .reduce_locality = true,
-        .ignore_decommission_failures = true,
-    };
-    c->locality_wait_ns[TRP_PROCESS_LOCAL] = 3 * s;
-    c->locality_wait_ns[TRP_NODE_LOCAL] = 3 * s;
-    c->locality_wait_ns[TRP_RACK_LOCAL] = 3 * s;
-    init_failures(c, s);
-}
-
 const char *trp_level_name(enum trp_level level)
 {
     static const char *const names[] = {"PROCESS_LOCAL", "NODE_LOCAL", "NO_PREF",
@@ -107,14 +51,11 @@ int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profile
     e->ahead_due = e->keep_due = e->patience_due = INT64_MAX;
     e->gated = config->registered_ratio > 0;
     e->dynamic = !config->fixed;
-    trp_copies_init(e);
     int rc = trp_hosts_know(&e->hosts, config->racks, config->nracks);
     if (rc < 0)
         trp_error_set(err, rc, "out of memory for the engine");
     if (rc == 0)
         rc = trp_wanted_init(e, err);
-    if (rc == 0)
-        rc = trp_speculation_config_check(&e->speculation, err);
     if (rc == 0)
         rc = trp_exclusion_init(e, err);
     if (rc == 0 && config->fair)

@@ -34,6 +34,8 @@
 #include "core/profile/books.h"
 #include "core/profile/manager.h"
 #include "core/sched/barrier_sync.h"
+#include "core/sched/health.h"
+#include "core/sched/speculation.h"
 
 typedef struct trp_engine trp_engine;
 
@@ -63,108 +65,76 @@ struct trp_host_rack; /* topo/hosts.h */
 
 /* Limits over all profiles (decision 4); 0: none. */
 struct trp_alloc_caps {
-    int64_t cores, memory_mib; /* alloc.max_cores, alloc.max_memory */
+    int64_t cores, memory_mib;
     struct {
         char name[TRP_RESOURCE_NAME_MAX];
         int64_t most;
-    } custom[TRP_PROFILE_RESOURCES]; /* alloc.max_R */
+    } custom[TRP_PROFILE_RESOURCES];
     uint32_t ncustom;
 };
 
-/* Options the engine knows; names in comments are the option table's. Times in ns. */
+/* What the engine is set to. Which option has which member, with its default and its
+ * bounds: conf/options_table.c. Times in ns. */
 struct trp_engine_config {
-    int64_t
-        locality_wait_ns[TRP_LEVELS];  /* locality.wait.{process,node,rack}; others 0 */
-    bool locality_legacy_reset;        /* locality.wait.legacyResetOnTaskLaunch */
-    uint32_t max_failures;             /* task.maxFailures (4) */
-    bool pack;                         /* task.resource.placement=pack */
-    uint64_t seed;                     /* scheduler.seed; 0: executors take turns */
-    bool fair;                         /* scheduler.mode=FAIR */
+    int64_t locality_wait_ns[TRP_LEVELS]; /* before the level after this one */
+    bool locality_legacy_reset;           /* each launch begins the wait anew */
+    uint32_t max_failures;                /* of one task, until its stage gives up */
+    bool pack;     /* fractions from the fullest address, not the first that fits */
+    uint64_t seed; /* of the order of executors; 0: they take turns */
+    bool fair;     /* by pools, not in order */
     const struct trp_pool_spec *pools; /* of FAIR; only read by trp_engine_new */
     uint32_t npools;
     const struct trp_host_rack *racks; /* of the cluster; only read by trp_engine_new */
     uint32_t nracks;
-    double registered_ratio;    /* scheduler.minRegisteredResourcesRatio (0: no gate) */
-    int64_t registered_wait_ns; /* scheduler.maxRegisteredResourcesWaitingTime (30 s) */
-    int64_t max_result_bytes;   /* driver.maxResultSize (1 GiB); 0: no limit */
-    enum trp_reuse reuse;       /* alloc.reuse */
-    bool release_idle;          /* alloc.release=idle: keep until the idle timeout */
-    int64_t idle_timeout_ns;    /* dynamicAllocation.executorIdleTimeout (60 s) */
-    uint32_t min_executors;     /* dynamicAllocation.minExecutors, per profile (0) */
-    uint32_t max_executors;     /* dynamicAllocation.maxExecutors, per profile */
-    uint32_t alloc_max_executors; /* alloc.max_executors, over all profiles */
-    struct trp_alloc_caps caps;   /* alloc.max_<resource>, over all profiles */
-    bool grow_ramp;               /* alloc.grow=ramp: section 16's series */
-    uint32_t initial_executors;   /* dynamicAllocation.initialExecutors, or
-                                   * executor.instances when larger (0) */
-    trp_amount allocation_ratio;  /* dynamicAllocation.executorAllocationRatio (1) */
-    int64_t backlog_timeout_ns;   /* dynamicAllocation.schedulerBacklogTimeout (1 s) */
-    int64_t sustained_timeout_ns; /* …sustainedSchedulerBacklogTimeout (the same) */
-    int64_t cached_timeout_ns; /* …cachedExecutorIdleTimeout; INT64_MAX: never (default)
-                                */
-    bool shuffle_tracking;     /* …shuffleTracking.enabled (true) */
-    int64_t shuffle_timeout_ns; /* …shuffleTracking.timeout; INT64_MAX: never (default)
-                                 */
-    enum trp_look_ahead look_ahead; /* alloc.look_ahead (auto) */
+    double registered_ratio; /* of the first executors that the start waits for … */
+    int64_t registered_wait_ns; /* … at most this long */
+    int64_t max_result_bytes;   /* 0: no limit */
+    enum trp_reuse reuse;       /* of idle executors of other profiles */
+    bool release_idle;          /* not before the idle timeout */
+    int64_t idle_timeout_ns;
+    uint32_t min_executors;       /* of each profile */
+    uint32_t max_executors;       /* of each profile; UINT32_MAX: no limit */
+    uint32_t alloc_max_executors; /* over all profiles; UINT32_MAX: no limit */
+    struct trp_alloc_caps caps;
+    bool grow_ramp; /* requests grow by section 16's series */
+    uint32_t initial_executors;
+    trp_amount allocation_ratio;
+    int64_t backlog_timeout_ns;
+    int64_t sustained_timeout_ns;
+    int64_t cached_timeout_ns; /* INT64_MAX: never */
+    bool shuffle_tracking;
+    int64_t shuffle_timeout_ns;     /* INT64_MAX: never */
+    enum trp_look_ahead look_ahead; /* never UNSET */
     int64_t look_ahead_ns;          /* TIME: how long before */
-    int64_t queue_ahead_ns;         /* work kept queued per executor, 0: none (10 ms) */
-    uint32_t queue_ahead_max;       /* attempts queued per executor at most (2048) */
-    int64_t retry_first_ns;         /* spacing of a refused request: 1 s … */
-    int64_t retry_max_ns;           /* … doubling to 60 s */
-    bool keep_going;                /* run what does not depend on a failed stage */
+    int64_t queue_ahead_ns;         /* work kept queued per executor; 0: none */
+    uint32_t queue_ahead_max;       /* attempts queued per executor at most */
+    int64_t retry_first_ns; /* until a refused request is repeated, doubling … */
+    int64_t retry_max_ns;   /* … up to this */
+    bool keep_going;        /* run what does not depend on a failed stage */
     bool fixed; /* a fixed set of executors: none is requested or released */
     uint32_t max_start_failures; /* a profile's stages fail after so many failed starts
-                                  * of executors in a row (5) … */
-    int64_t
-        start_patience_ns; /* … but no sooner than this after the first of them (0) */
-    uint32_t max_stage_attempts; /* stage.maxConsecutiveAttempts (4) */
-    bool host_files;      /* shuffle.host_files (true): outputs belong to hosts */
-    bool shuffle_service; /* shuffle.service.enabled: outputs of lost executors stay */
-    bool reduce_locality; /* shuffle.reduceLocality.enabled (true) */
-    bool unregister_host; /* files.fetchFailure.unRegisterOutputOnHost (false) */
-    bool ignore_decommission_failures; /* stage.ignoreDecommissionFetchFailure (true) */
+                                  * of executors in a row … */
+    int64_t start_patience_ns; /* … but no sooner than this after the first of them */
+    uint32_t max_stage_attempts; /* that fail in a row by fetch failures */
+    bool host_files;             /* map outputs belong to hosts, not executors */
+    bool shuffle_service;        /* map outputs of lost executors stay */
+    bool reduce_locality;        /* tasks prefer where most of their input is */
+    bool unregister_host;        /* a fetch failure loses all outputs of the host */
+    bool ignore_decommission_failures; /* of fetches, after a planned end */
     struct {
-        bool enabled;             /* decommission.enabled (false) */
-        int64_t kill_interval_ns; /* executor.decommission.killInterval; 0: not set */
-        int64_t force_kill_ns;    /* executor.decommission.forceKillTimeout; 0: never */
-        uint32_t retained; /* scheduler.maxRetainedRemovedDecommissionExecutors (0) */
+        bool enabled;
+        int64_t force_kill_ns; /* after the notice; 0: never */
+        uint32_t retained;     /* executors that are gone and still known */
     } decommission;
     struct {
-        int64_t reserve_ns;          /* barrier.reserve (30 s); 0: never */
-        int64_t sync_timeout_ns;     /* barrier.sync.timeout (365 d) */
-        int64_t check_interval_ns;   /* scheduler.barrier.maxConcurrentTasksCheck.
-                                      * interval (15 s) */
-        uint32_t check_max_failures; /* ….maxFailures (40) */
+        int64_t reserve_ns; /* slots are kept for so long; 0: never */
+        int64_t sync_timeout_ns;
+        int64_t check_interval_ns; /* of a job whose barrier stage has too few slots */
+        uint32_t check_max_failures;
     } barrier;
-    struct { /* speculation.* */
-        bool enabled;
-        int64_t interval_ns;           /* interval (100 ms) */
-        double quantile;               /* quantile (0.9) */
-        double multiplier;             /* multiplier (3) */
-        int64_t min_runtime_ns;        /* minTaskRuntime (100 ms) */
-        int64_t duration_threshold_ns; /* task.duration.threshold; 0: not set */
-        bool efficiency;               /* efficiency.enabled (true) */
-        double rate_multiplier;        /* efficiency.processRateMultiplier (0.75) */
-        double long_run_factor;        /* efficiency.longRunTaskFactor (2) */
-    } speculation;
-    struct { /* excludeOnFailure.* */
-        bool enabled;
-        uint32_t task_per_executor;  /* task.maxTaskAttemptsPerExecutor (1) */
-        uint32_t task_per_node;      /* task.maxTaskAttemptsPerNode (2) */
-        uint32_t stage_per_executor; /* stage.maxFailedTasksPerExecutor (2) */
-        uint32_t stage_per_node;     /* stage.maxFailedExecutorsPerNode (2) */
-        uint32_t app_per_executor;   /* application.maxFailedTasksPerExecutor (2) */
-        uint32_t app_per_node;       /* application.maxFailedExecutorsPerNode (2) */
-        int64_t timeout_ns;          /* timeout (1 h) */
-        bool fetch_failure;          /* application.fetchFailure.enabled (false) */
-        bool kill;                   /* killExcludedExecutors (false) */
-        bool decommission;           /* killExcludedExecutors.decommission (false) */
-        int64_t unschedulable_ns;    /* scheduler.excludeOnFailure.
-                                      * unschedulableTaskSetTimeout (120 s) */
-    } exclusion;
+    struct trp_speculation_config speculation;
+    struct trp_health_config exclusion;
 };
-/* The defaults, which are those of the option table. */
-void trp_engine_config_init(struct trp_engine_config *c);
 
 /* ---- what the engine is told --------------------------------------------------------
  */

@@ -80,10 +80,8 @@ struct trp_engine {
     struct trp_executor *force_first, *force_last; /* decommissioned ones, by time */
     trp_pools *pools;            /* NULL: FIFO, the classes' own order */
     trp_health_tracker *tracker; /* NULL: nothing is excluded */
-    struct trp_health_config health;
-    struct trp_speculation_config speculation;
-    trp_idle *idle;       /* NULL: executors are not released */
-    trp_targets *targets; /* NULL: alloc.grow=need */
+    trp_idle *idle;              /* NULL: executors are not released */
+    trp_targets *targets;        /* NULL: alloc.grow=need */
     struct trp_caps caps;
     int64_t caps_used[TRP_CAPS]; /* by executors asked for or there */
     struct trp_share *shares;    /* of the classes, in order, as last found */

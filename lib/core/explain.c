@@ -141,8 +141,8 @@ static void explain_excluded(const struct question *q, const struct trp_task_set
     const struct trp_executor *x = l->first_out;
     char name[16];
     snprintf(name, sizeof(name), "%u", x->id.n);
-    trp_health_why(&q->e->health, q->e->tracker, s->health, task, x->id.n, x->host,
-                   name, q->e->hosts.hosts[x->host].name, q->buf, q->size);
+    trp_health_why(&q->e->config.exclusion, q->e->tracker, s->health, task, x->id.n,
+                   x->host, name, q->e->hosts.hosts[x->host].name, q->buf, q->size);
     if (l->out == 2)
         say(q, ", and so is the other");
     else if (l->out > 2)

@@ -73,7 +73,7 @@ static int add_default(struct maker *m, const trp_options *o)
         v->made = trp_profiles_get(m->plan->profiles, (trp_profile_id){0});
         return 0;
     }
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     if (r == TRP_ENOMEM || trp_profiles_new(&d, NULL, &m->plan->profiles, NULL) < 0)
         return out_of_memory(m);
     return impossible(m, v, &why);

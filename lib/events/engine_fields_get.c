@@ -258,17 +258,28 @@ bool trp_fields_get_event(struct trp_view *v, struct trp_fields_memory *m,
     return trp_view_end(v);
 }
 
-/* Is what every option obeys kept: none is below 0, and no more executors are kept than
- * dynamicAllocation.minExecutors may say? */
+/* All that has an option's value, in the order of the table. */
+static void get_options(struct trp_view *v, enum trp_option_taker taker, char *s)
+{
+    for (const struct trp_option *t = trp_option_table; t->key; t++) {
+        struct trp_field f = trp_field_of_option(t);
+        if (t->member.taker == taker && !v->bad)
+            get_field(v, NULL, &f, s);
+    }
+}
+
+/* Could options have made it: all are within their bounds, and nothing is below 0? */
 static bool is_possible(const struct trp_engine_config *c)
 {
-    const uint32_t most = 1000000;
-    const struct trp_fields *t = &trp_fields_of_config;
-    for (uint32_t i = 0; i < t->n; i++)
-        if (t->fields[i].type == TRP_FIELD_SIGNED &&
-            (int64_t)load((const char *)c + t->fields[i].offset, 8) < 0)
+    const struct trp_fields *fields = &trp_fields_of_config;
+    for (uint32_t i = 0; i < fields->n; i++)
+        if (fields->fields[i].type == TRP_FIELD_SIGNED &&
+            (int64_t)load((const char *)c + fields->fields[i].offset, 8) < 0)
             return false;
-    return c->min_executors <= most && c->initial_executors <= most;
+    for (const struct trp_option *t = trp_option_table; t->key; t++)
+        if (t->member.taker == TRP_TAKER_ENGINE && !trp_option_member_is_possible(t, c))
+            return false;
+    return true;
 }
 
 bool trp_fields_get_config(struct trp_view *v, struct trp_fields_memory *m,
@@ -276,6 +287,7 @@ bool trp_fields_get_config(struct trp_view *v, struct trp_fields_memory *m,
 {
     memset(ret, 0, sizeof *ret);
     get(v, m, &trp_fields_of_config, (char *)ret);
+    get_options(v, TRP_TAKER_ENGINE, (char *)ret);
     return !v->bad && is_possible(ret);
 }
 
@@ -284,6 +296,7 @@ bool trp_fields_get_defaults(struct trp_view *v, struct trp_fields_memory *m,
 {
     memset(ret, 0, sizeof *ret);
     get(v, m, &trp_fields_of_defaults, (char *)ret);
+    get_options(v, TRP_TAKER_PROFILES, (char *)ret);
     return !v->bad;
 }
 

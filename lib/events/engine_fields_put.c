@@ -166,14 +166,26 @@ void trp_fields_put_action(struct trp_buf *b, const struct trp_action *a)
     put(b, &trp_fields_of_action[a->kind], (const char *)a);
 }
 
+/* All that has an option's value, in the order of the table. */
+static void put_options(struct trp_buf *b, enum trp_option_taker taker, const char *s)
+{
+    for (const struct trp_option *t = trp_option_table; t->key; t++) {
+        struct trp_field f = trp_field_of_option(t);
+        if (t->member.taker == taker)
+            put_field(b, &f, s);
+    }
+}
+
 void trp_fields_put_config(struct trp_buf *b, const struct trp_engine_config *c)
 {
     put(b, &trp_fields_of_config, (const char *)c);
+    put_options(b, TRP_TAKER_ENGINE, (const char *)c);
 }
 
 void trp_fields_put_defaults(struct trp_buf *b, const struct trp_profile_defaults *d)
 {
     put(b, &trp_fields_of_defaults, (const char *)d);
+    put_options(b, TRP_TAKER_PROFILES, (const char *)d);
 }
 
 void trp_fields_put_builder(struct trp_buf *b, const struct trp_profile_builder *p)

@@ -1,7 +1,8 @@
 /*
- * Every member of the engine's events, actions and options, and of a profile. To be
- * changed with them, and TRP_TRACE_VERSION raised; an enum's new value raises the bound
- * beside it.
+ * Every member of the engine's events and actions and of a profile, and those of its
+ * options and of the profiles' that conf/options_table.c does not have. To be changed
+ * with them, and TRP_TRACE_VERSION raised, as with every change there; an enum's new
+ * value raises the bound beside it.
  */
 #include "events/engine_fields_table.h"
 #include "core/sched/pools.h"
@@ -422,90 +423,24 @@ static const struct trp_field cap_fields[] = {CAP(CHARS, name), CAP(SIGNED, most
 static const struct trp_fields caps = {"caps", SIZE_OF(trp_alloc_caps, custom[0]), cap_fields,
                                  sizeof cap_fields / sizeof *cap_fields};
 
+/* What no option says alone; the rest are members of the option table. */
 #define CONFIG(type, m) FIELD(type, trp_engine_config, m)
-#define SWITCH(m) YES_NO(trp_engine_config, m)
 static const struct trp_field config_fields[] = {
-    CONFIG(SIGNED, locality_wait_ns[TRP_PROCESS_LOCAL]),
-    CONFIG(SIGNED, locality_wait_ns[TRP_NODE_LOCAL]),
-    CONFIG(SIGNED, locality_wait_ns[TRP_NO_PREF]),
-    CONFIG(SIGNED, locality_wait_ns[TRP_RACK_LOCAL]),
-    CONFIG(SIGNED, locality_wait_ns[TRP_ANY]),
-    SWITCH(locality_legacy_reset),
-    CONFIG(UNSIGNED, max_failures),
-    SWITCH(pack),
-    CONFIG(UNSIGNED, seed),
-    SWITCH(fair),
     LIST(ARRAY, trp_engine_config, pools, npools, &pool),
     LIST(ARRAY, trp_engine_config, racks, nracks, &host_rack),
-    CONFIG(NUMBER, registered_ratio),
-    CONFIG(SIGNED, registered_wait_ns),
     CONFIG(SIGNED, max_result_bytes),
-    WORD(trp_engine_config, reuse, TRP_REUSE_NEVER + 1),
-    SWITCH(release_idle),
-    CONFIG(SIGNED, idle_timeout_ns),
-    CONFIG(UNSIGNED, min_executors),
-    CONFIG(UNSIGNED, max_executors),
-    CONFIG(UNSIGNED, alloc_max_executors),
-    CONFIG(SIGNED, caps.cores),
-    CONFIG(SIGNED, caps.memory_mib),
     INLINE_LIST(trp_engine_config, caps.custom, caps.ncustom, &caps),
-    SWITCH(grow_ramp),
-    CONFIG(UNSIGNED, initial_executors),
-    CONFIG(SIGNED, allocation_ratio),
-    CONFIG(SIGNED, backlog_timeout_ns),
-    CONFIG(SIGNED, sustained_timeout_ns),
-    CONFIG(SIGNED, cached_timeout_ns),
-    SWITCH(shuffle_tracking),
-    CONFIG(SIGNED, shuffle_timeout_ns),
     WORD(trp_engine_config, look_ahead, TRP_LOOK_AHEAD_TIME + 1),
-    CONFIG(SIGNED, look_ahead_ns),
     CONFIG(SIGNED, queue_ahead_ns),
     CONFIG(UNSIGNED, queue_ahead_max),
     CONFIG(SIGNED, retry_first_ns),
     CONFIG(SIGNED, retry_max_ns),
-    SWITCH(keep_going),
-    SWITCH(fixed),
+    YES_NO(trp_engine_config, keep_going),
+    YES_NO(trp_engine_config, fixed),
     CONFIG(UNSIGNED, max_start_failures),
     CONFIG(SIGNED, start_patience_ns),
-    CONFIG(UNSIGNED, max_stage_attempts),
-    SWITCH(host_files),
-    SWITCH(shuffle_service),
-    SWITCH(reduce_locality),
-    SWITCH(unregister_host),
-    SWITCH(ignore_decommission_failures),
-    SWITCH(decommission.enabled),
-    CONFIG(SIGNED, decommission.kill_interval_ns),
-    CONFIG(SIGNED, decommission.force_kill_ns),
-    CONFIG(UNSIGNED, decommission.retained),
-    CONFIG(SIGNED, barrier.reserve_ns),
-    CONFIG(SIGNED, barrier.sync_timeout_ns),
-    CONFIG(SIGNED, barrier.check_interval_ns),
-    CONFIG(UNSIGNED, barrier.check_max_failures),
-    SWITCH(speculation.enabled),
-    CONFIG(SIGNED, speculation.interval_ns),
-    CONFIG(NUMBER, speculation.quantile),
-    CONFIG(NUMBER, speculation.multiplier),
-    CONFIG(SIGNED, speculation.min_runtime_ns),
-    CONFIG(SIGNED, speculation.duration_threshold_ns),
-    SWITCH(speculation.efficiency),
-    CONFIG(NUMBER, speculation.rate_multiplier),
-    CONFIG(NUMBER, speculation.long_run_factor),
-    SWITCH(exclusion.enabled),
-    CONFIG(UNSIGNED, exclusion.task_per_executor),
-    CONFIG(UNSIGNED, exclusion.task_per_node),
-    CONFIG(UNSIGNED, exclusion.stage_per_executor),
-    CONFIG(UNSIGNED, exclusion.stage_per_node),
-    CONFIG(UNSIGNED, exclusion.app_per_executor),
-    CONFIG(UNSIGNED, exclusion.app_per_node),
-    CONFIG(SIGNED, exclusion.timeout_ns),
-    SWITCH(exclusion.fetch_failure),
-    SWITCH(exclusion.kill),
-    SWITCH(exclusion.decommission),
-    CONFIG(SIGNED, exclusion.unschedulable_ns),
 };
 PUBLIC(trp_fields_of_config, trp_engine_config, config_fields);
-_Static_assert(sizeof(struct trp_engine_config) == 1408,
-               "the engine's options have changed: change config_fields with them");
 
 static const struct trp_field default_fields[] = {
     FIELD(CHARS, trp_default_resource, name),
@@ -514,22 +449,29 @@ static const struct trp_field default_fields[] = {
 };
 TABLE(default_resource, trp_default_resource, default_fields);
 
-#define DEFAULTS(type, m) FIELD(type, trp_profile_defaults, m)
 static const struct trp_field defaults_fields[] = {
     WORD(trp_profile_defaults, kind, TRP_MANAGER_LOCAL + 1),
-    DEFAULTS(SIGNED, executor_cores),
     YES_NO(trp_profile_defaults, cores_configured),
-    DEFAULTS(SIGNED, task_cpus),
-    DEFAULTS(SIGNED, memory_mib),
-    DEFAULTS(SIGNED, overhead_mib),
-    DEFAULTS(SIGNED, pyspark_mib),
-    DEFAULTS(SIGNED, offheap_mib),
-    DEFAULTS(NUMBER, overhead_factor),
-    DEFAULTS(SIGNED, overhead_min_mib),
-    YES_NO(trp_profile_defaults, merge_conflicts),
     INLINE_LIST(trp_profile_defaults, resources, nresources, &default_resource),
 };
 PUBLIC(trp_fields_of_defaults, trp_profile_defaults, defaults_fields);
+
+struct trp_field trp_field_of_option(const struct trp_option *t)
+{
+    struct trp_field f = {
+        t->key, TRP_FIELD_SIGNED, t->member.offset, t->member.size, 0, 0, NULL};
+    if (t->type == TRP_OPTION_NUMBER) {
+        f.type = TRP_FIELD_NUMBER;
+    } else if (t->type == TRP_OPTION_BOOL || t->type == TRP_OPTION_CHOICE) {
+        f.type = TRP_FIELD_CHOICE;
+        f.most = t->choices ? 0 : 2;
+        for (const char *p = t->choices; p; p = strchr(p + 1, '|'))
+            f.most++;
+    } else if (t->member.size == 4) {
+        f.type = TRP_FIELD_UNSIGNED;
+    }
+    return f;
+}
 
 static const struct trp_field custom_fields[] = {
     FIELD(CHARS, trp_custom, name),

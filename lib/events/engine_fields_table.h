@@ -5,6 +5,7 @@
 #ifndef TRP_EVENTS_ENGINE_FIELDS_TABLE_H
 #define TRP_EVENTS_ENGINE_FIELDS_TABLE_H
 
+#include "conf/options.h"
 #include "events/engine_fields.h"
 
 enum trp_field_type {
@@ -45,6 +46,8 @@ extern const struct trp_fields trp_fields_of_action[]; /* by kind */
 extern const uint32_t trp_fields_events, trp_fields_actions;
 extern const struct trp_fields trp_fields_of_config, trp_fields_of_defaults,
     trp_fields_of_builder;
+/* The member that an option has, as a field. */
+struct trp_field trp_field_of_option(const struct trp_option *t);
 
 /* What counts are: things of at least a byte each. 0 after an error. */
 uint32_t trp_fields_get_count(struct trp_view *v);

@@ -65,7 +65,6 @@ static int play(struct whole *w, const struct trp_policy *policy, trp_error *err
                                        .durations = w->durations,
                                        .seed = w->q->seed,
                                        .record = w->q->record};
-    trp_engine_config_init(&c.engine);
     trp_options_engine_config(w->q->options, &c.engine);
     c.engine.pools = w->q->pools->specs;
     c.engine.npools = w->q->pools->n;

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "conf/options.h"
 #include "engine_moves.h"
 
 enum { MOVES = 256, STAGES = 5, TASKS = 12 };
@@ -29,7 +30,7 @@ static void choose_config(struct fuzz_bytes *b, struct trp_engine_config *c)
 {
     uint8_t flags = fuzz_byte(b), locality = fuzz_byte(b), limits = fuzz_byte(b);
     uint8_t queue = fuzz_byte(b), more = fuzz_byte(b);
-    trp_engine_config_init(c);
+    trp_options_engine_config(NULL, c);
     c->pack = flags & 1;
     c->release_idle = flags & 2;
     c->keep_going = flags & 4;

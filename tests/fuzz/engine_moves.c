@@ -46,7 +46,7 @@ void choose_features(struct fuzz_bytes *b, struct trp_engine_config *c)
     c->unregister_host = how & 4;
     c->ignore_decommission_failures = !(how & 8);
     c->exclusion.kill = how & 0x10;
-    c->exclusion.decommission = how & 0x20;
+    c->exclusion.kill_decommission = how & 0x20;
     c->exclusion.fetch_failure = how & 0x40;
     c->exclusion.timeout_ns = 60 * SECOND; /* a gang may wait for so long */
     c->shuffle_tracking = !(how & 0x80);

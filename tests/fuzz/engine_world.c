@@ -2,6 +2,7 @@
  * The pretended cluster of the engine's fuzz target.
  */
 #include "engine_world.h"
+#include "conf/options.h"
 
 #include <string.h>
 
@@ -499,7 +500,7 @@ bool world_begin(struct fuzz_world *w, const struct trp_engine_config *config)
     memset(w, 0, sizeof *w);
     w->tell = getenv("FUZZ_TELL") != NULL;
     w->fixed = config->fixed;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.executor_cores = 2;
     d.cores_configured = true;
     if (trp_profiles_new(&d, NULL, &w->profiles, &err) < 0)

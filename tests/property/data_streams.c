@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "conf/options.h"
 #include "data_streams.h"
 #include "memory.h"
 
@@ -200,7 +201,7 @@ static trp_profiles *make_profiles(const struct stream *s, struct verdict *v)
     trp_profile_id id;
     trp_profiles *p;
     trp_error err;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.executor_cores = 1 + s->knob[CORES] % 4;
     d.cores_configured = true;
     if (trp_profiles_new(&d, NULL, &p, &err) < 0) {
@@ -221,7 +222,7 @@ static void open_world(struct data_world *w, const struct stream *s, struct verd
 {
     const uint32_t *k = s->knob;
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.max_executors = k[MAX_EXECUTORS] ? k[MAX_EXECUTORS] : 8;
     c.fixed = k[FIXED];
     c.host_files = k[HOST_FILES];

@@ -1,4 +1,5 @@
 /* The knobs of engine streams, and the engine and profiles that they make. */
+#include "conf/options.h"
 #include "engine_streams.h"
 
 const char *const engine_knobs[] = {"cores",        "max_per_profile",
@@ -71,7 +72,7 @@ static trp_profiles *make_profiles(const struct stream *s, struct verdict *v)
     struct trp_profile_defaults d;
     trp_profiles *p;
     trp_error err;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.executor_cores = 1 + s->knob[CORES];
     d.cores_configured = true;
     d.kind = s->knob[FIXED] ? TRP_MANAGER_STATIC : TRP_MANAGER_ELASTIC;
@@ -103,7 +104,7 @@ static void configure_failures(struct trp_engine_config *c, const struct stream 
         return;
     c->max_failures += 2; /* a task must be able to leave a host before */
     if (s->knob[EXCLUSION] > 1)
-        c->exclusion.app_per_executor = c->exclusion.stage_per_executor = 1;
+        c->exclusion.app_tasks_per_executor = c->exclusion.stage_tasks_per_executor = 1;
     c->exclusion.timeout_ns = 600 * SECOND;
 }
 
@@ -130,7 +131,7 @@ void engine_open(struct cluster *c, const struct stream *s, struct verdict *v,
                  FILE *explain)
 {
     struct trp_engine_config config;
-    trp_engine_config_init(&config);
+    trp_options_engine_config(NULL, &config);
     config.max_executors = or_max(s->knob[MAX_PER_PROFILE]);
     config.alloc_max_executors = or_max(s->knob[MAX_IN_ALL]);
     config.min_executors = s->knob[MIN_PER_PROFILE];

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/options.h"
 #include "core/engine_state.h"
 #include "memory.h"
 #include "stream.h"
@@ -305,11 +306,11 @@ static void open_world(struct world *w, const struct stream *s)
     struct trp_profile_defaults d;
     struct trp_engine_config c;
     trp_error err;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     w->cores = d.executor_cores = 1 + k[CORES] % 2;
     d.cores_configured = true;
     w->most = 2 + k[MOST] % 4;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.max_executors = w->most;
     if (k[IN_ALL])
         c.alloc_max_executors = w->most + k[IN_ALL] - 1;

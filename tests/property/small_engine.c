@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/options.h"
 #include "core/engine_state.h"
 #include "core/sched/offers.h"
 #include "small_case.h"
@@ -23,7 +24,7 @@ static int make_profiles(struct small_engine *e, trp_error *err)
 {
     const struct or_profile *p = e->setup->profiles;
     struct trp_profile_defaults d;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.kind = e->setup->fixed ? TRP_MANAGER_STATIC : TRP_MANAGER_ELASTIC;
     d.executor_cores = p[0].cores;
     d.cores_configured = true;
@@ -62,7 +63,7 @@ static int make_profiles(struct small_engine *e, trp_error *err)
 
 static void configure(const struct or_setup *s, struct trp_engine_config *c)
 {
-    trp_engine_config_init(c);
+    trp_options_engine_config(NULL, c);
     c->fixed = s->fixed;
     c->fair = s->fair;
     c->pack = s->pack;
@@ -74,12 +75,13 @@ static void configure(const struct or_setup *s, struct trp_engine_config *c)
     for (int l = 0; l < OR_LEVELS; l++)
         c->locality_wait_ns[l] = s->wait[l] * MS;
     c->exclusion.enabled = s->exclusion.on;
-    c->exclusion.task_per_executor = (uint32_t)s->exclusion.task_per_executor;
-    c->exclusion.task_per_node = (uint32_t)s->exclusion.task_per_host;
-    c->exclusion.stage_per_executor = (uint32_t)s->exclusion.set_per_executor;
-    c->exclusion.stage_per_node = (uint32_t)s->exclusion.set_executors_per_host;
-    c->exclusion.app_per_executor = (uint32_t)s->exclusion.app_per_executor;
-    c->exclusion.app_per_node = (uint32_t)s->exclusion.app_executors_per_host;
+    c->exclusion.task_attempts_per_executor = (uint32_t)s->exclusion.task_per_executor;
+    c->exclusion.task_attempts_per_node = (uint32_t)s->exclusion.task_per_host;
+    c->exclusion.stage_tasks_per_executor = (uint32_t)s->exclusion.set_per_executor;
+    c->exclusion.stage_executors_per_node =
+        (uint32_t)s->exclusion.set_executors_per_host;
+    c->exclusion.app_tasks_per_executor = (uint32_t)s->exclusion.app_per_executor;
+    c->exclusion.app_executors_per_node = (uint32_t)s->exclusion.app_executors_per_host;
     c->exclusion.timeout_ns = s->exclusion.timeout * MS;
     c->exclusion.unschedulable_ns = s->exclusion.unschedulable_timeout * MS;
     c->speculation.enabled = s->speculation.on;

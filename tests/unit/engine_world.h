@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conf/options.h"
 #include "core/engine.h"
 
 #define SECOND INT64_C(1000000000)
@@ -289,7 +290,7 @@ static inline void world_init(struct world *w,
     struct trp_profile_defaults d;
     trp_error err;
     memset(w, 0, sizeof(*w));
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     if (trp_profiles_new(defaults ? defaults : &d, NULL, &w->profiles, &err) < 0)
         g_error("%s", err.text);
     w->attempts = g_array_new(FALSE, TRUE, sizeof(struct world_attempt));

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "api/chain.h"
+#include "conf/options.h"
 
 enum { FAKE_TRIES = 4 };
 
@@ -36,7 +37,7 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
 {
     (void)run_dir;
     struct trp_profile_defaults defaults;
-    trp_profile_defaults_init(&defaults);
+    trp_options_profile_defaults(NULL, &defaults);
     fake = (struct trp_driver){0};
     *ret_driver = &fake;
     return trp_profiles_new(&defaults, NULL, ret_profiles, err);

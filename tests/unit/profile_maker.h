@@ -5,6 +5,7 @@
 #ifndef TRP_TESTS_PROFILE_MAKER_H
 #define TRP_TESTS_PROFILE_MAKER_H
 
+#include "conf/options.h"
 #include "core/profile/manager.h"
 
 #include <glib.h>
@@ -109,7 +110,7 @@ static inline trp_profiles *make_manager(enum trp_manager_kind kind)
 {
     struct trp_profile_defaults d;
 
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.kind = kind;
     return manager_of(&d);
 }

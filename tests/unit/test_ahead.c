@@ -1,6 +1,7 @@
 /* When executors of a stage that is not ready yet are asked for, and what becomes of
  * them. Stage a runs on two executors that are held; b, of its own profile, needs more
  * than what is held has room for. */
+#include "conf/options.h"
 #include "engine_world.h"
 
 enum { A, B };
@@ -8,7 +9,7 @@ enum { A, B };
 static struct trp_engine_config plain(void)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.idle_timeout_ns = 60 * SECOND;
     return c;
@@ -55,7 +56,7 @@ static void begin(struct world *w, const struct trp_engine_config *c, uint32_t a
 {
     static const struct trp_parent_spec after = {.stage = A};
     struct trp_profile_defaults d;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     world_init(w, &d);
     struct trp_stage_spec s[2] = {stage("a", atasks), stage("b", 6)};
     s[A].max_executors = 2;
@@ -313,7 +314,7 @@ static void the_first_that_end_do_not_tell_how_long_the_others_take(void)
     struct trp_parent_spec after = {.stage = A};
     struct trp_profile_defaults d;
     struct world w;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     world_init(&w, &d);
     s[B].profile = other_profile(&w);
     s[B].parents = &after;
@@ -392,7 +393,7 @@ static void a_stage_waits_for_its_slowest_parent(void)
     struct trp_profile_defaults d;
     struct world w;
     after[1].stage = 1;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     world_init(&w, &d);
     struct trp_stage_spec s[3] = {stage("short", 2), stage("long", 20), stage("b", 6)};
     s[0].max_executors = s[1].max_executors = 1;

@@ -1,13 +1,14 @@
 /* Stages that can lose what they made, on task sets: shuffles told as stages and as
  * datasets, graphs of any depth, and random streams of failures. The rules one by one
  * are scenarios of layer dag. */
+#include "conf/options.h"
 #include "core/engine_state.h"
 #include "engine_world.h"
 
 static void start(struct world *w, uint32_t executors, bool host_files)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.fixed = true;
     c.host_files = host_files;
@@ -318,7 +319,7 @@ static void an_executor_with_data_in_use_is_not_released(void)
 {
     struct world w;
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.host_files = false;
     c.shuffle_tracking = true;

@@ -1,12 +1,13 @@
 /* Executors that are to go in good order: by an announcement, when they are idle or
  * excluded, and by force when they take too long. */
+#include "conf/options.h"
 #include "core/engine_state.h"
 #include "engine_world.h"
 
 static struct trp_engine_config plain(uint32_t max_executors)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.max_executors = max_executors;
     return c;
@@ -164,12 +165,12 @@ static void an_excluded_one_goes_when_its_tasks_have_ended(void)
     struct trp_profile_defaults d;
     struct trp_stage_spec first = {.name = "a", .tasks_known = true, .ntasks = 2};
     struct world w;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.executor_cores = 2;
-    c.exclusion.enabled = c.exclusion.kill = c.exclusion.decommission = true;
-    c.exclusion.app_per_executor = 1;
-    c.exclusion.task_per_executor = c.exclusion.task_per_node = 3;
-    c.exclusion.stage_per_executor = 9;
+    c.exclusion.enabled = c.exclusion.kill = c.exclusion.kill_decommission = true;
+    c.exclusion.app_tasks_per_executor = 1;
+    c.exclusion.task_attempts_per_executor = c.exclusion.task_attempts_per_node = 3;
+    c.exclusion.stage_tasks_per_executor = 9;
     world_init(&w, &d);
     world_start(&w, &c);
     w.manual = true;

@@ -1,11 +1,12 @@
 /* Allocations that end: of one executor, of the run itself; what is told of it. */
+#include "conf/options.h"
 #include "core/engine_state.h"
 #include "engine_world.h"
 
 static void start(struct world *w, uint32_t max_executors)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.max_executors = max_executors;
     world_init(w, NULL);

@@ -1,11 +1,12 @@
 /* The engine against a pretended cluster: what is launched where, what follows from
  * ends, failures and losses. Random streams of events: tests/property. */
+#include "conf/options.h"
 #include "engine_world.h"
 
 static struct trp_engine_config config_of(uint32_t max_executors)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.max_executors = max_executors;
     c.queue_ahead_ns = 0;
     return c;
@@ -266,7 +267,7 @@ static void executors_that_die_together_fail_a_task_once(void)
     struct trp_engine_config c;
     struct trp_stage_spec s = {.name = "s", .tasks_known = true, .ntasks = 1};
     struct world w;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     world_init(&w, NULL);
     world_start(&w, &c);
     world_submit(&w, &s, 1);
@@ -315,7 +316,7 @@ static void an_executor_that_dies_of_one_task_counts_against_it_only(void)
         struct world w;
         struct trp_profile_defaults d;
         struct trp_engine_config c = config_of(1);
-        trp_profile_defaults_init(&d);
+        trp_options_profile_defaults(NULL, &d);
         d.executor_cores = 2;
         world_init(&w, &d);
         world_start(&w, &c);
@@ -716,7 +717,7 @@ static void short_tasks_are_queued_ahead_and_long_ones_are_not(void)
 {
     struct world w;
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.max_executors = 1;
     world_init(&w, NULL);
     world_start(&w, &c);
@@ -740,7 +741,7 @@ static void what_is_queued_is_recalled_when_another_could_start_it(void)
 {
     struct world w;
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.max_executors = 2;
     world_init(&w, NULL);
     world_start(&w, &c);
@@ -782,7 +783,7 @@ static void the_last_that_is_recalled_is_not_queued_there_again(void)
 {
     struct world w;
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.max_executors = 2;
     world_init(&w, NULL);
     w.manual = true;

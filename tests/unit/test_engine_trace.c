@@ -3,9 +3,11 @@
  * decision that differs is found at its event.
  */
 #include <glib.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "conf/options.h"
 #include "core/topo/hosts.h"
 #include "events/engine_fields.h"
 #include "events/engine_trace.h"
@@ -128,6 +130,68 @@ static void test_broken_events_do_no_harm(void)
     }
 }
 
+/* Written and read again; false: refused. */
+static bool comes_out(const struct trp_engine_config *c, struct trp_engine_config *ret)
+{
+    struct trp_buf b = {0};
+    struct trp_fields_memory m = {0};
+    trp_fields_put_config(&b, c);
+    struct trp_view v = trp_view_of(b.data, b.size);
+    bool good = trp_fields_get_config(&v, &m, ret) && trp_view_end(&v);
+    trp_fields_memory_free(&m);
+    trp_buf_free(&b);
+    return good;
+}
+
+static void test_each_option_comes_out_as_it_went_in(void)
+{
+    static const uint8_t on = 1, off = 0;
+    static const uint32_t small = 7;
+    static const int64_t large = 700000000;
+    static const double one = 1;
+    struct trp_engine_config plain, c, got;
+    memset(&plain, 0, sizeof plain);
+    trp_options_engine_config(NULL, &plain);
+    for (const struct trp_option *t = trp_option_table; t->key; t++) {
+        if (t->member.taker != TRP_TAKER_ENGINE)
+            continue;
+        c = plain;
+        char *at = (char *)&c + t->member.offset;
+        const void *other = t->type == TRP_OPTION_NUMBER   ? (const void *)&one
+                            : t->type == TRP_OPTION_BOOL   ? (*at ? &off : &on)
+                            : t->type == TRP_OPTION_CHOICE ? &on
+                            : t->member.size == 4          ? (const void *)&small
+                                                           : &large;
+        memcpy(at, other, t->type == TRP_OPTION_CHOICE ? 1 : t->member.size);
+        g_test_message("%s", t->key);
+        g_assert_cmpint(memcmp(&c, &plain, sizeof c), !=, 0);
+        g_assert_true(comes_out(&c, &got));
+        g_assert_cmpmem(&c, sizeof c, &got, sizeof got);
+    }
+}
+
+static void test_options_out_of_bounds_are_refused(void)
+{
+    struct trp_engine_config plain, c, got;
+    trp_options_engine_config(NULL, &plain);
+    g_assert_true(comes_out(&plain, &got));
+#define REFUSED(m, value)                                                              \
+    do {                                                                               \
+        c = plain;                                                                     \
+        c.m = (value);                                                                 \
+        g_assert_false(comes_out(&c, &got));                                           \
+    } while (0)
+    REFUSED(speculation.quantile, (double)NAN);
+    REFUSED(speculation.quantile, 1.5);
+    REFUSED(speculation.interval_ns, 0);
+    REFUSED(exclusion.timeout_ns, -1);
+    REFUSED(exclusion.app_tasks_per_executor, 0);
+    REFUSED(min_executors, 1000001);
+    REFUSED(max_executors, 1000001);
+    REFUSED(reuse, (enum trp_reuse)3);
+    REFUSED(queue_ahead_ns, -1);
+}
+
 /* A little run into `file`; decision `wrong` is written down as another one. */
 static void record(const char *file, uint64_t wrong)
 {
@@ -138,8 +202,8 @@ static void record(const char *file, uint64_t wrong)
     trp_engine_trace *t;
     trp_error err;
     uint64_t n = 0;
-    trp_profile_defaults_init(&d);
-    trp_engine_config_init(&c);
+    trp_options_profile_defaults(NULL, &d);
+    trp_options_engine_config(NULL, &c);
     c.fixed = true;
     c.racks = racks;
     c.nracks = G_N_ELEMENTS(racks);
@@ -269,6 +333,10 @@ static void test_the_corpus_is_of_this_version(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/engine-trace/each option comes out as it went in",
+                    test_each_option_comes_out_as_it_went_in);
+    g_test_add_func("/engine-trace/options out of bounds are refused",
+                    test_options_out_of_bounds_are_refused);
     g_test_add_func("/engine-trace/events-come-out-as-they-went-in",
                     test_events_come_out_as_they_went_in);
     g_test_add_func("/engine-trace/broken-events-do-no-harm",

@@ -1,12 +1,13 @@
 /* Why a stage waits: every reason that the engine tells, in the situation it is for. */
 #include "engine_world.h"
 
+#include "conf/options.h"
 #include "core/sched/pools.h"
 
 static struct trp_engine_config plain(uint32_t max_executors)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.max_executors = max_executors;
     return c;
@@ -15,7 +16,7 @@ static struct trp_engine_config plain(uint32_t max_executors)
 static void start(struct world *w, const struct trp_engine_config *c, int64_t cores)
 {
     struct trp_profile_defaults d;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.executor_cores = cores;
     world_init(w, &d);
     world_start(w, c);
@@ -98,7 +99,7 @@ static void executors_excluded_for_the_stage_are_named(void)
     struct trp_engine_config c = plain(3);
     struct trp_stage_spec s = stage("a", 3);
     struct world w;
-    c.exclusion.stage_per_executor = 1;
+    c.exclusion.stage_tasks_per_executor = 1;
     start_excluding(&w, &c, &s);
     for (int i = 0; i < 3; i++)
         fail_first(&w);
@@ -133,8 +134,8 @@ static void hosts_excluded_for_the_application_are_named(void)
     struct trp_stage_spec s = stage("a", 6);
     struct world w;
     c.exclusion.enabled = true;
-    c.exclusion.app_per_executor = c.exclusion.app_per_node = 1;
-    c.exclusion.stage_per_executor = c.exclusion.stage_per_node = 9;
+    c.exclusion.app_tasks_per_executor = c.exclusion.app_executors_per_node = 1;
+    c.exclusion.stage_tasks_per_executor = c.exclusion.stage_executors_per_node = 9;
     start(&w, &c, 1);
     w.host_of = on_one_host;
     world_submit(&w, &s, 1);

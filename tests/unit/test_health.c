@@ -1,11 +1,12 @@
 /*
- * Exclusion on failure: the record of a task set, the application's tracker, options.
+ * Exclusion on failure: the record of a task set, the application's tracker.
  * A slow oracle, written from section 12 with lists of all failures, agrees on random
  * streams.
  */
 #include <glib.h>
 #include <string.h>
 
+#include "conf/options.h"
 #include "core/base/ids.h"
 #include "core/sched/health.h"
 
@@ -13,13 +14,11 @@
 
 static struct trp_health_config make_config(void)
 {
-    struct trp_health_config c;
-    trp_health_config_init(&c);
-    c.enabled = 1;
-    c.timeout_ns = 10000 * MS;
-    trp_error err = {0};
-    g_assert_cmpint(trp_health_config_resolve(&c, 4, &err), ==, 0);
-    return c;
+    struct trp_engine_config c;
+    trp_options_engine_config(NULL, &c);
+    c.exclusion.enabled = true;
+    c.exclusion.timeout_ns = 10000 * MS;
+    return c.exclusion;
 }
 
 static void fail_at(const struct trp_health_config *c, struct trp_health **r,
@@ -94,109 +93,6 @@ static struct trp_health_news succeed(trp_health_tracker *t,
     g_assert_cmpint(trp_health_succeeded(t, now, r, &news), ==, 0);
     trp_health_free(r);
     return news;
-}
-
-/* ---- options ---- */
-
-static void test_defaults(void)
-{
-    struct trp_health_config c;
-    trp_health_config_init(&c);
-    g_assert_cmpint(trp_health_config_resolve(&c, 1, NULL), ==, 0);
-    g_assert_cmpint(c.enabled, ==, 0);
-    g_assert_cmpint(c.timeout_ns, ==, 3600000 * MS);
-    g_assert_cmpint(c.task_attempts_per_executor, ==, 1);
-    g_assert_cmpint(c.task_attempts_per_node, ==, 2);
-    g_assert_cmpint(c.stage_tasks_per_executor, ==, 2);
-    g_assert_cmpint(c.stage_executors_per_node, ==, 2);
-    g_assert_cmpint(c.app_tasks_per_executor, ==, 2);
-    g_assert_cmpint(c.app_executors_per_node, ==, 2);
-    g_assert_false(c.fetch_failure || c.kill || c.kill_decommission);
-    g_assert_cmpint(c.unschedulable_ns, ==, 120000 * MS);
-}
-
-static void test_legacy(void)
-{
-    static const struct {
-        int64_t enabled, timeout, legacy; /* -1: unset */
-        int want_enabled;
-        int64_t want_timeout;
-    } cases[] = {
-        {-1, -1, 0,  0, 3600000},
-        {-1, -1, 5,  1, 5      },
-        {-1, 7,  5,  1, 7      },
-        {-1, 7,  0,  0, 7      },
-        {-1, 7,  -1, 0, 7      },
-        {0,  -1, 5,  0, 5      },
-        {1,  -1, -1, 1, 3600000},
-        {1,  7,  0,  1, 7      },
-    };
-    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct trp_health_config c;
-        trp_health_config_init(&c);
-        if (cases[i].enabled >= 0)
-            c.enabled = cases[i].enabled;
-        if (cases[i].timeout >= 0)
-            c.timeout_ns = cases[i].timeout * MS;
-        if (cases[i].legacy >= 0)
-            c.legacy_timeout_ns = cases[i].legacy * MS;
-        g_assert_cmpint(trp_health_config_resolve(&c, 4, NULL), ==, 0);
-        g_assert_cmpint(c.enabled, ==, cases[i].want_enabled);
-        g_assert_cmpint(c.timeout_ns, ==, cases[i].want_timeout * MS);
-    }
-}
-
-static void refused(const struct trp_health_config *c, uint32_t max_failures,
-                    const char *text)
-{
-    struct trp_health_config on = *c, off = *c;
-    trp_error err = {0};
-    on.enabled = 1;
-    off.enabled = 0;
-    struct trp_health_config before = on;
-    g_assert_cmpint(trp_health_config_resolve(&on, max_failures, &err), ==, TRP_EINVAL);
-    g_assert_nonnull(strstr(err.text, text));
-    g_assert_cmpmem(&on, sizeof on, &before, sizeof before);
-    g_assert_cmpint(trp_health_config_resolve(&off, max_failures, NULL), ==, 0);
-    g_assert_cmpint(off.timeout_ns, >, 0);
-}
-
-static void test_refused(void)
-{
-    struct trp_health_config d;
-    trp_health_config_init(&d);
-    for (int i = 0; i < 6; i++) {
-        struct trp_health_config c = d;
-        int64_t *counts[] = {&c.task_attempts_per_executor, &c.task_attempts_per_node,
-                             &c.stage_tasks_per_executor,   &c.stage_executors_per_node,
-                             &c.app_tasks_per_executor,     &c.app_executors_per_node};
-        static const char *const names[] = {
-            "excludeOnFailure.task.maxTaskAttemptsPerExecutor is 0",
-            "excludeOnFailure.task.maxTaskAttemptsPerNode is 0",
-            "excludeOnFailure.stage.maxFailedTasksPerExecutor is 0",
-            "excludeOnFailure.stage.maxFailedExecutorsPerNode is 0",
-            "excludeOnFailure.application.maxFailedTasksPerExecutor is 0",
-            "excludeOnFailure.application.maxFailedExecutorsPerNode is 0"};
-        *counts[i] = 0;
-        refused(&c, 4, names[i]);
-        *counts[i] = -3;
-        refused(&c, 4, "is -3, but must be > 0");
-    }
-    struct trp_health_config c = d;
-    c.timeout_ns = 0;
-    refused(&c, 4, "excludeOnFailure.timeout is 0 ms");
-    c.timeout_ns = -5 * MS;
-    refused(&c, 4, "excludeOnFailure.timeout is -5 ms");
-    c = d;
-    c.legacy_timeout_ns = 0;
-    refused(&c, 4, "executorTaskExcludeOnFailureTime is 0 ms");
-    c = d;
-    c.unschedulable_ns = -MS;
-    refused(&c, 4, "unschedulableTaskSetTimeout");
-    refused(&d, 2, "maxTaskAttemptsPerNode (2) must be below task.maxFailures (2)");
-    c = d;
-    c.task_attempts_per_node = INT64_MAX;
-    refused(&c, UINT32_MAX, "maxTaskAttemptsPerNode");
 }
 
 /* ---- the record of a set ---- */
@@ -437,9 +333,8 @@ static void test_fetch_failures(void)
 
 static void test_from_outside(void)
 {
-    struct trp_health_config c;
-    trp_health_config_init(&c);
-    g_assert_cmpint(trp_health_config_resolve(&c, 4, NULL), ==, 0);
+    struct trp_health_config c = make_config();
+    c.enabled = false;
     trp_health_tracker *t = trp_health_tracker_new(&c);
     g_assert_cmpint(trp_health_exclude_node(t, 0, 1), ==, 0);
     g_assert_cmpint(trp_health_exclude_executor(t, 0, 0, 0), ==, 0);
@@ -502,11 +397,11 @@ static uint32_t node_of(uint32_t executor)
 }
 
 /* Failures of `task` (TRP_NONE: distinct tasks) on `executor` among the first n. */
-static int count(const struct failure *f, int n, uint32_t task, uint32_t executor)
+static uint32_t count(const struct failure *f, int n, uint32_t task, uint32_t executor)
 {
-    int found = 0;
+    uint32_t found = 0;
     for (uint32_t t = 0; t < TASKS; t++) {
-        int of_task = 0;
+        uint32_t of_task = 0;
         for (int i = 0; i < n; i++)
             of_task += f[i].task == t && f[i].executor == executor;
         found += task == t ? of_task : task == TRP_NONE ? of_task > 0 : 0;
@@ -519,14 +414,14 @@ static void check_record(const struct trp_health_config *c, const struct trp_hea
 {
     for (uint32_t x = 0; x < EXECUTORS; x++) {
         bool some = false;
-        int out_there = 0;
+        uint32_t out_there = 0;
         for (uint32_t y = 0; y < EXECUTORS; y++)
             out_there += node_of(y) == node_of(x) &&
                          count(f, n, TRP_NONE, y) >= c->stage_tasks_per_executor;
         bool out = count(f, n, TRP_NONE, x) >= c->stage_tasks_per_executor ||
                    out_there >= c->stage_executors_per_node;
         for (uint32_t t = 0; t < TASKS; t++) {
-            int on_node = 0;
+            uint32_t on_node = 0;
             for (uint32_t y = 0; y < EXECUTORS; y++)
                 on_node += node_of(y) == node_of(x) ? count(f, n, t, y) : 0;
             bool task_out = count(f, n, t, x) >= c->task_attempts_per_executor ||
@@ -566,9 +461,6 @@ static void test_random_sets(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/health/options have Spark's defaults", test_defaults);
-    g_test_add_func("/health/the legacy timeout switches on and off", test_legacy);
-    g_test_add_func("/health/impossible options are refused", test_refused);
     g_test_add_func("/health/off is nothing", test_off);
     g_test_add_func("/health/a task leaves its executor, then its node",
                     test_task_then_node);

@@ -1,5 +1,6 @@
 /* Slots that are kept for a barrier stage in real rounds (decision 25). What rounds by
  * hand decide is in tests/scenarios. */
+#include "conf/options.h"
 #include "engine_world.h"
 
 enum { LONG, GANG, MANY };
@@ -7,7 +8,7 @@ enum { LONG, GANG, MANY };
 static struct trp_engine_config config_of(uint32_t max_executors)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.max_executors = max_executors;
     c.queue_ahead_ns = 0;
     return c;

@@ -1,5 +1,6 @@
 /* What the limits of a run allow of a profile at most, and that what they never allow
  * fails its stage at once. */
+#include "conf/options.h"
 #include "core/limits.h"
 
 #include "engine_world.h"
@@ -7,7 +8,7 @@
 static struct trp_engine_config plain(void)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     return c;
 }

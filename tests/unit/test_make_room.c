@@ -1,11 +1,12 @@
 /* Who makes room for whom when a limit over all profiles, or the cluster, is short:
  * nobody waits for ever (docs/decisions/0014). */
+#include "conf/options.h"
 #include "engine_world.h"
 
 static struct trp_engine_config limited(uint32_t executors)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.alloc_max_executors = executors;
     return c;
@@ -342,8 +343,8 @@ static void an_excluded_executor_makes_room(void)
     struct trp_engine_config c = limited(1);
     struct world w;
     c.exclusion.enabled = true;
-    c.exclusion.app_per_executor = c.exclusion.stage_per_executor = 1;
-    c.exclusion.task_per_executor = 2;
+    c.exclusion.app_tasks_per_executor = c.exclusion.stage_tasks_per_executor = 1;
+    c.exclusion.task_attempts_per_executor = 2;
     c.release_idle = true;
     trp_profile_id other = start(&w, &c);
     submit(&w, (trp_profile_id){0}, 1, false);
@@ -360,9 +361,9 @@ static void an_excluded_executor_that_has_drained_goes(void)
 {
     struct trp_engine_config c = limited(UINT32_MAX);
     struct world w;
-    c.exclusion.enabled = c.exclusion.kill = c.exclusion.decommission = true;
-    c.exclusion.app_per_executor = c.exclusion.stage_per_executor = 1;
-    c.exclusion.task_per_executor = 2;
+    c.exclusion.enabled = c.exclusion.kill = c.exclusion.kill_decommission = true;
+    c.exclusion.app_tasks_per_executor = c.exclusion.stage_tasks_per_executor = 1;
+    c.exclusion.task_attempts_per_executor = 2;
     trp_profile_id other = start(&w, &c);
     submit(&w, other, 1, false);
     submit(&w, other, 1, false);
@@ -389,7 +390,7 @@ static void an_oversized_executor_does_not_keep_a_gang_waiting(void)
     struct trp_engine_config c = limited(UINT32_MAX);
     struct trp_alloc_caps caps = {.ncustom = 1, .custom = {{"disk", 4}}};
     struct world w;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     c.reuse = TRP_REUSE_FIT;
     c.caps = caps;
     world_init(&w, &d);

@@ -373,7 +373,7 @@ static void test_core(void)
     struct trp_engine_config c;
     trp_options *o = fresh();
     trp_options_profile_defaults(o, &d);
-    trp_profile_defaults_init(&plain);
+    trp_options_profile_defaults(NULL, &plain);
     g_assert_cmpmem(&d, sizeof(d), &plain, sizeof(plain));
     set(o, "executor.cores", "3", TRP_ORIGIN_SITE);
     set(o, "executor.memoryOverhead", "0", TRP_ORIGIN_SITE);
@@ -411,17 +411,47 @@ static void test_core(void)
     trp_options_free(o);
 }
 
-/* Nothing set: what the engine has by itself. */
+/* Nothing set: Spark's defaults, and ours. */
 static void test_engine_defaults(void)
 {
     struct trp_engine_config c, plain;
     trp_options *o = fresh();
     memset(&c, 0, sizeof(c));
     memset(&plain, 0, sizeof(plain));
-    trp_engine_config_init(&plain);
+    trp_options_engine_config(NULL, &plain);
     trp_options_engine_config(o, &c);
     g_assert_cmpmem(&c, sizeof(c), &plain, sizeof(plain));
     trp_options_free(o);
+    g_assert_cmpuint(c.max_failures, ==, 4);
+    g_assert_cmpint(c.max_result_bytes, ==, INT64_C(1) << 30);
+    g_assert_cmpint(c.locality_wait_ns[TRP_RACK_LOCAL], ==, 3 * SECOND);
+    g_assert_cmpint(c.reuse, ==, TRP_REUSE_EXACT);
+    g_assert_cmpint(c.look_ahead, ==, TRP_LOOK_AHEAD_AUTO);
+    g_assert_cmpint(c.allocation_ratio, ==, TRP_ONE);
+    g_assert_cmpint(c.caps.cores, ==, 0);
+    g_assert_cmpint(c.decommission.force_kill_ns, ==, 0);
+    g_assert_true(c.host_files && c.shuffle_tracking && c.reduce_locality);
+    g_assert_false(c.speculation.enabled);
+    g_assert_cmpint(c.speculation.interval_ns, ==, SECOND / 10);
+    g_assert_cmpfloat(c.speculation.quantile, ==, 0.9);
+    g_assert_cmpfloat(c.speculation.multiplier, ==, 3);
+    g_assert_cmpint(c.speculation.min_runtime_ns, ==, SECOND / 10);
+    g_assert_cmpint(c.speculation.duration_threshold_ns, ==, 0);
+    g_assert_true(c.speculation.efficiency);
+    g_assert_cmpfloat(c.speculation.rate_multiplier, ==, 0.75);
+    g_assert_cmpfloat(c.speculation.long_run_factor, ==, 2);
+    g_assert_cmpint(c.speculation.kill_interval_ns, ==, 0);
+    g_assert_false(c.exclusion.enabled);
+    g_assert_cmpint(c.exclusion.timeout_ns, ==, 3600 * SECOND);
+    g_assert_cmpuint(c.exclusion.task_attempts_per_executor, ==, 1);
+    g_assert_cmpuint(c.exclusion.task_attempts_per_node, ==, 2);
+    g_assert_cmpuint(c.exclusion.stage_tasks_per_executor, ==, 2);
+    g_assert_cmpuint(c.exclusion.stage_executors_per_node, ==, 2);
+    g_assert_cmpuint(c.exclusion.app_tasks_per_executor, ==, 2);
+    g_assert_cmpuint(c.exclusion.app_executors_per_node, ==, 2);
+    g_assert_false(c.exclusion.fetch_failure || c.exclusion.kill ||
+                   c.exclusion.kill_decommission);
+    g_assert_cmpint(c.exclusion.unschedulable_ns, ==, 120 * SECOND);
 }
 
 /* A value that is not the default; to be freed. */
@@ -544,17 +574,42 @@ static void test_engine_allocation(void)
 
 static void test_engine_exclusion(void)
 {
+    static const struct {
+        const char *enabled, *timeout, *legacy; /* NULL: not set */
+        bool want_enabled;
+        int64_t want_timeout;
+    } cases[] = {
+        {NULL,    NULL, "0",  false, 0   },
+        {NULL,    NULL, "5s", true,  5   },
+        {NULL,    "7s", "5s", true,  7   },
+        {NULL,    "7s", "0",  false, 7   },
+        {NULL,    "7s", NULL, false, 7   },
+        {"false", NULL, "5s", false, 5   },
+        {"true",  NULL, NULL, true,  3600},
+        {"true",  "7s", "0",  true,  7   },
+    };
     struct trp_engine_config c;
+    trp_error err;
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        trp_options *o = fresh();
+        if (cases[i].enabled)
+            set(o, "excludeOnFailure.enabled", cases[i].enabled, TRP_ORIGIN_SITE);
+        if (cases[i].timeout)
+            set(o, "excludeOnFailure.timeout", cases[i].timeout, TRP_ORIGIN_SITE);
+        if (cases[i].legacy)
+            set(o, "scheduler.executorTaskExcludeOnFailureTime", cases[i].legacy,
+                TRP_ORIGIN_SITE);
+        g_assert_cmpint(trp_options_check(o, NULL), ==, 0);
+        trp_options_engine_config(o, &c);
+        g_assert_cmpint(c.exclusion.enabled, ==, cases[i].want_enabled);
+        g_assert_cmpint(c.exclusion.timeout_ns, ==, cases[i].want_timeout * SECOND);
+        trp_options_free(o);
+    }
     trp_options *o = fresh();
-    set(o, "scheduler.executorTaskExcludeOnFailureTime", "5s", TRP_ORIGIN_SITE);
-    trp_options_engine_config(o, &c);
-    g_assert_true(c.exclusion.enabled);
-    g_assert_cmpint(c.exclusion.timeout_ns, ==, 5 * SECOND);
-    set(o, "excludeOnFailure.timeout", "7s", TRP_ORIGIN_SITE);
-    set(o, "excludeOnFailure.enabled", "false", TRP_ORIGIN_SITE);
-    trp_options_engine_config(o, &c);
-    g_assert_false(c.exclusion.enabled);
-    g_assert_cmpint(c.exclusion.timeout_ns, ==, 7 * SECOND);
+    set(o, "excludeOnFailure.enabled", "true", TRP_ORIGIN_SITE);
+    set(o, "scheduler.executorTaskExcludeOnFailureTime", "0", TRP_ORIGIN_SITE);
+    g_assert_cmpint(trp_options_check(o, &err), ==, TRP_EINVAL);
+    g_assert_nonnull(strstr(err.text, "excludeOnFailure.timeout"));
     trp_options_free(o);
 }
 
@@ -608,7 +663,7 @@ int main(int argc, char **argv)
     g_test_add_func("/options/resources are bounded", test_too_many_resources);
     g_test_add_func("/options/all are visited in order", test_each);
     g_test_add_func("/options/core gets its values", test_core);
-    g_test_add_func("/options/nothing set is what the engine has by itself",
+    g_test_add_func("/options/nothing set is Spark's defaults and ours",
                     test_engine_defaults);
     g_test_add_func("/options/each has an effect, or is somebody else's",
                     test_each_has_an_effect);

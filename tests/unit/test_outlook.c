@@ -1,6 +1,7 @@
 /*
  * What may still run at once: of stages in chains and branches, and of an engine's job.
  */
+#include "conf/options.h"
 #include "core/alloc/outlook.h"
 
 #include "engine_world.h"
@@ -118,8 +119,8 @@ static void test_of_a_job(void)
     struct trp_engine_config c;
     struct trp_profile_defaults d;
     struct world w;
-    trp_engine_config_init(&c);
-    trp_profile_defaults_init(&d);
+    trp_options_engine_config(NULL, &c);
+    trp_options_profile_defaults(NULL, &d);
     d.executor_cores = 2;
     c.queue_ahead_ns = 0;
     world_init(&w, &d);
@@ -164,7 +165,7 @@ static void test_of_tasks_that_are_left(void)
     struct trp_engine_config c;
     struct world w;
     struct trp_stage_spec s = {.name = "s", .tasks_known = true, .ntasks = 9};
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.alloc_max_executors = 5;
     world_init(&w, NULL);

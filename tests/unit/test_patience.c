@@ -1,5 +1,6 @@
 /* When a request may be had from an additional job. Stage a has 40 tasks on executors
  * of one slot; what is held has room for two. */
+#include "conf/options.h"
 #include "engine_world.h"
 
 #define MS INT64_C(1000000)
@@ -7,7 +8,7 @@
 static struct trp_engine_config plain(void)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     return c;
 }
@@ -38,7 +39,7 @@ static void open_world(struct world *w, const struct trp_engine_config *c,
                        uint32_t inside)
 {
     struct trp_profile_defaults d;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     world_init(w, &d);
     world_start(w, c);
     w->manual = true;

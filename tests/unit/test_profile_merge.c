@@ -2,13 +2,14 @@
  * Which profile a stage gets: one, none, or a merged one. The conformance cases
  * profile-merge-takes-the-larger.yaml and profile-of-a-stage.yaml are carried over.
  */
+#include "conf/options.h"
 #include "profile_maker.h"
 
 static trp_profiles *merging_manager(void)
 {
     struct trp_profile_defaults d;
 
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.merge_conflicts = true;
     return manager_of(&d);
 }
@@ -85,7 +86,7 @@ static void test_merge_impossible(void)
     struct trp_profile_defaults d;
     trp_error err;
 
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.kind = TRP_MANAGER_STATIC;
     d.merge_conflicts = true;
     add_default_resource(&d, "gpu", 2, 0);

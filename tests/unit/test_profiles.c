@@ -2,6 +2,7 @@
  * The profile manager: the default profile, slots, impossible profiles, support,
  * merging. The conformance cases profile-*.yaml are carried over by name.
  */
+#include "conf/options.h"
 #include "profile_maker.h"
 
 static void assert_slots(trp_profiles *m, const char *text, uint32_t slots,
@@ -73,7 +74,7 @@ static void test_default_from_options(void)
 {
     struct trp_profile_defaults d;
 
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.memory_mib = 4096;
     d.overhead_mib = 1024;
     d.pyspark_mib = 2048;
@@ -104,7 +105,7 @@ static void test_default_section(void)
     struct trp_profile_builder b;
     trp_profiles *m;
 
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.executor_cores = 2;
     add_default_resource(&d, "gpu", 1, TRP_ONE);
     g_assert_cmpint(make_builder(&b, "x", "cores 8, fpga 2 | cpus 2, gpu 1/4", NULL),
@@ -147,7 +148,7 @@ static void test_impossible_default(void)
 {
     struct trp_profile_defaults fine, d;
 
-    trp_profile_defaults_init(&fine);
+    trp_options_profile_defaults(NULL, &fine);
     d = fine;
     d.task_cpus = 2;
     assert_bad_default(&d, TRP_EINVAL, "task cpus 2 above executor cores 1");
@@ -217,7 +218,7 @@ static void test_inherits(void)
 {
     struct trp_profile_defaults d;
 
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.executor_cores = 6;
     d.memory_mib = 2048;
     d.offheap_mib = 100;
@@ -332,7 +333,7 @@ static void test_task_only_on_fixed_executors(void)
 {
     struct trp_profile_defaults d;
 
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.kind = TRP_MANAGER_STATIC;
     d.executor_cores = 4;
     add_default_resource(&d, "gpu", 2, 0);
@@ -389,7 +390,7 @@ static void test_may_run(void)
 {
     for (int elastic = 0; elastic < 2; elastic++) {
         struct trp_profile_defaults d;
-        trp_profile_defaults_init(&d);
+        trp_options_profile_defaults(NULL, &d);
         d.kind = elastic ? TRP_MANAGER_ELASTIC : TRP_MANAGER_STATIC;
         d.executor_cores = 2;
         trp_profiles *m = manager_of(&d);
@@ -491,7 +492,7 @@ static void a_task_only_profile_grows_executors_that_nobody_sized(void)
         trp_profiles *m;
         trp_profile_id id;
         trp_error err = {0};
-        trp_profile_defaults_init(&d);
+        trp_options_profile_defaults(NULL, &d);
         d.cores_configured = configured;
         g_assert_cmpint(trp_profiles_new(&d, NULL, &m, &err), ==, 0);
         trp_profile_builder_init(&b, "light");

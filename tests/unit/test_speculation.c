@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/options.h"
 #include "core/sched/speculation.h"
 
 #define S INT64_C(1000000000)
@@ -13,10 +14,10 @@
 
 static struct trp_speculation_config make_config(void)
 {
-    struct trp_speculation_config c;
-    trp_speculation_config_init(&c);
-    c.enabled = true;
-    return c;
+    struct trp_engine_config c;
+    trp_options_engine_config(NULL, &c);
+    c.speculation.enabled = true;
+    return c.speculation;
 }
 
 static trp_speculation *make(uint32_t n, int64_t duration, uint64_t records)
@@ -30,50 +31,6 @@ static trp_speculation *make(uint32_t n, int64_t duration, uint64_t records)
 static struct trp_speculation_facts launched(int64_t at, double rate)
 {
     return (struct trp_speculation_facts){at, rate, TRP_SPECULATION_NEVER};
-}
-
-static void test_defaults(void)
-{
-    struct trp_speculation_config c;
-    trp_speculation_config_init(&c);
-    g_assert_false(c.enabled);
-    g_assert_cmpint(c.interval_ns, ==, 100 * MS);
-    g_assert_cmpfloat(c.quantile, ==, 0.9);
-    g_assert_cmpfloat(c.multiplier, ==, 3);
-    g_assert_cmpint(c.min_runtime_ns, ==, 100 * MS);
-    g_assert_cmpint(c.duration_threshold_ns, ==, TRP_SPECULATION_UNSET);
-    g_assert_true(c.efficiency);
-    g_assert_cmpfloat(c.rate_multiplier, ==, 0.75);
-    g_assert_cmpfloat(c.long_run_factor, ==, 2);
-    g_assert_cmpint(c.kill_interval_ns, ==, TRP_SPECULATION_UNSET);
-    g_assert_cmpint(trp_speculation_config_check(&c, NULL), ==, 0);
-}
-
-static void test_refused(void)
-{
-    static const double bad[] = {-0.1, 1e300, (double)NAN, (double)INFINITY};
-    for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
-        for (int k = 0; k < 4; k++) {
-            static const char *const names[] = {
-                "quantile", "multiplier", "processRateMultiplier", "longRunTaskFactor"};
-            struct trp_speculation_config c = make_config();
-            double *fields[] = {&c.quantile, &c.multiplier, &c.rate_multiplier,
-                                &c.long_run_factor};
-            trp_error err = {0};
-            *fields[k] = bad[i];
-            g_assert_cmpint(trp_speculation_config_check(&c, &err), ==, TRP_EINVAL);
-            g_assert_nonnull(strstr(err.text, names[k]));
-        }
-    }
-    struct trp_speculation_config c = make_config();
-    c.rate_multiplier = 0;
-    g_assert_cmpint(trp_speculation_config_check(&c, NULL), ==, TRP_EINVAL);
-    c = make_config();
-    c.interval_ns = 0;
-    g_assert_cmpint(trp_speculation_config_check(&c, NULL), ==, TRP_EINVAL);
-    c = make_config();
-    c.min_runtime_ns = -1;
-    g_assert_cmpint(trp_speculation_config_check(&c, NULL), ==, TRP_EINVAL);
 }
 
 static int compare(const void *a, const void *b)
@@ -293,9 +250,6 @@ static void test_decommission(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/speculation/options have the defaults of Spark 4.0",
-                    test_defaults);
-    g_test_add_func("/speculation/impossible options are refused", test_refused);
     g_test_add_func("/speculation/the median is the upper one", test_median);
     g_test_add_func("/speculation/a quantile must be done first", test_quantile);
     g_test_add_func("/speculation/some sets are never looked at", test_never);

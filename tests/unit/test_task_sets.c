@@ -1,13 +1,14 @@
 /* Task sets in real rounds: gangs of executors, copies of slow tasks, exclusion on
  * failure, executors that are about to go. What rounds by hand decide is in
  * tests/scenarios. */
+#include "conf/options.h"
 #include "core/topo/hosts.h"
 #include "engine_world.h"
 
 static struct trp_engine_config config_of(uint32_t max_executors)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.max_executors = max_executors;
     c.queue_ahead_ns = 0;
     return c;
@@ -173,22 +174,6 @@ static void the_rack_of_a_host_without_executors_counts(void)
     world_free(&w);
 }
 
-static void impossible_thresholds_are_refused(void)
-{
-    struct trp_engine_config c = config_of(1);
-    struct trp_profile_defaults d;
-    trp_profiles *profiles;
-    trp_engine *e;
-    trp_error err;
-    trp_profile_defaults_init(&d);
-    g_assert_cmpint(trp_profiles_new(&d, NULL, &profiles, &err), ==, 0);
-    c.exclusion.enabled = true;
-    c.exclusion.task_per_node = c.max_failures;
-    g_assert_cmpint(trp_engine_new(&c, profiles, &e, &err), ==, TRP_EINVAL);
-    g_assert_nonnull(strstr(err.text, "maxTaskAttemptsPerNode"));
-    trp_profiles_free(profiles);
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -199,6 +184,5 @@ int main(int argc, char **argv)
     ADD(a_task_leaves_the_executor_it_failed_on);
     ADD(a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing);
     ADD(the_rack_of_a_host_without_executors_counts);
-    ADD(impossible_thresholds_are_refused);
     return g_test_run();
 }

@@ -3,6 +3,7 @@
 #include <glib.h>
 #include <string.h>
 
+#include "conf/options.h"
 #include "core/profile/manager.h"
 #include "sim/virtual_cluster.h"
 
@@ -33,7 +34,7 @@ static void test_not_on(void)
     trp_sim_cluster *model;
     trp_profiles *profiles;
     trp_error err;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     g_assert_cmpint(trp_sim_cluster_parse("c.yaml", file, strlen(file), &model, &err),
                     ==, 0);
     config.model = model;

@@ -1,5 +1,6 @@
 /* A stage that waits says so, and why: after 15 s, 30 s later, and then every minute.
  */
+#include "conf/options.h"
 #include "engine_world.h"
 
 #include <fcntl.h>
@@ -43,7 +44,7 @@ static void begin(struct waiting *x)
     struct trp_stage_spec spec = {.name = "s", .tasks_known = true, .ntasks = 2};
     trp_error err;
     memset(x, 0, sizeof *x);
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     world_init(&x->w, NULL);
     world_start(&x->w, &c);
     x->w.manual = true;

@@ -1,11 +1,12 @@
 /* How many executors the engine asks for, and which it gives back: growth by steps,
  * limits over all profiles, copies and exclusions that need one more, idle timeouts. */
+#include "conf/options.h"
 #include "engine_world.h"
 
 static struct trp_engine_config plain(void)
 {
     struct trp_engine_config c;
-    trp_engine_config_init(&c);
+    trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     return c;
 }
@@ -13,7 +14,7 @@ static struct trp_engine_config plain(void)
 static void start(struct world *w, const struct trp_engine_config *c, int64_t cores)
 {
     struct trp_profile_defaults d;
-    trp_profile_defaults_init(&d);
+    trp_options_profile_defaults(NULL, &d);
     d.executor_cores = cores;
     world_init(w, &d);
     world_start(w, c);

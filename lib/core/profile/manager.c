@@ -129,19 +129,6 @@ int trp_profiles_add(trp_profiles *m, const struct trp_profile_builder *b,
 
 /* ---- the default profile -------------------------------------------------------- */
 
-void trp_profile_defaults_init(struct trp_profile_defaults *d)
-{
-    memset(d, 0, sizeof(*d));
-    d->kind = TRP_MANAGER_ELASTIC;
-    d->executor_cores = 1;
-    d->task_cpus = 1;
-    d->memory_mib = 1024;
-    d->overhead_mib = -1;
-    d->pyspark_mib = -1;
-    d->overhead_factor = 0.10;
-    d->overhead_min_mib = 64;
-}
-
 static int add_default_resources(struct trp_profile_builder *b,
                                  const struct trp_profile_defaults *d, trp_error *err)
 {

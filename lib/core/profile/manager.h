@@ -25,21 +25,22 @@ struct trp_default_resource {
     trp_amount task;  /* 0: omitted */
 };
 
-/* Options that profiles depend on; the names are those of the option table. */
+/* What profiles are made with. Which option has which member, with its default and its
+ * bounds: conf/options_table.c. */
 struct trp_profile_defaults {
     enum trp_manager_kind kind;
-    int64_t executor_cores;   /* executor.cores (1) */
-    bool cores_configured;    /* somebody wrote executor.cores, or cores in `default:`;
-                               * else    executors of an elastic task-only profile grow to
-                               * the    cpus of one task */
-    int64_t task_cpus;        /* task.cpus (1), > 0 */
-    int64_t memory_mib;       /* executor.memory (1024) */
-    int64_t overhead_mib;     /* executor.memoryOverhead; -1: not configured */
-    int64_t pyspark_mib;      /* executor.pyspark.memory; -1: not configured */
-    int64_t offheap_mib;      /* memory.offHeap.size when enabled, else 0 */
-    double overhead_factor;   /* executor.memoryOverheadFactor (0.10) */
-    int64_t overhead_min_mib; /* executor.minMemoryOverhead (64) */
-    bool merge_conflicts;     /* scheduler.resource.profileMergeConflicts */
+    int64_t executor_cores;
+    bool cores_configured; /* somebody wrote executor.cores, or cores in `default:`;
+                            * else executors of an elastic task-only profile grow to
+                            * the cpus of one task */
+    int64_t task_cpus;     /* > 0 */
+    int64_t memory_mib;
+    int64_t overhead_mib; /* -1: by the factor and the minimum */
+    int64_t pyspark_mib;  /* -1: none of its own */
+    int64_t offheap_mib;
+    double overhead_factor;
+    int64_t overhead_min_mib;
+    bool merge_conflicts; /* several profiles of a stage are merged, not an error */
     struct trp_default_resource resources[TRP_PROFILE_RESOURCES];
     uint32_t nresources;
 };
@@ -49,9 +50,6 @@ typedef struct trp_profiles trp_profiles;
 enum {
     TRP_PROFILES_MAX = 65536, /* profiles in one run */
 };
-
-/* The values that hold with nothing configured. */
-void trp_profile_defaults_init(struct trp_profile_defaults *d);
 
 /* Builds the default profile (id 0, name "default") from `d`. `override` (may be NULL)
  * is a `default:` section whose requests win over the options. TRP_EINVAL for an

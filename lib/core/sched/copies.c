@@ -13,25 +13,6 @@
 
 enum { NEWLY = 16 }; /* flag of a task marked by the present check */
 
-void trp_copies_init(struct trp_engine *e)
-{
-    const struct trp_engine_config *c = &e->config;
-    struct trp_speculation_config *s = &e->speculation;
-    trp_speculation_config_init(s);
-    s->enabled = c->speculation.enabled;
-    s->interval_ns = c->speculation.interval_ns;
-    s->quantile = c->speculation.quantile;
-    s->multiplier = c->speculation.multiplier;
-    s->min_runtime_ns = c->speculation.min_runtime_ns;
-    s->efficiency = c->speculation.efficiency;
-    s->rate_multiplier = c->speculation.rate_multiplier;
-    s->long_run_factor = c->speculation.long_run_factor;
-    if (c->speculation.duration_threshold_ns > 0)
-        s->duration_threshold_ns = c->speculation.duration_threshold_ns;
-    if (c->decommission.kill_interval_ns > 0)
-        s->kill_interval_ns = c->decommission.kill_interval_ns;
-}
-
 /* ---- where attempts ran ---- */
 
 TRP_RARE void trp_copies_past(struct trp_engine *e, struct trp_task_set *s,
@@ -165,7 +146,8 @@ static void judge(struct trp_engine *e, const struct trp_executor *x, uint32_t s
                                                 .rate = a->rate,
                                                 .decommissioned_ns =
                                                     x->decommissioned_ns};
-    if (!trp_speculation_judge(&e->speculation, s->slow, &s->gate, &facts, e->now))
+    if (!trp_speculation_judge(&e->config.speculation, s->slow, &s->gate, &facts,
+                               e->now))
         return;
     t->flags |= TRP_TASK_SPECULATABLE | NEWLY;
     s->copies++;
@@ -185,8 +167,9 @@ static bool look_at_sets(struct trp_engine *e)
                                                   .slots = s->profile->slots,
                                                   .barrier = s->barrier,
                                                   .zombie = s->zombie};
-        s->looked_at = s->slow && s->class &&
-                       trp_speculation_gate(&e->speculation, s->slow, &facts, &s->gate);
+        s->looked_at =
+            s->slow && s->class &&
+            trp_speculation_gate(&e->config.speculation, s->slow, &facts, &s->gate);
         any |= s->looked_at;
     }
     return any;
@@ -194,7 +177,7 @@ static bool look_at_sets(struct trp_engine *e)
 
 void trp_copies_check(struct trp_engine *e)
 {
-    if (!e->speculation.enabled || !look_at_sets(e))
+    if (!e->config.speculation.enabled || !look_at_sets(e))
         return;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
         const struct trp_executor *x = e->executors[i];
@@ -212,7 +195,7 @@ void trp_copies_check(struct trp_engine *e)
 void trp_copies_start(struct trp_engine *e)
 {
     if (e->slow_due == INT64_MAX && !e->manual)
-        e->slow_due = e->now + e->speculation.interval_ns;
+        e->slow_due = e->now + e->config.speculation.interval_ns;
 }
 
 void trp_copies_time(struct trp_engine *e)
@@ -223,5 +206,5 @@ void trp_copies_time(struct trp_engine *e)
     trp_copies_check(e);
     for (const struct trp_task_set *s = e->sets; s && !any; s = s->all_next)
         any = s->slow && !s->zombie;
-    e->slow_due = any ? e->now + e->speculation.interval_ns : INT64_MAX;
+    e->slow_due = any ? e->now + e->config.speculation.interval_ns : INT64_MAX;
 }

@@ -6,7 +6,6 @@
 
 #include "core/engine_state.h"
 
-void trp_copies_init(struct trp_engine *e);
 /* The check for slow tasks, over all sets. */
 void trp_copies_check(struct trp_engine *e);
 void trp_copies_time(struct trp_engine *e);

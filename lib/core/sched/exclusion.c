@@ -13,25 +13,10 @@
 
 int trp_exclusion_init(struct trp_engine *e, trp_error *err)
 {
-    const struct trp_engine_config *c = &e->config;
-    struct trp_health_config *h = &e->health;
-    trp_health_config_init(h);
-    h->enabled = c->exclusion.enabled;
-    h->timeout_ns = c->exclusion.timeout_ns;
-    h->task_attempts_per_executor = c->exclusion.task_per_executor;
-    h->task_attempts_per_node = c->exclusion.task_per_node;
-    h->stage_tasks_per_executor = c->exclusion.stage_per_executor;
-    h->stage_executors_per_node = c->exclusion.stage_per_node;
-    h->app_tasks_per_executor = c->exclusion.app_per_executor;
-    h->app_executors_per_node = c->exclusion.app_per_node;
-    h->fetch_failure = c->exclusion.fetch_failure;
-    h->kill = c->exclusion.kill;
-    h->kill_decommission = c->exclusion.decommission;
-    h->unschedulable_ns = c->exclusion.unschedulable_ns;
-    int rc = trp_health_config_resolve(h, c->max_failures, err);
-    if (rc < 0 || !h->enabled)
-        return rc;
-    e->tracker = trp_health_tracker_new(h);
+    const struct trp_health_config *c = &e->config.exclusion;
+    if (!c->enabled)
+        return 0;
+    e->tracker = trp_health_tracker_new(c);
     return e->tracker ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
@@ -48,7 +33,7 @@ static void kill_executor(struct trp_engine *e, struct trp_executor *x)
 {
     if (e->config.fixed && !e->manual)
         return;
-    if (e->health.kill_decommission && !e->manual)
+    if (e->config.exclusion.kill_decommission && !e->manual)
         trp_executor_decommission(e, x);
     else
         trp_executor_release(e, x);
@@ -78,7 +63,7 @@ static void take_news(struct trp_engine *e, const struct trp_health_news *news,
             continue;
         x->excluded = !x->excluded;
         trp_executor_set_free(e, x);
-        if (x->excluded && e->health.kill && x->state == TRP_EXECUTOR_LIVE)
+        if (x->excluded && e->config.exclusion.kill && x->state == TRP_EXECUTOR_LIVE)
             kill_executor(e, x);
     }
 }
@@ -106,7 +91,7 @@ void trp_exclusion_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t
                           uint32_t executor, const char *why)
 {
     trp_set_liven(s);
-    if (trp_health_failed(&e->health, &s->health, e->now, task, executor,
+    if (trp_health_failed(&e->config.exclusion, &s->health, e->now, task, executor,
                           e->executors[executor]->host, why) < 0)
         e->out_of_memory = true;
 }
@@ -144,7 +129,7 @@ void trp_exclusion_expire(struct trp_engine *e)
 
 static void stick(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
 {
-    s->abort_at = e->now + e->health.unschedulable_ns;
+    s->abort_at = e->now + e->config.exclusion.unschedulable_ns;
     s->abort_task = task;
     s->stuck_next = e->stuck;
     e->stuck = s;

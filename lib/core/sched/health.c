@@ -79,7 +79,7 @@ int trp_health_failed(const struct trp_health_config *c, struct trp_health **rec
                       int64_t now_ns, uint32_t task, uint32_t executor, uint32_t node,
                       const char *why)
 {
-    if (c->enabled != 1)
+    if (!c->enabled)
         return 0;
     if (!*record && !(*record = calloc(1, sizeof(**record))))
         return TRP_ENOMEM;

@@ -26,35 +26,22 @@
 
 #include "core/base/error.h"
 
-/* ---- options: excludeOnFailure.* ---- */
-
-#define TRP_HEALTH_UNSET INT64_MIN
-
-/* As given; trp_health_config_resolve makes it what is used. Times in ns. */
+/* Checked where options are read (conf/options_table.c). Times in ns. */
 struct trp_health_config {
-    int64_t enabled;           /* excludeOnFailure.enabled: 0, 1 or unset (default) */
-    int64_t timeout_ns;        /* .timeout; unset: the legacy one, else an hour */
-    int64_t legacy_timeout_ns; /* scheduler.executorTaskExcludeOnFailureTime: if unset
-                                * nothing; 0 is off, above it on, when `enabled` is
-                                * unset */
-    int64_t task_attempts_per_executor; /* .task.maxTaskAttemptsPerExecutor 1 */
-    int64_t task_attempts_per_node;     /* .task.maxTaskAttemptsPerNode 2 */
-    int64_t stage_tasks_per_executor;   /* .stage.maxFailedTasksPerExecutor 2 */
-    int64_t stage_executors_per_node;   /* .stage.maxFailedExecutorsPerNode 2 */
-    int64_t app_tasks_per_executor;     /* .application.maxFailedTasksPerExecutor 2 */
-    int64_t app_executors_per_node;     /* .application.maxFailedExecutorsPerNode 2 */
-    bool fetch_failure;                 /* .application.fetchFailure.enabled */
-    bool kill;                          /* .killExcludedExecutors */
-    bool kill_decommission;             /* .killExcludedExecutors.decommission */
-    int64_t unschedulable_ns; /* scheduler.excludeOnFailure.unschedulableTaskSetTimeout
-                               * 120 s */
+    bool enabled;
+    int64_t timeout_ns; /* how long the application excludes, and a failure counts */
+    /* Failures until … is excluded, … */
+    uint32_t task_attempts_per_executor; /* a task from an executor */
+    uint32_t task_attempts_per_node;     /* a task from a node */
+    uint32_t stage_tasks_per_executor;   /* an executor from a set */
+    uint32_t stage_executors_per_node; /* a node from a set: executors excluded there */
+    uint32_t app_tasks_per_executor;   /* the same from the application */
+    uint32_t app_executors_per_node;
+    bool fetch_failure;     /* a failed fetch excludes where it came from */
+    bool kill;              /* executors that the application excludes are ended … */
+    bool kill_decommission; /* … after what runs there */
+    int64_t unschedulable_ns; /* how long a set waits that is excluded everywhere */
 };
-void trp_health_config_init(struct trp_health_config *c);
-
-/* Settles `enabled` (to 0 or 1) and `timeout_ns`; when on, checks all values against
- * each other and task.maxFailures. TRP_EINVAL with the option's name. */
-int trp_health_config_resolve(struct trp_health_config *c, uint32_t max_failures,
-                              trp_error *err);
 
 /* ---- the record of a task set ---- */
 

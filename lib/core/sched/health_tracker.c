@@ -260,7 +260,7 @@ int trp_health_fetch_failed(trp_health_tracker *t, int64_t now_ns, uint32_t exec
 {
     int rc = 0;
     no_news(t);
-    if (t->config.enabled == 1 && t->config.fetch_failure) {
+    if (t->config.enabled && t->config.fetch_failure) {
         if (service && node != TRP_NONE)
             rc = node_out(t, node, expiry_of(t, now_ns));
         else if (!service && executor != TRP_NONE)

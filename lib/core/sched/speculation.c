@@ -26,57 +26,6 @@ struct trp_speculation {
     double records, run_s; /* of all successes */
 };
 
-/* ---- options ---- */
-
-void trp_speculation_config_init(struct trp_speculation_config *c)
-{
-    *c = (struct trp_speculation_config){
-        .interval_ns = 100 * MS,
-        .quantile = 0.9,
-        .multiplier = 3,
-        .min_runtime_ns = 100 * MS,
-        .duration_threshold_ns = TRP_SPECULATION_UNSET,
-        .efficiency = true,
-        .rate_multiplier = 0.75,
-        .long_run_factor = 2,
-        .kill_interval_ns = TRP_SPECULATION_UNSET,
-    };
-}
-
-/* NaN is never in the range. */
-static bool is_in(double x, double least, double most)
-{
-    return x >= least && x <= most;
-}
-
-int trp_speculation_config_check(const struct trp_speculation_config *c, trp_error *err)
-{
-    if (c->interval_ns <= 0)
-        return trp_error_set(err, TRP_EINVAL, "speculation.interval must be > 0");
-    if (!is_in(c->quantile, 0, 1))
-        return trp_error_set(err, TRP_EINVAL,
-                             "speculation.quantile is %g, but must be from 0 to 1",
-                             c->quantile);
-    if (!is_in(c->multiplier, 0, 1e9))
-        return trp_error_set(err, TRP_EINVAL,
-                             "speculation.multiplier is %g, but must be from 0 to 1e9",
-                             c->multiplier);
-    if (c->min_runtime_ns < 0)
-        return trp_error_set(err, TRP_EINVAL,
-                             "speculation.minTaskRuntime must not be negative");
-    if (!(c->rate_multiplier > 0 && c->rate_multiplier <= 1))
-        return trp_error_set(err, TRP_EINVAL,
-                             "speculation.efficiency.processRateMultiplier is %g, but "
-                             "must be above 0 and at most 1",
-                             c->rate_multiplier);
-    if (!is_in(c->long_run_factor, 1, 1e9))
-        return trp_error_set(err, TRP_EINVAL,
-                             "speculation.efficiency.longRunTaskFactor is %g, but must "
-                             "be from 1 to 1e9",
-                             c->long_run_factor);
-    return 0;
-}
-
 /* ---- durations ---- */
 
 static bool heap_push(struct heap *h, int64_t x)
@@ -222,7 +171,7 @@ static bool is_outlived(const struct trp_speculation_config *c,
                         const trp_speculation *s,
                         const struct trp_speculation_facts *facts)
 {
-    if (facts->decommissioned_ns == TRP_SPECULATION_NEVER || c->kill_interval_ns < 0)
+    if (facts->decommissioned_ns == TRP_SPECULATION_NEVER || !c->kill_interval_ns)
         return false;
     return later(facts->launched_ns, trp_speculation_median(s)) >
            later(facts->decommissioned_ns, c->kill_interval_ns);

@@ -27,25 +27,20 @@
 #include "core/base/error.h"
 
 #define TRP_SPECULATION_NEVER INT64_MAX
-enum { TRP_SPECULATION_UNSET = -1 };
 
-/* speculation.*; times in ns. */
+/* Checked where options are read (conf/options_table.c). Times in ns. */
 struct trp_speculation_config {
-    bool enabled;                  /* speculation: false */
-    int64_t interval_ns;           /* .interval: 100 ms */
-    double quantile;               /* .quantile: 0.9 */
-    double multiplier;             /* .multiplier: 3 */
-    int64_t min_runtime_ns;        /* .minTaskRuntime: 100 ms */
-    int64_t duration_threshold_ns; /* .task.duration.threshold: TRP_SPECULATION_UNSET */
-    bool efficiency;               /* .efficiency.enabled: true */
-    double rate_multiplier;        /* .efficiency.processRateMultiplier: 0.75 */
-    double long_run_factor;        /* .efficiency.longRunTaskFactor: 2 */
-    int64_t kill_interval_ns;      /* executor.decommission.killInterval: _UNSET */
+    bool enabled;
+    int64_t interval_ns;
+    double quantile;   /* the part of a set's tasks that must be done … */
+    double multiplier; /* … before so many times their median is slow */
+    int64_t min_runtime_ns;
+    int64_t duration_threshold_ns; /* what is slow before that; 0: nothing */
+    bool efficiency;
+    double rate_multiplier;   /* inefficient below this part of the mean rate */
+    double long_run_factor;   /* or above so many times the threshold */
+    int64_t kill_interval_ns; /* from an executor's notice to its end; 0: not known */
 };
-void trp_speculation_config_init(struct trp_speculation_config *c);
-/* TRP_EINVAL with the option's name. */
-int trp_speculation_config_check(const struct trp_speculation_config *c,
-                                 trp_error *err);
 
 /* ---- the record of a task set ---- */
 

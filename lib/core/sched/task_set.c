@@ -77,7 +77,7 @@ static bool make_records(const struct trp_engine *e, struct trp_task_set *s)
             return false;
         memset(s->where, 0xff, n);
     }
-    if (!e->speculation.enabled)
+    if (!e->config.speculation.enabled)
         return true;
     s->slow = trp_speculation_new();
     s->past_first = malloc(n);
