@@ -12,12 +12,13 @@ conf:           core
 events:         core os conf
 sim:            core conf events
 comm:           core
-executor:       core os wire comm
+data:           core comm
+executor:       core os wire comm data
 cluster:        core os wire conf events executor
 cluster/local:  core os events executor cluster
 cluster/slurm:  core os conf events executor cluster
-driver:         core os wire conf events comm executor cluster cluster/local cluster/slurm
-api:            core wire events executor driver
+driver:         core os wire conf events comm data executor cluster cluster/local cluster/slurm
+api:            core wire events data executor driver
 launcher:       core os conf events sim comm cluster cluster/slurm driver
 launcher/rank:  os comm executor cluster/slurm driver
 launcher/slurm: cluster/slurm

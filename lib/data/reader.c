@@ -1,0 +1,334 @@
+/*
+ * Reading a partition.
+ *
+ * At first every map output is asked for its block: how large it is. Those that are not
+ * empty are merged at once when the budget has a buffer for each. When it has not, as
+ * many neighbours as it has buffers for are merged to a spill, which takes their place,
+ * until the rest fits. Unordered blocks are read one after the other.
+ *
+ * A file is kept open while its block is read when there are few of them; else it is
+ * opened for each buffer that is filled. So a task with thousands of sources does not
+ * take the descriptors of its executor.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "data/spill.h"
+
+enum { KEEP_OPEN_MAX = 64 };
+
+/* What is to be merged: a block, or the spill that some have become. */
+struct input {
+    uint32_t source; /* TRP_NO_SOURCE: a spill */
+    int fd;
+    uint64_t begin, bytes;
+};
+
+struct trp_shuffle_reader {
+    struct trp_shuffle_read read;
+    int folder;
+    size_t memory; /* for buffers */
+    struct input *inputs;
+    uint32_t ninputs, next; /* those before `next` were merged */
+    struct trp_merge merge;
+    bool merging;
+    struct trp_unpacker unpacker;
+    struct trp_shuffle_reader_counts counts;
+};
+
+static int no_memory(trp_error *err)
+{
+    return trp_error_set(err, TRP_ENOMEM, "out of memory");
+}
+
+static struct trp_output_id output_of(const trp_shuffle_reader *r, uint32_t source)
+{
+    const struct trp_shuffle_source *s = &r->read.sources[source];
+    return (struct trp_output_id){r->read.shuffle, s->map, s->attempt};
+}
+
+/* Says of a failure which map output it is about, when it is about one. */
+static int fetch_failed(const trp_shuffle_reader *r, uint32_t source, int rc,
+                        const trp_error *why, struct trp_fetch_problem *ret,
+                        trp_error *err)
+{
+    if (source == TRP_NO_SOURCE || (rc != TRP_EPROTO && rc != TRP_ENOENT))
+        return trp_error_set(err, rc == TRP_EPROTO ? TRP_ESYSTEM : rc, "%s", why->text);
+    const struct trp_shuffle_source *s = &r->read.sources[source];
+    if (ret)
+        *ret = (struct trp_fetch_problem){true, r->read.shuffle, s->map, s->attempt,
+                                          s->host};
+    return trp_error_set(err, TRP_ENOENT,
+                         "partition %u of the output of map %u of shuffle %u (attempt "
+                         "%llu) on %s: %s",
+                         r->read.partition, s->map, r->read.shuffle,
+                         (unsigned long long)s->attempt, r->read.hosts[s->host].name,
+                         why->text);
+}
+
+/* ---- opening --------------------------------------------------------------------- */
+
+static int check_read(const struct trp_shuffle_read *read, trp_error *err)
+{
+    if (read->partition >= read->partitions)
+        return trp_error_set(err, TRP_EINVAL, "partition %u of a shuffle that has %u",
+                             read->partition, read->partitions);
+    for (uint32_t i = 0; i < read->nsources; i++) {
+        uint32_t host = read->sources[i].host;
+        if (host >= read->nhosts || !read->hosts[host].here)
+            return trp_error_set(err, TRP_EINVAL, "map output %u is at no known host",
+                                 read->sources[i].map);
+        if (i > 0 && read->sources[i].map <= read->sources[i - 1].map)
+            return trp_error_set(err, TRP_EINVAL,
+                                 "map outputs are not in the order of their maps");
+    }
+    return 0;
+}
+
+/* Finds a source's block in its file here. */
+static int look_here(trp_shuffle_reader *r, uint32_t source, struct input *ret,
+                     trp_error *err)
+{
+    struct trp_output_id id = output_of(r, source);
+    struct trp_block_file f;
+    struct trp_block_place place = {0};
+    int rc = trp_block_file_open(r->folder, &id, &f, err);
+    if (rc < 0)
+        return rc;
+    if (f.partitions != r->read.partitions)
+        rc = trp_error_set(err, TRP_EPROTO, "it has %u partitions, not %u",
+                           f.partitions, r->read.partitions);
+    else
+        rc = trp_block_file_find(&f, r->read.partition, &place, err);
+    *ret = (struct input){source, -1, place.begin, place.size};
+    if (rc == 0 && place.size > 0 && r->read.nsources <= KEEP_OPEN_MAX) {
+        ret->fd = f.fd;
+        f.fd = -1;
+    }
+    trp_block_file_close(&f);
+    return rc;
+}
+
+static int find_blocks(trp_shuffle_reader *r, struct trp_fetch_problem *ret_problem,
+                       trp_error *err)
+{
+    for (uint32_t i = 0; i < r->read.nsources; i++) {
+        trp_error why;
+        struct input *in = &r->inputs[r->ninputs];
+        int rc = look_here(r, i, in, &why);
+        if (rc < 0)
+            return fetch_failed(r, i, rc, &why, ret_problem, err);
+        if (in->bytes == 0)
+            continue;
+        r->counts.local_blocks++;
+        r->counts.local_bytes += in->bytes;
+        r->ninputs++;
+    }
+    return 0;
+}
+
+/* ---- merging --------------------------------------------------------------------- */
+
+static struct trp_stream *open_stream(trp_shuffle_reader *r, struct input *in)
+{
+    struct trp_bytes_source *bytes;
+    uint64_t seed = trp_parts_seed(r->read.shuffle, 0, 0);
+    int fd = in->fd;
+    in->fd = -1;
+    if (in->source == TRP_NO_SOURCE) {
+        bytes = trp_source_of_file(fd, 0);
+    } else {
+        struct trp_output_id id = output_of(r, in->source);
+        bytes = trp_source_of_block(r->folder, &id, fd, in->begin);
+        seed = trp_parts_seed(id.shuffle, id.map, id.attempt);
+    }
+    struct trp_stream *s = bytes ? trp_stream_of_parts(bytes, in->bytes, seed,
+                                                       r->read.partition, &r->unpacker)
+                                 : NULL;
+    if (s)
+        s->source = in->source;
+    return s;
+}
+
+/* Merges the inputs from … to - 1. */
+static int open_merge(trp_shuffle_reader *r, uint32_t from, uint32_t to,
+                      struct trp_merge *ret, trp_error *err)
+{
+    uint32_t n = to - from;
+    bool good = true;
+    struct trp_stream **streams =
+        (struct trp_stream **)calloc((size_t)n + 1, sizeof(struct trp_stream *));
+    if (!streams)
+        return no_memory(err);
+    for (uint32_t i = 0; i < n && good; i++) {
+        streams[i] = open_stream(r, &r->inputs[from + i]);
+        good = streams[i] != NULL;
+    }
+    int rc = trp_merge_open(ret, streams, n, &r->read.order, err);
+    if (rc == 0 && !good)
+        rc = no_memory(err);
+    if (rc < 0)
+        trp_merge_close(ret);
+    return rc;
+}
+
+static uint32_t failed_source(const struct trp_merge *m)
+{
+    return m->failed != TRP_NO_SOURCE ? m->streams[m->failed]->source : TRP_NO_SOURCE;
+}
+
+/* Makes the inputs from … to - 1 the spill *ret. */
+static int spill(trp_shuffle_reader *r, uint32_t from, uint32_t to, struct input *ret,
+                 struct trp_fetch_problem *ret_problem, trp_error *err)
+{
+    struct trp_merge m;
+    struct trp_spill made;
+    trp_error why = {0};
+    int rc = open_merge(r, from, to, &m, err);
+    if (rc < 0)
+        return rc;
+    rc = trp_spill_merge(&m, r->folder, r->read.folder,
+                         trp_parts_seed(r->read.shuffle, 0, 0), 0, r->read.killed,
+                         &made, &why);
+    uint32_t source = failed_source(&m);
+    trp_merge_close(&m);
+    if (rc < 0)
+        return fetch_failed(r, source, rc, &why, ret_problem, err);
+    *ret = (struct input){TRP_NO_SOURCE, made.fd, 0, made.bytes};
+    r->counts.spills++;
+    r->counts.spilled_bytes += made.bytes;
+    return 0;
+}
+
+static size_t memory_of(const struct input *v, uint32_t n)
+{
+    size_t memory = 0;
+    for (uint32_t i = 0; i < n; i++)
+        memory += trp_stream_memory(v[i].bytes);
+    return memory;
+}
+
+/* How many of these fit together; at least 2. */
+static uint32_t how_many_fit(const struct input *v, uint32_t n, size_t memory)
+{
+    uint32_t k = 0;
+    for (size_t sum = 0; k < n; k++) {
+        sum += trp_stream_memory(v[k].bytes);
+        if (sum > memory && k >= 2)
+            break;
+    }
+    return k;
+}
+
+/* Merges neighbours until what is left fits. */
+static int make_fit(trp_shuffle_reader *r, struct trp_fetch_problem *ret_problem,
+                    trp_error *err)
+{
+    while (r->ninputs > 2 && memory_of(r->inputs, r->ninputs) > r->memory) {
+        uint32_t done = 0, at = 0;
+        while (at < r->ninputs &&
+               memory_of(r->inputs, done) + memory_of(r->inputs + at, r->ninputs - at) >
+                   r->memory) {
+            uint32_t k = how_many_fit(r->inputs + at, r->ninputs - at, r->memory);
+            struct input made = r->inputs[at];
+            int rc = k > 1 ? spill(r, at, at + k, &made, ret_problem, err) : 0;
+            if (rc < 0)
+                return rc;
+            if (k == 1)
+                r->inputs[at].fd = -1;
+            r->inputs[done++] = made;
+            at += k;
+        }
+        memmove(r->inputs + done, r->inputs + at,
+                (r->ninputs - at) * sizeof *r->inputs);
+        r->ninputs -= at - done;
+    }
+    return 0;
+}
+
+int trp_shuffle_reader_open(const struct trp_shuffle_read *read,
+                            trp_shuffle_reader **ret,
+                            struct trp_fetch_problem *ret_problem, trp_error *err)
+{
+    int rc = check_read(read, err);
+    if (rc < 0)
+        return rc;
+    trp_shuffle_reader *r = (trp_shuffle_reader *)calloc(1, sizeof *r);
+    if (!r)
+        return no_memory(err);
+    r->read = *read;
+    r->memory =
+        read->memory < TRP_SHUFFLE_MEMORY_MIN ? TRP_SHUFFLE_MEMORY_MIN : read->memory;
+    r->memory -= TRP_PARTS_BUFFER;
+    r->folder = open(read->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r->inputs = (struct input *)calloc((size_t)read->nsources + 1, sizeof *r->inputs);
+    if (r->folder < 0)
+        rc = trp_error_set(err, TRP_ESYSTEM, "%s: %m", read->folder);
+    else if (!r->inputs)
+        rc = no_memory(err);
+    else
+        rc = find_blocks(r, ret_problem, err);
+    if (rc == 0 && !read->order.unordered)
+        rc = make_fit(r, ret_problem, err);
+    if (rc < 0)
+        trp_shuffle_reader_free(r);
+    else
+        *ret = r;
+    return rc;
+}
+
+void trp_shuffle_reader_free(trp_shuffle_reader *r)
+{
+    if (!r)
+        return;
+    if (r->merging)
+        trp_merge_close(&r->merge);
+    for (uint32_t i = 0; r->inputs && i < r->ninputs; i++)
+        if (r->inputs[i].fd >= 0)
+            close(r->inputs[i].fd);
+    free(r->inputs);
+    ZSTD_freeDCtx(r->unpacker.zstd);
+    if (r->folder >= 0)
+        close(r->folder);
+    free(r);
+}
+
+/* ---- handing out ----------------------------------------------------------------- */
+
+int trp_shuffle_next(trp_shuffle_reader *r, struct trp_shuffle_record *ret,
+                     struct trp_fetch_problem *ret_problem, trp_error *err)
+{
+    trp_error why = {0};
+    for (;;) {
+        if (r->read.killed && *r->read.killed)
+            return trp_error_set(err, TRP_ECANCELLED, "given up");
+        if (!r->merging) {
+            uint32_t to = r->read.order.unordered ? r->next + 1 : r->ninputs;
+            if (r->next >= r->ninputs)
+                return 0;
+            int rc = open_merge(r, r->next, to, &r->merge, err);
+            if (rc < 0)
+                return rc;
+            r->merging = true;
+            r->next = to;
+        }
+        int rc = trp_merge_next(&r->merge, ret, &why);
+        if (rc > 0) {
+            r->counts.records++;
+            return rc;
+        }
+        if (rc < 0)
+            return fetch_failed(r, failed_source(&r->merge), rc, &why, ret_problem,
+                                err);
+        trp_merge_close(&r->merge);
+        r->merging = false;
+    }
+}
+
+void trp_shuffle_reader_counts(const trp_shuffle_reader *r,
+                               struct trp_shuffle_reader_counts *ret)
+{
+    *ret = r->counts;
+}

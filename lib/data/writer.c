@@ -1,0 +1,364 @@
+/*
+ * Writing a map output.
+ *
+ * Records are gathered in memory (sorter.h). When they reach the budget they are sorted
+ * and written as a spill. At the end, without spills, what is in memory is sorted and
+ * written straight into the output; else spills and memory are merged into it. Of the
+ * budget a quarter is for merging, three are for records.
+ *
+ * A record that is larger than that is gathered by itself: spilled as soon as it is
+ * there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/array.h"
+#include "data/spill.h"
+
+struct trp_shuffle_writer {
+    struct trp_shuffle_spec spec;
+    struct trp_output_id id;
+    uint64_t seed;
+    size_t gather; /* bytes of memory for records, with what sorting takes */
+    int folder;
+    char hidden[TRP_BLOCK_NAME + 32]; /* "": there is no file of that name */
+    struct trp_sorter sorter;
+    struct trp_spill *spills;
+    uint32_t nspills, spills_cap;
+    struct trp_unpacker unpacker;
+    struct trp_shuffle_counts counts;
+};
+
+static int no_memory(trp_error *err)
+{
+    return trp_error_set(err, TRP_ENOMEM, "out of memory");
+}
+
+static int check_spec(const struct trp_shuffle_spec *s, trp_error *err)
+{
+    if (s->partitions < 1 || s->partitions > TRP_SHUFFLE_PARTITIONS_MAX)
+        return trp_error_set(err, TRP_EINVAL,
+                             "a shuffle has 1 to %d partitions, not %u",
+                             TRP_SHUFFLE_PARTITIONS_MAX, s->partitions);
+    if (s->order.unordered && (s->order.compare || s->order.combine))
+        return trp_error_set(err, TRP_EINVAL,
+                             "what is unordered cannot be compared or combined");
+    return 0;
+}
+
+int trp_shuffle_writer_open(const struct trp_shuffle_spec *spec,
+                            trp_shuffle_writer **ret, trp_error *err)
+{
+    int rc = check_spec(spec, err);
+    if (rc < 0)
+        return rc;
+    int folder = open(spec->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "%s: %m", spec->folder);
+    trp_shuffle_writer *w = (trp_shuffle_writer *)calloc(1, sizeof *w);
+    if (!w) {
+        close(folder);
+        return no_memory(err);
+    }
+    size_t memory =
+        spec->memory < TRP_SHUFFLE_MEMORY_MIN ? TRP_SHUFFLE_MEMORY_MIN : spec->memory;
+    w->spec = *spec;
+    w->spec.memory = memory < TRP_SORTER_BYTES_MAX ? memory : TRP_SORTER_BYTES_MAX;
+    w->gather = w->spec.memory / 4 * 3 - TRP_PARTS_BUFFER;
+    w->id = (struct trp_output_id){spec->shuffle, spec->map, spec->attempt};
+    w->seed = trp_parts_seed(spec->shuffle, spec->map, spec->attempt);
+    w->folder = folder;
+    trp_sorter_init(&w->sorter, &w->spec.order);
+    *ret = w;
+    return 0;
+}
+
+void trp_shuffle_writer_free(trp_shuffle_writer *w)
+{
+    if (!w)
+        return;
+    if (w->hidden[0])
+        unlinkat(w->folder, w->hidden, 0);
+    for (uint32_t i = 0; i < w->nspills; i++)
+        if (w->spills[i].fd >= 0)
+            close(w->spills[i].fd);
+    free(w->spills);
+    trp_sorter_free(&w->sorter);
+    ZSTD_freeDCtx(w->unpacker.zstd);
+    close(w->folder);
+    free(w);
+}
+
+static bool is_killed(const trp_shuffle_writer *w)
+{
+    return w->spec.killed && *w->spec.killed;
+}
+
+/* ---- merging --------------------------------------------------------------------- */
+
+/* Streams of the spills `from` … and, `memory`, of what is sorted. */
+static int open_merge(trp_shuffle_writer *w, uint32_t from, uint32_t count, bool memory,
+                      struct trp_merge *ret, trp_error *err)
+{
+    uint32_t n = 0;
+    struct trp_stream **streams =
+        (struct trp_stream **)calloc((size_t)count + 1, sizeof(struct trp_stream *));
+    bool good = streams != NULL;
+    for (; good && n < count; n++) {
+        streams[n] = trp_spill_stream(&w->spills[from + n], w->seed, &w->unpacker);
+        good = streams[n] != NULL;
+    }
+    if (good && memory) {
+        streams[n] = trp_stream_of_memory(&w->sorter);
+        good = streams[n++] != NULL;
+    }
+    if (!streams)
+        return no_memory(err);
+    int rc = trp_merge_open(ret, streams, n, &w->spec.order, err);
+    if (rc == 0 && !good)
+        rc = no_memory(err);
+    if (rc < 0)
+        trp_merge_close(ret);
+    return rc;
+}
+
+/* What a spill says is damaged was written by us just now. */
+static int spill_failed(const trp_shuffle_writer *w, int rc, trp_error *err)
+{
+    if (rc != TRP_EPROTO)
+        return rc;
+    return trp_error_set(err, TRP_ESYSTEM, "%s: a spill that was just written: %s",
+                         w->spec.folder, err ? err->text : "damaged");
+}
+
+static int keep_spill(trp_shuffle_writer *w, struct trp_merge *m, struct trp_spill *ret,
+                      trp_error *err)
+{
+    int rc = trp_spill_merge(m, w->folder, w->spec.folder, w->seed, w->spec.compress,
+                             w->spec.killed, ret, err);
+    trp_merge_close(m);
+    if (rc < 0)
+        return spill_failed(w, rc, err);
+    w->counts.spills++;
+    w->counts.spilled_bytes += ret->bytes;
+    return 0;
+}
+
+/* Neighbouring spills become one until no more than `most` are left. */
+static int reduce_spills(trp_shuffle_writer *w, uint32_t most, trp_error *err)
+{
+    while (w->nspills > most) {
+        uint32_t done = 0;
+        uint32_t width = trp_merge_width(w->spec.memory / 4);
+        for (uint32_t from = 0; from < w->nspills; from += width) {
+            uint32_t n = w->nspills - from < width ? w->nspills - from : width;
+            struct trp_spill merged;
+            struct trp_merge m;
+            int rc = open_merge(w, from, n, false, &m, err);
+            if (rc == 0)
+                rc = keep_spill(w, &m, &merged, err);
+            if (rc < 0)
+                return rc;
+            w->spills[done++] = merged;
+        }
+        w->nspills = done;
+    }
+    return 0;
+}
+
+static int sort_memory(trp_shuffle_writer *w, trp_error *err)
+{
+    size_t memory = trp_sorter_memory(&w->sorter);
+    if (memory > w->counts.peak_memory)
+        w->counts.peak_memory = memory;
+    return trp_sorter_sort(&w->sorter, err);
+}
+
+static int spill(trp_shuffle_writer *w, trp_error *err)
+{
+    struct trp_merge m;
+    int rc = sort_memory(w, err);
+    if (rc == 0 && !TRP_ARRAY_GROW(w->spills, w->nspills, w->spills_cap))
+        rc = no_memory(err);
+    if (rc == 0)
+        rc = open_merge(w, 0, 0, true, &m, err);
+    if (rc == 0)
+        rc = keep_spill(w, &m, &w->spills[w->nspills], err);
+    if (rc < 0)
+        return rc;
+    w->nspills++;
+    if (trp_sorter_memory(&w->sorter) > w->gather)
+        trp_sorter_free(&w->sorter); /* one large record */
+    else
+        trp_sorter_clear(&w->sorter);
+    return 0;
+}
+
+/* ---- adding ---------------------------------------------------------------------- */
+
+static int check_record(const trp_shuffle_writer *w, uint32_t partition, size_t nk,
+                        size_t nv, trp_error *err)
+{
+    if (partition >= w->spec.partitions)
+        return trp_error_set(err, TRP_EINVAL,
+                             "partition %u of a shuffle that has %u: they are numbered "
+                             "from 0",
+                             partition, w->spec.partitions);
+    if (nk > TRP_SHUFFLE_RECORD_MAX || nv > TRP_SHUFFLE_RECORD_MAX - nk)
+        return trp_error_set(err, TRP_ELIMIT,
+                             "a record of %zu bytes (its key has %zu) is larger than "
+                             "the %u that one may have",
+                             nk + nv, nk, TRP_SHUFFLE_RECORD_MAX);
+    return 0;
+}
+
+int trp_shuffle_add(trp_shuffle_writer *w, uint32_t partition, const void *key,
+                    size_t nk, const void *value, size_t nv, trp_error *err)
+{
+    int rc = check_record(w, partition, nk, nv, err);
+    if (rc < 0)
+        return rc;
+    if (is_killed(w))
+        return trp_error_set(err, TRP_ECANCELLED, "given up");
+    size_t needs = trp_sorter_needs(TRP_RECORD_HEAD_MAX + nk + nv);
+    if (w->sorter.n > 0 && needs > w->gather - trp_sorter_memory(&w->sorter))
+        rc = spill(w, err);
+    if (rc == 0 && trp_sorter_add(&w->sorter, partition, key, (uint32_t)nk, value,
+                                  (uint32_t)nv) < 0)
+        rc = no_memory(err);
+    if (rc == 0)
+        w->counts.records++;
+    if (rc == 0 && trp_sorter_memory(&w->sorter) > w->gather)
+        rc = spill(w, err);
+    return rc;
+}
+
+/* ---- the output ------------------------------------------------------------------ */
+
+static int write_sorted(trp_shuffle_writer *w, struct trp_parts_writer *p,
+                        trp_error *err)
+{
+    const struct trp_sorter *s = &w->sorter;
+    enum { AHEAD = 16 };
+    for (size_t i = 0; i < s->n; i++) {
+        size_t size;
+        if (i + AHEAD < s->n) { /* records are all over the memory */
+            const uint8_t *next = (const uint8_t *)s->bytes.p +
+                                  (size_t)s->entries[i + AHEAD].at * TRP_SORTER_UNIT;
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + 64);
+        }
+        if (i % 4096 == 0 && is_killed(w))
+            return trp_error_set(err, TRP_ECANCELLED, "given up");
+        const uint8_t *record = trp_sorter_record(s, &s->entries[i], &size);
+        int rc = trp_parts_put(p, s->entries[i].partition, record, size, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int write_merged(trp_shuffle_writer *w, struct trp_parts_writer *p,
+                        trp_error *err)
+{
+    struct trp_merge m;
+    struct trp_shuffle_record r;
+    uint32_t width = trp_merge_width(w->spec.memory / 4);
+    int rc = reduce_spills(w, width - 1, err);
+    if (rc == 0)
+        rc = open_merge(w, 0, w->nspills, w->sorter.n > 0, &m, err);
+    if (rc < 0)
+        return rc;
+    for (uint64_t n = 0; (rc = trp_merge_next(&m, &r, err)) > 0; n++) {
+        if (n % 4096 == 0 && is_killed(w))
+            rc = trp_error_set(err, TRP_ECANCELLED, "given up");
+        else
+            rc = trp_parts_put_record(p, m.partition, &r, err);
+        if (rc < 0)
+            break;
+    }
+    trp_merge_close(&m);
+    return spill_failed(w, rc, err);
+}
+
+/* All blocks, index and footer, into the open file. */
+static int write_output(trp_shuffle_writer *w, int fd, uint64_t *sizes, trp_error *err)
+{
+    struct trp_parts_writer p;
+    int rc =
+        trp_parts_writer_open(&p, fd, w->spec.folder, w->seed, w->spec.compress, err);
+    if (rc < 0)
+        return rc;
+    p.sizes = sizes;
+    rc = sort_memory(w, err);
+    if (rc == 0 && w->nspills == 0 && !w->spec.order.combine)
+        rc = write_sorted(w, &p, err);
+    else if (rc == 0)
+        rc = write_merged(w, &p, err);
+    if (rc == 0)
+        rc = trp_block_file_finish(&p, &w->id, sizes, w->spec.partitions, err);
+    w->counts.written = p.records;
+    w->counts.bytes = p.bytes;
+    trp_parts_writer_close(&p);
+    return rc;
+}
+
+static int write_failed(const trp_shuffle_writer *w, trp_error *err)
+{
+    return trp_error_set(err, TRP_ESYSTEM, "%s: shuffle data cannot be written: %m",
+                         w->spec.folder);
+}
+
+/* Writes the file and gives it its name. */
+static int make_output(trp_shuffle_writer *w, uint64_t *sizes, trp_error *err)
+{
+    char name[TRP_BLOCK_NAME];
+    trp_block_file_name(&w->id, name);
+    snprintf(w->hidden, sizeof w->hidden, ".%s.%d", name, (int)getpid());
+    int fd =
+        openat(w->folder, w->hidden, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        w->hidden[0] = 0;
+        return write_failed(w, err);
+    }
+    int rc = write_output(w, fd, sizes, err);
+    if (close(fd) < 0 &&
+        rc == 0) /* some file systems say only now that they are full */
+        rc = write_failed(w, err);
+    if (rc == 0 && renameat(w->folder, w->hidden, w->folder, name) < 0)
+        rc = write_failed(w, err);
+    if (rc < 0)
+        return rc;
+    w->hidden[0] = 0;
+    return 0;
+}
+
+int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
+                       struct trp_shuffle_counts *ret_counts, trp_error *err)
+{
+    if (is_killed(w))
+        return trp_error_set(err, TRP_ECANCELLED, "given up");
+    uint64_t *sizes = (uint64_t *)calloc(w->spec.partitions, sizeof *sizes);
+    int rc = sizes ? make_output(w, sizes, err) : no_memory(err);
+    if (rc == 0 && ret_sizes)
+        memcpy(ret_sizes, sizes, w->spec.partitions * sizeof *sizes);
+    if (rc == 0 && ret_counts)
+        *ret_counts = w->counts;
+    free(sizes);
+    return rc;
+}
+
+int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
+                       uint64_t attempt, trp_error *err)
+{
+    const struct trp_output_id id = {shuffle, map, attempt};
+    char name[TRP_BLOCK_NAME], path[4096];
+    trp_block_file_name(&id, name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return unlink(path) == 0 || errno == ENOENT
+               ? 0
+               : trp_error_set(err, TRP_ESYSTEM, "%s: %m", path);
+}
