@@ -4,7 +4,9 @@
  *     driver.c      making, submitting, waiting, ending
  *     loop.c        the loop: take what came, step the engine, send, sleep
  *     perform.c     the actions of the engine: perform_stages.c, perform_attempts.c
- *     executor_records.c       executors: asked for, granted, up, gone
+ *     executor_records.c  executors: what the engine wants of them
+ *     record_life.c       … and what becomes of them
+ *     executor_messages.c what they tell of attempts
  *     allocation_ends.c  the end of the driver's allocation
  *     secrets.c     what executors have to prove
  *     open.c        from a run specification, or from MPI ranks, to a driver
@@ -31,21 +33,27 @@
  */
 enum { TRP_OVER_MAX = 8 };
 
+/* How far an executor has come. Bits, so that a set of them can say what may happen. */
+enum trp_record_state {
+    TRP_RECORD_COMING = 1, /* asked for, or a rank that is expected */
+    TRP_RECORD_UP = 2,     /* joined: can be sent to */
+    TRP_RECORD_DOWN = 4,  /* its connection has closed, nobody knows why: `gone` will */
+    TRP_RECORD_GONE = 8,  /* its process is gone, its last words are awaited */
+    TRP_RECORD_LOST = 16, /* the engine knows that it is gone */
+    /* It was added, and not removed since. */
+    TRP_RECORD_JOINED = TRP_RECORD_UP | TRP_RECORD_DOWN | TRP_RECORD_GONE,
+};
+
 /* An executor as the driver knows it. Numbered as in the engine. */
 struct trp_executor_record {
     trp_executor_id id;
     trp_profile_id profile;
-    bool up;                /* joined: can be sent to */
-    bool down;              /* its socket has closed */
-    bool killed_for_memory; /* by the kernel, as the cluster said */
-    int64_t words_due; /* its process is gone, its words are awaited: until then; 0 */
-    bool planned;      /* its end counts against nobody */
-    bool outran;       /* its Slurm job has reached its time limit */
-    bool released;     /* told to go by the engine */
-    bool leaving;      /* the cluster wants it to go */
-    bool lost;         /* the engine knows it is gone */
-    bool here;         /* its process may exist: the cluster has not said `gone` */
-    bool removed;      /* the event log knows */
+    enum trp_record_state state;
+    bool here;           /* its process may exist: the cluster has not said `gone` */
+    bool released;       /* told to go by the engine */
+    bool leaving;        /* the cluster wants it to go; that was told */
+    enum trp_loss ended; /* what the cluster says of its end; EXITED: nothing */
+    int64_t words_due;   /* in GONE */
     struct trp_last_words words;
     int64_t requested; /* mono */
     char *host, *rack;
@@ -137,7 +145,7 @@ struct trp_driver {
     uint32_t stages_known, stages_done, tasks, tasks_done, failures;
     int64_t progress_due;
     int64_t waiting_due, waiting_step; /* waiting.c */
-    int64_t words_due; /* executor_records.c: the first of them, or INT64_MAX */
+    int64_t words_due; /* record_life.c: the first of them, or INT64_MAX */
 
     int64_t active;     /* when something last happened, mono */
     int64_t looked;     /* when libuv was last asked, mono */
@@ -255,12 +263,26 @@ void trp_record_need(trp_driver *d, trp_executor_id id);
 void trp_record_may_add(trp_driver *d, trp_executor_id id);
 void trp_record_release(trp_driver *d, trp_executor_id id);
 void trp_record_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile);
+bool trp_record_expected(void *context, uint32_t executor);
+/* Takes over what it was granted. False: out of memory. */
+bool trp_record_grant(struct trp_executor_record *x, const struct trp_granted *g);
+/* Tells the engine that an executor which it wants will not come. */
+void trp_record_refuse(trp_driver *d, trp_executor_id id, enum trp_refusal how,
+                       const char *text);
+void trp_record_drop(trp_driver *d, struct trp_executor_record *x);
+void trp_record_free(trp_driver *d);
+
+/* record_life.c */
 /* Gives those up whose last words have not come in time: at d->words_due. */
 void trp_record_give_up_late(trp_driver *d, int64_t now);
-bool trp_record_expected(void *context, uint32_t executor);
-void trp_record_free(trp_driver *d);
 extern const struct trp_channel_handler trp_driver_channel_handler;
 extern const struct trp_cluster_handler trp_driver_cluster_handler;
+
+/* executor_messages.c */
+void trp_driver_on_gang_ended(void *context, trp_attempt_id attempt,
+                              const struct trp_end *end);
+void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
+                           size_t size);
 
 /* cluster_news.c: of that handler, what is about no executor. */
 void trp_driver_on_notice(void *context, const char *text);

@@ -91,7 +91,7 @@ static void flush_one(trp_driver *d, struct trp_executor_record *x)
     if (!x->launching)
         return;
     trp_launch_finish(&x->launches);
-    if (x->up)
+    if (x->state & TRP_RECORD_JOINED)
         send_to(d, x->id.n, &x->launches);
     trp_buf_clear(&x->launches);
     x->launching = false;
@@ -168,7 +168,8 @@ void trp_perform_launch(trp_driver *d, const struct trp_action *action)
     s->live++;
     d->attempts++;
     d->functions += s->function;
-    if (!x || !x->up) /* it is being lost: the engine will hear of it */
+    if (!x || !(x->state &
+                TRP_RECORD_JOINED)) /* it is being lost: the engine will hear of it */
         return;
     if (!stage_send(d, s, x, &err) || !begin_batch(d, x)) {
         launch_failed(d, a->launch.attempt, TRP_END_START, err.text);
@@ -255,7 +256,7 @@ void trp_perform_kill(trp_driver *d, const struct trp_action *a)
         return;
     }
     struct trp_executor_record *x = trp_record_of(d, a->kill.executor.n);
-    if (!x || !x->up)
+    if (!x || !(x->state & TRP_RECORD_JOINED))
         return;
     flush_one(d, x); /* the launch goes first */
     struct trp_buf b = {0};

@@ -211,7 +211,7 @@ static void forget_stage(trp_driver *d, trp_stage_id id, struct trp_driver_stage
 {
     for (uint32_t i = 0; i < s->nsent; i++) {
         struct trp_executor_record *x = s->sent[i] ? trp_record_of(d, i) : NULL;
-        if (x && x->up && !x->released)
+        if (x && x->state & TRP_RECORD_JOINED && !x->released)
             trp_perform_over(d, x, id);
     }
     free(s->sent);

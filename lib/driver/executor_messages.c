@@ -1,0 +1,81 @@
+/*
+ * What executors and gangs tell of the attempts that they run.
+ */
+#include "driver/driver_state.h"
+#include "os/clock.h"
+
+void trp_driver_on_gang_ended(void *context, trp_attempt_id attempt,
+                              const struct trp_end *end)
+{
+    trp_driver *d = context;
+    d->now = trp_clock_ns();
+    struct trp_event ev = {
+        .kind = TRP_EVENT_TASK_ENDED,
+        .ended = {.attempt = attempt,
+                  .status = end->status,
+                  .code = end->code,
+                  .duration_ns = end->duration_ns}
+    };
+    d->ended = end;
+    trp_driver_step(d, &ev);
+    d->ended = NULL;
+}
+
+static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
+                    size_t size)
+{
+    struct trp_view v;
+    struct trp_end end;
+    uint32_t count;
+    int rc = trp_ends_open(data, size, &v, &count);
+    struct trp_event ev = {.kind = TRP_EVENT_TASK_ENDED};
+    while (rc == 0 && (rc = trp_ends_next(&v, &end)) > 0) {
+        ev.ended.attempt = end.attempt;
+        ev.ended.status = end.status;
+        ev.ended.code = end.code;
+        ev.ended.duration_ns = end.duration_ns;
+        ev.ended.result_bytes = end.status == TRP_END_SUCCESS ? end.extra_size : 0;
+        d->ended = &end;
+        x->ends++;
+        trp_driver_step(d, &ev);
+        d->ended = NULL;
+        rc = 0;
+    }
+    if (rc < 0)
+        trp_event_message(d->log, "error", "a garbled message about ended tasks",
+                          trp_driver_wall(d, d->now));
+}
+
+static void on_sync(trp_driver *d, const uint8_t *data, size_t size)
+{
+    struct trp_sync s;
+    struct trp_event ev = {.kind = TRP_EVENT_SYNC};
+    if (trp_sync_get(data, size, &s) < 0) {
+        trp_event_message(d->log, "error", "a garbled message of a waiting task",
+                          trp_driver_wall(d, d->now));
+        return;
+    }
+    ev.sync.attempt = s.attempt;
+    ev.sync.epoch = s.epoch;
+    ev.sync.gather = s.gather;
+    ev.sync.data = s.message;
+    ev.sync.size = s.size;
+    trp_driver_step(d, &ev);
+}
+
+void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
+                           size_t size)
+{
+    trp_driver *d = context;
+    struct trp_executor_record *x = trp_record_of(d, peer);
+    if (!x)
+        return;
+    d->now = trp_clock_ns();
+    if (trp_message_kind_of(data, size) == TRP_MSG_ENDS)
+        on_ends(d, x, data, size);
+    else if (trp_message_kind_of(data, size) == TRP_MSG_SYNC)
+        on_sync(d, data, size);
+    else
+        trp_event_message(d->log, "error", "a message of unknown kind was dropped",
+                          trp_driver_wall(d, d->now));
+}
