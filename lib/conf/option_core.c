@@ -228,7 +228,7 @@ void trp_options_engine_config(const trp_options *o, struct trp_engine_config *r
     ret->queue_ahead_ns = 10 * MS_NS;
     ret->queue_ahead_max = 2048;
     ret->retry_first_ns = 1000 * MS_NS;
-    ret->retry_max_ns = 60 * 1000 * MS_NS;
+    ret->retry_max_ns = 60000 * MS_NS;
     ret->max_start_failures = 5;
     fill(o, TRP_TAKER_ENGINE, ret);
     const char *ahead = text_of(o, "alloc.look_ahead");

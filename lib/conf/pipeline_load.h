@@ -4,7 +4,12 @@
 #ifndef TRP_CONF_PIPELINE_LOAD_H
 #define TRP_CONF_PIPELINE_LOAD_H
 
+#include "conf/pipeline.h"
 #include "conf/yaml.h"
+
+/* pipeline_stage.c: the keys of a stage. A test holds that each has a place. */
+extern const struct trp_yaml_key trp_pipeline_stage_keys[];
+extern const uint32_t trp_pipeline_nstage_keys;
 
 /* pipeline_stage.c: one item of `stages:`. */
 void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,

@@ -461,7 +461,7 @@ READER(read_pool)
 /* ---- the stage ---------------------------------------------------------------------
  */
 
-static const struct trp_yaml_key stage_keys[] = {
+const struct trp_yaml_key trp_pipeline_stage_keys[] = {
     {"name",        read_name,        true },
     {"after",       read_after,       false},
     {"profile",     read_profile,     false},
@@ -485,6 +485,8 @@ static const struct trp_yaml_key stage_keys[] = {
     {"executors",   read_executors,   false},
     {"pool",        read_pool,        false},
 };
+const uint32_t trp_pipeline_nstage_keys =
+    sizeof trp_pipeline_stage_keys / sizeof *trp_pipeline_stage_keys;
 
 /* Two keys of which only one may stand: the later one is wrong. */
 static void exclude(trp_yaml *y, struct trp_mark a, struct trp_mark b, const char *what)
@@ -500,8 +502,8 @@ void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
     s->tasks = 1;
     s->mark = node->mark;
     trp_pipeline_foreign(y, node, true);
-    bool sound = trp_yaml_mapping(y, node, "a stage", stage_keys,
-                                  sizeof(stage_keys) / sizeof(stage_keys[0]), &r);
+    bool sound = trp_yaml_mapping(y, node, "a stage", trp_pipeline_stage_keys,
+                                  trp_pipeline_nstage_keys, &r);
     if (sound && !r.run.line && !r.argv.line)
         trp_yaml_wrong(y, node->mark,
                        "a stage has neither \"run\" nor \"argv\"; add one of them");

@@ -164,7 +164,6 @@ static void test_each_option_comes_out_as_it_went_in(void)
                                                            : &large;
         memcpy(at, other, t->type == TRP_OPTION_CHOICE ? 1 : t->member.size);
         g_test_message("%s", t->key);
-        g_assert_cmpint(memcmp(&c, &plain, sizeof c), !=, 0);
         g_assert_true(comes_out(&c, &got));
         g_assert_cmpmem(&c, sizeof c, &got, sizeof got);
     }

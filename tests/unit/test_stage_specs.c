@@ -4,6 +4,7 @@
  */
 #include <unistd.h>
 
+#include "conf/pipeline_load.h"
 #include "driver_run.h"
 #include "events/engine_trace.h"
 #include "sim/policies.h"
@@ -156,6 +157,27 @@ static void virtual_run(const struct key *k)
     files_free(dir);
 }
 
+/* Keys of a stage that the engine does not know of: they are the driver's. */
+static const char *const drivers[] = {"name",        "run",  "argv",    "env",
+                                      "allow_empty", "cwd",  "timeout", "outputs",
+                                      "prelude",     "wrap", NULL};
+
+/* A new key is tried above, or named as the driver's. */
+static void test_all_keys(void)
+{
+    for (uint32_t i = 0; i < trp_pipeline_nstage_keys; i++) {
+        const char *name = trp_pipeline_stage_keys[i].name;
+        bool tried = false;
+        for (size_t k = 0; k < G_N_ELEMENTS(keys); k++)
+            tried = tried || (g_str_has_prefix(keys[k].yaml, name) &&
+                              keys[k].yaml[strlen(name)] == ':');
+        if (tried == g_strv_contains(drivers, name))
+            g_error("%s: %s", name,
+                    tried ? "tried, but named as the driver's"
+                          : "nobody tries whether it arrives in the engine");
+    }
+}
+
 static void test_real_runs(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
@@ -171,6 +193,7 @@ static void test_virtual_runs(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/stage_specs/each key of a stage is tried", test_all_keys);
     g_test_add_func("/stage_specs/a real run has every key of a stage", test_real_runs);
     g_test_add_func("/stage_specs/a virtual run has every key of a stage",
                     test_virtual_runs);
