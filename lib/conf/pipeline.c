@@ -41,12 +41,9 @@ struct trp_pair *trp_options_read(trp_yaml *y, const struct trp_yaml_node *node,
     uint32_t n = 0;
     if (!trp_yaml_is_mapping(y, node, "options") || node->count == 0)
         return NULL;
-    struct trp_pair *pairs =
-        trp_conf_arena_alloc(trp_yaml_keep(y), node->count, sizeof(*pairs));
-    if (!pairs) {
-        trp_yaml_no_memory(y);
+    struct trp_pair *pairs = trp_yaml_alloc(y, node->count, sizeof(*pairs));
+    if (!pairs)
         return NULL;
-    }
     for (const struct trp_yaml_node *key = node->first; key; key = key->next->next) {
         char *name =
             key->kind == TRP_YAML_SCALAR ? trp_yaml_word(y, key, "a key") : NULL;
@@ -80,54 +77,43 @@ int trp_options_set_pairs(trp_options *o, const struct trp_pair *v, uint32_t n,
 /* ---- top-level keys ----------------------------------------------------------------
  */
 
-#define READER(name)                                                                   \
-    static void name(trp_yaml *y, const struct trp_yaml_node *key,                     \
-                     const struct trp_yaml_node *value, void *context)
-
-READER(read_version)
+static TRP_YAML_READER(read_version)
 {
     (void)key;
     (void)context;
-    bool one = value->kind == TRP_YAML_SCALAR && value->plain && value->size == 1 &&
-               value->text[0] == '1';
-    if (trp_yaml_is_scalar(y, value, "troupe") && !one)
-        trp_yaml_wrong(y, value->mark,
-                       "\"%s\" is not a version of pipeline files; write troupe: 1",
-                       trp_show(value->text).text);
+    trp_yaml_version(y, value, "pipeline", "troupe");
 }
 
-READER(read_name)
+static TRP_YAML_READER(read_name)
 {
     trp_pipeline *p = context;
     (void)key;
     p->name = trp_yaml_word(y, value, "name");
 }
 
-READER(read_profiles)
+static TRP_YAML_READER(read_profiles)
 {
     trp_pipeline *p = context;
     (void)key;
     p->profiles = trp_profile_sections_read(y, value, &p->nprofiles);
 }
 
-READER(read_default)
+static TRP_YAML_READER(read_default)
 {
     trp_pipeline *p = context;
-    p->fallback = trp_conf_arena_alloc(trp_yaml_keep(y), 1, sizeof(*p->fallback));
-    if (!p->fallback)
-        trp_yaml_no_memory(y);
-    else
+    p->fallback = trp_yaml_alloc(y, 1, sizeof(*p->fallback));
+    if (p->fallback)
         trp_profile_section_read(y, "default", key->mark, value, p->fallback);
 }
 
-READER(read_pools)
+static TRP_YAML_READER(read_pools)
 {
     trp_pipeline *p = context;
     (void)key;
     trp_pool_section_read(y, value, &p->pools);
 }
 
-READER(read_params)
+static TRP_YAML_READER(read_params)
 {
     trp_pipeline *p = context;
     p->params = trp_yaml_pairs(y, value, "params", &p->nparams);
@@ -146,14 +132,14 @@ READER(read_params)
     }
 }
 
-READER(read_options)
+static TRP_YAML_READER(read_options)
 {
     trp_pipeline *p = context;
     (void)key;
     p->options = trp_options_read(y, value, NULL, &p->noptions);
 }
 
-READER(read_stages)
+static TRP_YAML_READER(read_stages)
 {
     trp_pipeline *p = context;
     (void)key;
@@ -164,12 +150,9 @@ READER(read_stages)
                        TRP_PIPELINE_STAGES);
         return;
     }
-    p->stages =
-        trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*p->stages));
-    if (!p->stages) {
-        trp_yaml_no_memory(y);
+    p->stages = trp_yaml_alloc(y, value->count, sizeof(*p->stages));
+    if (!p->stages)
         return;
-    }
     for (const struct trp_yaml_node *item = value->first; item; item = item->next)
         trp_pipeline_stage_read(y, item, &p->stages[p->nstages++]);
 }

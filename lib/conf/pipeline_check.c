@@ -13,6 +13,7 @@
 
 #include "conf/pipeline_load.h"
 #include "conf/wording.h"
+#include "core/base/heap.h"
 #include "core/base/ids.h"
 
 enum { CYCLE_SHOWN = 12 };
@@ -151,32 +152,8 @@ static void resolve_parents(trp_yaml *y, const struct index *ix, uint32_t *seen_
 /* The children of stage i are children[first[i] .. first[i + 1]). */
 struct graph {
     uint32_t *first, *children, *waits; /* waits: parents not placed yet */
-    uint32_t *heap, nheap;
+    struct trp_heap ready;              /* stages whose parents are placed */
 };
-
-static void heap_push(struct graph *g, uint32_t x)
-{
-    uint32_t i = g->nheap++;
-    for (; i > 0 && g->heap[(i - 1) / 2] > x; i = (i - 1) / 2)
-        g->heap[i] = g->heap[(i - 1) / 2];
-    g->heap[i] = x;
-}
-
-static uint32_t heap_pop(struct graph *g)
-{
-    uint32_t least = g->heap[0], x = g->heap[--g->nheap], i = 0;
-    for (;;) {
-        uint32_t child = 2 * i + 1;
-        if (child + 1 < g->nheap && g->heap[child + 1] < g->heap[child])
-            child++;
-        if (child >= g->nheap || g->heap[child] >= x)
-            break;
-        g->heap[i] = g->heap[child];
-        i = child;
-    }
-    g->heap[i] = x;
-    return least;
-}
 
 static bool graph_make(struct graph *g, const trp_pipeline *p,
                        struct trp_conf_arena *scratch)
@@ -187,8 +164,9 @@ static bool graph_make(struct graph *g, const trp_pipeline *p,
     g->first = trp_conf_arena_alloc(scratch, (size_t)n + 2, sizeof(uint32_t));
     g->children = trp_conf_arena_alloc(scratch, edges, sizeof(uint32_t));
     g->waits = trp_conf_arena_alloc(scratch, n, sizeof(uint32_t));
-    g->heap = trp_conf_arena_alloc(scratch, n, sizeof(uint32_t));
-    if (!g->first || !g->children || !g->waits || !g->heap)
+    g->ready = (struct trp_heap){.v = trp_conf_arena_alloc(scratch, n, sizeof(int64_t)),
+                                 .cap = n};
+    if (!g->first || !g->children || !g->waits || !g->ready.v)
         return false;
     /* Counted two places up, then summed, then filled from one place up. */
     for (uint32_t i = 0; i < n; i++) {
@@ -218,15 +196,15 @@ static uint32_t place_stages(trp_pipeline *p, struct graph *g)
     uint32_t placed = 0;
     for (uint32_t i = 0; i < p->nstages; i++) {
         if (g->waits[i] == 0)
-            heap_push(g, i);
+            trp_heap_push(&g->ready, i);
     }
-    while (g->nheap > 0) {
-        uint32_t stage = heap_pop(g);
+    while (g->ready.n > 0) {
+        uint32_t stage = (uint32_t)trp_heap_pop(&g->ready);
         p->order[placed++] = stage;
         for (uint32_t k = g->first[stage]; k < g->first[stage + 1]; k++) {
             uint32_t child = g->children[k];
             if (--g->waits[child] == 0)
-                heap_push(g, child);
+                trp_heap_push(&g->ready, child);
         }
     }
     return placed;
@@ -278,7 +256,7 @@ void trp_pipeline_check(trp_yaml *y, trp_pipeline *p)
     struct graph g = {0};
     ix.by_name = trp_conf_arena_alloc(&scratch, p->nstages, sizeof(uint32_t));
     uint32_t *marks = trp_conf_arena_alloc(&scratch, p->nstages, sizeof(uint32_t));
-    p->order = trp_conf_arena_alloc(trp_yaml_keep(y), p->nstages, sizeof(uint32_t));
+    p->order = trp_yaml_alloc(y, p->nstages, sizeof(uint32_t));
     bool room = ix.by_name && marks && p->order;
     if (room) {
         check_names(y, &ix);

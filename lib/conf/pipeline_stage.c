@@ -20,11 +20,7 @@ struct reading {
     struct trp_mark barrier, max_running, tolerate, pool;
 };
 
-#define READER(name)                                                                   \
-    static void name(trp_yaml *y, const struct trp_yaml_node *key,                     \
-                     const struct trp_yaml_node *value, void *context)
-
-READER(read_name)
+static TRP_YAML_READER(read_name)
 {
     struct reading *r = context;
     (void)key;
@@ -38,7 +34,7 @@ READER(read_name)
             trp_show(r->s->name).text);
 }
 
-READER(read_profile)
+static TRP_YAML_READER(read_profile)
 {
     struct reading *r = context;
     (void)key;
@@ -46,14 +42,14 @@ READER(read_profile)
     r->s->profile_mark = value->mark;
 }
 
-READER(read_run)
+static TRP_YAML_READER(read_run)
 {
     struct reading *r = context;
     r->run = key->mark;
     r->s->run = trp_yaml_word(y, value, "run");
 }
 
-READER(read_argv)
+static TRP_YAML_READER(read_argv)
 {
     struct reading *r = context;
     r->argv = key->mark;
@@ -64,7 +60,7 @@ READER(read_argv)
         trp_yaml_wrong(y, value->first->mark, "argv names no program; name one");
 }
 
-READER(read_wrap)
+static TRP_YAML_READER(read_wrap)
 {
     struct reading *r = context;
     (void)key;
@@ -73,14 +69,14 @@ READER(read_wrap)
         trp_yaml_wrong(y, value->first->mark, "wrap names no program; name one");
 }
 
-READER(read_prelude)
+static TRP_YAML_READER(read_prelude)
 {
     struct reading *r = context;
     r->prelude = key->mark;
     r->s->prelude = trp_yaml_text(y, value, "prelude");
 }
 
-READER(read_tasks)
+static TRP_YAML_READER(read_tasks)
 {
     struct reading *r = context;
     int64_t n = TRP_NONE; /* after an error */
@@ -103,39 +99,36 @@ static void foreach_kind(trp_yaml *y, struct reading *r,
     r->s->foreach_mark = key->next->mark;
 }
 
-READER(read_files)
+static TRP_YAML_READER(read_files)
 {
     struct reading *r = context;
     foreach_kind(y, r, key, TRP_FOREACH_FILES);
     r->s->pattern = trp_yaml_word(y, value, "files");
 }
 
-READER(read_lines)
+static TRP_YAML_READER(read_lines)
 {
     struct reading *r = context;
     foreach_kind(y, r, key, TRP_FOREACH_LINES);
     r->s->pattern = trp_yaml_word(y, value, "lines");
 }
 
-READER(read_items)
+static TRP_YAML_READER(read_items)
 {
     struct reading *r = context;
     foreach_kind(y, r, key, TRP_FOREACH_ITEMS);
     if (!trp_yaml_is_list(y, value, "items") || value->count == 0)
         return;
-    r->s->items =
-        trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*r->s->items));
-    if (!r->s->items) {
-        trp_yaml_no_memory(y);
+    r->s->items = trp_yaml_alloc(y, value->count, sizeof(*r->s->items));
+    if (!r->s->items)
         return;
-    }
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
         char *text = trp_yaml_text(y, item, "an item of items");
         r->s->items[r->s->nitems++] = (struct trp_text){text, item->size};
     }
 }
 
-READER(read_foreach)
+static TRP_YAML_READER(read_foreach)
 {
     static const struct trp_yaml_key keys[] = {
         {"files", read_files, false},
@@ -150,7 +143,7 @@ READER(read_foreach)
                        "foreach has no items; write one of files, items, lines");
 }
 
-READER(read_allow_empty)
+static TRP_YAML_READER(read_allow_empty)
 {
     struct reading *r = context;
     r->allow_empty = key->mark;
@@ -160,7 +153,7 @@ READER(read_allow_empty)
 /* ---- after -------------------------------------------------------------------------
  */
 
-READER(read_after_stage)
+static TRP_YAML_READER(read_after_stage)
 {
     struct trp_after *a = context;
     (void)key;
@@ -168,7 +161,7 @@ READER(read_after_stage)
     a->mark = value->mark;
 }
 
-READER(read_after_each)
+static TRP_YAML_READER(read_after_each)
 {
     struct trp_after *a = context;
     (void)key;
@@ -190,7 +183,7 @@ static void read_parent(trp_yaml *y, const struct trp_yaml_node *node,
         a->stage = trp_yaml_word(y, node, "after");
 }
 
-READER(read_after)
+static TRP_YAML_READER(read_after)
 {
     struct reading *r = context;
     bool list = value->kind == TRP_YAML_LIST;
@@ -198,11 +191,9 @@ READER(read_after)
     (void)key;
     if (n == 0)
         return;
-    r->s->after = trp_conf_arena_alloc(trp_yaml_keep(y), n, sizeof(*r->s->after));
-    if (!r->s->after) {
-        trp_yaml_no_memory(y);
+    r->s->after = trp_yaml_alloc(y, n, sizeof(*r->s->after));
+    if (!r->s->after)
         return;
-    }
     r->s->nafter = n;
     if (!list) {
         read_parent(y, value, r->s->after);
@@ -216,7 +207,7 @@ READER(read_after)
 /* ---- mpi, env, limits --------------------------------------------------------------
  */
 
-READER(read_ranks)
+static TRP_YAML_READER(read_ranks)
 {
     struct reading *r = context;
     int64_t n = 1;
@@ -225,7 +216,7 @@ READER(read_ranks)
     r->s->ranks = (uint32_t)n;
 }
 
-READER(read_mpi)
+static TRP_YAML_READER(read_mpi)
 {
     static const struct trp_yaml_key keys[] = {
         {"ranks", read_ranks, true}
@@ -235,7 +226,7 @@ READER(read_mpi)
     trp_yaml_mapping(y, value, "mpi", keys, 1, r);
 }
 
-READER(read_barrier)
+static TRP_YAML_READER(read_barrier)
 {
     struct reading *r = context;
     trp_yaml_bool(y, value, "barrier", &r->s->barrier);
@@ -243,7 +234,7 @@ READER(read_barrier)
         r->barrier = key->mark;
 }
 
-READER(read_env)
+static TRP_YAML_READER(read_env)
 {
     struct reading *r = context;
     r->s->env = trp_yaml_pairs(y, value, "env", &r->s->nenv);
@@ -264,21 +255,21 @@ READER(read_env)
     }
 }
 
-READER(read_cwd)
+static TRP_YAML_READER(read_cwd)
 {
     struct reading *r = context;
     (void)key;
     r->s->cwd = trp_yaml_word(y, value, "cwd");
 }
 
-READER(read_timeout)
+static TRP_YAML_READER(read_timeout)
 {
     struct reading *r = context;
     (void)key;
     trp_yaml_time(y, value, "timeout", &r->s->timeout_ns);
 }
 
-READER(read_max_running)
+static TRP_YAML_READER(read_max_running)
 {
     struct reading *r = context;
     int64_t n = 0;
@@ -288,7 +279,7 @@ READER(read_max_running)
 }
 
 /* "3" tasks or "1%" of them. */
-READER(read_tolerate)
+static TRP_YAML_READER(read_tolerate)
 {
     struct reading *r = context;
     char number[16] = "";
@@ -314,7 +305,7 @@ READER(read_tolerate)
         r->s->tolerate_ppm = (uint32_t)(percent * PPM_OF_PERCENT + 0.5);
 }
 
-READER(read_outputs)
+static TRP_YAML_READER(read_outputs)
 {
     struct reading *r = context;
     (void)key;
@@ -328,7 +319,7 @@ READER(read_outputs)
     }
 }
 
-READER(read_prefer)
+static TRP_YAML_READER(read_prefer)
 {
     struct reading *r = context;
     (void)key;
@@ -352,7 +343,7 @@ READER(read_prefer)
 /* ---- retries, executors ------------------------------------------------------------
  */
 
-READER(read_max_failures)
+static TRP_YAML_READER(read_max_failures)
 {
     struct reading *r = context;
     int64_t n = 0;
@@ -361,25 +352,22 @@ READER(read_max_failures)
     r->s->max_failures = (uint32_t)n;
 }
 
-READER(read_memory_factor)
+static TRP_YAML_READER(read_memory_factor)
 {
     struct reading *r = context;
     (void)key;
     trp_yaml_number(y, value, "memory_factor", 1, FACTOR_MAX, &r->s->memory_factor);
 }
 
-READER(read_not_on)
+static TRP_YAML_READER(read_not_on)
 {
     struct reading *r = context;
     (void)key;
     if (!trp_yaml_is_list(y, value, "not_on") || value->count == 0)
         return;
-    r->s->not_on =
-        trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*r->s->not_on));
-    if (!r->s->not_on) {
-        trp_yaml_no_memory(y);
+    r->s->not_on = trp_yaml_alloc(y, value->count, sizeof(*r->s->not_on));
+    if (!r->s->not_on)
         return;
-    }
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
         int64_t status = 0;
         if (trp_yaml_whole(y, item, "an exit status of not_on", 1, EXIT_MAX, &status))
@@ -387,7 +375,7 @@ READER(read_not_on)
     }
 }
 
-READER(read_retries)
+static TRP_YAML_READER(read_retries)
 {
     static const struct trp_yaml_key keys[] = {
         {"max_failures",  read_max_failures,  false},
@@ -398,7 +386,7 @@ READER(read_retries)
     trp_yaml_mapping(y, value, "retries", keys, 3, context);
 }
 
-READER(read_executors_min)
+static TRP_YAML_READER(read_executors_min)
 {
     struct reading *r = context;
     int64_t n = 0;
@@ -407,7 +395,7 @@ READER(read_executors_min)
     r->s->min_executors = (uint32_t)n;
 }
 
-READER(read_executors_max)
+static TRP_YAML_READER(read_executors_max)
 {
     struct reading *r = context;
     int64_t n = 0;
@@ -416,7 +404,7 @@ READER(read_executors_max)
     r->s->max_executors = (uint32_t)n;
 }
 
-READER(read_look_ahead)
+static TRP_YAML_READER(read_look_ahead)
 {
     struct reading *r = context;
     const char *text = trp_yaml_word(y, value, "look_ahead");
@@ -435,7 +423,7 @@ READER(read_look_ahead)
                        trp_show(text).text);
 }
 
-READER(read_executors)
+static TRP_YAML_READER(read_executors)
 {
     static const struct trp_yaml_key keys[] = {
         {"look_ahead", read_look_ahead,    false},
@@ -450,7 +438,7 @@ READER(read_executors)
                        r->s->min_executors, r->s->max_executors);
 }
 
-READER(read_pool)
+static TRP_YAML_READER(read_pool)
 {
     struct reading *r = context;
     r->pool = key->mark;

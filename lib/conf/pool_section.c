@@ -17,11 +17,7 @@
 /* ---- reading ----------------------------------------------------------------------
  */
 
-#define READER(name)                                                                   \
-    static void name(trp_yaml *y, const struct trp_yaml_node *key,                     \
-                     const struct trp_yaml_node *value, void *context)
-
-READER(read_weight)
+static TRP_YAML_READER(read_weight)
 {
     struct trp_pool_spec *pool = context;
     int64_t n;
@@ -30,7 +26,7 @@ READER(read_weight)
         pool->weight = trp_yaml_word(y, value, "weight");
 }
 
-READER(read_min_share)
+static TRP_YAML_READER(read_min_share)
 {
     struct trp_pool_spec *pool = context;
     int64_t n;
@@ -39,7 +35,7 @@ READER(read_min_share)
         pool->min_share = trp_yaml_word(y, value, "min_share");
 }
 
-READER(read_mode)
+static TRP_YAML_READER(read_mode)
 {
     struct trp_pool_spec *pool = context;
     (void)key;
@@ -78,14 +74,10 @@ void trp_pool_section_read(trp_yaml *y, const struct trp_yaml_node *node,
                        TRP_PIPELINE_POOLS);
         return;
     }
-    ret->specs =
-        trp_conf_arena_alloc(trp_yaml_keep(y), node->count, sizeof(*ret->specs));
-    ret->marks =
-        trp_conf_arena_alloc(trp_yaml_keep(y), node->count, sizeof(*ret->marks));
-    if (!ret->specs || !ret->marks) {
-        trp_yaml_no_memory(y);
+    ret->specs = trp_yaml_alloc(y, node->count, sizeof(*ret->specs));
+    ret->marks = trp_yaml_alloc(y, node->count, sizeof(*ret->marks));
+    if (!ret->specs || !ret->marks)
         return;
-    }
     for (const struct trp_yaml_node *key = node->first; key; key = key->next->next) {
         if (key->kind != TRP_YAML_SCALAR)
             continue;
@@ -97,7 +89,7 @@ void trp_pool_section_read(trp_yaml *y, const struct trp_yaml_node *node,
 /* ---- the file ---------------------------------------------------------------------
  */
 
-READER(read_pools)
+static TRP_YAML_READER(read_pools)
 {
     (void)key;
     trp_pool_section_read(y, value, context);

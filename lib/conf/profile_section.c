@@ -159,12 +159,9 @@ struct trp_profile_section *trp_profile_sections_read(trp_yaml *y,
                        TRP_PIPELINE_PROFILES);
         return NULL;
     }
-    struct trp_profile_section *v =
-        trp_conf_arena_alloc(trp_yaml_keep(y), node->count, sizeof(*v));
-    if (!v) {
-        trp_yaml_no_memory(y);
+    struct trp_profile_section *v = trp_yaml_alloc(y, node->count, sizeof(*v));
+    if (!v)
         return NULL;
-    }
     uint32_t n = 0;
     for (const struct trp_yaml_node *key = node->first; key; key = key->next->next) {
         if (key->kind != TRP_YAML_SCALAR)

@@ -18,33 +18,28 @@
 
 #define SITE_FILE "/etc/troupe/site.yaml"
 
-static TRP_SITE_READER(read_version)
+static TRP_YAML_READER(read_version)
 {
     (void)key;
     (void)context;
-    bool one = value->kind == TRP_YAML_SCALAR && value->plain && value->size == 1 &&
-               value->text[0] == '1';
-    if (trp_yaml_is_scalar(y, value, "site") && !one)
-        trp_yaml_wrong(y, value->mark,
-                       "\"%s\" is not a version of site files; write site: 1",
-                       trp_show(value->text).text);
+    trp_yaml_version(y, value, "site", "site");
 }
 
-static TRP_SITE_READER(read_scratch)
+static TRP_YAML_READER(read_scratch)
 {
     trp_site *s = context;
     (void)key;
     s->scratch = trp_yaml_word(y, value, "scratch");
 }
 
-static TRP_SITE_READER(read_options)
+static TRP_YAML_READER(read_options)
 {
     trp_site *s = context;
     (void)key;
     s->options = trp_options_read(y, value, "slurm.", &s->noptions);
 }
 
-static TRP_SITE_READER(read_profiles)
+static TRP_YAML_READER(read_profiles)
 {
     trp_site *s = context;
     (void)key;
@@ -90,11 +85,9 @@ static void join_options(trp_yaml *y, struct trp_site_loading *l)
 {
     trp_site *s = &l->site;
     uint32_t n = l->nimplied + s->noptions;
-    struct trp_pair *all = trp_conf_arena_alloc(&l->arena, n, sizeof(*all));
-    if (!all) {
-        trp_yaml_no_memory(y);
+    struct trp_pair *all = trp_yaml_alloc(y, n, sizeof(*all));
+    if (!all)
         return;
-    }
     memcpy(all, l->implied, l->nimplied * sizeof(*all));
     if (s->noptions > 0)
         memcpy(all + l->nimplied, s->options, s->noptions * sizeof(*all));
@@ -106,7 +99,7 @@ static int finish(struct trp_site_loading *l, trp_yaml *y, trp_site **ret,
                   trp_error *err)
 {
     trp_yaml_mapping(y, trp_yaml_root(y), "a site file", site_keys,
-                     TRP_SITE_COUNT(site_keys), l);
+                     TRP_YAML_COUNT(site_keys), l);
     join_options(y, l);
     trp_site_check_denied(y, &l->site);
     trp_site_check_routes(y, &l->site);

@@ -17,21 +17,16 @@ struct trp_site_loading {
     uint32_t nimplied;
 };
 
-#define TRP_SITE_READER(name)                                                          \
-    void name(trp_yaml *y, const struct trp_yaml_node *key,                            \
-              const struct trp_yaml_node *value, void *context)
-#define TRP_SITE_COUNT(keys) (sizeof(keys) / sizeof((keys)[0]))
-
 /* Readers of the top level's keys; `context` is a struct trp_site_loading. */
-TRP_SITE_READER(trp_site_read_resources); /* site_resources.c */
-TRP_SITE_READER(trp_site_read_local);
-TRP_SITE_READER(trp_site_read_routes); /* site_routes.c */
-TRP_SITE_READER(trp_site_read_memory); /* site_sections.c */
-TRP_SITE_READER(trp_site_read_limits);
-TRP_SITE_READER(trp_site_read_racks);
-TRP_SITE_READER(trp_site_read_mpi);
-TRP_SITE_READER(trp_site_read_nodes);
-TRP_SITE_READER(trp_site_read_driver);
+TRP_YAML_READER(trp_site_read_resources); /* site_resources.c */
+TRP_YAML_READER(trp_site_read_local);
+TRP_YAML_READER(trp_site_read_routes); /* site_routes.c */
+TRP_YAML_READER(trp_site_read_memory); /* site_sections.c */
+TRP_YAML_READER(trp_site_read_limits);
+TRP_YAML_READER(trp_site_read_racks);
+TRP_YAML_READER(trp_site_read_mpi);
+TRP_YAML_READER(trp_site_read_nodes);
+TRP_YAML_READER(trp_site_read_driver);
 
 /* What needs several keys: a condition or denial of an unknown resource. */
 void trp_site_check_routes(trp_yaml *y, const trp_site *s);

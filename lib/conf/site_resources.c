@@ -79,12 +79,12 @@ static const char *target_name(const char *text, size_t i)
     return sound ? name : NULL;
 }
 
-static TRP_SITE_READER(read_target)
+static TRP_YAML_READER(read_target)
 {
     struct trp_site_resource *r = ((struct reading *)context)->it;
     const char *name = NULL;
     char *text = trp_yaml_word(y, value, key->text);
-    for (size_t i = 0; text && i < TRP_SITE_COUNT(targets); i++) {
+    for (size_t i = 0; text && i < TRP_YAML_COUNT(targets); i++) {
         if (strncmp(text, targets[i].prefix, strlen(targets[i].prefix)) != 0)
             continue;
         name = target_name(text, i);
@@ -100,7 +100,7 @@ static TRP_SITE_READER(read_target)
             trp_show(text).text);
 }
 
-static TRP_SITE_READER(read_variable)
+static TRP_YAML_READER(read_variable)
 {
     struct trp_site_resource *r = ((struct reading *)context)->it;
     (void)key;
@@ -111,7 +111,7 @@ static TRP_SITE_READER(read_variable)
                        trp_show(r->env).text);
 }
 
-static TRP_SITE_READER(read_countable)
+static TRP_YAML_READER(read_countable)
 {
     struct reading *r = context;
     r->countable = value;
@@ -143,11 +143,11 @@ static void read_resource(trp_yaml *y, const struct trp_yaml_node *node,
     };
     struct reading r = {.it = it};
     it->countable = true;
-    trp_yaml_mapping(y, node, "a resource", keys, TRP_SITE_COUNT(keys), &r);
+    trp_yaml_mapping(y, node, "a resource", keys, TRP_YAML_COUNT(keys), &r);
     settle_resource(y, &r);
 }
 
-TRP_SITE_READER(trp_site_read_resources)
+TRP_YAML_READER(trp_site_read_resources)
 {
     trp_site *s = context;
     (void)key;
@@ -158,12 +158,9 @@ TRP_SITE_READER(trp_site_read_resources)
                        TRP_SITE_RESOURCES);
         return;
     }
-    s->resources =
-        trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*s->resources));
-    if (!s->resources) {
-        trp_yaml_no_memory(y);
+    s->resources = trp_yaml_alloc(y, value->count, sizeof(*s->resources));
+    if (!s->resources)
         return;
-    }
     for (key = value->first; key; key = key->next->next) {
         struct trp_site_resource *r = &s->resources[s->nresources];
         if (!trp_site_is_resource(y, key))
@@ -198,17 +195,15 @@ static void check_addresses(trp_yaml *y, const struct trp_yaml_node *list)
     }
 }
 
-TRP_SITE_READER(trp_site_read_local)
+TRP_YAML_READER(trp_site_read_local)
 {
     trp_site *s = context;
     (void)key;
     if (!trp_yaml_is_mapping(y, value, "local") || value->count == 0)
         return;
-    s->local = trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*s->local));
-    if (!s->local) {
-        trp_yaml_no_memory(y);
+    s->local = trp_yaml_alloc(y, value->count, sizeof(*s->local));
+    if (!s->local)
         return;
-    }
     for (key = value->first; key; key = key->next->next) {
         const struct trp_yaml_node *list = key->next;
         uint32_t n = 0;

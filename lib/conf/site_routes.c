@@ -69,22 +69,20 @@ static void read_condition(trp_yaml *y, const struct trp_yaml_node *key,
                        strcmp(c->subject, "memory") ? "" : ", or \">=64g\"");
 }
 
-static TRP_SITE_READER(read_when)
+static TRP_YAML_READER(read_when)
 {
     struct trp_site_route *r = context;
     if (!trp_yaml_is_mapping(y, value, "when") || value->count == 0)
         return;
-    r->when = trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*r->when));
-    if (!r->when) {
-        trp_yaml_no_memory(y);
+    r->when = trp_yaml_alloc(y, value->count, sizeof(*r->when));
+    if (!r->when)
         return;
-    }
     for (key = value->first; key; key = key->next->next)
         read_condition(y, key, r);
 }
 
 #define WORD_READER(name, member)                                                      \
-    static TRP_SITE_READER(name)                                                       \
+    static TRP_YAML_READER(name)                                                       \
     {                                                                                  \
         struct trp_site_route *r = context;                                            \
         r->member = trp_site_slurm_word(y, value, key->text);                          \
@@ -93,21 +91,21 @@ WORD_READER(read_qos, qos)
 WORD_READER(read_account, account)
 WORD_READER(read_reservation, reservation)
 
-static TRP_SITE_READER(read_partition)
+static TRP_YAML_READER(read_partition)
 {
     struct trp_site_route *r = context;
     r->partition = trp_site_slurm_word(y, value, key->text);
     r->partition_mark = value->mark;
 }
 
-static TRP_SITE_READER(read_constraint)
+static TRP_YAML_READER(read_constraint)
 {
     struct trp_site_route *r = context;
     r->constraint = trp_site_slurm_word(y, value, key->text);
     r->constraint_mark = value->mark;
 }
 
-TRP_SITE_READER(trp_site_read_routes)
+TRP_YAML_READER(trp_site_read_routes)
 {
     static const struct trp_yaml_key keys[] = {
         {"when",        read_when,        false},
@@ -126,16 +124,13 @@ TRP_SITE_READER(trp_site_read_routes)
                        TRP_SITE_ROUTES);
         return;
     }
-    s->routes =
-        trp_conf_arena_alloc(trp_yaml_keep(y), value->count, sizeof(*s->routes));
-    if (!s->routes) {
-        trp_yaml_no_memory(y);
+    s->routes = trp_yaml_alloc(y, value->count, sizeof(*s->routes));
+    if (!s->routes)
         return;
-    }
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
         struct trp_site_route *r = &s->routes[s->nroutes++];
         r->mark = item->mark;
-        trp_yaml_mapping(y, item, "a route", keys, TRP_SITE_COUNT(keys), r);
+        trp_yaml_mapping(y, item, "a route", keys, TRP_YAML_COUNT(keys), r);
     }
 }
 

@@ -32,7 +32,7 @@ static uint32_t read_count(trp_yaml *y, const struct trp_yaml_node *value,
 /* ---- memory: ------------------------------------------------------------------------
  */
 
-static TRP_SITE_READER(read_overhead_factor)
+static TRP_YAML_READER(read_overhead_factor)
 {
     double factor;
     (void)key;
@@ -40,7 +40,7 @@ static TRP_SITE_READER(read_overhead_factor)
         imply(y, context, "executor.memoryOverheadFactor", value);
 }
 
-static TRP_SITE_READER(read_overhead_min)
+static TRP_YAML_READER(read_overhead_min)
 {
     int64_t mib;
     (void)key;
@@ -48,20 +48,20 @@ static TRP_SITE_READER(read_overhead_min)
         imply(y, context, "executor.minMemoryOverhead", value);
 }
 
-TRP_SITE_READER(trp_site_read_memory)
+TRP_YAML_READER(trp_site_read_memory)
 {
     static const struct trp_yaml_key keys[] = {
         {"overhead_factor", read_overhead_factor, false},
         {"overhead_min",    read_overhead_min,    false},
     };
     (void)key;
-    trp_yaml_mapping(y, value, "memory", keys, TRP_SITE_COUNT(keys), context);
+    trp_yaml_mapping(y, value, "memory", keys, TRP_YAML_COUNT(keys), context);
 }
 
 /* ---- limits: ------------------------------------------------------------------------
  */
 
-static TRP_SITE_READER(read_executors)
+static TRP_YAML_READER(read_executors)
 {
     struct trp_site_loading *l = context;
     l->site.limits.executors = read_count(y, value, key->text);
@@ -70,7 +70,7 @@ static TRP_SITE_READER(read_executors)
         imply(y, l, "alloc.max_executors", value);
 }
 
-static TRP_SITE_READER(read_jobs)
+static TRP_YAML_READER(read_jobs)
 {
     trp_site *s = context;
     int64_t n = 0;
@@ -80,20 +80,20 @@ static TRP_SITE_READER(read_jobs)
     s->limits.no_jobs = n == 0;
 }
 
-static TRP_SITE_READER(read_limit_time)
+static TRP_YAML_READER(read_limit_time)
 {
     trp_site *s = context;
     trp_yaml_time(y, value, key->text, &s->limits.time_ns);
 }
 
-static TRP_SITE_READER(read_deny)
+static TRP_YAML_READER(read_deny)
 {
     trp_site *s = context;
     s->limits.deny_mark = value->mark;
     s->limits.deny = trp_yaml_texts(y, value, key->text, &s->limits.ndeny);
 }
 
-TRP_SITE_READER(trp_site_read_limits)
+TRP_YAML_READER(trp_site_read_limits)
 {
     static const struct trp_yaml_key keys[] = {
         {"executors", read_executors,  false},
@@ -102,7 +102,7 @@ TRP_SITE_READER(trp_site_read_limits)
         {"deny",      read_deny,       false},
     };
     (void)key;
-    trp_yaml_mapping(y, value, "limits", keys, TRP_SITE_COUNT(keys), context);
+    trp_yaml_mapping(y, value, "limits", keys, TRP_YAML_COUNT(keys), context);
 }
 
 void trp_site_check_denied(trp_yaml *y, const trp_site *s)
@@ -124,7 +124,7 @@ void trp_site_check_denied(trp_yaml *y, const trp_site *s)
 /* ---- racks: -------------------------------------------------------------------------
  */
 
-static TRP_SITE_READER(read_racks_from)
+static TRP_YAML_READER(read_racks_from)
 {
     trp_site *s = context;
     const char *from = trp_yaml_word(y, value, key->text);
@@ -135,7 +135,7 @@ static TRP_SITE_READER(read_racks_from)
 }
 
 /* A relative path is beside the site file. */
-static TRP_SITE_READER(read_racks_file)
+static TRP_YAML_READER(read_racks_file)
 {
     trp_site *s = context;
     char *path = trp_yaml_word(y, value, key->text);
@@ -145,17 +145,15 @@ static TRP_SITE_READER(read_racks_file)
     if (!path || *path == '/' || !slash)
         return;
     size_t folder = (size_t)(slash - s->file) + 1, n = strlen(path);
-    char *whole = trp_conf_arena_alloc(trp_yaml_keep(y), folder + n + 1, 1);
-    if (!whole) {
-        trp_yaml_no_memory(y);
+    char *whole = trp_yaml_alloc(y, folder + n + 1, 1);
+    if (!whole)
         return;
-    }
     memcpy(whole, s->file, folder);
     memcpy(whole + folder, path, n);
     s->racks_text = whole;
 }
 
-static TRP_SITE_READER(read_racks_pattern)
+static TRP_YAML_READER(read_racks_pattern)
 {
     trp_site *s = context;
     trp_error why;
@@ -165,7 +163,7 @@ static TRP_SITE_READER(read_racks_pattern)
         trp_yaml_wrong(y, value->mark, "%s", why.text);
 }
 
-TRP_SITE_READER(trp_site_read_racks)
+TRP_YAML_READER(trp_site_read_racks)
 {
     static const struct trp_yaml_key keys[] = {
         {"from",    read_racks_from,    false},
@@ -176,7 +174,7 @@ TRP_SITE_READER(trp_site_read_racks)
     (void)key;
     s->racks_mark = value->mark;
     bool sound =
-        trp_yaml_mapping(y, value, "racks", keys, TRP_SITE_COUNT(keys), context);
+        trp_yaml_mapping(y, value, "racks", keys, TRP_YAML_COUNT(keys), context);
     if (sound && value->count != 1)
         trp_yaml_wrong(y, value->mark,
                        "racks has %u sources; write one of from, file, pattern",
@@ -186,13 +184,13 @@ TRP_SITE_READER(trp_site_read_racks)
 /* ---- mpi:, nodes: -------------------------------------------------------------------
  */
 
-TRP_SITE_READER(trp_site_read_mpi)
+TRP_YAML_READER(trp_site_read_mpi)
 {
     trp_site *s = context;
     s->mpi = trp_site_slurm_word(y, value, key->text);
 }
 
-TRP_SITE_READER(trp_site_read_nodes)
+TRP_YAML_READER(trp_site_read_nodes)
 {
     trp_site *s = context;
     const char *how = trp_yaml_word(y, value, key->text);
@@ -207,13 +205,13 @@ TRP_SITE_READER(trp_site_read_nodes)
 /* ---- driver: ------------------------------------------------------------------------
  */
 
-static TRP_SITE_READER(read_driver_cores)
+static TRP_YAML_READER(read_driver_cores)
 {
     trp_site *s = context;
     s->driver.cores = read_count(y, value, key->text);
 }
 
-static TRP_SITE_READER(read_driver_memory)
+static TRP_YAML_READER(read_driver_memory)
 {
     trp_site *s = context;
     if (trp_yaml_memory(y, value, key->text, &s->driver.memory_mib) &&
@@ -221,27 +219,27 @@ static TRP_SITE_READER(read_driver_memory)
         trp_yaml_wrong(y, value->mark, "memory is 0; write more, or leave the key out");
 }
 
-static TRP_SITE_READER(read_driver_time)
+static TRP_YAML_READER(read_driver_time)
 {
     trp_site *s = context;
     s->driver.time_mark = value->mark;
     trp_yaml_time(y, value, key->text, &s->driver.time_ns);
 }
 
-static TRP_SITE_READER(read_driver_account)
+static TRP_YAML_READER(read_driver_account)
 {
     trp_site *s = context;
     s->driver.account = trp_site_slurm_word(y, value, key->text);
 }
 
-static TRP_SITE_READER(read_driver_partition)
+static TRP_YAML_READER(read_driver_partition)
 {
     trp_site *s = context;
     s->driver.partition = trp_site_slurm_word(y, value, key->text);
     s->driver.partition_mark = value->mark;
 }
 
-TRP_SITE_READER(trp_site_read_driver)
+TRP_YAML_READER(trp_site_read_driver)
 {
     static const struct trp_yaml_key keys[] = {
         {"cores",     read_driver_cores,     false},
@@ -251,5 +249,5 @@ TRP_SITE_READER(trp_site_read_driver)
         {"partition", read_driver_partition, false},
     };
     ((trp_site *)context)->driver.mark = key->mark;
-    trp_yaml_mapping(y, value, "driver", keys, TRP_SITE_COUNT(keys), context);
+    trp_yaml_mapping(y, value, "driver", keys, TRP_YAML_COUNT(keys), context);
 }

@@ -182,13 +182,10 @@ void trp_site_warn_shadowed(trp_yaml *y, trp_site *s)
     struct shadow w = {.s = s};
     if (s->nroutes == 0 || !collect_subjects(&w))
         return;
-    w.boxes = trp_conf_arena_alloc(trp_yaml_keep(y), s->nroutes, sizeof(*w.boxes));
-    s->warnings =
-        trp_conf_arena_alloc(trp_yaml_keep(y), s->nroutes, sizeof(*s->warnings));
-    if (!w.boxes || !s->warnings) {
-        trp_yaml_no_memory(y);
+    w.boxes = trp_yaml_alloc(y, s->nroutes, sizeof(*w.boxes));
+    s->warnings = trp_yaml_alloc(y, s->nroutes, sizeof(*s->warnings));
+    if (!w.boxes || !s->warnings)
         return;
-    }
     for (uint32_t i = 0; i < s->nroutes; i++)
         look_at(y, &w, s, i);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/utf8.h"
 
 enum {
@@ -26,9 +27,11 @@ struct column {
 struct trp_table {
     struct column *columns;
     size_t ncolumns;
-    char **cells; /* row by row, heads first */
-    bool *message;
-    size_t n, capacity;
+    struct cell {
+        char *text;
+        bool message;
+    } * cells; /* row by row, heads first */
+    uint32_t n, capacity;
     bool failed; /* out of memory */
 };
 
@@ -77,11 +80,10 @@ static void table_free(trp_table *t)
     if (!t)
         return;
     for (size_t i = 0; i < t->n; i++)
-        free(t->cells[i]);
+        free(t->cells[i].text);
     for (size_t c = 0; c < t->ncolumns; c++)
         free((char *)(uintptr_t)t->columns[c].it.group);
     free(t->cells);
-    free(t->message);
     free(t->columns);
     free(t);
 }
@@ -104,33 +106,17 @@ trp_table *trp_table_new(const struct trp_table_column *columns, size_t n)
     return t;
 }
 
-static bool room_for_cell(trp_table *t)
-{
-    if (t->n < t->capacity)
-        return true;
-    size_t more = 2 * t->capacity + 64;
-    char **cells = realloc(t->cells, more * sizeof *cells);
-    if (cells)
-        t->cells = cells;
-    bool *message = cells ? realloc(t->message, more * sizeof *message) : NULL;
-    if (!message)
-        return false;
-    t->message = message;
-    t->capacity = more;
-    return true;
-}
-
 static void add(trp_table *t, bool message, const char *fmt, va_list args)
 {
     char *text = NULL;
     if (!t || t->failed)
         return;
-    if (!room_for_cell(t) || vasprintf(&text, fmt, args) < 0) {
+    if (!TRP_ARRAY_GROW(t->cells, t->n, t->capacity) ||
+        vasprintf(&text, fmt, args) < 0) {
         t->failed = true;
         return;
     }
-    t->message[t->n] = message;
-    t->cells[t->n++] = text;
+    t->cells[t->n++] = (struct cell){text, message};
 }
 
 void trp_table_cell(trp_table *t, const char *fmt, ...)
@@ -161,7 +147,7 @@ static void measure(trp_table *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         struct column *c = &t->columns[i % t->ncolumns];
-        int n = t->message[i] ? 0 : columns_of(t->cells[i]);
+        int n = t->cells[i].message ? 0 : columns_of(t->cells[i].text);
         c->natural = n > c->natural ? n : c->natural;
     }
     for (size_t c = 0; c < t->ncolumns; c++) {
@@ -230,13 +216,13 @@ static void put(FILE *out, int *due, const char *text, size_t n, int pad, bool r
 }
 
 /* One line of a row: what is left of its cells. */
-static void print_line(const trp_table *t, const char **rest, const bool *message,
+static void print_line(const trp_table *t, const char **rest, const struct cell *cells,
                        size_t from, size_t end, FILE *out)
 {
     int due = 0;
     for (size_t c = 0; c < end; c = c ? c + 1 : from) {
         const struct column *v = &t->columns[c];
-        bool whole = message[c];
+        bool whole = cells[c].message;
         size_t n = whole ? strlen(rest[c]) : line_of(rest[c], v->width, ",-_./=");
         int columns = (int)trp_utf8_count(rest[c], n);
         int pad = whole ? 0 : v->width - columns;
@@ -260,9 +246,9 @@ static bool any(const char **rest, size_t from, size_t end)
 static void print_row(const trp_table *t, size_t row, size_t from, size_t end,
                       const char **rest, FILE *out)
 {
-    const bool *message = t->message + row * t->ncolumns;
+    const struct cell *cells = t->cells + row * t->ncolumns;
     for (size_t c = 0; c < t->ncolumns; c++)
-        rest[c] = t->cells[row * t->ncolumns + c];
+        rest[c] = cells[c].text;
     bool all = from == 1 && end == t->ncolumns;
     if (!all && !any(rest, from, end))
         return;
@@ -271,7 +257,7 @@ static void print_row(const trp_table *t, size_t row, size_t from, size_t end,
         rest[0] = "";
     }
     while (*rest[0] || any(rest, from, end))
-        print_line(t, rest, message, from, end, out);
+        print_line(t, rest, cells, from, end, out);
 }
 
 static void print_groups(const trp_table *t, size_t from, size_t end, FILE *out)

@@ -491,3 +491,11 @@ struct trp_conf_arena *trp_yaml_keep(trp_yaml *y)
 {
     return y->keep;
 }
+
+void *trp_yaml_alloc(trp_yaml *y, size_t count, size_t size)
+{
+    void *p = trp_conf_arena_alloc(y->keep, count, size);
+    if (!p)
+        trp_yaml_no_memory(y);
+    return p;
+}

@@ -12,8 +12,7 @@
  * pass one up; what a reader returns after an error is a harmless value.
  * trp_yaml_verdict tells at the end.
  *
- *     static void read_size(trp_yaml *y, const struct trp_yaml_node *key,
- *                           const struct trp_yaml_node *value, void *context) …
+ *     static TRP_YAML_READER(read_size) …
  *     static const struct trp_yaml_key keys[] = {{"size", read_size, true}};
  *     if (trp_yaml_load(file, &arena, &y, err) < 0) …
  *     trp_yaml_mapping(y, trp_yaml_root(y), "the file", keys, 1, &box);
@@ -67,6 +66,8 @@ void trp_yaml_free(trp_yaml *y);
 
 const struct trp_yaml_node *trp_yaml_root(const trp_yaml *y);
 struct trp_conf_arena *trp_yaml_keep(trp_yaml *y);
+/* Zeroed memory of it; NULL: none left, which the verdict tells. */
+void *trp_yaml_alloc(trp_yaml *y, size_t count, size_t size);
 
 /* Notes an error: "what is wrong; what to do". */
 void trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
@@ -87,10 +88,15 @@ bool trp_mark_before(struct trp_mark a, struct trp_mark b);
 /* ---- readers (yaml_read.c). `what` names the thing in errors: "tasks". -------------
  */
 
+/* A reader of a key. */
+#define TRP_YAML_READER(name)                                                          \
+    void name(trp_yaml *y, const struct trp_yaml_node *key,                            \
+              const struct trp_yaml_node *value, void *context)
+#define TRP_YAML_COUNT(keys) (sizeof(keys) / sizeof((keys)[0]))
+
 struct trp_yaml_key {
     const char *name;
-    void (*read)(trp_yaml *y, const struct trp_yaml_node *key,
-                 const struct trp_yaml_node *value, void *context);
+    TRP_YAML_READER((*read));
     bool required;
 };
 
@@ -104,6 +110,10 @@ bool trp_yaml_is_mapping(trp_yaml *y, const struct trp_yaml_node *node,
 bool trp_yaml_is_list(trp_yaml *y, const struct trp_yaml_node *node, const char *what);
 bool trp_yaml_is_scalar(trp_yaml *y, const struct trp_yaml_node *node,
                         const char *what);
+
+/* The version of a kind of files, by its key: it must be 1. */
+void trp_yaml_version(trp_yaml *y, const struct trp_yaml_node *node, const char *kind,
+                      const char *key);
 
 /* A scalar as written, kept; without NUL bytes. NULL after an error. */
 char *trp_yaml_text(trp_yaml *y, const struct trp_yaml_node *node, const char *what);

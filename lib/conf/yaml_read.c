@@ -125,6 +125,17 @@ static bool without_nul(trp_yaml *y, const struct trp_yaml_node *node, const cha
     return false;
 }
 
+void trp_yaml_version(trp_yaml *y, const struct trp_yaml_node *node, const char *kind,
+                      const char *key)
+{
+    bool one = node->kind == TRP_YAML_SCALAR && node->plain && node->size == 1 &&
+               node->text[0] == '1';
+    if (trp_yaml_is_scalar(y, node, key) && !one)
+        trp_yaml_wrong(y, node->mark,
+                       "\"%s\" is not a version of %s files; write %s: 1",
+                       trp_show(node->text).text, kind, key);
+}
+
 char *trp_yaml_text(trp_yaml *y, const struct trp_yaml_node *node, const char *what)
 {
     if (!trp_yaml_is_scalar(y, node, what) || !without_nul(y, node, what))
@@ -150,11 +161,9 @@ char **trp_yaml_texts(trp_yaml *y, const struct trp_yaml_node *node, const char 
     char item_of[64];
     if (!trp_yaml_is_list(y, node, what) || node->count == 0)
         return NULL;
-    char **texts = trp_conf_arena_alloc(trp_yaml_keep(y), node->count, sizeof(*texts));
-    if (!texts) {
-        trp_yaml_no_memory(y);
+    char **texts = trp_yaml_alloc(y, node->count, sizeof(*texts));
+    if (!texts)
         return NULL;
-    }
     snprintf(item_of, sizeof(item_of), "an item of %s", what);
     uint32_t n = 0;
     for (const struct trp_yaml_node *item = node->first; item; item = item->next) {
@@ -172,12 +181,9 @@ struct trp_pair *trp_yaml_pairs(trp_yaml *y, const struct trp_yaml_node *node,
     char value_of[64];
     if (!trp_yaml_is_mapping(y, node, what) || node->count == 0)
         return NULL;
-    struct trp_pair *pairs =
-        trp_conf_arena_alloc(trp_yaml_keep(y), node->count, sizeof(*pairs));
-    if (!pairs) {
-        trp_yaml_no_memory(y);
+    struct trp_pair *pairs = trp_yaml_alloc(y, node->count, sizeof(*pairs));
+    if (!pairs)
         return NULL;
-    }
     snprintf(value_of, sizeof(value_of), "a value of %s", what);
     uint32_t n = 0;
     for (const struct trp_yaml_node *key = node->first; key; key = key->next->next) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/error.h"
 
 enum { STEP_BITS = 6, STEPS = 1 << STEP_BITS };
@@ -55,21 +56,16 @@ static int to_octaves(struct trp_durations *d)
             return TRP_ENOMEM;
     free(d->values);
     d->values = NULL;
+    d->cap = 0;
     return 0;
 }
 
-/* Keeps a value exactly; the room for them doubles: 8, 16, … TRP_DURATIONS_EXACT. */
+/* Keeps a value exactly. */
 static int keep(struct trp_durations *d, int64_t ns)
 {
-    uint64_t n = d->count;
-    if (n == 0 || (n >= 8 && (n & (n - 1)) == 0)) {
-        size_t room = n == 0 ? 8 : 2 * n;
-        int64_t *grown = realloc(d->values, room * sizeof *grown);
-        if (!grown)
-            return TRP_ENOMEM;
-        d->values = grown;
-    }
-    d->values[n] = ns;
+    if (!TRP_ARRAY_GROW(d->values, d->count, d->cap))
+        return TRP_ENOMEM;
+    d->values[d->count] = ns;
     return 0;
 }
 

@@ -19,6 +19,7 @@ struct trp_durations {
     uint64_t count;
     int64_t least, greatest;
     int64_t *values; /* the first TRP_DURATIONS_EXACT; NULL once there are octaves */
+    uint32_t cap;
     uint64_t **octaves;
 };
 

@@ -254,9 +254,7 @@ static void read_executors(trp_sim_case *c)
     uint32_t count;
     if (!node || !trp_sim_list(c, node, "executors", TRP_SIM_ENTRIES, &item, &count))
         return;
-    c->executors = trp_conf_arena_alloc(&c->keep, count, sizeof(*c->executors));
-    if (!c->executors)
-        trp_yaml_no_memory(c->yaml);
+    c->executors = trp_yaml_alloc(c->yaml, count, sizeof(*c->executors));
     for (; item && c->executors; item = item->next) {
         struct trp_sim_executor *e = &c->executors[c->nexecutors];
         if (!trp_sim_read_executor(c, item, e))

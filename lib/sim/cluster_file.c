@@ -6,11 +6,6 @@
 
 #include "conf/wording.h"
 
-#define READER(name)                                                                   \
-    static void name(trp_yaml *y, const struct trp_yaml_node *key,                     \
-                     const struct trp_yaml_node *value, void *context)
-#define COUNT(keys) (sizeof(keys) / sizeof((keys)[0]))
-
 /* A group while it is read: devices are numbered in the cluster. */
 struct reading {
     trp_sim_cluster *c;
@@ -28,7 +23,7 @@ static void read_count(trp_yaml *y, const struct trp_yaml_node *key,
 
 /* ---- groups of nodes ---- */
 
-READER(read_name)
+static TRP_YAML_READER(read_name)
 {
     struct trp_sim_group *g = ((struct reading *)context)->g;
     g->name = trp_yaml_word(y, value, key->text);
@@ -39,30 +34,30 @@ READER(read_name)
                        trp_show(g->name).text);
 }
 
-READER(read_nodes_count)
+static TRP_YAML_READER(read_nodes_count)
 {
     read_count(y, key, value, 1, TRP_SIM_NODES, &((struct reading *)context)->g->count);
 }
 
-READER(read_racks_count)
+static TRP_YAML_READER(read_racks_count)
 {
     read_count(y, key, value, 1, TRP_SIM_NODES, &((struct reading *)context)->g->racks);
 }
 
-READER(read_inside)
+static TRP_YAML_READER(read_inside)
 {
     struct trp_sim_group *g = ((struct reading *)context)->g;
     g->inside_written = true;
     read_count(y, key, value, 0, TRP_SIM_NODES, &g->inside);
 }
 
-READER(read_cores)
+static TRP_YAML_READER(read_cores)
 {
     trp_yaml_whole(y, value, key->text, 1, TRP_SIM_NODE_CORES,
                    &((struct reading *)context)->g->cores);
 }
 
-READER(read_node_memory)
+static TRP_YAML_READER(read_node_memory)
 {
     struct trp_sim_group *g = ((struct reading *)context)->g;
     if (trp_yaml_memory(y, value, key->text, &g->memory_mib) &&
@@ -71,7 +66,7 @@ READER(read_node_memory)
                        trp_show(value->text).text);
 }
 
-READER(read_busy)
+static TRP_YAML_READER(read_busy)
 {
     trp_yaml_number(y, value, key->text, 0, 1, &((struct reading *)context)->g->busy);
 }
@@ -102,7 +97,7 @@ static uint32_t device_index(trp_yaml *y, trp_sim_cluster *c,
     return c->ndevices++;
 }
 
-READER(read_devices)
+static TRP_YAML_READER(read_devices)
 {
     struct reading *r = context;
     if (!trp_yaml_is_mapping(y, value, key->text))
@@ -132,7 +127,7 @@ static void read_group(trp_yaml *y, const struct trp_yaml_node *node,
     struct trp_sim_group *g = &c->groups[c->ngroups++];
     struct reading r = {.c = c, .g = g};
     *g = (struct trp_sim_group){.count = 1, .racks = 1};
-    if (!trp_yaml_mapping(y, node, "a group of nodes", keys, COUNT(keys), &r))
+    if (!trp_yaml_mapping(y, node, "a group of nodes", keys, TRP_YAML_COUNT(keys), &r))
         return;
     if (g->inside > g->count)
         trp_yaml_wrong(y, node->mark, "%u of %u nodes inside; write at most %u",
@@ -146,7 +141,7 @@ static void read_group(trp_yaml *y, const struct trp_yaml_node *node,
                            g->name);
 }
 
-READER(read_nodes)
+static TRP_YAML_READER(read_nodes)
 {
     trp_sim_cluster *c = context;
     uint64_t all = 0;
@@ -173,73 +168,69 @@ READER(read_nodes)
 
 /* ---- the rest ---- */
 
-READER(read_version)
+static TRP_YAML_READER(read_version)
 {
+    (void)key;
     (void)context;
-    bool one = value->kind == TRP_YAML_SCALAR && value->plain && value->size == 1 &&
-               value->text[0] == '1';
-    if (trp_yaml_is_scalar(y, value, key->text) && !one)
-        trp_yaml_wrong(y, value->mark,
-                       "\"%s\" is not a version of cluster files; write cluster: 1",
-                       trp_show(value->text).text);
+    trp_yaml_version(y, value, "cluster", "cluster");
 }
 
-READER(read_cluster_name)
+static TRP_YAML_READER(read_cluster_name)
 {
     (void)context;
     trp_yaml_text(y, value, key->text);
 }
 
-READER(read_wait)
+static TRP_YAML_READER(read_wait)
 {
     trp_distribution_read(y, value, key->text, &((trp_sim_cluster *)context)->wait);
 }
 
-READER(read_per_node)
+static TRP_YAML_READER(read_per_node)
 {
     trp_sim_time_read(y, value, key->text, 0,
                       &((trp_sim_cluster *)context)->wait_per_node_ns);
 }
 
-READER(read_queue)
+static TRP_YAML_READER(read_queue)
 {
     static const struct trp_yaml_key keys[] = {
         {"wait",     read_wait,     false},
         {"per_node", read_per_node, false},
     };
-    trp_yaml_mapping(y, value, key->text, keys, COUNT(keys), context);
+    trp_yaml_mapping(y, value, key->text, keys, TRP_YAML_COUNT(keys), context);
 }
 
-READER(read_start_up)
+static TRP_YAML_READER(read_start_up)
 {
     trp_distribution_read(y, value, key->text, &((trp_sim_cluster *)context)->start_up);
 }
 
-READER(read_node_mtbf)
+static TRP_YAML_READER(read_node_mtbf)
 {
     trp_sim_time_read(y, value, key->text, 1,
                       &((trp_sim_cluster *)context)->node_mtbf_ns);
 }
 
-READER(read_repair)
+static TRP_YAML_READER(read_repair)
 {
     trp_sim_time_read(y, value, key->text, 1,
                       &((trp_sim_cluster *)context)->node_repair_ns);
 }
 
-READER(read_executor_mtbf)
+static TRP_YAML_READER(read_executor_mtbf)
 {
     trp_sim_time_read(y, value, key->text, 1,
                       &((trp_sim_cluster *)context)->executor_mtbf_ns);
 }
 
-READER(read_task_failure)
+static TRP_YAML_READER(read_task_failure)
 {
     trp_yaml_number(y, value, key->text, 0, 1,
                     &((trp_sim_cluster *)context)->task_failure);
 }
 
-READER(read_failures)
+static TRP_YAML_READER(read_failures)
 {
     static const struct trp_yaml_key keys[] = {
         {"node",     read_node_mtbf,     false},
@@ -247,10 +238,10 @@ READER(read_failures)
         {"executor", read_executor_mtbf, false},
         {"task",     read_task_failure,  false},
     };
-    trp_yaml_mapping(y, value, key->text, keys, COUNT(keys), context);
+    trp_yaml_mapping(y, value, key->text, keys, TRP_YAML_COUNT(keys), context);
 }
 
-READER(read_whole_nodes)
+static TRP_YAML_READER(read_whole_nodes)
 {
     trp_yaml_bool(y, value, key->text, &((trp_sim_cluster *)context)->whole_nodes);
 }
@@ -287,7 +278,7 @@ static int finish(trp_sim_cluster *c, trp_yaml *y, trp_sim_cluster **ret,
                   trp_error *err)
 {
     trp_yaml_mapping(y, trp_yaml_root(y), "a cluster file", cluster_keys,
-                     COUNT(cluster_keys), c);
+                     TRP_YAML_COUNT(cluster_keys), c);
     int code = trp_yaml_verdict(y, err);
     trp_yaml_free(y);
     if (code < 0)

@@ -6,8 +6,6 @@
 
 #include "conf/wording.h"
 
-#define COUNT(keys) (sizeof(keys) / sizeof((keys)[0]))
-
 static const double SCALE_MAX = 1e6, SIGMA_MAX = 10;
 
 struct trp_distribution trp_distribution_constant(int64_t ns)
@@ -150,7 +148,7 @@ TRP_DISTRIBUTION_READER(trp_distribution_read_uniform)
     if (!is_first(y, key, r))
         return;
     r->d.kind = TRP_UNIFORM;
-    trp_yaml_mapping(y, value, "uniform", keys, COUNT(keys), &r->d);
+    trp_yaml_mapping(y, value, "uniform", keys, TRP_YAML_COUNT(keys), &r->d);
     if (r->d.least > r->d.most)
         trp_yaml_wrong(y, value->mark, "min of uniform is above its max");
 }
@@ -164,7 +162,7 @@ TRP_DISTRIBUTION_READER(trp_distribution_read_exponential)
     if (!is_first(y, key, r))
         return;
     r->d.kind = TRP_EXPONENTIAL;
-    trp_yaml_mapping(y, value, "exponential", keys, COUNT(keys), &r->d);
+    trp_yaml_mapping(y, value, "exponential", keys, TRP_YAML_COUNT(keys), &r->d);
 }
 
 TRP_DISTRIBUTION_READER(trp_distribution_read_lognormal)
@@ -178,7 +176,7 @@ TRP_DISTRIBUTION_READER(trp_distribution_read_lognormal)
     if (!is_first(y, key, r))
         return;
     r->d.kind = TRP_LOGNORMAL;
-    if (trp_yaml_mapping(y, value, "lognormal", keys, COUNT(keys), &r->d) &&
+    if (trp_yaml_mapping(y, value, "lognormal", keys, TRP_YAML_COUNT(keys), &r->d) &&
         r->d.most != 1)
         trp_yaml_wrong(y, value->mark, "lognormal takes one of median and mean");
 }
@@ -212,7 +210,7 @@ void trp_distribution_read(trp_yaml *y, const struct trp_yaml_node *node,
     struct trp_distribution_reader r = {.d = trp_distribution_constant(0)};
     if (node->kind == TRP_YAML_SCALAR)
         trp_sim_time_read(y, node, what, 0, &r.d.least);
-    else if (trp_yaml_mapping(y, node, what, keys, COUNT(keys), &r) && !r.kind)
+    else if (trp_yaml_mapping(y, node, what, keys, TRP_YAML_COUNT(keys), &r) && !r.kind)
         trp_yaml_wrong(y, node->mark,
                        "%s says no distribution; write a time, constant, uniform, "
                        "exponential or lognormal",

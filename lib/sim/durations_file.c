@@ -8,11 +8,6 @@
 #include "conf/wording.h"
 #include "core/base/array.h"
 
-#define READER(name)                                                                   \
-    static void name(trp_yaml *y, const struct trp_yaml_node *key,                     \
-                     const struct trp_yaml_node *value, void *context)
-#define COUNT(keys) (sizeof(keys) / sizeof((keys)[0]))
-
 struct reading {
     trp_sim_durations *d;
     const trp_pipeline *p;
@@ -20,18 +15,14 @@ struct reading {
     const struct trp_pipeline_stage **by_name;
 };
 
-READER(read_version)
+static TRP_YAML_READER(read_version)
 {
+    (void)key;
     (void)context;
-    bool one = value->kind == TRP_YAML_SCALAR && value->plain && value->size == 1 &&
-               value->text[0] == '1';
-    if (trp_yaml_is_scalar(y, value, key->text) && !one)
-        trp_yaml_wrong(y, value->mark,
-                       "\"%s\" is not a version of durations files; write durations: 1",
-                       trp_show(value->text).text);
+    trp_yaml_version(y, value, "durations", "durations");
 }
 
-READER(read_tasks)
+static TRP_YAML_READER(read_tasks)
 {
     struct trp_sim_stage *s = context;
     int64_t n;
@@ -41,7 +32,7 @@ READER(read_tasks)
     s->tasks_written = true;
 }
 
-READER(read_fail)
+static TRP_YAML_READER(read_fail)
 {
     struct trp_sim_stage *s = context;
     s->fail_written = trp_yaml_number(y, value, key->text, 0, 1, &s->fail);
@@ -63,7 +54,7 @@ static void read_stage(trp_yaml *y, const struct trp_yaml_node *value, const cha
         s.has_duration = true; /* or wrong, which is told */
         trp_sim_time_read(y, value, what, 0, &s.of.d.least);
     } else {
-        bool sound = trp_yaml_mapping(y, value, what, keys, COUNT(keys), &s);
+        bool sound = trp_yaml_mapping(y, value, what, keys, TRP_YAML_COUNT(keys), &s);
         s.has_duration = s.of.kind || !sound;
         if (s.of.stage && !s.of.events)
             trp_yaml_wrong(y, value->mark, "%s: stage without events", what);
@@ -71,7 +62,7 @@ static void read_stage(trp_yaml *y, const struct trp_yaml_node *value, const cha
     *ret = s;
 }
 
-READER(read_default)
+static TRP_YAML_READER(read_default)
 {
     struct reading *r = context;
     read_stage(y, value, key->text, &r->fallback);
@@ -99,7 +90,7 @@ static void unknown_stage(trp_yaml *y, const struct trp_yaml_node *key,
                    trp_show(key->text).text, trp_did_you_mean(&near).text);
 }
 
-READER(read_stages)
+static TRP_YAML_READER(read_stages)
 {
     struct reading *r = context;
     if (!trp_yaml_is_mapping(y, value, key->text))
@@ -232,7 +223,7 @@ static int finish(trp_sim_durations *d, const trp_pipeline *p, trp_yaml *y,
     if (r.by_name)
         qsort(r.by_name, p->nstages, sizeof(*r.by_name), compare_names);
     if (r.by_name && trp_yaml_mapping(y, trp_yaml_root(y), "a durations file", keys,
-                                      COUNT(keys), &r))
+                                      TRP_YAML_COUNT(keys), &r))
         fill_in(y, &r);
     int code = trp_yaml_verdict(y, err);
     trp_yaml_free(y);

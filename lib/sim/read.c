@@ -374,11 +374,9 @@ static bool read_addresses(trp_sim_case *c, const struct trp_yaml_node *key,
     if (!trp_sim_list(c, key->next, key->text, TRP_BOOKS_ADDRESSES_MAX, &item,
                       &ret->naddresses))
         return false;
-    const char **v = trp_conf_arena_alloc(&c->keep, ret->naddresses, sizeof(*v));
-    if (!v) {
-        trp_yaml_no_memory(c->yaml);
+    const char **v = trp_yaml_alloc(c->yaml, ret->naddresses, sizeof(*v));
+    if (!v)
         return false;
-    }
     for (; item; item = item->next) {
         if (!(v[n++] = trp_sim_name(c, item, "an address")))
             return false;
@@ -397,12 +395,9 @@ bool trp_sim_read_resources(trp_sim_case *c, const struct trp_yaml_node *node,
     uint32_t n = 0;
     if (!trp_sim_map(c, node, "resources", TRP_PROFILE_RESOURCES, &key, ret_count))
         return false;
-    struct trp_resource_addresses *v =
-        trp_conf_arena_alloc(&c->keep, *ret_count, sizeof(*v));
-    if (!v) {
-        trp_yaml_no_memory(c->yaml);
+    struct trp_resource_addresses *v = trp_yaml_alloc(c->yaml, *ret_count, sizeof(*v));
+    if (!v)
         return false;
-    }
     for (; key; key = key->next->next) {
         if (!trp_is_resource_name(key->text)) {
             trp_sim_refuse(c, key->mark, "\"%s\" is not a resource's name",

@@ -112,11 +112,9 @@ void trp_sim_read_steps(trp_sim_case *c, const struct trp_yaml_node *node)
     int64_t at = 0;
     if (!trp_sim_list(c, node, "steps", UINT32_MAX, &item, &count))
         return;
-    c->steps = trp_conf_arena_alloc(&c->keep, count, sizeof(*c->steps));
-    if (!c->steps) {
-        trp_yaml_no_memory(c->yaml);
+    c->steps = trp_yaml_alloc(c->yaml, count, sizeof(*c->steps));
+    if (!c->steps)
         return;
-    }
     for (; item; item = item->next) {
         struct trp_sim_step *s = &c->steps[c->nsteps++];
         read_step(c, item, at, s);

@@ -11,50 +11,18 @@
 #include <float.h>
 #include <stdlib.h>
 
-#include "core/base/array.h"
+#include "core/base/heap.h"
 #include "core/base/rare.h"
 
 #define MS INT64_C(1000000)
 
-struct heap {
-    int64_t *v;
-    uint32_t n, cap;
-};
-
 struct trp_speculation {
-    struct heap low, high; /* `low` negated, so that both have the smallest on top */
+    struct trp_heap low,
+        high;              /* `low` negated, so that both have the smallest on top */
     double records, run_s; /* of all successes */
 };
 
 /* ---- durations ---- */
-
-static bool heap_push(struct heap *h, int64_t x)
-{
-    if (!TRP_ARRAY_GROW(h->v, h->n, h->cap))
-        return false;
-    uint32_t i = h->n++;
-    while (i && h->v[(i - 1) / 2] > x) {
-        h->v[i] = h->v[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    h->v[i] = x;
-    return true;
-}
-
-static int64_t heap_pop(struct heap *h)
-{
-    int64_t top = h->v[0], x = h->v[--h->n];
-    uint32_t i = 0;
-    for (uint32_t child; (child = 2 * i + 1) < h->n; i = child) {
-        if (child + 1 < h->n && h->v[child + 1] < h->v[child])
-            child++;
-        if (x <= h->v[child])
-            break;
-        h->v[i] = h->v[child];
-    }
-    h->v[i] = x;
-    return top;
-}
 
 trp_speculation *trp_speculation_new(void)
 {
@@ -76,18 +44,18 @@ static bool insert(trp_speculation *s, int64_t x)
     if (s->low.n == s->high.n) {
         /* One more in `high`: the largest of `low` and x. */
         if (!s->low.n || x >= -s->low.v[0])
-            return heap_push(&s->high, x);
-        if (!heap_push(&s->high, -s->low.v[0]))
+            return trp_heap_push(&s->high, x);
+        if (!trp_heap_push(&s->high, -s->low.v[0]))
             return false;
-        heap_pop(&s->low);
-        return heap_push(&s->low, -x); /* there is room */
+        trp_heap_pop(&s->low);
+        return trp_heap_push(&s->low, -x); /* there is room */
     }
     if (x <= s->high.v[0])
-        return heap_push(&s->low, -x);
-    if (!heap_push(&s->low, -s->high.v[0]))
+        return trp_heap_push(&s->low, -x);
+    if (!trp_heap_push(&s->low, -s->high.v[0]))
         return false;
-    heap_pop(&s->high);
-    return heap_push(&s->high, x);
+    trp_heap_pop(&s->high);
+    return trp_heap_push(&s->high, x);
 }
 
 TRP_RARE int trp_speculation_succeeded(trp_speculation *s, int64_t duration_ns,
