@@ -6,8 +6,8 @@
 
 #include "args.h"
 #include "commands.h"
-#include "sim/replay.h"
-#include "sim/scenario.h"
+#include "sim/run/replay.h"
+#include "sim/scenario/scenario.h"
 #include "sim_whole.h"
 
 enum option { CLUSTER = 1, DURATIONS, SEED, COMPARE, POLICY, RECORD, JSON };

@@ -7,7 +7,7 @@
 #include "conf/values.h"
 #include "conf/wording.h"
 #include "driver/foreach.h"
-#include "sim/whole.h"
+#include "sim/run/whole.h"
 
 static int count_tasks(void *context, const struct trp_pipeline_stage *s,
                        uint32_t *ret_tasks, trp_error *err)

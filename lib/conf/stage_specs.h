@@ -1,7 +1,7 @@
 /*
  * A pipeline's stages as the engine takes them: the one place where a key of a stage
  * becomes what the engine knows of it, for real runs (driver/command_job.h) and virtual
- * ones (sim/virtual_run.h).
+ * ones (sim/run/virtual_run.h).
  *
  *     trp_stage_specs_make(pipeline, ids, NULL, &specs, &err);
  *     for (i = 0; i < specs.nstages; i++)

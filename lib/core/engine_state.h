@@ -11,14 +11,12 @@
  *     sched/attempts.c     the pool of attempts
  *     sched/executors.c    executors and their classes: books, free lists
  *     sched/offers.c       one offer, one visit of a set, rounds over given executors
- *     sched/by_hand.c      task sets without jobs, for scenarios
- *     sched/rounds.c       rounds over a class, queue ahead
- *     sched/start_gate.c   nothing is launched until enough executors have come
- *     sched/barrier.c      gangs of executors: all tasks in one round or none
- *     sched/keep.c         slots that are kept for them
- *     sched/outcomes.c     how attempts end
- *     sched/losses.c       executors that are lost; kills
- *     sched/decommission.c executors that are to go in good order
+ *     scenario/            task sets without jobs, the DAG without task sets: for
+ * scenarios sched/rounds.c       rounds over a class, queue ahead sched/start_gate.c
+ * nothing is launched until enough executors have come sched/barrier.c      gangs of
+ * executors: all tasks in one round or none sched/keep.c         slots that are kept
+ * for them sched/outcomes.c     how attempts end sched/losses.c       executors that
+ * are lost; kills sched/decommission.c executors that are to go in good order
  *     sched/exclusion.c    who gets nothing because tasks failed there
  *     sched/copies.c       speculation: second attempts of slow tasks
  *     alloc/need.c         how many executors the tasks of a class can use
@@ -91,11 +89,10 @@ struct trp_engine {
     int64_t ahead_due;       /* … then */
     int64_t patience_due;    /* requests that wait are looked at again */
     int64_t start_ns; /* the least time from a request to its executor; 0: none came */
-    /* Scenarios of task sets: */
-    bool manual;       /* nothing is offered by itself */
-    bool bare;         /* no jobs stand behind the stages */
-    bool dynamic;      /* other executors can be had */
-    bool manual_start; /* attempts are launching until told otherwise */
+    bool dynamic;     /* other executors can be had */
+    bool sched_alone; /* scenario/sched_alone.h: no jobs, nothing is offered by itself …
+                       */
+    bool manual_start; /* … and attempts are launching until told otherwise */
     bool gated;        /* too few executors have come to begin (sched/start_gate.c) */
     int64_t locality_due, retry_due, slow_due, gate_due;
     int64_t keep_due;  /* the earliest of the classes', or before it */

@@ -124,7 +124,7 @@ static int check_set(const struct trp_engine *e, const struct trp_task_set *s,
           "(%u), failed %u (%u), copies %u (%u)",
           s->stage->name, sum[0], pending, sum[1], running, sum[2], queued, s->done,
           done, s->failed, failed, sum[3], copies);
-    CHECK(s->zombie || !s->class || e->manual || s->listed == trp_set_has_work(s),
+    CHECK(s->zombie || !s->class || e->sched_alone || s->listed == trp_set_has_work(s),
           "stage %s: wrongly in or out of its class's order", s->stage->name);
     return 0;
 }
@@ -139,7 +139,7 @@ static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
                          trp_error *err)
 {
     for (const struct trp_task_set *s = c->first;
-         s && !e->draining && !e->manual && !e->gated; s = s->next) {
+         s && !e->draining && !e->sched_alone && !e->gated; s = s->next) {
         uint32_t max = s->stage->max_running, at_once = 0;
         for (const struct trp_task_set *o = s->stage->set; o; o = o->overflow)
             at_once += o->running + o->queued;
@@ -207,7 +207,7 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
     CHECK(open == c->open, "profile %u: %llu tasks open (counted %llu)", c->profile.n,
           (unsigned long long)c->open, (unsigned long long)open);
     int rc = trp_ramp_check(e, c, err);
-    return rc < 0 || e->manual ? rc : check_no_idle(e, c, err);
+    return rc < 0 || e->sched_alone ? rc : check_no_idle(e, c, err);
 }
 
 /* Executors that are forced to go stand in a list, the earliest first. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "conf_error.h"
-#include "sim/scenario.h"
+#include "sim/scenario/scenario.h"
 
 struct told {
     char *text;

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "conf_error.h"
-#include "sim/cluster_file.h"
-#include "sim/durations_file.h"
+#include "sim/run/cluster_file.h"
+#include "sim/run/durations_file.h"
 
 static const char stages[] = "troupe: 1\n"
                              "stages:\n"

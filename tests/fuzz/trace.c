@@ -10,7 +10,7 @@
 #include <zstd.h>
 
 #include "fuzz.h"
-#include "sim/replay.h"
+#include "sim/run/replay.h"
 
 static bool is_frame(const uint8_t *data, size_t size)
 {

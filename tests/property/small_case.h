@@ -1,6 +1,6 @@
 /*
  * Small cases: the setup of an oracle from the knobs of a stream, and the same setup as
- * an engine whose rounds are made by hand (core/sched/offers.h).
+ * an engine whose rounds are made by hand (core/scenario/sched_alone.h).
  */
 #ifndef TESTS_PROPERTY_SMALL_CASE_H
 #define TESTS_PROPERTY_SMALL_CASE_H

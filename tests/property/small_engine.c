@@ -4,7 +4,7 @@
 
 #include "conf/options.h"
 #include "core/engine_state.h"
-#include "core/sched/offers.h"
+#include "core/scenario/sched_alone.h"
 #include "small_case.h"
 
 #define MS INT64_C(1000000)
@@ -109,7 +109,8 @@ static int make_pools(struct small_engine *e, trp_error *err)
             .min_share = numbers[p->min_share],
             .parent = p->parent == OR_NONE ? NULL : names[p->parent]};
     }
-    return trp_offers_manual(e->engine, n ? v : NULL, n, e->setup->manual_start, err);
+    return trp_sched_alone_begin(e->engine, n ? v : NULL, n, e->setup->manual_start,
+                                 err);
 }
 
 int small_open(struct small_engine *e, const struct or_setup *setup, trp_error *err)
@@ -270,8 +271,8 @@ int small_submit(struct small_engine *e, int set, trp_error *err)
                                 .ntasks = (uint32_t)s->ntasks,
                                 .prefer = first[s->ntasks] ? &prefer : NULL};
     e->sets[set] =
-        trp_offers_submit(e->engine, (uint32_t)s->stage,
-                          (trp_profile_id){(uint32_t)s->profile}, &spec, err);
+        trp_sched_alone_submit(e->engine, (uint32_t)s->stage,
+                               (trp_profile_id){(uint32_t)s->profile}, &spec, err);
     collect(e);
     return e->sets[set] ? 0 : TRP_ESTATE;
 }
@@ -334,7 +335,7 @@ void small_started(struct small_engine *e, int attempt)
 {
     uint32_t slot = trp_attempt_find(e->engine, e->attempts[attempt]);
     if (slot != TRP_NONE)
-        trp_offers_started(e->engine, slot);
+        trp_sched_alone_started(e->engine, slot);
 }
 
 int small_progress(struct small_engine *e, int attempt, int64_t records, trp_error *err)
@@ -363,7 +364,7 @@ int small_round(struct small_engine *e, const int *executors, int n, bool full,
     uint32_t v[OR_EXECUTORS];
     for (int i = 0; i < n; i++)
         v[i] = (uint32_t)executors[i];
-    int rc = trp_offers_round(e->engine, v, (uint32_t)n, full, err);
+    int rc = trp_sched_alone_round(e->engine, v, (uint32_t)n, full, err);
     collect(e);
     return rc;
 }

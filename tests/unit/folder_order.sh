@@ -10,7 +10,8 @@ os:             core
 wire:           core
 conf:           core
 events:         core os conf
-sim:            core conf events
+sim/scenario:   core conf
+sim/run:        core conf events
 comm:           core
 data:           core comm
 executor:       core os wire comm data
@@ -19,7 +20,7 @@ cluster/local:  core os events executor cluster
 cluster/slurm:  core os conf events executor cluster
 driver:         core os wire conf events comm data executor cluster cluster/local cluster/slurm
 api:            core wire events data executor driver
-launcher:       core os conf events sim comm cluster cluster/slurm driver
+launcher:       core os conf events sim/scenario sim/run comm cluster cluster/slurm driver
 launcher/rank:  os comm executor cluster/slurm driver
 launcher/slurm: cluster/slurm
 plugin:         core os conf
@@ -35,7 +36,7 @@ objects() {
         [[ $source != *__/lib/* ]] || source=lib/${source##*__/lib/}
         [ -f "$TROUPE_SOURCE/$source" ] || continue
         folder=${source%/*} folder=${folder#lib/}
-        [[ $folder == cluster/* || $folder == launcher/* ]] || folder=${folder%%/*}
+        [[ $folder == cluster/* || $folder == sim/* || $folder == launcher/* ]] || folder=${folder%%/*}
         echo "$folder $object"
     done
 }

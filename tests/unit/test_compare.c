@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "sim/compare.h"
+#include "sim/scenario/compare.h"
 
 /* `wanted` is YAML, `got` JSON (NULL: nothing). */
 static bool matches(const char *wanted, const char *got, struct trp_sim_compare how)

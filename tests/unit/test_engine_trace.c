@@ -11,8 +11,8 @@
 #include "core/topo/hosts.h"
 #include "events/engine_fields.h"
 #include "events/engine_trace.h"
-#include "sim/random.h"
-#include "sim/replay.h"
+#include "sim/run/random.h"
+#include "sim/run/replay.h"
 
 static const struct trp_parent_spec parents[] = {
     {.stage = 0, .each = true}

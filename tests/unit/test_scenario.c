@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "sim/scenario.h"
+#include "sim/scenario/scenario.h"
 
 struct result {
     int code;

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/cluster_file.h"
-#include "sim/durations_file.h"
-#include "sim/node_tree.h"
+#include "sim/run/cluster_file.h"
+#include "sim/run/durations_file.h"
+#include "sim/run/node_tree.h"
 
 static const char pipeline[] =
     "troupe: 1\n"

@@ -7,7 +7,7 @@
 #include "conf/pipeline_load.h"
 #include "driver_run.h"
 #include "events/engine_trace.h"
-#include "sim/policies.h"
+#include "sim/run/policies.h"
 
 /* Stage `s` with one more key, and what the engine is to know of it then. */
 struct key {

@@ -5,7 +5,7 @@
 
 #include "conf/options.h"
 #include "core/profile/manager.h"
-#include "sim/virtual_cluster.h"
+#include "sim/run/virtual_cluster.h"
 
 static uint32_t granted[8], ngranted;
 

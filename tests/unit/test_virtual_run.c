@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/policies.h"
-#include "sim/replay.h"
-#include "sim/virtual_report.h"
+#include "sim/run/policies.h"
+#include "sim/run/replay.h"
+#include "sim/run/virtual_report.h"
 
 /* Two nodes of 4 cores, one of them inside; 100 s in the queue, 10 s to start. */
 #define TWO_NODES                                                                      \

@@ -191,7 +191,8 @@ void trp_ahead_begun(struct trp_engine *e, struct trp_stage *s)
 {
     unwatch(e, s);
     drop(e, s, true);
-    if (e->config.fixed || e->bare || e->dag.alone || s->state != TRP_STAGE_RUNNING)
+    if (e->config.fixed || e->sched_alone || e->dag.alone ||
+        s->state != TRP_STAGE_RUNNING)
         return;
     for (struct trp_stage_link *l = s->children; l; l = l->next)
         watch(e, l->child);

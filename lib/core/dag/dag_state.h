@@ -170,16 +170,6 @@ struct trp_dag_executor {
 
 struct trp_set_spec;
 
-/* For runs of the DAG alone (scenarios of layer dag): told instead of the task
- * scheduler. */
-struct trp_dag_alone {
-    void *context;
-    bool elastic; /* executors could be had: a barrier stage waits for no slots */
-    void (*submit)(void *context, const struct trp_stage *s,
-                   const struct trp_set_spec *spec);
-    void (*stop)(void *context, const struct trp_stage *s); /* kill its attempts */
-};
-
 struct trp_dag {
     struct trp_graph graph;
     trp_map_outputs *outputs;
@@ -201,7 +191,8 @@ struct trp_dag {
     uint64_t changes;         /* of outputs and cached data, but for new outputs */
     uint32_t mark;            /* walks over stages so far */
     struct trp_stack found;   /* stages that the last one found */
-    const struct trp_dag_alone *alone;
+    const struct trp_dag_alone
+        *alone;               /* scenario/dag_alone.h; NULL: there are task sets */
     struct trp_place *places; /* work memory of prefer.c */
     uint32_t *place_first;
     uint32_t places_cap, place_first_cap;

@@ -7,6 +7,7 @@
  * lists by due time.
  */
 #include "core/engine_state.h"
+#include "core/scenario/dag_alone.h"
 
 int trp_gate_check(const struct trp_engine *e, const char *name, trp_profile_id profile,
                    uint32_t ntasks, trp_error *err)

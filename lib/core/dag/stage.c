@@ -112,7 +112,7 @@ void trp_stage_free(struct trp_engine *e, struct trp_stage *s)
 
 void trp_stage_check_dead(struct trp_engine *e, struct trp_stage *s)
 {
-    if (s->uses || s->live || s->dead || e->bare)
+    if (s->uses || s->live || s->dead || e->sched_alone)
         return;
     s->dead = true;
     e->unsettled = true;

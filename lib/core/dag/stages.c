@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/engine_state.h"
+#include "core/scenario/dag_alone.h"
 
 void trp_stage_to(struct trp_stage *s, enum trp_stage_state state)
 {

@@ -106,7 +106,7 @@ TRP_RARE void trp_copy_unmark(struct trp_engine *e, struct trp_task_set *s,
     trp_wanted_copy(e, s, task, -1);
     if (s->class && !s->is_bounded && !s->zombie)
         s->class->open--;
-    if (!trp_set_has_work(s) && !e->manual)
+    if (!trp_set_has_work(s) && !e->sched_alone)
         trp_task_set_unlist(e, s);
 }
 
@@ -194,7 +194,7 @@ void trp_copies_check(struct trp_engine *e)
 
 void trp_copies_start(struct trp_engine *e)
 {
-    if (e->slow_due == INT64_MAX && !e->manual)
+    if (e->slow_due == INT64_MAX && !e->sched_alone)
         e->slow_due = e->now + e->config.speculation.interval_ns;
 }
 

@@ -8,7 +8,7 @@
  * is the same for all, so those that wait for it stand in a list, the earliest first,
  * and only its head is ever looked at.
  *
- * Executors of a fixed set stay; task sets by hand (scenarios) are only told of the
+ * Executors of a fixed set stay; those of scenarios are only told of the
  * release by force.
  */
 #include "core/engine_state.h"
@@ -21,7 +21,7 @@ void trp_executor_release(struct trp_engine *e, struct trp_executor *x)
     act->executor.executor = x->id;
     act->executor.profile.n = x->class;
     trp_executor_unforce(e, x);
-    if (!e->manual)
+    if (!e->sched_alone)
         trp_executor_retire(e, x);
 }
 
@@ -36,7 +36,7 @@ void trp_executor_drained(struct trp_engine *e, struct trp_executor *x)
 
 static void force_later(struct trp_engine *e, struct trp_executor *x)
 {
-    if (!e->config.decommission.force_kill_ns || (e->config.fixed && !e->manual))
+    if (!e->config.decommission.force_kill_ns || (e->config.fixed && !e->sched_alone))
         return;
     x->forced = true;
     x->force_next = NULL;

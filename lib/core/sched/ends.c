@@ -118,14 +118,14 @@ void trp_ends_settle(struct trp_engine *e)
     e->refused_by_end = false;
     while (e->outlived.n) {
         struct trp_executor *x = e->executors[e->outlived.v[--e->outlived.n]];
-        if (x && trp_executor_is_idle(x) && !e->manual) {
+        if (x && trp_executor_is_idle(x) && !e->sched_alone) {
             tell_outlived(e, x);
             trp_executor_decommission(e, x);
             e->any_dirty = true;
         }
     }
     const struct trp_task_set *s = e->told_out_of_time ? NULL : out_of_time(e);
-    if (!s || e->manual)
+    if (!s || e->sched_alone)
         return;
     e->told_out_of_time = true;
     struct trp_action *act = trp_action_add(e, TRP_ACTION_OUT_OF_TIME);

@@ -31,9 +31,9 @@ static bool is_out(const struct trp_engine *e, const struct trp_executor *x)
 /* Makes it go, to be replaced by another. */
 static void kill_executor(struct trp_engine *e, struct trp_executor *x)
 {
-    if (e->config.fixed && !e->manual)
+    if (e->config.fixed && !e->sched_alone)
         return;
-    if (e->config.exclusion.kill_decommission && !e->manual)
+    if (e->config.exclusion.kill_decommission && !e->sched_alone)
         trp_executor_decommission(e, x);
     else
         trp_executor_release(e, x);
@@ -191,7 +191,7 @@ uint32_t trp_exclusion_next(const struct trp_task_set *s)
 static uint32_t next_pending(const struct trp_engine *e, struct trp_task_set *s)
 {
     uint32_t n = find_next(s);
-    if (s->pending && !e->manual)
+    if (s->pending && !e->sched_alone)
         s->lists.all.n = n;
     return n ? s->lists.all.v[n - 1] : TRP_NONE;
 }
@@ -215,8 +215,8 @@ static bool is_stuck(const struct trp_engine *e, const struct trp_task_set *s,
         struct trp_executor *x = e->executors[i];
         if (!x || !x->came || x->state == TRP_EXECUTOR_RELEASING)
             continue;
-        if (!e->manual && (e->classes[x->class] != s->class ||
-                           x->state == TRP_EXECUTOR_DECOMMISSIONED))
+        if (!e->sched_alone && (e->classes[x->class] != s->class ||
+                                x->state == TRP_EXECUTOR_DECOMMISSIONED))
             continue;
         if (may_run_on(s, task, x))
             return false;
@@ -250,7 +250,7 @@ TRP_RARE void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_se
 
 int64_t trp_exclusion_due(const struct trp_engine *e)
 {
-    int64_t due = e->manual ? INT64_MAX : trp_health_next_expiry(e->tracker);
+    int64_t due = e->sched_alone ? INT64_MAX : trp_health_next_expiry(e->tracker);
     for (const struct trp_task_set *s = e->stuck; s; s = s->stuck_next)
         if (s->abort_at < due)
             due = s->abort_at;
@@ -264,7 +264,7 @@ void trp_exclusion_time(struct trp_engine *e)
         if (s->abort_at <= e->now)
             give_up(e, s, s->abort_task);
     }
-    if (!e->tracker || e->manual || e->now < trp_health_next_expiry(e->tracker))
+    if (!e->tracker || e->sched_alone || e->now < trp_health_next_expiry(e->tracker))
         return;
     trp_exclusion_expire(e);
     for (uint32_t i = 0; i < e->nclasses; i++)

@@ -77,7 +77,7 @@ TRP_RARE bool trp_keep(struct trp_engine *e, struct trp_task_set *s)
         return false;
     }
     bool passed = s->keep_until && e->now >= s->keep_until;
-    bool over = passed && (e->manual || c->keep_over);
+    bool over = passed && (e->sched_alone || c->keep_over);
     /* When it passed and nothing was free then, it begins with what is now. */
     if (!s->keep_until || over || (passed && c->keep_for != s))
         s->keep_until = time < INT64_MAX - e->now ? e->now + time : INT64_MAX;

@@ -50,7 +50,7 @@ void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s)
     for (; s; s = s->overflow)
         for (uint32_t i = 0; s->running + s->queued && i < e->nexecutors; i++) {
             struct trp_executor *x = e->executors[i];
-            if (!x || (!e->manual && e->classes[x->class] != s->class))
+            if (!x || (!e->sched_alone && e->classes[x->class] != s->class))
                 continue;
             kill_list(e, s, x->queue_first);
             kill_list(e, s, x->running);
@@ -65,7 +65,8 @@ static bool outputs_go(const struct trp_engine *e, const struct trp_executor *x,
 {
     if (!e->config.host_files && !e->config.shuffle_service)
         return true;
-    if (e->manual) /* as with a shuffle service, which a decommissioned host loses */
+    if (e->sched_alone) /* as with a shuffle service, which a decommissioned host loses
+                         */
         return reason == TRP_LOSS_DECOMMISSIONED || x->decommissioned_ns != INT64_MAX;
     return reason == TRP_LOSS_HOST;
 }
@@ -174,7 +175,7 @@ bool trp_gang_blameless(struct trp_engine *e, uint32_t slot,
 static bool is_same_event(struct trp_engine *e, enum trp_loss reason)
 {
     bool outside = reason == TRP_LOSS_EXITED || reason == TRP_LOSS_HOST;
-    if (e->manual || !outside)
+    if (e->sched_alone || !outside)
         return false;
     if (e->losses > 0 && e->now - e->loss_ns <= EVENT_NS)
         return true;
@@ -231,7 +232,7 @@ void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
     for (uint32_t slot; (slot = x->queue_first) != TRP_NONE;)
         trp_attempt_ended(e, slot, slot == guilty ? &blamed : &recalled, false);
     end_running(e, x, ev, guilty);
-    if (came && !e->bare)
+    if (came && !e->sched_alone)
         trp_dag_executor_lost(e, x, ev->lost.reason);
     trp_executor_remove(e, x);
 }

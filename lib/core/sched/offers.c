@@ -6,12 +6,9 @@
  * clock allows (locality.c), which task (pending.c). A *visit* makes offers to one set
  * level by level, most local first; for each level passes over the executors, one task
  * an executor a pass, until a pass launches nothing; then decides whether the clock
- * starts anew. A *round* visits the sets in order. Here stand offers, the end of a
- * visit, and rounds over executors that the caller names; rounds.c has those of real
- * runs, which visit only executors with free cores and skip passes that can launch
- * nothing.
+ * starts anew. A *round* visits the sets in order (rounds.c).
  */
-#include "core/sched/offers.h"
+#include "core/engine_state.h"
 
 #include <string.h>
 
@@ -22,7 +19,7 @@ static void begin_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t ta
     s->tasks[task].flags &= (uint8_t)~TRP_TASK_SPECULATABLE;
     s->copies--;
     trp_wanted_copy(e, s, task, -1);
-    if (!trp_set_has_work(s) && !e->manual)
+    if (!trp_set_has_work(s) && !e->sched_alone)
         trp_task_set_unlist(e, s);
 }
 
@@ -114,10 +111,10 @@ static void reset_at_launch(struct trp_engine *e, struct trp_task_set *s,
 }
 
 /* Spark looks at its list of all pending tasks, which may still name some that are
- * not; rounds by hand do so too. */
+ * not; scenarios do so too. */
 static bool seems_pending(const struct trp_engine *e, const struct trp_task_set *s)
 {
-    if (e->manual)
+    if (e->sched_alone)
         return s->lists.all.n || s->copy_lists.all.n;
     return trp_set_has_work(s);
 }
@@ -198,87 +195,4 @@ void trp_visit_finish(struct trp_engine *e, struct trp_task_set *s,
         trp_exclusion_check_stuck(e, s, x);
     else if (e->stuck)
         trp_exclusion_unstick_all(e);
-}
-
-/* ---- rounds over named executors ---- */
-
-struct offers {
-    struct trp_executor **v;
-    uint32_t n;
-};
-
-static bool may_run(const struct trp_engine *e, const struct trp_task_set *s,
-                    const struct trp_executor *x)
-{
-    return trp_profiles_may_run(e->profiles, s->profile->id,
-                                (trp_profile_id){x->class});
-}
-
-static uint32_t pass(struct trp_engine *e, struct trp_task_set *s,
-                     const struct offers *o, enum trp_level level, struct trp_visit *v)
-{
-    uint32_t launched = 0;
-    for (uint32_t i = 0; i < o->n; i++)
-        if (may_run(e, s, o->v[i]))
-            launched += trp_offer(e, s, o->v[i], level, v) > 0;
-    return launched;
-}
-
-static bool has_room_for_all(const struct trp_engine *e, const struct trp_task_set *s,
-                             const struct offers *o)
-{
-    uint64_t room = 0;
-    for (uint32_t i = 0; i < o->n && room < s->ntasks; i++)
-        if (may_run(e, s, o->v[i]))
-            room += trp_barrier_room(e, s, o->v[i]);
-    return room >= s->ntasks;
-}
-
-static void visit(struct trp_engine *e, struct trp_task_set *s, const struct offers *o,
-                  bool full)
-{
-    struct trp_visit v = {.full = full, .best = TRP_LEVELS, .together = s->barrier};
-    if (s->barrier && !has_room_for_all(e, s, o))
-        return;
-    uint8_t levels[TRP_LEVELS], n = s->nlevels;
-    memcpy(levels, s->levels, sizeof(levels));
-    for (uint8_t i = 0; i < n; i++)
-        while (pass(e, s, o, levels[i], &v) > 0)
-            ;
-    trp_visit_finish(e, s, &v, NULL);
-    if (s->barrier)
-        trp_barrier_finish(e, s, v.launched);
-}
-
-int trp_offers_round(trp_engine *e, const uint32_t *executors, uint32_t n, bool full,
-                     trp_error *err)
-{
-    struct offers o = {.v = malloc((n ? n : 1) * sizeof(struct trp_executor *))};
-    bool *first = malloc(e->nclasses ? e->nclasses : 1);
-    if (!o.v || !first) {
-        free(o.v);
-        free(first);
-        return trp_error_set(err, TRP_ENOMEM, "out of memory for %u offers", n);
-    }
-    memset(first, true, e->nclasses);
-    trp_exclusion_expire(e);
-    for (uint32_t i = 0; i < n; i++) {
-        struct trp_executor *x = trp_executor_find(e, (trp_executor_id){executors[i]});
-        if (x && x->state == TRP_EXECUTOR_LIVE && !x->excluded)
-            o.v[o.n++] = x;
-    }
-    for (struct trp_task_set *s = trp_pools_first(e->pools); s;
-         s = trp_pools_next(e->pools))
-        if (!e->gated && !s->zombie && seems_pending(e, s)) {
-            visit(e, s, &o, full);
-            trp_keep_behind(e, s, &first[s->class->profile.n]);
-        }
-    for (uint32_t i = 0; i < e->nclasses; i++)
-        if (e->classes[i])
-            e->classes[i]->keeper = NULL;
-    free(first);
-    free(o.v);
-    return e->out_of_memory
-               ? trp_error_set(err, TRP_ENOMEM, "out of memory for a round")
-               : 0;
 }

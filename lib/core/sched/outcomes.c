@@ -219,7 +219,7 @@ static void succeed(struct trp_engine *e, struct trp_task_set *s,
         own->where[task] = executor;
     if (end->result_bytes) /* first: the last task's may be the one too much */
         count_result(e, own, end->result_bytes);
-    if (!e->bare)
+    if (!e->sched_alone)
         trp_dag_task_done(e, own, task, executor, end);
     trp_set_check_finished(e, own);
 }
@@ -247,7 +247,7 @@ static void fail_task(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
         return;
     }
     kill_others(e, &s->tasks[task]);
-    if (!e->bare)
+    if (!e->sched_alone)
         trp_dag_task_tolerated(e, own, task);
     trp_set_check_finished(e, own);
 }
@@ -275,7 +275,7 @@ static void end_set(struct trp_engine *e, struct trp_task_set *own, uint32_t tas
             snprintf(text, sizeof(text), "exit status %d", (int)end->code);
         else
             snprintf(text, sizeof(text), "%s", why);
-        if (!e->bare)
+        if (!e->sched_alone)
             trp_dag_barrier_failed(e, own, task, text);
     }
 }
@@ -289,7 +289,7 @@ static void leave(struct trp_engine *e, struct trp_task_set *own, uint32_t task,
     trp_set_zombie(e, own);
     if (end->from.executor.n != TRP_NONE)
         trp_exclusion_fetch_failed(e, end->from.executor.n);
-    if (!e->bare)
+    if (!e->sched_alone)
         trp_dag_fetch_failed(e, own, task, &end->from);
 }
 
@@ -399,7 +399,7 @@ void trp_task_undo(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
         trp_task_set_push(e, s, task);
         e->any_dirty = true;
     }
-    if (!e->bare)
+    if (!e->sched_alone)
         trp_dag_resubmitted(e, s, task);
 }
 

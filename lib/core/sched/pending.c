@@ -7,13 +7,13 @@
  * on top, is the next to be tried. A task is taken from one stack and stays on the
  * others as a stale entry that is dropped when a scan meets it: each entry is dropped
  * once, so a pick costs O(1) amortised. Entries that are excluded from the executor are
- * skipped and kept (by hand stale ones too, as in Spark, where they make an offer count
- * as refused). A place has a list from the first task that prefers it until no pending
- * task prefers any place of that kind, which a set notices when it passes the level
- * (locality.c); its `cap` is above 0 as long. Tasks that are to get a copy stand on
- * stacks of the same kind of their own. How many pending tasks have an executor, host
- * or rack preference is counted exactly, so "does a task still need this level" (7.3)
- * needs no scan. (Spark's TaskSetManager; semantics, section 8.)
+ * skipped and kept (in scenarios stale ones too, as in Spark, where they make an offer
+ * count as refused). A place has a list from the first task that prefers it until no
+ * pending task prefers any place of that kind, which a set notices when it passes the
+ * level (locality.c); its `cap` is above 0 as long. Tasks that are to get a copy stand
+ * on stacks of the same kind of their own. How many pending tasks have an executor,
+ * host or rack preference is counted exactly, so "does a task still need this level"
+ * (7.3) needs no scan. (Spark's TaskSetManager; semantics, section 8.)
  */
 #include <string.h>
 #include <uthash.h>
@@ -303,7 +303,7 @@ void trp_task_set_take(struct trp_engine *e, struct trp_task_set *s, uint32_t ta
 {
     count_pending(s, task, -1);
     trp_set_liven(s);
-    if (!trp_set_has_work(s) && !e->manual)
+    if (!trp_set_has_work(s) && !e->sched_alone)
         trp_task_set_unlist(e, s);
 }
 
@@ -337,15 +337,15 @@ static bool is_kept_away(const struct search *q, uint32_t task)
            trp_health_task_out(q->s->health, task, q->x->id.n, q->x->host);
 }
 
-/* Scans from the tail; drops stale entries, passes over those kept away (by hand, as in
- * Spark, whether they are stale or not). */
+/* Scans from the tail; drops stale entries, passes over those kept away (in scenarios,
+ * as in Spark, whether they are stale or not). */
 static uint32_t pop_allowed(const struct search *q, struct trp_stack *stack)
 {
     uint32_t kept = 0;
     for (uint32_t i = stack->n; i-- > 0;) {
         uint32_t task = stack->v[i];
         bool wanted = is_wanted(q, task);
-        if ((wanted || q->e->manual) && is_kept_away(q, task)) {
+        if ((wanted || q->e->sched_alone) && is_kept_away(q, task)) {
             kept++;
             continue;
         }
@@ -411,7 +411,8 @@ uint32_t trp_task_set_pick(struct trp_engine *e, struct trp_task_set *s,
         *ret_copy = false;
     if (s->health)
         q.some_out = trp_health_at(s->health, x->id.n, x->host) == TRP_HEALTH_SOME;
-    if (s->pending || e->manual) /* by hand: stale entries are dropped as in Spark */
+    if (s->pending ||
+        e->sched_alone) /* scenarios: stale entries are dropped as in Spark */
         task = find(&q, &s->lists, level, ret_level);
     if (task != TRP_NONE || !s->copy_lists.all.n || !ret_copy)
         return task;

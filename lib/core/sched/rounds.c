@@ -342,7 +342,7 @@ __attribute__((flatten)) void trp_round_partial(struct trp_engine *e,
 {
     struct trp_class *c = e->classes[x->class];
     bool takes_part =
-        trp_executor_may_get(x) && !e->draining && !e->manual && !e->gated;
+        trp_executor_may_get(x) && !e->draining && !e->sched_alone && !e->gated;
     if (takes_part && x->cores_free > 0 && !round_of_stranger(e, x))
         offer_to_all(e, c, x);
     if ((x->cores_free > 0) != (x->free_next != NULL))
@@ -370,7 +370,7 @@ static void shuffle(struct trp_engine *e, struct trp_class *c)
 
 TRP_RARE void trp_round_full(struct trp_engine *e, struct trp_class *c)
 {
-    if (e->draining || e->manual || e->gated)
+    if (e->draining || e->sched_alone || e->gated)
         return;
     if (e->config.seed && c->nfree > 1)
         shuffle(e, c);

@@ -182,7 +182,7 @@ static int check_limits(const struct trp_engine *e, const struct trp_stage *stag
 {
     const struct trp_resource_profile *p =
         trp_profiles_get(e->profiles, c ? c->profile : stage->profile);
-    if (e->config.fixed || e->bare)
+    if (e->config.fixed || e->sched_alone)
         return 0;
     uint32_t most = trp_limits_room(&e->config, p, c ? 0 : stage->ranks, err);
     if (!most)
@@ -233,7 +233,7 @@ struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stag
     if (e->sets)
         e->sets->all_prev = s;
     e->sets = s;
-    if (spec->attempt || e->bare)
+    if (spec->attempt || e->sched_alone)
         replace_earlier(e, s);
     stage->set = s;
     trp_stage_tell_submitted(e, stage);
@@ -264,7 +264,7 @@ void trp_set_bury(struct trp_engine *e, struct trp_task_set *s)
 
 void trp_sets_free_dead(struct trp_engine *e)
 {
-    while (e->dead_sets && !e->bare) {
+    while (e->dead_sets && !e->sched_alone) {
         struct trp_task_set *s = e->dead_sets;
         e->dead_sets = s->dead_next;
         if (s->all_next)
@@ -317,7 +317,7 @@ void trp_set_abort(struct trp_engine *e, struct trp_task_set *s, int code,
     if (own->zombie)
         return;
     end_set(e, own, TRP_SET_ABORTED, task, text);
-    if (!e->bare)
+    if (!e->sched_alone)
         trp_dag_set_aborted(e, own, code, task, text);
 }
 
@@ -327,7 +327,7 @@ TRP_RARE static void finish(struct trp_engine *e, struct trp_task_set *s)
     if (s->zombie)
         return;
     end_set(e, s, TRP_SET_FINISHED, TRP_NONE, "");
-    if (!e->bare)
+    if (!e->sched_alone)
         trp_dag_set_finished(e, s);
 }
 

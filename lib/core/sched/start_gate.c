@@ -15,9 +15,9 @@ uint32_t trp_start_gate_expected(const struct trp_engine *e)
 {
     const struct trp_engine_config *c = &e->config;
     uint32_t n = c->min_executors;
-    if (c->fixed && !e->manual)
+    if (c->fixed && !e->sched_alone)
         return e->live + e->requested;
-    if ((c->grow_ramp || e->manual) && c->initial_executors > n)
+    if ((c->grow_ramp || e->sched_alone) && c->initial_executors > n)
         n = c->initial_executors;
     n = n < c->max_executors ? n : c->max_executors;
     return n < c->alloc_max_executors ? n : c->alloc_max_executors;
@@ -27,7 +27,7 @@ TRP_RARE void trp_start_gate_look(struct trp_engine *e)
 {
     if (e->gate_due == INT64_MAX)
         e->gate_due = e->now + e->config.registered_wait_ns;
-    if (!e->njobs && !e->manual)
+    if (!e->njobs && !e->sched_alone)
         return;
     double wanted = e->config.registered_ratio * trp_start_gate_expected(e);
     if (e->live < wanted && e->now < e->gate_due)

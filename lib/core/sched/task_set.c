@@ -71,7 +71,7 @@ static bool fill(struct trp_task_set *s, const uint8_t *done)
 static bool make_records(const struct trp_engine *e, struct trp_task_set *s)
 {
     size_t n = (s->ntasks ? s->ntasks : 1) * sizeof(uint32_t);
-    if (s->map && (!e->config.host_files || e->manual)) {
+    if (s->map && (!e->config.host_files || e->sched_alone)) {
         s->where = malloc(n);
         if (!s->where)
             return false;
