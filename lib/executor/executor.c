@@ -17,7 +17,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <hwloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +26,7 @@
 #include <unistd.h>
 
 #include "executor/executor_internal.h"
+#include "os/binding.h"
 #include "os/clock.h"
 #include "os/held.h"
 #include "os/private_folder.h"
@@ -179,28 +179,12 @@ static void work(trp_executor *e)
 
 /* ---- an elastic executor --------------------------------------------------------- */
 
-static int bind_to(const char *cpuset, trp_error *err)
+static int bind_process(const char *cpus, trp_error *err)
 {
-    hwloc_topology_t topology;
-    if (!cpuset[0])
+    if (!cpus[0] || trp_bind_process(cpus))
         return TRP_OK;
-    hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    int r = TRP_ENOMEM;
-    if (set && hwloc_bitmap_list_sscanf(set, cpuset) == 0 &&
-        hwloc_topology_init(&topology) == 0) {
-        /* Nothing but the processors is asked of the machine: it takes 1 ms. */
-        hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-        r = hwloc_topology_load(topology) == 0 &&
-                    hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_PROCESS) == 0
-                ? TRP_OK
-                : TRP_ESYSTEM;
-        hwloc_topology_destroy(topology);
-    }
-    hwloc_bitmap_free(set);
-    if (r != TRP_OK)
-        return trp_error_set(err, r, "cannot bind to processors %s: %s", cpuset,
-                             strerror(errno));
-    return TRP_OK;
+    return trp_error_set(err, TRP_ESYSTEM, "cannot bind to processors %s: %s", cpus,
+                         strerror(errno));
 }
 
 /* By which this process joins a group: on v1 a process of one thread by that thread,
@@ -287,7 +271,7 @@ static int join_run(trp_executor *e, trp_error *err)
     join_cgroup(&e->shape);
     int r = trp_held_folder(e->shape.run_dir, e->shape.run_id, err);
     if (r == TRP_OK)
-        r = bind_to(e->shape.cpuset, err);
+        r = bind_process(e->shape.cpuset, err);
     if (r == TRP_OK)
         r = trp_executor_call(&e->shape, &e->channel, err);
     if (r == TRP_OK) {
