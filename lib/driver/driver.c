@@ -342,6 +342,8 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
 
 /* ---- jobs ---- */
 
+static const int64_t QUIET_NS = 100000000; /* nothing was submitted for so long */
+
 struct trp_event trp_driver_fit(const trp_driver *d,
                                 const struct trp_resource_profile *p, trp_error *why)
 {
@@ -397,6 +399,8 @@ int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
         trp_driver_perform(d);
     d->submitting = NULL;
     d->active = trp_clock_ns();
+    if (d->active - d->looked > QUIET_NS) /* what is to be sent goes first */
+        d->looked = d->active;
     trp_driver_leave(d);
     return rc;
 }

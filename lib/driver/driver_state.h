@@ -26,6 +26,7 @@
 #include "events/event_log.h"
 #include "events/progress.h"
 #include "executor/baton.h"
+#include "os/spin.h"
 
 #define TRP_DRIVER_SECOND INT64_C(1000000000)
 
@@ -147,8 +148,9 @@ struct trp_driver {
     int64_t waiting_due, waiting_step; /* waiting.c */
     int64_t words_due; /* record_life.c: the first of them, or INT64_MAX */
 
-    int64_t active;     /* when something last happened, mono */
-    int64_t looked;     /* when libuv was last asked, mono */
+    int64_t active; /* when something last happened, mono */
+    int64_t looked; /* when libuv was last asked, mono */
+    struct trp_spin spin;
     uint32_t functions; /* function attempts in flight: worth spinning for a little */
     bool orphaned;      /* `troupe` is gone: nobody else notes how the run ended */
     int stop;      /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */

@@ -6,10 +6,9 @@
  * timers; it is looked into when the channel's descriptors may have something, that is
  * before every sleep and at least every 200 us.
  *
- * Spinning. While function tasks are in flight and something happened in the last 100
- * us, the loop polls: an answer is likely sooner than a sleep and a doorbell would
- * take. Otherwise it sleeps until a socket, a child or a timer wakes it. Nothing uses
- * CPU while nothing happens.
+ * Spinning. While function tasks are in flight the loop polls for a while after
+ * something happened (os/spin.h). Otherwise it sleeps until a socket, a child or a
+ * timer wakes it. Nothing uses CPU while nothing happens.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +21,6 @@
 #include "driver/driver_state.h"
 #include "os/clock.h"
 
-static const int64_t SPIN_NS = 100000;
 static const int64_t LOOK_NS = 200000;
 static const int64_t PROGRESS_NS = 100000000;
 
@@ -226,8 +224,10 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
     int64_t now = d->now = trp_clock_ns();
     int handled = trp_channel_progress(d->channel, now);
     bool look = now - d->looked >= LOOK_NS;
-    if (handled)
+    if (handled) {
         d->active = now;
+        trp_spin_came(&d->spin);
+    }
     if (look || !handled) {
         if (look) {
             uv_run(&d->loop, UV_RUN_NOWAIT);
@@ -244,7 +244,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
     }
     if (handled || d->nflush || look) /* what the caller waits for may have happened */
         return;
-    if (d->functions && now - d->active < SPIN_NS)
+    if (d->functions && trp_spin_on(&d->spin, now - d->active))
         return;
     rest(d, next_due(d, until));
 }

@@ -16,9 +16,9 @@
  *     if (trp_baton_return(b))           // AWAY → HELD; else somebody has the loop
  *         trp_baton_give(b);             // HELD → FREE, wakes a taker
  *
- * A standby that waits in trp_baton_take sleeps without any timer while the baton is
- * HELD or nobody is AWAY; while somebody is AWAY it looks every 2 ms and robs one who
- * is away since the last look.
+ * A standby that waits in trp_baton_take looks every 2 ms while somebody is AWAY, and
+ * robs one who is away since the last look. While the baton is HELD it looks less and
+ * less often, and after ten seconds not at all: a leave wakes it.
  */
 #ifndef TRP_EXECUTOR_BATON_H
 #define TRP_EXECUTOR_BATON_H
@@ -31,6 +31,10 @@ void trp_baton_free(trp_baton *b);
 void trp_baton_take(trp_baton *b);
 bool trp_baton_try(trp_baton *b); /* takes it when FREE, never blocks */
 void trp_baton_leave(trp_baton *b);
+/* The same, for what is known to be short: after a pause of less than ten seconds
+ * nobody is woken for it. If it is long after all it is robbed as long after as the
+ * pause was, at most a second. */
+void trp_baton_leave_shortly(trp_baton *b);
 bool trp_baton_return(trp_baton *b); /* AWAY → HELD; false: robbed meanwhile */
 void trp_baton_give(trp_baton *b);
 

@@ -327,7 +327,7 @@ int trp_functions_run(trp_executor *e, struct trp_function_thread *self)
         }
         begin_task(self, &t, now);
         e->away = self;
-        trp_baton_leave(e->baton);
+        trp_baton_leave_shortly(e->baton);
         run_task(e, self, &result);
         if (!trp_baton_return(e->baton)) {
             robbed(self, &result);

@@ -23,6 +23,7 @@
 #include "executor/executor.h"
 #include "executor/places.h"
 #include "executor/spawner.h"
+#include "os/spin.h"
 
 /* How long tasks of one function take: over stages, so a new stage knows at once. */
 struct trp_estimate {
@@ -99,6 +100,7 @@ typedef struct trp_executor {
     struct trp_function_thread loop[2];
     struct trp_function_thread *threads; /* shape.slots of them */
     int64_t active_ns;                   /* when something was last done */
+    struct trp_spin spin;
     bool standby_started, driver_gone;
     bool words_said;       /* last words that the spawner is to pass on */
     bool spawner_lost;     /* it died or hangs */

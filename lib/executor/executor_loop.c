@@ -3,11 +3,10 @@
  *
  * A turn takes what arrived (driver, spawner, threads), runs short functions, sends one
  * ENDS message. When a turn did nothing: while only the driver can bring work, it is
- * polled for 100 us more (an answer to what was just sent comes that fast, and waking
- * up costs as much); while commands or functions on other threads run, the processor is
- * theirs and the loop sleeps at once. Asleep it is in one poll: the channel's
- * descriptor, the spawner's, an eventfd, and the next timer; idle there is none but
- * the heartbeat's.
+ * polled for a while (os/spin.h); while commands or functions on other threads run, the
+ * processor is theirs and the loop sleeps at once. Asleep it is in one poll: the
+ * channel's descriptor, the spawner's, an eventfd, and the next timer; idle there is
+ * none but the heartbeat's.
  *
  * Queue ahead (places.h). Recording a function's end and letting the head of its
  * stage's queue take over what it had is one step (trp_executor_record). For commands
@@ -32,7 +31,7 @@
 #include "os/clock.h"
 
 #define SECOND_NS INT64_C(1000000000)
-enum { SPIN_NS = 100000, ENDS_FLUSH = 16 * 1024 };
+enum { ENDS_FLUSH = 16 * 1024 };
 
 trp_executor *trp_the_executor;
 
@@ -370,9 +369,11 @@ bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self)
         if (ran < 0)
             return false;
         send_ends(e);
-        if (did + ran > 0)
+        if (did + ran > 0) {
             e->active_ns = now;
-        else if (e->commands > 0 || e->handed > 0 || now - e->active_ns > SPIN_NS)
+            trp_spin_came(&e->spin);
+        } else if (e->commands > 0 || e->handed > 0 ||
+                   !trp_spin_on(&e->spin, now - e->active_ns))
             wait_for_work(e, now);
     }
     return true;
