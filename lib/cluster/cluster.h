@@ -20,7 +20,7 @@
 #include "conf/site.h"
 #include "core/base/error.h"
 #include "core/base/ids.h"
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "core/profile/profile.h"
 
 /* What an executor was given. Borrowed; valid until it is gone. */

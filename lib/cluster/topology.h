@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 
 struct trp_host_view {
     const char *name;

@@ -114,7 +114,7 @@ static bool is_true(const trp_options *o, const char *key)
     return v;
 }
 
-static void store(char *at, uint32_t size, int64_t v)
+static void store_member(char *at, uint32_t size, int64_t v)
 {
     const uint8_t v1 = (uint8_t)v;
     const uint32_t v4 = (uint32_t)v;
@@ -122,7 +122,7 @@ static void store(char *at, uint32_t size, int64_t v)
 }
 
 /* Into every member that has an option's value. */
-static void fill(const trp_options *o, enum trp_option_taker taker, void *ret)
+static void fill_members(const trp_options *o, enum trp_option_taker taker, void *ret)
 {
     for (const struct trp_option *t = trp_option_table; t->key; t++) {
         if (t->member.taker != taker)
@@ -134,7 +134,7 @@ static void fill(const trp_options *o, enum trp_option_taker taker, void *ret)
         if (t->type == TRP_OPTION_NUMBER)
             memcpy(at, &number, sizeof number);
         else
-            store(at, t->member.size, v);
+            store_member(at, t->member.size, v);
     }
 }
 
@@ -191,7 +191,7 @@ void trp_options_profile_defaults(const trp_options *o,
 {
     memset(ret, 0, sizeof(*ret));
     ret->kind = TRP_MANAGER_ELASTIC;
-    fill(o, TRP_TAKER_PROFILES, ret);
+    fill_members(o, TRP_TAKER_PROFILES, ret);
     if (!is_true(o, "memory.offHeap.enabled"))
         ret->offheap_mib = 0;
     if (!o)
@@ -230,7 +230,7 @@ void trp_options_engine_config(const trp_options *o, struct trp_engine_config *r
     ret->retry_first_ns = 1000 * MS_NS;
     ret->retry_max_ns = 60000 * MS_NS;
     ret->max_start_failures = 5;
-    fill(o, TRP_TAKER_ENGINE, ret);
+    fill_members(o, TRP_TAKER_ENGINE, ret);
     const char *ahead = text_of(o, "alloc.look_ahead");
     ret->look_ahead = !strcmp(ahead, "auto")  ? TRP_LOOK_AHEAD_AUTO
                       : !strcmp(ahead, "off") ? TRP_LOOK_AHEAD_OFF

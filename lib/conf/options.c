@@ -110,7 +110,7 @@ static bool resource_of(int f, const char *key, char *ret_resource)
     return trp_is_resource_name(ret_resource);
 }
 
-static struct place find(const char *key)
+static struct place find_key(const char *key)
 {
     struct place p = {.family = -1};
     for (const struct trp_option *t = trp_option_table; t->key; t++) {
@@ -128,7 +128,7 @@ static const struct setting *setting_of(const trp_options *o, const char *key,
                                         const struct trp_option **ret_option)
 {
     static const struct setting none;
-    struct place p = find(key);
+    struct place p = find_key(key);
     assert(p.option);
     *ret_option = p.option;
     if (p.family < 0)
@@ -143,7 +143,7 @@ static const struct setting *setting_of(const trp_options *o, const char *key,
 
 const struct trp_option *trp_option_find(const char *key)
 {
-    return trp_option_is_scenarios(key) ? NULL : find(key).option;
+    return trp_option_is_scenarios(key) ? NULL : find_key(key).option;
 }
 
 /* ---- setting -----------------------------------------------------------------------
@@ -204,10 +204,11 @@ static int unknown_option(const char *key, trp_error *err)
                          near.best ? "" : "; see `troupe config` for those there are");
 }
 
-static int check(const char *key, const char *value, bool scenario, trp_error *err)
+static int check_setting(const char *key, const char *value, bool scenario,
+                         trp_error *err)
 {
     trp_error why;
-    struct place p = find(key);
+    struct place p = find_key(key);
     if (!p.option)
         return unknown_option(key, err);
     if (!scenario && trp_option_is_scenarios(key))
@@ -221,7 +222,7 @@ static int check(const char *key, const char *value, bool scenario, trp_error *e
 
 int trp_option_check(const char *key, const char *value, trp_error *err)
 {
-    return check(key, value, false, err);
+    return check_setting(key, value, false, err);
 }
 
 /* Resources that any family names, with one more. */
@@ -232,12 +233,12 @@ static uint32_t count_resources(const trp_options *o, const char *one_more)
     uint32_t n = a->n;
     bool is_new = true;
     for (uint32_t i = 0; i < a->n; i++)
-        is_new = is_new && strcmp(find(a->v[i].key).resource, one_more) != 0;
+        is_new = is_new && strcmp(find_key(a->v[i].key).resource, one_more) != 0;
     for (uint32_t j = 0; j < b->n; j++) {
-        struct place p = find(b->v[j].key);
+        struct place p = find_key(b->v[j].key);
         bool both = false;
         for (uint32_t i = 0; i < a->n && !both; i++)
-            both = !strcmp(find(a->v[i].key).resource, p.resource);
+            both = !strcmp(find_key(a->v[i].key).resource, p.resource);
         n += !both;
         is_new = is_new && strcmp(p.resource, one_more) != 0;
     }
@@ -265,9 +266,9 @@ int trp_options_set(trp_options *o, const char *key, const char *value,
 {
     trp_error why;
     assert(origin != TRP_ORIGIN_DEFAULT);
-    if (check(key, value, o->scenario, &why) < 0)
+    if (check_setting(key, value, o->scenario, &why) < 0)
         return trp_error_set(err, TRP_EINVAL, "%s: %s", where, why.text);
-    struct place p = find(key);
+    struct place p = find_key(key);
     struct setting *s = slot_of(o, &p, key);
     if (!s)
         return trp_error_set(err, TRP_EINVAL,
@@ -320,7 +321,7 @@ static bool key_of_variable(const char *variable, size_t n, char ret_key[KEY_MAX
             continue;
         snprintf(ret_key, KEY_MAX, "%.*s%.*s%s", (int)prefix, families[f],
                  (int)(n - prefix - tail), variable + prefix, end);
-        return find(ret_key).option;
+        return find_key(ret_key).option;
     }
     return false;
 }
@@ -405,7 +406,7 @@ bool trp_option_resource(const struct trp_option_view *v, const char *family,
 {
     if (strcmp(v->option->key, family) != 0)
         return false;
-    memcpy(ret_resource, find(v->key).resource, TRP_RESOURCE_NAME_MAX);
+    memcpy(ret_resource, find_key(v->key).resource, TRP_RESOURCE_NAME_MAX);
     return true;
 }
 
@@ -433,7 +434,7 @@ int trp_options_each(const trp_options *o, trp_option_visit visit, void *context
             views[n++] = (struct trp_option_view){.key = s->key,
                                                   .value = s->value,
                                                   .origin = s->origin,
-                                                  .option = find(s->key).option};
+                                                  .option = find_key(s->key).option};
         }
     }
     qsort(views, n, sizeof(views[0]), by_key);

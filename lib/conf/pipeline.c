@@ -196,8 +196,8 @@ static struct owned_pipeline *new_pipeline(const char *file, trp_error *err)
 }
 
 /* Reads the tree into the pipeline; frees the tree, and after an error both. */
-static int finish(struct owned_pipeline *o, trp_yaml *y, trp_pipeline **ret,
-                  trp_error *err)
+static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y, trp_pipeline **ret,
+                           trp_error *err)
 {
     trp_pipeline *p = &o->pipeline;
     char *name = p->name;
@@ -228,7 +228,7 @@ int trp_pipeline_load(const char *file, trp_pipeline **ret, trp_error *err)
         trp_pipeline_free(&o->pipeline);
         return code;
     }
-    return finish(o, y, ret, err);
+    return finish_pipeline(o, y, ret, err);
 }
 
 int trp_pipeline_parse(const char *file, const char *text, size_t size,
@@ -243,7 +243,7 @@ int trp_pipeline_parse(const char *file, const char *text, size_t size,
         trp_pipeline_free(&o->pipeline);
         return code;
     }
-    return finish(o, y, ret, err);
+    return finish_pipeline(o, y, ret, err);
 }
 
 void trp_pipeline_free(trp_pipeline *p)

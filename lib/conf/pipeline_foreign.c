@@ -63,11 +63,11 @@ static const struct foreign file_keys[] = {
 };
 
 /* %s in `ours`: what stands there. */
-static const struct shape {
+static const struct foreign_value {
     const char *key;
     enum trp_yaml_kind kind;
     const char *is, *ours;
-} shapes[] = {
+} foreign_values[] = {
     {"retries",   TRP_YAML_SCALAR,  "a scalar",  "{max_failures: %s}"               },
     {"mpi",       TRP_YAML_SCALAR,  "a scalar",  "{ranks: %s}"                      },
     {"executors", TRP_YAML_SCALAR,  "a scalar",  "{max: %s}"                        },
@@ -97,8 +97,8 @@ static void tell_key(trp_yaml *y, const struct trp_yaml_node *key, bool stage)
 static void tell_shape(trp_yaml *y, const struct trp_yaml_node *key)
 {
     const struct trp_yaml_node *value = key->next;
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
-        const struct shape *s = &shapes[i];
+    for (size_t i = 0; i < sizeof(foreign_values) / sizeof(*foreign_values); i++) {
+        const struct foreign_value *s = &foreign_values[i];
         const char *gap = strstr(s->ours, "%s");
         bool empty = value->kind == TRP_YAML_SCALAR && !*value->text;
         if (strcmp(key->text, s->key) != 0 || value->kind != s->kind || empty)

@@ -477,7 +477,8 @@ const uint32_t trp_pipeline_nstage_keys =
     sizeof trp_pipeline_stage_keys / sizeof *trp_pipeline_stage_keys;
 
 /* Two keys of which only one may stand: the later one is wrong. */
-static void exclude(trp_yaml *y, struct trp_mark a, struct trp_mark b, const char *what)
+static void refuse_both(trp_yaml *y, struct trp_mark a, struct trp_mark b,
+                        const char *what)
 {
     if (a.line && b.line)
         trp_yaml_wrong(y, trp_mark_before(a, b) ? b : a, "%s", what);
@@ -495,23 +496,24 @@ void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
     if (sound && !r.run.line && !r.argv.line)
         trp_yaml_wrong(y, node->mark,
                        "a stage has neither \"run\" nor \"argv\"; add one of them");
-    exclude(y, r.run, r.argv, "a stage has both run and argv; keep one of them");
-    exclude(y, r.prelude, r.argv,
-            "prelude is shell text before run, argv has no shell; use run");
-    exclude(y, r.tasks, r.foreach,
-            "a stage has both tasks and foreach; keep one of them");
-    exclude(y, r.mpi, r.tasks, "a gang (mpi) is one task; leave tasks out");
-    exclude(y, r.mpi, r.foreach, "a gang (mpi) is one task; leave foreach out");
-    exclude(y, r.barrier, r.mpi,
-            "the ranks of a gang (mpi) start together anyway; leave barrier out");
-    exclude(y, r.mpi, r.pool,
-            "a gang (mpi) runs beside the executors, in no pool; leave pool out");
-    exclude(y, r.barrier, r.max_running,
-            "all tasks of a barrier stage run at once; leave max_running out");
-    exclude(y, r.barrier, r.tolerate,
-            "when a task of a barrier stage fails all run again; leave tolerate out");
+    refuse_both(y, r.run, r.argv, "a stage has both run and argv; keep one of them");
+    refuse_both(y, r.prelude, r.argv,
+                "prelude is shell text before run, argv has no shell; use run");
+    refuse_both(y, r.tasks, r.foreach,
+                "a stage has both tasks and foreach; keep one of them");
+    refuse_both(y, r.mpi, r.tasks, "a gang (mpi) is one task; leave tasks out");
+    refuse_both(y, r.mpi, r.foreach, "a gang (mpi) is one task; leave foreach out");
+    refuse_both(y, r.barrier, r.mpi,
+                "the ranks of a gang (mpi) start together anyway; leave barrier out");
+    refuse_both(y, r.mpi, r.pool,
+                "a gang (mpi) runs beside the executors, in no pool; leave pool out");
+    refuse_both(y, r.barrier, r.max_running,
+                "all tasks of a barrier stage run at once; leave max_running out");
+    refuse_both(
+        y, r.barrier, r.tolerate,
+        "when a task of a barrier stage fails all run again; leave tolerate out");
     for (uint32_t i = 0; i < s->nafter; i++)
         if (s->after[i].each)
-            exclude(y, r.barrier, s->after[i].mark,
-                    "all tasks of a barrier stage start at once; leave each out");
+            refuse_both(y, r.barrier, s->after[i].mark,
+                        "all tasks of a barrier stage start at once; leave each out");
 }

@@ -149,7 +149,8 @@ static int load_file(const trp_options *o, const char *cwd,
 /* ---- the run's --------------------------------------------------------------------
  */
 
-static const struct trp_pool_spec *find(const struct trp_pool_list *l, const char *name)
+static const struct trp_pool_spec *find_pool(const struct trp_pool_list *l,
+                                             const char *name)
 {
     for (uint32_t i = 0; i < l->n; i++)
         if (strcmp(l->specs[i].name, name) == 0)
@@ -167,10 +168,10 @@ static int join(const struct trp_pool_section *own, const struct trp_pool_sectio
     for (uint32_t i = 0; i < own->n; i++)
         l->specs[l->n++] = own->specs[i];
     for (uint32_t i = 0; i < file->n; i++)
-        if (!find(l, file->specs[i].name))
+        if (!find_pool(l, file->specs[i].name))
             l->specs[l->n++] = file->specs[i];
     const char *mode = l->n ? "FIFO" : "FAIR"; /* of a default that nobody wrote */
-    if (!find(l, TRP_POOL_DEFAULT))
+    if (!find_pool(l, TRP_POOL_DEFAULT))
         l->specs[l->n++] =
             (struct trp_pool_spec){.name = TRP_POOL_DEFAULT, .mode = mode};
     return 0;
@@ -216,8 +217,8 @@ static int check_none(const trp_pipeline *p, trp_error *err)
                         "FIFO; write options: {scheduler.mode: FAIR}");
 }
 
-static int make(const trp_pipeline *p, const trp_options *o, const char *cwd,
-                struct trp_pool_list *l, trp_error *err)
+static int make_pools(const trp_pipeline *p, const trp_options *o, const char *cwd,
+                      struct trp_pool_list *l, trp_error *err)
 {
     static const struct trp_pool_section none;
     struct trp_pool_section file = {0};
@@ -228,7 +229,7 @@ static int make(const trp_pipeline *p, const trp_options *o, const char *cwd,
         rc = join(p ? &p->pools : &none, &file, l, err);
     for (uint32_t i = 0; rc == 0 && p && i < p->nstages; i++) {
         const struct trp_pipeline_stage *s = &p->stages[i];
-        if (s->pool && !find(l, s->pool))
+        if (s->pool && !find_pool(l, s->pool))
             rc = unknown_pool(p, s, l, err);
     }
     return rc;
@@ -238,7 +239,7 @@ int trp_pool_list_make(const trp_pipeline *p, const trp_options *o, const char *
                        struct trp_pool_list *ret, trp_error *err)
 {
     struct trp_pool_list l = {0};
-    int rc = make(p, o, cwd, &l, err);
+    int rc = make_pools(p, o, cwd, &l, err);
     if (rc < 0)
         trp_pool_list_free(&l);
     else

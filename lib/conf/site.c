@@ -95,8 +95,8 @@ static void join_options(trp_yaml *y, struct trp_site_loading *l)
     s->noptions = n;
 }
 
-static int finish(struct trp_site_loading *l, trp_yaml *y, trp_site **ret,
-                  trp_error *err)
+static int finish_site(struct trp_site_loading *l, trp_yaml *y, trp_site **ret,
+                       trp_error *err)
 {
     trp_yaml_mapping(y, trp_yaml_root(y), "a site file", site_keys,
                      TRP_YAML_COUNT(site_keys), l);
@@ -128,7 +128,7 @@ int trp_site_parse(const char *file, const char *text, size_t size, trp_site **r
         trp_site_free(&l->site);
         return code;
     }
-    return finish(l, y, ret, err);
+    return finish_site(l, y, ret, err);
 }
 
 int trp_site_load(const char *path, trp_site **ret, trp_error *err)
@@ -151,7 +151,7 @@ int trp_site_load(const char *path, trp_site **ret, trp_error *err)
         trp_site_free(&l->site);
         return code;
     }
-    return finish(l, y, ret, err);
+    return finish_site(l, y, ret, err);
 }
 
 void trp_site_free(trp_site *s)

@@ -15,7 +15,7 @@
 
 #include "conf/options.h"
 #include "conf/pipeline.h"
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "os/linked_mpi.h"
 
 enum {

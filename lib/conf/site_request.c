@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "core/base/amount.h"
-#include "core/profile/need.h"
+#include "core/profile/footprint.h"
 
 #define MINUTE_NS INT64_C(60000000000)
 
 struct making {
     const trp_site *s;
     const struct trp_resource_profile *p;
-    struct trp_profile_need need; /* of an executor, or of a rank */
+    struct trp_profile_footprint need; /* of an executor, or of a rank */
     struct trp_site_request *r;
     trp_error *err;
 };
@@ -245,8 +245,11 @@ int trp_site_request_make(const trp_site *s, const struct trp_resource_profile *
                                  .exclusive = s->exclusive,
                                  .mpi =
                                      ranks ? trp_site_mpi(s, TRP_LINKED_NONE) : NULL};
-    struct making m = {
-        .s = s, .p = p, .need = trp_profile_need(p, ranks > 0), .r = &r, .err = err};
+    struct making m = {.s = s,
+                       .p = p,
+                       .need = trp_profile_footprint(p, ranks > 0),
+                       .r = &r,
+                       .err = err};
     int code = collect(&m);
     if (code == 0)
         code = find_route(&m);
@@ -291,8 +294,8 @@ uint32_t trp_site_request_options(const struct trp_site_request *r,
     return n;
 }
 
-char *trp_site_request_words(const struct trp_site_request *r, enum trp_site_for what,
-                             char *buf, size_t size)
+char *trp_site_request_text(const struct trp_site_request *r, enum trp_site_for what,
+                            char *buf, size_t size)
 {
     struct trp_site_option v[TRP_SITE_REQUEST_OPTIONS];
     uint32_t count = trp_site_request_options(r, what, v);

@@ -83,8 +83,8 @@ uint32_t trp_site_request_options(const struct trp_site_request *r,
                                   struct trp_site_option *ret_options);
 
 /* "--cpus-per-task=4 --mem=2432M" into `buf`, cut when it does not fit; returns buf. */
-char *trp_site_request_words(const struct trp_site_request *r, enum trp_site_for what,
-                             char *buf, size_t size);
+char *trp_site_request_text(const struct trp_site_request *r, enum trp_site_for what,
+                            char *buf, size_t size);
 
 /* A time as Slurm's options take it: whole minutes, rounded up: "90", at least "1". */
 char *trp_slurm_minutes(int64_t ns, char *buf, size_t size);

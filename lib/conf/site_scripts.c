@@ -27,7 +27,7 @@ static char *absolute(struct adding *a, const char *path)
     return kept;
 }
 
-static int add(void *context, const struct trp_option_view *v)
+static int add_script(void *context, const struct trp_option_view *v)
 {
     struct adding *a = context;
     trp_site *s = &a->l->site;
@@ -47,7 +47,7 @@ int trp_site_take_scripts(trp_site *s, const trp_options *o, const char *cwd,
     char *own = cwd ? NULL : getcwd(NULL, 0);
     struct adding a = {.l = (struct trp_site_loading *)s, .cwd = cwd ? cwd : own};
     s->nscripts = 0;
-    int rc = a.cwd ? trp_options_each(o, add, &a) : TRP_ENOMEM;
+    int rc = a.cwd ? trp_options_each(o, add_script, &a) : TRP_ENOMEM;
     free(own);
     return rc < 0 ? trp_error_set(err, TRP_ENOMEM, "out of memory for options") : 0;
 }

@@ -148,7 +148,7 @@ static uint32_t shadowed_by(struct shadow *w, uint32_t i)
     return w->s->nroutes;
 }
 
-static void look_at(trp_yaml *y, struct shadow *w, trp_site *s, uint32_t i)
+static void check_route(trp_yaml *y, struct shadow *w, trp_site *s, uint32_t i)
 {
     const struct trp_site_route *r = &s->routes[i];
     char text[200];
@@ -187,5 +187,5 @@ void trp_site_warn_shadowed(trp_yaml *y, trp_site *s)
     if (!w.boxes || !s->warnings)
         return;
     for (uint32_t i = 0; i < s->nroutes; i++)
-        look_at(y, &w, s, i);
+        check_route(y, &w, s, i);
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* `place`: of each stage of the pipeline, where it is in the job, or TRP_NONE. */
-static void fill(const struct trp_pipeline_stage *s, const uint32_t *place,
-                 trp_profile_id profile, struct trp_parent_spec *parents,
-                 struct trp_stage_spec *ret)
+static void fill_stage(const struct trp_pipeline_stage *s, const uint32_t *place,
+                       trp_profile_id profile, struct trp_parent_spec *parents,
+                       struct trp_stage_spec *ret)
 {
     *ret = (struct trp_stage_spec){
         .name = s->name,
@@ -62,7 +62,7 @@ int trp_stage_specs_make(const trp_pipeline *p, const trp_profile_id *ids,
             continue;
         specs.of[i] = stage;
         specs.nstages++;
-        fill(&p->stages[stage], place, ids[stage], parents, &specs.stages[i]);
+        fill_stage(&p->stages[stage], place, ids[stage], parents, &specs.stages[i]);
         parents += specs.stages[i].nparents;
     }
     free(place);

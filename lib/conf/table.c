@@ -106,7 +106,7 @@ trp_table *trp_table_new(const struct trp_table_column *columns, size_t n)
     return t;
 }
 
-static void add(trp_table *t, bool message, const char *fmt, va_list args)
+static void add_cell(trp_table *t, bool message, const char *fmt, va_list args)
 {
     char *text = NULL;
     if (!t || t->failed)
@@ -123,7 +123,7 @@ void trp_table_cell(trp_table *t, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add(t, false, fmt, args);
+    add_cell(t, false, fmt, args);
     va_end(args);
 }
 
@@ -131,7 +131,7 @@ void trp_table_message(trp_table *t, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    add(t, true, fmt, args);
+    add_cell(t, true, fmt, args);
     va_end(args);
 }
 
@@ -143,7 +143,7 @@ static size_t together(const trp_table *t, size_t c)
     return t->columns[c].it.group && c + 1 < t->ncolumns ? 2 : 1;
 }
 
-static void measure(trp_table *t)
+static void measure_columns(trp_table *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         struct column *c = &t->columns[i % t->ncolumns];
@@ -204,7 +204,8 @@ static size_t part_end(trp_table *t, size_t from)
 /* ---- printing ---- */
 
 /* Spaces are due only before text, so that no line ends with one. */
-static void put(FILE *out, int *due, const char *text, size_t n, int pad, bool right)
+static void print_text(FILE *out, int *due, const char *text, size_t n, int pad,
+                       bool right)
 {
     int before = *due + (right ? pad : 0);
     if (n == 0) {
@@ -228,7 +229,7 @@ static void print_line(const trp_table *t, const char **rest, const struct cell 
         int pad = whole ? 0 : v->width - columns;
         if (c)
             due += GAP;
-        put(out, &due, rest[c], n, pad, v->it.right);
+        print_text(out, &due, rest[c], n, pad, v->it.right);
         rest[c] += n;
         rest[c] += strspn(rest[c], " ");
     }
@@ -271,7 +272,7 @@ static void print_groups(const trp_table *t, size_t from, size_t end, FILE *out)
         int width = v->width + (together(t, c) > 1 ? GAP + v[1].width : 0);
         const char *name = v->it.group ? v->it.group : "";
         due += GAP;
-        put(out, &due, name, strlen(name), width - columns_of(name), true);
+        print_text(out, &due, name, strlen(name), width - columns_of(name), true);
     }
     if (some)
         fputc('\n', out);
@@ -282,7 +283,7 @@ int trp_table_print(trp_table *t, FILE *out, trp_error *err)
     const char **rest = t ? calloc(t->ncolumns, sizeof *rest) : NULL;
     bool failed = !t || t->failed || !rest;
     if (!failed)
-        measure(t);
+        measure_columns(t);
     for (size_t from = 1, end; !failed && from < t->ncolumns; from = end) {
         end = part_end(t, from);
         if (from > 1)

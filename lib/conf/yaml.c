@@ -261,7 +261,7 @@ static int by_text_then_place(const void *a, const void *b)
 static void check_keys(trp_yaml *y, const struct trp_yaml_node *mapping)
 {
     uint32_t n = 0;
-    if (!TRP_ARRAY_ROOM(y->keys, y->keys_cap, mapping->count)) {
+    if (!TRP_ARRAY_RESERVE(y->keys, y->keys_cap, mapping->count)) {
         trp_yaml_no_memory(y);
         return;
     }

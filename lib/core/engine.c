@@ -83,7 +83,7 @@ void trp_engine_free(trp_engine *e)
     for (uint32_t i = 0; i < e->nexecutors; i++) {
         if (!e->executors[i])
             continue;
-        trp_books_free(e->executors[i]->books);
+        trp_ledger_free(e->executors[i]->ledger);
         trp_bits_free(&e->executors[i]->idle.shuffles);
         free(e->executors[i]);
     }

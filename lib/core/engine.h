@@ -31,7 +31,7 @@
 #include "core/base/ends.h"
 #include "core/base/error.h"
 #include "core/base/ids.h"
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "core/profile/manager.h"
 #include "core/sched/barrier_sync.h"
 #include "core/sched/health.h"
@@ -455,7 +455,7 @@ struct trp_action {
             bool queued;      /* starts when a running one ends there */
             bool speculative; /* a copy of one that runs elsewhere */
             uint32_t stage_attempt;
-            const struct trp_grant *grants; /* indices into the executor's books; a
+            const struct trp_grant *grants; /* indices into the executor's ledger; a
                                              * queued attempt has none of its own */
             uint32_t ngrants;
         } launch;
@@ -609,8 +609,8 @@ struct trp_engine_counts {
 };
 void trp_engine_counts(const trp_engine *e, struct trp_engine_counts *ret);
 
-/* The books of a live executor, for names of granted addresses; NULL when unknown. */
-const trp_books *trp_engine_books(const trp_engine *e, trp_executor_id executor);
+/* The ledger of a live executor, for names of granted addresses; NULL when unknown. */
+const trp_ledger *trp_engine_ledger(const trp_engine *e, trp_executor_id executor);
 
 /* Where the output of a map task lies now, for readers: 0, or TRP_ENOENT when it is
  * missing. `ret_executor` n is TRP_NONE when any executor on the host serves it. */

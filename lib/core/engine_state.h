@@ -9,23 +9,23 @@
  *     sched/pending.c      its pending tasks, by place: which one an offer gets
  *     sched/locality.c     its locality levels and their clock
  *     sched/attempts.c     the pool of attempts
- *     sched/executors.c    executors and their classes: books, free lists
+ *     sched/executors.c    executors and their classes: ledger, free lists
  *     sched/offers.c       one offer, one visit of a set, rounds over given executors
  *     scenario/            task sets without jobs, the DAG without task sets: for
  * scenarios sched/rounds.c       rounds over a class, queue ahead sched/start_gate.c
  * nothing is launched until enough executors have come sched/barrier.c      gangs of
  * executors: all tasks in one round or none sched/keep.c         slots that are kept
- * for them sched/outcomes.c     how attempts end sched/losses.c       executors that
- * are lost; kills sched/decommission.c executors that are to go in good order
+ * for them sched/outcomes.c     how attempts end sched/executor_losses.c    executors
+ * that are lost; kills sched/decommission.c executors that are to go in good order
  *     sched/exclusion.c    who gets nothing because tasks failed there
  *     sched/copies.c       speculation: second attempts of slow tasks
- *     alloc/need.c         how many executors the tasks of a class can use
+ *     alloc/demand.c       how many executors the tasks of a class can use
  *     alloc/outlook.c      what may still run, and what of it at once
  *     alloc/wanted.c       how many executors each profile should have
  *     alloc/ahead.c        executors of stages that are not ready yet
  *     alloc/patience.c     which requests may be had from additional jobs
  *     alloc/left.c         how much longer tasks take
- *     alloc/make_room.c    limits over all profiles that are short
+ *     alloc/yield.c        limits over all profiles that are short
  *     alloc/supply.c       what executors there are, for the limits and timeouts
  *     alloc/ramp.c         what happens to task sets, for alloc.grow=ramp
  */

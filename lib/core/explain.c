@@ -19,9 +19,9 @@ struct question {
 };
 
 /* Adds to the answer. */
-static void say(const struct question *q, const char *fmt, ...)
+static void append_reason(const struct question *q, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-static void say(const struct question *q, const char *fmt, ...)
+static void append_reason(const struct question *q, const char *fmt, ...)
 {
     size_t n = strlen(q->buf);
     va_list args;
@@ -52,29 +52,32 @@ static void explain_limit(const struct question *q, const struct trp_class *c)
     const struct trp_engine *e = q->e;
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
     uint32_t at = 0;
-    if (trp_caps_room(&e->caps, e->caps_used, c->cost, &at) > 0)
-        say(q, "no executor of profile %s is asked for yet", p->name);
+    if (trp_caps_left(&e->caps, e->caps_used, c->cost, &at) > 0)
+        append_reason(q, "no executor of profile %s is asked for yet", p->name);
     else
-        say(q, "no executor of profile %s: alloc.max_%s (%lld) are in use", p->name,
-            e->caps.name[at], (long long)e->caps.most[at]);
+        append_reason(q, "no executor of profile %s: alloc.max_%s (%lld) are in use",
+                      p->name, e->caps.name[at], (long long)e->caps.most[at]);
 }
 
 static bool explain_executors(const struct question *q, const struct trp_class *c)
 {
     const char *profile = trp_profiles_get(q->e->profiles, c->profile)->name;
     if (c->never)
-        say(q, "no executor of profile %s can ever be had: %s", profile, c->never);
+        append_reason(q, "no executor of profile %s can ever be had: %s", profile,
+                      c->never);
     else if (c->live)
         return false;
     else if (c->requested)
-        say(q, "waiting for an executor of profile %s", profile);
+        append_reason(q, "waiting for an executor of profile %s", profile);
     else if (q->e->config.fixed)
-        say(q,
+        append_reason(
+            q,
             "no executor of profile %s is left, and the executors of this run are "
             "fixed",
             profile);
     else if (q->now < c->retry_at)
-        say(q,
+        append_reason(
+            q,
             "no executor of profile %s; the last request failed (%s), the next in "
             "%.0f s",
             profile, c->start_failure ? c->start_failure : "",
@@ -108,7 +111,7 @@ static const char *lack_of(const struct trp_task_set *s, const struct trp_execut
     if (x->cores_free < p->task_cpus)
         return "cores";
     for (uint32_t i = 0; i < p->ncustom; i++)
-        if (p->custom[i].task > 0 && !trp_barrier_addresses(x->books, &p->custom[i]))
+        if (p->custom[i].task > 0 && !trp_barrier_addresses(x->ledger, &p->custom[i]))
             return p->custom[i].name;
     return NULL;
 }
@@ -144,13 +147,13 @@ static void explain_excluded(const struct question *q, const struct trp_task_set
     trp_health_why(&q->e->config.exclusion, q->e->tracker, s->health, task, x->id.n,
                    x->host, name, q->e->hosts.hosts[x->host].name, q->buf, q->size);
     if (l->out == 2)
-        say(q, ", and so is the other");
+        append_reason(q, ", and so is the other");
     else if (l->out > 2)
-        say(q, ", and so are the %u others", l->out - 1);
+        append_reason(q, ", and so are the %u others", l->out - 1);
     if (s->class->requested)
-        say(q, "; another executor is asked for");
+        append_reason(q, "; another executor is asked for");
     if (s->abort_at != INT64_MAX)
-        say(q, "; given up in %.0f s", seconds_until(q, s->abort_at));
+        append_reason(q, "; given up in %.0f s", seconds_until(q, s->abort_at));
 }
 
 static bool explain_barrier(const struct question *q, const struct trp_task_set *s)
@@ -158,15 +161,15 @@ static bool explain_barrier(const struct question *q, const struct trp_task_set 
     const struct trp_executor *x = s->class->free;
     uint64_t room = 0;
     for (uint32_t n = s->barrier ? s->class->nfree : 0; n; n--, x = x->free_next)
-        room += trp_barrier_room(q->e, s, x);
+        room += trp_barrier_fits(q->e, s, x);
     if (!s->barrier || room >= s->ntasks)
         return false;
-    say(q, "a barrier stage needs %u slots at once, %llu of %llu are free", s->ntasks,
-        (unsigned long long)room,
-        (unsigned long long)trp_barrier_slots(q->e, s->profile->id));
+    append_reason(q, "a barrier stage needs %u slots at once, %llu of %llu are free",
+                  s->ntasks, (unsigned long long)room,
+                  (unsigned long long)trp_barrier_slots(q->e, s->profile->id));
     if (s->keep_until > q->now)
-        say(q, "; they are kept for it for %.0f s more (barrier.reserve)",
-            seconds_until(q, s->keep_until));
+        append_reason(q, "; they are kept for it for %.0f s more (barrier.reserve)",
+                      seconds_until(q, s->keep_until));
     return true;
 }
 
@@ -176,7 +179,8 @@ static bool explain_kept(const struct question *q, const struct trp_task_set *s)
     const struct trp_task_set *o = trp_keep_keeper(q->e, s);
     if (!o || !trp_set_may_launch(s))
         return false;
-    say(q,
+    append_reason(
+        q,
         "barrier stage %s comes first, which needs %u slots at once: those that are "
         "free are kept for it for %.0f s more (barrier.reserve)",
         o->stage->name, o->ntasks, seconds_until(q, o->keep_until));
@@ -209,7 +213,8 @@ static bool explain_share(const struct question *q, const struct trp_task_set *s
     struct trp_pool_view its, own;
     if (!o)
         return false;
-    say(q,
+    append_reason(
+        q,
         "stage %s comes first and takes the slots of profile %s (%u of its tasks run, "
         "%u are pending)",
         o->stage->name, s->profile->name, o->running, o->pending);
@@ -217,11 +222,11 @@ static bool explain_share(const struct question *q, const struct trp_task_set *s
         return true;
     trp_pools_view(&o->place, &its);
     trp_pools_view(&s->place, &own);
-    say(q, ": of pool %s %u run, minimum share %u, weight %u", its.name, its.running,
-        its.min_share, its.weight);
+    append_reason(q, ": of pool %s %u run, minimum share %u, weight %u", its.name,
+                  its.running, its.min_share, its.weight);
     if (strcmp(its.name, own.name) != 0)
-        say(q, "; of its own, %s, %u run, minimum share %u, weight %u", own.name,
-            own.running, own.min_share, own.weight);
+        append_reason(q, "; of its own, %s, %u run, minimum share %u, weight %u",
+                      own.name, own.running, own.min_share, own.weight);
     return true;
 }
 
@@ -233,34 +238,36 @@ static void explain_short(const struct question *q, const struct trp_task_set *s
     snprintf(amount, sizeof(amount), "%lld", (long long)s->profile->task_cpus);
     if (c)
         trp_amount_format(c->task, amount, sizeof(amount));
-    say(q,
+    append_reason(
+        q,
         "short of %s: a task takes %s, and no executor of profile %s has that free (%u "
         "there",
         l->lacks, amount, s->profile->name, l->live);
     if (l->out)
-        say(q, ", %u of them excluded after failures", l->out);
+        append_reason(q, ", %u of them excluded after failures", l->out);
     if (s->class->requested)
-        say(q, ", %u asked for", s->class->requested);
-    say(q, ")");
+        append_reason(q, ", %u asked for", s->class->requested);
+    append_reason(q, ")");
 }
 
 static void explain_locality(const struct question *q, const struct trp_task_set *s)
 {
     enum trp_level level = s->levels[s->current];
     if (s->current + 1 < s->nlevels)
-        say(q, "waiting %.1f s more for a slot at level %s",
-            seconds_until(q, s->last + q->e->config.locality_wait_ns[level]),
-            trp_level_name(level));
+        append_reason(q, "waiting %.1f s more for a slot at level %s",
+                      seconds_until(q, s->last + q->e->config.locality_wait_ns[level]),
+                      trp_level_name(level));
     else
-        say(q, "its tasks are about to be launched");
+        append_reason(q, "its tasks are about to be launched");
 }
 
 static bool explain_end(const struct question *q, const struct trp_task_set *s)
 {
     if (!trp_ends_outlive_run(q->e, s))
         return false;
-    say(q, "its allocation ends in %.0f s, and its tasks take %.0f s (median)",
-        seconds_until(q, q->e->ends_ns), (double)trp_ends_estimate(s) / 1e9);
+    append_reason(q,
+                  "its allocation ends in %.0f s, and its tasks take %.0f s (median)",
+                  seconds_until(q, q->e->ends_ns), (double)trp_ends_estimate(s) / 1e9);
     return true;
 }
 
@@ -274,9 +281,10 @@ static void explain_slots(const struct question *q, const struct trp_task_set *s
     else if (explain_end(q, s) || explain_barrier(q, s) || explain_kept(q, s))
         return;
     else if (!trp_set_may_launch(s))
-        say(q, "max_running: %u tasks run", s->stage->max_running);
+        append_reason(q, "max_running: %u tasks run", s->stage->max_running);
     else if (l.live && s->class->yielding == l.live)
-        say(q,
+        append_reason(
+            q,
             "executors of profile %s make room for earlier stages under the limits "
             "over all profiles (alloc.max_*)",
             s->profile->name);
@@ -301,11 +309,12 @@ static void explain_set(const struct question *q, const struct trp_stage *s,
                         const struct trp_task_set *set)
 {
     if (!set->class)
-        say(q, "waiting for room for %u ranks", s->ranks);
+        append_reason(q, "waiting for room for %u ranks", s->ranks);
     else if (!set->pending)
-        say(q, "%s", set->running ? "" : "waiting for tasks of its parents");
+        append_reason(q, "%s", set->running ? "" : "waiting for tasks of its parents");
     else if (q->e->gated)
-        say(q,
+        append_reason(
+            q,
             "%u of %u executors have come; waiting for more for at most %.0f s "
             "(scheduler.minRegisteredResourcesRatio)",
             q->e->live, trp_start_gate_expected(q->e),
@@ -324,15 +333,15 @@ char *trp_engine_why_waiting(const trp_engine *e, int64_t now_ns, trp_stage_id s
         return buf;
     const struct trp_stage *blocker = first_blocker(s);
     if (e->draining)
-        say(&q, "the run is being ended: nothing new is started");
+        append_reason(&q, "the run is being ended: nothing new is started");
     else if (blocker)
-        say(&q, "waiting for stage %s", blocker->name);
+        append_reason(&q, "waiting for stage %s", blocker->name);
     else if (s->failed)
-        say(&q, "its attempt %u failed, another one follows", s->attempts);
+        append_reason(&q, "its attempt %u failed, another one follows", s->attempts);
     else if (s->state == TRP_STAGE_ASKED)
-        say(&q, "its tasks are being listed");
+        append_reason(&q, "its tasks are being listed");
     else if (!s->set)
-        say(&q, "nothing of it is to be run now");
+        append_reason(&q, "nothing of it is to be run now");
     else
         explain_set(&q, s, waiting_set(s->set));
     return buf;

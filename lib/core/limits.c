@@ -42,8 +42,8 @@ static int64_t cost_of_gang(const struct trp_resource_profile *p, uint32_t ranks
     return custom_of_gang(trp_profile_custom(p, name), ranks);
 }
 
-static void tell(const char *name, int64_t cost, int64_t most, uint32_t ranks,
-                 trp_error *err)
+static void limit_error(const char *name, int64_t cost, int64_t most, uint32_t ranks,
+                        trp_error *err)
 {
     char who[32] = "an executor takes";
     struct trp_memory_pair m = trp_memory_pair(cost, most);
@@ -58,7 +58,7 @@ static void tell(const char *name, int64_t cost, int64_t most, uint32_t ranks,
                   name, m.a, name, m.b);
 }
 
-uint32_t trp_limits_room(const struct trp_engine_config *c,
+uint32_t trp_limits_most(const struct trp_engine_config *c,
                          const struct trp_resource_profile *p, uint32_t ranks,
                          trp_error *err)
 {
@@ -70,9 +70,9 @@ uint32_t trp_limits_room(const struct trp_engine_config *c,
     trp_caps_cost(&caps, p, cost);
     for (uint32_t i = 0; ranks && i < caps.n; i++)
         cost[i] = cost_of_gang(p, ranks, caps.name[i]);
-    uint32_t room = trp_caps_room(&caps, none, cost, &at);
+    uint32_t room = trp_caps_left(&caps, none, cost, &at);
     if (!room)
-        tell(caps.name[at], cost[at], caps.most[at], ranks, err);
+        limit_error(caps.name[at], cost[at], caps.most[at], ranks, err);
     return !ranks && room > c->max_executors ? c->max_executors : room;
 }
 

@@ -12,7 +12,7 @@
 /* How many executors of `p` (ranks 0), or gangs of so many ranks, the limits allow at
  * once when there is nothing else; UINT32_MAX: they do not matter. 0: never one, with
  * `err` filled (TRP_ENEVER): the limit, what is taken of it and what to do. */
-uint32_t trp_limits_room(const struct trp_engine_config *c,
+uint32_t trp_limits_most(const struct trp_engine_config *c,
                          const struct trp_resource_profile *p, uint32_t ranks,
                          trp_error *err);
 

@@ -59,10 +59,10 @@ static int check_executor(const struct trp_engine *e, const struct trp_executor 
 static int check_books(const struct trp_engine *e, const struct trp_executor *x,
                        trp_error *err)
 {
-    uint32_t n = x->books ? trp_books_resources(x->books) : 0;
+    uint32_t n = x->ledger ? trp_ledger_resources(x->ledger) : 0;
     for (uint32_t r = 0; r < n; r++)
-        for (uint32_t i = 0; i < trp_books_addresses(x->books, r); i++) {
-            trp_amount sum = trp_books_left(x->books, r, i);
+        for (uint32_t i = 0; i < trp_ledger_addresses(x->ledger, r); i++) {
+            trp_amount sum = trp_ledger_left(x->ledger, r, i);
             for (uint32_t s = x->running; s != TRP_NONE; s = e->attempts.v[s].next)
                 for (uint32_t g = 0; g < e->attempts.v[s].ngrants; g++) {
                     const struct trp_grant *gr = &e->attempts.v[s].grants[g];
@@ -70,8 +70,8 @@ static int check_books(const struct trp_engine *e, const struct trp_executor *x,
                         sum += gr->amount;
                 }
             CHECK(sum == TRP_ONE, "executor %u: %s %s is given twice or lost", x->id.n,
-                  trp_books_resource_name(x->books, r),
-                  trp_books_address(x->books, r, i));
+                  trp_ledger_resource_name(x->ledger, r),
+                  trp_ledger_address(x->ledger, r, i));
         }
     return 0;
 }
@@ -154,8 +154,8 @@ static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
             bool fits = x->cores_free >= s->profile->task_cpus &&
                         !(keeper && trp_keep_refuses(e, keeper, s, x)) &&
                         !(e->has_ends && trp_ends_outlive(e, s, x)) &&
-                        trp_books_propose(x->books, s->profile, e->config.pack, grants,
-                                          256) >= 0;
+                        trp_ledger_propose(x->ledger, s->profile, e->config.pack,
+                                           grants, 256) >= 0;
             CHECK(!fits, "executor %u has a free slot, stage %s has %u pending tasks",
                   x->id.n, s->stage->name, s->pending);
         }

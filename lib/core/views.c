@@ -1,4 +1,4 @@
-/* What the engine tells of itself: stages, outputs, counts, books. Nothing changes. */
+/* What the engine tells of itself: stages, outputs, counts, ledger. Nothing changes. */
 #include "core/engine.h"
 #include "core/engine_state.h"
 
@@ -104,8 +104,8 @@ void trp_engine_counts(const trp_engine *e, struct trp_engine_counts *ret)
     };
 }
 
-const trp_books *trp_engine_books(const trp_engine *e, trp_executor_id executor)
+const trp_ledger *trp_engine_ledger(const trp_engine *e, trp_executor_id executor)
 {
     const struct trp_executor *x = trp_executor_find(e, executor);
-    return x ? x->books : NULL;
+    return x ? x->ledger : NULL;
 }

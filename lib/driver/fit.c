@@ -55,7 +55,7 @@ uint32_t trp_fit_ask(trp_fit *f, const struct trp_resource_profile *p, uint32_t 
                      trp_error *err)
 {
     uint32_t n = f->cluster->ops->fit(f->cluster, p, ranks, err);
-    uint32_t most = n ? trp_limits_room(&f->config, p, ranks, err) : 0;
+    uint32_t most = n ? trp_limits_most(&f->config, p, ranks, err) : 0;
     return n < most ? n : most;
 }
 

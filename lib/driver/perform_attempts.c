@@ -58,24 +58,24 @@ static bool stage_send(trp_driver *d, struct trp_driver_stage *s,
     const struct trp_buf *b = trp_driver_message(d, s, err);
     if (!b || !is_sent(trp_channel_send(d->channel, executor, b->data, b->size)))
         return false;
-    if (!TRP_ARRAY_ROOM_ZEROED(s->sent, s->nsent, (uint64_t)executor + 1))
+    if (!TRP_ARRAY_RESERVE_ZEROED(s->sent, s->nsent, (uint64_t)executor + 1))
         return false;
     s->sent[executor] = 1;
     return true;
 }
 
 /* "gpu=0,1\n" lines of what was granted. */
-static void put_resources(struct trp_buf *b, const trp_books *books,
+static void put_resources(struct trp_buf *b, const trp_ledger *ledger,
                           const struct trp_grant *grants, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         bool again = i && grants[i].resource == grants[i - 1].resource;
         const char *address =
-            trp_books_address(books, grants[i].resource, grants[i].address);
+            trp_ledger_address(ledger, grants[i].resource, grants[i].address);
         if (again) {
             b->data[b->size - 1] = ',';
         } else {
-            const char *name = trp_books_resource_name(books, grants[i].resource);
+            const char *name = trp_ledger_resource_name(ledger, grants[i].resource);
             trp_put_raw(b, name, strlen(name));
             trp_put_raw(b, "=", 1);
         }
@@ -183,7 +183,7 @@ void trp_perform_launch(trp_driver *d, const struct trp_action *action)
                            .seen = x->ends};
     struct trp_buf resources = {0};
     if (a->launch.ngrants) {
-        put_resources(&resources, trp_engine_books(d->engine, x->id), a->launch.grants,
+        put_resources(&resources, trp_engine_ledger(d->engine, x->id), a->launch.grants,
                       a->launch.ngrants);
         l.resources = resources.data;
         l.resources_size = (uint32_t)resources.size;

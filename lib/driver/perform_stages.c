@@ -93,8 +93,8 @@ void trp_perform_job_started(trp_driver *d, trp_job_id id)
     const struct trp_job_spec *spec = d->submitting;
     struct trp_driver_job *j = calloc(1, sizeof(*j));
     if (!j || !TRP_ARRAY_GROW(d->jobs, id.n, d->jobs_cap) ||
-        !TRP_ARRAY_ROOM(d->stages, d->stages_cap,
-                        (uint64_t)d->nstages + spec->nstages)) {
+        !TRP_ARRAY_RESERVE(d->stages, d->stages_cap,
+                           (uint64_t)d->nstages + spec->nstages)) {
         free(j);
         trp_perform_out_of_memory(d);
         return;

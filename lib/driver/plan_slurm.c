@@ -21,7 +21,7 @@ char *trp_plan_slurm_text(const struct trp_site *site,
     if (trp_site_request_make(site, p, ranks, &r, &why) < 0)
         snprintf(text, WORDS, "never: %s", why.text);
     else
-        trp_site_request_words(&r, TRP_SITE_FOR_JOB, text, WORDS);
+        trp_site_request_text(&r, TRP_SITE_FOR_JOB, text, WORDS);
     return text;
 }
 

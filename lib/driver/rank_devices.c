@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "executor/discover.h"
 
 /* A variable's value, NULL where it names no device. */

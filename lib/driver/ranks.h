@@ -18,7 +18,7 @@
 #include "conf/options.h"
 #include "conf/racks.h"
 #include "conf/site.h"
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 
 struct trp_rank_place {
     char host[TRP_RACKS_NAME_MAX + 1];

@@ -15,8 +15,8 @@ int trp_strings_take(struct trp_strings *s, char *take_text)
 {
     if (!take_text)
         return TRP_ENOMEM;
-    if (!TRP_ARRAY_ROOM(s->v, s->capacity,
-                        (uint64_t)s->n + 2)) { /* and the last NULL */
+    if (!TRP_ARRAY_RESERVE(s->v, s->capacity,
+                           (uint64_t)s->n + 2)) { /* and the last NULL */
         free(take_text);
         return TRP_ENOMEM;
     }

@@ -178,7 +178,7 @@ static int on_profile(struct trp_record_reader *r, const json_t *event)
     else /* Spark's have none */
         snprintf(p.name, sizeof p.name, "%u", p.id.n);
     uint32_t n = p.id.n + 1;
-    if (!TRP_ARRAY_ROOM(r->profiles, r->profiles_room, n))
+    if (!TRP_ARRAY_RESERVE(r->profiles, r->profiles_room, n))
         return TRP_ENOMEM;
     while (r->nprofiles < n)
         r->profiles[r->nprofiles++] = (struct trp_resource_profile){.slots = 0};

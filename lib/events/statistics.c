@@ -27,7 +27,7 @@ struct trp_stage_statistics *trp_statistics_stage(struct trp_statistics *s,
 {
     if (stage.n < s->nstages && s->stages[stage.n])
         return s->stages[stage.n];
-    if (!TRP_ARRAY_ROOM_ZEROED(s->stages, s->nstages, (uint64_t)stage.n + 1))
+    if (!TRP_ARRAY_RESERVE_ZEROED(s->stages, s->nstages, (uint64_t)stage.n + 1))
         return NULL;
     struct trp_stage_statistics *new = calloc(1, sizeof *new);
     if (!new)
@@ -82,7 +82,7 @@ const struct trp_shape *trp_statistics_shape(struct trp_statistics *s,
 {
     if (p->id.n < s->nshapes && s->shapes[p->id.n].known)
         return &s->shapes[p->id.n];
-    if (!TRP_ARRAY_ROOM_ZEROED(s->shapes, s->nshapes, (uint64_t)p->id.n + 1))
+    if (!TRP_ARRAY_RESERVE_ZEROED(s->shapes, s->nshapes, (uint64_t)p->id.n + 1))
         return NULL;
     struct trp_shape *shape = &s->shapes[p->id.n];
     shape->known = true;
@@ -171,7 +171,7 @@ int trp_statistics_executor_added(struct trp_statistics *s, trp_executor_id e,
                                   const struct trp_resource_profile *p,
                                   const char *host, int64_t at)
 {
-    if (!TRP_ARRAY_ROOM_ZEROED(s->executors, s->nexecutors, (uint64_t)e.n + 1) ||
+    if (!TRP_ARRAY_RESERVE_ZEROED(s->executors, s->nexecutors, (uint64_t)e.n + 1) ||
         !trp_statistics_shape(s, p))
         return TRP_ENOMEM;
     struct trp_executor_statistics *x = &s->executors[e.n];
@@ -370,7 +370,7 @@ static int share(struct trp_summarised *s, trp_executor_id e, int64_t ran)
         s->gangs++;
         return 0;
     }
-    if (!TRP_ARRAY_ROOM_ZEROED(s->by_executor, s->nexecutors, (uint64_t)e.n + 1))
+    if (!TRP_ARRAY_RESERVE_ZEROED(s->by_executor, s->nexecutors, (uint64_t)e.n + 1))
         return TRP_ENOMEM;
     s->by_executor[e.n].tasks++;
     s->by_executor[e.n].run_ns += ran;

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "os/clock.h"
 
 extern char **environ;

@@ -239,7 +239,7 @@ static struct trp_running *take_entry(struct trp_keeper *k)
         if (k->running[i].state == TRP_RUN_FREE)
             return &k->running[i];
     uint32_t first = k->nrunning;
-    bool more = TRP_ARRAY_ROOM_ZEROED(k->running, k->nrunning, (uint64_t)first + 1);
+    bool more = TRP_ARRAY_RESERVE_ZEROED(k->running, k->nrunning, (uint64_t)first + 1);
     return more ? &k->running[first] : NULL;
 }
 

@@ -53,12 +53,12 @@ static void add_attempt(struct fuzz_world *w, const struct world_attempt *a)
 static void on_launch(struct fuzz_world *w, const struct trp_action *act)
 {
     uint32_t x = act->launch.executor.n;
-    const trp_books *books = trp_engine_books(w->engine, act->launch.executor);
+    const trp_ledger *ledger = trp_engine_ledger(w->engine, act->launch.executor);
     FUZZ_CHECK(x < w->nexecutors && w->executors[x] == WORLD_LIVE,
                "a launch on executor %u, which is not there", x);
     for (uint32_t i = 0; i < act->launch.ngrants; i++) {
         const struct trp_grant *g = &act->launch.grants[i];
-        FUZZ_CHECK(trp_books_address(books, g->resource, g->address) && g->amount > 0,
+        FUZZ_CHECK(trp_ledger_address(ledger, g->resource, g->address) && g->amount > 0,
                    "a grant of nothing on executor %u", x);
     }
     const struct world_attempt a = {.id = act->launch.attempt,

@@ -20,7 +20,7 @@ static void make_requests(const trp_site *s, const trp_profiles *profiles)
             int rc = trp_site_request_make(s, p, ranks, &r, &err);
             FUZZ_CHECK(rc == 0 || rc == TRP_ENEVER, "a request is %d", rc);
             if (rc == 0)
-                trp_site_request_words(&r, TRP_SITE_FOR_JOB, words, sizeof words);
+                trp_site_request_text(&r, TRP_SITE_FOR_JOB, words, sizeof words);
             FUZZ_CHECK(rc < 0 || !strpbrk(words, "\n\"'`$;<>\\"),
                        "a shell reads more than words: %s", words);
         }

@@ -39,7 +39,7 @@ static void check_grants(struct cluster *c, const struct trp_action *a,
                          const struct cl_executor *x,
                          const struct trp_resource_profile *p)
 {
-    const trp_books *books = trp_engine_books(c->engine, a->launch.executor);
+    const trp_ledger *ledger = trp_engine_ledger(c->engine, a->launch.executor);
     trp_amount given[MAX_RESOURCES] = {0};
     for (uint32_t i = 0; i < a->launch.ngrants; i++) {
         const struct trp_grant *g = &a->launch.grants[i];
@@ -54,7 +54,7 @@ static void check_grants(struct cluster *c, const struct trp_action *a,
     }
     for (uint32_t r = 0; r < MAX_RESOURCES && x->naddresses[r]; r++) {
         const struct trp_custom *custom =
-            trp_profile_custom(p, trp_books_resource_name(books, r));
+            trp_profile_custom(p, trp_ledger_resource_name(ledger, r));
         trp_amount wanted = custom ? custom->task : 0;
         if (given[r] != wanted)
             BREAK(c, "a task gets what its profile says",
@@ -219,14 +219,14 @@ static void check_executors(struct cluster *c)
         requested += x->state == CL_REQUESTED;
         if (x->state != CL_LIVE)
             continue;
-        const trp_books *books = trp_engine_books(c->engine, (trp_executor_id){i});
+        const trp_ledger *ledger = trp_engine_ledger(c->engine, (trp_executor_id){i});
         for (uint32_t r = 0; r < MAX_RESOURCES; r++)
             for (uint32_t k = 0; k < x->naddresses[r]; k++)
-                if (trp_books_left(books, r, k) + x->taken[r][k] != TRP_ONE)
+                if (trp_ledger_left(ledger, r, k) + x->taken[r][k] != TRP_ONE)
                     BREAK(c, "no resource is lost",
                           "executor %u resource %u address %u: %lld taken, %lld left",
                           i, r, k, (long long)x->taken[r][k],
-                          (long long)trp_books_left(books, r, k));
+                          (long long)trp_ledger_left(ledger, r, k));
     }
     if (live != counts.executors_live || requested != counts.executors_requested)
         BREAK(c, "counts equal lists",
@@ -285,14 +285,14 @@ static void check_stage(struct cluster *c, uint32_t id)
 static bool has_room(const struct cluster *c, const struct cl_executor *x, uint32_t n,
                      const struct trp_resource_profile *p)
 {
-    const trp_books *books = trp_engine_books(c->engine, (trp_executor_id){n});
+    const trp_ledger *ledger = trp_engine_ledger(c->engine, (trp_executor_id){n});
     if (x->used + p->task_cpus > x->cores)
         return false;
     for (uint32_t i = 0; i < p->ncustom; i++) {
         trp_amount take = p->custom[i].task, parts = 0;
         uint32_t whole = 0, found = 0;
         for (uint32_t r = 0; take && r < MAX_RESOURCES; r++) {
-            const char *name = trp_books_resource_name(books, r);
+            const char *name = trp_ledger_resource_name(ledger, r);
             if (!name || strcmp(name, p->custom[i].name) != 0)
                 continue;
             for (uint32_t k = 0; k < x->naddresses[r]; k++) {

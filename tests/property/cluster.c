@@ -196,7 +196,7 @@ void cluster_come(struct cluster *c, uint32_t executor, uint32_t host, uint32_t 
     x->host = host % MAX_HOSTS;
     x->cores = p->cores;
     c->quiet_since = c->now;
-    /* Resources stand in order of name in the books: fpga is 0, gpu is 1. */
+    /* Resources stand in order of name in the ledger: fpga is 0, gpu is 1. */
     for (uint32_t r = MAX_RESOURCES; r-- > 0;) {
         const struct trp_custom *custom = trp_profile_custom(p, names[r]);
         uint32_t has = custom ? (uint32_t)custom->executor : 0;

@@ -172,10 +172,10 @@ static struct or_decision launched(const struct small_engine *e,
                             .executor = (int)a->launch.executor.n,
                             .level = (enum or_level)a->launch.level,
                             .speculative = a->launch.speculative};
-    const trp_books *b = trp_engine_books(e->engine, a->launch.executor);
+    const trp_ledger *b = trp_engine_ledger(e->engine, a->launch.executor);
     for (uint32_t i = 0; i < a->launch.ngrants; i++) {
         const struct trp_grant *g = &a->launch.grants[i];
-        int r = resource_of(trp_books_resource_name(b, g->resource));
+        int r = resource_of(trp_ledger_resource_name(b, g->resource));
         if (r < OR_RESOURCES)
             d.addresses[r] |= 1u << g->address;
     }
@@ -384,10 +384,10 @@ static bool same_executor(const struct small_engine *e, const struct oracle *o, 
                  have ? (long long)have->cores_free : -1);
         return false;
     }
-    for (uint32_t r = 0; r < trp_books_resources(have->books); r++) {
-        int mine = resource_of(trp_books_resource_name(have->books, r));
-        for (uint32_t i = 0; i < trp_books_addresses(have->books, r); i++) {
-            trp_amount left = trp_books_left(have->books, r, i);
+    for (uint32_t r = 0; r < trp_ledger_resources(have->ledger); r++) {
+        int mine = resource_of(trp_ledger_resource_name(have->ledger, r));
+        for (uint32_t i = 0; i < trp_ledger_addresses(have->ledger, r); i++) {
+            trp_amount left = trp_ledger_left(have->ledger, r, i);
             trp_amount off = left - amount_of(want->left[mine][i]);
             if (off >= 0 && off < OR_UNIT) /* 1/3 is cut off after twelve digits */
                 continue;

@@ -42,17 +42,17 @@ static void executors_are_counted_against_each_limit(void)
     world_init(&w, NULL);
     p = trp_profiles_get(w.profiles,
                          world_profile(&w, "train", 4, "gpu", 2, TRP_ONE / 2));
-    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, UINT32_MAX);
+    g_assert_cmpuint(trp_limits_most(&c, p, 0, &err), ==, UINT32_MAX);
     c.caps.cores = 23;
-    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 5);
+    g_assert_cmpuint(trp_limits_most(&c, p, 0, &err), ==, 5);
     limit_gpu(&c, 7);
-    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 3);
+    g_assert_cmpuint(trp_limits_most(&c, p, 0, &err), ==, 3);
     c.max_executors = 2; /* of a profile */
-    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 2);
+    g_assert_cmpuint(trp_limits_most(&c, p, 0, &err), ==, 2);
     c.alloc_max_executors = 1;
-    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 1);
+    g_assert_cmpuint(trp_limits_most(&c, p, 0, &err), ==, 1);
     c.caps.memory_mib = p->total_mib - 1;
-    g_assert_cmpuint(trp_limits_room(&c, p, 0, &err), ==, 0);
+    g_assert_cmpuint(trp_limits_most(&c, p, 0, &err), ==, 0);
     g_assert_cmpint(err.code, ==, TRP_ENEVER);
     world_free(&w);
 }
@@ -68,15 +68,15 @@ static void ranks_take_the_task_side_and_share_devices(void)
                          world_profile(&w, "train", 4, "gpu", 2, TRP_ONE / 2));
     c.alloc_max_executors = c.max_executors = 1; /* a gang has none */
     limit_gpu(&c, 2);
-    g_assert_cmpuint(trp_limits_room(&c, p, 4, &err), ==, 1);
-    g_assert_cmpuint(trp_limits_room(&c, p, 5, &err), ==, 0);
+    g_assert_cmpuint(trp_limits_most(&c, p, 4, &err), ==, 1);
+    g_assert_cmpuint(trp_limits_most(&c, p, 5, &err), ==, 0);
     g_assert_cmpstr(err.text, ==,
                     "5 ranks take gpu 3, and alloc.max_gpu is 2; raise it or ask for "
                     "less");
     c.caps.memory_mib = p->total_mib - 1; /* four of them share an executor's */
-    g_assert_cmpuint(trp_limits_room(&c, p, 3, &err), ==, 1);
-    g_assert_cmpuint(trp_limits_room(&c, p, 4, &err), ==, 0);
-    g_assert_cmpuint(trp_limits_room(&c, p, UINT32_MAX, &err), ==, 0);
+    g_assert_cmpuint(trp_limits_most(&c, p, 3, &err), ==, 1);
+    g_assert_cmpuint(trp_limits_most(&c, p, 4, &err), ==, 0);
+    g_assert_cmpuint(trp_limits_most(&c, p, UINT32_MAX, &err), ==, 0);
     world_free(&w);
 }
 

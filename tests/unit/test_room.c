@@ -210,19 +210,19 @@ static void test_needs(void)
     p.custom[0].executor = 3;
     p.custom[0].task = TRP_ONE / 2;
     p.ncustom = 1;
-    trp_need_make(&p, 0, &need);
+    trp_demand_make(&p, 0, &need);
     g_assert_cmpuint(need.cores, ==, 4);
     g_assert_cmpint(need.memory_mib, ==, 1000);
     g_assert_cmpuint(need.devices[0].count, ==, 3);
-    trp_need_make(&p, 5, &need);
+    trp_demand_make(&p, 5, &need);
     g_assert_cmpuint(need.cores, ==, 10);
     g_assert_cmpint(need.memory_mib, ==, 2500);
     g_assert_cmpuint(need.devices[0].count, ==, 3);
     p.custom[0].task = 2 * TRP_ONE;
-    trp_need_make(&p, 5, &need);
+    trp_demand_make(&p, 5, &need);
     g_assert_cmpuint(need.devices[0].count, ==, 10);
     p.custom[0].task = 0;
-    trp_need_make(&p, 1, &need);
+    trp_demand_make(&p, 1, &need);
     g_assert_cmpuint(need.ndevices, ==, 0);
 }
 

@@ -14,15 +14,15 @@ static void test_caps_of_a_profile(void)
     int64_t used[TRP_CAPS] = {0}, cost[TRP_CAPS];
     uint32_t at = 0;
     trp_caps_init(&caps, &(struct trp_alloc_caps){0}, UINT32_MAX);
-    g_assert_cmpuint(trp_caps_room(&caps, used, cost, NULL), ==, UINT32_MAX);
+    g_assert_cmpuint(trp_caps_left(&caps, used, cost, NULL), ==, UINT32_MAX);
     trp_caps_init(&caps, &limits, 9);
     trp_caps_cost(&caps, &p, cost);
-    g_assert_cmpuint(trp_caps_room(&caps, used, cost, &at), ==, 3);
+    g_assert_cmpuint(trp_caps_left(&caps, used, cost, &at), ==, 3);
     g_assert_cmpstr(caps.name[at], ==, "memory");
     trp_caps_add(&caps, used, cost, 4);
-    g_assert_cmpuint(trp_caps_room(&caps, used, cost, &at), ==, 0);
+    g_assert_cmpuint(trp_caps_left(&caps, used, cost, &at), ==, 0);
     trp_caps_add(&caps, used, cost, -2);
-    g_assert_cmpuint(trp_caps_room(&caps, used, cost, &at), ==, 1);
+    g_assert_cmpuint(trp_caps_left(&caps, used, cost, &at), ==, 1);
 }
 
 /* Up to 12 executors, 20 cores, 2 gpus. */
@@ -113,13 +113,13 @@ static void test_random(void)
                                    .order = (uint64_t)g_rand_int_range(r, 0, 4),
                                    .work = work,
                                    .all = work + (uint32_t)g_rand_int_range(r, 0, 4)};
-            uint32_t most = MIN(work, trp_caps_room(&caps, none, v[i].cost, NULL));
+            uint32_t most = MIN(work, trp_caps_left(&caps, none, v[i].cost, NULL));
             v[i].least = most && g_rand_boolean(r) ? most : 0;
         }
         trp_shares_divide(&caps, v, 6);
         g_test_message("seed %u", seed);
         g_assert_cmpuint(v[0].share, >=,
-                         MIN(v[0].work, trp_caps_room(&caps, none, v[0].cost, NULL)));
+                         MIN(v[0].work, trp_caps_left(&caps, none, v[0].cost, NULL)));
         for (uint32_t i = 0; i < 6; i++) {
             g_assert_cmpuint(v[i].share, <=, v[i].all);
             trp_caps_add(&caps, used, v[i].cost, v[i].share);

@@ -105,7 +105,7 @@ static void expect(struct world *w, const char *text, uint32_t ranks,
     if (code < 0)
         g_test_message("%s: %s", text, err.text);
     g_assert_cmpint(code, ==, 0);
-    g_assert_cmpstr(trp_site_request_words(&r, what, buf, sizeof buf), ==, words);
+    g_assert_cmpstr(trp_site_request_text(&r, what, buf, sizeof buf), ==, words);
 }
 
 static void refuse(struct world *w, const char *text, uint32_t ranks, const char *words)

@@ -114,14 +114,14 @@ static void test_zombies(void)
     for (uint32_t i = 0; i < 4; i++)
         start(t, s, i, false);
     trp_targets_stage_done(t, s);
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 2);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 2);
     trp_targets_ended(t, s, 0, false, TRP_TARGETS_FAILED, 0);
     trp_targets_ended(t, s, 1, false, TRP_TARGETS_KILLED, 0);
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 1);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 1);
     g_assert_cmpint(trp_targets_due(t), <, INT64_MAX);
     g_assert_false(trp_targets_ended(t, s, 2, false, TRP_TARGETS_SUCCESS, 0));
     g_assert_true(trp_targets_ended(t, s, 3, false, TRP_TARGETS_SUCCESS, 0));
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 0);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 0);
     /* The handle is used again. */
     g_assert_cmpuint(stage(t, 0, 1, 0), ==, s);
     trp_targets_free(t);
@@ -134,11 +134,11 @@ static void test_again(void)
     uint32_t s = stage(t, 0, 1, 0);
     start(t, s, 0, false);
     trp_targets_ended(t, s, 0, false, TRP_TARGETS_SUCCESS, 0);
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 0);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 0);
     trp_targets_again(t, s, 0, SECOND);
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 1);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 1);
     trp_targets_tasks(t, s, 3, SECOND);
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 4);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 4);
     tick(t, 2 * SECOND);
     g_assert_cmpuint(trp_targets_of(t, 0), ==, 1);
     trp_targets_free(t);
@@ -165,7 +165,7 @@ static void test_ratio_is_exact(void)
         profile(t, 0, rows[i].slots);
         stage(t, 0, rows[i].tasks, 0);
         g_test_message("row %u", i);
-        g_assert_cmpuint(trp_targets_need(t, 0), ==, rows[i].need);
+        g_assert_cmpuint(trp_targets_demand(t, 0), ==, rows[i].need);
         trp_targets_free(t);
     }
 }
@@ -196,18 +196,18 @@ static void test_gang_takes_no_ratio(void)
     profile(t, 1, 2);
     g_assert_cmpint(trp_targets_stage(t, 0, 7, true, 0, &gang), ==, 0);
     tick(t, 0);
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 4);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 4);
     g_assert_cmpuint(trp_targets_of(t, 0), ==, 4);
     /* Beside it (9 * 1/3 + 7) / 2. */
     stage(t, 0, 9, 0);
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 5);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 5);
     for (uint32_t i = 0; i < 7; i++)
         start(t, gang, i, false);
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 5);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 5);
     g_assert_false(trp_targets_stage_done(t, gang));
     for (uint32_t i = 0; i < 7; i++)
         trp_targets_ended(t, gang, i, false, TRP_TARGETS_SUCCESS, 0);
-    g_assert_cmpuint(trp_targets_need(t, 0), ==, 2);
+    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 2);
     trp_targets_free(t);
 }
 
@@ -330,7 +330,7 @@ static void test_random(void)
             random_event(t, &v[g_rand_int_range(r, 0, STAGES)], r, now * SECOND / 9);
             for (uint32_t p = 0; p < PROFILES; p++) {
                 g_test_message("seed %u, time %d", seed, (int)now);
-                g_assert_cmpuint(trp_targets_need(t, p), ==, plain_need(v, p, p + 1));
+                g_assert_cmpuint(trp_targets_demand(t, p), ==, plain_need(v, p, p + 1));
             }
             if (trp_targets_due(t) > now * SECOND / 9)
                 continue;

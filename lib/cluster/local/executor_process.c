@@ -63,7 +63,7 @@ int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
     e->slots = p->slots;
     e->memory_mib = p->total_mib;
     e->state = TRP_LOCAL_WAITS;
-    trp_need_make(p, 0, &e->ticket.request.need);
+    trp_demand_make(p, 0, &e->ticket.request.need);
     bool discovers = trp_local_has_scripted(l, &e->ticket.request.need);
     int code = discovers ? 0 : trp_room_ask(l->room, &e->ticket.request, err);
     if (code < 0) {

@@ -85,7 +85,7 @@ int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error 
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     own->ticket.is_gang = true;
     own->attempt = g->attempt;
-    trp_need_make(g->profile, g->ranks, &own->ticket.request.need);
+    trp_demand_make(g->profile, g->ranks, &own->ticket.request.need);
     trp_error why;
     int code = trp_mpirun_gang_words(
         trp_command_linked_mpi(g->stage_message, g->stage_message_size), g->ranks,

@@ -87,7 +87,7 @@ static uint32_t local_fit(trp_cluster *c, const struct trp_resource_profile *p,
 {
     struct trp_local *l = local_of(c);
     struct trp_need need;
-    trp_need_make(p, ranks, &need);
+    trp_demand_make(p, ranks, &need);
     if (!ranks)
         trp_local_without_unknown(l, &need);
     return trp_room_fit(l->room, &need, err);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/profile/need.h"
+#include "core/profile/footprint.h"
 
 struct device {
     char *name;
@@ -28,10 +28,10 @@ struct trp_room {
     struct trp_request *first, *last;
 };
 
-void trp_need_make(const struct trp_resource_profile *p, uint32_t ranks,
-                   struct trp_need *ret)
+void trp_demand_make(const struct trp_resource_profile *p, uint32_t ranks,
+                     struct trp_need *ret)
 {
-    struct trp_profile_need one = trp_profile_need(p, ranks > 0);
+    struct trp_profile_footprint one = trp_profile_footprint(p, ranks > 0);
     uint64_t units = ranks ? ranks : 1;
     memset(ret, 0, sizeof *ret);
     ret->cores = (uint64_t)one.cores * units;

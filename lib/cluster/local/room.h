@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "core/profile/profile.h"
 
 typedef struct trp_room trp_room;
@@ -40,8 +40,8 @@ struct trp_need {
 };
 
 /* What an executor of a profile needs (`ranks` 0), or all ranks of a gang. */
-void trp_need_make(const struct trp_resource_profile *p, uint32_t ranks,
-                   struct trp_need *ret);
+void trp_demand_make(const struct trp_resource_profile *p, uint32_t ranks,
+                     struct trp_need *ret);
 
 enum trp_request_state { TRP_REQUEST_NONE, TRP_REQUEST_WAITS, TRP_REQUEST_HAS };
 

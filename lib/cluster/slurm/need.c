@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cluster/slurm/books.h"
-#include "core/profile/need.h"
+#include "core/profile/footprint.h"
 
 static bool copy(char to[TRP_SLURM_WORD], const char *from, size_t n)
 {
@@ -50,7 +50,7 @@ static int add_want(struct trp_slurm_need *need, const trp_site *site, const cha
 int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site *site,
                             struct trp_slurm_need *ret, trp_error *err)
 {
-    struct trp_profile_need need = trp_profile_need(p, false);
+    struct trp_profile_footprint need = trp_profile_footprint(p, false);
     int code = 0;
     memset(ret, 0, sizeof *ret);
     ret->cores = (uint64_t)need.cores;
@@ -72,7 +72,7 @@ int trp_slurm_need_executor(const struct trp_resource_profile *p, const trp_site
 int trp_slurm_need_rank(const struct trp_resource_profile *p, const trp_site *site,
                         struct trp_slurm_need *ret, trp_error *err)
 {
-    struct trp_profile_need need = trp_profile_need(p, true);
+    struct trp_profile_footprint need = trp_profile_footprint(p, true);
     int64_t cpus = need.cores > 0 ? need.cores : 1;
     int code = 0;
     memset(ret, 0, sizeof *ret);

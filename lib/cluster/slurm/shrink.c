@@ -200,7 +200,7 @@ static int keep_load(const struct trp_slurm *s, const struct trp_outlook *o,
     uint32_t n = 0;
     int code = v ? 0 : TRP_ENOMEM;
     for (uint32_t i = 0; i < o->nshapes && code == 0; i++) {
-        const struct trp_outlook_shape *shape = &o->shapes[i];
+        const struct trp_outlook_kind *shape = &o->shapes[i];
         v[n].count = o->counts[(size_t)load * o->nshapes + i];
         v[n].units = shape->ranks ? shape->ranks : 1;
         if (!v[n].count)
@@ -293,7 +293,7 @@ static bool is_enough(const struct trp_slurm *s)
 {
     const struct trp_outlook *o = s->shrink.outlook;
     for (uint32_t i = 0; i < o->nloads * o->nshapes; i++) {
-        const struct trp_outlook_shape *shape = &o->shapes[i % o->nshapes];
+        const struct trp_outlook_kind *shape = &o->shapes[i % o->nshapes];
         if (o->counts[i] &&
             (shape->ranks || stay_inside(s, shape->profile->name) < o->counts[i]))
             return false;

@@ -145,7 +145,7 @@ static void lift(struct trp_engine *e, struct trp_class *c, bool needed)
     }
 }
 
-static void drop(struct trp_engine *e, struct trp_stage *s, bool needed)
+static void withdraw_requests(struct trp_engine *e, struct trp_stage *s, bool needed)
 {
     if (!s->ahead.n)
         return;
@@ -156,7 +156,7 @@ static void drop(struct trp_engine *e, struct trp_stage *s, bool needed)
     lift(e, c, needed);
 }
 
-static void unwatch(struct trp_engine *e, struct trp_stage *s)
+static void unwatch_stage(struct trp_engine *e, struct trp_stage *s)
 {
     struct trp_stage_ahead *a = &s->ahead;
     if (!a->watched)
@@ -173,7 +173,7 @@ static void unwatch(struct trp_engine *e, struct trp_stage *s)
         e->ahead_due = INT64_MAX;
 }
 
-static void watch(struct trp_engine *e, struct trp_stage *s)
+static void watch_stage(struct trp_engine *e, struct trp_stage *s)
 {
     bool waits = s->state == TRP_STAGE_WAITING || s->state == TRP_STAGE_IDLE;
     if (s->ahead.watched || !waits || s->kind == TRP_STAGE_GANG ||
@@ -189,19 +189,19 @@ static void watch(struct trp_engine *e, struct trp_stage *s)
 
 void trp_ahead_begun(struct trp_engine *e, struct trp_stage *s)
 {
-    unwatch(e, s);
-    drop(e, s, true);
+    unwatch_stage(e, s);
+    withdraw_requests(e, s, true);
     if (e->config.fixed || e->sched_alone || e->dag.alone ||
         s->state != TRP_STAGE_RUNNING)
         return;
     for (struct trp_stage_link *l = s->children; l; l = l->next)
-        watch(e, l->child);
+        watch_stage(e, l->child);
 }
 
 void trp_ahead_over(struct trp_engine *e, struct trp_stage *s)
 {
-    unwatch(e, s);
-    drop(e, s, false);
+    unwatch_stage(e, s);
+    withdraw_requests(e, s, false);
 }
 
 void trp_ahead_refused(struct trp_engine *e, struct trp_class *c)
@@ -209,7 +209,7 @@ void trp_ahead_refused(struct trp_engine *e, struct trp_class *c)
     for (struct trp_stage *s = e->ahead; s; s = s->ahead.next)
         if (s->profile.n == c->profile.n && s->ahead.n) {
             s->ahead.given_up = true;
-            drop(e, s, false);
+            withdraw_requests(e, s, false);
         }
 }
 
@@ -267,7 +267,7 @@ static int64_t reconsider(struct trp_engine *e, struct trp_stage *s,
         if (!any_came(e, c)) {
             a->most = later(e->now, idle);
         } else if (!soon || e->now >= a->most) {
-            drop(e, s, false);
+            withdraw_requests(e, s, false);
             a->given_up = true;
             return INT64_MAX;
         }

@@ -90,22 +90,22 @@ void trp_starts_refused(struct trp_engine *e, struct trp_class *c, int64_t asked
 void trp_starts_lost(struct trp_engine *e, struct trp_class *c, int64_t asked_ns,
                      enum trp_loss reason);
 
-/* alloc/need.c */
+/* alloc/demand.c */
 /* Executors that its tasks can use; and with those that are kept. */
-uint32_t trp_need_work(const struct trp_engine *e, const struct trp_class *c);
-uint32_t trp_need_all(const struct trp_engine *e, const struct trp_class *c);
+uint32_t trp_demand_work(const struct trp_engine *e, const struct trp_class *c);
+uint32_t trp_demand_all(const struct trp_engine *e, const struct trp_class *c);
 /* The same without those of stages that are not ready yet. */
-uint32_t trp_need_now(const struct trp_engine *e, const struct trp_class *c);
+uint32_t trp_demand_now(const struct trp_engine *e, const struct trp_class *c);
 /* With fewer its first set that waits cannot start: a barrier set's. */
-uint32_t trp_need_least(const struct trp_engine *e, const struct trp_class *c);
+uint32_t trp_demand_least(const struct trp_engine *e, const struct trp_class *c);
 /* Looks at the copies that wait: which executors are of no use to them. */
-void trp_need_copies(const struct trp_engine *e, struct trp_class *c);
+void trp_demand_copies(const struct trp_engine *e, struct trp_class *c);
 /* Is one executor more to be asked for, for copies that can run on none there is? */
-bool trp_need_apart(const struct trp_class *c);
+bool trp_demand_apart(const struct trp_class *c);
 /* Finds the classes that are short of executors. */
-void trp_need_find_short(struct trp_engine *e);
+void trp_demand_find_short(struct trp_engine *e);
 /* Is any class other than this one? A gang may be. */
-bool trp_need_others_short(const struct trp_engine *e, const struct trp_class *c);
+bool trp_demand_others_short(const struct trp_engine *e, const struct trp_class *c);
 
 /* alloc/left.c: what is left of a set, with the slots that it has. */
 struct trp_left {
@@ -144,10 +144,10 @@ static inline void trp_ahead_no_more(struct trp_engine *e, struct trp_executor *
     x->ahead = false;
 }
 
-/* alloc/make_room.c */
+/* alloc/yield.c     */
 /* Puts the classes in order and finds their shares. False: out of memory. */
-bool trp_room_divide(struct trp_engine *e);
+bool trp_yield_shares(struct trp_engine *e);
 /* When a limit blocks a class: others start nothing more above their share. */
-void trp_room_make(struct trp_engine *e);
+void trp_yield_ask(struct trp_engine *e);
 
 #endif

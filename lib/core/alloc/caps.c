@@ -45,7 +45,7 @@ void trp_caps_cost(const struct trp_caps *caps, const struct trp_resource_profil
         ret_cost[i] = cost_of(p, caps->name[i]);
 }
 
-uint32_t trp_caps_room(const struct trp_caps *caps, const int64_t *used,
+uint32_t trp_caps_left(const struct trp_caps *caps, const int64_t *used,
                        const int64_t *cost, uint32_t *ret_short)
 {
     uint32_t room = UINT32_MAX;

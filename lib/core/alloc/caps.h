@@ -10,7 +10,7 @@
  *     trp_caps_init(&caps, &config->caps, config->alloc_max_executors);
  *     int64_t used[TRP_CAPS] = {0}, cost[TRP_CAPS];
  *     trp_caps_cost(&caps, profile, cost);
- *     n = trp_caps_room(&caps, used, cost);    // executors that still fit
+ *     n = trp_caps_left(&caps, used, cost);    // executors that still fit
  *     trp_caps_add(&caps, used, cost, n);      // they are there now
  */
 #ifndef TRP_CORE_ALLOC_CAPS_H
@@ -34,7 +34,7 @@ void trp_caps_cost(const struct trp_caps *caps, const struct trp_resource_profil
                    int64_t *ret_cost);
 /* How many executors of that cost still fit; UINT32_MAX: no limit stands in the way.
  * The limit that allows the least is in *ret_short (its index; may be NULL). */
-uint32_t trp_caps_room(const struct trp_caps *caps, const int64_t *used,
+uint32_t trp_caps_left(const struct trp_caps *caps, const int64_t *used,
                        const int64_t *cost, uint32_t *ret_short);
 /* `by` executors more, or less, are there. */
 void trp_caps_add(const struct trp_caps *caps, int64_t *used, const int64_t *cost,

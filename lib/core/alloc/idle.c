@@ -75,7 +75,7 @@ static int64_t expires(const trp_idle *m, const struct trp_idle_item *x)
 /* ---- heap and list -----------------------------------------------------------------
  */
 
-static void put(struct list *l, uint32_t at, struct trp_idle_item *x)
+static void put_item(struct list *l, uint32_t at, struct trp_idle_item *x)
 {
     l->v[at] = x;
     x->at = at;
@@ -85,8 +85,8 @@ static void sift_up(struct list *heap, struct trp_idle_item *x)
 {
     uint32_t at = x->at;
     for (; at && heap->v[(at - 1) / 2]->key > x->key; at = (at - 1) / 2)
-        put(heap, at, heap->v[(at - 1) / 2]);
-    put(heap, at, x);
+        put_item(heap, at, heap->v[(at - 1) / 2]);
+    put_item(heap, at, x);
 }
 
 static void sift_down(struct list *heap, struct trp_idle_item *x)
@@ -98,17 +98,17 @@ static void sift_down(struct list *heap, struct trp_idle_item *x)
             child++;
         if (child >= heap->n || heap->v[child]->key >= x->key)
             break;
-        put(heap, at, heap->v[child]);
+        put_item(heap, at, heap->v[child]);
         at = child;
     }
-    put(heap, at, x);
+    put_item(heap, at, x);
 }
 
 static int append(struct list *l, struct trp_idle_item *x, enum place place)
 {
     if (!TRP_ARRAY_GROW(l->v, l->n, l->cap))
         return TRP_ENOMEM;
-    put(l, l->n++, x);
+    put_item(l, l->n++, x);
     x->place = place;
     return 0;
 }
@@ -120,7 +120,7 @@ static void take_out(trp_idle *m, struct trp_idle_item *x)
         return;
     struct trp_idle_item *last = l->v[--l->n];
     if (last != x) {
-        put(l, x->at, last);
+        put_item(l, x->at, last);
         if (x->place == IN_HEAP) {
             sift_down(l, last);
             sift_up(l, last);
@@ -132,7 +132,7 @@ static void take_out(trp_idle *m, struct trp_idle_item *x)
 }
 
 /* Something about it changed: it is put where its deadline is found in time. */
-static int settle(trp_idle *m, struct trp_idle_item *x)
+static int update_deadline(trp_idle *m, struct trp_idle_item *x)
 {
     int64_t due = expires(m, x);
     if (x->place == IN_HEAP && due < x->key) {
@@ -216,7 +216,7 @@ int trp_idle_added(trp_idle *m, struct trp_idle_item *x, int64_t now_ns)
         return 0;
     get_to_know(x, now_ns);
     x->registered = true;
-    return settle(m, x) < 0 ? TRP_ENOMEM : 1;
+    return update_deadline(m, x) < 0 ? TRP_ENOMEM : 1;
 }
 
 void trp_idle_leaving(trp_idle *m, struct trp_idle_item *x)
@@ -249,7 +249,7 @@ int trp_idle_started(trp_idle *m, struct trp_idle_item *x, int64_t now_ns)
 {
     get_to_know(x, now_ns);
     x->running++;
-    return x->place == EXPIRED ? settle(m, x) : 0;
+    return x->place == EXPIRED ? update_deadline(m, x) : 0;
 }
 
 int trp_idle_ended(trp_idle *m, struct trp_idle_item *x, int64_t now_ns)
@@ -260,13 +260,13 @@ int trp_idle_ended(trp_idle *m, struct trp_idle_item *x, int64_t now_ns)
         return 0;
     x->since = now_ns;
     /* Where its timeout changed while it was busy, it is not there. */
-    return x->place == IN_HEAP ? 0 : settle(m, x);
+    return x->place == IN_HEAP ? 0 : update_deadline(m, x);
 }
 
 int trp_idle_cached(trp_idle *m, struct trp_idle_item *x, uint32_t blocks)
 {
     x->cached = blocks;
-    return x->known ? settle(m, x) : 0;
+    return x->known ? update_deadline(m, x) : 0;
 }
 
 /* ---- shuffle data ------------------------------------------------------------------
@@ -288,7 +288,7 @@ int trp_idle_shuffle_data(trp_idle *m, struct trp_idle_item *x, uint32_t shuffle
         m->holders = x;
     }
     x->in_use |= trp_bits_has(&m->used, shuffle);
-    return settle(m, x);
+    return update_deadline(m, x);
 }
 
 static bool holds_used(const trp_idle *m, const struct trp_idle_item *x)
@@ -313,7 +313,7 @@ int trp_idle_shuffle_use(trp_idle *m, uint32_t shuffle, bool in_use)
         if (!trp_bits_has(&x->shuffles, shuffle))
             continue;
         x->in_use = holds_used(m, x);
-        if (settle(m, x) < 0)
+        if (update_deadline(m, x) < 0)
             return TRP_ENOMEM;
     }
     return 0;
@@ -326,7 +326,7 @@ int trp_idle_shuffle_gone(trp_idle *m, uint32_t shuffle)
         if (!trp_bits_remove(&x->shuffles, shuffle))
             continue;
         x->in_use = holds_used(m, x);
-        if (settle(m, x) < 0)
+        if (update_deadline(m, x) < 0)
             return TRP_ENOMEM;
     }
     return 0;

@@ -27,8 +27,8 @@ struct running {
     uint32_t n, columns[COLUMNS];
 };
 
-static struct running look_at(const struct trp_engine *e, const struct trp_task_set *s,
-                              struct trp_left *left)
+static struct running find_running(const struct trp_engine *e,
+                                   const struct trp_task_set *s, struct trp_left *left)
 {
     struct running r = {.step = left->took_ns / COLUMNS + 1};
     for (uint32_t i = 0; i < e->nexecutors; i++) {
@@ -70,7 +70,7 @@ struct trp_left trp_left_of(const struct trp_engine *e, const struct trp_task_se
     if (!s->class)
         return left;
     left.took_ns = s->timed ? median(s) : 0;
-    const struct running r = look_at(e, s, &left);
+    const struct running r = find_running(e, s, &left);
     if (!s->timed || s->timed < s->running || !r.n)
         return left;
     uint64_t waves = pending / r.n;

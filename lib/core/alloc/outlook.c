@@ -67,7 +67,7 @@ static void join_chain(struct work *w, uint32_t stage)
 
 static void find_shape(struct work *w, uint32_t stage, struct trp_outlook *o)
 {
-    struct trp_outlook_shape want = w->stages[stage].shape;
+    struct trp_outlook_kind want = w->stages[stage].shape;
     uint32_t i = 0;
     while (i < o->nshapes &&
            (o->shapes[i].profile != want.profile || o->shapes[i].ranks != want.ranks))
@@ -115,7 +115,7 @@ static int keep_load(struct work *w, struct trp_outlook *o)
             memmove(&o->counts[(size_t)kept++ * n], old, n * sizeof(*old));
     }
     o->nloads = kept;
-    if (!TRP_ARRAY_ROOM(o->counts, w->kept_cap, ((uint64_t)kept + 1) * n))
+    if (!TRP_ARRAY_RESERVE(o->counts, w->kept_cap, ((uint64_t)kept + 1) * n))
         return TRP_ENOMEM;
     memcpy(&o->counts[(size_t)o->nloads++ * n], w->load, n * sizeof(*w->load));
     return 0;
@@ -202,7 +202,7 @@ static uint32_t executors_of(const struct trp_engine *e, const struct trp_stage 
         n = smaller(n, s->max_executors);
     trp_caps_cost(&e->caps, p, cost);
     return smaller(smaller(n, e->config.max_executors),
-                   trp_caps_room(&e->caps, none, cost, NULL));
+                   trp_caps_left(&e->caps, none, cost, NULL));
 }
 
 static uint32_t link_parents(const struct trp_stage *s, const uint32_t *place,
@@ -242,7 +242,7 @@ int trp_engine_outlook(const trp_engine *e, struct trp_outlook *ret)
             continue;
         bool gang = s->kind == TRP_STAGE_GANG;
         place[i] = n;
-        v[n].shape = (struct trp_outlook_shape){
+        v[n].shape = (struct trp_outlook_kind){
             trp_profiles_get(e->profiles, s->profile), gang ? s->ranks : 0};
         v[n].count = gang ? 1 : executors_of(e, s);
         v[n].parents = &parents[nparents];

@@ -21,13 +21,13 @@
 
 #include "core/engine.h"
 
-struct trp_outlook_shape {
+struct trp_outlook_kind {
     const struct trp_resource_profile *profile; /* the manager's */
     uint32_t ranks;                             /* of a gang; 0: executors */
 };
 
 struct trp_outlook {
-    struct trp_outlook_shape *shapes;
+    struct trp_outlook_kind *shapes;
     uint32_t nshapes;
     uint32_t *counts; /* nloads × nshapes; UINT32_MAX: as many as there is room for */
     uint32_t nloads;
@@ -35,7 +35,7 @@ struct trp_outlook {
 
 /* A stage that may still run. `parents`: indices of stages before it in the array. */
 struct trp_outlook_stage {
-    struct trp_outlook_shape shape;
+    struct trp_outlook_kind shape;
     uint32_t count; /* executors, or gangs, at most */
     const struct trp_parent_spec *parents;
     uint32_t nparents;

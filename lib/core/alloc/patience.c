@@ -60,7 +60,7 @@ void trp_patience_over(struct trp_engine *e, struct trp_executor *x)
 /* Executors that its stages are to have, whatever they cost. */
 static uint32_t least_of(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t least = trp_need_least(e, c), mins = 0;
+    uint32_t least = trp_demand_least(e, c), mins = 0;
     for (const struct trp_task_set *s = c->bounded; s; s = s->bounded_next)
         mins += s->pending + s->running + s->queued ? s->stage->min_executors : 0;
     least = least > mins ? least : mins;
@@ -69,7 +69,7 @@ static uint32_t least_of(const struct trp_engine *e, const struct trp_class *c)
 
 static uint32_t at_once(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t inside = c->fit - c->further, least = trp_need_least(e, c);
+    uint32_t inside = c->fit - c->further, least = trp_demand_least(e, c);
     if (e->targets || !inside || inside < least)
         return ALL;
     uint32_t have = c->live + c->nmay, n = least_of(e, c);
@@ -153,7 +153,7 @@ static uint32_t worth(struct trp_engine *e, struct trp_class *c)
             longer(until < soon ? until : soon, later(e->now, LOOK_LEAST_NS));
         return e->now >= until ? ALL : 0;
     }
-    uint32_t need = trp_need_work(e, c), have = c->live + c->nmay;
+    uint32_t need = trp_demand_work(e, c), have = c->live + c->nmay;
     if (!p.pays || need <= have)
         return 0;
     /* What those that are there, and may come, leave of it until then. */
@@ -178,7 +178,7 @@ static void allow(struct trp_engine *e, const struct trp_class *c, uint32_t n)
     }
 }
 
-static void look_at(struct trp_engine *e, struct trp_class *c)
+static void check_class(struct trp_engine *e, struct trp_class *c)
 {
     if (c->nmay == c->requested) {
         if (!c->requested)
@@ -202,7 +202,7 @@ void trp_patience_look(struct trp_engine *e)
     e->patience_due = INT64_MAX;
     for (uint32_t i = 0; i < e->nclasses && !e->draining; i++)
         if (e->classes[i] && e->classes[i]->more)
-            look_at(e, e->classes[i]);
+            check_class(e, e->classes[i]);
 }
 
 void trp_patience_news(struct trp_engine *e, struct trp_class *c)

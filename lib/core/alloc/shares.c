@@ -17,7 +17,7 @@ static int by_order(const void *a, const void *b)
 static uint32_t take(const struct trp_caps *caps, int64_t *used, struct trp_share *s,
                      uint32_t n, uint32_t least)
 {
-    uint32_t room = trp_caps_room(caps, used, s->cost, NULL);
+    uint32_t room = trp_caps_left(caps, used, s->cost, NULL);
     uint32_t got = n < room ? n : room;
     if (got < least)
         return 0;

@@ -77,7 +77,7 @@ void trp_supply_moved(struct trp_engine *e, struct trp_executor *x,
 
 /* ---- what they hold ---- */
 
-static void check(struct trp_engine *e, int code)
+static void note_memory(struct trp_engine *e, int code)
 {
     if (code < 0)
         e->out_of_memory = true;
@@ -87,14 +87,14 @@ void trp_supply_output(struct trp_engine *e, uint32_t executor, uint32_t shuffle
 {
     struct trp_executor *x = trp_executor_find(e, (trp_executor_id){executor});
     if (e->idle && x && x->came && !e->config.host_files)
-        check(e, trp_idle_shuffle_data(e->idle, &x->idle, shuffle));
+        note_memory(e, trp_idle_shuffle_data(e->idle, &x->idle, shuffle));
 }
 
 void trp_supply_shuffle(struct trp_engine *e, uint32_t shuffle, bool in_use)
 {
     if (!e->idle)
         return;
-    check(e, trp_idle_shuffle_use(e->idle, shuffle, in_use));
+    note_memory(e, trp_idle_shuffle_use(e->idle, shuffle, in_use));
     e->any_dirty = true;
 }
 
@@ -102,7 +102,7 @@ void trp_supply_shuffle_gone(struct trp_engine *e, uint32_t shuffle)
 {
     if (!e->idle)
         return;
-    check(e, trp_idle_shuffle_gone(e->idle, shuffle));
+    note_memory(e, trp_idle_shuffle_gone(e->idle, shuffle));
     e->any_dirty = true;
 }
 
@@ -110,6 +110,6 @@ void trp_supply_cached(struct trp_engine *e, uint32_t executor)
 {
     struct trp_executor *x = trp_executor_find(e, (trp_executor_id){executor});
     if (e->idle && x && x->came)
-        check(e, trp_idle_cached(e->idle, &x->idle,
-                                 trp_graph_cached_on(&e->dag.graph, executor)));
+        note_memory(e, trp_idle_cached(e->idle, &x->idle,
+                                       trp_graph_cached_on(&e->dag.graph, executor)));
 }

@@ -156,7 +156,7 @@ static uint32_t within(const trp_targets *t, uint32_t n)
     return n < t->config.min ? t->config.min : n;
 }
 
-static void step(trp_targets *t, struct trp_targets_profile *p)
+static void grow_target(trp_targets *t, struct trp_targets_profile *p)
 {
     if (p->target >= t->config.max) {
         p->to_add = 1;
@@ -199,7 +199,7 @@ static void evaluate(trp_targets *t, struct trp_targets_profile *p, int64_t now_
         return;
     }
     if (p->deadline <= now_ns)
-        step(t, p);
+        grow_target(t, p);
     step_gang(t, p);
 }
 
@@ -224,7 +224,7 @@ bool trp_targets_step(trp_targets *t, uint32_t profile)
 {
     struct trp_targets_profile *p = trp_targets_profile_of(t, profile);
     evaluation_begins(t);
-    step(t, p);
+    grow_target(t, p);
     return p->target != p->before;
 }
 
@@ -285,12 +285,12 @@ uint32_t trp_targets_to_add(const trp_targets *t, uint32_t profile)
     return trp_targets_profile_of(t, profile)->to_add;
 }
 
-uint32_t trp_targets_need(const trp_targets *t, uint32_t profile)
+uint32_t trp_targets_demand(const trp_targets *t, uint32_t profile)
 {
     return need_of(t, trp_targets_profile_of(t, profile));
 }
 
-uint32_t trp_targets_need_of_tasks(const trp_targets *t, uint32_t profile)
+uint32_t trp_targets_demand_of_tasks(const trp_targets *t, uint32_t profile)
 {
     return need_with(t, trp_targets_profile_of(t, profile), 0);
 }

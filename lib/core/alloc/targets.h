@@ -114,9 +114,9 @@ void trp_targets_reset(trp_targets *t, int64_t now_ns);
 /* 0 before its first stage. */
 uint32_t trp_targets_of(const trp_targets *t, uint32_t profile);
 uint32_t trp_targets_to_add(const trp_targets *t, uint32_t profile);
-uint32_t trp_targets_need(const trp_targets *t, uint32_t profile);
+uint32_t trp_targets_demand(const trp_targets *t, uint32_t profile);
 /* The same as if no copy waited. */
-uint32_t trp_targets_need_of_tasks(const trp_targets *t, uint32_t profile);
+uint32_t trp_targets_demand_of_tasks(const trp_targets *t, uint32_t profile);
 /* Tasks and copies that wait or run. */
 uint64_t trp_targets_tasks_of(const trp_targets *t, uint32_t profile);
 /* Has the stage tasks that wait for an executor? */

@@ -63,7 +63,7 @@ void trp_wanted_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t task
 
 uint32_t trp_wanted_executors(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t want = trp_need_all(e, c);
+    uint32_t want = trp_demand_all(e, c);
     return want < c->share ? want : c->share;
 }
 
@@ -125,7 +125,7 @@ static void check_limits(struct trp_engine *e, struct trp_class *c)
     const int64_t none[TRP_CAPS] = {0};
     char text[160];
     uint32_t at = 0;
-    if (trp_caps_room(&e->caps, none, c->cost, &at) > 0)
+    if (trp_caps_left(&e->caps, none, c->cost, &at) > 0)
         return;
     snprintf(text, sizeof(text), "an executor takes %s %lld, and alloc.max_%s is %lld",
              e->caps.name[at], (long long)c->cost[at], e->caps.name[at],
@@ -155,7 +155,7 @@ static void ask_apart(struct trp_engine *e, struct trp_class *c)
 {
     uint32_t have = c->live + c->requested;
     if (have >= c->fit || have >= e->config.max_executors || e->now < c->retry_at ||
-        trp_caps_room(&e->caps, e->caps_used, c->cost, NULL) == 0)
+        trp_caps_left(&e->caps, e->caps_used, c->cost, NULL) == 0)
         return;
     struct trp_executor *x = trp_executor_new(e, c);
     if (!x)
@@ -175,7 +175,7 @@ static void ask_apart(struct trp_engine *e, struct trp_class *c)
 static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
 {
     uint32_t ahead = missing_ahead(c);
-    uint32_t room = trp_caps_room(&e->caps, e->caps_used, c->cost, NULL);
+    uint32_t room = trp_caps_left(&e->caps, e->caps_used, c->cost, NULL);
     for (; need > 0 && room > 0; need--, room--) {
         struct trp_executor *x = trp_executor_new(e, c);
         if (!x)
@@ -198,13 +198,14 @@ static bool grow(struct trp_engine *e, struct trp_class *c)
     uint32_t want = trp_wanted_executors(e, c), have = c->live + c->requested;
     if (c->never || e->draining)
         return false;
-    if (e->now < c->retry_at && c->retry_at < e->retry_due && trp_need_all(e, c) > have)
+    if (e->now < c->retry_at && c->retry_at < e->retry_due &&
+        trp_demand_all(e, c) > have)
         e->retry_due = c->retry_at;
-    if (trp_need_apart(c) && want <= have)
+    if (trp_demand_apart(c) && want <= have)
         ask_apart(e, c);
     if (want <= have) {
         c->lost = 0;
-        if (!c->share && trp_need_work(e, c))
+        if (!c->share && trp_demand_work(e, c))
             check_limits(e, c);
         return false;
     }
@@ -253,9 +254,9 @@ static void release_idle(struct trp_engine *e, struct trp_class *c, uint32_t sur
 /* May one of the class go that has expired? */
 static bool may_expire(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t keep = trp_wanted_executors(e, c), work = trp_need_work(e, c);
+    uint32_t keep = trp_wanted_executors(e, c), work = trp_demand_work(e, c);
     return c->live + c->requested >
-           (trp_need_others_short(e, c) && work < keep ? work : keep);
+           (trp_demand_others_short(e, c) && work < keep ? work : keep);
 }
 
 /* Those that were idle for too long, the first ones first, as far as nobody needs them.
@@ -288,7 +289,7 @@ static bool others_wait(const struct trp_engine *e, const struct trp_class *c)
         const struct trp_class *o = e->classes[i];
         if (!o || o == c || o->never)
             continue;
-        uint32_t want = trp_need_now(e, o);
+        uint32_t want = trp_demand_now(e, o);
         if ((want < o->share ? want : o->share) > o->live)
             return true;
     }
@@ -299,11 +300,11 @@ static bool others_wait(const struct trp_engine *e, const struct trp_class *c)
 static uint32_t never_needed(const struct trp_engine *e, const struct trp_class *c)
 {
     struct trp_outlook o;
-    uint32_t most = trp_need_all(e, c), have = c->live + c->requested;
+    uint32_t most = trp_demand_all(e, c), have = c->live + c->requested;
     if (have <= most || trp_engine_outlook(e, &o) < 0)
         return 0;
     for (uint32_t i = 0; i < o.nloads * o.nshapes; i++) {
-        const struct trp_outlook_shape *s = &o.shapes[i % o.nshapes];
+        const struct trp_outlook_kind *s = &o.shapes[i % o.nshapes];
         if (!s->ranks && s->profile->id.n == c->profile.n && o.counts[i] > most)
             most = o.counts[i];
     }
@@ -341,11 +342,11 @@ void trp_wanted_reconcile(struct trp_engine *e)
     if (e->config.fixed)
         return;
     e->retry_due = INT64_MAX;
-    trp_need_find_short(e);
+    trp_demand_find_short(e);
     for (uint32_t i = 0; i < e->nclasses; i++)
         if (e->classes[i])
-            trp_need_copies(e, e->classes[i]);
-    if (!trp_room_divide(e))
+            trp_demand_copies(e, e->classes[i]);
+    if (!trp_yield_shares(e))
         return;
     for (uint32_t i = 0; i < e->nshares; i++)
         moved |= grow(e, e->classes[e->shares[i].profile]);
@@ -353,7 +354,7 @@ void trp_wanted_reconcile(struct trp_engine *e)
         if (e->classes[i])
             shrink(e, e->classes[i]);
     release_expired(e);
-    trp_room_make(e);
+    trp_yield_ask(e);
     /* Then fewer may have to make room. */
     e->any_dirty |= e->nyielding && (moved || e->launches != launches);
 }

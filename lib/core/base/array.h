@@ -15,7 +15,8 @@
 
 /* Makes room for `need` elements of `size` bytes. False: out of memory or above 2^31
  * elements; the array is as before. */
-static inline bool trp_array_room(void **v, uint32_t *cap, uint64_t need, size_t size)
+static inline bool trp_array_reserve(void **v, uint32_t *cap, uint64_t need,
+                                     size_t size)
 {
     if (need <= *cap)
         return true;
@@ -33,11 +34,11 @@ static inline bool trp_array_room(void **v, uint32_t *cap, uint64_t need, size_t
 }
 
 /* The same with what is new zeroed. */
-static inline bool trp_array_room_zeroed(void **v, uint32_t *cap, uint64_t need,
-                                         size_t size)
+static inline bool trp_array_reserve_zeroed(void **v, uint32_t *cap, uint64_t need,
+                                            size_t size)
 {
     uint32_t had = *cap;
-    if (!trp_array_room(v, cap, need, size))
+    if (!trp_array_reserve(v, cap, need, size))
         return false;
     memset((char *)*v + had * size, 0, (*cap - had) * size);
     return true;
@@ -45,11 +46,11 @@ static inline bool trp_array_room_zeroed(void **v, uint32_t *cap, uint64_t need,
 
 /* Room for `need` elements in the array `v`, for one more than `n`, and with what is
  * new zeroed. False as above. */
-#define TRP_ARRAY_ROOM(v, cap, need)                                                   \
-    trp_array_room((void **)&(v), &(cap), (need), sizeof((v)[0]))
-#define TRP_ARRAY_GROW(v, n, cap) TRP_ARRAY_ROOM(v, cap, (uint64_t)(n) + 1)
-#define TRP_ARRAY_ROOM_ZEROED(v, cap, need)                                            \
-    trp_array_room_zeroed((void **)&(v), &(cap), (need), sizeof((v)[0]))
+#define TRP_ARRAY_RESERVE(v, cap, need)                                                \
+    trp_array_reserve((void **)&(v), &(cap), (need), sizeof((v)[0]))
+#define TRP_ARRAY_GROW(v, n, cap) TRP_ARRAY_RESERVE(v, cap, (uint64_t)(n) + 1)
+#define TRP_ARRAY_RESERVE_ZEROED(v, cap, need)                                         \
+    trp_array_reserve_zeroed((void **)&(v), &(cap), (need), sizeof((v)[0]))
 
 /* A stack of 32-bit indices. */
 struct trp_stack {

@@ -24,7 +24,7 @@ static inline bool trp_bits_has(const struct trp_bits *b, uint32_t i)
 static inline int trp_bits_put(struct trp_bits *b, uint32_t i)
 {
     uint32_t old = b->words;
-    if (!TRP_ARRAY_ROOM(b->v, b->words, (uint64_t)i / 64 + 1))
+    if (!TRP_ARRAY_RESERVE(b->v, b->words, (uint64_t)i / 64 + 1))
         return -1;
     memset(b->v + old, 0, (b->words - old) * sizeof(*b->v));
     if (trp_bits_has(b, i))

@@ -202,7 +202,7 @@ static bool reach_executor(struct trp_graph *g, uint32_t executor)
     if (executor < g->nexecutors)
         return true;
     uint64_t n = (uint64_t)executor + 1;
-    if (!TRP_ARRAY_ROOM(g->executors, g->executors_cap, n))
+    if (!TRP_ARRAY_RESERVE(g->executors, g->executors_cap, n))
         return false;
     memset(g->executors + g->nexecutors, 0,
            (size_t)(n - g->nexecutors) * sizeof(*g->executors));

@@ -25,7 +25,7 @@ void trp_dag_executor_added(struct trp_engine *e, uint32_t executor, uint32_t ho
 {
     struct trp_dag *d = &e->dag;
     uint64_t n = (uint64_t)executor + 1;
-    if (!TRP_ARRAY_ROOM(d->executors, d->executors_cap, n)) {
+    if (!TRP_ARRAY_RESERVE(d->executors, d->executors_cap, n)) {
         e->out_of_memory = true;
         return;
     }

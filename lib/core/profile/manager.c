@@ -71,9 +71,9 @@ static int make_room(trp_profiles *m, trp_error *err)
 }
 
 /* A profile that is worked out and checked, but has no id yet; NULL with the code. */
-static struct trp_resource_profile *make(const trp_profiles *m,
-                                         const struct trp_profile_builder *b,
-                                         int *ret_code, trp_error *err)
+static struct trp_resource_profile *make_profile(const trp_profiles *m,
+                                                 const struct trp_profile_builder *b,
+                                                 int *ret_code, trp_error *err)
 {
     struct trp_resource_profile *p = calloc(1, sizeof(*p));
 
@@ -99,8 +99,8 @@ static struct trp_resource_profile *make(const trp_profiles *m,
 }
 
 /* Gives `take_p` its id and takes it over, also when there is no room for it. */
-static int keep(trp_profiles *m, struct trp_resource_profile *take_p,
-                trp_profile_id *ret_id, trp_error *err)
+static int store_profile(trp_profiles *m, struct trp_resource_profile *take_p,
+                         trp_profile_id *ret_id, trp_error *err)
 {
     int rc = make_room(m, err);
 
@@ -122,9 +122,9 @@ int trp_profiles_add(trp_profiles *m, const struct trp_profile_builder *b,
                      trp_profile_id *ret_id, trp_error *err)
 {
     int rc = TRP_OK;
-    struct trp_resource_profile *p = make(m, b, &rc, err);
+    struct trp_resource_profile *p = make_profile(m, b, &rc, err);
 
-    return p ? keep(m, p, ret_id, err) : rc;
+    return p ? store_profile(m, p, ret_id, err) : rc;
 }
 
 /* ---- the default profile -------------------------------------------------------- */
@@ -413,12 +413,12 @@ int trp_profiles_merged(trp_profiles *m, const trp_profile_id *v, size_t n,
     trp_profiles_merge(chain, distinct, &b);
     free(chain);
 
-    struct trp_resource_profile *merged = make(m, &b, &rc, err);
+    struct trp_resource_profile *merged = make_profile(m, &b, &rc, err);
     if (!merged)
         return rc;
     const struct trp_resource_profile *same = trp_profiles_equivalent(m, merged);
     if (!same)
-        return keep(m, merged, ret_id, err);
+        return store_profile(m, merged, ret_id, err);
     free(merged);
     *ret_id = same->id;
     return TRP_OK;

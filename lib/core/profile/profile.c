@@ -3,7 +3,7 @@
  *
  * Requests for custom resources are kept in an array ordered by name, filled by
  * insertion: there are at most sixteen, two profiles with the same requests are then
- * equal entry by entry, and the books (books.c) can walk it beside their own. A map was
+ * equal entry by entry, and the ledger (ledger.c) can walk it beside its own. A map was
  * rejected: it would cost an allocation a profile for nothing.
  *
  * A builder checks what can be said of one request alone; what a profile means as a
@@ -360,10 +360,10 @@ struct line {
     const char *separator;
 };
 
-static void add(struct line *l, const char *fmt, ...)
+static void append(struct line *l, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void add(struct line *l, const char *fmt, ...)
+static void append(struct line *l, const char *fmt, ...)
 {
     va_list args;
 
@@ -379,7 +379,7 @@ static void add_amount(struct line *l, const char *name, int64_t amount)
 {
     if (amount < 0)
         return;
-    add(l, "%s%s %" PRId64, l->separator, name, amount);
+    append(l, "%s%s %" PRId64, l->separator, name, amount);
     l->separator = ", ";
 }
 
@@ -389,7 +389,8 @@ static void add_memory(struct line *l, const char *name, int64_t mib)
 
     if (mib < 0)
         return;
-    add(l, "%s%s %s", l->separator, name, trp_memory_format(mib, text, sizeof(text)));
+    append(l, "%s%s %s", l->separator, name,
+           trp_memory_format(mib, text, sizeof(text)));
     l->separator = ", ";
 }
 
@@ -401,7 +402,7 @@ char *trp_profile_describe(const struct trp_resource_profile *p, char *buf, size
     if (size > 0)
         buf[0] = '\0';
     if (!p->task_only) {
-        add(&l, "executor {");
+        append(&l, "executor {");
         add_amount(&l, "cores", p->executor.cores);
         add_memory(&l, "memory", p->executor.memory_mib);
         add_memory(&l, "memoryOverhead", p->executor.overhead_mib);
@@ -410,19 +411,19 @@ char *trp_profile_describe(const struct trp_resource_profile *p, char *buf, size
         for (uint32_t i = 0; i < p->ncustom; i++)
             if (p->custom[i].on_executor)
                 add_amount(&l, p->custom[i].name, p->custom[i].executor);
-        add(&l, "} ");
+        append(&l, "} ");
         l.separator = "";
     }
-    add(&l, "task {");
+    append(&l, "task {");
     add_amount(&l, "cpus", p->cpus);
     for (uint32_t i = 0; i < p->ncustom; i++) {
         const struct trp_custom *c = &p->custom[i];
         if (!c->on_task)
             continue;
-        add(&l, "%s%s %s", l.separator, c->name,
-            trp_amount_format(c->task, text, sizeof(text)));
+        append(&l, "%s%s %s", l.separator, c->name,
+               trp_amount_format(c->task, text, sizeof(text)));
         l.separator = ", ";
     }
-    add(&l, "}");
+    append(&l, "}");
     return buf;
 }

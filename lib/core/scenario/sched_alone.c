@@ -144,8 +144,9 @@ static bool may_run(const struct trp_engine *e, const struct trp_task_set *s,
                                 (trp_profile_id){x->class});
 }
 
-static uint32_t pass(struct trp_engine *e, struct trp_task_set *s,
-                     const struct offers *o, enum trp_level level, struct trp_visit *v)
+static uint32_t pass_executors(struct trp_engine *e, struct trp_task_set *s,
+                               const struct offers *o, enum trp_level level,
+                               struct trp_visit *v)
 {
     uint32_t launched = 0;
     for (uint32_t i = 0; i < o->n; i++)
@@ -160,12 +161,12 @@ static bool has_room_for_all(const struct trp_engine *e, const struct trp_task_s
     uint64_t room = 0;
     for (uint32_t i = 0; i < o->n && room < s->ntasks; i++)
         if (may_run(e, s, o->v[i]))
-            room += trp_barrier_room(e, s, o->v[i]);
+            room += trp_barrier_fits(e, s, o->v[i]);
     return room >= s->ntasks;
 }
 
-static void visit(struct trp_engine *e, struct trp_task_set *s, const struct offers *o,
-                  bool full)
+static void visit_set(struct trp_engine *e, struct trp_task_set *s,
+                      const struct offers *o, bool full)
 {
     struct trp_visit v = {.full = full, .best = TRP_LEVELS, .together = s->barrier};
     if (s->barrier && !has_room_for_all(e, s, o))
@@ -173,7 +174,7 @@ static void visit(struct trp_engine *e, struct trp_task_set *s, const struct off
     uint8_t levels[TRP_LEVELS], n = s->nlevels;
     memcpy(levels, s->levels, sizeof(levels));
     for (uint8_t i = 0; i < n; i++)
-        while (pass(e, s, o, levels[i], &v) > 0)
+        while (pass_executors(e, s, o, levels[i], &v) > 0)
             ;
     trp_visit_finish(e, s, &v, NULL);
     if (s->barrier)
@@ -200,7 +201,7 @@ int trp_sched_alone_round(trp_engine *e, const uint32_t *executors, uint32_t n,
     for (struct trp_task_set *s = trp_pools_first(e->pools); s;
          s = trp_pools_next(e->pools))
         if (!e->gated && !s->zombie && (s->lists.all.n || s->copy_lists.all.n)) {
-            visit(e, s, &o, full);
+            visit_set(e, s, &o, full);
             trp_keep_behind(e, s, &first[s->class->profile.n]);
         }
     for (uint32_t i = 0; i < e->nclasses; i++)

@@ -19,21 +19,21 @@ static int64_t smaller(int64_t a, int64_t b)
 
 /* How many tasks the addresses of one resource are enough for; `whole`: if all were
  * free. */
-static int64_t address_room(const trp_books *b, const struct trp_custom *c, bool whole)
+static int64_t address_room(const trp_ledger *b, const struct trp_custom *c, bool whole)
 {
-    uint32_t r = 0, n = trp_books_resources(b);
+    uint32_t r = 0, n = trp_ledger_resources(b);
     int64_t units = 0, parts = 0;
-    while (r < n && strcmp(trp_books_resource_name(b, r), c->name) != 0)
+    while (r < n && strcmp(trp_ledger_resource_name(b, r), c->name) != 0)
         r++;
-    for (uint32_t i = 0; r < n && i < trp_books_addresses(b, r); i++) {
-        trp_amount left = whole ? TRP_ONE : trp_books_left(b, r, i);
+    for (uint32_t i = 0; r < n && i < trp_ledger_addresses(b, r); i++) {
+        trp_amount left = whole ? TRP_ONE : trp_ledger_left(b, r, i);
         units += left == TRP_ONE;
         parts += left / c->task;
     }
     return c->task < TRP_ONE ? parts : units / trp_amount_units(c->task);
 }
 
-int64_t trp_barrier_addresses(const trp_books *b, const struct trp_custom *c)
+int64_t trp_barrier_addresses(const trp_ledger *b, const struct trp_custom *c)
 {
     return address_room(b, c, false);
 }
@@ -44,11 +44,11 @@ static uint32_t room(const struct trp_resource_profile *p, const struct trp_exec
     int64_t n = (whole ? x->cores : x->cores_free) / p->task_cpus;
     for (uint32_t i = 0; i < p->ncustom && n > 0; i++)
         if (p->custom[i].task > 0)
-            n = smaller(n, address_room(x->books, &p->custom[i], whole));
+            n = smaller(n, address_room(x->ledger, &p->custom[i], whole));
     return (uint32_t)smaller(n, UINT32_MAX);
 }
 
-uint32_t trp_barrier_room(const struct trp_engine *e, const struct trp_task_set *s,
+uint32_t trp_barrier_fits(const struct trp_engine *e, const struct trp_task_set *s,
                           const struct trp_executor *x)
 {
     (void)e;
@@ -83,7 +83,7 @@ static void undo(struct trp_engine *e, uint32_t slot)
     struct trp_executor *x = e->executors[a->executor];
     x->cores_free += s->profile->task_cpus;
     if (a->ngrants)
-        trp_books_give(x->books, a->grants, a->ngrants);
+        trp_ledger_give(x->ledger, a->grants, a->ngrants);
     trp_executor_set_free(e, x);
     struct trp_task *t = &s->tasks[a->task];
     uint32_t task = a->task;
@@ -97,7 +97,7 @@ static void undo(struct trp_engine *e, uint32_t slot)
 }
 
 /* The old way of delay scheduling cannot hold tasks back for each other. */
-static void give_up(struct trp_engine *e, struct trp_task_set *s, uint32_t had)
+static void abort_too_few(struct trp_engine *e, struct trp_task_set *s, uint32_t had)
 {
     char text[256];
     snprintf(text, sizeof(text),
@@ -126,5 +126,5 @@ void trp_barrier_finish(struct trp_engine *e, struct trp_task_set *s, uint32_t h
         if (is_held(e, s->tasks[i].attempt))
             undo(e, s->tasks[i].attempt);
     if (e->config.locality_legacy_reset)
-        give_up(e, s, held);
+        abort_too_few(e, s, held);
 }

@@ -81,7 +81,7 @@ static void clear(struct sync *s)
     s->ncalled = 0;
 }
 
-static void drop(trp_barrier_sync *b, struct sync *s)
+static void free_sync(trp_barrier_sync *b, struct sync *s)
 {
     clear(s);
     DL_DELETE(b->syncs, s);
@@ -93,12 +93,13 @@ void trp_barrier_sync_free(trp_barrier_sync *b)
     if (!b)
         return;
     while (b->syncs)
-        drop(b, b->syncs);
+        free_sync(b, b->syncs);
     forget_answer(b);
     free(b);
 }
 
-static struct sync *find(const trp_barrier_sync *b, uint32_t stage, uint32_t attempt)
+static struct sync *find_sync(const trp_barrier_sync *b, uint32_t stage,
+                              uint32_t attempt)
 {
     struct sync *s;
     DL_FOREACH(b->syncs, s)
@@ -109,7 +110,7 @@ static struct sync *find(const trp_barrier_sync *b, uint32_t stage, uint32_t att
 
 static struct sync *find_or_add(trp_barrier_sync *b, const struct trp_sync_call *call)
 {
-    struct sync *s = find(b, call->stage, call->attempt);
+    struct sync *s = find_sync(b, call->stage, call->attempt);
     if (s)
         return s;
     s = calloc(1, sizeof(*s) + call->ntasks * sizeof(*s->slots));
@@ -191,9 +192,9 @@ static int fail_mixed(trp_barrier_sync *b, struct sync *s,
 }
 
 /* All have called: the messages move into the answer. */
-static void finish(trp_barrier_sync *b, struct sync *s, uint64_t *who,
-                   struct trp_sync_message *messages,
-                   struct trp_sync_answer *ret_answer)
+static void complete_sync(trp_barrier_sync *b, struct sync *s, uint64_t *who,
+                          struct trp_sync_message *messages,
+                          struct trp_sync_answer *ret_answer)
 {
     b->who = who;
     b->messages = messages;
@@ -214,9 +215,9 @@ static int64_t later(int64_t now_ns, int64_t by_ns)
 }
 
 /* Takes a call in that belongs to the present sync. */
-static int take(trp_barrier_sync *b, int64_t now_ns, struct sync *s,
-                const struct trp_sync_call *call, struct trp_sync_answer *ret_answer,
-                trp_error *err)
+static int take_call(trp_barrier_sync *b, int64_t now_ns, struct sync *s,
+                     const struct trp_sync_call *call,
+                     struct trp_sync_answer *ret_answer, trp_error *err)
 {
     bool is_last = s->ncalled + 1 == s->ntasks;
     size_t size = call->message.size;
@@ -240,11 +241,12 @@ static int take(trp_barrier_sync *b, int64_t now_ns, struct sync *s,
         true, call->who, {data, size}
     };
     if (is_last)
-        finish(b, s, who, messages, ret_answer);
+        complete_sync(b, s, who, messages, ret_answer);
     return 0;
 }
 
-static int check(const struct sync *s, const struct trp_sync_call *call, trp_error *err)
+static int check_call(const struct sync *s, const struct trp_sync_call *call,
+                      trp_error *err)
 {
     if (call->ntasks == 0 || call->partition >= call->ntasks)
         return trp_error_set(err, TRP_EINVAL,
@@ -267,7 +269,7 @@ int trp_barrier_sync_call(trp_barrier_sync *b, int64_t now_ns,
     assert(call->message.data || !call->message.size);
     *ret_answer = (struct trp_sync_answer){.text = ""};
     forget_answer(b);
-    int rc = check(find(b, call->stage, call->attempt), call, err);
+    int rc = check_call(find_sync(b, call->stage, call->attempt), call, err);
     if (rc < 0)
         return rc;
     struct sync *s = find_or_add(b, call);
@@ -282,7 +284,7 @@ int trp_barrier_sync_call(trp_barrier_sync *b, int64_t now_ns,
                              s->stage, s->attempt, call->partition, s->epoch);
     if (s->ncalled && s->kind != call->kind)
         return fail_mixed(b, s, call, ret_answer, err);
-    return take(b, now_ns, s, call, ret_answer, err);
+    return take_call(b, now_ns, s, call, ret_answer, err);
 }
 
 static struct sync *next_due(const trp_barrier_sync *b)
@@ -311,7 +313,7 @@ void trp_barrier_sync_expire(trp_barrier_sync *b, int64_t now_ns,
     if (!b->who)
         return; /* again at the next call */
     answer_all(b, s, NULL, b->who, TRP_ETIME, ret_answer);
-    drop(b, s);
+    free_sync(b, s);
 }
 
 int64_t trp_barrier_sync_next_timer(const trp_barrier_sync *b)
@@ -322,14 +324,14 @@ int64_t trp_barrier_sync_next_timer(const trp_barrier_sync *b)
 
 void trp_barrier_sync_end(trp_barrier_sync *b, uint32_t stage, uint32_t attempt)
 {
-    struct sync *s = find(b, stage, attempt);
+    struct sync *s = find_sync(b, stage, attempt);
     if (s)
-        drop(b, s);
+        free_sync(b, s);
 }
 
 uint32_t trp_barrier_sync_waiting(const trp_barrier_sync *b, uint32_t stage,
                                   uint32_t attempt)
 {
-    const struct sync *s = find(b, stage, attempt);
+    const struct sync *s = find_sync(b, stage, attempt);
     return s ? s->ncalled : 0;
 }

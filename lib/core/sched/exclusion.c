@@ -40,7 +40,8 @@ static void kill_executor(struct trp_engine *e, struct trp_executor *x)
     e->any_dirty = true;
 }
 
-static void tell(struct trp_engine *e, trp_executor_id x, const char *host, bool out)
+static void post_exclusion(struct trp_engine *e, trp_executor_id x, const char *host,
+                           bool out)
 {
     struct trp_action *act = trp_action_add(e, TRP_ACTION_EXCLUDED);
     act->excluded.executor = x;
@@ -52,9 +53,10 @@ static void take_news(struct trp_engine *e, const struct trp_health_news *news,
                       bool out)
 {
     for (uint32_t i = 0; i < news->nexecutors; i++)
-        tell(e, (trp_executor_id){news->executors[i]}, NULL, out);
+        post_exclusion(e, (trp_executor_id){news->executors[i]}, NULL, out);
     for (uint32_t i = 0; i < news->nnodes; i++)
-        tell(e, (trp_executor_id){TRP_NONE}, e->hosts.hosts[news->nodes[i]].name, out);
+        post_exclusion(e, (trp_executor_id){TRP_NONE},
+                       e->hosts.hosts[news->nodes[i]].name, out);
     if (!news->nexecutors && !news->nnodes)
         return;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
@@ -137,7 +139,7 @@ static void stick(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
     e->any_dirty = true;
 }
 
-void trp_exclusion_unstick(struct trp_engine *e, struct trp_task_set *s)
+void trp_exclusion_not_stuck(struct trp_engine *e, struct trp_task_set *s)
 {
     struct trp_task_set **at = &e->stuck;
     if (s->abort_at == INT64_MAX)
@@ -152,16 +154,17 @@ void trp_exclusion_unstick(struct trp_engine *e, struct trp_task_set *s)
 
 /* They may be as stuck as before: Spark looks again with its next full round, at most
  * a second later. */
-void trp_exclusion_unstick_all(struct trp_engine *e)
+void trp_exclusion_none_stuck(struct trp_engine *e)
 {
     while (e->stuck)
-        trp_exclusion_unstick(e, e->stuck);
+        trp_exclusion_not_stuck(e, e->stuck);
     e->any_dirty = true;
     if (e->locality_due > e->now + REVIVE_NS)
         e->locality_due = e->now + REVIVE_NS;
 }
 
-static void give_up(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
+static void abort_unschedulable(struct trp_engine *e, struct trp_task_set *s,
+                                uint32_t task)
 {
     char text[512];
     trp_health_nowhere(s->health, task, s->stage->id.n, s->number, text, sizeof(text));
@@ -236,7 +239,7 @@ TRP_RARE void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_se
         !is_stuck(e, s, task, &idle))
         return;
     if (!idle && !e->dynamic) {
-        give_up(e, s, task);
+        abort_unschedulable(e, s, task);
         return;
     }
     if (s->abort_at != INT64_MAX)
@@ -262,7 +265,7 @@ void trp_exclusion_time(struct trp_engine *e)
     for (struct trp_task_set *s = e->stuck, *next; s; s = next) {
         next = s->stuck_next;
         if (s->abort_at <= e->now)
-            give_up(e, s, s->abort_task);
+            abort_unschedulable(e, s, s->abort_task);
     }
     if (!e->tracker || e->sched_alone || e->now < trp_health_next_expiry(e->tracker))
         return;

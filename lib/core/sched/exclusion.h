@@ -23,8 +23,8 @@ uint32_t trp_exclusion_next(const struct trp_task_set *s);
 void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_set *s,
                                const struct trp_executor *x);
 /* Something was launched: nobody is stuck. */
-void trp_exclusion_unstick_all(struct trp_engine *e);
-void trp_exclusion_unstick(struct trp_engine *e, struct trp_task_set *s);
+void trp_exclusion_none_stuck(struct trp_engine *e);
+void trp_exclusion_not_stuck(struct trp_engine *e, struct trp_task_set *s);
 int64_t trp_exclusion_due(const struct trp_engine *e);
 void trp_exclusion_time(struct trp_engine *e); /* timers that are due */
 

@@ -159,14 +159,14 @@ int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
 {
     struct trp_class *c = e->classes[x->class];
     uint32_t host = trp_hosts_intern(&e->hosts, added->added.host, added->added.rack);
-    trp_books *books = NULL;
+    trp_ledger *ledger = NULL;
     if (host == TRP_NONE)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a host");
     int rc =
-        trp_books_new(added->added.resources, added->added.nresources, &books, err);
+        trp_ledger_new(added->added.resources, added->added.nresources, &ledger, err);
     if (rc < 0)
         return rc;
-    x->books = books;
+    x->ledger = ledger;
     x->host = host;
     x->cores = added->added.cores;
     if (!x->cores)
@@ -239,7 +239,7 @@ void trp_executor_remove(struct trp_engine *e, struct trp_executor *x)
     trp_executor_unforce(e, x);
     e->executors[x->id.n] = NULL;
     e->any_dirty = true;
-    trp_books_free(x->books);
+    trp_ledger_free(x->ledger);
     free(x);
 }
 

@@ -30,9 +30,9 @@ static inline unsigned hash_of(const void *key)
     return (unsigned)(h >> 32);
 }
 
-static struct trp_health_entry *find(const struct trp_health *r,
-                                     enum trp_health_kind kind, uint32_t task,
-                                     uint32_t place)
+static struct trp_health_entry *find_entry(const struct trp_health *r,
+                                           enum trp_health_kind kind, uint32_t task,
+                                           uint32_t place)
 {
     struct trp_health_key key = {kind, task, place};
     struct trp_health_entry *e;
@@ -44,7 +44,7 @@ static struct trp_health_entry *find_or_add(struct trp_health *r,
                                             enum trp_health_kind kind, uint32_t task,
                                             uint32_t place, uint32_t node)
 {
-    struct trp_health_entry *e = find(r, kind, task, place);
+    struct trp_health_entry *e = find_entry(r, kind, task, place);
     if (e)
         return e;
     e = calloc(1, sizeof(*e));
@@ -134,12 +134,13 @@ void trp_health_free(struct trp_health *r)
 enum trp_health_verdict trp_health_look(const struct trp_health *r, uint32_t executor,
                                         uint32_t node)
 {
-    const struct trp_health_entry *n = find(r, TRP_HEALTH_NODE, TRP_NONE, node);
+    const struct trp_health_entry *n = find_entry(r, TRP_HEALTH_NODE, TRP_NONE, node);
     if (!n)
         return TRP_HEALTH_IN;
     if (n->excluded)
         return TRP_HEALTH_OUT;
-    const struct trp_health_entry *x = find(r, TRP_HEALTH_EXECUTOR, TRP_NONE, executor);
+    const struct trp_health_entry *x =
+        find_entry(r, TRP_HEALTH_EXECUTOR, TRP_NONE, executor);
     if (x && x->excluded)
         return TRP_HEALTH_OUT;
     return n->tasks || (x && x->tasks) ? TRP_HEALTH_SOME : TRP_HEALTH_IN;
@@ -147,20 +148,20 @@ enum trp_health_verdict trp_health_look(const struct trp_health *r, uint32_t exe
 
 bool trp_health_stage_node_out(const struct trp_health *r, uint32_t node)
 {
-    const struct trp_health_entry *n = find(r, TRP_HEALTH_NODE, TRP_NONE, node);
+    const struct trp_health_entry *n = find_entry(r, TRP_HEALTH_NODE, TRP_NONE, node);
     return n && n->excluded;
 }
 
 bool trp_health_look_task(const struct trp_health *r, uint32_t task, uint32_t executor,
                           uint32_t node)
 {
-    const struct trp_health_entry *n = find(r, TRP_HEALTH_TASK_NODE, task, node);
+    const struct trp_health_entry *n = find_entry(r, TRP_HEALTH_TASK_NODE, task, node);
     if (!n)
         return false;
     if (n->excluded)
         return true;
     const struct trp_health_entry *x =
-        find(r, TRP_HEALTH_TASK_EXECUTOR, task, executor);
+        find_entry(r, TRP_HEALTH_TASK_EXECUTOR, task, executor);
     return x && x->excluded;
 }
 

@@ -47,7 +47,7 @@ struct trp_health_tracker {
 
 /* ---- places ---- */
 
-static struct place *find(const struct places *p, uint32_t number)
+static struct place *find_place(const struct places *p, uint32_t number)
 {
     struct place *e;
     HASH_FIND(hh, p->table, &number, sizeof(number), e);
@@ -56,7 +56,7 @@ static struct place *find(const struct places *p, uint32_t number)
 
 static struct place *find_or_add(struct places *p, uint32_t number, uint32_t node)
 {
-    struct place *e = find(p, number);
+    struct place *e = find_place(p, number);
     if (e)
         return e;
     e = calloc(1, sizeof(*e));
@@ -98,7 +98,7 @@ static bool has_room(struct places *p)
 }
 
 /* There is room. */
-static void exclude(struct places *p, struct place *e, int64_t expiry_ns)
+static void exclude_place(struct places *p, struct place *e, int64_t expiry_ns)
 {
     e->excluded = true;
     e->expiry_ns = expiry_ns;
@@ -145,7 +145,7 @@ static void no_news(trp_health_tracker *t)
     t->executors.nnews = t->nodes.nnews = 0;
 }
 
-static void tell(const trp_health_tracker *t, struct trp_health_news *ret_news)
+static void return_news(const trp_health_tracker *t, struct trp_health_news *ret_news)
 {
     if (ret_news)
         *ret_news = (struct trp_health_news){t->executors.news, t->nodes.news,
@@ -164,7 +164,7 @@ static struct place *executor_out(trp_health_tracker *t, struct place *x,
         free_if_empty(&t->nodes, node);
         return NULL;
     }
-    exclude(&t->executors, x, expiry_ns);
+    exclude_place(&t->executors, x, expiry_ns);
     node->executors++;
     return node;
 }
@@ -180,7 +180,7 @@ static int node_out(trp_health_tracker *t, uint32_t number, int64_t expiry_ns)
         free_if_empty(&t->nodes, node);
         return TRP_ENOMEM;
     }
-    exclude(&t->nodes, node, expiry_ns);
+    exclude_place(&t->nodes, node, expiry_ns);
     return 0;
 }
 
@@ -198,8 +198,8 @@ static void drop_old_failures(struct place *x, int64_t now_ns)
 static int add_failures(trp_health_tracker *t, struct place *x,
                         const struct trp_health_entry *on_executor)
 {
-    if (!TRP_ARRAY_ROOM(x->failures, x->failures_cap,
-                        (uint64_t)x->nfailures + on_executor->count))
+    if (!TRP_ARRAY_RESERVE(x->failures, x->failures_cap,
+                           (uint64_t)x->nfailures + on_executor->count))
         return TRP_ENOMEM;
     for (const struct trp_health_entry *e = on_executor->next; e; e = e->next)
         x->failures[x->nfailures++] = expiry_of(t, e->failed_ns);
@@ -238,7 +238,7 @@ int trp_health_succeeded(trp_health_tracker *t, int64_t now_ns,
     for (; e && rc == 0; e = e->hh.next)
         if (e->key.kind == TRP_HEALTH_EXECUTOR)
             rc = executor_failed(t, now_ns, e);
-    tell(t, ret_news);
+    return_news(t, ret_news);
     return rc;
 }
 
@@ -266,7 +266,7 @@ int trp_health_fetch_failed(trp_health_tracker *t, int64_t now_ns, uint32_t exec
         else if (!service && executor != TRP_NONE)
             rc = exclude_executor(t, now_ns, executor, node);
     }
-    tell(t, ret_news);
+    return_news(t, ret_news);
     return rc;
 }
 
@@ -285,7 +285,7 @@ int trp_health_exclude_node(trp_health_tracker *t, int64_t now_ns, uint32_t node
 
 void trp_health_executor_gone(trp_health_tracker *t, uint32_t executor)
 {
-    struct place *x = find(&t->executors, executor);
+    struct place *x = find_place(&t->executors, executor);
     if (!x)
         return;
     x->nfailures = 0;
@@ -298,7 +298,7 @@ void trp_health_expire(trp_health_tracker *t, int64_t now_ns,
     no_news(t);
     struct place *e;
     while ((e = t->executors.excluded) && e->expiry_ns < now_ns) {
-        struct place *node = find(&t->nodes, e->node);
+        struct place *node = find_place(&t->nodes, e->node);
         node->executors--;
         free_if_empty(&t->nodes, node);
         include(&t->executors, e);
@@ -308,7 +308,7 @@ void trp_health_expire(trp_health_tracker *t, int64_t now_ns,
         include(&t->nodes, e);
         free_if_empty(&t->nodes, e);
     }
-    tell(t, ret_news);
+    return_news(t, ret_news);
 }
 
 static int64_t first_expiry(const struct places *p)
@@ -325,7 +325,7 @@ int64_t trp_health_next_expiry(const trp_health_tracker *t)
 
 static bool is_excluded(const struct places *p, uint32_t number)
 {
-    const struct place *e = p->nexcluded ? find(p, number) : NULL;
+    const struct place *e = p->nexcluded ? find_place(p, number) : NULL;
     return e && e->excluded;
 }
 

@@ -2,7 +2,7 @@
  * Offers: free resources of an executor meet the pending tasks of a set. Semantics 6 to
  * 8, 13.
  *
- * One *offer* gives a set at most one task: what fits (books), how far from home the
+ * One *offer* gives a set at most one task: what fits (ledger), how far from home the
  * clock allows (locality.c), which task (pending.c). A *visit* makes offers to one set
  * level by level, most local first; for each level passes over the executors, one task
  * an executor a pass, until a pass launches nothing; then decides whether the clock
@@ -95,8 +95,8 @@ bool trp_offer_fits(const struct trp_engine *e, const struct trp_task_set *s,
         return false;
     if (!s->takes_custom)
         return true;
-    *ret_n = trp_books_propose(x->books, s->profile, e->config.pack, grants,
-                               TRP_GRANTS_MAX - 1);
+    *ret_n = trp_ledger_propose(x->ledger, s->profile, e->config.pack, grants,
+                                TRP_GRANTS_MAX - 1);
     return *ret_n >= 0;
 }
 
@@ -151,7 +151,7 @@ __attribute__((flatten)) int trp_offer(struct trp_engine *e, struct trp_task_set
     struct trp_attempt *a = &e->attempts.v[slot];
     a->executor = x->id.n;
     if (ngrants && (!grants_keep(a, grants, (uint32_t)ngrants) ||
-                    trp_books_take(x->books, grants, (uint32_t)ngrants) < 0))
+                    trp_ledger_take(x->ledger, grants, (uint32_t)ngrants) < 0))
         e->out_of_memory = true;
     x->cores_free -= s->profile->task_cpus;
     if (!v->together)
@@ -194,5 +194,5 @@ void trp_visit_finish(struct trp_engine *e, struct trp_task_set *s,
     if (!v->launched && (s->health || !x))
         trp_exclusion_check_stuck(e, s, x);
     else if (e->stuck)
-        trp_exclusion_unstick_all(e);
+        trp_exclusion_none_stuck(e);
 }

@@ -61,7 +61,8 @@ static uint32_t tolerated(const struct trp_stage *s)
     return s->tolerate > part ? s->tolerate : (uint32_t)part;
 }
 
-static void measure(struct trp_engine *e, struct trp_task_set *s, int64_t duration_ns)
+static void count_duration(struct trp_engine *e, struct trp_task_set *s,
+                           int64_t duration_ns)
 {
     if (duration_ns < 0)
         duration_ns = 0;
@@ -108,7 +109,7 @@ TRP_RARE static void leave_queue(struct trp_engine *e, uint32_t slot)
     trp_executor_detach(e, x, slot);
 }
 
-/* Takes the attempt out of all books. Its place is handed on or freed. */
+/* Takes the attempt out of all ledgers. Its place is handed on or freed. */
 static void leave_place(struct trp_engine *e, uint32_t slot)
 {
     struct trp_attempt *a = &e->attempts.v[slot];
@@ -281,8 +282,8 @@ static void end_set(struct trp_engine *e, struct trp_task_set *own, uint32_t tas
 }
 
 /* Its input is gone. Told for zombies as well: each may have missed another output. */
-static void leave(struct trp_engine *e, struct trp_task_set *own, uint32_t task,
-                  const struct trp_task_end *end)
+static void leave_task(struct trp_engine *e, struct trp_task_set *own, uint32_t task,
+                       const struct trp_task_end *end)
 {
     if (!(own->tasks[task].flags & TRP_TASK_OVER))
         own->tasks[task].flags |= TRP_TASK_LEFT;
@@ -328,7 +329,7 @@ TRP_RARE static void fail(struct trp_engine *e, uint32_t slot,
     if (!again || end->status != TRP_END_RECALLED)
         skip_start(e, a);
     if (meanings[end->status].effect == LEAVE) {
-        leave(e, own, task, end);
+        leave_task(e, own, task, end);
     } else if (ends) {
         end_set(e, own, task, end);
     } else if (give_up && !over) {
@@ -358,7 +359,7 @@ __attribute__((flatten)) void trp_attempt_ended(struct trp_engine *e, uint32_t s
     if (end->status == TRP_END_RECALLED)
         t->attempts--; /* it never began */
     else if (end->status != TRP_END_LOST)
-        measure(e, s, end->duration_ns);
+        count_duration(e, s, end->duration_ns);
     if (end->status != TRP_END_SUCCESS) {
         fail(e, slot, end, uncounted);
     } else if (a->flags & TRP_ATTEMPT_BEATEN) {

@@ -272,7 +272,7 @@ static bool fill_places(struct trp_task_set *s, uint32_t task)
 bool trp_pending_fill(struct trp_task_set *s)
 {
     struct trp_stack *all = &s->lists.all;
-    if (!TRP_ARRAY_ROOM(all->v, all->cap, s->ntasks) ||
+    if (!TRP_ARRAY_RESERVE(all->v, all->cap, s->ntasks) ||
         (s->prefer_first && !reserve(s)))
         return false;
     for (uint32_t i = s->ntasks; i-- > 0;) {

@@ -128,7 +128,7 @@ static void aside_insert(struct trp_pool_child *c, uint64_t key)
 }
 
 /* All get their place in the order: the stale entries go, then from the back. */
-static void merge(struct trp_pool *p)
+static void merge_aside(struct trp_pool *p)
 {
     struct trp_pool_entry *v = p->order;
     uint32_t n = 0, to = p->norder;
@@ -173,7 +173,7 @@ void trp_pool_child_place(struct trp_pool_child *c)
     if (key == c->key)
         return;
     if (c->parent->naside == TRP_POOL_ASIDE)
-        merge(c->parent);
+        merge_aside(c->parent);
     aside_insert(c, key);
 }
 
@@ -245,8 +245,8 @@ static void rank_again(struct trp_pool *p, uint32_t i)
 bool trp_pool_child_add(struct trp_pool *p, struct trp_pool_child *c)
 {
     uint64_t need = (uint64_t)p->nchildren + 1;
-    if (!TRP_ARRAY_ROOM(p->children, p->children_cap, need) ||
-        !TRP_ARRAY_ROOM(p->order, p->order_cap, need))
+    if (!TRP_ARRAY_RESERVE(p->children, p->children_cap, need) ||
+        !TRP_ARRAY_RESERVE(p->order, p->order_cap, need))
         return false;
     uint32_t i = p->mode == TRP_POOL_FAIR ? rank_by_name(p, c) : p->nchildren;
     memmove(&p->children[i + 1], &p->children[i],

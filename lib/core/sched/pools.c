@@ -42,7 +42,7 @@ static void unmark_moved(trp_pools *p, struct trp_pool_child *c)
 }
 
 /* Places all that moved, were listed or unlisted. */
-static void settle(trp_pools *p)
+static void place_moved(trp_pools *p)
 {
     for (struct trp_pool_child *c; (c = p->moved);) {
         unmark_moved(p, c);
@@ -348,7 +348,7 @@ void trp_pools_count(trp_pools *p, struct trp_pool_child *c, int by)
 
 void *trp_pools_first(trp_pools *p)
 {
-    settle(p);
+    place_moved(p);
     p->walk = p->root;
     trp_pool_enter(p->root);
     return trp_pools_next(p);

@@ -234,7 +234,7 @@ static bool has_room_for_all(const struct trp_engine *e, const struct trp_task_s
     const struct trp_executor *x = s->class->free;
     uint64_t room = 0;
     for (uint32_t n = s->class->nfree; n && room < s->ntasks; n--, x = x->free_next)
-        room += trp_barrier_room(e, s, x);
+        room += trp_barrier_fits(e, s, x);
     return room >= s->ntasks;
 }
 
@@ -416,5 +416,5 @@ void trp_round_replace(struct trp_engine *e, uint32_t slot)
     }
     x->cores_free += s->profile->task_cpus;
     if (a->ngrants)
-        trp_books_give(x->books, a->grants, a->ngrants);
+        trp_ledger_give(x->ledger, a->grants, a->ngrants);
 }

@@ -64,10 +64,10 @@ uint32_t trp_start_gate_expected(const struct trp_engine *e);
 /* ---- barrier.c ---- */
 
 /* How many tasks of `s` fit into what `x` has free (section 13's gate). */
-uint32_t trp_barrier_room(const struct trp_engine *e, const struct trp_task_set *s,
+uint32_t trp_barrier_fits(const struct trp_engine *e, const struct trp_task_set *s,
                           const struct trp_executor *x);
 /* How many tasks what is free of one custom resource is enough for. */
-int64_t trp_barrier_addresses(const trp_books *b, const struct trp_custom *c);
+int64_t trp_barrier_addresses(const trp_ledger *b, const struct trp_custom *c);
 /* After a visit that held back `held` attempts: launches all tasks, or undoes it. */
 void trp_barrier_finish(struct trp_engine *e, struct trp_task_set *s, uint32_t held);
 /* How many tasks of a profile could run at once on all live executors, busy or not. */

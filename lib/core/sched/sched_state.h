@@ -68,7 +68,7 @@ struct trp_executor {
     bool came;     /* it has been live */
     uint32_t host; /* number in hosts, once it came */
     int64_t cores, cores_free;
-    trp_books *books;
+    trp_ledger *ledger;
     uint32_t running, nrunning;                /* list of attempts */
     uint32_t queue_first, queue_last, nqueued; /* list of attempts, FIFO */
     struct trp_task_set *one_set; /* the set of all its running attempts, NULL: mixed */
@@ -139,7 +139,7 @@ struct trp_class {
         copies; /* tasks that are to get a copy: part of open, or of bounded sets */
     uint32_t *on_host; /* live executors by host number, on_host_cap of them … */
     uint32_t on_host_cap, hosts; /* … and hosts with any */
-    struct {                     /* while copies wait (alloc/need.c): */
+    struct {                     /* while copies wait (alloc/demand.c): */
         uint32_t useless;        /* live executors where none of them could run … */
         uint32_t idle;           /* … of which idle */
         bool asked;              /* one was asked for elsewhere … */

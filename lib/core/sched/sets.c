@@ -184,7 +184,7 @@ static int check_limits(const struct trp_engine *e, const struct trp_stage *stag
         trp_profiles_get(e->profiles, c ? c->profile : stage->profile);
     if (e->config.fixed || e->sched_alone)
         return 0;
-    uint32_t most = trp_limits_room(&e->config, p, c ? 0 : stage->ranks, err);
+    uint32_t most = trp_limits_most(&e->config, p, c ? 0 : stage->ranks, err);
     if (!most)
         return TRP_ENEVER;
     if (!c || !spec->barrier)
@@ -196,7 +196,7 @@ void trp_sets_check_gangs(struct trp_engine *e, const struct trp_class *c)
 {
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
     trp_error text;
-    uint32_t most = trp_limits_room(&e->config, p, 0, &text);
+    uint32_t most = trp_limits_most(&e->config, p, 0, &text);
     for (struct trp_task_set *s = e->sets, *next; s && !e->config.fixed; s = next) {
         next = s->all_next;
         if (s->class == c && s->barrier && !s->zombie && s->pending &&
@@ -292,7 +292,7 @@ static void end_set(struct trp_engine *e, struct trp_task_set *s, enum trp_set_e
     act->set.text = own;
     for (struct trp_task_set *o = s; o; o = o->overflow) {
         leave_class(e, o);
-        trp_exclusion_unstick(e, o);
+        trp_exclusion_not_stuck(e, o);
     }
     trp_sync_set_over(e, s);
     trp_set_bury(e, s);

@@ -41,8 +41,8 @@ static bool fill_plain(struct trp_task_set *s)
 {
     struct trp_stack *all = &s->lists.all, *no_pref = &s->lists.no_pref;
     uint32_t n = s->ntasks;
-    if (!TRP_ARRAY_ROOM(all->v, all->cap, n) ||
-        !TRP_ARRAY_ROOM(no_pref->v, no_pref->cap, n))
+    if (!TRP_ARRAY_RESERVE(all->v, all->cap, n) ||
+        !TRP_ARRAY_RESERVE(no_pref->v, no_pref->cap, n))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         s->tasks[i] = (struct trp_task){.attempt = TRP_NONE};
@@ -52,7 +52,7 @@ static bool fill_plain(struct trp_task_set *s)
     return true;
 }
 
-static bool fill(struct trp_task_set *s, const uint8_t *done)
+static bool fill_tasks(struct trp_task_set *s, const uint8_t *done)
 {
     if (!s->prefer_first && !done && !s->stage->nparents)
         return fill_plain(s);
@@ -132,7 +132,7 @@ struct trp_task_set *trp_task_set_new(struct trp_engine *e, struct trp_stage *st
         prefer && prefer->first && prefer->first[s->ntasks] > prefer->first[0];
     if (prefers && !copy_preferences(e, s, prefer))
         goto no_memory;
-    if (!fill(s, spec->done))
+    if (!fill_tasks(s, spec->done))
         goto no_memory;
     if (prefers)
         prefer_link(e, s);
@@ -150,7 +150,7 @@ void trp_task_set_free(struct trp_engine *e, struct trp_task_set *s)
         return;
     trp_task_set_free(e, s->overflow);
     trp_task_set_unlist(e, s);
-    trp_exclusion_unstick(e, s);
+    trp_exclusion_not_stuck(e, s);
     if (e->pools)
         trp_pools_remove(e->pools, &s->place);
     prefer_unlink(e, s);

@@ -205,8 +205,8 @@ static trp_sim_durations *new_durations(const char *file, const trp_pipeline *p,
     return NULL;
 }
 
-static int finish(trp_sim_durations *d, const trp_pipeline *p, trp_yaml *y,
-                  trp_sim_durations **ret, trp_error *err)
+static int finish_durations(trp_sim_durations *d, const trp_pipeline *p, trp_yaml *y,
+                            trp_sim_durations **ret, trp_error *err)
 {
     static const struct trp_yaml_key keys[] = {
         {"durations", read_version, true },
@@ -244,7 +244,7 @@ int trp_sim_durations_load(const char *file, const trp_pipeline *p,
     trp_sim_durations *d = new_durations(file, p, err);
     int code = d ? trp_yaml_load(d->file, &d->arena, &y, err) : TRP_ENOMEM;
     if (code == 0)
-        return finish(d, p, y, ret, err);
+        return finish_durations(d, p, y, ret, err);
     trp_sim_durations_free(d);
     return code;
 }
@@ -257,7 +257,7 @@ int trp_sim_durations_parse(const char *file, const char *text, size_t size,
     trp_sim_durations *d = new_durations(file, p, err);
     int code = d ? trp_yaml_parse(d->file, text, size, &d->arena, &y, err) : TRP_ENOMEM;
     if (code == 0)
-        return finish(d, p, y, ret, err);
+        return finish_durations(d, p, y, ret, err);
     trp_sim_durations_free(d);
     return code;
 }

@@ -1,7 +1,7 @@
 /*
  * A binary tree in an array: leaf `n` is at size + n, the parent of i at i / 2, and an
  * inner vertex has the greatest free amount of each kind below it. What nodes have
- * free is kept apart, so that a closed node (its leaf says -1) keeps its books.
+ * free is kept apart, so that a closed node (its leaf says -1) keeps its account.
  */
 #include "sim/run/node_tree.h"
 
@@ -46,7 +46,7 @@ void trp_node_tree_free(trp_node_tree *t)
     free(t);
 }
 
-const int64_t *trp_node_tree_free_room(const trp_node_tree *t, uint32_t n)
+const int64_t *trp_node_tree_available(const trp_node_tree *t, uint32_t n)
 {
     return &t->room[(size_t)n * t->dims];
 }

@@ -62,14 +62,14 @@ static void most_nodes(const struct trp_virtual_run_config *config,
 {
     const trp_sim_cluster *c = config->cluster;
     int64_t room[TRP_SIM_DIMS] = {0};
-    struct trp_virtual_need need;
+    struct trp_virtual_footprint need;
     for (uint32_t i = 0; i < config->pipeline->nstages; i++) {
         const struct trp_resource_profile *p = trp_profiles_get(r->profiles, r->ids[i]);
         uint64_t left = units_of(config, i, p);
-        trp_virtual_need_make(c, p, config->pipeline->stages[i].ranks, &need);
+        trp_virtual_footprint_make(c, p, config->pipeline->stages[i].ranks, &need);
         for (uint32_t g = 0; g < c->ngroups && left; g++) {
-            trp_virtual_group_room(c, g, room);
-            uint64_t fits = trp_virtual_need_fits(&need, room, 2 + c->ndevices);
+            trp_virtual_group_capacity(c, g, room);
+            uint64_t fits = trp_virtual_footprint_fits(&need, room, 2 + c->ndevices);
             uint64_t nodes = fits ? (left + fits - 1) / fits : 0;
             nodes = nodes < free_nodes(c, g) ? nodes : free_nodes(c, g);
             r->inside[g] = nodes > r->inside[g] ? (uint32_t)nodes : r->inside[g];

@@ -78,7 +78,7 @@ static void keep_decisions(struct replay *r)
     }
 }
 
-static int step(struct replay *r, const struct trp_trace_record *record)
+static int replay_event(struct replay *r, const struct trp_trace_record *record)
 {
     trp_error why;
     struct trp_view v = trp_view_of(record->bytes, record->size);
@@ -147,7 +147,7 @@ static int nothing_left(struct replay *r)
     return differs(r, event, NULL, 0, trp_get_raw(&v, n), n);
 }
 
-static int take(struct replay *r, const struct trp_trace_record *record)
+static int take_record(struct replay *r, const struct trp_trace_record *record)
 {
     if (record->kind == TRP_TRACE_PROFILE)
         return add_profile(r, &record->builder);
@@ -161,7 +161,7 @@ static int take(struct replay *r, const struct trp_trace_record *record)
         trp_engine_expect_executor(r->engine, record->profile);
         return 0;
     case TRP_TRACE_EVENT:
-        return step(r, record);
+        return replay_event(r, record);
     case TRP_TRACE_ACTION:
         return compare(r, record);
     default:
@@ -175,7 +175,7 @@ int trp_sim_replay(const char *file, FILE *out, trp_error *err)
     struct trp_trace_record record;
     int rc = trp_trace_reader_open(file, &r.reader, err);
     while (rc == 0 && (rc = trp_trace_reader_next(r.reader, &record, err)) == 1)
-        rc = take(&r, &record);
+        rc = take_record(&r, &record);
     if (rc == 0)
         rc = nothing_left(&r);
     if (rc == 0)

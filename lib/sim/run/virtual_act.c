@@ -187,7 +187,7 @@ static void need_executor(struct trp_virtual_run *r, uint32_t n)
 {
     if (r->executors[n].state != TRP_VIRTUAL_ASKED)
         return;
-    trp_virtual_need(r->cluster, r->executors[n].share);
+    trp_virtual_share_needed(r->cluster, r->executors[n].share);
     r->asked = true;
 }
 

@@ -82,7 +82,7 @@ int trp_virtual_cluster_new(const struct trp_virtual_config *config,
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the cluster");
     }
     for (uint32_t i = 0; i < c->nzones; i++) {
-        trp_virtual_group_room(c->model, c->zones[i].group, room);
+        trp_virtual_group_capacity(c->model, c->zones[i].group, room);
         for (uint32_t n = c->zones[i].from; n < c->zones[i].to; n++) {
             c->nodes[n].first = TRP_NONE;
             trp_node_tree_add(c->tree, n, room, 1);
@@ -125,7 +125,7 @@ static double part_of_node(const trp_virtual_cluster *c, uint32_t node,
 {
     int64_t room[TRP_SIM_DIMS] = {0};
     double part = 0;
-    trp_virtual_group_room(c->model, trp_virtual_zone_of(c, node)->group, room);
+    trp_virtual_group_capacity(c->model, trp_virtual_zone_of(c, node)->group, room);
     for (uint32_t d = 0; d < c->dims; d++)
         if (amounts[d] > 0 && (double)amounts[d] / (double)room[d] > part)
             part = (double)amounts[d] / (double)room[d];
@@ -151,7 +151,7 @@ struct trp_sim_amounts trp_virtual_amounts(const trp_virtual_cluster *c, uint32_
         count_in(c, s->node, l->one, &a);
     for (uint32_t i = 0; i < s->nplaces; i++) {
         for (uint32_t d = 0; d < c->dims; d++)
-            need[d] = trp_virtual_need_of(&l->need, d, s->places[i].ranks);
+            need[d] = trp_virtual_footprint_of(&l->need, d, s->places[i].ranks);
         count_in(c, s->places[i].node, need, &a);
     }
     return a;
@@ -161,7 +161,7 @@ static void whole_node(const trp_virtual_cluster *c, uint32_t node,
                        struct trp_sim_amounts *ret)
 {
     int64_t room[TRP_SIM_DIMS] = {0};
-    trp_virtual_group_room(c->model, trp_virtual_zone_of(c, node)->group, room);
+    trp_virtual_group_capacity(c->model, trp_virtual_zone_of(c, node)->group, room);
     memset(ret, 0, sizeof *ret);
     count_in(c, node, room, ret);
 }
@@ -319,8 +319,8 @@ static void give_places(trp_virtual_cluster *c, struct trp_virtual_share *s,
     int64_t need[TRP_SIM_DIMS] = {0};
     for (uint32_t i = 0; i < s->nplaces; i++) {
         for (uint32_t d = 0; d < c->dims; d++)
-            need[d] =
-                trp_virtual_need_of(&c->lines[s->line].need, d, s->places[i].ranks);
+            need[d] = trp_virtual_footprint_of(&c->lines[s->line].need, d,
+                                               s->places[i].ranks);
         node_give(c, s->places[i].node, need, now);
     }
     free(s->places);
@@ -342,11 +342,11 @@ static bool place_gang(trp_virtual_cluster *c, struct trp_virtual_share *s,
             node = trp_node_tree_find(c->tree, node, z->to, l->one);
             if (node == TRP_NONE)
                 break;
-            uint64_t k = trp_virtual_need_fits(
-                &l->need, trp_node_tree_free_room(c->tree, node), c->dims);
+            uint64_t k = trp_virtual_footprint_fits(
+                &l->need, trp_node_tree_available(c->tree, node), c->dims);
             k = k < left ? k : left;
             for (uint32_t d = 0; d < c->dims; d++)
-                need[d] = trp_virtual_need_of(&l->need, d, k);
+                need[d] = trp_virtual_footprint_of(&l->need, d, k);
             if (!add_place(s, node, (uint32_t)k)) {
                 c->failed = true;
                 break;

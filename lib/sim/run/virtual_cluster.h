@@ -91,7 +91,7 @@ void trp_virtual_serve(trp_virtual_cluster *c, int64_t now);
 
 /* One that waits was asked for ahead and is needed now: it keeps its place in the
  * queue, and may have room inside. */
-void trp_virtual_need(trp_virtual_cluster *c, uint32_t share);
+void trp_virtual_share_needed(trp_virtual_cluster *c, uint32_t share);
 
 /* The node fails: nothing is placed there until it is repaired. False: it is not in
  * use (any more, since `use`), nothing happened. The shares there, which still have to

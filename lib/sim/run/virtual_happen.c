@@ -277,7 +277,7 @@ static void node_fails(struct trp_virtual_run *r, uint32_t node, uint32_t use)
     free(shares);
 }
 
-static void submit(struct trp_virtual_run *r)
+static void submit_pipeline(struct trp_virtual_run *r)
 {
     struct trp_job_spec job = {.stages = r->specs.stages, .nstages = r->specs.nstages};
     struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
@@ -297,7 +297,7 @@ void trp_virtual_happen(struct trp_virtual_run *r, const struct trp_virtual_due 
     struct trp_virtual_attempt *t;
     switch ((enum trp_virtual_due_kind)due->kind) {
     case TRP_DUE_BEGIN:
-        submit(r);
+        submit_pipeline(r);
         return;
     case TRP_DUE_JOB:
         trp_virtual_job_ready(r->cluster, due->a, (uint32_t)due->b);

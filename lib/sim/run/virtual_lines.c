@@ -55,12 +55,12 @@ static void line_make(const trp_virtual_cluster *c, struct trp_virtual_line *l,
     const struct trp_virtual_list none = {TRP_NONE, TRP_NONE, 0};
     *l = (struct trp_virtual_line){
         .profile = p->id, .ranks = ranks, .waits = none, .has = none, .left = none};
-    trp_virtual_need_make(c->model, p, ranks, &l->need);
+    trp_virtual_footprint_make(c->model, p, ranks, &l->need);
     for (uint32_t d = 0; d < c->dims; d++)
-        l->one[d] = trp_virtual_need_of(&l->need, d, 1);
+        l->one[d] = trp_virtual_footprint_of(&l->need, d, 1);
     for (uint32_t i = 0; i < c->nzones; i++) {
-        trp_virtual_group_room(c->model, c->zones[i].group, room);
-        if (trp_virtual_need_fits(&l->need, room, c->dims))
+        trp_virtual_group_capacity(c->model, c->zones[i].group, room);
+        if (trp_virtual_footprint_fits(&l->need, room, c->dims))
             *(c->zones[i].inside ? &l->inside_mask : &l->out_mask) |= UINT32_C(1) << i;
     }
 }
@@ -187,8 +187,8 @@ static uint32_t nodes_of(const trp_virtual_cluster *c, const struct trp_virtual_
     uint64_t fits = 1, units = l->ranks ? (uint64_t)shares * l->ranks : shares;
     for (uint32_t i = 0; i < c->nzones; i++)
         if (l->out_mask >> i & 1) {
-            trp_virtual_group_room(c->model, c->zones[i].group, room);
-            fits = trp_virtual_need_fits(&l->need, room, c->dims);
+            trp_virtual_group_capacity(c->model, c->zones[i].group, room);
+            fits = trp_virtual_footprint_fits(&l->need, room, c->dims);
             break;
         }
     return (uint32_t)((units + fits - 1) / fits);
@@ -202,13 +202,13 @@ uint32_t trp_virtual_nodes(trp_virtual_cluster *c, const struct trp_resource_pro
     return nodes_of(c, &l, executors);
 }
 
-static void submit(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
+static void submit_job(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
 {
     c->config.handler.job(c->config.handler.context, line, shares,
                           nodes_of(c, &c->lines[line], shares));
 }
 
-void trp_virtual_need(trp_virtual_cluster *c, uint32_t share)
+void trp_virtual_share_needed(trp_virtual_cluster *c, uint32_t share)
 {
     struct trp_virtual_share *s = &c->shares[share];
     struct trp_virtual_line *from = &c->lines[s->line], *to;
@@ -240,7 +240,7 @@ void trp_virtual_submit(trp_virtual_cluster *c, int64_t now)
         if (!n || !c->lines[i].out_mask)
             continue;
         c->lines[i].asked += n;
-        submit(c, i, n);
+        submit_job(c, i, n);
     }
 }
 

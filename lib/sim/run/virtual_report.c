@@ -158,9 +158,9 @@ static int print_run(const struct trp_virtual_play *p, FILE *out, trp_error *err
 
 /* ---- JSON ---- */
 
-static void put(struct trp_buf *b, const char *fmt, ...)
+static void append(struct trp_buf *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-static void put(struct trp_buf *b, const char *fmt, ...)
+static void append(struct trp_buf *b, const char *fmt, ...)
 {
     char text[256];
     va_list args;
@@ -174,77 +174,78 @@ static void put(struct trp_buf *b, const char *fmt, ...)
 static void put_time(struct trp_buf *b, const char *name, int64_t ns)
 {
     if (ns < 0)
-        put(b, ", \"%s\": null", name);
+        append(b, ", \"%s\": null", name);
     else
-        put(b, ", \"%s\": %lld.%09lld", name, (long long)(ns / 1000000000),
-            (long long)(ns % 1000000000));
+        append(b, ", \"%s\": %lld.%09lld", name, (long long)(ns / 1000000000),
+               (long long)(ns % 1000000000));
 }
 
 static void put_amounts(struct trp_buf *b, const char *name,
                         const struct trp_virtual_result *r,
                         const struct trp_sim_amounts *a)
 {
-    put(b, ", \"%s\": {\"nodes\": %.6f, \"cores\": %.6f, \"devices\": {", name,
-        a->nodes / 3600, a->cores / 3600);
+    append(b, ", \"%s\": {\"nodes\": %.6f, \"cores\": %.6f, \"devices\": {", name,
+           a->nodes / 3600, a->cores / 3600);
     for (uint32_t d = 0; d < r->ndevices; d++) {
-        put(b, d ? ", " : "");
+        append(b, d ? ", " : "");
         trp_json_text(b, r->devices[d]);
-        put(b, ": %.6f", a->devices[d] / 3600);
+        append(b, ": %.6f", a->devices[d] / 3600);
     }
-    put(b, "}}");
+    append(b, "}}");
 }
 
 static void put_stage(struct trp_buf *b, const struct trp_virtual_result *r,
                       const struct trp_virtual_stage *s)
 {
-    put(b, "{\"name\": ");
+    append(b, "{\"name\": ");
     trp_json_text(b, s->name);
-    put(b, ", \"profile\": ");
+    append(b, ", \"profile\": ");
     trp_json_text(b, s->profile);
-    put(b, ", \"outcome\": \"%s\", \"tasks\": %u, \"ranks\": %u",
-        trp_outcome_name(s->outcome), s->ntasks, s->ranks);
+    append(b, ", \"outcome\": \"%s\", \"tasks\": %u, \"ranks\": %u",
+           trp_outcome_name(s->outcome), s->ntasks, s->ranks);
     put_time(b, "ready", s->ready);
     put_time(b, "first", s->first);
     put_time(b, "end", s->end);
     put_time(b, "queue_wait", between(s->ready, s->first));
     put_time(b, "run", between(s->first, s->end));
-    put(b, ", \"task_wait_mean\": %.6f, \"attempts\": %llu, \"failures\": %llu",
-        mean_wait(s), (unsigned long long)s->attempts, (unsigned long long)s->failures);
-    put(b, ", \"task\": {\"median\": %.6f, \"p95\": %.6f, \"max\": %.6f}",
-        (double)trp_durations_quantile(&s->ran, 500) / 1e9,
-        (double)trp_durations_quantile(&s->ran, 950) / 1e9,
-        (double)trp_durations_quantile(&s->ran, 1000) / 1e9);
+    append(b, ", \"task_wait_mean\": %.6f, \"attempts\": %llu, \"failures\": %llu",
+           mean_wait(s), (unsigned long long)s->attempts,
+           (unsigned long long)s->failures);
+    append(b, ", \"task\": {\"median\": %.6f, \"p95\": %.6f, \"max\": %.6f}",
+           (double)trp_durations_quantile(&s->ran, 500) / 1e9,
+           (double)trp_durations_quantile(&s->ran, 950) / 1e9,
+           (double)trp_durations_quantile(&s->ran, 1000) / 1e9);
     put_amounts(b, "held", r, &s->held);
     put_amounts(b, "used", r, &s->used);
-    put(b, ", \"why\": ");
+    append(b, ", \"why\": ");
     if (s->why && *s->why)
         trp_json_text(b, s->why);
     else
-        put(b, "null");
-    put(b, "}");
+        append(b, "null");
+    append(b, "}");
 }
 
 static void put_run(struct trp_buf *b, const struct trp_virtual_play *p, bool stages)
 {
     const struct trp_virtual_result *r = &p->result;
-    put(b, "{\"policy\": \"%s\", \"outcome\": \"%s\", \"seed\": %llu", p->policy,
-        trp_outcome_name(r->outcome), (unsigned long long)p->seed);
+    append(b, "{\"policy\": \"%s\", \"outcome\": \"%s\", \"seed\": %llu", p->policy,
+           trp_outcome_name(r->outcome), (unsigned long long)p->seed);
     put_time(b, "makespan", r->makespan);
     put_time(b, "start", r->start);
-    put(b,
-        ", \"jobs\": %u, \"tasks\": %llu, \"executors\": {\"started\": %u, "
-        "\"most\": %u, \"lost\": %u}",
-        r->jobs, (unsigned long long)r->tasks, r->executors, r->most_executors,
-        r->lost);
+    append(b,
+           ", \"jobs\": %u, \"tasks\": %llu, \"executors\": {\"started\": %u, "
+           "\"most\": %u, \"lost\": %u}",
+           r->jobs, (unsigned long long)r->tasks, r->executors, r->most_executors,
+           r->lost);
     put_amounts(b, "held", r, &r->held);
     put_amounts(b, "used", r, &r->used);
     if (stages)
-        put(b, ", \"stages\": [");
+        append(b, ", \"stages\": [");
     for (uint32_t i = 0; i < r->nstages && stages; i++) {
-        put(b, i ? ",\n  " : "\n  ");
+        append(b, i ? ",\n  " : "\n  ");
         put_stage(b, r, &r->stages[i]);
     }
-    put(b, stages ? "]}" : "}");
+    append(b, stages ? "]}" : "}");
 }
 
 static int print_buffer(struct trp_buf *b, FILE *out, trp_error *err)
@@ -284,11 +285,11 @@ int trp_virtual_compare(const struct trp_virtual_play *v, uint32_t n, bool json,
     };
     char group[2 + TRP_PROFILE_RESOURCES][TRP_RESOURCE_NAME_MAX + 8];
     for (uint32_t i = 0; i < n && json; i++) {
-        put(&b, i ? ",\n  " : "{\"runs\": [\n  ");
+        append(&b, i ? ",\n  " : "{\"runs\": [\n  ");
         put_run(&b, &v[i], false);
     }
     if (json) {
-        put(&b, "]}");
+        append(&b, "]}");
         return print_buffer(&b, out, err);
     }
     trp_table *t =

@@ -117,7 +117,7 @@ static int tell_fit(struct trp_virtual_run *r)
             trp_profiles_get(r->c.profiles, r->c.ids[i]);
         struct trp_mark at = s->profile_mark.line ? s->profile_mark : s->mark;
         uint32_t n = trp_virtual_fit(r->cluster, profile, s->ranks, NULL, &why);
-        if (!n || !trp_limits_room(&r->c.engine, profile, s->ranks, &why))
+        if (!n || !trp_limits_most(&r->c.engine, profile, s->ranks, &why))
             return trp_error_at(r->err, TRP_ENEVER, p->file, at,
                                 "stage %s never fits %s: %s", s->name,
                                 r->c.cluster->file, why.text);
@@ -128,7 +128,7 @@ static int tell_fit(struct trp_virtual_run *r)
     return r->rc;
 }
 
-static int make(struct trp_virtual_run *r)
+static int make_run(struct trp_virtual_run *r)
 {
     const trp_pipeline *p = r->c.pipeline;
     struct trp_virtual_config config = {.model = r->c.cluster,
@@ -168,7 +168,7 @@ static int make(struct trp_virtual_run *r)
 
 /* ---- the loop ---- */
 
-static void submit(struct trp_virtual_run *r)
+static void submit_own_job(struct trp_virtual_run *r)
 {
     uint32_t inside = trp_virtual_inside_nodes(r->cluster);
     struct trp_random random = trp_random_of(r->c.seed, TRP_DRAW_QUEUE, 0, 0);
@@ -266,9 +266,9 @@ int trp_virtual_run(const struct trp_virtual_run_config *config,
 {
     struct trp_virtual_result result = {0};
     struct trp_virtual_run r = {.c = *config, .result = &result, .err = err};
-    r.rc = make(&r);
+    r.rc = make_run(&r);
     if (r.rc == 0)
-        submit(&r);
+        submit_own_job(&r);
     while (r.rc == 0 && !r.over)
         turn(&r);
     if (r.rc == 0)

@@ -3,7 +3,7 @@
  *
  *     virtual_cluster.c   making, placing, giving back, accounts
  *     virtual_lines.c     who waits: lines, jobs, serving
- *     virtual_need.c      what shares need, what nodes hold
+ *     virtual_footprint.c what shares need, what nodes hold
  */
 #ifndef TRP_SIM_RUN_VIRTUAL_STATE_H
 #define TRP_SIM_RUN_VIRTUAL_STATE_H
@@ -15,19 +15,20 @@
 enum { TRP_SIM_DIMS = 2 + TRP_PROFILE_RESOURCES }; /* cores, memory, devices */
 
 /* What so many shares or ranks need: amount(k) = ceil(k × of / per). */
-struct trp_virtual_need {
+struct trp_virtual_footprint {
     int64_t of[TRP_SIM_DIMS], per[TRP_SIM_DIMS];
     bool never; /* wants a device that the cluster does not know */
 };
-int64_t trp_virtual_need_of(const struct trp_virtual_need *n, uint32_t dim, uint64_t k);
-void trp_virtual_need_make(const trp_sim_cluster *model,
-                           const struct trp_resource_profile *p, uint32_t ranks,
-                           struct trp_virtual_need *ret);
+int64_t trp_virtual_footprint_of(const struct trp_virtual_footprint *n, uint32_t dim,
+                                 uint64_t k);
+void trp_virtual_footprint_make(const trp_sim_cluster *model,
+                                const struct trp_resource_profile *p, uint32_t ranks,
+                                struct trp_virtual_footprint *ret);
 /* How many the room holds. */
-uint64_t trp_virtual_need_fits(const struct trp_virtual_need *n, const int64_t *room,
-                               uint32_t dims);
-void trp_virtual_group_room(const trp_sim_cluster *model, uint32_t group,
-                            int64_t *ret_room);
+uint64_t trp_virtual_footprint_fits(const struct trp_virtual_footprint *n,
+                                    const int64_t *room, uint32_t dims);
+void trp_virtual_group_capacity(const trp_sim_cluster *model, uint32_t group,
+                                int64_t *ret_room);
 
 /* Nodes from … to - 1: those of a group inside, or outside. */
 struct trp_virtual_zone {
@@ -62,7 +63,7 @@ struct trp_virtual_list {
 struct trp_virtual_line {
     trp_profile_id profile;
     uint32_t ranks;
-    struct trp_virtual_need need;
+    struct trp_virtual_footprint need;
     int64_t one[TRP_SIM_DIMS];      /* need of one share, or of one rank */
     uint32_t inside_mask, out_mask; /* zones that can ever hold one */
     struct trp_virtual_list waits, has, left;

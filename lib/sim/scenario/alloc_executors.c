@@ -2,7 +2,7 @@
  * Layer `alloc`: executors, and what they hold. While only tasks were started on one it
  * is known but of no profile: it counts for nothing and never times out.
  */
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "sim/scenario/alloc_state.h"
 
 int alloc_executor_of(struct alloc *s, const char *name)

@@ -1,7 +1,7 @@
 /*
  * Layer `alloc`: targets within the limits over all profiles. The division is the
  * engine's own (core/alloc/shares.h); in a run its claims come from task sets
- * (core/alloc/make_room.c), here from the stages of the case, in the order in which
+ * (core/alloc/yield.c), here from the stages of the case, in the order in which
  * they were submitted.
  */
 #include "sim/scenario/alloc_state.h"
@@ -53,12 +53,12 @@ void alloc_shares_find(struct alloc *s)
 {
     for (uint32_t p = 0; p < s->nprofiles; p++) {
         uint32_t target = trp_targets_of(s->targets, p);
-        s->claims[p] =
-            (struct trp_share){.profile = p,
-                               .cost = s->profiles[p].cost,
-                               .order = UINT64_MAX,
-                               .work = smaller(target, trp_targets_need(s->targets, p)),
-                               .all = target};
+        s->claims[p] = (struct trp_share){
+            .profile = p,
+            .cost = s->profiles[p].cost,
+            .order = UINT64_MAX,
+            .work = smaller(target, trp_targets_demand(s->targets, p)),
+            .all = target};
     }
     order_claims(s);
     trp_sim_work(s->c, s->stage_names.n + s->nprofiles * 10);

@@ -223,7 +223,7 @@ static int add_host(trp_sim_case *c, uint32_t *cap, const char *rack,
     if (i == TRP_EEXIST)
         return trp_sim_wrong(c, node->mark, "host \"%s\" is in two racks; remove one",
                              trp_show(host).text);
-    if (i < 0 || !TRP_ARRAY_ROOM(c->racks, *cap, c->hosts.n)) {
+    if (i < 0 || !TRP_ARRAY_RESERVE(c->racks, *cap, c->hosts.n)) {
         trp_yaml_no_memory(c->yaml);
         return TRP_ENOMEM;
     }

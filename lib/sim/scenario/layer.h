@@ -54,7 +54,7 @@
 #include "conf/yaml.h"
 #include "core/base/amount.h"
 #include "core/base/error.h"
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "core/profile/manager.h"
 
 typedef struct trp_sim_case trp_sim_case;

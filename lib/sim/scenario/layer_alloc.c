@@ -201,7 +201,7 @@ static json_t *state(void *layer, const char *key, const struct trp_yaml_node *w
     for (uint32_t p = 0; p < s->nprofiles; p++) {
         uint32_t n = !strcmp(key, "targets")  ? s->profiles[p].target
                      : !strcmp(key, "to_add") ? trp_targets_to_add(s->targets, p)
-                                              : trp_targets_need(s->targets, p);
+                                              : trp_targets_demand(s->targets, p);
         json_object_set_new(all, profile_name(s, p), json_integer(n));
     }
     return all;

@@ -111,7 +111,7 @@ static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
 /* Stages may be gone when their end is read: whose they are is noted before. */
 static int note_stages(struct trp_sim_dag *s, trp_error *err)
 {
-    if (!TRP_ARRAY_ROOM(s->stages, s->stages_cap, s->engine->nstages))
+    if (!TRP_ARRAY_RESERVE(s->stages, s->stages_cap, s->engine->nstages))
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     for (; s->nstages < s->engine->nstages; s->nstages++) {
         trp_sim_more(s->c);
@@ -139,7 +139,7 @@ static void tell_stage(struct trp_sim_dag *s, const struct trp_action *a)
                      json_string(s->datasets[s->stages[stage]].name));
 }
 
-static int tell(struct trp_sim_dag *s, trp_error *err)
+static int tell_actions(struct trp_sim_dag *s, trp_error *err)
 {
     const struct trp_action *a;
     int rc = note_stages(s, err);
@@ -282,8 +282,8 @@ static int submit_job(struct trp_sim_dag *s, const struct trp_yaml_node *value,
     return rc;
 }
 
-static int cancel(struct trp_sim_dag *s, const struct trp_yaml_node *value,
-                  int64_t now_ns, trp_error *err)
+static int step_cancel(struct trp_sim_dag *s, const struct trp_yaml_node *value,
+                       int64_t now_ns, trp_error *err)
 {
     struct {
         const char *job, *stage;
@@ -316,8 +316,8 @@ static int cancel(struct trp_sim_dag *s, const struct trp_yaml_node *value,
 /* ---- steps: executors --------------------------------------------------------------
  */
 
-static int add(struct trp_sim_dag *s, const struct trp_yaml_node *value, int64_t now_ns,
-               trp_error *err)
+static int step_add(struct trp_sim_dag *s, const struct trp_yaml_node *value,
+                    int64_t now_ns, trp_error *err)
 {
     struct trp_sim_executor x;
     if (!trp_sim_read_executor(s->c, value, &x))
@@ -336,8 +336,8 @@ static int find_live(struct trp_sim_dag *s, const struct trp_yaml_node *at,
                           trp_show(name).text);
 }
 
-static int lose(struct trp_sim_dag *s, const struct trp_yaml_node *value,
-                int64_t now_ns, trp_error *err)
+static int step_lose(struct trp_sim_dag *s, const struct trp_yaml_node *value,
+                     int64_t now_ns, trp_error *err)
 {
     struct lose {
         const char *executor;
@@ -369,8 +369,8 @@ static int lose(struct trp_sim_dag *s, const struct trp_yaml_node *value,
 }
 
 /* EXECUTOR, or {executor: EXECUTOR, host: true}: its whole host goes. */
-static int decommission(struct trp_sim_dag *s, const struct trp_yaml_node *value,
-                        int64_t now_ns, trp_error *err)
+static int step_decommission(struct trp_sim_dag *s, const struct trp_yaml_node *value,
+                             int64_t now_ns, trp_error *err)
 {
     struct decommission {
         const char *executor;
@@ -434,13 +434,13 @@ static int act(struct trp_sim_dag *s, const char *action,
     if (!strcmp(action, "submit_job"))
         return submit_job(s, value, now_ns, err);
     if (!strcmp(action, "cancel"))
-        return cancel(s, value, now_ns, err);
+        return step_cancel(s, value, now_ns, err);
     if (!strcmp(action, "add"))
-        return add(s, value, now_ns, err);
+        return step_add(s, value, now_ns, err);
     if (!strcmp(action, "lose"))
-        return lose(s, value, now_ns, err);
+        return step_lose(s, value, now_ns, err);
     if (!strcmp(action, "decommission"))
-        return decommission(s, value, now_ns, err);
+        return step_decommission(s, value, now_ns, err);
     if (!strcmp(action, "cache"))
         return cache(s, value, now_ns, err);
     if (!strcmp(action, "wait"))
@@ -453,7 +453,7 @@ static int fire(void *state, int64_t now_ns, trp_error *err)
     struct trp_sim_dag *s = state;
     const struct trp_event ev = {.kind = TRP_EVENT_TIME};
     int rc = trp_engine_step(s->engine, now_ns, &ev, err);
-    return rc < 0 ? rc : tell(s, err);
+    return rc < 0 ? rc : tell_actions(s, err);
 }
 
 static int step(void *state, const char *action, const struct trp_yaml_node *value,
@@ -464,7 +464,7 @@ static int step(void *state, const char *action, const struct trp_yaml_node *val
     if (rc == 0)
         rc = act(s, action, value, now_ns, err);
     trp_engine_settle(s->engine);
-    int told = tell(s, err);
+    int told = tell_actions(s, err);
     if (rc == TRP_ENOMEM)
         trp_error_set(err, rc, "out of memory");
     return rc < 0 ? rc : told;

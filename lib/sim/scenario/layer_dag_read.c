@@ -138,7 +138,7 @@ static int read_dataset(struct trp_sim_dag *s, const struct trp_yaml_node *node,
 /* ---- all, parents first ------------------------------------------------------------
  */
 
-static int add(struct trp_sim_dag *s, uint32_t n, trp_error *err)
+static int add_dataset(struct trp_sim_dag *s, uint32_t n, trp_error *err)
 {
     struct trp_sim_dataset *d = &s->datasets[n];
     for (uint32_t i = 0; i < d->spec.nparents; i++)
@@ -162,7 +162,7 @@ static int add_behind(struct trp_sim_dag *s, uint32_t n, struct trp_stack *stack
         uint32_t at = stack->v[stack->n - 1];
         const struct trp_sim_dataset *d = &s->datasets[at];
         if (next[at] > d->spec.nparents) {
-            int rc = add(s, at, err);
+            int rc = add_dataset(s, at, err);
             if (rc < 0)
                 return rc;
             stack->n--;

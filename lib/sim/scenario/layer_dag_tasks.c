@@ -43,7 +43,7 @@ static int read_sizes(struct trp_sim_dag *s, const struct trp_yaml_node *node,
     return 0;
 }
 
-static int done(struct trp_sim_dag *s, const struct trp_yaml_node *value)
+static int step_done(struct trp_sim_dag *s, const struct trp_yaml_node *value)
 {
     struct of_task v = {0};
     struct trp_stage *stage;
@@ -126,7 +126,7 @@ static int fetch_failed(struct trp_sim_dag *s, const struct trp_yaml_node *value
     return rc;
 }
 
-static int fail(struct trp_sim_dag *s, const struct trp_yaml_node *value)
+static int step_fail(struct trp_sim_dag *s, const struct trp_yaml_node *value)
 {
     struct of_task v = {0};
     struct trp_stage *stage;
@@ -152,7 +152,7 @@ static int fail(struct trp_sim_dag *s, const struct trp_yaml_node *value)
     return 0;
 }
 
-static int set_failed(struct trp_sim_dag *s, const struct trp_yaml_node *value)
+static int step_set_failed(struct trp_sim_dag *s, const struct trp_yaml_node *value)
 {
     struct of_task v = {.reason = "a task failed too often"};
     struct trp_stage *stage;
@@ -169,7 +169,7 @@ static int set_failed(struct trp_sim_dag *s, const struct trp_yaml_node *value)
     return rc;
 }
 
-static int resubmitted(struct trp_sim_dag *s, const struct trp_yaml_node *value)
+static int step_resubmitted(struct trp_sim_dag *s, const struct trp_yaml_node *value)
 {
     struct of_task v = {0};
     struct trp_stage *stage;
@@ -190,10 +190,10 @@ int trp_sim_dag_task(struct trp_sim_dag *s, const char *action,
                      const struct trp_yaml_node *value)
 {
     if (!strcmp(action, "done"))
-        return done(s, value);
+        return step_done(s, value);
     if (!strcmp(action, "fail"))
-        return fail(s, value);
+        return step_fail(s, value);
     if (!strcmp(action, "set_failed"))
-        return set_failed(s, value);
-    return resubmitted(s, value);
+        return step_set_failed(s, value);
+    return step_resubmitted(s, value);
 }

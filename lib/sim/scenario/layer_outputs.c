@@ -58,7 +58,7 @@ static int place_of(struct outputs *s, const char *executor, const char *host,
     int x = number_of(&s->executors, executor);
     int h = host ? number_of(&s->hosts, host) : 0;
     uint32_t before = s->host_cap;
-    if (x < 0 || h < 0 || !TRP_ARRAY_ROOM(s->host_of, s->host_cap, s->executors.n))
+    if (x < 0 || h < 0 || !TRP_ARRAY_RESERVE(s->host_of, s->host_cap, s->executors.n))
         return TRP_ENOMEM;
     for (; before < s->host_cap; before++)
         s->host_of[before] = TRP_NONE;
@@ -161,7 +161,8 @@ static int read_sizes(struct outputs *s, const struct trp_yaml_node *node,
     return 0;
 }
 
-static int add(struct outputs *s, const struct trp_yaml_node *value, trp_error *err)
+static int step_add(struct outputs *s, const struct trp_yaml_node *value,
+                    trp_error *err)
 {
     struct output v = {0};
     static const struct trp_sim_field fields[] = {
@@ -198,7 +199,8 @@ static int add(struct outputs *s, const struct trp_yaml_node *value, trp_error *
     return code;
 }
 
-static int drop(struct outputs *s, const struct trp_yaml_node *value, trp_error *err)
+static int step_drop(struct outputs *s, const struct trp_yaml_node *value,
+                     trp_error *err)
 {
     struct output v = {0};
     static const struct trp_sim_field fields[] = {
@@ -238,7 +240,7 @@ static int drop_place(struct outputs *s, const struct trp_yaml_node *value,
 }
 
 /* Nothing when it is not registered. */
-static int unregister(struct outputs *s, const struct trp_yaml_node *value)
+static int step_unregister(struct outputs *s, const struct trp_yaml_node *value)
 {
     const char *name = trp_sim_name(s->c, value, "unregister");
     if (!name)
@@ -249,7 +251,7 @@ static int unregister(struct outputs *s, const struct trp_yaml_node *value)
     return 0;
 }
 
-static int fetch(struct outputs *s, const struct trp_yaml_node *value)
+static int step_fetch(struct outputs *s, const struct trp_yaml_node *value)
 {
     struct {
         const char *shuffle;
@@ -276,9 +278,9 @@ static int step(void *state, const char *action, const struct trp_yaml_node *val
     if (!strcmp(action, "register"))
         code = do_register(s, value, err);
     else if (!strcmp(action, "output"))
-        code = add(s, value, err);
+        code = step_add(s, value, err);
     else if (!strcmp(action, "drop"))
-        code = drop(s, value, err);
+        code = step_drop(s, value, err);
     else if (!strcmp(action, "drop_executor"))
         code = drop_place(s, value, &s->executors, "drop_executor",
                           trp_map_outputs_drop_executor, err);
@@ -286,9 +288,9 @@ static int step(void *state, const char *action, const struct trp_yaml_node *val
         code = drop_place(s, value, &s->hosts, "drop_host", trp_map_outputs_drop_host,
                           err);
     else if (!strcmp(action, "unregister"))
-        code = unregister(s, value);
+        code = step_unregister(s, value);
     else
-        code = fetch(s, value);
+        code = step_fetch(s, value);
     if (code == 0 && trp_map_outputs_epoch(s->registry) > s->epoch)
         trp_sim_tell(s->c, "epoch_grew", json_true());
     return code;

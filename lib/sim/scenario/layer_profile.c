@@ -109,7 +109,7 @@ static int build(struct profiles *s, const struct trp_yaml_node *value, trp_erro
     return code < 0 ? code : show(s, id);
 }
 
-static int request(struct profiles *s, const struct trp_yaml_node *value)
+static int step_request(struct profiles *s, const struct trp_yaml_node *value)
 {
     struct {
         const struct trp_yaml_node *executor, *task;
@@ -172,8 +172,8 @@ static int equal(struct profiles *s, const struct trp_yaml_node *value)
     return 0;
 }
 
-static int merge(struct profiles *s, const struct trp_yaml_node *value, bool of_stage,
-                 trp_error *err)
+static int step_merge(struct profiles *s, const struct trp_yaml_node *value,
+                      bool of_stage, trp_error *err)
 {
     trp_profile_id *v, id;
     uint32_t n;
@@ -222,13 +222,13 @@ static int perform(struct profiles *s, const char *action,
     if (!strcmp(action, "build"))
         return build(s, value, err);
     if (!strcmp(action, "request"))
-        return request(s, value);
+        return step_request(s, value);
     if (!strcmp(action, "slots_of"))
         return slots_of(s, value);
     if (!strcmp(action, "equal"))
         return equal(s, value);
     if (!strcmp(action, "merge") || !strcmp(action, "stage_profile"))
-        return merge(s, value, *action == 's', err);
+        return step_merge(s, value, *action == 's', err);
     if (!strcmp(action, "supported"))
         return supported(s, value, err);
     if (!strcmp(action, "may_run"))

@@ -1,16 +1,16 @@
 /*
- * Layer `resources`: the books of one executor's addresses (semantics, section 4).
+ * Layer `resources`: the ledger of one executor's addresses (semantics, section 4).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "conf/wording.h"
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "sim/scenario/layer.h"
 
 struct resources {
     trp_sim_case *c;
-    trp_books *books;
+    trp_ledger *ledger;
     bool pack;
     json_t *assigned; /* by the last step; NULL: it was no `take` */
 };
@@ -28,7 +28,7 @@ static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
     s->c = c;
     s->pack = !strcmp(trp_options_text(trp_sim_options(c), "task.resource.placement"),
                       "pack");
-    int code = trp_books_new(v, n, &s->books, err);
+    int code = trp_ledger_new(v, n, &s->ledger, err);
     if (code < 0)
         free(s);
     else
@@ -47,21 +47,22 @@ static void close_layer(void *state)
 {
     struct resources *s = state;
     begin(s);
-    trp_books_free(s->books);
+    trp_ledger_free(s->ledger);
     free(s);
 }
 
 /* {gpu: ["0", "1"]} */
-static json_t *json_of_grants(const trp_books *b, const struct trp_grant *v, uint32_t n)
+static json_t *json_of_grants(const trp_ledger *b, const struct trp_grant *v,
+                              uint32_t n)
 {
     json_t *all = json_object();
     for (uint32_t i = 0; i < n; i++) {
-        const char *name = trp_books_resource_name(b, v[i].resource);
+        const char *name = trp_ledger_resource_name(b, v[i].resource);
         json_t *list = json_object_get(all, name);
         if (!list)
             json_object_set_new(all, name, list = json_array());
         json_array_append_new(
-            list, json_string(trp_books_address(b, v[i].resource, v[i].address)));
+            list, json_string(trp_ledger_address(b, v[i].resource, v[i].address)));
     }
     return all;
 }
@@ -77,7 +78,8 @@ static const char *most_wanted(const struct trp_resource_profile *p)
 }
 
 /* What a task of a profile with these requests gets. */
-static int take(struct resources *s, const struct trp_yaml_node *value, trp_error *err)
+static int step_take(struct resources *s, const struct trp_yaml_node *value,
+                     trp_error *err)
 {
     struct trp_profile_builder b;
     struct trp_resource_profile p = {0};
@@ -90,7 +92,7 @@ static int take(struct resources *s, const struct trp_yaml_node *value, trp_erro
                              "cpus have no addresses; write a custom resource");
     memcpy(p.custom, b.custom, sizeof(p.custom));
     p.ncustom = b.ncustom;
-    int n = trp_books_propose(s->books, &p, s->pack, grants, TRP_TASK_ADDRESSES_MAX);
+    int n = trp_ledger_propose(s->ledger, &p, s->pack, grants, TRP_TASK_ADDRESSES_MAX);
     if (n == TRP_EWAIT) {
         s->assigned = json_string("none");
         return 0;
@@ -98,27 +100,27 @@ static int take(struct resources *s, const struct trp_yaml_node *value, trp_erro
     if (n < 0)
         return trp_error_set(err, n, "a task gets at most %d addresses, %s among them",
                              TRP_TASK_ADDRESSES_MAX, most_wanted(&p));
-    int code = trp_books_take(s->books, grants, (uint32_t)n);
+    int code = trp_ledger_take(s->ledger, grants, (uint32_t)n);
     if (code < 0)
         return trp_error_set(err, code, "the proposed addresses of %s cannot be taken",
                              most_wanted(&p));
-    s->assigned = json_of_grants(s->books, grants, (uint32_t)n);
+    s->assigned = json_of_grants(s->ledger, grants, (uint32_t)n);
     return 0;
 }
 
 /* The index of an address, TRP_NONE. */
-static uint32_t find_address(const trp_books *b, const char *name, const char *address,
+static uint32_t find_address(const trp_ledger *b, const char *name, const char *address,
                              uint32_t *ret_resource)
 {
     uint32_t r = 0, a = 0;
-    while (r < trp_books_resources(b) &&
-           strcmp(trp_books_resource_name(b, r), name) != 0)
+    while (r < trp_ledger_resources(b) &&
+           strcmp(trp_ledger_resource_name(b, r), name) != 0)
         r++;
-    while (a < trp_books_addresses(b, r) &&
-           strcmp(trp_books_address(b, r, a), address) != 0)
+    while (a < trp_ledger_addresses(b, r) &&
+           strcmp(trp_ledger_address(b, r, a), address) != 0)
         a++;
     *ret_resource = r;
-    return a < trp_books_addresses(b, r) ? a : TRP_NONE;
+    return a < trp_ledger_addresses(b, r) ? a : TRP_NONE;
 }
 
 /* One address with its amount, as grants (`gpu: 2` was two whole addresses). */
@@ -128,7 +130,7 @@ static int add_grant(struct resources *s, const struct trp_yaml_node *resource,
 {
     uint32_t r;
     trp_amount amount;
-    uint32_t a = find_address(s->books, resource->text, address->text, &r);
+    uint32_t a = find_address(s->ledger, resource->text, address->text, &r);
     if (a == TRP_NONE)
         return trp_sim_refuse(s->c, address->mark, "%s has no address \"%s\"",
                               trp_show(resource->text).text,
@@ -148,22 +150,24 @@ static int add_grant(struct resources *s, const struct trp_yaml_node *resource,
 }
 
 /* One by one, to know which is refused; all or none. */
-static int give_all(trp_books *b, const struct trp_grant *v, uint32_t n, trp_error *err)
+static int give_all(trp_ledger *b, const struct trp_grant *v, uint32_t n,
+                    trp_error *err)
 {
     uint32_t done = 0;
-    while (done < n && trp_books_give(b, &v[done], 1) == 0)
+    while (done < n && trp_ledger_give(b, &v[done], 1) == 0)
         done++;
     if (done == n)
         return 0;
-    trp_books_take(b, v, done);
+    trp_ledger_take(b, v, done);
     return trp_error_set(err, TRP_ESTATE,
                          "more is given back than was taken: address %s of %s would "
                          "have more than 1",
-                         trp_books_address(b, v[done].resource, v[done].address),
-                         trp_books_resource_name(b, v[done].resource));
+                         trp_ledger_address(b, v[done].resource, v[done].address),
+                         trp_ledger_resource_name(b, v[done].resource));
 }
 
-static int give(struct resources *s, const struct trp_yaml_node *value, trp_error *err)
+static int step_give(struct resources *s, const struct trp_yaml_node *value,
+                     trp_error *err)
 {
     struct trp_grant grants[TRP_TASK_ADDRESSES_MAX];
     const struct trp_yaml_node *r, *a;
@@ -179,7 +183,7 @@ static int give(struct resources *s, const struct trp_yaml_node *value, trp_erro
                 return code;
         }
     }
-    return give_all(s->books, grants, n, err);
+    return give_all(s->ledger, grants, n, err);
 }
 
 static int step(void *state, const char *action, const struct trp_yaml_node *value,
@@ -188,22 +192,22 @@ static int step(void *state, const char *action, const struct trp_yaml_node *val
     struct resources *s = state;
     (void)now_ns;
     if (!strcmp(action, "give"))
-        return give(s, value, err);
-    int code = take(s, value, err);
+        return step_give(s, value, err);
+    int code = step_take(s, value, err);
     if (code == 0)
         trp_sim_tell(s->c, "assigned", json_incref(s->assigned));
     return code;
 }
 
-static json_t *left(const trp_books *b)
+static json_t *left(const trp_ledger *b)
 {
     json_t *all = json_object();
-    for (uint32_t r = 0; r < trp_books_resources(b); r++) {
+    for (uint32_t r = 0; r < trp_ledger_resources(b); r++) {
         json_t *one = json_object();
-        for (uint32_t a = 0; a < trp_books_addresses(b, r); a++)
-            json_object_set_new(one, trp_books_address(b, r, a),
-                                trp_sim_json_amount(trp_books_left(b, r, a)));
-        json_object_set_new(all, trp_books_resource_name(b, r), one);
+        for (uint32_t a = 0; a < trp_ledger_addresses(b, r); a++)
+            json_object_set_new(one, trp_ledger_address(b, r, a),
+                                trp_sim_json_amount(trp_ledger_left(b, r, a)));
+        json_object_set_new(all, trp_ledger_resource_name(b, r), one);
     }
     return all;
 }
@@ -212,7 +216,7 @@ static json_t *state(void *layer, const char *key, const struct trp_yaml_node *w
 {
     struct resources *s = layer;
     (void)wanted;
-    return !strcmp(key, "left") ? left(s->books) : json_incref(s->assigned);
+    return !strcmp(key, "left") ? left(s->ledger) : json_incref(s->assigned);
 }
 
 const struct trp_sim_layer trp_sim_layer_resources = {

@@ -162,8 +162,8 @@ static uint32_t find_attempt(struct trp_sched *s, const struct trp_yaml_node *at
 /* ---- steps -------------------------------------------------------------------------
  */
 
-static int submit(struct trp_sched *s, const struct trp_yaml_node *value,
-                  trp_error *err)
+static int step_submit(struct trp_sched *s, const struct trp_yaml_node *value,
+                       trp_error *err)
 {
     const char *name = trp_sim_name(s->c, value, "submit");
     struct trp_sched_set *set = name ? find_set(s, value, name) : NULL;
@@ -253,8 +253,8 @@ static int round_step(struct trp_sched *s, const struct trp_yaml_node *value,
     return x ? offer(s, &n, 1, false, err) : TRP_EINVAL;
 }
 
-static int end(struct trp_sched *s, const struct trp_yaml_node *value, int64_t now_ns,
-               trp_error *err)
+static int step_end(struct trp_sched *s, const struct trp_yaml_node *value,
+                    int64_t now_ns, trp_error *err)
 {
     static const char words[] = "success|failed|killed|commit_denied|fetch_failed|"
                                 "lost_result|not_serializable|output_exists|mistake|"
@@ -322,8 +322,8 @@ static int progress(struct trp_sched *s, const struct trp_yaml_node *value,
     return trp_engine_step(s->engine, now_ns, &ev, err);
 }
 
-static int add(struct trp_sched *s, const struct trp_yaml_node *value, int64_t now_ns,
-               trp_error *err)
+static int step_add(struct trp_sched *s, const struct trp_yaml_node *value,
+                    int64_t now_ns, trp_error *err)
 {
     struct trp_sim_executor x;
     if (!trp_sim_read_executor(s->c, value, &x))
@@ -331,8 +331,8 @@ static int add(struct trp_sched *s, const struct trp_yaml_node *value, int64_t n
     return add_executor(s, &x, now_ns, err);
 }
 
-static int lose(struct trp_sched *s, const struct trp_yaml_node *value, int64_t now_ns,
-                trp_error *err)
+static int step_lose(struct trp_sched *s, const struct trp_yaml_node *value,
+                     int64_t now_ns, trp_error *err)
 {
     struct lose {
         const char *executor;
@@ -362,8 +362,8 @@ static int lose(struct trp_sched *s, const struct trp_yaml_node *value, int64_t 
     return trp_sched_lose(s, &ev, now_ns, err);
 }
 
-static int decommission(struct trp_sched *s, const struct trp_yaml_node *value,
-                        int64_t now_ns, trp_error *err)
+static int step_decommission(struct trp_sched *s, const struct trp_yaml_node *value,
+                             int64_t now_ns, trp_error *err)
 {
     const char *name = trp_sim_name(s->c, value, "decommission");
     const struct trp_executor *x = name ? find_executor(s, value, name) : NULL;
@@ -399,8 +399,8 @@ static int ends(struct trp_sched *s, const struct trp_yaml_node *value, int64_t 
     return trp_engine_step(s->engine, now_ns, &ev, err);
 }
 
-static int exclude(struct trp_sched *s, const struct trp_yaml_node *value,
-                   trp_error *err)
+static int step_exclude(struct trp_sched *s, const struct trp_yaml_node *value,
+                        trp_error *err)
 {
     struct exclude {
         const char *executor, *host;
@@ -452,25 +452,25 @@ static int act(struct trp_sched *s, const char *action,
                const struct trp_yaml_node *value, int64_t now_ns, trp_error *err)
 {
     if (!strcmp(action, "submit"))
-        return submit(s, value, err);
+        return step_submit(s, value, err);
     if (!strcmp(action, "round"))
         return round_step(s, value, err);
     if (!strcmp(action, "end"))
-        return end(s, value, now_ns, err);
+        return step_end(s, value, now_ns, err);
     if (!strcmp(action, "started"))
         return started(s, value);
     if (!strcmp(action, "progress"))
         return progress(s, value, now_ns, err);
     if (!strcmp(action, "add"))
-        return add(s, value, now_ns, err);
+        return step_add(s, value, now_ns, err);
     if (!strcmp(action, "lose"))
-        return lose(s, value, now_ns, err);
+        return step_lose(s, value, now_ns, err);
     if (!strcmp(action, "decommission"))
-        return decommission(s, value, now_ns, err);
+        return step_decommission(s, value, now_ns, err);
     if (!strcmp(action, "ends"))
         return ends(s, value, now_ns, err);
     if (!strcmp(action, "exclude"))
-        return exclude(s, value, err);
+        return step_exclude(s, value, err);
     if (!strcmp(action, "wait"))
         return 0;
     return checks(s, action, value);

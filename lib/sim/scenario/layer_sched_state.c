@@ -44,12 +44,12 @@ static json_t *free_of(const struct trp_executor *x)
 {
     json_t *all = json_object();
     json_object_set_new(all, "cores", json_integer(x->cores_free));
-    for (uint32_t r = 0; r < trp_books_resources(x->books); r++) {
+    for (uint32_t r = 0; r < trp_ledger_resources(x->ledger); r++) {
         json_t *left = json_object();
-        for (uint32_t i = 0; i < trp_books_addresses(x->books, r); i++)
-            json_object_set_new(left, trp_books_address(x->books, r, i),
-                                trp_sim_json_amount(trp_books_left(x->books, r, i)));
-        json_object_set_new(all, trp_books_resource_name(x->books, r), left);
+        for (uint32_t i = 0; i < trp_ledger_addresses(x->ledger, r); i++)
+            json_object_set_new(left, trp_ledger_address(x->ledger, r, i),
+                                trp_sim_json_amount(trp_ledger_left(x->ledger, r, i)));
+        json_object_set_new(all, trp_ledger_resource_name(x->ledger, r), left);
     }
     return all;
 }

@@ -18,16 +18,16 @@ static const char *set_name(const struct trp_sched *s, uint32_t stage, uint32_t 
 
 static json_t *resources_of(const struct trp_sched *s, const struct trp_action *a)
 {
-    const trp_books *b = trp_engine_books(s->engine, a->launch.executor);
+    const trp_ledger *b = trp_engine_ledger(s->engine, a->launch.executor);
     json_t *all = json_object();
     for (uint32_t i = 0; i < a->launch.ngrants; i++) {
         const struct trp_grant *g = &a->launch.grants[i];
-        const char *name = trp_books_resource_name(b, g->resource);
+        const char *name = trp_ledger_resource_name(b, g->resource);
         json_t *list = json_object_get(all, name);
         if (!list)
             json_object_set_new(all, name, list = json_array());
         json_array_append_new(
-            list, json_string(trp_books_address(b, g->resource, g->address)));
+            list, json_string(trp_ledger_address(b, g->resource, g->address)));
     }
     return all;
 }

@@ -10,7 +10,7 @@
 
 #include "conf/values.h"
 #include "conf/wording.h"
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "sim/scenario/case.h"
 
 /* ---- errors ------------------------------------------------------------------------
@@ -371,7 +371,7 @@ static bool read_addresses(trp_sim_case *c, const struct trp_yaml_node *key,
 {
     const struct trp_yaml_node *item;
     uint32_t n = 0;
-    if (!trp_sim_list(c, key->next, key->text, TRP_BOOKS_ADDRESSES_MAX, &item,
+    if (!trp_sim_list(c, key->next, key->text, TRP_LEDGER_ADDRESSES_MAX, &item,
                       &ret->naddresses))
         return false;
     const char **v = trp_yaml_alloc(c->yaml, ret->naddresses, sizeof(*v));
@@ -390,7 +390,7 @@ bool trp_sim_read_resources(trp_sim_case *c, const struct trp_yaml_node *node,
                             struct trp_resource_addresses **ret, uint32_t *ret_count)
 {
     const struct trp_yaml_node *key;
-    trp_books *books = NULL;
+    trp_ledger *ledger = NULL;
     trp_error why;
     uint32_t n = 0;
     if (!trp_sim_map(c, node, "resources", TRP_PROFILE_RESOURCES, &key, ret_count))
@@ -407,11 +407,11 @@ bool trp_sim_read_resources(trp_sim_case *c, const struct trp_yaml_node *node,
         if (!read_addresses(c, key, &v[n++]))
             return false;
     }
-    if (trp_books_new(v, n, &books, &why) < 0) {
+    if (trp_ledger_new(v, n, &ledger, &why) < 0) {
         trp_sim_refuse(c, node->mark, "%s", why.text);
         return false;
     }
-    trp_books_free(books);
+    trp_ledger_free(ledger);
     *ret = v;
     return true;
 }

@@ -275,7 +275,7 @@ static void step_refused(struct run *r, const struct trp_sim_step *s)
     json_decref(after);
 }
 
-static void step(struct run *r, const struct trp_sim_step *s)
+static void perform_step(struct run *r, const struct trp_sim_step *s)
 {
     trp_sim_case *c = r->c;
     trp_error err = {0};
@@ -301,7 +301,7 @@ static void step(struct run *r, const struct trp_sim_step *s)
  */
 
 /* Reads the case and opens its layer. 1: it is refused, as it should be. */
-static int start(struct run *r, trp_error *err)
+static int start_case(struct run *r, trp_error *err)
 {
     trp_sim_case *c = r->c;
     trp_error why = {0};
@@ -325,12 +325,12 @@ static int start(struct run *r, trp_error *err)
 static int run_case(struct run *r, trp_error *err)
 {
     trp_sim_case *c = r->c;
-    int code = start(r, err);
+    int code = start_case(r, err);
     if (code < 0)
         return code;
     for (uint32_t i = 0; code == 0 && i < c->nsteps; i++) {
         r->step = i + 1;
-        step(r, &c->steps[i]);
+        perform_step(r, &c->steps[i]);
         if (trp_sim_is_too_much(c))
             trp_sim_wrong(c, c->steps[i].mark,
                           "the case does too much up to this step; make it smaller");

@@ -127,7 +127,7 @@ static uint32_t idle_on(const struct trp_engine *e, const struct trp_class *c,
     return n;
 }
 
-void trp_need_copies(const struct trp_engine *e, struct trp_class *c)
+void trp_demand_copies(const struct trp_engine *e, struct trp_class *c)
 {
     uint32_t hosts[TRP_COPY_HOSTS], n = 0, useless = 0, idle = 0;
     const struct trp_executor *apart = trp_executor_find(e, c->copying.apart);
@@ -150,7 +150,7 @@ void trp_need_copies(const struct trp_engine *e, struct trp_class *c)
     c->copying.idle = idle;
 }
 
-bool trp_need_apart(const struct trp_class *c)
+bool trp_demand_apart(const struct trp_class *c)
 {
     bool in_vain = c->copying.idle || c->copying.useless == c->live;
     return c->copies && c->live && in_vain && !c->copying.asked &&
@@ -162,7 +162,7 @@ bool trp_need_apart(const struct trp_class *c)
 static uint64_t target(const struct trp_engine *e, const struct trp_class *c)
 {
     uint64_t target = trp_targets_of(e->targets, c->profile.n);
-    uint32_t tasks = trp_targets_need_of_tasks(e->targets, c->profile.n);
+    uint32_t tasks = trp_targets_demand_of_tasks(e->targets, c->profile.n);
     if (c->copies)
         target = of_use(c, target, larger(tasks, e->config.min_executors));
     return c->bounded ? smaller(by_tasks(e, c), target) : target;
@@ -170,40 +170,40 @@ static uint64_t target(const struct trp_engine *e, const struct trp_class *c)
 
 /* ---- both ---- */
 
-uint32_t trp_need_least(const struct trp_engine *e, const struct trp_class *c)
+uint32_t trp_demand_least(const struct trp_engine *e, const struct trp_class *c)
 {
     uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
     return c->first && c->first->barrier ? (uint32_t)divide_up(c->first->ntasks, slots)
                                          : 0;
 }
 
-uint32_t trp_need_work(const struct trp_engine *e, const struct trp_class *c)
+uint32_t trp_demand_work(const struct trp_engine *e, const struct trp_class *c)
 {
     uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
     uint64_t work =
-        e->targets ? smaller(target(e, c), trp_targets_need(e->targets, c->profile.n))
+        e->targets ? smaller(target(e, c), trp_targets_demand(e->targets, c->profile.n))
                    : smaller(by_tasks(e, c), e->config.max_executors);
     if (e->targets)
         work = larger(work, smaller(for_retries(e, c, slots), e->config.max_executors));
-    work = larger(work, trp_need_least(e, c));
+    work = larger(work, trp_demand_least(e, c));
     return (uint32_t)smaller(work, c->fit);
 }
 
 /* ---- what is kept ---- */
 
-void trp_need_find_short(struct trp_engine *e)
+void trp_demand_find_short(struct trp_engine *e)
 {
     e->nshort = e->gangs > 0;
     for (uint32_t i = 0; i < e->nclasses; i++) {
         struct trp_class *c = e->classes[i];
         if (!c)
             continue;
-        c->is_short = c->first && !c->never && c->live < trp_need_work(e, c);
+        c->is_short = c->first && !c->never && c->live < trp_demand_work(e, c);
         e->nshort += c->is_short;
     }
 }
 
-bool trp_need_others_short(const struct trp_engine *e, const struct trp_class *c)
+bool trp_demand_others_short(const struct trp_engine *e, const struct trp_class *c)
 {
     return e->nshort > c->is_short;
 }
@@ -211,7 +211,7 @@ bool trp_need_others_short(const struct trp_engine *e, const struct trp_class *c
 static uint32_t kept(const struct trp_engine *e, const struct trp_class *c,
                      uint32_t ahead)
 {
-    uint64_t work = trp_need_work(e, c), all = work;
+    uint64_t work = trp_demand_work(e, c), all = work;
     if (e->targets)
         all = larger(all, target(e, c));
     else if (work)
@@ -219,17 +219,17 @@ static uint32_t kept(const struct trp_engine *e, const struct trp_class *c,
     ahead += c->copying.apart.n != TRP_NONE;
     all = smaller(all + ahead, larger(all, e->config.max_executors));
     /* While others lack what they work with, nothing is asked for without work. */
-    if (trp_need_others_short(e, c))
+    if (trp_demand_others_short(e, c))
         all = larger(work, smaller(all, (uint64_t)c->live + c->requested));
     return (uint32_t)smaller(all, c->fit);
 }
 
-uint32_t trp_need_all(const struct trp_engine *e, const struct trp_class *c)
+uint32_t trp_demand_all(const struct trp_engine *e, const struct trp_class *c)
 {
     return kept(e, c, c->ahead);
 }
 
-uint32_t trp_need_now(const struct trp_engine *e, const struct trp_class *c)
+uint32_t trp_demand_now(const struct trp_engine *e, const struct trp_class *c)
 {
     return kept(e, c, 0);
 }

@@ -7,8 +7,8 @@
  * share a device of which a task takes a fraction, and as many ranks as an executor has
  * slots share its memory.
  */
-#ifndef TRP_CORE_PROFILE_NEED_H
-#define TRP_CORE_PROFILE_NEED_H
+#ifndef TRP_CORE_PROFILE_FOOTPRINT_H
+#define TRP_CORE_PROFILE_FOOTPRINT_H
 
 #include "core/profile/profile.h"
 
@@ -17,15 +17,15 @@ struct trp_profile_amount {
     int64_t share; /* so many units have n together; 1 for executors */
 };
 
-struct trp_profile_need {
+struct trp_profile_footprint {
     int64_t cores; /* of a unit: an executor, or a rank */
     struct trp_profile_amount memory_mib;
     struct trp_profile_amount custom[TRP_PROFILE_RESOURCES]; /* as the profile's; n 0:
                                                               * none is needed */
 };
 
-struct trp_profile_need trp_profile_need(const struct trp_resource_profile *p,
-                                         bool rank);
+struct trp_profile_footprint trp_profile_footprint(const struct trp_resource_profile *p,
+                                                   bool rank);
 
 /* What `units` of them have together, rounded up. */
 static inline int64_t trp_profile_amount_of(struct trp_profile_amount a, uint64_t units)

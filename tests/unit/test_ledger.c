@@ -2,12 +2,12 @@
  * Books of custom resources: who gets which addresses. The cases resources-*.yaml are
  * carried over by name; a random run is held against a slow model.
  */
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 #include "profile_maker.h"
 
 enum { CAP = 64 };
 
-/* A profile with this task side; the books do not look at the executor side. */
+/* A profile with this task side; the ledger does not look at the executor side. */
 static struct trp_resource_profile task(const char *text)
 {
     struct trp_profile_builder b;
@@ -22,64 +22,65 @@ static struct trp_resource_profile task(const char *text)
 }
 
 /* `addresses` ends with NULL. */
-static trp_books *books_of(const char *name, const char *const *addresses)
+static trp_ledger *books_of(const char *name, const char *const *addresses)
 {
     struct trp_resource_addresses v = {name, addresses, 0};
-    trp_books *b = NULL;
+    trp_ledger *b = NULL;
 
     while (addresses[v.naddresses])
         v.naddresses++;
-    g_assert_cmpint(trp_books_new(&v, 1, &b, NULL), ==, 0);
+    g_assert_cmpint(trp_ledger_new(&v, 1, &b, NULL), ==, 0);
     return b;
 }
 
 #define BOOKS(name, ...) books_of(name, (const char *const[]){__VA_ARGS__, NULL})
 
 /* Takes for one task; "gpu 1=1/2, gpu 2=1/2" or "none" must have been assigned. */
-static void assert_take(trp_books *b, const char *want, bool pack, const char *assigned)
+static void assert_take(trp_ledger *b, const char *want, bool pack,
+                        const char *assigned)
 {
     struct trp_resource_profile p = task(want);
     struct trp_grant grants[CAP];
     GString *got = g_string_new("");
     char text[32];
-    int n = trp_books_propose(b, &p, pack, grants, CAP);
+    int n = trp_ledger_propose(b, &p, pack, grants, CAP);
 
     for (int i = 0; i < n; i++)
         g_string_append_printf(
             got, "%s%s %s=%s", i ? ", " : "",
-            trp_books_resource_name(b, grants[i].resource),
-            trp_books_address(b, grants[i].resource, grants[i].address),
+            trp_ledger_resource_name(b, grants[i].resource),
+            trp_ledger_address(b, grants[i].resource, grants[i].address),
             trp_amount_format(grants[i].amount, text, sizeof(text)));
     if (n == TRP_EWAIT)
         g_string_assign(got, "none");
     else
-        g_assert_cmpint(trp_books_take(b, grants, (uint32_t)n), ==, 0);
+        g_assert_cmpint(trp_ledger_take(b, grants, (uint32_t)n), ==, 0);
     if (strcmp(got->str, assigned) != 0)
         g_error("take '%s': wanted '%s', got '%s'", want, assigned, got->str);
     g_string_free(got, TRUE);
 }
 
 /* Gives one address of resource 0 back. */
-static int give(trp_books *b, uint16_t address, const char *amount)
+static int give(trp_ledger *b, uint16_t address, const char *amount)
 {
     struct trp_grant g = {0, address, 0};
 
     g_assert_cmpint(trp_amount_parse(amount, &g.amount, NULL), ==, 0);
-    return trp_books_give(b, &g, 1);
+    return trp_ledger_give(b, &g, 1);
 }
 
 /* What is left of resource `r`: "0.8 1 1 1". */
-static void assert_left(const trp_books *b, uint32_t r, const char *wanted)
+static void assert_left(const trp_ledger *b, uint32_t r, const char *wanted)
 {
     GString *got = g_string_new("");
     char text[32];
 
-    for (uint32_t a = 0; a < trp_books_addresses(b, r); a++)
+    for (uint32_t a = 0; a < trp_ledger_addresses(b, r); a++)
         g_string_append_printf(
             got, "%s%s", a ? " " : "",
-            trp_amount_format(trp_books_left(b, r, a), text, sizeof(text)));
+            trp_amount_format(trp_ledger_left(b, r, a), text, sizeof(text)));
     if (strcmp(got->str, wanted) != 0)
-        g_error("left of %s: wanted '%s', got '%s'", trp_books_resource_name(b, r),
+        g_error("left of %s: wanted '%s', got '%s'", trp_ledger_resource_name(b, r),
                 wanted, got->str);
     g_string_free(got, TRUE);
 }
@@ -87,7 +88,7 @@ static void assert_left(const trp_books *b, uint32_t r, const char *wanted)
 /* resources-first-fit.yaml */
 static void test_first_fit(void)
 {
-    trp_books *b = BOOKS("gpu", "0", "1", "2", "3");
+    trp_ledger *b = BOOKS("gpu", "0", "1", "2", "3");
 
     assert_take(b, "gpu 0.2", false, "gpu 0=0.2");
     assert_left(b, 0, "0.8 1 1 1");
@@ -111,7 +112,7 @@ static void test_first_fit(void)
     assert_take(b, "gpu 4", false, "gpu 0=1, gpu 1=1, gpu 2=1, gpu 3=1");
     assert_left(b, 0, "0 0 0 0");
     assert_take(b, "gpu 0.1", false, "none");
-    trp_books_free(b);
+    trp_ledger_free(b);
 }
 
 /* resources-all-or-nothing.yaml */
@@ -122,11 +123,11 @@ static void test_all_or_nothing(void)
         {"gpu",  gpu,  1},
         {"fpga", fpga, 1},
     };
-    trp_books *b = NULL;
+    trp_ledger *b = NULL;
 
-    g_assert_cmpint(trp_books_new(v, 2, &b, NULL), ==, 0);
-    g_assert_cmpstr(trp_books_resource_name(b, 0), ==, "fpga");
-    g_assert_cmpstr(trp_books_resource_name(b, 1), ==, "gpu");
+    g_assert_cmpint(trp_ledger_new(v, 2, &b, NULL), ==, 0);
+    g_assert_cmpstr(trp_ledger_resource_name(b, 0), ==, "fpga");
+    g_assert_cmpstr(trp_ledger_resource_name(b, 1), ==, "gpu");
     assert_take(b, "gpu 0.6, fpga 0.2", false, "fpga aa=0.2, gpu 2=0.6");
     assert_left(b, 0, "0.8");
     assert_left(b, 1, "0.4");
@@ -141,24 +142,24 @@ static void test_all_or_nothing(void)
     assert_left(b, 1, "0.1");
     assert_take(b, "", false, "");
     assert_take(b, "cpus 4, gpu 0", false, "");
-    trp_books_free(b);
+    trp_ledger_free(b);
 }
 
 static void test_whole_needs_entirely_free(void)
 {
-    trp_books *b = BOOKS("gpu", "0", "1", "2");
+    trp_ledger *b = BOOKS("gpu", "0", "1", "2");
 
     assert_take(b, "gpu 1/1000000", false, "gpu 0=1/1000000");
     assert_take(b, "gpu 3", false, "none");
     assert_take(b, "gpu 2", false, "gpu 1=1, gpu 2=1");
     assert_take(b, "gpu 1", false, "none");
     assert_take(b, "gpu 4", false, "none");
-    trp_books_free(b);
+    trp_ledger_free(b);
 }
 
 static void test_pack(void)
 {
-    trp_books *b = BOOKS("gpu", "0", "1", "2");
+    trp_ledger *b = BOOKS("gpu", "0", "1", "2");
 
     assert_take(b, "gpu 0.5", true, "gpu 0=0.5"); /* all alike: the first */
     assert_take(b, "gpu 0.6", true, "gpu 1=0.6");
@@ -170,13 +171,13 @@ static void test_pack(void)
     assert_take(b, "gpu 0.3", false, "gpu 0=0.3");
     assert_take(b, "gpu 0.7", true, "none");
     assert_take(b, "gpu 1", true, "none");
-    trp_books_free(b);
+    trp_ledger_free(b);
 }
 
 /* k parts of 1/k fill an address, the next one waits, and all back makes it whole. */
 static void test_parts_fill_exactly(void)
 {
-    trp_books *b = BOOKS("gpu", "0");
+    trp_ledger *b = BOOKS("gpu", "0");
     struct trp_grant g;
 
     for (int k = 2; k <= 5000; k++) {
@@ -185,31 +186,31 @@ static void test_parts_fill_exactly(void)
         strcpy(p.custom[0].name, "gpu");
         p.custom[0].task = TRP_ONE / k;
         for (int i = 0; i < k; i++) {
-            g_assert_cmpint(trp_books_propose(b, &p, false, &g, 1), ==, 1);
-            g_assert_cmpint(trp_books_take(b, &g, 1), ==, 0);
+            g_assert_cmpint(trp_ledger_propose(b, &p, false, &g, 1), ==, 1);
+            g_assert_cmpint(trp_ledger_take(b, &g, 1), ==, 0);
         }
-        if (trp_books_propose(b, &p, false, &g, 1) != TRP_EWAIT)
+        if (trp_ledger_propose(b, &p, false, &g, 1) != TRP_EWAIT)
             g_error("1/%d: wanted it to fit %d times, got one more", k, k);
         for (int i = 0; i < k; i++)
             g_assert_cmpint(
-                trp_books_give(b, &(struct trp_grant){0, 0, TRP_ONE / k}, 1), ==, 0);
-        g_assert_cmpint(trp_books_left(b, 0, 0), ==, TRP_ONE);
+                trp_ledger_give(b, &(struct trp_grant){0, 0, TRP_ONE / k}, 1), ==, 0);
+        g_assert_cmpint(trp_ledger_left(b, 0, 0), ==, TRP_ONE);
     }
-    trp_books_free(b);
+    trp_ledger_free(b);
 }
 
 static void test_cap(void)
 {
-    trp_books *b = BOOKS("gpu", "0", "1", "2", "3");
+    trp_ledger *b = BOOKS("gpu", "0", "1", "2", "3");
     struct trp_resource_profile four = task("gpu 4"), part = task("gpu 1/2");
     struct trp_grant g[4];
 
-    g_assert_cmpint(trp_books_propose(b, &four, false, g, 3), ==, TRP_ELIMIT);
-    g_assert_cmpint(trp_books_propose(b, &four, false, g, 4), ==, 4);
-    g_assert_cmpint(trp_books_propose(b, &part, false, g, 0), ==, TRP_ELIMIT);
-    g_assert_cmpint(trp_books_propose(b, &part, false, g, 1), ==, 1);
+    g_assert_cmpint(trp_ledger_propose(b, &four, false, g, 3), ==, TRP_ELIMIT);
+    g_assert_cmpint(trp_ledger_propose(b, &four, false, g, 4), ==, 4);
+    g_assert_cmpint(trp_ledger_propose(b, &part, false, g, 0), ==, TRP_ELIMIT);
+    g_assert_cmpint(trp_ledger_propose(b, &part, false, g, 1), ==, 1);
     assert_left(b, 0, "1 1 1 1");
-    trp_books_free(b);
+    trp_ledger_free(b);
 }
 
 static void test_natural_order(void)
@@ -249,18 +250,18 @@ static void test_natural_order(void)
                 g_error("'%s' and '%s': got %d", ordered[i], ordered[k], got);
         }
 
-    trp_books *b = BOOKS("gpu", "10", "9", "1", "2");
+    trp_ledger *b = BOOKS("gpu", "10", "9", "1", "2");
     assert_take(b, "gpu 3", false, "gpu 1=1, gpu 2=1, gpu 9=1");
     assert_take(b, "gpu 0.5", false, "gpu 10=0.5");
-    trp_books_free(b);
+    trp_ledger_free(b);
 }
 
 static void assert_new_refused(const struct trp_resource_addresses *v, uint32_t n,
                                int code, const char *word)
 {
-    trp_books *b = NULL;
+    trp_ledger *b = NULL;
     trp_error err = {0};
-    int rc = trp_books_new(v, n, &b, &err);
+    int rc = trp_ledger_new(v, n, &b, &err);
 
     if (rc != code)
         g_error("wanted %d with '%s', got %d '%s'", code, word, rc, err.text);
@@ -272,7 +273,7 @@ static void test_new_refuses(void)
 {
     const char *twice[] = {"1", "0", "1"}, *fine[] = {"0", "1", "01"};
     struct trp_resource_addresses many[TRP_PROFILE_RESOURCES + 1];
-    trp_books *b;
+    trp_ledger *b;
 
     assert_new_refused(
         (struct trp_resource_addresses[]){
@@ -288,21 +289,21 @@ static void test_new_refuses(void)
         3, TRP_EINVAL, "gpu is listed twice");
     assert_new_refused(
         (struct trp_resource_addresses[]){
-            {"gpu", fine, TRP_BOOKS_ADDRESSES_MAX + 1}
+            {"gpu", fine, TRP_LEDGER_ADDRESSES_MAX + 1}
     },
         1, TRP_ELIMIT, "gpu");
     for (gsize i = 0; i < G_N_ELEMENTS(many); i++)
         many[i] = (struct trp_resource_addresses){"x", fine, 1};
     assert_new_refused(many, G_N_ELEMENTS(many), TRP_ELIMIT, "16");
 
-    g_assert_cmpint(trp_books_new(
+    g_assert_cmpint(trp_ledger_new(
                         (struct trp_resource_addresses[]){
                             {"gpu", fine, 3}
     },
                         1, &b, NULL),
                     ==, 0);
-    trp_books_free(b);
-    g_assert_cmpint(trp_books_new(
+    trp_ledger_free(b);
+    g_assert_cmpint(trp_ledger_new(
                         (struct trp_resource_addresses[]){
                             {"gpu", NULL, 0}
     },
@@ -310,35 +311,35 @@ static void test_new_refuses(void)
                     ==, 0);
     assert_take(b, "gpu 1/2", false, "none");
     assert_take(b, "gpu 1", false, "none");
-    trp_books_free(b);
-    g_assert_cmpint(trp_books_new(NULL, 0, &b, NULL), ==, 0);
-    g_assert_cmpuint(trp_books_resources(b), ==, 0);
-    g_assert_null(trp_books_resource_name(b, 0));
-    g_assert_cmpuint(trp_books_addresses(b, 0), ==, 0);
-    g_assert_null(trp_books_address(b, 0, 0));
-    g_assert_cmpint(trp_books_left(b, 0, 0), ==, 0);
-    trp_books_free(b);
-    trp_books_free(NULL);
+    trp_ledger_free(b);
+    g_assert_cmpint(trp_ledger_new(NULL, 0, &b, NULL), ==, 0);
+    g_assert_cmpuint(trp_ledger_resources(b), ==, 0);
+    g_assert_null(trp_ledger_resource_name(b, 0));
+    g_assert_cmpuint(trp_ledger_addresses(b, 0), ==, 0);
+    g_assert_null(trp_ledger_address(b, 0, 0));
+    g_assert_cmpint(trp_ledger_left(b, 0, 0), ==, 0);
+    trp_ledger_free(b);
+    trp_ledger_free(NULL);
 }
 
 static void test_copies(void)
 {
     char name[] = "gpu", address[] = "7";
     const char *addresses[] = {address};
-    trp_books *b;
+    trp_ledger *b;
 
-    g_assert_cmpint(trp_books_new(&(struct trp_resource_addresses){name, addresses, 1},
-                                  1, &b, NULL),
+    g_assert_cmpint(trp_ledger_new(&(struct trp_resource_addresses){name, addresses, 1},
+                                   1, &b, NULL),
                     ==, 0);
     name[0] = address[0] = 'x';
-    g_assert_cmpstr(trp_books_resource_name(b, 0), ==, "gpu");
-    g_assert_cmpstr(trp_books_address(b, 0, 0), ==, "7");
-    trp_books_free(b);
+    g_assert_cmpstr(trp_ledger_resource_name(b, 0), ==, "gpu");
+    g_assert_cmpstr(trp_ledger_address(b, 0, 0), ==, "7");
+    trp_ledger_free(b);
 }
 
 static void test_wrong_takes_and_gives(void)
 {
-    trp_books *b = BOOKS("gpu", "0", "1");
+    trp_ledger *b = BOOKS("gpu", "0", "1");
     const trp_amount half = TRP_ONE / 2;
     const struct trp_grant wrong[][2] = {
         {{0, 0, half}, {0, 2, half}       }, /* no such address */
@@ -351,22 +352,24 @@ static void test_wrong_takes_and_gives(void)
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
-        g_assert_cmpint(trp_books_take(b, wrong[i], 2), ==, TRP_ESTATE);
+        g_assert_cmpint(trp_ledger_take(b, wrong[i], 2), ==, TRP_ESTATE);
         assert_left(b, 0, "1 1");
-        g_assert_cmpint(trp_books_give(b, wrong[i], 2), ==, TRP_ESTATE);
+        g_assert_cmpint(trp_ledger_give(b, wrong[i], 2), ==, TRP_ESTATE);
         assert_left(b, 0, "1 1");
     }
-    g_assert_cmpint(trp_books_take(b,
-                                   (struct trp_grant[]){
-                                       {0, 0, half},
-                                       {0, 0, half}
+    g_assert_cmpint(trp_ledger_take(b,
+                                    (struct trp_grant[]){
+                                        {0, 0, half},
+                                        {0, 0, half}
     },
-                                   2),
+                                    2),
                     ==, 0);
     assert_left(b, 0, "0 1");
-    g_assert_cmpint(trp_books_take(b, &(struct trp_grant){0, 0, 1}, 1), ==, TRP_ESTATE);
-    g_assert_cmpint(trp_books_give(b, &(struct trp_grant){0, 1, 1}, 1), ==, TRP_ESTATE);
-    trp_books_free(b);
+    g_assert_cmpint(trp_ledger_take(b, &(struct trp_grant){0, 0, 1}, 1), ==,
+                    TRP_ESTATE);
+    g_assert_cmpint(trp_ledger_give(b, &(struct trp_grant){0, 1, 1}, 1), ==,
+                    TRP_ESTATE);
+    trp_ledger_free(b);
 }
 
 /* ---- random runs against a model ------------------------------------------------- */
@@ -415,7 +418,7 @@ static void check_step(const trp_amount *left, trp_amount want, bool pack,
 /* GLib prints the seed; --seed=S runs the same again. */
 static void test_random(void)
 {
-    trp_books *b = BOOKS("gpu", "0", "1", "2", "3", "10");
+    trp_ledger *b = BOOKS("gpu", "0", "1", "2", "3", "10");
     struct running running[RUNNING];
     trp_amount left[ADDRESSES];
     int nrunning = 0;
@@ -425,7 +428,7 @@ static void test_random(void)
     for (int step = 0; step < 50000; step++) {
         if (nrunning == RUNNING || (nrunning > 0 && g_test_rand_bit())) {
             struct running *r = &running[g_test_rand_int_range(0, nrunning)];
-            g_assert_cmpint(trp_books_give(b, r->grants, (uint32_t)r->n), ==, 0);
+            g_assert_cmpint(trp_ledger_give(b, r->grants, (uint32_t)r->n), ==, 0);
             for (int i = 0; i < r->n; i++)
                 left[r->grants[i].address] += r->grants[i].amount;
             *r = running[--nrunning];
@@ -436,42 +439,42 @@ static void test_random(void)
             p.custom[0].task = g_test_rand_bit()
                                    ? TRP_ONE / g_test_rand_int_range(2, 1000)
                                    : TRP_ONE * g_test_rand_int_range(1, ADDRESSES);
-            r->n = trp_books_propose(b, &p, pack, r->grants, ADDRESSES);
+            r->n = trp_ledger_propose(b, &p, pack, r->grants, ADDRESSES);
             check_step(left, p.custom[0].task, pack, r);
             for (int i = 0; i < r->n; i++)
                 left[r->grants[i].address] -= r->grants[i].amount;
             if (r->n > 0) {
-                g_assert_cmpint(trp_books_take(b, r->grants, (uint32_t)r->n), ==, 0);
+                g_assert_cmpint(trp_ledger_take(b, r->grants, (uint32_t)r->n), ==, 0);
                 nrunning++;
             }
         }
         for (uint32_t a = 0; a < ADDRESSES; a++)
-            g_assert_cmpint(trp_books_left(b, 0, a), ==, left[a]);
+            g_assert_cmpint(trp_ledger_left(b, 0, a), ==, left[a]);
     }
     while (nrunning-- > 0)
         g_assert_cmpint(
-            trp_books_give(b, running[nrunning].grants, (uint32_t)running[nrunning].n),
+            trp_ledger_give(b, running[nrunning].grants, (uint32_t)running[nrunning].n),
             ==, 0);
     assert_left(b, 0, "1 1 1 1 1");
-    trp_books_free(b);
+    trp_ledger_free(b);
 }
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/books/parts go to the first address with room", test_first_fit);
-    g_test_add_func("/books/all resources of a task or none", test_all_or_nothing);
-    g_test_add_func("/books/whole units need entirely free addresses",
+    g_test_add_func("/ledger/parts go to the first address with room", test_first_fit);
+    g_test_add_func("/ledger/all resources of a task or none", test_all_or_nothing);
+    g_test_add_func("/ledger/whole units need entirely free addresses",
                     test_whole_needs_entirely_free);
-    g_test_add_func("/books/pack takes the least that is enough", test_pack);
-    g_test_add_func("/books/k parts of 1 over k fill an address",
+    g_test_add_func("/ledger/pack takes the least that is enough", test_pack);
+    g_test_add_func("/ledger/k parts of 1 over k fill an address",
                     test_parts_fill_exactly);
-    g_test_add_func("/books/a proposal says when it has no room", test_cap);
-    g_test_add_func("/books/addresses are in natural order", test_natural_order);
-    g_test_add_func("/books/duplicates and too many are refused", test_new_refuses);
-    g_test_add_func("/books/names are copied", test_copies);
-    g_test_add_func("/books/what cannot be taken or given changes nothing",
+    g_test_add_func("/ledger/a proposal says when it has no room", test_cap);
+    g_test_add_func("/ledger/addresses are in natural order", test_natural_order);
+    g_test_add_func("/ledger/duplicates and too many are refused", test_new_refuses);
+    g_test_add_func("/ledger/names are copied", test_copies);
+    g_test_add_func("/ledger/what cannot be taken or given changes nothing",
                     test_wrong_takes_and_gives);
-    g_test_add_func("/books/giving undoes taking, as a plain model says", test_random);
+    g_test_add_func("/ledger/giving undoes taking, as a plain model says", test_random);
     return g_test_run();
 }

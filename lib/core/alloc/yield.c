@@ -26,21 +26,21 @@ static struct trp_share claim(const struct trp_engine *e, const struct trp_class
     uint32_t have = c->live + c->requested;
     if (c->never)
         return s;
-    s.work = trp_need_work(e, c);
-    s.all = trp_need_all(e, c);
+    s.work = trp_demand_work(e, c);
+    s.all = trp_demand_all(e, c);
     if (first)
         s.order = (uint64_t)first->priority << 32 | first->stage->id.n;
     /* Where nothing is asked for before a while nobody is to make room for more. */
     if (e->now < c->retry_at && have < s.work)
         s.work = have;
-    s.least = trp_need_least(e, c);
+    s.least = trp_demand_least(e, c);
     return s;
 }
 
-bool trp_room_divide(struct trp_engine *e)
+bool trp_yield_shares(struct trp_engine *e)
 {
     uint32_t n = 0;
-    if (!TRP_ARRAY_ROOM(e->shares, e->shares_cap, e->nclasses)) {
+    if (!TRP_ARRAY_RESERVE(e->shares, e->shares_cap, e->nclasses)) {
         e->out_of_memory = true;
         return false;
     }
@@ -67,7 +67,7 @@ static uint32_t above_share(const struct trp_engine *e, const struct trp_class *
 
 static bool is_blocked(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t work = trp_need_work(e, c), have = c->live + c->requested;
+    uint32_t work = trp_demand_work(e, c), have = c->live + c->requested;
     return c->first && !c->never && e->now >= c->retry_at && work > have &&
            c->share > have;
 }
@@ -111,12 +111,12 @@ static void release_oversized(struct trp_engine *e, struct trp_class *c)
         trp_caps_cost(&e->caps, trp_profiles_get(e->profiles, x->shape), cost);
         for (uint32_t k = 0; k < e->caps.n; k++)
             more |= cost[k] > c->cost[k];
-        if (more && !trp_caps_room(&e->caps, e->caps_used, c->cost, NULL))
+        if (more && !trp_caps_left(&e->caps, e->caps_used, c->cost, NULL))
             trp_wanted_release(e, x);
     }
 }
 
-void trp_room_make(struct trp_engine *e)
+void trp_yield_ask(struct trp_engine *e)
 {
     bool blocked = false;
     if (!e->caps.n)

@@ -7,15 +7,15 @@
  * `pack` the one with the least sufficient amount left. All of a task's resources or
  * none. Cost: O(addresses) of the resources the task asks for.
  */
-#ifndef TRP_CORE_PROFILE_BOOKS_H
-#define TRP_CORE_PROFILE_BOOKS_H
+#ifndef TRP_CORE_PROFILE_LEDGER_H
+#define TRP_CORE_PROFILE_LEDGER_H
 
 #include "core/profile/profile.h"
 
-typedef struct trp_books trp_books;
+typedef struct trp_ledger trp_ledger;
 
 enum {
-    TRP_BOOKS_ADDRESSES_MAX = 65535, /* addresses of one resource on one executor */
+    TRP_LEDGER_ADDRESSES_MAX = 65535, /* addresses of one resource on one executor */
 };
 
 /* What an executor has of one custom resource; borrowed strings. */
@@ -27,35 +27,36 @@ struct trp_resource_addresses {
 
 /* One address given to a task. */
 struct trp_grant {
-    uint16_t resource; /* index for trp_books_resource_name */
-    uint16_t address;  /* index for trp_books_address */
+    uint16_t resource; /* index for trp_ledger_resource_name */
+    uint16_t address;  /* index for trp_ledger_address */
     trp_amount amount; /* at most TRP_ONE */
 };
 
 /* Copies what it needs; resources are then in order of name (strcmp). TRP_EINVAL for a
  * duplicate address or name, TRP_ELIMIT for too many. */
-int trp_books_new(const struct trp_resource_addresses *v, uint32_t n,
-                  trp_books **ret_books, trp_error *err);
-void trp_books_free(trp_books *b);
+int trp_ledger_new(const struct trp_resource_addresses *v, uint32_t n,
+                   trp_ledger **ret_books, trp_error *err);
+void trp_ledger_free(trp_ledger *b);
 
 /* Proposes addresses for one task of `p`. Fills at most `cap` grants, returns how many
  * (0 when the profile's task side has no custom resource), TRP_EWAIT when they do not
- * fit now, TRP_ELIMIT when cap is too small. The books stay as they are; what is in
+ * fit now, TRP_ELIMIT when cap is too small. The ledger stays as they are; what is in
  * ret_grants after a failure is undefined. */
-int trp_books_propose(const trp_books *b, const struct trp_resource_profile *p,
-                      bool pack, struct trp_grant *ret_grants, uint32_t cap);
+int trp_ledger_propose(const trp_ledger *b, const struct trp_resource_profile *p,
+                       bool pack, struct trp_grant *ret_grants, uint32_t cap);
 
 /* Deducts what was proposed; gives it back. TRP_ESTATE when an address would fall below
  * 0 or rise above 1 (nothing is changed). */
-int trp_books_take(trp_books *b, const struct trp_grant *grants, uint32_t n);
-int trp_books_give(trp_books *b, const struct trp_grant *grants, uint32_t n);
+int trp_ledger_take(trp_ledger *b, const struct trp_grant *grants, uint32_t n);
+int trp_ledger_give(trp_ledger *b, const struct trp_grant *grants, uint32_t n);
 
 /* By index; out of range: NULL, or 0. */
-uint32_t trp_books_resources(const trp_books *b);
-const char *trp_books_resource_name(const trp_books *b, uint32_t resource);
-uint32_t trp_books_addresses(const trp_books *b, uint32_t resource);
-const char *trp_books_address(const trp_books *b, uint32_t resource, uint32_t address);
-trp_amount trp_books_left(const trp_books *b, uint32_t resource, uint32_t address);
+uint32_t trp_ledger_resources(const trp_ledger *b);
+const char *trp_ledger_resource_name(const trp_ledger *b, uint32_t resource);
+uint32_t trp_ledger_addresses(const trp_ledger *b, uint32_t resource);
+const char *trp_ledger_address(const trp_ledger *b, uint32_t resource,
+                               uint32_t address);
+trp_amount trp_ledger_left(const trp_ledger *b, uint32_t resource, uint32_t address);
 
 /* strcmp in natural order: runs of digits compare as numbers. 0 for equal strings only.
  */

@@ -1,14 +1,15 @@
 /*
- * What executors and ranks of gangs need of a node (core/profile/need.h), by
+ * What executors and ranks of gangs need of a node (core/profile/footprint.h), by
  * dimensions: cores, memory, and each device that the cluster knows.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/profile/need.h"
+#include "core/profile/footprint.h"
 #include "sim/run/virtual_state.h"
 
-int64_t trp_virtual_need_of(const struct trp_virtual_need *n, uint32_t dim, uint64_t k)
+int64_t trp_virtual_footprint_of(const struct trp_virtual_footprint *n, uint32_t dim,
+                                 uint64_t k)
 {
     return ((int64_t)k * n->of[dim] + n->per[dim] - 1) / n->per[dim];
 }
@@ -22,7 +23,8 @@ static uint32_t device_of(const trp_sim_cluster *model, const char *name)
 }
 
 static void need_device(const trp_sim_cluster *model, const char *name,
-                        struct trp_profile_amount amount, struct trp_virtual_need *n)
+                        struct trp_profile_amount amount,
+                        struct trp_virtual_footprint *n)
 {
     uint32_t i = device_of(model, name);
     if (amount.n <= 0)
@@ -35,14 +37,14 @@ static void need_device(const trp_sim_cluster *model, const char *name,
     n->per[2 + i] = amount.share;
 }
 
-void trp_virtual_need_make(const trp_sim_cluster *model,
-                           const struct trp_resource_profile *p, uint32_t ranks,
-                           struct trp_virtual_need *ret)
+void trp_virtual_footprint_make(const trp_sim_cluster *model,
+                                const struct trp_resource_profile *p, uint32_t ranks,
+                                struct trp_virtual_footprint *ret)
 {
     memset(ret, 0, sizeof *ret);
     for (uint32_t d = 0; d < TRP_SIM_DIMS; d++)
         ret->per[d] = 1;
-    struct trp_profile_need need = trp_profile_need(p, ranks > 0);
+    struct trp_profile_footprint need = trp_profile_footprint(p, ranks > 0);
     ret->of[0] = need.cores;
     ret->of[1] = need.memory_mib.n;
     ret->per[1] = need.memory_mib.share;
@@ -50,8 +52,8 @@ void trp_virtual_need_make(const trp_sim_cluster *model,
         need_device(model, p->custom[i].name, need.custom[i], ret);
 }
 
-uint64_t trp_virtual_need_fits(const struct trp_virtual_need *n, const int64_t *room,
-                               uint32_t dims)
+uint64_t trp_virtual_footprint_fits(const struct trp_virtual_footprint *n,
+                                    const int64_t *room, uint32_t dims)
 {
     uint64_t most = UINT32_MAX;
     for (uint32_t d = 0; d < dims; d++) {
@@ -66,8 +68,8 @@ uint64_t trp_virtual_need_fits(const struct trp_virtual_need *n, const int64_t *
     return n->never ? 0 : most;
 }
 
-void trp_virtual_group_room(const trp_sim_cluster *model, uint32_t group,
-                            int64_t *ret_room)
+void trp_virtual_group_capacity(const trp_sim_cluster *model, uint32_t group,
+                                int64_t *ret_room)
 {
     const struct trp_sim_group *g = &model->groups[group];
     ret_room[0] = g->cores;
@@ -77,7 +79,8 @@ void trp_virtual_group_room(const trp_sim_cluster *model, uint32_t group,
 }
 
 /* What the nodes have too little of, in the words of the local cluster. */
-static void why_never(const trp_virtual_cluster *c, const struct trp_virtual_need *n,
+static void why_never(const trp_virtual_cluster *c,
+                      const struct trp_virtual_footprint *n,
                       const struct trp_resource_profile *p, uint32_t ranks,
                       trp_error *err)
 {
@@ -90,12 +93,12 @@ static void why_never(const trp_virtual_cluster *c, const struct trp_virtual_nee
             return;
         }
     for (uint32_t g = 0; g < c->model->ngroups; g++) {
-        trp_virtual_group_room(c->model, g, room);
+        trp_virtual_group_capacity(c->model, g, room);
         for (uint32_t d = 0; d < c->dims; d++)
             most[d] = room[d] > most[d] ? room[d] : most[d];
     }
     for (uint32_t d = 0; d < c->dims; d++) {
-        int64_t want = trp_virtual_need_of(n, d, 1);
+        int64_t want = trp_virtual_footprint_of(n, d, 1);
         struct trp_memory_pair m = trp_memory_pair(want, most[d]);
         if (want <= most[d])
             continue;
@@ -117,14 +120,14 @@ uint32_t trp_virtual_fit(const trp_virtual_cluster *c,
                          const struct trp_resource_profile *p, uint32_t ranks,
                          uint32_t *ret_inside, trp_error *err)
 {
-    struct trp_virtual_need n;
+    struct trp_virtual_footprint n;
     int64_t room[TRP_SIM_DIMS] = {0};
     uint64_t in = 0, out = 0;
-    trp_virtual_need_make(c->model, p, ranks, &n);
+    trp_virtual_footprint_make(c->model, p, ranks, &n);
     for (uint32_t i = 0; i < c->nzones; i++) {
         const struct trp_virtual_zone *z = &c->zones[i];
-        trp_virtual_group_room(c->model, z->group, room);
-        uint64_t fits = trp_virtual_need_fits(&n, room, c->dims);
+        trp_virtual_group_capacity(c->model, z->group, room);
+        uint64_t fits = trp_virtual_footprint_fits(&n, room, c->dims);
         *(z->inside ? &in : &out) += fits * (z->to - z->from - z->busy);
     }
     if (ranks) { /* a gang is inside, or outside */

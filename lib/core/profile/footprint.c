@@ -1,4 +1,4 @@
-#include "core/profile/need.h"
+#include "core/profile/footprint.h"
 
 static struct trp_profile_amount of_task(trp_amount task)
 {
@@ -8,11 +8,11 @@ static struct trp_profile_amount of_task(trp_amount task)
                     : (struct trp_profile_amount){0, 1};
 }
 
-struct trp_profile_need trp_profile_need(const struct trp_resource_profile *p,
-                                         bool rank)
+struct trp_profile_footprint trp_profile_footprint(const struct trp_resource_profile *p,
+                                                   bool rank)
 {
     int64_t slots = rank && p->slots ? p->slots : 1;
-    struct trp_profile_need need = {
+    struct trp_profile_footprint need = {
         .cores = rank ? p->task_cpus : p->cores, .memory_mib = {p->total_mib, slots}
     };
     for (uint32_t i = 0; i < p->ncustom; i++)

@@ -17,7 +17,7 @@
  * Amounts are fixed point and a task's part is cut, not rounded, so k parts of 1/k
  * never sum to more than an address has, and giving back restores it to the last digit.
  */
-#include "core/profile/books.h"
+#include "core/profile/ledger.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct book {
     uint32_t first, n; /* its addresses are first .. first + n of the arrays below */
 };
 
-struct trp_books {
+struct trp_ledger {
     uint32_t nresources;
     struct book *resources; /* in order of name */
     trp_amount *left;       /* 0 .. TRP_ONE each */
@@ -89,17 +89,18 @@ static void order_by_name(const struct trp_resource_addresses *v, uint32_t n,
 }
 
 /* Counts all addresses, and the bytes of all names. */
-static int measure(const struct trp_resource_addresses *const *order, uint32_t n,
-                   size_t *ret_addresses, size_t *ret_text, trp_error *err)
+static int count_addresses(const struct trp_resource_addresses *const *order,
+                           uint32_t n, size_t *ret_addresses, size_t *ret_text,
+                           trp_error *err)
 {
     size_t naddresses = 0, text = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         const struct trp_resource_addresses *r = order[i];
-        if (r->naddresses > TRP_BOOKS_ADDRESSES_MAX)
+        if (r->naddresses > TRP_LEDGER_ADDRESSES_MAX)
             return trp_error_set(err, TRP_ELIMIT,
                                  "resource %s has %u addresses; the most is %d",
-                                 r->name, r->naddresses, TRP_BOOKS_ADDRESSES_MAX);
+                                 r->name, r->naddresses, TRP_LEDGER_ADDRESSES_MAX);
         if (i > 0 && strcmp(order[i - 1]->name, r->name) == 0)
             return trp_error_set(err, TRP_EINVAL, "resource %s is listed twice",
                                  r->name);
@@ -123,7 +124,7 @@ static const char *put_text(char **at, const char *text)
     return copy;
 }
 
-static int check_duplicates(const trp_books *b, const struct book *r, trp_error *err)
+static int check_duplicates(const trp_ledger *b, const struct book *r, trp_error *err)
 {
     for (uint32_t a = r->first + 1; a < r->first + r->n; a++)
         if (strcmp(b->addresses[a - 1], b->addresses[a]) == 0)
@@ -133,8 +134,8 @@ static int check_duplicates(const trp_books *b, const struct book *r, trp_error 
     return TRP_OK;
 }
 
-int trp_books_new(const struct trp_resource_addresses *v, uint32_t n,
-                  trp_books **ret_books, trp_error *err)
+int trp_ledger_new(const struct trp_resource_addresses *v, uint32_t n,
+                   trp_ledger **ret_books, trp_error *err)
 {
     const struct trp_resource_addresses *order[TRP_PROFILE_RESOURCES];
     size_t naddresses = 0, ntext = 0;
@@ -145,10 +146,10 @@ int trp_books_new(const struct trp_resource_addresses *v, uint32_t n,
                              "an executor has at most %d custom resources, not %u",
                              TRP_PROFILE_RESOURCES, n);
     order_by_name(v, n, order);
-    int rc = measure(order, n, &naddresses, &ntext, err);
+    int rc = count_addresses(order, n, &naddresses, &ntext, err);
     if (rc < 0)
         return rc;
-    trp_books *b =
+    trp_ledger *b =
         malloc(sizeof(*b) + n * sizeof(b->resources[0]) +
                naddresses * (sizeof(b->left[0]) + sizeof(b->addresses[0])) + ntext);
     if (!b)
@@ -180,7 +181,7 @@ int trp_books_new(const struct trp_resource_addresses *v, uint32_t n,
     return TRP_OK;
 }
 
-void trp_books_free(trp_books *b)
+void trp_ledger_free(trp_ledger *b)
 {
     free(b);
 }
@@ -203,7 +204,7 @@ static int64_t find_part(const trp_amount *left, uint32_t n, trp_amount task, bo
 }
 
 /* Proposes addresses of one resource; how many, TRP_EWAIT or TRP_ELIMIT. */
-static int propose_one(const trp_books *b, uint32_t resource, trp_amount task,
+static int propose_one(const trp_ledger *b, uint32_t resource, trp_amount task,
                        bool pack, struct trp_grant *ret_grants, uint32_t cap)
 {
     const struct book *book = &b->resources[resource];
@@ -236,8 +237,8 @@ static int propose_one(const trp_books *b, uint32_t resource, trp_amount task,
     return found <= cap ? (int)found : TRP_ELIMIT;
 }
 
-int trp_books_propose(const trp_books *b, const struct trp_resource_profile *p,
-                      bool pack, struct trp_grant *ret_grants, uint32_t cap)
+int trp_ledger_propose(const trp_ledger *b, const struct trp_resource_profile *p,
+                       bool pack, struct trp_grant *ret_grants, uint32_t cap)
 {
     uint32_t used = 0, r = 0;
 
@@ -262,7 +263,7 @@ int trp_books_propose(const trp_books *b, const struct trp_resource_profile *p,
 
 /* Adds a grant to what is left of its address, or deducts it (sign -1); false when that
  * cannot be. */
-static bool change(trp_books *b, const struct trp_grant *g, int sign)
+static bool change(trp_ledger *b, const struct trp_grant *g, int sign)
 {
     if (g->resource >= b->nresources || g->address >= b->resources[g->resource].n ||
         g->amount < 0 || g->amount > TRP_ONE)
@@ -277,7 +278,7 @@ static bool change(trp_books *b, const struct trp_grant *g, int sign)
 
 /* The same address may be in the list more than once, so it is done one by one, and
  * undone where it stopped. */
-static int change_all(trp_books *b, const struct trp_grant *grants, uint32_t n,
+static int change_all(trp_ledger *b, const struct trp_grant *grants, uint32_t n,
                       int sign)
 {
     uint32_t done = 0;
@@ -291,43 +292,43 @@ static int change_all(trp_books *b, const struct trp_grant *grants, uint32_t n,
     return TRP_ESTATE;
 }
 
-int trp_books_take(trp_books *b, const struct trp_grant *grants, uint32_t n)
+int trp_ledger_take(trp_ledger *b, const struct trp_grant *grants, uint32_t n)
 {
     return change_all(b, grants, n, -1);
 }
 
-int trp_books_give(trp_books *b, const struct trp_grant *grants, uint32_t n)
+int trp_ledger_give(trp_ledger *b, const struct trp_grant *grants, uint32_t n)
 {
     return change_all(b, grants, n, 1);
 }
 
 /* ---- asking --------------------------------------------------------------------- */
 
-uint32_t trp_books_resources(const trp_books *b)
+uint32_t trp_ledger_resources(const trp_ledger *b)
 {
     return b->nresources;
 }
 
-const char *trp_books_resource_name(const trp_books *b, uint32_t resource)
+const char *trp_ledger_resource_name(const trp_ledger *b, uint32_t resource)
 {
     return resource < b->nresources ? b->resources[resource].name : NULL;
 }
 
-uint32_t trp_books_addresses(const trp_books *b, uint32_t resource)
+uint32_t trp_ledger_addresses(const trp_ledger *b, uint32_t resource)
 {
     return resource < b->nresources ? b->resources[resource].n : 0;
 }
 
-const char *trp_books_address(const trp_books *b, uint32_t resource, uint32_t address)
+const char *trp_ledger_address(const trp_ledger *b, uint32_t resource, uint32_t address)
 {
-    if (address >= trp_books_addresses(b, resource))
+    if (address >= trp_ledger_addresses(b, resource))
         return NULL;
     return b->addresses[b->resources[resource].first + address];
 }
 
-trp_amount trp_books_left(const trp_books *b, uint32_t resource, uint32_t address)
+trp_amount trp_ledger_left(const trp_ledger *b, uint32_t resource, uint32_t address)
 {
-    if (address >= trp_books_addresses(b, resource))
+    if (address >= trp_ledger_addresses(b, resource))
         return 0;
     return b->left[b->resources[resource].first + address];
 }

@@ -90,7 +90,8 @@ void trp_action_launch(struct trp_engine *e, const struct trp_attempt *a, uint32
     act->launch.ngrants = a->ngrants;
     if (!a->ngrants)
         return;
-    if (!TRP_ARRAY_ROOM(q->grants, q->grants_cap, (uint64_t)q->ngrants + a->ngrants)) {
+    if (!TRP_ARRAY_RESERVE(q->grants, q->grants_cap,
+                           (uint64_t)q->ngrants + a->ngrants)) {
         e->out_of_memory = true;
         act->launch.ngrants = 0;
         return;
