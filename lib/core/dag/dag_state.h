@@ -192,7 +192,7 @@ struct trp_dag {
     uint32_t mark;            /* walks over stages so far */
     struct trp_stack found;   /* stages that the last one found */
     const struct trp_dag_alone *alone; /* NULL but in scenarios */
-    struct trp_place *places; /* work memory of prefer.c */
+    struct trp_place *places;          /* work memory of prefer.c */
     uint32_t *place_first;
     uint32_t places_cap, place_first_cap;
 };
