@@ -77,8 +77,8 @@ static int combine_parts(struct trp_stage_run *a, trp_combine f, const void *arg
         rc = trp_context_fail(a->context, TRP_EFAILED,
                               "stage %s: combining the partitions on the driver: %s %s "
                               "(code %d)",
-                              a->name, a->end.step.name, r.failed ? r.failed : "failed",
-                              rc);
+                              a->context->told[a->told].name, a->end.step.name,
+                              r.failed ? r.failed : "failed", rc);
         trp_reducer_free(&r);
         return rc;
     }

@@ -2,13 +2,15 @@
  * What the files of lib/api share: the context, and datasets as a graph of immutable
  * nodes that the context owns.
  *
- * A *node* is a source (range, array, records, text), a step (transform, map, filter),
- * a union of two nodes, or a mark on one (profile, barrier, preferred hosts). Its
- * partitions are numbered from 0; those of a union are a's and then b's. So one
- * partition of any node comes from one source and the steps on one path (chain.h).
+ * A *node* is a source (range, array, records, text, a wide operation: wide.h), a step
+ * (transform, map, filter), a union of two nodes, or a mark on one (profile, barrier,
+ * preferred hosts). Its partitions are numbered from 0; those of a union are a's and
+ * then b's. So one partition of any node comes from one source and the steps on one
+ * path (chain.h).
  *
- * A source other than a range has *inputs*: the bytes that go with the launch of each
- * partition's task, one after the other in one buffer, made when the dataset is made.
+ * A source that is read from the program or from files has *inputs*: the bytes that go
+ * with the launch of each partition's task, one after the other in one buffer, made
+ * when the dataset is made.
  *
  * Threads: one at a time per context; one context a process.
  */
@@ -20,6 +22,7 @@
 #include <sys/types.h>
 
 #include "api/batch.h"
+#include "api/wide.h"
 #include "core/base/bytes.h"
 #include "core/base/error.h"
 #include "core/profile/manager.h"
@@ -37,6 +40,7 @@ enum trp_node_kind {
     TRP_NODE_ARRAY,
     TRP_NODE_RECORDS,
     TRP_NODE_TEXT,
+    TRP_NODE_WIDE, /* the last source */
     TRP_NODE_TRANSFORM,
     TRP_NODE_MAP,
     TRP_NODE_FILTER,
@@ -74,6 +78,7 @@ struct trp_dataset {
     trp_dataset *a, *b; /* what it is made of; NULL for a source */
     uint64_t walk;      /* the walk that saw it last, and its place there */
     uint32_t place;
+    uint32_t result; /* the dataset of its last action (lineage.c); TRP_NONE: none */
     struct trp_owed owed; /* by its actions */
     union {
         struct {
@@ -86,6 +91,10 @@ struct trp_dataset {
             uint32_t *first; /* partitions + 1 offsets into names */
             const char **names;
         } prefer;
+        struct {
+            struct trp_wide_plan plan;
+            trp_dataset *from[TRP_SIDES_MAX]; /* what its sides compute */
+        } wide;
     };
 };
 
@@ -106,6 +115,8 @@ struct trp_rows {
     trp_batch batch;
 };
 
+struct trp_told; /* lineage.h */
+
 struct trp_context {
     trp_driver *driver;
     trp_profiles *profiles;
@@ -120,7 +131,9 @@ struct trp_context {
     uint64_t walks;
     trp_dataset **nodes; /* of the last walk (chain.c); reused */
     uint32_t nnodes, nodes_capacity;
-    struct trp_buf body; /* of the present stage; reused */
+    struct trp_buf body;   /* of a stage that is being described; reused */
+    struct trp_told *told; /* by number: datasets that the driver knows (lineage.c) */
+    uint32_t ntold, told_capacity;
 };
 
 /* ---- errors.c ---- */
@@ -149,6 +162,9 @@ void trp_context_set_current(trp_context *ctx);
 /* A node on top of `d` that computes nothing and only says something of its stage, with
  * `more` zeroed bytes behind it. NULL with the error in the context. */
 trp_dataset *trp_dataset_mark(trp_dataset *d, enum trp_node_kind kind, size_t more);
+/* A source without inputs, to be filled. NULL with the error in the context. */
+trp_dataset *trp_dataset_source(trp_context *ctx, enum trp_node_kind kind,
+                                const char *what, uint32_t partitions);
 /* Frees all datasets. */
 void trp_datasets_free(trp_context *ctx);
 

@@ -22,7 +22,7 @@
 
 #include "core/base/array.h"
 
-enum { BODY_VERSION = 1 };
+enum { BODY_VERSION = 2 };
 
 /* ---- the driver's side ---- */
 
@@ -74,6 +74,9 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
         return;
     case TRP_NODE_RECORDS:
         return;
+    case TRP_NODE_WIDE:
+        trp_wide_plan_put(b, &d->wide.plan);
+        return;
     case TRP_NODE_TEXT:
         trp_put_text(b, d->inputs.base);
         return;
@@ -102,6 +105,10 @@ int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
     trp_put_u8(b, (uint8_t)end->kind);
     put_step(b, &end->step);
     trp_put_text(b, end->dir);
+    if (end->kind == TRP_DO_SHUFFLE) {
+        trp_wide_plan_put(b, end->plan);
+        trp_put_u8(b, (uint8_t)end->side);
+    }
     trp_put_u32(b, (uint32_t)ctx->nnodes);
     for (size_t i = 0; i < ctx->nnodes; i++)
         put_node(b, ctx->nodes[i]);
@@ -121,7 +128,7 @@ void trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_da
     }
     *ret_data = NULL;
     *ret_size = 0;
-    if (d->kind == TRP_NODE_RANGE)
+    if (d->kind == TRP_NODE_RANGE || d->kind == TRP_NODE_WIDE)
         return;
     *ret_data = d->inputs.data + d->inputs.offsets[task];
     *ret_size = (uint32_t)(d->inputs.offsets[task + 1] - d->inputs.offsets[task]);
@@ -140,11 +147,13 @@ static const char *end_name(enum trp_end_kind kind)
         return "foreach";
     case TRP_DO_SAVE:
         return "save";
+    case TRP_DO_SHUFFLE:
+        return "shuffle";
     }
     return "?";
 }
 
-static const char *source_name(enum trp_node_kind kind)
+static const char *source_name(enum trp_node_kind kind, const struct trp_wide_plan *p)
 {
     switch (kind) {
     case TRP_NODE_RANGE:
@@ -155,6 +164,8 @@ static const char *source_name(enum trp_node_kind kind)
         return "trp_records";
     case TRP_NODE_TEXT:
         return "trp_text_files";
+    case TRP_NODE_WIDE:
+        return trp_wide_name(p);
     default:
         return "trp_union";
     }
@@ -178,8 +189,11 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
             names[n++] = d->step.name;
         all++;
     }
-    size_t at = (size_t)snprintf(buf, size, "%s %s%s", end_name(end->kind),
-                                 source_name(d->kind), all > n ? " → …" : "");
+    size_t at = (size_t)snprintf(
+        buf, size, "%s %s%s",
+        end->kind == TRP_DO_SHUFFLE ? trp_wide_name(end->plan) : end_name(end->kind),
+        source_name(d->kind, d->kind == TRP_NODE_WIDE ? &d->wide.plan : NULL),
+        all > n ? " → …" : "");
     while (n > 0 && at < size)
         at += (size_t)snprintf(buf + at, size - at, " → %.24s", names[--n]);
 }
@@ -233,6 +247,9 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
         break;
     case TRP_NODE_RECORDS:
         break;
+    case TRP_NODE_WIDE:
+        ok = trp_wide_plan_get(v, &n->plan) && n->partitions == n->plan.partitions;
+        break;
     case TRP_NODE_TEXT:
         ok = (n->base = trp_get_text(v)) != NULL;
         break;
@@ -273,7 +290,7 @@ static int resolve(struct trp_chain *c, trp_error *err)
     for (uint32_t i = 0; i < c->nnodes; i++) {
         struct trp_chain_node *n = &c->nodes[i];
         if (!is_step(n->kind)) {
-            c->key = hash_more(c->key, source_name(n->kind));
+            c->key = hash_more(c->key, source_name(n->kind, &n->plan));
             continue;
         }
         if (find_function(n->name, &f, err) < 0)
@@ -296,9 +313,15 @@ static bool get_chain(struct trp_view *v, struct trp_chain *c)
     if (trp_get_u8(v) != BODY_VERSION)
         return false;
     c->kind = trp_get_u8(v);
-    if (c->kind < TRP_DO_COUNT || c->kind > TRP_DO_SAVE || !get_step(v, &c->last))
+    if (c->kind < TRP_DO_COUNT || c->kind > TRP_DO_SHUFFLE || !get_step(v, &c->last))
         return false;
     c->dir = trp_get_text(v);
+    if (c->kind == TRP_DO_SHUFFLE) {
+        bool ok = trp_wide_plan_get(v, &c->plan);
+        c->side = trp_get_u8(v);
+        if (!ok || c->side >= c->plan.nsides)
+            return false;
+    }
     uint32_t n = trp_get_count(v, 5);
     if (v->bad || !c->dir || n == 0 || !(c->nodes = calloc(n, sizeof(*c->nodes))))
         return false;

@@ -25,13 +25,16 @@ enum trp_end_kind {
     TRP_DO_REDUCE,  /* result: the value; records_out 1, or 0 when there is none */
     TRP_DO_FOREACH,
     TRP_DO_SAVE,
+    TRP_DO_SHUFFLE, /* no action: writes a map output (wide.h). Result: its sizes */
 };
 
 /* What an action does with the records at the end of its chain. */
 struct trp_chain_end {
     enum trp_end_kind kind;
-    struct trp_step step; /* reduce, foreach: the function */
-    const char *dir;      /* save: absolute folder */
+    struct trp_step step;             /* reduce, foreach: the function */
+    const char *dir;                  /* save: absolute folder */
+    const struct trp_wide_plan *plan; /* shuffle: of the wide node … */
+    uint32_t side;                    /* … and which of its sides this is */
 };
 
 /* Walks the graph once: ctx->nodes are all nodes below `d`, `d` first. */
@@ -42,7 +45,8 @@ int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
 /* The bytes that go with the launch of a task; borrowed from its source. */
 void trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_data,
                      uint32_t *ret_size);
-/* "count trp_range → f → g": a name for people. */
+/* "count trp_range → f → g", of a side "trp_reduce_by_key trp_range → f": a name for
+ * people. */
 void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
                     size_t size);
 
@@ -65,6 +69,7 @@ struct trp_chain_node {
     uint32_t a, b; /* indices */
     int64_t begin, end;
     uint32_t width;
+    struct trp_wide_plan plan;
     char *base;
     char *name; /* of the function */
     trp_function function;
@@ -73,6 +78,8 @@ struct trp_chain_node {
 
 struct trp_chain {
     enum trp_end_kind kind;
+    struct trp_wide_plan plan; /* shuffle */
+    uint32_t side;
     char *dir;
     struct trp_chain_node last; /* reduce, foreach: the function of the action */
     trp_combine combine;

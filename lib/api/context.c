@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
-#include "api/chain.h"
+#include "api/lineage.h"
 
 static void at_exit(int status, void *unused)
 {
@@ -127,6 +127,7 @@ int trp_finalize(trp_context *ctx)
     int status = trp_driver_end(ctx->driver, trp_context_status(ctx), false);
     while (ctx->rows)
         trp_rows_free(ctx->rows);
+    trp_lineage_free(ctx);
     trp_datasets_free(ctx);
     while (ctx->profile_handles) {
         trp_profile *p = ctx->profile_handles;

@@ -29,6 +29,7 @@ static trp_dataset *node_new(trp_context *ctx, enum trp_node_kind kind,
     d->context = ctx;
     d->kind = kind;
     d->partitions = partitions;
+    d->result = TRP_NONE;
     d->next = ctx->datasets;
     ctx->datasets = d;
     return d;
@@ -63,6 +64,13 @@ static bool partitions_ok(trp_context *ctx, const char *what, uint32_t partition
     trp_dataset_fail(ctx, TRP_EINVAL, "%s: %u partitions; there may be 1 to %d", what,
                      partitions, TRP_PARTITIONS_MAX);
     return false;
+}
+
+trp_dataset *trp_dataset_source(trp_context *ctx, enum trp_node_kind kind,
+                                const char *what, uint32_t partitions)
+{
+    return partitions_ok(ctx, what, partitions) ? node_new(ctx, kind, partitions, 0)
+                                                : NULL;
 }
 
 /* The first record of partition i when `count` records are dealt out evenly. */

@@ -104,6 +104,8 @@ static int end_take(struct trp_flow *f, const trp_batch *in)
         return end_reduce(f, in);
     case TRP_DO_SAVE:
         return end_save(f, in);
+    case TRP_DO_SHUFFLE:
+        return trp_flow_shuffle(f, in);
     default:
         return 0;
     }

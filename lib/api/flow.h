@@ -33,7 +33,9 @@ struct trp_flow {
     trp_writer source, kept; /* records of the source; records to be collected */
     trp_writer gathered;     /* what trp_barrier_allgather brought */
     struct trp_reducer reducer;
-    FILE *file; /* save */
+    FILE *file;              /* save */
+    trp_shuffle_writer *out; /* shuffle */
+    struct trp_summing out_sum, in_sum[TRP_SIDES_MAX];
     int64_t numbers[TRP_BATCH_RECORDS];
 };
 
@@ -55,7 +57,26 @@ int trp_flow_writer_flush(trp_writer *w, void *context);
 /* Pushes all records of the task's partition, read from `input`. */
 int trp_flow_source(struct trp_flow *f, const struct trp_chain_node *n,
                     const uint8_t *input, size_t size);
+/* A record for the source's writer, and what is left in it. */
+int trp_flow_source_emit(struct trp_flow *f, const void *key, size_t nk,
+                         const void *value, size_t n);
+int trp_flow_source_end(struct trp_flow *f);
 /* The same as trp_flow_writer_flush for the source's writer. */
 int trp_flow_source_flush(trp_writer *w, void *context);
+
+/* run.c: source, functions, and then what is left in the writers, in order. */
+int trp_flow_records(struct trp_flow *f, const struct trp_chain_node *source,
+                     const uint8_t *input, size_t size);
+
+/* shuffle_out.c: a whole task of a side; a batch of its records. */
+int trp_flow_map_output(struct trp_flow *f, const struct trp_chain_node *source,
+                        const uint8_t *input, size_t size);
+int trp_flow_shuffle(struct trp_flow *f, const trp_batch *in);
+/* In what order writers and readers of a plan have records. `sum` is lent to it. */
+struct trp_shuffle_order trp_flow_order(const struct trp_wide_plan *p,
+                                        struct trp_summing *sum);
+
+/* shuffle_in.c: pushes all records of a partition of a wide node. */
+int trp_flow_wide(struct trp_flow *f, const struct trp_chain_node *n);
 
 #endif

@@ -76,8 +76,8 @@ static int run_array(struct trp_flow *f, const struct trp_chain_node *n,
     return 0;
 }
 
-static int source_emit(struct trp_flow *f, const void *key, size_t nk,
-                       const void *value, size_t n)
+int trp_flow_source_emit(struct trp_flow *f, const void *key, size_t nk,
+                         const void *value, size_t n)
 {
     if (trp_emit(&f->source, key, nk, value, n) == 0)
         return 0;
@@ -85,7 +85,7 @@ static int source_emit(struct trp_flow *f, const void *key, size_t nk,
                          f->source.failed);
 }
 
-static int source_end(struct trp_flow *f)
+int trp_flow_source_end(struct trp_flow *f)
 {
     return f->source.count ? trp_flow_source_flush(&f->source, f) : 0;
 }
@@ -98,10 +98,10 @@ static int run_records(struct trp_flow *f, const uint8_t *input, size_t size)
         const uint8_t *value = trp_get_bytes(&v, &n);
         if (v.bad)
             return trp_flow_fail(f, TRP_EPROTO, "records that cannot be read");
-        if (source_emit(f, NULL, 0, value, n) < 0)
+        if (trp_flow_source_emit(f, NULL, 0, value, n) < 0)
             return -1;
     }
-    return source_end(f);
+    return trp_flow_source_end(f);
 }
 
 struct text_part {
@@ -113,7 +113,7 @@ struct text_part {
 static int text_line(void *context, const char *line, size_t size)
 {
     struct text_part *t = context;
-    return source_emit(t->flow, t->path, t->path_size, line, size);
+    return trp_flow_source_emit(t->flow, t->path, t->path_size, line, size);
 }
 
 static int run_text_part(struct trp_flow *f, const struct trp_chain_node *n,
@@ -148,7 +148,7 @@ static int run_text(struct trp_flow *f, const struct trp_chain_node *n,
         if (rc < 0)
             return -1;
     }
-    return source_end(f);
+    return trp_flow_source_end(f);
 }
 
 int trp_flow_source(struct trp_flow *f, const struct trp_chain_node *n,
@@ -163,6 +163,8 @@ int trp_flow_source(struct trp_flow *f, const struct trp_chain_node *n,
         return run_records(f, input, size);
     case TRP_NODE_TEXT:
         return run_text(f, n, input, size);
+    case TRP_NODE_WIDE:
+        return trp_flow_wide(f, n);
     default:
         return trp_flow_fail(f, TRP_EPROTO, "a chain without a source");
     }

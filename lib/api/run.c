@@ -100,9 +100,8 @@ static int flow_writers(struct trp_flow *f)
     return 0;
 }
 
-/* Source, functions, and then what is left in the writers, in order. */
-static int flow_records(struct trp_flow *f, const struct trp_chain_node *source,
-                        const uint8_t *input, size_t size)
+int trp_flow_records(struct trp_flow *f, const struct trp_chain_node *source,
+                     const uint8_t *input, size_t size)
 {
     if (trp_flow_source(f, source, input, size) < 0)
         return -1;
@@ -165,7 +164,7 @@ static int flow_save(struct trp_flow *f, const struct trp_chain_node *source,
             close(fd);
         return -1;
     }
-    int rc = flow_records(f, source, input, size);
+    int rc = trp_flow_records(f, source, input, size);
     long written = ftell(f->file);
     if (fclose(f->file) != 0 && rc == 0)
         rc = trp_flow_fail(f, TRP_ESYSTEM, "cannot write %s: %s", hidden,
@@ -197,7 +196,9 @@ static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
     const struct trp_chain_node *node = &c->nodes[source];
     if (c->kind == TRP_DO_SAVE)
         flow_save(f, node, input, size);
-    else if (flow_records(f, node, input, size) == 0)
+    else if (c->kind == TRP_DO_SHUFFLE)
+        trp_flow_map_output(f, node, input, size);
+    else if (trp_flow_records(f, node, input, size) == 0)
         flow_result(f);
 }
 
@@ -207,6 +208,7 @@ static void runner_run(void *stage, const struct trp_task_info *info,
 {
     ret->status = 0;
     ret->mistake = false;
+    ret->fetch.failed = false;
     ret->result = NULL;
     ret->result_size = 0;
     ret->records_in = ret->records_out = ret->bytes_in = ret->bytes_out = 0;

@@ -1,10 +1,11 @@
 /*
  * One stage, submitted and waited for.
  *
- * The chain is encoded once into a buffer of the context; a launch points into the
- * source's inputs; a verdict of success brings a partition's share, which counts once
- * however often the partition ran. What is kept for each partition: one bit for count,
- * a pointer and a size for collect and reduce, nothing for foreach and save.
+ * The driver makes the stages (lineage.c) and asks for the description of each when it
+ * begins; a launch points into the source's inputs; a verdict of success brings a
+ * partition's share, which counts once however often the partition ran. What is kept
+ * for each partition: one bit for count, a pointer and a size for collect and reduce,
+ * nothing for foreach and save.
  *
  * A failed action tells the failure that ended it: the text that the function gave when
  * it ended with a code, else the driver's words.
@@ -20,42 +21,28 @@
 static int stage_message(void *context, uint32_t stage, struct trp_stage_message *ret,
                          trp_error *err)
 {
-    (void)stage;
-    (void)err;
     const struct trp_stage_run *a = context;
-    const struct trp_resource_profile *p =
-        trp_profiles_get(a->context->profiles, a->profile);
+    trp_context *ctx = a->context;
+    const struct trp_told *t = &ctx->told[stage];
+    trp_dataset *last = trp_told_last(t);
+    trp_buf_clear(&ctx->body);
+    if (trp_chain_walk(last) < 0 || trp_chain_put(&ctx->body, ctx, &t->end) < 0) {
+        trp_buf_free(&ctx->body);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a stage");
+    }
     ret->work = TRP_WORK_FUNCTION;
-    ret->ntasks = a->dataset->partitions;
-    ret->task_cpus = (uint32_t)p->task_cpus;
-    ret->timeout_ns = 0;
-    ret->name = a->name;
-    ret->profile = p->name;
-    ret->body = a->context->body.data;
-    ret->body_size = a->context->body.size;
-    return 0;
-}
-
-/* Asked for only where there are preferences. */
-static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *ret,
-                       trp_error *err)
-{
-    (void)stage;
-    struct trp_stage_run *a = context;
-    if (trp_chain_places(a->dataset, &a->places) < 0)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory for preferred hosts");
-    ret->ntasks = a->dataset->partitions;
-    ret->prefer = (struct trp_preferences){a->places.first, a->places.places};
+    ret->body = ctx->body.data;
+    ret->body_size = ctx->body.size;
     return 0;
 }
 
 static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number,
                    struct trp_launch *l)
 {
-    (void)stage;
     (void)number;
     const struct trp_stage_run *a = context;
-    trp_chain_input(a->dataset, task, &l->extra, &l->extra_size);
+    trp_chain_input(trp_told_last(&a->context->told[stage]), task, &l->extra,
+                    &l->extra_size);
 }
 
 static void keep_part(struct trp_stage_run *a, struct trp_part *p, uint32_t task,
@@ -79,14 +66,15 @@ static void keep_part(struct trp_stage_run *a, struct trp_part *p, uint32_t task
     p->size = end->extra_size;
 }
 
-static void keep_failure(struct trp_stage_run *a, const struct trp_action *verdict,
-                         const struct trp_end *end)
+static void keep_failure(struct trp_stage_run *a, uint32_t stage,
+                         const struct trp_action *verdict, const struct trp_end *end)
 {
     if (a->failure.there || verdict->task_end.retried || !verdict->task_end.counted ||
         (verdict->task_end.status != TRP_END_EXIT &&
          verdict->task_end.status != TRP_END_MISTAKE))
         return;
     a->failure.there = true;
+    a->failure.stage = a->context->told[stage].name;
     a->failure.mistake = verdict->task_end.status == TRP_END_MISTAKE;
     a->failure.task = verdict->task_end.task;
     a->failure.times = verdict->task_end.failures;
@@ -99,13 +87,14 @@ static void keep_failure(struct trp_stage_run *a, const struct trp_action *verdi
 static void task_ended(void *context, uint32_t stage, const struct trp_action *verdict,
                        const struct trp_end *end)
 {
-    (void)stage;
     struct trp_stage_run *a = context;
     uint32_t task = verdict->task_end.task;
     if (verdict->task_end.status != TRP_END_SUCCESS) {
-        keep_failure(a, verdict, end);
+        keep_failure(a, stage, verdict, end);
         return;
     }
+    if (stage != a->told) /* a map output */
+        return;
     if (a->parts) {
         keep_part(a, &a->parts[task], task, end);
     } else if (a->done) {
@@ -118,58 +107,12 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
 
 /* ---- running one ---- */
 
-/* The profile of the stage: from all nodes of the walk. */
-static int choose_profile(struct trp_stage_run *a)
-{
-    trp_context *ctx = a->context;
-    uint32_t n = 0;
-    for (size_t i = 0; i < ctx->nnodes; i++)
-        n += ctx->nodes[i]->kind == TRP_NODE_PROFILE;
-    if (n == 0) {
-        a->profile = (trp_profile_id){0};
-        return 0;
-    }
-    trp_profile_id *ids = malloc(n * sizeof(*ids));
-    if (!ids)
-        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
-    n = 0;
-    for (size_t i = 0; i < ctx->nnodes; i++)
-        if (ctx->nodes[i]->kind == TRP_NODE_PROFILE)
-            ids[n++] = ctx->nodes[i]->profile;
-    trp_error err;
-    uint32_t known = trp_profiles_count(ctx->profiles);
-    int rc = trp_profiles_of_stage(ctx->profiles, ids, n, &a->profile, &err);
-    free(ids);
-    if (rc == 0 && a->profile.n >= known) { /* merged: a new one */
-        rc = trp_profiles_supported(ctx->profiles, a->profile, &err);
-        if (rc == 0)
-            rc = trp_driver_profile_added(ctx->driver, a->profile, &err);
-    }
-    return rc < 0 ? trp_context_fail(ctx, rc, "%s: %s", a->name, err.text) : 0;
-}
-
 static int prepare(struct trp_stage_run *a)
 {
     trp_context *ctx = a->context;
-    trp_chain_name(a->dataset, &a->end, a->name, sizeof(a->name));
-    int rc = trp_chain_walk(a->dataset);
-    if (rc == 0)
-        rc = choose_profile(a);
+    int rc = trp_lineage_tell(a->dataset, &a->end, &a->told);
     if (rc < 0)
         return rc;
-    trp_buf_clear(&ctx->body);
-    if (trp_chain_put(&ctx->body, ctx, &a->end) < 0) {
-        trp_buf_free(&ctx->body);
-        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for a stage");
-    }
-    if (ctx->body.size > TRP_MESSAGE_MAX / 4) {
-        rc = trp_context_fail(ctx, TRP_ELIMIT,
-                              "%s: its functions' arguments are %zu MiB; a stage may "
-                              "have %u",
-                              a->name, ctx->body.size >> 20, TRP_MESSAGE_MAX / 4 >> 20);
-        trp_buf_free(&ctx->body);
-        return rc;
-    }
     uint32_t n = a->dataset->partitions;
     if (a->end.kind == TRP_DO_COUNT)
         a->done = calloc(((size_t)n + 63) / 64, sizeof(*a->done));
@@ -188,37 +131,22 @@ static int tell_failure(struct trp_stage_run *a, int rc, const trp_error *err)
     char failed[48];
     trp_failed_text(a->failure.times, failed, sizeof(failed));
     if (rc == TRP_EFAILED && a->failure.there && a->failure.mistake)
-        return trp_context_fail(ctx, rc,
-                                "stage %s: task %u %s a mistake in the program: %s",
-                                a->name, a->failure.task, failed, a->failure.text);
+        return trp_context_fail(
+            ctx, rc, "stage %s: task %u %s a mistake in the program: %s",
+            a->failure.stage, a->failure.task, failed, a->failure.text);
     if (rc == TRP_EFAILED && a->failure.there)
         return trp_context_fail(ctx, rc, "stage %s: task %u %s exit status %d%s%s",
-                                a->name, a->failure.task, failed, (int)a->failure.code,
-                                a->failure.text[0] ? ": " : "", a->failure.text);
+                                a->failure.stage, a->failure.task, failed,
+                                (int)a->failure.code, a->failure.text[0] ? ": " : "",
+                                a->failure.text);
     return trp_context_fail(ctx, rc, "%s", err->text);
-}
-
-/* By the nodes of the last walk. */
-static bool is_barrier(const trp_context *ctx)
-{
-    for (size_t i = 0; i < ctx->nnodes; i++)
-        if (ctx->nodes[i]->kind == TRP_NODE_BARRIER)
-            return true;
-    return false;
 }
 
 static int submit_and_wait(struct trp_stage_run *a)
 {
     trp_context *ctx = a->context;
-    struct trp_stage_spec stage = {.name = a->name,
-                                   .profile = a->profile,
-                                   .kind = TRP_STAGE_TASKS,
-                                   .tasks_known = !trp_chain_prefers(ctx),
-                                   .barrier = is_barrier(ctx),
-                                   .ntasks = a->dataset->partitions};
-    struct trp_job_spec spec = {.stages = &stage, .nstages = 1};
+    struct trp_job_spec spec = {.is_dataset = true, .redo = true, .dataset = a->told};
     struct trp_work work = {.context = a,
-                            .stage_tasks = stage_tasks,
                             .stage_message = stage_message,
                             .launch = launch,
                             .task_ended = task_ended};
@@ -241,7 +169,6 @@ void trp_stage_run_free(struct trp_stage_run *a)
     for (uint32_t i = 0; a->parts && i < a->dataset->partitions; i++)
         free(a->parts[i].data);
     free(a->parts);
-    trp_chain_places_free(&a->places);
     free(a->done);
 }
 

@@ -11,7 +11,7 @@
 #ifndef TRP_API_STAGE_RUN_H
 #define TRP_API_STAGE_RUN_H
 
-#include "api/chain.h"
+#include "api/lineage.h"
 
 /* What came back for one partition. */
 struct trp_part {
@@ -25,15 +25,14 @@ struct trp_stage_run {
     trp_context *context;
     trp_dataset *dataset;
     struct trp_chain_end end;
-    trp_profile_id profile;
-    char name[256];
+    uint32_t told; /* the dataset of its last stage */
     uint64_t count;
     uint64_t *done;         /* count: a bit for each partition */
     struct trp_part *parts; /* collect, reduce */
-    struct trp_chain_places places;
-    trp_error bad; /* a result that could not be taken */
+    trp_error bad;          /* a result that could not be taken */
     struct {
         bool there, mistake;
+        const char *stage;
         uint32_t task, times;
         int32_t code;
         char text[512];

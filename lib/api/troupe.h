@@ -202,6 +202,29 @@ trp_dataset *trp_map(trp_dataset *d, trp_function f, const void *arg, size_t arg
  */
 trp_dataset *trp_filter(trp_dataset *d, trp_function f, const void *arg,
                         size_t arg_size);
+/* ---- wide operations: each partition needs records of all partitions of d ----
+ *
+ * What d computes then runs as a stage of its own, in its own profile, and leaves its
+ * records in files on the hosts where it ran, sorted and dealt out to `partitions`
+ * (1 or more) by the hash of their keys. The result depends on the records alone, not
+ * on what ran where or when. Within a partition records come in the order of the bytes
+ * of their keys. */
+
+/* How the values of one key become one. Values are int64_t or double, 8 bytes in the
+ * machine's order; sums of int64_t wrap around. */
+enum trp_sum {
+    TRP_SUM_I64 = 1,
+    TRP_MIN_I64,
+    TRP_MAX_I64,
+    TRP_SUM_F64,
+    TRP_MIN_F64,
+    TRP_MAX_F64,
+    TRP_COUNT, /* how many values there are, whatever they are, as an int64_t */
+};
+/* One record for each key: the key and the sum of its values. A record without a key,
+ * or with a value of another width, is a mistake in the program. */
+trp_dataset *trp_reduce_by_key(trp_dataset *d, enum trp_sum sum, uint32_t partitions);
+
 /* All partitions of a, then those of b. */
 trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
 /* The stage that computes d runs in this shape. Of several on one dataset (trp_barrier

@@ -216,6 +216,9 @@ const struct trp_option trp_option_table[] = {
      "the same, for its executor", ENGINE(locality_wait_ns[TRP_PROCESS_LOCAL])},
     {"locality.wait.rack", TRP_OPTION_TIME, "=locality.wait", "0", NULL, NULL,
      "the same, for its rack", ENGINE(locality_wait_ns[TRP_RACK_LOCAL])},
+    {"memory.fraction", TRP_OPTION_NUMBER, "0.6", "0", "1", NULL,
+     "share of an executor's memory for map outputs that are written and read, when it "
+     "has no offHeap", OTHER},
     {"memory.offHeap.enabled", OFF,
      "give executors of the default profile memory.offHeap.size", OTHER},
     {"memory.offHeap.size", TRP_OPTION_MEMORY, "0", "0", NULL, NULL,
@@ -323,29 +326,20 @@ const struct trp_option trp_option_table[] = {
 };
 /* clang-format on */
 
-static const char no_maps[] = "no stage of a run makes map outputs yet";
 static const char no_blocks[] = "no run keeps data in executors yet";
+static const char no_moves[] = "no run moves map outputs yet";
 static const char no_records[] = "no run counts the records that its tasks read yet";
 
 static const struct {
     const char *key, *why;
     bool scenarios; /* only they have it */
 } missing[] = {
-    {"dynamicAllocation.cachedExecutorIdleTimeout",       no_blocks,  false},
-    {"dynamicAllocation.shuffleTracking.enabled",         no_maps,    false},
-    {"dynamicAllocation.shuffleTracking.timeout",         no_maps,    false},
-    {"excludeOnFailure.application.fetchFailure.enabled", no_maps,    false},
-    {"files.fetchFailure.unRegisterOutputOnHost",         no_maps,    false},
-    {"scheduler.maxRetainedRemovedDecommissionExecutors", no_maps,    false},
-    {"shuffle.host_files",                                no_maps,    false},
-    {"shuffle.reduceLocality.enabled",                    no_maps,    false},
-    {"shuffle.service.enabled",                           no_maps,    false},
-    {"speculation.efficiency.enabled",                    no_records, true },
-    {"speculation.efficiency.longRunTaskFactor",          no_records, true },
-    {"speculation.efficiency.processRateMultiplier",      no_records, true },
-    {"stage.ignoreDecommissionFetchFailure",              no_maps,    false},
-    {"storage.decommission.enabled",                      no_blocks,  false},
-    {"storage.decommission.shuffleBlocks.enabled",        no_maps,    false},
+    {"dynamicAllocation.cachedExecutorIdleTimeout",  no_blocks,  false},
+    {"speculation.efficiency.enabled",               no_records, true },
+    {"speculation.efficiency.longRunTaskFactor",     no_records, true },
+    {"speculation.efficiency.processRateMultiplier", no_records, true },
+    {"storage.decommission.enabled",                 no_blocks,  false},
+    {"storage.decommission.shuffleBlocks.enabled",   no_moves,   false},
 };
 
 const char *trp_option_missing(const char *key)

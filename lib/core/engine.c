@@ -454,6 +454,8 @@ int trp_engine_step(trp_engine *e, int64_t now_ns, const struct trp_event *event
 {
     if (now_ns > e->now)
         e->now = now_ns;
+    if (e->dag.told_stages)
+        trp_stages_free_told(e);
     uint64_t ignored = e->ignored;
     int rc = take_event(e, event, err);
     if (e->nyielding && e->ignored == ignored) /* it may be for nobody any more */

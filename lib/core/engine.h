@@ -216,6 +216,8 @@ struct trp_job_spec {
     const char *pool; /* scheduler.pool of its task sets; NULL: "default" */
     const char *name; /* for messages; NULL: its number */
     bool is_dataset, map_only, some;
+    bool redo; /* of a dataset: what its tasks gave may be given again, so a barrier
+                * stage that failed runs again (else, as in Spark, the job fails) */
     uint32_t dataset;
     const uint32_t *partitions;
     uint32_t npartitions;
@@ -237,6 +239,7 @@ struct trp_fetch_source {
     trp_stage_id stage;       /* that made it */
     uint32_t map;             /* its task, TRP_NONE: not known */
     trp_executor_id executor; /* that should have it, n == TRP_NONE: not known */
+    const char *text;         /* why, for a person; NULL: nobody said */
 };
 
 /* Why an executor that was asked for does not come. */
@@ -590,6 +593,9 @@ struct trp_stage_view {
     enum trp_stage_kind kind;
     bool submitted;
     enum trp_outcome outcome;
+    uint32_t dataset;  /* that it computes; TRP_NONE: told as a stage */
+    bool map;          /* it leaves map outputs */
+    bool barrier;      /* its tasks run at once */
     uint32_t attempts; /* stage attempts so far */
     uint32_t ntasks, pending, running, queued, succeeded, failed; /* failed: for good */
 };
@@ -616,6 +622,30 @@ const trp_ledger *trp_engine_ledger(const trp_engine *e, trp_executor_id executo
  * missing. `ret_executor` n is TRP_NONE when any executor on the host serves it. */
 int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
                       trp_executor_id *ret_executor, const char **ret_host);
+
+/* The stage of a live attempt; n == TRP_NONE: there is no such attempt. */
+trp_stage_id trp_engine_stage_of(const trp_engine *e, trp_attempt_id attempt);
+
+/* The stages whose map outputs or ends a stage waits for: how many; their ids in
+ * ret[0..cap). */
+uint32_t trp_engine_parents(const trp_engine *e, trp_stage_id stage, trp_stage_id *ret,
+                            uint32_t cap);
+
+/* Map outputs by the dataset that they are of, for who reads them. */
+struct trp_input_view {
+    trp_attempt_id attempt;   /* that made it */
+    trp_executor_id executor; /* n == TRP_NONE: any on the host serves it */
+    const char *host;
+};
+/* Map tasks of a dataset; 0: it is not shuffled. */
+uint32_t trp_engine_inputs(const trp_engine *e, uint32_t dataset);
+/* Where one output is; TRP_ENOENT: missing. */
+int trp_engine_input(const trp_engine *e, uint32_t dataset, uint32_t map,
+                     struct trp_input_view *ret);
+/* Whom to blame when the output that `attempt` made could not be read. When it is not
+ * the one that counts any more, nobody: `map` and `executor` are TRP_NONE. */
+struct trp_fetch_source trp_engine_blame(const trp_engine *e, uint32_t dataset,
+                                         uint32_t map, trp_attempt_id attempt);
 
 /* Why nothing of this stage runs: the first reason that blocks it, for a person. Times
  * count from `now_ns`, which may be later than the last step. Returns buf. */

@@ -21,6 +21,9 @@ int trp_engine_stage(const trp_engine *e, trp_stage_id stage,
         .submitted = s->state >= TRP_STAGE_RUNNING,
         .outcome = s->outcome,
         .attempts = s->attempts,
+        .dataset = s->dataset,
+        .map = s->is_map,
+        .barrier = s->barrier,
         .ntasks = s->ntasks,
         .succeeded = s->succeeded,
         .failed = s->given_up,
@@ -59,6 +62,75 @@ int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
     ret_executor->n = at.executor;
     *ret_host = e->hosts.hosts[at.host].name;
     return 0;
+}
+
+trp_stage_id trp_engine_stage_of(const trp_engine *e, trp_attempt_id attempt)
+{
+    uint32_t slot = trp_attempt_find(e, attempt);
+    return (trp_stage_id){slot == TRP_NONE ? TRP_NONE
+                                           : e->attempts.v[slot].set->stage->id.n};
+}
+
+uint32_t trp_engine_parents(const trp_engine *e, trp_stage_id stage, trp_stage_id *ret,
+                            uint32_t cap)
+{
+    const struct trp_stage *s = trp_stage_find(e, stage);
+    uint32_t n = s ? s->nparents : 0;
+    for (uint32_t i = 0; i < n && i < cap; i++)
+        ret[i] = s->parents[i].parent->id;
+    return n;
+}
+
+/* The number of a dataset among the map outputs. */
+static uint32_t shuffle_of(const trp_engine *e, uint32_t dataset)
+{
+    return dataset < e->dag.graph.n ? e->dag.graph.v[dataset].shuffle : TRP_NONE;
+}
+
+uint32_t trp_engine_inputs(const trp_engine *e, uint32_t dataset)
+{
+    return trp_map_outputs_maps(e->dag.outputs, shuffle_of(e, dataset));
+}
+
+int trp_engine_input(const trp_engine *e, uint32_t dataset, uint32_t map,
+                     struct trp_input_view *ret)
+{
+    struct trp_output_place at;
+    uint32_t shuffle = shuffle_of(e, dataset);
+    if (!trp_map_outputs_place(e->dag.outputs, shuffle, map, &at))
+        return TRP_ENOENT;
+    ret->attempt.n = trp_map_outputs_id(e->dag.outputs, shuffle, map);
+    ret->executor.n = at.executor;
+    ret->host = e->hosts.hosts[at.host].name;
+    return 0;
+}
+
+/* Any executor by which the engine knows the place: the last one there. */
+static uint32_t executor_at(const trp_engine *e, struct trp_output_place at)
+{
+    if (at.executor != TRP_NONE)
+        return at.executor;
+    for (uint32_t i = e->dag.nexecutors; i-- > 0;)
+        if (e->dag.executors[i].host == at.host)
+            return i;
+    return TRP_NONE;
+}
+
+struct trp_fetch_source trp_engine_blame(const trp_engine *e, uint32_t dataset,
+                                         uint32_t map, trp_attempt_id attempt)
+{
+    struct trp_fetch_source from = {{TRP_NONE}, TRP_NONE, {TRP_NONE}, NULL};
+    struct trp_output_place at;
+    uint32_t shuffle = shuffle_of(e, dataset);
+    if (shuffle >= e->dag.nmap_stages || !e->dag.map_stages[shuffle])
+        return from;
+    from.stage = e->dag.map_stages[shuffle]->id;
+    if (!trp_map_outputs_place(e->dag.outputs, shuffle, map, &at) ||
+        trp_map_outputs_id(e->dag.outputs, shuffle, map) != attempt.n)
+        return from;
+    from.map = map;
+    from.executor.n = executor_at(e, at);
+    return from;
 }
 
 static size_t list_bytes(const struct trp_task_set *s, const struct trp_pending *p)

@@ -27,6 +27,7 @@
 #include "os/clock.h"
 #include "os/held.h"
 #include "os/title.h"
+#include "os/tree.h"
 
 /* ---- making ---- */
 
@@ -568,6 +569,15 @@ int trp_driver_stopped(const trp_driver *d)
     return d->stop;
 }
 
+/* Of an elastic run its guard does it, however the run ends. */
+static void remove_scratch(const trp_driver *d)
+{
+    char path[4200];
+    size_t budget = SIZE_MAX;
+    snprintf(path, sizeof(path), "%s/state/scratch", d->run_dir);
+    trp_tree_remove(AT_FDCWD, path, &budget);
+}
+
 int trp_driver_end(trp_driver *d, int status, bool quiet)
 {
     trp_error err = {0};
@@ -578,6 +588,8 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     close_cluster(d);
     bool clean = trp_channel_close(d->channel);
     d->channel = NULL;
+    if (d->config.mode == TRP_DRIVER_STATIC)
+        remove_scratch(d);
     if (status == 0 && d->stop)
         status = trp_error_exit_status(d->stop);
     status = end_log(d, status);

@@ -36,8 +36,9 @@ struct trp_stage_tasks {
     const uint8_t *done; /* ntasks bytes or NULL */
 };
 
-/* What a job's tasks are. `stage` is the index of the stage in the job's spec. All
- * calls come from the loop; strings and bytes given out stay valid until stage_ended.
+/* What a job's tasks are. `stage` is the index of the stage in the job's spec; of a job
+ * that is told as a dataset, the dataset that the stage computes. All calls come from
+ * the loop; strings and bytes given out stay valid until stage_ended.
  */
 struct trp_work {
     void *context;
@@ -103,6 +104,11 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
  * log gets its event. TRP_ENEVER with the cluster's words when no executor can ever
  * hold it. */
 int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err);
+
+/* Tells of a dataset, for jobs that compute it or read its map outputs; *ret_id is how
+ * many were told before. `spec` is copied. TRP_EINVAL, TRP_ELIMIT, TRP_ENOMEM. */
+int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,
+                       uint32_t *ret_id, trp_error *err);
 
 /* Submits a job; `work` is copied, its context must live until the job ended. */
 int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,

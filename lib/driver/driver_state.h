@@ -8,6 +8,7 @@
  *     record_life.c       … and what becomes of them
  *     executor_messages.c what they tell of attempts
  *     allocation_ends.c  the end of the driver's allocation
+ *     map_outputs.c where they are, for who reads them
  *     secrets.c     what executors have to prove
  *     open.c        from a run specification, or from MPI ranks, to a driver
  */
@@ -70,8 +71,11 @@ struct trp_executor_record {
 
 /* A stage of a job that is not over yet. */
 struct trp_driver_stage {
+    trp_stage_id id;
     struct trp_driver_job *job;
-    uint32_t index; /* in the job's spec */
+    uint32_t index;   /* in the job's spec; of a job of datasets the dataset */
+    uint32_t dataset; /* that it computes; TRP_NONE: told as a stage */
+    bool map;         /* it leaves map outputs */
     char *name;
     char *pool; /* NULL: it names none */
     trp_profile_id profile;
@@ -84,7 +88,10 @@ struct trp_driver_stage {
     uint32_t attempt;       /* the last that was submitted, of this run */
     bool whole;             /* a barrier stage: runs again as a whole */
     struct trp_buf message; /* the STAGE message, once it was made */
-    uint8_t *sent;          /* by executor number: it has the message */
+    struct trp_buf inputs;  /* the INPUTS message of attempt `inputs_of` */
+    uint32_t inputs_of;
+    /* By executor number: 0, or 1 + the attempt whose inputs it has. */
+    uint32_t *sent;
     uint32_t nsent;
     uint32_t live;      /* attempts launched and not ended */
     uint32_t done;      /* tasks, in the last attempt or before it */
@@ -101,6 +108,7 @@ struct trp_driver_job {
     trp_job_id id;
     struct trp_work work;
     uint32_t first, nstages;
+    bool logged;     /* that it began */
     bool over, told; /* ended; trp_driver_wait has said so */
     enum trp_outcome outcome;
     trp_error err; /* what failed first */
@@ -157,6 +165,8 @@ struct trp_driver {
     bool last_job; /* no other one will be submitted */
     bool killed;   /* … and running tasks are killed */
     int64_t kill_at;            /* end of the grace, mono */
+    uint32_t ndatasets;         /* told to the engine */
+    char fetch_text[512];       /* of the end that is taken */
     char out_of_time[384];      /* nothing can be begun any more: why; "" */
     int64_t ends_wall, time_up; /* the end of its allocation, s; of the run, mono */
     bool soft;                  /* kills begin with SIGTERM: the grace is over */

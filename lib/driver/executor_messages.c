@@ -2,6 +2,7 @@
  * What executors and gangs tell of the attempts that they run.
  */
 #include "driver/driver_state.h"
+#include "driver/map_outputs.h"
 #include "os/clock.h"
 
 void trp_driver_on_gang_ended(void *context, trp_attempt_id attempt,
@@ -34,11 +35,16 @@ static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t 
         ev.ended.status = end.status;
         ev.ended.code = end.code;
         ev.ended.duration_ns = end.duration_ns;
+        if (!trp_driver_take_outputs(d, &end, &ev.ended)) {
+            rc = TRP_EPROTO;
+            break;
+        }
         ev.ended.result_bytes = end.status == TRP_END_SUCCESS ? end.extra_size : 0;
         d->ended = &end;
         x->ends++;
         trp_driver_step(d, &ev);
         d->ended = NULL;
+        trp_driver_outputs_done(&ev.ended);
         rc = 0;
     }
     if (rc < 0)

@@ -16,6 +16,14 @@ void trp_perform_stage_ready(trp_driver *d, trp_stage_id id);
 void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id);
 void trp_perform_stage_retried(trp_driver *d, const struct trp_action *a);
 void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a);
+/* A record for a stage that the engine made for a job of datasets. */
+struct trp_driver_stage *trp_perform_stage_of_dataset(struct trp_driver_job *j,
+                                                      uint32_t id,
+                                                      const struct trp_stage_view *v,
+                                                      const trp_stage_id *parents,
+                                                      uint32_t nparents);
+/* The event log learns of a job and its stages, once. */
+void trp_perform_log_job(trp_driver *d, struct trp_driver_job *j);
 /* Forgets a stage that has ended and of which nothing runs any more. */
 void trp_perform_settle(trp_driver *d, trp_stage_id id);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "driver/map_outputs.h"
 #include "driver/perform.h"
 
 enum { BATCH_BYTES = 16384 };
@@ -51,16 +52,22 @@ void trp_perform_over(trp_driver *d, struct trp_executor_record *x, trp_stage_id
 static bool stage_send(trp_driver *d, struct trp_driver_stage *s,
                        struct trp_executor_record *x, trp_error *err)
 {
-    uint32_t executor = x->id.n;
-    if (executor < s->nsent && s->sent[executor])
+    uint32_t executor = x->id.n, has = executor < s->nsent ? s->sent[executor] : 0;
+    if (has == s->attempt + 1 || (has && !s->inputs.size))
         return true;
-    send_over(d, x);
-    const struct trp_buf *b = trp_driver_message(d, s, err);
-    if (!b || !is_sent(trp_channel_send(d->channel, executor, b->data, b->size)))
+    if (!has) {
+        send_over(d, x);
+        const struct trp_buf *b = trp_driver_message(d, s, err);
+        if (!b || !is_sent(trp_channel_send(d->channel, executor, b->data, b->size)) ||
+            !TRP_ARRAY_RESERVE_ZEROED(s->sent, s->nsent, (uint64_t)executor + 1))
+            return false;
+    }
+    err->code = 0;
+    const struct trp_buf *in = trp_driver_inputs(d, s, err);
+    if (err->code ||
+        (in && !is_sent(trp_channel_send(d->channel, executor, in->data, in->size))))
         return false;
-    if (!TRP_ARRAY_RESERVE_ZEROED(s->sent, s->nsent, (uint64_t)executor + 1))
-        return false;
-    s->sent[executor] = 1;
+    s->sent[executor] = s->attempt + 1;
     return true;
 }
 
@@ -139,15 +146,15 @@ static void launch_failed(trp_driver *d, trp_attempt_id attempt,
     d->ended = before;
 }
 
-/* Numbers of a task's attempts go on over the attempts of its stage: each has logs of
- * its own. (A task of a barrier stage, the only one that is run again as a whole here,
- * has one attempt in each.) */
-static const struct trp_action *numbered(const struct trp_action *a,
+/* Numbers of a task's attempts go on over the attempts of a stage that runs again as a
+ * whole: each has logs of its own. (A task of such a stage, a barrier stage, has one
+ * attempt in each.) */
+static const struct trp_action *numbered(const struct trp_action *a, bool whole,
                                          struct trp_action *own)
 {
     bool launch = a->kind == TRP_ACTION_LAUNCH;
     uint32_t earlier = launch ? a->launch.stage_attempt : a->task_end.stage_attempt;
-    if (!earlier)
+    if (!earlier || !whole)
         return a;
     *own = *a;
     if (launch)
@@ -160,8 +167,8 @@ static const struct trp_action *numbered(const struct trp_action *a,
 void trp_perform_launch(trp_driver *d, const struct trp_action *action)
 {
     struct trp_action own;
-    const struct trp_action *a = numbered(action, &own);
-    struct trp_driver_stage *s = trp_driver_stage_of(d, a->launch.stage);
+    struct trp_driver_stage *s = trp_driver_stage_of(d, action->launch.stage);
+    const struct trp_action *a = numbered(action, s->whole, &own);
     struct trp_executor_record *x = trp_record_of(d, a->launch.executor.n);
     trp_error err;
     err.text[0] = '\0';
@@ -303,8 +310,8 @@ static void note_task_failure(trp_driver *d, struct trp_driver_stage *s,
 void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
 {
     struct trp_action own;
-    const struct trp_action *v = numbered(action, &own);
-    struct trp_driver_stage *s = trp_driver_stage_of(d, v->task_end.stage);
+    struct trp_driver_stage *s = trp_driver_stage_of(d, action->task_end.stage);
+    const struct trp_action *v = numbered(action, s->whole, &own);
     const struct trp_executor_record *x = trp_record_of(d, v->task_end.executor.n);
     const struct trp_end *end = d->ended;
     char reason[sizeof(s->failed.reason)];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "driver/map_outputs.h"
 #include "driver/perform.h"
 
 struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id id)
@@ -18,6 +19,7 @@ static void stage_free(struct trp_driver_stage *s)
 {
     if (!s)
         return;
+    trp_buf_free(&s->inputs);
     trp_buf_free(&s->message);
     free(s->sent);
     free(s->name);
@@ -36,12 +38,15 @@ void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j)
     free(j);
 }
 
-static struct trp_driver_stage *stage_new(struct trp_driver_job *j, uint32_t index,
+static struct trp_driver_stage *stage_new(struct trp_driver_job *j, trp_stage_id id,
+                                          uint32_t index,
                                           const struct trp_stage_spec *spec)
 {
     struct trp_driver_stage *s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;
+    s->id = id;
+    s->dataset = TRP_NONE;
     s->job = j;
     s->index = index;
     s->profile = spec->profile;
@@ -61,6 +66,33 @@ static struct trp_driver_stage *stage_new(struct trp_driver_job *j, uint32_t ind
     return NULL;
 }
 
+struct trp_driver_stage *trp_perform_stage_of_dataset(struct trp_driver_job *j,
+                                                      uint32_t id,
+                                                      const struct trp_stage_view *v,
+                                                      const trp_stage_id *parents,
+                                                      uint32_t nparents)
+{
+    const struct trp_stage_spec spec = {.name = v->name,
+                                        .profile = v->profile,
+                                        .barrier = v->barrier,
+                                        .tasks_known = true,
+                                        .ntasks = v->ntasks};
+    struct trp_driver_stage *s = stage_new(j, (trp_stage_id){id}, v->dataset, &spec);
+    trp_stage_id *own = s ? calloc(nparents ? nparents : 1, sizeof(*own)) : NULL;
+    if (!own) {
+        stage_free(s);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < nparents; i++)
+        own[i] = parents[i];
+    free(s->parents);
+    s->parents = own;
+    s->nparents = nparents;
+    s->dataset = v->dataset;
+    s->map = v->map;
+    return s;
+}
+
 static struct trp_event_stage event_stage(const trp_driver *d, uint32_t id)
 {
     const struct trp_driver_stage *s = d->stages[id];
@@ -76,14 +108,19 @@ static struct trp_event_stage event_stage(const trp_driver *d, uint32_t id)
                                     .pool = s->pool};
 }
 
-static void log_job_start(trp_driver *d, const struct trp_driver_job *j)
+void trp_perform_log_job(trp_driver *d, struct trp_driver_job *j)
 {
+    if (j->logged)
+        return;
+    j->logged = true;
     struct trp_event_stage *v = calloc(j->nstages ? j->nstages : 1, sizeof(*v));
     if (!v)
         return;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < j->nstages; i++)
-        v[i] = event_stage(d, j->first + i);
-    trp_event_job_start(d->log, j->id, trp_driver_wall(d, d->now), v, j->nstages);
+        if (d->stages[j->first + i])
+            v[n++] = event_stage(d, j->first + i);
+    trp_event_job_start(d->log, j->id, trp_driver_wall(d, d->now), v, n);
     free(v);
 }
 
@@ -107,14 +144,18 @@ void trp_perform_job_started(trp_driver *d, trp_job_id id)
     j->nstages = spec->nstages;
     j->outcome = TRP_OUTCOME_RUNNING;
     for (uint32_t i = 0; i < spec->nstages; i++) {
-        struct trp_driver_stage *s = stage_new(j, i, &spec->stages[i]);
+        struct trp_driver_stage *s =
+            stage_new(j, (trp_stage_id){d->nstages}, i, &spec->stages[i]);
         if (!s)
             trp_perform_out_of_memory(d);
         d->stages[d->nstages++] = s;
         d->stages_known++;
     }
     d->jobs[id.n] = j;
-    log_job_start(d, j);
+    if (spec->is_dataset) /* planned in this step, or later */
+        trp_driver_learn_stages(d);
+    else
+        trp_perform_log_job(d, j);
 }
 
 const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage *s,
@@ -122,18 +163,22 @@ const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage 
 {
     const struct trp_resource_profile *p = trp_profiles_get(d->profiles, s->profile);
     struct trp_stage_message m = {0};
+    char scratch[4200];
     if (s->message.size)
         return &s->message;
+    snprintf(scratch, sizeof(scratch), "%s/state/scratch", d->run_dir);
     trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (s->job->work.stage_message(s->job->work.context, s->index, &m, err) < 0)
         return NULL;
-    m.stage.n = s->job->first + s->index;
+    m.stage = s->id;
     m.stage_attempt = s->job->work.first_attempt;
     m.whole = s->whole;
     m.ntasks = s->ntasks;
     m.task_cpus = (uint32_t)p->task_cpus;
     m.name = s->name;
     m.profile = p->name;
+    m.memory = trp_driver_task_memory(d, p);
+    m.scratch = scratch;
     s->timeout_ns = m.timeout_ns;
     s->function = m.work == TRP_WORK_FUNCTION;
     trp_stage_message_put(&s->message, &m);
@@ -189,10 +234,13 @@ void trp_driver_count_done(trp_driver *d, struct trp_driver_stage *s, uint32_t d
 
 void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
 {
+    trp_driver_learn_stages(d);
     struct trp_driver_stage *s = trp_driver_stage_of(d, id);
     struct trp_stage_view view = {0};
     if (trp_engine_stage(d->engine, id, &view) == 0 && view.attempts)
         s->attempt = view.attempts - 1;
+    d->stages_done -= s->ended; /* a map stage whose outputs were lost */
+    s->ended = false;
     if (!s->submitted)
         d->tasks += s->ntasks;
     trp_driver_count_done(d, s, view.succeeded);
@@ -233,7 +281,7 @@ void trp_perform_settle(trp_driver *d, trp_stage_id id)
 void trp_driver_settle(trp_driver *d, struct trp_driver_job *j)
 {
     for (uint32_t i = 0; i < j->nstages; i++)
-        if (d->stages[j->first + i]->live)
+        if (d->stages[j->first + i] && d->stages[j->first + i]->live)
             return;
     trp_driver_job_free(d, j);
 }
@@ -279,6 +327,14 @@ void trp_perform_job_ended(trp_driver *d, const struct trp_action *a)
 {
     struct trp_driver_job *j = d->jobs[a->job_ended.job.n];
     j->outcome = a->job_ended.outcome;
+    trp_perform_log_job(d, j);
+    for (uint32_t i = 0; i < j->nstages; i++) {
+        struct trp_driver_stage *s = d->stages[j->first + i];
+        if (s && !s->submitted && !s->ended) { /* nothing of it was missing */
+            s->ended = true;
+            d->stages_done++;
+        }
+    }
     if (j->outcome == TRP_OUTCOME_CANCELLED && !j->err.code)
         trp_error_set(&j->err, d->stop ? d->stop : TRP_ECANCELLED, "%s",
                       *d->stop_error.text ? d->stop_error.text

@@ -73,6 +73,7 @@ static const struct trp_field job_fields[] = {
     YES_NO(trp_job_spec, is_dataset),
     YES_NO(trp_job_spec, map_only),
     YES_NO(trp_job_spec, some),
+    YES_NO(trp_job_spec, redo),
     FIELD(UNSIGNED, trp_job_spec, dataset),
     LIST(ARRAY, trp_job_spec, partitions, npartitions, &partition),
 };
@@ -185,6 +186,7 @@ static const struct trp_field event_ended[] = {
     EVENT(UNSIGNED, ended.from.stage.n),
     EVENT(UNSIGNED, ended.from.map),
     EVENT(UNSIGNED, ended.from.executor.n),
+    EVENT(MAYBE, ended.from.text),
 };
 static const struct trp_field event_cancel[] = {
     EVENT(UNSIGNED, cancel.job.n),

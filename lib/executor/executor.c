@@ -52,6 +52,7 @@ static void executor_free(trp_executor *e)
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->work);
     pthread_cond_destroy(&e->synced);
+    free(e->map_outputs);
     free(threads);
     free(e);
     trp_the_executor = NULL;

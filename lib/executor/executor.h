@@ -56,8 +56,13 @@ int trp_shape_parse(const char *text, struct trp_executor_shape *ret, trp_error 
 /* Runs a function stage's task; provided by lib/api so that executor/ need not know it.
  */
 struct trp_function_result {
-    int32_t status;  /* 0, or the error code a function returned */
-    bool mistake;    /* with a status: it is wrong and would be again */
+    int32_t status; /* 0, or the error code a function returned */
+    bool mistake;   /* with a status: it is wrong and would be again */
+    struct {
+        bool failed; /* with a status: this map output could not be read */
+        uint32_t dataset, map;
+        uint64_t attempt;
+    } fetch;
     uint8_t *result; /* malloc'ed, taken by the executor; NULL: none */
     uint32_t result_size;
     uint64_t records_in, records_out, bytes_in, bytes_out;
@@ -76,6 +81,9 @@ struct trp_task_info {
     const char *host;
     const char *resources;      /* "gpu=0,1\n…" text lines, NUL-terminated */
     const volatile int *killed; /* becomes 1 when the attempt is to end */
+    uint64_t memory;            /* bytes it may use for map outputs */
+    const char *map_outputs;    /* absolute folder: those of this host; NULL: none */
+    const struct trp_stage_inputs *inputs; /* the map outputs it reads; NULL: none */
     trp_task_sync sync;
     void *sync_context; /* the executor's own */
 };

@@ -56,9 +56,13 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
         .host = e->host,
         .resources = t->resources ? t->resources : "",
         .killed = &self->killed,
+        .memory = m->memory,
+        .map_outputs = e->map_outputs,
+        .inputs = t->inputs,
         .sync = trp_sync_call,
         .sync_context = self,
     };
+    ret->fetch.failed = false;
     ret->mistake = false;
     ret->status = 0; /* field by field: the error text is long */
     ret->result = NULL;
@@ -98,10 +102,11 @@ static void record(trp_executor *e, struct trp_task_entry *t,
 {
     struct trp_end end = {
         .attempt = t->attempt,
-        .status = cause != TRP_END_SUCCESS  ? cause
-                  : r->status && r->mistake ? TRP_END_MISTAKE
-                  : r->status               ? TRP_END_EXIT
-                                            : TRP_END_SUCCESS,
+        .status = cause != TRP_END_SUCCESS       ? cause
+                  : r->status && r->fetch.failed ? TRP_END_FETCH
+                  : r->status && r->mistake      ? TRP_END_MISTAKE
+                  : r->status                    ? TRP_END_EXIT
+                                                 : TRP_END_SUCCESS,
         .duration_ns = duration_ns,
         .cpu_ns = cpu_ns,
         .records_in = r->records_in,
@@ -123,8 +128,20 @@ static void record(trp_executor *e, struct trp_task_entry *t,
         end.extra = (const uint8_t *)r->error;
         end.extra_size = (uint32_t)strnlen(r->error, sizeof r->error);
     }
+    struct trp_buf b = {0};
+    if (end.status == TRP_END_FETCH) {
+        trp_fetch_end_put(&b, &(struct trp_fetch_end){.dataset = r->fetch.dataset,
+                                                      .map = r->fetch.map,
+                                                      .attempt = {r->fetch.attempt},
+                                                      .text = r->error,
+                                                      .size = (uint32_t)strnlen(
+                                                          r->error, sizeof r->error)});
+        end.extra = b.data;
+        end.extra_size = (uint32_t)b.size;
+    }
     learn(t->stage->estimate, duration_ns);
     trp_executor_record(e, t, &end);
+    trp_buf_free(&b);
     free(r->result);
 }
 

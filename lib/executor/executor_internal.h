@@ -39,6 +39,7 @@ struct trp_executor_stage {
     void *function;
     char *failure; /* why its function cannot be had; NULL: it can */
     struct trp_estimate *estimate;
+    struct trp_stage_inputs *inputs; /* of its newest attempt; NULL: it reads none */
     struct trp_places places; /* of functions; the spawner has those of commands */
     uint32_t running;         /* formally */
     bool forgotten;
@@ -85,6 +86,7 @@ typedef struct trp_executor {
     _Atomic(trp_spawner *) spawner; /* NULL: none yet */
     trp_baton *baton;
     char host[256];
+    char *map_outputs; /* their folder, once there are any; NULL: none */
     struct trp_executor_stage *stages, *last_stage;
     struct trp_estimate *estimates;
     struct trp_task_ring ready;
@@ -126,6 +128,8 @@ typedef struct trp_executor {
 int trp_executor_stage_add(trp_executor *e, const uint8_t *message, size_t size);
 struct trp_executor_stage *trp_executor_stage_find(trp_executor *e, uint32_t id);
 void trp_executor_stage_forget(trp_executor *e, uint32_t id);
+/* Where the map outputs lie that a stage reads: an INPUTS message. */
+int trp_executor_inputs(trp_executor *e, const uint8_t *message, size_t size);
 /* Frees a forgotten stage of which nothing is left. */
 void trp_executor_stage_settle(trp_executor *e, struct trp_executor_stage *s);
 void trp_executor_stages_free(trp_executor *e);

@@ -102,7 +102,11 @@ void trp_executor_lose_spawner(trp_executor *e)
 void trp_executor_begin(trp_executor *e, const struct trp_task_entry *t)
 {
     t->stage->running++;
-    if (!trp_task_ring_push(&e->ready, t))
+    struct trp_task_entry own = *t;
+    own.inputs = t->stage->inputs;
+    if (own.inputs)
+        own.inputs->users++;
+    if (!trp_task_ring_push(&e->ready, &own))
         trp_executor_fail(e, "out of memory");
 }
 
@@ -241,6 +245,8 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
         return true;
     case TRP_MSG_SYNCED:
         return trp_syncs_answer(e, data, size);
+    case TRP_MSG_INPUTS:
+        return trp_executor_inputs(e, data, size) == TRP_OK;
     case TRP_MSG_ENDS:
     case TRP_MSG_SYNC:
         break;

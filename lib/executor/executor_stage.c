@@ -5,6 +5,7 @@
  * told by each of its tasks, since only a task has an answer to send. A forgotten stage
  * stays until its last task has ended: a killed function may take its time.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,6 +19,7 @@ static void stage_free(trp_executor *e, struct trp_executor_stage *s)
     if (s->function)
         e->runner->stage_close(s->function);
     trp_places_free(&s->places);
+    trp_stage_inputs_leave(s->inputs);
     trp_stage_message_free(&s->message);
     free(s->failure);
     free(s);
@@ -37,9 +39,22 @@ static struct trp_estimate *estimate_of(trp_executor *e, uint64_t key)
     return found;
 }
 
+/* Folders may differ from host to host, never on one. */
+static int know_map_outputs(trp_executor *e, const struct trp_executor_stage *s)
+{
+    if (e->map_outputs || !s->message.scratch[0])
+        return TRP_OK;
+    if (asprintf(&e->map_outputs, "%s/shuffle", s->message.scratch) >= 0)
+        return TRP_OK;
+    e->map_outputs = NULL;
+    return TRP_ENOMEM;
+}
+
 static int open_function(trp_executor *e, struct trp_executor_stage *s)
 {
     trp_error err = {0};
+    if (know_map_outputs(e, s) < 0)
+        return TRP_ENOMEM;
     if (trp_functions_prepare(e) < 0)
         return TRP_ESYSTEM;
     if (e->runner)
@@ -89,6 +104,22 @@ int trp_executor_stage_add(trp_executor *e, const uint8_t *message, size_t size)
     }
     stage_free(e, s);
     return r;
+}
+
+int trp_executor_inputs(trp_executor *e, const uint8_t *message, size_t size)
+{
+    struct trp_stage_inputs *in;
+    int r = trp_stage_inputs_get(message, size, &in);
+    if (r < 0)
+        return r;
+    struct trp_executor_stage *s = trp_executor_stage_find(e, in->stage.n);
+    if (!s) {
+        trp_stage_inputs_free(in);
+        return TRP_EPROTO;
+    }
+    trp_stage_inputs_leave(s->inputs); /* tasks that run keep what they began with */
+    s->inputs = in;
+    return TRP_OK;
 }
 
 struct trp_executor_stage *trp_executor_stage_find(trp_executor *e, uint32_t id)

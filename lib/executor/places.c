@@ -64,6 +64,8 @@ void trp_task_entry_free(struct trp_task_entry *t)
 {
     if (t->bytes && --t->bytes->users == 0)
         free(t->bytes);
+    trp_stage_inputs_leave(t->inputs);
+    t->inputs = NULL;
     free(t->resources);
     t->bytes = NULL;
     t->resources = NULL;

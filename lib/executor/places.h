@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "wire/message.h"
+#include "wire/shuffle.h"
 
 /* A copy of message bytes, shared by the tasks that have some of them. */
 struct trp_bytes {
@@ -38,8 +39,9 @@ struct trp_task_entry {
     uint8_t has_item;
     uint32_t extra_size;
     const uint8_t *extra;
-    struct trp_bytes *bytes; /* NULL: no extra */
-    char *resources;         /* "gpu=0,1\n…", its own; NULL: none */
+    struct trp_bytes *bytes;         /* NULL: no extra */
+    struct trp_stage_inputs *inputs; /* of the stage when it began; NULL: none */
+    char *resources;                 /* "gpu=0,1\n…", its own; NULL: none */
 };
 
 /* A queue of tasks: a ring that grows. */

@@ -181,7 +181,8 @@ static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret)
         .status = r.status,
         .duration_ns = (int64_t)le64toh(r.duration_ns),
     };
-    bool told = r.status <= TRP_END_PLATFORM || r.status == TRP_END_MISTAKE;
+    bool told = r.status <= TRP_END_PLATFORM || r.status == TRP_END_MISTAKE ||
+                r.status == TRP_END_FETCH;
     if (r.zero != 0 || !told || r.status == TRP_END_LOST)
         return TRP_EPROTO;
     if (r.form == TRP_END_SHORT) {

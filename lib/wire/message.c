@@ -21,7 +21,7 @@ static void release(const void *p)
 enum trp_message_kind trp_message_kind_of(const void *p, size_t n)
 {
     const uint8_t *kind = (const uint8_t *)p;
-    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_SYNCED)
+    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_INPUTS)
         return (enum trp_message_kind)0;
     return (enum trp_message_kind) * kind;
 }
@@ -47,8 +47,10 @@ void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m)
     trp_put_u32(b, m->ntasks);
     trp_put_u32(b, m->task_cpus);
     trp_put_i64(b, m->timeout_ns);
+    trp_put_u64(b, m->memory);
     trp_put_text(b, m->name);
     trp_put_text(b, m->profile);
+    trp_put_text(b, m->scratch);
     trp_put_bytes(b, m->body, m->body_size);
 }
 
@@ -65,8 +67,10 @@ int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret
     m.ntasks = trp_get_u32(&v);
     m.task_cpus = trp_get_u32(&v);
     m.timeout_ns = trp_get_i64(&v);
+    m.memory = trp_get_u64(&v);
     m.name = trp_get_text(&v);
     m.profile = trp_get_text(&v);
+    m.scratch = trp_get_text(&v);
     const uint8_t *body = trp_get_bytes(&v, &m.body_size);
     bool good = trp_view_end(&v) && m.timeout_ns >= 0 && whole <= 1 &&
                 (work == TRP_WORK_FUNCTION || work == TRP_WORK_COMMAND);
@@ -76,7 +80,7 @@ int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret
             memcpy(copy, body, m.body_size);
         m.body = copy;
     }
-    if (!good || !m.name || !m.profile || (m.body_size > 0 && !m.body)) {
+    if (!good || !m.name || !m.profile || !m.scratch || (m.body_size > 0 && !m.body)) {
         trp_stage_message_free(&m);
         return good ? TRP_ENOMEM : TRP_EPROTO;
     }
@@ -88,6 +92,7 @@ void trp_stage_message_free(struct trp_stage_message *m)
 {
     release(m->name);
     release(m->profile);
+    release(m->scratch);
     release(m->body);
     *m = (struct trp_stage_message){0};
 }

@@ -9,6 +9,7 @@
  *   FORGET   the stage is over: its description may go
  *   SHUTDOWN no more work: end everything, say goodbye
  *   SYNCED   the answer to a SYNC
+ *   INPUTS   where the map outputs lie that a stage reads (wire/shuffle.h)
  * executor → driver
  *   ENDS     a batch of attempts that ended, with metrics and results
  *   SYNC     a task of a barrier stage waits for all others of its stage
@@ -25,7 +26,7 @@
 #include "core/base/ids.h"
 #include "core/engine.h"
 
-enum { TRP_WIRE_VERSION = 2 };
+enum { TRP_WIRE_VERSION = 3 };
 
 enum trp_message_kind {
     TRP_MSG_STAGE = 1,
@@ -36,6 +37,7 @@ enum trp_message_kind {
     TRP_MSG_ENDS = 6,
     TRP_MSG_SYNC = 7,
     TRP_MSG_SYNCED = 8,
+    TRP_MSG_INPUTS = 9,
 };
 
 enum trp_work_kind {
@@ -53,8 +55,10 @@ struct trp_stage_message {
     uint32_t ntasks;
     uint32_t task_cpus;
     int64_t timeout_ns;  /* 0: none */
+    uint64_t memory;     /* bytes that one of its tasks may use for map outputs */
     const char *name;    /* stage's name in the file, or a generated one */
     const char *profile; /* profile's name */
+    const char *scratch; /* absolute: map outputs lie below it; NULL, "": nowhere */
     const uint8_t *body;
     size_t body_size;
 };

@@ -107,13 +107,13 @@ load common
 @test "options of parts that no run has are told as such, listed and when they are set" {
     check 0 "    \(does nothing: no run keeps data in executors yet\); default" \
         troupe config dynamicAllocation.cachedExecutorIdleTimeout
-    check 0 '"help":.*\(does nothing: no stage of a run makes map outputs yet\)' \
-        troupe config --json shuffle.service.enabled
+    check 0 '"help":.*\(does nothing: no run moves map outputs yet\)' \
+        troupe config --json storage.decommission.shuffleBlocks.enabled
     run -0 troupe config task.cpus
     [[ "$output" != *"does nothing"* ]]
-    echo '{troupe: 1, options: {shuffle.service.enabled: "true"}, stages: [{name: a, run: "true"}]}' >p.yaml
+    echo '{troupe: 1, options: {storage.decommission.shuffleBlocks.enabled: "false"}, stages: [{name: a, run: "true"}]}' >p.yaml
     run -0 --separate-stderr troupe plan --local=1 p.yaml
-    [[ "$stderr" == "troupe: p.yaml:1:"*": warning: shuffle.service.enabled does nothing: no stage of a run makes map outputs yet" ]]
+    [[ "$stderr" == "troupe: p.yaml:1:"*": warning: storage.decommission.shuffleBlocks.enabled does nothing: no run moves map outputs yet" ]]
     run -0 --separate-stderr troupe run --dry-run --local=1 --set storage.decommission.enabled=true p.yaml
     [[ "$stderr" == *"troupe: --set: warning: storage.decommission.enabled does nothing: no run keeps data in executors yet"* ]]
 }

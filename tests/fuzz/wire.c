@@ -5,10 +5,12 @@
  * (ENDS, which has two forms of a plain end: the same ends). What it refuses is
  * TRP_EPROTO. Every borrowed byte is looked at, for the sanitizer.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
 #include "wire/message.h"
+#include "wire/shuffle.h"
 
 static unsigned touched;
 
@@ -179,6 +181,43 @@ static int take_synced(const uint8_t *data, size_t size)
     return 0;
 }
 
+static int take_inputs(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_stage_inputs *in;
+    int rc = trp_stage_inputs_get(data, size, &in);
+    if (rc < 0)
+        return rc;
+    trp_stage_inputs_put(&b, in);
+    trp_stage_inputs_free(in);
+    same("INPUTS", &b, data, size);
+    return 0;
+}
+
+/* What ends carry as bytes of their own. */
+static void take_parts(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_fetch_end f;
+    uint64_t *sizes;
+    uint32_t n;
+    if (trp_fetch_end_get(data, size, &f) == 0) {
+        trp_fetch_end_put(&b, &f);
+        same("a fetch failure", &b, data, size);
+    }
+    if (trp_sizes_get(data, size, &sizes, &n) < 0)
+        return;
+    trp_sizes_put(&b, sizes, n); /* a size may be written in more than one way */
+    uint64_t *again = NULL;
+    uint32_t m = 0;
+    FUZZ_CHECK(trp_sizes_get(b.data, b.size, &again, &m) == 0 && m == n &&
+                   memcmp(sizes, again, n * sizeof(*sizes)) == 0,
+               "%u sizes come back as %u, or others", n, m);
+    free(sizes);
+    free(again);
+    trp_buf_free(&b);
+}
+
 static int take(const uint8_t *data, size_t size)
 {
     switch (trp_message_kind_of(data, size)) {
@@ -196,6 +235,8 @@ static int take(const uint8_t *data, size_t size)
         return take_sync(data, size);
     case TRP_MSG_SYNCED:
         return take_synced(data, size);
+    case TRP_MSG_INPUTS:
+        return take_inputs(data, size);
     case TRP_MSG_SHUTDOWN:
         return 0;
     }
@@ -204,6 +245,7 @@ static int take(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    take_parts(data, size);
     int rc = take(data, size);
     FUZZ_CHECK(rc == 0 || rc == TRP_EPROTO, "a message's verdict is %d", rc);
     return 0;

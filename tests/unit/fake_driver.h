@@ -1,33 +1,48 @@
 /*
- * A driver without MPI for tests of lib/api: it runs every task of a job in this
- * process, through the same runner that executors use, and tells verdicts as the real
- * one does. A task that fails is tried again, three times. Each success is told twice,
- * since results must count once; inputs are moved to odd addresses, where messages may
- * have them.
+ * A driver without MPI for tests of lib/api: it computes a job's dataset, and the map
+ * outputs behind it, in this process through the same runner that executors use, and
+ * tells verdicts as the real one does. A task that fails is tried again, three times;
+ * one whose input cannot be read makes that map task run again. Each success is told
+ * twice, since results must count once; inputs are moved to odd addresses, where
+ * messages may have them. Map tasks run last first: results must not depend on it.
  */
 #ifndef TRP_TESTS_FAKE_DRIVER_H
 #define TRP_TESTS_FAKE_DRIVER_H
 
+#include <fcntl.h>
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/chain.h"
 #include "conf/options.h"
+#include "core/base/array.h"
+#include "os/tree.h"
+#include "wire/shuffle.h"
 
-enum { FAKE_TRIES = 4 };
+enum { FAKE_TRIES = 4, FAKE_DATASETS = 4096 };
+
+struct fake_dataset {
+    char *name, *places; /* preferred hosts, "a b|c|": by task; "": none */
+    uint32_t partitions, nparents, *parents;
+    trp_profile_id profile;
+    gboolean barrier;
+    uint64_t *outputs; /* by task: the attempt that made it; NULL: not computed yet */
+};
 
 struct trp_driver {
     struct trp_work work;
-    uint32_t ntasks;
+    struct fake_dataset datasets[FAKE_DATASETS];
+    uint32_t ndatasets, dataset; /* told; of the last job */
     trp_profile_id profile;
-    char name[256];
     uint32_t jobs, attempts, ends, profiles; /* how often what happened */
+    uint32_t maps_again;                     /* map tasks run again */
     size_t body_size;
+    size_t memory; /* of a task for map outputs */
     const char *resources;
     int end_status, stopped;
-    gboolean tasks_known;
-    char places[256]; /* preferred hosts of the last job: "a b|c|": by task */
+    const char *places; /* of the last job */
+    char *folder;       /* map outputs */
 };
 
 static struct trp_driver fake;
@@ -38,7 +53,8 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
     (void)run_dir;
     struct trp_profile_defaults defaults;
     trp_options_profile_defaults(NULL, &defaults);
-    fake = (struct trp_driver){0};
+    fake = (struct trp_driver){.memory = 1 << 20};
+    fake.folder = g_dir_make_tmp("fake-XXXXXX", NULL);
     *ret_driver = &fake;
     return trp_profiles_new(&defaults, NULL, ret_profiles, err);
 }
@@ -70,40 +86,109 @@ int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err)
     return 0;
 }
 
+int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,
+                       uint32_t *ret_id, trp_error *err)
+{
+    (void)err;
+    g_assert_cmpuint(d->ndatasets, <, FAKE_DATASETS);
+    struct fake_dataset *f = &d->datasets[d->ndatasets];
+    GString *places = g_string_new("");
+    for (uint32_t t = 0, i = 0; spec->nprefer && t < spec->partitions; t++) {
+        for (uint32_t first = i; i < spec->nprefer && spec->prefer[i].partition == t;
+             i++)
+            g_string_append_printf(places, "%s%s", i > first ? " " : "",
+                                   spec->prefer[i].host);
+        g_string_append_c(places, '|');
+    }
+    *f = (struct fake_dataset){.name = g_strdup(spec->name),
+                               .places = g_string_free(places, FALSE),
+                               .partitions = spec->partitions,
+                               .nparents = spec->nparents,
+                               .parents = g_new(uint32_t, spec->nparents + 1),
+                               .profile = spec->profile,
+                               .barrier = spec->barrier};
+    for (uint32_t i = 0; i < spec->nparents; i++) {
+        g_assert_true(spec->parents[i].shuffle);
+        g_assert_cmpuint(spec->parents[i].dataset, <, d->ndatasets);
+        f->parents[i] = spec->parents[i].dataset;
+    }
+    *ret_id = d->ndatasets++;
+    return 0;
+}
+
 int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
                       const struct trp_work *work, trp_job_id *ret_job, trp_error *err)
 {
     (void)err;
     d->work = *work;
-    d->ntasks = spec->stages[0].ntasks;
-    d->tasks_known = spec->stages[0].tasks_known;
-    d->places[0] = 0;
-    d->profile = spec->stages[0].profile;
-    g_strlcpy(d->name, spec->stages[0].name, sizeof(d->name));
+    g_assert_true(spec->is_dataset);
+    g_assert_cmpuint(spec->dataset, <, d->ndatasets);
+    d->dataset = spec->dataset;
+    d->places = d->datasets[d->dataset].places;
+    d->profile = d->datasets[d->dataset].profile;
     ret_job->n = d->jobs++;
     return 0;
 }
 
-/* Runs one attempt and tells its verdict; true when it succeeded. */
-static gboolean fake_attempt(trp_driver *d, void *stage, uint32_t task, uint32_t number)
+/* Where the outputs lie that a dataset reads. */
+static struct trp_stage_inputs *fake_inputs(trp_driver *d, const struct fake_dataset *f)
 {
+    char name[] = "here";
+    struct trp_input_host here = {.name = name};
+    struct trp_stage_inputs in = {.nhosts = 1, .hosts = &here, .ninputs = f->nparents};
+    struct trp_buf b = {0};
+    in.inputs = g_new0(struct trp_input, f->nparents + 1);
+    for (uint32_t i = 0; i < f->nparents; i++) {
+        const struct fake_dataset *p = &d->datasets[f->parents[i]];
+        in.inputs[i].dataset = f->parents[i];
+        in.inputs[i].nmaps = p->partitions;
+        in.inputs[i].maps = g_new0(struct trp_input_map, p->partitions);
+        for (uint32_t k = 0; k < p->partitions; k++)
+            in.inputs[i].maps[k].attempt = p->outputs[k];
+    }
+    trp_stage_inputs_put(&b, &in);
+    for (uint32_t i = 0; i < f->nparents; i++)
+        g_free(in.inputs[i].maps);
+    g_free(in.inputs);
+    struct trp_stage_inputs *ret;
+    g_assert_cmpint(trp_stage_inputs_get(b.data, b.size, &ret), ==, 0);
+    trp_buf_free(&b);
+    return ret;
+}
+
+static void fake_map_again(trp_driver *d, uint32_t dataset, uint32_t task);
+
+/* Runs one attempt and tells its verdict; true when it succeeded. */
+static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
+                             uint32_t task, uint32_t number)
+{
+    struct fake_dataset *f = &d->datasets[dataset];
     struct trp_launch l = {.task = task};
-    d->work.launch(d->work.context, 0, task, number, &l);
+    d->work.launch(d->work.context, dataset, task, number, &l);
     uint8_t *input = g_malloc(l.extra_size + 1);
     if (l.extra_size)
         memcpy(input + 1, l.extra, l.extra_size);
     volatile int killed = 0;
+    struct trp_stage_inputs *inputs = fake_inputs(d, f);
     struct trp_task_info info = {.attempt.n = (uint64_t)d->attempts++ << 32,
                                  .task = task,
-                                 .ntasks = d->ntasks,
+                                 .ntasks = f->partitions,
                                  .number = number,
                                  .cpus = 1,
                                  .host = "here",
                                  .resources = d->resources,
+                                 .memory = d->memory,
+                                 .map_outputs = d->folder,
+                                 .inputs = inputs,
                                  .killed = &killed};
     struct trp_function_result r;
     trp_runner.run(stage, &info, input + 1, l.extra_size, &r);
+    trp_stage_inputs_free(inputs);
     g_free(input);
+    if (r.status && r.fetch.failed) { /* it counts nothing */
+        fake_map_again(d, r.fetch.dataset, r.fetch.map);
+        return fake_attempt(d, dataset, stage, task, number);
+    }
     struct trp_action verdict = {.kind = TRP_ACTION_TASK_END};
     verdict.task_end.task = task;
     verdict.task_end.number = number;
@@ -118,55 +203,78 @@ static gboolean fake_attempt(trp_driver *d, void *stage, uint32_t task, uint32_t
                           .extra = r.status ? (uint8_t *)r.error : r.result,
                           .extra_size =
                               r.status ? (uint32_t)strlen(r.error) : r.result_size};
-    d->work.task_ended(d->work.context, 0, &verdict, &end);
+    if (dataset != d->dataset && r.status == 0) { /* a map output */
+        uint64_t *sizes;
+        uint32_t n;
+        g_assert_cmpint(trp_sizes_get(r.result, r.result_size, &sizes, &n), ==, 0);
+        free(sizes);
+        f->outputs[task] = info.attempt.n;
+        end.extra_size = 0;
+    }
+    d->work.task_ended(d->work.context, dataset, &verdict, &end);
     if (r.status == 0)
-        d->work.task_ended(d->work.context, 0, &verdict, &end);
+        d->work.task_ended(d->work.context, dataset, &verdict, &end);
     free(r.result);
     return r.status == 0;
 }
 
-/* As the real one when a stage becomes ready. */
-static int fake_stage_ready(trp_driver *d, trp_error *err)
+static int fake_task(trp_driver *d, uint32_t dataset, void *stage, uint32_t task,
+                     trp_error *err)
 {
-    struct trp_stage_tasks tasks = {0};
-    if (d->tasks_known)
-        return 0;
-    if (d->work.stage_tasks(d->work.context, 0, &tasks, err) < 0)
-        return err->code;
-    g_assert_cmpuint(tasks.ntasks, ==, d->ntasks);
-    for (uint32_t t = 0; t < tasks.ntasks; t++) {
-        for (uint32_t i = tasks.prefer.first[t]; i < tasks.prefer.first[t + 1]; i++) {
-            if (i > tasks.prefer.first[t])
-                g_strlcat(d->places, " ", sizeof(d->places));
-            g_strlcat(d->places, tasks.prefer.places[i].host, sizeof(d->places));
-        }
-        g_strlcat(d->places, "|", sizeof(d->places));
-    }
-    return 0;
+    uint32_t number = 0;
+    while (!fake_attempt(d, dataset, stage, task, number) && ++number < FAKE_TRIES)
+        ;
+    return number < FAKE_TRIES ? 0
+                               : trp_error_set(err, TRP_EFAILED, "stage %s: task %u",
+                                               d->datasets[dataset].name, task);
+}
+
+static void *fake_open(trp_driver *d, uint32_t dataset, trp_error *err)
+{
+    struct trp_stage_message m = {0};
+    if (d->work.stage_message(d->work.context, dataset, &m, err) < 0)
+        return NULL;
+    d->body_size = m.body_size;
+    return trp_runner.stage_open(m.body, m.body_size, err);
+}
+
+static void fake_map_again(trp_driver *d, uint32_t dataset, uint32_t task)
+{
+    trp_error err;
+    void *stage = fake_open(d, dataset, &err);
+    g_assert_nonnull(stage);
+    d->maps_again++;
+    g_assert_cmpint(fake_task(d, dataset, stage, task, &err), ==, 0);
+    trp_runner.stage_close(stage);
+}
+
+static int fake_compute(trp_driver *d, uint32_t dataset, trp_error *err)
+{
+    struct fake_dataset *f = &d->datasets[dataset];
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < f->nparents; i++)
+        if (!d->datasets[f->parents[i]].outputs)
+            rc = fake_compute(d, f->parents[i], err);
+    if (rc < 0)
+        return rc;
+    void *stage = fake_open(d, dataset, err);
+    if (!stage)
+        return TRP_EFAILED;
+    gboolean map = dataset != d->dataset;
+    if (map)
+        f->outputs = g_new0(uint64_t, f->partitions);
+    for (uint32_t i = 0; rc == 0 && i < f->partitions; i++)
+        rc = fake_task(d, dataset, stage, map ? f->partitions - 1 - i : i, err);
+    if (map && rc < 0)
+        g_clear_pointer(&f->outputs, g_free);
+    trp_runner.stage_close(stage);
+    return rc;
 }
 
 int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err)
 {
     (void)job;
-    struct trp_stage_message m = {0};
-    if (fake_stage_ready(d, err) < 0)
-        return err->code;
-    if (d->work.stage_message(d->work.context, 0, &m, err) < 0)
-        return err->code;
-    d->body_size = m.body_size;
-    void *stage = trp_runner.stage_open(m.body, m.body_size, err);
-    if (!stage)
-        return TRP_EFAILED;
-    int rc = 0;
-    for (uint32_t task = 0; rc == 0 && task < d->ntasks; task++) {
-        uint32_t number = 0;
-        while (!fake_attempt(d, stage, task, number) && ++number < FAKE_TRIES)
-            ;
-        if (number == FAKE_TRIES)
-            rc = trp_error_set(err, TRP_EFAILED, "stage %s: task %u", d->name, task);
-    }
-    trp_runner.stage_close(stage);
-    return rc;
+    return fake_compute(d, d->dataset, err);
 }
 
 int trp_driver_stopped(const trp_driver *d)
@@ -179,6 +287,16 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     (void)quiet;
     d->ends++;
     d->end_status = status;
+    size_t budget = SIZE_MAX;
+    trp_tree_remove(AT_FDCWD, d->folder, &budget);
+    g_clear_pointer(&d->folder, g_free);
+    for (uint32_t i = 0; i < d->ndatasets; i++) {
+        g_free(d->datasets[i].name);
+        g_free(d->datasets[i].places);
+        g_free(d->datasets[i].parents);
+        g_free(d->datasets[i].outputs);
+    }
+    d->ndatasets = 0;
     return status;
 }
 

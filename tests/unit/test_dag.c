@@ -51,7 +51,7 @@ static void fetch_fails(struct world *w, guint i, uint32_t stage, uint32_t map,
         .kind = TRP_EVENT_TASK_ENDED,
         .ended = {.attempt = attempt(w, i)->id,
                   .status = TRP_END_FETCH,
-                  .from = {{stage}, map, {executor}}},
+                  .from = {{stage}, map, {executor}, NULL}},
     };
     g_array_remove_index(w->attempts, i);
     world_step(w, &ev);
@@ -614,6 +614,7 @@ static void random_stream(uint32_t seed)
         g_error("seed %u: %u of %u jobs ended", seed, w.job_ends, jobs);
     while (w.attempts->len)
         random_end(&w, r, true);
+    world_step(&w, &(struct trp_event){.kind = TRP_EVENT_TIME}); /* frees the last */
     for (uint32_t i = 0; i < w.engine->nstages; i++)
         g_assert_null(w.engine->stages[i]); /* nothing is left of them */
     g_rand_free(r);

@@ -496,6 +496,7 @@ static void test_each_has_an_effect(void)
         "events.tasks",
         "executor.heartbeatInterval",
         "executor.resource.*.discoveryScript",
+        "memory.fraction",
         "network.timeout",
         "run.grace",
         "scheduler.allocation.file",

@@ -91,6 +91,7 @@ struct trp_stage {
     bool failed;    /* it is wanted again when the timer fires */
     bool roll_back; /* its outputs are of no use any more: all run again */
     bool end_told;  /* and no attempt was submitted since */
+    bool redo;      /* what its tasks gave may be given again */
     uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
     uint32_t memory_factor_ppm;
     uint32_t min_executors, max_executors;
@@ -142,7 +143,7 @@ struct trp_job {
     trp_job_id id;
     char *name; /* NULL: its number */
     char *pool; /* NULL: "default" */
-    bool keep_going, map_only;
+    bool keep_going, map_only, redo;
     struct trp_stage *final; /* dataset jobs */
     struct trp_use *uses;    /* array, by stage id */
     uint32_t nuses;
@@ -181,6 +182,7 @@ struct trp_dag {
     struct trp_stack decommissioned; /* gone ones that are remembered, oldest first */
     struct trp_stage *ready_first, *ready_last; /* the work list */
     struct trp_stage *dead_stages;
+    struct trp_stage *told_stages; /* dead ones of which this step's actions tell */
     struct trp_job *dead_jobs;
     struct trp_job *gated;     /* by due time */
     struct trp_stage *watched; /* gated stages, by due time */

@@ -114,7 +114,8 @@ static void give_up(struct trp_engine *e, struct trp_stage *s, const char *text)
 }
 
 /* What a barrier stage did is lost as a whole. What a dataset's job was given cannot be
- * taken back; files of a pipeline, and what an action collects, are made anew. */
+ * taken back, unless it says so; files of a pipeline, and what an action collects, are
+ * made anew. */
 static void undo_barrier(struct trp_engine *e, struct trp_stage *s, const char *text)
 {
     trp_error whole;
@@ -123,7 +124,7 @@ static void undo_barrier(struct trp_engine *e, struct trp_stage *s, const char *
         e->dag.changes++;
         return;
     }
-    if (s->dataset == TRP_NONE) {
+    if (s->redo && !s->unasked) {
         for (uint32_t i = 0; i < s->ntasks; i++)
             trp_bit_clear(s->bits, i);
         s->succeeded = 0;

@@ -278,6 +278,7 @@ static int add_stages(struct trp_engine *e, const struct trp_job_spec *spec,
         if (s->is_map)
             s->shuffle = e->dag.nshuffles++;
         s->first_job = j->id;
+        s->redo = true;
         trp_use_add(e, &j->uses[j->nuses++], j, s);
         j->uses[i].over = false;
     }
@@ -382,6 +383,7 @@ static int submit_dataset(struct trp_engine *e, const struct trp_job_spec *spec,
         spec->some ? !spec->npartitions : !e->dag.graph.v[spec->dataset].partitions;
     j->dataset = spec->dataset;
     j->map_only = spec->map_only;
+    j->redo = spec->redo;
     if (spec->some && !none) {
         j->partitions = malloc(spec->npartitions * sizeof(*j->partitions));
         if (!j->partitions)

@@ -393,6 +393,12 @@ bool trp_map_outputs_place(const trp_map_outputs *o, uint32_t shuffle, uint32_t 
     return true;
 }
 
+uint64_t trp_map_outputs_id(const trp_map_outputs *o, uint32_t shuffle, uint32_t map)
+{
+    const struct output *out = output_of(o, shuffle, map);
+    return out && out->place ? out->id : 0;
+}
+
 uint64_t trp_map_outputs_size(const trp_map_outputs *o, uint32_t shuffle, uint32_t map,
                               uint32_t reduce)
 {

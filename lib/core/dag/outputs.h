@@ -92,6 +92,8 @@ bool trp_map_outputs_complete(const trp_map_outputs *o, uint32_t shuffle);
 /* Where one output is; false when it is missing. `ret` may be NULL. */
 bool trp_map_outputs_place(const trp_map_outputs *o, uint32_t shuffle, uint32_t map,
                            struct trp_output_place *ret);
+/* The `id` of one output that is there; 0 when it is missing. */
+uint64_t trp_map_outputs_id(const trp_map_outputs *o, uint32_t shuffle, uint32_t map);
 /* What `reduce` gets of one output in bytes, as far as it is known; 0 when missing. */
 uint64_t trp_map_outputs_size(const trp_map_outputs *o, uint32_t shuffle, uint32_t map,
                               uint32_t reduce);

@@ -219,6 +219,7 @@ static int make_result(struct trp_engine *e, struct trp_job *j, struct trp_stack
         j->final = make(e, j, j->dataset, false, profile);
     if (!j->final)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a stage");
+    j->final->redo = j->redo;
     ask_for(j->final, j);
     return 0;
 }

@@ -32,7 +32,8 @@ void trp_dag_fetch_failed(struct trp_engine *e, struct trp_task_set *set, uint32
 {
     (void)task;
     trp_stage_fetch_failed(e, set->stage, set->number, from,
-                           "a map output could not be fetched");
+                           from->text ? from->text
+                                      : "a map output could not be fetched");
 }
 
 void trp_dag_barrier_failed(struct trp_engine *e, struct trp_task_set *set,

@@ -1,7 +1,8 @@
 /*
  * Making, linking and freeing of stages. A stage is freed at the end of the step in
  * which no job uses it any more and the last attempt of its tasks has ended: whatever
- * speaks of it until then finds it.
+ * speaks of it until then finds it. One that the engine made itself is freed when the
+ * next step begins: only the actions of this one tell the driver that there was one.
  */
 #include <string.h>
 
@@ -120,13 +121,32 @@ void trp_stage_check_dead(struct trp_engine *e, struct trp_stage *s)
     e->dag.dead_stages = s;
 }
 
+static void free_one(struct trp_engine *e, struct trp_stage *s)
+{
+    e->stages[s->id.n] = NULL;
+    trp_stage_free(e, s);
+}
+
 void trp_stages_free_dead(struct trp_engine *e)
 {
     while (e->dag.dead_stages) {
         struct trp_stage *s = e->dag.dead_stages;
         e->dag.dead_stages = s->dead_next;
-        e->stages[s->id.n] = NULL;
-        trp_stage_free(e, s);
+        if (s->dataset == TRP_NONE) {
+            free_one(e, s);
+            continue;
+        }
+        s->dead_next = e->dag.told_stages;
+        e->dag.told_stages = s;
+    }
+}
+
+void trp_stages_free_told(struct trp_engine *e)
+{
+    while (e->dag.told_stages) {
+        struct trp_stage *s = e->dag.told_stages;
+        e->dag.told_stages = s->dead_next;
+        free_one(e, s);
     }
 }
 

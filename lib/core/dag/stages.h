@@ -18,6 +18,8 @@ void trp_stage_free(struct trp_engine *e, struct trp_stage *s);
 /* No job uses it and nothing of it runs: it goes at the end of the step. */
 void trp_stage_check_dead(struct trp_engine *e, struct trp_stage *s);
 void trp_stages_free_dead(struct trp_engine *e);
+/* When the next step begins. */
+void trp_stages_free_told(struct trp_engine *e);
 struct trp_stage *trp_stage_find(const struct trp_engine *e, trp_stage_id id);
 
 /* ---- stages.c ---- */

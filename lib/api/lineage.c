@@ -1,0 +1,272 @@
+/*
+ * Telling the driver what is to be computed.
+ *
+ * Sides are told parents first. Those still to be told stand on a stack: the chain of
+ * the one on top is walked, and the untold sides that it reads are put on it; when
+ * there are none it is told itself. So the depth of a lineage is none of the C stack's,
+ * and a side is walked twice at most.
+ */
+#include "api/lineage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+
+trp_dataset *trp_told_last(const struct trp_told *t)
+{
+    return t->end.kind == TRP_DO_SHUFFLE ? t->node->wide.from[t->side] : t->node;
+}
+
+void trp_lineage_free(trp_context *ctx)
+{
+    for (uint32_t i = 0; i < ctx->ntold; i++)
+        free(ctx->told[i].name);
+    free(ctx->told);
+}
+
+/* ---- what a stage must fulfil, by the nodes of the last walk ---- */
+
+static int choose_profile(trp_context *ctx, struct trp_told *t)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        n += ctx->nodes[i]->kind == TRP_NODE_PROFILE;
+    t->profile = (trp_profile_id){0};
+    if (n == 0)
+        return 0;
+    trp_profile_id *ids = malloc(n * sizeof(*ids));
+    if (!ids)
+        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
+    n = 0;
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        if (ctx->nodes[i]->kind == TRP_NODE_PROFILE)
+            ids[n++] = ctx->nodes[i]->profile;
+    trp_error err;
+    uint32_t known = trp_profiles_count(ctx->profiles);
+    int rc = trp_profiles_of_stage(ctx->profiles, ids, n, &t->profile, &err);
+    free(ids);
+    if (rc == 0 && t->profile.n >= known) { /* merged: a new one */
+        rc = trp_profiles_supported(ctx->profiles, t->profile, &err);
+        if (rc == 0)
+            rc = trp_driver_profile_added(ctx->driver, t->profile, &err);
+    }
+    return rc < 0 ? trp_context_fail(ctx, rc, "%s: %s", t->name, err.text) : 0;
+}
+
+static bool is_barrier(const trp_context *ctx)
+{
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        if (ctx->nodes[i]->kind == TRP_NODE_BARRIER)
+            return true;
+    return false;
+}
+
+static int check_size(trp_context *ctx, const struct trp_told *t)
+{
+    size_t size = t->end.step.arg_size;
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        if (ctx->nodes[i]->kind == TRP_NODE_TRANSFORM ||
+            ctx->nodes[i]->kind == TRP_NODE_MAP ||
+            ctx->nodes[i]->kind == TRP_NODE_FILTER)
+            size += ctx->nodes[i]->step.arg_size;
+    if (size <= TRP_MESSAGE_MAX / 4)
+        return 0;
+    return trp_context_fail(ctx, TRP_ELIMIT,
+                            "%s: its functions' arguments are %zu MiB; a stage may "
+                            "have %u",
+                            t->name, size >> 20, TRP_MESSAGE_MAX / 4 >> 20);
+}
+
+/* ---- telling ---- */
+
+/* The sides that the chain of the last walk reads. */
+static struct trp_dataset_parent *parents(const trp_context *ctx, uint32_t *ret_n)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        if (ctx->nodes[i]->kind == TRP_NODE_WIDE)
+            n += ctx->nodes[i]->wide.plan.nsides;
+    struct trp_dataset_parent *p = malloc((n ? n : 1) * sizeof(*p));
+    n = 0;
+    for (size_t i = 0; p && i < ctx->nnodes; i++) {
+        const trp_dataset *d = ctx->nodes[i];
+        for (uint32_t k = 0; d->kind == TRP_NODE_WIDE && k < d->wide.plan.nsides; k++)
+            p[n++] = (struct trp_dataset_parent){d->wide.plan.dataset[k], true};
+    }
+    *ret_n = n;
+    return p;
+}
+
+static int preferences(trp_dataset *d, struct trp_dataset_place **ret, uint32_t *ret_n)
+{
+    struct trp_chain_places at;
+    if (!trp_chain_prefers(d->context))
+        return 0;
+    if (trp_chain_places(d, &at) < 0)
+        return TRP_ENOMEM;
+    uint32_t n = at.first[d->partitions];
+    *ret = malloc((n ? n : 1) * sizeof(**ret));
+    for (uint32_t i = 0; *ret && i < d->partitions; i++)
+        for (uint32_t k = at.first[i]; k < at.first[i + 1]; k++)
+            (*ret)[k] = (struct trp_dataset_place){i, at.places[k].host};
+    *ret_n = n;
+    trp_chain_places_free(&at);
+    return *ret ? 0 : TRP_ENOMEM;
+}
+
+/* The chain of what it computes was walked just now. */
+static int tell_driver(trp_context *ctx, const struct trp_told *t)
+{
+    trp_dataset *last = trp_told_last(t);
+    struct trp_dataset_spec spec = {.name = t->name,
+                                    .partitions = last->partitions,
+                                    .has_profile = t->profile.n != 0,
+                                    .profile = t->profile,
+                                    .barrier = is_barrier(ctx)};
+    struct trp_dataset_parent *p = parents(ctx, &spec.nparents);
+    struct trp_dataset_place *prefer = NULL;
+    trp_error err;
+    uint32_t id;
+    int rc = TRP_ENOMEM;
+    trp_error_set(&err, rc, "out of memory for an action");
+    if (p && preferences(last, &prefer, &spec.nprefer) == 0) {
+        spec.parents = p;
+        spec.prefer = prefer;
+        rc = trp_driver_dataset(ctx->driver, &spec, &id, &err);
+    }
+    free(p);
+    free(prefer);
+    return rc < 0 ? trp_context_fail(ctx, rc, "%s: %s", t->name, err.text) : 0;
+}
+
+/* Tells of `t`, whose chain was walked just now, and keeps it. */
+static int tell(trp_context *ctx, struct trp_told *t)
+{
+    char name[256];
+    trp_chain_name(trp_told_last(t), &t->end, name, sizeof(name));
+    t->name = strdup(name);
+    int rc = t->name && TRP_ARRAY_GROW(ctx->told, ctx->ntold, ctx->told_capacity)
+                 ? 0
+                 : trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
+    if (rc == 0)
+        rc = check_size(ctx, t);
+    if (rc == 0)
+        rc = choose_profile(ctx, t);
+    if (rc == 0)
+        rc = tell_driver(ctx, t);
+    if (rc == 0)
+        ctx->told[ctx->ntold++] = *t;
+    else
+        free(t->name);
+    return rc;
+}
+
+/* ---- sides ---- */
+
+struct sides {
+    trp_dataset **v; /* wide nodes */
+    uint32_t n, capacity;
+};
+
+static bool is_told(const trp_dataset *d)
+{
+    return d->wide.plan.dataset[d->wide.plan.nsides - 1] != TRP_NONE;
+}
+
+/* Puts the wide nodes of the last walk that are not told on the stack. */
+static int push_untold(trp_context *ctx, struct sides *s)
+{
+    for (size_t i = 0; i < ctx->nnodes; i++) {
+        trp_dataset *d = ctx->nodes[i];
+        if (d->kind != TRP_NODE_WIDE || is_told(d))
+            continue;
+        if (!TRP_ARRAY_GROW(s->v, s->n, s->capacity))
+            return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
+        s->v[s->n++] = d;
+    }
+    return 0;
+}
+
+/* Tells the sides of a wide node, unless their own chains need others first. */
+static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
+{
+    struct trp_wide_plan *p = &d->wide.plan;
+    uint32_t before = s->n;
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && k < p->nsides; k++) {
+        if ((rc = trp_chain_walk(d->wide.from[k])) == 0)
+            rc = push_untold(ctx, s);
+    }
+    for (uint32_t k = 0; rc == 0 && s->n == before && k < p->nsides; k++) {
+        if (p->dataset[k] != TRP_NONE)
+            continue;
+        struct trp_told t = {
+            .node = d,
+            .side = k,
+            .end = {.kind = TRP_DO_SHUFFLE, .plan = p, .side = k}
+        };
+        uint32_t id = ctx->ntold;
+        if ((rc = trp_chain_walk(d->wide.from[k])) == 0 && (rc = tell(ctx, &t)) == 0)
+            p->dataset[k] = id;
+    }
+    return rc;
+}
+
+static int tell_all_sides(trp_dataset *d)
+{
+    trp_context *ctx = d->context;
+    struct sides s = {0};
+    int rc = trp_chain_walk(d);
+    if (rc == 0)
+        rc = push_untold(ctx, &s);
+    while (rc == 0 && s.n) {
+        trp_dataset *top = s.v[s.n - 1];
+        if (is_told(top))
+            s.n--;
+        else
+            rc = tell_sides(ctx, top, &s);
+    }
+    free(s.v);
+    return rc;
+}
+
+/* ---- actions ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The dataset's last action was the same: its stage has the same name and needs. What
+ * goes to executors is put anew. */
+static bool again(const trp_context *ctx, const trp_dataset *d,
+                  const struct trp_chain_end *end)
+{
+    const struct trp_told *t = d->result == TRP_NONE ? NULL : &ctx->told[d->result];
+    return t && t->end.kind == end->kind &&
+           same_text(t->end.step.name, end->step.name) &&
+           end->step.arg_size <= t->end.step.arg_size;
+}
+
+int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, uint32_t *ret_id)
+{
+    trp_context *ctx = d->context;
+    if (!again(ctx, d, end)) {
+        struct trp_told t = {.node = d, .end = *end};
+        uint32_t id;
+        int rc = tell_all_sides(d);
+        if (rc == 0)
+            rc = trp_chain_walk(d);
+        id = ctx->ntold;
+        if (rc == 0)
+            rc = tell(ctx, &t);
+        if (rc < 0)
+            return rc;
+        d->result = id;
+    }
+    ctx->told[d->result].end = *end;
+    *ret_id = d->result;
+    return 0;
+}

@@ -1,0 +1,31 @@
+/*
+ * Lineage: what the driver is told of datasets, and the stages it makes of them.
+ *
+ * The engine knows as many datasets as there are stages: one for each side of a wide
+ * node, and one for each action, whose parents are the sides that its chain reads. What
+ * is narrow is inside of them and none of its business. A side is told once: so jobs
+ * share its map outputs.
+ */
+#ifndef TRP_API_LINEAGE_H
+#define TRP_API_LINEAGE_H
+
+#include "api/chain.h"
+
+/* What one of the driver's datasets is. */
+struct trp_told {
+    trp_dataset *node; /* the wide node of a side, or what an action is on */
+    uint32_t side;
+    struct trp_chain_end end; /* of an action (its function's bytes are the action's),
+                               * or TRP_DO_SHUFFLE */
+    trp_profile_id profile;
+    char *name;
+};
+
+/* Tells the driver of all sides behind an action and of the action itself; *ret_id is
+ * the dataset that its job computes. Fails with the text in the context. */
+int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, uint32_t *ret_id);
+/* The dataset that the tasks of a told one compute. */
+trp_dataset *trp_told_last(const struct trp_told *t);
+void trp_lineage_free(trp_context *ctx);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * A wide node's partition: the blocks of all map outputs, merged, as batches.
+ *
+ * Where they lie came with the stage's attempt (wire/shuffle.h). What cannot be read is
+ * no failure of the task: it ends as a fetch failure, and the map task runs again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/flow.h"
+#include "executor/scratch.h"
+#include "wire/shuffle.h"
+
+/* What is open for one partition of one side. */
+struct side {
+    struct trp_shuffle_source *sources;
+    struct trp_data_host *hosts;
+    struct trp_shuffle_read read;
+    struct trp_shuffle_reader *reader;
+};
+
+static int fetch_failed(struct trp_flow *f, uint32_t dataset, uint32_t map,
+                        uint64_t attempt, const char *text)
+{
+    if (!f->failed) {
+        f->ret->fetch.failed = true;
+        f->ret->fetch.dataset = dataset;
+        f->ret->fetch.map = map;
+        f->ret->fetch.attempt = attempt;
+        f->ret->error[0] = '\0';
+    }
+    return trp_flow_fail(f, TRP_ENOENT, "%s", text);
+}
+
+static int read_failed(struct trp_flow *f, const struct trp_fetch_problem *problem,
+                       const trp_error *err)
+{
+    if (problem->is)
+        return fetch_failed(f, problem->shuffle, problem->map, problem->attempt,
+                            err->text);
+    return trp_flow_fail(f, err->code, "%s", err->text);
+}
+
+static int fill_sources(struct trp_flow *f, struct side *s,
+                        const struct trp_input *from)
+{
+    const struct trp_stage_inputs *in = f->task.info->inputs;
+    s->sources = calloc(from->nmaps ? from->nmaps : 1, sizeof(*s->sources));
+    s->hosts = calloc(in->nhosts ? in->nhosts : 1, sizeof(*s->hosts));
+    if (!s->sources || !s->hosts)
+        return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a shuffle");
+    for (uint32_t i = 0; i < in->nhosts; i++)
+        s->hosts[i] = (struct trp_data_host){
+            .name = in->hosts[i].name,
+            .here = true,
+            .endpoints = (const char *const *)in->hosts[i].endpoints,
+            .nendpoints = in->hosts[i].nendpoints};
+    for (uint32_t i = 0; i < from->nmaps; i++) {
+        if (from->maps[i].attempt == TRP_INPUT_MISSING)
+            return fetch_failed(f, from->dataset, i, TRP_INPUT_MISSING,
+                                "a map output is missing");
+        s->sources[i] = (struct trp_shuffle_source){
+            .map = i, .attempt = from->maps[i].attempt, .host = from->maps[i].host};
+    }
+    return 0;
+}
+
+static int side_open(struct trp_flow *f, struct side *s, const struct trp_wide_plan *p,
+                     uint32_t k)
+{
+    const struct trp_task_info *info = f->task.info;
+    const struct trp_input *from = trp_stage_inputs_of(info->inputs, p->dataset[k]);
+    struct trp_fetch_problem problem = {0};
+    trp_error err;
+    if (!from || !info->map_outputs)
+        return trp_flow_fail(f, TRP_EPROTO, "nothing is known of dataset %u",
+                             p->dataset[k]);
+    if (fill_sources(f, s, from) < 0)
+        return -1;
+    if (trp_folder_make(info->map_outputs, &err) < 0) /* for spills */
+        return trp_flow_fail(f, err.code, "%s", err.text);
+    s->read = (struct trp_shuffle_read){
+        .folder = info->map_outputs,
+        .shuffle = p->dataset[k],
+        .partition = f->partition,
+        .partitions = p->partitions,
+        .sources = s->sources,
+        .nsources = from->nmaps,
+        .hosts = s->hosts,
+        .nhosts = info->inputs->nhosts,
+        .memory = info->memory / p->nsides,
+        .order = trp_flow_order(p, &f->in_sum[k]),
+        .killed = info->killed,
+    };
+    if (trp_shuffle_reader_open(&s->read, &s->reader, &problem, &err) < 0)
+        return read_failed(f, &problem, &err);
+    return 0;
+}
+
+static void side_close(struct trp_flow *f, struct side *s)
+{
+    struct trp_shuffle_reader_counts c;
+    if (s->reader) {
+        trp_shuffle_reader_counts(s->reader, &c);
+        f->ret->bytes_in += c.local_bytes + c.remote_bytes;
+        trp_shuffle_reader_free(s->reader);
+    }
+    free(s->sources);
+    free(s->hosts);
+}
+
+/* 1: a record; 0: no more; -1: told. */
+static int next(struct trp_flow *f, struct side *s, struct trp_shuffle_record *ret)
+{
+    struct trp_fetch_problem problem = {0};
+    trp_error err;
+    int rc = trp_shuffle_next(s->reader, ret, &problem, &err);
+    return rc < 0 ? read_failed(f, &problem, &err) : rc;
+}
+
+/* Records as they come: each is one of the node's. */
+static int run_plain(struct trp_flow *f, struct side *s)
+{
+    struct trp_shuffle_record r;
+    int rc;
+    while ((rc = next(f, s, &r)) > 0)
+        if (trp_flow_source_emit(f, r.key, r.nk, r.value, r.nv) < 0)
+            return -1;
+    return rc < 0 ? rc : trp_flow_source_end(f);
+}
+
+int trp_flow_wide(struct trp_flow *f, const struct trp_chain_node *n)
+{
+    struct side sides[TRP_SIDES_MAX] = {0};
+    const struct trp_wide_plan *p = &n->plan;
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && k < p->nsides; k++)
+        rc = side_open(f, &sides[k], p, k);
+    if (rc == 0)
+        rc = run_plain(f, &sides[0]);
+    for (uint32_t k = 0; k < p->nsides; k++)
+        side_close(f, &sides[k]);
+    return rc;
+}

@@ -1,0 +1,216 @@
+/*
+ * Map outputs between engine and executors.
+ *
+ * Executors keep no table of outputs and ask for none. When an attempt of a stage is
+ * begun all its inputs are there; where, goes to each executor in one message before
+ * its first launch of that attempt. A place that has become wrong since is found out by
+ * who reads there, told as a fetch failure, and the next attempt has a new message.
+ */
+#include "driver/map_outputs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "driver/perform.h"
+#include "wire/shuffle.h"
+
+/* ---- stages of datasets ---- */
+
+static void learn(trp_driver *d, uint32_t id)
+{
+    struct trp_stage_view v;
+    struct trp_driver_stage *s = NULL;
+    trp_stage_id parents[64], *all = parents;
+    if (trp_engine_stage(d->engine, (trp_stage_id){id}, &v) == 0 &&
+        v.job.n < d->njobs && d->jobs[v.job.n]) {
+        struct trp_driver_job *j = d->jobs[v.job.n];
+        uint32_t n = trp_engine_parents(d->engine, (trp_stage_id){id}, parents, 64);
+        if (n > 64 && (all = calloc(n, sizeof *all)))
+            trp_engine_parents(d->engine, (trp_stage_id){id}, all, n);
+        s = all ? trp_perform_stage_of_dataset(j, id, &v, all, n) : NULL;
+        if (all != parents)
+            free(all);
+        if (!s) {
+            trp_perform_out_of_memory(d);
+        } else {
+            if (!j->nstages)
+                j->first = id;
+            j->nstages = id + 1 - j->first;
+        }
+    }
+    d->stages[d->nstages++] = s;
+    d->stages_known += s != NULL;
+}
+
+void trp_driver_learn_stages(trp_driver *d)
+{
+    uint32_t first = d->nstages, n = trp_engine_stages(d->engine);
+    if (first >= n)
+        return;
+    if (!TRP_ARRAY_RESERVE(d->stages, d->stages_cap, n)) {
+        trp_perform_out_of_memory(d);
+        return;
+    }
+    while (d->nstages < n)
+        learn(d, d->nstages);
+    for (uint32_t i = first; i < n; i++)
+        if (d->stages[i])
+            trp_perform_log_job(d, d->stages[i]->job);
+}
+
+/* ---- INPUTS ---- */
+
+struct hosts {
+    struct trp_input_host *v;
+    uint32_t n, cap;
+};
+
+/* Outputs of one host mostly stand side by side. */
+static uint32_t host_index(struct hosts *h, const char *name)
+{
+    for (uint32_t i = h->n; i-- > 0;)
+        if (strcmp(h->v[i].name, name) == 0)
+            return i;
+    if (!TRP_ARRAY_GROW(h->v, h->n, h->cap))
+        return TRP_NONE;
+    h->v[h->n] = (struct trp_input_host){.name = strdup(name)};
+    return h->v[h->n].name ? h->n++ : TRP_NONE;
+}
+
+/* An output that is missing by now has no attempt: who reads it will say so. */
+static bool fill_input(trp_driver *d, struct trp_input *in, uint32_t dataset,
+                       struct hosts *hosts)
+{
+    struct trp_input_view v;
+    in->dataset = dataset;
+    in->nmaps = trp_engine_inputs(d->engine, dataset);
+    in->maps = calloc(in->nmaps ? in->nmaps : 1, sizeof *in->maps);
+    for (uint32_t i = 0; in->maps && i < in->nmaps; i++) {
+        bool there = trp_engine_input(d->engine, dataset, i, &v) == 0;
+        in->maps[i].host = host_index(hosts, there ? v.host : "");
+        in->maps[i].attempt = there ? v.attempt.n : TRP_INPUT_MISSING;
+        if (in->maps[i].host == TRP_NONE)
+            return false;
+    }
+    return in->maps != NULL;
+}
+
+static bool make_inputs(trp_driver *d, struct trp_driver_stage *s)
+{
+    struct hosts hosts = {0};
+    struct trp_stage_inputs in = {.stage = s->id, .stage_attempt = s->attempt};
+    bool ok = (in.inputs = calloc(s->nparents, sizeof *in.inputs)) != NULL;
+    for (uint32_t i = 0; ok && i < s->nparents; i++) {
+        struct trp_stage_view v;
+        if (trp_engine_stage(d->engine, s->parents[i], &v) < 0 || !v.map)
+            continue;
+        ok = fill_input(d, &in.inputs[in.ninputs++], v.dataset, &hosts);
+    }
+    in.hosts = hosts.v;
+    in.nhosts = hosts.n;
+    trp_buf_clear(&s->inputs);
+    if (ok)
+        trp_stage_inputs_put(&s->inputs, &in);
+    for (uint32_t i = 0; i < in.ninputs; i++)
+        free(in.inputs[i].maps);
+    for (uint32_t i = 0; i < hosts.n; i++)
+        free(hosts.v[i].name);
+    free(in.inputs);
+    free(hosts.v);
+    return ok && !s->inputs.failed;
+}
+
+const struct trp_buf *trp_driver_inputs(trp_driver *d, struct trp_driver_stage *s,
+                                        trp_error *err)
+{
+    if (s->dataset == TRP_NONE || !s->nparents)
+        return NULL;
+    if (s->inputs.size && s->inputs_of == s->attempt)
+        return &s->inputs;
+    if (!make_inputs(d, s)) {
+        trp_buf_free(&s->inputs);
+        trp_error_set(err, TRP_ENOMEM, "out of memory for the places of map outputs");
+        return NULL;
+    }
+    s->inputs_of = s->attempt;
+    return &s->inputs;
+}
+
+/* ---- ends ---- */
+
+static bool take_sizes(struct trp_end *end, struct trp_task_end *ret)
+{
+    uint64_t *sizes;
+    if (trp_sizes_get(end->extra, end->extra_size, &sizes, &ret->nsizes) < 0)
+        return false;
+    ret->sizes = sizes;
+    end->extra = NULL;
+    end->extra_size = 0;
+    return true;
+}
+
+static bool take_fetch(trp_driver *d, struct trp_end *end, struct trp_task_end *ret)
+{
+    struct trp_fetch_end f;
+    if (trp_fetch_end_get(end->extra, end->extra_size, &f) < 0)
+        return false;
+    ret->from = trp_engine_blame(d->engine, f.dataset, f.map, f.attempt);
+    const struct trp_driver_stage *m =
+        ret->from.stage.n == TRP_NONE ? NULL : trp_driver_stage_of(d, ret->from.stage);
+    if (snprintf(d->fetch_text, sizeof d->fetch_text, "%.*s%s%s%s", (int)f.size, f.text,
+                 m ? " (stage " : "", m ? m->name : "", m ? ")" : "") < 0)
+        return false;
+    ret->from.text = d->fetch_text;
+    end->extra = (const uint8_t *)d->fetch_text;
+    end->extra_size = (uint32_t)strlen(d->fetch_text);
+    return true;
+}
+
+bool trp_driver_take_outputs(trp_driver *d, struct trp_end *end,
+                             struct trp_task_end *ret)
+{
+    ret->sizes = NULL;
+    ret->nsizes = 0;
+    if (end->status == TRP_END_FETCH)
+        return take_fetch(d, end, ret);
+    if (end->status != TRP_END_SUCCESS || !end->extra_size)
+        return true;
+    trp_stage_id id = trp_engine_stage_of(d->engine, end->attempt);
+    const struct trp_driver_stage *s =
+        id.n == TRP_NONE ? NULL : trp_driver_stage_of(d, id);
+    return !s || !s->map || take_sizes(end, ret);
+}
+
+void trp_driver_outputs_done(struct trp_task_end *ended)
+{
+    free((void *)(uintptr_t)ended->sizes);
+    ended->sizes = NULL;
+    ended->nsizes = 0;
+}
+
+uint64_t trp_driver_task_memory(const trp_driver *d,
+                                const struct trp_resource_profile *p)
+{
+    double fraction = trp_options_number(d->options, "memory.fraction");
+    int64_t mib = p->offheap_mib > 0 ? p->offheap_mib
+                                     : (int64_t)((double)p->memory_mib * fraction);
+    return ((uint64_t)mib << 20) / (p->slots ? p->slots : 1);
+}
+
+/* ---- datasets ---- */
+
+int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,
+                       uint32_t *ret_id, trp_error *err)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {.spec = spec}};
+    trp_driver_enter(d);
+    int rc = trp_driver_try_step(d, &ev, err);
+    if (rc == 0) {
+        trp_driver_perform(d);
+        *ret_id = d->ndatasets++;
+    }
+    trp_driver_leave(d);
+    return rc;
+}

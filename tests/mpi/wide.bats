@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# Wide operations of C programs: records go from the tasks of one stage to those of the
+# next, over map outputs on this machine.
+load drill.bash
+
+setup_file() {
+    # Seven cuts fall inside of it wherever they fall.
+    find /usr/share/doc -name copyright -print0 | sort -z | xargs -0 cat |
+        head -c 2000000 >"$BATS_FILE_TMPDIR/text"
+    LC_ALL=C tr -cs a-zA-Z '\n' <"$BATS_FILE_TMPDIR/text" | LC_ALL=C tr A-Z a-z |
+        LC_ALL=C awk 'NF { n[$1]++ } END { for (w in n) print w "\t" n[w] }' |
+        LC_ALL=C sort >"$BATS_FILE_TMPDIR/want"
+}
+
+# right DIR: what tally saved there is what awk counts, each part in order of its words.
+right() {
+    local part
+    [ "$(ls "$1" | xargs)" = "part-00000 part-00001 part-00002 part-00003 part-00004" ]
+    for part in "$1"/part-*; do
+        [ -s "$part" ]
+        LC_ALL=C sort -c "$part"
+    done
+    LC_ALL=C sort "$1"/part-* | cmp - "$BATS_FILE_TMPDIR/want"
+}
+
+# row STAGE: "TASKS ATTEMPTS FAILED" of the summary on stdin, whose row is the line after
+# the stage's name.
+row() {
+    awk -v name="$1" 'index($0, name) == 1 { found = 1; next }
+        found { print $2, $3, $4; exit }'
+}
+map="trp_reduce_by_key trp_text_files"
+reduce="save trp_reduce_by_key"
+
+# tally [VARIABLE=VALUE…]: starts it on the text; it waits in its last map task, when all
+# others have left their outputs.
+tally() {
+    env "$@" troupe run --run-name r --local=2 -- "$programs/tally" "$BATS_FILE_TMPDIR/text" \
+        out wait >summary 2>err &
+    pid=$!
+    wait_until 30 test -s wait.here || { cat err; return 1; }
+    wait_until 30 outputs_are 6
+}
+outputs=troupe-runs/r/state/scratch/shuffle
+outputs_are() { [ "$(find $outputs -name '[0-9]*-*' | wc -l)" = "$1" ]; }
+
+# goes_on: lets it go; it succeeds.
+goes_on() {
+    : >wait.go
+    wait $pid || { cat err summary >&2; ls -la $outputs >&2; return 1; }
+    right out
+}
+
+@test "words are counted as awk counts them, each stage in its own shape" {
+    run -0 --separate-stderr troupe run --run-name r -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out
+    right out
+    [ "$(row "$map" <<<"$output")" = "7 7 0" ]
+    [ "$(row "$reduce" <<<"$output")" = "5 5 0" ]
+    grep -q "^  *split  *7 " <<<"$output"
+    grep -q "^  *sum  *5 " <<<"$output"
+    # what lay between the stages is gone with the run
+    [ ! -e troupe-runs/r/state/scratch ]
+}
+
+@test "a static run counts the same" {
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TALLY_PLAIN=1
+    run -0 env -u TROUPE_OPT_comm_transport mpirun --oversubscribe -n 3 "$programs/tally" \
+        "$BATS_FILE_TMPDIR/text" out
+    right out
+    [ -z "$(find troupe-runs -name 'shuffle')" ]
+}
+
+@test "an executor that dies behind its map tasks takes none of their outputs along" {
+    tally
+    local waits id killed=0
+    waits=$(cat wait.here)
+    for id in 0 1 2 3; do
+        [ $id != "$waits" ] && pid_of "executor $id" r >pids || continue
+        kill -9 $(cat pids)
+        killed=$((killed + 1))
+    done
+    [ $killed -ge 1 ]
+    goes_on
+    [ "$(row "$map" <summary)" = "7 7 0" ]
+    [ "$(row "$reduce" <summary)" = "5 5 0" ]
+}
+
+# damaged COMMAND…: with an output made bad by it, that map task alone runs again.
+damaged() {
+    tally
+    local file
+    file=$(find $outputs -name '[0-9]*-2-*')
+    [ -f "$file" ]
+    "$@" "$file"
+    goes_on
+    [ "$(row "$map" <summary)" = "7 8 0" ]
+    grep -q "stage save trp_reduce_by_key → print is run again: .*output of map 2 " err
+    # task 2, twice; no other
+    [ "$(events r | grep SparkListenerTaskEnd | grep '"Stage ID":0' |
+        grep -o '"Index":[0-9]*' | sort | uniq -c | awk '$1 > 1 { print $2, $1 }')" = '"Index":2 2' ]
+}
+
+@test "a map output that was deleted is made again, and no other" {
+    damaged rm
+}
+
+@test "a map output that was cut is made again, and no other" {
+    damaged truncate -s 1000
+}
+
+flip() { # a byte in the middle of its records
+    local size
+    size=$(stat -c %s "$1")
+    printf '\xff\xff\xff\xff' | dd of="$1" bs=1 seek=$((size / 2)) conv=notrunc status=none
+}
+
+@test "a map output with wrong bytes is made again, and no other" {
+    damaged flip
+}

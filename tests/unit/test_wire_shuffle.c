@@ -1,0 +1,119 @@
+/* What is said of map outputs comes back as it was, or is refused. */
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/message.h"
+#include "wire/shuffle.h"
+
+static void sizes_come_back(void)
+{
+    static const uint64_t some[] = {0,        0,          1, 127, 128, 0,
+                                    1u << 20, UINT64_MAX, 0, 0,   0};
+    struct trp_buf b = {0};
+    uint64_t *got;
+    uint32_t n;
+    for (uint32_t count = 0; count <= 11; count++) {
+        trp_buf_clear(&b);
+        trp_sizes_put(&b, some, count);
+        g_assert_cmpint(trp_sizes_get(b.data, b.size, &got, &n), ==, 0);
+        g_assert_cmpuint(n, ==, count);
+        g_assert_cmpmem(got, n * sizeof(*got), some, n * sizeof(*some));
+        free(got);
+        for (size_t cut = 0; cut < b.size; cut++)
+            g_assert_cmpint(trp_sizes_get(b.data, cut, &got, &n), ==, TRP_EPROTO);
+    }
+    uint64_t *many = g_new0(uint64_t, 100000);
+    many[70000] = 5;
+    trp_buf_clear(&b);
+    trp_sizes_put(&b, many, 100000);
+    g_assert_cmpuint(b.size, <, 16);
+    g_free(many);
+    trp_buf_free(&b);
+}
+
+static void sizes_that_are_none_are_refused(void)
+{
+    uint64_t *got;
+    uint32_t n;
+    g_assert_cmpint(trp_sizes_get("\x02\x00\x02", 3, &got, &n), ==, TRP_EPROTO);
+    g_assert_cmpint(trp_sizes_get("\x01\x05\x05", 3, &got, &n), ==, TRP_EPROTO);
+    g_assert_cmpint(trp_sizes_get("\xff\xff\xff\xff\x7f", 5, &got, &n), ==, TRP_EPROTO);
+    g_assert_cmpint(
+        trp_sizes_get("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11, &got, &n), ==,
+        TRP_EPROTO);
+}
+
+static void inputs_come_back(void)
+{
+    char name[] = "node1", other[] = "node2", at[] = "10.0.0.1:4000";
+    char *endpoints[] = {at};
+    struct trp_input_host hosts[] = {
+        {name,  endpoints, 1},
+        {other, NULL,      0}
+    };
+    struct trp_input_map maps[] = {
+        {0, 7                },
+        {1, TRP_INPUT_MISSING}
+    };
+    struct trp_input inputs[] = {
+        {3, 2, maps},
+        {4, 0, NULL}
+    };
+    const struct trp_stage_inputs in = {.stage = {9},
+                                        .stage_attempt = 2,
+                                        .nhosts = 2,
+                                        .ninputs = 2,
+                                        .hosts = hosts,
+                                        .inputs = inputs};
+    struct trp_buf b = {0};
+    struct trp_stage_inputs *got;
+    trp_stage_inputs_put(&b, &in);
+    g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_INPUTS);
+    g_assert_cmpint(trp_stage_inputs_get(b.data, b.size, &got), ==, 0);
+    g_assert_cmpuint(got->stage.n, ==, 9);
+    g_assert_cmpuint(got->stage_attempt, ==, 2);
+    g_assert_cmpstr(got->hosts[0].endpoints[0], ==, at);
+    g_assert_cmpstr(got->hosts[1].name, ==, other);
+    const struct trp_input *three = trp_stage_inputs_of(got, 3);
+    g_assert_cmpuint(three->nmaps, ==, 2);
+    g_assert_cmpuint(three->maps[0].attempt, ==, 7);
+    g_assert_cmpuint(three->maps[1].host, ==, 1);
+    g_assert_null(trp_stage_inputs_of(got, 5));
+    got->users++;
+    trp_stage_inputs_leave(got);
+    trp_stage_inputs_leave(got);
+    for (size_t cut = 0; cut < b.size; cut++)
+        g_assert_cmpint(trp_stage_inputs_get(b.data, cut, &got), ==, TRP_EPROTO);
+    maps[1].host = 2; /* there is none */
+    trp_buf_clear(&b);
+    trp_stage_inputs_put(&b, &in);
+    g_assert_cmpint(trp_stage_inputs_get(b.data, b.size, &got), ==, TRP_EPROTO);
+    trp_buf_free(&b);
+}
+
+static void a_fetch_failure_comes_back(void)
+{
+    struct trp_buf b = {0};
+    struct trp_fetch_end f = {1, 2, {UINT64_C(3) << 32}, "gone", 4}, got;
+    trp_fetch_end_put(&b, &f);
+    g_assert_cmpint(trp_fetch_end_get(b.data, b.size, &got), ==, 0);
+    g_assert_cmpuint(got.dataset, ==, 1);
+    g_assert_cmpuint(got.map, ==, 2);
+    g_assert_cmpuint(got.attempt.n, ==, f.attempt.n);
+    g_assert_cmpmem(got.text, got.size, "gone", 4);
+    g_assert_cmpint(trp_fetch_end_get(b.data, 15, &got), ==, TRP_EPROTO);
+    trp_buf_free(&b);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/wire/shuffle/sizes come back", sizes_come_back);
+    g_test_add_func("/wire/shuffle/sizes that are none are refused",
+                    sizes_that_are_none_are_refused);
+    g_test_add_func("/wire/shuffle/inputs come back", inputs_come_back);
+    g_test_add_func("/wire/shuffle/a fetch failure comes back",
+                    a_fetch_failure_comes_back);
+    return g_test_run();
+}
