@@ -23,9 +23,6 @@
  * all who come from then on carry their messages on their sockets.
  */
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -34,12 +31,13 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "comm/handshake.h"
 #include "comm/here.h"
-#include "comm/munge.h"
+#include "comm/listen.h"
 #include "comm/peer.h"
 #include "wire/message.h"
 
-enum { ACCEPTS_A_STEP = 64, BACKLOG = 1024, STRAYS_MAX = 3 };
+enum { ACCEPTS_A_STEP = 64, STRAYS_MAX = 3 };
 
 /* An executor proves itself within this time. */
 #define YOUNG_NS (TRP_SECOND / 10)
@@ -135,54 +133,32 @@ static void get_text_into(struct trp_view *v, char *to, size_t size)
     to[n] = 0;
 }
 
-/* A right proof is answered by the driver's own. */
-static int prove_driver(struct trp_peer *p)
+static struct trp_handshake handshake_of(struct trp_peer *p)
 {
-    trp_channel *c = p->channel;
-    uint8_t proof[TRP_PROOF_SIZE];
-    char seal[TRP_SEAL_MAX] = "", text[TRP_ERROR_TEXT + 80];
-    struct trp_buf b = {0};
-    trp_error err;
-    trp_proof_make(c->secret, TRP_PROVER_DRIVER, &p->nonces, proof);
-    if (c->config.munge && trp_munge_seal(proof, seal, &err) < 0) {
-        snprintf(text, sizeof text, "MUNGE does not answer the driver: %s", err.text);
-        trp_admission_refuse(p, false, text);
-        return 0;
-    }
-    trp_put_raw(&b, proof, sizeof proof);
-    trp_put_text(&b, seal);
-    int rc = b.failed ? TRP_ENOMEM : trp_peer_put(p, TRP_FRAME_PROOF, b.data, b.size);
-    trp_buf_free(&b);
-    if (rc == 0)
-        rc = trp_session_begin(&p->link, c->secret, &p->nonces, TRP_PROVER_DRIVER,
-                               c->config.mac);
-    return rc;
+    const trp_channel *c = p->channel;
+    return (struct trp_handshake){.secret = c->secret,
+                                  .munge = c->config.munge,
+                                  .mac = c->config.mac,
+                                  .listener = TRP_PROVER_DRIVER,
+                                  .caller = TRP_PROVER_EXECUTOR,
+                                  .listener_name = "the driver",
+                                  .nonces = &p->nonces};
 }
 
 int trp_admission_answer(struct trp_peer *p, struct trp_view *v)
 {
-    trp_channel *c = p->channel;
-    char seal[TRP_SEAL_MAX], text[TRP_ERROR_TEXT + 80];
+    const struct trp_handshake h = handshake_of(p);
     trp_error err;
-    const uint8_t *nonce = trp_get_raw(v, TRP_NONCE_SIZE);
-    const uint8_t *proof = trp_get_raw(v, TRP_PROOF_SIZE);
-    get_text_into(v, seal, sizeof seal);
-    if (!trp_view_end(v))
-        return TRP_EPROTO;
-    memcpy(p->nonces.executor, nonce, TRP_NONCE_SIZE);
-    if (!trp_proof_check(c->secret, TRP_PROVER_EXECUTOR, &p->nonces, proof)) {
-        trp_admission_refuse(p, false,
-                             "wrong proof: it does not know the run's secret");
-        return 0;
+    int rc = trp_handshake_check(&h, &p->link, v, &err);
+    trp_peer_watch_out(p);
+    if (rc != TRP_ESTATE && rc != TRP_EPROTO) { /* it knows the secret */
+        p->state = TRP_PEER_GREETING;
+        p->link.limit = TRP_FRAME_MAX;
     }
-    p->state = TRP_PEER_GREETING;
-    p->link.limit = TRP_FRAME_MAX;
-    if (c->config.munge && trp_munge_check(proof, seal, &err) < 0) {
-        snprintf(text, sizeof text, "it knows the run's secret, but %s", err.text);
-        trp_admission_refuse(p, false, text);
-        return 0;
-    }
-    return prove_driver(p);
+    if (rc != TRP_ESTATE && rc != TRP_ESYSTEM)
+        return rc;
+    trp_admission_refuse(p, false, err.text);
+    return 0;
 }
 
 /* ---- hellos ---------------------------------------------------------------------- */
@@ -535,104 +511,18 @@ int64_t trp_admission_due(const trp_channel *c)
 
 /* ---- opening --------------------------------------------------------------------- */
 
-/* On all addresses of both families, where there are both. */
-static int bind_to_all(void)
-{
-    int zero = 0;
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
-    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&six, sizeof six) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-static int bind_to_four(in_addr_t address)
-{
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = address};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&four, sizeof four) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-static int open_socket(bool here_only, trp_error *err, uint16_t *ret_port)
-{
-    struct sockaddr_in6 six = {0};
-    socklen_t n = sizeof six;
-    int fd = here_only ? bind_to_four(htonl(INADDR_LOOPBACK)) : bind_to_all();
-    if (fd < 0 && !here_only)
-        fd = bind_to_four(htonl(INADDR_ANY));
-    if (fd >= 0 && listen(fd, BACKLOG) == 0 &&
-        getsockname(fd, (struct sockaddr *)&six, &n) == 0) {
-        /* The port is in the same place for both families. */
-        *ret_port = ntohs(six.sin6_port);
-        return fd;
-    }
-    trp_error_set(err, TRP_ESYSTEM, "cannot open the admission socket: %m");
-    if (fd >= 0)
-        close(fd);
-    return TRP_ESYSTEM;
-}
-
-/* Whether `host` names this machine: one can bind to it. */
-static bool is_ours(const char *host)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL;
-    bool ours = false;
-    if (getaddrinfo(host, "0", &hints, &list) != 0)
-        return false;
-    for (struct addrinfo *a = list; a && !ours; a = a->ai_next) {
-        int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        ours = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0;
-        if (fd >= 0)
-            close(fd);
-    }
-    freeaddrinfo(list);
-    return ours;
-}
-
-/* The name by which other nodes know this one; else its first address. */
-static void find_host(char *host, size_t size)
-{
-    struct ifaddrs *list = NULL;
-    if (gethostname(host, size) == 0 && memchr(host, 0, size) && is_ours(host))
-        return;
-    snprintf(host, size, "127.0.0.1");
-    if (getifaddrs(&list) < 0)
-        return;
-    for (struct ifaddrs *i = list; i; i = i->ifa_next) {
-        bool use = i->ifa_addr && i->ifa_addr->sa_family == AF_INET &&
-                   (i->ifa_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP;
-        if (use && getnameinfo(i->ifa_addr, sizeof(struct sockaddr_in), host,
-                               (socklen_t)size, NULL, 0, NI_NUMERICHOST) == 0)
-            break;
-    }
-    freeifaddrs(list);
-}
-
 int trp_admission_open(trp_channel *c, trp_error *err)
 {
-    char host[NI_MAXHOST] = "127.0.0.1";
-    uint16_t port;
     struct rlimit files;
     c->callers_max = TRP_CALLERS_MAX;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < TRP_CALLERS_MAX)
         c->callers_max = (uint32_t)(files.rlim_cur / 4);
-    c->listen_fd = open_socket(c->config.here_only, err, &port);
+    c->listen_fd = trp_listen(c->config.here_only, c->address, err);
     if (c->listen_fd < 0)
         return TRP_ESYSTEM;
     if (trp_channel_watch(c, c->listen_fd, &c->listen_fd) < 0)
         return trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
-    if (!c->config.here_only)
-        find_host(host, sizeof host);
-    snprintf(c->address, sizeof c->address, "%.255s:%u", host, port);
-    c->here_fd = trp_here_listen(c->secret, c->address, BACKLOG);
+    c->here_fd = trp_here_listen(c->secret, c->address, TRP_LISTEN_BACKLOG);
     if (c->here_fd >= 0 && trp_channel_watch(c, c->here_fd, &c->here_fd) < 0)
         return trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
     return 0;

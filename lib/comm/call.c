@@ -19,9 +19,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "comm/handshake.h"
 #include "comm/here.h"
 #include "comm/mpi.h"
-#include "comm/munge.h"
 #include "comm/peer.h"
 #include "os/clock.h"
 #include "wire/message.h"
@@ -137,71 +137,25 @@ static int say_hello(trp_channel *c, const struct trp_call_config *config,
     return rc;
 }
 
-/* What the driver gets for its challenge. */
-static int answer(const struct trp_call_config *config, struct trp_link *l,
-                  const struct trp_nonces *nonces, trp_error *err)
-{
-    uint8_t proof[TRP_PROOF_SIZE];
-    char seal[TRP_SEAL_MAX] = "";
-    struct trp_buf b = {0};
-    trp_error why;
-    trp_proof_make(config->secret, TRP_PROVER_EXECUTOR, nonces, proof);
-    if (config->munge && trp_munge_seal(proof, seal, &why) < 0)
-        return trp_error_set(err, TRP_ESYSTEM,
-                             "the driver wants a proof by MUNGE, which does not answer "
-                             "on this node: %s; see admission.munge",
-                             why.text);
-    trp_put_raw(&b, nonces->executor, TRP_NONCE_SIZE);
-    trp_put_raw(&b, proof, sizeof proof);
-    trp_put_text(&b, seal);
-    int rc = b.failed ? TRP_ENOMEM : trp_link_put(l, TRP_FRAME_ANSWER, b.data, b.size);
-    trp_buf_free(&b);
-    return rc < 0 ? trp_error_set(err, TRP_EWAIT, "the driver closed the connection")
-                  : 0;
-}
-
-/* Whether the driver's proof is right. */
-static int check_driver(const struct trp_call_config *config,
-                        const struct trp_nonces *nonces, struct trp_view *v,
-                        trp_error *err)
-{
-    trp_error why;
-    const uint8_t *proof = trp_get_raw(v, TRP_PROOF_SIZE);
-    char *seal = trp_get_text(v);
-    int rc = 0;
-    if (!seal || !trp_view_end(v) ||
-        !trp_proof_check(config->secret, TRP_PROVER_DRIVER, nonces, proof))
-        rc = trp_error_set(err, TRP_ESTATE,
-                           "what answers at %s does not know the run's secret",
-                           config->address);
-    else if (config->munge && trp_munge_check(proof, seal, &why) < 0)
-        rc = trp_error_set(err, TRP_ESTATE,
-                           "what answers at %s knows the run's secret, but %s",
-                           config->address, why.text);
-    free(seal);
-    return rc;
-}
-
 static int handshake(trp_channel *c, const struct trp_call_config *config,
                      struct trp_link *l, int64_t deadline, trp_error *err)
 {
     struct trp_view v;
     struct trp_nonces nonces;
+    const struct trp_handshake h = {.secret = config->secret,
+                                    .munge = config->munge,
+                                    .mac = config->mac,
+                                    .listener = TRP_PROVER_DRIVER,
+                                    .caller = TRP_PROVER_EXECUTOR,
+                                    .listener_name = "the driver",
+                                    .nonces = &nonces};
     int rc = await(l, TRP_FRAME_CHALLENGE, deadline, &v, err);
-    if (rc < 0)
-        return rc;
-    const uint8_t *nonce = trp_get_raw(&v, TRP_NONCE_SIZE);
-    if (!trp_view_end(&v) || trp_nonce_make(nonces.executor) < 0)
-        return trp_error_set(err, TRP_EPROTO, "the driver's challenge is broken");
-    memcpy(nonces.driver, nonce, TRP_NONCE_SIZE);
-    rc = answer(config, l, &nonces, err);
+    if (rc == 0)
+        rc = trp_handshake_answer(&h, l, &v, err);
     if (rc == 0)
         rc = await(l, TRP_FRAME_PROOF, deadline, &v, err);
     if (rc == 0)
-        rc = check_driver(config, &nonces, &v, err);
-    if (rc == 0)
-        rc = trp_session_begin(l, config->secret, &nonces, TRP_PROVER_EXECUTOR,
-                               config->mac);
+        rc = trp_handshake_finish(&h, l, &v, config->address, err);
     if (rc < 0)
         return rc;
     if (say_hello(c, config, l) < 0)

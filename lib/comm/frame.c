@@ -259,6 +259,29 @@ int trp_link_next(struct trp_link *l, uint8_t *ret_kind, struct trp_view *ret_bo
     return 1;
 }
 
+int trp_link_put_raw(struct trp_link *l, const void *p, size_t n)
+{
+    trp_put_raw(&l->out, p, n);
+    return l->out.failed ? TRP_ENOMEM : 0;
+}
+
+ssize_t trp_link_take_raw(struct trp_link *l, void *to, size_t n)
+{
+    size_t have = l->in.size - l->in_at;
+    if (have > 0) {
+        have = have < n ? have : n;
+        memcpy(to, l->in.data + l->in_at, have);
+        l->in_at += have;
+        return (ssize_t)have;
+    }
+    ssize_t got = n > 0 ? recv(l->fd, to, n, MSG_DONTWAIT) : 0;
+    if (got == 0 && n > 0)
+        return TRP_ENOENT;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return 0;
+    return got < 0 ? TRP_ESYSTEM : got;
+}
+
 /* ---- last words ------------------------------------------------------------------ */
 
 size_t trp_words_frame(const uint8_t *words_key, const void *p, size_t n, uint8_t *buf,

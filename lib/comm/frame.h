@@ -1,5 +1,6 @@
 /*
- * Frames on the admission socket. Internal to lib/comm.
+ * Frames on the admission socket, and between executors where blocks are fetched.
+ * Internal to lib/comm and lib/data.
  *
  * A frame is 4 bytes (u16 size of the body, u8 kind, u8 TRP_FRAME_MARK), `size` bytes,
  * and on a sealed link a tag; D: only the driver sends it, E: only an executor. A
@@ -18,6 +19,8 @@
  */
 #ifndef TRP_COMM_FRAME_H
 #define TRP_COMM_FRAME_H
+
+#include <sys/types.h>
 
 #include "core/base/bytes.h"
 #include "core/base/error.h"
@@ -51,6 +54,8 @@ enum trp_frame_kind {
     TRP_FRAME_WORDS = 12,    /* E, mostly its spawner: struct trp_last_words */
     TRP_FRAME_BYE = 13,      /* u64 messages sent, all of them on their way */
     TRP_FRAME_DATA = 14,     /* a piece of the stream of records (lane_socket.c) */
+    TRP_FRAME_WANTED = 15,   /* to a block server: data/block_wire.h */
+    TRP_FRAME_BLOCK = 16,    /* from it; raw bytes follow */
 };
 
 struct trp_seal; /* frame.c */
@@ -94,6 +99,12 @@ int trp_link_fill(struct trp_link *l);
 /* The next whole frame: 1, *ret_kind and its bytes, borrowed until the next fill; 0
  * none; TRP_EPROTO no frame of ours. */
 int trp_link_next(struct trp_link *l, uint8_t *ret_kind, struct trp_view *ret_body);
+
+/* Raw bytes between two frames, as many as both sides know. What is put is kept until
+ * the next flush; of what comes up to `n` are taken: how many; 0: none yet; TRP_ENOENT,
+ * TRP_ESYSTEM as trp_link_fill. */
+int trp_link_put_raw(struct trp_link *l, const void *p, size_t n);
+ssize_t trp_link_take_raw(struct trp_link *l, void *to, size_t n);
 
 /* A frame of last words with its tag. 0: there is no room in `buf`. */
 size_t trp_words_frame(const uint8_t *words_key, const void *p, size_t n, uint8_t *buf,

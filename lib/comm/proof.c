@@ -47,29 +47,40 @@ void trp_proof_name(const uint8_t *secret, const char *about, uint8_t *ret, size
     explicit_bzero(&ctx, sizeof ctx);
 }
 
+/* Of each who proves: the label of the proof, and of the key of frames to him. */
+static const struct {
+    const char *proof, *key;
+    enum trp_prover other;
+} provers[] = {
+    [TRP_PROVER_DRIVER] = {"troupe driver proof",       "troupe to driver",
+                           TRP_PROVER_EXECUTOR    },
+    [TRP_PROVER_EXECUTOR] = {"troupe executor proof",     "troupe to executor",
+                           TRP_PROVER_DRIVER      },
+    [TRP_PROVER_BLOCK_SERVER] = {"troupe block server proof", "troupe to block server",
+                           TRP_PROVER_BLOCK_CLIENT},
+    [TRP_PROVER_BLOCK_CLIENT] = {"troupe block client proof", "troupe to block client",
+                           TRP_PROVER_BLOCK_SERVER},
+};
+
 void trp_proof_make(const uint8_t *secret, enum trp_prover who,
                     const struct trp_nonces *nonces, uint8_t *ret_proof)
 {
-    derive(secret,
-           who == TRP_PROVER_DRIVER ? "troupe driver proof" : "troupe executor proof",
-           nonces, ret_proof, TRP_PROOF_SIZE);
+    derive(secret, provers[who].proof, nonces, ret_proof, TRP_PROOF_SIZE);
 }
 
 int trp_session_begin(struct trp_link *l, const uint8_t *secret,
                       const struct trp_nonces *nonces, enum trp_prover side,
                       bool sealed)
 {
-    uint8_t to_driver[TRP_TAG_KEY_SIZE], to_executor[TRP_TAG_KEY_SIZE];
-    bool driver = side == TRP_PROVER_DRIVER;
+    uint8_t in[TRP_TAG_KEY_SIZE], out[TRP_TAG_KEY_SIZE];
     derive(secret, "troupe last words", nonces, l->words_key, sizeof l->words_key);
     if (!sealed)
         return 0;
-    derive(secret, "troupe to driver", nonces, to_driver, sizeof to_driver);
-    derive(secret, "troupe to executor", nonces, to_executor, sizeof to_executor);
-    int rc = trp_link_seal(l, driver ? to_executor : to_driver,
-                           driver ? to_driver : to_executor);
-    explicit_bzero(to_driver, sizeof to_driver);
-    explicit_bzero(to_executor, sizeof to_executor);
+    derive(secret, provers[side].key, nonces, in, sizeof in);
+    derive(secret, provers[provers[side].other].key, nonces, out, sizeof out);
+    int rc = trp_link_seal(l, out, in);
+    explicit_bzero(in, sizeof in);
+    explicit_bzero(out, sizeof out);
     return rc;
 }
 

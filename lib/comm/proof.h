@@ -1,6 +1,6 @@
 /*
  * Proof that a side knows the run's secret: HMAC-SHA256 of a label that differs by
- * direction, and both sides' nonces. Internal to lib/comm.
+ * direction, and both sides' nonces. Internal to lib/comm and lib/data.
  */
 #ifndef TRP_COMM_PROOF_H
 #define TRP_COMM_PROOF_H
@@ -16,7 +16,15 @@ struct trp_nonces {
     uint8_t driver[TRP_NONCE_SIZE], executor[TRP_NONCE_SIZE];
 };
 
-enum trp_prover { TRP_PROVER_DRIVER, TRP_PROVER_EXECUTOR };
+/* Who proves, to whom: driver and executor at admission, executors among themselves
+ * where blocks are fetched. The nonce of who listens is `driver`, the other `executor`.
+ */
+enum trp_prover {
+    TRP_PROVER_DRIVER,
+    TRP_PROVER_EXECUTOR,
+    TRP_PROVER_BLOCK_SERVER,
+    TRP_PROVER_BLOCK_CLIENT
+};
 
 int trp_nonce_make(uint8_t *ret_nonce);
 void trp_proof_make(const uint8_t *secret, enum trp_prover who,

@@ -1,7 +1,9 @@
 /*
  * Reading a partition.
  *
- * At first every map output is asked for its block: how large it is. Those that are not
+ * At first every map output is asked for its block: how large it is; those of other
+ * hosts all at once, and for their first bytes as well, so that small blocks have come
+ * with the answers. Those that are not
  * empty are merged at once when the budget has a buffer for each. When it has not, as
  * many neighbours as it has buffers for are merged to a spill, which takes their place,
  * until the rest fits. Unordered blocks are read one after the other.
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "data/remote.h"
 #include "data/spill.h"
 
 enum { KEEP_OPEN_MAX = 64 };
@@ -23,13 +26,15 @@ enum { KEEP_OPEN_MAX = 64 };
 struct input {
     uint32_t source; /* TRP_NO_SOURCE: a spill */
     int fd;
+    struct trp_remote *remote; /* NULL: it is here */
     uint64_t begin, bytes;
 };
 
 struct trp_shuffle_reader {
     struct trp_shuffle_read read;
     int folder;
-    size_t memory; /* for buffers */
+    size_t memory;  /* for buffers */
+    uint32_t piece; /* of a remote block at a time */
     struct input *inputs;
     uint32_t ninputs, next; /* those before `next` were merged */
     struct trp_merge merge;
@@ -77,7 +82,7 @@ static int check_read(const struct trp_shuffle_read *read, trp_error *err)
                              read->partition, read->partitions);
     for (uint32_t i = 0; i < read->nsources; i++) {
         uint32_t host = read->sources[i].host;
-        if (host >= read->nhosts || !read->hosts[host].here)
+        if (host >= read->nhosts || (!read->hosts[host].here && !read->client))
             return trp_error_set(err, TRP_EINVAL, "map output %u is at no known host",
                                  read->sources[i].map);
         if (i > 0 && read->sources[i].map <= read->sources[i - 1].map)
@@ -85,6 +90,21 @@ static int check_read(const struct trp_shuffle_read *read, trp_error *err)
                                  "map outputs are not in the order of their maps");
     }
     return 0;
+}
+
+static void move_input(struct input *to, struct input *from)
+{
+    struct input moved = *from;
+    *from = (struct input){.fd = -1};
+    *to = moved;
+}
+
+static void free_input(struct input *in)
+{
+    trp_remote_free(in->remote);
+    if (in->fd >= 0)
+        close(in->fd);
+    *in = (struct input){.fd = -1};
 }
 
 /* Finds a source's block in its file here. */
@@ -102,7 +122,8 @@ static int look_here(trp_shuffle_reader *r, uint32_t source, struct input *ret,
                            f.partitions, r->read.partitions);
     else
         rc = trp_block_file_find(&f, r->read.partition, &place, err);
-    *ret = (struct input){source, -1, place.begin, place.size};
+    *ret = (struct input){
+        .source = source, .fd = -1, .begin = place.begin, .bytes = place.size};
     if (rc == 0 && place.size > 0 && r->read.nsources <= KEEP_OPEN_MAX) {
         ret->fd = f.fd;
         f.fd = -1;
@@ -111,22 +132,76 @@ static int look_here(trp_shuffle_reader *r, uint32_t source, struct input *ret,
     return rc;
 }
 
+/* Asks for the blocks of other hosts. Each in `inputs` at its source's place. */
+static int ask_others(trp_shuffle_reader *r, trp_error *err)
+{
+    const struct trp_shuffle_read *read = &r->read;
+    uint32_t nremote = 0;
+    for (uint32_t i = 0; i < read->nsources; i++)
+        nremote += !read->hosts[read->sources[i].host].here;
+    if (nremote == 0)
+        return 0;
+    size_t share = r->memory / 4 / nremote;
+    uint32_t first = share < TRP_PART_SIZE ? (uint32_t)share : TRP_PART_SIZE;
+    r->piece = share < TRP_PART_SIZE      ? TRP_PART_SIZE
+               : share < TRP_WANTED_BYTES ? (uint32_t)share
+                                          : TRP_WANTED_BYTES;
+    for (uint32_t i = 0; i < read->nsources; i++) {
+        const struct trp_data_host *host = &read->hosts[read->sources[i].host];
+        const struct trp_wanted wanted = {.id = output_of(r, i),
+                                          .partition = read->partition,
+                                          .partitions = read->partitions};
+        if (host->here)
+            continue;
+        r->inputs[i].remote = trp_remote_open(read->client, host, &wanted, first,
+                                              read->killed, &r->counts.wait_ns);
+        if (!r->inputs[i].remote)
+            return no_memory(err);
+    }
+    return 0;
+}
+
+static int look_there(trp_shuffle_reader *r, uint32_t source, struct input *ret,
+                      trp_error *err)
+{
+    ret->source = source;
+    int rc = trp_remote_size(ret->remote, &ret->bytes, err);
+    if (rc == 0 && ret->bytes == 0) {
+        trp_remote_free(ret->remote);
+        ret->remote = NULL;
+    }
+    if (rc < 0 || ret->bytes == 0)
+        return rc;
+    ret->remote->piece = r->piece;
+    r->counts.remote_blocks++;
+    r->counts.remote_bytes += ret->bytes;
+    return 0;
+}
+
+/* All blocks that are not empty become inputs. */
 static int find_blocks(trp_shuffle_reader *r, struct trp_fetch_problem *ret_problem,
                        trp_error *err)
 {
-    for (uint32_t i = 0; i < r->read.nsources; i++) {
+    uint32_t found = 0;
+    int rc = ask_others(r, err);
+    for (uint32_t i = 0; i < r->read.nsources && rc == 0; i++) {
+        struct input *in = &r->inputs[i];
         trp_error why;
-        struct input *in = &r->inputs[r->ninputs];
-        int rc = look_here(r, i, in, &why);
+        if (in->remote) {
+            rc = look_there(r, i, in, &why);
+        } else {
+            rc = look_here(r, i, in, &why);
+            r->counts.local_blocks += rc == 0 && in->bytes > 0;
+            r->counts.local_bytes += rc == 0 ? in->bytes : 0;
+        }
         if (rc < 0)
-            return fetch_failed(r, i, rc, &why, ret_problem, err);
-        if (in->bytes == 0)
-            continue;
-        r->counts.local_blocks++;
-        r->counts.local_bytes += in->bytes;
-        r->ninputs++;
+            rc = fetch_failed(r, i, rc, &why, ret_problem, err);
+        else if (in->bytes > 0)
+            move_input(&r->inputs[found++], in);
     }
-    return 0;
+    if (rc == 0)
+        r->ninputs = found;
+    return rc;
 }
 
 /* ---- merging --------------------------------------------------------------------- */
@@ -141,7 +216,9 @@ static struct trp_stream *open_stream(trp_shuffle_reader *r, struct input *in)
         bytes = trp_source_of_file(fd, 0);
     } else {
         struct trp_output_id id = output_of(r, in->source);
-        bytes = trp_source_of_block(r->folder, &id, fd, in->begin);
+        bytes = in->remote ? &in->remote->source
+                           : trp_source_of_block(r->folder, &id, fd, in->begin);
+        in->remote = NULL;
         seed = trp_parts_seed(id.shuffle, id.map, id.attempt);
     }
     struct trp_stream *s = bytes ? trp_stream_of_parts(bytes, in->bytes, seed,
@@ -196,27 +273,32 @@ static int spill(trp_shuffle_reader *r, uint32_t from, uint32_t to, struct input
     trp_merge_close(&m);
     if (rc < 0)
         return fetch_failed(r, source, rc, &why, ret_problem, err);
-    *ret = (struct input){TRP_NO_SOURCE, made.fd, 0, made.bytes};
+    *ret = (struct input){.source = TRP_NO_SOURCE, .fd = made.fd, .bytes = made.bytes};
     r->counts.spills++;
     r->counts.spilled_bytes += made.bytes;
     return 0;
 }
 
-static size_t memory_of(const struct input *v, uint32_t n)
+/* What the streams of inputs take. */
+static size_t memory_of(const trp_shuffle_reader *r, const struct input *v, uint32_t n)
 {
     size_t memory = 0;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         memory += trp_stream_memory(v[i].bytes);
+        if (v[i].remote)
+            memory += v[i].bytes < r->piece ? v[i].bytes : r->piece;
+    }
     return memory;
 }
 
-/* How many of these fit together; at least 2. */
-static uint32_t how_many_fit(const struct input *v, uint32_t n, size_t memory)
+/* How many of these fit together; at least 2, if there are. */
+static uint32_t how_many_fit(const trp_shuffle_reader *r, const struct input *v,
+                             uint32_t n)
 {
     uint32_t k = 0;
     for (size_t sum = 0; k < n; k++) {
-        sum += trp_stream_memory(v[k].bytes);
-        if (sum > memory && k >= 2)
+        sum += memory_of(r, &v[k], 1);
+        if (sum > r->memory && k >= 2)
             break;
     }
     return k;
@@ -226,24 +308,25 @@ static uint32_t how_many_fit(const struct input *v, uint32_t n, size_t memory)
 static int make_fit(trp_shuffle_reader *r, struct trp_fetch_problem *ret_problem,
                     trp_error *err)
 {
-    while (r->ninputs > 2 && memory_of(r->inputs, r->ninputs) > r->memory) {
+    while (r->ninputs > 2 && memory_of(r, r->inputs, r->ninputs) > r->memory) {
         uint32_t done = 0, at = 0;
         while (at < r->ninputs &&
-               memory_of(r->inputs, done) + memory_of(r->inputs + at, r->ninputs - at) >
+               memory_of(r, r->inputs, done) +
+                       memory_of(r, r->inputs + at, r->ninputs - at) >
                    r->memory) {
-            uint32_t k = how_many_fit(r->inputs + at, r->ninputs - at, r->memory);
-            struct input made = r->inputs[at];
+            uint32_t k = how_many_fit(r, r->inputs + at, r->ninputs - at);
+            struct input made;
             int rc = k > 1 ? spill(r, at, at + k, &made, ret_problem, err) : 0;
             if (rc < 0)
                 return rc;
             if (k == 1)
-                r->inputs[at].fd = -1;
+                move_input(&made, &r->inputs[at]);
             r->inputs[done++] = made;
             at += k;
         }
-        memmove(r->inputs + done, r->inputs + at,
-                (r->ninputs - at) * sizeof *r->inputs);
-        r->ninputs -= at - done;
+        while (at < r->ninputs)
+            move_input(&r->inputs[done++], &r->inputs[at++]);
+        r->ninputs = done;
     }
     return 0;
 }
@@ -264,6 +347,8 @@ int trp_shuffle_reader_open(const struct trp_shuffle_read *read,
     r->memory -= TRP_PARTS_BUFFER;
     r->folder = open(read->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r->inputs = (struct input *)calloc((size_t)read->nsources + 1, sizeof *r->inputs);
+    for (uint32_t i = 0; r->inputs && i < read->nsources; i++)
+        r->inputs[i].fd = -1;
     if (r->folder < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "%s: %m", read->folder);
     else if (!r->inputs)
@@ -285,9 +370,8 @@ void trp_shuffle_reader_free(trp_shuffle_reader *r)
         return;
     if (r->merging)
         trp_merge_close(&r->merge);
-    for (uint32_t i = 0; r->inputs && i < r->ninputs; i++)
-        if (r->inputs[i].fd >= 0)
-            close(r->inputs[i].fd);
+    for (uint32_t i = 0; r->inputs && i < r->read.nsources; i++)
+        free_input(&r->inputs[i]);
     free(r->inputs);
     ZSTD_freeDCtx(r->unpacker.zstd);
     if (r->folder >= 0)
@@ -302,7 +386,7 @@ int trp_shuffle_next(trp_shuffle_reader *r, struct trp_shuffle_record *ret,
 {
     trp_error why = {0};
     for (;;) {
-        if (r->read.killed && *r->read.killed)
+        if (trp_is_killed(r->read.killed))
             return trp_error_set(err, TRP_ECANCELLED, "given up");
         if (!r->merging) {
             uint32_t to = r->read.order.unordered ? r->next + 1 : r->ninputs;

@@ -21,6 +21,12 @@ struct trp_record {
     uint32_t nk, nv;
 };
 
+/* Whether the owner of `killed` (NULL: nobody) wants no more. */
+static inline bool trp_is_killed(const volatile int *killed)
+{
+    return killed && __atomic_load_n(killed, __ATOMIC_RELAXED);
+}
+
 static inline const uint8_t *trp_record_value(const struct trp_record *r)
 {
     return r->key + r->nk;

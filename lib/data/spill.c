@@ -49,7 +49,7 @@ int trp_spill_merge(struct trp_merge *m, int folder, const char *path, uint64_t 
         return rc;
     }
     for (uint64_t n = 0; (rc = trp_merge_next(m, &r, err)) > 0; n++) {
-        if (n % LOOK_EVERY == 0 && killed && *killed)
+        if (n % LOOK_EVERY == 0 && trp_is_killed(killed))
             rc = trp_error_set(err, TRP_ECANCELLED, "given up");
         else
             rc = trp_parts_put_record(&p, m->partition, &r, err);

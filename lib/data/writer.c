@@ -94,7 +94,7 @@ void trp_shuffle_writer_free(trp_shuffle_writer *w)
 
 static bool is_killed(const trp_shuffle_writer *w)
 {
-    return w->spec.killed && *w->spec.killed;
+    return trp_is_killed(w->spec.killed);
 }
 
 /* ---- merging --------------------------------------------------------------------- */

@@ -1,0 +1,44 @@
+/*
+ * Block client: a thread that fetches pieces of blocks from the block servers of other
+ * hosts, for all tasks of an executor.
+ *
+ * There is one connection to a host, however many tasks read from it; pieces that are
+ * wanted at the same time travel together. A piece is only asked for when there is
+ * memory for it, so nothing piles up. What a server does not answer, or answers
+ * wrongly, is asked for again after a while, from the next endpoint of the host.
+ *
+ *     trp_block_client_start(&config, &client, &err);
+ *     … trp_shuffle_read.client = client …
+ *     trp_block_client_stop(client);
+ *
+ * Threads: readers of any; starting and stopping are of one, when there are no readers.
+ */
+#ifndef TRP_DATA_BLOCK_CLIENT_H
+#define TRP_DATA_BLOCK_CLIENT_H
+
+#include "data/shuffle.h"
+
+struct trp_block_client_config {
+    const uint8_t *secret; /* TRP_SECRET_SIZE bytes (comm/channel.h), copied */
+    bool munge, mac;       /* as the servers have them */
+    int64_t timeout_ns;    /* without a byte of what was asked for; 0: 30 s */
+    int64_t retry_ns;      /* until the first further try; each next waits twice as
+                            * long; 0: 500 ms */
+    uint32_t tries;        /* 0: 4 */
+};
+
+struct trp_block_client_counts {
+    uint64_t calls;   /* connections that were made */
+    uint64_t pieces;  /* that were answered */
+    uint64_t bytes;   /* of blocks */
+    uint64_t retries; /* pieces that were asked for once more */
+};
+
+int trp_block_client_start(const struct trp_block_client_config *config,
+                           trp_block_client **ret, trp_error *err);
+/* So far; of any thread. */
+void trp_block_client_counts(trp_block_client *c, struct trp_block_client_counts *ret);
+/* NULL: nothing. */
+void trp_block_client_stop(trp_block_client *c);
+
+#endif

@@ -1,0 +1,588 @@
+/* Block server and client: blocks come over connections as they come from files, or are
+ * said to be missing, whoever else is on the line. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm/frame.h"
+#include "data/block_client.h"
+#include "data/block_server.h"
+#include "shuffle_data.h"
+
+#define MIB ((size_t)1 << 20)
+#define MS INT64_C(1000000)
+
+static const uint8_t secret[32] = {1, 2, 3}, another_secret[32] = {4};
+
+/* ---- hosts with map outputs ------------------------------------------------------ */
+
+enum { HOSTS = 2 };
+
+struct world {
+    char *folders[HOSTS]; /* of the hosts */
+    char *mine;           /* of the reader's */
+    trp_block_server *servers[HOSTS];
+    char *own[HOSTS]; /* endpoints of these */
+    const char *endpoints[HOSTS][2];
+    struct trp_data_host hosts[HOSTS];
+    trp_block_client *client;
+    struct trp_shuffle_source *sources;
+    uint32_t maps, partitions, records;
+};
+
+static trp_block_server *start_server(const char *folder, bool mac,
+                                      int64_t handshake_ms)
+{
+    trp_error err = {0};
+    trp_block_server *s = NULL;
+    const struct trp_block_server_config config = {.folder = folder,
+                                                   .secret = secret,
+                                                   .mac = mac,
+                                                   .here_only = true,
+                                                   .handshake_timeout_ns =
+                                                       handshake_ms * MS};
+    g_assert_cmpint(trp_block_server_start(&config, &s, &err), ==, 0);
+    g_assert_cmpstr(err.text, ==, "");
+    return s;
+}
+
+static trp_block_client *start_client(const uint8_t *of, bool mac, int64_t timeout_ms)
+{
+    trp_error err = {0};
+    trp_block_client *c = NULL;
+    const struct trp_block_client_config config = {.secret = of,
+                                                   .mac = mac,
+                                                   .timeout_ns = timeout_ms * MS,
+                                                   .retry_ns = 10 * MS,
+                                                   .tries = 3};
+    g_assert_cmpint(trp_block_client_start(&config, &c, &err), ==, 0);
+    return c;
+}
+
+static size_t value_size(uint32_t i, size_t most)
+{
+    return (size_t)(i * 2654435761u) % (most + 1);
+}
+
+/* Map m lies on host m % HOSTS and has the numbers i with i % maps == m; number i goes
+ * to partition i / maps % partitions, with a value of up to `most` bytes. */
+static void write_numbers(struct world *w, size_t most, int compress)
+{
+    g_autofree uint8_t *value = g_malloc0(most + 1);
+    for (uint32_t map = 0; map < w->maps; map++) {
+        const struct trp_shuffle_spec spec = {.folder = w->folders[map % HOSTS],
+                                              .shuffle = 7,
+                                              .map = map,
+                                              .attempt = 1000 + map,
+                                              .partitions = w->partitions,
+                                              .memory = 64 * MIB,
+                                              .compress = compress};
+        trp_error err = {0};
+        trp_shuffle_writer *writer;
+        g_assert_cmpint(trp_shuffle_writer_open(&spec, &writer, &err), ==, 0);
+        for (uint32_t i = map; i < w->records; i += w->maps) {
+            uint32_t key = GUINT32_TO_BE(i);
+            size_t n = value_size(i, most);
+            memset(value, (int)i, n);
+            g_assert_cmpint(trp_shuffle_add(writer, i / w->maps % w->partitions, &key,
+                                            sizeof key, value, n, &err),
+                            ==, 0);
+        }
+        g_assert_cmpint(trp_shuffle_commit(writer, NULL, NULL, &err), ==, 0);
+        trp_shuffle_writer_free(writer);
+    }
+}
+
+static struct world *world_make(uint32_t maps, uint32_t partitions, uint32_t records,
+                                size_t most, int compress)
+{
+    struct world *w = g_new0(struct world, 1);
+    w->maps = maps;
+    w->partitions = partitions;
+    w->records = records;
+    w->mine = shuffle_folder_make();
+    w->sources = g_new0(struct trp_shuffle_source, maps);
+    for (uint32_t h = 0; h < HOSTS; h++) {
+        w->folders[h] = shuffle_folder_make();
+        w->servers[h] = start_server(w->folders[h], true, 0);
+        w->endpoints[h][0] = w->own[h] =
+            g_strdup(trp_block_server_endpoint(w->servers[h]));
+        w->hosts[h] =
+            (struct trp_data_host){h == 0 ? "zero" : "one", false, w->endpoints[h], 1};
+    }
+    for (uint32_t m = 0; m < maps; m++)
+        w->sources[m] = (struct trp_shuffle_source){m, 1000 + m, m % HOSTS};
+    w->client = start_client(secret, true, 5000);
+    write_numbers(w, most, compress);
+    return w;
+}
+
+static void world_free(struct world *w)
+{
+    trp_block_client_stop(w->client);
+    for (uint32_t h = 0; h < HOSTS; h++) {
+        trp_block_server_stop(w->servers[h]);
+        shuffle_folder_remove(w->folders[h]);
+        g_free(w->own[h]);
+    }
+    shuffle_folder_remove(w->mine);
+    g_free(w->sources);
+    g_free(w);
+}
+
+static struct trp_shuffle_read read_of(const struct world *w, uint32_t partition)
+{
+    return (struct trp_shuffle_read){.folder = w->mine,
+                                     .shuffle = 7,
+                                     .partition = partition,
+                                     .partitions = w->partitions,
+                                     .sources = w->sources,
+                                     .nsources = w->maps,
+                                     .hosts = w->hosts,
+                                     .nhosts = HOSTS,
+                                     .memory = 64 * MIB,
+                                     .client = w->client};
+}
+
+/* Reads a partition: numbers come in order, as they were written. 0 when all came, or
+ * the failure. */
+static int read_numbers(const struct world *w, const struct trp_shuffle_read *read,
+                        size_t most, struct trp_shuffle_reader_counts *ret_counts,
+                        struct trp_fetch_problem *problem, trp_error *err)
+{
+    trp_shuffle_reader *r;
+    struct trp_shuffle_record got;
+    uint32_t i = read->partition * w->maps;
+    int rc = trp_shuffle_reader_open(read, &r, problem, err);
+    if (rc < 0)
+        return rc;
+    while ((rc = trp_shuffle_next(r, &got, problem, err)) > 0) {
+        uint32_t key;
+        g_assert_cmpuint(got.nk, ==, sizeof key);
+        memcpy(&key, got.key, sizeof key);
+        g_assert_cmpuint(GUINT32_FROM_BE(key), ==, i);
+        g_assert_cmpuint(got.nv, ==, value_size(i, most));
+        for (size_t k = 0; k < got.nv; k++)
+            if (((const uint8_t *)got.value)[k] != (uint8_t)i)
+                g_assert_not_reached();
+        i++;
+        if (i % w->maps == 0)
+            i += (w->partitions - 1) * w->maps;
+    }
+    if (rc == 0)
+        g_assert_cmpuint(i, >=, w->records);
+    if (ret_counts)
+        trp_shuffle_reader_counts(r, ret_counts);
+    trp_shuffle_reader_free(r);
+    return rc;
+}
+
+static void all_is_read(const struct world *w, const struct trp_shuffle_read *like,
+                        size_t most)
+{
+    for (uint32_t p = 0; p < w->partitions; p++) {
+        struct trp_shuffle_read read = *like;
+        struct trp_shuffle_reader_counts counts;
+        trp_error err = {0};
+        read.partition = p;
+        int rc = read_numbers(w, &read, most, &counts, NULL, &err);
+        g_assert_cmpstr(err.text, ==, "");
+        g_assert_cmpint(rc, ==, 0);
+        g_assert_cmpuint(counts.remote_blocks, >, 0);
+        g_assert_cmpuint(counts.local_blocks, ==, 0);
+    }
+}
+
+static void has_problem(const struct world *w, const struct trp_shuffle_read *read,
+                        uint32_t map, const char *words)
+{
+    struct trp_fetch_problem problem = {0};
+    trp_error err = {0};
+    g_assert_cmpint(read_numbers(w, read, 500, NULL, &problem, &err), ==, TRP_ENOENT);
+    g_test_message("%s", err.text);
+    g_assert_true(problem.is);
+    g_assert_cmpuint(problem.shuffle, ==, 7);
+    g_assert_cmpuint(problem.map, ==, map);
+    g_assert_cmpuint(problem.attempt, ==, 1000 + map);
+    g_assert_cmpuint(problem.host, ==, map % HOSTS);
+    g_assert_nonnull(strstr(err.text, map % HOSTS ? " on one: " : " on zero: "));
+    g_assert_nonnull(strstr(err.text, words));
+}
+
+/* ---- reading --------------------------------------------------------------------- */
+
+static void test_reads(void)
+{
+    for (int compress = 0; compress < 2; compress++) {
+        struct world *w = world_make(9, 3, 5000, 500, compress);
+        struct trp_shuffle_read read = read_of(w, 0);
+        all_is_read(w, &read, 500);
+        world_free(w);
+    }
+}
+
+/* Blocks of many pieces, records of many parts, less memory than would do. */
+static void test_large(void)
+{
+    struct world *w = world_make(12, 1, 600, 200000, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    all_is_read(w, &read, 200000);
+    read.memory = 1;
+    all_is_read(w, &read, 200000);
+    world_free(w);
+}
+
+static void test_empty(void)
+{
+    struct world *w = world_make(5, 300, 20, 500, 0);
+    for (uint32_t p = 0; p < 300; p += 13) {
+        struct trp_shuffle_read read = read_of(w, p);
+        trp_error err = {0};
+        g_assert_cmpint(read_numbers(w, &read, 500, NULL, NULL, &err), ==, 0);
+    }
+    world_free(w);
+}
+
+/* Some of the maps are on the reader's own host. */
+static void test_both(void)
+{
+    struct world *w = world_make(8, 2, 3000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 1);
+    struct trp_shuffle_reader_counts counts;
+    trp_error err = {0};
+    w->hosts[1] = (struct trp_data_host){.name = "one", .here = true};
+    read.folder = w->folders[1];
+    g_assert_cmpint(read_numbers(w, &read, 500, &counts, NULL, &err), ==, 0);
+    g_assert_cmpuint(counts.remote_blocks, ==, 4);
+    g_assert_cmpuint(counts.local_blocks, ==, 4);
+    g_assert_cmpuint(counts.records, ==, 1496);
+    world_free(w);
+}
+
+struct task {
+    const struct world *w;
+    uint32_t partition;
+};
+
+static void *read_task(void *arg)
+{
+    const struct task *t = arg;
+    struct trp_shuffle_read read = read_of(t->w, t->partition);
+    trp_error err = {0};
+    int rc = read_numbers(t->w, &read, 500, NULL, NULL, &err);
+    g_assert_cmpstr(err.text, ==, "");
+    g_assert_cmpint(rc, ==, 0);
+    return NULL;
+}
+
+/* 200 maps and 16 tasks at a time: one connection to each host. */
+static void test_many_tasks(void)
+{
+    enum { TASKS = 16 };
+    struct world *w = world_make(200, TASKS, 20000, 500, 0);
+    struct trp_block_client_counts counts;
+    struct task tasks[TASKS];
+    GThread *threads[TASKS];
+    for (uint32_t i = 0; i < TASKS; i++) {
+        tasks[i] = (struct task){w, i};
+        threads[i] = g_thread_new("task", read_task, &tasks[i]);
+    }
+    for (uint32_t i = 0; i < TASKS; i++)
+        g_thread_join(threads[i]);
+    trp_block_client_counts(w->client, &counts);
+    g_assert_cmpuint(counts.calls, ==, HOSTS);
+    g_assert_cmpuint(counts.pieces, ==, 3200);
+    g_assert_cmpuint(counts.retries, ==, 0);
+    world_free(w);
+}
+
+static void test_without_tags(void)
+{
+    struct world *w = world_make(4, 2, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    trp_block_server *servers[HOSTS];
+    for (uint32_t h = 0; h < HOSTS; h++) {
+        servers[h] = start_server(w->folders[h], false, 0);
+        w->endpoints[h][0] = trp_block_server_endpoint(servers[h]);
+    }
+    read.client = start_client(secret, false, 5000);
+    all_is_read(w, &read, 500);
+    trp_block_client_stop(read.client);
+    for (uint32_t h = 0; h < HOSTS; h++)
+        trp_block_server_stop(servers[h]);
+    world_free(w);
+}
+
+/* ---- what is missing ------------------------------------------------------------- */
+
+static char *file_of(const struct world *w, uint32_t map)
+{
+    g_autofree char *name = g_strdup_printf("7-%u-%u", map, 1000 + map);
+    return g_build_filename(w->folders[map % HOSTS], name, NULL);
+}
+
+static void test_missing(void)
+{
+    struct world *w = world_make(6, 2, 3000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 1);
+    struct trp_block_client_counts counts;
+    g_autofree char *path = file_of(w, 3);
+    g_autofree char *good = NULL;
+    gsize size;
+    g_assert_true(g_file_get_contents(path, &good, &size, NULL));
+    g_unlink(path);
+    has_problem(w, &read, 3, "it is not there");
+    g_assert_true(g_file_set_contents(path, good, (gssize)size - 1, NULL));
+    has_problem(w, &read, 3, "cut off");
+    good[size / 2] ^= 1; /* in the block of partition 1 or that of 0 */
+    g_assert_true(g_file_set_contents(path, good, (gssize)size, NULL));
+    read.partition = 0;
+    if (read_numbers(w, &read, 500, NULL, NULL, NULL) == 0)
+        read.partition = 1;
+    has_problem(w, &read, 3, "part");
+    trp_block_client_counts(w->client, &counts);
+    g_assert_cmpuint(counts.retries, ==, 0); /* it would be so again */
+    world_free(w);
+}
+
+/* A port at which nobody listens. */
+static char *dead_endpoint(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_assert_cmpint(bind(fd, (struct sockaddr *)&a, sizeof a), ==, 0);
+    g_assert_cmpint(getsockname(fd, (struct sockaddr *)&a, &n), ==, 0);
+    close(fd);
+    return g_strdup_printf("127.0.0.1:%u", ntohs(a.sin_port));
+}
+
+static void test_no_server(void)
+{
+    struct world *w = world_make(2, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    struct trp_block_client_counts counts;
+    g_autofree char *dead = dead_endpoint();
+    w->endpoints[1][0] = dead;
+    has_problem(w, &read, 1, g_strerror(ECONNREFUSED));
+    trp_block_client_counts(w->client, &counts);
+    g_assert_cmpuint(counts.retries, ==, 2); /* three tries */
+    w->hosts[1].nendpoints = 0;
+    has_problem(w, &read, 1, "no block server of this host is known");
+    w->hosts[1].nendpoints = 1;
+    w->endpoints[1][0] = "nonsense";
+    has_problem(w, &read, 1, "HOST:PORT");
+    world_free(w);
+}
+
+/* One that is dead costs a try; another of its host has the same files. */
+static void test_another_server(void)
+{
+    struct world *w = world_make(4, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    g_autofree char *dead = dead_endpoint();
+    for (uint32_t first = 0; first < 2; first++) {
+        for (uint32_t h = 0; h < HOSTS; h++) {
+            w->endpoints[h][first] = dead;
+            w->endpoints[h][!first] = trp_block_server_endpoint(w->servers[h]);
+            w->hosts[h].nendpoints = 2;
+        }
+        all_is_read(w, &read, 500);
+    }
+    world_free(w);
+}
+
+static int listen_here(char **ret_endpoint)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_assert_cmpint(bind(fd, (struct sockaddr *)&a, sizeof a), ==, 0);
+    g_assert_cmpint(listen(fd, 16), ==, 0);
+    g_assert_cmpint(getsockname(fd, (struct sockaddr *)&a, &n), ==, 0);
+    *ret_endpoint = g_strdup_printf("127.0.0.1:%u", ntohs(a.sin_port));
+    return fd;
+}
+
+/* The kernel takes the connection, and nobody says anything. */
+static void test_silent_server(void)
+{
+    struct world *w = world_make(2, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    g_autofree char *endpoint = NULL;
+    int fd = listen_here(&endpoint);
+    w->endpoints[0][0] = endpoint;
+    read.client = start_client(secret, true, 50);
+    has_problem(w, &read, 0, "it does not answer");
+    trp_block_client_stop(read.client);
+    close(fd);
+    world_free(w);
+}
+
+static void *kill_soon(void *arg)
+{
+    g_usleep(50000);
+    __atomic_store_n((volatile int *)arg, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void test_killed(void)
+{
+    struct world *w = world_make(2, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    g_autofree char *endpoint = NULL;
+    volatile int killed = 0;
+    int fd = listen_here(&endpoint);
+    trp_shuffle_reader *r;
+    trp_error err;
+    w->endpoints[0][0] = endpoint;
+    read.killed = &killed;
+    GThread *thread = g_thread_new("killer", kill_soon, (void *)(uintptr_t)&killed);
+    gint64 begin = g_get_monotonic_time();
+    g_assert_cmpint(trp_shuffle_reader_open(&read, &r, NULL, &err), ==, TRP_ECANCELLED);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, 3000000);
+    g_thread_join(thread);
+    close(fd);
+    world_free(w);
+}
+
+/* A server that ends in the midst of a block: no wrong data, no hang. */
+static void test_server_ends(void)
+{
+    struct world *w = world_make(2, 1, 400, 200000, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    struct trp_fetch_problem problem = {0};
+    struct trp_shuffle_record got;
+    trp_shuffle_reader *r;
+    trp_error err = {0};
+    int rc;
+    g_assert_cmpint(trp_shuffle_reader_open(&read, &r, &problem, &err), ==, 0);
+    g_assert_cmpint(trp_shuffle_next(r, &got, &problem, &err), ==, 1);
+    trp_block_server_stop(w->servers[1]);
+    w->servers[1] = NULL;
+    while ((rc = trp_shuffle_next(r, &got, &problem, &err)) > 0) {
+    }
+    g_assert_cmpint(rc, ==, TRP_ENOENT);
+    g_assert_cmpuint(problem.map, ==, 1);
+    trp_shuffle_reader_free(r);
+    world_free(w);
+}
+
+/* ---- strangers ------------------------------------------------------------------- */
+
+static int connect_to(const char *endpoint)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                            .sin_port =
+                                htons((uint16_t)atoi(strrchr(endpoint, ':') + 1))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_assert_cmpint(connect(fd, (struct sockaddr *)&a, sizeof a), ==, 0);
+    return fd;
+}
+
+/* Waits until the other side has closed. */
+static void is_closed(int fd)
+{
+    char bytes[256];
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (poll(&p, 1, 5000) == 1)
+        if (read(fd, bytes, sizeof bytes) <= 0)
+            return;
+    g_assert_not_reached();
+}
+
+static void test_wrong_secret(void)
+{
+    struct world *w = world_make(2, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    struct trp_block_server_counts counts;
+    read.client = start_client(another_secret, true, 5000);
+    has_problem(w, &read, 0, "closed the connection");
+    trp_block_server_counts(w->servers[0], &counts);
+    g_assert_cmpuint(counts.refused, ==, 3);
+    g_assert_cmpuint(counts.answers, ==, 0);
+    trp_block_client_stop(read.client);
+    world_free(w);
+}
+
+static void test_junk(void)
+{
+    struct world *w = world_make(2, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    const char *endpoint = trp_block_server_endpoint(w->servers[0]);
+    /* what is no frame, one that is too long, one before its time */
+    const uint8_t junk[][8] = {
+        "GET / HT",
+        {0xff, 0xff, 2,                TRP_FRAME_MARK},
+        {0,    0,    TRP_FRAME_WANTED, TRP_FRAME_MARK}
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(junk); i++) {
+        int fd = connect_to(endpoint);
+        g_assert_cmpint(write(fd, junk[i], sizeof junk[i]), ==, sizeof junk[i]);
+        is_closed(fd);
+        close(fd);
+    }
+    all_is_read(w, &read, 500);
+    world_free(w);
+}
+
+/* More connections that say nothing than are kept, before and while blocks are read:
+ * readers come through, and strangers are hung up on in the end. */
+static void test_flood(void)
+{
+    enum { FLOOD = 300 };
+    struct world *w = world_make(2, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    struct trp_block_server_counts counts;
+    int fds[FLOOD];
+    trp_block_server *s = start_server(w->folders[0], true, 300);
+    w->endpoints[0][0] = trp_block_server_endpoint(s);
+    for (int i = 0; i < FLOOD; i++)
+        fds[i] = connect_to(w->endpoints[0][0]);
+    all_is_read(w, &read, 500);
+    for (int i = 0; i < FLOOD; i++)
+        is_closed(fds[i]);
+    all_is_read(w, &read, 500);
+    for (int i = 0; i < FLOOD; i++)
+        close(fds[i]);
+    trp_block_server_counts(s, &counts);
+    g_assert_cmpuint(counts.refused, ==, FLOOD);
+    trp_block_client_stop(w->client);
+    w->client = NULL;
+    trp_block_server_stop(s);
+    world_free(w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/blocks/of other hosts come as those of this one", test_reads);
+    g_test_add_func("/blocks/may be larger than memory", test_large);
+    g_test_add_func("/blocks/may be empty", test_empty);
+    g_test_add_func("/blocks/of this host and of others are merged", test_both);
+    g_test_add_func("/blocks/of many tasks share a connection to each host",
+                    test_many_tasks);
+    g_test_add_func("/blocks/come without tags where none are wanted",
+                    test_without_tags);
+    g_test_add_func("/blocks/that are missing or damaged are named", test_missing);
+    g_test_add_func("/blocks/of a server that is gone are named after some tries",
+                    test_no_server);
+    g_test_add_func("/blocks/are had from another server of the host",
+                    test_another_server);
+    g_test_add_func("/blocks/of a server that is silent are given up",
+                    test_silent_server);
+    g_test_add_func("/blocks/are not waited for by who was killed", test_killed);
+    g_test_add_func("/blocks/of a server that ends meanwhile are named",
+                    test_server_ends);
+    g_test_add_func("/blocks/are not given without the secret", test_wrong_secret);
+    g_test_add_func("/blocks/junk closes its own connection only", test_junk);
+    g_test_add_func("/blocks/a flood of strangers changes nothing", test_flood);
+    return g_test_run();
+}
