@@ -8,7 +8,7 @@
 
 #include "cluster/slurm/acquire.h"
 #include "cluster/slurm/offers.h"
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/additional.h"
 
 #define SECOND INT64_C(1000000000)
 

@@ -5,7 +5,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/executor_state.h"
 
 enum {
     STARTING = TRP_SLURM_EXECUTOR_STARTING,
@@ -27,6 +27,11 @@ struct world {
     struct trp_slurm_executor e;
 };
 
+static void do_nothing(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
 /* Its srun is one that has gone, so that no process is killed. */
 static void set_up(struct world *w, int state)
 {
@@ -37,6 +42,7 @@ static void set_up(struct world *w, int state)
     uv_pipe_init(&w->loop, &w->e.in, 0);
     w->e.timer.data = w->e.in.data = &w->e;
     w->e.slurm = &w->slurm;
+    w->slurm.on_pump = do_nothing;
     w->slurm.handles = w->e.handles = 9; /* nothing is freed */
     w->e.state = (enum trp_slurm_executor_state)state;
     w->e.ender = TRP_SLURM_BY_NOBODY;

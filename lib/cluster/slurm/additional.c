@@ -55,15 +55,6 @@ void trp_additional_forget(struct trp_slurm_job *j)
     free(j);
 }
 
-struct trp_slurm_job *trp_slurm_additional_of(const struct trp_slurm *s, uint32_t part)
-{
-    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
-        if (j->state >= TRP_SLURM_JOB_RUNS && j->part == part)
-            return j;
-    }
-    return NULL;
-}
-
 /* ---- a job begins ------------------------------------------------------------------
  */
 

@@ -13,89 +13,7 @@
 #ifndef TRP_CLUSTER_SLURM_ADDITIONAL_H
 #define TRP_CLUSTER_SLURM_ADDITIONAL_H
 
-#include "cluster/slurm/acquire.h"
-#include "cluster/slurm/offers.h"
-#include "cluster/slurm/shrink.h"
-
-struct trp_slurm;
-
-enum { TRP_SLURM_TOLD = 960 };
-
-enum trp_slurm_job_state {
-    TRP_SLURM_JOB_ASKED,   /* the call is under way */
-    TRP_SLURM_JOB_PENDING, /* queued */
-    TRP_SLURM_JOB_FOUND,   /* it has started; what it has is being asked */
-    TRP_SLURM_JOB_RUNS,    /* its nodes are in the books */
-    TRP_SLURM_JOB_OVER,    /* nothing new there; forgotten when the last has left */
-};
-
-struct trp_slurm_job {
-    struct trp_slurm_job *next;
-    struct trp_slurm *slurm;
-    struct trp_slurm_shape_jobs *want;
-    enum trp_slurm_job_state state;
-    uint32_t job;                      /* Slurm's number; 0: not known yet */
-    uint32_t units;                    /* requests that it was asked for */
-    uint32_t part;                     /* from RUNS on */
-    uint32_t guard;                    /* the id by which its guard calls */
-    struct trp_slurm_guard *step;      /* which that is, of a job that was not queued */
-    struct trp_slurm_guard *last_step; /* the one before, until that has called */
-    int64_t guard_at, guard_pause;     /* when it is started */
-    bool queued;                       /* as a batch job */
-    bool unwanted;                     /* cancelled before its number was known */
-    bool spares;                       /* some hosts were excluded from it */
-    bool was_used;
-    bool polled;         /* Slurm was asked of it as pending, and has not told */
-    bool gone;           /* Slurm says that it is over: */
-    char end[64];        /* its state */
-    bool watched;        /* it ran when Slurm was asked what became of its nodes */
-    int64_t began, ends; /* seconds since 1970; 0: no end is known */
-    int64_t first;       /* … when the first executor was there */
-    bool asking;         /* of its end */
-    char reason[128];
-    int64_t start; /* expected, seconds since 1970; 0: unknown */
-    int64_t asked_ns;
-    struct trp_slurm_inventory found;
-    struct trp_slurm_shrinking shrinking;
-};
-
-/* What one shape wants of additional jobs. */
-struct trp_slurm_shape_jobs {
-    struct trp_acquire acquire;
-    struct trp_resource_profile profile;
-    uint32_t ranks; /* of a gang, else 0 */
-    uint32_t
-        most; /* ranks a node of one with devices, that is asked for next; 0: any */
-    const char *not_on;         /* the shape's */
-    char never[TRP_SLURM_TOLD]; /* why it can never be had so, "" */
-    char told[TRP_SLURM_TOLD];  /* what the user was told last; … of a node: */
-    char trial[TRP_SLURM_TOLD];
-    char refused[TRP_SLURM_TOLD]; /* what Slurm has said to a step, since one came */
-    bool job_tried;               /* an additional job was asked for since one came */
-    bool local;                   /* there is room for it inside, some time */
-    int64_t waits_since; /* of gangs that may not be had elsewhere yet; 0: none is */
-    int64_t never_until; /* … but for this stage: looked at again then; or 0 */
-    struct trp_slurm_shape_jobs *needed; /* of what is asked for ahead: to whom its jobs
-                                          * go when it is needed; NULL: nobody yet */
-};
-
-struct trp_slurm_additional {
-    bool allowed;
-    bool helper_gone;
-    uint32_t most; /* jobs at once */
-    int64_t poll_ns, time_ns;
-    int64_t patience_ns;          /* of gangs that have room inside, some time */
-    struct trp_slurm_job *jobs;   /* in the order in which they were asked for */
-    struct trp_slurm_debt *debts; /* give_back.c */
-    struct trp_slurm_offers offers;
-    bool offers_asked;
-    bool unsure; /* an answer was lost: a job that nobody knows may have been had */
-    uint32_t guard_ids;             /* given so far */
-    struct trp_slurm_guard *guards; /* steps */
-    uint64_t had;                   /* jobs granted so far */
-    int64_t poll_at, poll_step;
-    bool polling;
-};
+#include "cluster/slurm/slurm_state.h"
 
 /* Something may have changed: asks, cancels, gives back. When to look again: INT64_MAX:
  * when something happens. */
@@ -122,8 +40,6 @@ void trp_slurm_additional_again(struct trp_slurm *s, struct trp_slurm_shape *sha
 void trp_slurm_additional_tell_trial(struct trp_slurm *s,
                                      const struct trp_slurm_shape *shape,
                                      uint32_t node);
-/* The additional job that a part is, or NULL: it is the driver's own. */
-struct trp_slurm_job *trp_slurm_additional_of(const struct trp_slurm *s, uint32_t part);
 /* A job seems to end: nothing new there; asks Slurm why. */
 void trp_slurm_additional_doubt(struct trp_slurm *s, struct trp_slurm_job *j);
 /* A job is over, in Slurm's word for how: nothing new there, gangs are killed. */

@@ -118,17 +118,6 @@ void trp_slurm_additional_why(const struct trp_slurm *s,
 /* ---- asking ------------------------------------------------------------------------
  */
 
-/* Those who wait for what can never be had. */
-static void refuse_waiting(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
-{
-    struct trp_slurm_executor *e, *next;
-    trp_slurm_gangs_refuse(s, w);
-    HASH_ITER(hh, s->executors, e, next) {
-        if (e->state == TRP_SLURM_EXECUTOR_QUEUED && e->request.shape->context == w)
-            trp_slurm_executor_refuse(e, w->never);
-    }
-}
-
 /* The next look refuses them. */
 static void on_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
                      uint32_t count, const char *words)
@@ -152,7 +141,7 @@ static bool is_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
         return false;
     notice(s, w, w->never);
     if (!w->local)
-        refuse_waiting(s, w);
+        s->users->never(s, w);
     if (w->never_until)
         *ret_due = w->never_until;
     return true;
@@ -179,7 +168,7 @@ void trp_additional_refuse_hopeless(struct trp_slurm *s)
                  "gone; see the log of the run",
                  w->profile.name);
         notice(s, w, w->never);
-        refuse_waiting(s, w);
+        s->users->never(s, w);
     }
 }
 
@@ -420,7 +409,7 @@ void trp_slurm_additional_less_room(struct trp_slurm *s)
             continue;
         w->local = trp_slurm_books_fit(s->books, &shape->need, shape->units, NULL) > 0;
         if (!w->local && *w->never)
-            refuse_waiting(s, w);
+            s->users->never(s, w);
     }
 }
 

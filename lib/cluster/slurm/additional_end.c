@@ -147,7 +147,7 @@ static void end_job(struct trp_slurm *s, struct trp_slurm_job *j)
     close_job(s, j);
     for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
         if (s->inventory.nodes[i].name && s->inventory.nodes[i].part == j->part)
-            trp_slurm_gangs_lost(s, i);
+            s->users->lost(s, i);
     }
 }
 
@@ -184,18 +184,12 @@ static void on_doubt(void *context, const struct trp_slurm_end *end)
 {
     struct trp_slurm_job *j = context;
     struct trp_slurm *s = j->slurm;
-    struct trp_slurm_executor *e, *next;
     uint32_t part = j->part;
     (void)end; /* refused: unknown, it may live */
     j->asking = false;
     if (j->gone)
         end_job(s, j);
-    HASH_ITER(hh, s->executors, e, next) {
-        if (trp_slurm_executor_has_srun(e) && e->heard.asked &&
-            s->inventory.nodes[e->request.spots[0].node].part == part)
-            trp_slurm_executor_happen(e, TRP_SLURM_ON_JUDGED, NULL);
-    }
-    trp_slurm_gangs_judge(s, part);
+    s->users->judged(s, part);
     trp_slurm_pump_soon(s);
 }
 

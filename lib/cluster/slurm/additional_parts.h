@@ -5,7 +5,10 @@
 #ifndef TRP_CLUSTER_SLURM_ADDITIONAL_PARTS_H
 #define TRP_CLUSTER_SLURM_ADDITIONAL_PARTS_H
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/additional.h"
+#include "cluster/slurm/node_watch.h"
+#include "cluster/slurm/shrink.h"
+#include "cluster/slurm/tidy.h"
 
 #define TRP_ADDITIONAL_FIRST_POLL_NS INT64_C(1000000000)
 

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/executor_state.h"
 
 enum {
     QUEUED = TRP_SLURM_EXECUTOR_QUEUED,

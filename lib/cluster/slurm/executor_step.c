@@ -17,7 +17,11 @@
 
 #include "cluster/executor_entry.h"
 #include "cluster/mpirun.h"
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/additional.h"
+#include "cluster/slurm/executor_state.h"
+#include "cluster/slurm/ghosts.h"
+#include "cluster/slurm/node_watch.h"
+#include "cluster/slurm/tidy.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
 
@@ -427,7 +431,9 @@ static int start(struct trp_slurm_executor *e, trp_error *err)
     if (!entry)
         return err->code;
     const char *more[] = {entry, NULL};
-    char **words = trp_slurm_step_words(e);
+    char name[TRP_SLURM_STEP_NAME];
+    trp_slurm_step_name(e, name);
+    char **words = trp_slurm_step_words(e->slurm, &e->request, name);
     char **env = trp_mpirun_environ(environ, NULL, more);
     int code = TRP_ENOMEM;
     if (words && env)

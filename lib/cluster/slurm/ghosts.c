@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/node_watch.h"
 
 enum { FIRST_MS = 250, MOST_MS = 8000 };
 

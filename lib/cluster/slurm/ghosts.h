@@ -11,29 +11,7 @@
 #ifndef TRP_CLUSTER_SLURM_GHOSTS_H
 #define TRP_CLUSTER_SLURM_GHOSTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <uv.h>
-
-struct trp_slurm;
-struct trp_slurm_executor;
-struct trp_slurm_request;
-
-enum { TRP_SLURM_STEPS_KEPT = 4096 };
-
-struct trp_slurm_ghosts {
-    uv_timer_t timer;
-    uint64_t pause_ms; /* before the next comparison */
-    bool asked;        /* an answer is awaited, of this part: */
-    uint32_t part;
-    bool *haunted; /* by node, in the present answer; room for so many: */
-    uint32_t room;
-    uint32_t cancelled; /* the last step of it that was */
-    struct {
-        uint32_t job, step;
-    } over[TRP_SLURM_STEPS_KEPT]; /* a ring: the last steps whose sruns are gone */
-    uint64_t nover;
-};
+#include "cluster/slurm/executor_state.h"
 
 void trp_slurm_ghosts_open(struct trp_slurm *s);
 /* Closes the timer; the rest is freed with the cluster. */

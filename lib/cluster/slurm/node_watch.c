@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/additional.h"
 
 /* TRUST_S: longer than the usual SlurmdTimeout, after which Slurm has missed a node
  * that does not answer. */
@@ -37,16 +37,6 @@ static bool is_own(const struct trp_slurm *s, uint32_t node)
 
 /* ---- an answer ---------------------------------------------------------------------
  */
-
-static void tell_leaving(struct trp_slurm *s, uint32_t node)
-{
-    struct trp_slurm_executor *e, *next;
-    HASH_ITER(hh, s->executors, e, next) {
-        if (trp_slurm_executor_is_there(e) && e->request.spots[0].node == node &&
-            !trp_slurm_executor_is_to_go(e))
-            s->handler.leaving(s->handler.context, (trp_executor_id){e->id});
-    }
-}
 
 static bool is_doubted(enum trp_slurm_standing standing)
 {
@@ -74,7 +64,7 @@ static void set(struct trp_slurm *s, uint32_t node, enum trp_slurm_standing stan
     s->shrink.news |= standing != before;
     trp_slurm_books_set_standing(s->books, node, standing);
     if (standing == TRP_SLURM_CLOSED)
-        tell_leaving(s, node); /* also those that have come since */
+        s->users->drained(s, node); /* also those that have come since */
 }
 
 /* That a node is up says little at first: it is until Slurm misses it. One that has
@@ -134,16 +124,10 @@ static void take_state(struct trp_slurm *s, const struct trp_slurm_line *line)
 /* The end of an additional job is its executors'. */
 static void take_end_of(struct trp_slurm *s, struct trp_slurm_job *j, int64_t ends)
 {
-    struct trp_slurm_executor *e, *next;
     if (ends == j->ends)
         return;
     j->ends = ends;
-    HASH_ITER(hh, s->executors, e, next) {
-        if (trp_slurm_executor_is_there(e) &&
-            s->inventory.nodes[e->request.spots[0].node].part == j->part)
-            s->handler.executor_ends(s->handler.context, (trp_executor_id){e->id},
-                                     ends);
-    }
+    s->users->ends(s, j->part, ends);
 }
 
 /* The end of the driver's job is that of its first component. */
@@ -195,21 +179,11 @@ static bool drop_gone(struct trp_slurm *s)
             trp_slurm_books_standing(s->books, i) == TRP_SLURM_GONE)
             continue;
         set(s, i, TRP_SLURM_GONE);
-        trp_slurm_gangs_lost(s, i);
+        s->users->lost(s, i);
         trp_slurm_books_resized(s->books, s->inventory.nodes[i].part);
         any |= is_own(s, i);
     }
     return any;
-}
-
-/* Its node may be gone, which nobody but Slurm can tell before network.timeout. */
-static bool is_anybody_unheard(const struct trp_slurm *s)
-{
-    for (struct trp_slurm_executor *e = s->executors; e; e = e->hh.next) {
-        if (e->unheard)
-            return true;
-    }
-    return false;
 }
 
 static uint64_t next_wait(struct trp_slurm *s)
@@ -220,7 +194,8 @@ static uint64_t next_wait(struct trp_slurm *s)
     w->wait_ms = w->news ? w->poll_ms : 2 * w->wait_ms;
     if (w->wait_ms > SLOWEST * w->poll_ms)
         w->wait_ms = SLOWEST * w->poll_ms;
-    if (is_anybody_unheard(s) && w->wait_ms > w->poll_ms / 2)
+    /* Its node may be gone, which only Slurm can tell before network.timeout. */
+    if (s->users->any_unheard(s) && w->wait_ms > w->poll_ms / 2)
         w->wait_ms = w->poll_ms / 2;
     if (s->inventory.ends && w->wait_ms > quarter)
         w->wait_ms = quarter > w->poll_ms ? quarter : w->poll_ms;
@@ -293,16 +268,6 @@ static void on_timer(uv_timer_t *timer)
         wait_ms(s, w->wait_ms);
 }
 
-static void try_those_that_start(struct trp_slurm *s, const char *host)
-{
-    struct trp_slurm_executor *e, *next;
-    HASH_ITER(hh, s->executors, e, next) {
-        if (e->state == TRP_SLURM_EXECUTOR_STARTING &&
-            strcmp(s->inventory.nodes[e->request.spots[0].node].name, host) == 0)
-            trp_slurm_executor_happen(e, TRP_SLURM_ON_DOUBT, NULL);
-    }
-}
-
 void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node,
                            enum trp_slurm_standing how)
 {
@@ -314,7 +279,7 @@ void trp_slurm_watch_doubt(struct trp_slurm *s, uint32_t node,
     s->watch.doubted = (int64_t)time(NULL);
     if (is_doubted(before))
         return; /* Slurm is being asked of it, less and less often */
-    try_those_that_start(s, host);
+    s->users->doubted(s, host);
     s->shrink.news = true;
     s->watch.wait_ms = s->watch.poll_ms;
     s->watch.again = true;

@@ -11,24 +11,7 @@
 #ifndef TRP_CLUSTER_SLURM_NODE_WATCH_H
 #define TRP_CLUSTER_SLURM_NODE_WATCH_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <uv.h>
-
-#include "cluster/slurm/books.h"
-
-struct trp_slurm;
-
-struct trp_slurm_watch {
-    uv_timer_t timer;
-    uint64_t poll_ms, wait_ms; /* at first; at present */
-    bool asked, again;         /* an answer is awaited; there was a doubt since */
-    bool news;                 /* in the present answer */
-    int64_t doubted;           /* the last time, in seconds since 1970 */
-    uint32_t nodes;            /* of the driver's job: the first ones */
-    bool *seen;                /* by node, in the present answer; room for so many: */
-    uint32_t room;
-};
+#include "cluster/slurm/slurm_state.h"
 
 /* Begins, in a cluster that runs things. TRP_ENOMEM. */
 int trp_slurm_watch_open(struct trp_slurm *s, uint64_t poll_ms);

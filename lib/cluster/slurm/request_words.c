@@ -18,7 +18,6 @@
 
 #include "cluster/executor_entry.h"
 #include "cluster/slurm/additional.h"
-#include "cluster/slurm/slurm_state.h"
 #include "conf/site_request.h"
 #include "executor/executor.h"
 

@@ -260,32 +260,10 @@ static bool any_spare(const struct trp_slurm *s)
     return false;
 }
 
-static bool is_inside(const struct trp_slurm *s, const struct trp_slurm_request *r)
-{
-    return r->state == TRP_SLURM_PLACED && r->nspots &&
-           s->inventory.nodes[r->spots[0].node].part == OWN;
-}
-
-/* Executors that are inside to stay; of a profile, or (NULL) of any. */
-static uint32_t stay_inside(const struct trp_slurm *s, const char *profile)
-{
-    uint32_t n = 0;
-    struct trp_slurm_executor *e, *next;
-    HASH_ITER(hh, s->executors, e, next) {
-        n += !trp_slurm_executor_is_to_go(e) && is_inside(s, &e->request) &&
-             (!profile || strcmp(e->profile, profile) == 0);
-    }
-    return n;
-}
-
 /* Nothing runs in the driver's job but what is going. */
 static bool is_quiet(const struct trp_slurm *s)
 {
-    for (const struct trp_slurm_gang *g = s->gang_list; g; g = g->next) {
-        if (is_inside(s, &g->request))
-            return false;
-    }
-    return stay_inside(s, NULL) == 0;
+    return s->users->staying(s, OWN, NULL) == 0;
 }
 
 /* What runs is all that is still to come. */
@@ -295,7 +273,8 @@ static bool is_enough(const struct trp_slurm *s)
     for (uint32_t i = 0; i < o->nloads * o->nshapes; i++) {
         const struct trp_outlook_kind *shape = &o->shapes[i % o->nshapes];
         if (o->counts[i] &&
-            (shape->ranks || stay_inside(s, shape->profile->name) < o->counts[i]))
+            (shape->ranks ||
+             s->users->staying(s, OWN, shape->profile->name) < o->counts[i]))
             return false;
     }
     return o->nloads > 0;

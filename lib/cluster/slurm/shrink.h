@@ -23,32 +23,9 @@
 #ifndef TRP_CLUSTER_SLURM_SHRINK_H
 #define TRP_CLUSTER_SLURM_SHRINK_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "cluster/slurm/slurm_state.h"
 
-struct trp_slurm;
 struct trp_slurm_config;
-struct trp_outlook;
-
-/* Of one job. */
-struct trp_slurm_shrinking {
-    struct trp_slurm *slurm;
-    uint32_t part;
-    uint32_t *nodes, n; /* that are being given back: while `asking` */
-    bool asking, refused;
-    bool live;               /* steps run in it */
-    int64_t at_ns, pause_ns; /* not before then */
-};
-
-struct trp_slurm_shrink {
-    bool denied;                 /* no job may shrink here */
-    bool allowed;                /* the driver's own job may, as far as we know */
-    bool news;                   /* other stages may run than before */
-    bool *needed, *used;         /* nodes of the driver's own job, by index */
-    struct trp_outlook *outlook; /* the last one; without loads: not known */
-    int64_t settled_ns;          /* it is quiet, or about to be; held until then */
-    struct trp_slurm_shrinking own;
-};
 
 /* TRP_ENOMEM. */
 int trp_slurm_shrink_open(struct trp_slurm *s, const struct trp_slurm_config *config);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/slurm_parts.h"
 
 enum {
     CLOSE_FIRST_MS = 2200, /* from the first blow, which lets a step tidy up */
@@ -31,12 +31,6 @@ enum {
 static struct trp_slurm *slurm_of(trp_cluster *c)
 {
     return (struct trp_slurm *)c; /* `base` is its first member */
-}
-
-void trp_slurm_handle_closed(struct trp_slurm *s)
-{
-    if (--s->handles == 0 && s->closed)
-        trp_slurm_free(s);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -97,7 +91,7 @@ static void look_after(struct trp_slurm *s)
     uv_timer_start(&s->wake, on_wake, left > 0 ? (uint64_t)(left / 1000000 + 1) : 1, 0);
 }
 
-static void on_pump(uv_timer_t *timer)
+void trp_slurm_on_pump(uv_timer_t *timer)
 {
     struct trp_slurm *s = timer->data;
     struct trp_slurm_executor *e, *next;
@@ -124,20 +118,12 @@ static void on_pump(uv_timer_t *timer)
     }
 }
 
-static void tell_limit(struct trp_slurm *s)
-{
-    if (!s->told_limit)
-        fprintf(stderr, "troupe: Slurm limits how often it is called; executors are "
-                        "started more slowly (slurm.max_rpcs_per_minute)\n");
-    s->told_limit = true;
-}
-
 static void tell_if_waiting(struct trp_slurm *s)
 {
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
         if (!s->told_limit && e->state == TRP_SLURM_EXECUTOR_QUEUED)
-            tell_limit(s);
+            trp_slurm_tell_limit(s);
     }
 }
 
@@ -153,32 +139,8 @@ static bool within_budget(struct trp_slurm *s)
     if (s->inventory.calls && at - now >= TOLD_NS)
         tell_if_waiting(s);
     if (!uv_is_active((uv_handle_t *)&s->pump))
-        uv_timer_start(&s->pump, on_pump, (uint64_t)(at - now) / 1000000 + 1, 0);
+        uv_timer_start(&s->pump, s->on_pump, (uint64_t)(at - now) / 1000000 + 1, 0);
     return false;
-}
-
-void trp_slurm_srun_started(struct trp_slurm *s)
-{
-    s->sruns++;
-    trp_slurm_budget_take(&s->budget, (int64_t)uv_hrtime(), TRP_SLURM_SRUN_RPCS);
-}
-
-void trp_slurm_srun_refused(struct trp_slurm *s)
-{
-    tell_limit(s);
-    trp_slurm_budget_refused(&s->budget, (int64_t)uv_hrtime());
-    trp_slurm_pump_soon(s);
-}
-
-void trp_slurm_held_changed(struct trp_slurm *s)
-{
-    s->held_changed = true;
-    trp_slurm_pump_soon(s);
-}
-
-void trp_slurm_pump_soon(struct trp_slurm *s)
-{
-    uv_timer_start(&s->pump, on_pump, 0, 0);
 }
 
 static struct trp_slurm_executor *find_executor(struct trp_slurm *s, trp_executor_id id)
@@ -425,7 +387,7 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     if (ret_costs)
         *ret_costs = (struct trp_cluster_costs){0};
     if (!s->runs_things) {
-        trp_slurm_free(s);
+        s->free(s);
         return;
     }
     s->closed = true;

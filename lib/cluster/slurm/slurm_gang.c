@@ -13,7 +13,11 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/additional.h"
+#include "cluster/slurm/executor_state.h"
+#include "cluster/slurm/ghosts.h"
+#include "cluster/slurm/node_watch.h"
+#include "cluster/slurm/tidy.h"
 #include "executor/spawner.h"
 #include "executor/srun_refusal.h"
 #include "os/held.h"
@@ -103,11 +107,13 @@ static void tell_step(const struct trp_slurm *s, const struct trp_slurm_gang *g)
 static char **launcher(void *context, void *ticket)
 {
     struct trp_slurm *s = context;
-    char *path = hosts_path(s, ticket), **words = NULL;
+    const struct trp_slurm_gang *g = ticket;
+    char *path = hosts_path(s, g), **words = NULL;
     char name[4300];
     if (path && write_hosts(s, ticket, path) == 0 &&
         trp_held_name(path, name, sizeof name))
-        words = trp_slurm_gang_words(s, ticket, name);
+        words = trp_slurm_gang_words(s, &g->request, g->name,
+                                     trp_site_mpi(s->site, g->mpi), name);
     free(path);
     trp_slurm_srun_started(s);
     if (words)

@@ -12,14 +12,13 @@
 
 #include "cluster/mpirun.h"
 #include "cluster/slurm/found.h"
-#include "cluster/slurm/slurm_state.h"
-#include "conf/racks.h"
+#include "cluster/slurm/slurm_parts.h"
 #include "events/run_folder.h"
 #include "os/held.h"
 
 enum { SRUN_MIB = 16, JOBS_MOST = 256 };
 
-void trp_slurm_free(struct trp_slurm *s)
+static void free_all(struct trp_slurm *s)
 {
     trp_slurm_helper_stop(s->helper, true);
     trp_slurm_view_free(s);
@@ -151,32 +150,6 @@ static void allow_additional(struct trp_slurm *s, const struct trp_slurm_config 
         trp_slurm_books_close_part(s->books, i);
 }
 
-/* What the site file says of racks is stronger than Slurm's switches; a host of which
- * it says nothing keeps the rack it has. */
-int trp_slurm_set_racks(const struct trp_slurm *s,
-                        struct trp_slurm_inventory *inventory, trp_error *err)
-{
-    char name[TRP_RACKS_NAME_MAX + 1];
-    trp_racks *racks = NULL;
-    int code = trp_slurm_found_racks(s->found, inventory, err);
-    if (code == 0)
-        code = trp_racks_open(s->site, &racks, err);
-    for (uint32_t i = 0; racks && i < inventory->nnodes && code == 0; i++) {
-        struct trp_slurm_node *n = &inventory->nodes[i];
-        char *rack = strdup(trp_racks_of(racks, n->name, name, sizeof name));
-        if (!rack) {
-            code = no_memory(err);
-        } else if (*rack) {
-            free(n->rack);
-            n->rack = rack;
-        } else {
-            free(rack);
-        }
-    }
-    trp_racks_close(racks);
-    return code;
-}
-
 static int look(struct trp_slurm *s, const struct trp_slurm_config *config,
                 trp_error *err)
 {
@@ -225,13 +198,16 @@ int trp_cluster_slurm_new(uv_loop_t *loop, const struct trp_slurm_config *config
     if (!s)
         return no_memory(err);
     s->base.ops = &trp_slurm_ops;
+    s->users = &trp_slurm_step_users;
+    s->on_pump = trp_slurm_on_pump;
+    s->free = free_all;
     int code = take_site(s, config->site, err);
     if (code == 0)
         code = look(s, config, err);
     if (code == 0 && command)
         code = make_runnable(s, loop, config, command, handler, err);
     if (code < 0) {
-        trp_slurm_free(s);
+        free_all(s);
         return code;
     }
     *ret_cluster = &s->base;

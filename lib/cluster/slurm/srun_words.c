@@ -12,7 +12,7 @@
 
 #include "cluster/mpirun.h"
 #include "cluster/slurm/slurm_state.h"
-#include "cluster/slurm/step.h"
+#include "cluster/slurm/step_folder.h"
 #include "os/held.h"
 
 enum { WORDS = 40 };
@@ -119,13 +119,6 @@ static void add_devices(struct words *w, const struct trp_slurm *s,
     add(w, "--gres=%s", at ? text : "none");
 }
 
-void trp_slurm_step_name(const struct trp_slurm_executor *e,
-                         char buf[TRP_SLURM_STEP_NAME])
-{
-    snprintf(buf, TRP_SLURM_STEP_NAME, "%s:%s.%u", e->slurm->command.run_name,
-             e->profile, e->id);
-}
-
 /* A discovery script for the step, which runs it where the variable says nothing. */
 static void add_script(struct words *w, const struct trp_slurm *s,
                        const struct trp_slurm_want *want)
@@ -139,12 +132,10 @@ static void add_script(struct words *w, const struct trp_slurm *s,
             script);
 }
 
-char **trp_slurm_step_words(const struct trp_slurm_executor *e)
+char **trp_slurm_step_words(const struct trp_slurm *s,
+                            const struct trp_slurm_request *r, const char *name)
 {
-    const struct trp_slurm *s = e->slurm;
-    const struct trp_slurm_request *r = &e->request;
     struct words w;
-    char name[TRP_SLURM_STEP_NAME];
     char **mpirun = trp_mpirun_words(s->uri, s->command.argv);
     size_t n = 0;
     while (mpirun && mpirun[n])
@@ -159,7 +150,6 @@ char **trp_slurm_step_words(const struct trp_slurm_executor *e)
         add(&w, "--mem=%lld", (long long)r->need.memory_mib);
     add_devices(&w, s, r);
     add(&w, "--mpi=none");
-    trp_slurm_step_name(e, name);
     add(&w, "--job-name=%s", name);
     add(&w, "%s", s->rank_program);
     add(&w, "step");
@@ -232,10 +222,10 @@ char **trp_slurm_tidy_words(const struct trp_slurm *s, uint32_t node,
     return finish(&w);
 }
 
-char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_gang *g,
-                            const char *hosts)
+char **trp_slurm_gang_words(const struct trp_slurm *s,
+                            const struct trp_slurm_request *r, const char *name,
+                            const char *mpi, const char *hosts)
 {
-    const struct trp_slurm_request *r = &g->request;
     uint64_t cpus = r->need.cores ? r->need.cores : 1;
     struct words w;
     open_words(&w, WORDS);
@@ -250,8 +240,8 @@ char **trp_slurm_gang_words(const struct trp_slurm *s, const struct trp_slurm_ga
         add(&w, "--mem-per-cpu=%llu",
             (unsigned long long)((uint64_t)r->need.memory_mib / cpus));
     add_devices(&w, s, r);
-    add(&w, "--mpi=%s", trp_site_mpi(s->site, g->mpi));
+    add(&w, "--mpi=%s", mpi);
     add(&w, "--kill-on-bad-exit=1");
-    add(&w, "--job-name=%s", g->name);
+    add(&w, "--job-name=%s", name);
     return finish(&w);
 }

@@ -32,10 +32,6 @@
 
 #define TRP_SLURM_DISCOVERED "discovered." /* in front of the resource */
 
-/* The owner of an executor's folder, in a run with that identity. */
-void trp_slurm_step_owner(const char *run_id, uint32_t executor,
-                          char buf[TRP_PRIVATE_OWNER]);
-
 /* Returns the exit status. */
 int trp_slurm_step_main(int argc, char **argv);
 /* rank_keep.c: a rank of a gang in a Slurm step, with a process in front of it; called

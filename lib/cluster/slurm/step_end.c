@@ -11,7 +11,11 @@
 #include <signal.h>
 #include <string.h>
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/additional.h"
+#include "cluster/slurm/executor_state.h"
+#include "cluster/slurm/ghosts.h"
+#include "cluster/slurm/node_watch.h"
+#include "cluster/slurm/tidy.h"
 #include "executor/srun_refusal.h"
 
 static bool says(const struct trp_slurm_executor *e, const char *const *words)

@@ -15,7 +15,11 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/additional.h"
+#include "cluster/slurm/executor_state.h"
+#include "cluster/slurm/ghosts.h"
+#include "cluster/slurm/node_watch.h"
+#include "cluster/slurm/tidy.h"
 
 enum {
     RELEASE_MS = 2000, /* from SHUTDOWN to the kill */
@@ -30,6 +34,13 @@ void trp_slurm_executor_tried(struct trp_slurm_executor *e, bool tried)
         return;
     e->tried = tried;
     e->request.shape->tried += tried ? 1 : UINT32_MAX;
+}
+
+void trp_slurm_step_name(const struct trp_slurm_executor *e,
+                         char buf[TRP_SLURM_STEP_NAME])
+{
+    snprintf(buf, TRP_SLURM_STEP_NAME, "%s:%s.%u", e->slurm->command.run_name,
+             e->profile, e->id);
 }
 
 /* By its name as long as its number is not known. */

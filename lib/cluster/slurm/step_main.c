@@ -33,6 +33,7 @@
 #include "cluster/mpirun.h"
 #include "cluster/slurm/line.h"
 #include "cluster/slurm/step.h"
+#include "cluster/slurm/step_folder.h"
 #include "executor/discover.h"
 #include "executor/executor.h"
 #include "os/cgroup.h"
@@ -102,12 +103,6 @@ static int read_shape(struct step *s)
         s->group[0] = '\0';
     }
     return 0;
-}
-
-void trp_slurm_step_owner(const char *run_id, uint32_t executor,
-                          char buf[TRP_PRIVATE_OWNER])
-{
-    snprintf(buf, TRP_PRIVATE_OWNER, "%s.%u", run_id, executor);
 }
 
 /* What steps before left here that were killed, in a process of its own: it may be

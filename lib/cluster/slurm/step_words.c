@@ -15,8 +15,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/slurm/slurm_state.h"
+#include "cluster/slurm/additional.h"
+#include "cluster/slurm/executor_state.h"
+#include "cluster/slurm/ghosts.h"
+#include "cluster/slurm/node_watch.h"
 #include "cluster/slurm/step.h"
+#include "cluster/slurm/tidy.h"
 #include "executor/spawner.h"
 #include "executor/srun_refusal.h"
 #include "os/log_tail.h"

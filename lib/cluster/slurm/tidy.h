@@ -12,17 +12,9 @@
 #ifndef TRP_CLUSTER_SLURM_TIDY_H
 #define TRP_CLUSTER_SLURM_TIDY_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "cluster/slurm/slurm_state.h"
 
 #define TRP_SLURM_TIDY_NS INT64_C(10000000000)
-
-struct trp_slurm;
-struct trp_slurm_debris;
-
-struct trp_slurm_tidy {
-    struct trp_slurm_debris *list; /* one a node */
-};
 
 /* An executor that was started there has left its folder. */
 void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor);

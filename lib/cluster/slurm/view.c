@@ -1,11 +1,13 @@
 /*
- * The driver's job's nodes for `troupe topo`: what executors may use of them, by rack
- * and name.
+ * The racks of nodes, and the driver's job's nodes for `troupe topo`: what executors
+ * may use of them, by rack and name.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/slurm/found.h"
 #include "cluster/slurm/slurm_state.h"
+#include "conf/racks.h"
 
 static int compare_hosts(const void *a, const void *b)
 {
@@ -79,4 +81,30 @@ void trp_slurm_view_free(struct trp_slurm *s)
     s->devices = NULL;
     s->hosts = NULL;
     s->topology = (struct trp_topology){0};
+}
+
+/* What the site file says of racks is stronger than Slurm's switches; a host of which
+ * it says nothing keeps the rack it has. */
+int trp_slurm_set_racks(const struct trp_slurm *s,
+                        struct trp_slurm_inventory *inventory, trp_error *err)
+{
+    char name[TRP_RACKS_NAME_MAX + 1];
+    trp_racks *racks = NULL;
+    int code = trp_slurm_found_racks(s->found, inventory, err);
+    if (code == 0)
+        code = trp_racks_open(s->site, &racks, err);
+    for (uint32_t i = 0; racks && i < inventory->nnodes && code == 0; i++) {
+        struct trp_slurm_node *n = &inventory->nodes[i];
+        char *rack = strdup(trp_racks_of(racks, n->name, name, sizeof name));
+        if (!rack) {
+            code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+        } else if (*rack) {
+            free(n->rack);
+            n->rack = rack;
+        } else {
+            free(rack);
+        }
+    }
+    trp_racks_close(racks);
+    return code;
 }
