@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "cluster/slurm/acquire.h"
-#include "cluster/slurm/offers.h"
 #include "cluster/slurm/additional.h"
+#include "cluster/slurm/inventory_lines.h"
+#include "cluster/slurm/offers.h"
 
 #define SECOND INT64_C(1000000000)
 

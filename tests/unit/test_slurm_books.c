@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cluster/slurm/books.h"
+#include "cluster/slurm/inventory_lines.h"
 
 enum { NODES = 4 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cluster/slurm/found.h"
+#include "cluster/slurm/inventory_lines.h"
 #include "cluster/slurm/line.h"
 
 static char *written(void (*put)(FILE *))

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cluster/slurm/additional_parts.h"
+#include "cluster/slurm/inventory_lines.h"
 
 enum { OWED = 256 };
 

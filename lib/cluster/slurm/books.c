@@ -9,41 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
+
 /* ---- parts and nodes ---------------------------------------------------------------
  */
 
-static bool grow(void *array, uint32_t old, uint32_t n, size_t size)
-{
-    void **at = array;
-    char *grown = reallocarray(*at, (size_t)n + 1, size);
-    if (!grown)
-        return false;
-    memset(grown + old * size, 0, (n + 1 - old) * size);
-    *at = grown;
-    return true;
-}
+/* Arrays of the same length, by node or by part: each grows to the same capacity. */
+#define GROW(v, had, need, ret_cap)                                                    \
+    (*(ret_cap) = (had), TRP_ARRAY_RESERVE_ZEROED(v, *(ret_cap), (need)))
 
 /* Room for all that the inventory has. */
 static int make_room(trp_slurm_books *b, trp_error *err)
 {
-    uint32_t nodes = b->inventory->nnodes, parts = b->inventory->nparts;
-    bool done = true;
-    if (nodes > b->nnodes || !b->order)
-        done = grow(&b->all.rooms, b->nnodes, nodes, sizeof *b->all.rooms) &&
-               grow(&b->free.rooms, b->nnodes, nodes, sizeof *b->free.rooms) &&
-               grow(&b->placed, b->nnodes, nodes, sizeof *b->placed) &&
-               grow(&b->standing, b->nnodes, nodes, sizeof *b->standing) &&
-               grow(&b->held, b->nnodes, nodes, sizeof *b->held) &&
-               grow(&b->resized, b->nnodes, nodes, sizeof *b->resized) &&
-               grow(&b->order, b->nnodes, nodes, sizeof *b->order);
-    if (done && (parts > b->nparts || !b->spans))
-        done = grow(&b->all.licences, b->nparts, parts, sizeof *b->all.licences) &&
-               grow(&b->free.licences, b->nparts, parts, sizeof *b->free.licences) &&
-               grow(&b->spans, b->nparts, parts, sizeof *b->spans);
-    if (!done)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory for the job's books");
-    b->nnodes = nodes > b->nnodes ? nodes : b->nnodes;
-    b->nparts = parts > b->nparts ? parts : b->nparts;
+    uint32_t nodes = b->inventory->nnodes + 1, parts = b->inventory->nparts + 1;
+    uint32_t nodes_cap, parts_cap;
+    if (!GROW(b->all.rooms, b->nodes_cap, nodes, &nodes_cap) ||
+        !GROW(b->free.rooms, b->nodes_cap, nodes, &nodes_cap) ||
+        !GROW(b->placed, b->nodes_cap, nodes, &nodes_cap) ||
+        !GROW(b->standing, b->nodes_cap, nodes, &nodes_cap) ||
+        !GROW(b->held, b->nodes_cap, nodes, &nodes_cap) ||
+        !GROW(b->resized, b->nodes_cap, nodes, &nodes_cap) ||
+        !GROW(b->order, b->nodes_cap, nodes, &nodes_cap) ||
+        !GROW(b->all.licences, b->parts_cap, parts, &parts_cap) ||
+        !GROW(b->free.licences, b->parts_cap, parts, &parts_cap) ||
+        !GROW(b->spans, b->parts_cap, parts, &parts_cap))
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the job's ledger");
+    b->nodes_cap = nodes_cap;
+    b->parts_cap = parts_cap;
     return 0;
 }
 
@@ -87,8 +79,9 @@ static void add_part(trp_slurm_books *b, uint32_t part)
 
 void trp_slurm_books_empty(trp_slurm_books *b)
 {
-    memcpy(b->free.rooms, b->all.rooms, b->nnodes * sizeof *b->free.rooms);
-    memcpy(b->free.licences, b->all.licences, b->nparts * sizeof *b->free.licences);
+    memcpy(b->free.rooms, b->all.rooms, b->inventory->nnodes * sizeof *b->free.rooms);
+    memcpy(b->free.licences, b->all.licences,
+           b->inventory->nparts * sizeof *b->free.licences);
 }
 
 int trp_slurm_books_add_part(trp_slurm_books *b, uint32_t part, trp_error *err)
@@ -108,7 +101,7 @@ int trp_slurm_books_add_part(trp_slurm_books *b, uint32_t part, trp_error *err)
 
 void trp_slurm_books_removed(trp_slurm_books *b)
 {
-    for (uint32_t i = 0; i < b->nnodes; i++) {
+    for (uint32_t i = 0; i < b->inventory->nnodes; i++) {
         if (!b->inventory->nodes[i].name)
             b->all.rooms[i] = b->free.rooms[i] = (struct trp_slurm_room){0};
     }

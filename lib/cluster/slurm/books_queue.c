@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
+
 #include "cluster/slurm/books_state.h"
 
 static bool is_same_need(const struct trp_slurm_need *a, const struct trp_slurm_need *b)
@@ -33,17 +35,13 @@ static struct trp_slurm_shape *shape_of(trp_slurm_books *b,
             is_same_need(&s->need, &r->need))
             return s;
     }
-    struct trp_slurm_shape *s = calloc(1, sizeof *s), **shapes = NULL;
-    if (s && (!*not_on || (s->not_on = strdup(not_on))))
-        shapes =
-            reallocarray(b->shapes, b->nshapes + 1, sizeof(struct trp_slurm_shape *));
-    if (!shapes) {
-        if (s)
-            free(s->not_on);
+    if (!TRP_ARRAY_GROW(b->shapes, b->nshapes, b->shapes_cap))
+        return NULL;
+    struct trp_slurm_shape *s = calloc(1, sizeof *s);
+    if (!s || (*not_on && !(s->not_on = strdup(not_on)))) {
         free(s);
         return NULL;
     }
-    b->shapes = shapes;
     s->need = r->need;
     s->units = r->units;
     s->gang = r->gang;

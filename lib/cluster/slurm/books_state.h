@@ -42,12 +42,12 @@ struct trp_slurm_books {
     enum trp_slurm_standing *standing; /* by node */
     bool *held;                        /* by node */
     uint32_t *resized;                 /* how often its part was, by node */
-    uint32_t nnodes, nparts;           /* that there is room for in these */
+    uint32_t nodes_cap, parts_cap;     /* of these arrays by node, and by part */
     struct trp_slurm_span *spans;      /* open parts, in the order in which they came */
     uint32_t nspans, nown; /* parts that were there at first: the driver's own */
     uint32_t *order;
     struct trp_slurm_shape **shapes;
-    uint32_t nshapes;
+    uint32_t nshapes, shapes_cap;
     uint64_t turns;
 };
 

@@ -14,6 +14,7 @@
 #ifndef TRP_CLUSTER_SLURM_FACTS_H
 #define TRP_CLUSTER_SLURM_FACTS_H
 
+#include "cluster/slurm/helper.h"
 #include "cluster/slurm/offers.h"
 #include "conf/arena.h"
 

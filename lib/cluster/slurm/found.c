@@ -3,6 +3,7 @@
  * a cluster without a topology plugin has none, and is flat.
  */
 #include "cluster/slurm/found.h"
+#include "cluster/slurm/inventory_lines.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #ifndef TRP_CLUSTER_SLURM_FOUND_H
 #define TRP_CLUSTER_SLURM_FOUND_H
 
+#include "cluster/slurm/helper.h"
 #include "cluster/slurm/inventory.h"
 
 /* The answers about job `job` and the racks; free it. TRP_ESYSTEM, TRP_ENOENT. */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
+
 #include "cluster/slurm/node_watch.h"
 
 enum { FIRST_MS = 250, MOST_MS = 8000 };
@@ -100,11 +102,7 @@ static void on_timer(uv_timer_t *timer)
     char call[64];
     if (node == UINT32_MAX)
         return;
-    bool *haunted =
-        n > g->room ? reallocarray(g->haunted, n, sizeof *haunted) : g->haunted;
-    if (haunted) {
-        g->haunted = haunted;
-        g->room = n > g->room ? n : g->room;
+    if (TRP_ARRAY_RESERVE(g->haunted, g->room, n)) {
         memset(g->haunted, 0, g->room * sizeof *g->haunted);
         g->cancelled = UINT32_MAX;
         g->part = s->inventory.nodes[node].part;

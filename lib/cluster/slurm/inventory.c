@@ -1,11 +1,13 @@
 /*
  * Lines become records. Racks come after the nodes.
  */
-#include "cluster/slurm/inventory.h"
+#include "cluster/slurm/inventory_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/base/array.h"
 
 static void copy_word(char to[TRP_SLURM_WORD], const char *from, size_t n)
 {
@@ -64,22 +66,12 @@ static int no_memory(trp_error *err)
     return trp_error_set(err, TRP_ENOMEM, "out of memory for the job's nodes");
 }
 
-/* Room for one more, zeroed; arrays grow by doubling. */
-static void *grow(void *array, uint32_t n, size_t size)
-{
-    if (n & (n - 1)) /* only at powers of two */
-        return array;
-    return realloc(array, (n ? 2 * (size_t)n : 1) * size);
-}
-
 static int add_part(struct trp_slurm_inventory *i, const struct trp_slurm_line *l,
                     trp_error *err)
 {
-    struct trp_slurm_part *parts = grow(i->parts, i->nparts, sizeof *parts);
-    if (!parts)
+    if (!TRP_ARRAY_GROW(i->parts, i->nparts, i->parts_cap))
         return no_memory(err);
-    i->parts = parts;
-    struct trp_slurm_part *p = &parts[i->nparts++];
+    struct trp_slurm_part *p = &i->parts[i->nparts++];
     *p = (struct trp_slurm_part){.job = (uint32_t)trp_slurm_line_number(l, "job"),
                                  .leader = (uint32_t)trp_slurm_line_number(l, "leader"),
                                  .component =
@@ -109,11 +101,9 @@ static int add_part(struct trp_slurm_inventory *i, const struct trp_slurm_line *
 static int add_node(struct trp_slurm_inventory *i, const struct trp_slurm_line *l,
                     trp_error *err)
 {
-    struct trp_slurm_node *nodes = grow(i->nodes, i->nnodes, sizeof *nodes);
-    if (!nodes)
+    if (!TRP_ARRAY_GROW(i->nodes, i->nnodes, i->nodes_cap))
         return no_memory(err);
-    i->nodes = nodes;
-    struct trp_slurm_node *n = &nodes[i->nnodes++];
+    struct trp_slurm_node *n = &i->nodes[i->nnodes++];
     *n = (struct trp_slurm_node){
         .name = strdup(trp_slurm_line_text(l, "name")),
         .host = strdup(trp_slurm_line_text(l, "host")),
@@ -157,19 +147,6 @@ int trp_slurm_inventory_add(void *inventory, const struct trp_slurm_line *line,
     if (strcmp(line->word, "host") == 0)
         return set_rack(i, line, err);
     return 0;
-}
-
-void trp_slurm_inventory_free(struct trp_slurm_inventory *i)
-{
-    for (uint32_t k = 0; k < i->nnodes; k++) {
-        free(i->nodes[k].name);
-        free(i->nodes[k].host);
-        free(i->nodes[k].rack);
-        free(i->nodes[k].features);
-    }
-    free(i->nodes);
-    free(i->parts);
-    memset(i, 0, sizeof *i);
 }
 
 uint32_t trp_slurm_inventory_here(const struct trp_slurm_inventory *i)

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/slurm/helper.h"
+#include "core/base/error.h"
 
 enum { TRP_SLURM_WORD = 64, TRP_SLURM_POOLS = 8, TRP_SLURM_NAME = 128 };
 
@@ -59,18 +59,14 @@ struct trp_slurm_inventory {
     struct trp_slurm_place place;
     char batch_host[TRP_SLURM_NAME]; /* where the batch step is, if there is one */
     struct trp_slurm_part *parts;
-    uint32_t nparts;
+    uint32_t nparts, parts_cap;
     struct trp_slurm_node *nodes; /* in Slurm's order */
-    uint32_t nnodes;
+    uint32_t nnodes, nodes_cap;
     int64_t calls, call_ms; /* that Slurm lets a user make at once, and the time until
                              * there is another; 0: there is no limit */
 };
 
 void trp_slurm_inventory_free(struct trp_slurm_inventory *i);
-
-/* One line of the answer: allocation, node or host. */
-int trp_slurm_inventory_add(void *inventory, const struct trp_slurm_line *line,
-                            trp_error *err);
 
 /* Moves the first part of `from`, with its nodes, into `i`. TRP_ENOMEM. */
 int trp_slurm_inventory_merge(struct trp_slurm_inventory *i,
@@ -81,11 +77,5 @@ uint32_t trp_slurm_inventory_count(const struct trp_slurm_inventory *i);
 /* Forgets a part and its nodes, or one node; their entries are free. */
 void trp_slurm_inventory_remove(struct trp_slurm_inventory *i, uint32_t part);
 void trp_slurm_inventory_remove_node(struct trp_slurm_inventory *i, uint32_t node);
-
-/* "gpu:a100:2(IDX:0-1),nic:1" or "matlab:2,spss": fills at most TRP_SLURM_POOLS. */
-uint32_t trp_slurm_pools_parse(const char *text, struct trp_slurm_pool *ret);
-
-/* The node that this machine is, or UINT32_MAX. */
-uint32_t trp_slurm_inventory_here(const struct trp_slurm_inventory *i);
 
 #endif

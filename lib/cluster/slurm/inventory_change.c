@@ -6,16 +6,24 @@
 #include <string.h>
 
 #include "cluster/slurm/inventory.h"
+#include "core/base/array.h"
 
 static int no_memory(trp_error *err)
 {
     return trp_error_set(err, TRP_ENOMEM, "out of memory for a job's nodes");
 }
 
-/* Arrays of an inventory grow by doubling, at powers of two (inventory.c). */
-static void *grow(void *array, uint32_t n, size_t size)
+void trp_slurm_inventory_free(struct trp_slurm_inventory *i)
 {
-    return n & (n - 1) ? array : realloc(array, (n ? 2 * (size_t)n : 1) * size);
+    for (uint32_t k = 0; k < i->nnodes; k++) {
+        free(i->nodes[k].name);
+        free(i->nodes[k].host);
+        free(i->nodes[k].rack);
+        free(i->nodes[k].features);
+    }
+    free(i->nodes);
+    free(i->parts);
+    memset(i, 0, sizeof *i);
 }
 
 /* A free entry for a part; its index, or UINT32_MAX. */
@@ -25,11 +33,9 @@ static uint32_t free_part(struct trp_slurm_inventory *i)
         if (!i->parts[k].job)
             return k;
     }
-    struct trp_slurm_part *v = grow(i->parts, i->nparts, sizeof *v);
-    if (!v)
+    if (!TRP_ARRAY_GROW(i->parts, i->nparts, i->parts_cap))
         return UINT32_MAX;
-    i->parts = v;
-    v[i->nparts] = (struct trp_slurm_part){0};
+    i->parts[i->nparts] = (struct trp_slurm_part){0};
     return i->nparts++;
 }
 
@@ -40,12 +46,10 @@ static struct trp_slurm_node *free_node(struct trp_slurm_inventory *i, uint32_t 
         if (!i->nodes[*at].name)
             return &i->nodes[*at];
     }
-    struct trp_slurm_node *v = grow(i->nodes, i->nnodes, sizeof *v);
-    if (!v)
+    if (!TRP_ARRAY_GROW(i->nodes, i->nnodes, i->nodes_cap))
         return NULL;
-    i->nodes = v;
-    v[i->nnodes] = (struct trp_slurm_node){0};
-    return &v[i->nnodes++];
+    i->nodes[i->nnodes] = (struct trp_slurm_node){0};
+    return &i->nodes[i->nnodes++];
 }
 
 int trp_slurm_inventory_merge(struct trp_slurm_inventory *i,

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/array.h"
+
 #include "cluster/slurm/additional.h"
 
 /* TRUST_S: longer than the usual SlurmdTimeout, after which Slurm has missed a node
@@ -238,11 +240,8 @@ static bool begin_answer(struct trp_slurm *s)
 {
     struct trp_slurm_watch *w = &s->watch;
     uint32_t n = s->inventory.nnodes;
-    bool *seen = n > w->room ? reallocarray(w->seen, n, sizeof *seen) : w->seen;
-    if (!seen)
+    if (!TRP_ARRAY_RESERVE(w->seen, w->room, n))
         return false;
-    w->seen = seen;
-    w->room = n > w->room ? n : w->room;
     memset(w->seen, 0, w->room * sizeof *w->seen);
     w->news = false;
     for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next)

@@ -8,22 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more, zeroed; arrays grow by doubling. */
-static void *grow(void *array, uint32_t n, size_t size)
-{
-    char *v = n & (n - 1) ? array : realloc(array, (n ? 2 * (size_t)n : 1) * size);
-    if (v)
-        memset(v + n * size, 0, size);
-    return v;
-}
+#include "cluster/slurm/inventory_lines.h"
+#include "core/base/array.h"
 
 static int add_partition(struct trp_slurm_offers *o, const struct trp_slurm_line *l)
 {
-    struct trp_slurm_partition *v = grow(o->partitions, o->npartitions, sizeof *v);
-    if (!v)
+    if (!TRP_ARRAY_GROW(o->partitions, o->npartitions, o->partitions_cap))
         return TRP_ENOMEM;
-    o->partitions = v;
-    v += o->npartitions++;
+    struct trp_slurm_partition *v = &o->partitions[o->npartitions++];
+    *v = (struct trp_slurm_partition){0};
     v->name = strdup(trp_slurm_line_text(l, "name"));
     v->is_default = trp_slurm_line_number(l, "default");
     v->is_up = trp_slurm_line_number(l, "up");
@@ -34,11 +27,10 @@ static int add_partition(struct trp_slurm_offers *o, const struct trp_slurm_line
 
 static int add_offer(struct trp_slurm_offers *o, const struct trp_slurm_line *l)
 {
-    struct trp_slurm_offer *v = grow(o->v, o->n, sizeof *v);
-    if (!v)
+    if (!TRP_ARRAY_GROW(o->v, o->n, o->cap))
         return TRP_ENOMEM;
-    o->v = v;
-    v += o->n++;
+    struct trp_slurm_offer *v = &o->v[o->n++];
+    *v = (struct trp_slurm_offer){0};
     v->nodes = (uint32_t)trp_slurm_line_number(l, "nodes");
     v->cores = (uint32_t)trp_slurm_line_number(l, "cpus");
     v->threads = (uint32_t)trp_slurm_line_number(l, "threads");

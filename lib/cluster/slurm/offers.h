@@ -6,6 +6,7 @@
 #define TRP_CLUSTER_SLURM_OFFERS_H
 
 #include "cluster/slurm/books.h"
+#include "cluster/slurm/line.h"
 
 /* `nodes` nodes that are alike. */
 struct trp_slurm_offer {
@@ -28,9 +29,9 @@ struct trp_slurm_partition {
 
 struct trp_slurm_offers {
     struct trp_slurm_offer *v;
-    uint32_t n;
+    uint32_t n, cap;
     struct trp_slurm_partition *partitions;
-    uint32_t npartitions;
+    uint32_t npartitions, partitions_cap;
     bool known; /* Slurm has answered */
 };
 

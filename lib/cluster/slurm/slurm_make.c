@@ -12,6 +12,7 @@
 
 #include "cluster/mpirun.h"
 #include "cluster/slurm/found.h"
+#include "cluster/slurm/inventory_lines.h"
 #include "cluster/slurm/slurm_parts.h"
 #include "events/run_folder.h"
 #include "os/held.h"
