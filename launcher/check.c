@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "cluster/slurm/check.h"
+#include "cluster/slurm/check/check.h"
 #include "comm/munge.h"
 #include "commands.h"
 #include "conf/racks.h"

@@ -142,7 +142,7 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
              *m->supervisor->ompi_server ? m->supervisor->ompi_server : NULL) &&
         copy(&s->carried, m->carried) && copy(&s->control, m->supervisor->control) &&
         copy(&s->rank_program, m->rank) && copy(&s->slurm_program, m->where->helper) &&
-        copy(&s->slurm_found, m->where->found) && copy(&s->from, c->from) &&
+        copy(&s->slurm_answer, m->where->slurm_answer) && copy(&s->from, c->from) &&
         copy(&s->until, c->until) && copy_words(&s->app, &s->napp, m->app) &&
         copy_list(&s->force, &s->nforce, c->force, c->nforce) &&
         copy_words(&s->environ, &s->nenviron, environ) &&

@@ -15,7 +15,7 @@ void trp_settings_where_free(struct trp_cluster_where *w)
 {
     free((void *)(uintptr_t)w->helper);
     free((void *)(uintptr_t)w->rank_program);
-    free((void *)(uintptr_t)w->found);
+    free((void *)(uintptr_t)w->slurm_answer);
     *w = (struct trp_cluster_where){0};
 }
 
@@ -32,10 +32,10 @@ static int look(const struct trp_settings *s, struct trp_cluster_where *w,
                 trp_error *err)
 {
     trp_cluster *c;
-    char *found = NULL;
+    char *answer = NULL;
     trp_error why;
-    int code = trp_cluster_slurm_ask(w, &found, &why);
-    w->found = found;
+    int code = trp_cluster_slurm_ask(w, &answer, &why);
+    w->slurm_answer = answer;
     if (code == 0)
         code = trp_cluster_new(NULL, w, s->options, s->site, NULL, NULL, &c, &why);
     if (code == 0) {

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cluster/slurm/libslurm.h"
+#include "cluster/slurm/helper/libslurm.h"
 #include "plugin/as_user.h"
 #include "plugin/plugin.h"
 #include "plugin/scratch.h"

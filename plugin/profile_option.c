@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/slurm/libslurm.h"
+#include "cluster/slurm/helper/libslurm.h"
 #include "conf/wording.h"
 #include "plugin/plugin.h"
 #include "plugin/shapes.h"

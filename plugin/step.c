@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/slurm/libslurm.h"
+#include "cluster/slurm/helper/libslurm.h"
 #include "plugin/plugin.h"
 #include "plugin/shapes.h"
 

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/slurm/step.h"
-#include "cluster/slurm/tidy.h"
+#include "cluster/slurm/jobs/tidy.h"
+#include "cluster/slurm/steps/step.h"
 #include "comm/channel.h"
 #include "comm/mpi.h"
 #include "driver/pipeline_run.h"

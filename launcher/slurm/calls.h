@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cluster/slurm/libslurm.h"
-#include "cluster/slurm/line.h"
+#include "cluster/slurm/helper/libslurm.h"
+#include "cluster/slurm/helper/line.h"
 
 /* RPCs made so far. */
 extern uint64_t trp_slurm_rpcs;

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/slurm/line.h"
+#include "cluster/slurm/helper/line.h"
 
 uint64_t trp_slurm_rpcs;
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "calls.h"
-#include "cluster/slurm/line.h"
+#include "cluster/slurm/helper/line.h"
 
 enum {
     END_S = 5,

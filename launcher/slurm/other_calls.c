@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/slurm/line.h"
+#include "cluster/slurm/helper/line.h"
 
 static void put_rack(FILE *to, uint32_t number, const char *rack, const char *nodes)
 {

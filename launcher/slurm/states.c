@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "calls.h"
-#include "cluster/slurm/line.h"
+#include "cluster/slurm/helper/line.h"
 
 static const char *word_of(uint32_t state)
 {

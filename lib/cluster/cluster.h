@@ -228,7 +228,7 @@ struct trp_slurm_config {
     uint32_t job;
     const char *helper;       /* absolute path of troupe-slurm */
     const char *rank_program; /* … of troupe-rank */
-    const char *found;        /* what Slurm has told of the job */
+    const char *job_answer;   /* what Slurm has told of the job */
     const trp_site *site;     /* borrowed; NULL: none */
     uint32_t driver_cores;    /* the driver's own share of its node */
     int64_t driver_memory_mib;

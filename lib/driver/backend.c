@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/slurm/found.h"
+#include "cluster/slurm/helper/job_answer.h"
 #include "os/held.h"
 
 /* What libslurm says goes to the run, when there is one; errors are told by us. */
@@ -41,7 +41,7 @@ int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
         .job = where->slurm_job,
         .helper = where->helper,
         .rank_program = where->rank_program,
-        .found = where->found,
+        .job_answer = where->slurm_answer,
         .site = site,
         .driver_cores = (uint32_t)trp_options_int(options, "driver.cores"),
         .driver_memory_mib = trp_options_memory_mib(options, "driver.memory"),
@@ -60,7 +60,7 @@ int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
     return code;
 }
 
-int trp_cluster_slurm_ask(const struct trp_cluster_where *where, char **ret_found,
+int trp_cluster_slurm_ask(const struct trp_cluster_where *where, char **ret_answer,
                           trp_error *err)
 {
     trp_slurm_helper *h;
@@ -70,7 +70,7 @@ int trp_cluster_slurm_ask(const struct trp_cluster_where *where, char **ret_foun
         close(log);
     if (code < 0)
         return code;
-    code = trp_slurm_found_ask(h, where->slurm_job, ret_found, err);
+    code = trp_slurm_answer_ask(h, where->slurm_job, ret_answer, err);
     trp_slurm_helper_stop(h, true);
     return code;
 }

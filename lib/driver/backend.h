@@ -11,13 +11,14 @@ struct trp_cluster_where {
     uint32_t local_cores; /* --local=N; 0: what is there */
     uint32_t slurm_job;   /* 0: this machine */
     const char *helper, *rank_program;
-    const char *found; /* what Slurm has told of the job (slurm/found.h) */
+    const char
+        *slurm_answer; /* what Slurm has told of the job (slurm/helper/job_answer.h) */
 };
 
-/* Asks Slurm what `where`'s job was granted, for `found`, which is malloc'ed; that
+/* Asks Slurm what `where`'s job was granted, for `ret_answer`, which is malloc'ed; that
  * takes as long as slurmctld does, a minute at most. TRP_ENOENT: there is no such job;
  * TRP_ESYSTEM: Slurm does not answer, or troupe-slurm cannot be started. */
-int trp_cluster_slurm_ask(const struct trp_cluster_where *where, char **ret_found,
+int trp_cluster_slurm_ask(const struct trp_cluster_where *where, char **ret_answer,
                           trp_error *err);
 
 /* The cluster of `where`, with what options and site (may be NULL) say of it. */

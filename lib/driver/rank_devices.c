@@ -1,8 +1,9 @@
 /*
  * In a Slurm step the site's variable comes first: it has the numbers with which a task
- * can say which device it means, as in elastic runs (cluster/slurm/step_words.c).
- * SLURM_STEP_GPUS has the node's own numbers and is taken where the variable is empty.
- * `local:` is not asked in Slurm: there devices are Slurm's to give.
+ * can say which device it means, as in elastic runs
+ * (cluster/slurm/steps/step_messages.c). SLURM_STEP_GPUS has the node's own numbers and
+ * is taken where the variable is empty. `local:` is not asked in Slurm: there devices
+ * are Slurm's to give.
  *
  * With --gpus-per-task Slurm binds each task of the step to devices of its own, and may
  * number them from 0 for each: such a rank keeps what it was given.

@@ -59,7 +59,7 @@ static const struct field {
     FIELD(local_cores, NUMBER),
     FIELD(slurm_job, NUMBER),
     FIELD(slurm_program, OPTIONAL_TEXT),
-    FIELD(slurm_found, OPTIONAL_TEXT),
+    FIELD(slurm_answer, OPTIONAL_TEXT),
     FIELD(earlier_runs, NUMBER),
     FIELD(keep_going, FLAG),
     FIELD(quiet, FLAG),
@@ -451,6 +451,6 @@ struct trp_cluster_where trp_run_spec_where(const struct trp_run_spec *s)
     return (struct trp_cluster_where){.local_cores = s->local_cores,
                                       .slurm_job = s->slurm_job,
                                       .helper = s->slurm_program,
-                                      .found = s->slurm_found,
+                                      .slurm_answer = s->slurm_answer,
                                       .rank_program = s->rank_program};
 }

@@ -33,7 +33,7 @@ struct trp_run_spec {
     char *control;       /* name of the control socket (control.h) */
     char *rank_program;  /* absolute path of troupe-rank */
     char *slurm_program; /* … of troupe-slurm; NULL: not used */
-    char *slurm_found;   /* what it was told of the job; NULL: not used */
+    char *slurm_answer;  /* what it was told of the job; NULL: not used */
     char **app;          /* ends with a NULL */
     uint32_t napp;       /* program and arguments; 0: a pipeline */
     struct trp_option_setting *options;

@@ -1,7 +1,7 @@
 /* What the prolog asks of the site and of slurmctld. With the real ones:
  * tests/slurm/scratch.bats. */
 #pragma GCC visibility push(default)
-#include "cluster/slurm/libslurm.h"
+#include "cluster/slurm/helper/libslurm.h"
 #pragma GCC visibility pop
 #include <errno.h>
 #include <glib.h>

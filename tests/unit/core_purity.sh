@@ -1,6 +1,7 @@
 #!/bin/bash
 # The core library stays pure: its objects need memory and string functions and nothing
-# else, and its sources include nothing of the other folders. Speaks TAP.
+# else, and its sources include nothing of the other folders. So do the accounts of what
+# Slurm has granted, which take from `core` and `conf` besides. Speaks TAP.
 set -u
 export LC_ALL=C
 
@@ -28,7 +29,7 @@ told() {
     fi
 }
 
-echo 1..3
+echo 1..4
 if ! symbols=$(nm -g "$archive" 2>&1); then
     told 1 "the library can be read" "$symbols"
     echo 'Bail out! no library to look at'
@@ -43,3 +44,9 @@ told 2 "it needs memory and string functions only" "$strange"
 
 others=$(grep -rnE '^#include "' "$sources" --include='*.[ch]' | grep -v '#include "core/')
 told 3 "its sources include headers of the core only" "$others"
+
+accounts=$(find "$TROUPE_BUILD/lib/cluster" -path "*/slurm/accounts/*.c.o" -exec nm {} +)
+strange=$(awk 'NF == 2 && $1 ~ /^[Uw]$/ { print $2 }' <<<"$accounts" | grep -v "^trp_" |
+    sort -u | grep -vE "$allowed")
+told 4 "accounts of nodes need memory and string functions only" \
+    "$([ -n "$accounts" ] || echo "no objects"; echo -n "$strange")"

@@ -17,12 +17,18 @@ data:           core comm
 executor:       core os wire comm data
 cluster:        core os wire conf events executor
 cluster/local:  core os events executor cluster
-cluster/slurm:  core os conf events executor cluster
-driver:         core os wire conf events comm data executor cluster cluster/local cluster/slurm
+cluster/slurm/accounts: core conf
+cluster/slurm/helper: core os conf cluster/slurm/accounts
+cluster/slurm/check: core os conf cluster/slurm/accounts cluster/slurm/helper
+cluster/slurm/shared: core os conf cluster cluster/slurm/accounts cluster/slurm/helper
+cluster/slurm/jobs: core os conf events executor cluster cluster/slurm/accounts cluster/slurm/helper cluster/slurm/shared
+cluster/slurm/steps: core os conf events executor cluster cluster/slurm/accounts cluster/slurm/helper cluster/slurm/shared cluster/slurm/jobs
+cluster/slurm: core os conf events cluster cluster/slurm/accounts cluster/slurm/helper cluster/slurm/shared cluster/slurm/jobs cluster/slurm/steps
+driver:         core os wire conf events comm data executor cluster cluster/local cluster/slurm cluster/slurm/accounts cluster/slurm/helper cluster/slurm/check
 api:            core wire events data executor driver
-launcher:       core os conf events sim/scenario sim/run comm cluster cluster/slurm driver
-launcher/rank:  os comm executor cluster/slurm driver
-launcher/slurm: cluster/slurm
+launcher:       core os conf events sim/scenario sim/run comm cluster cluster/slurm/helper cluster/slurm/check driver
+launcher/rank:  os comm executor cluster/slurm/jobs cluster/slurm/steps driver
+launcher/slurm: cluster/slurm/helper
 plugin:         core os conf
 '
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/slurm/acquire.h"
-#include "cluster/slurm/additional.h"
-#include "cluster/slurm/inventory_lines.h"
-#include "cluster/slurm/offers.h"
+#include "cluster/slurm/accounts/acquire.h"
+#include "cluster/slurm/helper/inventory_lines.h"
+#include "cluster/slurm/helper/node_offers.h"
+#include "cluster/slurm/jobs/additional.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -187,7 +187,7 @@ static void offer(struct trp_slurm_offers *o, const char *text)
 static void test_offers(void)
 {
     struct trp_slurm_offers o = {0};
-    struct trp_slurm_need need = {.cores = 3, .memory_mib = 1000};
+    struct trp_slurm_footprint footprint = {.cores = 3, .memory_mib = 1000};
     trp_error err;
     offer(&o, "1 partition name=main default=1 time=60 cpus=0");
     offer(&o, "1 partition name=gpu default=0 time=0 cpus=4");
@@ -196,50 +196,51 @@ static void test_offers(void)
     offer(&o, "1 shape nodes=2 cpus=64 threads=1 memory=99000 features= "
               "gres=gpu:a100:4(S:0-1) partitions=main,gpu");
     /* Three cores are two whole ones, of two threads each. */
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 10 * 2 + 2 * 21);
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &need, 1, &err), ==, 2);
-    g_assert_cmpuint(trp_slurm_offers_on_node(&o, "gpu", &need), ==, 1);
-    g_assert_cmpuint(trp_slurm_offers_on_node(&o, "main", &need), ==,
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &footprint, 1, &err), ==,
+                     10 * 2 + 2 * 21);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &footprint, 1, &err), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_on_node(&o, "gpu", &footprint), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_on_node(&o, "main", &footprint), ==,
                      5); /* of 62 on 12 */
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "main", &need, 60, &err), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "main", &footprint, 60, &err), ==, 1);
     g_assert_cmpuint(trp_slurm_offers_threads(&o, "main"), ==, 2);
     g_assert_cmpuint(trp_slurm_offers_threads(&o, "gpu"), ==, 1);
-    need.nwants = 1;
-    need.wants[0] = (struct trp_slurm_want){.kind = TRP_SLURM_GRES,
-                                            .resource = "a100",
-                                            .name = "gpu",
-                                            .type = "a100",
-                                            .count = 3,
-                                            .each = 1};
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 2);
-    need.wants[0].count = 5;
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 0);
+    footprint.nwants = 1;
+    footprint.wants[0] = (struct trp_slurm_want){.kind = TRP_SLURM_GRES,
+                                                 .resource = "a100",
+                                                 .name = "gpu",
+                                                 .type = "a100",
+                                                 .count = 3,
+                                                 .each = 1};
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &footprint, 1, &err), ==, 2);
+    footprint.wants[0].count = 5;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &footprint, 1, &err), ==, 0);
     g_assert_cmpstr(err.text, ==,
                     "no node of partition main is so large: a100 wanted 5, at most 4");
-    need.wants[0].count = 1;
-    need.cores = 65;
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 0);
+    footprint.wants[0].count = 1;
+    footprint.cores = 65;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &footprint, 1, &err), ==, 0);
     g_assert_cmpstr(err.text, ==,
                     "no node of partition main is so large: cores wanted 65, at most "
                     "64");
-    need.cores = 9;
-    need.memory_mib = 3500;
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &need, 1, &err), ==, 0);
+    footprint.cores = 9;
+    footprint.memory_mib = 3500;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &footprint, 1, &err), ==, 0);
     g_assert_cmpstr(err.text, ==,
                     "no node of partition gpu is so large: cores wanted 9, at most 4");
-    need.cores = 3;
-    need.memory_mib = 100000;
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 0);
+    footprint.cores = 3;
+    footprint.memory_mib = 100000;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &footprint, 1, &err), ==, 0);
     g_assert_cmpstr(err.text, ==,
                     "no node of partition main is so large: memory wanted 100000 MiB, "
                     "at most 99000 MiB");
-    need.memory_mib = 1000;
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &need, 9, &err), ==, 0);
+    footprint.memory_mib = 1000;
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "gpu", &footprint, 9, &err), ==, 0);
     g_assert_cmpstr(err.text, ==, "partition gpu has room for 2 of 9 ranks");
-    need.wants[0] = (struct trp_slurm_want){
+    footprint.wants[0] = (struct trp_slurm_want){
         .kind = TRP_SLURM_FEATURE, .name = "fast", .count = 1, .each = 1};
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 1, &err), ==, 20);
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "none", &need, 1, &err), ==, 0);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &footprint, 1, &err), ==, 20);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "none", &footprint, 1, &err), ==, 0);
     g_assert_cmpstr(err.text, ==, "Slurm has no partition none");
     trp_slurm_offers_free(&o);
 }
@@ -248,14 +249,14 @@ static void test_offers(void)
 static void test_even(void)
 {
     struct trp_slurm_offers o = {0};
-    struct trp_slurm_need need = {.cores = 1, .nwants = 1};
+    struct trp_slurm_footprint footprint = {.cores = 1, .nwants = 1};
     trp_error err;
-    need.wants[0] = (struct trp_slurm_want){.kind = TRP_SLURM_GRES,
-                                            .resource = "gpu",
-                                            .name = "gpu",
-                                            .count = 1,
-                                            .each = 1};
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 4, 4), ==, 0);
+    footprint.wants[0] = (struct trp_slurm_want){.kind = TRP_SLURM_GRES,
+                                                 .resource = "gpu",
+                                                 .name = "gpu",
+                                                 .count = 1,
+                                                 .each = 1};
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &footprint, 4, 4), ==, 0);
     offer(&o, "1 partition name=main default=1 time=60 cpus=0");
     offer(&o,
           "1 shape nodes=1 cpus=8 memory=3500 features= gres=gpu:1 partitions=main");
@@ -263,20 +264,20 @@ static void test_even(void)
           "1 shape nodes=2 cpus=8 memory=3500 features= gres=gpu:2 partitions=main");
     offer(&o,
           "1 shape nodes=1 cpus=3 memory=3500 features= gres=gpu:4 partitions=main");
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 1, 1), ==, 1);
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 3, 3), ==, 3);
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 4, 4), ==, 2);
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 4, 1), ==, 1);
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 3, 2), ==, 2);
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 5, 1), ==, 0);
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 5, 5), ==, 2);
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &need, 7, 7), ==, 0);
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 6, &err), ==, 1);
-    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &need, 7, &err), ==, 0);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &footprint, 1, 1), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &footprint, 3, 3), ==, 3);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &footprint, 4, 4), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &footprint, 4, 1), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &footprint, 3, 2), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &footprint, 5, 1), ==, 0);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &footprint, 5, 5), ==, 2);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "", &footprint, 7, 7), ==, 0);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &footprint, 6, &err), ==, 1);
+    g_assert_cmpuint(trp_slurm_offers_fit(&o, "", &footprint, 7, &err), ==, 0);
     g_assert_cmpstr(err.text, ==,
                     "partition main has no room for 7 ranks with as many devices on "
                     "each node");
-    g_assert_cmpuint(trp_slurm_offers_even(&o, "none", &need, 1, 1), ==, 0);
+    g_assert_cmpuint(trp_slurm_offers_even(&o, "none", &footprint, 1, 1), ==, 0);
     trp_slurm_offers_free(&o);
 }
 
@@ -378,26 +379,26 @@ static void tell_job(struct trp_slurm_inventory *i, uint32_t job, uint32_t nodes
     }
 }
 
-static uint32_t add(trp_slurm_books *b, struct trp_slurm_inventory *all, uint32_t job,
+static uint32_t add(trp_slurm_ledger *b, struct trp_slurm_inventory *all, uint32_t job,
                     uint32_t nodes)
 {
     struct trp_slurm_inventory more;
     uint32_t part;
     tell_job(&more, job, nodes);
     g_assert_cmpint(trp_slurm_inventory_merge(all, &more, &part, NULL), ==, 0);
-    g_assert_cmpint(trp_slurm_books_add_part(b, part, NULL), ==, 0);
+    g_assert_cmpint(trp_slurm_ledger_add_part(b, part, NULL), ==, 0);
     trp_slurm_inventory_free(&more);
     return part;
 }
 
-static void ask(trp_slurm_books *b, struct trp_slurm_request *r, uint32_t units,
+static void ask(trp_slurm_ledger *b, struct trp_slurm_request *r, uint32_t units,
                 uint64_t cores)
 {
     memset(r, 0, sizeof *r);
     r->units = units;
-    r->need.cores = cores;
-    r->need.memory_mib = 100;
-    g_assert_cmpint(trp_slurm_books_ask(b, r, NULL), ==, 0);
+    r->footprint.cores = cores;
+    r->footprint.memory_mib = 100;
+    g_assert_cmpint(trp_slurm_ledger_ask(b, r, NULL), ==, 0);
 }
 
 static const char *node_of(const struct trp_slurm_inventory *i,
@@ -411,43 +412,43 @@ static void test_growth(void)
     const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
     struct trp_slurm_inventory all;
     struct trp_slurm_request r[4], gang;
-    trp_slurm_books *b;
+    trp_slurm_ledger *b;
     tell_job(&all, 1, 1);
-    g_assert_cmpint(trp_slurm_books_new(&all, &share, &b, NULL), ==, 0);
+    g_assert_cmpint(trp_slurm_ledger_new(&all, &share, &b, NULL), ==, 0);
     for (int i = 0; i < 4; i++)
         ask(b, &r[i], 1, 3);
-    g_assert_true(trp_slurm_books_next(b) == &r[0]);
-    g_assert_null(trp_slurm_books_next(b));
-    g_assert_cmpuint(trp_slurm_books_shapes(b), ==, 1);
-    g_assert_cmpuint(trp_slurm_books_shape(b, 0)->waiting, ==, 3);
+    g_assert_true(trp_slurm_ledger_next(b) == &r[0]);
+    g_assert_null(trp_slurm_ledger_next(b));
+    g_assert_cmpuint(trp_slurm_ledger_shapes(b), ==, 1);
+    g_assert_cmpuint(trp_slurm_ledger_shape(b, 0)->waiting, ==, 3);
     /* Inside first, then jobs in the order in which they came. */
     uint32_t first = add(b, &all, 2, 1), second = add(b, &all, 3, 2);
-    g_assert_true(trp_slurm_books_next(b) == &r[1]);
-    g_assert_true(trp_slurm_books_next(b) == &r[2]);
+    g_assert_true(trp_slurm_ledger_next(b) == &r[1]);
+    g_assert_true(trp_slurm_ledger_next(b) == &r[2]);
     g_assert_cmpstr(node_of(&all, &r[1]), ==, "n2-1");
     g_assert_cmpstr(node_of(&all, &r[2]), ==, "n3-1");
-    g_assert_cmpuint(trp_slurm_books_placed(b, second), ==, 1);
+    g_assert_cmpuint(trp_slurm_ledger_placed(b, second), ==, 1);
     /* A closed job takes nobody in; its entries are used again. */
-    trp_slurm_books_close_part(b, second);
-    g_assert_null(trp_slurm_books_next(b));
-    trp_slurm_books_leave(b, &r[2]);
-    g_assert_cmpuint(trp_slurm_books_placed(b, second), ==, 0);
+    trp_slurm_ledger_close_part(b, second);
+    g_assert_null(trp_slurm_ledger_next(b));
+    trp_slurm_ledger_leave(b, &r[2]);
+    g_assert_cmpuint(trp_slurm_ledger_placed(b, second), ==, 0);
     trp_slurm_inventory_remove(&all, second);
     g_assert_cmpuint(trp_slurm_inventory_count(&all), ==, 2);
     g_assert_cmpuint(add(b, &all, 4, 3), ==, second);
     g_assert_cmpuint(trp_slurm_inventory_count(&all), ==, 5);
-    g_assert_true(trp_slurm_books_next(b) == &r[3]);
+    g_assert_true(trp_slurm_ledger_next(b) == &r[3]);
     g_assert_cmpstr(node_of(&all, &r[3]), ==, "n4-1");
     /* A gang is in one job; what is inside fits what the driver's job holds. */
     ask(b, &gang, 8, 1);
-    g_assert_true(trp_slurm_books_next(b) == &gang);
+    g_assert_true(trp_slurm_ledger_next(b) == &gang);
     g_assert_cmpstr(node_of(&all, &gang), ==, "n4-1");
-    g_assert_cmpuint(trp_slurm_books_fit(b, &r[0].need, 1, NULL), ==, 1);
-    trp_slurm_books_leave(b, &gang);
+    g_assert_cmpuint(trp_slurm_ledger_fit(b, &r[0].footprint, 1, NULL), ==, 1);
+    trp_slurm_ledger_leave(b, &gang);
     for (int i = 0; i < 4; i++)
-        trp_slurm_books_leave(b, &r[i]);
-    g_assert_cmpuint(trp_slurm_books_placed(b, first), ==, 0);
-    trp_slurm_books_free(b);
+        trp_slurm_ledger_leave(b, &r[i]);
+    g_assert_cmpuint(trp_slurm_ledger_placed(b, first), ==, 0);
+    trp_slurm_ledger_free(b);
     trp_slurm_inventory_free(&all);
 }
 
@@ -457,29 +458,29 @@ static void test_may_add(void)
     const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
     struct trp_slurm_inventory all;
     struct trp_slurm_request r[4];
-    trp_slurm_books *b;
+    trp_slurm_ledger *b;
     tell_job(&all, 1, 1);
-    g_assert_cmpint(trp_slurm_books_new(&all, &share, &b, NULL), ==, 0);
+    g_assert_cmpint(trp_slurm_ledger_new(&all, &share, &b, NULL), ==, 0);
     for (int i = 0; i < 4; i++)
         ask(b, &r[i], 1, 3);
-    const struct trp_slurm_shape *shape = trp_slurm_books_shape(b, 0);
-    trp_slurm_books_may_add(&r[1]);
-    trp_slurm_books_may_add(&r[1]);
-    trp_slurm_books_may_add(&r[3]);
+    const struct trp_slurm_shape *shape = trp_slurm_ledger_shape(b, 0);
+    trp_slurm_ledger_may_add(&r[1]);
+    trp_slurm_ledger_may_add(&r[1]);
+    trp_slurm_ledger_may_add(&r[3]);
     g_assert_cmpuint(shape->may_add, ==, 2);
-    g_assert_true(trp_slurm_books_next(b) == &r[0]);
+    g_assert_true(trp_slurm_ledger_next(b) == &r[0]);
     g_assert_cmpuint(shape->waiting, ==, 3);
-    trp_slurm_books_leave(b, &r[0]);
-    g_assert_true(trp_slurm_books_next(b) == &r[1]);
+    trp_slurm_ledger_leave(b, &r[0]);
+    g_assert_true(trp_slurm_ledger_next(b) == &r[1]);
     g_assert_cmpuint(shape->may_add, ==, 1);
-    trp_slurm_books_may_add(&r[1]); /* it has room */
+    trp_slurm_ledger_may_add(&r[1]); /* it has room */
     g_assert_cmpuint(shape->may_add, ==, 1);
-    trp_slurm_books_leave(b, &r[3]);
+    trp_slurm_ledger_leave(b, &r[3]);
     g_assert_cmpuint(shape->may_add, ==, 0);
     g_assert_cmpuint(shape->waiting, ==, 1);
-    trp_slurm_books_leave(b, &r[1]);
-    trp_slurm_books_leave(b, &r[2]);
-    trp_slurm_books_free(b);
+    trp_slurm_ledger_leave(b, &r[1]);
+    trp_slurm_ledger_leave(b, &r[2]);
+    trp_slurm_ledger_free(b);
     trp_slurm_inventory_free(&all);
 }
 
@@ -488,22 +489,22 @@ static void test_others_pass(void)
     const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
     struct trp_slurm_inventory all;
     struct trp_slurm_request huge, large, small[2];
-    trp_slurm_books *b;
+    trp_slurm_ledger *b;
     tell_job(&all, 1, 1);
-    g_assert_cmpint(trp_slurm_books_new(&all, &share, &b, NULL), ==, 0);
+    g_assert_cmpint(trp_slurm_ledger_new(&all, &share, &b, NULL), ==, 0);
     /* What needs another job holds up nobody; what waits for room inside does. */
     ask(b, &huge, 1, 64);
     ask(b, &small[0], 1, 1);
-    g_assert_true(trp_slurm_books_next(b) == &small[0]);
+    g_assert_true(trp_slurm_ledger_next(b) == &small[0]);
     ask(b, &large, 1, 4);
     ask(b, &small[1], 1, 1);
-    g_assert_null(trp_slurm_books_next(b));
-    trp_slurm_books_leave(b, &large);
-    g_assert_true(trp_slurm_books_next(b) == &small[1]);
-    trp_slurm_books_leave(b, &huge);
-    trp_slurm_books_leave(b, &small[0]);
-    trp_slurm_books_leave(b, &small[1]);
-    trp_slurm_books_free(b);
+    g_assert_null(trp_slurm_ledger_next(b));
+    trp_slurm_ledger_leave(b, &large);
+    g_assert_true(trp_slurm_ledger_next(b) == &small[1]);
+    trp_slurm_ledger_leave(b, &huge);
+    trp_slurm_ledger_leave(b, &small[0]);
+    trp_slurm_ledger_leave(b, &small[1]);
+    trp_slurm_ledger_free(b);
     trp_slurm_inventory_free(&all);
 }
 

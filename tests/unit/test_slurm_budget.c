@@ -3,7 +3,7 @@
  */
 #include <glib.h>
 
-#include "cluster/slurm/budget.h"
+#include "cluster/slurm/accounts/budget.h"
 
 #define S INT64_C(1000000000)
 

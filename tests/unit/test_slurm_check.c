@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/slurm/check.h"
+#include "cluster/slurm/check/check.h"
 
 static struct trp_slurm_facts facts;
 static struct trp_slurm_findings found;

@@ -5,7 +5,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "cluster/slurm/executor_state.h"
+#include "cluster/slurm/steps/executor_state.h"
 
 enum {
     STARTING = TRP_SLURM_EXECUTOR_STARTING,

@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
-#include "cluster/slurm/facts.h"
+#include "cluster/slurm/check/facts.h"
 
 static void write_file(const char *folder, const char *name, const char *text)
 {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/slurm/found.h"
-#include "cluster/slurm/inventory_lines.h"
-#include "cluster/slurm/line.h"
+#include "cluster/slurm/helper/inventory_lines.h"
+#include "cluster/slurm/helper/job_answer.h"
+#include "cluster/slurm/helper/line.h"
 
 static char *written(void (*put)(FILE *))
 {
@@ -138,24 +138,24 @@ static void test_found(void)
     uint64_t rpcs;
     trp_error err;
     g_assert_cmpint(
-        trp_slurm_found_read("0 allocation job=8 leader=8 component=-1 live=1\n"
-                             "0 node job=8 name=n%201 host=n1 cpus=4\n"
-                             "0 host name=n%201 rack=r1\n"
-                             "0 done rpcs=4\n",
-                             &i, &rpcs, &err),
+        trp_slurm_answer_read("0 allocation job=8 leader=8 component=-1 live=1\n"
+                              "0 node job=8 name=n%201 host=n1 cpus=4\n"
+                              "0 host name=n%201 rack=r1\n"
+                              "0 done rpcs=4\n",
+                              &i, &rpcs, &err),
         ==, 0);
     g_assert_cmpuint(rpcs, ==, 4);
     g_assert_cmpuint(i.nnodes, ==, 1);
     g_assert_cmpstr(i.nodes[0].name, ==, "n 1");
     g_assert_cmpstr(i.nodes[0].rack, ==, "r1");
     trp_slurm_inventory_free(&i);
-    g_assert_cmpint(trp_slurm_found_read("0 done rpcs=3\n", &i, &rpcs, &err), ==,
+    g_assert_cmpint(trp_slurm_answer_read("0 done rpcs=3\n", &i, &rpcs, &err), ==,
                     TRP_ENOENT);
     trp_slurm_inventory_free(&i);
-    g_assert_cmpint(trp_slurm_found_read("", &i, &rpcs, &err), ==, TRP_ENOENT);
+    g_assert_cmpint(trp_slurm_answer_read("", &i, &rpcs, &err), ==, TRP_ENOENT);
     trp_slurm_inventory_free(&i);
     g_assert_cmpint(
-        trp_slurm_found_read("0 allocation job=8 live=1\nx y\n", &i, &rpcs, &err), ==,
+        trp_slurm_answer_read("0 allocation job=8 live=1\nx y\n", &i, &rpcs, &err), ==,
         TRP_EPROTO);
     trp_slurm_inventory_free(&i);
 }

@@ -1,12 +1,12 @@
 /*
  * A cluster of Slurm jobs, the driver's own and additional ones (additional.h):
- * executors and gangs as steps of them, within the books of books.c.
+ * executors and gangs as steps of them, within the ledger of their nodes.
  *
- * What was granted was asked of Slurm once, before the cluster is made (found.h); after
- * that executors come and go by srun alone, and troupe-slurm (helper.h) is there for
- * what srun cannot do. Requests go into the
- * books' queue; a timer that is due at once (the *pump*) serves it from the loop, so
- * that no callback comes from inside a call.
+ * What was granted was asked of Slurm once, before the cluster is made (job_answer.h);
+ * after that executors come and go by srun alone, and troupe-slurm (helper.h) is there
+ * for what srun cannot do. Requests go into the ledger's queue; a timer that is due at
+ * once (the *pump*) serves it from the loop, so that no callback comes from inside a
+ * call.
  *
  * Teardown: as of the local cluster, without running the loop. Each executor gets one
  * blow after the other (executor_step.c) until its srun is gone.
@@ -44,7 +44,7 @@ static void tell_nodes(struct trp_slurm *s)
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->inventory.nnodes; i++)
         n += s->inventory.nodes[i].name &&
-             trp_slurm_books_standing(s->books, i) != TRP_SLURM_GONE;
+             trp_slurm_ledger_standing(s->ledger, i) != TRP_SLURM_GONE;
     if (n == s->nodes_told || !s->handler.nodes)
         return;
     if (!s->nodes_told && s->handler.job)
@@ -60,7 +60,7 @@ static bool serve(struct trp_slurm *s)
 {
     struct trp_slurm_request *r;
     bool budget;
-    while ((budget = within_budget(s)) && (r = trp_slurm_books_next(s->books))) {
+    while ((budget = within_budget(s)) && (r = trp_slurm_ledger_next(s->ledger))) {
         /* It is the first member of who asked. */
         if (r->gang)
             trp_gangs_serve(s->gangs, ((struct trp_slurm_gang *)r)->attempt);
@@ -157,17 +157,18 @@ static uint32_t slurm_fit(trp_cluster *c, const struct trp_resource_profile *p,
                           uint32_t ranks, trp_error *err)
 {
     struct trp_slurm *s = slurm_of(c);
-    struct trp_slurm_need need;
-    int code = ranks ? trp_slurm_need_rank(p, s->site, &need, err)
-                     : trp_slurm_need_executor(p, s->site, &need, err);
+    struct trp_slurm_footprint footprint;
+    int code = ranks ? trp_slurm_footprint_rank(p, s->site, &footprint, err)
+                     : trp_slurm_footprint_executor(p, s->site, &footprint, err);
     if (code < 0)
         return 0;
-    uint32_t inside = trp_slurm_books_fit(s->books, &need, ranks ? ranks : 1, err);
+    uint32_t inside =
+        trp_slurm_ledger_fit(s->ledger, &footprint, ranks ? ranks : 1, err);
     /* Who only looks asks Slurm when there is no other way. */
     if (!s->additional.allowed || (inside && !s->runs_things))
         return inside;
     trp_error why;
-    uint32_t outside = trp_slurm_additional_fit(s, p, ranks, &need, &why);
+    uint32_t outside = trp_slurm_additional_fit(s, p, ranks, &footprint, &why);
     if (inside == 0 && outside == 0 && err)
         trp_error_set(err, TRP_ENEVER, "%s; nor in an additional job: %s", err->text,
                       why.text);
@@ -177,10 +178,10 @@ static uint32_t slurm_fit(trp_cluster *c, const struct trp_resource_profile *p,
 static uint32_t slurm_held(trp_cluster *c, const struct trp_resource_profile *p)
 {
     struct trp_slurm *s = slurm_of(c);
-    struct trp_slurm_need need;
-    return trp_slurm_need_executor(p, s->site, &need, NULL) < 0
+    struct trp_slurm_footprint footprint;
+    return trp_slurm_footprint_executor(p, s->site, &footprint, NULL) < 0
                ? 0
-               : trp_slurm_books_held(s->books, &need, 1);
+               : trp_slurm_ledger_held(s->ledger, &footprint, 1);
 }
 
 /* The file with ompi-server's address is on this host alone: executors on other hosts
@@ -264,7 +265,7 @@ static void slurm_may_add(trp_cluster *c, trp_executor_id executor)
     struct trp_slurm_executor *e = find_executor(s, executor);
     if (!e)
         return;
-    trp_slurm_books_may_add(&e->request);
+    trp_slurm_ledger_may_add(&e->request);
     trp_slurm_pump_soon(s);
 }
 
@@ -376,7 +377,7 @@ static void tell_costs(struct trp_slurm *s, struct trp_cluster_costs *ret)
     uint64_t rpcs = trp_slurm_helper_stop(s->helper, true);
     s->helper = NULL;
     if (ret)
-        *ret = (struct trp_cluster_costs){.rpcs = s->found_rpcs + rpcs,
+        *ret = (struct trp_cluster_costs){.rpcs = s->answer_rpcs + rpcs,
                                           .sruns = s->sruns,
                                           .srun_rpcs = s->sruns * TRP_SLURM_SRUN_RPCS};
 }

@@ -1,7 +1,7 @@
 /*
- * The making of a cluster of Slurm jobs: from what was found (found.h) to books and
- * racks; then, for a run, the helper that watches over its steps. Who only looks stops
- * before that.
+ * The making of a cluster of Slurm jobs: from what was answered (job_answer.h) to
+ * ledger and racks; then, for a run, the helper that watches over its steps. Who only
+ * looks stops before that.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "cluster/mpirun.h"
-#include "cluster/slurm/found.h"
-#include "cluster/slurm/inventory_lines.h"
+#include "cluster/slurm/helper/inventory_lines.h"
+#include "cluster/slurm/helper/job_answer.h"
 #include "cluster/slurm/slurm_parts.h"
 #include "events/run_folder.h"
 #include "os/held.h"
@@ -25,7 +25,7 @@ static void free_all(struct trp_slurm *s)
     trp_slurm_view_free(s);
     trp_slurm_additional_free(s);
     trp_slurm_shrink_free(s);
-    trp_slurm_books_free(s->books);
+    trp_slurm_ledger_free(s->ledger);
     trp_slurm_inventory_free(&s->inventory);
     trp_site_free(s->own_site);
     trp_words_free(s->argv);
@@ -33,7 +33,7 @@ static void free_all(struct trp_slurm *s)
         free(s->words[i]);
     free(s->rank_program);
     free(s->helper_program);
-    free(s->found);
+    free(s->job_answer);
     free(s->uri);
     free(s->watch.seen);
     free(s->ghosts.haunted);
@@ -115,7 +115,7 @@ static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
         trp_slurm_budget_open(&s->budget, config->rpcs_per_minute);
     else
         trp_slurm_budget_share(&s->budget, s->inventory.calls, s->inventory.call_ms);
-    trp_slurm_budget_take(&s->budget, (int64_t)uv_hrtime(), s->found_rpcs);
+    trp_slurm_budget_take(&s->budget, (int64_t)uv_hrtime(), s->answer_rpcs);
     code = trp_slurm_gangs_open(s, err);
     if (code < 0)
         return code;
@@ -148,18 +148,19 @@ static void allow_additional(struct trp_slurm *s, const struct trp_slurm_config 
     for (uint32_t i = 0; config->placement == TRP_PLACEMENT_JOBS && f->allowed &&
                          i < s->inventory.nparts;
          i++)
-        trp_slurm_books_close_part(s->books, i);
+        trp_slurm_ledger_close_part(s->ledger, i);
 }
 
 static int look(struct trp_slurm *s, const struct trp_slurm_config *config,
                 trp_error *err)
 {
-    int code = trp_slurm_found_read(config->found, &s->inventory, &s->found_rpcs, err);
+    int code =
+        trp_slurm_answer_read(config->job_answer, &s->inventory, &s->answer_rpcs, err);
     if (code < 0)
         return code;
-    s->found = strdup(config->found);
+    s->job_answer = strdup(config->job_answer);
     s->helper_program = strdup(config->helper);
-    if (!s->found || !s->helper_program)
+    if (!s->job_answer || !s->helper_program)
         return no_memory(err);
     code = trp_slurm_set_racks(s, &s->inventory, err);
     if (code < 0)
@@ -172,7 +173,7 @@ static int look(struct trp_slurm *s, const struct trp_slurm_config *config,
                                      .cores = config->driver_cores,
                                      .memory_mib = config->driver_memory_mib,
                                      .srun_mib = SRUN_MIB};
-    code = trp_slurm_books_new(&s->inventory, &driver, &s->books, err);
+    code = trp_slurm_ledger_new(&s->inventory, &driver, &s->ledger, err);
     if (code == 0)
         allow_additional(s, config);
     return code < 0 ? code : trp_slurm_view_make(s, err);

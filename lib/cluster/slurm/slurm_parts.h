@@ -5,12 +5,12 @@
 #ifndef TRP_CLUSTER_SLURM_PARTS_H
 #define TRP_CLUSTER_SLURM_PARTS_H
 
-#include "cluster/slurm/additional.h"
-#include "cluster/slurm/executor_state.h"
-#include "cluster/slurm/ghosts.h"
-#include "cluster/slurm/node_watch.h"
-#include "cluster/slurm/shrink.h"
-#include "cluster/slurm/tidy.h"
+#include "cluster/slurm/jobs/additional.h"
+#include "cluster/slurm/jobs/node_watch.h"
+#include "cluster/slurm/jobs/shrink.h"
+#include "cluster/slurm/jobs/tidy.h"
+#include "cluster/slurm/steps/executor_state.h"
+#include "cluster/slurm/steps/ghosts.h"
 
 /* slurm.c: what the cluster can do, and its pump. */
 extern const struct trp_cluster_ops trp_slurm_ops;

@@ -1,0 +1,200 @@
+/*
+ * One srun a node at a time, for all that is known to be there by then. It is a plain
+ * child, asked for its end every LOOK_NS while there is one: so it can be waited for at
+ * close as well, where the loop does not run. An srun that fails is started again,
+ * later and later.
+ *
+ * Rejected: warning the step before it is killed. What kills it is the process that
+ * srun has beside itself, which asks slurmctld for SIGKILL as soon as srun is gone.
+ */
+#include "cluster/slurm/jobs/tidy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster/mpirun.h"
+#include "cluster/slurm/jobs/additional_parts.h"
+#include "cluster/slurm/steps/step.h"
+#include "events/run_folder.h"
+
+#define LOOK_NS INT64_C(20000000)
+#define FIRST_PAUSE_NS INT64_C(500000000)
+
+enum { WAIT_MS = 8000 };
+
+struct trp_slurm_debris {
+    struct trp_slurm_debris *next;
+    uint32_t node;
+    uint32_t *executors;
+    uint32_t n, asked;       /* how many there are; of which the srun knows */
+    pid_t srun;              /* 0: none */
+    int64_t at_ns, pause_ns; /* when the next one is started; after how long */
+    int64_t until_ns;        /* when it is given up */
+};
+
+static struct trp_slurm_debris *find(const struct trp_slurm *s, uint32_t node)
+{
+    struct trp_slurm_debris *d = s->tidy.list;
+    while (d && d->node != node)
+        d = d->next;
+    return d;
+}
+
+void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor)
+{
+    struct trp_slurm_debris *d = find(s, node), *fresh = NULL;
+    if (!d)
+        d = fresh = calloc(1, sizeof *d);
+    uint32_t *all =
+        d ? reallocarray(d->executors, (size_t)d->n + 1, sizeof *all) : NULL;
+    if (!all) {
+        free(fresh);
+        return;
+    }
+    d->executors = all;
+    d->executors[d->n++] = executor;
+    d->node = node;
+    d->until_ns = trp_additional_now() + TRP_SLURM_TIDY_NS;
+    if (fresh) {
+        d->next = s->tidy.list;
+        s->tidy.list = d;
+    }
+    if (!s->closed)
+        trp_slurm_pump_soon(s);
+}
+
+static void drop(struct trp_slurm *s, struct trp_slurm_debris *d)
+{
+    struct trp_slurm_debris **at = &s->tidy.list;
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+    free(d->executors);
+    free(d);
+}
+
+bool trp_slurm_tidy_on(const struct trp_slurm *s, uint32_t node)
+{
+    return find(s, node) != NULL;
+}
+
+bool trp_slurm_tidy_in(const struct trp_slurm *s, uint32_t part)
+{
+    for (const struct trp_slurm_debris *d = s->tidy.list; d; d = d->next) {
+        if (s->inventory.nodes[d->node].part == part)
+            return true;
+    }
+    return false;
+}
+
+/* ---- the step ----------------------------------------------------------------------
+ */
+
+int trp_slurm_tidy_main(int argc, char **argv)
+{
+    const char *const *owners = (const char *const *)argv;
+    return trp_private_folders_tidy(owners, (size_t)argc, WAIT_MS) ? 0 : 1;
+}
+
+static int spawn(char **words, char **env, pid_t *ret)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    for (int fd = 0; fd < 3; fd++)
+        posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    int code = posix_spawnp(ret, words[0], &files, &attributes, words, env);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return code;
+}
+
+static void start(struct trp_slurm *s, struct trp_slurm_debris *d)
+{
+    const char *more[] = {NULL};
+    char what[64];
+    char **words = trp_slurm_tidy_argv(s, d->node, d->executors, d->n);
+    char **env = trp_mpirun_environ(environ, NULL, more);
+    d->pause_ns = d->pause_ns ? 2 * d->pause_ns : FIRST_PAUSE_NS;
+    d->at_ns = trp_additional_now() + d->pause_ns;
+    if (words && env && spawn(words, env, &d->srun) == 0) {
+        d->asked = d->n;
+        snprintf(what, sizeof what, "srun that tidies %s",
+                 s->inventory.nodes[d->node].name);
+        trp_run_folder_pid(s->command.run_dir, (int)d->srun, what);
+        trp_slurm_srun_started(s);
+    }
+    trp_words_free(words);
+    trp_words_free(env);
+}
+
+/* ---- looking after them ------------------------------------------------------------
+ */
+
+/* Nothing can be sent there any more. */
+static bool is_lost(const struct trp_slurm *s, uint32_t node)
+{
+    const struct trp_slurm_node *n = &s->inventory.nodes[node];
+    const struct trp_slurm_job *j =
+        n->name ? trp_slurm_additional_of(s, n->part) : NULL;
+    return !n->name || (j && j->gone) ||
+           trp_slurm_ledger_standing(s->ledger, node) == TRP_SLURM_GONE;
+}
+
+/* The srun has ended: true when all is removed. */
+static bool is_done(struct trp_slurm_debris *d)
+{
+    int status = 0;
+    if (waitpid(d->srun, &status, WNOHANG) == 0)
+        return false;
+    d->srun = 0;
+    return status == 0 && d->asked == d->n;
+}
+
+/* When to look at it again; INT64_MAX: it is done with. */
+static int64_t look_at(struct trp_slurm *s, struct trp_slurm_debris *d)
+{
+    int64_t now = trp_additional_now();
+    bool done = d->srun && is_done(d);
+    bool given_up = now >= d->until_ns || is_lost(s, d->node);
+    if (d->srun && given_up)
+        kill(-d->srun, SIGKILL);
+    if (!d->srun && (done || given_up)) {
+        drop(s, d);
+        return INT64_MAX;
+    }
+    bool silent = trp_slurm_ledger_standing(s->ledger, d->node) == TRP_SLURM_SILENT;
+    if (!d->srun && !silent && now >= d->at_ns)
+        start(s, d);
+    return d->srun ? now + LOOK_NS : now < d->at_ns ? d->at_ns : now + FIRST_PAUSE_NS;
+}
+
+int64_t trp_slurm_tidy_look(struct trp_slurm *s)
+{
+    struct trp_slurm_debris *next;
+    int64_t due = INT64_MAX;
+    for (struct trp_slurm_debris *d = s->tidy.list; d; d = next) {
+        next = d->next;
+        int64_t one = look_at(s, d);
+        due = one < due ? one : due;
+    }
+    return due;
+}
+
+void trp_slurm_tidy_close(struct trp_slurm *s)
+{
+    while (trp_slurm_tidy_look(s) != INT64_MAX)
+        usleep(LOOK_NS / 1000);
+}
