@@ -67,36 +67,81 @@ void trp_sorter_free(struct trp_sorter *s)
 
 void trp_sorter_clear(struct trp_sorter *s)
 {
-    s->used = s->n = 0;
+    s->used = s->garbage = s->n = 0;
     s->npartitions = 0;
 }
 
-int trp_sorter_add(struct trp_sorter *s, uint32_t partition, const void *key,
-                   uint32_t nk, const void *value, uint32_t nv)
+/* The record behind all others; *ret_at: where, in units. */
+static int append(struct trp_sorter *s, const void *key, uint32_t nk, const void *value,
+                  uint32_t nv, uint32_t *ret_at)
 {
     uint8_t head[TRP_RECORD_HEAD_MAX];
-    size_t n = trp_record_head(head, nk, nv), size = n + nk + nv;
-    size_t after =
-        s->used + (size + TRP_SORTER_UNIT - 1) / TRP_SORTER_UNIT * TRP_SORTER_UNIT;
+    size_t n = trp_record_head(head, nk, nv);
+    size_t after = s->used + trp_sorter_units(n + nk + nv) * TRP_SORTER_UNIT;
     if (after > TRP_SORTER_BYTES_MAX)
         return TRP_ELIMIT;
-    if ((after > s->bytes.size && !region_grow(&s->bytes, after)) ||
-        ((s->n + 1) * sizeof *s->entries > s->index.size &&
-         !region_grow(&s->index, (s->n + 1) * sizeof *s->entries)))
+    if (after > s->bytes.size && !region_grow(&s->bytes, after))
         return TRP_ENOMEM;
-    s->entries = (struct trp_entry *)s->index.p;
     uint8_t *to = (uint8_t *)s->bytes.p + s->used;
     memcpy(to, head, n);
     if (nk > 0)
         memcpy(to + n, key, nk);
     if (nv > 0)
         memcpy(to + n + nk, value, nv);
-    s->entries[s->n++] =
-        (struct trp_entry){trp_key_prefix((const uint8_t *)key, nk), partition,
-                           (uint32_t)(s->used / TRP_SORTER_UNIT)};
+    *ret_at = (uint32_t)(s->used / TRP_SORTER_UNIT);
     s->used = after;
+    return 0;
+}
+
+int trp_sorter_add(struct trp_sorter *s, uint32_t partition, const void *key,
+                   uint32_t nk, const void *value, uint32_t nv)
+{
+    uint32_t at;
+    size_t index = (s->n + 1) * sizeof *s->entries;
+    if (index > s->index.size && !region_grow(&s->index, index))
+        return TRP_ENOMEM;
+    s->entries = (struct trp_entry *)s->index.p;
+    int rc = append(s, key, nk, value, nv, &at);
+    if (rc < 0)
+        return rc;
+    s->entries[s->n++] =
+        (struct trp_entry){trp_key_prefix((const uint8_t *)key, nk), partition, at};
     if (partition >= s->npartitions)
         s->npartitions = partition + 1;
+    return 0;
+}
+
+int trp_sorter_replace(struct trp_sorter *s, struct trp_entry *e, uint32_t nv,
+                       const void *value)
+{
+    struct trp_record r = trp_sorter_get(s, e);
+    size_t old, n = TRP_RECORD_HEAD_MAX + (size_t)r.nk + nv;
+    trp_sorter_record(s, e, &old);
+    if (!region_grow(&s->bytes, s->used + n + TRP_SORTER_UNIT))
+        return TRP_ENOMEM;
+    r = trp_sorter_get(s, e); /* it may have moved, and now it stays */
+    int rc = append(s, r.key, r.nk, value, nv, &e->at);
+    if (rc == 0)
+        s->garbage += trp_sorter_units(old) * TRP_SORTER_UNIT;
+    return rc;
+}
+
+int trp_sorter_compact(struct trp_sorter *s)
+{
+    struct trp_region to = {0};
+    size_t used = 0, size;
+    if (!region_grow(&to, s->used - s->garbage + 1))
+        return TRP_ENOMEM;
+    for (size_t i = 0; i < s->n; i++) {
+        const uint8_t *record = trp_sorter_record(s, &s->entries[i], &size);
+        memcpy((uint8_t *)to.p + used, record, size);
+        s->entries[i].at = (uint32_t)(used / TRP_SORTER_UNIT);
+        used += trp_sorter_units(size) * TRP_SORTER_UNIT;
+    }
+    region_free(&s->bytes);
+    s->bytes = to;
+    s->used = used;
+    s->garbage = 0;
     return 0;
 }
 

@@ -38,6 +38,7 @@ struct trp_sorter {
     const struct trp_shuffle_order *order;
     struct trp_region bytes, index, scratch;
     size_t used;               /* of bytes */
+    size_t garbage;            /* of these: records that were replaced */
     struct trp_entry *entries; /* n of them, in `index` */
     size_t n;
     uint32_t npartitions; /* one above the highest that was added */
@@ -48,11 +49,15 @@ void trp_sorter_free(struct trp_sorter *s);
 /* Forgets all records, and keeps the memory. */
 void trp_sorter_clear(struct trp_sorter *s);
 
+static inline size_t trp_sorter_units(size_t bytes)
+{
+    return (bytes + TRP_SORTER_UNIT - 1) / TRP_SORTER_UNIT;
+}
+
 /* What a record of `n` bytes takes, with what sorting it takes. */
 static inline size_t trp_sorter_needs(size_t n)
 {
-    return (n + TRP_SORTER_UNIT - 1) / TRP_SORTER_UNIT * TRP_SORTER_UNIT +
-           2 * sizeof(struct trp_entry);
+    return trp_sorter_units(n) * TRP_SORTER_UNIT + 2 * sizeof(struct trp_entry);
 }
 
 /* What all records take. */
@@ -64,6 +69,13 @@ static inline size_t trp_sorter_memory(const struct trp_sorter *s)
 /* TRP_ENOMEM; TRP_ELIMIT: offsets reach no further. */
 int trp_sorter_add(struct trp_sorter *s, uint32_t partition, const void *key,
                    uint32_t nk, const void *value, uint32_t nv);
+
+/* Another value for an entry's key. The same failures; it is as before then. */
+int trp_sorter_replace(struct trp_sorter *s, struct trp_entry *e, uint32_t nv,
+                       const void *value);
+/* Leaves out what was replaced, which takes as much memory again as what was not.
+ * TRP_ENOMEM. */
+int trp_sorter_compact(struct trp_sorter *s);
 
 /* The bytes of an entry's record, as many as *ret_size. */
 const uint8_t *trp_sorter_record(const struct trp_sorter *s, const struct trp_entry *e,

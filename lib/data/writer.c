@@ -6,6 +6,10 @@
  * written straight into the output; else spills and memory are merged into it. Of the
  * budget a quarter is for merging, three are for records.
  *
+ * Values that are to be combined are, as they come, by a table of the keys in memory;
+ * so each key is there once. Where that saves next to nothing, or keys are compared by
+ * the user, they are combined when they are merged instead.
+ *
  * A record that is larger than that is gathered by itself: spilled as soon as it is
  * there.
  */
@@ -16,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "data/combiner.h"
 #include "data/spill.h"
 
 struct trp_shuffle_writer {
@@ -26,6 +31,9 @@ struct trp_shuffle_writer {
     int folder;
     char hidden[TRP_BLOCK_NAME + 32]; /* "": there is no file of that name */
     struct trp_sorter sorter;
+    bool combining; /* keys are looked for in … */
+    struct trp_combiner combiner;
+    uint64_t combined; /* records that went into others, since the last spill */
     struct trp_spill *spills;
     uint32_t nspills, spills_cap;
     struct trp_unpacker unpacker;
@@ -72,6 +80,7 @@ int trp_shuffle_writer_open(const struct trp_shuffle_spec *spec,
     w->seed = trp_parts_seed(spec->shuffle, spec->map, spec->attempt);
     w->folder = folder;
     trp_sorter_init(&w->sorter, &w->spec.order);
+    w->combining = spec->order.combine && !spec->order.compare;
     *ret = w;
     return 0;
 }
@@ -87,6 +96,7 @@ void trp_shuffle_writer_free(trp_shuffle_writer *w)
             close(w->spills[i].fd);
     free(w->spills);
     trp_sorter_free(&w->sorter);
+    trp_combiner_free(&w->combiner);
     ZSTD_freeDCtx(w->unpacker.zstd);
     close(w->folder);
     free(w);
@@ -169,9 +179,14 @@ static int reduce_spills(trp_shuffle_writer *w, uint32_t most, trp_error *err)
     return 0;
 }
 
+static size_t held(const trp_shuffle_writer *w)
+{
+    return trp_sorter_memory(&w->sorter) + trp_combiner_memory(&w->combiner);
+}
+
 static int sort_memory(trp_shuffle_writer *w, trp_error *err)
 {
-    size_t memory = trp_sorter_memory(&w->sorter);
+    size_t memory = held(w);
     if (memory > w->counts.peak_memory)
         w->counts.peak_memory = memory;
     return trp_sorter_sort(&w->sorter, err);
@@ -190,6 +205,13 @@ static int spill(trp_shuffle_writer *w, trp_error *err)
     if (rc < 0)
         return rc;
     w->nspills++;
+    if (w->combined < w->sorter.n / 8)
+        w->combining = false;
+    w->combined = 0;
+    if (w->combining)
+        trp_combiner_clear(&w->combiner);
+    else
+        trp_combiner_free(&w->combiner);
     if (trp_sorter_memory(&w->sorter) > w->gather)
         trp_sorter_free(&w->sorter); /* one large record */
     else
@@ -215,25 +237,87 @@ static int check_record(const trp_shuffle_writer *w, uint32_t partition, size_t 
     return 0;
 }
 
+/* Makes room for a record of `n` bytes. 1: by a spill; 0: there is. */
+static int make_room(trp_shuffle_writer *w, size_t n, trp_error *err)
+{
+    size_t needs = trp_sorter_needs(TRP_RECORD_HEAD_MAX + n);
+    if (w->combining)
+        needs += trp_combiner_needs(&w->combiner, &w->sorter);
+    if (w->sorter.n == 0 || held(w) + needs <= w->gather)
+        return 0;
+    if (w->sorter.garbage > w->sorter.used / 2)
+        return trp_sorter_compact(&w->sorter) < 0 ? no_memory(err) : 0;
+    int rc = spill(w, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* Puts a value into that of an entry of the same key. 1: it is in; 0: the entry was
+ * spilled, and the record is a new one. */
+static int combine(trp_shuffle_writer *w, struct trp_entry *e, const void *value,
+                   size_t nv, trp_error *err)
+{
+    const struct trp_shuffle_order *order = &w->spec.order;
+    struct trp_record r = trp_sorter_get(&w->sorter, e);
+    const void *made = NULL;
+    size_t size = 0;
+    int rc = order->combine(order->context, trp_record_value(&r), r.nv, value, nv,
+                            &made, &size);
+    if (rc < 0)
+        return trp_error_set(err, rc, "values could not be combined");
+    if (size == r.nv) {
+        uint8_t *to = (uint8_t *)w->sorter.bytes.p +
+                      (trp_record_value(&r) - (uint8_t *)w->sorter.bytes.p);
+        if (size > 0)
+            memcpy(to, made, size);
+        return 1;
+    }
+    if (size > TRP_SHUFFLE_RECORD_MAX - r.nk)
+        return trp_error_set(err, TRP_ELIMIT,
+                             "a combined value of %zu bytes is larger than records may "
+                             "be",
+                             size);
+    rc = make_room(w, r.nk + size, err);
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    rc = trp_sorter_replace(&w->sorter, e, (uint32_t)size, made);
+    return rc < 0 ? no_memory(err) : 1;
+}
+
+static int add_record(trp_shuffle_writer *w, uint32_t partition, const void *key,
+                      size_t nk, const void *value, size_t nv, trp_error *err)
+{
+    uint32_t hash = 0;
+    struct trp_entry *e = NULL;
+    if (w->combining)
+        e = trp_combiner_find(&w->combiner, &w->sorter, partition, key, nk, &hash);
+    if (e) {
+        int in = combine(w, e, value, nv, err);
+        w->combined += in > 0;
+        if (in != 0)
+            return in < 0 ? in : 0;
+    }
+    int rc = make_room(w, nk + nv, err);
+    if (rc >= 0 && trp_sorter_add(&w->sorter, partition, key, (uint32_t)nk, value,
+                                  (uint32_t)nv) < 0)
+        rc = no_memory(err);
+    if (rc >= 0 && w->combining && trp_combiner_put(&w->combiner, &w->sorter, hash) < 0)
+        rc = no_memory(err);
+    return rc < 0 ? rc : 0;
+}
+
 int trp_shuffle_add(trp_shuffle_writer *w, uint32_t partition, const void *key,
                     size_t nk, const void *value, size_t nv, trp_error *err)
 {
     int rc = check_record(w, partition, nk, nv, err);
+    if (rc == 0 && is_killed(w))
+        rc = trp_error_set(err, TRP_ECANCELLED, "given up");
+    if (rc == 0)
+        rc = add_record(w, partition, key, nk, value, nv, err);
     if (rc < 0)
         return rc;
-    if (is_killed(w))
-        return trp_error_set(err, TRP_ECANCELLED, "given up");
-    size_t needs = trp_sorter_needs(TRP_RECORD_HEAD_MAX + nk + nv);
-    if (w->sorter.n > 0 && needs > w->gather - trp_sorter_memory(&w->sorter))
-        rc = spill(w, err);
-    if (rc == 0 && trp_sorter_add(&w->sorter, partition, key, (uint32_t)nk, value,
-                                  (uint32_t)nv) < 0)
-        rc = no_memory(err);
-    if (rc == 0)
-        w->counts.records++;
-    if (rc == 0 && trp_sorter_memory(&w->sorter) > w->gather)
-        rc = spill(w, err);
-    return rc;
+    w->counts.records++;
+    /* one that is larger than the budget by itself */
+    return trp_sorter_memory(&w->sorter) > w->gather ? spill(w, err) : 0;
 }
 
 /* ---- the output ------------------------------------------------------------------ */
@@ -294,7 +378,7 @@ static int write_output(trp_shuffle_writer *w, int fd, uint64_t *sizes, trp_erro
         return rc;
     p.sizes = sizes;
     rc = sort_memory(w, err);
-    if (rc == 0 && w->nspills == 0 && !w->spec.order.combine)
+    if (rc == 0 && w->nspills == 0 && (!w->spec.order.combine || w->combining))
         rc = write_sorted(w, &p, err);
     else if (rc == 0)
         rc = write_merged(w, &p, err);

@@ -504,6 +504,8 @@ static void test_combined(void)
     combined_is_right(0, 30000, 700);
     combined_is_right(0, 2000, 3000);
     combined_is_right(1, 200000, 50000);
+    combined_is_right(1, 20000, 3);       /* values that grow */
+    combined_is_right(1, 200000, 190000); /* next to nothing to combine */
 }
 
 static int refuses(void *context, const void *a, size_t na, const void *b, size_t nb,
