@@ -162,9 +162,10 @@ void trp_context_set_current(trp_context *ctx);
 /* A node on top of `d` that computes nothing and only says something of its stage, with
  * `more` zeroed bytes behind it. NULL with the error in the context. */
 trp_dataset *trp_dataset_mark(trp_dataset *d, enum trp_node_kind kind, size_t more);
-/* A source without inputs, to be filled. NULL with the error in the context. */
+/* A source without inputs, to be filled, with `more` bytes behind it. NULL with the
+ * error in the context. */
 trp_dataset *trp_dataset_source(trp_context *ctx, enum trp_node_kind kind,
-                                const char *what, uint32_t partitions);
+                                const char *what, uint32_t partitions, size_t more);
 /* Frees all datasets. */
 void trp_datasets_free(trp_context *ctx);
 

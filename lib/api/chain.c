@@ -105,9 +105,10 @@ int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
     trp_put_u8(b, (uint8_t)end->kind);
     put_step(b, &end->step);
     trp_put_text(b, end->dir);
-    if (end->kind == TRP_DO_SHUFFLE) {
+    if (end->kind >= TRP_DO_SAMPLE) {
         trp_wide_plan_put(b, end->plan);
         trp_put_u8(b, (uint8_t)end->side);
+        trp_put_u32(b, end->want);
     }
     trp_put_u32(b, (uint32_t)ctx->nnodes);
     for (size_t i = 0; i < ctx->nnodes; i++)
@@ -147,6 +148,8 @@ static const char *end_name(enum trp_end_kind kind)
         return "foreach";
     case TRP_DO_SAVE:
         return "save";
+    case TRP_DO_SAMPLE:
+        return "sample";
     case TRP_DO_SHUFFLE:
         return "shuffle";
     }
@@ -282,6 +285,12 @@ static uint64_t hash_more(uint64_t h, const char *s)
     return (h ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
+/* The function of a plan that has one. */
+static int resolve_plan(struct trp_wide_plan *p, trp_error *err)
+{
+    return p->function && *p->function ? find_function(p->function, &p->code, err) : 0;
+}
+
 /* Functions of all nodes and of the action, and the hash of their names. */
 static int resolve(struct trp_chain *c, trp_error *err)
 {
@@ -290,6 +299,8 @@ static int resolve(struct trp_chain *c, trp_error *err)
     for (uint32_t i = 0; i < c->nnodes; i++) {
         struct trp_chain_node *n = &c->nodes[i];
         if (!is_step(n->kind)) {
+            if (n->kind == TRP_NODE_WIDE && resolve_plan(&n->plan, err) < 0)
+                return TRP_EPROTO;
             c->key = hash_more(c->key, source_name(n->kind, &n->plan));
             continue;
         }
@@ -297,6 +308,10 @@ static int resolve(struct trp_chain *c, trp_error *err)
             return TRP_EPROTO;
         n->function = (trp_function)f;
         c->key = hash_more(c->key, n->name);
+    }
+    if (c->kind >= TRP_DO_SAMPLE) {
+        c->key = hash_more(c->key, trp_wide_name(&c->plan));
+        return resolve_plan(&c->plan, err);
     }
     if (c->kind != TRP_DO_REDUCE && c->kind != TRP_DO_FOREACH)
         return 0;
@@ -316,9 +331,10 @@ static bool get_chain(struct trp_view *v, struct trp_chain *c)
     if (c->kind < TRP_DO_COUNT || c->kind > TRP_DO_SHUFFLE || !get_step(v, &c->last))
         return false;
     c->dir = trp_get_text(v);
-    if (c->kind == TRP_DO_SHUFFLE) {
+    if (c->kind >= TRP_DO_SAMPLE) {
         bool ok = trp_wide_plan_get(v, &c->plan);
         c->side = trp_get_u8(v);
+        c->want = trp_get_u32(v);
         if (!ok || c->side >= c->plan.nsides)
             return false;
     }
@@ -353,6 +369,7 @@ int trp_chain_get(const uint8_t *body, size_t size, struct trp_chain **ret,
 
 static void node_clear(struct trp_chain_node *n)
 {
+    trp_wide_plan_free(&n->plan);
     free(n->base);
     free(n->name);
     free(n->arg);
@@ -365,6 +382,7 @@ void trp_chain_free(struct trp_chain *c)
     for (uint32_t i = 0; i < c->nnodes; i++)
         node_clear(&c->nodes[i]);
     node_clear(&c->last);
+    trp_wide_plan_free(&c->plan);
     free(c->nodes);
     free(c->dir);
     free(c);

@@ -25,6 +25,7 @@ enum trp_end_kind {
     TRP_DO_REDUCE,  /* result: the value; records_out 1, or 0 when there is none */
     TRP_DO_FOREACH,
     TRP_DO_SAVE,
+    TRP_DO_SAMPLE,  /* result: some keys (sample.h) */
     TRP_DO_SHUFFLE, /* no action: writes a map output (wide.h). Result: its sizes */
 };
 
@@ -33,8 +34,9 @@ struct trp_chain_end {
     enum trp_end_kind kind;
     struct trp_step step;             /* reduce, foreach: the function */
     const char *dir;                  /* save: absolute folder */
-    const struct trp_wide_plan *plan; /* shuffle: of the wide node … */
+    const struct trp_wide_plan *plan; /* sample, shuffle: of the wide node … */
     uint32_t side;                    /* … and which of its sides this is */
+    uint32_t want;                    /* sample: keys of a partition */
 };
 
 /* Walks the graph once: ctx->nodes are all nodes below `d`, `d` first. */
@@ -78,8 +80,8 @@ struct trp_chain_node {
 
 struct trp_chain {
     enum trp_end_kind kind;
-    struct trp_wide_plan plan; /* shuffle */
-    uint32_t side;
+    struct trp_wide_plan plan; /* sample, shuffle */
+    uint32_t side, want;
     char *dir;
     struct trp_chain_node last; /* reduce, foreach: the function of the action */
     trp_combine combine;

@@ -43,6 +43,8 @@ static void node_free(trp_dataset *d)
         free(d->inputs.offsets);
         free(d->inputs.base);
     }
+    if (d->kind == TRP_NODE_WIDE)
+        trp_buf_free(&d->wide.plan.bounds);
     free(d);
 }
 
@@ -67,9 +69,9 @@ static bool partitions_ok(trp_context *ctx, const char *what, uint32_t partition
 }
 
 trp_dataset *trp_dataset_source(trp_context *ctx, enum trp_node_kind kind,
-                                const char *what, uint32_t partitions)
+                                const char *what, uint32_t partitions, size_t more)
 {
-    return partitions_ok(ctx, what, partitions) ? node_new(ctx, kind, partitions, 0)
+    return partitions_ok(ctx, what, partitions) ? node_new(ctx, kind, partitions, more)
                                                 : NULL;
 }
 

@@ -86,6 +86,20 @@ static int end_save(struct trp_flow *f, const trp_batch *in)
     return 0;
 }
 
+static int end_sample(struct trp_flow *f, const trp_batch *in)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        size_t nk, nv;
+        const void *key = trp_key(in, i, &nk);
+        trp_value(in, i, &nv);
+        if (trp_flow_check_record(f, &f->chain->plan, key, nk, nv) < 0)
+            return -1;
+        if (trp_sample_add(&f->sample, key, nk) < 0)
+            return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a sample of keys");
+    }
+    return 0;
+}
+
 static int end_take(struct trp_flow *f, const trp_batch *in)
 {
     f->ret->records_out += in->count;
@@ -104,6 +118,8 @@ static int end_take(struct trp_flow *f, const trp_batch *in)
         return end_reduce(f, in);
     case TRP_DO_SAVE:
         return end_save(f, in);
+    case TRP_DO_SAMPLE:
+        return end_sample(f, in);
     case TRP_DO_SHUFFLE:
         return trp_flow_shuffle(f, in);
     default:

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "api/chain.h"
+#include "api/sample.h"
 #include "api/task.h"
 
 /* Output of a function; for a filter also what its predicate says. */
@@ -35,7 +36,12 @@ struct trp_flow {
     struct trp_reducer reducer;
     FILE *file;              /* save */
     trp_shuffle_writer *out; /* shuffle */
-    struct trp_summing out_sum, in_sum[TRP_SIDES_MAX];
+    /* Of the writer, then of the readers. */
+    struct trp_combining combining[1 + TRP_SIDES_MAX];
+    struct trp_buf pack;             /* a record's key as lib/data takes it */
+    uint64_t dealt;                  /* trp_repartition: the next partition */
+    trp_writer group[TRP_SIDES_MAX]; /* values of one key */
+    struct trp_sample sample;
     int64_t numbers[TRP_BATCH_RECORDS];
 };
 
@@ -72,9 +78,21 @@ int trp_flow_records(struct trp_flow *f, const struct trp_chain_node *source,
 int trp_flow_map_output(struct trp_flow *f, const struct trp_chain_node *source,
                         const uint8_t *input, size_t size);
 int trp_flow_shuffle(struct trp_flow *f, const trp_batch *in);
-/* In what order writers and readers of a plan have records. `sum` is lent to it. */
-struct trp_shuffle_order trp_flow_order(const struct trp_wide_plan *p,
-                                        struct trp_summing *sum);
+/* Whether a plan can take the record: it has a key, and of the width it needs. */
+int trp_flow_check_record(struct trp_flow *f, const struct trp_wide_plan *p,
+                          const void *key, size_t nk, size_t nv);
+/* A failure of lib/data's, or of the program's function that it called. */
+int trp_flow_data_failed(struct trp_flow *f, const struct trp_combining *c,
+                         const trp_error *err);
+
+/* wide_groups.c: what a wide node makes of the values of one key. */
+struct trp_wide_side; /* shuffle_in.c */
+int trp_flow_side_next(struct trp_flow *f, struct trp_wide_side *s,
+                       struct trp_shuffle_record *ret);
+int trp_flow_groups(struct trp_flow *f, const struct trp_wide_plan *p,
+                    struct trp_wide_side *s);
+int trp_flow_pairs(struct trp_flow *f, const struct trp_wide_plan *p,
+                   struct trp_wide_side *a, struct trp_wide_side *b);
 
 /* shuffle_in.c: pushes all records of a partition of a wide node. */
 int trp_flow_wide(struct trp_flow *f, const struct trp_chain_node *n);

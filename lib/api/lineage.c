@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/sample.h"
+#include "api/stage_run.h"
 #include "core/base/array.h"
 
 trp_dataset *trp_told_last(const struct trp_told *t)
@@ -189,6 +191,25 @@ static int push_untold(trp_context *ctx, struct sides *s)
     return 0;
 }
 
+/* The ranges of a sort come from a sample of what is sorted, which is computed for it.
+ */
+static int find_ranges(trp_context *ctx, trp_dataset *d)
+{
+    struct trp_wide_plan *p = &d->wide.plan;
+    trp_dataset *from = d->wide.from[0];
+    struct trp_stage_run a;
+    if (p->kind != TRP_WIDE_SORT || p->partitions == 1 || p->bounded)
+        return 0;
+    const struct trp_chain_end end = {
+        .kind = TRP_DO_SAMPLE, .plan = p, .want = trp_sample_want(p, from->partitions)};
+    int rc = trp_stage_run_end(&a, from, &end);
+    if (rc < 0)
+        return rc;
+    rc = trp_sample_ranges(p, a.parts, from->partitions);
+    trp_stage_run_free(&a);
+    return rc < 0 ? trp_context_fail(ctx, rc, "out of memory for a sort's ranges") : 0;
+}
+
 /* Tells the sides of a wide node, unless their own chains need others first. */
 static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
 {
@@ -199,6 +220,8 @@ static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
         if ((rc = trp_chain_walk(d->wide.from[k])) == 0)
             rc = push_untold(ctx, s);
     }
+    if (rc == 0 && s->n == before)
+        rc = find_ranges(ctx, d);
     for (uint32_t k = 0; rc == 0 && s->n == before && k < p->nsides; k++) {
         if (p->dataset[k] != TRP_NONE)
             continue;

@@ -34,6 +34,12 @@ static void flow_free(void *p)
     trp_writer_free(&f->kept);
     trp_writer_free(&f->gathered);
     trp_reducer_free(&f->reducer);
+    for (uint32_t k = 0; k < TRP_SIDES_MAX; k++)
+        trp_writer_free(&f->group[k]);
+    for (uint32_t k = 0; k <= TRP_SIDES_MAX; k++)
+        trp_combining_free(&f->combining[k]);
+    trp_sample_free(&f->sample);
+    trp_buf_free(&f->pack);
     free(f->resources);
     free(f);
 }
@@ -57,6 +63,10 @@ static struct trp_flow *flow_of_thread(void)
     trp_writer_init(&f->source);
     trp_writer_init(&f->kept);
     trp_writer_init(&f->gathered);
+    for (uint32_t k = 0; k < TRP_SIDES_MAX; k++)
+        trp_writer_init(&f->group[k]);
+    for (uint32_t k = 0; k <= TRP_SIDES_MAX; k++)
+        trp_writer_init(&f->combining[k].out);
     trp_reducer_init(&f->reducer);
     thread_flow = f;
     return f;
@@ -128,6 +138,15 @@ static int flow_result(struct trp_flow *f)
                 "a partition to collect has %zu bytes: out of memory, or "
                 "above %u MiB (use more partitions)",
                 f->kept.values.size + f->kept.keys.size, TRP_RESULT_MAX >> 20);
+    } else if (f->chain->kind == TRP_DO_SAMPLE) {
+        struct trp_buf b = {0};
+        trp_sample_put(&b, &f->sample);
+        if (b.failed || b.size > TRP_RESULT_MAX) {
+            trp_buf_free(&b);
+            return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a sample of keys");
+        }
+        ret->result = b.data;
+        ret->result_size = (uint32_t)b.size;
     } else if (f->chain->kind == TRP_DO_REDUCE) {
         size_t n;
         const void *value = trp_reducer_value(&f->reducer, &n);
@@ -193,6 +212,8 @@ static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
         f->steps[f->nsteps++] = TRP_NONE; /* c->last */
     if (flow_writers(f) < 0)
         return;
+    if (c->kind == TRP_DO_SAMPLE)
+        trp_sample_begin(&f->sample, f->task.info->task, c->want);
     const struct trp_chain_node *node = &c->nodes[source];
     if (c->kind == TRP_DO_SAVE)
         flow_save(f, node, input, size);
@@ -226,6 +247,7 @@ static void runner_run(void *stage, const struct trp_task_info *info,
         .info = info, .ret = ret, .resources = &f->resources, .gathered = &f->gathered};
     flow_run(f, input, input_size);
     trp_task_forget(&f->task);
+    trp_sample_free(&f->sample);
     if (!f->failed)
         ret->error[0] = '\0';
 }

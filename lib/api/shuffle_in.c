@@ -12,11 +12,12 @@
 #include "wire/shuffle.h"
 
 /* What is open for one partition of one side. */
-struct side {
+struct trp_wide_side {
     struct trp_shuffle_source *sources;
     struct trp_data_host *hosts;
     struct trp_shuffle_read read;
-    struct trp_shuffle_reader *reader;
+    struct trp_combining *combining;
+    trp_shuffle_reader *reader;
 };
 
 static int fetch_failed(struct trp_flow *f, uint32_t dataset, uint32_t map,
@@ -32,16 +33,16 @@ static int fetch_failed(struct trp_flow *f, uint32_t dataset, uint32_t map,
     return trp_flow_fail(f, TRP_ENOENT, "%s", text);
 }
 
-static int read_failed(struct trp_flow *f, const struct trp_fetch_problem *problem,
-                       const trp_error *err)
+static int read_failed(struct trp_flow *f, const struct trp_wide_side *s,
+                       const struct trp_fetch_problem *problem, const trp_error *err)
 {
     if (problem->is)
         return fetch_failed(f, problem->shuffle, problem->map, problem->attempt,
                             err->text);
-    return trp_flow_fail(f, err->code, "%s", err->text);
+    return trp_flow_data_failed(f, s->combining, err);
 }
 
-static int fill_sources(struct trp_flow *f, struct side *s,
+static int fill_sources(struct trp_flow *f, struct trp_wide_side *s,
                         const struct trp_input *from)
 {
     const struct trp_stage_inputs *in = f->task.info->inputs;
@@ -65,8 +66,8 @@ static int fill_sources(struct trp_flow *f, struct side *s,
     return 0;
 }
 
-static int side_open(struct trp_flow *f, struct side *s, const struct trp_wide_plan *p,
-                     uint32_t k)
+static int side_open(struct trp_flow *f, struct trp_wide_side *s,
+                     const struct trp_wide_plan *p, uint32_t k)
 {
     const struct trp_task_info *info = f->task.info;
     const struct trp_input *from = trp_stage_inputs_of(info->inputs, p->dataset[k]);
@@ -79,6 +80,7 @@ static int side_open(struct trp_flow *f, struct side *s, const struct trp_wide_p
         return -1;
     if (trp_folder_make(info->map_outputs, &err) < 0) /* for spills */
         return trp_flow_fail(f, err.code, "%s", err.text);
+    s->combining = &f->combining[1 + k];
     s->read = (struct trp_shuffle_read){
         .folder = info->map_outputs,
         .shuffle = p->dataset[k],
@@ -89,15 +91,15 @@ static int side_open(struct trp_flow *f, struct side *s, const struct trp_wide_p
         .hosts = s->hosts,
         .nhosts = info->inputs->nhosts,
         .memory = info->memory / p->nsides,
-        .order = trp_flow_order(p, &f->in_sum[k]),
+        .order = trp_wide_order(p, s->combining),
         .killed = info->killed,
     };
     if (trp_shuffle_reader_open(&s->read, &s->reader, &problem, &err) < 0)
-        return read_failed(f, &problem, &err);
+        return read_failed(f, s, &problem, &err);
     return 0;
 }
 
-static void side_close(struct trp_flow *f, struct side *s)
+static void side_close(struct trp_flow *f, struct trp_wide_side *s)
 {
     struct trp_shuffle_reader_counts c;
     if (s->reader) {
@@ -110,34 +112,72 @@ static void side_close(struct trp_flow *f, struct side *s)
 }
 
 /* 1: a record; 0: no more; -1: told. */
-static int next(struct trp_flow *f, struct side *s, struct trp_shuffle_record *ret)
+int trp_flow_side_next(struct trp_flow *f, struct trp_wide_side *s,
+                       struct trp_shuffle_record *ret)
 {
     struct trp_fetch_problem problem = {0};
     trp_error err;
     int rc = trp_shuffle_next(s->reader, ret, &problem, &err);
-    return rc < 0 ? read_failed(f, &problem, &err) : rc;
+    return rc < 0 ? read_failed(f, s, &problem, &err) : rc;
+}
+
+/* A record as it was before shuffle_out.c packed it. False: it is none. */
+static bool unpack(const struct trp_wide_plan *p, struct trp_shuffle_record *r)
+{
+    struct trp_view v = trp_view_of(r->key, r->nk);
+    bool keyed = trp_get_u8(&v);
+    if (p->kind == TRP_WIDE_DISTINCT) {
+        r->key = trp_get_bytes(&v, &r->nk);
+        r->value = v.at;
+        r->nv = (size_t)(v.end - v.at);
+    } else {
+        r->key = v.at;
+        r->nk = (size_t)(v.end - v.at);
+    }
+    if (!keyed)
+        r->key = NULL;
+    return !v.bad;
 }
 
 /* Records as they come: each is one of the node's. */
-static int run_plain(struct trp_flow *f, struct side *s)
+static int run_plain(struct trp_flow *f, const struct trp_wide_plan *p,
+                     struct trp_wide_side *s)
 {
+    bool packed = p->kind == TRP_WIDE_DISTINCT || p->kind == TRP_WIDE_REPARTITION;
     struct trp_shuffle_record r;
     int rc;
-    while ((rc = next(f, s, &r)) > 0)
+    while ((rc = trp_flow_side_next(f, s, &r)) > 0) {
+        if (packed && !unpack(p, &r))
+            return trp_flow_fail(f, TRP_EPROTO, "a record that cannot be read");
         if (trp_flow_source_emit(f, r.key, r.nk, r.value, r.nv) < 0)
             return -1;
+    }
     return rc < 0 ? rc : trp_flow_source_end(f);
+}
+
+static int run_kind(struct trp_flow *f, const struct trp_wide_plan *p,
+                    struct trp_wide_side *sides)
+{
+    switch (p->kind) {
+    case TRP_WIDE_GROUP:
+        return trp_flow_groups(f, p, &sides[0]);
+    case TRP_WIDE_JOIN:
+    case TRP_WIDE_COGROUP:
+        return trp_flow_pairs(f, p, &sides[0], &sides[1]);
+    default:
+        return run_plain(f, p, &sides[0]);
+    }
 }
 
 int trp_flow_wide(struct trp_flow *f, const struct trp_chain_node *n)
 {
-    struct side sides[TRP_SIDES_MAX] = {0};
+    struct trp_wide_side sides[TRP_SIDES_MAX] = {0};
     const struct trp_wide_plan *p = &n->plan;
     int rc = 0;
     for (uint32_t k = 0; rc == 0 && k < p->nsides; k++)
         rc = side_open(f, &sides[k], p, k);
     if (rc == 0)
-        rc = run_plain(f, &sides[0]);
+        rc = run_kind(f, p, sides);
     for (uint32_t k = 0; k < p->nsides; k++)
         side_close(f, &sides[k]);
     return rc;

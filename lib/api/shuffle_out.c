@@ -13,40 +13,112 @@
 #include "executor/scratch.h"
 #include "wire/shuffle.h"
 
-/* A failure of lib/data's. */
-static int failed(struct trp_flow *f, const trp_error *err)
+/* A failure of lib/data's, or of the program's function that it called. */
+int trp_flow_data_failed(struct trp_flow *f, const struct trp_combining *c,
+                         const trp_error *err)
 {
+    const char *what = c->plan->function;
+    if (c->code)
+        return trp_flow_fail(f, c->code, "%s returned %d", what, c->code);
+    if (c->failed && err->code == TRP_EINVAL)
+        return trp_flow_mistake(f, "%s: %s", what, c->failed);
+    if (c->plan->kind == TRP_WIDE_SORT && !c->plan->order && err->code == TRP_EINVAL)
+        return trp_flow_mistake(f, "%s: %s", what, err->text);
     return trp_flow_fail(f, err->code, "%s", err->text);
 }
 
-static int check(struct trp_flow *f, const struct trp_wide_plan *p, const void *key,
-                 size_t nv)
+int trp_flow_check_record(struct trp_flow *f, const struct trp_wide_plan *p,
+                          const void *key, size_t nk, size_t nv)
 {
+    unsigned type = p->order & ~(unsigned)TRP_DESCENDING;
     if (!key)
         return trp_flow_mistake(f, "%s: a record has no key", trp_wide_name(p));
     if (p->sum && p->sum != TRP_COUNT && nv != trp_sum_width(p->sum))
         return trp_flow_mistake(f, "%s: a value has %zu bytes; there must be %u",
                                 trp_wide_name(p), nv, trp_sum_width(p->sum));
+    if ((type == TRP_I64 || type == TRP_F64) && nk != 8)
+        return trp_flow_mistake(f, "%s: a key has %zu bytes; there must be 8",
+                                trp_wide_name(p), nk);
+    return 0;
+}
+
+/* The range that a key is in: how many begin at it or before. */
+static uint32_t range_of(const struct trp_wide_plan *p, const void *key, size_t nk)
+{
+    uint32_t low = 0, high = p->nranges;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        const struct trp_wide_key *first = &p->ranges[mid];
+        if (trp_wide_compare(p, first->data, first->size, key, nk) <= 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* What lib/data takes as key: whether there is one, and the key; of trp_distinct its
+ * size before it and the value behind, so that the record is all in it. */
+static const void *pack(struct trp_flow *f, bool whole, const void *key, size_t nk,
+                        const void *value, size_t nv, size_t *ret_size)
+{
+    struct trp_buf *b = &f->pack;
+    trp_buf_clear(b);
+    trp_put_u8(b, key != NULL);
+    if (whole)
+        trp_put_bytes(b, key, key ? nk : 0);
+    else if (key)
+        trp_put_raw(b, key, nk);
+    if (whole)
+        trp_put_raw(b, value, nv);
+    *ret_size = b->size;
+    return b->failed ? NULL : b->data;
+}
+
+/* Where a record goes, and as what. */
+struct placed {
+    uint32_t partition;
+    const void *key, *value;
+    size_t nk, nv;
+};
+
+static int place(struct trp_flow *f, const struct trp_wide_plan *p, struct placed *r)
+{
+    static const int64_t one = 1;
+    bool whole = p->kind == TRP_WIDE_DISTINCT;
+    if (whole || p->kind == TRP_WIDE_REPARTITION) {
+        if (!whole) /* in turn, each task from another one on */
+            r->partition = (uint32_t)(f->dealt++ % p->partitions);
+        r->key = pack(f, whole, r->key, r->nk, r->value, r->nv, &r->nk);
+        if (!r->key)
+            return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a record");
+        if (whole)
+            r->nv = 0;
+    } else if (trp_flow_check_record(f, p, r->key, r->nk, r->nv) < 0) {
+        return -1;
+    }
+    if (p->kind == TRP_WIDE_SORT)
+        r->partition = range_of(p, r->key, r->nk);
+    else if (p->kind != TRP_WIDE_REPARTITION)
+        r->partition = (uint32_t)(XXH3_64bits(r->key, r->nk) % p->partitions);
+    if (p->sum == TRP_COUNT) {
+        r->value = &one;
+        r->nv = sizeof(one);
+    }
     return 0;
 }
 
 int trp_flow_shuffle(struct trp_flow *f, const trp_batch *in)
 {
-    static const int64_t one = 1;
-    const struct trp_wide_plan *p = &f->chain->plan;
     trp_error err;
     for (size_t i = 0; i < in->count; i++) {
-        size_t nk, nv;
-        const void *value = trp_value(in, i, &nv), *key = trp_key(in, i, &nk);
-        if (check(f, p, key, nv) < 0)
+        struct placed r = {0};
+        r.value = trp_value(in, i, &r.nv);
+        r.key = trp_key(in, i, &r.nk);
+        if (place(f, &f->chain->plan, &r) < 0)
             return -1;
-        uint32_t partition = (uint32_t)(XXH3_64bits(key, nk) % p->partitions);
-        if (p->sum == TRP_COUNT) {
-            value = &one;
-            nv = sizeof(one);
-        }
-        if (trp_shuffle_add(f->out, partition, key, nk, value, nv, &err) < 0)
-            return failed(f, &err);
+        if (trp_shuffle_add(f->out, r.partition, r.key, r.nk, r.value, r.nv, &err) < 0)
+            return trp_flow_data_failed(f, &f->combining[0], &err);
     }
     return 0;
 }
@@ -66,7 +138,7 @@ static int commit(struct trp_flow *f)
     free(sizes);
     if (rc < 0 || b.failed || b.size > UINT32_MAX) {
         trp_buf_free(&b);
-        return rc < 0 ? failed(f, &err)
+        return rc < 0 ? trp_flow_data_failed(f, &f->combining[0], &err)
                       : trp_flow_fail(f, TRP_ENOMEM, "out of memory for a map output");
     }
     f->ret->records_out = counts.written;
@@ -85,7 +157,7 @@ int trp_flow_map_output(struct trp_flow *f, const struct trp_chain_node *source,
     if (!info->map_outputs)
         return trp_flow_fail(f, TRP_ESYSTEM, "there is no folder for map outputs here");
     if (trp_folder_make(info->map_outputs, &err) < 0)
-        return failed(f, &err);
+        return trp_flow_fail(f, err.code, "%s", err.text);
     const struct trp_shuffle_spec spec = {
         .folder = info->map_outputs,
         .shuffle = p->dataset[f->chain->side],
@@ -93,27 +165,16 @@ int trp_flow_map_output(struct trp_flow *f, const struct trp_chain_node *source,
         .attempt = info->attempt.n,
         .partitions = p->partitions,
         .memory = info->memory,
-        .order = trp_flow_order(p, &f->out_sum),
+        .order = trp_wide_order(p, &f->combining[0]),
         .killed = info->killed,
     };
+    f->dealt = XXH3_64bits(&info->task, sizeof(info->task)) >> 32;
     if (trp_shuffle_writer_open(&spec, &f->out, &err) < 0)
-        return failed(f, &err);
+        return trp_flow_fail(f, err.code, "%s", err.text);
     int rc = trp_flow_records(f, source, input, size);
     if (rc == 0)
         rc = commit(f);
     trp_shuffle_writer_free(f->out);
     f->out = NULL;
     return rc;
-}
-
-struct trp_shuffle_order trp_flow_order(const struct trp_wide_plan *p,
-                                        struct trp_summing *sum)
-{
-    struct trp_shuffle_order order = {0};
-    if (p->kind == TRP_WIDE_REDUCE) {
-        sum->sum = p->sum;
-        order.combine = trp_sum_combine;
-        order.context = sum;
-    }
-    return order;
 }

@@ -116,7 +116,8 @@ static int prepare(struct trp_stage_run *a)
     uint32_t n = a->dataset->partitions;
     if (a->end.kind == TRP_DO_COUNT)
         a->done = calloc(((size_t)n + 63) / 64, sizeof(*a->done));
-    else if (a->end.kind == TRP_DO_COLLECT || a->end.kind == TRP_DO_REDUCE)
+    else if (a->end.kind == TRP_DO_COLLECT || a->end.kind == TRP_DO_REDUCE ||
+             a->end.kind == TRP_DO_SAMPLE)
         a->parts = calloc(n, sizeof(*a->parts));
     else
         return 0;
@@ -180,21 +181,26 @@ int trp_action_note(trp_dataset *d, int rc)
     return rc;
 }
 
-int trp_stage_run(struct trp_stage_run *a, trp_dataset *d, enum trp_end_kind kind,
-                  const struct trp_step *step, const char *dir)
+int trp_stage_run_end(struct trp_stage_run *a, trp_dataset *d,
+                      const struct trp_chain_end *end)
 {
-    *a = (struct trp_stage_run){.context = d->context, .dataset = d, .end.kind = kind};
-    if (step)
-        a->end.step = *step;
-    a->end.dir = dir;
+    *a = (struct trp_stage_run){.context = d->context, .dataset = d, .end = *end};
     int rc = prepare(a);
     if (rc == 0)
         rc = submit_and_wait(a);
-    if (rc < 0) {
+    if (rc < 0)
         trp_stage_run_free(a);
-        trp_action_note(d, rc);
-    }
     return rc;
+}
+
+int trp_stage_run(struct trp_stage_run *a, trp_dataset *d, enum trp_end_kind kind,
+                  const struct trp_step *step, const char *dir)
+{
+    struct trp_chain_end end = {.kind = kind, .dir = dir};
+    if (step)
+        end.step = *step;
+    int rc = trp_stage_run_end(a, d, &end);
+    return rc < 0 ? trp_action_note(d, rc) : rc;
 }
 
 int trp_action_no_dataset(const char *what)

@@ -42,6 +42,10 @@ struct trp_stage_run {
 /* `step`: the action's function, NULL: none; `dir`: of save. */
 int trp_stage_run(struct trp_stage_run *a, trp_dataset *d, enum trp_end_kind kind,
                   const struct trp_step *step, const char *dir);
+/* The same, but the failure is only told, not noted: what runs for the sake of another
+ * action. */
+int trp_stage_run_end(struct trp_stage_run *a, trp_dataset *d,
+                      const struct trp_chain_end *end);
 void trp_stage_run_free(struct trp_stage_run *a);
 
 /* An action on `d` ended with `rc`, which is returned: a failure counts until an action

@@ -33,26 +33,19 @@ static double combine_f64(enum trp_sum sum, double a, double b)
     return a + b;
 }
 
-int trp_sum_combine(void *context, const void *a, size_t na, const void *b, size_t nb,
-                    const void **ret, size_t *ret_size)
+void trp_sum_combine(enum trp_sum sum, const void *a, const void *b, uint64_t *ret)
 {
-    struct trp_summing *s = context;
-    if (na != 8 || nb != 8)
-        return TRP_EINVAL; /* checked where records come in */
-    if (s->sum == TRP_SUM_F64 || s->sum == TRP_MIN_F64 || s->sum == TRP_MAX_F64) {
+    if (sum == TRP_SUM_F64 || sum == TRP_MIN_F64 || sum == TRP_MAX_F64) {
         double x, y;
         memcpy(&x, a, 8);
         memcpy(&y, b, 8);
-        x = combine_f64(s->sum, x, y);
-        memcpy(&s->value, &x, 8);
+        x = combine_f64(sum, x, y);
+        memcpy(ret, &x, 8);
     } else {
         int64_t x, y;
         memcpy(&x, a, 8);
         memcpy(&y, b, 8);
-        x = combine_i64(s->sum, x, y);
-        memcpy(&s->value, &x, 8);
+        x = combine_i64(sum, x, y);
+        memcpy(ret, &x, 8);
     }
-    *ret = &s->value;
-    *ret_size = 8;
-    return 0;
 }

@@ -39,6 +39,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -143,6 +144,21 @@ typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
         trp_register(#name, (void (*)(void))(name));                                   \
     }                                                                                  \
     struct trp_registered_##name
+#define TRP_COMPARE(name)                                                              \
+    int name(const void *, size_t, const void *, size_t, const void *);                \
+    __attribute__((constructor)) static void trp_register_##name(void)                 \
+    {                                                                                  \
+        trp_register(#name, (void (*)(void))(name));                                   \
+    }                                                                                  \
+    struct trp_registered_##name
+#define TRP_COGROUP(name)                                                              \
+    int name(trp_task *, const void *, size_t, const trp_batch *, const trp_batch *,   \
+             trp_writer *, const void *);                                              \
+    __attribute__((constructor)) static void trp_register_##name(void)                 \
+    {                                                                                  \
+        trp_register(#name, (void (*)(void))(name));                                   \
+    }                                                                                  \
+    struct trp_registered_##name
 void trp_register(const char *name, void (*function)(void));
 
 /* ---- the run ---- */
@@ -205,10 +221,14 @@ trp_dataset *trp_filter(trp_dataset *d, trp_function f, const void *arg,
 /* ---- wide operations: each partition needs records of all partitions of d ----
  *
  * What d computes then runs as a stage of its own, in its own profile, and leaves its
- * records in files on the hosts where it ran, sorted and dealt out to `partitions`
- * (1 or more) by the hash of their keys. The result depends on the records alone, not
- * on what ran where or when. Within a partition records come in the order of the bytes
- * of their keys. */
+ * records in files on the hosts where it ran, sorted by key and dealt out to
+ * `partitions` (1 or more) by a hash of the key. The stage that reads them merges them.
+ * The result depends on the records alone, not on what ran where or when: within a
+ * partition records come in the order of the bytes of their keys, values of one key in
+ * the order of the partitions of d and in each as they were emitted. Records without a
+ * key are a mistake in the program, but for trp_distinct and trp_repartition. One
+ * record, and all values of one key that are handed out together, must fit in a task's
+ * share of the executor's memory (memory.fraction). */
 
 /* How the values of one key become one. Values are int64_t or double, 8 bytes in the
  * machine's order; sums of int64_t wrap around. */
@@ -224,6 +244,97 @@ enum trp_sum {
 /* One record for each key: the key and the sum of its values. A record without a key,
  * or with a value of another width, is a mistake in the program. */
 trp_dataset *trp_reduce_by_key(trp_dataset *d, enum trp_sum sum, uint32_t partitions);
+/* The same by a function of the program, which makes one value of two of one key (the
+ * first came before): associative. Values are combined where they are made, too. */
+trp_dataset *trp_combine_by_key(trp_dataset *d, trp_combine f, const void *arg,
+                                size_t arg_size, uint32_t partitions);
+/* One record for each key: the key and all of its values, to be taken apart with
+ * trp_group and trp_group_next. Where they shall become one value, trp_combine_by_key
+ * moves less and needs no memory for them. */
+trp_dataset *trp_group_by_key(trp_dataset *d, uint32_t partitions);
+
+typedef struct trp_group_values {
+    const uint8_t *at, *end;
+} trp_group_values;
+/* The values in record i of what trp_group_by_key made. */
+static inline trp_group_values trp_group(const trp_batch *b, size_t i)
+{
+    trp_group_values v;
+    size_t n;
+    v.at = (const uint8_t *)trp_value(b, i, &n);
+    v.end = v.at + n;
+    return v;
+}
+/* The next value, in the batch's memory; NULL: there are no more. */
+static inline const void *trp_group_next(trp_group_values *v, size_t *ret_size)
+{
+    uint32_t n;
+    const uint8_t *value = v->at + sizeof(n);
+    if (v->end - v->at < (ptrdiff_t)sizeof(n))
+        return NULL;
+    memcpy(&n, v->at, sizeof(n));
+    if ((size_t)(v->end - value) < n)
+        return NULL;
+    v->at = value + n;
+    *ret_size = n;
+    return value;
+}
+
+/* Each record once, key and value taken together. */
+trp_dataset *trp_distinct(trp_dataset *d, uint32_t partitions);
+/* The same records, dealt out in turn. */
+trp_dataset *trp_repartition(trp_dataset *d, uint32_t partitions);
+
+/* In what order keys are. Numbers are 8 bytes in the machine's order; doubles that are
+ * no numbers come last. `TRP_I64 | TRP_DESCENDING`: the largest first. */
+enum trp_order { TRP_BYTES = 1, TRP_I64, TRP_F64, TRP_DESCENDING = 16 };
+/* All records in the order of their keys, over all partitions: the first partition has
+ * the first of them. Where the ranges of partitions begin is found from a sample of
+ * keys, for which d is computed once more, when the first action needs it. */
+trp_dataset *trp_sort_by_key(trp_dataset *d, unsigned order, uint32_t partitions);
+/* The same by a function of the program: below 0, 0, above 0 as memcmp. Of keys that it
+ * says are equal, records stay in the order of d. */
+typedef int (*trp_compare)(const void *a, size_t na, const void *b, size_t nb,
+                           const void *arg);
+trp_dataset *trp_sort_by(trp_dataset *d, trp_compare f, const void *arg,
+                         size_t arg_size, uint32_t partitions);
+
+/* Every pair of a value of a and one of b with the same key: the key, and the pair, to
+ * be taken apart with trp_left and trp_right. TRP_LEFT: also values of a whose key b
+ * has not; TRP_OUTER: those of b, too. The values of one key in b are held in memory.
+ */
+enum trp_join { TRP_INNER = 1, TRP_LEFT, TRP_OUTER };
+trp_dataset *trp_join(trp_dataset *a, trp_dataset *b, enum trp_join type,
+                      uint32_t partitions);
+/* One side of the pair in record i: a's value, b's value; NULL: there is none. */
+static inline const void *trp_left(const trp_batch *b, size_t i, size_t *ret_size)
+{
+    uint32_t n;
+    size_t whole;
+    const uint8_t *pair = (const uint8_t *)trp_value(b, i, &whole);
+    memcpy(&n, pair, sizeof(n));
+    *ret_size = n == UINT32_MAX ? 0 : n;
+    return n == UINT32_MAX ? NULL : pair + 2 * sizeof(n);
+}
+static inline const void *trp_right(const trp_batch *b, size_t i, size_t *ret_size)
+{
+    uint32_t n[2];
+    size_t whole;
+    const uint8_t *pair = (const uint8_t *)trp_value(b, i, &whole);
+    memcpy(n, pair, sizeof(n));
+    *ret_size = n[1] == UINT32_MAX ? 0 : n[1];
+    return n[1] == UINT32_MAX ? NULL
+                              : pair + sizeof(n) + (n[0] == UINT32_MAX ? 0 : n[0]);
+}
+
+/* Calls f once for each key that a or b has, with its values in both (batches without
+ * keys, of 0 or more records); it emits any number of records. Returns 0 or an error
+ * code, as a trp_function does. */
+typedef int (*trp_cogroup_function)(trp_task *t, const void *key, size_t key_size,
+                                    const trp_batch *a, const trp_batch *b,
+                                    trp_writer *out, const void *arg);
+trp_dataset *trp_cogroup(trp_dataset *a, trp_dataset *b, trp_cogroup_function f,
+                         const void *arg, size_t arg_size, uint32_t partitions);
 
 /* All partitions of a, then those of b. */
 trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);

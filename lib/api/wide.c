@@ -1,61 +1,57 @@
-/* Wide operations as the program makes them, and the plan of one in a stage's body. */
+/* Wide operations as the program makes them: checked here, computed by an action. */
 #include "api/wide.h"
 
 #include <string.h>
 
 #include "api/api.h"
 
-static const char *const names[TRP_WIDE_KINDS] = {
-    [TRP_WIDE_REDUCE] = "trp_reduce_by_key",
-};
-
-const char *trp_wide_name(const struct trp_wide_plan *p)
-{
-    return names[p->kind];
-}
-
-/* ---- the plan in a body ---- */
-
-void trp_wide_plan_put(struct trp_buf *b, const struct trp_wide_plan *p)
-{
-    trp_put_u8(b, (uint8_t)p->kind);
-    trp_put_u8(b, (uint8_t)p->sum);
-    trp_put_u32(b, p->partitions);
-    trp_put_u8(b, (uint8_t)p->nsides);
-    for (uint32_t i = 0; i < p->nsides; i++)
-        trp_put_u32(b, p->dataset[i]);
-}
-
-bool trp_wide_plan_get(struct trp_view *v, struct trp_wide_plan *ret)
-{
-    uint8_t kind = trp_get_u8(v), sum = trp_get_u8(v);
-    *ret = (struct trp_wide_plan){.kind = (enum trp_wide_kind)kind,
-                                  .sum = (enum trp_sum)sum,
-                                  .partitions = trp_get_u32(v),
-                                  .nsides = trp_get_u8(v)};
-    if (v->bad || kind < TRP_WIDE_REDUCE || kind >= TRP_WIDE_KINDS ||
-        (sum && !trp_sum_known(sum)) || ret->partitions < 1 || ret->nsides < 1 ||
-        ret->nsides > TRP_SIDES_MAX)
-        return false;
-    for (uint32_t i = 0; i < ret->nsides; i++)
-        ret->dataset[i] = trp_get_u32(v);
-    return !v->bad;
-}
-
-/* ---- what the program calls ---- */
-
-static trp_dataset *wide_new(trp_dataset *a, const char *what, uint32_t partitions,
+static trp_dataset *wide_new(trp_dataset *a, trp_dataset *b, uint32_t partitions,
                              const struct trp_wide_plan *plan)
 {
-    trp_dataset *d = trp_dataset_source(a->context, TRP_NODE_WIDE, what, partitions);
+    if (a && b && a->context != b->context)
+        return NULL;
+    trp_dataset *d = trp_dataset_source(a->context, TRP_NODE_WIDE, trp_wide_name(plan),
+                                        partitions, plan->arg_size);
     if (!d)
         return NULL;
-    d->wide.plan = *plan;
-    d->wide.plan.partitions = partitions;
-    for (uint32_t i = 0; i < plan->nsides; i++)
-        d->wide.plan.dataset[i] = TRP_NONE;
+    struct trp_wide_plan *p = &d->wide.plan;
+    *p = *plan;
+    p->partitions = partitions;
+    p->nsides = b ? 2 : 1;
+    p->dataset[0] = p->dataset[1] = TRP_NONE;
     d->wide.from[0] = a;
+    d->wide.from[1] = b;
+    if (plan->arg_size) {
+        memcpy(d + 1, plan->arg, plan->arg_size);
+        p->arg = d + 1;
+    } else {
+        p->arg = NULL;
+    }
     return d;
+}
+
+/* The function of a plan, by its name. False, told: it has none. */
+static bool take_function(trp_context *ctx, struct trp_wide_plan *p, void (*f)(void),
+                          const char *macro, const void *arg, size_t arg_size)
+{
+    p->function = f ? trp_registry_name(f) : NULL;
+    if (!p->function) {
+        trp_dataset_fail(ctx, TRP_EINVAL,
+                         "%s: the function is not known by a name; write %s(name) "
+                         "before its definition",
+                         trp_wide_name(p), macro);
+        return false;
+    }
+    if (arg_size > TRP_ARGUMENT_MAX || (arg_size && !arg)) {
+        trp_dataset_fail(ctx, TRP_EINVAL,
+                         "%s: %zu bytes of argument for %s; there may be 0 to %d",
+                         trp_wide_name(p), arg_size, p->function, TRP_ARGUMENT_MAX);
+        return false;
+    }
+    p->arg = arg;
+    p->arg_size = arg_size;
+    p->code = f;
+    return true;
 }
 
 trp_dataset *trp_reduce_by_key(trp_dataset *d, enum trp_sum sum, uint32_t partitions)
@@ -67,6 +63,81 @@ trp_dataset *trp_reduce_by_key(trp_dataset *d, enum trp_sum sum, uint32_t partit
                          (int)sum);
         return NULL;
     }
-    struct trp_wide_plan plan = {.kind = TRP_WIDE_REDUCE, .sum = sum, .nsides = 1};
-    return wide_new(d, "trp_reduce_by_key", partitions, &plan);
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_REDUCE, .sum = sum};
+    return wide_new(d, NULL, partitions, &plan);
+}
+
+trp_dataset *trp_combine_by_key(trp_dataset *d, trp_combine f, const void *arg,
+                                size_t arg_size, uint32_t partitions)
+{
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_COMBINE};
+    if (!d || !take_function(d->context, &plan, (void (*)(void))f, "TRP_COMBINE", arg,
+                             arg_size))
+        return NULL;
+    return wide_new(d, NULL, partitions, &plan);
+}
+
+trp_dataset *trp_group_by_key(trp_dataset *d, uint32_t partitions)
+{
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_GROUP};
+    return d ? wide_new(d, NULL, partitions, &plan) : NULL;
+}
+
+trp_dataset *trp_distinct(trp_dataset *d, uint32_t partitions)
+{
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_DISTINCT};
+    return d ? wide_new(d, NULL, partitions, &plan) : NULL;
+}
+
+trp_dataset *trp_repartition(trp_dataset *d, uint32_t partitions)
+{
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_REPARTITION};
+    return d ? wide_new(d, NULL, partitions, &plan) : NULL;
+}
+
+trp_dataset *trp_sort_by_key(trp_dataset *d, unsigned order, uint32_t partitions)
+{
+    unsigned type = order & ~(unsigned)TRP_DESCENDING;
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_SORT, .order = order};
+    if (!d)
+        return NULL;
+    if (type < TRP_BYTES || type > TRP_F64) {
+        trp_dataset_fail(d->context, TRP_EINVAL, "trp_sort_by_key: no order %u", order);
+        return NULL;
+    }
+    return wide_new(d, NULL, partitions, &plan);
+}
+
+trp_dataset *trp_sort_by(trp_dataset *d, trp_compare f, const void *arg,
+                         size_t arg_size, uint32_t partitions)
+{
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_SORT};
+    if (!d || !take_function(d->context, &plan, (void (*)(void))f, "TRP_COMPARE", arg,
+                             arg_size))
+        return NULL;
+    return wide_new(d, NULL, partitions, &plan);
+}
+
+trp_dataset *trp_join(trp_dataset *a, trp_dataset *b, enum trp_join type,
+                      uint32_t partitions)
+{
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_JOIN, .join = type};
+    if (!a || !b)
+        return NULL;
+    if (type < TRP_INNER || type > TRP_OUTER) {
+        trp_dataset_fail(a->context, TRP_EINVAL, "trp_join: no join %d", (int)type);
+        return NULL;
+    }
+    return wide_new(a, b, partitions, &plan);
+}
+
+trp_dataset *trp_cogroup(trp_dataset *a, trp_dataset *b, trp_cogroup_function f,
+                         const void *arg, size_t arg_size, uint32_t partitions)
+{
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_COGROUP};
+    if (!a || !b ||
+        !take_function(a->context, &plan, (void (*)(void))f, "TRP_COGROUP", arg,
+                       arg_size))
+        return NULL;
+    return wide_new(a, b, partitions, &plan);
 }

@@ -24,38 +24,79 @@
 #include "api/batch.h"
 
 enum trp_wide_kind {
-    TRP_WIDE_REDUCE = 1, /* one record a key, by a typed sum */
-    TRP_WIDE_KINDS,      /* one more than the last */
+    TRP_WIDE_REDUCE = 1,  /* one record a key, by a typed sum */
+    TRP_WIDE_COMBINE,     /* … by a function of the program */
+    TRP_WIDE_GROUP,       /* one record a key, with all its values */
+    TRP_WIDE_DISTINCT,    /* each record once */
+    TRP_WIDE_REPARTITION, /* dealt out in turn */
+    TRP_WIDE_SORT,        /* dealt out by ranges of keys */
+    TRP_WIDE_JOIN,        /* pairs of values of one key */
+    TRP_WIDE_COGROUP,     /* a function gets all values of one key */
+    TRP_WIDE_KINDS,       /* one more than the last */
 };
 
 enum { TRP_SIDES_MAX = 2 };
 
+struct trp_wide_key {
+    const uint8_t *data;
+    size_t size;
+};
+
 /* The same on the driver, which puts it, and on an executor, which gets it. */
 struct trp_wide_plan {
     enum trp_wide_kind kind;
-    enum trp_sum sum;
+    enum trp_sum sum;     /* REDUCE */
+    unsigned order;       /* SORT: enum trp_order; 0: by `function` */
+    enum trp_join join;   /* JOIN */
+    const char *function; /* COMBINE, SORT, COGROUP: registered name; NULL: none */
+    const void *arg;
+    size_t arg_size;
+    void (*code)(void);    /* the function, on an executor */
+    struct trp_buf bounds; /* SORT: the first key of each range but the first, counted
+                            * bytes; there may be fewer than partitions */
+    bool bounded;          /* they are known */
+    struct trp_wide_key *ranges; /* bounds, on an executor */
+    uint32_t nranges;
     uint32_t partitions;
     uint32_t nsides;
     uint32_t dataset[TRP_SIDES_MAX]; /* the driver's ids of the sides; TRP_NONE: not
                                       * told yet */
 };
 
+/* ---- wide_plan.c ---- */
+
 void trp_wide_plan_put(struct trp_buf *b, const struct trp_wide_plan *p);
+/* False: broken, or out of memory; what it has is to be freed in any case. */
 bool trp_wide_plan_get(struct trp_view *v, struct trp_wide_plan *ret);
+void trp_wide_plan_free(struct trp_wide_plan *p); /* of one that was got */
 /* "trp_reduce_by_key": what the program called. */
 const char *trp_wide_name(const struct trp_wide_plan *p);
 
+/* ---- wide_order.c: how records of a plan are ordered and combined ---- */
+
+/* Work memory of one writer or reader. */
+struct trp_combining {
+    const struct trp_wide_plan *plan;
+    uint64_t value;     /* of a sum, when it was lent */
+    trp_writer out;     /* of a function */
+    int code;           /* that the function returned, 0: none */
+    const char *failed; /* what it did wrong */
+};
+void trp_combining_init(struct trp_combining *c, const struct trp_wide_plan *plan);
+void trp_combining_free(struct trp_combining *c);
+/* `c` is lent to it. */
+struct trp_shuffle_order trp_wide_order(const struct trp_wide_plan *p,
+                                        struct trp_combining *c);
+/* As memcmp over two keys of a SORT. */
+int trp_wide_compare(const struct trp_wide_plan *p, const void *a, size_t na,
+                     const void *b, size_t nb);
+
 /* ---- sums.c ---- */
 
-/* Combines two values by a typed sum into `ret`. */
-struct trp_summing {
-    enum trp_sum sum;
-    uint64_t value; /* what was lent */
-};
 /* Bytes that a value of this sum has. */
 uint32_t trp_sum_width(enum trp_sum sum);
 bool trp_sum_known(unsigned sum);
-int trp_sum_combine(void *context, const void *a, size_t na, const void *b, size_t nb,
-                    const void **ret, size_t *ret_size);
+/* *ret: of two values of that width. */
+void trp_sum_combine(enum trp_sum sum, const void *a, const void *b, uint64_t *ret);
 
 #endif

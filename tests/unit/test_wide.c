@@ -204,11 +204,11 @@ static void wide_on_wide_and_unions(void)
     uint64_t n;
     g_assert_cmpuint(trp_partitions(u), ==, 4 + 7 + 4);
     g_assert_cmpint(trp_count(u, &n), ==, 0);
-    g_assert_cmpuint(n, ==, 3 * KEYS);
+    g_assert_cmpuint(n, ==, UINT64_C(3) * KEYS);
     int64_t got[KEYS];
     values_of(trp_reduce_by_key(u, TRP_SUM_I64, 3), got);
     for (int64_t k = 0; k < KEYS; k++)
-        g_assert_cmpint(got[k], ==, 3 * ((NUMBERS - k + KEYS - 1) / KEYS));
+        g_assert_cmpint(got[k], ==, (NUMBERS - k + KEYS - 1) / KEYS * 3);
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 

@@ -1,0 +1,142 @@
+#include "api/sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/stage_run.h"
+#include "core/base/array.h"
+
+/* Keys for each range, and bounds of what one partition brings. */
+enum { PER_RANGE = 60, LEAST = 20, MOST = 100000 };
+
+uint32_t trp_sample_want(const struct trp_wide_plan *p, uint32_t nparts)
+{
+    uint64_t n = (uint64_t)p->partitions * PER_RANGE / (nparts ? nparts : 1);
+    return n < LEAST ? LEAST : n > MOST ? MOST : (uint32_t)n;
+}
+
+/* ---- on an executor ---- */
+
+void trp_sample_begin(struct trp_sample *s, uint32_t task, uint32_t want)
+{
+    trp_sample_free(s);
+    *s = (struct trp_sample){.random = task + UINT64_C(0x9e3779b97f4a7c15),
+                             .want = want};
+}
+
+/* splitmix64 */
+static uint64_t next_random(struct trp_sample *s)
+{
+    uint64_t x = s->random += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+int trp_sample_add(struct trp_sample *s, const void *key, size_t nk)
+{
+    uint64_t at = s->seen++;
+    if (at >= s->want) {
+        at = next_random(s) % s->seen; /* a reservoir */
+        if (at >= s->want)
+            return 0;
+    }
+    if (at == s->nkeys) {
+        if (!TRP_ARRAY_GROW(s->keys, s->nkeys, s->capacity))
+            return TRP_ENOMEM;
+        s->keys[s->nkeys++] = (struct trp_wide_key){0};
+    }
+    uint8_t *copy = malloc(nk + 1);
+    if (!copy)
+        return TRP_ENOMEM;
+    memcpy(copy, key, nk);
+    free((void *)(uintptr_t)s->keys[at].data);
+    s->keys[at] = (struct trp_wide_key){copy, nk};
+    return 0;
+}
+
+void trp_sample_put(struct trp_buf *b, const struct trp_sample *s)
+{
+    trp_put_u64(b, s->seen);
+    for (uint32_t i = 0; i < s->nkeys; i++)
+        trp_put_bytes(b, s->keys[i].data, s->keys[i].size);
+}
+
+void trp_sample_free(struct trp_sample *s)
+{
+    for (uint32_t i = 0; i < s->nkeys; i++)
+        free((void *)(uintptr_t)s->keys[i].data);
+    free(s->keys);
+    *s = (struct trp_sample){0};
+}
+
+/* ---- on the driver ---- */
+
+struct weighed {
+    struct trp_wide_key key;
+    double weight;  /* records that it stands for */
+    uint32_t place; /* a tie goes to the first */
+};
+
+static int by_key(const void *a, const void *b, void *plan)
+{
+    const struct weighed *x = a, *y = b;
+    int rc = trp_wide_compare(plan, x->key.data, x->key.size, y->key.data, y->key.size);
+    return rc ? rc : (x->place > y->place) - (x->place < y->place);
+}
+
+static int gather(const struct trp_part *parts, uint32_t nparts, struct weighed **ret,
+                  uint32_t *ret_n)
+{
+    uint32_t n = 0, capacity = 0;
+    struct weighed *all = NULL;
+    for (uint32_t i = 0; i < nparts; i++) {
+        struct trp_view v = trp_view_of(parts[i].data, parts[i].size);
+        uint64_t seen = parts[i].size ? trp_get_u64(&v) : 0;
+        uint32_t first = n;
+        while (!v.bad && v.at < v.end) {
+            if (!TRP_ARRAY_GROW(all, n, capacity)) {
+                free(all);
+                return TRP_ENOMEM;
+            }
+            all[n].key.data = trp_get_bytes(&v, &all[n].key.size);
+            all[n].place = n;
+            n += !v.bad;
+        }
+        for (uint32_t k = first; k < n; k++)
+            all[k].weight = (double)seen / (n - first);
+    }
+    *ret = all;
+    *ret_n = n;
+    return 0;
+}
+
+int trp_sample_ranges(struct trp_wide_plan *p, const struct trp_part *parts,
+                      uint32_t nparts)
+{
+    struct weighed *v = NULL;
+    uint32_t n = 0, range = 1;
+    double all = 0, before = 0;
+    if (gather(parts, nparts, &v, &n) < 0)
+        return TRP_ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        all += v[i].weight;
+    if (n)
+        qsort_r(v, n, sizeof(*v), by_key, p);
+    const struct weighed *last = NULL;
+    for (uint32_t i = 0; i < n && range < p->partitions; i++) {
+        bool due = before >= all * range / p->partitions;
+        before += v[i].weight;
+        if (!due || (last && trp_wide_compare(p, last->key.data, last->key.size,
+                                              v[i].key.data, v[i].key.size) >= 0))
+            continue;
+        trp_put_bytes(&p->bounds, v[i].key.data, v[i].key.size);
+        last = &v[i];
+        do /* a key with many records takes the room of several ranges */
+            range++;
+        while (range < p->partitions && before >= all * range / p->partitions);
+    }
+    free(v);
+    p->bounded = !p->bounds.failed;
+    return p->bounded ? 0 : TRP_ENOMEM;
+}

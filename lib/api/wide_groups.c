@@ -1,0 +1,257 @@
+/*
+ * Groups of the values of one key: trp_group_by_key, trp_join, trp_cogroup.
+ *
+ * Records come sorted by key, so a group is what stands side by side, and two sides are
+ * walked together as two sorted lists. What is held is one group: of a join that of its
+ * right side, while the left one streams past it. A group that takes more memory than a
+ * task has is refused with a word, not killed without one.
+ */
+#include <string.h>
+
+#include "api/flow.h"
+
+enum { GROUP_LEAST = 64 << 20 };
+
+/* ---- one group ---- */
+
+static bool same_key(const struct trp_shuffle_record *r, const trp_writer *key)
+{
+    return r->nk == key->values.size &&
+           (r->nk == 0 || memcmp(r->key, key->values.data, r->nk) == 0);
+}
+
+static int keep_key(struct trp_flow *f, trp_writer *key,
+                    const struct trp_shuffle_record *r)
+{
+    trp_writer_clear(key);
+    return trp_emit(key, NULL, 0, r->key, r->nk) == 0
+               ? 0
+               : trp_flow_fail(f, TRP_ENOMEM, "out of memory for a key");
+}
+
+static int too_large(struct trp_flow *f, const struct trp_wide_plan *p, size_t most)
+{
+    return trp_flow_fail(f, TRP_ELIMIT,
+                         "%s: the values of one key take more than the %zu MiB that a "
+                         "task has; give its executor more memory, or use "
+                         "trp_combine_by_key",
+                         trp_wide_name(p), most >> 20);
+}
+
+/* Takes all values of the key of `r` into `values`; then `r` is the next record: 1, or
+ * 0 when there is none. */
+static int take_group(struct trp_flow *f, const struct trp_wide_plan *p,
+                      struct trp_wide_side *s, trp_writer *key, trp_writer *values,
+                      struct trp_shuffle_record *r)
+{
+    size_t most =
+        f->task.info->memory > GROUP_LEAST ? f->task.info->memory : GROUP_LEAST;
+    int rc = 1;
+    trp_writer_clear(values);
+    do {
+        if (values->values.size + r->nv > most)
+            return too_large(f, p, most);
+        if (trp_emit(values, NULL, 0, r->value, r->nv) < 0)
+            return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a group");
+        rc = trp_flow_side_next(f, s, r);
+    } while (rc > 0 && same_key(r, key));
+    return rc;
+}
+
+static void groups_begin(struct trp_flow *f, trp_writer *key)
+{
+    trp_writer_init(key);
+    for (uint32_t k = 0; k < TRP_SIDES_MAX; k++)
+        trp_writer_reset(&f->group[k]);
+}
+
+/* ---- trp_group_by_key ---- */
+
+/* The values of a group as one: each its size and its bytes. */
+static int emit_group(struct trp_flow *f, const trp_writer *key,
+                      const trp_writer *values)
+{
+    const trp_batch b = trp_writer_batch(values);
+    trp_buf_clear(&f->pack);
+    for (size_t i = 0; i < b.count; i++) {
+        size_t n;
+        const void *value = trp_value(&b, i, &n);
+        trp_put_bytes(&f->pack, value, n);
+    }
+    if (f->pack.failed)
+        return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a group");
+    return trp_flow_source_emit(f,
+                                key->values.data ? (const void *)key->values.data : "",
+                                key->values.size, f->pack.data, f->pack.size);
+}
+
+int trp_flow_groups(struct trp_flow *f, const struct trp_wide_plan *p,
+                    struct trp_wide_side *s)
+{
+    struct trp_shuffle_record r;
+    trp_writer key;
+    groups_begin(f, &key);
+    int rc = trp_flow_side_next(f, s, &r);
+    while (rc > 0) {
+        if (keep_key(f, &key, &r) < 0)
+            rc = -1;
+        if (rc > 0)
+            rc = take_group(f, p, s, &key, &f->group[0], &r);
+        if (rc >= 0 && emit_group(f, &key, &f->group[0]) < 0)
+            rc = -1;
+    }
+    trp_writer_free(&key);
+    return rc < 0 ? rc : trp_flow_source_end(f);
+}
+
+/* ---- trp_join ---- */
+
+/* "n m a b": sizes, UINT32_MAX for a value that is not there, and the two values. */
+static int emit_pair(struct trp_flow *f, const trp_writer *key, const void *a,
+                     size_t na, const void *b, size_t nb)
+{
+    trp_buf_clear(&f->pack);
+    if (na >= UINT32_MAX || nb >= UINT32_MAX)
+        return trp_flow_fail(f, TRP_ELIMIT, "a value of a join is above 4 GiB");
+    trp_put_u32(&f->pack, a ? (uint32_t)na : UINT32_MAX);
+    trp_put_u32(&f->pack, b ? (uint32_t)nb : UINT32_MAX);
+    trp_put_raw(&f->pack, a, a ? na : 0);
+    trp_put_raw(&f->pack, b, b ? nb : 0);
+    if (f->pack.failed)
+        return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a pair");
+    return trp_flow_source_emit(f,
+                                key->values.data ? (const void *)key->values.data : "",
+                                key->values.size, f->pack.data, f->pack.size);
+}
+
+static int pair_with_all(struct trp_flow *f, const trp_writer *key, const void *a,
+                         size_t na, const trp_writer *group)
+{
+    const trp_batch b = trp_writer_batch(group);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < b.count; i++) {
+        size_t n;
+        const void *value = trp_value(&b, i, &n);
+        rc = emit_pair(f, key, a, na, value, n);
+    }
+    return rc;
+}
+
+/* Streams the left values of the key past the right ones, which are held. */
+static int stream_left(struct trp_flow *f, struct trp_wide_side *s,
+                       const trp_writer *key, bool alone, struct trp_shuffle_record *r)
+{
+    int rc = 1;
+    do {
+        int told = alone ? emit_pair(f, key, r->value, r->nv, NULL, 0)
+                         : pair_with_all(f, key, r->value, r->nv, &f->group[1]);
+        if (told < 0)
+            return -1;
+        rc = trp_flow_side_next(f, s, r);
+    } while (rc > 0 && same_key(r, key));
+    return rc;
+}
+
+/* Passes over the records of the key. */
+static int skip_key(struct trp_flow *f, struct trp_wide_side *s, const trp_writer *key,
+                    struct trp_shuffle_record *r)
+{
+    int rc;
+    do
+        rc = trp_flow_side_next(f, s, r);
+    while (rc > 0 && same_key(r, key));
+    return rc;
+}
+
+/* ---- two sides ---- */
+
+/* A side's next record, if there is one. */
+struct front {
+    struct trp_wide_side *side;
+    struct trp_shuffle_record r;
+    int has;   /* 1, 0 at the end, -1 told */
+    bool here; /* the key at hand is its */
+};
+
+/* Whose key is the next: both sides' when it is the same. */
+static void choose(struct front *a, struct front *b)
+{
+    int order = 0;
+    if (a->has && b->has) {
+        size_t n = a->r.nk < b->r.nk ? a->r.nk : b->r.nk;
+        order = n ? memcmp(a->r.key, b->r.key, n) : 0;
+        if (order == 0)
+            order = (a->r.nk > b->r.nk) - (a->r.nk < b->r.nk);
+    }
+    a->here = a->has && (!b->has || order <= 0);
+    b->here = b->has && (!a->has || order >= 0);
+}
+
+static void join_key(struct trp_flow *f, const struct trp_wide_plan *p, trp_writer *key,
+                     struct front *a, struct front *b)
+{
+    if (a->here && b->here) {
+        b->has = take_group(f, p, b->side, key, &f->group[1], &b->r);
+        if (b->has >= 0)
+            a->has = stream_left(f, a->side, key, false, &a->r);
+    } else if (a->here) {
+        a->has = p->join == TRP_INNER ? skip_key(f, a->side, key, &a->r)
+                                      : stream_left(f, a->side, key, true, &a->r);
+    } else if (p->join != TRP_OUTER) {
+        b->has = skip_key(f, b->side, key, &b->r);
+    } else {
+        b->has = take_group(f, p, b->side, key, &f->group[1], &b->r);
+        if (b->has >= 0 && pair_with_all(f, key, NULL, 0, &f->group[1]) < 0)
+            b->has = -1;
+    }
+}
+
+static void cogroup_key(struct trp_flow *f, const struct trp_wide_plan *p,
+                        trp_writer *key, struct front *a, struct front *b)
+{
+    struct front *sides[] = {a, b};
+    for (uint32_t k = 0; k < 2; k++) {
+        trp_writer_clear(&f->group[k]);
+        if (sides[k]->here)
+            sides[k]->has =
+                take_group(f, p, sides[k]->side, key, &f->group[k], &sides[k]->r);
+        if (sides[k]->has < 0)
+            return;
+    }
+    const trp_batch left = trp_writer_batch(&f->group[0]),
+                    right = trp_writer_batch(&f->group[1]);
+    int rc = ((trp_cogroup_function)p->code)(
+        &f->task, key->values.data ? (const void *)key->values.data : "",
+        key->values.size, &left, &right, &f->source, p->arg);
+    if (rc != 0 || f->source.failed) {
+        if (!f->failed && f->source.mistake)
+            trp_flow_mistake(f, "%s: %s", p->function, f->source.failed);
+        else if (rc != 0)
+            trp_flow_fail(f, rc, "%s returned %d", p->function, rc);
+        else
+            trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_EINVAL, "%s: %s",
+                          p->function, f->source.failed);
+        a->has = -1;
+    }
+}
+
+int trp_flow_pairs(struct trp_flow *f, const struct trp_wide_plan *p,
+                   struct trp_wide_side *left, struct trp_wide_side *right)
+{
+    struct front a = {.side = left}, b = {.side = right};
+    trp_writer key;
+    groups_begin(f, &key);
+    a.has = trp_flow_side_next(f, left, &a.r);
+    b.has = a.has < 0 ? 0 : trp_flow_side_next(f, right, &b.r);
+    while (a.has >= 0 && b.has >= 0 && a.has + b.has > 0) {
+        choose(&a, &b);
+        if (keep_key(f, &key, a.here ? &a.r : &b.r) < 0)
+            a.has = -1;
+        else if (p->kind == TRP_WIDE_JOIN)
+            join_key(f, p, &key, &a, &b);
+        else
+            cogroup_key(f, p, &key, &a, &b);
+    }
+    trp_writer_free(&key);
+    return a.has < 0 || b.has < 0 ? -1 : trp_flow_source_end(f);
+}

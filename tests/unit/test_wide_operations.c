@@ -1,0 +1,516 @@
+/* Each wide operation but trp_reduce_by_key, held against plain loops over the same
+ * records. Orders of values are checked as well: they are promised. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake_driver.h"
+
+enum { NUMBERS = 6000, KEYS = 97 };
+
+/* ---- records: number n has the key and the value of a formula ---- */
+
+static int64_t key_of(int64_t n)
+{
+    return (n * 7919 + n / 13) % KEYS - KEYS / 2;
+}
+
+TRP_FUNCTION(by_number);
+int by_number(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t;
+    (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t n;
+        memcpy(&n, trp_value(in, i, NULL), sizeof(n));
+        int64_t key = key_of(n);
+        if (trp_emit(out, &key, sizeof(key), &n, sizeof(n)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+TRP_FUNCTION(as_text);
+int as_text(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t;
+    (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t n;
+        size_t nk;
+        char text[32];
+        memcpy(&n, trp_value(in, i, NULL), sizeof(n));
+        const void *key = trp_key(in, i, &nk);
+        int size = snprintf(text, sizeof(text), "%lld,", (long long)n);
+        if (trp_emit(out, key, nk, text, (size_t)size) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+TRP_FUNCTION(few_values);
+int few_values(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t;
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t n;
+        memcpy(&n, trp_value(in, i, NULL), sizeof(n));
+        int64_t key = n % 3, value = n % 10;
+        int rc = arg ? trp_emit(out, &key, sizeof(key), &value, sizeof(value))
+                     : trp_emit(out, NULL, 0, &value, sizeof(value));
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Keys that are doubles, words of sizes 0 to 5, and 7 bytes. */
+TRP_FUNCTION(other_keys);
+int other_keys(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t;
+    char what;
+    memcpy(&what, arg, 1);
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t n;
+        memcpy(&n, trp_value(in, i, NULL), sizeof(n));
+        double d = n % 50 == 0 ? NAN : (double)key_of(n) / 7;
+        char word[] = "aaaaaa";
+        word[2] = (char)('a' + n % 25);
+        int rc = what == 'd'   ? trp_emit(out, &d, sizeof(d), &n, sizeof(n))
+                 : what == 'w' ? trp_emit(out, word, (size_t)(n % 6), &n, sizeof(n))
+                               : trp_emit(out, "1234567", 7, &n, sizeof(n));
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static trp_dataset *numbers(trp_context *ctx, uint32_t partitions)
+{
+    return trp_transform(trp_range(ctx, 0, NUMBERS, partitions), by_number, NULL, 0);
+}
+
+static const trp_batch *collected(trp_dataset *d)
+{
+    trp_rows *rows;
+    if (trp_collect(d, &rows) < 0)
+        g_error("%s", trp_error_text(trp_context_current()));
+    return trp_rows_batch(rows); /* freed by trp_finalize */
+}
+
+static int64_t i64(const void *p, size_t n)
+{
+    int64_t v;
+    g_assert_cmpuint(n, ==, 8);
+    memcpy(&v, p, 8);
+    return v;
+}
+
+static int64_t key_at(const trp_batch *b, size_t i)
+{
+    size_t n;
+    const void *key = trp_key(b, i, &n);
+    return i64(key, n);
+}
+
+static int64_t value_at(const trp_batch *b, size_t i)
+{
+    size_t n;
+    const void *value = trp_value(b, i, &n);
+    return i64(value, n);
+}
+
+static void assert_error(trp_context *ctx, const char *part)
+{
+    if (!strstr(trp_error_text(ctx), part))
+        g_error("\"%s\" says nothing of \"%s\"", trp_error_text(ctx), part);
+}
+
+/* ---- one key's values ---- */
+
+TRP_COMBINE(concatenate);
+int concatenate(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
+                const void *arg)
+{
+    g_autofree char *both = g_malloc(na + nb + 1);
+    (void)arg;
+    memcpy(both, a, na);
+    memcpy(both + na, b, nb);
+    return trp_emit(out, NULL, 0, both, na + nb);
+}
+
+TRP_COMBINE(twice);
+int twice(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
+          const void *arg)
+{
+    (void)b, (void)nb, (void)arg;
+    trp_emit(out, NULL, 0, a, na);
+    return trp_emit(out, NULL, 0, a, na);
+}
+
+TRP_COMBINE(refuses);
+int refuses(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
+            const void *arg)
+{
+    (void)a, (void)na, (void)b, (void)nb, (void)out, (void)arg;
+    return 77;
+}
+
+static char *texts_of(int64_t key)
+{
+    GString *s = g_string_new("");
+    for (int64_t n = 0; n < NUMBERS; n++)
+        if (key_of(n) == key)
+            g_string_append_printf(s, "%lld,", (long long)n);
+    return g_string_free(s, FALSE);
+}
+
+static void a_combiner_gets_values_in_order(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_transform(numbers(ctx, 7), as_text, NULL, 0);
+    const trp_batch *b = collected(trp_combine_by_key(d, concatenate, NULL, 0, 5));
+    g_assert_cmpuint(b->count, ==, KEYS);
+    for (size_t i = 0; i < b->count; i++) {
+        size_t n;
+        const void *text = trp_value(b, i, &n);
+        g_autofree char *want = texts_of(key_at(b, i));
+        g_assert_cmpmem(text, n, want, strlen(want));
+    }
+    uint64_t n;
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+    ctx = fake_init();
+    d = numbers(ctx, 2);
+    g_assert_cmpint(trp_count(trp_combine_by_key(d, twice, NULL, 0, 5), &n), <, 0);
+    assert_error(ctx, "twice: a combine function must emit exactly one value");
+    g_assert_cmpint(trp_count(trp_combine_by_key(d, refuses, NULL, 0, 5), &n), <, 0);
+    assert_error(ctx, "refuses returned 77");
+    g_assert_null(trp_combine_by_key(d, NULL, NULL, 0, 5));
+    assert_error(ctx, "trp_combine_by_key: the function is not known by a name");
+    trp_finalize(ctx);
+}
+
+static void a_group_has_all_values_in_order(void)
+{
+    trp_context *ctx = fake_init();
+    const trp_batch *b = collected(trp_group_by_key(numbers(ctx, 7), 5));
+    size_t all = 0;
+    g_assert_cmpuint(b->count, ==, KEYS);
+    for (size_t i = 0; i < b->count; i++) {
+        trp_group_values v = trp_group(b, i);
+        int64_t last = -1, key = key_at(b, i);
+        size_t n;
+        for (const void *p; (p = trp_group_next(&v, &n)); all++) {
+            int64_t number = i64(p, n);
+            g_assert_cmpint(key_of(number), ==, key);
+            g_assert_cmpint(number, >, last);
+            last = number;
+        }
+    }
+    g_assert_cmpuint(all, ==, NUMBERS);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+/* ---- records as a whole ---- */
+
+static void distinct_records_come_once(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_range(ctx, 0, NUMBERS, 5);
+    const trp_batch *b =
+        collected(trp_distinct(trp_transform(d, few_values, NULL, 0), 3));
+    uint32_t seen = 0;
+    g_assert_cmpuint(b->count, ==, 10);
+    g_assert_null(b->keys);
+    for (size_t i = 0; i < b->count; i++)
+        seen |= 1u << value_at(b, i);
+    g_assert_cmpuint(seen, ==, 1023);
+    b = collected(trp_distinct(trp_transform(d, few_values, "k", 1), 3));
+    gboolean pairs[3][10] = {{FALSE}};
+    g_assert_cmpuint(b->count, ==, 30);
+    for (size_t i = 0; i < b->count; i++) {
+        gboolean *at = &pairs[key_at(b, i)][value_at(b, i)];
+        g_assert_false(*at);
+        *at = TRUE;
+    }
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+TRP_FUNCTION(how_many);
+int how_many(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)arg;
+    int64_t part = trp_task_index(t), n = (int64_t)in->count;
+    return trp_emit(out, &part, sizeof(part), &n, sizeof(n));
+}
+
+static void repartitioned_records_are_spread(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_repartition(trp_range(ctx, 0, NUMBERS, 3), 8);
+    const trp_batch *b = collected(d);
+    g_autofree uint8_t *seen = g_new0(uint8_t, NUMBERS);
+    g_assert_cmpuint(b->count, ==, NUMBERS);
+    g_assert_null(b->keys);
+    for (size_t i = 0; i < b->count; i++)
+        g_assert_cmpuint(seen[value_at(b, i)]++, ==, 0);
+    b = collected(trp_transform(d, how_many, NULL, 0));
+    g_assert_cmpuint(b->count, ==, 8);
+    for (size_t i = 0; i < 8; i++)
+        g_assert_cmpint(ABS(value_at(b, i) - NUMBERS / 8), <=, 3);
+    b = collected(trp_repartition(numbers(ctx, 2), 3));
+    g_assert_cmpuint(b->count, ==, NUMBERS);
+    for (size_t i = 0; i < b->count; i++)
+        g_assert_cmpint(key_at(b, i), ==, key_of(value_at(b, i)));
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+/* ---- sorting ---- */
+
+TRP_COMPARE(by_last_digit);
+int by_last_digit(const void *a, size_t na, const void *b, size_t nb, const void *arg)
+{
+    (void)arg;
+    int64_t x = i64(a, na), y = i64(b, nb);
+    return (int)(((x % 10) + 10) % 10 - ((y % 10) + 10) % 10);
+}
+
+static int order_of(unsigned order, const trp_batch *b, size_t i, size_t k)
+{
+    size_t n, m;
+    const void *x = trp_key(b, i, &n), *y = trp_key(b, k, &m);
+    if (order == 0)
+        return by_last_digit(x, n, y, m, NULL);
+    if (order == TRP_BYTES) {
+        int rc = memcmp(x, y, n < m ? n : m);
+        return rc ? rc : (int)n - (int)m;
+    }
+    int sign = order & TRP_DESCENDING ? -1 : 1;
+    if ((order & ~(unsigned)TRP_DESCENDING) == TRP_I64)
+        return sign * (int)(i64(x, n) - i64(y, m));
+    double p, q;
+    memcpy(&p, x, 8);
+    memcpy(&q, y, 8);
+    return isnan(p) || isnan(q) ? sign * (!!isnan(p) - !!isnan(q))
+                                : sign * ((p > q) - (p < q));
+}
+
+/* All records are there, in order; those of equal keys as they were. */
+static void check_sorted(trp_dataset *d, unsigned order)
+{
+    const trp_batch *b = collected(d);
+    g_autofree uint8_t *seen = g_new0(uint8_t, NUMBERS);
+    g_assert_cmpuint(b->count, ==, NUMBERS);
+    for (size_t i = 0; i < b->count; i++) {
+        g_assert_cmpuint(seen[value_at(b, i)]++, ==, 0);
+        if (i == 0)
+            continue;
+        int rc = order_of(order, b, i - 1, i);
+        g_assert_cmpint(rc, <=, 0);
+        if (rc == 0)
+            g_assert_cmpint(value_at(b, i - 1), <, value_at(b, i));
+    }
+}
+
+static void sorted_by_each_order(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = numbers(ctx, 5);
+    trp_dataset *doubles =
+        trp_transform(trp_range(ctx, 0, NUMBERS, 4), other_keys, "d", 1);
+    trp_dataset *words =
+        trp_transform(trp_range(ctx, 0, NUMBERS, 4), other_keys, "w", 1);
+    check_sorted(trp_sort_by_key(d, TRP_I64, 6), TRP_I64);
+    check_sorted(trp_sort_by_key(d, TRP_I64 | TRP_DESCENDING, 6),
+                 TRP_I64 | TRP_DESCENDING);
+    check_sorted(trp_sort_by_key(d, TRP_I64, 1), TRP_I64);
+    check_sorted(trp_sort_by_key(d, TRP_I64, 500), TRP_I64);
+    check_sorted(trp_sort_by_key(doubles, TRP_F64, 6), TRP_F64);
+    check_sorted(trp_sort_by_key(doubles, TRP_F64 | TRP_DESCENDING, 6),
+                 TRP_F64 | TRP_DESCENDING);
+    check_sorted(trp_sort_by_key(words, TRP_BYTES, 6), TRP_BYTES);
+    check_sorted(trp_sort_by(d, by_last_digit, NULL, 0, 4), 0);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void ranges_hold_about_as_many(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_sort_by_key(numbers(ctx, 5), TRP_I64, 8);
+    const trp_batch *b = collected(trp_transform(d, how_many, NULL, 0));
+    g_assert_cmpuint(b->count, ==, 8);
+    for (size_t i = 0; i < b->count; i++) {
+        g_assert_cmpint(value_at(b, i), <, NUMBERS / 8 * 2);
+        g_assert_cmpint(value_at(b, i), >, NUMBERS / 8 / 2);
+    }
+    uint64_t n;
+    g_assert_cmpint(trp_count(trp_sort_by_key(trp_transform(trp_range(ctx, 0, 0, 3),
+                                                            by_number, NULL, 0),
+                                              TRP_I64, 4),
+                              &n),
+                    ==, 0);
+    g_assert_cmpuint(n, ==, 0);
+    d = trp_transform(trp_range(ctx, 0, 10, 2), other_keys, "7", 1);
+    g_assert_cmpint(trp_count(trp_sort_by_key(d, TRP_I64, 4), &n), <, 0);
+    assert_error(ctx, "trp_sort_by_key: a key has 7 bytes; there must be 8");
+    g_assert_null(trp_sort_by_key(d, 9, 4));
+    assert_error(ctx, "trp_sort_by_key: no order 9");
+    trp_finalize(ctx);
+}
+
+/* ---- two sides ---- */
+
+static trp_dataset *left_of(trp_context *ctx)
+{
+    return trp_transform(trp_range(ctx, 0, 300, 3), by_number, NULL, 0);
+}
+static trp_dataset *right_of(trp_context *ctx)
+{
+    return trp_transform(trp_range(ctx, 290, 360, 2), by_number, NULL, 0);
+}
+
+/* Pairs of the join in a table by numbers; a missing one is NUMBERS. */
+static void check_join(enum trp_join type)
+{
+    trp_context *ctx = fake_init();
+    const trp_batch *b = collected(trp_join(left_of(ctx), right_of(ctx), type, 4));
+    g_autoptr(GHashTable) got = g_hash_table_new(g_direct_hash, g_direct_equal);
+    uint32_t want = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        size_t n, m;
+        const void *l = trp_left(b, i, &n), *r = trp_right(b, i, &m);
+        int64_t x = l ? i64(l, n) : NUMBERS, y = r ? i64(r, m) : NUMBERS;
+        g_assert_true(l || r);
+        g_assert_cmpint(key_at(b, i), ==, key_of(l ? x : y));
+        g_assert_true(g_hash_table_add(got, GSIZE_TO_POINTER(x * 10000 + y)));
+    }
+    gboolean has[2][10000] = {{FALSE}};
+    for (int64_t x = 0; x < 300; x++)
+        for (int64_t y = 290; y < 360; y++)
+            if (key_of(x) == key_of(y)) {
+                has[0][x] = has[1][y] = TRUE;
+                g_assert_true(
+                    g_hash_table_contains(got, GSIZE_TO_POINTER(x * 10000 + y)));
+                want++;
+            }
+    for (int64_t x = 0; type != TRP_INNER && x < 300; x++)
+        want += !has[0][x];
+    for (int64_t y = 290; type == TRP_OUTER && y < 360; y++)
+        want += !has[1][y];
+    g_assert_cmpuint(b->count, ==, want);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void joins(void)
+{
+    check_join(TRP_INNER);
+    check_join(TRP_LEFT);
+    check_join(TRP_OUTER);
+}
+
+TRP_COGROUP(counts);
+int counts(trp_task *t, const void *key, size_t nk, const trp_batch *a,
+           const trp_batch *b, trp_writer *out, const void *arg)
+{
+    (void)t;
+    g_assert_cmpmem(arg, 3, "arg", 3);
+    int64_t n[2] = {(int64_t)a->count, (int64_t)b->count};
+    for (size_t i = 1; i < a->count; i++)
+        g_assert_cmpint(value_at(a, i - 1), <, value_at(a, i));
+    return trp_emit(out, key, nk, n, sizeof(n));
+}
+
+static void a_cogroup_has_both_sides(void)
+{
+    trp_context *ctx = fake_init();
+    const trp_batch *b =
+        collected(trp_cogroup(left_of(ctx), right_of(ctx), counts, "arg", 3, 3));
+    uint32_t keys = 0;
+    for (int64_t key = -KEYS; key < KEYS; key++) {
+        int64_t want[2] = {0, 0};
+        for (int64_t n = 0; n < 300; n++)
+            want[0] += key_of(n) == key;
+        for (int64_t n = 290; n < 360; n++)
+            want[1] += key_of(n) == key;
+        keys += want[0] + want[1] > 0;
+        for (size_t i = 0; i < b->count; i++) {
+            size_t n;
+            const void *value = trp_value(b, i, &n);
+            if (key_at(b, i) == key)
+                g_assert_cmpmem(value, n, want, sizeof(want));
+        }
+    }
+    g_assert_cmpuint(b->count, ==, keys);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+/* A join with itself has one source behind two sides, each of which may be lost. */
+static void a_side_that_is_lost_is_made_again(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = left_of(ctx), *j = trp_join(d, d, TRP_INNER, 3);
+    uint64_t n, again;
+    g_assert_cmpint(trp_count(j, &n), ==, 0);
+    for (uint32_t side = 0; side < 2; side++) {
+        g_autofree char *path =
+            g_strdup_printf("%s/%u-1-%llu", fake.folder, side,
+                            (unsigned long long)fake.datasets[side].outputs[1]);
+        g_assert_cmpint(unlink(path), ==, 0);
+        g_assert_cmpint(trp_count(j, &again), ==, 0);
+        g_assert_cmpuint(again, ==, n);
+        g_assert_cmpuint(fake.maps_again, ==, side + 1);
+    }
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+/* Every byte of a plan, cut and changed: it is read, or refused. */
+static void broken_plans(void)
+{
+    struct trp_wide_plan p = {.kind = TRP_WIDE_SORT,
+                              .order = TRP_I64,
+                              .function = "",
+                              .arg = "arg",
+                              .arg_size = 3,
+                              .partitions = 3,
+                              .nsides = 1};
+    trp_put_bytes(&p.bounds, "12345678", 8);
+    trp_put_bytes(&p.bounds, "87654321", 8);
+    struct trp_buf b = {0};
+    struct trp_wide_plan got;
+    trp_wide_plan_put(&b, &p);
+    for (size_t n = 0; n <= b.size; n++) {
+        struct trp_view v = trp_view_of(b.data, n);
+        g_assert_cmpint(trp_wide_plan_get(&v, &got), ==, n == b.size);
+        trp_wide_plan_free(&got);
+    }
+    for (size_t i = 0; i < b.size * 255; i++) {
+        uint8_t was = b.data[i / 255];
+        b.data[i / 255] = (uint8_t)(was + 1 + i % 255);
+        struct trp_view v = trp_view_of(b.data, b.size);
+        if (trp_wide_plan_get(&v, &got))
+            g_assert_cmpuint(got.nranges, <, got.partitions);
+        trp_wide_plan_free(&got);
+        b.data[i / 255] = was;
+    }
+    trp_buf_free(&b);
+    trp_buf_free(&p.bounds);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/wide/" #f, f)
+    ADD(a_combiner_gets_values_in_order);
+    ADD(a_group_has_all_values_in_order);
+    ADD(distinct_records_come_once);
+    ADD(repartitioned_records_are_spread);
+    ADD(sorted_by_each_order);
+    ADD(ranges_hold_about_as_many);
+    ADD(joins);
+    ADD(a_cogroup_has_both_sides);
+    ADD(a_side_that_is_lost_is_made_again);
+    ADD(broken_plans);
+    return g_test_run();
+}
