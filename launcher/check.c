@@ -56,7 +56,7 @@ static int ask(struct trp_slurm_facts *f, trp_error *err)
     if (conf && access(conf, R_OK) < 0)
         return trp_error_set(err, TRP_ESYSTEM, CANNOT "SLURM_CONF is %s: %s" ELSEWHERE,
                              conf, strerror(errno));
-    if (trp_program_slurm(&program, &why) < 0)
+    if (trp_program_own("troupe-slurm", &program, &why) < 0)
         return trp_error_set(err, TRP_ESYSTEM,
                              "%s: it is built where libslurm-dev is installed",
                              why.text);

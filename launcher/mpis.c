@@ -136,7 +136,7 @@ uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX])
     char *rank = NULL, **modules = trp_mpi_modules();
     for (const char *const *program = trp_mpirun_programs; *program; program++)
         add_launcher(ret, &n, *program);
-    if (modules && trp_program_rank(&rank, NULL) == 0)
+    if (modules && trp_program_own("troupe-rank", &rank, NULL) == 0)
         for (char **m = modules; *m; m++)
             add_module(ret, &n, rank, *m);
     for (char **m = modules; m && *m; m++)

@@ -40,26 +40,14 @@ static char *find_own(const char *name, char *self, size_t size)
     return NULL;
 }
 
-int trp_program_rank(char **ret_path, trp_error *err)
+int trp_program_own(const char *name, char **ret_path, trp_error *err)
 {
     char self[4096];
-    *ret_path = find_own("troupe-rank", self, sizeof self);
+    *ret_path = find_own(name, self, sizeof self);
     return *ret_path
                ? 0
                : trp_error_set(err, TRP_ESYSTEM,
-                               "troupe-rank is not where troupe is installed (%s)",
-                               self);
-}
-
-int trp_program_slurm(char **ret_path, trp_error *err)
-{
-    char self[4096];
-    *ret_path = find_own("troupe-slurm", self, sizeof self);
-    return *ret_path
-               ? 0
-               : trp_error_set(err, TRP_ENOENT,
-                               "troupe-slurm is not where troupe is installed (%s)",
-                               self);
+                               "%s is not where troupe is installed (%s)", name, self);
 }
 
 static char *find_in_path(const char *app)

@@ -1,17 +1,15 @@
 /*
- * Where programs lie: our own troupe-rank, and the one a user named.
+ * Where programs lie: our own, and the one a user named.
  */
 #ifndef TRP_LAUNCHER_PROGRAMS_H
 #define TRP_LAUNCHER_PROGRAMS_H
 
 #include "core/base/error.h"
 
-/* Absolute path of troupe-rank: beside this program (a build folder) or where it is
- * installed. malloc'ed. TRP_ESYSTEM. */
-int trp_program_rank(char **ret_path, trp_error *err);
-
-/* The same for troupe-slurm. TRP_ENOENT: it was not built, or is not installed. */
-int trp_program_slurm(char **ret_path, trp_error *err);
+/* Absolute path of one of our own programs, such as "troupe-rank": beside this one (a
+ * build folder) or where it is installed. malloc'ed. TRP_ESYSTEM: it was not built, or
+ * is not installed. */
+int trp_program_own(const char *name, char **ret_path, trp_error *err);
 
 /* Absolute path of APP: as a path, or found in PATH. malloc'ed. TRP_EINVAL when it is
  * not there or cannot be run. */

@@ -216,7 +216,7 @@ static int settle(struct run *r, trp_error *err)
     } else if (code == 0) {
         code = trp_program_find(c->app[0], &r->app, err);
     }
-    return code == 0 ? trp_program_rank(&r->rank, err) : code;
+    return code == 0 ? trp_program_own("troupe-rank", &r->rank, err) : code;
 }
 
 /* ---- --dry-run --------------------------------------------------------------------
@@ -365,8 +365,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
     const char *const driver[] = {r->rank, "driver", r->folder->path, NULL};
     struct trp_supervised what = {.words = app ? (const char *const *)app : driver,
                                   .is_program = app != NULL,
-                                  .helper =
-                                      r->where.slurm_job ? r->where.helper : NULL};
+                                  .helper = r->where.helper};
     trp_error err;
     int status = 4;
     struct trp_run_make make = {.call = &r->call,

@@ -128,7 +128,7 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
     char stored[4300];
     snprintf(stored, sizeof stored, "%s/state/pipeline.yaml", m->folder->path);
     s->local_cores = m->where->local_cores;
-    s->slurm_job = m->where->slurm_job;
+    s->batch_job = m->where->job;
     s->keep_going = c->keep_going;
     s->quiet = c->quiet;
     s->earlier_runs = m->earlier_runs;
@@ -141,8 +141,10 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
         copy(&s->ompi_server,
              *m->supervisor->ompi_server ? m->supervisor->ompi_server : NULL) &&
         copy(&s->carried, m->carried) && copy(&s->control, m->supervisor->control) &&
-        copy(&s->rank_program, m->rank) && copy(&s->slurm_program, m->where->helper) &&
-        copy(&s->slurm_answer, m->where->slurm_answer) && copy(&s->from, c->from) &&
+        copy(&s->rank_program, m->rank) &&
+        copy(&s->batch_system, m->where->batch ? m->where->batch->name : NULL) &&
+        copy(&s->batch_helper, m->where->helper) &&
+        copy(&s->batch_answer, m->where->answer) && copy(&s->from, c->from) &&
         copy(&s->until, c->until) && copy_words(&s->app, &s->napp, m->app) &&
         copy_list(&s->force, &s->nforce, c->force, c->nforce) &&
         copy_words(&s->environ, &s->nenviron, environ) &&

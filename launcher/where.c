@@ -15,27 +15,28 @@ void trp_settings_where_free(struct trp_cluster_where *w)
 {
     free((void *)(uintptr_t)w->helper);
     free((void *)(uintptr_t)w->rank_program);
-    free((void *)(uintptr_t)w->slurm_answer);
+    free((void *)(uintptr_t)w->answer);
     *w = (struct trp_cluster_where){0};
 }
 
-static uint32_t job_of_environment(void)
+static uint32_t job_of_environment(const struct trp_backend *b)
 {
-    const char *text = getenv("SLURM_JOB_ID");
+    const char *text = getenv(b->job_variable);
     char *end = NULL;
     unsigned long n = text ? strtoul(text, &end, 10) : 0;
     return n && !*end && n < UINT32_MAX ? (uint32_t)n : 0;
 }
 
-/* Slurm is asked here and nowhere else: all that follows reads what it answered. */
+/* The batch system is asked here and nowhere else: all that follows reads what it
+ * answered. */
 static int look(const struct trp_settings *s, struct trp_cluster_where *w,
                 trp_error *err)
 {
     trp_cluster *c;
     char *answer = NULL;
     trp_error why;
-    int code = trp_cluster_slurm_ask(w, &answer, &why);
-    w->slurm_answer = answer;
+    int code = w->batch->ask(w, &answer, &why);
+    w->answer = answer;
     if (code == 0)
         code = trp_cluster_new(NULL, w, s->options, s->site, NULL, NULL, &c, &why);
     if (code == 0) {
@@ -47,47 +48,48 @@ static int look(const struct trp_settings *s, struct trp_cluster_where *w,
         return 0;
     }
     return trp_error_set(err, code,
-                         "this is Slurm job %u (SLURM_JOB_ID), but %s; --local runs on "
-                         "this machine alone",
-                         w->slurm_job, why.text);
+                         "this is %s job %u (%s), but %s; --local runs on this machine "
+                         "alone",
+                         w->batch->name, w->job, w->batch->job_variable, why.text);
 }
 
 int trp_settings_where(const struct trp_settings_request *q,
                        const struct trp_settings *s, struct trp_cluster_where *ret,
                        trp_error *err)
 {
-    uint32_t job = job_of_environment();
+    const struct trp_backend *const *b = trp_backends;
     char *helper = NULL, *rank = NULL;
     trp_error why;
     *ret = (struct trp_cluster_where){.local_cores = q->cores};
-    if (q->local || q->cores || !job)
+    while (*b && !job_of_environment(*b))
+        b++;
+    if (q->local || q->cores || !*b)
         return 0;
-    if (trp_program_slurm(&helper, &why) < 0)
+    uint32_t job = job_of_environment(*b);
+    if (trp_program_own((*b)->helper, &helper, &why) < 0)
         return trp_error_set(err, TRP_ESYSTEM,
-                             "this is Slurm job %u (SLURM_JOB_ID), but %s: it is built "
-                             "where libslurm-dev is installed; --local runs on this "
-                             "machine alone",
-                             job, why.text);
-    if (trp_program_rank(&rank, err) < 0) {
+                             "this is %s job %u (%s), but %s: it is built %s; --local "
+                             "runs on this machine alone",
+                             (*b)->name, job, (*b)->job_variable, why.text,
+                             (*b)->built);
+    if (trp_program_own("troupe-rank", &rank, err) < 0) {
         free(helper);
         return TRP_ESYSTEM;
     }
     *ret = (struct trp_cluster_where){
-        .slurm_job = job, .helper = helper, .rank_program = rank};
+        .batch = *b, .job = job, .helper = helper, .rank_program = rank};
     int code = look(s, ret, err);
     if (code < 0)
         trp_settings_where_free(ret);
     return code;
 }
 
-/* Slurm's numbers above are batch scripts and salloc's shell, which leave all to steps.
- */
-#define STEPS UINT32_C(0xfffffff0)
-
 int trp_settings_step(const struct trp_cluster_where *w, trp_error *err)
 {
-    const char *step = getenv("SLURM_STEP_ID"), *tasks = getenv("SLURM_STEP_NUM_TASKS");
-    if (!w->slurm_job || !step || strtoul(step, NULL, 10) > STEPS)
+    const struct trp_backend *b = w->batch;
+    const char *step = b ? getenv(b->step_variable) : NULL;
+    const char *tasks = b ? getenv(b->step_tasks_variable) : NULL;
+    if (!step || strtoul(step, NULL, 10) > b->steps)
         return 0;
     if (tasks && strtoul(tasks, NULL, 10) > 1)
         return trp_error_set(

@@ -56,8 +56,8 @@ void trp_driver_outlived(trp_driver *d, const struct trp_action *a)
              "(median) would",
              x->id.n, x->host ? x->host : "?", (double)a->outlived.takes_ns / 1e9);
     trp_event_message(d->log, "info", text, trp_driver_wall(d, d->now));
-    if (d->cluster->ops->outlived)
-        d->cluster->ops->outlived(d->cluster, x->id, a->outlived.takes_ns);
+    if (d->cluster->ops->batch.outlived)
+        d->cluster->ops->batch.outlived(d->cluster, x->id, a->outlived.takes_ns);
 }
 
 /* Not at once: an action is being performed. */

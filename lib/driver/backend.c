@@ -1,31 +1,21 @@
 /*
- * What options and the site file say of a cluster, for its backend.
+ * The backends: a further one is a line in the list.
  */
 #include "driver/backend.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cluster/slurm/helper/job_answer.h"
-#include "os/held.h"
+#include "cluster/local/local.h"
+#include "cluster/slurm/slurm_backend.h"
 
-/* What libslurm says goes to the run, when there is one; errors are told by us. */
-static int open_log(const struct trp_executor_command *command)
+const struct trp_backend *const trp_backends[] = {&trp_slurm_backend, NULL};
+
+const struct trp_backend *trp_backend_of(const char *name)
 {
-    char path[4200];
-    if (!command)
-        return open("/dev/null", O_WRONLY | O_CLOEXEC);
-    snprintf(path, sizeof path, "%s/state/slurm.log", command->run_dir);
-    return trp_held_open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-}
-
-static enum trp_placement placement_of(const char *text)
-{
-    if (strcmp(text, "inside") == 0)
-        return TRP_PLACEMENT_INSIDE;
-    return strcmp(text, "jobs") == 0 ? TRP_PLACEMENT_JOBS : TRP_PLACEMENT_INSIDE_FIRST;
+    for (size_t i = 0; name && trp_backends[i]; i++)
+        if (strcmp(trp_backends[i]->name, name) == 0)
+            return trp_backends[i];
+    return NULL;
 }
 
 int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
@@ -34,43 +24,9 @@ int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
                     const struct trp_cluster_handler *handler,
                     trp_cluster **ret_cluster, trp_error *err)
 {
-    if (!where->slurm_job)
-        return trp_cluster_local_new(loop, where->local_cores, site, command, handler,
-                                     ret_cluster, err);
-    struct trp_slurm_config c = {
-        .job = where->slurm_job,
-        .helper = where->helper,
-        .rank_program = where->rank_program,
-        .job_answer = where->slurm_answer,
-        .site = site,
-        .driver_cores = (uint32_t)trp_options_int(options, "driver.cores"),
-        .driver_memory_mib = trp_options_memory_mib(options, "driver.memory"),
-        .placement = placement_of(trp_options_text(options, "alloc.placement")),
-        .shrink = trp_options_bool(options, "alloc.shrink"),
-        .poll_ms = (uint64_t)(trp_options_time_ns(options, "slurm.poll") / 1000000),
-        .patience_ns =
-            trp_options_time_ns(options, "dynamicAllocation.schedulerBacklogTimeout"),
-        .rpcs_per_minute = trp_options_is_set(options, "slurm.max_rpcs_per_minute")
-                               ? trp_options_int(options, "slurm.max_rpcs_per_minute")
-                               : 0,
-        .log = open_log(command)};
-    int code = trp_cluster_slurm_new(loop, &c, command, handler, ret_cluster, err);
-    if (c.log >= 0)
-        close(c.log);
-    return code;
-}
-
-int trp_cluster_slurm_ask(const struct trp_cluster_where *where, char **ret_answer,
-                          trp_error *err)
-{
-    trp_slurm_helper *h;
-    int log = open_log(NULL);
-    int code = trp_slurm_helper_start(where->helper, log, &h, err);
-    if (log >= 0)
-        close(log);
-    if (code < 0)
-        return code;
-    code = trp_slurm_answer_ask(h, where->slurm_job, ret_answer, err);
-    trp_slurm_helper_stop(h, true);
-    return code;
+    if (where->batch)
+        return where->batch->make(loop, where, options, site, command, handler,
+                                  ret_cluster, err);
+    return trp_cluster_local_new(loop, where->local_cores, site, command, handler,
+                                 ret_cluster, err);
 }

@@ -115,7 +115,7 @@ static int make_cluster(trp_driver *d, const char *ompi_server, trp_error *err)
     const struct trp_site *site = d->config.site;
     if (site && site->scratch)
         snprintf(scratch, sizeof(scratch), "%s", site->scratch);
-    else if (d->config.where.slurm_job)
+    else if (d->config.where.batch)
         scratch[0] = '\0'; /* each node's own */
     else
         snprintf(scratch, sizeof(scratch), "%s/state/scratch", d->run_dir);
@@ -157,7 +157,7 @@ static int listen_for_executors(trp_driver *d, const char *const *throw_away_arg
                      : d->config.ompi_server             ? TRP_TRANSPORT_CONNECT
                                                          : TRP_TRANSPORT_SOCKET,
         .mac = trp_options_bool(d->options, "comm.mac"),
-        .here_only = d->config.mode == TRP_DRIVER_ELASTIC && !d->config.where.slurm_job,
+        .here_only = d->config.mode == TRP_DRIVER_ELASTIC && !d->config.where.batch,
         .secret = d->secret,
         .munge = d->munge,
         .network_timeout_ns = d->network_timeout_ns,
@@ -229,7 +229,7 @@ static int make_engine(trp_driver *d, trp_error *err)
     c.pools = d->config.pools;
     c.npools = d->config.npools;
     c.fixed = d->config.mode == TRP_DRIVER_STATIC;
-    c.start_patience_ns = d->config.where.slurm_job ? 60 * TRP_DRIVER_SECOND : 0;
+    c.start_patience_ns = d->config.where.batch ? 60 * TRP_DRIVER_SECOND : 0;
     int rc = list_racks(d, &racks, &c.nracks, err);
     c.racks = racks;
     if (rc == 0)
@@ -350,14 +350,14 @@ struct trp_event trp_driver_fit(const trp_driver *d,
 {
     const struct trp_cluster_ops *ops = d->cluster->ops;
     uint32_t n = ops->fit(d->cluster, p, 0, why);
-    uint32_t held = ops->held && n ? ops->held(d->cluster, p) : n;
+    uint32_t held = ops->batch.held && n ? ops->batch.held(d->cluster, p) : n;
     return (struct trp_event){
         .kind = TRP_EVENT_PROFILE_FIT,
         .fit = {.profile = p->id,
                 .executors = n,
                 .further = n > held ? n - held : 0,
                 .text = why->text,
-                .more = ops->may_add != NULL,
+                .more = ops->batch.may_add != NULL,
                 .hosts = n > held ? 0 : ops->topology(d->cluster)->nhosts}
     };
 }
@@ -408,8 +408,8 @@ int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
 
 void trp_driver_stages_changed(trp_driver *d)
 {
-    if (d->cluster && d->cluster->ops->stages_changed)
-        d->cluster->ops->stages_changed(d->cluster);
+    if (d->cluster && d->cluster->ops->batch.stages_changed)
+        d->cluster->ops->batch.stages_changed(d->cluster);
 }
 
 void trp_driver_last_job(trp_driver *d)

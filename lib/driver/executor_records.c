@@ -112,15 +112,15 @@ void trp_record_refuse(trp_driver *d, trp_executor_id id, enum trp_refusal how,
 void trp_record_need(trp_driver *d, trp_executor_id id)
 {
     const struct trp_executor_record *x = trp_record_of(d, id.n);
-    if (x && x->here && !x->released && d->cluster->ops->need)
-        d->cluster->ops->need(d->cluster, id);
+    if (x && x->here && !x->released && d->cluster->ops->batch.needed_now)
+        d->cluster->ops->batch.needed_now(d->cluster, id);
 }
 
 void trp_record_may_add(trp_driver *d, trp_executor_id id)
 {
     const struct trp_executor_record *x = trp_record_of(d, id.n);
-    if (x && x->here && !x->released && d->cluster->ops->may_add)
-        d->cluster->ops->may_add(d->cluster, id);
+    if (x && x->here && !x->released && d->cluster->ops->batch.may_add)
+        d->cluster->ops->batch.may_add(d->cluster, id);
 }
 
 void trp_record_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
@@ -187,8 +187,8 @@ bool trp_record_expected(void *context, uint32_t executor)
     const trp_driver *d = context;
     const struct trp_executor_record *x = trp_record_of(d, executor);
     if (executor >= TRP_CLUSTER_GUARDS)
-        return d->cluster && d->cluster->ops->guard &&
-               d->cluster->ops->guard(d->cluster, executor);
+        return d->cluster && d->cluster->ops->batch.guard &&
+               d->cluster->ops->batch.guard(d->cluster, executor);
     /* A rank is there whether it is still needed or not, and leaves as all do. */
     return x && x->state == TRP_RECORD_COMING && (!x->released || !d->cluster);
 }

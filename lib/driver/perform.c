@@ -58,10 +58,10 @@ static void perform(trp_driver *d, const struct trp_action *a)
         trp_record_may_add(d, a->executor.executor);
         break;
     case TRP_ACTION_ASK_WAIT:
-        if (d->cluster->ops->ask_wait)
-            d->cluster->ops->ask_wait(d->cluster,
-                                      trp_profiles_get(d->profiles, a->wait.profile),
-                                      a->wait.executors);
+        if (d->cluster->ops->batch.ask_wait)
+            d->cluster->ops->batch.ask_wait(
+                d->cluster, trp_profiles_get(d->profiles, a->wait.profile),
+                a->wait.executors);
         break;
     case TRP_ACTION_RELEASE_EXECUTOR:
         trp_record_release(d, a->executor.executor);

@@ -136,8 +136,8 @@ static void tell_added(trp_driver *d, struct trp_executor_record *x,
     const char *host = x->host ? x->host : about->hello->host;
     char what[64];
     (void)was;
-    if (x->here && d->cluster && d->cluster->ops->came)
-        d->cluster->ops->came(d->cluster, x->id);
+    if (x->here && d->cluster && d->cluster->ops->batch.came)
+        d->cluster->ops->batch.came(d->cluster, x->id);
     if (x->released) { /* it was withdrawn while it came */
         x->released = false;
         trp_record_release(d, x->id);
@@ -360,8 +360,8 @@ static void on_silent(void *context, uint32_t peer, bool silent)
     snprintf(text, sizeof text, "executor %u on %s %s", peer, x->host ? x->host : "?",
              silent ? "is silent: its heartbeat is late" : "is heard again");
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_clock_ns()));
-    if (d->cluster && d->cluster->ops->silent)
-        d->cluster->ops->silent(d->cluster, x->id, silent);
+    if (d->cluster && d->cluster->ops->batch.silent)
+        d->cluster->ops->batch.silent(d->cluster, x->id, silent);
 }
 
 static void on_refused(void *context, uint32_t executor, bool fatal_build,
@@ -486,16 +486,19 @@ const struct trp_cluster_handler trp_driver_cluster_handler = {
     .granted = on_granted,
     .gone = on_gone,
     .gang_ended = trp_driver_on_gang_ended,
-    .leaving = on_leaving,
-    .ending = on_ending,
     .notice = trp_driver_on_notice,
-    .shrunk = trp_driver_on_shrunk,
-    .outlook = trp_driver_on_outlook,
     .held = trp_driver_on_held,
-    .queue_wait = trp_driver_on_queue_wait,
-    .ends = trp_driver_ends,
-    .executor_ends = trp_driver_executor_ends,
-    .nodes = trp_driver_on_nodes,
-    .job = trp_driver_on_job,
-    .step = trp_driver_on_step,
+    .batch =
+        {
+                .leaving = on_leaving,
+                .ending = on_ending,
+                .shrunk = trp_driver_on_shrunk,
+                .outlook = trp_driver_on_outlook,
+                .queue_wait = trp_driver_on_queue_wait,
+                .ends = trp_driver_ends,
+                .executor_ends = trp_driver_executor_ends,
+                .nodes = trp_driver_on_nodes,
+                .job = trp_driver_on_job,
+                .step = trp_driver_on_step,
+                },
 };

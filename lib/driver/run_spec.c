@@ -57,9 +57,10 @@ static const struct field {
     FIELD(rank_program, OPTIONAL_TEXT),
     LIST(app, napp),
     FIELD(local_cores, NUMBER),
-    FIELD(slurm_job, NUMBER),
-    FIELD(slurm_program, OPTIONAL_TEXT),
-    FIELD(slurm_answer, OPTIONAL_TEXT),
+    FIELD(batch_system, OPTIONAL_TEXT),
+    FIELD(batch_job, NUMBER),
+    FIELD(batch_helper, OPTIONAL_TEXT),
+    FIELD(batch_answer, OPTIONAL_TEXT),
     FIELD(earlier_runs, NUMBER),
     FIELD(keep_going, FLAG),
     FIELD(quiet, FLAG),
@@ -449,8 +450,9 @@ void trp_run_spec_free(struct trp_run_spec *s)
 struct trp_cluster_where trp_run_spec_where(const struct trp_run_spec *s)
 {
     return (struct trp_cluster_where){.local_cores = s->local_cores,
-                                      .slurm_job = s->slurm_job,
-                                      .helper = s->slurm_program,
-                                      .slurm_answer = s->slurm_answer,
+                                      .batch = trp_backend_of(s->batch_system),
+                                      .job = s->batch_job,
+                                      .helper = s->batch_helper,
+                                      .answer = s->batch_answer,
                                       .rank_program = s->rank_program};
 }

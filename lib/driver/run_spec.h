@@ -32,8 +32,9 @@ struct trp_run_spec {
     char *carried;       /* how messages travel, and why */
     char *control;       /* name of the control socket (control.h) */
     char *rank_program;  /* absolute path of troupe-rank */
-    char *slurm_program; /* … of troupe-slurm; NULL: not used */
-    char *slurm_answer;  /* what it was told of the job; NULL: not used */
+    char *batch_system;  /* whose job this is (cluster/backend.h); NULL: none */
+    char *batch_helper;  /* path of its program; NULL: not used */
+    char *batch_answer;  /* what that was told of the job; NULL: not used */
     char **app;          /* ends with a NULL */
     uint32_t napp;       /* program and arguments; 0: a pipeline */
     struct trp_option_setting *options;
@@ -41,7 +42,7 @@ struct trp_run_spec {
     struct trp_pair *params;
     uint32_t nparams;                 /* --param */
     uint32_t local_cores;             /* --local=N; 0: what is there */
-    uint32_t slurm_job;               /* executors are steps of it; 0: this machine */
+    uint32_t batch_job;               /* executors are steps of it; 0: this machine */
     uint32_t earlier_runs;            /* in this folder; above 0: this one goes on */
     bool keep_going, quiet, terminal; /* terminal: stderr is one */
     char *from, *until;               /* NULL: not given */

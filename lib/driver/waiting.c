@@ -18,9 +18,9 @@ void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
     char text[512] = "";
     trp_engine_why_waiting(d->engine, now, id, why, size);
     size_t n = strlen(why);
-    if (d->cluster && d->cluster->ops->why)
-        d->cluster->ops->why(d->cluster, trp_profiles_get(d->profiles, s->profile),
-                             text, sizeof(text));
+    if (d->cluster && d->cluster->ops->batch.why)
+        d->cluster->ops->batch.why(
+            d->cluster, trp_profiles_get(d->profiles, s->profile), text, sizeof(text));
     if (*text)
         snprintf(why + n, size - n, "; %s", text);
 }

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cluster/cluster.h"
+#include "cluster/local/local.h"
 #include "cluster/mpirun.h"
 #include "conf/options.h"
 #include "os/processes.h"

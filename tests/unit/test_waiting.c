@@ -20,7 +20,7 @@ static void say_why(trp_cluster *c, const struct trp_resource_profile *p, char *
     g_snprintf(text, (gulong)size, "%s", reason);
 }
 
-static const struct trp_cluster_ops ops = {.why = say_why};
+static const struct trp_cluster_ops ops = {.batch = {.why = say_why}};
 static trp_cluster cluster = {&ops};
 
 /* A driver with a stage whose executors do not come. */

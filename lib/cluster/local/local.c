@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cluster/local/local.h"
 #include "cluster/local/local_state.h"
 #include "cluster/mpirun.h"
 #include "os/held.h"

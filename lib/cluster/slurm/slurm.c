@@ -45,12 +45,12 @@ static void tell_nodes(struct trp_slurm *s)
     for (uint32_t i = 0; i < s->inventory.nnodes; i++)
         n += s->inventory.nodes[i].name &&
              trp_slurm_ledger_standing(s->ledger, i) != TRP_SLURM_GONE;
-    if (n == s->nodes_told || !s->handler.nodes)
+    if (n == s->nodes_told || !s->handler.batch.nodes)
         return;
-    if (!s->nodes_told && s->handler.job)
-        s->handler.job(s->handler.context, s->inventory.parts[0].leader, false);
+    if (!s->nodes_told && s->handler.batch.job)
+        s->handler.batch.job(s->handler.context, s->inventory.parts[0].leader, false);
     s->nodes_told = n;
-    s->handler.nodes(s->handler.context, n);
+    s->handler.batch.nodes(s->handler.context, n);
 }
 
 static bool within_budget(struct trp_slurm *s);
@@ -252,11 +252,11 @@ static void slurm_came(trp_cluster *c, trp_executor_id executor)
         trp_slurm_executor_happen(e, TRP_SLURM_ON_CAME, NULL);
 }
 
-static void slurm_need(trp_cluster *c, trp_executor_id executor)
+static void slurm_needed_now(trp_cluster *c, trp_executor_id executor)
 {
     struct trp_slurm_executor *e = find_executor(slurm_of(c), executor);
     if (e)
-        trp_slurm_executor_need(e);
+        trp_slurm_executor_needed_now(e);
 }
 
 static void slurm_may_add(trp_cluster *c, trp_executor_id executor)
@@ -407,23 +407,26 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
 
 const struct trp_cluster_ops trp_slurm_ops = {
     .fit = slurm_fit,
-    .held = slurm_held,
-    .came = slurm_came,
-    .may_add = slurm_may_add,
-    .need = slurm_need,
-    .ask_wait = slurm_ask_wait,
     .open = slurm_open,
     .start = slurm_start,
     .release = slurm_release,
     .kill = slurm_kill,
-    .silent = slurm_silent,
     .gang_start = slurm_gang_start,
     .gang_kill = slurm_gang_kill,
-    .guard = slurm_guard,
-    .why = slurm_why,
-    .outlived = slurm_outlived,
-    .stages_changed = slurm_stages_changed,
     .over_sockets = slurm_over_sockets,
     .topology = slurm_topology,
     .close = slurm_close,
+    .batch =
+        {
+                .held = slurm_held,
+                .came = slurm_came,
+                .may_add = slurm_may_add,
+                .needed_now = slurm_needed_now,
+                .ask_wait = slurm_ask_wait,
+                .silent = slurm_silent,
+                .guard = slurm_guard,
+                .why = slurm_why,
+                .outlived = slurm_outlived,
+                .stages_changed = slurm_stages_changed,
+                },
 };

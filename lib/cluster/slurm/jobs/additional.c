@@ -94,11 +94,11 @@ void trp_additional_take_in(struct trp_slurm_job *j)
     j->state = TRP_SLURM_JOB_RUNS;
     s->inventory.parts[j->part].ahead = is_ahead(s, j->want);
     s->additional.had++;
-    if (s->handler.job)
-        s->handler.job(s->handler.context, j->job, true);
-    if (s->handler.queue_wait && !j->want->ranks)
-        s->handler.queue_wait(s->handler.context, j->want->profile.id,
-                              trp_additional_now() - j->asked_ns);
+    if (s->handler.batch.job)
+        s->handler.batch.job(s->handler.context, j->job, true);
+    if (s->handler.batch.queue_wait && !j->want->ranks)
+        s->handler.batch.queue_wait(s->handler.context, j->want->profile.id,
+                                    trp_additional_now() - j->asked_ns);
     trp_slurm_held_changed(s);
 }
 

@@ -510,10 +510,10 @@ static int on_when(void *context, const struct trp_slurm_line *line, trp_error *
     struct trp_slurm *s = w->slurm;
     int64_t wait = trp_slurm_line_number(line, "start") - (int64_t)time(NULL);
     (void)err;
-    if (strcmp(line->word, "when") == 0 && s->handler.queue_wait)
-        s->handler.queue_wait(s->handler.context, w->profile,
-                              wait > 0 && wait < INT64_MAX / SECOND ? wait * SECOND
-                                                                    : 0);
+    if (strcmp(line->word, "when") == 0 && s->handler.batch.queue_wait)
+        s->handler.batch.queue_wait(
+            s->handler.context, w->profile,
+            wait > 0 && wait < INT64_MAX / SECOND ? wait * SECOND : 0);
     return 0;
 }
 

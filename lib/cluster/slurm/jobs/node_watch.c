@@ -144,7 +144,7 @@ static void take_end(struct trp_slurm *s, const struct trp_slurm_line *line)
         ends == s->inventory.ends)
         return;
     s->inventory.ends = ends;
-    s->handler.ends(s->handler.context, ends);
+    s->handler.batch.ends(s->handler.context, ends);
 }
 
 /* Its nodes are not looked for any more. */
@@ -214,7 +214,8 @@ static void on_answer(void *context, const struct trp_slurm_end *end)
         return;
     if (!end->failed && drop_gone(s)) {
         trp_slurm_additional_less_room(s);
-        s->handler.shrunk(s->handler.context, false, "nodes of the Slurm job are gone");
+        s->handler.batch.shrunk(s->handler.context, false,
+                                "nodes of the Slurm job are gone");
     }
     if (w->news)
         trp_slurm_pump_soon(s);
@@ -310,7 +311,7 @@ static void on_first(uv_timer_t *timer)
 {
     struct trp_slurm *s = timer->data;
     wait_ms(s, s->watch.wait_ms);
-    s->handler.ends(s->handler.context, s->inventory.ends);
+    s->handler.batch.ends(s->handler.context, s->inventory.ends);
 }
 
 int trp_slurm_watch_open(struct trp_slurm *s, uint64_t poll_ms)

@@ -112,7 +112,7 @@ static void on_given(struct trp_slurm_shrinking *x)
         trp_slurm_view_free(s);
         trp_slurm_view_make(s, NULL); /* or it shows none */
         trp_slurm_additional_less_room(s);
-        s->handler.shrunk(s->handler.context, true, text);
+        s->handler.batch.shrunk(s->handler.context, true, text);
     }
 }
 
@@ -222,7 +222,7 @@ static bool find_needed(struct trp_slurm *s, bool *keep)
 {
     struct trp_outlook *o = s->shrink.outlook;
     trp_outlook_free(o);
-    if (!s->handler.outlook || !s->handler.outlook(s->handler.context, o))
+    if (!s->handler.batch.outlook || !s->handler.batch.outlook(s->handler.context, o))
         return false;
     bool known = o->nloads > 0;
     for (uint32_t i = 0; i < o->nloads && known; i++)

@@ -23,9 +23,8 @@
 #ifndef TRP_CLUSTER_SLURM_JOBS_SHRINK_H
 #define TRP_CLUSTER_SLURM_JOBS_SHRINK_H
 
+#include "cluster/slurm/shared/slurm_config.h"
 #include "cluster/slurm/shared/slurm_state.h"
-
-struct trp_slurm_config;
 
 /* TRP_ENOMEM. */
 int trp_slurm_shrink_open(struct trp_slurm *s, const struct trp_slurm_config *config);

@@ -144,7 +144,7 @@ void trp_slurm_executor_set(struct trp_slurm_executor *e,
 int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
                            const struct trp_resource_profile *p, bool ahead,
                            const char *not_on, trp_error *err);
-void trp_slurm_executor_need(struct trp_slurm_executor *e);
+void trp_slurm_executor_needed_now(struct trp_slurm_executor *e);
 void trp_slurm_executor_tell(struct trp_slurm_executor *e);
 /* Closes srun's stdin. */
 void trp_slurm_executor_hang_up(struct trp_slurm_executor *e);

@@ -67,7 +67,7 @@ int trp_slurm_executor_ask(struct trp_slurm *s, trp_executor_id id,
     return 0;
 }
 
-void trp_slurm_executor_need(struct trp_slurm_executor *e)
+void trp_slurm_executor_needed_now(struct trp_slurm_executor *e)
 {
     struct trp_slurm *s = e->slurm;
     if (e->state == TRP_SLURM_EXECUTOR_QUEUED && e->request.ahead &&

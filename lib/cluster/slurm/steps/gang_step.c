@@ -100,8 +100,8 @@ static void tell_step(const struct trp_slurm *s, const struct trp_slurm_gang *g)
                                     .name = g->name,
                                     .gang = true,
                                     .attempt = g->attempt};
-    if (s->handler.step)
-        s->handler.step(s->handler.context, &step);
+    if (s->handler.batch.step)
+        s->handler.batch.step(s->handler.context, &step);
 }
 
 static char **launcher(void *context, void *ticket)

@@ -160,8 +160,8 @@ static void tell_step(const struct trp_slurm_executor *e)
     trp_slurm_step_name(e, name);
     struct trp_cluster_step step = {
         .job = s->inventory.parts[part].job, .name = name, .executor = {e->id}};
-    if (s->handler.step)
-        s->handler.step(s->handler.context, &step);
+    if (s->handler.batch.step)
+        s->handler.batch.step(s->handler.context, &step);
 }
 
 void trp_slurm_executor_note_step(struct trp_slurm_executor *e,
@@ -198,7 +198,8 @@ void trp_slurm_executor_tell_granted(struct trp_slurm_executor *e,
     if (j && !j->first)
         j->first = (int64_t)time(NULL);
     if (j && j->ends)
-        s->handler.executor_ends(s->handler.context, (trp_executor_id){e->id}, j->ends);
+        s->handler.batch.executor_ends(s->handler.context, (trp_executor_id){e->id},
+                                       j->ends);
     s->handler.granted(s->handler.context, (trp_executor_id){e->id}, &granted);
     tell_step(e);
 }
@@ -212,8 +213,8 @@ void trp_slurm_executor_tell_ending(struct trp_slurm_executor *e,
     (void)line;
     if (!j)
         return;
-    if (s->handler.ending)
-        s->handler.ending(s->handler.context, (trp_executor_id){e->id});
+    if (s->handler.batch.ending)
+        s->handler.batch.ending(s->handler.context, (trp_executor_id){e->id});
     trp_slurm_ledger_close_part(s->ledger, j->part); /* Slurm is about to end it */
     trp_slurm_additional_doubt(s, j);
 }

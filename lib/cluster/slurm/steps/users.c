@@ -40,7 +40,7 @@ static void on_drained(struct trp_slurm *s, uint32_t node)
     HASH_ITER(hh, s->executors, e, next) {
         if (trp_slurm_executor_is_there(e) && e->request.spots[0].node == node &&
             !trp_slurm_executor_is_to_go(e))
-            s->handler.leaving(s->handler.context, (trp_executor_id){e->id});
+            s->handler.batch.leaving(s->handler.context, (trp_executor_id){e->id});
     }
 }
 
@@ -59,8 +59,8 @@ static void on_ends(struct trp_slurm *s, uint32_t part, int64_t when)
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
         if (trp_slurm_executor_is_there(e) && node_of(s, e)->part == part)
-            s->handler.executor_ends(s->handler.context, (trp_executor_id){e->id},
-                                     when);
+            s->handler.batch.executor_ends(s->handler.context, (trp_executor_id){e->id},
+                                           when);
     }
 }
 

@@ -1,0 +1,90 @@
+/*
+ * Of a backend whose room is handed out by a batch system: jobs that begin, end and are
+ * given back, nodes that come and go, waits in its queue. This machine has none of it.
+ */
+#ifndef TRP_CLUSTER_BATCH_SYSTEM_H
+#define TRP_CLUSTER_BATCH_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/base/ids.h"
+#include "core/profile/profile.h"
+
+typedef struct trp_cluster trp_cluster;
+struct trp_outlook; /* core/alloc/outlook.h */
+
+/* Guards of additional jobs call the admission socket with these ids. */
+enum { TRP_CLUSTER_GUARD_IDS = 4096, TRP_CLUSTER_GUARDS = (1 << 20) - 4096 };
+
+/* A step of a job that runs an executor or an attempt of a gang. */
+struct trp_cluster_step {
+    uint32_t job;
+    const char *name;
+    bool gang;
+    trp_executor_id executor;
+    trp_attempt_id attempt;
+};
+
+/* What a backend of a batch system tells the driver, from the loop. */
+struct trp_batch_handler {
+    /* Its job is being ended: nothing new goes there. May be NULL. */
+    void (*ending)(void *context, trp_executor_id executor);
+    /* So many nodes are held from now on. May be NULL. */
+    void (*nodes)(void *context, uint32_t nodes);
+    /* A job is this run's: its own, or an additional one. May be NULL. */
+    void (*job)(void *context, uint32_t job, bool additional);
+    /* A step begins; told again when it has to begin anew. May be NULL. */
+    void (*step)(void *context, const struct trp_cluster_step *step);
+    /* Where it runs nothing new is to begin, and it is to go. May be told again. */
+    void (*leaving)(void *context, trp_executor_id executor);
+    /* There is less room than before, `planned` or not: `fit` has other answers. `text`
+     * says why, for the log. */
+    void (*shrunk)(void *context, bool planned, const char *text);
+    /* What may still run, to be freed; false: that is not known. May be NULL. */
+    bool (*outlook)(void *context, struct trp_outlook *ret);
+    /* How long executors of the profile wait in the cluster's queue: the answer to
+     * `ask_wait`, or what some have waited. */
+    void (*queue_wait)(void *context, trp_profile_id profile, int64_t wait_ns);
+    /* The driver's own allocation ends then (seconds since 1970; 0: not known). */
+    void (*ends)(void *context, int64_t when);
+    /* The same of an executor's, which is another one; told before `granted` or later.
+     */
+    void (*executor_ends)(void *context, trp_executor_id executor, int64_t when);
+};
+
+/* What it can do besides; each may be NULL: there is no such thing here. */
+struct trp_batch_ops {
+    /* How many of the executors that `fit` tells the room that is held now has, when it
+     * is empty. NULL: all. */
+    uint32_t (*held)(trp_cluster *c, const struct trp_resource_profile *p);
+    /* It was admitted. NULL: that says nothing new. */
+    void (*came)(trp_cluster *c, trp_executor_id executor);
+    /* More room may be had for it. NULL: all there is is held. */
+    void (*may_add)(trp_cluster *c, trp_executor_id executor);
+    /* One that was asked for ahead is needed now. NULL: there are none. */
+    void (*needed_now)(trp_cluster *c, trp_executor_id executor);
+    /* How long would so many wait for room that is not held? Answered by `queue_wait`,
+     * or not at all. NULL: nobody knows. */
+    void (*ask_wait)(trp_cluster *c, const struct trp_resource_profile *p,
+                     uint32_t executors);
+    /* Nothing is heard of one that was admitted, or it is again. NULL: that says
+     * nothing new. */
+    void (*silent)(trp_cluster *c, trp_executor_id executor, bool silent);
+    /* A guard calls, or something that says so: is it one of ours? NULL: there are
+     * none. */
+    bool (*guard)(trp_cluster *c, uint32_t id);
+    /* Why executors of a profile are not there, "" when nothing is known. May be NULL.
+     */
+    void (*why)(trp_cluster *c, const struct trp_resource_profile *p, char *text,
+                size_t size);
+    /* An executor is about to be released because tasks, which take so long, would
+     * outlive its allocation: another one is not to come from there. May be NULL. */
+    void (*outlived)(trp_cluster *c, trp_executor_id executor, int64_t takes_ns);
+    /* The handler's `outlook` has another answer. NULL: nobody asks for it. */
+    void (*stages_changed)(trp_cluster *c);
+};
+
+#endif
