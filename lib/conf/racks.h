@@ -32,7 +32,8 @@ enum {
 };
 
 /* Reads the file, compiles the pattern. A site that says neither knows no rack.
- * TRP_EINVAL with FILE:LINE:COL: no such file, or what is wrong in it. */
+ * TRP_EINVAL with FILE:LINE:COL: no such file, or what is wrong in it. TRP_ESYSTEM: an
+ * error of the disk. */
 int trp_racks_open(const struct trp_site *s, trp_racks **ret, trp_error *err);
 /* The same of a file's text; `file` is for messages. */
 int trp_racks_parse(const char *file, const char *text, size_t size, trp_racks **ret,

@@ -164,6 +164,9 @@ static void test_beside_the_site(void)
     s = site(file, "site: 1\nracks: {file: .}\n");
     g_assert_cmpint(trp_racks_open(s, &r, &err), ==, TRP_EINVAL);
     trp_site_free(s);
+    s = site(file, "site: 1\nracks: {file: /proc/self/mem}\n"); /* reads fail */
+    g_assert_cmpint(trp_racks_open(s, &r, &err), ==, TRP_ESYSTEM);
+    trp_site_free(s);
     s = site(file, "site: 1\nracks: {from: slurm}\n");
     g_assert_cmpint(trp_racks_open(s, &r, &err), ==, 0);
     expect(r, "node1", "");

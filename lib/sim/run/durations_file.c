@@ -103,6 +103,8 @@ static TRP_YAML_READER(read_stages)
                             compare_names);
         if (found)
             read_stage(y, key->next, key->text, &r->d->stages[*found - r->p->stages]);
+        else if (!wanted.name)
+            trp_yaml_no_memory(y);
         else
             unknown_stage(y, key, r->p);
         free(wanted.name);

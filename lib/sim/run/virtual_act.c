@@ -44,6 +44,8 @@ static void stage_ended(struct trp_virtual_run *r, const struct trp_action *a)
     s->outcome = a->stage_ended.outcome;
     if (s->ready >= 0 && s->outcome != TRP_OUTCOME_SUCCEEDED && !s->why)
         s->why = strdup(a->stage_ended.text);
+    if (s->ready >= 0 && s->outcome != TRP_OUTCOME_SUCCEEDED && !s->why)
+        trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
 }
 
 static void profile_added(struct trp_virtual_run *r, trp_profile_id id)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "conf/wording.h"
-#include "core/scenario/sched_alone.h"
+#include "sim/scenario/executors.h"
 
 /* ---- opening -----------------------------------------------------------------------
  */
@@ -18,22 +18,10 @@
 static int add_executor(struct trp_sim_dag *s, const struct trp_sim_executor *x,
                         int64_t now_ns, trp_error *err)
 {
-    int n = trp_sim_names_find(&s->executors, x->id);
-    if (n < 0) {
-        if (trp_sched_alone_reserve(s->engine) == TRP_NONE ||
-            (n = trp_sim_names_add(&s->executors, x->id)) < 0)
-            return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
-    }
-    const struct trp_event ev = {
-        .kind = TRP_EVENT_EXECUTOR_ADDED,
-        .added = {.executor = {(uint32_t)n},
-                  .host = x->host,
-                  .rack = trp_sim_rack_of(s->c, x->host),
-                  .resources = x->resources,
-                  .nresources = x->nresources,
-                  .cores = x->cores},
-    };
-    return trp_sched_alone_add(s->engine, now_ns, (uint32_t)n, x->profile, &ev, err);
+    uint32_t n = trp_sim_executor_number(s->engine, &s->executors, x->id);
+    if (n == TRP_NONE)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
+    return trp_sim_executor_add(s->c, s->engine, now_ns, n, x, err);
 }
 
 static void on_submit(void *context, const struct trp_stage *stage,
@@ -339,32 +327,14 @@ static int find_live(struct trp_sim_dag *s, const struct trp_yaml_node *at,
 static int step_lose(struct trp_sim_dag *s, const struct trp_yaml_node *value,
                      int64_t now_ns, trp_error *err)
 {
-    struct lose {
-        const char *executor;
-        bool host_lost, by_app;
-        int reason;
-    } v = {.by_app = true};
-    static const enum trp_loss reasons[] = {TRP_LOSS_EXITED, TRP_LOSS_RELEASED,
-                                            TRP_LOSS_DECOMMISSIONED, TRP_LOSS_HEARTBEAT,
-                                            TRP_LOSS_HOST};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct lose, executor, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct lose, host_lost, TRP_SIM_BOOL, false, NULL),
-        TRP_SIM_FIELD(struct lose, by_app, TRP_SIM_BOOL, false, NULL),
-        TRP_SIM_FIELD(struct lose, reason, TRP_SIM_CHOICE, false,
-                      "exited|killed_by_driver|decommissioned|heartbeat|host_lost"),
-    };
-    if (!trp_sim_fields(s->c, value, "lose", fields, 4, &v))
+    struct trp_event ev;
+    const char *name;
+    if (!trp_sim_read_lose(s->c, value, true, &name, &ev))
         return TRP_EINVAL;
-    int n = find_live(s, value, v.executor);
+    int n = find_live(s, value, name);
     if (n < 0)
         return n;
-    const struct trp_event ev = {
-        .kind = TRP_EVENT_EXECUTOR_LOST,
-        .lost = {.executor = {(uint32_t)n},
-                 .reason = v.host_lost ? TRP_LOSS_HOST : reasons[v.reason],
-                 .not_by_app = !v.by_app},
-    };
+    ev.lost.executor.n = (uint32_t)n;
     return trp_engine_step(s->engine, now_ns, &ev, err);
 }
 

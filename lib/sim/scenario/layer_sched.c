@@ -14,34 +14,14 @@
 /* ---- opening -----------------------------------------------------------------------
  */
 
-uint32_t trp_sched_executor(struct trp_sched *s, const char *name)
-{
-    int n = trp_sim_names_find(&s->executors, name);
-    if (n >= 0)
-        return (uint32_t)n;
-    if (trp_sched_alone_reserve(s->engine) == TRP_NONE)
-        return TRP_NONE;
-    n = trp_sim_names_add(&s->executors, name);
-    return n < 0 ? TRP_NONE : (uint32_t)n;
-}
-
 static int add_executor(struct trp_sched *s, const struct trp_sim_executor *x,
                         int64_t now_ns, trp_error *err)
 {
-    uint32_t n = trp_sched_executor(s, x->id);
+    uint32_t n = trp_sim_executor_number(s->engine, &s->executors, x->id);
     if (n == TRP_NONE || !TRP_ARRAY_GROW(s->order, s->norder, s->order_cap))
         return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
-    struct trp_event ev = {
-        .kind = TRP_EVENT_EXECUTOR_ADDED,
-        .added = {.executor = {n},
-                  .host = x->host,
-                  .rack = trp_sim_rack_of(s->c, x->host),
-                  .resources = x->resources,
-                  .nresources = x->nresources,
-                  .cores = x->cores},
-    };
     trp_error why;
-    int rc = trp_sched_alone_add(s->engine, now_ns, n, x->profile, &ev, &why);
+    int rc = trp_sim_executor_add(s->c, s->engine, now_ns, n, x, &why);
     if (rc < 0)
         return trp_error_set(err, rc, "executor %s: %s", x->id, why.text);
     s->order[s->norder++] = n;
@@ -334,31 +314,14 @@ static int step_add(struct trp_sched *s, const struct trp_yaml_node *value,
 static int step_lose(struct trp_sched *s, const struct trp_yaml_node *value,
                      int64_t now_ns, trp_error *err)
 {
-    struct lose {
-        const char *executor;
-        bool by_app;
-        int reason;
-    } v = {.by_app = true};
-    static const enum trp_loss reasons[] = {TRP_LOSS_EXITED, TRP_LOSS_RELEASED,
-                                            TRP_LOSS_DECOMMISSIONED, TRP_LOSS_HEARTBEAT,
-                                            TRP_LOSS_HOST};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct lose, executor, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct lose, by_app, TRP_SIM_BOOL, false, NULL),
-        TRP_SIM_FIELD(struct lose, reason, TRP_SIM_CHOICE, false,
-                      "exited|killed_by_driver|decommissioned|heartbeat|host_lost"),
-    };
-    if (!trp_sim_fields(s->c, value, "lose", fields, 3, &v))
+    struct trp_event ev;
+    const char *name;
+    if (!trp_sim_read_lose(s->c, value, false, &name, &ev))
         return TRP_EINVAL;
-    const struct trp_executor *x = find_executor(s, value, v.executor);
+    const struct trp_executor *x = find_executor(s, value, name);
     if (!x)
         return TRP_EINVAL;
-    struct trp_event ev = {
-        .kind = TRP_EVENT_EXECUTOR_LOST,
-        .lost = {.executor = x->id,
-                 .reason = reasons[v.reason],
-                 .not_by_app = !v.by_app},
-    };
+    ev.lost.executor = x->id;
     return trp_sched_lose(s, &ev, now_ns, err);
 }
 
@@ -417,7 +380,7 @@ static int step_exclude(struct trp_sched *s, const struct trp_yaml_node *value,
                              "{host: …}");
     if (v.host)
         return trp_sched_alone_exclude_host(s->engine, v.host, err);
-    uint32_t n = trp_sched_executor(s, v.executor);
+    uint32_t n = trp_sim_executor_number(s->engine, &s->executors, v.executor);
     if (n == TRP_NONE)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for an executor");
     return trp_sched_alone_exclude_executor(s->engine, n, err);

@@ -4,8 +4,7 @@
 #ifndef TRP_SIM_SCENARIO_LAYER_SCHED_H
 #define TRP_SIM_SCENARIO_LAYER_SCHED_H
 
-#include "core/scenario/sched_alone.h"
-#include "sim/scenario/layer.h"
+#include "sim/scenario/executors.h"
 
 /* A task set as the file declares it. */
 struct trp_sched_set {
@@ -34,9 +33,6 @@ struct trp_sched {
     struct trp_pool_spec *pools;
     uint32_t npools;
 };
-
-/* The number of an executor, which is reserved when it is new; TRP_NONE: no memory. */
-uint32_t trp_sched_executor(struct trp_sched *s, const char *name);
 
 /* The key `pools`, before there is an engine. */
 int trp_sched_read_pools(struct trp_sched *s);

@@ -51,7 +51,7 @@ static bool read_place(struct trp_sched *s, const struct trp_yaml_node *node,
     if (slash) {
         ret->host =
             trp_conf_arena_text(trp_sim_keep(s->c), text, (size_t)(slash - text));
-        ret->executor = trp_sched_executor(s, slash + 1);
+        ret->executor = trp_sim_executor_number(s->engine, &s->executors, slash + 1);
         if (slash == text || !slash[1]) {
             trp_sim_wrong(s->c, node->mark,
                           "\"%s\" is no place; write HOST or HOST/EXECUTOR",
