@@ -41,3 +41,8 @@ json() {
 pipeline() {
     cat >p.yaml
 }
+
+# The names of all subcommands.
+commands() {
+    troupe --help | sed -n 's/^  troupe \([a-z][a-z-]*\) .*/\1/p'
+}

@@ -80,8 +80,11 @@ load common
 }
 
 @test "the man pages have every command and stage key, and are well formed" {
-    for c in run submit plan check config topo site-shape sim ls cancel; do
-        grep -q "^.Ss troupe $c" "$TROUPE_SOURCE/docs/man/troupe.1"
+    for c in $(commands); do
+        grep -q "^.Ss troupe $c" "$TROUPE_SOURCE/docs/man/troupe.1" || {
+            echo "$c is not in troupe.1"
+            return 1
+        }
     done
     for key in $(sed -n '/stage_keys\[\]/,/^};/s/^    {"\([a-z_]*\)",.*/\1/p' \
         "$TROUPE_SOURCE/lib/conf/pipeline_stage.c"); do
