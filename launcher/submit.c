@@ -46,8 +46,8 @@ static int check_stage(const struct submit *s, const trp_profiles *profiles,
     struct trp_site_request r;
     trp_error why;
     const char *file = p->file;
-    int code =
-        trp_site_request_make(s->settings.site, profile, p->stages[i].ranks, &r, &why);
+    int code = trp_site_request_make(s->settings.site, profile, p->stages[i].spec.ranks,
+                                     &r, &why);
     if (code == 0)
         return 0;
     const struct trp_profile_section *section =

@@ -19,6 +19,7 @@
 
 #include "conf/options.h"
 #include "core/base/error.h"
+#include "core/engine.h"
 #include "core/profile/profile.h"
 #include "core/sched/pools.h"
 
@@ -92,8 +93,6 @@ struct trp_pipeline_stage {
     bool allow_empty;
     uint32_t tasks; /* 1 when neither tasks nor foreach is written */
     bool tasks_written;
-    uint32_t ranks; /* mpi: {ranks: N}; 0: no gang */
-    bool barrier;   /* all tasks start at once; when one fails all run again */
     struct trp_pair *env;
     uint32_t nenv;
     char *cwd;          /* NULL: where troupe run was called */
@@ -101,18 +100,9 @@ struct trp_pipeline_stage {
     char **outputs;
     uint32_t noutputs;
     char **prefer;
-    uint32_t nprefer;      /* host or host/executor, for each task of the stage */
-    uint32_t max_running;  /* 0: no limit */
-    uint32_t tolerate;     /* tasks … */
-    uint32_t tolerate_ppm; /* … or millionths */
-    uint32_t max_failures; /* 0: not written */
-    double memory_factor;  /* 0: not written */
-    int32_t *not_on;
-    uint32_t nnot_on;
-    uint32_t min_executors, max_executors; /* 0: not written */
-    enum trp_look_ahead look_ahead;        /* UNSET: not written */
-    int64_t look_ahead_ns;
-    char *pool; /* NULL: not written */
+    uint32_t nprefer;           /* host or host/executor, for each task of the stage */
+    struct trp_stage_spec spec; /* what the engine is told; its profile, parents and
+                                 * tasks: stage_specs.h */
     struct trp_mark pool_mark;
 };
 

@@ -213,7 +213,7 @@ static TRP_YAML_READER(read_ranks)
     int64_t n = 1;
     (void)key;
     trp_yaml_whole(y, value, "ranks", 1, TRP_PIPELINE_RANKS, &n);
-    r->s->ranks = (uint32_t)n;
+    r->s->spec.ranks = (uint32_t)n;
 }
 
 static TRP_YAML_READER(read_mpi)
@@ -229,8 +229,8 @@ static TRP_YAML_READER(read_mpi)
 static TRP_YAML_READER(read_barrier)
 {
     struct reading *r = context;
-    trp_yaml_bool(y, value, "barrier", &r->s->barrier);
-    if (r->s->barrier)
+    trp_yaml_bool(y, value, "barrier", &r->s->spec.barrier);
+    if (r->s->spec.barrier)
         r->barrier = key->mark;
 }
 
@@ -275,7 +275,7 @@ static TRP_YAML_READER(read_max_running)
     int64_t n = 0;
     r->max_running = key->mark;
     trp_yaml_whole(y, value, "max_running", 1, TRP_PIPELINE_TASKS, &n);
-    r->s->max_running = (uint32_t)n;
+    r->s->spec.max_running = (uint32_t)n;
 }
 
 /* "3" tasks or "1%" of them. */
@@ -289,7 +289,7 @@ static TRP_YAML_READER(read_tolerate)
     bool scalar = value->kind == TRP_YAML_SCALAR;
     if (!scalar || value->size < 2 || value->text[value->size - 1] != '%') {
         trp_yaml_whole(y, value, "tolerate", 0, TRP_PIPELINE_TASKS, &n);
-        r->s->tolerate = (uint32_t)n;
+        r->s->spec.tolerate = (uint32_t)n;
         return;
     }
     if (value->size <= sizeof(number))
@@ -302,7 +302,7 @@ static TRP_YAML_READER(read_tolerate)
             "to 100%%",
             trp_show(value->text).text);
     else
-        r->s->tolerate_ppm = (uint32_t)(percent * PPM_OF_PERCENT + 0.5);
+        r->s->spec.tolerate_ppm = (uint32_t)(percent * PPM_OF_PERCENT + 0.5);
 }
 
 static TRP_YAML_READER(read_outputs)
@@ -349,14 +349,16 @@ static TRP_YAML_READER(read_max_failures)
     int64_t n = 0;
     (void)key;
     trp_yaml_whole(y, value, "max_failures", 1, COUNT_MAX, &n);
-    r->s->max_failures = (uint32_t)n;
+    r->s->spec.max_failures = (uint32_t)n;
 }
 
 static TRP_YAML_READER(read_memory_factor)
 {
     struct reading *r = context;
     (void)key;
-    trp_yaml_number(y, value, "memory_factor", 1, FACTOR_MAX, &r->s->memory_factor);
+    double factor = 0;
+    trp_yaml_number(y, value, "memory_factor", 1, FACTOR_MAX, &factor);
+    r->s->spec.memory_factor_ppm = (uint32_t)(factor * 1e6 + 0.5);
 }
 
 static TRP_YAML_READER(read_not_on)
@@ -365,13 +367,14 @@ static TRP_YAML_READER(read_not_on)
     (void)key;
     if (!trp_yaml_is_list(y, value, "not_on") || value->count == 0)
         return;
-    r->s->not_on = trp_yaml_alloc(y, value->count, sizeof(*r->s->not_on));
-    if (!r->s->not_on)
+    int32_t *statuses = trp_yaml_alloc(y, value->count, sizeof(*statuses));
+    r->s->spec.not_on = statuses;
+    if (!statuses)
         return;
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
         int64_t status = 0;
         if (trp_yaml_whole(y, item, "an exit status of not_on", 1, EXIT_MAX, &status))
-            r->s->not_on[r->s->nnot_on++] = (int32_t)status;
+            statuses[r->s->spec.nnot_on++] = (int32_t)status;
     }
 }
 
@@ -392,7 +395,7 @@ static TRP_YAML_READER(read_executors_min)
     int64_t n = 0;
     (void)key;
     trp_yaml_whole(y, value, "min", 0, COUNT_MAX, &n);
-    r->s->min_executors = (uint32_t)n;
+    r->s->spec.min_executors = (uint32_t)n;
 }
 
 static TRP_YAML_READER(read_executors_max)
@@ -401,7 +404,7 @@ static TRP_YAML_READER(read_executors_max)
     int64_t n = 0;
     (void)key;
     trp_yaml_whole(y, value, "max", 1, COUNT_MAX, &n);
-    r->s->max_executors = (uint32_t)n;
+    r->s->spec.max_executors = (uint32_t)n;
 }
 
 static TRP_YAML_READER(read_look_ahead)
@@ -412,11 +415,12 @@ static TRP_YAML_READER(read_look_ahead)
     if (!text)
         return;
     if (strcmp(text, "auto") == 0)
-        r->s->look_ahead = TRP_LOOK_AHEAD_AUTO;
+        r->s->spec.look_ahead = TRP_LOOK_AHEAD_AUTO;
     else if (strcmp(text, "off") == 0)
-        r->s->look_ahead = TRP_LOOK_AHEAD_OFF;
-    else if (trp_time_parse(text, INT64_C(1000000000), &r->s->look_ahead_ns, NULL) == 0)
-        r->s->look_ahead = TRP_LOOK_AHEAD_TIME;
+        r->s->spec.look_ahead = TRP_LOOK_AHEAD_OFF;
+    else if (trp_time_parse(text, INT64_C(1000000000), &r->s->spec.look_ahead_ns,
+                            NULL) == 0)
+        r->s->spec.look_ahead = TRP_LOOK_AHEAD_TIME;
     else
         trp_yaml_wrong(y, value->mark,
                        "look_ahead is \"%s\"; write auto, off, or a time such as 30s",
@@ -433,16 +437,16 @@ static TRP_YAML_READER(read_executors)
     struct reading *r = context;
     (void)key;
     trp_yaml_mapping(y, value, "executors", keys, 3, r);
-    if (r->s->max_executors && r->s->min_executors > r->s->max_executors)
+    if (r->s->spec.max_executors && r->s->spec.min_executors > r->s->spec.max_executors)
         trp_yaml_wrong(y, value->mark, "min %u is above max %u; make it smaller",
-                       r->s->min_executors, r->s->max_executors);
+                       r->s->spec.min_executors, r->s->spec.max_executors);
 }
 
 static TRP_YAML_READER(read_pool)
 {
     struct reading *r = context;
     r->pool = key->mark;
-    r->s->pool = trp_yaml_word(y, value, "pool");
+    r->s->spec.pool = trp_yaml_word(y, value, "pool");
     r->s->pool_mark = value->mark;
 }
 

@@ -180,7 +180,7 @@ static int join(const struct trp_pool_section *own, const struct trp_pool_sectio
 static int unknown_pool(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                         const struct trp_pool_list *l, trp_error *err)
 {
-    struct trp_nearest near = trp_nearest_of(s->pool);
+    struct trp_nearest near = trp_nearest_of(s->spec.pool);
     struct trp_name_list all = {0};
     for (uint32_t i = 0; i < l->n; i++) {
         trp_nearest_try(&near, l->specs[i].name);
@@ -188,16 +188,16 @@ static int unknown_pool(const trp_pipeline *p, const struct trp_pipeline_stage *
     }
     if (near.best)
         return trp_error_at(err, TRP_EINVAL, p->file, s->pool_mark,
-                            "unknown pool \"%s\"%s", trp_show(s->pool).text,
+                            "unknown pool \"%s\"%s", trp_show(s->spec.pool).text,
                             trp_did_you_mean(&near).text);
     if (l->n > 1)
         return trp_error_at(err, TRP_EINVAL, p->file, s->pool_mark,
                             "unknown pool \"%s\"; the pools are %s",
-                            trp_show(s->pool).text, all.text);
+                            trp_show(s->spec.pool).text, all.text);
     return trp_error_at(err, TRP_EINVAL, p->file, s->pool_mark,
                         "unknown pool \"%s\"; write pools: {%s: {weight: 1}} at the "
                         "top of the file",
-                        trp_show(s->pool).text, trp_show(s->pool).text);
+                        trp_show(s->spec.pool).text, trp_show(s->spec.pool).text);
 }
 
 /* FIFO: who writes pools expects something of them. */
@@ -205,7 +205,7 @@ static int check_none(const trp_pipeline *p, trp_error *err)
 {
     struct trp_mark at = {0};
     for (uint32_t i = 0; i < p->nstages; i++)
-        if (p->stages[i].pool &&
+        if (p->stages[i].spec.pool &&
             (!at.line || trp_mark_before(p->stages[i].pool_mark, at)))
             at = p->stages[i].pool_mark;
     if (p->pools.n && (!at.line || trp_mark_before(p->pools.marks[0], at)))
@@ -229,7 +229,7 @@ static int make_pools(const trp_pipeline *p, const trp_options *o, const char *c
         rc = join(p ? &p->pools : &none, &file, l, err);
     for (uint32_t i = 0; rc == 0 && p && i < p->nstages; i++) {
         const struct trp_pipeline_stage *s = &p->stages[i];
-        if (s->pool && !find_pool(l, s->pool))
+        if (s->spec.pool && !find_pool(l, s->spec.pool))
             rc = unknown_pool(p, s, l, err);
     }
     return rc;

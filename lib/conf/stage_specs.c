@@ -9,26 +9,11 @@ static void fill_stage(const struct trp_pipeline_stage *s, const uint32_t *place
                        trp_profile_id profile, struct trp_parent_spec *parents,
                        struct trp_stage_spec *ret)
 {
-    *ret = (struct trp_stage_spec){
-        .name = s->name,
-        .profile = profile,
-        .kind = s->ranks ? TRP_STAGE_GANG : TRP_STAGE_TASKS,
-        .ranks = s->ranks,
-        .barrier = s->barrier,
-        .parents = parents,
-        .max_failures = s->max_failures,
-        .memory_factor_ppm = (uint32_t)(s->memory_factor * 1e6 + 0.5),
-        .max_running = s->max_running,
-        .tolerate = s->tolerate,
-        .tolerate_ppm = s->tolerate_ppm,
-        .not_on = s->not_on,
-        .nnot_on = s->nnot_on,
-        .min_executors = s->min_executors,
-        .max_executors = s->max_executors,
-        .look_ahead = s->look_ahead,
-        .look_ahead_ns = s->look_ahead_ns,
-        .pool = s->pool,
-    };
+    *ret = s->spec;
+    ret->name = s->name;
+    ret->profile = profile;
+    ret->kind = s->spec.ranks ? TRP_STAGE_GANG : TRP_STAGE_TASKS;
+    ret->parents = parents;
     for (uint32_t a = 0; a < s->nafter; a++) {
         uint32_t above = place[s->after[a].index];
         if (above != TRP_NONE)

@@ -368,14 +368,14 @@ static char *see_log(const trp_command_job *j, const struct trp_pipeline_stage *
                      const struct running *r)
 {
     static const char *const suffix[] = {"err", "out"};
-    uint32_t of_stage = j->work.first_attempt + (s->barrier ? r->number : 0);
+    uint32_t of_stage = j->work.first_attempt + (s->spec.barrier ? r->number : 0);
     char attempt[16] = "", line[256], *text = NULL;
     if (of_stage)
         snprintf(attempt, sizeof attempt, "s%u.", of_stage);
     for (int i = 0; i < 2; i++) {
         char *path;
         if (asprintf(&path, "%s/logs/%s/%u.%s%u%s.%s", j->c.run_dir, s->name, r->task,
-                     attempt, r->number, s->ranks ? ".*" : "", suffix[i]) < 0)
+                     attempt, r->number, s->spec.ranks ? ".*" : "", suffix[i]) < 0)
             return NULL;
         bool there = last_line(path, line, sizeof line);
         int n = there ? asprintf(&text, "; see %s%s%s%s", shown_run_dir(j),

@@ -89,14 +89,14 @@ int trp_fit_stage(trp_fit *f, const trp_pipeline *p, const trp_site *site,
 {
     const char *file;
     trp_error why;
-    if (trp_fit_ask(f, profile, s->ranks, &why) > 0)
+    if (trp_fit_ask(f, profile, s->spec.ranks, &why) > 0)
         return 0;
-    if (s->ranks)
+    if (s->spec.ranks)
         return trp_error_set(err, TRP_ENEVER,
                              "%s:%u:%u: stage %s: %u ranks of profile "
                              "%s never fit here at once: %s",
-                             p->file, s->mark.line, s->mark.column, s->name, s->ranks,
-                             profile->name, why.text);
+                             p->file, s->mark.line, s->mark.column, s->name,
+                             s->spec.ranks, profile->name, why.text);
     const struct trp_profile_section *section =
         trp_fit_section(p, site, profile->name, &file);
     struct trp_mark mark = section ? section->mark : s->mark;

@@ -177,14 +177,14 @@ static int find_wait(struct maker *m, struct trp_plan_stage *v, uint32_t fits)
 {
     const struct trp_pipeline_stage *s = v->stage;
     uint64_t executors = fits;
-    if (s->max_executors && s->max_executors < executors)
-        executors = s->max_executors;
+    if (s->spec.max_executors && s->spec.max_executors < executors)
+        executors = s->spec.max_executors;
     uint64_t at_once = executors * v->profile->made->slots;
-    if (s->max_running && s->max_running < at_once)
-        at_once = s->max_running;
-    if (!v->known || s->ranks || v->ntasks <= at_once)
+    if (s->spec.max_running && s->spec.max_running < at_once)
+        at_once = s->spec.max_running;
+    if (!v->known || s->spec.ranks || v->ntasks <= at_once)
         return 0;
-    if (s->barrier)
+    if (s->spec.barrier)
         return never_at_once(m, v, at_once);
     int n = asprintf(&v->waits, "%u tasks, %llu at once", v->ntasks,
                      (unsigned long long)at_once);
@@ -206,7 +206,7 @@ static int plan_stage(struct maker *m, trp_fit *fit, uint32_t i)
         v->never = strdup(profile->never);
         return v->never ? 0 : out_of_memory(m);
     }
-    uint32_t fits = trp_fit_ask(fit, profile->made, v->stage->ranks, &why);
+    uint32_t fits = trp_fit_ask(fit, profile->made, v->stage->spec.ranks, &why);
     if (fits)
         return find_wait(m, v, fits);
     v->never = strdup(why.text);

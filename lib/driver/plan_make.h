@@ -42,8 +42,8 @@ int trp_plan_make(const trp_pipeline *p, const trp_options *o, const trp_site *s
 /* Its pool; NULL: it is in none, a gang. */
 static inline const char *trp_plan_pool(const struct trp_plan_stage *v)
 {
-    const char *written = v->stage->pool ? v->stage->pool : TRP_POOL_DEFAULT;
-    return v->stage->ranks ? NULL : written;
+    const char *written = v->stage->spec.pool ? v->stage->spec.pool : TRP_POOL_DEFAULT;
+    return v->stage->spec.ranks ? NULL : written;
 }
 void trp_plan_free(struct trp_plan *plan);
 

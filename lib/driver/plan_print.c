@@ -68,8 +68,8 @@ static void stage_row(trp_table *t, const struct trp_plan_stage *v)
     const struct trp_pipeline_stage *s = v->stage;
     trp_table_cell(t, "%s", s->name);
     trp_table_cell(t, "%s", s->profile ? s->profile : "default");
-    if (s->ranks)
-        trp_table_cell(t, "%u ranks", s->ranks);
+    if (s->spec.ranks)
+        trp_table_cell(t, "%u ranks", s->spec.ranks);
     else if (v->known)
         trp_table_cell(t, "%u", v->ntasks);
     else
@@ -194,10 +194,10 @@ static int print_slurm(const struct trp_plan *plan, const struct trp_site *site,
     }
     for (uint32_t i = 0; i < plan->p->nstages; i++) {
         const struct trp_plan_stage *v = &plan->stage[i];
-        if (!v->stage->ranks || !v->profile || !v->profile->made)
+        if (!v->stage->spec.ranks || !v->profile || !v->profile->made)
             continue;
         trp_table_cell(t, "gang of stage %s", v->stage->name);
-        slurm_row(t, site, v->profile->made, v->stage->ranks);
+        slurm_row(t, site, v->profile->made, v->stage->spec.ranks);
     }
     fprintf(out, "\n");
     return trp_table_print(t, out, err);
@@ -320,10 +320,10 @@ static json_t *stage_json(const struct trp_plan *plan, const struct trp_site *si
         json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "name", s->name,
                   "profile", s->profile ? s->profile : "default", "tasks",
                   v->known ? json_integer(v->ntasks) : json_null(), "ranks",
-                  (json_int_t)s->ranks, "pool", text_or_null(pool), "after", after,
+                  (json_int_t)s->spec.ranks, "pool", text_or_null(pool), "after", after,
                   "waits", text_or_null(v->waits), "never", text_or_null(v->never));
-    if (site && s->ranks && v->profile && v->profile->made)
-        trp_plan_slurm_json(site, v->profile->made, s->ranks, j);
+    if (site && s->spec.ranks && v->profile && v->profile->made)
+        trp_plan_slurm_json(site, v->profile->made, s->spec.ranks, j);
     return j;
 }
 
@@ -386,8 +386,8 @@ static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s
         r = trp_foreach_evaluate(p, s, NULL, &items, err);
     if (r == 0) {
         fprintf(out, "%s: ", s->name);
-        if (s->ranks)
-            fprintf(out, "a gang of %u ranks", s->ranks);
+        if (s->spec.ranks)
+            fprintf(out, "a gang of %u ranks", s->spec.ranks);
         else if (known)
             fprintf(out, "%u task%s", items.ntasks, items.ntasks == 1 ? "" : "s");
         else

@@ -113,7 +113,7 @@ static int print_stage(struct chooser *c, uint32_t i)
     put_pairs(&p, s->env, s->nenv);
     put_pairs(&p, c->p->params, c->p->nparams);
     put_profile(&p, trp_profiles_get(c->q->profiles, c->q->ids[i]));
-    trp_put_u32(&p.b, s->ranks);
+    trp_put_u32(&p.b, s->spec.ranks);
     for (uint32_t k = 0; k < s->noutputs; k++) /* what they are is no part of it */
         p.by_index = p.by_index || names(s->outputs[k], "TROUPE_TASK");
     bool failed = p.b.failed;
@@ -289,7 +289,7 @@ static int find_done(struct chooser *c, uint32_t i)
         choice->ndone += choice->done[t];
     }
     choice->runs = choice->ndone < choice->items.ntasks;
-    if (choice->runs && s->barrier) /* all or none */
+    if (choice->runs && s->spec.barrier) /* all or none */
         choice->ndone = 0;
     return 0;
 }

@@ -29,10 +29,10 @@ static void check_stage(const struct trp_pipeline_stage *s)
 {
     FUZZ_CHECK(s->name && *s->name, "a stage without a name");
     FUZZ_CHECK((s->run != NULL) != (s->nargv > 0), "stage %s: run and argv", s->name);
-    FUZZ_CHECK(s->tasks <= TRP_PIPELINE_TASKS && s->ranks <= TRP_PIPELINE_RANKS,
-               "stage %s: %u tasks, %u ranks", s->name, s->tasks, s->ranks);
+    FUZZ_CHECK(s->tasks <= TRP_PIPELINE_TASKS && s->spec.ranks <= TRP_PIPELINE_RANKS,
+               "stage %s: %u tasks, %u ranks", s->name, s->tasks, s->spec.ranks);
     FUZZ_CHECK(s->timeout_ns >= 0, "stage %s: a timeout below 0", s->name);
-    FUZZ_CHECK(s->memory_factor == 0 || s->memory_factor >= 1,
+    FUZZ_CHECK(!s->spec.memory_factor_ppm || s->spec.memory_factor_ppm >= 1000000,
                "stage %s: memory becomes less", s->name);
     for (uint32_t i = 0; i < s->nargv; i++)
         FUZZ_CHECK(s->argv[i], "stage %s: argv has a hole", s->name);

@@ -368,7 +368,7 @@ static void test_example(void)
     g_assert_false(s->tasks_written);
     g_assert_cmpuint(s->nafter, ==, 0);
     s = &p->stages[1];
-    g_assert_cmpuint(s->ranks, ==, 8);
+    g_assert_cmpuint(s->spec.ranks, ==, 8);
     g_assert_cmpuint(s->tasks, ==, 1);
     g_assert_cmpint(s->timeout_ns, ==, INT64_C(7200000000000));
     g_assert_cmpuint(s->nafter, ==, 1);
@@ -377,8 +377,8 @@ static void test_example(void)
     s = &p->stages[2];
     g_assert_cmpuint(s->tasks, ==, 4);
     g_assert_true(s->tasks_written);
-    g_assert_cmpuint(s->max_failures, ==, 4);
-    g_assert_cmpfloat(s->memory_factor, ==, 1.5);
+    g_assert_cmpuint(s->spec.max_failures, ==, 4);
+    g_assert_cmpuint(s->spec.memory_factor_ppm, ==, 1500000);
     for (uint32_t i = 0; i < 3; i++)
         g_assert_cmpuint(p->order[i], ==, i);
     trp_pipeline_free(p);
@@ -446,18 +446,18 @@ static void test_every_stage_key(void)
     g_assert_cmpint(s->timeout_ns, ==, 1500000000);
     g_assert_cmpuint(s->nprefer, ==, 2);
     g_assert_cmpstr(s->prefer[1], ==, "h2/3");
-    g_assert_cmpuint(s->max_running, ==, 7);
-    g_assert_cmpuint(s->tolerate, ==, 0);
-    g_assert_cmpuint(s->tolerate_ppm, ==, 5000);
-    g_assert_cmpuint(s->nnot_on, ==, 2);
-    g_assert_cmpint(s->not_on[1], ==, 255);
-    g_assert_cmpuint(s->min_executors, ==, 1);
-    g_assert_cmpuint(s->max_executors, ==, 2);
-    g_assert_cmpint(s->look_ahead, ==, TRP_LOOK_AHEAD_TIME);
-    g_assert_cmpint(s->look_ahead_ns, ==, INT64_C(90000000000));
+    g_assert_cmpuint(s->spec.max_running, ==, 7);
+    g_assert_cmpuint(s->spec.tolerate, ==, 0);
+    g_assert_cmpuint(s->spec.tolerate_ppm, ==, 5000);
+    g_assert_cmpuint(s->spec.nnot_on, ==, 2);
+    g_assert_cmpint(s->spec.not_on[1], ==, 255);
+    g_assert_cmpuint(s->spec.min_executors, ==, 1);
+    g_assert_cmpuint(s->spec.max_executors, ==, 2);
+    g_assert_cmpint(s->spec.look_ahead, ==, TRP_LOOK_AHEAD_TIME);
+    g_assert_cmpint(s->spec.look_ahead_ns, ==, INT64_C(90000000000));
     s = &p->stages[2];
     g_assert_cmpint(s->foreach, ==, TRP_FOREACH_LINES);
-    g_assert_cmpuint(s->tolerate, ==, 3);
+    g_assert_cmpuint(s->spec.tolerate, ==, 3);
     g_assert_cmpint(s->timeout_ns, ==, 250000000);
     /* a and c before b, ties in file order */
     g_assert_cmpuint(p->order[0], ==, 0);

@@ -48,7 +48,7 @@ static void load(struct play *v, const char *cluster, const char *durations,
     g_assert_cmpuint(v->p->nstages, <=, 16);
     for (uint32_t i = 0; i < v->p->nstages; i++)
         if (!trp_sim_durations_tasks(v->d, i, &v->ntasks[i]))
-            v->ntasks[i] = v->p->stages[i].ranks ? 1 : v->p->stages[i].tasks;
+            v->ntasks[i] = v->p->stages[i].spec.ranks ? 1 : v->p->stages[i].tasks;
 }
 
 static void play(struct play *v, const char *policy, uint64_t seed, const char *record)

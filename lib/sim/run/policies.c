@@ -44,16 +44,16 @@ static uint64_t units_of(const struct trp_virtual_run_config *config, uint32_t s
                          const struct trp_resource_profile *p)
 {
     const struct trp_pipeline_stage *s = &config->pipeline->stages[stage];
-    if (s->ranks)
-        return s->ranks;
+    if (s->spec.ranks)
+        return s->spec.ranks;
     uint64_t n = ((uint64_t)config->ntasks[stage] + p->slots - 1) / p->slots;
     uint64_t most = config->engine.max_executors;
     if (config->engine.alloc_max_executors < most)
         most = config->engine.alloc_max_executors;
-    if (s->max_executors && s->max_executors < most)
-        most = s->max_executors;
-    if (s->max_running && (s->max_running + p->slots - 1) / p->slots < most)
-        most = (s->max_running + p->slots - 1) / p->slots;
+    if (s->spec.max_executors && s->spec.max_executors < most)
+        most = s->spec.max_executors;
+    if (s->spec.max_running && (s->spec.max_running + p->slots - 1) / p->slots < most)
+        most = (s->spec.max_running + p->slots - 1) / p->slots;
     return n < most ? n : most;
 }
 
@@ -66,7 +66,7 @@ static void most_nodes(const struct trp_virtual_run_config *config,
     for (uint32_t i = 0; i < config->pipeline->nstages; i++) {
         const struct trp_resource_profile *p = trp_profiles_get(r->profiles, r->ids[i]);
         uint64_t left = units_of(config, i, p);
-        trp_virtual_footprint_make(c, p, config->pipeline->stages[i].ranks, &need);
+        trp_virtual_footprint_make(c, p, config->pipeline->stages[i].spec.ranks, &need);
         for (uint32_t g = 0; g < c->ngroups && left; g++) {
             trp_virtual_group_capacity(c, g, room);
             uint64_t fits = trp_virtual_footprint_fits(&need, room, 2 + c->ndevices);

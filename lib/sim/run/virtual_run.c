@@ -69,7 +69,7 @@ static void plan_stage(struct trp_virtual_run *r, uint32_t i)
         (struct trp_virtual_stage){.name = s->name,
                                    .profile = s->profile ? s->profile : "default",
                                    .ntasks = r->c.ntasks[i],
-                                   .ranks = s->ranks,
+                                   .ranks = s->spec.ranks,
                                    .ready = -1,
                                    .first = -1,
                                    .end = -1};
@@ -116,13 +116,13 @@ static int tell_fit(struct trp_virtual_run *r)
         const struct trp_resource_profile *profile =
             trp_profiles_get(r->c.profiles, r->c.ids[i]);
         struct trp_mark at = s->profile_mark.line ? s->profile_mark : s->mark;
-        uint32_t n = trp_virtual_fit(r->cluster, profile, s->ranks, NULL, &why);
-        if (!n || !trp_limits_most(&r->c.engine, profile, s->ranks, &why))
+        uint32_t n = trp_virtual_fit(r->cluster, profile, s->spec.ranks, NULL, &why);
+        if (!n || !trp_limits_most(&r->c.engine, profile, s->spec.ranks, &why))
             return trp_error_at(r->err, TRP_ENEVER, p->file, at,
                                 "stage %s never fits %s: %s", s->name,
                                 r->c.cluster->file, why.text);
         struct trp_event ev = trp_virtual_fit_of(r, profile, &why);
-        if (!s->ranks)
+        if (!s->spec.ranks)
             trp_virtual_step(r, &ev);
     }
     return r->rc;

@@ -25,8 +25,8 @@ static int count_tasks(struct whole *w, uint32_t i, trp_error *err)
     const struct trp_pipeline_stage *s = &w->q->pipeline->stages[i];
     uint32_t n = 1;
     trp_error why;
-    if (s->ranks || trp_sim_durations_tasks(w->durations, i, &n)) {
-        w->ntasks[i] = s->ranks ? 1 : n;
+    if (s->spec.ranks || trp_sim_durations_tasks(w->durations, i, &n)) {
+        w->ntasks[i] = s->spec.ranks ? 1 : n;
         return 0;
     }
     int rc = w->q->count(w->q->context, s, &n, &why);
