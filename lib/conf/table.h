@@ -12,7 +12,7 @@
  * the rest of its row. Where even that is too much the table comes in several parts,
  * each with the first column; a part leaves out rows of which it has nothing.
  *
- * A table that could not be had (NULL, out of memory) takes cells and says so at the
+ * A table that could not be made (NULL, out of memory) takes cells and says so at the
  * end.
  */
 #ifndef TRP_CONF_TABLE_H

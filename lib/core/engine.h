@@ -180,7 +180,7 @@ struct trp_stage_spec {
     bool indeterminate; /* a task that runs again may give other output */
 };
 
-/* Something to compute, for jobs that are told as datasets: the engine cuts them into
+/* Something to compute, for jobs that are given as datasets: the engine cuts them into
  * stages, and jobs share the stages behind a shuffle. Ids are dense, in the order of
  * TRP_EVENT_DATASET. */
 struct trp_dataset_parent {
@@ -242,13 +242,13 @@ struct trp_fetch_source {
     const char *text;         /* why, for a person; NULL: nobody said */
 };
 
-/* Why an executor that was asked for does not come. */
+/* Why an executor that was requested does not come. */
 enum trp_refusal {
     TRP_REFUSED_FAILED, /* its own process ended before it was admitted, by itself, on a
                          * host that answers: counts */
-    TRP_REFUSED_NEVER,  /* none can ever be had: fails the stages that need it */
+    TRP_REFUSED_NEVER,  /* none can ever be obtained: fails the stages that need it */
     TRP_REFUSED_LATER,  /* not now, or somebody or something else has ended it: counts
-                         * nothing, asked for again later */
+                         * nothing, requested again later */
 };
 
 enum trp_event_kind {
@@ -272,7 +272,7 @@ enum trp_event_kind {
     TRP_EVENT_OUTPUT_MOVED,     /* a map output was handed over to another place */
     TRP_EVENT_CANCEL_STAGE,     /* cancels every job that uses it */
     TRP_EVENT_ENDS, /* until when an executor, or the run, can live: no task that would
-                     * take longer is begun there */
+                     * take longer is started there */
     TRP_EVENT_QUEUE_WAIT, /* how long executors of a profile wait in the cluster's
                            * queue: as the cluster expects it, or as some did */
 };
@@ -313,7 +313,7 @@ struct trp_event {
                                  * they may have to wait in the cluster's queue */
             const char *text;   /* with 0: resource, wanted, available; copied */
             uint32_t hosts;     /* on so many hosts; 0: not known, there may be more */
-            bool more; /* additional jobs may be had for them: each is asked for
+            bool more; /* additional jobs may be requested for them: each is requested
                         * when it is worth it (MAY_ADD) */
         } fit;
         struct {
@@ -380,7 +380,7 @@ struct trp_event {
             trp_stage_id stage;
         } cancel_stage;
         struct {
-            trp_executor_id executor; /* asked for or live; n == TRP_NONE: the run */
+            trp_executor_id executor; /* requested or live; n == TRP_NONE: the run */
             int64_t at_ns;            /* INT64_MAX: no end */
         } ends;
         struct {
@@ -428,8 +428,8 @@ enum trp_action_kind {
                                   * outlive the run */
     TRP_ACTION_OUTLIVED,         /* outlived: tasks would outlive the executor, which is
                                   * about to be released; another one is to live longer */
-    TRP_ACTION_NEED_EXECUTOR, /* executor: asked for ahead, it is needed from now on */
-    TRP_ACTION_MAY_ADD,  /* executor: asked for; where it has no room, an additional job
+    TRP_ACTION_NEED_EXECUTOR, /* executor: requested ahead, it is needed from now on */
+    TRP_ACTION_MAY_ADD,  /* executor: requested; where it has no room, an additional job
                           * is worth it from now on */
     TRP_ACTION_ASK_WAIT, /* wait: how long would they wait? Answer with QUEUE_WAIT,
                           * or not at all */
@@ -550,7 +550,7 @@ struct trp_action {
             trp_executor_id executor;
             trp_profile_id profile;
             bool ahead; /* START: nobody needs it yet. It takes no room that is held:
-                         * only what is had for it */
+                         * only what is obtained for it */
             const char *not_on; /* START: "h1,h2", hosts where it would be of no use;
                                  * "": anywhere. NULL in other actions */
         } executor;
@@ -581,7 +581,7 @@ const struct trp_action *trp_engine_next(trp_engine *e);
 /* When TRP_EVENT_TIME is due next (ns), INT64_MAX for never. */
 int64_t trp_engine_next_timer(const trp_engine *e);
 
-/* An executor that is there without having been asked for (static runs, benches): an id
+/* An executor that is there without having been requested (static runs, benches): an id
  * to be used with TRP_EVENT_EXECUTOR_ADDED, its slots those of `profile`. */
 trp_executor_id trp_engine_expect_executor(trp_engine *e, trp_profile_id profile);
 

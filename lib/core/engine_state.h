@@ -23,7 +23,7 @@
  *     alloc/outlook.c      what may still run, and what of it at once
  *     alloc/wanted.c       how many executors each profile should have
  *     alloc/ahead.c        executors of stages that are not ready yet
- *     alloc/patience.c     which requests may be had from additional jobs
+ *     alloc/patience.c     which requests may come from additional jobs
  *     alloc/left.c         how much longer tasks take
  *     alloc/yield.c        limits over all profiles that are short
  *     alloc/supply.c       what executors there are, for the limits and timeouts
@@ -59,7 +59,7 @@ struct trp_engine {
     struct trp_attempts attempts;
     struct trp_executor **executors; /* by number; NULL: gone */
     uint32_t nexecutors, executors_cap;
-    uint32_t live, requested;   /* came and not gone yet; asked for */
+    uint32_t live, requested;   /* came and not gone yet; requested */
     uint32_t nyielding;         /* in all classes */
     struct trp_class **classes; /* by profile id; made when first needed */
     uint32_t nclasses, classes_cap;
@@ -81,7 +81,7 @@ struct trp_engine {
     trp_idle *idle;              /* NULL: executors are not released */
     trp_targets *targets;        /* NULL: alloc.grow=need */
     struct trp_caps caps;
-    int64_t caps_used[TRP_CAPS]; /* by executors asked for or there */
+    int64_t caps_used[TRP_CAPS]; /* by executors requested or there */
     struct trp_share *shares;    /* of the classes, in order, as last found */
     uint32_t nshares, shares_cap;
     uint32_t nshort;         /* classes that are; and one more while there are gangs */
@@ -89,7 +89,7 @@ struct trp_engine {
     int64_t ahead_due;       /* … then */
     int64_t patience_due;    /* requests that wait are looked at again */
     int64_t start_ns; /* the least time from a request to its executor; 0: none came */
-    bool dynamic;     /* other executors can be had */
+    bool dynamic;     /* other executors can be obtained */
     bool sched_alone; /* scenario/sched_alone.h: no jobs, nothing is offered by itself …
                        */
     bool manual_start; /* … and attempts are launching until told otherwise */

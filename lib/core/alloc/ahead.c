@@ -1,31 +1,31 @@
 /*
- * Looking ahead: executors of a stage are asked for while its parents still run, so
+ * Looking ahead: executors of a stage are requested while its parents still run, so
  * that the wait in the cluster's queue overlaps work (docs/decisions/0020).
  *
- * Whom. A stage that waits for parents which all run, or are through. Only executors
- * count that what is held, or live, has no room for (`further` of PROFILE_FIT): inside
- * the driver's own job nothing waits. Gangs are not looked ahead to.
+ * For which stages. For those whose parents all run or have ended. Only executors count
+ * that do not fit on the nodes that the run has (`further` of PROFILE_FIT): on its own
+ * nodes nothing has to wait in the queue. Gangs are not looked ahead to.
  *
- * When. As soon as what is *left* of the parents is no more than the *lead*: the wait
- * that the cluster expects for them (it is asked once a stage attempt), or that some
- * had, and the least time an executor took to come; or the user's own time. A stage
- * that has some room in what is held is not looked ahead to where the wait is no longer
- * than the patience (patience.c) that it has when it runs: then it is known what is
- * worth it.
+ * When. As soon as the time that is *left* of the parents is no longer than the *lead*.
+ * The lead is the wait that the cluster expects (it is asked once a stage attempt) or
+ * that earlier executors had, and the shortest start so far; or the time that the user
+ * set. If the stage has some room on the run's nodes, and the wait is no longer than
+ * the patience it will have there (patience.c), nothing is requested ahead: once the
+ * stage runs it is known what is worth it.
  *
- * What is left (left.c) is looked at when 1, 2, 4, … tasks have ended, and by timer at
- * half of the time in between (or, when nothing is known, after a quarter of the time
- * so far): a stage costs a few looks, of O(slots), however many tasks it has, and a
- * launch costs nothing.
+ * The time that is left (left.c) is estimated when 1, 2, 4, … tasks have ended, and by
+ * timer at half of the time in between (or, if nothing is known, after a quarter of the
+ * time so far). So a stage costs a few estimates of O(slots), however many tasks it
+ * has, and a launch costs nothing.
  *
- * For how long. They stand apart until the stage runs (`ahead`); then they are the
- * stage's. They go when the stage will not run; and when they have come and it is late
- * by an idle timeout, unless what is left is known to be less than the lead, for which
- * another would have to be waited. Then they are not asked for again before it is
- * ready. So a node is held idle for twice the lead and an idle timeout at most.
- * Rejected: giving back what came much too early, to ask for it again later: waits
- * vary, and the next one may be long. A request that has not been granted costs nothing
- * and stays; one that is refused is nobody's failure, the stage asks when it is ready.
+ * For how long. Executors requested ahead count for themselves (`ahead`) until the
+ * stage runs; then they are the stage's. They are released if the stage will not run,
+ * and if the stage is late by an idle timeout after they came, unless the time left is
+ * known to be less than the lead. After that none is requested before the stage is
+ * ready. So a node is idle for twice the lead and an idle timeout at most. A request
+ * that has not been granted costs nothing and stays. One that is refused counts as no
+ * failure; the stage requests executors when it is ready. Rejected: releasing what came
+ * much too early, to request it again later. Waits vary, and the next one may be long.
  */
 #include "core/engine_state.h"
 
@@ -89,7 +89,7 @@ static uint64_t live_for(const struct trp_engine *e, const struct trp_class *c)
     return n;
 }
 
-/* Executors of the stage that have to be had from elsewhere. */
+/* Executors of the stage that have to come from elsewhere. */
 static uint32_t missing(const struct trp_engine *e, const struct trp_stage *s,
                         const struct trp_class *c)
 {
@@ -112,7 +112,7 @@ static uint32_t missing(const struct trp_engine *e, const struct trp_stage *s,
     return n > have ? (uint32_t)(n - have) : 0;
 }
 
-/* ---- asked for, needed, given up ---- */
+/* ---- requested, needed, given up ---- */
 
 /* Has any of them come, and waits? */
 static bool any_came(const struct trp_engine *e, const struct trp_class *c)
@@ -215,7 +215,7 @@ void trp_ahead_refused(struct trp_engine *e, struct trp_class *c)
 
 /* ---- looking ---- */
 
-/* Others can be had as soon as the stage finds that they are worth it. */
+/* Others can be obtained as soon as the stage finds that they are worth it. */
 static bool is_had_soon(const struct trp_engine *e, const struct trp_stage *s,
                         const struct trp_class *c)
 {
@@ -254,7 +254,7 @@ static int64_t consider(struct trp_engine *e, struct trp_stage *s, struct trp_cl
     return later(e->now, pause > LOOK_LEAST_NS ? pause : LOOK_LEAST_NS);
 }
 
-/* The same for one whose executors are asked for. */
+/* The same for one whose executors are requested. */
 static int64_t reconsider(struct trp_engine *e, struct trp_stage *s,
                           const struct trp_class *c)
 {

@@ -6,7 +6,7 @@
 
 #include "core/engine_state.h"
 
-/* alloc/supply.c: an executor is asked for; is live; is no longer; is gone (or its
+/* alloc/supply.c: an executor is requested; is live; is no longer; is gone (or its
  * request withdrawn); serves another class. */
 void trp_supply_asked(struct trp_engine *e, struct trp_executor *x);
 void trp_supply_live(struct trp_engine *e, struct trp_executor *x);
@@ -73,7 +73,7 @@ void trp_wanted_time(struct trp_engine *e); /* timers that are due */
 /* May an executor of that shape serve the class? */
 bool trp_wanted_may_serve(const struct trp_engine *e, trp_profile_id shape,
                           const struct trp_class *c);
-/* How many it should have, live or asked for. */
+/* How many it should have, live or requested. */
 uint32_t trp_wanted_executors(const struct trp_engine *e, const struct trp_class *c);
 /* An idle executor, or a request, goes. */
 void trp_wanted_release(struct trp_engine *e, struct trp_executor *x);
@@ -82,9 +82,9 @@ void trp_wanted_release(struct trp_engine *e, struct trp_executor *x);
 void trp_starts_free(struct trp_class *c);
 /* An executor of the class was admitted. */
 void trp_starts_came(const struct trp_engine *e, struct trp_class *c);
-/* None can ever be had: its stages are given up. */
+/* None can ever be obtained: its stages are given up. */
 void trp_starts_never(struct trp_engine *e, struct trp_class *c, const char *text);
-/* One that was asked for at `asked_ns` was refused, or lost before it was admitted. */
+/* One that was requested at `asked_ns` was refused, or lost before it was admitted. */
 void trp_starts_refused(struct trp_engine *e, struct trp_class *c, int64_t asked_ns,
                         const struct trp_event *ev);
 void trp_starts_lost(struct trp_engine *e, struct trp_class *c, int64_t asked_ns,
@@ -100,7 +100,7 @@ uint32_t trp_demand_now(const struct trp_engine *e, const struct trp_class *c);
 uint32_t trp_demand_least(const struct trp_engine *e, const struct trp_class *c);
 /* Looks at the copies that wait: which executors are of no use to them. */
 void trp_demand_copies(const struct trp_engine *e, struct trp_class *c);
-/* Is one executor more to be asked for, for copies that can run on none there is? */
+/* Is one executor more to be requested, for copies that can run on none there is? */
 bool trp_demand_apart(const struct trp_class *c);
 /* Finds the classes that are short of executors. */
 void trp_demand_find_short(struct trp_engine *e);
@@ -118,19 +118,19 @@ struct trp_left {
 struct trp_left trp_left_of(const struct trp_engine *e, const struct trp_task_set *s);
 
 /* alloc/patience.c */
-/* Finds requests that may be had from additional jobs now; at the end of a step in
+/* Finds requests that may come from additional jobs now; at the end of a step in
  * which anything changed, or that is due. */
 void trp_patience_look(struct trp_engine *e);
 /* It is known better how long tasks of the class take. */
 void trp_patience_news(struct trp_engine *e, struct trp_class *c);
-/* A request may be had from an additional job whatever else is wanted. */
+/* A request may come from an additional job whatever else is wanted. */
 void trp_patience_over(struct trp_engine *e, struct trp_executor *x);
 
 /* alloc/ahead.c */
-/* The stage runs: what was asked for ahead is needed now, and children that wait for it
+/* The stage runs: what was requested ahead is needed now, and children that wait for it
  * are looked ahead to. */
 void trp_ahead_begun(struct trp_engine *e, struct trp_stage *s);
-/* The stage will not run: what was asked for it ahead goes. */
+/* The stage will not run: what was requested ahead for it is withdrawn. */
 void trp_ahead_over(struct trp_engine *e, struct trp_stage *s);
 /* One of the class that stands apart was refused, or did not come up. */
 void trp_ahead_refused(struct trp_engine *e, struct trp_class *c);

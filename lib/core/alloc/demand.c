@@ -218,7 +218,7 @@ static uint32_t kept(const struct trp_engine *e, const struct trp_class *c,
         all = larger(all, smaller(e->config.min_executors, e->config.max_executors));
     ahead += c->copying.apart.n != TRP_NONE;
     all = smaller(all + ahead, larger(all, e->config.max_executors));
-    /* While others lack what they work with, nothing is asked for without work. */
+    /* While others lack what they work with, nothing is requested without work. */
     if (trp_demand_others_short(e, c))
         all = larger(work, smaller(all, (uint64_t)c->live + c->requested));
     return (uint32_t)smaller(all, c->fit);

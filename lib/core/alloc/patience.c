@@ -1,26 +1,26 @@
 /*
- * Patience: an additional job costs calls to the cluster, and the start of an executor
- * on room that is held meanwhile. So what has no room in what is held may be had from
- * one when that is worth it (docs/decisions/0032); until then the request waits for
- * room.
+ * Patience: whether a request may start an additional job, or waits until the nodes
+ * that the run has are free (docs/decisions/0032). An additional job costs calls to
+ * Slurm and the start of an executor, so it must be worth it.
  *
- * At once:
- *   - where what is held can never run the tasks: it has no room for one executor of
- * the profile, or not for a barrier stage's all;
- *   - what a user named: minima, and what was asked for ahead;
- *   - what takes the place of an executor that was lost or did not start;
- *   - with alloc.grow=ramp, which has its own patience.
- * Else when requests of the profile have waited for the backlog timeout, and it *pays*:
- * tasks would still be pending when an executor could have come (the wait in the queue
- * that is known, and the shortest start so far), and one of them that begins then would
- * end so much earlier than the last one will. `So much` is a start, and no less than
- * USE_LEAST. As many as would then have work for that long, each. When it is not known
- * how long tasks take they are taken as long as soon as one has run for the timeout;
- * or, where none runs, when executors should have come by now.
+ * A request may start one at once, if
+ *   - the nodes that the run has can never run the tasks: not one executor of the
+ * profile fits, or not all executors of a barrier stage;
+ *   - the user named the number (minima), or it was requested ahead;
+ *   - it replaces an executor that was lost or did not start;
+ *   - alloc.grow=ramp is set, which has a patience of its own.
+ * Else the requests of a profile must have waited for the backlog timeout, and an
+ * additional executor must pay. It pays if tasks would still be pending when it could
+ * be there (the known wait in the queue, and the shortest start so far), and if a task
+ * that starts then ends earlier than the last task would end without it: by a start's
+ * time at least, and by USE_LEAST at least. As many may start a job as would each have
+ * work for that long. If it is not known how long tasks take, the time that one has run
+ * stands for it once that is longer than the timeout; if none runs, executors pay as
+ * soon as they are overdue.
  *
- * What a class has requested is looked at together, whatever stages it is for. A
- * request that may keeps that. Looked at when requests are made, when 1, 2, 4, … tasks
- * have ended, and by timer.
+ * All requests of a class are judged together, for whatever stages they are. A request
+ * that may start a job keeps that right. Requests are judged when they are made, when
+ * 1, 2, 4, … tasks have ended, and by timer.
  */
 #include "core/engine_state.h"
 

@@ -1,15 +1,16 @@
 /*
- * Starts of executors that come to nothing: when the next one is asked for, and when
- * the stages of a profile are given up for them.
+ * Executors that fail to start: when the next one is requested, and when the stages of
+ * the profile fail.
  *
- * A start that failed counts. What one event takes (a node, a job, a hand that kills
- * all of them) counts once: of those that were under way when one failed no other
- * counts. So failures in a row are rounds of starts, each asked for after the one
- * before had failed. An executor that comes ends the row.
+ * A failed start counts. One cause (a node, a job, a person who kills all of them)
+ * counts once: after a failure the other starts that were under way at that time do not
+ * count. So failures in a row are rounds of starts, each requested after the one before
+ * had failed. An executor that comes ends the row.
  *
- * Given up after `max_start_failures` in a row; not before `start_patience_ns` after
- * the first of them, nor while another place has not been tried, nor while an executor
- * of the profile lives. The message has every cause that was seen.
+ * The stages fail after `max_start_failures` in a row; but not before
+ * `start_patience_ns` after the first of them, not while another place has not been
+ * tried, and not while an executor of the profile lives. The message has every cause
+ * that was seen.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * How many executors each profile should have, by Spark's series (semantics 16,
  * decisions 6, 10 and 11): alloc.grow=ramp.
  *
- * Words. The *target* of a profile is the number of executors asked for, in all. What
+ * Words. The *target* of a profile is the number of executors requested, in all. What
  * its tasks would use is its *need*. While tasks wait there is a *backlog*, and the
  * target grows towards the need by 1, 2, 4, … (`to_add`): first after the backlog
  * timeout, then after each sustained one. A target above the need falls to it at once;
@@ -12,7 +12,7 @@
  *     need = ceil(((pending + copies that wait + running) * ratio + of gangs) / slots)
  *
  * A gang's tasks all run at once, whatever the ratio. The limits over all profiles are
- * not known here: they bound what is asked for (shares.h), not what is aimed at.
+ * not known here: they bound what is requested (shares.h), not what is aimed at.
  * Counts are kept by calls, a few instructions each; nothing is ever scanned. Profiles
  * are numbers of the caller; a target is one number for each, within min and max. Time
  * is `now`, ns, never decreasing.
@@ -75,7 +75,7 @@ bool trp_targets_ended(trp_targets *t, uint32_t stage, uint32_t task, bool copy,
                        enum trp_targets_end how, int64_t now_ns);
 /* A task that had started is to run again: it was killed, or its output is lost. */
 void trp_targets_again(trp_targets *t, uint32_t stage, uint32_t task, int64_t now_ns);
-/* A copy of a slow task is asked for; no longer. */
+/* A copy of a slow task is requested; no longer. */
 int trp_targets_copy(trp_targets *t, uint32_t stage, uint32_t task, int64_t now_ns);
 void trp_targets_uncopy(trp_targets *t, uint32_t stage, uint32_t task);
 /* A task of the stage may run on none of the executors there are, or may again. */

@@ -1,21 +1,20 @@
 /*
- * How many executors each profile should have, and which may go. Semantics 16,
+ * How many executors each profile should have, and which are released. Semantics 16,
  * decisions 4, 5, 8, 10 and 11.
  *
- * What a class needs (need.c), bounded by its share of the limits over all profiles
- * (make_room.c), is compared, whenever either changes, with what is live or asked for:
- *   too few   idle executors of another class that nobody needs there and whose shape
- *             may serve (alloc.reuse) are relabelled; the rest is asked for, within the
- *             limits;
- *   too many  idle ones go, and requests are withdrawn, at the end of a stage (none of
- *             the class runs while others do), or when somebody else waits for room, or
- *             when they have expired (idle.h). Between the jobs of a program nothing
- *             runs and nobody waits: executors stay until they expire.
- * A minimum holds while nobody lacks an executor that its tasks can use. Then nothing
- * is asked for to keep it, and what it keeps may expire; under a limit that is short it
- * goes at once.
+ * The demand of a class (demand.c), bounded by its share of the limits over all
+ * profiles (yield.c), is compared with its executors, live and requested, whenever
+ * either changes: too few   idle executors of another class, which that class does not
+ * need and whose shape may serve (alloc.reuse), are relabelled; the rest is requested,
+ * within the limits; too many  idle ones are released, and requests withdrawn, at the
+ * end of a stage (none of the class runs while others do), when another class lacks
+ * executors, or when they have expired (idle.h). Between the jobs of a program nothing
+ * runs and nobody waits: executors stay until they expire. A minimum holds while no
+ * class lacks an executor that its tasks can use. If one does, nothing is requested to
+ * keep a minimum, and what it keeps may expire; if a limit is short it is released at
+ * once.
  *
- * Cost: O(profiles) a change; executors are looked through only when some are to go.
+ * Cost: O(profiles) a change; executors are looked through only when some are released.
  */
 #include <stdio.h>
 #include <string.h>
@@ -133,7 +132,7 @@ static void check_limits(struct trp_engine *e, struct trp_class *c)
     trp_starts_never(e, c, text);
 }
 
-/* Executors for stages that are not ready yet, not asked for so far. */
+/* Executors for stages that are not ready yet, not requested so far. */
 static uint32_t missing_ahead(const struct trp_class *c)
 {
     return c->ahead > c->nahead ? c->ahead - c->nahead : 0;

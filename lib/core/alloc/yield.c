@@ -30,7 +30,7 @@ static struct trp_share claim(const struct trp_engine *e, const struct trp_class
     s.all = trp_demand_all(e, c);
     if (first)
         s.order = (uint64_t)first->priority << 32 | first->stage->id.n;
-    /* Where nothing is asked for before a while nobody is to make room for more. */
+    /* Where nothing is requested before a while nobody is to make room for more. */
     if (e->now < c->retry_at && have < s.work)
         s.work = have;
     s.least = trp_demand_least(e, c);

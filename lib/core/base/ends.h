@@ -27,7 +27,7 @@ enum trp_end_status {
     TRP_END_UNWRITABLE,  /* its result cannot be written down: ends the stage */
     TRP_END_EXISTS,      /* its output is already there: ends the stage */
     TRP_END_MISTAKE,     /* the program is wrong, and would be again: ends the stage */
-    TRP_END_NEVER,       /* a gang whose room can never be had: ends the stage */
+    TRP_END_NEVER,       /* a gang whose room can never be obtained: ends the stage */
 };
 const char *trp_end_status_name(enum trp_end_status status);
 
@@ -39,7 +39,7 @@ enum trp_loss {
     TRP_LOSS_TIMEOUT,    /* a function over its timeout: against `culprit` only */
     TRP_LOSS_HEARTBEAT,  /* silent for network.timeout: counts */
     TRP_LOSS_RELEASED,   /* we released it: counts nothing */
-    TRP_LOSS_NEVER_CAME, /* did not come up; counts nothing, asked for again later */
+    TRP_LOSS_NEVER_CAME, /* did not come up; counts nothing, requested again later */
     TRP_LOSS_HOST,       /* its whole host is gone: counts, as do the outputs there */
     TRP_LOSS_DECOMMISSIONED, /* as was announced: counts nothing */
     TRP_LOSS_TIME_LIMIT,     /* its allocation ended when it was to: a task's first such

@@ -25,7 +25,7 @@ static inline size_t trp_utf8_length(const void *text, size_t n)
     return overlong || outside ? 0 : length;
 }
 
-/* Whether a byte goes on with the character before it. */
+/* Whether a byte continues the character before it. */
 static inline bool trp_utf8_goes_on(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;

@@ -72,9 +72,9 @@ struct trp_stage_ahead {
     struct trp_stage *next, *prev; /* of those that are looked ahead to */
     bool watched, asked_wait;
     bool given_up;  /* its executors came and waited for too long */
-    uint32_t n;     /* executors asked for */
+    uint32_t n;     /* executors requested */
     int64_t since;  /* watched */
-    int64_t expect; /* the stage should have begun by then … */
+    int64_t expect; /* the stage should have started by then … */
     int64_t most;   /* … and later than that nothing is held for it */
 };
 
@@ -110,7 +110,7 @@ struct trp_stage {
     uint64_t looked_at; /* … as of this state of outputs and cached data */
     struct trp_use *uses, *last_use;
 
-    uint32_t dataset; /* TRP_NONE: told as a stage */
+    uint32_t dataset; /* TRP_NONE: given as a stage */
     uint32_t shuffle; /* map: its number among the map outputs */
     bool cache_in_chain;
     uint32_t *prefer; /* datasets of the chain that may prefer places, in their order */
@@ -122,7 +122,7 @@ struct trp_stage {
     uint64_t *epochs;         /* by attempt: of the map outputs when it began */
     uint32_t epochs_cap;
     /* A bit a task. Map: the newest attempt has not told its end yet. Otherwise: it is
-     * over (done, given up but tolerated, or not asked for). */
+     * over (done, given up but tolerated, or not requested). */
     uint64_t *bits;
     uint32_t awaited;                      /* map: bits set */
     uint32_t succeeded, given_up, unasked; /* otherwise: their sum is the bits set */
@@ -153,7 +153,7 @@ struct trp_job {
     int code;
     trp_stage_id failed; /* the first that failed */
     char *text;          /* why */
-    /* Refused for want of slots, tried again: what was asked for. */
+    /* Refused for want of slots, tried again: what was requested. */
     bool gated;
     uint32_t dataset, *partitions, npartitions, gate_failures;
     int64_t gate_due;

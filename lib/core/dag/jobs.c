@@ -1,7 +1,7 @@
 /*
  * Jobs: what is submitted, what ends. A job uses stages; a stage that no job uses ends
  * and goes. A job waits for the end of some of the stages it uses: one that was told as
- * stages for all of them, one that was told as a dataset for its last.
+ * stages for all of them, one that was given as a dataset for its last.
  *
  * A job is over when it waits for none, when it failed, or when it was cancelled; then
  * what only it used is stopped, in this order: the stage to blame, the others by id,

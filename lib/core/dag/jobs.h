@@ -40,8 +40,8 @@ int trp_gate_check(const struct trp_engine *e, const char *name, trp_profile_id 
                    uint32_t ntasks, trp_error *err);
 void trp_gate_add(struct trp_engine *e, struct trp_job *j);
 void trp_gate_remove(struct trp_engine *e, struct trp_job *j);
-/* The same for a stage that was told as one and has been submitted: it is given up when
- * the slots do not come. */
+/* The same for a stage that was given as one and has been submitted: it is given up
+ * when the slots do not come. */
 void trp_gate_watch(struct trp_engine *e, struct trp_stage *s);
 void trp_gate_unwatch(struct trp_engine *e, struct trp_stage *s);
 void trp_gate_time(struct trp_engine *e);

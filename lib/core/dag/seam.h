@@ -15,8 +15,8 @@ void trp_dag_task_done(struct trp_engine *e, struct trp_task_set *s, uint32_t ta
 /* It failed for good and that is tolerated. */
 void trp_dag_task_tolerated(struct trp_engine *e, struct trp_task_set *s,
                             uint32_t task);
-/* All its tasks succeeded, or are tolerated, which was told before; of a set that was
- * no zombie. */
+/* All its tasks succeeded, or are tolerated, which was reported before; of a set that
+ * was no zombie. */
 void trp_dag_set_finished(struct trp_engine *e, struct trp_task_set *s);
 /* It gave up. */
 void trp_dag_set_aborted(struct trp_engine *e, struct trp_task_set *s, int code,

@@ -179,7 +179,7 @@ uint16_t trp_dag_held(const struct trp_stage *s, uint32_t task)
     return held;
 }
 
-/* ---- executors that can never be had ---- */
+/* ---- executors that can never be obtained ---- */
 
 static bool needs_class(const struct trp_stage *s, const struct trp_class *c)
 {

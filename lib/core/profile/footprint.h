@@ -3,7 +3,7 @@
  * one place that says so, for this machine, for Slurm and for the simulator.
  *
  * A rank has a slot of the profile: its task's cpus and devices, and its part of the
- * executor's memory. What several share is had once for all of them: `share` ranks
+ * executor's memory. What several share is taken once for all of them: `share` ranks
  * share a device of which a task takes a fraction, and as many ranks as an executor has
  * slots share its memory.
  */

@@ -201,7 +201,7 @@ static int fill_in(const struct trp_resolve_rules *rules,
     p->task_cpus = trp_written_or(p->cpus, base->cpus);
     if (p->task_only && d->kind == TRP_MANAGER_ELASTIC && !d->cores_configured &&
         p->cores < p->task_cpus)
-        p->cores = p->task_cpus; /* nobody asked for small executors */
+        p->cores = p->task_cpus; /* nobody requested small executors */
     p->memory_mib = trp_written_or(own->memory_mib, from->memory_mib);
     p->offheap_mib = trp_written_or(own->offheap_mib, from->offheap_mib);
     if (p->memory_mib < 1)

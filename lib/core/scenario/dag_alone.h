@@ -13,7 +13,7 @@
 
 struct trp_dag_alone {
     void *context;
-    bool elastic; /* executors could be had: a barrier stage waits for no slots */
+    bool elastic; /* executors could be obtained: a barrier stage waits for no slots */
     void (*submit)(void *context, const struct trp_stage *s,
                    const struct trp_set_spec *spec);
     void (*stop)(void *context, const struct trp_stage *s); /* kill its attempts */

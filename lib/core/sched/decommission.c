@@ -1,15 +1,15 @@
 /*
- * Executors that are to go in good order. Semantics 10 and 16.
+ * Executors that are released in good order. Semantics 10 and 16.
  *
- * A decommissioned executor gets nothing new and makes no locality level; what runs
- * there goes on, what waits there is recalled. When nothing runs there any more it is
- * released. With executor.decommission.forceKillTimeout it is released after that time
- * whatever still runs there, which then ends as lost and counts for nothing. The time
- * is the same for all, so those that wait for it stand in a list, the earliest first,
- * and only its head is ever looked at.
+ * A decommissioned executor gets nothing new and makes no locality level. What runs
+ * there continues, what is queued there is recalled, and when nothing runs any more it
+ * is released. With executor.decommission.forceKillTimeout it is released after that
+ * time even if attempts still run; these end as lost, and count as no failure. The time
+ * is the same for all executors, so those that wait for it are a list, the earliest
+ * first, and only its head is looked at.
  *
- * Executors of a fixed set stay; those of scenarios are only told of the
- * release by force.
+ * Executors of a fixed set are not released; scenarios are told only of a release by
+ * force.
  */
 #include "core/engine_state.h"
 

@@ -1,20 +1,21 @@
 /*
- * Executors live as long as their allocation, which ends at a known time, as does the
- * run's own: what would outlive it is not begun there. How long a task takes is not
- * known before; the median of those of its stage that succeeded stands for it, and
- * nothing does before the first has.
+ * Executors live no longer than their allocation, which ends at a known time, and the
+ * run ends with the driver's allocation. A task that would not finish before that time
+ * is not started. How long a task will take is estimated by the median of the tasks of
+ * its stage that succeeded; before the first has succeeded there is no estimate, and
+ * nothing is held back.
  *
- * An executor that has been refused a task for its own end and runs nothing has no use
- * any more: it is decommissioned, so that another can take its place, and the driver is
- * told why, so that the other one does not come from the same allocation. An attempt
- * that ends with its allocation all the same counts nothing the first time, since its
- * allocation may have been old; from the second time of its task on it is a failure, or
- * a task that takes longer than any allocation would run for ever. The run's end is
- * that of all, wherever another would come from: when nothing runs and all that is
- * pending would outlive it, the run is out of time, which is told once.
+ * An executor that runs nothing, and was refused a task because of its own end, is
+ * decommissioned, so that another can replace it. The driver is told why, so that the
+ * replacement does not come from the same allocation. An attempt that is killed by the
+ * end of its allocation counts no failure the first time, since the allocation may have
+ * been old. From the second time of its task on it counts, or a task that takes longer
+ * than any allocation would be repeated for ever. The end of the run holds for all
+ * executors: if nothing runs, and no pending task would finish before it, the run is
+ * out of time, which is reported once.
  *
- * Cost: with no end known one comparison an offer. With ends a heap of durations per
- * set (speculation.h), O(log tasks) a success; refusals are looked into once a step,
+ * Cost: one comparison an offer if no end is known. Else a heap of durations per set
+ * (speculation.h), O(log tasks) a success; refusals are looked into once a step,
  * O(sets).
  */
 #include "core/engine_state.h"
@@ -87,7 +88,7 @@ bool trp_ends_refuse(struct trp_engine *e, struct trp_task_set *s,
     return true;
 }
 
-/* The first set with pending tasks, when nothing can be begun before the end. */
+/* The first set with pending tasks, when nothing can be started before the end. */
 static const struct trp_task_set *out_of_time(const struct trp_engine *e)
 {
     const struct trp_task_set *first = NULL;

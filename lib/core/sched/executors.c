@@ -210,7 +210,7 @@ static void leave_live(struct trp_engine *e, struct trp_executor *x,
     trp_executor_set_free(e, x);
 }
 
-/* Nothing is offered to it any more. What runs there goes on. */
+/* Nothing is offered to it any more. What runs there continues. */
 void trp_executor_retire(struct trp_engine *e, struct trp_executor *x)
 {
     leave_live(e, x, TRP_EXECUTOR_RELEASING);

@@ -1,25 +1,28 @@
 /*
  * Slots that are kept for a barrier set (decision 25, docs/decisions/0033).
  *
- * A barrier set needs all its slots at once. Behind it stand sets that take each slot
- * as it becomes free, so that it would begin when they are over. Therefore: when the
- * first set of a class that has tasks to launch is a barrier set and did not start,
- * those behind it do not get what it could use, for barrier.reserve; then they are
- * offered everything in one round, and the time starts anew. It is only begun when
- * something is offered, so that a slot which becomes free late is kept, too.
+ * A barrier set needs all its slots at once. The sets behind it take each slot as it
+ * becomes free, so it would start only after they are done. Therefore: if the first set
+ * of a class that has tasks to launch is a barrier set, and it did not start, the sets
+ * behind it do not get the slots that it could use, for the time barrier.reserve. After
+ * that time they are offered everything in one round, and the time starts anew. It
+ * starts only when something is offered, so that a slot which becomes free late is
+ * kept, too.
  *
- * What is kept. Nothing, unless the live executors would be enough for the set if
- * nothing else ran there: a set that waits for executors to come keeps none idle. And
- * on each executor no more than it could use there if nothing else ran: cores for so
- * many of its tasks, and the custom resources that they take. Whole tasks' worth is not
- * asked for, else narrow tasks would take the cores of a wide one as they come.
+ * What is kept. Nothing, if the live executors would not be enough for the set even if
+ * nothing else ran there: a set that waits for more executors keeps none of them idle.
+ * Else, on each executor, at most what the set could use there if nothing else ran: the
+ * cores of so many of its tasks, and the custom resources that they take. Parts of a
+ * task's worth are kept as well; else narrow tasks would take the cores of a wide one
+ * one by one.
  *
- * When the set goes, or executors are not enough any more, what was kept is offered at
- * once (trp_keep_check, at the end of every step): nothing else would do it.
+ * When the set is over, or executors are not enough any more, what was kept is offered
+ * at once (trp_keep_check, at the end of every step), since nothing else would offer
+ * it.
  *
- * Tasks that wait on executors (queue ahead) would take over slots before anybody is
- * asked: those of the sets behind are recalled when a barrier set comes. While it is in
- * its class's order none are sent ahead.
+ * Tasks that are queued ahead on executors would take over slots without an offer:
+ * those of the sets behind are recalled when a barrier set comes, and none are sent
+ * ahead while it is in its class's order.
  */
 #include <string.h>
 

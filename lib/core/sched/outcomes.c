@@ -2,9 +2,9 @@
  * How attempts end and what follows: success, counted failures and retries, the end of
  * a set by one of its tasks (semantics, section 9).
  *
- * A verdict is told for every attempt exactly once (TRP_ACTION_TASK_END), also when its
- * set is a zombie. What an end means is one table: does it count as a failure of the
- * task, and what does it do to the set.
+ * A verdict is reported for every attempt exactly once (TRP_ACTION_TASK_END), also when
+ * its set is a zombie. What an end means is one table: does it count as a failure of
+ * the task, and what does it do to the set.
  */
 #include <stdio.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void close_task(struct trp_task_set *s)
 }
 
 /* It waited to start, and its task does not wait any more: another attempt of it does
- * the work, or has. Or it had begun before that was known here. */
+ * the work, or has. Or it had started before that was known here. */
 static void skip_start(struct trp_engine *e, const struct trp_attempt *a)
 {
     if (a->state != TRP_ATTEMPT_QUEUED || (a->flags & TRP_ATTEMPT_COPY))

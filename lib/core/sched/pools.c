@@ -3,8 +3,8 @@
  *
  * A count that changes in a FAIR pool only puts the child on the list of those to be
  * placed anew; a walk begins by placing them. So order stays what it was while a round
- * goes on, counts that cancel out between two rounds cost no move, and in FIFO nothing
- * is ever moved by a count. A pool is listed while one of its children is.
+ * continues, counts that cancel out between two rounds cost no move, and in FIFO
+ * nothing is ever moved by a count. A pool is listed while one of its children is.
  *
  * The walk's position is an index in each pool on its path; a removal in front of it
  * moves it back.

@@ -56,7 +56,7 @@ struct trp_attempts {
 enum trp_executor_state {
     TRP_EXECUTOR_REQUESTED,
     TRP_EXECUTOR_LIVE,
-    TRP_EXECUTOR_DECOMMISSIONED, /* gets nothing new; what runs there goes on */
+    TRP_EXECUTOR_DECOMMISSIONED, /* gets nothing new; what runs there continues */
     TRP_EXECUTOR_RELEASING,      /* told to go; runs nothing */
 };
 
@@ -80,7 +80,7 @@ struct trp_executor {
     bool yields;               /* gets nothing new: is to go when it is idle */
     bool ahead;                /* for a stage that is not ready yet */
     bool may_add;              /* requested: an additional job is worth it */
-    int64_t asked_ns;          /* when it was asked for */
+    int64_t asked_ns;          /* when it was requested */
     bool forced;               /* has to go when its time is over: in that list */
     struct trp_executor *force_next, *force_prev;
     uint64_t stranger; /* to all dull sets as long as this is the engine's listings */
@@ -142,28 +142,28 @@ struct trp_class {
     struct {                     /* while copies wait (alloc/demand.c): */
         uint32_t useless;        /* live executors where none of them could run … */
         uint32_t idle;           /* … of which idle */
-        bool asked;              /* one was asked for elsewhere … */
+        bool asked;              /* one was requested elsewhere … */
         trp_executor_id apart;   /* … which is this, or n == TRP_NONE */
     } copying;
-    uint32_t fit_hosts;     /* that the cluster has for it; 0: not known */
-    uint32_t nqueued;       /* queued attempts on its executors */
-    uint32_t recalls;       /* recalls under way */
-    uint32_t fit;           /* executors the cluster can hold at once … */
-    uint32_t further;       /* … of which what is held has no room for so many */
-    bool more;              /* additional jobs may be had for it (alloc/patience.c): */
-    uint32_t nmay;          /* requested ones that may be had from one */
-    uint32_t lost;          /* executors that are to be replaced at once */
+    uint32_t fit_hosts; /* that the cluster has for it; 0: not known */
+    uint32_t nqueued;   /* queued attempts on its executors */
+    uint32_t recalls;   /* recalls under way */
+    uint32_t fit;       /* executors the cluster can hold at once … */
+    uint32_t further;   /* … of which what is held has no room for so many */
+    bool more;     /* additional jobs may be requested for it (alloc/patience.c): */
+    uint32_t nmay; /* requested ones that may come from one */
+    uint32_t lost; /* executors that are to be replaced at once */
     int64_t waits_since;    /* others of those are requested; INT64_MAX: none is … */
     int64_t patience_due;   /* … and looked at then */
     uint32_t ahead;         /* executors for stages that are not ready yet … */
-    uint32_t nahead;        /* … asked for or live */
+    uint32_t nahead;        /* … requested or live */
     int64_t wait_ns;        /* in the cluster's queue, as far as is known */
     int64_t cost[TRP_CAPS]; /* what an executor of it takes of the limits */
     uint32_t share;         /* executors that the limits allow it */
     bool is_short;          /* tasks wait, and could use more than are live */
     uint32_t yielding;      /* live executors that are to go when they are idle */
-    char *never;            /* why none can ever be had, or NULL */
-    int64_t retry_at;       /* nothing is asked for before */
+    char *never;            /* why none can ever be obtained, or NULL */
+    int64_t retry_at;       /* nothing is requested before */
     int64_t backoff;
     struct trp_starts starts; /* that failed */
     char *start_failure;      /* what the last refusal said */

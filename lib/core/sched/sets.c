@@ -4,7 +4,7 @@
  *
  * A set that has ended in any way is a *zombie*: it is in no order, launches nothing,
  * and lives until its last attempt has ended (and the step with it, so that no pointer
- * of the step goes stale). How it ended is told once.
+ * of the step goes stale). How it ended is reported once.
  *
  * Order. Every class lists its sets that have something to launch by job, stage and
  * attempt: FIFO for nothing. With FAIR pools the same sets stand in the pools as well

@@ -21,8 +21,8 @@ struct trp_set_spec {
  * zombies, sets stage->set, and offers. TRP_ENEVER, TRP_ENOMEM. */
 struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stage,
                                     const struct trp_set_spec *spec, trp_error *err);
-/* Launches nothing more; what runs goes on. It is freed at the end of the step in which
- * its last attempt ends; stage->set is NULL then if it was this one. */
+/* Launches nothing more; what runs continues. It is freed at the end of the step in
+ * which its last attempt ends; stage->set is NULL then if it was this one. */
 void trp_set_zombie(struct trp_engine *e, struct trp_task_set *s);
 /* A zombie, and all its attempts are killed. */
 void trp_set_kill(struct trp_engine *e, struct trp_task_set *s);
@@ -32,12 +32,13 @@ void trp_set_task_elsewhere(struct trp_engine *e, struct trp_task_set *s,
                             uint32_t task);
 /* A task waits for one task of a parent (after … each) less. */
 void trp_set_unhold(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
-/* Its tasks are all done (or tolerated): told once. */
+/* Its tasks are all done (or tolerated): reported once. */
 void trp_set_check_finished(struct trp_engine *e, struct trp_task_set *s);
 /* Gives up: tells it, then the stage. */
 void trp_set_abort(struct trp_engine *e, struct trp_task_set *s, int code,
                    uint32_t task, const char *text);
-/* What executors can be had has changed: gives up barrier sets that can never start. */
+/* Other executors can be obtained than before: gives up barrier sets that can never
+ * start. */
 void trp_sets_check_gangs(struct trp_engine *e, const struct trp_class *c);
 /* To be freed at the end of the step, if it is a zombie without attempts. */
 void trp_set_bury(struct trp_engine *e, struct trp_task_set *s);

@@ -22,7 +22,7 @@ const int64_t *trp_node_tree_available(const trp_node_tree *t, uint32_t n);
 /* Adds `times` times `amounts`. */
 void trp_node_tree_add(trp_node_tree *t, uint32_t n, const int64_t *amounts,
                        int64_t times);
-/* A node that is closed is not found; its account goes on. */
+/* A node that is closed is not found; its account continues. */
 void trp_node_tree_close(trp_node_tree *t, uint32_t n, bool closed);
 /* The first of nodes from … to - 1 that has at least `need`; TRP_NONE: none. */
 uint32_t trp_node_tree_find(const trp_node_tree *t, uint32_t from, uint32_t to,

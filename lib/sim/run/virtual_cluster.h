@@ -12,7 +12,7 @@
  * only when there is room for all of it, and keeps all its room until the last of its
  * shares is given back: a Slurm job as a user would submit it.
  *
- * What is asked for *ahead*, before anybody needs it, waits in a line of its own: it
+ * What is requested *ahead*, before anybody needs it, waits in a line of its own: it
  * has room outside only, and after all others.
  *
  *     share = trp_virtual_ask(c, line, owner);
@@ -78,18 +78,18 @@ uint32_t trp_virtual_nodes(trp_virtual_cluster *c, const struct trp_resource_pro
 
 /* A new share that waits for room inside. TRP_NONE: out of memory. */
 uint32_t trp_virtual_ask(trp_virtual_cluster *c, uint32_t line, uint32_t owner);
-/* A job may be had for one that waits. */
+/* A job may be requested for one that waits. */
 void trp_virtual_may_add(trp_virtual_cluster *c, uint32_t share);
 /* Withdraws it, or gives its room back. */
 void trp_virtual_leave(trp_virtual_cluster *c, uint32_t share, int64_t now);
 
-/* After all that was asked for at one time: what has no room inside goes into the
+/* After all that was requested at one time: what has no room inside goes into the
  * queue; and everybody is served. */
 void trp_virtual_submit(trp_virtual_cluster *c, int64_t now);
 void trp_virtual_job_ready(trp_virtual_cluster *c, uint32_t line, uint32_t shares);
 void trp_virtual_serve(trp_virtual_cluster *c, int64_t now);
 
-/* One that waits was asked for ahead and is needed now: it keeps its place in the
+/* One that waits was requested ahead and is needed now: it keeps its place in the
  * queue, and may have room inside. */
 void trp_virtual_share_needed(trp_virtual_cluster *c, uint32_t share);
 

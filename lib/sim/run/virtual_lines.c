@@ -7,7 +7,7 @@
  *
  * Serving takes lines in the order of their longest waiting share. When that one finds
  * no room, the zones it could use are closed to the lines behind it for this time:
- * small shares never starve a gang. Lines of what is asked for ahead come last. Cost:
+ * small shares never starve a gang. Lines of what is requested ahead come last. Cost:
  * O(lines) a grant.
  */
 #include <stdlib.h>
@@ -244,7 +244,7 @@ void trp_virtual_submit(trp_virtual_cluster *c, int64_t now)
     }
 }
 
-/* Whom it was asked for may be needed by now. */
+/* The executors that it was requested for may be needed by now. */
 void trp_virtual_job_ready(trp_virtual_cluster *c, uint32_t line, uint32_t shares)
 {
     struct trp_virtual_line *l = &c->lines[line];

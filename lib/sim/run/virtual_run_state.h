@@ -75,7 +75,7 @@ struct trp_virtual_run {
     uint32_t up;
     bool asked;   /* somebody began to wait */
     bool room;    /* somebody gave room back */
-    bool patient; /* jobs are had when they are worth it, not at once */
+    bool patient; /* jobs are requested when they are worth it, not at once */
     bool performing, over;
     int rc;
     trp_error *err;

@@ -67,7 +67,7 @@ struct trp_virtual_line {
     int64_t one[TRP_SIM_DIMS];      /* need of one share, or of one rank */
     uint32_t inside_mask, out_mask; /* zones that can ever hold one */
     struct trp_virtual_list waits, has, left;
-    uint32_t may_add; /* of those that wait: for which jobs may be had */
+    uint32_t may_add; /* of those that wait: for which jobs may be requested */
     uint32_t asked;   /* of those that wait: covered by jobs */
     uint32_t credit;  /* of those: by jobs whose wait is over */
     uint32_t needed;  /* of one ahead: the line of the same without */

@@ -91,7 +91,7 @@ static json_t *each_shuffle(const struct trp_sim_dag *s,
 /* ---- what a stage is ---------------------------------------------------------------
  */
 
-/* Of the datasets that are asked for: a chain may be long. */
+/* Of the datasets that are requested: a chain may be long. */
 static json_t *parents(struct trp_sim_dag *s, const struct trp_yaml_node *wanted)
 {
     struct trp_graph *g = &s->engine->dag.graph;

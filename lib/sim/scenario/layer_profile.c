@@ -247,7 +247,7 @@ static int step(void *state, const char *action, const struct trp_yaml_node *val
     return code;
 }
 
-/* `same_id_as: r`: the name asked for where it is another name of the same profile. */
+/* `same_id_as: r`: the name requested where it is another name of the same profile. */
 static json_t *same_id_as(struct profiles *s, const struct trp_yaml_node *wanted)
 {
     const struct trp_resource_profile *other =
