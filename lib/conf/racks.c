@@ -364,7 +364,8 @@ static int load_file(const trp_site *s, trp_racks **ret, trp_error *err)
     }
     int code = 0, reason = errno;
     if (!f || ferror(f))
-        code = trp_error_at(err, f && reason != EISDIR ? TRP_ESYSTEM : TRP_EINVAL, s->file, s->racks_mark,
+        code = trp_error_at(err, f && reason != EISDIR ? TRP_ESYSTEM : TRP_EINVAL,
+                            s->file, s->racks_mark,
                             "racks: %s cannot be read: %s; name a file of lines HOSTS "
                             "RACK",
                             s->racks_text, strerror(reason));

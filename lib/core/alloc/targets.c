@@ -111,18 +111,18 @@ static uint32_t executors_for(const trp_targets *t, uint64_t tasks, uint64_t who
 static uint32_t need_with(const trp_targets *t, const struct trp_targets_profile *p,
                           uint64_t copies)
 {
-    uint32_t need = executors_for(t, p->pending + copies + p->running - p->at_once,
-                                  p->at_once, p->slots);
+    uint32_t demand = executors_for(t, p->pending + copies + p->running - p->at_once,
+                                    p->at_once, p->slots);
     /* The copy of a task cannot run beside it, whatever else has room there. */
-    if (p->slots > 1 && need == 1 && copies)
-        need = 2;
+    if (p->slots > 1 && demand == 1 && copies)
+        demand = 2;
     if (!p->unschedulable)
-        return need;
+        return demand;
     uint32_t more = executors_for(t, p->unschedulable, 0, p->slots);
-    return need > p->registered + more ? need : p->registered + more;
+    return demand > p->registered + more ? demand : p->registered + more;
 }
 
-static uint32_t need_of(const trp_targets *t, const struct trp_targets_profile *p)
+static uint32_t demand_of(const trp_targets *t, const struct trp_targets_profile *p)
 {
     return need_with(t, p, p->copies);
 }
@@ -130,8 +130,8 @@ static uint32_t need_of(const trp_targets *t, const struct trp_targets_profile *
 /* What the target goes for. */
 static uint32_t wanted_of(const trp_targets *t, const struct trp_targets_profile *p)
 {
-    uint32_t need = need_of(t, p);
-    return need > p->spread ? need : p->spread;
+    uint32_t demand = demand_of(t, p);
+    return demand > p->spread ? demand : p->spread;
 }
 
 /* While a copy waits and all executors share a host there is to be one more than there
@@ -141,8 +141,8 @@ static void spread(const trp_targets *t, struct trp_targets_profile *p)
     if (!p->copies) {
         p->spread = 0;
     } else if (p->one_host && !p->spread) {
-        uint32_t need = need_of(t, p);
-        p->spread = (need > p->registered ? need : p->registered) + 1;
+        uint32_t demand = demand_of(t, p);
+        p->spread = (demand > p->registered ? demand : p->registered) + 1;
     }
 }
 
@@ -164,9 +164,9 @@ static void grow_target(trp_targets *t, struct trp_targets_profile *p)
     }
     /* No time is lost on those that are there already. */
     uint32_t from = p->registered > p->target ? p->registered : p->target;
-    uint32_t need = wanted_of(t, p);
+    uint32_t demand = wanted_of(t, p);
     uint64_t to = (uint64_t)from + p->to_add;
-    p->target = within(t, to < need ? (uint32_t)to : need);
+    p->target = within(t, to < demand ? (uint32_t)to : demand);
     if (p->target == p->before)
         p->to_add = 1;
     p->stepped = true;
@@ -191,10 +191,10 @@ static void evaluation_begins(trp_targets *t)
 
 static void evaluate(trp_targets *t, struct trp_targets_profile *p, int64_t now_ns)
 {
-    uint32_t need = wanted_of(t, p);
-    if (need < p->target) {
+    uint32_t demand = wanted_of(t, p);
+    if (demand < p->target) {
         if (p->target > t->config.min)
-            p->target = need > t->config.min ? need : t->config.min;
+            p->target = demand > t->config.min ? demand : t->config.min;
         p->to_add = 1;
         return;
     }
@@ -287,7 +287,7 @@ uint32_t trp_targets_to_add(const trp_targets *t, uint32_t profile)
 
 uint32_t trp_targets_demand(const trp_targets *t, uint32_t profile)
 {
-    return need_of(t, trp_targets_profile_of(t, profile));
+    return demand_of(t, trp_targets_profile_of(t, profile));
 }
 
 uint32_t trp_targets_demand_of_tasks(const trp_targets *t, uint32_t profile)

@@ -3,13 +3,14 @@
  * decisions 6, 10 and 11): alloc.grow=ramp.
  *
  * Words. The *target* of a profile is the number of executors requested, in all. What
- * its tasks would use is its *need*. While tasks wait there is a *backlog*, and the
- * target grows towards the need by 1, 2, 4, … (`to_add`): first after the backlog
- * timeout, then after each sustained one. A target above the need falls to it at once;
- * executors go by another road (alloc/idle.h). Nothing falls while *initializing*:
- * until the first stage, or until an executor timed out.
+ * its tasks would use is its *demand*. While tasks wait there is a *backlog*, and the
+ * target grows towards the demand by 1, 2, 4, … (`to_add`): first after the backlog
+ * timeout, then after each sustained one. A target above the demand falls to it at
+ * once; executors go by another road (alloc/idle.h). Nothing falls while
+ * *initializing*: until the first stage, or until an executor timed out.
  *
- *     need = ceil(((pending + copies that wait + running) * ratio + of gangs) / slots)
+ *     demand = ceil(((pending + copies that wait + running) * ratio + of gangs) /
+ * slots)
  *
  * A gang's tasks all run at once, whatever the ratio. The limits over all profiles are
  * not known here: they bound what is requested (shares.h), not what is aimed at.
@@ -94,7 +95,7 @@ void trp_targets_initialized(trp_targets *t);
 /* ---- evaluation --------------------------------------------------------------------
  */
 
-/* Evaluates every profile: its target falls to the need, or grows when
+/* Evaluates every profile: its target falls to the demand, or grows when
  * its deadline passed. Returns whether any target changed: the caller then makes one
  * request of all targets and answers. */
 bool trp_targets_tick(trp_targets *t, int64_t now_ns);
