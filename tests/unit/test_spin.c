@@ -2,6 +2,8 @@
 
 #include <glib.h>
 
+static const int64_t LONG_NS = INT64_C(2) * TRP_SPIN_NS;
+
 /* A wait for what comes after `takes_ns`, looked at every microsecond: was any of it
  * polled? */
 static bool wait_for(struct trp_spin *s, int64_t takes_ns)
@@ -31,17 +33,17 @@ static void test_what_takes_long_is_polled_for_less_and_less(void)
 {
     struct trp_spin s = {0};
     for (int skip = TRP_SPIN_LEAST; skip < TRP_SPIN_MOST; skip *= 2)
-        g_assert_cmpint(polls(&s, 1 + skip, 2 * TRP_SPIN_NS), ==, 1);
-    g_assert_cmpint(polls(&s, 10 * (1 + TRP_SPIN_MOST), 2 * TRP_SPIN_NS), ==, 10);
+        g_assert_cmpint(polls(&s, 1 + skip, LONG_NS), ==, 1);
+    g_assert_cmpint(polls(&s, 10 * (1 + TRP_SPIN_MOST), LONG_NS), ==, 10);
 }
 
 static void test_a_poll_that_pays_is_followed_by_others(void)
 {
     struct trp_spin s = {0};
-    polls(&s, 1 + 2 + 1, 2 * TRP_SPIN_NS);
+    polls(&s, 1 + 2 + 1, LONG_NS);
     g_assert_cmpint(polls(&s, 4, 1000), ==, 0);
     g_assert_cmpint(polls(&s, 100, 1000), ==, 100);
-    g_assert_cmpint(polls(&s, 1 + 2, 2 * TRP_SPIN_NS), ==, 1);
+    g_assert_cmpint(polls(&s, 1 + 2, LONG_NS), ==, 1);
 }
 
 int main(int argc, char **argv)
