@@ -1351,22 +1351,31 @@ static void stop_server(void)
     g_free(folder);
 }
 
-/* Reads what the child prints until it ends or its time is up. */
-static int follow_child(pid_t pid, int fd, GString *out)
+/* Is there something within `ms`? */
+static bool read_some(int fd, GString *out, int ms)
 {
     char bytes[4096];
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    ssize_t n = poll(&p, 1, ms) > 0 ? read(fd, bytes, sizeof bytes) : 0;
+    if (n > 0)
+        g_string_append_len(out, bytes, n);
+    return n > 0;
+}
+
+/* Reads what the child prints until it ends, which may be right after its last word, or
+ * its time is up. */
+static int follow_child(pid_t pid, int fd, GString *out)
+{
     int status;
     int64_t end = trp_clock_ns() + CASE_SECONDS * SECOND;
     bool told = false;
     for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        if (poll(&p, 1, 20) > 0) {
-            ssize_t n = read(fd, bytes, sizeof bytes);
-            if (n > 0)
-                g_string_append_len(out, bytes, n);
-        }
-        if (waitpid(pid, &status, WNOHANG) == pid)
+        read_some(fd, out, 20);
+        if (waitpid(pid, &status, WNOHANG) == pid) {
+            while (read_some(fd, out, 0))
+                ;
             return status;
+        }
         if (trp_clock_ns() < end)
             continue;
         g_string_append(out, told ? "" : "\nits time was up\n");

@@ -132,16 +132,21 @@ Y
     touch -d '1 hour ago' /tmp/troupe-drill1
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls begun
-    local mine
+    local mine all holder
     mine=$(private_folder)
     [ -d "$mine" ]
-    local all
+    # Any run of this user's takes what nobody holds: until it has been seen this test does.
+    env -u DRILL_TOKEN flock --no-fork "$mine" sleep 60 3>&- &
+    holder=$!
+    # A stopped process is woken when its parent is gone: children first.
     all=$(ours)
+    all=$(sort -rn <<<"$all")
     kill -STOP $all # or one sweeps what another leaves
     kill -9 $all
     nothing_left 10
     [ -d "$mine" ]
     ls troupe-runs/r/state/scratch/x*
+    kill $holder
     sleep 6 # younger ones may be about to be locked
     one 'run: "true"'
     run -0 troupe run --resume r --force s p.yaml
