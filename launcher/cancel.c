@@ -19,7 +19,7 @@
 enum { LOOK_MS = 50 };
 
 /* 1: runs, with its pid; 0: does not run; TRP_ENOENT: is not there. */
-static int look(const char *folder, int *ret_pid)
+static int read_state(const char *folder, int *ret_pid)
 {
     struct trp_run_view v;
     if (!trp_run_folder_view(folder, &v))
@@ -46,7 +46,7 @@ static int wait_for_end(const char *folder, int pid)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
     int now = 0;
-    while (look(folder, &now) == 1 && now == pid)
+    while (read_state(folder, &now) == 1 && now == pid)
         nanosleep(&pause, NULL);
     printf("%s ended\n", strrchr(folder, '/') + 1);
     return trp_launcher_printed(0);
@@ -66,7 +66,7 @@ static int cancel(const char *run, const char *given, bool hard)
             code == TRP_EINVAL
                 ? trp_launcher_misuse("cancel: no run %s here (see troupe ls)", run)
                 : trp_launcher_fail(&err);
-    else if (look(folder, &pid) != 1)
+    else if (read_state(folder, &pid) != 1)
         status = trp_launcher_misuse("cancel: run %s is not running", name);
     else if (!is_troupe(pid))
         status = trp_launcher_misuse(
@@ -92,7 +92,7 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
     if (what != TRP_ARG_WORD || call.run)
@@ -109,7 +109,7 @@ int trp_launcher_cancel(int argc, char **argv)
         "RUN is a name that troupe ls shows, or `last`. Running tasks may finish "
         "within\n"
         "the run's grace time. Waits until the run has ended.\n\n",
-        "", table, take};
+        "", table, on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)

@@ -194,7 +194,7 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
     return trp_settings_take(&call.q, what, value, err);
@@ -212,7 +212,7 @@ int trp_launcher_check(int argc, char **argv)
         "\nExit status: 0 no errors, 1 errors, 2 wrong call or site file, 4 Slurm "
         "does\n"
         "not answer.\n",
-        table, take};
+        table, on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     return code ? trp_launcher_read(code, &err)

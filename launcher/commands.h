@@ -19,7 +19,7 @@ int trp_launcher_report(int argc, char **argv);
 int trp_launcher_ls(int argc, char **argv);
 int trp_launcher_cancel(int argc, char **argv);
 
-/* main.c: "troupe: TEXT" on stderr; returns the exit status for err->code. */
+/* troupe.c: "troupe: TEXT" on stderr; returns the exit status for err->code. */
 int trp_launcher_fail(const trp_error *err);
 /* The same for a wrong call: always 2. */
 int trp_launcher_misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

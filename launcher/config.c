@@ -156,7 +156,7 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
     if (what == TRP_ARG_REST)
@@ -173,7 +173,8 @@ int trp_launcher_config(int argc, char **argv)
 {
     static const struct trp_line line = {
         "config", "usage: troupe config [options] [KEY]\n\n",
-        "\nAlso read: TROUPE_OPT_<KEY, dots as _>, the site file.\n", table, take};
+        "\nAlso read: TROUPE_OPT_<KEY, dots as _>, the site file.\n", table,
+        on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     return code ? trp_launcher_read(code, &err) : print_config(&call.q, &call.list);

@@ -146,8 +146,8 @@ static void become(char *const *words, char *const *env, const char *out,
     _exit(127);
 }
 
-static pid_t start(struct guard *g, char *const *words, char *const *env,
-                   const char *log, bool dies_with_us, const char *what)
+static pid_t start_program(struct guard *g, char *const *words, char *const *env,
+                           const char *log, bool dies_with_us, const char *what)
 {
     char out[4200], errors[4200];
     snprintf(out, sizeof out, "%s/state/%s.out", g->config->run_dir, log);
@@ -221,8 +221,8 @@ static bool start_server(struct guard *g)
     int64_t end = trp_clock_ms() + SERVER_MS;
     if (!g->config->ompi_server)
         return true;
-    g->server =
-        start(g, words, g->config->server_env, "ompi-server", true, "ompi-server");
+    g->server = start_program(g, words, g->config->server_env, "ompi-server", true,
+                              "ompi-server");
     while (g->server && !g->told && !g->orphan) {
         if (has_uri(g->config->ompi_server))
             return true;
@@ -343,8 +343,9 @@ static void guard_main(const struct trp_guard_config *config, int socket)
     if (g.signals < 0) {
         report(&g, TRP_GUARD_FAILED, 0, "no signalfd");
     } else if (start_server(&g)) {
-        g.driver = start(&g, config->driver, config->driver_env, "driver", false,
-                         config->ompi_server ? "mpirun of the driver" : "driver");
+        g.driver =
+            start_program(&g, config->driver, config->driver_env, "driver", false,
+                          config->ompi_server ? "mpirun of the driver" : "driver");
         watch_driver(&g);
         linger(&g);
     }

@@ -94,7 +94,7 @@ static struct {
 static const struct trp_arg table[] = {TRP_ARGS_JSON(&call.json),
                                        TRP_ARGS_RUNS(&call.runs), TRP_ARGS_END};
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
     (void)value;
@@ -106,7 +106,7 @@ int trp_launcher_ls(int argc, char **argv)
 {
     static const struct trp_line line = {
         "ls", "usage: troupe ls [options]\n\nLists runs, newest first.\n\n", "", table,
-        take};
+        on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)

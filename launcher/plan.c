@@ -19,7 +19,7 @@ static const struct trp_arg table[] = {
     TRP_SETTINGS_PARAM,        TRP_SETTINGS_LOCAL, TRP_ARGS_END,
 };
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
     if (what == TRP_ARG_REST)
@@ -35,7 +35,7 @@ static int take(struct trp_args *a, int what, const char *value, trp_error *err)
 static const struct trp_line line = {
     "plan", "usage: troupe plan [options] PIPELINE.yaml\n\n",
     "\nExit status: 0; 2 wrong call or file; 3 when a stage never fits here.\n", table,
-    take};
+    on_argument};
 
 static int print_plan(const struct trp_settings_request *q, bool json)
 {

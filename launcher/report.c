@@ -28,7 +28,7 @@ struct report {
 };
 
 /* A file is an event log; all else has to be a run. */
-static int find(struct report *r, trp_error *err)
+static int find_log(struct report *r, trp_error *err)
 {
     struct stat st;
     const char *run = r->run ? r->run : "last";
@@ -154,7 +154,7 @@ static int print(const struct report *r, bool compare, trp_error *err)
 static int report(struct report *r, trp_error *err)
 {
     trp_error why;
-    int code = find(r, err), asked = 0;
+    int code = find_log(r, err), asked = 0;
     if (code == 0)
         code = trp_run_records_read(r->events, &r->runs, err);
     if (code < 0)
@@ -180,7 +180,7 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
     if (what != TRP_ARG_WORD || called.run)
@@ -201,7 +201,7 @@ int trp_launcher_report(int argc, char **argv)
         "Slurm;\n"
         "4 Slurm has no accounting, sacct failed, or it does not have all steps "
         "(yet).\n",
-        table, take};
+        table, on_argument};
     struct report *r = &called;
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);

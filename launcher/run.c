@@ -183,7 +183,7 @@ static int check_fit(const struct run *r, trp_error *err)
     return code;
 }
 
-static int settle(struct run *r, trp_error *err)
+static int prepare(struct run *r, trp_error *err)
 {
     struct trp_run_call *c = &r->call;
     r->cwd = getcwd(NULL, 0);
@@ -443,7 +443,7 @@ int trp_launcher_run(int argc, char **argv)
     if (code == 1)
         return trp_launcher_printed(0);
     if (code == 0)
-        code = settle(&r, &err);
+        code = prepare(&r, &err);
     if (code == 0)
         code = r.call.dry_run ? dry_run(&r, &err) : run(&r, &err);
     if (code >= 0)

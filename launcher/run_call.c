@@ -62,7 +62,7 @@ static int take_word(struct trp_run_call *c, const char *value, trp_error *err)
     return 0;
 }
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     switch (what) {
     case FORCE:
@@ -115,7 +115,7 @@ int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_erro
         "\nA run's folder is troupe-runs/RUN here. Ctrl-C stops a run in order, a "
         "second\n"
         "one kills it.\n",
-        table, take};
+        table, on_argument};
     int code = trp_args_read(&line, argc, argv, err);
     *ret = call;
     return code ? code : check(ret, err);

@@ -13,7 +13,7 @@
 #include "conf/pipeline.h"
 #include "conf/pool_section.h"
 #include "conf/site.h"
-#include "driver/backend.h"
+#include "driver/backends.h"
 
 enum { TRP_SETTINGS_WORDS = 4096 }; /* --set, --param and --force at most, each */
 

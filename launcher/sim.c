@@ -88,7 +88,7 @@ static const char *name_of(int what)
     return o->name;
 }
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     switch (what) {
     case TRP_ARG_WORD: /* gathered at the front of argv, read already */
@@ -169,7 +169,7 @@ int trp_launcher_sim(int argc, char **argv)
         "\nExit status: 0; 1 a point does not hold, the run fails, a decision differs; "
         "2\n"
         "wrong call or file; 3 a stage never fits the cluster.\n",
-        table, take};
+        table, on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)

@@ -124,7 +124,7 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
     if (what != TRP_ARG_WORD && what != TRP_ARG_REST)
@@ -146,7 +146,7 @@ int trp_launcher_site_shape(int argc, char **argv)
         "\nExit status: 0; 2 wrong call or file, unknown name; 3 when the site does "
         "not\n"
         "allow it.\n",
-        table, take};
+        table, on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)

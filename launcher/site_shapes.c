@@ -63,7 +63,7 @@ static void put_limits(FILE *f, const trp_site *site)
     }
 }
 
-static void put(FILE *f, const struct trp_settings *s)
+static void put_shapes(FILE *f, const struct trp_settings *s)
 {
     fprintf(f, "troupe-shapes 1\n");
     fprintf(f, "# Made by `troupe site-shape --all` from %s; do not edit.\n",
@@ -84,7 +84,7 @@ static int put_file(const struct trp_settings *s, const char *output, const char
         close(fd);
         return -1;
     }
-    put(f, s);
+    put_shapes(f, s);
     int failed = fflush(f) != 0 || fchmod(fd, 0644) < 0 || fsync(fd) < 0;
     failed |= fclose(f) != 0;
     return failed ? -1 : rename(fresh, output);
@@ -95,7 +95,7 @@ int trp_launcher_shapes(const struct trp_settings *s, const char *output,
 {
     char *fresh = NULL;
     if (!output) {
-        put(stdout, s);
+        put_shapes(stdout, s);
         return 0;
     }
     if (asprintf(&fresh, "%s.XXXXXX", output) < 0)

@@ -97,7 +97,7 @@ static int enter_folder(struct submit *s, trp_error *err)
     return code;
 }
 
-static int settle(struct submit *s, trp_error *err)
+static int prepare(struct submit *s, trp_error *err)
 {
     int code = enter_folder(s, err);
     if (code == 0)
@@ -180,7 +180,7 @@ static int find_folder(struct submit *s, trp_error *err)
 /* ---- the job ------------------------------------------------------------------------
  */
 
-static void tell(void *context, const char *job)
+static void on_submitted(void *context, const char *job)
 {
     struct submit *s = context;
     const char *output = trp_submit_sbatch(&s->call, "output");
@@ -201,7 +201,8 @@ static int submit(struct submit *s, const char *script, size_t size, trp_error *
     bool components = trp_submit_sbatch(&s->call, ":") != NULL;
     /* Words again, for SBATCH_* variables are above what stands in a script. */
     size_t n = components ? 0 : s->call.sbatch_words.n;
-    int code = trp_sbatch(s->call.sbatch_words.v, n, script, size, tell, s, err);
+    int code =
+        trp_sbatch(s->call.sbatch_words.v, n, script, size, on_submitted, s, err);
     if (!s->taken && s->reserved) /* refused, or --test-only */
         trp_run_folder_unreserve(s->runs, s->reserved);
     return code;
@@ -258,7 +259,7 @@ int trp_launcher_submit(int argc, char **argv)
         return trp_launcher_printed(0);
     }
     if (code == 0)
-        code = settle(&s, &err);
+        code = prepare(&s, &err);
     if (code == 0)
         code = find_folder(&s, &err);
     if (code == 0)

@@ -267,8 +267,8 @@ static const struct trp_arg *find_own(const char *text)
     return trp_args_find(own, text + 2, strcspn(text + 2, "="));
 }
 
-static int keep(struct trp_submit_call *c, const struct trp_arg *o, const char *value,
-                trp_error *err)
+static int pass_on(struct trp_submit_call *c, const struct trp_arg *o,
+                   const char *value, trp_error *err)
 {
     int code = value ? trp_strings_format(&c->run, "--%s=%s", o->name, value)
                      : trp_strings_format(&c->run, "--%s", o->name);
@@ -298,7 +298,7 @@ static int use_own(struct trp_submit_call *c, const struct trp_arg *o,
         c->local = c->local || o->what == TRP_SETTING_LOCAL;
         code = trp_settings_take(&c->settings, o->what, value, err);
     }
-    return code < 0 ? code : keep(c, o, value, err);
+    return code < 0 ? code : pass_on(c, o, value, err);
 }
 
 static int take_own(struct trp_submit_call *c, struct trp_args *a,

@@ -362,7 +362,7 @@ static int early_end(const struct watch *w, const char *how)
 }
 
 /* The exit status of a run whose driver did not say one. */
-static int settle(const struct watch *w)
+static int status_without_word(const struct watch *w)
 {
     char how[64] = "it did not end in time";
     if (w->driver_ended)
@@ -399,7 +399,7 @@ static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err
     const char *none[] = {NULL};
     snprintf(id, sizeof id, "TROUPE_RUN_ID=%s", trp_held_id(w->folder->path));
     const char *more[] = {control, driver, id, NULL};
-    char **words = trp_mpirun_words(s->ompi_server, what->words);
+    char **words = trp_mpirun_argv(s->ompi_server, what->words);
     char **server_env = trp_mpirun_environ(environ, s->folder, none);
     char **driver_env = trp_mpirun_environ(environ, s->folder, more);
     int code = TRP_ENOMEM;
@@ -418,9 +418,9 @@ static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err
     } else {
         trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
-    trp_words_free(words);
-    trp_words_free(server_env);
-    trp_words_free(driver_env);
+    trp_argv_free(words);
+    trp_argv_free(server_env);
+    trp_argv_free(driver_env);
     return code;
 }
 
@@ -473,5 +473,5 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     if (w.control >= 0)
         close(w.control);
     close(w.signals);
-    return w.has_status ? w.status : settle(&w);
+    return w.has_status ? w.status : status_without_word(&w);
 }

@@ -25,14 +25,14 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int take(struct trp_args *a, int what, const char *value, trp_error *err)
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
     return trp_settings_take(&call.q, what, value, err);
 }
 
 static const struct trp_line line = {"topo", "usage: troupe topo [options]\n\n", "",
-                                     table, take};
+                                     table, on_argument};
 
 /* With the racks of the site file. */
 static int print_tree(const struct trp_topology *t, const trp_site *site, bool json,

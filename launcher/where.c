@@ -29,8 +29,8 @@ static uint32_t job_of_environment(const struct trp_backend *b)
 
 /* The batch system is asked here and nowhere else: all that follows reads what it
  * answered. */
-static int look(const struct trp_settings *s, struct trp_cluster_where *w,
-                trp_error *err)
+static int ask_batch_system(const struct trp_settings *s, struct trp_cluster_where *w,
+                            trp_error *err)
 {
     trp_cluster *c;
     char *answer = NULL;
@@ -78,7 +78,7 @@ int trp_settings_where(const struct trp_settings_request *q,
     }
     *ret = (struct trp_cluster_where){
         .batch = *b, .job = job, .helper = helper, .rank_program = rank};
-    int code = look(s, ret, err);
+    int code = ask_batch_system(s, ret, err);
     if (code < 0)
         trp_settings_where_free(ret);
     return code;

@@ -18,7 +18,7 @@
 #include "conf/wording.h"
 #include "plugin/plugin.h"
 
-static int start(const struct trp_plugin *p, char *file, pid_t *ret_pid)
+static int start_submit(const struct trp_plugin *p, char *file, pid_t *ret_pid)
 {
     char site[PATH_MAX + 8], command[PATH_MAX], submit[] = "submit",
                                                 print[] = "--print";
@@ -65,7 +65,7 @@ int trp_plugin_pipeline(const struct trp_plugin *p, const char *file, trp_error 
     /* Where SIGCHLD is ignored nobody would be told how it ended. */
     struct sigaction told = {.sa_handler = SIG_DFL}, before;
     sigaction(SIGCHLD, &told, &before);
-    int reason = start(p, path, &pid);
+    int reason = start_submit(p, path, &pid);
     free(path);
     while (reason == 0 && (got = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
         ;

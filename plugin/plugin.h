@@ -66,7 +66,8 @@ int trp_plugin_pipeline(const struct trp_plugin *p, const char *file, trp_error 
  */
 
 /* The job that is about to start on this node gets a folder, when the site has
- * `scratch:`; what jobs have left here that are gone is removed (plugin/scratch.h). */
+ * `scratch:`; what jobs have left here that are gone is removed (plugin/job_folder.h).
+ */
 int trp_plugin_prolog(spank_t sp, const struct trp_plugin *p, trp_error *err);
 
 struct trp_plugin_asking {

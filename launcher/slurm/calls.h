@@ -115,7 +115,7 @@ char *trp_slurm_scontrol(const char *words);
  * there. */
 char *trp_slurm_value(const char *line, const char *key);
 
-/* ---- job.c -------------------------------------------------------------------------
+/* ---- job_calls.c -------------------------------------------------------------------
  */
 
 /* A `additional` line: state, reason and expected start of a job. */

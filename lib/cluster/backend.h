@@ -1,6 +1,6 @@
 /*
  * A batch system as a backend: how `troupe` finds out that it is in a job of it, and
- * how the cluster of that job is made. driver/backend.c lists them.
+ * how the cluster of that job is made. driver/backends.c lists them.
  */
 #ifndef TRP_CLUSTER_BACKEND_H
 #define TRP_CLUSTER_BACKEND_H
@@ -33,7 +33,7 @@ struct trp_backend {
      */
     int (*ask)(const struct trp_cluster_where *where, char **ret_answer,
                trp_error *err);
-    /* As trp_cluster_new of driver/backend.h. */
+    /* As trp_cluster_new of driver/backends.h. */
     int (*make)(uv_loop_t *loop, const struct trp_cluster_where *where,
                 const trp_options *options, const trp_site *site,
                 const struct trp_executor_command *command,

@@ -48,7 +48,7 @@ struct stage {
 
 struct trp_gangs {
     const struct trp_executor_command *command;
-    struct trp_gangs_room room;
+    struct trp_gangs_backend backend;
     struct trp_cluster_handler handler;
     trp_spawner *spawner; /* NULL: gone, … */
     char lost[160];       /* … and how */
@@ -75,8 +75,8 @@ static void free_gang(struct gang *g)
 static void forget_gang(trp_gangs *s, struct gang *g)
 {
     HASH_DEL(s->gangs, g);
-    s->room.leave(s->room.context, g->ticket);
-    s->room.forget(s->room.context, g->ticket);
+    s->backend.leave(s->backend.context, g->ticket);
+    s->backend.forget(s->backend.context, g->ticket);
     free_gang(g);
 }
 
@@ -184,10 +184,10 @@ static int start_gang(trp_gangs *s, struct gang *g)
 {
     size_t size = 0;
     char **launcher = NULL,
-         *devices = s->room.devices(s->room.context, g->ticket, &size);
+         *devices = s->backend.devices(s->backend.context, g->ticket, &size);
     if (!devices)
         return TRP_ENOMEM;
-    launcher = s->room.launcher(s->room.context, g->ticket);
+    launcher = s->backend.launcher(s->backend.context, g->ticket);
     if (!launcher) {
         free(devices);
         return TRP_ENOMEM;
@@ -205,16 +205,16 @@ static int start_gang(trp_gangs *s, struct gang *g)
                               .ranks = g->gang.ranks,
                               .gang_program = s->command->argv[0],
                               .launcher = (const char *const *)launcher,
-                              .by_srun = s->room.by_srun};
-    if (s->room.start_limit)
-        spawn.start_limit_ns = s->room.start_limit(s->room.context, g->ticket);
+                              .by_srun = s->backend.by_srun};
+    if (s->backend.start_limit)
+        spawn.start_limit_ns = s->backend.start_limit(s->backend.context, g->ticket);
     int code = use_stage(s, g);
     if (code == 0) {
         code = trp_spawner_start(s->spawner, &spawn);
         if (code < 0)
             leave_stage(s, g->stage);
     }
-    trp_words_free(launcher);
+    trp_argv_free(launcher);
     free(devices);
     return code;
 }
@@ -222,11 +222,11 @@ static int start_gang(trp_gangs *s, struct gang *g)
 static void on_handle_closed(uv_handle_t *handle)
 {
     trp_gangs *s = handle->data;
-    struct trp_gangs_room room = s->room;
+    struct trp_gangs_backend backend = s->backend;
     s->open--;
     if (s->closed && !s->open)
         free(s);
-    room.handle(room.context, false);
+    backend.handle(backend.context, false);
 }
 
 static void close_handles(trp_gangs *s)
@@ -294,7 +294,7 @@ void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft)
         trp_spawner_kill(s->spawner, attempt, soft);
     } else if (g->state == WAITS) {
         g->state = WITHDRAWN;
-        s->room.leave(s->room.context, g->ticket);
+        s->backend.leave(s->backend.context, g->ticket);
     }
 }
 
@@ -323,8 +323,8 @@ static void end_gang(trp_gangs *s, struct gang *g, const struct trp_end *from)
     char text[TRP_ERROR_TEXT];
     struct trp_end end = *from;
     int loss = TRP_ENOENT;
-    if (end.status != TRP_END_SUCCESS && s->room.lost)
-        loss = s->room.lost(s->room.context, g->ticket, text, sizeof text);
+    if (end.status != TRP_END_SUCCESS && s->backend.lost)
+        loss = s->backend.lost(s->backend.context, g->ticket, text, sizeof text);
     if (loss == TRP_EWAIT) {
         g->state = ENDED;
         g->end = end;
@@ -360,7 +360,7 @@ static bool wait_again(trp_gangs *s, struct gang *g, const struct trp_end *end)
     char words[sizeof g->words];
     snprintf(words, sizeof words, "%.*s", (int)end->extra_size,
              end->extra ? (const char *)end->extra : "");
-    if (!s->room.again || !s->room.again(s->room.context, g->ticket, words))
+    if (!s->backend.again || !s->backend.again(s->backend.context, g->ticket, words))
         return false;
     g->state = WAITS;
     return true;
@@ -411,14 +411,14 @@ static int fork_spawner(trp_gangs *s, uv_loop_t *loop, const char *scratch,
     s->look.data = s;
     uv_timer_init(loop, &s->look);
     s->open = 2;
-    s->room.handle(s->room.context, true);
-    s->room.handle(s->room.context, true);
+    s->backend.handle(s->backend.context, true);
+    s->backend.handle(s->backend.context, true);
     uv_poll_start(&s->poll, UV_READABLE, on_spawner);
     return 0;
 }
 
 int trp_gangs_open(uv_loop_t *loop, const struct trp_executor_command *command,
-                   const char *scratch, const struct trp_gangs_room *room,
+                   const char *scratch, const struct trp_gangs_backend *backend,
                    const struct trp_cluster_handler *handler, trp_gangs **ret,
                    trp_error *err)
 {
@@ -426,7 +426,7 @@ int trp_gangs_open(uv_loop_t *loop, const struct trp_executor_command *command,
     if (!s)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     s->command = command;
-    s->room = *room;
+    s->backend = *backend;
     s->handler = *handler;
     int code = fork_spawner(s, loop, scratch, err);
     if (code < 0)
@@ -452,8 +452,8 @@ void trp_gangs_close(trp_gangs *s)
     HASH_CLEAR(hh, s->stages);
     for (; g; g = next_gang) {
         next_gang = g->hh.next;
-        s->room.leave(s->room.context, g->ticket);
-        s->room.forget(s->room.context, g->ticket);
+        s->backend.leave(s->backend.context, g->ticket);
+        s->backend.forget(s->backend.context, g->ticket);
         free_gang(g);
     }
     for (; stage; stage = next_stage) {

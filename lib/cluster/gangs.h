@@ -13,7 +13,7 @@
 
 typedef struct trp_gangs trp_gangs;
 
-struct trp_gangs_room {
+struct trp_gangs_backend {
     void *context;
     /* Takes a ticket out of the queue or gives its share back, and serves the queue
      * soon. */
@@ -46,7 +46,7 @@ struct trp_gangs_room {
  * folder of their scratch folders. Copies `room` and `handler`; `command` stays the
  * caller's. */
 int trp_gangs_open(uv_loop_t *loop, const struct trp_executor_command *command,
-                   const char *scratch, const struct trp_gangs_room *room,
+                   const char *scratch, const struct trp_gangs_backend *backend,
                    const struct trp_cluster_handler *handler, trp_gangs **ret,
                    trp_error *err);
 

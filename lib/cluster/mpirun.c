@@ -48,11 +48,11 @@ static char **words_finish(struct words *w)
 {
     if (!w->failed)
         return w->v;
-    trp_words_free(w->v);
+    trp_argv_free(w->v);
     return NULL;
 }
 
-void trp_words_free(char **words)
+void trp_argv_free(char **words)
 {
     if (!words)
         return;
@@ -61,7 +61,7 @@ void trp_words_free(char **words)
     free(words);
 }
 
-char **trp_mpirun_words(const char *ompi_server, const char *const *program)
+char **trp_mpirun_argv(const char *ompi_server, const char *const *program)
 {
     static const char *const flags[] = {
         "mpirun",

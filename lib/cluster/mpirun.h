@@ -25,10 +25,10 @@ enum { TRP_MPIRUN_START_MS = 20000 };
 #define TRP_MPI_FOLDER "TROUPE_MPI_TMP"
 
 /* `mpirun -np 1 … PROGRAM…` for execvp: strings and array malloc'ed, NULL when out of
- * memory; free with trp_words_free. `ompi_server` is the URI of the server, or the
+ * memory; free with trp_argv_free. `ompi_server` is the URI of the server, or the
  * absolute path of the file with it; "" in a run over sockets: the program itself,
  * without mpirun. */
-char **trp_mpirun_words(const char *ompi_server, const char *const *program);
+char **trp_mpirun_argv(const char *ompi_server, const char *const *program);
 
 /* Names that an mpirun may have: Debian's for both MPIs, and MPICH's own; NULL at the
  * end. */
@@ -53,6 +53,6 @@ void trp_mpirun_kill_program(pid_t pid, bool by_mpirun);
 char **trp_mpirun_environ(char *const *environ, const char *folder,
                           const char *const *more);
 
-void trp_words_free(char **words);
+void trp_argv_free(char **words);
 
 #endif

@@ -66,7 +66,7 @@ static const uint8_t *find_note(const uint8_t *at, size_t size, size_t *ret_n)
     return NULL;
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *context)
+static int on_library(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
     struct text *t = (struct text *)context;
@@ -99,7 +99,7 @@ static void read_build(void)
     build.size = (size_t)snprintf(build.at, 12, "%s", TROUPE_VERSION);
     if (build.size > 11)
         build.size = 11;
-    dl_iterate_phdr(look, &build);
+    dl_iterate_phdr(on_library, &build);
 }
 
 const char *trp_build_id(void)

@@ -378,7 +378,7 @@ int trp_channel_progress(trp_channel *c, int64_t now_ns)
 
 /* ---- calls from outside ---------------------------------------------------------- */
 
-static struct trp_peer *find(const trp_channel *c, uint32_t peer)
+static struct trp_peer *find_peer(const trp_channel *c, uint32_t peer)
 {
     struct trp_peer *p = NULL;
     if (!c->driver)
@@ -390,7 +390,7 @@ static struct trp_peer *find(const trp_channel *c, uint32_t peer)
 
 int trp_channel_send(trp_channel *c, uint32_t peer, const void *data, size_t size)
 {
-    struct trp_peer *p = find(c, peer);
+    struct trp_peer *p = find_peer(c, peer);
     if (!p || p->state != TRP_PEER_UP || p->bye_said)
         return TRP_ENOENT;
     if (size > TRP_MESSAGE_MAX)
@@ -400,7 +400,7 @@ int trp_channel_send(trp_channel *c, uint32_t peer, const void *data, size_t siz
 
 void trp_channel_drop(trp_channel *c, uint32_t peer)
 {
-    struct trp_peer *p = find(c, peer);
+    struct trp_peer *p = find_peer(c, peer);
     if (p)
         trp_peer_end(p, false);
 }

@@ -29,7 +29,7 @@ const struct trp_mpi *trp_mpi(void)
 
 /* ---- what a module calls --------------------------------------------------------- */
 
-static int take(struct trp_peer *p, const uint8_t *bytes, size_t n)
+static int deliver_fragment(struct trp_peer *p, const uint8_t *bytes, size_t n)
 {
     return trp_lane_take(&p->lane, bytes, n, trp_peer_deliver, p);
 }
@@ -39,7 +39,7 @@ static void end(struct trp_peer *p)
     trp_peer_end(p, true);
 }
 
-static const struct trp_mpi_host host = {.take = take, .end = end};
+static const struct trp_mpi_host host = {.take = deliver_fragment, .end = end};
 
 /* ---- where they are -------------------------------------------------------------- */
 

@@ -21,7 +21,7 @@ struct tidings {
 
 /* When rank 0 could begin, also a communicator that never meets the application's
  * messages. */
-static int tell(struct tidings *t, int *ret_world, trp_error *err)
+static int broadcast(struct tidings *t, int *ret_world, trp_error *err)
 {
     const struct trp_mpi *mpi = trp_mpi();
     if (mpi->bcast(t, sizeof *t) < 0)
@@ -48,7 +48,7 @@ static int drive(const struct trp_listen_config *config,
     } else {
         snprintf(t.why, sizeof t.why, "%s", err->text);
     }
-    int world = 0, told = tell(&t, &world, rc == 0 ? err : NULL);
+    int world = 0, told = broadcast(&t, &world, rc == 0 ? err : NULL);
     explicit_bzero(&t, sizeof t);
     if (rc == 0 && told < 0) {
         trp_channel_destroy(c);
@@ -64,7 +64,7 @@ static int follow(uint32_t executor, const struct trp_listen_config *config,
                   trp_error *err)
 {
     struct tidings t;
-    int world = 0, rc = tell(&t, &world, err);
+    int world = 0, rc = broadcast(&t, &world, err);
     if (rc < 0)
         return rc;
     if (t.address[0] == 0)
@@ -103,7 +103,7 @@ void trp_channel_world_cancel(const trp_error *why)
     if (begun)
         return;
     begun = true;
-    tell(&t, NULL, NULL);
+    broadcast(&t, NULL, NULL);
 }
 
 int trp_channel_world(const struct trp_listen_config *config,

@@ -82,7 +82,8 @@ int trp_environ_clean(char *const *environ, uint32_t n, struct trp_strings *ret)
 }
 
 /* Sets NAME=VALUE in place of what is there, or at the end. */
-static int set(struct trp_strings *s, const char *prefix, const struct trp_pair *pair)
+static int set_variable(struct trp_strings *s, const char *prefix,
+                        const struct trp_pair *pair)
 {
     size_t n = strlen(prefix), k = strlen(pair->key);
     for (size_t i = 0; i < s->n; i++) {
@@ -104,9 +105,9 @@ int trp_stage_environ(const struct trp_strings *clean, const trp_pipeline *p,
     for (size_t i = 0; i < clean->n && r == 0; i++)
         r = trp_strings_add(ret, clean->v[i]);
     for (uint32_t i = 0; i < s->nenv && r == 0; i++)
-        r = set(ret, "", &s->env[i]);
+        r = set_variable(ret, "", &s->env[i]);
     for (uint32_t i = 0; i < p->nparams && r == 0; i++)
-        r = set(ret, "TROUPE_PARAM_", &p->params[i]);
+        r = set_variable(ret, "TROUPE_PARAM_", &p->params[i]);
     return r;
 }
 

@@ -228,7 +228,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Sorts the records and lets the drops act. */
-static int settle(trp_done_log *l)
+static int drop_superseded(trp_done_log *l)
 {
     uint64_t *dropped = calloc(l->nstages + 1, sizeof *dropped);
     if (!dropped)
@@ -277,7 +277,7 @@ static int read_all(trp_done_log *l, trp_error *err)
     free(text);
     fclose(in);
     if (r == 0)
-        r = settle(l);
+        r = drop_superseded(l);
     return r == TRP_ENOMEM ? trp_error_set(err, r, "out of memory for what is done")
                            : r;
 }
@@ -366,9 +366,9 @@ void trp_done_log_forget(trp_done_log *l)
 /* ---- writing ----------------------------------------------------------------------
  */
 
-static void put(trp_done_log *l, const char *fmt, ...)
+static void put_text(trp_done_log *l, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-static void put(trp_done_log *l, const char *fmt, ...)
+static void put_text(trp_done_log *l, const char *fmt, ...)
 {
     char text[256];
     va_list args;
@@ -394,13 +394,14 @@ static void put_path(trp_done_log *l, const char *path)
 
 static void put_outputs(trp_done_log *l, const struct trp_outputs *o)
 {
-    put(l, "\"outputs\":[");
+    put_text(l, "\"outputs\":[");
     for (size_t i = 0; i < o->n; i++) {
-        put(l, "%s[\"", i ? "," : "");
+        put_text(l, "%s[\"", i ? "," : "");
         put_path(l, o->v[i].path);
-        put(l, "\",%lld,%lld]", (long long)o->v[i].size, (long long)o->v[i].mtime_ns);
+        put_text(l, "\",%lld,%lld]", (long long)o->v[i].size,
+                 (long long)o->v[i].mtime_ns);
     }
-    put(l, "]}\n");
+    put_text(l, "]}\n");
 }
 
 static void sync_now(trp_done_log *l)
@@ -420,10 +421,10 @@ static void begin(trp_done_log *l)
 {
     trp_buf_clear(&l->line);
     if (l->torn)
-        put(l, "\n");
+        put_text(l, "\n");
 }
 
-static void finish(trp_done_log *l)
+static void write_line(trp_done_log *l)
 {
     ssize_t n = -1;
     if (l->line.failed)
@@ -445,12 +446,13 @@ void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        const struct trp_outputs *outputs)
 {
     begin(l);
-    put(l, "{\"done\":\"%016llx%016llx\",\"is\":\"%016llx%016llx\",\"stage\":\"%s\",",
-        (unsigned long long)id.high, (unsigned long long)id.low,
-        (unsigned long long)print.high, (unsigned long long)print.low, stage);
-    put(l, "\"task\":%u,", task);
+    put_text(l,
+             "{\"done\":\"%016llx%016llx\",\"is\":\"%016llx%016llx\",\"stage\":\"%s\",",
+             (unsigned long long)id.high, (unsigned long long)id.low,
+             (unsigned long long)print.high, (unsigned long long)print.low, stage);
+    put_text(l, "\"task\":%u,", task);
     put_outputs(l, outputs);
-    finish(l);
+    write_line(l);
     sync_sometimes(l);
 }
 
@@ -458,25 +460,25 @@ void trp_done_log_stage(trp_done_log *l, const char *stage,
                         const struct trp_outputs *outputs)
 {
     begin(l);
-    put(l, "{\"stage_outputs\":\"%s\",", stage);
+    put_text(l, "{\"stage_outputs\":\"%s\",", stage);
     put_outputs(l, outputs);
-    finish(l);
+    write_line(l);
     sync_sometimes(l);
 }
 
 void trp_done_log_drop_task(trp_done_log *l, struct trp_print id)
 {
     begin(l);
-    put(l, "{\"drop\":\"%016llx%016llx\"}\n", (unsigned long long)id.high,
-        (unsigned long long)id.low);
-    finish(l);
+    put_text(l, "{\"drop\":\"%016llx%016llx\"}\n", (unsigned long long)id.high,
+             (unsigned long long)id.low);
+    write_line(l);
 }
 
 void trp_done_log_attempt(trp_done_log *l, uint32_t attempt)
 {
     begin(l);
-    put(l, "{\"stage_attempt\":%u}\n", attempt);
-    finish(l);
+    put_text(l, "{\"stage_attempt\":%u}\n", attempt);
+    write_line(l);
 }
 
 uint32_t trp_done_log_attempts(const trp_done_log *l)
@@ -487,8 +489,8 @@ uint32_t trp_done_log_attempts(const trp_done_log *l)
 void trp_done_log_drop_stage(trp_done_log *l, const char *stage)
 {
     begin(l);
-    put(l, "{\"drop_stage\":\"%s\"}\n", stage);
-    finish(l);
+    put_text(l, "{\"drop_stage\":\"%s\"}\n", stage);
+    write_line(l);
 }
 
 int trp_done_log_sync(trp_done_log *l, trp_error *err)

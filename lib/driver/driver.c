@@ -288,7 +288,7 @@ static void driver_free(trp_driver *d)
     trp_options_free(d->own_options);
     trp_site_free(d->own_site);
     trp_run_folder_free(d->own_folder);
-    trp_words_free(d->throw_away_argv);
+    trp_argv_free(d->throw_away_argv);
     free(d->stages);
     free(d->jobs);
     free(d->to_flush);

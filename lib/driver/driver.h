@@ -23,7 +23,7 @@
 #include "conf/options.h"
 #include "conf/site.h"
 #include "core/engine.h"
-#include "driver/backend.h"
+#include "driver/backends.h"
 #include "events/event_log.h"
 #include "wire/message.h"
 

@@ -59,8 +59,8 @@ uint32_t trp_fit_ask(trp_fit *f, const struct trp_resource_profile *p, uint32_t 
     return n < most ? n : most;
 }
 
-static const struct trp_profile_section *find(const struct trp_profile_section *v,
-                                              uint32_t n, const char *name)
+static const struct trp_profile_section *
+find_section(const struct trp_profile_section *v, uint32_t n, const char *name)
 {
     for (uint32_t i = 0; i < n; i++)
         if (strcmp(v[i].builder.name, name) == 0)
@@ -73,14 +73,14 @@ const struct trp_profile_section *trp_fit_section(const trp_pipeline *p,
                                                   const char *name,
                                                   const char **ret_file)
 {
-    const struct trp_profile_section *s = find(p->profiles, p->nprofiles, name);
+    const struct trp_profile_section *s = find_section(p->profiles, p->nprofiles, name);
     *ret_file = p->file;
     if (!s && strcmp(name, "default") == 0)
         return p->fallback;
     if (s || !site)
         return s;
     *ret_file = site->file;
-    return find(site->profiles, site->nprofiles, name);
+    return find_section(site->profiles, site->nprofiles, name);
 }
 
 int trp_fit_stage(trp_fit *f, const trp_pipeline *p, const trp_site *site,

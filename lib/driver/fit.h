@@ -10,7 +10,7 @@
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "conf/site.h"
-#include "driver/backend.h"
+#include "driver/backends.h"
 
 typedef struct trp_fit trp_fit;
 

@@ -154,7 +154,8 @@ static char *on_disk(const struct walk *w, const char *path)
 }
 
 /* Stats `path` as the pattern spells it; 0, or -1 when it is not there. */
-static int look(const struct walk *w, const char *path, bool follow, struct stat *ret)
+static int stat_path(const struct walk *w, const char *path, bool follow,
+                     struct stat *ret)
 {
     char *full = on_disk(w, path);
     int r = full ? fstatat(AT_FDCWD, full, ret, follow ? 0 : AT_SYMLINK_NOFOLLOW) : -1;
@@ -165,7 +166,7 @@ static int look(const struct walk *w, const char *path, bool follow, struct stat
 static bool is_folder(const struct walk *w, const char *path, bool follow)
 {
     struct stat st;
-    return look(w, path, follow, &st) == 0 && S_ISDIR(st.st_mode);
+    return stat_path(w, path, follow, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Positions that are reached without going down: `**` may stand for no folder. */
@@ -230,7 +231,7 @@ static int visit(struct walk *w, uint64_t reached, const char *path, const char 
 static unsigned char type_of(const struct walk *w, const char *path, unsigned char type)
 {
     struct stat st;
-    if (type != DT_UNKNOWN || look(w, path, false, &st) < 0)
+    if (type != DT_UNKNOWN || stat_path(w, path, false, &st) < 0)
         return type;
     return S_ISDIR(st.st_mode) ? DT_DIR : S_ISLNK(st.st_mode) ? DT_LNK : DT_REG;
 }
@@ -306,7 +307,7 @@ static int step_literals(struct walk *w, const char *folder, uint64_t reached, b
         if (i + 1 < w->nparts)
             r = is_folder(w, path, true) ? later(w, pending, path, bit(i + 1)) : 0;
         else
-            r = look(w, path, false, &st) == 0 ? found(w, path) : 0;
+            r = stat_path(w, path, false, &st) == 0 ? found(w, path) : 0;
         free(path);
     }
     return r;
@@ -368,7 +369,7 @@ int trp_glob(const char *base, const char *pattern, char ***ret, size_t *ret_n,
     int r = split(&w, pattern, &prefix);
     if (r == 0 && w.nparts)
         r = walk_folder(&w, prefix, bit(0), 0);
-    else if (r == 0 && *prefix && look(&w, prefix, true, &st) == 0) /* "/" */
+    else if (r == 0 && *prefix && stat_path(&w, prefix, true, &st) == 0) /* "/" */
         r = trp_strings_add(&w.found, prefix) < 0 ? out_of_memory(err) : 0;
     for (unsigned i = 0; i < w.nparts; i++)
         free(w.part[i].text);

@@ -31,7 +31,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
     const char *rank[] = {spec->rank_program, "executor", NULL};
     const char *throw_away[] = {spec->rank_program, "throw-away", NULL};
     char **words =
-        trp_mpirun_words(spec->ompi_server ? spec->ompi_server : "", throw_away);
+        trp_mpirun_argv(spec->ompi_server ? spec->ompi_server : "", throw_away);
     if (!words)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     struct trp_driver_config c = {
@@ -63,7 +63,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         (*ret)->throw_away_argv = words;
         return 0;
     }
-    trp_words_free(words);
+    trp_argv_free(words);
     if (c.control_fd >= 0) {
         /* This process is the only one that can still tell. */
         if (err)

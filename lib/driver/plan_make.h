@@ -8,7 +8,7 @@
 #include "conf/pipeline.h"
 #include "conf/pool_section.h"
 #include "conf/site.h"
-#include "driver/backend.h"
+#include "driver/backends.h"
 
 struct trp_plan_profile {
     const char *name;

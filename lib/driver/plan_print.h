@@ -34,7 +34,7 @@
 #include "conf/pipeline.h"
 #include "conf/pool_section.h"
 #include "conf/site.h"
-#include "driver/backend.h"
+#include "driver/backends.h"
 
 /* Prints the whole plan in any case. Relative patterns are below the working folder and
  * evaluated for stages that wait for none. `o` has the pipeline's options; `site` may

@@ -42,8 +42,8 @@ static bool is_bound(void)
     return getenv("SLURM_GPUS_PER_TASK") || (bind && strstr(bind, "per_task"));
 }
 
-static void put(FILE *out, const char *resource, bool own, const char *source,
-                const char *list)
+static void put_devices(FILE *out, const char *resource, bool own, const char *source,
+                        const char *list)
 {
     fprintf(out, "%s\t%s\t%s\t%s\n", resource, own ? "own" : "shared", source, list);
 }
@@ -72,7 +72,7 @@ static int put_script(FILE *out, const struct trp_custom *c, const char *script,
     int rc = trp_discover(&q, &list, err);
     if (rc < 0)
         return rc;
-    put(out, c->name, false, script, list);
+    put_devices(out, c->name, false, script, list);
     free(list);
     return 0;
 }
@@ -87,15 +87,15 @@ static int put_resource(FILE *out, const struct trp_custom *c,
     const char *list = value_of(variable);
     bool gres = to && to->kind == TRP_SITE_GRES;
     if (in_slurm() && gres && list)
-        put(out, resource, is_bound(), variable, list);
+        put_devices(out, resource, is_bound(), variable, list);
     else if (in_slurm() && gres && strncmp(to->target, "gpu", 3) == 0 && value_of(step))
-        put(out, resource, false, step, value_of(step));
+        put_devices(out, resource, false, step, value_of(step));
     else if (!in_slurm() && put_local(out, resource, site))
         return 0;
     else if (trp_site_script(site, resource))
         return put_script(out, c, trp_site_script(site, resource), err);
     else if (!in_slurm() && list)
-        put(out, resource, false, variable, list);
+        put_devices(out, resource, false, variable, list);
     return 0;
 }
 

@@ -196,8 +196,8 @@ static void await_words(trp_driver *d, struct trp_executor_record *x,
 }
 
 /* The socket of one whose node is gone stays open until network.timeout. */
-static void drop(trp_driver *d, struct trp_executor_record *x,
-                 enum trp_record_state was, const struct about *about)
+static void give_up_words(trp_driver *d, struct trp_executor_record *x,
+                          enum trp_record_state was, const struct about *about)
 {
     trp_channel_drop(d->channel, x->id.n);
     if (x->ended == TRP_LOSS_EXITED && !x->cause)
@@ -268,7 +268,7 @@ static const struct rule {
     {GONE,              COMING,                LOST,    tell_failed_start},
     {GONE,              UP,                    IS_GONE, await_words      },
     {GONE,              IS_DOWN,               LOST,    tell_end         },
-    {WORDS_DUE,         IS_GONE,               LOST,    drop             },
+    {WORDS_DUE,         IS_GONE,               LOST,    give_up_words    },
     {WRONG_BUILD,       LIVE,                  LOST,    refuse_build     },
 
     {COMES_UP,          LOST,                  SAME,    NULL             },
@@ -281,8 +281,8 @@ static const struct rule {
 };
 /* clang-format on */
 
-static void take(trp_driver *d, struct trp_executor_record *x, const struct rule *r,
-                 const struct about *about)
+static void apply_rule(trp_driver *d, struct trp_executor_record *x,
+                       const struct rule *r, const struct about *about)
 {
     enum trp_record_state was = x->state;
     if (r->next)
@@ -302,7 +302,7 @@ static void happen(trp_driver *d, struct trp_executor_record *x, enum happening 
     char text[120];
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].happening == what && rules[i].states & x->state) {
-            take(d, x, &rules[i], about);
+            apply_rule(d, x, &rules[i], about);
             return;
         }
     }

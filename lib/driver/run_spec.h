@@ -12,7 +12,7 @@
 
 #include "conf/options.h"
 #include "conf/pipeline.h"
-#include "driver/backend.h"
+#include "driver/backends.h"
 
 struct trp_option_setting {
     char *key, *value;

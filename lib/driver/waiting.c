@@ -25,8 +25,8 @@ void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
         snprintf(why + n, size - n, "; %s", text);
 }
 
-static bool tell(trp_driver *d, const struct trp_driver_stage *s, trp_stage_id id,
-                 int64_t now)
+static bool tell_stage(trp_driver *d, const struct trp_driver_stage *s, trp_stage_id id,
+                       int64_t now)
 {
     char why[1024], line[1400];
     if (!s || !s->submitted || s->ended || s->live || now - s->idle_since < WAITING_NS)
@@ -53,7 +53,7 @@ void trp_driver_tell_waiting(trp_driver *d, int64_t now)
     if (now < d->waiting_due)
         return;
     for (uint32_t i = 0; i < d->nstages; i++)
-        told |= tell(d, d->stages[i], (trp_stage_id){i}, now);
+        told |= tell_stage(d, d->stages[i], (trp_stage_id){i}, now);
     d->waiting_step = told ? 2 * d->waiting_step : WAITING_NS;
     if (d->waiting_step > WAITING_MAX_NS)
         d->waiting_step = WAITING_MAX_NS;

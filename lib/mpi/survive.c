@@ -142,7 +142,7 @@ static void wrap_table(ElfW(Addr) base, const struct imports *in, int table)
     }
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *context)
+static int on_library(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
     (void)context;
@@ -164,7 +164,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *context)
 
 static void wrap(void)
 {
-    dl_iterate_phdr(look, NULL);
+    dl_iterate_phdr(on_library, NULL);
 }
 
 void trp_mpi_survive(void)

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "fake_spank.h"
+#include "plugin/job_folder.h"
 #include "plugin/plugin.h"
-#include "plugin/scratch.h"
 #include "plugin/shapes.h"
 
 /* ---- a slurmctld that knows one job, or does not answer -----------------------------

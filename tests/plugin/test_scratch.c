@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "plugin/as_user.h"
-#include "plugin/scratch.h"
+#include "plugin/job_folder.h"
 
 enum { ALICE = 59011, BOB = 59012 };
 

@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "cluster/slurm/accounts/ledger.h"
+#include "cluster/slurm/accounts/node_ledger.h"
 #include "cluster/slurm/helper/inventory_lines.h"
 
 enum { NODES = 4 };

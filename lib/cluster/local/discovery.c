@@ -71,19 +71,20 @@ void trp_local_free_scripts(struct trp_local *l)
 static bool is_known(const struct trp_local *l, const char *resource)
 {
     uint32_t n;
-    const struct trp_resource_addresses *d = trp_room_devices(l->room, &n);
+    const struct trp_resource_addresses *d = trp_machine_ledger_devices(l->ledger, &n);
     for (uint32_t i = 0; i < n; i++)
         if (strcmp(d[i].name, resource) == 0)
             return true;
     return false;
 }
 
-void trp_local_without_unknown(const struct trp_local *l, struct trp_need *need)
+void trp_local_without_unknown(const struct trp_local *l,
+                               struct trp_machine_footprint *footprint)
 {
-    for (uint32_t i = 0; i < need->ndevices;) {
-        const char *resource = need->devices[i].name;
+    for (uint32_t i = 0; i < footprint->ndevices;) {
+        const char *resource = footprint->devices[i].name;
         if (script_of(l, resource) && !is_known(l, resource))
-            need->devices[i] = need->devices[--need->ndevices];
+            footprint->devices[i] = footprint->devices[--footprint->ndevices];
         else
             i++;
     }
@@ -106,7 +107,7 @@ static void discovery_free(struct trp_local_discovery *d)
         free(d->lists[i]);
     if (d->stop >= 0)
         close(d->stop);
-    trp_words_free(d->env);
+    trp_argv_free(d->env);
     free(d);
 }
 
@@ -115,12 +116,13 @@ static int enter_room(struct trp_local *l, struct trp_local_discovery *d,
                       struct trp_local_executor *e, trp_error *err)
 {
     for (uint32_t i = 0; i < d->n; i++) {
-        int rc = trp_room_learn(l->room, d->of[i].resource, d->lists[i], err);
+        int rc =
+            trp_machine_ledger_learn(l->ledger, d->of[i].resource, d->lists[i], err);
         if (rc < 0)
             return rc;
     }
     trp_local_look_again(l);
-    return trp_room_ask(l->room, &e->ticket.request, err);
+    return trp_machine_ledger_ask(l->ledger, &e->ticket.request, err);
 }
 
 static void on_discovered(uv_work_t *work, int status)
@@ -161,7 +163,7 @@ static int make_environ(struct trp_local_discovery *d, uint32_t id)
 static struct trp_local_discovery *discovery_new(struct trp_local *l,
                                                  struct trp_local_executor *e)
 {
-    const struct trp_need *need = &e->ticket.request.need;
+    const struct trp_machine_footprint *footprint = &e->ticket.request.footprint;
     struct trp_local_discovery *d = calloc(1, sizeof *d);
     if (!d)
         return NULL;
@@ -173,22 +175,24 @@ static struct trp_local_discovery *discovery_new(struct trp_local *l,
         discovery_free(d);
         return NULL;
     }
-    for (uint32_t i = 0; i < need->ndevices; i++) {
-        const struct trp_site_script *s = script_of(l, need->devices[i].name);
+    for (uint32_t i = 0; i < footprint->ndevices; i++) {
+        const struct trp_site_script *s = script_of(l, footprint->devices[i].name);
         if (s)
-            d->of[d->n++] = (struct trp_discovery){.resource = s->resource,
-                                                   .script = s->path,
-                                                   .amount = need->devices[i].count,
-                                                   .env = d->env,
-                                                   .stop = &d->stop};
+            d->of[d->n++] =
+                (struct trp_discovery){.resource = s->resource,
+                                       .script = s->path,
+                                       .amount = footprint->devices[i].count,
+                                       .env = d->env,
+                                       .stop = &d->stop};
     }
     return d;
 }
 
-bool trp_local_has_scripted(const struct trp_local *l, const struct trp_need *need)
+bool trp_local_has_scripted(const struct trp_local *l,
+                            const struct trp_machine_footprint *footprint)
 {
-    for (uint32_t i = 0; i < need->ndevices; i++)
-        if (script_of(l, need->devices[i].name))
+    for (uint32_t i = 0; i < footprint->ndevices; i++)
+        if (script_of(l, footprint->devices[i].name))
             return true;
     return false;
 }

@@ -63,9 +63,10 @@ int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
     e->slots = p->slots;
     e->memory_mib = p->total_mib;
     e->state = TRP_LOCAL_WAITS;
-    trp_demand_make(p, 0, &e->ticket.request.need);
-    bool discovers = trp_local_has_scripted(l, &e->ticket.request.need);
-    int code = discovers ? 0 : trp_room_ask(l->room, &e->ticket.request, err);
+    trp_machine_footprint_make(p, 0, &e->ticket.request.footprint);
+    bool discovers = trp_local_has_scripted(l, &e->ticket.request.footprint);
+    int code =
+        discovers ? 0 : trp_machine_ledger_ask(l->ledger, &e->ticket.request, err);
     if (code < 0) {
         free(e);
         return code;
@@ -80,7 +81,7 @@ int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
     if (code < 0) {
         if (e->hh.tbl)
             HASH_DEL(l->executors, e);
-        trp_room_leave(l->room, &e->ticket.request);
+        trp_machine_ledger_leave(l->ledger, &e->ticket.request);
         free(e);
     }
     return code;
@@ -95,13 +96,13 @@ static void on_handle_closed(uv_handle_t *handle)
     trp_local_handle_closed(l);
 }
 
-/* Out of the books; freed once its handles are closed. */
+/* Out of the ledger; freed once its handles are closed. */
 static void forget(struct trp_local_executor *e)
 {
     struct trp_local *l = e->local;
     trp_local_discovery_stop(e);
     HASH_DEL(l->executors, e);
-    trp_room_leave(l->room, &e->ticket.request);
+    trp_machine_ledger_leave(l->ledger, &e->ticket.request);
     if (!e->handles) {
         free(e);
         return;
@@ -198,7 +199,7 @@ static void remove_session_files(const struct trp_local_executor *e)
 }
 
 /* Everything of it is gone. */
-static void finish(struct trp_local_executor *e)
+static void tell_end(struct trp_local_executor *e)
 {
     char text[TEXT], cause[TEXT - 128];
     if (e->hard)
@@ -278,7 +279,7 @@ static void on_look(uv_timer_t *timer)
         if (left == 0 && e->exit_status + e->signal != 0)
             left = trp_commands_signal(e->local->command.run_dir, e->id, SIGKILL);
         if ((left == 0 || spent > STUCK_MS) && remove_cgroup(e, spent > CGROUP_MS)) {
-            finish(e);
+            tell_end(e);
             return;
         }
     }
@@ -344,7 +345,7 @@ void trp_local_executor_release(struct trp_local_executor *e, bool told)
 {
     if (e->state == TRP_LOCAL_WAITS || e->state == TRP_LOCAL_DISCOVERS) {
         trp_local_discovery_stop(e);
-        trp_room_leave(e->local->room, &e->ticket.request);
+        trp_machine_ledger_leave(e->local->ledger, &e->ticket.request);
         e->state = TRP_LOCAL_WITHDRAWN;
         trp_local_pump_soon(e->local);
     } else if (e->state == TRP_LOCAL_RUNS && !told) {
@@ -362,9 +363,9 @@ static void put_cpuset(const struct trp_local_executor *e, char *text, size_t si
     const uint32_t *cpus = e->local->machine.cpus;
     size_t at = 0;
     text[0] = '\0';
-    for (uint64_t i = 0, end; i < r->need.cores; i = end) {
+    for (uint64_t i = 0, end; i < r->footprint.cores; i = end) {
         end = i + 1;
-        while (end < r->need.cores &&
+        while (end < r->footprint.cores &&
                cpus[r->cores[end]] == cpus[r->cores[end - 1]] + 1)
             end++;
         uint32_t from = cpus[r->cores[i]], to = cpus[r->cores[end - 1]];
@@ -381,7 +382,8 @@ static void put_cpuset(const struct trp_local_executor *e, char *text, size_t si
 static char *make_entry(const struct trp_local_executor *e, trp_error *err)
 {
     struct trp_executor_shape shape = {.id = e->id,
-                                       .cores = (uint32_t)e->ticket.request.need.cores,
+                                       .cores =
+                                           (uint32_t)e->ticket.request.footprint.cores,
                                        .slots = e->slots,
                                        .memory_mib = e->memory_mib};
     if (e->local->binds)
@@ -427,7 +429,7 @@ static int spawn(struct trp_local_executor *e, char **words, char **env, int log
     return code;
 }
 
-static int start(struct trp_local_executor *e, trp_error *err)
+static int start_process(struct trp_local_executor *e, trp_error *err)
 {
     const struct trp_executor_command *c = &e->local->command;
     e->by_mpirun = *c->ompi_server != '\0';
@@ -436,7 +438,7 @@ static int start(struct trp_local_executor *e, trp_error *err)
     if (!entry)
         return err->code;
     const char *more[] = {entry, NULL};
-    char **words = trp_mpirun_words(c->ompi_server, c->argv);
+    char **words = trp_mpirun_argv(c->ompi_server, c->argv);
     char **env = trp_mpirun_environ(environ, e->local->mpi_folder, more);
     int log = open_log(e), code;
     if (!words || !env)
@@ -450,8 +452,8 @@ static int start(struct trp_local_executor *e, trp_error *err)
                              uv_strerror(code));
     if (log >= 0)
         close(log);
-    trp_words_free(words);
-    trp_words_free(env);
+    trp_argv_free(words);
+    trp_argv_free(env);
     free(entry);
     return code;
 }
@@ -460,7 +462,7 @@ void trp_local_executor_serve(struct trp_local_executor *e)
 {
     struct trp_local *l = e->local;
     trp_error err;
-    int code = start(e, &err);
+    int code = start_process(e, &err);
     if (code < 0) {
         if (e->cgroup[0])
             trp_cgroup_remove(e->cgroup);
@@ -479,7 +481,7 @@ void trp_local_executor_serve(struct trp_local_executor *e)
     trp_run_folder_pid(l->command.run_dir, e->process.pid, what);
     struct trp_granted granted = {.host = l->machine.host,
                                   .resources = e->ticket.request.devices,
-                                  .nresources = e->ticket.request.need.ndevices};
+                                  .nresources = e->ticket.request.footprint.ndevices};
     l->handler.granted(l->handler.context, (trp_executor_id){e->id}, &granted);
 }
 

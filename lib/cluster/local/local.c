@@ -1,10 +1,10 @@
 /*
- * This machine as a cluster: executors and gangs as processes of it, within the books
- * of room.c.
+ * This machine as a cluster: executors and gangs as processes of it, within the ledger
+ * of machine_ledger.c.
  *
- * Requests go into the room's queue; a timer that is due at once (the *pump*) serves
+ * Requests go into its queue; a timer that is due at once (the *pump*) serves
  * the queue from the loop, so that no callback comes from inside a call. An executor's
- * life is in executor_process.c, gangs are in gang.c.
+ * life is in executor_process.c, gangs are in local_gang.c.
  *
  * Teardown: everything is killed and waited for without running the loop (it is the
  * driver's); the libuv handles are closed, and the memory goes when the loop has run
@@ -31,11 +31,11 @@ static struct trp_local *local_of(trp_cluster *c)
 
 static void free_local(struct trp_local *l)
 {
-    trp_room_free(l->room);
+    trp_machine_ledger_free(l->ledger);
     trp_processes_free(l->processes);
     trp_local_free_scripts(l);
     trp_machine_free(&l->machine);
-    trp_words_free(l->argv);
+    trp_argv_free(l->argv);
     for (size_t i = 0; i < sizeof l->words / sizeof *l->words; i++)
         free(l->words[i]);
     free(l->driver_address);
@@ -62,7 +62,7 @@ static void on_pump(uv_timer_t *timer)
             trp_local_executor_tell(e);
     }
     trp_gangs_tell(l->gangs);
-    for (struct trp_request *r; (r = trp_room_next(l->room));) {
+    for (struct trp_request *r; (r = trp_machine_ledger_next(l->ledger));) {
         struct trp_ticket *t = (struct trp_ticket *)r; /* its first member */
         if (t->is_gang)
             trp_gangs_serve(l->gangs, ((struct trp_local_gang *)t)->attempt);
@@ -87,11 +87,11 @@ static uint32_t local_fit(trp_cluster *c, const struct trp_resource_profile *p,
                           uint32_t ranks, trp_error *err)
 {
     struct trp_local *l = local_of(c);
-    struct trp_need need;
-    trp_demand_make(p, ranks, &need);
+    struct trp_machine_footprint footprint;
+    trp_machine_footprint_make(p, ranks, &footprint);
     if (!ranks)
-        trp_local_without_unknown(l, &need);
-    return trp_room_fit(l->room, &need, err);
+        trp_local_without_unknown(l, &footprint);
+    return trp_machine_ledger_fit(l->ledger, &footprint, err);
 }
 
 static int local_open(trp_cluster *c, const char *driver_address, trp_error *err)
@@ -221,14 +221,15 @@ static const struct trp_cluster_ops ops = {
 
 static void make_view(struct trp_local *l)
 {
-    l->host = (struct trp_host_view){.name = l->machine.host,
-                                     .rack = "",
-                                     .cores = trp_room_cores(l->room),
-                                     .sockets = l->machine.sockets,
-                                     .numa_nodes = l->machine.numa_nodes,
-                                     .memory_mib = trp_room_memory_mib(l->room),
-                                     .model = l->machine.model};
-    l->host.devices = trp_room_devices(l->room, &l->host.ndevices);
+    l->host =
+        (struct trp_host_view){.name = l->machine.host,
+                               .rack = "",
+                               .cores = trp_machine_ledger_cores(l->ledger),
+                               .sockets = l->machine.sockets,
+                               .numa_nodes = l->machine.numa_nodes,
+                               .memory_mib = trp_machine_ledger_memory_mib(l->ledger),
+                               .model = l->machine.model};
+    l->host.devices = trp_machine_ledger_devices(l->ledger, &l->host.ndevices);
     l->topology = (struct trp_topology){.hosts = &l->host, .nhosts = 1};
 }
 
@@ -317,16 +318,16 @@ int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores, const trp_site *site,
     l->base.ops = &ops;
     int code = trp_machine_look(&l->machine, err);
     if (code == 0)
-        code = trp_room_new(cores ? cores : l->machine.cores, l->machine.memory_mib,
-                            site ? site->local : NULL, site ? site->nlocal : 0,
-                            &l->room, err);
+        code = trp_machine_ledger_new(cores ? cores : l->machine.cores,
+                                      l->machine.memory_mib, site ? site->local : NULL,
+                                      site ? site->nlocal : 0, &l->ledger, err);
     if (code == 0 && !trp_local_takes_scripts(l, site))
         code = trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (code == 0) {
         /* Pretended cores, or a quota instead of a cpuset: the kernel decides better.
          */
         l->binds = l->machine.cores == l->machine.ncpus &&
-                   trp_room_cores(l->room) <= l->machine.ncpus;
+                   trp_machine_ledger_cores(l->ledger) <= l->machine.ncpus;
         make_view(l);
         if (command)
             code = make_runnable(l, loop, command, handler, err);

@@ -10,7 +10,7 @@
 #include "cluster/cluster.h"
 #include "cluster/gangs.h"
 #include "cluster/local/machine.h"
-#include "cluster/local/room.h"
+#include "cluster/local/machine_ledger.h"
 #include "os/cgroup.h"
 #include "os/processes.h"
 
@@ -63,7 +63,7 @@ struct trp_local {
     uv_loop_t *loop;
     struct trp_cluster_handler handler;
     struct trp_machine machine;
-    trp_room *room;
+    trp_machine_ledger *ledger;
     struct trp_site_script *scripts; /* of what the site file does not name here */
     uint32_t nscripts;
     bool binds; /* cores are real ones */
@@ -120,8 +120,10 @@ void trp_local_executor_failed(struct trp_local_executor *e, int code,
 bool trp_local_takes_scripts(struct trp_local *l, const struct trp_site *site);
 void trp_local_free_scripts(struct trp_local *l);
 /* Takes out what nobody knows the amount of before a script has run. */
-void trp_local_without_unknown(const struct trp_local *l, struct trp_need *need);
-bool trp_local_has_scripted(const struct trp_local *l, const struct trp_need *need);
+void trp_local_without_unknown(const struct trp_local *l,
+                               struct trp_machine_footprint *footprint);
+bool trp_local_has_scripted(const struct trp_local *l,
+                            const struct trp_machine_footprint *footprint);
 /* Runs the scripts for an executor, which then waits for room, or has failed. */
 int trp_local_discover(struct trp_local_executor *e, trp_error *err);
 /* The executor goes: ends its scripts. */

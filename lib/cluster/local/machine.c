@@ -71,8 +71,8 @@ static int64_t memory_mib(hwloc_topology_t topology)
     return part && nodes > 0 ? nodes : all;
 }
 
-static int look(hwloc_topology_t topology, hwloc_cpuset_t allowed,
-                struct trp_machine *m, trp_error *err)
+static int read_topology(hwloc_topology_t topology, hwloc_cpuset_t allowed,
+                         struct trp_machine *m, trp_error *err)
 {
     if (hwloc_topology_load(topology) < 0)
         return trp_error_set(err, TRP_ESYSTEM, "hwloc cannot read this machine: %s",
@@ -99,7 +99,7 @@ int trp_machine_look(struct trp_machine *ret, trp_error *err)
         hwloc_bitmap_free(allowed);
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
-    int code = look(topology, allowed, &m, err);
+    int code = read_topology(topology, allowed, &m, err);
     hwloc_topology_destroy(topology);
     hwloc_bitmap_free(allowed);
     if (code < 0) {

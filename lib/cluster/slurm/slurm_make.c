@@ -28,7 +28,7 @@ static void free_all(struct trp_slurm *s)
     trp_slurm_ledger_free(s->ledger);
     trp_slurm_inventory_free(&s->inventory);
     trp_site_free(s->own_site);
-    trp_words_free(s->argv);
+    trp_argv_free(s->argv);
     for (size_t i = 0; i < sizeof s->words / sizeof *s->words; i++)
         free(s->words[i]);
     free(s->rank_program);
@@ -151,8 +151,8 @@ static void allow_additional(struct trp_slurm *s, const struct trp_slurm_config 
         trp_slurm_ledger_close_part(s->ledger, i);
 }
 
-static int look(struct trp_slurm *s, const struct trp_slurm_config *config,
-                trp_error *err)
+static int read_grant(struct trp_slurm *s, const struct trp_slurm_config *config,
+                      trp_error *err)
 {
     int code =
         trp_slurm_answer_read(config->job_answer, &s->inventory, &s->answer_rpcs, err);
@@ -180,7 +180,7 @@ static int look(struct trp_slurm *s, const struct trp_slurm_config *config,
 }
 
 /* Without a site file there is one that says nothing. */
-static int take_site(struct trp_slurm *s, const trp_site *site, trp_error *err)
+static int adopt_site(struct trp_slurm *s, const trp_site *site, trp_error *err)
 {
     static const char nothing[] = "site: 1\n";
     s->site = site;
@@ -203,9 +203,9 @@ int trp_cluster_slurm_new(uv_loop_t *loop, const struct trp_slurm_config *config
     s->users = &trp_slurm_step_users;
     s->on_pump = trp_slurm_on_pump;
     s->free = free_all;
-    int code = take_site(s, config->site, err);
+    int code = adopt_site(s, config->site, err);
     if (code == 0)
-        code = look(s, config, err);
+        code = read_grant(s, config, err);
     if (code == 0 && command)
         code = make_runnable(s, loop, config, command, handler, err);
     if (code < 0) {

@@ -4,7 +4,7 @@
 #ifndef TRP_CLUSTER_SLURM_ACCOUNTS_LEDGER_STATE_H
 #define TRP_CLUSTER_SLURM_ACCOUNTS_LEDGER_STATE_H
 
-#include "cluster/slurm/accounts/ledger.h"
+#include "cluster/slurm/accounts/node_ledger.h"
 
 struct trp_slurm_room {
     uint64_t cores;

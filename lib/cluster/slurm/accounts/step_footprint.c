@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/slurm/accounts/ledger.h"
+#include "cluster/slurm/accounts/node_ledger.h"
 #include "core/profile/footprint.h"
 
 static bool copy(char to[TRP_SLURM_WORD], const char *from, size_t n)

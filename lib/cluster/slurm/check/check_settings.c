@@ -23,8 +23,8 @@ static const char *copy(struct trp_slurm_checking *c, const char *text)
     return it;
 }
 
-static void add(struct trp_slurm_checking *c, enum trp_slurm_severity severity,
-                const char *where, const char *todo, const char *text)
+static void add_finding(struct trp_slurm_checking *c, enum trp_slurm_severity severity,
+                        const char *where, const char *todo, const char *text)
 {
     struct trp_slurm_findings *to = c->to;
     if (!TRP_ARRAY_GROW(to->v, to->n, to->cap)) {
@@ -45,7 +45,7 @@ void trp_slurm_tell(struct trp_slurm_checking *c, enum trp_slurm_severity severi
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    add(c, severity, where, todo, text);
+    add_finding(c, severity, where, todo, text);
 }
 
 void trp_slurm_about(struct trp_slurm_checking *c, const char *about)
@@ -62,7 +62,7 @@ void trp_slurm_is_fine(struct trp_slurm_checking *c, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     if (c->told == c->to->n)
-        add(c, TRP_SLURM_FINE, "", "", text);
+        add_finding(c, TRP_SLURM_FINE, "", "", text);
 }
 
 /* ---- limits that Slurm keeps -------------------------------------------------------

@@ -21,7 +21,7 @@ struct asking {
     char rack[TRP_SLURM_NAME]; /* the last one told */
 };
 
-static const char *keep(struct trp_slurm_facts *f, const char *text)
+static const char *arena_copy(struct trp_slurm_facts *f, const char *text)
 {
     return trp_conf_arena_text(&f->arena, text, strlen(text));
 }
@@ -49,7 +49,7 @@ static bool take_conf(struct trp_slurm_facts *f, const struct trp_slurm_line *l)
     f->memory_is_handed_out = trp_slurm_line_number(l, "memory");
     f->ram = f->devices = "";
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        *texts[i].to = keep(f, trp_slurm_line_text(l, texts[i].key));
+        *texts[i].to = arena_copy(f, trp_slurm_line_text(l, texts[i].key));
         if (!*texts[i].to)
             return false;
     }
@@ -63,7 +63,7 @@ static bool take_cgroup(struct trp_slurm_facts *f, const struct trp_slurm_line *
                       : strcmp(key, "ConstrainDevices") == 0 ? &f->devices
                                                              : NULL;
     if (to)
-        *to = keep(f, trp_slurm_line_text(l, "value"));
+        *to = arena_copy(f, trp_slurm_line_text(l, "value"));
     return !to || *to;
 }
 
@@ -72,7 +72,7 @@ static bool take_licence(struct trp_slurm_facts *f, const struct trp_slurm_line 
     if (!TRP_ARRAY_GROW(f->licences, f->nlicences, f->licences_cap))
         return false;
     struct trp_slurm_licence *v = &f->licences[f->nlicences];
-    v->name = keep(f, trp_slurm_line_text(l, "name"));
+    v->name = arena_copy(f, trp_slurm_line_text(l, "name"));
     v->total = (uint32_t)trp_slurm_line_number(l, "total");
     f->nlicences += v->name != NULL;
     return v->name;
@@ -88,7 +88,7 @@ static void take_host(struct asking *a, const struct trp_slurm_line *l)
     a->f->racks++;
 }
 
-static int take(void *context, const struct trp_slurm_line *l, trp_error *err)
+static int on_fact(void *context, const struct trp_slurm_line *l, trp_error *err)
 {
     struct asking *a = context;
     bool kept = true;
@@ -112,7 +112,7 @@ int trp_slurm_facts_ask(trp_slurm_helper *h, struct trp_slurm_facts *ret,
     struct asking a = {.f = ret};
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof calls / sizeof *calls; i++)
-        code = trp_slurm_helper_ask(h, calls[i], take, &a, LIMIT_MS, err);
+        code = trp_slurm_helper_ask(h, calls[i], on_fact, &a, LIMIT_MS, err);
     if (code == 0 && !ret->version)
         code = trp_error_set(err, TRP_ESYSTEM, "Slurm does not say what it is");
     return code;
@@ -140,7 +140,7 @@ static void look_at(struct trp_slurm_facts *f, struct trp_slurm_file *file,
     if (access(path, R_OK) == 0)
         return;
     file->seen = errno == ENOENT ? TRP_SLURM_MISSING : TRP_SLURM_UNSEEN;
-    file->why = keep(f, strerror(errno));
+    file->why = arena_copy(f, strerror(errno));
 }
 
 /* Where Slurm would take it from: the first folder of PluginDir that has it. */

@@ -295,8 +295,8 @@ static int refusal(const struct trp_slurm_line *line, const char *call, trp_erro
 }
 
 /* 1: it was the last line of call number `h->last`. */
-static int take(trp_slurm_helper *h, char *text, const char *call,
-                trp_slurm_answer answer, void *context, trp_error *err)
+static int handle_line(trp_slurm_helper *h, char *text, const char *call,
+                       trp_slurm_answer answer, void *context, trp_error *err)
 {
     struct trp_slurm_line line;
     int code = trp_slurm_line_parse(text, &line, err);
@@ -326,7 +326,7 @@ int trp_slurm_helper_ask(trp_slurm_helper *h, const char *call, trp_slurm_answer
     for (;;) {
         int code = 0;
         for (char *text; code == 0 && (text = next_line(h));)
-            code = take(h, text, call, answer, context, err);
+            code = handle_line(h, text, call, answer, context, err);
         if (code)
             return code < 0 ? code : 0;
         int64_t left = end - trp_clock_ms();

@@ -15,7 +15,7 @@ struct keeping {
     char partition[TRP_SLURM_NAME]; /* of the job */
 };
 
-static int keep(void *context, const struct trp_slurm_line *line, trp_error *err)
+static int copy_line(void *context, const struct trp_slurm_line *line, trp_error *err)
 {
     struct keeping *k = context;
     FILE *to = k->to;
@@ -40,10 +40,10 @@ int trp_slurm_answer_ask(trp_slurm_helper *h, uint32_t job, char **ret_text,
     if (!to)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the job's nodes");
     snprintf(call, sizeof call, "job job=%u", job);
-    int code = trp_slurm_helper_ask(h, call, keep, &k, LIMIT_MS, err);
+    int code = trp_slurm_helper_ask(h, call, copy_line, &k, LIMIT_MS, err);
     snprintf(call, sizeof call, "racks partition=%s", k.partition);
     if (code == 0)
-        code = trp_slurm_helper_ask(h, call, keep, &k, LIMIT_MS, err);
+        code = trp_slurm_helper_ask(h, call, copy_line, &k, LIMIT_MS, err);
     trp_slurm_line_begin(to, 0, "done");
     trp_slurm_line_put_number(to, "rpcs", (int64_t)trp_slurm_helper_rpcs(h));
     trp_slurm_line_end(to);

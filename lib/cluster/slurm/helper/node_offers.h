@@ -5,7 +5,7 @@
 #ifndef TRP_CLUSTER_SLURM_HELPER_NODE_OFFERS_H
 #define TRP_CLUSTER_SLURM_HELPER_NODE_OFFERS_H
 
-#include "cluster/slurm/accounts/ledger.h"
+#include "cluster/slurm/accounts/node_ledger.h"
 #include "cluster/slurm/helper/line.h"
 
 /* `nodes` nodes that are alike. */

@@ -165,7 +165,7 @@ static bool somebody_waits(const struct trp_slurm *s)
 }
 
 /* When to look again. */
-static int64_t look(struct trp_slurm *s)
+static int64_t look_after_shapes(struct trp_slurm *s)
 {
     int64_t due = INT64_MAX, one;
     while (trp_additional_release_one(s))
@@ -190,7 +190,7 @@ int64_t trp_slurm_additional_look(struct trp_slurm *s)
     for (uint32_t i = 0;
          !s->additional.allowed && i < trp_slurm_ledger_shapes(s->ledger); i++)
         trp_additional_make_do(s, trp_slurm_ledger_shape(s->ledger, i), true);
-    one = s->additional.allowed ? look(s) : INT64_MAX;
+    one = s->additional.allowed ? look_after_shapes(s) : INT64_MAX;
     due = one < due ? one : due;
     one = trp_additional_guard(s);
     return one < due ? one : due;

@@ -95,7 +95,7 @@ static char **make_environment(struct trp_slurm *s, uint32_t id)
     return env;
 }
 
-static void start(struct trp_slurm_job *j, uint32_t node)
+static void start_guard(struct trp_slurm_job *j, uint32_t node)
 {
     struct trp_slurm *s = j->slurm;
     char what[64];
@@ -120,12 +120,12 @@ static void start(struct trp_slurm_job *j, uint32_t node)
         if (j->step)
             trp_run_folder_pid(s->command.run_dir, g->srun.pid, what);
     }
-    trp_words_free(words);
-    trp_words_free(env);
+    trp_argv_free(words);
+    trp_argv_free(env);
 }
 
 /* A node of the job, if there is one a node where something runs. */
-static uint32_t choose(const struct trp_slurm_job *j)
+static uint32_t choose_node(const struct trp_slurm_job *j)
 {
     const struct trp_slurm *s = j->slurm;
     uint32_t node = UINT32_MAX;
@@ -158,7 +158,7 @@ int64_t trp_additional_guard(struct trp_slurm *s)
             j->guard_pause = GUARD_AFTER_NS;
             j->guard_at = 0;
         }
-        uint32_t node = j->step ? UINT32_MAX : choose(j);
+        uint32_t node = j->step ? UINT32_MAX : choose_node(j);
         if (node == UINT32_MAX)
             continue;
         if (!j->guard_pause) {
@@ -166,7 +166,7 @@ int64_t trp_additional_guard(struct trp_slurm *s)
             j->guard_at = trp_additional_now() + GUARD_AFTER_NS;
         }
         if (j->guard_at <= trp_additional_now())
-            start(j, node);
+            start_guard(j, node);
         else if (j->guard_at < due)
             due = j->guard_at;
     }

@@ -44,7 +44,7 @@ static void on_told(void *context, const struct trp_slurm_end *end)
     trp_slurm_pump_soon(s);
 }
 
-static void tell(struct trp_slurm_debt *debt)
+static void ask_to_end(struct trp_slurm_debt *debt)
 {
     char call[64];
     snprintf(call, sizeof call, "%s job=%u", debt->verb, debt->job);
@@ -66,7 +66,7 @@ void trp_additional_give_back(struct trp_slurm *s, const char *verb, uint32_t jo
     *debt = (struct trp_slurm_debt){
         .next = s->additional.debts, .slurm = s, .verb = verb, .job = job};
     s->additional.debts = debt;
-    tell(debt);
+    ask_to_end(debt);
 }
 
 int64_t trp_additional_tell_again(struct trp_slurm *s)
@@ -74,7 +74,7 @@ int64_t trp_additional_tell_again(struct trp_slurm *s)
     int64_t due = INT64_MAX, now = trp_additional_now();
     for (struct trp_slurm_debt *debt = s->additional.debts; debt; debt = debt->next) {
         if (!debt->asking && !s->additional.helper_gone && debt->at_ns <= now)
-            tell(debt);
+            ask_to_end(debt);
         if (!debt->asking && debt->at_ns < due)
             due = debt->at_ns;
     }

@@ -57,7 +57,8 @@ static void mark_host(struct trp_slurm *s, const char *name,
     }
 }
 
-static void set(struct trp_slurm *s, uint32_t node, enum trp_slurm_standing standing)
+static void set_standing(struct trp_slurm *s, uint32_t node,
+                         enum trp_slurm_standing standing)
 {
     enum trp_slurm_standing before = trp_slurm_ledger_standing(s->ledger, node);
     if (before == TRP_SLURM_GONE)
@@ -82,7 +83,7 @@ static void set_up(struct trp_slurm *s, uint32_t node)
         trp_slurm_ledger_set_standing(s->ledger, node, TRP_SLURM_DOUBTFUL);
         trp_slurm_pump_soon(s);
     } else if (before != TRP_SLURM_DOUBTFUL || trusted) {
-        set(s, node, TRP_SLURM_GOOD);
+        set_standing(s, node, TRP_SLURM_GOOD);
     }
 }
 
@@ -120,7 +121,7 @@ static void take_state(struct trp_slurm *s, const struct trp_slurm_line *line)
         if (strcmp(state, "up") == 0)
             set_up(s, i);
         else if (strcmp(state, "mute") != 0)
-            set(s, i, TRP_SLURM_CLOSED);
+            set_standing(s, i, TRP_SLURM_CLOSED);
     }
 }
 
@@ -181,7 +182,7 @@ static bool drop_gone(struct trp_slurm *s)
         if (!is_watched(s, i) || s->watch.seen[i] ||
             trp_slurm_ledger_standing(s->ledger, i) == TRP_SLURM_GONE)
             continue;
-        set(s, i, TRP_SLURM_GONE);
+        set_standing(s, i, TRP_SLURM_GONE);
         s->users->lost(s, i);
         trp_slurm_ledger_resized(s->ledger, s->inventory.nodes[i].part);
         any |= is_own(s, i);

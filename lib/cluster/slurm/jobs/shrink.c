@@ -286,7 +286,7 @@ bool trp_slurm_shrink_settling(const struct trp_slurm *s)
     return s->shrink.own.asking || trp_additional_now() < s->shrink.settled_ns;
 }
 
-static void settle(struct trp_slurm *s)
+static void update_settling(struct trp_slurm *s)
 {
     const struct trp_slurm_shrinking *x = &s->shrink.own;
     bool hopeful = !x->refused && x->pause_ns < IMPATIENT_NS;
@@ -317,7 +317,7 @@ void trp_slurm_shrink_hold(struct trp_slurm *s)
             memset(k->needed, true, s->watch.nodes * sizeof *k->needed);
         always_needed(s, k->needed);
     }
-    settle(s);
+    update_settling(s);
     trp_slurm_shrink_hold_again(s);
 }
 

@@ -39,7 +39,7 @@ struct trp_slurm_debris {
     int64_t until_ns;        /* when it is given up */
 };
 
-static struct trp_slurm_debris *find(const struct trp_slurm *s, uint32_t node)
+static struct trp_slurm_debris *find_debris(const struct trp_slurm *s, uint32_t node)
 {
     struct trp_slurm_debris *d = s->tidy.list;
     while (d && d->node != node)
@@ -49,7 +49,7 @@ static struct trp_slurm_debris *find(const struct trp_slurm *s, uint32_t node)
 
 void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor)
 {
-    struct trp_slurm_debris *d = find(s, node), *fresh = NULL;
+    struct trp_slurm_debris *d = find_debris(s, node), *fresh = NULL;
     if (!d)
         d = fresh = calloc(1, sizeof *d);
     uint32_t *all =
@@ -82,7 +82,7 @@ static void drop(struct trp_slurm *s, struct trp_slurm_debris *d)
 
 bool trp_slurm_tidy_on(const struct trp_slurm *s, uint32_t node)
 {
-    return find(s, node) != NULL;
+    return find_debris(s, node) != NULL;
 }
 
 bool trp_slurm_tidy_in(const struct trp_slurm *s, uint32_t part)
@@ -121,7 +121,7 @@ static int spawn(char **words, char **env, pid_t *ret)
     return code;
 }
 
-static void start(struct trp_slurm *s, struct trp_slurm_debris *d)
+static void start_tidying(struct trp_slurm *s, struct trp_slurm_debris *d)
 {
     const char *more[] = {NULL};
     char what[64];
@@ -136,8 +136,8 @@ static void start(struct trp_slurm *s, struct trp_slurm_debris *d)
         trp_run_folder_pid(s->command.run_dir, (int)d->srun, what);
         trp_slurm_srun_started(s);
     }
-    trp_words_free(words);
-    trp_words_free(env);
+    trp_argv_free(words);
+    trp_argv_free(env);
 }
 
 /* ---- looking after them ------------------------------------------------------------
@@ -177,7 +177,7 @@ static int64_t look_at(struct trp_slurm *s, struct trp_slurm_debris *d)
     }
     bool silent = trp_slurm_ledger_standing(s->ledger, d->node) == TRP_SLURM_SILENT;
     if (!d->srun && !silent && now >= d->at_ns)
-        start(s, d);
+        start_tidying(s, d);
     return d->srun ? now + LOOK_NS : now < d->at_ns ? d->at_ns : now + FIRST_PAUSE_NS;
 }
 

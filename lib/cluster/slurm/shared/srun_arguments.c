@@ -15,24 +15,25 @@
 #include "cluster/slurm/shared/step_folder.h"
 #include "os/held.h"
 
-enum { WORDS = 40 };
+enum { ARGUMENTS = 40 };
 
-struct words {
+struct arguments {
     char **v;
     size_t n, capacity;
     bool failed;
 };
 
-static void open_words(struct words *w, size_t capacity)
+static void open_arguments(struct arguments *w, size_t capacity)
 {
-    *w = (struct words){.v = calloc(capacity + 1, sizeof *w->v), .capacity = capacity};
+    *w = (struct arguments){.v = calloc(capacity + 1, sizeof *w->v),
+                            .capacity = capacity};
     w->failed = !w->v;
 }
 
-static void add(struct words *w, const char *format, ...)
+static void add_argument(struct arguments *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void add(struct words *w, const char *format, ...)
+static void add_argument(struct arguments *w, const char *format, ...)
 {
     va_list args;
     char *word = NULL;
@@ -50,11 +51,11 @@ static void add(struct words *w, const char *format, ...)
     w->v[w->n++] = word;
 }
 
-static char **finish(struct words *w)
+static char **close_arguments(struct arguments *w)
 {
     if (!w->failed)
         return w->v;
-    trp_words_free(w->v);
+    trp_argv_free(w->v);
     return NULL;
 }
 
@@ -66,34 +67,34 @@ static const struct trp_slurm_part *part_of(const struct trp_slurm *s,
 
 /* In a job with --stepmgr srun has a variable that says who makes the job's steps: not
  * who makes those of an additional job. Gangs are started without what is around us. */
-static void add_srun(struct words *w, const struct trp_slurm *s, uint32_t node)
+static void add_srun(struct arguments *w, const struct trp_slurm *s, uint32_t node)
 {
     const char *manager = getenv("SLURM_STEPMGR");
     if (manager)
-        add(w, "env");
+        add_argument(w, "env");
     if (manager && trp_slurm_additional_of(s, s->inventory.nodes[node].part))
-        add(w, "--unset=SLURM_STEPMGR");
+        add_argument(w, "--unset=SLURM_STEPMGR");
     else if (manager)
-        add(w, "SLURM_STEPMGR=%s", manager);
-    add(w, "srun");
+        add_argument(w, "SLURM_STEPMGR=%s", manager);
+    add_argument(w, "srun");
 }
 
-static void add_job(struct words *w, const struct trp_slurm *s,
+static void add_job(struct arguments *w, const struct trp_slurm *s,
                     const struct trp_slurm_request *r)
 {
     const struct trp_slurm_part *p = part_of(s, r);
     add_srun(w, s, r->spots[0].node);
-    add(w, "--jobid=%u", p->leader);
+    add_argument(w, "--jobid=%u", p->leader);
     if (p->component >= 0)
-        add(w, "--het-group=%d", p->component);
-    add(w, "--exact");
-    add(w, "--no-kill");
-    add(w, "--export=ALL");
-    add(w, "--chdir=%s", s->command.run_dir);
+        add_argument(w, "--het-group=%d", p->component);
+    add_argument(w, "--exact");
+    add_argument(w, "--no-kill");
+    add_argument(w, "--export=ALL");
+    add_argument(w, "--chdir=%s", s->command.run_dir);
 }
 
 /* "gpu:2" or "gpu:a100:1,gpu:v100:1"; "none". */
-static void add_devices(struct words *w, const struct trp_slurm *s,
+static void add_devices(struct arguments *w, const struct trp_slurm *s,
                         const struct trp_slurm_request *r)
 {
     const struct trp_slurm_spot *spot = &r->spots[0];
@@ -117,11 +118,11 @@ static void add_devices(struct words *w, const struct trp_slurm *s,
             (size_t)snprintf(text + at, sizeof text - at, "%s%s%s%s:%u", at ? "," : "",
                              n->pools[i].name, *type ? ":" : "", type, count);
     }
-    add(w, "--gres=%s", at ? text : "none");
+    add_argument(w, "--gres=%s", at ? text : "none");
 }
 
 /* A discovery script for the step, which runs it where the variable says nothing. */
-static void add_script(struct words *w, const struct trp_slurm *s,
+static void add_script(struct arguments *w, const struct trp_slurm *s,
                        const struct trp_slurm_want *want)
 {
     const char *script = trp_site_script(s->site, want->resource);
@@ -129,120 +130,122 @@ static void add_script(struct words *w, const struct trp_slurm *s,
                                ? trp_site_variable(s->site, want->resource)
                                : NULL;
     if (script)
-        add(w, "%s=%u=%s=%s", want->resource, want->count, variable ? variable : "",
-            script);
+        add_argument(w, "%s=%u=%s=%s", want->resource, want->count,
+                     variable ? variable : "", script);
 }
 
 char **trp_slurm_step_argv(const struct trp_slurm *s, const struct trp_slurm_request *r,
                            const char *name)
 {
-    struct words w;
-    char **mpirun = trp_mpirun_words(s->uri, s->command.argv);
+    struct arguments w;
+    char **mpirun = trp_mpirun_argv(s->uri, s->command.argv);
     size_t n = 0;
     while (mpirun && mpirun[n])
         n++;
-    open_words(&w, WORDS + 2 * TRP_PROFILE_RESOURCES + n);
+    open_arguments(&w, ARGUMENTS + 2 * TRP_PROFILE_RESOURCES + n);
     add_job(&w, s, r);
-    add(&w, "--nodelist=%s", s->inventory.nodes[r->spots[0].node].name);
-    add(&w, "--nodes=1");
-    add(&w, "--ntasks=1");
-    add(&w, "--cpus-per-task=%llu", (unsigned long long)r->footprint.cores);
+    add_argument(&w, "--nodelist=%s", s->inventory.nodes[r->spots[0].node].name);
+    add_argument(&w, "--nodes=1");
+    add_argument(&w, "--ntasks=1");
+    add_argument(&w, "--cpus-per-task=%llu", (unsigned long long)r->footprint.cores);
     if (s->inventory.memory_enforced)
-        add(&w, "--mem=%lld", (long long)r->footprint.memory_mib);
+        add_argument(&w, "--mem=%lld", (long long)r->footprint.memory_mib);
     add_devices(&w, s, r);
-    add(&w, "--mpi=none");
-    add(&w, "--job-name=%s", name);
-    add(&w, "%s", s->rank_program);
-    add(&w, "step");
-    add(&w, trp_slurm_additional_of(s, s->inventory.nodes[r->spots[0].node].part)
-                ? "additional"
-                : "own");
+    add_argument(&w, "--mpi=none");
+    add_argument(&w, "--job-name=%s", name);
+    add_argument(&w, "%s", s->rank_program);
+    add_argument(&w, "step");
+    add_argument(&w,
+                 trp_slurm_additional_of(s, s->inventory.nodes[r->spots[0].node].part)
+                     ? "additional"
+                     : "own");
     for (uint32_t i = 0; i < r->footprint.nwants; i++) {
         const char *variable =
             trp_site_variable(s->site, r->footprint.wants[i].resource);
         if (variable && r->footprint.wants[i].kind == TRP_SLURM_GRES)
-            add(&w, "%s", variable);
+            add_argument(&w, "%s", variable);
     }
     for (uint32_t i = 0; i < r->footprint.nwants + r->footprint.nscripted; i++)
         add_script(&w, s, &r->footprint.wants[i]);
-    add(&w, "--");
+    add_argument(&w, "--");
     for (size_t i = 0; i < n; i++)
-        add(&w, "%s", mpirun[i]);
+        add_argument(&w, "%s", mpirun[i]);
     w.failed = w.failed || !mpirun;
-    trp_words_free(mpirun);
-    return finish(&w);
+    trp_argv_free(mpirun);
+    return close_arguments(&w);
 }
 
 /* A step that shares what others have: `troupe-rank PART`, which says nothing. */
-static void add_beside(struct words *w, const struct trp_slurm *s, uint32_t node,
+static void add_beside(struct arguments *w, const struct trp_slurm *s, uint32_t node,
                        const char *part)
 {
     const struct trp_slurm_node *n = &s->inventory.nodes[node];
     const struct trp_slurm_part *p = &s->inventory.parts[n->part];
     add_srun(w, s, node);
-    add(w, "--jobid=%u", p->leader);
+    add_argument(w, "--jobid=%u", p->leader);
     if (p->component >= 0)
-        add(w, "--het-group=%d", p->component);
-    add(w, "--overlap");
-    add(w, "--export=ALL");
-    add(w, "--chdir=%s", s->command.run_dir);
-    add(w, "--nodelist=%s", n->name);
-    add(w, "--nodes=1");
-    add(w, "--ntasks=1");
-    add(w, "--cpus-per-task=1");
+        add_argument(w, "--het-group=%d", p->component);
+    add_argument(w, "--overlap");
+    add_argument(w, "--export=ALL");
+    add_argument(w, "--chdir=%s", s->command.run_dir);
+    add_argument(w, "--nodelist=%s", n->name);
+    add_argument(w, "--nodes=1");
+    add_argument(w, "--ntasks=1");
+    add_argument(w, "--cpus-per-task=1");
     if (s->inventory.memory_enforced)
-        add(w, "--mem=0"); /* what the job has */
-    add(w, "--gres=none");
-    add(w, "--mpi=none");
-    add(w, "--input=none");
-    add(w, "--output=none");
-    add(w, "--error=none");
-    add(w, "--job-name=%s:%s", s->command.run_name, part);
-    add(w, "%s", s->rank_program);
-    add(w, "%s", part);
+        add_argument(w, "--mem=0"); /* what the job has */
+    add_argument(w, "--gres=none");
+    add_argument(w, "--mpi=none");
+    add_argument(w, "--input=none");
+    add_argument(w, "--output=none");
+    add_argument(w, "--error=none");
+    add_argument(w, "--job-name=%s:%s", s->command.run_name, part);
+    add_argument(w, "%s", s->rank_program);
+    add_argument(w, "%s", part);
 }
 
 char **trp_slurm_guard_argv(const struct trp_slurm *s, uint32_t node)
 {
-    struct words w;
-    open_words(&w, WORDS);
+    struct arguments w;
+    open_arguments(&w, ARGUMENTS);
     add_beside(&w, s, node, "guard");
-    return finish(&w);
+    return close_arguments(&w);
 }
 
 char **trp_slurm_tidy_argv(const struct trp_slurm *s, uint32_t node,
                            const uint32_t *executors, uint32_t n)
 {
-    struct words w;
+    struct arguments w;
     char owner[TRP_PRIVATE_OWNER];
-    open_words(&w, WORDS + n);
+    open_arguments(&w, ARGUMENTS + n);
     add_beside(&w, s, node, "tidy");
     for (uint32_t i = 0; i < n; i++) {
         trp_slurm_step_owner(trp_held_id(s->command.run_dir), executors[i], owner);
-        add(&w, "%s", owner);
+        add_argument(&w, "%s", owner);
     }
-    return finish(&w);
+    return close_arguments(&w);
 }
 
 char **trp_slurm_gang_argv(const struct trp_slurm *s, const struct trp_slurm_request *r,
                            const char *name, const char *mpi, const char *hosts)
 {
     uint64_t cpus = r->footprint.cores ? r->footprint.cores : 1;
-    struct words w;
-    open_words(&w, WORDS);
-    add(&w, "env");
-    add(&w, "SLURM_HOSTFILE=%s", hosts);
-    add(&w, "SLURM_PMIX_FENCE=ring"); /* docs/platform.md: the tree lets ranks crash */
+    struct arguments w;
+    open_arguments(&w, ARGUMENTS);
+    add_argument(&w, "env");
+    add_argument(&w, "SLURM_HOSTFILE=%s", hosts);
+    add_argument(
+        &w, "SLURM_PMIX_FENCE=ring"); /* docs/platform.md: the tree lets ranks crash */
     add_job(&w, s, r);
-    add(&w, "--distribution=arbitrary");
-    add(&w, "--ntasks=%u", r->units);
-    add(&w, "--cpus-per-task=%llu", (unsigned long long)cpus);
+    add_argument(&w, "--distribution=arbitrary");
+    add_argument(&w, "--ntasks=%u", r->units);
+    add_argument(&w, "--cpus-per-task=%llu", (unsigned long long)cpus);
     if (s->inventory.memory_enforced)
-        add(&w, "--mem-per-cpu=%llu",
-            (unsigned long long)((uint64_t)r->footprint.memory_mib / cpus));
+        add_argument(&w, "--mem-per-cpu=%llu",
+                     (unsigned long long)((uint64_t)r->footprint.memory_mib / cpus));
     add_devices(&w, s, r);
-    add(&w, "--mpi=%s", mpi);
-    add(&w, "--kill-on-bad-exit=1");
-    add(&w, "--job-name=%s", name);
-    return finish(&w);
+    add_argument(&w, "--mpi=%s", mpi);
+    add_argument(&w, "--kill-on-bad-exit=1");
+    add_argument(&w, "--job-name=%s", name);
+    return close_arguments(&w);
 }

@@ -203,7 +203,7 @@ static void describe(const struct trp_slurm_executor *e, enum trp_slurm_verdict 
         snprintf(text, TEXT, "executor %u %s", e->id, cause);
 }
 
-static void not_now(const struct trp_slurm_executor *e)
+static void note_refusal_for_now(const struct trp_slurm_executor *e)
 {
     char words[512];
     trp_slurm_executor_complaint(e, words, sizeof words);
@@ -224,7 +224,7 @@ void trp_slurm_executor_finish(struct trp_slurm_executor *e,
     case TRP_SLURM_END_TOO_OFTEN:
     case TRP_SLURM_END_NOT_NOW:
         if (v == TRP_SLURM_END_NOT_NOW)
-            not_now(e);
+            note_refusal_for_now(e);
         if (v == TRP_SLURM_END_TOO_OFTEN)
             trp_slurm_srun_refused(e->slurm);
         if (ask_again(e))
@@ -425,7 +425,7 @@ static int spawn(struct trp_slurm_executor *e, char **words, char **env)
     return code;
 }
 
-static int start(struct trp_slurm_executor *e, trp_error *err)
+static int start_srun(struct trp_slurm_executor *e, trp_error *err)
 {
     char *entry = make_entry(e, err);
     if (!entry)
@@ -444,8 +444,8 @@ static int start(struct trp_slurm_executor *e, trp_error *err)
         code = trp_error_set(err, code == UV_ENOENT ? TRP_ENEVER : TRP_EWAIT,
                              "cannot start srun for executor %u: %s", e->id,
                              uv_strerror(code));
-    trp_words_free(words);
-    trp_words_free(env);
+    trp_argv_free(words);
+    trp_argv_free(env);
     free(entry);
     return code;
 }
@@ -456,7 +456,7 @@ void trp_slurm_executor_start(struct trp_slurm_executor *e,
     (void)line;
     trp_error err;
     char what[64];
-    int code = start(e, &err);
+    int code = start_srun(e, &err);
     if (code < 0) {
         bool never = code == TRP_ENEVER || code == TRP_ELIMIT;
         const struct trp_gone g = {.status = never ? TRP_ENEVER : TRP_EWAIT,

@@ -207,18 +207,18 @@ int trp_slurm_gangs_open(struct trp_slurm *s, trp_error *err)
 {
     char scratch[4300];
     snprintf(scratch, sizeof scratch, "%s/state/scratch", s->command.run_dir);
-    struct trp_gangs_room room = {.context = s,
-                                  .leave = leave,
-                                  .forget = forget,
-                                  .devices = describe_devices,
-                                  .launcher = launcher,
-                                  .by_srun = true,
-                                  .start_limit = start_limit,
-                                  .again = again,
-                                  .lost = lost,
-                                  .handle = count_handle};
-    return trp_gangs_open(s->loop, &s->command, scratch, &room, &s->handler, &s->gangs,
-                          err);
+    struct trp_gangs_backend backend = {.context = s,
+                                        .leave = leave,
+                                        .forget = forget,
+                                        .devices = describe_devices,
+                                        .launcher = launcher,
+                                        .by_srun = true,
+                                        .start_limit = start_limit,
+                                        .again = again,
+                                        .lost = lost,
+                                        .handle = count_handle};
+    return trp_gangs_open(s->loop, &s->command, scratch, &backend, &s->handler,
+                          &s->gangs, err);
 }
 
 int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error *err)

@@ -242,7 +242,7 @@ static _Noreturn void become(const struct step *s, char **env)
     _exit(127);
 }
 
-static int start(struct step *s)
+static int start_mpirun(struct step *s)
 {
     char *entry = NULL, *text = trp_shape_put(&s->shape);
     if (!text || asprintf(&entry, "TROUPE_EXECUTOR=%s", text) < 0)
@@ -256,7 +256,7 @@ static int start(struct step *s)
         become(s, env);
     if (!env || s->pid < 0)
         fail("cannot start %s: %s", s->program[0]);
-    trp_words_free(env);
+    trp_argv_free(env);
     free(entry);
     return s->pid > 0 ? 0 : 1;
 }
@@ -323,7 +323,7 @@ static int64_t time_left(const struct step *s)
     return at == INT64_MAX ? -1 : at > now ? at - now : 0;
 }
 
-static void run(struct step *s)
+static void supervise_mpirun(struct step *s)
 {
     bool driver = true;
     s->start_by = s->shape.sockets ? INT64_MAX : trp_clock_ms() + TRP_MPIRUN_START_MS;
@@ -445,9 +445,9 @@ int trp_slurm_step_main(int argc, char **argv)
     tell_start(&s, argv + 1, variables);
     int status = 1;
     pid_t session = 0;
-    if (await_go() && make_folder(&s) == 0 && start(&s) == 0) {
+    if (await_go() && make_folder(&s) == 0 && start_mpirun(&s) == 0) {
         session = s.pid;
-        run(&s);
+        supervise_mpirun(&s);
         tell_ending(); /* what follows may take a while */
         end_rest(session);
         if (s.dismissed || s.killing)

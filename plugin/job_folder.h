@@ -19,8 +19,8 @@
  *
  * Threads: none. A call may be repeated, and two may run at a time.
  */
-#ifndef TRP_PLUGIN_SCRATCH_H
-#define TRP_PLUGIN_SCRATCH_H
+#ifndef TRP_PLUGIN_JOB_FOLDER_H
+#define TRP_PLUGIN_JOB_FOLDER_H
 
 #include <limits.h>
 #include <stdbool.h>

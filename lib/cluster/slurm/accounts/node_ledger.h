@@ -32,8 +32,8 @@
  *
  * Pure: no I/O, no clock.
  */
-#ifndef TRP_CLUSTER_SLURM_ACCOUNTS_LEDGER_H
-#define TRP_CLUSTER_SLURM_ACCOUNTS_LEDGER_H
+#ifndef TRP_CLUSTER_SLURM_ACCOUNTS_NODE_LEDGER_H
+#define TRP_CLUSTER_SLURM_ACCOUNTS_NODE_LEDGER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,7 +13,7 @@ static void leave(void *context, void *ticket)
 {
     struct trp_local *l = context;
     struct trp_local_gang *g = ticket;
-    trp_room_leave(l->room, &g->ticket.request);
+    trp_machine_ledger_leave(l->ledger, &g->ticket.request);
     if (!l->closed)
         trp_local_pump_soon(l);
 }
@@ -22,7 +22,7 @@ static void forget(void *context, void *ticket)
 {
     struct trp_local_gang *g = ticket;
     (void)context;
-    trp_words_free(g->launcher);
+    trp_argv_free(g->launcher);
     free(g);
 }
 
@@ -44,7 +44,7 @@ static char *describe_devices(void *context, void *ticket, size_t *ret_size)
     (void)context;
     if (!f)
         return NULL;
-    for (uint32_t i = 0; i < r->need.ndevices; i++) {
+    for (uint32_t i = 0; i < r->footprint.ndevices; i++) {
         fprintf(f, "%s=", r->devices[i].name);
         for (uint32_t k = 0; k < r->devices[i].naddresses; k++)
             fprintf(f, "%s%s", k ? "," : "", r->devices[i].addresses[k]);
@@ -68,14 +68,14 @@ static void count_handle(void *context, bool opened)
 
 int trp_local_gangs_open(struct trp_local *l, trp_error *err)
 {
-    struct trp_gangs_room room = {.context = l,
-                                  .leave = leave,
-                                  .forget = forget,
-                                  .devices = describe_devices,
-                                  .launcher = launcher,
-                                  .handle = count_handle};
-    return trp_gangs_open(l->loop, &l->command, l->command.scratch, &room, &l->handler,
-                          &l->gangs, err);
+    struct trp_gangs_backend backend = {.context = l,
+                                        .leave = leave,
+                                        .forget = forget,
+                                        .devices = describe_devices,
+                                        .launcher = launcher,
+                                        .handle = count_handle};
+    return trp_gangs_open(l->loop, &l->command, l->command.scratch, &backend,
+                          &l->handler, &l->gangs, err);
 }
 
 int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error *err)
@@ -85,7 +85,7 @@ int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error 
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     own->ticket.is_gang = true;
     own->attempt = g->attempt;
-    trp_demand_make(g->profile, g->ranks, &own->ticket.request.need);
+    trp_machine_footprint_make(g->profile, g->ranks, &own->ticket.request.footprint);
     trp_error why;
     int code = trp_mpirun_gang_words(
         trp_command_linked_mpi(g->stage_message, g->stage_message_size), g->ranks,
@@ -93,11 +93,11 @@ int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error 
     if (code < 0)
         trp_error_set(err, code, "stage %s: %s", g->stage, why.text);
     if (code == 0)
-        code = trp_room_ask(l->room, &own->ticket.request, err);
+        code = trp_machine_ledger_ask(l->ledger, &own->ticket.request, err);
     if (code == 0) {
         code = trp_gangs_add(l->gangs, g, own, err);
         if (code < 0)
-            trp_room_leave(l->room, &own->ticket.request);
+            trp_machine_ledger_leave(l->ledger, &own->ticket.request);
     }
     if (code < 0)
         forget(l, own);

@@ -13,8 +13,8 @@
 
 #include "cluster/slurm/helper/libslurm.h"
 #include "plugin/as_user.h"
+#include "plugin/job_folder.h"
 #include "plugin/plugin.h"
-#include "plugin/scratch.h"
 #include "plugin/shapes.h"
 
 enum { PROLOG_S = 15, EPILOG_S = 120 };

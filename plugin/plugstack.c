@@ -29,7 +29,7 @@ static char *place(struct trp_plugin *p, const struct key *k)
     return (char *)p + k->at;
 }
 
-static int take(struct trp_plugin *p, const char *word, trp_error *err)
+static int read_argument(struct trp_plugin *p, const char *word, trp_error *err)
 {
     const char *value = strchr(word, '=');
     for (int i = 0; value && i < KEYS; i++) {
@@ -78,7 +78,7 @@ int trp_plugin_settings(int argc, char **argv, struct trp_plugin *ret, trp_error
     for (int i = 0; i < KEYS; i++)
         snprintf(place(ret, &keys[i]), PATH_MAX, "%s", keys[i].standard);
     for (int i = 0; i < argc; i++) {
-        int rc = take(ret, argv[i], code == 0 ? err : &ignored);
+        int rc = read_argument(ret, argv[i], code == 0 ? err : &ignored);
         code = code == 0 ? rc : code;
     }
     if (!ret->shapes[0])

@@ -4,7 +4,7 @@
  * so). Devices are a flag an address, lowest first. Costs O(cores + addresses) a share,
  * which is nothing beside starting a process.
  */
-#include "cluster/local/room.h"
+#include "cluster/local/machine_ledger.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct device {
     uint32_t n, free;
 };
 
-struct trp_room {
+struct trp_machine_ledger {
     bool *core_taken;
     uint32_t cores, cores_free;
     int64_t memory_mib, memory_free;
@@ -28,8 +28,8 @@ struct trp_room {
     struct trp_request *first, *last;
 };
 
-void trp_demand_make(const struct trp_resource_profile *p, uint32_t ranks,
-                     struct trp_need *ret)
+void trp_machine_footprint_make(const struct trp_resource_profile *p, uint32_t ranks,
+                                struct trp_machine_footprint *ret)
 {
     struct trp_profile_footprint one = trp_profile_footprint(p, ranks > 0);
     uint64_t units = ranks ? ranks : 1;
@@ -40,7 +40,7 @@ void trp_demand_make(const struct trp_resource_profile *p, uint32_t ranks,
         int64_t count = trp_profile_amount_of(one.custom[i], units);
         if (count <= 0)
             continue;
-        struct trp_device_need *d = &ret->devices[ret->ndevices++];
+        struct trp_machine_devices *d = &ret->devices[ret->ndevices++];
         memcpy(d->name, p->custom[i].name, sizeof d->name);
         d->count = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
     }
@@ -68,81 +68,82 @@ static int copy_device(struct device *d, const struct trp_resource_addresses *fr
     return 0;
 }
 
-static void set_view(trp_room *room, uint32_t i)
+static void set_view(trp_machine_ledger *ledger, uint32_t i)
 {
-    const struct device *d = &room->devices[i];
-    room->view[i] =
+    const struct device *d = &ledger->devices[i];
+    ledger->view[i] =
         (struct trp_resource_addresses){.name = d->name,
                                         .addresses = (const char *const *)d->addresses,
                                         .naddresses = d->n};
 }
 
-int trp_room_new(uint32_t cores, int64_t memory_mib,
-                 const struct trp_resource_addresses *devices, uint32_t ndevices,
-                 trp_room **ret_room, trp_error *err)
+int trp_machine_ledger_new(uint32_t cores, int64_t memory_mib,
+                           const struct trp_resource_addresses *devices,
+                           uint32_t ndevices, trp_machine_ledger **ret_ledger,
+                           trp_error *err)
 {
-    trp_room *room = calloc(1, sizeof *room);
-    if (!room)
+    trp_machine_ledger *ledger = calloc(1, sizeof *ledger);
+    if (!ledger)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    room->cores = room->cores_free = cores;
-    room->memory_mib = room->memory_free = memory_mib;
-    room->core_taken = calloc(cores + 1, sizeof *room->core_taken);
-    room->devices = calloc(ndevices + 1, sizeof *room->devices);
-    room->view = calloc(ndevices + 1, sizeof *room->view);
-    int code = room->core_taken && room->devices && room->view ? 0 : TRP_ENOMEM;
+    ledger->cores = ledger->cores_free = cores;
+    ledger->memory_mib = ledger->memory_free = memory_mib;
+    ledger->core_taken = calloc(cores + 1, sizeof *ledger->core_taken);
+    ledger->devices = calloc(ndevices + 1, sizeof *ledger->devices);
+    ledger->view = calloc(ndevices + 1, sizeof *ledger->view);
+    int code = ledger->core_taken && ledger->devices && ledger->view ? 0 : TRP_ENOMEM;
     for (uint32_t i = 0; i < ndevices && code == 0; i++) {
-        struct device *d = &room->devices[room->ndevices++];
+        struct device *d = &ledger->devices[ledger->ndevices++];
         code = copy_device(d, &devices[i]);
-        set_view(room, i);
+        set_view(ledger, i);
     }
     if (code < 0) {
-        trp_room_free(room);
+        trp_machine_ledger_free(ledger);
         return trp_error_set(err, code, "out of memory");
     }
-    *ret_room = room;
+    *ret_ledger = ledger;
     return 0;
 }
 
-void trp_room_free(trp_room *room)
+void trp_machine_ledger_free(trp_machine_ledger *ledger)
 {
-    if (!room)
+    if (!ledger)
         return;
-    for (uint32_t i = 0; i < room->ndevices; i++) {
-        struct device *d = &room->devices[i];
+    for (uint32_t i = 0; i < ledger->ndevices; i++) {
+        struct device *d = &ledger->devices[i];
         for (uint32_t k = 0; k < d->n; k++)
             free(d->addresses[k]);
         free(d->addresses);
         free(d->taken);
         free(d->name);
     }
-    free(room->devices);
-    free(room->view);
-    free(room->core_taken);
-    free(room);
+    free(ledger->devices);
+    free(ledger->view);
+    free(ledger->core_taken);
+    free(ledger);
 }
 
-uint32_t trp_room_cores(const trp_room *room)
+uint32_t trp_machine_ledger_cores(const trp_machine_ledger *ledger)
 {
-    return room->cores;
+    return ledger->cores;
 }
 
-int64_t trp_room_memory_mib(const trp_room *room)
+int64_t trp_machine_ledger_memory_mib(const trp_machine_ledger *ledger)
 {
-    return room->memory_mib;
+    return ledger->memory_mib;
 }
 
-const struct trp_resource_addresses *trp_room_devices(const trp_room *room,
-                                                      uint32_t *ret_n)
+const struct trp_resource_addresses *
+trp_machine_ledger_devices(const trp_machine_ledger *ledger, uint32_t *ret_n)
 {
-    *ret_n = room->ndevices;
-    return room->view;
+    *ret_n = ledger->ndevices;
+    return ledger->view;
 }
 
-static struct device *find_device(const trp_room *room, const char *name)
+static struct device *find_device(const trp_machine_ledger *ledger, const char *name)
 {
-    for (uint32_t i = 0; i < room->ndevices; i++) {
-        if (strcmp(room->devices[i].name, name) == 0)
-            return &room->devices[i];
+    for (uint32_t i = 0; i < ledger->ndevices; i++) {
+        if (strcmp(ledger->devices[i].name, name) == 0)
+            return &ledger->devices[i];
     }
     return NULL;
 }
@@ -153,24 +154,27 @@ static void keep_least(uint64_t available, uint64_t wanted, uint64_t *fit)
         *fit = available / wanted;
 }
 
-uint32_t trp_room_fit(const trp_room *room, const struct trp_need *need, trp_error *err)
+uint32_t trp_machine_ledger_fit(const trp_machine_ledger *ledger,
+                                const struct trp_machine_footprint *footprint,
+                                trp_error *err)
 {
     uint64_t fit = UINT32_MAX;
-    if (need->cores > room->cores) {
+    if (footprint->cores > ledger->cores) {
         trp_error_set(err, TRP_ENEVER, "cores wanted %llu, available %u",
-                      (unsigned long long)need->cores, room->cores);
+                      (unsigned long long)footprint->cores, ledger->cores);
         return 0;
     }
-    if (need->memory_mib > room->memory_mib) {
-        struct trp_memory_pair m = trp_memory_pair(need->memory_mib, room->memory_mib);
+    if (footprint->memory_mib > ledger->memory_mib) {
+        struct trp_memory_pair m =
+            trp_memory_pair(footprint->memory_mib, ledger->memory_mib);
         trp_error_set(err, TRP_ENEVER, "memory wanted %s, available %s", m.a, m.b);
         return 0;
     }
-    keep_least(room->cores, need->cores, &fit);
-    keep_least((uint64_t)room->memory_mib, (uint64_t)need->memory_mib, &fit);
-    for (uint32_t i = 0; i < need->ndevices; i++) {
-        const struct trp_device_need *want = &need->devices[i];
-        const struct device *d = find_device(room, want->name);
+    keep_least(ledger->cores, footprint->cores, &fit);
+    keep_least((uint64_t)ledger->memory_mib, (uint64_t)footprint->memory_mib, &fit);
+    for (uint32_t i = 0; i < footprint->ndevices; i++) {
+        const struct trp_machine_devices *want = &footprint->devices[i];
+        const struct device *d = find_device(ledger, want->name);
         uint32_t available = d ? d->n : 0;
         if (want->count > available) {
             trp_error_set(err, TRP_ENEVER,
@@ -186,13 +190,15 @@ uint32_t trp_room_fit(const trp_room *room, const struct trp_need *need, trp_err
     return (uint32_t)fit;
 }
 
-static bool fits_now(const trp_room *room, const struct trp_need *need)
+static bool fits_now(const trp_machine_ledger *ledger,
+                     const struct trp_machine_footprint *footprint)
 {
-    if (need->cores > room->cores_free || need->memory_mib > room->memory_free)
+    if (footprint->cores > ledger->cores_free ||
+        footprint->memory_mib > ledger->memory_free)
         return false;
-    for (uint32_t i = 0; i < need->ndevices; i++) {
-        const struct device *d = find_device(room, need->devices[i].name);
-        if (!d || d->free < need->devices[i].count)
+    for (uint32_t i = 0; i < footprint->ndevices; i++) {
+        const struct device *d = find_device(ledger, footprint->devices[i].name);
+        if (!d || d->free < footprint->devices[i].count)
             return false;
     }
     return true;
@@ -201,22 +207,22 @@ static bool fits_now(const trp_room *room, const struct trp_need *need)
 /* ---- more devices ---- */
 
 /* One more of no addresses; NULL when out of memory. */
-static struct device *add_device(trp_room *room, const char *name)
+static struct device *add_device(trp_machine_ledger *ledger, const char *name)
 {
-    size_t n = (size_t)room->ndevices + 1;
-    struct device *devices = reallocarray(room->devices, n, sizeof *devices);
+    size_t n = (size_t)ledger->ndevices + 1;
+    struct device *devices = reallocarray(ledger->devices, n, sizeof *devices);
     if (!devices)
         return NULL;
-    room->devices = devices;
-    struct trp_resource_addresses *view = reallocarray(room->view, n, sizeof *view);
+    ledger->devices = devices;
+    struct trp_resource_addresses *view = reallocarray(ledger->view, n, sizeof *view);
     if (!view)
         return NULL;
-    room->view = view;
-    struct device *d = &devices[room->ndevices];
+    ledger->view = view;
+    struct device *d = &devices[ledger->ndevices];
     *d = (struct device){.name = strdup(name)};
     if (!d->name)
         return NULL;
-    set_view(room, room->ndevices++);
+    set_view(ledger, ledger->ndevices++);
     return d;
 }
 
@@ -249,48 +255,48 @@ static int add_address(struct device *d, const char *address)
     return 0;
 }
 
-int trp_room_learn(trp_room *room, const char *resource, const char *addresses,
-                   trp_error *err)
+int trp_machine_ledger_learn(trp_machine_ledger *ledger, const char *resource,
+                             const char *addresses, trp_error *err)
 {
-    struct device *d = find_device(room, resource);
+    struct device *d = find_device(ledger, resource);
     char *copy = strdup(addresses), *rest = NULL;
     if (!d && copy)
-        d = add_device(room, resource);
+        d = add_device(ledger, resource);
     int code = d && copy ? 0 : TRP_ENOMEM;
     for (char *w = copy ? strtok_r(copy, ",", &rest) : NULL; w && code == 0;
          w = strtok_r(NULL, ",", &rest))
         code = add_address(d, w);
     free(copy);
     if (d)
-        set_view(room, (uint32_t)(d - room->devices));
+        set_view(ledger, (uint32_t)(d - ledger->devices));
     return code < 0 ? trp_error_set(err, code, "out of memory") : 0;
 }
 
 /* Where a run of n free cores begins; room->cores when there is none. */
-static uint32_t find_run(const trp_room *room, uint32_t n)
+static uint32_t find_run(const trp_machine_ledger *ledger, uint32_t n)
 {
     uint32_t length = 0;
-    for (uint32_t i = 0; i < room->cores; i++) {
-        length = room->core_taken[i] ? 0 : length + 1;
+    for (uint32_t i = 0; i < ledger->cores; i++) {
+        length = ledger->core_taken[i] ? 0 : length + 1;
         if (length == n)
             return i + 1 - n;
     }
-    return room->cores;
+    return ledger->cores;
 }
 
-static void take_cores(trp_room *room, struct trp_request *r)
+static void take_cores(trp_machine_ledger *ledger, struct trp_request *r)
 {
-    uint32_t n = (uint32_t)r->need.cores, taken = 0;
-    uint32_t i = find_run(room, n);
-    if (i == room->cores)
+    uint32_t n = (uint32_t)r->footprint.cores, taken = 0;
+    uint32_t i = find_run(ledger, n);
+    if (i == ledger->cores)
         i = 0;
     for (; taken < n; i++) {
-        if (room->core_taken[i])
+        if (ledger->core_taken[i])
             continue;
-        room->core_taken[i] = true;
+        ledger->core_taken[i] = true;
         r->cores[taken++] = i;
     }
-    room->cores_free -= n;
+    ledger->cores_free -= n;
 }
 
 static void take_device(struct device *d, const char **ret, uint32_t n)
@@ -305,13 +311,13 @@ static void take_device(struct device *d, const char **ret, uint32_t n)
     d->free -= n;
 }
 
-static void take_share(trp_room *room, struct trp_request *r)
+static void take_share(trp_machine_ledger *ledger, struct trp_request *r)
 {
-    take_cores(room, r);
-    room->memory_free -= r->need.memory_mib;
-    for (uint32_t i = 0; i < r->need.ndevices; i++) {
-        struct device *d = find_device(room, r->need.devices[i].name);
-        take_device(d, r->lists[i], r->need.devices[i].count);
+    take_cores(ledger, r);
+    ledger->memory_free -= r->footprint.memory_mib;
+    for (uint32_t i = 0; i < r->footprint.ndevices; i++) {
+        struct device *d = find_device(ledger, r->footprint.devices[i].name);
+        take_device(d, r->lists[i], r->footprint.devices[i].count);
     }
     r->state = TRP_REQUEST_HAS;
 }
@@ -320,7 +326,7 @@ static void free_share(struct trp_request *r)
 {
     free(r->cores);
     r->cores = NULL;
-    for (uint32_t i = 0; i < r->need.ndevices; i++) {
+    for (uint32_t i = 0; i < r->footprint.ndevices; i++) {
         free(r->lists[i]);
         r->lists[i] = NULL;
         r->devices[i].addresses = NULL;
@@ -328,13 +334,13 @@ static void free_share(struct trp_request *r)
 }
 
 /* The share's memory is had when asking, so that serving it cannot fail. */
-static int make_share(const trp_room *room, struct trp_request *r)
+static int make_share(const trp_machine_ledger *ledger, struct trp_request *r)
 {
     bool failed = false;
-    r->cores = calloc(r->need.cores + 1, sizeof *r->cores);
-    for (uint32_t i = 0; i < r->need.ndevices; i++) {
-        uint32_t n = r->need.devices[i].count;
-        r->devices[i].name = find_device(room, r->need.devices[i].name)->name;
+    r->cores = calloc(r->footprint.cores + 1, sizeof *r->cores);
+    for (uint32_t i = 0; i < r->footprint.ndevices; i++) {
+        uint32_t n = r->footprint.devices[i].count;
+        r->devices[i].name = find_device(ledger, r->footprint.devices[i].name)->name;
         r->devices[i].naddresses = n;
         r->devices[i].addresses = r->lists[i] = calloc(n + 1, sizeof(char *));
         failed = failed || !r->lists[i];
@@ -345,58 +351,59 @@ static int make_share(const trp_room *room, struct trp_request *r)
     return TRP_ENOMEM;
 }
 
-int trp_room_ask(trp_room *room, struct trp_request *r, trp_error *err)
+int trp_machine_ledger_ask(trp_machine_ledger *ledger, struct trp_request *r,
+                           trp_error *err)
 {
-    if (trp_room_fit(room, &r->need, err) == 0)
+    if (trp_machine_ledger_fit(ledger, &r->footprint, err) == 0)
         return TRP_ENEVER;
-    for (uint32_t i = 0; i < r->need.ndevices; i++) {
-        if (!find_device(room, r->need.devices[i].name)) /* wants 0 of it */
-            r->need.devices[i--] = r->need.devices[--r->need.ndevices];
+    for (uint32_t i = 0; i < r->footprint.ndevices; i++) {
+        if (!find_device(ledger, r->footprint.devices[i].name)) /* wants 0 of it */
+            r->footprint.devices[i--] = r->footprint.devices[--r->footprint.ndevices];
     }
-    if (make_share(room, r) < 0)
+    if (make_share(ledger, r) < 0)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     r->state = TRP_REQUEST_WAITS;
     r->behind = NULL;
-    r->before = room->last;
-    if (room->last)
-        room->last->behind = r;
+    r->before = ledger->last;
+    if (ledger->last)
+        ledger->last->behind = r;
     else
-        room->first = r;
-    room->last = r;
+        ledger->first = r;
+    ledger->last = r;
     return 0;
 }
 
-static void unlink_request(trp_room *room, struct trp_request *r)
+static void unlink_request(trp_machine_ledger *ledger, struct trp_request *r)
 {
     if (r->before)
         r->before->behind = r->behind;
     else
-        room->first = r->behind;
+        ledger->first = r->behind;
     if (r->behind)
         r->behind->before = r->before;
     else
-        room->last = r->before;
+        ledger->last = r->before;
     r->before = r->behind = NULL;
 }
 
-struct trp_request *trp_room_next(trp_room *room)
+struct trp_request *trp_machine_ledger_next(trp_machine_ledger *ledger)
 {
-    struct trp_request *r = room->first;
-    if (!r || !fits_now(room, &r->need))
+    struct trp_request *r = ledger->first;
+    if (!r || !fits_now(ledger, &r->footprint))
         return NULL;
-    unlink_request(room, r);
-    take_share(room, r);
+    unlink_request(ledger, r);
+    take_share(ledger, r);
     return r;
 }
 
-static void give_share(trp_room *room, const struct trp_request *r)
+static void give_share(trp_machine_ledger *ledger, const struct trp_request *r)
 {
-    for (uint32_t i = 0; i < r->need.cores; i++)
-        room->core_taken[r->cores[i]] = false;
-    room->cores_free += (uint32_t)r->need.cores;
-    room->memory_free += r->need.memory_mib;
-    for (uint32_t i = 0; i < r->need.ndevices; i++) {
-        struct device *d = find_device(room, r->need.devices[i].name);
+    for (uint32_t i = 0; i < r->footprint.cores; i++)
+        ledger->core_taken[r->cores[i]] = false;
+    ledger->cores_free += (uint32_t)r->footprint.cores;
+    ledger->memory_free += r->footprint.memory_mib;
+    for (uint32_t i = 0; i < r->footprint.ndevices; i++) {
+        struct device *d = find_device(ledger, r->footprint.devices[i].name);
         for (uint32_t k = 0; k < r->devices[i].naddresses; k++) {
             uint32_t at = 0;
             while (d->addresses[at] != r->devices[i].addresses[k])
@@ -407,12 +414,12 @@ static void give_share(trp_room *room, const struct trp_request *r)
     }
 }
 
-void trp_room_leave(trp_room *room, struct trp_request *r)
+void trp_machine_ledger_leave(trp_machine_ledger *ledger, struct trp_request *r)
 {
     if (r->state == TRP_REQUEST_WAITS)
-        unlink_request(room, r);
+        unlink_request(ledger, r);
     else if (r->state == TRP_REQUEST_HAS)
-        give_share(room, r);
+        give_share(ledger, r);
     else
         return;
     free_share(r);

@@ -1,8 +1,8 @@
 /*
  * Which cluster a run uses: the one place that knows all backends (cluster/cluster.h).
  */
-#ifndef TRP_DRIVER_BACKEND_H
-#define TRP_DRIVER_BACKEND_H
+#ifndef TRP_DRIVER_BACKENDS_H
+#define TRP_DRIVER_BACKENDS_H
 
 #include "cluster/backend.h"
 

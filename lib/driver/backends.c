@@ -1,7 +1,7 @@
 /*
  * The backends: a further one is a line in the list.
  */
-#include "driver/backend.h"
+#include "driver/backends.h"
 
 #include <string.h>
 

@@ -17,7 +17,7 @@
  * write to can be moved into a job's folder with all that is in them; no check of paths
  * sees that.
  */
-#include "plugin/scratch.h"
+#include "plugin/job_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
