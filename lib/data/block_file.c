@@ -94,8 +94,9 @@ int trp_block_file_finish(struct trp_parts_writer *p, const struct trp_output_id
                           const uint64_t *sizes, uint32_t partitions, trp_error *err)
 {
     struct trp_buf index = {0}, entries = {0}, footer = {0};
-    uint64_t blocks;
+    uint64_t blocks = 0;
     int rc = trp_parts_flush(p, err);
+    trp_buf_grow(&index, 1); /* an empty one, too, has an address */
     put_index(sizes, partitions, &index, &entries, &blocks);
     put_footer(&footer, id, partitions, blocks, index.size);
     if (rc == 0 && (index.failed || entries.failed || footer.failed))

@@ -384,7 +384,8 @@ void trp_shuffle_reader_free(trp_shuffle_reader *r)
 int trp_shuffle_next(trp_shuffle_reader *r, struct trp_shuffle_record *ret,
                      struct trp_fetch_problem *ret_problem, trp_error *err)
 {
-    trp_error why = {0};
+    trp_error why;
+    why.text[0] = 0; /* the rest of it is a kilobyte: too much for each record */
     for (;;) {
         if (trp_is_killed(r->read.killed))
             return trp_error_set(err, TRP_ECANCELLED, "given up");

@@ -119,6 +119,11 @@ void trp_shuffle_writer_free(trp_shuffle_writer *w);
 int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
                        uint64_t attempt, trp_error *err);
 
+/* How many bytes of memory that writers had may be kept for the next ones in this
+ * process; 0, as in the beginning: none, and what is kept is given back. Of any thread.
+ */
+void trp_shuffle_keep_memory(size_t bytes);
+
 /* ---- reading --------------------------------------------------------------------- */
 
 typedef struct trp_block_client trp_block_client; /* data/block_client.h */

@@ -1,9 +1,6 @@
 /*
  * Records in memory.
  *
- * Memory grows by mremap, without a copy, in huge pages where there are some: sorted
- * records are read from all over it.
- *
  * By partition they are counted and put into place in one go. Then each partition by
  * itself: by one byte of the prefix after the other, from the highest on, until few are
  * left, which are sorted by insertion. Keys that are equal so far are given their next
@@ -15,11 +12,8 @@
 #include "data/sorter.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 enum {
-    REGION_MIN = 1 << 20,
-    HUGE_PAGE = 2 << 20,
     FEW = 24,             /* are sorted by insertion */
     DEPTH_MAX = 16,       /* prefixes of one key; beyond, keys are compared */
     AT_A_DISTANCE = 1024, /* pairs, at most, that are looked at once more */
@@ -27,42 +21,20 @@ enum {
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-static bool region_grow(struct trp_region *r, size_t need)
-{
-    size_t size = r->size ? r->size : REGION_MIN;
-    if (need <= r->size)
-        return true;
-    while (size < need)
-        size *= 2;
-    void *p = r->p ? mremap(r->p, r->size, size, MREMAP_MAYMOVE)
-                   : mmap(NULL, size, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return false;
-    if (size >= HUGE_PAGE)
-        madvise(p, size, MADV_HUGEPAGE);
-    *r = (struct trp_region){p, size};
-    return true;
-}
-
-static void region_free(struct trp_region *r)
-{
-    if (r->p)
-        munmap(r->p, r->size);
-    *r = (struct trp_region){0};
-}
-
 void trp_sorter_init(struct trp_sorter *s, const struct trp_shuffle_order *order)
 {
-    *s = (struct trp_sorter){.order = order};
+    *s = (struct trp_sorter){.order = order,
+                             .bytes.kind = TRP_REGION_RECORDS,
+                             .index.kind = TRP_REGION_ENTRIES,
+                             .scratch.kind = TRP_REGION_ENTRIES};
 }
 
 void trp_sorter_free(struct trp_sorter *s)
 {
-    region_free(&s->bytes);
-    region_free(&s->index);
-    region_free(&s->scratch);
-    *s = (struct trp_sorter){.order = s->order};
+    trp_region_free(&s->bytes);
+    trp_region_free(&s->index);
+    trp_region_free(&s->scratch);
+    trp_sorter_init(s, s->order);
 }
 
 void trp_sorter_clear(struct trp_sorter *s)
@@ -80,7 +52,7 @@ static int append(struct trp_sorter *s, const void *key, uint32_t nk, const void
     size_t after = s->used + trp_sorter_units(n + nk + nv) * TRP_SORTER_UNIT;
     if (after > TRP_SORTER_BYTES_MAX)
         return TRP_ELIMIT;
-    if (after > s->bytes.size && !region_grow(&s->bytes, after))
+    if (after > s->bytes.size && !trp_region_grow(&s->bytes, after))
         return TRP_ENOMEM;
     uint8_t *to = (uint8_t *)s->bytes.p + s->used;
     memcpy(to, head, n);
@@ -98,7 +70,7 @@ int trp_sorter_add(struct trp_sorter *s, uint32_t partition, const void *key,
 {
     uint32_t at;
     size_t index = (s->n + 1) * sizeof *s->entries;
-    if (index > s->index.size && !region_grow(&s->index, index))
+    if (index > s->index.size && !trp_region_grow(&s->index, index))
         return TRP_ENOMEM;
     s->entries = (struct trp_entry *)s->index.p;
     int rc = append(s, key, nk, value, nv, &at);
@@ -117,7 +89,7 @@ int trp_sorter_replace(struct trp_sorter *s, struct trp_entry *e, uint32_t nv,
     struct trp_record r = trp_sorter_get(s, e);
     size_t old, n = TRP_RECORD_HEAD_MAX + (size_t)r.nk + nv;
     trp_sorter_record(s, e, &old);
-    if (!region_grow(&s->bytes, s->used + n + TRP_SORTER_UNIT))
+    if (!trp_region_grow(&s->bytes, s->used + n + TRP_SORTER_UNIT))
         return TRP_ENOMEM;
     r = trp_sorter_get(s, e); /* it may have moved, and now it stays */
     int rc = append(s, r.key, r.nk, value, nv, &e->at);
@@ -128,9 +100,9 @@ int trp_sorter_replace(struct trp_sorter *s, struct trp_entry *e, uint32_t nv,
 
 int trp_sorter_compact(struct trp_sorter *s)
 {
-    struct trp_region to = {0};
+    struct trp_region to = {.kind = TRP_REGION_RECORDS};
     size_t used = 0, size;
-    if (!region_grow(&to, s->used - s->garbage + 1))
+    if (!trp_region_grow(&to, s->used - s->garbage + 1))
         return TRP_ENOMEM;
     for (size_t i = 0; i < s->n; i++) {
         const uint8_t *record = trp_sorter_record(s, &s->entries[i], &size);
@@ -138,7 +110,7 @@ int trp_sorter_compact(struct trp_sorter *s)
         s->entries[i].at = (uint32_t)(used / TRP_SORTER_UNIT);
         used += trp_sorter_units(size) * TRP_SORTER_UNIT;
     }
-    region_free(&s->bytes);
+    trp_region_free(&s->bytes);
     s->bytes = to;
     s->used = used;
     s->garbage = 0;
@@ -392,7 +364,7 @@ int trp_sorter_sort(struct trp_sorter *s, trp_error *err)
     if (s->n == 0)
         return 0;
     uint32_t *ends = (uint32_t *)calloc(s->npartitions, sizeof *ends);
-    if (!ends || !region_grow(&s->scratch, s->n * sizeof *s->entries)) {
+    if (!ends || !trp_region_grow(&s->scratch, s->n * sizeof *s->entries)) {
         free(ends);
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     }

@@ -17,6 +17,7 @@
 #define TRP_DATA_SORTER_H
 
 #include "data/record.h"
+#include "data/region.h"
 
 struct trp_entry {
     uint64_t prefix;    /* trp_key_prefix */
@@ -27,12 +28,6 @@ struct trp_entry {
 enum { TRP_SORTER_UNIT = 4 };
 /* What the offsets of entries reach. */
 #define TRP_SORTER_BYTES_MAX ((uint64_t)TRP_SORTER_UNIT << 32)
-
-/* Memory that grows and keeps what is in it. */
-struct trp_region {
-    void *p;
-    size_t size;
-};
 
 struct trp_sorter {
     const struct trp_shuffle_order *order;

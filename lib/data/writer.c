@@ -326,7 +326,7 @@ static int write_sorted(trp_shuffle_writer *w, struct trp_parts_writer *p,
                         trp_error *err)
 {
     const struct trp_sorter *s = &w->sorter;
-    enum { AHEAD = 16 };
+    enum { AHEAD = 32 };
     for (size_t i = 0; i < s->n; i++) {
         size_t size;
         if (i + AHEAD < s->n) { /* records are all over the memory */
@@ -334,6 +334,7 @@ static int write_sorted(trp_shuffle_writer *w, struct trp_parts_writer *p,
                                   (size_t)s->entries[i + AHEAD].at * TRP_SORTER_UNIT;
             __builtin_prefetch(next);
             __builtin_prefetch(next + 64);
+            __builtin_prefetch(next + 128);
         }
         if (i % 4096 == 0 && is_killed(w))
             return trp_error_set(err, TRP_ECANCELLED, "given up");

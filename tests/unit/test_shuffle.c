@@ -201,7 +201,7 @@ static void test_spills(void)
                             .memory = 1, /* taken as the least */
                             .compress = i,
                             .folder = folder};
-        g_autoptr(GPtrArray) records = random_records(rand, &s, 300000, 24, 100, 4);
+        g_autoptr(GPtrArray) records = random_records(rand, &s, 120000, 24, 300, 4);
         check_sorted(&s, records);
         g_assert_cmpuint(s.counts.spills, >, 1);
         g_assert_cmpuint(s.counts.peak_memory, <=, 4 * MIB);
@@ -714,6 +714,25 @@ static void test_damage(void)
     }
 }
 
+/* What one writer gives back may be kept for the next, which finds nothing of it. */
+static void test_kept_memory(void)
+{
+    g_autoptr(GRand) rand = seeded();
+    trp_shuffle_keep_memory(64 * MIB);
+    for (int i = 0; i < 3; i++) {
+        char *folder = shuffle_folder_make();
+        struct setting s = {.maps = 3,
+                            .partitions = 5,
+                            .memory = (size_t)i * 8 * MIB,
+                            .folder = folder};
+        g_autoptr(GPtrArray) records =
+            random_records(rand, &s, (guint)(i + 1) * 20000, 24, 200, 4);
+        check_sorted(&s, records);
+        shuffle_folder_remove(folder);
+    }
+    trp_shuffle_keep_memory(0);
+}
+
 static void test_remove(void)
 {
     char *folder = shuffle_folder_make();
@@ -755,6 +774,7 @@ int main(int argc, char **argv)
     g_test_add_func("/shuffle/what was given up leaves nothing", test_given_up);
     g_test_add_func("/shuffle/a full disk is told and left clean", test_full_disk);
     g_test_add_func("/shuffle/no damage goes unnoticed", test_damage);
+    g_test_add_func("/shuffle/memory may be kept for the next", test_kept_memory);
     g_test_add_func("/shuffle/an output can be removed", test_remove);
     return g_test_run();
 }
