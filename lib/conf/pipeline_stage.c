@@ -79,11 +79,10 @@ static TRP_YAML_READER(read_prelude)
 static TRP_YAML_READER(read_tasks)
 {
     struct reading *r = context;
-    int64_t n = TRP_NONE; /* after an error */
     r->tasks = key->mark;
     r->s->tasks_written = true;
-    trp_yaml_whole(y, value, "tasks", 0, TRP_PIPELINE_TASKS, &n);
-    r->s->tasks = (uint32_t)n;
+    r->s->tasks = TRP_NONE; /* after an error */
+    trp_yaml_count(y, value, "tasks", 0, TRP_PIPELINE_TASKS, &r->s->tasks);
 }
 
 /* ---- foreach -----------------------------------------------------------------------
@@ -210,10 +209,9 @@ static TRP_YAML_READER(read_after)
 static TRP_YAML_READER(read_ranks)
 {
     struct reading *r = context;
-    int64_t n = 1;
     (void)key;
-    trp_yaml_whole(y, value, "ranks", 1, TRP_PIPELINE_RANKS, &n);
-    r->s->spec.ranks = (uint32_t)n;
+    r->s->spec.ranks = 1; /* after an error */
+    trp_yaml_count(y, value, "ranks", 1, TRP_PIPELINE_RANKS, &r->s->spec.ranks);
 }
 
 static TRP_YAML_READER(read_mpi)
@@ -272,10 +270,9 @@ static TRP_YAML_READER(read_timeout)
 static TRP_YAML_READER(read_max_running)
 {
     struct reading *r = context;
-    int64_t n = 0;
     r->max_running = key->mark;
-    trp_yaml_whole(y, value, "max_running", 1, TRP_PIPELINE_TASKS, &n);
-    r->s->spec.max_running = (uint32_t)n;
+    trp_yaml_count(y, value, "max_running", 1, TRP_PIPELINE_TASKS,
+                   &r->s->spec.max_running);
 }
 
 /* "3" tasks or "1%" of them. */
@@ -284,12 +281,11 @@ static TRP_YAML_READER(read_tolerate)
     struct reading *r = context;
     char number[16] = "";
     double percent = 0;
-    int64_t n = 0;
     r->tolerate = key->mark;
     bool scalar = value->kind == TRP_YAML_SCALAR;
     if (!scalar || value->size < 2 || value->text[value->size - 1] != '%') {
-        trp_yaml_whole(y, value, "tolerate", 0, TRP_PIPELINE_TASKS, &n);
-        r->s->spec.tolerate = (uint32_t)n;
+        trp_yaml_count(y, value, "tolerate", 0, TRP_PIPELINE_TASKS,
+                       &r->s->spec.tolerate);
         return;
     }
     if (value->size <= sizeof(number))
@@ -346,10 +342,8 @@ static TRP_YAML_READER(read_prefer)
 static TRP_YAML_READER(read_max_failures)
 {
     struct reading *r = context;
-    int64_t n = 0;
     (void)key;
-    trp_yaml_whole(y, value, "max_failures", 1, COUNT_MAX, &n);
-    r->s->spec.max_failures = (uint32_t)n;
+    trp_yaml_count(y, value, "max_failures", 1, COUNT_MAX, &r->s->spec.max_failures);
 }
 
 static TRP_YAML_READER(read_memory_factor)
@@ -392,19 +386,15 @@ static TRP_YAML_READER(read_retries)
 static TRP_YAML_READER(read_executors_min)
 {
     struct reading *r = context;
-    int64_t n = 0;
     (void)key;
-    trp_yaml_whole(y, value, "min", 0, COUNT_MAX, &n);
-    r->s->spec.min_executors = (uint32_t)n;
+    trp_yaml_count(y, value, "min", 0, COUNT_MAX, &r->s->spec.min_executors);
 }
 
 static TRP_YAML_READER(read_executors_max)
 {
     struct reading *r = context;
-    int64_t n = 0;
     (void)key;
-    trp_yaml_whole(y, value, "max", 1, COUNT_MAX, &n);
-    r->s->spec.max_executors = (uint32_t)n;
+    trp_yaml_count(y, value, "max", 1, COUNT_MAX, &r->s->spec.max_executors);
 }
 
 static TRP_YAML_READER(read_look_ahead)

@@ -69,11 +69,8 @@ void trp_pool_section_read(trp_yaml *y, const struct trp_yaml_node *node,
 {
     if (!trp_yaml_is_mapping(y, node, "pools") || node->count == 0)
         return;
-    if (node->count > TRP_PIPELINE_POOLS) {
-        trp_yaml_wrong(y, node->mark, "%u pools; write at most %d", node->count,
-                       TRP_PIPELINE_POOLS);
+    if (!trp_yaml_is_bounded(y, node, "pools", TRP_PIPELINE_POOLS))
         return;
-    }
     ret->specs = trp_yaml_alloc(y, node->count, sizeof(*ret->specs));
     ret->marks = trp_yaml_alloc(y, node->count, sizeof(*ret->marks));
     if (!ret->specs || !ret->marks)

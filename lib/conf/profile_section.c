@@ -154,11 +154,8 @@ struct trp_profile_section *trp_profile_sections_read(trp_yaml *y,
 {
     if (!trp_yaml_is_mapping(y, node, "profiles") || node->count == 0)
         return NULL;
-    if (node->count > TRP_PIPELINE_PROFILES) {
-        trp_yaml_wrong(y, node->mark, "%u profiles; write at most %d", node->count,
-                       TRP_PIPELINE_PROFILES);
+    if (!trp_yaml_is_bounded(y, node, "profiles", TRP_PIPELINE_PROFILES))
         return NULL;
-    }
     struct trp_profile_section *v = trp_yaml_alloc(y, node->count, sizeof(*v));
     if (!v)
         return NULL;

@@ -153,11 +153,8 @@ TRP_YAML_READER(trp_site_read_resources)
     (void)key;
     if (!trp_yaml_is_mapping(y, value, "resources") || value->count == 0)
         return;
-    if (value->count > TRP_SITE_RESOURCES) {
-        trp_yaml_wrong(y, value->mark, "%u resources; write at most %d", value->count,
-                       TRP_SITE_RESOURCES);
+    if (!trp_yaml_is_bounded(y, value, "resources", TRP_SITE_RESOURCES))
         return;
-    }
     s->resources = trp_yaml_alloc(y, value->count, sizeof(*s->resources));
     if (!s->resources)
         return;
@@ -209,11 +206,8 @@ TRP_YAML_READER(trp_site_read_local)
         uint32_t n = 0;
         if (!trp_site_is_resource(y, key) || !trp_yaml_is_list(y, list, key->text))
             continue;
-        if (list->count > ADDRESSES) {
-            trp_yaml_wrong(y, list->mark, "%u addresses; write at most %d", list->count,
-                           ADDRESSES);
+        if (!trp_yaml_is_bounded(y, list, "addresses", ADDRESSES))
             continue;
-        }
         char *name = trp_yaml_text(y, key, "a resource");
         char **addresses = trp_yaml_texts(y, list, key->text, &n);
         check_addresses(y, list);

@@ -119,11 +119,8 @@ TRP_YAML_READER(trp_site_read_routes)
     s->routes_mark = key->mark;
     if (!trp_yaml_is_list(y, value, "route") || value->count == 0)
         return;
-    if (value->count > TRP_SITE_ROUTES) {
-        trp_yaml_wrong(y, value->mark, "%u routes; write at most %d", value->count,
-                       TRP_SITE_ROUTES);
+    if (!trp_yaml_is_bounded(y, value, "routes", TRP_SITE_ROUTES))
         return;
-    }
     s->routes = trp_yaml_alloc(y, value->count, sizeof(*s->routes));
     if (!s->routes)
         return;

@@ -21,14 +21,6 @@ static void imply(trp_yaml *y, struct trp_site_loading *l, const char *option,
         l->implied[l->nimplied++] = (struct trp_pair){key, text, value->mark};
 }
 
-/* From 1; 0 after an error. */
-static uint32_t read_count(trp_yaml *y, const struct trp_yaml_node *value,
-                           const char *what)
-{
-    int64_t n = 0;
-    return trp_yaml_whole(y, value, what, 1, COUNT_MAX, &n) ? (uint32_t)n : 0;
-}
-
 /* ---- memory: ------------------------------------------------------------------------
  */
 
@@ -64,7 +56,7 @@ TRP_YAML_READER(trp_site_read_memory)
 static TRP_YAML_READER(read_executors)
 {
     struct trp_site_loading *l = context;
-    l->site.limits.executors = read_count(y, value, key->text);
+    trp_yaml_count(y, value, key->text, 1, COUNT_MAX, &l->site.limits.executors);
     l->site.limits.executors_mark = value->mark;
     if (l->site.limits.executors)
         imply(y, l, "alloc.max_executors", value);
@@ -73,11 +65,9 @@ static TRP_YAML_READER(read_executors)
 static TRP_YAML_READER(read_jobs)
 {
     trp_site *s = context;
-    int64_t n = 0;
-    if (!trp_yaml_whole(y, value, key->text, 0, COUNT_MAX, &n))
-        return;
-    s->limits.jobs = (uint32_t)n;
-    s->limits.no_jobs = n == 0;
+    s->limits.no_jobs =
+        trp_yaml_count(y, value, key->text, 0, COUNT_MAX, &s->limits.jobs) &&
+        s->limits.jobs == 0;
 }
 
 static TRP_YAML_READER(read_limit_time)
@@ -208,7 +198,7 @@ TRP_YAML_READER(trp_site_read_nodes)
 static TRP_YAML_READER(read_driver_cores)
 {
     trp_site *s = context;
-    s->driver.cores = read_count(y, value, key->text);
+    trp_yaml_count(y, value, key->text, 1, COUNT_MAX, &s->driver.cores);
 }
 
 static TRP_YAML_READER(read_driver_memory)

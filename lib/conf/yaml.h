@@ -108,6 +108,9 @@ bool trp_yaml_mapping(trp_yaml *y, const struct trp_yaml_node *node, const char 
 bool trp_yaml_is_mapping(trp_yaml *y, const struct trp_yaml_node *node,
                          const char *what);
 bool trp_yaml_is_list(trp_yaml *y, const struct trp_yaml_node *node, const char *what);
+/* Has it at most so many entries? */
+bool trp_yaml_is_bounded(trp_yaml *y, const struct trp_yaml_node *node,
+                         const char *what, uint32_t most);
 bool trp_yaml_is_scalar(trp_yaml *y, const struct trp_yaml_node *node,
                         const char *what);
 
@@ -128,6 +131,9 @@ struct trp_pair *trp_yaml_pairs(trp_yaml *y, const struct trp_yaml_node *node,
 /* False after an error; *ret is then as it was. */
 bool trp_yaml_whole(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
                     int64_t min, int64_t max, int64_t *ret);
+/* The same of what fits. */
+bool trp_yaml_count(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                    uint32_t min, uint32_t max, uint32_t *ret);
 bool trp_yaml_number(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
                      double min, double max, double *ret);
 bool trp_yaml_bool(trp_yaml *y, const struct trp_yaml_node *node, const char *what,

@@ -125,6 +125,15 @@ static bool without_nul(trp_yaml *y, const struct trp_yaml_node *node, const cha
     return false;
 }
 
+bool trp_yaml_is_bounded(trp_yaml *y, const struct trp_yaml_node *node,
+                         const char *what, uint32_t most)
+{
+    if (node->count > most)
+        trp_yaml_wrong(y, node->mark, "%u %s; write at most %u", node->count, what,
+                       most);
+    return node->count <= most;
+}
+
 void trp_yaml_version(trp_yaml *y, const struct trp_yaml_node *node, const char *kind,
                       const char *key)
 {
@@ -223,6 +232,16 @@ bool trp_yaml_whole(trp_yaml *y, const struct trp_yaml_node *node, const char *w
         return false;
     }
     *ret = v;
+    return true;
+}
+
+bool trp_yaml_count(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                    uint32_t min, uint32_t max, uint32_t *ret)
+{
+    int64_t n;
+    if (!trp_yaml_whole(y, node, what, min, max, &n))
+        return false;
+    *ret = (uint32_t)n;
     return true;
 }
 

@@ -12,15 +12,6 @@ struct reading {
     struct trp_sim_group *g;
 };
 
-static void read_count(trp_yaml *y, const struct trp_yaml_node *key,
-                       const struct trp_yaml_node *value, int64_t min, int64_t max,
-                       uint32_t *ret)
-{
-    int64_t n;
-    if (trp_yaml_whole(y, value, key->text, min, max, &n))
-        *ret = (uint32_t)n;
-}
-
 /* ---- groups of nodes ---- */
 
 static TRP_YAML_READER(read_name)
@@ -36,19 +27,21 @@ static TRP_YAML_READER(read_name)
 
 static TRP_YAML_READER(read_nodes_count)
 {
-    read_count(y, key, value, 1, TRP_SIM_NODES, &((struct reading *)context)->g->count);
+    trp_yaml_count(y, value, key->text, 1, TRP_SIM_NODES,
+                   &((struct reading *)context)->g->count);
 }
 
 static TRP_YAML_READER(read_racks_count)
 {
-    read_count(y, key, value, 1, TRP_SIM_NODES, &((struct reading *)context)->g->racks);
+    trp_yaml_count(y, value, key->text, 1, TRP_SIM_NODES,
+                   &((struct reading *)context)->g->racks);
 }
 
 static TRP_YAML_READER(read_inside)
 {
     struct trp_sim_group *g = ((struct reading *)context)->g;
     g->inside_written = true;
-    read_count(y, key, value, 0, TRP_SIM_NODES, &g->inside);
+    trp_yaml_count(y, value, key->text, 0, TRP_SIM_NODES, &g->inside);
 }
 
 static TRP_YAML_READER(read_cores)
@@ -106,7 +99,7 @@ static TRP_YAML_READER(read_devices)
         uint32_t i = device_index(y, r->c, key), n = 0;
         if (i == TRP_NONE)
             continue;
-        read_count(y, key, key->next, 0, TRP_SIM_NODE_DEVICES, &n);
+        trp_yaml_count(y, key->next, key->text, 0, TRP_SIM_NODE_DEVICES, &n);
         r->g->devices[i] = n;
     }
 }

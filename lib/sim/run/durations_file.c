@@ -25,11 +25,8 @@ static TRP_YAML_READER(read_version)
 static TRP_YAML_READER(read_tasks)
 {
     struct trp_sim_stage *s = context;
-    int64_t n;
-    if (!trp_yaml_whole(y, value, key->text, 0, TRP_PIPELINE_TASKS, &n))
-        return;
-    s->tasks = (uint32_t)n;
-    s->tasks_written = true;
+    s->tasks_written =
+        trp_yaml_count(y, value, key->text, 0, TRP_PIPELINE_TASKS, &s->tasks);
 }
 
 static TRP_YAML_READER(read_fail)
