@@ -1,8 +1,10 @@
 /*
  * A table as text that fits 80 columns whatever is in it, and text that does.
  *
- *     static const struct trp_table_column columns[] = {{"stage"}, {"tasks", .right =
- * true}}; trp_table *t = trp_table_new(columns, 2); trp_table_cell(t, "%s", name);
+ *     static const struct trp_table_column columns[] = {
+ *         {"stage"}, {"tasks", .right = true}};
+ *     trp_table *t = trp_table_new(columns, 2);
+ *     trp_table_cell(t, "%s", name);
  *     trp_table_cell(t, "%u", tasks);
  *     trp_table_print(t, stdout, &err);
  *

@@ -13,9 +13,9 @@ static const char *load(const struct trp_outlook *o, uint32_t i)
 {
     static char text[256];
     size_t n = 0;
-    for (uint32_t k = 0; k < o->nshapes; k++)
+    for (uint32_t k = 0; k < o->nkinds; k++)
         n += (size_t)g_snprintf(text + n, sizeof text - n, "%s%u", k ? " " : "",
-                                o->counts[i * o->nshapes + k]);
+                                o->counts[i * o->nkinds + k]);
     return text;
 }
 
@@ -39,7 +39,7 @@ static void test_chain(void)
     struct trp_outlook o;
     g_assert_cmpint(trp_outlook_make(v, 4, &o), ==, 0);
     g_assert_cmpuint(o.nloads, ==, 2);
-    g_assert_cmpuint(o.nshapes, ==, 2);
+    g_assert_cmpuint(o.nkinds, ==, 2);
     g_assert_cmpstr(load(&o, 0), ==, "0 1");
     g_assert_cmpstr(load(&o, 1), ==, "4 0");
     trp_outlook_free(&o);
@@ -183,7 +183,7 @@ static void test_of_tasks_that_are_left(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/outlook/of a chain the most of each shape counts", test_chain);
+    g_test_add_func("/outlook/of a chain the most of each kind counts", test_chain);
     g_test_add_func("/outlook/branches run beside each other", test_branches);
     g_test_add_func("/outlook/with each a stage runs beside its parent", test_each);
     g_test_add_func("/outlook/many stages, counts without end, none", test_bounds);

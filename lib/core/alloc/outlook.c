@@ -1,11 +1,11 @@
 /*
  * Stages are dealt to chains, so that of two in one chain the later waits for the
  * earlier. Each stage makes a load: itself, and of every other chain the most of each
- * shape that a stage takes which may run beside it. Which stages wait for which is a
+ * kind that a stage takes which may run beside it. Which stages wait for which is a
  * matrix of bits, a row a stage, made in the order of the stages.
  *
  * Rejected: the heaviest set of stages that may run at once, exactly. It is a flow
- * problem for one number a stage, and executors of several shapes are not one number.
+ * problem for one number a stage, and executors of several kinds are not one number.
  */
 #include "core/alloc/outlook.h"
 
@@ -17,12 +17,12 @@ struct work {
     const struct trp_outlook_stage *stages;
     uint32_t n, words;
     uint64_t *before;      /* n rows: the stages whose end a stage waits for */
-    uint32_t *shape;       /* of a stage: its index */
+    uint32_t *kind;        /* of a stage: its index */
     uint32_t *next;        /* in its chain; TRP_NONE: the last */
     uint32_t *head, *tail; /* of a chain */
     uint32_t *chain;       /* of a stage */
     uint32_t nchains;
-    uint32_t *load, *most; /* by shape: the present stage's; of one chain */
+    uint32_t *load, *most; /* by kind: the present stage's; of one chain */
     uint32_t kept_cap;
 };
 
@@ -67,26 +67,26 @@ static void join_chain(struct work *w, uint32_t stage)
 
 static void find_shape(struct work *w, uint32_t stage, struct trp_outlook *o)
 {
-    struct trp_outlook_kind want = w->stages[stage].shape;
+    struct trp_outlook_kind want = w->stages[stage].kind;
     uint32_t i = 0;
-    while (i < o->nshapes &&
-           (o->shapes[i].profile != want.profile || o->shapes[i].ranks != want.ranks))
+    while (i < o->nkinds &&
+           (o->kinds[i].profile != want.profile || o->kinds[i].ranks != want.ranks))
         i++;
-    o->shapes[i] = want;
-    o->nshapes += i == o->nshapes;
-    w->shape[stage] = i;
+    o->kinds[i] = want;
+    o->nkinds += i == o->nkinds;
+    w->kind[stage] = i;
 }
 
 /* What runs of a chain beside a stage. */
 static void add_chain(struct work *w, uint32_t stage, uint32_t chain)
 {
     for (uint32_t i = w->head[chain]; i != TRP_NONE; i = w->next[i]) {
-        uint32_t count = w->stages[i].count, *most = &w->most[w->shape[i]];
+        uint32_t count = w->stages[i].count, *most = &w->most[w->kind[i]];
         if (!waits_for(w, stage, i) && !waits_for(w, i, stage) && count > *most)
             *most = count;
     }
     for (uint32_t i = w->head[chain]; i != TRP_NONE; i = w->next[i]) {
-        uint32_t k = w->shape[i];
+        uint32_t k = w->kind[i];
         w->load[k] = add(w->load[k], w->most[k]);
         w->most[k] = 0;
     }
@@ -103,7 +103,7 @@ static bool covers(const uint32_t *a, const uint32_t *b, uint32_t n)
 /* Unless another one covers it; those that it covers go. */
 static int keep_load(struct work *w, struct trp_outlook *o)
 {
-    uint32_t n = o->nshapes, kept = 0;
+    uint32_t n = o->nkinds, kept = 0;
     if (covers(w->most, w->load, n)) /* which is all zeros again */
         return 0;
     for (uint32_t i = 0; i < o->nloads; i++)
@@ -123,8 +123,8 @@ static int keep_load(struct work *w, struct trp_outlook *o)
 
 static int make_load(struct work *w, uint32_t stage, struct trp_outlook *o)
 {
-    memset(w->load, 0, o->nshapes * sizeof(*w->load));
-    w->load[w->shape[stage]] = w->stages[stage].count;
+    memset(w->load, 0, o->nkinds * sizeof(*w->load));
+    w->load[w->kind[stage]] = w->stages[stage].count;
     for (uint32_t c = 0; c < w->nchains; c++)
         if (c != w->chain[stage])
             add_chain(w, stage, c);
@@ -142,9 +142,9 @@ int trp_outlook_make(const struct trp_outlook_stage *stages, uint32_t n,
         return 0;
     uint32_t *numbers = calloc((size_t)n * 7, sizeof(*numbers));
     w.before = calloc((size_t)n * w.words, sizeof(*w.before));
-    ret->shapes = calloc(n, sizeof(*ret->shapes));
-    int code = numbers && w.before && ret->shapes ? 0 : TRP_ENOMEM;
-    uint32_t **const arrays[] = {&w.shape, &w.next, &w.head, &w.tail,
+    ret->kinds = calloc(n, sizeof(*ret->kinds));
+    int code = numbers && w.before && ret->kinds ? 0 : TRP_ENOMEM;
+    uint32_t **const arrays[] = {&w.kind,  &w.next, &w.head, &w.tail,
                                  &w.chain, &w.load, &w.most};
     for (uint32_t i = 0; code == 0 && i < 7; i++)
         *arrays[i] = numbers + (size_t)i * n;
@@ -164,7 +164,7 @@ int trp_outlook_make(const struct trp_outlook_stage *stages, uint32_t n,
 
 void trp_outlook_free(struct trp_outlook *o)
 {
-    free(o->shapes);
+    free(o->kinds);
     free(o->counts);
     *o = (struct trp_outlook){0};
 }
@@ -242,8 +242,8 @@ int trp_engine_outlook(const trp_engine *e, struct trp_outlook *ret)
             continue;
         bool gang = s->kind == TRP_STAGE_GANG;
         place[i] = n;
-        v[n].shape = (struct trp_outlook_kind){
-            trp_profiles_get(e->profiles, s->profile), gang ? s->ranks : 0};
+        v[n].kind = (struct trp_outlook_kind){trp_profiles_get(e->profiles, s->profile),
+                                              gang ? s->ranks : 0};
         v[n].count = gang ? 1 : executors_of(e, s);
         v[n].parents = &parents[nparents];
         v[n].nparents = link_parents(s, place, &parents[nparents]);

@@ -2,8 +2,8 @@
  * What may still run, and what of it at once: how much room a run needs at most from
  * now on.
  *
- * Words. A *shape* is the executors of a profile, or the gangs of so many ranks of it.
- * A *load* says how many of each shape may be there at the same time. The outlook has
+ * Words. A *kind* is the executors of a profile, or the gangs of so many ranks of it.
+ * A *load* says how many of each kind may be there at the same time. The outlook has
  * no load that another one covers; without loads nothing will run any more.
  *
  * Two stages run beside each other when neither has to wait for the end of the other.
@@ -13,7 +13,7 @@
  *     struct trp_outlook o;
  *     if (trp_engine_outlook(engine, &o) == 0)
  *         for (i = 0; i < o.nloads; i++)
- *             o.counts[i * o.nshapes + k] executors, or gangs, of o.shapes[k] …
+ *             o.counts[i * o.nkinds + k] executors, or gangs, of o.kinds[k] …
  *     trp_outlook_free(&o);
  */
 #ifndef TRP_CORE_ALLOC_OUTLOOK_H
@@ -27,15 +27,15 @@ struct trp_outlook_kind {
 };
 
 struct trp_outlook {
-    struct trp_outlook_kind *shapes;
-    uint32_t nshapes;
-    uint32_t *counts; /* nloads × nshapes; UINT32_MAX: as many as there is room for */
+    struct trp_outlook_kind *kinds;
+    uint32_t nkinds;
+    uint32_t *counts; /* nloads × nkinds; UINT32_MAX: as many as there is room for */
     uint32_t nloads;
 };
 
 /* A stage that may still run. `parents`: indices of stages before it in the array. */
 struct trp_outlook_stage {
-    struct trp_outlook_kind shape;
+    struct trp_outlook_kind kind;
     uint32_t count; /* executors, or gangs, at most */
     const struct trp_parent_spec *parents;
     uint32_t nparents;

@@ -302,8 +302,8 @@ static uint32_t never_needed(const struct trp_engine *e, const struct trp_class 
     uint32_t most = trp_demand_all(e, c), have = c->live + c->requested;
     if (have <= most || trp_engine_outlook(e, &o) < 0)
         return 0;
-    for (uint32_t i = 0; i < o.nloads * o.nshapes; i++) {
-        const struct trp_outlook_kind *s = &o.shapes[i % o.nshapes];
+    for (uint32_t i = 0; i < o.nloads * o.nkinds; i++) {
+        const struct trp_outlook_kind *s = &o.kinds[i % o.nkinds];
         if (!s->ranks && s->profile->id.n == c->profile.n && o.counts[i] > most)
             most = o.counts[i];
     }

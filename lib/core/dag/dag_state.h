@@ -4,12 +4,12 @@
  *
  *     dag/graph.c      datasets: which stages a job needs
  *     dag/outputs.c    where map outputs lie
- *     dag/plan.c       stages made from datasets
+ *     dag/dataset_stages.c stages made from datasets
  *     dag/jobs.c       jobs: submission, end, cancelling
  *     dag/stages.c     one stage: waiting, attempts, end
  *     dag/failures.c   fetch failures, barrier failures, what is run again and when
  *     dag/losses.c     executors and hosts that go: epochs, outputs, decommission
- *     dag/prefer.c     where tasks of an attempt would like to run
+ *     dag/preferences.c where tasks of an attempt would like to run
  *     dag/gate.c       barrier stages that need more slots than there are
  *
  * There is one kind of stage. What differs is what its tasks leave: a *map* stage
@@ -194,7 +194,7 @@ struct trp_dag {
     uint32_t mark;            /* walks over stages so far */
     struct trp_stack found;   /* stages that the last one found */
     const struct trp_dag_alone *alone; /* NULL but in scenarios */
-    struct trp_place *places;          /* work memory of prefer.c */
+    struct trp_place *places;          /* work memory of preferences.c */
     uint32_t *place_first;
     uint32_t places_cap, place_first_cap;
 };

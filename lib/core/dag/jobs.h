@@ -26,7 +26,7 @@ void trp_jobs_free(struct trp_engine *e);
 void trp_use_add(struct trp_engine *e, struct trp_use *u, struct trp_job *j,
                  struct trp_stage *s);
 
-/* ---- plan.c ---- */
+/* ---- dataset_stages.c ---- */
 
 /* Makes the stages of a dataset job that are not there yet, the last one j->final, and
  * the uses of all it needs. TRP_EWAIT: a barrier stage has too few slots now;

@@ -196,19 +196,19 @@ static bool may_own(const struct trp_slurm *s)
 static int keep_load(const struct trp_slurm *s, const struct trp_outlook *o,
                      uint32_t load, bool *keep)
 {
-    struct trp_slurm_load *v = calloc((size_t)o->nshapes + 1, sizeof *v);
+    struct trp_slurm_load *v = calloc((size_t)o->nkinds + 1, sizeof *v);
     uint32_t n = 0;
     int code = v ? 0 : TRP_ENOMEM;
-    for (uint32_t i = 0; i < o->nshapes && code == 0; i++) {
-        const struct trp_outlook_kind *shape = &o->shapes[i];
-        v[n].count = o->counts[(size_t)load * o->nshapes + i];
-        v[n].units = shape->ranks ? shape->ranks : 1;
+    for (uint32_t i = 0; i < o->nkinds && code == 0; i++) {
+        const struct trp_outlook_kind *kind = &o->kinds[i];
+        v[n].count = o->counts[(size_t)load * o->nkinds + i];
+        v[n].units = kind->ranks ? kind->ranks : 1;
         if (!v[n].count)
             continue;
-        code = shape->ranks ? trp_slurm_footprint_rank(shape->profile, s->site,
-                                                       &v[n].footprint, NULL)
-                            : trp_slurm_footprint_executor(shape->profile, s->site,
-                                                           &v[n].footprint, NULL);
+        code = kind->ranks ? trp_slurm_footprint_rank(kind->profile, s->site,
+                                                      &v[n].footprint, NULL)
+                           : trp_slurm_footprint_executor(kind->profile, s->site,
+                                                          &v[n].footprint, NULL);
         n++;
     }
     if (code == 0)
@@ -271,11 +271,11 @@ static bool is_quiet(const struct trp_slurm *s)
 static bool is_enough(const struct trp_slurm *s)
 {
     const struct trp_outlook *o = s->shrink.outlook;
-    for (uint32_t i = 0; i < o->nloads * o->nshapes; i++) {
-        const struct trp_outlook_kind *shape = &o->shapes[i % o->nshapes];
+    for (uint32_t i = 0; i < o->nloads * o->nkinds; i++) {
+        const struct trp_outlook_kind *kind = &o->kinds[i % o->nkinds];
         if (o->counts[i] &&
-            (shape->ranks ||
-             s->users->staying(s, OWN, shape->profile->name) < o->counts[i]))
+            (kind->ranks ||
+             s->users->staying(s, OWN, kind->profile->name) < o->counts[i]))
             return false;
     }
     return o->nloads > 0;
