@@ -1,8 +1,8 @@
 /*
- * How much longer task sets need: each pending task takes the median of the last that
- * have ended, on the slot that is free first. Nothing is known before as many have
- * ended as run: the first to end are the short ones. O(executors), and O(slots) of the
- * set's class.
+ * How much longer a task set will take: each pending task is estimated to take the
+ * median of the tasks that ended last, on the slot that is free first. There is no
+ * estimate until as many tasks have ended as run, since the first to end are the short
+ * ones. O(executors), and O(slots) of the set's class.
  */
 #include "core/engine_state.h"
 

@@ -1,6 +1,6 @@
 /*
- * What may still run, and what of it at once: how much room a run needs at most from
- * now on.
+ * What may still run, and what of it at the same time: how much a run can use at most
+ * from now on.
  *
  * Words. A *kind* is the executors of a profile, or the gangs of so many ranks of it.
  * A *load* says how many of each kind may be there at the same time. The outlook has

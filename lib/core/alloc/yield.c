@@ -1,18 +1,21 @@
 /*
- * Limits over all profiles, where they are short: who may have how many executors
- * (shares.h), and who makes room for whom. Decision 4; docs/decisions/0014.
+ * Limits over all profiles that are short: which class may have how many executors
+ * (shares.h), and which executors make room for others. Decision 4;
+ * docs/decisions/0014.
  *
- * A class of which tasks wait, and that finds no room for its share, is *blocked*. Then
- * executors of classes above their share make room: idle ones and requests at once
- * (wanted.c), busy ones *yield*: they start nothing more (what is queued there runs)
- * and go when they are idle. The youngest yield first. When nobody is blocked any more
- * those that still work go on as before.
+ * A class is *blocked* if its tasks wait and the limits leave no room for its share.
+ * Then executors of classes above their share make room. Idle ones are released and
+ * requests withdrawn at once (wanted.c). Busy ones *yield*: they start nothing more,
+ * finish what runs and is queued there, and are released when they are idle. The
+ * youngest yield first. When no class is blocked any more, those that still work take
+ * new tasks again.
  *
- * Relabelled executors may take more of the limits than the class asks for; where such
- * a one is idle in a blocked class it goes too.
+ * A relabelled executor may take more of the limits than its class requests; if it is
+ * idle and its class is blocked, it is released too.
  *
- * Cost: O(profiles) a change, and an event while any yields; nothing without limits;
- * executors are looked through only when the number of those that yield changes.
+ * Cost: O(profiles) a change, and an event while any executor yields; nothing without
+ * limits. Executors are looked through only when the number of those that yield
+ * changes.
  */
 #include "core/engine_state.h"
 

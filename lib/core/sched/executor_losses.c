@@ -1,11 +1,10 @@
 /*
- * Executors that are lost for a reason; and kills. Semantics 10, decisions 8, 15 and
- * 17.
+ * Executors that are lost, and kills. Semantics 10, decisions 8, 15 and 17.
  *
- * Of a lost executor first the outputs go: finished map tasks are pending again where
- * files go with executors. Then what waited there is recalled, then what ran there
- * fails in the order in which it was launched; which of it counts is one table. The
- * stages hear of it when all that is done.
+ * Of a lost executor the outputs are dropped first: finished map tasks are pending
+ * again if their files were the executor's. Then what was queued there is recalled.
+ * Then what ran there fails, in the order in which it was launched; one table says
+ * which of it counts. After all that the stages are told.
  */
 #include "core/engine_state.h"
 

@@ -1,31 +1,30 @@
 /*
  * Rounds of real runs: free cores meet pending tasks. Semantics 6 to 8, decisions 3 and
- * 16; the offers themselves are those of offers.c.
+ * 16; one offer is made in offers.c.
  *
  * A *full* round offers every executor of a class that has a free core (after a stage
- * was submitted, a wait for locality passed, a task came back); a *partial* round
- * offers one (after a task ended there, or when it came). Sets are taken in the class's
- * order, or with FAIR in that of the pools; for each of a set's levels, most local
- * first, the executors are passed over, one task an executor a pass, until a pass
- * launches nothing. A pass at a level that allows no more than the pass before, which
- * launched nothing, is skipped: that keeps a round at O(executors with free cores),
+ * was submitted, a wait for locality passed, a task came back). A *partial* round
+ * offers one executor (after a task ended there, or when it came). Sets are visited in
+ * the class's order, or with FAIR in that of the pools. For each locality level of a
+ * set, most local first, the executors are passed over, one task an executor a pass,
+ * until a pass launches nothing. A pass is skipped if its level allows no more than the
+ * pass before, which launched nothing. So a round is O(executors with free cores),
  * whatever the number of levels. Barrier sets are visited with all free executors in
- * either round: one executor is not enough for them.
+ * either round, since one executor is not enough for them.
  *
- * Dull sets. While tasks wait for their hosts, most partial rounds visit all sets in
- * vain. A set visited so is *dull* until something of it changes: it still waits at the
- * same level, has noted the rejection and when its wait ends (e->locality_due), and
- * can be of use only to an executor that tasks on its lists prefer. Others pass it by.
- * An executor that found no such task in any set is a *stranger* to all dull sets until
- * a task becomes pending again, for lists only shrink meanwhile; its round looks at no
- * set that is dull, and at none at all when all are: so a round in vain costs O(1),
- * and not O(sets).
+ * Dull sets. While tasks wait for their hosts, most partial rounds visit all sets and
+ * launch nothing. A set that was visited so is *dull* until something about it changes.
+ * It still waits at the same level, and the end of its wait is noted (e->locality_due),
+ * so only an executor that its tasks prefer can be of use to it; rounds of others skip
+ * it. An executor that was of use to no set is a *stranger* to all dull sets until a
+ * task becomes pending again, since lists only shrink meanwhile: its rounds skip all
+ * dull sets. So a round that launches nothing costs O(1), and not O(sets).
  *
- * Queue ahead. When an executor is full of one set's short tasks, additional ones of
+ * Queue ahead. When all slots of an executor run short tasks of one set, more tasks of
  * the set are sent there to wait: as many as keep it busy for `queue_ahead_ns` by the
- * set's mean, but no more than half an executor's share of what is left, so that the
- * tail stays balanced. When a slot is free elsewhere and nothing is pending, one is
- * recalled.
+ * set's mean, but at most half of an executor's share of the tasks that are left, so
+ * that the set's last tasks are spread evenly. When a slot becomes free elsewhere and
+ * nothing is pending, a waiting task is recalled.
  */
 #include <string.h>
 

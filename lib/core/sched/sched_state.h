@@ -57,7 +57,7 @@ enum trp_executor_state {
     TRP_EXECUTOR_REQUESTED,
     TRP_EXECUTOR_LIVE,
     TRP_EXECUTOR_DECOMMISSIONED, /* gets nothing new; what runs there continues */
-    TRP_EXECUTOR_RELEASING,      /* told to go; runs nothing */
+    TRP_EXECUTOR_RELEASING,      /* being released; runs nothing */
 };
 
 struct trp_executor {
@@ -77,11 +77,11 @@ struct trp_executor {
     int64_t ends_ns;           /* of its allocation; INT64_MAX: not known */
     int64_t outlived_ns;       /* the least estimate that was refused; 0: none was */
     bool excluded;             /* for the application: gets nothing new */
-    bool yields;               /* gets nothing new: is to go when it is idle */
+    bool yields;               /* gets nothing new, is released when it is idle */
     bool ahead;                /* for a stage that is not ready yet */
-    bool may_add;              /* requested: an additional job is worth it */
-    int64_t asked_ns;          /* when it was requested */
-    bool forced;               /* has to go when its time is over: in that list */
+    bool may_add;     /* requested, and an additional job may be started for it */
+    int64_t asked_ns; /* when it was requested */
+    bool forced;      /* released when its time is over: in the list by force_next */
     struct trp_executor *force_next, *force_prev;
     uint64_t stranger; /* to all dull sets as long as this is the engine's listings */
     struct trp_executor *free_next, *free_prev; /* ring of its class; NULL: not in it */
@@ -149,24 +149,24 @@ struct trp_class {
     uint32_t nqueued;   /* queued attempts on its executors */
     uint32_t recalls;   /* recalls under way */
     uint32_t fit;       /* executors the cluster can hold at once … */
-    uint32_t further;   /* … of which what is held has no room for so many */
+    uint32_t further;   /* … of those, how many do not fit on the nodes of the run */
     bool more;     /* additional jobs may be requested for it (alloc/patience.c): */
     uint32_t nmay; /* requested ones that may come from one */
-    uint32_t lost; /* executors that are to be replaced at once */
-    int64_t waits_since;    /* others of those are requested; INT64_MAX: none is … */
-    int64_t patience_due;   /* … and looked at then */
+    uint32_t lost; /* executors to be replaced at once */
+    int64_t waits_since; /* since when others of those wait; INT64_MAX: none does … */
+    int64_t patience_due;   /* … and when that is judged next */
     uint32_t ahead;         /* executors for stages that are not ready yet … */
     uint32_t nahead;        /* … requested or live */
     int64_t wait_ns;        /* in the cluster's queue, as far as is known */
     int64_t cost[TRP_CAPS]; /* what an executor of it takes of the limits */
     uint32_t share;         /* executors that the limits allow it */
     bool is_short;          /* tasks wait, and could use more than are live */
-    uint32_t yielding;      /* live executors that are to go when they are idle */
+    uint32_t yielding;      /* live executors that are released when they are idle */
     char *never;            /* why none can ever be obtained, or NULL */
     int64_t retry_at;       /* nothing is requested before */
     int64_t backoff;
     struct trp_starts starts; /* that failed */
-    char *start_failure;      /* what the last refusal said */
+    char *start_failure;      /* text of the last refusal */
 };
 
 /* ---- task sets ---- */

@@ -1,13 +1,13 @@
 /*
- * Start gating (semantics 6): nothing is launched until enough of the executors that
- * are to be there at the start have come, or the wait is over. Then never again: a gate
- * that is open stays open, whoever goes.
+ * Start gating (semantics 6): nothing is launched until enough of the first executors
+ * have come, or the wait is over. The gate opens once and stays open, even if executors
+ * are lost later.
  *
- * What is to be there is what the run was given: in a static run its ranks, with
- * alloc.grow=ramp the initial executors, otherwise the least a profile keeps. Any
- * executor counts, of whatever profile. The wait begins with the engine's first step,
- * and an engine without a job has nothing to hold back. While the gate is closed a step
- * costs one comparison more; afterwards nothing.
+ * The first executors are what the run was given: the ranks of a static run, with
+ * alloc.grow=ramp the initial executors, else the minimum of the profile. Any executor
+ * counts, of whatever profile. The wait starts with the engine's first step. An engine
+ * without a job has nothing to hold back. A step costs one more comparison while the
+ * gate is closed, and nothing afterwards.
  */
 #include "core/engine_state.h"
 

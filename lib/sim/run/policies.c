@@ -1,8 +1,8 @@
 /*
- * Policies. The largest stage's nodes: each stage's executors are laid out on the
- * groups of the empty cluster in their order; of each group the most that any stage
- * takes is held. A job a stage: every stage gets a profile of its own, so that no other
- * stage's executors can serve it.
+ * Policies. For the nodes of the largest stage, the executors of each stage are laid
+ * out on the groups of the empty cluster in their order; the job holds, of each group,
+ * the most that any stage takes. For a job per stage, every stage gets a profile of its
+ * own, so that no executor of another stage can serve it.
  */
 #include "sim/run/policies.h"
 

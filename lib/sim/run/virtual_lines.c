@@ -1,14 +1,14 @@
 /*
  * Who waits for room in a virtual cluster.
  *
- * Of a line's shares that wait, `asked` are covered by jobs in the queue, and of those
- * `credit` by jobs whose wait is over. Shares of a line are alike, so only the numbers
- * matter: when room inside serves one, a job covers one less.
+ * Of the shares of a line that wait, `asked` are covered by jobs in the queue, and
+ * `credit` of those by jobs whose wait is over. Shares of a line are alike, so only the
+ * numbers matter: when room inside serves one, one less has to be covered by a job.
  *
- * Serving takes lines in the order of their longest waiting share. When that one finds
- * no room, the zones it could use are closed to the lines behind it for this time:
- * small shares never starve a gang. Lines of what is requested ahead come last. Cost:
- * O(lines) a grant.
+ * Lines are served in the order of their longest waiting share. If that share finds no
+ * room, the zones that it could use are closed to the lines behind it until the next
+ * time, so small shares never starve a gang. Lines of what is requested ahead come
+ * last. Cost: O(lines) a grant.
  */
 #include <stdlib.h>
 #include <string.h>

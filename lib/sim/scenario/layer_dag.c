@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "conf/wording.h"
-#include "sim/scenario/executors.h"
+#include "sim/scenario/case_executors.h"
 
 /* ---- opening -----------------------------------------------------------------------
  */

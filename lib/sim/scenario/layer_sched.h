@@ -4,7 +4,7 @@
 #ifndef TRP_SIM_SCENARIO_LAYER_SCHED_H
 #define TRP_SIM_SCENARIO_LAYER_SCHED_H
 
-#include "sim/scenario/executors.h"
+#include "sim/scenario/case_executors.h"
 
 /* A task set as the file declares it. */
 struct trp_sched_set {

@@ -1,8 +1,8 @@
 /*
  * Executors of the layers that have an engine: `sched`, `health` and `dag`.
  */
-#ifndef TRP_SIM_SCENARIO_EXECUTORS_H
-#define TRP_SIM_SCENARIO_EXECUTORS_H
+#ifndef TRP_SIM_SCENARIO_CASE_EXECUTORS_H
+#define TRP_SIM_SCENARIO_CASE_EXECUTORS_H
 
 #include "core/scenario/sched_alone.h"
 #include "sim/scenario/layer.h"

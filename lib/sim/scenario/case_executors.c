@@ -1,5 +1,5 @@
 /* Executors of the layers that have an engine. */
-#include "sim/scenario/executors.h"
+#include "sim/scenario/case_executors.h"
 
 uint32_t trp_sim_executor_number(trp_engine *e, struct trp_sim_names *names,
                                  const char *name)
