@@ -192,15 +192,16 @@ int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_cha
                      trp_error *err)
 {
     struct trp_link link;
-    trp_channel *c = trp_channel_make(false, err);
-    if (!c)
-        return TRP_ESYSTEM;
+    trp_channel *c;
+    int rc = trp_channel_make(false, &c, err);
+    if (rc < 0)
+        return rc;
     c->config.transport = config->transport;
     c->config.network_timeout_ns = config->network_timeout_ns;
     c->config.heartbeat_ns = config->heartbeat_ns;
     if (config->build)
         snprintf(c->build, sizeof c->build, "%s", config->build);
-    int rc = call(c, config, &link, err);
+    rc = call(c, config, &link, err);
     if (rc < 0) {
         trp_channel_destroy(c);
         return rc;

@@ -428,13 +428,11 @@ int trp_channel_watch(trp_channel *c, int fd, void *what)
     return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? TRP_ESYSTEM : 0;
 }
 
-trp_channel *trp_channel_make(bool driver, trp_error *err)
+int trp_channel_make(bool driver, trp_channel **ret, trp_error *err)
 {
-    trp_channel *c = (trp_channel *)calloc(1, sizeof *c);
-    if (!c) {
-        trp_error_set(err, TRP_ENOMEM, "out of memory");
-        return NULL;
-    }
+    trp_channel *c = calloc(1, sizeof *c);
+    if (!c)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a channel");
     c->now = trp_clock_ns();
     c->driver = driver;
     c->listen_fd = c->here_fd = -1;
@@ -444,11 +442,12 @@ trp_channel *trp_channel_make(bool driver, trp_error *err)
     snprintf(c->build, sizeof c->build, "%s", trp_build_id());
     c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (c->epoll_fd < 0) {
-        trp_error_set(err, TRP_ESYSTEM, "epoll_create1: %m");
+        int code = trp_error_set(err, TRP_ESYSTEM, "epoll_create1: %m");
         free(c);
-        return NULL;
+        return code;
     }
-    return c;
+    *ret = c;
+    return 0;
 }
 
 /* What trp_channel_close leaves when there is nobody to say goodbye to. */
@@ -540,10 +539,11 @@ int trp_channel_listen(const struct trp_listen_config *config,
                        const struct trp_channel_handler *handler,
                        trp_channel **ret_channel, trp_error *err)
 {
-    trp_channel *c = trp_channel_make(true, err);
-    if (!c)
-        return TRP_ESYSTEM;
-    int rc = start_listening(c, config, handler, err);
+    trp_channel *c;
+    int rc = trp_channel_make(true, &c, err);
+    if (rc < 0)
+        return rc;
+    rc = start_listening(c, config, handler, err);
     if (rc < 0)
         trp_channel_destroy(c);
     else

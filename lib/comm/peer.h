@@ -126,7 +126,8 @@ struct trp_channel {
 /* ---- channel.c --------------------------------------------------------------------
  */
 
-trp_channel *trp_channel_make(bool driver, trp_error *err);
+/* TRP_ENOMEM, TRP_ESYSTEM. */
+int trp_channel_make(bool driver, trp_channel **ret, trp_error *err);
 void trp_channel_destroy(trp_channel *c);
 int trp_channel_watch(trp_channel *c, int fd, void *what);
 void trp_channel_look_at_time(trp_channel *c); /* channel_time.c */

@@ -296,9 +296,9 @@ static void begin(struct world *w, bool over_sockets)
     for (int i = 0; i < CALLERS; i++)
         w->callers[i].fd = -1;
     meeting = 0;
-    trp_channel *c = w->channel = trp_channel_make(true, &err);
-    if (!c)
+    if (trp_channel_make(true, &w->channel, &err) < 0)
         abort();
+    trp_channel *c = w->channel;
     c->config = (struct trp_listen_config){.network_timeout_ns = 120 * TRP_SECOND,
                                            .heartbeat_ns = 10 * TRP_SECOND,
                                            .handshake_timeout_ns = 10 * TRP_SECOND,

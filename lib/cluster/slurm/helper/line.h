@@ -1,3 +1,4 @@
+/* clang-format off */
 /*
  * The protocol between the driver and troupe-slurm: lines of text.
  *
@@ -16,12 +17,14 @@
  *     job job=N            `allocation` for the job, or for each component of a
  *                          heterogeneous one, `node` for each of their nodes
  *     states job=N         `ends job= ends=` for the job, or for each component, and
- *                          for each additional job, `state job= name= state=` (up,
- * mute, drain, down) for each node that they still have; `over job= state=` for an
- * additional job that has ended steps job=N          `step job= step= host=` for each
- * node of each step that Slurm lists racks                `host name= rack=` for each
- * node that has a leaf switch end-step job= step=  kills a step's processes everywhere;
- * or name= term-step job= name= sends SIGTERM to the tasks of the step of that name
+ *                          for each additional job; `state job= name= state=` (up,
+ *                          mute, drain, down) for each node that they still have;
+ *                          `over job= state=` for an additional job that has ended
+ *     steps job=N          `step job= step= host=` for each node of each step that
+ *                          Slurm lists
+ *     racks                `host name= rack=` for each node that has a leaf switch
+ *     end-step job= step=  kills a step's processes everywhere; or name=
+ *     term-step job= name= sends SIGTERM to the tasks of the step of that name
  *     guard job= name=     from now on the steps of a job whose name begins so are
  *                          ended when the pipe closes without `bye`
  *     bye                  everything was given back
@@ -47,9 +50,11 @@
  *     guarded job= yes=    a guard runs in the job, or not any more
  *     sweep run= folder= drivers= now=
  *                          additional jobs of a run in that folder whose comment names
- * one of these drivers' jobs, and that are not known, are ended: at the end, and with
- * now=1 at once jobs                 `additional job= state= reason= why= start=` for
- * each of them nodes                `partition name= time= …`, `shape cpus= … nodes=
+ *                          one of these drivers' jobs, and that are not known, are
+ *                          ended: at the end, and with now=1 at once
+ *     jobs                 `additional job= state= reason= why= start=` for each of
+ *                          them
+ *     nodes                `partition name= time= …`, `shape cpus= … nodes=
  *                          partitions=`: what there is in the cluster, whoever has it
  *                          now
  *     conf                 `conf version= built= …`, `cgroup key= value=`, `licence
@@ -57,6 +62,7 @@
  *
  * A `failed` has `refusal`: 0 busy, 1 not now, 2 never, 3 slurmctld was not reached.
  */
+/* clang-format on */
 #ifndef TRP_CLUSTER_SLURM_HELPER_LINE_H
 #define TRP_CLUSTER_SLURM_HELPER_LINE_H
 
