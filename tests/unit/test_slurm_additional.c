@@ -290,7 +290,7 @@ static void expect_number(const struct trp_slurm_line *l, const char *key, int64
                 (long long)n);
 }
 
-static void check_call(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+static void check_call(struct trp_slurm *s, struct trp_slurm_kind_jobs *w,
                        int64_t tasks, int64_t nodes, int64_t on_each, const char *gres,
                        const char *on_node)
 {
@@ -315,7 +315,7 @@ static void test_gang_call(void)
                                "  nic: {slurm: \"gres:nic\"}\n";
     static struct trp_slurm s;
     static struct trp_slurm_part part = {.leader = 1};
-    static struct trp_slurm_shape_jobs w;
+    static struct trp_slurm_kind_jobs w;
     static char run[] = "r", folder[] = "/r";
     trp_site *site = NULL;
     g_assert_cmpint(trp_site_parse("s.yaml", text, strlen(text), &site, NULL), ==, 0);
@@ -419,8 +419,8 @@ static void test_growth(void)
         ask(b, &r[i], 1, 3);
     g_assert_true(trp_slurm_ledger_next(b) == &r[0]);
     g_assert_null(trp_slurm_ledger_next(b));
-    g_assert_cmpuint(trp_slurm_ledger_shapes(b), ==, 1);
-    g_assert_cmpuint(trp_slurm_ledger_shape(b, 0)->waiting, ==, 3);
+    g_assert_cmpuint(trp_slurm_ledger_kinds(b), ==, 1);
+    g_assert_cmpuint(trp_slurm_ledger_kind(b, 0)->waiting, ==, 3);
     /* Inside first, then jobs in the order in which they came. */
     uint32_t first = add(b, &all, 2, 1), second = add(b, &all, 3, 2);
     g_assert_true(trp_slurm_ledger_next(b) == &r[1]);
@@ -463,21 +463,21 @@ static void test_may_add(void)
     g_assert_cmpint(trp_slurm_ledger_new(&all, &share, &b, NULL), ==, 0);
     for (int i = 0; i < 4; i++)
         ask(b, &r[i], 1, 3);
-    const struct trp_slurm_shape *shape = trp_slurm_ledger_shape(b, 0);
+    const struct trp_slurm_request_kind *kind = trp_slurm_ledger_kind(b, 0);
     trp_slurm_ledger_may_add(&r[1]);
     trp_slurm_ledger_may_add(&r[1]);
     trp_slurm_ledger_may_add(&r[3]);
-    g_assert_cmpuint(shape->may_add, ==, 2);
+    g_assert_cmpuint(kind->may_add, ==, 2);
     g_assert_true(trp_slurm_ledger_next(b) == &r[0]);
-    g_assert_cmpuint(shape->waiting, ==, 3);
+    g_assert_cmpuint(kind->waiting, ==, 3);
     trp_slurm_ledger_leave(b, &r[0]);
     g_assert_true(trp_slurm_ledger_next(b) == &r[1]);
-    g_assert_cmpuint(shape->may_add, ==, 1);
+    g_assert_cmpuint(kind->may_add, ==, 1);
     trp_slurm_ledger_may_add(&r[1]); /* it has room */
-    g_assert_cmpuint(shape->may_add, ==, 1);
+    g_assert_cmpuint(kind->may_add, ==, 1);
     trp_slurm_ledger_leave(b, &r[3]);
-    g_assert_cmpuint(shape->may_add, ==, 0);
-    g_assert_cmpuint(shape->waiting, ==, 1);
+    g_assert_cmpuint(kind->may_add, ==, 0);
+    g_assert_cmpuint(kind->waiting, ==, 1);
     trp_slurm_ledger_leave(b, &r[1]);
     trp_slurm_ledger_leave(b, &r[2]);
     trp_slurm_ledger_free(b);

@@ -139,9 +139,9 @@ static void test_ahead(void)
     g_assert_true(trp_slurm_ledger_next(b) == &ahead[0]);
     g_assert_cmpuint(ahead[0].spots[0].node, ==, 3);
     g_assert_null(trp_slurm_ledger_next(b));
-    struct trp_slurm_shape *before = ahead[1].shape;
+    struct trp_slurm_request_kind *before = ahead[1].kind;
     g_assert_cmpint(trp_slurm_ledger_need_now(b, &ahead[1]), ==, 0);
-    g_assert_true(ahead[1].shape != before);
+    g_assert_true(ahead[1].kind != before);
     g_assert_cmpuint(before->waiting, ==, 0);
     g_assert_true(trp_slurm_ledger_next(b) == &ahead[1]);
     g_assert_cmpuint(ahead[1].spots[0].node, ==, 0);
@@ -459,7 +459,7 @@ static void test_standing(void)
         g_assert_cmpint(trp_slurm_ledger_ask(b, &v[i], &err), ==, 0);
         if (i == 2) {
             g_assert_null(trp_slurm_ledger_next(b));
-            v[i].shape->last_resort = true;
+            v[i].kind->last_resort = true;
         }
         g_assert_true(trp_slurm_ledger_next(b) == (i < 3 ? &v[i] : NULL));
         if (i < 3)
@@ -622,10 +622,10 @@ static void test_last_resort(void)
     g_assert_true(trp_slurm_ledger_next(b) == &v[0]);
     g_assert_cmpuint(v[0].spots[0].node, ==, 3);
     g_assert_null(trp_slurm_ledger_next(b));
-    other.shape->last_resort = true;
+    other.kind->last_resort = true;
     g_assert_true(trp_slurm_ledger_next(b) == &other);
     g_assert_cmpuint(other.spots[0].node, ==, 2);
-    v[0].shape->last_resort = true;
+    v[0].kind->last_resort = true;
     g_assert_null(trp_slurm_ledger_next(b));
     /* Its steps were compared: once more. */
     trp_slurm_ledger_set_standing(b, 1, TRP_SLURM_GOOD);
@@ -646,7 +646,7 @@ static void test_last_resort(void)
     trp_slurm_ledger_free(b);
 }
 
-/* Where a start of a shape has failed others come first for it, as long as that is the
+/* Where a start of a kind has failed others come first for it, as long as that is the
  * only host; who makes do uses it all the same. */
 static void test_failed_start(void)
 {
@@ -657,21 +657,21 @@ static void test_failed_start(void)
         want(&v[i], 1, 4, 100);
         g_assert_cmpint(trp_slurm_ledger_ask(b, &v[i], &err), ==, 0);
     }
-    struct trp_slurm_shape *shape = v[0].shape;
+    struct trp_slurm_request_kind *kind = v[0].kind;
     const char *first = inventory.nodes[0].name;
-    g_strlcpy(shape->failed_on, first, sizeof shape->failed_on);
-    g_assert_true(trp_slurm_ledger_another(b, shape, first));
+    g_strlcpy(kind->failed_on, first, sizeof kind->failed_on);
+    g_assert_true(trp_slurm_ledger_another(b, kind, first));
     for (uint32_t i = 0; i < 3; i++) {
         g_assert_true(trp_slurm_ledger_next(b) == &v[i]);
         g_assert_cmpuint(v[i].spots[0].node, ==, i + 1);
     }
     g_assert_null(trp_slurm_ledger_next(b));
-    shape->last_resort = true;
+    kind->last_resort = true;
     g_assert_true(trp_slurm_ledger_next(b) == &v[3]);
     g_assert_cmpuint(v[3].spots[0].node, ==, 0);
     for (uint32_t i = 1; i < 4; i++)
         trp_slurm_ledger_set_standing(b, i, TRP_SLURM_CLOSED);
-    g_assert_false(trp_slurm_ledger_another(b, shape, first));
+    g_assert_false(trp_slurm_ledger_another(b, kind, first));
     for (uint32_t i = 0; i < 5; i++)
         trp_slurm_ledger_leave(b, &v[i]);
     trp_slurm_ledger_free(b);

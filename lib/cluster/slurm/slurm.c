@@ -337,7 +337,7 @@ static void slurm_outlived(trp_cluster *c, trp_executor_id executor, int64_t tak
                                       s->inventory.nodes[e->request.spots[0].node].part)
             : NULL;
     if (j)
-        trp_slurm_additional_outlived(s, j, e->request.shape->context, takes_ns);
+        trp_slurm_additional_outlived(s, j, e->request.kind->context, takes_ns);
 }
 
 static void slurm_stages_changed(trp_cluster *c)

@@ -1,6 +1,6 @@
 /*
  * When additional jobs are asked for, and for how many executors at a time: the
- * decisions for one shape of executors.
+ * decisions for one kind of executors.
  *
  * A *need* is the requests that have no room and are not coming in a queued job. It is
  * asked for *now*: all of it at once; when Slurm is too busy half as many, and so on

@@ -166,13 +166,14 @@ uint32_t trp_slurm_ledger_held(const trp_slurm_ledger *b,
 }
 
 bool trp_slurm_ledger_another(const trp_slurm_ledger *b,
-                              const struct trp_slurm_shape *shape, const char *host)
+                              const struct trp_slurm_request_kind *kind,
+                              const char *host)
 {
     for (uint32_t i = 0; i < nodes_of(b); i++) {
         uint32_t node = b->order[i];
         if (b->standing[node] < TRP_SLURM_CLOSED && !b->held[node] &&
             strcmp(b->inventory->nodes[node].name, host) != 0 &&
-            trp_slurm_ledger_units(b, &b->all, node, &shape->footprint) > 0)
+            trp_slurm_ledger_units(b, &b->all, node, &kind->footprint) > 0)
             return true;
     }
     return false;

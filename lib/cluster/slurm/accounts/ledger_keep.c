@@ -1,6 +1,6 @@
 /*
  * Which nodes a load takes: played on an empty ledger, in the order in which executors
- * and gangs are placed; O(nodes + executors) for each shape of executors. A node that
+ * and gangs are placed; O(nodes + executors) for each kind of executors. A node that
  * its admin drains holds nothing.
  */
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * Who waits for room: a list of requests for each shape. First come, first served
- * within a part: what a shape that came earlier waits for is left alone by the others.
- * A look is O(shapes), and O(nodes) for each that has no room.
+ * Who waits for room: a list of requests for each kind. First come, first served
+ * within a part: what a kind that came earlier waits for is left alone by the others.
+ * A look is O(kinds), and O(nodes) for each that has no room.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,21 +24,21 @@ static bool is_same_footprint(const struct trp_slurm_footprint *a,
     return same;
 }
 
-/* The shape of a request; made when it is the first. */
-static struct trp_slurm_shape *shape_of(trp_slurm_ledger *b,
-                                        const struct trp_slurm_request *r)
+/* The kind of a request; made when it is the first. */
+static struct trp_slurm_request_kind *kind_of(trp_slurm_ledger *b,
+                                              const struct trp_slurm_request *r)
 {
     const char *not_on = r->not_on ? r->not_on : "";
-    for (uint32_t i = 0; i < b->nshapes; i++) {
-        struct trp_slurm_shape *s = b->shapes[i];
+    for (uint32_t i = 0; i < b->nkinds; i++) {
+        struct trp_slurm_request_kind *s = b->kinds[i];
         if (s->units == r->units && s->gang == r->gang && s->ahead == r->ahead &&
             strcmp(s->not_on ? s->not_on : "", not_on) == 0 &&
             is_same_footprint(&s->footprint, &r->footprint))
             return s;
     }
-    if (!TRP_ARRAY_GROW(b->shapes, b->nshapes, b->shapes_cap))
+    if (!TRP_ARRAY_GROW(b->kinds, b->nkinds, b->kinds_cap))
         return NULL;
-    struct trp_slurm_shape *s = calloc(1, sizeof *s);
+    struct trp_slurm_request_kind *s = calloc(1, sizeof *s);
     if (!s || (*not_on && !(s->not_on = strdup(not_on)))) {
         free(s);
         return NULL;
@@ -47,19 +47,19 @@ static struct trp_slurm_shape *shape_of(trp_slurm_ledger *b,
     s->units = r->units;
     s->gang = r->gang;
     s->ahead = r->ahead;
-    return b->shapes[b->nshapes++] = s;
+    return b->kinds[b->nkinds++] = s;
 }
 
 int trp_slurm_ledger_ask(trp_slurm_ledger *b, struct trp_slurm_request *r,
                          trp_error *err)
 {
-    r->shape = shape_of(b, r);
-    r->not_on = NULL; /* the shape's is our own */
+    r->kind = kind_of(b, r);
+    r->not_on = NULL; /* the kind's is our own */
     /* As many spots as units at most, on nodes that may not be there yet. */
-    r->spots = r->shape ? calloc((size_t)r->units + 1, sizeof *r->spots) : NULL;
+    r->spots = r->kind ? calloc((size_t)r->units + 1, sizeof *r->spots) : NULL;
     if (!r->spots)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a request");
-    struct trp_slurm_shape *s = r->shape;
+    struct trp_slurm_request_kind *s = r->kind;
     r->state = TRP_SLURM_QUEUED;
     r->nspots = 0;
     r->turn = b->turns++;
@@ -77,13 +77,13 @@ int trp_slurm_ledger_ask(trp_slurm_ledger *b, struct trp_slurm_request *r,
 
 void trp_slurm_ledger_may_add(struct trp_slurm_request *r)
 {
-    r->shape->may_add += r->state == TRP_SLURM_QUEUED && !r->may_add;
+    r->kind->may_add += r->state == TRP_SLURM_QUEUED && !r->may_add;
     r->may_add = true;
 }
 
 static void unlink_request(struct trp_slurm_request *r)
 {
-    struct trp_slurm_shape *s = r->shape;
+    struct trp_slurm_request_kind *s = r->kind;
     if (r->before)
         r->before->behind = r->behind;
     else
@@ -109,13 +109,13 @@ int trp_slurm_ledger_need_now(trp_slurm_ledger *b, struct trp_slurm_request *r)
     return code;
 }
 
-/* The shape whose first request came next after turn `after`. */
-static struct trp_slurm_shape *next_shape(const trp_slurm_ledger *b, bool ahead,
-                                          uint64_t from)
+/* The kind whose first request came next after turn `after`. */
+static struct trp_slurm_request_kind *next_kind(const trp_slurm_ledger *b, bool ahead,
+                                                uint64_t from)
 {
-    struct trp_slurm_shape *best = NULL;
-    for (uint32_t i = 0; i < b->nshapes; i++) {
-        struct trp_slurm_shape *s = b->shapes[i];
+    struct trp_slurm_request_kind *best = NULL;
+    for (uint32_t i = 0; i < b->nkinds; i++) {
+        struct trp_slurm_request_kind *s = b->kinds[i];
         if (s->first && s->ahead == ahead && s->first->turn >= from &&
             (!best || s->first->turn < best->first->turn))
             best = s;
@@ -125,8 +125,8 @@ static struct trp_slurm_shape *next_shape(const trp_slurm_ledger *b, bool ahead,
 
 static struct trp_slurm_request *next_of(trp_slurm_ledger *b, bool ahead)
 {
-    for (struct trp_slurm_shape *s = next_shape(b, ahead, 0); s;
-         s = next_shape(b, ahead, s->first->turn + 1)) {
+    for (struct trp_slurm_request_kind *s = next_kind(b, ahead, 0); s;
+         s = next_kind(b, ahead, s->first->turn + 1)) {
         struct trp_slurm_request *r = s->first;
         enum trp_slurm_standing worst =
             s->last_resort ? TRP_SLURM_DOUBTFUL : TRP_SLURM_GOOD;
@@ -149,15 +149,15 @@ struct trp_slurm_request *trp_slurm_ledger_next(trp_slurm_ledger *b)
     return r ? r : next_of(b, true);
 }
 
-uint32_t trp_slurm_ledger_shapes(const trp_slurm_ledger *b)
+uint32_t trp_slurm_ledger_kinds(const trp_slurm_ledger *b)
 {
-    return b->nshapes;
+    return b->nkinds;
 }
 
-struct trp_slurm_shape *trp_slurm_ledger_shape(const trp_slurm_ledger *b,
-                                               uint32_t index)
+struct trp_slurm_request_kind *trp_slurm_ledger_kind(const trp_slurm_ledger *b,
+                                                     uint32_t index)
 {
-    return b->shapes[index];
+    return b->kinds[index];
 }
 
 void trp_slurm_ledger_leave(trp_slurm_ledger *b, struct trp_slurm_request *r)

@@ -25,12 +25,12 @@ struct trp_slurm_span {
     bool blocked; /* somebody who came earlier waits for it */
 };
 
-/* Who looks for room, where (`shape` may be NULL), and how bad nodes may be. */
+/* Who looks for room, where (`kind` may be NULL), and how bad nodes may be. */
 struct trp_slurm_look {
     const struct trp_slurm_side *side;
     const struct trp_slurm_footprint *footprint;
     uint32_t units;
-    const struct trp_slurm_shape *shape;
+    const struct trp_slurm_request_kind *kind;
     enum trp_slurm_standing worst;
 };
 
@@ -46,8 +46,8 @@ struct trp_slurm_ledger {
     struct trp_slurm_span *spans;      /* open parts, in the order in which they came */
     uint32_t nspans, nown; /* parts that were there at first: the driver's own */
     uint32_t *order;
-    struct trp_slurm_shape **shapes;
-    uint32_t nshapes, shapes_cap;
+    struct trp_slurm_request_kind **kinds;
+    uint32_t nkinds, kinds_cap;
     uint64_t turns;
 };
 
@@ -67,9 +67,9 @@ bool trp_slurm_ledger_place(trp_slurm_ledger *b, struct trp_slurm_request *r,
 bool trp_slurm_ledger_has_room(const trp_slurm_ledger *b,
                                const struct trp_slurm_look *l,
                                const struct trp_slurm_span *span);
-/* A start of the shape has failed there, and there alone. `shape` may be NULL. */
+/* A start of the kind has failed there, and there alone. `kind` may be NULL. */
 bool trp_slurm_ledger_avoids(const trp_slurm_ledger *b,
-                             const struct trp_slurm_shape *shape, uint32_t node);
+                             const struct trp_slurm_request_kind *kind, uint32_t node);
 /* Gives back what a request was placed on. */
 void trp_slurm_ledger_unplace(trp_slurm_ledger *b, struct trp_slurm_request *r);
 /* Units that a side has room for on a node. */

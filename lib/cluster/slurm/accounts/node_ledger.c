@@ -1,7 +1,7 @@
 /*
  * A pool's free count is kept apart from the inventory, which never changes. Placing
  * looks at the nodes in order, O(nodes) for each request that is served and for each
- * shape that has no room; `fit` plays it on an empty ledger of its own for gangs, and
+ * kind that has no room; `fit` plays it on an empty ledger of its own for gangs, and
  * counts node by node for executors.
  */
 #include "cluster/slurm/accounts/ledger_state.h"
@@ -189,11 +189,11 @@ void trp_slurm_ledger_free(trp_slurm_ledger *b)
 {
     if (!b)
         return;
-    for (uint32_t i = 0; i < b->nshapes; i++) {
-        free(b->shapes[i]->not_on);
-        free(b->shapes[i]);
+    for (uint32_t i = 0; i < b->nkinds; i++) {
+        free(b->kinds[i]->not_on);
+        free(b->kinds[i]);
     }
-    free(b->shapes);
+    free(b->kinds);
     free(b->spans);
     free(b->order);
     free(b->placed);
@@ -430,26 +430,26 @@ static void unplace(trp_slurm_ledger *b, struct trp_slurm_request *r)
 }
 
 bool trp_slurm_ledger_avoids(const trp_slurm_ledger *b,
-                             const struct trp_slurm_shape *shape, uint32_t node)
+                             const struct trp_slurm_request_kind *kind, uint32_t node)
 {
-    return shape && *shape->failed_on &&
-           strcmp(shape->failed_on, b->inventory->nodes[node].name) == 0;
+    return kind && *kind->failed_on &&
+           strcmp(kind->failed_on, b->inventory->nodes[node].name) == 0;
 }
 
 /* Is it never to be there? */
-static bool is_barred(const trp_slurm_ledger *b, const struct trp_slurm_shape *shape,
-                      uint32_t node)
+static bool is_barred(const trp_slurm_ledger *b,
+                      const struct trp_slurm_request_kind *kind, uint32_t node)
 {
-    return shape && shape->not_on &&
-           trp_slurm_names_have(shape->not_on, b->inventory->nodes[node].name);
+    return kind && kind->not_on &&
+           trp_slurm_names_have(kind->not_on, b->inventory->nodes[node].name);
 }
 
 /* What there is on a node for those who look, no more than they want. */
 static uint32_t room_on(const trp_slurm_ledger *b, const struct trp_slurm_look *l,
                         uint32_t node)
 {
-    if (b->standing[node] > l->worst || b->held[node] || is_barred(b, l->shape, node) ||
-        (l->worst == TRP_SLURM_GOOD && trp_slurm_ledger_avoids(b, l->shape, node)))
+    if (b->standing[node] > l->worst || b->held[node] || is_barred(b, l->kind, node) ||
+        (l->worst == TRP_SLURM_GOOD && trp_slurm_ledger_avoids(b, l->kind, node)))
         return 0;
     uint64_t room = trp_slurm_ledger_units(b, l->side, node, l->footprint);
     return room < l->units ? (uint32_t)room : l->units;
@@ -516,8 +516,7 @@ static bool place_by(trp_slurm_ledger *b, struct trp_slurm_request *r,
 static bool place_in(trp_slurm_ledger *b, struct trp_slurm_request *r,
                      const struct trp_slurm_span *span, enum trp_slurm_standing worst)
 {
-    const struct trp_slurm_look l = {&b->free, &r->footprint, r->units, r->shape,
-                                     worst};
+    const struct trp_slurm_look l = {&b->free, &r->footprint, r->units, r->kind, worst};
     if (!wants_devices(&r->footprint))
         return place_by(b, r, &l, span, 0);
     uint32_t even = most_below(b, &l, span, UINT32_MAX);

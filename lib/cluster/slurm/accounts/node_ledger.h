@@ -13,11 +13,11 @@
  * devices of as many units, which is what a step over several nodes can ask for, as
  * many as do for all, and only the last may have fewer units.
  *
- * Requests of one *shape* (need and units) are served first come, first served. Between
- * shapes it is so within each part: who came later is placed in a part only when nobody
- * who waits since earlier has room there once it is empty. So what needs a job that is
- * not there yet holds up nobody, and neither does what is not to be on some hosts: it
- * waits for one that others have.
+ * Requests of one *kind* (footprint and units) are served first come, first served.
+ * Between kinds it is so within each part: who came later is placed in a part only when
+ * nobody who waits since earlier has room there once it is empty. So what needs a job
+ * that is not there yet holds up nobody, and neither does what is not to be on some
+ * hosts: it waits for one that others have.
  *
  * Parts and nodes come and go: they are the inventory's, by index.
  *
@@ -25,9 +25,9 @@
  * memory of one srun for each request that is placed.
  *
  * A node's *standing* says whether it is to be used at all: not while its admin drains
- * it. One where an executor has vanished is used by a shape that is to make do with it
+ * it. One where an executor has vanished is used by a kind that is to make do with it
  * (`last_resort`), when nothing else has room, and so is a host on which a start of the
- * shape has failed, as long as that is the only one. A node that is *held*
+ * kind has failed, as long as that is the only one. A node that is *held*
  * gets nothing new: it is to be given back.
  *
  * Pure: no I/O, no clock.
@@ -97,7 +97,7 @@ enum trp_slurm_request_state {
 };
 
 /* Those of one need and number of units. */
-struct trp_slurm_shape {
+struct trp_slurm_request_kind {
     struct trp_slurm_footprint footprint;
     uint32_t units;
     bool gang, ahead;
@@ -120,13 +120,13 @@ struct trp_slurm_request {
     bool gang;
     bool
         ahead; /* nobody needs it yet: placed after all others, in parts for it alone */
-    const char *not_on; /* as the shape's, for trp_slurm_ledger_ask; or "" */
+    const char *not_on; /* as the kind's, for trp_slurm_ledger_ask; or "" */
     bool may_add;       /* at first as the caller has it; trp_slurm_ledger_may_add */
     /* The ledger's own; spots are valid while state is TRP_SLURM_PLACED. */
     enum trp_slurm_request_state state;
     struct trp_slurm_spot *spots;
     uint32_t nspots;
-    struct trp_slurm_shape *shape;
+    struct trp_slurm_request_kind *kind;
     uint64_t turn;
     struct trp_slurm_request *before, *behind;
 };
@@ -196,10 +196,11 @@ uint32_t trp_slurm_ledger_held(const trp_slurm_ledger *b,
                                const struct trp_slurm_footprint *footprint,
                                uint32_t units);
 
-/* Whether a host other than this one, that may be used, has room for one of the shape
+/* Whether a host other than this one, that may be used, has room for one of the kind
  * once it is empty. */
 bool trp_slurm_ledger_another(const trp_slurm_ledger *b,
-                              const struct trp_slurm_shape *shape, const char *host);
+                              const struct trp_slurm_request_kind *kind,
+                              const char *host);
 
 /* Executors of one kind, or gangs of `units` ranks. */
 struct trp_slurm_load {
@@ -221,10 +222,10 @@ void trp_slurm_ledger_may_add(struct trp_slurm_request *r);
 int trp_slurm_ledger_need_now(trp_slurm_ledger *b, struct trp_slurm_request *r);
 /* The first that has room, now placed, or NULL. */
 struct trp_slurm_request *trp_slurm_ledger_next(trp_slurm_ledger *b);
-/* All shapes that were ever asked for, by the first time. */
-uint32_t trp_slurm_ledger_shapes(const trp_slurm_ledger *b);
-struct trp_slurm_shape *trp_slurm_ledger_shape(const trp_slurm_ledger *b,
-                                               uint32_t index);
+/* All kinds that were ever asked for, by the first time. */
+uint32_t trp_slurm_ledger_kinds(const trp_slurm_ledger *b);
+struct trp_slurm_request_kind *trp_slurm_ledger_kind(const trp_slurm_ledger *b,
+                                                     uint32_t index);
 /* Whether a driver's node has the memory for one more srun. */
 bool trp_slurm_ledger_srun_room(const trp_slurm_ledger *b);
 /* Takes a request out of the queue, or its room back. */

@@ -1,6 +1,6 @@
 /*
- * One list of jobs, each with a state; one `struct trp_slurm_shape_jobs` a shape. A
- * look goes over all jobs (give back) and all shapes (ask, cancel); both are few. Calls
+ * One list of jobs, each with a state; one `struct trp_slurm_kind_jobs` a kind. A
+ * look goes over all jobs (give back) and all kinds (ask, cancel); both are few. Calls
  * to troupe-slurm are answered later, from the loop, and end in another look.
  *
  * Rejected: keeping an empty job for a while, for the next stage: requests of the next
@@ -20,7 +20,7 @@ enum { OWED = 256 };
  */
 
 struct trp_slurm_job *trp_additional_add(struct trp_slurm *s,
-                                         struct trp_slurm_shape_jobs *w, uint32_t units,
+                                         struct trp_slurm_kind_jobs *w, uint32_t units,
                                          bool queued)
 {
     struct trp_slurm_job **at = &s->additional.jobs, *j = calloc(1, sizeof *j);
@@ -59,12 +59,12 @@ void trp_additional_forget(struct trp_slurm_job *j)
 /* ---- a job begins ------------------------------------------------------------------
  */
 
-static bool is_ahead(const struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
+static bool is_ahead(const struct trp_slurm *s, const struct trp_slurm_kind_jobs *w)
 {
-    for (uint32_t i = 0; i < trp_slurm_ledger_shapes(s->ledger); i++) {
-        const struct trp_slurm_shape *shape = trp_slurm_ledger_shape(s->ledger, i);
-        if (shape->context == w)
-            return shape->ahead;
+    for (uint32_t i = 0; i < trp_slurm_ledger_kinds(s->ledger); i++) {
+        const struct trp_slurm_request_kind *kind = trp_slurm_ledger_kind(s->ledger, i);
+        if (kind->context == w)
+            return kind->ahead;
     }
     return false;
 }
@@ -157,23 +157,23 @@ bool trp_slurm_additional_guard(struct trp_slurm *s, uint32_t id)
 
 static bool somebody_waits(const struct trp_slurm *s)
 {
-    for (uint32_t i = 0; i < trp_slurm_ledger_shapes(s->ledger); i++) {
-        if (trp_slurm_ledger_shape(s->ledger, i)->waiting)
+    for (uint32_t i = 0; i < trp_slurm_ledger_kinds(s->ledger); i++) {
+        if (trp_slurm_ledger_kind(s->ledger, i)->waiting)
             return true;
     }
     return s->additional.jobs != NULL;
 }
 
 /* When to look again. */
-static int64_t look_after_shapes(struct trp_slurm *s)
+static int64_t look_after_kinds(struct trp_slurm *s)
 {
     int64_t due = INT64_MAX, one;
     while (trp_additional_release_one(s))
         ;
     if (!trp_additional_ask_offers(s))
         return due;
-    for (uint32_t i = 0; i < trp_slurm_ledger_shapes(s->ledger); i++) {
-        one = trp_additional_ask(s, trp_slurm_ledger_shape(s->ledger, i));
+    for (uint32_t i = 0; i < trp_slurm_ledger_kinds(s->ledger); i++) {
+        one = trp_additional_ask(s, trp_slurm_ledger_kind(s->ledger, i));
         due = one < due ? one : due;
     }
     one = trp_additional_poll(s);
@@ -188,9 +188,9 @@ int64_t trp_slurm_additional_look(struct trp_slurm *s)
     if (s->closed || !s->driver_address || !somebody_waits(s))
         return due;
     for (uint32_t i = 0;
-         !s->additional.allowed && i < trp_slurm_ledger_shapes(s->ledger); i++)
-        trp_additional_make_do(s, trp_slurm_ledger_shape(s->ledger, i), true);
-    one = s->additional.allowed ? look_after_shapes(s) : INT64_MAX;
+         !s->additional.allowed && i < trp_slurm_ledger_kinds(s->ledger); i++)
+        trp_additional_make_do(s, trp_slurm_ledger_kind(s->ledger, i), true);
+    one = s->additional.allowed ? look_after_kinds(s) : INT64_MAX;
     due = one < due ? one : due;
     one = trp_additional_guard(s);
     return one < due ? one : due;
@@ -246,8 +246,8 @@ void trp_slurm_additional_free(struct trp_slurm *s)
 {
     while (s->additional.jobs)
         trp_additional_forget(s->additional.jobs);
-    for (uint32_t i = 0; s->ledger && i < trp_slurm_ledger_shapes(s->ledger); i++)
-        free(trp_slurm_ledger_shape(s->ledger, i)->context);
+    for (uint32_t i = 0; s->ledger && i < trp_slurm_ledger_kinds(s->ledger); i++)
+        free(trp_slurm_ledger_kind(s->ledger, i)->context);
     trp_slurm_offers_free(&s->additional.offers);
     trp_additional_forget_debts(s);
 }

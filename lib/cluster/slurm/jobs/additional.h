@@ -2,7 +2,7 @@
  * Additional jobs: got when executors find no room in the driver's own job, given back
  * when nothing runs there and nobody who waits has room there.
  *
- * What is asked for when is decided by acquire.h, once for each shape of the ledger's
+ * What is asked for when is decided by acquire.h, once for each kind of the ledger's
  * queue. A job is asked for *now* by troupe-slurm, or *queued* as a batch job. Each has
  * a guard (executor/job_guard.h), which calls the admission socket and ends the job
  * when the driver is gone: the script of a batch job, else a step.
@@ -35,11 +35,12 @@ int trp_slurm_additional_needed(struct trp_slurm *s, struct trp_slurm_request *r
 void trp_slurm_additional_ask_wait(struct trp_slurm *s,
                                    const struct trp_resource_profile *p,
                                    uint32_t executors);
-/* A request of that shape is in the queue again. */
-void trp_slurm_additional_again(struct trp_slurm *s, struct trp_slurm_shape *shape);
-/* One of that shape is started on a doubtful node: there is nothing else. */
+/* A request of that kind is in the queue again. */
+void trp_slurm_additional_again(struct trp_slurm *s,
+                                struct trp_slurm_request_kind *kind);
+/* One of that kind is started on a doubtful node: there is nothing else. */
 void trp_slurm_additional_tell_trial(struct trp_slurm *s,
-                                     const struct trp_slurm_shape *shape,
+                                     const struct trp_slurm_request_kind *kind,
                                      uint32_t node);
 /* A job seems to end: nothing new there; asks Slurm why. */
 void trp_slurm_additional_doubt(struct trp_slurm *s, struct trp_slurm_job *j);
@@ -55,7 +56,7 @@ int trp_slurm_additional_status(const struct trp_slurm_job *j);
  * When they would outlive any job that is asked for them none is for a while, and who
  * has no room inside is refused. */
 void trp_slurm_additional_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
-                                   struct trp_slurm_shape_jobs *w, int64_t takes_ns);
+                                   struct trp_slurm_kind_jobs *w, int64_t takes_ns);
 /* troupe-slurm is gone: no more are taken, and at the end another one ends those that
  * are there. */
 void trp_slurm_additional_lost(struct trp_slurm *s);
@@ -80,13 +81,13 @@ void trp_slurm_sweep(struct trp_slurm *s);
  * (or one gang), malloc'ed. `verb`: "allocate", "queue" with `queued`, "when".
  * *ret_spares, unless NULL: hosts that do not answer are excluded. */
 char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
-                             const struct trp_slurm_shape_jobs *want, uint32_t count,
+                             const struct trp_slurm_kind_jobs *want, uint32_t count,
                              const struct trp_slurm_job *queued, bool *ret_spares,
                              trp_error *err);
 /* A gang with devices cannot be had now: it is asked for on more nodes the next time.
  * False: it was on as many as can be, and is on the fewest then. */
 bool trp_slurm_request_spread(const struct trp_slurm *s,
-                              struct trp_slurm_shape_jobs *want);
+                              struct trp_slurm_kind_jobs *want);
 /* Where such a job goes: a partition, "" the default one. TRP_ENEVER by the site. */
 int trp_slurm_request_place(const struct trp_slurm *s,
                             const struct trp_resource_profile *p, uint32_t ranks,

@@ -19,8 +19,7 @@ enum refusal { BUSY, WAIT, NEVER, LOST };
 /* ---- words -------------------------------------------------------------------------
  */
 
-static void notice(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
-                   const char *text)
+static void notice(struct trp_slurm *s, struct trp_slurm_kind_jobs *w, const char *text)
 {
     if (strcmp(w->told, text) == 0 || !s->handler.notice)
         return;
@@ -29,7 +28,7 @@ static void notice(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
 }
 
 static void describe_want(const struct trp_slurm *s,
-                          const struct trp_slurm_shape_jobs *w, uint32_t count,
+                          const struct trp_slurm_kind_jobs *w, uint32_t count,
                           char *text, size_t size)
 {
     char partition[TRP_SLURM_NAME] = "";
@@ -43,7 +42,7 @@ static void describe_want(const struct trp_slurm *s,
                  *partition ? ", partition " : "", partition);
 }
 
-void trp_additional_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+void trp_additional_tell_refusal(struct trp_slurm *s, struct trp_slurm_kind_jobs *w,
                                  uint32_t count, const char *words)
 {
     char what[300], rule[300], text[TRP_SLURM_TOLD];
@@ -54,7 +53,7 @@ void trp_additional_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_job
     notice(s, w, text);
 }
 
-/* Of several that a shape has in the queue the first is told. */
+/* Of several that a kind has in the queue the first is told. */
 void trp_additional_tell_pending(struct trp_slurm *s, const struct trp_slurm_job *j)
 {
     const struct trp_slurm_job *first = s->additional.jobs;
@@ -71,9 +70,10 @@ void trp_additional_tell_pending(struct trp_slurm *s, const struct trp_slurm_job
 }
 
 void trp_slurm_additional_tell_trial(struct trp_slurm *s,
-                                     const struct trp_slurm_shape *shape, uint32_t node)
+                                     const struct trp_slurm_request_kind *kind,
+                                     uint32_t node)
 {
-    struct trp_slurm_shape_jobs *w = shape->context;
+    struct trp_slurm_kind_jobs *w = kind->context;
     char text[TRP_SLURM_TOLD];
     snprintf(text, sizeof text,
              "%s does not answer; there is no other room for executors of profile %s, "
@@ -103,9 +103,9 @@ void trp_slurm_additional_why(const struct trp_slurm *s,
                  *j->reason ? j->reason : "queued", when);
         return;
     }
-    for (uint32_t i = 0; i < trp_slurm_ledger_shapes(s->ledger); i++) {
-        const struct trp_slurm_shape_jobs *w =
-            trp_slurm_ledger_shape(s->ledger, i)->context;
+    for (uint32_t i = 0; i < trp_slurm_ledger_kinds(s->ledger); i++) {
+        const struct trp_slurm_kind_jobs *w =
+            trp_slurm_ledger_kind(s->ledger, i)->context;
         if (w && strcmp(w->profile.name, p->name) == 0 &&
             (*w->refused || *w->told || *w->trial))
             snprintf(text, size, "%s",
@@ -119,8 +119,8 @@ void trp_slurm_additional_why(const struct trp_slurm *s,
  */
 
 /* The next look refuses them. */
-static void on_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
-                     uint32_t count, const char *words)
+static void on_never(struct trp_slurm *s, struct trp_slurm_kind_jobs *w, uint32_t count,
+                     const char *words)
 {
     trp_additional_tell_refusal(s, w, count, words);
     snprintf(w->never, sizeof w->never, "%s", w->told);
@@ -129,7 +129,7 @@ static void on_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
 }
 
 /* True: no job is to be asked for; *ret_due: when that is looked at again. */
-static bool is_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+static bool is_never(struct trp_slurm *s, struct trp_slurm_kind_jobs *w,
                      int64_t *ret_due)
 {
     *ret_due = INT64_MAX;
@@ -147,7 +147,7 @@ static bool is_never(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
     return true;
 }
 
-static bool runs(const struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
+static bool runs(const struct trp_slurm *s, const struct trp_slurm_kind_jobs *w)
 {
     for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->want == w && j->state == TRP_SLURM_JOB_RUNS)
@@ -158,10 +158,10 @@ static bool runs(const struct trp_slurm *s, const struct trp_slurm_shape_jobs *w
 
 void trp_additional_refuse_hopeless(struct trp_slurm *s)
 {
-    for (uint32_t i = 0; i < trp_slurm_ledger_shapes(s->ledger); i++) {
-        const struct trp_slurm_shape *shape = trp_slurm_ledger_shape(s->ledger, i);
-        struct trp_slurm_shape_jobs *w = shape->context;
-        if (!w || w->local || !shape->waiting || runs(s, w))
+    for (uint32_t i = 0; i < trp_slurm_ledger_kinds(s->ledger); i++) {
+        const struct trp_slurm_request_kind *kind = trp_slurm_ledger_kind(s->ledger, i);
+        struct trp_slurm_kind_jobs *w = kind->context;
+        if (!w || w->local || !kind->waiting || runs(s, w))
             continue;
         snprintf(w->never, sizeof w->never,
                  "no additional Slurm job can be taken for profile %s: troupe-slurm is "
@@ -175,7 +175,7 @@ void trp_additional_refuse_hopeless(struct trp_slurm *s)
 static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
 {
     struct trp_slurm *s = j->slurm;
-    struct trp_slurm_shape_jobs *w = j->want;
+    struct trp_slurm_kind_jobs *w = j->want;
     enum refusal r = (enum refusal)end->refusal;
     uint32_t units = j->units;
     bool queued = j->queued, spares = j->spares;
@@ -230,7 +230,7 @@ static void on_asked(void *context, const struct trp_slurm_end *end)
     trp_slurm_pump_soon(s);
 }
 
-static bool ask(struct trp_slurm *s, struct trp_slurm_shape_jobs *w, uint32_t count,
+static bool ask(struct trp_slurm *s, struct trp_slurm_kind_jobs *w, uint32_t count,
                 bool queued)
 {
     trp_error err;
@@ -262,7 +262,7 @@ static bool is_coming(const struct trp_slurm_job *j)
 }
 
 /* Queued jobs of `most` executors together are not wanted any more: the last first. */
-static bool cancel(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w,
+static bool cancel(struct trp_slurm *s, const struct trp_slurm_kind_jobs *w,
                    uint32_t most)
 {
     struct trp_slurm_job *last = NULL;
@@ -277,17 +277,17 @@ static bool cancel(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w,
     return true;
 }
 
-/* Jobs that were asked for ahead and are more than what still is ahead go to the shape
+/* Jobs that were asked for ahead and are more than what still is ahead go to the kind
  * that needs them. */
-static void hand_over(struct trp_slurm *s, const struct trp_slurm_shape *shape)
+static void hand_over(struct trp_slurm *s, const struct trp_slurm_request_kind *kind)
 {
-    const struct trp_slurm_shape_jobs *w = shape->context;
+    const struct trp_slurm_kind_jobs *w = kind->context;
     uint32_t coming = 0;
     for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next)
         coming += j->want == w && is_coming(j) ? j->units : 0;
     for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->want != w || !is_coming(j) ||
-            (shape->waiting && coming < shape->waiting + j->units))
+            (kind->waiting && coming < kind->waiting + j->units))
             continue;
         coming -= j->units;
         j->want = w->needed;
@@ -295,7 +295,7 @@ static void hand_over(struct trp_slurm *s, const struct trp_slurm_shape *shape)
 }
 
 /* Of a profile's place: how many executors, or ranks, a node holds. */
-static uint32_t on_node(const struct trp_slurm *s, const struct trp_slurm_shape_jobs *w,
+static uint32_t on_node(const struct trp_slurm *s, const struct trp_slurm_kind_jobs *w,
                         const struct trp_slurm_footprint *footprint)
 {
     char partition[TRP_SLURM_NAME] = "";
@@ -304,54 +304,55 @@ static uint32_t on_node(const struct trp_slurm *s, const struct trp_slurm_shape_
 }
 
 static struct trp_acquire_need need_of(const struct trp_slurm *s,
-                                       const struct trp_slurm_shape *shape)
+                                       const struct trp_slurm_request_kind *kind)
 {
     struct trp_acquire_need need = {
-        .waiting = shape->may_add,
-        .leaving = shape->may_add && !shape->ahead &&
+        .waiting = kind->may_add,
+        .leaving = kind->may_add && !kind->ahead &&
                    (s->leaving > 0 || trp_slurm_shrink_settling(s))};
-    need.freeing = need.leaving && trp_slurm_ledger_held(s->ledger, &shape->footprint,
-                                                         shape->units) > 0;
+    need.freeing = need.leaving &&
+                   trp_slurm_ledger_held(s->ledger, &kind->footprint, kind->units) > 0;
     uint32_t jobs = 0, held = 0; /* for those that are tried on doubtful nodes */
     for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
-        need.coming += j->want == shape->context && is_coming(j) ? j->units : 0;
+        need.coming += j->want == kind->context && is_coming(j) ? j->units : 0;
         /* Asked for ahead, and perhaps for these by now. */
         need.freeing |=
-            j->state == TRP_SLURM_JOB_ASKED && j->want->needed == shape->context;
+            j->state == TRP_SLURM_JOB_ASKED && j->want->needed == kind->context;
         held +=
-            j->want == shape->context && j->state == TRP_SLURM_JOB_RUNS && !j->was_used
+            j->want == kind->context && j->state == TRP_SLURM_JOB_RUNS && !j->was_used
                 ? j->units
                 : 0;
         jobs++;
     }
-    need.waiting += shape->tried > held ? shape->tried - held : 0;
+    need.waiting += kind->tried > held ? kind->tried - held : 0;
     if (s->shrink.denied)
-        need.node = on_node(s, shape->context, &shape->footprint);
+        need.node = on_node(s, kind->context, &kind->footprint);
     need.jobs_left = jobs < s->additional.most ? s->additional.most - jobs : 0;
     return need;
 }
 
-void trp_additional_make_do(struct trp_slurm *s, struct trp_slurm_shape *shape,
+void trp_additional_make_do(struct trp_slurm *s, struct trp_slurm_request_kind *kind,
                             bool they)
 {
-    if (they && !shape->last_resort && shape->waiting && trp_slurm_watch_has_doubts(s))
+    if (they && !kind->last_resort && kind->waiting && trp_slurm_watch_has_doubts(s))
         trp_slurm_pump_soon(s);
-    shape->last_resort = they;
+    kind->last_resort = they;
 }
 
-void trp_slurm_additional_again(struct trp_slurm *s, struct trp_slurm_shape *shape)
+void trp_slurm_additional_again(struct trp_slurm *s,
+                                struct trp_slurm_request_kind *kind)
 {
-    shape->last_resort = !s->additional.allowed;
+    kind->last_resort = !s->additional.allowed;
 }
 
 /* Gangs, of which the engine knows nothing, may be had elsewhere at once where there is
  * never room for them inside, else when they have waited. Until then. */
 static int64_t look_at_gangs(const struct trp_slurm *s,
-                             const struct trp_slurm_shape *shape)
+                             const struct trp_slurm_request_kind *kind)
 {
-    struct trp_slurm_shape_jobs *w = shape->context;
+    struct trp_slurm_kind_jobs *w = kind->context;
     int64_t now = trp_additional_now();
-    if (!w->ranks || shape->waiting == shape->may_add) {
+    if (!w->ranks || kind->waiting == kind->may_add) {
         w->waits_since = 0;
         return INT64_MAX;
     }
@@ -359,28 +360,28 @@ static int64_t look_at_gangs(const struct trp_slurm *s,
         w->waits_since = now;
     if (w->local && now < w->waits_since + s->additional.patience_ns)
         return w->waits_since + s->additional.patience_ns;
-    for (struct trp_slurm_request *r = shape->first; r; r = r->behind)
+    for (struct trp_slurm_request *r = kind->first; r; r = r->behind)
         trp_slurm_ledger_may_add(r);
     return INT64_MAX;
 }
 
-int64_t trp_additional_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
+int64_t trp_additional_ask(struct trp_slurm *s, struct trp_slurm_request_kind *kind)
 {
-    struct trp_slurm_shape_jobs *w = shape->context;
+    struct trp_slurm_kind_jobs *w = kind->context;
     int64_t due = INT64_MAX, gangs;
     if (!w)
         return due;
     if (is_never(s, w, &due)) {
-        trp_additional_make_do(s, shape, true);
+        trp_additional_make_do(s, kind, true);
         return due;
     }
-    gangs = look_at_gangs(s, shape);
-    if (shape->may_add && !trp_slurm_ledger_srun_room(s->ledger))
+    gangs = look_at_gangs(s, kind);
+    if (kind->may_add && !trp_slurm_ledger_srun_room(s->ledger))
         return INT64_MAX;
     if (w->needed)
-        hand_over(s, shape);
+        hand_over(s, kind);
     for (;;) {
-        struct trp_acquire_need need = need_of(s, shape);
+        struct trp_acquire_need need = need_of(s, kind);
         struct trp_acquire_step step =
             trp_acquire_next(&w->acquire, &need, trp_additional_now());
         bool done = false;
@@ -392,8 +393,8 @@ int64_t trp_additional_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
         if (!done) {
             /* Those for whom no job may be had yet wait for good nodes. */
             trp_additional_make_do(
-                s, shape,
-                shape->may_add == shape->waiting &&
+                s, kind,
+                kind->may_add == kind->waiting &&
                     trp_acquire_exhausted(&w->acquire, trp_additional_now()));
             return step.due < gangs ? step.due : gangs;
         }
@@ -402,13 +403,13 @@ int64_t trp_additional_ask(struct trp_slurm *s, struct trp_slurm_shape *shape)
 
 void trp_slurm_additional_less_room(struct trp_slurm *s)
 {
-    for (uint32_t i = 0; i < trp_slurm_ledger_shapes(s->ledger); i++) {
-        const struct trp_slurm_shape *shape = trp_slurm_ledger_shape(s->ledger, i);
-        struct trp_slurm_shape_jobs *w = shape->context;
+    for (uint32_t i = 0; i < trp_slurm_ledger_kinds(s->ledger); i++) {
+        const struct trp_slurm_request_kind *kind = trp_slurm_ledger_kind(s->ledger, i);
+        struct trp_slurm_kind_jobs *w = kind->context;
         if (!w || !w->local)
             continue;
         w->local =
-            trp_slurm_ledger_fit(s->ledger, &shape->footprint, shape->units, NULL) > 0;
+            trp_slurm_ledger_fit(s->ledger, &kind->footprint, kind->units, NULL) > 0;
         if (!w->local && *w->never)
             s->users->never(s, w);
     }
@@ -466,7 +467,7 @@ int trp_slurm_additional_wanted(struct trp_slurm *s, struct trp_slurm_request *r
                                 const struct trp_resource_profile *p, uint32_t ranks,
                                 trp_error *err)
 {
-    struct trp_slurm_shape_jobs *w = r->shape->context;
+    struct trp_slurm_kind_jobs *w = r->kind->context;
     if (!w) {
         w = calloc(1, sizeof *w);
         if (!w)
@@ -474,11 +475,11 @@ int trp_slurm_additional_wanted(struct trp_slurm *s, struct trp_slurm_request *r
         w->acquire.poll_ns = s->additional.poll_ns;
         w->profile = *p;
         w->ranks = ranks;
-        w->not_on = r->shape->not_on;
+        w->not_on = r->kind->not_on;
         w->local = trp_slurm_ledger_fit(s->ledger, &r->footprint, r->units, NULL) > 0;
-        r->shape->context = w;
+        r->kind->context = w;
     }
-    trp_slurm_additional_again(s, r->shape);
+    trp_slurm_additional_again(s, r->kind);
     if (*w->never && !w->local)
         return trp_error_set(err, TRP_ENEVER, "%s", w->never);
     return 0;
@@ -486,12 +487,12 @@ int trp_slurm_additional_wanted(struct trp_slurm *s, struct trp_slurm_request *r
 
 int trp_slurm_additional_needed(struct trp_slurm *s, struct trp_slurm_request *r)
 {
-    struct trp_slurm_shape_jobs *w = r->shape->context;
+    struct trp_slurm_kind_jobs *w = r->kind->context;
     int code = trp_slurm_ledger_need_now(s->ledger, r);
     if (code == 0)
         code = trp_slurm_additional_wanted(s, r, &w->profile, 0, NULL);
     if (code == 0)
-        w->needed = r->shape->context;
+        w->needed = r->kind->context;
     trp_slurm_pump_soon(s);
     return code;
 }
@@ -528,7 +529,7 @@ static void on_when_told(void *context, const struct trp_slurm_end *end)
  * the driver's own job. Slurm only knows that these jobs may go on to their time limit.
  */
 static uint32_t waited_for(const struct trp_slurm *s,
-                           const struct trp_slurm_shape_jobs *want, uint32_t executors)
+                           const struct trp_slurm_kind_jobs *want, uint32_t executors)
 {
     struct trp_slurm_footprint footprint;
     char partition[TRP_SLURM_NAME], other[TRP_SLURM_NAME];
@@ -558,7 +559,7 @@ void trp_slurm_additional_ask_wait(struct trp_slurm *s,
                                    const struct trp_resource_profile *p,
                                    uint32_t executors)
 {
-    const struct trp_slurm_shape_jobs want = {.profile = *p};
+    const struct trp_slurm_kind_jobs want = {.profile = *p};
     executors = waited_for(s, &want, executors);
     struct when *w = executors ? malloc(sizeof *w) : NULL;
     char *call =

@@ -53,13 +53,13 @@ static void shrink(struct trp_slurm_job *j)
 }
 
 /* Those for whom the job was asked for. */
-static const struct trp_slurm_shape *shape_of(const struct trp_slurm_job *j)
+static const struct trp_slurm_request_kind *kind_of(const struct trp_slurm_job *j)
 {
     const trp_slurm_ledger *b = j->slurm->ledger;
     uint32_t i = 0;
-    while (trp_slurm_ledger_shape(b, i)->context != j->want)
+    while (trp_slurm_ledger_kind(b, i)->context != j->want)
         i++;
-    return trp_slurm_ledger_shape(b, i);
+    return trp_slurm_ledger_kind(b, i);
 }
 
 /* True: one was given back; the list is another one. */
@@ -79,10 +79,10 @@ bool trp_additional_release_one(struct trp_slurm *s)
         }
         if (trp_slurm_tidy_in(s, j->part))
             continue;
-        const struct trp_slurm_shape *shape = shape_of(j);
-        if (!j->was_used && shape->tried > 0)
+        const struct trp_slurm_request_kind *kind = kind_of(j);
+        if (!j->was_used && kind->tried > 0)
             continue; /* they may be back in the queue soon */
-        if (!j->was_used && shape->waiting > 0) {
+        if (!j->was_used && kind->waiting > 0) {
             /* What Slurm gave is not what was asked for: not again at once. */
             trp_additional_tell_refusal(s, j->want, j->units,
                                         "what it granted has no room for them");
@@ -162,7 +162,7 @@ void trp_slurm_additional_over(struct trp_slurm *s, struct trp_slurm_job *j,
 /* A job that is refused when it is as good as new is replaced by none that is better.
  */
 void trp_slurm_additional_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
-                                   struct trp_slurm_shape_jobs *w, int64_t takes_ns)
+                                   struct trp_slurm_kind_jobs *w, int64_t takes_ns)
 {
     int64_t whole = j->ends - j->began, used = (int64_t)time(NULL) - j->first;
     int64_t takes = (takes_ns - 1) / 1000000000 + 1;

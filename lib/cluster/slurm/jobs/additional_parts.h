@@ -19,7 +19,7 @@ static inline int64_t trp_additional_now(void)
 
 /* additional.c. NULL: out of memory. */
 struct trp_slurm_job *trp_additional_add(struct trp_slurm *s,
-                                         struct trp_slurm_shape_jobs *w, uint32_t units,
+                                         struct trp_slurm_kind_jobs *w, uint32_t units,
                                          bool queued);
 void trp_additional_forget(struct trp_slurm_job *j);
 /* Takes a line of what a job was granted; `context` is the job. */
@@ -41,15 +41,15 @@ int64_t trp_additional_tell_again(struct trp_slurm *s);
 uint32_t trp_additional_owed(const struct trp_slurm *s, uint32_t *ret, uint32_t most);
 void trp_additional_forget_debts(struct trp_slurm *s);
 
-/* additional_ask.c: what is to be asked for, or cancelled, for a shape; when to look
+/* additional_ask.c: what is to be asked for, or cancelled, for a kind; when to look
  * again, INT64_MAX: when something happens. */
-int64_t trp_additional_ask(struct trp_slurm *s, struct trp_slurm_shape *shape);
+int64_t trp_additional_ask(struct trp_slurm *s, struct trp_slurm_request_kind *kind);
 /* Whether those who wait make do with doubtful nodes. */
-void trp_additional_make_do(struct trp_slurm *s, struct trp_slurm_shape *shape,
+void trp_additional_make_do(struct trp_slurm *s, struct trp_slurm_request_kind *kind,
                             bool they);
 /* False: what the cluster has is not known yet, and is being asked. */
 bool trp_additional_ask_offers(struct trp_slurm *s);
-void trp_additional_tell_refusal(struct trp_slurm *s, struct trp_slurm_shape_jobs *w,
+void trp_additional_tell_refusal(struct trp_slurm *s, struct trp_slurm_kind_jobs *w,
                                  uint32_t count, const char *words);
 /* troupe-slurm is gone: those for whom there is room neither inside nor in a job that
  * runs. */

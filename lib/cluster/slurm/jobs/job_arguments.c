@@ -79,7 +79,7 @@ static int64_t licences_of(const struct trp_site_request *r, uint32_t licence,
 
 /* Ranks a node, `most` at most; 0: as Slurm likes. */
 static uint32_t even_of(const struct trp_slurm *s,
-                        const struct trp_slurm_shape_jobs *want,
+                        const struct trp_slurm_kind_jobs *want,
                         const struct trp_site_request *r, uint32_t most)
 {
     struct trp_slurm_footprint footprint;
@@ -92,7 +92,7 @@ static uint32_t even_of(const struct trp_slurm *s,
 }
 
 bool trp_slurm_request_spread(const struct trp_slurm *s,
-                              struct trp_slurm_shape_jobs *want)
+                              struct trp_slurm_kind_jobs *want)
 {
     struct trp_site_request r;
     if (trp_site_request_make(s->site, &want->profile, want->ranks, &r, NULL) < 0 ||
@@ -105,7 +105,7 @@ bool trp_slurm_request_spread(const struct trp_slurm *s,
 
 /* "gres:gpu:2,gres:nic:1" of each task, or of each node with `even` of them. */
 static void put_devices(FILE *f, const struct trp_slurm *s,
-                        const struct trp_slurm_shape_jobs *want,
+                        const struct trp_slurm_kind_jobs *want,
                         const struct trp_site_request *r, uint32_t even)
 {
     char text[TRP_SITE_REQUEST_LIST + 256] = "";
@@ -214,9 +214,9 @@ static void put_tasks(FILE *f, const struct trp_site_request *r, uint32_t count,
     trp_slurm_line_put_number(f, "node_tasks", even);
 }
 
-static void put_shape(FILE *f, const struct trp_slurm *s,
-                      const struct trp_slurm_shape_jobs *want,
-                      const struct trp_site_request *r, uint32_t count)
+static void put_request(FILE *f, const struct trp_slurm *s,
+                        const struct trp_slurm_kind_jobs *want,
+                        const struct trp_site_request *r, uint32_t count)
 {
     int64_t threads =
         trp_slurm_offers_threads(&s->additional.offers, partition_of(s, r));
@@ -234,7 +234,7 @@ static void put_shape(FILE *f, const struct trp_slurm *s,
 }
 
 char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
-                             const struct trp_slurm_shape_jobs *want, uint32_t count,
+                             const struct trp_slurm_kind_jobs *want, uint32_t count,
                              const struct trp_slurm_job *queued, bool *ret_spares,
                              trp_error *err)
 {
@@ -252,7 +252,7 @@ char *trp_slurm_request_call(const struct trp_slurm *s, const char *verb,
              s->inventory.parts[0].leader);
     trp_slurm_line_put(f, "comment", text);
     trp_slurm_line_put(f, "folder", s->command.run_dir);
-    put_shape(f, s, want, &r, count);
+    put_request(f, s, want, &r, count);
     put_place(f, s, &r, partition_of(s, &r));
     bool spares = put_spared(f, s, want->not_on);
     if (ret_spares)

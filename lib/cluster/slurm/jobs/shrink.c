@@ -332,9 +332,9 @@ static bool any_held(const struct trp_slurm *s)
 
 static bool anybody_waits(const struct trp_slurm *s)
 {
-    for (uint32_t i = 0; i < trp_slurm_ledger_shapes(s->ledger); i++) {
-        const struct trp_slurm_shape *shape = trp_slurm_ledger_shape(s->ledger, i);
-        if (shape->waiting && !shape->ahead)
+    for (uint32_t i = 0; i < trp_slurm_ledger_kinds(s->ledger); i++) {
+        const struct trp_slurm_request_kind *kind = trp_slurm_ledger_kind(s->ledger, i);
+        if (kind->waiting && !kind->ahead)
             return true;
     }
     return false;

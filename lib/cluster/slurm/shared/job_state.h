@@ -39,7 +39,7 @@ struct trp_slurm_shrinking {
 struct trp_slurm_job {
     struct trp_slurm_job *next;
     struct trp_slurm *slurm;
-    struct trp_slurm_shape_jobs *want;
+    struct trp_slurm_kind_jobs *want;
     enum trp_slurm_job_state state;
     uint32_t job;                      /* Slurm's number; 0: not known yet */
     uint32_t units;                    /* requests that it was asked for */
@@ -66,14 +66,14 @@ struct trp_slurm_job {
     struct trp_slurm_shrinking shrinking;
 };
 
-/* What one shape wants of additional jobs. */
-struct trp_slurm_shape_jobs {
+/* What one kind wants of additional jobs. */
+struct trp_slurm_kind_jobs {
     struct trp_acquire acquire;
     struct trp_resource_profile profile;
     uint32_t ranks; /* of a gang, else 0 */
     uint32_t
         most; /* ranks a node of one with devices, that is asked for next; 0: any */
-    const char *not_on;         /* the shape's */
+    const char *not_on;         /* the kind's */
     char never[TRP_SLURM_TOLD]; /* why it can never be had so, "" */
     char told[TRP_SLURM_TOLD];  /* what the user was told last; … of a node: */
     char trial[TRP_SLURM_TOLD];
@@ -82,8 +82,8 @@ struct trp_slurm_shape_jobs {
     bool local;                   /* there is room for it inside, some time */
     int64_t waits_since; /* of gangs that may not be had elsewhere yet; 0: none is */
     int64_t never_until; /* … but for this stage: looked at again then; or 0 */
-    struct trp_slurm_shape_jobs *needed; /* of what is asked for ahead: to whom its jobs
-                                          * go when it is needed; NULL: nobody yet */
+    struct trp_slurm_kind_jobs *needed; /* of what is asked for ahead: to whom its jobs
+                                         * go when it is needed; NULL: nobody yet */
 };
 
 struct trp_slurm_additional {

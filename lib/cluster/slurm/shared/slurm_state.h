@@ -19,7 +19,7 @@ struct trp_slurm_gang;
 /* What those who use nodes, executors and gangs, are told and asked: users.c. */
 struct trp_slurm_users {
     /* Those who wait for what can never be had, as w->never says. */
-    void (*never)(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w);
+    void (*never)(struct trp_slurm *s, const struct trp_slurm_kind_jobs *w);
     /* It is known what became of a job: ends that waited for that may be told. */
     void (*judged)(struct trp_slurm *s, uint32_t part);
     /* A node is gone, or is drained, or nothing is known to be well on a host. */

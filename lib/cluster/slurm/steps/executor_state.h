@@ -226,7 +226,7 @@ void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node);
 /* It is known what became of a job: tells the ends that waited for that. */
 void trp_slurm_gangs_judge(struct trp_slurm *s, uint32_t part);
 /* Those that wait for what can never be had, as *w->never says. */
-void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w);
+void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_kind_jobs *w);
 /* Asks Slurm to send SIGTERM to the ranks of one that runs. */
 void trp_slurm_gang_terminate(struct trp_slurm *s, trp_attempt_id attempt);
 int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error *err);

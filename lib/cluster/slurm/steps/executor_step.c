@@ -142,7 +142,7 @@ static bool ask_again(struct trp_slurm_executor *e)
     trp_slurm_ledger_leave(s->ledger, &e->request);
     if (trp_slurm_ledger_ask(s->ledger, &e->request, NULL) < 0)
         return false;
-    trp_slurm_additional_again(s, e->request.shape);
+    trp_slurm_additional_again(s, e->request.kind);
     close_handles(e);
     e->heard = (struct trp_slurm_heard){0};
     e->blows = 0;
@@ -474,5 +474,5 @@ void trp_slurm_executor_start(struct trp_slurm_executor *e,
     if (standing != TRP_SLURM_GOOD)
         trp_slurm_executor_happen(e, TRP_SLURM_ON_DOUBT, NULL);
     if (standing == TRP_SLURM_DOUBTFUL)
-        trp_slurm_additional_tell_trial(e->slurm, e->request.shape, node);
+        trp_slurm_additional_tell_trial(e->slurm, e->request.kind, node);
 }

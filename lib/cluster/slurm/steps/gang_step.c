@@ -35,8 +35,8 @@ static void leave(void *context, void *ticket)
 {
     struct trp_slurm *s = context;
     struct trp_slurm_gang *g = ticket;
-    struct trp_slurm_shape_jobs *w =
-        g->request.state == TRP_SLURM_PLACED ? g->request.shape->context : NULL;
+    struct trp_slurm_kind_jobs *w =
+        g->request.state == TRP_SLURM_PLACED ? g->request.kind->context : NULL;
     if (w)
         w->refused[0] = '\0';
     trp_slurm_ledger_leave(s->ledger, &g->request);
@@ -154,7 +154,7 @@ static bool again(void *context, void *ticket, const char *words)
     g->doubted = false;
     if (trp_slurm_ledger_ask(s->ledger, &g->request, NULL) < 0)
         return false;
-    trp_slurm_additional_again(s, g->request.shape);
+    trp_slurm_additional_again(s, g->request.kind);
     if (too_often)
         trp_slurm_srun_refused(s);
     trp_slurm_pump_soon(s);
@@ -279,11 +279,11 @@ void trp_slurm_gangs_lost(struct trp_slurm *s, uint32_t node)
     }
 }
 
-void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
+void trp_slurm_gangs_refuse(struct trp_slurm *s, const struct trp_slurm_kind_jobs *w)
 {
     struct trp_slurm_gang *g, *next;
     DL_FOREACH_SAFE(s->gang_list, g, next) {
-        if (g->request.state == TRP_SLURM_QUEUED && g->request.shape->context == w)
+        if (g->request.state == TRP_SLURM_QUEUED && g->request.kind->context == w)
             trp_gangs_refuse(s->gangs, g->attempt, w->never);
     }
 }

@@ -184,7 +184,7 @@ static bool is_ghost(struct trp_slurm *s, const struct trp_slurm_request *r,
 void trp_slurm_ghosts_refused(struct trp_slurm *s, const struct trp_slurm_request *r,
                               const char *words)
 {
-    struct trp_slurm_shape_jobs *w = r->shape->context;
+    struct trp_slurm_kind_jobs *w = r->kind->context;
     bool made = *words && !strstr(words, "Unable to c"); /* a step was */
     bool ghost = made && is_ghost(s, r, words);
     snprintf(w->refused, sizeof w->refused,

@@ -103,11 +103,11 @@ enum trp_slurm_verdict trp_slurm_executor_verdict(const struct trp_slurm_executo
 void trp_slurm_executor_note_came(struct trp_slurm_executor *e,
                                   const struct trp_slurm_line *line)
 {
-    struct trp_slurm_shape *shape = e->request.shape;
-    struct trp_slurm_shape_jobs *w = shape->context;
+    struct trp_slurm_request_kind *kind = e->request.kind;
+    struct trp_slurm_kind_jobs *w = kind->context;
     (void)line;
-    shape->failed_on[0] = '\0';
-    shape->failed_elsewhere = false;
+    kind->failed_on[0] = '\0';
+    kind->failed_elsewhere = false;
     w->job_tried = false;
     w->refused[0] = '\0';
 }
@@ -115,15 +115,15 @@ void trp_slurm_executor_note_came(struct trp_slurm_executor *e,
 bool trp_slurm_executor_failed(struct trp_slurm_executor *e)
 {
     const struct trp_slurm *s = e->slurm;
-    struct trp_slurm_shape *shape = e->request.shape;
-    const struct trp_slurm_shape_jobs *w = shape->context;
+    struct trp_slurm_request_kind *kind = e->request.kind;
+    const struct trp_slurm_kind_jobs *w = kind->context;
     const char *host = s->inventory.nodes[e->request.spots[0].node].name;
-    if (*shape->failed_on && strcmp(shape->failed_on, host) != 0)
-        shape->failed_elsewhere = true;
-    snprintf(shape->failed_on, sizeof shape->failed_on, "%s",
-             shape->failed_elsewhere ? "" : host);
-    if (shape->failed_elsewhere)
+    if (*kind->failed_on && strcmp(kind->failed_on, host) != 0)
+        kind->failed_elsewhere = true;
+    snprintf(kind->failed_on, sizeof kind->failed_on, "%s",
+             kind->failed_elsewhere ? "" : host);
+    if (kind->failed_elsewhere)
         return false;
-    return trp_slurm_ledger_another(s->ledger, shape, host) ||
+    return trp_slurm_ledger_another(s->ledger, kind, host) ||
            (s->additional.allowed && !w->job_tried && !*w->never);
 }

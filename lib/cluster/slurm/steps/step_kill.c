@@ -33,7 +33,7 @@ void trp_slurm_executor_tried(struct trp_slurm_executor *e, bool tried)
     if (e->tried == tried)
         return;
     e->tried = tried;
-    e->request.shape->tried += tried ? 1 : UINT32_MAX;
+    e->request.kind->tried += tried ? 1 : UINT32_MAX;
 }
 
 void trp_slurm_step_name(const struct trp_slurm_executor *e,

@@ -13,12 +13,12 @@ static const struct trp_slurm_node *node_of(const struct trp_slurm *s,
     return &s->inventory.nodes[e->request.spots[0].node];
 }
 
-static void on_never(struct trp_slurm *s, const struct trp_slurm_shape_jobs *w)
+static void on_never(struct trp_slurm *s, const struct trp_slurm_kind_jobs *w)
 {
     struct trp_slurm_executor *e, *next;
     trp_slurm_gangs_refuse(s, w);
     HASH_ITER(hh, s->executors, e, next) {
-        if (e->state == TRP_SLURM_EXECUTOR_QUEUED && e->request.shape->context == w)
+        if (e->state == TRP_SLURM_EXECUTOR_QUEUED && e->request.kind->context == w)
             trp_slurm_executor_refuse(e, w->never);
     }
 }
