@@ -33,6 +33,7 @@ enum {
     TRP_PARTITIONS_MAX = 1 << 24, /* of a dataset */
     TRP_ARGUMENT_MAX = 64 << 20,  /* bytes given to a function */
     TRP_FUNCTION_NAME_MAX = 255,  /* bytes of a registered name */
+    TRP_STAGE_NAME_MAX = 200,     /* bytes of a name that trp_named gives */
 };
 
 enum trp_node_kind {
@@ -48,6 +49,7 @@ enum trp_node_kind {
     TRP_NODE_PROFILE,
     TRP_NODE_BARRIER,
     TRP_NODE_PREFER,
+    TRP_NODE_NAMED,
 };
 
 struct trp_inputs {
@@ -87,6 +89,7 @@ struct trp_dataset {
         struct trp_inputs inputs;
         struct trp_step step;
         trp_profile_id profile;
+        const char *name; /* TRP_NODE_NAMED */
         struct {
             uint32_t *first; /* partitions + 1 offsets into names */
             const char **names;

@@ -66,8 +66,8 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
     trp_put_u32(b, d->partitions);
     switch (d->kind) {
     case TRP_NODE_RANGE:
-        trp_put_i64(b, d->range.begin);
-        trp_put_i64(b, d->range.end);
+        trp_put_s64(b, d->range.begin);
+        trp_put_s64(b, d->range.end);
         return;
     case TRP_NODE_ARRAY:
         trp_put_u32(b, d->inputs.width);
@@ -93,6 +93,7 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
     case TRP_NODE_PROFILE:
     case TRP_NODE_BARRIER:
     case TRP_NODE_PREFER:
+    case TRP_NODE_NAMED:
         trp_put_u32(b, d->a->place);
         return;
     }
@@ -180,13 +181,17 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
     enum { SHOWN = 6 };
     const char *names[SHOWN + 1];
     size_t n = 0, all = 0;
+    for (const trp_dataset *m = d; m->a && m->kind != TRP_NODE_UNION; m = m->a)
+        if (m->kind == TRP_NODE_NAMED) {
+            snprintf(buf, size, "%s", m->name);
+            return;
+        }
     if (end->step.name) {
         names[n++] = end->step.name;
         all++;
     }
     for (; d->a && d->kind != TRP_NODE_UNION; d = d->a) {
-        if (d->kind == TRP_NODE_PROFILE || d->kind == TRP_NODE_BARRIER ||
-            d->kind == TRP_NODE_PREFER)
+        if (d->kind > TRP_NODE_UNION) /* a mark */
             continue;
         if (n < SHOWN)
             names[n++] = d->step.name;
@@ -240,8 +245,8 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
     bool ok = true;
     switch (n->kind) {
     case TRP_NODE_RANGE:
-        n->begin = trp_get_i64(v);
-        n->end = trp_get_i64(v);
+        n->begin = trp_get_s64(v);
+        n->end = trp_get_s64(v);
         ok = n->partitions > 0 && n->begin <= n->end;
         break;
     case TRP_NODE_ARRAY:
@@ -269,6 +274,7 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
     case TRP_NODE_PROFILE:
     case TRP_NODE_BARRIER:
     case TRP_NODE_PREFER:
+    case TRP_NODE_NAMED:
         n->a = trp_get_u32(v);
         break;
     default:

@@ -48,7 +48,7 @@ int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
 void trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_data,
                      uint32_t *ret_size);
 /* "count trp_range → f → g", of a side "trp_reduce_by_key trp_range → f": a name for
- * people. */
+ * people; the nearest that trp_named gave where there is one. */
 void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
                     size_t size);
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "core/base/utf8.h"
 
 /* With `more` bytes behind it, which live as long as it does. */
 static trp_dataset *node_new(trp_context *ctx, enum trp_node_kind kind,
@@ -313,7 +314,7 @@ static trp_dataset *without_profile(trp_dataset *d)
 {
     if (d->kind == TRP_NODE_PROFILE)
         return without_profile(d->a);
-    if (d->kind != TRP_NODE_BARRIER && d->kind != TRP_NODE_PREFER)
+    if (d->kind < TRP_NODE_BARRIER)
         return d;
     trp_dataset *a = without_profile(d->a);
     if (!a || a == d->a)
@@ -321,6 +322,8 @@ static trp_dataset *without_profile(trp_dataset *d)
     trp_dataset *n = trp_dataset_mark(a, d->kind, 0);
     if (n && n->kind == TRP_NODE_PREFER)
         n->prefer = d->prefer; /* both live until trp_finalize */
+    if (n && n->kind == TRP_NODE_NAMED)
+        n->name = d->name;
     return n;
 }
 
@@ -339,6 +342,35 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
     trp_dataset *n = d ? trp_dataset_mark(d, TRP_NODE_PROFILE, 0) : NULL;
     if (n)
         n->profile = p->id;
+    return n;
+}
+
+/* UTF-8 without control characters: it stands in lines that people read. */
+static bool is_text(const char *s, size_t n)
+{
+    for (size_t i = 0, length; i < n; i += length) {
+        length = trp_utf8_length(s + i, n - i);
+        if (length == 0 || (unsigned char)s[i] < 0x20 || s[i] == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+trp_dataset *trp_named(trp_dataset *d, const char *name)
+{
+    if (!d)
+        return NULL;
+    size_t size = name ? strlen(name) : 0;
+    if (size == 0 || size > TRP_STAGE_NAME_MAX || !is_text(name, size)) {
+        trp_dataset_fail(d->context, TRP_EINVAL,
+                         "trp_named: a name has 1 to %d bytes of UTF-8 and no control "
+                         "characters",
+                         TRP_STAGE_NAME_MAX);
+        return NULL;
+    }
+    trp_dataset *n = trp_dataset_mark(d, TRP_NODE_NAMED, size + 1);
+    if (n)
+        n->name = memcpy(n + 1, name, size + 1);
     return n;
 }
 

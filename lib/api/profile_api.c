@@ -181,3 +181,56 @@ int trp_profile_build(trp_profile *p)
             trp_make_good(&q->owed);
     return 0;
 }
+
+/* ---- one line ---- */
+
+/* "K=V" words of one side, parted by blanks. */
+static int take_words(trp_profile *p, char *words, bool executor)
+{
+    char *rest;
+    for (char *w = strtok_r(words, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest)) {
+        char *value = strchr(w, '=');
+        if (!value || value == w || !value[1]) {
+            trp_error err;
+            trp_error_set(&err, TRP_EINVAL, "'%s' is no RESOURCE=AMOUNT", w);
+            return refuse(p, &err);
+        }
+        *value++ = '\0';
+        int rc = executor ? trp_profile_executor_text(p, w, value)
+                          : trp_profile_task_text(p, w, value);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* The slash between the sides stands alone: one within a word is a fraction's. */
+static char *find_slash(char *text)
+{
+    for (char *s = text; (s = strchr(s, '/')); s++)
+        if ((s == text || s[-1] == ' ' || s[-1] == '\t') &&
+            (!s[1] || s[1] == ' ' || s[1] == '\t'))
+            return s;
+    return NULL;
+}
+
+int trp_profile_from(trp_context *ctx, const char *name, const char *text,
+                     trp_profile **ret_profile)
+{
+    if (!text)
+        return TRP_EINVAL;
+    int rc = trp_profile_new(ctx, name, ret_profile);
+    if (rc < 0)
+        return rc;
+    char *copy = strdup(text);
+    if (!copy)
+        return trp_dataset_fail(ctx, TRP_ENOMEM, "out of memory for a profile");
+    char *task = find_slash(copy);
+    if (task)
+        *task++ = '\0';
+    rc = take_words(*ret_profile, copy, true);
+    if (rc == 0 && task)
+        rc = take_words(*ret_profile, task, false);
+    free(copy);
+    return rc < 0 ? rc : trp_profile_build(*ret_profile);
+}

@@ -117,6 +117,36 @@ static inline const void *trp_key(const trp_batch *b, size_t i, size_t *ret_size
     return b->keys + b->key_offsets[i];
 }
 
+/* The value or the key of record i as a number; 0 where it has another width than 8
+ * bytes. */
+static inline int64_t trp_get_i64(const trp_batch *b, size_t i)
+{
+    size_t n;
+    int64_t v = 0;
+    const void *p = trp_value(b, i, &n);
+    if (n == sizeof(v))
+        memcpy(&v, p, sizeof(v));
+    return v;
+}
+static inline double trp_get_f64(const trp_batch *b, size_t i)
+{
+    size_t n;
+    double v = 0;
+    const void *p = trp_value(b, i, &n);
+    if (n == sizeof(v))
+        memcpy(&v, p, sizeof(v));
+    return v;
+}
+static inline int64_t trp_get_key_i64(const trp_batch *b, size_t i)
+{
+    size_t n;
+    int64_t v = 0;
+    const void *p = trp_key(b, i, &n);
+    if (n == sizeof(v))
+        memcpy(&v, p, sizeof(v));
+    return v;
+}
+
 /* What runs on executors. A batch in, any number of records out by trp_emit. Returns 0,
  * or an error code other than 0, which fails the attempt. `arg` is the copy of what was
  * given to trp_transform. Called once for each batch of a partition; for a partition
@@ -192,6 +222,10 @@ int trp_profile_task_text(trp_profile *p, const char *resource, const char *amou
 /* Checks it and makes it usable. -1 (impossible) or -4 (never fits here), with the
  * reason in trp_error_text. */
 int trp_profile_build(trp_profile *p);
+/* All of this in one line: "cores=2 memory=4g gpu=2 / gpu=1/2", an executor's side and,
+ * behind a slash that stands alone, a task's. Built; codes as of trp_profile_build. */
+int trp_profile_from(trp_context *ctx, const char *name, const char *text,
+                     trp_profile **ret_profile);
 
 /* ---- datasets ---- */
 
@@ -338,6 +372,9 @@ trp_dataset *trp_cogroup(trp_dataset *a, trp_dataset *b, trp_cogroup_function f,
 
 /* All partitions of a, then those of b. */
 trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
+/* The name of the stage that computes d, in every display (1 to 200 bytes of UTF-8,
+ * copied). Of several in one stage the one nearest to its end. */
+trp_dataset *trp_named(trp_dataset *d, const char *name);
 /* The stage that computes d runs in this shape. Of several on one dataset (trp_barrier
  * and trp_prefer between them make no other) the last counts; those of different
  * datasets of one stage must agree. */
@@ -377,6 +414,23 @@ int trp_save(trp_dataset *d, const char *dir);
  * when memory is out or the attempt was killed. */
 int trp_emit(trp_writer *w, const void *key, size_t key_size, const void *value,
              size_t value_size);
+
+/* The same with a number, or with a text without its NUL. */
+static inline int trp_emit_i64(trp_writer *w, const void *key, size_t key_size,
+                               int64_t value)
+{
+    return trp_emit(w, key, key_size, &value, sizeof(value));
+}
+static inline int trp_emit_f64(trp_writer *w, const void *key, size_t key_size,
+                               double value)
+{
+    return trp_emit(w, key, key_size, &value, sizeof(value));
+}
+static inline int trp_emit_text(trp_writer *w, const void *key, size_t key_size,
+                                const char *text)
+{
+    return trp_emit(w, key, key_size, text, strlen(text));
+}
 
 uint32_t trp_task_index(const trp_task *t);   /* partition, from 0 */
 uint32_t trp_task_attempt(const trp_task *t); /* from 0 */

@@ -16,8 +16,8 @@ int trp_words_take(struct trp_peer *p, struct trp_view *v)
     w.garbled = trp_get_u8(v) != 0;
     w.signal = (int32_t)trp_get_u32(v);
     w.culprit.n = trp_get_u64(v);
-    w.limit_mib = trp_get_i64(v);
-    w.peak_mib = trp_get_i64(v);
+    w.limit_mib = trp_get_s64(v);
+    w.peak_mib = trp_get_s64(v);
     if (!trp_view_end(v) ||
         (reason > TRP_LOSS_NEVER_CAME && reason != TRP_LOSS_SPAWNER_DIED &&
          reason != TRP_LOSS_SPAWNER_HUNG))

@@ -87,17 +87,17 @@ static void put_profile(struct printer *p, const struct trp_resource_profile *r)
 {
     put_text(p, r->name);
     trp_put_u8(&p->b, r->task_only);
-    trp_put_i64(&p->b, r->executor.cores);
-    trp_put_i64(&p->b, r->executor.memory_mib);
-    trp_put_i64(&p->b, r->executor.overhead_mib);
-    trp_put_i64(&p->b, r->executor.pyspark_mib);
-    trp_put_i64(&p->b, r->executor.offheap_mib);
-    trp_put_i64(&p->b, r->cpus);
+    trp_put_s64(&p->b, r->executor.cores);
+    trp_put_s64(&p->b, r->executor.memory_mib);
+    trp_put_s64(&p->b, r->executor.overhead_mib);
+    trp_put_s64(&p->b, r->executor.pyspark_mib);
+    trp_put_s64(&p->b, r->executor.offheap_mib);
+    trp_put_s64(&p->b, r->cpus);
     trp_put_u32(&p->b, r->ncustom);
     for (uint32_t i = 0; i < r->ncustom; i++) {
         put_text(p, r->custom[i].name);
-        trp_put_i64(&p->b, r->custom[i].executor);
-        trp_put_i64(&p->b, r->custom[i].task);
+        trp_put_s64(&p->b, r->custom[i].executor);
+        trp_put_s64(&p->b, r->custom[i].task);
     }
 }
 

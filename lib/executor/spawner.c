@@ -183,7 +183,7 @@ int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn)
     begin(s, TRP_FRAME_START);
     trp_put_u32(&s->out, spawn->ranks);
     trp_put_u8(&s->out, spawn->by_srun);
-    trp_put_i64(&s->out, spawn->start_limit_ns);
+    trp_put_s64(&s->out, spawn->start_limit_ns);
     trp_put_text(&s->out, spawn->gang_program);
     uint32_t nlauncher = 0;
     while (spawn->launcher && spawn->launcher[nlauncher])

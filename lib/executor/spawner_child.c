@@ -158,7 +158,7 @@ static bool take_start(struct trp_keeper *k, struct trp_view v)
 {
     struct trp_gang_call gang = {.ranks = trp_get_u32(&v)};
     gang.by_srun = trp_get_u8(&v);
-    gang.start_limit_ns = trp_get_i64(&v);
+    gang.start_limit_ns = trp_get_s64(&v);
     uint32_t count;
     char *program = trp_get_text(&v), *launcher[TRP_LAUNCHER_WORDS];
     uint32_t nlauncher = trp_get_count(&v, 4), n = 0;

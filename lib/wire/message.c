@@ -46,7 +46,7 @@ void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m)
     trp_put_u8(b, m->whole);
     trp_put_u32(b, m->ntasks);
     trp_put_u32(b, m->task_cpus);
-    trp_put_i64(b, m->timeout_ns);
+    trp_put_s64(b, m->timeout_ns);
     trp_put_u64(b, m->memory);
     trp_put_text(b, m->name);
     trp_put_text(b, m->profile);
@@ -66,7 +66,7 @@ int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret
     m.whole = whole == 1;
     m.ntasks = trp_get_u32(&v);
     m.task_cpus = trp_get_u32(&v);
-    m.timeout_ns = trp_get_i64(&v);
+    m.timeout_ns = trp_get_s64(&v);
     m.memory = trp_get_u64(&v);
     m.name = trp_get_text(&v);
     m.profile = trp_get_text(&v);

@@ -57,3 +57,14 @@ make_texts() {
     run -0 --separate-stderr env -u TROUPE_OPT_comm_transport mpirun --allow-run-as-root --oversubscribe -n 2 "$TROUPE_BUILD/examples/ngrams" --top 2 --min 1 'texts/*'
     [[ "$output" == "$elastic"* ]] # and then the summary
 }
+
+@test "wordcount: how often each word stands in the licences, in at most 40 lines" {
+    [ "$(wc -l <"$examples/wordcount.c")" -le 40 ]
+    run -0 --separate-stderr troupe run --quiet --local=2 -- \
+        "$TROUPE_BUILD/examples/wordcount" "$licences/*"
+    LC_ALL=C sort <<<"$output" >got
+    cat "$licences"/* | LC_ALL=C tr -cs A-Za-z '\n' |
+        LC_ALL=C awk 'NF { n[$1]++ } END { for (w in n) print w, n[w] }' |
+        LC_ALL=C sort | cmp - got
+    grep -q '"Stage Name":"sum"' troupe-runs/last/events.jsonl
+}

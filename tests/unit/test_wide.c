@@ -56,6 +56,19 @@ int one_key(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     return 0;
 }
 
+TRP_FUNCTION(few);
+int few(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t;
+    (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        int32_t keep = trp_get_i64(in, i) < 5;
+        if (trp_emit(out, NULL, 0, &keep, sizeof(keep)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 TRP_FUNCTION(narrow_value);
 int narrow_value(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
@@ -271,6 +284,38 @@ static void profiles_stop_at_wide_nodes(void)
     trp_finalize(ctx);
 }
 
+static void names_and_shapes_in_one_line(void)
+{
+    trp_context *ctx = fake_init();
+    trp_profile *p;
+    uint64_t n;
+    g_assert_cmpint(
+        trp_profile_from(ctx, "p", " cores=2 memory=1g gpu=2  / gpu=1/2 cpus=1 ", &p),
+        ==, 0);
+    const struct trp_resource_profile *r = trp_profiles_get(ctx->profiles, p->id);
+    g_assert_cmpint(r->cores, ==, 2);
+    g_assert_cmpint(r->memory_mib, ==, 1024);
+    g_assert_cmpuint(r->slots, ==, 2);
+    static const char *const bad[] = {"cores", "=2", "cores=", "cores=2 /gpu",
+                                      "cores=x"};
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
+        g_assert_cmpint(trp_profile_from(ctx, "q", bad[i], &p), ==, TRP_EINVAL);
+    g_assert_cmpint(trp_profile_from(ctx, "q", "cores=2 / gpu=1", &p), ==, TRP_EINVAL);
+    g_assert_cmpint(trp_profile_from(ctx, "q", "/ cpus=1", &p), ==, 0);
+    trp_dataset *d =
+        trp_named(trp_transform(trp_range(ctx, 0, 9, 2), keyed, NULL, 0), "k");
+    d = trp_named(trp_reduce_by_key(d, TRP_SUM_I64, 2), "früher");
+    d = trp_with_resources(trp_named(trp_filter(d, few, NULL, 0), "später"), p);
+    g_assert_cmpint(trp_count(d, &n), ==, 0);
+    g_assert_cmpstr(fake.datasets[0].name, ==, "k");
+    g_assert_cmpstr(fake.datasets[1].name, ==, "später");
+    g_assert_null(trp_named(d, ""));
+    g_assert_null(trp_named(d, "a\nb"));
+    g_assert_null(trp_named(d, "\xff"));
+    g_assert_null(trp_named(d, NULL));
+    trp_finalize(ctx);
+}
+
 /* A lineage of many wide nodes takes no stack. */
 static void a_long_lineage(void)
 {
@@ -295,6 +340,7 @@ int main(int argc, char **argv)
     ADD(no_records_and_one_key);
     ADD(mistakes_are_told);
     ADD(profiles_stop_at_wide_nodes);
+    ADD(names_and_shapes_in_one_line);
     ADD(a_long_lineage);
     return g_test_run();
 }

@@ -16,7 +16,7 @@ static void a_buffer_and_a_view_agree(void)
     trp_put_u16(&b, 0xfedc);
     trp_put_u32(&b, 0xfedcba98u);
     trp_put_u64(&b, UINT64_C(0xfedcba9876543210));
-    trp_put_i64(&b, INT64_MIN);
+    trp_put_s64(&b, INT64_MIN);
     trp_put_bytes(&b, "a\0b", 3);
     trp_put_text(&b, NULL);
     trp_put_text(&b, "täxt");
@@ -28,7 +28,7 @@ static void a_buffer_and_a_view_agree(void)
     g_assert_cmphex(trp_get_u16(&v), ==, 0xfedc);
     g_assert_cmphex(trp_get_u32(&v), ==, 0xfedcba98u);
     g_assert_cmphex(trp_get_u64(&v), ==, UINT64_C(0xfedcba9876543210));
-    g_assert_cmpint(trp_get_i64(&v), ==, INT64_MIN);
+    g_assert_cmpint(trp_get_s64(&v), ==, INT64_MIN);
     size_t n;
     const uint8_t *bytes = trp_get_bytes(&v, &n);
     g_assert_cmpmem(bytes, n, "a\0b", 3);

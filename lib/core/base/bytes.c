@@ -75,7 +75,7 @@ void trp_put_u64(struct trp_buf *b, uint64_t v)
     trp_put_raw(b, &v, sizeof v);
 }
 
-void trp_put_i64(struct trp_buf *b, int64_t v)
+void trp_put_s64(struct trp_buf *b, int64_t v)
 {
     trp_put_u64(b, (uint64_t)v);
 }
@@ -128,7 +128,7 @@ uint64_t trp_get_u64(struct trp_view *v)
     return le64toh(x);
 }
 
-int64_t trp_get_i64(struct trp_view *v)
+int64_t trp_get_s64(struct trp_view *v)
 {
     return (int64_t)trp_get_u64(v);
 }

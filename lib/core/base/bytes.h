@@ -49,7 +49,7 @@ void trp_put_u8(struct trp_buf *b, uint8_t v);
 void trp_put_u16(struct trp_buf *b, uint16_t v);
 void trp_put_u32(struct trp_buf *b, uint32_t v);
 void trp_put_u64(struct trp_buf *b, uint64_t v);
-void trp_put_i64(struct trp_buf *b, int64_t v);
+void trp_put_s64(struct trp_buf *b, int64_t v);
 void trp_put_raw(struct trp_buf *b, const void *p, size_t n);   /* no count */
 void trp_put_bytes(struct trp_buf *b, const void *p, size_t n); /* u32 count, bytes */
 void trp_put_text(struct trp_buf *b,
@@ -80,7 +80,7 @@ uint8_t trp_get_u8(struct trp_view *v);
 uint16_t trp_get_u16(struct trp_view *v);
 uint32_t trp_get_u32(struct trp_view *v);
 uint64_t trp_get_u64(struct trp_view *v);
-int64_t trp_get_i64(struct trp_view *v);
+int64_t trp_get_s64(struct trp_view *v);
 /* Counted bytes, borrowed from the view; length in *ret_n. */
 const uint8_t *trp_get_bytes(struct trp_view *v, size_t *ret_n);
 /* Counted text copied to a new NUL-terminated string (a NUL inside makes the view bad).
