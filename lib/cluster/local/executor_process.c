@@ -15,9 +15,9 @@
  * looked for by their environment: executor and spawner may have been killed together.
  * What the kernel cannot end (it waits for a file system) holds this up for STUCK_MS.
  *
- * One look is a pass over all processes of the machine, and there may be a thousand
- * executors: those that end at the time share a pass, and PASS_SHARE times its length
- * goes by before the next.
+ * One look is a pass over all processes of the machine, but where a control group
+ * tells, and there may be a thousand executors: those that end at the time share a
+ * pass, and PASS_SHARE times its length goes by before the next.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -251,6 +251,13 @@ static uint32_t count_rest(struct trp_local_executor *e)
     return trp_processes_of_session(l->processes, e->process.pid) + in_cgroup(e);
 }
 
+/* Of one that has ended: all that it started is in its control group, where it has one;
+ * but mpirun is not. */
+static uint32_t count_left(struct trp_local_executor *e)
+{
+    return e->cgroup[0] && !e->by_mpirun ? in_cgroup(e) : count_rest(e);
+}
+
 /* The kernel frees a group some 50 ms after the last process of it; one that it does
  * not free is left to the end of the run. */
 static bool remove_cgroup(struct trp_local_executor *e, bool late)
@@ -275,7 +282,7 @@ static void on_look(uv_timer_t *timer)
             kill_rest(e);
     } else {
         bool hard = e->hard || spent > LINGER_MS;
-        uint32_t left = hard ? kill_rest(e) : count_rest(e);
+        uint32_t left = hard ? kill_rest(e) : count_left(e);
         if (left == 0 && e->exit_status + e->signal != 0)
             left = trp_commands_signal(e->local->command.run_dir, e->id, SIGKILL);
         if ((left == 0 || spent > STUCK_MS) && remove_cgroup(e, spent > CGROUP_MS)) {
