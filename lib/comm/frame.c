@@ -132,21 +132,26 @@ int trp_link_flush(struct trp_link *l)
     return 0;
 }
 
-int trp_link_put(struct trp_link *l, enum trp_frame_kind kind, const void *p, size_t n)
+int trp_link_queue(struct trp_link *l, enum trp_frame_kind kind, const void *p,
+                   size_t n)
 {
     if (l->fd < 0 || n > TRP_FRAME_MAX ||
         (!l->carries && l->out.size - l->out_at > TRP_LINK_OUT_MAX))
         return TRP_ESYSTEM;
-    bool first = !trp_link_pending(l) || l->open_at != TRP_NO_FRAME;
     close_frame(l);
     size_t at = l->out.size;
     put_head(l, n, kind);
     trp_put_raw(&l->out, p, n);
     if (!l->out.failed)
         put_tag(l, at);
-    if (l->out.failed)
-        return TRP_ENOMEM;
-    return first ? trp_link_flush(l) : 0;
+    return l->out.failed ? TRP_ENOMEM : 0;
+}
+
+int trp_link_put(struct trp_link *l, enum trp_frame_kind kind, const void *p, size_t n)
+{
+    bool first = !trp_link_pending(l) || l->open_at != TRP_NO_FRAME;
+    int rc = trp_link_queue(l, kind, p, n);
+    return rc == 0 && first ? trp_link_flush(l) : rc;
 }
 
 /* There is memory for it. */

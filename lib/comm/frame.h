@@ -86,6 +86,9 @@ int trp_link_put_record(struct trp_link *l, const void *p, size_t n);
 /* Writes a frame, or keeps what the socket does not take (trp_link_pending). Negative:
  * the link is broken. */
 int trp_link_put(struct trp_link *l, enum trp_frame_kind kind, const void *p, size_t n);
+/* The same, but nothing is written before the next flush. */
+int trp_link_queue(struct trp_link *l, enum trp_frame_kind kind, const void *p,
+                   size_t n);
 int trp_link_flush(struct trp_link *l);
 static inline bool trp_link_pending(const struct trp_link *l)
 {

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -42,7 +43,9 @@
 enum {
     STRANGERS = 128,
     ACCEPTS_A_STEP = 64,
-    OPEN_FILES = 64,
+    FILES = 256,
+    WAYS = 4,            /* places of a file among these, unless all are in use */
+    TOGETHER = 64 << 10, /* frames that are written at a time */
     FEW_BYTES = 8 << 10, /* go with their frame */
     AT_ONCE = 1 << 20,   /* of one connection, then others have their turn */
     TICK_MS = 500,
@@ -76,7 +79,8 @@ struct trp_block_server {
     bool listening;
     struct caller *strangers, *callers;
     unsigned nstrangers;
-    struct open_file files[OPEN_FILES];
+    struct open_file files[FILES];
+    uint32_t nfiles; /* of which so many may be open */
     uint64_t use;
     int64_t now;
     _Atomic uint64_t ncallers, nrefused, nanswers, nbytes;
@@ -92,38 +96,54 @@ static void close_file(struct open_file *f)
     f->is = false;
 }
 
+static bool is_file_of(const struct open_file *f, const struct trp_output_id *id)
+{
+    return f->is && f->id.shuffle == id->shuffle && f->id.map == id->map &&
+           f->id.attempt == id->attempt;
+}
+
+/* A place for another one, of those from … on; NULL: all are in use. */
+static struct open_file *free_place(struct open_file *from, uint32_t n)
+{
+    struct open_file *best = NULL;
+    for (struct open_file *f = from; f < from + n; f++)
+        if (f->users == 0 && (!best || (best->is && (!f->is || f->used < best->used))))
+            best = f;
+    return best;
+}
+
 /* The open file of a map output. As trp_block_file_open; TRP_EWAIT: all are in use. */
 static int find_file(trp_block_server *s, const struct trp_output_id *id,
                      struct open_file **ret, trp_error *err)
 {
-    struct open_file *free_one = NULL;
-    for (struct open_file *f = s->files; f < s->files + OPEN_FILES; f++) {
-        if (f->is && f->id.shuffle == id->shuffle && f->id.map == id->map &&
-            f->id.attempt == id->attempt) {
+    uint64_t hash = trp_parts_seed(id->shuffle, id->map, id->attempt);
+    struct open_file *set = s->files + hash % (s->nfiles / WAYS) * WAYS;
+    for (struct open_file *f = set; f < set + WAYS; f++) {
+        if (is_file_of(f, id)) {
             f->used = s->use++;
             *ret = f;
             return 0;
         }
-        if (f->users == 0 && (!free_one || (free_one->is && f->used < free_one->used)))
-            free_one = f;
     }
-    if (!free_one)
+    struct open_file *place = free_place(set, WAYS);
+    place = place ? place : free_place(s->files, s->nfiles);
+    if (!place)
         return trp_error_set(err, TRP_EWAIT, "the server has too many files open");
-    close_file(free_one);
-    int rc = trp_block_file_open(s->folder, id, &free_one->file, err);
+    close_file(place);
+    int rc = trp_block_file_open(s->folder, id, &place->file, err);
     if (rc < 0)
         return rc;
-    free_one->id = *id;
-    free_one->is = true;
-    free_one->used = s->use++;
-    *ret = free_one;
+    place->id = *id;
+    place->is = true;
+    place->used = s->use++;
+    *ret = place;
     return 0;
 }
 
 /* What is not used goes, so that what was removed does not take up the disk. */
 static void close_old_files(trp_block_server *s)
 {
-    for (struct open_file *f = s->files; f < s->files + OPEN_FILES; f++)
+    for (struct open_file *f = s->files; f < s->files + FILES; f++)
         if (f->is && f->users == 0)
             close_file(f);
 }
@@ -262,8 +282,8 @@ static int begin_answer(trp_block_server *s, struct caller *c)
     c->nwanted--;
     look_up(s, &w, &h, &f, &at);
     trp_block_head_put(&b, &h);
-    int rc =
-        b.failed ? TRP_ENOMEM : trp_link_put(&c->link, TRP_FRAME_BLOCK, b.data, b.size);
+    int rc = b.failed ? TRP_ENOMEM
+                      : trp_link_queue(&c->link, TRP_FRAME_BLOCK, b.data, b.size);
     trp_buf_free(&b);
     s->nanswers++;
     s->nbytes += h.bytes;
@@ -304,29 +324,36 @@ static void cork(struct caller *c, int on)
     setsockopt(c->link.fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
+/* Writes the frames that are pending. 1: all of them; 0: the socket takes no more. */
+static int write_frames(trp_block_server *s, struct caller *c)
+{
+    size_t pending = c->link.out.size - c->link.out_at;
+    int rc = trp_link_flush(&c->link);
+    if (c->link.out.size - c->link.out_at < pending)
+        c->moved_ns = s->now;
+    return rc < 0 ? rc : !trp_link_pending(&c->link);
+}
+
 /* Answers while the socket takes it, for a while. 1: all is answered; 0: later. */
 static int answer_some(trp_block_server *s, struct caller *c)
 {
     const uint64_t enough = s->nbytes + AT_ONCE;
     for (;;) {
-        size_t pending = c->link.out.size - c->link.out_at;
-        int rc = trp_link_flush(&c->link);
-        if (rc < 0)
-            return rc;
-        if (c->link.out.size - c->link.out_at < pending)
-            c->moved_ns = s->now;
-        if (trp_link_pending(&c->link))
-            return 0;
-        if (c->from)
+        int rc;
+        if (!c->from && c->nwanted > 0 && s->nbytes <= enough &&
+            c->link.out.size - c->link.out_at < TOGETHER) {
+            rc = begin_answer(s, c);
+            if (rc < 0)
+                return rc;
+            continue;
+        }
+        rc = write_frames(s, c);
+        if (rc > 0 && c->from)
             rc = send_rest(s, c);
-        else if (c->nwanted == 0)
+        else if (rc > 0 && c->nwanted == 0)
             return 1;
-        else if (s->nbytes > enough)
-            return 0;
-        else
-            rc = begin_answer(s, c) < 0 ? TRP_ESYSTEM : 1;
-        if (rc <= 0)
-            return rc;
+        if (rc <= 0 || s->nbytes > enough)
+            return rc < 0 ? rc : 0;
     }
 }
 
@@ -483,6 +510,9 @@ static void free_server(trp_block_server *s)
 static int open_server(trp_block_server *s, trp_error *err)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &s->stop_fd};
+    struct rlimit files;
+    bool many = getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= 8 * FILES;
+    s->nfiles = many ? FILES : FILES / 8;
     s->folder = open(s->config.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s->folder < 0)
         return trp_error_set(err, TRP_ESYSTEM, "%s: %m", s->config.folder);

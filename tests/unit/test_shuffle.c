@@ -264,7 +264,7 @@ static void test_extremes(void)
     for (uint32_t i = 0; i < 40; i++) { /* keys of 1 MiB, records above the budget */
         large[MIB - 1] = (uint8_t)(i * 37);
         size_t nk = i % 4 == 0 ? 0 : i % 4 == 1 ? MIB : i;
-        size_t nv = i % 4 == 2 ? 0 : i == 3 ? 9 * MIB : i * 1000;
+        size_t nv = i % 4 == 2 ? 0 : i == 3 ? 9 * MIB : (size_t)i * 1000;
         made_record_add(records, i % 3, i % 2, large, nk, large, nv);
     }
     check_sorted(&s, records);
