@@ -59,8 +59,9 @@ struct trp_engine {
     struct trp_attempts attempts;
     struct trp_executor **executors; /* by number; NULL: gone */
     uint32_t nexecutors, executors_cap;
-    uint32_t live, requested;   /* came and not gone yet; requested */
-    uint32_t nyielding;         /* in all classes */
+    uint32_t live,
+        requested;      /* executors that came and are not gone; that are requested */
+    uint32_t nyielding; /* in all classes */
     struct trp_class **classes; /* by profile id; made when first needed */
     uint32_t nclasses, classes_cap;
     struct trp_stage **stages; /* by id; NULL: of a job that is over */
@@ -87,11 +88,10 @@ struct trp_engine {
     uint32_t nshort;         /* classes that are; and one more while there are gangs */
     struct trp_stage *ahead; /* stages that wait for running ones: looked ahead to … */
     int64_t ahead_due;       /* … then */
-    int64_t patience_due;    /* requests that wait are looked at again */
-    int64_t start_ns; /* the least time from a request to its executor; 0: none came */
-    bool dynamic;     /* other executors can be obtained */
-    bool sched_alone; /* scenario/sched_alone.h: no jobs, nothing is offered by itself …
-                       */
+    int64_t patience_due;    /* requests that wait are judged again */
+    int64_t start_ns;  /* the least time from a request to its executor; 0: none came */
+    bool dynamic;      /* other executors can be obtained */
+    bool sched_alone;  /* scenario/sched_alone.h: no jobs, no offers by itself … */
     bool manual_start; /* … and attempts are launching until told otherwise */
     bool gated;        /* too few executors have come to begin (sched/start_gate.c) */
     int64_t locality_due, retry_due, slow_due, gate_due;
@@ -118,8 +118,8 @@ struct trp_engine {
 /* engine.c: the closing work of every step. */
 void trp_engine_settle(struct trp_engine *e);
 
-/* actions.c: appends an action and returns it for filling; on failure the engine is
- * marked out of memory (the step then fails) and a scratch action is returned. */
+/* action_queue.c: appends an action and returns it for filling; on failure the engine
+ * is marked out of memory (the step then fails) and a scratch action is returned. */
 struct trp_action *trp_action_add(struct trp_engine *e, enum trp_action_kind kind);
 /* Memory for what an action points to; NULL when out of memory. */
 void *trp_action_bytes(struct trp_engine *e, size_t size);
