@@ -83,8 +83,9 @@ struct trp_sim_layer {
     const char *ordered;  /* of these, anywhere in `expect`: lists are in order */
     const char *whole;    /* maps under these keys are compared whole */
 
-    int (*open)(trp_sim_case *c, void **ret_state, trp_error *err);
-    void (*close)(void *state);
+    size_t size; /* of its state, of which the first member is trp_sim_case *c */
+    int (*open)(void *state, trp_error *err); /* all but that is zeroed */
+    void (*close)(void *state);               /* also of one that failed to open */
     /* A step begins, timers before it included. May be NULL. */
     void (*begin)(void *state);
     /* Performs `action: value` at `now`. */

@@ -24,7 +24,6 @@ static void close_layer(void *state)
     free(s->stages);
     free(s->newest_of);
     free(s->executors);
-    free(s);
 }
 
 static int make_parts(struct alloc *s, bool tracking)
@@ -58,34 +57,24 @@ static int make_parts(struct alloc *s, bool tracking)
     return code;
 }
 
-static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
+static int open_layer(void *state, trp_error *err)
 {
-    const trp_options *o = trp_sim_options(c);
+    struct alloc *s = state;
+    const trp_options *o = trp_sim_options(s->c);
     bool tracking = trp_options_bool(o, "dynamicAllocation.shuffleTracking.enabled");
     bool service = trp_options_bool(o, "shuffle.service.enabled");
     uint32_t n;
-    const struct trp_sim_executor *v = trp_sim_executors(c, &n);
-    if (trp_sim_dynamic(c) && !trp_options_shuffle_safe(o))
+    const struct trp_sim_executor *v = trp_sim_executors(s->c, &n);
+    if (trp_sim_dynamic(s->c) && !trp_options_shuffle_safe(o))
         return trp_error_set(err, TRP_EINVAL,
                              "dynamicAllocation.enabled loses shuffle data without "
                              "dynamicAllocation.shuffleTracking.enabled, "
                              "shuffle.service.enabled, or decommission.enabled with "
                              "storage.decommission.shuffleBlocks.enabled");
-    struct alloc *s = calloc(1, sizeof(*s));
-    int code = s ? 0 : TRP_ENOMEM;
-    if (s) {
-        s->c = c;
-        code = make_parts(s, tracking && !service);
-    }
+    int code = make_parts(s, tracking && !service);
     for (uint32_t i = 0; code == 0 && i < n; i++)
         code = alloc_add_executor(s, &v[i], 0);
-    if (code < 0) {
-        if (s)
-            close_layer(s);
-        return trp_error_set(err, code, "out of memory");
-    }
-    *ret_state = s;
-    return 0;
+    return code < 0 ? trp_error_set(err, code, "out of memory") : 0;
 }
 
 /* ---- what is told ------------------------------------------------------------------
@@ -217,6 +206,7 @@ const struct trp_sim_layer trp_sim_layer_alloc = {
     .states = "targets to_add needed idle_deadline",
     .ordered = "",
     .whole = "",
+    .size = sizeof(struct alloc),
     .open = open_layer,
     .close = close_layer,
     .step = step,

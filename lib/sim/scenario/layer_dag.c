@@ -76,21 +76,11 @@ static void close_layer(void *state)
     trp_sim_names_free(&s->labels);
     free(s->jobs);
     free(s->stages);
-    free(s);
 }
 
-static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
+static int open_layer(void *state, trp_error *err)
 {
-    struct trp_sim_dag *s = calloc(1, sizeof(*s));
-    if (!s)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    s->c = c;
-    int rc = open_engine(s, err);
-    if (rc < 0)
-        close_layer(s);
-    else
-        *ret_state = s;
-    return rc;
+    return open_engine(state, err);
 }
 
 /* ---- what the engine decided -------------------------------------------------------
@@ -456,6 +446,7 @@ const struct trp_sim_layer trp_sim_layer_dag = {
     .states = "waiting running failed_stages job missing outputs parents attempts",
     .ordered = "",
     .whole = "",
+    .size = sizeof(struct trp_sim_dag),
     .open = open_layer,
     .close = close_layer,
     .step = step,

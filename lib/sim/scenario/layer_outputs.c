@@ -33,7 +33,6 @@ static void close_layer(void *state)
     trp_sim_names_free(&s->executors);
     trp_sim_names_free(&s->hosts);
     free(s->host_of);
-    free(s);
 }
 
 static void begin(void *state)
@@ -71,25 +70,17 @@ static int place_of(struct outputs *s, const char *executor, const char *host,
 /* ---- opening -----------------------------------------------------------------------
  */
 
-static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
+static int open_layer(void *state, trp_error *err)
 {
-    struct outputs *s = calloc(1, sizeof(*s));
+    struct outputs *s = state;
     struct trp_output_place place;
     uint32_t n;
-    if (s)
-        s->registry = trp_map_outputs_new();
-    int code = s && s->registry ? 0 : TRP_ENOMEM;
-    const struct trp_sim_executor *x = trp_sim_executors(c, &n);
+    s->registry = trp_map_outputs_new();
+    int code = s->registry ? 0 : TRP_ENOMEM;
+    const struct trp_sim_executor *x = trp_sim_executors(s->c, &n);
     for (uint32_t i = 0; code == 0 && i < n; i++)
         code = place_of(s, x[i].id, x[i].host, &place);
-    if (code < 0) {
-        if (s)
-            close_layer(s);
-        return trp_error_set(err, code, "out of memory");
-    }
-    s->c = c;
-    *ret_state = s;
-    return 0;
+    return code < 0 ? trp_error_set(err, code, "out of memory") : 0;
 }
 
 /* The number of a shuffle that is registered. */
@@ -364,6 +355,7 @@ const struct trp_sim_layer trp_sim_layer_outputs = {
     .states = "missing hosts_for",
     .ordered = "",
     .whole = "",
+    .size = sizeof(struct outputs),
     .open = open_layer,
     .close = close_layer,
     .begin = begin,

@@ -15,14 +15,11 @@ struct profiles {
     trp_profile_id shown;
 };
 
-static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
+static int open_layer(void *state, trp_error *err)
 {
-    struct profiles *s = calloc(1, sizeof(*s));
-    if (!s)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    s->c = c;
-    s->m = trp_sim_profiles(c);
-    *ret_state = s;
+    struct profiles *s = state;
+    (void)err;
+    s->m = trp_sim_profiles(s->c);
     return 0;
 }
 
@@ -36,7 +33,6 @@ static void begin(void *state)
 static void close_layer(void *state)
 {
     begin(state);
-    free(state);
 }
 
 /* ---- answers -----------------------------------------------------------------------
@@ -278,6 +274,7 @@ const struct trp_sim_layer trp_sim_layer_profile = {
               "resources_equal same_id_as allowed profile",
     .ordered = "",
     .whole = "executor task",
+    .size = sizeof(struct profiles),
     .open = open_layer,
     .close = close_layer,
     .begin = begin,

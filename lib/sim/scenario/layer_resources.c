@@ -15,25 +15,17 @@ struct resources {
     json_t *assigned; /* by the last step; NULL: it was no `take` */
 };
 
-static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
+static int open_layer(void *state, trp_error *err)
 {
-    const struct trp_yaml_node *node = trp_sim_top(c, "addresses");
+    struct resources *s = state;
+    const struct trp_yaml_node *node = trp_sim_top(s->c, "addresses");
     struct trp_resource_addresses *v = NULL;
     uint32_t n = 0;
-    if (node && !trp_sim_read_resources(c, node, &v, &n))
+    if (node && !trp_sim_read_resources(s->c, node, &v, &n))
         return TRP_EINVAL;
-    struct resources *s = calloc(1, sizeof(*s));
-    if (!s)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    s->c = c;
-    s->pack = !strcmp(trp_options_text(trp_sim_options(c), "task.resource.placement"),
-                      "pack");
-    int code = trp_ledger_new(v, n, &s->ledger, err);
-    if (code < 0)
-        free(s);
-    else
-        *ret_state = s;
-    return code;
+    s->pack = !strcmp(
+        trp_options_text(trp_sim_options(s->c), "task.resource.placement"), "pack");
+    return trp_ledger_new(v, n, &s->ledger, err);
 }
 
 static void begin(void *state)
@@ -48,7 +40,6 @@ static void close_layer(void *state)
     struct resources *s = state;
     begin(s);
     trp_ledger_free(s->ledger);
-    free(s);
 }
 
 /* {gpu: ["0", "1"]} */
@@ -227,6 +218,7 @@ const struct trp_sim_layer trp_sim_layer_resources = {
     .states = "assigned left",
     .ordered = "assigned",
     .whole = "",
+    .size = sizeof(struct resources),
     .open = open_layer,
     .close = close_layer,
     .begin = begin,

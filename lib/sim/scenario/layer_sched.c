@@ -60,21 +60,11 @@ static void close_layer(void *state)
     trp_sim_names_free(&s->executors);
     trp_sim_names_free(&s->names);
     free(s->order);
-    free(s);
 }
 
-static int open_layer(trp_sim_case *c, void **ret_state, trp_error *err)
+static int open_layer(void *state, trp_error *err)
 {
-    struct trp_sched *s = calloc(1, sizeof(*s));
-    if (!s)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    s->c = c;
-    int rc = open_engine(s, err);
-    if (rc < 0)
-        close_layer(s);
-    else
-        *ret_state = s;
-    return rc;
+    return open_engine(state, err);
 }
 
 /* ---- what steps name ---------------------------------------------------------------
@@ -474,6 +464,7 @@ const struct trp_sim_layer trp_sim_layer_sched = {
     .states = "levels excluded unschedulable slots free",
     .ordered = "levels",
     .whole = "",
+    .size = sizeof(struct trp_sched),
     .open = open_layer,
     .close = close_layer,
     .step = step,

@@ -300,6 +300,15 @@ static void perform_step(struct run *r, const struct trp_sim_step *s)
 /* ---- a file ------------------------------------------------------------------------
  */
 
+static int open_layer(trp_sim_case *c, trp_error *err)
+{
+    c->state = calloc(1, c->layer->size);
+    if (!c->state)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    *(trp_sim_case **)c->state = c;
+    return c->layer->open(c->state, err);
+}
+
 /* Reads the case and opens its layer. 1: it is refused, as it should be. */
 static int start_case(struct run *r, trp_error *err)
 {
@@ -308,7 +317,7 @@ static int start_case(struct run *r, trp_error *err)
     int code = trp_sim_case_read(c, err);
     if (code < 0)
         return code;
-    if (!c->is_refused && c->layer->open(c, &c->state, &why) < 0 && !c->is_refused) {
+    if (!c->is_refused && open_layer(c, &why) < 0 && !c->is_refused) {
         code = trp_yaml_verdict(c->yaml, err);
         if (code < 0)
             return code;
@@ -352,6 +361,7 @@ static void case_free(trp_sim_case *c)
     free(c->told);
     if (c->state)
         c->layer->close(c->state);
+    free(c->state);
     trp_sim_names_free(&c->hosts);
     free(c->racks);
     trp_profiles_free(c->profiles);
