@@ -85,7 +85,8 @@ struct trp_slurm_take {
 
 struct trp_slurm_spot {
     uint32_t node, units;
-    uint32_t resized; /* The ledger's own: how often the part was, when it was taken */
+    uint32_t resized; /* the ledger's own: how often the part had been resized when it
+                         was taken */
     struct trp_slurm_take takes[TRP_PROFILE_RESOURCES];
     uint32_t ntakes;
 };
@@ -96,19 +97,20 @@ enum trp_slurm_request_state {
     TRP_SLURM_PLACED,
 };
 
-/* Those of one need and number of units. */
+/* Requests of one footprint and number of units. */
 struct trp_slurm_request_kind {
     struct trp_slurm_footprint footprint;
     uint32_t units;
     bool gang, ahead;
     char *not_on;     /* "h1,h2": hosts where it is not to be; NULL: anywhere */
-    uint32_t waiting; /* requests in the queue … */
-    uint32_t may_add; /* … of those: for which more room may be had */
-    void *context;    /* the caller's, NULL at first */
-    bool last_resort; /* the caller's: doubtful nodes are used, too */
-    uint32_t tried;   /* the caller's: of those that are placed on such nodes */
-    char failed_on[TRP_SLURM_WORD]; /* the caller's: a host; or "": none, or several */
-    bool failed_elsewhere;          /* the caller's: … several */
+    uint32_t waiting; /* how many are in the queue … */
+    uint32_t may_add; /* … and for how many of these more room may be had */
+    /* The caller's, zeros at first: */
+    void *context;
+    bool last_resort;               /* doubtful nodes are used as well */
+    uint32_t tried;                 /* how many start on doubtful nodes */
+    char failed_on[TRP_SLURM_WORD]; /* the only host where a start failed, or "" */
+    bool failed_elsewhere;          /* starts failed on several hosts */
     /* The ledger's own: */
     struct trp_slurm_request *first, *last;
 };
@@ -118,8 +120,8 @@ struct trp_slurm_request {
         footprint; /* filled by the caller, as `units` and `gang` are */
     uint32_t units;
     bool gang;
-    bool
-        ahead; /* nobody needs it yet: placed after all others, in parts for it alone */
+    bool ahead; /* nobody needs it yet: placed after all others, in parts that were had
+                 * for such requests */
     const char *not_on; /* as the kind's, for trp_slurm_ledger_ask; or "" */
     bool may_add;       /* at first as the caller has it; trp_slurm_ledger_may_add */
     /* The ledger's own; spots are valid while state is TRP_SLURM_PLACED. */
@@ -131,11 +133,12 @@ struct trp_slurm_request {
     struct trp_slurm_request *before, *behind;
 };
 
+/* What is taken for the driver itself. */
 struct trp_slurm_share {
-    uint32_t node; /* the driver's, UINT32_MAX: in none of them */
+    uint32_t node; /* the driver's; UINT32_MAX: it runs on none of them */
     uint32_t cores;
     int64_t memory_mib;
-    int64_t srun_mib; /* a request's */
+    int64_t srun_mib; /* what the srun of each request takes there besides */
 };
 
 typedef struct trp_slurm_ledger trp_slurm_ledger;
@@ -159,11 +162,12 @@ uint32_t trp_slurm_ledger_placed_on(const trp_slurm_ledger *b, uint32_t node);
 
 enum trp_slurm_standing {
     TRP_SLURM_GOOD,
-    TRP_SLURM_DOUBTFUL, /* an executor there vanished: the last resort */
-    TRP_SLURM_SILENT,   /* … and one did not start: not before Slurm was asked */
-    TRP_SLURM_TAKEN,  /* Slurm says so: not before its steps were compared (ghosts.h) */
+    TRP_SLURM_DOUBTFUL, /* an executor vanished there: used as the last resort */
+    TRP_SLURM_SILENT, /* a start there got no answer: not used until Slurm was asked */
+    TRP_SLURM_TAKEN,  /* Slurm has refused a step for want of room: not used until its
+                       * steps were compared with ours (ghosts.h) */
     TRP_SLURM_CLOSED, /* gets nothing new */
-    TRP_SLURM_GONE,   /* the job has lost it: it counts for `fit` no more, either */
+    TRP_SLURM_GONE,   /* the job has lost it: it does not count for `fit` either */
 };
 /* What is there stays. A node that is gone stays so. */
 void trp_slurm_ledger_set_standing(trp_slurm_ledger *b, uint32_t node,

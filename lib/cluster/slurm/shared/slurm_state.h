@@ -18,11 +18,11 @@ struct trp_slurm_gang;
 
 /* What those who use nodes, executors and gangs, are told and asked: users.c. */
 struct trp_slurm_users {
-    /* Those who wait for what can never be had, as w->never says. */
+    /* Requests of this kind can never be had, as w->never says. */
     void (*never)(struct trp_slurm *s, const struct trp_slurm_kind_jobs *w);
-    /* It is known what became of a job: ends that waited for that may be told. */
+    /* Slurm has said whether a job is over: ends that waited for that may be told. */
     void (*judged)(struct trp_slurm *s, uint32_t part);
-    /* A node is gone, or is drained, or nothing is known to be well on a host. */
+    /* A node is gone, or is drained; or a host has become doubtful. */
     void (*lost)(struct trp_slurm *s, uint32_t node);
     void (*drained)(struct trp_slurm *s, uint32_t node);
     void (*doubted)(struct trp_slurm *s, const char *host);
@@ -30,7 +30,8 @@ struct trp_slurm_users {
     void (*ends)(struct trp_slurm *s, uint32_t part, int64_t when);
     /* Is there one of which the driver hears nothing? */
     bool (*any_unheard)(const struct trp_slurm *s);
-    /* How many are in the part to stay: executors of a profile, or (NULL) all. */
+    /* How many are in the part and have not been told to go: executors of a profile;
+     * NULL: of all, and gangs. */
     uint32_t (*staying)(const struct trp_slurm *s, uint32_t part, const char *profile);
 };
 
@@ -54,30 +55,30 @@ struct trp_slurm {
     struct trp_resource_addresses *devices; /* of all hosts, TRP_SLURM_POOLS each */
     struct trp_topology topology;
 
-    bool runs_things;
+    bool runs_things; /* false: it was made for `plan` and `topo`, to look at */
     struct trp_executor_command command;
     char **argv;
-    char *words[5];
+    char *words[5]; /* the texts of `command` */
     char *rank_program, *helper_program;
-    char *job_answer;     /* what Slurm has told before the run */
-    char *uri;            /* ompi-server's */
+    char *job_answer;     /* what Slurm told `troupe` before the run */
+    char *uri;            /* ompi-server's; "": over sockets */
     char *driver_address; /* once it is known */
     const struct trp_slurm_users *users;
     struct trp_slurm_executor *executors; /* hash by id */
     uint64_t sruns;                       /* started so far */
-    uint64_t answer_rpcs;                 /* made before this process */
-    uint64_t rpcs_taken;                  /* of the helper's, from the budget */
+    uint64_t answer_rpcs;                 /* RPCs that `troupe` made for job_answer */
+    uint64_t rpcs_taken; /* RPCs of the helper that were taken from the budget */
     struct trp_slurm_budget budget;
-    bool told_limit;
-    uint32_t nodes_told;
-    bool held_changed; /* to be told */
+    bool told_limit;     /* the user knows that Slurm is called more slowly */
+    uint32_t nodes_told; /* how many nodes the driver was told of */
+    bool held_changed;   /* the driver is to be told */
 
     trp_gangs *gangs;
     struct trp_slurm_gang *gang_list;
     struct trp_slurm_additional additional;
     uint32_t leaving;   /* executors that were told to go, and are there yet */
-    uint32_t misplaced; /* events that no executor's life has; the first, once told: */
-    char misplaced_text[200];
+    uint32_t misplaced; /* events that were not in the table of an executor's life */
+    char misplaced_text[200]; /* the first of them, until the user is told; "" */
     struct trp_slurm_watch watch;
     struct trp_slurm_ghosts ghosts;
     struct trp_slurm_shrink shrink;
