@@ -57,24 +57,25 @@ struct trp_peer {
     uint32_t id;
     enum trp_peer_state state;
     struct trp_link link;
-    bool watched_out; /* epoll waits until the socket takes more */
+    bool watched_out; /* epoll tells when the socket takes more */
     struct trp_nonces nonces;
     uint8_t admission[TRP_NONCE_SIZE];
-    int64_t opened_ns, heard_ns;
+    int64_t opened_ns, heard_ns; /* when it called, and when it was last heard */
     struct trp_hello hello;
     struct trp_last_words words;
 
     struct trp_lane lane;
     uint32_t slot;  /* in the channel's polled peers, or TRP_NONE */
     bool sending;   /* in the channel's list of those with unfinished sends */
-    uint8_t strays; /* meetings with somebody else */
+    uint8_t strays; /* how often somebody else came to its meeting */
 
-    uint64_t promised; /* messages that a RING or BYE told of */
+    uint64_t promised; /* how many messages it has sent, as a RING or BYE told */
     bool told_deaf;    /* we said SLEEP, the peer did not ring since */
     bool is_deaf;      /* it said SLEEP, we did not ring since */
-    bool is_silent;    /* D: was told to be */
-    bool leaving, bye_said, bye_heard;
-    bool orderly;     /* GONE: it left so */
+    bool is_silent;    /* D: its heartbeat is late, and the handler was told */
+    bool leaving;      /* one of us wants to end the connection in order: */
+    bool bye_said, bye_heard;
+    bool orderly;     /* GONE: both had said BYE */
     int64_t leave_ns; /* when its socket closed after both goodbyes, or 0 */
 };
 
@@ -92,8 +93,8 @@ struct trp_channel {
     struct trp_peer *callers, *queue, *peers, *gone; /* utlist */
     uint32_t ncallers, callers_max, npeers;
     uint32_t nleaving;
-    bool listen_paused;      /* out of descriptors, … */
-    bool full_told;          /* … which the handler knows */
+    bool listen_paused;      /* no calls are accepted: we are out of descriptors … */
+    bool full_told;          /* … and the handler was told */
     struct trp_peer **by_id; /* D */
     uint32_t nby_id;
     struct trp_peer *only; /* E: the driver */
@@ -109,14 +110,14 @@ struct trp_channel {
     bool meeting;           /* a meeting is under way … */
     struct trp_peer *guest; /* … with this one; NULL: it died meanwhile */
     int64_t meeting_ns;     /* since when, or when the guest died */
-    int64_t patrol_ns;      /* when all this was last looked at */
+    int64_t patrol_ns;      /* when late calls and meetings were last looked for */
     int64_t starts_due;     /* when somebody's MPI_Init may be late, or INT64_MAX */
-    bool late;              /* the meeting under way: its guest was given up */
-    uint8_t failures;       /* in a row, to let somebody into MPI */
-    bool over_sockets;      /* nobody is let into MPI, or nobody any more */
+    bool late;              /* the guest of this meeting was given up */
+    uint8_t failures;       /* how many meetings failed in a row */
+    bool over_sockets;      /* nobody is let into MPI, from the start or any more */
 
-    bool slept;       /* sockets are looked at first of all */
-    bool joining;     /* E: in trp_channel_join, nothing is told to the handler */
+    bool slept;       /* it has slept: the next step begins with the sockets */
+    bool joining;     /* E: it is not let in yet: the handler is told nothing */
     uint32_t handled; /* messages and frames of this step */
     int64_t now, sockets_due, beat_due, look_due;
     int64_t refusals_until; /* the end of this window, or 0: nobody was refused */

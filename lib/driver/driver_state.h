@@ -53,20 +53,20 @@ struct trp_executor_record {
     enum trp_record_state state;
     bool here;           /* its process may exist: the cluster has not said `gone` */
     bool released;       /* told to go by the engine */
-    bool leaving;        /* the cluster wants it to go; that was told */
+    bool leaving;        /* its node is drained, and the engine was told */
     enum trp_loss ended; /* what the cluster says of its end; EXITED: nothing */
-    int64_t words_due;   /* in GONE */
+    int64_t words_due;   /* in GONE: how long its last words are waited for, mono */
     struct trp_last_words words;
-    int64_t requested; /* mono */
+    int64_t requested; /* when, mono */
     char *host, *rack;
-    char *cause; /* why its Slurm job ended; NULL: it did not, or nothing is known */
+    char *cause; /* how it ended, for the log; NULL: nothing is known */
     struct trp_resource_addresses *resources;
     uint32_t nresources;
     struct trp_buf launches;         /* a LAUNCH message being filled */
     trp_stage_id over[TRP_OVER_MAX]; /* ended stages that it still has */
     uint8_t nover;
-    bool launching;
-    uint32_t ends; /* taken from it so far */
+    bool launching; /* it is in the driver's to_flush */
+    uint32_t ends;  /* ends of attempts that it has told */
 };
 
 /* A stage of a job that is not over yet. */
