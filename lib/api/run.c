@@ -230,6 +230,8 @@ static void runner_run(void *stage, const struct trp_task_info *info,
     ret->status = 0;
     ret->mistake = false;
     ret->fetch.failed = false;
+    ret->has_data = false;
+    ret->data = (struct trp_end_data){0};
     ret->result = NULL;
     ret->result_size = 0;
     ret->records_in = ret->records_out = ret->bytes_in = ret->bytes_out = 0;

@@ -104,7 +104,14 @@ static void side_close(struct trp_flow *f, struct trp_wide_side *s)
     struct trp_shuffle_reader_counts c;
     if (s->reader) {
         trp_shuffle_reader_counts(s->reader, &c);
-        f->ret->bytes_in += c.local_bytes + c.remote_bytes;
+        f->ret->has_data = true;
+        f->ret->data.read_records += c.records;
+        f->ret->data.local_blocks += c.local_blocks;
+        f->ret->data.remote_blocks += c.remote_blocks;
+        f->ret->data.local_bytes += c.local_bytes;
+        f->ret->data.remote_bytes += c.remote_bytes;
+        f->ret->data.wait_ns += (uint64_t)c.wait_ns;
+        f->ret->data.spilled_bytes += c.spilled_bytes;
         trp_shuffle_reader_free(s->reader);
     }
     free(s->sources);
@@ -180,5 +187,6 @@ int trp_flow_wide(struct trp_flow *f, const struct trp_chain_node *n)
         rc = run_kind(f, p, sides);
     for (uint32_t k = 0; k < p->nsides; k++)
         side_close(f, &sides[k]);
+    f->ret->records_in = 0; /* they are no input from outside */
     return rc;
 }

@@ -141,8 +141,11 @@ static int commit(struct trp_flow *f)
         return rc < 0 ? trp_flow_data_failed(f, &f->combining[0], &err)
                       : trp_flow_fail(f, TRP_ENOMEM, "out of memory for a map output");
     }
-    f->ret->records_out = counts.written;
-    f->ret->bytes_out = counts.bytes;
+    f->ret->records_out = 0; /* they are no output of the program's */
+    f->ret->has_data = true;
+    f->ret->data.written_records = counts.written;
+    f->ret->data.written_bytes = counts.bytes;
+    f->ret->data.spilled_bytes += counts.spilled_bytes;
     f->ret->result = b.data;
     f->ret->result_size = (uint32_t)b.size;
     return 0;

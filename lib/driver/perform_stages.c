@@ -104,6 +104,7 @@ static struct trp_event_stage event_stage(const trp_driver *d, uint32_t id)
                                     .profile = s->profile,
                                     .parents = s->parents,
                                     .nparents = s->nparents,
+                                    .map = s->map,
                                     .gang = s->gang,
                                     .pool = s->pool};
 }

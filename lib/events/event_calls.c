@@ -430,6 +430,7 @@ void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
         .number = gang ? launch->gang.number : launch->launch.number,
         .executor = executor_in_log(l, e).n,
         .task_id = task_in_log(l, trp_attempt_number(attempt)),
+        .map = s->map,
         .launched_ms = at / 1000000,
         .host = host_of(l, e, host),
     };
@@ -444,6 +445,15 @@ static char *reason_of(const struct trp_event_task *t)
     if (t->reason && t->reason[0])
         return strndup(t->reason, REASON_MAX);
     return strdup(trp_end_reason(t->verdict, t->end, 0, text, sizeof text));
+}
+
+/* NULL also when out of memory: its line is worth more than its figures. */
+static struct trp_end_data *data_of(const struct trp_end *end)
+{
+    struct trp_end_data *d = end->has_data ? malloc(sizeof *d) : NULL;
+    if (d)
+        *d = end->data;
+    return d;
 }
 
 static struct trp_task_record record_of(struct trp_event_log *l,
@@ -476,6 +486,8 @@ static struct trp_task_record record_of(struct trp_event_log *l,
         .bytes_in = end->bytes_in,
         .bytes_out = end->bytes_out,
         .host = host_of(l, v->task_end.executor, t->host),
+        .map = s->map,
+        .data = data_of(end),
         .reason = reason_of(t),
     };
 }

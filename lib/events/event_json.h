@@ -23,9 +23,11 @@ struct trp_task_record {
     uint32_t ranks, result_size;
     int64_t launched_ms, ended_ms;
     int64_t run_ns, cpu_ns, peak_kib;
+    bool map; /* its stage leaves map outputs */
     uint64_t records_in, records_out, bytes_in, bytes_out;
-    const char *host; /* a quoted JSON string */
-    char *reason;     /* NULL: success */
+    struct trp_end_data *data; /* its own; NULL: neither read nor written */
+    const char *host;          /* a quoted JSON string */
+    char *reason;              /* NULL: success */
 };
 
 void trp_line_log_start(struct trp_buf *b);

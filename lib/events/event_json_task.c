@@ -125,6 +125,14 @@ static void end_reason(struct trp_buf *b, const struct trp_task_record *r)
     TRP_JSON(b, "}");
 }
 
+static void field(struct trp_buf *b, const char *name, uint64_t v)
+{
+    TRP_JSON(b, ",\"");
+    trp_put_raw(b, name, strlen(name));
+    TRP_JSON(b, "\":");
+    trp_json_int(b, (int64_t)v);
+}
+
 static void metrics(struct trp_buf *b, const struct trp_task_record *r)
 {
     TRP_JSON(b, ",\"Task Executor Metrics\":{},\"Task Metrics\":{"
@@ -139,20 +147,28 @@ static void metrics(struct trp_buf *b, const struct trp_task_record *r)
                 "\"Peak Off Heap Execution Memory\":0,\"Result Size\":");
     trp_json_int(b, r->result_size);
     TRP_JSON(b, ",\"JVM GC Time\":0,\"Result Serialization Time\":0,"
-                "\"Memory Bytes Spilled\":0,\"Disk Bytes Spilled\":0,"
-                "\"Shuffle Read Metrics\":{\"Remote Blocks Fetched\":0,"
-                "\"Local Blocks Fetched\":0,\"Fetch Wait Time\":0,"
-                "\"Remote Bytes Read\":0,\"Remote Bytes Read To Disk\":0,"
-                "\"Local Bytes Read\":0,\"Total Records Read\":0,"
-                "\"Remote Requests Duration\":0,\"Push Based Shuffle\":{"
+                "\"Memory Bytes Spilled\":0");
+    const struct trp_end_data none = {0}, *d = r->data ? r->data : &none;
+    field(b, "Disk Bytes Spilled", d->spilled_bytes);
+    TRP_JSON(b, ",\"Shuffle Read Metrics\":{\"Remote Blocks Fetched\":");
+    trp_json_int(b, (int64_t)d->remote_blocks);
+    field(b, "Local Blocks Fetched", d->local_blocks);
+    field(b, "Fetch Wait Time", d->wait_ns / 1000000);
+    field(b, "Remote Bytes Read", d->remote_bytes);
+    TRP_JSON(b, ",\"Remote Bytes Read To Disk\":0");
+    field(b, "Local Bytes Read", d->local_bytes);
+    field(b, "Total Records Read", d->read_records);
+    TRP_JSON(b, ",\"Remote Requests Duration\":0,\"Push Based Shuffle\":{"
                 "\"Corrupt Merged Block Chunks\":0,\"Merged Fetch Fallback Count\":0,"
                 "\"Merged Remote Blocks Fetched\":0,\"Merged Local Blocks Fetched\":0,"
                 "\"Merged Remote Chunks Fetched\":0,\"Merged Local Chunks Fetched\":0,"
                 "\"Merged Remote Bytes Read\":0,\"Merged Local Bytes Read\":0,"
                 "\"Merged Remote Requests Duration\":0}},"
-                "\"Shuffle Write Metrics\":{\"Shuffle Bytes Written\":0,"
-                "\"Shuffle Write Time\":0,\"Shuffle Records Written\":0},"
-                "\"Input Metrics\":{\"Bytes Read\":");
+                "\"Shuffle Write Metrics\":{\"Shuffle Bytes Written\":");
+    trp_json_int(b, (int64_t)d->written_bytes);
+    field(b, "Shuffle Write Time", d->write_ns);
+    field(b, "Shuffle Records Written", d->written_records);
+    TRP_JSON(b, "},\"Input Metrics\":{\"Bytes Read\":");
     trp_json_int(b, (int64_t)r->bytes_in);
     TRP_JSON(b, ",\"Records Read\":");
     trp_json_int(b, (int64_t)r->records_in);
@@ -167,7 +183,8 @@ void trp_line_task_end(struct trp_buf *b, const struct trp_task_record *r)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerTaskEnd\",");
     stage_ids(b, r->stage, r->stage_attempt);
-    TRP_JSON(b, ",\"Task Type\":\"ResultTask\"");
+    TRP_JSON(b, ",\"Task Type\":");
+    trp_json_text(b, r->map ? "ShuffleMapTask" : "ResultTask");
     end_reason(b, r);
     task_info(b, r, true);
     metrics(b, r);
@@ -250,14 +267,6 @@ static void shares(struct trp_buf *b, const struct trp_summarised *u,
     TRP_JSON(b, "}");
 }
 
-static void field(struct trp_buf *b, const char *name, uint64_t v)
-{
-    TRP_JSON(b, ",\"");
-    trp_put_raw(b, name, strlen(name));
-    TRP_JSON(b, "\":");
-    trp_json_int(b, (int64_t)v);
-}
-
 void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics *s,
                            uint32_t first_executor, int64_t at)
 {
@@ -291,6 +300,10 @@ void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics 
     field(b, "Records Read", u->records_in);
     field(b, "Bytes Written", u->bytes_out);
     field(b, "Records Written", u->records_out);
+    field(b, "Shuffle Bytes Read", u->data.read);
+    field(b, "Shuffle Remote Bytes Read", u->data.remote);
+    field(b, "Shuffle Bytes Written", u->data.written);
+    field(b, "Disk Bytes Spilled", u->data.spilled);
     shares(b, u, first_executor);
     TRP_JSON(b, "}\n");
 }

@@ -89,6 +89,7 @@ static void format(struct trp_event_log *l, struct trp_record *r)
     case TRP_RECORD_TASK_END:
         trp_line_task_end(&l->lines, &r->task);
         free(r->task.reason);
+        free(r->task.data);
         break;
     }
 }

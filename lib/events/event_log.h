@@ -60,6 +60,7 @@ struct trp_event_stage {
     trp_profile_id profile;
     const trp_stage_id *parents;
     uint32_t nparents;
+    bool map; /* its tasks leave map outputs */
     bool gang;
     const char *pool; /* NULL: it names none */
 };

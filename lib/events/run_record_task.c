@@ -73,6 +73,25 @@ static int end_gang(struct trp_record_reader *r, const struct trp_event_task *t,
     return s->failed && !s->end ? TRP_ENOMEM : 0;
 }
 
+static uint64_t bytes_of(const json_t *of, const char *field)
+{
+    json_int_t n = json_integer_value(json_object_get(of, field));
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+/* What the summary has of it. */
+static struct trp_end_data data_of(const json_t *use)
+{
+    const json_t *read = json_object_get(use, "Shuffle Read Metrics"),
+                 *write = json_object_get(use, "Shuffle Write Metrics");
+    return (struct trp_end_data){
+        .local_bytes = bytes_of(read, "Local Bytes Read"),
+        .remote_bytes = bytes_of(read, "Remote Bytes Read"),
+        .written_bytes = bytes_of(write, "Shuffle Bytes Written"),
+        .spilled_bytes = bytes_of(use, "Disk Bytes Spilled"),
+    };
+}
+
 int trp_record_task_end(struct trp_record_reader *r, const json_t *event)
 {
     const json_t *info = json_object_get(event, "Task Info");
@@ -107,7 +126,9 @@ int trp_record_task_end(struct trp_record_reader *r, const json_t *event)
         .duration_ns = ran_ns(event, launched, ended),
         .cpu_ns = json_integer_value(json_object_get(use, "Executor CPU Time")),
         .peak_kib =
-            json_integer_value(json_object_get(use, "Peak Execution Memory")) / 1024};
+            json_integer_value(json_object_get(use, "Peak Execution Memory")) / 1024,
+        .has_data = true,
+        .data = data_of(use)};
     const struct trp_event_task t = {.verdict = &verdict,
                                      .end = &end,
                                      .launched = launched,
@@ -213,6 +234,10 @@ int trp_record_summary(struct trp_record_reader *r, const json_t *event)
     trp_record_at(r, event, "Timestamp");
     s->attempts += succeeded + tasks(event, "Killed");
     s->cpu += number(event, "Executor CPU Time") * 1e-9;
+    s->data.read += bytes_of(event, "Shuffle Bytes Read");
+    s->data.remote += bytes_of(event, "Shuffle Remote Bytes Read");
+    s->data.written += bytes_of(event, "Shuffle Bytes Written");
+    s->data.spilled += bytes_of(event, "Disk Bytes Spilled");
     int rc = trp_statistics_used(all, s, trp_record_profile(r, s->profile),
                                  number(event, "Executor Run Time") * 1e-3);
     if (rc == 0)

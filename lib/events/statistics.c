@@ -61,6 +61,7 @@ int trp_statistics_describe(struct trp_statistics *s,
     st->attempt = info->attempt;
     st->retry = info->retry;
     st->ntasks = info->ntasks;
+    st->map = info->map;
     st->profile = info->profile;
     return 0;
 }
@@ -330,6 +331,16 @@ int trp_statistics_used(struct trp_statistics *s, struct trp_stage_statistics *s
     return 0;
 }
 
+static void add_data(struct trp_data_bytes *b, const struct trp_end *end)
+{
+    if (!end->has_data)
+        return;
+    b->read += end->data.local_bytes + end->data.remote_bytes;
+    b->remote += end->data.remote_bytes;
+    b->written += end->data.written_bytes;
+    b->spilled += end->data.spilled_bytes;
+}
+
 int trp_statistics_task_ended(struct trp_statistics *s,
                               struct trp_stage_statistics *stage,
                               const struct trp_event_task *t)
@@ -357,8 +368,10 @@ int trp_statistics_task_ended(struct trp_statistics *s,
         add(s, stage->held, &shape->task,
             (double)(held > ran ? held : ran) * NS * ranks);
     }
-    if (t->end)
+    if (t->end) {
         stage->cpu += (double)t->end->cpu_ns * NS;
+        add_data(&stage->data, t->end);
+    }
     stage->attempts++;
     stage->failures += t->verdict->task_end.counted;
     return status == TRP_END_SUCCESS ? trp_durations_add(&stage->durations, ran) : 0;
@@ -401,6 +414,7 @@ int trp_statistics_summarise(struct trp_stage_statistics *stage,
     s->records_out += t->end->records_out;
     s->bytes_in += t->end->bytes_in;
     s->bytes_out += t->end->bytes_out;
+    add_data(&s->data, t->end);
     return 0;
 }
 

@@ -33,6 +33,12 @@ struct trp_seconds {
     double devices[TRP_PROFILE_RESOURCES]; /* by index of trp_statistics.device */
 };
 
+/* Of map outputs. */
+struct trp_data_bytes {
+    uint64_t read, remote; /* `remote` of them from other hosts */
+    uint64_t written, spilled;
+};
+
 /* Attempts of a stage that have no lines of their own. */
 struct trp_summarised {
     uint64_t succeeded, killed, recalled;
@@ -41,6 +47,7 @@ struct trp_summarised {
     struct trp_durations durations; /* of those that succeeded */
     int64_t run_ns, cpu_ns, peak_kib;
     uint64_t records_in, records_out, bytes_in, bytes_out;
+    struct trp_data_bytes data;
     struct trp_executor_share {
         uint64_t tasks;
         int64_t run_ns;
@@ -56,6 +63,7 @@ struct trp_stage_statistics {
     bool attempt_over; /* it came to nothing, and that is in the log */
     int64_t began;     /* the attempt; wall clock */
     char *name;
+    bool map; /* its tasks leave map outputs */
     uint32_t ntasks;
     trp_profile_id profile;
     trp_stage_id *parents;
@@ -68,6 +76,7 @@ struct trp_stage_statistics {
     uint64_t failures;              /* attempts that count as a failure of their task */
     struct trp_durations durations; /* of attempts that succeeded */
     double cpu;                     /* seconds of CPU time, as measured */
+    struct trp_data_bytes data;
     struct trp_seconds *held, *used;
     bool runs;           /* submitted, and not ended */
     double nodes_before; /* `node_share` of the run when that began */

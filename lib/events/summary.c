@@ -282,6 +282,43 @@ static void lay_out(struct table *t)
     t->table = trp_table_new(v, n);
 }
 
+static void bytes_text(uint64_t n, char buf[CELL])
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)n;
+    size_t u = 0;
+    while (v >= 1024 && u + 1 < sizeof units / sizeof *units) {
+        v /= 1024;
+        u++;
+    }
+    snprintf(buf, CELL, u ? "%.1f %s" : "%.0f %s", v, units[u]);
+}
+
+/* Records that went from stage to stage; nothing where none did. */
+static void print_data(FILE *out, const struct trp_statistics *s)
+{
+    struct trp_data_bytes all = {0};
+    char written[CELL], read[CELL], remote[CELL], spilled[CELL];
+    for (uint32_t i = 0; i < s->nstages; i++) {
+        const struct trp_stage_statistics *stage = s->stages[i];
+        all.read += stage ? stage->data.read : 0;
+        all.remote += stage ? stage->data.remote : 0;
+        all.written += stage ? stage->data.written : 0;
+        all.spilled += stage ? stage->data.spilled : 0;
+    }
+    if (!all.read && !all.written)
+        return;
+    bytes_text(all.written, written);
+    bytes_text(all.read, read);
+    bytes_text(all.remote, remote);
+    fprintf(out, "shuffled: %s written, %s read (%s from other hosts)", written, read,
+            remote);
+    bytes_text(all.spilled, spilled);
+    if (all.spilled)
+        fprintf(out, ", %s spilled", spilled);
+    fputc('\n', out);
+}
+
 /* What was held and asked of Slurm; nothing on one machine. */
 static void print_slurm(FILE *out, const struct trp_statistics *s, double nodes)
 {
@@ -318,6 +355,7 @@ void trp_summary_print(struct trp_statistics *s, bool live, FILE *out)
         print_share(out, s->device[d], total->held.devices[d], total->used.devices[d]);
         fputc('\n', out);
     }
+    print_data(out, s);
     print_slurm(out, s, total->nodes);
     trp_summary_rows_free(&t.rows);
 }

@@ -65,6 +65,8 @@ struct trp_function_result {
     } fetch;
     uint8_t *result; /* malloc'ed, taken by the executor; NULL: none */
     uint32_t result_size;
+    bool has_data; /* it read map outputs, or wrote one */
+    struct trp_end_data data;
     uint64_t records_in, records_out, bytes_in, bytes_out;
     char error[512];
 };

@@ -63,6 +63,7 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
         .sync_context = self,
     };
     ret->fetch.failed = false;
+    ret->has_data = false;
     ret->mistake = false;
     ret->status = 0; /* field by field: the error text is long */
     ret->result = NULL;
@@ -113,7 +114,10 @@ static void record(trp_executor *e, struct trp_task_entry *t,
         .records_out = r->records_out,
         .bytes_in = r->bytes_in,
         .bytes_out = r->bytes_out,
+        .has_data = r->has_data,
     };
+    if (r->has_data)
+        end.data = r->data;
     if (end.status == TRP_END_SUCCESS &&
         r->result_size > TRP_MESSAGE_MAX - END_MARGIN) {
         strcpy(r->error, "the result of a task is larger than 1 GiB");

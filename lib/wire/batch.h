@@ -24,7 +24,7 @@ struct trp_launch_record { /* then resources, then extra */
     uint32_t resources_size, extra_size;
 } __attribute__((packed));
 
-enum { TRP_END_SHORT = 1, TRP_END_LONG = 2 };
+enum { TRP_END_SHORT = 1, TRP_END_LONG = 2, TRP_END_DATA = 3 };
 
 struct trp_end_record { /* all of a TRP_END_SHORT */
     uint64_t attempt;
@@ -34,11 +34,15 @@ struct trp_end_record { /* all of a TRP_END_SHORT */
     uint64_t duration_ns;
 } __attribute__((packed));
 
-struct trp_end_rest { /* follows in a TRP_END_LONG; then extra */
+struct trp_end_rest { /* follows in the other two; then extra */
     uint64_t cpu_ns, peak_kib;
     uint32_t limit_mib; /* beyond 32 bits: all ones */
     uint32_t extra_size;
     uint64_t records_in, records_out, bytes_in, bytes_out;
+} __attribute__((packed));
+
+struct trp_end_data_record { /* follows in a TRP_END_DATA; then extra */
+    uint64_t v[sizeof(struct trp_end_data) / 8];
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct trp_launch_record) == 32, "a launch takes 32 bytes");
@@ -109,7 +113,31 @@ static inline bool trp_end_is_short(const struct trp_end *e)
 {
     return e->status == TRP_END_SUCCESS && e->extra_size == 0 && e->code == 0 &&
            (uint64_t)e->cpu_ns <= UINT32_MAX && (e->peak_kib | e->limit_mib) == 0 &&
-           (e->records_in | e->records_out | e->bytes_in | e->bytes_out) == 0;
+           (e->records_in | e->records_out | e->bytes_in | e->bytes_out) == 0 &&
+           !e->has_data;
+}
+
+/* All of its members are of 64 bits. */
+static inline void trp_end_data_put(uint8_t *p, const struct trp_end_data *d)
+{
+    struct trp_end_data_record r;
+    memcpy(&r, d, sizeof r);
+    for (size_t i = 0; i < sizeof r / 8; i++)
+        r.v[i] = htole64(r.v[i]);
+    memcpy(p, &r, sizeof r);
+}
+
+static inline bool trp_end_data_get(struct trp_view *v, struct trp_end_data *ret)
+{
+    struct trp_end_data_record r;
+    const uint8_t *p = trp_get_raw(v, sizeof r);
+    if (!p)
+        return false;
+    memcpy(&r, p, sizeof r);
+    for (size_t i = 0; i < sizeof r / 8; i++)
+        r.v[i] = le64toh(r.v[i]);
+    memcpy(ret, &r, sizeof r);
+    return true;
 }
 
 static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e)
@@ -117,13 +145,16 @@ static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e)
     bool is_short = trp_end_is_short(e);
     struct trp_end_record r = {
         .attempt = htole64(e->attempt.n),
-        .form = is_short ? TRP_END_SHORT : TRP_END_LONG,
+        .form = is_short      ? TRP_END_SHORT
+                : e->has_data ? TRP_END_DATA
+                              : TRP_END_LONG,
         .status = e->status,
         .code = htole32(is_short ? (uint32_t)e->cpu_ns : (uint32_t)e->code),
         .duration_ns = htole64((uint64_t)e->duration_ns),
     };
     struct trp_end_rest rest;
-    size_t more = is_short ? 0 : sizeof rest + (size_t)e->extra_size;
+    size_t data = e->has_data ? sizeof(struct trp_end_data_record) : 0;
+    size_t more = is_short ? 0 : sizeof rest + data + (size_t)e->extra_size;
     uint8_t *p = trp_buf_reserve(b, sizeof r + more);
     if (!p)
         return;
@@ -143,8 +174,10 @@ static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e)
         .bytes_out = htole64(e->bytes_out),
     };
     memcpy(p + sizeof r, &rest, sizeof rest);
+    if (data)
+        trp_end_data_put(p + sizeof r + sizeof rest, &e->data);
     if (e->extra_size > 0)
-        memcpy(p + sizeof r + sizeof rest, e->extra, e->extra_size);
+        memcpy(p + sizeof r + sizeof rest + data, e->extra, e->extra_size);
 }
 
 /* The rest of a TRP_END_LONG whose head is read. */
@@ -163,6 +196,8 @@ static inline int trp_ends_rest(struct trp_view *v, struct trp_end *e)
     e->records_out = le64toh(rest.records_out);
     e->bytes_in = le64toh(rest.bytes_in);
     e->bytes_out = le64toh(rest.bytes_out);
+    if (e->has_data && !trp_end_data_get(v, &e->data))
+        return TRP_EPROTO;
     e->extra = trp_get_raw(v, e->extra_size);
     return v->bad ? TRP_EPROTO : 1;
 }
@@ -189,8 +224,9 @@ static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret)
         ret->cpu_ns = le32toh(r.code);
         return r.status == TRP_END_SUCCESS ? 1 : TRP_EPROTO;
     }
-    if (r.form != TRP_END_LONG)
+    if (r.form != TRP_END_LONG && r.form != TRP_END_DATA)
         return TRP_EPROTO;
+    ret->has_data = r.form == TRP_END_DATA;
     ret->code = (int32_t)le32toh(r.code);
     return trp_ends_rest(v, ret);
 }

@@ -58,6 +58,15 @@ goes_on() {
     [ "$(row "$reduce" <<<"$output")" = "5 5 0" ]
     grep -q "^  *split  *7 " <<<"$output"
     grep -q "^  *sum  *5 " <<<"$output"
+    # each reads what the others wrote; the log has it as Spark's
+    [[ "$output" =~ "shuffled: "(.*)" written, "(.*)" read (0 bytes from other hosts)" ]]
+    local written read
+    written=$(events r | grep -o '"Shuffle Bytes Written":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
+    read=$(events r | grep -o '"Local Bytes Read":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
+    [ "$read" -gt 10000 ] && [ "$written" -ge "$read" ]
+    [ "$(events r | grep -c '"Task Type":"ShuffleMapTask"')" = 7 ]
+    [ "$(events r | grep -c '"Task Type":"ResultTask"')" = 5 ]
+    diff <(troupe report r | grep shuffled:) <(grep shuffled: <<<"$output")
     # what lay between the stages is gone with the run
     [ ! -e troupe-runs/r/state/scratch ]
 }

@@ -106,6 +106,49 @@ static void a_fetch_failure_comes_back(void)
     trp_buf_free(&b);
 }
 
+/* Between two that carry none, since a message has all in one row. */
+static void an_end_carries_what_went_through_map_outputs(void)
+{
+    struct trp_end plain = {.attempt = {1}}, got;
+    struct trp_end end = {
+        .attempt = {2                  },
+        .extra = (const uint8_t *)"sizes",
+        .extra_size = 5,
+        .has_data = true,
+        .data = { .read_records = 1,
+                    .local_blocks = 2,
+                    .remote_blocks = 3,
+                    .local_bytes = 4,
+                    .remote_bytes = UINT64_MAX,
+                    .wait_ns = 6,
+                    .written_records = 7,
+                    .written_bytes = 8,
+                    .write_ns = 9,
+                    .spilled_bytes = 10}
+    };
+    struct trp_buf b = {0};
+    struct trp_view v;
+    uint32_t count;
+    trp_ends_begin(&b);
+    trp_ends_put(&b, &plain);
+    trp_ends_put(&b, &end);
+    trp_ends_put(&b, &plain);
+    trp_ends_finish(&b);
+    g_assert_cmpint(trp_ends_open(b.data, b.size, &v, &count), ==, 0);
+    g_assert_cmpuint(count, ==, 3);
+    g_assert_cmpint(trp_ends_next(&v, &got), ==, 1);
+    g_assert_false(got.has_data);
+    g_assert_cmpint(trp_ends_next(&v, &got), ==, 1);
+    g_assert_true(got.has_data);
+    g_assert_cmpmem(&got.data, sizeof(got.data), &end.data, sizeof(end.data));
+    g_assert_cmpmem(got.extra, got.extra_size, "sizes", 5);
+    g_assert_cmpint(trp_ends_next(&v, &got), ==, 1);
+    g_assert_false(got.has_data);
+    for (size_t cut = 0; cut < b.size; cut++)
+        g_assert_cmpint(trp_ends_open(b.data, cut, &v, &count), ==, TRP_EPROTO);
+    trp_buf_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -115,5 +158,7 @@ int main(int argc, char **argv)
     g_test_add_func("/wire/shuffle/inputs come back", inputs_come_back);
     g_test_add_func("/wire/shuffle/a fetch failure comes back",
                     a_fetch_failure_comes_back);
+    g_test_add_func("/wire/shuffle/an end carries what went through map outputs",
+                    an_end_carries_what_went_through_map_outputs);
     return g_test_run();
 }

@@ -5,6 +5,7 @@
 #ifndef TRP_CORE_BASE_ENDS_H
 #define TRP_CORE_BASE_ENDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/ids.h"
@@ -48,6 +49,14 @@ enum trp_loss {
     TRP_LOSS_SPAWNER_HUNG,   /* … was stopped, or hung: counts */
 };
 
+/* What a task read of map outputs, and wrote as one. Bytes are those of files. */
+struct trp_end_data {
+    uint64_t read_records, local_blocks, remote_blocks, local_bytes, remote_bytes;
+    uint64_t wait_ns; /* for remote blocks */
+    uint64_t written_records, written_bytes, write_ns;
+    uint64_t spilled_bytes;
+};
+
 /* The end of an attempt with what it has used. */
 struct trp_end {
     trp_attempt_id attempt;
@@ -58,6 +67,8 @@ struct trp_end {
     int64_t peak_kib;    /* peak memory; 0: not known */
     int64_t limit_mib;   /* with TRP_END_MEMORY: the limit; else 0 */
     uint64_t records_in, records_out, bytes_in, bytes_out; /* functions; else 0 */
+    bool has_data;                                         /* `data` is there */
+    struct trp_end_data data;
     const uint8_t *extra; /* function: result, or its error text; command: text of
                            * a start failure */
     uint32_t extra_size;
