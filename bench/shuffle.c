@@ -7,6 +7,7 @@
  *     shuffle local FOLDER MIB BUDGET     the reader opens the files
  *     shuffle remote FOLDER MIB BUDGET    it fetches them over TCP
  *     shuffle words FOLDER MIB BUDGET     records of 10,000 words are counted
+ *     shuffle lines FILE MIB SEED         writes lines of 100 bytes: key, tab, value
  *
  * BUDGET: MiB of memory that writer and reader may use. Times are from the first record
  * to the last; making them up is before.
@@ -215,6 +216,28 @@ static void read_partitions(const struct work *w)
         die("not all records were read");
 }
 
+static void write_lines(const char *path, size_t size, uint32_t seed)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
+    char line[RECORD + 1];
+    uint64_t state = 88172645463325252u + seed;
+    FILE *f = fopen(path, "we");
+    if (!f)
+        die(path);
+    memset(line, 'x', RECORD);
+    line[KEY] = '\t';
+    line[RECORD - 1] = '\n';
+    for (size_t at = 0; at + RECORD <= size; at += RECORD) {
+        uint64_t bits = next_random(&state);
+        for (int i = 0; i < KEY; i++, bits >>= 5)
+            line[i] = letters[bits & 31];
+        if (fwrite(line, RECORD, 1, f) != 1)
+            die(path);
+    }
+    if (fclose(f) != 0)
+        die(path);
+}
+
 static void run_shuffle(const struct work *w)
 {
     const struct trp_block_server_config config = {
@@ -243,6 +266,11 @@ int main(int argc, char **argv)
 {
     if (argc < 4)
         die("what FOLDER MIB [BUDGET]?");
+    if (strcmp(argv[1], "lines") == 0 && argc > 4) {
+        write_lines(argv[2], trp_bench_number("MIB", argv[3], 65536) * MIB,
+                    trp_bench_number("SEED", argv[4], 1000));
+        return 0;
+    }
     struct work w = {
         .folder = argv[2],
         .size = trp_bench_number("MIB", argv[3], 65536) * MIB / RECORD * RECORD,
