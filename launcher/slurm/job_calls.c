@@ -4,8 +4,8 @@
  * libslurm has the granted CPUs and memory of a node only in a structure of its own;
  * what there is is the text of `scontrol -d show job`, which libslurm printed up to
  * 24.05 (slurm_print_job_info) and scontrol itself does from then on. Its lines
- * "Nodes=node[1-2] CPU_IDs=0-3 Mem=4096 GRES=gpu:a100:2(IDX:0-1)" are exactly the books
- * of slurmctld: also for --mem=0 and for whole nodes, of which the environment says
+ * "Nodes=node[1-2] CPU_IDs=0-3 Mem=4096 GRES=gpu:a100:2(IDX:0-1)" are exactly what
+ * slurmctld keeps: also for --mem=0 and for whole nodes, of which the environment says
  * what was asked for. The nodes' own records tell threads, features and memory;
  * slurm.conf, whether memory is handed out at all.
  */

@@ -3,7 +3,7 @@
  * backend has to have is here; what those of a batch system may have besides, where
  * room is handed out by somebody else, is batch_system.h.
  *
- * A backend holds the books of the cluster's room (cores, memory, devices), brings
+ * A backend has the ledger of the cluster (cores, memory, devices), brings
  * executors and gangs up when there is room, in the order in which they were asked for,
  * and tells when they are gone. A request that has no room now waits in the backend and
  * can be withdrawn. It never decides how many: that is lib/core/alloc.

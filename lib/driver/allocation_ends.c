@@ -1,5 +1,5 @@
 /*
- * The ends of allocations, as Slurm has them in its books; they may be moved while the
+ * The ends of allocations, as Slurm has them; they may be moved while the
  * run goes on. That of an additional job is its executors'; the driver's own is the
  * run's.
  *

@@ -1,6 +1,6 @@
 /*
- * Asking the cluster before a run: a backend without executors, which has books of the
- * room and nothing that runs, and the limits that the engine keeps. So what is told
+ * Asking the cluster before a run: a backend without executors, which has a ledger of
+ * the room and nothing that runs, and the limits that the engine keeps. So what is told
  * here is what the run would be told.
  *
  * A gang is asked for as a gang: its ranks need the task side of their profile only,
@@ -28,7 +28,7 @@ int trp_fit_open(const trp_options *o, const trp_site *site,
     trp_fit *f = calloc(1, sizeof *f);
     if (!f || uv_loop_init(&f->loop) < 0) {
         free(f);
-        return trp_error_set(err, TRP_ENOMEM, "out of memory for the cluster's books");
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the cluster's ledger");
     }
     trp_options_engine_config(o, &f->config);
     int r = trp_cluster_new(&f->loop, where, o, site, NULL, &nobody, &f->cluster, err);
