@@ -35,6 +35,7 @@
 #include "comm/here.h"
 #include "comm/listen.h"
 #include "comm/peer.h"
+#include "core/base/array.h"
 #include "wire/message.h"
 
 enum { ACCEPTS_A_STEP = 64, STRAYS_MAX = 3 };
@@ -167,19 +168,8 @@ int trp_admission_answer(struct trp_peer *p, struct trp_view *v)
 static int take_place(trp_channel *c, struct trp_peer *p)
 {
     uint32_t id = p->hello.executor;
-    if (id >= c->nby_id) {
-        uint32_t n = c->nby_id ? c->nby_id : 64;
-        while (n <= id)
-            n *= 2;
-        struct trp_peer **grown =
-            (struct trp_peer **)reallocarray(c->by_id, n, sizeof *grown);
-        if (!grown)
-            return TRP_ENOMEM;
-        memset(grown + c->nby_id, 0, (n - c->nby_id) * sizeof *grown);
-        c->by_id = grown;
-        c->nby_id = n;
-    }
-    if (trp_peer_make_room(c) < 0)
+    if (!TRP_ARRAY_RESERVE_ZEROED(c->by_id, c->nby_id, (uint64_t)id + 1) ||
+        trp_peer_make_room(c) < 0)
         return TRP_ENOMEM;
     c->by_id[id] = p;
     p->id = id;

@@ -15,6 +15,7 @@
 #include <utlist.h>
 
 #include "comm/peer.h"
+#include "core/base/array.h"
 
 struct trp_peer *trp_peer_new(trp_channel *c, int fd)
 {
@@ -36,25 +37,15 @@ struct trp_peer *trp_peer_new(trp_channel *c, int fd)
     return p;
 }
 
-static int grow(void *array, size_t n, size_t size)
-{
-    void **at = (void **)array;
-    void *grown = reallocarray(*at, n, size);
-    if (!grown)
-        return TRP_ENOMEM;
-    *at = grown;
-    return 0;
-}
-
 int trp_peer_make_room(trp_channel *c)
 {
     if (c->npeers < c->peers_max)
         return 0;
-    uint32_t n = c->peers_max ? 2 * c->peers_max : 16;
-    if (grow(&c->polled, n, sizeof *c->polled) < 0 ||
-        grow(&c->sending, n, sizeof *c->sending) < 0)
+    uint32_t polled = c->peers_max, sending = c->peers_max; /* grow alike */
+    if (!TRP_ARRAY_GROW(c->polled, c->npeers, polled) ||
+        !TRP_ARRAY_GROW(c->sending, c->npeers, sending))
         return TRP_ENOMEM;
-    c->peers_max = n;
+    c->peers_max = sending;
     return 0;
 }
 
