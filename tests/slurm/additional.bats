@@ -291,6 +291,26 @@ host_of() {
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
+@test "a node that is cut off for a while is no reason to end an additional job" {
+    until_told 5
+    whole_node --set driver.cores=4 --set alloc.max_executors=4
+    wait_until 30 started 4
+    local first node
+    first=$(first_additional)
+    node=$(cut -d' ' -f2 run.* | sort -u | head -n 1)
+    cluster cut "$node"
+    on "$node" pkill -KILL -o -f '^troupe: executor'
+    sleep 8 # such an executor waits for 3 s, then 2 s before it ends the job
+    cluster heal "$node"
+    sleep 1
+    additional_are RUNNING 1
+    [ "$(first_additional)" = "$first" ]
+    touch go
+    run -0 finished 60
+    wait_until 10 no_job_of alice
+    nothing_left node1 node2 node3 node4 node5 node6
+}
+
 @test "an additional job that is cancelled: no failure is counted, its tasks run again" {
     until_told 5
     whole_node --set task.maxFailures=1

@@ -8,7 +8,8 @@
  * by the parent in /proc/PID/stat, which it does not find behind a name with a space.
  *
  * An additional job belongs to nobody when the driver is gone: its executors end it,
- * after an end that the driver did not ask for, when nobody listens at its address.
+ * after an end that the driver did not ask for, when nobody listens at its address. One
+ * that cannot be reached may be cut off: that is borne for network.timeout.
  *
  * SIGTERM comes from Slurm alone, when the job or the step is being ended. The driver
  * hears of it too and ends its executors in order; after TERM_MS this end does not wait
@@ -216,16 +217,21 @@ static void tell_start(const struct step *s, char **devices, int n)
     fflush(stdout);
 }
 
-/* The driver's "go"; false when it closed the pipe instead. */
-static bool await_go(void)
+/* Whether the driver says "go". Else it says "end", or is gone. */
+static bool await_go(struct step *s)
 {
-    char c = 0;
-    while (c != '\n') {
-        ssize_t n = read(0, &c, 1);
-        if (n == 0 || (n < 0 && errno != EINTR))
+    char word[8];
+    size_t n = 0;
+    while (n < sizeof word) {
+        ssize_t got = read(0, word + n, 1);
+        if (got == 0 || (got < 0 && errno != EINTR))
             return false;
+        if (got > 0 && word[n++] == '\n')
+            break;
     }
-    return true;
+    bool go = n == 3 && memcmp(word, "go\n", 3) == 0;
+    s->dismissed = !go;
+    return go;
 }
 
 static _Noreturn void become(const struct step *s, char **env)
@@ -373,43 +379,58 @@ static void tell_end(const struct step *s)
     fflush(stdout);
 }
 
-static bool answers_at(const struct addrinfo *a)
+enum answer { LISTENS, REFUSES, SILENT };
+
+static enum answer answer_at(const struct addrinfo *a)
 {
     int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct pollfd p = {.fd = fd, .events = POLLOUT};
-    int error = 1;
+    int error = ETIMEDOUT;
     socklen_t n = sizeof error;
-    bool answers =
-        fd >= 0 && (connect(fd, a->ai_addr, a->ai_addrlen) == 0 ||
-                    (errno == EINPROGRESS && poll(&p, 1, CONNECT_MS) > 0 &&
-                     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && !error));
+    if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+        error = 0;
+    else if (fd < 0 || errno != EINPROGRESS)
+        error = errno;
+    else if (poll(&p, 1, CONNECT_MS) > 0)
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
     if (fd >= 0)
         close(fd);
-    return answers;
+    return error == 0 ? LISTENS : error == ECONNREFUSED ? REFUSES : SILENT;
 }
 
-/* Whether somebody listens at the driver's address. A host name that cannot be resolved
- * says nothing: it is tried again for as long as silence would not, either. */
-static bool driver_answers(const struct trp_executor_shape *shape)
+static enum answer answer_of(const char *host, const char *port)
 {
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    enum answer answer = SILENT;
+    if (getaddrinfo(host, port, &hints, &list) != 0)
+        return SILENT;
+    for (struct addrinfo *a = list; a && answer != LISTENS; a = a->ai_next)
+        answer = answer_at(a);
+    freeaddrinfo(list);
+    return answer;
+}
+
+/* Whether nobody listens at the driver's address. A host that is silent, or has no
+ * address, may be cut off: it is asked again for as long as the silence of a driver is
+ * borne. */
+static bool driver_is_gone(const struct step *s)
+{
+    const struct trp_executor_shape *shape = &s->shape;
     char host[300];
     const char *colon = strrchr(shape->driver, ':');
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     int64_t deadline = trp_clock_ms() + shape->network_timeout_ns / 1000000;
-    bool answers = false;
+    enum answer answer;
     if (!colon || (size_t)(colon - shape->driver) >= sizeof host)
-        return false;
+        return true;
     memcpy(host, shape->driver, (size_t)(colon - shape->driver));
     host[colon - shape->driver] = '\0';
-    while (getaddrinfo(host, colon + 1, &hints, &list) != 0) {
-        if (trp_clock_ms() >= deadline)
-            return false;
+    while ((answer = answer_of(host, colon + 1)) == SILENT && trp_clock_ms() < deadline)
         sleep(1);
-    }
-    for (struct addrinfo *a = list; a && !answers; a = a->ai_next)
-        answers = answers_at(a);
-    freeaddrinfo(list);
-    return answers;
+    if (answer != LISTENS)
+        dprintf(s->log, "troupe: the driver at %s %s: job %s is ended\n", shape->driver,
+                answer == REFUSES ? "is gone" : "does not answer",
+                getenv("SLURM_JOB_ID"));
+    return answer != LISTENS;
 }
 
 static int open_signals(void)
@@ -445,7 +466,7 @@ int trp_slurm_step_main(int argc, char **argv)
     tell_start(&s, argv + 1, variables);
     int status = 1;
     pid_t session = 0;
-    if (await_go() && make_folder(&s) == 0 && start_mpirun(&s) == 0) {
+    if (await_go(&s) && make_folder(&s) == 0 && start_mpirun(&s) == 0) {
         session = s.pid;
         supervise_mpirun(&s);
         tell_ending(); /* what follows may take a while */
@@ -460,7 +481,7 @@ int trp_slurm_step_main(int argc, char **argv)
     if (session)
         tell_end(&s);
     bool in_order = s.dismissed || (session && status == 0);
-    if (s.additional && !in_order && !driver_answers(&s.shape))
+    if (s.additional && !in_order && driver_is_gone(&s))
         trp_slurm_end_own_job();
     return status;
 }
