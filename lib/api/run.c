@@ -230,6 +230,8 @@ static void runner_run(void *stage, const struct trp_task_info *info,
     ret->status = 0;
     ret->mistake = false;
     ret->fetch.failed = false;
+    ret->fetch.more = NULL;
+    ret->fetch.nmore = 0;
     ret->has_data = false;
     ret->data = (struct trp_end_data){0};
     ret->result = NULL;

@@ -33,12 +33,33 @@ static int fetch_failed(struct trp_flow *f, uint32_t dataset, uint32_t map,
     return trp_flow_fail(f, TRP_ENOENT, "%s", text);
 }
 
+/* All that are gone from that host are told at once: each would cost an attempt. */
+static void find_others(struct trp_flow *f, const struct trp_wide_side *s,
+                        const struct trp_fetch_problem *problem)
+{
+    struct trp_function_result *ret = f->ret;
+    const struct trp_shuffle_read *r = &s->read;
+    if (f->failed || problem->host >= r->nhosts || !r->hosts[problem->host].here)
+        return;
+    ret->fetch.more =
+        malloc((r->nsources ? r->nsources : 1) * sizeof(*ret->fetch.more));
+    for (uint32_t i = 0; ret->fetch.more && i < r->nsources; i++) {
+        const struct trp_shuffle_source *from = &r->sources[i];
+        if (from->host == problem->host && from->map != problem->map &&
+            !trp_shuffle_there(r->folder, r->shuffle, from->map, from->attempt))
+            ret->fetch.more[ret->fetch.nmore++] =
+                (struct trp_map_output){from->map, from->attempt};
+    }
+}
+
 static int read_failed(struct trp_flow *f, const struct trp_wide_side *s,
                        const struct trp_fetch_problem *problem, const trp_error *err)
 {
-    if (problem->is)
+    if (problem->is) {
+        find_others(f, s, problem);
         return fetch_failed(f, problem->shuffle, problem->map, problem->attempt,
                             err->text);
+    }
     return trp_flow_data_failed(f, s->combining, err);
 }
 

@@ -240,6 +240,8 @@ struct trp_fetch_source {
     uint32_t map;             /* its task, TRP_NONE: not known */
     trp_executor_id executor; /* that should have it, n == TRP_NONE: not known */
     const char *text;         /* why, for a person; NULL: nobody said */
+    const uint32_t *more;     /* further maps whose outputs are gone from there */
+    uint32_t nmore;
 };
 
 /* Why an executor that was requested does not come. */

@@ -119,7 +119,7 @@ static uint32_t executor_at(const trp_engine *e, struct trp_output_place at)
 struct trp_fetch_source trp_engine_blame(const trp_engine *e, uint32_t dataset,
                                          uint32_t map, trp_attempt_id attempt)
 {
-    struct trp_fetch_source from = {{TRP_NONE}, TRP_NONE, {TRP_NONE}, NULL};
+    struct trp_fetch_source from = {{TRP_NONE}, TRP_NONE, {TRP_NONE}, NULL, NULL, 0};
     struct trp_output_place at;
     uint32_t shuffle = shuffle_of(e, dataset);
     if (shuffle >= e->dag.nmap_stages || !e->dag.map_stages[shuffle])

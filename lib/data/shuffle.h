@@ -115,6 +115,9 @@ int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
 /* What was not committed is gone. NULL: nothing. */
 void trp_shuffle_writer_free(trp_shuffle_writer *w);
 
+/* Whether a map output is there by its name; what is in it nobody looks at. */
+bool trp_shuffle_there(const char *folder, uint32_t shuffle, uint32_t map,
+                       uint64_t attempt);
 /* Removes a map output; none that is not there. TRP_ESYSTEM. */
 int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
                        uint64_t attempt, trp_error *err);

@@ -436,6 +436,16 @@ int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
     return rc;
 }
 
+bool trp_shuffle_there(const char *folder, uint32_t shuffle, uint32_t map,
+                       uint64_t attempt)
+{
+    const struct trp_output_id id = {shuffle, map, attempt};
+    char name[TRP_BLOCK_NAME], path[4096];
+    trp_block_file_name(&id, name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
 int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
                        uint64_t attempt, trp_error *err)
 {

@@ -151,12 +151,28 @@ static bool take_sizes(struct trp_end *end, struct trp_task_end *ret)
     return true;
 }
 
+/* Those whose outputs are still the ones that were looked for. */
+static void take_others(const trp_driver *d, struct trp_fetch_end *f,
+                        struct trp_fetch_source *ret)
+{
+    uint32_t *maps = f->nmore ? malloc(f->nmore * sizeof *maps) : NULL;
+    for (uint32_t i = 0; maps && i < f->nmore; i++) {
+        struct trp_input_view v;
+        if (trp_engine_input(d->engine, f->dataset, f->more[i].map, &v) == 0 &&
+            v.attempt.n == f->more[i].attempt)
+            maps[ret->nmore++] = f->more[i].map;
+    }
+    ret->more = maps;
+    free(f->more);
+}
+
 static bool take_fetch(trp_driver *d, struct trp_end *end, struct trp_task_end *ret)
 {
     struct trp_fetch_end f;
     if (trp_fetch_end_get(end->extra, end->extra_size, &f) < 0)
         return false;
     ret->from = trp_engine_blame(d->engine, f.dataset, f.map, f.attempt);
+    take_others(d, &f, &ret->from);
     const struct trp_driver_stage *m =
         ret->from.stage.n == TRP_NONE ? NULL : trp_driver_stage_of(d, ret->from.stage);
     if (snprintf(d->fetch_text, sizeof d->fetch_text, "%.*s%s%s%s", (int)f.size, f.text,
@@ -186,6 +202,9 @@ bool trp_driver_take_outputs(trp_driver *d, struct trp_end *end,
 void trp_driver_outputs_done(struct trp_task_end *ended)
 {
     free((void *)(uintptr_t)ended->sizes);
+    free((void *)(uintptr_t)ended->from.more);
+    ended->from.more = NULL;
+    ended->from.nmore = 0;
     ended->sizes = NULL;
     ended->nsizes = 0;
 }

@@ -187,6 +187,7 @@ static const struct trp_field event_ended[] = {
     EVENT(UNSIGNED, ended.from.map),
     EVENT(UNSIGNED, ended.from.executor.n),
     EVENT(MAYBE, ended.from.text),
+    LIST(ARRAY, trp_event, ended.from.more, ended.from.nmore, &partition),
 };
 static const struct trp_field event_cancel[] = {
     EVENT(UNSIGNED, cancel.job.n),

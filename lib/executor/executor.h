@@ -27,6 +27,7 @@
 #include "comm/channel.h"
 #include "core/base/error.h"
 #include "wire/message.h"
+#include "wire/shuffle.h"
 
 /* The shape an executor is started with; travels in the environment variable
  * TROUPE_EXECUTOR as text (trp_shape_put / _parse), which tasks never see. */
@@ -62,6 +63,8 @@ struct trp_function_result {
         bool failed; /* with a status: this map output could not be read */
         uint32_t dataset, map;
         uint64_t attempt;
+        struct trp_map_output *more; /* others that are not there; malloc'ed, taken */
+        uint32_t nmore;
     } fetch;
     uint8_t *result; /* malloc'ed, taken by the executor; NULL: none */
     uint32_t result_size;

@@ -63,6 +63,8 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
         .sync_context = self,
     };
     ret->fetch.failed = false;
+    ret->fetch.more = NULL;
+    ret->fetch.nmore = 0;
     ret->has_data = false;
     ret->mistake = false;
     ret->status = 0; /* field by field: the error text is long */
@@ -137,6 +139,8 @@ static void record(trp_executor *e, struct trp_task_entry *t,
         trp_fetch_end_put(&b, &(struct trp_fetch_end){.dataset = r->fetch.dataset,
                                                       .map = r->fetch.map,
                                                       .attempt = {r->fetch.attempt},
+                                                      .more = r->fetch.more,
+                                                      .nmore = r->fetch.nmore,
                                                       .text = r->error,
                                                       .size = (uint32_t)strnlen(
                                                           r->error, sizeof r->error)});
@@ -146,6 +150,7 @@ static void record(trp_executor *e, struct trp_task_entry *t,
     learn(t->stage->estimate, duration_ns);
     trp_executor_record(e, t, &end);
     trp_buf_free(&b);
+    free(r->fetch.more);
     free(r->result);
 }
 

@@ -217,6 +217,11 @@ void trp_fetch_end_put(struct trp_buf *b, const struct trp_fetch_end *f)
     trp_put_u32(b, f->dataset);
     trp_put_u32(b, f->map);
     trp_put_u64(b, f->attempt.n);
+    trp_put_u32(b, f->nmore);
+    for (uint32_t i = 0; i < f->nmore; i++) {
+        trp_put_u32(b, f->more[i].map);
+        trp_put_u64(b, f->more[i].attempt);
+    }
     trp_put_raw(b, f->text, f->size);
 }
 
@@ -226,7 +231,19 @@ int trp_fetch_end_get(const void *p, size_t n, struct trp_fetch_end *ret)
     ret->dataset = trp_get_u32(&v);
     ret->map = trp_get_u32(&v);
     ret->attempt.n = trp_get_u64(&v);
+    uint32_t count = trp_get_count(&v, 12);
+    ret->nmore = 0;
+    ret->more = count ? malloc(count * sizeof *ret->more) : NULL;
+    if (count && !ret->more)
+        return TRP_ENOMEM;
+    for (; ret->nmore < count; ret->nmore++) {
+        ret->more[ret->nmore].map = trp_get_u32(&v);
+        ret->more[ret->nmore].attempt = trp_get_u64(&v);
+    }
     ret->size = (uint32_t)(v.end - v.at);
     ret->text = (const char *)v.at;
-    return v.bad ? TRP_EPROTO : 0;
+    if (!v.bad)
+        return 0;
+    free(ret->more);
+    return TRP_EPROTO;
 }

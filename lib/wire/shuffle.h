@@ -69,14 +69,24 @@ void trp_sizes_put(struct trp_buf *b, const uint64_t *sizes, uint32_t n);
  * TRP_ENOMEM. */
 int trp_sizes_get(const void *p, size_t size, uint64_t **ret_sizes, uint32_t *ret_n);
 
+/* A map output of a task, by the attempt that made it. */
+struct trp_map_output {
+    uint32_t map;
+    uint64_t attempt;
+};
 /* A map output that could not be read; `text` says why. */
 struct trp_fetch_end {
     uint32_t dataset, map;
     trp_attempt_id attempt;
+    /* Others of the dataset on the same host that are not there. When got: to be freed.
+     */
+    struct trp_map_output *more;
+    uint32_t nmore;
     const char *text; /* size bytes, no NUL */
     uint32_t size;
 };
 void trp_fetch_end_put(struct trp_buf *b, const struct trp_fetch_end *f);
+/* TRP_EPROTO, TRP_ENOMEM. */
 int trp_fetch_end_get(const void *p, size_t n, struct trp_fetch_end *ret);
 
 #endif

@@ -203,6 +203,7 @@ static void take_parts(const uint8_t *data, size_t size)
     uint32_t n;
     if (trp_fetch_end_get(data, size, &f) == 0) {
         trp_fetch_end_put(&b, &f);
+        free(f.more);
         same("a fetch failure", &b, data, size);
     }
     if (trp_sizes_get(data, size, &sizes, &n) < 0)

@@ -126,3 +126,12 @@ flip() { # a byte in the middle of its records
 @test "a map output with wrong bytes is made again, and no other" {
     damaged flip
 }
+
+@test "when all map outputs are gone they are made again in one go" {
+    tally
+    rm "$outputs"/[0-9]*
+    goes_on
+    # all that were there; the last one came behind
+    [ "$(row "$map" <summary)" = "7 13 0" ]
+    [ "$(grep -c 'is run again' err)" = 1 ]
+}

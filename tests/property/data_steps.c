@@ -124,7 +124,8 @@ void data_play_end(struct data_world *w, const uint32_t *a)
     ev.ended.duration_ns = a[2] * MS;
     ev.ended.sizes = sizes;
     ev.ended.nsizes = a[3] % 5;
-    ev.ended.from = (struct trp_fetch_source){{TRP_NONE}, TRP_NONE, {TRP_NONE}, NULL};
+    ev.ended.from =
+        (struct trp_fetch_source){{TRP_NONE}, TRP_NONE, {TRP_NONE}, NULL, NULL, 0};
     if (w->attempts[i].queued) /* it moved up meanwhile: another one stands here */
         return;
     data_end(w, i, &ev);
@@ -145,7 +146,7 @@ static void play_fetch(struct data_world *w, const uint32_t *a)
     const struct trp_stage *p = s->uses ? s->parents[a[1] % s->nparents].parent : s;
     const char *host;
     trp_executor_id x = {TRP_NONE};
-    ev.ended.from = (struct trp_fetch_source){p->id, TRP_NONE, x, NULL};
+    ev.ended.from = (struct trp_fetch_source){p->id, TRP_NONE, x, NULL, NULL, 0};
     if (s->uses && (!p->is_map || !p->ntasks))
         return;
     ev.ended.from.map = a[2] % 8 == 7 || !p->ntasks ? TRP_NONE : a[2] % p->ntasks;

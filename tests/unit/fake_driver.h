@@ -187,6 +187,9 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
     g_free(input);
     if (r.status && r.fetch.failed) { /* it counts nothing */
         fake_map_again(d, r.fetch.dataset, r.fetch.map);
+        for (uint32_t i = 0; i < r.fetch.nmore; i++)
+            fake_map_again(d, r.fetch.dataset, r.fetch.more[i].map);
+        free(r.fetch.more);
         return fake_attempt(d, dataset, stage, task, number);
     }
     struct trp_action verdict = {.kind = TRP_ACTION_TASK_END};
@@ -214,6 +217,7 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
     d->work.task_ended(d->work.context, dataset, &verdict, &end);
     if (r.status == 0)
         d->work.task_ended(d->work.context, dataset, &verdict, &end);
+    free(r.fetch.more);
     free(r.result);
     return r.status == 0;
 }

@@ -51,7 +51,7 @@ static void fetch_fails(struct world *w, guint i, uint32_t stage, uint32_t map,
         .kind = TRP_EVENT_TASK_ENDED,
         .ended = {.attempt = attempt(w, i)->id,
                   .status = TRP_END_FETCH,
-                  .from = {{stage}, map, {executor}, NULL}},
+                  .from = {{stage}, map, {executor}, NULL, NULL, 0}},
     };
     g_array_remove_index(w->attempts, i);
     world_step(w, &ev);

@@ -196,6 +196,14 @@ static void outputs_are_shared_and_made_again_when_lost(void)
     values_of(sums, got);
     g_assert_cmpmem(got, sizeof(got), want, sizeof(want));
     g_assert_cmpuint(fake.maps_again, ==, 2);
+    for (uint32_t map = 0; map < 9; map++) { /* all that are gone are told at once */
+        g_assert_cmpuint(files_of(0, map, path, sizeof(path)), >=, 1);
+        while (files_of(0, map, path, sizeof(path)))
+            g_assert_cmpint(unlink(path), ==, 0);
+    }
+    values_of(sums, got);
+    g_assert_cmpmem(got, sizeof(got), want, sizeof(want));
+    g_assert_cmpuint(fake.maps_again, ==, 2 + 9);
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 

@@ -95,14 +95,23 @@ static void inputs_come_back(void)
 static void a_fetch_failure_comes_back(void)
 {
     struct trp_buf b = {0};
-    struct trp_fetch_end f = {1, 2, {UINT64_C(3) << 32}, "gone", 4}, got;
+    struct trp_map_output others[] = {
+        {5, 6         },
+        {7, UINT64_MAX}
+    };
+    struct trp_fetch_end f = {1, 2, {UINT64_C(3) << 32}, others, 2, "gone", 4}, got;
     trp_fetch_end_put(&b, &f);
     g_assert_cmpint(trp_fetch_end_get(b.data, b.size, &got), ==, 0);
     g_assert_cmpuint(got.dataset, ==, 1);
     g_assert_cmpuint(got.map, ==, 2);
     g_assert_cmpuint(got.attempt.n, ==, f.attempt.n);
     g_assert_cmpmem(got.text, got.size, "gone", 4);
-    g_assert_cmpint(trp_fetch_end_get(b.data, 15, &got), ==, TRP_EPROTO);
+    g_assert_cmpuint(got.nmore, ==, 2);
+    g_assert_cmpuint(got.more[1].map, ==, 7);
+    g_assert_cmpuint(got.more[1].attempt, ==, UINT64_MAX);
+    free(got.more);
+    for (size_t cut = 0; cut < b.size - 4; cut++)
+        g_assert_cmpint(trp_fetch_end_get(b.data, cut, &got), ==, TRP_EPROTO);
     trp_buf_free(&b);
 }
 

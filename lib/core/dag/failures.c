@@ -204,14 +204,23 @@ static void roll_back(struct trp_engine *e, struct trp_stage *m)
 
 /* ---- fetch failures ---- */
 
+/* What is not at the place any more stays. */
+static void drop_at(struct trp_engine *e, const struct trp_stage *m,
+                    const struct trp_fetch_source *from)
+{
+    struct trp_output_place at = trp_dag_place(e, from->executor.n);
+    trp_map_outputs_drop(e->dag.outputs, m->shuffle, from->map, at);
+    for (uint32_t i = 0; i < from->nmore; i++)
+        trp_map_outputs_drop(e->dag.outputs, m->shuffle, from->more[i], at);
+}
+
 static void drop_output(struct trp_engine *e, const struct trp_stage *m,
                         const struct trp_fetch_source *from)
 {
     if (m->barrier)
         trp_map_outputs_drop_all(e->dag.outputs, m->shuffle);
     else if (from->map != TRP_NONE && trp_dag_executor(e, from->executor.n))
-        trp_map_outputs_drop(e->dag.outputs, m->shuffle, from->map,
-                             trp_dag_place(e, from->executor.n));
+        drop_at(e, m, from);
     else
         trp_map_outputs_grow_epoch(e->dag.outputs);
     e->dag.changes++;

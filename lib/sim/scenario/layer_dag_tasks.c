@@ -96,7 +96,7 @@ static int read_from(struct trp_sim_dag *s, const struct trp_yaml_node *node,
     *ret_stage = shuffle < s->engine->dag.nmap_stages
                      ? s->engine->dag.map_stages[shuffle]
                      : NULL;
-    *ret = (struct trp_fetch_source){{TRP_NONE}, TRP_NONE, {TRP_NONE}, NULL};
+    *ret = (struct trp_fetch_source){{TRP_NONE}, TRP_NONE, {TRP_NONE}, NULL, NULL, 0};
     if (*ret_stage)
         ret->stage = (*ret_stage)->id;
     if (map >= 0)
