@@ -150,7 +150,7 @@ static void write_map(const struct work *w, uint32_t map)
                                           .memory = w->budget,
                                           .order = order_of(w, &sum)};
     trp_error err;
-    trp_shuffle_writer *writer;
+    trp_shuffle_writer *writer = NULL;
     if (trp_shuffle_writer_open(&spec, &writer, &err) < 0)
         die(err.text);
     for (; at + RECORD <= end; at += RECORD) {
@@ -167,7 +167,7 @@ static void write_map(const struct work *w, uint32_t map)
 
 static trp_block_client *start_client(void)
 {
-    trp_block_client *c;
+    trp_block_client *c = NULL;
     trp_error err;
     const struct trp_block_client_config config = {.secret = secret, .mac = true};
     if (trp_block_client_start(&config, &c, &err) < 0)
@@ -198,7 +198,7 @@ static void read_partitions(const struct work *w)
                                               .order = order_of(w, &sum),
                                               .client = client};
         struct trp_shuffle_record r;
-        trp_shuffle_reader *reader;
+        trp_shuffle_reader *reader = NULL;
         trp_error err;
         int rc = trp_shuffle_reader_open(&read, &reader, NULL, &err);
         while (rc >= 0 && (rc = trp_shuffle_next(reader, &r, NULL, &err)) > 0) {

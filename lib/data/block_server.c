@@ -511,7 +511,8 @@ static int open_server(trp_block_server *s, trp_error *err)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &s->stop_fd};
     struct rlimit files;
-    bool many = getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= 8 * FILES;
+    bool many =
+        getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= (rlim_t)8 * FILES;
     s->nfiles = many ? FILES : FILES / 8;
     s->folder = open(s->config.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s->folder < 0)

@@ -82,7 +82,7 @@ static void write_numbers(struct world *w, size_t most, int compress)
                                               .memory = 64 * MIB,
                                               .compress = compress};
         trp_error err = {0};
-        trp_shuffle_writer *writer;
+        trp_shuffle_writer *writer = NULL;
         g_assert_cmpint(trp_shuffle_writer_open(&spec, &writer, &err), ==, 0);
         for (uint32_t i = map; i < w->records; i += w->maps) {
             uint32_t key = GUINT32_TO_BE(i);
@@ -154,7 +154,7 @@ static int read_numbers(const struct world *w, const struct trp_shuffle_read *re
                         size_t most, struct trp_shuffle_reader_counts *ret_counts,
                         struct trp_fetch_problem *problem, trp_error *err)
 {
-    trp_shuffle_reader *r;
+    trp_shuffle_reader *r = NULL;
     struct trp_shuffle_record got;
     uint32_t i = read->partition * w->maps;
     int rc = trp_shuffle_reader_open(read, &r, problem, err);
@@ -439,7 +439,7 @@ static void test_killed(void)
     g_autofree char *endpoint = NULL;
     volatile int killed = 0;
     int fd = listen_here(&endpoint);
-    trp_shuffle_reader *r;
+    trp_shuffle_reader *r = NULL;
     trp_error err;
     w->endpoints[0][0] = endpoint;
     read.killed = &killed;
@@ -459,7 +459,7 @@ static void test_server_ends(void)
     struct trp_shuffle_read read = read_of(w, 0);
     struct trp_fetch_problem problem = {0};
     struct trp_shuffle_record got;
-    trp_shuffle_reader *r;
+    trp_shuffle_reader *r = NULL;
     trp_error err = {0};
     int rc;
     g_assert_cmpint(trp_shuffle_reader_open(&read, &r, &problem, &err), ==, 0);

@@ -27,7 +27,7 @@ static void write_map(const struct trp_shuffle_spec *spec, GPtrArray *records,
                       struct trp_shuffle_counts *ret, uint64_t *sizes)
 {
     trp_error err = {0};
-    trp_shuffle_writer *w;
+    trp_shuffle_writer *w = NULL;
     g_assert_cmpint(trp_shuffle_writer_open(spec, &w, &err), ==, 0);
     for (guint i = 0; i < records->len; i++) {
         const struct made_record *r = records->pdata[i];
@@ -79,7 +79,7 @@ static struct trp_shuffle_read read_of(const struct setting *s, uint32_t partiti
 static trp_shuffle_reader *open_reader(const struct trp_shuffle_read *read)
 {
     trp_error err = {0};
-    trp_shuffle_reader *r;
+    trp_shuffle_reader *r = NULL;
     int rc = trp_shuffle_reader_open(read, &r, NULL, &err);
     g_assert_cmpstr(err.text, ==, "");
     g_assert_cmpint(rc, ==, 0);
@@ -421,7 +421,7 @@ static void test_no_order(void)
     for (int i = 0; i < 2; i++) {
         char *folder = shuffle_folder_make();
         struct trp_shuffle_spec spec = spec_of(folder, 0, 1);
-        trp_shuffle_writer *w;
+        trp_shuffle_writer *w = NULL;
         trp_error err;
         spec.order = (struct trp_shuffle_order){.compare = compare[i], .context = rand};
         g_assert_cmpint(trp_shuffle_writer_open(&spec, &w, &err), ==, 0);
@@ -519,7 +519,7 @@ static void test_combine_that_fails(void)
 {
     char *folder = shuffle_folder_make();
     struct trp_shuffle_spec spec = spec_of(folder, 0, 1);
-    trp_shuffle_writer *w;
+    trp_shuffle_writer *w = NULL;
     trp_error err;
     spec.order.combine = refuses;
     g_assert_cmpint(trp_shuffle_writer_open(&spec, &w, &err), ==, 0);
@@ -539,7 +539,7 @@ static void test_refusals(void)
 {
     char *folder = shuffle_folder_make();
     struct trp_shuffle_spec spec = spec_of(folder, 0, 0);
-    trp_shuffle_writer *w;
+    trp_shuffle_writer *w = NULL;
     trp_error err;
     g_assert_cmpint(trp_shuffle_writer_open(&spec, &w, &err), ==, TRP_EINVAL);
     spec.partitions = 2;
@@ -569,7 +569,7 @@ static void test_given_up(void)
     char *folder = shuffle_folder_make();
     struct trp_shuffle_spec spec = spec_of(folder, 0, 2);
     volatile int killed = 0;
-    trp_shuffle_writer *w;
+    trp_shuffle_writer *w = NULL;
     trp_error err;
     char value[1000] = "";
     spec.killed = &killed;
@@ -593,7 +593,7 @@ static void test_full_disk(void)
         char *folder = shuffle_folder_make();
         struct trp_shuffle_spec spec = spec_of(folder, 0, 2);
         struct rlimit old, small;
-        trp_shuffle_writer *w;
+        trp_shuffle_writer *w = NULL;
         trp_error err = {0};
         char value[1000] = "";
         int rc = 0;
@@ -629,7 +629,7 @@ static int read_damaged(const struct setting *s, struct trp_fetch_problem *ret,
     for (uint32_t p = 0; p < s->partitions; p++) {
         struct trp_shuffle_read read = read_of(s, p, sources);
         struct trp_shuffle_record got;
-        trp_shuffle_reader *r;
+        trp_shuffle_reader *r = NULL;
         uint32_t last = 0;
         int rc = trp_shuffle_reader_open(&read, &r, ret, err);
         if (rc < 0)
