@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TRP_SPIN_NS = 100000, TRP_SPIN_LEAST = 2, TRP_SPIN_MOST = 1024 };
+enum { TRP_SPIN_NS = 100000, TRP_SPIN_LEAST = 2, TRP_SPIN_MOST = 64 };
 
 /* All zero: poll. */
 struct trp_spin {
