@@ -7,7 +7,7 @@
  *                                 them: after 1 s of silence one byte there and one
  *                                 back, N times (p50_us)
  *     bare line N PROGRAM         posix_spawn of PROGRAM to the first byte that it
- * prints, N times (p50_ms)
+ *                                 prints, N times (p50_ms)
  */
 #include <errno.h>
 #include <spawn.h>

@@ -8,7 +8,8 @@
  *     cold N           the same, each after 1 s of silence (p50_us)
  *     stages N TASKS   N actions of TASKS tasks each, one after the other (stage_us)
  *     crowd N          one action of N tasks that wait for each other: what the
- * driver's process took at its most, less what it took before (driver_kib)
+ *                      driver's process took at its most, less what it took before
+ *                      (driver_kib)
  *
  * But for a crowd, a first action that is not measured brings the executor up.
  */

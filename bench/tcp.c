@@ -2,8 +2,9 @@
  * The same as pair.c without MPI: two processes that poll a TCP connection on loopback.
  *
  *     tcp tasks N      batches of 256 descriptors of 16 bytes out, ends of 24 bytes
- * back, 8 batches in flight (per_second); N is rounded up to whole batches tcp pings N
- * a round trip of 16 bytes, N times (p50_us, p99_us)
+ *                      back, 8 batches in flight (per_second); N is rounded up to
+ *                      whole batches
+ *     tcp pings N      a round trip of 16 bytes, N times (p50_us, p99_us)
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -12,11 +12,14 @@
  *     sched/executors.c    executors and their classes: ledger, free lists
  *     sched/offers.c       one offer, one visit of a set, rounds over given executors
  *     scenario/            task sets without jobs, the DAG without task sets: for
- * scenarios sched/rounds.c       rounds over a class, queue ahead sched/start_gate.c
- * nothing is launched until enough executors have come sched/barrier.c      gangs of
- * executors: all tasks in one round or none sched/keep.c         slots that are kept
- * for them sched/outcomes.c     how attempts end sched/executor_losses.c    executors
- * that are lost; kills sched/decommission.c executors that are to go in good order
+ *                          scenarios
+ *     sched/rounds.c       rounds over a class, queue ahead
+ *     sched/start_gate.c   nothing is launched until enough executors have come
+ *     sched/barrier.c      gangs of executors: all tasks in one round or none
+ *     sched/keep.c         slots that are kept for them
+ *     sched/outcomes.c     how attempts end
+ *     sched/executor_losses.c  executors that are lost; kills
+ *     sched/decommission.c executors that are to go in good order
  *     sched/exclusion.c    who gets nothing because tasks failed there
  *     sched/copies.c       speculation: second attempts of slow tasks
  *     alloc/demand.c       how many executors the tasks of a class can use

@@ -3,8 +3,9 @@
  * and what their tasks are (struct trp_work), which is commands.
  *
  *     trp_command_job_new(&config, &job, &err);
- *     trp_driver_submit(driver, trp_command_job_spec(job), trp_command_job_work(job),
- * …); … trp_driver_wait … for (i = 0; (line = trp_command_job_failure(job, i)); i++) …
+ *     trp_driver_submit(driver, trp_command_job_spec(job), trp_command_job_work(job), …);
+ *     … trp_driver_wait …
+ *     for (i = 0; (line = trp_command_job_failure(job, i)); i++) …
  *     trp_command_job_free(job);
  *
  * Threads: the loop's, as struct trp_work says.

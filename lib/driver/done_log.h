@@ -2,8 +2,7 @@
  * What is done in a run, so that `--resume` need not do it again: RUN/state/done.jsonl,
  * one JSON line each time
  *
- *     {"done": ID, "is": PRINT, "stage": S, "task": N, "outputs": [[PATH, SIZE, NS],
- * …]}
+ *     {"done": ID, "is": PRINT, "stage": S, "task": N, "outputs": [[PATH, SIZE, NS], …]}
  *     {"stage_outputs": S, "outputs": […]}     at a stage's end
  *     {"drop": ID}                             that task's record counts no more
  *     {"drop_stage": S}                        no record of that stage counts any more

@@ -2,9 +2,9 @@
  * Reading an event log: line by line, only the events that somebody wants. A last line
  * that a crash has left unfinished is skipped.
  *
- *     static const struct trp_event_line_kind kinds[] = {{"SparkListenerTaskEnd",
- * take_end}}; trp_event_lines_read("troupe-runs/last/events.jsonl", kinds, 1, &mine,
- * &err);
+ *     static const struct trp_event_line_kind kinds[] = {
+ *         {"SparkListenerTaskEnd", take_end}};
+ *     trp_event_lines_read("troupe-runs/last/events.jsonl", kinds, 1, &mine, &err);
  */
 #ifndef TRP_EVENTS_EVENT_LINES_H
 #define TRP_EVENTS_EVENT_LINES_H

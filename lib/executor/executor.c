@@ -1,8 +1,8 @@
 /*
  * The life of an executor process.
  *
- *     name, bind, join the cgroup, call the driver → fork the spawner → MPI_Init → join
- * → work → end
+ *     name, bind, join the cgroup, call the driver
+ *         → fork the spawner → MPI_Init → join → work → end
  *
  * The order is the point: the spawner is forked while the process is small and has no
  * threads, after the socket on which it may have to say last words; binding comes

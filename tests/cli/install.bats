@@ -87,9 +87,9 @@ END
     nm -D --defined-only "$lib/libtroupe.so" | awk '$2 != "A" { print $3 }' >shown
     [ -s shown ]
     run -1 grep -v '^trp_[a-z_]*@@TROUPE_[0-9.]*$' shown
-    # trp_key and trp_value are inline
-    grep -oE '\btrp_[a-z_0-9]+\(' "$usr/include/troupe.h" | tr -d '(' | sort -u |
-        grep -vxE 'trp_(key|value)' >declared
+    grep -oP '^static inline .*?\K\btrp_[a-z_0-9]+(?=\()' "$usr/include/troupe.h" >inline
+    grep -oP '\btrp_[a-z_0-9]+(?=\()' "$usr/include/troupe.h" | sort -u |
+        grep -vxFf inline >declared
     diff declared <(sed 's/@@.*//' shown | sort)
 }
 

@@ -9,8 +9,8 @@
  * once; executors go by another road (alloc/idle.h). Nothing falls while
  * *initializing*: until the first stage, or until an executor timed out.
  *
- *     demand = ceil(((pending + copies that wait + running) * ratio + of gangs) /
- * slots)
+ *     demand = ceil(((pending + copies that wait + running) * ratio + of gangs)
+ *                   / slots)
  *
  * A gang's tasks all run at once, whatever the ratio. The limits over all profiles are
  * not known here: they bound what is requested (shares.h), not what is aimed at.

@@ -3,8 +3,9 @@
  * became of tasks (dag/seam.h) and are told here what the scheduler would be. Internal
  * to the engine and lib/sim.
  *
- *     struct trp_dag_alone alone = {.context = s, .submit = on_submit, .stop =
- * on_stop}; engine->dag.alone = &alone;
+ *     struct trp_dag_alone alone = {
+ *         .context = s, .submit = on_submit, .stop = on_stop};
+ *     engine->dag.alone = &alone;
  */
 #ifndef TRP_CORE_SCENARIO_DAG_ALONE_H
 #define TRP_CORE_SCENARIO_DAG_ALONE_H

@@ -1,4 +1,3 @@
-/* clang-format off */
 /*
  * The protocol between the driver and troupe-slurm: lines of text.
  *
@@ -62,7 +61,6 @@
  *
  * A `failed` has `refusal`: 0 busy, 1 not now, 2 never, 3 slurmctld was not reached.
  */
-/* clang-format on */
 #ifndef TRP_CLUSTER_SLURM_HELPER_LINE_H
 #define TRP_CLUSTER_SLURM_HELPER_LINE_H
 
