@@ -1,0 +1,118 @@
+/*
+ * The process in front of an executor on its node, without Slurm: what it makes of the
+ * driver's word.
+ */
+#include <fcntl.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster/slurm/steps/step.h"
+#include "executor/executor.h"
+#include "os/held.h"
+#include "os/tree.h"
+
+static char *folder;
+
+static void make_run(void)
+{
+    GError *error = NULL;
+    folder = g_dir_make_tmp("troupe-test-XXXXXX", &error);
+    g_assert_no_error(error);
+    char *executors = g_build_filename(folder, "state", "executors", NULL);
+    g_assert_cmpint(g_mkdir_with_parents(executors, 0700), ==, 0);
+    g_free(executors);
+}
+
+static void remove_run(void)
+{
+    size_t all = SIZE_MAX;
+    trp_tree_remove(AT_FDCWD, folder, &all);
+    g_free(folder);
+}
+
+/* In the child: its program makes the file RUN/ran. */
+static _Noreturn void be_step(int in, int out)
+{
+    char step[] = "own", dashes[] = "--", shell[] = "/bin/sh", c[] = "-c";
+    char *script = g_strdup_printf("touch '%s/ran'", folder);
+    char *argv[] = {step, dashes, shell, c, script, NULL};
+    struct trp_executor_shape shape = {.cores = 1,
+                                       .slots = 1,
+                                       .sockets = 1,
+                                       .network_timeout_ns = 1000000000,
+                                       .heartbeat_ns = 1000000000};
+    g_strlcpy(shape.driver, "127.0.0.1:1", sizeof shape.driver);
+    g_strlcpy(shape.run_name, "r", sizeof shape.run_name);
+    g_strlcpy(shape.run_dir, folder, sizeof shape.run_dir);
+    g_strlcpy(shape.run_id, trp_held_id(folder), sizeof shape.run_id);
+    char *text = trp_shape_put(&shape);
+    g_setenv("TROUPE_EXECUTOR", text, TRUE);
+    dup2(in, 0);
+    dup2(out, 1);
+    close(in);
+    close(out);
+    _exit(trp_slurm_step_main(5, argv));
+}
+
+/* What a step says that hears `word` and then the end of its input; g_free. */
+static char *say(const char *word)
+{
+    int in[2], out[2], status;
+    GString *said = g_string_new(NULL);
+    char bytes[512];
+    ssize_t n;
+    g_assert_cmpint(pipe(in) | pipe(out), ==, 0);
+    pid_t pid = fork();
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0) {
+        close(in[1]);
+        close(out[0]);
+        be_step(in[0], out[1]);
+    }
+    close(in[0]);
+    close(out[1]);
+    g_assert_cmpint(write(in[1], word, strlen(word)), ==, (ssize_t)strlen(word));
+    close(in[1]);
+    while ((n = read(out[0], bytes, sizeof bytes)) > 0)
+        g_string_append_len(said, bytes, n);
+    close(out[0]);
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    return g_string_free(said, FALSE);
+}
+
+static void test_go(void)
+{
+    make_run();
+    char *said = say("go\n");
+    g_assert_nonnull(strstr(said, "0 started "));
+    g_assert_nonnull(strstr(said, "0 ended "));
+    g_free(said);
+    remove_run();
+}
+
+/* It makes no folder and starts nothing: nobody would know of either. */
+static void test_end(void)
+{
+    make_run();
+    char *ran = g_build_filename(folder, "ran", NULL);
+    char *said = say("end\n");
+    g_assert_nonnull(strstr(said, "0 started "));
+    g_assert_null(strstr(said, "0 ending"));
+    g_assert_null(strstr(said, "0 ended"));
+    g_assert_false(g_file_test(ran, G_FILE_TEST_EXISTS));
+    g_free(said);
+    g_free(ran);
+    remove_run();
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/step/it starts its program when the driver says so", test_go);
+    g_test_add_func("/step/told to end before that it starts nothing", test_end);
+    return g_test_run();
+}
