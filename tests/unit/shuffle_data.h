@@ -5,10 +5,12 @@
 #ifndef TESTS_UNIT_SHUFFLE_DATA_H
 #define TESTS_UNIT_SHUFFLE_DATA_H
 
+#include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "data/shuffle.h"
 
@@ -45,6 +47,15 @@ static inline void shuffle_folder_remove(char *path)
     g_dir_close(dir);
     g_assert_cmpint(g_rmdir(path), ==, 0);
     g_free(path);
+}
+
+/* Other bytes into a file. (g_file_set_contents waits for the disk.) */
+static inline void put_bytes(const char *path, const void *bytes, gsize n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(write(fd, bytes, n), ==, (gssize)n);
+    close(fd);
 }
 
 static inline guint files_in(const char *path)

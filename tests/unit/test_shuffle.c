@@ -691,11 +691,11 @@ static void test_damage(void)
         for (gsize at = 0; at < size; at++) {
             g_autofree char *bad = g_memdup2(good, size);
             bad[at] ^= (char)(1 << at % 8);
-            g_assert_true(g_file_set_contents(path, bad, (gssize)size, NULL));
+            put_bytes(path, bad, size);
             check_problem(&s);
         }
         for (gsize n = 0; n < size; n++) {
-            g_assert_true(g_file_set_contents(path, good, (gssize)n, NULL));
+            put_bytes(path, good, n);
             check_problem(&s);
         }
         g_unlink(path);
@@ -708,7 +708,7 @@ static void test_damage(void)
         g_autofree char *others = NULL;
         gsize n;
         g_assert_true(g_file_get_contents(other, &others, &n, NULL));
-        g_assert_true(g_file_set_contents(path, others, (gssize)n, NULL));
+        put_bytes(path, others, n);
         check_problem(&s);
         shuffle_folder_remove(folder);
     }
