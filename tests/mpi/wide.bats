@@ -35,7 +35,7 @@ reduce="save trp_reduce_by_key"
 # tally [VARIABLE=VALUE…]: starts it on the text; it waits in its last map task, when all
 # others have left their outputs.
 tally() {
-    env "$@" troupe run --run-name r --local=2 -- "$programs/tally" "$BATS_FILE_TMPDIR/text" \
+    env "$@" troupe run --run-name r --local=2 --set events.tasks=all -- "$programs/tally" "$BATS_FILE_TMPDIR/text" \
         out wait >summary 2>err &
     pid=$!
     wait_until 30 test -s wait.here || { cat err; return 1; }
@@ -52,7 +52,7 @@ goes_on() {
 }
 
 @test "words are counted as awk counts them, each stage in its own shape" {
-    run -0 --separate-stderr troupe run --run-name r -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out
+    run -0 --separate-stderr troupe run --run-name r --set events.tasks=all -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out
     right out
     [ "$(row "$map" <<<"$output")" = "7 7 0" ]
     [ "$(row "$reduce" <<<"$output")" = "5 5 0" ]
