@@ -88,7 +88,7 @@ struct trp_slurm_kind_jobs {
     int64_t waits_since; /* since when a gang waits for that; 0: none does */
     int64_t never_until; /* when `never` is looked at again; 0: it is for good */
     struct trp_slurm_kind_jobs *needed; /* of a kind that is asked for ahead: the one to
-                  * which its jobs go when it is needed, or NULL */
+                                         * which its jobs go when it is needed, or NULL */
 };
 
 struct trp_slurm_additional {
