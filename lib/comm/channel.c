@@ -431,8 +431,10 @@ int trp_channel_watch(trp_channel *c, int fd, void *what)
 int trp_channel_make(bool driver, trp_channel **ret, trp_error *err)
 {
     trp_channel *c = calloc(1, sizeof *c);
-    if (!c)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory for a channel");
+    if (!c) {
+        trp_error_set(err, TRP_ENOMEM, "out of memory for a channel");
+        return TRP_ENOMEM;
+    }
     c->now = trp_clock_ns();
     c->driver = driver;
     c->listen_fd = c->here_fd = -1;

@@ -253,7 +253,9 @@ static int step_end(struct trp_sched *s, const struct trp_yaml_node *value,
                   .status = statuses[v.status],
                   .duration_ns = now_ns - s->engine->attempts.v[slot].launched_ns,
                   .records = (uint64_t)v.records,
-                  .from = {{TRP_NONE}, TRP_NONE, {from ? from->id.n : TRP_NONE}}},
+                  .from = {.stage = {TRP_NONE},
+                           .map = TRP_NONE,
+                           .executor = {from ? from->id.n : TRP_NONE}}},
     };
     return trp_engine_step(s->engine, now_ns, &ev, err);
 }
