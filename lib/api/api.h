@@ -3,14 +3,15 @@
  * nodes that the context owns.
  *
  * A *node* is a source (range, array, records, text, a wide operation: wide.h), a step
- * (transform, map, filter), a union of two nodes, or a mark on one (profile, barrier,
- * preferred hosts). Its partitions are numbered from 0; those of a union are a's and
- * then b's. So one partition of any node comes from one source and the steps on one
- * path (chain.h).
+ * (transform, map, filter), a union of two nodes, a coalesced node, or a mark on one
+ * (profile, barrier, preferred hosts). Its partitions are numbered from 0; those of a
+ * union are a's and then b's, one of a coalesced node is a run of neighbours of a's. So
+ * one partition of any node comes from partitions of sources, its *members*, one after
+ * the other, and each of them through the steps on one path (chain.h).
  *
  * A source that is read from the program or from files has *inputs*: the bytes that go
  * with the launch of each partition's task, one after the other in one buffer, made
- * when the dataset is made.
+ * when the dataset is made. A coalesced node has those of its members.
  *
  * Threads: one at a time per context; one context a process.
  */
@@ -29,7 +30,8 @@
 #include "driver/driver.h"
 
 enum {
-    TRP_STEPS_MAX = 256,          /* functions between a source and an action */
+    TRP_STEPS_MAX = 256,          /* functions and coalesced nodes between a source and
+                                   * an action */
     TRP_PARTITIONS_MAX = 1 << 24, /* of a dataset */
     TRP_ARGUMENT_MAX = 64 << 20,  /* bytes given to a function */
     TRP_FUNCTION_NAME_MAX = 255,  /* bytes of a registered name */
@@ -46,6 +48,7 @@ enum trp_node_kind {
     TRP_NODE_MAP,
     TRP_NODE_FILTER,
     TRP_NODE_UNION,
+    TRP_NODE_COALESCE,
     TRP_NODE_PROFILE,
     TRP_NODE_BARRIER,
     TRP_NODE_PREFER,
@@ -76,7 +79,7 @@ struct trp_dataset {
     trp_dataset *next; /* the context's list */
     enum trp_node_kind kind;
     uint32_t partitions;
-    uint32_t steps;     /* on the longest path from a source to here */
+    uint32_t steps;     /* and coalesced nodes on the longest path from a source */
     trp_dataset *a, *b; /* what it is made of; NULL for a source */
     uint64_t walk;      /* the walk that saw it last, and its place there */
     uint32_t place;
@@ -86,7 +89,7 @@ struct trp_dataset {
         struct {
             int64_t begin, end;
         } range;
-        struct trp_inputs inputs;
+        struct trp_inputs inputs; /* COALESCE: no offsets where there are none below */
         struct trp_step step;
         trp_profile_id profile;
         const char *name; /* TRP_NODE_NAMED */
@@ -165,6 +168,9 @@ void trp_context_set_current(trp_context *ctx);
 /* A node on top of `d` that computes nothing and only says something of its stage, with
  * `more` zeroed bytes behind it. NULL with the error in the context. */
 trp_dataset *trp_dataset_mark(trp_dataset *d, enum trp_node_kind kind, size_t more);
+/* A node whose partitions are runs of those of `d`, without its inputs (coalesce.c).
+ * NULL with the error in the context. */
+trp_dataset *trp_dataset_coalesced(trp_dataset *d, uint32_t partitions);
 /* A source without inputs, to be filled, with `more` bytes behind it. NULL with the
  * error in the context. */
 trp_dataset *trp_dataset_source(trp_context *ctx, enum trp_node_kind kind,

@@ -22,7 +22,7 @@
 
 #include "core/base/array.h"
 
-enum { BODY_VERSION = 2 };
+enum { BODY_VERSION = 3 };
 
 /* ---- the driver's side ---- */
 
@@ -90,6 +90,7 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
         trp_put_u32(b, d->a->place);
         trp_put_u32(b, d->b->place);
         return;
+    case TRP_NODE_COALESCE:
     case TRP_NODE_PROFILE:
     case TRP_NODE_BARRIER:
     case TRP_NODE_PREFER:
@@ -117,10 +118,15 @@ int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
     return b->failed ? TRP_ENOMEM : 0;
 }
 
-void trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_data,
+bool trp_chain_has_inputs(enum trp_node_kind kind)
+{
+    return kind == TRP_NODE_ARRAY || kind == TRP_NODE_RECORDS || kind == TRP_NODE_TEXT;
+}
+
+bool trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_data,
                      uint32_t *ret_size)
 {
-    while (d->a) {
+    while (d->a && d->kind != TRP_NODE_COALESCE) {
         if (d->kind == TRP_NODE_UNION && task >= d->a->partitions) {
             task -= d->a->partitions;
             d = d->b;
@@ -128,12 +134,14 @@ void trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_da
             d = d->a;
         }
     }
+    bool whole = trp_chain_has_inputs(d->kind);
     *ret_data = NULL;
     *ret_size = 0;
-    if (d->kind == TRP_NODE_RANGE || d->kind == TRP_NODE_WIDE)
-        return;
-    *ret_data = d->inputs.data + d->inputs.offsets[task];
-    *ret_size = (uint32_t)(d->inputs.offsets[task + 1] - d->inputs.offsets[task]);
+    if (whole || (d->kind == TRP_NODE_COALESCE && d->inputs.offsets)) {
+        *ret_data = d->inputs.data + d->inputs.offsets[task];
+        *ret_size = (uint32_t)(d->inputs.offsets[task + 1] - d->inputs.offsets[task]);
+    }
+    return whole;
 }
 
 static const char *end_name(enum trp_end_kind kind)
@@ -157,7 +165,8 @@ static const char *end_name(enum trp_end_kind kind)
     return "?";
 }
 
-static const char *source_name(enum trp_node_kind kind, const struct trp_wide_plan *p)
+/* Of what is no step. */
+static const char *node_name(enum trp_node_kind kind, const struct trp_wide_plan *p)
 {
     switch (kind) {
     case TRP_NODE_RANGE:
@@ -170,6 +179,8 @@ static const char *source_name(enum trp_node_kind kind, const struct trp_wide_pl
         return "trp_text_files";
     case TRP_NODE_WIDE:
         return trp_wide_name(p);
+    case TRP_NODE_COALESCE:
+        return "trp_coalesce";
     default:
         return "trp_union";
     }
@@ -191,16 +202,17 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
         all++;
     }
     for (; d->a && d->kind != TRP_NODE_UNION; d = d->a) {
-        if (d->kind > TRP_NODE_UNION) /* a mark */
+        if (d->kind > TRP_NODE_COALESCE) /* a mark */
             continue;
         if (n < SHOWN)
-            names[n++] = d->step.name;
+            names[n++] =
+                d->kind == TRP_NODE_COALESCE ? node_name(d->kind, NULL) : d->step.name;
         all++;
     }
     size_t at = (size_t)snprintf(
         buf, size, "%s %s%s",
         end->kind == TRP_DO_SHUFFLE ? trp_wide_name(end->plan) : end_name(end->kind),
-        source_name(d->kind, d->kind == TRP_NODE_WIDE ? &d->wide.plan : NULL),
+        node_name(d->kind, d->kind == TRP_NODE_WIDE ? &d->wide.plan : NULL),
         all > n ? " → …" : "");
     while (n > 0 && at < size)
         at += (size_t)snprintf(buf + at, size - at, " → %.24s", names[--n]);
@@ -271,6 +283,7 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
         n->a = trp_get_u32(v);
         n->b = trp_get_u32(v);
         break;
+    case TRP_NODE_COALESCE:
     case TRP_NODE_PROFILE:
     case TRP_NODE_BARRIER:
     case TRP_NODE_PREFER:
@@ -307,7 +320,7 @@ static int resolve(struct trp_chain *c, trp_error *err)
         if (!is_step(n->kind)) {
             if (n->kind == TRP_NODE_WIDE && resolve_plan(&n->plan, err) < 0)
                 return TRP_EPROTO;
-            c->key = hash_more(c->key, source_name(n->kind, &n->plan));
+            c->key = hash_more(c->key, node_name(n->kind, &n->plan));
             continue;
         }
         if (find_function(n->name, &f, err) < 0)
@@ -394,10 +407,39 @@ void trp_chain_free(struct trp_chain *c)
     free(c);
 }
 
-int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, uint32_t *steps,
-                       uint32_t *ret_nsteps, uint32_t *ret_partition)
+bool trp_members_next(struct trp_members *m)
 {
-    uint32_t at = 0, n = 0;
+    for (; m->n > 0; m->n--)
+        if (++m->of[m->n - 1].at < m->of[m->n - 1].end)
+            return true;
+    return false;
+}
+
+/* The partition of what a coalesced node is made of: the `k`-th such node on the path.
+ * False: it has none for this task. */
+static bool take_member(const struct trp_chain *c, const struct trp_chain_node *node,
+                        uint32_t k, struct trp_members *m, uint32_t *task)
+{
+    if (k == TRP_STEPS_MAX)
+        return false;
+    if (k == m->n) { /* a new run */
+        int64_t first;
+        uint64_t count;
+        trp_range_part(0, c->nodes[node->a].partitions, node->partitions, *task, &first,
+                       &count);
+        if (count == 0)
+            return false;
+        m->of[m->n].at = (uint32_t)first;
+        m->of[m->n++].end = (uint32_t)((uint64_t)first + count);
+    }
+    *task = m->of[k].at;
+    return true;
+}
+
+int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_members *m,
+                       uint32_t *steps, uint32_t *ret_nsteps, uint32_t *ret_partition)
+{
+    uint32_t at = 0, n = 0, coalesced = 0;
     for (uint32_t walked = 0; walked < c->nnodes; walked++) {
         const struct trp_chain_node *node = &c->nodes[at];
         if (task >= node->partitions)
@@ -417,6 +459,9 @@ int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, uint32_t *steps
                 return TRP_EPROTO;
             steps[n++] = at;
         }
+        if (node->kind == TRP_NODE_COALESCE &&
+            !take_member(c, node, coalesced++, m, &task))
+            return TRP_EPROTO;
         at = node->a;
         if (node->kind == TRP_NODE_UNION && task >= c->nodes[at].partitions) {
             task -= c->nodes[at].partitions;

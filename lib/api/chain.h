@@ -3,9 +3,11 @@
  * it.
  *
  * The body holds every node that the action's dataset is made of, once, so unions of
- * unions cost no more than their nodes. A task walks from the last node down to its
- * source (at a union into the half that has its partition) and then runs the functions
- * it met, batch by batch, in the other direction.
+ * unions cost no more than their nodes. A task walks from the last node down to a
+ * source (at a union into the half that has its partition, at a coalesced node into one
+ * of the partitions that make up its own) and then runs the functions it met, batch by
+ * batch, in the other direction. With coalesced nodes on its way it does so for each of
+ * its members, one after the other.
  *
  *     trp_chain_collect(dataset, &ids, &nids);          // driver
  *     trp_chain_put(&buf, dataset, &end);
@@ -44,9 +46,13 @@ int trp_chain_walk(trp_dataset *d);
 /* Appends the body for the nodes of the last walk. */
 int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
                   const struct trp_chain_end *end);
-/* The bytes that go with the launch of a task; borrowed from its source. */
-void trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_data,
+/* The bytes that go with the launch of a task, borrowed from the dataset. True: they are
+ * a source's; false: there are none, or of a coalesced node, which has those of each
+ * member that has any as counted bytes. */
+bool trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_data,
                      uint32_t *ret_size);
+/* Whether sources of this kind have inputs. */
+bool trp_chain_has_inputs(enum trp_node_kind kind);
 /* "count trp_range → f → g", of a side "trp_reduce_by_key trp_range → f": a name for
  * people; the nearest that trp_named gave where there is one. */
 void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
@@ -54,11 +60,12 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
 
 /* Whether a node of the last walk says where its partitions would best be. */
 bool trp_chain_prefers(const trp_context *ctx);
-/* Where the tasks of `d` would best run: the hosts that the nearest such node names.
- * Names are the nodes'. TRP_ENOMEM. */
+/* Where the tasks of `d` would best run: the hosts that the nearest such node names, of
+ * several members those of all. Names are the nodes'. TRP_ENOMEM. */
 struct trp_chain_places {
-    uint32_t *first;
+    uint32_t *first; /* partitions + 1 */
     struct trp_place *places;
+    uint32_t nplaces, capacity;
 };
 int trp_chain_places(const trp_dataset *d, struct trp_chain_places *ret);
 void trp_chain_places_free(struct trp_chain_places *p);
@@ -94,11 +101,22 @@ struct trp_chain {
 int trp_chain_get(const uint8_t *body, size_t size, struct trp_chain **ret,
                   trp_error *err);
 void trp_chain_free(struct trp_chain *c);
-/* The path of a task: fills `steps` (TRP_STEPS_MAX) with the nodes of functions,
- * nearest the source first, and the number of the partition in its source. Returns the
- * index of the source, or TRP_EPROTO. */
-int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, uint32_t *steps,
-                       uint32_t *ret_nsteps, uint32_t *ret_partition);
+/* Which member of a task is next: for each coalesced node on its path, the first one
+ * nearest the end, the partition taken of what it is made of, and where its run ends.
+ * Begins zeroed. */
+struct trp_members {
+    uint32_t n;
+    struct {
+        uint32_t at, end;
+    } of[TRP_STEPS_MAX];
+};
+/* The path of a task's next member: fills `steps` (TRP_STEPS_MAX) with the nodes of
+ * functions, nearest the source first, and the number of the partition in its source.
+ * Returns the index of the source, or TRP_EPROTO. */
+int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_members *m,
+                       uint32_t *steps, uint32_t *ret_nsteps, uint32_t *ret_partition);
+/* Goes on behind the member whose path was walked; false: it was the last. */
+bool trp_members_next(struct trp_members *m);
 /* The values of partition `i` of a range of int64. */
 void trp_range_part(int64_t begin, int64_t end, uint32_t partitions, uint32_t i,
                     int64_t *ret_first, uint64_t *ret_count);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "api/chain.h"
 #include "core/base/utf8.h"
 
 /* With `more` bytes behind it, which live as long as it does. */
@@ -38,8 +38,7 @@ static trp_dataset *node_new(trp_context *ctx, enum trp_node_kind kind,
 
 static void node_free(trp_dataset *d)
 {
-    if (d->kind == TRP_NODE_ARRAY || d->kind == TRP_NODE_RECORDS ||
-        d->kind == TRP_NODE_TEXT) {
+    if (trp_chain_has_inputs(d->kind) || d->kind == TRP_NODE_COALESCE) {
         free(d->inputs.data);
         free(d->inputs.offsets);
         free(d->inputs.base);
@@ -220,6 +219,16 @@ trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t part
 
 /* ---- steps, unions, profiles ---- */
 
+/* Whether one more step may stand on `d`. */
+static bool steps_ok(const trp_dataset *d, const char *what)
+{
+    if (d->steps < TRP_STEPS_MAX - 1)
+        return true;
+    trp_dataset_fail(d->context, TRP_ELIMIT, "%s: more than %d functions in one chain",
+                     what, TRP_STEPS_MAX - 1);
+    return false;
+}
+
 static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char *what,
                              trp_function f, const void *arg, size_t arg_size)
 {
@@ -240,11 +249,8 @@ static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char
                          arg_size, name, TRP_ARGUMENT_MAX);
         return NULL;
     }
-    if (d->steps >= TRP_STEPS_MAX - 1) {
-        trp_dataset_fail(ctx, TRP_ELIMIT, "%s: more than %d functions in one chain",
-                         what, TRP_STEPS_MAX - 1);
+    if (!steps_ok(d, what))
         return NULL;
-    }
     trp_dataset *n = node_new(ctx, kind, d->partitions, arg_size);
     if (!n)
         return NULL;
@@ -291,6 +297,21 @@ trp_dataset *trp_union(trp_dataset *a, trp_dataset *b)
     d->b = b;
     d->steps = a->steps > b->steps ? a->steps : b->steps;
     return d;
+}
+
+trp_dataset *trp_dataset_coalesced(trp_dataset *d, uint32_t partitions)
+{
+    if (!partitions_ok(d->context, "trp_coalesce", partitions) ||
+        !steps_ok(d, "trp_coalesce"))
+        return NULL;
+    if (partitions > d->partitions)
+        partitions = d->partitions;
+    trp_dataset *n = node_new(d->context, TRP_NODE_COALESCE, partitions, 0);
+    if (!n)
+        return NULL;
+    n->a = d;
+    n->steps = d->steps + 1;
+    return n;
 }
 
 trp_dataset *trp_dataset_mark(trp_dataset *d, enum trp_node_kind kind, size_t more)

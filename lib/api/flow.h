@@ -1,5 +1,5 @@
 /*
- * One task's records on their way: from the source through the functions of its path to
+ * One task's records on their way: from a source through the functions of its path to
  * the action's end. Shared by run.c (a task from begin to end), flow_source.c (where
  * records come from) and flow.c (where they go).
  *
@@ -26,7 +26,8 @@ struct trp_flow {
     struct trp_task task;
     char *resources; /* of the task (task.h) */
     bool failed;
-    uint32_t partition; /* of the source */
+    struct trp_members members; /* where the task is … */
+    uint32_t partition;         /* … and the partition of its source */
     uint32_t nsteps;
     uint32_t steps[TRP_STEPS_MAX];
     struct trp_step_writers *writers;
@@ -60,7 +61,7 @@ int trp_flow_push(struct trp_flow *f, uint32_t position, const trp_batch *in);
 /* Hands on what a function's writer holds (its `flush`; context: the flow). */
 int trp_flow_writer_flush(trp_writer *w, void *context);
 
-/* Pushes all records of the task's partition, read from `input`. */
+/* Pushes all records of one partition of a source, read from `input`. */
 int trp_flow_source(struct trp_flow *f, const struct trp_chain_node *n,
                     const uint8_t *input, size_t size);
 /* A record for the source's writer, and what is left in it. */
@@ -70,13 +71,12 @@ int trp_flow_source_end(struct trp_flow *f);
 /* The same as trp_flow_writer_flush for the source's writer. */
 int trp_flow_source_flush(trp_writer *w, void *context);
 
-/* run.c: source, functions, and then what is left in the writers, in order. */
-int trp_flow_records(struct trp_flow *f, const struct trp_chain_node *source,
-                     const uint8_t *input, size_t size);
+/* run.c: all records of a task: for each member its source, its functions, and then
+ * what is left in the writers, in order. */
+int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size);
 
 /* shuffle_out.c: a whole task of a side; a batch of its records. */
-int trp_flow_map_output(struct trp_flow *f, const struct trp_chain_node *source,
-                        const uint8_t *input, size_t size);
+int trp_flow_map_output(struct trp_flow *f, const uint8_t *input, size_t size);
 int trp_flow_shuffle(struct trp_flow *f, const trp_batch *in);
 /* Whether a plan can take the record: it has a key, and of the width it needs. */
 int trp_flow_check_record(struct trp_flow *f, const struct trp_wide_plan *p,

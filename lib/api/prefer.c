@@ -4,12 +4,14 @@
  * A node keeps what it was told as the engine wants it, offsets and names, in the one
  * allocation that it is. The places of a stage are found when it starts: for each
  * partition from the end of the chain towards its source, the first node that names a
- * host for it counts, as the nearest preference does in Spark.
+ * host for it counts, as the nearest preference does in Spark. A coalesced partition has
+ * the hosts of all that it is made of.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/stage_run.h"
+#include "core/base/array.h"
 
 /* The next name in a list with commas, NULL at its end. */
 static const char *next_name(const char **at, size_t *ret_size)
@@ -80,44 +82,62 @@ bool trp_chain_prefers(const trp_context *ctx)
     return false;
 }
 
-/* The hosts of a task: how many, and their names. */
-static uint32_t hosts_of(const trp_dataset *d, uint32_t task, const char *const **ret)
+static bool is_there(const struct trp_chain_places *p, uint32_t first, const char *name)
 {
-    while (d) {
-        if (d->kind == TRP_NODE_PREFER) {
-            uint32_t n = d->prefer.first[task + 1] - d->prefer.first[task];
-            *ret = d->prefer.names + d->prefer.first[task];
-            if (n > 0)
-                return n;
-        }
-        bool right = d->kind == TRP_NODE_UNION && task >= d->a->partitions;
-        task -= right ? d->a->partitions : 0;
-        d = right ? d->b : d->a;
+    for (uint32_t i = first; i < p->nplaces; i++)
+        if (strcmp(p->places[i].host, name) == 0)
+            return true;
+    return false;
+}
+
+static int add_names(struct trp_chain_places *p, uint32_t first, const trp_dataset *d,
+                     uint32_t task)
+{
+    for (uint32_t i = d->prefer.first[task]; i < d->prefer.first[task + 1]; i++) {
+        if (is_there(p, first, d->prefer.names[i]))
+            continue;
+        if (!TRP_ARRAY_GROW(p->places, p->nplaces, p->capacity))
+            return TRP_ENOMEM;
+        p->places[p->nplaces++] = (struct trp_place){d->prefer.names[i], TRP_NONE};
     }
     return 0;
 }
 
+/* Adds the hosts of a partition to those of a task that begin at `first`, each once. */
+static int add_hosts(struct trp_chain_places *p, uint32_t first, const trp_dataset *d,
+                     uint32_t task)
+{
+    while (d && d->kind != TRP_NODE_COALESCE) {
+        if (d->kind == TRP_NODE_PREFER &&
+            d->prefer.first[task + 1] > d->prefer.first[task])
+            return add_names(p, first, d, task);
+        bool right = d->kind == TRP_NODE_UNION && task >= d->a->partitions;
+        task -= right ? d->a->partitions : 0;
+        d = right ? d->b : d->a;
+    }
+    if (!d)
+        return 0;
+    int64_t member;
+    uint64_t count;
+    trp_range_part(0, d->a->partitions, d->partitions, task, &member, &count);
+    int rc = 0;
+    for (; rc == 0 && count > 0; member++, count--)
+        rc = add_hosts(p, first, d->a, (uint32_t)member);
+    return rc;
+}
+
 int trp_chain_places(const trp_dataset *d, struct trp_chain_places *ret)
 {
-    const char *const *names;
-    uint64_t n = 0;
-    for (uint32_t t = 0; t < d->partitions; t++)
-        n += hosts_of(d, t, &names);
     *ret = (struct trp_chain_places){
-        .first = calloc((size_t)d->partitions + 1, sizeof(*ret->first)),
-        .places = n < UINT32_MAX ? calloc(n + 1, sizeof(*ret->places)) : NULL};
-    if (!ret->first || !ret->places) {
+        .first = calloc((size_t)d->partitions + 1, sizeof(*ret->first))};
+    int rc = ret->first ? 0 : TRP_ENOMEM;
+    for (uint32_t t = 0; rc == 0 && t < d->partitions; t++) {
+        rc = add_hosts(ret, ret->nplaces, d, t);
+        ret->first[t + 1] = ret->nplaces;
+    }
+    if (rc < 0)
         trp_chain_places_free(ret);
-        return TRP_ENOMEM;
-    }
-    uint32_t k = 0;
-    for (uint32_t t = 0; t < d->partitions; t++) {
-        uint32_t hosts = hosts_of(d, t, &names);
-        for (uint32_t i = 0; i < hosts; i++)
-            ret->places[k++] = (struct trp_place){names[i], TRP_NONE};
-        ret->first[t + 1] = k;
-    }
-    return 0;
+    return rc;
 }
 
 void trp_chain_places_free(struct trp_chain_places *p)

@@ -1,9 +1,11 @@
 /*
- * Running a task of a chain on an executor's thread: its path, its buffers, its result.
+ * Running a task of a chain on an executor's thread: its paths, its buffers, its result.
  *
- * When the source is at its end the writers are emptied in order. All buffers belong to
- * the thread and are used again: a small task allocates nothing. What grew above
- * TRP_KEEP_BYTES is given back when the next task begins.
+ * When a source is at its end the writers are emptied in order. A task with several
+ * members (chain.h) does so for each, one after the other, into one end.
+ *
+ * All buffers belong to the thread and are used again: a small task allocates nothing.
+ * What grew above TRP_KEEP_BYTES is given back when the next one begins.
  *
  * A saved part is written under a name of its own beside the final one and renamed, so
  * it appears whole or not at all, whichever attempt writes it.
@@ -105,15 +107,29 @@ static int flow_writers(struct trp_flow *f)
     f->source.flush = trp_flow_source_flush;
     f->source.context = f;
     f->source.killed = flag;
-    trp_writer_reset(&f->kept);
-    trp_reducer_reset(&f->reducer, f->chain->combine, f->chain->last.arg);
     return 0;
 }
 
-int trp_flow_records(struct trp_flow *f, const struct trp_chain_node *source,
-                     const uint8_t *input, size_t size)
+/* One partition of a source through its path. Of several members each that has an input
+ * takes it from `inputs`, else it is all of them. */
+static int flow_member(struct trp_flow *f, struct trp_view *inputs)
 {
-    if (trp_flow_source(f, source, input, size) < 0)
+    const struct trp_chain *c = f->chain;
+    int64_t source = trp_chain_path(c, f->task.info->task, &f->members, f->steps,
+                                    &f->nsteps, &f->partition);
+    if (source < 0 || f->nsteps == TRP_STEPS_MAX)
+        return trp_flow_fail(f, TRP_EPROTO, "task %u is not in its chain",
+                             f->task.info->task);
+    if (c->kind == TRP_DO_FOREACH)
+        f->steps[f->nsteps++] = TRP_NONE; /* c->last */
+    const struct trp_chain_node *node = &c->nodes[source];
+    const uint8_t *input = inputs->at;
+    size_t size = (size_t)(inputs->end - inputs->at);
+    if (f->members.n > 0 && trp_chain_has_inputs(node->kind))
+        input = trp_get_bytes(inputs, &size);
+    if (inputs->bad)
+        return trp_flow_fail(f, TRP_EPROTO, "inputs that cannot be read");
+    if (flow_writers(f) < 0 || trp_flow_source(f, node, input, size) < 0)
         return -1;
     for (uint32_t i = 0; i < f->nsteps; i++) {
         trp_writer *w = &f->writers[i].out;
@@ -122,6 +138,17 @@ int trp_flow_records(struct trp_flow *f, const struct trp_chain_node *source,
         if (w->drop)
             f->ret->records_out += w->emitted;
     }
+    return 0;
+}
+
+int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size)
+{
+    struct trp_view inputs = trp_view_of(input, size);
+    f->members.n = 0;
+    do {
+        if (flow_member(f, &inputs) < 0)
+            return -1;
+    } while (trp_members_next(&f->members));
     return 0;
 }
 
@@ -163,8 +190,7 @@ static int flow_result(struct trp_flow *f)
 }
 
 /* A part appears whole: written under a name of its own, then renamed. */
-static int flow_save(struct trp_flow *f, const struct trp_chain_node *source,
-                     const uint8_t *input, size_t size)
+static int flow_save(struct trp_flow *f, const uint8_t *input, size_t size)
 {
     char name[64], hidden[4096], part[4096];
     const char *dir = f->chain->dir;
@@ -183,7 +209,7 @@ static int flow_save(struct trp_flow *f, const struct trp_chain_node *source,
             close(fd);
         return -1;
     }
-    int rc = trp_flow_records(f, source, input, size);
+    int rc = trp_flow_records(f, input, size);
     long written = ftell(f->file);
     if (fclose(f->file) != 0 && rc == 0)
         rc = trp_flow_fail(f, TRP_ESYSTEM, "cannot write %s: %s", hidden,
@@ -202,24 +228,15 @@ static int flow_save(struct trp_flow *f, const struct trp_chain_node *source,
 static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
 {
     const struct trp_chain *c = f->chain;
-    int64_t source =
-        trp_chain_path(c, f->task.info->task, f->steps, &f->nsteps, &f->partition);
-    if (source < 0 || f->nsteps == TRP_STEPS_MAX) {
-        trp_flow_fail(f, TRP_EPROTO, "task %u is not in its chain", f->task.info->task);
-        return;
-    }
-    if (c->kind == TRP_DO_FOREACH)
-        f->steps[f->nsteps++] = TRP_NONE; /* c->last */
-    if (flow_writers(f) < 0)
-        return;
+    trp_writer_reset(&f->kept);
+    trp_reducer_reset(&f->reducer, c->combine, c->last.arg);
     if (c->kind == TRP_DO_SAMPLE)
         trp_sample_begin(&f->sample, f->task.info->task, c->want);
-    const struct trp_chain_node *node = &c->nodes[source];
     if (c->kind == TRP_DO_SAVE)
-        flow_save(f, node, input, size);
+        flow_save(f, input, size);
     else if (c->kind == TRP_DO_SHUFFLE)
-        trp_flow_map_output(f, node, input, size);
-    else if (trp_flow_records(f, node, input, size) == 0)
+        trp_flow_map_output(f, input, size);
+    else if (trp_flow_records(f, input, size) == 0)
         flow_result(f);
 }
 

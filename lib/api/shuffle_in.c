@@ -201,6 +201,7 @@ int trp_flow_wide(struct trp_flow *f, const struct trp_chain_node *n)
 {
     struct trp_wide_side sides[TRP_SIDES_MAX] = {0};
     const struct trp_wide_plan *p = &n->plan;
+    const uint64_t before = f->ret->records_in;
     int rc = 0;
     for (uint32_t k = 0; rc == 0 && k < p->nsides; k++)
         rc = side_open(f, &sides[k], p, k);
@@ -208,6 +209,6 @@ int trp_flow_wide(struct trp_flow *f, const struct trp_chain_node *n)
         rc = run_kind(f, p, sides);
     for (uint32_t k = 0; k < p->nsides; k++)
         side_close(f, &sides[k]);
-    f->ret->records_in = 0; /* they are no input from outside */
+    f->ret->records_in = before; /* they are no input from outside */
     return rc;
 }

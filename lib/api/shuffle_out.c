@@ -87,8 +87,6 @@ static int place(struct trp_flow *f, const struct trp_wide_plan *p, struct place
     static const int64_t one = 1;
     bool whole = p->kind == TRP_WIDE_DISTINCT;
     if (whole || p->kind == TRP_WIDE_REPARTITION) {
-        if (!whole) /* in turn, each task from another one on */
-            r->partition = (uint32_t)(f->dealt++ % p->partitions);
         r->key = pack(f, whole, r->key, r->nk, r->value, r->nv, &r->nk);
         if (!r->key)
             return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a record");
@@ -97,10 +95,23 @@ static int place(struct trp_flow *f, const struct trp_wide_plan *p, struct place
     } else if (trp_flow_check_record(f, p, r->key, r->nk, r->nv) < 0) {
         return -1;
     }
-    if (p->kind == TRP_WIDE_SORT)
+    switch (p->kind) {
+    case TRP_WIDE_REPARTITION: /* in turn, each task from another one on */
+        r->partition = (uint32_t)(f->dealt++ % p->partitions);
+        break;
+    case TRP_WIDE_SORT:
         r->partition = range_of(p, r->key, r->nk);
-    else if (p->kind != TRP_WIDE_REPARTITION)
+        break;
+    case TRP_WIDE_PARTITION:
+        r->partition = ((trp_partition)p->code)(r->key, r->nk, p->partitions, p->arg);
+        if (r->partition >= p->partitions)
+            return trp_flow_mistake(
+                f, "trp_partition_by: %s returned %u; there are %u partitions",
+                p->function, r->partition, p->partitions);
+        break;
+    default:
         r->partition = (uint32_t)(XXH3_64bits(r->key, r->nk) % p->partitions);
+    }
     if (p->sum == TRP_COUNT) {
         r->value = &one;
         r->nv = sizeof(one);
@@ -151,8 +162,7 @@ static int commit(struct trp_flow *f)
     return 0;
 }
 
-int trp_flow_map_output(struct trp_flow *f, const struct trp_chain_node *source,
-                        const uint8_t *input, size_t size)
+int trp_flow_map_output(struct trp_flow *f, const uint8_t *input, size_t size)
 {
     const struct trp_wide_plan *p = &f->chain->plan;
     const struct trp_task_info *info = f->task.info;
@@ -174,7 +184,7 @@ int trp_flow_map_output(struct trp_flow *f, const struct trp_chain_node *source,
     f->dealt = XXH3_64bits(&info->task, sizeof(info->task)) >> 32;
     if (trp_shuffle_writer_open(&spec, &f->out, &err) < 0)
         return trp_flow_fail(f, err.code, "%s", err.text);
-    int rc = trp_flow_records(f, source, input, size);
+    int rc = trp_flow_records(f, input, size);
     if (rc == 0)
         rc = commit(f);
     trp_shuffle_writer_free(f->out);

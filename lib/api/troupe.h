@@ -189,6 +189,13 @@ typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
         trp_register(#name, (void (*)(void))(name));                                   \
     }                                                                                  \
     struct trp_registered_##name
+#define TRP_PARTITION(name)                                                            \
+    uint32_t name(const void *, size_t, uint32_t, const void *);                       \
+    __attribute__((constructor)) static void trp_register_##name(void)                 \
+    {                                                                                  \
+        trp_register(#name, (void (*)(void))(name));                                   \
+    }                                                                                  \
+    struct trp_registered_##name
 void trp_register(const char *name, void (*function)(void));
 
 /* ---- the run ---- */
@@ -318,6 +325,13 @@ static inline const void *trp_group_next(trp_group_values *v, size_t *ret_size)
 trp_dataset *trp_distinct(trp_dataset *d, uint32_t partitions);
 /* The same records, dealt out in turn. */
 trp_dataset *trp_repartition(trp_dataset *d, uint32_t partitions);
+/* The same records, each in the partition that f says for its key, from 0; one that is
+ * not there is a mistake in the program. f depends on the key and its argument alone: a
+ * task that runs again must deal out its records as it did before. */
+typedef uint32_t (*trp_partition)(const void *key, size_t key_size, uint32_t partitions,
+                                  const void *arg);
+trp_dataset *trp_partition_by(trp_dataset *d, trp_partition f, const void *arg,
+                              size_t arg_size, uint32_t partitions);
 
 /* In what order keys are. Numbers are 8 bytes in the machine's order; doubles that are
  * no numbers come last. `TRP_I64 | TRP_DESCENDING`: the largest first. */
@@ -372,6 +386,14 @@ trp_dataset *trp_cogroup(trp_dataset *a, trp_dataset *b, trp_cogroup_function f,
 
 /* All partitions of a, then those of b. */
 trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
+/* The same records in fewer partitions, without a shuffle: each is a run of neighbouring
+ * partitions of d, as long as the others or one longer, and its task computes them one
+ * after the other, in order. So what d computes runs in no more tasks than `partitions`
+ * (1 or more; above those of d: as many as d has), and to its functions trp_task_index
+ * is the new partition. Such a task is best run where any of its partitions of d is.
+ * What goes with a launch (values of trp_array, trp_records) has 64 MiB at most for all
+ * of them. Where more tasks than that shall compute d: trp_repartition. */
+trp_dataset *trp_coalesce(trp_dataset *d, uint32_t partitions);
 /* The name of the stage that computes d, in every display (1 to 200 bytes of UTF-8,
  * copied). Of several in one stage the one nearest to its end. */
 trp_dataset *trp_named(trp_dataset *d, const char *name);

@@ -95,6 +95,16 @@ trp_dataset *trp_repartition(trp_dataset *d, uint32_t partitions)
     return d ? wide_new(d, NULL, partitions, &plan) : NULL;
 }
 
+trp_dataset *trp_partition_by(trp_dataset *d, trp_partition f, const void *arg,
+                              size_t arg_size, uint32_t partitions)
+{
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_PARTITION};
+    if (!d || !take_function(d->context, &plan, (void (*)(void))f, "TRP_PARTITION", arg,
+                             arg_size))
+        return NULL;
+    return wide_new(d, NULL, partitions, &plan);
+}
+
 trp_dataset *trp_sort_by_key(trp_dataset *d, unsigned order, uint32_t partitions)
 {
     unsigned type = order & ~(unsigned)TRP_DESCENDING;

@@ -32,6 +32,7 @@ enum trp_wide_kind {
     TRP_WIDE_SORT,        /* dealt out by ranges of keys */
     TRP_WIDE_JOIN,        /* pairs of values of one key */
     TRP_WIDE_COGROUP,     /* a function gets all values of one key */
+    TRP_WIDE_PARTITION,   /* dealt out by a function of the program */
     TRP_WIDE_KINDS,       /* one more than the last */
 };
 
@@ -48,7 +49,8 @@ struct trp_wide_plan {
     enum trp_sum sum;     /* REDUCE */
     unsigned order;       /* SORT: enum trp_order; 0: by `function` */
     enum trp_join join;   /* JOIN */
-    const char *function; /* COMBINE, SORT, COGROUP: registered name; NULL: none */
+    const char *function; /* COMBINE, SORT, COGROUP, PARTITION: registered name;
+                           * NULL: none */
     const void *arg;
     size_t arg_size;
     void (*code)(void);    /* the function, on an executor */

@@ -14,6 +14,7 @@ static const char *const names[TRP_WIDE_KINDS] = {
     [TRP_WIDE_SORT] = "trp_sort_by_key",
     [TRP_WIDE_JOIN] = "trp_join",
     [TRP_WIDE_COGROUP] = "trp_cogroup",
+    [TRP_WIDE_PARTITION] = "trp_partition_by",
 };
 
 const char *trp_wide_name(const struct trp_wide_plan *p)
@@ -70,7 +71,7 @@ static bool get_ranges(struct trp_wide_plan *p)
 static bool has_function(const struct trp_wide_plan *p)
 {
     return p->kind == TRP_WIDE_COMBINE || p->kind == TRP_WIDE_COGROUP ||
-           (p->kind == TRP_WIDE_SORT && !p->order);
+           p->kind == TRP_WIDE_PARTITION || (p->kind == TRP_WIDE_SORT && !p->order);
 }
 
 static bool is_possible(const struct trp_wide_plan *p)

@@ -135,3 +135,24 @@ flip() { # a byte in the middle of its records
     [ "$(row "$map" <summary)" = "7 13 0" ]
     [ "$(grep -c 'is run again' err)" = 1 ]
 }
+
+@test "words dealt out by a function, and partitions taken together, are as sort has them" {
+    local text=$BATS_FILE_TMPDIR/text part
+    run -0 --separate-stderr troupe run --run-name r -- "$programs/index" "$text" out
+    LC_ALL=C tr -cs a-zA-Z '\n' <"$text" | LC_ALL=C tr A-Z a-z |
+        LC_ALL=C sed '/^$/d' | LC_ALL=C sort >want
+    [ "$(wc -l <want)" -gt 10000 ]
+    # 26 letters in 4 runs
+    for part in 0:a-f 1:g-m 2:n-s 3:t-z; do
+        LC_ALL=C grep "^[${part#*:}]" want | cmp - "out/part-0000${part%:*}"
+    done
+    [ "$(ls out | wc -l)" = 4 ]
+    [ "$(row "trp_partition_by trp_text_files → trp_coalesce" <<<"$output")" = "3 3 0" ]
+    [ "$(row "save trp_partition_by → trp_coalesce" <<<"$output")" = "4 4 0" ]
+}
+
+@test "a partition that is not there is a mistake, told at once" {
+    echo zebra >zoo
+    run -1 --separate-stderr troupe run --run-name r -- "$programs/index" zoo out wrong
+    [[ "$stderr" == *"failed once, with a mistake in the program: trp_partition_by: letter returned 26; there are 26 partitions"* ]]
+}

@@ -37,6 +37,7 @@ struct trp_driver {
     trp_profile_id profile;
     uint32_t jobs, attempts, ends, profiles; /* how often what happened */
     uint32_t maps_again;                     /* map tasks run again */
+    uint64_t records_in;                     /* of tasks that succeeded, from outside */
     size_t body_size;
     size_t memory; /* of a task for map outputs */
     const char *resources;
@@ -200,6 +201,8 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
     verdict.task_end.counted = r.status != 0;
     verdict.task_end.retried = r.status != 0 && number + 1 < FAKE_TRIES;
     verdict.task_end.failures = r.status ? number + 1 : number;
+    if (r.status == 0)
+        d->records_in += r.records_in;
     struct trp_end end = {.code = r.status,
                           .records_in = r.records_in,
                           .records_out = r.records_out,

@@ -619,7 +619,7 @@ static void broken_bodies(void)
     int64_t one = 1;
     trp_dataset *d = trp_map(trp_range(ctx, 0, 3, 2), add_number, &one, sizeof(one));
     uint64_t offsets[] = {0, 1};
-    d = trp_union(d, trp_records(ctx, "x", offsets, 1, 1));
+    d = trp_coalesce(trp_union(d, trp_records(ctx, "x", offsets, 1, 1)), 2);
     struct trp_chain_end end = {.kind = TRP_DO_FOREACH, .step.name = "nothing"};
     struct trp_buf b = {0};
     g_assert_cmpint(trp_chain_walk(d), ==, 0);
@@ -631,20 +631,32 @@ static void broken_bodies(void)
         g_assert_cmpint(trp_chain_get(cut, n, &c, &err), ==, TRP_EPROTO);
     }
     uint32_t steps[TRP_STEPS_MAX], nsteps, part;
+    struct trp_members m;
     for (size_t i = 0; i < b.size * 255; i++) { /* every byte, every other value */
         uint8_t was = b.data[i / 255];
         b.data[i / 255] = (uint8_t)(was + 1 + i % 255);
         if (trp_chain_get(b.data, b.size, &c, &err) == 0) {
-            for (uint32_t task = 0; task < 5; task++)
-                trp_chain_path(c, task, steps, &nsteps, &part);
+            for (uint32_t task = 0; task < 5; task++) {
+                int most = 100; /* a count that was changed may be any */
+                m.n = 0;
+                do
+                    trp_chain_path(c, task, &m, steps, &nsteps, &part);
+                while (trp_members_next(&m) && --most);
+            }
             trp_chain_free(c);
         }
         b.data[i / 255] = was;
     }
     g_assert_cmpint(trp_chain_get(b.data, b.size, &c, &err), ==, 0);
-    g_assert_cmpint(trp_chain_path(c, 1, steps, &nsteps, &part), >=, 0);
+    m.n = 0;
+    g_assert_cmpint(trp_chain_path(c, 1, &m, steps, &nsteps, &part), >=, 0);
     g_assert_cmpuint(nsteps, ==, 1);
     g_assert_cmpuint(part, ==, 1);
+    g_assert_true(trp_members_next(&m));
+    g_assert_cmpint(trp_chain_path(c, 1, &m, steps, &nsteps, &part), >=, 0);
+    g_assert_cmpuint(nsteps, ==, 0);
+    g_assert_cmpuint(part, ==, 0);
+    g_assert_false(trp_members_next(&m));
     trp_chain_free(c);
     trp_buf_free(&b);
     trp_finalize(ctx);
@@ -770,6 +782,15 @@ static void preferred_hosts(void)
     g_assert_cmpint(trp_count(d, &n), ==, 0);
     g_assert_cmpuint(n, ==, 2 + 4 + 1);
     g_assert_cmpstr(fake.places, ==, "||a b|d||e|f|");
+    uint32_t all = d->partitions;
+    g_assert_cmpint(trp_count(trp_coalesce(d, 3), &n), ==, 0);
+    g_assert_cmpstr(fake.places, ==, "|a b d|e f|");
+    d = trp_union(d, d);
+    g_assert_cmpint(trp_count(trp_coalesce(trp_coalesce(d, all), 1), &n), ==, 0);
+    g_assert_cmpstr(fake.places, ==, "a b d e f|"); /* each once */
+    const char *last[] = {NULL, "g"};
+    g_assert_cmpint(trp_count(trp_prefer(trp_coalesce(d, 2), last), &n), ==, 0);
+    g_assert_cmpstr(fake.places, ==, "a b d e f|g|");
     g_assert_cmpint(trp_count(trp_range(ctx, 0, 8, 4), &n), ==, 0);
     g_assert_cmpstr(fake.places, ==, "");
     g_assert_null(trp_prefer(d, NULL));
