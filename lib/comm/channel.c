@@ -431,10 +431,8 @@ int trp_channel_watch(trp_channel *c, int fd, void *what)
 int trp_channel_make(bool driver, trp_channel **ret, trp_error *err)
 {
     trp_channel *c = calloc(1, sizeof *c);
-    if (!c) {
-        trp_error_set(err, TRP_ENOMEM, "out of memory for a channel");
-        return TRP_ENOMEM;
-    }
+    if (!c)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a channel");
     c->now = trp_clock_ns();
     c->driver = driver;
     c->listen_fd = c->here_fd = -1;
@@ -541,7 +539,7 @@ int trp_channel_listen(const struct trp_listen_config *config,
                        const struct trp_channel_handler *handler,
                        trp_channel **ret_channel, trp_error *err)
 {
-    trp_channel *c;
+    trp_channel *c = NULL;
     int rc = trp_channel_make(true, &c, err);
     if (rc < 0)
         return rc;
