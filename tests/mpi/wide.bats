@@ -29,6 +29,9 @@ row() {
     awk -v name="$1" 'index($0, name) == 1 { found = 1; next }
         found { print $2, $3, $4; exit }'
 }
+# Those that were handed back before they started end as well, and are none.
+done_tasks() { events r | grep SparkListenerTaskEnd | grep '"Reason":"Success"'; }
+
 map="trp_reduce_by_key trp_text_files"
 reduce="save trp_reduce_by_key"
 
@@ -64,8 +67,8 @@ goes_on() {
     written=$(events r | grep -o '"Shuffle Bytes Written":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
     read=$(events r | grep -o '"Local Bytes Read":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
     [ "$read" -gt 10000 ] && [ "$written" -ge "$read" ]
-    [ "$(events r | grep -c '"Task Type":"ShuffleMapTask"')" = 7 ]
-    [ "$(events r | grep -c '"Task Type":"ResultTask"')" = 5 ]
+    [ "$(done_tasks | grep -c '"Task Type":"ShuffleMapTask"')" = 7 ]
+    [ "$(done_tasks | grep -c '"Task Type":"ResultTask"')" = 5 ]
     diff <(troupe report r | grep shuffled:) <(grep shuffled: <<<"$output")
     # what lay between the stages is gone with the run
     [ ! -e troupe-runs/r/state/scratch ]
@@ -105,7 +108,7 @@ damaged() {
     [ "$(row "$map" <summary)" = "7 8 0" ]
     grep -q "stage save trp_reduce_by_key → print is run again: .*output of map 2 " err
     # task 2, twice; no other
-    [ "$(events r | grep SparkListenerTaskEnd | grep '"Stage ID":0' |
+    [ "$(done_tasks | grep '"Stage ID":0,' |
         grep -o '"Index":[0-9]*' | sort | uniq -c | awk '$1 > 1 { print $2, $1 }')" = '"Index":2 2' ]
 }
 
