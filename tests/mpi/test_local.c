@@ -177,12 +177,18 @@ static void test_release(void)
 static void test_kills_session(void)
 {
     struct world w;
-    open_world(&w, "trap '' TERM HUP; (touch $PWD/up; while :; do sleep 1; done) & "
-                   "wait; sleep 100");
+    open_world(&w, "trap '' TERM HUP; (sh -c 'echo $PPID >$PWD/pid'; touch $PWD/up; "
+                   "while :; do sleep 1; done) & wait; sleep 100");
     start(&w, 0);
     run_until_file(&w, "up");
+    g_autofree char *path = g_build_filename(folder, "pid", NULL), *pid = NULL,
+                    *words = NULL, *line = NULL;
+    g_assert_true(g_file_get_contents(path, &pid, NULL, NULL));
     w.cluster->ops->kill(w.cluster, (trp_executor_id){0});
     run_until(&w, &w.told.gone, 1);
+    words = g_strdup_printf("/proc/%d/cmdline", atoi(pid));
+    g_file_get_contents(words, &line, NULL, NULL); /* empty for a zombie */
+    g_assert_true(!line || !*line);
     close_world(&w);
 }
 

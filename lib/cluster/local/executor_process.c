@@ -251,11 +251,18 @@ static uint32_t count_rest(struct trp_local_executor *e)
     return trp_processes_of_session(l->processes, e->process.pid) + in_cgroup(e);
 }
 
-/* Of one that has ended: all that it started is in its control group, where it has one;
- * but mpirun is not. */
+/* It joins its control group before it starts anything, if it can; memory that was used
+ * there tells that it did. mpirun does not. */
+static bool has_joined_cgroup(const struct trp_local_executor *e)
+{
+    return e->cgroup[0] && !e->by_mpirun &&
+           trp_cgroup_peak_mib(e->cgroup, e->local->cgroups.v2) > 0;
+}
+
+/* Of one that has ended: all that it started is in its control group, if it joined it. */
 static uint32_t count_left(struct trp_local_executor *e)
 {
-    return e->cgroup[0] && !e->by_mpirun ? in_cgroup(e) : count_rest(e);
+    return has_joined_cgroup(e) ? in_cgroup(e) : count_rest(e);
 }
 
 /* The kernel frees a group some 50 ms after the last process of it; one that it does
