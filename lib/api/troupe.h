@@ -7,32 +7,44 @@
  * recipe: partitions of records, made when an *action* (count, collect, reduce,
  * foreach, save) needs them. The chain of datasets behind an action is one stage; its
  * tasks, one a partition, run in the profile that trp_with_resources attached anywhere
- * in the chain, else in the default one.
+ * in the chain, else in the default one. A wide operation (sums by key, sort, join)
+ * parts a chain in two stages.
  *
  * Functions return 0 or a negative code of TRP_E…; those that make a dataset return a
  * new handle, or NULL with the error kept in the context (NULL in, NULL out: check a
  * chain once, at its end). trp_error_text says what happened. Inputs never change.
  * trp_finalize frees all. One thread at a time per context.
  *
- *     TRP_FUNCTION(upper);
- *     int upper(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg) {
- *         for (size_t i = 0; i < in->count; i++) {
- *             size_t n; const char *line = trp_value(in, i, &n);
- *             …
- *             if (trp_emit(out, NULL, 0, text, n) < 0) return -1;
+ *     #include <stdio.h>
+ *     #include <troupe.h>
+ *
+ *     TRP_FUNCTION(shout);                    // runs on executors
+ *     int shout(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+ *     {
+ *         for (size_t i = 0, n; i < in->count; i++) {
+ *             const char *line = trp_value(in, i, &n);
+ *             if (n > 0 && line[n - 1] == '!' && trp_emit(out, NULL, 0, line, n) < 0)
+ *                 return -1;
  *         }
  *         return 0;
  *     }
- *     int main(int argc, char **argv) {
+ *
+ *     int main(int argc, char **argv)
+ *     {
  *         trp_context *ctx;
- *         if (trp_init(&argc, &argv, &ctx) < 0) return 2;
- *         trp_dataset *d = trp_text_files(ctx, "data/?.txt", 8);
  *         uint64_t n;
- *         d = trp_transform(d, upper, NULL, 0);
- *         if (trp_count(d, &n) < 0)
+ *         if (trp_init(&argc, &argv, &ctx) < 0)
+ *             return 2;
+ *         trp_dataset *d = trp_text_files(ctx, "data/?.txt", 8);
+ *         if (trp_count(trp_transform(d, shout, NULL, 0), &n) < 0)
  *             fprintf(stderr, "%s\n", trp_error_text(ctx));
+ *         else
+ *             printf("%llu\n", (unsigned long long)n);
  *         return trp_finalize(ctx);
  *     }
+ *
+ * To be read from here to the end: 1 the run, 2 functions, 3 datasets, 4 actions,
+ * 5 shapes, 6 wide operations, 7 tasks. More of it: examples/.
  */
 #ifndef TROUPE_H
 #define TROUPE_H
@@ -48,6 +60,15 @@ extern "C" {
 #define TRP_VERSION_MAJOR 0
 #define TRP_VERSION_MINOR 1
 #define TRP_VERSION_PATCH 0
+
+typedef struct trp_context trp_context;
+typedef struct trp_dataset trp_dataset;
+typedef struct trp_profile trp_profile;
+typedef struct trp_task trp_task;
+typedef struct trp_record_writer trp_writer;
+typedef struct trp_rows trp_rows;
+
+/* ---- 1. the run ---- */
 
 /* What functions return besides 0; in brackets what main ends with. (The library's own
  * sources have them from core/base/error.h.) */
@@ -67,12 +88,34 @@ enum {
 };
 #endif
 
-typedef struct trp_context trp_context;
-typedef struct trp_dataset trp_dataset;
-typedef struct trp_profile trp_profile;
-typedef struct trp_task trp_task;
-typedef struct trp_record_writer trp_writer;
-typedef struct trp_rows trp_rows;
+/* Removes nothing from argv. TRP_EINVAL (-1) with a line on stderr when the program was
+ * started neither by `troupe run` nor with at least two MPI ranks. */
+int trp_init(int *argc, char ***argv, trp_context **ret_ctx);
+/* Gives everything back, prints the closing summary, frees all handles. Returns the
+ * exit status for main, with which `troupe run` ends in any case: that of what ended
+ * the run from outside, else of the first call that failed and was not made good, else
+ * 0. A profile that was refused is made good by a later build under its name, an action
+ * by a later one that succeeds on the same dataset, anything by trp_error_clear. */
+int trp_finalize(trp_context *ctx);
+/* What the last failed call said; "" when none failed. Valid until the next call. */
+const char *trp_error_text(const trp_context *ctx);
+/* What failed so far was expected, or the program has another way: it does not count
+ * for the exit status, and trp_error_text is "". */
+void trp_error_clear(trp_context *ctx);
+
+/* ---- 2. functions: batches in, records out ----
+ *
+ *     TRP_FUNCTION(squares);
+ *     int squares(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+ *     {
+ *         for (size_t i = 0; i < in->count; i++) {
+ *             int64_t v = trp_get_i64(in, i);
+ *             if (trp_emit_i64(out, NULL, 0, v * v) < 0)
+ *                 return -1;
+ *         }
+ *         return 0;
+ *     }
+ */
 
 /* A batch of records in columns. Record i has the value bytes values[value_offsets[i]
  * .. value_offsets[i+1]), and a key likewise when keys != NULL. When value_width > 0
@@ -147,6 +190,28 @@ static inline int64_t trp_get_key_i64(const trp_batch *b, size_t i)
     return v;
 }
 
+/* Adds a record; key NULL: none (all records of a writer have keys or none has). -1
+ * when memory is out or the attempt was killed. */
+int trp_emit(trp_writer *w, const void *key, size_t key_size, const void *value,
+             size_t value_size);
+
+/* The same with a number, or with a text without its NUL. */
+static inline int trp_emit_i64(trp_writer *w, const void *key, size_t key_size,
+                               int64_t value)
+{
+    return trp_emit(w, key, key_size, &value, sizeof(value));
+}
+static inline int trp_emit_f64(trp_writer *w, const void *key, size_t key_size,
+                               double value)
+{
+    return trp_emit(w, key, key_size, &value, sizeof(value));
+}
+static inline int trp_emit_text(trp_writer *w, const void *key, size_t key_size,
+                                const char *text)
+{
+    return trp_emit(w, key, key_size, text, strlen(text));
+}
+
 /* What runs on executors. A batch in, any number of records out by trp_emit. Returns 0,
  * or an error code other than 0, which fails the attempt. `arg` is the copy of what was
  * given to trp_transform. Called once for each batch of a partition; for a partition
@@ -158,39 +223,26 @@ typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
                            trp_writer *out, const void *arg);
 
 /* Makes a function known by its name, so that an executor finds it: TRP_FUNCTION(name);
- * at file scope, before its definition. The function must not be static. (The structs
- * are never used: they take the semicolon, which ISO C forbids behind a function.) */
+ * at file scope, before its definition; the others are for functions of other types.
+ * The function must not be static. (The structs are never used: they take the
+ * semicolon, which ISO C forbids behind a function.) */
 #define TRP_FUNCTION(name)                                                             \
     int name(trp_task *, const trp_batch *, trp_writer *, const void *);               \
-    __attribute__((constructor)) static void trp_register_##name(void)                 \
-    {                                                                                  \
-        trp_register(#name, (void (*)(void))(name));                                   \
-    }                                                                                  \
-    struct trp_registered_##name
+    TRP_REGISTERED(name)
 #define TRP_COMBINE(name)                                                              \
     int name(const void *, size_t, const void *, size_t, trp_writer *, const void *);  \
-    __attribute__((constructor)) static void trp_register_##name(void)                 \
-    {                                                                                  \
-        trp_register(#name, (void (*)(void))(name));                                   \
-    }                                                                                  \
-    struct trp_registered_##name
+    TRP_REGISTERED(name)
 #define TRP_COMPARE(name)                                                              \
     int name(const void *, size_t, const void *, size_t, const void *);                \
-    __attribute__((constructor)) static void trp_register_##name(void)                 \
-    {                                                                                  \
-        trp_register(#name, (void (*)(void))(name));                                   \
-    }                                                                                  \
-    struct trp_registered_##name
+    TRP_REGISTERED(name)
 #define TRP_COGROUP(name)                                                              \
     int name(trp_task *, const void *, size_t, const trp_batch *, const trp_batch *,   \
              trp_writer *, const void *);                                              \
-    __attribute__((constructor)) static void trp_register_##name(void)                 \
-    {                                                                                  \
-        trp_register(#name, (void (*)(void))(name));                                   \
-    }                                                                                  \
-    struct trp_registered_##name
+    TRP_REGISTERED(name)
 #define TRP_PARTITION(name)                                                            \
     uint32_t name(const void *, size_t, uint32_t, const void *);                       \
+    TRP_REGISTERED(name)
+#define TRP_REGISTERED(name)                                                           \
     __attribute__((constructor)) static void trp_register_##name(void)                 \
     {                                                                                  \
         trp_register(#name, (void (*)(void))(name));                                   \
@@ -198,43 +250,11 @@ typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
     struct trp_registered_##name
 void trp_register(const char *name, void (*function)(void));
 
-/* ---- the run ---- */
-
-/* Removes nothing from argv. TRP_EINVAL (-1) with a line on stderr when the program was
- * started neither by `troupe run` nor with at least two MPI ranks. */
-int trp_init(int *argc, char ***argv, trp_context **ret_ctx);
-/* Gives everything back, prints the closing summary, frees all handles. Returns the
- * exit status for main, with which `troupe run` ends in any case: that of what ended
- * the run from outside, else of the first call that failed and was not made good, else
- * 0. A profile that was refused is made good by a later build under its name, an action
- * by a later one that succeeds on the same dataset, anything by trp_error_clear. */
-int trp_finalize(trp_context *ctx);
-/* What the last failed call said; "" when none failed. Valid until the next call. */
-const char *trp_error_text(const trp_context *ctx);
-/* What failed so far was expected, or the program has another way: it does not count
- * for the exit status, and trp_error_text is "". */
-void trp_error_clear(trp_context *ctx);
-
-/* ---- profiles ---- */
-
-int trp_profile_new(trp_context *ctx, const char *name, trp_profile **ret_profile);
-/* Executor side: cores, memory, memoryOverhead, offHeap (MiB) or any custom resource.
+/* ---- 3. datasets ----
+ *
+ *     trp_dataset *d = trp_range(ctx, 0, 1000000, 8);
+ *     d = trp_named(trp_map(d, squares, NULL, 0), "squares");
  */
-int trp_profile_executor(trp_profile *p, const char *resource, int64_t amount);
-/* The same with a unit: "4g". */
-int trp_profile_executor_text(trp_profile *p, const char *resource, const char *amount);
-/* Task side. A value within 1e-9 of 1/k is taken as 1/k. */
-int trp_profile_task(trp_profile *p, const char *resource, double amount);
-int trp_profile_task_text(trp_profile *p, const char *resource, const char *amount);
-/* Checks it and makes it usable. -1 (impossible) or -4 (never fits here), with the
- * reason in trp_error_text. */
-int trp_profile_build(trp_profile *p);
-/* All of this in one line: "cores=2 memory=4g gpu=2 / gpu=1/2", an executor's side and,
- * behind a slash that stands alone, a task's. Built; codes as of trp_profile_build. */
-int trp_profile_from(trp_context *ctx, const char *name, const char *text,
-                     trp_profile **ret_profile);
-
-/* ---- datasets ---- */
 
 /* The int64 values begin, begin + 1, … end - 1. */
 trp_dataset *trp_range(trp_context *ctx, int64_t begin, int64_t end,
@@ -259,7 +279,89 @@ trp_dataset *trp_map(trp_dataset *d, trp_function f, const void *arg, size_t arg
  */
 trp_dataset *trp_filter(trp_dataset *d, trp_function f, const void *arg,
                         size_t arg_size);
-/* ---- wide operations: each partition needs records of all partitions of d ----
+/* All partitions of a, then those of b. */
+trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
+/* The same records in fewer partitions, without a shuffle: each is a run of neighbouring
+ * partitions of d, as long as the others or one longer, and its task computes them one
+ * after the other, in order. So what d computes runs in no more tasks than `partitions`
+ * (1 or more; above those of d: as many as d has), and to its functions trp_task_index
+ * is the new partition. Such a task is best run where any of its partitions of d is.
+ * What goes with a launch (values of trp_array, trp_records) has 64 MiB at most for all
+ * of them. Where more tasks than that shall compute d: trp_repartition. */
+trp_dataset *trp_coalesce(trp_dataset *d, uint32_t partitions);
+/* The name of the stage that computes d, in every display (1 to 200 bytes of UTF-8,
+ * copied). Of several in one stage the one nearest to its end. */
+trp_dataset *trp_named(trp_dataset *d, const char *name);
+uint32_t trp_partitions(const trp_dataset *d);
+
+/* ---- 4. actions: they run the stage and wait ----
+ *
+ *     trp_rows *rows;
+ *     if (trp_collect(d, &rows) == 0) {
+ *         const trp_batch *b = trp_rows_batch(rows);
+ *         for (size_t i = 0; i < b->count; i++)
+ *             printf("%lld\n", (long long)trp_get_i64(b, i));
+ *     }
+ */
+
+int trp_count(trp_dataset *d, uint64_t *ret_count);
+/* All records in partition order. Free with trp_rows_free (or leave it to finalize). */
+int trp_collect(trp_dataset *d, trp_rows **ret_rows);
+const trp_batch *trp_rows_batch(const trp_rows *r);
+void trp_rows_free(trp_rows *r);
+/* Reduces all values to one: in each partition there, then over partitions on the
+ * driver. *ret_value is malloc'ed (free it), NULL with size 0 when there are no
+ * records. */
+int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
+               void **ret_value, size_t *ret_size);
+/* Runs f for its effects; what it emits is dropped. */
+int trp_foreach(trp_dataset *d, trp_function f, const void *arg, size_t arg_size);
+/* Writes each partition as DIR/part-NNNNN: values, one a line ("KEY\tVALUE" with keys).
+ * DIR is made; it may not exist. A file appears whole or not at all. */
+int trp_save(trp_dataset *d, const char *dir);
+
+/* ---- 5. shapes: what the executors of a stage have, and where it runs ----
+ *
+ *     trp_profile *train;
+ *     trp_profile_from(ctx, "train", "cores=2 memory=4g gpu=2 / gpu=1/2", &train);
+ *     d = trp_with_resources(d, train);
+ */
+
+/* An executor's side and, behind a slash that stands alone, a task's. Built; codes as
+ * of trp_profile_build. The same in steps: trp_profile_new … trp_profile_build. */
+int trp_profile_from(trp_context *ctx, const char *name, const char *text,
+                     trp_profile **ret_profile);
+int trp_profile_new(trp_context *ctx, const char *name, trp_profile **ret_profile);
+/* Executor side: cores, memory, memoryOverhead, offHeap (MiB) or any custom resource.
+ */
+int trp_profile_executor(trp_profile *p, const char *resource, int64_t amount);
+/* The same with a unit: "4g". */
+int trp_profile_executor_text(trp_profile *p, const char *resource, const char *amount);
+/* Task side. A value within 1e-9 of 1/k is taken as 1/k. */
+int trp_profile_task(trp_profile *p, const char *resource, double amount);
+int trp_profile_task_text(trp_profile *p, const char *resource, const char *amount);
+/* Checks it and makes it usable. -1 (impossible) or -4 (never fits here), with the
+ * reason in trp_error_text. */
+int trp_profile_build(trp_profile *p);
+
+/* The stage that computes d runs in this shape. Of several on one dataset (trp_barrier
+ * and trp_prefer between them make no other) the last counts; those of different
+ * datasets of one stage must agree. */
+trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p);
+/* Partition i of d is best computed on the hosts named in hosts[i], as `hostname` says
+ * them there: "node1", or several with commas; NULL or "": anywhere. There are as many
+ * as partitions, copied. A task waits for such a host, then its rack, as long as
+ * locality.wait says. */
+trp_dataset *trp_prefer(trp_dataset *d, const char *const *hosts);
+/* All tasks of the stage that computes d start at once, or none: as many slots as there
+ * are partitions must be had. They may wait for each other with trp_barrier_wait. When
+ * one fails, all run again. */
+trp_dataset *trp_barrier(trp_dataset *d);
+
+/* ---- 6. wide operations: each partition needs records of all partitions of d ----
+ *
+ *     d = trp_reduce_by_key(words, TRP_SUM_I64, 32);    // how often each word stands
+ *     d = trp_sort_by_key(by_count, TRP_I64 | TRP_DESCENDING, 8);
  *
  * What d computes then runs as a stage of its own, in its own profile, and leaves its
  * records in files on the hosts where it ran, sorted by key and dealt out to
@@ -321,18 +423,6 @@ static inline const void *trp_group_next(trp_group_values *v, size_t *ret_size)
     return value;
 }
 
-/* Each record once, key and value taken together. */
-trp_dataset *trp_distinct(trp_dataset *d, uint32_t partitions);
-/* The same records, dealt out in turn. */
-trp_dataset *trp_repartition(trp_dataset *d, uint32_t partitions);
-/* The same records, each in the partition that f says for its key, from 0; one that is
- * not there is a mistake in the program. f depends on the key and its argument alone: a
- * task that runs again must deal out its records as it did before. */
-typedef uint32_t (*trp_partition)(const void *key, size_t key_size, uint32_t partitions,
-                                  const void *arg);
-trp_dataset *trp_partition_by(trp_dataset *d, trp_partition f, const void *arg,
-                              size_t arg_size, uint32_t partitions);
-
 /* In what order keys are. Numbers are 8 bytes in the machine's order; doubles that are
  * no numbers come last. `TRP_I64 | TRP_DESCENDING`: the largest first. */
 enum trp_order { TRP_BYTES = 1, TRP_I64, TRP_F64, TRP_DESCENDING = 16 };
@@ -384,75 +474,24 @@ typedef int (*trp_cogroup_function)(trp_task *t, const void *key, size_t key_siz
 trp_dataset *trp_cogroup(trp_dataset *a, trp_dataset *b, trp_cogroup_function f,
                          const void *arg, size_t arg_size, uint32_t partitions);
 
-/* All partitions of a, then those of b. */
-trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
-/* The same records in fewer partitions, without a shuffle: each is a run of neighbouring
- * partitions of d, as long as the others or one longer, and its task computes them one
- * after the other, in order. So what d computes runs in no more tasks than `partitions`
- * (1 or more; above those of d: as many as d has), and to its functions trp_task_index
- * is the new partition. Such a task is best run where any of its partitions of d is.
- * What goes with a launch (values of trp_array, trp_records) has 64 MiB at most for all
- * of them. Where more tasks than that shall compute d: trp_repartition. */
-trp_dataset *trp_coalesce(trp_dataset *d, uint32_t partitions);
-/* The name of the stage that computes d, in every display (1 to 200 bytes of UTF-8,
- * copied). Of several in one stage the one nearest to its end. */
-trp_dataset *trp_named(trp_dataset *d, const char *name);
-/* The stage that computes d runs in this shape. Of several on one dataset (trp_barrier
- * and trp_prefer between them make no other) the last counts; those of different
- * datasets of one stage must agree. */
-trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p);
-/* All tasks of the stage that computes d start at once, or none: as many slots as there
- * are partitions must be had. They may wait for each other with trp_barrier_wait. When
- * one fails, all run again. */
-trp_dataset *trp_barrier(trp_dataset *d);
-/* Partition i of d is best computed on the hosts named in hosts[i], as `hostname` says
- * them there: "node1", or several with commas; NULL or "": anywhere. There are as many
- * as partitions, copied. A task waits for such a host, then its rack, as long as
- * locality.wait says. */
-trp_dataset *trp_prefer(trp_dataset *d, const char *const *hosts);
-uint32_t trp_partitions(const trp_dataset *d);
+/* Each record once, key and value taken together. */
+trp_dataset *trp_distinct(trp_dataset *d, uint32_t partitions);
+/* The same records, dealt out in turn. */
+trp_dataset *trp_repartition(trp_dataset *d, uint32_t partitions);
+/* The same records, each in the partition that f says for its key, from 0; one that is
+ * not there is a mistake in the program. f depends on the key and its argument alone: a
+ * task that runs again must deal out its records as it did before. */
+typedef uint32_t (*trp_partition)(const void *key, size_t key_size, uint32_t partitions,
+                                  const void *arg);
+trp_dataset *trp_partition_by(trp_dataset *d, trp_partition f, const void *arg,
+                              size_t arg_size, uint32_t partitions);
 
-/* ---- actions (they run the stage and wait) ---- */
-
-int trp_count(trp_dataset *d, uint64_t *ret_count);
-/* All records in partition order. Free with trp_rows_free (or leave it to finalize). */
-int trp_collect(trp_dataset *d, trp_rows **ret_rows);
-const trp_batch *trp_rows_batch(const trp_rows *r);
-void trp_rows_free(trp_rows *r);
-/* Reduces all values to one: in each partition there, then over partitions on the
- * driver. *ret_value is malloc'ed (free it), NULL with size 0 when there are no
- * records. */
-int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
-               void **ret_value, size_t *ret_size);
-/* Runs f for its effects; what it emits is dropped. */
-int trp_foreach(trp_dataset *d, trp_function f, const void *arg, size_t arg_size);
-/* Writes each partition as DIR/part-NNNNN: values, one a line ("KEY\tVALUE" with keys).
- * DIR is made; it may not exist. A file appears whole or not at all. */
-int trp_save(trp_dataset *d, const char *dir);
-
-/* ---- inside a function ---- */
-
-/* Adds a record; key NULL: none (all records of a writer have keys or none has). -1
- * when memory is out or the attempt was killed. */
-int trp_emit(trp_writer *w, const void *key, size_t key_size, const void *value,
-             size_t value_size);
-
-/* The same with a number, or with a text without its NUL. */
-static inline int trp_emit_i64(trp_writer *w, const void *key, size_t key_size,
-                               int64_t value)
-{
-    return trp_emit(w, key, key_size, &value, sizeof(value));
-}
-static inline int trp_emit_f64(trp_writer *w, const void *key, size_t key_size,
-                               double value)
-{
-    return trp_emit(w, key, key_size, &value, sizeof(value));
-}
-static inline int trp_emit_text(trp_writer *w, const void *key, size_t key_size,
-                                const char *text)
-{
-    return trp_emit(w, key, key_size, text, strlen(text));
-}
+/* ---- 7. tasks: what a function may ask of its own, and say ----
+ *
+ *     const char *gpu;
+ *     if (trp_task_resource(t, "gpu", &gpu, 1) < 1)
+ *         return trp_task_error(t, "task %u has no gpu", trp_task_index(t)), -1;
+ */
 
 uint32_t trp_task_index(const trp_task *t);   /* partition, from 0 */
 uint32_t trp_task_attempt(const trp_task *t); /* from 0 */
@@ -466,6 +505,9 @@ uint32_t trp_task_executor(const trp_task *t);
 const char *trp_task_host(const trp_task *t);
 /* 1 when the attempt was given up: return soon. */
 int trp_task_killed(const trp_task *t);
+/* Says why the function fails (with a non-zero return); shown to the user. */
+void trp_task_error(trp_task *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* In a stage made by trp_barrier: waits until every task of the stage has called it (or
  * trp_barrier_allgather: all the same one) as often as this one. A negative code when
  * the attempt was given up or the others did not come (trp_task_error has the text). A
@@ -475,9 +517,6 @@ int trp_barrier_wait(trp_task *t);
  * of partitions. Valid until the next call or the function's return. */
 int trp_barrier_allgather(trp_task *t, const void *message, size_t size,
                           const trp_batch **ret_messages);
-/* Says why the function fails (with a non-zero return); shown to the user. */
-void trp_task_error(trp_task *t, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
 
 #ifdef __cplusplus
 }
