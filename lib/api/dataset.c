@@ -352,6 +352,10 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
 {
     if (!d)
         return NULL;
+    if (p && p->error.code) { /* refused: the reason once more */
+        trp_context_fail_with(d->context, &p->error);
+        return NULL;
+    }
     if (!p || !p->built) {
         trp_dataset_fail(d->context, TRP_EINVAL,
                          "trp_with_resources: the profile %s was not built; call "

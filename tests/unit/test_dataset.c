@@ -602,6 +602,12 @@ static void bad_profiles(void)
     assert_error(ctx, "'2x' is no whole number");
     g_assert_cmpint(trp_profile_build(p), ==, TRP_EINVAL); /* the first refusal */
     assert_error(ctx, "lots");
+    g_assert_null(trp_with_resources(trp_range(ctx, 0, 1, 1), p));
+    assert_error(ctx, "lots");
+    g_assert_cmpint(trp_profile_from(ctx, "typo", "cores / cpus=1", &p), ==,
+                    TRP_EINVAL);
+    g_assert_null(trp_with_resources(trp_range(ctx, 0, 1, 1), p));
+    assert_error(ctx, "'cores' is no RESOURCE=AMOUNT");
     g_assert_cmpint(trp_profile_new(ctx, "q", &p), ==, 0);
     g_assert_cmpint(trp_profile_executor(p, "cores", 1), ==, 0);
     g_assert_cmpint(trp_profile_executor(p, "gpu", 1), ==, 0);
