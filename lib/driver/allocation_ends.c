@@ -67,7 +67,7 @@ void trp_driver_out_of_time(trp_driver *d, const struct trp_action *a)
     snprintf(
         d->out_of_time, sizeof(d->out_of_time),
         "time is up: the tasks of stage %.200s take %.0f s (median), and %.0f s are "
-        "left before the Slurm job's end; --resume goes on",
+        "left before the Slurm job's end",
         s ? s->name : "?", (double)a->out_of_time.takes_ns / 1e9,
         (double)a->out_of_time.left_ns / 1e9);
 }
@@ -83,8 +83,7 @@ void trp_driver_check_time(trp_driver *d, int64_t now)
         return;
     if (localtime_r(&when, &tm))
         strftime(at, sizeof(at), "%H:%M:%S", &tm);
-    snprintf(text, sizeof(text),
-             "time is up: the Slurm job ends at %s; --resume goes on", at);
+    snprintf(text, sizeof(text), "time is up: the Slurm job ends at %s", at);
     trp_driver_stop(d, TRP_ETIME, false, text);
     d->kill_at = now;
 }

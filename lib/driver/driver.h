@@ -94,7 +94,8 @@ struct trp_driver_config {
     bool quiet;              /* no progress on stderr, no summary */
     int control_fd;          /* socket to `troupe` (see control.h), or -1 */
     bool keep_going;
-    bool prints; /* executors themselves run what prints: a C program */
+    bool prints;  /* executors themselves run what prints: a C program */
+    bool resumes; /* what ends early goes on with --resume: a pipeline */
 };
 
 int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,

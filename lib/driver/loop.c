@@ -42,8 +42,11 @@ static void note_stop(trp_driver *d, int why, const char *text)
     if (why == TRP_ESYSTEM)
         trp_error_set(&d->stop_error, why, "%s", text);
     else
-        trp_error_set(&d->stop_error, why, "%s; `troupe run --resume %s` goes on",
-                      why == TRP_ETIME ? "time was up" : "cancelled", d->run_name);
+        trp_error_set(&d->stop_error, why, "%s%s%s%s",
+                      why == TRP_ETIME ? "time was up" : "cancelled",
+                      d->config.resumes ? "; `troupe run --resume " : "",
+                      d->config.resumes ? d->run_name : "",
+                      d->config.resumes ? "` goes on" : "");
 }
 
 void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
@@ -102,7 +105,7 @@ static void on_control(uv_poll_t *poll, int status, int events)
                               "ompi-server died; see state/ompi-server.err of the run");
     else if (byte == TRP_CONTROL_TIME)
         trp_driver_stop(d, TRP_ETIME, false,
-                        "time is up soon: running tasks may finish; --resume goes on");
+                        "time is up soon: running tasks may finish");
 }
 
 /* ---- one turn ---- */

@@ -53,6 +53,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         .control_fd = -1,
         .keep_going = spec->keep_going,
         .prints = spec->napp > 0,
+        .resumes = spec->napp == 0,
     };
     int rc = 0;
     if (spec->control && *spec->control)

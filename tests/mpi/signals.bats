@@ -35,6 +35,19 @@ long() {
     [ $((SECONDS - began)) -lt 6 ]
 }
 
+@test "a C program that is stopped is not told of --resume, which is for pipelines" {
+    troupe run --run-name r -- "$programs/sleepy" 2 60000 >out 2>&1 &
+    wait_until 20 ls begun.0
+    kill -INT $!
+    sleep 0.5
+    kill -INT $!
+    status=0
+    wait $! || status=$?
+    [ $status = 130 ]
+    grep -q cancelled out
+    run ! grep resume out
+}
+
 @test "SIGTERM as SIGINT; after run.grace running tasks are killed" {
     long 'sleep 100'
     troupe run --set run.grace=1s --run-name r p.yaml >out 2>&1 &
