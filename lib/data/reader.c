@@ -37,6 +37,7 @@ struct trp_shuffle_reader {
     uint32_t piece; /* of a remote block at a time */
     struct input *inputs;
     uint32_t ninputs, next; /* those before `next` were merged */
+    struct trp_spill_file file;
     struct trp_merge merge;
     bool merging;
     struct trp_unpacker unpacker;
@@ -209,18 +210,15 @@ static int find_blocks(trp_shuffle_reader *r, struct trp_fetch_problem *ret_prob
 static struct trp_stream *open_stream(trp_shuffle_reader *r, struct input *in)
 {
     struct trp_bytes_source *bytes;
-    uint64_t seed = trp_parts_seed(r->read.shuffle, 0, 0);
-    int fd = in->fd;
+    if (in->source == TRP_NO_SOURCE)
+        return trp_spill_stream(&r->file, &(struct trp_spill){in->begin, in->bytes},
+                                &r->unpacker);
+    struct trp_output_id id = output_of(r, in->source);
+    bytes = in->remote ? &in->remote->source
+                       : trp_source_of_block(r->folder, &id, in->fd, in->begin);
+    in->remote = NULL;
     in->fd = -1;
-    if (in->source == TRP_NO_SOURCE) {
-        bytes = trp_source_of_file(fd, 0);
-    } else {
-        struct trp_output_id id = output_of(r, in->source);
-        bytes = in->remote ? &in->remote->source
-                           : trp_source_of_block(r->folder, &id, fd, in->begin);
-        in->remote = NULL;
-        seed = trp_parts_seed(id.shuffle, id.map, id.attempt);
-    }
+    uint64_t seed = trp_parts_seed(id.shuffle, id.map, id.attempt);
     struct trp_stream *s = bytes ? trp_stream_of_parts(bytes, in->bytes, seed,
                                                        r->read.partition, &r->unpacker)
                                  : NULL;
@@ -266,14 +264,17 @@ static int spill(trp_shuffle_reader *r, uint32_t from, uint32_t to, struct input
     int rc = open_merge(r, from, to, &m, err);
     if (rc < 0)
         return rc;
-    rc = trp_spill_merge(&m, r->folder, r->read.folder,
-                         trp_parts_seed(r->read.shuffle, 0, 0), 0, r->read.killed,
-                         &made, &why);
+    rc = trp_spill_merge(&r->file, &m, r->read.killed, &made, &why);
     uint32_t source = failed_source(&m);
     trp_merge_close(&m);
     if (rc < 0)
         return fetch_failed(r, source, rc, &why, ret_problem, err);
-    *ret = (struct input){.source = TRP_NO_SOURCE, .fd = made.fd, .bytes = made.bytes};
+    for (uint32_t i = from; i < to; i++)
+        if (r->inputs[i].source == TRP_NO_SOURCE)
+            trp_spill_drop(&r->file,
+                           &(struct trp_spill){r->inputs[i].begin, r->inputs[i].bytes});
+    *ret = (struct input){
+        .source = TRP_NO_SOURCE, .fd = -1, .begin = made.begin, .bytes = made.bytes};
     r->counts.spills++;
     r->counts.spilled_bytes += made.bytes;
     return 0;
@@ -346,6 +347,10 @@ int trp_shuffle_reader_open(const struct trp_shuffle_read *read,
         read->memory < TRP_SHUFFLE_MEMORY_MIN ? TRP_SHUFFLE_MEMORY_MIN : read->memory;
     r->memory -= TRP_PARTS_BUFFER;
     r->folder = open(read->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r->file = (struct trp_spill_file){.folder = r->folder,
+                                      .path = read->folder,
+                                      .seed = trp_parts_seed(read->shuffle, 0, 0),
+                                      .fd = -1};
     r->inputs = (struct input *)calloc((size_t)read->nsources + 1, sizeof *r->inputs);
     for (uint32_t i = 0; r->inputs && i < read->nsources; i++)
         r->inputs[i].fd = -1;
@@ -374,6 +379,7 @@ void trp_shuffle_reader_free(trp_shuffle_reader *r)
         free_input(&r->inputs[i]);
     free(r->inputs);
     ZSTD_freeDCtx(r->unpacker.zstd);
+    trp_spill_file_close(&r->file);
     if (r->folder >= 0)
         close(r->folder);
     free(r);

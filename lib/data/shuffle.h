@@ -92,7 +92,7 @@ struct trp_shuffle_counts {
     uint64_t records;       /* that were added */
     uint64_t written;       /* that are in the output: fewer where they are combined */
     uint64_t bytes;         /* of the file */
-    uint64_t spills;        /* files without a name that were written … */
+    uint64_t spills;        /* that were written … */
     uint64_t spilled_bytes; /* … and their bytes */
     uint64_t peak_memory;   /* most bytes held at once */
 };

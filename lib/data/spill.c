@@ -23,31 +23,30 @@ static int named_and_unlinked(int folder)
     return -1;
 }
 
-int trp_spill_file(int folder, const char *path, int *ret_fd, trp_error *err)
+static int need_file(struct trp_spill_file *f, trp_error *err)
 {
-    *ret_fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (*ret_fd < 0 &&
+    if (f->fd >= 0)
+        return 0;
+    f->fd = openat(f->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (f->fd < 0 &&
         (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL))
-        *ret_fd = named_and_unlinked(folder);
-    return *ret_fd >= 0 ? 0
-                        : trp_error_set(err, TRP_ESYSTEM,
-                                        "%s: shuffle data cannot be written: %m", path);
+        f->fd = named_and_unlinked(f->folder);
+    return f->fd >= 0
+               ? 0
+               : trp_error_set(err, TRP_ESYSTEM,
+                               "%s: shuffle data cannot be written: %m", f->path);
 }
 
-int trp_spill_merge(struct trp_merge *m, int folder, const char *path, uint64_t seed,
-                    int compress, const volatile int *killed, struct trp_spill *ret,
-                    trp_error *err)
+int trp_spill_merge(struct trp_spill_file *f, struct trp_merge *m,
+                    const volatile int *killed, struct trp_spill *ret, trp_error *err)
 {
     struct trp_parts_writer p;
     struct trp_shuffle_record r;
-    int rc = trp_spill_file(folder, path, &ret->fd, err);
+    int rc = need_file(f, err);
+    if (rc == 0)
+        rc = trp_parts_writer_open(&p, f->fd, f->path, f->seed, f->compress, err);
     if (rc < 0)
         return rc;
-    rc = trp_parts_writer_open(&p, ret->fd, path, seed, compress, err);
-    if (rc < 0) {
-        close(ret->fd);
-        return rc;
-    }
     for (uint64_t n = 0; (rc = trp_merge_next(m, &r, err)) > 0; n++) {
         if (n % LOOK_EVERY == 0 && trp_is_killed(killed))
             rc = trp_error_set(err, TRP_ECANCELLED, "given up");
@@ -58,21 +57,34 @@ int trp_spill_merge(struct trp_merge *m, int folder, const char *path, uint64_t 
     }
     if (rc == 0)
         rc = trp_parts_flush(&p, err);
-    ret->bytes = p.bytes;
+    *ret = (struct trp_spill){f->end, p.bytes};
+    f->end += p.bytes;
     trp_parts_writer_close(&p);
-    if (rc < 0)
-        close(ret->fd);
     return rc;
 }
 
-struct trp_stream *trp_spill_stream(struct trp_spill *take_spill, uint64_t seed,
+struct trp_stream *trp_spill_stream(const struct trp_spill_file *f,
+                                    const struct trp_spill *spill,
                                     struct trp_unpacker *unpacker)
 {
-    struct trp_bytes_source *source = trp_source_of_file(take_spill->fd, 0);
-    take_spill->fd = -1;
-    return source ? trp_stream_of_parts(source, take_spill->bytes, seed,
+    struct trp_bytes_source *source = trp_source_of_file(f->fd, spill->begin);
+    return source ? trp_stream_of_parts(source, spill->bytes, f->seed,
                                         TRP_ANY_PARTITION, unpacker)
                   : NULL;
+}
+
+void trp_spill_drop(const struct trp_spill_file *f, const struct trp_spill *spill)
+{
+    if (f->fd >= 0 && spill->bytes > 0)
+        fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  (off_t)spill->begin, (off_t)spill->bytes);
+}
+
+void trp_spill_file_close(struct trp_spill_file *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
 }
 
 uint32_t trp_merge_width(size_t memory)

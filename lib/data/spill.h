@@ -1,30 +1,45 @@
 /*
- * Files of a shuffle's folder being written. Internal to lib/data.
+ * Spills: records that memory did not hold, in order of partition and key. Internal to
+ * lib/data.
  *
- * A *spill* has no name: it goes when its descriptor is closed, however that comes. It
- * is nothing but parts, in order of partition and key.
+ * All spills of a writer or a reader lie one behind the other in one file of the
+ * shuffle's folder, which has no name: it goes when its descriptor is closed, however
+ * that comes. So there may be any number of them. A spill is nothing but parts.
+ *
+ *     struct trp_spill_file f = {.folder = fd, .path = path, .fd = -1};
+ *     trp_spill_merge(&f, &merge, killed, &spill, &err);
+ *     stream = trp_spill_stream(&f, &spill, &unpacker);
+ *     trp_spill_file_close(&f);                  // when the streams are gone
  */
 #ifndef TRP_DATA_SPILL_H
 #define TRP_DATA_SPILL_H
 
 #include "data/merge.h"
 
-/* A file without a name in the folder, whose path is for messages. TRP_ESYSTEM. */
-int trp_spill_file(int folder, const char *path, int *ret_fd, trp_error *err);
-
-struct trp_spill {
-    int fd;
-    uint64_t bytes;
+struct trp_spill_file {
+    int folder;       /* borrowed … */
+    const char *path; /* … with its path, for messages */
+    uint64_t seed;
+    int compress;
+    int fd; /* -1: there are no spills yet */
+    uint64_t end;
 };
 
-/* Writes all records of `m` to a new spill. Failures of the merge, TRP_ESYSTEM of the
- * file, TRP_ECANCELLED. */
-int trp_spill_merge(struct trp_merge *m, int folder, const char *path, uint64_t seed,
-                    int compress, const volatile int *killed, struct trp_spill *ret,
-                    trp_error *err);
-/* The spill as a stream, which closes it. NULL: out of memory. */
-struct trp_stream *trp_spill_stream(struct trp_spill *take_spill, uint64_t seed,
+struct trp_spill {
+    uint64_t begin, bytes;
+};
+
+/* Writes all records of `m` as a new spill. Failures of the merge, TRP_ESYSTEM of the
+ * file, TRP_ECANCELLED; the file can only be closed then. */
+int trp_spill_merge(struct trp_spill_file *f, struct trp_merge *m,
+                    const volatile int *killed, struct trp_spill *ret, trp_error *err);
+/* The spill as a stream; the file is borrowed. NULL: out of memory. */
+struct trp_stream *trp_spill_stream(const struct trp_spill_file *f,
+                                    const struct trp_spill *spill,
                                     struct trp_unpacker *unpacker);
+/* Nobody reads it any more: gives its room on the disk back. */
+void trp_spill_drop(const struct trp_spill_file *f, const struct trp_spill *spill);
+void trp_spill_file_close(struct trp_spill_file *f);
 
 /* How many streams may be merged at once in `memory` bytes; at least 2. */
 uint32_t trp_merge_width(size_t memory);

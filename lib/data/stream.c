@@ -249,6 +249,11 @@ static int read_file(struct trp_bytes_source *source, uint8_t *to, size_t n,
 
 static void free_file(struct trp_bytes_source *source)
 {
+    free(source);
+}
+
+static void free_block(struct trp_bytes_source *source)
+{
     struct file_source *f = (struct file_source *)source;
     if (f->fd >= 0)
         close(f->fd);
@@ -258,31 +263,30 @@ static void free_file(struct trp_bytes_source *source)
 static struct trp_bytes_source *make_file_source(const struct file_source *like)
 {
     struct file_source *f = (struct file_source *)malloc(sizeof *f);
-    if (f) {
+    if (f)
         *f = *like;
-        return &f->source;
-    }
-    if (like->fd >= 0)
-        close(like->fd);
-    return NULL;
+    return f ? &f->source : NULL;
 }
 
-struct trp_bytes_source *trp_source_of_file(int take_fd, uint64_t begin)
+struct trp_bytes_source *trp_source_of_file(int fd, uint64_t begin)
 {
     return make_file_source(&(struct file_source){
         .source = {read_file, free_file},
-          .fd = take_fd, .at = begin
+          .fd = fd, .at = begin
     });
 }
 
 struct trp_bytes_source *trp_source_of_block(int folder, const struct trp_output_id *id,
                                              int take_fd, uint64_t begin)
 {
-    return make_file_source(&(struct file_source){
-        .source = {read_file, free_file},
+    struct trp_bytes_source *b = make_file_source(&(struct file_source){
+        .source = {read_file, free_block},
         .fd = take_fd,
         .folder = folder,
         .id = *id,
         .at = begin
     });
+    if (!b && take_fd >= 0)
+        close(take_fd);
+    return b;
 }

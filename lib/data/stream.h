@@ -74,9 +74,9 @@ struct trp_stream *trp_stream_of_parts(struct trp_bytes_source *take_source,
                                        struct trp_unpacker *unpacker);
 #define TRP_ANY_PARTITION UINT32_MAX
 
-/* The bytes of a file from `begin` on. The descriptor is closed with it. NULL: out of
- * memory. */
-struct trp_bytes_source *trp_source_of_file(int take_fd, uint64_t begin);
+/* The bytes of a file from `begin` on; the descriptor is borrowed. NULL: out of memory.
+ */
+struct trp_bytes_source *trp_source_of_file(int fd, uint64_t begin);
 /* A map output's block. `take_fd` is the open file, or -1: it is opened for each read
  * in `folder`, which is borrowed. NULL: out of memory. */
 struct trp_bytes_source *trp_source_of_block(int folder, const struct trp_output_id *id,

@@ -34,7 +34,8 @@ struct trp_shuffle_writer {
     bool combining; /* keys are looked for in … */
     struct trp_combiner combiner;
     uint64_t combined; /* records that went into others, since the last spill */
-    struct trp_spill *spills;
+    struct trp_spill_file file;
+    struct trp_spill *spills; /* in it */
     uint32_t nspills, spills_cap;
     struct trp_unpacker unpacker;
     struct trp_shuffle_counts counts;
@@ -79,6 +80,11 @@ int trp_shuffle_writer_open(const struct trp_shuffle_spec *spec,
     w->id = (struct trp_output_id){spec->shuffle, spec->map, spec->attempt};
     w->seed = trp_parts_seed(spec->shuffle, spec->map, spec->attempt);
     w->folder = folder;
+    w->file = (struct trp_spill_file){.folder = folder,
+                                      .path = spec->folder,
+                                      .seed = w->seed,
+                                      .compress = spec->compress,
+                                      .fd = -1};
     trp_sorter_init(&w->sorter, &w->spec.order);
     w->combining = spec->order.combine && !spec->order.compare;
     *ret = w;
@@ -91,9 +97,7 @@ void trp_shuffle_writer_free(trp_shuffle_writer *w)
         return;
     if (w->hidden[0])
         unlinkat(w->folder, w->hidden, 0);
-    for (uint32_t i = 0; i < w->nspills; i++)
-        if (w->spills[i].fd >= 0)
-            close(w->spills[i].fd);
+    trp_spill_file_close(&w->file);
     free(w->spills);
     trp_sorter_free(&w->sorter);
     trp_combiner_free(&w->combiner);
@@ -118,7 +122,7 @@ static int open_merge(trp_shuffle_writer *w, uint32_t from, uint32_t count, bool
         (struct trp_stream **)calloc((size_t)count + 1, sizeof(struct trp_stream *));
     bool good = streams != NULL;
     for (; good && n < count; n++) {
-        streams[n] = trp_spill_stream(&w->spills[from + n], w->seed, &w->unpacker);
+        streams[n] = trp_spill_stream(&w->file, &w->spills[from + n], &w->unpacker);
         good = streams[n] != NULL;
     }
     if (good && memory) {
@@ -147,8 +151,7 @@ static int spill_failed(const trp_shuffle_writer *w, int rc, trp_error *err)
 static int keep_spill(trp_shuffle_writer *w, struct trp_merge *m, struct trp_spill *ret,
                       trp_error *err)
 {
-    int rc = trp_spill_merge(m, w->folder, w->spec.folder, w->seed, w->spec.compress,
-                             w->spec.killed, ret, err);
+    int rc = trp_spill_merge(&w->file, m, w->spec.killed, ret, err);
     trp_merge_close(m);
     if (rc < 0)
         return spill_failed(w, rc, err);
@@ -172,6 +175,8 @@ static int reduce_spills(trp_shuffle_writer *w, uint32_t most, trp_error *err)
                 rc = keep_spill(w, &m, &merged, err);
             if (rc < 0)
                 return rc;
+            for (uint32_t i = from; i < from + n; i++)
+                trp_spill_drop(&w->file, &w->spills[i]);
             w->spills[done++] = merged;
         }
         w->nspills = done;

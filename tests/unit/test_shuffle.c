@@ -223,6 +223,55 @@ static void test_rounds(void)
     shuffle_folder_remove(folder);
 }
 
+/* Far more spills than descriptors, of a writer, then of a reader. */
+static void test_few_descriptors(void)
+{
+    enum { FEW = 20, RECORDS = 130000, MAPS = 600 };
+    char *folder = shuffle_folder_make();
+    struct rlimit old, few;
+    struct setting s = {
+        .maps = MAPS, .partitions = 1, .read_memory = 1, .folder = folder};
+    struct trp_shuffle_spec spec = spec_of(folder, 0, 1);
+    struct trp_shuffle_source sources[MAPS];
+    struct trp_shuffle_record got;
+    trp_shuffle_writer *w = NULL;
+    trp_error err = {0};
+    char value[1000] = "";
+    getrlimit(RLIMIT_NOFILE, &old);
+    few = (struct rlimit){FEW, old.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    spec.memory = 1;
+    g_assert_cmpint(trp_shuffle_writer_open(&spec, &w, &err), ==, 0);
+    for (guint i = 0; i < RECORDS; i++) {
+        guint32 key = GUINT32_TO_BE(i * 7 % RECORDS);
+        trp_shuffle_add(w, 0, &key, sizeof key, value, sizeof value, &err);
+        g_assert_cmpstr(err.text, ==, "");
+    }
+    trp_shuffle_commit(w, NULL, &s.counts, &err);
+    g_assert_cmpstr(err.text, ==, "");
+    g_assert_cmpuint(s.counts.spills, >, 2 * FEW);
+    trp_shuffle_writer_free(w);
+    for (guint map = 1; map < MAPS; map++) {
+        struct trp_shuffle_spec other = spec_of(folder, map, 1);
+        g_assert_cmpint(trp_shuffle_writer_open(&other, &w, &err), ==, 0);
+        for (guint i = 0; i < 140; i++)
+            trp_shuffle_add(w, 0, &i, sizeof i, value, sizeof value, &err);
+        g_assert_cmpint(trp_shuffle_commit(w, NULL, NULL, &err), ==, 0);
+        trp_shuffle_writer_free(w);
+    }
+    struct trp_shuffle_read read = read_of(&s, 0, sources);
+    trp_shuffle_reader *r = open_reader(&read);
+    guint n = 0;
+    for (int rc; (rc = trp_shuffle_next(r, &got, NULL, &err)) != 0; n++)
+        g_assert_cmpint(rc, ==, 1);
+    g_assert_cmpuint(n, ==, RECORDS + (MAPS - 1) * 140);
+    trp_shuffle_reader_counts(r, &s.read_counts);
+    g_assert_cmpuint(s.read_counts.spills, >, FEW);
+    trp_shuffle_reader_free(r);
+    setrlimit(RLIMIT_NOFILE, &old);
+    shuffle_folder_remove(folder);
+}
+
 /* Long keys that differ at their ends only, so that bytes are of no help at first. */
 static void test_long_common_keys(void)
 {
@@ -754,6 +803,8 @@ int main(int argc, char **argv)
     g_test_add_func("/shuffle/more blocks than memory has buffers for are merged in "
                     "rounds",
                     test_rounds);
+    g_test_add_func("/shuffle/there may be more spills than descriptors",
+                    test_few_descriptors);
     g_test_add_func("/shuffle/keys may differ late", test_long_common_keys);
     g_test_add_func("/shuffle/keys may begin others", test_keys_within_keys);
     g_test_add_func("/shuffle/keys of nothing and of 1 MiB, records above the budget",
