@@ -23,14 +23,18 @@ static int named_and_unlinked(int folder)
     return -1;
 }
 
+int trp_spill_nameless(int folder)
+{
+    int fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    bool none =
+        errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL;
+    return fd < 0 && none ? named_and_unlinked(folder) : fd;
+}
+
 static int need_file(struct trp_spill_file *f, trp_error *err)
 {
-    if (f->fd >= 0)
-        return 0;
-    f->fd = openat(f->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (f->fd < 0 &&
-        (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL))
-        f->fd = named_and_unlinked(f->folder);
+    if (f->fd < 0)
+        f->fd = trp_spill_nameless(f->folder);
     return f->fd >= 0
                ? 0
                : trp_error_set(err, TRP_ESYSTEM,

@@ -41,6 +41,9 @@ struct trp_stream *trp_spill_stream(const struct trp_spill_file *f,
 void trp_spill_drop(const struct trp_spill_file *f, const struct trp_spill *spill);
 void trp_spill_file_close(struct trp_spill_file *f);
 
+/* A new file without a name in a folder: its descriptor, or -1 with errno. */
+int trp_spill_nameless(int folder);
+
 /* How many streams may be merged at once in `memory` bytes; at least 2. */
 uint32_t trp_merge_width(size_t memory);
 
