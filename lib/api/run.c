@@ -229,6 +229,10 @@ static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
 {
     const struct trp_chain *c = f->chain;
     trp_writer_reset(&f->kept);
+    for (uint32_t k = 0; k < TRP_SIDES_MAX; k++)
+        trp_writer_reset(&f->group[k]);
+    if (f->pack.capacity > TRP_KEEP_BYTES)
+        trp_buf_free(&f->pack);
     trp_reducer_reset(&f->reducer, c->combine, c->last.arg);
     if (c->kind == TRP_DO_SAMPLE)
         trp_sample_begin(&f->sample, f->task.info->task, c->want);

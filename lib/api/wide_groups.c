@@ -38,18 +38,27 @@ static int too_large(struct trp_flow *f, const struct trp_wide_plan *p, size_t m
                          trp_wide_name(p), most >> 20);
 }
 
+static size_t bytes_held(const trp_writer *w)
+{
+    return w->values.size + (w->values.fixed ? 0 : w->count * sizeof(uint64_t));
+}
+
+static size_t bytes_allowed(const struct trp_flow *f)
+{
+    return f->task.info->memory > GROUP_LEAST ? f->task.info->memory : GROUP_LEAST;
+}
+
 /* Takes all values of the key of `r` into `values`; then `r` is the next record: 1, or
  * 0 when there is none. */
 static int take_group(struct trp_flow *f, const struct trp_wide_plan *p,
                       struct trp_wide_side *s, trp_writer *key, trp_writer *values,
                       struct trp_shuffle_record *r)
 {
-    size_t most =
-        f->task.info->memory > GROUP_LEAST ? f->task.info->memory : GROUP_LEAST;
+    const size_t most = bytes_allowed(f);
     int rc = 1;
     trp_writer_clear(values);
     do {
-        if (values->values.size + r->nv > most)
+        if (bytes_held(values) + r->nv > most)
             return too_large(f, p, most);
         if (trp_emit(values, NULL, 0, r->value, r->nv) < 0)
             return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a group");
@@ -58,31 +67,32 @@ static int take_group(struct trp_flow *f, const struct trp_wide_plan *p,
     return rc;
 }
 
-static void groups_begin(struct trp_flow *f, trp_writer *key)
+static int emit_packed(struct trp_flow *f, const trp_writer *key)
 {
-    trp_writer_init(key);
-    for (uint32_t k = 0; k < TRP_SIDES_MAX; k++)
-        trp_writer_reset(&f->group[k]);
+    return trp_flow_source_emit(f,
+                                key->values.data ? (const void *)key->values.data : "",
+                                key->values.size, f->pack.data, f->pack.size);
 }
 
 /* ---- trp_group_by_key ---- */
 
-/* The values of a group as one: each its size and its bytes. */
-static int emit_group(struct trp_flow *f, const trp_writer *key,
-                      const trp_writer *values)
+/* Puts all values of the key of `r` into one, each with its size; as take_group. */
+static int pack_group(struct trp_flow *f, const struct trp_wide_plan *p,
+                      struct trp_wide_side *s, const trp_writer *key,
+                      struct trp_shuffle_record *r)
 {
-    const trp_batch b = trp_writer_batch(values);
+    const size_t most = bytes_allowed(f);
+    int rc = 1;
     trp_buf_clear(&f->pack);
-    for (size_t i = 0; i < b.count; i++) {
-        size_t n;
-        const void *value = trp_value(&b, i, &n);
-        trp_put_bytes(&f->pack, value, n);
-    }
-    if (f->pack.failed)
-        return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a group");
-    return trp_flow_source_emit(f,
-                                key->values.data ? (const void *)key->values.data : "",
-                                key->values.size, f->pack.data, f->pack.size);
+    do {
+        if (f->pack.size + r->nv > most)
+            return too_large(f, p, most);
+        trp_put_bytes(&f->pack, r->value, r->nv);
+        if (f->pack.failed)
+            return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a group");
+        rc = trp_flow_side_next(f, s, r);
+    } while (rc > 0 && same_key(r, key));
+    return rc;
 }
 
 int trp_flow_groups(struct trp_flow *f, const struct trp_wide_plan *p,
@@ -90,14 +100,14 @@ int trp_flow_groups(struct trp_flow *f, const struct trp_wide_plan *p,
 {
     struct trp_shuffle_record r;
     trp_writer key;
-    groups_begin(f, &key);
+    trp_writer_init(&key);
     int rc = trp_flow_side_next(f, s, &r);
     while (rc > 0) {
         if (keep_key(f, &key, &r) < 0)
             rc = -1;
         if (rc > 0)
-            rc = take_group(f, p, s, &key, &f->group[0], &r);
-        if (rc >= 0 && emit_group(f, &key, &f->group[0]) < 0)
+            rc = pack_group(f, p, s, &key, &r);
+        if (rc >= 0 && emit_packed(f, &key) < 0)
             rc = -1;
     }
     trp_writer_free(&key);
@@ -119,9 +129,7 @@ static int emit_pair(struct trp_flow *f, const trp_writer *key, const void *a,
     trp_put_raw(&f->pack, b, b ? nb : 0);
     if (f->pack.failed)
         return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a pair");
-    return trp_flow_source_emit(f,
-                                key->values.data ? (const void *)key->values.data : "",
-                                key->values.size, f->pack.data, f->pack.size);
+    return emit_packed(f, key);
 }
 
 static int pair_with_all(struct trp_flow *f, const trp_writer *key, const void *a,
@@ -240,7 +248,7 @@ int trp_flow_pairs(struct trp_flow *f, const struct trp_wide_plan *p,
 {
     struct front a = {.side = left}, b = {.side = right};
     trp_writer key;
-    groups_begin(f, &key);
+    trp_writer_init(&key);
     a.has = trp_flow_side_next(f, left, &a.r);
     b.has = a.has < 0 ? 0 : trp_flow_side_next(f, right, &b.r);
     while (a.has >= 0 && b.has >= 0 && a.has + b.has > 0) {
