@@ -402,7 +402,8 @@ int trp_reducer_add(struct trp_reducer *r, const void *value, size_t size)
         return rc;
     if (next->failed) {
         r->failed = next->failed;
-        return TRP_ENOMEM;
+        r->mistake = next->mistake;
+        return next->mistake ? TRP_EINVAL : TRP_ENOMEM;
     }
     if (next->count != 1) {
         r->failed = "a combine function must emit exactly one value";

@@ -211,7 +211,7 @@ trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t part
     trp_error err;
     struct trp_inputs in = {0};
     if (trp_text_plan(pattern, partitions, &in, &err) < 0) {
-        trp_context_fail_with(ctx, &err);
+        trp_dataset_fail(ctx, err.code, "%s", err.text);
         return NULL;
     }
     return source_new(ctx, TRP_NODE_TEXT, "trp_text_files", partitions, &in);

@@ -424,7 +424,7 @@ static inline const void *trp_group_next(trp_group_values *v, size_t *ret_size)
 }
 
 /* In what order keys are. Numbers are 8 bytes in the machine's order; doubles that are
- * no numbers come last. `TRP_I64 | TRP_DESCENDING`: the largest first. */
+ * no numbers count as above all others. `TRP_I64 | TRP_DESCENDING`: the largest first. */
 enum trp_order { TRP_BYTES = 1, TRP_I64, TRP_F64, TRP_DESCENDING = 16 };
 /* All records in the order of their keys, over all partitions: the first partition has
  * the first of them. Where the ranges of partitions begin is found from a sample of

@@ -8,8 +8,6 @@
 static trp_dataset *wide_new(trp_dataset *a, trp_dataset *b, uint32_t partitions,
                              const struct trp_wide_plan *plan)
 {
-    if (a && b && a->context != b->context)
-        return NULL;
     trp_dataset *d = trp_dataset_source(a->context, TRP_NODE_WIDE, trp_wide_name(plan),
                                         partitions, plan->arg_size);
     if (!d)

@@ -41,10 +41,12 @@ static int combine_function(void *context, const void *a, size_t na, const void 
     c->code = ((trp_combine)c->plan->code)(a, na, b, nb, &c->out, c->plan->arg);
     if (c->code)
         return TRP_EFAILED;
+    if (c->out.failed && !c->out.mistake)
+        return TRP_ENOMEM;
     if (c->out.failed || c->out.count != 1) {
         c->failed = c->out.failed ? c->out.failed
                                   : "a combine function must emit exactly one value";
-        return c->out.failed ? TRP_ENOMEM : TRP_EINVAL;
+        return TRP_EINVAL;
     }
     *ret = c->out.values.data ? (const void *)c->out.values.data : "";
     *ret_size = c->out.values.size;
@@ -78,7 +80,7 @@ static int compare_i64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Those that are no numbers come last. */
+/* Those that are no numbers are above all others. */
 static int compare_f64(const void *a, const void *b)
 {
     double x, y;

@@ -278,7 +278,7 @@ int trp_block_file_find(const struct trp_block_file *f, uint32_t partition,
         return trp_error_set(err, TRP_EINVAL, "it has %u partitions and no number %u",
                              f->partitions, partition);
     const struct trp_index_group *g = &f->groups[partition / TRP_INDEX_GROUP];
-    uint8_t *bytes = (uint8_t *)malloc(g->size + 1);
+    uint8_t *bytes = (uint8_t *)malloc((size_t)g->size + 1);
     int rc = bytes ? read_at(f->fd, bytes, g->size, f->blocks + g->at, err)
                    : trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (rc == 0 && XXH3_64bits(bytes, g->size) != g->checksum)

@@ -51,9 +51,10 @@ enum {
 /* As memcmp over keys: below 0, 0 (they count as the same key), above 0. */
 typedef int (*trp_shuffle_compare)(void *context, const void *a, size_t na,
                                    const void *b, size_t nb);
-/* Makes one value of two of the same key, of which `a` came first, and lends it in
- * *ret, *ret_size until it is called again; neither `a` nor `b` is what it lent before.
- * 0, or a negative code, which add, commit or next then returns. Associative. */
+/* Makes one value of two of the same key, of which `a` came first, in memory of its
+ * own, and lends it in *ret, *ret_size until it is called again; neither `a` nor `b` is
+ * what it lent before. 0, or a negative code, which add, commit or next then returns.
+ * Associative. */
 typedef int (*trp_shuffle_combine)(void *context, const void *a, size_t na,
                                    const void *b, size_t nb, const void **ret,
                                    size_t *ret_size);

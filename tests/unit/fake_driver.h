@@ -1,8 +1,8 @@
 /*
  * A driver without MPI for tests of lib/api: it computes a job's dataset, and the map
  * outputs behind it, in this process through the same runner that executors use, and
- * tells verdicts as the real one does. A task that fails is tried again, three times;
- * one whose input cannot be read makes that map task run again. Each success is told
+ * tells verdicts as the real one does. A task that fails is tried again, three times,
+ * unless by a mistake in the program; one whose input cannot be read makes that map task run again. Each success is told
  * twice, since results must count once; inputs are moved to odd addresses, where
  * messages may have them. Map tasks run last first: results must not depend on it.
  */
@@ -159,9 +159,9 @@ static struct trp_stage_inputs *fake_inputs(trp_driver *d, const struct fake_dat
 
 static void fake_map_again(trp_driver *d, uint32_t dataset, uint32_t task);
 
-/* Runs one attempt and tells its verdict; true when it succeeded. */
+/* Runs one attempt and tells its verdict; true when there is to be another one. */
 static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
-                             uint32_t task, uint32_t number)
+                             uint32_t task, uint32_t number, int *ret_status)
 {
     struct fake_dataset *f = &d->datasets[dataset];
     struct trp_launch l = {.task = task};
@@ -191,15 +191,17 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
         for (uint32_t i = 0; i < r.fetch.nmore; i++)
             fake_map_again(d, r.fetch.dataset, r.fetch.more[i].map);
         free(r.fetch.more);
-        return fake_attempt(d, dataset, stage, task, number);
+        return fake_attempt(d, dataset, stage, task, number, ret_status);
     }
     struct trp_action verdict = {.kind = TRP_ACTION_TASK_END};
     verdict.task_end.task = task;
     verdict.task_end.number = number;
-    verdict.task_end.status = r.status ? TRP_END_EXIT : TRP_END_SUCCESS;
+    verdict.task_end.status = !r.status   ? TRP_END_SUCCESS
+                              : r.mistake ? TRP_END_MISTAKE
+                                          : TRP_END_EXIT;
     verdict.task_end.code = r.status;
     verdict.task_end.counted = r.status != 0;
-    verdict.task_end.retried = r.status != 0 && number + 1 < FAKE_TRIES;
+    verdict.task_end.retried = r.status && !r.mistake && number + 1 < FAKE_TRIES;
     verdict.task_end.failures = r.status ? number + 1 : number;
     if (r.status == 0)
         d->records_in += r.records_in;
@@ -222,18 +224,20 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
         d->work.task_ended(d->work.context, dataset, &verdict, &end);
     free(r.fetch.more);
     free(r.result);
-    return r.status == 0;
+    *ret_status = r.status;
+    return verdict.task_end.retried;
 }
 
 static int fake_task(trp_driver *d, uint32_t dataset, void *stage, uint32_t task,
                      trp_error *err)
 {
     uint32_t number = 0;
-    while (!fake_attempt(d, dataset, stage, task, number) && ++number < FAKE_TRIES)
+    int status;
+    while (fake_attempt(d, dataset, stage, task, number++, &status))
         ;
-    return number < FAKE_TRIES ? 0
-                               : trp_error_set(err, TRP_EFAILED, "stage %s: task %u",
-                                               d->datasets[dataset].name, task);
+    return status == 0 ? 0
+                       : trp_error_set(err, TRP_EFAILED, "stage %s: task %u",
+                                       d->datasets[dataset].name, task);
 }
 
 static void *fake_open(trp_driver *d, uint32_t dataset, trp_error *err)

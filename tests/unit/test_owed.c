@@ -66,6 +66,9 @@ static void first_of_several(void)
     g_assert_cmpint(build(ctx, TRUE), ==, 0);
     g_assert_cmpint(trp_context_status(ctx), ==, 2);
     trp_error_clear(ctx); /* … but this */
+    g_assert_null(trp_text_files(ctx, "/nowhere/*", 1));
+    g_assert_cmpint(trp_context_status(ctx), ==, 2);
+    trp_error_clear(ctx);
     g_assert_cmpstr(trp_error_text(ctx), ==, "");
     g_assert_cmpint(trp_context_status(ctx), ==, 0);
     g_assert_cmpint(trp_count(NULL, &n), ==, TRP_EINVAL);

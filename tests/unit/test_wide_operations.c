@@ -150,6 +150,16 @@ int twice(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
     return trp_emit(out, NULL, 0, a, na);
 }
 
+TRP_COMBINE(mixes);
+int mixes(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
+          const void *arg)
+{
+    (void)b, (void)nb, (void)arg;
+    trp_emit(out, "k", 1, a, na);
+    trp_emit(out, NULL, 0, a, na);
+    return 0;
+}
+
 TRP_COMBINE(refuses);
 int refuses(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
             const void *arg)
@@ -187,6 +197,18 @@ static void a_combiner_gets_values_in_order(void)
     assert_error(ctx, "twice: a combine function must emit exactly one value");
     g_assert_cmpint(trp_count(trp_combine_by_key(d, refuses, NULL, 0, 5), &n), <, 0);
     assert_error(ctx, "refuses returned 77");
+    uint32_t attempts = fake.attempts;
+    g_assert_cmpint(trp_count(trp_combine_by_key(d, mixes, NULL, 0, 5), &n), <, 0);
+    assert_error(ctx, "mixes: some records have a key and some have none");
+    g_assert_cmpuint(fake.attempts, ==, attempts + 1);
+    char *value;
+    size_t size;
+    d = trp_range(ctx, 0, 10, 1);
+    attempts = fake.attempts;
+    g_assert_cmpint(trp_reduce(d, mixes, NULL, 0, (void **)&value, &size), <, 0);
+    assert_error(ctx, "mixes some records have a key and some have none");
+    g_assert_cmpuint(fake.attempts, ==, attempts + 1);
+    d = numbers(ctx, 2);
     g_assert_null(trp_combine_by_key(d, NULL, NULL, 0, 5));
     assert_error(ctx, "trp_combine_by_key: the function is not known by a name");
     trp_finalize(ctx);
@@ -410,6 +432,40 @@ static void joins(void)
     check_join(TRP_OUTER);
 }
 
+/* Nothing but one key. */
+TRP_FUNCTION(key_alone);
+int key_alone(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t;
+    (void)arg;
+    for (size_t i = 0; i < in->count; i++)
+        if (trp_emit(out, "k", 1, NULL, 0) < 0)
+            return -1;
+    return 0;
+}
+
+TRP_COGROUP(nothing);
+int nothing(trp_task *t, const void *key, size_t nk, const trp_batch *a,
+            const trp_batch *b, trp_writer *out, const void *arg)
+{
+    (void)t, (void)key, (void)nk, (void)a, (void)b, (void)out, (void)arg;
+    return 0;
+}
+
+/* Values of no bytes, too, take memory. */
+static void a_group_is_not_too_large(void)
+{
+    enum { MANY = 9 << 20 };
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, MANY, 1), key_alone, NULL, 0);
+    uint64_t n;
+    fake.memory = 32 << 20;
+    g_assert_cmpint(trp_count(trp_group_by_key(d, 1), &n), ==, 0);
+    g_assert_cmpint(trp_count(trp_cogroup(d, d, nothing, NULL, 0, 1), &n), <, 0);
+    assert_error(ctx, "the values of one key take more than the 64 MiB");
+    trp_finalize(ctx);
+}
+
 TRP_COGROUP(counts);
 int counts(trp_task *t, const void *key, size_t nk, const trp_batch *a,
            const trp_batch *b, trp_writer *out, const void *arg)
@@ -509,6 +565,7 @@ int main(int argc, char **argv)
     ADD(sorted_by_each_order);
     ADD(ranges_hold_about_as_many);
     ADD(joins);
+    ADD(a_group_is_not_too_large);
     ADD(a_cogroup_has_both_sides);
     ADD(a_side_that_is_lost_is_made_again);
     ADD(broken_plans);
