@@ -160,34 +160,46 @@ static inline const void *trp_key(const trp_batch *b, size_t i, size_t *ret_size
     return b->keys + b->key_offsets[i];
 }
 
-/* The value or the key of record i as a number; 0 where it has another width than 8
- * bytes. */
-static inline int64_t trp_get_i64(const trp_batch *b, size_t i)
+/* Bytes as a number in the machine's order; 0 where there are not 8 of them. */
+static inline int64_t trp_as_i64(const void *p, size_t n)
 {
-    size_t n;
     int64_t v = 0;
-    const void *p = trp_value(b, i, &n);
     if (n == sizeof(v))
         memcpy(&v, p, sizeof(v));
     return v;
+}
+static inline double trp_as_f64(const void *p, size_t n)
+{
+    double v = 0;
+    if (n == sizeof(v))
+        memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+/* The value or the key of record i as such a number. */
+static inline int64_t trp_get_i64(const trp_batch *b, size_t i)
+{
+    size_t n;
+    const void *p = trp_value(b, i, &n);
+    return trp_as_i64(p, n);
 }
 static inline double trp_get_f64(const trp_batch *b, size_t i)
 {
     size_t n;
-    double v = 0;
     const void *p = trp_value(b, i, &n);
-    if (n == sizeof(v))
-        memcpy(&v, p, sizeof(v));
-    return v;
+    return trp_as_f64(p, n);
 }
 static inline int64_t trp_get_key_i64(const trp_batch *b, size_t i)
 {
     size_t n;
-    int64_t v = 0;
     const void *p = trp_key(b, i, &n);
-    if (n == sizeof(v))
-        memcpy(&v, p, sizeof(v));
-    return v;
+    return trp_as_i64(p, n);
+}
+static inline double trp_get_key_f64(const trp_batch *b, size_t i)
+{
+    size_t n;
+    const void *p = trp_key(b, i, &n);
+    return trp_as_f64(p, n);
 }
 
 /* Adds a record; key NULL: none (all records of a writer have keys or none has). -1
@@ -218,7 +230,8 @@ static inline int trp_emit_text(trp_writer *w, const void *key, size_t key_size,
  * without records it is not called. */
 typedef int (*trp_function)(trp_task *t, const trp_batch *in, trp_writer *out,
                             const void *arg);
-/* Combines the values a and b (sizes given) into out. For trp_reduce: associative. */
+/* Combines the values a and b (sizes given; a came before b) into out. For trp_reduce:
+ * associative. */
 typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
                            trp_writer *out, const void *arg);
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# The examples, over small texts: what the README shows and ./quickstart runs.
+# The examples, over small inputs: what the README shows and ./quickstart runs, held against what
+# awk, perl, sort and join find.
 load drill.bash
 
 examples=$TROUPE_SOURCE/examples
@@ -67,4 +68,157 @@ make_texts() {
         LC_ALL=C awk 'NF { n[$1]++ } END { for (w in n) print w, n[w] }' |
         LC_ALL=C sort | cmp - got
     grep -q '"Stage Name":"sum"' troupe-runs/last/events.jsonl
+}
+
+@test "index: the files of each word, as sort has them" {
+    mkdir texts
+    cp "$licences"/GPL-2 "$licences"/Artistic "$licences"/Apache-2.0 "$licences"/BSD texts
+    gzip -c "$licences/MPL-1.1" >texts/MPL.gz
+    run -0 --separate-stderr troupe run --local=2 -- "$TROUPE_BUILD/examples/index" out 'texts/*'
+    for file in texts/*; do
+        zcat -f "$file" | LC_ALL=C tr -cs A-Za-z '\n' | LC_ALL=C tr A-Z a-z |
+            awk -v file="$file" 'length >= 3 && length <= 64 { print $0 "\t" file }'
+    done | LC_ALL=C sort -u | awk -F '\t' '
+        $1 != word { printf "%s%s\t%s", (NR > 1 ? "\n" : ""), $1, $2; word = $1; next }
+        { printf " %s", $2 }
+        END { print "" }' >want
+    [ "$(wc -l <want)" -gt 1000 ]
+    [ "$(ls out | wc -l)" = 16 ]
+    cat out/part-* | cmp - want
+}
+
+# The records of sort.c, by another program: records COUNT SEED
+records() {
+    perl -e '
+        sub random {
+            my ($seed, $place) = @_;
+            my $z = mul($place + 1, 0x9e3779b97f4a7c15);
+            { use integer; $z = $z + $seed; }
+            $z = mul(mix($z, 30), 0xbf58476d1ce4e5b9);
+            $z = mul(mix($z, 27), 0x94d049bb133111eb);
+            return mix($z, 31);
+        }
+        sub mix { my $z = $_[0] & ~0; return $z ^ $z >> $_[1]; }
+        sub mul { use integer; return $_[0] * $_[1]; }
+        sub letters {
+            my ($n, $bits, $text) = ($_[0], 0, "");
+            for my $i (0 .. $n - 1) {
+                $bits = $state = random($state, $i) if $i % 10 == 0;
+                $text .= chr(65 + $bits % 26);
+                $bits = ($bits - $bits % 26) / 26;
+            }
+            return $text;
+        }
+        for my $i (0 .. $ARGV[0] - 1) {
+            $state = random($ARGV[1], $i);
+            my $key = letters(10);
+            printf "%s\t%016x%s\n", $key, $i, letters(72);
+        }' "$1" "$2"
+}
+
+@test "sort: records are as sort has them; the verifier notices what is done to them" {
+    local sort="$TROUPE_BUILD/examples/sort --size 5000 --seed 7"
+    verify() { troupe run --quiet --local=2 -- $sort --verify "$1"; }
+    run -0 --separate-stderr troupe run --local=2 -- $sort out
+    records 5000 7 | LC_ALL=C sort >want
+    cat out/part-* | cmp - want
+    run -0 --separate-stderr verify out
+    [ "$output" = "5000 records, 5000 expected" ]
+
+    cp -r out lost && sed -i 3d lost/part-00002
+    run -1 --separate-stderr verify lost
+    [ "$output" = "4999 records, 5000 expected" ]
+    [ "$stderr" = "sort: records are lost or doubled" ]
+    cp -r out doubled && sed -i '3d; 4p' doubled/part-00002
+    run -1 --separate-stderr verify doubled
+    [ "$stderr" = "sort: they are not those that were made" ]
+    cp -r out changed && sed -i '3s/.$/?/' changed/part-00002
+    run -1 --separate-stderr verify changed
+    [ "$stderr" = "sort: they are not those that were made" ]
+    cp -r out swapped && sed -i '3{h;d}; 4G' swapped/part-00002
+    run -1 --separate-stderr verify swapped
+    [ "$stderr" = "sort: they are not sorted" ]
+    cp -r out parts && mv parts/part-00001 x && mv parts/part-00002 parts/part-00001 &&
+        mv x parts/part-00002
+    run -1 --separate-stderr verify parts
+    [ "$stderr" = "sort: they are not sorted" ]
+}
+
+@test "pagerank: ranks are those that awk finds in the same graph" {
+    run -0 --separate-stderr troupe run --quiet --local=2 -- \
+        "$TROUPE_BUILD/examples/pagerank" --size 500 --links
+    echo "$output" >links
+    [ "$(wc -l <links)" -gt 1000 ]
+    run -0 --separate-stderr troupe run --quiet --local=2 -- \
+        "$TROUPE_BUILD/examples/pagerank" --size 500 --rounds 6 --top 1000
+    echo "$output" >got
+    sort -c -s -k 2,2gr got
+    [ "$(wc -l <got)" = 500 ]
+    awk '
+        FILENAME == "links" { from[++n] = $1; to[n] = $2; links[$1]++; next }
+        FNR == 1 {
+            for (p = 0; p < 500; p++) rank[p] = 1
+            for (round = 0; round < 6; round++) {
+                for (p = 0; p < 500; p++) sum[p] = 0
+                for (i = 1; i <= n; i++) sum[to[i]] += rank[from[i]] / links[from[i]]
+                for (p = 0; p < 500; p++) rank[p] = 0.15 + 0.85 * sum[p]
+            }
+        }
+        { far = rank[$1] - $2; seen[$1]++ }
+        far > 1e-8 || far < -1e-8 || seen[$1] > 1 { print $1, $2, rank[$1]; bad = 1 }
+        END { exit bad }' links got
+}
+
+@test "kmeans: centres are those that awk finds, and shapes change between rounds" {
+    run -0 --separate-stderr troupe run --quiet --local=2 -- \
+        "$TROUPE_BUILD/examples/kmeans" --size 3000 --clusters 4 --points
+    echo "$output" >points
+    run -0 --separate-stderr troupe run --quiet --local=2 --run-name r -- \
+        "$TROUPE_BUILD/examples/kmeans" --size 3000 --clusters 4 --rounds 5
+    awk '
+        { x[NR - 1] = $1; y[NR - 1] = $2 }
+        END {
+            for (k = 0; k < 4; k++) { cx[k] = x[k]; cy[k] = y[k] }
+            for (round = 0; round < 5; round++) {
+                for (k = 0; k < 4; k++) sx[k] = sy[k] = n[k] = 0
+                for (i = 0; i < NR; i += round < 2 ? 10 : 1) {
+                    best = 0
+                    for (k = 0; k < 4; k++) {
+                        dx = x[i] - cx[k]; dy = y[i] - cy[k]; far = dx * dx + dy * dy
+                        if (k == 0 || far < least) { least = far; best = k }
+                    }
+                    sx[best] += x[i]; sy[best] += y[i]; n[best]++
+                }
+                for (k = 0; k < 4; k++)
+                    if (n[k]) { cx[k] = sx[k] / n[k]; cy[k] = sy[k] / n[k] }
+            }
+            for (k = 0; k < 4; k++) printf "%.6f %.6f %d\n", cx[k], cy[k], n[k]
+        }' points >want
+    echo "$output" | diff - want
+    [ "$(events r | grep SparkListenerResourceProfileAdded | grep -c .)" = 4 ]
+    [ "$(events r | grep SparkListenerStageSubmitted | grep -o '"Resource Profile Id":[0-9]*' |
+        cut -d: -f2 | xargs)" = "1 3 1 3 2 3 2 3 2 3" ]
+}
+
+@test "join: pairs of two tables, inner, left and outer, as join has them" {
+    local join="troupe run --quiet --local=2 -- $TROUPE_BUILD/examples/join --fact 2"
+    # keys 0 to 99, a third of the lines has key 7; 50 to 199, some twice
+    awk 'BEGIN { for (i = 0; i < 3000; i++) print i ":" (i % 3 ? i * 31 % 100 : 7) ":" i * 7 }' >facts
+    awk 'BEGIN { for (i = 50; i < 200; i++) {
+        print i ":name" i ":" i % 5; if (i % 10 == 0) print i ":again:" i } print "7:seven:0" }' >dimensions
+    LC_ALL=C sort -t : -k 2,2 facts >f
+    LC_ALL=C sort -t : -k 1,1 dimensions >d
+    while read -r type flags; do
+        run -0 --separate-stderr $join ${type/inner/} facts dimensions out
+        cat out/part-* | LC_ALL=C sort >got
+        LC_ALL=C join -t : -1 2 -2 1 $flags -e - -o 0,1.1,1.3,2.2,2.3 f d | awk -F : '
+            { print $1 "\t" ($2 $3 == "--" ? "-" : $2 ":" $3) ":" ($4 $5 == "--" ? "-" : $4 ":" $5) }' |
+            LC_ALL=C sort | diff - got
+        [ "$(wc -l <got)" -gt 2000 ]
+        rm -r out
+    done <<<$'inner \n--left -a 1\n--outer -a 1 -a 2'
+    grep -q $'^199\t-:name199:4$' got && grep -q '^0.*:-$' got
+    # where a field is not there the line is told
+    run -1 --separate-stderr $join --fact 9 facts dimensions out
+    [[ "$stderr" == *"join: stage facts: task "*" failed 4 times, last with exit status -1: a line has no such field: "* ]]
 }
