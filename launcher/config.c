@@ -125,10 +125,7 @@ static int print_config(const struct trp_settings_request *q, struct listing *l)
                                                                       : carried.text);
     trp_options_each(s.options, visit, l);
     int status = 0;
-    if (l->key && !l->n && trp_option_is_scenarios(l->key))
-        status = trp_launcher_misuse("config: %s is an option of scenarios only: %s",
-                                     l->key, trp_option_missing(l->key));
-    else if (l->key && !l->n && !show_family(l))
+    if (l->key && !l->n && !show_family(l))
         status = trp_launcher_misuse(
             "config: unknown option %s%s", trp_show(l->key).text,
             l->near.best ? trp_did_you_mean(&l->near).text

@@ -51,6 +51,13 @@ bool trp_flow_killed(const struct trp_flow *f)
     return f->task.info->killed && *f->task.info->killed;
 }
 
+void trp_flow_read(struct trp_flow *f, uint64_t records)
+{
+    f->records += records;
+    if (f->task.info->records)
+        __atomic_store_n(f->task.info->records, f->records, __ATOMIC_RELAXED);
+}
+
 /* ---- the end of the chain ---- */
 
 static int end_reduce(struct trp_flow *f, const trp_batch *in)

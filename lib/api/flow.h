@@ -43,6 +43,8 @@ struct trp_flow {
     uint64_t dealt;                  /* trp_repartition: the next partition */
     trp_writer group[TRP_SIDES_MAX]; /* values of one key */
     struct trp_sample sample;
+    uint64_t records; /* read so far, from outside or of map outputs */
+    bool made_here;   /* what the source's writer holds was made of map outputs */
     int64_t numbers[TRP_BATCH_RECORDS];
 };
 
@@ -54,6 +56,8 @@ int trp_flow_fail(struct trp_flow *f, int32_t status, const char *fmt, ...)
 int trp_flow_mistake(struct trp_flow *f, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 bool trp_flow_killed(const struct trp_flow *f);
+/* So many records more were read. */
+void trp_flow_read(struct trp_flow *f, uint64_t records);
 
 /* Gives a batch to the function at `position` of the path, or to the end behind the
  * last one. */

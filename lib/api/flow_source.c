@@ -13,7 +13,10 @@
 
 static int push_source(struct trp_flow *f, const trp_batch *b)
 {
-    f->ret->records_in += b->count;
+    if (!f->made_here) {
+        f->ret->records_in += b->count;
+        trp_flow_read(f, b->count);
+    }
     if (trp_flow_killed(f))
         return trp_flow_fail(f, TRP_ECANCELLED, "the attempt was killed");
     return trp_flow_push(f, 0, b);

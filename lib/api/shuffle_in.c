@@ -146,6 +146,7 @@ int trp_flow_side_next(struct trp_flow *f, struct trp_wide_side *s,
     struct trp_fetch_problem problem = {0};
     trp_error err;
     int rc = trp_shuffle_next(s->reader, ret, &problem, &err);
+    trp_flow_read(f, rc > 0);
     return rc < 0 ? read_failed(f, s, &problem, &err) : rc;
 }
 
@@ -201,14 +202,14 @@ int trp_flow_wide(struct trp_flow *f, const struct trp_chain_node *n)
 {
     struct trp_wide_side sides[TRP_SIDES_MAX] = {0};
     const struct trp_wide_plan *p = &n->plan;
-    const uint64_t before = f->ret->records_in;
     int rc = 0;
+    f->made_here = true;
     for (uint32_t k = 0; rc == 0 && k < p->nsides; k++)
         rc = side_open(f, &sides[k], p, k);
     if (rc == 0)
         rc = run_kind(f, p, sides);
     for (uint32_t k = 0; k < p->nsides; k++)
         side_close(f, &sides[k]);
-    f->ret->records_in = before; /* they are no input from outside */
+    f->made_here = false;
     return rc;
 }

@@ -36,7 +36,6 @@ struct family {
 };
 
 struct trp_options {
-    bool scenario;                   /* it has their options, too */
     struct setting fixed[TABLE_MAX]; /* by index in the table */
     struct family families[FAMILIES];
 };
@@ -143,7 +142,7 @@ static const struct setting *setting_of(const trp_options *o, const char *key,
 
 const struct trp_option *trp_option_find(const char *key)
 {
-    return trp_option_is_scenarios(key) ? NULL : find_key(key).option;
+    return find_key(key).option;
 }
 
 /* ---- setting -----------------------------------------------------------------------
@@ -156,11 +155,6 @@ int trp_options_new(trp_options **ret, trp_error *err)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the options");
     *ret = o;
     return 0;
-}
-
-void trp_options_of_scenario(trp_options *o)
-{
-    o->scenario = true;
 }
 
 static void setting_clear(struct setting *s)
@@ -188,8 +182,6 @@ static int unknown_option(const char *key, trp_error *err)
 {
     struct trp_nearest near = trp_nearest_of(key);
     for (const struct trp_option *t = trp_option_table; t->key; t++) {
-        if (trp_option_is_scenarios(t->key))
-            continue;
         if (!is_family(t))
             trp_nearest_try(&near, t->key);
         else if (!strncmp(t->key, key, prefix_of(family_of(t))))
@@ -204,25 +196,15 @@ static int unknown_option(const char *key, trp_error *err)
                          near.best ? "" : "; see `troupe config` for those there are");
 }
 
-static int check_setting(const char *key, const char *value, bool scenario,
-                         trp_error *err)
+int trp_option_check(const char *key, const char *value, trp_error *err)
 {
     trp_error why;
     struct place p = find_key(key);
     if (!p.option)
         return unknown_option(key, err);
-    if (!scenario && trp_option_is_scenarios(key))
-        return trp_error_set(err, TRP_EINVAL,
-                             "%s is an option of scenarios only: %s; leave it out", key,
-                             trp_option_missing(key));
     if (trp_option_value_check(p.option, value, &why) < 0)
         return trp_error_set(err, TRP_EINVAL, "%s: %s", key, why.text);
     return 0;
-}
-
-int trp_option_check(const char *key, const char *value, trp_error *err)
-{
-    return check_setting(key, value, false, err);
 }
 
 /* Resources that any family names, with one more. */
@@ -266,7 +248,7 @@ int trp_options_set(trp_options *o, const char *key, const char *value,
 {
     trp_error why;
     assert(origin != TRP_ORIGIN_DEFAULT);
-    if (check_setting(key, value, o->scenario, &why) < 0)
+    if (trp_option_check(key, value, &why) < 0)
         return trp_error_set(err, TRP_EINVAL, "%s: %s", where, why.text);
     struct place p = find_key(key);
     struct setting *s = slot_of(o, &p, key);
@@ -332,7 +314,7 @@ static int unknown_variable(const char *name, trp_error *err)
     char forms[TABLE_MAX][KEY_MAX];
     size_t n = 0;
     for (const struct trp_option *t = trp_option_table; t->key; t++) {
-        if (is_family(t) || trp_option_is_scenarios(t->key))
+        if (is_family(t))
             continue;
         char *form = forms[n++];
         snprintf(form, KEY_MAX, ENVIRONMENT_PREFIX "%s", t->key);
@@ -421,7 +403,7 @@ int trp_options_each(const trp_options *o, trp_option_visit visit, void *context
     struct trp_option_view views[TABLE_MAX + FAMILIES * TRP_PROFILE_RESOURCES];
     size_t n = 0;
     for (const struct trp_option *t = trp_option_table; t->key; t++) {
-        if (is_family(t) || (!o->scenario && trp_option_is_scenarios(t->key)))
+        if (is_family(t))
             continue;
         views[n++] = (struct trp_option_view){.key = t->key,
                                               .value = trp_options_text(o, t->key),

@@ -10,8 +10,7 @@
  * `task.resource.R.amount` and `alloc.max_R` are families: any custom resource R.
  *
  * Options of parts that no run has are in the table: trp_option_missing knows why they
- * do nothing. Some of these are options of scenarios only (trp_options_of_scenario):
- * elsewhere they are refused, and are in no list.
+ * do nothing.
  */
 #ifndef TRP_CONF_OPTIONS_H
 #define TRP_CONF_OPTIONS_H
@@ -71,20 +70,15 @@ struct trp_option {
 };
 /* The table, ended by a NULL key, in alphabetic order. */
 extern const struct trp_option trp_option_table[];
-/* The entry of a key, that of its family included; NULL: there is no such option, or it
- * is one of scenarios. */
+/* The entry of a key, that of its family included; NULL: there is no such option. */
 const struct trp_option *trp_option_find(const char *key);
 /* Why an option does nothing in a run: the part that it is about is not there. NULL: it
  * does something, or there is no such option. */
 const char *trp_option_missing(const char *key);
-/* Is it an option of scenarios only? */
-bool trp_option_is_scenarios(const char *key);
 
 typedef struct trp_options trp_options;
 int trp_options_new(trp_options **ret, trp_error *err);
 void trp_options_free(trp_options *o);
-/* From now on it has the options of scenarios, too. */
-void trp_options_of_scenario(trp_options *o);
 
 /* Sets a key; a weaker origin never replaces a stronger one. `where` ("FILE:LINE:COL",
  * "--set", a variable's name) is put in front of an error's text. TRP_EINVAL: unknown

@@ -328,18 +328,13 @@ const struct trp_option trp_option_table[] = {
 
 static const char no_blocks[] = "no run keeps data in executors yet";
 static const char no_moves[] = "no run moves map outputs yet";
-static const char no_records[] = "no run counts the records that its tasks read yet";
 
 static const struct {
     const char *key, *why;
-    bool scenarios; /* only they have it */
 } missing[] = {
-    {"dynamicAllocation.cachedExecutorIdleTimeout",  no_blocks,  false},
-    {"speculation.efficiency.enabled",               no_records, true },
-    {"speculation.efficiency.longRunTaskFactor",     no_records, true },
-    {"speculation.efficiency.processRateMultiplier", no_records, true },
-    {"storage.decommission.enabled",                 no_blocks,  false},
-    {"storage.decommission.shuffleBlocks.enabled",   no_moves,   false},
+    {"dynamicAllocation.cachedExecutorIdleTimeout", no_blocks},
+    {"storage.decommission.enabled",                no_blocks},
+    {"storage.decommission.shuffleBlocks.enabled",  no_moves },
 };
 
 const char *trp_option_missing(const char *key)
@@ -348,12 +343,4 @@ const char *trp_option_missing(const char *key)
         if (strcmp(missing[i].key, key) == 0)
             return missing[i].why;
     return NULL;
-}
-
-bool trp_option_is_scenarios(const char *key)
-{
-    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
-        if (strcmp(missing[i].key, key) == 0)
-            return missing[i].scenarios;
-    return false;
 }

@@ -298,6 +298,17 @@ static void driver_free(trp_driver *d)
     free(d);
 }
 
+/* How often running functions tell what they have read: when slow ones are looked for
+ * by that, as often as they are, but at most ten times a second. */
+static int64_t records_ns(const trp_options *o)
+{
+    if (!trp_options_bool(o, "speculation") ||
+        !trp_options_bool(o, "speculation.efficiency.enabled"))
+        return 0;
+    int64_t interval = trp_options_time_ns(o, "speculation.interval");
+    return interval > TRP_DRIVER_SECOND / 10 ? interval : TRP_DRIVER_SECOND / 10;
+}
+
 int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,
                    trp_error *err)
 {
@@ -315,6 +326,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     d->baton = trp_baton_new();
     d->network_timeout_ns = trp_options_time_ns(d->options, "network.timeout");
     d->heartbeat_ns = trp_options_time_ns(d->options, "executor.heartbeatInterval");
+    d->records_ns = records_ns(d->options);
     clock_gettime(CLOCK_REALTIME, &wall);
     d->wall_offset =
         (int64_t)wall.tv_sec * TRP_DRIVER_SECOND + wall.tv_nsec - trp_clock_ns();

@@ -35,6 +35,7 @@ static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t 
         ev.ended.status = end.status;
         ev.ended.code = end.code;
         ev.ended.duration_ns = end.duration_ns;
+        ev.ended.records = end.records_in + end.data.read_records;
         if (!trp_driver_take_outputs(d, &end, &ev.ended)) {
             rc = TRP_EPROTO;
             break;
@@ -69,6 +70,19 @@ static void on_sync(trp_driver *d, const uint8_t *data, size_t size)
     trp_driver_step(d, &ev);
 }
 
+static void on_records(trp_driver *d, const uint8_t *data, size_t size)
+{
+    struct trp_view v;
+    struct trp_event ev = {.kind = TRP_EVENT_TASK_PROGRESS};
+    if (trp_records_open(data, size, &v) < 0) {
+        trp_event_message(d->log, "error", "a garbled message about running tasks",
+                          trp_driver_wall(d, d->now));
+        return;
+    }
+    while (trp_records_next(&v, &ev.progress.attempt, &ev.progress.records))
+        trp_driver_step(d, &ev);
+}
+
 void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
                            size_t size)
 {
@@ -81,6 +95,8 @@ void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
         on_ends(d, x, data, size);
     else if (trp_message_kind_of(data, size) == TRP_MSG_SYNC)
         on_sync(d, data, size);
+    else if (trp_message_kind_of(data, size) == TRP_MSG_RECORDS)
+        on_records(d, data, size);
     else
         trp_event_message(d->log, "error", "a message of unknown kind was dropped",
                           trp_driver_wall(d, d->now));

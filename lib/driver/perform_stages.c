@@ -180,6 +180,7 @@ const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage 
     m.profile = p->name;
     m.memory = trp_driver_task_memory(d, p);
     m.scratch = scratch;
+    m.records_ns = d->records_ns;
     s->timeout_ns = m.timeout_ns;
     s->function = m.work == TRP_WORK_FUNCTION;
     trp_stage_message_put(&s->message, &m);

@@ -16,7 +16,7 @@
 /* One attempt, as it travels through the ring: what its two lines need. */
 struct trp_task_record {
     uint8_t level, status; /* enum trp_level, trp_end_status */
-    bool counted;
+    bool counted, speculative;
     uint32_t stage, stage_attempt, task, number, executor;
     uint32_t task_id; /* trp_attempt_number */
     int32_t code;

@@ -35,7 +35,9 @@ static void task_info(struct trp_buf *b, const struct trp_task_record *r, bool e
     trp_put_raw(b, r->host, strlen(r->host));
     TRP_JSON(b, ",\"Locality\":");
     trp_json_text(b, trp_level_name(r->level));
-    TRP_JSON(b, ",\"Speculative\":false,\"Getting Result Time\":0,\"Finish Time\":");
+    TRP_JSON(b, ",\"Speculative\":");
+    trp_json_bool(b, r->speculative);
+    TRP_JSON(b, ",\"Getting Result Time\":0,\"Finish Time\":");
     trp_json_int(b, ended ? r->ended_ms : 0);
     TRP_JSON(b, ",\"Failed\":");
     trp_json_bool(b, failed);

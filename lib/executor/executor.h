@@ -86,6 +86,7 @@ struct trp_task_info {
     const char *host;
     const char *resources;      /* "gpu=0,1\n…" text lines, NUL-terminated */
     const volatile int *killed; /* becomes 1 when the attempt is to end */
+    uint64_t *records;          /* read so far; set by the task, looked at by others */
     uint64_t memory;            /* bytes it may use for map outputs */
     const char *map_outputs;    /* absolute folder: those of this host; NULL: none */
     const struct trp_stage_inputs *inputs; /* the map outputs it reads; NULL: none */

@@ -56,6 +56,7 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
         .host = e->host,
         .resources = t->resources ? t->resources : "",
         .killed = &self->killed,
+        .records = &self->records,
         .memory = m->memory,
         .map_outputs = e->map_outputs,
         .inputs = t->inputs,
@@ -81,12 +82,15 @@ static void begin_task(struct trp_function_thread *self, const struct trp_task_e
                        int64_t now)
 {
     int64_t timeout = t->stage->message.timeout_ns;
+    int64_t often = t->stage->message.records_ns;
     self->task = *t;
     self->started_ns = now;
     self->deadline_ns = timeout > 0 ? now + timeout : INT64_MAX;
+    self->records_due = often > 0 ? now + often : INT64_MAX;
     self->cause = TRP_END_SUCCESS;
     self->sync_epoch = 0;
     __atomic_store_n(&self->killed, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&self->records, 0, __ATOMIC_RELAXED);
     self->busy = true;
 }
 
@@ -216,7 +220,7 @@ static void *task_thread(void *context)
             continue;
         }
         begin_task(self, &t, trp_clock_ns());
-        bool limited = self->deadline_ns != INT64_MAX;
+        bool limited = self->deadline_ns != INT64_MAX || self->records_due != INT64_MAX;
         pthread_mutex_unlock(&e->lock);
         if (limited) /* the loop may sleep longer than that */
             trp_functions_wake(e);
@@ -447,11 +451,36 @@ int64_t trp_functions_next_timer(trp_executor *e)
     if (e->handed == 0)
         return next;
     pthread_mutex_lock(&e->lock);
-    for (uint32_t i = 0; (t = thread_at(e, i)); i++)
+    for (uint32_t i = 0; (t = thread_at(e, i)); i++) {
         if (t->busy && t->deadline_ns < next)
             next = t->deadline_ns;
+        if (t->busy && t->records_due < next)
+            next = t->records_due;
+    }
     pthread_mutex_unlock(&e->lock);
     return next;
+}
+
+/* Tells the driver how many records functions have read, of those that are due. */
+static void tell_records(trp_executor *e, int64_t now)
+{
+    struct trp_function_thread *t;
+    struct trp_buf b = {0};
+    pthread_mutex_lock(&e->lock);
+    for (uint32_t i = 0; (t = thread_at(e, i)); i++) {
+        if (!t->busy || now < t->records_due)
+            continue;
+        t->records_due = now + t->task.stage->message.records_ns;
+        trp_records_put(&b, t->task.attempt,
+                        __atomic_load_n(&t->records, __ATOMIC_RELAXED));
+    }
+    pthread_mutex_unlock(&e->lock);
+    bool good = b.size == 0 ||
+                (!b.failed &&
+                 trp_channel_send(e->channel, TRP_DRIVER_PEER, b.data, b.size) >= 0);
+    trp_buf_free(&b);
+    if (!good)
+        trp_executor_fail(e, "cannot send to the driver");
 }
 
 /* A function that was told and did not return: the process ends, and says for whom. */
@@ -488,6 +517,7 @@ void trp_functions_timers(trp_executor *e, int64_t now)
         pthread_cond_broadcast(&e->synced);
     }
     pthread_mutex_unlock(&e->lock);
+    tell_records(e, now);
     if (stuck)
         end_process(e, culprit);
 }

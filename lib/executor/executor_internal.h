@@ -58,6 +58,8 @@ struct trp_function_thread {
     int64_t started_ns, deadline_ns; /* INT64_MAX: none */
     uint8_t cause;                   /* why it was told to end: enum trp_end_status */
     volatile int killed;
+    uint64_t records;    /* that the task has read so far … */
+    int64_t records_due; /* … and when the driver is told; INT64_MAX: never */
     uint32_t sync_epoch; /* how often the task has called barrier or allGather */
 };
 

@@ -249,6 +249,7 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
         return trp_executor_inputs(e, data, size) == TRP_OK;
     case TRP_MSG_ENDS:
     case TRP_MSG_SYNC:
+    case TRP_MSG_RECORDS:
         break;
     }
     return false;

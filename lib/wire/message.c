@@ -21,7 +21,7 @@ static void release(const void *p)
 enum trp_message_kind trp_message_kind_of(const void *p, size_t n)
 {
     const uint8_t *kind = (const uint8_t *)p;
-    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_INPUTS)
+    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_RECORDS)
         return (enum trp_message_kind)0;
     return (enum trp_message_kind) * kind;
 }
@@ -47,6 +47,7 @@ void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m)
     trp_put_u32(b, m->ntasks);
     trp_put_u32(b, m->task_cpus);
     trp_put_s64(b, m->timeout_ns);
+    trp_put_s64(b, m->records_ns);
     trp_put_u64(b, m->memory);
     trp_put_text(b, m->name);
     trp_put_text(b, m->profile);
@@ -67,13 +68,14 @@ int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret
     m.ntasks = trp_get_u32(&v);
     m.task_cpus = trp_get_u32(&v);
     m.timeout_ns = trp_get_s64(&v);
+    m.records_ns = trp_get_s64(&v);
     m.memory = trp_get_u64(&v);
     m.name = trp_get_text(&v);
     m.profile = trp_get_text(&v);
     m.scratch = trp_get_text(&v);
     const uint8_t *body = trp_get_bytes(&v, &m.body_size);
-    bool good = trp_view_end(&v) && m.timeout_ns >= 0 && whole <= 1 &&
-                (work == TRP_WORK_FUNCTION || work == TRP_WORK_COMMAND);
+    bool good = trp_view_end(&v) && m.timeout_ns >= 0 && m.records_ns >= 0 &&
+                whole <= 1 && (work == TRP_WORK_FUNCTION || work == TRP_WORK_COMMAND);
     if (good && m.body_size > 0) {
         uint8_t *copy = (uint8_t *)malloc(m.body_size);
         if (copy)
@@ -372,4 +374,32 @@ int trp_synced_get(const void *p, size_t n, struct trp_synced *ret)
         return TRP_EPROTO;
     *ret = s;
     return 0;
+}
+
+/* ---- RECORDS ------------------------------------------------------------------- */
+
+enum { RECORDS_ENTRY = 16 };
+
+void trp_records_put(struct trp_buf *b, trp_attempt_id attempt, uint64_t records)
+{
+    if (b->size == 0)
+        trp_put_u8(b, TRP_MSG_RECORDS);
+    trp_put_u64(b, attempt.n);
+    trp_put_u64(b, records);
+}
+
+int trp_records_open(const void *p, size_t n, struct trp_view *ret_v)
+{
+    *ret_v = view_of_kind(p, n, TRP_MSG_RECORDS);
+    return ret_v->bad || (n - 1) % RECORDS_ENTRY ? TRP_EPROTO : 0;
+}
+
+bool trp_records_next(struct trp_view *v, trp_attempt_id *ret_attempt,
+                      uint64_t *ret_records)
+{
+    if (v->at == v->end)
+        return false;
+    ret_attempt->n = trp_get_u64(v);
+    *ret_records = trp_get_u64(v);
+    return true;
 }

@@ -13,6 +13,7 @@
  * executor → driver
  *   ENDS     a batch of attempts that ended, with metrics and results
  *   SYNC     a task of a barrier stage waits for all others of its stage
+ *   RECORDS  how many records running functions have read so far
  *
  * A decoder checks every length; TRP_EPROTO for anything else. Borrowed pointers point
  * into the decoded bytes.
@@ -26,7 +27,7 @@
 #include "core/base/ids.h"
 #include "core/engine.h"
 
-enum { TRP_WIRE_VERSION = 3 };
+enum { TRP_WIRE_VERSION = 4 };
 
 enum trp_message_kind {
     TRP_MSG_STAGE = 1,
@@ -38,6 +39,7 @@ enum trp_message_kind {
     TRP_MSG_SYNC = 7,
     TRP_MSG_SYNCED = 8,
     TRP_MSG_INPUTS = 9,
+    TRP_MSG_RECORDS = 10,
 };
 
 enum trp_work_kind {
@@ -55,6 +57,7 @@ struct trp_stage_message {
     uint32_t ntasks;
     uint32_t task_cpus;
     int64_t timeout_ns;  /* 0: none */
+    int64_t records_ns;  /* functions: how often a RECORDS is wanted; 0: never */
     uint64_t memory;     /* bytes that one of its tasks may use for map outputs */
     const char *name;    /* stage's name in the file, or a generated one */
     const char *profile; /* profile's name */
@@ -168,6 +171,13 @@ static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e);
 void trp_ends_finish(struct trp_buf *b);
 int trp_ends_open(const void *p, size_t n, struct trp_view *ret_v, uint32_t *ret_count);
 static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret);
+
+/* RECORDS: entries until its end. The first one put begins the message. */
+void trp_records_put(struct trp_buf *b, trp_attempt_id attempt, uint64_t records);
+/* Iterates as with LAUNCH; opening checks all of it. */
+int trp_records_open(const void *p, size_t n, struct trp_view *ret_v);
+bool trp_records_next(struct trp_view *v, trp_attempt_id *ret_attempt,
+                      uint64_t *ret_records);
 
 /* The kind of a message, 0 for an empty or unknown one. */
 enum trp_message_kind trp_message_kind_of(const void *p, size_t n);

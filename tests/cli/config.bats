@@ -68,17 +68,6 @@ load common
     [ -z "$unread" ] || { echo "nobody reads$unread"; return 1; }
 }
 
-@test "an option of scenarios is none of a run's" {
-    check 2 "^troupe: config: speculation.efficiency.enabled is an option of scenarios only: no run counts" \
-        troupe config speculation.efficiency.enabled
-    check 2 "^troupe: --set: speculation.efficiency.enabled is an option of scenarios only" \
-        troupe config --set speculation.efficiency.enabled=true
-    echo '{troupe: 1, options: {speculation.efficiency.enabled: "true"}, stages: [{name: a, run: "true"}]}' >p.yaml
-    check 2 "^troupe: p.yaml:1:23: speculation.efficiency.enabled is an option of scenarios only" \
-        troupe plan p.yaml
-    [ "$(troupe config | grep -c '^speculation')" = 6 ]
-}
-
 @test "the man pages have every command and stage key, and are well formed" {
     for c in $(commands); do
         grep -q "^.Ss troupe $c" "$TROUPE_SOURCE/docs/man/troupe.1" || {

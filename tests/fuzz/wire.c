@@ -194,6 +194,21 @@ static int take_inputs(const uint8_t *data, size_t size)
     return 0;
 }
 
+static int take_records(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_view v;
+    trp_attempt_id attempt;
+    uint64_t records;
+    int rc = trp_records_open(data, size, &v);
+    if (rc < 0 || size == 1)
+        return rc;
+    while (trp_records_next(&v, &attempt, &records))
+        trp_records_put(&b, attempt, records);
+    same("RECORDS", &b, data, size);
+    return 0;
+}
+
 /* What ends carry as bytes of their own. */
 static void take_parts(const uint8_t *data, size_t size)
 {
@@ -238,6 +253,8 @@ static int take(const uint8_t *data, size_t size)
         return take_synced(data, size);
     case TRP_MSG_INPUTS:
         return take_inputs(data, size);
+    case TRP_MSG_RECORDS:
+        return take_records(data, size);
     case TRP_MSG_SHUTDOWN:
         return 0;
     }

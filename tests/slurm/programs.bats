@@ -66,3 +66,26 @@ END
     [[ "$output" == *"lines 2 words 5 bytes 10"* ]]
     nothing_left node1 node2 node3
 }
+
+# reads_with ARGUMENT… -- OPTION…: how many copies of its tasks were started.
+reads_with() {
+    local arguments=()
+    while [ "$1" != -- ]; do arguments+=("$1") && shift; done
+    rm -rf troupe-runs
+    submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --set executor.memory=300m \
+        --set speculation=true --set speculation.quantile=0.5 --set speculation.multiplier=1.5 \
+        --set speculation.efficiency.longRunTaskFactor=100 "${@:2}" -- "$programs/reads" "${arguments[@]}"
+    finished 60 || return 1
+    grep -qx "read $(((arguments[0] - 1) * arguments[1] + arguments[3]))" out
+    copies=$(grep TaskStart troupe-runs/last/events.jsonl | grep -c '"Speculative":true' || true)
+}
+
+@test "a long task is copied when it reads slowly, not when it has more to read" {
+    reads_with 8 4 100 24 1 --
+    [ "$copies" = 0 ]
+    reads_with 8 4 100 4 6 --
+    [ "$copies" -ge 1 ]
+    reads_with 8 4 100 24 1 -- --set speculation.efficiency.enabled=false
+    [ "$copies" -ge 1 ]
+    nothing_left node1 node2 node3
+}

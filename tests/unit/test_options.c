@@ -42,7 +42,6 @@ static void test_table(void)
 {
     const struct trp_option *t = trp_option_table;
     trp_options *o = fresh();
-    trp_options_of_scenario(o);
     for (; t->key; t++) {
         if (t[1].key)
             g_assert_cmpstr(t->key, <, t[1].key);
@@ -332,38 +331,10 @@ static void test_each(void)
     set(o, "executor.resource.gpu.discoveryScript", "/x", TRP_ORIGIN_SITE);
     g_assert_cmpint(trp_options_each(o, visit, &w), ==, 0);
     g_assert_cmpuint(w.families, ==, 3);
-    uint32_t table = 0, scenarios = 0;
+    uint32_t table = 0;
     while (trp_option_table[table].key)
-        scenarios += trp_option_is_scenarios(trp_option_table[table++].key);
-    g_assert_cmpuint(scenarios, ==, 3);
-    g_assert_cmpuint(w.n, ==, table - 4 + 5 - scenarios);
-    w = (struct walk){0};
-    trp_options_of_scenario(o);
-    g_assert_cmpint(trp_options_each(o, visit, &w), ==, 0);
+        table++;
     g_assert_cmpuint(w.n, ==, table - 4 + 5);
-    trp_options_free(o);
-}
-
-/* An option that only scenarios have is none anywhere else, and is not suggested. */
-static void test_scenarios(void)
-{
-    static const char key[] = "speculation.efficiency.enabled";
-    trp_options *o = fresh();
-    trp_error err;
-    g_assert_null(trp_option_find(key));
-    refused(key, "false",
-            "--set: speculation.efficiency.enabled is an option of scenarios only: no "
-            "run counts the records that its tasks read yet; leave it out");
-    refused("speculation.efficiency.enable", "false",
-            "--set: unknown option \"speculation.efficiency.enable\"; see `troupe "
-            "config` for those there are");
-    g_assert_cmpint(
-        environment(o, "TROUPE_OPT_speculation_efficiency_enabled=true", &err), ==,
-        TRP_EINVAL);
-    g_assert_nonnull(strstr(err.text, "an option of scenarios only"));
-    trp_options_of_scenario(o);
-    set(o, key, "false", TRP_ORIGIN_PIPELINE);
-    g_assert_false(trp_options_bool(o, key));
     trp_options_free(o);
 }
 
@@ -513,7 +484,6 @@ static void test_each_has_an_effect(void)
         GString *key = g_string_new(t->key);
         g_string_replace(key, "*", "gpu", 0);
         trp_options *o = fresh();
-        trp_options_of_scenario(o);
         memset(&c, 0, sizeof(c));
         memset(&plain, 0, sizeof(plain));
         memset(&d, 0, sizeof(d));
@@ -651,7 +621,6 @@ static void test_times(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/options/some are of scenarios only", test_scenarios);
     g_test_add_func("/options/the table is sorted, unambiguous, and takes its defaults",
                     test_table);
     g_test_add_func("/options/defaults are those of the contract", test_defaults);

@@ -110,6 +110,7 @@ static const struct trp_stage_message stage_sample = {
     .ntasks = 100000,
     .task_cpus = 2,
     .timeout_ns = INT64_C(5000000000),
+    .records_ns = 100000000,
     .name = "wörter",
     .profile = "gpu",
     .body = (const uint8_t *)"\0body",
@@ -338,6 +339,7 @@ static void a_stage_comes_back_as_it_was(void)
     g_assert_cmpuint(m.ntasks, ==, 100000);
     g_assert_cmpuint(m.task_cpus, ==, 2);
     g_assert_cmpint(m.timeout_ns, ==, stage_sample.timeout_ns);
+    g_assert_cmpint(m.records_ns, ==, stage_sample.records_ns);
     g_assert_cmpstr(m.name, ==, "wörter");
     g_assert_cmpstr(m.profile, ==, "gpu");
     g_assert_cmpmem(m.body, m.body_size, "\0body", 5);
@@ -443,6 +445,33 @@ static void ends_come_back_in_order(void)
     trp_buf_free(&b);
 }
 
+static void records_come_back_in_order(void)
+{
+    struct trp_buf b = {0};
+    struct trp_view v;
+    trp_attempt_id a;
+    uint64_t records;
+    trp_records_put(&b, (trp_attempt_id){7}, 1);
+    trp_records_put(&b, (trp_attempt_id){UINT64_MAX}, UINT64_MAX - 1);
+    g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_RECORDS);
+    g_assert_cmpint(trp_records_open(b.data, b.size, &v), ==, 0);
+    g_assert_true(trp_records_next(&v, &a, &records));
+    g_assert_cmpuint(a.n, ==, 7);
+    g_assert_cmpuint(records, ==, 1);
+    g_assert_true(trp_records_next(&v, &a, &records));
+    g_assert_cmpuint(a.n, ==, UINT64_MAX);
+    g_assert_cmpuint(records, ==, UINT64_MAX - 1);
+    g_assert_false(trp_records_next(&v, &a, &records));
+    for (size_t n = 0; n < b.size; n++) { /* cut: whole entries or none */
+        g_autofree uint8_t *cut = g_memdup2(b.data, n ? n : 1);
+        g_assert_cmpint(trp_records_open(cut, n, &v), ==,
+                        n == 1 || n == 17 ? 0 : TRP_EPROTO);
+    }
+    b.data[0] = TRP_MSG_SYNC;
+    g_assert_cmpint(trp_records_open(b.data, b.size, &v), ==, TRP_EPROTO);
+    trp_buf_free(&b);
+}
+
 static void small_messages_come_back_as_they_were(void)
 {
     struct trp_buf b = {0};
@@ -461,7 +490,7 @@ static void small_messages_come_back_as_they_were(void)
     trp_shutdown_put(&b);
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_SHUTDOWN);
     g_assert_cmpint(trp_message_kind_of(b.data, 0), ==, 0);
-    b.data[0] = TRP_MSG_INPUTS + 1;
+    b.data[0] = TRP_MSG_RECORDS + 1;
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, 0);
     trp_buf_free(&b);
 }
@@ -608,6 +637,7 @@ int main(int argc, char **argv)
                     a_command_without_argv_or_with_odd_pairs_is_refused);
     g_test_add_func("/wire/launches come back in order", launches_come_back_in_order);
     g_test_add_func("/wire/ends come back in order", ends_come_back_in_order);
+    g_test_add_func("/wire/records come back in order", records_come_back_in_order);
     g_test_add_func("/wire/small messages come back as they were",
                     small_messages_come_back_as_they_were);
     g_test_add_func("/wire/a sync and its answer come back",

@@ -279,8 +279,6 @@ int trp_sim_case_read(trp_sim_case *c, trp_error *err)
     if (!c->layer)
         return trp_yaml_verdict(c->yaml, err);
     int code = trp_options_new(&c->options, err);
-    if (code == 0)
-        trp_options_of_scenario(c->options);
     if (code == 0) /* Spark's: its cases count memory for a JVM */
         code = trp_options_set(c->options, "executor.minMemoryOverhead", "384m",
                                TRP_ORIGIN_SITE, "scenarios", err);
