@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,6 +15,8 @@
 #include "executor/executor.h"
 #include "os/held.h"
 #include "os/tree.h"
+
+#define SECOND_NS INT64_C(1000000000)
 
 static char *folder;
 
@@ -35,17 +38,17 @@ static void remove_run(void)
 }
 
 /* In the child: its program makes the file RUN/ran. */
-static _Noreturn void be_step(int in, int out)
+static _Noreturn void be_step(char *job, const char *driver, int in, int out)
 {
-    char step[] = "own", dashes[] = "--", shell[] = "/bin/sh", c[] = "-c";
-    char *script = g_strdup_printf("touch '%s/ran'", folder);
-    char *argv[] = {step, dashes, shell, c, script, NULL};
+    char dashes[] = "--", shell[] = "/bin/sh", c[] = "-c";
+    char *script = g_strdup_printf("touch '%s/ran'; exit 1", folder);
+    char *argv[] = {job, dashes, shell, c, script, NULL};
     struct trp_executor_shape shape = {.cores = 1,
                                        .slots = 1,
                                        .sockets = 1,
-                                       .network_timeout_ns = 1000000000,
-                                       .heartbeat_ns = 1000000000};
-    g_strlcpy(shape.driver, "127.0.0.1:1", sizeof shape.driver);
+                                       .network_timeout_ns = 120 * SECOND_NS,
+                                       .heartbeat_ns = SECOND_NS};
+    g_strlcpy(shape.driver, driver, sizeof shape.driver);
     g_strlcpy(shape.run_name, "r", sizeof shape.run_name);
     g_strlcpy(shape.run_dir, folder, sizeof shape.run_dir);
     g_strlcpy(shape.run_id, trp_held_id(folder), sizeof shape.run_id);
@@ -58,28 +61,37 @@ static _Noreturn void be_step(int in, int out)
     _exit(trp_slurm_step_main(5, argv));
 }
 
-/* What a step says that hears `word` and then the end of its input; g_free. */
-static char *say(const char *word)
+/* Starts a step that hears `word` and then the end of its input. */
+static pid_t start(char *job, const char *driver, const char *word, int *ret_out)
 {
-    int in[2], out[2], status;
-    GString *said = g_string_new(NULL);
-    char bytes[512];
-    ssize_t n;
+    int in[2], out[2];
     g_assert_cmpint(pipe(in) | pipe(out), ==, 0);
     pid_t pid = fork();
     g_assert_cmpint(pid, >=, 0);
     if (pid == 0) {
         close(in[1]);
         close(out[0]);
-        be_step(in[0], out[1]);
+        be_step(job, driver, in[0], out[1]);
     }
     close(in[0]);
     close(out[1]);
     g_assert_cmpint(write(in[1], word, strlen(word)), ==, (ssize_t)strlen(word));
     close(in[1]);
-    while ((n = read(out[0], bytes, sizeof bytes)) > 0)
+    *ret_out = out[0];
+    return pid;
+}
+
+/* What a step says that hears `word`; g_free. */
+static char *say(const char *word)
+{
+    int out, status;
+    GString *said = g_string_new(NULL);
+    char bytes[512], job[] = "own";
+    ssize_t n;
+    pid_t pid = start(job, "127.0.0.1:1", word, &out);
+    while ((n = read(out, bytes, sizeof bytes)) > 0)
         g_string_append_len(said, bytes, n);
-    close(out[0]);
+    close(out);
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
     return g_string_free(said, FALSE);
 }
@@ -109,10 +121,34 @@ static void test_end(void)
     remove_run();
 }
 
+/* There is no such host (RFC 6761): it waits for the driver, unless it is told to end.
+ */
+static void test_cut_off(void)
+{
+    char job[] = "additional";
+    int out, status;
+    make_run();
+    pid_t pid = start(job, "driver.invalid:1", "go\n", &out);
+    g_autofree char *said = g_malloc0(4096);
+    for (ssize_t n = 0, all = 0; !strstr(said, "0 ended "); all += n) {
+        n = read(out, said + all, (size_t)(4095 - all));
+        g_assert_cmpint(n, >, 0);
+    }
+    g_usleep(500000);
+    g_assert_cmpint(waitpid(pid, &status, WNOHANG), ==, 0);
+    kill(pid, SIGTERM);
+    for (int i = 0; i < 100 && waitpid(pid, &status, WNOHANG) == 0; i++)
+        g_usleep(100000);
+    g_assert_cmpint(kill(pid, SIGKILL), ==, -1);
+    close(out);
+    remove_run();
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/step/it starts its program when the driver says so", test_go);
     g_test_add_func("/step/told to end before that it starts nothing", test_end);
+    g_test_add_func("/step/cut off, it ends when Slurm says so", test_cut_off);
     return g_test_run();
 }

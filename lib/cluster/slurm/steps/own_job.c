@@ -1,4 +1,3 @@
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -32,9 +31,6 @@ static int cancel(char *job)
 void trp_slurm_end_own_job(void)
 {
     char *job = getenv("SLURM_JOB_ID");
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL); /* Slurm's SIGTERM: it is cancelled */
     sleep(OTHERS_S);
     for (int status; job && (status = cancel(job)) != NO_SCANCEL;)
         sleep(status == 0 ? DONE_S : AGAIN_S);

@@ -481,6 +481,9 @@ int trp_slurm_step_main(int argc, char **argv)
     if (session)
         tell_end(&s);
     bool in_order = s.dismissed || (session && status == 0);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL); /* what Slurm ends now need not wait */
     if (s.additional && !in_order && driver_is_gone(&s))
         trp_slurm_end_own_job();
     return status;
