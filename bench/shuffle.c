@@ -246,7 +246,7 @@ static void run_shuffle(const struct work *w)
     trp_error err;
     if (w->remote && trp_block_server_start(&config, &server, &err) < 0)
         die(err.text);
-    trp_shuffle_keep_memory(2 * w->budget);
+    trp_shuffle_keep_memory(true);
     endpoint = server ? trp_block_server_endpoint(server) : NULL;
     int64_t begin = trp_bench_now();
     for (uint32_t map = 0; map < w->maps; map++)

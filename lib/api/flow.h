@@ -35,8 +35,9 @@ struct trp_flow {
     trp_writer source, kept; /* records of the source; records to be collected */
     trp_writer gathered;     /* what trp_barrier_allgather brought */
     struct trp_reducer reducer;
-    FILE *file;              /* save */
-    trp_shuffle_writer *out; /* shuffle */
+    FILE *file;                     /* save */
+    trp_shuffle_writer *out;        /* shuffle … */
+    struct trp_shuffle_order order; /* … and its order */
     /* Of the writer, then of the readers. */
     struct trp_combining combining[1 + TRP_SIDES_MAX];
     struct trp_buf pack;             /* a record's key as lib/data takes it */

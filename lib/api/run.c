@@ -20,6 +20,8 @@
 
 #include "api/flow.h"
 
+enum { SAVE_BUFFER = 256 << 10 }; /* of a part, written at a time */
+
 static _Thread_local struct trp_flow *thread_flow;
 static pthread_key_t flow_key;
 static pthread_once_t flow_once = PTHREAD_ONCE_INIT;
@@ -203,6 +205,8 @@ static int flow_save(struct trp_flow *f, const uint8_t *input, size_t size)
     snprintf(part, sizeof(part), "%s/%s", dir, name);
     int fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     f->file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (f->file)
+        setvbuf(f->file, NULL, _IOFBF, SAVE_BUFFER);
     if (!f->file) {
         trp_flow_fail(f, TRP_ESYSTEM, "cannot make %s: %s", hidden, strerror(errno));
         if (fd >= 0)
@@ -228,6 +232,7 @@ static int flow_save(struct trp_flow *f, const uint8_t *input, size_t size)
 static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
 {
     const struct trp_chain *c = f->chain;
+    trp_shuffle_keep_memory(c->kind == TRP_DO_SHUFFLE);
     trp_writer_reset(&f->kept);
     for (uint32_t k = 0; k < TRP_SIDES_MAX; k++)
         trp_writer_reset(&f->group[k]);

@@ -51,7 +51,7 @@ int trp_sample_add(struct trp_sample *s, const void *key, size_t nk)
         return TRP_ENOMEM;
     memcpy(copy, key, nk);
     free((void *)(uintptr_t)s->keys[at].data);
-    s->keys[at] = (struct trp_wide_key){copy, nk};
+    s->keys[at] = (struct trp_wide_key){.data = copy, .size = nk};
     return 0;
 }
 
@@ -78,10 +78,17 @@ struct weighed {
     uint32_t place; /* a tie goes to the first */
 };
 
-static int by_key(const void *a, const void *b, void *plan)
+static int compare(const struct trp_shuffle_order *order, const struct weighed *x,
+                   const struct weighed *y)
+{
+    return trp_shuffle_compare_keys(order, x->key.data, x->key.size, y->key.data,
+                                    y->key.size);
+}
+
+static int by_key(const void *a, const void *b, void *order)
 {
     const struct weighed *x = a, *y = b;
-    int rc = trp_wide_compare(plan, x->key.data, x->key.size, y->key.data, y->key.size);
+    int rc = compare(order, x, y);
     return rc ? rc : (x->place > y->place) - (x->place < y->place);
 }
 
@@ -114,6 +121,8 @@ static int gather(const struct trp_part *parts, uint32_t nparts, struct weighed 
 int trp_sample_ranges(struct trp_wide_plan *p, const struct trp_part *parts,
                       uint32_t nparts)
 {
+    struct trp_combining none = {0};
+    struct trp_shuffle_order order = trp_wide_order(p, &none);
     struct weighed *v = NULL;
     uint32_t n = 0, range = 1;
     double all = 0, before = 0;
@@ -122,13 +131,12 @@ int trp_sample_ranges(struct trp_wide_plan *p, const struct trp_part *parts,
     for (uint32_t i = 0; i < n; i++)
         all += v[i].weight;
     if (n)
-        qsort_r(v, n, sizeof(*v), by_key, p);
+        qsort_r(v, n, sizeof(*v), by_key, &order);
     const struct weighed *last = NULL;
     for (uint32_t i = 0; i < n && range < p->partitions; i++) {
         bool due = before >= all * range / p->partitions;
         before += v[i].weight;
-        if (!due || (last && trp_wide_compare(p, last->key.data, last->key.size,
-                                              v[i].key.data, v[i].key.size) >= 0))
+        if (!due || (last && compare(&order, last, &v[i]) >= 0))
             continue;
         trp_put_bytes(&p->bounds, v[i].key.data, v[i].key.size);
         last = &v[i];

@@ -43,13 +43,19 @@ int trp_flow_check_record(struct trp_flow *f, const struct trp_wide_plan *p,
 }
 
 /* The range that a key is in: how many begin at it or before. */
-static uint32_t range_of(const struct trp_wide_plan *p, const void *key, size_t nk)
+static uint32_t range_of(const struct trp_flow *f, const struct trp_wide_plan *p,
+                         const void *key, size_t nk)
 {
+    const uint64_t prefix = trp_shuffle_prefix(&f->order, key, nk);
     uint32_t low = 0, high = p->nranges;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         const struct trp_wide_key *first = &p->ranges[mid];
-        if (trp_wide_compare(p, first->data, first->size, key, nk) <= 0)
+        bool here = first->prefix != prefix
+                        ? first->prefix < prefix
+                        : trp_shuffle_compare_keys(&f->order, first->data, first->size,
+                                                   key, nk) <= 0;
+        if (here)
             low = mid + 1;
         else
             high = mid;
@@ -100,7 +106,7 @@ static int place(struct trp_flow *f, const struct trp_wide_plan *p, struct place
         r->partition = (uint32_t)(f->dealt++ % p->partitions);
         break;
     case TRP_WIDE_SORT:
-        r->partition = range_of(p, r->key, r->nk);
+        r->partition = range_of(f, p, r->key, r->nk);
         break;
     case TRP_WIDE_PARTITION:
         r->partition = ((trp_partition)p->code)(r->key, r->nk, p->partitions, p->arg);
@@ -171,6 +177,7 @@ int trp_flow_map_output(struct trp_flow *f, const uint8_t *input, size_t size)
         return trp_flow_fail(f, TRP_ESYSTEM, "there is no folder for map outputs here");
     if (trp_folder_make(info->map_outputs, &err) < 0)
         return trp_flow_fail(f, err.code, "%s", err.text);
+    f->order = trp_wide_order(p, &f->combining[0]);
     const struct trp_shuffle_spec spec = {
         .folder = info->map_outputs,
         .shuffle = p->dataset[f->chain->side],
@@ -178,7 +185,7 @@ int trp_flow_map_output(struct trp_flow *f, const uint8_t *input, size_t size)
         .attempt = info->attempt.n,
         .partitions = p->partitions,
         .memory = info->memory,
-        .order = trp_wide_order(p, &f->combining[0]),
+        .order = f->order,
         .killed = info->killed,
     };
     f->dealt = XXH3_64bits(&info->task, sizeof(info->task)) >> 32;

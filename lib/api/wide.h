@@ -41,6 +41,7 @@ enum { TRP_SIDES_MAX = 2 };
 struct trp_wide_key {
     const uint8_t *data;
     size_t size;
+    uint64_t prefix; /* of a range: trp_shuffle_prefix */
 };
 
 /* The same on the driver, which puts it, and on an executor, which gets it. */
@@ -89,9 +90,6 @@ void trp_combining_free(struct trp_combining *c);
 /* `c` is lent to it. */
 struct trp_shuffle_order trp_wide_order(const struct trp_wide_plan *p,
                                         struct trp_combining *c);
-/* As memcmp over two keys of a SORT. */
-int trp_wide_compare(const struct trp_wide_plan *p, const void *a, size_t na,
-                     const void *b, size_t nb);
 
 /* ---- sums.c ---- */
 

@@ -1,5 +1,4 @@
 /* In what order the records of a shuffle are, and what becomes of values of one key. */
-#include <math.h>
 #include <string.h>
 
 #include "api/wide.h"
@@ -65,57 +64,23 @@ static int combine_same(void *context, const void *a, size_t na, const void *b,
 
 /* ---- comparing ---- */
 
-static int compare_bytes(const void *a, size_t na, const void *b, size_t nb)
-{
-    size_t n = na < nb ? na : nb;
-    int rc = n ? memcmp(a, b, n) : 0;
-    return rc ? rc : (na > nb) - (na < nb);
-}
-
-static int compare_i64(const void *a, const void *b)
-{
-    int64_t x, y;
-    memcpy(&x, a, sizeof(x));
-    memcpy(&y, b, sizeof(y));
-    return (x > y) - (x < y);
-}
-
-/* Those that are no numbers are above all others. */
-static int compare_f64(const void *a, const void *b)
-{
-    double x, y;
-    memcpy(&x, a, sizeof(x));
-    memcpy(&y, b, sizeof(y));
-    if (isnan(x) || isnan(y))
-        return (isnan(x) != 0) - (isnan(y) != 0);
-    return (x > y) - (x < y);
-}
-
-int trp_wide_compare(const struct trp_wide_plan *p, const void *a, size_t na,
-                     const void *b, size_t nb)
-{
-    int rc;
-    if (!p->order)
-        return ((trp_compare)p->code)(a, na, b, nb, p->arg);
-    switch (p->order & ~(unsigned)TRP_DESCENDING) {
-    case TRP_I64:
-        rc = compare_i64(a, b);
-        break;
-    case TRP_F64:
-        rc = compare_f64(a, b);
-        break;
-    default:
-        rc = compare_bytes(a, na, b, nb);
-        break;
-    }
-    return p->order & TRP_DESCENDING ? (rc < 0) - (rc > 0) : rc;
-}
-
 static int compare_keys(void *context, const void *a, size_t na, const void *b,
                         size_t nb)
 {
     const struct trp_combining *c = context;
-    return trp_wide_compare(c->plan, a, na, b, nb);
+    return ((trp_compare)c->plan->code)(a, na, b, nb, c->plan->arg);
+}
+
+static void set_key_order(const struct trp_wide_plan *p,
+                          struct trp_shuffle_order *order)
+{
+    static const enum trp_shuffle_keys keys[] = {[TRP_BYTES] = TRP_KEYS_BYTES,
+                                                 [TRP_I64] = TRP_KEYS_I64,
+                                                 [TRP_F64] = TRP_KEYS_F64};
+    order->descending = (p->order & TRP_DESCENDING) != 0;
+    order->keys = keys[p->order & ~(unsigned)TRP_DESCENDING];
+    if (!p->order)
+        order->compare = compare_keys;
 }
 
 struct trp_shuffle_order trp_wide_order(const struct trp_wide_plan *p,
@@ -137,8 +102,7 @@ struct trp_shuffle_order trp_wide_order(const struct trp_wide_plan *p,
         order.unordered = true;
         break;
     case TRP_WIDE_SORT:
-        if (p->order != TRP_BYTES)
-            order.compare = compare_keys;
+        set_key_order(p, &order);
         break;
     default:
         break;

@@ -50,11 +50,11 @@ static bool get_copy(struct trp_view *v, const void **ret, size_t *ret_size)
     return copy != NULL;
 }
 
-/* Keys of numbers have 8 bytes: who compares them relies on it. */
 static bool get_ranges(struct trp_wide_plan *p)
 {
-    unsigned type = p->order & ~(unsigned)TRP_DESCENDING;
-    bool numbers = type == TRP_I64 || type == TRP_F64;
+    struct trp_combining none = {0};
+    const struct trp_shuffle_order order = trp_wide_order(p, &none);
+    bool numbers = order.keys != TRP_KEYS_BYTES;
     struct trp_view v = trp_view_of(p->bounds.data, p->bounds.size);
     uint32_t room = 0;
     while (v.at < v.end) {
@@ -64,6 +64,7 @@ static bool get_ranges(struct trp_wide_plan *p)
         key->data = trp_get_bytes(&v, &key->size);
         if (v.bad || (numbers && key->size != 8))
             return false;
+        key->prefix = trp_shuffle_prefix(&order, key->data, key->size);
     }
     return p->nranges < p->partitions;
 }

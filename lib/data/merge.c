@@ -3,7 +3,8 @@
  *
  * A tree of losers (Knuth 5.4.1): in each inner node the stream that lost there, above
  * all who has won. When the winner goes on to its next record, only the nodes above it
- * are played again: log2(n) comparisons a record, nearly always of two numbers.
+ * are played again: log2(n) comparisons a record, nearly always of two numbers, which
+ * lie in the nodes.
  *
  * What is combined is copied first, since streams lend their records until they go on.
  */
@@ -11,12 +12,14 @@
 
 #include <stdlib.h>
 
+#include "data/key_order.h"
+
 int trp_merge_open(struct trp_merge *m, struct trp_stream **take_streams, uint32_t n,
                    const struct trp_shuffle_order *order, trp_error *err)
 {
     *m = (struct trp_merge){
         .order = order, .streams = take_streams, .n = n, .failed = TRP_NO_SOURCE};
-    m->losers = (uint32_t *)calloc((size_t)n + 1, sizeof *m->losers);
+    m->losers = (struct trp_player *)calloc((size_t)n + 1, sizeof *m->losers);
     return m->losers ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
@@ -40,48 +43,55 @@ void trp_merge_close(struct trp_merge *m)
 
 /* ---- the tree -------------------------------------------------------------------- */
 
-static bool keys_before(const struct trp_merge *m, const struct trp_stream *x,
-                        const struct trp_stream *y, bool x_is_lower)
+/* Whether a comes before b, whose partitions and prefixes are equal. */
+static bool keys_before(const struct trp_merge *m, const struct trp_player *a,
+                        const struct trp_player *b)
 {
-    const struct trp_record *a = &x->record, *b = &y->record;
-    int c = m->order->compare
-                ? m->order->compare(m->order->context, a->key, a->nk, b->key, b->nk)
-                : trp_key_compare(a->key, a->nk, b->key, b->nk, 0);
-    return c != 0 ? c < 0 : x_is_lower;
+    int c = 0;
+    if (a->partition != TRP_ENDED && !m->order->unordered) {
+        const struct trp_record *x = &m->streams[a->stream]->record;
+        const struct trp_record *y = &m->streams[b->stream]->record;
+        c = trp_key_compare(m->order, x->key, x->nk, y->key, y->nk, 0);
+    }
+    return c != 0 ? c < 0 : a->stream < b->stream;
 }
 
-/* Whether stream a's record comes before stream b's. */
-static inline bool before(const struct trp_merge *m, uint32_t a, uint32_t b)
+static inline bool before(const struct trp_merge *m, const struct trp_player *a,
+                          const struct trp_player *b)
 {
-    const struct trp_stream *x = m->streams[a], *y = m->streams[b];
-    if (!x || !y)
-        return x || (!y && a < b);
-    if (x->partition != y->partition)
-        return x->partition < y->partition;
-    if (m->order->unordered)
-        return a < b;
-    if (!m->order->compare && x->prefix != y->prefix)
-        return x->prefix < y->prefix;
-    return keys_before(m, x, y, a < b);
+    if (a->partition != b->partition)
+        return a->partition < b->partition;
+    if (a->prefix != b->prefix)
+        return a->prefix < b->prefix;
+    return keys_before(m, a, b);
 }
 
-static int advance(struct trp_merge *m, uint32_t i, trp_error *err)
+/* Stream i goes on to its next record. */
+static int advance(struct trp_merge *m, uint32_t i, struct trp_player *ret,
+                   trp_error *err)
 {
-    int rc = trp_stream_next(m->streams[i], err);
+    struct trp_stream *s = m->streams[i];
+    int rc = trp_stream_next(s, err);
+    *ret = (struct trp_player){.partition = TRP_ENDED, .stream = i};
+    if (rc > 0) {
+        ret->partition = s->partition;
+        if (!m->order->unordered)
+            ret->prefix = trp_key_prefix(m->order, s->record.key, s->record.nk);
+        return 0;
+    }
     if (rc == 0)
         end_stream(m, i);
-    if (rc < 0)
+    else
         m->failed = i;
-    return rc < 0 ? rc : 0;
+    return rc;
 }
 
-/* Stream i has another record: plays the nodes above it again. */
-static void replay(struct trp_merge *m, uint32_t i)
+/* One who has a new record plays the nodes above again. */
+static void replay(struct trp_merge *m, struct trp_player winner)
 {
-    uint32_t winner = i;
-    for (uint32_t node = (i + m->n) / 2; node > 0; node /= 2) {
-        if (before(m, m->losers[node], winner)) {
-            uint32_t loser = winner;
+    for (uint32_t node = (winner.stream + m->n) / 2; node > 0; node /= 2) {
+        if (before(m, &m->losers[node], &winner)) {
+            struct trp_player loser = winner;
             winner = m->losers[node];
             m->losers[node] = loser;
         }
@@ -93,23 +103,28 @@ static void replay(struct trp_merge *m, uint32_t i)
  */
 static int start(struct trp_merge *m, trp_error *err)
 {
-    uint32_t *winners = (uint32_t *)calloc((size_t)m->n * 2 + 1, sizeof *winners);
+    struct trp_player *winners =
+        (struct trp_player *)calloc((size_t)m->n * 2 + 1, sizeof *winners);
     int rc = winners ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
-    for (uint32_t i = 0; i < m->n && rc == 0; i++) {
-        rc = advance(m, i, err);
-        winners[m->n + i] = i;
-    }
+    for (uint32_t i = 0; i < m->n && rc == 0; i++)
+        rc = advance(m, i, &winners[m->n + i], err);
     for (uint32_t node = m->n - 1; node > 0 && rc == 0; node--) {
-        uint32_t a = winners[(size_t)node * 2], b = winners[(size_t)node * 2 + 1];
+        const struct trp_player *a = &winners[(size_t)node * 2], *b = a + 1;
         bool first = before(m, a, b);
-        winners[node] = first ? a : b;
-        m->losers[node] = first ? b : a;
+        winners[node] = first ? *a : *b;
+        m->losers[node] = first ? *b : *a;
     }
     if (rc == 0)
-        m->losers[0] = m->n > 1 ? winners[1] : 0;
+        m->losers[0] = winners[1]; /* of one stream it is the leaf */
     m->started = rc == 0;
     free(winners);
     return rc;
+}
+
+/* The stream whose record is next; NULL: there is none. */
+static struct trp_stream *winner_of(const struct trp_merge *m)
+{
+    return m->streams[m->losers[0].stream];
 }
 
 /* 1: *ret is the stream whose record is next. */
@@ -122,15 +137,15 @@ static int next_stream(struct trp_merge *m, struct trp_stream **ret, trp_error *
         if (rc < 0)
             return rc;
     } else {
-        uint32_t i = m->losers[0];
-        if (!m->streams[i])
+        struct trp_player player;
+        if (!winner_of(m))
             return 0;
-        int rc = advance(m, i, err);
+        int rc = advance(m, m->losers[0].stream, &player, err);
         if (rc < 0)
             return rc;
-        replay(m, i);
+        replay(m, player);
     }
-    *ret = m->streams[m->losers[0]];
+    *ret = winner_of(m);
     return *ret != NULL;
 }
 
@@ -150,10 +165,8 @@ static bool is_same_key(const struct trp_merge *m, const struct trp_stream *s)
     const struct trp_record *r = &s->record;
     if (s->partition != m->partition)
         return false;
-    if (m->order->compare)
-        return m->order->compare(m->order->context, key->data, key->size, r->key,
-                                 r->nk) == 0;
-    return key->size == r->nk && (r->nk == 0 || memcmp(key->data, r->key, r->nk) == 0);
+    return trp_key_compare(m->order, (const uint8_t *)key->data, key->size, r->key,
+                           r->nk, 0) == 0;
 }
 
 static int combine(struct trp_merge *m, const struct trp_record *r, trp_error *err)
@@ -180,7 +193,7 @@ static int next_combined(struct trp_merge *m, struct trp_shuffle_record *ret,
     struct trp_stream *s = NULL;
     int rc = 1;
     if (m->fold.ahead)
-        s = m->streams[m->losers[0]];
+        s = winner_of(m);
     else
         rc = next_stream(m, &s, err);
     if (rc <= 0 || !s)

@@ -6,7 +6,6 @@
 #ifndef TRP_DATA_RECORD_H
 #define TRP_DATA_RECORD_H
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -84,29 +83,6 @@ static inline const uint8_t *trp_record_get(const uint8_t *at, const uint8_t *en
         return NULL;
     *ret = (struct trp_record){at, (uint32_t)nk, (uint32_t)nv};
     return at + nk + nv;
-}
-
-/* Up to 8 bytes of a key, so that they compare as numbers as the bytes do; a shorter
- * key has zeros behind it. */
-static inline uint64_t trp_key_prefix(const uint8_t *key, size_t nk)
-{
-    uint64_t v = 0;
-    if (__builtin_expect(nk >= sizeof v, 1)) {
-        memcpy(&v, key, sizeof v);
-        return be64toh(v);
-    }
-    for (size_t i = 0; i < nk; i++)
-        v |= (uint64_t)key[i] << (56 - 8 * i);
-    return v;
-}
-
-/* The order of two keys by their bytes from `skip` on, up to which they are equal. */
-static inline int trp_key_compare(const uint8_t *a, size_t na, const uint8_t *b,
-                                  size_t nb, size_t skip)
-{
-    size_t n = na < nb ? na : nb;
-    int c = n > skip ? memcmp(a + skip, b + skip, n - skip) : 0;
-    return c != 0 ? c : (na > nb) - (na < nb);
 }
 
 #endif

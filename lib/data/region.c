@@ -10,7 +10,8 @@ enum { SIZE_MIN = 1 << 20, HUGE_PAGE = 2 << 20, KEPT_MAX = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct trp_region kept[KEPT_MAX];
-static size_t nkept, kept_bytes, keep_bytes;
+static size_t nkept;
+static bool keeping;
 
 /* The largest of a kind that is kept, if there is one. */
 static bool take_kept(struct trp_region *r)
@@ -23,7 +24,6 @@ static bool take_kept(struct trp_region *r)
             best = i;
     if (best != SIZE_MAX) {
         *r = kept[best];
-        kept_bytes -= r->size;
         kept[best] = kept[--nkept];
     }
     pthread_mutex_unlock(&lock);
@@ -53,31 +53,33 @@ bool trp_region_grow(struct trp_region *r, size_t need)
 
 void trp_region_free(struct trp_region *r)
 {
-    bool keep = false;
     if (!r->p)
         return;
     pthread_mutex_lock(&lock);
-    if (nkept < KEPT_MAX && r->size <= keep_bytes &&
-        kept_bytes <= keep_bytes - r->size) {
+    if (keeping && nkept < KEPT_MAX) {
         kept[nkept++] = *r;
-        kept_bytes += r->size;
-        keep = true;
+        r->p = NULL;
+        r->size = 0;
     }
     pthread_mutex_unlock(&lock);
-    if (!keep)
+    trp_region_unmap(r);
+}
+
+void trp_region_unmap(struct trp_region *r)
+{
+    if (r->p)
         munmap(r->p, r->size);
     r->p = NULL;
     r->size = 0;
 }
 
-void trp_shuffle_keep_memory(size_t bytes)
+void trp_shuffle_keep_memory(bool keep)
 {
+    if (__atomic_load_n(&keeping, __ATOMIC_RELAXED) == keep)
+        return; /* each task says so */
     pthread_mutex_lock(&lock);
-    keep_bytes = bytes;
-    while (kept_bytes > keep_bytes) {
-        struct trp_region *last = &kept[--nkept];
-        kept_bytes -= last->size;
-        munmap(last->p, last->size);
-    }
+    __atomic_store_n(&keeping, keep, __ATOMIC_RELAXED);
+    while (!keeping && nkept > 0)
+        trp_region_unmap(&kept[--nkept]);
     pthread_mutex_unlock(&lock);
 }

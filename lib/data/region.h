@@ -3,7 +3,7 @@
  *
  * It is mapped, in huge pages where there are some, and grown without a copy. To clear
  * pages takes as long as to sort what is in them, so what one writer gives back is
- * kept for the next, as far as trp_shuffle_keep_memory allows.
+ * kept for the next where trp_shuffle_keep_memory says so.
  *
  * Threads: any, one at a time for each region.
  */
@@ -25,5 +25,7 @@ struct trp_region {
 /* At least `need` bytes. False: out of memory; it is as before. */
 bool trp_region_grow(struct trp_region *r, size_t need);
 void trp_region_free(struct trp_region *r);
+/* The same, and it is not kept: one large record made it larger than others need. */
+void trp_region_unmap(struct trp_region *r);
 
 #endif

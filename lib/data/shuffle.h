@@ -59,14 +59,22 @@ typedef int (*trp_shuffle_combine)(void *context, const void *a, size_t na,
                                    const void *b, size_t nb, const void **ret,
                                    size_t *ret_size);
 
+/* What keys are, and so how they compare. */
+enum trp_shuffle_keys {
+    TRP_KEYS_BYTES, /* by bytes, a shorter one before those that begin with it */
+    TRP_KEYS_I64,   /* numbers of 8 bytes, as they are in memory */
+    TRP_KEYS_F64,   /* what is no number is above all others, all as one */
+};
+
 /* In what order records are, and what is made of those of one key. The same for all who
  * write and read a shuffle. */
 struct trp_shuffle_order {
     /* Records stay in the order in which they were written, those of lower maps first;
      * `compare` and `combine` are NULL. */
     bool unordered;
-    /* NULL: by the bytes of the keys, a shorter one before those that begin with it.
-     * One that is no order is found out, mostly: pairs of sorted records are compared
+    enum trp_shuffle_keys keys;
+    bool descending; /* the other way round; equal keys stay as they are */
+    /* NULL: as `keys` says. Else by it alone. One that is no order is found out, mostly: pairs of sorted records are compared
      * once more, the other way round and at a distance (TRP_EINVAL). Where it is not,
      * the order is any and nothing worse happens. */
     trp_shuffle_compare compare;
@@ -75,6 +83,13 @@ struct trp_shuffle_order {
     trp_shuffle_combine combine;
     void *context; /* of both */
 };
+
+/* As memcmp, by an order that is not unordered. */
+int trp_shuffle_compare_keys(const struct trp_shuffle_order *order, const void *a,
+                             size_t na, const void *b, size_t nb);
+/* A number by which keys compare, where it differs. */
+uint64_t trp_shuffle_prefix(const struct trp_shuffle_order *order, const void *key,
+                            size_t nk);
 
 /* ---- writing --------------------------------------------------------------------- */
 
@@ -123,10 +138,10 @@ bool trp_shuffle_there(const char *folder, uint32_t shuffle, uint32_t map,
 int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
                        uint64_t attempt, trp_error *err);
 
-/* How many bytes of memory that writers had may be kept for the next ones in this
- * process; 0, as in the beginning: none, and what is kept is given back. Of any thread.
- */
-void trp_shuffle_keep_memory(size_t bytes);
+/* Whether memory that writers give back is kept for the next ones in this process: no
+ * more than they had at once. False, as in the beginning: what is kept is given back,
+ * too. Of any thread. */
+void trp_shuffle_keep_memory(bool keep);
 
 /* ---- reading --------------------------------------------------------------------- */
 

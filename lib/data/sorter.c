@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#include "data/key_order.h"
+
 enum {
     FEW = 24,             /* are sorted by insertion */
     DEPTH_MAX = 16,       /* prefixes of one key; beyond, keys are compared */
@@ -34,6 +36,14 @@ void trp_sorter_free(struct trp_sorter *s)
     trp_region_free(&s->bytes);
     trp_region_free(&s->index);
     trp_region_free(&s->scratch);
+    trp_sorter_init(s, s->order);
+}
+
+void trp_sorter_unmap(struct trp_sorter *s)
+{
+    trp_region_unmap(&s->bytes);
+    trp_region_unmap(&s->index);
+    trp_region_unmap(&s->scratch);
     trp_sorter_init(s, s->order);
 }
 
@@ -76,8 +86,8 @@ int trp_sorter_add(struct trp_sorter *s, uint32_t partition, const void *key,
     int rc = append(s, key, nk, value, nv, &at);
     if (rc < 0)
         return rc;
-    s->entries[s->n++] =
-        (struct trp_entry){trp_key_prefix((const uint8_t *)key, nk), partition, at};
+    s->entries[s->n++] = (struct trp_entry){
+        trp_key_prefix(s->order, (const uint8_t *)key, nk), partition, at};
     if (partition >= s->npartitions)
         s->npartitions = partition + 1;
     return 0;
@@ -132,16 +142,14 @@ static int compare_keys(const struct trp_sorter *s, const struct trp_entry *a,
                         const struct trp_entry *b, size_t skip)
 {
     struct trp_record x = trp_sorter_get(s, a), y = trp_sorter_get(s, b);
-    if (s->order->compare)
-        return s->order->compare(s->order->context, x.key, x.nk, y.key, y.nk);
-    return trp_key_compare(x.key, x.nk, y.key, y.nk, skip);
+    return trp_key_compare(s->order, x.key, x.nk, y.key, y.nk, skip);
 }
 
 /* Whether `b`, which is behind `a`, belongs before it. */
 static bool out_of_order(const struct trp_sorter *s, const struct trp_entry *a,
                          const struct trp_entry *b, size_t skip)
 {
-    if (!s->order->compare && a->prefix != b->prefix)
+    if (a->prefix != b->prefix)
         return b->prefix < a->prefix;
     return compare_keys(s, b, a, skip) < 0;
 }
@@ -235,13 +243,15 @@ static size_t common(const struct trp_sorter *s, const struct trp_entry *v, size
     return same;
 }
 
-/* How many bytes an entry's key has from `skip` on; MORE: more than a prefix. */
-enum { MORE = sizeof(uint64_t) + 1 };
+/* How many bytes an entry's key has from `skip` on; MORE: more than a prefix. Where the
+ * order goes down, less that, since longer ones come first. */
+enum { MORE = TRP_PREFIX + 1 };
 static unsigned left_of(const struct trp_sorter *s, const struct trp_entry *e,
                         size_t skip)
 {
     size_t left = trp_sorter_get(s, e).nk - skip;
-    return left < MORE ? (unsigned)left : MORE;
+    unsigned n = left < MORE ? (unsigned)left : MORE;
+    return s->order->descending ? MORE - n : n;
 }
 
 /* Entries of equal prefixes, which are the keys' bytes from `skip` on. */
@@ -250,23 +260,26 @@ static void sort_equals(const struct trp_sorter *s, struct trp_entry *v,
                         unsigned depth)
 {
     size_t counts[MORE + 1] = {0}, at[MORE + 1], sum = 0;
+    const unsigned more = s->order->descending ? 0 : MORE;
+    if (s->order->keys != TRP_KEYS_BYTES)
+        return; /* a prefix is all of the key */
     for (size_t i = 0; i < n; i++)
         counts[left_of(s, &v[i], skip)]++;
     for (size_t k = 0; k <= MORE; k++) {
         at[k] = sum;
         sum += counts[k];
     }
-    size_t longer = at[MORE];
+    size_t longer = at[more];
     if (counts[left_of(s, &v[0], skip)] < n) {
         for (size_t i = 0; i < n; i++)
             scratch[at[left_of(s, &v[i], skip)]++] = v[i];
         memcpy(v, scratch, n * sizeof *v);
     }
     v += longer;
-    n -= longer;
+    n = counts[more];
     if (n < 2)
         return;
-    skip += sizeof v->prefix;
+    skip += TRP_PREFIX;
     if (depth >= DEPTH_MAX) {
         for (size_t i = 0; i < n; i++)
             v[i].prefix = 0;
@@ -276,7 +289,7 @@ static void sort_equals(const struct trp_sorter *s, struct trp_entry *v,
     skip += common(s, v, n, skip);
     for (size_t i = 0; i < n; i++) {
         struct trp_record r = trp_sorter_get(s, &v[i]);
-        v[i].prefix = trp_key_prefix(r.key + skip, r.nk - skip);
+        v[i].prefix = trp_key_prefix(s->order, r.key + skip, r.nk - skip);
     }
     sort_bytes(s, v, scratch, n, skip, depth + 1);
 }

@@ -41,6 +41,8 @@ struct trp_sorter {
 
 void trp_sorter_init(struct trp_sorter *s, const struct trp_shuffle_order *order);
 void trp_sorter_free(struct trp_sorter *s);
+/* The same, and nobody keeps the memory (region.h). */
+void trp_sorter_unmap(struct trp_sorter *s);
 /* Forgets all records, and keeps the memory. */
 void trp_sorter_clear(struct trp_sorter *s);
 

@@ -15,7 +15,6 @@ struct trp_stream {
     const uint8_t *at, *end; /* records that are here and not taken yet */
     uint32_t partition;      /* of these and of the present one */
     struct trp_record record;
-    uint64_t prefix;
     uint32_t source; /* in trp_shuffle_read.sources; TRP_NO_SOURCE */
     /* 1: there are more records at `at`; 0: the stream has ended. TRP_EPROTO: what is
      * read is damaged; TRP_ENOENT: it is not there. The text says why. */
@@ -37,7 +36,6 @@ static inline int trp_stream_next(struct trp_stream *s, trp_error *err)
         s->at = s->end;
         return trp_error_set(err, TRP_EPROTO, "a record is not whole");
     }
-    s->prefix = trp_key_prefix(s->record.key, s->record.nk);
     return 1;
 }
 

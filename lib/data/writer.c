@@ -21,6 +21,7 @@
 
 #include "core/base/array.h"
 #include "data/combiner.h"
+#include "data/key_order.h"
 #include "data/spill.h"
 
 struct trp_shuffle_writer {
@@ -86,7 +87,8 @@ int trp_shuffle_writer_open(const struct trp_shuffle_spec *spec,
                                       .compress = spec->compress,
                                       .fd = -1};
     trp_sorter_init(&w->sorter, &w->spec.order);
-    w->combining = spec->order.combine && !spec->order.compare;
+    w->combining = spec->order.combine && !spec->order.compare &&
+                   spec->order.keys == TRP_KEYS_BYTES;
     *ret = w;
     return 0;
 }
@@ -109,6 +111,18 @@ void trp_shuffle_writer_free(trp_shuffle_writer *w)
 static bool is_killed(const trp_shuffle_writer *w)
 {
     return trp_is_killed(w->spec.killed);
+}
+
+int trp_shuffle_compare_keys(const struct trp_shuffle_order *order, const void *a,
+                             size_t na, const void *b, size_t nb)
+{
+    return trp_key_compare(order, (const uint8_t *)a, na, (const uint8_t *)b, nb, 0);
+}
+
+uint64_t trp_shuffle_prefix(const struct trp_shuffle_order *order, const void *key,
+                            size_t nk)
+{
+    return trp_key_prefix(order, (const uint8_t *)key, nk);
 }
 
 /* ---- merging --------------------------------------------------------------------- */
@@ -218,7 +232,7 @@ static int spill(trp_shuffle_writer *w, trp_error *err)
     else
         trp_combiner_free(&w->combiner);
     if (trp_sorter_memory(&w->sorter) > w->gather)
-        trp_sorter_free(&w->sorter); /* one large record */
+        trp_sorter_unmap(&w->sorter); /* one large record */
     else
         trp_sorter_clear(&w->sorter);
     return 0;

@@ -1,6 +1,8 @@
 /* Shuffle files: what is written comes back in order, whole, or not at all. */
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -448,6 +450,85 @@ static void test_own_order(void)
     shuffle_folder_remove(folder);
 }
 
+/* ---- numbers, and downwards ---- */
+
+static int compare_numbers(const void *a, const void *b, enum trp_shuffle_keys keys)
+{
+    int64_t i, k;
+    double x, y;
+    memcpy(&i, a, sizeof i);
+    memcpy(&k, b, sizeof k);
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    if (keys == TRP_KEYS_I64)
+        return (i > k) - (i < k);
+    if (isnan(x) || isnan(y))
+        return (isnan(x) != 0) - (isnan(y) != 0);
+    return (x > y) - (x < y);
+}
+
+static gint by_kind(gconstpointer a, gconstpointer b, gpointer order)
+{
+    const struct made_record *x = *(struct made_record *const *)a;
+    const struct made_record *y = *(struct made_record *const *)b;
+    const struct trp_shuffle_order *o = order;
+    if (x->partition != y->partition)
+        return by_map(a, b);
+    int c = o->keys == TRP_KEYS_BYTES
+                ? g_bytes_compare(x->key, y->key)
+                : compare_numbers(g_bytes_get_data(x->key, NULL),
+                                  g_bytes_get_data(y->key, NULL), o->keys);
+    c = (c > 0) - (c < 0);
+    return c == 0 ? by_map(a, b) : o->descending ? -c : c;
+}
+
+/* Numbers of all kinds, many of them more than once. */
+static GPtrArray *random_numbers(GRand *rand, const struct setting *s)
+{
+    static const double odd[] = {0.0,    -0.0, NAN,     -NAN,     INFINITY, -INFINITY,
+                                 1e-310, -1.5, DBL_MAX, -DBL_MAX, DBL_MIN};
+    GPtrArray *records = g_ptr_array_new_with_free_func(made_record_free);
+    for (guint i = 0; i < 60000; i++) {
+        uint64_t v = (uint64_t)g_rand_int(rand) << 32 | g_rand_int(rand);
+        double d = odd[g_rand_int_range(rand, 0, G_N_ELEMENTS(odd))];
+        if (i % 3 == 0)
+            memcpy(&v, &d, sizeof v);
+        else if (i % 3 == 1)
+            v = (uint64_t)(int64_t)g_rand_int_range(rand, -50, 50);
+        made_record_add(records, g_rand_int(rand) % s->partitions,
+                        g_rand_int(rand) % s->maps, &v, sizeof v, &i, sizeof i);
+    }
+    return records;
+}
+
+static void test_kinds_of_keys(void)
+{
+    g_autoptr(GRand) rand = seeded();
+    for (int kind = 0; kind < 6; kind++) {
+        char *folder = shuffle_folder_make();
+        struct setting s = {
+            .maps = 3,
+            .partitions = 4,
+            .memory = kind % 2 ? 1 : 64 * MIB,
+            .order = {.keys = (enum trp_shuffle_keys)(kind / 2),
+                      .descending = g_rand_boolean(rand)},
+            .folder = folder
+        };
+        for (int again = 0; again < 2; again++) {
+            g_autoptr(GPtrArray) records =
+                s.order.keys == TRP_KEYS_BYTES
+                    ? random_records(rand, &s, 60000, 30, 100, 3)
+                    : random_numbers(rand, &s);
+            g_autoptr(GPtrArray) expected = g_ptr_array_copy(records, NULL, NULL);
+            g_ptr_array_set_free_func(expected, NULL);
+            g_ptr_array_sort_with_data(expected, by_kind, &s.order);
+            check_all(&s, records, expected);
+            s.order.descending = !s.order.descending;
+        }
+        shuffle_folder_remove(folder);
+    }
+}
+
 static int no_order(void *context, const void *a, size_t na, const void *b, size_t nb)
 {
     (void)a, (void)na, (void)b, (void)nb;
@@ -767,7 +848,7 @@ static void test_damage(void)
 static void test_kept_memory(void)
 {
     g_autoptr(GRand) rand = seeded();
-    trp_shuffle_keep_memory(64 * MIB);
+    trp_shuffle_keep_memory(true);
     for (int i = 0; i < 3; i++) {
         char *folder = shuffle_folder_make();
         struct setting s = {.maps = 3,
@@ -779,7 +860,7 @@ static void test_kept_memory(void)
         check_sorted(&s, records);
         shuffle_folder_remove(folder);
     }
-    trp_shuffle_keep_memory(0);
+    trp_shuffle_keep_memory(false);
 }
 
 static void test_remove(void)
@@ -816,6 +897,8 @@ int main(int argc, char **argv)
     g_test_add_func("/shuffle/unordered records come as they were written",
                     test_unordered);
     g_test_add_func("/shuffle/an order of one's own is kept", test_own_order);
+    g_test_add_func("/shuffle/numbers are sorted as numbers, and any keys downwards",
+                    test_kinds_of_keys);
     g_test_add_func("/shuffle/a comparison that is no order is found out",
                     test_no_order);
     g_test_add_func("/shuffle/values of a key are combined in their order",
