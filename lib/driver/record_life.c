@@ -150,7 +150,7 @@ static void tell_added(trp_driver *d, struct trp_executor_record *x,
         trp_run_folder_pid(d->run_dir, about->hello->spawner_pid, what);
     if (d->config.prints)
         link_log(d, x->id);
-    trp_event_executor_added_with(
+    trp_event_executor_added(
         d->log, x->id, host, trp_profiles_get(d->profiles, x->profile), x->resources,
         x->nresources, trp_driver_wall(d, x->requested), trp_driver_wall(d, d->now));
     struct trp_event ev = {

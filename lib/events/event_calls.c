@@ -201,17 +201,9 @@ void trp_event_slurm_costs(trp_event_log *l, uint64_t rpcs, uint64_t sruns,
 }
 
 void trp_event_executor_added(trp_event_log *l, trp_executor_id e, const char *host,
-                              const struct trp_resource_profile *p, int64_t requested,
-                              int64_t at)
-{
-    trp_event_executor_added_with(l, e, host, p, NULL, 0, requested, at);
-}
-
-void trp_event_executor_added_with(trp_event_log *l, trp_executor_id e,
-                                   const char *host,
-                                   const struct trp_resource_profile *p,
-                                   const struct trp_resource_addresses *resources,
-                                   uint32_t nresources, int64_t requested, int64_t at)
+                              const struct trp_resource_profile *p,
+                              const struct trp_resource_addresses *resources,
+                              uint32_t nresources, int64_t requested, int64_t at)
 {
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);

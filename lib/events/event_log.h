@@ -68,17 +68,11 @@ void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
                          const struct trp_event_stage *stages, uint32_t nstages);
 void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s,
                                int64_t at);
-/* `profile`: for the seconds held. `devices`: "gpu" → count is taken from the profile.
- */
+/* `p`: for the seconds held, and how many devices it has; `resources`: their addresses. */
 void trp_event_executor_added(trp_event_log *l, trp_executor_id e, const char *host,
-                              const struct trp_resource_profile *p, int64_t requested,
-                              int64_t at);
-/* The same, with the addresses of its custom resources. */
-void trp_event_executor_added_with(trp_event_log *l, trp_executor_id e,
-                                   const char *host,
-                                   const struct trp_resource_profile *p,
-                                   const struct trp_resource_addresses *resources,
-                                   uint32_t nresources, int64_t requested, int64_t at);
+                              const struct trp_resource_profile *p,
+                              const struct trp_resource_addresses *resources,
+                              uint32_t nresources, int64_t requested, int64_t at);
 void trp_event_executor_removed(trp_event_log *l, trp_executor_id e, const char *reason,
                                 int64_t at);
 /* The executor now serves another profile (alloc.reuse): TroupeExecutorRelabelled. */

@@ -174,8 +174,8 @@ static void begin_run(struct world *w, const char *name, uint32_t ntasks)
     trp_event_application_start(w->log, START);
     trp_event_profile(w->log, &w->profile);
     trp_event_job_start(w->log, (trp_job_id){0}, START + 1000 * MS, &s, 1);
-    trp_event_executor_added_with(w->log, (trp_executor_id){0}, "node1", &w->profile,
-                                  &gpu, 1, START + 1500 * MS, START + 2000 * MS);
+    trp_event_executor_added(w->log, (trp_executor_id){0}, "node1", &w->profile, &gpu,
+                             1, START + 1500 * MS, START + 2000 * MS);
     trp_event_stage_submitted(w->log, &s, START + 2500 * MS);
 }
 

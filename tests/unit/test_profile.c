@@ -301,29 +301,6 @@ static void test_covers(void)
     trp_profiles_free(m);
 }
 
-static void test_describe(void)
-{
-    trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
-    const struct trp_resource_profile *p =
-        made(m, "cores 4, memory 2g, gpu 2, fpga 1 | cpus 1, gpu 1/3, fpga 0.25");
-    char buf[256], small[20];
-
-    g_assert_cmpstr(trp_profile_describe(p, buf, sizeof(buf)), ==,
-                    "executor {cores 4, memory 2 GiB, fpga 1, gpu 2} "
-                    "task {cpus 1, fpga 0.25, gpu 1/3}");
-    g_assert_cmpstr(trp_profile_describe(p, small, sizeof(small)), ==,
-                    "executor {cores 4, ");
-    g_assert_cmpstr(trp_profile_describe(made(m, "cpus 1"), buf, sizeof(buf)), ==,
-                    "task {cpus 1}");
-    g_assert_cmpstr(trp_profile_describe(made(m, "memoryOverhead 5, pyspark.memory 6, "
-                                                 "offHeap 7 |"),
-                                         buf, sizeof(buf)),
-                    ==,
-                    "executor {memoryOverhead 5 MiB, pyspark.memory 6 MiB, "
-                    "offHeap 7 MiB} task {}");
-    trp_profiles_free(m);
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -342,6 +319,5 @@ int main(int argc, char **argv)
     g_test_add_func("/profile/executors are the same by what they have",
                     test_same_executor);
     g_test_add_func("/profile/a larger executor covers a smaller wish", test_covers);
-    g_test_add_func("/profile/a profile is told in one line", test_describe);
     return g_test_run();
 }

@@ -125,8 +125,8 @@ static void play(struct world *w)
     trp_event_job_start(l, (trp_job_id){0}, T0 + 10 * MS, stages, 4);
     trp_event_stage_submitted(l, &stages[0], T0 + 20 * MS);
     trp_event_slurm_step(l, 7, "r:default.0", false, 0, T0 + 30 * MS);
-    trp_event_executor_added(l, (trp_executor_id){0}, "n1", &plain, T0 + 20 * MS,
-                             T0 + 100 * MS);
+    trp_event_executor_added(l, (trp_executor_id){0}, "n1", &plain, NULL, 0,
+                             T0 + 20 * MS, T0 + 100 * MS);
     task(w, 0, 0, 120, 1120, &plain, TRP_END_SUCCESS, 0);
     task(w, 0, 0, 130, 930, &plain, TRP_END_EXIT, 0);
     task(w, 0, 0, 940, 2240, &plain, TRP_END_SUCCESS, 0);
@@ -142,8 +142,8 @@ static void play(struct world *w)
     trp_event_stage_submitted(l, &stages[2], T0 + 4400 * MS);
     trp_event_slurm_job(l, 8, true, T0 + 4410 * MS);
     trp_event_slurm_step(l, 8, "r:train.1", false, 1, T0 + 4420 * MS);
-    trp_event_executor_added(l, (trp_executor_id){1}, "n2", &train, T0 + 4400 * MS,
-                             T0 + 4500 * MS);
+    trp_event_executor_added(l, (trp_executor_id){1}, "n2", &train, NULL, 0,
+                             T0 + 4400 * MS, T0 + 4500 * MS);
     trp_event_slurm_step(l, 7, "r:train.2", false, 2, T0 + 4450 * MS);
     task(w, 2, 1, 4510, 5510, &train, TRP_END_SUCCESS, 0);
     task(w, 2, 1, 4520, 5720, &train, TRP_END_LOST, 0);

@@ -434,9 +434,7 @@ static void test_growth(void)
     trp_slurm_ledger_leave(b, &r[2]);
     g_assert_cmpuint(trp_slurm_ledger_placed(b, second), ==, 0);
     trp_slurm_inventory_remove(&all, second);
-    g_assert_cmpuint(trp_slurm_inventory_count(&all), ==, 2);
     g_assert_cmpuint(add(b, &all, 4, 3), ==, second);
-    g_assert_cmpuint(trp_slurm_inventory_count(&all), ==, 5);
     g_assert_true(trp_slurm_ledger_next(b) == &r[3]);
     g_assert_cmpstr(node_of(&all, &r[3]), ==, "n4-1");
     /* A gang is in one job; what is inside fits what the driver's job holds. */

@@ -293,7 +293,7 @@ static void run_stage(trp_event_log *l, const struct trp_event_stage *s,
     int64_t from = T0 + 10 * S * s->stage.n;
     double at = 10.0 * s->stage.n;
     trp_event_stage_submitted(l, s, from);
-    trp_event_executor_added(l, e, "h", p, from, from);
+    trp_event_executor_added(l, e, "h", p, NULL, 0, from, from);
     tell(l, s->stage.n, 10 * s->stage.n, at + 1, at + 2, p, TRP_END_SUCCESS);
     tell(l, s->stage.n, 10 * s->stage.n + 1, at + 1, at + 4, p,
          fails ? TRP_END_EXIT : TRP_END_SUCCESS);
@@ -346,7 +346,7 @@ static void devices_failures_and_idle_executors_show(void)
     run_stage(l, &s[0], &plain, false);
     run_stage(l, &s[1], &train, true);
     trp_event_stage_ended(l, s[2].stage, TRP_OUTCOME_SKIPPED, "", T0 + 15 * S);
-    trp_event_executor_added(l, (trp_executor_id){9}, "h", &plain, T0, T0);
+    trp_event_executor_added(l, (trp_executor_id){9}, "h", &plain, NULL, 0, T0, T0);
     trp_event_executor_removed(l, (trp_executor_id){9}, "released", T0 + 2 * S);
     g_assert_cmpint(trp_event_log_end(l, T0 + 16 * S, 1, NULL), ==, 0);
     char *text = summary_of(l);
@@ -381,7 +381,7 @@ static void loop_stage(trp_event_log *l, uint32_t n, const char *name, double se
     int64_t from = T0 + 10 * S * n, to = from + (int64_t)(seconds * 1e9);
     trp_event_job_start(l, (trp_job_id){n}, from, &s, 1);
     trp_event_stage_submitted(l, &s, from);
-    trp_event_executor_added(l, e, "h", &plain, from, from);
+    trp_event_executor_added(l, e, "h", &plain, NULL, 0, from, from);
     tell(l, n, n, at, at + seconds, &plain, fails ? TRP_END_EXIT : TRP_END_SUCCESS);
     trp_event_stage_ended(l, s.stage,
                           fails ? TRP_OUTCOME_FAILED : TRP_OUTCOME_SUCCEEDED, "", to);

@@ -231,26 +231,6 @@ static void test_copy_beside_one_host(void)
     trp_targets_free(t);
 }
 
-static void test_reset(void)
-{
-    trp_targets *t = targets_of((struct trp_targets_config){.initial = 2});
-    profile(t, 0, 1);
-    profile(t, 1, 1);
-    stage(t, 0, 100, 0);
-    trp_targets_registered(t, 0, 5);
-    tick(t, SECOND);
-    tick(t, 2 * SECOND);
-    g_assert_cmpuint(trp_targets_of(t, 0), ==, 7);
-    trp_targets_reset(t, 3 * SECOND);
-    g_assert_cmpuint(trp_targets_of(t, 0), ==, 2);
-    g_assert_cmpuint(trp_targets_of(t, 1), ==, 0);
-    g_assert_cmpuint(trp_targets_to_add(t, 0), ==, 1);
-    g_assert_cmpuint(trp_targets_spare(t, 0), ==, 0);
-    tick(t, 3 * SECOND);
-    g_assert_cmpuint(trp_targets_of(t, 0), ==, 3);
-    trp_targets_free(t);
-}
-
 /* ---- random streams against a recount ---- */
 
 enum { STAGES = 6, TASKS = 8, PROFILES = 3 };
@@ -363,7 +343,6 @@ int main(int argc, char **argv)
                     test_gang_takes_no_ratio);
     g_test_add_func("/targets/a copy gets an executor on another host",
                     test_copy_beside_one_host);
-    g_test_add_func("/targets/a reset forgets executors, not tasks", test_reset);
     g_test_add_func("/targets/needs equal a recount in random streams", test_random);
     return g_test_run();
 }

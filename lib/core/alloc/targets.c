@@ -260,18 +260,6 @@ int64_t trp_targets_due(const trp_targets *t)
     return due < next ? next : due;
 }
 
-void trp_targets_reset(trp_targets *t, int64_t now_ns)
-{
-    for (uint32_t i = 0; i < t->nprofiles; i++) {
-        struct trp_targets_profile *p = &t->profiles[i];
-        p->registered = p->leaving = 0;
-        p->to_add = 1;
-        p->deadline = now_ns;
-        if (p->in_use)
-            trp_targets_begin_use(t, p);
-    }
-}
-
 /* ---- views -------------------------------------------------------------------------
  */
 

@@ -106,8 +106,6 @@ bool trp_targets_step(trp_targets *t, uint32_t profile);
 void trp_targets_answer(trp_targets *t, bool acknowledged, int64_t now_ns);
 /* When a tick may change something, INT64_MAX: not before something happens. */
 int64_t trp_targets_due(const trp_targets *t);
-/* The cluster manager forgot everything: initial targets, no executors. */
-void trp_targets_reset(trp_targets *t, int64_t now_ns);
 
 /* ---- views -------------------------------------------------------------------------
  */

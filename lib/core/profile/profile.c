@@ -1,5 +1,5 @@
 /*
- * One profile: building it request by request, comparing it, telling it to a person.
+ * One profile: building it request by request, and comparing it.
  *
  * Requests for custom resources are kept in an array ordered by name, filled by
  * insertion: there are at most sixteen, two profiles with the same requests are then
@@ -12,7 +12,6 @@
 #include "core/profile/profile.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -349,81 +348,4 @@ bool trp_profile_covers(const struct trp_resource_profile *have,
             return false;
     }
     return custom_at_least(have, want);
-}
-
-/* ---- telling -------------------------------------------------------------------- */
-
-/* A line that is written piece by piece; what does not fit is left out. */
-struct line {
-    char *buf;
-    size_t size, used;
-    const char *separator;
-};
-
-static void append(struct line *l, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void append(struct line *l, const char *fmt, ...)
-{
-    va_list args;
-
-    if (l->used >= l->size)
-        return;
-    va_start(args, fmt);
-    int n = vsnprintf(l->buf + l->used, l->size - l->used, fmt, args);
-    va_end(args);
-    l->used += n > 0 ? (size_t)n : 0;
-}
-
-static void add_amount(struct line *l, const char *name, int64_t amount)
-{
-    if (amount < 0)
-        return;
-    append(l, "%s%s %" PRId64, l->separator, name, amount);
-    l->separator = ", ";
-}
-
-static void add_memory(struct line *l, const char *name, int64_t mib)
-{
-    char text[32];
-
-    if (mib < 0)
-        return;
-    append(l, "%s%s %s", l->separator, name,
-           trp_memory_format(mib, text, sizeof(text)));
-    l->separator = ", ";
-}
-
-char *trp_profile_describe(const struct trp_resource_profile *p, char *buf, size_t size)
-{
-    struct line l = {.buf = buf, .size = size, .separator = ""};
-    char text[32];
-
-    if (size > 0)
-        buf[0] = '\0';
-    if (!p->task_only) {
-        append(&l, "executor {");
-        add_amount(&l, "cores", p->executor.cores);
-        add_memory(&l, "memory", p->executor.memory_mib);
-        add_memory(&l, "memoryOverhead", p->executor.overhead_mib);
-        add_memory(&l, "pyspark.memory", p->executor.pyspark_mib);
-        add_memory(&l, "offHeap", p->executor.offheap_mib);
-        for (uint32_t i = 0; i < p->ncustom; i++)
-            if (p->custom[i].on_executor)
-                add_amount(&l, p->custom[i].name, p->custom[i].executor);
-        append(&l, "} ");
-        l.separator = "";
-    }
-    append(&l, "task {");
-    add_amount(&l, "cpus", p->cpus);
-    for (uint32_t i = 0; i < p->ncustom; i++) {
-        const struct trp_custom *c = &p->custom[i];
-        if (!c->on_task)
-            continue;
-        append(&l, "%s%s %s", l.separator, c->name,
-               trp_amount_format(c->task, text, sizeof(text)));
-        l.separator = ", ";
-    }
-    append(&l, "}");
-    return buf;
 }

@@ -136,8 +136,4 @@ bool trp_profile_covers(const struct trp_resource_profile *have,
 const struct trp_custom *trp_profile_custom(const struct trp_resource_profile *p,
                                             const char *name);
 
-/* One line such as "executor {cores 4, memory 2 GiB, gpu 2} task {cpus 1, gpu 0.5}". */
-char *trp_profile_describe(const struct trp_resource_profile *p, char *buf,
-                           size_t size);
-
 #endif

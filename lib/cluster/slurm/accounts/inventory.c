@@ -92,11 +92,3 @@ void trp_slurm_inventory_remove(struct trp_slurm_inventory *i, uint32_t part)
     }
     i->parts[part] = (struct trp_slurm_part){0};
 }
-
-uint32_t trp_slurm_inventory_count(const struct trp_slurm_inventory *i)
-{
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < i->nnodes; k++)
-        n += i->nodes[k].name != NULL;
-    return n;
-}

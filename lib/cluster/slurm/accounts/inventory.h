@@ -72,8 +72,6 @@ void trp_slurm_inventory_free(struct trp_slurm_inventory *i);
 int trp_slurm_inventory_merge(struct trp_slurm_inventory *i,
                               struct trp_slurm_inventory *from, uint32_t *ret_part,
                               trp_error *err);
-/* Nodes that are there. */
-uint32_t trp_slurm_inventory_count(const struct trp_slurm_inventory *i);
 /* Forgets a part and its nodes, or one node; their entries are free. */
 void trp_slurm_inventory_remove(struct trp_slurm_inventory *i, uint32_t part);
 void trp_slurm_inventory_remove_node(struct trp_slurm_inventory *i, uint32_t node);
