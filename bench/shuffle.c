@@ -181,7 +181,8 @@ static void read_partitions(const struct work *w)
 {
     struct trp_shuffle_source *sources =
         trp_bench_alloc(w->maps, sizeof(struct trp_shuffle_source));
-    const struct trp_data_host host = {"here", !w->remote, &endpoint, 1};
+    const struct trp_data_host host = {
+        .name = "here", .here = !w->remote, .endpoints = &endpoint, .nendpoints = 1};
     trp_block_client *client = w->remote ? start_client() : NULL;
     uint64_t records = 0, sum;
     for (uint32_t i = 0; i < w->maps; i++)

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "api/flow.h"
 #include "executor/scratch.h"
@@ -41,12 +42,14 @@ static void find_others(struct trp_flow *f, const struct trp_wide_side *s,
     const struct trp_shuffle_read *r = &s->read;
     if (f->failed || problem->host >= r->nhosts || !r->hosts[problem->host].here)
         return;
+    const char *folder = r->hosts[problem->host].folder;
     ret->fetch.more =
         malloc((r->nsources ? r->nsources : 1) * sizeof(*ret->fetch.more));
     for (uint32_t i = 0; ret->fetch.more && i < r->nsources; i++) {
         const struct trp_shuffle_source *from = &r->sources[i];
         if (from->host == problem->host && from->map != problem->map &&
-            !trp_shuffle_there(r->folder, r->shuffle, from->map, from->attempt))
+            !trp_shuffle_there(folder ? folder : r->folder, r->shuffle, from->map,
+                               from->attempt))
             ret->fetch.more[ret->fetch.nmore++] =
                 (struct trp_map_output){from->map, from->attempt};
     }
@@ -63,26 +66,37 @@ static int read_failed(struct trp_flow *f, const struct trp_wide_side *s,
     return trp_flow_data_failed(f, s->combining, err);
 }
 
+/* Whether a location's files can be opened: all hosts see them, or they are on this one
+ * and not in another folder of the same name (another job's /tmp). */
+static bool is_here(const struct trp_task_info *info, const struct trp_location *l)
+{
+    struct stat st;
+    if (l->number == TRP_NONE || (l->ino == 0 && info->opens))
+        return true;
+    return info->opens && strcmp(l->host, info->host) == 0 &&
+           stat(l->folder, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino;
+}
+
 static int fill_sources(struct trp_flow *f, struct trp_wide_side *s,
                         const struct trp_input *from)
 {
     const struct trp_stage_inputs *in = f->task.info->inputs;
     s->sources = calloc(from->nmaps ? from->nmaps : 1, sizeof(*s->sources));
-    s->hosts = calloc(in->nhosts ? in->nhosts : 1, sizeof(*s->hosts));
+    s->hosts = calloc(in->nlocations ? in->nlocations : 1, sizeof(*s->hosts));
     if (!s->sources || !s->hosts)
         return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a shuffle");
-    for (uint32_t i = 0; i < in->nhosts; i++)
+    for (uint32_t i = 0; i < in->nlocations; i++)
         s->hosts[i] = (struct trp_data_host){
-            .name = in->hosts[i].name,
-            .here = true,
-            .endpoints = (const char *const *)in->hosts[i].endpoints,
-            .nendpoints = in->hosts[i].nendpoints};
+            .name = in->locations[i].host,
+            .here = is_here(f->task.info, &in->locations[i]),
+            .folder = *in->locations[i].folder ? in->locations[i].folder : NULL,
+            .location = in->locations[i].number};
     for (uint32_t i = 0; i < from->nmaps; i++) {
         if (from->maps[i].attempt == TRP_INPUT_MISSING)
             return fetch_failed(f, from->dataset, i, TRP_INPUT_MISSING,
                                 "a map output is missing");
         s->sources[i] = (struct trp_shuffle_source){
-            .map = i, .attempt = from->maps[i].attempt, .host = from->maps[i].host};
+            .map = i, .attempt = from->maps[i].attempt, .host = from->maps[i].location};
     }
     return 0;
 }
@@ -110,9 +124,10 @@ static int side_open(struct trp_flow *f, struct trp_wide_side *s,
         .sources = s->sources,
         .nsources = from->nmaps,
         .hosts = s->hosts,
-        .nhosts = info->inputs->nhosts,
+        .nhosts = info->inputs->nlocations,
         .memory = info->memory / p->nsides,
         .order = trp_wide_order(p, s->combining),
+        .client = info->client,
         .killed = info->killed,
     };
     if (trp_shuffle_reader_open(&s->read, &s->reader, &problem, &err) < 0)

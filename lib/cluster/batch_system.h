@@ -83,6 +83,9 @@ struct trp_batch_ops {
     /* An executor is about to be released because tasks, which take so long, would
      * outlive its allocation: another one is not to come from there. May be NULL. */
     void (*outlived)(trp_cluster *c, trp_executor_id executor, int64_t takes_ns);
+    /* On that node there is a folder of the run's (os/private_folder.h), or not any
+     * more. It is removed before the node is given back. NULL: there are no nodes. */
+    void (*files)(trp_cluster *c, const char *node, bool there);
     /* The handler's `outlook` has another answer. NULL: nobody asks for it. */
     void (*stages_changed)(trp_cluster *c);
 };

@@ -1,6 +1,7 @@
 /*
  * Proof that a side knows the run's secret: HMAC-SHA256 of a label that differs by
- * direction, and both sides' nonces. Internal to lib/comm and lib/data.
+ * direction, and both sides' nonces. Internal to lib/comm, lib/data and
+ * lib/executor.
  */
 #ifndef TRP_COMM_PROOF_H
 #define TRP_COMM_PROOF_H

@@ -264,6 +264,8 @@ const struct trp_option trp_option_table[] = {
     {"shuffle.host_files", ON,
      "map outputs are files of their host and outlive their executor",
      ENGINE(host_files)},
+    {"shuffle.readHostLocalDisk", ON,
+     "open map outputs of one's own host; off: fetch them as those of others", OTHER},
     {"shuffle.reduceLocality.enabled", ON,
      "send tasks to where most of their input is", ENGINE(reduce_locality)},
     {"shuffle.service.enabled", OFF,

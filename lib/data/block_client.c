@@ -33,6 +33,7 @@ struct trp_block_client {
     int wake_fd;
     struct trp_fetch *waiting; /* to be tried again */
     struct trp_fetch *over;    /* in this round */
+    bool learnt;               /* of servers, before it */
     pthread_t thread;
 
     pthread_mutex_t lock; /* of what follows, and of `done` of fetches */
@@ -40,6 +41,12 @@ struct trp_block_client {
     struct trp_fetch *begun; /* since the last round, by `next` */
     struct trp_fetch *ended; /* that nobody wants any more, by `next_ended` */
     struct trp_block_client_counts counts;
+    struct servers { /* of a location */
+        char **endpoints;
+        uint32_t n;
+    } * servers;
+    uint32_t nservers; /* locations that there are servers of, or were */
+    bool news;         /* of these, since the last round */
     bool stop;
 };
 
@@ -66,19 +73,49 @@ static void fetch_again(void *context, struct trp_fetch *f, const char *why)
     c->calls.counts.retries++;
     f->where = TRP_FETCH_WAITS;
     f->due_ns = c->calls.now + (c->calls.config.retry_ns << shift);
+    f->unknown = false;
     DL_APPEND(c->waiting, f);
+}
+
+static uint32_t which(const trp_block_client *c, const struct trp_fetch *f, uint32_t n)
+{
+    return (c->first_endpoint + f->tries) % n;
+}
+
+/* One that may be asked, malloc'ed; NULL: none is known, or out of memory. */
+static char *learnt_endpoint(trp_block_client *c, const struct trp_fetch *f)
+{
+    char *found = NULL;
+    pthread_mutex_lock(&c->lock);
+    const struct servers *s =
+        f->host->location < c->nservers ? &c->servers[f->host->location] : NULL;
+    if (s && s->n > 0)
+        found = strdup(s->endpoints[which(c, f, s->n)]);
+    pthread_mutex_unlock(&c->lock);
+    return found;
+}
+
+static void wait_for_server(trp_block_client *c, struct trp_fetch *f, const char *why)
+{
+    fetch_again(c, f, why);
+    f->unknown = f->where == TRP_FETCH_WAITS;
 }
 
 static void fetch_start(trp_block_client *c, struct trp_fetch *f)
 {
+    static const char unknown[] = "no block server of this host is known";
     const struct trp_data_host *host = f->host;
-    if (host->nendpoints == 0) {
-        fetch_over(c, f, TRP_ENOENT, "no block server of this host is known");
-        return;
-    }
-    uint32_t i = (c->first_endpoint + f->tries) % host->nendpoints;
-    if (trp_block_call_want(&c->calls, host->endpoints[i], f) < 0)
+    char *learnt = host->endpoints ? NULL : learnt_endpoint(c, f);
+    if (!host->endpoints && !learnt)
+        wait_for_server(c, f, unknown);
+    else if (!learnt && host->nendpoints == 0)
+        fetch_over(c, f, TRP_ENOENT, unknown);
+    else if (trp_block_call_want(
+                 &c->calls,
+                 learnt ? learnt : host->endpoints[which(c, f, host->nendpoints)],
+                 f) < 0)
         fetch_over(c, f, TRP_ENOENT, "out of memory");
+    free(learnt);
 }
 
 /* What readers have begun and ended since. False: the client stops. */
@@ -89,6 +126,8 @@ static bool take_orders(trp_block_client *c)
     struct trp_fetch *begun = c->begun, *ended = c->ended;
     bool stop = c->stop;
     c->begun = c->ended = NULL;
+    c->learnt = c->news;
+    c->news = false;
     LL_FOREACH2(ended, f, next_ended)
     {
         f->ending = false;
@@ -114,7 +153,10 @@ static void start_those_due(trp_block_client *c)
 {
     struct trp_fetch *f, *next;
     DL_FOREACH_SAFE(c->waiting, f, next) {
-        if (f->due_ns > c->calls.now)
+        char *learnt = f->unknown && c->learnt ? learnt_endpoint(c, f) : NULL;
+        bool due = learnt || f->due_ns <= c->calls.now;
+        free(learnt);
+        if (!due)
             continue;
         DL_DELETE(c->waiting, f);
         fetch_start(c, f);
@@ -213,6 +255,44 @@ void trp_fetch_end(trp_block_client *c, struct trp_fetch *f)
     f->begun = false;
 }
 
+/* ---- block servers --------------------------------------------------------------- */
+
+static void free_servers(struct servers *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        free(s->endpoints[i]);
+    free(s->endpoints);
+}
+
+int trp_block_client_learn(trp_block_client *c, uint32_t location,
+                           const char *const *endpoints, uint32_t n)
+{
+    struct servers fresh = {(char **)calloc((size_t)n + 1, sizeof(char *)), n}, old;
+    bool good = fresh.endpoints != NULL;
+    for (uint32_t i = 0; good && i < n; i++)
+        good = (fresh.endpoints[i] = strdup(endpoints[i])) != NULL;
+    pthread_mutex_lock(&c->lock);
+    if (good && location >= c->nservers) {
+        struct servers *more = (struct servers *)reallocarray(
+            c->servers, (size_t)location + 1, sizeof *more);
+        good = more != NULL;
+        c->servers = more ? more : c->servers;
+        while (good && c->nservers <= location)
+            c->servers[c->nservers++] = (struct servers){0};
+    }
+    old = fresh;
+    if (good) {
+        old = c->servers[location];
+        c->servers[location] = fresh;
+        c->news = true;
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (old.endpoints)
+        free_servers(&old);
+    eventfd_write(c->wake_fd, 1);
+    return good ? 0 : TRP_ENOMEM;
+}
+
 /* ---- starting and stopping ------------------------------------------------------- */
 
 static int start_thread(trp_block_client *c)
@@ -234,6 +314,9 @@ static void free_client(trp_block_client *c)
         close(c->wake_fd);
     pthread_mutex_destroy(&c->lock);
     pthread_cond_destroy(&c->changed);
+    for (uint32_t i = 0; i < c->nservers; i++)
+        free_servers(&c->servers[i]);
+    free(c->servers);
     explicit_bzero(c->calls.secret, sizeof c->calls.secret);
     free(c);
 }

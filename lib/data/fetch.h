@@ -27,7 +27,8 @@ struct trp_fetch {
     struct trp_block_call *call; /* QUEUED, SENT: of this connection */
     uint32_t slot;               /* SENT */
     uint32_t tries;
-    int64_t due_ns; /* WAITS: until then */
+    int64_t due_ns; /* WAITS: until then … */
+    bool unknown;   /* … or until there is a server of its location */
     struct trp_fetch *prev, *next, *next_ended;
 };
 

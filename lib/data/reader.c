@@ -33,6 +33,7 @@ struct input {
 struct trp_shuffle_reader {
     struct trp_shuffle_read read;
     int folder;
+    int *folders;   /* of hosts that are here in others; -1: not open */
     size_t memory;  /* for buffers */
     uint32_t piece; /* of a remote block at a time */
     struct input *inputs;
@@ -108,6 +109,15 @@ static void free_input(struct input *in)
     *in = (struct input){.fd = -1};
 }
 
+/* Where the outputs of a host lie that is here; -1 with errno. */
+static int folder_of(trp_shuffle_reader *r, uint32_t host)
+{
+    const struct trp_data_host *h = &r->read.hosts[host];
+    if (h->folder && r->folders[host] < 0)
+        r->folders[host] = open(h->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return h->folder ? r->folders[host] : r->folder;
+}
+
 /* Finds a source's block in its file here. */
 static int look_here(trp_shuffle_reader *r, uint32_t source, struct input *ret,
                      trp_error *err)
@@ -115,7 +125,10 @@ static int look_here(trp_shuffle_reader *r, uint32_t source, struct input *ret,
     struct trp_output_id id = output_of(r, source);
     struct trp_block_file f;
     struct trp_block_place place = {0};
-    int rc = trp_block_file_open(r->folder, &id, &f, err);
+    int folder = folder_of(r, r->read.sources[source].host);
+    if (folder < 0)
+        return trp_error_set(err, TRP_ENOENT, "its folder: %m");
+    int rc = trp_block_file_open(folder, &id, &f, err);
     if (rc < 0)
         return rc;
     if (f.partitions != r->read.partitions)
@@ -214,8 +227,10 @@ static struct trp_stream *open_stream(trp_shuffle_reader *r, struct input *in)
         return trp_spill_stream(&r->file, &(struct trp_spill){in->begin, in->bytes},
                                 &r->unpacker);
     struct trp_output_id id = output_of(r, in->source);
-    bytes = in->remote ? &in->remote->source
-                       : trp_source_of_block(r->folder, &id, in->fd, in->begin);
+    bytes = in->remote
+                ? &in->remote->source
+                : trp_source_of_block(folder_of(r, r->read.sources[in->source].host),
+                                      &id, in->fd, in->begin);
     in->remote = NULL;
     in->fd = -1;
     uint64_t seed = trp_parts_seed(id.shuffle, id.map, id.attempt);
@@ -351,12 +366,15 @@ int trp_shuffle_reader_open(const struct trp_shuffle_read *read,
                                       .path = read->folder,
                                       .seed = trp_parts_seed(read->shuffle, 0, 0),
                                       .fd = -1};
+    r->folders = (int *)malloc(((size_t)read->nhosts + 1) * sizeof *r->folders);
+    for (uint32_t i = 0; r->folders && i < read->nhosts; i++)
+        r->folders[i] = -1;
     r->inputs = (struct input *)calloc((size_t)read->nsources + 1, sizeof *r->inputs);
     for (uint32_t i = 0; r->inputs && i < read->nsources; i++)
         r->inputs[i].fd = -1;
     if (r->folder < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "%s: %m", read->folder);
-    else if (!r->inputs)
+    else if (!r->inputs || !r->folders)
         rc = no_memory(err);
     else
         rc = find_blocks(r, ret_problem, err);
@@ -378,6 +396,10 @@ void trp_shuffle_reader_free(trp_shuffle_reader *r)
     for (uint32_t i = 0; r->inputs && i < r->read.nsources; i++)
         free_input(&r->inputs[i]);
     free(r->inputs);
+    for (uint32_t i = 0; r->folders && i < r->read.nhosts; i++)
+        if (r->folders[i] >= 0)
+            close(r->folders[i]);
+    free(r->folders);
     ZSTD_freeDCtx(r->unpacker.zstd);
     trp_spill_file_close(&r->file);
     if (r->folder >= 0)

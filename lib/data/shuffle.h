@@ -149,11 +149,13 @@ typedef struct trp_block_client trp_block_client; /* data/block_client.h */
 
 struct trp_data_host {
     const char *name;
-    bool here; /* its files are in this reader's folder */
+    bool here;          /* its files are here … */
+    const char *folder; /* … in this folder; NULL: in the reader's */
     /* "HOST:PORT" of the block servers of the run there, any of which will do; none is
-     * needed for one that is `here`. */
+     * needed for one that is `here`. NULL: those that the client has learnt of. */
     const char *const *endpoints;
     uint32_t nendpoints;
+    uint32_t location; /* as which it has (trp_block_client_learn) */
 };
 
 struct trp_shuffle_source {

@@ -21,6 +21,7 @@
 #include "conf/site.h"
 #include "core/topo/hosts.h"
 #include "driver/driver_state.h"
+#include "driver/locations.h"
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
@@ -595,7 +596,9 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     trp_error err = {0};
     trp_driver_enter(d);
     end_attempts(d);
+    d->over = true;
     dismiss_all(d);
+    trp_driver_remove_files(d);
     trp_driver_standby_stop(d);
     close_cluster(d);
     bool clean = trp_channel_close(d->channel);

@@ -8,7 +8,8 @@
  *     record_life.c       … and what becomes of them
  *     executor_messages.c what they tell of attempts
  *     allocation_ends.c  the end of the driver's allocation
- *     map_outputs.c where they are, for who reads them
+ *     map_outputs.c map outputs: for who reads them, and what ends say of them
+ *     locations.c   where they lie, and who serves them
  *     secrets.c     what executors have to prove
  *     open.c        from a run specification, or from MPI ranks, to a driver
  */
@@ -28,6 +29,7 @@
 #include "events/progress.h"
 #include "executor/baton.h"
 #include "os/spin.h"
+#include "wire/shuffle.h"
 
 #define TRP_DRIVER_SECOND INT64_C(1000000000)
 
@@ -65,8 +67,29 @@ struct trp_executor_record {
     struct trp_buf launches;         /* a LAUNCH message being filled */
     trp_stage_id over[TRP_OVER_MAX]; /* ended stages that it still has */
     uint8_t nover;
-    bool launching; /* it is in the driver's to_flush */
-    uint32_t ends;  /* ends of attempts that it has told */
+    bool launching;         /* it is in the driver's to_flush */
+    uint32_t ends;          /* ends of attempts that it has told */
+    uint32_t location;      /* of its map outputs; TRP_NONE: it has not said */
+    char *endpoint;         /* of its block server; NULL: none that can be asked */
+    bool reads;             /* it was told where inputs are … */
+    uint64_t servers_known; /* … and of so many changes of who serves them */
+};
+
+/* Where map outputs lie. */
+struct trp_driver_location {
+    struct trp_location is;
+    uint32_t *servers; /* executors */
+    uint32_t nservers, servers_cap;
+    uint64_t changed; /* the last change of these, in the order of all */
+};
+
+/* The location of each map task's output, and the attempt that made it. */
+struct trp_driver_outputs {
+    struct trp_driver_output {
+        uint64_t attempt;
+        uint32_t location; /* 1 + its number; 0: none is known */
+    } * v;
+    uint32_t n;
 };
 
 /* A stage of a job that is not over yet. */
@@ -165,8 +188,16 @@ struct trp_driver {
     int stop;      /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */
     bool last_job; /* no other one will be submitted */
     bool killed;   /* … and running tasks are killed */
-    int64_t kill_at;            /* end of the grace, mono */
-    uint32_t ndatasets;         /* told to the engine */
+    int64_t kill_at;    /* end of the grace, mono */
+    uint32_t ndatasets; /* told to the engine */
+    bool files;         /* there are map outputs, or will be */
+    struct trp_driver_location *locations;
+    uint32_t nlocations, locations_cap;
+    uint64_t location_changes;          /* of who serves them */
+    int64_t servers_due;                /* readers are told then, or INT64_MAX */
+    struct trp_driver_outputs *outputs; /* by dataset */
+    uint32_t noutputs;
+    bool over;                  /* executors are told that the run is */
     char fetch_text[512];       /* of the end that is taken */
     char out_of_time[384];      /* nothing can be begun any more: why; "" */
     int64_t ends_wall, time_up; /* the end of its allocation, s; of the run, mono */

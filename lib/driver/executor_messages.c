@@ -2,6 +2,7 @@
  * What executors and gangs tell of the attempts that they run.
  */
 #include "driver/driver_state.h"
+#include "driver/locations.h"
 #include "driver/map_outputs.h"
 #include "os/clock.h"
 
@@ -97,6 +98,8 @@ void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
         on_sync(d, data, size);
     else if (trp_message_kind_of(data, size) == TRP_MSG_RECORDS)
         on_records(d, data, size);
+    else if (trp_message_kind_of(data, size) == TRP_MSG_LOCATION)
+        trp_driver_on_location(d, x, data, size);
     else
         trp_event_message(d->log, "error", "a message of unknown kind was dropped",
                           trp_driver_wall(d, d->now));

@@ -11,6 +11,7 @@
 
 #include "core/base/array.h"
 #include "driver/driver_state.h"
+#include "driver/locations.h"
 #include "events/run_folder.h"
 #include "os/clock.h"
 #include "os/held.h"
@@ -35,6 +36,7 @@ static struct trp_executor_record *make_record(trp_driver *d, trp_executor_id id
     x->requested = d->now;
     x->state = TRP_RECORD_COMING;
     x->ended = TRP_LOSS_EXITED;
+    x->location = TRP_NONE;
     return d->records[id.n] = x;
 }
 
@@ -82,6 +84,7 @@ bool trp_record_grant(struct trp_executor_record *x, const struct trp_granted *g
 
 void trp_record_drop(trp_driver *d, struct trp_executor_record *x)
 {
+    trp_driver_serves_no_more(d, x);
     d->records[x->id.n] = NULL;
     free_granted(x);
     trp_buf_free(&x->launches);
@@ -151,9 +154,10 @@ void trp_record_release(trp_driver *d, trp_executor_id id)
         return;
     bool joined = x->state & TRP_RECORD_JOINED;
     x->released = true;
+    trp_driver_serves_no_more(d, x);
     if (joined) {
         struct trp_buf b = {0};
-        trp_shutdown_put(&b);
+        trp_shutdown_put(&b, d->over);
         if (!b.failed)
             trp_channel_send(d->channel, id.n, b.data, b.size);
         trp_buf_free(&b);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "driver/driver_state.h"
+#include "driver/locations.h"
 #include "os/clock.h"
 
 static const int64_t LOOK_NS = 200000;
@@ -175,6 +176,8 @@ static int64_t next_due(const trp_driver *d, int64_t until)
         due = d->waiting_due;
     if (d->words_due < due)
         due = d->words_due;
+    if (d->servers_due < due)
+        due = d->servers_due;
     if (!d->stop && d->time_up < due)
         due = d->time_up;
     if (d->stop && !d->killed && d->kill_at < due)
@@ -239,6 +242,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
             show_progress(d, now);
             trp_driver_tell_waiting(d, now);
             trp_record_give_up_late(d, now);
+            trp_driver_tell_readers(d, now);
         }
         if (now >= trp_engine_next_timer(d->engine)) {
             struct trp_event ev = {.kind = TRP_EVENT_TIME};

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "driver/locations.h"
 #include "driver/perform.h"
 #include "wire/shuffle.h"
 
@@ -42,6 +43,8 @@ static void learn(trp_driver *d, uint32_t id)
     }
     d->stages[d->nstages++] = s;
     d->stages_known += s != NULL;
+    if (s && s->map)
+        trp_driver_need_files(d);
 }
 
 void trp_driver_learn_stages(trp_driver *d)
@@ -62,36 +65,44 @@ void trp_driver_learn_stages(trp_driver *d)
 
 /* ---- INPUTS ---- */
 
-struct hosts {
-    struct trp_input_host *v;
+/* What the message has of locations: borrowed. */
+struct places {
+    struct trp_location *v;
     uint32_t n, cap;
 };
 
-/* Outputs of one host mostly stand side by side. */
-static uint32_t host_index(struct hosts *h, const char *name)
+/* Outputs of one location mostly stand side by side. */
+static uint32_t place_of(struct places *p, const struct trp_location *l)
 {
-    for (uint32_t i = h->n; i-- > 0;)
-        if (strcmp(h->v[i].name, name) == 0)
+    for (uint32_t i = p->n; i-- > 0;)
+        if (p->v[i].number == l->number && strcmp(p->v[i].host, l->host) == 0)
             return i;
-    if (!TRP_ARRAY_GROW(h->v, h->n, h->cap))
+    if (!TRP_ARRAY_GROW(p->v, p->n, p->cap))
         return TRP_NONE;
-    h->v[h->n] = (struct trp_input_host){.name = strdup(name)};
-    return h->v[h->n].name ? h->n++ : TRP_NONE;
+    p->v[p->n] = *l;
+    return p->n++;
 }
 
 /* An output that is missing by now has no attempt: who reads it will say so. */
 static bool fill_input(trp_driver *d, struct trp_input *in, uint32_t dataset,
-                       struct hosts *hosts)
+                       struct places *places)
 {
+    static char none[] = "";
     struct trp_input_view v;
     in->dataset = dataset;
     in->nmaps = trp_engine_inputs(d->engine, dataset);
     in->maps = calloc(in->nmaps ? in->nmaps : 1, sizeof *in->maps);
     for (uint32_t i = 0; in->maps && i < in->nmaps; i++) {
         bool there = trp_engine_input(d->engine, dataset, i, &v) == 0;
-        in->maps[i].host = host_index(hosts, there ? v.host : "");
+        const struct trp_location nowhere = {
+            .number = TRP_NONE,
+            .host = (char *)(uintptr_t)(there ? v.host : ""),
+            .folder = none};
+        const struct trp_location *l =
+            there ? trp_driver_location_of(d, dataset, i, v.attempt.n) : NULL;
+        in->maps[i].location = place_of(places, l ? l : &nowhere);
         in->maps[i].attempt = there ? v.attempt.n : TRP_INPUT_MISSING;
-        if (in->maps[i].host == TRP_NONE)
+        if (in->maps[i].location == TRP_NONE)
             return false;
     }
     return in->maps != NULL;
@@ -99,26 +110,24 @@ static bool fill_input(trp_driver *d, struct trp_input *in, uint32_t dataset,
 
 static bool make_inputs(trp_driver *d, struct trp_driver_stage *s)
 {
-    struct hosts hosts = {0};
+    struct places places = {0};
     struct trp_stage_inputs in = {.stage = s->id, .stage_attempt = s->attempt};
     bool ok = (in.inputs = calloc(s->nparents, sizeof *in.inputs)) != NULL;
     for (uint32_t i = 0; ok && i < s->nparents; i++) {
         struct trp_stage_view v;
         if (trp_engine_stage(d->engine, s->parents[i], &v) < 0 || !v.map)
             continue;
-        ok = fill_input(d, &in.inputs[in.ninputs++], v.dataset, &hosts);
+        ok = fill_input(d, &in.inputs[in.ninputs++], v.dataset, &places);
     }
-    in.hosts = hosts.v;
-    in.nhosts = hosts.n;
+    in.locations = places.v;
+    in.nlocations = places.n;
     trp_buf_clear(&s->inputs);
     if (ok)
         trp_stage_inputs_put(&s->inputs, &in);
     for (uint32_t i = 0; i < in.ninputs; i++)
         free(in.inputs[i].maps);
-    for (uint32_t i = 0; i < hosts.n; i++)
-        free(hosts.v[i].name);
     free(in.inputs);
-    free(hosts.v);
+    free(places.v);
     return ok && !s->inputs.failed;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "driver/locations.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"
 
@@ -64,9 +65,10 @@ static bool stage_send(trp_driver *d, struct trp_driver_stage *s,
     }
     err->code = 0;
     const struct trp_buf *in = trp_driver_inputs(d, s, err);
-    if (err->code ||
+    if (err->code || (in && !trp_driver_tell_servers(d, x)) ||
         (in && !is_sent(trp_channel_send(d->channel, executor, in->data, in->size))))
         return false;
+    x->reads |= in != NULL;
     s->sent[executor] = s->attempt + 1;
     return true;
 }
@@ -334,6 +336,8 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
         .reason = trp_end_reason(v, end, s->timeout_ns, reason, sizeof(reason)),
     };
     trp_event_task_ended(d->log, &t);
+    if (v->task_end.status == TRP_END_SUCCESS && s->map && s->dataset != TRP_NONE)
+        trp_driver_note_output(d, s->dataset, v->task_end.task, v->task_end.attempt, x);
     if (v->task_end.status == TRP_END_SUCCESS)
         trp_driver_count_done(d, s, s->done + 1);
     else if (v->task_end.counted)

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "driver/driver_state.h"
+#include "driver/locations.h"
 #include "events/run_folder.h"
 #include "os/clock.h"
 #include "os/held.h"
@@ -73,6 +74,7 @@ static void tell_loss(trp_driver *d, struct trp_executor_record *x,
                       enum trp_record_state was, enum trp_loss reason)
 {
     char buf[160];
+    trp_driver_serves_no_more(d, x);
     if (was & TRP_RECORD_JOINED)
         trp_event_executor_removed(d->log, x->id,
                                    loss_text(x, reason, buf, sizeof(buf)),
@@ -150,6 +152,7 @@ static void tell_added(trp_driver *d, struct trp_executor_record *x,
         trp_run_folder_pid(d->run_dir, about->hello->spawner_pid, what);
     if (d->config.prints)
         link_log(d, x->id);
+    trp_driver_order_files(d, x);
     trp_event_executor_added(
         d->log, x->id, host, trp_profiles_get(d->profiles, x->profile), x->resources,
         x->nresources, trp_driver_wall(d, x->requested), trp_driver_wall(d, d->now));

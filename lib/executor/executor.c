@@ -52,7 +52,7 @@ static void executor_free(trp_executor *e)
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->work);
     pthread_cond_destroy(&e->synced);
-    free(e->map_outputs);
+    trp_executor_files_end(e);
     free(threads);
     free(e);
     trp_the_executor = NULL;
@@ -157,9 +157,13 @@ void trp_executor_finish(trp_executor *e)
         flush(e);
     if (e->spawner_lost)
         end_without_spawner(e);
+    bool stopped = !e->words_said && trp_functions_stop(e, FUNCTION_GRACE_MS);
+    trp_executor_files_leave(e);
     /* Else the spawner sees us die, kills the commands and tells what was said. */
-    if (e->words_said || !trp_functions_stop(e, FUNCTION_GRACE_MS))
+    if (!stopped)
         _exit(e->status);
+    if (e->run_over)
+        flush(e);
     trp_spawner_close(e->spawner);
     e->spawner = NULL;
     trp_crash_install(NULL);
@@ -216,10 +220,12 @@ static void join_cgroup(struct trp_executor_shape *shape)
         close(fd);
 }
 
-static int read_secret(const char *path, uint8_t *secret, trp_error *err)
+int trp_executor_secret(const struct trp_executor_shape *shape, uint8_t *ret,
+                        trp_error *err)
 {
+    const char *path = shape->secret_file;
     int fd = trp_held_open(path, O_RDONLY, 0);
-    ssize_t n = fd >= 0 ? read(fd, secret, TRP_SECRET_SIZE) : -1;
+    ssize_t n = fd >= 0 ? read(fd, ret, TRP_SECRET_SIZE) : -1;
     int error = errno;
     if (fd >= 0)
         close(fd);
@@ -259,7 +265,7 @@ int trp_executor_call(const struct trp_executor_shape *shape, trp_channel **ret,
         .network_timeout_ns = shape->network_timeout_ns,
         .heartbeat_ns = shape->heartbeat_ns,
     };
-    int r = read_secret(shape->secret_file, secret, err);
+    int r = trp_executor_secret(shape, secret, err);
     if (r == TRP_OK)
         r = trp_channel_call(&config, ret, err);
     explicit_bzero(secret, sizeof secret);

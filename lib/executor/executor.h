@@ -89,6 +89,9 @@ struct trp_task_info {
     uint64_t *records;          /* read so far; set by the task, looked at by others */
     uint64_t memory;            /* bytes it may use for map outputs */
     const char *map_outputs;    /* absolute folder: those of this host; NULL: none */
+    bool opens;                 /* it may open those of others here */
+    struct trp_block_client
+        *client; /* asks for those elsewhere; NULL: there are none */
     const struct trp_stage_inputs *inputs; /* the map outputs it reads; NULL: none */
     trp_task_sync sync;
     void *sync_context; /* the executor's own */

@@ -44,7 +44,7 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
 {
     const struct trp_task_entry *t = &self->task;
     const struct trp_stage_message *m = &t->stage->message;
-    const struct trp_task_info info = {
+    struct trp_task_info info = {
         .attempt = t->attempt,
         .stage = m->stage.n,
         .stage_attempt = trp_stage_attempt_of(m, t->number),
@@ -58,11 +58,11 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
         .killed = &self->killed,
         .records = &self->records,
         .memory = m->memory,
-        .map_outputs = e->map_outputs,
         .inputs = t->inputs,
         .sync = trp_sync_call,
         .sync_context = self,
     };
+    trp_executor_files_info(e, &info);
     ret->fetch.failed = false;
     ret->fetch.more = NULL;
     ret->fetch.nmore = 0;

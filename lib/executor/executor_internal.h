@@ -3,7 +3,7 @@
  *
  * Parts: executor.c life of the process, executor_loop.c messages, sleep and ends,
  * executor_stage.c stages and queues, executor_function.c functions and their threads,
- * executor_sync.c barrier and allGather, crash.c last words of a crash.
+ * executor_sync.c barrier and allGather, files.c where map outputs lie, crash.c last words of a crash.
  *
  * Words. A task here is *formally running* from its launch, or from the end whose place
  * it took (decision 16), until its end is recorded; whether a thread has it already is
@@ -88,7 +88,7 @@ typedef struct trp_executor {
     _Atomic(trp_spawner *) spawner; /* NULL: none yet */
     trp_baton *baton;
     char host[256];
-    char *map_outputs; /* their folder, once there are any; NULL: none */
+    _Atomic(struct trp_executor_files *) files; /* of map outputs; NULL: none yet */
     struct trp_executor_stage *stages, *last_stage;
     struct trp_estimate *estimates;
     struct trp_task_ring ready;
@@ -106,6 +106,7 @@ typedef struct trp_executor {
     int64_t active_ns;                   /* when something was last done */
     struct trp_spin spin;
     bool standby_started, driver_gone;
+    bool run_over;         /* as the driver said */
     bool words_said;       /* last words that the spawner is to pass on */
     bool spawner_lost;     /* it died or hangs */
     bool adopts;           /* what its commands leave without it comes to us */
@@ -135,6 +136,18 @@ int trp_executor_inputs(trp_executor *e, const uint8_t *message, size_t size);
 /* Frees a forgotten stage of which nothing is left. */
 void trp_executor_stage_settle(trp_executor *e, struct trp_executor_stage *s);
 void trp_executor_stages_free(trp_executor *e);
+
+/* files.c: FILES and SERVERS messages. */
+int trp_executor_files_order(trp_executor *e, const uint8_t *message, size_t size);
+int trp_executor_servers(trp_executor *e, const uint8_t *message, size_t size);
+/* Of a static run, once a stage has said where its scratch is. TRP_ENOMEM. */
+int trp_executor_files_static(trp_executor *e, const char *scratch);
+/* What a task is told of them. */
+void trp_executor_files_info(trp_executor *e, struct trp_task_info *ret);
+/* Lets go of the folder, and removes it when nobody needs it any more; while tasks may
+ * still run. Then, when none does, server and client end. */
+void trp_executor_files_leave(trp_executor *e);
+void trp_executor_files_end(trp_executor *e);
 
 /* executor.c: ends what runs and the channel, once. */
 void trp_executor_finish(trp_executor *e);
@@ -191,5 +204,8 @@ void trp_crash_idle(void);
 /* executor.c: calls the driver of a shape and proves the secret, before MPI. */
 int trp_executor_call(const struct trp_executor_shape *shape, trp_channel **ret,
                       trp_error *err);
+/* The run's secret, TRP_SECRET_SIZE bytes; to be wiped. TRP_ESYSTEM. */
+int trp_executor_secret(const struct trp_executor_shape *shape, uint8_t *ret,
+                        trp_error *err);
 
 #endif

@@ -241,15 +241,22 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
         trp_executor_stage_forget(e, stage.n);
         return true;
     case TRP_MSG_SHUTDOWN:
+        if (trp_shutdown_get(data, size, &e->run_over) < 0)
+            return false;
         atomic_store(&e->ending, true);
         return true;
     case TRP_MSG_SYNCED:
         return trp_syncs_answer(e, data, size);
     case TRP_MSG_INPUTS:
         return trp_executor_inputs(e, data, size) == TRP_OK;
+    case TRP_MSG_FILES:
+        return trp_executor_files_order(e, data, size) == TRP_OK;
+    case TRP_MSG_SERVERS:
+        return trp_executor_servers(e, data, size) == TRP_OK;
     case TRP_MSG_ENDS:
     case TRP_MSG_SYNC:
     case TRP_MSG_RECORDS:
+    case TRP_MSG_LOCATION:
         break;
     }
     return false;

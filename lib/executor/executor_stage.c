@@ -39,21 +39,10 @@ static struct trp_estimate *estimate_of(trp_executor *e, uint64_t key)
     return found;
 }
 
-/* Folders may differ from host to host, never on one. */
-static int know_map_outputs(trp_executor *e, const struct trp_executor_stage *s)
-{
-    if (e->map_outputs || !s->message.scratch[0])
-        return TRP_OK;
-    if (asprintf(&e->map_outputs, "%s/shuffle", s->message.scratch) >= 0)
-        return TRP_OK;
-    e->map_outputs = NULL;
-    return TRP_ENOMEM;
-}
-
 static int open_function(trp_executor *e, struct trp_executor_stage *s)
 {
     trp_error err = {0};
-    if (know_map_outputs(e, s) < 0)
+    if (trp_executor_files_static(e, s->message.scratch) < 0)
         return TRP_ENOMEM;
     if (trp_functions_prepare(e) < 0)
         return TRP_ESYSTEM;

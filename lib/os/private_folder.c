@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,8 +27,9 @@
 #define PREFIX "troupe-"
 #define NAME PREFIX "XXXXXX"
 #define MARK ".made-by-troupe"
+#define RUN ".run" /* of run files: a link to the run's folder */
 
-enum { PLACES = 4, LOOK_MS = 20 };
+enum { PLACES = 4, LOOK_MS = 20, ENTER_TRIES = 50 };
 
 /* The descriptor stays open for as long as the process lives. */
 static void lock_and_mark(const char *path, const char *owner)
@@ -104,6 +106,22 @@ static bool is_made_for(int folder, const char *const *owners, size_t n)
     return false;
 }
 
+/* Run files of a run that goes on. */
+static bool is_awaited(int folder)
+{
+    char run[PATH_MAX], lock[PATH_MAX + 16];
+    ssize_t n = readlinkat(folder, RUN, run, sizeof run - 1);
+    if (n <= 0)
+        return false;
+    run[n] = '\0';
+    snprintf(lock, sizeof lock, "%s/state/lock", run);
+    int fd = open(lock, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return held;
+}
+
 /* True: it is in use, by one of the owners. */
 static bool remove_unused(int at, const char *name, const char *const *owners, size_t n)
 {
@@ -113,9 +131,10 @@ static bool remove_unused(int at, const char *name, const char *const *owners, s
         return false;
     bool marked = faccessat(fd, MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     bool used = marked && flock(fd, LOCK_EX | LOCK_NB) < 0;
-    if (marked && !used)
+    bool theirs = marked && is_made_for(fd, owners, n);
+    if (marked && !used && (theirs || !is_awaited(fd)))
         trp_tree_remove(at, name, &all);
-    bool awaited = used && is_made_for(fd, owners, n);
+    bool awaited = used && theirs;
     close(fd);
     return awaited;
 }
@@ -153,6 +172,8 @@ bool trp_private_folders_tidy(const char *const *owners, size_t n, unsigned wait
         bool awaited = false;
         for (size_t i = 0; i < PLACES; i++)
             awaited |= places[i] && sweep(places[i], owners, n);
+        for (size_t i = 0; i < n; i++)
+            awaited |= owners[i][0] == '/' && sweep(owners[i], owners, n);
         if (!awaited || spent >= wait_ms)
             return !awaited;
         usleep(LOOK_MS * 1000);
@@ -171,4 +192,98 @@ void trp_private_folders_sweep_aside(const char *path)
         _exit(0);
     trp_private_folders_sweep(path);
     _exit(0);
+}
+
+/* ---- run files ---- */
+
+static bool is_still(int folder, const char *path)
+{
+    struct stat here, there;
+    return fstat(folder, &here) == 0 && lstat(path, &there) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino &&
+           here.st_uid == geteuid() && (here.st_mode & 0777) == 0700;
+}
+
+/* A shared lock on the folder, made if need be; -1 with errno. Who sweeps may have it,
+ * and removes it. */
+static int enter(const char *path)
+{
+    for (int i = 0; i < ENTER_TRIES; i++) {
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+            return -1;
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno != ENOENT)
+            return -1;
+        if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && is_still(fd, path))
+            return fd;
+        if (fd >= 0)
+            close(fd);
+        usleep(LOOK_MS * 1000);
+    }
+    errno = EBUSY;
+    return -1;
+}
+
+/* The link comes first: without the mark nobody removes it. */
+static bool mark_run_files(int folder, const char *owner, const char *run_dir)
+{
+    char text[TRP_PRIVATE_OWNER];
+    int n = snprintf(text, sizeof text, "%s", owner);
+    if (symlinkat(run_dir, folder, RUN) < 0 && errno != EEXIST)
+        return false;
+    int fd = openat(folder, MARK, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool good = fd >= 0 && write(fd, text, (size_t)n) == n;
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+static bool enter_in(const char *parent, const char *name, const char *owner,
+                     const char *run_dir, struct trp_run_files *ret)
+{
+    int n = snprintf(ret->path, sizeof ret->path, "%s/%s", parent, name);
+    ret->lock = n < (int)sizeof ret->path ? enter(ret->path) : -1;
+    if (ret->lock >= 0 && mark_run_files(ret->lock, owner, run_dir))
+        return true;
+    int error = errno;
+    if (ret->lock >= 0)
+        close(ret->lock);
+    *ret = (struct trp_run_files){.lock = -1};
+    errno = error;
+    return false;
+}
+
+int trp_run_files_enter(const char *parent, const uint8_t *key, const char *owner,
+                        const char *run_dir, struct trp_run_files *ret, trp_error *err)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"
+                                 "RSTUVWXYZ-_";
+    const char *places[PLACES] = {parent};
+    char name[] = NAME;
+    for (size_t i = 0; i < TRP_RUN_FILES_KEY; i++)
+        name[sizeof PREFIX - 1 + i] = digits[key[i] & 63];
+    if (!parent[0])
+        find_places(places);
+    for (size_t i = 0; i < PLACES; i++)
+        if (places[i] && enter_in(places[i], name, owner, run_dir, ret))
+            return 0;
+    return trp_error_set(err, TRP_ESYSTEM, "cannot make a folder of the run in %s: %s",
+                         parent[0] ? parent
+                                   : "$TROUPE_SCRATCH, /tmp, $TMPDIR or /var/tmp",
+                         strerror(errno));
+}
+
+bool trp_run_files_leave(struct trp_run_files *f, bool over)
+{
+    size_t all = SIZE_MAX;
+    if (!f->path[0])
+        return false;
+    close(f->lock);
+    int fd = over ? open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    bool last = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still(fd, f->path);
+    bool gone = last && trp_tree_remove(AT_FDCWD, f->path, &all) == 0;
+    if (fd >= 0)
+        close(fd);
+    *f = (struct trp_run_files){.lock = -1};
+    return gone;
 }

@@ -14,12 +14,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/error.h"
 
 enum {
     TRP_PRIVATE_FOLDER = 56,
     TRP_PRIVATE_OWNER = 64, /* with the NUL */
+    TRP_RUN_FILES = 4300,
+    TRP_RUN_FILES_KEY = 6,
 };
 
 /* $TROUPE_SCRATCH where it is a folder here, this user's and nobody else's to enter: a
@@ -33,13 +36,34 @@ const char *trp_job_folder(void);
 int trp_private_folder(const char *owner, char ret_path[TRP_PRIVATE_FOLDER],
                        trp_error *err);
 
+/* What all processes of a run share on this host: a folder that stays when the last of
+ * them has ended, since others of the run may come. It goes with the run: by who leaves
+ * it last then, by trp_private_folders_tidy, or, where nobody was left for that, as
+ * private folders do. */
+struct trp_run_files {
+    char path[TRP_RUN_FILES]; /* "": none */
+    int lock;                 /* shared, for as long as it is used */
+};
+
+/* Makes or enters it, in `parent` or, where that is "", where private folders are. All
+ * who say the same find the same: its name is made of `key`, TRP_RUN_FILES_KEY bytes
+ * that others do not know. `owner` is who it is tidied up for; `run_dir` the run's
+ * folder: nobody else removes it while the lock of that is held. TRP_ESYSTEM; then
+ * ret->path is "". */
+int trp_run_files_enter(const char *parent, const uint8_t *key, const char *owner,
+                        const char *run_dir, struct trp_run_files *ret, trp_error *err);
+/* Does not use it any more. `over`: nor does anybody else of the run, soon. Then the
+ * last one removes it: true, it is gone. */
+bool trp_run_files_leave(struct trp_run_files *f, bool over);
+
 /* Removes the folders beside `path` that this user's processes made in the same way and
  * nobody uses any more. */
 void trp_private_folders_sweep(const char *path);
 /* The same in a process of its own, which is not waited for: it may be much. */
 void trp_private_folders_sweep_aside(const char *path);
 /* The same wherever this user's processes make them, until none of these owners uses
- * one any more, or for `wait_ms`. False: some still do. */
+ * one any more, or for `wait_ms`. An owner that begins with "/" is a further folder to
+ * look in. False: some still do. */
 bool trp_private_folders_tidy(const char *const *owners, size_t n, unsigned wait_ms);
 
 #endif

@@ -21,7 +21,7 @@ static void release(const void *p)
 enum trp_message_kind trp_message_kind_of(const void *p, size_t n)
 {
     const uint8_t *kind = (const uint8_t *)p;
-    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_RECORDS)
+    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_LOCATION)
         return (enum trp_message_kind)0;
     return (enum trp_message_kind) * kind;
 }
@@ -313,9 +313,20 @@ int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage)
     return 0;
 }
 
-void trp_shutdown_put(struct trp_buf *b)
+void trp_shutdown_put(struct trp_buf *b, bool over)
 {
     trp_put_u8(b, TRP_MSG_SHUTDOWN);
+    trp_put_u8(b, over);
+}
+
+int trp_shutdown_get(const void *p, size_t n, bool *ret_over)
+{
+    struct trp_view v = view_of_kind(p, n, TRP_MSG_SHUTDOWN);
+    uint8_t over = trp_get_u8(&v);
+    if (!trp_view_end(&v) || over > 1)
+        return TRP_EPROTO;
+    *ret_over = over == 1;
+    return 0;
 }
 
 /* ---- SYNC, SYNCED --------------------------------------------------------------- */

@@ -10,10 +10,13 @@
  *   SHUTDOWN no more work: end everything, say goodbye
  *   SYNCED   the answer to a SYNC
  *   INPUTS   where the map outputs lie that a stage reads (wire/shuffle.h)
+ *   FILES    where to leave map outputs, and whether to serve them (the same)
+ *   SERVERS  who serves them (the same)
  * executor → driver
  *   ENDS     a batch of attempts that ended, with metrics and results
  *   SYNC     a task of a barrier stage waits for all others of its stage
  *   RECORDS  how many records running functions have read so far
+ *   LOCATION where its map outputs lie, and its block server (wire/shuffle.h)
  *
  * A decoder checks every length; TRP_EPROTO for anything else. Borrowed pointers point
  * into the decoded bytes.
@@ -40,6 +43,9 @@ enum trp_message_kind {
     TRP_MSG_SYNCED = 8,
     TRP_MSG_INPUTS = 9,
     TRP_MSG_RECORDS = 10,
+    TRP_MSG_FILES = 11,
+    TRP_MSG_SERVERS = 12,
+    TRP_MSG_LOCATION = 13,
 };
 
 enum trp_work_kind {
@@ -135,7 +141,9 @@ int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt,
                  enum trp_kill_mode *ret_mode);
 void trp_forget_put(struct trp_buf *b, trp_stage_id stage);
 int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage);
-void trp_shutdown_put(struct trp_buf *b);
+/* `over`: the run is. */
+void trp_shutdown_put(struct trp_buf *b, bool over);
+int trp_shutdown_get(const void *p, size_t n, bool *ret_over);
 
 /* SYNC: one call of barrier or allGather by an attempt, its `epoch`-th. */
 struct trp_sync {

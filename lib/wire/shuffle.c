@@ -7,6 +7,148 @@
 
 #include "wire/message.h"
 
+/* ---- locations ----------------------------------------------------------------- */
+
+enum { LOCATION_MIN = 3 * sizeof(uint32_t) + 2 * sizeof(uint64_t) };
+
+static void put_location(struct trp_buf *b, const struct trp_location *l)
+{
+    trp_put_u32(b, l->number);
+    trp_put_text(b, l->host);
+    trp_put_text(b, l->folder);
+    trp_put_u64(b, l->dev);
+    trp_put_u64(b, l->ino);
+}
+
+static bool get_location(struct trp_view *v, struct trp_location *ret)
+{
+    ret->number = trp_get_u32(v);
+    ret->host = trp_get_text(v);
+    ret->folder = trp_get_text(v);
+    ret->dev = trp_get_u64(v);
+    ret->ino = trp_get_u64(v);
+    return !v->bad && ret->host && ret->folder;
+}
+
+void trp_location_clear(struct trp_location *l)
+{
+    free(l->host);
+    free(l->folder);
+    *l = (struct trp_location){.number = TRP_NONE};
+}
+
+void trp_location_put(struct trp_buf *b, const struct trp_location *l,
+                      const char *endpoint)
+{
+    trp_put_u8(b, TRP_MSG_LOCATION);
+    put_location(b, l);
+    trp_put_text(b, endpoint);
+}
+
+int trp_location_get(const void *p, size_t n, struct trp_location *ret,
+                     char **ret_endpoint)
+{
+    struct trp_view v = trp_view_of(p, n);
+    struct trp_location l = {0};
+    if (trp_get_u8(&v) != TRP_MSG_LOCATION)
+        return TRP_EPROTO;
+    char *endpoint = get_location(&v, &l) ? trp_get_text(&v) : NULL;
+    if (endpoint && trp_view_end(&v)) {
+        *ret = l;
+        *ret_endpoint = endpoint;
+        return 0;
+    }
+    int rc = v.bad || endpoint ? TRP_EPROTO : TRP_ENOMEM;
+    free(endpoint);
+    trp_location_clear(&l);
+    return rc;
+}
+
+static bool get_flag(struct trp_view *v)
+{
+    uint8_t flag = trp_get_u8(v);
+    v->bad = v->bad || flag > 1;
+    return flag == 1;
+}
+
+void trp_files_order_put(struct trp_buf *b, const struct trp_files_order *o)
+{
+    trp_put_u8(b, TRP_MSG_FILES);
+    trp_put_text(b, o->parent);
+    trp_put_u8(b, o->in_run);
+    trp_put_u8(b, o->serves);
+    trp_put_u8(b, o->here_only);
+    trp_put_u8(b, o->opens);
+}
+
+int trp_files_order_get(const void *p, size_t n, struct trp_files_order *ret)
+{
+    struct trp_view v = trp_view_of(p, n);
+    if (trp_get_u8(&v) != TRP_MSG_FILES)
+        return TRP_EPROTO;
+    struct trp_files_order o = {.parent = trp_get_text(&v)};
+    o.in_run = get_flag(&v);
+    o.serves = get_flag(&v);
+    o.here_only = get_flag(&v);
+    o.opens = get_flag(&v);
+    if (o.parent && trp_view_end(&v)) {
+        *ret = o;
+        return 0;
+    }
+    free(o.parent);
+    return v.bad || o.parent ? TRP_EPROTO : TRP_ENOMEM;
+}
+
+void trp_servers_begin(struct trp_buf *b)
+{
+    trp_buf_clear(b);
+    trp_put_u8(b, TRP_MSG_SERVERS);
+}
+
+void trp_servers_add(struct trp_buf *b, uint32_t location, const char *const *endpoints,
+                     uint32_t n)
+{
+    trp_put_u32(b, location);
+    trp_put_u32(b, n);
+    for (uint32_t i = 0; i < n; i++)
+        trp_put_text(b, endpoints[i]);
+}
+
+int trp_servers_open(const void *p, size_t n, struct trp_view *ret)
+{
+    *ret = trp_view_of(p, n);
+    return trp_get_u8(ret) == TRP_MSG_SERVERS ? 0 : TRP_EPROTO;
+}
+
+void trp_endpoints_free(char **endpoints, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        free(endpoints[i]);
+    free(endpoints);
+}
+
+int trp_servers_next(struct trp_view *v, uint32_t *ret_location, char ***ret_endpoints,
+                     uint32_t *ret_n)
+{
+    if (trp_view_end(v))
+        return 0;
+    *ret_location = trp_get_u32(v);
+    uint32_t n = trp_get_count(v, sizeof(uint32_t)), got = 0;
+    if (v->bad || n > TRP_ENDPOINTS_MAX)
+        return TRP_EPROTO;
+    char **all = calloc(n ? n : 1, sizeof *all);
+    while (all && got < n && (all[got] = trp_get_text(v)))
+        got++;
+    if (all && got == n) {
+        *ret_endpoints = all;
+        *ret_n = n;
+        return 1;
+    }
+    if (all)
+        trp_endpoints_free(all, got);
+    return v->bad ? TRP_EPROTO : TRP_ENOMEM;
+}
+
 /* ---- INPUTS -------------------------------------------------------------------- */
 
 void trp_stage_inputs_put(struct trp_buf *b, const struct trp_stage_inputs *in)
@@ -14,42 +156,21 @@ void trp_stage_inputs_put(struct trp_buf *b, const struct trp_stage_inputs *in)
     trp_put_u8(b, TRP_MSG_INPUTS);
     trp_put_u32(b, in->stage.n);
     trp_put_u32(b, in->stage_attempt);
-    trp_put_u32(b, in->nhosts);
-    for (uint32_t i = 0; i < in->nhosts; i++) {
-        const struct trp_input_host *h = &in->hosts[i];
-        trp_put_text(b, h->name);
-        trp_put_u32(b, h->nendpoints);
-        for (uint32_t k = 0; k < h->nendpoints; k++)
-            trp_put_text(b, h->endpoints[k]);
-    }
+    trp_put_u32(b, in->nlocations);
+    for (uint32_t i = 0; i < in->nlocations; i++)
+        put_location(b, &in->locations[i]);
     trp_put_u32(b, in->ninputs);
     for (uint32_t i = 0; i < in->ninputs; i++) {
         trp_put_u32(b, in->inputs[i].dataset);
         trp_put_u32(b, in->inputs[i].nmaps);
         for (uint32_t k = 0; k < in->inputs[i].nmaps; k++) {
-            trp_put_u32(b, in->inputs[i].maps[k].host);
+            trp_put_u32(b, in->inputs[i].maps[k].location);
             trp_put_u64(b, in->inputs[i].maps[k].attempt);
         }
     }
 }
 
-static bool get_host(struct trp_view *v, struct trp_input_host *h)
-{
-    h->name = trp_get_text(v);
-    uint32_t n = trp_get_count(v, sizeof(uint32_t));
-    v->bad = v->bad || n > TRP_INPUT_ENDPOINTS_MAX;
-    if (v->bad || !h->name)
-        return false;
-    h->endpoints = calloc(n ? n : 1, sizeof *h->endpoints);
-    if (!h->endpoints)
-        return false;
-    for (; h->nendpoints < n; h->nendpoints++)
-        if (!(h->endpoints[h->nendpoints] = trp_get_text(v)))
-            return false;
-    return true;
-}
-
-static bool get_input(struct trp_view *v, struct trp_input *in, uint32_t nhosts)
+static bool get_input(struct trp_view *v, struct trp_input *in, uint32_t nlocations)
 {
     in->dataset = trp_get_u32(v);
     uint32_t n = trp_get_count(v, 12);
@@ -60,9 +181,9 @@ static bool get_input(struct trp_view *v, struct trp_input *in, uint32_t nhosts)
     if (!in->maps)
         return false;
     for (; in->nmaps < n; in->nmaps++) {
-        in->maps[in->nmaps].host = trp_get_u32(v);
+        in->maps[in->nmaps].location = trp_get_u32(v);
         in->maps[in->nmaps].attempt = trp_get_u64(v);
-        v->bad = v->bad || in->maps[in->nmaps].host >= nhosts;
+        v->bad = v->bad || in->maps[in->nmaps].location >= nlocations;
         if (v->bad)
             return false;
     }
@@ -73,19 +194,19 @@ static bool get_inputs(struct trp_view *v, struct trp_stage_inputs *in)
 {
     in->stage.n = trp_get_u32(v);
     in->stage_attempt = trp_get_u32(v);
-    uint32_t n = trp_get_count(v, 2 * sizeof(uint32_t));
-    if (v->bad || !(in->hosts = calloc(n ? n : 1, sizeof *in->hosts)))
+    uint32_t n = trp_get_count(v, LOCATION_MIN);
+    if (v->bad || !(in->locations = calloc(n ? n : 1, sizeof *in->locations)))
         return false;
-    for (; in->nhosts < n; in->nhosts++)
-        if (!get_host(v, &in->hosts[in->nhosts])) {
-            in->nhosts++; /* what it has is freed with it */
+    for (; in->nlocations < n; in->nlocations++)
+        if (!get_location(v, &in->locations[in->nlocations])) {
+            in->nlocations++; /* what it has is freed with it */
             return false;
         }
     n = trp_get_count(v, 2 * sizeof(uint32_t));
     if (v->bad || !(in->inputs = calloc(n ? n : 1, sizeof *in->inputs)))
         return false;
     for (; in->ninputs < n; in->ninputs++)
-        if (!get_input(v, &in->inputs[in->ninputs], in->nhosts)) {
+        if (!get_input(v, &in->inputs[in->ninputs], in->nlocations)) {
             in->ninputs++;
             return false;
         }
@@ -114,15 +235,11 @@ void trp_stage_inputs_free(struct trp_stage_inputs *in)
 {
     if (!in)
         return;
-    for (uint32_t i = 0; i < in->nhosts; i++) {
-        for (uint32_t k = 0; k < in->hosts[i].nendpoints; k++)
-            free(in->hosts[i].endpoints[k]);
-        free(in->hosts[i].endpoints);
-        free(in->hosts[i].name);
-    }
+    for (uint32_t i = 0; i < in->nlocations; i++)
+        trp_location_clear(&in->locations[i]);
     for (uint32_t i = 0; i < in->ninputs; i++)
         free(in->inputs[i].maps);
-    free(in->hosts);
+    free(in->locations);
     free(in->inputs);
     free(in);
 }

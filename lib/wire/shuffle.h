@@ -2,10 +2,17 @@
  * What is said of map outputs: where a stage's inputs lie, how large the blocks of an
  * output are, which output could not be read. Layouts and codecs; no I/O.
  *
+ * A *location* is a folder of map outputs on a host, numbered by the driver; its servers
+ * are the block servers of the executors that use it.
+ *
  * driver → executor
- *   INPUTS   for each dataset whose map outputs a stage reads: the host and the attempt
- *            of every map task's output; sent to an executor once for each attempt of
- *            the stage, before its first launch there
+ *   FILES    before any other of these: where its location is to be
+ *   SERVERS  of locations, in place of what was said of them before: their endpoints
+ *   INPUTS   for each dataset whose map outputs a stage reads: the location and the
+ *            attempt of every map task's output; sent to an executor once for each
+ *            attempt of the stage, before its first launch there
+ * executor → driver
+ *   LOCATION the answer to FILES; without a folder, later: it has removed that
  * In an end (struct trp_end)
  *   extra of a map task's end: the sizes of its blocks
  *   extra of TRP_END_FETCH:    the output, then a text
@@ -17,25 +24,30 @@
 #ifndef TRP_WIRE_SHUFFLE_H
 #define TRP_WIRE_SHUFFLE_H
 
+#include <stdbool.h>
+
 #include "core/base/bytes.h"
 #include "core/base/error.h"
 #include "core/base/ids.h"
 
 enum {
     TRP_INPUT_PARTITIONS_MAX = 1 << 24, /* of one side of a shuffle */
-    TRP_INPUT_ENDPOINTS_MAX = 64,       /* of one host */
+    TRP_ENDPOINTS_MAX = 64,             /* of one location */
 };
 
 #define TRP_INPUT_MISSING UINT64_MAX
 
-struct trp_input_host {
-    char *name;
-    char **endpoints; /* "ADDRESS:PORT" of its block servers */
-    uint32_t nendpoints;
+struct trp_location {
+    uint32_t number; /* TRP_NONE: the reader's own, or not given yet */
+    char *host;
+    char *folder;      /* absolute; "": none */
+    uint64_t dev, ino; /* of the folder on that host; 0: all hosts see it */
 };
+void trp_location_clear(struct trp_location *l);
+
 struct trp_input_map {
-    uint32_t host;    /* index into hosts */
-    uint64_t attempt; /* TRP_INPUT_MISSING: the output was lost meanwhile */
+    uint32_t location; /* index into locations */
+    uint64_t attempt;  /* TRP_INPUT_MISSING: the output was lost meanwhile */
 };
 /* The map outputs of one dataset. */
 struct trp_input {
@@ -48,8 +60,8 @@ struct trp_stage_inputs {
     uint32_t users; /* of whoever shares it */
     trp_stage_id stage;
     uint32_t stage_attempt;
-    uint32_t nhosts, ninputs;
-    struct trp_input_host *hosts;
+    uint32_t nlocations, ninputs;
+    struct trp_location *locations;
     struct trp_input *inputs;
 };
 
@@ -62,6 +74,36 @@ void trp_stage_inputs_leave(struct trp_stage_inputs *in);
 /* The outputs of a dataset; NULL: none of its inputs. */
 const struct trp_input *trp_stage_inputs_of(const struct trp_stage_inputs *in,
                                             uint32_t dataset);
+
+/* FILES */
+struct trp_files_order {
+    char *parent;   /* absolute: of the folder; "": one of the node's own */
+    bool in_run;    /* the parent is in the run's folder */
+    bool serves;    /* others are to be served, and asked */
+    bool here_only; /* all of them are on this machine */
+    bool opens;     /* outputs of this host are opened; else they are fetched, too */
+};
+void trp_files_order_put(struct trp_buf *b, const struct trp_files_order *o);
+/* *ret has copies. TRP_EPROTO, TRP_ENOMEM. */
+int trp_files_order_get(const void *p, size_t n, struct trp_files_order *ret);
+
+/* LOCATION; `endpoint` is that of its block server, "": it has none. */
+void trp_location_put(struct trp_buf *b, const struct trp_location *l,
+                      const char *endpoint);
+/* *ret and *ret_endpoint are copies. TRP_EPROTO, TRP_ENOMEM. */
+int trp_location_get(const void *p, size_t n, struct trp_location *ret,
+                     char **ret_endpoint);
+
+/* SERVERS: begun, then one location after the other. */
+void trp_servers_begin(struct trp_buf *b);
+void trp_servers_add(struct trp_buf *b, uint32_t location, const char *const *endpoints,
+                     uint32_t n);
+int trp_servers_open(const void *p, size_t n, struct trp_view *ret); /* TRP_EPROTO */
+/* 1: a location; its endpoints are copies. 0: there are no more. TRP_EPROTO,
+ * TRP_ENOMEM. */
+int trp_servers_next(struct trp_view *v, uint32_t *ret_location, char ***ret_endpoints,
+                     uint32_t *ret_n);
+void trp_endpoints_free(char **endpoints, uint32_t n);
 
 /* Bytes of the blocks of one map output. */
 void trp_sizes_put(struct trp_buf *b, const uint64_t *sizes, uint32_t n);

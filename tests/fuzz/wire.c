@@ -209,6 +209,65 @@ static int take_records(const uint8_t *data, size_t size)
     return 0;
 }
 
+static int take_shutdown(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    bool over;
+    int rc = trp_shutdown_get(data, size, &over);
+    if (rc < 0)
+        return rc;
+    trp_shutdown_put(&b, over);
+    same("SHUTDOWN", &b, data, size);
+    return 0;
+}
+
+static int take_order(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_files_order o;
+    int rc = trp_files_order_get(data, size, &o);
+    if (rc < 0)
+        return rc;
+    trp_files_order_put(&b, &o);
+    free(o.parent);
+    same("FILES", &b, data, size);
+    return 0;
+}
+
+static int take_location(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_location l;
+    char *endpoint;
+    int rc = trp_location_get(data, size, &l, &endpoint);
+    if (rc < 0)
+        return rc;
+    trp_location_put(&b, &l, endpoint);
+    trp_location_clear(&l);
+    free(endpoint);
+    same("LOCATION", &b, data, size);
+    return 0;
+}
+
+static int take_servers(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_view v;
+    uint32_t location, n;
+    char **endpoints;
+    int rc = trp_servers_open(data, size, &v);
+    trp_servers_begin(&b);
+    while (rc >= 0 && (rc = trp_servers_next(&v, &location, &endpoints, &n)) > 0) {
+        trp_servers_add(&b, location, (const char *const *)endpoints, n);
+        trp_endpoints_free(endpoints, n);
+    }
+    if (rc < 0)
+        trp_buf_free(&b);
+    else
+        same("SERVERS", &b, data, size);
+    return rc;
+}
+
 /* What ends carry as bytes of their own. */
 static void take_parts(const uint8_t *data, size_t size)
 {
@@ -255,8 +314,14 @@ static int take(const uint8_t *data, size_t size)
         return take_inputs(data, size);
     case TRP_MSG_RECORDS:
         return take_records(data, size);
+    case TRP_MSG_FILES:
+        return take_order(data, size);
+    case TRP_MSG_LOCATION:
+        return take_location(data, size);
+    case TRP_MSG_SERVERS:
+        return take_servers(data, size);
     case TRP_MSG_SHUTDOWN:
-        return 0;
+        return take_shutdown(data, size);
     }
     return take_command(data, size); /* a body without its message */
 }

@@ -442,7 +442,7 @@ static int drive(const char *folder)
     check_kill();
     check_commands(folder);
     struct trp_buf b = {0};
-    trp_shutdown_put(&b);
+    trp_shutdown_put(&b, false);
     send_buf(&b);
     wait_down(5000);
     for (uint32_t i = 0; i < nends; i++)

@@ -130,6 +130,53 @@ flip() { # a byte in the middle of its records
     damaged flip
 }
 
+# fetched: files are not opened, as if every executor were on a host of its own.
+fetched() { export TROUPE_OPT_shuffle_readHostLocalDisk=false; }
+
+@test "what is not opened is fetched, and is the same" {
+    fetched
+    run -0 --separate-stderr troupe run --run-name r --set events.tasks=all -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out
+    right out
+    [ "$(row "$map" <<<"$output")" = "7 7 0" ]
+    [[ "$output" =~ " written, "([0-9.]+" "[A-Za-z]+)" read ("(.*)" from other hosts)" ]]
+    [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+    [ "$(events r | grep -o '"Remote Bytes Read":[0-9]*' | awk -F: '{ n += $2 } END { print (n > 10000) }')" = 1 ]
+    run ! grep '"Local Bytes Read":[1-9]' troupe-runs/r/events.jsonl
+}
+
+@test "what is fetched and was deleted, cut or flipped is made again, and no other" {
+    local how
+    fetched
+    for how in rm "truncate -s 1000" flip; do
+        damaged $how
+        rm -r troupe-runs out wait.here wait.go
+    done
+}
+
+# serving SIGNAL: an executor that waits for work, and serves what it and others have
+# written, gets it when the next stage begins.
+serving() {
+    local id waits
+    fetched
+    tally TALLY_PLAIN=1 TROUPE_OPT_network_timeout=4s TROUPE_OPT_executor_heartbeatInterval=1s
+    waits=$(cat wait.here)
+    for id in 0 1 2; do
+        [ $id != "$waits" ] && pid_of "executor $id" r >pids && break
+    done
+    : >wait.go
+    kill -"$1" $(cat pids)
+    goes_on
+    [ "$(row "$map" <summary)" = "7 7 0" ]
+}
+
+@test "when a block server is killed another one of its host serves" {
+    serving KILL
+}
+
+@test "when a block server says nothing another one of its host is asked" {
+    serving STOP
+}
+
 @test "when all map outputs are gone they are made again in one go" {
     tally
     rm "$outputs"/[0-9]*

@@ -134,9 +134,10 @@ int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
 /* Where the outputs lie that a dataset reads. */
 static struct trp_stage_inputs *fake_inputs(trp_driver *d, const struct fake_dataset *f)
 {
-    char name[] = "here";
-    struct trp_input_host here = {.name = name};
-    struct trp_stage_inputs in = {.nhosts = 1, .hosts = &here, .ninputs = f->nparents};
+    char name[] = "here", none[] = "";
+    struct trp_location here = {.number = TRP_NONE, .host = name, .folder = none};
+    struct trp_stage_inputs in = {
+        .nlocations = 1, .locations = &here, .ninputs = f->nparents};
     struct trp_buf b = {0};
     in.inputs = g_new0(struct trp_input, f->nparents + 1);
     for (uint32_t i = 0; i < f->nparents; i++) {

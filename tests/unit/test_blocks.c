@@ -97,6 +97,17 @@ static void write_numbers(struct world *w, size_t most, int compress)
     }
 }
 
+/* Tries again after half a minute, unless it has learnt better. */
+static trp_block_client *start_slow_client(void)
+{
+    trp_error err;
+    trp_block_client *c = NULL;
+    const struct trp_block_client_config config = {
+        .secret = secret, .mac = true, .retry_ns = 30000 * MS};
+    g_assert_cmpint(trp_block_client_start(&config, &c, &err), ==, 0);
+    return c;
+}
+
 static struct world *world_make(uint32_t maps, uint32_t partitions, uint32_t records,
                                 size_t most, int compress)
 {
@@ -111,8 +122,9 @@ static struct world *world_make(uint32_t maps, uint32_t partitions, uint32_t rec
         w->servers[h] = start_server(w->folders[h], true, 0);
         w->endpoints[h][0] = w->own[h] =
             g_strdup(trp_block_server_endpoint(w->servers[h]));
-        w->hosts[h] =
-            (struct trp_data_host){h == 0 ? "zero" : "one", false, w->endpoints[h], 1};
+        w->hosts[h] = (struct trp_data_host){.name = h == 0 ? "zero" : "one",
+                                             .endpoints = w->endpoints[h],
+                                             .nendpoints = 1};
     }
     for (uint32_t m = 0; m < maps; m++)
         w->sources[m] = (struct trp_shuffle_source){m, 1000 + m, m % HOSTS};
@@ -397,6 +409,49 @@ static void test_another_server(void)
     world_free(w);
 }
 
+/* A thread that learns who serves host 1, when a reader waits for that. */
+static void *learn_late(void *arg)
+{
+    struct world *w = (struct world *)arg;
+    struct trp_block_client_counts counts;
+    do {
+        g_usleep(1000);
+        trp_block_client_counts(w->client, &counts);
+    } while (counts.retries == 0);
+    const char *one = w->own[1];
+    g_assert_cmpint(trp_block_client_learn(w->client, 1, &one, 1), ==, 0);
+    return NULL;
+}
+
+/* Servers of locations change while readers read. */
+static void test_learnt(void)
+{
+    struct world *w = world_make(4, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    const char *zero[] = {w->own[0]};
+    g_autofree char *dead = dead_endpoint();
+    const char *gone = dead;
+    for (uint32_t h = 0; h < HOSTS; h++)
+        w->hosts[h] =
+            (struct trp_data_host){.name = h == 0 ? "zero" : "one", .location = h};
+    trp_block_client_stop(w->client);
+    w->client = read.client = start_slow_client();
+    g_assert_cmpint(trp_block_client_learn(w->client, 0, zero, 1), ==, 0);
+    GThread *late = g_thread_new("late", learn_late, w);
+    int64_t begin = g_get_monotonic_time();
+    all_is_read(w, &read, 500);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, 20 * G_USEC_PER_SEC);
+    g_thread_join(late);
+    trp_block_client_stop(w->client);
+    w->client = read.client = start_client(secret, true, 5000);
+    g_assert_cmpint(trp_block_client_learn(w->client, 0, zero, 1), ==, 0);
+    g_assert_cmpint(trp_block_client_learn(w->client, 1, &gone, 1), ==, 0);
+    has_problem(w, &read, 1, g_strerror(ECONNREFUSED));
+    g_assert_cmpint(trp_block_client_learn(w->client, 1, NULL, 0), ==, 0);
+    has_problem(w, &read, 1, "no block server of this host is known");
+    world_free(w);
+}
+
 static int listen_here(char **ret_endpoint)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
@@ -574,6 +629,8 @@ int main(int argc, char **argv)
     g_test_add_func("/blocks/that are missing or damaged are named", test_missing);
     g_test_add_func("/blocks/of a server that is gone are named after some tries",
                     test_no_server);
+    g_test_add_func("/blocks/are had from servers that are learnt of meanwhile",
+                    test_learnt);
     g_test_add_func("/blocks/are had from another server of the host",
                     test_another_server);
     g_test_add_func("/blocks/of a server that is silent are given up",

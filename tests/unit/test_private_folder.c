@@ -7,11 +7,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/private_folder.h"
+#include "os/tree.h"
 
 static char job[] = "/tmp/private-XXXXXX";
 
@@ -133,6 +135,93 @@ static void test_tidy(void)
     g_assert_cmpint(rmdir(plain), ==, 0);
 }
 
+/* ---- run files ---- */
+
+static const uint8_t key[TRP_RUN_FILES_KEY] = {1, 2, 3, 250, 251, 252};
+
+static void enter(const char *run, struct trp_run_files *ret)
+{
+    trp_error err;
+    g_assert_cmpint(trp_run_files_enter(job, key, "run", run, ret, &err), ==, 0);
+    g_assert_true(is_folder(ret->path));
+}
+
+/* A run's folder whose lock is held; *ret_lock is its descriptor. */
+static char *make_run(int *ret_lock)
+{
+    char *run = g_strdup_printf("%s/r", job), *state = g_strdup_printf("%s/state", run),
+         *lock = g_strdup_printf("%s/lock", state);
+    g_assert_cmpint(g_mkdir_with_parents(state, 0700), ==, 0);
+    *ret_lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    g_assert_cmpint(flock(*ret_lock, LOCK_EX | LOCK_NB), ==, 0);
+    g_free(state);
+    g_free(lock);
+    return run;
+}
+
+static void remove_run(char *run, int lock)
+{
+    size_t all = SIZE_MAX;
+    close(lock);
+    g_assert_cmpint(trp_tree_remove(AT_FDCWD, run, &all), ==, 0);
+    g_free(run);
+}
+
+/* While it is used, and after that while its run goes on, none but the run removes it. */
+static void test_run_files(void)
+{
+    int lock;
+    char *run = make_run(&lock), path[TRP_RUN_FILES];
+    struct trp_run_files one, two;
+    const char *const others[] = {"run.1", job}, *const ours[] = {"run", job};
+    g_unsetenv("TROUPE_SCRATCH");
+    enter(run, &one);
+    enter(run, &two);
+    g_assert_cmpstr(one.path, ==, two.path);
+    strcpy(path, one.path);
+    g_assert_true(trp_private_folders_tidy(others, 2, 0));
+    g_assert_true(is_folder(path));
+    g_assert_false(trp_run_files_leave(&one, false));
+    g_assert_false(trp_run_files_leave(&two, false));
+    g_assert_true(trp_private_folders_tidy(others, 2, 0));
+    g_assert_true(is_folder(path)); /* between two executors */
+    enter(run, &one);
+    g_assert_false(trp_private_folders_tidy(ours, 2, 0));
+    g_assert_false(trp_run_files_leave(&one, false));
+    g_assert_true(trp_private_folders_tidy(ours, 2, 0));
+    g_assert_false(is_folder(path));
+    enter(run, &one);
+    g_assert_false(trp_run_files_leave(&one, false));
+    g_assert_cmpint(flock(lock, LOCK_UN), ==, 0); /* the run is over */
+    g_assert_true(trp_private_folders_tidy(others, 2, 0));
+    g_assert_false(is_folder(path));
+    remove_run(run, lock);
+}
+
+/* The last one at the run's end removes it. */
+static void test_last(void)
+{
+    int lock;
+    char *run = make_run(&lock), path[TRP_RUN_FILES];
+    struct trp_run_files one, two;
+    enter(run, &one);
+    enter(run, &two);
+    strcpy(path, one.path);
+    g_assert_false(trp_run_files_leave(&one, true));
+    g_assert_true(is_folder(path));
+    g_assert_true(trp_run_files_leave(&two, true));
+    g_assert_false(is_folder(path));
+    g_assert_false(trp_run_files_leave(&two, true));
+    /* what has the name and is not ours alone is not taken */
+    g_assert_cmpint(g_mkdir(path, 0700), ==, 0);
+    g_assert_cmpint(g_chmod(path, 0755), ==, 0);
+    trp_error err;
+    g_assert_cmpint(trp_run_files_enter(job, key, "run", run, &one, &err), ==,
+                    TRP_ESYSTEM);
+    g_assert_cmpint(rmdir(path), ==, 0);
+    remove_run(run, lock);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -143,6 +232,8 @@ int main(int argc, char **argv)
     g_test_add_func("/private folder/job's folder", test_job_folder);
     g_test_add_func("/private folder/a path that is too long", test_long_path);
     g_test_add_func("/private folder/tidied after who was killed", test_tidy);
+    g_test_add_func("/private folder/a run's files stay as long as it", test_run_files);
+    g_test_add_func("/private folder/a run's last process removes them", test_last);
     int r = g_test_run();
     g_assert_cmpint(rmdir(job), ==, 0);
     return r;

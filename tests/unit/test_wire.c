@@ -487,10 +487,10 @@ static void small_messages_come_back_as_they_were(void)
     g_assert_cmpint(trp_forget_get(b.data, b.size, &s), ==, 0);
     g_assert_cmpuint(s.n, ==, 5);
     trp_buf_clear(&b);
-    trp_shutdown_put(&b);
+    trp_shutdown_put(&b, false);
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_SHUTDOWN);
     g_assert_cmpint(trp_message_kind_of(b.data, 0), ==, 0);
-    b.data[0] = TRP_MSG_RECORDS + 1;
+    b.data[0] = TRP_MSG_LOCATION + 1;
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, 0);
     trp_buf_free(&b);
 }

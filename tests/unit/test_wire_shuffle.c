@@ -46,11 +46,10 @@ static void sizes_that_are_none_are_refused(void)
 
 static void inputs_come_back(void)
 {
-    char name[] = "node1", other[] = "node2", at[] = "10.0.0.1:4000";
-    char *endpoints[] = {at};
-    struct trp_input_host hosts[] = {
-        {name,  endpoints, 1},
-        {other, NULL,      0}
+    char name[] = "node1", other[] = "node2", folder[] = "/tmp/a", none[] = "";
+    struct trp_location locations[] = {
+        {4,        name,  folder, 7, 8},
+        {TRP_NONE, other, none,   0, 0}
     };
     struct trp_input_map maps[] = {
         {0, 7                },
@@ -62,9 +61,9 @@ static void inputs_come_back(void)
     };
     const struct trp_stage_inputs in = {.stage = {9},
                                         .stage_attempt = 2,
-                                        .nhosts = 2,
+                                        .nlocations = 2,
                                         .ninputs = 2,
-                                        .hosts = hosts,
+                                        .locations = locations,
                                         .inputs = inputs};
     struct trp_buf b = {0};
     struct trp_stage_inputs *got;
@@ -73,22 +72,84 @@ static void inputs_come_back(void)
     g_assert_cmpint(trp_stage_inputs_get(b.data, b.size, &got), ==, 0);
     g_assert_cmpuint(got->stage.n, ==, 9);
     g_assert_cmpuint(got->stage_attempt, ==, 2);
-    g_assert_cmpstr(got->hosts[0].endpoints[0], ==, at);
-    g_assert_cmpstr(got->hosts[1].name, ==, other);
+    g_assert_cmpuint(got->locations[0].number, ==, 4);
+    g_assert_cmpstr(got->locations[0].folder, ==, folder);
+    g_assert_cmpuint(got->locations[0].dev, ==, 7);
+    g_assert_cmpuint(got->locations[0].ino, ==, 8);
+    g_assert_cmpuint(got->locations[1].number, ==, TRP_NONE);
+    g_assert_cmpstr(got->locations[1].host, ==, other);
     const struct trp_input *three = trp_stage_inputs_of(got, 3);
     g_assert_cmpuint(three->nmaps, ==, 2);
     g_assert_cmpuint(three->maps[0].attempt, ==, 7);
-    g_assert_cmpuint(three->maps[1].host, ==, 1);
+    g_assert_cmpuint(three->maps[1].location, ==, 1);
     g_assert_null(trp_stage_inputs_of(got, 5));
     got->users++;
     trp_stage_inputs_leave(got);
     trp_stage_inputs_leave(got);
     for (size_t cut = 0; cut < b.size; cut++)
         g_assert_cmpint(trp_stage_inputs_get(b.data, cut, &got), ==, TRP_EPROTO);
-    maps[1].host = 2; /* there is none */
+    maps[1].location = 2; /* there is none */
     trp_buf_clear(&b);
     trp_stage_inputs_put(&b, &in);
     g_assert_cmpint(trp_stage_inputs_get(b.data, b.size, &got), ==, TRP_EPROTO);
+    trp_buf_free(&b);
+}
+
+/* What executors are ordered about map outputs, and what they answer. */
+static void locations_come_back(void)
+{
+    char parent[] = "/scratch", name[] = "node1", folder[] = "/scratch/troupe-abcdef";
+    const struct trp_files_order order = {
+        .parent = parent, .serves = true, .opens = true};
+    struct trp_files_order got;
+    struct trp_location at = {TRP_NONE, name, folder, 1, 2}, l;
+    struct trp_buf b = {0};
+    char *endpoint;
+    trp_files_order_put(&b, &order);
+    g_assert_cmpint(trp_files_order_get(b.data, b.size, &got), ==, 0);
+    g_assert_cmpstr(got.parent, ==, parent);
+    g_assert_true(got.serves && got.opens && !got.in_run && !got.here_only);
+    free(got.parent);
+    for (size_t cut = 0; cut < b.size; cut++)
+        g_assert_cmpint(trp_files_order_get(b.data, cut, &got), ==, TRP_EPROTO);
+    b.data[b.size - 1] = 2; /* neither yes nor no */
+    g_assert_cmpint(trp_files_order_get(b.data, b.size, &got), ==, TRP_EPROTO);
+    trp_buf_clear(&b);
+    trp_location_put(&b, &at, "h:1");
+    g_assert_cmpint(trp_location_get(b.data, b.size, &l, &endpoint), ==, 0);
+    g_assert_cmpstr(endpoint, ==, "h:1");
+    g_assert_cmpstr(l.folder, ==, folder);
+    g_assert_cmpuint(l.ino, ==, 2);
+    free(endpoint);
+    trp_location_clear(&l);
+    for (size_t cut = 0; cut < b.size; cut++)
+        g_assert_cmpint(trp_location_get(b.data, cut, &l, &endpoint), ==, TRP_EPROTO);
+    trp_buf_free(&b);
+}
+
+static void servers_come_back(void)
+{
+    const char *const two[] = {"a:1", "b:2"};
+    struct trp_buf b = {0};
+    struct trp_view v;
+    uint32_t location, n;
+    char **got;
+    trp_servers_begin(&b);
+    trp_servers_add(&b, 3, two, 2);
+    trp_servers_add(&b, 9, NULL, 0);
+    g_assert_cmpint(trp_servers_open(b.data, b.size, &v), ==, 0);
+    g_assert_cmpint(trp_servers_next(&v, &location, &got, &n), ==, 1);
+    g_assert_cmpuint(location, ==, 3);
+    g_assert_cmpuint(n, ==, 2);
+    g_assert_cmpstr(got[1], ==, "b:2");
+    trp_endpoints_free(got, n);
+    g_assert_cmpint(trp_servers_next(&v, &location, &got, &n), ==, 1);
+    g_assert_cmpuint(location, ==, 9);
+    g_assert_cmpuint(n, ==, 0);
+    trp_endpoints_free(got, n);
+    g_assert_cmpint(trp_servers_next(&v, &location, &got, &n), ==, 0);
+    g_assert_cmpint(trp_servers_open(b.data, b.size - 9, &v), ==, 0);
+    g_assert_cmpint(trp_servers_next(&v, &location, &got, &n), ==, TRP_EPROTO);
     trp_buf_free(&b);
 }
 
@@ -165,6 +226,8 @@ int main(int argc, char **argv)
     g_test_add_func("/wire/shuffle/sizes that are none are refused",
                     sizes_that_are_none_are_refused);
     g_test_add_func("/wire/shuffle/inputs come back", inputs_come_back);
+    g_test_add_func("/wire/shuffle/locations come back", locations_come_back);
+    g_test_add_func("/wire/shuffle/servers come back", servers_come_back);
     g_test_add_func("/wire/shuffle/a fetch failure comes back",
                     a_fetch_failure_comes_back);
     g_test_add_func("/wire/shuffle/an end carries what went through map outputs",

@@ -349,6 +349,11 @@ static void slurm_stages_changed(trp_cluster *c)
     trp_slurm_pump_soon(s);
 }
 
+static void slurm_files(trp_cluster *c, const char *node, bool there)
+{
+    trp_slurm_tidy_files(slurm_of(c), node, there);
+}
+
 static const struct trp_topology *slurm_topology(trp_cluster *c)
 {
     return &slurm_of(c)->topology;
@@ -399,6 +404,7 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     trp_slurm_ghosts_close(s);
     trp_gangs_close(s->gangs);
     close_executors(s);
+    trp_slurm_tidy_owe_files(s, TRP_NONE);
     trp_slurm_tidy_close(s);
     trp_slurm_additional_close(s);
     tell_costs(s, ret_costs);
@@ -428,5 +434,6 @@ const struct trp_cluster_ops trp_slurm_ops = {
                 .why = slurm_why,
                 .outlived = slurm_outlived,
                 .stages_changed = slurm_stages_changed,
+                .files = slurm_files,
                 },
 };

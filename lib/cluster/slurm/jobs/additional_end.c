@@ -43,8 +43,10 @@ static void shrink(struct trp_slurm_job *j)
         const struct trp_slurm_node *n = &s->inventory.nodes[i];
         if (!n->name || n->part != j->part || is_gone(s, i))
             continue;
-        going[i] = !first && trp_slurm_ledger_placed_on(s->ledger, i) == 0 &&
-                   !trp_slurm_tidy_on(s, i);
+        going[i] = !first && trp_slurm_ledger_placed_on(s->ledger, i) == 0;
+        if (going[i])
+            trp_slurm_tidy_owe_files(s, i);
+        going[i] = going[i] && !trp_slurm_tidy_on(s, i);
         first = false;
     }
     if (going)
@@ -77,6 +79,9 @@ bool trp_additional_release_one(struct trp_slurm *s)
                 shrink(j);
             continue;
         }
+        for (uint32_t i = 0; i < s->inventory.nnodes; i++)
+            if (s->inventory.nodes[i].name && s->inventory.nodes[i].part == j->part)
+                trp_slurm_tidy_owe_files(s, i);
         if (trp_slurm_tidy_in(s, j->part))
             continue;
         const struct trp_slurm_request_kind *kind = kind_of(j);

@@ -373,9 +373,12 @@ void trp_slurm_shrink_own(struct trp_slurm *s)
     if ((!empty && !live) || !any_spare(s) || (live && !is_enough(s)))
         return;
     bool *going = calloc((size_t)s->inventory.nnodes + 1, sizeof *going);
-    for (uint32_t i = 0; going && i < s->watch.nodes; i++)
-        going[i] = is_spare(s, i) && trp_slurm_ledger_placed_on(s->ledger, i) == 0 &&
-                   !trp_slurm_tidy_on(s, i);
+    for (uint32_t i = 0; going && i < s->watch.nodes; i++) {
+        going[i] = is_spare(s, i) && trp_slurm_ledger_placed_on(s->ledger, i) == 0;
+        if (going[i])
+            trp_slurm_tidy_owe_files(s, i);
+        going[i] = going[i] && !trp_slurm_tidy_on(s, i);
+    }
     if (going)
         trp_slurm_shrink_job(&s->shrink.own, going, live);
     free(going);

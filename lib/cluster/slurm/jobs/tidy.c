@@ -22,6 +22,7 @@
 #include "cluster/mpirun.h"
 #include "cluster/slurm/jobs/additional_parts.h"
 #include "cluster/slurm/steps/step.h"
+#include "core/base/array.h"
 #include "events/run_folder.h"
 
 #define LOOK_NS INT64_C(20000000)
@@ -68,6 +69,28 @@ void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor)
     }
     if (!s->closed)
         trp_slurm_pump_soon(s);
+}
+
+void trp_slurm_tidy_files(struct trp_slurm *s, const char *node, bool there)
+{
+    uint32_t n = s->inventory.nnodes;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!s->inventory.nodes[i].name ||
+            strcmp(s->inventory.nodes[i].name, node) != 0)
+            continue;
+        if (TRP_ARRAY_RESERVE_ZEROED(s->tidy.files, s->tidy.nfiles, (uint64_t)i + 1))
+            s->tidy.files[i] = there;
+    }
+}
+
+void trp_slurm_tidy_owe_files(struct trp_slurm *s, uint32_t node)
+{
+    for (uint32_t i = 0; i < s->tidy.nfiles; i++) {
+        if (!s->tidy.files[i] || (node != TRP_NONE && node != i))
+            continue;
+        s->tidy.files[i] = false;
+        trp_slurm_tidy_owe(s, i, TRP_NONE);
+    }
 }
 
 static void drop(struct trp_slurm *s, struct trp_slurm_debris *d)
@@ -197,4 +220,7 @@ void trp_slurm_tidy_close(struct trp_slurm *s)
 {
     while (trp_slurm_tidy_look(s) != INT64_MAX)
         usleep(LOOK_NS / 1000);
+    free(s->tidy.files);
+    s->tidy.files = NULL;
+    s->tidy.nfiles = 0;
 }

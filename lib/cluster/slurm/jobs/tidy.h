@@ -18,6 +18,10 @@
 
 /* An executor that was started there has left its folder. */
 void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor);
+/* The run's folder, which its executors there share, is there or not any more. */
+void trp_slurm_tidy_files(struct trp_slurm *s, const char *node, bool there);
+/* It is to be removed on a node (TRP_NONE: on all), where it is: nobody comes there. */
+void trp_slurm_tidy_owe_files(struct trp_slurm *s, uint32_t node);
 /* Starts steps, and looks after those that run; when to look again, INT64_MAX: when
  * something happens. */
 int64_t trp_slurm_tidy_look(struct trp_slurm *s);

@@ -142,6 +142,8 @@ struct trp_slurm_watch {
 
 struct trp_slurm_tidy {
     struct trp_slurm_debris *list; /* what is to be removed, by node */
+    bool *files; /* by node: the run's executors there share a folder */
+    uint32_t nfiles;
 };
 
 /* ---- what Slurm lists though it has ended: ghosts.h ---- */

@@ -217,12 +217,14 @@ char **trp_slurm_tidy_argv(const struct trp_slurm *s, uint32_t node,
 {
     struct arguments w;
     char owner[TRP_PRIVATE_OWNER];
-    open_arguments(&w, ARGUMENTS + n);
+    open_arguments(&w, ARGUMENTS + n + 1);
     add_beside(&w, s, node, "tidy");
     for (uint32_t i = 0; i < n; i++) {
         trp_slurm_step_owner(trp_held_id(s->command.run_dir), executors[i], owner);
         add_argument(&w, "%s", owner);
     }
+    if (*s->command.scratch) /* a folder to look in */
+        add_argument(&w, "%s", s->command.scratch);
     return close_arguments(&w);
 }
 

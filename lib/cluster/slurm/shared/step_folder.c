@@ -5,8 +5,13 @@
 
 #include <stdio.h>
 
+#include "core/base/ids.h"
+
 void trp_slurm_step_owner(const char *run_id, uint32_t executor,
                           char buf[TRP_PRIVATE_OWNER])
 {
-    snprintf(buf, TRP_PRIVATE_OWNER, "%s.%u", run_id, executor);
+    if (executor == TRP_NONE)
+        snprintf(buf, TRP_PRIVATE_OWNER, "%s", run_id);
+    else
+        snprintf(buf, TRP_PRIVATE_OWNER, "%s.%u", run_id, executor);
 }

@@ -9,7 +9,8 @@
 
 #include "os/private_folder.h"
 
-/* Who owns it (os/private_folder.h), in a run with that identity. */
+/* Who owns it (os/private_folder.h), in a run with that identity; executor TRP_NONE:
+ * the folder that all of them share there (executor/files.c). */
 void trp_slurm_step_owner(const char *run_id, uint32_t executor,
                           char buf[TRP_PRIVATE_OWNER]);
 

@@ -1,0 +1,243 @@
+/*
+ * Locations of map outputs.
+ *
+ * One is made when the first executor says that its outputs lie there, and stays to the
+ * end of the run: executors of the next stage may find it again. Who serves it changes
+ * as executors come and go. Readers are told of that by and by, not at once: where a
+ * thousand executors come, each would be told a thousand times.
+ */
+#include "driver/locations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "os/clock.h"
+#include "os/held.h"
+#include "os/private_folder.h"
+
+/* How long news may be gathered: where nobody served it, and else. */
+#define FIRST_NS INT64_C(5000000)
+#define NEWS_NS INT64_C(50000000)
+
+enum { TIDY_MS = 2000 };
+
+/* ---- orders ---------------------------------------------------------------------- */
+
+static void send_to(trp_driver *d, const struct trp_executor_record *x,
+                    struct trp_buf *take)
+{
+    if (!take->failed)
+        trp_channel_send(d->channel, x->id.n, take->data, take->size);
+    trp_buf_free(take);
+}
+
+/* Of a batch job's nodes the driver knows none by a path, but for the site's. */
+void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x)
+{
+    char own[4200];
+    const struct trp_site *site = d->config.site;
+    struct trp_buf b = {0};
+    struct trp_files_order o = {
+        .parent = site && site->scratch ? site->scratch : own,
+        .in_run = !d->config.where.batch && !(site && site->scratch),
+        .here_only = !d->config.where.batch,
+        .opens = trp_options_bool(d->options, "shuffle.readHostLocalDisk"),
+    };
+    if (!d->files || d->config.mode != TRP_DRIVER_ELASTIC)
+        return;
+    own[0] = '\0';
+    if (o.in_run)
+        snprintf(own, sizeof own, "%s/state/scratch", d->run_dir);
+    o.serves = !o.in_run || !o.opens;
+    trp_files_order_put(&b, &o);
+    send_to(d, x, &b);
+}
+
+void trp_driver_need_files(trp_driver *d)
+{
+    if (d->files)
+        return;
+    d->files = true;
+    for (uint32_t i = 0; i < d->nrecords; i++)
+        if (d->records[i] && d->records[i]->state == TRP_RECORD_UP)
+            trp_driver_order_files(d, d->records[i]);
+}
+
+/* ---- answers --------------------------------------------------------------------- */
+
+static bool is_same(const struct trp_location *a, const struct trp_location *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && strcmp(a->folder, b->folder) == 0 &&
+           (a->ino == 0 || strcmp(a->host, b->host) == 0);
+}
+
+/* The number of a location; takes over its strings. */
+static uint32_t number_of(trp_driver *d, struct trp_location *l)
+{
+    for (uint32_t i = d->nlocations; i-- > 0;)
+        if (is_same(&d->locations[i].is, l))
+            return i;
+    if (!TRP_ARRAY_GROW(d->locations, d->nlocations, d->locations_cap))
+        return TRP_NONE;
+    uint32_t n = d->nlocations++;
+    l->number = n;
+    d->locations[n] = (struct trp_driver_location){.is = *l};
+    l->host = l->folder = NULL;
+    return n;
+}
+
+static void changed(trp_driver *d, struct trp_driver_location *l)
+{
+    int64_t due = d->now + (l->nservers == 1 ? FIRST_NS : NEWS_NS);
+    l->changed = ++d->location_changes;
+    if (due < d->servers_due)
+        d->servers_due = due;
+}
+
+static void note_files(const trp_driver *d, const struct trp_executor_record *x,
+                       bool there)
+{
+    if (d->locations[x->location].is.ino && d->cluster && x->host &&
+        d->cluster->ops->batch.files)
+        d->cluster->ops->batch.files(d->cluster, x->host, there);
+}
+
+static void serve(trp_driver *d, struct trp_executor_record *x, uint32_t number,
+                  char *take_endpoint)
+{
+    struct trp_driver_location *l = &d->locations[number];
+    x->location = number;
+    note_files(d, x, true);
+    if (!*take_endpoint || x->released ||
+        !TRP_ARRAY_GROW(l->servers, l->nservers, l->servers_cap)) {
+        free(take_endpoint);
+        return;
+    }
+    x->endpoint = take_endpoint;
+    l->servers[l->nservers++] = x->id.n;
+    changed(d, l);
+}
+
+void trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
+                            const uint8_t *data, size_t size)
+{
+    struct trp_location l;
+    char *endpoint;
+    if (trp_location_get(data, size, &l, &endpoint) < 0) {
+        trp_event_message(d->log, "error", "a garbled message about map outputs",
+                          trp_driver_wall(d, d->now));
+        return;
+    }
+    uint32_t number = x->location;
+    if (!*l.folder && number != TRP_NONE)
+        note_files(d, x, false);
+    else if (*l.folder && number == TRP_NONE)
+        number = number_of(d, &l);
+    if (x->location == TRP_NONE && number != TRP_NONE)
+        serve(d, x, number, endpoint);
+    else
+        free(endpoint);
+    trp_location_clear(&l);
+}
+
+void trp_driver_serves_no_more(trp_driver *d, struct trp_executor_record *x)
+{
+    if (!x->endpoint)
+        return;
+    struct trp_driver_location *l = &d->locations[x->location];
+    for (uint32_t i = 0; i < l->nservers; i++)
+        if (l->servers[i] == x->id.n)
+            l->servers[i--] = l->servers[--l->nservers];
+    free(x->endpoint);
+    x->endpoint = NULL;
+    changed(d, l);
+}
+
+/* ---- servers --------------------------------------------------------------------- */
+
+static void put_servers(const trp_driver *d, const struct trp_driver_location *l,
+                        struct trp_buf *b)
+{
+    const char *endpoints[TRP_ENDPOINTS_MAX];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->nservers && n < TRP_ENDPOINTS_MAX; i++)
+        endpoints[n++] = trp_record_of(d, l->servers[i])->endpoint;
+    trp_servers_add(b, l->is.number, endpoints, n);
+}
+
+bool trp_driver_tell_servers(trp_driver *d, struct trp_executor_record *x)
+{
+    struct trp_buf b = {0};
+    if (!x->endpoint || x->servers_known == d->location_changes)
+        return true; /* it asks nobody, or knows all */
+    trp_servers_begin(&b);
+    for (uint32_t i = 0; i < d->nlocations; i++)
+        if (d->locations[i].changed > x->servers_known)
+            put_servers(d, &d->locations[i], &b);
+    bool good = !b.failed;
+    if (good)
+        x->servers_known = d->location_changes;
+    send_to(d, x, &b);
+    return good;
+}
+
+void trp_driver_tell_readers(trp_driver *d, int64_t now)
+{
+    if (now < d->servers_due)
+        return;
+    d->servers_due = INT64_MAX;
+    for (uint32_t i = 0; i < d->nrecords; i++) {
+        struct trp_executor_record *x = d->records[i];
+        if (x && x->reads && x->state == TRP_RECORD_UP)
+            trp_driver_tell_servers(d, x);
+    }
+}
+
+/* ---- outputs --------------------------------------------------------------------- */
+
+void trp_driver_note_output(trp_driver *d, uint32_t dataset, uint32_t map,
+                            trp_attempt_id attempt, const struct trp_executor_record *x)
+{
+    uint32_t location = x ? x->location : TRP_NONE;
+    if (location == TRP_NONE ||
+        !TRP_ARRAY_RESERVE_ZEROED(d->outputs, d->noutputs, (uint64_t)dataset + 1))
+        return;
+    struct trp_driver_outputs *o = &d->outputs[dataset];
+    if (TRP_ARRAY_RESERVE_ZEROED(o->v, o->n, (uint64_t)map + 1))
+        o->v[map] = (struct trp_driver_output){attempt.n, location + 1};
+}
+
+const struct trp_location *trp_driver_location_of(const trp_driver *d, uint32_t dataset,
+                                                  uint32_t map, uint64_t attempt)
+{
+    if (dataset >= d->noutputs || map >= d->outputs[dataset].n)
+        return NULL;
+    const struct trp_driver_output *o = &d->outputs[dataset].v[map];
+    return o->location && o->attempt == attempt ? &d->locations[o->location - 1].is
+                                                : NULL;
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+void trp_driver_remove_files(trp_driver *d)
+{
+    const struct trp_site *site = d->config.site;
+    if (d->config.where.batch || !d->files || !site || !site->scratch)
+        return; /* the cluster does it, or there is nothing */
+    const char *owners[] = {trp_held_id(d->run_dir), site->scratch};
+    trp_private_folders_tidy(owners, 2, TIDY_MS);
+}
+
+void trp_driver_locations_free(trp_driver *d)
+{
+    for (uint32_t i = 0; i < d->nlocations; i++) {
+        trp_location_clear(&d->locations[i].is);
+        free(d->locations[i].servers);
+    }
+    for (uint32_t i = 0; i < d->noutputs; i++)
+        free(d->outputs[i].v);
+    free(d->locations);
+    free(d->outputs);
+}

@@ -1,0 +1,39 @@
+/*
+ * Where map outputs lie, and who serves them: what executors are told (FILES, SERVERS)
+ * and what they answer (LOCATION). wire/shuffle.h has the words.
+ *
+ * Internal to lib/driver.
+ */
+#ifndef TRP_DRIVER_LOCATIONS_H
+#define TRP_DRIVER_LOCATIONS_H
+
+#include "driver/driver_state.h"
+#include "wire/shuffle.h"
+
+/* There are map outputs from now on: executors that are up, or come, are told. */
+void trp_driver_need_files(trp_driver *d);
+/* An executor has come. */
+void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x);
+void trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
+                            const uint8_t *data, size_t size);
+/* It serves nothing any more. */
+void trp_driver_serves_no_more(trp_driver *d, struct trp_executor_record *x);
+
+/* Tells an executor of all servers that it has not heard of. False: out of memory. */
+bool trp_driver_tell_servers(trp_driver *d, struct trp_executor_record *x);
+/* The same for all that read; at d->servers_due. */
+void trp_driver_tell_readers(trp_driver *d, int64_t now);
+
+/* The map task's output that `attempt` made lies where the executor's do. */
+void trp_driver_note_output(trp_driver *d, uint32_t dataset, uint32_t map,
+                            trp_attempt_id attempt,
+                            const struct trp_executor_record *x);
+/* Where it lies; NULL: at no location (a static run's). */
+const struct trp_location *trp_driver_location_of(const trp_driver *d, uint32_t dataset,
+                                                  uint32_t map, uint64_t attempt);
+
+/* At the run's end, on this machine: removes what executors have left. */
+void trp_driver_remove_files(trp_driver *d);
+void trp_driver_locations_free(trp_driver *d);
+
+#endif
