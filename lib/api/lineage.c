@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/job.h"
 #include "api/sample.h"
-#include "api/stage_run.h"
 #include "core/base/array.h"
 
 trp_dataset *trp_told_last(const struct trp_told *t)
@@ -170,6 +170,7 @@ static int tell(trp_context *ctx, struct trp_told *t)
 struct sides {
     trp_dataset **v; /* wide nodes */
     uint32_t n, capacity;
+    const char *pool;
 };
 
 static bool is_told(const trp_dataset *d)
@@ -193,20 +194,20 @@ static int push_untold(trp_context *ctx, struct sides *s)
 
 /* The ranges of a sort come from a sample of what is sorted, which is computed for it.
  */
-static int find_ranges(trp_context *ctx, trp_dataset *d)
+static int find_ranges(trp_context *ctx, trp_dataset *d, const char *pool)
 {
     struct trp_wide_plan *p = &d->wide.plan;
     trp_dataset *from = d->wide.from[0];
-    struct trp_stage_run a;
+    trp_job *j;
     if (p->kind != TRP_WIDE_SORT || p->partitions == 1 || p->bounded)
         return 0;
     const struct trp_chain_end end = {
         .kind = TRP_DO_SAMPLE, .plan = p, .want = trp_sample_want(p, from->partitions)};
-    int rc = trp_stage_run_end(&a, from, &end);
+    int rc = trp_job_before(from, &end, pool, &j);
     if (rc < 0)
         return rc;
-    rc = trp_sample_ranges(p, a.parts, from->partitions);
-    trp_stage_run_free(&a);
+    rc = trp_sample_ranges(p, j->parts, from->partitions);
+    trp_job_free(j);
     return rc < 0 ? trp_context_fail(ctx, rc, "out of memory for a sort's ranges") : 0;
 }
 
@@ -221,7 +222,7 @@ static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
             rc = push_untold(ctx, s);
     }
     if (rc == 0 && s->n == before)
-        rc = find_ranges(ctx, d);
+        rc = find_ranges(ctx, d, s->pool);
     for (uint32_t k = 0; rc == 0 && s->n == before && k < p->nsides; k++) {
         if (p->dataset[k] != TRP_NONE)
             continue;
@@ -237,10 +238,10 @@ static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
     return rc;
 }
 
-static int tell_all_sides(trp_dataset *d)
+static int tell_all_sides(trp_dataset *d, const char *pool)
 {
     trp_context *ctx = d->context;
-    struct sides s = {0};
+    struct sides s = {.pool = pool};
     int rc = trp_chain_walk(d);
     if (rc == 0)
         rc = push_untold(ctx, &s);
@@ -262,8 +263,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The dataset's last action was the same: its stage has the same name and needs. What
- * goes to executors is put anew. */
+/* The dataset's last action was the same: its stage has the same name and needs. */
 static bool again(const trp_context *ctx, const trp_dataset *d,
                   const struct trp_chain_end *end)
 {
@@ -273,13 +273,14 @@ static bool again(const trp_context *ctx, const trp_dataset *d,
            end->step.arg_size <= t->end.step.arg_size;
 }
 
-int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, uint32_t *ret_id)
+int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
+                     uint32_t *ret_id)
 {
     trp_context *ctx = d->context;
     if (!again(ctx, d, end)) {
         struct trp_told t = {.node = d, .end = *end};
         uint32_t id;
-        int rc = tell_all_sides(d);
+        int rc = tell_all_sides(d, pool);
         if (rc == 0)
             rc = trp_chain_walk(d);
         id = ctx->ntold;
@@ -287,9 +288,10 @@ int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, uint32_t *
             rc = tell(ctx, &t);
         if (rc < 0)
             return rc;
+        ctx->told[id].end.step.arg = NULL;
+        ctx->told[id].end.dir = NULL;
         d->result = id;
     }
-    ctx->told[d->result].end = *end;
     *ret_id = d->result;
     return 0;
 }
