@@ -81,14 +81,15 @@ static int column_unfix(struct trp_column *c, size_t count)
 static inline int column_add(struct trp_column *c, size_t count, const void *p,
                              size_t n)
 {
-    if (column_reserve(c, n) < 0)
+    if (__builtin_expect(c->capacity - c->size < n, 0) && column_reserve(c, n) < 0)
         return TRP_ENOMEM;
     if (c->fixed && count == 0)
         c->width = n <= UINT32_MAX ? (uint32_t)n : 0;
     if (c->fixed && (n != c->width || n == 0) && column_unfix(c, count) < 0)
         return TRP_ENOMEM;
     if (!c->fixed) {
-        if (column_reserve_offsets(c, count + 1) < 0)
+        if (__builtin_expect(c->offsets_capacity <= count + 1, 0) &&
+            column_reserve_offsets(c, count + 1) < 0)
             return TRP_ENOMEM;
         c->offsets[count + 1] = c->size + n;
     }

@@ -12,7 +12,6 @@
  */
 #include "api/flow.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -75,24 +74,6 @@ static int end_reduce(struct trp_flow *f, const trp_batch *in)
     return 0;
 }
 
-static int end_save(struct trp_flow *f, const trp_batch *in)
-{
-    for (size_t i = 0; i < in->count; i++) {
-        size_t n, nk;
-        const void *value = trp_value(in, i, &n), *key = trp_key(in, i, &nk);
-        if (key) {
-            fwrite_unlocked(key, 1, nk, f->file);
-            putc_unlocked('\t', f->file);
-        }
-        fwrite_unlocked(value, 1, n, f->file);
-        putc_unlocked('\n', f->file);
-    }
-    if (ferror_unlocked(f->file))
-        return trp_flow_fail(f, TRP_ESYSTEM, "cannot write a part of %s: %s",
-                             f->chain->dir, strerror(errno));
-    return 0;
-}
-
 static int end_sample(struct trp_flow *f, const trp_batch *in)
 {
     for (size_t i = 0; i < in->count; i++) {
@@ -124,7 +105,7 @@ static int end_take(struct trp_flow *f, const trp_batch *in)
     case TRP_DO_REDUCE:
         return end_reduce(f, in);
     case TRP_DO_SAVE:
-        return end_save(f, in);
+        return trp_flow_save_batch(f, in);
     case TRP_DO_SAMPLE:
         return end_sample(f, in);
     case TRP_DO_SHUFFLE:

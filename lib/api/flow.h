@@ -35,7 +35,10 @@ struct trp_flow {
     trp_writer source, kept; /* records of the source; records to be collected */
     trp_writer gathered;     /* what trp_barrier_allgather brought */
     struct trp_reducer reducer;
-    FILE *file;                     /* save */
+    struct {
+        int fd;
+        struct trp_buf lines; /* not written yet */
+    } save;
     trp_shuffle_writer *out;        /* shuffle … */
     struct trp_shuffle_order order; /* … and its order */
     /* Of the writer, then of the readers. */
@@ -79,6 +82,10 @@ int trp_flow_source_flush(trp_writer *w, void *context);
 /* run.c: all records of a task: for each member its source, its functions, and then
  * what is left in the writers, in order. */
 int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size);
+
+/* save.c: a whole task of trp_save; a batch of its records. */
+int trp_flow_save(struct trp_flow *f, const uint8_t *input, size_t size);
+int trp_flow_save_batch(struct trp_flow *f, const trp_batch *in);
 
 /* shuffle_out.c: a whole task of a side; a batch of its records. */
 int trp_flow_map_output(struct trp_flow *f, const uint8_t *input, size_t size);

@@ -90,7 +90,9 @@ int trp_flow_source_emit(struct trp_flow *f, const void *key, size_t nk,
 
 int trp_flow_source_end(struct trp_flow *f)
 {
-    return f->source.count ? trp_flow_source_flush(&f->source, f) : 0;
+    int rc = f->source.count ? trp_flow_source_flush(&f->source, f) : 0;
+    trp_writer_clear(&f->source);
+    return rc;
 }
 
 static int run_records(struct trp_flow *f, const uint8_t *input, size_t size)
@@ -134,6 +136,29 @@ static int run_text_part(struct trp_flow *f, const struct trp_chain_node *n,
     return rc < 0 && !f->failed ? trp_flow_fail(f, rc, "%s", err.text) : rc;
 }
 
+/* As much of a part as a sample needs. */
+static int run_windows(struct trp_flow *f, const struct trp_chain_node *n,
+                       struct text_part *t, uint64_t begin, uint64_t end)
+{
+    struct trp_sample *s = &f->sample;
+    const uint64_t stride = trp_sample_stride(s, end - begin);
+    if (stride == TRP_SAMPLE_WINDOW || trp_text_compressed(t->path))
+        return run_text_part(f, n, t, begin, end);
+    s->windows = true;
+    s->weight = stride / TRP_SAMPLE_WINDOW;
+    int rc = 0;
+    for (uint64_t at = begin; at < end && rc == 0; at += stride) {
+        uint64_t from = at + trp_sample_random(s, stride - TRP_SAMPLE_WINDOW);
+        uint64_t to = from + TRP_SAMPLE_WINDOW;
+        if (from < end)
+            rc = run_text_part(f, n, t, from, to < end ? to : end);
+    }
+    if (rc == 0)
+        rc = trp_flow_source_end(f);
+    s->weight = 1;
+    return rc;
+}
+
 /* The input: path, begin, end for each part of a file (text_input.c). */
 static int run_text(struct trp_flow *f, const struct trp_chain_node *n,
                     const uint8_t *input, size_t size)
@@ -142,11 +167,13 @@ static int run_text(struct trp_flow *f, const struct trp_chain_node *n,
     while (v.at < v.end) {
         char *path = trp_get_text(&v);
         uint64_t begin = trp_get_u64(&v), end = trp_get_u64(&v);
-        int rc =
-            v.bad || !path
-                ? trp_flow_fail(f, TRP_EPROTO, "parts of files that cannot be read")
-                : run_text_part(f, n, &(struct text_part){f, path, strlen(path)}, begin,
-                                end);
+        int rc = v.bad || !path ? trp_flow_fail(f, TRP_EPROTO,
+                                                "parts of files that cannot be read")
+                                : 0;
+        struct text_part t = {f, path, path ? strlen(path) : 0};
+        if (rc == 0)
+            rc = f->chain->kind == TRP_DO_SAMPLE ? run_windows(f, n, &t, begin, end)
+                                                 : run_text_part(f, n, &t, begin, end);
         free(path);
         if (rc < 0)
             return -1;

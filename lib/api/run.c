@@ -6,21 +6,13 @@
  *
  * All buffers belong to the thread and are used again: a small task allocates nothing.
  * What grew above TRP_KEEP_BYTES is given back when the next one begins.
- *
- * A saved part is written under a name of its own beside the final one and renamed, so
- * it appears whole or not at all, whichever attempt writes it.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/flow.h"
-
-enum { SAVE_BUFFER = 256 << 10 }; /* of a part, written at a time */
 
 static _Thread_local struct trp_flow *thread_flow;
 static pthread_key_t flow_key;
@@ -44,6 +36,7 @@ static void flow_free(void *p)
         trp_combining_free(&f->combining[k]);
     trp_sample_free(&f->sample);
     trp_buf_free(&f->pack);
+    trp_buf_free(&f->save.lines);
     free(f->resources);
     free(f);
 }
@@ -191,42 +184,15 @@ static int flow_result(struct trp_flow *f)
     return 0;
 }
 
-/* A part appears whole: written under a name of its own, then renamed. */
-static int flow_save(struct trp_flow *f, const uint8_t *input, size_t size)
+static void flow_sample(struct trp_flow *f, const uint8_t *input, size_t size)
 {
-    char name[64], hidden[4096], part[4096];
-    const char *dir = f->chain->dir;
-    snprintf(name, sizeof(name), "part-%05u", f->task.info->task);
-    int n = snprintf(hidden, sizeof(hidden), "%s/.%s.%u.tmp", dir, name,
-                     trp_attempt_number(f->task.info->attempt));
-    if (n < 0 || (size_t)n >= sizeof(hidden))
-        return trp_flow_fail(f, TRP_ELIMIT, "the folder's path %.100s… is too long",
-                             dir);
-    snprintf(part, sizeof(part), "%s/%s", dir, name);
-    int fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    f->file = fd < 0 ? NULL : fdopen(fd, "w");
-    if (f->file)
-        setvbuf(f->file, NULL, _IOFBF, SAVE_BUFFER);
-    if (!f->file) {
-        trp_flow_fail(f, TRP_ESYSTEM, "cannot make %s: %s", hidden, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
+    const uint32_t task = f->task.info->task;
+    trp_sample_begin(&f->sample, task, f->chain->want);
     int rc = trp_flow_records(f, input, size);
-    long written = ftell(f->file);
-    if (fclose(f->file) != 0 && rc == 0)
-        rc = trp_flow_fail(f, TRP_ESYSTEM, "cannot write %s: %s", hidden,
-                           strerror(errno));
-    f->file = NULL;
-    if (rc == 0 && rename(hidden, part) != 0)
-        rc = trp_flow_fail(f, TRP_ESYSTEM, "cannot rename %s to %s: %s", hidden, part,
-                           strerror(errno));
-    if (rc < 0)
-        unlink(hidden);
-    else
-        f->ret->bytes_out = (uint64_t)written;
-    return rc;
+    if (rc == 0 && trp_sample_again(&f->sample, task))
+        rc = trp_flow_records(f, input, size);
+    if (rc == 0)
+        flow_result(f);
 }
 
 static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
@@ -240,9 +206,9 @@ static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
         trp_buf_free(&f->pack);
     trp_reducer_reset(&f->reducer, c->combine, c->last.arg);
     if (c->kind == TRP_DO_SAMPLE)
-        trp_sample_begin(&f->sample, f->task.info->task, c->want);
-    if (c->kind == TRP_DO_SAVE)
-        flow_save(f, input, size);
+        flow_sample(f, input, size);
+    else if (c->kind == TRP_DO_SAVE)
+        trp_flow_save(f, input, size);
     else if (c->kind == TRP_DO_SHUFFLE)
         trp_flow_map_output(f, input, size);
     else if (trp_flow_records(f, input, size) == 0)

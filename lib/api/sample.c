@@ -8,6 +8,8 @@
 
 /* Keys for each range, and bounds of what one partition brings. */
 enum { PER_RANGE = 60, LEAST = 20, MOST = 100000 };
+/* Windows are this far apart, or nearer, so that a text in order has some in each range. */
+enum { STRIDE = 4 << 20, KEYS_OF_WINDOW = 8 };
 
 uint32_t trp_sample_want(const struct trp_wide_plan *p, uint32_t nparts)
 {
@@ -20,24 +22,42 @@ uint32_t trp_sample_want(const struct trp_wide_plan *p, uint32_t nparts)
 void trp_sample_begin(struct trp_sample *s, uint32_t task, uint32_t want)
 {
     trp_sample_free(s);
-    *s = (struct trp_sample){.random = task + UINT64_C(0x9e3779b97f4a7c15),
-                             .want = want};
+    *s = (struct trp_sample){
+        .random = task + UINT64_C(0x9e3779b97f4a7c15), .want = want, .weight = 1};
+}
+
+bool trp_sample_again(struct trp_sample *s, uint32_t task)
+{
+    if (!s->windows || s->nkeys == s->want)
+        return false;
+    trp_sample_begin(s, task, s->want);
+    s->whole = true;
+    return true;
+}
+
+uint64_t trp_sample_stride(const struct trp_sample *s, uint64_t bytes)
+{
+    uint64_t stride = bytes / (s->want / KEYS_OF_WINDOW + 1);
+    if (s->whole || stride < 4 * TRP_SAMPLE_WINDOW)
+        return TRP_SAMPLE_WINDOW;
+    return stride < STRIDE ? stride : STRIDE;
 }
 
 /* splitmix64 */
-static uint64_t next_random(struct trp_sample *s)
+uint64_t trp_sample_random(struct trp_sample *s, uint64_t n)
 {
     uint64_t x = s->random += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
+    return (x ^ (x >> 31)) % n;
 }
 
 int trp_sample_add(struct trp_sample *s, const void *key, size_t nk)
 {
-    uint64_t at = s->seen++;
-    if (at >= s->want) {
-        at = next_random(s) % s->seen; /* a reservoir */
+    uint64_t at = s->nkeys;
+    s->seen += s->weight;
+    if (at == s->want) { /* a reservoir, by weights (Chao 1982) */
+        at = trp_sample_random(s, s->seen) / s->weight;
         if (at >= s->want)
             return 0;
     }

@@ -382,6 +382,74 @@ static void ranges_hold_about_as_many(void)
     trp_finalize(ctx);
 }
 
+/* ---- samples of long texts ---- */
+
+enum { LINES = 400000, LINE = 64, DIGITS = 9 };
+static uint64_t lines_seen; /* by all tasks, which run here */
+
+/* Lines by their numbers; with an argument one in 5,000. */
+TRP_FUNCTION(by_line);
+int by_line(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t;
+    lines_seen += in->count;
+    for (size_t i = 0; i < in->count; i++) {
+        size_t n;
+        const char *line = trp_value(in, i, &n);
+        int64_t number = g_ascii_strtoll(line, NULL, 10);
+        if (arg && number % 5000 != 0)
+            continue;
+        if (trp_emit(out, line, DIGITS, &number, sizeof(number)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+TRP_FUNCTION(in_first_task);
+int in_first_task(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)arg;
+    int64_t n = trp_task_index(t) == 0 ? (int64_t)in->count : 0;
+    return trp_emit(out, NULL, 0, &n, sizeof(n));
+}
+
+/* Of a file that is in order already, so that its beginning says nothing of its end. */
+static void check_ranges_of_lines(trp_context *ctx, const char *path, const char *few,
+                                  int64_t records)
+{
+    trp_dataset *d = trp_transform(trp_text_files(ctx, path, 2), by_line, few, !!few);
+    trp_dataset *sorted = trp_sort_by_key(d, TRP_BYTES, 2);
+    const trp_batch *b = collected(trp_transform(sorted, in_first_task, NULL, 0));
+    int64_t first = 0;
+    for (size_t i = 0; i < b->count; i++)
+        first += value_at(b, i);
+    g_assert_cmpint(first, >, records / 4);
+    g_assert_cmpint(first, <, records / 4 * 3);
+    uint64_t n = 0;
+    g_assert_cmpint(trp_count(sorted, &n), ==, 0);
+    g_assert_cmpuint(n, ==, (uint64_t)records);
+}
+
+static void long_texts_are_read_in_part(void)
+{
+    trp_context *ctx = fake_init();
+    g_autofree char *folder = g_dir_make_tmp("troupe-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "lines", NULL);
+    FILE *f = fopen(path, "we");
+    for (int i = 0; i < LINES; i++)
+        fprintf(f, "%0*d%*s\n", DIGITS, i, LINE - DIGITS - 1, "");
+    fclose(f);
+    lines_seen = 0;
+    check_ranges_of_lines(ctx, path, NULL, LINES);
+    g_assert_cmpuint(lines_seen, <, LINES + LINES / 4);
+    lines_seen = 0;
+    check_ranges_of_lines(ctx, path, "f", LINES / 5000); /* windows had too few */
+    g_assert_cmpuint(lines_seen, >, 2 * LINES);
+    unlink(path);
+    rmdir(folder);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
 /* ---- two sides ---- */
 
 static trp_dataset *left_of(trp_context *ctx)
@@ -563,6 +631,7 @@ int main(int argc, char **argv)
     ADD(distinct_records_come_once);
     ADD(repartitioned_records_are_spread);
     ADD(sorted_by_each_order);
+    ADD(long_texts_are_read_in_part);
     ADD(ranges_hold_about_as_many);
     ADD(joins);
     ADD(a_group_is_not_too_large);
