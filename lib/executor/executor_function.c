@@ -26,7 +26,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 enum { SHORT_NS = 50000, WAKE_NS = 10000, TURN_TASKS = 32, TURN_NS = 100000 };
-enum { MEAN_WEIGHT = 8, END_MARGIN = 65536 };
+enum { MEAN_WEIGHT = 8, END_MARGIN = 65536, FILES = 65536 };
 
 static int64_t thread_cpu_ns(void)
 {
@@ -394,10 +394,22 @@ static void *standby_thread(void *context)
     return NULL;
 }
 
+/* Each task of a wide operation has some dozens of map outputs open, and an executor
+ * may have dozens of tasks. Commands are started by others, who keep the old limit. */
+static void allow_many_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= FILES)
+        return;
+    files.rlim_cur = files.rlim_max < FILES ? files.rlim_max : FILES;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int trp_functions_prepare(trp_executor *e)
 {
     if (e->standby_started)
         return TRP_OK;
+    allow_many_files();
     e->standby_started = true;
     e->loop[1].executor = e;
     return start_thread(&e->loop[1], standby_thread);

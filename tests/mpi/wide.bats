@@ -74,6 +74,11 @@ goes_on() {
     [ ! -e troupe-runs/r/state/scratch ]
 }
 
+@test "tasks may have more map outputs open than the shell allows files" {
+    run -0 bash -c 'ulimit -Sn 128; exec troupe run --quiet -- "$0"' "$programs/many"
+    [ "$output" = "36000 pairs" ]
+}
+
 @test "a static run counts the same" {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TALLY_PLAIN=1
     run -0 env -u TROUPE_OPT_comm_transport mpirun --oversubscribe -n 3 "$programs/tally" \
