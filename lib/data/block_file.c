@@ -15,6 +15,7 @@
 #include <xxhash.h>
 
 #include "core/base/bytes.h"
+#include "os/held.h"
 
 enum { ENTRY = 24, FOOTER_CHECKED = TRP_BLOCK_FOOTER - 8 };
 
@@ -201,6 +202,12 @@ static int cannot_open(trp_error *err)
         return trp_error_set(err, TRP_ENOENT, "it is not there");
     return trp_error_set(err, ours ? TRP_ESYSTEM : TRP_EPROTO,
                          "it cannot be opened: %m");
+}
+
+int trp_block_folder_open(const char *folder, trp_error *err)
+{
+    int fd = trp_held_open(folder, O_RDONLY | O_DIRECTORY, 0);
+    return fd >= 0 ? fd : cannot_open(err);
 }
 
 int trp_block_file_reopen(int folder, const struct trp_output_id *id, trp_error *err)

@@ -53,6 +53,8 @@ struct trp_block_place {
     uint64_t begin, size;
 };
 
+/* Opens a folder of map outputs: its descriptor. As below. */
+int trp_block_folder_open(const char *folder, trp_error *err);
 /* Opens a map output; the text says what is wrong with it, not which it is. TRP_ENOENT:
  * there is none; TRP_EPROTO: it is damaged, or another one; TRP_ENOMEM. */
 int trp_block_file_open(int folder, const struct trp_output_id *id,

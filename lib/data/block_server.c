@@ -37,6 +37,7 @@
 #include "comm/listen.h"
 #include "data/block_wire.h"
 #include "os/clock.h"
+#include "os/held.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -514,7 +515,7 @@ static int open_server(trp_block_server *s, trp_error *err)
     bool many =
         getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= (rlim_t)8 * FILES;
     s->nfiles = many ? FILES : FILES / 8;
-    s->folder = open(s->config.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    s->folder = trp_held_open(s->config.folder, O_RDONLY | O_DIRECTORY, 0);
     if (s->folder < 0)
         return trp_error_set(err, TRP_ESYSTEM, "%s: %m", s->config.folder);
     s->listen_fd = trp_listen(s->config.here_only, s->endpoint, err);

@@ -19,6 +19,7 @@
 
 #include "data/remote.h"
 #include "data/spill.h"
+#include "os/held.h"
 
 enum { KEEP_OPEN_MAX = 64 };
 
@@ -109,13 +110,15 @@ static void free_input(struct input *in)
     *in = (struct input){.fd = -1};
 }
 
-/* Where the outputs of a host lie that is here; -1 with errno. */
-static int folder_of(trp_shuffle_reader *r, uint32_t host)
+/* Where the outputs of a host lie that is here; below 0: it cannot be opened. */
+static int folder_of(trp_shuffle_reader *r, uint32_t host, trp_error *err)
 {
     const struct trp_data_host *h = &r->read.hosts[host];
-    if (h->folder && r->folders[host] < 0)
-        r->folders[host] = open(h->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return h->folder ? r->folders[host] : r->folder;
+    if (!h->folder)
+        return r->folder;
+    if (r->folders[host] < 0)
+        r->folders[host] = trp_block_folder_open(h->folder, err);
+    return r->folders[host];
 }
 
 /* Finds a source's block in its file here. */
@@ -125,9 +128,9 @@ static int look_here(trp_shuffle_reader *r, uint32_t source, struct input *ret,
     struct trp_output_id id = output_of(r, source);
     struct trp_block_file f;
     struct trp_block_place place = {0};
-    int folder = folder_of(r, r->read.sources[source].host);
+    int folder = folder_of(r, r->read.sources[source].host, err);
     if (folder < 0)
-        return trp_error_set(err, TRP_ENOENT, "its folder: %m");
+        return folder;
     int rc = trp_block_file_open(folder, &id, &f, err);
     if (rc < 0)
         return rc;
@@ -227,10 +230,10 @@ static struct trp_stream *open_stream(trp_shuffle_reader *r, struct input *in)
         return trp_spill_stream(&r->file, &(struct trp_spill){in->begin, in->bytes},
                                 &r->unpacker);
     struct trp_output_id id = output_of(r, in->source);
+    uint32_t host = r->read.sources[in->source].host;
     bytes = in->remote
                 ? &in->remote->source
-                : trp_source_of_block(folder_of(r, r->read.sources[in->source].host),
-                                      &id, in->fd, in->begin);
+                : trp_source_of_block(folder_of(r, host, NULL), &id, in->fd, in->begin);
     in->remote = NULL;
     in->fd = -1;
     uint64_t seed = trp_parts_seed(id.shuffle, id.map, id.attempt);
@@ -361,14 +364,14 @@ int trp_shuffle_reader_open(const struct trp_shuffle_read *read,
     r->memory =
         read->memory < TRP_SHUFFLE_MEMORY_MIN ? TRP_SHUFFLE_MEMORY_MIN : read->memory;
     r->memory -= TRP_PARTS_BUFFER;
-    r->folder = open(read->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r->folder = trp_held_open(read->folder, O_RDONLY | O_DIRECTORY, 0);
     r->file = (struct trp_spill_file){.folder = r->folder,
                                       .path = read->folder,
                                       .seed = trp_parts_seed(read->shuffle, 0, 0),
                                       .fd = -1};
     r->folders = (int *)malloc(((size_t)read->nhosts + 1) * sizeof *r->folders);
-    for (uint32_t i = 0; r->folders && i < read->nhosts; i++)
-        r->folders[i] = -1;
+    if (r->folders)
+        memset(r->folders, -1, ((size_t)read->nhosts + 1) * sizeof *r->folders);
     r->inputs = (struct input *)calloc((size_t)read->nsources + 1, sizeof *r->inputs);
     for (uint32_t i = 0; r->inputs && i < read->nsources; i++)
         r->inputs[i].fd = -1;

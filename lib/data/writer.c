@@ -17,12 +17,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
 #include "data/combiner.h"
 #include "data/key_order.h"
 #include "data/spill.h"
+#include "os/held.h"
 
 struct trp_shuffle_writer {
     struct trp_shuffle_spec spec;
@@ -65,7 +67,7 @@ int trp_shuffle_writer_open(const struct trp_shuffle_spec *spec,
     int rc = check_spec(spec, err);
     if (rc < 0)
         return rc;
-    int folder = open(spec->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int folder = trp_held_open(spec->folder, O_RDONLY | O_DIRECTORY, 0);
     if (folder < 0)
         return trp_error_set(err, TRP_ESYSTEM, "%s: %m", spec->folder);
     trp_shuffle_writer *w = (trp_shuffle_writer *)calloc(1, sizeof *w);
@@ -460,9 +462,10 @@ bool trp_shuffle_there(const char *folder, uint32_t shuffle, uint32_t map,
 {
     const struct trp_output_id id = {shuffle, map, attempt};
     char name[TRP_BLOCK_NAME], path[4096];
+    struct stat st;
     trp_block_file_name(&id, name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    return access(path, F_OK) == 0;
+    return trp_held_stat(path, &st) == 0;
 }
 
 int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
@@ -472,7 +475,7 @@ int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
     char name[TRP_BLOCK_NAME], path[4096];
     trp_block_file_name(&id, name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    return unlink(path) == 0 || errno == ENOENT
+    return trp_held_unlink(path, 0) == 0 || errno == ENOENT
                ? 0
                : trp_error_set(err, TRP_ESYSTEM, "%s: %m", path);
 }

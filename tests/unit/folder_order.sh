@@ -13,7 +13,7 @@ events:         core os conf
 sim/scenario:   core conf
 sim/run:        core conf events
 comm:           core
-data:           core comm
+data:           core os comm
 executor:       core os wire comm data
 cluster:        core os wire conf events executor
 cluster/local:  core os events executor cluster

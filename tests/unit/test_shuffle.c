@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/held.h"
 #include "shuffle_data.h"
 
 #define MIB ((size_t)1 << 20)
@@ -251,7 +252,7 @@ static void test_few_descriptors(void)
     }
     trp_shuffle_commit(w, NULL, &s.counts, &err);
     g_assert_cmpstr(err.text, ==, "");
-    g_assert_cmpuint(s.counts.spills, >, 2 * FEW);
+    g_assert_cmpuint(s.counts.spills, >, (guint64)2 * FEW);
     trp_shuffle_writer_free(w);
     for (guint map = 1; map < MAPS; map++) {
         struct trp_shuffle_spec other = spec_of(folder, map, 1);
@@ -863,6 +864,61 @@ static void test_kept_memory(void)
     trp_shuffle_keep_memory(false);
 }
 
+/* What the reader is short of is no fault of an output: none is made again for it. */
+static void test_short_of_descriptors(void)
+{
+    char *folder = shuffle_folder_make();
+    struct setting s = {.maps = 2, .partitions = 1, .folder = folder};
+    struct trp_shuffle_source sources[2];
+    const struct trp_data_host host = {.name = "here", .here = true, .folder = folder};
+    struct trp_fetch_problem problem = {0};
+    trp_shuffle_reader *r = NULL;
+    trp_error err = {0};
+    struct rlimit old, few;
+    write_numbers(&s, 10);
+    struct trp_shuffle_read read = read_of(&s, 0, sources);
+    read.hosts = &host;
+    getrlimit(RLIMIT_NOFILE, &old);
+    int next = dup(0);
+    close(next);
+    for (int more = 1; more <= 2; more++) { /* for its own folder; and the host's */
+        few = (struct rlimit){(rlim_t)(next + more), old.rlim_max};
+        setrlimit(RLIMIT_NOFILE, &few);
+        int rc = trp_shuffle_reader_open(&read, &r, &problem, &err);
+        setrlimit(RLIMIT_NOFILE, &old);
+        g_assert_cmpint(rc, ==, TRP_ESYSTEM);
+        g_assert_false(problem.is);
+        g_assert_nonnull(strstr(err.text, g_strerror(EMFILE)));
+    }
+    shuffle_folder_remove(folder);
+}
+
+/* A held folder stays what it was, whatever is put in its place. */
+static void test_held(void)
+{
+    char *folder = shuffle_folder_make(), *moved = g_strconcat(folder, ".moved", NULL);
+    char *elsewhere = shuffle_folder_make();
+    struct setting s = {.maps = 2, .partitions = 3};
+    trp_error err = {0};
+    g_assert_cmpint(trp_held_folder(folder, NULL, &err), ==, 0);
+    g_assert_cmpint(rename(folder, moved), ==, 0);
+    g_assert_cmpint(symlink(elsewhere, folder), ==, 0);
+    s.folder = folder;
+    write_numbers(&s, 10);
+    g_assert_cmpint(read_damaged(&s, NULL, &err), ==, 0);
+    g_assert_true(trp_shuffle_there(folder, 1, 0, 100));
+    g_assert_cmpint(trp_shuffle_remove(folder, 1, 0, 100, &err), ==, 0);
+    g_assert_false(trp_shuffle_there(folder, 1, 0, 100));
+    trp_held_leave(folder);
+    g_assert_cmpuint(files_in(elsewhere), ==, 0);
+    g_assert_cmpuint(files_in(moved), ==, 1);
+    g_assert_cmpint(unlink(folder), ==, 0);
+    g_assert_cmpint(rename(moved, folder), ==, 0);
+    shuffle_folder_remove(folder);
+    shuffle_folder_remove(elsewhere);
+    g_free(moved);
+}
+
 static void test_remove(void)
 {
     char *folder = shuffle_folder_make();
@@ -910,5 +966,9 @@ int main(int argc, char **argv)
     g_test_add_func("/shuffle/no damage goes unnoticed", test_damage);
     g_test_add_func("/shuffle/memory may be kept for the next", test_kept_memory);
     g_test_add_func("/shuffle/an output can be removed", test_remove);
+    g_test_add_func("/shuffle/too few descriptors are no fault of an output",
+                    test_short_of_descriptors);
+    g_test_add_func("/shuffle/another folder in the place of its own is none",
+                    test_held);
     return g_test_run();
 }

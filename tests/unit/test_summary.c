@@ -145,13 +145,13 @@ static void nodes_belong_to_the_stages_that_run(void)
     trp_statistics_stage_runs(&s, b, true, T0 + 17 * S); /* said twice */
     trp_statistics_stage_runs(&s, a, false, T0 + 20 * S);
     trp_statistics_nodes(&s, 1, T0 + 25 * S);
-    assert_near(trp_statistics_node_seconds(&s, b), 4 * 4 / 2 + 4 * 5, 1e-6);
+    assert_near(trp_statistics_node_seconds(&s, b), 4 * 4 / 2.0 + 4 * 5, 1e-6);
     trp_statistics_stage_runs(&s, b, false, T0 + 30 * S);
     trp_statistics_at(&s, T0 + 32 * S);
     trp_statistics_settle(&s);
     trp_statistics_settle(&s);
-    assert_near(trp_statistics_node_seconds(&s, a), 4 * 4 + 4 * 4 / 2, 1e-6);
-    assert_near(trp_statistics_node_seconds(&s, b), 4 * 4 / 2 + 4 * 5 + 5, 1e-6);
+    assert_near(trp_statistics_node_seconds(&s, a), 4 * 4 + 4 * 4 / 2.0, 1e-6);
+    assert_near(trp_statistics_node_seconds(&s, b), 4 * 4 / 2.0 + 4 * 5 + 5, 1e-6);
     assert_near(s.idle_nodes, 4 * 2 + 2, 1e-6);
     trp_statistics_free(&s);
 }
@@ -223,8 +223,9 @@ static void quantiles_are_near(void)
             uint32_t p = permilles[q];
             uint64_t rank = p == 0 ? 1 : ((uint64_t)n * p + 999) / 1000;
             double wanted = (double)v[rank - 1];
+            const size_t half = n / 2;
             if (p == 500 && n % 2 == 0)
-                wanted = ((double)v[n / 2 - 1] + (double)v[n / 2]) / 2;
+                wanted = (double)(v[half - 1] + v[half]) / 2;
             double error = n <= TRP_DURATIONS_EXACT ? 1 : wanted * 0.01 + 1;
             assert_near((double)trp_durations_quantile(&d, p), wanted, error);
         }
