@@ -4,7 +4,7 @@
  *
  * A *node* is a source (range, array, records, text, a wide operation: wide.h), a step
  * (transform, map, filter), a union of two nodes, a coalesced node, or a mark on one
- * (profile, barrier, preferred hosts). Its partitions are numbered from 0; those of a
+ * (kept, profile, barrier, preferred hosts). Its partitions are numbered from 0; those of a
  * union are a's and then b's, one of a coalesced node is a run of neighbours of a's. So
  * one partition of any node comes from partitions of sources, its *members*, one after
  * the other, and each of them through the steps on one path (chain.h).
@@ -49,6 +49,7 @@ enum trp_node_kind {
     TRP_NODE_FILTER,
     TRP_NODE_UNION,
     TRP_NODE_COALESCE,
+    TRP_NODE_PERSIST, /* the first mark */
     TRP_NODE_PROFILE,
     TRP_NODE_BARRIER,
     TRP_NODE_PREFER,
@@ -94,6 +95,12 @@ struct trp_dataset {
         trp_profile_id profile;
         const char *name; /* TRP_NODE_NAMED */
         struct {
+            uint32_t dataset; /* as the driver knows it; TRP_NONE: it does not yet */
+            unsigned level;
+            bool in_vain; /* what it is made of is computed by all tasks at once */
+            bool gone;    /* unpersisted */
+        } persist;
+        struct {
             uint32_t *first; /* partitions + 1 offsets into names */
             const char **names;
         } prefer;
@@ -131,7 +138,6 @@ struct trp_context {
     uint64_t failures;    /* so far */
     pid_t owner;          /* a forked child must not end the run */
     bool busy;            /* in an action */
-    trp_job *jobs;        /* those that the program holds */
     trp_dataset *datasets;
     trp_profile *profile_handles;
     trp_rows *rows;
@@ -166,6 +172,8 @@ int trp_context_status(const trp_context *ctx);
 /* The context of this process: where an action on a NULL dataset finds its error. */
 trp_context *trp_context_current(void);
 void trp_context_set_current(trp_context *ctx);
+/* Whether one more step may stand on `d`; else told. */
+bool trp_dataset_steps_ok(const trp_dataset *d, const char *what);
 /* A node on top of `d` that computes nothing and only says something of its stage, with
  * `more` zeroed bytes behind it. NULL with the error in the context. */
 trp_dataset *trp_dataset_mark(trp_dataset *d, enum trp_node_kind kind, size_t more);

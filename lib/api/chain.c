@@ -22,7 +22,7 @@
 
 #include "core/base/array.h"
 
-enum { BODY_VERSION = 3 };
+enum { BODY_VERSION = 4 };
 
 /* ---- the driver's side ---- */
 
@@ -89,6 +89,11 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
     case TRP_NODE_UNION:
         trp_put_u32(b, d->a->place);
         trp_put_u32(b, d->b->place);
+        return;
+    case TRP_NODE_PERSIST:
+        trp_put_u32(b, d->a->place);
+        trp_put_u32(b, trp_dataset_keeps(d) ? d->persist.dataset : TRP_NONE);
+        trp_put_u8(b, (uint8_t)d->persist.level);
         return;
     case TRP_NODE_COALESCE:
     case TRP_NODE_PROFILE:
@@ -162,7 +167,7 @@ static const char *end_name(enum trp_end_kind kind)
     case TRP_DO_SHUFFLE:
         return "shuffle";
     }
-    return "?";
+    return "persist"; /* no end at all: a kept dataset */
 }
 
 /* Of what is no step. */
@@ -186,35 +191,17 @@ static const char *node_name(enum trp_node_kind kind, const struct trp_wide_plan
     }
 }
 
-/* The nearest name that trp_named gave; NULL: none. */
-static const char *given_name(const trp_dataset *d)
-{
-    for (; d->a && d->kind != TRP_NODE_UNION; d = d->a)
-        if (d->kind == TRP_NODE_NAMED)
-            return d->name;
-    return NULL;
-}
-
-void trp_chain_job_name(const trp_dataset *d, const struct trp_chain_end *end,
-                        char *buf, size_t size)
-{
-    const char *given = given_name(d);
-    if (given)
-        snprintf(buf, size, "%s %s", end_name(end->kind), given);
-    else
-        trp_chain_name(d, end, buf, size);
-}
-
 void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
                     size_t size)
 {
     enum { SHOWN = 6 };
-    const char *names[SHOWN + 1], *given = given_name(d);
+    const char *names[SHOWN + 1];
     size_t n = 0, all = 0;
-    if (given) {
-        snprintf(buf, size, "%s", given);
-        return;
-    }
+    for (const trp_dataset *m = d; m->a && m->kind != TRP_NODE_UNION; m = m->a)
+        if (m->kind == TRP_NODE_NAMED) {
+            snprintf(buf, size, "%s", m->name);
+            return;
+        }
     if (end->step.name) {
         names[n++] = end->step.name;
         all++;
@@ -301,6 +288,12 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
         n->a = trp_get_u32(v);
         n->b = trp_get_u32(v);
         break;
+    case TRP_NODE_PERSIST:
+        n->a = trp_get_u32(v);
+        n->dataset = trp_get_u32(v);
+        n->level = trp_get_u8(v);
+        ok = n->level > 0 && n->level <= (TRP_BLOCK_MEMORY | TRP_BLOCK_DISK);
+        break;
     case TRP_NODE_COALESCE:
     case TRP_NODE_PROFILE:
     case TRP_NODE_BARRIER:
@@ -335,6 +328,7 @@ static int resolve(struct trp_chain *c, trp_error *err)
     void (*f)(void);
     for (uint32_t i = 0; i < c->nnodes; i++) {
         struct trp_chain_node *n = &c->nodes[i];
+        c->keeps |= n->kind == TRP_NODE_PERSIST && n->dataset != TRP_NONE;
         if (!is_step(n->kind)) {
             if (n->kind == TRP_NODE_WIDE && resolve_plan(&n->plan, err) < 0)
                 return TRP_EPROTO;
@@ -425,9 +419,9 @@ void trp_chain_free(struct trp_chain *c)
     free(c);
 }
 
-bool trp_members_next(struct trp_members *m)
+bool trp_members_next(struct trp_members *m, uint32_t above)
 {
-    for (; m->n > 0; m->n--)
+    for (; m->n > above; m->n--)
         if (++m->of[m->n - 1].at < m->of[m->n - 1].end)
             return true;
     return false;
@@ -454,10 +448,20 @@ static bool take_member(const struct trp_chain *c, const struct trp_chain_node *
     return true;
 }
 
+/* A step that keeps what passes it. */
+static void add_keep(struct trp_keeps *k, uint32_t node, uint32_t step,
+                     uint32_t partition, uint32_t above)
+{
+    if (k->n < TRP_KEEPS_MAX)
+        k->v[k->n++] = (struct trp_keep){node, step, partition, above};
+}
+
 int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_members *m,
-                       uint32_t *steps, uint32_t *ret_nsteps, uint32_t *ret_partition)
+                       uint32_t *steps, uint32_t *ret_nsteps, uint32_t *ret_partition,
+                       struct trp_keeps *ret_keeps)
 {
     uint32_t at = 0, n = 0, coalesced = 0;
+    ret_keeps->n = 0;
     for (uint32_t walked = 0; walked < c->nnodes; walked++) {
         const struct trp_chain_node *node = &c->nodes[at];
         if (task >= node->partitions)
@@ -468,11 +472,16 @@ int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_memb
                 steps[i] = steps[n - 1 - i];
                 steps[n - 1 - i] = swap;
             }
+            for (uint32_t i = 0; i < ret_keeps->n; i++)
+                ret_keeps->v[i].step = n - 1 - ret_keeps->v[i].step;
             *ret_nsteps = n;
             *ret_partition = task;
             return at;
         }
-        if (is_step(node->kind)) {
+        bool keeps = node->kind == TRP_NODE_PERSIST && node->dataset != TRP_NONE;
+        if (keeps)
+            add_keep(ret_keeps, at, n, task, coalesced);
+        if (is_step(node->kind) || keeps) {
             if (n == TRP_STEPS_MAX)
                 return TRP_EPROTO;
             steps[n++] = at;

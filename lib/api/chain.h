@@ -19,6 +19,7 @@
 #define TRP_API_CHAIN_H
 
 #include "api/api.h"
+#include "data/block_store.h"
 #include "executor/executor.h"
 
 enum trp_end_kind {
@@ -51,16 +52,14 @@ int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
  * member that has any as counted bytes. */
 bool trp_chain_input(const trp_dataset *d, uint32_t task, const uint8_t **ret_data,
                      uint32_t *ret_size);
+/* Whether partitions of a TRP_NODE_PERSIST are kept. */
+bool trp_dataset_keeps(const trp_dataset *d);
 /* Whether sources of this kind have inputs. */
 bool trp_chain_has_inputs(enum trp_node_kind kind);
 /* "count trp_range → f → g", of a side "trp_reduce_by_key trp_range → f": a name for
  * people; the nearest that trp_named gave where there is one. */
 void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
                     size_t size);
-/* The same for an action's job: "count words" where the stage is named "words". */
-enum { TRP_JOB_NAME_SIZE = 280 };
-void trp_chain_job_name(const trp_dataset *d, const struct trp_chain_end *end,
-                        char *buf, size_t size);
 
 /* Whether a node of the last walk says where its partitions would best be. */
 bool trp_chain_prefers(const trp_context *ctx);
@@ -82,6 +81,8 @@ struct trp_chain_node {
     uint32_t a, b; /* indices */
     int64_t begin, end;
     uint32_t width;
+    uint32_t dataset; /* PERSIST: TRP_NONE where it is not kept … */
+    unsigned level;   /* … and where it may be */
     struct trp_wide_plan plan;
     char *base;
     char *name; /* of the function */
@@ -96,6 +97,7 @@ struct trp_chain {
     char *dir;
     struct trp_chain_node last; /* reduce, foreach: the function of the action */
     trp_combine combine;
+    bool keeps; /* a dataset of it is kept */
     uint64_t key;
     uint32_t nnodes;
     struct trp_chain_node *nodes;
@@ -114,13 +116,26 @@ struct trp_members {
         uint32_t at, end;
     } of[TRP_STEPS_MAX];
 };
+/* The steps of a path that keep what passes them (trp_persist), nearest the end first; at
+ * most so many are looked at. */
+enum { TRP_KEEPS_MAX = 16 };
+struct trp_keeps {
+    uint32_t n;
+    struct trp_keep {
+        uint32_t node, step;
+        uint32_t partition; /* of the kept dataset */
+        uint32_t above;     /* coalesced nodes before it on the path from the end */
+    } v[TRP_KEEPS_MAX];
+};
 /* The path of a task's next member: fills `steps` (TRP_STEPS_MAX) with the nodes of
- * functions, nearest the source first, and the number of the partition in its source.
- * Returns the index of the source, or TRP_EPROTO. */
+ * functions and kept ones, nearest the source first, and the number of the partition in
+ * its source. Returns the index of the source, or TRP_EPROTO. */
 int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_members *m,
-                       uint32_t *steps, uint32_t *ret_nsteps, uint32_t *ret_partition);
-/* Goes on behind the member whose path was walked; false: it was the last. */
-bool trp_members_next(struct trp_members *m);
+                       uint32_t *steps, uint32_t *ret_nsteps, uint32_t *ret_partition,
+                       struct trp_keeps *ret_keeps);
+/* Goes on behind the member whose path was walked, within one partition of what the
+ * first `above` coalesced nodes stand on; false: it was the last. */
+bool trp_members_next(struct trp_members *m, uint32_t above);
 /* The values of partition `i` of a range of int64. */
 void trp_range_part(int64_t begin, int64_t end, uint32_t partitions, uint32_t i,
                     int64_t *ret_first, uint64_t *ret_count);

@@ -219,8 +219,7 @@ trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t part
 
 /* ---- steps, unions, profiles ---- */
 
-/* Whether one more step may stand on `d`. */
-static bool steps_ok(const trp_dataset *d, const char *what)
+bool trp_dataset_steps_ok(const trp_dataset *d, const char *what)
 {
     if (d->steps < TRP_STEPS_MAX - 1)
         return true;
@@ -249,7 +248,7 @@ static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char
                          arg_size, name, TRP_ARGUMENT_MAX);
         return NULL;
     }
-    if (!steps_ok(d, what))
+    if (!trp_dataset_steps_ok(d, what))
         return NULL;
     trp_dataset *n = node_new(ctx, kind, d->partitions, arg_size);
     if (!n)
@@ -302,7 +301,7 @@ trp_dataset *trp_union(trp_dataset *a, trp_dataset *b)
 trp_dataset *trp_dataset_coalesced(trp_dataset *d, uint32_t partitions)
 {
     if (!partitions_ok(d->context, "trp_coalesce", partitions) ||
-        !steps_ok(d, "trp_coalesce"))
+        !trp_dataset_steps_ok(d, "trp_coalesce"))
         return NULL;
     if (partitions > d->partitions)
         partitions = d->partitions;

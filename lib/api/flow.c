@@ -181,6 +181,8 @@ int trp_flow_push(struct trp_flow *f, uint32_t position, const trp_batch *in)
     uint32_t at = f->steps[position];
     const struct trp_chain_node *node =
         at == TRP_NONE ? &f->chain->last : &f->chain->nodes[at];
+    if (node->kind == TRP_NODE_PERSIST)
+        return trp_flow_keep(f, position, in);
     if (node->kind == TRP_NODE_FILTER)
         return filter(f, node, s, in);
     uint64_t before = s->out.emitted;

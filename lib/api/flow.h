@@ -30,6 +30,13 @@ struct trp_flow {
     uint32_t partition;         /* … and the partition of its source */
     uint32_t nsteps;
     uint32_t steps[TRP_STEPS_MAX];
+    struct trp_keeps keeps; /* which of them keep what passes … */
+    uint32_t nopen;         /* … and what of that is being kept */
+    struct {
+        trp_block_writer *writer; /* NULL: it cannot be */
+        uint32_t above;           /* as in trp_keep */
+    } open[TRP_KEEPS_MAX];
+    uint64_t borrowed; /* memory for map outputs; 0: none yet */
     struct trp_step_writers *writers;
     uint32_t nwriters;
     trp_writer source, kept; /* records of the source; records to be collected */
@@ -78,6 +85,23 @@ int trp_flow_source_emit(struct trp_flow *f, const void *key, size_t nk,
 int trp_flow_source_end(struct trp_flow *f);
 /* The same as trp_flow_writer_flush for the source's writer. */
 int trp_flow_source_flush(trp_writer *w, void *context);
+
+/* kept.c. The nearest kept partition on a member's path that is there: its source, with
+ * the path cut. NULL: there is none (or it failed), those on the path are open now.
+ * `source` and `inputs`: of the path. */
+trp_block_reader *trp_flow_kept(struct trp_flow *f, int64_t source,
+                                struct trp_view *inputs);
+/* Pushes all its records. */
+int trp_flow_kept_source(struct trp_flow *f, trp_block_reader *r);
+/* A batch at a step that keeps. */
+int trp_flow_keep(struct trp_flow *f, uint32_t position, const trp_batch *in);
+/* The n-th coalesced node of the path goes on (0: the task is over): what is above none
+ * of them is done, whole or not. */
+void trp_flow_keep_end(struct trp_flow *f, uint32_t coalesced, bool whole);
+/* Bytes that the task may use for the map outputs that it reads, and as many for the one
+ * that it writes; given back when it is over. */
+uint64_t trp_flow_memory(struct trp_flow *f);
+void trp_flow_memory_repay(struct trp_flow *f);
 
 /* run.c: all records of a task: for each member its source, its functions, and then
  * what is left in the writers, in order. */

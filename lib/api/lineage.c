@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/job.h"
 #include "api/sample.h"
+#include "api/stage_run.h"
 #include "core/base/array.h"
 
 trp_dataset *trp_told_last(const struct trp_told *t)
@@ -83,16 +83,35 @@ static int check_size(trp_context *ctx, const struct trp_told *t)
 
 /* ---- telling ---- */
 
-/* The sides that the chain of the last walk reads. */
-static struct trp_dataset_parent *parents(const trp_context *ctx, uint32_t *ret_n)
+/* The kept dataset that each partition of `d` is made of one partition of; NULL. */
+static trp_dataset *kept_below(trp_dataset *d)
 {
-    uint32_t n = 0;
-    for (size_t i = 0; i < ctx->nnodes; i++)
+    while (d && d->kind != TRP_NODE_UNION && d->kind != TRP_NODE_COALESCE &&
+           !trp_dataset_keeps(d))
+        d = d->a;
+    return d && trp_dataset_keeps(d) ? d : NULL;
+}
+
+/* What the tasks of a told one read: of a kept dataset what it is made of. */
+static trp_dataset *made_of(const struct trp_told *t)
+{
+    return t->kept ? t->node->a : trp_told_last(t);
+}
+
+/* The kept dataset on the way, or the sides that the chain of the last walk reads. */
+static struct trp_dataset_parent *parents(const trp_context *ctx,
+                                          const struct trp_told *t, uint32_t *ret_n)
+{
+    const trp_dataset *kept = kept_below(made_of(t));
+    uint32_t n = kept != NULL;
+    for (size_t i = 0; !kept && i < ctx->nnodes; i++)
         if (ctx->nodes[i]->kind == TRP_NODE_WIDE)
             n += ctx->nodes[i]->wide.plan.nsides;
     struct trp_dataset_parent *p = malloc((n ? n : 1) * sizeof(*p));
     n = 0;
-    for (size_t i = 0; p && i < ctx->nnodes; i++) {
+    if (p && kept)
+        p[n++] = (struct trp_dataset_parent){kept->persist.dataset, false};
+    for (size_t i = 0; p && !kept && i < ctx->nnodes; i++) {
         const trp_dataset *d = ctx->nodes[i];
         for (uint32_t k = 0; d->kind == TRP_NODE_WIDE && k < d->wide.plan.nsides; k++)
             p[n++] = (struct trp_dataset_parent){d->wide.plan.dataset[k], true};
@@ -101,11 +120,21 @@ static struct trp_dataset_parent *parents(const trp_context *ctx, uint32_t *ret_
     return p;
 }
 
+/* Whether hosts are named before the next kept dataset, which knows its own. */
+static bool prefers(const trp_context *ctx, const struct trp_told *t)
+{
+    const trp_dataset *kept = kept_below(made_of(t));
+    if (!kept)
+        return trp_chain_prefers(ctx);
+    for (const trp_dataset *d = made_of(t); d != kept; d = d->a)
+        if (d->kind == TRP_NODE_PREFER)
+            return true;
+    return false;
+}
+
 static int preferences(trp_dataset *d, struct trp_dataset_place **ret, uint32_t *ret_n)
 {
     struct trp_chain_places at;
-    if (!trp_chain_prefers(d->context))
-        return 0;
     if (trp_chain_places(d, &at) < 0)
         return TRP_ENOMEM;
     uint32_t n = at.first[d->partitions];
@@ -126,14 +155,15 @@ static int tell_driver(trp_context *ctx, const struct trp_told *t)
                                     .partitions = last->partitions,
                                     .has_profile = t->profile.n != 0,
                                     .profile = t->profile,
-                                    .barrier = is_barrier(ctx)};
-    struct trp_dataset_parent *p = parents(ctx, &spec.nparents);
+                                    .cached = t->kept,
+                                    .barrier = !t->kept && is_barrier(ctx)};
+    struct trp_dataset_parent *p = parents(ctx, t, &spec.nparents);
     struct trp_dataset_place *prefer = NULL;
     trp_error err;
     uint32_t id;
     int rc = TRP_ENOMEM;
     trp_error_set(&err, rc, "out of memory for an action");
-    if (p && preferences(last, &prefer, &spec.nprefer) == 0) {
+    if (p && (!prefers(ctx, t) || preferences(last, &prefer, &spec.nprefer) == 0)) {
         spec.parents = p;
         spec.prefer = prefer;
         rc = trp_driver_dataset(ctx->driver, &spec, &id, &err);
@@ -152,9 +182,9 @@ static int tell(trp_context *ctx, struct trp_told *t)
     int rc = t->name && TRP_ARRAY_GROW(ctx->told, ctx->ntold, ctx->told_capacity)
                  ? 0
                  : trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
-    if (rc == 0)
+    if (rc == 0 && !t->kept)
         rc = check_size(ctx, t);
-    if (rc == 0)
+    if (rc == 0 && !t->kept)
         rc = choose_profile(ctx, t);
     if (rc == 0)
         rc = tell_driver(ctx, t);
@@ -165,12 +195,30 @@ static int tell(trp_context *ctx, struct trp_told *t)
     return rc;
 }
 
+/* Tells of the kept datasets that `d` is made of one to one, the deepest first, and walks
+ * `d`. The sides behind them are told. */
+static int tell_kept(trp_context *ctx, trp_dataset *d)
+{
+    for (;;) {
+        trp_dataset *next = NULL;
+        for (trp_dataset *k = kept_below(d); k; k = kept_below(k->a))
+            next = k->persist.dataset == TRP_NONE ? k : next;
+        int rc = trp_chain_walk(next ? next : d);
+        if (rc < 0 || !next)
+            return rc;
+        struct trp_told t = {.node = next, .kept = true};
+        uint32_t id = ctx->ntold;
+        if ((rc = tell(ctx, &t)) < 0)
+            return rc;
+        next->persist.dataset = id;
+    }
+}
+
 /* ---- sides ---- */
 
 struct sides {
     trp_dataset **v; /* wide nodes */
     uint32_t n, capacity;
-    const char *pool;
 };
 
 static bool is_told(const trp_dataset *d)
@@ -194,20 +242,20 @@ static int push_untold(trp_context *ctx, struct sides *s)
 
 /* The ranges of a sort come from a sample of what is sorted, which is computed for it.
  */
-static int find_ranges(trp_context *ctx, trp_dataset *d, const char *pool)
+static int find_ranges(trp_context *ctx, trp_dataset *d)
 {
     struct trp_wide_plan *p = &d->wide.plan;
     trp_dataset *from = d->wide.from[0];
-    trp_job *j;
+    struct trp_stage_run a;
     if (p->kind != TRP_WIDE_SORT || p->partitions == 1 || p->bounded)
         return 0;
     const struct trp_chain_end end = {
         .kind = TRP_DO_SAMPLE, .plan = p, .want = trp_sample_want(p, from->partitions)};
-    int rc = trp_job_before(from, &end, pool, &j);
+    int rc = trp_stage_run_end(&a, from, &end);
     if (rc < 0)
         return rc;
-    rc = trp_sample_ranges(p, j->parts, from->partitions);
-    trp_job_free(j);
+    rc = trp_sample_ranges(p, a.parts, from->partitions);
+    trp_stage_run_free(&a);
     return rc < 0 ? trp_context_fail(ctx, rc, "out of memory for a sort's ranges") : 0;
 }
 
@@ -222,7 +270,7 @@ static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
             rc = push_untold(ctx, s);
     }
     if (rc == 0 && s->n == before)
-        rc = find_ranges(ctx, d, s->pool);
+        rc = find_ranges(ctx, d);
     for (uint32_t k = 0; rc == 0 && s->n == before && k < p->nsides; k++) {
         if (p->dataset[k] != TRP_NONE)
             continue;
@@ -231,17 +279,16 @@ static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
             .side = k,
             .end = {.kind = TRP_DO_SHUFFLE, .plan = p, .side = k}
         };
-        uint32_t id = ctx->ntold;
-        if ((rc = trp_chain_walk(d->wide.from[k])) == 0 && (rc = tell(ctx, &t)) == 0)
-            p->dataset[k] = id;
+        if ((rc = tell_kept(ctx, d->wide.from[k])) == 0 && (rc = tell(ctx, &t)) == 0)
+            p->dataset[k] = ctx->ntold - 1;
     }
     return rc;
 }
 
-static int tell_all_sides(trp_dataset *d, const char *pool)
+static int tell_all_sides(trp_dataset *d)
 {
     trp_context *ctx = d->context;
-    struct sides s = {.pool = pool};
+    struct sides s = {0};
     int rc = trp_chain_walk(d);
     if (rc == 0)
         rc = push_untold(ctx, &s);
@@ -263,7 +310,8 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The dataset's last action was the same: its stage has the same name and needs. */
+/* The dataset's last action was the same: its stage has the same name and needs. What
+ * goes to executors is put anew. */
 static bool again(const trp_context *ctx, const trp_dataset *d,
                   const struct trp_chain_end *end)
 {
@@ -273,25 +321,21 @@ static bool again(const trp_context *ctx, const trp_dataset *d,
            end->step.arg_size <= t->end.step.arg_size;
 }
 
-int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
-                     uint32_t *ret_id)
+int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, uint32_t *ret_id)
 {
     trp_context *ctx = d->context;
     if (!again(ctx, d, end)) {
         struct trp_told t = {.node = d, .end = *end};
-        uint32_t id;
-        int rc = tell_all_sides(d, pool);
+        int rc = tell_all_sides(d);
         if (rc == 0)
-            rc = trp_chain_walk(d);
-        id = ctx->ntold;
+            rc = tell_kept(ctx, d);
         if (rc == 0)
             rc = tell(ctx, &t);
         if (rc < 0)
             return rc;
-        ctx->told[id].end.step.arg = NULL;
-        ctx->told[id].end.dir = NULL;
-        d->result = id;
+        d->result = ctx->ntold - 1;
     }
+    ctx->told[d->result].end = *end;
     *ret_id = d->result;
     return 0;
 }

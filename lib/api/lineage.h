@@ -3,8 +3,10 @@
  *
  * The engine knows as many datasets as there are stages: one for each side of a wide
  * node, and one for each action, whose parents are the sides that its chain reads. What
- * is narrow is inside of them and none of its business. A side is told once: so jobs
- * share its map outputs.
+ * is narrow is inside of them and none of its business, but for a kept dataset that they
+ * are made of one to one: it stands between them, so that tasks go where it is, and what
+ * it reads is not computed when it is there. A side is told once, and so is a kept
+ * dataset: jobs share them.
  */
 #ifndef TRP_API_LINEAGE_H
 #define TRP_API_LINEAGE_H
@@ -15,17 +17,16 @@
 struct trp_told {
     trp_dataset *node; /* the wide node of a side, or what an action is on */
     uint32_t side;
-    struct trp_chain_end end; /* TRP_DO_SHUFFLE; or of an action: what it is called,
-                               * the rest is its job's */
+    bool kept;                /* none of both: a kept dataset, in no stage of its own */
+    struct trp_chain_end end; /* of an action (its function's bytes are the action's),
+                               * or TRP_DO_SHUFFLE */
     trp_profile_id profile;
     char *name;
 };
 
 /* Tells the driver of all sides behind an action and of the action itself; *ret_id is
- * the dataset that its job computes. What has to be computed for that is a job in the
- * same pool, which is waited for. Fails with the text in the context. */
-int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
-                     uint32_t *ret_id);
+ * the dataset that its job computes. Fails with the text in the context. */
+int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, uint32_t *ret_id);
 /* The dataset that the tasks of a told one compute. */
 trp_dataset *trp_told_last(const struct trp_told *t);
 void trp_lineage_free(trp_context *ctx);

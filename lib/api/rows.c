@@ -5,10 +5,10 @@
  */
 #include <stdlib.h>
 
-#include "api/job.h"
+#include "api/stage_run.h"
 
 /* All parts in order into the rows' writer, each freed as it was taken. */
-static int rows_fill(trp_rows *r, const trp_job *a)
+static int rows_fill(trp_rows *r, struct trp_stage_run *a)
 {
     uint32_t n = a->dataset->partitions;
     for (uint32_t i = 0; i < n; i++) {
@@ -36,18 +36,32 @@ static int rows_fill(trp_rows *r, const trp_job *a)
     return 0;
 }
 
-int trp_rows_take(trp_job *j, trp_rows **ret_rows)
+int trp_collect(trp_dataset *d, trp_rows **ret_rows)
 {
-    trp_context *ctx = j->context;
+    if (!d)
+        return trp_action_no_dataset("trp_collect");
+    trp_context *ctx = d->context;
+    if (!ret_rows)
+        return trp_action_note(
+            d,
+            trp_context_fail(ctx, TRP_EINVAL, "trp_collect: nowhere to put the rows"));
+    struct trp_stage_run a;
+    int rc = trp_stage_run(&a, d, TRP_DO_COLLECT, NULL, NULL);
+    if (rc < 0)
+        return rc;
     trp_rows *r = calloc(1, sizeof(*r));
-    if (!r)
-        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for the rows");
+    if (!r) {
+        trp_stage_run_free(&a);
+        rc = trp_context_fail(ctx, TRP_ENOMEM, "out of memory for the rows");
+        return trp_action_note(d, rc);
+    }
     trp_writer_init(&r->records);
-    int rc = rows_fill(r, j);
+    rc = rows_fill(r, &a);
+    trp_stage_run_free(&a);
     if (rc < 0) {
         trp_writer_free(&r->records);
         free(r);
-        return rc;
+        return trp_action_note(d, rc);
     }
     r->context = ctx;
     r->next = ctx->rows;
@@ -55,7 +69,7 @@ int trp_rows_take(trp_job *j, trp_rows **ret_rows)
         r->next->previous = r;
     ctx->rows = r;
     *ret_rows = r;
-    return 0;
+    return trp_action_note(d, 0);
 }
 
 const trp_batch *trp_rows_batch(const trp_rows *r)

@@ -105,27 +105,9 @@ static int flow_writers(struct trp_flow *f)
     return 0;
 }
 
-/* One partition of a source through its path. Of several members each that has an input
- * takes it from `inputs`, else it is all of them. */
-static int flow_member(struct trp_flow *f, struct trp_view *inputs)
+/* What is left in the writers, in order. */
+static int flow_empty(struct trp_flow *f)
 {
-    const struct trp_chain *c = f->chain;
-    int64_t source = trp_chain_path(c, f->task.info->task, &f->members, f->steps,
-                                    &f->nsteps, &f->partition);
-    if (source < 0 || f->nsteps == TRP_STEPS_MAX)
-        return trp_flow_fail(f, TRP_EPROTO, "task %u is not in its chain",
-                             f->task.info->task);
-    if (c->kind == TRP_DO_FOREACH)
-        f->steps[f->nsteps++] = TRP_NONE; /* c->last */
-    const struct trp_chain_node *node = &c->nodes[source];
-    const uint8_t *input = inputs->at;
-    size_t size = (size_t)(inputs->end - inputs->at);
-    if (f->members.n > 0 && trp_chain_has_inputs(node->kind))
-        input = trp_get_bytes(inputs, &size);
-    if (inputs->bad)
-        return trp_flow_fail(f, TRP_EPROTO, "inputs that cannot be read");
-    if (flow_writers(f) < 0 || trp_flow_source(f, node, input, size) < 0)
-        return -1;
     for (uint32_t i = 0; i < f->nsteps; i++) {
         trp_writer *w = &f->writers[i].out;
         if (w->count && trp_flow_writer_flush(w, f) < 0)
@@ -136,15 +118,51 @@ static int flow_member(struct trp_flow *f, struct trp_view *inputs)
     return 0;
 }
 
+static int flow_source(struct trp_flow *f, const struct trp_chain_node *node,
+                       struct trp_view *inputs)
+{
+    const uint8_t *input = inputs->at;
+    size_t size = (size_t)(inputs->end - inputs->at);
+    if (f->members.n > 0 && trp_chain_has_inputs(node->kind))
+        input = trp_get_bytes(inputs, &size);
+    if (inputs->bad)
+        return trp_flow_fail(f, TRP_EPROTO, "inputs that cannot be read");
+    return trp_flow_source(f, node, input, size);
+}
+
+/* One partition of a source through its path. Of several members each that has an input
+ * takes it from `inputs`, else it is all of them. */
+static int flow_member(struct trp_flow *f, struct trp_view *inputs)
+{
+    const struct trp_chain *c = f->chain;
+    int64_t source = trp_chain_path(c, f->task.info->task, &f->members, f->steps,
+                                    &f->nsteps, &f->partition, &f->keeps);
+    if (source < 0 || f->nsteps == TRP_STEPS_MAX)
+        return trp_flow_fail(f, TRP_EPROTO, "task %u is not in its chain",
+                             f->task.info->task);
+    trp_block_reader *kept = trp_flow_kept(f, source, inputs);
+    if (f->failed)
+        return -1;
+    if (c->kind == TRP_DO_FOREACH)
+        f->steps[f->nsteps++] = TRP_NONE; /* c->last */
+    int rc = flow_writers(f);
+    if (rc == 0)
+        rc = kept ? trp_flow_kept_source(f, kept)
+                  : flow_source(f, &c->nodes[source], inputs);
+    trp_block_close(kept);
+    return rc < 0 ? rc : flow_empty(f);
+}
+
 int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size)
 {
     struct trp_view inputs = trp_view_of(input, size);
     f->members.n = 0;
-    do {
-        if (flow_member(f, &inputs) < 0)
-            return -1;
-    } while (trp_members_next(&f->members));
-    return 0;
+    int rc;
+    f->nopen = 0;
+    while ((rc = flow_member(f, &inputs)) == 0 && trp_members_next(&f->members, 0))
+        trp_flow_keep_end(f, f->members.n, true);
+    trp_flow_keep_end(f, 0, rc == 0);
+    return rc;
 }
 
 /* What the driver gets. */
@@ -242,6 +260,7 @@ static void runner_run(void *stage, const struct trp_task_info *info,
     f->task = (struct trp_task){
         .info = info, .ret = ret, .resources = &f->resources, .gathered = &f->gathered};
     flow_run(f, input, input_size);
+    trp_flow_memory_repay(f);
     trp_task_forget(&f->task);
     trp_sample_free(&f->sample);
     if (!f->failed)

@@ -184,7 +184,7 @@ int trp_flow_map_output(struct trp_flow *f, const uint8_t *input, size_t size)
         .map = info->task,
         .attempt = info->attempt.n,
         .partitions = p->partitions,
-        .memory = info->memory,
+        .memory = trp_flow_memory(f),
         .order = f->order,
         .killed = info->killed,
     };

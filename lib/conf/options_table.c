@@ -328,15 +328,14 @@ const struct trp_option trp_option_table[] = {
 };
 /* clang-format on */
 
-static const char no_blocks[] = "no run keeps data in executors yet";
+static const char no_copies[] = "no run moves what executors keep yet";
 static const char no_moves[] = "no run moves map outputs yet";
 
 static const struct {
     const char *key, *why;
 } missing[] = {
-    {"dynamicAllocation.cachedExecutorIdleTimeout", no_blocks},
-    {"storage.decommission.enabled",                no_blocks},
-    {"storage.decommission.shuffleBlocks.enabled",  no_moves },
+    {"storage.decommission.enabled",               no_copies},
+    {"storage.decommission.shuffleBlocks.enabled", no_moves },
 };
 
 const char *trp_option_missing(const char *key)

@@ -269,10 +269,11 @@ enum trp_event_kind {
     TRP_EVENT_EXECUTOR_DECOMMISSIONED, /* it will go: gets nothing new */
     TRP_EVENT_TASK_PROGRESS,           /* records a running attempt has read so far */
     TRP_EVENT_DATASET, /* a dataset is described; its id is how many were before */
-    TRP_EVENT_DATASET_RELEASED, /* nobody needs its cached partitions and map outputs */
-    TRP_EVENT_CACHED,           /* a partition of a dataset is cached on an executor */
-    TRP_EVENT_OUTPUT_MOVED,     /* a map output was handed over to another place */
-    TRP_EVENT_CANCEL_STAGE,     /* cancels every job that uses it */
+    TRP_EVENT_DATASET_RELEASED, /* nobody needs its map outputs, nor its cached partitions:
+                                 * none is from now on */
+    TRP_EVENT_CACHED, /* a partition of a dataset is cached on an executor, or no more */
+    TRP_EVENT_OUTPUT_MOVED, /* a map output was handed over to another place */
+    TRP_EVENT_CANCEL_STAGE, /* cancels every job that uses it */
     TRP_EVENT_ENDS, /* until when an executor, or the run, can live: no task that would
                      * take longer is started there */
     TRP_EVENT_QUEUE_WAIT, /* how long executors of a profile wait in the cluster's
@@ -371,6 +372,7 @@ struct trp_event {
         struct {
             uint32_t dataset, partition;
             trp_executor_id executor;
+            bool gone; /* it was, and is no more */
         } cached;
         struct {
             trp_stage_id stage; /* the map stage */
@@ -598,7 +600,6 @@ struct trp_stage_view {
     uint32_t dataset;  /* that it computes; TRP_NONE: told as a stage */
     bool map;          /* it leaves map outputs */
     bool barrier;      /* its tasks run at once */
-    bool used;         /* a job that is not over needs it */
     uint32_t attempts; /* stage attempts so far */
     uint32_t ntasks, pending, running, queued, succeeded, failed; /* failed: for good */
 };

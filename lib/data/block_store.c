@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -43,6 +44,7 @@ struct block {
 
 struct trp_block_store {
     struct trp_block_disk disk;
+    atomic_bool news;
     pthread_mutex_t lock;
     /* ---- `lock` */
     struct block *blocks, *oldest, *newest;
@@ -125,6 +127,7 @@ static void list_append(trp_block_store *s, struct block *b)
  * not there, or computes one that is. */
 static void note(trp_block_store *s, const struct block *b, uint64_t attempt)
 {
+    atomic_store(&s->news, true);
     if (!TRP_ARRAY_GROW(s->updates, s->nupdates, s->updates_room))
         return;
     s->updates[s->nupdates++] =
@@ -134,6 +137,12 @@ static void note(trp_block_store *s, const struct block *b, uint64_t attempt)
                                   .memory = b->there ? b->memory : 0,
                                   .disk = b->there ? b->disk : 0,
                                   .level = b->level};
+}
+
+static void note_problem(trp_block_store *s, int problem)
+{
+    s->problem = problem;
+    atomic_store(&s->news, true);
 }
 
 /* Memory and extents of a block that nobody has any more. The lock is left meanwhile. */
@@ -261,7 +270,7 @@ static void evict(trp_block_store *s, struct block *b, uint64_t attempt)
         switch_to(s, b, v);
         note(s, b, attempt);
     } else if (rc) {
-        s->problem = rc;
+        note_problem(s, rc);
         drop(s, b, attempt);
     }
     if (!moves && rc == 0) {
@@ -303,7 +312,7 @@ static bool make_room(trp_block_store *s, uint64_t need, uint64_t most,
 
 /* ---- the pool -------------------------------------------------------------------- */
 
-uint64_t trp_block_store_borrow(trp_block_store *s, uint64_t want)
+uint64_t trp_block_store_borrow(trp_block_store *s, uint64_t want, uint64_t least)
 {
     lock(s);
     uint64_t others = s->borrowed + want, most = s->pool / 2;
@@ -316,8 +325,8 @@ uint64_t trp_block_store_borrow(trp_block_store *s, uint64_t want)
     uint64_t got = s->pool > taken ? s->pool - taken : 0;
     if (got > want)
         got = want;
-    if (got < want / 2)
-        got = want / 2;
+    if (got < least)
+        got = least;
     s->borrowed += got;
     unlock(s);
     return got;
@@ -386,7 +395,7 @@ static void give_up(trp_block_writer *w, int problem)
     w->keeps = false;
     lock(s);
     if (problem)
-        s->problem = problem;
+        note_problem(s, problem);
     leave(s, w->block);
     unlock(s);
     w->block = NULL;
@@ -583,6 +592,12 @@ void trp_block_close(trp_block_reader *r)
 }
 
 /* ---- what has become of blocks --------------------------------------------------- */
+
+bool trp_block_store_news(trp_block_store *s)
+{
+    return atomic_load_explicit(&s->news, memory_order_relaxed) &&
+           atomic_exchange(&s->news, false);
+}
 
 struct trp_block_update *trp_block_store_updates(trp_block_store *s, uint32_t *ret_n)
 {

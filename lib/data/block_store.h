@@ -4,8 +4,8 @@
  * Words. A *block* is a kept partition: *chunks* of bytes in the order in which they
  * were put, each in memory or in one file on the node's disk (block_disk.h). Its *level*
  * says where it may be. The *pool* is the memory that blocks and shuffles share; a task
- * that sorts or merges *borrows* of it. Half of the pool is left to blocks when tasks
- * want all of it, and what is left goes to who comes first.
+ * that sorts or merges *borrows* of it. Half of the pool is left to blocks that are there
+ * when tasks want all of it, and what is left goes to who comes first.
  *
  * A block is there whole or not at all. What has no room makes some by moving those that
  * were not used for the longest time to the disk, or, where their level has none, by
@@ -51,9 +51,9 @@ void trp_block_store_free(trp_block_store *s); /* no writer and no reader is lef
 
 /* The size of the pool in bytes; at first it has none. It may grow. */
 void trp_block_store_pool(trp_block_store *s, uint64_t bytes);
-/* A task takes up to `want` bytes of the pool for a while: how many it got, at least
- * half of what it wanted. To be given back. */
-uint64_t trp_block_store_borrow(trp_block_store *s, uint64_t want);
+/* A task takes up to `want` bytes of the pool for a while, and `least` in any case: how
+ * many it got. To be given back. */
+uint64_t trp_block_store_borrow(trp_block_store *s, uint64_t want, uint64_t least);
 void trp_block_store_repay(trp_block_store *s, uint64_t bytes);
 
 /* ---- keeping a partition --------------------------------------------------------- */
@@ -91,6 +91,8 @@ struct trp_block_update {
     uint32_t level;
     uint64_t memory, disk; /* bytes */
 };
+/* Whether there is anything of the kind since the last call; takes no lock. */
+bool trp_block_store_news(trp_block_store *s);
 /* Takes all updates since the last call, in order; malloc'ed, NULL: none. */
 struct trp_block_update *trp_block_store_updates(trp_block_store *s, uint32_t *ret_n);
 /* The errno of the last write to the disk that failed, once; 0: none did since. */

@@ -10,6 +10,7 @@
  *     allocation_ends.c  the end of the driver's allocation
  *     map_outputs.c map outputs: for who reads them, and what ends say of them
  *     locations.c   where they lie, and who serves them
+ *     kept.c        partitions that executors keep
  *     secrets.c     what executors have to prove
  *     open.c        from a run specification, or from MPI ranks, to a driver
  */
@@ -22,7 +23,6 @@
 
 #include "cluster/cluster.h"
 #include "comm/channel.h"
-#include "conf/pool_section.h"
 #include "driver/control.h"
 #include "driver/driver.h"
 #include "events/engine_trace.h"
@@ -130,15 +130,12 @@ struct trp_driver_stage {
 
 struct trp_driver_job {
     trp_job_id id;
-    struct trp_driver_job *next; /* of those that there are */
-    char *name, *pool;           /* NULL: none */
     struct trp_work work;
     uint32_t first, nstages;
     bool logged;     /* that it began */
-    bool over, told; /* ended; nobody waits for it any more */
+    bool over, told; /* ended; trp_driver_wait has said so */
     enum trp_outcome outcome;
-    trp_error err;       /* what failed first */
-    trp_stage_id failed; /* its error is still to come, from this stage */
+    trp_error err; /* what failed first */
 };
 
 struct trp_driver {
@@ -169,12 +166,6 @@ struct trp_driver {
     uint32_t nstages, stages_cap;
     struct trp_driver_job **jobs; /* by job id; NULL: over and told */
     uint32_t njobs, jobs_cap;
-    struct trp_driver_job *there; /* all of them */
-    bool unsettled;               /* some may be of no use any more */
-    struct {
-        trp_stage_id stage;
-        trp_error err;
-    } failure; /* of the last stage of datasets that failed */
     const struct trp_job_spec
         *submitting; /* the spec and work of the job in this step */
     const struct trp_work *submitting_work;
@@ -207,7 +198,9 @@ struct trp_driver {
     int64_t servers_due;                /* readers are told then, or INT64_MAX */
     struct trp_driver_outputs *outputs; /* by dataset */
     uint32_t noutputs;
-    bool over;                  /* executors are told that the run is */
+    bool over;         /* executors are told that the run is */
+    bool *unpersisted; /* by dataset: it is kept no longer */
+    uint32_t nunpersisted, unpersisted_room;
     char fetch_text[512];       /* of the end that is taken */
     char out_of_time[384];      /* nothing can be begun any more: why; "" */
     int64_t ends_wall, time_up; /* the end of its allocation, s; of the run, mono */
@@ -216,7 +209,6 @@ struct trp_driver {
     trp_error stop_error;
 
     trp_baton *baton;
-    uint32_t entered; /* trp_driver_enter less _leave */
     pthread_t standby;
     bool has_standby;
     atomic_bool wanted, ending;
@@ -224,7 +216,6 @@ struct trp_driver {
     uint8_t secret[TRP_SECRET_SIZE];
     bool munge; /* executors prove their user by it as well */
     char *secret_file;
-    struct trp_pool_list pools;    /* of a program; n 0: FIFO */
     struct trp_run_spec *own_spec; /* what trp_driver_open made: freed at the end */
     trp_options *own_options;
     struct trp_site *own_site;
@@ -280,6 +271,8 @@ int trp_driver_loop_channel(trp_driver *d, trp_error *err); /* once it is there 
 /* One turn: takes what came, fires timers, sends. Sleeps when nothing is to be done,
  * until something comes, or at most until `until` (mono ns). */
 void trp_driver_turn(trp_driver *d, int64_t until);
+void trp_driver_enter(trp_driver *d); /* this thread runs the loop from now on */
+void trp_driver_leave(trp_driver *d);
 int trp_driver_standby_start(trp_driver *d, trp_error *err);
 void trp_driver_standby_stop(trp_driver *d);
 void trp_driver_loop_close(trp_driver *d);
@@ -299,9 +292,8 @@ struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id i
 /* The encoded STAGE message; made when first needed. NULL: could not be made. */
 const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage *s,
                                          trp_error *err);
-/* Frees jobs that are over and told, of which nothing runs any more, and none of whose
- * stages another job needs. */
-void trp_driver_settle(trp_driver *d);
+/* A job that is over, told, and of which nothing runs any more is freed. */
+void trp_driver_settle(trp_driver *d, struct trp_driver_job *j);
 void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j);
 
 /* perform_attempts.c: sends the launches gathered in this turn. */

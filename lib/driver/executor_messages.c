@@ -2,6 +2,7 @@
  * What executors and gangs tell of the attempts that they run.
  */
 #include "driver/driver_state.h"
+#include "driver/kept.h"
 #include "driver/locations.h"
 #include "driver/map_outputs.h"
 #include "os/clock.h"
@@ -84,6 +85,14 @@ static void on_records(trp_driver *d, const uint8_t *data, size_t size)
         trp_driver_step(d, &ev);
 }
 
+static void on_blocks(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
+                      size_t size)
+{
+    if (trp_driver_on_blocks(d, x, data, size) < 0)
+        trp_event_message(d->log, "error", "a garbled message about kept partitions",
+                          trp_driver_wall(d, d->now));
+}
+
 void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
                            size_t size)
 {
@@ -100,6 +109,8 @@ void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
         on_records(d, data, size);
     else if (trp_message_kind_of(data, size) == TRP_MSG_LOCATION)
         trp_driver_on_location(d, x, data, size);
+    else if (trp_message_kind_of(data, size) == TRP_MSG_BLOCKS)
+        on_blocks(d, x, data, size);
     else
         trp_event_message(d->log, "error", "a message of unknown kind was dropped",
                           trp_driver_wall(d, d->now));

@@ -202,6 +202,7 @@ static const struct trp_field event_cached[] = {
     EVENT(UNSIGNED, cached.dataset),
     EVENT(UNSIGNED, cached.partition),
     EVENT(UNSIGNED, cached.executor.n),
+    YES_NO(trp_event, cached.gone),
 };
 static const struct trp_field event_moved[] = {
     EVENT(UNSIGNED, moved.stage.n),

@@ -206,22 +206,11 @@ static struct stage_info info_of(const struct trp_event_stage *s, int64_t submit
                                .submitted = submitted};
 }
 
-static void property(struct trp_buf *b, const char *name, const char *value)
-{
-    if (!value)
-        return;
-    if (b->data[b->size - 1] != '{')
-        TRP_JSON(b, ",");
-    trp_json_text(b, name);
-    TRP_JSON(b, ":");
-    trp_json_text(b, value);
-}
-
-void trp_line_job_start(struct trp_buf *b, const struct trp_event_job *job, int64_t at,
+void trp_line_job_start(struct trp_buf *b, trp_job_id job, int64_t at,
                         const struct trp_event_stage *stages, uint32_t n)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerJobStart\",\"Job ID\":");
-    trp_json_int(b, job->job.n);
+    trp_json_int(b, job.n);
     TRP_JSON(b, ",\"Submission Time\":");
     trp_json_int(b, ms(at));
     TRP_JSON(b, ",\"Stage Infos\":[");
@@ -237,12 +226,7 @@ void trp_line_job_start(struct trp_buf *b, const struct trp_event_job *job, int6
             TRP_JSON(b, ",");
         trp_json_int(b, stages[i].stage.n);
     }
-    TRP_JSON(b, "],\"Properties\":{");
-    if (!b->failed) {
-        property(b, "spark.job.description", job->name);
-        property(b, "spark.scheduler.pool", job->pool);
-    }
-    TRP_JSON(b, "}}\n");
+    TRP_JSON(b, "],\"Properties\":{}}\n");
 }
 
 void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s,

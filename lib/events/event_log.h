@@ -64,11 +64,7 @@ struct trp_event_stage {
     bool gang;
     const char *pool; /* NULL: it names none */
 };
-struct trp_event_job {
-    trp_job_id job;
-    const char *name, *pool; /* NULL: none */
-};
-void trp_event_job_start(trp_event_log *l, const struct trp_event_job *job, int64_t at,
+void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
                          const struct trp_event_stage *stages, uint32_t nstages);
 void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s,
                                int64_t at);

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "executor/executor_internal.h"
+#include "executor/scratch.h"
 #include "os/binding.h"
 #include "os/clock.h"
 #include "os/held.h"
@@ -53,9 +54,24 @@ static void executor_free(trp_executor *e)
     pthread_cond_destroy(&e->work);
     pthread_cond_destroy(&e->synced);
     trp_executor_files_end(e);
+    trp_block_store_free(e->blocks);
     free(threads);
     free(e);
     trp_the_executor = NULL;
+}
+
+/* Where what is kept lies when it is not in memory: on the node's own disk, if that is
+ * known. */
+static int open_blocks_folder(void *context)
+{
+    trp_executor *e = context;
+    struct trp_task_info info;
+    trp_executor_files_info(e, &info);
+    const char *path = e->shape.scratch[0] ? e->shape.scratch : info.map_outputs;
+    errno = ENOENT;
+    if (!path || trp_folder_make(path, NULL) < 0)
+        return -1;
+    return trp_held_open(path, O_RDONLY | O_DIRECTORY, 0);
 }
 
 static int executor_new(const struct trp_executor_shape *shape,
@@ -73,6 +89,7 @@ static int executor_new(const struct trp_executor_shape *shape,
     e->runner = runner;
     e->threads = calloc(shape->slots, sizeof *e->threads);
     e->baton = trp_baton_new();
+    e->blocks = trp_block_store_new(open_blocks_folder, e);
     e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->work, NULL);
@@ -80,7 +97,7 @@ static int executor_new(const struct trp_executor_shape *shape,
     gethostname(e->host, sizeof e->host - 1);
     e->loop[0].executor = e;
     trp_the_executor = e;
-    if (e->threads && e->baton && e->wake >= 0) {
+    if (e->threads && e->baton && e->blocks && e->wake >= 0) {
         *ret_executor = e;
         return TRP_OK;
     }

@@ -26,6 +26,7 @@
 
 #include "comm/channel.h"
 #include "core/base/error.h"
+#include "data/block_store.h"
 #include "wire/message.h"
 #include "wire/shuffle.h"
 
@@ -88,8 +89,9 @@ struct trp_task_info {
     const volatile int *killed; /* becomes 1 when the attempt is to end */
     uint64_t *records;          /* read so far; set by the task, looked at by others */
     uint64_t memory;            /* bytes it may use for map outputs */
-    const char *map_outputs;    /* absolute folder: those of this host; NULL: none */
-    bool opens;                 /* it may open those of others here */
+    struct trp_block_store *blocks; /* partitions that are kept here; NULL: none are */
+    const char *map_outputs; /* absolute folder: those of this host; NULL: none */
+    bool opens;              /* it may open those of others here */
     struct trp_block_client
         *client; /* asks for those elsewhere; NULL: there are none */
     const struct trp_stage_inputs *inputs; /* the map outputs it reads; NULL: none */

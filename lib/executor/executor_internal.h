@@ -89,6 +89,8 @@ typedef struct trp_executor {
     trp_baton *baton;
     char host[256];
     _Atomic(struct trp_executor_files *) files; /* of map outputs; NULL: none yet */
+    trp_block_store *blocks;
+    bool blocks_told; /* that they cannot go to the disk */
     struct trp_executor_stage *stages, *last_stage;
     struct trp_estimate *estimates;
     struct trp_task_ring ready;

@@ -29,6 +29,7 @@
 
 #include "executor/executor_internal.h"
 #include "os/clock.h"
+#include "wire/blocks.h"
 
 #define SECOND_NS INT64_C(1000000000)
 enum { ENDS_FLUSH = 16 * 1024 };
@@ -50,8 +51,51 @@ void trp_executor_fail(trp_executor *e, const char *fmt, ...)
 
 /* ---- ends ------------------------------------------------------------------------ */
 
+/* Once: nothing is wrong but that it takes longer. */
+static void tell_problem(trp_executor *e)
+{
+    int problem = trp_block_store_problem(e->blocks);
+    if (!problem || e->blocks_told)
+        return;
+    e->blocks_told = true;
+    fprintf(stderr,
+            "troupe: executor %u: kept partitions cannot be written to %s: %s; those "
+            "that memory has no room for are computed anew\n",
+            e->shape.id, e->shape.scratch[0] ? e->shape.scratch : "the disk",
+            strerror(problem));
+}
+
+/* What has become of kept partitions is told before the ends of who did it. */
+static void send_blocks(trp_executor *e)
+{
+    uint32_t n;
+    struct trp_block_update *v;
+    struct trp_buf b = {0};
+    if (!trp_block_store_news(e->blocks))
+        return;
+    tell_problem(e);
+    v = trp_block_store_updates(e->blocks, &n);
+    if (!v)
+        return;
+    trp_blocks_begin(&b, n);
+    for (uint32_t i = 0; i < n; i++)
+        trp_block_state_put(&b,
+                            &(struct trp_block_state){.dataset = v[i].key.dataset,
+                                                      .partition = v[i].key.partition,
+                                                      .attempt = {v[i].attempt},
+                                                      .there = v[i].there,
+                                                      .level = (uint8_t)v[i].level,
+                                                      .memory = v[i].memory,
+                                                      .disk = v[i].disk});
+    if (b.failed || trp_channel_send(e->channel, TRP_DRIVER_PEER, b.data, b.size) < 0)
+        trp_executor_fail(e, "cannot tell the driver what is kept");
+    trp_buf_free(&b);
+    free(v);
+}
+
 static void send_ends(trp_executor *e)
 {
+    send_blocks(e);
     if (e->ends.size == 0)
         return;
     trp_ends_finish(&e->ends);
@@ -225,6 +269,7 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
     trp_attempt_id attempt;
     trp_stage_id stage;
     enum trp_kill_mode mode;
+    uint32_t dataset;
     switch (trp_message_kind_of(data, size)) {
     case TRP_MSG_STAGE:
         return trp_executor_stage_add(e, data, size) == TRP_OK;
@@ -247,6 +292,11 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
         return true;
     case TRP_MSG_SYNCED:
         return trp_syncs_answer(e, data, size);
+    case TRP_MSG_UNPERSIST:
+        if (trp_unpersist_get(data, size, &dataset) < 0)
+            return false;
+        trp_block_drop(e->blocks, dataset);
+        return true;
     case TRP_MSG_INPUTS:
         return trp_executor_inputs(e, data, size) == TRP_OK;
     case TRP_MSG_FILES:
@@ -257,6 +307,7 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
     case TRP_MSG_SYNC:
     case TRP_MSG_RECORDS:
     case TRP_MSG_LOCATION:
+    case TRP_MSG_BLOCKS:
         break;
     }
     return false;

@@ -54,6 +54,7 @@ static int open_function(trp_executor *e, struct trp_executor_stage *s)
         return s->failure ? TRP_OK : TRP_ENOMEM;
     }
     s->estimate = estimate_of(e, e->runner->stage_key(s->function));
+    trp_block_store_pool(e->blocks, s->message.memory * e->shape.slots);
     return s->estimate ? TRP_OK : TRP_ENOMEM;
 }
 

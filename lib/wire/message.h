@@ -12,11 +12,13 @@
  *   INPUTS   where the map outputs lie that a stage reads (wire/shuffle.h)
  *   FILES    where to leave map outputs, and whether to serve them (the same)
  *   SERVERS  who serves them (the same)
+ *   UNPERSIST  a dataset is kept no longer (wire/blocks.h)
  * executor → driver
  *   ENDS     a batch of attempts that ended, with metrics and results
  *   SYNC     a task of a barrier stage waits for all others of its stage
  *   RECORDS  how many records running functions have read so far
  *   LOCATION where its map outputs lie, and its block server (wire/shuffle.h)
+ *   BLOCKS   what has become of partitions that it keeps (wire/blocks.h)
  *
  * A decoder checks every length; TRP_EPROTO for anything else. Borrowed pointers point
  * into the decoded bytes.
@@ -30,7 +32,7 @@
 #include "core/base/ids.h"
 #include "core/engine.h"
 
-enum { TRP_WIRE_VERSION = 4 };
+enum { TRP_WIRE_VERSION = 5 };
 
 enum trp_message_kind {
     TRP_MSG_STAGE = 1,
@@ -46,6 +48,8 @@ enum trp_message_kind {
     TRP_MSG_FILES = 11,
     TRP_MSG_SERVERS = 12,
     TRP_MSG_LOCATION = 13,
+    TRP_MSG_BLOCKS = 14,
+    TRP_MSG_UNPERSIST = 15,
 };
 
 enum trp_work_kind {

@@ -97,8 +97,8 @@ load common
 }
 
 @test "options of parts that no run has are told as such, listed and when they are set" {
-    check 0 "    \(does nothing: no run keeps data in executors yet\); default" \
-        troupe config dynamicAllocation.cachedExecutorIdleTimeout
+    check 0 '"help":.*\(does nothing: no run moves what executors keep yet\)' \
+        troupe config --json storage.decommission.enabled
     check 0 '"help":.*\(does nothing: no run moves map outputs yet\)' \
         troupe config --json storage.decommission.shuffleBlocks.enabled
     run -0 troupe config task.cpus
@@ -107,7 +107,7 @@ load common
     run -0 --separate-stderr troupe plan --local=1 p.yaml
     [[ "$stderr" == "troupe: p.yaml:1:"*": warning: storage.decommission.shuffleBlocks.enabled does nothing: no run moves map outputs yet" ]]
     run -0 --separate-stderr troupe run --dry-run --local=1 --set storage.decommission.enabled=true p.yaml
-    [[ "$stderr" == *"troupe: --set: warning: storage.decommission.enabled does nothing: no run keeps data in executors yet"* ]]
+    [[ "$stderr" == *"troupe: --set: warning: storage.decommission.enabled does nothing: no run moves what executors keep yet"* ]]
 }
 
 @test "the site's limit of executors is above what anybody sets" {

@@ -170,7 +170,7 @@ void move_cached(struct fuzz_world *w, struct fuzz_bytes *b)
     uint8_t n = fuzz_byte(b);
     const struct trp_event ev = {
         .kind = TRP_EVENT_CACHED,
-        .cached = {n % (w->ndatasets + 1), n >> 5, {choose_executor(w, b)}}
+        .cached = {n % (w->ndatasets + 1), n >> 5, {choose_executor(w, b)}, n & 16}
     };
     if (w->features)
         world_step(w, &ev);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "wire/blocks.h"
 #include "wire/message.h"
 #include "wire/shuffle.h"
 
@@ -268,6 +269,36 @@ static int take_servers(const uint8_t *data, size_t size)
     return rc;
 }
 
+static int take_blocks(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    struct trp_view v;
+    struct trp_block_state s;
+    uint32_t count;
+    int rc = trp_blocks_open(data, size, &v, &count);
+    if (rc < 0)
+        return rc;
+    trp_blocks_begin(&b, count);
+    while ((rc = trp_blocks_next(&v, &s)) > 0)
+        trp_block_state_put(&b, &s);
+    if (rc == 0)
+        same("BLOCKS", &b, data, size);
+    trp_buf_free(&b);
+    return rc;
+}
+
+static int take_unpersist(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    uint32_t dataset;
+    int rc = trp_unpersist_get(data, size, &dataset);
+    if (rc < 0)
+        return rc;
+    trp_unpersist_put(&b, dataset);
+    same("UNPERSIST", &b, data, size);
+    return 0;
+}
+
 /* What ends carry as bytes of their own. */
 static void take_parts(const uint8_t *data, size_t size)
 {
@@ -320,6 +351,10 @@ static int take(const uint8_t *data, size_t size)
         return take_location(data, size);
     case TRP_MSG_SERVERS:
         return take_servers(data, size);
+    case TRP_MSG_BLOCKS:
+        return take_blocks(data, size);
+    case TRP_MSG_UNPERSIST:
+        return take_unpersist(data, size);
     case TRP_MSG_SHUTDOWN:
         return take_shutdown(data, size);
     }

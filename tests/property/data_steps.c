@@ -283,6 +283,7 @@ static void play_cached(struct data_world *w, const uint32_t *a)
     ev.cached.dataset = a[0] % (w->ndatasets + 1);
     ev.cached.partition = a[1] % 6;
     ev.cached.executor.n = w->nexecutors ? a[2] % w->nexecutors : 0;
+    ev.cached.gone = a[3] % 4 == 0;
     data_step(w, &ev);
 }
 

@@ -26,22 +26,12 @@ struct fake_dataset {
     char *name, *places; /* preferred hosts, "a b|c|": by task; "": none */
     uint32_t partitions, nparents, *parents;
     trp_profile_id profile;
-    gboolean barrier;
+    gboolean barrier, kept;
     uint64_t *outputs; /* by task: the attempt that made it; NULL: not computed yet */
 };
 
-struct fake_job {
-    struct trp_work work;
-    uint32_t dataset;
-    char *name, *pool;
-    gboolean cancelled, gone;
-};
-
 struct trp_driver {
-    struct fake_job *all; /* jobs */
-    struct trp_work work; /* of the job that is computed */
-    char failed[600];     /* how the last attempt that failed did */
-    uint32_t entered;
+    struct trp_work work;
     struct fake_dataset datasets[FAKE_DATASETS];
     uint32_t ndatasets, dataset; /* told; of the last job */
     trp_profile_id profile;
@@ -52,11 +42,20 @@ struct trp_driver {
     size_t memory; /* of a task for map outputs */
     const char *resources;
     int end_status, stopped;
-    const char *places; /* of the last job */
-    char *folder;       /* map outputs */
+    const char *places;      /* of the last job */
+    char *folder;            /* map outputs */
+    trp_block_store *blocks; /* what tasks keep */
+    uint32_t unpersisted;    /* calls */
+    uint64_t hits, misses;
 };
 
 static struct trp_driver fake;
+
+static int fake_blocks_folder(void *context)
+{
+    (void)context;
+    return open(fake.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
 
 int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
                     trp_profiles **ret_profiles, trp_error *err)
@@ -66,6 +65,8 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
     trp_options_profile_defaults(NULL, &defaults);
     fake = (struct trp_driver){.memory = 1 << 20};
     fake.folder = g_dir_make_tmp("fake-XXXXXX", NULL);
+    fake.blocks = trp_block_store_new(fake_blocks_folder, NULL);
+    trp_block_store_pool(fake.blocks, 64 << 20);
     *ret_driver = &fake;
     return trp_profiles_new(&defaults, NULL, ret_profiles, err);
 }
@@ -97,6 +98,37 @@ int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err)
     return 0;
 }
 
+/* Behind a kept dataset are those that it reads. */
+static void fake_parents(trp_driver *d, struct fake_dataset *f,
+                         const struct trp_dataset_spec *spec)
+{
+    const struct trp_dataset_parent *p = spec->parents;
+    if (spec->nparents == 1 && !p[0].shuffle) {
+        const struct fake_dataset *kept = &d->datasets[p[0].dataset];
+        g_assert_true(kept->kept);
+        g_assert_cmpuint(kept->partitions, ==, spec->partitions);
+        f->nparents = kept->nparents;
+        f->parents = g_memdup2(kept->parents, (kept->nparents + 1) * sizeof(uint32_t));
+        return;
+    }
+    f->nparents = spec->nparents;
+    f->parents = g_new(uint32_t, spec->nparents + 1);
+    for (uint32_t i = 0; i < spec->nparents; i++) {
+        g_assert_true(p[i].shuffle);
+        g_assert_cmpuint(p[i].dataset, <, d->ndatasets);
+        f->parents[i] = p[i].dataset;
+    }
+}
+
+int trp_driver_unpersist(trp_driver *d, uint32_t dataset, trp_error *err)
+{
+    (void)err;
+    g_assert_true(d->datasets[dataset].kept);
+    trp_block_drop(d->blocks, dataset);
+    d->unpersisted++;
+    return 0;
+}
+
 int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,
                        uint32_t *ret_id, trp_error *err)
 {
@@ -114,15 +146,10 @@ int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,
     *f = (struct fake_dataset){.name = g_strdup(spec->name),
                                .places = g_string_free(places, FALSE),
                                .partitions = spec->partitions,
-                               .nparents = spec->nparents,
-                               .parents = g_new(uint32_t, spec->nparents + 1),
+                               .kept = spec->cached,
                                .profile = spec->profile,
                                .barrier = spec->barrier};
-    for (uint32_t i = 0; i < spec->nparents; i++) {
-        g_assert_true(spec->parents[i].shuffle);
-        g_assert_cmpuint(spec->parents[i].dataset, <, d->ndatasets);
-        f->parents[i] = spec->parents[i].dataset;
-    }
+    fake_parents(d, f, spec);
     *ret_id = d->ndatasets++;
     return 0;
 }
@@ -131,61 +158,22 @@ int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
                       const struct trp_work *work, trp_job_id *ret_job, trp_error *err)
 {
     (void)err;
+    d->work = *work;
     g_assert_true(spec->is_dataset);
     g_assert_cmpuint(spec->dataset, <, d->ndatasets);
-    d->places = d->datasets[spec->dataset].places;
-    d->profile = d->datasets[spec->dataset].profile;
-    d->all = g_renew(struct fake_job, d->all, d->jobs + 1);
-    d->all[d->jobs] = (struct fake_job){.work = *work,
-                                        .dataset = spec->dataset,
-                                        .name = g_strdup(spec->name),
-                                        .pool = g_strdup(spec->pool)};
+    d->dataset = spec->dataset;
+    d->places = d->datasets[d->dataset].places;
+    d->profile = d->datasets[d->dataset].profile;
     ret_job->n = d->jobs++;
     return 0;
 }
 
-void trp_driver_enter(trp_driver *d)
+/* Another store, with so little memory. */
+static inline void fake_pool(uint64_t bytes)
 {
-    d->entered++;
-}
-
-void trp_driver_leave(trp_driver *d)
-{
-    g_assert_cmpuint(d->entered--, >, 0);
-}
-
-static void fake_gone(struct fake_job *j)
-{
-    if (!j->gone)
-        j->work.gone(j->work.context);
-    j->gone = TRUE;
-}
-
-bool trp_driver_over(trp_driver *d, trp_job_id job)
-{
-    return d->all[job.n].cancelled;
-}
-
-void trp_driver_cancel(trp_driver *d, trp_job_id job)
-{
-    d->all[job.n].cancelled = TRUE;
-}
-
-void trp_driver_drop(trp_driver *d, trp_job_id job)
-{
-    fake_gone(&d->all[job.n]);
-}
-
-int trp_driver_cancel_stage(trp_driver *d, const char *name)
-{
-    int rc = TRP_ENOENT;
-    for (uint32_t i = 0; i < d->jobs; i++) {
-        if (d->all[i].gone || strcmp(d->datasets[d->all[i].dataset].name, name) != 0)
-            continue;
-        d->all[i].cancelled = TRUE;
-        rc = 0;
-    }
-    return rc;
+    trp_block_store_free(fake.blocks);
+    fake.blocks = trp_block_store_new(fake_blocks_folder, NULL);
+    trp_block_store_pool(fake.blocks, bytes);
 }
 
 /* Where the outputs lie that a dataset reads. */
@@ -238,10 +226,13 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
                                  .resources = d->resources,
                                  .memory = d->memory,
                                  .map_outputs = d->folder,
+                                 .blocks = d->blocks,
                                  .inputs = inputs,
                                  .killed = &killed};
     struct trp_function_result r;
     trp_runner.run(stage, &info, input + 1, l.extra_size, &r);
+    d->hits += r.data.cache_hits;
+    d->misses += r.data.cache_misses;
     trp_stage_inputs_free(inputs);
     g_free(input);
     if (r.status && r.fetch.failed) { /* it counts nothing */
@@ -252,12 +243,6 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
         return fake_attempt(d, dataset, stage, task, number, ret_status);
     }
     struct trp_action verdict = {.kind = TRP_ACTION_TASK_END};
-    if (r.mistake)
-        g_snprintf(d->failed, sizeof d->failed, "a mistake in the program: %s",
-                   r.error);
-    else if (r.status)
-        g_snprintf(d->failed, sizeof d->failed, "exit status %d: %s", (int)r.status,
-                   r.error);
     verdict.task_end.task = task;
     verdict.task_end.number = number;
     verdict.task_end.status = !r.status   ? TRP_END_SUCCESS
@@ -297,14 +282,11 @@ static int fake_task(trp_driver *d, uint32_t dataset, void *stage, uint32_t task
 {
     uint32_t number = 0;
     int status;
-    char times[48];
     while (fake_attempt(d, dataset, stage, task, number++, &status))
         ;
-    return status == 0
-               ? 0
-               : trp_error_set(err, TRP_EFAILED, "stage %s: task %u %s %s",
-                               d->datasets[dataset].name, task,
-                               trp_failed_text(number, times, sizeof times), d->failed);
+    return status == 0 ? 0
+                       : trp_error_set(err, TRP_EFAILED, "stage %s: task %u",
+                                       d->datasets[dataset].name, task);
 }
 
 static void *fake_open(trp_driver *d, uint32_t dataset, trp_error *err)
@@ -351,16 +333,8 @@ static int fake_compute(trp_driver *d, uint32_t dataset, trp_error *err)
 
 int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err)
 {
-    int rc;
-    if (d->all[job.n].cancelled) {
-        rc = trp_error_set(err, TRP_ECANCELLED, "Job %s cancelled", d->all[job.n].name);
-    } else {
-        d->work = d->all[job.n].work;
-        d->dataset = d->all[job.n].dataset;
-        rc = fake_compute(d, d->dataset, err);
-    }
-    fake_gone(&d->all[job.n]);
-    return rc;
+    (void)job;
+    return fake_compute(d, d->dataset, err);
 }
 
 int trp_driver_stopped(const trp_driver *d)
@@ -373,16 +347,10 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     (void)quiet;
     d->ends++;
     d->end_status = status;
+    trp_block_store_free(d->blocks);
     size_t budget = SIZE_MAX;
     trp_tree_remove(AT_FDCWD, d->folder, &budget);
     g_clear_pointer(&d->folder, g_free);
-    g_assert_cmpuint(d->entered, ==, 0);
-    for (uint32_t i = 0; i < d->jobs; i++) {
-        fake_gone(&d->all[i]);
-        g_free(d->all[i].name);
-        g_free(d->all[i].pool);
-    }
-    g_clear_pointer(&d->all, g_free);
     for (uint32_t i = 0; i < d->ndatasets; i++) {
         g_free(d->datasets[i].name);
         g_free(d->datasets[i].places);

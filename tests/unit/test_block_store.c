@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "data/block_store.h"
 
-enum { KIB = 1024 };
+#define KIB ((size_t)1 << 10)
 
 static int in_tmp(void *context)
 {
@@ -344,21 +344,21 @@ static void without_a_folder_what_memory_holds_is_kept(void)
 static void tasks_that_sort_and_blocks_share_the_pool(void)
 {
     trp_block_store *s = store(16 * KIB);
-    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB), ==, 8 * KIB);
-    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB), ==, 8 * KIB);
+    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB, 4 * KIB), ==, 8 * KIB);
+    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB, 4 * KIB), ==, 8 * KIB);
     g_assert_false(keep(s, 1, 0, TRP_BLOCK_MEMORY, 1, KIB)); /* all is borrowed */
     trp_block_store_repay(s, 8 * KIB);
     for (uint32_t i = 0; i < 8; i++)
         g_assert_true(keep(s, 1, i, TRP_BLOCK_MEMORY, 1, KIB));
     g_assert_false(keep(s, 1, 8, TRP_BLOCK_MEMORY, 1, KIB));
     /* half of the pool is left to blocks: the next one gets half of what it wants */
-    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB), ==, 4 * KIB);
+    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB, 4 * KIB), ==, 4 * KIB);
     assert_used(s, 8 * KIB, 0);
     trp_block_store_repay(s, 12 * KIB);
     for (uint32_t i = 8; i < 16; i++)
         g_assert_true(keep(s, 1, i, TRP_BLOCK_MEMORY, 1, KIB));
     /* what they have above that goes, the oldest first */
-    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB), ==, 8 * KIB);
+    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB, 4 * KIB), ==, 8 * KIB);
     g_assert_false(has(s, 1, 7, 1, KIB));
     g_assert_true(has(s, 1, 8, 1, KIB));
     assert_used(s, 8 * KIB, 0);
@@ -372,7 +372,7 @@ static void a_block_that_is_read_stays_in_memory(void)
     g_assert_true(keep(s, 1, 0, TRP_BLOCK_MEMORY, 16, KIB));
     trp_block_reader *r = trp_block_open(s, (struct trp_block_key){1, 0});
     g_assert_false(keep(s, 2, 0, TRP_BLOCK_MEMORY, 1, KIB));
-    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB), ==, 4 * KIB);
+    g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB, 4 * KIB), ==, 4 * KIB);
     trp_block_store_repay(s, 4 * KIB);
     trp_block_close(r);
     g_assert_true(keep(s, 2, 0, TRP_BLOCK_MEMORY, 1, KIB));
@@ -404,7 +404,7 @@ static void *work(void *context)
         uint32_t partition = (next(&w->seed) >> 16) % PARTITIONS;
         uint32_t what = (next(&w->seed) >> 16) % 16;
         if (what == 0) {
-            uint64_t got = trp_block_store_borrow(w->store, 8 * KIB);
+            uint64_t got = trp_block_store_borrow(w->store, 8 * KIB, 4 * KIB);
             g_assert_cmpuint(got, >=, 4 * KIB);
             trp_block_store_repay(w->store, got);
         } else if (what == 1 && i > ROUNDS / 2) {

@@ -228,12 +228,29 @@ static struct model filtered(struct model a)
     return a;
 }
 
+/* What is kept is the same, also when it was, and when it is there twice. */
+static struct model kept(struct model a, GRand *r)
+{
+    a.d = trp_persist(a.d, (enum trp_storage)g_rand_int_range(r, 1, 4));
+    if (g_rand_int_range(r, 0, 8) == 0)
+        g_assert_cmpint(trp_unpersist(a.d), ==, 0);
+    if (g_rand_int_range(r, 0, 4))
+        return a;
+    a.d = trp_union(a.d, a.d);
+    for (uint32_t i = 0, n = a.parts->len; i < n; i++) {
+        add_parts(&a, 1);
+        g_array_append_vals(part_of(&a, n + i), part_of(&a, i)->data,
+                            part_of(&a, i)->len);
+    }
+    return a;
+}
+
 static struct model by_chance(trp_context *ctx, GRand *r, int depth)
 {
     if (depth == 0)
         return source(ctx, r);
     struct model a = by_chance(ctx, r, depth - 1);
-    switch (g_rand_int_range(r, 0, 6)) {
+    switch (g_rand_int_range(r, 0, 8)) {
     case 0:
         return both(a, by_chance(ctx, r, depth - 1));
     case 1:
@@ -243,6 +260,9 @@ static struct model by_chance(trp_context *ctx, GRand *r, int depth)
         return mapped(a);
     case 4:
         return filtered(a);
+    case 5:
+    case 6:
+        return kept(a, r);
     default:
         return partitioned(a, (uint32_t)g_rand_int_range(r, 1, 6),
                            g_rand_int_range(r, 0, 9));
@@ -276,15 +296,20 @@ static void check(const struct model *m)
 
 static void lineages_by_chance(void)
 {
-    for (uint32_t seed = 0; seed < 150; seed++) {
+    uint64_t hits = 0;
+    for (uint32_t seed = 0; seed < 300; seed++) {
         g_autoptr(GRand) r = g_rand_new_with_seed(seed);
         trp_context *ctx = fake_init();
         g_test_message("seed %u", seed); /* what the log of a failure ends with */
+        if (seed % 3 == 0)
+            fake_pool(300 + seed);
         struct model m = by_chance(ctx, r, 1 + (int)seed % 8);
         check(&m);
         g_ptr_array_free(m.parts, TRUE);
         g_assert_cmpint(trp_finalize(ctx), ==, 0);
+        hits += fake.hits;
     }
+    g_assert_cmpuint(hits, >, 200);
 }
 
 /* ---- partitions by a function ---- */

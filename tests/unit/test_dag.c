@@ -542,6 +542,7 @@ static void random_cluster_event(struct world *w, GRand *r)
     default:
         ev.cached.dataset = (uint32_t)g_rand_int_range(r, 0, DATASETS + 1);
         ev.cached.partition = (uint32_t)g_rand_int_range(r, 0, 5);
+        ev.cached.gone = g_rand_int_range(r, 0, 4) == 0;
         ev.cached.executor.n = x;
         world_step(w, &ev);
     }

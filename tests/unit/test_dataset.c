@@ -638,6 +638,7 @@ static void broken_bodies(void)
     }
     uint32_t steps[TRP_STEPS_MAX], nsteps, part;
     struct trp_members m;
+    struct trp_keeps keeps;
     for (size_t i = 0; i < b.size * 255; i++) { /* every byte, every other value */
         uint8_t was = b.data[i / 255];
         b.data[i / 255] = (uint8_t)(was + 1 + i % 255);
@@ -646,8 +647,8 @@ static void broken_bodies(void)
                 int most = 100; /* a count that was changed may be any */
                 m.n = 0;
                 do
-                    trp_chain_path(c, task, &m, steps, &nsteps, &part);
-                while (trp_members_next(&m) && --most);
+                    trp_chain_path(c, task, &m, steps, &nsteps, &part, &keeps);
+                while (trp_members_next(&m, 0) && --most);
             }
             trp_chain_free(c);
         }
@@ -655,14 +656,14 @@ static void broken_bodies(void)
     }
     g_assert_cmpint(trp_chain_get(b.data, b.size, &c, &err), ==, 0);
     m.n = 0;
-    g_assert_cmpint(trp_chain_path(c, 1, &m, steps, &nsteps, &part), >=, 0);
+    g_assert_cmpint(trp_chain_path(c, 1, &m, steps, &nsteps, &part, &keeps), >=, 0);
     g_assert_cmpuint(nsteps, ==, 1);
     g_assert_cmpuint(part, ==, 1);
-    g_assert_true(trp_members_next(&m));
-    g_assert_cmpint(trp_chain_path(c, 1, &m, steps, &nsteps, &part), >=, 0);
+    g_assert_true(trp_members_next(&m, 0));
+    g_assert_cmpint(trp_chain_path(c, 1, &m, steps, &nsteps, &part, &keeps), >=, 0);
     g_assert_cmpuint(nsteps, ==, 0);
     g_assert_cmpuint(part, ==, 0);
-    g_assert_false(trp_members_next(&m));
+    g_assert_false(trp_members_next(&m, 0));
     trp_chain_free(c);
     trp_buf_free(&b);
     trp_finalize(ctx);

@@ -77,7 +77,7 @@ static const struct trp_event events[] = {
                .duration_ns = INT64_MIN}},
     {.kind = TRP_EVENT_CANCEL_JOB,                                            .cancel = {{9}}},
     {.kind = TRP_EVENT_DATASET,                                                                             .dataset = {&dataset}},
-    {.kind = TRP_EVENT_CACHED,                                                          .cached = {.dataset = 3, .partition = 1}},
+    {.kind = TRP_EVENT_CACHED,                                                          .cached = {.dataset = 3, .partition = 1, .gone = true}},
     {.kind = TRP_EVENT_DRAIN                                                 },
     {.kind = TRP_EVENT_TIME                                                                            },
 };

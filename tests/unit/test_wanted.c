@@ -410,7 +410,7 @@ static void what_an_executor_holds_keeps_it(void)
     g_assert_cmpint(trp_engine_next_timer(w.engine), ==, w.now + 50 * SECOND);
     /* A partition of b is cached as well, for good. */
     struct trp_event cached = {
-        .kind = TRP_EVENT_CACHED, .cached = {1, 0, {0}}
+        .kind = TRP_EVENT_CACHED, .cached = {1, 0, {0}, false}
     };
     world_step(&w, &cached);
     world_time(&w, w.now + 1000 * SECOND);
@@ -420,6 +420,33 @@ static void what_an_executor_holds_keeps_it(void)
     world_step(&w, &ev);
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(w.live->len, ==, 0);
+    world_free(&w);
+}
+
+/* At the end of a stage the others go; those that hold something when another shape has
+ * lacked room for a while. */
+static void cached_partitions_keep_an_executor_until_others_lack_room(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("later", 1);
+    struct world w;
+    c.backlog_timeout_ns = 3 * SECOND;
+    start(&w, &c, 2);
+    dataset(&w, "kept", NULL);
+    s.profile = world_profile(&w, "other", 4, NULL, 0, 0);
+    run_dataset(&w, 0);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    struct trp_event cached = {
+        .kind = TRP_EVENT_CACHED, .cached = {0, 1, {0}, false}
+    };
+    world_step(&w, &cached);
+    w.manual = true;
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    world_time(&w, w.now + 2 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_time(&w, w.now + 2 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 1);
     world_free(&w);
 }
 
@@ -509,6 +536,7 @@ int main(int argc, char **argv)
     ADD(a_copy_asks_for_one_executor_at_most);
     ADD(a_barrier_stage_keeps_its_executors_when_it_runs_again);
     ADD(what_an_executor_holds_keeps_it);
+    ADD(cached_partitions_keep_an_executor_until_others_lack_room);
     ADD(what_is_cleaned_up_keeps_nothing);
     ADD(a_stage_excluded_everywhere_gets_another_executor);
     ADD(of_idle_ones_of_another_profile_the_oldest_serve);

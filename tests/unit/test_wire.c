@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/blocks.h"
 #include "wire/message.h"
 
 static void a_buffer_and_a_view_agree(void)
@@ -306,19 +307,59 @@ static int take_synced(const void *p, size_t n)
     return rc;
 }
 
+static void put_blocks(struct trp_buf *b)
+{
+    trp_blocks_begin(b, 2);
+    trp_block_state_put(b, &(struct trp_block_state){.dataset = 3,
+                                                     .partition = 70000,
+                                                     .attempt = {UINT64_MAX},
+                                                     .there = true,
+                                                     .level = 3,
+                                                     .memory = 5,
+                                                     .disk = UINT64_C(1) << 40});
+    trp_block_state_put(b, &(struct trp_block_state){.dataset = 4, .level = 1});
+}
+
+static int take_blocks(const void *p, size_t n)
+{
+    struct trp_view v;
+    struct trp_block_state s;
+    uint32_t count, got = 0;
+    int rc = trp_blocks_open(p, n, &v, &count);
+    while (rc == 0 && (rc = trp_blocks_next(&v, &s)) > 0) {
+        got++;
+        rc = 0;
+    }
+    g_assert_cmpuint(rc == 0 ? got : count, ==, count);
+    return rc;
+}
+
+static void put_unpersist(struct trp_buf *b)
+{
+    trp_unpersist_put(b, 4711);
+}
+
+static int take_unpersist(const void *p, size_t n)
+{
+    uint32_t dataset;
+    return trp_unpersist_get(p, n, &dataset);
+}
+
 static const struct {
     const char *name;
     void (*put)(struct trp_buf *b);
     int (*take)(const void *p, size_t n);
 } kinds[] = {
-    {"STAGE",   put_stage,    take_stage   },
-    {"command", put_command,  take_command },
-    {"LAUNCH",  put_launches, take_launches},
-    {"ENDS",    put_ends,     take_ends    },
-    {"KILL",    put_kill,     take_kill    },
-    {"FORGET",  put_forget,   take_forget  },
-    {"SYNC",    put_sync,     take_sync    },
-    {"SYNCED",  put_synced,   take_synced  },
+    {"STAGE",     put_stage,     take_stage    },
+    {"command",   put_command,   take_command  },
+    {"LAUNCH",    put_launches,  take_launches },
+    {"ENDS",      put_ends,      take_ends     },
+    {"KILL",      put_kill,      take_kill     },
+    {"FORGET",    put_forget,    take_forget   },
+    {"SYNC",      put_sync,      take_sync     },
+    {"SYNCED",    put_synced,    take_synced   },
+    {"BLOCKS",    put_blocks,    take_blocks   },
+    {"UNPERSIST", put_unpersist, take_unpersist},
 };
 
 /* ---- round trips ------------------------------------------------------------------
@@ -490,8 +531,35 @@ static void small_messages_come_back_as_they_were(void)
     trp_shutdown_put(&b, false);
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_SHUTDOWN);
     g_assert_cmpint(trp_message_kind_of(b.data, 0), ==, 0);
-    b.data[0] = TRP_MSG_LOCATION + 1;
+    b.data[0] = TRP_MSG_UNPERSIST + 1;
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, 0);
+    trp_buf_free(&b);
+}
+
+static void what_executors_keep_comes_back(void)
+{
+    struct trp_buf b = {0};
+    struct trp_view v;
+    struct trp_block_state s;
+    uint32_t n;
+    put_blocks(&b);
+    g_assert_cmpint(trp_blocks_open(b.data, b.size, &v, &n), ==, 0);
+    g_assert_cmpuint(n, ==, 2);
+    g_assert_cmpint(trp_blocks_next(&v, &s), ==, 1);
+    g_assert_cmpuint(s.dataset, ==, 3);
+    g_assert_cmpuint(s.partition, ==, 70000);
+    g_assert_cmpuint(s.attempt.n, ==, UINT64_MAX);
+    g_assert_true(s.there);
+    g_assert_cmpuint(s.level, ==, 3);
+    g_assert_cmpuint(s.memory, ==, 5);
+    g_assert_cmpuint(s.disk, ==, UINT64_C(1) << 40);
+    g_assert_cmpint(trp_blocks_next(&v, &s), ==, 1);
+    g_assert_false(s.there);
+    g_assert_cmpint(trp_blocks_next(&v, &s), ==, 0);
+    trp_buf_clear(&b);
+    put_unpersist(&b);
+    g_assert_cmpint(trp_unpersist_get(b.data, b.size, &n), ==, 0);
+    g_assert_cmpuint(n, ==, 4711);
     trp_buf_free(&b);
 }
 
@@ -642,6 +710,8 @@ int main(int argc, char **argv)
                     small_messages_come_back_as_they_were);
     g_test_add_func("/wire/a sync and its answer come back",
                     a_sync_and_its_answer_come_back);
+    g_test_add_func("/wire/what executors keep comes back",
+                    what_executors_keep_comes_back);
     g_test_add_func("/wire/every truncation of every message is refused",
                     every_truncation_of_every_message_is_refused);
     g_test_add_func("/wire/another kind is refused", another_kind_is_refused);

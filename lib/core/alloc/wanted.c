@@ -8,7 +8,8 @@
  * need and whose shape may serve (alloc.reuse), are relabelled; the rest is requested,
  * within the limits; too many  idle ones are released, and requests withdrawn, at the
  * end of a stage (none of the class runs while others do), when another class lacks
- * executors, or when they have expired (idle.h). Between the jobs of a program nothing
+ * executors, or when they have expired (idle.h). Those that hold cached partitions go
+ * after the others, and not at the end of a stage alone. Between the jobs of a program nothing
  * runs and nobody waits: executors stay until they expire. A minimum holds while no
  * class lacks an executor that its tasks can use. If one does, nothing is requested to
  * keep a minimum, and what it keeps may expire; if a limit is short it is released at
@@ -236,18 +237,35 @@ static uint32_t withdraw(struct trp_engine *e, struct trp_class *c, uint32_t sur
     return surplus;
 }
 
+/* May it go, being one of those that hold cached partitions, or of the others? The first
+ * ones are given to who lacks room, when that has waited for it for a while. */
+static bool may_release(struct trp_engine *e, const struct trp_class *c,
+                        const struct trp_executor *x, bool cached)
+{
+    if (x->class != c->profile.n || !trp_executor_is_idle(x) || x->idle.in_use ||
+        (x->id.n == c->copying.apart.n && !x->yields) || (x->idle.cached > 0) != cached)
+        return false; /* in use: it holds what an active job reads */
+    int64_t due = x->idle.since + e->config.backlog_timeout_ns;
+    if (!cached || e->now >= due)
+        return true;
+    if (due < e->retry_due)
+        e->retry_due = due;
+    return false;
+}
+
 /* The youngest first: the oldest are where room is found first, on the nodes that are
  * kept the longest. */
-static void release_idle(struct trp_engine *e, struct trp_class *c, uint32_t surplus)
+static uint32_t release_idle(struct trp_engine *e, struct trp_class *c,
+                             uint32_t surplus, bool cached)
 {
     for (uint32_t i = e->nexecutors; i-- > 0 && surplus && c->idle;) {
         struct trp_executor *x = e->executors[i];
-        if (!x || x->class != c->profile.n || !trp_executor_is_idle(x) ||
-            x->idle.in_use || (x->id.n == c->copying.apart.n && !x->yields))
-            continue; /* it holds what an active job reads */
+        if (!x || !may_release(e, c, x, cached))
+            continue;
         trp_wanted_release(e, x);
         surplus--;
     }
+    return surplus;
 }
 
 /* May one of the class go that has expired? */
@@ -281,18 +299,19 @@ static void release_expired(struct trp_engine *e)
     free(v);
 }
 
-/* Does any other class, or a gang, wait for room that it needs by now? */
-static bool others_wait(const struct trp_engine *e, const struct trp_class *c)
+/* How many executors other classes lack that they need by now; for a gang all may go. */
+static uint32_t others_lack(const struct trp_engine *e, const struct trp_class *c)
 {
+    uint32_t lack = 0;
     for (uint32_t i = 0; i < e->nclasses; i++) {
         const struct trp_class *o = e->classes[i];
         if (!o || o == c || o->never)
             continue;
         uint32_t want = trp_demand_now(e, o);
-        if ((want < o->share ? want : o->share) > o->live)
-            return true;
+        want = want < o->share ? want : o->share;
+        lack += want > o->live ? want - o->live : 0;
     }
-    return e->gangs > 0;
+    return e->gangs > 0 ? UINT32_MAX : lack;
 }
 
 /* What a class has above all that its stages, running or to come, may use. */
@@ -314,7 +333,7 @@ static uint32_t never_needed(const struct trp_engine *e, const struct trp_class 
 void trp_wanted_narrow(struct trp_engine *e, struct trp_class *c)
 {
     if (!e->config.fixed && !e->config.release_idle && e->jobs_active && c->idle)
-        release_idle(e, c, never_needed(e, c));
+        release_idle(e, c, never_needed(e, c), false);
 }
 
 static void shrink(struct trp_engine *e, struct trp_class *c)
@@ -327,10 +346,13 @@ static void shrink(struct trp_engine *e, struct trp_class *c)
         return;
     bool stage_end =
         !e->config.release_idle && (c->set_ended || !c->sets) && e->jobs_active;
-    if (stage_end || others_wait(e, c)) {
-        surplus = withdraw(e, c, surplus);
-        release_idle(e, c, surplus);
-    }
+    uint32_t lack = others_lack(e, c);
+    if (!stage_end && !lack)
+        return;
+    surplus = withdraw(e, c, surplus);
+    surplus = release_idle(e, c, surplus, false);
+    if (lack)
+        release_idle(e, c, surplus < lack ? surplus : lack, true);
 }
 
 void trp_wanted_reconcile(struct trp_engine *e)

@@ -49,12 +49,14 @@ enum trp_loss {
     TRP_LOSS_SPAWNER_HUNG,   /* … was stopped, or hung: counts */
 };
 
-/* What a task read of map outputs, and wrote as one. Bytes are those of files. */
+/* What a task read of map outputs, and wrote as one, and what it found kept. Bytes are those of files. */
 struct trp_end_data {
     uint64_t read_records, local_blocks, remote_blocks, local_bytes, remote_bytes;
     uint64_t wait_ns; /* for remote blocks */
     uint64_t written_records, written_bytes, write_ns;
     uint64_t spilled_bytes;
+    /* Partitions of kept datasets that it found and did not find, and their bytes. */
+    uint64_t cache_hits, cache_misses, cache_bytes;
 };
 
 /* The end of an attempt with what it has used. */

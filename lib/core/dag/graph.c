@@ -258,6 +258,19 @@ static void uncache(struct trp_graph *g, struct trp_cached *c)
     free(c);
 }
 
+void trp_graph_uncache_copy(struct trp_graph *g, uint32_t dataset, uint32_t partition,
+                            uint32_t executor)
+{
+    struct trp_dataset *d = dataset < g->n ? &g->v[dataset] : NULL;
+    if (!d || !d->cached || partition >= d->partitions)
+        return;
+    for (struct trp_cached *c = d->cached[partition]; c; c = c->next)
+        if (c->executor == executor) {
+            uncache(g, c);
+            return;
+        }
+}
+
 void trp_graph_uncache_executor(struct trp_graph *g, uint32_t executor)
 {
     while (executor < g->nexecutors && g->executors[executor].first)

@@ -89,6 +89,9 @@ int trp_graph_cache(struct trp_graph *g, uint32_t dataset, uint32_t partition,
                     uint32_t executor);
 uint32_t trp_graph_cached_on(const struct trp_graph *g, uint32_t executor);
 /* All copies on an executor are gone; all copies of a dataset are. */
+/* That copy is gone, if there was one. */
+void trp_graph_uncache_copy(struct trp_graph *g, uint32_t dataset, uint32_t partition,
+                            uint32_t executor);
 void trp_graph_uncache_executor(struct trp_graph *g, uint32_t executor);
 void trp_graph_uncache(struct trp_graph *g, uint32_t dataset);
 

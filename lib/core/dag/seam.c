@@ -87,6 +87,7 @@ static bool release_dataset(struct trp_engine *e, uint32_t dataset)
         return false;
     uint32_t shuffle = g->v[dataset].shuffle;
     trp_graph_uncache(g, dataset);
+    g->v[dataset].may_cache = false;
     for (uint32_t i = 0; i < g->nexecutors; i++)
         trp_supply_cached(e, i);
     e->dag.changes++;
@@ -120,9 +121,13 @@ static bool cached(struct trp_engine *e, const struct trp_event *ev)
 {
     uint32_t executor = ev->cached.executor.n;
     const struct trp_executor *x = trp_executor_find(e, ev->cached.executor);
-    if (!x || !x->came ||
-        trp_graph_cache(&e->dag.graph, ev->cached.dataset, ev->cached.partition,
-                        executor) < 0)
+    if (!x || !x->came)
+        return false;
+    if (ev->cached.gone)
+        trp_graph_uncache_copy(&e->dag.graph, ev->cached.dataset, ev->cached.partition,
+                               executor);
+    else if (trp_graph_cache(&e->dag.graph, ev->cached.dataset, ev->cached.partition,
+                             executor) < 0)
         return false;
     e->dag.changes++;
     trp_supply_cached(e, executor);
@@ -137,7 +142,7 @@ static bool cancel_stage(struct trp_engine *e, trp_stage_id id)
         return false;
     trp_error_set(&why, 0, "because stage %.100s was cancelled", s->name);
     while (s->uses)
-        trp_job_stop(e, s->uses->job, why.text);
+        trp_job_cancel(e, s->uses->job, why.text);
     return true;
 }
 

@@ -63,8 +63,10 @@ static void queue_fill(struct trp_engine *e, struct trp_executor *x)
     if (x->nqueued * 2 > depth || trp_offer_fits(e, s, x, grants, &ngrants))
         return;
     while (x->nqueued < depth && s->pending) {
-        enum trp_level at; /* no copies: one that waits cannot win */
-        uint32_t task = trp_task_set_pick(e, s, x, TRP_NO_PREF, &at, NULL);
+        /* What is kept by another executor waits for that one. */
+        enum trp_level at, most = s->pending_executor ? TRP_PROCESS_LOCAL : TRP_NO_PREF;
+        /* no copies: one that waits cannot win */
+        uint32_t task = trp_task_set_pick(e, s, x, most, &at, NULL);
         if (task == TRP_NONE)
             return;
         uint32_t slot = trp_attempt_make(e, s, task, at, false);

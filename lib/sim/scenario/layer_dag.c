@@ -380,7 +380,7 @@ static int cache(struct trp_sim_dag *s, const struct trp_yaml_node *value,
                               trp_show(v.dataset).text, (long long)v.partition);
     const struct trp_event ev = {
         .kind = TRP_EVENT_CACHED,
-        .cached = {s->datasets[d].id, (uint32_t)v.partition, {(uint32_t)x}},
+        .cached = {s->datasets[d].id, (uint32_t)v.partition, {(uint32_t)x}, false},
     };
     return trp_engine_step(s->engine, now_ns, &ev, err);
 }

@@ -1,0 +1,65 @@
+/*
+ * Datasets that are kept: what the program says of them.
+ *
+ * Each is one of the driver's datasets, too, once an action has told it (lineage.c), so
+ * that the engine can have tasks run where its partitions are. What a barrier stage
+ * computes is not kept: a task that had its partition would not wait for the others.
+ */
+#include "api/stage_run.h"
+
+static bool is_barrier(trp_dataset *d)
+{
+    const trp_context *ctx = d->context;
+    if (trp_chain_walk(d) < 0)
+        return true;
+    for (size_t i = 0; i < ctx->nnodes; i++)
+        if (ctx->nodes[i]->kind == TRP_NODE_BARRIER)
+            return true;
+    return false;
+}
+
+trp_dataset *trp_persist(trp_dataset *d, enum trp_storage level)
+{
+    if (!d)
+        return NULL;
+    if (level < TRP_MEMORY_ONLY || level > TRP_MEMORY_AND_DISK) {
+        trp_dataset_fail(d->context, TRP_EINVAL,
+                         "trp_persist: %d is no level; there are TRP_MEMORY_ONLY, "
+                         "TRP_DISK_ONLY and TRP_MEMORY_AND_DISK",
+                         (int)level);
+        return NULL;
+    }
+    if (!trp_dataset_steps_ok(d, "trp_persist"))
+        return NULL;
+    trp_dataset *n = trp_dataset_mark(d, TRP_NODE_PERSIST, 0);
+    if (!n)
+        return NULL;
+    n->steps = d->steps + 1;
+    n->persist.dataset = TRP_NONE;
+    n->persist.level = level;
+    n->persist.in_vain = is_barrier(d);
+    return n;
+}
+
+bool trp_dataset_keeps(const trp_dataset *d)
+{
+    return d->kind == TRP_NODE_PERSIST && !d->persist.in_vain && !d->persist.gone;
+}
+
+int trp_unpersist(trp_dataset *d)
+{
+    if (!d)
+        return trp_action_no_dataset("trp_unpersist");
+    trp_context *ctx = d->context;
+    trp_error err;
+    while (d->kind > TRP_NODE_PERSIST)
+        d = d->a;
+    if (d->kind != TRP_NODE_PERSIST)
+        return trp_dataset_fail(ctx, TRP_EINVAL,
+                                "trp_unpersist: give what trp_persist returned");
+    d->persist.gone = true;
+    if (d->persist.dataset == TRP_NONE ||
+        trp_driver_unpersist(ctx->driver, d->persist.dataset, &err) == 0)
+        return 0;
+    return trp_dataset_fail(ctx, err.code, "%s", err.text);
+}

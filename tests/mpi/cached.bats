@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# Kept datasets of C programs: what executors have of them is not computed again, and
+# what they lose is, and nothing else.
+load drill.bash
+
+# cached MODE LEVEL [ARGUMENT…]: a whole run of it in run r.
+cached() {
+    run -0 --separate-stderr troupe run --run-name r --local=2 --set events.tasks=all \
+        "${options[@]}" -- "$programs/cached" "$1" "$2" calls "${@:3}"
+    answers <<<"$output"
+}
+options=()
+
+# Each round says the same, on stdin; of sums by key there are 1000.
+answers() {
+    grep '^round' | sort -u >got
+    local n=800000
+    [ "${1:-}" != wide ] || n=1000
+    printf "round %d: $n 319999600000\n" 1 2 3 | diff - got
+}
+
+# How often the function was called for each partition: "CALLS …" for 0 to 7.
+called() { sort calls | awk '{ n[$1]++ } END { for (i = 0; i < 8; i++) printf "%d ", n[i] }'; }
+ends() { events r | grep SparkListenerTaskEnd | grep '"Reason":"Success"'; }
+
+@test "what is kept in memory is computed once, and read where it is" {
+    cached plain memory
+    [ "$(called)" = "1 1 1 1 1 1 1 1 " ]
+    [ "$(ends | grep -c '"Locality":"PROCESS_LOCAL"')" = 48 ]
+    # both had some
+    [ "$(awk '{ print $2 }' calls | sort -u | wc -l)" = 2 ]
+}
+
+@test "what is kept on the disk is computed once" {
+    cached plain disk
+    [ "$(called)" = "1 1 1 1 1 1 1 1 " ]
+    # the file has no name
+    [ -z "$(find troupe-runs/r/state -name '*spill*')" ]
+}
+
+@test "what is kept behind a shuffle needs neither its maps nor their outputs again" {
+    run -0 --separate-stderr troupe run --run-name r --local=2 --set events.tasks=all -- \
+        "$programs/cached" wide memory calls
+    answers wide <<<"$output"
+    [ "$(called)" = "1 1 1 1 1 1 1 1 " ]
+    [ "$(ends | grep -c '"Task Type":"ShuffleMapTask"')" = 8 ]
+    # read once
+    local written read
+    written=$(events r | grep -o '"Shuffle Bytes Written":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
+    read=$(events r | grep -o '"Local Bytes Read":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
+    [ "$read" -gt 10000 ] && [ "$read" -le "$written" ]
+}
+
+@test "what is no longer kept is computed for each action" {
+    cached unpersist memory
+    [ "$(called)" = "5 5 5 5 5 5 5 5 " ]
+}
+
+@test "what memory has no room for is computed again" {
+    # a partition takes some 1.6 MiB, and an executor has 4
+    options=(--set executor.memory=32m --set memory.fraction=0.125)
+    cached plain memory
+    local n
+    n=$(called | tr ' ' '\n' | grep -c '^1$')
+    [ "$n" -ge 2 ] && [ "$n" -le 4 ]
+    # those that were kept were read, while the others were made
+    [ "$(wc -l <calls)" -ge 24 ] && [ "$(wc -l <calls)" -le 40 ]
+}
+
+@test "what memory has no room for goes to the disk" {
+    options=(--set executor.memory=32m --set memory.fraction=0.125)
+    cached plain both
+    [ "$(called)" = "1 1 1 1 1 1 1 1 " ]
+}
+
+# meanwhile MODE LEVEL: starts it, and waits for the first round to be over.
+meanwhile() {
+    troupe run --run-name r --local=2 --set events.tasks=all -- "$programs/cached" "$1" "$2" calls wait \
+        >summary 2>err &
+    pid=$!
+    wait_until 30 grep -q 'round 1' summary
+}
+# goes_on MODE: lets it go; it succeeds.
+goes_on() {
+    : >wait.1
+    : >wait.2
+    wait $pid || { cat err summary >&2; return 1; }
+    answers "$1" <summary
+}
+
+@test "an executor that dies between actions takes its partitions along, and no other" {
+    meanwhile plain memory
+    local lost
+    lost=$(grep -c ' 0$' calls)
+    [ "$lost" -ge 1 ] && [ "$lost" -le 7 ]
+    kill -9 "$(pid_of "executor 0" r)"
+    goes_on
+    [ "$(wc -l <calls)" = $((8 + lost)) ]
+    [ "$(called | tr ' ' '\n' | grep -c '^2$')" = "$lost" ]
+}
+
+@test "without its shuffle's files a lost partition is computed from the beginning" {
+    meanwhile wide memory
+    kill -9 "$(pid_of "executor 0" r)"
+    rm troupe-runs/r/state/scratch/shuffle/*
+    goes_on wide
+    [ "$(called)" = "2 2 2 2 2 2 2 2 " ]
+}
+
+@test "executors that hold something go when another shape has no room, and what they had is computed again" {
+    cached shapes memory
+    [ "$(called | tr ' ' '\n' | grep -c '^[23]$')" -ge 1 ]
+}
+
+@test "a static run keeps datasets as well" {
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    run -0 env -u TROUPE_OPT_comm_transport mpirun --oversubscribe -n 3 "$programs/cached" plain both calls
+    answers <<<"$output"
+    [ "$(called)" = "1 1 1 1 1 1 1 1 " ]
+}

@@ -1,0 +1,256 @@
+/* Datasets that are kept: what is there is not computed again, what is not there is, and
+ * results are the same. */
+#include <string.h>
+
+#include "fake_driver.h"
+
+static uint32_t calls; /* of `counted`, which runs in this process */
+
+TRP_FUNCTION(counted);
+int counted(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)arg;
+    calls++;
+    for (size_t i = 0; i < in->count; i++)
+        if (trp_emit_i64(out, NULL, 0, trp_get_i64(in, i) * 2) < 0)
+            return -1;
+    return 0;
+}
+
+TRP_FUNCTION(passed);
+int passed(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)arg;
+    for (size_t i = 0; i < in->count; i++)
+        if (trp_emit_i64(out, NULL, 0, trp_get_i64(in, i)) < 0)
+            return -1;
+    return 0;
+}
+
+TRP_FUNCTION(keyed);
+int keyed(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t key = trp_get_i64(in, i) % 5;
+        if (trp_emit_i64(out, &key, sizeof(key), 1) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Fails the first time, with half of its records out. */
+TRP_FUNCTION(fails_once);
+int fails_once(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        if (i == in->count / 2 && trp_task_attempt(t) == 0)
+            return 7;
+        if (trp_emit_i64(out, NULL, 0, trp_get_i64(in, i)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void assert_error(trp_context *ctx, const char *part)
+{
+    if (!strstr(trp_error_text(ctx), part))
+        g_error("\"%s\" says nothing of \"%s\"", trp_error_text(ctx), part);
+}
+
+static void assert_count(trp_dataset *d, uint64_t want)
+{
+    uint64_t n;
+    if (trp_count(d, &n) < 0)
+        g_error("%s", trp_error_text(trp_context_current()));
+    g_assert_cmpuint(n, ==, want);
+}
+
+static void what_is_kept_is_computed_once(void)
+{
+    for (unsigned level = TRP_MEMORY_ONLY; level <= TRP_MEMORY_AND_DISK; level++) {
+        trp_context *ctx = fake_init();
+        trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0);
+        trp_rows *rows;
+        d = trp_persist(d, (enum trp_storage)level);
+        calls = 0;
+        assert_count(d, 100);
+        assert_count(d, 100);
+        g_assert_cmpint(trp_collect(trp_transform(d, passed, NULL, 0), &rows), ==, 0);
+        const trp_batch *b = trp_rows_batch(rows);
+        g_assert_cmpuint(b->count, ==, 100);
+        for (size_t i = 0; i < b->count; i++)
+            g_assert_cmpint(trp_get_i64(b, i), ==, 2 * (int64_t)i);
+        g_assert_cmpuint(calls, ==, 4);
+        g_assert_cmpuint(fake.misses, ==, 4);
+        g_assert_cmpuint(fake.hits, ==, 8);
+        g_assert_cmpint(trp_finalize(ctx), ==, 0);
+    }
+}
+
+static void jobs_share_it(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0);
+    d = trp_persist(d, TRP_MEMORY_ONLY);
+    calls = 0;
+    assert_count(trp_reduce_by_key(trp_transform(d, keyed, NULL, 0), TRP_SUM_I64, 3),
+                 5);
+    assert_count(trp_distinct(d, 2), 100);
+    assert_count(trp_coalesce(d, 3), 100);
+    assert_count(trp_union(d, d), 200);
+    g_assert_cmpuint(calls, ==, 4);
+    /* told once, between what reads it and what it reads */
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < fake.ndatasets; i++)
+        kept += fake.datasets[i].kept;
+    g_assert_cmpuint(kept, ==, 1);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void behind_a_shuffle_and_above_another_kept_one(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0);
+    trp_dataset *below = trp_persist(d, TRP_MEMORY_ONLY);
+    d = trp_reduce_by_key(trp_transform(below, keyed, NULL, 0), TRP_COUNT, 3);
+    trp_dataset *above = trp_persist(d, TRP_MEMORY_ONLY);
+    calls = 0;
+    assert_count(above, 5);
+    g_assert_cmpuint(fake.misses, ==, 4 + 3);
+    assert_count(above, 5);
+    g_assert_cmpuint(fake.hits, ==, 3);
+    assert_count(trp_persist(trp_transform(above, passed, NULL, 0), TRP_DISK_ONLY), 5);
+    g_assert_cmpuint(fake.hits, ==, 6);
+    assert_count(below, 100);
+    g_assert_cmpuint(fake.hits, ==, 10);
+    g_assert_cmpuint(calls, ==, 4);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void of_a_failed_attempt_nothing_is_kept(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 2), fails_once, NULL, 0);
+    d = trp_persist(d, TRP_MEMORY_ONLY);
+    assert_count(d, 100);
+    assert_count(d, 100);
+    g_assert_cmpuint(fake.misses, ==, 4);
+    g_assert_cmpuint(fake.hits, ==, 2);
+    /* what failed above it is whole all the same */
+    d = trp_persist(trp_range(ctx, 0, 100, 2), TRP_MEMORY_ONLY);
+    assert_count(trp_transform(d, fails_once, NULL, 0), 100);
+    assert_count(d, 100);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void what_has_no_room_is_computed_again(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 1000, 10), counted, NULL, 0);
+    d = trp_persist(d, TRP_MEMORY_ONLY);
+    fake_pool(3000); /* three partitions of 800 bytes */
+    calls = 0;
+    assert_count(d, 1000);
+    g_assert_cmpuint(calls, ==, 10);
+    assert_count(d, 1000);
+    g_assert_cmpuint(calls, ==, 17);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void unpersisted_it_is_computed_for_each_action(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0);
+    trp_dataset *plain = d;
+    uint64_t memory, disk;
+    d = trp_named(trp_persist(d, TRP_MEMORY_ONLY), "kept");
+    calls = 0;
+    assert_count(d, 100);
+    g_assert_cmpint(trp_unpersist(d), ==, 0);
+    g_assert_cmpint(trp_unpersist(d), ==, 0);
+    trp_block_store_used(fake.blocks, &memory, &disk);
+    g_assert_cmpuint(memory, ==, 0);
+    assert_count(d, 100);
+    assert_count(d, 100);
+    g_assert_cmpuint(calls, ==, 12);
+    trp_block_store_used(fake.blocks, &memory, &disk);
+    g_assert_cmpuint(memory, ==, 0);
+    /* kept once more, it is another one */
+    d = trp_persist(d, TRP_MEMORY_ONLY);
+    assert_count(d, 100);
+    assert_count(d, 100);
+    g_assert_cmpuint(calls, ==, 16);
+    /* never computed */
+    g_assert_cmpint(trp_unpersist(trp_persist(plain, TRP_DISK_ONLY)), ==, 0);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void what_a_barrier_stage_computes_is_not_kept(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_barrier(trp_range(ctx, 0, 100, 4));
+    d = trp_persist(trp_transform(d, counted, NULL, 0), TRP_MEMORY_ONLY);
+    calls = 0;
+    assert_count(d, 100);
+    assert_count(d, 100);
+    g_assert_cmpuint(calls, ==, 8);
+    /* what it reads may be */
+    d = trp_persist(trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0),
+                    TRP_MEMORY_ONLY);
+    d = trp_barrier(trp_transform(d, passed, NULL, 0));
+    assert_count(d, 100);
+    assert_count(d, 100);
+    g_assert_cmpuint(calls, ==, 12);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void preferred_hosts_stay_where_they_were_named(void)
+{
+    const char *const below[] = {"a", "b"}, *const above[] = {"c", "d"};
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_prefer(trp_range(ctx, 0, 100, 2), below);
+    d = trp_persist(d, TRP_MEMORY_ONLY);
+    assert_count(d, 100);
+    g_assert_cmpstr(fake.places, ==, "");
+    g_assert_cmpstr(fake.datasets[0].places, ==, "a|b|");
+    g_assert_true(fake.datasets[0].kept);
+    assert_count(trp_prefer(d, above), 100);
+    g_assert_cmpstr(fake.places, ==, "c|d|");
+    assert_count(trp_coalesce(d, 1), 100); /* no longer one to one */
+    g_assert_cmpstr(fake.places, ==, "a b|");
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static void wrong_calls_are_told(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_range(ctx, 0, 100, 4);
+    g_assert_null(trp_persist(d, (enum trp_storage)4));
+    assert_error(ctx, "trp_persist: 4 is no level");
+    g_assert_null(trp_persist(NULL, TRP_MEMORY_ONLY));
+    g_assert_cmpint(trp_unpersist(d), ==, TRP_EINVAL);
+    assert_error(ctx, "trp_unpersist: give what trp_persist returned");
+    g_assert_cmpint(
+        trp_unpersist(trp_transform(trp_persist(d, TRP_DISK_ONLY), counted, NULL, 0)),
+        ==, TRP_EINVAL);
+    trp_error_clear(ctx);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define TEST(name) g_test_add_func("/persist/" #name, name)
+    TEST(what_is_kept_is_computed_once);
+    TEST(jobs_share_it);
+    TEST(behind_a_shuffle_and_above_another_kept_one);
+    TEST(of_a_failed_attempt_nothing_is_kept);
+    TEST(what_has_no_room_is_computed_again);
+    TEST(unpersisted_it_is_computed_for_each_action);
+    TEST(what_a_barrier_stage_computes_is_not_kept);
+    TEST(preferred_hosts_stay_where_they_were_named);
+    TEST(wrong_calls_are_told);
+    return g_test_run();
+}
