@@ -12,6 +12,10 @@
 #include "executor/scratch.h"
 #include "wire/shuffle.h"
 
+/* When an output is damaged, so many bytes of others are looked through: some seconds.
+ */
+#define CHECKED_BYTES (UINT64_C(4) << 30)
+
 /* What is open for one partition of one side. */
 struct trp_wide_side {
     struct trp_shuffle_source *sources;
@@ -34,7 +38,8 @@ static int fetch_failed(struct trp_flow *f, uint32_t dataset, uint32_t map,
     return trp_flow_fail(f, TRP_ENOENT, "%s", text);
 }
 
-/* All that are gone from that host are told at once: each would cost an attempt. */
+/* All of that host that are gone or damaged are told at once: each would cost an
+ * attempt. */
 static void find_others(struct trp_flow *f, const struct trp_wide_side *s,
                         const struct trp_fetch_problem *problem)
 {
@@ -43,13 +48,14 @@ static void find_others(struct trp_flow *f, const struct trp_wide_side *s,
     if (f->failed || problem->host >= r->nhosts || !r->hosts[problem->host].here)
         return;
     const char *folder = r->hosts[problem->host].folder;
+    uint64_t budget = CHECKED_BYTES;
     ret->fetch.more =
         malloc((r->nsources ? r->nsources : 1) * sizeof(*ret->fetch.more));
     for (uint32_t i = 0; ret->fetch.more && i < r->nsources; i++) {
         const struct trp_shuffle_source *from = &r->sources[i];
         if (from->host == problem->host && from->map != problem->map &&
-            !trp_shuffle_there(folder ? folder : r->folder, r->shuffle, from->map,
-                               from->attempt))
+            !trp_shuffle_is_whole(folder ? folder : r->folder, r->shuffle, from->map,
+                                  from->attempt, &budget))
             ret->fetch.more[ret->fetch.nmore++] =
                 (struct trp_map_output){from->map, from->attempt};
     }

@@ -162,6 +162,7 @@ static int commit(struct trp_flow *f)
     f->ret->has_data = true;
     f->ret->data.written_records = counts.written;
     f->ret->data.written_bytes = counts.bytes;
+    f->ret->data.write_ns = (uint64_t)counts.write_ns;
     f->ret->data.spilled_bytes += counts.spilled_bytes;
     f->ret->result = b.data;
     f->ret->result_size = (uint32_t)b.size;
@@ -185,6 +186,7 @@ int trp_flow_map_output(struct trp_flow *f, const uint8_t *input, size_t size)
         .attempt = info->attempt.n,
         .partitions = p->partitions,
         .memory = trp_flow_memory(f),
+        .compress = info->compress,
         .order = f->order,
         .killed = info->killed,
     };

@@ -261,6 +261,7 @@ const struct trp_option trp_option_table[] = {
      PROFILE(merge_conflicts)},
     {"scheduler.seed", TRP_OPTION_INT, "0", "0", "1000000000000", NULL,
      "shuffles the order of executors in each round; 0: they take turns", ENGINE(seed)},
+    {"shuffle.compress", OFF, "compress map outputs (zstd)", OTHER},
     {"shuffle.host_files", ON,
      "map outputs are files of their host and outlive their executor",
      ENGINE(host_files)},

@@ -111,6 +111,7 @@ struct trp_shuffle_counts {
     uint64_t spills;        /* that were written … */
     uint64_t spilled_bytes; /* … and their bytes */
     uint64_t peak_memory;   /* most bytes held at once */
+    int64_t write_ns;       /* to sort and write spills and the file */
 };
 
 typedef struct trp_shuffle_writer trp_shuffle_writer;
@@ -131,9 +132,10 @@ int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
 /* What was not committed is gone. NULL: nothing. */
 void trp_shuffle_writer_free(trp_shuffle_writer *w);
 
-/* Whether a map output is there by its name; what is in it nobody looks at. */
-bool trp_shuffle_there(const char *folder, uint32_t shuffle, uint32_t map,
-                       uint64_t attempt);
+/* Whether a map output is there and what is looked at of it is whole: all of it, where
+ * that is at most *budget bytes, which are taken off; else its index. */
+bool trp_shuffle_is_whole(const char *folder, uint32_t shuffle, uint32_t map,
+                          uint64_t attempt, uint64_t *budget);
 /* Removes a map output; none that is not there. TRP_ESYSTEM. */
 int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
                        uint64_t attempt, trp_error *err);

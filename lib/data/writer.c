@@ -24,6 +24,7 @@
 #include "data/combiner.h"
 #include "data/key_order.h"
 #include "data/spill.h"
+#include "os/clock.h"
 #include "os/held.h"
 
 struct trp_shuffle_writer {
@@ -213,7 +214,7 @@ static int sort_memory(trp_shuffle_writer *w, trp_error *err)
     return trp_sorter_sort(&w->sorter, err);
 }
 
-static int spill(trp_shuffle_writer *w, trp_error *err)
+static int spill_now(trp_shuffle_writer *w, trp_error *err)
 {
     struct trp_merge m;
     int rc = sort_memory(w, err);
@@ -241,6 +242,14 @@ static int spill(trp_shuffle_writer *w, trp_error *err)
 }
 
 /* ---- adding ---------------------------------------------------------------------- */
+
+static int spill(trp_shuffle_writer *w, trp_error *err)
+{
+    int64_t begin = trp_clock_ns();
+    int rc = spill_now(w, err);
+    w->counts.write_ns += trp_clock_ns() - begin;
+    return rc;
+}
 
 static int check_record(const trp_shuffle_writer *w, uint32_t partition, size_t nk,
                         size_t nv, trp_error *err)
@@ -448,7 +457,9 @@ int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
     if (is_killed(w))
         return trp_error_set(err, TRP_ECANCELLED, "given up");
     uint64_t *sizes = (uint64_t *)calloc(w->spec.partitions, sizeof *sizes);
+    int64_t begin = trp_clock_ns();
     int rc = sizes ? make_output(w, sizes, err) : no_memory(err);
+    w->counts.write_ns += trp_clock_ns() - begin;
     if (rc == 0 && ret_sizes)
         memcpy(ret_sizes, sizes, w->spec.partitions * sizeof *sizes);
     if (rc == 0 && ret_counts)
@@ -457,15 +468,44 @@ int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
     return rc;
 }
 
-bool trp_shuffle_there(const char *folder, uint32_t shuffle, uint32_t map,
-                       uint64_t attempt)
+/* All parts one after the other, whatever they are of. */
+static int check_blocks(const struct trp_block_file *f, uint64_t seed, trp_error *err)
+{
+    struct trp_unpacker unpacker = {0};
+    struct trp_bytes_source *bytes = trp_source_of_file(f->fd, 0);
+    struct trp_stream *s = bytes ? trp_stream_of_parts(bytes, f->blocks, seed,
+                                                       TRP_ANY_PARTITION, &unpacker)
+                                 : NULL;
+    if (!s)
+        return no_memory(err);
+    int rc;
+    do {
+        s->at = s->end;
+        rc = s->refill(s, err);
+    } while (rc > 0);
+    s->free(s);
+    ZSTD_freeDCtx(unpacker.zstd);
+    return rc;
+}
+
+bool trp_shuffle_is_whole(const char *folder, uint32_t shuffle, uint32_t map,
+                          uint64_t attempt, uint64_t *budget)
 {
     const struct trp_output_id id = {shuffle, map, attempt};
-    char name[TRP_BLOCK_NAME], path[4096];
-    struct stat st;
-    trp_block_file_name(&id, name);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return trp_held_stat(path, &st) == 0;
+    struct trp_block_file f;
+    trp_error err;
+    int at = trp_block_folder_open(folder, &err);
+    int rc = at < 0 ? at : trp_block_file_open(at, &id, &f, &err);
+    if (at >= 0)
+        close(at);
+    if (rc == 0) {
+        bool look = f.blocks <= *budget;
+        *budget -= look ? f.blocks : 0;
+        if (look)
+            rc = check_blocks(&f, trp_parts_seed(shuffle, map, attempt), &err);
+        trp_block_file_close(&f);
+    }
+    return rc != TRP_ENOENT && rc != TRP_EPROTO; /* else it is not the file's fault */
 }
 
 int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,

@@ -201,11 +201,12 @@ struct trp_driver {
     bool over;         /* executors are told that the run is */
     bool *unpersisted; /* by dataset: it is kept no longer */
     uint32_t nunpersisted, unpersisted_room;
-    char fetch_text[512];       /* of the end that is taken */
-    char out_of_time[384];      /* nothing can be begun any more: why; "" */
-    int64_t ends_wall, time_up; /* the end of its allocation, s; of the run, mono */
-    bool soft;                  /* kills begin with SIGTERM: the grace is over */
-    bool hurry;                 /* the second signal: kill at once */
+    char fetch_text[512];         /* of the end that is taken */
+    struct trp_event_fetch fetch; /* the same: what could not be fetched */
+    char out_of_time[384];        /* nothing can be begun any more: why; "" */
+    int64_t ends_wall, time_up;   /* the end of its allocation, s; of the run, mono */
+    bool soft;                    /* kills begin with SIGTERM: the grace is over */
+    bool hurry;                   /* the second signal: kill at once */
     trp_error stop_error;
 
     trp_baton *baton;

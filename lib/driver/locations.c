@@ -21,7 +21,10 @@
 #define FIRST_NS INT64_C(5000000)
 #define NEWS_NS INT64_C(50000000)
 
-enum { TIDY_MS = 2000 };
+enum {
+    TIDY_MS = 2000,
+    COMPRESS = 1, /* as fast as disks */
+};
 
 /* ---- orders ---------------------------------------------------------------------- */
 
@@ -37,15 +40,17 @@ static void send_to(trp_driver *d, const struct trp_executor_record *x,
 void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x)
 {
     char own[4200];
-    const struct trp_site *site = d->config.site;
+    const bool elastic = d->config.mode == TRP_DRIVER_ELASTIC;
+    const struct trp_site *site = elastic ? d->config.site : NULL;
     struct trp_buf b = {0};
     struct trp_files_order o = {
         .parent = site && site->scratch ? site->scratch : own,
-        .in_run = !d->config.where.batch && !(site && site->scratch),
+        .in_run = !elastic || (!d->config.where.batch && !(site && site->scratch)),
         .here_only = !d->config.where.batch,
-        .opens = trp_options_bool(d->options, "shuffle.readHostLocalDisk"),
+        .opens = !elastic || trp_options_bool(d->options, "shuffle.readHostLocalDisk"),
+        .compress = trp_options_bool(d->options, "shuffle.compress") ? COMPRESS : 0,
     };
-    if (!d->files || d->config.mode != TRP_DRIVER_ELASTIC)
+    if (!d->files)
         return;
     own[0] = '\0';
     if (o.in_run)

@@ -187,6 +187,13 @@ static bool take_fetch(trp_driver *d, struct trp_end *end, struct trp_task_end *
     if (snprintf(d->fetch_text, sizeof d->fetch_text, "%.*s%s%s%s", (int)f.size, f.text,
                  m ? " (stage " : "", m ? m->name : "", m ? ")" : "") < 0)
         return false;
+    const struct trp_location *at =
+        trp_driver_location_of(d, f.dataset, f.map, f.attempt.n);
+    d->fetch = (struct trp_event_fetch){.shuffle = f.dataset,
+                                        .map_index = f.map,
+                                        .map = f.attempt,
+                                        .executor = ret->from.executor,
+                                        .host = at ? at->host : ""};
     ret->from.text = d->fetch_text;
     end->extra = (const uint8_t *)d->fetch_text;
     end->extra_size = (uint32_t)strlen(d->fetch_text);

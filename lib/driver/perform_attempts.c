@@ -334,6 +334,7 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
         .profile = trp_profiles_get(d->profiles, s->profile),
         .ranks = s->ranks,
         .reason = trp_end_reason(v, end, s->timeout_ns, reason, sizeof(reason)),
+        .fetch = end && v->task_end.status == TRP_END_FETCH ? &d->fetch : NULL,
     };
     trp_event_task_ended(d->log, &t);
     if (v->task_end.status == TRP_END_SUCCESS && s->map && s->dataset != TRP_NONE)

@@ -164,10 +164,8 @@ const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage 
 {
     const struct trp_resource_profile *p = trp_profiles_get(d->profiles, s->profile);
     struct trp_stage_message m = {0};
-    char scratch[4200];
     if (s->message.size)
         return &s->message;
-    snprintf(scratch, sizeof(scratch), "%s/state/scratch", d->run_dir);
     trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (s->job->work.stage_message(s->job->work.context, s->index, &m, err) < 0)
         return NULL;
@@ -179,7 +177,6 @@ const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage 
     m.name = s->name;
     m.profile = p->name;
     m.memory = trp_driver_task_memory(d, p);
-    m.scratch = scratch;
     m.records_ns = d->records_ns;
     s->timeout_ns = m.timeout_ns;
     s->function = m.work == TRP_WORK_FUNCTION;

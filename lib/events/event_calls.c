@@ -449,6 +449,24 @@ static struct trp_end_data *data_of(const struct trp_end *end)
     return d;
 }
 
+/* As data_of. */
+static struct trp_task_fetch *fetch_of(struct trp_event_log *l,
+                                       const struct trp_event_fetch *from)
+{
+    struct trp_task_fetch *f = from ? malloc(sizeof *f) : NULL;
+    if (!f)
+        return NULL;
+    *f = (struct trp_task_fetch){
+        .shuffle = from->shuffle,
+        .map_index = from->map_index,
+        .map_id = task_in_log(l, trp_attempt_number(from->map)),
+        .executor = from->executor.n == TRP_NONE ? TRP_NONE
+                                                 : executor_in_log(l, from->executor).n,
+    };
+    snprintf(f->host, sizeof f->host, "%s", from->host);
+    return f;
+}
+
 static struct trp_task_record record_of(struct trp_event_log *l,
                                         const struct trp_stage_statistics *s,
                                         const struct trp_event_task *t)
@@ -482,6 +500,7 @@ static struct trp_task_record record_of(struct trp_event_log *l,
         .host = host_of(l, v->task_end.executor, t->host),
         .map = s->map,
         .data = data_of(end),
+        .fetch = fetch_of(l, t->fetch),
         .reason = reason_of(t),
     };
 }

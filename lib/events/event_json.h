@@ -14,6 +14,11 @@
 #include "events/statistics.h"
 
 /* One attempt, as it travels through the ring: what its two lines need. */
+struct trp_task_fetch {
+    uint32_t shuffle, map_index, map_id; /* trp_attempt_number */
+    uint32_t executor;                   /* TRP_NONE: nobody */
+    char host[256];
+};
 struct trp_task_record {
     uint8_t level, status; /* enum trp_level, trp_end_status */
     bool counted, speculative;
@@ -25,9 +30,10 @@ struct trp_task_record {
     int64_t run_ns, cpu_ns, peak_kib;
     bool map; /* its stage leaves map outputs */
     uint64_t records_in, records_out, bytes_in, bytes_out;
-    struct trp_end_data *data; /* its own; NULL: neither read nor written */
-    const char *host;          /* a quoted JSON string */
-    char *reason;              /* NULL: success */
+    struct trp_end_data *data;    /* its own; NULL: neither read nor written */
+    struct trp_task_fetch *fetch; /* its own; NULL: no fetch failure */
+    const char *host;             /* a quoted JSON string */
+    char *reason;                 /* NULL: success */
 };
 
 void trp_line_log_start(struct trp_buf *b);

@@ -83,6 +83,33 @@ static const char *failure_class(uint8_t status)
     }
 }
 
+/* Spark's address has an executor and a port; files belong to their host here. */
+static void fetch_failed(struct trp_buf *b, const struct trp_task_record *r,
+                         const char *reason)
+{
+    const struct trp_task_fetch *f = r->fetch;
+    TRP_JSON(b, "\"FetchFailed\",\"Block Manager Address\":");
+    if (f->executor == TRP_NONE) {
+        TRP_JSON(b, "null");
+    } else {
+        TRP_JSON(b, "{\"Executor ID\":");
+        executor_id(b, f->executor);
+        TRP_JSON(b, ",\"Host\":");
+        trp_json_text(b, f->host);
+        TRP_JSON(b, ",\"Port\":0}");
+    }
+    TRP_JSON(b, ",\"Shuffle ID\":");
+    trp_json_int(b, f->shuffle);
+    TRP_JSON(b, ",\"Map ID\":");
+    trp_json_int(b, f->map_id);
+    TRP_JSON(b, ",\"Map Index\":");
+    trp_json_int(b, f->map_index);
+    TRP_JSON(b, ",\"Reduce ID\":");
+    trp_json_int(b, r->task);
+    TRP_JSON(b, ",\"Message\":");
+    trp_json_text(b, reason);
+}
+
 /* Spark's reasons, with the words of contract.md as what they describe. */
 static void end_reason(struct trp_buf *b, const struct trp_task_record *r)
 {
@@ -106,6 +133,12 @@ static void end_reason(struct trp_buf *b, const struct trp_task_record *r)
         TRP_JSON(b, ",\"Loss Reason\":");
         trp_json_text(b, reason);
         break;
+    case TRP_END_FETCH:
+        if (r->fetch) {
+            fetch_failed(b, r, reason);
+            break;
+        }
+        /* fall through */
     default:
         TRP_JSON(b, "\"ExceptionFailure\",\"Class Name\":");
         trp_json_text(b, failure_class(r->status));

@@ -90,6 +90,7 @@ static void format(struct trp_event_log *l, struct trp_record *r)
         trp_line_task_end(&l->lines, &r->task);
         free(r->task.reason);
         free(r->task.data);
+        free(r->task.fetch);
         break;
     }
 }

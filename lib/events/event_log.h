@@ -79,6 +79,14 @@ void trp_event_executor_removed(trp_event_log *l, trp_executor_id e, const char 
 void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
                                    const struct trp_resource_profile *p, int64_t at);
 /* Launch and end of one attempt, told when it has ended. */
+/* The map output that a task could not fetch. */
+struct trp_event_fetch {
+    uint32_t shuffle, map_index;
+    trp_attempt_id map;       /* that made it */
+    trp_executor_id executor; /* that should have it; n == TRP_NONE: nobody, by then */
+    const char *host;         /* "" unknown */
+};
+
 struct trp_event_task {
     const struct trp_action *verdict; /* kind TRP_ACTION_TASK_END */
     const struct trp_end *end; /* metrics; NULL for one whose executor was lost */
@@ -87,6 +95,7 @@ struct trp_event_task {
     const struct trp_resource_profile *profile;
     uint32_t ranks;     /* gang, else 0 */
     const char *reason; /* contract's words: "exit status 3"; "" success */
+    const struct trp_event_fetch *fetch; /* of a fetch failure, else NULL */
 };
 void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
                             const struct trp_action *launch, const char *host,

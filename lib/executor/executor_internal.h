@@ -142,8 +142,6 @@ void trp_executor_stages_free(trp_executor *e);
 /* files.c: FILES and SERVERS messages. */
 int trp_executor_files_order(trp_executor *e, const uint8_t *message, size_t size);
 int trp_executor_servers(trp_executor *e, const uint8_t *message, size_t size);
-/* Of a static run, once a stage has said where its scratch is. TRP_ENOMEM. */
-int trp_executor_files_static(trp_executor *e, const char *scratch);
 /* What a task is told of them. */
 void trp_executor_files_info(trp_executor *e, struct trp_task_info *ret);
 /* Lets go of the folder, and removes it when nobody needs it any more; while tasks may

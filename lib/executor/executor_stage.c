@@ -42,8 +42,6 @@ static struct trp_estimate *estimate_of(trp_executor *e, uint64_t key)
 static int open_function(trp_executor *e, struct trp_executor_stage *s)
 {
     trp_error err = {0};
-    if (trp_executor_files_static(e, s->message.scratch) < 0)
-        return TRP_ENOMEM;
     if (trp_functions_prepare(e) < 0)
         return TRP_ESYSTEM;
     if (e->runner)

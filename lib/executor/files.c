@@ -4,7 +4,7 @@
  *
  * The driver orders it (FILES) before any stage that needs it. A folder on the node
  * that cannot be had is no failure: outputs then lie in the run's folder, which all
- * hosts see. A static run has no such orders: its outputs always lie there.
+ * hosts see. Those of a static run always do.
  *
  * At the end the server goes first; then the folder is let go of, and removed by the
  * last one, when the run is over or its driver is gone. Who has removed it says so, so
@@ -27,6 +27,7 @@
 struct trp_executor_files {
     char folder[TRP_RUN_FILES];
     bool opens; /* outputs of this host that others wrote */
+    uint8_t compress;
     trp_block_server *server;
     trp_block_client *client;
     struct trp_run_files run; /* no path: the folder is in the run's */
@@ -84,7 +85,7 @@ static int make_files(struct trp_executor_files *f, const trp_executor *e,
     char shared[sizeof e->shape.run_dir + 32];
     trp_error why;
     snprintf(shared, sizeof shared, "%s/state/scratch", e->shape.run_dir);
-    int rc = trp_executor_secret(&e->shape, secret, err);
+    int rc = e->shape.secret_file[0] ? trp_executor_secret(&e->shape, secret, err) : 0;
     if (rc == 0 && o->in_run) {
         rc = use_folder(f, o->parent, err);
     } else if (rc == 0 && use_node(f, e, o->parent, secret, &why) < 0) {
@@ -140,6 +141,7 @@ int trp_executor_files_order(trp_executor *e, const uint8_t *message, size_t siz
     if (rc == 0 &&
         tell(e, f, f->folder, f->server ? trp_block_server_endpoint(f->server) : "")) {
         f->opens = o.opens;
+        f->compress = o.compress;
         atomic_store(&e->files, f);
         return 0;
     }
@@ -150,19 +152,6 @@ int trp_executor_files_order(trp_executor *e, const uint8_t *message, size_t siz
         free_files(f);
     }
     return rc;
-}
-
-int trp_executor_files_static(trp_executor *e, const char *scratch)
-{
-    if (atomic_load(&e->files) || !scratch[0])
-        return 0;
-    struct trp_executor_files *f = calloc(1, sizeof *f);
-    if (!f)
-        return TRP_ENOMEM;
-    snprintf(f->folder, sizeof f->folder, "%s/shuffle", scratch);
-    f->opens = true;
-    atomic_store(&e->files, f);
-    return 0;
 }
 
 /* ---- meanwhile ------------------------------------------------------------------- */
@@ -187,6 +176,7 @@ void trp_executor_files_info(trp_executor *e, struct trp_task_info *ret)
     const struct trp_executor_files *f = atomic_load(&e->files);
     ret->map_outputs = f ? f->folder : NULL;
     ret->opens = f && f->opens;
+    ret->compress = f ? f->compress : 0;
     ret->client = f ? f->client : NULL;
 }
 

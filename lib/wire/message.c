@@ -51,7 +51,6 @@ void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m)
     trp_put_u64(b, m->memory);
     trp_put_text(b, m->name);
     trp_put_text(b, m->profile);
-    trp_put_text(b, m->scratch);
     trp_put_bytes(b, m->body, m->body_size);
 }
 
@@ -72,7 +71,6 @@ int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret
     m.memory = trp_get_u64(&v);
     m.name = trp_get_text(&v);
     m.profile = trp_get_text(&v);
-    m.scratch = trp_get_text(&v);
     const uint8_t *body = trp_get_bytes(&v, &m.body_size);
     bool good = trp_view_end(&v) && m.timeout_ns >= 0 && m.records_ns >= 0 &&
                 whole <= 1 && (work == TRP_WORK_FUNCTION || work == TRP_WORK_COMMAND);
@@ -82,7 +80,7 @@ int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret
             memcpy(copy, body, m.body_size);
         m.body = copy;
     }
-    if (!good || !m.name || !m.profile || !m.scratch || (m.body_size > 0 && !m.body)) {
+    if (!good || !m.name || !m.profile || (m.body_size > 0 && !m.body)) {
         trp_stage_message_free(&m);
         return good ? TRP_ENOMEM : TRP_EPROTO;
     }
@@ -94,7 +92,6 @@ void trp_stage_message_free(struct trp_stage_message *m)
 {
     release(m->name);
     release(m->profile);
-    release(m->scratch);
     release(m->body);
     *m = (struct trp_stage_message){0};
 }

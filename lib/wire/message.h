@@ -71,7 +71,6 @@ struct trp_stage_message {
     uint64_t memory;     /* bytes that one of its tasks may use for map outputs */
     const char *name;    /* stage's name in the file, or a generated one */
     const char *profile; /* profile's name */
-    const char *scratch; /* absolute: map outputs lie below it; NULL, "": nowhere */
     const uint8_t *body;
     size_t body_size;
 };

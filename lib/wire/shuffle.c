@@ -79,6 +79,7 @@ void trp_files_order_put(struct trp_buf *b, const struct trp_files_order *o)
     trp_put_u8(b, o->serves);
     trp_put_u8(b, o->here_only);
     trp_put_u8(b, o->opens);
+    trp_put_u8(b, o->compress);
 }
 
 int trp_files_order_get(const void *p, size_t n, struct trp_files_order *ret)
@@ -91,6 +92,8 @@ int trp_files_order_get(const void *p, size_t n, struct trp_files_order *ret)
     o.serves = get_flag(&v);
     o.here_only = get_flag(&v);
     o.opens = get_flag(&v);
+    o.compress = trp_get_u8(&v);
+    v.bad = v.bad || o.compress > TRP_COMPRESS_MAX;
     if (o.parent && trp_view_end(&v)) {
         *ret = o;
         return 0;

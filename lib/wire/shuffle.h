@@ -32,6 +32,7 @@
 
 enum {
     TRP_INPUT_PARTITIONS_MAX = 1 << 24, /* of one side of a shuffle */
+    TRP_COMPRESS_MAX = 22,              /* zstd's */
     TRP_ENDPOINTS_MAX = 64,             /* of one location */
 };
 
@@ -77,11 +78,12 @@ const struct trp_input *trp_stage_inputs_of(const struct trp_stage_inputs *in,
 
 /* FILES */
 struct trp_files_order {
-    char *parent;   /* absolute: of the folder; "": one of the node's own */
-    bool in_run;    /* the parent is in the run's folder */
-    bool serves;    /* others are to be served, and asked */
-    bool here_only; /* all of them are on this machine */
-    bool opens;     /* outputs of this host are opened; else they are fetched, too */
+    char *parent;     /* absolute: of the folder; "": one of the node's own */
+    bool in_run;      /* the parent is in the run's folder */
+    bool serves;      /* others are to be served, and asked */
+    bool here_only;   /* all of them are on this machine */
+    bool opens;       /* outputs of this host are opened; else they are fetched, too */
+    uint8_t compress; /* level of zstd in what is written; 0: none */
 };
 void trp_files_order_put(struct trp_buf *b, const struct trp_files_order *o);
 /* *ret has copies. TRP_EPROTO, TRP_ENOMEM. */

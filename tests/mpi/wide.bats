@@ -112,6 +112,7 @@ damaged() {
     goes_on
     [ "$(row "$map" <summary)" = "7 8 0" ]
     grep -q "stage save trp_reduce_by_key → print is run again: .*output of map 2 " err
+    events r | grep -q '"Reason":"FetchFailed","Block Manager Address":{"Executor ID":"[0-9]*","Host":"[^"]*","Port":0},"Shuffle ID":0,"Map ID":[0-9]*,"Map Index":2,"Reduce ID":[0-9]*,"Message":"'
     # task 2, twice; no other
     [ "$(done_tasks | grep '"Stage ID":0,' |
         grep -o '"Index":[0-9]*' | sort | uniq -c | awk '$1 > 1 { print $2, $1 }')" = '"Index":2 2' ]
@@ -133,6 +134,38 @@ flip() { # a byte in the middle of its records
 
 @test "a map output with wrong bytes is made again, and no other" {
     damaged flip
+}
+
+@test "outputs that are damaged, each in another way, are made again in one go" {
+    local file n=0
+    tally
+    for file in $(find "$outputs" -name '[0-9]*-[0-4]-*'); do
+        case $((n++)) in
+        0 | 1 | 2) flip "$file" ;;
+        3) truncate -s 1000 "$file" ;;
+        4) rm "$file" ;;
+        esac
+    done
+    [ $n = 5 ]
+    goes_on
+    [ "$(row "$map" <summary)" = "7 12 0" ]
+    [ "$(grep -c 'is run again' err)" = 1 ]
+}
+
+# written RUN: bytes of its map outputs.
+written() { events "$1" | grep -o '"Shuffle Bytes Written":[0-9]*' | awk -F: '{ n += $2 } END { print n }'; }
+
+@test "map outputs that are compressed are smaller, and the same" {
+    local plain packed how
+    for how in false true; do
+        run -0 troupe run --run-name $how --set events.tasks=all --set shuffle.compress=$how -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out-$how
+        right out-$how
+    done
+    plain=$(written false) packed=$(written true)
+    echo "$plain bytes, $packed compressed"
+    [ "$packed" -gt 10000 ] && [ $((packed * 10)) -lt $((plain * 8)) ]
+    grep -q '"Shuffle Bytes Written":[1-9][0-9]*,"Shuffle Write Time":[1-9]' troupe-runs/true/events.jsonl
+    run ! grep '"Shuffle Bytes Written":[1-9][0-9]*,"Shuffle Write Time":0,' troupe-runs/true/events.jsonl
 }
 
 # fetched: files are not opened, as if every executor were on a host of its own.

@@ -471,6 +471,7 @@ static void test_each_has_an_effect(void)
         "network.timeout",
         "run.grace",
         "scheduler.allocation.file",
+        "shuffle.compress",
         "shuffle.readHostLocalDisk",
         "slurm.max_rpcs_per_minute",
         "slurm.poll",

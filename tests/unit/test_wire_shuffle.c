@@ -100,7 +100,7 @@ static void locations_come_back(void)
 {
     char parent[] = "/scratch", name[] = "node1", folder[] = "/scratch/troupe-abcdef";
     const struct trp_files_order order = {
-        .parent = parent, .serves = true, .opens = true};
+        .parent = parent, .serves = true, .opens = true, .compress = 3};
     struct trp_files_order got;
     struct trp_location at = {TRP_NONE, name, folder, 1, 2}, l;
     struct trp_buf b = {0};
@@ -109,10 +109,11 @@ static void locations_come_back(void)
     g_assert_cmpint(trp_files_order_get(b.data, b.size, &got), ==, 0);
     g_assert_cmpstr(got.parent, ==, parent);
     g_assert_true(got.serves && got.opens && !got.in_run && !got.here_only);
+    g_assert_cmpuint(got.compress, ==, 3);
     free(got.parent);
     for (size_t cut = 0; cut < b.size; cut++)
         g_assert_cmpint(trp_files_order_get(b.data, cut, &got), ==, TRP_EPROTO);
-    b.data[b.size - 1] = 2; /* neither yes nor no */
+    b.data[b.size - 2] = 2; /* neither yes nor no */
     g_assert_cmpint(trp_files_order_get(b.data, b.size, &got), ==, TRP_EPROTO);
     trp_buf_clear(&b);
     trp_location_put(&b, &at, "h:1");
