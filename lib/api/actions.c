@@ -120,8 +120,7 @@ int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
     return trp_action_note(d, rc);
 }
 
-/* Removes what attempts left that died while they wrote. */
-static void remove_unfinished(const char *dir)
+void trp_remove_unfinished(const char *dir)
 {
     DIR *d = opendir(dir);
     if (!d)
@@ -155,7 +154,7 @@ int trp_save(trp_dataset *d, const char *dir)
     int rc = trp_stage_run(&a, d, TRP_DO_SAVE, NULL, whole);
     if (rc == 0)
         trp_stage_run_free(&a);
-    remove_unfinished(whole);
+    trp_remove_unfinished(whole);
     free(whole);
     return trp_action_note(d, rc);
 }

@@ -2,7 +2,7 @@
  * What the files of lib/api share: the context, and datasets as a graph of immutable
  * nodes that the context owns.
  *
- * A *node* is a source (range, array, records, text, a wide operation: wide.h), a step
+ * A *node* is a source (range, array, records, text, checkpoint, a wide operation: wide.h), a step
  * (transform, map, filter), a union of two nodes, a coalesced node, or a mark on one
  * (kept, profile, barrier, preferred hosts). Its partitions are numbered from 0; those of a
  * union are a's and then b's, one of a coalesced node is a run of neighbours of a's. So
@@ -43,7 +43,8 @@ enum trp_node_kind {
     TRP_NODE_ARRAY,
     TRP_NODE_RECORDS,
     TRP_NODE_TEXT,
-    TRP_NODE_WIDE, /* the last source */
+    TRP_NODE_WIDE,
+    TRP_NODE_CHECKPOINT, /* the last source */
     TRP_NODE_TRANSFORM,
     TRP_NODE_MAP,
     TRP_NODE_FILTER,
@@ -104,6 +105,11 @@ struct trp_dataset {
             uint32_t *first; /* partitions + 1 offsets into names */
             const char **names;
         } prefer;
+        struct {
+            trp_dataset *from;  /* what it was made of; nothing below it is looked at */
+            const char *folder; /* absolute */
+            bool written;
+        } checkpoint;
         struct {
             struct trp_wide_plan plan;
             trp_dataset *from[TRP_SIDES_MAX]; /* what its sides compute */

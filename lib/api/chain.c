@@ -74,6 +74,9 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
         return;
     case TRP_NODE_RECORDS:
         return;
+    case TRP_NODE_CHECKPOINT:
+        trp_put_text(b, d->checkpoint.folder);
+        return;
     case TRP_NODE_WIDE:
         trp_wide_plan_put(b, &d->wide.plan);
         return;
@@ -162,6 +165,8 @@ static const char *end_name(enum trp_end_kind kind)
         return "foreach";
     case TRP_DO_SAVE:
         return "save";
+    case TRP_DO_CHECKPOINT:
+        return "checkpoint";
     case TRP_DO_SAMPLE:
         return "sample";
     case TRP_DO_SHUFFLE:
@@ -182,6 +187,8 @@ static const char *node_name(enum trp_node_kind kind, const struct trp_wide_plan
         return "trp_records";
     case TRP_NODE_TEXT:
         return "trp_text_files";
+    case TRP_NODE_CHECKPOINT:
+        return "trp_checkpoint";
     case TRP_NODE_WIDE:
         return trp_wide_name(p);
     case TRP_NODE_COALESCE:
@@ -276,6 +283,7 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
         ok = trp_wide_plan_get(v, &n->plan) && n->partitions == n->plan.partitions;
         break;
     case TRP_NODE_TEXT:
+    case TRP_NODE_CHECKPOINT:
         ok = (n->base = trp_get_text(v)) != NULL;
         break;
     case TRP_NODE_TRANSFORM:

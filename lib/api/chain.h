@@ -28,15 +28,16 @@ enum trp_end_kind {
     TRP_DO_REDUCE,  /* result: the value; records_out 1, or 0 when there is none */
     TRP_DO_FOREACH,
     TRP_DO_SAVE,
-    TRP_DO_SAMPLE,  /* result: some keys (sample.h) */
-    TRP_DO_SHUFFLE, /* no action: writes a map output (wide.h). Result: its sizes */
+    TRP_DO_CHECKPOINT, /* no action: writes a partition for later ones */
+    TRP_DO_SAMPLE,     /* result: some keys (sample.h) */
+    TRP_DO_SHUFFLE,    /* no action: writes a map output (wide.h). Result: its sizes */
 };
 
 /* What an action does with the records at the end of its chain. */
 struct trp_chain_end {
     enum trp_end_kind kind;
     struct trp_step step;             /* reduce, foreach: the function */
-    const char *dir;                  /* save: absolute folder */
+    const char *dir;                  /* save, checkpoint: absolute folder */
     const struct trp_wide_plan *plan; /* sample, shuffle: of the wide node … */
     uint32_t side;                    /* … and which of its sides this is */
     uint32_t want;                    /* sample: keys of a partition */

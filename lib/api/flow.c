@@ -106,6 +106,8 @@ static int end_take(struct trp_flow *f, const trp_batch *in)
         return end_reduce(f, in);
     case TRP_DO_SAVE:
         return trp_flow_save_batch(f, in);
+    case TRP_DO_CHECKPOINT:
+        return trp_flow_checkpoint_put(f, in);
     case TRP_DO_SAMPLE:
         return end_sample(f, in);
     case TRP_DO_SHUFFLE:

@@ -46,6 +46,7 @@ struct trp_flow {
         int fd;
         struct trp_buf lines; /* not written yet */
     } save;
+    struct trp_part_writer *part;   /* checkpoint */
     trp_shuffle_writer *out;        /* shuffle … */
     struct trp_shuffle_order order; /* … and its order */
     /* Of the writer, then of the readers. */
@@ -79,6 +80,8 @@ int trp_flow_writer_flush(trp_writer *w, void *context);
 /* Pushes all records of one partition of a source, read from `input`. */
 int trp_flow_source(struct trp_flow *f, const struct trp_chain_node *n,
                     const uint8_t *input, size_t size);
+/* A batch of a source. */
+int trp_flow_source_batch(struct trp_flow *f, const trp_batch *b);
 /* A record for the source's writer, and what is left in it. */
 int trp_flow_source_emit(struct trp_flow *f, const void *key, size_t nk,
                          const void *value, size_t n);
@@ -110,6 +113,12 @@ int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size);
 /* save.c: a whole task of trp_save; a batch of its records. */
 int trp_flow_save(struct trp_flow *f, const uint8_t *input, size_t size);
 int trp_flow_save_batch(struct trp_flow *f, const trp_batch *in);
+
+/* checkpoint.c: a whole task that writes one; a batch of its records; a partition of one
+ * as source. */
+int trp_flow_checkpoint(struct trp_flow *f, const uint8_t *input, size_t size);
+int trp_flow_checkpoint_put(struct trp_flow *f, const trp_batch *in);
+int trp_flow_checkpoint_source(struct trp_flow *f, const struct trp_chain_node *n);
 
 /* shuffle_out.c: a whole task of a side; a batch of its records. */
 int trp_flow_map_output(struct trp_flow *f, const uint8_t *input, size_t size);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int push_source(struct trp_flow *f, const trp_batch *b)
+int trp_flow_source_batch(struct trp_flow *f, const trp_batch *b)
 {
     if (!f->made_here) {
         f->ret->records_in += b->count;
@@ -25,7 +25,7 @@ static int push_source(struct trp_flow *f, const trp_batch *b)
 int trp_flow_source_flush(trp_writer *w, void *context)
 {
     trp_batch b = trp_writer_batch(w);
-    return push_source(context, &b);
+    return trp_flow_source_batch(context, &b);
 }
 
 static int run_range(struct trp_flow *f, const struct trp_chain_node *n)
@@ -40,7 +40,7 @@ static int run_range(struct trp_flow *f, const struct trp_chain_node *n)
         trp_batch b = {.count = count,
                        .values = (const uint8_t *)f->numbers,
                        .value_width = sizeof(int64_t)};
-        if (push_source(f, &b) < 0)
+        if (trp_flow_source_batch(f, &b) < 0)
             return -1;
         left -= count;
         if (left > 0)
@@ -71,7 +71,7 @@ static int run_array(struct trp_flow *f, const struct trp_chain_node *n,
                                      "out of memory for an array's values");
             b = trp_writer_batch(&f->source);
         }
-        if (push_source(f, &b) < 0)
+        if (trp_flow_source_batch(f, &b) < 0)
             return -1;
         input += count * n->width;
         left -= count;
@@ -193,6 +193,8 @@ int trp_flow_source(struct trp_flow *f, const struct trp_chain_node *n,
         return run_records(f, input, size);
     case TRP_NODE_TEXT:
         return run_text(f, n, input, size);
+    case TRP_NODE_CHECKPOINT:
+        return trp_flow_checkpoint_source(f, n);
     case TRP_NODE_WIDE:
         return trp_flow_wide(f, n);
     default:

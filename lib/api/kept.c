@@ -89,13 +89,10 @@ int trp_flow_kept_source(struct trp_flow *f, trp_block_reader *r)
     int rc;
     while ((rc = trp_block_next(r, &data, &size)) > 0) {
         trp_batch b;
-        if (trp_flow_killed(f))
-            return trp_flow_fail(f, TRP_ECANCELLED, "the attempt was killed");
         if (trp_batch_decode(data, size, &b) < 0)
             return trp_flow_fail(f, TRP_EPROTO, "a kept partition that is none");
-        f->ret->records_in += b.count;
         f->ret->bytes_in += size;
-        if (trp_flow_push(f, 0, &b) < 0)
+        if (trp_flow_source_batch(f, &b) < 0)
             return -1;
     }
     if (rc < 0)

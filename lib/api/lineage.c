@@ -217,21 +217,24 @@ static int tell_kept(trp_context *ctx, trp_dataset *d)
 /* ---- sides ---- */
 
 struct sides {
-    trp_dataset **v; /* wide nodes */
+    trp_dataset **v; /* wide nodes, and checkpoints */
     uint32_t n, capacity;
 };
 
 static bool is_told(const trp_dataset *d)
 {
+    if (d->kind == TRP_NODE_CHECKPOINT)
+        return d->checkpoint.written;
     return d->wide.plan.dataset[d->wide.plan.nsides - 1] != TRP_NONE;
 }
 
-/* Puts the wide nodes of the last walk that are not told on the stack. */
+/* Puts the wide nodes of the last walk that are not told, and checkpoints that are not
+ * written, on the stack. */
 static int push_untold(trp_context *ctx, struct sides *s)
 {
     for (size_t i = 0; i < ctx->nnodes; i++) {
         trp_dataset *d = ctx->nodes[i];
-        if (d->kind != TRP_NODE_WIDE || is_told(d))
+        if ((d->kind != TRP_NODE_WIDE && d->kind != TRP_NODE_CHECKPOINT) || is_told(d))
             continue;
         if (!TRP_ARRAY_GROW(s->v, s->n, s->capacity))
             return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
@@ -285,6 +288,16 @@ static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
     return rc;
 }
 
+/* Writes a checkpoint, unless what it is made of needs others first. */
+static int write_checkpoint(trp_context *ctx, trp_dataset *d, struct sides *s)
+{
+    uint32_t before = s->n;
+    int rc = trp_chain_walk(d->checkpoint.from);
+    if (rc == 0)
+        rc = push_untold(ctx, s);
+    return rc == 0 && s->n == before ? trp_checkpoint_write(d) : rc;
+}
+
 static int tell_all_sides(trp_dataset *d)
 {
     trp_context *ctx = d->context;
@@ -296,6 +309,8 @@ static int tell_all_sides(trp_dataset *d)
         trp_dataset *top = s.v[s.n - 1];
         if (is_told(top))
             s.n--;
+        else if (top->kind == TRP_NODE_CHECKPOINT)
+            rc = write_checkpoint(ctx, top, &s);
         else
             rc = tell_sides(ctx, top, &s);
     }

@@ -227,6 +227,8 @@ static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
         flow_sample(f, input, size);
     else if (c->kind == TRP_DO_SAVE)
         trp_flow_save(f, input, size);
+    else if (c->kind == TRP_DO_CHECKPOINT)
+        trp_flow_checkpoint(f, input, size);
     else if (c->kind == TRP_DO_SHUFFLE)
         trp_flow_map_output(f, input, size);
     else if (trp_flow_records(f, input, size) == 0)

@@ -55,4 +55,9 @@ int trp_action_note(trp_dataset *d, int rc);
 /* An action on NULL: the chain failed where it was made, and the context has why. */
 int trp_action_no_dataset(const char *what);
 
+/* actions.c: removes what attempts left in a folder that died while they wrote. */
+void trp_remove_unfinished(const char *dir);
+/* checkpoint.c: runs the job that writes a TRP_NODE_CHECKPOINT. */
+int trp_checkpoint_write(trp_dataset *d);
+
 #endif

@@ -317,6 +317,12 @@ trp_dataset *trp_persist(trp_dataset *d, enum trp_storage level);
 /* What was kept of it goes now, and none of it is kept from now on. Tasks that read it
  * go on. `d`: what trp_persist returned. */
 int trp_unpersist(trp_dataset *d);
+/* The same dataset, written to a folder that all hosts see (made, or empty) when the first
+ * action needs it, and read from there from then on: what it was made of, also the files
+ * that were read for it, is not needed any more. A partition is there whole or not at
+ * all; damage is found. The folder stays. (To save what other programs read: trp_save.)
+ */
+trp_dataset *trp_checkpoint(trp_dataset *d, const char *folder);
 uint32_t trp_partitions(const trp_dataset *d);
 
 /* ---- 4. actions: they run the stage and wait ----

@@ -107,6 +107,13 @@ goes_on() {
     [ "$(called)" = "2 2 2 2 2 2 2 2 " ]
 }
 
+@test "without the scratch folder the disk keeps what it has" {
+    meanwhile plain disk
+    rm -rf troupe-runs/r/state/scratch
+    goes_on
+    [ "$(called)" = "1 1 1 1 1 1 1 1 " ]
+}
+
 @test "executors that hold something go when another shape has no room, and what they had is computed again" {
     cached shapes memory
     [ "$(called | tr ' ' '\n' | grep -c '^[23]$')" -ge 1 ]
@@ -117,4 +124,36 @@ goes_on() {
     run -0 env -u TROUPE_OPT_comm_transport mpirun --oversubscribe -n 3 "$programs/cached" plain both calls
     answers <<<"$output"
     [ "$(called)" = "1 1 1 1 1 1 1 1 " ]
+}
+
+@test "a checkpoint needs neither executors nor sources any more" {
+    seq 0 799999 >numbers
+    meanwhile checkpoint folder
+    rm numbers
+    kill -9 "$(pid_of "executor 0" r)" "$(pid_of "executor 1" r)"
+    goes_on
+    [ "$(wc -l <calls)" = 8 ]
+    [ "$(ls folder)" = "$(echo checkpoint; printf "part-%05d\n" 0 1 2 3 4 5 6 7)" ]
+    [ -z "$(find folder -name ".*.tmp")" ]
+}
+
+@test "a checkpoint with a damaged part says so" {
+    seq 0 799999 >numbers
+    meanwhile checkpoint folder
+    printf x | dd of=folder/part-00003 bs=1 seek=1000 conv=notrunc status=none
+    : >wait.1
+    : >wait.2
+    local status=0
+    wait $pid || status=$?
+    [ $status = 1 ]
+    grep -q "trp_checkpoint: $PWD/folder/part-00003 is damaged" err
+}
+
+@test "a checkpoint is not written among other things" {
+    mkdir folder
+    : >folder/thing
+    seq 0 99 >numbers
+    run -2 --separate-stderr troupe run --run-name r -- "$programs/cached" checkpoint folder calls
+    [[ "$stderr" == *"trp_checkpoint: folder is not an empty folder; give one that is, or that is not there yet"* ]]
+    [ "$(ls folder)" = thing ]
 }

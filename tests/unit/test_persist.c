@@ -1,6 +1,7 @@
 /* Datasets that are kept: what is there is not computed again, what is not there is, and
  * results are the same. */
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_driver.h"
 
@@ -223,6 +224,101 @@ static void preferred_hosts_stay_where_they_were_named(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
+/* ---- checkpoints ---- */
+
+static char *new_folder(char **ret_tmp)
+{
+    *ret_tmp = g_dir_make_tmp("checkpoint-XXXXXX", NULL);
+    return g_build_filename(*ret_tmp, "c", NULL);
+}
+
+static void remove_folder(char *tmp)
+{
+    size_t budget = SIZE_MAX;
+    g_assert_cmpint(trp_tree_remove(AT_FDCWD, tmp, &budget), ==, 0);
+    g_free(tmp);
+}
+
+static void a_checkpoint_is_written_once_and_read_from_then_on(void)
+{
+    trp_context *ctx = fake_init();
+    char *tmp;
+    g_autofree char *folder = new_folder(&tmp);
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0);
+    trp_rows *rows;
+    d = trp_checkpoint(d, folder);
+    calls = 0;
+    g_assert_cmpuint(trp_partitions(d), ==, 4);
+    assert_count(d, 100);
+    assert_count(trp_reduce_by_key(trp_transform(d, keyed, NULL, 0), TRP_COUNT, 3), 5);
+    assert_count(trp_coalesce(trp_union(d, d), 3), 200);
+    g_assert_cmpint(trp_collect(trp_transform(d, passed, NULL, 0), &rows), ==, 0);
+    for (size_t i = 0; i < 100; i++)
+        g_assert_cmpint(trp_get_i64(trp_rows_batch(rows), i), ==, 2 * (int64_t)i);
+    g_assert_cmpuint(calls, ==, 4);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+    remove_folder(tmp);
+}
+
+static void behind_shuffles_and_checkpoints(void)
+{
+    trp_context *ctx = fake_init();
+    char *tmp, *tmp2;
+    g_autofree char *a = new_folder(&tmp), *b = new_folder(&tmp2);
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0);
+    d = trp_checkpoint(trp_distinct(trp_checkpoint(d, a), 3), b);
+    d = trp_persist(trp_transform(d, keyed, NULL, 0), TRP_MEMORY_ONLY);
+    calls = 0;
+    assert_count(trp_distinct(d, 2), 5);
+    assert_count(d, 100);
+    g_assert_cmpuint(calls, ==, 4);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+    remove_folder(tmp);
+    remove_folder(tmp2);
+}
+
+static void a_task_that_failed_leaves_no_part(void)
+{
+    trp_context *ctx = fake_init();
+    char *tmp;
+    g_autofree char *folder = new_folder(&tmp);
+    g_autofree char *part = g_build_filename(folder, "part-00001", NULL);
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 2), fails_once, NULL, 0);
+    uint64_t n;
+    d = trp_checkpoint(d, folder);
+    assert_count(d, 100);
+    assert_count(d, 100);
+    /* there is nothing else that it could be made of */
+    g_assert_cmpint(truncate(part, 40), ==, 0);
+    g_assert_cmpint(trp_count(d, &n), <, 0);
+    assert_error(ctx, "part-00001 is damaged");
+    g_assert_cmpint(unlink(part), ==, 0);
+    g_assert_cmpint(trp_count(d, &n), <, 0);
+    assert_error(ctx, "part-00001: No such file or directory");
+    trp_error_clear(ctx);
+    trp_finalize(ctx);
+    remove_folder(tmp);
+}
+
+static void a_folder_is_for_one_checkpoint(void)
+{
+    trp_context *ctx = fake_init();
+    char *tmp;
+    g_autofree char *folder = new_folder(&tmp);
+    g_autofree char *below = g_build_filename(folder, "checkpoint", "x", NULL);
+    trp_dataset *d = trp_range(ctx, 0, 100, 2);
+    g_assert_nonnull(trp_checkpoint(d, folder));
+    g_assert_null(trp_checkpoint(d, folder));
+    assert_error(ctx, "is not an empty folder");
+    g_assert_null(trp_checkpoint(d, below));
+    assert_error(ctx, "cannot use the folder");
+    g_assert_null(trp_checkpoint(d, ""));
+    g_assert_null(trp_checkpoint(NULL, folder));
+    trp_error_clear(ctx);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+    remove_folder(tmp);
+}
+
 static void wrong_calls_are_told(void)
 {
     trp_context *ctx = fake_init();
@@ -251,6 +347,10 @@ int main(int argc, char **argv)
     TEST(unpersisted_it_is_computed_for_each_action);
     TEST(what_a_barrier_stage_computes_is_not_kept);
     TEST(preferred_hosts_stay_where_they_were_named);
+    TEST(a_checkpoint_is_written_once_and_read_from_then_on);
+    TEST(behind_shuffles_and_checkpoints);
+    TEST(a_task_that_failed_leaves_no_part);
+    TEST(a_folder_is_for_one_checkpoint);
     TEST(wrong_calls_are_told);
     return g_test_run();
 }

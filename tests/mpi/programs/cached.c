@@ -8,6 +8,8 @@
  *     wide       their sums by the last three digits are, behind a shuffle
  *     unpersist  as plain, but no longer kept from the second round on
  *     shapes     as plain, with an action in another shape between the rounds
+ *     checkpoint the numbers come from lines of the file "numbers", and are written to the
+ *                folder LEVEL
  *
  * With WAIT, a name, it waits for WAIT.1 and WAIT.2 to be there after those rounds.
  */
@@ -43,6 +45,22 @@ int made(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
         if (v % 100000 == 0)
             usleep(50000); /* so that all executors get some */
         if (trp_emit_i64(out, &key, sizeof(key), v) < 0)
+            return 1;
+    }
+    return 0;
+}
+
+TRP_FUNCTION(parsed);
+int parsed(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t;
+    (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        char text[32] = "";
+        size_t n;
+        const void *line = trp_value(in, i, &n);
+        memcpy(text, line, n < sizeof(text) ? n : 0);
+        if (trp_emit_i64(out, NULL, 0, atoll(text)) < 0)
             return 1;
     }
     return 0;
@@ -125,15 +143,19 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: cached MODE LEVEL CALLS [WAIT]\n");
         return 2;
     }
+    int written = strcmp(argv[1], "checkpoint") == 0;
     enum trp_storage level = strcmp(argv[2], "memory") == 0 ? TRP_MEMORY_ONLY
                              : strcmp(argv[2], "disk") == 0 ? TRP_DISK_ONLY
                                                             : TRP_MEMORY_AND_DISK;
     const char *numbers = getenv("CACHED_NUMBERS");
     trp_dataset *d = trp_range(ctx, 0, numbers ? atoll(numbers) : 800000, PARTS);
+    if (written)
+        d = trp_transform(trp_text_files(ctx, "numbers", PARTS), parsed, NULL, 0);
     d = trp_transform(d, made, argv[3], strlen(argv[3]) + 1);
     if (strcmp(argv[1], "wide") == 0)
         d = trp_reduce_by_key(d, TRP_SUM_I64, PARTS);
-    d = trp_named(trp_persist(d, level), "kept");
+    d = written ? trp_checkpoint(d, argv[2]) : trp_persist(d, level);
+    d = trp_named(d, "kept");
     if (rounds(ctx, argv[1], d, argc > 4 ? argv[4] : NULL) < 0)
         fprintf(stderr, "cached: %s\n", trp_error_text(ctx));
     return trp_finalize(ctx);
