@@ -244,3 +244,55 @@ serving() {
     run -1 --separate-stderr troupe run --run-name r -- "$programs/index" zoo out wrong
     [[ "$stderr" == *"failed once, with a mistake in the program: trp_partition_by: letter returned 26; there are 26 partitions"* ]]
 }
+
+@test "no records: every wide operation has none, and so have its files" {
+    run -0 --separate-stderr troupe run --quiet --local=2 -- "$programs/edges" empty
+    [ "$output" = "$(printf '%s 0\n' reduce combine group distinct repartition sort back inner \
+            outer cogroup coalesce)" ]
+    : >none
+    run -0 --separate-stderr troupe run --quiet --local=2 -- "$programs/tally" none out
+    [ "$(cat out/* | wc -c)" = 0 ]
+    [ "$(ls out | wc -l)" = 5 ]
+}
+
+@test "keys of no bytes and of 1 MiB are keys as others" {
+    run -0 --separate-stderr troupe run --quiet --local=2 -- "$programs/edges" keys
+    e=0:- a=1048576:a b=1048576:b
+    diff - <(echo "$output") <<END
+reduce 3 $e:8 $a:8 $b:8
+combine 3 $e:8 $a:8 $b:8
+group 3 $e:36 $a:24 $b:24
+distinct 7 $e:8 $e:8 $e:8 $a:8 $a:8 $b:8 $b:8
+repartition 7 $e:8 $e:8 $e:8 $b:8 $a:8 $b:8 $a:8
+sort 7 $e:8 $e:8 $e:8 $a:8 $a:8 $b:8 $b:8
+back 7 $b:8 $b:8 $a:8 $a:8 $e:8 $e:8 $e:8
+inner 17 $(for i in {1..9}; do printf '%s:24 ' $e; done; for k in $a $b; do
+            printf '%s:24 %s:24 %s:24 %s:24 ' $k $k $k $k; done | sed 's/ $//')
+outer 7 $e:16 $e:16 $e:16 $a:16 $a:16 $b:16 $b:16
+cogroup 3 $e:8 $a:8 $b:8
+coalesce 7 $a:8 $e:8 $e:8 $e:8 $a:8 $b:8 $b:8
+END
+}
+
+@test "scratch that is removed under running executors is made again, and what lay there" {
+    tally
+    rm -r troupe-runs/r/state/scratch
+    goes_on
+    # the task that waited had opened its output
+    [ "$(row "$map" <summary)" = "7 14 1" ]
+}
+
+@test "a function that emits while it is told to end is told so, or its executor goes" {
+    local how begun
+    for how in "obedient" "obedient plain" "stubborn" "stubborn plain"; do
+        rm -f emitting told
+        begun=$SECONDS
+        run -1 --separate-stderr troupe run --quiet --local=2 --set task.maxFailures=1 \
+            --set executor.cores=2 -- "$programs/edges" $how
+        [[ "$stderr" == *"task 0 failed once, with exit status 3: enough"* ]]
+        [ $((SECONDS - begun)) -lt 30 ]
+        nothing_left 10
+        [[ "$how" == stubborn* || -e told ]]
+        [ -z "$(find . -name '[0-9]*-[0-9]*-*' -size +0)" ]
+    done
+}
