@@ -1,12 +1,14 @@
 /*
  * Records between stages, as a program of a user's: run by `troupe run`.
  *
- *     shuffled sort FILES PARTITIONS FOLDER   lines of FILES (a pattern) sorted by
- *                                             their first ten bytes, into FOLDER
- *     shuffled move MIB PARTITIONS            MIB of records of 100 bytes with keys of
- *                                             ten, made where they are, sorted by key
- *                                             and read in another stage
- *     shuffled words FILES PARTITIONS         words of lines are counted
+ *     shuffled N sort FILES PARTITIONS FOLDER   lines of FILES (a pattern) sorted by
+ *                                               their first ten bytes, into FOLDER
+ *     shuffled N move MIB PARTITIONS            MIB of records of 100 bytes with keys of
+ *                                               ten, made where they are, sorted by key
+ *                                               and read in another stage
+ *     shuffled N words FILES PARTITIONS         words of lines are counted
+ *
+ * Before it measures, N executors of one core have come.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +82,12 @@ int nothing(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     return 0;
 }
 
+static int warm_up(trp_context *ctx, uint32_t executors)
+{
+    trp_dataset *d = trp_barrier(trp_range(ctx, 0, executors, executors));
+    return trp_foreach(d, nothing, NULL, 0);
+}
+
 static trp_dataset *by_key(trp_context *ctx, char **argv, uint32_t partitions)
 {
     if (strcmp(argv[1], "move") == 0) {
@@ -99,15 +107,22 @@ int main(int argc, char **argv)
     trp_context *ctx;
     if (trp_init(&argc, &argv, &ctx) < 0)
         return 2;
-    if (argc < 4)
+    if (argc < 5)
         return 2;
+    int rc = warm_up(ctx, trp_bench_number("N", argv[1], 100));
+    argv++;
     trp_dataset *d = by_key(ctx, argv, trp_bench_number("PARTITIONS", argv[3], 10000));
+    uint64_t words = 0;
     int64_t begin = trp_bench_now();
-    int rc = strcmp(argv[1], "sort") == 0 && argc > 4
-                 ? trp_save(d, argv[4])
-                 : trp_foreach(d, nothing, NULL, 0);
+    if (rc == 0 && strcmp(argv[1], "sort") == 0 && argc > 5)
+        rc = trp_save(d, argv[4]);
+    else if (rc == 0 && strcmp(argv[1], "words") == 0)
+        rc = trp_count(d, &words);
+    else if (rc == 0)
+        rc = trp_foreach(d, nothing, NULL, 0);
     if (rc < 0)
         fprintf(stderr, "shuffled: %s\n", trp_error_text(ctx));
     trp_bench_print("seconds", (double)(trp_bench_now() - begin) / 1e9);
+    trp_bench_print("words", (double)words);
     return trp_finalize(ctx);
 }

@@ -257,9 +257,10 @@ static int find_ranges(trp_context *ctx, trp_dataset *d)
     int rc = trp_stage_run_end(&a, from, &end);
     if (rc < 0)
         return rc;
-    rc = trp_sample_ranges(p, a.parts, from->partitions);
+    trp_error err;
+    rc = trp_sample_ranges(p, a.parts, from->partitions, &err);
     trp_stage_run_free(&a);
-    return rc < 0 ? trp_context_fail(ctx, rc, "out of memory for a sort's ranges") : 0;
+    return rc < 0 ? trp_context_fail_with(ctx, &err) : 0;
 }
 
 /* Tells the sides of a wide node, unless their own chains need others first. */

@@ -8,6 +8,7 @@
 
 /* Keys for each range, and bounds of what one partition brings. */
 enum { PER_RANGE = 60, LEAST = 20, MOST = 100000 };
+enum { PAIRS = 1024 }; /* of sampled keys that are compared once more */
 /* Windows are this far apart, or nearer, so that a text in order has some in each range. */
 enum { STRIDE = 4 << 20, KEYS_OF_WINDOW = 8 };
 
@@ -38,7 +39,7 @@ bool trp_sample_again(struct trp_sample *s, uint32_t task)
 uint64_t trp_sample_stride(const struct trp_sample *s, uint64_t bytes)
 {
     uint64_t stride = bytes / (s->want / KEYS_OF_WINDOW + 1);
-    if (s->whole || stride < 4 * TRP_SAMPLE_WINDOW)
+    if (s->whole || stride < (uint64_t)4 * TRP_SAMPLE_WINDOW)
         return TRP_SAMPLE_WINDOW;
     return stride < STRIDE ? stride : STRIDE;
 }
@@ -138,8 +139,23 @@ static int gather(const struct trp_part *parts, uint32_t nparts, struct weighed 
     return 0;
 }
 
+/* Whether sorted keys are in order also at a distance. A comparison that goes in a circle
+ * would deal records out by it, so that no task sees what is wrong. */
+static bool in_order(const struct trp_shuffle_order *order, const struct weighed *v,
+                     uint32_t n)
+{
+    uint32_t step = n / PAIRS + 1;
+    for (uint32_t i = 0, j = n; i < n; i += step) {
+        j = (uint32_t)(((uint64_t)j * 7 + 1) % n);
+        const struct weighed *low = &v[i < j ? i : j], *high = &v[i < j ? j : i];
+        if (compare(order, low, high) > 0 || compare(order, high, low) < 0)
+            return false;
+    }
+    return true;
+}
+
 int trp_sample_ranges(struct trp_wide_plan *p, const struct trp_part *parts,
-                      uint32_t nparts)
+                      uint32_t nparts, trp_error *err)
 {
     struct trp_combining none = {0};
     struct trp_shuffle_order order = trp_wide_order(p, &none);
@@ -147,11 +163,16 @@ int trp_sample_ranges(struct trp_wide_plan *p, const struct trp_part *parts,
     uint32_t n = 0, range = 1;
     double all = 0, before = 0;
     if (gather(parts, nparts, &v, &n) < 0)
-        return TRP_ENOMEM;
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a sort's ranges");
     for (uint32_t i = 0; i < n; i++)
         all += v[i].weight;
     if (n)
         qsort_r(v, n, sizeof(*v), by_key, &order);
+    if (!in_order(&order, v, n)) {
+        free(v);
+        return trp_error_set(err, TRP_EFAILED, "%s: %s", p->function,
+                             trp_shuffle_no_order);
+    }
     const struct weighed *last = NULL;
     for (uint32_t i = 0; i < n && range < p->partitions; i++) {
         bool due = before >= all * range / p->partitions;
@@ -166,5 +187,7 @@ int trp_sample_ranges(struct trp_wide_plan *p, const struct trp_part *parts,
     }
     free(v);
     p->bounded = !p->bounds.failed;
-    return p->bounded ? 0 : TRP_ENOMEM;
+    return p->bounded
+               ? 0
+               : trp_error_set(err, TRP_ENOMEM, "out of memory for a sort's ranges");
 }

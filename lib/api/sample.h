@@ -38,10 +38,11 @@ int trp_sample_add(struct trp_sample *s, const void *key, size_t nk);
 void trp_sample_put(struct trp_buf *b, const struct trp_sample *s);
 void trp_sample_free(struct trp_sample *s);
 
-/* On the driver: fills the bounds of a plan from what was put for each partition. */
+/* On the driver: fills the bounds of a plan from what was put for each partition.
+ * TRP_EFAILED: the comparison is no order. TRP_ENOMEM. */
 struct trp_part;
 int trp_sample_ranges(struct trp_wide_plan *p, const struct trp_part *parts,
-                      uint32_t nparts);
+                      uint32_t nparts, trp_error *err);
 /* Keys to be taken from each of `nparts` partitions. */
 uint32_t trp_sample_want(const struct trp_wide_plan *p, uint32_t nparts);
 

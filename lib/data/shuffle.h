@@ -84,6 +84,8 @@ struct trp_shuffle_order {
     void *context; /* of both */
 };
 
+extern const char trp_shuffle_no_order[]; /* the text of that TRP_EINVAL */
+
 /* As memcmp, by an order that is not unordered. */
 int trp_shuffle_compare_keys(const struct trp_shuffle_order *order, const void *a,
                              size_t na, const void *b, size_t nb);

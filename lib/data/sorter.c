@@ -197,6 +197,10 @@ static void merge_sort(const struct trp_sorter *s, struct trp_entry *v,
         memcpy(v, from, n * sizeof *v);
 }
 
+const char trp_shuffle_no_order[] =
+    "the comparison of keys is no order: it says of two keys that each belongs before "
+    "the other, or so by a third one";
+
 /* Neighbours once more the other way round, and some pairs at a distance: a comparison
  * that is no order gives itself away. */
 static int check_order(const struct trp_sorter *s, const struct trp_entry *v, size_t n,
@@ -211,11 +215,7 @@ static int check_order(const struct trp_sorter *s, const struct trp_entry *v, si
         const struct trp_entry *low = &v[i < j ? i : j], *high = &v[i < j ? j : i];
         good = compare_keys(s, low, high, 0) <= 0 && compare_keys(s, high, low, 0) >= 0;
     }
-    return good ? 0
-                : trp_error_set(err, TRP_EINVAL,
-                                "the comparison of keys is no order: it says of two "
-                                "keys that each belongs before the other, or so by a "
-                                "third one");
+    return good ? 0 : trp_error_set(err, TRP_EINVAL, "%s", trp_shuffle_no_order);
 }
 
 /* ---- by bytes -------------------------------------------------------------------- */

@@ -123,8 +123,12 @@ static void record(trp_executor *e, struct trp_task_entry *t,
         .bytes_out = r->bytes_out,
         .has_data = r->has_data,
     };
-    if (r->has_data)
+    struct rusage used;
+    if (r->has_data) {
         end.data = r->data;
+        if (getrusage(RUSAGE_SELF, &used) == 0)
+            end.peak_kib = used.ru_maxrss; /* of all that the executor has run so far */
+    }
     if (end.status == TRP_END_SUCCESS &&
         r->result_size > TRP_MESSAGE_MAX - END_MARGIN) {
         strcpy(r->error, "the result of a task is larger than 1 GiB");

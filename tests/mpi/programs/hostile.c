@@ -1,0 +1,155 @@
+/*
+ * Records that are hard on what sorts and moves them (hostile.bats).
+ *
+ *     hostile distinct N PARTITIONS   N records, each with a key of its own, are counted
+ *     hostile one N PARTITIONS        N records of one key: summed, and sorted
+ *     hostile keys N PARTITIONS       N keys of 1 MiB and as many of 0 bytes, sorted
+ *     hostile compare N PARTITIONS    sorted by a comparison that is no order
+ *     hostile large BYTES PARTITIONS  one record of so many bytes, sorted
+ *
+ * Prints what came of it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "troupe.h"
+
+enum { MAPS = 8, LARGE_KEY = 1 << 20 };
+
+static int64_t i64(const void *p)
+{
+    int64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* Numbers are keys, spread over all of 64 bits, each only once; with an argument there is
+ * one key. */
+TRP_FUNCTION(keyed);
+int keyed(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t;
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t n = i64(trp_value(in, i, NULL));
+        uint64_t key = arg ? 1 : (uint64_t)n * 0x9e3779b97f4a7c15u;
+        if (trp_emit(out, &key, sizeof key, &n, sizeof n) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Of each number two records: a key of 1 MiB that ends in it, and one of nothing. */
+TRP_FUNCTION(large_keys);
+int large_keys(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)arg;
+    char *key = calloc(1, LARGE_KEY);
+    int rc = key ? 0 : -1;
+    for (size_t i = 0; i < in->count && rc == 0; i++) {
+        int64_t n = i64(trp_value(in, i, NULL));
+        snprintf(key + LARGE_KEY - 20, 20, "%019lld", (long long)(n * 7919 % 100003));
+        if (trp_emit(out, key, LARGE_KEY, &n, sizeof n) < 0 ||
+            trp_emit(out, "", 0, &n, sizeof n) < 0)
+            rc = -1;
+    }
+    free(key);
+    return rc;
+}
+
+TRP_FUNCTION(one_large);
+int one_large(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)in;
+    size_t size = (size_t)i64(arg);
+    char *value = calloc(1, size);
+    int rc = value ? trp_emit(out, "k", 1, value, size) : -1;
+    free(value);
+    return rc;
+}
+
+TRP_COMPARE(no_order);
+int no_order(const void *a, size_t na, const void *b, size_t nb, const void *arg)
+{
+    (void)na, (void)nb, (void)arg;
+    uint64_t x = (uint64_t)i64(a) % 3, y = (uint64_t)i64(b) % 3;
+    return x == y ? 0 : (y - x + 3) % 3 == 1 ? -1 : 1; /* stone, scissors, paper */
+}
+
+/* How many neighbours of a partition are in order: by key, and of one key by number. */
+TRP_FUNCTION(in_order);
+int in_order(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)arg;
+    int64_t good = 1;
+    for (size_t i = 1; i < in->count; i++) {
+        size_t n, m;
+        const void *a = trp_key(in, i - 1, &n), *b = trp_key(in, i, &m);
+        int c = memcmp(a, b, n < m ? n : m);
+        c = c ? c : (n > m) - (n < m);
+        good += c < 0 || (c == 0 && i64(trp_value(in, i - 1, NULL)) <
+                                        i64(trp_value(in, i, NULL)));
+    }
+    return trp_emit(out, NULL, 0, &good, sizeof good);
+}
+
+TRP_COMBINE(add);
+int add(const void *a, size_t na, const void *b, size_t nb, trp_writer *out,
+        const void *arg)
+{
+    (void)na, (void)nb, (void)arg;
+    int64_t sum = i64(a) + i64(b);
+    return trp_emit(out, NULL, 0, &sum, sizeof sum);
+}
+
+static int sum_of(trp_dataset *d, int64_t *ret)
+{
+    void *value = NULL;
+    size_t size;
+    *ret = 0;
+    int rc = trp_reduce(d, add, NULL, 0, &value, &size);
+    if (rc == 0 && value)
+        *ret = i64(value);
+    free(value);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    trp_context *ctx;
+    if (trp_init(&argc, &argv, &ctx) < 0 || argc < 4)
+        return 2;
+    const char *what = argv[1];
+    int64_t n = strtoll(argv[2], NULL, 10), good = 0;
+    uint32_t partitions = (uint32_t)strtoul(argv[3], NULL, 10);
+    trp_dataset *numbers = trp_range(ctx, 0, n, MAPS);
+    uint64_t count = 0;
+    int rc = 0;
+    if (strcmp(what, "distinct") == 0) {
+        trp_dataset *d = trp_transform(numbers, keyed, NULL, 0);
+        rc = trp_count(trp_reduce_by_key(d, TRP_COUNT, partitions), &count);
+    } else if (strcmp(what, "one") == 0) {
+        trp_dataset *d = trp_transform(numbers, keyed, "1", 1);
+        rc = trp_count(trp_reduce_by_key(d, TRP_SUM_I64, partitions), &count);
+        trp_dataset *sorted = trp_sort_by_key(d, TRP_BYTES, partitions);
+        rc = rc ? rc : sum_of(trp_transform(sorted, in_order, NULL, 0), &good);
+    } else if (strcmp(what, "keys") == 0) {
+        trp_dataset *d = trp_transform(numbers, large_keys, NULL, 0);
+        trp_dataset *sorted = trp_sort_by_key(d, TRP_BYTES, partitions);
+        rc = trp_count(sorted, &count);
+        rc = rc ? rc : sum_of(trp_transform(sorted, in_order, NULL, 0), &good);
+    } else if (strcmp(what, "compare") == 0) {
+        trp_dataset *d = trp_transform(numbers, keyed, NULL, 0);
+        rc = trp_count(trp_sort_by(d, no_order, NULL, 0, partitions), &count);
+    } else {
+        trp_dataset *one = trp_range(ctx, 0, 1, 1);
+        trp_dataset *d = trp_transform(one, one_large, &n, sizeof n);
+        rc = trp_count(trp_sort_by_key(d, TRP_BYTES, partitions), &count);
+    }
+    if (rc < 0)
+        fprintf(stderr, "hostile: %s\n", trp_error_text(ctx));
+    else
+        printf("%llu records, %lld in order\n", (unsigned long long)count,
+               (long long)good);
+    return trp_finalize(ctx);
+}
