@@ -388,6 +388,7 @@ static int take_proof(trp_block_server *s, struct caller *c, struct trp_view *v)
     DL_DELETE(s->strangers, c);
     s->nstrangers--;
     c->proved = true;
+    c->moved_ns = s->now;
     c->link.limit = TRP_FRAME_MAX;
     c->link.carries = true;
     DL_APPEND(s->callers, c);
@@ -441,7 +442,7 @@ static void tick(trp_block_server *s)
             hang_up(s, c);
     }
     DL_FOREACH_SAFE(s->callers, c, next) {
-        if (c->watches_out && s->now - c->moved_ns > s->config.timeout_ns)
+        if (s->now - c->moved_ns > s->config.timeout_ns)
             hang_up(s, c);
     }
     if (!s->listening)

@@ -25,8 +25,9 @@ struct trp_block_server_config {
     bool munge, mac;              /* as in trp_call_config */
     bool here_only;               /* all executors are on this machine */
     int64_t handshake_timeout_ns; /* to prove oneself; 0: 10 s */
-    int64_t timeout_ns; /* a caller that takes nothing of what it asked for so long is
-                         * hung up on; 0: 120 s */
+    int64_t timeout_ns; /* a caller that asks for nothing, or takes nothing of what it
+                         * asked for, so long is hung up on: its host may be gone; 0:
+                         * 120 s, longer than clients keep what they do not use */
 };
 
 struct trp_block_server_counts {

@@ -615,6 +615,33 @@ static void test_flood(void)
     world_free(w);
 }
 
+/* Else who has died without a word would keep its connection. */
+static void test_idle(void)
+{
+    struct world *w = world_make(2, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    struct trp_block_client_counts before, after;
+    const struct trp_block_server_config config = {.folder = w->folders[0],
+                                                   .secret = secret,
+                                                   .mac = true,
+                                                   .here_only = true,
+                                                   .timeout_ns = 200 * MS};
+    trp_block_server *s = NULL;
+    trp_error err;
+    g_assert_cmpint(trp_block_server_start(&config, &s, &err), ==, 0);
+    w->endpoints[0][0] = trp_block_server_endpoint(s);
+    all_is_read(w, &read, 500);
+    trp_block_client_counts(w->client, &before);
+    g_usleep(1500000);
+    all_is_read(w, &read, 500);
+    trp_block_client_counts(w->client, &after);
+    g_assert_cmpuint(after.calls, ==, before.calls + 1); /* the other server's stays */
+    trp_block_client_stop(w->client);
+    w->client = NULL;
+    trp_block_server_stop(s);
+    world_free(w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -641,5 +668,6 @@ int main(int argc, char **argv)
     g_test_add_func("/blocks/are not given without the secret", test_wrong_secret);
     g_test_add_func("/blocks/junk closes its own connection only", test_junk);
     g_test_add_func("/blocks/a flood of strangers changes nothing", test_flood);
+    g_test_add_func("/blocks/a server hangs up on who wants nothing", test_idle);
     return g_test_run();
 }
