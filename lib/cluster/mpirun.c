@@ -15,52 +15,6 @@
 
 #define FOLDER_ENTRY TRP_MPI_FOLDER "="
 
-/* Words are made with room for all from the start, so adding never moves the array. */
-struct words {
-    char **v;
-    size_t n, capacity;
-    bool failed;
-};
-
-static void words_open(struct words *w, size_t capacity)
-{
-    memset(w, 0, sizeof *w);
-    w->v = calloc(capacity + 1, sizeof *w->v);
-    w->capacity = capacity;
-    w->failed = !w->v;
-}
-
-static void words_add(struct words *w, const char *first, const char *second)
-{
-    if (w->failed || w->n == w->capacity) {
-        w->failed = true;
-        return;
-    }
-    char *word;
-    if (asprintf(&word, "%s%s", first, second) < 0) {
-        w->failed = true;
-        return;
-    }
-    w->v[w->n++] = word;
-}
-
-static char **words_finish(struct words *w)
-{
-    if (!w->failed)
-        return w->v;
-    trp_argv_free(w->v);
-    return NULL;
-}
-
-void trp_argv_free(char **words)
-{
-    if (!words)
-        return;
-    for (char **w = words; *w; w++)
-        free(*w);
-    free(words);
-}
-
 char **trp_mpirun_argv(const char *ompi_server, const char *const *program)
 {
     static const char *const flags[] = {
@@ -86,18 +40,14 @@ char **trp_mpirun_argv(const char *ompi_server, const char *const *program)
         "0",
         "--ompi-server",
     };
-    size_t nflags = sizeof flags / sizeof *flags, n = 0;
-    while (program[n])
-        n++;
-    struct words w;
-    words_open(&w, nflags + 1 + n);
-    for (size_t i = 0; *ompi_server && i < nflags; i++)
-        words_add(&w, flags[i], "");
+    struct trp_argv a = {0};
+    for (size_t i = 0; *ompi_server && i < sizeof flags / sizeof *flags; i++)
+        trp_argv_add(&a, "%s", flags[i]);
     if (*ompi_server)
-        words_add(&w, *ompi_server == '/' ? "file:" : "", ompi_server);
-    for (size_t i = 0; i < n; i++)
-        words_add(&w, program[i], "");
-    return words_finish(&w);
+        trp_argv_add(&a, "%s%s", *ompi_server == '/' ? "file:" : "", ompi_server);
+    for (; *program; program++)
+        trp_argv_add(&a, "%s", *program);
+    return trp_argv_done(&a);
 }
 
 /* ---- gangs ----------------------------------------------------------------------- */
@@ -141,8 +91,8 @@ static int no_launcher(enum trp_linked_mpi mpi, enum trp_linked_mpi here,
         mpi == TRP_LINKED_MPICH ? "mpiexec.hydra" : "mpirun.openmpi", mpi_names[here]);
 }
 
-int trp_mpirun_gang_words(enum trp_linked_mpi mpi, uint32_t ranks, char ***ret_words,
-                          trp_error *err)
+int trp_mpirun_gang_argv(enum trp_linked_mpi mpi, uint32_t ranks, char ***ret_argv,
+                         trp_error *err)
 {
     /* Open MPI 4 would ask for ssh (rsh), which its later ones know by another name. */
     static const char *const of_openmpi[] = {
@@ -162,17 +112,14 @@ int trp_mpirun_gang_words(enum trp_linked_mpi mpi, uint32_t ranks, char ***ret_w
     bool mpich = found == TRP_LINKED_MPICH;
     const char *const *flags = mpich ? of_mpich : of_openmpi;
     size_t n = (mpich ? sizeof of_mpich : sizeof of_openmpi) / sizeof *flags;
-    char number[16];
-    struct words w;
-    words_open(&w, n + 3);
-    words_add(&w, name, "");
-    words_add(&w, "-np", "");
-    snprintf(number, sizeof number, "%u", ranks);
-    words_add(&w, number, "");
+    struct trp_argv a = {0};
+    trp_argv_add(&a, "%s", name);
+    trp_argv_add(&a, "-np");
+    trp_argv_add(&a, "%u", ranks);
     for (size_t i = 0; i < n; i++)
-        words_add(&w, flags[i], "");
-    *ret_words = words_finish(&w);
-    return *ret_words ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+        trp_argv_add(&a, "%s", flags[i]);
+    *ret_argv = trp_argv_done(&a);
+    return *ret_argv ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
 /* ---- ends ------------------------------------------------------------------------ */
@@ -208,26 +155,20 @@ static bool is_dropped(const char *entry)
 char **trp_mpirun_environ(char *const *from, const char *folder,
                           const char *const *more)
 {
-    size_t n = 0, nmore = 0;
-    while (from[n])
-        n++;
-    while (more[nmore])
-        nmore++;
-    struct words w;
-    words_open(&w, n + nmore + 4);
-    for (size_t i = 0; i < n; i++) {
-        if (!is_dropped(from[i]))
-            words_add(&w, from[i], "");
+    struct trp_argv a = {0};
+    for (; *from; from++) {
+        if (!is_dropped(*from))
+            trp_argv_add(&a, "%s", *from);
     }
-    for (size_t i = 0; i < nmore; i++)
-        words_add(&w, more[i], "");
+    for (; *more; more++)
+        trp_argv_add(&a, "%s", *more);
     if (folder) {
-        words_add(&w, "OMPI_MCA_orte_tmpdir_base=", folder);
-        words_add(&w, FOLDER_ENTRY, folder);
+        trp_argv_add(&a, "OMPI_MCA_orte_tmpdir_base=%s", folder);
+        trp_argv_add(&a, FOLDER_ENTRY "%s", folder);
     }
     if (geteuid() == 0) {
-        words_add(&w, "OMPI_ALLOW_RUN_AS_ROOT=1", "");
-        words_add(&w, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "");
+        trp_argv_add(&a, "OMPI_ALLOW_RUN_AS_ROOT=1");
+        trp_argv_add(&a, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
     }
-    return words_finish(&w);
+    return trp_argv_done(&a);
 }

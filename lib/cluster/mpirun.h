@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "core/base/error.h"
+#include "os/argv.h"
 #include "os/linked_mpi.h"
 
 /* How long an mpirun may take to start its program, and what the program's log is told
@@ -34,14 +35,14 @@ char **trp_mpirun_argv(const char *ompi_server, const char *const *program);
  * end. */
 extern const char *const trp_mpirun_programs[];
 
-/* The words that start `ranks` ranks of a gang, put before their program: those of the
+/* The arguments that start `ranks` ranks of a gang, put before their program: those of the
  * mpirun of `mpi`, which their program is linked with, or of the first one in PATH when
  * that is not known. Malloc'ed like the above. TRP_ENEVER: there is none of that MPI,
  * with what there is. */
-int trp_mpirun_gang_words(enum trp_linked_mpi mpi, uint32_t ranks, char ***ret_words,
-                          trp_error *err);
+int trp_mpirun_gang_argv(enum trp_linked_mpi mpi, uint32_t ranks, char ***ret_argv,
+                         trp_error *err);
 
-/* Kills the program that process `pid` was started for by such words: the child of an
+/* Kills the program that process `pid` was started for by such arguments: the child of an
  * mpirun, or itself. */
 void trp_mpirun_kill_program(pid_t pid, bool by_mpirun);
 
@@ -52,7 +53,5 @@ void trp_mpirun_kill_program(pid_t pid, bool by_mpirun);
  * NULL) and, for root, the permission to run. Freed like the above. */
 char **trp_mpirun_environ(char *const *environ, const char *folder,
                           const char *const *more);
-
-void trp_argv_free(char **words);
 
 #endif

@@ -30,9 +30,9 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
 {
     const char *rank[] = {spec->rank_program, "executor", NULL};
     const char *throw_away[] = {spec->rank_program, "throw-away", NULL};
-    char **words =
+    char **argv =
         trp_mpirun_argv(spec->ompi_server ? spec->ompi_server : "", throw_away);
-    if (!words)
+    if (!argv)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     struct trp_driver_config c = {
         .mode = TRP_DRIVER_ELASTIC,
@@ -46,7 +46,7 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         .npools = pools ? pools->n : 0,
         .where = trp_run_spec_where(spec),
         .executor_argv = spec->napp ? (const char *const *)spec->app : rank,
-        .throw_away_argv = (const char *const *)words,
+        .throw_away_argv = (const char *const *)argv,
         .carried = spec->carried,
         .ompi_server = spec->ompi_server,
         .quiet = spec->quiet,
@@ -61,10 +61,10 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
     if (rc == 0)
         rc = trp_driver_new(&c, ret, err);
     if (rc == 0) {
-        (*ret)->throw_away_argv = words;
+        (*ret)->throw_away_argv = argv;
         return 0;
     }
-    trp_argv_free(words);
+    trp_argv_free(argv);
     if (c.control_fd >= 0) {
         /* This process is the only one that can still tell. */
         if (err)

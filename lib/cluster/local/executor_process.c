@@ -420,7 +420,7 @@ static void make_cgroup(struct trp_local_executor *e)
         e->cgroup[0] = '\0';
 }
 
-static int spawn(struct trp_local_executor *e, char **words, char **env, int log)
+static int spawn(struct trp_local_executor *e, char **argv, char **env, int log)
 {
     struct trp_local *l = e->local;
     uv_stdio_container_t stdio[] = {
@@ -429,8 +429,8 @@ static int spawn(struct trp_local_executor *e, char **words, char **env, int log
         { .flags = UV_INHERIT_FD,    .data.fd = log},
     };
     uv_process_options_t options = {.exit_cb = on_mpirun_exit,
-                                    .file = words[0],
-                                    .args = words,
+                                    .file = argv[0],
+                                    .args = argv,
                                     .env = env,
                                     .flags = UV_PROCESS_DETACHED, /* setsid */
                                     .stdio_count = 3,
@@ -452,21 +452,21 @@ static int start_process(struct trp_local_executor *e, trp_error *err)
     if (!entry)
         return err->code;
     const char *more[] = {entry, NULL};
-    char **words = trp_mpirun_argv(c->ompi_server, c->argv);
+    char **argv = trp_mpirun_argv(c->ompi_server, c->argv);
     char **env = trp_mpirun_environ(environ, e->local->mpi_folder, more);
     int log = open_log(e), code;
-    if (!words || !env)
+    if (!argv || !env)
         code = trp_error_set(err, TRP_ENOMEM, "out of memory");
     else if (log < 0)
         code = trp_error_set(err, TRP_ESYSTEM, "cannot open the log of executor %u: %s",
                              e->id, strerror(errno));
-    else if ((code = spawn(e, words, env, log)) < 0)
+    else if ((code = spawn(e, argv, env, log)) < 0)
         code = trp_error_set(err, code == UV_ENOENT ? TRP_ENEVER : TRP_EWAIT,
-                             "cannot start executor %u: %s: %s", e->id, words[0],
+                             "cannot start executor %u: %s: %s", e->id, argv[0],
                              uv_strerror(code));
     if (log >= 0)
         close(log);
-    trp_argv_free(words);
+    trp_argv_free(argv);
     trp_argv_free(env);
     free(entry);
     return code;

@@ -29,10 +29,10 @@ static void forget(void *context, void *ticket)
 static char **launcher(void *context, void *ticket)
 {
     struct trp_local_gang *g = ticket;
-    char **words = g->launcher;
+    char **argv = g->launcher;
     (void)context;
     g->launcher = NULL; /* a gang of this machine is served once */
-    return words;
+    return argv;
 }
 
 /* "gpu=0,1\n…": the share's devices, for TROUPE_RESOURCE_<name>. */
@@ -87,7 +87,7 @@ int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error 
     own->attempt = g->attempt;
     trp_machine_footprint_make(g->profile, g->ranks, &own->ticket.request.footprint);
     trp_error why;
-    int code = trp_mpirun_gang_words(
+    int code = trp_mpirun_gang_argv(
         trp_command_linked_mpi(g->stage_message, g->stage_message_size), g->ranks,
         &own->launcher, &why);
     if (code < 0)

@@ -70,12 +70,12 @@ static void on_srun_exit(uv_process_t *process, int64_t status, int signal)
     uv_close((uv_handle_t *)process, on_closed);
 }
 
-static int spawn(struct trp_slurm_guard *g, char **words, char **env)
+static int spawn(struct trp_slurm_guard *g, char **argv, char **env)
 {
     uv_stdio_container_t stdio[3] = {{0}}; /* /dev/null */
     uv_process_options_t options = {.exit_cb = on_srun_exit,
-                                    .file = words[0],
-                                    .args = words,
+                                    .file = argv[0],
+                                    .args = argv,
                                     .env = env,
                                     .flags = UV_PROCESS_DETACHED, /* setsid */
                                     .stdio_count = 3,
@@ -101,8 +101,8 @@ static void start_guard(struct trp_slurm_job *j, uint32_t node)
     char what[64];
     j->guard = trp_additional_guard_id(s);
     char **env = make_environment(s, j->guard);
-    char **words = trp_slurm_guard_argv(s, node);
-    struct trp_slurm_guard *g = env && words ? calloc(1, sizeof *g) : NULL;
+    char **argv = trp_slurm_guard_argv(s, node);
+    struct trp_slurm_guard *g = env && argv ? calloc(1, sizeof *g) : NULL;
     if (!g) {
         j->guard_at = trp_additional_now() + GUARD_PAUSE_MOST_NS;
     } else {
@@ -114,13 +114,13 @@ static void start_guard(struct trp_slurm_job *j, uint32_t node)
         s->additional.guards = j->step = g;
         s->handles++;
         trp_slurm_srun_started(s);
-        if (spawn(g, words, env) < 0)
+        if (spawn(g, argv, env) < 0)
             on_srun_exit(&g->srun, 0, 0);
         snprintf(what, sizeof what, "srun of the guard of job %u", j->job);
         if (j->step)
             trp_run_folder_pid(s->command.run_dir, g->srun.pid, what);
     }
-    trp_argv_free(words);
+    trp_argv_free(argv);
     trp_argv_free(env);
 }
 

@@ -126,7 +126,7 @@ int trp_slurm_tidy_main(int argc, char **argv)
     return trp_private_folders_tidy(owners, (size_t)argc, WAIT_MS) ? 0 : 1;
 }
 
-static int spawn(char **words, char **env, pid_t *ret)
+static int spawn(char **argv, char **env, pid_t *ret)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -138,7 +138,7 @@ static int spawn(char **words, char **env, pid_t *ret)
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setsigmask(&attributes, &none);
-    int code = posix_spawnp(ret, words[0], &files, &attributes, words, env);
+    int code = posix_spawnp(ret, argv[0], &files, &attributes, argv, env);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     return code;
@@ -148,18 +148,18 @@ static void start_tidying(struct trp_slurm *s, struct trp_slurm_debris *d)
 {
     const char *more[] = {NULL};
     char what[64];
-    char **words = trp_slurm_tidy_argv(s, d->node, d->executors, d->n);
+    char **argv = trp_slurm_tidy_argv(s, d->node, d->executors, d->n);
     char **env = trp_mpirun_environ(environ, NULL, more);
     d->pause_ns = d->pause_ns ? 2 * d->pause_ns : FIRST_PAUSE_NS;
     d->at_ns = trp_additional_now() + d->pause_ns;
-    if (words && env && spawn(words, env, &d->srun) == 0) {
+    if (argv && env && spawn(argv, env, &d->srun) == 0) {
         d->asked = d->n;
         snprintf(what, sizeof what, "srun that tidies %s",
                  s->inventory.nodes[d->node].name);
         trp_run_folder_pid(s->command.run_dir, (int)d->srun, what);
         trp_slurm_srun_started(s);
     }
-    trp_argv_free(words);
+    trp_argv_free(argv);
     trp_argv_free(env);
 }
 

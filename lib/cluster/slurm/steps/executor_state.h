@@ -106,8 +106,8 @@ struct trp_slurm_gang {
     trp_attempt_id attempt;
     struct trp_slurm_gang *next, *prev;
     char name[TRP_SLURM_STEP_NAME]; /* of the step: RUN:PROFILE:STAGE.NUMBER */
-    bool doubted;                   /* it has ended, and its job was asked about */
-    enum trp_linked_mpi mpi;        /* what its program is linked with */
+    bool asked; /* srun is gone, and Slurm is asked what became of its job */
+    enum trp_linked_mpi mpi; /* what its program is linked with */
 };
 
 /* step_kill.c: what sacct and squeue call its step, RUN:PROFILE.ID. */

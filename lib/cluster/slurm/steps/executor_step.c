@@ -205,9 +205,9 @@ static void describe(const struct trp_slurm_executor *e, enum trp_slurm_verdict 
 
 static void note_refusal_for_now(const struct trp_slurm_executor *e)
 {
-    char words[512];
-    trp_slurm_executor_complaint(e, words, sizeof words);
-    trp_slurm_ghosts_refused(e->slurm, &e->request, words);
+    char complaint[512];
+    trp_slurm_executor_complaint(e, complaint, sizeof complaint);
+    trp_slurm_ghosts_refused(e->slurm, &e->request, complaint);
 }
 
 void trp_slurm_executor_finish(struct trp_slurm_executor *e,
@@ -392,7 +392,7 @@ static char *make_entry(const struct trp_slurm_executor *e, trp_error *err)
                               err);
 }
 
-static int spawn(struct trp_slurm_executor *e, char **words, char **env)
+static int spawn(struct trp_slurm_executor *e, char **argv, char **env)
 {
     uv_loop_t *loop = e->slurm->loop;
     uv_stdio_container_t stdio[] = {
@@ -404,8 +404,8 @@ static int spawn(struct trp_slurm_executor *e, char **words, char **env)
          .data.stream = (uv_stream_t *)&e->errors},
     };
     uv_process_options_t options = {.exit_cb = on_srun_exit,
-                                    .file = words[0],
-                                    .args = words,
+                                    .file = argv[0],
+                                    .args = argv,
                                     .env = env,
                                     .flags = UV_PROCESS_DETACHED, /* setsid */
                                     .stdio_count = 3,
@@ -433,18 +433,18 @@ static int start_srun(struct trp_slurm_executor *e, trp_error *err)
     const char *more[] = {entry, NULL};
     char name[TRP_SLURM_STEP_NAME];
     trp_slurm_step_name(e, name);
-    char **words = trp_slurm_step_argv(e->slurm, &e->request, name);
+    char **argv = trp_slurm_step_argv(e->slurm, &e->request, name);
     char **env = trp_mpirun_environ(environ, NULL, more);
     int code = TRP_ENOMEM;
-    if (words && env)
-        code = spawn(e, words, env);
-    if (!words || !env)
+    if (argv && env)
+        code = spawn(e, argv, env);
+    if (!argv || !env)
         trp_error_set(err, TRP_ENOMEM, "out of memory");
     else if (code < 0)
         code = trp_error_set(err, code == UV_ENOENT ? TRP_ENEVER : TRP_EWAIT,
                              "cannot start srun for executor %u: %s", e->id,
                              uv_strerror(code));
-    trp_argv_free(words);
+    trp_argv_free(argv);
     trp_argv_free(env);
     free(entry);
     return code;

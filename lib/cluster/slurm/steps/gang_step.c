@@ -108,17 +108,17 @@ static char **launcher(void *context, void *ticket)
 {
     struct trp_slurm *s = context;
     const struct trp_slurm_gang *g = ticket;
-    char *path = hosts_path(s, g), **words = NULL;
+    char *path = hosts_path(s, g), **argv = NULL;
     char name[4300];
     if (path && write_hosts(s, ticket, path) == 0 &&
         trp_held_name(path, name, sizeof name))
-        words = trp_slurm_gang_argv(s, &g->request, g->name,
-                                    trp_site_mpi(s->site, g->mpi), name);
+        argv = trp_slurm_gang_argv(s, &g->request, g->name,
+                                   trp_site_mpi(s->site, g->mpi), name);
     free(path);
     trp_slurm_srun_started(s);
-    if (words)
+    if (argv)
         tell_step(s, ticket);
-    return words;
+    return argv;
 }
 
 static int64_t start_limit(void *context, void *ticket)
@@ -151,7 +151,7 @@ static bool again(void *context, void *ticket, const char *words)
     else if (!too_often)
         trp_slurm_ghosts_refused(s, &g->request, words);
     trp_slurm_ledger_leave(s->ledger, &g->request);
-    g->doubted = false;
+    g->asked = false;
     if (trp_slurm_ledger_ask(s->ledger, &g->request, NULL) < 0)
         return false;
     trp_slurm_additional_again(s, g->request.kind);
@@ -170,8 +170,8 @@ static int lost(void *context, void *ticket, char *text, size_t size)
         return TRP_ENOENT;
     uint32_t part = s->inventory.nodes[g->request.spots[0].node].part;
     struct trp_slurm_job *j = trp_slurm_additional_of(s, part);
-    if (j && !j->gone && !g->doubted) {
-        g->doubted = true;
+    if (j && !j->gone && !g->asked) {
+        g->asked = true;
         trp_slurm_additional_doubt(s, j);
         if (j->asking)
             return TRP_EWAIT;
@@ -187,7 +187,7 @@ void trp_slurm_gangs_judge(struct trp_slurm *s, uint32_t part)
 {
     struct trp_slurm_gang *g, *next;
     DL_FOREACH_SAFE(s->gang_list, g, next) {
-        if (g->doubted && g->request.state == TRP_SLURM_PLACED &&
+        if (g->asked && g->request.state == TRP_SLURM_PLACED &&
             s->inventory.nodes[g->request.spots[0].node].part == part)
             trp_gangs_judge(s->gangs, g->attempt);
     }

@@ -16,11 +16,11 @@ enum {
 static int cancel(char *job)
 {
     char command[] = "scancel";
-    char *const words[] = {command, job, NULL};
+    char *const argv[] = {command, job, NULL};
     int status = 1;
     pid_t pid = fork();
     if (pid == 0) {
-        execvp(words[0], words);
+        execvp(argv[0], argv);
         _exit(NO_SCANCEL);
     }
     return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)
