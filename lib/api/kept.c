@@ -122,8 +122,13 @@ void trp_flow_keep_end(struct trp_flow *f, uint32_t coalesced, bool whole)
 {
     while (f->nopen > 0 && f->open[f->nopen - 1].above >= coalesced) {
         trp_block_writer *w = f->open[--f->nopen].writer;
-        if (w)
-            trp_block_end(w, whole);
+        uint64_t memory, disk;
+        if (!w)
+            continue;
+        trp_block_written(w, &memory, &disk);
+        f->ret->data.kept_memory += whole ? memory : 0;
+        f->ret->data.kept_disk += whole ? disk : 0;
+        trp_block_end(w, whole);
     }
 }
 

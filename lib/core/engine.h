@@ -646,6 +646,8 @@ uint32_t trp_engine_inputs(const trp_engine *e, uint32_t dataset);
 /* Where one output is; TRP_ENOENT: missing. */
 int trp_engine_input(const trp_engine *e, uint32_t dataset, uint32_t map,
                      struct trp_input_view *ret);
+/* How many partitions of a dataset are cached somewhere. */
+uint32_t trp_engine_cached(const trp_engine *e, uint32_t dataset);
 /* Whom to blame when the output that `attempt` made could not be read. When it is not
  * the one that counts any more, nobody: `map` and `executor` are TRP_NONE. */
 struct trp_fetch_source trp_engine_blame(const trp_engine *e, uint32_t dataset,

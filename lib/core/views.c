@@ -181,3 +181,8 @@ const trp_ledger *trp_engine_ledger(const trp_engine *e, trp_executor_id executo
     const struct trp_executor *x = trp_executor_find(e, executor);
     return x ? x->ledger : NULL;
 }
+
+uint32_t trp_engine_cached(const trp_engine *e, uint32_t dataset)
+{
+    return dataset < e->dag.graph.n ? e->dag.graph.v[dataset].ncached : 0;
+}

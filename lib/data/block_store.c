@@ -465,6 +465,13 @@ bool trp_block_put(trp_block_writer *w, uint8_t *take_chunk, size_t size)
     return true;
 }
 
+void trp_block_written(const trp_block_writer *w, uint64_t *ret_memory,
+                       uint64_t *ret_disk)
+{
+    *ret_memory = w->keeps ? w->block->memory : 0;
+    *ret_disk = w->keeps ? w->block->disk : 0;
+}
+
 void trp_block_end(trp_block_writer *w, bool whole)
 {
     trp_block_store *s = w->store;

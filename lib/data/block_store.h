@@ -65,6 +65,10 @@ trp_block_writer *trp_block_begin(trp_block_store *s, struct trp_block_key key,
 /* Takes a malloc'ed chunk of at least one byte. False: the block will not be kept; what
  * is put after that is freed. */
 bool trp_block_put(trp_block_writer *w, uint8_t *take_chunk, size_t size);
+/* Bytes that it has so far, in memory and on the disk; none of a block that will not be
+ * kept. */
+void trp_block_written(const trp_block_writer *w, uint64_t *ret_memory,
+                       uint64_t *ret_disk);
 /* Ends the writer; with `whole` the block is there from now on. */
 void trp_block_end(trp_block_writer *w, bool whole);
 

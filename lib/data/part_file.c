@@ -98,7 +98,7 @@ static void put_head(uint8_t *to, uint64_t first, uint32_t second, uint64_t seed
 
 static uint64_t magic_word(void)
 {
-    uint64_t word;
+    uint64_t word = 0;
     memcpy(&word, magic, sizeof word);
     return le64toh(word);
 }
@@ -213,8 +213,8 @@ static int read_head(trp_part_reader *r, uint64_t seed, uint64_t *ret_first,
 int trp_part_file_open(const char *folder, uint32_t partition, trp_part_reader **ret,
                        trp_error *err)
 {
-    uint64_t word;
-    uint32_t number;
+    uint64_t word = 0;
+    uint32_t number = 0;
     trp_part_reader *r = calloc(1, sizeof *r);
     if (!r)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");

@@ -21,6 +21,7 @@
 #include "conf/site.h"
 #include "core/topo/hosts.h"
 #include "driver/driver_state.h"
+#include "driver/kept.h"
 #include "driver/locations.h"
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
@@ -292,7 +293,7 @@ static void driver_free(trp_driver *d)
     trp_argv_free(d->throw_away_argv);
     free(d->stages);
     free(d->jobs);
-    free(d->unpersisted);
+    trp_driver_kept_free(d);
     free(d->to_flush);
     free(d->secret_file);
     free(d->run_name);

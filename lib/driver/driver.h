@@ -111,9 +111,11 @@ int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err);
 int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,
                        uint32_t *ret_id, trp_error *err);
 
+/* Where a dataset that was told as `cached` is kept, for displays: memory is 1, disk 2. */
+void trp_driver_keeps(trp_driver *d, uint32_t dataset, unsigned level);
 /* Nobody needs the kept partitions of a dataset any more: they go, on all executors, and
- * none is kept from now on. A second time changes nothing. TRP_ENOMEM. */
-int trp_driver_unpersist(trp_driver *d, uint32_t dataset, trp_error *err);
+ * none is kept from now on. A second time changes nothing. */
+void trp_driver_unpersist(trp_driver *d, uint32_t dataset);
 
 /* Submits a job; `work` is copied, its context must live until the job ended. */
 int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,

@@ -128,6 +128,15 @@ struct trp_driver_stage {
     } failed; /* the last counted failure */
 };
 
+/* A dataset, as far as it is kept or made of one that is. */
+struct trp_driver_kept {
+    uint32_t below;      /* the kept one that it is made of; TRP_NONE */
+    uint32_t partitions; /* of a kept one … */
+    uint8_t level;       /* … where: memory is 1, disk 2 */
+    bool gone;           /* unpersisted */
+    char *name;          /* NULL: it is not kept */
+};
+
 struct trp_driver_job {
     trp_job_id id;
     struct trp_work work;
@@ -198,9 +207,9 @@ struct trp_driver {
     int64_t servers_due;                /* readers are told then, or INT64_MAX */
     struct trp_driver_outputs *outputs; /* by dataset */
     uint32_t noutputs;
-    bool over;         /* executors are told that the run is */
-    bool *unpersisted; /* by dataset: it is kept no longer */
-    uint32_t nunpersisted, unpersisted_room;
+    bool over;                    /* executors are told that the run is */
+    struct trp_driver_kept *kept; /* by dataset */
+    uint32_t kept_cap;
     char fetch_text[512];         /* of the end that is taken */
     struct trp_event_fetch fetch; /* the same: what could not be fetched */
     char out_of_time[384];        /* nothing can be begun any more: why; "" */

@@ -7,13 +7,16 @@
  */
 #include "driver/kept.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/array.h"
 #include "driver/perform.h"
 #include "wire/blocks.h"
 
 static bool is_unpersisted(const trp_driver *d, uint32_t dataset)
 {
-    return dataset < d->nunpersisted && d->unpersisted[dataset];
+    return d->kept[dataset].gone;
 }
 
 static void tell(trp_driver *d, const struct trp_executor_record *x, uint32_t dataset)
@@ -25,6 +28,20 @@ static void tell(trp_driver *d, const struct trp_executor_record *x, uint32_t da
     trp_buf_free(&b);
 }
 
+static void log_state(trp_driver *d, const struct trp_executor_record *x,
+                      const struct trp_block_state *s)
+{
+    const struct trp_event_block b = {.executor = x->id,
+                                      .host = x->host ? x->host : "",
+                                      .dataset = s->dataset,
+                                      .partition = s->partition,
+                                      .level = s->level,
+                                      .there = s->there,
+                                      .memory = s->memory,
+                                      .disk = s->disk};
+    trp_event_block(d->log, &b, trp_driver_wall(d, d->now));
+}
+
 static void take_state(trp_driver *d, const struct trp_executor_record *x,
                        const struct trp_block_state *s)
 {
@@ -32,10 +49,57 @@ static void take_state(trp_driver *d, const struct trp_executor_record *x,
         .kind = TRP_EVENT_CACHED,
         .cached = {s->dataset, s->partition, x->id, !s->there}
     };
+    log_state(d, x, s);
     if (!is_unpersisted(d, s->dataset))
         trp_driver_step(d, &ev);
     else if (s->there)
         tell(d, x, s->dataset);
+}
+
+int trp_driver_note_kept(trp_driver *d, const struct trp_dataset_spec *spec,
+                         trp_error *err)
+{
+    struct trp_driver_kept k = {.below = TRP_NONE, .partitions = spec->partitions};
+    for (uint32_t i = 0; i < spec->nparents; i++)
+        if (!spec->parents[i].shuffle)
+            k.below = spec->parents[i].dataset;
+    if (!TRP_ARRAY_GROW(d->kept, d->ndatasets, d->kept_cap) ||
+        (spec->cached && !(k.name = strdup(spec->name))))
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a dataset");
+    d->kept[d->ndatasets] = k;
+    return 0;
+}
+
+void trp_driver_keeps(trp_driver *d, uint32_t dataset, unsigned level)
+{
+    trp_driver_enter(d);
+    d->kept[dataset].level = (uint8_t)level;
+    trp_driver_leave(d);
+}
+
+uint32_t trp_driver_kept_of(const trp_driver *d, uint32_t dataset,
+                            struct trp_event_kept *ret)
+{
+    uint32_t n = 0;
+    for (; dataset != TRP_NONE && n < TRP_KEPT_SHOWN;
+         dataset = d->kept[dataset].below) {
+        const struct trp_driver_kept *k = &d->kept[dataset];
+        if (k->name && !k->gone)
+            ret[n++] =
+                (struct trp_event_kept){.dataset = dataset,
+                                        .partitions = k->partitions,
+                                        .cached = trp_engine_cached(d->engine, dataset),
+                                        .level = k->level,
+                                        .name = k->name};
+    }
+    return n;
+}
+
+void trp_driver_kept_free(trp_driver *d)
+{
+    for (uint32_t i = 0; i < d->ndatasets; i++)
+        free(d->kept[i].name);
+    free(d->kept);
 }
 
 int trp_driver_on_blocks(trp_driver *d, struct trp_executor_record *x,
@@ -54,19 +118,13 @@ int trp_driver_on_blocks(trp_driver *d, struct trp_executor_record *x,
     return rc;
 }
 
-int trp_driver_unpersist(trp_driver *d, uint32_t dataset, trp_error *err)
+void trp_driver_unpersist(trp_driver *d, uint32_t dataset)
 {
     struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED,
                            .released = {.dataset = dataset}};
     trp_driver_enter(d);
-    int rc = 0;
-    if (!TRP_ARRAY_RESERVE_ZEROED(d->unpersisted, d->unpersisted_room,
-                                  (uint64_t)dataset + 1)) {
-        rc = trp_error_set(err, TRP_ENOMEM, "out of memory");
-    } else if (!is_unpersisted(d, dataset)) {
-        d->unpersisted[dataset] = true;
-        if (d->nunpersisted <= dataset)
-            d->nunpersisted = dataset + 1;
+    if (!is_unpersisted(d, dataset)) {
+        d->kept[dataset].gone = true;
         for (uint32_t i = 0; i < d->nrecords; i++) {
             const struct trp_executor_record *x = d->records[i];
             if (x && x->state & TRP_RECORD_JOINED)
@@ -75,5 +133,4 @@ int trp_driver_unpersist(trp_driver *d, uint32_t dataset, trp_error *err)
         trp_driver_step(d, &ev);
     }
     trp_driver_leave(d);
-    return rc;
 }

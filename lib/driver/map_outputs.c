@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "driver/kept.h"
 #include "driver/locations.h"
 #include "driver/perform.h"
 #include "wire/shuffle.h"
@@ -241,10 +242,15 @@ int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,
 {
     struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {.spec = spec}};
     trp_driver_enter(d);
-    int rc = trp_driver_try_step(d, &ev, err);
+    int rc = trp_driver_note_kept(d, spec, err);
+    bool noted = rc == 0;
+    if (noted)
+        rc = trp_driver_try_step(d, &ev, err);
     if (rc == 0) {
         trp_driver_perform(d);
         *ret_id = d->ndatasets++;
+    } else if (noted) {
+        free(d->kept[d->ndatasets].name);
     }
     trp_driver_leave(d);
     return rc;

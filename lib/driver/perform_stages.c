@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "driver/kept.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"
 
@@ -243,7 +244,10 @@ void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
     if (!s->submitted)
         d->tasks += s->ntasks;
     trp_driver_count_done(d, s, view.succeeded);
+    struct trp_event_kept kept[TRP_KEPT_SHOWN];
     struct trp_event_stage e = event_stage(d, id.n);
+    e.kept = kept;
+    e.nkept = trp_driver_kept_of(d, s->dataset, kept);
     if (s->job->work.stage_attempt && s->attempt)
         s->job->work.stage_attempt(s->job->work.context, s->index, e.attempt);
     s->submitted = true;

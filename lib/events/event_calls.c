@@ -161,6 +161,19 @@ void trp_event_message(trp_event_log *l, const char *level, const char *text,
     trp_event_log_put_lines(l, &b);
 }
 
+/* Those above what may be written are left out: they are shown, and nothing more. */
+void trp_event_block(trp_event_log *l, const struct trp_event_block *block, int64_t at)
+{
+    struct trp_event_block in_log = *block;
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    if (trp_ring_crowded(l->ring) || !within_budget(l, at))
+        return;
+    in_log.executor = executor_in_log(l, block->executor);
+    trp_line_block(&b, &in_log);
+    trp_event_log_put_lines(l, &b);
+}
+
 void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at)
 {
     struct trp_buf b = {0};

@@ -158,7 +158,56 @@ struct stage_info {
     const trp_stage_id *parents;
     uint32_t nparents;
     int64_t submitted, completed;
+    const struct trp_event_kept *kept;
+    uint32_t nkept;
 };
+
+static void storage_level(struct trp_buf *b, unsigned level)
+{
+    TRP_JSON(b, "{\"Use Disk\":");
+    trp_json_bool(b, (level & 2) != 0);
+    TRP_JSON(b, ",\"Use Memory\":");
+    trp_json_bool(b, (level & 1) != 0);
+    TRP_JSON(b, ",\"Use Off Heap\":false,\"Deserialized\":false,\"Replication\":1}");
+}
+
+/* Spark's RDDInfo. */
+static void rdd_info(struct trp_buf *b, const struct trp_event_kept *k)
+{
+    TRP_JSON(b, "{\"RDD ID\":");
+    trp_json_int(b, k->dataset);
+    TRP_JSON(b, ",\"Name\":");
+    trp_json_text(b, k->name);
+    TRP_JSON(b, ",\"Callsite\":\"\",\"Parent IDs\":[],\"Storage Level\":");
+    storage_level(b, k->level);
+    TRP_JSON(b, ",\"Barrier\":false,\"DeterministicLevel\":\"DETERMINATE\","
+                "\"Number of Partitions\":");
+    trp_json_int(b, k->partitions);
+    TRP_JSON(b, ",\"Number of Cached Partitions\":");
+    trp_json_int(b, k->cached);
+    TRP_JSON(b, ",\"Memory Size\":0,\"Disk Size\":0}");
+}
+
+void trp_line_block(struct trp_buf *b, const struct trp_event_block *k)
+{
+    char id[64];
+    TRP_JSON(b, "{\"Event\":\"SparkListenerBlockUpdated\",\"Block Updated Info\":{"
+                "\"Block Manager ID\":{\"Executor ID\":\"");
+    trp_json_int(b, k->executor.n);
+    TRP_JSON(b, "\",\"Host\":");
+    trp_json_text(b, k->host);
+    snprintf(id, sizeof id, "rdd_%u_%u", k->dataset, k->partition);
+    TRP_JSON(b, ",\"Port\":0},\"Block ID\":");
+    trp_json_text(b, id);
+    TRP_JSON(b, ",\"Storage Level\":");
+    storage_level(b,
+                  !k->there ? 0 : (k->memory || !k->disk ? 1 : 0) | (k->disk ? 2 : 0));
+    TRP_JSON(b, ",\"Memory Size\":");
+    trp_json_int(b, (int64_t)k->memory);
+    TRP_JSON(b, ",\"Disk Size\":");
+    trp_json_int(b, (int64_t)k->disk);
+    TRP_JSON(b, "}}\n");
+}
 
 static void stage_info(struct trp_buf *b, const struct stage_info *s)
 {
@@ -170,7 +219,13 @@ static void stage_info(struct trp_buf *b, const struct stage_info *s)
     trp_json_text(b, s->name);
     TRP_JSON(b, ",\"Number of Tasks\":");
     trp_json_int(b, s->ntasks);
-    TRP_JSON(b, ",\"RDD Info\":[],\"Parent IDs\":[");
+    TRP_JSON(b, ",\"RDD Info\":[");
+    for (uint32_t i = 0; i < s->nkept; i++) {
+        if (i > 0)
+            TRP_JSON(b, ",");
+        rdd_info(b, &s->kept[i]);
+    }
+    TRP_JSON(b, "],\"Parent IDs\":[");
     for (uint32_t i = 0; i < s->nparents; i++) {
         if (i > 0)
             TRP_JSON(b, ",");
@@ -197,6 +252,8 @@ static void stage_info(struct trp_buf *b, const struct stage_info *s)
 static struct stage_info info_of(const struct trp_event_stage *s, int64_t submitted)
 {
     return (struct stage_info){.stage = s->stage.n,
+                               .kept = s->kept,
+                               .nkept = s->nkept,
                                .attempt = s->attempt,
                                .ntasks = s->ntasks,
                                .profile = s->profile.n,

@@ -168,6 +168,18 @@ static void field(struct trp_buf *b, const char *name, uint64_t v)
     trp_json_int(b, (int64_t)v);
 }
 
+/* What Spark has no metrics of. */
+static void cache(struct trp_buf *b, const struct trp_end_data *d)
+{
+    TRP_JSON(b, ",\"Troupe Cache\":{\"Hits\":");
+    trp_json_int(b, (int64_t)d->cache_hits);
+    field(b, "Misses", d->cache_misses);
+    field(b, "Bytes Read", d->cache_bytes);
+    field(b, "Memory Bytes Kept", d->kept_memory);
+    field(b, "Disk Bytes Kept", d->kept_disk);
+    TRP_JSON(b, "}");
+}
+
 static void metrics(struct trp_buf *b, const struct trp_task_record *r)
 {
     TRP_JSON(b, ",\"Task Executor Metrics\":{},\"Task Metrics\":{"
@@ -211,7 +223,10 @@ static void metrics(struct trp_buf *b, const struct trp_task_record *r)
     trp_json_int(b, (int64_t)r->bytes_out);
     TRP_JSON(b, ",\"Records Written\":");
     trp_json_int(b, (int64_t)r->records_out);
-    TRP_JSON(b, "},\"Updated Blocks\":[]}");
+    TRP_JSON(b, "}");
+    if (d->cache_hits | d->cache_misses)
+        cache(b, d);
+    TRP_JSON(b, ",\"Updated Blocks\":[]}");
 }
 
 void trp_line_task_end(struct trp_buf *b, const struct trp_task_record *r)
@@ -339,6 +354,11 @@ void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics 
     field(b, "Shuffle Remote Bytes Read", u->data.remote);
     field(b, "Shuffle Bytes Written", u->data.written);
     field(b, "Disk Bytes Spilled", u->data.spilled);
+    field(b, "Cache Hits", u->data.hits);
+    field(b, "Cache Misses", u->data.misses);
+    field(b, "Cache Bytes Read", u->data.cached);
+    field(b, "Memory Bytes Kept", u->data.kept_memory);
+    field(b, "Disk Bytes Kept", u->data.kept_disk);
     shares(b, u, first_executor);
     TRP_JSON(b, "}\n");
 }

@@ -51,6 +51,12 @@ void trp_event_environment(trp_event_log *l, const char *const *keys,
                            const char *const *values, uint32_t n);
 void trp_event_profile(trp_event_log *l, const struct trp_resource_profile *p);
 
+/* A dataset that is kept; `cached` of its partitions are somewhere. */
+struct trp_event_kept {
+    uint32_t dataset, partitions, cached;
+    unsigned level;
+    const char *name;
+};
 struct trp_event_stage {
     trp_stage_id stage;
     uint32_t attempt;
@@ -62,8 +68,20 @@ struct trp_event_stage {
     uint32_t nparents;
     bool map; /* its tasks leave map outputs */
     bool gang;
-    const char *pool; /* NULL: it names none */
+    const char *pool;                  /* NULL: it names none */
+    const struct trp_event_kept *kept; /* datasets of its chain that are kept */
+    uint32_t nkept;
 };
+/* What has become of a kept partition on an executor. `level`: memory is 1, disk 2. */
+struct trp_event_block {
+    trp_executor_id executor;
+    const char *host;
+    uint32_t dataset, partition;
+    unsigned level;
+    bool there;
+    uint64_t memory, disk; /* bytes */
+};
+void trp_event_block(trp_event_log *l, const struct trp_event_block *b, int64_t at);
 void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
                          const struct trp_event_stage *stages, uint32_t nstages);
 void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s,

@@ -82,6 +82,7 @@ static uint64_t bytes_of(const json_t *of, const char *field)
 /* What the summary has of it. */
 static struct trp_end_data data_of(const json_t *use)
 {
+    const json_t *cache = json_object_get(use, "Troupe Cache");
     const json_t *read = json_object_get(use, "Shuffle Read Metrics"),
                  *write = json_object_get(use, "Shuffle Write Metrics");
     return (struct trp_end_data){
@@ -89,6 +90,11 @@ static struct trp_end_data data_of(const json_t *use)
         .remote_bytes = bytes_of(read, "Remote Bytes Read"),
         .written_bytes = bytes_of(write, "Shuffle Bytes Written"),
         .spilled_bytes = bytes_of(use, "Disk Bytes Spilled"),
+        .cache_hits = bytes_of(cache, "Hits"),
+        .cache_misses = bytes_of(cache, "Misses"),
+        .cache_bytes = bytes_of(cache, "Bytes Read"),
+        .kept_memory = bytes_of(cache, "Memory Bytes Kept"),
+        .kept_disk = bytes_of(cache, "Disk Bytes Kept"),
     };
 }
 
@@ -238,6 +244,11 @@ int trp_record_summary(struct trp_record_reader *r, const json_t *event)
     s->data.remote += bytes_of(event, "Shuffle Remote Bytes Read");
     s->data.written += bytes_of(event, "Shuffle Bytes Written");
     s->data.spilled += bytes_of(event, "Disk Bytes Spilled");
+    s->data.hits += bytes_of(event, "Cache Hits");
+    s->data.misses += bytes_of(event, "Cache Misses");
+    s->data.cached += bytes_of(event, "Cache Bytes Read");
+    s->data.kept_memory += bytes_of(event, "Memory Bytes Kept");
+    s->data.kept_disk += bytes_of(event, "Disk Bytes Kept");
     int rc = trp_statistics_used(all, s, trp_record_profile(r, s->profile),
                                  number(event, "Executor Run Time") * 1e-3);
     if (rc == 0)

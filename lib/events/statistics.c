@@ -339,6 +339,11 @@ static void add_data(struct trp_data_bytes *b, const struct trp_end *end)
     b->remote += end->data.remote_bytes;
     b->written += end->data.written_bytes;
     b->spilled += end->data.spilled_bytes;
+    b->hits += end->data.cache_hits;
+    b->misses += end->data.cache_misses;
+    b->cached += end->data.cache_bytes;
+    b->kept_memory += end->data.kept_memory;
+    b->kept_disk += end->data.kept_disk;
 }
 
 int trp_statistics_task_ended(struct trp_statistics *s,

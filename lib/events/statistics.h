@@ -33,10 +33,12 @@ struct trp_seconds {
     double devices[TRP_PROFILE_RESOURCES]; /* by index of trp_statistics.device */
 };
 
-/* Of map outputs. */
+/* Of map outputs, and of kept partitions. */
 struct trp_data_bytes {
     uint64_t read, remote; /* `remote` of them from other hosts */
     uint64_t written, spilled;
+    uint64_t hits, misses, cached; /* partitions; bytes of those that were found … */
+    uint64_t kept_memory, kept_disk; /* … and of those that were kept then */
 };
 
 /* Attempts of a stage that have no lines of their own. */

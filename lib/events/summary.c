@@ -294,6 +294,21 @@ static void bytes_text(uint64_t n, char buf[CELL])
     snprintf(buf, CELL, u ? "%.1f %s" : "%.0f %s", v, units[u]);
 }
 
+/* Partitions that were kept; nothing where none was looked for. */
+static void print_kept(FILE *out, const struct trp_data_bytes *all)
+{
+    char memory[CELL], disk[CELL];
+    if (!all->hits && !all->misses)
+        return;
+    bytes_text(all->kept_memory, memory);
+    bytes_text(all->kept_disk, disk);
+    fprintf(
+        out,
+        "kept: %s in memory, %s on disk; of %llu partitions looked for, %llu found\n",
+        memory, disk, (unsigned long long)(all->hits + all->misses),
+        (unsigned long long)all->hits);
+}
+
 /* Records that went from stage to stage; nothing where none did. */
 static void print_data(FILE *out, const struct trp_statistics *s)
 {
@@ -305,7 +320,12 @@ static void print_data(FILE *out, const struct trp_statistics *s)
         all.remote += stage ? stage->data.remote : 0;
         all.written += stage ? stage->data.written : 0;
         all.spilled += stage ? stage->data.spilled : 0;
+        all.hits += stage ? stage->data.hits : 0;
+        all.misses += stage ? stage->data.misses : 0;
+        all.kept_memory += stage ? stage->data.kept_memory : 0;
+        all.kept_disk += stage ? stage->data.kept_disk : 0;
     }
+    print_kept(out, &all);
     if (!all.read && !all.written)
         return;
     bytes_text(all.written, written);

@@ -157,3 +157,16 @@ goes_on() {
     [[ "$stderr" == *"trp_checkpoint: folder is not an empty folder; give one that is, or that is not there yet"* ]]
     [ "$(ls folder)" = thing ]
 }
+
+@test "what is kept, found and not found stands in the log, and in the summary" {
+    cached plain memory
+    [[ "$output" =~ "kept: "(.*)" in memory, 0 bytes on disk; of 48 partitions looked for, 40 found" ]]
+    diff <(troupe report r | grep kept:) <(grep kept: <<<"$output")
+    # as Spark has it: a line for each block, and the dataset with each stage
+    [ "$(events r | grep '"SparkListenerBlockUpdated"' | grep '"Use Memory":true' |
+        grep -o '"Block ID":"rdd_[0-9]*_[0-7]"' | sort -u | wc -l)" = 8 ]
+    events r | grep '"SparkListenerStageSubmitted"' | grep '"Stage ID":0,' |
+        grep -q '"RDD Info":\[{"RDD ID":0,"Name":"[^"]*made",.*"Use Memory":true.*"Number of Partitions":8,"Number of Cached Partitions":0,'
+    events r | grep '"SparkListenerStageSubmitted"' | grep '"Stage ID":1,' |
+        grep -q '"Number of Cached Partitions":8,'
+}

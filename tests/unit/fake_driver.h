@@ -120,13 +120,17 @@ static void fake_parents(trp_driver *d, struct fake_dataset *f,
     }
 }
 
-int trp_driver_unpersist(trp_driver *d, uint32_t dataset, trp_error *err)
+void trp_driver_unpersist(trp_driver *d, uint32_t dataset)
 {
-    (void)err;
     g_assert_true(d->datasets[dataset].kept);
     trp_block_drop(d->blocks, dataset);
     d->unpersisted++;
-    return 0;
+}
+
+void trp_driver_keeps(trp_driver *d, uint32_t dataset, unsigned level)
+{
+    g_assert_true(d->datasets[dataset].kept);
+    g_assert_cmpuint(level, >, 0);
 }
 
 int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,

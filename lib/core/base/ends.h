@@ -55,8 +55,9 @@ struct trp_end_data {
     uint64_t wait_ns; /* for remote blocks */
     uint64_t written_records, written_bytes, write_ns;
     uint64_t spilled_bytes;
-    /* Partitions of kept datasets that it found and did not find, and their bytes. */
-    uint64_t cache_hits, cache_misses, cache_bytes;
+    /* Partitions of kept datasets that it found, and did not find; bytes of the former, and
+     * of what it kept. */
+    uint64_t cache_hits, cache_misses, cache_bytes, kept_memory, kept_disk;
 };
 
 /* The end of an attempt with what it has used. */
