@@ -1,7 +1,8 @@
 /*
  * tally PATTERN DIR [WAIT]: saves "WORD\tCOUNT" for each word (of letters, made small)
  * of the files, by trp_reduce_by_key in 5 partitions, its two stages in profiles of two
- * shapes (with TALLY_PLAIN in the environment: in the default one). With WAIT, a name,
+ * shapes (with TALLY_PLAIN in the environment: in the default one; with TALLY_MS a map
+ * task takes so many ms more). With WAIT, a name,
  * the last map task writes its executor to WAIT.here and waits for WAIT.go.
  */
 #include <ctype.h>
@@ -32,6 +33,9 @@ TRP_FUNCTION(split);
 int split(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     static const int64_t one = 1;
+    const char *ms = getenv("TALLY_MS");
+    if (ms)
+        usleep((useconds_t)(1000 * atoi(ms)));
     if (arg && trp_task_index(t) == MAPS - 1)
         wait_for(t, arg);
     for (size_t i = 0; i < in->count; i++) {

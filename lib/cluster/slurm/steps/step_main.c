@@ -57,12 +57,14 @@ enum {
 struct step {
     struct trp_executor_shape shape;
     char folder[TRP_PRIVATE_FOLDER];
+    char scratch[sizeof(((struct trp_executor_shape *)0)->scratch)]; /* the site's */
     char *const *program; /* mpirun …, or over sockets the executor itself */
     int signals, log;
     pid_t pid; /* of that; 0: not running */
     int status;
     bool additional; /* the job is not the driver's */
     bool dismissed;  /* the driver has said so */
+    bool cut_off;    /* it cannot be said any more: the driver, or srun, is gone */
     bool killing;
     int64_t kill_at, hard_at; /* INT64_MAX: not yet */
     int64_t start_by;         /* when mpirun is looked at; then INT64_MAX */
@@ -125,6 +127,7 @@ static int make_folder(struct step *s)
     trp_slurm_step_owner(s->shape.run_id, s->shape.id, owner);
     if (trp_private_folder(owner, s->folder, &err) < 0)
         return fail("%s", err.text);
+    strcpy(s->scratch, s->shape.scratch);
     if (!s->shape.scratch[0])
         snprintf(s->shape.scratch, sizeof s->shape.scratch, "%s/scratch", s->folder);
     sweep(s);
@@ -343,6 +346,7 @@ static void supervise_mpirun(struct step *s)
         int n = poll(v, 2, (int)time_left(s));
         if (n > 0 && v[1].revents && (got = read(0, bytes, sizeof bytes)) <= 0) {
             driver = false;
+            s->cut_off = true;
             tell_ending();
             kill_at(s, trp_clock_ms());
         }
@@ -410,25 +414,31 @@ static enum answer answer_of(const char *host, const char *port)
     return answer;
 }
 
-/* Whether nobody listens at the driver's address. A host that is silent, or has no
- * address, may be cut off: it is asked again for as long as the silence of a driver is
- * borne. */
-static bool driver_is_gone(const struct step *s)
+/* What comes from the driver's address. A host that is silent, or has no address, may be
+ * cut off: it is asked again for so long. */
+static enum answer answer_of_driver(const struct step *s, int64_t silence_ms)
 {
     const struct trp_executor_shape *shape = &s->shape;
     char host[300];
     const char *colon = strrchr(shape->driver, ':');
-    int64_t deadline = trp_clock_ms() + shape->network_timeout_ns / 1000000;
+    int64_t deadline = trp_clock_ms() + silence_ms;
     enum answer answer;
     if (!colon || (size_t)(colon - shape->driver) >= sizeof host)
-        return true;
+        return REFUSES;
     memcpy(host, shape->driver, (size_t)(colon - shape->driver));
     host[colon - shape->driver] = '\0';
     while ((answer = answer_of(host, colon + 1)) == SILENT && trp_clock_ms() < deadline)
         sleep(1);
+    return answer;
+}
+
+/* Whether nobody listens there, for as long as the silence of a driver is borne. */
+static bool driver_is_gone(const struct step *s)
+{
+    enum answer answer = answer_of_driver(s, s->shape.network_timeout_ns / 1000000);
     if (answer != LISTENS)
-        dprintf(s->log, "troupe: the driver at %s %s: job %s is ended\n", shape->driver,
-                answer == REFUSES ? "is gone" : "does not answer",
+        dprintf(s->log, "troupe: the driver at %s %s: job %s is ended\n",
+                s->shape.driver, answer == REFUSES ? "is gone" : "does not answer",
                 getenv("SLURM_JOB_ID"));
     return answer != LISTENS;
 }
@@ -442,6 +452,17 @@ static int open_signals(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* The run's files here, when the executor was killed since the run is over, and no other
+ * one lives here that will remove them. */
+static void remove_run_files(const struct step *s)
+{
+    char owner[TRP_PRIVATE_OWNER];
+    const char *owners[] = {owner, s->scratch};
+    trp_slurm_step_owner(s->shape.run_id, TRP_NONE, owner);
+    if (s->cut_off && !s->dismissed && answer_of_driver(s, 0) == REFUSES)
+        trp_private_folders_tidy(owners, s->scratch[0] ? 2 : 1, 0);
 }
 
 int trp_slurm_step_main(int argc, char **argv)
@@ -478,6 +499,7 @@ int trp_slurm_step_main(int argc, char **argv)
     size_t all = SIZE_MAX;
     if (s.folder[0])
         trp_tree_remove(AT_FDCWD, s.folder, &all);
+    remove_run_files(&s);
     if (session)
         tell_end(&s);
     bool in_order = s.dismissed || (session && status == 0);

@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# Map outputs on the nodes of a Slurm job: each node has its own, and others fetch them.
+load slurm.bash
+
+setup_file() {
+    cluster_up -n 3 --racks 0 --fast
+    find /usr/share/doc -name copyright -print0 | sort -z | xargs -0 cat |
+        head -c 1000000 >"$BATS_FILE_TMPDIR/text"
+    LC_ALL=C tr -cs a-zA-Z '\n' <"$BATS_FILE_TMPDIR/text" | LC_ALL=C tr A-Z a-z |
+        LC_ALL=C awk 'NF { n[$1]++ } END { for (w in n) print w "\t" n[w] }' |
+        LC_ALL=C sort >"$BATS_FILE_TMPDIR/want"
+}
+
+# tally [VARIABLE=VALUE…]: counts words on two nodes; the last map task waits for wait.go,
+# when all others are done.
+tally() {
+    cp "$BATS_FILE_TMPDIR/text" . && chmod 644 text
+    submit alice --no-kill -N2 -n2 -c2 --mem=2000 -w node1,node2 -- env TALLY_MS=300 "$@" \
+        "$TROUPE" run --run-name r --set executor.memory=300m --set network.timeout=8s \
+        --set executor.heartbeatInterval=1s --set events.tasks=all \
+        --set scheduler.minRegisteredResourcesRatio=1 -- \
+        "$programs/tally" "$PWD/text" "$PWD/out-dir" "$PWD/wait"
+    wait_until 60 test -s wait.here
+    wait_until 30 others_are_done
+}
+others_are_done() { [ "$(maps | wc -l)" = 6 ]; }
+
+# Ends of map tasks: "NODE INDEX".
+maps() {
+    grep '"SparkListenerTaskEnd","Stage ID":0,' troupe-runs/r/events.jsonl | grep '"Reason":"Success"' |
+        sed 's/.*"Index":\([0-9]*\).*"Host":"\([^"]*\)".*/\2 \1/'
+}
+
+# bytes KIND: read by all tasks, Local or Remote.
+bytes() {
+    grep -o "\"$1 Bytes Read\":[0-9]*" troupe-runs/r/events.jsonl | awk -F: '{ n += $2 } END { print n + 0 }'
+}
+
+right() {
+    LC_ALL=C sort out-dir/part-* | cmp - "$BATS_FILE_TMPDIR/want"
+}
+
+# folders NODE: of the run's map outputs there.
+folders() { on "$1" bash -c 'ls -d /tmp/troupe-*/shuffle 2>/dev/null'; }
+
+@test "records go from the tasks on one node to those on another" {
+    tally TALLY_PLAIN=1
+    maps
+    [ "$(maps | cut -d' ' -f1 | sort -u | xargs)" = "node1 node2" ]
+    [ "$(folders node1 | wc -l)" = 1 ] && [ "$(folders node2 | wc -l)" = 1 ]
+    [ ! -e troupe-runs/r/state/scratch/shuffle ]
+    touch wait.go
+    run -0 finished 60
+    right
+    [ "$(maps | wc -l)" = 7 ]
+    [ "$(bytes Remote)" -gt 10000 ] && [ "$(bytes Local)" -gt 10000 ]
+    [[ "$output" =~ "shuffled: ".*" read ("[1-9].*" from other hosts)" ]]
+    nothing_left node1 node2
+}
+
+@test "map outputs stay on their nodes while these are cut anew" {
+    tally
+    touch wait.go
+    run -0 finished 60
+    right
+    maps
+    echo "$(bytes Remote) fetched, $(bytes Local) opened"
+    [ "$(maps | wc -l)" = 7 ]
+    [ "$(bytes Remote)" -gt 10000 ]
+    nothing_left node1 node2
+}
+
+@test "the map outputs of a node that dies are made again, and no others" {
+    tally TALLY_PLAIN=1
+    maps | sort >before
+    grep -q node1 before && grep -q node2 before
+    cluster kill node2
+    touch wait.go
+    wait_until 100 grep -q '^events: ' out
+    right
+    # what was done on the node that stayed was done once, the rest twice
+    sed -n 's/node2 //p' before | sort >want-twice
+    maps | sed 's/.* //' | sort | uniq -d | diff want-twice -
+    # Slurm has a job end on a node before it says that it has: the dead one too
+    cluster heal node2
+    run -0 finished 60
+    nothing_left node1
+    # what it has left there goes with the user's next run
+    [ "$(folders node2 | wc -l)" = 1 ]
+    submit alice -N1 -n1 -c2 --mem=1000 -w node2 -- "$TROUPE" run --run-name later \
+        --set executor.memory=300m -- "$programs/tally" "$PWD/text" "$PWD/later"
+    run -0 finished 60
+    LC_ALL=C sort later/part-* | cmp - "$BATS_FILE_TMPDIR/want"
+    nothing_left node1 node2
+}
+
+@test "map outputs of executors that are killed are served by others, and go with the run" {
+    tally TALLY_PLAIN=1
+    on node2 pkill -9 -u alice .
+    touch wait.go
+    run -0 finished 60
+    right
+    nothing_left node1 node2
+}
+
+@test "map outputs go when the driver is killed" {
+    tally TALLY_PLAIN=1
+    [ "$(folders node1 | wc -l)" = 1 ] && [ "$(folders node2 | wc -l)" = 1 ]
+    on node1 pkill -9 -u alice -f "^$programs/tally"
+    run finished 60
+    [ "$status" != 0 ]
+    nothing_left node1 node2
+}
