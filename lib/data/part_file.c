@@ -119,7 +119,7 @@ int trp_part_file_create(const char *folder, uint32_t partition, uint64_t attemp
                  ? 0
                  : too_long(folder, err);
     if (rc == 0)
-        w->fd = open(w->hidden, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        w->fd = open(w->hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (rc == 0 && w->fd < 0)
         rc = write_failed(w, err);
     put_head(head, magic_word(), partition, 0);

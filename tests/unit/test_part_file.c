@@ -174,6 +174,25 @@ static void a_folder_that_is_not_there_is_told(void)
     g_assert_cmpint(trp_part_file_create(deep, 7, 1, &w, &err), ==, TRP_ELIMIT);
 }
 
+/* Others may write in the folder that the program gave. */
+static void a_link_in_its_way_is_not_followed(void)
+{
+    char *folder = folder_make(), *precious = folder_make();
+    g_autofree char *hidden = g_build_filename(folder, ".part-00007.1.tmp", NULL);
+    g_autofree char *target = part_path(precious);
+    g_autofree char *there = NULL;
+    trp_part_writer *w;
+    trp_error err = {0};
+    g_assert_true(g_file_set_contents(target, "mine", -1, NULL));
+    g_assert_cmpint(symlink(target, hidden), ==, 0);
+    g_assert_cmpint(trp_part_file_create(folder, 7, 1, &w, &err), ==, TRP_ESYSTEM);
+    g_assert_true(g_file_get_contents(target, &there, NULL, NULL));
+    g_assert_cmpstr(there, ==, "mine");
+    g_assert_cmpint(unlink(hidden), ==, 0);
+    folder_remove(folder, false);
+    folder_remove(precious, true);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -185,5 +204,6 @@ int main(int argc, char **argv)
     TEST(another_partition_under_its_name_is_found);
     TEST(a_full_disk_is_told_and_leaves_nothing);
     TEST(a_folder_that_is_not_there_is_told);
+    TEST(a_link_in_its_way_is_not_followed);
     return g_test_run();
 }
