@@ -4,11 +4,31 @@
 #include <stdlib.h>
 
 #include "executor/executor.h"
+#include "os/argv.h"
 #include "os/held.h"
 
 static bool copy(char *to, size_t size, const char *from)
 {
     return snprintf(to, size, "%s", from) < (int)size;
+}
+
+char **trp_executor_command_copy(const struct trp_executor_command *command,
+                                 struct trp_executor_command *ret)
+{
+    const char **const texts[] = {&ret->secret_file, &ret->run_name, &ret->run_dir,
+                                  &ret->scratch, &ret->ompi_server};
+    const size_t n = sizeof texts / sizeof *texts;
+    struct trp_argv a = {0};
+    *ret = *command;
+    for (size_t i = 0; i < n; i++)
+        trp_argv_add(&a, "%s", *texts[i]);
+    for (const char *const *at = command->argv; *at; at++)
+        trp_argv_add(&a, "%s", *at);
+    char **all = trp_argv_done(&a);
+    for (size_t i = 0; all && i < n; i++)
+        *texts[i] = all[i];
+    ret->argv = all ? (const char *const *)all + n : NULL;
+    return all;
 }
 
 char *trp_executor_entry(const struct trp_executor_command *c, const char *driver,

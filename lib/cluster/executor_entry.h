@@ -1,5 +1,6 @@
 /*
- * How a backend tells an executor its shape: an entry of its environment.
+ * How a backend tells an executor what it is: the command that it keeps of all
+ * executors, and a shape as an entry of the environment.
  */
 #ifndef TRP_CLUSTER_EXECUTOR_ENTRY_H
 #define TRP_CLUSTER_EXECUTOR_ENTRY_H
@@ -7,6 +8,11 @@
 #include "cluster/cluster.h"
 
 struct trp_executor_shape;
+
+/* A copy of a command. Its texts are in the list that is returned, for trp_argv_free;
+ * NULL: out of memory. */
+char **trp_executor_command_copy(const struct trp_executor_command *command,
+                                 struct trp_executor_command *ret);
 
 /* "TROUPE_EXECUTOR=…" for `shape`, of which id, cores, slots, memory, cpuset and cgroup
  * are set by the caller; the rest comes from the command that all executors share and

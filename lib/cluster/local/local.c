@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cluster/executor_entry.h"
 #include "cluster/local/local.h"
 #include "cluster/local/local_state.h"
 #include "cluster/mpirun.h"
@@ -35,9 +36,7 @@ static void free_local(struct trp_local *l)
     trp_processes_free(l->processes);
     trp_local_free_scripts(l);
     trp_machine_free(&l->machine);
-    trp_argv_free(l->argv);
-    for (size_t i = 0; i < sizeof l->words / sizeof *l->words; i++)
-        free(l->words[i]);
+    trp_argv_free(l->texts);
     free(l->driver_address);
     free(l);
 }
@@ -238,36 +237,6 @@ void trp_local_look_again(struct trp_local *l)
     make_view(l);
 }
 
-static int copy_argv(struct trp_local *l, const char *const *argv)
-{
-    size_t n = 0;
-    while (argv[n])
-        n++;
-    l->argv = calloc(n + 1, sizeof *l->argv);
-    for (size_t i = 0; l->argv && i < n; i++) {
-        l->argv[i] = strdup(argv[i]);
-        if (!l->argv[i])
-            return TRP_ENOMEM;
-    }
-    l->command.argv = (const char *const *)l->argv;
-    return l->argv ? 0 : TRP_ENOMEM;
-}
-
-static int copy_command(struct trp_local *l, const struct trp_executor_command *from)
-{
-    struct trp_executor_command *c = &l->command;
-    *c = *from;
-    const char **words[] = {&c->secret_file, &c->run_name, &c->run_dir, &c->scratch,
-                            &c->ompi_server};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        l->words[i] = strdup(*words[i]);
-        if (!l->words[i])
-            return TRP_ENOMEM;
-        *words[i] = l->words[i];
-    }
-    return copy_argv(l, from->argv);
-}
-
 /* Memory groups are named by the run's private folder of MPI files, whose name is
  * unique on this machine: two runs may have the same name. */
 static void make_mark(struct trp_local *l)
@@ -283,7 +252,8 @@ static int make_runnable(struct trp_local *l, uv_loop_t *loop,
                          const struct trp_executor_command *command,
                          const struct trp_cluster_handler *handler, trp_error *err)
 {
-    if (copy_command(l, command) < 0)
+    l->texts = trp_executor_command_copy(command, &l->command);
+    if (!l->texts)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     char path[4200];
     snprintf(path, sizeof path, "%s/state/executors", command->run_dir);

@@ -55,7 +55,7 @@ struct trp_local_executor {
 struct trp_local_gang {
     struct trp_ticket ticket;
     trp_attempt_id attempt;
-    char **launcher; /* the words of its mpirun */
+    char **launcher; /* the arguments of its mpirun */
 };
 
 struct trp_local {
@@ -72,8 +72,7 @@ struct trp_local {
 
     bool runs_things; /* has a command, a loop */
     struct trp_executor_command command;
-    char **argv;
-    char *words[5];       /* the strings of `command`, ours */
+    char **texts;         /* of `command` */
     char *driver_address; /* once it is known */
     const char *mpi_folder;
     char mark[64]; /* of the names of memory groups */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cluster/executor_entry.h"
 #include "cluster/mpirun.h"
 #include "cluster/slurm/helper/inventory_lines.h"
 #include "cluster/slurm/helper/job_answer.h"
@@ -28,9 +29,7 @@ static void free_all(struct trp_slurm *s)
     trp_slurm_ledger_free(s->ledger);
     trp_slurm_inventory_free(&s->inventory);
     trp_site_free(s->own_site);
-    trp_argv_free(s->argv);
-    for (size_t i = 0; i < sizeof s->words / sizeof *s->words; i++)
-        free(s->words[i]);
+    trp_argv_free(s->texts);
     free(s->rank_program);
     free(s->helper_program);
     free(s->job_answer);
@@ -44,31 +43,6 @@ static void free_all(struct trp_slurm *s)
 static int no_memory(trp_error *err)
 {
     return trp_error_set(err, TRP_ENOMEM, "out of memory");
-}
-
-static int copy_command(struct trp_slurm *s, const struct trp_executor_command *from)
-{
-    struct trp_executor_command *c = &s->command;
-    *c = *from;
-    const char **words[] = {&c->secret_file, &c->run_name, &c->run_dir, &c->scratch,
-                            &c->ompi_server};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        s->words[i] = strdup(*words[i]);
-        if (!s->words[i])
-            return TRP_ENOMEM;
-        *words[i] = s->words[i];
-    }
-    size_t n = 0;
-    while (from->argv[n])
-        n++;
-    s->argv = calloc(n + 1, sizeof *s->argv);
-    for (size_t i = 0; s->argv && i < n; i++) {
-        s->argv[i] = strdup(from->argv[i]);
-        if (!s->argv[i])
-            return TRP_ENOMEM;
-    }
-    c->argv = (const char *const *)s->argv;
-    return s->argv ? 0 : TRP_ENOMEM;
 }
 
 /* Steps of this run are ended by the helper when this process dies. */
@@ -101,8 +75,9 @@ static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
     int code = trp_slurm_helper_start(config->helper, config->log, &s->helper, err);
     if (code < 0)
         return code;
-    if (copy_command(s, command) < 0 ||
-        !(s->rank_program = strdup(config->rank_program)))
+    s->texts = trp_executor_command_copy(command, &s->command);
+    s->rank_program = strdup(config->rank_program);
+    if (!s->texts || !s->rank_program)
         return no_memory(err);
     char path[4200];
     snprintf(path, sizeof path, "%s/state/executors", command->run_dir);

@@ -57,8 +57,7 @@ struct trp_slurm {
 
     bool runs_things; /* false: it was made for `plan` and `topo`, to look at */
     struct trp_executor_command command;
-    char **argv;
-    char *words[5]; /* the texts of `command` */
+    char **texts; /* of `command` */
     char *rank_program, *helper_program;
     char *job_answer;     /* what Slurm told `troupe` before the run */
     char *uri;            /* ompi-server's; "": over sockets */
