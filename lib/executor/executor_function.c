@@ -16,6 +16,7 @@
  * the same books (decision 16).
  */
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -415,6 +416,7 @@ int trp_functions_prepare(trp_executor *e)
     if (e->standby_started)
         return TRP_OK;
     allow_many_files();
+    signal(SIGXFSZ, SIG_IGN); /* else a file above its limit would end all tasks here */
     e->standby_started = true;
     e->loop[1].executor = e;
     return start_thread(&e->loop[1], standby_thread);

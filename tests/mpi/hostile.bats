@@ -51,6 +51,17 @@ within() {
     done
 }
 
+limited() {
+    ulimit -f 16384 # KiB
+    hostile "$@"
+}
+
+@test "a file that may not be as large fails its task, and no executor" {
+    run -1 limited 128m keys 200 4
+    [[ "$output" == *"shuffle data cannot be written: File too large"* ]]
+    [[ "$output" != *SIGXFSZ* ]]
+}
+
 @test "a comparison that is no order is found out" {
     run -1 hostile 256m compare 100000 4
     [[ "$output" == *"no_order: the comparison of keys is no order"* ]]
