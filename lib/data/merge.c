@@ -3,8 +3,7 @@
  *
  * A tree of losers (Knuth 5.4.1): in each inner node the stream that lost there, above
  * all who has won. When the winner goes on to its next record, only the nodes above it
- * are played again: log2(n) comparisons a record, nearly always of two numbers, which
- * lie in the nodes.
+ * are played again: log2(n) comparisons a record, nearly always of two numbers.
  *
  * What is combined is copied first, since streams lend their records until they go on.
  */
@@ -19,7 +18,7 @@ int trp_merge_open(struct trp_merge *m, struct trp_stream **take_streams, uint32
 {
     *m = (struct trp_merge){
         .order = order, .streams = take_streams, .n = n, .failed = TRP_NO_SOURCE};
-    m->losers = (struct trp_player *)calloc((size_t)n + 1, sizeof *m->losers);
+    m->losers = (uint32_t *)calloc((size_t)n + 1, sizeof *m->losers);
     return m->losers ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
@@ -43,55 +42,49 @@ void trp_merge_close(struct trp_merge *m)
 
 /* ---- the tree -------------------------------------------------------------------- */
 
-/* Whether a comes before b, whose partitions and prefixes are equal. */
-static bool keys_before(const struct trp_merge *m, const struct trp_player *a,
-                        const struct trp_player *b)
+static bool keys_before(const struct trp_merge *m, const struct trp_stream *x,
+                        const struct trp_stream *y, bool x_is_lower)
 {
-    int c = 0;
-    if (a->partition != TRP_ENDED && !m->order->unordered) {
-        const struct trp_record *x = &m->streams[a->stream]->record;
-        const struct trp_record *y = &m->streams[b->stream]->record;
-        c = trp_key_compare(m->order, x->key, x->nk, y->key, y->nk, 0);
-    }
-    return c != 0 ? c < 0 : a->stream < b->stream;
+    const struct trp_record *a = &x->record, *b = &y->record;
+    int c = trp_key_compare(m->order, a->key, a->nk, b->key, b->nk, 0);
+    return c != 0 ? c < 0 : x_is_lower;
 }
 
-static inline bool before(const struct trp_merge *m, const struct trp_player *a,
-                          const struct trp_player *b)
+/* Whether stream a's record comes before stream b's. */
+static inline bool before(const struct trp_merge *m, uint32_t a, uint32_t b)
 {
-    if (a->partition != b->partition)
-        return a->partition < b->partition;
-    if (a->prefix != b->prefix)
-        return a->prefix < b->prefix;
-    return keys_before(m, a, b);
+    const struct trp_stream *x = m->streams[a], *y = m->streams[b];
+    if (!x || !y)
+        return x || (!y && a < b);
+    if (x->partition != y->partition)
+        return x->partition < y->partition;
+    if (m->order->unordered)
+        return a < b;
+    if (x->prefix != y->prefix)
+        return x->prefix < y->prefix;
+    return keys_before(m, x, y, a < b);
 }
 
-/* Stream i goes on to its next record. */
-static int advance(struct trp_merge *m, uint32_t i, struct trp_player *ret,
-                   trp_error *err)
+static int advance(struct trp_merge *m, uint32_t i, trp_error *err)
 {
     struct trp_stream *s = m->streams[i];
     int rc = trp_stream_next(s, err);
-    *ret = (struct trp_player){.partition = TRP_ENDED, .stream = i};
-    if (rc > 0) {
-        ret->partition = s->partition;
-        if (!m->order->unordered)
-            ret->prefix = trp_key_prefix(m->order, s->record.key, s->record.nk);
-        return 0;
-    }
+    if (rc > 0)
+        s->prefix = trp_key_prefix(m->order, s->record.key, s->record.nk);
     if (rc == 0)
         end_stream(m, i);
-    else
+    if (rc < 0)
         m->failed = i;
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
-/* One who has a new record plays the nodes above again. */
-static void replay(struct trp_merge *m, struct trp_player winner)
+/* Stream i has another record: plays the nodes above it again. */
+static void replay(struct trp_merge *m, uint32_t i)
 {
-    for (uint32_t node = (winner.stream + m->n) / 2; node > 0; node /= 2) {
-        if (before(m, &m->losers[node], &winner)) {
-            struct trp_player loser = winner;
+    uint32_t winner = i;
+    for (uint32_t node = (i + m->n) / 2; node > 0; node /= 2) {
+        if (before(m, m->losers[node], winner)) {
+            uint32_t loser = winner;
             winner = m->losers[node];
             m->losers[node] = loser;
         }
@@ -103,28 +96,23 @@ static void replay(struct trp_merge *m, struct trp_player winner)
  */
 static int start(struct trp_merge *m, trp_error *err)
 {
-    struct trp_player *winners =
-        (struct trp_player *)calloc((size_t)m->n * 2 + 1, sizeof *winners);
+    uint32_t *winners = (uint32_t *)calloc((size_t)m->n * 2 + 1, sizeof *winners);
     int rc = winners ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
-    for (uint32_t i = 0; i < m->n && rc == 0; i++)
-        rc = advance(m, i, &winners[m->n + i], err);
+    for (uint32_t i = 0; i < m->n && rc == 0; i++) {
+        rc = advance(m, i, err);
+        winners[m->n + i] = i;
+    }
     for (uint32_t node = m->n - 1; node > 0 && rc == 0; node--) {
-        const struct trp_player *a = &winners[(size_t)node * 2], *b = a + 1;
+        uint32_t a = winners[(size_t)node * 2], b = winners[(size_t)node * 2 + 1];
         bool first = before(m, a, b);
-        winners[node] = first ? *a : *b;
-        m->losers[node] = first ? *b : *a;
+        winners[node] = first ? a : b;
+        m->losers[node] = first ? b : a;
     }
     if (rc == 0)
-        m->losers[0] = winners[1]; /* of one stream it is the leaf */
+        m->losers[0] = m->n > 1 ? winners[1] : 0;
     m->started = rc == 0;
     free(winners);
     return rc;
-}
-
-/* The stream whose record is next; NULL: there is none. */
-static struct trp_stream *winner_of(const struct trp_merge *m)
-{
-    return m->streams[m->losers[0].stream];
 }
 
 /* 1: *ret is the stream whose record is next. */
@@ -137,15 +125,15 @@ static int next_stream(struct trp_merge *m, struct trp_stream **ret, trp_error *
         if (rc < 0)
             return rc;
     } else {
-        struct trp_player player;
-        if (!winner_of(m))
+        uint32_t i = m->losers[0];
+        if (!m->streams[i])
             return 0;
-        int rc = advance(m, m->losers[0].stream, &player, err);
+        int rc = advance(m, i, err);
         if (rc < 0)
             return rc;
-        replay(m, player);
+        replay(m, i);
     }
-    *ret = winner_of(m);
+    *ret = m->streams[m->losers[0]];
     return *ret != NULL;
 }
 
@@ -193,7 +181,7 @@ static int next_combined(struct trp_merge *m, struct trp_shuffle_record *ret,
     struct trp_stream *s = NULL;
     int rc = 1;
     if (m->fold.ahead)
-        s = winner_of(m);
+        s = m->streams[m->losers[0]];
     else
         rc = next_stream(m, &s, err);
     if (rc <= 0 || !s)

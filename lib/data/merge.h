@@ -16,19 +16,11 @@
 #include "core/base/bytes.h"
 #include "data/stream.h"
 
-/* A stream, as far as nearly all games need it. */
-struct trp_player {
-    uint64_t prefix;    /* of its present key (key_order.h) */
-    uint32_t partition; /* of its present record; TRP_ENDED: it has none */
-    uint32_t stream;
-};
-#define TRP_ENDED UINT32_MAX
-
 struct trp_merge {
     const struct trp_shuffle_order *order;
     struct trp_stream **streams; /* n of them, freed with it; NULL: ended */
     uint32_t n;
-    struct trp_player *losers; /* a tree of n: losers[0] has won */
+    uint32_t *losers; /* a tree of streams: losers[0] has won */
     bool started;
     uint32_t partition; /* of what came last */
     uint32_t failed;    /* the stream that a failure came from; TRP_NO_SOURCE: none */

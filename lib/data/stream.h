@@ -15,6 +15,7 @@ struct trp_stream {
     const uint8_t *at, *end; /* records that are here and not taken yet */
     uint32_t partition;      /* of these and of the present one */
     struct trp_record record;
+    uint64_t prefix; /* of its key (key_order.h), for who merges it */
     uint32_t source; /* in trp_shuffle_read.sources; TRP_NO_SOURCE */
     /* 1: there are more records at `at`; 0: the stream has ended. TRP_EPROTO: what is
      * read is damaged; TRP_ENOENT: it is not there. The text says why. */
