@@ -63,8 +63,8 @@ static int emit_list(trp_writer *out, const trp_batch *in, size_t i)
         n++;
         bytes += size + 1;
     }
-    struct file *files = malloc(n * sizeof(*files));
-    char *text = malloc(bytes), *end = text;
+    struct file *files = malloc((n + 1) * sizeof(*files));
+    char *text = malloc(bytes + 1), *end = text;
     int rc = files && text ? 0 : -1;
     v = trp_group(in, i);
     for (n = 0; rc == 0 && (name = trp_group_next(&v, &size)); n++)

@@ -8,7 +8,8 @@
  * The first half of the rounds looks at every tenth point, in small executors (--rough);
  * the others look at all points, in the shape that --fine says. What tasks found is
  * summed up in a third shape. So the shapes change from round to round, and the
- * executors with them. Prints a line for each centre: x, y, how many points it has.
+ * executors with them; points are made anew each time, since what executors keep goes
+ * with them. Prints a line for each centre: x, y, how many points it has.
  * --points prints the points instead.
  */
 #include <inttypes.h>

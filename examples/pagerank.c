@@ -119,6 +119,7 @@ int main(int argc, char **argv)
     trp_dataset *numbers = trp_range(ctx, 0, pages, PARTS);
     trp_dataset *graph = trp_map(numbers, links, &pages, sizeof(pages));
     graph = trp_named(trp_with_resources(graph, shape), "links");
+    graph = trp_persist(graph, TRP_MEMORY_AND_DISK); /* each round needs it */
     trp_dataset *ranks = trp_map(numbers, first_rank, NULL, 0);
     ranks = trp_with_resources(ranks, shape);
     for (int64_t i = 0; i < rounds; i++) {

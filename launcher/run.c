@@ -435,6 +435,38 @@ static void free_run(struct run *r)
     free(r->app);
 }
 
+/* The program is all that there is: it reads its options from the environment. */
+static int run_inline(const struct trp_run_call *c, trp_error *err)
+{
+    char *app;
+    int code = setenv("TROUPE_INLINE", "1", 1);
+    if (c->settings.site)
+        code |= setenv("TROUPE_SITE", c->settings.site, 1);
+    for (uint32_t i = 0; i < c->settings.nsets; i++) {
+        char *name, *value = strchr(c->settings.sets[i], '=');
+        if (!value)
+            return trp_error_set(err, TRP_EINVAL, "--set %s: KEY=VALUE is wanted",
+                                 c->settings.sets[i]);
+        int n = asprintf(&name, "TROUPE_OPT_%.*s", (int)(value - c->settings.sets[i]),
+                         c->settings.sets[i]);
+        if (n < 0)
+            return trp_error_set(err, TRP_ENOMEM, "out of memory");
+        for (char *dot = name; (dot = strchr(dot, '.'));)
+            *dot = '_';
+        code |= setenv(name, value + 1, 1);
+        free(name);
+    }
+    if (code)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    code = trp_program_find(c->app[0], &app, err);
+    if (code < 0)
+        return code;
+    execv(app, c->app);
+    code = trp_error_set(err, TRP_EINVAL, "cannot start %s: %s", app, strerror(errno));
+    free(app);
+    return code;
+}
+
 int trp_launcher_run(int argc, char **argv)
 {
     static struct run r;
@@ -442,6 +474,8 @@ int trp_launcher_run(int argc, char **argv)
     int code = trp_run_call_parse(argc, argv, &r.call, &err);
     if (code == 1)
         return trp_launcher_printed(0);
+    if (code == 0 && r.call.in_line)
+        code = run_inline(&r.call, &err);
     if (code == 0)
         code = prepare(&r, &err);
     if (code == 0)

@@ -23,6 +23,9 @@ static const struct trp_arg table[] = {
     TRP_RUN_NAME(TRP_ARG_TAKEN, &call.run_name),
     TRP_RUN_RUNS(TRP_ARG_TAKEN, &call.runs),
     TRP_RUN_QUIET(TRP_ARG_TAKEN, &call.quiet),
+    TRP_ARGS_LINES("programs only:\n"),
+    TRP_ARGS_FLAG("inline", &call.in_line,
+                  "driver and tasks in one process and thread, to debug them"),
     TRP_ARGS_LINES("pipelines only:\n"),
     TRP_ARGS_FLAG("dry-run", &call.dry_run, "print what would run; run nothing"),
     TRP_RUN_KEEP_GOING(TRP_ARG_TAKEN, &call.keep_going),
@@ -95,6 +98,12 @@ static int check(const struct trp_run_call *c, trp_error *err)
     if (c->app && only_pipelines)
         return trp_error_set(err, TRP_EINVAL, "run: --%s is for pipelines only",
                              only_pipelines);
+    if (c->in_line && (!c->app || c->run_name || c->runs))
+        return trp_error_set(err, TRP_EINVAL,
+                             !c->app
+                                 ? "run: --inline is for programs only"
+                                 : "run: --inline leaves no run folder, whatever its "
+                                   "name");
     if (!c->app && !c->settings.pipeline && !c->resume)
         return trp_error_set(err, TRP_EINVAL,
                              "run: no pipeline file and no application (see troupe run "

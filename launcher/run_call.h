@@ -25,7 +25,7 @@ struct trp_run_call {
     const char *run_name, *from, *until, *resume; /* NULL: not given */
     const char *force[TRP_SETTINGS_WORDS];
     uint32_t nforce;
-    bool dry_run, keep_going, quiet;
+    bool dry_run, keep_going, quiet, in_line;
     char **app; /* program and arguments, NULL at the end; NULL: a pipeline */
 };
 

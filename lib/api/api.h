@@ -28,6 +28,7 @@
 #include "core/base/error.h"
 #include "core/profile/manager.h"
 #include "driver/driver.h"
+#include "driver/inline.h"
 
 enum {
     TRP_STEPS_MAX = 256,          /* functions and coalesced nodes between a source and
@@ -138,6 +139,7 @@ struct trp_told; /* lineage.h */
 
 struct trp_context {
     trp_driver *driver;
+    trp_inline *in_line; /* in place of a driver; NULL: there is one */
     trp_profiles *profiles;
     trp_error error;      /* of the last call that failed */
     struct trp_owed owed; /* by calls that are about neither profile nor action */
@@ -173,6 +175,8 @@ void trp_make_good(struct trp_owed *owed);
 /* What the run ends with by now: what ended it from outside, else the first failure
  * that was not made good; 0: none. */
 int trp_context_status(const trp_context *ctx);
+/* As trp_driver_stopped. */
+int trp_context_stopped(const trp_context *ctx);
 /* ---- errors.c, dataset.c ---- */
 
 /* The context of this process: where an action on a NULL dataset finds its error. */
@@ -192,6 +196,11 @@ trp_dataset *trp_dataset_source(trp_context *ctx, enum trp_node_kind kind,
                                 const char *what, uint32_t partitions, size_t more);
 /* Frees all datasets. */
 void trp_datasets_free(trp_context *ctx);
+
+/* ---- profile_api.c ---- */
+
+/* As trp_driver_profile_added. */
+int trp_context_profile_added(trp_context *ctx, trp_profile_id id, trp_error *err);
 
 /* ---- registry.c ---- */
 

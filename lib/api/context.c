@@ -5,6 +5,7 @@
  * shape in it ("id=3;…"; a task's own TROUPE_EXECUTOR is a plain number): an elastic
  * executor, which never leaves trp_init; TROUPE_DRIVER: the driver of a run that
  * `troupe run` prepared; one of several MPI ranks: a static run, whose rank 0 returns.
+ * TROUPE_INLINE: no executors at all (driver/inline.h).
  *
  * End. trp_finalize ends the run first (executors, event log, summary) and then frees
  * rows, datasets, profiles and the context, in this order; nothing of the driver
@@ -33,7 +34,10 @@ static void at_exit(int status, void *unused)
     int owed = trp_context_status(ctx);
     trp_context_set_current(NULL);
     fflush(stdout);
-    trp_driver_end(ctx->driver, owed ? owed : status, false);
+    if (ctx->in_line)
+        trp_inline_end(ctx->in_line);
+    else
+        trp_driver_end(ctx->driver, owed ? owed : status, false);
 }
 
 /* How many MPI ranks were started together with this process, as its starter says. */
@@ -74,11 +78,14 @@ static int open_driver(int argc, char **argv, trp_context *ctx, trp_error *err)
     if (started > 1)
         return trp_driver_open_static(argc > 0 ? argv[0] : "app", started, &trp_runner,
                                       &ctx->driver, &ctx->profiles, err);
-    return trp_error_set(err, TRP_EINVAL,
-                         "%s needs executors; start it by `troupe run -- %s` or "
-                         "`mpirun -n N %s` (N at least 2)",
-                         program_invocation_short_name, program_invocation_name,
-                         program_invocation_name);
+    if (trp_inline_wanted())
+        return trp_inline_open(&trp_runner, &ctx->in_line, &ctx->profiles, err);
+    return trp_error_set(
+        err, TRP_EINVAL,
+        "%s needs executors; start it by `troupe run -- %s` or "
+        "`mpirun -n N %s` (N at least 2), or without any by `TROUPE_INLINE=1 %s`",
+        program_invocation_short_name, program_invocation_name, program_invocation_name,
+        program_invocation_name);
 }
 
 int trp_init(int *argc, char ***argv, trp_context **ret_ctx)
@@ -124,7 +131,10 @@ int trp_finalize(trp_context *ctx)
         return trp_error_exit_status(TRP_EINVAL);
     trp_context_set_current(NULL);
     fflush(stdout); /* what the program printed stands before the summary */
-    int status = trp_driver_end(ctx->driver, trp_context_status(ctx), false);
+    int status = trp_context_status(ctx);
+    if (ctx->driver)
+        status = trp_driver_end(ctx->driver, status, false);
+    trp_inline_end(ctx->in_line);
     while (ctx->rows)
         trp_rows_free(ctx->rows);
     trp_lineage_free(ctx);

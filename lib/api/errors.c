@@ -102,9 +102,14 @@ static void take_earlier(const struct trp_owed **first, const struct trp_owed *o
         *first = owed;
 }
 
+int trp_context_stopped(const trp_context *ctx)
+{
+    return ctx->driver ? trp_driver_stopped(ctx->driver) : 0;
+}
+
 int trp_context_status(const trp_context *ctx)
 {
-    int stopped = trp_driver_stopped(ctx->driver);
+    int stopped = trp_context_stopped(ctx);
     if (stopped)
         return trp_error_exit_status(stopped);
     const struct trp_owed *first = &ctx->owed;

@@ -52,7 +52,7 @@ static int choose_profile(trp_context *ctx, struct trp_told *t)
     if (rc == 0 && t->profile.n >= known) { /* merged: a new one */
         rc = trp_profiles_supported(ctx->profiles, t->profile, &err);
         if (rc == 0)
-            rc = trp_driver_profile_added(ctx->driver, t->profile, &err);
+            rc = trp_context_profile_added(ctx, t->profile, &err);
     }
     return rc < 0 ? trp_context_fail(ctx, rc, "%s: %s", t->name, err.text) : 0;
 }
@@ -166,7 +166,8 @@ static int tell_driver(trp_context *ctx, const struct trp_told *t)
     if (p && (!prefers(ctx, t) || preferences(last, &prefer, &spec.nprefer) == 0)) {
         spec.parents = p;
         spec.prefer = prefer;
-        rc = trp_driver_dataset(ctx->driver, &spec, &id, &err);
+        rc = ctx->in_line ? trp_inline_dataset(ctx->in_line, &spec, &id, &err)
+                          : trp_driver_dataset(ctx->driver, &spec, &id, &err);
     }
     free(p);
     free(prefer);

@@ -57,7 +57,7 @@ int trp_unpersist(trp_dataset *d)
         return trp_dataset_fail(ctx, TRP_EINVAL,
                                 "trp_unpersist: give what trp_persist returned");
     d->persist.gone = true;
-    if (d->persist.dataset != TRP_NONE)
+    if (d->persist.dataset != TRP_NONE && ctx->driver)
         trp_driver_unpersist(ctx->driver, d->persist.dataset);
     return 0;
 }

@@ -159,6 +159,11 @@ int trp_profile_task_text(trp_profile *p, const char *resource, const char *amou
     return task_amount(p, resource, a);
 }
 
+int trp_context_profile_added(trp_context *ctx, trp_profile_id id, trp_error *err)
+{
+    return ctx->in_line ? 0 : trp_driver_profile_added(ctx->driver, id, err);
+}
+
 int trp_profile_build(trp_profile *p)
 {
     if (!p)
@@ -173,7 +178,7 @@ int trp_profile_build(trp_profile *p)
     if (trp_profiles_add(ctx->profiles, &p->builder, &p->id, &err) < 0)
         return refuse(p, &err);
     if (trp_profiles_supported(ctx->profiles, p->id, &err) < 0 ||
-        trp_driver_profile_added(ctx->driver, p->id, &err) < 0)
+        trp_context_profile_added(ctx, p->id, &err) < 0)
         return refuse(p, &err);
     p->built = true;
     for (trp_profile *q = ctx->profile_handles; q; q = q->next)

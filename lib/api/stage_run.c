@@ -154,9 +154,15 @@ static int submit_and_wait(struct trp_stage_run *a)
     trp_job_id job;
     trp_error err = {0};
     ctx->busy = true;
-    int rc = trp_driver_submit(ctx->driver, &spec, &work, &job, &err);
-    if (rc == 0)
-        rc = trp_driver_wait(ctx->driver, job, &err);
+    int rc;
+    if (ctx->in_line) {
+        rc =
+            trp_inline_job(ctx->in_line, ctx->told[a->told].name, a->told, &work, &err);
+    } else {
+        rc = trp_driver_submit(ctx->driver, &spec, &work, &job, &err);
+        if (rc == 0)
+            rc = trp_driver_wait(ctx->driver, job, &err);
+    }
     ctx->busy = false;
     if (rc < 0)
         return tell_failure(a, rc, &err);

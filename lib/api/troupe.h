@@ -2,13 +2,14 @@
  * troupe.h — datasets on executors shaped by resource profiles, for C programs.
  *
  * One program is driver and executor: it is started by `troupe run -- APP`, or
- * statically by `mpirun -n N APP` or `srun --mpi=pmix -n N APP`. trp_init returns on
- * the driver and runs the executor elsewhere (it never returns there). A *dataset* is a
- * recipe: partitions of records, made when an *action* (count, collect, reduce,
- * foreach, save) needs them. The chain of datasets behind an action is one stage; its
- * tasks, one a partition, run in the profile that trp_with_resources attached anywhere
- * in the chain, else in the default one. A wide operation (sums by key, sort, join)
- * parts a chain in two stages.
+ * statically by `mpirun -n N APP` or `srun --mpi=pmix -n N APP`, or, to be debugged, in
+ * one process without executors by `TROUPE_INLINE=1 APP`. trp_init returns on the driver
+ * and runs the executor elsewhere (it never returns there). A *dataset* is a recipe:
+ * partitions of records, made when an *action* (count, collect, reduce, foreach, save)
+ * needs them. The chain of datasets behind an action is one stage; its tasks, one a
+ * partition, run in the profile that trp_with_resources attached anywhere in the chain,
+ * else in the default one. A wide operation (sums by key, sort, join) parts a chain in
+ * two stages.
  *
  * Functions return 0 or a negative code of TRP_E…; those that make a dataset return a
  * new handle, or NULL with the error kept in the context (NULL in, NULL out: check a
@@ -89,7 +90,8 @@ enum {
 #endif
 
 /* Removes nothing from argv. TRP_EINVAL (-1) with a line on stderr when the program was
- * started neither by `troupe run` nor with at least two MPI ranks. */
+ * started neither by `troupe run` nor with at least two MPI ranks, nor TROUPE_INLINE is
+ * set. */
 int trp_init(int *argc, char ***argv, trp_context **ret_ctx);
 /* Gives everything back, prints the closing summary, frees all handles. Returns the
  * exit status for main, with which `troupe run` ends in any case: that of what ended

@@ -226,15 +226,6 @@ void trp_driver_outputs_done(struct trp_task_end *ended)
     ended->nsizes = 0;
 }
 
-uint64_t trp_driver_task_memory(const trp_driver *d,
-                                const struct trp_resource_profile *p)
-{
-    double fraction = trp_options_number(d->options, "memory.fraction");
-    int64_t mib = p->offheap_mib > 0 ? p->offheap_mib
-                                     : (int64_t)((double)p->memory_mib * fraction);
-    return ((uint64_t)mib << 20) / (p->slots ? p->slots : 1);
-}
-
 /* ---- datasets ---- */
 
 int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,

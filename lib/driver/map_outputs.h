@@ -26,9 +26,4 @@ bool trp_driver_take_outputs(trp_driver *d, struct trp_end *end,
 /* Frees what `ret` was given. */
 void trp_driver_outputs_done(struct trp_task_end *ended);
 
-/* Bytes that a task of the profile may use for map outputs: its share of offHeap, or of
- * memory.fraction of memory. */
-uint64_t trp_driver_task_memory(const trp_driver *d,
-                                const struct trp_resource_profile *p);
-
 #endif

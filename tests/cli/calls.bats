@@ -40,6 +40,9 @@ load common
     check 2 "one pipeline file, not also b.yaml" troupe run a.yaml b.yaml
     check 2 "both a pipeline file and an application" troupe run a.yaml -- true
     check 2 "\-\-keep-going is for pipelines only" troupe run --keep-going -- true
+    check 2 "\-\-inline is for programs only" troupe run --inline a.yaml
+    check 2 "\-\-inline leaves no run folder, whatever its name" troupe run --inline --run-name r -- true
+    check 2 "no such program" troupe run --inline -- ./nothing
     check 2 "a.yaml: cannot be read: No such file" troupe run a.yaml
     check 2 "^troupe: run: /bin/true is a program; write troupe run -- /bin/true$" troupe run /bin/true
     check 0 "^s: 1 task" troupe run --dry-run <(echo '{troupe: 1, stages: [{name: s, run: "true"}]}')

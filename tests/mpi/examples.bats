@@ -6,6 +6,14 @@ load drill.bash
 examples=$TROUPE_SOURCE/examples
 licences=/usr/share/common-licenses # on every Debian machine
 
+# inline EXAMPLE [ARGUMENT…]: it prints the same without executors.
+inline() {
+    local program=$1
+    shift
+    TROUPE_INLINE=1 "$TROUPE_BUILD/examples/$program" "$@" |
+        diff - <([ -z "$output" ] || printf '%s\n' "$output")
+}
+
 # Seven texts below ./root. ls(1) is referred to three times, cp(1) and GPL-9 once each.
 make_texts() {
     mkdir -p root/doc/tools root/man/man1 root/common-licenses
@@ -43,6 +51,7 @@ make_texts() {
 @test "first.c: how many words the licences have" {
     run -0 --separate-stderr troupe run --quiet --local=2 -- "$TROUPE_BUILD/examples/first"
     [ "$output" = "$(cat "$licences"/* | perl -ne '$n += () = /\S+/g; END { print $n }') words" ]
+    inline first
 }
 
 @test "ngrams: words and phrases of files that it is given, elastic and static" {
@@ -57,12 +66,15 @@ make_texts() {
     [[ "$output" == *"phrases  many small tasks (12), here many small (6)"* ]]
     run -0 --separate-stderr env -u TROUPE_OPT_comm_transport mpirun --allow-run-as-root --oversubscribe -n 2 "$TROUPE_BUILD/examples/ngrams" --top 2 --min 1 'texts/*'
     [[ "$output" == "$elastic"* ]] # and then the summary
+    output=$elastic
+    inline ngrams --top 2 --min 1 'texts/*'
 }
 
 @test "wordcount: how often each word stands in the licences, in at most 40 lines" {
     [ "$(wc -l <"$examples/wordcount.c")" -le 40 ]
     run -0 --separate-stderr troupe run --quiet --local=2 -- \
         "$TROUPE_BUILD/examples/wordcount" "$licences/*"
+    inline wordcount "$licences/*"
     LC_ALL=C sort <<<"$output" >got
     cat "$licences"/* | LC_ALL=C tr -cs A-Za-z '\n' |
         LC_ALL=C awk 'NF { n[$1]++ } END { for (w in n) print w, n[w] }' |
@@ -74,7 +86,8 @@ make_texts() {
     mkdir texts
     cp "$licences"/GPL-2 "$licences"/Artistic "$licences"/Apache-2.0 "$licences"/BSD texts
     gzip -c "$licences/MPL-1.1" >texts/MPL.gz
-    run -0 --separate-stderr troupe run --local=2 -- "$TROUPE_BUILD/examples/index" out 'texts/*'
+    run -0 --separate-stderr troupe run --quiet --local=2 -- \
+        "$TROUPE_BUILD/examples/index" out 'texts/*'
     for file in texts/*; do
         zcat -f "$file" | LC_ALL=C tr -cs A-Za-z '\n' | LC_ALL=C tr A-Z a-z |
             awk -v file="$file" 'length >= 3 && length <= 64 { print $0 "\t" file }'
@@ -85,6 +98,8 @@ make_texts() {
     [ "$(wc -l <want)" -gt 1000 ]
     [ "$(ls out | wc -l)" = 16 ]
     cat out/part-* | cmp - want
+    inline index other 'texts/*'
+    diff -r other out
 }
 
 # The records of sort.c, by another program: records COUNT SEED
@@ -119,9 +134,11 @@ records() {
 @test "sort: records are as sort has them; the verifier notices what is done to them" {
     local sort="$TROUPE_BUILD/examples/sort --size 5000 --seed 7"
     verify() { troupe run --quiet --local=2 -- $sort --verify "$1"; }
-    run -0 --separate-stderr troupe run --local=2 -- $sort out
+    run -0 --separate-stderr troupe run --quiet --local=2 -- $sort out
     records 5000 7 | LC_ALL=C sort >want
     cat out/part-* | cmp - want
+    inline sort --size 5000 --seed 7 other
+    diff -r other out
     run -0 --separate-stderr verify out
     [ "$output" = "5000 records, 5000 expected" ]
 
@@ -152,6 +169,7 @@ records() {
     run -0 --separate-stderr troupe run --quiet --local=2 -- \
         "$TROUPE_BUILD/examples/pagerank" --size 500 --rounds 6 --top 1000
     echo "$output" >got
+    inline pagerank --size 500 --rounds 6 --top 1000
     sort -c -s -k 2,2gr got
     [ "$(wc -l <got)" = 500 ]
     awk '
@@ -195,6 +213,7 @@ records() {
             for (k = 0; k < 4; k++) printf "%.6f %.6f %d\n", cx[k], cy[k], n[k]
         }' points >want
     echo "$output" | diff - want
+    inline kmeans --size 3000 --clusters 4 --rounds 5
     [ "$(events r | grep SparkListenerResourceProfileAdded | grep -c .)" = 4 ]
     [ "$(events r | grep SparkListenerStageSubmitted | grep -o '"Resource Profile Id":[0-9]*' |
         cut -d: -f2 | xargs)" = "1 3 1 3 2 3 2 3 2 3" ]
@@ -215,10 +234,13 @@ records() {
             { print $1 "\t" ($2 $3 == "--" ? "-" : $2 ":" $3) ":" ($4 $5 == "--" ? "-" : $4 ":" $5) }' |
             LC_ALL=C sort | diff - got
         [ "$(wc -l <got)" -gt 2000 ]
+        inline join --fact 2 ${type/inner/} facts dimensions other
+        diff -r other out
+        rm -r other
         rm -r out
     done <<<$'inner \n--left -a 1\n--outer -a 1 -a 2'
     grep -q $'^199\t-:name199:4$' got && grep -q '^0.*:-$' got
     # where a field is not there the line is told
     run -1 --separate-stderr $join --fact 9 facts dimensions out
-    [[ "$stderr" == *"join: stage facts: task "*" failed 4 times, last with exit status -1: a line has no such field: "* ]]
+    [[ "$stderr" == *"join: "*"stage facts: task "*" failed 4 times, last with exit status -1: a line has no such field: "* ]]
 }

@@ -247,3 +247,28 @@ gpus() {
     run -0 static -n 2 "$programs/prints" 1
     [[ "$output" == *"task 0 speaks"*"events: troupe-runs/prints-"* && "$output" != *"logs: "* ]]
 }
+
+@test "inline: driver and tasks are one process and thread, and leave nothing" {
+    mkdir mine
+    export TROUPE_SCRATCH=$PWD/mine # its private folder is made there
+    chmod 700 mine
+    run -0 --separate-stderr troupe run --inline -- "$programs/prints" 3
+    [ "$output" = "$(for i in 0 1 2; do echo "task $i speaks"; done)" ] # not in logs
+    [ -z "$(ls -A mine)" ]
+    [ ! -e troupe-runs ]
+    # what fails is told at once, and ends the program as it does elsewhere
+    run -1 --separate-stderr troupe run --inline -- "$programs/fails" 1
+    [[ "$stderr" == *"task 1 failed once, with exit status 37: attempt 0 is no good" ]]
+    # any shape fits; a task has the first devices
+    run -0 env TROUPE_INLINE=1 "$programs/shapes" fpga
+    [[ "$output" == *"device task 5 cpus 1 fpga=0" ]]
+    run -2 env TROUPE_INLINE=1 "$programs/together" 2
+    [[ "$output" == *"a barrier of 2 tasks: without executors tasks run one after the other, and cannot wait for each other" ]]
+    run -0 env TROUPE_INLINE=1 "$programs/together" 1
+    [ "$output" = "1 tasks said: 0" ]
+    run -1 env TROUPE_INLINE=1 "$programs/together" 1 plain
+    [[ "$output" == *"its stage is no barrier stage (trp_barrier)" ]]
+    run -2 --separate-stderr troupe run --inline --set no.such=1 -- "$programs/fails" 0
+    [[ "$stderr" == "troupe: "*"no_such"* ]]
+    [ -z "$(ls -A mine)" ]
+}

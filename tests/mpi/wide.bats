@@ -246,9 +246,11 @@ serving() {
 }
 
 @test "no records: every wide operation has none, and so have its files" {
-    run -0 --separate-stderr troupe run --quiet --local=2 -- "$programs/edges" empty
-    [ "$output" = "$(printf '%s 0\n' reduce combine group distinct repartition sort back inner \
-            outer cogroup coalesce)" ]
+    for how in "troupe run --quiet --local=2 --" "env TROUPE_INLINE=1"; do
+        run -0 --separate-stderr $how "$programs/edges" empty
+        [ "$output" = "$(printf '%s 0\n' reduce combine group distinct repartition sort back inner \
+                outer cogroup coalesce)" ]
+    done
     : >none
     run -0 --separate-stderr troupe run --quiet --local=2 -- "$programs/tally" none out
     [ "$(cat out/* | wc -c)" = 0 ]
@@ -256,9 +258,10 @@ serving() {
 }
 
 @test "keys of no bytes and of 1 MiB are keys as others" {
-    run -0 --separate-stderr troupe run --quiet --local=2 -- "$programs/edges" keys
-    e=0:- a=1048576:a b=1048576:b
-    diff - <(echo "$output") <<END
+    for how in "troupe run --quiet --local=2 --" "env TROUPE_INLINE=1"; do
+        run -0 --separate-stderr $how "$programs/edges" keys
+        e=0:- a=1048576:a b=1048576:b
+        diff - <(echo "$output") <<END
 reduce 3 $e:8 $a:8 $b:8
 combine 3 $e:8 $a:8 $b:8
 group 3 $e:36 $a:24 $b:24
@@ -272,6 +275,7 @@ outer 7 $e:16 $e:16 $e:16 $a:16 $a:16 $b:16 $b:16
 cogroup 3 $e:8 $a:8 $b:8
 coalesce 7 $a:8 $e:8 $e:8 $e:8 $a:8 $b:8 $b:8
 END
+    done
 }
 
 @test "scratch that is removed under running executors is made again, and what lay there" {
