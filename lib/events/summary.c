@@ -302,11 +302,11 @@ static void print_kept(FILE *out, const struct trp_data_bytes *all)
         return;
     bytes_text(all->kept_memory, memory);
     bytes_text(all->kept_disk, disk);
+    const unsigned long long found = all->hits, missed = all->misses;
     fprintf(
         out,
         "kept: %s in memory, %s on disk; of %llu partitions looked for, %llu found\n",
-        memory, disk, (unsigned long long)(all->hits + all->misses),
-        (unsigned long long)all->hits);
+        memory, disk, found + missed, found);
 }
 
 /* Records that went from stage to stage; nothing where none did. */

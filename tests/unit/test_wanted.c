@@ -450,6 +450,56 @@ static void cached_partitions_keep_an_executor_until_others_lack_room(void)
     world_free(&w);
 }
 
+static const char *same_host(uint32_t executor)
+{
+    (void)executor;
+    return "h";
+}
+
+enum { HALF = 12 };
+
+/* One runs dry while the other has many of its own. */
+static void queue_ahead_leaves_cached_partitions_where_they_are(void)
+{
+    struct trp_engine_config c;
+    struct world w;
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = 2;
+    start(&w, &c, 1);
+    w.host_of = same_host;
+    const struct trp_dataset_spec spec = {
+        .name = "kept", .partitions = 2 * HALF, .cached = true};
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
+    world_step(&w, &ev);
+    run_dataset(&w, 0);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    for (uint32_t i = 0; i < 2 * HALF; i++) {
+        struct trp_event cached = {
+            .kind = TRP_EVENT_CACHED, .cached = {0, i, {i / HALF}, false}
+        };
+        world_step(&w, &cached);
+    }
+    const struct trp_job_spec job = {.is_dataset = true};
+    struct trp_event again = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
+    world_step(&w, &again);
+    for (guint i = 0; w.attempts->len > 0; i = 0) {
+        for (guint k = 0; k < w.attempts->len; k++) {
+            const struct world_attempt *a =
+                &g_array_index(w.attempts, struct world_attempt, k);
+            g_assert_cmpuint(a->executor, ==, a->task / HALF);
+        }
+        while (i + 1 < w.attempts->len &&
+               g_array_index(w.attempts, struct world_attempt, i).executor != 0)
+            i++;
+        if (g_array_index(w.attempts, struct world_attempt, i).executor != 0)
+            i = 0;
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, i).id,
+                  TRP_END_SUCCESS, 0, 10000);
+    }
+    g_assert_cmpuint(w.job_ends, ==, 2);
+    world_free(&w);
+}
+
 static void what_is_cleaned_up_keeps_nothing(void)
 {
     struct trp_engine_config c = plain();
@@ -537,6 +587,7 @@ int main(int argc, char **argv)
     ADD(a_barrier_stage_keeps_its_executors_when_it_runs_again);
     ADD(what_an_executor_holds_keeps_it);
     ADD(cached_partitions_keep_an_executor_until_others_lack_room);
+    ADD(queue_ahead_leaves_cached_partitions_where_they_are);
     ADD(what_is_cleaned_up_keeps_nothing);
     ADD(a_stage_excluded_everywhere_gets_another_executor);
     ADD(of_idle_ones_of_another_profile_the_oldest_serve);
