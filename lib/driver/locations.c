@@ -5,6 +5,10 @@
  * end of the run: executors of the next stage may find it again. Who serves it changes
  * as executors come and go. Readers are told of that by and by, not at once: where a
  * thousand executors come, each would be told a thousand times.
+ *
+ * A node on which no executor of the next stage comes keeps files that nobody serves.
+ * They are made again, and might be left there again: once that has happened, executors
+ * that come leave theirs in the run's folder, which all hosts see.
  */
 #include "driver/locations.h"
 
@@ -42,10 +46,12 @@ void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x)
     char own[4200];
     const bool elastic = d->config.mode == TRP_DRIVER_ELASTIC;
     const struct trp_site *site = elastic ? d->config.site : NULL;
+    const bool own_disk = elastic && (d->config.where.batch || (site && site->scratch));
+    const bool on_node = own_disk && !d->files_unserved;
     struct trp_buf b = {0};
     struct trp_files_order o = {
-        .parent = site && site->scratch ? site->scratch : own,
-        .in_run = !elastic || (!d->config.where.batch && !(site && site->scratch)),
+        .parent = on_node && site && site->scratch ? site->scratch : own,
+        .in_run = !on_node,
         .here_only = !d->config.where.batch,
         .opens = !elastic || trp_options_bool(d->options, "shuffle.readHostLocalDisk"),
         .compress = trp_options_bool(d->options, "shuffle.compress") ? COMPRESS : 0,
@@ -55,7 +61,7 @@ void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x)
     own[0] = '\0';
     if (o.in_run)
         snprintf(own, sizeof own, "%s/state/scratch", d->run_dir);
-    o.serves = !o.in_run || !o.opens;
+    o.serves = own_disk || !o.opens;
     trp_files_order_put(&b, &o);
     send_to(d, x, &b);
 }
@@ -158,6 +164,22 @@ void trp_driver_serves_no_more(trp_driver *d, struct trp_executor_record *x)
     free(x->endpoint);
     x->endpoint = NULL;
     changed(d, l);
+}
+
+bool trp_driver_unserved(trp_driver *d, const struct trp_location *at)
+{
+    char text[400];
+    if (at->ino == 0 || d->locations[at->number].nservers > 0)
+        return false;
+    if (d->files_unserved)
+        return true;
+    d->files_unserved = true;
+    snprintf(text, sizeof text,
+             "no executor on %.200s serves its map outputs: from now on executors that "
+             "come leave theirs in the run's folder",
+             at->host);
+    trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
+    return true;
 }
 
 /* ---- servers --------------------------------------------------------------------- */

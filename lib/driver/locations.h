@@ -19,6 +19,9 @@ void trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
 /* It serves nothing any more. */
 void trp_driver_serves_no_more(trp_driver *d, struct trp_executor_record *x);
 
+/* An output there could not be fetched: whether nobody serves any there. */
+bool trp_driver_unserved(trp_driver *d, const struct trp_location *at);
+
 /* Tells an executor of all servers that it has not heard of. False: out of memory. */
 bool trp_driver_tell_servers(trp_driver *d, struct trp_executor_record *x);
 /* The same for all that read; at d->servers_due. */

@@ -176,6 +176,23 @@ static void take_others(const trp_driver *d, struct trp_fetch_end *f,
     free(f->more);
 }
 
+/* Nobody serves that location: all of the dataset that lies there is gone. */
+static void take_all_there(const trp_driver *d, uint32_t dataset,
+                           const struct trp_location *at, struct trp_fetch_source *ret)
+{
+    const uint32_t n = trp_engine_inputs(d->engine, dataset);
+    uint32_t *maps = calloc(n ? n : 1, sizeof *maps);
+    free((void *)(uintptr_t)ret->more);
+    ret->nmore = 0;
+    for (uint32_t i = 0; maps && i < n; i++) {
+        struct trp_input_view v;
+        if (i != ret->map && trp_engine_input(d->engine, dataset, i, &v) == 0 &&
+            trp_driver_location_of(d, dataset, i, v.attempt.n) == at)
+            maps[ret->nmore++] = i;
+    }
+    ret->more = maps;
+}
+
 static bool take_fetch(trp_driver *d, struct trp_end *end, struct trp_task_end *ret)
 {
     struct trp_fetch_end f;
@@ -195,6 +212,8 @@ static bool take_fetch(trp_driver *d, struct trp_end *end, struct trp_task_end *
                                         .map = f.attempt,
                                         .executor = ret->from.executor,
                                         .host = at ? at->host : ""};
+    if (at && trp_driver_unserved(d, at))
+        take_all_there(d, f.dataset, at, &ret->from);
     ret->from.text = d->fetch_text;
     end->extra = (const uint8_t *)d->fetch_text;
     end->extra_size = (uint32_t)strlen(d->fetch_text);

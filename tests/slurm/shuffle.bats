@@ -15,7 +15,7 @@ setup_file() {
 # when all others are done.
 tally() {
     cp "$BATS_FILE_TMPDIR/text" . && chmod 644 text
-    submit alice --no-kill -N2 -n2 -c2 --mem=2000 -w node1,node2 -- env TALLY_MS=300 "$@" \
+    submit alice --no-kill -N2 ${cpus:--n2 -c2} --mem=2000 -w node1,node2 -- env TALLY_MS=300 "$@" \
         "$TROUPE" run --run-name r --set executor.memory=300m --set network.timeout=8s \
         --set executor.heartbeatInterval=1s --set events.tasks=all \
         --set scheduler.minRegisteredResourcesRatio=1 -- \
@@ -67,6 +67,18 @@ folders() { on "$1" bash -c 'ls -d /tmp/troupe-*/shuffle 2>/dev/null'; }
     echo "$(bytes Remote) fetched, $(bytes Local) opened"
     [ "$(maps | wc -l)" = 7 ]
     [ "$(bytes Remote)" -gt 10000 ]
+    nothing_left node1 node2
+}
+
+@test "what lies on a node where the next stage has no room is made again elsewhere, once" {
+    cpus="-n3 -c1" tally # a part of the second stage's executor on one of the nodes
+    maps | sort >before
+    grep -q node1 before && grep -q node2 before
+    touch wait.go
+    run -0 finished 90
+    right
+    grep -q "serves its map outputs: from now on" troupe-runs/r/events.jsonl
+    [ "$(grep -c 'is run again' out)" = 1 ]
     nothing_left node1 node2
 }
 
