@@ -212,7 +212,8 @@ static int tell_kept(trp_context *ctx, trp_dataset *d)
         if ((rc = tell(ctx, &t)) < 0)
             return rc;
         next->persist.dataset = id;
-        trp_driver_keeps(ctx->driver, id, next->persist.level);
+        if (ctx->driver)
+            trp_driver_keeps(ctx->driver, id, next->persist.level);
     }
 }
 

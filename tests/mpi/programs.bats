@@ -268,6 +268,9 @@ gpus() {
     [ "$output" = "1 tasks said: 0" ]
     run -1 env TROUPE_INLINE=1 "$programs/together" 1 plain
     [[ "$output" == *"its stage is no barrier stage (trp_barrier)" ]]
+    # what is kept elsewhere is made again, and is the same
+    run -0 env TROUPE_INLINE=1 CACHED_NUMBERS=8000 "$programs/cached" unpersist memory calls
+    [ "$(sort -u <<<"${output//round ?: /}")" = "8000 31996000" ]
     run -2 --separate-stderr troupe run --inline --set no.such=1 -- "$programs/fails" 0
     [[ "$stderr" == "troupe: "*"no_such"* ]]
     [ -z "$(ls -A mine)" ]
