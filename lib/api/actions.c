@@ -1,16 +1,27 @@
 /*
- * Actions but collect (rows.c). Partitions are reduced where they are, and their values
- * combined here in partition order, so a result does not depend on what ran where or
- * when.
+ * Actions. Each begins a job; one that waits is the other, waited for at once. Partitions
+ * are reduced where they are, and their values combined here in partition order, so a
+ * result does not depend on what ran where or when.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "api/stage_run.h"
+#include "api/job.h"
+
+static trp_job *no_dataset(const char *what)
+{
+    trp_action_no_dataset(what);
+    return NULL;
+}
+
+/* The action cannot be begun; the context has why. */
+static trp_job *refused(trp_dataset *d, int rc)
+{
+    trp_action_note(d, rc);
+    return NULL;
+}
 
 /* The function of an action as a step; its argument is only borrowed. */
 static int end_step(trp_context *ctx, const char *what, void (*f)(void),
@@ -32,129 +43,160 @@ static int end_step(trp_context *ctx, const char *what, void (*f)(void),
     return 0;
 }
 
-int trp_count(trp_dataset *d, uint64_t *ret_count)
+/* ---- begun ---- */
+
+trp_job *trp_count_async(trp_dataset *d, const char *pool)
 {
-    if (!d)
-        return trp_action_no_dataset("trp_count");
-    struct trp_stage_run a;
-    int rc = trp_stage_run(&a, d, TRP_DO_COUNT, NULL, NULL);
-    if (rc < 0)
-        return rc;
-    if (ret_count)
-        *ret_count = a.count;
-    trp_stage_run_free(&a);
-    return trp_action_note(d, 0);
+    const struct trp_chain_end end = {.kind = TRP_DO_COUNT};
+    return d ? trp_job_begin(d, &end, pool) : no_dataset("trp_count");
 }
 
-int trp_foreach(trp_dataset *d, trp_function f, const void *arg, size_t arg_size)
+trp_job *trp_collect_async(trp_dataset *d, const char *pool)
 {
+    const struct trp_chain_end end = {.kind = TRP_DO_COLLECT};
+    return d ? trp_job_begin(d, &end, pool) : no_dataset("trp_collect");
+}
+
+trp_job *trp_reduce_async(trp_dataset *d, trp_combine f, const void *arg,
+                          size_t arg_size, const char *pool)
+{
+    struct trp_chain_end end = {.kind = TRP_DO_REDUCE};
     if (!d)
-        return trp_action_no_dataset("trp_foreach");
-    struct trp_step step;
+        return no_dataset("trp_reduce");
     int rc =
-        end_step(d->context, "trp_foreach", (void (*)(void))f, arg, arg_size, &step);
-    if (rc < 0)
-        return trp_action_note(d, rc);
-    struct trp_stage_run a;
-    rc = trp_stage_run(&a, d, TRP_DO_FOREACH, &step, NULL);
-    if (rc < 0)
-        return rc;
-    trp_stage_run_free(&a);
-    return trp_action_note(d, 0);
+        end_step(d->context, "trp_reduce", (void (*)(void))f, arg, arg_size, &end.step);
+    return rc < 0 ? refused(d, rc) : trp_job_begin(d, &end, pool);
 }
 
-static int combine_parts(struct trp_stage_run *a, trp_combine f, const void *arg,
-                         void **ret_value, size_t *ret_size)
+trp_job *trp_foreach_async(trp_dataset *d, trp_function f, const void *arg,
+                           size_t arg_size, const char *pool)
 {
-    struct trp_reducer r;
-    trp_reducer_init(&r);
-    trp_reducer_reset(&r, f, arg);
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < a->dataset->partitions; i++)
-        if (a->parts[i].any)
-            rc = trp_reducer_add(&r, a->parts[i].data, a->parts[i].size);
-    if (rc != 0) {
-        rc = trp_context_fail(a->context, TRP_EFAILED,
-                              "stage %s: combining the partitions on the driver: %s %s "
-                              "(code %d)",
-                              a->context->told[a->told].name, a->end.step.name,
-                              r.failed ? r.failed : "failed", rc);
-        trp_reducer_free(&r);
-        return rc;
-    }
-    size_t n;
-    const void *value = trp_reducer_value(&r, &n);
-    void *copy = value ? malloc(n + 1) : NULL;
-    if (copy && n)
-        memcpy(copy, value, n);
-    if (value && !copy)
-        rc = trp_context_fail(a->context, TRP_ENOMEM, "out of memory for the value");
-    trp_reducer_free(&r);
-    if (rc == 0) {
-        *ret_value = copy;
-        *ret_size = n;
-    }
-    return rc;
+    struct trp_chain_end end = {.kind = TRP_DO_FOREACH};
+    if (!d)
+        return no_dataset("trp_foreach");
+    int rc = end_step(d->context, "trp_foreach", (void (*)(void))f, arg, arg_size,
+                      &end.step);
+    return rc < 0 ? refused(d, rc) : trp_job_begin(d, &end, pool);
 }
 
-int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
-               void **ret_value, size_t *ret_size)
+trp_job *trp_save_async(trp_dataset *d, const char *dir, const char *pool)
 {
     if (!d)
-        return trp_action_no_dataset("trp_reduce");
-    trp_context *ctx = d->context;
-    if (!ret_value || !ret_size)
-        return trp_action_note(
-            d,
-            trp_context_fail(ctx, TRP_EINVAL, "trp_reduce: nowhere to put the value"));
-    struct trp_step step;
-    int rc = end_step(ctx, "trp_reduce", (void (*)(void))f, arg, arg_size, &step);
-    if (rc < 0)
-        return trp_action_note(d, rc);
-    struct trp_stage_run a;
-    rc = trp_stage_run(&a, d, TRP_DO_REDUCE, &step, NULL);
-    if (rc < 0)
-        return rc;
-    rc = combine_parts(&a, f, arg, ret_value, ret_size);
-    trp_stage_run_free(&a);
-    return trp_action_note(d, rc);
-}
-
-void trp_remove_unfinished(const char *dir)
-{
-    DIR *d = opendir(dir);
-    if (!d)
-        return;
-    const struct dirent *e;
-    while ((e = readdir(d)))
-        if (strncmp(e->d_name, ".part-", 6) == 0)
-            unlinkat(dirfd(d), e->d_name, 0);
-    closedir(d);
-}
-
-int trp_save(trp_dataset *d, const char *dir)
-{
-    if (!d)
-        return trp_action_no_dataset("trp_save");
+        return no_dataset("trp_save");
     trp_context *ctx = d->context;
     if (!dir || !*dir)
-        return trp_action_note(
-            d, trp_context_fail(ctx, TRP_EINVAL, "trp_save: no folder given"));
+        return refused(d,
+                       trp_context_fail(ctx, TRP_EINVAL, "trp_save: no folder given"));
     if (mkdir(dir, 0777) != 0)
-        return trp_action_note(
+        return refused(
             d, trp_context_fail(
                    ctx, errno == EEXIST ? TRP_EEXIST : TRP_ESYSTEM,
                    "trp_save: cannot make the folder %s: %s%s", dir, strerror(errno),
                    errno == EEXIST ? "; give one that is not there yet" : ""));
     char *whole = realpath(dir, NULL);
     if (!whole)
-        return trp_action_note(d, trp_context_fail(ctx, TRP_ESYSTEM, "trp_save: %s: %s",
-                                                   dir, strerror(errno)));
-    struct trp_stage_run a;
-    int rc = trp_stage_run(&a, d, TRP_DO_SAVE, NULL, whole);
-    if (rc == 0)
-        trp_stage_run_free(&a);
-    trp_remove_unfinished(whole);
+        return refused(d, trp_context_fail(ctx, TRP_ESYSTEM, "trp_save: %s: %s", dir,
+                                           strerror(errno)));
+    const struct trp_chain_end end = {.kind = TRP_DO_SAVE, .dir = whole};
+    trp_job *j = trp_job_begin(d, &end, pool);
     free(whole);
-    return trp_action_note(d, rc);
+    return j;
+}
+
+/* ---- waited for ---- */
+
+int trp_count(trp_dataset *d, uint64_t *ret_count)
+{
+    trp_job *j = trp_count_async(d, NULL);
+    int rc = trp_job_wait(j, NULL, NULL);
+    if (rc == 0 && ret_count)
+        *ret_count = j->count;
+    trp_job_free(j);
+    return rc;
+}
+
+int trp_foreach(trp_dataset *d, trp_function f, const void *arg, size_t arg_size)
+{
+    trp_job *j = trp_foreach_async(d, f, arg, arg_size, NULL);
+    int rc = trp_job_wait(j, NULL, NULL);
+    trp_job_free(j);
+    return rc;
+}
+
+int trp_save(trp_dataset *d, const char *dir)
+{
+    trp_job *j = trp_save_async(d, dir, NULL);
+    int rc = trp_job_wait(j, NULL, NULL);
+    trp_job_free(j);
+    return rc;
+}
+
+int trp_collect(trp_dataset *d, trp_rows **ret_rows)
+{
+    if (d && !ret_rows)
+        return trp_action_note(d, trp_context_fail(d->context, TRP_EINVAL,
+                                                   "trp_collect: nowhere to put the "
+                                                   "rows"));
+    trp_job *j = trp_collect_async(d, NULL);
+    int rc = trp_job_wait(j, NULL, NULL);
+    if (rc == 0) {
+        *ret_rows = j->rows;
+        j->rows = NULL;
+    }
+    trp_job_free(j);
+    return rc;
+}
+
+int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
+               void **ret_value, size_t *ret_size)
+{
+    if (d && (!ret_value || !ret_size))
+        return trp_action_note(d, trp_context_fail(d->context, TRP_EINVAL,
+                                                   "trp_reduce: nowhere to put the "
+                                                   "value"));
+    trp_job *j = trp_reduce_async(d, f, arg, arg_size, NULL);
+    int rc = trp_job_wait(j, NULL, NULL);
+    if (rc == 0) {
+        *ret_value = j->value;
+        *ret_size = j->size;
+        j->value = NULL;
+    }
+    trp_job_free(j);
+    return rc;
+}
+
+/* ---- the value of a reduce ---- */
+
+static int combine_parts(const trp_job *j, struct trp_reducer *r)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < j->dataset->partitions; i++)
+        if (j->parts[i].any)
+            rc = trp_reducer_add(r, j->parts[i].data, j->parts[i].size);
+    if (rc == 0)
+        return 0;
+    return trp_context_fail(j->context, TRP_EFAILED,
+                            "stage %s: combining the partitions on the driver: %s %s "
+                            "(code %d)",
+                            j->context->told[j->told].name, j->end.step.name,
+                            r->failed ? r->failed : "failed", rc);
+}
+
+int trp_reduce_take(trp_job *j)
+{
+    struct trp_reducer r;
+    trp_reducer_init(&r);
+    trp_reducer_reset(&r, (trp_combine)trp_registry_function(j->end.step.name),
+                      j->end.step.arg);
+    int rc = combine_parts(j, &r);
+    const void *value = rc == 0 ? trp_reducer_value(&r, &j->size) : NULL;
+    j->value = value ? malloc(j->size + 1) : NULL;
+    if (j->value && j->size)
+        memcpy(j->value, value, j->size);
+    if (value && !j->value)
+        rc = trp_context_fail(j->context, TRP_ENOMEM, "out of memory for the value");
+    if (!j->value)
+        j->size = 0;
+    trp_reducer_free(&r);
+    return rc;
 }

@@ -146,6 +146,7 @@ struct trp_context {
     uint64_t failures;    /* so far */
     pid_t owner;          /* a forked child must not end the run */
     bool busy;            /* in an action */
+    trp_job *jobs;        /* those that the program holds */
     trp_dataset *datasets;
     trp_profile *profile_handles;
     trp_rows *rows;

@@ -198,17 +198,35 @@ static const char *node_name(enum trp_node_kind kind, const struct trp_wide_plan
     }
 }
 
+/* The nearest name that trp_named gave; NULL: none. */
+static const char *given_name(const trp_dataset *d)
+{
+    for (; d->a && d->kind != TRP_NODE_UNION; d = d->a)
+        if (d->kind == TRP_NODE_NAMED)
+            return d->name;
+    return NULL;
+}
+
+void trp_chain_job_name(const trp_dataset *d, const struct trp_chain_end *end,
+                        char *buf, size_t size)
+{
+    const char *given = given_name(d);
+    if (given)
+        snprintf(buf, size, "%s %s", end_name(end->kind), given);
+    else
+        trp_chain_name(d, end, buf, size);
+}
+
 void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
                     size_t size)
 {
     enum { SHOWN = 6 };
-    const char *names[SHOWN + 1];
+    const char *names[SHOWN + 1], *given = given_name(d);
     size_t n = 0, all = 0;
-    for (const trp_dataset *m = d; m->a && m->kind != TRP_NODE_UNION; m = m->a)
-        if (m->kind == TRP_NODE_NAMED) {
-            snprintf(buf, size, "%s", m->name);
-            return;
-        }
+    if (given) {
+        snprintf(buf, size, "%s", given);
+        return;
+    }
     if (end->step.name) {
         names[n++] = end->step.name;
         all++;

@@ -61,6 +61,10 @@ bool trp_chain_has_inputs(enum trp_node_kind kind);
  * people; the nearest that trp_named gave where there is one. */
 void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
                     size_t size);
+/* The same for an action's job: "count words" where the stage is named "words". */
+enum { TRP_JOB_NAME_SIZE = 280 };
+void trp_chain_job_name(const trp_dataset *d, const struct trp_chain_end *end,
+                        char *buf, size_t size);
 
 /* Whether a node of the last walk says where its partitions would best be. */
 bool trp_chain_prefers(const trp_context *ctx);

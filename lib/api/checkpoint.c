@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "api/flow.h"
-#include "api/stage_run.h"
+#include "api/job.h"
 #include "data/part_file.h"
 
 /* ---- the program's side ---- */
@@ -86,16 +86,15 @@ trp_dataset *trp_checkpoint(trp_dataset *d, const char *folder)
     return n;
 }
 
-int trp_checkpoint_write(trp_dataset *d)
+int trp_checkpoint_write(trp_dataset *d, const char *pool)
 {
     const struct trp_chain_end end = {.kind = TRP_DO_CHECKPOINT,
                                       .dir = d->checkpoint.folder};
-    struct trp_stage_run a;
-    int rc = trp_stage_run_end(&a, d->checkpoint.from, &end);
-    trp_remove_unfinished(d->checkpoint.folder);
+    trp_job *j;
+    int rc = trp_job_before(d->checkpoint.from, &end, pool, &j);
     if (rc < 0)
         return rc;
-    trp_stage_run_free(&a);
+    trp_job_free(j);
     d->checkpoint.written = true;
     return 0;
 }

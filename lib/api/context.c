@@ -8,7 +8,7 @@
  * TROUPE_INLINE: no executors at all (driver/inline.h).
  *
  * End. trp_finalize ends the run first (executors, event log, summary) and then frees
- * rows, datasets, profiles and the context, in this order; nothing of the driver
+ * jobs, rows, datasets, profiles and the context, in this order; nothing of the driver
  * borrows them any more. A program that exits without it is caught by on_exit, which
  * also knows the status; a forked child of the program, and an exit from within an
  * action (the loop is running below us, the process's end closes its sockets and that
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
-#include "api/lineage.h"
+#include "api/job.h"
 
 static void at_exit(int status, void *unused)
 {
@@ -31,6 +31,7 @@ static void at_exit(int status, void *unused)
         trp_driver_exits(status); /* what main returned after trp_finalize */
     if (!ctx || ctx->owner != getpid() || ctx->busy)
         return;
+    trp_jobs_note(ctx);
     int owed = trp_context_status(ctx);
     trp_context_set_current(NULL);
     fflush(stdout);
@@ -131,9 +132,12 @@ int trp_finalize(trp_context *ctx)
         return trp_error_exit_status(TRP_EINVAL);
     trp_context_set_current(NULL);
     fflush(stdout); /* what the program printed stands before the summary */
+    trp_jobs_note(ctx);
     int status = trp_context_status(ctx);
     if (ctx->driver)
         status = trp_driver_end(ctx->driver, status, false);
+    for (; ctx->jobs; trp_job_free(ctx->jobs))
+        ctx->jobs->taken = true; /* no driver is left to ask */
     trp_inline_end(ctx->in_line);
     while (ctx->rows)
         trp_rows_free(ctx->rows);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/job.h"
 #include "api/sample.h"
-#include "api/stage_run.h"
 #include "core/base/array.h"
 
 trp_dataset *trp_told_last(const struct trp_told *t)
@@ -222,6 +222,7 @@ static int tell_kept(trp_context *ctx, trp_dataset *d)
 struct sides {
     trp_dataset **v; /* wide nodes, and checkpoints */
     uint32_t n, capacity;
+    const char *pool;
 };
 
 static bool is_told(const trp_dataset *d)
@@ -248,21 +249,21 @@ static int push_untold(trp_context *ctx, struct sides *s)
 
 /* The ranges of a sort come from a sample of what is sorted, which is computed for it.
  */
-static int find_ranges(trp_context *ctx, trp_dataset *d)
+static int find_ranges(trp_context *ctx, trp_dataset *d, const char *pool)
 {
     struct trp_wide_plan *p = &d->wide.plan;
     trp_dataset *from = d->wide.from[0];
-    struct trp_stage_run a;
+    trp_job *j;
     if (p->kind != TRP_WIDE_SORT || p->partitions == 1 || p->bounded)
         return 0;
     const struct trp_chain_end end = {
         .kind = TRP_DO_SAMPLE, .plan = p, .want = trp_sample_want(p, from->partitions)};
-    int rc = trp_stage_run_end(&a, from, &end);
+    int rc = trp_job_before(from, &end, pool, &j);
     if (rc < 0)
         return rc;
     trp_error err;
-    rc = trp_sample_ranges(p, a.parts, from->partitions, &err);
-    trp_stage_run_free(&a);
+    rc = trp_sample_ranges(p, j->parts, from->partitions, &err);
+    trp_job_free(j);
     return rc < 0 ? trp_context_fail_with(ctx, &err) : 0;
 }
 
@@ -277,7 +278,7 @@ static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
             rc = push_untold(ctx, s);
     }
     if (rc == 0 && s->n == before)
-        rc = find_ranges(ctx, d);
+        rc = find_ranges(ctx, d, s->pool);
     for (uint32_t k = 0; rc == 0 && s->n == before && k < p->nsides; k++) {
         if (p->dataset[k] != TRP_NONE)
             continue;
@@ -293,19 +294,20 @@ static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
 }
 
 /* Writes a checkpoint, unless what it is made of needs others first. */
-static int write_checkpoint(trp_context *ctx, trp_dataset *d, struct sides *s)
+static int write_checkpoint(trp_context *ctx, trp_dataset *d, struct sides *s,
+                            const char *pool)
 {
     uint32_t before = s->n;
     int rc = trp_chain_walk(d->checkpoint.from);
     if (rc == 0)
         rc = push_untold(ctx, s);
-    return rc == 0 && s->n == before ? trp_checkpoint_write(d) : rc;
+    return rc == 0 && s->n == before ? trp_checkpoint_write(d, pool) : rc;
 }
 
-static int tell_all_sides(trp_dataset *d)
+static int tell_all_sides(trp_dataset *d, const char *pool)
 {
     trp_context *ctx = d->context;
-    struct sides s = {0};
+    struct sides s = {.pool = pool};
     int rc = trp_chain_walk(d);
     if (rc == 0)
         rc = push_untold(ctx, &s);
@@ -314,7 +316,7 @@ static int tell_all_sides(trp_dataset *d)
         if (is_told(top))
             s.n--;
         else if (top->kind == TRP_NODE_CHECKPOINT)
-            rc = write_checkpoint(ctx, top, &s);
+            rc = write_checkpoint(ctx, top, &s, pool);
         else
             rc = tell_sides(ctx, top, &s);
     }
@@ -329,8 +331,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The dataset's last action was the same: its stage has the same name and needs. What
- * goes to executors is put anew. */
+/* The dataset's last action was the same: its stage has the same name and needs. */
 static bool again(const trp_context *ctx, const trp_dataset *d,
                   const struct trp_chain_end *end)
 {
@@ -340,12 +341,13 @@ static bool again(const trp_context *ctx, const trp_dataset *d,
            end->step.arg_size <= t->end.step.arg_size;
 }
 
-int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, uint32_t *ret_id)
+int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
+                     uint32_t *ret_id)
 {
     trp_context *ctx = d->context;
     if (!again(ctx, d, end)) {
         struct trp_told t = {.node = d, .end = *end};
-        int rc = tell_all_sides(d);
+        int rc = tell_all_sides(d, pool);
         if (rc == 0)
             rc = tell_kept(ctx, d);
         if (rc == 0)
@@ -353,8 +355,9 @@ int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, uint32_t *
         if (rc < 0)
             return rc;
         d->result = ctx->ntold - 1;
+        ctx->told[d->result].end.step.arg = NULL;
+        ctx->told[d->result].end.dir = NULL;
     }
-    ctx->told[d->result].end = *end;
     *ret_id = d->result;
     return 0;
 }

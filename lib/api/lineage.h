@@ -18,15 +18,17 @@ struct trp_told {
     trp_dataset *node; /* the wide node of a side, or what an action is on */
     uint32_t side;
     bool kept;                /* none of both: a kept dataset, in no stage of its own */
-    struct trp_chain_end end; /* of an action (its function's bytes are the action's),
-                               * or TRP_DO_SHUFFLE */
+    struct trp_chain_end end; /* TRP_DO_SHUFFLE; or of an action: what it is called,
+                               * the rest is its job's */
     trp_profile_id profile;
     char *name;
 };
 
 /* Tells the driver of all sides behind an action and of the action itself; *ret_id is
- * the dataset that its job computes. Fails with the text in the context. */
-int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, uint32_t *ret_id);
+ * the dataset that its job computes. What has to be computed for that is a job in the
+ * same pool, which is waited for. Fails with the text in the context. */
+int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
+                     uint32_t *ret_id);
 /* The dataset that the tasks of a told one compute. */
 trp_dataset *trp_told_last(const struct trp_told *t);
 void trp_lineage_free(trp_context *ctx);

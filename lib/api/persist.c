@@ -5,7 +5,7 @@
  * that the engine can have tasks run where its partitions are. What a barrier stage
  * computes is not kept: a task that had its partition would not wait for the others.
  */
-#include "api/stage_run.h"
+#include "api/job.h"
 
 static bool is_barrier(trp_dataset *d)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/stage_run.h"
+#include "api/job.h"
 #include "core/base/array.h"
 
 /* The next name in a list with commas, NULL at its end. */

@@ -5,10 +5,10 @@
  */
 #include <stdlib.h>
 
-#include "api/stage_run.h"
+#include "api/job.h"
 
 /* All parts in order into the rows' writer, each freed as it was taken. */
-static int rows_fill(trp_rows *r, struct trp_stage_run *a)
+static int rows_fill(trp_rows *r, const trp_job *a)
 {
     uint32_t n = a->dataset->partitions;
     for (uint32_t i = 0; i < n; i++) {
@@ -36,32 +36,18 @@ static int rows_fill(trp_rows *r, struct trp_stage_run *a)
     return 0;
 }
 
-int trp_collect(trp_dataset *d, trp_rows **ret_rows)
+int trp_rows_take(trp_job *j, trp_rows **ret_rows)
 {
-    if (!d)
-        return trp_action_no_dataset("trp_collect");
-    trp_context *ctx = d->context;
-    if (!ret_rows)
-        return trp_action_note(
-            d,
-            trp_context_fail(ctx, TRP_EINVAL, "trp_collect: nowhere to put the rows"));
-    struct trp_stage_run a;
-    int rc = trp_stage_run(&a, d, TRP_DO_COLLECT, NULL, NULL);
-    if (rc < 0)
-        return rc;
+    trp_context *ctx = j->context;
     trp_rows *r = calloc(1, sizeof(*r));
-    if (!r) {
-        trp_stage_run_free(&a);
-        rc = trp_context_fail(ctx, TRP_ENOMEM, "out of memory for the rows");
-        return trp_action_note(d, rc);
-    }
+    if (!r)
+        return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for the rows");
     trp_writer_init(&r->records);
-    rc = rows_fill(r, &a);
-    trp_stage_run_free(&a);
+    int rc = rows_fill(r, j);
     if (rc < 0) {
         trp_writer_free(&r->records);
         free(r);
-        return trp_action_note(d, rc);
+        return rc;
     }
     r->context = ctx;
     r->next = ctx->rows;
@@ -69,7 +55,7 @@ int trp_collect(trp_dataset *d, trp_rows **ret_rows)
         r->next->previous = r;
     ctx->rows = r;
     *ret_rows = r;
-    return trp_action_note(d, 0);
+    return 0;
 }
 
 const trp_batch *trp_rows_batch(const trp_rows *r)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/stage_run.h"
+#include "api/job.h"
 #include "core/base/array.h"
 
 /* Keys for each range, and bounds of what one partition brings. */

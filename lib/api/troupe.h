@@ -45,7 +45,7 @@
  *     }
  *
  * To be read from here to the end: 1 the run, 2 functions, 3 datasets, 4 actions,
- * 5 shapes, 6 wide operations, 7 tasks. More of it: examples/.
+ * 5 shapes, 6 wide operations, 7 tasks, 8 jobs. More of it: examples/.
  */
 #ifndef TROUPE_H
 #define TROUPE_H
@@ -327,7 +327,7 @@ int trp_unpersist(trp_dataset *d);
 trp_dataset *trp_checkpoint(trp_dataset *d, const char *folder);
 uint32_t trp_partitions(const trp_dataset *d);
 
-/* ---- 4. actions: they run the stage and wait ----
+/* ---- 4. actions: they compute, and wait for it ----
  *
  *     trp_rows *rows;
  *     if (trp_collect(d, &rows) == 0) {
@@ -550,6 +550,45 @@ int trp_barrier_wait(trp_task *t);
  * of partitions. Valid until the next call or the function's return. */
 int trp_barrier_allgather(trp_task *t, const void *message, size_t size,
                           const trp_batch **ret_messages);
+
+/* ---- 8. jobs: actions that do not wait ----
+ *
+ * The same actions, begun only. Any number of jobs run beside each other, on the same
+ * executors, while the program computes something else; what several of them need is
+ * computed once. `pool` names one of the pools that scheduler.allocation.file has: with
+ * scheduler.mode=FAIR they share the slots by weights and minimum shares (NULL:
+ * "default"; FIFO: the job that was begun first goes first).
+ *
+ *     trp_job *a = trp_count_async(words, "daily"), *b = trp_save_async(d, "out", NULL);
+ *     const void *n;
+ *     if (trp_job_wait(a, &n, NULL) == 0)
+ *         printf("%ju\n", (uintmax_t)*(const uint64_t *)n);
+ *
+ * NULL with the error in the context when it cannot be begun. What is given as `arg` is
+ * copied. Ranges of trp_sort_by_key are still found before the call returns. */
+typedef struct trp_job trp_job;
+trp_job *trp_count_async(trp_dataset *d, const char *pool);
+trp_job *trp_collect_async(trp_dataset *d, const char *pool);
+trp_job *trp_reduce_async(trp_dataset *d, trp_combine f, const void *arg,
+                          size_t arg_size, const char *pool);
+trp_job *trp_foreach_async(trp_dataset *d, trp_function f, const void *arg,
+                           size_t arg_size, const char *pool);
+trp_job *trp_save_async(trp_dataset *d, const char *dir, const char *pool);
+/* Waits for the job's end. The result is the job's own, until trp_job_free: of count a
+ * uint64_t (size 8), of reduce the value (NULL: there are no records), of collect a
+ * trp_batch of all records (size: how many); else NULL. ret_result and ret_size may be
+ * NULL. A second call says the same again. A failure names the job, and counts until the
+ * same action succeeds (trp_finalize); that the program cancelled it (TRP_ECANCELLED)
+ * does not. */
+int trp_job_wait(trp_job *j, const void **ret_result, size_t *ret_size);
+/* Ends it, also what runs of it, but for stages that other jobs need. To one that is
+ * over, or cancelled already, nothing happens. It need not be waited for. */
+int trp_job_cancel(trp_job *j);
+/* Cancels all jobs that still need a stage of this name (trp_named, or as displays have
+ * it). TRP_ENOENT: none does. */
+int trp_cancel_stage(trp_context *ctx, const char *name);
+/* Lets its result go; cancels it when it runs. trp_finalize does so for all. */
+void trp_job_free(trp_job *j);
 
 #ifdef __cplusplus
 }

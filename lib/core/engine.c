@@ -311,7 +311,7 @@ TRP_RARE static void on_cancel(struct trp_engine *e, const struct trp_event *ev)
 {
     struct trp_job *j = trp_job_find(e, ev->cancel.job);
     if (j)
-        trp_job_cancel(e, j, "");
+        trp_job_stop(e, j, "");
     else
         e->ignored++;
 }

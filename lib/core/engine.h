@@ -600,6 +600,7 @@ struct trp_stage_view {
     uint32_t dataset;  /* that it computes; TRP_NONE: told as a stage */
     bool map;          /* it leaves map outputs */
     bool barrier;      /* its tasks run at once */
+    bool used;         /* a job that is not over needs it */
     uint32_t attempts; /* stage attempts so far */
     uint32_t ntasks, pending, running, queued, succeeded, failed; /* failed: for good */
 };

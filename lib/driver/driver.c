@@ -19,6 +19,7 @@
 
 #include "cluster/mpirun.h"
 #include "conf/site.h"
+#include "conf/wording.h"
 #include "core/topo/hosts.h"
 #include "driver/driver_state.h"
 #include "driver/kept.h"
@@ -278,14 +279,14 @@ static void driver_free(trp_driver *d)
     if (d->channel)
         trp_channel_close(d->channel);
     trp_driver_loop_close(d);
-    for (uint32_t i = 0; i < d->njobs; i++)
-        if (d->jobs[i])
-            trp_driver_job_free(d, d->jobs[i]);
+    while (d->there)
+        trp_driver_job_free(d, d->there);
     trp_engine_trace_close(d->trace, NULL);
     trp_engine_free(d->engine);
     trp_event_log_free(d->log);
     trp_record_free(d);
     trp_baton_free(d->baton);
+    trp_pool_list_free(&d->pools);
     trp_run_spec_free(d->own_spec);
     trp_options_free(d->own_options);
     trp_site_free(d->own_site);
@@ -402,15 +403,35 @@ int trp_driver_profile_added(trp_driver *d, trp_profile_id id, trp_error *err)
     return rc;
 }
 
+/* With FIFO there are none to share anything, whatever jobs name. */
+static int check_pool(const trp_driver *d, const char *pool, trp_error *err)
+{
+    struct trp_name_list all = {0};
+    if (!pool || !d->pools.n)
+        return 0;
+    for (uint32_t i = 0; i < d->pools.n; i++) {
+        if (strcmp(d->pools.specs[i].name, pool) == 0)
+            return 0;
+        trp_name_list_add(&all, d->pools.specs[i].name);
+    }
+    return trp_error_set(err, TRP_EINVAL,
+                         "unknown pool \"%s\"; the pools are %s "
+                         "(scheduler.allocation.file has them)",
+                         trp_show(pool).text, all.text);
+}
+
 int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
                       const struct trp_work *work, trp_job_id *ret_job, trp_error *err)
 {
     struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = spec}};
+    int rc = spec->is_dataset ? check_pool(d, spec->pool, err) : 0;
+    if (rc < 0)
+        return rc;
     trp_driver_enter(d);
     d->submitting = spec;
     d->submitting_work = work;
     ret_job->n = d->njobs;
-    int rc = trp_driver_try_step(d, &ev, err);
+    rc = trp_driver_try_step(d, &ev, err);
     if (rc == 0)
         trp_driver_perform(d);
     d->submitting = NULL;
@@ -457,7 +478,52 @@ int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err)
         trp_driver_turn(d, INT64_MAX);
     int rc = outcome_code(j, err);
     j->told = true;
-    trp_driver_settle(d, j);
+    trp_driver_settle(d);
+    trp_driver_leave(d);
+    return rc;
+}
+
+bool trp_driver_over(trp_driver *d, trp_job_id job)
+{
+    trp_driver_enter(d);
+    const struct trp_driver_job *j = job.n < d->njobs ? d->jobs[job.n] : NULL;
+    bool over = !j || j->over;
+    trp_driver_leave(d);
+    return over;
+}
+
+void trp_driver_cancel(trp_driver *d, trp_job_id job)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_CANCEL_JOB, .cancel = {.job = job}};
+    trp_driver_enter(d);
+    if (job.n < d->njobs && d->jobs[job.n] && !d->jobs[job.n]->over)
+        trp_driver_step(d, &ev);
+    trp_driver_leave(d);
+}
+
+void trp_driver_drop(trp_driver *d, trp_job_id job)
+{
+    trp_driver_enter(d);
+    trp_driver_cancel(d, job);
+    if (job.n < d->njobs && d->jobs[job.n])
+        d->jobs[job.n]->told = true;
+    trp_driver_settle(d);
+    trp_driver_leave(d);
+}
+
+int trp_driver_cancel_stage(trp_driver *d, const char *name)
+{
+    int rc = TRP_ENOENT;
+    trp_driver_enter(d);
+    for (uint32_t i = 0; i < d->nstages; i++) {
+        const struct trp_driver_stage *s = d->stages[i];
+        struct trp_event ev = {.kind = TRP_EVENT_CANCEL_STAGE,
+                               .cancel_stage = {.stage = {i}}};
+        if (!s || s->ended || strcmp(s->name, name) != 0)
+            continue;
+        trp_driver_step(d, &ev);
+        rc = 0;
+    }
     trp_driver_leave(d);
     return rc;
 }

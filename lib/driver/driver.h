@@ -37,8 +37,10 @@ struct trp_stage_tasks {
 };
 
 /* What a job's tasks are. `stage` is the index of the stage in the job's spec; of a job
- * that is told as a dataset, the dataset that the stage computes. All calls come from
- * the loop; strings and bytes given out stay valid until stage_ended.
+ * that is told as a dataset, the dataset that the stage computes. A stage that jobs of
+ * datasets share is the first one's, also when that is over and the others are not: the
+ * context is to be there until `gone`. All calls come from the loop; strings and bytes
+ * given out stay valid until stage_ended.
  */
 struct trp_work {
     void *context;
@@ -69,6 +71,8 @@ struct trp_work {
      * stage is not possible here: outputs are only recorded. May be NULL. */
     void (*stage_ended)(void *context, uint32_t stage,
                         const struct trp_action *verdict);
+    /* The driver has forgotten the job: no call follows. May be NULL. */
+    void (*gone)(void *context);
 };
 
 enum trp_driver_mode { TRP_DRIVER_ELASTIC, TRP_DRIVER_STATIC };
@@ -117,7 +121,14 @@ void trp_driver_keeps(trp_driver *d, uint32_t dataset, unsigned level);
  * none is kept from now on. A second time changes nothing. */
 void trp_driver_unpersist(trp_driver *d, uint32_t dataset);
 
-/* Submits a job; `work` is copied, its context must live until the job ended. */
+/* The loop, which goes on in another thread, stands still from _enter to _leave. Calls
+ * may be nested; all others here do it by themselves. Not for what the loop calls. */
+void trp_driver_enter(trp_driver *d);
+void trp_driver_leave(trp_driver *d);
+
+/* Submits a job; `work` is copied, its context must live until the job ended, or `gone`
+ * is told. Jobs run beside each other, whoever waits for which. A job of datasets may
+ * name a pool: TRP_EINVAL for one that there is not. */
 int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
                       const struct trp_work *work, trp_job_id *ret_job, trp_error *err);
 
@@ -126,8 +137,18 @@ int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
 void trp_driver_last_job(trp_driver *d);
 
 /* Runs until the job ended: 0, or TRP_EFAILED, TRP_ENEVER, TRP_ECANCELLED, TRP_ETIME,
- * TRP_ESYSTEM with the text of what failed first. */
+ * TRP_ESYSTEM with the text of what failed first. Once a job. */
 int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err);
+/* Whether trp_driver_wait would return at once. */
+bool trp_driver_over(trp_driver *d, trp_job_id job);
+/* Ends a job as cancelled; nothing happens to one that is over. Stages that other jobs
+ * need go on. */
+void trp_driver_cancel(trp_driver *d, trp_job_id job);
+/* The same, and nobody will wait for it. */
+void trp_driver_drop(trp_driver *d, trp_job_id job);
+/* Cancels all jobs that need a stage of this name which has not ended. TRP_ENOENT: there
+ * are none. */
+int trp_driver_cancel_stage(trp_driver *d, const char *name);
 
 /* Ends what still runs of all jobs and waits until it has ended: for 2 s, or 7 s where
  * it is asked politely. */

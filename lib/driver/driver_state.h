@@ -23,6 +23,7 @@
 
 #include "cluster/cluster.h"
 #include "comm/channel.h"
+#include "conf/pool_section.h"
 #include "driver/control.h"
 #include "driver/driver.h"
 #include "events/engine_trace.h"
@@ -139,12 +140,15 @@ struct trp_driver_kept {
 
 struct trp_driver_job {
     trp_job_id id;
+    struct trp_driver_job *next; /* of those that there are */
+    char *name, *pool;           /* NULL: none */
     struct trp_work work;
     uint32_t first, nstages;
     bool logged;     /* that it began */
-    bool over, told; /* ended; trp_driver_wait has said so */
+    bool over, told; /* ended; nobody waits for it any more */
     enum trp_outcome outcome;
-    trp_error err; /* what failed first */
+    trp_error err;       /* what failed first */
+    trp_stage_id failed; /* its error is still to come, from this stage */
 };
 
 struct trp_driver {
@@ -175,6 +179,12 @@ struct trp_driver {
     uint32_t nstages, stages_cap;
     struct trp_driver_job **jobs; /* by job id; NULL: over and told */
     uint32_t njobs, jobs_cap;
+    struct trp_driver_job *there; /* all of them */
+    bool unsettled;               /* some may be of no use any more */
+    struct {
+        trp_stage_id stage;
+        trp_error err;
+    } failure; /* of the last stage of datasets that failed */
     const struct trp_job_spec
         *submitting; /* the spec and work of the job in this step */
     const struct trp_work *submitting_work;
@@ -220,6 +230,7 @@ struct trp_driver {
     trp_error stop_error;
 
     trp_baton *baton;
+    uint32_t entered; /* trp_driver_enter less _leave */
     pthread_t standby;
     bool has_standby;
     atomic_bool wanted, ending;
@@ -227,6 +238,7 @@ struct trp_driver {
     uint8_t secret[TRP_SECRET_SIZE];
     bool munge; /* executors prove their user by it as well */
     char *secret_file;
+    struct trp_pool_list pools;    /* of a program; n 0: FIFO */
     struct trp_run_spec *own_spec; /* what trp_driver_open made: freed at the end */
     trp_options *own_options;
     struct trp_site *own_site;
@@ -282,8 +294,6 @@ int trp_driver_loop_channel(trp_driver *d, trp_error *err); /* once it is there 
 /* One turn: takes what came, fires timers, sends. Sleeps when nothing is to be done,
  * until something comes, or at most until `until` (mono ns). */
 void trp_driver_turn(trp_driver *d, int64_t until);
-void trp_driver_enter(trp_driver *d); /* this thread runs the loop from now on */
-void trp_driver_leave(trp_driver *d);
 int trp_driver_standby_start(trp_driver *d, trp_error *err);
 void trp_driver_standby_stop(trp_driver *d);
 void trp_driver_loop_close(trp_driver *d);
@@ -303,8 +313,9 @@ struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id i
 /* The encoded STAGE message; made when first needed. NULL: could not be made. */
 const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage *s,
                                          trp_error *err);
-/* A job that is over, told, and of which nothing runs any more is freed. */
-void trp_driver_settle(trp_driver *d, struct trp_driver_job *j);
+/* Frees jobs that are over and told, of which nothing runs any more, and none of whose
+ * stages another job needs. */
+void trp_driver_settle(trp_driver *d);
 void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j);
 
 /* perform_attempts.c: sends the launches gathered in this turn. */

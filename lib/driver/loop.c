@@ -265,6 +265,8 @@ void trp_driver_turn(trp_driver *d, int64_t until)
 
 void trp_driver_enter(trp_driver *d)
 {
+    if (d->entered++)
+        return;
     if (!trp_baton_return(d->baton) && !trp_baton_try(d->baton)) {
         atomic_store(&d->wanted, true);
         uv_async_send(&d->wake);
@@ -276,7 +278,8 @@ void trp_driver_enter(trp_driver *d)
 
 void trp_driver_leave(trp_driver *d)
 {
-    trp_baton_leave(d->baton);
+    if (--d->entered == 0)
+        trp_baton_leave(d->baton);
 }
 
 /* Keeps the run alive while the program is elsewhere. */

@@ -22,7 +22,6 @@
 #include "executor/executor.h"
 #include "os/held.h"
 
-/* `pools`: NULL for a program, whose actions come one after the other. */
 static int open_elastic(const struct trp_run_spec *spec, const trp_options *options,
                         const struct trp_site *site, trp_profiles *profiles,
                         const struct trp_pool_list *pools, trp_driver **ret,
@@ -88,10 +87,12 @@ struct parts {
     trp_options *options;
     struct trp_site *site;
     trp_profiles *profiles;
+    struct trp_pool_list pools;
 };
 
 static void parts_free(struct parts *p)
 {
+    trp_pool_list_free(&p->pools);
     trp_options_free(p->options);
     trp_site_free(p->site);
     trp_profiles_free(p->profiles);
@@ -136,12 +137,16 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
     if (rc == 0)
         rc = make_profiles(&p, TRP_MANAGER_ELASTIC, err);
     if (rc == 0)
-        rc = open_elastic(spec, p.options, p.site, p.profiles, NULL, ret_driver, err);
+        rc = trp_pool_list_make(NULL, p.options, spec->cwd, &p.pools, err);
+    if (rc == 0)
+        rc = open_elastic(spec, p.options, p.site, p.profiles, &p.pools, ret_driver,
+                          err);
     if (rc < 0) {
         trp_run_spec_free(spec);
         parts_free(&p);
         return rc;
     }
+    (*ret_driver)->pools = p.pools;
     (*ret_driver)->own_spec = spec;
     (*ret_driver)->own_options = p.options;
     (*ret_driver)->own_site = p.site;
@@ -175,6 +180,8 @@ static int static_parts(struct parts *p, trp_error *err)
                            "%s: comm.transport=socket: the messages of a static run "
                            "travel over the MPI that has started it; leave it out",
                            trp_options_where(p->options, "comm.transport"));
+    if (rc == 0)
+        rc = trp_pool_list_make(NULL, p->options, NULL, &p->pools, err);
     return rc < 0 ? rc : make_profiles(p, TRP_MANAGER_STATIC, err);
 }
 
@@ -261,6 +268,8 @@ static int static_driver(struct parts *p, const char *program,
                                   .options = p->options,
                                   .site = p->site,
                                   .profiles = p->profiles,
+                                  .pools = p->pools.specs,
+                                  .npools = p->pools.n,
                                   .control_fd = -1};
     c.nracks = list_racks(places, size, &racks);
     c.racks = racks;
@@ -357,6 +366,7 @@ int trp_driver_open_static(const char *program, int started,
         parts_free(&p);
         return rc;
     }
+    (*ret_driver)->pools = p.pools;
     (*ret_driver)->own_options = p.options;
     (*ret_driver)->own_site = p.site;
     *ret_profiles = p.profiles;

@@ -118,4 +118,6 @@ void trp_driver_perform(trp_driver *d)
         perform(d, a);
     }
     d->performing = false;
+    if (d->unsettled)
+        trp_driver_settle(d);
 }

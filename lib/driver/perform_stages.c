@@ -31,11 +31,19 @@ static void stage_free(struct trp_driver_stage *s)
 
 void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j)
 {
+    struct trp_driver_job **at = &d->there;
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
     for (uint32_t i = 0; i < j->nstages; i++) {
         stage_free(d->stages[j->first + i]);
         d->stages[j->first + i] = NULL;
     }
     d->jobs[j->id.n] = NULL;
+    if (j->work.gone)
+        j->work.gone(j->work.context);
+    free(j->name);
+    free(j->pool);
     free(j);
 }
 
@@ -107,7 +115,7 @@ static struct trp_event_stage event_stage(const trp_driver *d, uint32_t id)
                                     .nparents = s->nparents,
                                     .map = s->map,
                                     .gang = s->gang,
-                                    .pool = s->pool};
+                                    .pool = s->pool ? s->pool : s->job->pool};
 }
 
 void trp_perform_log_job(trp_driver *d, struct trp_driver_job *j)
@@ -122,29 +130,49 @@ void trp_perform_log_job(trp_driver *d, struct trp_driver_job *j)
     for (uint32_t i = 0; i < j->nstages; i++)
         if (d->stages[j->first + i])
             v[n++] = event_stage(d, j->first + i);
-    trp_event_job_start(d->log, j->id, trp_driver_wall(d, d->now), v, n);
+    const struct trp_event_job job = {.job = j->id, .name = j->name, .pool = j->pool};
+    trp_event_job_start(d->log, &job, trp_driver_wall(d, d->now), v, n);
     free(v);
+}
+
+static struct trp_driver_job *job_new(const trp_driver *d, trp_job_id id,
+                                      const struct trp_job_spec *spec)
+{
+    struct trp_driver_job *j = calloc(1, sizeof(*j));
+    if (!j)
+        return NULL;
+    j->id = id;
+    j->work = *d->submitting_work;
+    j->first = d->nstages;
+    j->nstages = spec->nstages;
+    j->outcome = TRP_OUTCOME_RUNNING;
+    j->failed.n = TRP_NONE;
+    j->name = spec->name ? strdup(spec->name) : NULL;
+    j->pool = spec->pool ? strdup(spec->pool) : NULL;
+    if ((j->name || !spec->name) && (j->pool || !spec->pool))
+        return j;
+    free(j->name);
+    free(j->pool);
+    free(j);
+    return NULL;
 }
 
 /* The job that is being submitted in this step has got its id. */
 void trp_perform_job_started(trp_driver *d, trp_job_id id)
 {
     const struct trp_job_spec *spec = d->submitting;
-    struct trp_driver_job *j = calloc(1, sizeof(*j));
-    if (!j || !TRP_ARRAY_GROW(d->jobs, id.n, d->jobs_cap) ||
-        !TRP_ARRAY_RESERVE(d->stages, d->stages_cap,
-                           (uint64_t)d->nstages + spec->nstages)) {
-        free(j);
+    bool room = TRP_ARRAY_GROW(d->jobs, id.n, d->jobs_cap) &&
+                TRP_ARRAY_RESERVE(d->stages, d->stages_cap,
+                                  (uint64_t)d->nstages + spec->nstages);
+    struct trp_driver_job *j = room ? job_new(d, id, spec) : NULL;
+    if (!j) {
         trp_perform_out_of_memory(d);
         return;
     }
     while (d->njobs <= id.n)
         d->jobs[d->njobs++] = NULL;
-    j->id = id;
-    j->work = *d->submitting_work;
-    j->first = d->nstages;
-    j->nstages = spec->nstages;
-    j->outcome = TRP_OUTCOME_RUNNING;
+    j->next = d->there;
+    d->there = j;
     for (uint32_t i = 0; i < spec->nstages; i++) {
         struct trp_driver_stage *s =
             stage_new(j, (trp_stage_id){d->nstages}, i, &spec->stages[i]);
@@ -277,33 +305,85 @@ void trp_perform_settle(trp_driver *d, trp_stage_id id)
     if (!s->ended || s->live)
         return;
     forget_stage(d, id, s);
-    if (s->job->told)
-        trp_driver_settle(d, s->job);
+    d->unsettled |= s->job->told;
 }
 
-void trp_driver_settle(trp_driver *d, struct trp_driver_job *j)
+/* Another job may need its stages when it is over. */
+static bool is_of_use(const trp_driver *d, const struct trp_driver_job *j)
 {
-    for (uint32_t i = 0; i < j->nstages; i++)
-        if (d->stages[j->first + i] && d->stages[j->first + i]->live)
-            return;
-    trp_driver_job_free(d, j);
+    struct trp_stage_view v;
+    if (!j->over || !j->told)
+        return true;
+    for (uint32_t i = j->first; i < j->first + j->nstages; i++)
+        if (d->stages[i] &&
+            (d->stages[i]->live ||
+             (trp_engine_stage(d->engine, (trp_stage_id){i}, &v) == 0 && v.used)))
+            return true;
+    return false;
 }
 
-/* What failed, for trp_driver_wait: the first failure of the job. */
-static void note_failure(struct trp_driver_stage *s, const struct trp_action *a)
+void trp_driver_settle(trp_driver *d)
 {
-    trp_error *err = &s->job->err;
+    d->unsettled = false;
+    for (struct trp_driver_job *j = d->there, *next; j; j = next) {
+        next = j->next;
+        if (!is_of_use(d, j))
+            trp_driver_job_free(d, j);
+    }
+}
+
+/* What trp_driver_wait says: the stage's words, and whose it was where they do not say
+ * that already. */
+static void blame(struct trp_driver_job *j, const char *stage, const trp_error *why)
+{
+    bool named = j->name && !(stage && strcmp(j->name, stage) == 0);
+    if (j->err.code)
+        return; /* what failed first */
+    trp_error_set(&j->err, why->code, "%s%s%s%s", named ? "job " : "",
+                  named ? j->name : "", named ? ": " : "", why->text);
+}
+
+/* A stage told as one has one job. One of datasets may have several, which are told
+ * before it or after it. */
+static void note_failure(trp_driver *d, const struct trp_driver_stage *s,
+                         const struct trp_action *a)
+{
+    trp_error why;
     char failed[48];
-    if (a->stage_ended.outcome != TRP_OUTCOME_FAILED || err->code)
+    if (a->stage_ended.outcome != TRP_OUTCOME_FAILED)
         return;
     if (a->stage_ended.task == TRP_NONE || a->stage_ended.task != s->failed.task)
-        trp_error_set(err, a->stage_ended.code, "stage %s: %s", s->name,
+        trp_error_set(&why, a->stage_ended.code, "stage %s: %s", s->name,
                       a->stage_ended.text);
     else
-        trp_error_set(err, a->stage_ended.code, "stage %s: task %u %s %s", s->name,
+        trp_error_set(&why, a->stage_ended.code, "stage %s: task %u %s %s", s->name,
                       s->failed.task,
                       trp_failed_text(s->failed.times, failed, sizeof(failed)),
                       s->failed.reason);
+    if (s->dataset == TRP_NONE) {
+        blame(s->job, s->name, &why);
+        return;
+    }
+    d->failure.stage = s->id;
+    d->failure.err = why;
+    for (struct trp_driver_job *j = d->there; j; j = j->next)
+        if (j->failed.n == s->id.n)
+            blame(j, s->name, &why);
+}
+
+static void note_job_failure(trp_driver *d, struct trp_driver_job *j,
+                             const struct trp_action *a)
+{
+    trp_stage_id id = a->job_ended.stage;
+    trp_error why;
+    if (id.n == TRP_NONE) {
+        trp_error_set(&why, a->job_ended.code, "%s", a->job_ended.text);
+        blame(j, NULL, &why);
+    } else if (d->failure.err.code && d->failure.stage.n == id.n) {
+        blame(j, d->stages[id.n]->name, &d->failure.err);
+    } else {
+        j->failed = id;
+    }
 }
 
 void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
@@ -313,7 +393,7 @@ void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
     s->ended = true;
     d->stages_done++;
     trp_driver_stages_changed(d);
-    note_failure(s, a);
+    note_failure(d, s, a);
     if (s->job->work.stage_ended && !s->job->over)
         s->job->work.stage_ended(s->job->work.context, s->index, a);
     if (s->submitted)
@@ -338,13 +418,16 @@ void trp_perform_job_ended(trp_driver *d, const struct trp_action *a)
             d->stages_done++;
         }
     }
+    if (j->outcome == TRP_OUTCOME_FAILED)
+        note_job_failure(d, j, a);
     if (j->outcome == TRP_OUTCOME_CANCELLED && !j->err.code)
         trp_error_set(&j->err, d->stop ? d->stop : TRP_ECANCELLED, "%s",
-                      *d->stop_error.text ? d->stop_error.text
-                                          : "the run was cancelled");
-    trp_event_job_end(d->log, j->id, j->outcome, j->err.text,
+                      *d->stop_error.text ? d->stop_error.text : a->job_ended.text);
+    trp_event_job_end(d->log, j->id, j->outcome,
+                      *j->err.text ? j->err.text : a->job_ended.text,
                       trp_driver_wall(d, d->now));
-    j->over = true; /* freed by trp_driver_wait; until then attempts may end */
+    j->over = true;
+    d->unsettled = true;
 }
 
 void trp_perform_stage_retried(trp_driver *d, const struct trp_action *a)

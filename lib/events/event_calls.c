@@ -249,7 +249,7 @@ void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
 
 /* ---- jobs and stages ---- */
 
-void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
+void trp_event_job_start(trp_event_log *l, const struct trp_event_job *job, int64_t at,
                          const struct trp_event_stage *stages, uint32_t nstages)
 {
     struct trp_buf b = {0};
@@ -257,7 +257,9 @@ void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
     for (uint32_t i = 0; i < nstages; i++)
         if (trp_statistics_describe(l->statistics, &stages[i]) < 0)
             trp_event_log_out_of_memory(l);
-    trp_line_job_start(&b, job_in_log(l, job), at, stages, nstages);
+    struct trp_event_job in_log = *job;
+    in_log.job = job_in_log(l, job->job);
+    trp_line_job_start(&b, &in_log, at, stages, nstages);
     trp_event_log_put_lines(l, &b);
 }
 

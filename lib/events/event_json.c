@@ -263,11 +263,22 @@ static struct stage_info info_of(const struct trp_event_stage *s, int64_t submit
                                .submitted = submitted};
 }
 
-void trp_line_job_start(struct trp_buf *b, trp_job_id job, int64_t at,
+static void property(struct trp_buf *b, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    if (b->data[b->size - 1] != '{')
+        TRP_JSON(b, ",");
+    trp_json_text(b, name);
+    TRP_JSON(b, ":");
+    trp_json_text(b, value);
+}
+
+void trp_line_job_start(struct trp_buf *b, const struct trp_event_job *job, int64_t at,
                         const struct trp_event_stage *stages, uint32_t n)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerJobStart\",\"Job ID\":");
-    trp_json_int(b, job.n);
+    trp_json_int(b, job->job.n);
     TRP_JSON(b, ",\"Submission Time\":");
     trp_json_int(b, ms(at));
     TRP_JSON(b, ",\"Stage Infos\":[");
@@ -283,7 +294,12 @@ void trp_line_job_start(struct trp_buf *b, trp_job_id job, int64_t at,
             TRP_JSON(b, ",");
         trp_json_int(b, stages[i].stage.n);
     }
-    TRP_JSON(b, "],\"Properties\":{}}\n");
+    TRP_JSON(b, "],\"Properties\":{");
+    if (!b->failed) {
+        property(b, "spark.job.description", job->name);
+        property(b, "spark.scheduler.pool", job->pool);
+    }
+    TRP_JSON(b, "}}\n");
 }
 
 void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s,

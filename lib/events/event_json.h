@@ -45,7 +45,7 @@ void trp_line_environment(struct trp_buf *b, const char *app_name, const char *a
                           const char *const *keys, const char *const *values,
                           uint32_t n);
 void trp_line_profile(struct trp_buf *b, const struct trp_resource_profile *p);
-void trp_line_job_start(struct trp_buf *b, trp_job_id job, int64_t at,
+void trp_line_job_start(struct trp_buf *b, const struct trp_event_job *job, int64_t at,
                         const struct trp_event_stage *stages, uint32_t n);
 void trp_line_block(struct trp_buf *b, const struct trp_event_block *block);
 void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s,

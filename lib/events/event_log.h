@@ -82,7 +82,11 @@ struct trp_event_block {
     uint64_t memory, disk; /* bytes */
 };
 void trp_event_block(trp_event_log *l, const struct trp_event_block *b, int64_t at);
-void trp_event_job_start(trp_event_log *l, trp_job_id job, int64_t at,
+struct trp_event_job {
+    trp_job_id job;
+    const char *name, *pool; /* NULL: none */
+};
+void trp_event_job_start(trp_event_log *l, const struct trp_event_job *job, int64_t at,
                          const struct trp_event_stage *stages, uint32_t nstages);
 void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s,
                                int64_t at);

@@ -30,8 +30,18 @@ struct fake_dataset {
     uint64_t *outputs; /* by task: the attempt that made it; NULL: not computed yet */
 };
 
-struct trp_driver {
+struct fake_job {
     struct trp_work work;
+    uint32_t dataset;
+    char *name, *pool;
+    gboolean cancelled, gone;
+};
+
+struct trp_driver {
+    struct fake_job *all; /* jobs */
+    struct trp_work work; /* of the job that is computed */
+    char failed[600];     /* how the last attempt that failed did */
+    uint32_t entered;
     struct fake_dataset datasets[FAKE_DATASETS];
     uint32_t ndatasets, dataset; /* told; of the last job */
     trp_profile_id profile;
@@ -162,12 +172,15 @@ int trp_driver_submit(trp_driver *d, const struct trp_job_spec *spec,
                       const struct trp_work *work, trp_job_id *ret_job, trp_error *err)
 {
     (void)err;
-    d->work = *work;
     g_assert_true(spec->is_dataset);
     g_assert_cmpuint(spec->dataset, <, d->ndatasets);
-    d->dataset = spec->dataset;
-    d->places = d->datasets[d->dataset].places;
-    d->profile = d->datasets[d->dataset].profile;
+    d->places = d->datasets[spec->dataset].places;
+    d->profile = d->datasets[spec->dataset].profile;
+    d->all = g_renew(struct fake_job, d->all, d->jobs + 1);
+    d->all[d->jobs] = (struct fake_job){.work = *work,
+                                        .dataset = spec->dataset,
+                                        .name = g_strdup(spec->name),
+                                        .pool = g_strdup(spec->pool)};
     ret_job->n = d->jobs++;
     return 0;
 }
@@ -178,6 +191,50 @@ static inline void fake_pool(uint64_t bytes)
     trp_block_store_free(fake.blocks);
     fake.blocks = trp_block_store_new(fake_blocks_folder, NULL);
     trp_block_store_pool(fake.blocks, bytes);
+}
+
+void trp_driver_enter(trp_driver *d)
+{
+    d->entered++;
+}
+
+void trp_driver_leave(trp_driver *d)
+{
+    g_assert_cmpuint(d->entered--, >, 0);
+}
+
+static void fake_gone(struct fake_job *j)
+{
+    if (!j->gone)
+        j->work.gone(j->work.context);
+    j->gone = TRUE;
+}
+
+bool trp_driver_over(trp_driver *d, trp_job_id job)
+{
+    return d->all[job.n].cancelled;
+}
+
+void trp_driver_cancel(trp_driver *d, trp_job_id job)
+{
+    d->all[job.n].cancelled = TRUE;
+}
+
+void trp_driver_drop(trp_driver *d, trp_job_id job)
+{
+    fake_gone(&d->all[job.n]);
+}
+
+int trp_driver_cancel_stage(trp_driver *d, const char *name)
+{
+    int rc = TRP_ENOENT;
+    for (uint32_t i = 0; i < d->jobs; i++) {
+        if (d->all[i].gone || strcmp(d->datasets[d->all[i].dataset].name, name) != 0)
+            continue;
+        d->all[i].cancelled = TRUE;
+        rc = 0;
+    }
+    return rc;
 }
 
 /* Where the outputs lie that a dataset reads. */
@@ -247,6 +304,12 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
         return fake_attempt(d, dataset, stage, task, number, ret_status);
     }
     struct trp_action verdict = {.kind = TRP_ACTION_TASK_END};
+    if (r.mistake)
+        g_snprintf(d->failed, sizeof d->failed, "a mistake in the program: %s",
+                   r.error);
+    else if (r.status)
+        g_snprintf(d->failed, sizeof d->failed, "exit status %d: %s", (int)r.status,
+                   r.error);
     verdict.task_end.task = task;
     verdict.task_end.number = number;
     verdict.task_end.status = !r.status   ? TRP_END_SUCCESS
@@ -286,11 +349,14 @@ static int fake_task(trp_driver *d, uint32_t dataset, void *stage, uint32_t task
 {
     uint32_t number = 0;
     int status;
+    char times[48];
     while (fake_attempt(d, dataset, stage, task, number++, &status))
         ;
-    return status == 0 ? 0
-                       : trp_error_set(err, TRP_EFAILED, "stage %s: task %u",
-                                       d->datasets[dataset].name, task);
+    return status == 0
+               ? 0
+               : trp_error_set(err, TRP_EFAILED, "stage %s: task %u %s %s",
+                               d->datasets[dataset].name, task,
+                               trp_failed_text(number, times, sizeof times), d->failed);
 }
 
 static void *fake_open(trp_driver *d, uint32_t dataset, trp_error *err)
@@ -337,8 +403,16 @@ static int fake_compute(trp_driver *d, uint32_t dataset, trp_error *err)
 
 int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err)
 {
-    (void)job;
-    return fake_compute(d, d->dataset, err);
+    int rc;
+    if (d->all[job.n].cancelled) {
+        rc = trp_error_set(err, TRP_ECANCELLED, "Job %s cancelled", d->all[job.n].name);
+    } else {
+        d->work = d->all[job.n].work;
+        d->dataset = d->all[job.n].dataset;
+        rc = fake_compute(d, d->dataset, err);
+    }
+    fake_gone(&d->all[job.n]);
+    return rc;
 }
 
 int trp_driver_stopped(const trp_driver *d)
@@ -355,6 +429,13 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     size_t budget = SIZE_MAX;
     trp_tree_remove(AT_FDCWD, d->folder, &budget);
     g_clear_pointer(&d->folder, g_free);
+    g_assert_cmpuint(d->entered, ==, 0);
+    for (uint32_t i = 0; i < d->jobs; i++) {
+        fake_gone(&d->all[i]);
+        g_free(d->all[i].name);
+        g_free(d->all[i].pool);
+    }
+    g_clear_pointer(&d->all, g_free);
     for (uint32_t i = 0; i < d->ndatasets; i++) {
         g_free(d->datasets[i].name);
         g_free(d->datasets[i].places);

@@ -173,7 +173,8 @@ static void begin_run(struct world *w, const char *name, uint32_t ntasks)
     trp_event_environment(w->log, keys, values, 2);
     trp_event_application_start(w->log, START);
     trp_event_profile(w->log, &w->profile);
-    trp_event_job_start(w->log, (trp_job_id){0}, START + 1000 * MS, &s, 1);
+    trp_event_job_start(w->log, &(struct trp_event_job){.job = {0}}, START + 1000 * MS,
+                        &s, 1);
     trp_event_executor_added(w->log, (trp_executor_id){0}, "node1", &w->profile, &gpu,
                              1, START + 1500 * MS, START + 2000 * MS);
     trp_event_stage_submitted(w->log, &s, START + 2500 * MS);
@@ -889,7 +890,7 @@ static void a_gang_and_a_skipped_stage(void)
     struct world *w = new_world();
     open_log(w, TRP_EVENTS_AUTO);
     struct trp_event_stage s[] = {stage(0, "gang", 1), stage(1, "after", 3)};
-    trp_event_job_start(w->log, (trp_job_id){0}, START, s, 2);
+    trp_event_job_start(w->log, &(struct trp_event_job){.job = {0}}, START, s, 2);
     trp_event_stage_submitted(w->log, &s[0], START);
     struct trp_action g = {
         .kind = TRP_ACTION_GANG,

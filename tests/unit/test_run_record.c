@@ -122,7 +122,8 @@ static void play(struct world *w)
     trp_event_profile(l, &train);
     trp_event_slurm_job(l, 7, false, T0 + 1 * MS);
     trp_event_nodes(l, 2, T0 + 10 * MS);
-    trp_event_job_start(l, (trp_job_id){0}, T0 + 10 * MS, stages, 4);
+    trp_event_job_start(l, &(struct trp_event_job){.job = {0}}, T0 + 10 * MS, stages,
+                        4);
     trp_event_stage_submitted(l, &stages[0], T0 + 20 * MS);
     trp_event_slurm_step(l, 7, "r:default.0", false, 0, T0 + 30 * MS);
     trp_event_executor_added(l, (trp_executor_id){0}, "n1", &plain, NULL, 0,

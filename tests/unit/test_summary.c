@@ -318,7 +318,7 @@ static void the_table_without_devices(void)
 {
     trp_event_log *l = new_log();
     struct trp_event_stage s = {.stage = {0}, .name = "split", .ntasks = 2};
-    trp_event_job_start(l, (trp_job_id){0}, T0, &s, 1);
+    trp_event_job_start(l, &(struct trp_event_job){.job = {0}}, T0, &s, 1);
     run_stage(l, &s, &plain, false);
     g_assert_cmpint(trp_event_log_end(l, T0 + 5 * S, 0, NULL), ==, 0);
     char *text = summary_of(l);
@@ -343,7 +343,7 @@ static void devices_failures_and_idle_executors_show(void)
         {.stage = {1}, .name = "train", .ntasks = 2, .profile = {1}},
         {.stage = {2},            .name = "never",                .ntasks = 7}
     };
-    trp_event_job_start(l, (trp_job_id){0}, T0, s, 3);
+    trp_event_job_start(l, &(struct trp_event_job){.job = {0}}, T0, s, 3);
     run_stage(l, &s[0], &plain, false);
     run_stage(l, &s[1], &train, true);
     trp_event_stage_ended(l, s[2].stage, TRP_OUTCOME_SKIPPED, "", T0 + 15 * S);
@@ -380,7 +380,7 @@ static void loop_stage(trp_event_log *l, uint32_t n, const char *name, double se
     trp_executor_id e = {n};
     double at = 10.0 * n;
     int64_t from = T0 + 10 * S * n, to = from + (int64_t)(seconds * 1e9);
-    trp_event_job_start(l, (trp_job_id){n}, from, &s, 1);
+    trp_event_job_start(l, &(struct trp_event_job){.job = {n}}, from, &s, 1);
     trp_event_stage_submitted(l, &s, from);
     trp_event_executor_added(l, e, "h", &plain, NULL, 0, from, from);
     tell(l, n, n, at, at + seconds, &plain, fails ? TRP_END_EXIT : TRP_END_SUCCESS);

@@ -127,7 +127,7 @@ void trp_job_fail(struct trp_engine *e, struct trp_job *j, int code,
     end_job(e, j);
 }
 
-void trp_job_cancel(struct trp_engine *e, struct trp_job *j, const char *why)
+void trp_job_stop(struct trp_engine *e, struct trp_job *j, const char *why)
 {
     char number[16];
     trp_error text;
@@ -149,7 +149,7 @@ void trp_jobs_check_drained(struct trp_engine *e)
 {
     for (uint32_t i = 0; e->draining && i < e->njobs; i++)
         if (e->jobs[i] && !e->jobs[i]->over && !e->jobs[i]->busy)
-            trp_job_cancel(e, e->jobs[i], "");
+            trp_job_stop(e, e->jobs[i], "");
 }
 
 static void job_free(struct trp_job *j)
@@ -327,7 +327,7 @@ static int submit_stages(struct trp_engine *e, const struct trp_job_spec *spec,
         return rc;
     enter(e, j);
     if (e->draining)
-        trp_job_cancel(e, j, "");
+        trp_job_stop(e, j, "");
     else if (!j->open)
         end_job(e, j);
     for (uint32_t i = 0; !j->over && i < j->nuses; i++)
@@ -394,7 +394,7 @@ static int submit_dataset(struct trp_engine *e, const struct trp_job_spec *spec,
     }
     enter(e, j);
     if (e->draining)
-        trp_job_cancel(e, j, "");
+        trp_job_stop(e, j, "");
     else if (none)
         end_job(e, j);
     else

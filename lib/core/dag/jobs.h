@@ -13,7 +13,7 @@ int trp_job_submit(struct trp_engine *e, const struct trp_job_spec *spec,
 struct trp_job *trp_job_find(const struct trp_engine *e, trp_job_id id);
 /* Makes the stages of a dataset job and starts it; again, after it was gated. */
 void trp_job_start(struct trp_engine *e, struct trp_job *j);
-void trp_job_cancel(struct trp_engine *e, struct trp_job *j, const char *why);
+void trp_job_stop(struct trp_engine *e, struct trp_job *j, const char *why);
 /* Ends a job that cannot succeed. `s` (may be NULL) is the stage to blame. */
 void trp_job_fail(struct trp_engine *e, struct trp_job *j, int code,
                   struct trp_stage *s, uint32_t task, const char *text);

@@ -142,7 +142,7 @@ static bool cancel_stage(struct trp_engine *e, trp_stage_id id)
         return false;
     trp_error_set(&why, 0, "because stage %.100s was cancelled", s->name);
     while (s->uses)
-        trp_job_cancel(e, s->uses->job, why.text);
+        trp_job_stop(e, s->uses->job, why.text);
     return true;
 }
 
