@@ -136,8 +136,9 @@ int trp_finalize(trp_context *ctx)
     int status = trp_context_status(ctx);
     if (ctx->driver)
         status = trp_driver_end(ctx->driver, status, false);
-    for (; ctx->jobs; trp_job_free(ctx->jobs))
-        ctx->jobs->taken = true; /* no driver is left to ask */
+    ctx->driver = NULL;
+    while (ctx->jobs)
+        trp_job_free(ctx->jobs);
     trp_inline_end(ctx->in_line);
     while (ctx->rows)
         trp_rows_free(ctx->rows);

@@ -100,8 +100,6 @@ static void release(trp_job *j)
     if (j->held || j->driven)
         return;
     forget_parts(j);
-    trp_rows_free(j->rows);
-    free(j->value);
     free((void *)(uintptr_t)j->end.step.arg);
     free((void *)(uintptr_t)j->end.dir);
     free(j);
@@ -329,16 +327,23 @@ void trp_job_free(trp_job *j)
 {
     if (!j)
         return;
-    if (!j->taken && j->driven)
-        trp_driver_drop(j->context->driver, j->id);
+    trp_driver *driver = j->context->driver; /* NULL: it has ended */
+    if (driver && !j->taken)
+        trp_driver_drop(driver, j->id);
+    trp_rows_free(j->rows);
+    free(j->value);
     if (j->previous)
         j->previous->next = j->next;
     else
         j->context->jobs = j->next;
     if (j->next)
         j->next->previous = j->previous;
+    if (driver)
+        trp_driver_enter(driver); /* its loop may let go of it at this time */
     j->held = false;
     release(j);
+    if (driver)
+        trp_driver_leave(driver);
 }
 
 void trp_jobs_note(trp_context *ctx)

@@ -10,12 +10,12 @@
 static bool is_barrier(trp_dataset *d)
 {
     const trp_context *ctx = d->context;
-    if (trp_chain_walk(d) < 0)
-        return true;
-    for (size_t i = 0; i < ctx->nnodes; i++)
-        if (ctx->nodes[i]->kind == TRP_NODE_BARRIER)
-            return true;
-    return false;
+    trp_driver_enter(ctx->driver); /* its loop walks chains, too */
+    bool barrier = trp_chain_walk(d) < 0;
+    for (size_t i = 0; !barrier && i < ctx->nnodes; i++)
+        barrier = ctx->nodes[i]->kind == TRP_NODE_BARRIER;
+    trp_driver_leave(ctx->driver);
+    return barrier;
 }
 
 trp_dataset *trp_persist(trp_dataset *d, enum trp_storage level)

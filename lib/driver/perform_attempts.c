@@ -197,7 +197,8 @@ void trp_perform_launch(trp_driver *d, const struct trp_action *action)
         l.resources = resources.data;
         l.resources_size = (uint32_t)resources.size;
     }
-    if (s->job->work.launch && !s->job->over)
+    /* Of one that is over, too: another job may need its stage. */
+    if (s->job->work.launch && (!s->job->over || s->job->work.gone))
         s->job->work.launch(s->job->work.context, s->index, a->launch.task,
                             a->launch.number, &l);
     trp_launch_put(&x->launches, &l);

@@ -5,6 +5,7 @@
  *   shares A B     counts in pools A and B, 24 tasks each, which take tickets (the file
  *                  `started`) and run until theirs was called (called.N, or all)
  *   cancel         two jobs over one sum, and one of them is cancelled while it is made
+ *   inputs         the same; what is summed comes with the launches of the tasks
  *   stage          two jobs that need the stage "words", and one that does not
  *   fails          a job fails while another goes on
  *   shared         two jobs need one sum, and it fails
@@ -182,6 +183,23 @@ static void cancel(trp_context *ctx)
     printf("n: %" PRIu64 "\n", n);
 }
 
+static void inputs(trp_context *ctx)
+{
+    static int64_t values[4000];
+    for (int64_t i = 0; i < 4000; i++)
+        values[i] = i;
+    trp_dataset *d = trp_array(ctx, values, 4000, sizeof(*values), 400);
+    d = trp_transform(d, keyed, "sum.go", 7);
+    d = trp_reduce_by_key(trp_named(d, "words"), TRP_SUM_I64, 2);
+    trp_job *a = trp_count_async(d, NULL), *b = trp_reduce_async(d, add, NULL, 0, NULL);
+    until("summing");
+    trp_job_cancel(a);
+    ends(ctx, "a", a);
+    trp_job_free(a);
+    make("sum.go");
+    ends(ctx, "b", b);
+}
+
 static void stage(trp_context *ctx)
 {
     trp_dataset *d = sums(ctx, "sum.go");
@@ -266,6 +284,8 @@ int main(int argc, char **argv)
         overlap(ctx);
     else if (strcmp(what, "cancel") == 0)
         cancel(ctx);
+    else if (strcmp(what, "inputs") == 0)
+        inputs(ctx);
     else if (strcmp(what, "stage") == 0)
         stage(ctx);
     else if (strcmp(what, "fails") == 0)
