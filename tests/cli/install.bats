@@ -23,11 +23,6 @@ installed() {
 first_works() {
     installed LD_LIBRARY_PATH="$lib" troupe run --quiet --local=2 -- "$1" >out
     grep -qxE '[0-9]{3,} words' out
-    for program in "$usr"/share/doc/troupe/examples/*.c; do
-        # shellcheck disable=SC2046
-        cc -std=c11 -Wall -Wextra -pedantic -Werror "$program" \
-            $(pkg-config --cflags --libs troupe) -o program
-    done
 }
 
 @test "the installed troupe has its helpers, and runs a pipeline with them" {
@@ -47,6 +42,11 @@ first_works() {
     # It finds its library by itself.
     installed troupe run --quiet --local=2 -- ./first >out
     grep -qxE '[0-9]{3,} words' out
+    for program in "$usr"/share/doc/troupe/examples/*.c; do
+        # shellcheck disable=SC2046
+        cc -std=c11 -Wall -Wextra -pedantic -Werror "$program" \
+            $(pkg-config --cflags --libs troupe) -o program
+    done
 }
 
 @test "the modules of MPIs are found: by troupe, and by a program of a static run" {
