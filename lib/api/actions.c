@@ -167,12 +167,17 @@ int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
 
 /* ---- the value of a reduce ---- */
 
-static int combine_parts(const trp_job *j, struct trp_reducer *r)
+static int combine_parts(trp_job *j, struct trp_reducer *r)
 {
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < j->dataset->partitions; i++)
-        if (j->parts[i].any)
-            rc = trp_reducer_add(r, j->parts[i].data, j->parts[i].size);
+    for (uint32_t i = 0; rc == 0 && i < j->dataset->partitions; i++) {
+        if (!j->parts[i].any)
+            continue;
+        if ((rc = trp_part_load(j, i)) < 0)
+            return rc;
+        rc = trp_reducer_add(r, j->parts[i].data, j->parts[i].size);
+        trp_part_free(j, i);
+    }
     if (rc == 0)
         return 0;
     return trp_context_fail(j->context, TRP_EFAILED,

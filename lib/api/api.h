@@ -36,7 +36,7 @@ enum {
     TRP_PARTITIONS_MAX = 1 << 24, /* of a dataset */
     TRP_ARGUMENT_MAX = 64 << 20,  /* bytes given to a function */
     TRP_FUNCTION_NAME_MAX = 255,  /* bytes of a registered name */
-    TRP_STAGE_NAME_MAX = 200,     /* bytes of a name that trp_named gives */
+    TRP_STAGE_NAME_MAX = 200,     /* bytes of a name that the program gives */
 };
 
 enum trp_node_kind {
@@ -86,6 +86,7 @@ struct trp_dataset {
     trp_dataset *a, *b; /* what it is made of; NULL for a source */
     uint64_t walk;      /* the walk that saw it last, and its place there */
     uint32_t place;
+    uint32_t maker;  /* its number: what its function adds to accumulators */
     uint32_t result; /* the dataset of its last action (lineage.c); TRP_NONE: none */
     struct trp_owed owed; /* by its actions */
     union {
@@ -135,7 +136,8 @@ struct trp_rows {
     trp_batch batch;
 };
 
-struct trp_told; /* lineage.h */
+struct trp_told;            /* lineage.h */
+struct trp_broadcast_entry; /* broadcast.h */
 
 struct trp_context {
     trp_driver *driver;
@@ -146,7 +148,11 @@ struct trp_context {
     uint64_t failures;    /* so far */
     pid_t owner;          /* a forked child must not end the run */
     bool busy;            /* in an action */
+    bool ended;           /* there is no driver any more, and no run */
     trp_job *jobs;        /* those that the program holds */
+    uint32_t makers;      /* numbers given to datasets and actions */
+    struct trp_broadcast_entry *broadcasts; /* those that there are */
+    uint32_t nbroadcasts, broadcasts_capacity, last_broadcast;
     trp_dataset *datasets;
     trp_profile *profile_handles;
     trp_rows *rows;
@@ -178,6 +184,8 @@ void trp_make_good(struct trp_owed *owed);
 int trp_context_status(const trp_context *ctx);
 /* As trp_driver_stopped. */
 int trp_context_stopped(const trp_context *ctx);
+/* As trp_driver_shared. */
+const char *trp_context_shared(const trp_context *ctx);
 /* ---- errors.c, dataset.c ---- */
 
 /* The context of this process: where an action on a NULL dataset finds its error. */
@@ -195,6 +203,9 @@ trp_dataset *trp_dataset_coalesced(trp_dataset *d, uint32_t partitions);
  * error in the context. */
 trp_dataset *trp_dataset_source(trp_context *ctx, enum trp_node_kind kind,
                                 const char *what, uint32_t partitions, size_t more);
+/* Whether it may stand in lines that people read: 1 to TRP_STAGE_NAME_MAX bytes of UTF-8
+ * without control characters. NULL: no. */
+bool trp_name_is_text(const char *name);
 /* Frees all datasets. */
 void trp_datasets_free(trp_context *ctx);
 

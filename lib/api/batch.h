@@ -34,6 +34,9 @@ enum {
 
 /* What one partition may bring to the driver, and what may go with one launch. */
 #define TRP_RESULT_MAX (UINT32_C(1000) << 20)
+/* One above this goes by a file (shared_file.h). */
+#define TRP_RESULT_INLINE (UINT32_C(64) << 10)
+#define TRP_RESULTS_FOLDER "results"
 #define TRP_INPUT_MAX (UINT32_C(64) << 20)
 /* A task's message to all others of its stage. */
 #define TRP_GATHER_MAX (UINT32_C(16) << 20)

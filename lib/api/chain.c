@@ -15,6 +15,7 @@
  * there are nodes (a cycle, which no driver writes) is an error.
  */
 #include "api/chain.h"
+#include "api/broadcast.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,7 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
 {
     trp_put_u8(b, (uint8_t)d->kind);
     trp_put_u32(b, d->partitions);
+    trp_put_u32(b, d->maker);
     switch (d->kind) {
     case TRP_NODE_RANGE:
         trp_put_s64(b, d->range.begin);
@@ -115,6 +117,9 @@ int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
     trp_put_u8(b, (uint8_t)end->kind);
     put_step(b, &end->step);
     trp_put_text(b, end->dir);
+    trp_put_u32(b, end->maker);
+    trp_put_text(b, trp_context_shared(ctx));
+    trp_broadcasts_put(b, ctx);
     if (end->kind >= TRP_DO_SAMPLE) {
         trp_wide_plan_put(b, end->plan);
         trp_put_u8(b, (uint8_t)end->side);
@@ -284,6 +289,7 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
 {
     n->kind = trp_get_u8(v);
     n->partitions = trp_get_u32(v);
+    n->maker = trp_get_u32(v);
     bool ok = true;
     switch (n->kind) {
     case TRP_NODE_RANGE:
@@ -388,6 +394,10 @@ static bool get_chain(struct trp_view *v, struct trp_chain *c)
     if (c->kind < TRP_DO_COUNT || c->kind > TRP_DO_SHUFFLE || !get_step(v, &c->last))
         return false;
     c->dir = trp_get_text(v);
+    c->last.maker = trp_get_u32(v);
+    c->shared = trp_get_text(v);
+    if (!trp_broadcasts_get(v, &c->broadcasts, &c->nbroadcasts) || !c->shared)
+        return false;
     if (c->kind >= TRP_DO_SAMPLE) {
         bool ok = trp_wide_plan_get(v, &c->plan);
         c->side = trp_get_u8(v);
@@ -420,6 +430,7 @@ int trp_chain_get(const uint8_t *body, size_t size, struct trp_chain **ret,
         trp_chain_free(c);
         return rc;
     }
+    trp_broadcasts_keep(c->broadcasts, c->nbroadcasts);
     *ret = c;
     return 0;
 }
@@ -442,6 +453,8 @@ void trp_chain_free(struct trp_chain *c)
     trp_wide_plan_free(&c->plan);
     free(c->nodes);
     free(c->dir);
+    free(c->shared);
+    free(c->broadcasts);
     free(c);
 }
 
@@ -483,8 +496,8 @@ static void add_keep(struct trp_keeps *k, uint32_t node, uint32_t step,
 }
 
 int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_members *m,
-                       uint32_t *steps, uint32_t *ret_nsteps, uint32_t *ret_partition,
-                       struct trp_keeps *ret_keeps)
+                       struct trp_path_step *steps, uint32_t *ret_nsteps,
+                       uint32_t *ret_partition, struct trp_keeps *ret_keeps)
 {
     uint32_t at = 0, n = 0, coalesced = 0;
     ret_keeps->n = 0;
@@ -494,7 +507,7 @@ int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_memb
             return TRP_EPROTO;
         if (node->kind < TRP_NODE_TRANSFORM) {
             for (uint32_t i = 0; i < n / 2; i++) {
-                uint32_t swap = steps[i];
+                struct trp_path_step swap = steps[i];
                 steps[i] = steps[n - 1 - i];
                 steps[n - 1 - i] = swap;
             }
@@ -510,7 +523,7 @@ int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_memb
         if (is_step(node->kind) || keeps) {
             if (n == TRP_STEPS_MAX)
                 return TRP_EPROTO;
-            steps[n++] = at;
+            steps[n++] = (struct trp_path_step){at, task};
         }
         if (node->kind == TRP_NODE_COALESCE &&
             !take_member(c, node, coalesced++, m, &task))

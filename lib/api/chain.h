@@ -41,6 +41,7 @@ struct trp_chain_end {
     const struct trp_wide_plan *plan; /* sample, shuffle: of the wide node … */
     uint32_t side;                    /* … and which of its sides this is */
     uint32_t want;                    /* sample: keys of a partition */
+    uint32_t maker;                   /* foreach: its number, as of a dataset */
 };
 
 /* Walks the graph once: ctx->nodes are all nodes below `d`, `d` first. */
@@ -91,6 +92,7 @@ struct trp_chain_node {
     struct trp_wide_plan plan;
     char *base;
     char *name; /* of the function */
+    uint32_t maker;
     trp_function function;
     uint8_t *arg;
 };
@@ -100,6 +102,9 @@ struct trp_chain {
     struct trp_wide_plan plan; /* sample, shuffle */
     uint32_t side, want;
     char *dir;
+    char *shared; /* the folder of the run that all hosts see */
+    struct trp_broadcast_entry *broadcasts;
+    uint32_t nbroadcasts;
     struct trp_chain_node last; /* reduce, foreach: the function of the action */
     trp_combine combine;
     bool keeps; /* a dataset of it is kept */
@@ -133,11 +138,15 @@ struct trp_keeps {
     } v[TRP_KEEPS_MAX];
 };
 /* The path of a task's next member: fills `steps` (TRP_STEPS_MAX) with the nodes of
- * functions and kept ones, nearest the source first, and the number of the partition in
- * its source. Returns the index of the source, or TRP_EPROTO. */
+ * functions and kept ones, nearest the source first, each with the number of its
+ * partition, and the number of the partition in its source. Returns the index of the
+ * source, or TRP_EPROTO. */
+struct trp_path_step {
+    uint32_t node, partition;
+};
 int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_members *m,
-                       uint32_t *steps, uint32_t *ret_nsteps, uint32_t *ret_partition,
-                       struct trp_keeps *ret_keeps);
+                       struct trp_path_step *steps, uint32_t *ret_nsteps,
+                       uint32_t *ret_partition, struct trp_keeps *ret_keeps);
 /* Goes on behind the member whose path was walked, within one partition of what the
  * first `above` coalesced nodes stand on; false: it was the last. */
 bool trp_members_next(struct trp_members *m, uint32_t above);

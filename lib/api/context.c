@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/broadcast.h"
 #include "api/job.h"
 
 static void at_exit(int status, void *unused)
@@ -134,6 +135,7 @@ int trp_finalize(trp_context *ctx)
     fflush(stdout); /* what the program printed stands before the summary */
     trp_jobs_note(ctx);
     int status = trp_context_status(ctx);
+    ctx->ended = true;
     if (ctx->driver)
         status = trp_driver_end(ctx->driver, status, false);
     ctx->driver = NULL;
@@ -149,6 +151,7 @@ int trp_finalize(trp_context *ctx)
         ctx->profile_handles = p->next;
         free(p);
     }
+    trp_broadcasts_free(ctx);
     trp_profiles_free(ctx->profiles);
     trp_buf_free(&ctx->body);
     free(ctx->nodes);

@@ -31,6 +31,7 @@ static trp_dataset *node_new(trp_context *ctx, enum trp_node_kind kind,
     d->kind = kind;
     d->partitions = partitions;
     d->result = TRP_NONE;
+    d->maker = ++ctx->makers;
     d->next = ctx->datasets;
     ctx->datasets = d;
     return d;
@@ -369,9 +370,12 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
     return n;
 }
 
-/* UTF-8 without control characters: it stands in lines that people read. */
-static bool is_text(const char *s, size_t n)
+bool trp_name_is_text(const char *name)
 {
+    const char *s = name;
+    size_t n = name ? strlen(name) : 0;
+    if (n == 0 || n > TRP_STAGE_NAME_MAX)
+        return false;
     for (size_t i = 0, length; i < n; i += length) {
         length = trp_utf8_length(s + i, n - i);
         if (length == 0 || (unsigned char)s[i] < 0x20 || s[i] == 0x7f)
@@ -384,14 +388,14 @@ trp_dataset *trp_named(trp_dataset *d, const char *name)
 {
     if (!d)
         return NULL;
-    size_t size = name ? strlen(name) : 0;
-    if (size == 0 || size > TRP_STAGE_NAME_MAX || !is_text(name, size)) {
+    if (!trp_name_is_text(name)) {
         trp_dataset_fail(d->context, TRP_EINVAL,
                          "trp_named: a name has 1 to %d bytes of UTF-8 and no control "
                          "characters",
                          TRP_STAGE_NAME_MAX);
         return NULL;
     }
+    size_t size = strlen(name);
     trp_dataset *n = trp_dataset_mark(d, TRP_NODE_NAMED, size + 1);
     if (n)
         n->name = memcpy(n + 1, name, size + 1);

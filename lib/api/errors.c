@@ -107,6 +107,12 @@ int trp_context_stopped(const trp_context *ctx)
     return ctx->driver ? trp_driver_stopped(ctx->driver) : 0;
 }
 
+const char *trp_context_shared(const trp_context *ctx)
+{
+    return ctx->driver ? trp_driver_shared(ctx->driver)
+                       : trp_inline_shared(ctx->in_line);
+}
+
 int trp_context_status(const trp_context *ctx)
 {
     int stopped = trp_context_stopped(ctx);

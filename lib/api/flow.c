@@ -128,10 +128,14 @@ int trp_flow_writer_flush(trp_writer *w, void *context)
     return trp_flow_push(f, s->position, &b);
 }
 
-static int call(struct trp_flow *f, const struct trp_chain_node *node,
-                const trp_batch *in, trp_writer *w)
+static int call(struct trp_flow *f, uint32_t position,
+                const struct trp_chain_node *node, const trp_batch *in, trp_writer *w)
 {
+    /* A function that emits calls the next one from within. */
+    const struct trp_maker outer = f->task.by;
+    f->task.by = (struct trp_maker){node->maker, f->steps[position].partition};
     int rc = node->function(&f->task, in, w, node->arg);
+    f->task.by = outer;
     if (f->failed)
         return -1;
     if (w->mistake)
@@ -146,11 +150,12 @@ static int call(struct trp_flow *f, const struct trp_chain_node *node,
 }
 
 /* The records that the predicate kept go to the filter's own writer. */
-static int filter(struct trp_flow *f, const struct trp_chain_node *node,
-                  struct trp_step_writers *s, const trp_batch *in)
+static int filter(struct trp_flow *f, uint32_t position,
+                  const struct trp_chain_node *node, struct trp_step_writers *s,
+                  const trp_batch *in)
 {
     trp_writer_clear(&s->verdicts);
-    int rc = call(f, node, in, &s->verdicts);
+    int rc = call(f, position, node, in, &s->verdicts);
     if (rc < 0)
         return rc;
     if (s->verdicts.count != in->count || s->verdicts.values.width != sizeof(int32_t))
@@ -180,15 +185,15 @@ int trp_flow_push(struct trp_flow *f, uint32_t position, const trp_batch *in)
     if (position == f->nsteps)
         return end_take(f, in);
     struct trp_step_writers *s = &f->writers[position];
-    uint32_t at = f->steps[position];
+    uint32_t at = f->steps[position].node;
     const struct trp_chain_node *node =
         at == TRP_NONE ? &f->chain->last : &f->chain->nodes[at];
     if (node->kind == TRP_NODE_PERSIST)
         return trp_flow_keep(f, position, in);
     if (node->kind == TRP_NODE_FILTER)
-        return filter(f, node, s, in);
+        return filter(f, position, node, s, in);
     uint64_t before = s->out.emitted;
-    int rc = call(f, node, in, &s->out);
+    int rc = call(f, position, node, in, &s->out);
     if (rc < 0 || node->kind != TRP_NODE_MAP)
         return rc;
     if (s->out.emitted - before != in->count)

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "api/broadcast.h"
 #include "api/chain.h"
 #include "api/sample.h"
 #include "api/task.h"
@@ -29,8 +30,10 @@ struct trp_flow {
     struct trp_members members; /* where the task is … */
     uint32_t partition;         /* … and the partition of its source */
     uint32_t nsteps;
-    uint32_t steps[TRP_STEPS_MAX];
-    struct trp_keeps keeps; /* which of them keep what passes … */
+    struct trp_path_step steps[TRP_STEPS_MAX];
+    struct trp_added_list added; /* to accumulators */
+    struct trp_broadcasts_held broadcasts;
+    struct trp_keeps keeps; /* which of the steps keep what passes … */
     uint32_t nopen;         /* … and what of that is being kept */
     struct {
         trp_block_writer *writer; /* NULL: it cannot be */

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/shared_file.h"
+
 /* ---- what the driver asks ---- */
 
 static int stage_message(void *context, uint32_t stage, struct trp_stage_message *ret,
@@ -45,14 +47,50 @@ static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number
                     &l->extra_size);
 }
 
+int trp_part_load(trp_job *j, uint32_t task)
+{
+    struct trp_part *p = &j->parts[task];
+    trp_error err;
+    const uint8_t *data;
+    if (!p->in_file || p->mapped)
+        return 0;
+    if (trp_shared_map(trp_context_shared(j->context), TRP_RESULTS_FOLDER, p->attempt.n,
+                       p->size, p->hash, &data, &err) < 0)
+        return trp_context_fail(j->context, err.code, "the result of partition %u: %s",
+                                task, err.text);
+    p->data = (uint8_t *)(uintptr_t)data;
+    p->mapped = true;
+    return 0;
+}
+
+void trp_part_free(trp_job *j, uint32_t task)
+{
+    struct trp_part *p = &j->parts[task];
+    if (p->mapped)
+        trp_shared_unmap(p->data, p->size);
+    else
+        free(p->data);
+    if (p->in_file && !j->context->ended)
+        trp_shared_remove(trp_context_shared(j->context), TRP_RESULTS_FOLDER,
+                          p->attempt.n);
+    *p = (struct trp_part){.done = p->done, .any = p->any};
+}
+
 static void keep_part(struct trp_job *j, struct trp_part *p, uint32_t task,
                       const struct trp_end *end)
 {
-    free(p->data); /* a barrier stage that failed did it before */
-    p->data = NULL;
-    p->size = 0;
+    if (p->in_file && end->in_file && p->attempt.n == end->attempt.n)
+        return;
+    trp_part_free(j, task); /* a barrier stage that failed did it before */
     p->done = true;
     p->any = end->records_out > 0;
+    if (end->in_file) {
+        p->in_file = true;
+        p->attempt = end->attempt;
+        p->size = (uint32_t)end->file.size;
+        p->hash = end->file.hash;
+        return;
+    }
     if (end->extra_size == 0)
         return;
     p->data = malloc(end->extra_size);
@@ -88,7 +126,7 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
 static void forget_parts(trp_job *j)
 {
     for (uint32_t i = 0; j->parts && i < j->dataset->partitions; i++)
-        free(j->parts[i].data);
+        trp_part_free(j, i);
     free(j->parts);
     free(j->done);
     j->parts = NULL;
@@ -152,6 +190,7 @@ static int submit(trp_job *j, const char *pool)
     struct trp_job_spec spec = {
         .is_dataset = true, .redo = true, .name = name, .pool = pool};
     trp_error err = {0};
+    j->end.maker = ++ctx->makers;
     int rc = trp_lineage_tell(j->dataset, &j->end, pool, &j->told);
     if (rc < 0)
         return rc;
@@ -240,11 +279,13 @@ static int await(trp_job *j)
 int trp_job_before(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
                    trp_job **ret_job)
 {
-    trp_job *j;
+    trp_job *j = NULL;
     int rc = begin(d, end, pool, &j);
     if (rc < 0)
         return rc;
     rc = await(j);
+    for (uint32_t i = 0; rc == 0 && j->parts && i < d->partitions; i++)
+        rc = trp_part_load(j, i);
     j->taken = true;
     if (rc == 0)
         *ret_job = j;

@@ -21,7 +21,11 @@ struct trp_part {
     uint8_t *data;
     uint32_t size;
     bool done;
-    bool any; /* reduce: there is a value */
+    bool any;     /* reduce: there is a value */
+    bool in_file; /* it lies in the file of … */
+    bool mapped;  /* … (`data` is that) */
+    trp_attempt_id attempt;
+    uint64_t hash;
 };
 
 struct trp_job {
@@ -52,6 +56,12 @@ trp_job *trp_job_begin(trp_dataset *d, const struct trp_chain_end *end,
  * *ret_job: with its parts; to be freed with trp_job_free. */
 int trp_job_before(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
                    trp_job **ret_job);
+
+/* Has the bytes of a part that lies in a file. TRP_ESYSTEM with the text in the
+ * context. */
+int trp_part_load(trp_job *j, uint32_t task);
+/* Its bytes are of no use any more. */
+void trp_part_free(trp_job *j, uint32_t task);
 
 /* For jobs of which nobody asked how they ended: the failures of those that are over
  * are noted. */

@@ -19,7 +19,8 @@ static int skip_members(struct trp_flow *f, uint32_t above, int64_t source,
                         struct trp_view *inputs)
 {
     struct trp_keeps keeps;
-    uint32_t steps[TRP_STEPS_MAX], nsteps, partition;
+    struct trp_path_step steps[TRP_STEPS_MAX];
+    uint32_t nsteps, partition;
     size_t size;
     for (;;) {
         if (source < 0)

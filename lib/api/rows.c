@@ -8,11 +8,14 @@
 #include "api/job.h"
 
 /* All parts in order into the rows' writer, each freed as it was taken. */
-static int rows_fill(trp_rows *r, const trp_job *a)
+static int rows_fill(trp_rows *r, trp_job *a)
 {
     uint32_t n = a->dataset->partitions;
     for (uint32_t i = 0; i < n; i++) {
         trp_batch b;
+        int rc = trp_part_load(a, i);
+        if (rc < 0)
+            return rc;
         if (!a->parts[i].data)
             continue;
         if (trp_batch_decode(a->parts[i].data, a->parts[i].size, &b) < 0)
@@ -29,8 +32,7 @@ static int rows_fill(trp_rows *r, const trp_job *a)
         if (trp_writer_add_batch(&r->records, &b) < 0)
             return trp_context_fail(a->context, TRP_ENOMEM,
                                     "out of memory for the collected records");
-        free(a->parts[i].data);
-        a->parts[i].data = NULL;
+        trp_part_free(a, i);
     }
     r->batch = trp_writer_batch(&r->records);
     return 0;

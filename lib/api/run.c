@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "api/flow.h"
+#include "api/shared_file.h"
 
 static _Thread_local struct trp_flow *thread_flow;
 static pthread_key_t flow_key;
@@ -37,6 +38,8 @@ static void flow_free(void *p)
     trp_sample_free(&f->sample);
     trp_buf_free(&f->pack);
     trp_buf_free(&f->save.lines);
+    free(f->added.v);
+    free(f->broadcasts.places);
     free(f->resources);
     free(f);
 }
@@ -144,7 +147,10 @@ static int flow_member(struct trp_flow *f, struct trp_view *inputs)
     if (f->failed)
         return -1;
     if (c->kind == TRP_DO_FOREACH)
-        f->steps[f->nsteps++] = TRP_NONE; /* c->last */
+        f->steps[f->nsteps++] =
+            (struct trp_path_step){TRP_NONE, f->task.info->task}; /* c->last */
+    f->task.by = (struct trp_maker){c->nodes[source].maker, f->partition};
+    f->added.from = f->added.n;
     int rc = flow_writers(f);
     if (rc == 0)
         rc = kept ? trp_flow_kept_source(f, kept)
@@ -163,6 +169,22 @@ int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size)
         trp_flow_keep_end(f, f->members.n, true);
     trp_flow_keep_end(f, 0, rc == 0);
     return rc;
+}
+
+/* A large result would keep others waiting on the control channel. */
+static int result_to_file(struct trp_flow *f)
+{
+    struct trp_function_result *ret = f->ret;
+    trp_error err;
+    if (trp_shared_write(f->chain->shared, TRP_RESULTS_FOLDER, f->task.info->attempt.n,
+                         ret->result, ret->result_size, &ret->file.hash, &err) < 0)
+        return trp_flow_fail(f, err.code, "%s", err.text);
+    ret->file.size = ret->result_size;
+    ret->in_file = true;
+    free(ret->result);
+    ret->result = NULL;
+    ret->result_size = 0;
+    return 0;
 }
 
 /* What the driver gets. */
@@ -199,7 +221,7 @@ static int flow_result(struct trp_flow *f)
         ret->result_size = (uint32_t)n;
     }
     ret->bytes_out = ret->result_size;
-    return 0;
+    return ret->result_size > TRP_RESULT_INLINE ? result_to_file(f) : 0;
 }
 
 static void flow_sample(struct trp_flow *f, const uint8_t *input, size_t size)
@@ -235,6 +257,42 @@ static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
         flow_result(f);
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const struct trp_added *x = a, *y = b;
+    if (x->accumulator != y->accumulator)
+        return x->accumulator < y->accumulator ? -1 : 1;
+    if (x->maker != y->maker)
+        return x->maker < y->maker ? -1 : 1;
+    return (x->partition > y->partition) - (x->partition < y->partition);
+}
+
+/* Of a task that succeeded. Members that share a partition (above a coalesced node) have
+ * an entry each: they are one. */
+static void tell_added(struct trp_flow *f)
+{
+    struct trp_buf b = {0};
+    struct trp_added *v = f->added.v;
+    uint32_t n = 0;
+    qsort(v, f->added.n, sizeof(*v), by_key);
+    for (uint32_t i = 0; i < f->added.n; i++) {
+        if (n > 0 && by_key(&v[n - 1], &v[i]) == 0)
+            v[n - 1].value = (int64_t)((uint64_t)v[n - 1].value + (uint64_t)v[i].value);
+        else
+            v[n++] = v[i];
+    }
+    f->added.n = n;
+    for (uint32_t i = 0; i < n; i++)
+        trp_added_put(&b, &v[i]);
+    if (b.failed) {
+        trp_flow_fail(f, TRP_ENOMEM, "out of memory for accumulators");
+        trp_buf_free(&b);
+        return;
+    }
+    f->ret->added = b.data;
+    f->ret->nadded = f->added.n;
+}
+
 static void runner_run(void *stage, const struct trp_task_info *info,
                        const uint8_t *input, uint32_t input_size,
                        struct trp_function_result *ret)
@@ -248,6 +306,9 @@ static void runner_run(void *stage, const struct trp_task_info *info,
     ret->data = (struct trp_end_data){0};
     ret->result = NULL;
     ret->result_size = 0;
+    ret->added = NULL;
+    ret->nadded = 0;
+    ret->in_file = false;
     ret->records_in = ret->records_out = ret->bytes_in = ret->bytes_out = 0;
     ret->error[0] = '\0';
     struct trp_flow *f = flow_of_thread();
@@ -259,9 +320,17 @@ static void runner_run(void *stage, const struct trp_task_info *info,
     f->chain = stage;
     f->ret = ret;
     f->failed = false;
-    f->task = (struct trp_task){
-        .info = info, .ret = ret, .resources = &f->resources, .gathered = &f->gathered};
+    f->task = (struct trp_task){.info = info,
+                                .ret = ret,
+                                .added = &f->added,
+                                .flow = f,
+                                .resources = &f->resources,
+                                .gathered = &f->gathered};
+    f->added.n = f->added.from = f->added.last = 0;
     flow_run(f, input, input_size);
+    if (!f->failed && f->added.n && f->chain->kind != TRP_DO_SAMPLE)
+        tell_added(f); /* a sample may read its partition in part, or twice */
+    trp_broadcasts_let_go(&f->broadcasts);
     trp_flow_memory_repay(f);
     trp_task_forget(&f->task);
     trp_sample_free(&f->sample);

@@ -4,7 +4,7 @@
  * once, when first asked for, so that names and addresses can be handed out as strings
  * that live as long as the task, and searched each time: a task has one or two.
  */
-#include "api/task.h"
+#include "api/flow.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -101,6 +101,20 @@ uint32_t trp_task_resource(const trp_task *t, const char *resource,
         line = *end ? end + 1 : end;
     }
     return 0;
+}
+
+const void *trp_broadcast_get(trp_task *t, struct trp_broadcast b, size_t *ret_size)
+{
+    const struct trp_chain *c = t->flow->chain;
+    trp_error err;
+    size_t size;
+    const void *data = trp_broadcast_map(c->shared, c->broadcasts, c->nbroadcasts, b.id,
+                                         &t->flow->broadcasts, &size, &err);
+    if (!data)
+        trp_task_error(t, "%s", err.text);
+    else if (ret_size)
+        *ret_size = size;
+    return data;
 }
 
 /* ---- barrier ---- */

@@ -8,7 +8,23 @@
 #include "api/batch.h"
 #include "executor/executor.h"
 
+/* Whose function runs, and for which of its partitions. */
+struct trp_maker {
+    uint32_t maker, partition;
+};
+
+/* What a task has added to accumulators. */
+struct trp_added_list {
+    struct trp_added *v;
+    uint32_t n, capacity;
+    uint32_t from; /* where the present member of the task begins (chain.h) */
+    uint32_t last; /* the one that was added to last */
+};
+
 struct trp_task {
+    struct trp_maker by;
+    struct trp_added_list *added;
+    struct trp_flow *flow;
     const struct trp_task_info *info;
     struct trp_function_result *ret;
     char **resources;     /* copy of info->resources whose separators became NUL */

@@ -45,7 +45,7 @@
  *     }
  *
  * To be read from here to the end: 1 the run, 2 functions, 3 datasets, 4 actions,
- * 5 shapes, 6 wide operations, 7 tasks, 8 jobs. More of it: examples/.
+ * 5 shapes, 6 wide operations, 7 tasks, 8 jobs, 9 what all tasks share. More of it: examples/.
  */
 #ifndef TROUPE_H
 #define TROUPE_H
@@ -589,6 +589,50 @@ int trp_job_cancel(trp_job *j);
 int trp_cancel_stage(trp_context *ctx, const char *name);
 /* Lets its result go; cancels it when it runs. trp_finalize does so for all. */
 void trp_job_free(trp_job *j);
+
+/* ---- 9. what all tasks share: sums that they add to, bytes that they read ----
+ *
+ * Both are plain values, which a function gets in its argument:
+ *
+ *     struct args { struct trp_accumulator bad; struct trp_broadcast table; } a = {
+ *         trp_accumulator(ctx, "bad lines"), trp_broadcast(ctx, table, sizeof(table))};
+ *     trp_count(trp_transform(d, parse, &a, sizeof(a)), &n);
+ *     printf("%lld bad lines\n", (long long)trp_accumulator_value(a.bad));
+ *
+ * and in parse, with `const struct args *a = arg`:
+ *
+ *     const int32_t *table = trp_broadcast_get(t, a->table, &size);
+ *     if (!table || trp_add(t, a->bad, 1) < 0)
+ *         return -1;
+ */
+
+/* A sum of int64_t (it wraps around), with a name for event log and summary (copied). Id
+ * 0 with the error in the context. */
+struct trp_accumulator {
+    uint32_t id;
+};
+struct trp_accumulator trp_accumulator(trp_context *ctx, const char *name);
+/* In a task: adds to it. What counts is each partition of what the function makes, once,
+ * however often it is computed: by attempts that fail, by copies of slow tasks, for
+ * outputs that were lost, by several actions. (The function of trp_foreach makes its
+ * partitions anew in each action.) So the sum depends on the data alone, if what the
+ * function adds does. TRP_EINVAL, TRP_ENOMEM: return with an error then. */
+int trp_add(trp_task *t, struct trp_accumulator a, int64_t n);
+/* On the driver: the sum of all tasks that have succeeded by now. */
+int64_t trp_accumulator_value(struct trp_accumulator a);
+
+/* `size` bytes for all tasks, copied: into a file of the run, which each host reads once,
+ * and whose pages the executors of a host share. Id 0 with the error in the context. */
+struct trp_broadcast {
+    uint32_t id;
+};
+struct trp_broadcast trp_broadcast(trp_context *ctx, const void *data, size_t size);
+/* In a task: the bytes, to be read only, at an address for any type, until the function
+ * returns. NULL when they cannot be read, or are gone: return with an error then. */
+const void *trp_broadcast_get(trp_task *t, struct trp_broadcast b, size_t *ret_size);
+/* No job that is begun from here on asks for it: its file goes. trp_finalize does so for
+ * all. */
+void trp_broadcast_free(trp_context *ctx, struct trp_broadcast b);
 
 #ifdef __cplusplus
 }

@@ -286,6 +286,7 @@ static void driver_free(trp_driver *d)
     trp_event_log_free(d->log);
     trp_record_free(d);
     trp_baton_free(d->baton);
+    trp_accumulators_free(d->accumulators);
     trp_pool_list_free(&d->pools);
     trp_run_spec_free(d->own_spec);
     trp_options_free(d->own_options);
@@ -299,6 +300,7 @@ static void driver_free(trp_driver *d)
     free(d->secret_file);
     free(d->run_name);
     free(d->run_dir);
+    free(d->shared);
     free(d);
 }
 
@@ -328,13 +330,16 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     d->run_name = strdup(config->run_name);
     d->run_dir = strdup(config->run_dir);
     d->baton = trp_baton_new();
+    d->accumulators = trp_accumulators_new();
+    if (asprintf(&d->shared, "%s/state/scratch", config->run_dir) < 0)
+        d->shared = NULL;
     d->network_timeout_ns = trp_options_time_ns(d->options, "network.timeout");
     d->heartbeat_ns = trp_options_time_ns(d->options, "executor.heartbeatInterval");
     d->records_ns = records_ns(d->options);
     clock_gettime(CLOCK_REALTIME, &wall);
     d->wall_offset =
         (int64_t)wall.tv_sec * TRP_DRIVER_SECOND + wall.tv_nsec - trp_clock_ns();
-    int rc = d->run_name && d->run_dir && d->baton
+    int rc = d->run_name && d->run_dir && d->baton && d->accumulators && d->shared
                  ? make_parts(d, err)
                  : trp_error_set(err, TRP_ENOMEM, "out of memory for the driver");
     if (rc < 0) {
@@ -526,6 +531,27 @@ int trp_driver_cancel_stage(trp_driver *d, const char *name)
     }
     trp_driver_leave(d);
     return rc;
+}
+
+uint32_t trp_driver_accumulator(trp_driver *d, const char *name)
+{
+    trp_driver_enter(d);
+    uint32_t id = trp_accumulators_add(d->accumulators, name);
+    trp_driver_leave(d);
+    return id;
+}
+
+int64_t trp_driver_accumulated(trp_driver *d, uint32_t id)
+{
+    trp_driver_enter(d);
+    int64_t value = trp_accumulators_value(d->accumulators, id);
+    trp_driver_leave(d);
+    return value;
+}
+
+const char *trp_driver_shared(const trp_driver *d)
+{
+    return d->shared;
 }
 
 trp_stage_id trp_driver_stage(const trp_driver *d, trp_job_id job, uint32_t stage)

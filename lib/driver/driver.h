@@ -150,6 +150,16 @@ void trp_driver_drop(trp_driver *d, trp_job_id job);
  * are none. */
 int trp_driver_cancel_stage(trp_driver *d, const char *name);
 
+/* A sum that tasks of functions add to (driver/accumulators.h): its id, from 1, which
+ * they know it by; 0: out of memory. The name is copied. */
+uint32_t trp_driver_accumulator(trp_driver *d, const char *name);
+/* What was added by now. */
+int64_t trp_driver_accumulated(trp_driver *d, uint32_t id);
+
+/* The folder of the run that all hosts see and that goes with the run, for what does not
+ * travel in messages. */
+const char *trp_driver_shared(const trp_driver *d);
+
 /* Ends what still runs of all jobs and waits until it has ended: for 2 s, or 7 s where
  * it is asked politely. */
 void trp_driver_end_attempts(trp_driver *d);

@@ -24,6 +24,7 @@
 #include "cluster/cluster.h"
 #include "comm/channel.h"
 #include "conf/pool_section.h"
+#include "driver/accumulators.h"
 #include "driver/control.h"
 #include "driver/driver.h"
 #include "events/engine_trace.h"
@@ -153,7 +154,7 @@ struct trp_driver_job {
 
 struct trp_driver {
     struct trp_driver_config config;
-    char *run_name, *run_dir;
+    char *run_name, *run_dir, *shared; /* `shared`: trp_driver_shared */
     uv_loop_t loop;
     uv_poll_t channel_poll, control_poll;
     uv_async_t wake;
@@ -188,9 +189,10 @@ struct trp_driver {
     const struct trp_job_spec
         *submitting; /* the spec and work of the job in this step */
     const struct trp_work *submitting_work;
-    uint32_t attempts;                     /* live */
-    uint64_t steps;                        /* of the engine */
-    bool performing;                       /* actions are being taken, further out */
+    uint32_t attempts; /* live */
+    uint64_t steps;    /* of the engine */
+    bool performing;   /* actions are being taken, further out */
+    trp_accumulators *accumulators;
     const struct trp_end *ended;           /* the end that the present step is about */
     uint32_t *to_flush, nflush, flush_cap; /* executors with launches to send */
 

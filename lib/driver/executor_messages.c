@@ -42,7 +42,7 @@ static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t 
             rc = TRP_EPROTO;
             break;
         }
-        ev.ended.result_bytes = end.status == TRP_END_SUCCESS ? end.extra_size : 0;
+        ev.ended.result_bytes = trp_end_result_size(&end);
         d->ended = &end;
         x->ends++;
         trp_driver_step(d, &ev);

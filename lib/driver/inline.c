@@ -37,6 +37,7 @@ struct trp_inline {
     struct inline_dataset *datasets;
     uint32_t ndatasets, capacity;
     uint32_t attempts; /* so far */
+    trp_accumulators *accumulators;
     char host[256];
     char folder[TRP_PRIVATE_FOLDER];
 };
@@ -78,7 +79,9 @@ int trp_inline_open(const struct trp_function_runner *runner, trp_inline **ret,
     if (!in)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     in->runner = runner;
-    int rc = open_parts(in, err);
+    in->accumulators = trp_accumulators_new();
+    int rc = in->accumulators ? open_parts(in, err)
+                              : trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (rc < 0) {
         trp_profiles_free(in->profiles);
         trp_inline_end(in);
@@ -89,10 +92,21 @@ int trp_inline_open(const struct trp_function_runner *runner, trp_inline **ret,
     return 0;
 }
 
+trp_accumulators *trp_inline_accumulators(trp_inline *in)
+{
+    return in->accumulators;
+}
+
+const char *trp_inline_shared(const trp_inline *in)
+{
+    return in->folder;
+}
+
 void trp_inline_end(trp_inline *in)
 {
     if (!in)
         return;
+    trp_accumulators_free(in->accumulators);
     for (uint32_t i = 0; i < in->ndatasets; i++) {
         free(in->datasets[i].name);
         free(in->datasets[i].parents);
@@ -264,18 +278,26 @@ static int task_failed(const struct inline_stage *s, const char *stage, uint32_t
                          trp_end_reason(&verdict, &end, 0, why, sizeof(why)));
 }
 
-static void task_succeeded(const struct inline_stage *s, uint32_t task,
-                           const struct trp_function_result *r)
+static int task_succeeded(trp_inline *in, const struct inline_stage *s, uint32_t task,
+                          trp_attempt_id attempt, const struct trp_function_result *r,
+                          trp_error *err)
 {
+    const struct trp_event_update *updates;
     const struct trp_action verdict = {
         .kind = TRP_ACTION_TASK_END,
         .task_end = {.task = task, .status = TRP_END_SUCCESS}
     };
-    const struct trp_end end = {.status = TRP_END_SUCCESS,
+    const struct trp_end end = {.attempt = attempt,
+                                .status = TRP_END_SUCCESS,
                                 .records_out = r->records_out,
                                 .extra = r->result,
-                                .extra_size = r->result_size};
+                                .extra_size = r->result_size,
+                                .in_file = r->in_file,
+                                .file = r->file};
     s->work->task_ended(s->work->context, s->dataset, &verdict, &end);
+    return trp_accumulators_take(in->accumulators, r->added, r->nadded, &updates) < 0
+               ? trp_error_set(err, TRP_ENOMEM, "out of memory for accumulators")
+               : 0;
 }
 
 static int run_task(trp_inline *in, const struct inline_stage *s, uint32_t task,
@@ -307,9 +329,10 @@ static int run_task(trp_inline *in, const struct inline_stage *s, uint32_t task,
     if (r.status)
         rc = task_failed(s, d->name, task, &r, err);
     else
-        task_succeeded(s, task, &r);
+        rc = task_succeeded(in, s, task, info.attempt, &r, err);
     *ret_attempt = info.attempt.n;
     free(r.fetch.more);
+    free(r.added);
     free(r.result);
     return rc;
 }

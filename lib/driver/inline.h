@@ -16,6 +16,7 @@
 #ifndef TRP_DRIVER_INLINE_H
 #define TRP_DRIVER_INLINE_H
 
+#include "driver/accumulators.h"
 #include "driver/driver.h"
 #include "executor/executor.h"
 
@@ -36,6 +37,10 @@ int trp_inline_dataset(trp_inline *in, const struct trp_dataset_spec *spec,
  * with what failed, by the job's name, stage and task. */
 int trp_inline_job(trp_inline *in, const char *name, uint32_t dataset,
                    const struct trp_work *work, trp_error *err);
+/* What its tasks add to: those that the caller makes. */
+trp_accumulators *trp_inline_accumulators(trp_inline *in);
+/* As trp_driver_shared. */
+const char *trp_inline_shared(const trp_inline *in);
 /* Removes map outputs; frees. NULL: nothing. */
 void trp_inline_end(trp_inline *in);
 

@@ -318,8 +318,15 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
     const struct trp_executor_record *x = trp_record_of(d, v->task_end.executor.n);
     const struct trp_end *end = d->ended;
     char reason[sizeof(s->failed.reason)];
+    const struct trp_event_update *updates = NULL;
+    int nupdates = 0;
     if (end && end->attempt.n != v->task_end.attempt.n)
         end = NULL;
+    if (end && end->nadded && v->task_end.status == TRP_END_SUCCESS)
+        nupdates =
+            trp_accumulators_take(d->accumulators, end->added, end->nadded, &updates);
+    if (nupdates < 0)
+        trp_perform_out_of_memory(d);
     if (--s->live == 0)
         s->idle_since = d->now;
     d->attempts--;
@@ -336,6 +343,8 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
         .ranks = s->ranks,
         .reason = trp_end_reason(v, end, s->timeout_ns, reason, sizeof(reason)),
         .fetch = end && v->task_end.status == TRP_END_FETCH ? &d->fetch : NULL,
+        .updates = updates,
+        .nupdates = nupdates > 0 ? (uint32_t)nupdates : 0,
     };
     trp_event_task_ended(d->log, &t);
     if (v->task_end.status == TRP_END_SUCCESS && s->map && s->dataset != TRP_NONE)

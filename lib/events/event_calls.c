@@ -336,7 +336,7 @@ void trp_event_stage_retried(trp_event_log *l, trp_stage_id stage, const char *f
     put_summary(l, s, at);
     s->attempt_over = true;
     s->ended = at;
-    trp_line_stage_completed(&b, s, failure);
+    trp_line_stage_completed(&b, l->statistics, s, failure);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -358,7 +358,7 @@ void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
     if (outcome == TRP_OUTCOME_FAILED || outcome == TRP_OUTCOME_CANCELLED)
         why = failure && failure[0] ? failure : trp_outcome_name(outcome);
     if (s->submitted > 0 && !s->attempt_over)
-        trp_line_stage_completed(&b, s, why);
+        trp_line_stage_completed(&b, l->statistics, s, why);
     trp_event_log_put_lines(l, &b);
 }
 
@@ -482,6 +482,19 @@ static struct trp_task_fetch *fetch_of(struct trp_event_log *l,
     return f;
 }
 
+/* The same. */
+static char *accumulables_of(const struct trp_event_task *t)
+{
+    struct trp_buf b = {0};
+    for (uint32_t i = 0; i < t->nupdates; i++)
+        trp_json_accumulable(&b, t->updates[i].id, t->updates[i].name,
+                             &t->updates[i].update, t->updates[i].value);
+    trp_put_raw(&b, "", t->nupdates > 0);
+    if (b.failed)
+        trp_buf_free(&b);
+    return (char *)b.data;
+}
+
 static struct trp_task_record record_of(struct trp_event_log *l,
                                         const struct trp_stage_statistics *s,
                                         const struct trp_event_task *t)
@@ -502,7 +515,7 @@ static struct trp_task_record record_of(struct trp_event_log *l,
         .task_id = task_in_log(l, trp_attempt_number(v->task_end.attempt)),
         .code = v->task_end.code,
         .ranks = t->ranks,
-        .result_size = v->task_end.status == TRP_END_SUCCESS ? end->extra_size : 0,
+        .result_size = trp_end_result_size(end),
         .launched_ms = t->launched / 1000000,
         .ended_ms = t->ended / 1000000,
         .run_ns = trp_task_ran_ns(t),
@@ -516,6 +529,7 @@ static struct trp_task_record record_of(struct trp_event_log *l,
         .map = s->map,
         .data = data_of(end),
         .fetch = fetch_of(l, t->fetch),
+        .accumulables = t->nupdates ? accumulables_of(t) : NULL,
         .reason = reason_of(t),
     };
 }

@@ -160,6 +160,9 @@ struct stage_info {
     int64_t submitted, completed;
     const struct trp_event_kept *kept;
     uint32_t nkept;
+    const struct trp_accumulated *all; /* of the run; the stage has … */
+    const uint32_t *accumulated;       /* … these */
+    uint32_t naccumulated;
 };
 
 static void storage_level(struct trp_buf *b, unsigned level)
@@ -209,6 +212,31 @@ void trp_line_block(struct trp_buf *b, const struct trp_event_block *k)
     TRP_JSON(b, "}}\n");
 }
 
+static void quoted_int(struct trp_buf *b, int64_t v)
+{
+    TRP_JSON(b, "\"");
+    trp_json_int(b, v);
+    TRP_JSON(b, "\"");
+}
+
+void trp_json_accumulable(struct trp_buf *b, uint32_t id, const char *name,
+                          const int64_t *update, int64_t value)
+{
+    if (b->size > 0 && b->data[b->size - 1] == '}')
+        TRP_JSON(b, ",");
+    TRP_JSON(b, "{\"ID\":");
+    trp_json_int(b, id);
+    TRP_JSON(b, ",\"Name\":");
+    trp_json_text(b, name);
+    if (update) {
+        TRP_JSON(b, ",\"Update\":");
+        quoted_int(b, *update);
+    }
+    TRP_JSON(b, ",\"Value\":");
+    quoted_int(b, value);
+    TRP_JSON(b, ",\"Internal\":false,\"Count Failed Values\":false}");
+}
+
 static void stage_info(struct trp_buf *b, const struct stage_info *s)
 {
     TRP_JSON(b, "{\"Stage ID\":");
@@ -244,7 +272,12 @@ static void stage_info(struct trp_buf *b, const struct stage_info *s)
         TRP_JSON(b, ",\"Failure Reason\":");
         trp_json_text(b, s->failure);
     }
-    TRP_JSON(b, ",\"Accumulables\":[],\"Resource Profile Id\":");
+    TRP_JSON(b, ",\"Accumulables\":[");
+    for (uint32_t i = 0; i < s->naccumulated; i++) {
+        const struct trp_accumulated *a = &s->all[s->accumulated[i]];
+        trp_json_accumulable(b, a->id, a->name, NULL, a->value);
+    }
+    TRP_JSON(b, "],\"Resource Profile Id\":");
     trp_json_int(b, s->profile);
     TRP_JSON(b, ",\"Shuffle Push Enabled\":false,\"Shuffle Push Mergers Count\":0}");
 }
@@ -331,8 +364,8 @@ void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics
     TRP_JSON(b, "}\n");
 }
 
-void trp_line_stage_completed(struct trp_buf *b, const struct trp_stage_statistics *s,
-                              const char *failure)
+void trp_line_stage_completed(struct trp_buf *b, const struct trp_statistics *run,
+                              const struct trp_stage_statistics *s, const char *failure)
 {
     struct stage_info info = {.stage = s->stage.n,
                               .attempt = s->attempt,
@@ -343,7 +376,10 @@ void trp_line_stage_completed(struct trp_buf *b, const struct trp_stage_statisti
                               .parents = s->parents,
                               .nparents = s->nparents,
                               .submitted = s->began,
-                              .completed = s->ended};
+                              .completed = s->ended,
+                              .all = run->accumulated,
+                              .accumulated = s->accumulated,
+                              .naccumulated = s->naccumulated};
     TRP_JSON(b, "{\"Event\":\"SparkListenerStageCompleted\",\"Stage Info\":");
     stage_info(b, &info);
     TRP_JSON(b, "}\n");

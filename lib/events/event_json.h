@@ -25,13 +25,15 @@ struct trp_task_record {
     uint32_t stage, stage_attempt, task, number, executor;
     uint32_t task_id; /* trp_attempt_number */
     int32_t code;
-    uint32_t ranks, result_size;
+    uint32_t ranks;
+    uint64_t result_size;
     int64_t launched_ms, ended_ms;
     int64_t run_ns, cpu_ns, peak_kib;
     bool map; /* its stage leaves map outputs */
     uint64_t records_in, records_out, bytes_in, bytes_out;
     struct trp_end_data *data;    /* its own; NULL: neither read nor written */
     struct trp_task_fetch *fetch; /* its own; NULL: no fetch failure */
+    char *accumulables;           /* its own: what it added, as JSON; NULL: nothing */
     const char *host;             /* a quoted JSON string */
     char *reason;                 /* NULL: success */
 };
@@ -52,8 +54,13 @@ void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s
                               int64_t at);
 /* A stage that was never submitted and is not going to be. */
 void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s);
-void trp_line_stage_completed(struct trp_buf *b, const struct trp_stage_statistics *s,
+void trp_line_stage_completed(struct trp_buf *b, const struct trp_statistics *run,
+                              const struct trp_stage_statistics *s,
                               const char *failure);
+/* Spark's AccumulableInfo; `update` NULL: of a stage. Adds a comma where one is needed.
+ */
+void trp_json_accumulable(struct trp_buf *b, uint32_t id, const char *name,
+                          const int64_t *update, int64_t value);
 void trp_line_executor_added(struct trp_buf *b, trp_executor_id e, const char *host,
                              const struct trp_resource_profile *p,
                              const struct trp_resource_addresses *resources,

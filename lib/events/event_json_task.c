@@ -43,7 +43,10 @@ static void task_info(struct trp_buf *b, const struct trp_task_record *r, bool e
     trp_json_bool(b, failed);
     TRP_JSON(b, ",\"Killed\":");
     trp_json_bool(b, ended && !failed && r->status != TRP_END_SUCCESS);
-    TRP_JSON(b, ",\"Accumulables\":[]}");
+    TRP_JSON(b, ",\"Accumulables\":[");
+    if (ended && r->accumulables)
+        trp_put_raw(b, r->accumulables, strlen(r->accumulables));
+    TRP_JSON(b, "]}");
 }
 
 static void stage_ids(struct trp_buf *b, uint32_t stage, uint32_t attempt)
@@ -192,7 +195,7 @@ static void metrics(struct trp_buf *b, const struct trp_task_record *r)
     trp_json_int(b, r->peak_kib * 1024);
     TRP_JSON(b, ",\"Peak On Heap Execution Memory\":0,"
                 "\"Peak Off Heap Execution Memory\":0,\"Result Size\":");
-    trp_json_int(b, r->result_size);
+    trp_json_int(b, (int64_t)r->result_size);
     TRP_JSON(b, ",\"JVM GC Time\":0,\"Result Serialization Time\":0,"
                 "\"Memory Bytes Spilled\":0");
     const struct trp_end_data none = {0}, *d = r->data ? r->data : &none;

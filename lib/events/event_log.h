@@ -100,6 +100,12 @@ void trp_event_executor_removed(trp_event_log *l, trp_executor_id e, const char 
 /* The executor now serves another profile (alloc.reuse): TroupeExecutorRelabelled. */
 void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
                                    const struct trp_resource_profile *p, int64_t at);
+/* What a task that succeeded added to an accumulator, and what that has come to. */
+struct trp_event_update {
+    uint32_t id; /* from 1 */
+    const char *name;
+    int64_t update, value;
+};
 /* Launch and end of one attempt, told when it has ended. */
 /* The map output that a task could not fetch. */
 struct trp_event_fetch {
@@ -118,6 +124,8 @@ struct trp_event_task {
     uint32_t ranks;     /* gang, else 0 */
     const char *reason; /* contract's words: "exit status 3"; "" success */
     const struct trp_event_fetch *fetch; /* of a fetch failure, else NULL */
+    const struct trp_event_update *updates;
+    uint32_t nupdates;
 };
 void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
                             const struct trp_action *launch, const char *host,

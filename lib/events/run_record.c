@@ -245,10 +245,33 @@ static int end_stage(struct trp_record_reader *r, const json_t *id,
     return 0;
 }
 
+/* What its tasks added to accumulators. */
+static int take_accumulables(struct trp_record_reader *r, const json_t *info)
+{
+    const json_t *list = json_object_get(info, "Accumulables"), *a;
+    trp_stage_id id = {(uint32_t)json_integer_value(json_object_get(info, "Stage ID"))};
+    struct trp_stage_statistics *s =
+        json_array_size(list) ? trp_statistics_stage(&r->now->statistics, id) : NULL;
+    size_t i;
+    json_array_foreach(list, i, a) {
+        const char *name = json_string_value(json_object_get(a, "Name")),
+                   *value = json_string_value(json_object_get(a, "Value"));
+        int64_t number = json_integer_value(json_object_get(a, "ID"));
+        if (s && name && value && number > 0 && number < UINT32_MAX &&
+            trp_statistics_accumulated(&r->now->statistics, s, (uint32_t)number, name,
+                                       strtoll(value, NULL, 10)) < 0)
+            return TRP_ENOMEM;
+    }
+    return 0;
+}
+
 static int on_stage_completed(struct trp_record_reader *r, const json_t *event)
 {
     const json_t *info = json_object_get(event, "Stage Info");
     const char *why = json_string_value(json_object_get(info, "Failure Reason"));
+    int rc = take_accumulables(r, info);
+    if (rc < 0)
+        return rc;
     return end_stage(r, json_object_get(info, "Stage ID"),
                      why ? outcome_of(why) : TRP_OUTCOME_SUCCEEDED,
                      trp_record_at(r, info, "Completion Time"));

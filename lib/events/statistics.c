@@ -346,6 +346,33 @@ static void add_data(struct trp_data_bytes *b, const struct trp_end *end)
     b->kept_disk += end->data.kept_disk;
 }
 
+int trp_statistics_accumulated(struct trp_statistics *s,
+                               struct trp_stage_statistics *stage, uint32_t id,
+                               const char *name, int64_t value)
+{
+    uint32_t at = 0, k = 0;
+    while (at < s->naccumulated && s->accumulated[at].id != id)
+        at++;
+    if (at == s->naccumulated) {
+        char *copy = strdup(name);
+        if (!copy || !TRP_ARRAY_GROW(s->accumulated, at, s->accumulated_room)) {
+            free(copy);
+            return TRP_ENOMEM;
+        }
+        s->accumulated[s->naccumulated++] =
+            (struct trp_accumulated){.id = id, .name = copy};
+    }
+    s->accumulated[at].value = value;
+    while (k < stage->naccumulated && stage->accumulated[k] != at)
+        k++;
+    if (k < stage->naccumulated)
+        return 0;
+    if (!TRP_ARRAY_GROW(stage->accumulated, k, stage->accumulated_room))
+        return TRP_ENOMEM;
+    stage->accumulated[stage->naccumulated++] = at;
+    return 0;
+}
+
 int trp_statistics_task_ended(struct trp_statistics *s,
                               struct trp_stage_statistics *stage,
                               const struct trp_event_task *t)
@@ -373,6 +400,10 @@ int trp_statistics_task_ended(struct trp_statistics *s,
         add(s, stage->held, &shape->task,
             (double)(held > ran ? held : ran) * NS * ranks);
     }
+    for (uint32_t i = 0; i < t->nupdates; i++)
+        if (trp_statistics_accumulated(s, stage, t->updates[i].id, t->updates[i].name,
+                                       t->updates[i].value) < 0)
+            return TRP_ENOMEM;
     if (t->end) {
         stage->cpu += (double)t->end->cpu_ns * NS;
         add_data(&stage->data, t->end);
@@ -448,6 +479,7 @@ void trp_statistics_free(struct trp_statistics *s)
             continue;
         trp_durations_free(&st->durations);
         trp_summarised_free(st->summarised);
+        free(st->accumulated);
         free(st->held);
         free(st->used);
         free(st->name);
@@ -456,6 +488,9 @@ void trp_statistics_free(struct trp_statistics *s)
     }
     for (uint32_t i = 0; i < s->nexecutors; i++)
         free(s->executors[i].uses);
+    for (uint32_t i = 0; i < s->naccumulated; i++)
+        free(s->accumulated[i].name);
+    free(s->accumulated);
     free(s->stages);
     free(s->executors);
     free(s->shapes);

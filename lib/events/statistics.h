@@ -41,6 +41,13 @@ struct trp_data_bytes {
     uint64_t kept_memory, kept_disk; /* … and of those that were kept then */
 };
 
+/* Accumulators, in the order in which they were heard of. */
+struct trp_accumulated {
+    uint32_t id;
+    char *name;
+    int64_t value;
+};
+
 /* Attempts of a stage that have no lines of their own. */
 struct trp_summarised {
     uint64_t succeeded, killed, recalled;
@@ -79,6 +86,8 @@ struct trp_stage_statistics {
     struct trp_durations durations; /* of attempts that succeeded */
     double cpu;                     /* seconds of CPU time, as measured */
     struct trp_data_bytes data;
+    uint32_t *accumulated; /* places in that of the run: its tasks added to them */
+    uint32_t naccumulated, accumulated_room;
     struct trp_seconds *held, *used;
     bool runs;           /* submitted, and not ended */
     double nodes_before; /* `node_share` of the run when that began */
@@ -121,9 +130,11 @@ struct trp_statistics {
     struct trp_seconds idle; /* held by executors on which no task ever ran */
     uint32_t nodes;          /* held now, */
     int64_t nodes_at;        /* and noted up to here; 0: there are none to note */
-    uint32_t running;        /* stages that run now */
-    double node_share;       /* node-seconds of a stage that has run from the start */
-    double idle_nodes;       /* node-seconds while no stage ran */
+    struct trp_accumulated *accumulated;
+    uint32_t naccumulated, accumulated_room;
+    uint32_t running;  /* stages that run now */
+    double node_share; /* node-seconds of a stage that has run from the start */
+    double idle_nodes; /* node-seconds while no stage ran */
     uint64_t rpcs, sruns, srun_rpcs; /* as struct trp_event_costs */
     int64_t first, last; /* wall clock of the first and the last thing told */
 };
@@ -155,6 +166,10 @@ void trp_statistics_task_started(struct trp_statistics *s, trp_stage_id stage,
 int trp_statistics_task_ended(struct trp_statistics *s,
                               struct trp_stage_statistics *stage,
                               const struct trp_event_task *t);
+/* A task of the stage has added to an accumulator, which has this value now. */
+int trp_statistics_accumulated(struct trp_statistics *s,
+                               struct trp_stage_statistics *stage, uint32_t id,
+                               const char *name, int64_t value);
 /* Tasks of the stage, of that profile (NULL: not known), ran on the executor for so
  * many seconds since its time was last given to stages. trp_statistics_task_ended says
  * it itself. */

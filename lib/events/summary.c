@@ -339,6 +339,15 @@ static void print_data(FILE *out, const struct trp_statistics *s)
     fputc('\n', out);
 }
 
+/* What tasks added up; nothing where none did. */
+static void print_accumulated(FILE *out, const struct trp_statistics *s)
+{
+    for (uint32_t i = 0; i < s->naccumulated; i++)
+        fprintf(out, "%s%s %lld%s", i ? ", " : "accumulated: ", s->accumulated[i].name,
+                (long long)s->accumulated[i].value,
+                i + 1 == s->naccumulated ? "\n" : "");
+}
+
 /* What was held and asked of Slurm; nothing on one machine. */
 static void print_slurm(FILE *out, const struct trp_statistics *s, double nodes)
 {
@@ -376,6 +385,7 @@ void trp_summary_print(struct trp_statistics *s, bool live, FILE *out)
         fputc('\n', out);
     }
     print_data(out, s);
+    print_accumulated(out, s);
     print_slurm(out, s, total->nodes);
     trp_summary_rows_free(&t.rows);
 }

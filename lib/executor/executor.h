@@ -69,6 +69,10 @@ struct trp_function_result {
     } fetch;
     uint8_t *result; /* malloc'ed, taken by the executor; NULL: none */
     uint32_t result_size;
+    uint8_t *added; /* malloc'ed, taken: as in struct trp_end */
+    uint32_t nadded;
+    bool in_file; /* the result lies in `file` */
+    struct trp_result_file file;
     bool has_data; /* it read map outputs, or wrote one */
     struct trp_end_data data;
     uint64_t records_in, records_out, bytes_in, bytes_out;

@@ -73,6 +73,9 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
     ret->status = 0; /* field by field: the error text is long */
     ret->result = NULL;
     ret->result_size = 0;
+    ret->added = NULL;
+    ret->nadded = 0;
+    ret->in_file = false;
     ret->records_in = ret->records_out = ret->bytes_in = ret->bytes_out = 0;
     ret->error[0] = '\0';
     trp_crash_running(t->attempt);
@@ -139,6 +142,10 @@ static void record(trp_executor *e, struct trp_task_entry *t,
     if (end.status == TRP_END_SUCCESS) {
         end.extra = r->result;
         end.extra_size = r->result_size;
+        end.added = r->added;
+        end.nadded = r->nadded;
+        end.in_file = r->in_file;
+        end.file = r->file;
     } else if (end.status == TRP_END_EXIT || end.status == TRP_END_MISTAKE) {
         end.code = r->status;
         end.extra = (const uint8_t *)r->error;
@@ -161,6 +168,7 @@ static void record(trp_executor *e, struct trp_task_entry *t,
     trp_executor_record(e, t, &end);
     trp_buf_free(&b);
     free(r->fetch.more);
+    free(r->added);
     free(r->result);
 }
 

@@ -25,11 +25,12 @@ struct trp_launch_record { /* then resources, then extra */
 } __attribute__((packed));
 
 enum { TRP_END_SHORT = 1, TRP_END_LONG = 2, TRP_END_DATA = 3 };
+enum { TRP_END_ADDED = 1, TRP_END_IN_FILE = 2 }; /* of what follows in addition */
 
 struct trp_end_record { /* all of a TRP_END_SHORT */
     uint64_t attempt;
     uint8_t form, status;
-    uint16_t zero;
+    uint16_t more; /* TRP_END_ADDED … */
     uint32_t code; /* short: CPU time in ns */
     uint64_t duration_ns;
 } __attribute__((packed));
@@ -41,8 +42,17 @@ struct trp_end_rest { /* follows in the other two; then extra */
     uint64_t records_in, records_out, bytes_in, bytes_out;
 } __attribute__((packed));
 
-struct trp_end_data_record { /* follows in a TRP_END_DATA; then extra */
+struct trp_end_data_record { /* follows in a TRP_END_DATA */
     uint64_t v[sizeof(struct trp_end_data) / 8];
+} __attribute__((packed));
+
+struct trp_end_file_record { /* follows with TRP_END_IN_FILE */
+    uint64_t size, hash;
+} __attribute__((packed));
+
+struct trp_added_record { /* follow with TRP_END_ADDED, behind their number (32 bits) */
+    uint32_t accumulator, maker, partition;
+    uint64_t value;
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct trp_launch_record) == 32, "a launch takes 32 bytes");
@@ -114,7 +124,48 @@ static inline bool trp_end_is_short(const struct trp_end *e)
     return e->status == TRP_END_SUCCESS && e->extra_size == 0 && e->code == 0 &&
            (uint64_t)e->cpu_ns <= UINT32_MAX && (e->peak_kib | e->limit_mib) == 0 &&
            (e->records_in | e->records_out | e->bytes_in | e->bytes_out) == 0 &&
-           !e->has_data;
+           !e->has_data && !e->nadded && !e->in_file;
+}
+
+static inline uint8_t *trp_end_file_put(uint8_t *p, const struct trp_end *e)
+{
+    const struct trp_end_file_record r = {htole64(e->file.size), htole64(e->file.hash)};
+    memcpy(p, &r, sizeof r);
+    return p + sizeof r;
+}
+
+static inline uint8_t *trp_end_added_put(uint8_t *p, const struct trp_end *e)
+{
+    const uint32_t n = htole32(e->nadded);
+    memcpy(p, &n, sizeof n);
+    p += sizeof n;
+    memcpy(p, e->added, e->nadded * sizeof(struct trp_added_record));
+    return p + e->nadded * sizeof(struct trp_added_record);
+}
+
+static inline bool trp_end_added_get(struct trp_view *v, struct trp_end *e)
+{
+    e->nadded = trp_get_count(v, sizeof(struct trp_added_record));
+    e->added = trp_get_raw(v, e->nadded * sizeof(struct trp_added_record));
+    return e->nadded > 0;
+}
+
+/* Entry i of those that travel. */
+static inline struct trp_added trp_added_at(const uint8_t *added, uint32_t i)
+{
+    struct trp_added_record r;
+    memcpy(&r, added + i * sizeof r, sizeof r);
+    return (struct trp_added){le32toh(r.accumulator), le32toh(r.maker),
+                              le32toh(r.partition), (int64_t)le64toh(r.value)};
+}
+
+/* Appends one. */
+static inline void trp_added_put(struct trp_buf *b, const struct trp_added *a)
+{
+    const struct trp_added_record r = {htole32(a->accumulator), htole32(a->maker),
+                                       htole32(a->partition),
+                                       htole64((uint64_t)a->value)};
+    trp_put_raw(b, &r, sizeof r);
 }
 
 /* All of its members are of 64 bits. */
@@ -149,12 +200,17 @@ static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e)
                 : e->has_data ? TRP_END_DATA
                               : TRP_END_LONG,
         .status = e->status,
+        .more = htole16((uint16_t)((e->nadded ? TRP_END_ADDED : 0) |
+                                   (e->in_file ? TRP_END_IN_FILE : 0))),
         .code = htole32(is_short ? (uint32_t)e->cpu_ns : (uint32_t)e->code),
         .duration_ns = htole64((uint64_t)e->duration_ns),
     };
     struct trp_end_rest rest;
     size_t data = e->has_data ? sizeof(struct trp_end_data_record) : 0;
-    size_t more = is_short ? 0 : sizeof rest + data + (size_t)e->extra_size;
+    size_t file = e->in_file ? sizeof(struct trp_end_file_record) : 0;
+    size_t added = e->nadded ? 4 + e->nadded * sizeof(struct trp_added_record) : 0;
+    size_t more =
+        is_short ? 0 : sizeof rest + data + file + added + (size_t)e->extra_size;
     uint8_t *p = trp_buf_reserve(b, sizeof r + more);
     if (!p)
         return;
@@ -173,17 +229,25 @@ static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e)
         .bytes_in = htole64(e->bytes_in),
         .bytes_out = htole64(e->bytes_out),
     };
-    memcpy(p + sizeof r, &rest, sizeof rest);
+    p += sizeof r;
+    memcpy(p, &rest, sizeof rest);
+    p += sizeof rest;
     if (data)
-        trp_end_data_put(p + sizeof r + sizeof rest, &e->data);
+        trp_end_data_put(p, &e->data);
+    p += data;
+    if (file)
+        p = trp_end_file_put(p, e);
+    if (added)
+        p = trp_end_added_put(p, e);
     if (e->extra_size > 0)
-        memcpy(p + sizeof r + sizeof rest + data, e->extra, e->extra_size);
+        memcpy(p, e->extra, e->extra_size);
 }
 
 /* The rest of a TRP_END_LONG whose head is read. */
-static inline int trp_ends_rest(struct trp_view *v, struct trp_end *e)
+static inline int trp_ends_rest(struct trp_view *v, uint16_t more, struct trp_end *e)
 {
     struct trp_end_rest rest;
+    struct trp_end_file_record file;
     const uint8_t *p = trp_get_raw(v, sizeof rest);
     if (!p)
         return TRP_EPROTO;
@@ -197,6 +261,16 @@ static inline int trp_ends_rest(struct trp_view *v, struct trp_end *e)
     e->bytes_in = le64toh(rest.bytes_in);
     e->bytes_out = le64toh(rest.bytes_out);
     if (e->has_data && !trp_end_data_get(v, &e->data))
+        return TRP_EPROTO;
+    e->in_file = more & TRP_END_IN_FILE;
+    if (e->in_file) {
+        p = trp_get_raw(v, sizeof file);
+        if (!p)
+            return TRP_EPROTO;
+        memcpy(&file, p, sizeof file);
+        e->file = (struct trp_result_file){le64toh(file.size), le64toh(file.hash)};
+    }
+    if (more & TRP_END_ADDED && !trp_end_added_get(v, e))
         return TRP_EPROTO;
     e->extra = trp_get_raw(v, e->extra_size);
     return v->bad ? TRP_EPROTO : 1;
@@ -218,17 +292,19 @@ static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret)
     };
     bool told = r.status <= TRP_END_PLATFORM || r.status == TRP_END_MISTAKE ||
                 r.status == TRP_END_FETCH;
-    if (r.zero != 0 || !told || r.status == TRP_END_LOST)
+    uint16_t more = le16toh(r.more);
+    if (more & ~(TRP_END_ADDED | TRP_END_IN_FILE) || !told ||
+        r.status == TRP_END_LOST || (more && r.status != TRP_END_SUCCESS))
         return TRP_EPROTO;
     if (r.form == TRP_END_SHORT) {
         ret->cpu_ns = le32toh(r.code);
-        return r.status == TRP_END_SUCCESS ? 1 : TRP_EPROTO;
+        return r.status == TRP_END_SUCCESS && !more ? 1 : TRP_EPROTO;
     }
     if (r.form != TRP_END_LONG && r.form != TRP_END_DATA)
         return TRP_EPROTO;
     ret->has_data = r.form == TRP_END_DATA;
     ret->code = (int32_t)le32toh(r.code);
-    return trp_ends_rest(v, ret);
+    return trp_ends_rest(v, more, ret);
 }
 
 #endif

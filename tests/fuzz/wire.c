@@ -92,6 +92,10 @@ static bool ends_equal(const struct trp_end *a, const struct trp_end *b)
            a->limit_mib == b->limit_mib && a->records_in == b->records_in &&
            a->records_out == b->records_out && a->bytes_in == b->bytes_in &&
            a->bytes_out == b->bytes_out && a->extra_size == b->extra_size &&
+           a->in_file == b->in_file && a->file.size == b->file.size &&
+           a->file.hash == b->file.hash && a->nadded == b->nadded &&
+           (!a->nadded || memcmp(a->added, b->added,
+                                 a->nadded * sizeof(struct trp_added_record)) == 0) &&
            (!a->extra_size || memcmp(a->extra, b->extra, a->extra_size) == 0);
 }
 
@@ -121,6 +125,7 @@ static int take_ends(const uint8_t *data, size_t size)
         return rc;
     while ((rc = trp_ends_next(&v, &e)) > 0) {
         touch(e.extra, e.extra_size);
+        touch(e.added, e.nadded * sizeof(struct trp_added_record));
         end_again(&e);
         n++;
     }

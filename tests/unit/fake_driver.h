@@ -17,6 +17,7 @@
 #include "api/chain.h"
 #include "conf/options.h"
 #include "core/base/array.h"
+#include "driver/accumulators.h"
 #include "os/tree.h"
 #include "wire/shuffle.h"
 
@@ -42,6 +43,7 @@ struct trp_driver {
     struct trp_work work; /* of the job that is computed */
     char failed[600];     /* how the last attempt that failed did */
     uint32_t entered;
+    trp_accumulators *accumulators;
     struct fake_dataset datasets[FAKE_DATASETS];
     uint32_t ndatasets, dataset; /* told; of the last job */
     trp_profile_id profile;
@@ -77,6 +79,7 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
     fake.folder = g_dir_make_tmp("fake-XXXXXX", NULL);
     fake.blocks = trp_block_store_new(fake_blocks_folder, NULL);
     trp_block_store_pool(fake.blocks, 64 << 20);
+    fake.accumulators = trp_accumulators_new();
     *ret_driver = &fake;
     return trp_profiles_new(&defaults, NULL, ret_profiles, err);
 }
@@ -191,6 +194,21 @@ static inline void fake_pool(uint64_t bytes)
     trp_block_store_free(fake.blocks);
     fake.blocks = trp_block_store_new(fake_blocks_folder, NULL);
     trp_block_store_pool(fake.blocks, bytes);
+}
+
+uint32_t trp_driver_accumulator(trp_driver *d, const char *name)
+{
+    return trp_accumulators_add(d->accumulators, name);
+}
+
+int64_t trp_driver_accumulated(trp_driver *d, uint32_t id)
+{
+    return trp_accumulators_value(d->accumulators, id);
+}
+
+const char *trp_driver_shared(const trp_driver *d)
+{
+    return d->folder;
 }
 
 void trp_driver_enter(trp_driver *d)
@@ -321,7 +339,10 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
     verdict.task_end.failures = r.status ? number + 1 : number;
     if (r.status == 0)
         d->records_in += r.records_in;
-    struct trp_end end = {.code = r.status,
+    struct trp_end end = {.attempt = info.attempt,
+                          .code = r.status,
+                          .in_file = r.in_file,
+                          .file = r.file,
                           .records_in = r.records_in,
                           .records_out = r.records_out,
                           .extra = r.status ? (uint8_t *)r.error : r.result,
@@ -336,6 +357,12 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
         end.extra_size = 0;
     }
     d->work.task_ended(d->work.context, dataset, &verdict, &end);
+    for (int i = 0; r.status == 0 && i < 2; i++) {
+        const struct trp_event_update *updates;
+        g_assert_cmpint(
+            trp_accumulators_take(d->accumulators, r.added, r.nadded, &updates), >=, 0);
+    }
+    free(r.added);
     if (r.status == 0)
         d->work.task_ended(d->work.context, dataset, &verdict, &end);
     free(r.fetch.more);
@@ -436,6 +463,7 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
         g_free(d->all[i].pool);
     }
     g_clear_pointer(&d->all, g_free);
+    trp_accumulators_free(d->accumulators);
     for (uint32_t i = 0; i < d->ndatasets; i++) {
         g_free(d->datasets[i].name);
         g_free(d->datasets[i].places);

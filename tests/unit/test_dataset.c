@@ -636,7 +636,8 @@ static void broken_bodies(void)
         g_autofree uint8_t *cut = g_memdup2(b.data, n ? n : 1);
         g_assert_cmpint(trp_chain_get(cut, n, &c, &err), ==, TRP_EPROTO);
     }
-    uint32_t steps[TRP_STEPS_MAX], nsteps, part;
+    struct trp_path_step steps[TRP_STEPS_MAX];
+    uint32_t nsteps, part;
     struct trp_members m;
     struct trp_keeps keeps;
     for (size_t i = 0; i < b.size * 255; i++) { /* every byte, every other value */

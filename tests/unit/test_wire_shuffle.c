@@ -180,7 +180,7 @@ static void a_fetch_failure_comes_back(void)
 /* Between two that carry none, since a message has all in one row. */
 static void an_end_carries_what_went_through_map_outputs(void)
 {
-    struct trp_end plain = {.attempt = {1}}, got;
+    struct trp_end plain = {.attempt = {1}}, got = {0};
     struct trp_end end = {
         .attempt = {2                  },
         .extra = (const uint8_t *)"sizes",

@@ -60,6 +60,14 @@ struct trp_end_data {
     uint64_t cache_hits, cache_misses, cache_bytes, kept_memory, kept_disk;
 };
 
+/* What an attempt added to an accumulator in one partition of what one function makes. */
+struct trp_added {
+    uint32_t accumulator;
+    uint32_t maker; /* the dataset or action whose function it was */
+    uint32_t partition;
+    int64_t value;
+};
+
 /* The end of an attempt with what it has used. */
 struct trp_end {
     trp_attempt_id attempt;
@@ -75,6 +83,20 @@ struct trp_end {
     const uint8_t *extra; /* function: result, or its error text; command: text of
                            * a start failure */
     uint32_t extra_size;
+    const uint8_t *added; /* function, with TRP_END_SUCCESS: as they travel, each … */
+    uint32_t nadded;      /* … to be taken with trp_added_at (wire/batch.h) */
+    bool in_file;         /* the result lies in a file: … */
+    struct trp_result_file {
+        uint64_t size, hash; /* bytes; their XXH3 */
+    } file;
 };
+
+/* Bytes of its result, wherever they are. */
+static inline uint64_t trp_end_result_size(const struct trp_end *e)
+{
+    if (e->status != TRP_END_SUCCESS)
+        return 0;
+    return e->in_file ? e->file.size : e->extra_size;
+}
 
 #endif

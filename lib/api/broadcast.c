@@ -1,0 +1,195 @@
+/*
+ * On an executor, mappings stand in a table under one lock, which is held while one is
+ * mapped and its hash is compared: tasks that want the same one wait for that instead of
+ * doing it twice.
+ */
+#include "api/broadcast.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "api/shared_file.h"
+#include "api/task.h"
+#include "core/base/array.h"
+
+static const char folder_name[] = "broadcasts";
+
+/* ---- the driver's side ---- */
+
+struct trp_broadcast trp_broadcast(trp_context *ctx, const void *data, size_t size)
+{
+    struct trp_broadcast none = {0};
+    struct trp_broadcast_entry e = {.size = size};
+    trp_error err;
+    if (!ctx || (size && !data)) {
+        trp_dataset_fail(ctx, TRP_EINVAL, "trp_broadcast: nothing given");
+        return none;
+    }
+    if (!TRP_ARRAY_GROW(ctx->broadcasts, ctx->nbroadcasts, ctx->broadcasts_capacity)) {
+        trp_dataset_fail(ctx, TRP_ENOMEM, "out of memory for a broadcast");
+        return none;
+    }
+    e.id = ++ctx->last_broadcast;
+    if (trp_shared_write(trp_context_shared(ctx), folder_name, e.id, data, size,
+                         &e.hash, &err) < 0) {
+        trp_dataset_fail(ctx, err.code, "trp_broadcast: %s", err.text);
+        return none;
+    }
+    trp_driver_enter(ctx->driver); /* its loop puts the list */
+    ctx->broadcasts[ctx->nbroadcasts++] = e;
+    trp_driver_leave(ctx->driver);
+    return (struct trp_broadcast){e.id};
+}
+
+void trp_broadcast_free(trp_context *ctx, struct trp_broadcast b)
+{
+    uint32_t i = 0;
+    if (!ctx)
+        return;
+    while (i < ctx->nbroadcasts && ctx->broadcasts[i].id != b.id)
+        i++;
+    if (i == ctx->nbroadcasts)
+        return;
+    trp_driver_enter(ctx->driver);
+    ctx->broadcasts[i] = ctx->broadcasts[--ctx->nbroadcasts];
+    trp_driver_leave(ctx->driver);
+    trp_shared_remove(trp_context_shared(ctx), folder_name, b.id);
+}
+
+void trp_broadcasts_free(trp_context *ctx)
+{
+    free(ctx->broadcasts);
+}
+
+/* ---- in a body ---- */
+
+void trp_broadcasts_put(struct trp_buf *b, const trp_context *ctx)
+{
+    trp_put_u32(b, ctx->nbroadcasts);
+    for (uint32_t i = 0; i < ctx->nbroadcasts; i++) {
+        trp_put_u32(b, ctx->broadcasts[i].id);
+        trp_put_u64(b, ctx->broadcasts[i].size);
+        trp_put_u64(b, ctx->broadcasts[i].hash);
+    }
+}
+
+bool trp_broadcasts_get(struct trp_view *v, struct trp_broadcast_entry **ret,
+                        uint32_t *ret_n)
+{
+    uint32_t n = trp_get_count(v, 20);
+    *ret_n = n;
+    *ret = malloc((n ? n : 1) * sizeof(**ret));
+    for (uint32_t i = 0; *ret && i < n; i++) {
+        (*ret)[i].id = trp_get_u32(v);
+        (*ret)[i].size = trp_get_u64(v);
+        (*ret)[i].hash = trp_get_u64(v);
+    }
+    return *ret && !v->bad;
+}
+
+/* ---- an executor's side ---- */
+
+static struct mapping {
+    struct trp_broadcast_entry entry; /* id 0: free */
+    const uint8_t *data;
+    uint32_t users; /* tasks that have it */
+    bool stale;     /* no stage can ask for it any more */
+} * mappings;
+static uint32_t nmappings, mappings_capacity;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct trp_broadcast_entry *
+find_entry(const struct trp_broadcast_entry *list, uint32_t n, uint32_t id)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i].id == id)
+            return &list[i];
+    return NULL;
+}
+
+static void unmap_unused(struct mapping *m)
+{
+    if (!m->entry.id || !m->stale || m->users)
+        return;
+    trp_shared_unmap(m->data, m->entry.size);
+    *m = (struct mapping){0};
+}
+
+void trp_broadcasts_keep(const struct trp_broadcast_entry *list, uint32_t n)
+{
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < nmappings; i++) {
+        mappings[i].stale = !find_entry(list, n, mappings[i].entry.id);
+        unmap_unused(&mappings[i]);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Its place in the table; TRP_NONE with the error. */
+static uint32_t map_one(const char *folder, const struct trp_broadcast_entry *e,
+                        trp_error *err)
+{
+    uint32_t at = TRP_NONE;
+    for (uint32_t i = 0; i < nmappings; i++) {
+        if (mappings[i].entry.id == e->id)
+            return i;
+        if (!mappings[i].entry.id)
+            at = i;
+    }
+    if (at == TRP_NONE) {
+        if (!TRP_ARRAY_GROW(mappings, nmappings, mappings_capacity)) {
+            trp_error_set(err, TRP_ENOMEM, "out of memory for a broadcast");
+            return TRP_NONE;
+        }
+        at = nmappings++;
+        mappings[at] = (struct mapping){0};
+    }
+    const uint8_t *data;
+    if (trp_shared_map(folder, folder_name, e->id, e->size, e->hash, &data, err) < 0)
+        return TRP_NONE;
+    mappings[at] = (struct mapping){.entry = *e, .data = data};
+    return at;
+}
+
+const void *trp_broadcast_map(const char *folder,
+                              const struct trp_broadcast_entry *list, uint32_t n,
+                              uint32_t id, struct trp_broadcasts_held *held,
+                              size_t *ret_size, trp_error *err)
+{
+    const struct trp_broadcast_entry *e = id ? find_entry(list, n, id) : NULL;
+    const void *data = NULL;
+    if (!e) {
+        trp_error_set(err, TRP_ENOENT, "broadcast %u is gone, or never was", id);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    uint32_t at = map_one(folder, e, err), i = 0;
+    while (i < held->n && held->places[i] != at)
+        i++;
+    bool has = i < held->n;
+    if (at != TRP_NONE && !has &&
+        !TRP_ARRAY_GROW(held->places, held->n, held->capacity))
+        trp_error_set(err, TRP_ENOMEM, "out of memory for a broadcast");
+    else if (at != TRP_NONE)
+        data = mappings[at].data;
+    if (data && !has) {
+        held->places[held->n++] = at;
+        mappings[at].users++;
+    }
+    pthread_mutex_unlock(&lock);
+    *ret_size = e->size;
+    return data;
+}
+
+void trp_broadcasts_let_go(struct trp_broadcasts_held *held)
+{
+    if (held->n == 0)
+        return;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < held->n; i++) {
+        mappings[held->places[i]].users--;
+        unmap_unused(&mappings[held->places[i]]);
+    }
+    pthread_mutex_unlock(&lock);
+    held->n = 0;
+}

@@ -1,0 +1,125 @@
+/*
+ * A file is written under a name of its own and renamed. A reader maps it, so that the
+ * processes of a host share its pages, and compares its hash once.
+ */
+#include "api/shared_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+enum { PATH_SIZE = 4400 };
+/* No bytes cannot be mapped. */
+static const uint8_t nothing[1];
+
+static void path_of(char buf[PATH_SIZE], const char *folder, const char *kind,
+                    uint64_t number, const char *end)
+{
+    snprintf(buf, PATH_SIZE, "%.4096s/%.32s/%llx%s", folder, kind,
+             (unsigned long long)number, end);
+}
+
+static int failed(trp_error *err, const char *what, const char *path)
+{
+    return trp_error_set(err, TRP_ESYSTEM, "cannot %s %s: %s", what, path,
+                         strerror(errno));
+}
+
+/* The folders may not be there yet. */
+static int create(const char *path, const char *folder, const char *kind)
+{
+    char above[PATH_SIZE];
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    int fd = open(path, flags, 0600);
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    snprintf(above, sizeof(above), "%.4096s/%.32s", folder, kind);
+    if ((mkdir(folder, 0700) != 0 && errno != EEXIST) ||
+        (mkdir(above, 0700) != 0 && errno != EEXIST))
+        return -1;
+    return open(path, flags, 0600);
+}
+
+static int write_all(int fd, const uint8_t *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        data += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int trp_shared_write(const char *folder, const char *kind, uint64_t number,
+                     const void *data, size_t size, uint64_t *ret_hash, trp_error *err)
+{
+    char path[PATH_SIZE], hidden[PATH_SIZE];
+    path_of(path, folder, kind, number, "");
+    path_of(hidden, folder, kind, number, ".tmp");
+    int fd = create(hidden, folder, kind);
+    if (fd < 0)
+        return failed(err, "make", hidden);
+    int rc = write_all(fd, data, size) < 0 ? failed(err, "write", hidden) : 0;
+    if (close(fd) != 0 && rc == 0)
+        rc = failed(err, "write", hidden);
+    if (rc == 0 && rename(hidden, path) != 0)
+        rc = failed(err, "rename", hidden);
+    if (rc < 0)
+        unlink(hidden);
+    else
+        *ret_hash = XXH3_64bits(data, size);
+    return rc;
+}
+
+int trp_shared_map(const char *folder, const char *kind, uint64_t number, uint64_t size,
+                   uint64_t hash, const uint8_t **ret_data, trp_error *err)
+{
+    char path[PATH_SIZE];
+    struct stat st;
+    path_of(path, folder, kind, number, "");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        failed(err, "read", path);
+        if (fd >= 0)
+            close(fd);
+        return TRP_ESYSTEM;
+    }
+    bool whole = S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
+    const void *at = nothing;
+    if (whole && size > 0)
+        at = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (at == MAP_FAILED)
+        return failed(err, "map", path);
+    if (!whole || XXH3_64bits(at, size) != hash) {
+        if (whole)
+            trp_shared_unmap(at, size);
+        return trp_error_set(err, TRP_ESYSTEM, "%s is damaged", path);
+    }
+    *ret_data = at;
+    return 0;
+}
+
+void trp_shared_unmap(const uint8_t *data, uint64_t size)
+{
+    if (size > 0)
+        munmap((void *)(uintptr_t)data, size);
+}
+
+void trp_shared_remove(const char *folder, const char *kind, uint64_t number)
+{
+    char path[PATH_SIZE];
+    path_of(path, folder, kind, number, "");
+    unlink(path);
+}

@@ -1,0 +1,31 @@
+/*
+ * Files in the folder of the run that all hosts see, for what is too large to travel in
+ * a message: results of tasks, broadcasts. They appear whole, are known by their size
+ * and their hash, and go with the run.
+ *
+ *     trp_shared_write(folder, "results", 7, data, size, &hash, &err);   // one process
+ *     trp_shared_map(folder, "results", 7, size, hash, &data, &err);     // another
+ *     trp_shared_unmap(data, size);
+ *     trp_shared_remove(folder, "results", 7);
+ */
+#ifndef TRP_API_SHARED_FILE_H
+#define TRP_API_SHARED_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+/* Writes FOLDER/KIND/NUMBER; *ret_hash is the XXH3 of the bytes. TRP_ESYSTEM with path
+ * and reason. */
+int trp_shared_write(const char *folder, const char *kind, uint64_t number,
+                     const void *data, size_t size, uint64_t *ret_hash, trp_error *err);
+/* Its bytes, to be read only, at the beginning of a page. TRP_ESYSTEM with path and
+ * reason, also when they are not those that were written. */
+int trp_shared_map(const char *folder, const char *kind, uint64_t number, uint64_t size,
+                   uint64_t hash, const uint8_t **ret_data, trp_error *err);
+void trp_shared_unmap(const uint8_t *data, uint64_t size);
+/* What is mapped stays so. */
+void trp_shared_remove(const char *folder, const char *kind, uint64_t number);
+
+#endif
