@@ -44,7 +44,7 @@ static int need_file(struct trp_spill_file *f, trp_error *err)
 int trp_spill_merge(struct trp_spill_file *f, struct trp_merge *m,
                     const volatile int *killed, struct trp_spill *ret, trp_error *err)
 {
-    struct trp_parts_writer p;
+    struct trp_parts_writer p = {0};
     struct trp_shuffle_record r;
     int rc = need_file(f, err);
     if (rc == 0)
