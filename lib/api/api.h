@@ -184,6 +184,9 @@ void trp_make_good(struct trp_owed *owed);
 int trp_context_status(const trp_context *ctx);
 /* As trp_driver_stopped. */
 int trp_context_stopped(const trp_context *ctx);
+/* As trp_driver_enter and _leave; nothing where there is no driver, or none any more. */
+void trp_context_enter(trp_context *ctx);
+void trp_context_leave(trp_context *ctx);
 /* As trp_driver_shared. */
 const char *trp_context_shared(const trp_context *ctx);
 /* ---- errors.c, dataset.c ---- */

@@ -35,9 +35,9 @@ struct trp_broadcast trp_broadcast(trp_context *ctx, const void *data, size_t si
         trp_dataset_fail(ctx, err.code, "trp_broadcast: %s", err.text);
         return none;
     }
-    trp_driver_enter(ctx->driver); /* its loop puts the list */
+    trp_context_enter(ctx); /* its loop puts the list */
     ctx->broadcasts[ctx->nbroadcasts++] = e;
-    trp_driver_leave(ctx->driver);
+    trp_context_leave(ctx);
     return (struct trp_broadcast){e.id};
 }
 
@@ -50,9 +50,9 @@ void trp_broadcast_free(trp_context *ctx, struct trp_broadcast b)
         i++;
     if (i == ctx->nbroadcasts)
         return;
-    trp_driver_enter(ctx->driver);
+    trp_context_enter(ctx);
     ctx->broadcasts[i] = ctx->broadcasts[--ctx->nbroadcasts];
-    trp_driver_leave(ctx->driver);
+    trp_context_leave(ctx);
     trp_shared_remove(trp_context_shared(ctx), folder_name, b.id);
 }
 

@@ -107,6 +107,18 @@ int trp_context_stopped(const trp_context *ctx)
     return ctx->driver ? trp_driver_stopped(ctx->driver) : 0;
 }
 
+void trp_context_enter(trp_context *ctx)
+{
+    if (ctx->driver)
+        trp_driver_enter(ctx->driver);
+}
+
+void trp_context_leave(trp_context *ctx)
+{
+    if (ctx->driver)
+        trp_driver_leave(ctx->driver);
+}
+
 const char *trp_context_shared(const trp_context *ctx)
 {
     return ctx->driver ? trp_driver_shared(ctx->driver)

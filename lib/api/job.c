@@ -216,11 +216,9 @@ static int begin(trp_dataset *d, const struct trp_chain_end *end, const char *po
     if (!j)
         return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
     ctx->busy = true;
-    if (ctx->driver)
-        trp_driver_enter(ctx->driver); /* its loop reads what is told */
+    trp_context_enter(ctx); /* the driver's loop reads what is told */
     int rc = submit(j, pool);
-    if (ctx->driver)
-        trp_driver_leave(ctx->driver);
+    trp_context_leave(ctx);
     ctx->busy = busy;
     if (rc < 0) {
         j->held = false;
@@ -368,9 +366,9 @@ void trp_job_free(trp_job *j)
 {
     if (!j)
         return;
-    trp_driver *driver = j->context->driver; /* NULL: it has ended */
-    if (driver && !j->taken)
-        trp_driver_drop(driver, j->id);
+    trp_context *ctx = j->context;
+    if (ctx->driver && !j->taken)
+        trp_driver_drop(ctx->driver, j->id);
     trp_rows_free(j->rows);
     free(j->value);
     if (j->previous)
@@ -379,12 +377,10 @@ void trp_job_free(trp_job *j)
         j->context->jobs = j->next;
     if (j->next)
         j->next->previous = j->previous;
-    if (driver)
-        trp_driver_enter(driver); /* its loop may let go of it at this time */
+    trp_context_enter(ctx); /* the driver's loop may let go of it at this time */
     j->held = false;
     release(j);
-    if (driver)
-        trp_driver_leave(driver);
+    trp_context_leave(ctx);
 }
 
 void trp_jobs_note(trp_context *ctx)

@@ -9,12 +9,12 @@
 
 static bool is_barrier(trp_dataset *d)
 {
-    const trp_context *ctx = d->context;
-    trp_driver_enter(ctx->driver); /* its loop walks chains, too */
+    trp_context *ctx = d->context;
+    trp_context_enter(ctx); /* its loop walks chains, too */
     bool barrier = trp_chain_walk(d) < 0;
     for (size_t i = 0; !barrier && i < ctx->nnodes; i++)
         barrier = ctx->nodes[i]->kind == TRP_NODE_BARRIER;
-    trp_driver_leave(ctx->driver);
+    trp_context_leave(ctx);
     return barrier;
 }
 

@@ -57,7 +57,7 @@ limited() {
 }
 
 @test "a file that may not be as large fails its task, and no executor" {
-    run -1 limited 128m keys 200 4
+    run -1 limited 128m distinct 8000000 4
     [[ "$output" == *"shuffle data cannot be written: File too large"* ]]
     [[ "$output" != *SIGXFSZ* ]]
 }
