@@ -88,6 +88,8 @@ struct trp_dataset {
     uint32_t place;
     uint32_t maker;  /* its number: what its function adds to accumulators */
     uint32_t result; /* the dataset of its last action (lineage.c); TRP_NONE: none */
+    uint32_t
+        side; /* that deals it out, the last one told (lineage.c); TRP_NONE: none */
     struct trp_owed owed; /* by its actions */
     union {
         struct {

@@ -30,7 +30,7 @@ static trp_dataset *node_new(trp_context *ctx, enum trp_node_kind kind,
     d->context = ctx;
     d->kind = kind;
     d->partitions = partitions;
-    d->result = TRP_NONE;
+    d->result = d->side = TRP_NONE;
     d->maker = ++ctx->makers;
     d->next = ctx->datasets;
     ctx->datasets = d;

@@ -229,7 +229,10 @@ static bool is_told(const trp_dataset *d)
 {
     if (d->kind == TRP_NODE_CHECKPOINT)
         return d->checkpoint.written;
-    return d->wide.plan.dataset[d->wide.plan.nsides - 1] != TRP_NONE;
+    for (uint32_t k = 0; k < d->wide.plan.nsides; k++)
+        if (d->wide.plan.dataset[k] == TRP_NONE)
+            return false;
+    return true;
 }
 
 /* Puts the wide nodes of the last walk that are not told, and checkpoints that are not
@@ -267,29 +270,51 @@ static int find_ranges(trp_context *ctx, trp_dataset *d, const char *pool)
     return rc < 0 ? trp_context_fail_with(ctx, &err) : 0;
 }
 
+/* The side that deals the same records out in the same way; TRP_NONE: there is none yet.
+ */
+static uint32_t told_side(const trp_context *ctx, const trp_dataset *d, uint32_t k)
+{
+    uint32_t at = d->wide.from[k]->side;
+    while (at != TRP_NONE &&
+           !trp_wide_deals_alike(ctx->told[at].end.plan, &d->wide.plan))
+        at = ctx->told[at].other_side;
+    return at;
+}
+
+static int tell_side(trp_context *ctx, trp_dataset *d, uint32_t k)
+{
+    trp_dataset *from = d->wide.from[k];
+    struct trp_told t = {
+        .node = d,
+        .side = k,
+        .end = {.kind = TRP_DO_SHUFFLE, .plan = &d->wide.plan, .side = k},
+        .other_side = from->side
+    };
+    int rc = tell_kept(ctx, from);
+    if (rc == 0 && (rc = tell(ctx, &t)) == 0)
+        d->wide.plan.dataset[k] = from->side = ctx->ntold - 1;
+    return rc;
+}
+
 /* Tells the sides of a wide node, unless their own chains need others first. */
 static int tell_sides(trp_context *ctx, trp_dataset *d, struct sides *s)
 {
     struct trp_wide_plan *p = &d->wide.plan;
-    uint32_t before = s->n;
+    uint32_t before = s->n, untold = 0;
     int rc = 0;
     for (uint32_t k = 0; rc == 0 && k < p->nsides; k++) {
+        p->dataset[k] = told_side(ctx, d, k);
+        if (p->dataset[k] != TRP_NONE)
+            continue;
+        untold++;
         if ((rc = trp_chain_walk(d->wide.from[k])) == 0)
             rc = push_untold(ctx, s);
     }
-    if (rc == 0 && s->n == before)
+    if (rc == 0 && untold && s->n == before)
         rc = find_ranges(ctx, d, s->pool);
-    for (uint32_t k = 0; rc == 0 && s->n == before && k < p->nsides; k++) {
-        if (p->dataset[k] != TRP_NONE)
-            continue;
-        struct trp_told t = {
-            .node = d,
-            .side = k,
-            .end = {.kind = TRP_DO_SHUFFLE, .plan = p, .side = k}
-        };
-        if ((rc = tell_kept(ctx, d->wide.from[k])) == 0 && (rc = tell(ctx, &t)) == 0)
-            p->dataset[k] = ctx->ntold - 1;
-    }
+    for (uint32_t k = 0; rc == 0 && s->n == before && k < p->nsides; k++)
+        if ((p->dataset[k] = told_side(ctx, d, k)) == TRP_NONE) /* a join with itself */
+            rc = tell_side(ctx, d, k);
     return rc;
 }
 

@@ -6,7 +6,9 @@
  * is narrow is inside of them and none of its business, but for a kept dataset that they
  * are made of one to one: it stands between them, so that tasks go where it is, and what
  * it reads is not computed when it is there. A side is told once, and so is a kept
- * dataset: jobs share them.
+ * dataset: jobs share them. Wide nodes that deal the records of one dataset out in the
+ * same way have one side together: of a join in rounds, the half that stays is dealt out
+ * once.
  */
 #ifndef TRP_API_LINEAGE_H
 #define TRP_API_LINEAGE_H
@@ -20,6 +22,7 @@ struct trp_told {
     bool kept;                /* none of both: a kept dataset, in no stage of its own */
     struct trp_chain_end end; /* TRP_DO_SHUFFLE; or of an action: what it is called,
                                * the rest is its job's */
+    uint32_t other_side;      /* told before, of what the same dataset computes */
     trp_profile_id profile;
     char *name;
 };

@@ -72,6 +72,9 @@ void trp_wide_plan_put(struct trp_buf *b, const struct trp_wide_plan *p);
 /* False: broken, or out of memory; what it has is to be freed in any case. */
 bool trp_wide_plan_get(struct trp_view *v, struct trp_wide_plan *ret);
 void trp_wide_plan_free(struct trp_wide_plan *p); /* of one that was got */
+/* Whether what a side computes is dealt out, ordered and combined alike by both, before
+ * their sides are told. */
+bool trp_wide_deals_alike(const struct trp_wide_plan *a, const struct trp_wide_plan *b);
 /* "trp_reduce_by_key": what the program called. */
 const char *trp_wide_name(const struct trp_wide_plan *p);
 

@@ -22,6 +22,25 @@ const char *trp_wide_name(const struct trp_wide_plan *p)
     return names[p->kind];
 }
 
+/* Those that want all values of a key, in the order in which they come. */
+static bool groups(const struct trp_wide_plan *p)
+{
+    return p->kind == TRP_WIDE_GROUP || p->kind == TRP_WIDE_JOIN ||
+           p->kind == TRP_WIDE_COGROUP;
+}
+
+/* The ranges of a sort are found by what is sorted and by how it is. */
+bool trp_wide_deals_alike(const struct trp_wide_plan *a, const struct trp_wide_plan *b)
+{
+    if (a->partitions != b->partitions)
+        return false;
+    if (groups(a) && groups(b))
+        return true;
+    return a->kind == b->kind && a->sum == b->sum && a->order == b->order &&
+           a->code == b->code && a->arg_size == b->arg_size &&
+           (a->arg_size == 0 || memcmp(a->arg, b->arg, a->arg_size) == 0);
+}
+
 void trp_wide_plan_put(struct trp_buf *b, const struct trp_wide_plan *p)
 {
     trp_put_u8(b, (uint8_t)p->kind);

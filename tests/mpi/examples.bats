@@ -166,9 +166,11 @@ records() {
         "$TROUPE_BUILD/examples/pagerank" --size 500 --links
     echo "$output" >links
     [ "$(wc -l <links)" -gt 1000 ]
-    run -0 --separate-stderr troupe run --quiet --local=2 -- \
+    run -0 --separate-stderr troupe run --quiet --local=2 --run-name r -- \
         "$TROUPE_BUILD/examples/pagerank" --size 500 --rounds 6 --top 1000
     echo "$output" >got
+    # the graph is dealt out once
+    [ "$(events r | grep SparkListenerStageSubmitted | grep -c "\"Stage Name\":\"links\"")" = 1 ]
     inline pagerank --size 500 --rounds 6 --top 1000
     sort -c -s -k 2,2gr got
     [ "$(wc -l <got)" = 500 ]

@@ -570,11 +570,11 @@ static void a_cogroup_has_both_sides(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-/* A join with itself has one source behind two sides, each of which may be lost. */
+/* Each of two sides may be lost. */
 static void a_side_that_is_lost_is_made_again(void)
 {
     trp_context *ctx = fake_init();
-    trp_dataset *d = left_of(ctx), *j = trp_join(d, d, TRP_INNER, 3);
+    trp_dataset *j = trp_join(left_of(ctx), right_of(ctx), TRP_INNER, 3);
     uint64_t n, again;
     g_assert_cmpint(trp_count(j, &n), ==, 0);
     for (uint32_t side = 0; side < 2; side++) {
@@ -586,6 +586,38 @@ static void a_side_that_is_lost_is_made_again(void)
         g_assert_cmpuint(again, ==, n);
         g_assert_cmpuint(fake.maps_again, ==, side + 1);
     }
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+/* How many datasets the driver is told of for an action on `d`. */
+static uint32_t told_for(trp_dataset *d)
+{
+    uint32_t before = fake.ndatasets;
+    uint64_t n;
+    g_assert_cmpint(trp_count(d, &n), ==, 0);
+    return fake.ndatasets - before;
+}
+
+/* What stays the same in each round is dealt out in the first. */
+static void what_is_dealt_out_alike_is_dealt_out_once(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = left_of(ctx), *round = right_of(ctx);
+    for (uint32_t i = 0; i < 3; i++) {
+        round = trp_join(d, round, TRP_LEFT, 4);
+        g_assert_cmpuint(told_for(round), ==, i ? 2 : 3);
+    }
+    g_assert_cmpuint(told_for(trp_join(d, d, TRP_INNER, 4)), ==, 1);
+    g_assert_cmpuint(told_for(trp_join(d, d, TRP_INNER, 3)), ==, 2);
+    g_assert_cmpuint(told_for(trp_group_by_key(d, 4)), ==, 1);
+    g_assert_cmpuint(told_for(trp_cogroup(d, d, counts, "arg", 3, 4)), ==, 1);
+    g_assert_cmpuint(told_for(trp_reduce_by_key(d, TRP_SUM_I64, 4)), ==, 2);
+    g_assert_cmpuint(told_for(trp_reduce_by_key(d, TRP_MAX_I64, 4)), ==, 2);
+    g_assert_cmpuint(told_for(trp_reduce_by_key(d, TRP_SUM_I64, 4)), ==, 1);
+    g_assert_cmpuint(told_for(trp_distinct(d, 4)), ==, 2);
+    g_assert_cmpuint(told_for(trp_sort_by_key(d, TRP_I64, 4)), ==, 3); /* a sample */
+    g_assert_cmpuint(told_for(trp_sort_by_key(d, TRP_I64, 4)), ==, 1);
+    g_assert_cmpuint(told_for(trp_sort_by_key(d, TRP_I64 | TRP_DESCENDING, 4)), >, 1);
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
@@ -637,6 +669,7 @@ int main(int argc, char **argv)
     ADD(a_group_is_not_too_large);
     ADD(a_cogroup_has_both_sides);
     ADD(a_side_that_is_lost_is_made_again);
+    ADD(what_is_dealt_out_alike_is_dealt_out_once);
     ADD(broken_plans);
     return g_test_run();
 }
