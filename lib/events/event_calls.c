@@ -157,7 +157,11 @@ void trp_event_message(trp_event_log *l, const char *level, const char *text,
 {
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
-    trp_line_message(&b, level, text, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeMessage\"");
+    TRP_JSON_TEXT(&b, "Level", level);
+    TRP_JSON_TEXT(&b, "Text", text);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
     trp_event_log_put_lines(l, &b);
 }
 
@@ -179,7 +183,10 @@ void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at)
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
     trp_statistics_nodes(l->statistics, nodes, at);
-    trp_line_nodes(&b, nodes, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeNodes\"");
+    TRP_JSON_INT(&b, "Nodes", nodes);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
     trp_event_log_put_lines(l, &b);
 }
 
@@ -187,7 +194,11 @@ void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_
 {
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
-    trp_line_slurm_job(&b, job, additional, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmJob\"");
+    TRP_JSON_INT(&b, "Job ID", job);
+    TRP_JSON_BOOL(&b, "Further", additional);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
     trp_event_log_put_lines(l, &b);
 }
 
@@ -197,7 +208,15 @@ void trp_event_slurm_step(trp_event_log *l, uint32_t job, const char *name, bool
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
     id = gang ? task_in_log(l, id) : executor_in_log(l, (trp_executor_id){id}).n;
-    trp_line_slurm_step(&b, job, name, gang, id, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmStep\"");
+    TRP_JSON_INT(&b, "Job ID", job);
+    TRP_JSON_TEXT(&b, "Step Name", name);
+    if (gang)
+        TRP_JSON_INT(&b, "Task ID", id);
+    else
+        TRP_JSON_QUOTED(&b, "Executor ID", id);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
     trp_event_log_put_lines(l, &b);
 }
 
@@ -209,7 +228,12 @@ void trp_event_slurm_costs(trp_event_log *l, uint64_t rpcs, uint64_t sruns,
     l->statistics->rpcs = rpcs;
     l->statistics->sruns = sruns;
     l->statistics->srun_rpcs = srun_rpcs;
-    trp_line_slurm_costs(&b, rpcs, sruns, srun_rpcs, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmCosts\"");
+    TRP_JSON_INT(&b, "RPCs", rpcs);
+    TRP_JSON_INT(&b, "Sruns", sruns);
+    TRP_JSON_INT(&b, "Srun RPCs", srun_rpcs);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
     trp_event_log_put_lines(l, &b);
 }
 
@@ -243,7 +267,11 @@ void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
     trp_statistics_executor_relabelled(l->statistics, e, at);
-    trp_line_executor_relabelled(&b, executor_in_log(l, e), p, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeExecutorRelabelled\"");
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON_QUOTED(&b, "Executor ID", executor_in_log(l, e).n);
+    TRP_JSON_INT(&b, "Resource Profile Id", p->id.n);
+    TRP_JSON(&b, "}\n");
     trp_event_log_put_lines(l, &b);
 }
 

@@ -17,14 +17,6 @@ static int64_t ms(int64_t ns)
     return ns / 1000000;
 }
 
-/* An id in quotes: Spark's executor ids are strings. */
-static void quoted_id(struct trp_buf *b, uint32_t id)
-{
-    TRP_JSON(b, "\"");
-    trp_json_int(b, id);
-    TRP_JSON(b, "\"");
-}
-
 void trp_line_log_start(struct trp_buf *b)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerLogStart\",\"Spark Version\":\"" SPARK_FORMAT
@@ -35,18 +27,13 @@ void trp_line_application_start(struct trp_buf *b, const char *app_name,
                                 const char *app_id, const char *user, int64_t first,
                                 int64_t at)
 {
-    TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationStart\",\"App Name\":");
-    trp_json_text(b, app_name);
-    TRP_JSON(b, ",\"App ID\":");
-    trp_json_text(b, app_id);
-    TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, ms(first));
-    if (at != first) {
-        TRP_JSON(b, ",\"Troupe Resumed\":");
-        trp_json_int(b, ms(at));
-    }
-    TRP_JSON(b, ",\"User\":");
-    trp_json_text(b, user);
+    TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationStart\"");
+    TRP_JSON_TEXT(b, "App Name", app_name);
+    TRP_JSON_TEXT(b, "App ID", app_id);
+    TRP_JSON_INT(b, "Timestamp", ms(first));
+    if (at != first)
+        TRP_JSON_INT(b, "Troupe Resumed", ms(at));
+    TRP_JSON_TEXT(b, "User", user);
     TRP_JSON(b, "}\n");
 }
 
@@ -73,8 +60,7 @@ void trp_line_environment(struct trp_buf *b, const char *app_name, const char *a
     TRP_JSON(b, "{\"Event\":\"SparkListenerEnvironmentUpdate\",\"JVM Information\":{},"
                 "\"Spark Properties\":{\"spark.app.name\":");
     trp_json_text(b, app_name);
-    TRP_JSON(b, ",\"spark.app.id\":");
-    trp_json_text(b, app_id);
+    TRP_JSON_TEXT(b, "spark.app.id", app_id);
     for (uint32_t i = 0; i < n; i++) {
         property_name(b, keys[i]);
         trp_json_text(b, values[i]);
@@ -83,15 +69,13 @@ void trp_line_environment(struct trp_buf *b, const char *app_name, const char *a
                 "\"Metrics Properties\":{},\"Classpath Entries\":{}}\n");
 }
 
-static void request(struct trp_buf *b, bool first, const char *name, int64_t amount)
+static void request(struct trp_buf *b, const char *name, int64_t amount)
 {
-    if (!first)
-        TRP_JSON(b, ",");
+    trp_json_comma(b);
     trp_json_text(b, name);
     TRP_JSON(b, ":{\"Resource Name\":");
     trp_json_text(b, name);
-    TRP_JSON(b, ",\"Amount\":");
-    trp_json_int(b, amount);
+    TRP_JSON_INT(b, "Amount", amount);
     TRP_JSON(b, ",\"Discovery Script\":\"\",\"Vendor\":\"\"}");
 }
 
@@ -102,20 +86,15 @@ static trp_amount readable(trp_amount v)
     return v > TRP_ONE / 2 && v < TRP_ONE ? TRP_ONE : v;
 }
 
-static void task_request(struct trp_buf *b, bool first, const char *name,
-                         trp_amount amount)
+static void task_request(struct trp_buf *b, const char *name, trp_amount amount)
 {
-    if (!first)
-        TRP_JSON(b, ",");
+    trp_json_comma(b);
     trp_json_text(b, name);
     TRP_JSON(b, ":{\"Resource Name\":");
     trp_json_text(b, name);
-    TRP_JSON(b, ",\"Amount\":");
-    trp_json_amount(b, readable(amount));
-    if (readable(amount) != amount) {
-        TRP_JSON(b, ",\"Troupe Amount\":");
-        trp_json_amount(b, amount);
-    }
+    TRP_JSON_AMOUNT(b, "Amount", readable(amount));
+    if (readable(amount) != amount)
+        TRP_JSON_AMOUNT(b, "Troupe Amount", amount);
     TRP_JSON(b, "}");
 }
 
@@ -128,25 +107,24 @@ void trp_line_profile(struct trp_buf *b, const struct trp_resource_profile *p)
     trp_json_int(b, p->id.n);
     TRP_JSON(b, ",\"Executor Resource Requests\":{");
     if (!p->task_only) {
-        request(b, true, "cores", p->cores);
-        request(b, false, "memory", p->memory_mib);
-        request(b, false, "memoryOverhead", p->overhead_mib);
-        request(b, false, "offHeap", p->offheap_mib);
+        request(b, "cores", p->cores);
+        request(b, "memory", p->memory_mib);
+        request(b, "memoryOverhead", p->overhead_mib);
+        request(b, "offHeap", p->offheap_mib);
         if (p->executor.pyspark_mib >= 0)
-            request(b, false, "pyspark.memory", p->executor.pyspark_mib);
+            request(b, "pyspark.memory", p->executor.pyspark_mib);
         for (uint32_t i = 0; i < p->ncustom; i++)
             if (p->custom[i].executor > 0)
-                request(b, false, p->custom[i].name, p->custom[i].executor);
+                request(b, p->custom[i].name, p->custom[i].executor);
     }
     TRP_JSON(b, "},\"Task Resource Requests\":{");
-    task_request(b, true, "cpus", p->task_cpus * TRP_ONE);
+    task_request(b, "cpus", p->task_cpus * TRP_ONE);
     for (uint32_t i = 0; i < p->ncustom; i++)
         if (p->custom[i].task > 0)
-            task_request(b, false, p->custom[i].name, p->custom[i].task);
+            task_request(b, p->custom[i].name, p->custom[i].task);
     TRP_JSON(b, "},\"Troupe Profile Name\":");
     trp_json_text(b, p->name);
-    TRP_JSON(b, ",\"Troupe Slots\":");
-    trp_json_int(b, p->slots);
+    TRP_JSON_INT(b, "Troupe Slots", p->slots);
     TRP_JSON(b, "}\n");
 }
 
@@ -169,8 +147,7 @@ static void storage_level(struct trp_buf *b, unsigned level)
 {
     TRP_JSON(b, "{\"Use Disk\":");
     trp_json_bool(b, (level & 2) != 0);
-    TRP_JSON(b, ",\"Use Memory\":");
-    trp_json_bool(b, (level & 1) != 0);
+    TRP_JSON_BOOL(b, "Use Memory", (level & 1) != 0);
     TRP_JSON(b, ",\"Use Off Heap\":false,\"Deserialized\":false,\"Replication\":1}");
 }
 
@@ -179,15 +156,13 @@ static void rdd_info(struct trp_buf *b, const struct trp_event_kept *k)
 {
     TRP_JSON(b, "{\"RDD ID\":");
     trp_json_int(b, k->dataset);
-    TRP_JSON(b, ",\"Name\":");
-    trp_json_text(b, k->name);
+    TRP_JSON_TEXT(b, "Name", k->name);
     TRP_JSON(b, ",\"Callsite\":\"\",\"Parent IDs\":[],\"Storage Level\":");
     storage_level(b, k->level);
     TRP_JSON(b, ",\"Barrier\":false,\"DeterministicLevel\":\"DETERMINATE\","
                 "\"Number of Partitions\":");
     trp_json_int(b, k->partitions);
-    TRP_JSON(b, ",\"Number of Cached Partitions\":");
-    trp_json_int(b, k->cached);
+    TRP_JSON_INT(b, "Number of Cached Partitions", k->cached);
     TRP_JSON(b, ",\"Memory Size\":0,\"Disk Size\":0}");
 }
 
@@ -205,35 +180,21 @@ void trp_line_block(struct trp_buf *b, const struct trp_event_block *k)
     TRP_JSON(b, ",\"Storage Level\":");
     storage_level(b,
                   !k->there ? 0 : (k->memory || !k->disk ? 1 : 0) | (k->disk ? 2 : 0));
-    TRP_JSON(b, ",\"Memory Size\":");
-    trp_json_int(b, (int64_t)k->memory);
-    TRP_JSON(b, ",\"Disk Size\":");
-    trp_json_int(b, (int64_t)k->disk);
+    TRP_JSON_INT(b, "Memory Size", k->memory);
+    TRP_JSON_INT(b, "Disk Size", k->disk);
     TRP_JSON(b, "}}\n");
-}
-
-static void quoted_int(struct trp_buf *b, int64_t v)
-{
-    TRP_JSON(b, "\"");
-    trp_json_int(b, v);
-    TRP_JSON(b, "\"");
 }
 
 void trp_json_accumulable(struct trp_buf *b, uint32_t id, const char *name,
                           const int64_t *update, int64_t value)
 {
-    if (b->size > 0 && b->data[b->size - 1] == '}')
-        TRP_JSON(b, ",");
+    trp_json_comma(b);
     TRP_JSON(b, "{\"ID\":");
     trp_json_int(b, id);
-    TRP_JSON(b, ",\"Name\":");
-    trp_json_text(b, name);
-    if (update) {
-        TRP_JSON(b, ",\"Update\":");
-        quoted_int(b, *update);
-    }
-    TRP_JSON(b, ",\"Value\":");
-    quoted_int(b, value);
+    TRP_JSON_TEXT(b, "Name", name);
+    if (update)
+        TRP_JSON_QUOTED(b, "Update", *update);
+    TRP_JSON_QUOTED(b, "Value", value);
     TRP_JSON(b, ",\"Internal\":false,\"Count Failed Values\":false}");
 }
 
@@ -241,37 +202,27 @@ static void stage_info(struct trp_buf *b, const struct stage_info *s)
 {
     TRP_JSON(b, "{\"Stage ID\":");
     trp_json_int(b, s->stage);
-    TRP_JSON(b, ",\"Stage Attempt ID\":");
-    trp_json_int(b, s->attempt);
-    TRP_JSON(b, ",\"Stage Name\":");
-    trp_json_text(b, s->name);
-    TRP_JSON(b, ",\"Number of Tasks\":");
-    trp_json_int(b, s->ntasks);
+    TRP_JSON_INT(b, "Stage Attempt ID", s->attempt);
+    TRP_JSON_TEXT(b, "Stage Name", s->name);
+    TRP_JSON_INT(b, "Number of Tasks", s->ntasks);
     TRP_JSON(b, ",\"RDD Info\":[");
     for (uint32_t i = 0; i < s->nkept; i++) {
-        if (i > 0)
-            TRP_JSON(b, ",");
+        trp_json_comma(b);
         rdd_info(b, &s->kept[i]);
     }
     TRP_JSON(b, "],\"Parent IDs\":[");
     for (uint32_t i = 0; i < s->nparents; i++) {
-        if (i > 0)
-            TRP_JSON(b, ",");
+        trp_json_comma(b);
         trp_json_int(b, s->parents[i].n);
     }
     TRP_JSON(b, "],\"Details\":\"\"");
-    if (s->submitted > 0) {
-        TRP_JSON(b, ",\"Submission Time\":");
-        trp_json_int(b, ms(s->submitted));
-    }
+    if (s->submitted > 0)
+        TRP_JSON_INT(b, "Submission Time", ms(s->submitted));
     if (s->completed > 0) {
-        TRP_JSON(b, ",\"Completion Time\":");
-        trp_json_int(b, ms(s->completed));
+        TRP_JSON_INT(b, "Completion Time", ms(s->completed));
     }
-    if (s->failure && s->failure[0]) {
-        TRP_JSON(b, ",\"Failure Reason\":");
-        trp_json_text(b, s->failure);
-    }
+    if (s->failure && s->failure[0])
+        TRP_JSON_TEXT(b, "Failure Reason", s->failure);
     TRP_JSON(b, ",\"Accumulables\":[");
     for (uint32_t i = 0; i < s->naccumulated; i++) {
         const struct trp_accumulated *a = &s->all[s->accumulated[i]];
@@ -300,8 +251,7 @@ static void property(struct trp_buf *b, const char *name, const char *value)
 {
     if (!value)
         return;
-    if (b->data[b->size - 1] != '{')
-        TRP_JSON(b, ",");
+    trp_json_comma(b);
     trp_json_text(b, name);
     TRP_JSON(b, ":");
     trp_json_text(b, value);
@@ -310,28 +260,23 @@ static void property(struct trp_buf *b, const char *name, const char *value)
 void trp_line_job_start(struct trp_buf *b, const struct trp_event_job *job, int64_t at,
                         const struct trp_event_stage *stages, uint32_t n)
 {
-    TRP_JSON(b, "{\"Event\":\"SparkListenerJobStart\",\"Job ID\":");
-    trp_json_int(b, job->job.n);
-    TRP_JSON(b, ",\"Submission Time\":");
-    trp_json_int(b, ms(at));
+    TRP_JSON(b, "{\"Event\":\"SparkListenerJobStart\"");
+    TRP_JSON_INT(b, "Job ID", job->job.n);
+    TRP_JSON_INT(b, "Submission Time", ms(at));
     TRP_JSON(b, ",\"Stage Infos\":[");
     for (uint32_t i = 0; i < n; i++) {
         struct stage_info info = info_of(&stages[i], 0);
-        if (i > 0)
-            TRP_JSON(b, ",");
+        trp_json_comma(b);
         stage_info(b, &info);
     }
     TRP_JSON(b, "],\"Stage IDs\":[");
     for (uint32_t i = 0; i < n; i++) {
-        if (i > 0)
-            TRP_JSON(b, ",");
+        trp_json_comma(b);
         trp_json_int(b, stages[i].stage.n);
     }
     TRP_JSON(b, "],\"Properties\":{");
-    if (!b->failed) {
-        property(b, "spark.job.description", job->name);
-        property(b, "spark.scheduler.pool", job->pool);
-    }
+    property(b, "spark.job.description", job->name);
+    property(b, "spark.scheduler.pool", job->pool);
     TRP_JSON(b, "}}\n");
 }
 
@@ -351,16 +296,12 @@ void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s
 
 void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s)
 {
-    TRP_JSON(b, "{\"Event\":\"TroupeStageSkipped\",\"Stage ID\":");
-    trp_json_int(b, s->stage.n);
-    TRP_JSON(b, ",\"Stage Attempt ID\":");
-    trp_json_int(b, s->attempt);
-    TRP_JSON(b, ",\"Stage Name\":");
-    trp_json_text(b, s->name);
-    TRP_JSON(b, ",\"Outcome\":");
-    trp_json_text(b, trp_outcome_name(s->outcome));
-    TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, ms(s->ended));
+    TRP_JSON(b, "{\"Event\":\"TroupeStageSkipped\"");
+    TRP_JSON_INT(b, "Stage ID", s->stage.n);
+    TRP_JSON_INT(b, "Stage Attempt ID", s->attempt);
+    TRP_JSON_TEXT(b, "Stage Name", s->name);
+    TRP_JSON_TEXT(b, "Outcome", trp_outcome_name(s->outcome));
+    TRP_JSON_INT(b, "Timestamp", ms(s->ended));
     TRP_JSON(b, "}\n");
 }
 
@@ -392,8 +333,7 @@ static void resource(struct trp_buf *b, const struct trp_resource_addresses *r)
     trp_json_text(b, r->name);
     TRP_JSON(b, ",\"addresses\":[");
     for (uint32_t i = 0; i < r->naddresses; i++) {
-        if (i > 0)
-            TRP_JSON(b, ",");
+        trp_json_comma(b);
         trp_json_text(b, r->addresses[i]);
     }
     TRP_JSON(b, "]}");
@@ -404,60 +344,40 @@ void trp_line_executor_added(struct trp_buf *b, trp_executor_id e, const char *h
                              const struct trp_resource_addresses *resources,
                              uint32_t nresources, int64_t requested, int64_t at)
 {
-    TRP_JSON(b, "{\"Event\":\"SparkListenerExecutorAdded\",\"Timestamp\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, ",\"Executor ID\":");
-    quoted_id(b, e.n);
+    TRP_JSON(b, "{\"Event\":\"SparkListenerExecutorAdded\"");
+    TRP_JSON_INT(b, "Timestamp", ms(at));
+    TRP_JSON_QUOTED(b, "Executor ID", e.n);
     TRP_JSON(b, ",\"Executor Info\":{\"Host\":");
     trp_json_text(b, host);
-    TRP_JSON(b, ",\"Total Cores\":");
-    trp_json_int(b, p->cores);
+    TRP_JSON_INT(b, "Total Cores", p->cores);
     TRP_JSON(b, ",\"Log Urls\":{},\"Attributes\":{},\"Resources\":{");
     for (uint32_t i = 0; i < nresources; i++) {
-        if (i > 0)
-            TRP_JSON(b, ",");
+        trp_json_comma(b);
         resource(b, &resources[i]);
     }
     TRP_JSON(b, "},\"Resource Profile Id\":");
     trp_json_int(b, p->id.n);
-    TRP_JSON(b, ",\"Registration Time\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, ",\"Request Time\":");
-    trp_json_int(b, ms(requested > 0 ? requested : at));
+    TRP_JSON_INT(b, "Registration Time", ms(at));
+    TRP_JSON_INT(b, "Request Time", ms(requested > 0 ? requested : at));
     TRP_JSON(b, "}}\n");
 }
 
 void trp_line_executor_removed(struct trp_buf *b, trp_executor_id e, const char *reason,
                                int64_t at)
 {
-    TRP_JSON(b, "{\"Event\":\"SparkListenerExecutorRemoved\",\"Timestamp\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, ",\"Executor ID\":");
-    quoted_id(b, e.n);
-    TRP_JSON(b, ",\"Removed Reason\":");
-    trp_json_text(b, reason);
-    TRP_JSON(b, "}\n");
-}
-
-void trp_line_executor_relabelled(struct trp_buf *b, trp_executor_id e,
-                                  const struct trp_resource_profile *p, int64_t at)
-{
-    TRP_JSON(b, "{\"Event\":\"TroupeExecutorRelabelled\",\"Timestamp\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, ",\"Executor ID\":");
-    quoted_id(b, e.n);
-    TRP_JSON(b, ",\"Resource Profile Id\":");
-    trp_json_int(b, p->id.n);
+    TRP_JSON(b, "{\"Event\":\"SparkListenerExecutorRemoved\"");
+    TRP_JSON_INT(b, "Timestamp", ms(at));
+    TRP_JSON_QUOTED(b, "Executor ID", e.n);
+    TRP_JSON_TEXT(b, "Removed Reason", reason);
     TRP_JSON(b, "}\n");
 }
 
 void trp_line_job_end(struct trp_buf *b, trp_job_id job, enum trp_outcome outcome,
                       const char *failure, int64_t at)
 {
-    TRP_JSON(b, "{\"Event\":\"SparkListenerJobEnd\",\"Job ID\":");
-    trp_json_int(b, job.n);
-    TRP_JSON(b, ",\"Completion Time\":");
-    trp_json_int(b, ms(at));
+    TRP_JSON(b, "{\"Event\":\"SparkListenerJobEnd\"");
+    TRP_JSON_INT(b, "Job ID", job.n);
+    TRP_JSON_INT(b, "Completion Time", ms(at));
     if (outcome == TRP_OUTCOME_SUCCEEDED) {
         TRP_JSON(b, ",\"Job Result\":{\"Result\":\"JobSucceeded\"}}\n");
         return;
@@ -470,78 +390,12 @@ void trp_line_job_end(struct trp_buf *b, trp_job_id job, enum trp_outcome outcom
     TRP_JSON(b, "}\n");
 }
 
-void trp_line_message(struct trp_buf *b, const char *level, const char *text,
-                      int64_t at)
-{
-    TRP_JSON(b, "{\"Event\":\"TroupeMessage\",\"Level\":");
-    trp_json_text(b, level);
-    TRP_JSON(b, ",\"Text\":");
-    trp_json_text(b, text);
-    TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, "}\n");
-}
-
-void trp_line_nodes(struct trp_buf *b, uint32_t nodes, int64_t at)
-{
-    TRP_JSON(b, "{\"Event\":\"TroupeNodes\",\"Nodes\":");
-    trp_json_int(b, nodes);
-    TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, "}\n");
-}
-
-void trp_line_slurm_job(struct trp_buf *b, uint32_t job, bool additional, int64_t at)
-{
-    TRP_JSON(b, "{\"Event\":\"TroupeSlurmJob\",\"Job ID\":");
-    trp_json_int(b, job);
-    TRP_JSON(b, ",\"Further\":");
-    trp_json_bool(b, additional);
-    TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, "}\n");
-}
-
-void trp_line_slurm_step(struct trp_buf *b, uint32_t job, const char *name, bool gang,
-                         uint32_t id, int64_t at)
-{
-    TRP_JSON(b, "{\"Event\":\"TroupeSlurmStep\",\"Job ID\":");
-    trp_json_int(b, job);
-    TRP_JSON(b, ",\"Step Name\":");
-    trp_json_text(b, name);
-    if (gang) {
-        TRP_JSON(b, ",\"Task ID\":");
-        trp_json_int(b, id);
-    } else {
-        TRP_JSON(b, ",\"Executor ID\":");
-        quoted_id(b, id);
-    }
-    TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, "}\n");
-}
-
-void trp_line_slurm_costs(struct trp_buf *b, uint64_t rpcs, uint64_t sruns,
-                          uint64_t srun_rpcs, int64_t at)
-{
-    TRP_JSON(b, "{\"Event\":\"TroupeSlurmCosts\",\"RPCs\":");
-    trp_json_int(b, (int64_t)rpcs);
-    TRP_JSON(b, ",\"Sruns\":");
-    trp_json_int(b, (int64_t)sruns);
-    TRP_JSON(b, ",\"Srun RPCs\":");
-    trp_json_int(b, (int64_t)srun_rpcs);
-    TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, "}\n");
-}
-
 void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code,
                               const struct trp_log_past *past)
 {
-    TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationEnd\",\"Timestamp\":");
-    trp_json_int(b, ms(at));
-    TRP_JSON(b, ",\"ExitCode\":");
-    trp_json_int(b, exit_code);
+    TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationEnd\"");
+    TRP_JSON_INT(b, "Timestamp", ms(at));
+    TRP_JSON_INT(b, "ExitCode", exit_code);
     trp_log_past_put(b, past);
     TRP_JSON(b, "}\n");
 }

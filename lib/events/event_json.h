@@ -1,5 +1,6 @@
 /*
- * The lines of the event log: one function an event, each adding one line with its LF.
+ * The lines of the event log that Spark has too, and those of summaries: one function an
+ * event, each adding one line with its LF. Short ones of ours are made in event_calls.c.
  *
  * Fields are those of Spark's JsonProtocol in its order, "Event" first and no blanks,
  * because Spark's History Server finds a log by how its lines begin; what has no
@@ -67,8 +68,6 @@ void trp_line_executor_added(struct trp_buf *b, trp_executor_id e, const char *h
                              uint32_t nresources, int64_t requested, int64_t at);
 void trp_line_executor_removed(struct trp_buf *b, trp_executor_id e, const char *reason,
                                int64_t at);
-void trp_line_executor_relabelled(struct trp_buf *b, trp_executor_id e,
-                                  const struct trp_resource_profile *p, int64_t at);
 void trp_line_task_start(struct trp_buf *b, const struct trp_task_record *r);
 void trp_line_task_end(struct trp_buf *b, const struct trp_task_record *r);
 /* From attempt `first` on, attempts of the stage that do not fail have no lines. */
@@ -79,14 +78,6 @@ void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics 
                            uint32_t first_executor, int64_t at);
 void trp_line_job_end(struct trp_buf *b, trp_job_id job, enum trp_outcome outcome,
                       const char *failure, int64_t at);
-void trp_line_message(struct trp_buf *b, const char *level, const char *text,
-                      int64_t at);
-void trp_line_nodes(struct trp_buf *b, uint32_t nodes, int64_t at);
-void trp_line_slurm_job(struct trp_buf *b, uint32_t job, bool additional, int64_t at);
-void trp_line_slurm_step(struct trp_buf *b, uint32_t job, const char *name, bool gang,
-                         uint32_t id, int64_t at);
-void trp_line_slurm_costs(struct trp_buf *b, uint64_t rpcs, uint64_t sruns,
-                          uint64_t srun_rpcs, int64_t at);
 void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code,
                               const struct trp_log_past *past);
 

@@ -21,28 +21,20 @@ static void task_info(struct trp_buf *b, const struct trp_task_record *r, bool e
     bool failed = ended && trp_end_is_failure(r->status);
     TRP_JSON(b, ",\"Task Info\":{\"Task ID\":");
     trp_json_int(b, r->task_id);
-    TRP_JSON(b, ",\"Index\":");
-    trp_json_int(b, r->task);
-    TRP_JSON(b, ",\"Attempt\":");
-    trp_json_int(b, r->number);
-    TRP_JSON(b, ",\"Partition ID\":");
-    trp_json_int(b, r->task);
-    TRP_JSON(b, ",\"Launch Time\":");
-    trp_json_int(b, r->launched_ms);
+    TRP_JSON_INT(b, "Index", r->task);
+    TRP_JSON_INT(b, "Attempt", r->number);
+    TRP_JSON_INT(b, "Partition ID", r->task);
+    TRP_JSON_INT(b, "Launch Time", r->launched_ms);
     TRP_JSON(b, ",\"Executor ID\":");
     executor_id(b, r->executor);
     TRP_JSON(b, ",\"Host\":");
     trp_put_raw(b, r->host, strlen(r->host));
-    TRP_JSON(b, ",\"Locality\":");
-    trp_json_text(b, trp_level_name(r->level));
-    TRP_JSON(b, ",\"Speculative\":");
-    trp_json_bool(b, r->speculative);
+    TRP_JSON_TEXT(b, "Locality", trp_level_name(r->level));
+    TRP_JSON_BOOL(b, "Speculative", r->speculative);
     TRP_JSON(b, ",\"Getting Result Time\":0,\"Finish Time\":");
     trp_json_int(b, ended ? r->ended_ms : 0);
-    TRP_JSON(b, ",\"Failed\":");
-    trp_json_bool(b, failed);
-    TRP_JSON(b, ",\"Killed\":");
-    trp_json_bool(b, ended && !failed && r->status != TRP_END_SUCCESS);
+    TRP_JSON_BOOL(b, "Failed", failed);
+    TRP_JSON_BOOL(b, "Killed", ended && !failed && r->status != TRP_END_SUCCESS);
     TRP_JSON(b, ",\"Accumulables\":[");
     if (ended && r->accumulables)
         trp_put_raw(b, r->accumulables, strlen(r->accumulables));
@@ -53,8 +45,7 @@ static void stage_ids(struct trp_buf *b, uint32_t stage, uint32_t attempt)
 {
     TRP_JSON(b, "\"Stage ID\":");
     trp_json_int(b, stage);
-    TRP_JSON(b, ",\"Stage Attempt ID\":");
-    trp_json_int(b, attempt);
+    TRP_JSON_INT(b, "Stage Attempt ID", attempt);
 }
 
 void trp_line_task_start(struct trp_buf *b, const struct trp_task_record *r)
@@ -97,20 +88,14 @@ static void fetch_failed(struct trp_buf *b, const struct trp_task_record *r,
     } else {
         TRP_JSON(b, "{\"Executor ID\":");
         executor_id(b, f->executor);
-        TRP_JSON(b, ",\"Host\":");
-        trp_json_text(b, f->host);
+        TRP_JSON_TEXT(b, "Host", f->host);
         TRP_JSON(b, ",\"Port\":0}");
     }
-    TRP_JSON(b, ",\"Shuffle ID\":");
-    trp_json_int(b, f->shuffle);
-    TRP_JSON(b, ",\"Map ID\":");
-    trp_json_int(b, f->map_id);
-    TRP_JSON(b, ",\"Map Index\":");
-    trp_json_int(b, f->map_index);
-    TRP_JSON(b, ",\"Reduce ID\":");
-    trp_json_int(b, r->task);
-    TRP_JSON(b, ",\"Message\":");
-    trp_json_text(b, reason);
+    TRP_JSON_INT(b, "Shuffle ID", f->shuffle);
+    TRP_JSON_INT(b, "Map ID", f->map_id);
+    TRP_JSON_INT(b, "Map Index", f->map_index);
+    TRP_JSON_INT(b, "Reduce ID", r->task);
+    TRP_JSON_TEXT(b, "Message", reason);
 }
 
 /* Spark's reasons, with the words of contract.md as what they describe. */
@@ -131,10 +116,8 @@ static void end_reason(struct trp_buf *b, const struct trp_task_record *r)
     case TRP_END_LOST:
         TRP_JSON(b, "\"ExecutorLostFailure\",\"Executor ID\":");
         executor_id(b, r->executor);
-        TRP_JSON(b, ",\"Exit Caused By App\":");
-        trp_json_bool(b, r->counted);
-        TRP_JSON(b, ",\"Loss Reason\":");
-        trp_json_text(b, reason);
+        TRP_JSON_BOOL(b, "Exit Caused By App", r->counted);
+        TRP_JSON_TEXT(b, "Loss Reason", reason);
         break;
     case TRP_END_FETCH:
         if (r->fetch) {
@@ -145,30 +128,17 @@ static void end_reason(struct trp_buf *b, const struct trp_task_record *r)
     default:
         TRP_JSON(b, "\"ExceptionFailure\",\"Class Name\":");
         trp_json_text(b, failure_class(r->status));
-        TRP_JSON(b, ",\"Description\":");
-        trp_json_text(b, reason);
+        TRP_JSON_TEXT(b, "Description", reason);
         TRP_JSON(b, ",\"Stack Trace\":[],\"Full Stack Trace\":");
         trp_json_text(b, reason);
         TRP_JSON(b, ",\"Accumulator Updates\":[]");
         break;
     }
-    TRP_JSON(b, ",\"Troupe Reason\":");
-    trp_json_text(b, reason);
-    TRP_JSON(b, ",\"Troupe Status\":");
-    trp_json_text(b, trp_end_status_name(r->status));
-    TRP_JSON(b, ",\"Troupe Code\":");
-    trp_json_int(b, r->code);
-    TRP_JSON(b, ",\"Troupe Counted\":");
-    trp_json_bool(b, r->counted);
+    TRP_JSON_TEXT(b, "Troupe Reason", reason);
+    TRP_JSON_TEXT(b, "Troupe Status", trp_end_status_name(r->status));
+    TRP_JSON_INT(b, "Troupe Code", r->code);
+    TRP_JSON_BOOL(b, "Troupe Counted", r->counted);
     TRP_JSON(b, "}");
-}
-
-static void field(struct trp_buf *b, const char *name, uint64_t v)
-{
-    TRP_JSON(b, ",\"");
-    trp_put_raw(b, name, strlen(name));
-    TRP_JSON(b, "\":");
-    trp_json_int(b, (int64_t)v);
 }
 
 /* What Spark has no metrics of. */
@@ -176,10 +146,10 @@ static void cache(struct trp_buf *b, const struct trp_end_data *d)
 {
     TRP_JSON(b, ",\"Troupe Cache\":{\"Hits\":");
     trp_json_int(b, (int64_t)d->cache_hits);
-    field(b, "Misses", d->cache_misses);
-    field(b, "Bytes Read", d->cache_bytes);
-    field(b, "Memory Bytes Kept", d->kept_memory);
-    field(b, "Disk Bytes Kept", d->kept_disk);
+    TRP_JSON_INT(b, "Misses", d->cache_misses);
+    TRP_JSON_INT(b, "Bytes Read", d->cache_bytes);
+    TRP_JSON_INT(b, "Memory Bytes Kept", d->kept_memory);
+    TRP_JSON_INT(b, "Disk Bytes Kept", d->kept_disk);
     TRP_JSON(b, "}");
 }
 
@@ -189,25 +159,23 @@ static void metrics(struct trp_buf *b, const struct trp_task_record *r)
                 "\"Executor Deserialize Time\":0,\"Executor Deserialize CPU Time\":0,"
                 "\"Executor Run Time\":");
     trp_json_int(b, r->run_ns / 1000000);
-    TRP_JSON(b, ",\"Executor CPU Time\":");
-    trp_json_int(b, r->cpu_ns);
-    TRP_JSON(b, ",\"Peak Execution Memory\":");
-    trp_json_int(b, r->peak_kib * 1024);
+    TRP_JSON_INT(b, "Executor CPU Time", r->cpu_ns);
+    TRP_JSON_INT(b, "Peak Execution Memory", r->peak_kib * 1024);
     TRP_JSON(b, ",\"Peak On Heap Execution Memory\":0,"
                 "\"Peak Off Heap Execution Memory\":0,\"Result Size\":");
     trp_json_int(b, (int64_t)r->result_size);
     TRP_JSON(b, ",\"JVM GC Time\":0,\"Result Serialization Time\":0,"
                 "\"Memory Bytes Spilled\":0");
     const struct trp_end_data none = {0}, *d = r->data ? r->data : &none;
-    field(b, "Disk Bytes Spilled", d->spilled_bytes);
+    TRP_JSON_INT(b, "Disk Bytes Spilled", d->spilled_bytes);
     TRP_JSON(b, ",\"Shuffle Read Metrics\":{\"Remote Blocks Fetched\":");
     trp_json_int(b, (int64_t)d->remote_blocks);
-    field(b, "Local Blocks Fetched", d->local_blocks);
-    field(b, "Fetch Wait Time", d->wait_ns / 1000000);
-    field(b, "Remote Bytes Read", d->remote_bytes);
+    TRP_JSON_INT(b, "Local Blocks Fetched", d->local_blocks);
+    TRP_JSON_INT(b, "Fetch Wait Time", d->wait_ns / 1000000);
+    TRP_JSON_INT(b, "Remote Bytes Read", d->remote_bytes);
     TRP_JSON(b, ",\"Remote Bytes Read To Disk\":0");
-    field(b, "Local Bytes Read", d->local_bytes);
-    field(b, "Total Records Read", d->read_records);
+    TRP_JSON_INT(b, "Local Bytes Read", d->local_bytes);
+    TRP_JSON_INT(b, "Total Records Read", d->read_records);
     TRP_JSON(b, ",\"Remote Requests Duration\":0,\"Push Based Shuffle\":{"
                 "\"Corrupt Merged Block Chunks\":0,\"Merged Fetch Fallback Count\":0,"
                 "\"Merged Remote Blocks Fetched\":0,\"Merged Local Blocks Fetched\":0,"
@@ -216,16 +184,14 @@ static void metrics(struct trp_buf *b, const struct trp_task_record *r)
                 "\"Merged Remote Requests Duration\":0}},"
                 "\"Shuffle Write Metrics\":{\"Shuffle Bytes Written\":");
     trp_json_int(b, (int64_t)d->written_bytes);
-    field(b, "Shuffle Write Time", d->write_ns);
-    field(b, "Shuffle Records Written", d->written_records);
+    TRP_JSON_INT(b, "Shuffle Write Time", d->write_ns);
+    TRP_JSON_INT(b, "Shuffle Records Written", d->written_records);
     TRP_JSON(b, "},\"Input Metrics\":{\"Bytes Read\":");
     trp_json_int(b, (int64_t)r->bytes_in);
-    TRP_JSON(b, ",\"Records Read\":");
-    trp_json_int(b, (int64_t)r->records_in);
+    TRP_JSON_INT(b, "Records Read", r->records_in);
     TRP_JSON(b, "},\"Output Metrics\":{\"Bytes Written\":");
     trp_json_int(b, (int64_t)r->bytes_out);
-    TRP_JSON(b, ",\"Records Written\":");
-    trp_json_int(b, (int64_t)r->records_out);
+    TRP_JSON_INT(b, "Records Written", r->records_out);
     TRP_JSON(b, "}");
     if (d->cache_hits | d->cache_misses)
         cache(b, d);
@@ -236,18 +202,14 @@ void trp_line_task_end(struct trp_buf *b, const struct trp_task_record *r)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerTaskEnd\",");
     stage_ids(b, r->stage, r->stage_attempt);
-    TRP_JSON(b, ",\"Task Type\":");
-    trp_json_text(b, r->map ? "ShuffleMapTask" : "ResultTask");
+    TRP_JSON_TEXT(b, "Task Type", r->map ? "ShuffleMapTask" : "ResultTask");
     end_reason(b, r);
     task_info(b, r, true);
     metrics(b, r);
-    if (r->ranks > 0) {
-        TRP_JSON(b, ",\"Troupe Ranks\":");
-        trp_json_int(b, r->ranks);
-    }
+    if (r->ranks > 0)
+        TRP_JSON_INT(b, "Troupe Ranks", r->ranks);
     /* Spark's times are ms; a task here may take microseconds. */
-    TRP_JSON(b, ",\"Troupe Run Time ns\":");
-    trp_json_int(b, r->run_ns);
+    TRP_JSON_INT(b, "Troupe Run Time ns", r->run_ns);
     TRP_JSON(b, "}\n");
 }
 
@@ -256,14 +218,10 @@ void trp_line_summary_begin(struct trp_buf *b, const struct trp_stage_statistics
 {
     TRP_JSON(b, "{\"Event\":\"TroupeTaskSummaryBegin\",");
     stage_ids(b, s->stage.n, s->attempt);
-    TRP_JSON(b, ",\"Stage Name\":");
-    trp_json_text(b, s->name);
-    TRP_JSON(b, ",\"First Task ID\":");
-    trp_json_int(b, first);
-    TRP_JSON(b, ",\"Why\":");
-    trp_json_text(b, why);
-    TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, at / 1000000);
+    TRP_JSON_TEXT(b, "Stage Name", s->name);
+    TRP_JSON_INT(b, "First Task ID", first);
+    TRP_JSON_TEXT(b, "Why", why);
+    TRP_JSON_INT(b, "Timestamp", at / 1000000);
     TRP_JSON(b, "}\n");
 }
 
@@ -284,38 +242,32 @@ static void quantiles(struct trp_buf *b, const struct trp_durations *d)
     };
     TRP_JSON(b, ",\"Run Time Quantiles ns\":{");
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        if (i > 0)
-            TRP_JSON(b, ",");
+        trp_json_comma(b);
         trp_put_raw(b, of[i].name, strlen(of[i].name));
         trp_json_int(b, trp_durations_quantile(d, of[i].permille));
     }
     TRP_JSON(b, "}");
 }
 
-static void share(struct trp_buf *b, bool *first, uint32_t e, uint64_t tasks,
-                  int64_t run_ns)
+static void share(struct trp_buf *b, uint32_t e, uint64_t tasks, int64_t run_ns)
 {
-    if (!*first)
-        TRP_JSON(b, ",");
-    *first = false;
+    trp_json_comma(b);
     executor_id(b, e);
     TRP_JSON(b, ":{\"Tasks\":");
     trp_json_int(b, (int64_t)tasks);
-    TRP_JSON(b, ",\"Run Time\":");
-    trp_json_int(b, run_ns / 1000000);
+    TRP_JSON_INT(b, "Run Time", run_ns / 1000000);
     TRP_JSON(b, "}");
 }
 
 static void shares(struct trp_buf *b, const struct trp_summarised *u,
                    uint32_t first_executor)
 {
-    bool first = true;
     TRP_JSON(b, ",\"Executors\":{");
     if (u->gangs > 0)
-        share(b, &first, TRP_NONE, u->gangs, u->run_ns);
+        share(b, TRP_NONE, u->gangs, u->run_ns);
     for (uint32_t e = 0; e < u->nexecutors; e++)
         if (u->by_executor[e].tasks > 0)
-            share(b, &first, first_executor + e, u->by_executor[e].tasks,
+            share(b, first_executor + e, u->by_executor[e].tasks,
                   u->by_executor[e].run_ns);
     TRP_JSON(b, "}");
 }
@@ -326,42 +278,40 @@ void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics 
     const struct trp_summarised *u = s->summarised;
     TRP_JSON(b, "{\"Event\":\"TroupeTaskSummary\",");
     stage_ids(b, s->stage.n, s->attempt);
-    TRP_JSON(b, ",\"Stage Name\":");
-    trp_json_text(b, s->name);
-    field(b, "Timestamp", (uint64_t)at / 1000000);
-    field(b, "Tasks", u->succeeded + u->killed + u->recalled);
-    field(b, "Succeeded", u->succeeded);
-    field(b, "Killed", u->killed);
-    field(b, "Recalled", u->recalled);
-    field(b, "Failed In Full", u->in_full);
+    TRP_JSON_TEXT(b, "Stage Name", s->name);
+    TRP_JSON_INT(b, "Timestamp", at / 1000000);
+    TRP_JSON_INT(b, "Tasks", u->succeeded + u->killed + u->recalled);
+    TRP_JSON_INT(b, "Succeeded", u->succeeded);
+    TRP_JSON_INT(b, "Killed", u->killed);
+    TRP_JSON_INT(b, "Recalled", u->recalled);
+    TRP_JSON_INT(b, "Failed In Full", u->in_full);
     TRP_JSON(b, ",\"Localities\":{");
-    for (int i = 0, n = 0; i < TRP_LEVELS; i++) {
+    for (int i = 0; i < TRP_LEVELS; i++) {
         if (u->levels[i] == 0)
             continue;
-        if (n++ > 0)
-            TRP_JSON(b, ",");
+        trp_json_comma(b);
         trp_json_text(b, trp_level_name(i));
         TRP_JSON(b, ":");
         trp_json_int(b, (int64_t)u->levels[i]);
     }
     TRP_JSON(b, "}");
     quantiles(b, &u->durations);
-    field(b, "Executor Run Time", (uint64_t)u->run_ns / 1000000);
-    field(b, "Executor CPU Time", (uint64_t)u->cpu_ns);
-    field(b, "Peak Execution Memory", (uint64_t)u->peak_kib * 1024);
-    field(b, "Bytes Read", u->bytes_in);
-    field(b, "Records Read", u->records_in);
-    field(b, "Bytes Written", u->bytes_out);
-    field(b, "Records Written", u->records_out);
-    field(b, "Shuffle Bytes Read", u->data.read);
-    field(b, "Shuffle Remote Bytes Read", u->data.remote);
-    field(b, "Shuffle Bytes Written", u->data.written);
-    field(b, "Disk Bytes Spilled", u->data.spilled);
-    field(b, "Cache Hits", u->data.hits);
-    field(b, "Cache Misses", u->data.misses);
-    field(b, "Cache Bytes Read", u->data.cached);
-    field(b, "Memory Bytes Kept", u->data.kept_memory);
-    field(b, "Disk Bytes Kept", u->data.kept_disk);
+    TRP_JSON_INT(b, "Executor Run Time", u->run_ns / 1000000);
+    TRP_JSON_INT(b, "Executor CPU Time", u->cpu_ns);
+    TRP_JSON_INT(b, "Peak Execution Memory", u->peak_kib * 1024);
+    TRP_JSON_INT(b, "Bytes Read", u->bytes_in);
+    TRP_JSON_INT(b, "Records Read", u->records_in);
+    TRP_JSON_INT(b, "Bytes Written", u->bytes_out);
+    TRP_JSON_INT(b, "Records Written", u->records_out);
+    TRP_JSON_INT(b, "Shuffle Bytes Read", u->data.read);
+    TRP_JSON_INT(b, "Shuffle Remote Bytes Read", u->data.remote);
+    TRP_JSON_INT(b, "Shuffle Bytes Written", u->data.written);
+    TRP_JSON_INT(b, "Disk Bytes Spilled", u->data.spilled);
+    TRP_JSON_INT(b, "Cache Hits", u->data.hits);
+    TRP_JSON_INT(b, "Cache Misses", u->data.misses);
+    TRP_JSON_INT(b, "Cache Bytes Read", u->data.cached);
+    TRP_JSON_INT(b, "Memory Bytes Kept", u->data.kept_memory);
+    TRP_JSON_INT(b, "Disk Bytes Kept", u->data.kept_disk);
     shares(b, u, first_executor);
     TRP_JSON(b, "}\n");
 }

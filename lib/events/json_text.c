@@ -10,6 +10,13 @@
 
 #include "core/base/utf8.h"
 
+void trp_json_comma(struct trp_buf *b)
+{
+    char last = b->size > 0 ? (char)b->data[b->size - 1] : '[';
+    if (last != '[' && last != '{')
+        TRP_JSON(b, ",");
+}
+
 static void escape(struct trp_buf *b, unsigned char c)
 {
     switch (c) {
@@ -75,6 +82,13 @@ void trp_json_int(struct trp_buf *b, int64_t v)
     if (v < 0)
         text[--at] = '-';
     trp_put_raw(b, text + at, sizeof text - at);
+}
+
+void trp_json_quoted(struct trp_buf *b, int64_t v)
+{
+    TRP_JSON(b, "\"");
+    trp_json_int(b, v);
+    TRP_JSON(b, "\"");
 }
 
 void trp_json_bool(struct trp_buf *b, bool v)

@@ -30,16 +30,11 @@ void trp_log_past_put(struct trp_buf *b, const struct trp_log_past *past)
 {
     TRP_JSON(b, ",\"Troupe Next\":{\"App ID\":");
     trp_json_text(b, past->app_id);
-    TRP_JSON(b, ",\"Started\":");
-    trp_json_int(b, past->started / 1000000);
-    TRP_JSON(b, ",\"Job\":");
-    trp_json_int(b, past->next.job);
-    TRP_JSON(b, ",\"Executor\":");
-    trp_json_int(b, past->next.executor);
-    TRP_JSON(b, ",\"Task\":");
-    trp_json_int(b, past->next.task);
-    TRP_JSON(b, ",\"Stage Attempt\":");
-    trp_json_int(b, past->next.stage_attempt);
+    TRP_JSON_INT(b, "Started", past->started / 1000000);
+    TRP_JSON_INT(b, "Job", past->next.job);
+    TRP_JSON_INT(b, "Executor", past->next.executor);
+    TRP_JSON_INT(b, "Task", past->next.task);
+    TRP_JSON_INT(b, "Stage Attempt", past->next.stage_attempt);
     TRP_JSON(b, "}");
 }
 
