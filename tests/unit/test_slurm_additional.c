@@ -92,8 +92,45 @@ static void test_queue(void)
     expect(next(&a, 100, 0, 0, 0), TRP_ACQUIRE_NOTHING, 0);
     /* All is coming: a later need is asked for now again. */
     expect(next(&a, 100, 100, 5, 0), TRP_ACQUIRE_NOTHING, 0);
-    expect(next(&a, 103, 100, 5, 0), TRP_ACQUIRE_NOW, 3);
-    expect(next(&a, 90, 100, 5, 0), TRP_ACQUIRE_CANCEL, 10);
+    expect(next(&a, 103, 100, 5, SECOND), TRP_ACQUIRE_NOW, 3);
+    expect(next(&a, 90, 100, 5, SECOND), TRP_ACQUIRE_CANCEL, 10);
+}
+
+/* Executors that fail to start, one by one, and find room again: a few jobs, not one each. */
+static void test_gather(void)
+{
+    struct trp_acquire a = {.poll_ns = SECOND};
+    uint32_t jobs = 0;
+    int64_t last = 0;
+    for (int64_t now = 0; now < 16 * SECOND; now += SECOND / 10) {
+        uint32_t waiting = 1 + (uint32_t)(now / (SECOND / 10)) % 4;
+        struct trp_acquire_step s = next(&a, waiting, 0, 9, now);
+        if (s.what == TRP_ACQUIRE_NOW) {
+            trp_acquire_busy(&a, 1);
+            s = next(&a, waiting, 0, 9, now);
+        }
+        if (s.what == TRP_ACQUIRE_QUEUE) {
+            last = now;
+            jobs++;
+            trp_acquire_had(&a);
+            expect(next(&a, 0, waiting, 8, now), TRP_ACQUIRE_CANCEL, waiting);
+            next(&a, 0, 0, 9, now);
+        } else {
+            expect(s, TRP_ACQUIRE_NOTHING, 0);
+            g_assert_cmpint(s.due, >, now);
+        }
+    }
+    g_assert_cmpuint(jobs, ==, 5); /* at 0, 1, 3, 7, 15 s */
+    g_assert_cmpint(last, ==, 15 * SECOND);
+    expect(next(&a, 1, 0, 9, 16 * SECOND), TRP_ACQUIRE_NOTHING, 0);
+    trp_acquire_used(&a);
+    expect(next(&a, 1, 0, 9, 16 * SECOND), TRP_ACQUIRE_NOW, 1);
+    /* After a quiet time a second will do again. */
+    a = (struct trp_acquire){.poll_ns = SECOND, .busy = true};
+    for (int64_t now = 0; now < 9 * SECOND; now += 4 * SECOND) {
+        expect(next(&a, 1, 0, 9, now), TRP_ACQUIRE_QUEUE, 1);
+        g_assert_cmpint(next(&a, 1, 0, 9, now).due, ==, now + SECOND);
+    }
 }
 
 static void test_later(void)
@@ -512,6 +549,8 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm-further/all is asked for, then half", test_halves);
     g_test_add_func("/slurm-further/nothing more can be had now", test_exhausted);
     g_test_add_func("/slurm-further/the rest is queued in one job", test_queue);
+    g_test_add_func("/slurm-further/what comes to wait after it is gathered",
+                    test_gather);
     g_test_add_func("/slurm-further/a refusal is asked again later and later",
                     test_later);
     g_test_add_func("/slurm-further/what is granted and of no use", test_of_no_use);

@@ -6,6 +6,7 @@
 
 #define SECOND INT64_C(1000000000)
 #define HOLD_NS (3 * SECOND)
+#define GATHER_MOST_NS (8 * SECOND)
 
 enum { QUEUED_JOBS = 8, LATER = 8 };
 
@@ -37,8 +38,18 @@ static bool hold(struct trp_acquire *a, const struct trp_acquire_need *need,
     return now < a->held_until;
 }
 
+/* All that waits is about to be in the queue: what comes to wait next is gathered. */
+static void gather(struct trp_acquire *a, int64_t now)
+{
+    bool soon = now < a->gather_until + a->gather_ns;
+    a->gather_ns = soon ? 2 * a->gather_ns : SECOND;
+    if (a->gather_ns > GATHER_MOST_NS)
+        a->gather_ns = GATHER_MOST_NS;
+    a->gather_until = now + a->gather_ns;
+}
+
 static struct trp_acquire_step queue(struct trp_acquire *a, uint32_t want,
-                                     const struct trp_acquire_need *need)
+                                     const struct trp_acquire_need *need, int64_t now)
 {
     uint32_t jobs = need->jobs_left < QUEUED_JOBS ? need->jobs_left : QUEUED_JOBS;
     uint32_t share = need->node ? (want - 1) / jobs + 1 : want;
@@ -47,6 +58,8 @@ static struct trp_acquire_step queue(struct trp_acquire *a, uint32_t want,
         a->chunk = share;
     if (a->chunk_most && a->chunk > a->chunk_most)
         a->chunk = a->chunk_most;
+    if (want <= a->chunk)
+        gather(a, now);
     return (struct trp_acquire_step){.what = TRP_ACQUIRE_QUEUE,
                                      .count = want < a->chunk ? want : a->chunk,
                                      .due = INT64_MAX};
@@ -69,12 +82,14 @@ struct trp_acquire_step trp_acquire_next(struct trp_acquire *a,
     }
     if (now < a->retry_at)
         return nothing(a->retry_at);
+    if (now < a->gather_until)
+        return nothing(a->gather_until);
     if (hold(a, need, now))
         return nothing(a->held_until);
     if (need->jobs_left == 0)
         return nothing(INT64_MAX);
     if (a->busy)
-        return queue(a, want, need);
+        return queue(a, want, need, now);
     return (struct trp_acquire_step){.what = TRP_ACQUIRE_NOW,
                                      .count =
                                          a->next && a->next < want ? a->next : want,
@@ -99,12 +114,14 @@ void trp_acquire_had(struct trp_acquire *a)
 void trp_acquire_used(struct trp_acquire *a)
 {
     a->pause_ns = 0;
+    a->gather_ns = a->gather_until = 0;
 }
 
 void trp_acquire_too_large(struct trp_acquire *a, uint32_t count)
 {
     a->asking = false;
     a->chunk_most = count / 2;
+    a->gather_until = 0;
 }
 
 void trp_acquire_busy(struct trp_acquire *a, uint32_t count)

@@ -5,9 +5,11 @@
  * A *need* is the requests that have no room and are not coming in a queued job. It is
  * asked for *now*: all of it at once; when Slurm is too busy half as many, and so on
  * down to one. What cannot be had now is *queued*, in one job; in a few small ones
- * where a job cannot give nodes back before its end. What is refused for another reason
- * is asked for again, later and later. When what is queued is more than what waits, the
- * rest is cancelled.
+ * where a job cannot give nodes back before its end. When all is queued, what comes to
+ * wait next is gathered for a second, and longer while this happens again soon: executors
+ * that fail to start, one by one, would each ask for a job that is cancelled a moment
+ * later. What is refused for another reason is asked for again, later and later. When what is queued
+ * is more than what waits, the rest is cancelled.
  *
  * While executors are going away whose room would do, that is waited for, HOLD at most:
  * between stages the same nodes are cut anew. Room that would not do goes back to
@@ -33,7 +35,8 @@ struct trp_acquire {
     uint32_t chunk;      /* in a queued job */
     uint32_t chunk_most; /* what Slurm takes into its queue; 0: not known */
     int64_t retry_at, pause_ns;
-    int64_t held_until; /* 0: not held */
+    int64_t held_until;              /* 0: not held */
+    int64_t gather_until, gather_ns; /* until then needs are gathered */
 };
 
 struct trp_acquire_need {
@@ -70,7 +73,8 @@ bool trp_acquire_exhausted(const struct trp_acquire *a, int64_t now);
 void trp_acquire_asked(struct trp_acquire *a);
 /* … and granted, or queued; */
 void trp_acquire_had(struct trp_acquire *a);
-/* something runs in what was granted: what is refused next is asked for again soon; */
+/* something runs in what was granted: what is refused or comes to wait next is asked for
+ * soon; */
 void trp_acquire_used(struct trp_acquire *a);
 /* so many (2 at least) are more than Slurm takes into the queue as one job; */
 void trp_acquire_too_large(struct trp_acquire *a, uint32_t count);
