@@ -193,7 +193,7 @@ void trp_block_store_free(trp_block_store *s)
         return;
     lock(s);
     while (s->oldest)
-        drop(s, s->oldest, 0);
+        drop(s, s->oldest, TRP_BLOCK_NO_ATTEMPT);
     unlock(s);
     trp_block_disk_close(&s->disk);
     pthread_mutex_destroy(&s->lock);
@@ -319,7 +319,8 @@ uint64_t trp_block_store_borrow(trp_block_store *s, uint64_t want, uint64_t leas
     if (s->pool > others && s->pool - others > most)
         most = s->pool - others;
     /* As far as it goes: blocks that are read stay. */
-    while (s->used > most && make_room(s, 0, s->used - 1, UINT32_MAX, 0))
+    while (s->used > most &&
+           make_room(s, 0, s->used - 1, UINT32_MAX, TRP_BLOCK_NO_ATTEMPT))
         ;
     uint64_t taken = s->used + s->borrowed;
     uint64_t got = s->pool > taken ? s->pool - taken : 0;
@@ -508,7 +509,7 @@ void trp_block_drop(trp_block_store *s, uint32_t dataset)
         next = b->newer;
         if (b->key.dataset != dataset)
             continue;
-        take_out(s, b, 0);
+        take_out(s, b, TRP_BLOCK_NO_ATTEMPT);
         b->newer = gone;
         gone = b;
     }
@@ -561,7 +562,7 @@ trp_block_reader *trp_block_open(trp_block_store *s, struct trp_block_key key)
     if (!r || is_whole(r))
         return r;
     lock(s);
-    drop(s, b, 0);
+    drop(s, b, TRP_BLOCK_NO_ATTEMPT);
     unlock(s);
     trp_block_close(r);
     return NULL;

@@ -88,9 +88,10 @@ void trp_block_drop(trp_block_store *s, uint32_t dataset);
 
 /* ---- what has become of blocks --------------------------------------------------- */
 
+#define TRP_BLOCK_NO_ATTEMPT UINT64_MAX
 struct trp_block_update {
     struct trp_block_key key;
-    uint64_t attempt; /* that caused it; 0: none did */
+    uint64_t attempt; /* that caused it; TRP_BLOCK_NO_ATTEMPT: none did */
     bool there;       /* else it is not here any more */
     uint32_t level;
     uint64_t memory, disk; /* bytes */

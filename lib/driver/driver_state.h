@@ -76,6 +76,8 @@ struct trp_executor_record {
     char *endpoint;         /* of its block server; NULL: none that can be asked */
     bool reads;             /* it was told where inputs are … */
     uint64_t servers_known; /* … and of so many changes of who serves them */
+    struct trp_event_block *blocks; /* changed by attempts that have not ended yet */
+    uint32_t nblocks, blocks_cap;
 };
 
 /* Where map outputs lie. */

@@ -89,6 +89,7 @@ void trp_record_drop(trp_driver *d, struct trp_executor_record *x)
     free_granted(x);
     trp_buf_free(&x->launches);
     free(x->cause);
+    free(x->blocks);
     free(x);
 }
 

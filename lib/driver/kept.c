@@ -28,21 +28,47 @@ static void tell(trp_driver *d, const struct trp_executor_record *x, uint32_t da
     trp_buf_free(&b);
 }
 
-static void log_state(trp_driver *d, const struct trp_executor_record *x,
+/* It is told again with the end of the attempt that caused it. */
+static void log_state(trp_driver *d, struct trp_executor_record *x,
                       const struct trp_block_state *s)
 {
     const struct trp_event_block b = {.executor = x->id,
                                       .host = x->host ? x->host : "",
                                       .dataset = s->dataset,
                                       .partition = s->partition,
+                                      .attempt = s->attempt,
                                       .level = s->level,
                                       .there = s->there,
                                       .memory = s->memory,
                                       .disk = s->disk};
     trp_event_block(d->log, &b, trp_driver_wall(d, d->now));
+    if (s->attempt.n == UINT64_MAX)
+        return;
+    if (TRP_ARRAY_GROW(x->blocks, x->nblocks, x->blocks_cap))
+        x->blocks[x->nblocks++] = b;
+    else
+        trp_perform_out_of_memory(d);
 }
 
-static void take_state(trp_driver *d, const struct trp_executor_record *x,
+const struct trp_event_block *trp_driver_blocks_of(struct trp_executor_record *x,
+                                                   trp_attempt_id attempt,
+                                                   uint32_t *ret_n)
+{
+    const uint32_t n = x->nblocks;
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (x->blocks[i].attempt.n != attempt.n) {
+            struct trp_event_block other = x->blocks[i];
+            memmove(&x->blocks[others + 1], &x->blocks[others],
+                    (i - others) * sizeof other);
+            x->blocks[others++] = other;
+        }
+    x->nblocks = others;
+    *ret_n = n - others;
+    return x->blocks + others;
+}
+
+static void take_state(trp_driver *d, struct trp_executor_record *x,
                        const struct trp_block_state *s)
 {
     struct trp_event ev = {

@@ -18,6 +18,11 @@ int trp_driver_note_kept(trp_driver *d, const struct trp_dataset_spec *spec,
 enum { TRP_KEPT_SHOWN = 8 };
 uint32_t trp_driver_kept_of(const trp_driver *d, uint32_t dataset,
                             struct trp_event_kept *ret);
+/* What of it the executor told for an attempt that ends now: it is forgotten here, and
+ * stays until more is told. */
+const struct trp_event_block *trp_driver_blocks_of(struct trp_executor_record *x,
+                                                   trp_attempt_id attempt,
+                                                   uint32_t *ret_n);
 void trp_driver_kept_free(trp_driver *d);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "driver/kept.h"
 #include "driver/locations.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"
@@ -315,7 +316,7 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
     struct trp_action own;
     struct trp_driver_stage *s = trp_driver_stage_of(d, action->task_end.stage);
     const struct trp_action *v = numbered(action, s->whole, &own);
-    const struct trp_executor_record *x = trp_record_of(d, v->task_end.executor.n);
+    struct trp_executor_record *x = trp_record_of(d, v->task_end.executor.n);
     const struct trp_end *end = d->ended;
     char reason[sizeof(s->failed.reason)];
     const struct trp_event_update *updates = NULL;
@@ -346,6 +347,8 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
         .updates = updates,
         .nupdates = nupdates > 0 ? (uint32_t)nupdates : 0,
     };
+    if (x && x->nblocks)
+        t.blocks = trp_driver_blocks_of(x, v->task_end.attempt, &t.nblocks);
     trp_event_task_ended(d->log, &t);
     if (v->task_end.status == TRP_END_SUCCESS && s->map && s->dataset != TRP_NONE)
         trp_driver_note_output(d, s->dataset, v->task_end.task, v->task_end.attempt, x);

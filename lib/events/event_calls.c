@@ -523,6 +523,18 @@ static char *accumulables_of(const struct trp_event_task *t)
     return (char *)b.data;
 }
 
+/* The same. */
+static char *blocks_of(const struct trp_event_task *t)
+{
+    struct trp_buf b = {0};
+    for (uint32_t i = 0; i < t->nblocks; i++)
+        trp_json_updated_block(&b, &t->blocks[i]);
+    trp_put_raw(&b, "", 1);
+    if (b.failed)
+        trp_buf_free(&b);
+    return (char *)b.data;
+}
+
 static struct trp_task_record record_of(struct trp_event_log *l,
                                         const struct trp_stage_statistics *s,
                                         const struct trp_event_task *t)
@@ -558,6 +570,7 @@ static struct trp_task_record record_of(struct trp_event_log *l,
         .data = data_of(end),
         .fetch = fetch_of(l, t->fetch),
         .accumulables = t->nupdates ? accumulables_of(t) : NULL,
+        .blocks = t->nblocks ? blocks_of(t) : NULL,
         .reason = reason_of(t),
     };
 }

@@ -166,23 +166,48 @@ static void rdd_info(struct trp_buf *b, const struct trp_event_kept *k)
     TRP_JSON(b, ",\"Memory Size\":0,\"Disk Size\":0}");
 }
 
-void trp_line_block(struct trp_buf *b, const struct trp_event_block *k)
+/* From "Storage Level" on: Spark's BlockStatus. */
+static void block_status(struct trp_buf *b, const struct trp_event_block *k)
+{
+    TRP_JSON(b, "\"Storage Level\":");
+    storage_level(b,
+                  !k->there ? 0 : (k->memory || !k->disk ? 1 : 0) | (k->disk ? 2 : 0));
+    TRP_JSON_INT(b, "Memory Size", k->memory);
+    TRP_JSON_INT(b, "Disk Size", k->disk);
+    TRP_JSON(b, "}");
+}
+
+static void block_id(struct trp_buf *b, const struct trp_event_block *k)
 {
     char id[64];
+    snprintf(id, sizeof id, "rdd_%u_%u", k->dataset, k->partition);
+    TRP_JSON(b, "\"Block ID\":");
+    trp_json_text(b, id);
+}
+
+void trp_json_updated_block(struct trp_buf *b, const struct trp_event_block *k)
+{
+    if (b->size > 0)
+        TRP_JSON(b, ",");
+    TRP_JSON(b, "{");
+    block_id(b, k);
+    TRP_JSON(b, ",\"Status\":{");
+    block_status(b, k);
+    TRP_JSON(b, "}");
+}
+
+void trp_line_block(struct trp_buf *b, const struct trp_event_block *k)
+{
     TRP_JSON(b, "{\"Event\":\"SparkListenerBlockUpdated\",\"Block Updated Info\":{"
                 "\"Block Manager ID\":{\"Executor ID\":\"");
     trp_json_int(b, k->executor.n);
     TRP_JSON(b, "\",\"Host\":");
     trp_json_text(b, k->host);
-    snprintf(id, sizeof id, "rdd_%u_%u", k->dataset, k->partition);
-    TRP_JSON(b, ",\"Port\":0},\"Block ID\":");
-    trp_json_text(b, id);
-    TRP_JSON(b, ",\"Storage Level\":");
-    storage_level(b,
-                  !k->there ? 0 : (k->memory || !k->disk ? 1 : 0) | (k->disk ? 2 : 0));
-    TRP_JSON_INT(b, "Memory Size", k->memory);
-    TRP_JSON_INT(b, "Disk Size", k->disk);
-    TRP_JSON(b, "}}\n");
+    TRP_JSON(b, ",\"Port\":0},");
+    block_id(b, k);
+    TRP_JSON(b, ",");
+    block_status(b, k);
+    TRP_JSON(b, "}\n");
 }
 
 void trp_json_accumulable(struct trp_buf *b, uint32_t id, const char *name,

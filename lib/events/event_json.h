@@ -35,8 +35,9 @@ struct trp_task_record {
     struct trp_end_data *data;    /* its own; NULL: neither read nor written */
     struct trp_task_fetch *fetch; /* its own; NULL: no fetch failure */
     char *accumulables;           /* its own: what it added, as JSON; NULL: nothing */
-    const char *host;             /* a quoted JSON string */
-    char *reason;                 /* NULL: success */
+    char *blocks; /* its own: kept partitions that it changed, as JSON; NULL: none */
+    const char *host; /* a quoted JSON string */
+    char *reason;     /* NULL: success */
 };
 
 void trp_line_log_start(struct trp_buf *b);
@@ -62,6 +63,8 @@ void trp_line_stage_completed(struct trp_buf *b, const struct trp_statistics *ru
  */
 void trp_json_accumulable(struct trp_buf *b, uint32_t id, const char *name,
                           const int64_t *update, int64_t value);
+/* One of a task's "Updated Blocks", behind a comma unless it is the first of `b`. */
+void trp_json_updated_block(struct trp_buf *b, const struct trp_event_block *block);
 void trp_line_executor_added(struct trp_buf *b, trp_executor_id e, const char *host,
                              const struct trp_resource_profile *p,
                              const struct trp_resource_addresses *resources,

@@ -195,7 +195,10 @@ static void metrics(struct trp_buf *b, const struct trp_task_record *r)
     TRP_JSON(b, "}");
     if (d->cache_hits | d->cache_misses)
         cache(b, d);
-    TRP_JSON(b, ",\"Updated Blocks\":[]}");
+    TRP_JSON(b, ",\"Updated Blocks\":[");
+    if (r->blocks)
+        trp_put_raw(b, r->blocks, strlen(r->blocks));
+    TRP_JSON(b, "]}");
 }
 
 void trp_line_task_end(struct trp_buf *b, const struct trp_task_record *r)

@@ -92,6 +92,7 @@ static void format(struct trp_event_log *l, struct trp_record *r)
         free(r->task.data);
         free(r->task.fetch);
         free(r->task.accumulables);
+        free(r->task.blocks);
         break;
     }
 }

@@ -77,6 +77,7 @@ struct trp_event_block {
     trp_executor_id executor;
     const char *host;
     uint32_t dataset, partition;
+    trp_attempt_id attempt; /* that caused it; UINT64_MAX: none did */
     unsigned level;
     bool there;
     uint64_t memory, disk; /* bytes */
@@ -126,6 +127,8 @@ struct trp_event_task {
     const struct trp_event_fetch *fetch; /* of a fetch failure, else NULL */
     const struct trp_event_update *updates;
     uint32_t nupdates;
+    const struct trp_event_block *blocks; /* that it caused */
+    uint32_t nblocks;
 };
 void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
                             const struct trp_action *launch, const char *host,

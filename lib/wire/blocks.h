@@ -19,7 +19,7 @@ enum { TRP_BLOCK_LEVELS = 3 }; /* memory is 1, disk 2, and both */
 
 struct trp_block_state {
     uint32_t dataset, partition;
-    trp_attempt_id attempt; /* that caused it; 0: none did */
+    trp_attempt_id attempt; /* that caused it; UINT64_MAX: none did */
     bool there;             /* else it is not kept any more */
     uint8_t level;
     uint64_t memory, disk; /* bytes */

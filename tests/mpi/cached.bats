@@ -169,4 +169,8 @@ goes_on() {
         grep -q '"RDD Info":\[{"RDD ID":0,"Name":"[^"]*made",.*"Use Memory":true.*"Number of Partitions":8,"Number of Cached Partitions":0,'
     events r | grep '"SparkListenerStageSubmitted"' | grep '"Stage ID":1,' |
         grep -q '"Number of Cached Partitions":8,'
+    # and with the task that kept it
+    local kept='"Updated Blocks":\[{"Block ID":"rdd_0_[0-7]","Status":{"Storage Level":{"Use Disk":false,"Use Memory":true,"Use Off Heap":false,"Deserialized":false,"Replication":1},"Memory Size":[1-9][0-9]*,"Disk Size":0}}\]'
+    [ "$(ends | grep '"Stage ID":0,' | grep -o "$kept" | sort -u | wc -l)" = 8 ]
+    [ "$(ends | grep -c '"Updated Blocks":\[{')" = 8 ]
 }
