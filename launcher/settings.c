@@ -131,20 +131,40 @@ static int load_options(const struct trp_settings_request *q, struct trp_setting
     return code < 0 ? code : trp_site_options_check(s->site, s->options, err);
 }
 
-static int load_pipeline(const struct trp_settings_request *q, struct trp_settings *s,
-                         trp_error *err)
+static int read_params(const struct trp_settings_request *q, struct trp_pair *params,
+                       trp_error *err)
 {
     char key[256] = "";
     const char *value = NULL;
-    int code = read_file(q->pipeline, &s->text, &s->text_size, err);
-    if (code == 0)
-        code = trp_pipeline_parse(q->shown ? q->shown : q->pipeline, s->text,
-                                  s->text_size, &s->pipeline, err);
+    int code = 0;
     for (uint32_t i = 0; i < q->nparams && code == 0; i++) {
         code = split("param", q->params[i], key, sizeof key, &value, err);
-        if (code == 0)
-            code = trp_pipeline_param(s->pipeline, key, value, err);
+        if (code < 0)
+            break;
+        params[i] = (struct trp_pair){.key = strdup(key), .value = strdup(value)};
+        if (!params[i].key || !params[i].value)
+            code = trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
+    return code;
+}
+
+static int load_pipeline(const struct trp_settings_request *q, struct trp_settings *s,
+                         trp_error *err)
+{
+    struct trp_pair *params = calloc((size_t)q->nparams + 1, sizeof *params);
+    const struct trp_pipeline_inputs in = {params, q->nparams};
+    int code = params ? read_params(q, params, err)
+                      : trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (code == 0)
+        code = read_file(q->pipeline, &s->text, &s->text_size, err);
+    if (code == 0)
+        code = trp_pipeline_read(q->shown ? q->shown : q->pipeline, s->text,
+                                 s->text_size, &in, &s->pipeline, err);
+    for (uint32_t i = 0; params && i < q->nparams; i++) {
+        free(params[i].key);
+        free(params[i].value);
+    }
+    free(params);
     return code;
 }
 

@@ -116,20 +116,8 @@ static TRP_YAML_READER(read_pools)
 static TRP_YAML_READER(read_params)
 {
     trp_pipeline *p = context;
+    (void)key;
     p->params = trp_yaml_pairs(y, value, "params", &p->nparams);
-    if (value->kind != TRP_YAML_MAPPING)
-        return;
-    for (key = value->first; key; key = key->next->next) {
-        size_t n =
-            strspn(key->text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                              "0123456789_");
-        if (key->kind == TRP_YAML_SCALAR && (n == 0 || n != key->size))
-            trp_yaml_wrong(
-                y, key->mark,
-                "\"%s\" is not a parameter's name; write letters, digits and "
-                "'_', for it becomes a variable TROUPE_PARAM_NAME",
-                trp_show(key->text).text);
-    }
 }
 
 static TRP_YAML_READER(read_options)
@@ -195,12 +183,36 @@ static struct owned_pipeline *new_pipeline(const char *file, trp_error *err)
     return NULL;
 }
 
+/* Each param that was given is one of the file's. */
+static int check_given(const trp_pipeline *p, const struct trp_pipeline_inputs *in,
+                       trp_error *err)
+{
+    for (uint32_t i = 0; i < in->nparams; i++) {
+        struct trp_name_list all = {0};
+        bool known = false;
+        for (uint32_t k = 0; k < p->nparams && !known; k++) {
+            known = !strcmp(p->params[k].key, in->params[i].key);
+            trp_name_list_add(&all, p->params[k].key);
+        }
+        if (!known)
+            return trp_error_set(
+                err, TRP_EINVAL, "--param %s: %s has no such parameter; %s%s",
+                trp_show(in->params[i].key).text, p->file,
+                p->nparams ? "its parameters are " : "it has no params at all",
+                all.text);
+    }
+    return 0;
+}
+
 /* Reads the tree into the pipeline; frees the tree, and after an error both. */
-static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y, trp_pipeline **ret,
+static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y,
+                           const struct trp_pipeline_inputs *in, trp_pipeline **ret,
                            trp_error *err)
 {
+    static const struct trp_pipeline_inputs nothing;
     trp_pipeline *p = &o->pipeline;
     char *name = p->name;
+    trp_pipeline_values(y, in ? in : &nothing);
     trp_pipeline_foreign(y, trp_yaml_root(y), false);
     trp_yaml_mapping(y, trp_yaml_root(y), "a pipeline file", pipeline_keys,
                      sizeof(pipeline_keys) / sizeof(pipeline_keys[0]), p);
@@ -209,6 +221,8 @@ static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y, trp_pipeline *
     if (p->nstages > 0)
         trp_pipeline_check(y, p);
     int code = trp_yaml_verdict(y, err);
+    if (code == 0 && in)
+        code = check_given(p, in, err);
     trp_yaml_free(y);
     if (code < 0)
         trp_pipeline_free(p);
@@ -228,11 +242,18 @@ int trp_pipeline_load(const char *file, trp_pipeline **ret, trp_error *err)
         trp_pipeline_free(&o->pipeline);
         return code;
     }
-    return finish_pipeline(o, y, ret, err);
+    return finish_pipeline(o, y, NULL, ret, err);
 }
 
 int trp_pipeline_parse(const char *file, const char *text, size_t size,
                        trp_pipeline **ret, trp_error *err)
+{
+    return trp_pipeline_read(file, text, size, NULL, ret, err);
+}
+
+int trp_pipeline_read(const char *file, const char *text, size_t size,
+                      const struct trp_pipeline_inputs *in, trp_pipeline **ret,
+                      trp_error *err)
 {
     trp_yaml *y;
     struct owned_pipeline *o = new_pipeline(file, err);
@@ -243,7 +264,7 @@ int trp_pipeline_parse(const char *file, const char *text, size_t size,
         trp_pipeline_free(&o->pipeline);
         return code;
     }
-    return finish_pipeline(o, y, ret, err);
+    return finish_pipeline(o, y, in, ret, err);
 }
 
 void trp_pipeline_free(trp_pipeline *p)
@@ -262,25 +283,4 @@ int trp_pipeline_options(const trp_pipeline *p, trp_options *o, trp_error *err)
 {
     return trp_options_set_pairs(o, p->options, p->noptions, TRP_ORIGIN_PIPELINE,
                                  p->file, err);
-}
-
-int trp_pipeline_param(trp_pipeline *p, const char *key, const char *value,
-                       trp_error *err)
-{
-    struct owned_pipeline *o = (struct owned_pipeline *)p;
-    struct trp_name_list all = {0};
-    for (uint32_t i = 0; i < p->nparams; i++) {
-        if (!strcmp(p->params[i].key, key)) {
-            char *copy = trp_conf_arena_text(&o->arena, value, strlen(value));
-            if (!copy)
-                return trp_error_set(err, TRP_ENOMEM, "out of memory for --param");
-            p->params[i].value = copy;
-            return 0;
-        }
-        trp_name_list_add(&all, p->params[i].key);
-    }
-    return trp_error_set(err, TRP_EINVAL, "--param %s: %s has no such parameter; %s%s",
-                         trp_show(key).text, p->file,
-                         p->nparams ? "its parameters are " : "it has no params at all",
-                         all.text);
 }

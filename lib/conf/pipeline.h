@@ -4,7 +4,8 @@
  *
  * Every error says FILE:LINE:COL of the wrong key or value, from 1, in characters, and
  * what to do; the first one is told. Scalars stay as written (`007`, `yes`). Nothing is
- * looked up in the file system: patterns are kept as patterns.
+ * looked up in the file system: patterns are kept as patterns. Params have their values
+ * by then; `argv env cwd outputs prefer` are templates (core/base/template.h).
  *
  *     trp_pipeline *p;
  *     if (trp_pipeline_load("etl.yaml", &p, &err) < 0) …
@@ -134,13 +135,20 @@ int trp_pipeline_load(const char *file, trp_pipeline **ret, trp_error *err);
 /* The same from memory; `file` is for messages. */
 int trp_pipeline_parse(const char *file, const char *text, size_t size,
                        trp_pipeline **ret, trp_error *err);
+/* What the file takes from outside. */
+struct trp_pipeline_inputs {
+    const struct trp_pair *params; /* --param */
+    uint32_t nparams;
+};
+/* The same with these; TRP_EINVAL also for a param that the file does not have (named
+ * with those it has). */
+int trp_pipeline_read(const char *file, const char *text, size_t size,
+                      const struct trp_pipeline_inputs *in, trp_pipeline **ret,
+                      trp_error *err);
 void trp_pipeline_free(trp_pipeline *p);
 
 /* Puts the file's options into `o` (origin pipeline). */
 int trp_pipeline_options(const trp_pipeline *p, trp_options *o, trp_error *err);
-/* --param K=V: TRP_EINVAL when the file has no such param (named with those it has). */
-int trp_pipeline_param(trp_pipeline *p, const char *key, const char *value,
-                       trp_error *err);
 
 /* Makes the manager: default profile from options and `default:`, then the file's
  * profiles in file order (ids 1, 2, …), then the site's that stages name (may be NULL).

@@ -15,6 +15,10 @@ extern const uint32_t trp_pipeline_nstage_keys;
 void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
                              struct trp_pipeline_stage *s);
 
+/* pipeline_values.c: puts params in place of `${NAME}`, and what one task has in the form
+ * of core/base/template.h. To be called before anything is read. */
+void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in);
+
 /* pipeline_foreign.c: tells of keys of a stage, or of the file, that other tools have,
  * and of values that have the shape they have there. To be called first: of what is
  * wrong in one place the first is told. */

@@ -10,6 +10,7 @@
 #include "conf/values.h"
 #include "conf/wording.h"
 #include "core/base/ids.h"
+#include "core/base/template.h"
 
 enum { FACTOR_MAX = 100, COUNT_MAX = 1000000, EXIT_MAX = 255, PPM_OF_PERCENT = 10000 };
 
@@ -325,6 +326,8 @@ static TRP_YAML_READER(read_prefer)
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
         const char *slash = strchr(item->text, '/');
         int64_t executor = 0;
+        if (trp_template_names_task(item->text))
+            continue; /* known when its stage starts */
         bool sound = item->size > 0 && slash != item->text &&
                      (!slash || (trp_whole_parse(slash + 1, &executor) &&
                                  executor >= 0 && executor < TRP_NONE));

@@ -88,11 +88,39 @@ static int make_place(const char *text, struct trp_stage_places *v,
     return 0;
 }
 
+static bool of_each_task(const struct trp_pipeline_stage *s)
+{
+    for (uint32_t k = 0; k < s->nprefer; k++)
+        if (trp_template_names_task(s->prefer[k]))
+            return true;
+    return false;
+}
+
+/* The places of one task, from v->places[first] on. */
+static int make_places(const struct trp_pipeline_stage *s,
+                       const struct trp_task_values *values, uint32_t first,
+                       struct trp_stage_places *v)
+{
+    struct trp_buf b = {0};
+    int r = 0;
+    for (uint32_t k = 0; k < s->nprefer && r == 0; k++) {
+        trp_buf_clear(&b);
+        trp_template_put(&b, s->prefer[k], values);
+        trp_put_u8(&b, 0);
+        r = b.failed ? TRP_ENOMEM
+                     : make_place((const char *)b.data, v, &v->places[first + k]);
+    }
+    trp_buf_free(&b);
+    return r;
+}
+
 int trp_stage_places_make(const struct trp_pipeline_stage *s, uint32_t ntasks,
+                          trp_values_of_task *values, void *context,
                           struct trp_stage_places *ret, trp_error *err)
 {
     struct trp_stage_places v = {0};
     uint64_t n = (uint64_t)ntasks * s->nprefer;
+    bool each = of_each_task(s);
     int r = 0;
     *ret = v;
     if (!s->nprefer)
@@ -103,19 +131,26 @@ int trp_stage_places_make(const struct trp_pipeline_stage *s, uint32_t ntasks,
                              ntasks, s->nprefer);
     v.first = calloc((size_t)ntasks + 1, sizeof *v.first);
     v.places = calloc(n + s->nprefer, sizeof *v.places);
-    v.hosts = calloc(s->nprefer, sizeof *v.hosts);
+    v.hosts = calloc(each ? n + 1 : s->nprefer, sizeof *v.hosts);
     if (!v.first || !v.places || !v.hosts)
         r = TRP_ENOMEM;
-    for (uint32_t k = 0; k < s->nprefer && r == 0; k++)
-        r = make_place(s->prefer[k], &v, &v.places[k]);
+    for (uint32_t t = 0; t <= ntasks && r == 0; t++)
+        v.first[t] = t * s->nprefer;
+    if (r == 0 && !each)
+        r = make_places(s, &(struct trp_task_values){0}, 0, &v);
+    for (uint32_t t = 0; t < ntasks && r == 0; t++) {
+        struct trp_task_values of = {.task = t};
+        if (each && values)
+            values(context, t, &of);
+        if (each)
+            r = make_places(s, &of, v.first[t], &v);
+        else if (t > 0)
+            memcpy(&v.places[v.first[t]], v.places, s->nprefer * sizeof *v.places);
+    }
     if (r < 0) {
         trp_stage_places_free(&v);
         return trp_error_set(err, r, "out of memory for stage %s", s->name);
     }
-    for (uint32_t t = 0; t <= ntasks; t++)
-        v.first[t] = t * s->nprefer;
-    for (uint32_t t = 1; t < ntasks; t++)
-        memcpy(&v.places[v.first[t]], v.places, s->nprefer * sizeof *v.places);
     v.prefer = (struct trp_preferences){v.first, v.places};
     *ret = v;
     return 0;

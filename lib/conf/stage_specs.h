@@ -13,6 +13,7 @@
 #define TRP_CONF_STAGE_SPECS_H
 
 #include "conf/pipeline.h"
+#include "core/base/template.h"
 #include "core/engine.h"
 
 struct trp_stage_specs {
@@ -42,8 +43,12 @@ struct trp_stage_places {
     char **hosts;
     uint32_t nhosts;
 };
-/* TRP_ENOMEM, TRP_ELIMIT. */
+/* What a task has; it need only last until the next call. */
+typedef void trp_values_of_task(void *context, uint32_t task,
+                                struct trp_task_values *ret);
+/* `values` NULL: tasks have nothing but their number. TRP_ENOMEM, TRP_ELIMIT. */
 int trp_stage_places_make(const struct trp_pipeline_stage *s, uint32_t ntasks,
+                          trp_values_of_task *values, void *context,
                           struct trp_stage_places *ret, trp_error *err);
 void trp_stage_places_free(struct trp_stage_places *places);
 

@@ -350,6 +350,17 @@ static void take_event(trp_yaml *y, struct fy_event *event)
 /* ---- parsing -----------------------------------------------------------------------
  */
 
+/* The last `${` without a quote in front, in the line of `at` up to there; NULL: none. */
+static const char *bare_reference(const trp_yaml *y, struct trp_mark at)
+{
+    const char *found = NULL, *end = y->text.data + trp_yaml_text_offset(&y->text, at);
+    const char *from = y->text.data + y->text.lines[at.line - 1];
+    for (; from <= end && (from = strstr(from, "${")) && from <= end; from++)
+        if (from > y->text.data && from[-1] != '"' && from[-1] != '\'')
+            found = from;
+    return found;
+}
+
 /* libfyaml stopped: its first message and place. An end of file inside brackets is told
  * where the innermost bracket opens. */
 static void syntax_error(trp_yaml *y, struct fy_diag *diag)
@@ -371,6 +382,13 @@ static void syntax_error(trp_yaml *y, struct fy_diag *diag)
         message = "this bracket is not closed";
     } else if (at.line > y->text.nlines) {
         at = trp_yaml_text_mark(&y->text, y->text.size);
+    }
+    const char *bare = open && open->flow ? bare_reference(y, at) : NULL;
+    if (bare) {
+        fatal(y, trp_yaml_text_mark(&y->text, (size_t)(bare - y->text.data)),
+              "not YAML: inside {} and [] a value with ${NAME} stands in quotes, "
+              "\"${NAME}\"");
+        return;
     }
     char what[256];
     snprintf(what, sizeof(what),
@@ -485,6 +503,41 @@ void trp_yaml_free(trp_yaml *y)
 const struct trp_yaml_node *trp_yaml_root(const trp_yaml *y)
 {
     return y->root;
+}
+
+struct trp_yaml_node *trp_yaml_tree(trp_yaml *y)
+{
+    return y->root;
+}
+
+void trp_yaml_set_text(trp_yaml *y, struct trp_yaml_node *node, const char *text,
+                       size_t size, bool plain)
+{
+    char *copy = trp_conf_arena_text(&y->tree, text ? text : "", size);
+    if (!copy) {
+        trp_yaml_no_memory(y);
+        return;
+    }
+    node->kind = TRP_YAML_SCALAR;
+    node->plain = plain;
+    node->text = copy;
+    node->size = size;
+    node->count = 0;
+    node->first = NULL;
+}
+
+struct trp_mark trp_yaml_place(trp_yaml *y, const struct trp_yaml_node *node,
+                               size_t offset, const char *word, size_t size)
+{
+    const char *at = node->text, *in = y->text.data, *end = in + y->text.size;
+    const char *found = in + trp_yaml_text_offset(&y->text, node->mark);
+    for (; at && found; at++, found++) {
+        at = memmem(at, node->size - (size_t)(at - node->text), word, size);
+        found = memmem(found, (size_t)(end - found), word, size);
+        if (!at || !found || at >= node->text + offset)
+            break;
+    }
+    return found ? trp_yaml_text_mark(&y->text, (size_t)(found - in)) : node->mark;
 }
 
 struct trp_conf_arena *trp_yaml_keep(trp_yaml *y)

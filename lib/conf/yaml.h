@@ -65,6 +65,15 @@ int trp_yaml_parse(const char *file, const char *text, size_t size,
 void trp_yaml_free(trp_yaml *y);
 
 const struct trp_yaml_node *trp_yaml_root(const trp_yaml *y);
+/* The same, for what changes the tree before it is read. */
+struct trp_yaml_node *trp_yaml_tree(trp_yaml *y);
+/* Gives a node another value, a scalar; `plain` as in the node. The text is copied. */
+void trp_yaml_set_text(trp_yaml *y, struct trp_yaml_node *node, const char *text,
+                       size_t size, bool plain);
+/* Where the `word` stands that begins at byte `offset` of a scalar, as it was read; the
+ * scalar itself when it is written in another way (by escapes). */
+struct trp_mark trp_yaml_place(trp_yaml *y, const struct trp_yaml_node *node,
+                               size_t offset, const char *word, size_t size);
 struct trp_conf_arena *trp_yaml_keep(trp_yaml *y);
 /* Zeroed memory of it; NULL: none left, which the verdict tells. */
 void *trp_yaml_alloc(trp_yaml *y, size_t count, size_t size);

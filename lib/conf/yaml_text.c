@@ -104,6 +104,17 @@ struct trp_mark trp_yaml_text_mark(struct trp_yaml_text *t, size_t offset)
     return (struct trp_mark){.line = low + 1, .column = column};
 }
 
+size_t trp_yaml_text_offset(const struct trp_yaml_text *t, struct trp_mark at)
+{
+    if (at.line == 0 || at.line > t->nlines)
+        return t->size;
+    size_t i = t->lines[at.line - 1];
+    for (uint32_t column = 1; i < t->size && column < at.column; column++)
+        i += character((const unsigned char *)t->data + i,
+                       (const unsigned char *)t->data + t->size);
+    return i < t->size ? i : t->size;
+}
+
 size_t trp_yaml_text_block(const struct trp_yaml_text *t, size_t content, char sign)
 {
     size_t begin = content > 0 ? content - 1 : 0; /* the end of the line above */

@@ -35,6 +35,8 @@ void trp_yaml_text_free(struct trp_yaml_text *t);
 
 /* The place of a byte. Cost: the distance from the one asked for last, in a line. */
 struct trp_mark trp_yaml_text_mark(struct trp_yaml_text *t, size_t offset);
+/* The byte at a place. */
+size_t trp_yaml_text_offset(const struct trp_yaml_text *t, struct trp_mark at);
 /* Where a block scalar (`|` or `>`, as `sign`) is announced whose content begins at
  * `content`. */
 size_t trp_yaml_text_block(const struct trp_yaml_text *t, size_t content, char sign);

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/template.h"
+
 static const char *const launcher_prefixes[] = {"OMPI_", "PMIX_", "PMI_", "SLURM_"};
 static const char root_prefix[] = "OMPI_ALLOW_RUN_AS_ROOT";
 static const char *const slurm_kept[] = {"SLURM_JOB_ID", "SLURM_JOB_NAME",
@@ -82,20 +84,20 @@ int trp_environ_clean(char *const *environ, uint32_t n, struct trp_strings *ret)
 }
 
 /* Sets NAME=VALUE in place of what is there, or at the end. */
-static int set_variable(struct trp_strings *s, const char *prefix,
-                        const struct trp_pair *pair)
+static int set_variable(struct trp_strings *s, const char *prefix, const char *key,
+                        const char *value)
 {
-    size_t n = strlen(prefix), k = strlen(pair->key);
+    size_t n = strlen(prefix), k = strlen(key);
     for (size_t i = 0; i < s->n; i++) {
         const char *e = s->v[i];
-        if (strncmp(e, prefix, n) != 0 || strncmp(e + n, pair->key, k) != 0 ||
+        if (strncmp(e, prefix, n) != 0 || strncmp(e + n, key, k) != 0 ||
             e[n + k] != '=')
             continue;
         free(s->v[i]); /* its place is filled from the end */
         s->v[i] = s->v[--s->n];
         break;
     }
-    return trp_strings_format(s, "%s%s=%s", prefix, pair->key, pair->value);
+    return trp_strings_format(s, "%s%s=%s", prefix, key, value);
 }
 
 int trp_stage_environ(const struct trp_strings *clean, const trp_pipeline *p,
@@ -103,11 +105,15 @@ int trp_stage_environ(const struct trp_strings *clean, const trp_pipeline *p,
 {
     int r = 0;
     for (size_t i = 0; i < clean->n && r == 0; i++)
-        r = trp_strings_add(ret, clean->v[i]);
+        r = trp_strings_take(ret, trp_template_escape(clean->v[i]));
     for (uint32_t i = 0; i < s->nenv && r == 0; i++)
-        r = set_variable(ret, "", &s->env[i]);
-    for (uint32_t i = 0; i < p->nparams && r == 0; i++)
-        r = set_variable(ret, "TROUPE_PARAM_", &p->params[i]);
+        r = set_variable(ret, "", s->env[i].key, s->env[i].value);
+    for (uint32_t i = 0; i < p->nparams && r == 0; i++) {
+        char *value = trp_template_escape(p->params[i].value);
+        r = value ? set_variable(ret, "TROUPE_PARAM_", p->params[i].key, value)
+                  : TRP_ENOMEM;
+        free(value);
+    }
     return r;
 }
 
@@ -141,8 +147,11 @@ int trp_stage_argv(const trp_pipeline *p, const struct trp_pipeline_stage *s,
     if (r == 0 && s->run)
         r = s->prelude ? trp_strings_format(ret, "%s\n%s", s->prelude, s->run)
                        : trp_strings_add(ret, s->run);
-    return r < 0 ? trp_error_set(err, r, "out of memory for stage %s", s->name)
-                 : check_length(p, s, ret, err);
+    if (r == 0)
+        r = check_length(p, s, ret, err);
+    else
+        trp_error_set(err, r, "out of memory for stage %s", s->name);
+    return r;
 }
 
 static bool asked(const struct trp_resource_profile *r, const char *resource)

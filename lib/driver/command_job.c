@@ -67,6 +67,22 @@ static int out_of_memory(const char *stage, trp_error *err)
     return trp_error_set(err, TRP_ENOMEM, "out of memory for stage %s", stage);
 }
 
+static const struct trp_text *item_of(const struct running *r, uint32_t task)
+{
+    return r->items.item && task < r->items.ntasks ? &r->items.item[task] : NULL;
+}
+
+/* `context` is a struct running. */
+static void values_of_task(void *context, uint32_t task, struct trp_task_values *ret)
+{
+    const struct trp_text *item = item_of(context, task);
+    *ret = (struct trp_task_values){
+        .task = task,
+        .item = item ? item->data : NULL,
+        .item_size = item ? item->size : 0,
+    };
+}
+
 /* ---- a stage starts ---------------------------------------------------------------
  */
 
@@ -81,7 +97,8 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
     if (!r->items.known)
         rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, &why);
     if (rc == 0)
-        rc = trp_stage_places_make(s, r->items.ntasks, &r->places, &why);
+        rc = trp_stage_places_make(s, r->items.ntasks, values_of_task, r, &r->places,
+                                   &why);
     if (rc < 0) {
         free(r->refused);
         r->refused = strdup(why.text);
@@ -129,6 +146,34 @@ static const char *const *borrowed(const struct trp_strings *s)
     return (const char *const *)s->v;
 }
 
+/* The working folder as a template. What begins with a value of a task may be absolute:
+ * it is joined where the task runs. */
+static char *stage_cwd(const trp_command_job *j, const struct trp_pipeline_stage *s)
+{
+    if (s->cwd && strncmp(s->cwd, "${", 2) == 0 && strncmp(s->cwd, "${}", 3) != 0)
+        return strdup(s->cwd);
+    char *base = trp_template_escape(j->c.cwd);
+    char *cwd = base && s->cwd ? trp_path_join(base, s->cwd) : base;
+    if (cwd != base)
+        free(base);
+    return cwd;
+}
+
+/* The words that are no templates as templates; false: out of memory. */
+static bool escape_words(const struct trp_pipeline_stage *s, struct trp_strings *argv)
+{
+    for (uint32_t i = 0; i < argv->n; i++) {
+        bool is_template = s->nargv > 0 && i >= s->nwrap;
+        char *word = is_template ? argv->v[i] : trp_template_escape(argv->v[i]);
+        if (!word)
+            return false;
+        if (word != argv->v[i])
+            free(argv->v[i]);
+        argv->v[i] = word;
+    }
+    return true;
+}
+
 static int make_body(trp_command_job *j, uint32_t stage, const char *log_dir,
                      trp_error *err)
 {
@@ -136,9 +181,10 @@ static int make_body(trp_command_job *j, uint32_t stage, const char *log_dir,
     const struct trp_resource_profile *profile =
         trp_profiles_get(j->c.profiles, j->ids[j->specs.of[stage]]);
     struct trp_strings argv = {0}, env = {0}, resources = {0};
-    char *cwd = trp_path_join(j->c.cwd, s->cwd ? s->cwd : "");
+    char *cwd = stage_cwd(j, s);
     int r = trp_stage_argv(j->c.pipeline, s, &argv, err);
-    if (r == 0 && (!cwd || trp_stage_environ(&j->environ, j->c.pipeline, s, &env) < 0 ||
+    if (r == 0 && (!cwd || !escape_words(s, &argv) ||
+                   trp_stage_environ(&j->environ, j->c.pipeline, s, &env) < 0 ||
                    trp_stage_resource_env(j->c.site, profile, &resources) < 0))
         r = out_of_memory(s->name, err);
     struct trp_command command = {
@@ -146,7 +192,8 @@ static int make_body(trp_command_job *j, uint32_t stage, const char *log_dir,
         .nargv = (uint32_t)argv.n,
         .env = borrowed(&env),
         .nenv = (uint32_t)env.n,
-        .cwd = s->cwd ? cwd : j->c.cwd,
+        .cwd = cwd,
+        .base = j->c.cwd,
         .log_dir = log_dir,
         .resource_env = borrowed(&resources),
         .nresource_env = (uint32_t)resources.n,
@@ -201,11 +248,6 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
 /* ---- its tasks --------------------------------------------------------------------
  */
 
-static const struct trp_text *item_of(const struct running *r, uint32_t task)
-{
-    return r->items.item && task < r->items.ntasks ? &r->items.item[task] : NULL;
-}
-
 /* Of the first TOLD_MAX attempts that cannot begin afresh. */
 static void tell_leftovers(trp_command_job *j, const char *stage, uint32_t task,
                            const struct trp_leftovers *l)
@@ -226,19 +268,20 @@ static void tell_leftovers(trp_command_job *j, const char *stage, uint32_t task,
 static void remove_leftovers(trp_command_job *j, uint32_t stage, uint32_t task)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
-    const struct trp_text *item = item_of(&j->running[stage], task);
+    struct trp_task_values v;
     struct trp_leftovers l = {
         .base = j->c.cwd,
         .run_dir = j->c.run_dir,
         .since_ns = j->c.since_ns,
     };
+    values_of_task(&j->running[stage], task, &v);
     for (uint32_t i = 0; i < s->noutputs; i++) {
         bool none;
         if (!trp_output_of_task(s->outputs[i]))
             continue;
-        char *pattern = trp_output_expand(s->outputs[i], task, item, &none);
+        char *pattern = trp_output_expand(s->outputs[i], &v, &none);
         if (pattern)
-            trp_leftovers_remove(&l, pattern, item ? item->data : NULL);
+            trp_leftovers_remove(&l, pattern, v.item);
         free(pattern);
     }
     tell_leftovers(j, s->name, task, &l);
@@ -270,13 +313,13 @@ static void find_outputs(const trp_command_job *j, uint32_t stage, uint32_t task
                          struct trp_outputs *ret)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
-    const struct trp_text *item = item_of(&j->running[stage], task);
+    struct trp_task_values v;
+    values_of_task(&j->running[stage], task, &v);
     for (uint32_t i = 0; i < s->noutputs; i++) {
         bool none, own = trp_output_of_task(s->outputs[i]);
         if (own != (task != TRP_NONE))
             continue;
-        char *pattern = own ? trp_output_expand(s->outputs[i], task, item, &none)
-                            : strdup(s->outputs[i]);
+        char *pattern = trp_output_expand(s->outputs[i], &v, &none);
         if (pattern)
             trp_outputs_match(ret, j->c.cwd, pattern, NULL);
         free(pattern);

@@ -1,10 +1,10 @@
 /*
  * Outputs: patterns made concrete, recorded and compared.
  *
- * $TROUPE_TASK is read as a shell reads it, so $TROUPE_TASKS is another name. An item
- * is put in with its special characters escaped. A pattern that needs an item of a task
- * without one matches nothing: "out/$TROUPE_ITEM" would otherwise name the folder out/
- * itself, and removing leftovers would take what other tasks have made.
+ * A value is put in with its special characters escaped. A pattern that needs what a task
+ * does not have matches nothing, nor does one of which an empty value leaves a part of the
+ * path empty: "out/${item}" would otherwise name the folder out/ itself, and removing
+ * leftovers would take what other tasks have made.
  *
  * A folder that matches is recorded as being there and no more: its time changes with
  * each file that others put into it.
@@ -90,31 +90,9 @@ bool trp_outputs_unchanged(const struct trp_outputs *o, const char *base)
 /* ---- patterns ---------------------------------------------------------------------
  */
 
-static bool identifier(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-           (c >= '0' && c <= '9');
-}
-
-/* The bytes of "$NAME" or "${NAME}" at `at`, or 0 when something else is there. */
-static size_t variable(const char *at, const char *name)
-{
-    size_t n = strlen(name);
-    if (at[0] != '$')
-        return 0;
-    if (at[1] == '{')
-        return strncmp(at + 2, name, n) == 0 && at[2 + n] == '}' ? n + 3 : 0;
-    return strncmp(at + 1, name, n) == 0 && !identifier(at[1 + n]) ? n + 1 : 0;
-}
-
 bool trp_output_of_task(const char *pattern)
 {
-    for (const char *at = pattern; *at; at++) {
-        if (variable(at, "TROUPE_TASK") || variable(at, "TROUPE_ITEM"))
-            return true;
-        at += at[0] == '\\' && at[1];
-    }
-    return false;
+    return trp_template_names_task(pattern);
 }
 
 static bool append(char **to, const char *from, size_t n)
@@ -129,28 +107,37 @@ static bool append(char **to, const char *from, size_t n)
     return true;
 }
 
-char *trp_output_expand(const char *pattern, uint32_t task, const struct trp_text *item,
+/* The value as a pattern of nothing else; malloc'ed. */
+static char *literal(const struct trp_template_part *part)
+{
+    char *copy = strndup(part->text, part->size);
+    char *escaped = copy ? trp_glob_escape(copy) : NULL;
+    free(copy);
+    return escaped;
+}
+
+/* Whether an empty value between them leaves a part of a path empty. */
+static bool leaves_nothing(const char *before, const char *behind)
+{
+    size_t n = strlen(before);
+    return (n == 0 || before[n - 1] == '/') &&
+           (*behind == '\0' || *behind == '/' || *behind == '$');
+}
+
+char *trp_output_expand(const char *pattern, const struct trp_task_values *v,
                         bool *ret_none)
 {
-    char number[16], *made = NULL;
-    char *literal = item && item->size ? trp_glob_escape(item->data) : NULL;
+    struct trp_template_part part;
+    char *made = NULL;
     bool good = append(&made, "", 0), none = false;
-    snprintf(number, sizeof number, "%u", task);
-    for (const char *at = pattern; *at && good && !none;) {
-        size_t n = variable(at, "TROUPE_TASK"), m = variable(at, "TROUPE_ITEM");
-        size_t plain = at[0] == '\\' && at[1] ? 2 : 1;
-        if (n)
-            good = append(&made, number, strlen(number));
-        else if (m && literal)
-            good = append(&made, literal, strlen(literal));
-        else if (m)
-            none = !item || !item->size;
-        else
-            good = append(&made, at, plain);
-        good = good && !(m && !literal && !none); /* no memory to escape it */
-        at += n ? n : m ? m : plain;
+    while (good && !none && trp_template_next(&pattern, v, &part)) {
+        char *value = part.value ? literal(&part) : NULL;
+        none = part.missing ||
+               (part.value && part.size == 0 && leaves_nothing(made, pattern));
+        good = !part.value ? append(&made, part.text, part.size)
+                           : value && append(&made, value, strlen(value));
+        free(value);
     }
-    free(literal);
     *ret_none = none;
     if (good && !none)
         return made;

@@ -1,6 +1,6 @@
 /*
- * The `outputs` of a stage: patterns of files. One with $TROUPE_TASK or $TROUPE_ITEM
- * (also ${…}) belongs to a task; what is put in for them matches literally. The others
+ * The `outputs` of a stage: patterns of files, as templates (core/base/template.h). One
+ * that names something of a task belongs to that; what is put in for them matches literally. The others
  * belong to the stage.
  *
  * What matched when a task succeeded, or its stage ended, is recorded with size and
@@ -15,6 +15,7 @@
 
 #include "conf/pipeline.h"
 #include "core/base/error.h"
+#include "core/base/template.h"
 
 struct trp_output {
     char *path;       /* as its pattern spells it */
@@ -40,10 +41,9 @@ bool trp_outputs_unchanged(const struct trp_outputs *o, const char *base);
 
 /* Whether a pattern belongs to a task. */
 bool trp_output_of_task(const char *pattern);
-/* The pattern for one task, malloc'ed. `item` NULL: it has none. NULL: out of memory,
- * or, with *ret_none, the pattern names no file of this task: it needs an item and the
- * task has none, or an empty one. */
-char *trp_output_expand(const char *pattern, uint32_t task, const struct trp_text *item,
+/* The pattern for one task, malloc'ed. NULL: out of memory, or, with *ret_none, the
+ * pattern names no file of this task: it needs what the task does not have. */
+char *trp_output_expand(const char *pattern, const struct trp_task_values *v,
                         bool *ret_none);
 
 #endif

@@ -27,13 +27,14 @@ static int read_pipeline(const struct trp_run_spec *spec, trp_pipeline **ret,
                              spec->pipeline_copy, strerror(errno));
     char *text = malloc(TRP_PIPELINE_FILE_MAX + 1);
     size_t n = text ? fread(text, 1, TRP_PIPELINE_FILE_MAX + 1, in) : 0;
+    const struct trp_pipeline_inputs given = {spec->params, spec->nparams};
     int r = 0;
     if (!text)
         r = trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
     else if (ferror(in))
         r = trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s", spec->pipeline_copy);
     else
-        r = trp_pipeline_parse(shown, text, n, ret, err);
+        r = trp_pipeline_read(shown, text, n, &given, ret, err);
     fclose(in);
     free(text);
     return r;
@@ -56,9 +57,6 @@ int trp_pipeline_settings_load(const struct trp_run_spec *spec,
 {
     struct trp_pipeline_settings s = {0};
     int r = read_pipeline(spec, &s.pipeline, err);
-    for (uint32_t i = 0; i < spec->nparams && r == 0; i++)
-        r = trp_pipeline_param(s.pipeline, spec->params[i].key, spec->params[i].value,
-                               err);
     if (r == 0)
         r = trp_site_load(spec->site && *spec->site ? spec->site : NULL, &s.site, err);
     if (r == 0)

@@ -54,6 +54,12 @@ static bool names(const char *text, const char *variable)
     return false;
 }
 
+/* Whether a text differs by the number of the task. */
+static bool names_task(const char *text)
+{
+    return names(text, "TROUPE_TASK") || strstr(text, "${task}");
+}
+
 struct printer {
     struct trp_buf b;
     bool by_index, by_count;
@@ -63,7 +69,7 @@ static void put_text(struct printer *p, const char *text)
 {
     trp_put_u8(&p->b, text != NULL);
     trp_put_text(&p->b, text);
-    p->by_index = p->by_index || names(text, "TROUPE_TASK");
+    p->by_index = p->by_index || (text && names_task(text));
     p->by_count = p->by_count || (text && strstr(text, "TROUPE_TASKS"));
 }
 
@@ -115,7 +121,7 @@ static int print_stage(struct chooser *c, uint32_t i)
     put_profile(&p, trp_profiles_get(c->q->profiles, c->q->ids[i]));
     trp_put_u32(&p.b, s->spec.ranks);
     for (uint32_t k = 0; k < s->noutputs; k++) /* what they are is no part of it */
-        p.by_index = p.by_index || names(s->outputs[k], "TROUPE_TASK");
+        p.by_index = p.by_index || names_task(s->outputs[k]);
     bool failed = p.b.failed;
     c->choice[i].print = print_of(p.b.data, p.b.size);
     c->choice[i].by_index = p.by_index;

@@ -76,14 +76,12 @@ static int write_spec(const struct trp_running *r, const char *path,
                       const char *log_prefix, const char *const *env)
 {
     struct trp_buf b = {0};
-    const struct trp_command *c = &r->stage->command;
+    const struct trp_command_stage *s = r->stage;
     trp_put_text(&b, log_prefix);
-    trp_put_text(&b, c->cwd);
-    trp_put_u32(&b, c->nargv);
-    for (uint32_t i = 0; i < c->nargv; i++)
-        trp_put_text(&b, c->argv[i]);
+    trp_put_text(&b, s->cwd);
+    put_list(&b, s->argv);
     put_list(&b, env);
-    put_list(&b, (const char *const *)(uintptr_t)r->stage->program);
+    put_list(&b, (const char *const *)(uintptr_t)s->program);
     int result = b.failed || write_file(path, &b) != 0 ? TRP_ESYSTEM : TRP_OK;
     trp_buf_free(&b);
     return result;

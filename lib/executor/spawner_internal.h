@@ -15,6 +15,7 @@
 #include <uthash.h>
 
 #include "core/base/bytes.h"
+#include "core/base/template.h"
 #include "executor/places.h"
 #include "executor/scratch.h"
 #include "executor/spawner.h"
@@ -86,14 +87,25 @@ struct trp_spawner {
     bool reaped;
 };
 
+/* A text of a stage that differs by task, and where it is used. */
+struct trp_command_text {
+    const char **at;
+    const char *text;
+};
+
 /* A stage's command, made ready so that an attempt adds a few strings only. */
 struct trp_command_stage {
     uint32_t id;
     UT_hash_handle hh;
     struct trp_stage_message message;
     struct trp_command command;
-    const char **env; /* per-attempt places first, then the stage's, then NULL */
-    uint32_t nown;    /* places in front */
+    const char **env;  /* per-attempt places first, then the stage's, then NULL */
+    uint32_t nown;     /* places in front */
+    const char **argv; /* ends with NULL */
+    const char *cwd;
+    struct trp_command_text *templates; /* what of these each task fills in */
+    uint32_t ntemplates;
+    bool own_program; /* each task has its own */
     char **program;   /* what to try to exec, in order; NULL-terminated */
     struct trp_places places;
     uint32_t attempts;
@@ -169,7 +181,7 @@ struct trp_keeper {
     char *scratch_path;    /* in `shared` */
     char
         token[TRP_TOKEN_SIZE]; /* "TROUPE_TOKEN=<random>"; '.' and the attempt follow */
-    struct trp_buf in, out, ends, strings;
+    struct trp_buf in, out, ends, strings, texts;
     size_t in_taken, out_sent;
     struct trp_command_stage *stages;
     struct trp_running *running;
@@ -192,6 +204,10 @@ _Noreturn void trp_keeper_main(struct trp_keeper *k);
 /* spawner_stage.c */
 int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size);
 struct trp_command_stage *trp_command_stage_find(struct trp_keeper *k, uint32_t id);
+/* Fills in what differs by task, until the next one; the texts are in `b`. False: out of
+ * memory. */
+bool trp_command_stage_fill(struct trp_command_stage *s, struct trp_buf *b,
+                            const struct trp_task_values *v);
 void trp_command_stage_forget(struct trp_keeper *k, struct trp_command_stage *s);
 void trp_command_stage_release(struct trp_command_stage *s);
 

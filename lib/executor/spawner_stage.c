@@ -16,14 +16,16 @@
 #include "executor/spawner_internal.h"
 #include "os/held.h"
 
-/* Strings of an attempt besides resources: executor.h, the token, a gang's ranks. */
-enum { OWN_STRINGS = 16, MAX_RESOURCES = 256 };
+/* Strings of an attempt besides resources and columns: executor.h, the token, a gang's
+ * ranks. */
+enum { OWN_STRINGS = 20, MAX_RESOURCES = 256 };
 
 static const char *const own_names[] = {
-    "TROUPE_TASK",  "TROUPE_ATTEMPT", "TROUPE_STAGE_ATTEMPT", "TROUPE_TASKS",
-    "TROUPE_STAGE", "TROUPE_PROFILE", "TROUPE_CPUS",          "TROUPE_EXECUTOR",
-    "TROUPE_RUN",   "TROUPE_RUN_DIR", "TROUPE_SCRATCH",       "TROUPE_ITEM",
-    "TROUPE_TOKEN", "TROUPE_RANK",    "TROUPE_RANKS",
+    "TROUPE_TASK",      "TROUPE_ATTEMPT",   "TROUPE_STAGE_ATTEMPT", "TROUPE_TASKS",
+    "TROUPE_STAGE",     "TROUPE_PROFILE",   "TROUPE_CPUS",          "TROUPE_EXECUTOR",
+    "TROUPE_RUN",       "TROUPE_RUN_DIR",   "TROUPE_SCRATCH",       "TROUPE_TOKEN",
+    "TROUPE_RANK",      "TROUPE_RANKS",     "TROUPE_ITEM",          "TROUPE_ITEM_DIR",
+    "TROUPE_ITEM_NAME", "TROUPE_ITEM_STEM", "TROUPE_ITEM_EXT",
 };
 
 static bool is_name(const char *entry, const char *name)
@@ -35,8 +37,8 @@ static bool is_name(const char *entry, const char *name)
 /* An entry that the attempt sets, or leaves out on purpose. */
 static bool is_own(const struct trp_command *c, const char *entry)
 {
-    static const char prefix[] = "TROUPE_RESOURCE_";
-    if (strncmp(entry, prefix, sizeof prefix - 1) == 0)
+    if (strncmp(entry, "TROUPE_RESOURCE_", 16) == 0 ||
+        strncmp(entry, "TROUPE_COL_", 11) == 0)
         return true;
     for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
         if (is_name(entry, own_names[i]))
@@ -50,7 +52,7 @@ static bool is_own(const struct trp_command *c, const char *entry)
 static bool make_environment(struct trp_command_stage *s)
 {
     const struct trp_command *c = &s->command;
-    s->nown = OWN_STRINGS + c->nresource_env / 2 + MAX_RESOURCES;
+    s->nown = OWN_STRINGS + c->nresource_env / 2 + MAX_RESOURCES + TRP_COLUMNS_MAX;
     s->env = calloc((size_t)s->nown + c->nenv + 1, sizeof *s->env);
     if (!s->env)
         return false;
@@ -73,7 +75,7 @@ static const char *search_path(const struct trp_command *c)
  * (an empty one is the working folder). */
 static bool make_program(struct trp_command_stage *s)
 {
-    const char *name = s->command.argv[0], *path = search_path(&s->command);
+    const char *name = s->argv[0], *path = search_path(&s->command);
     size_t n = 1;
     if (!strchr(name, '/'))
         for (const char *p = path; (p = strchr(p, ':')); p++)
@@ -98,12 +100,77 @@ static bool make_program(struct trp_command_stage *s)
     return true;
 }
 
-static void stage_free(struct trp_command_stage *s)
+static void program_free(struct trp_command_stage *s)
 {
     for (size_t i = 0; s->program && s->program[i]; i++)
         free(s->program[i]);
     free(s->program);
+    s->program = NULL;
+}
+
+/* ---- templates ------------------------------------------------------------------- */
+
+/* `*at` is a text of the stage: one that differs by task is put on the list. */
+static void take_text(struct trp_command_stage *s, const char **at)
+{
+    if (trp_template_names_task(*at))
+        s->templates[s->ntemplates++] = (struct trp_command_text){at, *at};
+    else
+        trp_template_settle((char *)(uintptr_t)*at);
+}
+
+static bool find_templates(struct trp_command_stage *s)
+{
+    const struct trp_command *c = &s->command;
+    size_t nenv = 0;
+    while (s->env[s->nown + nenv])
+        nenv++;
+    s->argv = calloc((size_t)c->nargv + 1, sizeof *s->argv);
+    s->templates = calloc(c->nargv + nenv + 1, sizeof *s->templates);
+    if (!s->argv || !s->templates)
+        return false;
+    s->cwd = c->cwd;
+    take_text(s, &s->cwd);
+    for (uint32_t i = 0; i < c->nargv; i++) {
+        s->argv[i] = c->argv[i];
+        take_text(s, &s->argv[i]);
+    }
+    for (size_t i = 0; i < nenv; i++)
+        take_text(s, &s->env[s->nown + i]);
+    return true;
+}
+
+bool trp_command_stage_fill(struct trp_command_stage *s, struct trp_buf *b,
+                            const struct trp_task_values *v)
+{
+    trp_buf_clear(b);
+    for (uint32_t i = 0; i < s->ntemplates; i++) {
+        size_t begin = b->size;
+        trp_template_put(b, s->templates[i].text, v);
+        bool relative = !b->failed && (b->size == begin || b->data[begin] != '/');
+        if (s->templates[i].at == &s->cwd && relative) {
+            b->size = begin;
+            trp_put_raw(b, s->command.base, strlen(s->command.base));
+            trp_put_u8(b, '/');
+            trp_template_put(b, s->templates[i].text, v);
+        }
+        trp_put_u8(b, 0);
+    }
+    const char *text = (const char *)b->data;
+    for (uint32_t i = 0; i < s->ntemplates && !b->failed; i++, text += strlen(text) + 1)
+        *s->templates[i].at = text;
+    if (b->failed || !s->own_program)
+        return !b->failed;
+    program_free(s);
+    return make_program(s);
+}
+
+static void stage_free(struct trp_command_stage *s)
+{
+    program_free(s);
     free(s->env);
+    free(s->argv);
+    free(s->templates);
     trp_places_free(&s->places);
     trp_command_free(&s->command);
     trp_stage_message_free(&s->message);
@@ -124,7 +191,10 @@ static int stage_read(struct trp_command_stage *s, const void *message, size_t s
         return TRP_EPROTO;
     free((void *)(uintptr_t)s->message.body); /* read, and as large as all the rest */
     s->message.body = NULL;
-    return make_environment(s) && make_program(s) ? TRP_OK : TRP_ENOMEM;
+    if (!make_environment(s) || !find_templates(s))
+        return TRP_ENOMEM;
+    s->own_program = trp_template_names_task(s->command.argv[0]);
+    return s->own_program || make_program(s) ? TRP_OK : TRP_ENOMEM;
 }
 
 int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size)
@@ -157,9 +227,9 @@ enum trp_linked_mpi trp_command_linked_mpi(const void *message, size_t size)
     struct trp_command_stage *s = calloc(1, sizeof *s);
     if (s && stage_read(s, message, size) == 0) {
         bool found = false;
-        for (char **p = s->program; *p && !found; p++) {
+        for (char **p = s->program; p && *p && !found; p++) {
             char *path;
-            const char *folder = **p == '/' ? "" : s->command.cwd;
+            const char *folder = **p == '/' ? "" : s->cwd;
             if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", *p) < 0)
                 break;
             found = access(path, X_OK) == 0;

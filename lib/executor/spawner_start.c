@@ -183,6 +183,33 @@ static uint32_t add_resources(struct trp_buf *b, const struct trp_launch *l,
     return count;
 }
 
+/* The item, its pieces as a path, and its columns. */
+static uint32_t add_item(struct trp_buf *b, const char *item, size_t size)
+{
+    static const char *const pieces[][2] = {
+        {"TROUPE_ITEM_DIR",  "dir" },
+        {"TROUPE_ITEM_NAME", "name"},
+        {"TROUPE_ITEM_STEM", "stem"},
+        {"TROUPE_ITEM_EXT",  "ext" },
+    };
+    const uint32_t npieces = sizeof pieces / sizeof *pieces;
+    size_t text = trp_item_text_size(item, size), n = 0;
+    uint32_t count = 1 + npieces;
+    add(b, "TROUPE_ITEM", item, text);
+    for (uint32_t i = 0; i < npieces; i++) {
+        const char *piece = trp_path_piece(pieces[i][1], item, text, &n);
+        add(b, pieces[i][0], piece, n);
+    }
+    for (size_t at = text; at < size; at += n, count++) {
+        at++; /* the NUL in front */
+        n = trp_item_text_size(item + at, size - at);
+        trp_put_raw(b, "TROUPE_COL_", 11);
+        trp_put_raw(b, item + at, n);
+        trp_put_u8(b, 0);
+    }
+    return count;
+}
+
 /* Writes the attempt's strings, puts them in front of the stage's, and returns the
  * whole list; NULL with `err`. */
 static const char *const *make_environment(struct trp_keeper *k,
@@ -213,10 +240,8 @@ static const char *const *make_environment(struct trp_keeper *k,
         add_number(b, "TROUPE_EXECUTOR", k->config.executor);
         count++;
     }
-    if (l->has_item) {
-        add(b, "TROUPE_ITEM", (const char *)l->extra, l->extra_size);
-        count++;
-    }
+    if (l->has_item)
+        count += add_item(b, l->extra ? (const char *)l->extra : "", l->extra_size);
     count += add_resources(b, l, &s->command);
     if (b->failed || count > s->nown) {
         trp_error_set(err, TRP_ELIMIT,
@@ -307,9 +332,9 @@ static bool start_process(struct trp_keeper *k, struct trp_running *r, struct st
 
 static bool start_task(struct trp_keeper *k, struct trp_running *r, struct start *s)
 {
-    s->argv = r->stage->command.argv;
+    s->argv = r->stage->argv;
     s->program = r->stage->program;
-    s->cwd = r->stage->command.cwd;
+    s->cwd = r->stage->cwd;
     return start_process(k, r, s);
 }
 
@@ -340,11 +365,13 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
     struct start s;
     char prefix[4352], name[32];
     trp_error err;
-    const struct trp_command_stage *stage = r->stage;
-    if (l->has_item && l->extra_size && memchr(l->extra, 0, l->extra_size)) {
-        trp_keeper_refuse(k, l->attempt, "its item has a NUL byte");
-        return false;
-    }
+    struct trp_command_stage *stage = r->stage;
+    const char *item = l->extra ? (const char *)l->extra : "";
+    const struct trp_task_values values = {
+        .task = l->task,
+        .item = l->has_item ? item : NULL,
+        .item_size = l->extra_size,
+    };
     if (!trp_log_prefix(prefix, sizeof prefix, &stage->command,
                         trp_stage_attempt_of(&stage->message, l->number), l->task,
                         l->number)) {
@@ -363,6 +390,10 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
     s.env = make_environment(k, r, l, &err);
     if (!s.env) {
         trp_keeper_refuse(k, l->attempt, "%s", err.text);
+        return false;
+    }
+    if (stage->ntemplates && !trp_command_stage_fill(stage, &k->texts, &values)) {
+        trp_keeper_refuse(k, l->attempt, "out of memory");
         return false;
     }
     return call->ranks ? start_gang(k, r, &s, call, prefix) : start_task(k, r, &s);

@@ -145,6 +145,7 @@ void trp_command_put(struct trp_buf *b, const struct trp_command *c)
     put_list(b, c->env, c->nenv);
     put_list(b, c->resource_env, c->nresource_env);
     trp_put_text(b, c->cwd);
+    trp_put_text(b, c->base);
     trp_put_text(b, c->log_dir);
     trp_put_text(b, c->run);
     trp_put_text(b, c->run_dir);
@@ -158,11 +159,12 @@ int trp_command_get(const void *p, size_t n, struct trp_command *ret)
     c.env = get_list(&v, &c.nenv);
     c.resource_env = get_list(&v, &c.nresource_env);
     c.cwd = trp_get_text(&v);
+    c.base = trp_get_text(&v);
     c.log_dir = trp_get_text(&v);
     c.run = trp_get_text(&v);
     c.run_dir = trp_get_text(&v);
-    bool all =
-        c.argv && c.env && c.resource_env && c.cwd && c.log_dir && c.run && c.run_dir;
+    bool all = c.argv && c.env && c.resource_env && c.cwd && c.base && c.log_dir &&
+               c.run && c.run_dir;
     bool good = trp_view_end(&v) && (!all || c.nargv > 0) && c.nresource_env % 2 == 0;
     if (!good || !all) {
         trp_command_free(&c);
@@ -178,6 +180,7 @@ void trp_command_free(struct trp_command *c)
     release(c->env);
     release(c->resource_env);
     release(c->cwd);
+    release(c->base);
     release(c->log_dir);
     release(c->run);
     release(c->run_dir);

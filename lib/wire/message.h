@@ -32,7 +32,7 @@
 #include "core/base/ids.h"
 #include "core/engine.h"
 
-enum { TRP_WIRE_VERSION = 5 };
+enum { TRP_WIRE_VERSION = 6 };
 
 enum trp_message_kind {
     TRP_MSG_STAGE = 1,
@@ -85,7 +85,7 @@ void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m)
 int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret);
 void trp_stage_message_free(struct trp_stage_message *m);
 
-/* The body of a command stage. */
+/* The body of a command stage. argv, env and cwd are templates (core/base/template.h). */
 struct trp_command {
     const char *const *argv;
     uint32_t nargv; /* ready to exec: {"/bin/sh","-c",TEXT} or argv
@@ -93,7 +93,8 @@ struct trp_command {
     const char *const *env;
     uint32_t nenv;       /* "K=V": the whole environment of a task but
                           * what varies by attempt (executor.h) */
-    const char *cwd;     /* absolute */
+    const char *cwd;     /* absolute, but where a value of a task may be that */
+    const char *base;    /* absolute: where relative paths begin */
     const char *log_dir; /* absolute; logs are LOG_DIR/TASK.ATTEMPT.{out,err} */
     const char *const *resource_env;
     uint32_t nresource_env;    /* strings in pairs name, variable:
@@ -106,8 +107,8 @@ void trp_command_put(struct trp_buf *b, const struct trp_command *c);
 int trp_command_get(const void *p, size_t n, struct trp_command *ret);
 void trp_command_free(struct trp_command *c);
 
-/* One entry of a LAUNCH. `extra` is the item of a command (bytes, may be empty) or the
- * partition's input of a function. */
+/* One entry of a LAUNCH. `extra` is the item of a command (bytes, may be empty; with its
+ * columns) or the partition's input of a function. */
 struct trp_launch {
     trp_attempt_id attempt;
     trp_stage_id stage;

@@ -38,6 +38,12 @@ make_texts() {
     grep -qE '[0-9.]+ % +3× +ls\(1\) ' report.txt
     grep -qE '[0-9.]+ % +1× +GPL-9 +doc/tools/' report.txt
     grep -qE '^Devices: .*a[01] did [0-9] lists' report.txt
+    grep -v "^Devices" report.txt >four
+    run -0 troupe run --local=4 --site "$examples/text/site.yaml" --run-name e \
+        --param bin="$TROUPE_BUILD/examples" --param root="$PWD/root" \
+        --param buckets=8 "$examples/text/pipeline.yaml"
+    [ -e troupe-runs/e/logs ] && [ -e texts-work/merged/7.words ]
+    grep -v "^Devices" report.txt | diff four -
 }
 
 @test "first.yaml: the commonest words of the licences" {

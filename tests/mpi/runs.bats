@@ -160,6 +160,43 @@ Y
     [ "$(cat troupe-runs/r/logs/f/0.0.out)" = wrapped ]
 }
 
+@test "params and what a task has stand in values; a resumed run sees other params" {
+    mkdir fq && touch fq/a.fq.gz "fq/b c.fq"
+    cat >p.yaml <<'Y'
+troupe: 1
+params: {n: 2, in: fq, glob: "${in}/*[qz]"}
+stages:
+  - {name: a, tasks: "${n}", run: "echo $TROUPE_PARAM_n; d=x; echo ${d}"}
+  - name: b
+    foreach: {files: "${glob}"}
+    argv: [sh, -c, 'echo "$1 $2 $X $(basename "$PWD") $TROUPE_ITEM_DIR,$TROUPE_ITEM_NAME,$TROUPE_ITEM_STEM,$TROUPE_ITEM_EXT"; : >"$3"',
+           x, "${item}", "$${n}.${task}", "${stem}.out"]
+    env: {X: "${ext}-${n}"}
+    cwd: "${dir}"
+    outputs: ["${dir}/${stem}.out"]
+  - {name: c, foreach: {items: ["x\ny"]}, argv: [printf, "[%s]", "${item}"]}
+  - {name: d, mpi: {ranks: 2}, argv: [echo, "${task}", "${n}"]}
+Y
+    run -0 troupe plan --param n=3 p.yaml
+    [[ "$output" == *"a      default  3 "* ]]
+    run -2 troupe run --param n=-3 p.yaml
+    [[ "$output" == *"p.yaml:4:22: tasks is -3"* ]]
+    run -2 troupe plan --param m=3 p.yaml
+    run -0 troupe run --local=2 --run-name r --param n=3 p.yaml
+    [ "$(cat troupe-runs/r/logs/a/2.0.out)" = $'3\nx' ]
+    [ "$(cat troupe-runs/r/logs/b/0.0.out)" = "fq/a.fq.gz \${n}.0 gz-3 fq fq,a.fq.gz,a.fq,gz" ]
+    [ "$(cat troupe-runs/r/logs/b/1.0.out)" = "fq/b c.fq \${n}.1 fq-3 fq fq,b c.fq,b c,fq" ]
+    [ "$(cat troupe-runs/r/logs/c/0.0.out)" = $'[x\ny]' ]
+    [ "$(cat troupe-runs/r/logs/d/0.0.1.out)" = "0 3" ]
+    run -0 troupe run --dry-run --resume r
+    [[ "$output" == *"a: does not run"*"b: does not run"* ]]
+    rm "fq/b c.out"
+    run -0 troupe run --dry-run --resume r
+    [[ "$output" == *"b: 1 task is done"* ]]
+    run -0 troupe run --dry-run --resume r --param n=4
+    [[ "$output" == *"a: 4 tasks"* ]]
+}
+
 @test "resume runs only what is not done; force and until say otherwise" {
     cat >p.yaml <<'Y'
 troupe: 1

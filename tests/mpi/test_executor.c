@@ -347,6 +347,7 @@ static void check_commands(const char *folder)
     struct trp_command c = {.argv = argv,
                             .nargv = 3,
                             .cwd = "/",
+                            .base = "/",
                             .log_dir = folder,
                             .run = "r",
                             .run_dir = folder};

@@ -103,6 +103,7 @@ static void tell_stage(const struct wanted *w)
         .env = w->env,
         .nenv = w->nenv,
         .cwd = w->cwd ? w->cwd : folder,
+        .base = folder,
         .log_dir = w->log_dir ? w->log_dir : folder,
         .resource_env = resource_env,
         .nresource_env = 4,

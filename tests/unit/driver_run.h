@@ -28,9 +28,12 @@ struct run {
 static inline int run_open(struct run *r, const char *yaml, bool resume, trp_error *err)
 {
     char *force[] = {g_strdup(r->force)};
-    r->p = pipeline_of(yaml);
-    if (r->param)
-        g_assert_cmpint(trp_pipeline_param(r->p, "k", r->param, NULL), ==, 0);
+    char key[] = "k", *value = g_strdup(r->param);
+    const struct trp_pair param = {.key = key, .value = value};
+    const struct trp_pipeline_inputs in = {&param, r->param ? 1 : 0};
+    g_assert_cmpint(trp_pipeline_read("p.yaml", yaml, strlen(yaml), &in, &r->p, NULL),
+                    ==, 0);
+    g_free(value);
     g_assert_cmpint(trp_options_new(&r->o, NULL), ==, 0);
     r->ids = g_new0(trp_profile_id, r->p->nstages + 1);
     g_assert_cmpint(trp_pipeline_profiles(r->p, r->o, NULL, &r->profiles, r->ids, NULL),

@@ -187,34 +187,35 @@ static void too_long(void)
 
 static void expands(const char *pattern, const char *item, const char *wanted)
 {
-    char *copy = g_strdup(item);
-    struct trp_text text = {copy, item ? strlen(item) : 0};
     bool none;
-    char *got = trp_output_expand(pattern, 7, item ? &text : NULL, &none);
+    struct trp_task_values v = {7, item, item ? strlen(item) : 0};
+    char *got = trp_output_expand(pattern, &v, &none);
     g_assert_cmpstr(got, ==, wanted);
     g_assert_cmpint(none, ==, wanted == NULL);
     free(got);
-    g_free(copy);
 }
 
 static void expansion(void)
 {
-    expands("p/$TROUPE_TASK", NULL, "p/7");
-    expands("p/${TROUPE_TASK}x", NULL, "p/7x");
-    expands("$TROUPE_TASK.$TROUPE_TASK", NULL, "7.7");
-    expands("p/$TROUPE_TASKS", NULL, "p/$TROUPE_TASKS");
-    expands("p/$TROUPE_TASK_x", NULL, "p/$TROUPE_TASK_x");
-    expands("\\$TROUPE_TASK", NULL, "\\$TROUPE_TASK");
-    expands("$TROUPE_ITEM.out", "a b", "a b.out");
-    expands("${TROUPE_ITEM}/*", "a[1]*", "a\\[1\\]\\*/*");
-    expands("$TROUPE_ITEM", "q'\"\n\303\244", "q'\"\n\303\244");
-    expands("$TROUPE_ITEM", "$TROUPE_TASK", "$TROUPE_TASK");
-    expands("out/$TROUPE_ITEM", NULL, NULL);
-    expands("out/$TROUPE_ITEM", "", NULL);
-    g_assert_true(trp_output_of_task("a/$TROUPE_TASK"));
-    g_assert_true(trp_output_of_task("a/${TROUPE_ITEM}"));
-    g_assert_false(trp_output_of_task("a/$TROUPE_TASKS"));
-    g_assert_false(trp_output_of_task("a/\\$TROUPE_TASK"));
+    expands("p/${task}", NULL, "p/7");
+    expands("p/${task}x", NULL, "p/7x");
+    expands("${task}.${task}", NULL, "7.7");
+    expands("p/$TROUPE_TASK", NULL, "p/$TROUPE_TASK");
+    expands("p/${}{task}", NULL, "p/${task}");
+    expands("${item}.out", "a b", "a b.out");
+    expands("${item}/*", "a[1]*", "a\\[1\\]\\*/*");
+    expands("${item}", "q'\"\n\303\244", "q'\"\n\303\244");
+    expands("${item}", "${task}", "${task}");
+    expands("${dir}/${stem}.bam", "in/a.fq.gz", "in/a.fq.bam");
+    expands("${stem}.${ext}", "a", "a.");
+    expands("out/${ext}", "a", NULL);
+    expands("out/${ext}/x", "a", NULL);
+    expands("out/${col.s}", "a", NULL);
+    expands("out/${item}", NULL, NULL);
+    expands("out/${item}", "", NULL);
+    g_assert_true(trp_output_of_task("a/${task}"));
+    g_assert_true(trp_output_of_task("a/${item}"));
+    g_assert_false(trp_output_of_task("a/${}{task}"));
     g_assert_false(trp_output_of_task("a/*"));
 }
 

@@ -750,15 +750,90 @@ static void test_example_profiles(void)
     trp_pipeline_free(p);
 }
 
+/* ---- values from outside ---- */
+
+static trp_pipeline *read_with(const char *text, const struct trp_pair *params,
+                               uint32_t n, int wanted, trp_error *err)
+{
+    const struct trp_pipeline_inputs in = {params, n};
+    trp_pipeline *p = NULL;
+    int code = trp_pipeline_read("f.yaml", text, strlen(text), &in, &p, err);
+    if (code != wanted)
+        g_test_message("%s", code ? err->text : "no error");
+    g_assert_cmpint(code, ==, wanted);
+    return p;
+}
+
 static void test_params(void)
 {
+    static char b[] = "b", c[] = "c", x_y[] = "x y";
+    static const struct trp_pair given[] = {
+        {.key = b, .value = x_y}
+    };
+    static const struct trp_pair other[] = {
+        {.key = c, .value = x_y}
+    };
     trp_error err;
-    trp_pipeline *p = parse(HEAD "params: {a: 1, b: 2}\n" TAIL);
-    g_assert_cmpint(trp_pipeline_param(p, "b", "x y", &err), ==, 0);
+    trp_pipeline *p = read_with(HEAD "params: {a: 1, b: 2}\n" TAIL, given, 1, 0, &err);
     g_assert_cmpstr(p->params[1].value, ==, "x y");
-    g_assert_cmpint(trp_pipeline_param(p, "c", "x", &err), ==, TRP_EINVAL);
+    trp_pipeline_free(p);
+    read_with(HEAD "params: {a: 1, b: 2}\n" TAIL, other, 1, TRP_EINVAL, &err);
     g_assert_cmpstr(err.text, ==,
                     "--param c: f.yaml has no such parameter; its parameters are a, b");
+}
+
+/* Params stand for numbers, words and parts of words; what was given is above what is
+ * written, also where other params are made of it. */
+static void test_values(void)
+{
+    static const char text[] =
+        "troupe: 1\n"
+        "name: of ${n}\n"
+        "params: {n: 3, root: /data, reads: \"${root}/fq\", t: 5, odd: \"${}\"}\n"
+        "profiles: {big: {executor: {cores: \"${n}\", memory: \"${n}g\"}}}\n"
+        "options: {task.maxFailures: \"${n}\"}\n"
+        "stages:\n"
+        "  - {name: a, tasks: \"${n}\", timeout: \"${t}s\", run: \"${n} $${n}\"}\n"
+        "  - name: b\n"
+        "    foreach: {files: \"${reads}/*.fq\"}\n"
+        "    argv: [x, \"${item}\", \"$${n}\", $HOME, \"${n}${task}\", \"$${}\", "
+        "\"$$${n}\"]\n"
+        "    env: {OUT: \"${dir}/${stem}\"}\n"
+        "    cwd: ${root}\n"
+        "    retries: {max_failures: \"${n}\"}\n"
+        "    outputs: [$TROUPE_TASK, \"${TROUPE_ITEM}.x\", $TROUPE_TASKS,\n"
+        "              \"\\\\$TROUPE_TASK\", \"${root}/${name}\"]\n"
+        "    prefer: [\"${stem}\"]\n";
+    static char root[] = "root", at[] = "/${n}", odd[] = "odd", literal[] = "literal";
+    static const struct trp_pair given[] = {
+        {.key = root, .value = at     },
+        {.key = odd,  .value = literal},
+    };
+    trp_error err;
+    trp_pipeline *p = read_with(text, given, 2, 0, &err);
+    const struct trp_pipeline_stage *a = &p->stages[0], *b = &p->stages[1];
+    g_assert_cmpstr(p->name, ==, "of 3");
+    g_assert_cmpint(p->profiles[0].builder.executor.cores, ==, 3);
+    g_assert_cmpint(p->profiles[0].builder.executor.memory_mib, ==, 3 << 10);
+    g_assert_cmpstr(p->options[0].value, ==, "3");
+    g_assert_cmpuint(a->tasks, ==, 3);
+    g_assert_cmpint(a->timeout_ns, ==, INT64_C(5000000000));
+    g_assert_cmpstr(a->run, ==, "${n} $${n}"); /* a shell's own */
+    g_assert_cmpstr(b->pattern, ==, "/${n}/fq/*.fq");
+    g_assert_cmpstr(b->argv[1], ==, "${item}");
+    g_assert_cmpstr(b->argv[2], ==, "${}{n}");
+    g_assert_cmpstr(b->argv[3], ==, "$HOME");
+    g_assert_cmpstr(b->argv[4], ==, "3${task}");
+    g_assert_cmpstr(b->argv[5], ==, "${}{}");
+    g_assert_cmpstr(b->argv[6], ==, "$${}{n}");
+    g_assert_cmpstr(b->env[0].value, ==, "${dir}/${stem}");
+    g_assert_cmpstr(b->cwd, ==, "/${}{n}");
+    g_assert_cmpuint(b->spec.max_failures, ==, 3);
+    g_assert_cmpstr(b->outputs[0], ==, "${task}");
+    g_assert_cmpstr(b->outputs[1], ==, "${item}.x");
+    g_assert_cmpstr(b->outputs[2], ==, "$TROUPE_TASKS");
+    g_assert_cmpstr(b->outputs[3], ==, "\\$TROUPE_TASK");
+    g_assert_cmpstr(b->outputs[4], ==, "/${}{n}/${name}");
     trp_pipeline_free(p);
 }
 
@@ -784,6 +859,7 @@ int main(int argc, char **argv)
         test_impossible_profiles);
     g_test_add_func("/pipeline/the profiles of the example are possible",
                     test_example_profiles);
+    g_test_add_func("/pipeline/params stand wherever a value can", test_values);
     g_test_add_func("/pipeline/a param that is not in the file is refused",
                     test_params);
     return g_test_run();

@@ -11,8 +11,8 @@ static void stage_ready(struct trp_virtual_run *r, uint32_t engine_stage)
     uint32_t i = r->specs.of[engine_stage];
     trp_error why;
     struct trp_stage_places *places = &r->plan[i].places;
-    int rc =
-        trp_stage_places_make(&r->c.pipeline->stages[i], r->c.ntasks[i], places, &why);
+    int rc = trp_stage_places_make(&r->c.pipeline->stages[i], r->c.ntasks[i], NULL,
+                                   NULL, places, &why);
     if (rc < 0) {
         trp_virtual_fail(r, rc, why.text);
         return;
