@@ -4,7 +4,8 @@
  *
  * It is a source as soon as it is made: nothing looks behind it but the one job that
  * writes it, which runs before the first action that needs it (lineage.c). A partition
- * is a file (data/part_file.h); two attempts of a task write two, of which one stays.
+ * is a file (data/part_file.h), which gets its name from the one attempt of its task that
+ * may (commit.c).
  * A file of ours in the folder says that it is taken, so no two checkpoints share one.
  */
 #include <dirent.h>
@@ -121,12 +122,14 @@ int trp_flow_checkpoint(struct trp_flow *f, const uint8_t *input, size_t size)
 {
     const struct trp_task_info *info = f->task.info;
     trp_error err;
-    if (trp_part_file_there(f->chain->dir, info->task))
-        return 0; /* another attempt has written it */
     if (trp_part_file_create(f->chain->dir, info->task, info->attempt.n, &f->part,
                              &err) < 0)
         return trp_flow_fail(f, err.code, "%s", err.text);
     int rc = trp_flow_records(f, input, size);
+    if (rc == 0 && trp_part_file_end(f->part, &err) < 0)
+        rc = trp_flow_fail(f, err.code, "%s", err.text);
+    if (rc == 0)
+        rc = trp_flow_commit(f, trp_part_file_hidden(f->part));
     int closed = trp_part_file_close(f->part, rc == 0, &err);
     f->part = NULL;
     return closed < 0 ? trp_flow_fail(f, closed, "%s", err.text) : rc;

@@ -117,6 +117,9 @@ int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size);
 int trp_flow_save(struct trp_flow *f, const uint8_t *input, size_t size);
 int trp_flow_save_batch(struct trp_flow *f, const trp_batch *in);
 
+/* commit.c: this attempt is the one that gives its part its name, which is written under
+ * `hidden` in the chain's folder; else it fails. */
+int trp_flow_commit(struct trp_flow *f, const char *hidden);
 /* checkpoint.c: a whole task that writes one; a batch of its records; a partition of one
  * as source. */
 int trp_flow_checkpoint(struct trp_flow *f, const uint8_t *input, size_t size);

@@ -2,7 +2,8 @@
  * A part of trp_save: a line for each record, with its key and a tab in front where it
  * has one.
  *
- * It appears whole: written under a name of its own, then renamed. Lines are put
+ * It appears whole: written under a name of its own, then renamed, by the one attempt
+ * that may (commit.c). Lines are put
  * together in a buffer of the thread's, and written when it is full; what is larger than
  * it is written from where it lies.
  */
@@ -107,6 +108,8 @@ int trp_flow_save(struct trp_flow *f, const uint8_t *input, size_t size)
         return trp_flow_fail(f, TRP_ESYSTEM, "cannot make %s: %s", hidden,
                              strerror(errno));
     int rc = write_part(f, hidden, input, size);
+    if (rc == 0)
+        rc = trp_flow_commit(f, hidden);
     if (rc == 0 && rename(hidden, part) != 0)
         rc = trp_flow_fail(f, TRP_ESYSTEM, "cannot rename %s to %s: %s", hidden, part,
                            strerror(errno));

@@ -120,13 +120,13 @@ const void *trp_broadcast_get(trp_task *t, struct trp_broadcast b, size_t *ret_s
 /* ---- barrier ---- */
 
 /* One sync; 0, or the error, whose text is kept for the attempt. */
-static int sync_all(trp_task *t, bool gather, const void *message, uint32_t size,
-                    trp_writer *ret)
+static int sync_all(trp_task *t, enum trp_sync_kind kind, const void *message,
+                    uint32_t size, trp_writer *ret)
 {
     uint8_t *reply = NULL;
     size_t n = 0;
     struct trp_synced s;
-    int rc = t->info->sync(t->info, gather, message, size, &reply, &n);
+    int rc = t->info->sync(t->info, kind, message, size, &reply, &n);
     if (rc == 0)
         rc = trp_synced_get(reply, n, &s);
     if (rc == 0 && s.status < 0) {
@@ -145,7 +145,7 @@ static int sync_all(trp_task *t, bool gather, const void *message, uint32_t size
 
 int trp_barrier_wait(trp_task *t)
 {
-    return sync_all(t, false, NULL, 0, NULL);
+    return sync_all(t, TRP_SYNC_BARRIER, NULL, 0, NULL);
 }
 
 int trp_barrier_allgather(trp_task *t, const void *message, size_t size,
@@ -157,7 +157,7 @@ int trp_barrier_allgather(trp_task *t, const void *message, size_t size,
         return TRP_ELIMIT;
     }
     trp_writer_reset(t->gathered);
-    int rc = sync_all(t, true, message, (uint32_t)size, t->gathered);
+    int rc = sync_all(t, TRP_SYNC_ALL_GATHER, message, (uint32_t)size, t->gathered);
     if (rc < 0)
         return rc;
     t->messages = trp_writer_batch(t->gathered);

@@ -262,7 +262,8 @@ enum trp_event_kind {
     TRP_EVENT_EXECUTOR_REFUSED, /* a requested one was refused */
     TRP_EVENT_EXECUTOR_LOST,
     TRP_EVENT_TASK_ENDED,
-    TRP_EVENT_SYNC,       /* a task of a barrier stage waits for the others */
+    TRP_EVENT_SYNC, /* a task of a barrier stage waits for the others, or one asks whether
+                     * it may commit its output */
     TRP_EVENT_CANCEL_JOB, /* kill what runs, end the job as cancelled */
     TRP_EVENT_DRAIN,      /* launch nothing more; jobs end when running tasks have */
     TRP_EVENT_TIME,       /* nothing happened; timers that are due fire */
@@ -356,8 +357,8 @@ struct trp_event {
         struct {
             trp_attempt_id attempt;
             uint32_t epoch; /* calls it made before */
-            bool gather;    /* allGather of `data`, else barrier */
-            const uint8_t *data;
+            enum trp_sync_kind kind;
+            const uint8_t *data; /* of allGather */
             uint32_t size;
         } sync;
         struct {
@@ -500,8 +501,9 @@ struct trp_action {
             trp_attempt_id attempt;
             trp_executor_id executor;
             uint32_t epoch;
-            int code;         /* 0, or why it failed … */
-            const char *text; /* … for a person */
+            int code; /* below 0: it failed; of a commit: it may not (TRP_EEXIST), or
+                       * TRP_COMMIT_FIRST or _AGAIN */
+            const char *text; /* why it failed, for a person */
             const struct trp_sync_message
                 *messages; /* gather: of all tasks, in order */
             uint32_t nmessages;

@@ -138,6 +138,7 @@ void trp_actions_free(struct trp_action_queue *q);
 #include "core/dag/seam.h"
 #include "core/dag/stages.h"
 #include "core/sched/attempts.h"
+#include "core/sched/commits.h"
 #include "core/sched/copies.h"
 #include "core/sched/exclusion.h"
 #include "core/sched/executors.h"

@@ -5,11 +5,11 @@
  *     the end:           u64 chunks       u32 0       u32 check
  *
  * Checks and checksums begin with the partition's number and the chunk's: a chunk of
- * another place is none. The name is given by link, which fails where it is there; where
- * a file system has none it is given by rename.
+ * another place is none.
  */
 #include "data/part_file.h"
 
+#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,10 +57,19 @@ static int too_long(const char *folder, trp_error *err)
                          folder);
 }
 
-bool trp_part_file_there(const char *folder, uint32_t partition)
+void trp_part_take_names(const char *folder, uint32_t partition, const char *but)
 {
-    char name[NAME];
-    return put_name(name, folder, "", partition, "") && access(name, F_OK) == 0;
+    char begin[32];
+    const char *own = strrchr(but, '/');
+    const struct dirent *e;
+    int n = snprintf(begin, sizeof begin, ".part-%05u.", partition);
+    DIR *d = opendir(folder);
+    while (d && (e = readdir(d)))
+        if (strncmp(e->d_name, begin, (size_t)n) == 0 &&
+            strcmp(e->d_name, own ? own + 1 : but) != 0)
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
 }
 
 /* ---- writing --------------------------------------------------------------------- */
@@ -144,30 +153,33 @@ int trp_part_file_put(trp_part_writer *w, const void *chunk, size_t size,
     return rc < 0 ? rc : write_all(w, chunk, size, err);
 }
 
-static int give_name(const trp_part_writer *w, trp_error *err)
-{
-    if (link(w->hidden, w->name) == 0 || errno == EEXIST) {
-        unlink(w->hidden);
-        return 0;
-    }
-    return rename(w->hidden, w->name) == 0 ? 0 : write_failed(w, err);
-}
-
-int trp_part_file_close(trp_part_writer *w, bool whole, trp_error *err)
+int trp_part_file_end(trp_part_writer *w, trp_error *err)
 {
     uint8_t head[HEAD];
-    int rc = 0;
     put_head(head, w->chunks, 0, seed_of(w->partition, w->chunks));
-    if (whole)
-        rc = write_all(w, head, sizeof head, err);
-    if (close(w->fd) < 0 && rc == 0)
+    int rc = write_all(w, head, sizeof head, err);
+    if (close(w->fd) < 0 && rc == 0) /* some say only now that they are full */
         rc = write_failed(w, err);
-    if (whole && rc == 0)
-        rc = give_name(w, err);
-    if (!whole || rc < 0)
+    w->fd = -1;
+    return rc;
+}
+
+const char *trp_part_file_hidden(const trp_part_writer *w)
+{
+    return w->hidden;
+}
+
+int trp_part_file_close(trp_part_writer *w, bool keep, trp_error *err)
+{
+    int rc = 0;
+    if (w->fd >= 0)
+        close(w->fd);
+    if (keep && rename(w->hidden, w->name) < 0)
+        rc = write_failed(w, err);
+    if (!keep || rc < 0)
         unlink(w->hidden);
     free(w);
-    return whole ? rc : 0;
+    return rc;
 }
 
 /* ---- reading --------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 /*
  * A partition in a file of its own, for checkpoints: chunks of bytes, each under a
  * checksum (XXH3), between a head and an end. It is there whole or not at all: it is
- * written under a hidden name, and gets its own when it is closed; of several writers
- * the first one's stays, the others' goes.
+ * written under a hidden name, and gets its own when it is closed.
  *
  *     trp_part_file_create(folder, partition, attempt, &w, &err);
  *     trp_part_file_put(w, chunk, size, &err);
+ *     trp_part_file_end(w, &err);
  *     trp_part_file_close(w, true, &err);
  *
  *     trp_part_file_open(folder, partition, &r, &err);
@@ -30,17 +30,21 @@ typedef struct trp_part_reader trp_part_reader;
 /* The largest chunk. */
 #define TRP_PART_CHUNK_MAX (UINT32_C(1) << 30)
 
-/* Whether a partition's file is there (whole or damaged). */
-bool trp_part_file_there(const char *folder, uint32_t partition);
+/* Of a partition's hidden files (.part-00003.…, also of trp_save) all but `but` are
+ * removed, so that none of them can be given its name any more. */
+void trp_part_take_names(const char *folder, uint32_t partition, const char *but);
 /* TRP_ESYSTEM, TRP_ELIMIT (a long path), TRP_ENOMEM. */
 int trp_part_file_create(const char *folder, uint32_t partition, uint64_t attempt,
                          trp_part_writer **ret, trp_error *err);
 /* Adds a chunk of 1 to TRP_PART_CHUNK_MAX bytes. TRP_ESYSTEM. */
 int trp_part_file_put(trp_part_writer *w, const void *chunk, size_t size,
                       trp_error *err);
-/* Ends and frees the writer: with `whole` the file gets its name, else it goes. That it
- * is there already is no failure. TRP_ESYSTEM. */
-int trp_part_file_close(trp_part_writer *w, bool whole, trp_error *err);
+/* All is written; nothing can be added any more. TRP_ESYSTEM. */
+int trp_part_file_end(trp_part_writer *w, trp_error *err);
+const char *trp_part_file_hidden(const trp_part_writer *w); /* its path until then */
+/* Frees the writer: with `keep`, after the end, the file gets its name, in place of one
+ * that has it; else it goes. TRP_ESYSTEM. */
+int trp_part_file_close(trp_part_writer *w, bool keep, trp_error *err);
 
 /* TRP_ESYSTEM: it is not there, or not such a file; TRP_ENOMEM. */
 int trp_part_file_open(const char *folder, uint32_t partition, trp_part_reader **ret,

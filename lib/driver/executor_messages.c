@@ -66,7 +66,7 @@ static void on_sync(trp_driver *d, const uint8_t *data, size_t size)
     }
     ev.sync.attempt = s.attempt;
     ev.sync.epoch = s.epoch;
-    ev.sync.gather = s.gather;
+    ev.sync.kind = s.kind;
     ev.sync.data = s.message;
     ev.sync.size = s.size;
     trp_driver_step(d, &ev);

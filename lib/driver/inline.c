@@ -224,7 +224,7 @@ static void put_resources(struct trp_buf *b, const struct trp_resource_profile *
 }
 
 /* The only task of a stage has all messages when it has its own. */
-static int sync_alone(const struct trp_task_info *info, bool gather,
+static int sync_alone(const struct trp_task_info *info, enum trp_sync_kind kind,
                       const void *message, uint32_t size, uint8_t **ret_reply,
                       size_t *ret_size)
 {
@@ -232,8 +232,8 @@ static int sync_alone(const struct trp_task_info *info, bool gather,
     const struct inline_dataset *d = info->sync_context;
     static const char text[] = "its stage is no barrier stage (trp_barrier)";
     struct trp_synced s = {.attempt = info->attempt};
-    if (d->barrier) {
-        s.count = gather;
+    if (d->barrier || kind == TRP_SYNC_COMMIT) {
+        s.count = kind == TRP_SYNC_ALL_GATHER;
     } else {
         s.status = TRP_ESTATE;
         s.text = (const uint8_t *)text;

@@ -218,7 +218,7 @@ TABLE(byte, byte, byte_fields);
 static const struct trp_field event_sync[] = {
     EVENT(ATTEMPT, sync.attempt),
     EVENT(UNSIGNED, sync.epoch),
-    YES_NO(trp_event, sync.gather),
+    WORD(trp_event, sync.kind, TRP_SYNC_COMMIT + 1),
     LIST(ARRAY, trp_event, sync.data, sync.size, &byte),
 };
 static const struct trp_field event_cancel_stage[] = {

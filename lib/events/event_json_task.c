@@ -119,6 +119,14 @@ static void end_reason(struct trp_buf *b, const struct trp_task_record *r)
         TRP_JSON_BOOL(b, "Exit Caused By App", r->counted);
         TRP_JSON_TEXT(b, "Loss Reason", reason);
         break;
+    case TRP_END_DENIED: /* Spark calls a stage a job here */
+        TRP_JSON(b, "\"TaskCommitDenied\",\"Job ID\":");
+        trp_json_int(b, r->stage);
+        TRP_JSON(b, ",\"Partition ID\":");
+        trp_json_int(b, r->task);
+        TRP_JSON(b, ",\"Attempt Number\":");
+        trp_json_int(b, r->number);
+        break;
     case TRP_END_FETCH:
         if (r->fetch) {
             fetch_failed(b, r, reason);

@@ -60,6 +60,7 @@ int trp_shape_parse(const char *text, struct trp_executor_shape *ret, trp_error 
 struct trp_function_result {
     int32_t status; /* 0, or the error code a function returned */
     bool mistake;   /* with a status: it is wrong and would be again */
+    bool denied;    /* with a status: another attempt commits the output */
     struct {
         bool failed; /* with a status: this map output could not be read */
         uint32_t dataset, map;
@@ -79,10 +80,10 @@ struct trp_function_result {
     char error[512];
 };
 struct trp_task_info;
-/* barrier and allGather: waits until all tasks of the stage have called it as often as
- * this one. *ret_reply is the whole SYNCED message, malloc'ed. TRP_ECANCELLED: the
+/* Asks the driver, and waits for its answer: of barrier and allGather it comes when all
+ * tasks of the stage have called as often as this one. *ret_reply is the whole SYNCED message, malloc'ed. TRP_ECANCELLED: the
  * attempt is to end. TRP_ENOMEM. */
-typedef int (*trp_task_sync)(const struct trp_task_info *info, bool gather,
+typedef int (*trp_task_sync)(const struct trp_task_info *info, enum trp_sync_kind kind,
                              const void *message, uint32_t size, uint8_t **ret_reply,
                              size_t *ret_size);
 struct trp_task_info {

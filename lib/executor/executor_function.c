@@ -70,6 +70,7 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
     ret->fetch.nmore = 0;
     ret->has_data = false;
     ret->mistake = false;
+    ret->denied = false;
     ret->status = 0; /* field by field: the error text is long */
     ret->result = NULL;
     ret->result_size = 0;
@@ -116,6 +117,7 @@ static void record(trp_executor *e, struct trp_task_entry *t,
         .attempt = t->attempt,
         .status = cause != TRP_END_SUCCESS       ? cause
                   : r->status && r->fetch.failed ? TRP_END_FETCH
+                  : r->status && r->denied       ? TRP_END_DENIED
                   : r->status && r->mistake      ? TRP_END_MISTAKE
                   : r->status                    ? TRP_END_EXIT
                                                  : TRP_END_SUCCESS,

@@ -3,7 +3,7 @@
  *
  * Parts: executor.c life of the process, executor_loop.c messages, sleep and ends,
  * executor_stage.c stages and queues, executor_function.c functions and their threads,
- * executor_sync.c barrier and allGather, files.c where map outputs lie, crash.c last words of a crash.
+ * executor_sync.c what functions ask, files.c where map outputs lie, crash.c last words of a crash.
  *
  * Words. A task here is *formally running* from its launch, or from the end whose place
  * it took (decision 16), until its end is recorded; whether a thread has it already is
@@ -60,10 +60,10 @@ struct trp_function_thread {
     volatile int killed;
     uint64_t records;    /* that the task has read so far … */
     int64_t records_due; /* … and when the driver is told; INT64_MAX: never */
-    uint32_t sync_epoch; /* how often the task has called barrier or allGather */
+    uint32_t sync_epoch; /* how often the task has asked the driver */
 };
 
-/* A function that waits in barrier or allGather; lies on its thread's stack. */
+/* A function that asked the driver and waits; lies on its thread's stack. */
 struct trp_sync_wait {
     struct trp_sync_wait *next;
     struct trp_sync sync;
@@ -190,8 +190,9 @@ void trp_functions_wake(trp_executor *e);
 
 /* executor_sync.c: what a function calls (trp_task_sync); its requests are sent by the
  * loop, which also takes the answers. */
-int trp_sync_call(const struct trp_task_info *info, bool gather, const void *message,
-                  uint32_t size, uint8_t **ret_reply, size_t *ret_size);
+int trp_sync_call(const struct trp_task_info *info, enum trp_sync_kind kind,
+                  const void *message, uint32_t size, uint8_t **ret_reply,
+                  size_t *ret_size);
 void trp_syncs_send(trp_executor *e);
 bool trp_syncs_answer(trp_executor *e, const uint8_t *message, size_t size);
 

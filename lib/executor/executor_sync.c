@@ -1,5 +1,5 @@
 /*
- * barrier and allGather from inside a function: the calling thread hangs a request on
+ * What a function asks the driver (barrier, allGather, commit): the calling thread hangs a request on
  * the executor's list and waits; the loop sends what is unsent and takes the answers.
  *
  * A call ends when its answer came or when its attempt is told to end. A call on the
@@ -22,15 +22,16 @@ static void unhang(trp_executor *e, struct trp_sync_wait *w)
         atomic_fetch_sub(&e->syncs_unsent, 1);
 }
 
-int trp_sync_call(const struct trp_task_info *info, bool gather, const void *message,
-                  uint32_t size, uint8_t **ret_reply, size_t *ret_size)
+int trp_sync_call(const struct trp_task_info *info, enum trp_sync_kind kind,
+                  const void *message, uint32_t size, uint8_t **ret_reply,
+                  size_t *ret_size)
 {
     struct trp_function_thread *self = info->sync_context;
     trp_executor *e = self->executor;
     struct trp_sync_wait w = {
         .sync = {.attempt = info->attempt,
                  .epoch = self->sync_epoch++,
-                 .gather = gather,
+                 .kind = kind,
                  .message = message,
                  .size = size}
     };

@@ -334,7 +334,7 @@ int trp_shutdown_get(const void *p, size_t n, bool *ret_over)
 void trp_sync_put(struct trp_buf *b, const struct trp_sync *s)
 {
     trp_put_u8(b, TRP_MSG_SYNC);
-    trp_put_u8(b, s->gather);
+    trp_put_u8(b, (uint8_t)s->kind);
     trp_put_u64(b, s->attempt.n);
     trp_put_u32(b, s->epoch);
     trp_put_bytes(b, s->message, s->size);
@@ -345,13 +345,14 @@ int trp_sync_get(const void *p, size_t n, struct trp_sync *ret)
     struct trp_view v = view_of_kind(p, n, TRP_MSG_SYNC);
     struct trp_sync s = {0};
     size_t size = 0;
-    uint8_t gather = trp_get_u8(&v);
-    s.gather = gather == 1;
+    uint8_t kind = trp_get_u8(&v);
+    s.kind = (enum trp_sync_kind)kind;
     s.attempt.n = trp_get_u64(&v);
     s.epoch = trp_get_u32(&v);
     s.message = trp_get_bytes(&v, &size);
     s.size = (uint32_t)size;
-    if (!trp_view_end(&v) || gather > 1 || (size && !s.gather))
+    if (!trp_view_end(&v) || kind > TRP_SYNC_COMMIT ||
+        (size && s.kind != TRP_SYNC_ALL_GATHER))
         return TRP_EPROTO;
     *ret = s;
     return 0;

@@ -15,7 +15,8 @@
  *   UNPERSIST  a dataset is kept no longer (wire/blocks.h)
  * executor → driver
  *   ENDS     a batch of attempts that ended, with metrics and results
- *   SYNC     a task of a barrier stage waits for all others of its stage
+ *   SYNC     a task of a barrier stage waits for all others of its stage, or one asks
+ *            whether it may commit its output
  *   RECORDS  how many records running functions have read so far
  *   LOCATION where its map outputs lie, and its block server (wire/shuffle.h)
  *   BLOCKS   what has become of partitions that it keeps (wire/blocks.h)
@@ -149,19 +150,19 @@ int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage);
 void trp_shutdown_put(struct trp_buf *b, bool over);
 int trp_shutdown_get(const void *p, size_t n, bool *ret_over);
 
-/* SYNC: one call of barrier or allGather by an attempt, its `epoch`-th. */
+/* SYNC: an attempt asks, for the `epoch`-th time, and waits for the answer. */
 struct trp_sync {
     trp_attempt_id attempt;
     uint32_t epoch;
-    bool gather;
-    const uint8_t *message; /* gather: what it gives to the others */
+    enum trp_sync_kind kind;
+    const uint8_t *message; /* allGather: what it gives to the others */
     uint32_t size;
 };
 void trp_sync_put(struct trp_buf *b, const struct trp_sync *s);
 int trp_sync_get(const void *p, size_t n, struct trp_sync *ret);
 
-/* SYNCED: status 0 and, for a gather, the messages of all tasks in their order; else an
- * error code and its text. */
+/* SYNCED: status 0 and, for an allGather, the messages of all tasks in their order; of a
+ * commit enum trp_commit; else an error code and its text. */
 struct trp_synced {
     trp_attempt_id attempt;
     uint32_t epoch;

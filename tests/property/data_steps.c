@@ -160,10 +160,25 @@ static void play_fetch(struct data_world *w, const uint32_t *a)
     data_end(w, i, &ev);
 }
 
+static void play_commit(struct data_world *w, struct dw_attempt *at)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_SYNC, .sync = {.attempt = at->id, .kind = TRP_SYNC_COMMIT}
+    };
+    if (at->waits || at->commits)
+        return;
+    at->waits = at->asks = true;
+    data_step(w, &ev);
+}
+
 static void play_sync(struct data_world *w, const uint32_t *a)
 {
     static const uint8_t word[] = "hello";
     struct trp_event ev = {.kind = TRP_EVENT_SYNC};
+    if (w->nattempts && a[1] % 8 >= 5) {
+        play_commit(w, &w->attempts[a[0] % w->nattempts]);
+        return;
+    }
     for (uint32_t k = 0; k < w->nattempts; k++) {
         struct dw_attempt *at = &w->attempts[(a[0] + k) % w->nattempts];
         const struct trp_stage *s =
@@ -173,7 +188,7 @@ static void play_sync(struct data_world *w, const uint32_t *a)
             continue;
         ev.sync.attempt = at->id;
         ev.sync.epoch = at->epoch++;
-        ev.sync.gather = a[1] % 2;
+        ev.sync.kind = a[1] % 2 ? TRP_SYNC_ALL_GATHER : TRP_SYNC_BARRIER;
         ev.sync.data = word;
         ev.sync.size = a[2] % sizeof(word);
         at->waits = true;

@@ -10,6 +10,20 @@
 
 #define BREAK(w, broken, ...) verdict_break((w)->verdict, broken, __VA_ARGS__)
 
+/* One attempt of a task may commit at a time. */
+static void take_commit(struct data_world *w, struct dw_attempt *at, bool may)
+{
+    at->asks = false;
+    for (uint32_t i = 0; may && i < w->nattempts; i++) {
+        const struct dw_attempt *other = &w->attempts[i];
+        if (other->commits && !other->kill && other->stage == at->stage &&
+            other->task == at->task)
+            BREAK(w, "one attempt of a task commits", "stage %u task %u", at->stage,
+                  at->task);
+    }
+    at->commits |= may;
+}
+
 void data_say(struct data_world *w, const char *fmt, ...)
 {
     va_list ap;
@@ -353,6 +367,8 @@ static void take(struct data_world *w, const struct trp_action *a)
                   (unsigned long long)a->synced.attempt.n);
         else
             at->waits = false;
+        if (at && at->asks)
+            take_commit(w, at, a->synced.code >= 0);
         return;
     case TRP_ACTION_STAGE_RETRIED:
         data_say(w, "    stage %u.%u came to nothing: %s\n", a->stage_retried.stage.n,

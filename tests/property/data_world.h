@@ -28,6 +28,8 @@ struct dw_attempt {
     bool queued, kill, recall, barrier;
     uint32_t epoch; /* barrier calls it made */
     bool waits;     /* for the answer to one */
+    bool asks;      /* whether it may commit … */
+    bool commits;   /* … and it may */
 };
 
 enum dw_state { DW_NONE, DW_REQUESTED, DW_LIVE, DW_RELEASING, DW_GONE };

@@ -527,6 +527,8 @@ static void every_end_says_how(void)
          "Description",                                                                                                1, 0},
         {TRP_END_LOST,    0,  "lost its executor",                               "ExecutorLostFailure", "Loss Reason", 1,
          0                                                                                                                 },
+        {TRP_END_DENIED,  0,  "another attempt commits the output",              "TaskCommitDenied",
+         "Troupe Reason",                                                                                              1, 0},
         {TRP_END_KILLED,  0,  "killed",                                          "TaskKilled",          "Kill Reason", 0, 1},
     };
     struct world *w = new_world();

@@ -25,6 +25,8 @@ static void write_part(const char *folder, uint32_t partition, uint64_t attempt,
         g_assert_cmpint(trp_part_file_put(w, chunk, sizeof chunk - (size_t)i, &err), ==,
                         0);
     }
+    if (whole)
+        g_assert_cmpint(trp_part_file_end(w, &err), ==, 0);
     g_assert_cmpint(trp_part_file_close(w, whole, &err), ==, 0);
 }
 
@@ -71,9 +73,7 @@ static void it_comes_back_as_it_was_written(void)
 {
     char *folder = folder_make();
     trp_error err = {0};
-    g_assert_false(trp_part_file_there(folder, 7));
     write_part(folder, 7, 1, 40, true);
-    g_assert_true(trp_part_file_there(folder, 7));
     g_assert_cmpint(read_part(folder, 7, &err), ==, 40);
     folder_remove(folder, true);
 }
@@ -88,14 +88,35 @@ static void half_of_it_is_nothing(void)
     folder_remove(folder, false);
 }
 
-static void of_two_attempts_the_first_stays(void)
+static void a_later_one_takes_the_place_of_an_earlier_one(void)
 {
     char *folder = folder_make();
     trp_error err = {0};
     write_part(folder, 7, 1, 40, true);
     write_part(folder, 7, 2, 90, true);
-    g_assert_cmpint(read_part(folder, 7, &err), ==, 40);
+    g_assert_cmpint(read_part(folder, 7, &err), ==, 90);
     folder_remove(folder, true);
+}
+
+/* An attempt that was stopped before it could give its part its name, and goes on. */
+static void whose_name_was_taken_gives_it_to_nothing(void)
+{
+    char *folder = folder_make();
+    trp_part_writer *stopped, *allowed, *other;
+    trp_error err = {0};
+    g_assert_cmpint(trp_part_file_create(folder, 7, 1, &stopped, &err), ==, 0);
+    g_assert_cmpint(trp_part_file_create(folder, 7, 2, &allowed, &err), ==, 0);
+    g_assert_cmpint(trp_part_file_create(folder, 70, 3, &other, &err), ==, 0);
+    g_assert_cmpint(trp_part_file_end(stopped, &err), ==, 0);
+    g_assert_cmpint(trp_part_file_end(allowed, &err), ==, 0);
+    trp_part_take_names(folder, 7, trp_part_file_hidden(allowed));
+    g_assert_cmpint(trp_part_file_close(allowed, true, &err), ==, 0);
+    g_autofree char *path = part_path(folder);
+    g_assert_cmpint(g_unlink(path), ==, 0);
+    g_assert_cmpint(trp_part_file_close(stopped, true, &err), ==, TRP_ESYSTEM);
+    g_assert_cmpint(g_access(trp_part_file_hidden(other), F_OK), ==, 0);
+    g_assert_cmpint(trp_part_file_close(other, false, &err), ==, 0);
+    folder_remove(folder, false);
 }
 
 static void every_changed_byte_and_every_cut_is_found(void)
@@ -199,7 +220,8 @@ int main(int argc, char **argv)
 #define TEST(name) g_test_add_func("/part_file/" #name, name)
     TEST(it_comes_back_as_it_was_written);
     TEST(half_of_it_is_nothing);
-    TEST(of_two_attempts_the_first_stays);
+    TEST(a_later_one_takes_the_place_of_an_earlier_one);
+    TEST(whose_name_was_taken_gives_it_to_nothing);
     TEST(every_changed_byte_and_every_cut_is_found);
     TEST(another_partition_under_its_name_is_found);
     TEST(a_full_disk_is_told_and_leaves_nothing);

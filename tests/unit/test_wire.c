@@ -203,7 +203,7 @@ static void put_sync(struct trp_buf *b)
 {
     struct trp_sync s = {.attempt = {88},
                          .epoch = 3,
-                         .gather = true,
+                         .kind = TRP_SYNC_ALL_GATHER,
                          .message = (const uint8_t *)"mine",
                          .size = 4};
     trp_sync_put(b, &s);
@@ -575,7 +575,7 @@ static void a_sync_and_its_answer_come_back(void)
     g_assert_cmpint(trp_sync_get(b.data, b.size, &s), ==, 0);
     g_assert_cmpuint(s.attempt.n, ==, 88);
     g_assert_cmpuint(s.epoch, ==, 3);
-    g_assert_true(s.gather);
+    g_assert_cmpint(s.kind, ==, TRP_SYNC_ALL_GATHER);
     g_assert_cmpmem(s.message, s.size, "mine", 4);
     b.data[1] = 0; /* a barrier brings no message */
     g_assert_cmpint(trp_sync_get(b.data, b.size, &s), ==, TRP_EPROTO);

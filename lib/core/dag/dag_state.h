@@ -127,6 +127,9 @@ struct trp_stage {
     uint32_t awaited;                      /* map: bits set */
     uint32_t succeeded, given_up, unasked; /* otherwise: their sum is the bits set */
 
+    uint64_t
+        *commits; /* by task: who may commit (sched/commits.c); NULL: nobody asked */
+
     struct trp_task_set *set; /* of the newest attempt; NULL: none, or it is gone */
     uint32_t live;            /* attempts of its tasks, in all its sets */
     bool dead;                /* to be freed at the end of the step */

@@ -128,6 +128,7 @@ static void undo_barrier(struct trp_engine *e, struct trp_stage *s, const char *
         for (uint32_t i = 0; i < s->ntasks; i++)
             trp_bit_clear(s->bits, i);
         s->succeeded = 0;
+        trp_commits_undo(s);
         return;
     }
     trp_error_set(&whole, TRP_EFAILED,

@@ -44,6 +44,7 @@ static void free_memory(struct trp_stage *s)
     free(s->prefer);
     free(s->epochs);
     free(s->bits);
+    free(s->commits);
     free(s);
 }
 

@@ -26,7 +26,17 @@
 
 typedef struct trp_barrier_sync trp_barrier_sync;
 
-enum trp_sync_kind { TRP_SYNC_BARRIER, TRP_SYNC_ALL_GATHER };
+enum trp_sync_kind {
+    TRP_SYNC_BARRIER,
+    TRP_SYNC_ALL_GATHER,
+    TRP_SYNC_COMMIT, /* not the coordinator's: sched/commits.h */
+};
+
+/* Who asked may commit. */
+enum trp_commit {
+    TRP_COMMIT_FIRST, /* nobody was allowed to before */
+    TRP_COMMIT_AGAIN, /* somebody was, and is not any more */
+};
 
 struct trp_sync_message {
     const void *data; /* any bytes; NULL with size 0 */

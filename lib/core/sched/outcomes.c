@@ -371,6 +371,8 @@ __attribute__((flatten)) void trp_attempt_ended(struct trp_engine *e, uint32_t s
             skip_start(e, &e->attempts.v[slot]);
         succeed(e, s, own, task, executor, end);
     }
+    if (stage->commits)
+        trp_commit_ended(stage, task, trp_attempt_id_of(e, slot), end->status);
     trp_attempt_free(e, slot);
     /* Only now: until here this attempt kept its set and its stage alive. */
     own->attempts--;

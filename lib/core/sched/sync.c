@@ -1,4 +1,6 @@
 /*
+ * What tasks ask and wait for. Commits are commits.c's.
+ *
  * barrier and allGather of barrier stages (semantics 13): a call comes as an event with
  * its attempt, goes to the coordinator of barrier_sync.h, and each answer leaves as an
  * action. Calls of attempts that are not (any more) running tasks of the stage's
@@ -63,6 +65,11 @@ void trp_sync_called(struct trp_engine *e, const struct trp_event *ev)
 {
     uint32_t slot = trp_attempt_find(e, ev->sync.attempt);
     const struct trp_attempt *a = slot == TRP_NONE ? NULL : &e->attempts.v[slot];
+    if (a &&
+        ev->sync.kind == TRP_SYNC_COMMIT) { /* queued: the end before it comes later */
+        trp_commit_asked(e, slot, ev->sync.epoch);
+        return;
+    }
     if (!a || a->state != TRP_ATTEMPT_RUNNING || a->set->zombie || !coordinator(e)) {
         e->ignored++;
         return;
@@ -74,7 +81,7 @@ void trp_sync_called(struct trp_engine *e, const struct trp_event *ev)
         .epoch = ev->sync.epoch,
         .ntasks = a->set->ntasks,
         .partition = a->task,
-        .kind = ev->sync.gather ? TRP_SYNC_ALL_GATHER : TRP_SYNC_BARRIER,
+        .kind = ev->sync.kind,
         .who = ev->sync.attempt.n,
         .message = {ev->sync.data, ev->sync.size}
     };
