@@ -28,8 +28,7 @@ static const char *const words[] = {[TRP_SLURM_FINE] = "ok",
                                     [TRP_SLURM_WARNING] = "warning",
                                     [TRP_SLURM_ERROR] = "error"};
 
-/* ---- asking ------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 /* Why libslurm ended the helper, if it did: "…: fatal: REASON". */
 static void add_reason(int log, trp_error *err)
@@ -74,8 +73,7 @@ static int ask(struct trp_slurm_facts *f, trp_error *err)
     return code;
 }
 
-/* ---- printing ----------------------------------------------------------------------
- */
+/* ---- printing ---- */
 
 static void print_text(const struct trp_slurm_facts *f,
                        const struct trp_slurm_findings *v, bool verbose)
@@ -112,8 +110,7 @@ static void print_json(const struct trp_slurm_facts *f, const char *site,
     json_decref(document);
 }
 
-/* ---- the command -------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
 /* The site file's racks are read as a run reads them. */
 static int try_racks(const trp_site *site, trp_error *err)

@@ -51,8 +51,7 @@ struct run {
     struct trp_supervisor supervisor;
 };
 
-/* ---- --resume ---------------------------------------------------------------------
- */
+/* ---- --resume ---- */
 
 /* The earlier call's settings come first, so that this call's win. */
 static int keep_first(struct run *r, const char **list, uint32_t *n, const char *option,
@@ -133,8 +132,7 @@ static int enter_cwd(struct run *r, trp_error *err)
     return 0;
 }
 
-/* ---- checks -----------------------------------------------------------------------
- */
+/* ---- checks ---- */
 
 static int check_stage(const trp_pipeline *p, const char *option, const char *name,
                        trp_error *err)
@@ -219,8 +217,7 @@ static int prepare(struct run *r, trp_error *err)
     return code == 0 ? trp_program_own("troupe-rank", &r->rank, err) : code;
 }
 
-/* ---- --dry-run --------------------------------------------------------------------
- */
+/* ---- --dry-run ---- */
 
 static int copy_file(const char *from, const char *to)
 {
@@ -314,8 +311,7 @@ static int dry_run(const struct run *r, trp_error *err)
     return code;
 }
 
-/* ---- running ----------------------------------------------------------------------
- */
+/* ---- running ---- */
 
 static const char *status_word(int status)
 {

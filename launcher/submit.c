@@ -34,8 +34,7 @@ struct submit {
     bool taken;     /* the job was */
 };
 
-/* ---- checks -------------------------------------------------------------------------
- */
+/* ---- checks ---- */
 
 /* Whether Slurm can be asked for what a stage needs. */
 static int check_stage(const struct submit *s, const trp_profiles *profiles,
@@ -113,8 +112,7 @@ static int prepare(struct submit *s, trp_error *err)
     return code == 0 ? find_troupe(s, err) : code;
 }
 
-/* ---- the run's folder ---------------------------------------------------------------
- */
+/* ---- the run's folder ---- */
 
 /* FOLDER/job-JOBID.out as Slurm writes it: % stands for itself when doubled. */
 static char *output_in(const char *folder)
@@ -177,8 +175,7 @@ static int find_folder(struct submit *s, trp_error *err)
     return code;
 }
 
-/* ---- the job ------------------------------------------------------------------------
- */
+/* ---- the job ---- */
 
 static void on_submitted(void *context, const char *job)
 {

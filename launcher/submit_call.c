@@ -37,110 +37,30 @@ static const struct trp_arg own[] = {
     TRP_ARGS_END,
 };
 
-/* sbatch's that take a value in the next word, with their letters. */
-static const struct {
-    const char *name;
-    char letter;
-} valued[] = {
-    {"account",             'A' },
-    {"acctg-freq",          '\0'},
-    {"array",               'a' },
-    {"batch",               '\0'},
-    {"bb",                  '\0'},
-    {"bbf",                 '\0'},
-    {"begin",               'b' },
-    {"chdir",               'D' },
-    {"cluster-constraint",  '\0'},
-    {"clusters",            'M' },
-    {"comment",             '\0'},
-    {"constraint",          'C' },
-    {"container",           '\0'},
-    {"core-spec",           'S' },
-    {"cores-per-socket",    '\0'},
-    {"cpu-freq",            '\0'},
-    {"cpus-per-gpu",        '\0'},
-    {"cpus-per-task",       'c' },
-    {"deadline",            '\0'},
-    {"delay-boot",          '\0'},
-    {"dependency",          'd' },
-    {"distribution",        'm' },
-    {"error",               'e' },
-    {"exclude",             'x' },
-    {"export",              '\0'},
-    {"export-file",         '\0'},
-    {"extra-node-info",     'B' },
-    {"gid",                 '\0'},
-    {"gpu-bind",            '\0'},
-    {"gpu-freq",            '\0'},
-    {"gpus",                'G' },
-    {"gpus-per-node",       '\0'},
-    {"gpus-per-socket",     '\0'},
-    {"gpus-per-task",       '\0'},
-    {"gres",                '\0'},
-    {"gres-flags",          '\0'},
-    {"hint",                '\0'},
-    {"input",               'i' },
-    {"job-name",            'J' },
-    {"kill-on-invalid-dep", '\0'},
-    {"licenses",            'L' },
-    {"mail-type",           '\0'},
-    {"mail-user",           '\0'},
-    {"mcs-label",           '\0'},
-    {"mem",                 '\0'},
-    {"mem-bind",            '\0'},
-    {"mem-per-cpu",         '\0'},
-    {"mem-per-gpu",         '\0'},
-    {"mincpus",             '\0'},
-    {"network",             '\0'},
-    {"nodefile",            'F' },
-    {"nodelist",            'w' },
-    {"nodes",               'N' },
-    {"ntasks",              'n' },
-    {"ntasks-per-core",     '\0'},
-    {"ntasks-per-gpu",      '\0'},
-    {"ntasks-per-node",     '\0'},
-    {"ntasks-per-socket",   '\0'},
-    {"open-mode",           '\0'},
-    {"output",              'o' },
-    {"partition",           'p' },
-    {"power",               '\0'},
-    {"prefer",              '\0'},
-    {"priority",            '\0'},
-    {"profile",             '\0'},
-    {"qos",                 'q' },
-    {"reservation",         '\0'},
-    {"signal",              '\0'},
-    {"sockets-per-node",    '\0'},
-    {"stage-pipeline",      '\0'},
-    {"stage-profile",       '\0'},
-    {"switches",            '\0'},
-    {"thread-spec",         '\0'},
-    {"threads-per-core",    '\0'},
-    {"time",                't' },
-    {"time-min",            '\0'},
-    {"tmp",                 '\0'},
-    {"tres-per-task",       '\0'},
-    {"uid",                 '\0'},
-    {"wait-all-nodes",      '\0'},
-    {"wckey",               '\0'},
-    {"wrap",                '\0'},
+/* sbatch's that take a value in the next word; behind a slash the letter. */
+/* clang-format off */
+static const char *const valued[] = {
+    "account/A", "acctg-freq", "array/a", "batch", "bb", "bbf", "begin/b", "chdir/D",
+    "cluster-constraint", "clusters/M", "comment", "constraint/C", "container",
+    "core-spec/S", "cores-per-socket", "cpu-freq", "cpus-per-gpu", "cpus-per-task/c",
+    "deadline", "delay-boot", "dependency/d", "distribution/m", "error/e", "exclude/x",
+    "export", "export-file", "extra-node-info/B", "gid", "gpu-bind", "gpu-freq",
+    "gpus/G", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "gres-flags",
+    "hint", "input/i", "job-name/J", "kill-on-invalid-dep", "licenses/L", "mail-type",
+    "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu",
+    "mincpus", "network", "nodefile/F", "nodelist/w", "nodes/N", "ntasks/n",
+    "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket",
+    "open-mode", "output/o", "partition/p", "power", "prefer", "priority", "profile",
+    "qos/q", "reservation", "signal", "sockets-per-node", "stage-pipeline",
+    "stage-profile", "switches", "thread-spec", "threads-per-core", "time/t",
+    "time-min", "tmp", "tres-per-task", "uid", "wait-all-nodes", "wckey", "wrap"
 };
+/* clang-format on */
 
-/* Its flags that have a letter: for their long names. */
-static const struct {
-    const char *name;
-    char letter;
-} flags[] = {
-    {"hold",          'H'},
-    {"immediate",     'I'},
-    {"no-kill",       'k'},
-    {"overcommit",    'O'},
-    {"oversubscribe", 's'},
-    {"quiet",         'Q'},
-    {"verbose",       'v'},
-    {"version",       'V'},
-    {"wait",          'W'},
-};
+/* Its flags that have a letter. */
+static const char *const flags[] = {"hold/H",       "immediate/I",     "no-kill/k",
+                                    "overcommit/O", "oversubscribe/s", "quiet/Q",
+                                    "verbose/v",    "version/V",       "wait/W"};
 
 #define COUNT(v) (sizeof(v) / sizeof((v)[0]))
 
@@ -160,8 +80,7 @@ static const struct trp_line line = {
         "Slurm's refusal; 4 Slurm does not answer. With --wait that of the run.\n",
     .table = own};
 
-/* ---- sbatch's -----------------------------------------------------------------------
- */
+/* ---- sbatch's ---- */
 
 static int add_sbatch(struct trp_submit_call *c, const char *name, size_t length,
                       const char *value, trp_error *err)
@@ -180,9 +99,20 @@ static int add_sbatch(struct trp_submit_call *c, const char *name, size_t length
 static bool takes_value(const char *name, size_t length)
 {
     for (size_t i = 0; i < COUNT(valued); i++)
-        if (strlen(valued[i].name) == length && !memcmp(valued[i].name, name, length))
+        if (strcspn(valued[i], "/") == length && !memcmp(valued[i], name, length))
             return true;
     return false;
+}
+
+/* The one of `options` that has this letter, or NULL. */
+static const char *of_letter(const char *const *options, size_t n, char letter)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *slash = strchr(options[i], '/');
+        if (slash && slash[1] == letter)
+            return options[i];
+    }
+    return NULL;
 }
 
 static const char *next_word(struct trp_args *a, const char *option, size_t length,
@@ -215,18 +145,14 @@ static int take_letters(struct trp_submit_call *c, struct trp_args *a, const cha
                         trp_error *err)
 {
     for (const char *p = text + 1; *p; p++) {
-        const char *name = NULL, *value = NULL;
-        for (size_t i = 0; i < COUNT(flags) && !name; i++)
-            name = flags[i].letter == *p ? flags[i].name : NULL;
-        for (size_t i = 0; i < COUNT(valued) && !name; i++) {
-            name = valued[i].letter == *p ? valued[i].name : NULL;
-            if (name && !(value = p[1] ? p + 1 : next_word(a, text, strlen(text), err)))
-                return TRP_EINVAL;
-        }
+        const char *name = of_letter(flags, COUNT(flags), *p), *value = NULL;
+        if (!name && (name = of_letter(valued, COUNT(valued), *p)) &&
+            !(value = p[1] ? p + 1 : next_word(a, text, strlen(text), err)))
+            return TRP_EINVAL;
         if (!name)
             return trp_error_set(err, TRP_EINVAL, "submit: unknown option -%c of %s",
                                  *p, trp_show(text).text);
-        int code = add_sbatch(c, name, strlen(name), value, err);
+        int code = add_sbatch(c, name, strcspn(name, "/"), value, err);
         if (code < 0 || value)
             return code;
     }
@@ -257,8 +183,7 @@ static int take_sbatch(struct trp_submit_call *c, struct trp_args *a, trp_error 
     return code;
 }
 
-/* ---- run's own ----------------------------------------------------------------------
- */
+/* ---- run's own ---- */
 
 static const struct trp_arg *find_own(const char *text)
 {
@@ -315,8 +240,7 @@ static int take_own(struct trp_submit_call *c, struct trp_args *a,
     return use_own(c, o, value, err);
 }
 
-/* ---- the whole ----------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 static int check(const struct trp_submit_call *c, trp_error *err)
 {

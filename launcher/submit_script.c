@@ -64,28 +64,14 @@ static void own(const struct trp_submit_script *s, FILE *out, const char *name,
 
 static bool asks_for_room(const struct trp_submit_script *s)
 {
+    /* clang-format off */
     static const char *const room[] = {
-        "nodes",
-        "ntasks",
-        "cpus-per-task",
-        "mem",
-        "mem-per-cpu",
-        "mem-per-gpu",
-        "exclusive",
-        "gres",
-        "gpus",
-        "gpus-per-node",
-        "gpus-per-task",
-        "gpus-per-socket",
-        "ntasks-per-node",
-        "ntasks-per-gpu",
-        "mincpus",
-        "nodelist",
-        "nodefile",
-        "stage-profile",
-        "tres-per-task",
-        ":",
+        "nodes", "ntasks", "cpus-per-task", "mem", "mem-per-cpu", "mem-per-gpu",
+        "exclusive", "gres", "gpus", "gpus-per-node", "gpus-per-task",
+        "gpus-per-socket", "ntasks-per-node", "ntasks-per-gpu", "mincpus", "nodelist",
+        "nodefile", "stage-profile", "tres-per-task", ":"
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof room / sizeof *room; i++)
         if (given(s, room[i]))
             return true;

@@ -107,8 +107,7 @@ void trp_supervisor_close(struct trp_supervisor *s)
     s->folder[0] = '\0';
 }
 
-/* ---- what happens -----------------------------------------------------------------
- */
+/* ---- what happens ---- */
 
 static void send_control(struct watch *w, enum trp_control_byte byte)
 {
@@ -254,8 +253,7 @@ static void watch(struct watch *w)
     }
 }
 
-/* ---- the end ----------------------------------------------------------------------
- */
+/* ---- the end ---- */
 
 static void tell_wait(void *context)
 {

@@ -49,8 +49,7 @@ static time_t now_s(void)
     return t.tv_sec;
 }
 
-/* ---- places that are root's ---------------------------------------------------------
- */
+/* ---- places that are root's ---- */
 
 /* Nobody but root can put something else in the place of what is in it. */
 static bool is_roots(int fd)
@@ -133,8 +132,7 @@ static int open_going(int jobs)
     return at < 0 ? -1 : step_into(at, "going", 0700);
 }
 
-/* ---- removal ------------------------------------------------------------------------
- */
+/* ---- removal ---- */
 
 /* 0: it is empty. */
 static int empty_folder(void *context)
@@ -252,8 +250,7 @@ static int open_stamp(const char *records, trp_error *err)
     return fd;
 }
 
-/* ---- a job's folder -----------------------------------------------------------------
- */
+/* ---- a job's folder ---- */
 
 /* Where a job's record leads; the records themselves are root's. */
 static int read_record(const char *records, uint32_t id, char ret_path[PATH_MAX])
@@ -378,8 +375,7 @@ int trp_scratch_end(const char *records, const struct trp_node_job *job,
     return r;
 }
 
-/* ---- leftovers ----------------------------------------------------------------------
- */
+/* ---- leftovers ---- */
 
 struct sweep {
     const char *records;

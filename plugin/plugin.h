@@ -38,8 +38,7 @@ int trp_plugin_settings(int argc, char **argv, struct trp_plugin *ret, trp_error
 /* TRP_ESTATE: this is another Slurm than the plugin was built for (major and minor). */
 int trp_plugin_version(spank_t sp, trp_error *err);
 
-/* ---- in srun, sbatch and salloc: a user's process -----------------------------------
- */
+/* ---- in srun, sbatch and salloc: a user's process ---- */
 
 /* Takes --stage-profile=NAME. TRP_EINVAL: it is no name; TRP_ENOENT: none of the
  * site's, with those there are; TRP_ENEVER: the site does not allow it; TRP_ESTATE:
@@ -62,8 +61,7 @@ void trp_plugin_disinherit(void);
  * TRP_ESYSTEM: it does not run at all. */
 int trp_plugin_pipeline(const struct trp_plugin *p, const char *file, trp_error *err);
 
-/* ---- in slurmd's prolog and epilog: root's process ----------------------------------
- */
+/* ---- in slurmd's prolog and epilog: root's process ---- */
 
 /* The job that is about to start on this node gets a folder, when the site has
  * `scratch:`; what jobs have left here that are gone is removed (plugin/job_folder.h).
@@ -82,14 +80,12 @@ bool trp_plugin_job_here(uint32_t id, void *context);
 /* Removes what a job that has such a folder leaves on this node. */
 int trp_plugin_epilog(spank_t sp, trp_error *err);
 
-/* ---- in slurmstepd, as the user, once a step ----------------------------------------
- */
+/* ---- in slurmstepd, as the user, once a step ---- */
 
 /* Gives its tasks TROUPE_SCRATCH, the job's folder, when it has one. */
 int trp_plugin_scratch(spank_t sp, trp_error *err);
 
-/* ---- in slurmstepd, as the user, before the task's program --------------------------
- */
+/* ---- in slurmstepd, as the user, before the task's program ---- */
 
 /* Gives the task TROUPE_PROFILE and TROUPE_RESOURCE_*, and binds this process near its
  * devices. What cannot be done is in `err` (the first of it); the rest is done. */

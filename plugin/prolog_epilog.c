@@ -82,8 +82,7 @@ bool trp_plugin_job_here(uint32_t id, void *context)
     return answer != IS_NOT_HERE;
 }
 
-/* ---- in time ------------------------------------------------------------------------
- */
+/* ---- in time ---- */
 
 /* What is done in a process of its own, which ends in time: a prolog or epilog that
  * does not has its node drained, and a file system or a slurmctld that does not answer

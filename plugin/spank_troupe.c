@@ -53,8 +53,7 @@ static bool is_on(spank_t sp, int argc, char **argv)
     return true;
 }
 
-/* ---- options ------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 static int take_profile(const char *name, bool remote, trp_error *err)
 {
@@ -103,8 +102,7 @@ static void add_options(spank_t sp, spank_context_t context)
         add_option(sp, pipeline, file, check, PIPELINE);
 }
 
-/* ---- what Slurm calls ---------------------------------------------------------------
- */
+/* ---- what Slurm calls ---- */
 
 int slurm_spank_init(spank_t sp, int argc, char **argv)
 {

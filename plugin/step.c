@@ -19,8 +19,7 @@
 
 enum { ADDRESSES = 4096 };
 
-/* ---- resources ----------------------------------------------------------------------
- */
+/* ---- resources ---- */
 
 /* Those of the resources before it that are told by the same variable come first in it.
  */
@@ -94,8 +93,7 @@ static int tell_resource(spank_t sp, const struct trp_shape *s, uint32_t which)
     return ESPANK_SUCCESS;
 }
 
-/* ---- binding ------------------------------------------------------------------------
- */
+/* ---- binding ---- */
 
 static bool is_bound(spank_t sp)
 {
@@ -132,8 +130,7 @@ static int bind_near(spank_t sp, trp_error *err)
     return 0;
 }
 
-/* ---- the whole ----------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 int trp_plugin_step(spank_t sp, const struct trp_plugin *p, trp_error *err)
 {

@@ -41,8 +41,7 @@ static struct {
     char *drivers; /* "7,8": jobs that drivers of this run were in */
 } held;
 
-/* ---- what was got ------------------------------------------------------------------
- */
+/* ---- what was got ---- */
 
 static void hold(uint32_t job, bool guarded)
 {
@@ -93,8 +92,7 @@ bool trp_slurm_additional_are_guarded(void)
     return all;
 }
 
-/* ---- how it was refused ------------------------------------------------------------
- */
+/* ---- how it was refused ---- */
 
 enum trp_slurm_refusal trp_slurm_refusal_of(int code)
 {
@@ -156,8 +154,7 @@ static int answered(int code)
     return code == SLURM_SUCCESS ? 0 : refused(errno);
 }
 
-/* ---- asking ------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 static char *text_or_null(const struct trp_slurm_line *line, const char *key)
 {
@@ -371,8 +368,7 @@ int trp_slurm_call_queue(FILE *to, const struct trp_slurm_line *line)
     return 0;
 }
 
-/* ---- looking and giving back -------------------------------------------------------
- */
+/* ---- looking and giving back ---- */
 
 int trp_slurm_call_jobs(FILE *to, uint32_t number)
 {

@@ -56,9 +56,7 @@ enum trp_slurm_refusal {
 };
 enum trp_slurm_refusal trp_slurm_refusal_of(int code);
 
-/* ---- additional.c: additional jobs
- * -------------------------------------------------------
- */
+/* ---- additional.c: additional jobs ---- */
 
 /* Asks for a job that is granted at once: the lines of trp_slurm_call_job. */
 int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line);
@@ -94,20 +92,17 @@ bool trp_slurm_additional_are_left(void);
 bool trp_slurm_additional_are_guarded(void);
 int trp_slurm_additional_end_all(void);
 
-/* ---- nodes.c -----------------------------------------------------------------------
- */
+/* ---- nodes.c ---- */
 
 /* `partition` and `shape` lines: which nodes there are, whoever has them now. */
 int trp_slurm_call_nodes(FILE *to, uint32_t number);
 
-/* ---- conf.c ------------------------------------------------------------------------
- */
+/* ---- conf.c ---- */
 
 /* `conf`, `cgroup` and `licence` lines: what slurmctld is set to. */
 int trp_slurm_call_conf(FILE *to, uint32_t number);
 
-/* ---- scontrol.c --------------------------------------------------------------------
- */
+/* ---- scontrol.c ---- */
 
 /* What `scontrol WORDS` prints, malloc'ed; NULL: nothing. `words` need no quotes. */
 char *trp_slurm_scontrol(const char *words);
@@ -115,8 +110,7 @@ char *trp_slurm_scontrol(const char *words);
  * there. */
 char *trp_slurm_value(const char *line, const char *key);
 
-/* ---- job_calls.c -------------------------------------------------------------------
- */
+/* ---- job_calls.c ---- */
 
 /* A `additional` line: state, reason and expected start of a job. */
 void trp_slurm_put_additional(FILE *to, uint32_t number, slurm_job_info_t *job);

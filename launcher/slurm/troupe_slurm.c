@@ -81,8 +81,7 @@ static void add_call(const char *text, size_t size)
     pthread_mutex_unlock(&queue.lock);
 }
 
-/* ---- the worker --------------------------------------------------------------------
- */
+/* ---- the worker ---- */
 
 static int guard(const struct trp_slurm_line *line)
 {
@@ -205,8 +204,7 @@ static void *work(void *context)
     return NULL;
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static void read_calls(void)
 {

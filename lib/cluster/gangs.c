@@ -314,8 +314,7 @@ void trp_gangs_tell(trp_gangs *s)
     }
 }
 
-/* ---- the spawner -------------------------------------------------------------------
- */
+/* ---- the spawner ---- */
 
 /* With the ends of gangs that do not end well comes the question why. */
 static void end_gang(trp_gangs *s, struct gang *g, const struct trp_end *from)

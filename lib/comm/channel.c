@@ -328,8 +328,7 @@ static void take_messages(trp_channel *c)
         c->polled[0]->lane.ops->take(c);
 }
 
-/* ---- a step -----------------------------------------------------------------------
- */
+/* ---- a step ---- */
 
 static void leave_on(struct trp_peer *p)
 {

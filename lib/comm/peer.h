@@ -124,8 +124,7 @@ struct trp_channel {
     uint32_t refusals, refusals_hidden;
 };
 
-/* ---- channel.c --------------------------------------------------------------------
- */
+/* ---- channel.c ---- */
 
 /* TRP_ENOMEM, TRP_ESYSTEM. */
 int trp_channel_make(bool driver, trp_channel **ret, trp_error *err);
@@ -133,8 +132,7 @@ void trp_channel_destroy(trp_channel *c);
 int trp_channel_watch(trp_channel *c, int fd, void *what);
 void trp_channel_look_at_time(trp_channel *c); /* channel_time.c */
 
-/* ---- peer.c -----------------------------------------------------------------------
- */
+/* ---- peer.c ---- */
 
 /* A new peer of a connected socket, in `callers`. */
 struct trp_peer *trp_peer_new(trp_channel *c, int fd);
@@ -158,8 +156,7 @@ void trp_peer_close_socket(struct trp_peer *p);
 void trp_peer_end(struct trp_peer *p, bool tell);
 void trp_peer_bury(trp_channel *c); /* frees those in `gone` */
 
-/* ---- last_words.c ----------------------------------------------------------------
- */
+/* ---- last_words.c ---- */
 
 enum { TRP_WORDS_SIZE = 31 }; /* of the body */
 int trp_words_take(struct trp_peer *p, struct trp_view *v);
@@ -169,8 +166,7 @@ int trp_words_take(struct trp_peer *p, struct trp_view *v);
 int trp_call_admit(struct trp_peer *p, struct trp_view *v);
 void trp_call_notice(trp_channel *c);
 
-/* ---- admission.c ------------------------------------------------------------------
- */
+/* ---- admission.c ---- */
 
 int trp_admission_open(trp_channel *c, trp_error *err);
 void trp_admission_accept(trp_channel *c, int fd); /* this one of both is readable */
@@ -185,8 +181,7 @@ int trp_admission_answer(struct trp_peer *p, struct trp_view *v);
 int trp_admission_hello(struct trp_peer *p, struct trp_view *v);
 int trp_admission_ready(struct trp_peer *p, struct trp_view *v);
 
-/* ---- refusal.c --------------------------------------------------------------------
- */
+/* ---- refusal.c ---- */
 
 /* A caller that did not get in: it is told, closed, and told of. */
 void trp_admission_refuse(struct trp_peer *p, bool fatal_build, const char *text);

@@ -13,8 +13,7 @@
 #define OLD_EXCLUDE "scheduler.executorTaskExcludeOnFailureTime"
 #define TIMEOUT "excludeOnFailure.timeout"
 
-/* ---- checks over several options ---------------------------------------------------
- */
+/* ---- checks over several options ---- */
 
 static int against(const trp_options *o, const char *key, const char *other,
                    const char *relation, const char *advice, trp_error *err)
@@ -93,8 +92,7 @@ int trp_options_check(const trp_options *o, trp_error *err)
     return check_outputs(o, err);
 }
 
-/* ---- what core takes ---------------------------------------------------------------
- */
+/* ---- what core takes ---- */
 
 /* An option's value as text; of no options: its default. */
 static const char *text_of(const trp_options *o, const char *key)

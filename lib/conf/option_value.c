@@ -139,8 +139,7 @@ void trp_option_value_read(const struct trp_option *t, const char *value,
     assert(code == 0);
 }
 
-/* ---- values, which were checked when they were set ---------------------------------
- */
+/* ---- values, which were checked when they were set ---- */
 
 int64_t trp_options_int(const trp_options *o, const char *key)
 {

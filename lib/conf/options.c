@@ -66,8 +66,7 @@ const char *trp_origin_name(enum trp_origin o)
     return names[o];
 }
 
-/* ---- looking up --------------------------------------------------------------------
- */
+/* ---- looking up ---- */
 
 /* A key taken apart: which entry of the table, and which family it belongs to. */
 struct place {
@@ -145,8 +144,7 @@ const struct trp_option *trp_option_find(const char *key)
     return find_key(key).option;
 }
 
-/* ---- setting -----------------------------------------------------------------------
- */
+/* ---- setting ---- */
 
 int trp_options_new(trp_options **ret, trp_error *err)
 {
@@ -351,8 +349,7 @@ int trp_options_from_environment(trp_options *o, char *const *environ, trp_error
     return 0;
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 const char *trp_options_text(const trp_options *o, const char *key)
 {

@@ -14,8 +14,7 @@
 
 #define FILE_OPTION "scheduler.allocation.file"
 
-/* ---- reading ----------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static TRP_YAML_READER(read_weight)
 {
@@ -83,8 +82,7 @@ void trp_pool_section_read(trp_yaml *y, const struct trp_yaml_node *node,
     }
 }
 
-/* ---- the file ---------------------------------------------------------------------
- */
+/* ---- the file ---- */
 
 static TRP_YAML_READER(read_pools)
 {
@@ -143,8 +141,7 @@ static int load_file(const trp_options *o, const char *cwd,
                   : 0;
 }
 
-/* ---- the run's --------------------------------------------------------------------
- */
+/* ---- the run's ---- */
 
 static const struct trp_pool_spec *find_pool(const struct trp_pool_list *l,
                                              const char *name)

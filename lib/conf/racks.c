@@ -39,8 +39,7 @@ struct trp_racks {
     uint32_t n, room;
 };
 
-/* ---- patterns -----------------------------------------------------------------------
- */
+/* ---- patterns ---- */
 
 /* Behind the bracket expression that begins at `p`; NULL: it does not end. */
 static const char *skip_brackets(const char *p)
@@ -142,8 +141,7 @@ int trp_racks_check_pattern(const char *pattern, trp_error *err)
     return code;
 }
 
-/* ---- files --------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 struct reading {
     const char *file;
@@ -383,8 +381,7 @@ static int load_file(const trp_site *s, trp_racks **ret, trp_error *err)
     return code;
 }
 
-/* ---- using them ---------------------------------------------------------------------
- */
+/* ---- using them ---- */
 
 int trp_racks_open(const struct trp_site *s, trp_racks **ret, trp_error *err)
 {

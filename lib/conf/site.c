@@ -62,8 +62,7 @@ static const struct trp_yaml_key site_keys[] = {
     {"profiles",  read_profiles,           false},
 };
 
-/* ---- loading -----------------------------------------------------------------------
- */
+/* ---- loading ---- */
 
 static struct trp_site_loading *new_site(const char *file, trp_error *err)
 {
@@ -163,8 +162,7 @@ void trp_site_free(trp_site *s)
     free(l);
 }
 
-/* ---- using it ----------------------------------------------------------------------
- */
+/* ---- using it ---- */
 
 int trp_site_options(const trp_site *s, trp_options *o, trp_error *err)
 {

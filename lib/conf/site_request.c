@@ -22,8 +22,7 @@ struct making {
     trp_error *err;
 };
 
-/* ---- what it has --------------------------------------------------------------------
- */
+/* ---- what it has ---- */
 
 static bool is_denied(const trp_site *s, const char *resource)
 {
@@ -113,8 +112,7 @@ static int collect(struct making *m)
     return 0;
 }
 
-/* ---- where it goes ------------------------------------------------------------------
- */
+/* ---- where it goes ---- */
 
 static int64_t value_of(const struct making *m, const char *subject)
 {
@@ -175,8 +173,7 @@ static int find_route(struct making *m)
     return 0;
 }
 
-/* ---- texts --------------------------------------------------------------------------
- */
+/* ---- texts ---- */
 
 static bool is_gpu(const char *gres)
 {
@@ -234,8 +231,7 @@ static void write_texts(struct trp_site_request *r)
                  r->licenses[i].count);
 }
 
-/* ---- the whole ----------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 int trp_site_request_make(const trp_site *s, const struct trp_resource_profile *p,
                           uint32_t ranks, struct trp_site_request *ret, trp_error *err)

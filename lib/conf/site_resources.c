@@ -46,8 +46,7 @@ char *trp_site_slurm_word(trp_yaml *y, const struct trp_yaml_node *node,
     return NULL;
 }
 
-/* ---- resources: ---------------------------------------------------------------------
- */
+/* ---- resources: ---- */
 
 struct reading {
     struct trp_site_resource *it;
@@ -171,8 +170,7 @@ TRP_YAML_READER(trp_site_read_resources)
     }
 }
 
-/* ---- local: -------------------------------------------------------------------------
- */
+/* ---- local: ---- */
 
 static void check_addresses(trp_yaml *y, const struct trp_yaml_node *list)
 {
@@ -219,8 +217,7 @@ TRP_YAML_READER(trp_site_read_local)
     }
 }
 
-/* ---- using them ---------------------------------------------------------------------
- */
+/* ---- using them ---- */
 
 const struct trp_site_resource *trp_site_resource(const trp_site *s, const char *name)
 {

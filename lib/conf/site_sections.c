@@ -21,8 +21,7 @@ static void imply(trp_yaml *y, struct trp_site_loading *l, const char *option,
         l->implied[l->nimplied++] = (struct trp_pair){key, text, value->mark};
 }
 
-/* ---- memory: ------------------------------------------------------------------------
- */
+/* ---- memory: ---- */
 
 static TRP_YAML_READER(read_overhead_factor)
 {
@@ -50,8 +49,7 @@ TRP_YAML_READER(trp_site_read_memory)
     trp_yaml_mapping(y, value, "memory", keys, TRP_YAML_COUNT(keys), context);
 }
 
-/* ---- limits: ------------------------------------------------------------------------
- */
+/* ---- limits: ---- */
 
 static TRP_YAML_READER(read_executors)
 {
@@ -111,8 +109,7 @@ void trp_site_check_denied(trp_yaml *y, const trp_site *s)
     }
 }
 
-/* ---- racks: -------------------------------------------------------------------------
- */
+/* ---- racks: ---- */
 
 static TRP_YAML_READER(read_racks_from)
 {
@@ -171,8 +168,7 @@ TRP_YAML_READER(trp_site_read_racks)
                        value->count);
 }
 
-/* ---- mpi:, nodes: -------------------------------------------------------------------
- */
+/* ---- mpi:, nodes: ---- */
 
 TRP_YAML_READER(trp_site_read_mpi)
 {
@@ -192,8 +188,7 @@ TRP_YAML_READER(trp_site_read_nodes)
                        trp_show(how).text);
 }
 
-/* ---- driver: ------------------------------------------------------------------------
- */
+/* ---- driver: ---- */
 
 static TRP_YAML_READER(read_driver_cores)
 {

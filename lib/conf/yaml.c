@@ -55,8 +55,7 @@ struct trp_yaml {
     trp_error error;
 };
 
-/* ---- errors ------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 bool trp_mark_before(struct trp_mark a, struct trp_mark b)
 {
@@ -136,8 +135,7 @@ static struct trp_mark written_at(trp_yaml *y, size_t at, enum fy_node_style sty
     return trp_yaml_text_mark(&y->text, at);
 }
 
-/* ---- the tree ----------------------------------------------------------------------
- */
+/* ---- the tree ---- */
 
 static struct trp_yaml_node *add_node(trp_yaml *y, enum trp_yaml_kind kind,
                                       struct trp_mark mark)
@@ -347,8 +345,7 @@ static void take_event(trp_yaml *y, struct fy_event *event)
     }
 }
 
-/* ---- parsing -----------------------------------------------------------------------
- */
+/* ---- parsing ---- */
 
 /* The last `${` without a quote in front, in the line of `at` up to there; NULL: none. */
 static const char *bare_reference(const trp_yaml *y, struct trp_mark at)

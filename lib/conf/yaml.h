@@ -94,8 +94,7 @@ int trp_error_at(trp_error *err, int code, const char *file, struct trp_mark at,
 /* a stands before b. */
 bool trp_mark_before(struct trp_mark a, struct trp_mark b);
 
-/* ---- readers (yaml_read.c). `what` names the thing in errors: "tasks". -------------
- */
+/* ---- readers (yaml_read.c). `what` names the thing in errors: "tasks". ---- */
 
 /* A reader of a key. */
 #define TRP_YAML_READER(name)                                                          \

@@ -136,8 +136,7 @@ struct trp_engine_config {
     struct trp_health_config exclusion;
 };
 
-/* ---- what the engine is told --------------------------------------------------------
- */
+/* ---- what the engine is told ---- */
 
 /* A dependency of a stage. `stage` is an index into the job's stages. With `each`, task
  * i waits for task i of the parent only (both have as many tasks). With `shuffle` every

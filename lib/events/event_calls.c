@@ -121,8 +121,7 @@ static uint32_t task_in_log(struct trp_event_log *l, uint32_t attempt)
     return l->first.task + attempt;
 }
 
-/* ---- application, profiles, executors -----------------------------------------------
- */
+/* ---- application, profiles, executors ---- */
 
 void trp_event_application_start(trp_event_log *l, int64_t at)
 {

@@ -59,8 +59,7 @@ bool trp_event_log_failed(const trp_event_log *l, trp_error *err)
     return true;
 }
 
-/* ---- writer thread ----------------------------------------------------------------
- */
+/* ---- writer thread ---- */
 
 static void write_lines(struct trp_event_log *l)
 {
@@ -145,8 +144,7 @@ static void stop_writer(struct trp_event_log *l)
     l->running = false;
 }
 
-/* ---- life ---------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 static struct trp_event_log *make(const struct trp_event_log_config *c)
 {

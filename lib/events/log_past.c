@@ -23,8 +23,7 @@ enum { LAST_LINE = 65536 };
 
 static const char died[] = "the run ended without a word";
 
-/* ---- the last line ------------------------------------------------------------------
- */
+/* ---- the last line ---- */
 
 void trp_log_past_put(struct trp_buf *b, const struct trp_log_past *past)
 {
@@ -94,8 +93,7 @@ static bool read_last_line(const char *file, off_t size, struct trp_log_past *re
     return found;
 }
 
-/* ---- all lines ----------------------------------------------------------------------
- */
+/* ---- all lines ---- */
 
 enum kind { TASK, STAGE, JOB, EXECUTOR, KINDS };
 
@@ -279,8 +277,7 @@ static int on_task_end(void *context, const json_t *event)
     return 0;
 }
 
-/* ---- ends that are missing ----------------------------------------------------------
- */
+/* ---- ends that are missing ---- */
 
 static uint8_t level_of(const json_t *name)
 {

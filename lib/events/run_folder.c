@@ -128,9 +128,7 @@ static int link_last(const char *runs, const char *name, trp_error *err)
     return 0;
 }
 
-/* ---- the folder of runs
- * ---------------------------------------------------------------
- */
+/* ---- the folder of runs ---- */
 
 int trp_runs_dir(const char *given, char **ret, trp_error *err)
 {
@@ -167,8 +165,7 @@ const char *trp_run_shown(const char *run_dir)
     return usual ? runs : run_dir;
 }
 
-/* ---- making -------------------------------------------------------------------------
- */
+/* ---- making ---- */
 
 static int make_dir(const char *path, trp_error *err)
 {
@@ -377,8 +374,7 @@ void trp_run_folder_unreserve(const char *runs, const char *name)
     trp_held_unlink(runs, AT_REMOVEDIR); /* when it was the first */
 }
 
-/* ---- opening ------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 /* Of a name below RUNS, which is held: only `last` may be a link, to another name. */
 static int find_below(const char *runs, const char *run, char *path, trp_error *err)

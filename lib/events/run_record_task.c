@@ -151,8 +151,7 @@ int trp_record_task_end(struct trp_record_reader *r, const json_t *event)
     return rc;
 }
 
-/* ---- summarised ones ---------------------------------------------------------------
- */
+/* ---- summarised ones ---- */
 
 static int add_times(struct trp_durations *d, const json_t *of, uint64_t n)
 {

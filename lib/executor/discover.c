@@ -27,8 +27,7 @@ extern char **environ;
 
 enum { LAST = 1024, SHOWN = 200, ADDRESS_MAX = 256 };
 
-/* ---- what it printed --------------------------------------------------------------
- */
+/* ---- what it printed ---- */
 
 static int by_nature(const void *a, const void *b)
 {
@@ -120,8 +119,7 @@ int trp_discovered_read(const char *text, size_t size, const char *resource,
     return rc;
 }
 
-/* ---- running it -------------------------------------------------------------------
- */
+/* ---- running it ---- */
 
 struct script {
     pid_t pid;

@@ -91,21 +91,13 @@ static int write_spec(const struct trp_running *r, const char *path,
  * be allowed to run, to be known as ours. */
 static bool for_mpirun(const char *entry)
 {
+    /* clang-format off */
     static const char *const names[] = {
-        "PATH=",
-        "HOME=",
-        "USER=",
-        "LOGNAME=",
-        "SHELL=",
-        "LANG=",
-        "LC_ALL=",
-        "LD_LIBRARY_PATH=",
-        "SLURM_CONF=",
-        "OPAL_PREFIX=",
-        "OMPI_ALLOW_RUN_AS_ROOT=",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=",
-        "TROUPE_TOKEN=",
+        "PATH=", "HOME=", "USER=", "LOGNAME=", "SHELL=", "LANG=", "LC_ALL=",
+        "LD_LIBRARY_PATH=", "SLURM_CONF=", "OPAL_PREFIX=", "OMPI_ALLOW_RUN_AS_ROOT=",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=", "TROUPE_TOKEN="
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strncmp(entry, names[i], strlen(names[i])) == 0)
             return true;

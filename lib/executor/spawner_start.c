@@ -45,8 +45,7 @@ struct start {
     volatile int error;
 };
 
-/* ---- in the child: async-signal-safe, no memory of its own --------------------------
- */
+/* ---- in the child: async-signal-safe, no memory of its own ---- */
 
 static _Noreturn void fail(struct start *s, enum step step)
 {

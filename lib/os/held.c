@@ -60,9 +60,7 @@ static struct held *folder_of(const char *path, bool above, const char **ret_res
     return best;
 }
 
-/* ---- below a folder
- * ------------------------------------------------------------------
- */
+/* ---- below a folder ---- */
 
 /* Where a path ends: the folder of its last name. */
 struct place {
@@ -220,9 +218,7 @@ bool trp_held_name(const char *path, char *buf, size_t size)
     return (size_t)n < size;
 }
 
-/* ---- holding
- * -------------------------------------------------------------------------
- */
+/* ---- holding ---- */
 
 static int owned_by_another(const char *path, uid_t uid, trp_error *err)
 {

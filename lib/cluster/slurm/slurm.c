@@ -150,8 +150,7 @@ static struct trp_slurm_executor *find_executor(struct trp_slurm *s, trp_executo
     return e;
 }
 
-/* ---- the interface -----------------------------------------------------------------
- */
+/* ---- the interface ---- */
 
 static uint32_t slurm_fit(trp_cluster *c, const struct trp_resource_profile *p,
                           uint32_t ranks, trp_error *err)

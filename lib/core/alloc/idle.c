@@ -46,8 +46,7 @@ void trp_idle_free(trp_idle *m)
     free(m);
 }
 
-/* ---- deadlines ---------------------------------------------------------------------
- */
+/* ---- deadlines ---- */
 
 static int64_t later(int64_t a, int64_t b)
 {
@@ -72,8 +71,7 @@ static int64_t expires(const trp_idle *m, const struct trp_idle_item *x)
     return x->leaving ? INT64_MAX : trp_idle_deadline(m, x);
 }
 
-/* ---- heap and list -----------------------------------------------------------------
- */
+/* ---- heap and list ---- */
 
 static void put_item(struct list *l, uint32_t at, struct trp_idle_item *x)
 {
@@ -200,8 +198,7 @@ uint32_t trp_idle_expired(trp_idle *m, int64_t now_ns,
     return m->expired.n;
 }
 
-/* ---- what happens ------------------------------------------------------------------
- */
+/* ---- what happens ---- */
 
 static void get_to_know(struct trp_idle_item *x, int64_t now_ns)
 {
@@ -269,8 +266,7 @@ int trp_idle_cached(trp_idle *m, struct trp_idle_item *x, uint32_t blocks)
     return x->known ? update_deadline(m, x) : 0;
 }
 
-/* ---- shuffle data ------------------------------------------------------------------
- */
+/* ---- shuffle data ---- */
 
 int trp_idle_shuffle_data(trp_idle *m, struct trp_idle_item *x, uint32_t shuffle)
 {

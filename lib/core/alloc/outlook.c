@@ -169,8 +169,7 @@ void trp_outlook_free(struct trp_outlook *o)
     *o = (struct trp_outlook){0};
 }
 
-/* ---- of an engine ------------------------------------------------------------------
- */
+/* ---- of an engine ---- */
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {

@@ -93,8 +93,7 @@ void trp_targets_initialized(trp_targets *t)
     t->initializing = false;
 }
 
-/* ---- what is needed ----------------------------------------------------------------
- */
+/* ---- what is needed ---- */
 
 /* ceil((tasks * ratio + whole) / slots), exactly: the product is split by millions, for
  * it may have 74 bits. */
@@ -146,8 +145,7 @@ static void spread(const trp_targets *t, struct trp_targets_profile *p)
     }
 }
 
-/* ---- ticks -------------------------------------------------------------------------
- */
+/* ---- ticks ---- */
 
 static uint32_t within(const trp_targets *t, uint32_t n)
 {
@@ -260,8 +258,7 @@ int64_t trp_targets_due(const trp_targets *t)
     return due < next ? next : due;
 }
 
-/* ---- views -------------------------------------------------------------------------
- */
+/* ---- views ---- */
 
 uint32_t trp_targets_of(const trp_targets *t, uint32_t profile)
 {

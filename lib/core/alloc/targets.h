@@ -53,8 +53,7 @@ void trp_targets_free(trp_targets *t);
  * stays as it is. Below, a profile that was never named so is a programmer's error. */
 int trp_targets_profile(trp_targets *t, uint32_t profile, uint32_t slots, bool now);
 
-/* ---- what happens ------------------------------------------------------------------
- */
+/* ---- what happens ---- */
 
 /* A stage attempt of `ntasks` missing tasks is submitted: a backlog. `at_once`: a gang,
  * whose executors are one request and wait for no deadline. *ret_stage names it, until
@@ -92,8 +91,7 @@ void trp_targets_one_host(trp_targets *t, uint32_t profile, bool is);
 /* An executor timed out: targets may fall. */
 void trp_targets_initialized(trp_targets *t);
 
-/* ---- evaluation --------------------------------------------------------------------
- */
+/* ---- evaluation ---- */
 
 /* Evaluates every profile: its target falls to the demand, or grows when
  * its deadline passed. Returns whether any target changed: the caller then makes one
@@ -107,8 +105,7 @@ void trp_targets_answer(trp_targets *t, bool acknowledged, int64_t now_ns);
 /* When a tick may change something, INT64_MAX: not before something happens. */
 int64_t trp_targets_due(const trp_targets *t);
 
-/* ---- views -------------------------------------------------------------------------
- */
+/* ---- views ---- */
 
 /* 0 before its first stage. */
 uint32_t trp_targets_of(const trp_targets *t, uint32_t profile);

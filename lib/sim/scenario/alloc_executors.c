@@ -163,8 +163,7 @@ static int do_may_remove(struct alloc *s, const struct trp_yaml_node *value,
     return item ? TRP_EINVAL : 0;
 }
 
-/* ---- what executors hold -----------------------------------------------------------
- */
+/* ---- what executors hold ---- */
 
 struct holding {
     const struct trp_yaml_node *executor;

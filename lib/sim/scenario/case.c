@@ -13,8 +13,7 @@
 
 #define COMMON_KEYS "scenario source layer config profiles manager refused steps"
 
-/* ---- what layers ask ---------------------------------------------------------------
- */
+/* ---- what layers ask ---- */
 
 const trp_options *trp_sim_options(const trp_sim_case *c)
 {
@@ -70,8 +69,7 @@ struct trp_conf_arena *trp_sim_keep(trp_sim_case *c)
     return &c->keep;
 }
 
-/* ---- keys at top level -------------------------------------------------------------
- */
+/* ---- keys at top level ---- */
 
 static void list_names(struct trp_name_list *all, const char *names)
 {
@@ -139,8 +137,7 @@ static void read_words(trp_sim_case *c)
         trp_sim_field_read(c, node, manager, &c->manager);
 }
 
-/* ---- options and profiles ----------------------------------------------------------
- */
+/* ---- options and profiles ---- */
 
 static void read_config(trp_sim_case *c, const struct trp_yaml_node *node)
 {
@@ -210,8 +207,7 @@ static void read_profiles(trp_sim_case *c)
     }
 }
 
-/* ---- hosts and executors -----------------------------------------------------------
- */
+/* ---- hosts and executors ---- */
 
 static int add_host(trp_sim_case *c, uint32_t *cap, const char *rack,
                     const struct trp_yaml_node *node)

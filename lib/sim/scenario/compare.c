@@ -17,8 +17,7 @@
 #include "core/profile/profile.h"
 #include "sim/scenario/case.h"
 
-/* ---- scalars -----------------------------------------------------------------------
- */
+/* ---- scalars ---- */
 
 /* "3", "-0.5", "1/3", "1e3"; false: not a number. */
 static bool read_number(const char *text, double *ret)
@@ -100,8 +99,7 @@ bool trp_sim_contains(const char *text, const char *part)
     return n == 0;
 }
 
-/* ---- lists -------------------------------------------------------------------------
- */
+/* ---- lists ---- */
 
 struct matching {
     size_t n;
@@ -176,8 +174,7 @@ static bool list_matches(const struct trp_yaml_node *wanted, const json_t *got,
     return true;
 }
 
-/* ---- mappings ----------------------------------------------------------------------
- */
+/* ---- mappings ---- */
 
 static bool mapping_matches(const struct trp_yaml_node *wanted, const json_t *got,
                             struct trp_sim_compare how)
@@ -216,8 +213,7 @@ bool trp_sim_matches(const struct trp_yaml_node *wanted, const json_t *got,
     return false;
 }
 
-/* ---- for diagnostics ---------------------------------------------------------------
- */
+/* ---- for diagnostics ---- */
 
 static json_t *json_of_scalar(const struct trp_yaml_node *node)
 {

@@ -103,8 +103,7 @@ struct trp_sim_layer {
 
 extern const struct trp_sim_layer *const trp_sim_layers[]; /* layers.c; ends in NULL */
 
-/* ---- the case ----------------------------------------------------------------------
- */
+/* ---- the case ---- */
 
 /* An executor as `executors:` and `add:` write it. */
 struct trp_sim_executor {
@@ -144,16 +143,14 @@ void trp_sim_tell(trp_sim_case *c, const char *word, json_t *take_value);
 void trp_sim_say(trp_sim_case *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- errors: both return TRP_EINVAL -------------------------------------------------
- */
+/* ---- errors: both return TRP_EINVAL ---- */
 
 int trp_sim_wrong(trp_sim_case *c, struct trp_mark at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int trp_sim_refuse(trp_sim_case *c, struct trp_mark at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- readers: `what` names the value in errors. False or NULL: an error is told. ----
- */
+/* ---- readers: `what` names the value in errors. False or NULL: an error is told. ---- */
 
 enum trp_sim_kind {
     TRP_SIM_NAME,   /* const char *: an id, at most TRP_SIM_NAME_MAX bytes */
@@ -201,6 +198,10 @@ bool trp_sim_map(trp_sim_case *c, const struct trp_yaml_node *node, const char *
                  uint32_t max, const struct trp_yaml_node **ret_first,
                  uint32_t *ret_count);
 
+/* Sizes in bytes, in memory that lives as long as the case. 0, or a negative code. */
+int trp_sim_sizes(trp_sim_case *c, const struct trp_yaml_node *node, uint64_t **ret,
+                  uint32_t *ret_count);
+
 /* An executor; not yet whether its id is new. */
 bool trp_sim_read_executor(trp_sim_case *c, const struct trp_yaml_node *node,
                            struct trp_sim_executor *ret);
@@ -216,16 +217,16 @@ bool trp_sim_read_requests(trp_sim_case *c, const struct trp_yaml_node *executor
                            const struct trp_yaml_node *task,
                            struct trp_profile_builder *b);
 
-/* ---- values for tell and state ------------------------------------------------------
- */
+/* ---- values for tell and state ---- */
 
 /* A whole number, or a real that compares equal to any spelling of it. */
 json_t *trp_sim_json_amount(trp_amount amount);
+/* {gpu: ["0", "1"]} */
+json_t *trp_sim_json_grants(const trp_ledger *b, const struct trp_grant *v, uint32_t n);
 /* Milliseconds; "never" for INT64_MAX. */
 json_t *trp_sim_json_time(int64_t ns);
 
-/* ---- names -------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 /* Names as dense numbers from 0, in the order of adding. All zero is empty. */
 struct trp_sim_names {

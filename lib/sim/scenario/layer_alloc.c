@@ -6,8 +6,7 @@
  */
 #include "sim/scenario/alloc_state.h"
 
-/* ---- start and end -----------------------------------------------------------------
- */
+/* ---- start and end ---- */
 
 static void close_layer(void *state)
 {
@@ -77,8 +76,7 @@ static int open_layer(void *state, trp_error *err)
     return code < 0 ? trp_error_set(err, code, "out of memory") : 0;
 }
 
-/* ---- what is told ------------------------------------------------------------------
- */
+/* ---- what is told ---- */
 
 static const char *profile_name(struct alloc *s, uint32_t profile)
 {
@@ -94,8 +92,7 @@ static void tell_growth(struct alloc *s)
     trp_sim_tell(s->c, "grew", all);
 }
 
-/* ---- evaluation --------------------------------------------------------------------
- */
+/* ---- evaluation ---- */
 
 static int do_tick(struct alloc *s, const struct trp_yaml_node *value, int64_t now_ns)
 {

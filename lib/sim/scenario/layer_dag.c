@@ -12,8 +12,7 @@
 #include "conf/wording.h"
 #include "sim/scenario/case_executors.h"
 
-/* ---- opening -----------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static int add_executor(struct trp_sim_dag *s, const struct trp_sim_executor *x,
                         int64_t now_ns, trp_error *err)
@@ -83,8 +82,7 @@ static int open_layer(void *state, trp_error *err)
     return open_engine(state, err);
 }
 
-/* ---- what the engine decided -------------------------------------------------------
- */
+/* ---- what the engine decided ---- */
 
 /* Stages may be gone when their end is read: whose they are is noted before. */
 static int note_stages(struct trp_sim_dag *s, trp_error *err)
@@ -130,8 +128,7 @@ static int tell_actions(struct trp_sim_dag *s, trp_error *err)
     return rc;
 }
 
-/* ---- names -------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 int trp_sim_dag_dataset(struct trp_sim_dag *s, const struct trp_yaml_node *at,
                         const char *name)
@@ -173,8 +170,7 @@ int trp_sim_dag_stage(struct trp_sim_dag *s, const struct trp_yaml_node *at,
                           trp_show(name).text, (long long)attempt);
 }
 
-/* ---- steps: jobs -------------------------------------------------------------------
- */
+/* ---- steps: jobs ---- */
 
 struct submission {
     const char *job, *dataset;
@@ -291,8 +287,7 @@ static int step_cancel(struct trp_sim_dag *s, const struct trp_yaml_node *value,
     return trp_engine_step(s->engine, now_ns, &ev, err);
 }
 
-/* ---- steps: executors --------------------------------------------------------------
- */
+/* ---- steps: executors ---- */
 
 static int step_add(struct trp_sim_dag *s, const struct trp_yaml_node *value,
                     int64_t now_ns, trp_error *err)
@@ -385,8 +380,7 @@ static int cache(struct trp_sim_dag *s, const struct trp_yaml_node *value,
     return trp_engine_step(s->engine, now_ns, &ev, err);
 }
 
-/* ---- the layer ---------------------------------------------------------------------
- */
+/* ---- the layer ---- */
 
 static int act(struct trp_sim_dag *s, const char *action,
                const struct trp_yaml_node *value, int64_t now_ns, trp_error *err)

@@ -14,8 +14,7 @@ struct declared {
     bool cached, barrier, indeterminate;
 };
 
-/* ---- one dataset -------------------------------------------------------------------
- */
+/* ---- one dataset ---- */
 
 static int read_parent(struct trp_sim_dag *s, const struct trp_yaml_node *node,
                        struct trp_dataset_parent *ret)
@@ -135,8 +134,7 @@ static int read_dataset(struct trp_sim_dag *s, const struct trp_yaml_node *node,
     return rc < 0 ? rc : read_prefer(s, v.prefer, d);
 }
 
-/* ---- all, parents first ------------------------------------------------------------
- */
+/* ---- all, parents first ---- */
 
 static int add_dataset(struct trp_sim_dag *s, uint32_t n, trp_error *err)
 {

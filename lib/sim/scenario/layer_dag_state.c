@@ -45,8 +45,7 @@ static json_t *jobs(const struct trp_sim_dag *s)
     return all;
 }
 
-/* ---- map outputs -------------------------------------------------------------------
- */
+/* ---- map outputs ---- */
 
 static json_t *missing_of(const struct trp_sim_dag *s, uint32_t shuffle)
 {
@@ -88,8 +87,7 @@ static json_t *each_shuffle(const struct trp_sim_dag *s,
     return all;
 }
 
-/* ---- what a stage is ---------------------------------------------------------------
- */
+/* ---- what a stage is ---- */
 
 /* Of the datasets that are requested: a chain may be long. */
 static json_t *parents(struct trp_sim_dag *s, const struct trp_yaml_node *wanted)

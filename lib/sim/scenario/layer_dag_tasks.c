@@ -1,7 +1,6 @@
 /*
  * Layer `dag`: the steps that say how tasks of a stage ended, in place of a task set.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "conf/wording.h"
@@ -25,24 +24,6 @@ static int find_task(struct trp_sim_dag *s, const struct trp_yaml_node *at,
                           trp_show(v->stage).text, (long long)v->task);
 }
 
-static int read_sizes(struct trp_sim_dag *s, const struct trp_yaml_node *node,
-                      uint64_t **ret, uint32_t *ret_n)
-{
-    const struct trp_yaml_node *item;
-    if (!trp_sim_list(s->c, node, "sizes", TRP_SIM_TASKS, &item, ret_n))
-        return TRP_EINVAL;
-    *ret = calloc(*ret_n ? *ret_n : 1, sizeof(**ret));
-    if (!*ret)
-        return TRP_ENOMEM;
-    for (uint32_t i = 0; item; item = item->next) {
-        int64_t n;
-        if (!trp_sim_whole(s->c, item, "a size", 0, INT64_C(1000000000000000), &n))
-            return TRP_EINVAL;
-        (*ret)[i++] = (uint64_t)n;
-    }
-    return 0;
-}
-
 static int step_done(struct trp_sim_dag *s, const struct trp_yaml_node *value)
 {
     struct of_task v = {0};
@@ -63,12 +44,11 @@ static int step_done(struct trp_sim_dag *s, const struct trp_yaml_node *value)
     if (executor < 0)
         return executor;
     if (v.sizes)
-        rc = read_sizes(s, v.sizes, &sizes, &nsizes);
+        rc = trp_sim_sizes(s->c, v.sizes, &sizes, &nsizes);
     const struct trp_task_end end = {.sizes = sizes, .nsizes = nsizes};
     if (rc == 0 && stage)
         trp_stage_done(s->engine, stage, (uint32_t)v.attempt, (uint32_t)v.task,
                        (uint32_t)executor, &end);
-    free(sizes);
     return rc;
 }
 

@@ -11,8 +11,7 @@
 #include "core/dag/outputs.h"
 #include "sim/scenario/layer.h"
 
-enum { SIZES_MAX = 100000, PLACES_MAX = 1000 };
-#define SIZE_MAX_BYTES INT64_C(1000000000000000)
+enum { PLACES_MAX = 1000 };
 
 struct outputs {
     trp_sim_case *c;
@@ -41,8 +40,7 @@ static void begin(void *state)
     s->epoch = trp_map_outputs_epoch(s->registry);
 }
 
-/* ---- names -------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 static int number_of(struct trp_sim_names *names, const char *name)
 {
@@ -67,8 +65,7 @@ static int place_of(struct outputs *s, const char *executor, const char *host,
     return 0;
 }
 
-/* ---- opening -----------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static int open_layer(void *state, trp_error *err)
 {
@@ -95,8 +92,7 @@ static int find_shuffle(struct outputs *s, const struct trp_yaml_node *node)
     return trp_sim_refuse(s->c, node->mark, "no shuffle \"%s\"", trp_show(name).text);
 }
 
-/* ---- steps -------------------------------------------------------------------------
- */
+/* ---- steps ---- */
 
 struct output {
     const struct trp_yaml_node *shuffle, *sizes;
@@ -133,25 +129,6 @@ static int do_register(struct outputs *s, const struct trp_yaml_node *value,
     return 0;
 }
 
-/* *ret is to be freed. */
-static int read_sizes(struct outputs *s, const struct trp_yaml_node *node,
-                      uint64_t **ret, uint32_t *ret_n)
-{
-    const struct trp_yaml_node *item;
-    uint32_t n = 0;
-    if (!trp_sim_list(s->c, node, "sizes", SIZES_MAX, &item, ret_n))
-        return TRP_EINVAL;
-    if (!(*ret = calloc(*ret_n ? *ret_n : 1, sizeof(**ret))))
-        return TRP_ENOMEM;
-    for (; item; item = item->next) {
-        int64_t size;
-        if (!trp_sim_whole(s->c, item, "a size", 0, SIZE_MAX_BYTES, &size))
-            return TRP_EINVAL;
-        (*ret)[n++] = (uint64_t)size;
-    }
-    return 0;
-}
-
 static int step_add(struct outputs *s, const struct trp_yaml_node *value,
                     trp_error *err)
 {
@@ -176,7 +153,7 @@ static int step_add(struct outputs *s, const struct trp_yaml_node *value,
                               "write \"host\"",
                               trp_show(v.executor).text);
     if (code == 0 && v.sizes)
-        code = read_sizes(s, v.sizes, &sizes, &nsizes);
+        code = trp_sim_sizes(s->c, v.sizes, &sizes, &nsizes);
     if (code == 0) {
         code = trp_map_outputs_add(s->registry, (uint32_t)shuffle, (uint32_t)v.map,
                                    place, s->next++, sizes, nsizes);
@@ -184,7 +161,6 @@ static int step_add(struct outputs *s, const struct trp_yaml_node *value,
             trp_error_set(err, code, "the shuffle has no map task %lld",
                           (long long)v.map);
     }
-    free(sizes);
     if (code == TRP_ENOMEM)
         trp_error_set(err, code, "out of memory");
     return code;
@@ -287,8 +263,7 @@ static int step(void *state, const char *action, const struct trp_yaml_node *val
     return code;
 }
 
-/* ---- how things stand --------------------------------------------------------------
- */
+/* ---- how things stand ---- */
 
 static json_t *missing(struct outputs *s)
 {

@@ -35,8 +35,7 @@ static void close_layer(void *state)
     begin(state);
 }
 
-/* ---- answers -----------------------------------------------------------------------
- */
+/* ---- answers ---- */
 
 static void set_whole(json_t *side, const char *name, int64_t amount)
 {
@@ -76,8 +75,7 @@ static int show(struct profiles *s, trp_profile_id id)
     return 0;
 }
 
-/* ---- steps -------------------------------------------------------------------------
- */
+/* ---- steps ---- */
 
 static int build(struct profiles *s, const struct trp_yaml_node *value, trp_error *err)
 {

@@ -1,7 +1,6 @@
 /*
  * Layer `resources`: the ledger of one executor's addresses (semantics, section 4).
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "conf/wording.h"
@@ -42,22 +41,6 @@ static void close_layer(void *state)
     trp_ledger_free(s->ledger);
 }
 
-/* {gpu: ["0", "1"]} */
-static json_t *json_of_grants(const trp_ledger *b, const struct trp_grant *v,
-                              uint32_t n)
-{
-    json_t *all = json_object();
-    for (uint32_t i = 0; i < n; i++) {
-        const char *name = trp_ledger_resource_name(b, v[i].resource);
-        json_t *list = json_object_get(all, name);
-        if (!list)
-            json_object_set_new(all, name, list = json_array());
-        json_array_append_new(
-            list, json_string(trp_ledger_address(b, v[i].resource, v[i].address)));
-    }
-    return all;
-}
-
 /* The resource of which a task wants most. */
 static const char *most_wanted(const struct trp_resource_profile *p)
 {
@@ -95,7 +78,7 @@ static int step_take(struct resources *s, const struct trp_yaml_node *value,
     if (code < 0)
         return trp_error_set(err, code, "the proposed addresses of %s cannot be taken",
                              most_wanted(&p));
-    s->assigned = json_of_grants(s->ledger, grants, (uint32_t)n);
+    s->assigned = trp_sim_json_grants(s->ledger, grants, (uint32_t)n);
     return 0;
 }
 

@@ -11,8 +11,7 @@
 
 #include "conf/wording.h"
 
-/* ---- opening -----------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static int add_executor(struct trp_sched *s, const struct trp_sim_executor *x,
                         int64_t now_ns, trp_error *err)
@@ -67,8 +66,7 @@ static int open_layer(void *state, trp_error *err)
     return open_engine(state, err);
 }
 
-/* ---- what steps name ---------------------------------------------------------------
- */
+/* ---- what steps name ---- */
 
 static struct trp_sched_set *find_set(struct trp_sched *s,
                                       const struct trp_yaml_node *at, const char *name)
@@ -129,8 +127,7 @@ static uint32_t find_attempt(struct trp_sched *s, const struct trp_yaml_node *at
     return TRP_NONE;
 }
 
-/* ---- steps -------------------------------------------------------------------------
- */
+/* ---- steps ---- */
 
 static int step_submit(struct trp_sched *s, const struct trp_yaml_node *value,
                        trp_error *err)

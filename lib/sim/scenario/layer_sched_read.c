@@ -7,8 +7,7 @@
 
 #include "conf/wording.h"
 
-/* ---- pools -------------------------------------------------------------------------
- */
+/* ---- pools ---- */
 
 int trp_sched_read_pools(struct trp_sched *s)
 {
@@ -36,8 +35,7 @@ int trp_sched_read_pools(struct trp_sched *s)
     return 0;
 }
 
-/* ---- task sets ---------------------------------------------------------------------
- */
+/* ---- task sets ---- */
 
 /* "h1", or "h1/e1". */
 static bool read_place(struct trp_sched *s, const struct trp_yaml_node *node,

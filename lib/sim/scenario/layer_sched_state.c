@@ -64,8 +64,7 @@ static json_t *free_resources(const struct trp_sched *s)
     return all;
 }
 
-/* ---- exclusions --------------------------------------------------------------------
- */
+/* ---- exclusions ---- */
 
 static json_t *excluded_for(const struct trp_sched *s, const struct trp_task_set *set)
 {

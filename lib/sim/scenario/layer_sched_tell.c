@@ -16,33 +16,18 @@ static const char *set_name(const struct trp_sched *s, uint32_t stage, uint32_t 
     return name;
 }
 
-static json_t *resources_of(const struct trp_sched *s, const struct trp_action *a)
-{
-    const trp_ledger *b = trp_engine_ledger(s->engine, a->launch.executor);
-    json_t *all = json_object();
-    for (uint32_t i = 0; i < a->launch.ngrants; i++) {
-        const struct trp_grant *g = &a->launch.grants[i];
-        const char *name = trp_ledger_resource_name(b, g->resource);
-        json_t *list = json_object_get(all, name);
-        if (!list)
-            json_object_set_new(all, name, list = json_array());
-        json_array_append_new(
-            list, json_string(trp_ledger_address(b, g->resource, g->address)));
-    }
-    return all;
-}
-
 static json_t *launch(const struct trp_sched *s, const struct trp_action *a)
 {
     uint32_t executor = a->launch.executor.n;
+    const trp_ledger *ledger = trp_engine_ledger(s->engine, a->launch.executor);
     uint32_t host = s->engine->executors[executor]->host;
-    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:b, s:o}", "set",
-                     set_name(s, a->launch.stage.n, a->launch.stage_attempt), "task",
-                     (int)a->launch.task, "attempt", (int)a->launch.number, "executor",
-                     s->executors.v[executor], "host",
-                     s->engine->hosts.hosts[host].name, "level",
-                     trp_level_name(a->launch.level), "speculative",
-                     (int)a->launch.speculative, "resources", resources_of(s, a));
+    return json_pack(
+        "{s:s, s:i, s:i, s:s, s:s, s:s, s:b, s:o}", "set",
+        set_name(s, a->launch.stage.n, a->launch.stage_attempt), "task",
+        (int)a->launch.task, "attempt", (int)a->launch.number, "executor",
+        s->executors.v[executor], "host", s->engine->hosts.hosts[host].name, "level",
+        trp_level_name(a->launch.level), "speculative", (int)a->launch.speculative,
+        "resources", trp_sim_json_grants(ledger, a->launch.grants, a->launch.ngrants));
 }
 
 static json_t *task(const struct trp_sched *s, uint32_t stage, uint32_t attempt,

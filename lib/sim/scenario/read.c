@@ -13,8 +13,9 @@
 #include "core/profile/ledger.h"
 #include "sim/scenario/case.h"
 
-/* ---- errors ------------------------------------------------------------------------
- */
+#define SIZE_MOST INT64_C(1000000000000000) /* bytes */
+
+/* ---- errors ---- */
 
 int trp_sim_wrong(trp_sim_case *c, struct trp_mark at, const char *fmt, ...)
 {
@@ -83,8 +84,7 @@ void trp_sim_unknown_key(trp_sim_case *c, const struct trp_yaml_node *key,
                       trp_show(key->text).text, what, all.text);
 }
 
-/* ---- single values -----------------------------------------------------------------
- */
+/* ---- single values ---- */
 
 /* A scalar without NUL bytes, which could hide what follows them. */
 static bool is_text(trp_sim_case *c, const struct trp_yaml_node *node, const char *what)
@@ -172,8 +172,7 @@ static bool read_choice(trp_sim_case *c, const struct trp_yaml_node *node,
     return false;
 }
 
-/* ---- lists and mappings ------------------------------------------------------------
- */
+/* ---- lists and mappings ---- */
 
 static bool is_bounded(trp_sim_case *c, const struct trp_yaml_node *node,
                        const char *what, uint32_t max)
@@ -286,8 +285,7 @@ bool trp_sim_fields(trp_sim_case *c, const struct trp_yaml_node *node, const cha
     return sound;
 }
 
-/* ---- profiles and executors --------------------------------------------------------
- */
+/* ---- profiles and executors ---- */
 
 bool trp_sim_read_profile(trp_sim_case *c, const struct trp_yaml_node *node,
                           trp_profile_id *ret)
@@ -442,4 +440,36 @@ bool trp_sim_read_executor(trp_sim_case *c, const struct trp_yaml_node *node,
         v.cores >= 0 ? v.cores : trp_profiles_get(c->profiles, ret->profile)->cores;
     return !v.resources ||
            trp_sim_read_resources(c, v.resources, &ret->resources, &ret->nresources);
+}
+
+int trp_sim_sizes(trp_sim_case *c, const struct trp_yaml_node *node, uint64_t **ret,
+                  uint32_t *ret_count)
+{
+    const struct trp_yaml_node *item;
+    if (!trp_sim_list(c, node, "sizes", TRP_SIM_TASKS, &item, ret_count))
+        return TRP_EINVAL;
+    *ret = trp_conf_arena_alloc(trp_sim_keep(c), *ret_count, sizeof(**ret));
+    if (!*ret)
+        return TRP_ENOMEM;
+    for (uint32_t i = 0; item; item = item->next) {
+        int64_t size;
+        if (!trp_sim_whole(c, item, "a size", 0, SIZE_MOST, &size))
+            return TRP_EINVAL;
+        (*ret)[i++] = (uint64_t)size;
+    }
+    return 0;
+}
+
+json_t *trp_sim_json_grants(const trp_ledger *b, const struct trp_grant *v, uint32_t n)
+{
+    json_t *all = json_object();
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = trp_ledger_resource_name(b, v[i].resource);
+        json_t *list = json_object_get(all, name);
+        if (!list)
+            json_object_set_new(all, name, list = json_array());
+        json_array_append_new(
+            list, json_string(trp_ledger_address(b, v[i].resource, v[i].address)));
+    }
+    return all;
 }

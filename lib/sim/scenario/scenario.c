@@ -29,8 +29,7 @@ struct run {
     uint32_t wrong_step, wrong_line;
 };
 
-/* ---- what was told -----------------------------------------------------------------
- */
+/* ---- what was told ---- */
 
 static void print_told(trp_sim_case *c, const char *word, json_t *value)
 {
@@ -84,8 +83,7 @@ static json_t *told(trp_sim_case *c, const char *word, size_t size)
     return list;
 }
 
-/* ---- expect ------------------------------------------------------------------------
- */
+/* ---- expect ---- */
 
 static bool message_matches(const struct trp_yaml_node *wanted, const json_t *texts)
 {
@@ -180,8 +178,7 @@ static void expect(struct run *r, const struct trp_sim_step *s)
     json_decref(got);
 }
 
-/* ---- steps -------------------------------------------------------------------------
- */
+/* ---- steps ---- */
 
 /* Something is wrong with a step; the first is printed in the end. */
 static void __attribute__((format(printf, 4, 5)))
@@ -297,8 +294,7 @@ static void perform_step(struct run *r, const struct trp_sim_step *s)
         expect(r, s);
 }
 
-/* ---- a file ------------------------------------------------------------------------
- */
+/* ---- a file ---- */
 
 static int open_layer(trp_sim_case *c, trp_error *err)
 {

@@ -11,8 +11,7 @@
 
 #include "core/base/array.h"
 
-/* ---- parts and nodes ---------------------------------------------------------------
- */
+/* ---- parts and nodes ---- */
 
 /* Arrays of the same length, by node or by part: each grows to the same capacity. */
 #define GROW(v, had, footprint, ret_cap)                                               \
@@ -256,8 +255,7 @@ bool trp_slurm_ledger_is_held(const trp_slurm_ledger *b, uint32_t node)
     return b->held[node];
 }
 
-/* ---- one node ----------------------------------------------------------------------
- */
+/* ---- one node ---- */
 
 bool trp_slurm_names_have(const char *features, const char *name)
 {
@@ -404,8 +402,7 @@ static void give_spot(trp_slurm_ledger *b, const struct trp_slurm_footprint *foo
     }
 }
 
-/* ---- placement ---------------------------------------------------------------------
- */
+/* ---- placement ---- */
 
 bool trp_slurm_ledger_srun_room(const trp_slurm_ledger *b)
 {

@@ -65,8 +65,7 @@ void trp_slurm_is_fine(struct trp_slurm_checking *c, const char *fmt, ...)
         add_finding(c, TRP_SLURM_FINE, "", "", text);
 }
 
-/* ---- limits that Slurm keeps -------------------------------------------------------
- */
+/* ---- limits that Slurm keeps ---- */
 
 /* Whether "cli_filter/lua,x" has lua, whichever way it is written. */
 static bool has_plugin(const char *list, const char *kind, const char *name)
@@ -127,8 +126,7 @@ static void check_devices(struct trp_slurm_checking *c)
                                      : "there are no devices (GresTypes)");
 }
 
-/* ---- who is who --------------------------------------------------------------------
- */
+/* ---- who is who ---- */
 
 static void check_munge(struct trp_slurm_checking *c)
 {
@@ -178,8 +176,7 @@ static void check_mpi(struct trp_slurm_checking *c)
                       *c->f->mpis ? c->f->mpis : "no MPI", type);
 }
 
-/* ---- versions ----------------------------------------------------------------------
- */
+/* ---- versions ---- */
 
 /* "22.05.8": 0x1605; micro versions do not differ in what programs see. */
 static unsigned family_of(const char *version)
@@ -231,8 +228,7 @@ static void check_version(struct trp_slurm_checking *c)
                       c->f->built);
 }
 
-/* ---- the plugin and the filter -----------------------------------------------------
- */
+/* ---- the plugin and the filter ---- */
 
 /* The file of the plugin. With `required` in plugstack.conf Slurm's commands do not run
  * without it. */
@@ -347,8 +343,7 @@ static void check_filter(struct trp_slurm_checking *c)
     trp_slurm_is_fine(c, "%s does Troupe's part", file->path);
 }
 
-/* ---- racks -------------------------------------------------------------------------
- */
+/* ---- racks ---- */
 
 static void check_topology(struct trp_slurm_checking *c)
 {
@@ -369,8 +364,7 @@ static void check_topology(struct trp_slurm_checking *c)
         trp_slurm_is_fine(c, "%u racks from Slurm's topology", c->f->racks);
 }
 
-/* ---- all of it ---------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 int trp_slurm_check(const struct trp_slurm_checked *it, const struct trp_slurm_facts *f,
                     struct trp_slurm_findings *ret, trp_error *err)

@@ -83,8 +83,7 @@ static void tell_unknown(struct trp_slurm_checking *c, struct trp_mark mark,
     trp_slurm_tell(c, TRP_SLURM_ERROR, at(c, mark).text, todo, "%s %s", what, wanted);
 }
 
-/* ---- partitions --------------------------------------------------------------------
- */
+/* ---- partitions ---- */
 
 static void check_partition(struct trp_slurm_checking *c, struct trp_mark mark,
                             const char *name)
@@ -135,8 +134,7 @@ static void check_partitions(struct trp_slurm_checking *c)
     trp_slurm_is_fine(c, "all partitions that are named are there");
 }
 
-/* ---- resources ---------------------------------------------------------------------
- */
+/* ---- resources ---- */
 
 static void check_gres(struct trp_slurm_checking *c, const struct trp_site_resource *r,
                        const struct trp_slurm_want *w)
@@ -244,8 +242,7 @@ static void check_resources(struct trp_slurm_checking *c)
     }
 }
 
-/* ---- routes ------------------------------------------------------------------------
- */
+/* ---- routes ---- */
 
 /* The most that a request can have of it in a partition; INT64_MAX: not known. */
 static int64_t most_of(const struct trp_slurm_checking *c,
@@ -322,8 +319,7 @@ static void check_routes(struct trp_slurm_checking *c)
     trp_slurm_is_fine(c, "every route can be taken");
 }
 
-/* ---- profiles ----------------------------------------------------------------------
- */
+/* ---- profiles ---- */
 
 /* The features of a route's constraint, where all of them are wanted. */
 static void add_features(struct trp_slurm_footprint *footprint,
@@ -430,8 +426,7 @@ static void check_profiles(struct trp_slurm_checking *c)
     trp_profiles_free(all);
 }
 
-/* ---- the driver's job --------------------------------------------------------------
- */
+/* ---- the driver's job ---- */
 
 static void check_driver(struct trp_slurm_checking *c)
 {

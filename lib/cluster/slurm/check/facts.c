@@ -26,8 +26,7 @@ static const char *arena_copy(struct trp_slurm_facts *f, const char *text)
     return trp_conf_arena_text(&f->arena, text, strlen(text));
 }
 
-/* ---- what Slurm tells --------------------------------------------------------------
- */
+/* ---- what Slurm tells ---- */
 
 static bool take_conf(struct trp_slurm_facts *f, const struct trp_slurm_line *l)
 {
@@ -118,8 +117,7 @@ int trp_slurm_facts_ask(trp_slurm_helper *h, struct trp_slurm_facts *ret,
     return code;
 }
 
-/* ---- what this host has ------------------------------------------------------------
- */
+/* ---- what this host has ---- */
 
 /* `name` in the folder of `file`, or in a folder of that list. */
 static const char *path_in(struct trp_slurm_facts *f, const char *folder, size_t n,

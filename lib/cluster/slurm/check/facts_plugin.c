@@ -19,8 +19,7 @@
 
 enum { LINE = 4096, DEPTH = 8 };
 
-/* ---- plugstack.conf ----------------------------------------------------------------
- */
+/* ---- plugstack.conf ---- */
 
 static const char *arena_copy(struct trp_slurm_facts *f, const char *text)
 {
@@ -98,8 +97,7 @@ void trp_slurm_facts_plugstack(struct trp_slurm_facts *f, const char *path)
     read_stack(f, path, 0);
 }
 
-/* ---- the plugin --------------------------------------------------------------------
- */
+/* ---- the plugin ---- */
 
 struct image {
     const char *v;

@@ -213,8 +213,7 @@ static bool pass_on(trp_slurm_helper *h, const struct trp_slurm_line *line)
     return true;
 }
 
-/* ---- a libslurm that is not the cluster's ------------------------------------------
- */
+/* ---- a libslurm that is not the cluster's ---- */
 
 /* What Slurm's commands are here, "24.11.5"; empty: not known. They print "slurm
  * 24.11.5", or "slurm-wlm 24.11.5". */
@@ -274,8 +273,7 @@ static int tell_gone(const char *call, trp_error *err)
     return tell_unfit(err, why);
 }
 
-/* ---- answers -----------------------------------------------------------------------
- */
+/* ---- answers ---- */
 
 static int refusal(const struct trp_slurm_line *line, const char *call, trp_error *err)
 {

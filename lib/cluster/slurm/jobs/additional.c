@@ -16,8 +16,7 @@
 
 enum { OWED = 256 };
 
-/* ---- the list ----------------------------------------------------------------------
- */
+/* ---- the list ---- */
 
 struct trp_slurm_job *trp_additional_add(struct trp_slurm *s,
                                          struct trp_slurm_kind_jobs *w, uint32_t units,
@@ -56,8 +55,7 @@ void trp_additional_forget(struct trp_slurm_job *j)
     free(j);
 }
 
-/* ---- a job begins ------------------------------------------------------------------
- */
+/* ---- a job begins ---- */
 
 static bool is_ahead(const struct trp_slurm *s, const struct trp_slurm_kind_jobs *w)
 {
@@ -152,8 +150,7 @@ bool trp_slurm_additional_guard(struct trp_slurm *s, uint32_t id)
     return false;
 }
 
-/* ---- the whole ---------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 static bool somebody_waits(const struct trp_slurm *s)
 {

@@ -16,8 +16,7 @@ enum { NODES_MS = 10000 };
 /* `refusal` of cluster/slurm/line.h. */
 enum refusal { BUSY, WAIT, NEVER, LOST };
 
-/* ---- words -------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 static void notice(struct trp_slurm *s, struct trp_slurm_kind_jobs *w, const char *text)
 {
@@ -115,8 +114,7 @@ void trp_slurm_additional_why(const struct trp_slurm *s,
     }
 }
 
-/* ---- asking ------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 /* The next look refuses them. */
 static void on_never(struct trp_slurm *s, struct trp_slurm_kind_jobs *w, uint32_t count,
@@ -415,8 +413,7 @@ void trp_slurm_additional_less_room(struct trp_slurm *s)
     }
 }
 
-/* ---- what the cluster has ----------------------------------------------------------
- */
+/* ---- what the cluster has ---- */
 
 static void on_nodes(void *context, const struct trp_slurm_end *end)
 {
@@ -497,8 +494,7 @@ int trp_slurm_additional_needed(struct trp_slurm *s, struct trp_slurm_request *r
     return code;
 }
 
-/* ---- how long it would take --------------------------------------------------------
- */
+/* ---- how long it would take ---- */
 
 struct when {
     struct trp_slurm *slurm;

@@ -12,8 +12,7 @@
 enum { POLLS_MOST = 6, NEW_S = 10 };
 #define TOO_SHORT_NS INT64_C(60000000000)
 
-/* ---- the end of a job --------------------------------------------------------------
- */
+/* ---- the end of a job ---- */
 
 static void give_back(struct trp_slurm_job *j)
 {
@@ -218,8 +217,7 @@ void trp_slurm_additional_lost(struct trp_slurm *s)
     trp_slurm_pump_soon(s);
 }
 
-/* ---- polling -----------------------------------------------------------------------
- */
+/* ---- polling ---- */
 
 static int on_polled_one(void *context, const struct trp_slurm_line *line,
                          trp_error *err)

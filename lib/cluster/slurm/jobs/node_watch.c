@@ -37,8 +37,7 @@ static bool is_own(const struct trp_slurm *s, uint32_t node)
            s->inventory.parts[n->part].leader == s->inventory.parts[0].leader;
 }
 
-/* ---- an answer ---------------------------------------------------------------------
- */
+/* ---- an answer ---- */
 
 static bool is_doubted(enum trp_slurm_standing standing)
 {
@@ -224,8 +223,7 @@ static void on_answer(void *context, const struct trp_slurm_end *end)
     wait_ms(s, w->again ? DOUBT_MS : ms);
 }
 
-/* ---- asking ------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 /* An executor that vanished may have ended well after all. */
 bool trp_slurm_watch_has_doubts(const struct trp_slurm *s)

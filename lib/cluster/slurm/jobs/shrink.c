@@ -51,8 +51,7 @@ void trp_slurm_shrink_free(struct trp_slurm *s)
     free(s->shrink.own.nodes);
 }
 
-/* ---- giving nodes back -------------------------------------------------------------
- */
+/* ---- giving nodes back ---- */
 
 static bool is_of(const struct trp_slurm *s, uint32_t node, uint32_t part)
 {
@@ -184,8 +183,7 @@ void trp_slurm_shrink_job(struct trp_slurm_shrinking *x, const bool *going, bool
     free(left);
 }
 
-/* ---- the driver's own job ----------------------------------------------------------
- */
+/* ---- the driver's own job ---- */
 
 static bool may_own(const struct trp_slurm *s)
 {

@@ -117,8 +117,7 @@ bool trp_slurm_tidy_in(const struct trp_slurm *s, uint32_t part)
     return false;
 }
 
-/* ---- the step ----------------------------------------------------------------------
- */
+/* ---- the step ---- */
 
 int trp_slurm_tidy_main(int argc, char **argv)
 {
@@ -163,8 +162,7 @@ static void start_tidying(struct trp_slurm *s, struct trp_slurm_debris *d)
     trp_argv_free(env);
 }
 
-/* ---- looking after them ------------------------------------------------------------
- */
+/* ---- looking after them ---- */
 
 /* Nothing can be sent there any more. */
 static bool is_lost(const struct trp_slurm *s, uint32_t node)

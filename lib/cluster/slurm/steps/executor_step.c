@@ -76,8 +76,7 @@ void trp_slurm_executor_needed_now(struct trp_slurm_executor *e)
         trp_slurm_executor_refuse(e, "it cannot be asked for");
 }
 
-/* ---- the end -----------------------------------------------------------------------
- */
+/* ---- the end ---- */
 
 static void free_executor(struct trp_slurm_executor *e)
 {
@@ -321,8 +320,7 @@ bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow)
     return true;
 }
 
-/* ---- srun's pipes ------------------------------------------------------------------
- */
+/* ---- srun's pipes ---- */
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
@@ -379,8 +377,7 @@ static void on_complained(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     e->heard.complained.text[e->heard.complained.size] = '\0';
 }
 
-/* ---- the beginning -----------------------------------------------------------------
- */
+/* ---- the beginning ---- */
 
 static char *make_entry(const struct trp_slurm_executor *e, trp_error *err)
 {

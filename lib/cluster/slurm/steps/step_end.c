@@ -97,8 +97,7 @@ enum trp_slurm_verdict trp_slurm_executor_verdict(const struct trp_slurm_executo
     return trp_slurm_executor_in_order(e) ? TRP_SLURM_END_AS_TOLD : TRP_SLURM_END_DIED;
 }
 
-/* ---- where starts fail -------------------------------------------------------------
- */
+/* ---- where starts fail ---- */
 
 void trp_slurm_executor_note_came(struct trp_slurm_executor *e,
                                   const struct trp_slurm_line *line)

@@ -76,8 +76,7 @@ struct step {
     uint32_t nlists;
 };
 
-/* ---- beginning ---------------------------------------------------------------------
- */
+/* ---- beginning ---- */
 
 static int fail(const char *fmt, const char *what)
 {
@@ -159,8 +158,7 @@ static int open_log(const struct step *s)
     return fd;
 }
 
-/* ---- discovery scripts -------------------------------------------------------------
- */
+/* ---- discovery scripts ---- */
 
 /* Runs the script of a word RESOURCE=COUNT=VARIABLE=PATH, which is taken apart, unless
  * the variable says it. Ends when the driver has changed its mind: nothing but that is
@@ -270,8 +268,7 @@ static int start_mpirun(struct step *s)
     return s->pid > 0 ? 0 : 1;
 }
 
-/* ---- running and ending ------------------------------------------------------------
- */
+/* ---- running and ending ---- */
 
 static void kill_at(struct step *s, int64_t at)
 {

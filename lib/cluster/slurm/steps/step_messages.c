@@ -266,8 +266,7 @@ void trp_slurm_executor_hear(struct trp_slurm_executor *e,
     }
 }
 
-/* ---- its end -----------------------------------------------------------------------
- */
+/* ---- its end ---- */
 
 void trp_slurm_executor_complaint(const struct trp_slurm_executor *e, char *text,
                                   size_t size)
