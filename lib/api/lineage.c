@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "api/job.h"
+#include "api/narrow.h"
 #include "api/sample.h"
 #include "core/base/array.h"
 
@@ -83,53 +84,54 @@ static int check_size(trp_context *ctx, const struct trp_told *t)
 
 /* ---- telling ---- */
 
-/* The kept dataset that each partition of `d` is made of one partition of; NULL. */
-static trp_dataset *kept_below(trp_dataset *d)
-{
-    while (d && d->kind != TRP_NODE_UNION && d->kind != TRP_NODE_COALESCE &&
-           !trp_dataset_keeps(d))
-        d = d->a;
-    return d && trp_dataset_keeps(d) ? d : NULL;
-}
-
 /* What the tasks of a told one read: of a kept dataset what it is made of. */
 static trp_dataset *made_of(const struct trp_told *t)
 {
     return t->kept ? t->node->a : trp_told_last(t);
 }
 
-/* The kept dataset on the way, or the sides that the chain of the last walk reads. */
-static struct trp_dataset_parent *parents(const trp_context *ctx,
-                                          const struct trp_told *t, uint32_t *ret_n)
+/* A kept dataset in the last walk, but for `except`; NULL: none. Those further down are
+ * found first, mostly. */
+static trp_dataset *kept_in_walk(const trp_context *ctx, const trp_dataset *except,
+                                 bool untold)
 {
-    const trp_dataset *kept = kept_below(made_of(t));
-    uint32_t n = kept != NULL;
-    for (size_t i = 0; !kept && i < ctx->nnodes; i++)
-        if (ctx->nodes[i]->kind == TRP_NODE_WIDE)
-            n += ctx->nodes[i]->wide.plan.nsides;
-    struct trp_dataset_parent *p = malloc((n ? n : 1) * sizeof(*p));
-    n = 0;
-    if (p && kept)
-        p[n++] = (struct trp_dataset_parent){kept->persist.dataset, false};
-    for (size_t i = 0; p && !kept && i < ctx->nnodes; i++) {
-        const trp_dataset *d = ctx->nodes[i];
-        for (uint32_t k = 0; d->kind == TRP_NODE_WIDE && k < d->wide.plan.nsides; k++)
-            p[n++] = (struct trp_dataset_parent){d->wide.plan.dataset[k], true};
+    for (size_t i = ctx->nnodes; i-- > 0;) {
+        trp_dataset *d = ctx->nodes[i];
+        if (d != except && trp_dataset_keeps(d) &&
+            (!untold || d->persist.dataset == TRP_NONE))
+            return d;
     }
-    *ret_n = n;
-    return p;
+    return NULL;
 }
 
-/* Whether hosts are named before the next kept dataset, which knows its own. */
-static bool prefers(const trp_context *ctx, const struct trp_told *t)
+/* All sides that the chain of the last walk reads. */
+static int find_sides(const trp_context *ctx, struct trp_narrow *ret)
 {
-    const trp_dataset *kept = kept_below(made_of(t));
-    if (!kept)
-        return trp_chain_prefers(ctx);
-    for (const trp_dataset *d = made_of(t); d != kept; d = d->a)
-        if (d->kind == TRP_NODE_PREFER)
-            return true;
-    return false;
+    *ret = (struct trp_narrow){.prefers = trp_chain_prefers(ctx)};
+    for (size_t i = 0; i < ctx->nnodes; i++) {
+        const trp_dataset *d = ctx->nodes[i];
+        for (uint32_t k = 0; d->kind == TRP_NODE_WIDE && k < d->wide.plan.nsides; k++)
+            if (trp_narrow_add(
+                    ret, (struct trp_dataset_parent){.dataset = d->wide.plan.dataset[k],
+                                                     .shuffle = true}) < 0)
+                return TRP_ENOMEM;
+    }
+    return 0;
+}
+
+/* What the chain of the last walk reads. All tasks of a barrier stage begin at once, on
+ * as many slots, so there what is kept counts one to one alone. */
+static int find_parents(const trp_context *ctx, const struct trp_told *t,
+                        struct trp_narrow *ret)
+{
+    if (kept_in_walk(ctx, t->kept ? t->node : NULL, false)) {
+        if (trp_narrow_find(made_of(t), ret) < 0)
+            return TRP_ENOMEM;
+        if (ret->one_to_one || t->kept || !is_barrier(ctx))
+            return 0;
+        trp_narrow_free(ret);
+    }
+    return find_sides(ctx, ret);
 }
 
 static int preferences(trp_dataset *d, struct trp_dataset_place **ret, uint32_t *ret_n)
@@ -157,19 +159,21 @@ static int tell_driver(trp_context *ctx, const struct trp_told *t)
                                     .profile = t->profile,
                                     .cached = t->kept,
                                     .barrier = !t->kept && is_barrier(ctx)};
-    struct trp_dataset_parent *p = parents(ctx, t, &spec.nparents);
+    struct trp_narrow reads = {0};
     struct trp_dataset_place *prefer = NULL;
     trp_error err;
     uint32_t id;
     int rc = TRP_ENOMEM;
     trp_error_set(&err, rc, "out of memory for an action");
-    if (p && (!prefers(ctx, t) || preferences(last, &prefer, &spec.nprefer) == 0)) {
-        spec.parents = p;
+    if (find_parents(ctx, t, &reads) == 0 &&
+        (!reads.prefers || preferences(last, &prefer, &spec.nprefer) == 0)) {
+        spec.parents = reads.parents;
+        spec.nparents = reads.nparents;
         spec.prefer = prefer;
         rc = ctx->in_line ? trp_inline_dataset(ctx->in_line, &spec, &id, &err)
                           : trp_driver_dataset(ctx->driver, &spec, &id, &err);
     }
-    free(p);
+    trp_narrow_free(&reads);
     free(prefer);
     return rc < 0 ? trp_context_fail(ctx, rc, "%s: %s", t->name, err.text) : 0;
 }
@@ -196,15 +200,19 @@ static int tell(trp_context *ctx, struct trp_told *t)
     return rc;
 }
 
-/* Tells of the kept datasets that `d` is made of one to one, the deepest first, and walks
- * `d`. The sides behind them are told. */
+/* Tells of the kept datasets that `d` is made of, the deepest first, and walks `d`. The
+ * sides behind them are told. */
 static int tell_kept(trp_context *ctx, trp_dataset *d)
 {
     for (;;) {
-        trp_dataset *next = NULL;
-        for (trp_dataset *k = kept_below(d); k; k = kept_below(k->a))
-            next = k->persist.dataset == TRP_NONE ? k : next;
-        int rc = trp_chain_walk(next ? next : d);
+        int rc = trp_chain_walk(d);
+        trp_dataset *next = NULL,
+                    *below = rc == 0 ? kept_in_walk(ctx, NULL, true) : NULL;
+        while (rc == 0 && below) {
+            next = below;
+            rc = trp_chain_walk(next);
+            below = kept_in_walk(ctx, next, true);
+        }
         if (rc < 0 || !next)
             return rc;
         struct trp_told t = {.node = next, .kept = true};

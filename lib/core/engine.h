@@ -185,6 +185,11 @@ struct trp_stage_spec {
 struct trp_dataset_parent {
     uint32_t dataset; /* added before */
     bool shuffle;     /* else narrow: computed in the same task */
+    /* Narrow: the first of the child's partitions that read it, and which of the
+     * parent's: partition begin + i reads first[i] .. first[i + 1]. Without `first` it
+     * reads the i-th, to the parent's last one. */
+    uint32_t begin, nfirst;
+    const uint32_t *first;
 };
 struct trp_dataset_place { /* a partition prefers a host */
     uint32_t partition;

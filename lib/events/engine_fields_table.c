@@ -82,6 +82,8 @@ TABLE(job, trp_job_spec, job_fields);
 static const struct trp_field dataset_parent_fields[] = {
     FIELD(UNSIGNED, trp_dataset_parent, dataset),
     YES_NO(trp_dataset_parent, shuffle),
+    FIELD(UNSIGNED, trp_dataset_parent, begin),
+    LIST(ARRAY, trp_dataset_parent, first, nfirst, &partition),
 };
 TABLE(dataset_parent, trp_dataset_parent, dataset_parent_fields);
 

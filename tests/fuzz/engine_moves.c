@@ -119,6 +119,7 @@ void move_dataset(struct fuzz_world *w, struct fuzz_bytes *b)
         {3, "h2"},
         {9, "h0"}
     };
+    static const uint32_t runs[] = {0, 1, 1, 2, 3, 5, 4};
     struct trp_dataset_parent parents[PARENTS];
     uint8_t what = fuzz_byte(b), kind = fuzz_byte(b);
     struct trp_dataset_spec spec = {.name = "d",
@@ -139,6 +140,12 @@ void move_dataset(struct fuzz_world *w, struct fuzz_bytes *b)
         uint8_t p = fuzz_byte(b);
         parents[i] = (struct trp_dataset_parent){
             .dataset = (p >> 1) % (w->ndatasets + 1), .shuffle = p & 1};
+        if (p & 1)
+            continue;
+        p = fuzz_byte(b);
+        parents[i].begin = p & 1 ? p >> 1 & 7 : 0;
+        parents[i].nfirst = p >> 4 & 7;
+        parents[i].first = runs;
     }
     if (w->features && w->ndatasets < 32)
         w->ndatasets += world_step(w, &ev) == 0;

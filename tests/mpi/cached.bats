@@ -31,6 +31,13 @@ ends() { events r | grep SparkListenerTaskEnd | grep '"Reason":"Success"'; }
     [ "$(awk '{ print $2 }' calls | sort -u | wc -l)" = 2 ]
 }
 
+@test "what is kept is read where it is beside others, and two partitions together" {
+    cached beside memory
+    [ "$(called)" = "2 2 2 2 0 0 0 0 " ] # tasks that have two each
+    # behind the first action
+    [ "$(ends | grep -v '"Stage ID":0,' | grep -c '"Locality":"PROCESS_LOCAL"')" = 40 ]
+}
+
 @test "what is kept on the disk is computed once" {
     cached plain disk
     [ "$(called)" = "1 1 1 1 1 1 1 1 " ]

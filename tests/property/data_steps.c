@@ -18,8 +18,8 @@ static void play_dataset(struct data_world *w, const uint32_t *a)
     if (id == DW_DATASETS)
         return;
     for (uint32_t k = 0; id && k < 2 && !rng_one_in(&r, 3); k++)
-        parents[spec.nparents++] =
-            (struct trp_dataset_parent){rng_below(&r, id), !rng_one_in(&r, 3)};
+        parents[spec.nparents++] = (struct trp_dataset_parent){
+            .dataset = rng_below(&r, id), .shuffle = !rng_one_in(&r, 3)};
     spec.barrier = rng_one_in(&r, 5);
     spec.indeterminate = rng_one_in(&r, 6);
     spec.cached = rng_one_in(&r, 4);

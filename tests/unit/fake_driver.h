@@ -40,6 +40,7 @@ static inline int fake_sync(const struct trp_task_info *info, enum trp_sync_kind
 
 struct fake_dataset {
     char *name, *places; /* preferred hosts, "a b|c|": by task; "": none */
+    char *reads;         /* of kept ones: "DATASET from BEGIN[: FIRST …]; " each */
     uint32_t partitions, nparents, *parents;
     trp_profile_id profile;
     gboolean barrier, kept;
@@ -131,21 +132,30 @@ static void fake_parents(trp_driver *d, struct fake_dataset *f,
                          const struct trp_dataset_spec *spec)
 {
     const struct trp_dataset_parent *p = spec->parents;
-    if (spec->nparents == 1 && !p[0].shuffle) {
-        const struct fake_dataset *kept = &d->datasets[p[0].dataset];
-        g_assert_true(kept->kept);
-        g_assert_cmpuint(kept->partitions, ==, spec->partitions);
-        f->nparents = kept->nparents;
-        f->parents = g_memdup2(kept->parents, (kept->nparents + 1) * sizeof(uint32_t));
-        return;
-    }
-    f->nparents = spec->nparents;
-    f->parents = g_new(uint32_t, spec->nparents + 1);
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    GString *reads = g_string_new(NULL);
     for (uint32_t i = 0; i < spec->nparents; i++) {
-        g_assert_true(p[i].shuffle);
         g_assert_cmpuint(p[i].dataset, <, d->ndatasets);
-        f->parents[i] = p[i].dataset;
+        const struct fake_dataset *kept = &d->datasets[p[i].dataset];
+        if (p[i].shuffle) {
+            g_array_append_val(all, p[i].dataset);
+            continue;
+        }
+        const uint32_t n = p[i].nfirst ? p[i].nfirst - 1 : kept->partitions;
+        g_assert_true(kept->kept);
+        g_assert_cmpuint(p[i].begin + n, <=, spec->partitions);
+        g_assert_true(!p[i].nfirst ||
+                      (p[i].first[0] == 0 && p[i].first[n] == kept->partitions));
+        g_string_append_printf(reads, "%u from %u%s", p[i].dataset, p[i].begin,
+                               p[i].nfirst ? ":" : "");
+        for (uint32_t k = 0; k < p[i].nfirst; k++)
+            g_string_append_printf(reads, " %u", p[i].first[k]);
+        g_string_append(reads, "; ");
+        g_array_append_vals(all, kept->parents, kept->nparents);
     }
+    f->nparents = all->len;
+    f->parents = (uint32_t *)(void *)g_array_free(all, FALSE);
+    f->reads = g_string_free(reads, FALSE);
 }
 
 void trp_driver_unpersist(trp_driver *d, uint32_t dataset)
@@ -483,6 +493,7 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     for (uint32_t i = 0; i < d->ndatasets; i++) {
         g_free(d->datasets[i].name);
         g_free(d->datasets[i].places);
+        g_free(d->datasets[i].reads);
         g_free(d->datasets[i].parents);
         g_free(d->datasets[i].outputs);
     }

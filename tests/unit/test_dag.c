@@ -406,6 +406,80 @@ static void a_chain_of_shuffles_of_any_depth_runs(void)
     world_free(&w);
 }
 
+/* Preferred places of a task of the last stage: "executor executor …". */
+static void assert_places(struct world *w, uint32_t task, const char *want)
+{
+    struct trp_preferences p;
+    const struct trp_stage *s = w->engine->stages[w->engine->nstages - 1];
+    g_autoptr(GString) got = g_string_new(NULL);
+    if (trp_dag_prefer(w->engine, s, NULL, &p))
+        for (uint32_t i = p.first[task]; i < p.first[task + 1]; i++)
+            g_string_append_printf(got, "%u ", p.places[i].executor);
+    g_assert_cmpstr(got->str, ==, want);
+}
+
+static void keep(struct world *w, uint32_t dataset, uint32_t partition, uint32_t x)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_CACHED, .cached = {dataset, partition, {x}, false}
+    };
+    world_step(w, &ev);
+}
+
+/* Two kept datasets beside each other, of which what the first reads is not computed
+ * when all of it is there, and the same with three partitions taken together. */
+static void tasks_go_where_most_of_their_partitions_are(void)
+{
+    static const uint32_t left[] = {0, 3, 4}, right[] = {0, 2};
+    struct world w;
+    start(&w, 3, true);
+    struct trp_dataset_spec a = {.name = "a", .partitions = 2};
+    struct trp_dataset_parent from_a = {.dataset = add_dataset(&w, &a),
+                                        .shuffle = true};
+    struct trp_dataset_spec kept = {.name = "kept",
+                                    .partitions = 4,
+                                    .parents = &from_a,
+                                    .nparents = 1,
+                                    .cached = true};
+    struct trp_dataset_spec other = {.name = "other", .partitions = 2, .cached = true};
+    struct trp_dataset_parent both[] = {
+        {.dataset = add_dataset(&w, &kept)    },
+        { .dataset = add_dataset(&w,                  &other), .begin = 4}
+    };
+    struct trp_dataset_spec beside = {
+        .name = "beside", .partitions = 6, .parents = both, .nparents = 2};
+    uint32_t of_runs = add_dataset(&w, &beside);
+    for (uint32_t i = 0; i < 4; i++)
+        keep(&w, both[0].dataset, i, i == 1);
+    keep(&w, both[1].dataset, 0, 1);
+    keep(&w, both[1].dataset, 1, 2);
+    submit_dataset(&w, of_runs);
+    for (uint32_t i = 0; i < 6; i++)
+        assert_places(&w, i, i == 1 || i == 4 ? "1 " : i == 5 ? "2 " : "0 ");
+    for (guint i = 0; i < w.attempts->len; i++) /* none of a's */
+        g_assert_cmpuint(attempt(&w, i)->stage.n, ==, 1);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.verdicts->len, ==, 6);
+
+    both[0].first = left;
+    both[0].nfirst = 3;
+    both[1].begin = 1;
+    both[1].first = right;
+    both[1].nfirst = 2;
+    beside.partitions = 2;
+    submit_dataset(&w, add_dataset(&w, &beside));
+    assert_places(&w, 0, "0 ");     /* 0 1 0 */
+    assert_places(&w, 1, "0 1 2 "); /* 0 and 1 2 */
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+
+    both[1].begin = 2;
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&beside}};
+    trp_error err;
+    g_assert_cmpint(trp_engine_step(w.engine, w.now, &ev, &err), ==, TRP_EINVAL);
+    world_free(&w);
+}
+
 static void many_parents_cost_a_look_each(void)
 {
     enum { N = 20000 };
@@ -415,7 +489,8 @@ static void many_parents_cost_a_look_each(void)
     struct trp_dataset_spec spec = {.name = "d", .partitions = 1};
     struct trp_dataset_parent *parents = g_new0(struct trp_dataset_parent, N);
     for (uint32_t i = 0; i < N; i++)
-        parents[i] = (struct trp_dataset_parent){add_dataset(&w, &spec), true};
+        parents[i] = (struct trp_dataset_parent){.dataset = add_dataset(&w, &spec),
+                                                 .shuffle = true};
     spec.parents = parents;
     spec.nparents = N;
     submit_dataset(&w, add_dataset(&w, &spec));
@@ -428,6 +503,29 @@ static void many_parents_cost_a_look_each(void)
 /* ---- random streams ---- */
 
 enum { DATASETS = 12 };
+
+/* Narrow ones: one to one, from some partition on, or in runs. */
+static struct trp_dataset_parent random_parent(struct world *w, GRand *r, uint32_t i,
+                                               const struct trp_dataset_spec *child)
+{
+    static uint32_t all[3][6];
+    const uint32_t partitions = child->partitions;
+    uint32_t *first = all[child->nparents];
+    struct trp_dataset_parent p = {.dataset = (uint32_t)g_rand_int_range(r, 0, (int)i),
+                                   .shuffle = g_rand_int_range(r, 0, 3) > 0};
+    const uint32_t n = w->engine->dag.graph.v[p.dataset].partitions;
+    const int how = p.shuffle ? 0 : g_rand_int_range(r, 0, 3);
+    if (how > 0)
+        p.begin = (uint32_t)g_rand_int_range(r, 0, (int)partitions + 1);
+    if (how > 1) {
+        p.first = first;
+        p.nfirst =
+            1 + (uint32_t)g_rand_int_range(r, 0, (int)(partitions - p.begin) + 1);
+        for (uint32_t k = 0; k < p.nfirst; k++)
+            first[k] = n * k / p.nfirst;
+    }
+    return p;
+}
 
 static void random_datasets(struct world *w, GRand *r)
 {
@@ -444,10 +542,10 @@ static void random_datasets(struct world *w, GRand *r)
             .prefer = &place,
         };
         spec.nprefer = spec.partitions && g_rand_boolean(r);
-        for (uint32_t k = 0; i && k < 3 && g_rand_boolean(r); k++)
-            parents[spec.nparents++] =
-                (struct trp_dataset_parent){(uint32_t)g_rand_int_range(r, 0, (int)i),
-                                            g_rand_int_range(r, 0, 3) > 0};
+        for (uint32_t k = 0; i && k < 3 && g_rand_boolean(r); k++) {
+            parents[k] = random_parent(w, r, i, &spec);
+            spec.nparents++;
+        }
         add_dataset(w, &spec);
     }
 }
@@ -650,6 +748,7 @@ int main(int argc, char **argv)
     ADD(a_second_job_runs_on_the_first_ones_outputs);
     ADD(a_narrow_chain_of_any_depth_is_one_stage);
     ADD(a_chain_of_shuffles_of_any_depth_runs);
+    ADD(tasks_go_where_most_of_their_partitions_are);
     ADD(many_parents_cost_a_look_each);
     ADD(random_streams_end_every_job);
     return g_test_run();

@@ -219,8 +219,42 @@ static void preferred_hosts_stay_where_they_were_named(void)
     g_assert_true(fake.datasets[0].kept);
     assert_count(trp_prefer(d, above), 100);
     g_assert_cmpstr(fake.places, ==, "c|d|");
-    assert_count(trp_coalesce(d, 1), 100); /* no longer one to one */
-    g_assert_cmpstr(fake.places, ==, "a b|");
+    assert_count(trp_coalesce(d, 1), 100); /* the kept one's own */
+    g_assert_cmpstr(fake.places, ==, "");
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+static const char *reads_of(trp_dataset *d, uint64_t want)
+{
+    assert_count(d, want);
+    return fake.datasets[fake.ndatasets - 1].reads;
+}
+
+/* Tasks are told to go where what they read is kept, however it is put together. */
+static void kept_ones_are_found_beside_each_other_and_in_runs(void)
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *a = trp_transform(trp_range(ctx, 0, 40, 4), counted, NULL, 0);
+    trp_dataset *b = trp_transform(trp_range(ctx, 0, 30, 3), counted, NULL, 0);
+    a = trp_persist(a, TRP_MEMORY_ONLY); /* dataset 0 */
+    g_assert_cmpstr(reads_of(trp_transform(a, passed, NULL, 0), 40), ==, "0 from 0; ");
+    g_assert_cmpstr(reads_of(trp_union(b, a), 70), ==, "0 from 3; ");
+    g_assert_cmpstr(reads_of(trp_union(a, a), 80), ==, "0 from 0; 0 from 4; ");
+    g_assert_cmpstr(reads_of(trp_coalesce(a, 3), 40), ==, "0 from 0: 0 1 2 4; ");
+    b = trp_persist(b, TRP_MEMORY_ONLY);
+    trp_dataset *both = trp_union(a, b);
+    uint32_t id = fake.ndatasets;
+    g_autofree char *want = g_strdup_printf("0 from 0: 0 3 4; %u from 1: 0 3; ", id);
+    g_assert_cmpstr(reads_of(trp_coalesce(both, 2), 70), ==, want);
+    both = trp_coalesce(trp_union(trp_union(b, a), b), 4);
+    g_autofree char *three = g_strdup_printf("%u from 0: 0 2 3; 0 from 1: 0 2 4; "
+                                             "%u from 3: 0 3; ",
+                                             id, id);
+    g_assert_cmpstr(reads_of(both, 100), ==, three);
+    g_autofree char *again = g_strdup_printf("%u from 0: 0 3; 0 from 0: 0 2 4; "
+                                             "%u from 1: 0 3; ",
+                                             id, id);
+    g_assert_cmpstr(reads_of(trp_coalesce(both, 2), 100), ==, again);
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
@@ -347,6 +381,7 @@ int main(int argc, char **argv)
     TEST(unpersisted_it_is_computed_for_each_action);
     TEST(what_a_barrier_stage_computes_is_not_kept);
     TEST(preferred_hosts_stay_where_they_were_named);
+    TEST(kept_ones_are_found_beside_each_other_and_in_runs);
     TEST(a_checkpoint_is_written_once_and_read_from_then_on);
     TEST(behind_shuffles_and_checkpoints);
     TEST(a_task_that_failed_leaves_no_part);

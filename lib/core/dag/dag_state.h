@@ -113,6 +113,7 @@ struct trp_stage {
     uint32_t dataset; /* TRP_NONE: given as a stage */
     uint32_t shuffle; /* map: its number among the map outputs */
     bool cache_in_chain;
+    bool has_runs;    /* a dataset of the chain is made of runs of partitions */
     uint32_t *prefer; /* datasets of the chain that may prefer places, in their order */
     uint32_t nprefer;
 
@@ -198,6 +199,11 @@ struct trp_dag {
     struct trp_stack found;   /* stages that the last one found */
     const struct trp_dag_alone *alone; /* NULL but in scenarios */
     struct trp_place *places;          /* work memory of preferences.c */
+    struct trp_read {                  /* partitions of a dataset that a task reads */
+        uint32_t dataset, from, to;
+        bool spare; /* of no interest when others say something */
+    } * reads;
+    uint32_t nreads, reads_cap;
     uint32_t *place_first;
     uint32_t places_cap, place_first_cap;
 };

@@ -85,6 +85,8 @@ static bool note_preferences(struct trp_engine *e, struct trp_stage *s)
     for (uint32_t i = 0; i < g->chain.n; i++) {
         const struct trp_dataset *d = &g->v[g->chain.v[i]];
         s->cache_in_chain |= d->may_cache;
+        for (uint32_t k = 0; k < d->nparents; k++)
+            s->has_runs |= d->parents[k].begin || d->parents[k].nfirst;
         if (may_prefer(d))
             s->prefer[s->nprefer++] = g->chain.v[i];
     }

@@ -12,6 +12,8 @@
 static void dataset_free(struct trp_dataset *d)
 {
     free(d->name);
+    for (uint32_t i = 0; i < d->nparents; i++)
+        free(d->parents[i].first);
     free(d->parents);
     free(d->prefer_first);
     free(d->prefer_hosts);
@@ -34,6 +36,20 @@ void trp_graph_free(struct trp_graph *g)
 
 /* ---- adding ---- */
 
+/* Runs that grow, within both datasets. */
+static bool runs_are_good(const struct trp_graph *g, const struct trp_dataset_spec *s,
+                          const struct trp_dataset_parent *p)
+{
+    uint32_t last = g->v[p->dataset].partitions;
+    if (p->nfirst == 0)
+        return true;
+    for (uint32_t i = p->nfirst; i-- > 0; last = p->first[i])
+        if (p->first[i] > last)
+            return false;
+    return !p->shuffle && p->begin <= s->partitions &&
+           p->nfirst - 1 <= s->partitions - p->begin;
+}
+
 static int check(const struct trp_graph *g, const struct trp_dataset_spec *s,
                  trp_error *err)
 {
@@ -46,6 +62,13 @@ static int check(const struct trp_graph *g, const struct trp_dataset_spec *s,
             return trp_error_set(err, TRP_EINVAL,
                                  "dataset %s: its parent does not stand before it",
                                  name);
+    for (uint32_t i = 0; i < s->nparents; i++)
+        if (!runs_are_good(g, s, &s->parents[i]))
+            return trp_error_set(
+                err, TRP_EINVAL,
+                "dataset %s: the partitions that it reads of its parent "
+                "are out of order",
+                name);
     for (uint32_t i = 0; i < s->nprefer; i++)
         if (s->prefer[i].partition >= s->partitions ||
             (i && s->prefer[i].partition < s->prefer[i - 1].partition))
@@ -64,7 +87,17 @@ static bool copy_parents(struct trp_graph *g, struct trp_dataset *d,
     for (; d->nparents < s->nparents; d->nparents++) {
         const struct trp_dataset_parent *p = &s->parents[d->nparents];
         const struct trp_dataset *parent = &g->v[p->dataset];
-        d->parents[d->nparents] = (struct trp_dataset_edge){p->dataset, p->shuffle};
+        struct trp_dataset_edge edge = {.dataset = p->dataset,
+                                        .shuffle = p->shuffle,
+                                        .begin = p->begin,
+                                        .nfirst = p->nfirst};
+        if (p->nfirst) {
+            edge.first = malloc(p->nfirst * sizeof(*edge.first));
+            if (!edge.first)
+                return false;
+            memcpy(edge.first, p->first, p->nfirst * sizeof(*edge.first));
+        }
+        d->parents[d->nparents] = edge;
         d->indeterminate |= parent->indeterminate;
         d->barrier |= parent->barrier && !p->shuffle;
     }
@@ -140,14 +173,19 @@ static bool visit(struct trp_graph *g, uint32_t dataset)
     return true;
 }
 
-static bool walk(struct trp_graph *g, uint32_t dataset, bool stop_at_cached)
+void trp_graph_begin_walk(struct trp_graph *g)
 {
-    g->todo.n = g->shuffles.n = g->chain.n = g->profiles.n = 0;
     if (++g->walk == 0) { /* the numbers are used up: start them again */
         for (uint32_t i = 0; i < g->n; i++)
             g->v[i].seen = g->v[i].read = 0;
         g->walk = 1;
     }
+}
+
+static bool walk(struct trp_graph *g, uint32_t dataset, bool stop_at_cached)
+{
+    g->todo.n = g->shuffles.n = g->chain.n = g->profiles.n = 0;
+    trp_graph_begin_walk(g);
     if (!trp_stack_push(&g->todo, dataset))
         return false;
     while (g->todo.n) {
@@ -172,6 +210,19 @@ bool trp_graph_walk(struct trp_graph *g, uint32_t dataset)
 bool trp_graph_walk_missing(struct trp_graph *g, uint32_t dataset)
 {
     return walk(g, dataset, true);
+}
+
+bool trp_graph_run(const struct trp_graph *g, const struct trp_dataset_edge *edge,
+                   uint32_t from, uint32_t to, uint32_t *ret_from, uint32_t *ret_to)
+{
+    const uint32_t n = edge->nfirst ? edge->nfirst - 1 : g->v[edge->dataset].partitions;
+    from = from > edge->begin ? from - edge->begin : 0;
+    to = to > edge->begin ? to - edge->begin : 0;
+    to = to < n ? to : n;
+    from = from < to ? from : to;
+    *ret_from = edge->nfirst ? edge->first[from] : from;
+    *ret_to = edge->nfirst ? edge->first[to] : to;
+    return *ret_from < *ret_to;
 }
 
 int trp_graph_check_barrier(struct trp_graph *g, uint32_t dataset, uint32_t ntasks,

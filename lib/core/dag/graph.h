@@ -3,7 +3,7 @@
  * stages are made of what is found here. Semantics 5, 13 (chain checks) and 14.
  *
  * Words. A *dataset* has partitions and parents. A *narrow* parent is computed in the
- * same task (partition i from partition i), a *shuffle* parent in a stage of its own,
+ * same task (partition i from partition i, or from a run of partitions), a *shuffle* parent in a stage of its own,
  * whose outputs every partition reads. The *chain* of a dataset is everything reached
  * over narrow parents: one stage computes it. Datasets are added parents first, so ids
  * grow from parents to children, and are never changed.
@@ -38,6 +38,8 @@ struct trp_cached_list {
 struct trp_dataset_edge {
     uint32_t dataset;
     bool shuffle;
+    uint32_t begin, nfirst; /* as in the spec */
+    uint32_t *first;
 };
 
 struct trp_dataset {
@@ -75,6 +77,14 @@ int trp_graph_add(struct trp_graph *g, const struct trp_dataset_spec *spec,
  * are asked for a preference), g->shuffles (shuffled datasets that it reads, once each)
  * and g->profiles (attached ones). False: out of memory. */
 bool trp_graph_walk(struct trp_graph *g, uint32_t dataset);
+
+/* Begins a walk of the caller's own, who marks as `seen` with g->walk. */
+void trp_graph_begin_walk(struct trp_graph *g);
+
+/* The partitions *ret_from .. *ret_to of a narrow parent that the partitions from .. to
+ * of the child read; false: none. */
+bool trp_graph_run(const struct trp_graph *g, const struct trp_dataset_edge *edge,
+                   uint32_t from, uint32_t to, uint32_t *ret_from, uint32_t *ret_to);
 
 /* The same, but not past a dataset of which all partitions are cached. */
 bool trp_graph_walk_missing(struct trp_graph *g, uint32_t dataset);

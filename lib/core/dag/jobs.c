@@ -195,6 +195,7 @@ void trp_jobs_free(struct trp_engine *e)
     free(d->found.v);
     free(d->resubmit_due);
     free(d->places);
+    free(d->reads);
     free(d->place_first);
 }
 

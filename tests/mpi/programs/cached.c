@@ -7,6 +7,7 @@
  *     plain      the numbers are kept
  *     wide       their sums by the last three digits are, behind a shuffle
  *     unpersist  as plain, but no longer kept from the second round on
+ *     beside     as plain, asked for beside an empty one, two partitions a task
  *     shapes     as plain, with an action in another shape between the rounds
  *     checkpoint the numbers come from lines of the file "numbers", and are written to the
  *                folder LEVEL
@@ -114,7 +115,8 @@ static trp_dataset *in_shape(trp_context *ctx, trp_dataset *d, const char *name,
 
 static int rounds(trp_context *ctx, const char *mode, trp_dataset *d, const char *wait)
 {
-    trp_dataset *other = NULL;
+    trp_dataset *other = NULL, *asked = d;
+    trp_dataset *none = trp_persist(trp_range(ctx, 0, 0, PARTS), TRP_MEMORY_ONLY);
     if (strcmp(mode, "shapes") == 0)
         other =
             in_shape(ctx, trp_range(ctx, 0, 100, 4), "other", "cores=1 memory=128m");
@@ -122,7 +124,9 @@ static int rounds(trp_context *ctx, const char *mode, trp_dataset *d, const char
         char name[32];
         uint64_t n;
         snprintf(name, sizeof(name), "round %d", i);
-        if (shown(d, name) < 0)
+        if (strcmp(mode, "beside") == 0)
+            asked = trp_coalesce(trp_union(d, none), PARTS);
+        if (shown(asked, name) < 0)
             return -1;
         if (i == 1 && strcmp(mode, "unpersist") == 0 && trp_unpersist(d) < 0)
             return -1;
