@@ -224,11 +224,13 @@ static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y,
     if (code == 0 && in)
         code = check_given(p, in, err);
     trp_yaml_free(y);
-    if (code < 0)
+    if (code < 0) {
         trp_pipeline_free(p);
-    else
-        *ret = p;
-    return code;
+        return code;
+    }
+    trp_pipeline_leave_out(p);
+    *ret = p;
+    return 0;
 }
 
 int trp_pipeline_load(const char *file, trp_pipeline **ret, trp_error *err)

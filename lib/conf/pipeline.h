@@ -60,10 +60,21 @@ struct trp_pool_section { /* pools: */
 };
 
 enum trp_foreach_kind {
-    TRP_FOREACH_NONE,  /* `tasks` says how many */
-    TRP_FOREACH_FILES, /* `pattern` */
-    TRP_FOREACH_ITEMS, /* `items` */
-    TRP_FOREACH_LINES, /* `pattern` is the list file */
+    TRP_FOREACH_NONE,    /* `tasks` says how many */
+    TRP_FOREACH_FILES,   /* `pattern` */
+    TRP_FOREACH_ITEMS,   /* `items` */
+    TRP_FOREACH_LINES,   /* `pattern` is the list file */
+    TRP_FOREACH_TABLE,   /* … the table; .csv or tab-separated */
+    TRP_FOREACH_PRODUCT, /* every combination of `parts` */
+};
+
+struct trp_foreach_part { /* of a product */
+    char *name;
+    enum trp_foreach_kind kind;
+    char *pattern;
+    struct trp_text *items;
+    uint32_t nitems;
+    struct trp_mark mark;
 };
 
 struct trp_after {
@@ -90,8 +101,12 @@ struct trp_pipeline_stage {
     char *pattern;
     struct trp_text *items;
     uint32_t nitems;
+    struct trp_foreach_part *parts;
+    uint32_t nparts;
     struct trp_mark foreach_mark; /* of the pattern, list or items */
     bool allow_empty;
+    bool absent;    /* `when` says so: it is gone once the pipeline is read */
+    uint32_t place; /* among those that are left */
     uint32_t tasks; /* 1 when neither tasks nor foreach is written */
     bool tasks_written;
     struct trp_pair *env;

@@ -96,6 +96,17 @@ static void unknown_parent(trp_yaml *y, const struct index *ix,
                        trp_show(a->stage).text, all.text);
 }
 
+static int64_t product_tasks(const struct trp_pipeline_stage *s)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < s->nparts; i++) {
+        if (s->parts[i].kind != TRP_FOREACH_ITEMS ||
+            __builtin_mul_overflow(n, s->parts[i].nitems, &n))
+            return -1;
+    }
+    return n;
+}
+
 /* Tasks of a stage, or -1 while nobody can know. */
 static int64_t known_tasks(const struct trp_pipeline_stage *s)
 {
@@ -104,6 +115,8 @@ static int64_t known_tasks(const struct trp_pipeline_stage *s)
         return s->tasks == TRP_NONE ? -1 : (int64_t)s->tasks; /* NONE: it is wrong */
     case TRP_FOREACH_ITEMS:
         return s->nitems;
+    case TRP_FOREACH_PRODUCT:
+        return product_tasks(s);
     default:
         return -1;
     }
@@ -114,7 +127,7 @@ static void check_each(trp_yaml *y, const struct trp_pipeline_stage *s,
                        const struct trp_after *a)
 {
     int64_t own = known_tasks(s), theirs = known_tasks(parent);
-    if (a->each && own >= 0 && theirs >= 0 && own != theirs)
+    if (a->each && !parent->absent && own >= 0 && theirs >= 0 && own != theirs)
         trp_yaml_wrong(
             y, a->mark,
             "each: stage %s has %lld tasks, %s has %lld; make them equal, or "
@@ -270,4 +283,36 @@ void trp_pipeline_check(trp_yaml *y, trp_pipeline *p)
         tell_cycle(y, p, &g, marks);
     }
     trp_conf_arena_free(&scratch);
+}
+
+/* ---- when -------------------------------------------------------------------------
+ */
+
+void trp_pipeline_leave_out(trp_pipeline *p)
+{
+    uint32_t n = 0;
+    struct trp_pipeline_stage *s = p->stages;
+    for (uint32_t i = 0; i < p->nstages; i++)
+        if (!s[i].absent)
+            s[i].place = n++;
+    if (n == p->nstages)
+        return;
+    for (uint32_t i = 0; i < p->nstages; i++) {
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < s[i].nafter; k++) {
+            const struct trp_pipeline_stage *parent = &s[s[i].after[k].index];
+            if (parent->absent)
+                continue;
+            s[i].after[kept] = s[i].after[k];
+            s[i].after[kept++].index = parent->place;
+        }
+        s[i].nafter = kept;
+    }
+    for (uint32_t i = 0, k = 0; i < p->nstages; i++)
+        if (!s[p->order[i]].absent)
+            p->order[k++] = s[p->order[i]].place;
+    for (uint32_t i = 0; i < p->nstages; i++)
+        if (!s[i].absent)
+            s[s[i].place] = s[i];
+    p->nstages = n;
 }

@@ -27,6 +27,8 @@ void trp_pipeline_foreign(trp_yaml *y, const struct trp_yaml_node *node, bool st
 /* pipeline_check.c: what concerns several stages: names, `after`, cycles, `each`. Fills
  * in the parents' indices and p->order. */
 void trp_pipeline_check(trp_yaml *y, trp_pipeline *p);
+/* Takes those out that `when` leaves out, in a pipeline without errors. */
+void trp_pipeline_leave_out(trp_pipeline *p);
 
 /* pipeline.c: `options:` of any file; each is checked against the table. Keys that
  * begin with `skip` (may be NULL) are left to the caller: only their form is checked.

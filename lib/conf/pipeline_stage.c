@@ -94,7 +94,8 @@ static void foreach_kind(trp_yaml *y, struct reading *r,
 {
     if (r->s->foreach != TRP_FOREACH_NONE)
         trp_yaml_wrong(y, key->mark,
-                       "a second source of items; write one of files, items, lines");
+                       "a second source of items; write one of files, items, lines, "
+                       "table, product");
     r->s->foreach = kind;
     r->s->foreach_mark = key->next->mark;
 }
@@ -113,6 +114,13 @@ static TRP_YAML_READER(read_lines)
     r->s->pattern = trp_yaml_word(y, value, "lines");
 }
 
+static TRP_YAML_READER(read_table)
+{
+    struct reading *r = context;
+    foreach_kind(y, r, key, TRP_FOREACH_TABLE);
+    r->s->pattern = trp_yaml_word(y, value, "table");
+}
+
 static TRP_YAML_READER(read_items)
 {
     struct reading *r = context;
@@ -128,19 +136,88 @@ static TRP_YAML_READER(read_items)
     }
 }
 
+static const struct trp_yaml_key part_keys[] = {
+    {"files", read_files, false},
+    {"items", read_items, false},
+    {"lines", read_lines, false},
+};
+
+/* A part of a product: a list of items, or a foreach of its own. */
+static void read_part(trp_yaml *y, const struct trp_yaml_node *key,
+                      struct trp_foreach_part *ret)
+{
+    char name[80];
+    struct trp_pipeline_stage stage = {0};
+    struct reading r = {.s = &stage};
+    int n = snprintf(name, sizeof name, "col.%s", key->text);
+    if (n >= (int)sizeof name || !trp_template_is_name(name, (size_t)n))
+        trp_yaml_wrong(
+            y, key->mark,
+            "\"%s\" is no name of a column; write letters, digits and '_', no "
+            "digit first",
+            trp_show(key->text).text);
+    if (key->next->kind == TRP_YAML_LIST) {
+        read_items(y, key, key->next, &r);
+    } else if (trp_yaml_mapping(y, key->next, "a part of product", part_keys,
+                                TRP_YAML_COUNT(part_keys), &r) &&
+               stage.foreach == TRP_FOREACH_NONE) {
+        trp_yaml_wrong(y, key->next->mark,
+                       "the part has no items; write a list, or one of files, items, "
+                       "lines");
+    }
+    *ret = (struct trp_foreach_part){
+        .name = trp_yaml_text(y, key, "a part of product"),
+        .kind = stage.foreach,
+        .pattern = stage.pattern,
+        .items = stage.items,
+        .nitems = stage.nitems,
+        .mark = key->next->mark,
+    };
+}
+
+static TRP_YAML_READER(read_product)
+{
+    struct reading *r = context;
+    foreach_kind(y, r, key, TRP_FOREACH_PRODUCT);
+    if (!trp_yaml_is_mapping(y, value, "product") ||
+        !trp_yaml_is_bounded(y, value, "parts of a product", TRP_COLUMNS_MAX))
+        return;
+    if (value->count == 0)
+        trp_yaml_wrong(y, value->mark, "product has no parts; write {NAME: [a, b]}");
+    r->s->parts = trp_yaml_alloc(y, value->count, sizeof *r->s->parts);
+    for (key = value->first; key && r->s->parts; key = key->next->next)
+        if (key->kind == TRP_YAML_SCALAR)
+            read_part(y, key, &r->s->parts[r->s->nparts++]);
+}
+
 static TRP_YAML_READER(read_foreach)
 {
     static const struct trp_yaml_key keys[] = {
-        {"files", read_files, false},
-        {"items", read_items, false},
-        {"lines", read_lines, false},
+        {"files",   read_files,   false},
+        {"items",   read_items,   false},
+        {"lines",   read_lines,   false},
+        {"product", read_product, false},
+        {"table",   read_table,   false},
     };
     struct reading *r = context;
     r->foreach = key->mark;
-    bool sound = trp_yaml_mapping(y, value, "foreach", keys, 3, r);
+    bool sound = trp_yaml_mapping(y, value, "foreach", keys, TRP_YAML_COUNT(keys), r);
     if (sound && r->s->foreach == TRP_FOREACH_NONE)
         trp_yaml_wrong(y, value->mark,
-                       "foreach has no items; write one of files, items, lines");
+                       "foreach has no items; write one of files, items, lines, table, "
+                       "product");
+}
+
+static TRP_YAML_READER(read_when)
+{
+    static const char *const no[] = {"",      "0",  "false", "False",
+                                     "FALSE", "no", "No",    "NO"};
+    struct reading *r = context;
+    (void)key;
+    if (!trp_yaml_is_scalar(y, value, "when"))
+        return;
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        r->s->absent = r->s->absent || !strcmp(value->text, no[i]);
 }
 
 static TRP_YAML_READER(read_allow_empty)
@@ -469,6 +546,7 @@ const struct trp_yaml_key trp_pipeline_stage_keys[] = {
     {"retries",     read_retries,     false},
     {"executors",   read_executors,   false},
     {"pool",        read_pool,        false},
+    {"when",        read_when,        false},
 };
 const uint32_t trp_pipeline_nstage_keys =
     sizeof trp_pipeline_stage_keys / sizeof *trp_pipeline_stage_keys;

@@ -1,7 +1,7 @@
 /*
  * The tree is built from libfyaml's events, in one pass without recursion. Rejected:
- * libfyaml's own documents, which look keys up linearly, drop or refuse a double key
- * without our wording, and resolve aliases.
+ * libfyaml's own documents, which look keys up linearly, and drop or refuse a double key
+ * without our wording.
  *
  * Before libfyaml sees it, the text is read through once (yaml_text.c): a wrong byte
  * gets its place, and columns are counted by us in characters (libfyaml's marks stand
@@ -18,8 +18,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "conf/wording.h"
+#include "conf/yaml_alias.h"
 #include "conf/yaml_text.h"
 #include "core/base/array.h"
 
@@ -37,6 +39,11 @@ struct open_node {
     bool flow;
 };
 
+struct anchor {
+    struct trp_yaml_node *node;
+    UT_hash_handle hh; /* by its name */
+};
+
 struct trp_yaml {
     const char *file;
     struct trp_yaml_text text;
@@ -48,7 +55,9 @@ struct trp_yaml {
     struct trp_yaml_node *previous; /* the node made last */
     struct key_of_mapping *keys;
     uint32_t keys_cap;
-    bool stop; /* nothing behind this can be trusted */
+    struct anchor *anchors;
+    size_t copied; /* bytes of texts that aliases repeat */
+    bool stop;     /* nothing behind this can be trusted */
     bool no_memory;
     bool is_wrong;
     struct trp_mark first_wrong;
@@ -280,6 +289,97 @@ static void check_keys(trp_yaml *y, const struct trp_yaml_node *mapping)
     }
 }
 
+static void refuse_tag(trp_yaml *y, struct fy_event *event)
+{
+    struct fy_token *tag = fy_event_get_tag_token(event);
+    const struct fy_mark *m = tag ? fy_token_start_mark(tag) : NULL;
+    if (m)
+        trp_yaml_wrong(y, trp_yaml_text_mark(&y->text, m->input_pos),
+                       "tags (!) are not read; write the value without it, or in "
+                       "quotes");
+}
+
+/* ---- anchors and aliases -----------------------------------------------------------
+ */
+
+/* The node made last has a name when the event has one; the same name again is another
+ * node from there on. */
+static void note_anchor(trp_yaml *y, struct fy_event *event)
+{
+    struct fy_token *token = fy_event_get_anchor_token(event);
+    struct anchor *a = NULL;
+    size_t size = 0;
+    const char *name = token ? fy_token_get_text(token, &size) : NULL;
+    if (!name || y->stop)
+        return;
+    HASH_FIND(hh, y->anchors, name, size, a);
+    if (!a) {
+        a = trp_conf_arena_alloc(&y->tree, 1, sizeof *a);
+        char *copy = a ? trp_conf_arena_text(&y->tree, name, size) : NULL;
+        if (!copy) {
+            trp_yaml_no_memory(y);
+            return;
+        }
+        HASH_ADD_KEYPTR(hh, y->anchors, copy, size, a);
+    }
+    a->node = y->previous;
+}
+
+static bool is_open(const trp_yaml *y, const struct trp_yaml_node *node)
+{
+    for (uint32_t i = 0; i < y->depth; i++)
+        if (y->stack[i].node == node)
+            return true;
+    return false;
+}
+
+/* Fills `to`, which is in its place, with a copy of what the alias names. */
+static void take_alias(trp_yaml *y, struct fy_event *event, struct trp_mark mark)
+{
+    struct trp_yaml_node *to = add_node(y, TRP_YAML_REFUSED, mark);
+    struct fy_token *token = fy_event_get_token(event);
+    struct anchor *a = NULL;
+    size_t size = 0;
+    const char *name = token ? fy_token_get_text(token, &size) : NULL;
+    if (!to)
+        return;
+    if (name)
+        HASH_FIND(hh, y->anchors, name, size, a);
+    if (!a || is_open(y, a->node)) {
+        trp_yaml_wrong(y, mark,
+                       "the alias *%.*s names %s; put a text that begins with * in "
+                       "quotes",
+                       (int)(size < 40 ? size : 40), name ? name : "",
+                       a ? "what it stands in" : "no anchor (&) above it");
+        return;
+    }
+    struct trp_yaml_copying c = {&y->tree, &y->values, y->copied, NULL};
+    struct trp_yaml_node *copy = trp_yaml_copy(&c, a->node, y->depth);
+    y->copied = c.bytes;
+    if (!copy && c.wrong)
+        fatal(y, mark, c.wrong);
+    else if (!copy)
+        trp_yaml_no_memory(y);
+    else
+        *to = *copy;
+}
+
+/* The keys that `<<` brings, then each key must be the only one of its kind. */
+static void end_mapping(trp_yaml *y, struct trp_yaml_node *mapping)
+{
+    bool merges = false;
+    const struct trp_yaml_node *wrong = NULL;
+    for (struct trp_yaml_node *key = mapping->first; key; key = key->next->next)
+        merges = merges || trp_yaml_is_merge(key);
+    int r = merges ? trp_yaml_merge(mapping, &wrong) : 0;
+    if (r == TRP_ENOMEM)
+        trp_yaml_no_memory(y);
+    else if (r < 0 && wrong->kind != TRP_YAML_REFUSED)
+        trp_yaml_wrong(y, wrong->mark,
+                       "<< takes a mapping, or a list of them; write <<: *NAME");
+    check_keys(y, mapping);
+}
+
 static void end_collection(trp_yaml *y)
 {
     struct open_node *open = &y->stack[--y->depth];
@@ -288,24 +388,8 @@ static void end_collection(trp_yaml *y)
     y->previous = node;
     if (node->kind == TRP_YAML_MAPPING) {
         node->count /= 2;
-        check_keys(y, node);
+        end_mapping(y, node);
     }
-}
-
-static void refuse_anchor_and_tag(trp_yaml *y, struct fy_event *event)
-{
-    struct fy_token *anchor = fy_event_get_anchor_token(event);
-    struct fy_token *tag = fy_event_get_tag_token(event);
-    const struct fy_mark *m = anchor ? fy_token_start_mark(anchor) : NULL;
-    if (m && m->input_pos > 0)
-        trp_yaml_wrong(y, trp_yaml_text_mark(&y->text, m->input_pos - 1),
-                       "anchors (&) and aliases (*) are not read; write the value "
-                       "where it is needed, or in quotes");
-    m = tag ? fy_token_start_mark(tag) : NULL;
-    if (m)
-        trp_yaml_wrong(y, trp_yaml_text_mark(&y->text, m->input_pos),
-                       "tags (!) are not read; write the value without it, or in "
-                       "quotes");
 }
 
 static void take_event(trp_yaml *y, struct fy_event *event)
@@ -319,26 +403,26 @@ static void take_event(trp_yaml *y, struct fy_event *event)
                                          : nowhere;
     switch (event->type) {
     case FYET_SCALAR:
-        refuse_anchor_and_tag(y, event);
+        refuse_tag(y, event);
         add_scalar(y, event, mark);
+        note_anchor(y, event);
         break;
     case FYET_SEQUENCE_START:
-        refuse_anchor_and_tag(y, event);
+        refuse_tag(y, event);
         add_collection(y, TRP_YAML_LIST, mark, style == FYNS_FLOW);
+        note_anchor(y, event);
         break;
     case FYET_MAPPING_START:
-        refuse_anchor_and_tag(y, event);
+        refuse_tag(y, event);
         add_collection(y, TRP_YAML_MAPPING, mark, style == FYNS_FLOW);
+        note_anchor(y, event);
         break;
     case FYET_SEQUENCE_END:
     case FYET_MAPPING_END:
         end_collection(y);
         break;
     case FYET_ALIAS:
-        trp_yaml_wrong(y, mark,
-                       "aliases (*) are not read; put a text that begins with * in "
-                       "quotes");
-        add_node(y, TRP_YAML_REFUSED, mark);
+        take_alias(y, event, mark);
         break;
     default:
         break; /* starts and ends of stream and documents */
@@ -491,6 +575,7 @@ void trp_yaml_free(trp_yaml *y)
 {
     if (!y)
         return;
+    HASH_CLEAR(hh, y->anchors);
     trp_conf_arena_free(&y->tree);
     trp_yaml_text_free(&y->text);
     free(y->keys);

@@ -3,8 +3,8 @@
  * of our files share.
  *
  * Form. One document of mappings, lists and scalars. A key is a scalar and stands once
- * in its mapping. Refused, each with its place: anchors and aliases (so nothing can
- * expand), merge keys, tags, more than TRP_YAML_DEPTH levels or TRP_YAML_VALUES values,
+ * in its mapping. An alias is a copy of what its anchor names, `<<` is done
+ * (yaml_alias.h). Refused, each with its place: tags, more than TRP_YAML_DEPTH levels or TRP_YAML_VALUES values,
  * a second document, bytes that are not UTF-8 text, a file above TRP_PIPELINE_FILE_MAX.
  *
  * Errors. Bad syntax is told at once. Everything else is handed to trp_yaml_wrong,

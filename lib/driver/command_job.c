@@ -33,6 +33,7 @@ enum { TOLD_MAX = 20 };
 /* A stage while it runs. */
 struct running {
     struct trp_items items;
+    struct trp_buf columns; /* of the task that was asked for last */
     uint8_t *done;
     struct trp_buf body; /* encoded struct trp_command */
     struct trp_stage_places places;
@@ -67,20 +68,11 @@ static int out_of_memory(const char *stage, trp_error *err)
     return trp_error_set(err, TRP_ENOMEM, "out of memory for stage %s", stage);
 }
 
-static const struct trp_text *item_of(const struct running *r, uint32_t task)
-{
-    return r->items.item && task < r->items.ntasks ? &r->items.item[task] : NULL;
-}
-
 /* `context` is a struct running. */
 static void values_of_task(void *context, uint32_t task, struct trp_task_values *ret)
 {
-    const struct trp_text *item = item_of(context, task);
-    *ret = (struct trp_task_values){
-        .task = task,
-        .item = item ? item->data : NULL,
-        .item_size = item ? item->size : 0,
-    };
+    struct running *r = context;
+    trp_items_values(&r->items, task, &r->columns, ret); /* else without its columns */
 }
 
 /* ---- a stage starts ---------------------------------------------------------------
@@ -298,13 +290,14 @@ static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number
                    struct trp_launch *l)
 {
     trp_command_job *j = context;
-    const struct running *r = &j->running[stage];
-    const struct trp_text *item = item_of(r, task);
+    struct running *r = &j->running[stage];
+    struct trp_task_values v;
     if (r->has_own_outputs && (number || j->c.earlier_runs))
         remove_leftovers(j, stage, task);
-    l->has_item = item != NULL;
-    l->extra = item ? (const uint8_t *)item->data : NULL;
-    l->extra_size = item ? (uint32_t)item->size : 0;
+    values_of_task(r, task, &v);
+    l->has_item = v.item != NULL;
+    l->extra = (const uint8_t *)v.item;
+    l->extra_size = (uint32_t)v.item_size;
 }
 
 /* Records what there is of the patterns of a task, or (task TRP_NONE) of the stage. A
@@ -328,13 +321,15 @@ static void find_outputs(const trp_command_job *j, uint32_t stage, uint32_t task
 
 static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
 {
-    const struct running *r = &j->running[stage];
+    struct running *r = &j->running[stage];
+    struct trp_task_values v;
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct trp_outputs outputs = {0};
     if (r->has_own_outputs)
         find_outputs(j, stage, task, &outputs);
+    values_of_task(r, task, &v);
     trp_done_log_task(
-        j->c.log, s->name, task, trp_task_id(s->name, task, item_of(r, task)),
+        j->c.log, s->name, task, trp_task_id(s->name, &v),
         trp_task_print(&j->c.choice[j->specs.of[stage]], task, r->items.ntasks),
         &outputs);
     trp_outputs_free(&outputs);
@@ -469,6 +464,7 @@ static void running_free(struct running *r)
 {
     running_end(r);
     trp_items_free(&r->items);
+    trp_buf_free(&r->columns);
     free(r->refused);
     free(r->reason);
     *r = (struct running){.ended = true};

@@ -10,14 +10,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "conf/wording.h"
 #include "core/base/array.h"
 #include "driver/glob.h"
 #include "driver/strings.h"
+#include "driver/table_rows.h"
 
 /* Where an error is, and what the helpers below need. */
 struct place {
@@ -181,19 +184,249 @@ static int cut_lines(const struct place *at, char *data, size_t size,
     return 0;
 }
 
-static int evaluate_lines(const struct place *at, const char *base,
-                          struct trp_items *ret)
+/* Reads the file whole into ret->memory, with one byte more behind it. *ret_n 0: it is
+ * empty, or missing and may be. */
+static int load_list(const struct place *at, const char *base, struct trp_items *ret,
+                     size_t *ret_n)
 {
     struct stat st = {0};
-    size_t n = 0;
     int fd = -1, r = open_list(at, base, &fd, &st);
     if (r < 0 || fd < 0)
         return r;
-    char *data = malloc((size_t)st.st_size + 1);
-    ret->memory = data;
-    r = data ? read_list(at, fd, data, (size_t)st.st_size, &n) : out_of_memory(at);
+    ret->memory = malloc((size_t)st.st_size + 1);
+    r = ret->memory ? read_list(at, fd, ret->memory, (size_t)st.st_size, ret_n)
+                    : out_of_memory(at);
     close(fd);
-    return r < 0 ? r : cut_lines(at, data, n, ret);
+    return r;
+}
+
+static int evaluate_lines(const struct place *at, const char *base,
+                          struct trp_items *ret)
+{
+    size_t n = 0;
+    int r = load_list(at, base, ret, &n);
+    return r < 0 || !ret->memory ? r : cut_lines(at, ret->memory, n, ret);
+}
+
+static int wrong_table(const struct place *at, int code, const trp_error *why)
+{
+    return REFUSE(at, code, "the table %.300s: %s", at->s->pattern, why->text);
+}
+
+static int evaluate_table(const struct place *at, const char *base,
+                          struct trp_items *ret)
+{
+    struct trp_table_rows rows;
+    trp_error why;
+    size_t size = 0;
+    uint32_t n = 0, capacity = 0;
+    int r = load_list(at, base, ret, &size);
+    if (r < 0 || !ret->memory)
+        return r;
+    const char *dot = strrchr(at->s->pattern, '.');
+    ret->csv = dot && strcmp(dot, ".csv") == 0;
+    r = trp_rows_open(&rows, ret->memory, size, ret->csv, &ret->columns, &why);
+    if (r < 0)
+        return wrong_table(at, r, &why);
+    ret->ncolumns = rows.ncells;
+    for (struct trp_text row; (r = trp_rows_next(&rows, &row, &why)) > 0;) {
+        if ((r = check_item(at, "row", n, &row)) < 0 ||
+            (r = check_count(at, (size_t)n + 1)) < 0)
+            return r;
+        if (!TRP_ARRAY_GROW(ret->item, n, capacity))
+            return out_of_memory(at);
+        ret->item[n++] = row;
+    }
+    ret->ntasks = n;
+    return r < 0 ? wrong_table(at, r, &why) : 0;
+}
+
+/* ---- products ---------------------------------------------------------------------
+ */
+
+static int evaluate(const struct place *at, const char *base, struct trp_items *ret);
+
+/* The item of each part for a task: the last part changes fastest. */
+static const struct trp_text *item_of_part(const struct trp_items *i, uint32_t part,
+                                           uint32_t task)
+{
+    for (uint32_t k = i->ncolumns - 1; k > part; k--)
+        task /= i->parts[k].ntasks;
+    return &i->parts[part].item[task % i->parts[part].ntasks];
+}
+
+static int check_product(const struct place *at, const struct trp_items *i)
+{
+    char sizes[200] = "";
+    size_t used = 0;
+    double n = 1;
+    for (uint32_t k = 0; k < i->ncolumns; k++) {
+        n *= i->parts[k].ntasks;
+        if (used < sizeof sizes)
+            used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%u",
+                                     k ? " × " : "", i->parts[k].ntasks);
+    }
+    return n <= TRP_TASKS_MAX
+               ? 0
+               : REFUSE(at, TRP_ELIMIT,
+                        "%s: %.0f tasks are more than a stage may have (%d); make each "
+                        "task do more",
+                        sizes, n, TRP_TASKS_MAX);
+}
+
+/* The texts of the items, with tabs between the parts. */
+static int join_parts(const struct place *at, struct trp_items *ret)
+{
+    struct trp_buf b = {0};
+    int r = 0;
+    ret->item = calloc((size_t)ret->ntasks + 1, sizeof *ret->item);
+    for (uint32_t t = 0; t < ret->ntasks && ret->item && !b.failed && r == 0; t++) {
+        size_t begin = b.size;
+        for (uint32_t k = 0; k < ret->ncolumns; k++) {
+            const struct trp_text *part = item_of_part(ret, k, t);
+            trp_put_raw(&b, k ? "\t" : "", k ? 1 : 0);
+            trp_put_raw(&b, part->data, part->size);
+        }
+        ret->item[t].size = b.size - begin;
+        trp_put_u8(&b, 0);
+        if (ret->item[t].size > TRP_ITEM_MAX)
+            r = REFUSE(at, TRP_EINVAL, "item %u has %zu bytes; TROUPE_ITEM can hold %d",
+                       t + 1, ret->item[t].size, TRP_ITEM_MAX);
+    }
+    char *text = (char *)b.data;
+    ret->memory = text;
+    for (uint32_t t = 0; t < ret->ntasks && ret->item && text; t++) {
+        ret->item[t].data = text;
+        text += ret->item[t].size + 1;
+    }
+    return r < 0 ? r : b.failed || !ret->item ? out_of_memory(at) : 0;
+}
+
+static int evaluate_product(const struct place *at, const char *base,
+                            struct trp_items *ret)
+{
+    uint32_t n = at->s->nparts;
+    int r = 0;
+    ret->columns = calloc((size_t)n + 1, sizeof *ret->columns);
+    ret->parts = calloc((size_t)n + 1, sizeof *ret->parts);
+    if (!ret->columns || !ret->parts)
+        return out_of_memory(at);
+    ret->ncolumns = n;
+    for (uint32_t k = 0; k < n && r == 0; k++) {
+        const struct trp_foreach_part *part = &at->s->parts[k];
+        struct trp_pipeline_stage s = *at->s;
+        s.foreach = part->kind;
+        s.pattern = part->pattern;
+        s.items = part->items;
+        s.nitems = part->nitems;
+        s.foreach_mark = part->mark;
+        ret->columns[k] = part->name;
+        r = evaluate(&(struct place){at->p, &s, at->err}, base, &ret->parts[k]);
+    }
+    if (r == 0)
+        r = check_product(at, ret);
+    ret->ntasks = r == 0 ? 1 : 0;
+    for (uint32_t k = 0; k < n && r == 0; k++)
+        ret->ntasks *= ret->parts[k].ntasks;
+    return r < 0 ? r : join_parts(at, ret);
+}
+
+/* ---- columns ----------------------------------------------------------------------
+ */
+
+bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *b,
+                      struct trp_task_values *ret)
+{
+    bool has = i->item && task < i->ntasks;
+    *ret = (struct trp_task_values){
+        .task = task,
+        .item = has ? i->item[task].data : NULL,
+        .item_size = has ? i->item[task].size : 0,
+    };
+    if (!has || !i->columns)
+        return true;
+    const char *row = ret->item;
+    trp_buf_clear(b);
+    trp_put_raw(b, row, ret->item_size);
+    for (uint32_t k = 0; k < i->ncolumns; k++) {
+        trp_put_u8(b, 0);
+        trp_put_raw(b, i->columns[k], strlen(i->columns[k]));
+        trp_put_u8(b, '=');
+        if (i->parts) {
+            const struct trp_text *part = item_of_part(i, k, task);
+            trp_put_raw(b, part->data, part->size);
+        } else {
+            trp_row_cell(&row, i->csv, b);
+        }
+    }
+    if (b->failed)
+        return false;
+    ret->item = (const char *)b->data;
+    ret->item_size = b->size;
+    return true;
+}
+
+static bool is_column(const struct trp_items *i, const char *name, size_t n)
+{
+    for (uint32_t k = 0; k < i->ncolumns; k++)
+        if (strncmp(i->columns[k], name, n) == 0 && !i->columns[k][n])
+            return true;
+    return false;
+}
+
+/* The columns that `text` names are there. */
+static int check_columns(const struct place *at, const struct trp_items *i,
+                         const char *text)
+{
+    size_t n;
+    for (const char *name; text && (name = trp_template_name(&text, &n));) {
+        if (strncmp(name, "col.", 4) != 0 || is_column(i, name + 4, n - 4))
+            continue;
+        struct trp_name_list all = {0};
+        for (uint32_t k = 0; k < i->ncolumns; k++)
+            trp_name_list_add(&all, i->columns[k]);
+        return REFUSE(at, TRP_EINVAL, "${%.*s}: its items have no such column; %s%s",
+                      (int)(n < 60 ? n : 60), name,
+                      i->ncolumns ? "the columns are "
+                                  : "a table or a product has some",
+                      all.text);
+    }
+    return 0;
+}
+
+static int check_all_columns(const struct place *at, const struct trp_items *i)
+{
+    const struct trp_pipeline_stage *s = at->s;
+    int r = check_columns(at, i, s->cwd);
+    for (uint32_t k = 0; k < s->nargv && r == 0; k++)
+        r = check_columns(at, i, s->argv[k]);
+    for (uint32_t k = 0; k < s->nenv && r == 0; k++)
+        r = check_columns(at, i, s->env[k].value);
+    for (uint32_t k = 0; k < s->noutputs && r == 0; k++)
+        r = check_columns(at, i, s->outputs[k]);
+    for (uint32_t k = 0; k < s->nprefer && r == 0; k++)
+        r = check_columns(at, i, s->prefer[k]);
+    return r;
+}
+
+static int evaluate(const struct place *at, const char *base, struct trp_items *ret)
+{
+    switch (at->s->foreach) {
+    case TRP_FOREACH_NONE:
+        ret->ntasks = at->s->tasks;
+        return check_count(at, at->s->tasks);
+    case TRP_FOREACH_FILES:
+        return evaluate_files(at, base, ret);
+    case TRP_FOREACH_ITEMS:
+        return evaluate_items(at, ret);
+    case TRP_FOREACH_LINES:
+        return evaluate_lines(at, base, ret);
+    case TRP_FOREACH_TABLE:
+        return evaluate_table(at, base, ret);
+    case TRP_FOREACH_PRODUCT:
+        return evaluate_product(at, base, ret);
+    }
+    return 0;
 }
 
 int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage *s,
@@ -201,22 +434,9 @@ int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage 
 {
     struct place at = {p, s, err};
     struct trp_items items = {0};
-    int r = 0;
-    switch (s->foreach) {
-    case TRP_FOREACH_NONE:
-        items.ntasks = s->tasks;
-        r = check_count(&at, s->tasks);
-        break;
-    case TRP_FOREACH_FILES:
-        r = evaluate_files(&at, base, &items);
-        break;
-    case TRP_FOREACH_ITEMS:
-        r = evaluate_items(&at, &items);
-        break;
-    case TRP_FOREACH_LINES:
-        r = evaluate_lines(&at, base, &items);
-        break;
-    }
+    int r = evaluate(&at, base, &items);
+    if (r == 0)
+        r = check_all_columns(&at, &items);
     if (r < 0) {
         trp_items_free(&items);
         return r;
@@ -231,10 +451,18 @@ void trp_items_free(struct trp_items *i)
     free(i->item);
     free(i->memory);
     trp_glob_free(i->files, i->nfiles);
+    for (uint32_t k = 0; i->parts && k < i->ncolumns; k++)
+        trp_items_free(&i->parts[k]);
+    free(i->parts);
+    free(i->columns);
     *i = (struct trp_items){0};
 }
 
 bool trp_foreach_known(const struct trp_pipeline_stage *s)
 {
-    return s->foreach == TRP_FOREACH_NONE || s->foreach == TRP_FOREACH_ITEMS;
+    bool items = true;
+    for (uint32_t k = 0; k < s->nparts; k++)
+        items = items && s->parts[k].kind == TRP_FOREACH_ITEMS;
+    return s->foreach == TRP_FOREACH_NONE || s->foreach == TRP_FOREACH_ITEMS ||
+           (s->foreach == TRP_FOREACH_PRODUCT && items);
 }

@@ -3,7 +3,12 @@
  *
  * `files`: what matches the pattern (glob.h). `items`: as written. `lines`: each line
  * of the list file, byte for byte without its LF; empty ones are skipped, nothing is a
- * comment. `tasks: N`: N tasks without an item.
+ * comment. `table`: each row of a table (table_rows.h). `product`: every combination of its
+ * parts, the last one changing fastest; an item is theirs with tabs between. `tasks: N`: N
+ * tasks without an item.
+ *
+ * Items of tables and products have columns, which are found when a task needs them:
+ * trp_items_values.
  */
 #ifndef TRP_DRIVER_FOREACH_H
 #define TRP_DRIVER_FOREACH_H
@@ -12,12 +17,14 @@
 #include <stdint.h>
 
 #include "conf/pipeline.h"
+#include "core/base/template.h"
 
 enum {
     TRP_TASKS_MAX = TRP_PIPELINE_TASKS, /* tasks of one stage */
     TRP_LIST_FILE_MAX = 1 << 30,        /* bytes of a list file */
-    TRP_ITEM_MAX = (128 << 10) - 1 - 12 /* Linux: a variable has 128 KiB at most, with
-                                         * "TROUPE_ITEM=" and its NUL */
+    TRP_ITEM_MAX =
+        (128 << 10) - 1 - 80 /* Linux: a variable has 128 KiB at most, with its
+                                         * name and NUL; columns have names of 64 */
 };
 
 /* Zero-initialise; items may be none although there are tasks. */
@@ -28,6 +35,10 @@ struct trp_items {
     void *memory;          /* what the items point into */
     char **files;          /* the same, as trp_glob made it */
     uint32_t nfiles;
+    char **columns; /* their names; NULL: none */
+    uint32_t ncolumns;
+    bool csv;                /* the items are rows of such a table */
+    struct trp_items *parts; /* of a product, one a column */
 };
 
 /* Evaluates stage `s` of `p`; relative paths are below `base`. TRP_EINVAL with
@@ -37,6 +48,10 @@ struct trp_items {
 int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                          const char *base, struct trp_items *ret, trp_error *err);
 void trp_items_free(struct trp_items *i);
+/* What a task has, with columns in `b`, until that is changed; false: no memory for its
+ * columns. */
+bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *b,
+                      struct trp_task_values *ret);
 
 /* Whether the tasks are known before anything has run. */
 bool trp_foreach_known(const struct trp_pipeline_stage *s);

@@ -32,6 +32,7 @@ struct chooser {
     bool *taken;  /* taken as done by --from */
     bool *forced; /* by --force, itself or a stage above it */
     bool *touched;
+    struct trp_buf columns; /* of a task */
     trp_error *err;
 };
 
@@ -132,13 +133,12 @@ static int print_stage(struct chooser *c, uint32_t i)
                   : 0;
 }
 
-struct trp_print trp_task_id(const char *stage, uint32_t task,
-                             const struct trp_text *item)
+struct trp_print trp_task_id(const char *stage, const struct trp_task_values *v)
 {
     struct trp_print name = print_of(stage, strlen(stage));
     struct trp_print which =
-        item ? print_of(item->data, item->size) : (struct trp_print){0, task};
-    uint64_t all[5] = {name.high, name.low, item != NULL, which.high, which.low};
+        v->item ? print_of(v->item, v->item_size) : (struct trp_print){0, v->task};
+    uint64_t all[5] = {name.high, name.low, v->item != NULL, which.high, which.low};
     return print_of(all, sizeof all);
 }
 
@@ -260,8 +260,10 @@ static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     const struct trp_stage_choice *choice = &c->choice[i];
-    const struct trp_text *item = choice->items.item ? &choice->items.item[t] : NULL;
-    struct trp_print id = trp_task_id(s->name, t, item);
+    struct trp_task_values v;
+    if (!trp_items_values(&choice->items, t, &c->columns, &v))
+        return false;
+    struct trp_print id = trp_task_id(s->name, &v);
     struct trp_print print = trp_task_print(choice, t, choice->items.ntasks);
     const struct trp_done_record *r = trp_done_log_find(c->q->log, id);
     if (!r)
@@ -358,6 +360,7 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
     if (r == 0 && q->log)
         r = trp_done_log_sync(q->log, err);
     free(marks);
+    trp_buf_free(&c.columns);
     if (r < 0) {
         trp_stage_choices_free(c.choice, n);
         return r;

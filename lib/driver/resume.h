@@ -54,9 +54,8 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
                       trp_error *err);
 void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n);
 
-/* Which task it is, and what it runs. `item` NULL: it has none. */
-struct trp_print trp_task_id(const char *stage, uint32_t task,
-                             const struct trp_text *item);
+/* Which task it is, and what it runs. */
+struct trp_print trp_task_id(const char *stage, const struct trp_task_values *v);
 struct trp_print trp_task_print(const struct trp_stage_choice *c, uint32_t task,
                                 uint32_t ntasks);
 

@@ -197,6 +197,41 @@ Y
     [[ "$output" == *"a: 4 tasks"* ]]
 }
 
+@test "rows of a table, products, aliases and when; a changed row runs again" {
+    mkdir in && printf 'sample\tfq\r\nA\tin/a.fq\r\nB\tin/b c.fq\r\n' >s.tsv
+    printf 'k,v\n"x,""1""",y\n' >s.csv
+    cat >p.yaml <<'Y'
+troupe: 1
+params: {qc: no}
+profiles:
+  small: &small {executor: {cores: 1, memory: 200m}}
+  big: {<<: *small, task: {cpus: 1}}
+stages:
+  - name: align
+    profile: big
+    foreach: {table: s.tsv}
+    argv: [sh, -c, 'echo "$1 $2 $TROUPE_COL_sample $TROUPE_COL_fq|$TROUPE_ITEM"; : >out.$1', x,
+           "${col.sample}", "${col.fq}"]
+    outputs: ["out.${col.sample}"]
+  - {name: qc, after: [align], when: "${qc}", run: exit 7}
+  - name: sweep
+    after: [{stage: qc, each: true}, align]
+    foreach: {product: {lr: [0.1, 0.2], seed: {items: [1, 2]}}}
+    run: echo "$TROUPE_COL_lr $TROUPE_COL_seed"
+  - {name: csv, foreach: {table: s.csv}, run: 'echo "$TROUPE_COL_k-$TROUPE_COL_v"'}
+Y
+    run -0 troupe run --local=2 --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/align/1.0.out)" = $'B in/b c.fq B in/b c.fq|B\tin/b c.fq' ]
+    [ "$(cat troupe-runs/r/logs/sweep/2.0.out)" = "0.2 1" ]
+    [ "$(cat troupe-runs/r/logs/csv/0.0.out)" = 'x,"1"-y' ]
+    [ ! -e troupe-runs/r/logs/qc ]
+    sed -i 's/in.b c/in\/b/' s.tsv
+    run -0 troupe run --dry-run --resume r
+    [[ "$output" == *"align: 1 task is done"* ]]
+    run -2 troupe run --param qc=yes p.yaml
+    [[ "$output" == *"each: stage qc has 1 tasks, sweep has 4"* ]]
+}
+
 @test "resume runs only what is not done; force and until say otherwise" {
     cat >p.yaml <<'Y'
 troupe: 1

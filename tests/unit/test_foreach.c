@@ -94,7 +94,7 @@ static void bad_lists(void)
     files_put_bytes(d, "l", "a\nb\0c\n", 6);
     refused(d, "    foreach: {lines: l}\n", TRP_EINVAL, "line 2 has a NUL byte");
     files_put(d, "l", big);
-    refused(d, "    foreach: {lines: l}\n", TRP_EINVAL, "line 1 has 131060 bytes");
+    refused(d, "    foreach: {lines: l}\n", TRP_EINVAL, "line 1 has 130992 bytes");
     g_free(big);
     files_free(d);
 }
@@ -136,6 +136,125 @@ static void many(void)
     files_free(d);
 }
 
+/* The tasks of a table or a product: "item{a=1,b=2}" each, joined by '|'. */
+static void expect_columns(const char *dir, const char *rest, const char *wanted)
+{
+    struct trp_items items = {0};
+    struct trp_buf b = {0};
+    trp_pipeline *p;
+    trp_error err;
+    GString *got = g_string_new("");
+    int r = evaluate(dir, rest, &items, &err, &p);
+    g_assert_cmpstr(err.text, ==, "");
+    g_assert_cmpint(r, ==, 0);
+    for (uint32_t i = 0; i < items.ntasks; i++) {
+        struct trp_task_values v;
+        g_assert_true(trp_items_values(&items, i, &b, &v));
+        g_assert_cmpuint(v.task, ==, i);
+        g_string_append(got, i ? "|" : "");
+        for (size_t k = 0; k < v.item_size; k++)
+            g_string_append_c(got, v.item[k] ? v.item[k] : '~');
+    }
+    g_assert_cmpstr(got->str, ==, wanted);
+    g_string_free(got, TRUE);
+    trp_buf_free(&b);
+    trp_items_free(&items);
+    trp_pipeline_free(p);
+}
+
+static void tables(void)
+{
+    static const char tsv[] = "    foreach: {table: t.tsv}\n";
+    static const char csv[] = "    foreach: {table: t.csv}\n";
+    char *d = files_new();
+    files_put(d, "t.tsv", "s\tfq\na\tx 1\n\nb\t\"y\"\n");
+    expect_columns(d, tsv, "a\tx 1~s=a~fq=x 1|b\t\"y\"~s=b~fq=\"y\"");
+    files_put(d, "t.tsv", "\xEF\xBB\xBFs\tfq\r\na\t\r\n\t");
+    expect_columns(d, tsv, "a\t~s=a~fq=|\t~s=~fq=");
+    files_put(d, "t.tsv", "s");
+    expect_columns(d, tsv, "");
+    files_put(d, "t.csv", "\"s\",fq\r\n\"a,\"\"b\"\"\nc\",d\r\n,\r\n\"\",\"x\"");
+    expect_columns(
+        d, csv, "\"a,\"\"b\"\"\nc\",d~s=a,\"b\"\nc~fq=d|,~s=~fq=|\"\",\"x\"~s=~fq=x");
+    refused(d, "    foreach: {table: no.tsv}\n", TRP_EINVAL, "no.tsv cannot be read");
+    expect(d, "    foreach: {table: no.tsv}\n    allow_empty: true\n", "");
+    static const struct {
+        const char *file, *text, *words;
+    } bad[] = {
+        {"t.tsv", "",                "the table t.tsv: has no header line"   },
+        {"t.tsv", "a\tb\n1\t2\n3\n", "line 3 has 1 values, the header has 2" },
+        {"t.tsv", "a\n1\t2\n",       "line 2 has 2 values, the header has 1" },
+        {"t.tsv", "a\tb\ta\n",       "line 1 has the column a twice"         },
+        {"t.tsv", "a\t\n",           "line 1: \"\" is no name of a column"   },
+        {"t.tsv", "a\t1b\n",         "line 1: \"1b\" is no name"             },
+        {"t.tsv", "a b\n",           "line 1: \"a b\" is no name"            },
+        {"t.csv", "a,b\n1,\"2\n",    "line 2 has a quote that is not closed" },
+        {"t.csv", "a,b\n1,\"2\"x\n", "line 2 has text behind a closing quote"},
+        {"t.csv", "a,b\n1,2\"\n",    "line 2 has a quote inside a value"     },
+        {"t.csv", "a,b\n1\n",        "line 2 has 1 values, the header has 2" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        files_put(d, bad[i].file, bad[i].text);
+        refused(d, strcmp(bad[i].file, "t.csv") ? tsv : csv, TRP_EINVAL, bad[i].words);
+    }
+    files_put_bytes(d, "t.tsv", "a\tb\n1\t\0\n", 8);
+    refused(d, tsv, TRP_EINVAL, "line 2 has a NUL byte");
+    files_put(d, "t.tsv", "s\tfq\na\tx\n");
+    refused(d, "    foreach: {table: t.tsv}\n    env: {A: \"${col.s} ${col.f}\"}\n",
+            TRP_EINVAL,
+            "${col.f}: its items have no such column; the columns are s, fq");
+    refused(d, "    foreach: {items: [a]}\n    env: {A: \"${col.s}\"}\n", TRP_EINVAL,
+            "a table or a product has some");
+    files_free(d);
+}
+
+/* A million rows cost their bytes and 16 more each. */
+static void large_table(void)
+{
+    char *d = files_new();
+    GString *text = g_string_new("sample\treads\n");
+    for (int i = 0; i < 1000000; i++)
+        g_string_append_printf(text, "s%06d\treads/%06d.fq.gz\n", i, i);
+    files_put(d, "t.tsv", text->str);
+    g_string_free(text, TRUE);
+    struct trp_items items = {0};
+    struct trp_buf b = {0};
+    struct trp_task_values v;
+    trp_pipeline *p;
+    trp_error err;
+    g_assert_cmpint(evaluate(d, "    foreach: {table: t.tsv}\n", &items, &err, &p), ==,
+                    0);
+    g_assert_cmpuint(items.ntasks, ==, 1000000);
+    g_assert_true(trp_items_values(&items, 999999, &b, &v));
+    g_assert_cmpstr(v.item + strlen(v.item) + 1, ==, "sample=s999999");
+    trp_buf_free(&b);
+    trp_items_free(&items);
+    trp_pipeline_free(p);
+    files_free(d);
+}
+
+static void products(void)
+{
+    char *d = files_new();
+    files_put(d, "l", "u\nv w\n");
+    expect_columns(d, "    foreach: {product: {a: [1, x], b: {lines: l}}}\n",
+                   "1\tu~a=1~b=u|1\tv w~a=1~b=v w|x\tu~a=x~b=u|x\tv w~a=x~b=v w");
+    expect_columns(d, "    foreach: {product: {a: [1], b: []}}\n", "");
+    refused(d, "    foreach: {product: {a: [1], b: {lines: no}}}\n", TRP_EINVAL,
+            "p.yaml:5:36: stage s: the list file no cannot be read");
+    refused(d, "    foreach: {product: {a: [1]}}\n    cwd: \"${col.b}\"\n", TRP_EINVAL,
+            "the columns are a");
+    GString *list = g_string_new("");
+    for (int i = 0; i < 1000; i++)
+        g_string_append_printf(list, "%d\n", i);
+    files_put(d, "l", list->str);
+    g_string_free(list, TRUE);
+    refused(d,
+            "    foreach: {product: {a: {lines: l}, b: {lines: l}, c: {lines: l}}}\n",
+            TRP_ELIMIT, "1000 × 1000 × 1000: 1000000000 tasks are more than a stage");
+    files_free(d);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -145,5 +264,8 @@ int main(int argc, char **argv)
     g_test_add_func("/foreach/a bad list file is told with its place", bad_lists);
     g_test_add_func("/foreach/tasks are a number without items", numbers);
     g_test_add_func("/foreach/a list may be long", many);
+    g_test_add_func("/foreach/a row of a table is an item with columns", tables);
+    g_test_add_func("/foreach/a million rows", large_table);
+    g_test_add_func("/foreach/a product is every combination", products);
     return g_test_run();
 }

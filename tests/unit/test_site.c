@@ -231,8 +231,8 @@ static const struct {
     {"site: 1\nlocal: {gpu: 2}\n",                                            "2:14", "list"                       },
     {"site: 1\nlocal: {gpu: [\"0\", \"0\"]}\n",                               "2:20", "twice"                      },
     {"site: 1\nlocal: {gpu: [\"0,1\"]}\n",                                    "2:15", "without a comma"            },
-    {"site: 1\nlocal: {gpu: [*x]}\n",                                         "2:15", "aliases"                    },
-    {"site: 1\nlocal: {gpu: [*x, a, \"\"]}\n",                                "2:15", "aliases"                    },
+    {"site: 1\nlocal: {gpu: [*x]}\n",                                         "2:15", "no anchor"                  },
+    {"site: 1\nlocal: {gpu: [*x, a, \"\"]}\n",                                "2:15", "no anchor"                  },
 };
 
 static void test_bad_files(void)
