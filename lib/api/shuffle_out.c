@@ -64,59 +64,78 @@ static uint32_t range_of(const struct trp_flow *f, const struct trp_wide_plan *p
 }
 
 /* What lib/data takes as key: whether there is one, and the key; of trp_distinct its
- * size before it and the value behind, so that the record is all in it. */
-static const void *pack(struct trp_flow *f, bool whole, const void *key, size_t nk,
-                        const void *value, size_t nv, size_t *ret_size)
+ * size before it and the value behind, so that the record is all in it. There is room
+ * for it (make_room). */
+static int pack(struct trp_flow *f, bool whole, struct trp_shuffle_record *r)
 {
     struct trp_buf *b = &f->pack;
-    trp_buf_clear(b);
-    trp_put_u8(b, key != NULL);
+    const size_t at = b->size;
+    trp_put_u8(b, r->key != NULL);
     if (whole)
-        trp_put_bytes(b, key, key ? nk : 0);
-    else if (key)
-        trp_put_raw(b, key, nk);
+        trp_put_bytes(b, r->key, r->key ? r->nk : 0);
+    else if (r->key)
+        trp_put_raw(b, r->key, r->nk);
     if (whole)
-        trp_put_raw(b, value, nv);
-    *ret_size = b->size;
-    return b->failed ? NULL : b->data;
+        trp_put_raw(b, r->value, r->nv);
+    if (b->failed)
+        return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a record");
+    r->key = b->data + at;
+    r->nk = b->size - at;
+    if (whole)
+        r->nv = 0;
+    return 0;
+}
+
+enum { TOGETHER = 32, PACKED_MORE = 5 };
+
+/* Records that are added at once. */
+struct placed {
+    size_t n;
+    struct trp_shuffle_record records[TOGETHER];
+    uint32_t partitions[TOGETHER]; /* unless their keys say it */
+};
+
+static bool is_packed(const struct trp_wide_plan *p)
+{
+    return p->kind == TRP_WIDE_DISTINCT || p->kind == TRP_WIDE_REPARTITION;
+}
+
+/* For the keys of all records, so that they stay where they are put. */
+static int make_room(struct trp_flow *f, const struct placed *all)
+{
+    size_t need = 0;
+    for (size_t i = 0; i < all->n; i++)
+        need += PACKED_MORE + all->records[i].nk + all->records[i].nv;
+    trp_buf_clear(&f->pack);
+    return trp_buf_grow(&f->pack, need)
+               ? 0
+               : trp_flow_fail(f, TRP_ENOMEM, "out of memory for records");
 }
 
 /* Where a record goes, and as what. */
-struct placed {
-    uint32_t partition;
-    const void *key, *value;
-    size_t nk, nv;
-};
-
-static int place(struct trp_flow *f, const struct trp_wide_plan *p, struct placed *r)
+static int place(struct trp_flow *f, const struct trp_wide_plan *p,
+                 struct trp_shuffle_record *r, uint32_t *ret_partition)
 {
     static const int64_t one = 1;
-    bool whole = p->kind == TRP_WIDE_DISTINCT;
-    if (whole || p->kind == TRP_WIDE_REPARTITION) {
-        r->key = pack(f, whole, r->key, r->nk, r->value, r->nv, &r->nk);
-        if (!r->key)
-            return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a record");
-        if (whole)
-            r->nv = 0;
-    } else if (trp_flow_check_record(f, p, r->key, r->nk, r->nv) < 0) {
+    if (is_packed(p) ? pack(f, p->kind == TRP_WIDE_DISTINCT, r) < 0
+                     : trp_flow_check_record(f, p, r->key, r->nk, r->nv) < 0)
         return -1;
-    }
     switch (p->kind) {
     case TRP_WIDE_REPARTITION: /* in turn, each task from another one on */
-        r->partition = (uint32_t)(f->dealt++ % p->partitions);
+        *ret_partition = (uint32_t)(f->dealt++ % p->partitions);
         break;
     case TRP_WIDE_SORT:
-        r->partition = range_of(f, p, r->key, r->nk);
+        *ret_partition = range_of(f, p, r->key, r->nk);
         break;
     case TRP_WIDE_PARTITION:
-        r->partition = ((trp_partition)p->code)(r->key, r->nk, p->partitions, p->arg);
-        if (r->partition >= p->partitions)
+        *ret_partition = ((trp_partition)p->code)(r->key, r->nk, p->partitions, p->arg);
+        if (*ret_partition >= p->partitions)
             return trp_flow_mistake(
                 f, "trp_partition_by: %s returned %u; there are %u partitions",
-                p->function, r->partition, p->partitions);
+                p->function, *ret_partition, p->partitions);
         break;
     default:
-        r->partition = (uint32_t)(XXH3_64bits(r->key, r->nk) % p->partitions);
+        break;
     }
     if (p->sum == TRP_COUNT) {
         r->value = &one;
@@ -127,14 +146,25 @@ static int place(struct trp_flow *f, const struct trp_wide_plan *p, struct place
 
 int trp_flow_shuffle(struct trp_flow *f, const trp_batch *in)
 {
+    const struct trp_wide_plan *p = &f->chain->plan;
+    const bool by_place = p->kind == TRP_WIDE_REPARTITION || p->kind == TRP_WIDE_SORT ||
+                          p->kind == TRP_WIDE_PARTITION;
+    struct placed all;
     trp_error err;
-    for (size_t i = 0; i < in->count; i++) {
-        struct placed r = {0};
-        r.value = trp_value(in, i, &r.nv);
-        r.key = trp_key(in, i, &r.nk);
-        if (place(f, &f->chain->plan, &r) < 0)
+    for (size_t at = 0; at < in->count; at += all.n) {
+        all.n = in->count - at < TOGETHER ? in->count - at : TOGETHER;
+        for (size_t i = 0; i < all.n; i++) {
+            struct trp_shuffle_record *r = &all.records[i];
+            r->value = trp_value(in, at + i, &r->nv);
+            r->key = trp_key(in, at + i, &r->nk);
+        }
+        if (is_packed(p) && make_room(f, &all) < 0)
             return -1;
-        if (trp_shuffle_add(f->out, r.partition, r.key, r.nk, r.value, r.nv, &err) < 0)
+        for (size_t i = 0; i < all.n; i++)
+            if (place(f, p, &all.records[i], &all.partitions[i]) < 0)
+                return -1;
+        if (trp_shuffle_add_all(f->out, by_place ? all.partitions : NULL, all.records,
+                                all.n, &err) < 0)
             return trp_flow_data_failed(f, &f->combining[0], &err);
     }
     return 0;

@@ -3,7 +3,7 @@
  * Internal to lib/data.
  *
  * It finds entries of a sorter that is not sorted yet, by partition and bytes of the
- * key.
+ * key. Whoever uses it hashes keys.
  */
 #ifndef TRP_DATA_COMBINER_H
 #define TRP_DATA_COMBINER_H
@@ -33,11 +33,15 @@ static inline size_t trp_combiner_needs(const struct trp_combiner *c,
     return (s->n + 1) * 2 > c->nslots ? trp_combiner_memory(c) : 0;
 }
 
-/* The entry of a key; NULL: it is not there, and *ret_hash is for trp_combiner_put. */
+/* What trp_combiner_find will look at for keys of these hashes is fetched, for all at
+ * once: most of it is far from the processor. */
+void trp_combiner_fetch(const struct trp_combiner *c, const struct trp_sorter *s,
+                        const uint64_t *hashes, size_t n);
+/* The entry of a key; NULL: it is not there. */
 struct trp_entry *trp_combiner_find(const struct trp_combiner *c,
                                     const struct trp_sorter *s, uint32_t partition,
-                                    const void *key, size_t nk, uint32_t *ret_hash);
+                                    const struct trp_shuffle_record *r, uint64_t hash);
 /* Puts in the last entry of the sorter. TRP_ENOMEM. */
-int trp_combiner_put(struct trp_combiner *c, const struct trp_sorter *s, uint32_t hash);
+int trp_combiner_put(struct trp_combiner *c, const struct trp_sorter *s, uint64_t hash);
 
 #endif

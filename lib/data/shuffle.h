@@ -93,6 +93,11 @@ int trp_shuffle_compare_keys(const struct trp_shuffle_order *order, const void *
 uint64_t trp_shuffle_prefix(const struct trp_shuffle_order *order, const void *key,
                             size_t nk);
 
+struct trp_shuffle_record {
+    const void *key, *value;
+    size_t nk, nv;
+};
+
 /* ---- writing --------------------------------------------------------------------- */
 
 struct trp_shuffle_spec {
@@ -126,6 +131,12 @@ int trp_shuffle_writer_open(const struct trp_shuffle_spec *spec,
  * TRP_ECANCELLED, what `combine` returned) the writer can only be freed. */
 int trp_shuffle_add(trp_shuffle_writer *w, uint32_t partition, const void *key,
                     size_t nk, const void *value, size_t nv, trp_error *err);
+/* The same for `n` records, one after the other; to find keys that are to be combined
+ * takes less time so. `partitions` has one for each; NULL: it is that of its key's hash.
+ * After any failure the writer can only be freed. */
+int trp_shuffle_add_all(trp_shuffle_writer *w, const uint32_t *partitions,
+                        const struct trp_shuffle_record *records, size_t n,
+                        trp_error *err);
 /* Writes the output and gives it its name, in place of one that has it. The bytes of
  * each partition's block go to ret_sizes[0 … partitions), 0 where it has none. Either
  * may be NULL. Afterwards the writer can only be freed. */
@@ -189,11 +200,6 @@ struct trp_fetch_problem {
     uint32_t shuffle, map;
     uint64_t attempt;
     uint32_t host; /* in trp_shuffle_read.hosts */
-};
-
-struct trp_shuffle_record {
-    const void *key, *value;
-    size_t nk, nv;
 };
 
 struct trp_shuffle_reader_counts {

@@ -13,12 +13,14 @@
  * A record that is larger than that is gathered by itself: spilled as soon as it is
  * there.
  */
+#define XXH_INLINE_ALL
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "core/base/array.h"
 #include "data/combiner.h"
@@ -251,19 +253,24 @@ static int spill(trp_shuffle_writer *w, trp_error *err)
     return rc;
 }
 
-static int check_record(const trp_shuffle_writer *w, uint32_t partition, size_t nk,
-                        size_t nv, trp_error *err)
+static int check_partition(const trp_shuffle_writer *w, uint32_t partition,
+                           trp_error *err)
 {
     if (partition >= w->spec.partitions)
         return trp_error_set(err, TRP_EINVAL,
                              "partition %u of a shuffle that has %u: they are numbered "
                              "from 0",
                              partition, w->spec.partitions);
-    if (nk > TRP_SHUFFLE_RECORD_MAX || nv > TRP_SHUFFLE_RECORD_MAX - nk)
+    return 0;
+}
+
+static int check_size(const struct trp_shuffle_record *r, trp_error *err)
+{
+    if (r->nk > TRP_SHUFFLE_RECORD_MAX || r->nv > TRP_SHUFFLE_RECORD_MAX - r->nk)
         return trp_error_set(err, TRP_ELIMIT,
                              "a record of %zu bytes (its key has %zu) is larger than "
                              "the %u that one may have",
-                             nk + nv, nk, TRP_SHUFFLE_RECORD_MAX);
+                             r->nk + r->nv, r->nk, TRP_SHUFFLE_RECORD_MAX);
     return 0;
 }
 
@@ -313,41 +320,77 @@ static int combine(trp_shuffle_writer *w, struct trp_entry *e, const void *value
     return rc < 0 ? no_memory(err) : 1;
 }
 
-static int add_record(trp_shuffle_writer *w, uint32_t partition, const void *key,
-                      size_t nk, const void *value, size_t nv, trp_error *err)
+static int add_record(trp_shuffle_writer *w, uint32_t partition,
+                      const struct trp_shuffle_record *r, uint64_t hash, trp_error *err)
 {
-    uint32_t hash = 0;
     struct trp_entry *e = NULL;
     if (w->combining)
-        e = trp_combiner_find(&w->combiner, &w->sorter, partition, key, nk, &hash);
+        e = trp_combiner_find(&w->combiner, &w->sorter, partition, r, hash);
     if (e) {
-        int in = combine(w, e, value, nv, err);
+        int in = combine(w, e, r->value, r->nv, err);
         w->combined += in > 0;
         if (in != 0)
             return in < 0 ? in : 0;
     }
-    int rc = make_room(w, nk + nv, err);
-    if (rc >= 0 && trp_sorter_add(&w->sorter, partition, key, (uint32_t)nk, value,
-                                  (uint32_t)nv) < 0)
+    int rc = make_room(w, r->nk + r->nv, err);
+    if (rc >= 0 && trp_sorter_add(&w->sorter, partition, r->key, (uint32_t)r->nk,
+                                  r->value, (uint32_t)r->nv) < 0)
         rc = no_memory(err);
     if (rc >= 0 && w->combining && trp_combiner_put(&w->combiner, &w->sorter, hash) < 0)
         rc = no_memory(err);
     return rc < 0 ? rc : 0;
 }
 
+enum { TOGETHER = 32 }; /* records whose keys are looked for at once */
+
+/* The same for n <= TOGETHER of them. */
+static int add_some(trp_shuffle_writer *w, const uint32_t *partitions,
+                    const struct trp_shuffle_record *records, size_t n, trp_error *err)
+{
+    uint64_t hashes[TOGETHER] = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = check_size(&records[i], err);
+        if (rc == 0 && (w->combining || !partitions))
+            hashes[i] = XXH3_64bits(records[i].key, records[i].nk);
+    }
+    if (rc == 0 && w->combining)
+        trp_combiner_fetch(&w->combiner, &w->sorter, hashes, n);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        uint32_t partition =
+            partitions ? partitions[i] : (uint32_t)(hashes[i] % w->spec.partitions);
+        rc = check_partition(w, partition, err);
+        if (rc == 0)
+            rc = add_record(w, partition, &records[i], hashes[i], err);
+        if (rc < 0)
+            break;
+        w->counts.records++;
+        /* one that is larger than the budget by itself */
+        if (trp_sorter_memory(&w->sorter) > w->gather)
+            rc = spill(w, err);
+    }
+    return rc;
+}
+
+int trp_shuffle_add_all(trp_shuffle_writer *w, const uint32_t *partitions,
+                        const struct trp_shuffle_record *records, size_t n,
+                        trp_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i += TOGETHER) {
+        if (is_killed(w))
+            return trp_error_set(err, TRP_ECANCELLED, "given up");
+        rc = add_some(w, partitions ? partitions + i : NULL, records + i,
+                      n - i < TOGETHER ? n - i : TOGETHER, err);
+    }
+    return rc;
+}
+
 int trp_shuffle_add(trp_shuffle_writer *w, uint32_t partition, const void *key,
                     size_t nk, const void *value, size_t nv, trp_error *err)
 {
-    int rc = check_record(w, partition, nk, nv, err);
-    if (rc == 0 && is_killed(w))
-        rc = trp_error_set(err, TRP_ECANCELLED, "given up");
-    if (rc == 0)
-        rc = add_record(w, partition, key, nk, value, nv, err);
-    if (rc < 0)
-        return rc;
-    w->counts.records++;
-    /* one that is larger than the budget by itself */
-    return trp_sorter_memory(&w->sorter) > w->gather ? spill(w, err) : 0;
+    const struct trp_shuffle_record r = {key, value, nk, nv};
+    return trp_shuffle_add_all(w, &partition, &r, 1, err);
 }
 
 /* ---- the output ------------------------------------------------------------------ */

@@ -32,14 +32,26 @@ static void write_map(const struct trp_shuffle_spec *spec, GPtrArray *records,
     trp_error err = {0};
     trp_shuffle_writer *w = NULL;
     g_assert_cmpint(trp_shuffle_writer_open(spec, &w, &err), ==, 0);
+    g_autoptr(GArray) all =
+        g_array_new(FALSE, FALSE, sizeof(struct trp_shuffle_record));
+    g_autoptr(GArray) partitions = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     for (guint i = 0; i < records->len; i++) {
         const struct made_record *r = records->pdata[i];
-        gsize nk, nv;
-        const void *key = g_bytes_get_data(r->key, &nk);
-        const void *value = g_bytes_get_data(r->value, &nv);
+        struct trp_shuffle_record add;
+        add.key = g_bytes_get_data(r->key, &add.nk);
+        add.value = g_bytes_get_data(r->value, &add.nv);
         if (r->map != spec->map)
             continue;
-        int rc = trp_shuffle_add(w, r->partition, key, nk, value, nv, &err);
+        g_array_append_val(all, add);
+        g_array_append_val(partitions, r->partition);
+    }
+    for (guint at = 0, n, times = 0; at < all->len; at += n, times++) {
+        n = MIN(times * times % 100 + 1, all->len - at); /* one, some, many at once */
+        const struct trp_shuffle_record *r =
+            &g_array_index(all, struct trp_shuffle_record, at);
+        const uint32_t *p = &g_array_index(partitions, uint32_t, at);
+        int rc = n == 1 ? trp_shuffle_add(w, *p, r->key, r->nk, r->value, r->nv, &err)
+                        : trp_shuffle_add_all(w, p, r, n, &err);
         g_assert_cmpstr(err.text, ==, "");
         g_assert_cmpint(rc, ==, 0);
     }
