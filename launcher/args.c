@@ -83,7 +83,7 @@ static int take_option(struct trp_args *a, const char *text, const char **ret_va
     return o->what;
 }
 
-int trp_args_next(struct trp_args *a, const char **ret_value, trp_error *err)
+static int next_argument(struct trp_args *a, const char **ret_value, trp_error *err)
 {
     *ret_value = NULL;
     if (a->at >= a->argc)
@@ -138,7 +138,7 @@ int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *er
 {
     struct trp_args a = trp_args_of(l->command, l->table, argc, argv);
     const char *value;
-    for (int what; (what = trp_args_next(&a, &value, err)) != TRP_ARG_END;) {
+    for (int what; (what = next_argument(&a, &value, err)) != TRP_ARG_END;) {
         if (what == TRP_ARG_HELP) {
             trp_args_help(l);
             return 1;

@@ -62,9 +62,6 @@ struct trp_args trp_args_of(const char *command, const struct trp_arg *table, in
 /* The option of that name, `length` bytes; NULL: there is none. */
 const struct trp_arg *trp_args_find(const struct trp_arg *table, const char *name,
                                     size_t length);
-/* The next one. `*ret_value` is borrowed from argv; NULL when there is none.
- * TRP_EINVAL: unknown option (a near one is suggested), a value missing or too many. */
-int trp_args_next(struct trp_args *a, const char **ret_value, trp_error *err);
 
 struct trp_line {
     const char *command;

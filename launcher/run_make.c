@@ -1,5 +1,4 @@
 /*
- * Files are written under another name, flushed and renamed: a reader sees them whole.
  * The secret is 32 random bytes, made anew for each start of the run.
  *
  * The specification keeps the options that come from the site, the environment and the
@@ -8,7 +7,6 @@
 #include "run_make.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,39 +15,17 @@
 
 #include "comm/channel.h"
 #include "core/base/array.h"
-#include "os/held.h"
-
-static int write_all(int fd, const void *data, size_t size)
-{
-    const char *at = data;
-    while (size) {
-        ssize_t n = write(fd, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        at += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
+#include "os/whole_file.h"
 
 static int write_file(const char *run_dir, const char *name, const void *data,
                       size_t size, trp_error *err)
 {
-    char path[4300], other[4310];
+    char path[4300];
     snprintf(path, sizeof path, "%s/state/%s", run_dir, name);
-    snprintf(other, sizeof other, "%s.new", path);
-    int fd = trp_held_open(other, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (fd >= 0) {
-        bool written = write_all(fd, data, size) == 0 && fsync(fd) == 0;
-        if (close(fd) == 0 && written && trp_held_rename(other, path) == 0)
-            return 0;
-    }
-    int code =
-        trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", path, strerror(errno));
-    trp_held_unlink(other, 0);
-    return code;
+    return trp_held_write(path, data, size, true) == 0
+               ? 0
+               : trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", path,
+                               strerror(errno));
 }
 
 static int make_secret(const char *run_dir, trp_error *err)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "conf/wording.h"
+#include "os/whole_file.h"
 
 enum { CORES_MAX = 1 << 16 };
 
@@ -64,34 +65,16 @@ int trp_settings_take(struct trp_settings_request *q, int what, const char *valu
 static int read_file(const char *file, char **ret_text, size_t *ret_size,
                      trp_error *err)
 {
-    size_t capacity = 1 << 16, size = 0;
-    char *text = malloc(capacity);
     int fd = open(file, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : 0;
-    while (text && fd >= 0 && size <= TRP_PIPELINE_FILE_MAX &&
-           (n = read(fd, text + size, capacity - size)) > 0) {
-        size += (size_t)n;
-        if (size < capacity)
-            continue;
-        capacity *= 2;
-        char *larger = realloc(text, capacity);
-        if (!larger)
-            free(text);
-        text = larger;
-    }
-    int reason = errno;
+    int reason =
+        fd < 0 ? errno : trp_file_read(fd, TRP_PIPELINE_FILE_MAX, ret_text, ret_size);
     if (fd >= 0)
         close(fd);
-    if (!text)
+    if (reason == ENOMEM)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    if (n < 0) {
-        free(text);
-        return trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,
-                             strerror(reason));
-    }
-    *ret_text = text;
-    *ret_size = size > TRP_PIPELINE_FILE_MAX ? TRP_PIPELINE_FILE_MAX + 1 : size;
-    return 0;
+    return reason ? trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,
+                                  strerror(reason))
+                  : 0;
 }
 
 /* "K=V": the key into `key` and the value. */

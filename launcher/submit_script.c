@@ -78,7 +78,8 @@ static bool asks_for_room(const struct trp_submit_script *s)
     return false;
 }
 
-long trp_slurm_time_seconds(const char *text)
+/* Of an sbatch --time ("90", "1:30:00", "2-12"); -1: without end, or none. */
+static long seconds_of(const char *text)
 {
     long v[4] = {0}, days = 0;
     int n = 0;
@@ -110,8 +111,8 @@ long trp_slurm_time_seconds(const char *text)
 static void print_signal(const struct trp_submit_script *s, FILE *out)
 {
     const char *time = trp_submit_sbatch(s->call, "time");
-    long seconds = time ? trp_slurm_time_seconds(time)
-                        : (long)(s->site->driver.time_ns / 1000000000);
+    long seconds =
+        time ? seconds_of(time) : (long)(s->site->driver.time_ns / 1000000000);
     char text[32];
     snprintf(text, sizeof text, "B:USR1@%d", WARN_SECONDS);
     if (seconds <= 0 || seconds >= WARN_FROM_SECONDS)

@@ -21,7 +21,4 @@ struct trp_submit_script {
 
 void trp_submit_script_print(const struct trp_submit_script *s, FILE *out);
 
-/* Seconds of an sbatch --time ("90", "1:30:00", "2-12"); -1: without end, or none. */
-long trp_slurm_time_seconds(const char *text);
-
 #endif

@@ -15,6 +15,8 @@
 
 #include <xxhash.h>
 
+#include "os/whole_file.h"
+
 enum { PATH_SIZE = 4400 };
 /* No bytes cannot be mapped. */
 static const uint8_t nothing[1];
@@ -47,20 +49,6 @@ static int create(const char *path, const char *folder, const char *kind)
     return open(path, flags, 0600);
 }
 
-static int write_all(int fd, const uint8_t *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, data, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        data += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
 int trp_shared_write(const char *folder, const char *kind, uint64_t number,
                      const void *data, size_t size, uint64_t *ret_hash, trp_error *err)
 {
@@ -70,7 +58,7 @@ int trp_shared_write(const char *folder, const char *kind, uint64_t number,
     int fd = create(hidden, folder, kind);
     if (fd < 0)
         return failed(err, "make", hidden);
-    int rc = write_all(fd, data, size) < 0 ? failed(err, "write", hidden) : 0;
+    int rc = trp_file_write(fd, data, size) < 0 ? failed(err, "write", hidden) : 0;
     if (close(fd) != 0 && rc == 0)
         rc = failed(err, "write", hidden);
     if (rc == 0 && rename(hidden, path) != 0)

@@ -168,7 +168,7 @@ static int load(const char *path, trp_error *err)
     return 0;
 }
 
-int trp_mpi_load(trp_error *err)
+static int load_module(trp_error *err)
 {
     char folder[4096], path[4200], why[200];
     const char *family;
@@ -191,7 +191,7 @@ int trp_mpi_load(trp_error *err)
 int trp_mpi_begin(bool threads, int64_t limit_ns, void (*stuck)(const char *text),
                   trp_error *err)
 {
-    int rc = trp_mpi_load(err);
+    int rc = load_module(err);
     return rc < 0 ? rc : loaded->begin(threads, limit_ns, stuck, err);
 }
 
@@ -199,7 +199,7 @@ int trp_mpi_begin_joining(int64_t limit_ns, void (*stuck)(const char *text),
                           trp_error *err)
 {
     char name[64];
-    int rc = trp_mpi_load(err);
+    int rc = load_module(err);
     if (rc < 0)
         return rc;
     loaded->name(name, sizeof name);
@@ -228,6 +228,6 @@ void trp_channel_finalize(void)
 int trp_channel_throw_away_main(const char *port)
 {
     trp_error err;
-    return trp_mpi_load(&err) == 0 && loaded->free_accept ? loaded->free_accept(port)
-                                                          : 1;
+    return load_module(&err) == 0 && loaded->free_accept ? loaded->free_accept(port)
+                                                         : 1;
 }

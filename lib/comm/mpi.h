@@ -75,10 +75,7 @@ const struct trp_mpi *trp_mpi(void);
 
 /* Loads the module of the MPI that this program is linked with; of the one whose
  * launcher has started it; else Open MPI's. TRP_ENEVER: there is none for that MPI.
- * Once loaded it stays. */
-int trp_mpi_load(trp_error *err);
-
-/* The same, then MPI_Init_thread when nobody did; an error when MPI is at a lower level
+ * Once loaded it stays. Then MPI_Init_thread when nobody did; an error when MPI is at a lower level
  * than MPI_THREAD_MULTIPLE, or MPI_THREAD_SERIALIZED without `threads`. `stuck` (may be
  * NULL) is called, from another thread, when it has not returned after `limit_ns`. */
 int trp_mpi_begin(bool threads, int64_t limit_ns, void (*stuck)(const char *text),

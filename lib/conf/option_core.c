@@ -25,7 +25,8 @@ static int against(const trp_options *o, const char *key, const char *other,
                          trp_options_text(o, other), advice);
 }
 
-bool trp_options_excludes(const trp_options *o)
+/* Where excludeOnFailure.enabled is not set, the old timeout above 0 says so. */
+static bool excludes(const trp_options *o)
 {
     if (trp_options_is_set(o, EXCLUDE))
         return trp_options_bool(o, EXCLUDE);
@@ -79,10 +80,9 @@ int trp_options_check(const trp_options *o, trp_error *err)
             trp_options_int(o, least) > trp_options_int(o, most[i]))
             return against(o, least, most[i], "above", "make it smaller", err);
     }
-    if (trp_options_excludes(o) &&
-        trp_options_int(o, leave) >= trp_options_int(o, limit))
+    if (excludes(o) && trp_options_int(o, leave) >= trp_options_int(o, limit))
         return against(o, leave, limit, "not below", "make it smaller", err);
-    if (trp_options_excludes(o) && !trp_options_is_set(o, TIMEOUT) &&
+    if (excludes(o) && !trp_options_is_set(o, TIMEOUT) &&
         *trp_options_text(o, OLD_EXCLUDE) && trp_options_time_ns(o, OLD_EXCLUDE) == 0)
         return against(o, EXCLUDE, OLD_EXCLUDE, "set, but", "set " TIMEOUT " too", err);
     if (trp_options_bool(o, "memory.offHeap.enabled") &&
@@ -223,7 +223,7 @@ static void combine(const trp_options *o, struct trp_engine_config *ret)
     if (instances > ret->initial_executors)
         ret->initial_executors = instances;
     ret->host_files = ret->host_files || ret->shuffle_service;
-    ret->exclusion.enabled = trp_options_excludes(o);
+    ret->exclusion.enabled = excludes(o);
     if (!trp_options_is_set(o, TIMEOUT) && *trp_options_text(o, OLD_EXCLUDE))
         ret->exclusion.timeout_ns = trp_options_time_ns(o, OLD_EXCLUDE);
     trp_options_each(o, add_cap, &ret->caps);

@@ -105,10 +105,6 @@ enum trp_origin trp_options_origin(const trp_options *o, const char *key);
 /* Where it was set ("FILE:LINE:COL", "--set", …), "" for the default. */
 const char *trp_options_where(const trp_options *o, const char *key);
 
-/* Is exclusion on failure on? excludeOnFailure.enabled says so, and where it is not set
- * the old timeout (scheduler.executorTaskExcludeOnFailureTime) above 0. */
-bool trp_options_excludes(const trp_options *o);
-
 /* Does Spark hold that map outputs survive executors that come and go (semantics 16)? A
  * shuffle service, shuffle tracking, or decommissioning that moves them. */
 bool trp_options_shuffle_safe(const trp_options *o);

@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <regex.h>
 #include <stdbool.h>
@@ -17,12 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conf/arena.h"
 #include "conf/site.h"
 #include "conf/wording.h"
 #include "conf/yaml.h"
 #include "core/base/array.h"
+#include "os/whole_file.h"
 
 enum { FILE_MAX = 64 << 20, RANGE_DIGITS = 9 };
 
@@ -350,33 +353,26 @@ int trp_racks_parse(const char *file, const char *text, size_t size, trp_racks *
 
 static int load_file(const trp_site *s, trp_racks **ret, trp_error *err)
 {
-    FILE *f = fopen(s->racks_text, "re");
     char *text = NULL;
-    size_t size = 0, room = 0;
-    bool grown = f != NULL;
-    while (grown && size == room && size <= FILE_MAX) {
-        char *larger = realloc(text, room = room ? 2 * room : 1 << 16);
-        grown = larger != NULL;
-        text = grown ? larger : text;
-        size += grown ? fread(text + size, 1, room - size, f) : 0;
-    }
-    int code = 0, reason = errno;
-    if (!f || ferror(f))
-        code = trp_error_at(err, f && reason != EISDIR ? TRP_ESYSTEM : TRP_EINVAL,
+    size_t size = 0;
+    int fd = open(s->racks_text, O_RDONLY | O_CLOEXEC), code;
+    int reason = fd < 0 ? errno : trp_file_read(fd, FILE_MAX, &text, &size);
+    if (reason == ENOMEM)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory for the racks");
+    else if (reason)
+        code = trp_error_at(err, fd >= 0 && reason != EISDIR ? TRP_ESYSTEM : TRP_EINVAL,
                             s->file, s->racks_mark,
                             "racks: %s cannot be read: %s; name a file of lines HOSTS "
                             "RACK",
                             s->racks_text, strerror(reason));
-    else if (!grown)
-        code = trp_error_set(err, TRP_ENOMEM, "out of memory for the racks");
     else if (size > FILE_MAX)
         code = trp_error_at(err, TRP_EINVAL, s->file, s->racks_mark,
                             "racks: %s is larger than %d MiB; use a pattern",
                             s->racks_text, FILE_MAX >> 20);
     else
         code = trp_racks_parse(s->racks_text, text, size, ret, err);
-    if (f)
-        fclose(f);
+    if (fd >= 0)
+        close(fd);
     free(text);
     return code;
 }

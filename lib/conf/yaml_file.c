@@ -12,13 +12,7 @@
 #include <unistd.h>
 
 #include "conf/yaml.h"
-
-enum { READ_FIRST = 64 << 10 };
-
-struct buffer {
-    char *data;
-    size_t size, room;
-};
+#include "os/whole_file.h"
 
 static const struct trp_mark file_begin = {.line = 1, .column = 1};
 
@@ -44,34 +38,11 @@ static int cannot_read(const char *file, int error, trp_error *err)
     }
 }
 
-/* Reads to the end or to one byte above the limit. Returns 0 or an errno. */
-static int read_all(int fd, struct buffer *b)
-{
-    for (;;) {
-        if (b->size == b->room) {
-            size_t room = b->room ? b->room * 2 : READ_FIRST;
-            if (room > TRP_PIPELINE_FILE_MAX)
-                room = (size_t)TRP_PIPELINE_FILE_MAX + 1;
-            char *grown = room > b->room ? realloc(b->data, room) : NULL;
-            if (!grown)
-                return room > b->room ? ENOMEM : 0;
-            b->data = grown;
-            b->room = room;
-        }
-        ssize_t n = read(fd, b->data + b->size, b->room - b->size);
-        if (n == 0)
-            return 0;
-        if (n > 0)
-            b->size += (size_t)n;
-        else if (errno != EINTR)
-            return errno;
-    }
-}
-
 int trp_yaml_load(const char *file, struct trp_conf_arena *keep, trp_yaml **ret,
                   trp_error *err)
 {
-    struct buffer b = {0};
+    char *text = NULL;
+    size_t size = 0;
     struct stat st;
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
@@ -80,9 +51,9 @@ int trp_yaml_load(const char *file, struct trp_conf_arena *keep, trp_yaml **ret,
     bool directory = !error && S_ISDIR(st.st_mode);
     if (!error && !directory) {
         if (S_ISREG(st.st_mode) && st.st_size > TRP_PIPELINE_FILE_MAX)
-            b.size = (size_t)st.st_size; /* trp_yaml_parse refuses it by size */
+            size = (size_t)st.st_size; /* trp_yaml_parse refuses it by size */
         else
-            error = read_all(fd, &b);
+            error = trp_file_read(fd, TRP_PIPELINE_FILE_MAX, &text, &size);
     }
     close(fd);
 
@@ -93,7 +64,7 @@ int trp_yaml_load(const char *file, struct trp_conf_arena *keep, trp_yaml **ret,
     else if (error)
         code = cannot_read(file, error, err);
     else
-        code = trp_yaml_parse(file, b.data ? b.data : "", b.size, keep, ret, err);
-    free(b.data);
+        code = trp_yaml_parse(file, text ? text : "", size, keep, ret, err);
+    free(text);
     return code;
 }

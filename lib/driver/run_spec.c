@@ -25,6 +25,7 @@
 #include "core/base/escape.h"
 #include "driver/strings.h"
 #include "os/held.h"
+#include "os/whole_file.h"
 
 enum { RUN_SPEC_VERSION = 1, RUN_SPEC_FILE_MAX = 64 << 20 };
 
@@ -247,40 +248,16 @@ static int disk_error(const char *what, const char *path, trp_error *err)
                          strerror(errno));
 }
 
-static int write_all(int fd, const char *data, size_t n)
-{
-    while (n) {
-        ssize_t k = write(fd, data, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return -1;
-        data += k;
-        n -= (size_t)k;
-    }
-    return 0;
-}
-
 /* Puts `n` bytes into RUN_DIR/state/NAME. */
 static int save_file(const char *run_dir, const char *name, const char *data, size_t n,
                      trp_error *err)
 {
-    char path[4200], fresh[4200];
+    char path[4200];
     if ((size_t)snprintf(path, sizeof path, "%s/state/%s", run_dir, name) >=
-            sizeof path - 5 ||
-        snprintf(fresh, sizeof fresh, "%.4190s.new", path) < 0)
+        sizeof path)
         return trp_error_set(err, TRP_ELIMIT, "the run folder's path is too long");
-    int fd = trp_held_open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (fd < 0)
-        return disk_error("make", fresh, err);
-    int failed = write_all(fd, data, n);
-    failed |= close(fd);
-    if (failed < 0 || trp_held_rename(fresh, path) < 0) {
-        disk_error("write", path, err);
-        trp_held_unlink(fresh, 0);
-        return TRP_ESYSTEM;
-    }
-    return 0;
+    return trp_held_write(path, data, n, false) == 0 ? 0
+                                                     : disk_error("write", path, err);
 }
 
 /* The bytes of RUN_DIR/state/NAME and a NUL behind them. */
@@ -288,33 +265,18 @@ static int load_file(const char *run_dir, const char *name, char **ret, size_t *
                      trp_error *err)
 {
     char path[4200];
-    struct stat st;
     snprintf(path, sizeof path, "%s/state/%s", run_dir, name);
     int fd = trp_held_open(path, O_RDONLY, 0);
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        disk_error("read", path, err);
-        if (fd >= 0)
-            close(fd);
-        return TRP_ESYSTEM;
+    if (fd >= 0) {
+        int code = trp_file_read(fd, RUN_SPEC_FILE_MAX, ret, ret_n);
+        close(fd);
+        if (code == 0 && *ret_n <= RUN_SPEC_FILE_MAX)
+            return 0;
+        if (code == 0)
+            free(*ret);
+        errno = code ? code : EFBIG;
     }
-    char *data = NULL;
-    size_t n = 0;
-    if (S_ISREG(st.st_mode) && st.st_size <= RUN_SPEC_FILE_MAX)
-        data = malloc((size_t)st.st_size + 1);
-    ssize_t k = data ? 1 : 0;
-    while (data && n < (size_t)st.st_size &&
-           ((k = read(fd, data + n, (size_t)st.st_size - n)) > 0 ||
-            (k < 0 && errno == EINTR)))
-        n += k > 0 ? (size_t)k : 0;
-    close(fd);
-    if (!data || k < 0 || n != (size_t)st.st_size) {
-        free(data);
-        return trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s", path);
-    }
-    data[n] = '\0';
-    *ret = data;
-    *ret_n = n;
-    return 0;
+    return disk_error("read", path, err);
 }
 
 static int save_environ(const struct trp_run_spec *s, trp_error *err)

@@ -35,7 +35,8 @@ enum {
     WRITER_NICE = 5,
 };
 
-void trp_event_log_break(struct trp_event_log *l, const trp_error *why)
+/* The first reason is kept. Any thread. */
+static void break_log(struct trp_event_log *l, const trp_error *why)
 {
     if (atomic_flag_test_and_set(&l->breaking))
         return;
@@ -47,7 +48,7 @@ void trp_event_log_out_of_memory(struct trp_event_log *l)
 {
     trp_error why;
     trp_error_set(&why, TRP_ESYSTEM, "cannot write %s: out of memory", l->file);
-    trp_event_log_break(l, &why);
+    break_log(l, &why);
 }
 
 bool trp_event_log_failed(const trp_event_log *l, trp_error *err)
@@ -70,7 +71,7 @@ static void write_lines(struct trp_event_log *l)
     } else if (l->lines.size > 0 && !trp_event_log_failed(l, NULL) &&
                trp_log_file_write(l->fd, l->file, l->lines.data, l->lines.size, &why) <
                    0) {
-        trp_event_log_break(l, &why);
+        break_log(l, &why);
     }
     trp_buf_clear(&l->lines);
 }
@@ -218,10 +219,10 @@ int trp_event_log_end(trp_event_log *l, int64_t at, int exit_code, trp_error *er
         stop_writer(l);
         trp_error why;
         if (trp_log_file_close(l->fd, l->file, &why) < 0)
-            trp_event_log_break(l, &why);
+            break_log(l, &why);
         l->fd = -1;
         if (l->history_dir && trp_history_end(l->history_dir, l->past.app_id, &why) < 0)
-            trp_event_log_break(l, &why);
+            break_log(l, &why);
     }
     return trp_event_log_failed(l, err) ? TRP_ESYSTEM : 0;
 }

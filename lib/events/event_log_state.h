@@ -44,8 +44,6 @@ struct trp_event_log {
     atomic_bool broken;   /* … and says that it may be read */
 };
 
-/* Something could not be logged; the first reason is kept. Any thread. */
-void trp_event_log_break(struct trp_event_log *l, const trp_error *why);
 void trp_event_log_out_of_memory(struct trp_event_log *l);
 
 /* Writes the summaries of stages that have not ended. */

@@ -48,7 +48,8 @@ static int64_t int_of(const json_t *j, const char *key)
     return json_integer_value(json_object_get(j, key));
 }
 
-int trp_run_state_read(const char *run_dir, struct trp_run_view *ret)
+/* TRP_ENOENT: there is none, or it is not one of ours. Strings are new. */
+static int read_state(const char *run_dir, struct trp_run_view *ret)
 {
     char file[PATH_MAX];
     struct stat st;
@@ -158,7 +159,7 @@ int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *st
     struct trp_run_view before = {0};
     if (strcmp(status, "running") != 0) {
         v.ended_ms = v.started_ms;
-        if (trp_run_state_read(f->path, &before) == 0) {
+        if (read_state(f->path, &before) == 0) {
             v.started_ms = before.started_ms;
             v.pid = before.pid;
         }
@@ -189,7 +190,7 @@ static bool died(const char *run_dir)
 
 bool trp_run_folder_view(const char *run_dir, struct trp_run_view *ret)
 {
-    if (trp_run_state_read(run_dir, ret) < 0)
+    if (read_state(run_dir, ret) < 0)
         return false;
     /* The folder's own name counts: it may have been renamed. */
     bool dead = strcmp(ret->status, "running") == 0 && died(run_dir);

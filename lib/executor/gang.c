@@ -32,6 +32,7 @@
 #include "executor/srun_refusal.h"
 #include "os/held.h"
 #include "os/tree.h"
+#include "os/whole_file.h"
 
 enum {
     SPEC_MAX = 64 << 20,
@@ -52,14 +53,8 @@ static int write_file(const char *path, const struct trp_buf *b)
     int fd = trp_held_open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return -1;
-    size_t done = 0;
-    while (done < b->size) {
-        ssize_t n = write(fd, b->data + done, b->size - done);
-        if (n < 0 && errno != EINTR)
-            break;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return close(fd) == 0 && done == b->size ? 0 : -1;
+    int rc = trp_file_write(fd, b->data, b->size);
+    return close(fd) == 0 ? rc : -1;
 }
 
 static void put_list(struct trp_buf *b, const char *const *list)

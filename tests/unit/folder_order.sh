@@ -8,7 +8,7 @@ may_use='
 core:
 os:             core
 wire:           core
-conf:           core
+conf:           core os
 events:         core os conf
 sim/scenario:   core conf
 sim/run:        core conf events
@@ -25,7 +25,7 @@ cluster/slurm/jobs: core os conf events executor cluster cluster/slurm/accounts 
 cluster/slurm/steps: core os conf events executor cluster cluster/slurm/accounts cluster/slurm/helper cluster/slurm/shared cluster/slurm/jobs
 cluster/slurm: core os conf events cluster cluster/slurm/accounts cluster/slurm/helper cluster/slurm/shared cluster/slurm/jobs cluster/slurm/steps
 driver:         core os wire conf events comm data executor cluster cluster/local cluster/slurm cluster/slurm/accounts cluster/slurm/helper cluster/slurm/check
-api:            core wire events data executor driver
+api:            core os wire events data executor driver
 launcher:       core os conf events sim/scenario sim/run comm cluster cluster/slurm/helper cluster/slurm/check driver
 launcher/rank:  os comm executor cluster/slurm/jobs cluster/slurm/steps driver
 launcher/slurm: cluster/slurm/helper

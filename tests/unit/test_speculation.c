@@ -144,8 +144,6 @@ static void test_thresholds(void)
     trp_speculation_gate(&c, s, &set, &gate);
     g_assert_cmpint(gate.threshold_ns, ==, INT64_MAX);
     g_assert_false(trp_speculation_judge(&c, s, &gate, &facts, INT64_MAX));
-    g_assert_cmpint(trp_speculation_due(&c, &gate, 5, false, 0), ==,
-                    TRP_SPECULATION_NEVER);
     trp_speculation_free(s);
 }
 
@@ -164,7 +162,6 @@ static void test_by_duration(void)
     g_assert_true(trp_speculation_judge(&c, s, &gate, &facts, 3600 * S + 1));
     facts.rate = 1e9; /* efficiency is not asked */
     g_assert_true(trp_speculation_judge(&c, s, &gate, &facts, 3600 * S + 1));
-    g_assert_cmpint(trp_speculation_due(&c, &gate, 0, true, 0), ==, 3600 * S + 1);
     set.ntasks = 3; /* more than one executor has room for */
     g_assert_false(trp_speculation_gate(&c, s, &set, &gate));
     trp_speculation_succeeded(s, S, 0);
@@ -198,12 +195,8 @@ static void test_efficiency(void)
     g_assert_false(trp_speculation_judge(&c, s, &gate, &slow, 15 * S));
     g_assert_false(trp_speculation_judge(&c, s, &gate, &fair, 30 * S));
     g_assert_true(trp_speculation_judge(&c, s, &gate, &fair, 30 * S + 1));
-    g_assert_cmpint(trp_speculation_due(&c, &gate, 0, false, 0), ==, 15 * S + 1);
-    g_assert_cmpint(trp_speculation_due(&c, &gate, 0, true, 0), ==, 30 * S + 1);
-    g_assert_cmpint(trp_speculation_due(&c, &gate, 0, false, 20 * S), ==, 20 * S);
     c.efficiency = false;
     g_assert_true(trp_speculation_judge(&c, s, &gate, &fair, 20 * S));
-    g_assert_cmpint(trp_speculation_due(&c, &gate, 0, true, 0), ==, 15 * S + 1);
     trp_speculation_free(s);
 }
 

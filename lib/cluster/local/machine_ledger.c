@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "core/profile/footprint.h"
 
@@ -25,7 +26,7 @@ struct trp_machine_ledger {
     struct device *devices;
     uint32_t ndevices;
     struct trp_resource_addresses *view; /* of all devices */
-    struct trp_request *first, *last;
+    struct trp_request *first;
 };
 
 void trp_machine_footprint_make(const struct trp_resource_profile *p, uint32_t ranks,
@@ -363,27 +364,8 @@ int trp_machine_ledger_ask(trp_machine_ledger *ledger, struct trp_request *r,
     if (make_share(ledger, r) < 0)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     r->state = TRP_REQUEST_WAITS;
-    r->behind = NULL;
-    r->before = ledger->last;
-    if (ledger->last)
-        ledger->last->behind = r;
-    else
-        ledger->first = r;
-    ledger->last = r;
+    DL_APPEND2(ledger->first, r, before, behind);
     return 0;
-}
-
-static void unlink_request(trp_machine_ledger *ledger, struct trp_request *r)
-{
-    if (r->before)
-        r->before->behind = r->behind;
-    else
-        ledger->first = r->behind;
-    if (r->behind)
-        r->behind->before = r->before;
-    else
-        ledger->last = r->before;
-    r->before = r->behind = NULL;
 }
 
 struct trp_request *trp_machine_ledger_next(trp_machine_ledger *ledger)
@@ -391,7 +373,7 @@ struct trp_request *trp_machine_ledger_next(trp_machine_ledger *ledger)
     struct trp_request *r = ledger->first;
     if (!r || !fits_now(ledger, &r->footprint))
         return NULL;
-    unlink_request(ledger, r);
+    DL_DELETE2(ledger->first, r, before, behind);
     take_share(ledger, r);
     return r;
 }
@@ -417,7 +399,7 @@ static void give_share(trp_machine_ledger *ledger, const struct trp_request *r)
 void trp_machine_ledger_leave(trp_machine_ledger *ledger, struct trp_request *r)
 {
     if (r->state == TRP_REQUEST_WAITS)
-        unlink_request(ledger, r);
+        DL_DELETE2(ledger->first, r, before, behind);
     else if (r->state == TRP_REQUEST_HAS)
         give_share(ledger, r);
     else

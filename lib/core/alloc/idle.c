@@ -10,6 +10,7 @@
 #include "core/alloc/idle.h"
 
 #include <string.h>
+#include <utlist.h>
 
 enum place { NOWHERE, IN_HEAP, EXPIRED };
 
@@ -226,12 +227,7 @@ static void let_go_of_shuffles(trp_idle *m, struct trp_idle_item *x)
 {
     if (!x->shuffles.v)
         return;
-    if (x->next)
-        x->next->prev = x->prev;
-    if (x->prev)
-        x->prev->next = x->next;
-    else
-        m->holders = x->next;
+    DL_DELETE(m->holders, x);
     trp_bits_free(&x->shuffles);
 }
 
@@ -276,13 +272,8 @@ int trp_idle_shuffle_data(trp_idle *m, struct trp_idle_item *x, uint32_t shuffle
     int fresh = trp_bits_put(&x->shuffles, shuffle);
     if (fresh <= 0)
         return fresh < 0 ? TRP_ENOMEM : 0;
-    if (first_data) {
-        x->prev = NULL;
-        x->next = m->holders;
-        if (m->holders)
-            m->holders->prev = x;
-        m->holders = x;
-    }
+    if (first_data)
+        DL_PREPEND(m->holders, x);
     x->in_use |= trp_bits_has(&m->used, shuffle);
     return update_deadline(m, x);
 }

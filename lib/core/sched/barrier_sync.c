@@ -328,10 +328,3 @@ void trp_barrier_sync_end(trp_barrier_sync *b, uint32_t stage, uint32_t attempt)
     if (s)
         free_sync(b, s);
 }
-
-uint32_t trp_barrier_sync_waiting(const trp_barrier_sync *b, uint32_t stage,
-                                  uint32_t attempt)
-{
-    const struct sync *s = find_sync(b, stage, attempt);
-    return s ? s->ncalled : 0;
-}

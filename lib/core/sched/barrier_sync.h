@@ -93,8 +93,4 @@ int64_t trp_barrier_sync_next_timer(const trp_barrier_sync *b);
  * being killed. */
 void trp_barrier_sync_end(trp_barrier_sync *b, uint32_t stage, uint32_t attempt);
 
-/* Tasks waiting in the attempt's present sync, for explanations. */
-uint32_t trp_barrier_sync_waiting(const trp_barrier_sync *b, uint32_t stage,
-                                  uint32_t attempt);
-
 #endif

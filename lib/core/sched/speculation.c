@@ -156,14 +156,3 @@ bool trp_speculation_judge(const struct trp_speculation_config *c,
         return true;
     return gate->by_median && is_outlived(c, s, facts);
 }
-
-int64_t trp_speculation_due(const struct trp_speculation_config *c,
-                            const struct trp_speculation_gate *gate,
-                            int64_t launched_ns, bool long_run, int64_t now_ns)
-{
-    int64_t threshold = gate->threshold_ns;
-    if (long_run && gate->by_median && c->efficiency)
-        threshold = times(c->long_run_factor, threshold);
-    int64_t due = later(later(launched_ns, threshold), 1);
-    return due > now_ns ? due : now_ns;
-}

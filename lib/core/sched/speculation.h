@@ -95,13 +95,4 @@ bool trp_speculation_judge(const struct trp_speculation_config *c,
                            const struct trp_speculation_gate *gate,
                            const struct trp_speculation_facts *facts, int64_t now_ns);
 
-/* When an attempt launched at `launched_ns` can be judged slow at the earliest, so that
- * looking before is of no use (but for a decommission, at which all attempts there are
- * to be judged again). Never before `now`; TRP_SPECULATION_NEVER saturates. An attempt
- * already slow but efficient is due at once: only its rate can change that, or the long
- * run, which `long_run` asks for. */
-int64_t trp_speculation_due(const struct trp_speculation_config *c,
-                            const struct trp_speculation_gate *gate,
-                            int64_t launched_ns, bool long_run, int64_t now_ns);
-
 #endif

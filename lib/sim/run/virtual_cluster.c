@@ -108,8 +108,8 @@ void trp_virtual_cluster_free(trp_virtual_cluster *c)
     free(c);
 }
 
-const struct trp_virtual_zone *trp_virtual_zone_of(const trp_virtual_cluster *c,
-                                                   uint32_t node)
+static const struct trp_virtual_zone *zone_of(const trp_virtual_cluster *c,
+                                              uint32_t node)
 {
     const struct trp_virtual_zone *z = c->zones;
     while (node >= z->to)
@@ -125,7 +125,7 @@ static double part_of_node(const trp_virtual_cluster *c, uint32_t node,
 {
     int64_t room[TRP_SIM_DIMS] = {0};
     double part = 0;
-    trp_virtual_group_capacity(c->model, trp_virtual_zone_of(c, node)->group, room);
+    trp_virtual_group_capacity(c->model, zone_of(c, node)->group, room);
     for (uint32_t d = 0; d < c->dims; d++)
         if (amounts[d] > 0 && (double)amounts[d] / (double)room[d] > part)
             part = (double)amounts[d] / (double)room[d];
@@ -161,7 +161,7 @@ static void whole_node(const trp_virtual_cluster *c, uint32_t node,
                        struct trp_sim_amounts *ret)
 {
     int64_t room[TRP_SIM_DIMS] = {0};
-    trp_virtual_group_capacity(c->model, trp_virtual_zone_of(c, node)->group, room);
+    trp_virtual_group_capacity(c->model, zone_of(c, node)->group, room);
     memset(ret, 0, sizeof *ret);
     count_in(c, node, room, ret);
 }
@@ -263,7 +263,7 @@ void trp_virtual_node_repaired(trp_virtual_cluster *c, uint32_t node)
 char *trp_virtual_host(const trp_virtual_cluster *c, uint32_t node, char *buf,
                        size_t size)
 {
-    const struct trp_virtual_zone *z = trp_virtual_zone_of(c, node);
+    const struct trp_virtual_zone *z = zone_of(c, node);
     uint32_t before = z->inside ? 0 : c->config.inside[z->group];
     snprintf(buf, size, "%s%u", c->model->groups[z->group].name,
              before + node - z->from + 1);
@@ -273,7 +273,7 @@ char *trp_virtual_host(const trp_virtual_cluster *c, uint32_t node, char *buf,
 char *trp_virtual_rack(const trp_virtual_cluster *c, uint32_t node, char *buf,
                        size_t size)
 {
-    const struct trp_virtual_zone *z = trp_virtual_zone_of(c, node);
+    const struct trp_virtual_zone *z = zone_of(c, node);
     const struct trp_sim_group *g = &c->model->groups[z->group];
     uint64_t i = (z->inside ? 0 : c->config.inside[z->group]) + node - z->from;
     uint64_t rack = i * g->racks / g->count + 1;

@@ -17,8 +17,7 @@
 
 /* ---- lists ---- */
 
-void trp_virtual_list_add(trp_virtual_cluster *c, struct trp_virtual_list *l,
-                          uint32_t share)
+static void list_add(trp_virtual_cluster *c, struct trp_virtual_list *l, uint32_t share)
 {
     struct trp_virtual_share *s = &c->shares[share];
     s->next = TRP_NONE;
@@ -30,8 +29,8 @@ void trp_virtual_list_add(trp_virtual_cluster *c, struct trp_virtual_list *l,
     l->last = share;
 }
 
-void trp_virtual_list_remove(trp_virtual_cluster *c, struct trp_virtual_list *l,
-                             uint32_t share)
+static void list_remove(trp_virtual_cluster *c, struct trp_virtual_list *l,
+                        uint32_t share)
 {
     struct trp_virtual_share *s = &c->shares[share];
     if (s->prev == TRP_NONE)
@@ -122,7 +121,7 @@ uint32_t trp_virtual_ask(trp_virtual_cluster *c, uint32_t line, uint32_t owner)
 {
     uint32_t share = share_new(c, line, owner);
     if (share != TRP_NONE)
-        trp_virtual_list_add(c, &c->lines[line].waits, share);
+        list_add(c, &c->lines[line].waits, share);
     return share;
 }
 
@@ -138,7 +137,7 @@ void trp_virtual_may_add(trp_virtual_cluster *c, uint32_t share)
 static void leave_waiting(trp_virtual_cluster *c, struct trp_virtual_line *l,
                           uint32_t share)
 {
-    trp_virtual_list_remove(c, &l->waits, share);
+    list_remove(c, &l->waits, share);
     l->may_add -= c->shares[share].may_add;
 }
 
@@ -153,7 +152,7 @@ static void no_more_than_wait(struct trp_virtual_line *l)
 static void give_back(trp_virtual_cluster *c, struct trp_virtual_list *l,
                       uint32_t share, int64_t now)
 {
-    trp_virtual_list_remove(c, l, share);
+    list_remove(c, l, share);
     trp_virtual_unplace(c, share, now, true);
     trp_virtual_share_free(c, share);
 }
@@ -167,8 +166,8 @@ void trp_virtual_leave(trp_virtual_cluster *c, uint32_t share, int64_t now)
         trp_virtual_share_free(c, share);
         no_more_than_wait(l);
     } else if (c->config.whole_jobs) {
-        trp_virtual_list_remove(c, &l->has, share);
-        trp_virtual_list_add(c, &l->left, share);
+        list_remove(c, &l->has, share);
+        list_add(c, &l->left, share);
         s->state = TRP_SHARE_LEFT;
         s->owner = TRP_NONE;
     } else {
@@ -216,7 +215,7 @@ void trp_virtual_share_needed(trp_virtual_cluster *c, uint32_t share)
         return;
     to = &c->lines[from->needed];
     leave_waiting(c, from, share);
-    trp_virtual_list_add(c, &to->waits, share);
+    list_add(c, &to->waits, share);
     to->may_add += s->may_add;
     s->line = from->needed;
     /* What jobs cover goes along. */
@@ -260,7 +259,7 @@ void trp_virtual_job_ready(trp_virtual_cluster *c, uint32_t line, uint32_t share
 static void grant(trp_virtual_cluster *c, struct trp_virtual_line *l, uint32_t share)
 {
     leave_waiting(c, l, share);
-    trp_virtual_list_add(c, &l->has, share);
+    list_add(c, &l->has, share);
     if (c->shares[share].node >= c->ninside) {
         l->credit--;
         l->asked--;

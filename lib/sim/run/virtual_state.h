@@ -102,8 +102,6 @@ struct trp_virtual_cluster {
 };
 
 /* virtual_cluster.c */
-const struct trp_virtual_zone *trp_virtual_zone_of(const trp_virtual_cluster *c,
-                                                   uint32_t node);
 /* Places a share in one of the zones; false: no room now. */
 bool trp_virtual_place(trp_virtual_cluster *c, uint32_t share, uint32_t zones,
                        int64_t now);
@@ -111,11 +109,5 @@ bool trp_virtual_place(trp_virtual_cluster *c, uint32_t share, uint32_t zones,
 void trp_virtual_unplace(trp_virtual_cluster *c, uint32_t share, int64_t now,
                          bool counts);
 void trp_virtual_share_free(trp_virtual_cluster *c, uint32_t share);
-
-/* virtual_lines.c */
-void trp_virtual_list_add(trp_virtual_cluster *c, struct trp_virtual_list *l,
-                          uint32_t share);
-void trp_virtual_list_remove(trp_virtual_cluster *c, struct trp_virtual_list *l,
-                             uint32_t share);
 
 #endif

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/array.h"
+#include <utlist.h>
 
 #include "cluster/slurm/accounts/ledger_state.h"
+#include "core/base/array.h"
 
 static bool is_same_footprint(const struct trp_slurm_footprint *a,
                               const struct trp_slurm_footprint *b)
@@ -63,13 +64,7 @@ int trp_slurm_ledger_ask(trp_slurm_ledger *b, struct trp_slurm_request *r,
     r->state = TRP_SLURM_QUEUED;
     r->nspots = 0;
     r->turn = b->turns++;
-    r->behind = NULL;
-    r->before = s->last;
-    if (s->last)
-        s->last->behind = r;
-    else
-        s->first = r;
-    s->last = r;
+    DL_APPEND2(s->first, r, before, behind);
     s->waiting++;
     s->may_add += r->may_add;
     return 0;
@@ -84,15 +79,7 @@ void trp_slurm_ledger_may_add(struct trp_slurm_request *r)
 static void unlink_request(struct trp_slurm_request *r)
 {
     struct trp_slurm_request_kind *s = r->kind;
-    if (r->before)
-        r->before->behind = r->behind;
-    else
-        s->first = r->behind;
-    if (r->behind)
-        r->behind->before = r->before;
-    else
-        s->last = r->before;
-    r->before = r->behind = NULL;
+    DL_DELETE2(s->first, r, before, behind);
     s->waiting--;
     s->may_add -= r->may_add;
 }

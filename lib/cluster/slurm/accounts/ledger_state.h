@@ -67,9 +67,6 @@ bool trp_slurm_ledger_place(trp_slurm_ledger *b, struct trp_slurm_request *r,
 bool trp_slurm_ledger_has_room(const trp_slurm_ledger *b,
                                const struct trp_slurm_look *l,
                                const struct trp_slurm_span *span);
-/* A start of the kind has failed there, and there alone. `kind` may be NULL. */
-bool trp_slurm_ledger_avoids(const trp_slurm_ledger *b,
-                             const struct trp_slurm_request_kind *kind, uint32_t node);
 /* Gives back what a request was placed on. */
 void trp_slurm_ledger_unplace(trp_slurm_ledger *b, struct trp_slurm_request *r);
 /* Units that a side has room for on a node. */

@@ -426,8 +426,9 @@ static void unplace(trp_slurm_ledger *b, struct trp_slurm_request *r)
     r->nspots = 0;
 }
 
-bool trp_slurm_ledger_avoids(const trp_slurm_ledger *b,
-                             const struct trp_slurm_request_kind *kind, uint32_t node)
+/* A start of the kind has failed there, and there alone. */
+static bool is_avoided(const trp_slurm_ledger *b,
+                       const struct trp_slurm_request_kind *kind, uint32_t node)
 {
     return kind && *kind->failed_on &&
            strcmp(kind->failed_on, b->inventory->nodes[node].name) == 0;
@@ -446,7 +447,7 @@ static uint32_t room_on(const trp_slurm_ledger *b, const struct trp_slurm_look *
                         uint32_t node)
 {
     if (b->standing[node] > l->worst || b->held[node] || is_barred(b, l->kind, node) ||
-        (l->worst == TRP_SLURM_GOOD && trp_slurm_ledger_avoids(b, l->kind, node)))
+        (l->worst == TRP_SLURM_GOOD && is_avoided(b, l->kind, node)))
         return 0;
     uint64_t room = trp_slurm_ledger_units(b, l->side, node, l->footprint);
     return room < l->units ? (uint32_t)room : l->units;

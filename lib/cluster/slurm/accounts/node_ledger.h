@@ -112,7 +112,7 @@ struct trp_slurm_request_kind {
     char failed_on[TRP_SLURM_WORD]; /* the only host where a start failed, or "" */
     bool failed_elsewhere;          /* starts failed on several hosts */
     /* The ledger's own: */
-    struct trp_slurm_request *first, *last;
+    struct trp_slurm_request *first;
 };
 
 struct trp_slurm_request {
