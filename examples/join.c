@@ -82,11 +82,11 @@ int main(int argc, char **argv)
     int64_t fact = 1, dimension = 1;
     bool left = false, outer = false;
     const struct example_option options[] = {
-        {"--fact",    &fact, NULL, NULL},
-        {"--dimension",       &dimension, NULL, NULL},
-        {"--left",           NULL, NULL, &left},
-        {"--outer",NULL, NULL, &outer},
-        {0      }
+        {"--fact",      &fact,      NULL, NULL  },
+        {"--dimension", &dimension, NULL, NULL  },
+        {"--left",      NULL,       NULL, &left },
+        {"--outer",     NULL,       NULL, &outer},
+        {NULL,          NULL,       NULL, NULL  }
     };
     const char *usage = "join [--fact FIELD] [--dimension FIELD] [--left | --outer] "
                         "FACTS DIMENSIONS FOLDER";

@@ -12,16 +12,9 @@
  * with them. Prints a line for each centre: x, y, how many points it has.
  * --points prints the points instead.
  */
-#include <inttypes.h>
-#include <troupe.h>
+#include "kmeans_points.h"
 
-#include "example.h"
-
-enum { CLUSTERS_MAX = 64, PARTS = 8, WIDTH = 10000, HEAP = 1000 };
-
-struct point {
-    double x, y;
-};
+enum { CLUSTERS_MAX = 64, PARTS = 8 };
 
 struct centres { /* goes with assign to the executors */
     uint32_t n;
@@ -32,28 +25,6 @@ struct sum { /* what the points of one cluster come to */
     double x, y;
     int64_t points;
 };
-
-/* Whole numbers, in as many heaps as there are clusters: their sums are exact. */
-static struct point point_of(uint64_t i, uint32_t heaps)
-{
-    const uint64_t heap = example_random(1, i) % heaps;
-    return (struct point){
-        (double)(example_random(2, heap) % WIDTH + example_random(3, i) % HEAP),
-        (double)(example_random(4, heap) % WIDTH + example_random(5, i) % HEAP)};
-}
-
-TRP_FUNCTION(points); /* numbers become number → point; arg: how many heaps */
-int points(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
-{
-    (void)t;
-    for (size_t i = 0; i < in->count; i++) {
-        const int64_t number = trp_get_i64(in, i);
-        struct point p = point_of((uint64_t)number, *(const uint32_t *)arg);
-        if (trp_emit(out, &number, sizeof(number), &p, sizeof(p)) < 0)
-            return -1;
-    }
-    return 0;
-}
 
 TRP_FUNCTION(tenth); /* keeps every tenth point */
 int tenth(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
@@ -89,8 +60,7 @@ int assign(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     struct sum sums[CLUSTERS_MAX] = {0};
     (void)t;
     for (size_t i = 0; i < in->count; i++) {
-        struct point p;
-        memcpy(&p, trp_value(in, i, NULL), sizeof(p));
+        struct point p = get_point(in, i);
         struct sum *of = &sums[nearest(c, p)];
         of->x += p.x;
         of->y += p.y;
@@ -141,32 +111,19 @@ static int move(trp_dataset *d, struct centres *c, trp_profile *look, trp_profil
     return 0;
 }
 
-static int print_points(trp_dataset *d)
-{
-    trp_rows *rows;
-    int rc = trp_collect(d, &rows);
-    const trp_batch *b = rc == 0 ? trp_rows_batch(rows) : NULL;
-    for (size_t i = 0; b && i < b->count; i++) {
-        struct point p;
-        memcpy(&p, trp_value(b, i, NULL), sizeof(p));
-        printf("%.0f %.0f\n", p.x, p.y);
-    }
-    return rc;
-}
-
 int main(int argc, char **argv)
 {
     const char *rough = "cores=1 memory=200m", *fine = "cores=2 memory=300m";
     int64_t size = 100000, clusters = 3, rounds = 10, counts[CLUSTERS_MAX] = {0};
     bool print = false;
     const struct example_option options[] = {
-        {"--size",   &size, NULL, NULL},
-        {"--clusters",      &clusters, NULL, NULL},
-        {"--rounds",          &rounds, NULL, NULL},
-        {"--rough",NULL, &rough, NULL},
-        {"--fine",      NULL, &fine, NULL},
-        {"--points", NULL, NULL, &print},
-        {0     }
+        {"--size",     &size,     NULL,   NULL  },
+        {"--clusters", &clusters, NULL,   NULL  },
+        {"--rounds",   &rounds,   NULL,   NULL  },
+        {"--rough",    NULL,      &rough, NULL  },
+        {"--fine",     NULL,      &fine,  NULL  },
+        {"--points",   NULL,      NULL,   &print},
+        {NULL,         NULL,      NULL,   NULL  }
     };
     trp_context *ctx;
     trp_profile *small, *large, *sum;

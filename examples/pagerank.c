@@ -101,11 +101,11 @@ int main(int argc, char **argv)
     int64_t pages = 1000, rounds = 10, top = 10;
     bool print_links = false;
     const struct example_option options[] = {
-        {"--size", &pages, NULL, NULL},
-        {"--rounds",    &rounds, NULL, NULL},
-        {"--top",        &top, NULL, NULL},
-        {"--links",NULL, NULL, &print_links},
-        {0   }
+        {"--size",   &pages,  NULL, NULL        },
+        {"--rounds", &rounds, NULL, NULL        },
+        {"--top",    &top,    NULL, NULL        },
+        {"--links",  NULL,    NULL, &print_links},
+        {NULL,       NULL,    NULL, NULL        }
     };
     trp_context *ctx;
     trp_profile *shape;
