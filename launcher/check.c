@@ -53,8 +53,8 @@ static int ask(struct trp_slurm_facts *f, trp_error *err)
     trp_error why;
     /* libslurm would wait a minute for it. */
     if (conf && access(conf, R_OK) < 0)
-        return trp_error_set(err, TRP_ESYSTEM, CANNOT "SLURM_CONF is %s: %s" ELSEWHERE,
-                             conf, strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, CANNOT "SLURM_CONF is %s: %m" ELSEWHERE,
+                             conf);
     if (trp_program_own("troupe-slurm", &program, &why) < 0)
         return trp_error_set(err, TRP_ESYSTEM,
                              "%s: it is built where libslurm-dev is installed",

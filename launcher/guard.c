@@ -157,7 +157,7 @@ static pid_t start_program(struct guard *g, char *const *words, char *const *env
         become(words, env, out, errors, dies_with_us);
     if (pid < 0) {
         char text[256];
-        snprintf(text, sizeof text, "cannot start %s: %s", what, strerror(errno));
+        snprintf(text, sizeof text, "cannot start %s: %m", what);
         report(g, TRP_GUARD_FAILED, 0, text);
         return 0;
     }
@@ -358,7 +358,7 @@ int trp_guard_start(const struct trp_guard_config *config, pid_t *ret_pid,
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return trp_error_set(err, TRP_ESYSTEM, "no socket pair: %s", strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "no socket pair: %m");
     fflush(stdout);
     fflush(stderr);
     pid_t pid = fork();
@@ -369,7 +369,7 @@ int trp_guard_start(const struct trp_guard_config *config, pid_t *ret_pid,
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        return trp_error_set(err, TRP_ESYSTEM, "cannot fork: %s", strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot fork: %m");
     }
     *ret_pid = pid;
     *ret_socket = pair[0];

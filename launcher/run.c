@@ -127,8 +127,8 @@ static int enter_cwd(struct run *r, trp_error *err)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (chdir(r->cwd) < 0)
         return trp_error_set(err, TRP_EINVAL,
-                             "the run was called in %s, which cannot be entered: %s",
-                             r->cwd, strerror(errno));
+                             "the run was called in %s, which cannot be entered: %m",
+                             r->cwd);
     return 0;
 }
 
@@ -186,8 +186,7 @@ static int prepare(struct run *r, trp_error *err)
     struct trp_run_call *c = &r->call;
     r->cwd = getcwd(NULL, 0);
     if (!r->cwd)
-        return trp_error_set(err, TRP_ESYSTEM, "no working folder: %s",
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "no working folder: %m");
     int code = trp_runs_dir(c->runs, &r->runs, err);
     if (code == 0)
         code = trp_requeue_settle(c, r->runs, &r->again, err);
@@ -251,8 +250,7 @@ static int open_done_copy(const struct run *r, char folder[TRP_PRIVATE_FOLDER],
     if (copied && trp_held_stat(from, &st) == 0)
         copied = copy_file(from, to) == 0;
     if (!copied)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot copy %s: %s", from,
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot copy %s: %m", from);
     return trp_done_log_open(folder, true, ret, err);
 }
 
@@ -458,7 +456,7 @@ static int run_inline(const struct trp_run_call *c, trp_error *err)
     if (code < 0)
         return code;
     execv(app, c->app);
-    code = trp_error_set(err, TRP_EINVAL, "cannot start %s: %s", app, strerror(errno));
+    code = trp_error_set(err, TRP_EINVAL, "cannot start %s: %m", app);
     free(app);
     return code;
 }

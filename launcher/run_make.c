@@ -24,15 +24,14 @@ static int write_file(const char *run_dir, const char *name, const void *data,
     snprintf(path, sizeof path, "%s/state/%s", run_dir, name);
     return trp_held_write(path, data, size, true) == 0
                ? 0
-               : trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", path,
-                               strerror(errno));
+               : trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %m", path);
 }
 
 static int make_secret(const char *run_dir, trp_error *err)
 {
     uint8_t secret[TRP_SECRET_SIZE];
     if (getrandom(secret, sizeof secret, 0) != sizeof secret)
-        return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %s", strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %m");
     return write_file(run_dir, "secret", secret, sizeof secret, err);
 }
 

@@ -103,8 +103,7 @@ int trp_launcher_shapes(const struct trp_settings *s, const char *output,
     int fd = mkstemp(fresh);
     int code = 0;
     if (fd < 0 || put_file(s, output, fresh, fd) < 0) {
-        code = trp_error_set(err, TRP_ESYSTEM, "%s: cannot be written: %s", output,
-                             strerror(errno));
+        code = trp_error_set(err, TRP_ESYSTEM, "%s: cannot be written: %m", output);
         if (fd >= 0)
             unlink(fresh);
     }

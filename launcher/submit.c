@@ -77,9 +77,7 @@ static int check_pipeline(const struct submit *s, trp_error *err)
 static int find_troupe(struct submit *s, trp_error *err)
 {
     s->troupe = realpath("/proc/self/exe", NULL);
-    return s->troupe
-               ? 0
-               : trp_error_set(err, TRP_ESYSTEM, "/proc/self/exe: %s", strerror(errno));
+    return s->troupe ? 0 : trp_error_set(err, TRP_ESYSTEM, "/proc/self/exe: %m");
 }
 
 /* sbatch's --chdir is where the job runs, and so where its files are. */
@@ -87,8 +85,7 @@ static int enter_folder(struct submit *s, trp_error *err)
 {
     const char *folder = trp_submit_sbatch(&s->call, "chdir");
     if (folder && chdir(folder) < 0)
-        return trp_error_set(err, TRP_EINVAL, "--chdir=%s: %s", folder,
-                             strerror(errno));
+        return trp_error_set(err, TRP_EINVAL, "--chdir=%s: %m", folder);
     int code = trp_runs_dir(s->call.runs, &s->runs, err);
     if (code == 0 && (s->call.runs || getenv("TROUPE_RUNS")) &&
         trp_strings_format(&s->call.run, "--runs-dir=%s", s->runs) < 0)

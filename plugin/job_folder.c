@@ -291,8 +291,8 @@ static int make_folder(const char *records, int jobs, const struct trp_node_job 
         return TRP_ESYSTEM;
     if (mkdirat(jobs, name, 0700) != 0 ||
         fchownat(jobs, name, job->uid, job->gid, AT_SYMLINK_NOFOLLOW) != 0)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot make a folder for job %s: %s",
-                             name, strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make a folder for job %s: %m",
+                             name);
     return 0;
 }
 
@@ -309,8 +309,7 @@ static int make_record(const char *records, const char *parent,
     if (r != 0 && errno == EEXIST && unlinkat(at, name, 0) == 0)
         r = symlinkat(to, at, name);
     if (r != 0)
-        trp_error_set(err, TRP_ESYSTEM, "cannot make %s/%s: %s", records, name,
-                      strerror(errno));
+        trp_error_set(err, TRP_ESYSTEM, "cannot make %s/%s: %m", records, name);
     close(at);
     return r == 0 ? 0 : TRP_ESYSTEM;
 }

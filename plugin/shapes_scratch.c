@@ -34,7 +34,7 @@ int trp_shapes_scratch(const char *file, char ret_path[PATH_MAX], trp_error *err
     if (!f && errno == ENOENT)
         return trp_error_set(err, TRP_ENOENT, "there is no %s", file);
     if (!f)
-        return trp_error_set(err, TRP_ESYSTEM, "%s: %s", file, strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "%s: %m", file);
     int code = read_lines(f, ret_path);
     fclose(f);
     return code == TRP_EPROTO

@@ -125,8 +125,7 @@ static int bind_near(spank_t sp, trp_error *err)
     if (CPU_EQUAL(&both, &mine) || (uint32_t)CPU_COUNT(&both) < cpus)
         return 0;
     if (sched_setaffinity(0, sizeof both, &both) < 0)
-        return trp_error_set(err, TRP_ESYSTEM, "not bound near GPUs %s: %s", ids,
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "not bound near GPUs %s: %m", ids);
     return 0;
 }
 

@@ -114,8 +114,7 @@ int trp_engine_trace_new(const char *file, const struct trp_engine_config *confi
     t->live = live;
     t->fd = trp_held_open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (t->fd < 0) {
-        int rc = trp_error_set(err, TRP_ESYSTEM, "%s: cannot be made: %s", file,
-                               strerror(errno));
+        int rc = trp_error_set(err, TRP_ESYSTEM, "%s: cannot be made: %m", file);
         free(t->file);
         free(t);
         return rc;

@@ -159,8 +159,7 @@ int trp_trace_reader_open(const char *file, trp_trace_reader **ret, trp_error *e
     if (!r || !r->file || !r->zstd || !r->raw)
         rc = trp_error_set(err, TRP_ENOMEM, "out of memory for %s", file);
     if (rc == 0 && !(r->in = trp_held_fopen(file, "r")))
-        rc = trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,
-                           strerror(errno));
+        rc = trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %m", file);
     if (rc == 0)
         rc = read_head(r, err);
     if (rc < 0) {

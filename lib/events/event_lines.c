@@ -64,8 +64,7 @@ static int read_lines(const struct reader *r, FILE *in, trp_error *err)
             trp_error_set(err, rc, "%s: out of memory", r->file);
     }
     if (rc == 0 && ferror(in))
-        rc = trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", r->file,
-                           strerror(errno));
+        rc = trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %m", r->file);
     free(line);
     return rc;
 }
@@ -77,8 +76,7 @@ int trp_event_lines_read(const char *file, const struct trp_event_line_kind *kin
         .file = file, .kinds = kinds, .nkinds = nkinds, .context = context};
     FILE *in = trp_held_fopen(file, "r");
     if (!in)
-        return trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,
-                             strerror(errno));
+        return trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %m", file);
     int rc = read_lines(&r, in, err);
     fclose(in);
     return rc;

@@ -21,8 +21,7 @@
 
 static int failed(const char *what, const char *path, trp_error *err)
 {
-    return trp_error_set(err, TRP_ESYSTEM, "cannot %s %s: %s", what, path,
-                         strerror(errno));
+    return trp_error_set(err, TRP_ESYSTEM, "cannot %s %s: %m", what, path);
 }
 
 /* Where the last whole line ends; -1 with errno. */

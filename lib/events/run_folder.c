@@ -42,8 +42,7 @@ enum {
 
 static int failed(trp_error *err, const char *what, const char *path)
 {
-    return trp_error_set(err, TRP_ESYSTEM, "cannot %s %s: %s", what, path,
-                         strerror(errno));
+    return trp_error_set(err, TRP_ESYSTEM, "cannot %s %s: %m", what, path);
 }
 
 static bool name_char(char c, bool first)
@@ -139,8 +138,7 @@ int trp_runs_dir(const char *given, char **ret, trp_error *err)
     if (!*dir)
         return trp_error_set(err, TRP_EINVAL, "--runs-dir: the name of a folder");
     if (dir[0] != '/' && !(cwd = getcwd(NULL, 0)))
-        return trp_error_set(err, TRP_ESYSTEM, "no working folder: %s",
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "no working folder: %m");
     while (strncmp(dir, "./", 2) == 0)
         dir += 2 + strspn(dir + 2, "/");
     int n = asprintf(ret, "%s%s%s", cwd ? cwd : "", cwd ? "/" : "", dir);

@@ -136,7 +136,7 @@ static int replace(const char *file, const struct trp_buf *b, trp_error *err)
     }
     if (w == (ssize_t)b->size && trp_held_rename(fresh, file) == 0)
         return 0;
-    trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", file, strerror(errno));
+    trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %m", file);
     if (fd >= 0)
         trp_held_unlink(fresh, 0);
     return TRP_ESYSTEM;
@@ -237,7 +237,7 @@ static int open_runs(const char *runs, DIR **ret, trp_error *err)
     *ret = fd < 0 ? NULL : fdopendir(fd);
     if (*ret)
         return 0;
-    code = trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s", runs, strerror(errno));
+    code = trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %m", runs);
     if (fd >= 0)
         close(fd);
     trp_held_leave(runs);

@@ -205,8 +205,7 @@ static int bind_process(const char *cpus, trp_error *err)
 {
     if (!cpus[0] || trp_bind_process(cpus))
         return TRP_OK;
-    return trp_error_set(err, TRP_ESYSTEM, "cannot bind to processors %s: %s", cpus,
-                         strerror(errno));
+    return trp_error_set(err, TRP_ESYSTEM, "cannot bind to processors %s: %m", cpus);
 }
 
 /* By which this process joins a group: on v1 a process of one thread by that thread,

@@ -155,8 +155,7 @@ int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r,
         mkdirat(k->scratch, name, 0700) != 0 ||
         write_spec(r, spec, log_prefix, env) != TRP_OK ||
         !link_words(k, name, log_prefix, call->by_srun))
-        return trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %s", spec,
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %m", spec);
     enum { TEXTS = 5 };
     const char *const all[TEXTS] = {spec, tmpdir, call->program, k->config.run_dir,
                                     trp_held_id(k->config.run_dir)};
@@ -363,8 +362,7 @@ static int give_up(const struct rank *r, const char *what, const char *which)
 {
     struct trp_buf b = {0};
     char path[4400], text[TRP_ERROR_TEXT];
-    int n =
-        snprintf(text, sizeof text, "cannot %s %s: %s", what, which, strerror(errno));
+    int n = snprintf(text, sizeof text, "cannot %s %s: %m", what, which);
     trp_put_raw(&b, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
     snprintf(path, sizeof path, "%s/failed", r->folder);
     if (write_file(path, &b) != 0 && errno != EEXIST)

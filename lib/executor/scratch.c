@@ -57,8 +57,7 @@ int trp_folder_make(const char *path, trp_error *err)
     if (r < 0)
         r = make_one(path);
     if (r < 0)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot make folder %s: %s", path,
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make folder %s: %m", path);
     return r;
 }
 

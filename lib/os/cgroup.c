@@ -343,12 +343,11 @@ int trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
         return trp_error_set(err, TRP_ELIMIT, "path of memory group %s is too long",
                              name);
     if (mkdir(path, 0755) < 0)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot make memory group %s: %s", path,
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make memory group %s: %m", path);
     snprintf(text, sizeof text, "%lld", (long long)limit_mib << 20);
     if (!write_text(file, text)) {
-        int code = trp_error_set(err, TRP_ESYSTEM, "cannot set the limit of %s: %s",
-                                 path, strerror(errno));
+        int code =
+            trp_error_set(err, TRP_ESYSTEM, "cannot set the limit of %s: %m", path);
         rmdir(path);
         return code;
     }

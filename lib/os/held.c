@@ -303,7 +303,7 @@ int trp_held_folder(const char *path, const char *id, trp_error *err)
     int fd = trp_held_open(path, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0 || fstat(fd, &st) < 0) {
         int code = errno == ENOENT ? TRP_ENOENT : TRP_ESYSTEM;
-        trp_error_set(err, code, "cannot open %.600s: %s", path, strerror(errno));
+        trp_error_set(err, code, "cannot open %.600s: %m", path);
         if (fd >= 0)
             close(fd);
         return code;
@@ -341,7 +341,7 @@ int trp_held_identify(const char *path, trp_error *err)
     if (f->id[0])
         return 0;
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %s", strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %m");
     trp_hex_put(random, sizeof random, id);
     if (snprintf(file, sizeof file, "%s/state/id", path) >= PATH_MAX ||
         snprintf(fresh, sizeof fresh, "%s.new", file) >= PATH_MAX)
@@ -351,8 +351,7 @@ int trp_held_identify(const char *path, trp_error *err)
     if (out && fclose(out) != 0)
         written = false;
     if (!written || trp_held_rename(fresh, file) < 0)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %s", file,
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %m", file);
     strcpy(f->id, id);
     return 0;
 }

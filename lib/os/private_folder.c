@@ -80,8 +80,7 @@ int trp_private_folder(const char *owner, char ret_path[TRP_PRIVATE_FOLDER],
     ret_path[0] = '\0';
     return trp_error_set(err, TRP_ESYSTEM,
                          "cannot make a private folder in $TROUPE_SCRATCH, /tmp, "
-                         "$TMPDIR or /var/tmp: %s",
-                         strerror(errno));
+                         "$TMPDIR or /var/tmp: %m");
 }
 
 static bool may_be_ours(int at, const char *name)

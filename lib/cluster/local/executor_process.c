@@ -458,8 +458,8 @@ static int start_process(struct trp_local_executor *e, trp_error *err)
     if (!argv || !env)
         code = trp_error_set(err, TRP_ENOMEM, "out of memory");
     else if (log < 0)
-        code = trp_error_set(err, TRP_ESYSTEM, "cannot open the log of executor %u: %s",
-                             e->id, strerror(errno));
+        code = trp_error_set(err, TRP_ESYSTEM, "cannot open the log of executor %u: %m",
+                             e->id);
     else if ((code = spawn(e, argv, env, log)) < 0)
         code = trp_error_set(err, code == UV_ENOENT ? TRP_ENEVER : TRP_EWAIT,
                              "cannot start executor %u: %s: %s", e->id, argv[0],

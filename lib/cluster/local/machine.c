@@ -75,8 +75,7 @@ static int read_topology(hwloc_topology_t topology, hwloc_cpuset_t allowed,
                          struct trp_machine *m, trp_error *err)
 {
     if (hwloc_topology_load(topology) < 0)
-        return trp_error_set(err, TRP_ESYSTEM, "hwloc cannot read this machine: %s",
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "hwloc cannot read this machine: %m");
     if (hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) < 0)
         hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology));
     hwloc_bitmap_and(allowed, allowed, hwloc_topology_get_allowed_cpuset(topology));

@@ -198,8 +198,8 @@ static int read_uri(struct trp_slurm *s, trp_error *err)
     if (in >= 0)
         close(in);
     if (n <= 0)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s",
-                             s->command.ompi_server, strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %m",
+                             s->command.ompi_server);
     text[n] = '\0';
     free(s->uri);
     s->uri = strndup(text, strcspn(text, "\n"));

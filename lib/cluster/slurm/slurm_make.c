@@ -82,8 +82,7 @@ static int make_runnable(struct trp_slurm *s, uv_loop_t *loop,
     char path[4200];
     snprintf(path, sizeof path, "%s/state/executors", command->run_dir);
     if (trp_held_mkdir(path, 0700) < 0 && errno != EEXIST)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot make %s: %s", path,
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot make %s: %m", path);
     s->loop = loop;
     s->handler = *handler;
     if (config->rpcs_per_minute || !s->inventory.calls)
