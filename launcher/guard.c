@@ -261,7 +261,7 @@ static void watch_driver(struct guard *g)
         if (g->told || g->orphan || !g->driver)
             continue;
         if (g->config->ompi_server && !g->server && !told) {
-            told = true; /* the driver is to give everything back */
+            told = true; /* `troupe` tells the driver, which gives everything back */
             report(g, TRP_GUARD_SERVER, 0,
                    "ompi-server died; see state/ompi-server.err");
         }

@@ -325,8 +325,8 @@ static const char *status_word(int status)
     }
 }
 
-/* The number of this start in its folder, which all stage attempts are called by: above
- * those of earlier starts, which may have had several. */
+/* What stage attempts of this start are numbered from: above those of earlier starts,
+ * each of which may have had several. */
 static uint32_t earlier_runs(const struct run *r)
 {
     char file[PATH_MAX];

@@ -42,7 +42,8 @@ static bool is_program(const char *word)
 {
     char magic[4] = "";
     struct stat st;
-    bool file = stat(word, &st) == 0 && S_ISREG(st.st_mode); /* a pipe is read once */
+    bool file =
+        stat(word, &st) == 0 && S_ISREG(st.st_mode); /* a pipe can be read only once */
     FILE *f = file ? fopen(word, "re") : NULL;
     size_t n = f ? fread(magic, 1, sizeof magic, f) : 0;
     if (f)

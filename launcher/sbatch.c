@@ -204,7 +204,7 @@ static int run(char *const *argv, struct talk *t, trp_error *err)
         take_line(t);
     if (!t->taken && ended != 0)
         return refusal(t, ended, err);
-    fwrite(t->said, 1, t->nsaid, stderr); /* --test-only says it there */
+    fwrite(t->said, 1, t->nsaid, stderr); /* where --test-only prints its answer */
     return ended;
 }
 

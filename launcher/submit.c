@@ -147,7 +147,7 @@ static const char *app_name(const struct submit *s)
     return s->app ? strrchr(s->app, '/') + 1 : s->shown;
 }
 
-/* What is printed only makes no folder, unless there is one. */
+/* With --print none is made; with --resume it is that of the earlier run. */
 static int find_folder(struct submit *s, trp_error *err)
 {
     char *folder = NULL;
@@ -193,7 +193,7 @@ static void on_submitted(void *context, const char *job)
 static int submit(struct submit *s, const char *script, size_t size, trp_error *err)
 {
     bool components = trp_submit_sbatch(&s->call, ":") != NULL;
-    /* Words again, for SBATCH_* variables are above what stands in a script. */
+    /* On the command line, too: SBATCH_* variables override what a script says. */
     size_t n = components ? 0 : s->call.sbatch_words.n;
     int code =
         trp_sbatch(s->call.sbatch_words.v, n, script, size, on_submitted, s, err);

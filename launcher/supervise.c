@@ -62,7 +62,7 @@ struct watch {
     bool time_is_up;   /* SIGUSR1 came */
     bool connected;    /* the driver was there */
     bool has_status;   /* 'E' came */
-    bool driver_ended; /* the guard says so, with */
+    bool driver_ended; /* the guard has told so, and the status: */
     int driver_status;
     int status;
     uint8_t said[5]; /* of the driver, so far */

@@ -20,9 +20,9 @@ char **trp_mpirun_argv(const char *ompi_server, const char *const *program)
     static const char *const flags[] = {
         "mpirun", "-np", "1", "--bind-to", "none", "--oversubscribe", "--mca", "ras",
         "^slurm", "--mca", "plm", "isolated",
-        /* An accept whose executor died in between asks for it no longer than this. */
+        /* How long an accept asks for an executor that has died meanwhile. */
         "--mca", "pmix_server_max_wait", "3",
-        /* A rank that ends with another status than 0 would cost two waits of 1 s. */
+        /* Else mpirun waits 1 s twice after a rank that fails. */
         "--mca", "odls_base_sigkill_timeout", "0", "--ompi-server"};
     struct trp_argv a = {0};
     for (size_t i = 0; *ompi_server && i < sizeof flags / sizeof *flags; i++)

@@ -198,7 +198,7 @@ static void remove_session_files(const struct trp_local_executor *e)
     }
 }
 
-/* Everything of it is gone. */
+/* Nothing of it is left. */
 static void tell_end(struct trp_local_executor *e)
 {
     char text[TEXT], cause[TEXT - 128];
@@ -300,7 +300,7 @@ static void on_look(uv_timer_t *timer)
     uv_timer_start(timer, on_look, LOOK_MS, 0);
 }
 
-/* Its log says so, whose last line is told of its end. */
+/* Says so in its log: the last line of that is told with its end. */
 static void on_start_late(uv_timer_t *timer)
 {
     struct trp_local_executor *e = timer->data;
@@ -330,7 +330,7 @@ static void on_mpirun_exit(uv_process_t *process, int64_t exit_status, int signa
     on_look(&e->timer);
 }
 
-/* Its end is about to be heard, and how it ended. */
+/* It has ended, and libuv is about to tell how. */
 static bool has_ended(const struct trp_local_executor *e)
 {
     siginfo_t info = {0};

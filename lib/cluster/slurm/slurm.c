@@ -38,7 +38,7 @@ static void on_closed(uv_handle_t *handle)
     trp_slurm_handle_closed(handle->data);
 }
 
-/* How many nodes are held, when that is news. */
+/* Tells how many nodes are held, when that has changed. */
 static void tell_nodes(struct trp_slurm *s)
 {
     uint32_t n = 0;
@@ -61,7 +61,7 @@ static bool serve(struct trp_slurm *s)
     struct trp_slurm_request *r;
     bool budget;
     while ((budget = within_budget(s)) && (r = trp_slurm_ledger_next(s->ledger))) {
-        /* It is the first member of who asked. */
+        /* A request is the first member of the gang or executor that asks. */
         if (r->gang)
             trp_gangs_serve(s->gangs, ((struct trp_slurm_gang *)r)->attempt);
         else
@@ -76,11 +76,11 @@ static void on_wake(uv_timer_t *timer)
     trp_slurm_pump_soon(timer->data);
 }
 
-/* All who have room were served: what is too much is given back, what is missing is
- * asked for. */
+/* When all requests that have room were served: gives back what is too much, asks for
+ * what is missing. */
 static void look_after(struct trp_slurm *s)
 {
-    int64_t tidy = trp_slurm_tidy_look(s); /* before what it keeps is given back */
+    int64_t tidy = trp_slurm_tidy_look(s); /* before the nodes go that it needs */
     trp_slurm_shrink_own(s);
     int64_t due = trp_slurm_additional_look(s), again = trp_slurm_shrink_due(s);
     due = again < due ? again : due;
@@ -163,7 +163,7 @@ static uint32_t slurm_fit(trp_cluster *c, const struct trp_resource_profile *p,
         return 0;
     uint32_t inside =
         trp_slurm_ledger_fit(s->ledger, &footprint, ranks ? ranks : 1, err);
-    /* Who only looks asks Slurm when there is no other way. */
+    /* A plan asks Slurm only where this job has no room. */
     if (!s->additional.allowed || (inside && !s->runs_things))
         return inside;
     trp_error why;

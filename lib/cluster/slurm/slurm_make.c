@@ -61,7 +61,7 @@ static void on_helper(uv_poll_t *poll, int status, int events)
     struct trp_slurm *s = poll->data;
     (void)events;
     if (status < 0 || !trp_slurm_helper_read(s->helper)) {
-        /* Executors go on; the last blows are srun's alone. */
+        /* Executors go on. Only srun is left to end their steps. */
         uv_poll_stop(poll);
         trp_slurm_additional_lost(s);
     }

@@ -56,7 +56,7 @@ int trp_slurm_ledger_ask(trp_slurm_ledger *b, struct trp_slurm_request *r,
 {
     r->kind = kind_of(b, r);
     r->not_on = NULL; /* the kind's is our own */
-    /* As many spots as units at most, on nodes that may not be there yet. */
+    /* One spot a unit at most. The nodes may not be there yet. */
     r->spots = r->kind ? calloc((size_t)r->units + 1, sizeof *r->spots) : NULL;
     if (!r->spots)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a request");

@@ -184,7 +184,7 @@ static void on_refused(struct trp_slurm_job *j, const struct trp_slurm_end *end)
         trp_acquire_too_large(&w->acquire, units);
         return;
     }
-    /* Slurm takes into the queue whatever can be had some time. */
+    /* Slurm queues whatever can be had at any time. */
     if (!spares && (r == NEVER || (r == BUSY && queued))) {
         on_never(s, w, units, end->text);
         return;

@@ -124,7 +124,7 @@ static void start_guard(struct trp_slurm_job *j, uint32_t node)
     trp_argv_free(env);
 }
 
-/* A node of the job, if there is one a node where something runs. */
+/* A node of the job: one where something runs, if there is one. */
 static uint32_t choose_node(const struct trp_slurm_job *j)
 {
     const struct trp_slurm *s = j->slurm;

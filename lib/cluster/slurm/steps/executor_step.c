@@ -328,7 +328,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     struct trp_slurm_output *w =
         handle == (uv_handle_t *)&e->out ? &e->heard.said : &e->heard.complained;
     (void)suggested;
-    /* Of more than there is room for the newer half is kept. */
+    /* When it is full, the newer half is kept. */
     if (w->size >= TRP_SLURM_TEXT - 1) {
         w->size = TRP_SLURM_TEXT / 2;
         memmove(w->text, w->text + TRP_SLURM_TEXT - 1 - w->size, w->size);
