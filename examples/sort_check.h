@@ -110,7 +110,7 @@ static inline bool check_sorted(trp_context *ctx, const char *dir, uint64_t seed
                                 int64_t size, uint32_t parts)
 {
     struct settings s = {.seed = seed};
-    struct summary want, got;
+    struct summary want = {0}, got = {0};
     char pattern[4096];
     const char *wrong = NULL;
     snprintf(pattern, sizeof(pattern), "%s/part-*", dir);
