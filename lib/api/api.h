@@ -54,6 +54,7 @@ enum trp_node_kind {
     TRP_NODE_PERSIST, /* the first mark */
     TRP_NODE_PROFILE,
     TRP_NODE_BARRIER,
+    TRP_NODE_INDETERMINATE,
     TRP_NODE_PREFER,
     TRP_NODE_NAMED,
 };

@@ -103,6 +103,7 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
     case TRP_NODE_COALESCE:
     case TRP_NODE_PROFILE:
     case TRP_NODE_BARRIER:
+    case TRP_NODE_INDETERMINATE:
     case TRP_NODE_PREFER:
     case TRP_NODE_NAMED:
         trp_put_u32(b, d->a->place);
@@ -329,6 +330,7 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
     case TRP_NODE_COALESCE:
     case TRP_NODE_PROFILE:
     case TRP_NODE_BARRIER:
+    case TRP_NODE_INDETERMINATE:
     case TRP_NODE_PREFER:
     case TRP_NODE_NAMED:
         n->a = trp_get_u32(v);

@@ -16,7 +16,7 @@ static int ask(struct trp_flow *f)
     const struct trp_task_info *info = f->task.info;
     uint8_t *reply = NULL;
     size_t size = 0;
-    struct trp_synced s;
+    struct trp_synced s = {0};
     int rc = info->sync(info, TRP_SYNC_COMMIT, NULL, 0, &reply, &size);
     if (rc == 0)
         rc = trp_synced_get(reply, size, &s);

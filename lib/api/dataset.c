@@ -329,6 +329,11 @@ trp_dataset *trp_barrier(trp_dataset *d)
     return d ? trp_dataset_mark(d, TRP_NODE_BARRIER, 0) : NULL;
 }
 
+trp_dataset *trp_indeterminate(trp_dataset *d)
+{
+    return d ? trp_dataset_mark(d, TRP_NODE_INDETERMINATE, 0) : NULL;
+}
+
 /* `d` without the profiles that were put on it, and on nothing it is made of: the same
  * dataset where there are none. NULL: out of memory. */
 static trp_dataset *without_profile(trp_dataset *d)

@@ -4,7 +4,7 @@
  * The driver makes the stages (lineage.c) and asks for the description of each when it
  * begins; a launch points into the source's inputs; a verdict of success brings a
  * partition's share, which counts once however often the partition ran. What is kept
- * for each partition: one bit for count, a pointer and a size for collect and reduce,
+ * for each partition: a number for count, a pointer and a size for collect and reduce,
  * nothing for foreach and save.
  *
  * An action that waits is one that does not, waited for at once (actions.c).
@@ -81,7 +81,7 @@ static void keep_part(struct trp_job *j, struct trp_part *p, uint32_t task,
 {
     if (p->in_file && end->in_file && p->attempt.n == end->attempt.n)
         return;
-    trp_part_free(j, task); /* a barrier stage that failed did it before */
+    trp_part_free(j, task); /* a stage that runs again as a whole did it before */
     p->done = true;
     p->any = end->records_out > 0;
     if (end->in_file) {
@@ -113,11 +113,9 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
         return; /* a failure, which the driver tells, or a map output */
     if (j->parts) {
         keep_part(j, &j->parts[task], task, end);
-    } else if (j->done) {
-        uint64_t bit = UINT64_C(1) << (task % 64);
-        if (!(j->done[task / 64] & bit))
-            j->count += end->records_out;
-        j->done[task / 64] |= bit;
+    } else if (j->counts) { /* the newest is the one, as above */
+        j->count += end->records_out - j->counts[task];
+        j->counts[task] = end->records_out;
     }
 }
 
@@ -128,9 +126,9 @@ static void forget_parts(trp_job *j)
     for (uint32_t i = 0; j->parts && i < j->dataset->partitions; i++)
         trp_part_free(j, i);
     free(j->parts);
-    free(j->done);
+    free(j->counts);
     j->parts = NULL;
-    j->done = NULL;
+    j->counts = NULL;
 }
 
 static void release(trp_job *j)
@@ -164,14 +162,14 @@ static trp_job *job_new(trp_dataset *d, const struct trp_chain_end *end)
     if (j->end.step.arg)
         memcpy((void *)(uintptr_t)j->end.step.arg, end->step.arg, end->step.arg_size);
     if (end->kind == TRP_DO_COUNT)
-        j->done = calloc(((size_t)d->partitions + 63) / 64, sizeof(*j->done));
+        j->counts = calloc(d->partitions, sizeof(*j->counts));
     else if (end->kind == TRP_DO_COLLECT || end->kind == TRP_DO_REDUCE ||
              end->kind == TRP_DO_SAMPLE)
         j->parts = calloc(d->partitions, sizeof(*j->parts));
     bool keeps = end->kind != TRP_DO_FOREACH && end->kind != TRP_DO_SAVE &&
                  end->kind != TRP_DO_CHECKPOINT;
     if ((j->end.step.arg || !end->step.arg) && (j->end.dir || !end->dir) &&
-        (j->done || j->parts || !keeps))
+        (j->counts || j->parts || !keeps))
         return j;
     j->held = false;
     release(j);

@@ -43,7 +43,7 @@ struct trp_job {
     size_t size;
     trp_rows *rows; /* collect */
     /* While it runs: */
-    uint64_t *done;         /* count: a bit for each partition */
+    uint64_t *counts;       /* count: of each partition */
     struct trp_part *parts; /* collect, reduce, sample */
     trp_error bad;          /* a result that could not be taken */
 };

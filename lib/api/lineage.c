@@ -58,10 +58,11 @@ static int choose_profile(trp_context *ctx, struct trp_told *t)
     return rc < 0 ? trp_context_fail(ctx, rc, "%s: %s", t->name, err.text) : 0;
 }
 
-static bool is_barrier(const trp_context *ctx)
+/* A dataset of the last walk is marked so. */
+static bool is_marked(const trp_context *ctx, enum trp_node_kind kind)
 {
     for (size_t i = 0; i < ctx->nnodes; i++)
-        if (ctx->nodes[i]->kind == TRP_NODE_BARRIER)
+        if (ctx->nodes[i]->kind == kind)
             return true;
     return false;
 }
@@ -127,7 +128,7 @@ static int find_parents(const trp_context *ctx, const struct trp_told *t,
     if (kept_in_walk(ctx, t->kept ? t->node : NULL, false)) {
         if (trp_narrow_find(made_of(t), ret) < 0)
             return TRP_ENOMEM;
-        if (ret->one_to_one || t->kept || !is_barrier(ctx))
+        if (ret->one_to_one || t->kept || !is_marked(ctx, TRP_NODE_BARRIER))
             return 0;
         trp_narrow_free(ret);
     }
@@ -153,12 +154,14 @@ static int preferences(trp_dataset *d, struct trp_dataset_place **ret, uint32_t 
 static int tell_driver(trp_context *ctx, const struct trp_told *t)
 {
     trp_dataset *last = trp_told_last(t);
-    struct trp_dataset_spec spec = {.name = t->name,
-                                    .partitions = last->partitions,
-                                    .has_profile = t->profile.n != 0,
-                                    .profile = t->profile,
-                                    .cached = t->kept,
-                                    .barrier = !t->kept && is_barrier(ctx)};
+    struct trp_dataset_spec spec = {
+        .name = t->name,
+        .partitions = last->partitions,
+        .has_profile = t->profile.n != 0,
+        .profile = t->profile,
+        .cached = t->kept,
+        .barrier = !t->kept && is_marked(ctx, TRP_NODE_BARRIER),
+        .indeterminate = is_marked(ctx, TRP_NODE_INDETERMINATE)};
     struct trp_narrow reads = {0};
     struct trp_dataset_place *prefer = NULL;
     trp_error err;

@@ -390,6 +390,12 @@ trp_dataset *trp_prefer(trp_dataset *d, const char *const *hosts);
  * are partitions must be had. They may wait for each other with trp_barrier_wait. When
  * one fails, all run again. */
 trp_dataset *trp_barrier(trp_dataset *d);
+/* Computed again, d may have other records: a function draws random numbers, or asks what
+ * changes. When outputs of its stage are lost after they were read in part, the stage runs
+ * again as a whole, and so does all that was made of it: no result has records of both.
+ * (What trp_foreach did is done again; accumulators have what was counted first.) Where
+ * it is expensive: trp_checkpoint, behind which nothing is computed again. */
+trp_dataset *trp_indeterminate(trp_dataset *d);
 
 /* ---- 6. wide operations: each partition needs records of all partitions of d ----
  *

@@ -57,3 +57,35 @@ stopped_at_its_commit() {
     wait "$pid"
     two_parts 0 out/part-*
 }
+
+# draws collect|save [marked]: while the first task that reads holds what it has read, an
+# output is lost that the others have still to read; the lines of all end up in `lines`.
+draws() {
+    troupe run --run-name r --local=1 --set executor.cores=1 --set events.tasks=all -- \
+        "$programs/draws" "$1" out hold "${@:2}" >answer 2>err &
+    pid=$!
+    wait_until 20 test -e hold.here || { cat err; return 1; }
+    rm troupe-runs/r/state/scratch/shuffle/[0-9]*-2-*
+    touch hold.go
+    wait "$pid" || { cat err; return 1; }
+    [ "$1" = collect ] || cat out/part-* >answer
+    grep -x '[0-3] [0-9a-f]*' answer >lines
+    [ "$(wc -l <lines)" = 12 ]
+}
+numbers() { sort -u lines | wc -l; }
+
+@test "without a mark what is lost is drawn again, and stands beside what was drawn before" {
+    draws collect
+    [ "$(numbers)" = 5 ]
+}
+
+@test "what is indeterminate is made again as a whole, and so is what was made of it" {
+    draws collect marked
+    [ "$(numbers)" = 4 ]
+    [ "$(events r | grep SparkListenerTaskEnd | grep '"Stage ID":0,' | grep -c '"Reason":"Success"')" = 8 ]
+}
+
+@test "parts that were saved of it before are written again" {
+    draws save marked
+    [ "$(numbers)" = 4 ]
+}

@@ -10,7 +10,8 @@
  *
  * When an indeterminate map stage runs again, what was made of its former outputs is
  * worthless: map stages behind it drop theirs when the timer fires, or when they end
- * what they run now; a result that was given out in part cannot be taken back.
+ * what they run now; stages of results begin anew, where what their tasks gave may be
+ * given again, else a result that was given out in part cannot be taken back.
  */
 #include "core/engine_state.h"
 
@@ -113,9 +114,22 @@ static void give_up(struct trp_engine *e, struct trp_stage *s, const char *text)
     trp_stage_abort(e, s, TRP_EFAILED, TRP_NONE, whole.text);
 }
 
-/* What a barrier stage did is lost as a whole. What a dataset's job was given cannot be
- * taken back, unless it says so; files of a pipeline, and what an action collects, are
- * made anew. */
+/* Whether what the tasks of a stage of results gave may be given again: files of a
+ * pipeline, and what an action collects, are made anew. */
+static bool may_redo(const struct trp_stage *s)
+{
+    return s->redo && !s->unasked;
+}
+
+static void undo_results(struct trp_stage *s)
+{
+    for (uint32_t i = 0; i < s->ntasks; i++)
+        trp_bit_clear(s->bits, i);
+    s->succeeded = 0;
+    trp_commits_undo(s);
+}
+
+/* What a barrier stage did is lost as a whole. */
 static void undo_barrier(struct trp_engine *e, struct trp_stage *s, const char *text)
 {
     trp_error whole;
@@ -124,11 +138,8 @@ static void undo_barrier(struct trp_engine *e, struct trp_stage *s, const char *
         e->dag.changes++;
         return;
     }
-    if (s->redo && !s->unasked) {
-        for (uint32_t i = 0; i < s->ntasks; i++)
-            trp_bit_clear(s->bits, i);
-        s->succeeded = 0;
-        trp_commits_undo(s);
+    if (may_redo(s)) {
+        undo_results(s);
         return;
     }
     trp_error_set(&whole, TRP_EFAILED,
@@ -163,19 +174,29 @@ void trp_stage_barrier_failed(struct trp_engine *e, struct trp_stage *s,
 
 /* ---- indeterminate stages ---- */
 
-static void roll_back_one(struct trp_engine *e, struct trp_stage *s)
+static void roll_back_outputs(struct trp_engine *e, struct trp_stage *s)
+{
+    if (s->roll_back ||
+        trp_map_outputs_missing(e->dag.outputs, s->shuffle) >= s->ntasks)
+        return;
+    s->roll_back = true;
+    if (!trp_stack_push(&e->dag.rolling, s->id.n))
+        e->out_of_memory = true;
+}
+
+/* Also when nothing of it is done: what runs may have read some of the old outputs. */
+static void roll_back_results(struct trp_engine *e, struct trp_stage *s)
 {
     trp_error text;
-    if (s->is_map) {
-        if (s->roll_back ||
-            trp_map_outputs_missing(e->dag.outputs, s->shuffle) >= s->ntasks)
-            return;
-        s->roll_back = true;
-        if (!trp_stack_push(&e->dag.rolling, s->id.n))
-            e->out_of_memory = true;
+    if (may_redo(s) && (s->succeeded || s->state == TRP_STAGE_RUNNING)) {
+        if (s->set)
+            trp_set_kill(e, s->set);
+        end_attempt(e, s, "what it reads is made again, and may be another");
+        undo_results(s);
+        mark_failed(e, s);
         return;
     }
-    if (!s->succeeded || s->state == TRP_STAGE_ENDED)
+    if (!s->succeeded)
         return;
     trp_error_set(
         &text, TRP_EFAILED,
@@ -198,9 +219,21 @@ static void roll_back(struct trp_engine *e, struct trp_stage *m)
         for (uint32_t p = 0; p < s->nparents && s->mark != mark; p++)
             if (s->parents[p].parent->mark == mark)
                 s->mark = mark;
-        if (s->mark == mark)
-            roll_back_one(e, s);
+        if (s->mark != mark)
+            continue;
+        if (s->is_map)
+            roll_back_outputs(e, s);
+        else if (s->state != TRP_STAGE_ENDED)
+            roll_back_results(e, s);
     }
+}
+
+void trp_stage_made_anew(struct trp_engine *e, struct trp_stage *m)
+{
+    uint32_t failed = e->dag.failed.n, rolling = e->dag.rolling.n;
+    roll_back(e, m);
+    if (e->dag.failed.n > failed || e->dag.rolling.n > rolling)
+        start_timer(e);
 }
 
 /* ---- fetch failures ---- */

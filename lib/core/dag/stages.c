@@ -251,8 +251,14 @@ int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
     if (rc < 0)
         return rc;
     /* What may come out differently, or only together, is made as a whole. */
-    if (s->is_map && (s->indeterminate || s->barrier) && !trp_stage_is_available(e, s))
+    if (s->is_map && (s->indeterminate || s->barrier) &&
+        !trp_stage_is_available(e, s)) {
+        if (s->indeterminate && s->attempts)
+            trp_stage_made_anew(e, s);
+        if (s->state == TRP_STAGE_ENDED)
+            return 0;
         trp_map_outputs_drop_all(e->dag.outputs, s->shuffle);
+    }
     uint32_t missing = s->is_map ? trp_map_outputs_missing(e->dag.outputs, s->shuffle)
                                  : ntasks - s->succeeded - s->given_up - s->unasked;
     uint8_t *skip = not_missing(e, s, missing);

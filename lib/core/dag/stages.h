@@ -54,6 +54,9 @@ void trp_class_give_up(struct trp_engine *e, struct trp_class *c, int code,
 
 /* ---- failures.c ---- */
 
+/* An indeterminate map stage is about to run again, whoever lost its outputs: so does what
+ * was made of them. May end it, with all jobs that use it. */
+void trp_stage_made_anew(struct trp_engine *e, struct trp_stage *m);
 void trp_stages_resubmit(struct trp_engine *e); /* failed ones whose timer fired */
 
 #endif
