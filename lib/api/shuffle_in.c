@@ -12,10 +12,6 @@
 #include "executor/scratch.h"
 #include "wire/shuffle.h"
 
-/* When an output is damaged, so many bytes of others are looked through: some seconds.
- */
-#define CHECKED_BYTES (UINT64_C(4) << 30)
-
 /* What is open for one partition of one side. */
 struct trp_wide_side {
     struct trp_shuffle_source *sources;
@@ -38,27 +34,24 @@ static int fetch_failed(struct trp_flow *f, uint32_t dataset, uint32_t map,
     return trp_flow_fail(f, TRP_ENOENT, "%s", text);
 }
 
-/* All of that host that are gone or damaged are told at once: each would cost an
- * attempt. */
+/* All of that host that are gone or damaged are told at once. */
 static void find_others(struct trp_flow *f, const struct trp_wide_side *s,
                         const struct trp_fetch_problem *problem)
 {
     struct trp_function_result *ret = f->ret;
     const struct trp_shuffle_read *r = &s->read;
-    if (f->failed || problem->host >= r->nhosts || !r->hosts[problem->host].here)
+    if (f->failed)
         return;
-    const char *folder = r->hosts[problem->host].folder;
-    uint64_t budget = CHECKED_BYTES;
+    bool *bad = calloc(r->nsources ? r->nsources : 1, sizeof(*bad));
     ret->fetch.more =
         malloc((r->nsources ? r->nsources : 1) * sizeof(*ret->fetch.more));
-    for (uint32_t i = 0; ret->fetch.more && i < r->nsources; i++) {
-        const struct trp_shuffle_source *from = &r->sources[i];
-        if (from->host == problem->host && from->map != problem->map &&
-            !trp_shuffle_is_whole(folder ? folder : r->folder, r->shuffle, from->map,
-                                  from->attempt, &budget))
+    if (bad && ret->fetch.more)
+        trp_shuffle_find_others(r, problem, bad);
+    for (uint32_t i = 0; bad && ret->fetch.more && i < r->nsources; i++)
+        if (bad[i])
             ret->fetch.more[ret->fetch.nmore++] =
-                (struct trp_map_output){from->map, from->attempt};
-    }
+                (struct trp_map_output){r->sources[i].map, r->sources[i].attempt};
+    free(bad);
 }
 
 static int read_failed(struct trp_flow *f, const struct trp_wide_side *s,

@@ -219,6 +219,7 @@ static void end_piece(struct trp_block_call *call, int result, bool again,
         return;
     snprintf(text, sizeof text, "%s%s%s", again ? call->endpoint : "",
              again ? ": " : "", why);
+    f->answered = !again;
     if (again)
         all->again(all->context, f, text);
     else

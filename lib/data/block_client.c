@@ -208,7 +208,7 @@ static void *run(void *arg)
 
 void trp_fetch_begin(trp_block_client *c, struct trp_fetch *f)
 {
-    f->done = f->ending = false;
+    f->done = f->ending = f->answered = false;
     f->begun = true;
     f->where = TRP_FETCH_WAITS;
     f->tries = 0;

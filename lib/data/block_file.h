@@ -67,4 +67,9 @@ void trp_block_file_close(struct trp_block_file *f);
 int trp_block_file_find(const struct trp_block_file *f, uint32_t partition,
                         struct trp_block_place *ret, trp_error *err);
 
+/* block_check.c: looks through all blocks of `id`. TRP_EPROTO: they are damaged;
+ * TRP_ENOMEM. */
+int trp_block_file_check(const struct trp_block_file *f, const struct trp_output_id *id,
+                         trp_error *err);
+
 #endif

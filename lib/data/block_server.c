@@ -29,6 +29,7 @@
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -45,10 +46,12 @@ enum {
     STRANGERS = 128,
     ACCEPTS_A_STEP = 64,
     FILES = 256,
-    WAYS = 4,            /* places of a file among these, unless all are in use */
-    TOGETHER = 64 << 10, /* frames that are written at a time */
-    FEW_BYTES = 8 << 10, /* go with their frame */
-    AT_ONCE = 1 << 20,   /* of one connection, then others have their turn */
+    WAYS = 4,               /* places of a file among these, unless all are in use */
+    TOGETHER = 64 << 10,    /* frames that are written at a time */
+    FEW_BYTES = 8 << 10,    /* go with their frame */
+    AT_ONCE = 1 << 20,      /* of one connection, then others have their turn */
+    CHECK_MOST = 256 << 20, /* of a file that is looked through … */
+    CHECK_HOLDS = 10,       /* … and that is not done again for so many seconds */
     TICK_MS = 500,
 };
 
@@ -56,8 +59,10 @@ struct open_file {
     struct trp_output_id id;
     struct trp_block_file file;
     bool is;
-    unsigned users; /* connections that send from it */
-    uint64_t used;  /* when, by number */
+    unsigned users;     /* connections that send from it */
+    uint64_t used;      /* when, by number */
+    int64_t checked_ns; /* when it was looked through … */
+    int checked;        /* … and what came of it */
 };
 
 struct caller {
@@ -136,6 +141,7 @@ static int find_file(trp_block_server *s, const struct trp_output_id *id,
         return rc;
     place->id = *id;
     place->is = true;
+    place->checked_ns = INT64_MIN;
     place->used = s->use++;
     *ret = place;
     return 0;
@@ -237,6 +243,23 @@ static uint8_t status_of(int rc)
                               : TRP_BLOCK_LATER;
 }
 
+/* All readers of a stage ask at once. */
+static int check_file(const trp_block_server *s, struct open_file *f, trp_error *err)
+{
+    struct stat st;
+    if (fstat(f->file.fd, &st) == 0 && st.st_nlink == 0)
+        return trp_error_set(err, TRP_ENOENT, "it was removed");
+    if (f->file.blocks > CHECK_MOST)
+        return 0;
+    if (f->checked_ns < s->now - CHECK_HOLDS * SECOND) {
+        f->checked = trp_block_file_check(&f->file, &f->id, err);
+        f->checked_ns = s->now;
+    } else if (f->checked < 0) {
+        trp_error_set(err, f->checked, "it is damaged");
+    }
+    return f->checked;
+}
+
 /* Finds a wanted piece: its head, and where its bytes are. */
 static void look_up(trp_block_server *s, const struct trp_wanted *w,
                     struct trp_block_head *ret, struct open_file **ret_file,
@@ -248,8 +271,12 @@ static void look_up(trp_block_server *s, const struct trp_wanted *w,
     if (rc == 0 && (*ret_file)->file.partitions != w->partitions)
         rc = trp_error_set(&why, TRP_EPROTO, "it has %u partitions, not %u",
                            (*ret_file)->file.partitions, w->partitions);
-    if (rc == 0)
+    if (rc == 0 && w->offset == TRP_WANTED_CHECK) {
+        rc = check_file(s, *ret_file, &why);
+        place.size = (*ret_file)->file.blocks;
+    } else if (rc == 0) {
         rc = trp_block_file_find(&(*ret_file)->file, w->partition, &place, &why);
+    }
     uint64_t left = place.size > w->offset ? place.size - w->offset : 0;
     ret->status = status_of(rc);
     ret->size = place.size;
@@ -271,7 +298,8 @@ static int put_few(struct caller *c, const struct open_file *f, uint64_t at, uin
     return trp_link_put_raw(&c->link, bytes, n);
 }
 
-/* The frame of the next wanted piece, and its bytes or where they are. */
+/* The frame of the next wanted piece, and its bytes or where they are. 1: it was looked
+ * through, which takes a while. */
 static int begin_answer(trp_block_server *s, struct caller *c)
 {
     const struct trp_wanted w = c->wanted[c->first];
@@ -288,6 +316,8 @@ static int begin_answer(trp_block_server *s, struct caller *c)
     trp_buf_free(&b);
     s->nanswers++;
     s->nbytes += h.bytes;
+    if (rc == 0 && w.offset == TRP_WANTED_CHECK)
+        return 1;
     if (rc < 0 || h.bytes == 0)
         return rc;
     if (h.bytes <= FEW_BYTES)
@@ -344,9 +374,11 @@ static int answer_some(trp_block_server *s, struct caller *c)
         if (!c->from && c->nwanted > 0 && s->nbytes <= enough &&
             c->link.out.size - c->link.out_at < TOGETHER) {
             rc = begin_answer(s, c);
-            if (rc < 0)
-                return rc;
-            continue;
+            if (rc > 0) /* others have their turn */
+                rc = write_frames(s, c) < 0 ? TRP_ESYSTEM : 0;
+            else if (rc == 0)
+                continue;
+            return rc;
         }
         rc = write_frames(s, c);
         if (rc > 0 && c->from)

@@ -4,7 +4,7 @@
  * On a connection that both sides have proved (comm/handshake.h) the client sends
  * WANTED frames: a u32 count and as many pieces of blocks. The server answers each
  * piece, in this order, by a BLOCK frame and as many bytes of the block, raw, as the
- * frame says. Frames have tags, the bytes have not: they are parts, with checksums of
+ * frame says. A check (TRP_WANTED_CHECK) is answered without bytes. Frames have tags, the bytes have not: they are parts, with checksums of
  * their own (data/parts.h).
  */
 #ifndef TRP_DATA_BLOCK_WIRE_H
@@ -28,6 +28,8 @@ struct trp_wanted {
     uint64_t offset;                /* in the block */
     uint32_t size; /* as many bytes, or as there are; 0: its size alone */
 };
+/* With size 0: whether the whole map output is what it should be; its size is told. */
+#define TRP_WANTED_CHECK UINT64_MAX
 
 enum trp_block_status {
     TRP_BLOCK_HERE,

@@ -16,6 +16,7 @@ struct trp_fetch {
     /* When it is done: 0, or TRP_ENOENT: it cannot be had, and `why`. */
     bool done;
     int result;
+    bool answered;  /* by a server, which had it looked for */
     uint64_t size;  /* of the whole block */
     uint32_t bytes; /* that were put at `to` */
     char why[TRP_BLOCK_WHY + 1];

@@ -145,10 +145,6 @@ int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
 /* What was not committed is gone. NULL: nothing. */
 void trp_shuffle_writer_free(trp_shuffle_writer *w);
 
-/* Whether a map output is there and what is looked at of it is whole: all of it, where
- * that is at most *budget bytes, which are taken off; else its index. */
-bool trp_shuffle_is_whole(const char *folder, uint32_t shuffle, uint32_t map,
-                          uint64_t attempt, uint64_t *budget);
 /* Removes a map output; none that is not there. TRP_ESYSTEM. */
 int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
                        uint64_t attempt, trp_error *err);
@@ -225,5 +221,11 @@ int trp_shuffle_next(trp_shuffle_reader *r, struct trp_shuffle_record *ret,
 void trp_shuffle_reader_counts(const trp_shuffle_reader *r,
                                struct trp_shuffle_reader_counts *ret);
 void trp_shuffle_reader_free(trp_shuffle_reader *r);
+/* Which map outputs of the problem's host, beside its own, are gone or damaged:
+ * ret_bad[i], for source i. So that who makes outputs again makes all of them: each would
+ * cost an attempt. At most some GiB are looked through; of the rest, and of what cannot be
+ * asked, none is said to be. */
+void trp_shuffle_find_others(const struct trp_shuffle_read *read,
+                             const struct trp_fetch_problem *problem, bool *ret_bad);
 
 #endif

@@ -511,46 +511,6 @@ int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
     return rc;
 }
 
-/* All parts one after the other, whatever they are of. */
-static int check_blocks(const struct trp_block_file *f, uint64_t seed, trp_error *err)
-{
-    struct trp_unpacker unpacker = {0};
-    struct trp_bytes_source *bytes = trp_source_of_file(f->fd, 0);
-    struct trp_stream *s = bytes ? trp_stream_of_parts(bytes, f->blocks, seed,
-                                                       TRP_ANY_PARTITION, &unpacker)
-                                 : NULL;
-    if (!s)
-        return no_memory(err);
-    int rc;
-    do {
-        s->at = s->end;
-        rc = s->refill(s, err);
-    } while (rc > 0);
-    s->free(s);
-    ZSTD_freeDCtx(unpacker.zstd);
-    return rc;
-}
-
-bool trp_shuffle_is_whole(const char *folder, uint32_t shuffle, uint32_t map,
-                          uint64_t attempt, uint64_t *budget)
-{
-    const struct trp_output_id id = {shuffle, map, attempt};
-    struct trp_block_file f;
-    trp_error err;
-    int at = trp_block_folder_open(folder, &err);
-    int rc = at < 0 ? at : trp_block_file_open(at, &id, &f, &err);
-    if (at >= 0)
-        close(at);
-    if (rc == 0) {
-        bool look = f.blocks <= *budget;
-        *budget -= look ? f.blocks : 0;
-        if (look)
-            rc = check_blocks(&f, trp_parts_seed(shuffle, map, attempt), &err);
-        trp_block_file_close(&f);
-    }
-    return rc != TRP_ENOENT && rc != TRP_EPROTO; /* else it is not the file's fault */
-}
-
 int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
                        uint64_t attempt, trp_error *err)
 {

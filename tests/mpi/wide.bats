@@ -136,7 +136,8 @@ flip() { # a byte in the middle of its records
     damaged flip
 }
 
-@test "outputs that are damaged, each in another way, are made again in one go" {
+# five_damaged: each in another way, all are found by the first reader that misses one.
+five_damaged() {
     local file n=0
     tally
     for file in $(find "$outputs" -name '[0-9]*-[0-4]-*'); do
@@ -150,6 +151,15 @@ flip() { # a byte in the middle of its records
     goes_on
     [ "$(row "$map" <summary)" = "7 12 0" ]
     [ "$(grep -c 'is run again' err)" = 1 ]
+}
+
+@test "outputs that are damaged, each in another way, are made again in one go" {
+    five_damaged
+}
+
+@test "so are those that are fetched: their host looks through its others" {
+    fetched
+    five_damaged
 }
 
 # written RUN: bytes of its map outputs.

@@ -198,6 +198,29 @@ static void test_run_files(void)
     remove_run(run, lock);
 }
 
+/* What a run left, whose processes were all killed, another run does not find: its key is
+ * another one. */
+static void test_other_run(void)
+{
+    static const uint8_t other[TRP_RUN_FILES_KEY] = {1, 2, 3, 250, 251, 253};
+    int lock;
+    char *run = make_run(&lock);
+    struct trp_run_files one, two;
+    trp_error err;
+    enter(run, &one);
+    g_autofree char *output = g_build_filename(one.path, "0-0-0", NULL);
+    g_assert_true(g_file_set_contents(output, "old", 3, NULL));
+    close(one.lock);
+    g_assert_cmpint(trp_run_files_enter(job, other, "run.2", run, &two, &err), ==, 0);
+    g_assert_cmpstr(two.path, !=, one.path);
+    g_autofree char *same = g_build_filename(two.path, "0-0-0", NULL);
+    g_assert_cmpint(g_access(same, F_OK), ==, -1);
+    g_assert_true(trp_run_files_leave(&two, true));
+    enter(run, &one);
+    g_assert_true(trp_run_files_leave(&one, true));
+    remove_run(run, lock);
+}
+
 /* The last one at the run's end removes it. */
 static void test_last(void)
 {
@@ -234,6 +257,7 @@ int main(int argc, char **argv)
     g_test_add_func("/private folder/tidied after who was killed", test_tidy);
     g_test_add_func("/private folder/a run's files stay as long as it", test_run_files);
     g_test_add_func("/private folder/a run's last process removes them", test_last);
+    g_test_add_func("/private folder/another run has other files", test_other_run);
     int r = g_test_run();
     g_assert_cmpint(rmdir(job), ==, 0);
     return r;

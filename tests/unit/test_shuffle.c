@@ -918,11 +918,16 @@ static void test_held(void)
     s.folder = folder;
     write_numbers(&s, 10);
     g_assert_cmpint(read_damaged(&s, NULL, &err), ==, 0);
-    uint64_t budget = 1 << 20;
-    g_assert_true(trp_shuffle_is_whole(folder, 1, 0, 100, &budget));
-    g_assert_cmpuint(budget, <, 1 << 20);
+    struct trp_shuffle_source sources[2];
+    const struct trp_shuffle_read read = read_of(&s, 0, sources);
+    const struct trp_fetch_problem other = {.is = true, .map = 1};
+    bool bad[2] = {false, false};
+    trp_shuffle_find_others(&read, &other, bad);
+    g_assert_false(bad[0]);
     g_assert_cmpint(trp_shuffle_remove(folder, 1, 0, 100, &err), ==, 0);
-    g_assert_false(trp_shuffle_is_whole(folder, 1, 0, 100, &budget));
+    trp_shuffle_find_others(&read, &other, bad);
+    g_assert_true(bad[0]);
+    g_assert_false(bad[1]); /* it is the one that is known */
     trp_held_leave(folder);
     g_assert_cmpuint(files_in(elsewhere), ==, 0);
     g_assert_cmpuint(files_in(moved), ==, 1);
@@ -931,6 +936,35 @@ static void test_held(void)
     shuffle_folder_remove(folder);
     shuffle_folder_remove(elsewhere);
     g_free(moved);
+}
+
+/* An output of an earlier attempt, with the name that is asked for. */
+static void test_from_before(void)
+{
+    char *folder = shuffle_folder_make();
+    struct setting s = {.maps = 2, .partitions = 3, .folder = folder};
+    g_autofree char *now = g_build_filename(folder, "1-1-101", NULL);
+    g_autofree char *before = g_build_filename(folder, "1-1-99", NULL);
+    struct trp_fetch_problem problem = {0};
+    trp_error err = {0};
+    write_numbers(&s, 300);
+    struct trp_shuffle_spec spec = {.folder = folder,
+                                    .shuffle = 1,
+                                    .map = 1,
+                                    .attempt = 99,
+                                    .partitions = 3,
+                                    .memory = 64 * MIB};
+    trp_shuffle_writer *w;
+    g_assert_cmpint(trp_shuffle_writer_open(&spec, &w, &err), ==, 0);
+    g_assert_cmpint(trp_shuffle_add(w, 0, "old", 3, "old", 3, &err), ==, 0);
+    g_assert_cmpint(trp_shuffle_commit(w, NULL, NULL, &err), ==, 0);
+    trp_shuffle_writer_free(w);
+    g_assert_cmpint(read_damaged(&s, NULL, NULL), ==, 0); /* beside it, it is nothing */
+    g_assert_cmpint(rename(before, now), ==, 0);
+    g_assert_cmpint(read_damaged(&s, &problem, &err), ==, TRP_ENOENT);
+    g_assert_cmpuint(problem.attempt, ==, 101);
+    g_assert_nonnull(strstr(err.text, "it is another map output"));
+    shuffle_folder_remove(folder);
 }
 
 static void test_remove(void)
@@ -980,6 +1014,7 @@ int main(int argc, char **argv)
     g_test_add_func("/shuffle/no damage goes unnoticed", test_damage);
     g_test_add_func("/shuffle/memory may be kept for the next", test_kept_memory);
     g_test_add_func("/shuffle/an output can be removed", test_remove);
+    g_test_add_func("/shuffle/an output from before is none", test_from_before);
     g_test_add_func("/shuffle/too few descriptors are no fault of an output",
                     test_short_of_descriptors);
     g_test_add_func("/shuffle/another folder in the place of its own is none",
