@@ -134,6 +134,12 @@ int trp_run_make(const struct trp_run_make *m, trp_error *err)
     int code = make_secret(m->folder->path, err);
     if (code == 0 && s->pipeline)
         code = write_file(m->folder->path, "pipeline.yaml", s->text, s->text_size, err);
+    for (uint32_t i = 0; i < s->nincluded && code == 0; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "include.%u", i);
+        code = write_file(m->folder->path, name, s->included[i].text,
+                          s->included[i].size, err);
+    }
     if (code < 0)
         return code;
     struct trp_run_spec *spec = calloc(1, sizeof *spec);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "conf/wording.h"
+#include "core/base/array.h"
 #include "os/whole_file.h"
 
 enum { CORES_MAX = 1 << 16 };
@@ -131,11 +132,44 @@ static int read_params(const struct trp_settings_request *q, struct trp_pair *pa
     return code;
 }
 
+/* Included files as the pipeline itself: read once, kept for the run folder. A stored
+ * pipeline has its own beside it, by their order. */
+struct included_reader {
+    const struct trp_settings_request *q;
+    struct trp_settings *s;
+};
+
+static int read_included(void *context, const char *file, char **ret_text,
+                         size_t *ret_size, trp_error *err)
+{
+    struct included_reader *r = context;
+    struct trp_settings *s = r->s;
+    char *stored = NULL;
+    if (!TRP_ARRAY_GROW(s->included, s->nincluded, s->included_room) ||
+        (r->q->shown && asprintf(&stored, "%.*s/include.%u",
+                                 (int)(strrchr(r->q->pipeline, '/') - r->q->pipeline),
+                                 r->q->pipeline, s->nincluded) < 0))
+        return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
+    int code = read_file(stored ? stored : file, ret_text, ret_size, err);
+    free(stored);
+    if (code < 0)
+        return code;
+    char *copy = malloc(*ret_size + 1);
+    if (!copy) {
+        free(*ret_text);
+        return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
+    }
+    memcpy(copy, *ret_text, *ret_size);
+    s->included[s->nincluded++] = (struct trp_included_text){copy, *ret_size};
+    return 0;
+}
+
 static int load_pipeline(const struct trp_settings_request *q, struct trp_settings *s,
                          trp_error *err)
 {
     struct trp_pair *params = calloc((size_t)q->nparams + 1, sizeof *params);
-    const struct trp_pipeline_inputs in = {params, q->nparams};
+    struct included_reader reader = {q, s};
+    const struct trp_pipeline_inputs in = {params, q->nparams, read_included, &reader};
     int code = params ? read_params(q, params, err)
                       : trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (code == 0)
@@ -178,8 +212,18 @@ static int warn_missing(void *context, const struct trp_option_view *v)
     return 0;
 }
 
+static void warn_names(const struct trp_settings *s)
+{
+    const struct trp_pipeline_warning *w = s->pipeline ? s->pipeline->warnings : NULL;
+    for (; w; w = w->next)
+        fprintf(stderr, "troupe: %s:%u:%u: warning: %s\n",
+                trp_mark_file(s->pipeline->file, w->mark), w->mark.line, w->mark.column,
+                w->text);
+}
+
 void trp_settings_missing(const struct trp_settings *s)
 {
+    warn_names(s);
     if (s->options)
         trp_options_each(s->options, warn_missing, s->options);
 }
@@ -201,5 +245,8 @@ void trp_settings_free(struct trp_settings *s)
     trp_options_free(s->options);
     trp_site_free(s->site);
     free(s->text);
+    for (uint32_t i = 0; i < s->nincluded; i++)
+        free(s->included[i].text);
+    free(s->included);
     memset(s, 0, sizeof *s);
 }

@@ -30,6 +30,11 @@ struct trp_settings_request {
     uint32_t cores; /* --local=N; 0: what is there */
 };
 
+struct trp_included_text { /* of a file that the pipeline includes */
+    char *text;
+    size_t size;
+};
+
 struct trp_settings {
     trp_site *site;
     trp_options *options;
@@ -37,6 +42,8 @@ struct trp_settings {
     struct trp_pool_list pools; /* by trp_settings_pools */
     char *text;                 /* its bytes, as read */
     size_t text_size;
+    struct trp_included_text *included; /* in the order in which they were read */
+    uint32_t nincluded, included_room;
 };
 
 /* The options that make a request, for tables of options (args.h) … */
@@ -77,7 +84,8 @@ int trp_settings_load(const struct trp_settings_request *q, struct trp_settings 
                       trp_error *err);
 /* The pools of the pipeline; a relative file of theirs is below the working folder. */
 int trp_settings_pools(struct trp_settings *s, trp_error *err);
-/* Prints on stderr which options were set that do nothing in a run. */
+/* Prints on stderr which options were set that do nothing in a run, and what the pipeline
+ * most likely does not mean. */
 void trp_settings_missing(const struct trp_settings *s);
 /* The same, and the site file's warnings. */
 void trp_settings_warn(const struct trp_settings *s);

@@ -106,6 +106,14 @@ static TRP_YAML_READER(read_default)
         trp_profile_section_read(y, "default", key->mark, value, p->fallback);
 }
 
+static TRP_YAML_READER(read_include) /* done before: pipeline_include.c */
+{
+    (void)y;
+    (void)key;
+    (void)value;
+    (void)context;
+}
+
 static TRP_YAML_READER(read_pools)
 {
     trp_pipeline *p = context;
@@ -150,6 +158,7 @@ static const struct trp_yaml_key pipeline_keys[] = {
     {"name",     read_name,     false},
     {"profiles", read_profiles, false},
     {"default",  read_default,  false},
+    {"include",  read_include,  false},
     {"pools",    read_pools,    false},
     {"params",   read_params,   false},
     {"options",  read_options,  false},
@@ -212,6 +221,7 @@ static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y,
     static const struct trp_pipeline_inputs nothing;
     trp_pipeline *p = &o->pipeline;
     char *name = p->name;
+    trp_pipeline_include(y, p->file, in ? in : &nothing);
     trp_pipeline_values(y, in ? in : &nothing);
     trp_pipeline_foreign(y, trp_yaml_root(y), false);
     trp_yaml_mapping(y, trp_yaml_root(y), "a pipeline file", pipeline_keys,
@@ -220,6 +230,7 @@ static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y,
         p->name = name;
     if (p->nstages > 0)
         trp_pipeline_check(y, p);
+    trp_pipeline_check_names(y, p);
     int code = trp_yaml_verdict(y, err);
     if (code == 0 && in)
         code = check_given(p, in, err);

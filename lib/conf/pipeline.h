@@ -29,13 +29,19 @@ enum {
     TRP_PIPELINE_STAGES = 100000,     /* stages, profiles at most */
     TRP_PIPELINE_PROFILES = 1000,
     TRP_PIPELINE_POOLS = 1000,
+    TRP_PIPELINE_WARNINGS = 20,    /* told at most */
     TRP_PIPELINE_TASKS = 10000000, /* tasks of a stage at most */
     TRP_PIPELINE_RANKS = 100000,
 };
 
 struct trp_mark {
     uint32_t line, column; /* from 1; 0: nowhere */
+    const char *file;      /* the included one it is in; NULL: the file itself */
 };
+static inline const char *trp_mark_file(const char *file, struct trp_mark at)
+{
+    return at.file ? at.file : file;
+}
 
 /* Bytes as written; may hold NUL-free UTF-8 or anything else YAML can say. */
 struct trp_text {
@@ -92,6 +98,7 @@ struct trp_pipeline_stage {
     struct trp_after *after;
     uint32_t nafter;
     char *run; /* shell text, or NULL */
+    struct trp_mark run_mark;
     char **argv;
     uint32_t nargv;
     char **wrap;
@@ -122,6 +129,12 @@ struct trp_pipeline_stage {
     struct trp_mark pool_mark;
 };
 
+struct trp_pipeline_warning {
+    struct trp_mark mark;
+    const char *text;
+    struct trp_pipeline_warning *next;
+};
+
 typedef struct trp_pipeline {
     char *file; /* as given */
     char *name; /* free text; the file's name without .yaml when missing */
@@ -138,6 +151,8 @@ typedef struct trp_pipeline {
                        * necessarily parents first: use `order` */
     uint32_t *order;  /* nstages indices, parents before children, ties in file
                        * order */
+    struct trp_pipeline_warning *warnings; /* what is most likely not meant */
+    uint32_t nwarnings;
 } trp_pipeline;
 
 /* TRP_EINVAL with FILE:LINE:COL for all that is wrong in itself: syntax, unknown or
@@ -154,6 +169,11 @@ int trp_pipeline_parse(const char *file, const char *text, size_t size,
 struct trp_pipeline_inputs {
     const struct trp_pair *params; /* --param */
     uint32_t nparams;
+    /* Reads a file that is included, malloc'ed; NULL: none can be. An error's text begins
+     * with the file. */
+    int (*read)(void *context, const char *file, char **ret_text, size_t *ret_size,
+                trp_error *err);
+    void *context;
 };
 /* The same with these; TRP_EINVAL also for a param that the file does not have (named
  * with those it has). */

@@ -15,6 +15,11 @@ extern const uint32_t trp_pipeline_nstage_keys;
 void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
                              struct trp_pipeline_stage *s);
 
+/* pipeline_include.c: brings in the files that `include` names. To be called first; `file`
+ * is the pipeline. */
+void trp_pipeline_include(trp_yaml *y, const char *file,
+                          const struct trp_pipeline_inputs *in);
+
 /* pipeline_values.c: puts params in place of `${NAME}`, and what one task has in the form
  * of core/base/template.h. To be called before anything is read. */
 void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in);
@@ -27,6 +32,8 @@ void trp_pipeline_foreign(trp_yaml *y, const struct trp_yaml_node *node, bool st
 /* pipeline_check.c: what concerns several stages: names, `after`, cycles, `each`. Fills
  * in the parents' indices and p->order. */
 void trp_pipeline_check(trp_yaml *y, trp_pipeline *p);
+/* pipeline_names.c: warns of variables of ours in `run` that no run sets. */
+void trp_pipeline_check_names(trp_yaml *y, trp_pipeline *p);
 /* Takes those out that `when` leaves out, in a pipeline without errors. */
 void trp_pipeline_leave_out(trp_pipeline *p);
 

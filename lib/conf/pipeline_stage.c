@@ -48,6 +48,7 @@ static TRP_YAML_READER(read_run)
     struct reading *r = context;
     r->run = key->mark;
     r->s->run = trp_yaml_word(y, value, "run");
+    r->s->run_mark = value->mark;
 }
 
 static TRP_YAML_READER(read_argv)

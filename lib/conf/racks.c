@@ -156,7 +156,7 @@ struct reading {
 
 static int wrong(struct reading *d, const char *at, const char *what)
 {
-    struct trp_mark mark = {d->number, (uint32_t)(at - d->line) + 1};
+    struct trp_mark mark = {.line = d->number, .column = (uint32_t)(at - d->line) + 1};
     return trp_error_at(d->err, TRP_EINVAL, d->file, mark, "%s", what);
 }
 
@@ -172,7 +172,7 @@ static int add_host(struct reading *d, const char *at, const char *host,
     if (!copy)
         return trp_error_set(d->err, TRP_ENOMEM, "%s: out of memory", d->file);
     r->v[r->n++] = (struct entry){
-        copy, rack, {d->number, (uint32_t)(at - d->line) + 1}
+        copy, rack, {.line = d->number, .column = (uint32_t)(at - d->line) + 1}
     };
     return 0;
 }

@@ -46,6 +46,8 @@ struct anchor {
 
 struct trp_yaml {
     const char *file;
+    const char *included_as; /* the same of an included one; NULL: it is not */
+    trp_yaml *next;          /* included files, owned by the first */
     struct trp_yaml_text text;
     struct trp_conf_arena tree;
     struct trp_conf_arena *keep;
@@ -68,12 +70,15 @@ struct trp_yaml {
 
 bool trp_mark_before(struct trp_mark a, struct trp_mark b)
 {
+    if (a.file != b.file) /* of several files the including one comes first */
+        return !a.file;
     return a.line != b.line ? a.line < b.line : a.column < b.column;
 }
 
-static int error_at(trp_error *err, int code, const char *file, struct trp_mark at,
+static int error_at(trp_error *err, int code, const char *own, struct trp_mark at,
                     const char *fmt, va_list args)
 {
+    const char *file = trp_mark_file(own, at);
     char what[TRP_ERROR_TEXT];
     size_t n = strlen(file);
     bool whole = n <= FILE_NAME_SHOWN; /* else its end, so that room is left */
@@ -162,6 +167,7 @@ static struct trp_yaml_node *add_node(trp_yaml *y, enum trp_yaml_kind kind,
     }
     node->kind = kind;
     node->mark = mark;
+    node->mark.file = y->included_as;
     node->text = "";
     y->previous = node;
     if (y->depth == 0) {
@@ -265,7 +271,7 @@ static int by_text_then_place(const void *a, const void *b)
 }
 
 /* The end of a mapping: each key must be a scalar, and the only one of its kind. */
-static void check_keys(trp_yaml *y, const struct trp_yaml_node *mapping)
+void trp_yaml_check_keys(trp_yaml *y, const struct trp_yaml_node *mapping)
 {
     uint32_t n = 0;
     if (!TRP_ARRAY_RESERVE(y->keys, y->keys_cap, mapping->count)) {
@@ -377,7 +383,7 @@ static void end_mapping(trp_yaml *y, struct trp_yaml_node *mapping)
     else if (r < 0 && wrong->kind != TRP_YAML_REFUSED)
         trp_yaml_wrong(y, wrong->mark,
                        "<< takes a mapping, or a list of them; write <<: *NAME");
-    check_keys(y, mapping);
+    trp_yaml_check_keys(y, mapping);
 }
 
 static void end_collection(trp_yaml *y)
@@ -571,10 +577,49 @@ int trp_yaml_parse(const char *file, const char *text, size_t size,
     return 0;
 }
 
+struct trp_yaml_node *trp_yaml_include(trp_yaml *y, const char *file, const char *text,
+                                       size_t size)
+{
+    trp_yaml *in = calloc(1, sizeof(*in));
+    if (!in || size > TRP_PIPELINE_FILE_MAX) {
+        free(in);
+        if (!in)
+            trp_yaml_no_memory(y);
+        else
+            trp_yaml_wrong(y, (struct trp_mark){1, 1, file},
+                           "the file is larger than %d MiB; split the work",
+                           TRP_PIPELINE_FILE_MAX >> 20);
+        return NULL;
+    }
+    in->file = in->included_as = file;
+    in->keep = y->keep;
+    in->values = y->values; /* the bounds are those of all files together */
+    in->copied = y->copied;
+    in->next = y->next;
+    y->next = in;
+    read_text(in, text, size);
+    y->values = in->values;
+    y->copied = in->copied;
+    if (in->no_memory)
+        trp_yaml_no_memory(y);
+    in->first_wrong.file = file;
+    if (in->is_wrong && trp_yaml_would_tell(y, in->first_wrong)) {
+        y->is_wrong = true;
+        y->first_wrong = in->first_wrong;
+        y->error = in->error;
+    }
+    return in->stop ? NULL : in->root;
+}
+
 void trp_yaml_free(trp_yaml *y)
 {
     if (!y)
         return;
+    for (trp_yaml *in = y->next, *next; in; in = next) {
+        next = in->next;
+        in->next = NULL;
+        trp_yaml_free(in);
+    }
     HASH_CLEAR(hh, y->anchors);
     trp_conf_arena_free(&y->tree);
     trp_yaml_text_free(&y->text);
@@ -611,6 +656,8 @@ void trp_yaml_set_text(trp_yaml *y, struct trp_yaml_node *node, const char *text
 struct trp_mark trp_yaml_place(trp_yaml *y, const struct trp_yaml_node *node,
                                size_t offset, const char *word, size_t size)
 {
+    while (y->next && y->included_as != node->mark.file)
+        y = y->next;
     const char *at = node->text, *in = y->text.data, *end = in + y->text.size;
     const char *found = in + trp_yaml_text_offset(&y->text, node->mark);
     for (; at && found; at++, found++) {
@@ -619,7 +666,11 @@ struct trp_mark trp_yaml_place(trp_yaml *y, const struct trp_yaml_node *node,
         if (!at || !found || at >= node->text + offset)
             break;
     }
-    return found ? trp_yaml_text_mark(&y->text, (size_t)(found - in)) : node->mark;
+    if (!found)
+        return node->mark;
+    struct trp_mark place = trp_yaml_text_mark(&y->text, (size_t)(found - in));
+    place.file = node->mark.file;
+    return place;
 }
 
 struct trp_conf_arena *trp_yaml_keep(trp_yaml *y)

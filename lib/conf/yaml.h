@@ -63,6 +63,10 @@ int trp_yaml_load(const char *file, struct trp_conf_arena *keep, trp_yaml **ret,
 int trp_yaml_parse(const char *file, const char *text, size_t size,
                    struct trp_conf_arena *keep, trp_yaml **ret, trp_error *err);
 void trp_yaml_free(trp_yaml *y);
+/* Reads another file beside it, whose nodes live as long and whose errors are told among
+ * its own; `file` is kept by the caller. Its root, or NULL after an error. */
+struct trp_yaml_node *trp_yaml_include(trp_yaml *y, const char *file, const char *text,
+                                       size_t size);
 
 const struct trp_yaml_node *trp_yaml_root(const trp_yaml *y);
 /* The same, for what changes the tree before it is read. */
@@ -83,6 +87,8 @@ void trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Would an error at `at` be the one that is told? Ask before costly wording. */
 bool trp_yaml_would_tell(const trp_yaml *y, struct trp_mark at);
+/* Tells of keys that stand twice in a mapping, or are none. */
+void trp_yaml_check_keys(trp_yaml *y, const struct trp_yaml_node *mapping);
 /* An allocation failed: the verdict is TRP_ENOMEM whatever else is wrong. */
 void trp_yaml_no_memory(trp_yaml *y);
 /* 0, or the error to tell. */

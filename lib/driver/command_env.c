@@ -126,8 +126,8 @@ static int check_length(const trp_pipeline *p, const struct trp_pipeline_stage *
             return trp_error_set(err, TRP_EINVAL,
                                  "%s:%u:%u: stage %s: its command has a text of %zu "
                                  "bytes, Linux takes %d; put it into a script",
-                                 p->file, s->mark.line, s->mark.column, s->name, n,
-                                 TRP_ARGUMENT_MAX);
+                                 trp_mark_file(p->file, s->mark), s->mark.line,
+                                 s->mark.column, s->name, n, TRP_ARGUMENT_MAX);
     }
     return 0;
 }

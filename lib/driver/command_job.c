@@ -343,9 +343,9 @@ static void platform_failed(trp_command_job *j, uint32_t stage, bool never,
     struct running *r = &j->running[stage];
     struct trp_mark mark = never && s->profile_mark.line ? s->profile_mark : s->mark;
     if (!r->refused && end && end->extra_size &&
-        asprintf(&r->refused, "%s:%u:%u: stage %s: %.*s", j->c.pipeline->file,
-                 mark.line, mark.column, s->name, (int)end->extra_size,
-                 (const char *)end->extra) < 0)
+        asprintf(&r->refused, "%s:%u:%u: stage %s: %.*s",
+                 trp_mark_file(j->c.pipeline->file, mark), mark.line, mark.column,
+                 s->name, (int)end->extra_size, (const char *)end->extra) < 0)
         r->refused = NULL;
 }
 
@@ -439,14 +439,16 @@ static void stage_failed(trp_command_job *j, uint32_t stage,
         char failed[48];
         trp_failed_text(r->failures, failed, sizeof failed);
         trp_strings_format(&j->failures, "%s:%u:%u: stage %s: task %u %s %s%s",
-                           j->c.pipeline->file, mark.line, mark.column, s->name,
-                           r->task, failed, r->reason, see ? see : "");
+                           trp_mark_file(j->c.pipeline->file, mark), mark.line,
+                           mark.column, s->name, r->task, failed, r->reason,
+                           see ? see : "");
         free(see);
     } else {
         if (verdict->stage_ended.code == TRP_ENEVER && s->profile_mark.line)
             mark = s->profile_mark;
-        trp_strings_format(&j->failures, "%s:%u:%u: stage %s: %s", j->c.pipeline->file,
-                           mark.line, mark.column, s->name, verdict->stage_ended.text);
+        trp_strings_format(&j->failures, "%s:%u:%u: stage %s: %s",
+                           trp_mark_file(j->c.pipeline->file, mark), mark.line,
+                           mark.column, s->name, verdict->stage_ended.text);
     }
 }
 

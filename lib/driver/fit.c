@@ -95,12 +95,13 @@ int trp_fit_stage(trp_fit *f, const trp_pipeline *p, const trp_site *site,
         return trp_error_set(err, TRP_ENEVER,
                              "%s:%u:%u: stage %s: %u ranks of profile "
                              "%s never fit here at once: %s",
-                             p->file, s->mark.line, s->mark.column, s->name,
-                             s->spec.ranks, profile->name, why.text);
+                             trp_mark_file(p->file, s->mark), s->mark.line,
+                             s->mark.column, s->name, s->spec.ranks, profile->name,
+                             why.text);
     const struct trp_profile_section *section =
         trp_fit_section(p, site, profile->name, &file);
     struct trp_mark mark = section ? section->mark : s->mark;
     return trp_error_set(err, TRP_ENEVER, "%s:%u:%u: profile %s never fits here: %s",
-                         section ? file : p->file, mark.line, mark.column,
-                         profile->name, why.text);
+                         trp_mark_file(section ? file : p->file, mark), mark.line,
+                         mark.column, profile->name, why.text);
 }

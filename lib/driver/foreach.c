@@ -35,7 +35,8 @@ static struct trp_mark mark_of(const struct trp_pipeline_stage *s)
 }
 
 #define REFUSE(at, code, fmt, ...)                                                     \
-    trp_error_set((at)->err, code, "%s:%u:%u: stage %s: " fmt, (at)->p->file,          \
+    trp_error_set((at)->err, code, "%s:%u:%u: stage %s: " fmt,                         \
+                  trp_mark_file((at)->p->file, mark_of((at)->s)),                      \
                   mark_of((at)->s).line, mark_of((at)->s).column, (at)->s->name,       \
                   ##__VA_ARGS__)
 

@@ -14,28 +14,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_pipeline(const struct trp_run_spec *spec, trp_pipeline **ret,
-                         trp_error *err)
+/* At most one byte more than allowed: the parser then says that it is too large. */
+static int read_stored(const char *path, char **ret_text, size_t *ret_size,
+                       trp_error *err)
 {
-    const char *shown = spec->pipeline ? spec->pipeline : spec->pipeline_copy;
-    FILE *in = spec->pipeline_copy ? trp_held_fopen(spec->pipeline_copy, "r") : NULL;
-    if (!spec->pipeline_copy)
-        return trp_error_set(err, TRP_EINVAL, "%.600s is the run of a program",
-                             spec->run_dir);
+    FILE *in = trp_held_fopen(path, "r");
     if (!in)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s",
-                             spec->pipeline_copy, strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s", path,
+                             strerror(errno));
     char *text = malloc(TRP_PIPELINE_FILE_MAX + 1);
-    size_t n = text ? fread(text, 1, TRP_PIPELINE_FILE_MAX + 1, in) : 0;
-    const struct trp_pipeline_inputs given = {spec->params, spec->nparams};
+    *ret_size = text ? fread(text, 1, TRP_PIPELINE_FILE_MAX + 1, in) : 0;
     int r = 0;
     if (!text)
         r = trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
     else if (ferror(in))
-        r = trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s", spec->pipeline_copy);
-    else
-        r = trp_pipeline_read(shown, text, n, &given, ret, err);
+        r = trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s", path);
     fclose(in);
+    if (r < 0)
+        free(text);
+    else
+        *ret_text = text;
+    return r;
+}
+
+struct included_reader {
+    const char *run_dir;
+    uint32_t n; /* files read so far */
+};
+
+static int read_included(void *context, const char *file, char **ret_text,
+                         size_t *ret_size, trp_error *err)
+{
+    struct included_reader *r = context;
+    char *path;
+    (void)file; /* they are stored by their order */
+    if (asprintf(&path, "%s/state/include.%u", r->run_dir, r->n++) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
+    int code = read_stored(path, ret_text, ret_size, err);
+    free(path);
+    return code;
+}
+
+static int read_pipeline(const struct trp_run_spec *spec, trp_pipeline **ret,
+                         trp_error *err)
+{
+    const char *shown = spec->pipeline ? spec->pipeline : spec->pipeline_copy;
+    struct included_reader reader = {spec->run_dir, 0};
+    const struct trp_pipeline_inputs given = {spec->params, spec->nparams,
+                                              read_included, &reader};
+    char *text = NULL;
+    size_t n = 0;
+    if (!spec->pipeline_copy)
+        return trp_error_set(err, TRP_EINVAL, "%.600s is the run of a program",
+                             spec->run_dir);
+    int r = read_stored(spec->pipeline_copy, &text, &n, err);
+    if (r == 0)
+        r = trp_pipeline_read(shown, text, n, &given, ret, err);
     free(text);
     return r;
 }

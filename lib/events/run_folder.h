@@ -6,7 +6,8 @@
  *     state/lock    held (flock) by `troupe` while the run goes on
  *     state/run.json  {"run","name","started","ended","status","exit","pid","command"}
  *     state/pids    one line a process: "PID what"
- *     state/pipeline.yaml  the pipeline as it was given, for --resume
+ *     state/pipeline.yaml  the pipeline as it was given, for --resume; what it includes in
+ *                     state/include.N, in the order in which it was read
  *     state/secret  0600
  *     state/id      how a process that was told of the folder knows it (os/held.h)
  *

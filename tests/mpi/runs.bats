@@ -232,6 +232,34 @@ Y
     [[ "$output" == *"each: stage qc has 1 tasks, sweep has 4"* ]]
 }
 
+@test "included files run, are stored with the run, and their lines are told" {
+    mkdir common
+    cat >p.yaml <<'Y'
+troupe: 1
+include: [common/a.yaml]
+params: {n: 2}
+stages:
+  - {name: last, after: [first], run: 'echo $TROUPE_PARAM_word $TROUPE_PARAM_wrd'}
+Y
+    cat >common/a.yaml <<'Y'
+troupe: 1
+params: {word: hello}
+stages:
+  - name: first
+    tasks: ${n}
+    run: '[ -e go ]'
+    retries: {max_failures: 1}
+Y
+    run -1 troupe run --local=2 --run-name r p.yaml
+    [[ "$output" == *'p.yaml:5:39: warning: stage last: no run sets TROUPE_PARAM_wrd; did you mean "TROUPE_PARAM_word"?'* ]]
+    [[ "$output" == *"common/a.yaml:4:11: stage first: task "* ]]
+    rm -r common && touch go
+    run -0 troupe run --local=2 --resume r
+    [ "$(cat troupe-runs/r/logs/last/0.*.out)" = hello ]
+    run -2 troupe plan p.yaml
+    [[ "$output" == *"p.yaml:2:11: included: common/a.yaml: cannot be read: No such file"* ]]
+}
+
 @test "resume runs only what is not done; force and until say otherwise" {
     cat >p.yaml <<'Y'
 troupe: 1

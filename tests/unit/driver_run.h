@@ -30,7 +30,8 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
     char *force[] = {g_strdup(r->force)};
     char key[] = "k", *value = g_strdup(r->param);
     const struct trp_pair param = {.key = key, .value = value};
-    const struct trp_pipeline_inputs in = {&param, r->param ? 1 : 0};
+    const struct trp_pipeline_inputs in = {.params = &param,
+                                           .nparams = r->param != NULL};
     g_assert_cmpint(trp_pipeline_read("p.yaml", yaml, strlen(yaml), &in, &r->p, NULL),
                     ==, 0);
     g_free(value);

@@ -752,7 +752,7 @@ static void test_example_profiles(void)
 static trp_pipeline *read_with(const char *text, const struct trp_pair *params,
                                uint32_t n, int wanted, trp_error *err)
 {
-    const struct trp_pipeline_inputs in = {params, n};
+    const struct trp_pipeline_inputs in = {.params = params, .nparams = n};
     trp_pipeline *p = NULL;
     int code = trp_pipeline_read("f.yaml", text, strlen(text), &in, &p, err);
     if (code != wanted)
@@ -892,6 +892,113 @@ static void test_when(void)
     trp_pipeline_free(p);
 }
 
+/* ---- include ---- */
+
+static int read_part(void *context, const char *file, char **ret_text, size_t *ret_size,
+                     trp_error *err)
+{
+    const char *const(*files)[2] = context;
+    for (size_t i = 0; files[i][0]; i++) {
+        if (strcmp(files[i][0], file) != 0)
+            continue;
+        *ret_text = strdup(files[i][1]);
+        *ret_size = strlen(*ret_text);
+        return 0;
+    }
+    return trp_error_set(err, TRP_EINVAL, "%s: cannot be read: No such file", file);
+}
+
+static trp_pipeline *read_including(const char *text, const char *const (*files)[2],
+                                    trp_error *err)
+{
+    const struct trp_pipeline_inputs in = {.read = read_part,
+                                           .context = (void *)(uintptr_t)files};
+    trp_pipeline *p = NULL;
+    err->text[0] = '\0';
+    trp_pipeline_read("dir/f.yaml", text, strlen(text), &in, &p, err);
+    return p;
+}
+
+static void test_include(void)
+{
+    static const char *const files[][2] = {
+        {"dir/a.yaml",     "troupe: 1\ninclude: [sub/b.yaml]\nparams: {x: 1}\n"
+                       "profiles: {p: {executor: {cores: \"${n}\"}}}\n"
+                       "stages: [{name: two, run: y, after: [one], cwd: \"${x}\"}]\n"},
+        {"dir/sub/b.yaml", "troupe: 1\nparams: {z: 2}\n"                                                   },
+        {NULL,             NULL                                                                            }
+    };
+    static const char *const wrong[][3] = {
+        {"troupe: 1\nx: 1\n",                                         "dir/a.yaml:2:1: ",  "in an included"                       },
+        {"stages: [{name: b, run: x}]\n",                             "dir/a.yaml:1:1: ",  "no \"troupe\""                        },
+        {"troupe: 1\ninclude: [f.yaml]\n",                            "dir/a.yaml:2:11: ",
+         "dir/f.yaml includes itself: dir/f.yaml, dir/a.yaml, dir/f.yaml"                                                         },
+        {"troupe: 1\ninclude: [no.yaml]\n",
+         "dir/a.yaml:2:11: ",                                                              "included: dir/no.yaml: cannot be read"},
+        {"troupe: 1\nstages: [{name: one, run: x}]\n",
+         "dir/a.yaml:2:17: ",                                                              "a second stage \"one\""               },
+        {"troupe: 1\nparams: {n: 2}\n",                               "dir/a.yaml:2:10: ", "stands twice"                         },
+        {"troupe: 1\nstages: [{name: b, run: x, cwd: \"a/${m}\"}]\n",
+         "dir/a.yaml:2:36: ",                                                              "${m} stands for nothing"              },
+        {"troupe: 1\nstages: [{name: b, run: x, after: [c]}]\n",
+         "dir/a.yaml:2:36: ",                                                              "unknown stage"                        },
+        {"troupe: 1\nname: \"x\n",                                    "dir/a.yaml:2:8: ",  "not YAML"                             },
+        {"",                                                          "dir/a.yaml:1:1: ",  "empty"                                },
+    };
+    static const char text[] = "troupe: 1\ninclude: [a.yaml]\nparams: {n: 3}\n"
+                               "stages: [{name: one, run: x}]\n";
+    trp_error err;
+    trp_pipeline *p = read_including(text, files, &err);
+    g_assert_cmpstr(err.text, ==, "");
+    g_assert_cmpuint(p->nstages, ==, 2);
+    g_assert_cmpuint(p->nparams, ==, 3);
+    g_assert_cmpint(p->profiles[0].builder.executor.cores, ==, 3);
+    g_assert_cmpstr(p->stages[1].cwd, ==, "1");
+    g_assert_cmpstr(trp_mark_file(p->file, p->stages[1].mark), ==, "dir/a.yaml");
+    trp_pipeline_free(p);
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        const char *const one[][2] = {
+            {"dir/a.yaml", wrong[i][0]},
+            {NULL,         NULL       }
+        };
+        if (read_including(text, one, &err))
+            g_error("read: %s", wrong[i][0]);
+        if (!g_str_has_prefix(err.text, wrong[i][1]) || !strstr(err.text, wrong[i][2]))
+            g_error("wanted %s… %s, got %s", wrong[i][1], wrong[i][2], err.text);
+    }
+    g_assert_null(
+        read_including("troupe: 1\ninclude: [a.yaml]\nstages: {}\n", files, &err));
+    g_assert_nonnull(strstr(err.text, "stages is a mapping; write a list"));
+    check_refused("troupe: 1\ninclude: [a.yaml]\n" TAIL,
+                  strlen("troupe: 1\ninclude: [a.yaml]\n" TAIL), "2:11",
+                  "cannot be read here");
+}
+
+static void test_names(void)
+{
+    trp_pipeline *p = parse(
+        "troupe: 1\nparams: {buckets: 1}\nstages:\n"
+        "  - {name: a, run: \"$TROUPE_TASK ${TROUPE_ITEM:-} $TROUPE_RESOURCE_gpu\"}\n"
+        "  - {name: b, run: \"$TROUPE_PARAM_buckts\"}\n"
+        "  - {name: c, run: \"${TROUPE_TSK} TROUPE_NONE\"}\n"
+        "  - {name: d, run: \"TROUPE_X=1; echo $TROUPE_X $$TROUPE\"}\n"
+        "  - {name: e, foreach: {product: {lr: [1]}}, run: \"$TROUPE_COL_lr "
+        "$TROUPE_COL_l\"}\n");
+    const struct trp_pipeline_warning *w = p->warnings;
+    g_assert_cmpuint(p->nwarnings, ==, 3);
+    g_assert_cmpstr(w->text, ==,
+                    "stage b: no run sets TROUPE_PARAM_buckts; did you mean "
+                    "\"TROUPE_PARAM_buckets\"?");
+    g_assert_cmpuint(w->mark.line, ==, 5);
+    w = w->next;
+    g_assert_cmpstr(w->text, ==,
+                    "stage c: no run sets TROUPE_TSK; did you mean \"TROUPE_TASK\"?");
+    g_assert_cmpstr(
+        w->next->text, ==,
+        "stage e: no run sets TROUPE_COL_l; did you mean \"TROUPE_COL_lr\"?");
+    trp_pipeline_free(p);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -917,6 +1024,8 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline/params stand wherever a value can", test_values);
     g_test_add_func("/pipeline/aliases are copies and << brings keys", test_aliases);
     g_test_add_func("/pipeline/when leaves a stage out", test_when);
+    g_test_add_func("/pipeline/other files are included", test_include);
+    g_test_add_func("/pipeline/variables that no run sets are warned of", test_names);
     g_test_add_func("/pipeline/a param that is not in the file is refused",
                     test_params);
     return g_test_run();

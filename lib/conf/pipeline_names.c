@@ -1,0 +1,109 @@
+/*
+ * Variables of ours that a command names and no run sets: most often misspelt. Only what
+ * the shell would expand is looked at, `$NAME` and `${NAME…`; what the command sets
+ * itself, or its `env`, is its own.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "conf/pipeline_load.h"
+#include "conf/wording.h"
+
+#define NAME_CHARACTERS                                                                \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+static const char *const names[] = {
+    "TROUPE_RUN",      "TROUPE_RUN_DIR",   "TROUPE_STAGE",     "TROUPE_STAGE_ATTEMPT",
+    "TROUPE_TASK",     "TROUPE_TASKS",     "TROUPE_ATTEMPT",   "TROUPE_ITEM",
+    "TROUPE_ITEM_DIR", "TROUPE_ITEM_NAME", "TROUPE_ITEM_STEM", "TROUPE_ITEM_EXT",
+    "TROUPE_EXECUTOR", "TROUPE_PROFILE",   "TROUPE_CPUS",      "TROUPE_SCRATCH",
+    "TROUPE_RANK",     "TROUPE_RANKS",     "TROUPE_TOKEN",     "TROUPE_RUNS",
+    "TROUPE_SITE",     "TROUPE_INLINE",
+};
+
+static bool starts(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool try_name(struct trp_nearest *near, const char *word, const char *name)
+{
+    trp_nearest_try(near, name);
+    return strcmp(word, name) == 0;
+}
+
+/* Whether a run sets it, or may; else what is near. `room` holds the name that is. */
+static bool is_set(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                   const char *word, struct trp_nearest *near, char room[128])
+{
+    bool set = starts(word, "TROUPE_RESOURCE_") || starts(word, "TROUPE_OPT_") ||
+               (starts(word, "TROUPE_COL_") && s->foreach == TRP_FOREACH_TABLE);
+    char name[128];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        set = try_name(near, word, names[i]) || set;
+    for (uint32_t i = 0; i < p->nparams + s->nparts && !set; i++) {
+        const char *of = near->best;
+        bool param = i < p->nparams;
+        snprintf(name, sizeof name, "TROUPE_%s_%s", param ? "PARAM" : "COL",
+                 param ? p->params[i].key : s->parts[i - p->nparams].name);
+        set = try_name(near, word, name);
+        if (near->best != of)
+            near->best = strcpy(room, name);
+    }
+    return set;
+}
+
+/* Whether the text gives the variable a value. */
+static bool assigns(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at += n)
+        if (at[n] == '=' || (at > text && at[-1] == ' ' && at[n] != '_'))
+            return true;
+    return false;
+}
+
+static int add_warning(trp_yaml *y, trp_pipeline *p, struct trp_mark at,
+                       const char *text)
+{
+    struct trp_pipeline_warning *w = trp_yaml_alloc(y, 1, sizeof *w);
+    char *copy = w ? trp_conf_arena_text(trp_yaml_keep(y), text, strlen(text)) : NULL;
+    if (!copy)
+        return -1;
+    *w = (struct trp_pipeline_warning){at, copy, NULL};
+    struct trp_pipeline_warning **to = &p->warnings;
+    while (*to)
+        to = &(*to)->next;
+    *to = w;
+    return 0;
+}
+
+static void check_text(trp_yaml *y, trp_pipeline *p, const struct trp_pipeline_stage *s)
+{
+    char word[100], line[400], room[128];
+    for (const char *at = s->run; (at = strstr(at, "TROUPE_")); at++) {
+        size_t n = strspn(at, NAME_CHARACTERS);
+        bool named =
+            at > s->run &&
+            (at[-1] == '$' || (at[-1] == '{' && at > s->run + 1 && at[-2] == '$'));
+        if (!named || n >= sizeof word)
+            continue;
+        memcpy(word, at, n);
+        word[n] = '\0';
+        struct trp_nearest near = trp_nearest_of(word);
+        if (is_set(p, s, word, &near, room) || assigns(s->run, word))
+            continue;
+        snprintf(line, sizeof line, "stage %s: no run sets %s%s", s->name, word,
+                 trp_did_you_mean(&near).text);
+        if (++p->nwarnings > TRP_PIPELINE_WARNINGS ||
+            add_warning(y, p, s->run_mark, line) < 0)
+            return;
+    }
+}
+
+void trp_pipeline_check_names(trp_yaml *y, trp_pipeline *p)
+{
+    for (uint32_t i = 0; i < p->nstages; i++)
+        if (p->stages[i].run && p->stages[i].name)
+            check_text(y, p, &p->stages[i]);
+}
