@@ -18,6 +18,7 @@ int trp_launcher_sim(int argc, char **argv);
 int trp_launcher_report(int argc, char **argv);
 int trp_launcher_ls(int argc, char **argv);
 int trp_launcher_cancel(int argc, char **argv);
+int trp_launcher_logs(int argc, char **argv);
 
 /* troupe.c: "troupe: TEXT" on stderr; returns the exit status for err->code. */
 int trp_launcher_fail(const trp_error *err);

@@ -42,6 +42,7 @@ static const struct command {
             "run scenarios, play whole runs, replay traces in virtual time"),
     COMMAND(report, "[options] [RUN|EVENTS]",
             "summarise a run from its event log, also beside Slurm's accounting"),
+    COMMAND(logs, "[options] RUN [STAGE [TASK[.ATTEMPT]]]", "show what tasks printed"),
     COMMAND(ls, "[--json]", "list the runs of this folder"),
     COMMAND(cancel, "[--now] RUN", "end a run"),
 #undef COMMAND

@@ -112,6 +112,7 @@ struct trp_pipeline_stage {
     uint32_t nparts;
     struct trp_mark foreach_mark; /* of the pattern, list or items */
     bool allow_empty;
+    bool one_log;   /* `task_logs: stage`: one stream for what its tasks print */
     bool absent;    /* `when` says so: it is gone once the pipeline is read */
     uint32_t place; /* among those that are left */
     uint32_t tasks; /* 1 when neither tasks nor foreach is written */

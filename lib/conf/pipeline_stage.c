@@ -209,6 +209,21 @@ static TRP_YAML_READER(read_foreach)
                        "product");
 }
 
+static TRP_YAML_READER(read_task_logs)
+{
+    struct reading *r = context;
+    const char *text = trp_yaml_word(y, value, "task_logs");
+    (void)key;
+    if (!text)
+        return;
+    r->s->one_log = !strcmp(text, "stage");
+    if (!r->s->one_log && strcmp(text, "task") != 0)
+        trp_yaml_wrong(y, value->mark,
+                       "task_logs is \"%s\"; write stage, for one compressed stream a "
+                       "stage, or task, for files of each",
+                       trp_show(text).text);
+}
+
 static TRP_YAML_READER(read_when)
 {
     static const char *const no[] = {"",      "0",  "false", "False",
@@ -548,6 +563,7 @@ const struct trp_yaml_key trp_pipeline_stage_keys[] = {
     {"executors",   read_executors,   false},
     {"pool",        read_pool,        false},
     {"when",        read_when,        false},
+    {"task_logs",   read_task_logs,   false},
 };
 const uint32_t trp_pipeline_nstage_keys =
     sizeof trp_pipeline_stage_keys / sizeof *trp_pipeline_stage_keys;

@@ -25,6 +25,7 @@
 #include "driver/foreach.h"
 #include "driver/leftovers.h"
 #include "driver/strings.h"
+#include "events/task_logs.h"
 #include "os/held.h"
 #include "os/log_tail.h"
 
@@ -191,6 +192,7 @@ static int make_body(trp_command_job *j, uint32_t stage, const char *log_dir,
         .nresource_env = (uint32_t)resources.n,
         .run = j->c.run_name,
         .run_dir = j->c.run_dir,
+        .one_log = s->one_log,
     };
     struct trp_buf *body = &j->running[stage].body;
     if (r == 0)
@@ -402,12 +404,44 @@ static bool last_line(const char *pattern, char *line, size_t size)
 /* "; see LOG: its last line" of the last attempt, malloc'ed: what it wrote to stderr or
  * else to stdout; "" when it printed nothing, since empty logs are removed. NULL: out
  * of memory. */
+/* How `troupe logs` shows what an attempt printed; "" when that is nothing. */
+static char *see_stream(const trp_command_job *j, const struct trp_pipeline_stage *s,
+                        const struct trp_task_log *of)
+{
+    struct trp_task_log *v = NULL;
+    uint32_t n = 0;
+    char *dir = NULL, *text = NULL, name[64];
+    bool printed = false;
+    if (asprintf(&dir, "%s/logs/%s", j->c.run_dir, s->name) < 0)
+        return NULL;
+    trp_task_logs_find(dir, &v, &n, NULL);
+    free(dir);
+    for (uint32_t i = 0; i < n; i++)
+        printed = printed || (v[i].task == of->task && v[i].number == of->number &&
+                              v[i].stage_attempt == of->stage_attempt);
+    trp_task_logs_free(v, n);
+    trp_task_log_name(of, name, sizeof name);
+    *strrchr(name, '.') = '\0';
+    if (!printed)
+        return strdup("");
+    return asprintf(&text, "; see: troupe logs %s %s %s", j->c.run_name, s->name,
+                    name) < 0
+               ? NULL
+               : text;
+}
+
 static char *see_log(const trp_command_job *j, const struct trp_pipeline_stage *s,
                      const struct running *r)
 {
     static const char *const suffix[] = {"err", "out"};
     uint32_t of_stage = j->work.first_attempt + (s->spec.barrier ? r->number : 0);
     char attempt[16] = "", line[256], *text = NULL;
+    if (s->one_log && !s->spec.ranks)
+        return see_stream(j, s,
+                          &(struct trp_task_log){.task = r->task,
+                                                 .stage_attempt = of_stage,
+                                                 .number = r->number,
+                                                 .rank = TRP_NONE});
     if (of_stage)
         snprintf(attempt, sizeof attempt, "s%u.", of_stage);
     for (int i = 0; i < 2; i++) {

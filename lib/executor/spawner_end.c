@@ -76,7 +76,7 @@ static void finish(struct trp_keeper *k, struct trp_running *r)
     char text[TRP_ERROR_TEXT];
     if (r->gang)
         trp_gang_finish(k, r, &r->end, text, sizeof text);
-    trp_logs_drop_empty(r);
+    trp_logs_settle(k, r);
     trp_keeper_report(k, &r->end);
     struct trp_command_stage *stage = r->stage;
     char *resources = r->resources;
@@ -377,7 +377,7 @@ _Noreturn void trp_keeper_end(struct trp_keeper *k, bool parent_lost)
     reap_all(k);
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state != TRP_RUN_FREE)
-            trp_logs_drop_empty(&k->running[i]);
+            trp_logs_settle(k, &k->running[i]);
     trp_scratch_remove(k->shared, k->config.scratch, SIZE_MAX);
     _exit(0);
 }

@@ -105,8 +105,10 @@ struct trp_command_stage {
     const char *cwd;
     struct trp_command_text *templates; /* what of these each task fills in */
     uint32_t ntemplates;
-    bool own_program; /* each task has its own */
-    char **program;   /* what to try to exec, in order; NULL-terminated */
+    bool own_program;  /* each task has its own */
+    char **program;    /* what to try to exec, in order; NULL-terminated */
+    int stream, index; /* of what its tasks printed; -1: not open */
+    uint64_t stream_size;
     struct trp_places places;
     uint32_t attempts;
     bool forgotten;
@@ -192,6 +194,7 @@ struct trp_keeper {
     int cgroup_events, cgroup_peak; /* -1: none */
     uint64_t oom_seen;              /* kills by the kernel that are accounted for */
     struct trp_function_sample *samples;
+    struct ZSTD_CCtx_s *zstd; /* NULL: nothing was compressed yet */
 };
 
 /* spawner_watch.c: after it did not answer for `waited_ns` of our own time: has it
@@ -225,8 +228,10 @@ bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
                     uint32_t stage_attempt, uint32_t task, uint32_t number);
 /* Opens a log anew, for its owner alone whatever the umask says; -1 with errno. */
 int trp_log_open(const char *path);
-/* Removes those logs of an ended attempt, of a gang's ranks too, that are empty. */
-void trp_logs_drop_empty(const struct trp_running *r);
+/* Removes those logs of an ended attempt, of a gang's ranks too, that are empty, and puts
+ * what else it printed into the stage's stream where that is wanted. */
+void trp_logs_settle(struct trp_keeper *k, const struct trp_running *r);
+void trp_stage_stream_close(struct trp_command_stage *s);
 
 /* spawner_end.c */
 void trp_keeper_reap(struct trp_keeper *k);

@@ -167,6 +167,7 @@ bool trp_command_stage_fill(struct trp_command_stage *s, struct trp_buf *b,
 
 static void stage_free(struct trp_command_stage *s)
 {
+    trp_stage_stream_close(s);
     program_free(s);
     free(s->env);
     free(s->argv);
@@ -175,6 +176,14 @@ static void stage_free(struct trp_command_stage *s)
     trp_command_free(&s->command);
     trp_stage_message_free(&s->message);
     free(s);
+}
+
+static struct trp_command_stage *stage_new(void)
+{
+    struct trp_command_stage *s = calloc(1, sizeof *s);
+    if (s)
+        s->stream = s->index = -1;
+    return s;
 }
 
 static int stage_read(struct trp_command_stage *s, const void *message, size_t size)
@@ -199,7 +208,7 @@ static int stage_read(struct trp_command_stage *s, const void *message, size_t s
 
 int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size)
 {
-    struct trp_command_stage *s = calloc(1, sizeof *s);
+    struct trp_command_stage *s = stage_new();
     if (!s)
         return TRP_ENOMEM;
     int r = stage_read(s, message, size);
@@ -224,7 +233,7 @@ int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size
 enum trp_linked_mpi trp_command_linked_mpi(const void *message, size_t size)
 {
     enum trp_linked_mpi mpi = TRP_LINKED_NONE;
-    struct trp_command_stage *s = calloc(1, sizeof *s);
+    struct trp_command_stage *s = stage_new();
     if (s && stage_read(s, message, size) == 0) {
         bool found = false;
         for (char **p = s->program; p && *p && !found; p++) {

@@ -324,7 +324,7 @@ static bool start_process(struct trp_keeper *k, struct trp_running *r, struct st
     }
     if (pid > 0)
         waitpid(pid, NULL, 0);
-    trp_logs_drop_empty(r);
+    trp_logs_settle(k, r);
     say_failure(k, r, s);
     return false;
 }

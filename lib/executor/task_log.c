@@ -6,16 +6,29 @@
  * Rejected: pipes, or files without a name that get one later; what a task has printed
  * would be lost with its spawner, and nobody could follow it.
  *
+ * With `task_logs: stage` what an attempt printed is then put behind the stage's stream
+ * as a frame of its own, and its line into the index behind that (events/task_logs.h);
+ * what is larger than FRAME_MAX stays a file, as does what cannot be written. An executor
+ * has a stream of its own: nothing else appends to it, on whatever file system. A gang's
+ * ranks keep their files.
+ *
  * Ranks write on other nodes. A file is opened before it is judged, since only that
  * asks a server of NFS how large it is now.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "executor/spawner_internal.h"
 #include "os/held.h"
+
+enum { FRAME_MAX = 8 << 20, LEVEL = 1 };
 
 bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
                     uint32_t stage_attempt, uint32_t task, uint32_t number)
@@ -36,7 +49,92 @@ int trp_log_open(const char *path)
     return fd;
 }
 
-static void drop_empty(const char *prefix, const char *suffix)
+/* ---- the stream of a stage -------------------------------------------------------- */
+
+static int open_part(const struct trp_keeper *k, const struct trp_command *c,
+                     const char *ending)
+{
+    char path[4400];
+    snprintf(path, sizeof path, "%s/stream.%u.%s", c->log_dir, k->config.executor,
+             ending);
+    return trp_held_open(path, O_RDWR | O_CREAT | O_APPEND, 0600);
+}
+
+/* Opens what is not open yet. A line that a crash has cut off gets its end. */
+static bool open_stream(const struct trp_keeper *k, struct trp_command_stage *s)
+{
+    struct stat st;
+    char last = '\n';
+    if (s->stream >= 0)
+        return true;
+    s->stream = open_part(k, &s->command, "zst");
+    s->index = open_part(k, &s->command, "index");
+    bool good = s->stream >= 0 && s->index >= 0 && fstat(s->stream, &st) == 0;
+    if (good)
+        s->stream_size = (uint64_t)st.st_size;
+    if (good && fstat(s->index, &st) == 0 && st.st_size > 0)
+        good = pread(s->index, &last, 1, st.st_size - 1) == 1 &&
+               (last == '\n' || write(s->index, "\n", 1) == 1);
+    if (!good)
+        trp_stage_stream_close(s);
+    return good;
+}
+
+void trp_stage_stream_close(struct trp_command_stage *s)
+{
+    if (s->stream >= 0)
+        close(s->stream);
+    if (s->index >= 0)
+        close(s->index);
+    s->stream = s->index = -1;
+}
+
+static bool write_all(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t k = write(fd, p, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k <= 0)
+            return false;
+        p += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+/* Puts the file behind the stream; false: it stays. */
+static bool put_frame(struct trp_keeper *k, struct trp_command_stage *s, int fd,
+                      size_t size, const char *name)
+{
+    char line[128];
+    size_t room = ZSTD_compressBound(size);
+    char *text = malloc(size + room), *frame = text + size;
+    if (!k->zstd)
+        k->zstd = ZSTD_createCCtx();
+    if (!text || !k->zstd || !open_stream(k, s) ||
+        pread(fd, text, size, 0) != (ssize_t)size) {
+        free(text);
+        return false;
+    }
+    size_t n = ZSTD_compressCCtx(k->zstd, frame, room, text, size, LEVEL);
+    bool good = !ZSTD_isError(n) && write_all(s->stream, frame, n);
+    int length = snprintf(line, sizeof line, "%s %" PRIu64 " %zu %zu\n", name,
+                          s->stream_size, n, size);
+    free(text);
+    if (good && write_all(s->index, line, (size_t)length)) {
+        s->stream_size += n;
+        return true;
+    }
+    trp_stage_stream_close(s); /* the next one looks how long it is now */
+    return false;
+}
+
+/* ---- the end of an attempt -------------------------------------------------------- */
+
+/* `framed`: the file may be put behind the stream. */
+static void settle(struct trp_keeper *k, struct trp_command_stage *s,
+                   const char *prefix, const char *suffix, bool framed)
 {
     char path[4400];
     struct stat st;
@@ -44,23 +142,28 @@ static void drop_empty(const char *prefix, const char *suffix)
     int fd = trp_held_open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
     if (fd < 0)
         return;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        (st.st_size == 0 ||
+         (framed && st.st_size <= FRAME_MAX &&
+          put_frame(k, s, fd, (size_t)st.st_size, strrchr(path, '/') + 1))))
         trp_held_unlink(path, 0);
     close(fd);
 }
 
-void trp_logs_drop_empty(const struct trp_running *r)
+void trp_logs_settle(struct trp_keeper *k, const struct trp_running *r)
 {
     char prefix[4352], rank[4370];
-    if (!r->stage ||
-        !trp_log_prefix(prefix, sizeof prefix, &r->stage->command,
-                        r->stage->message.stage_attempt, r->task, r->number))
+    struct trp_command_stage *s = r->stage;
+    if (!s || !trp_log_prefix(prefix, sizeof prefix, &s->command,
+                              trp_stage_attempt_of(&s->message, r->number), r->task,
+                              r->number))
         return;
-    drop_empty(prefix, "out");
-    drop_empty(prefix, "err");
+    bool framed = s->command.one_log && !r->gang;
+    settle(k, s, prefix, "out", framed);
+    settle(k, s, prefix, "err", framed);
     for (uint32_t i = 0; i < r->ranks; i++) {
         snprintf(rank, sizeof rank, "%s.%u", prefix, i);
-        drop_empty(rank, "out");
-        drop_empty(rank, "err");
+        settle(k, s, rank, "out", false);
+        settle(k, s, rank, "err", false);
     }
 }

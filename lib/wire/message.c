@@ -149,6 +149,7 @@ void trp_command_put(struct trp_buf *b, const struct trp_command *c)
     trp_put_text(b, c->log_dir);
     trp_put_text(b, c->run);
     trp_put_text(b, c->run_dir);
+    trp_put_u8(b, c->one_log);
 }
 
 int trp_command_get(const void *p, size_t n, struct trp_command *ret)
@@ -163,6 +164,7 @@ int trp_command_get(const void *p, size_t n, struct trp_command *ret)
     c.log_dir = trp_get_text(&v);
     c.run = trp_get_text(&v);
     c.run_dir = trp_get_text(&v);
+    c.one_log = trp_get_u8(&v) != 0;
     bool all = c.argv && c.env && c.resource_env && c.cwd && c.base && c.log_dir &&
                c.run && c.run_dir;
     bool good = trp_view_end(&v) && (!all || c.nargv > 0) && c.nresource_env % 2 == 0;

@@ -33,7 +33,7 @@
 #include "core/base/ids.h"
 #include "core/engine.h"
 
-enum { TRP_WIRE_VERSION = 6 };
+enum { TRP_WIRE_VERSION = 7 };
 
 enum trp_message_kind {
     TRP_MSG_STAGE = 1,
@@ -102,6 +102,7 @@ struct trp_command {
                                 * {"gpu", "CUDA_VISIBLE_DEVICES", …} is 2 or more,
                                 * always even */
     const char *run, *run_dir; /* TRP_RUN name and folder */
+    bool one_log; /* what its tasks print goes to one stream (events/task_logs.h) */
 };
 void trp_command_put(struct trp_buf *b, const struct trp_command *c);
 /* Copies; the lists end with a NULL that is not counted, ready for execve. */

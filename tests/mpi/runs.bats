@@ -260,6 +260,50 @@ Y
     [[ "$output" == *"p.yaml:2:11: included: common/a.yaml: cannot be read: No such file"* ]]
 }
 
+@test "logs of either form are shown by their addresses; a crash leaves what was written" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: one, tasks: 300, task_logs: stage, run: 'echo "out $TROUPE_TASK"; [ $TROUPE_TASK != 7 ] || echo err >&2'}
+  - {name: big, task_logs: stage, run: 'head -c 9000000 /dev/zero'}
+  - {name: files, tasks: 2, run: 'echo f$TROUPE_TASK'}
+  - {name: gang, mpi: {ranks: 2}, task_logs: stage, run: 'echo rank $TROUPE_RANK'}
+  - {name: quiet, tasks: 2, run: ':'}
+  - {name: bad, task_logs: stage, after: [one, big, files, gang], retries: {max_failures: 2}, run: 'echo try $TROUPE_ATTEMPT; exit 3'}
+Y
+    run -1 troupe run --local=2 --run-name r p.yaml
+    [[ "$output" == *"failed 2 times, last with exit status 3; see: troupe logs r bad 0.1"* ]]
+    [ "$(ls troupe-runs/r/logs/one | wc -l)" -le 4 ]
+    [ -z "$(ls troupe-runs/r/logs/quiet)" ]
+    [ "$(troupe logs r one 299.0)" = "out 299" ]
+    [ "$(troupe logs r one 7)" = $'==> one/7.0.out <==\nout 7\n\n==> one/7.0.err <==\nerr' ]
+    [ "$(troupe logs r files)" = $'==> files/0.0.out <==\nf0\n\n==> files/1.0.out <==\nf1' ]
+    [ "$(troupe logs r gang 0.0.1)" = "rank 1" ]
+    [ "$(troupe logs r bad 0.1)" = "try 1" ]
+    [ "$(troupe logs --failed r)" = $'==> bad/0.0.out <==\ntry 0\n\n==> bad/0.1.out <==\ntry 1' ]
+    [ "$(troupe logs r one | grep -c '^==>')" = 301 ]
+    [ "$(troupe logs r big | wc -c)" = 9000000 ]
+    run -2 troupe logs r nope
+    run -2 troupe logs r one x
+    run -1 troupe run --local=2 --resume r
+    [ "$(troupe logs r bad 0.s1.0)" = "try 0" ]
+    printf '1.0.out 99' >>troupe-runs/r/logs/one/stream.0.index
+    [ "$(troupe logs r one | grep -c '^==>')" = 301 ]
+
+    cat >c.yaml <<'Y'
+troupe: 1
+stages:
+  - name: s
+    tasks: 2
+    task_logs: stage
+    run: 'echo $TROUPE_TASK; [ $TROUPE_TASK = 0 ] || { touch here; sleep 60; }'
+Y
+    run -137 bash -c 'troupe run --local=1 --run-name c c.yaml & pid=$!; for _ in {1..200}; do
+        [ -e here ] && break; sleep 0.05; done; kill -9 $pid; wait $pid'
+    nothing_left 10
+    [ "$(troupe logs c s)" = $'==> s/0.0.out <==\n0\n\n==> s/1.0.out <==\n1' ]
+}
+
 @test "resume runs only what is not done; force and until say otherwise" {
     cat >p.yaml <<'Y'
 troupe: 1

@@ -103,6 +103,7 @@ static const struct trp_command command_sample = {
     .log_dir = "/runs/1/logs",
     .run = "etl-1",
     .run_dir = "/runs/1",
+    .one_log = true,
 };
 static const struct trp_stage_message stage_sample = {
     .stage = {7},
@@ -407,6 +408,7 @@ static void a_command_comes_back_ready_for_execve(void)
     g_assert_cmpstr(c.resource_env[1], ==, "CUDA_VISIBLE_DEVICES");
     g_assert_cmpstr(c.cwd, ==, command_sample.cwd);
     g_assert_cmpstr(c.base, ==, command_sample.base);
+    g_assert_true(c.one_log);
     g_assert_cmpstr(c.log_dir, ==, command_sample.log_dir);
     g_assert_cmpstr(c.run, ==, command_sample.run);
     g_assert_cmpstr(c.run_dir, ==, command_sample.run_dir);

@@ -1,0 +1,323 @@
+/*
+ * `troupe logs`: what tasks printed, of either form (events/task_logs.h), each with its
+ * address in front as tail has it. With --follow the folder is looked at again and again
+ * and what is new is printed, until the run has ended.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "args.h"
+#include "commands.h"
+#include "conf/wording.h"
+#include "core/base/array.h"
+#include "core/base/ids.h"
+#include "events/event_lines.h"
+#include "events/run_folder.h"
+#include "events/task_logs.h"
+
+enum { LOOK_MS = 300, NAME_SIZE = 200 };
+
+static struct {
+    const char *run, *stage, *task, *runs;
+    bool failed, follow;
+} call;
+
+/* How far one was printed, or that an attempt failed; by STAGE/NAME. */
+struct noted {
+    char name[NAME_SIZE];
+    uint64_t end;
+    UT_hash_handle hh;
+};
+
+struct stage_name { /* of the event log */
+    int64_t id;
+    char *name;
+};
+
+struct showing {
+    const char *folder;
+    struct trp_task_log wanted; /* TRP_NONE: any */
+    bool any_task;
+    struct noted *printed, *failed;
+    struct stage_name *names;
+    uint32_t nnames, capacity;
+    bool headers;
+    char last[NAME_SIZE]; /* whose header was printed last */
+    uint32_t shown;
+};
+
+static struct noted *note(struct noted **all, const char *name)
+{
+    struct noted *n = NULL;
+    HASH_FIND_STR(*all, name, n);
+    if (n)
+        return n;
+    n = calloc(1, sizeof *n);
+    if (!n)
+        return NULL;
+    snprintf(n->name, sizeof n->name, "%s", name);
+    HASH_ADD_STR(*all, name, n);
+    return n;
+}
+
+static void forget(struct noted **all)
+{
+    struct noted *n, *next;
+    HASH_ITER(hh, *all, n, next) {
+        HASH_DEL(*all, n);
+        free(n);
+    }
+}
+
+/* ---- which failed ----------------------------------------------------------------- */
+
+static int take_stage(void *context, const json_t *event)
+{
+    struct showing *s = context;
+    const json_t *info = json_object_get(event, "Stage Info");
+    const char *name = json_string_value(json_object_get(info, "Stage Name"));
+    if (!name || !TRP_ARRAY_GROW(s->names, s->nnames, s->capacity))
+        return name ? TRP_ENOMEM : 0;
+    char *copy = strdup(name);
+    s->names[s->nnames++] = (struct stage_name){
+        json_integer_value(json_object_get(info, "Stage ID")), copy};
+    return copy ? 0 : TRP_ENOMEM;
+}
+
+static int take_end(void *context, const json_t *event)
+{
+    struct showing *s = context;
+    const json_t *info = json_object_get(event, "Task Info");
+    const json_t *reason = json_object_get(event, "Task End Reason");
+    const char *word = json_string_value(json_object_get(reason, "Reason"));
+    int64_t stage = json_integer_value(json_object_get(event, "Stage ID"));
+    char name[NAME_SIZE];
+    if (!word || strcmp(word, "Success") == 0)
+        return 0;
+    for (uint32_t i = s->nnames; i-- > 0;) {
+        if (s->names[i].id != stage)
+            continue;
+        snprintf(
+            name, sizeof name, "%s/%lld.%lld.%lld", s->names[i].name,
+            (long long)json_integer_value(json_object_get(info, "Index")),
+            (long long)json_integer_value(json_object_get(event, "Stage Attempt ID")),
+            (long long)json_integer_value(json_object_get(info, "Attempt")));
+        return note(&s->failed, name) ? 0 : TRP_ENOMEM;
+    }
+    return 0;
+}
+
+static void forget_names(struct showing *s)
+{
+    for (uint32_t i = 0; i < s->nnames; i++)
+        free(s->names[i].name);
+    s->nnames = 0;
+}
+
+static int find_failed(struct showing *s, trp_error *err)
+{
+    static const struct trp_event_line_kind kinds[] = {
+        {"SparkListenerStageSubmitted", take_stage},
+        {"SparkListenerTaskEnd",        take_end  },
+    };
+    char path[4400];
+    snprintf(path, sizeof path, "%s/events.jsonl", s->folder);
+    forget_names(s);
+    return trp_event_lines_read(path, kinds, 2, s, err);
+}
+
+static bool has_failed(const struct showing *s, const char *stage,
+                       const struct trp_task_log *l)
+{
+    char name[NAME_SIZE];
+    struct noted *n = NULL;
+    snprintf(name, sizeof name, "%s/%u.%u.%u", stage, l->task, l->stage_attempt,
+             l->number);
+    HASH_FIND_STR(s->failed, name, n);
+    return n != NULL;
+}
+
+/* ---- showing ---------------------------------------------------------------------- */
+
+static bool is_wanted(const struct showing *s, const char *stage,
+                      const struct trp_task_log *l)
+{
+    const struct trp_task_log *w = &s->wanted;
+    bool asked =
+        s->any_task ||
+        (l->task == w->task &&
+         (w->stage_attempt == TRP_NONE || l->stage_attempt == w->stage_attempt) &&
+         (w->number == TRP_NONE || l->number == w->number) &&
+         (w->rank == TRP_NONE || l->rank == w->rank));
+    return asked && l->size > 0 && (!call.failed || has_failed(s, stage, l));
+}
+
+static int show_one(struct showing *s, const char *stage, const struct trp_task_log *l,
+                    trp_error *err)
+{
+    char file[64], name[NAME_SIZE];
+    trp_task_log_name(l, file, sizeof file);
+    snprintf(name, sizeof name, "%s/%s", stage, file);
+    struct noted *n = note(&s->printed, name);
+    if (!n)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (n->end >= l->size)
+        return 0;
+    if (s->headers && strcmp(s->last, name) != 0)
+        printf("%s==> %s <==\n", s->shown ? "\n" : "", name);
+    strcpy(s->last, name);
+    s->shown++;
+    return trp_task_log_copy(l, n->end, stdout, &n->end, err);
+}
+
+/* One stage; *ret_n counts those that are wanted. Prints when `print`. */
+static int visit_stage(struct showing *s, const char *stage, bool print,
+                       uint32_t *ret_n, trp_error *err)
+{
+    char dir[4400];
+    struct trp_task_log *v = NULL;
+    uint32_t n = 0;
+    snprintf(dir, sizeof dir, "%s/logs/%s", s->folder, stage);
+    int r = trp_task_logs_find(dir, &v, &n, err);
+    for (uint32_t i = 0; i < n && r == 0; i++) {
+        if (!is_wanted(s, stage, &v[i]))
+            continue;
+        ++*ret_n;
+        if (print)
+            r = show_one(s, stage, &v[i], err);
+        if (r < 0 && access(v[i].path, F_OK) != 0 && errno == ENOENT)
+            r = 0; /* it has become a frame: the next look finds it */
+    }
+    trp_task_logs_free(v, n);
+    return r;
+}
+
+static int not_hidden(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+static int visit(struct showing *s, bool print, uint32_t *ret_n, trp_error *err)
+{
+    char dir[4400];
+    struct dirent **v = NULL;
+    int r = 0;
+    if (call.stage)
+        return visit_stage(s, call.stage, print, ret_n, err);
+    snprintf(dir, sizeof dir, "%s/logs", s->folder);
+    int n = scandir(dir, &v, not_hidden, alphasort);
+    for (int i = 0; i < n; i++) {
+        if (r == 0)
+            r = visit_stage(s, v[i]->d_name, print, ret_n, err);
+        free(v[i]);
+    }
+    free(v);
+    return r;
+}
+
+static bool is_running(const char *folder)
+{
+    struct trp_run_view v;
+    if (!trp_run_folder_view(folder, &v))
+        return false;
+    bool running = strcmp(v.status, "running") == 0;
+    trp_run_view_clear(&v);
+    return running;
+}
+
+static int show(struct showing *s, trp_error *err)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    uint32_t n = 0;
+    int r = call.failed ? find_failed(s, err) : 0;
+    if (r == 0)
+        r = visit(s, false, &n, err);
+    s->headers = n > 1 || call.follow;
+    for (bool more = true; r == 0 && more;) {
+        more = call.follow && is_running(s->folder);
+        r = visit(s, true, &n, err);
+        fflush(stdout);
+        if (more && r == 0)
+            nanosleep(&pause, NULL);
+        if (more && r == 0 && call.failed)
+            r = find_failed(s, err);
+    }
+    return r;
+}
+
+static int check_stage(const struct showing *s, trp_error *err)
+{
+    char path[4400];
+    snprintf(path, sizeof path, "%s/logs/%s", s->folder, call.stage ? call.stage : "");
+    if (!call.stage || call.follow ||
+        (!strchr(call.stage, '/') && access(path, F_OK) == 0))
+        return 0;
+    return trp_error_set(err, TRP_EINVAL,
+                         "logs: stage %s of run %s has printed nothing",
+                         trp_show(call.stage).text, strrchr(s->folder, '/') + 1);
+}
+
+static const struct trp_arg table[] = {
+    TRP_ARGS_FLAG("failed", &call.failed, "only of attempts that failed"),
+    TRP_ARGS_FLAG("follow", &call.follow,
+                  "go on with what comes, until the run has ended"),
+    TRP_ARGS_RUNS(&call.runs),
+    TRP_ARGS_END,
+};
+
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
+{
+    const char **const words[] = {&call.run, &call.stage, &call.task};
+    (void)a;
+    for (int i = 0; i < 3 && what == TRP_ARG_WORD; i++) {
+        if (*words[i])
+            continue;
+        *words[i] = value;
+        return 0;
+    }
+    return trp_error_set(err, TRP_EINVAL, "logs: RUN, STAGE and TASK, please, no more");
+}
+
+int trp_launcher_logs(int argc, char **argv)
+{
+    static const struct trp_line line = {
+        "logs",
+        "usage: troupe logs [options] RUN [STAGE [TASK[.ATTEMPT]]]\n\n"
+        "Prints what tasks printed. TASK is a number; .sN behind it is an attempt of "
+        "the\n"
+        "stage, .ATTEMPT one of the task, .RANK behind that a rank of a gang.\n\n",
+        "", table, on_argument};
+    trp_error err;
+    char *runs = NULL, *folder = NULL;
+    int code = trp_args_read(&line, argc, argv, &err);
+    if (code != 0)
+        return trp_launcher_read(code, &err);
+    if (!call.run || !*call.run)
+        return trp_launcher_misuse("logs: no RUN given (see troupe ls)");
+    struct showing s = {.any_task = !call.task};
+    if (call.task && !trp_task_log_address(call.task, false, &s.wanted))
+        return trp_launcher_misuse(
+            "logs: %s is no task; write TASK[.sN][.ATTEMPT[.RANK]]",
+            trp_show(call.task).text);
+    code = trp_runs_dir(call.runs, &runs, &err);
+    if (code == 0)
+        code = trp_run_folder_find(runs, call.run, &folder, &err);
+    s.folder = folder;
+    if (code == 0)
+        code = check_stage(&s, &err);
+    if (code == 0)
+        code = show(&s, &err);
+    forget(&s.printed);
+    forget(&s.failed);
+    forget_names(&s);
+    free(s.names);
+    free(folder);
+    free(runs);
+    return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
+}
