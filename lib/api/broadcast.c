@@ -7,10 +7,12 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "api/shared_file.h"
 #include "api/task.h"
 #include "core/base/array.h"
+#include "data/host_copy.h"
 
 static const char folder_name[] = "broadcasts";
 
@@ -35,6 +37,8 @@ struct trp_broadcast trp_broadcast(trp_context *ctx, const void *data, size_t si
         trp_dataset_fail(ctx, err.code, "trp_broadcast: %s", err.text);
         return none;
     }
+    if (ctx->driver && size >= TRP_HOST_COPY_MIN)
+        trp_driver_shares_files(ctx->driver);
     trp_context_enter(ctx); /* its loop puts the list */
     ctx->broadcasts[ctx->nbroadcasts++] = e;
     trp_context_leave(ctx);
@@ -94,6 +98,7 @@ static struct mapping {
     const uint8_t *data;
     uint32_t users; /* tasks that have it */
     bool stale;     /* no stage can ask for it any more */
+    char *copy;     /* on this host, where it is one; NULL */
 } * mappings;
 static uint32_t nmappings, mappings_capacity;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -112,6 +117,9 @@ static void unmap_unused(struct mapping *m)
     if (!m->entry.id || !m->stale || m->users)
         return;
     trp_shared_unmap(m->data, m->entry.size);
+    if (m->copy)
+        unlink(m->copy); /* what others have mapped stays so */
+    free(m->copy);
     *m = (struct mapping){0};
 }
 
@@ -125,19 +133,22 @@ void trp_broadcasts_keep(const struct trp_broadcast_entry *list, uint32_t n)
     pthread_mutex_unlock(&lock);
 }
 
-/* Its place in the table; TRP_NONE with the error. */
+/* Its place in the table; TRP_NONE with the error. `take_copy` is a path, or NULL. */
 static uint32_t map_one(const char *folder, const struct trp_broadcast_entry *e,
-                        trp_error *err)
+                        char *take_copy, trp_error *err)
 {
     uint32_t at = TRP_NONE;
     for (uint32_t i = 0; i < nmappings; i++) {
-        if (mappings[i].entry.id == e->id)
+        if (mappings[i].entry.id == e->id) {
+            free(take_copy);
             return i;
+        }
         if (!mappings[i].entry.id)
             at = i;
     }
     if (at == TRP_NONE) {
         if (!TRP_ARRAY_GROW(mappings, nmappings, mappings_capacity)) {
+            free(take_copy);
             trp_error_set(err, TRP_ENOMEM, "out of memory for a broadcast");
             return TRP_NONE;
         }
@@ -145,13 +156,30 @@ static uint32_t map_one(const char *folder, const struct trp_broadcast_entry *e,
         mappings[at] = (struct mapping){0};
     }
     const uint8_t *data;
-    if (trp_shared_map(folder, folder_name, e->id, e->size, e->hash, &data, err) < 0)
+    int rc =
+        take_copy ? trp_shared_map_file(take_copy, e->size, e->hash, &data, err) : -1;
+    if (rc < 0) {
+        free(take_copy);
+        take_copy = NULL;
+        rc = trp_shared_map(folder, folder_name, e->id, e->size, e->hash, &data, err);
+    }
+    if (rc < 0)
         return TRP_NONE;
-    mappings[at] = (struct mapping){.entry = *e, .data = data};
+    mappings[at] = (struct mapping){.entry = *e, .data = data, .copy = take_copy};
     return at;
 }
 
-const void *trp_broadcast_map(const char *folder,
+static bool is_mapped(uint32_t id)
+{
+    bool is = false;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < nmappings; i++)
+        is |= mappings[i].entry.id == id;
+    pthread_mutex_unlock(&lock);
+    return is;
+}
+
+const void *trp_broadcast_map(const struct trp_task_info *info, const char *folder,
                               const struct trp_broadcast_entry *list, uint32_t n,
                               uint32_t id, struct trp_broadcasts_held *held,
                               size_t *ret_size, trp_error *err)
@@ -162,8 +190,11 @@ const void *trp_broadcast_map(const char *folder,
         trp_error_set(err, TRP_ENOENT, "broadcast %u is gone, or never was", id);
         return NULL;
     }
+    char *copy = info->apart && e->size >= TRP_HOST_COPY_MIN && !is_mapped(id)
+                     ? trp_broadcast_copy(info, folder, folder_name, e)
+                     : NULL;
     pthread_mutex_lock(&lock);
-    uint32_t at = map_one(folder, e, err), i = 0;
+    uint32_t at = map_one(folder, e, copy, err), i = 0;
     while (i < held->n && held->places[i] != at)
         i++;
     bool has = i < held->n;

@@ -3,7 +3,9 @@
  *
  * The driver's side writes and removes the files, and lists those that there are in the
  * body of every stage. An executor maps one when a task first asks for it, and for all
- * tasks; the executors of a host share its pages. It lets go of those that are not in
+ * tasks; the executors of a host share its pages. Where hosts have
+ * folders of their own, a large one is copied there once, from another host that has it
+ * or from the file (data/host_copy.h), and the copy is mapped. It lets go of those that are not in
  * the list of a later stage as soon as no task has them any more.
  *
  * Threads: on an executor tasks of several threads may ask at once.
@@ -33,10 +35,14 @@ struct trp_broadcasts_held {
     uint32_t n, capacity;
 };
 /* The bytes, which stay until trp_broadcasts_let_go. NULL with the error. */
-const void *trp_broadcast_map(const char *folder,
+const void *trp_broadcast_map(const struct trp_task_info *info, const char *folder,
                               const struct trp_broadcast_entry *list, uint32_t n,
                               uint32_t id, struct trp_broadcasts_held *held,
                               size_t *ret_size, trp_error *err);
+/* broadcast_copy.c: makes sure that this host has its copy of FOLDER/KIND/ID. Its path,
+ * malloc'ed; NULL: it cannot be had, and the file itself is to be read. */
+char *trp_broadcast_copy(const struct trp_task_info *info, const char *folder,
+                         const char *kind, const struct trp_broadcast_entry *e);
 void trp_broadcasts_let_go(struct trp_broadcasts_held *held);
 
 /* Of the driver, at the end. */

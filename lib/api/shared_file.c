@@ -70,12 +70,25 @@ int trp_shared_write(const char *folder, const char *kind, uint64_t number,
     return rc;
 }
 
+char *trp_shared_path(const char *folder, const char *kind, uint64_t number)
+{
+    char path[PATH_SIZE];
+    path_of(path, folder, kind, number, "");
+    return strdup(path);
+}
+
 int trp_shared_map(const char *folder, const char *kind, uint64_t number, uint64_t size,
                    uint64_t hash, const uint8_t **ret_data, trp_error *err)
 {
     char path[PATH_SIZE];
-    struct stat st;
     path_of(path, folder, kind, number, "");
+    return trp_shared_map_file(path, size, hash, ret_data, err);
+}
+
+int trp_shared_map_file(const char *path, uint64_t size, uint64_t hash,
+                        const uint8_t **ret_data, trp_error *err)
+{
+    struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fstat(fd, &st) != 0) {
         failed(err, "read", path);

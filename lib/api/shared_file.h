@@ -24,6 +24,11 @@ int trp_shared_write(const char *folder, const char *kind, uint64_t number,
  * reason, also when they are not those that were written. */
 int trp_shared_map(const char *folder, const char *kind, uint64_t number, uint64_t size,
                    uint64_t hash, const uint8_t **ret_data, trp_error *err);
+/* The same of a file elsewhere. */
+int trp_shared_map_file(const char *path, uint64_t size, uint64_t hash,
+                        const uint8_t **ret_data, trp_error *err);
+/* Its path, malloc'ed; NULL: out of memory. */
+char *trp_shared_path(const char *folder, const char *kind, uint64_t number);
 void trp_shared_unmap(const uint8_t *data, uint64_t size);
 /* What is mapped stays so. */
 void trp_shared_remove(const char *folder, const char *kind, uint64_t number);

@@ -230,11 +230,16 @@ int trp_block_file_open(int folder, const struct trp_output_id *id,
     int rc = 0;
     if (fstat(ret->fd, &st) < 0 || !S_ISREG(st.st_mode))
         rc = damaged(err, "it is no file");
+    else if (id->shuffle == TRP_WHOLE_FILE)
+        *ret = (struct trp_block_file){
+            .fd = ret->fd, .partitions = 1, .blocks = (uint64_t)st.st_size};
     else if (st.st_size < TRP_BLOCK_FOOTER)
         rc = damaged(err, "it is cut off");
     else
         rc = read_at(ret->fd, footer, sizeof footer,
                      (uint64_t)st.st_size - TRP_BLOCK_FOOTER, err);
+    if (rc == 0 && id->shuffle == TRP_WHOLE_FILE)
+        return 0;
     if (rc == 0)
         rc = get_footer(footer, id, (uint64_t)st.st_size, ret, &want_checksum, err);
     if (rc == 0)
@@ -284,6 +289,10 @@ int trp_block_file_find(const struct trp_block_file *f, uint32_t partition,
     if (partition >= f->partitions)
         return trp_error_set(err, TRP_EINVAL, "it has %u partitions and no number %u",
                              f->partitions, partition);
+    if (!f->groups) {
+        *ret = (struct trp_block_place){0, f->blocks};
+        return 0;
+    }
     const struct trp_index_group *g = &f->groups[partition / TRP_INDEX_GROUP];
     uint8_t *bytes = (uint8_t *)malloc((size_t)g->size + 1);
     int rc = bytes ? read_at(f->fd, bytes, g->size, f->blocks + g->at, err)

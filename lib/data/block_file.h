@@ -22,6 +22,10 @@
 enum { TRP_INDEX_GROUP = 256, TRP_BLOCK_FOOTER = 56, TRP_BLOCK_NAME = 56 };
 #define TRP_BLOCK_FILE_MARK "TRPSHUF1"
 
+/* As `shuffle`: no map output, but a file that is one block, without an index
+ * (data/host_copy.h). */
+#define TRP_WHOLE_FILE UINT32_MAX
+
 struct trp_output_id {
     uint32_t shuffle, map;
     uint64_t attempt;

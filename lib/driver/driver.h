@@ -159,6 +159,9 @@ int64_t trp_driver_accumulated(trp_driver *d, uint32_t id);
 /* The folder of the run that all hosts see and that goes with the run, for what does not
  * travel in messages. */
 const char *trp_driver_shared(const trp_driver *d);
+/* There are files in it that all hosts read: executors of batch jobs make copies of them on
+ * their hosts, and give them to each other (driver/copy_tree.h). */
+void trp_driver_shares_files(trp_driver *d);
 
 /* Ends what still runs of all jobs and waits until it has ended: for 2 s, or 7 s where
  * it is asked politely. */

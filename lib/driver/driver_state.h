@@ -212,10 +212,11 @@ struct trp_driver {
     int stop;      /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */
     bool last_job; /* no other one will be submitted */
     bool killed;   /* … and running tasks are killed */
-    int64_t kill_at;     /* end of the grace, mono */
-    uint32_t ndatasets;  /* told to the engine */
-    bool files;          /* there are map outputs, or will be */
-    bool files_unserved; /* some were left where nobody serves them */
+    int64_t kill_at;              /* end of the grace, mono */
+    uint32_t ndatasets;           /* told to the engine */
+    bool files;                   /* there are map outputs, or will be */
+    struct trp_copy_tree *copies; /* of files that all hosts read; NULL: none yet */
+    bool files_unserved;          /* some were left where nobody serves them */
     struct trp_driver_location *locations;
     uint32_t nlocations, locations_cap;
     uint64_t location_changes;          /* of who serves them */

@@ -55,15 +55,21 @@ static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t 
                           trp_driver_wall(d, d->now));
 }
 
-static void on_sync(trp_driver *d, const uint8_t *data, size_t size)
+static void on_sync(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
+                    size_t size)
 {
     struct trp_sync s;
     struct trp_event ev = {.kind = TRP_EVENT_SYNC};
-    if (trp_sync_get(data, size, &s) < 0) {
+    int rc = trp_sync_get(data, size, &s);
+    const bool copy = rc == 0 && s.kind == TRP_SYNC_COPY;
+    if (copy)
+        rc = trp_driver_on_copy(d, x, &s);
+    if (rc < 0) {
         trp_event_message(d->log, "error", "a garbled message of a waiting task",
                           trp_driver_wall(d, d->now));
-        return;
     }
+    if (rc < 0 || copy)
+        return;
     ev.sync.attempt = s.attempt;
     ev.sync.epoch = s.epoch;
     ev.sync.kind = s.kind;
@@ -104,7 +110,7 @@ void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
     if (trp_message_kind_of(data, size) == TRP_MSG_ENDS)
         on_ends(d, x, data, size);
     else if (trp_message_kind_of(data, size) == TRP_MSG_SYNC)
-        on_sync(d, data, size);
+        on_sync(d, x, data, size);
     else if (trp_message_kind_of(data, size) == TRP_MSG_RECORDS)
         on_records(d, data, size);
     else if (trp_message_kind_of(data, size) == TRP_MSG_LOCATION)

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "driver/copy_tree.h"
 #include "os/clock.h"
 #include "os/held.h"
 #include "os/private_folder.h"
@@ -64,6 +65,13 @@ void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x)
     o.serves = own_disk || !o.opens;
     trp_files_order_put(&b, &o);
     send_to(d, x, &b);
+}
+
+void trp_driver_shares_files(trp_driver *d)
+{
+    trp_driver_enter(d);
+    trp_driver_need_files(d);
+    trp_driver_leave(d);
 }
 
 void trp_driver_need_files(trp_driver *d)
@@ -265,6 +273,7 @@ void trp_driver_locations_free(trp_driver *d)
     }
     for (uint32_t i = 0; i < d->noutputs; i++)
         free(d->outputs[i].v);
+    trp_copy_tree_free(d->copies);
     free(d->locations);
     free(d->outputs);
 }

@@ -35,6 +35,10 @@ void trp_driver_note_output(trp_driver *d, uint32_t dataset, uint32_t map,
 const struct trp_location *trp_driver_location_of(const trp_driver *d, uint32_t dataset,
                                                   uint32_t map, uint64_t attempt);
 
+/* host_copies.c: a SYNC about a host's copy of a file that all read. TRP_EPROTO. */
+int trp_driver_on_copy(trp_driver *d, struct trp_executor_record *x,
+                       const struct trp_sync *s);
+
 /* At the run's end, on this machine: removes what executors have left. */
 void trp_driver_remove_files(trp_driver *d);
 void trp_driver_locations_free(trp_driver *d);

@@ -96,8 +96,9 @@ struct trp_task_info {
     uint64_t memory;            /* bytes it may use for map outputs */
     struct trp_block_store *blocks; /* partitions that are kept here; NULL: none are */
     const char *map_outputs; /* absolute folder: those of this host; NULL: none */
-    bool opens;              /* it may open those of others here */
-    uint8_t compress;        /* level of zstd in those that it writes; 0: none */
+    bool apart;       /* that folder is this host's alone, and other hosts are asked */
+    bool opens;       /* it may open those of others here */
+    uint8_t compress; /* level of zstd in those that it writes; 0: none */
     struct trp_block_client
         *client; /* asks for those elsewhere; NULL: there are none */
     const struct trp_stage_inputs *inputs; /* the map outputs it reads; NULL: none */

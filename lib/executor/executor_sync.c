@@ -5,7 +5,8 @@
  * A call ends when its answer came or when its attempt is told to end. A call on the
  * loop's own thread (a short function) waits as well: the standby thread takes over the
  * loop after 2 to 4 ms and sends it. Epochs are counted by the task: the driver finds
- * out who fell behind.
+ * out who fell behind. (Copies of files have none: a task may ask for one between two
+ * barriers that the others do not.)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ int trp_sync_call(const struct trp_task_info *info, enum trp_sync_kind kind,
     trp_executor *e = self->executor;
     struct trp_sync_wait w = {
         .sync = {.attempt = info->attempt,
-                 .epoch = self->sync_epoch++,
+                 .epoch = kind == TRP_SYNC_COPY ? UINT32_MAX : self->sync_epoch++,
                  .kind = kind,
                  .message = message,
                  .size = size}

@@ -176,6 +176,7 @@ void trp_executor_files_info(trp_executor *e, struct trp_task_info *ret)
     const struct trp_executor_files *f = atomic_load(&e->files);
     ret->map_outputs = f ? f->folder : NULL;
     ret->opens = f && f->opens;
+    ret->apart = f && f->client && f->run.path[0];
     ret->compress = f ? f->compress : 0;
     ret->client = f ? f->client : NULL;
 }

@@ -353,8 +353,8 @@ int trp_sync_get(const void *p, size_t n, struct trp_sync *ret)
     s.epoch = trp_get_u32(&v);
     s.message = trp_get_bytes(&v, &size);
     s.size = (uint32_t)size;
-    if (!trp_view_end(&v) || kind > TRP_SYNC_COMMIT ||
-        (size && s.kind != TRP_SYNC_ALL_GATHER))
+    if (!trp_view_end(&v) || kind > TRP_SYNC_COPY ||
+        (size && s.kind != TRP_SYNC_ALL_GATHER && s.kind != TRP_SYNC_COPY))
         return TRP_EPROTO;
     *ret = s;
     return 0;

@@ -367,3 +367,47 @@ int trp_fetch_end_get(const void *p, size_t n, struct trp_fetch_end *ret)
     free(ret->more);
     return TRP_EPROTO;
 }
+
+/* ---- copies of files that all hosts read ----------------------------------------- */
+
+void trp_copy_ask_put(struct trp_buf *b, const struct trp_copy_ask *a)
+{
+    trp_put_u32(b, a->number);
+    trp_put_u64(b, a->hash);
+    trp_put_u8(b, a->has);
+    trp_put_u8(b, a->failed);
+    trp_put_u32(b, a->from);
+}
+
+int trp_copy_ask_get(const void *p, size_t n, struct trp_copy_ask *ret)
+{
+    struct trp_view v = trp_view_of(p, n);
+    ret->number = trp_get_u32(&v);
+    ret->hash = trp_get_u64(&v);
+    uint8_t has = trp_get_u8(&v), failed = trp_get_u8(&v);
+    ret->has = has == 1;
+    ret->failed = failed == 1;
+    ret->from = trp_get_u32(&v);
+    return trp_view_end(&v) && has <= 1 && failed <= 1 ? 0 : TRP_EPROTO;
+}
+
+void trp_copy_from_put(struct trp_buf *b, uint32_t location, const char *endpoint)
+{
+    trp_put_u32(b, location);
+    trp_put_text(b, endpoint);
+}
+
+int trp_copy_from_get(const void *p, size_t n, uint32_t *ret_location,
+                      char **ret_endpoint)
+{
+    struct trp_view v = trp_view_of(p, n);
+    *ret_location = trp_get_u32(&v);
+    *ret_endpoint = trp_get_text(&v);
+    if (!*ret_endpoint)
+        return v.bad ? TRP_EPROTO : TRP_ENOMEM;
+    if (trp_view_end(&v) && (*ret_location == TRP_NONE) == !**ret_endpoint)
+        return 0;
+    free(*ret_endpoint);
+    *ret_endpoint = NULL;
+    return TRP_EPROTO;
+}

@@ -107,6 +107,26 @@ int trp_servers_next(struct trp_view *v, uint32_t *ret_location, char ***ret_end
                      uint32_t *ret_n);
 void trp_endpoints_free(char **endpoints, uint32_t n);
 
+/* Of a host's copy of a file that all hosts read (data/host_copy.h), in a SYNC of
+ * TRP_SYNC_COPY: an executor wants it, or its host has it by now. */
+struct trp_copy_ask {
+    uint32_t number;
+    uint64_t hash;
+    bool has;
+    bool failed;   /* it could not be had from … */
+    uint32_t from; /* … this location; TRP_NONE: from the run's folder */
+};
+void trp_copy_ask_put(struct trp_buf *b, const struct trp_copy_ask *a);
+int trp_copy_ask_get(const void *p, size_t n,
+                     struct trp_copy_ask *ret); /* TRP_EPROTO */
+
+/* The message in its SYNCED: from which location it is to be had, and an endpoint there
+ * (borrowed); TRP_NONE and "": from the run's folder. */
+void trp_copy_from_put(struct trp_buf *b, uint32_t location, const char *endpoint);
+/* The text is malloc'ed. TRP_EPROTO, TRP_ENOMEM. */
+int trp_copy_from_get(const void *p, size_t n, uint32_t *ret_location,
+                      char **ret_endpoint);
+
 /* Bytes of the blocks of one map output. */
 void trp_sizes_put(struct trp_buf *b, const uint64_t *sizes, uint32_t n);
 /* *ret_sizes is malloc'ed, at most TRP_INPUT_PARTITIONS_MAX of them. TRP_EPROTO,

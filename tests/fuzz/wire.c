@@ -167,7 +167,24 @@ static int take_sync(const uint8_t *data, size_t size)
         return rc;
     trp_sync_put(&b, &s);
     same("SYNC", &b, data, size);
+    struct trp_copy_ask ask;
+    if (s.kind != TRP_SYNC_COPY || trp_copy_ask_get(s.message, s.size, &ask) < 0)
+        return 0;
+    trp_copy_ask_put(&b, &ask);
+    same("a SYNC about a copy", &b, s.message, s.size);
     return 0;
+}
+
+static void take_copy_from(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    uint32_t from;
+    char *endpoint;
+    if (trp_copy_from_get(data, size, &from, &endpoint) < 0)
+        return;
+    trp_copy_from_put(&b, from, endpoint);
+    free(endpoint);
+    same("where a copy is", &b, data, size);
 }
 
 static int take_synced(const uint8_t *data, size_t size)
@@ -182,6 +199,7 @@ static int take_synced(const uint8_t *data, size_t size)
         size_t n;
         const uint8_t *m = trp_get_bytes(&s.counted, &n);
         trp_put_bytes(&b, m, n);
+        take_copy_from(m, n);
     }
     same("SYNCED", &b, data, size);
     return 0;

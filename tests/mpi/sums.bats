@@ -82,6 +82,26 @@ is_mapped() { [ "$(mapped "$1")" = "$2" ]; }
     [ ! -e troupe-runs/r/state/scratch ]
 }
 
+# copies: of files that all hosts read, on this one.
+copies() { find disk -name '4294967295-*' -path '*/shuffle/*'; }
+
+@test "where hosts have disks of their own, each has one copy of a large broadcast" {
+    mkdir disk
+    printf "site: 1\nscratch: %s\n" "$PWD/disk" >site.yaml
+    SUMS_WAIT=1 troupe run --run-name r --local=4 --site site.yaml --set executor.cores=1 -- "$programs/sums" table 30000000 >out 2>&1 3>&- &
+    wait_until 60 grep -q right out || { cat out; false; }
+    [ "$(copies | wc -l)" = 1 ]
+    cmp "$(copies)" troupe-runs/r/state/scratch/broadcasts/1
+    is_mapped "$(copies)" 4
+    is_mapped "$PWD/troupe-runs/r/state/scratch/broadcasts/1" 0
+    : >go
+    wait_until 10 grep -q freed out
+    : >on
+    wait $!
+    grep "after: -11 .*broadcast 1 is gone, or never was" out
+    [ -z "$(find disk -mindepth 1)" ]
+}
+
 @test "a broadcast that was damaged is not read" {
     local file=troupe-runs/r/state/scratch/broadcasts/1
     cat >damage <<'SH'

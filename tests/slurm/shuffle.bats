@@ -125,3 +125,22 @@ folders() { on "$1" bash -c 'ls -d /tmp/troupe-*/shuffle 2>/dev/null'; }
     [ "$status" != 0 ]
     nothing_left node1 node2
 }
+
+# copy_on NODE: the node's copy of a broadcast.
+copy_on() { on "$1" bash -c 'ls /tmp/troupe-*/shuffle/4294967295-*'; }
+
+@test "a node gets its copy of a broadcast from a node that has one" {
+    submit alice --no-kill -N2 -n2 -c2 --mem=2000 -w node1,node2 -- env SUMS_FIRST=node1 SUMS_WAIT=1 \
+        "$TROUPE" run --run-name r --set executor.memory=300m --set events.tasks=all \
+        --set scheduler.minRegisteredResourcesRatio=1 -- "$programs/sums" table 20000000
+    wait_until 60 copy_on node1
+    # what is left of the file is on node1
+    rm troupe-runs/r/state/scratch/broadcasts/1
+    touch second
+    wait_until 60 copy_on node2
+    touch go on
+    run -0 finished 60
+    [[ "$output" =~ "right" ]]
+    [[ "$output" =~ "after: -11 " ]]
+    nothing_left node1 node2
+}

@@ -7,10 +7,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "comm/frame.h"
 #include "data/block_client.h"
 #include "data/block_server.h"
+#include "data/host_copy.h"
 #include "shuffle_data.h"
 
 #define MIB ((size_t)1 << 20)
@@ -642,6 +644,132 @@ static void test_idle(void)
     world_free(w);
 }
 
+/* ---- copies of files that all hosts read ------------------------------------------ */
+
+static struct trp_host_copy_id write_file(const char *path, size_t size)
+{
+    g_autofree uint8_t *bytes = g_malloc(size);
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    g_assert_true(g_file_set_contents(path, (char *)bytes, (gssize)size, NULL));
+    return (struct trp_host_copy_id){5, size, XXH3_64bits(bytes, size)};
+}
+
+static char *copy_path(const char *folder, const struct trp_host_copy_id *id)
+{
+    char name[TRP_HOST_COPY_NAME];
+    trp_host_copy_name(id, name);
+    return g_build_filename(folder, name, NULL);
+}
+
+static void begin_copy(const char *folder, const struct trp_host_copy_id *id,
+                       struct trp_host_copy *c)
+{
+    trp_error err = {0};
+    g_assert_cmpint(trp_host_copy_begin(folder, id, NULL, c, &err), ==, 0);
+}
+
+static void end_copy(const char *folder, const struct trp_host_copy_id *id,
+                     struct trp_host_copy *c, gboolean good)
+{
+    trp_error err = {0};
+    g_autofree char *path = copy_path(folder, id);
+    g_assert_true(c->good == good);
+    g_assert_cmpint(trp_host_copy_end(c, &err), ==, 0);
+    g_assert_true(g_file_test(path, G_FILE_TEST_EXISTS) == good);
+}
+
+/* The first host reads the file, the second gets it from there; a third that is given
+ * damaged bytes, or none, has nothing until it asks elsewhere. */
+static void test_copies(void)
+{
+    struct world *w = world_make(1, 1, 1, 1, 0);
+    struct trp_host_copy c;
+    trp_error err = {0};
+    g_autofree char *file = g_build_filename(w->mine, "file", NULL);
+    const struct trp_host_copy_id id = write_file(file, 20 * MIB + 12345);
+    begin_copy(w->folders[0], &id, &c);
+    g_assert_cmpint(trp_host_copy_fetch(&c, w->client, w->own[1], NULL, &err), ==,
+                    TRP_ENOENT);
+    g_assert_nonnull(strstr(err.text, "it is not there"));
+    g_assert_cmpint(trp_host_copy_read(&c, "/nowhere", &err), ==, TRP_ESYSTEM);
+    g_assert_cmpint(trp_host_copy_read(&c, file, &err), ==, 0);
+    end_copy(w->folders[0], &id, &c, TRUE);
+    g_assert_cmpint(trp_host_copy_begin(w->folders[0], &id, NULL, &c, &err), ==, 1);
+
+    begin_copy(w->folders[1], &id, &c);
+    g_assert_cmpint(trp_host_copy_fetch(&c, w->client, w->own[0], NULL, &err), ==, 0);
+    end_copy(w->folders[1], &id, &c, TRUE);
+    g_autofree char *of_one = copy_path(w->folders[1], &id), *first = NULL,
+                    *second = NULL;
+    gsize n, m;
+    g_assert_true(g_file_get_contents(file, &first, &n, NULL));
+    g_assert_true(g_file_get_contents(of_one, &second, &m, NULL));
+    g_assert_cmpmem(second, m, first, n);
+
+    second[10 * MIB] ^= 1;
+    g_assert_true(g_file_set_contents(of_one, second, (gssize)m, NULL));
+    trp_block_server_stop(w->servers[1]); /* it has the file before open */
+    w->servers[1] = start_server(w->folders[1], true, 0);
+    const char *damaged = trp_block_server_endpoint(w->servers[1]);
+    begin_copy(w->mine, &id, &c);
+    g_assert_cmpint(trp_host_copy_fetch(&c, w->client, damaged, NULL, &err), ==,
+                    TRP_EPROTO);
+    g_assert_nonnull(strstr(err.text, "it is damaged"));
+    end_copy(w->mine, &id, &c, FALSE);
+    g_assert_cmpint(truncate(of_one, 10 * MIB), ==, 0);
+    trp_block_server_stop(w->servers[1]);
+    w->servers[1] = start_server(w->folders[1], true, 0);
+    begin_copy(w->mine, &id, &c);
+    g_assert_cmpint(trp_host_copy_fetch(&c, w->client,
+                                        trp_block_server_endpoint(w->servers[1]), NULL,
+                                        &err),
+                    ==, TRP_EPROTO);
+    g_assert_cmpint(trp_host_copy_fetch(&c, w->client, "localhost:1", NULL, &err), ==,
+                    TRP_ENOENT);
+    g_assert_cmpint(trp_host_copy_fetch(&c, w->client, w->own[0], NULL, &err), ==, 0);
+    end_copy(w->mine, &id, &c, TRUE);
+    world_free(w);
+}
+
+struct copy_task {
+    struct world *w;
+    const struct trp_host_copy_id *id;
+    const char *file;
+    int made;
+};
+
+static void *copy_task(void *arg)
+{
+    struct copy_task *t = arg;
+    struct trp_host_copy c;
+    trp_error err = {0};
+    int rc = trp_host_copy_begin(t->w->mine, t->id, NULL, &c, &err);
+    g_assert_cmpint(rc, >=, 0);
+    if (rc == 0) {
+        g_assert_cmpint(trp_host_copy_read(&c, t->file, &err), ==, 0);
+        g_usleep(50000);
+        g_assert_cmpint(trp_host_copy_end(&c, &err), ==, 0);
+        g_atomic_int_inc(&t->made);
+    }
+    return NULL;
+}
+
+static void test_one_copy_a_host(void)
+{
+    struct world *w = world_make(1, 1, 1, 1, 0);
+    g_autofree char *file = g_build_filename(w->folders[0], "file", NULL);
+    const struct trp_host_copy_id id = write_file(file, MIB);
+    struct copy_task t = {w, &id, file, 0};
+    GThread *threads[8];
+    for (int i = 0; i < 8; i++)
+        threads[i] = g_thread_new("copy", copy_task, &t);
+    for (int i = 0; i < 8; i++)
+        g_thread_join(threads[i]);
+    g_assert_cmpint(t.made, ==, 1);
+    world_free(w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -669,5 +797,7 @@ int main(int argc, char **argv)
     g_test_add_func("/blocks/junk closes its own connection only", test_junk);
     g_test_add_func("/blocks/a flood of strangers changes nothing", test_flood);
     g_test_add_func("/blocks/a server hangs up on who wants nothing", test_idle);
+    g_test_add_func("/blocks/copies", test_copies);
+    g_test_add_func("/blocks/one_copy_a_host", test_one_copy_a_host);
     return g_test_run();
 }

@@ -220,6 +220,39 @@ static void an_end_carries_what_went_through_map_outputs(void)
     trp_buf_free(&b);
 }
 
+static void test_copies(void)
+{
+    struct trp_buf b = {0};
+    struct trp_copy_ask a = {5, 77, false, true, 3}, got;
+    uint32_t from;
+    char *endpoint;
+    trp_copy_ask_put(&b, &a);
+    g_assert_cmpint(trp_copy_ask_get(b.data, b.size, &got), ==, 0);
+    g_assert_cmpmem(&got.number, 4, &a.number, 4);
+    g_assert_cmpuint(got.hash, ==, 77);
+    g_assert_true(!got.has && got.failed && got.from == 3);
+    for (size_t cut = 0; cut < b.size; cut++)
+        g_assert_cmpint(trp_copy_ask_get(b.data, cut, &got), ==, TRP_EPROTO);
+    b.data[12] = 2;
+    g_assert_cmpint(trp_copy_ask_get(b.data, b.size, &got), ==, TRP_EPROTO);
+    for (uint32_t i = 0; i < 4; i++) {
+        const bool good = i == 0 || i == 3; /* a location has an endpoint */
+        trp_buf_clear(&b);
+        trp_copy_from_put(&b, i & 1 ? 9 : TRP_NONE, i & 2 ? "host:1" : "");
+        int rc = trp_copy_from_get(b.data, b.size, &from, &endpoint);
+        g_assert_cmpint(rc, ==, good ? 0 : TRP_EPROTO);
+        if (good) {
+            g_assert_cmpuint(from, ==, i ? 9 : TRP_NONE);
+            g_assert_cmpstr(endpoint, ==, i ? "host:1" : "");
+            free(endpoint);
+        }
+    }
+    for (size_t cut = 0; cut < b.size; cut++)
+        g_assert_cmpint(trp_copy_from_get(b.data, cut, &from, &endpoint), ==,
+                        TRP_EPROTO);
+    trp_buf_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -227,6 +260,7 @@ int main(int argc, char **argv)
     g_test_add_func("/wire/shuffle/sizes that are none are refused",
                     sizes_that_are_none_are_refused);
     g_test_add_func("/wire/shuffle/inputs come back", inputs_come_back);
+    g_test_add_func("/wire/shuffle/copies come back", test_copies);
     g_test_add_func("/wire/shuffle/locations come back", locations_come_back);
     g_test_add_func("/wire/shuffle/servers come back", servers_come_back);
     g_test_add_func("/wire/shuffle/a fetch failure comes back",

@@ -30,6 +30,7 @@ enum trp_sync_kind {
     TRP_SYNC_BARRIER,
     TRP_SYNC_ALL_GATHER,
     TRP_SYNC_COMMIT, /* not the coordinator's: sched/commits.h */
+    TRP_SYNC_COPY,   /* not the engine's: who has a file that all hosts read */
 };
 
 /* Who asked may commit. */
