@@ -130,7 +130,7 @@ folders() { on "$1" bash -c 'ls -d /tmp/troupe-*/shuffle 2>/dev/null'; }
 copy_on() { on "$1" bash -c 'ls /tmp/troupe-*/shuffle/4294967295-*'; }
 
 @test "a node gets its copy of a broadcast from a node that has one" {
-    submit alice --no-kill -N2 -n2 -c2 --mem=2000 -w node1,node2 -- env SUMS_FIRST=node1 SUMS_WAIT=1 \
+    submit alice --no-kill -N2 -n2 -c2 --mem=2000 -w node1,node2 -- env SUMS_FIRST=node1 SUMS_SECOND="$PWD/second" SUMS_WAIT=1 \
         "$TROUPE" run --run-name r --set executor.memory=300m --set events.tasks=all \
         --set scheduler.minRegisteredResourcesRatio=1 -- "$programs/sums" table 20000000
     wait_until 60 copy_on node1

@@ -110,8 +110,10 @@ int reads(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     const struct args *a = arg;
     size_t size;
     int64_t sum = 0;
-    const char *first = getenv("SUMS_FIRST"); /* the host that has its turn first */
-    while (first && strcmp(trp_task_host(t), first) != 0 && access("second", F_OK) != 0)
+    const char *first =
+        getenv("SUMS_FIRST"); /* the host whose turn is before that file is there */
+    while (first && strcmp(trp_task_host(t), first) != 0 &&
+           access(getenv("SUMS_SECOND"), F_OK) != 0)
         usleep(10000);
     const uint8_t *table = trp_broadcast_get(t, a->table, &size);
     (void)in;
