@@ -7,6 +7,8 @@
  *                                               ten, made where they are, sorted by key
  *                                               and read in another stage
  *     shuffled N words FILES PARTITIONS         words of lines are counted
+ *     shuffled N kept MIB PARTITIONS            such records, kept in memory before it
+ *                                               measures, are copied one by one
  *
  * Before it measures, N executors of one core have come.
  */
@@ -82,19 +84,38 @@ int nothing(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     return 0;
 }
 
+/* Somewhere that stays in the processor's cache. */
+TRP_FUNCTION(copied);
+int copied(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    static __thread char to[RECORD * 64];
+    (void)t, (void)out, (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        size_t n, m;
+        const void *key = trp_key(in, i, &n), *value = trp_value(in, i, &m);
+        char *at = to + i % 64 * RECORD;
+        if (n + m > RECORD)
+            return -1;
+        memcpy(at, key, n);
+        memcpy(at + n, value, m);
+    }
+    return 0;
+}
+
 static int warm_up(trp_context *ctx, uint32_t executors)
 {
     trp_dataset *d = trp_barrier(trp_range(ctx, 0, executors, executors));
     return trp_foreach(d, nothing, NULL, 0);
 }
 
-static trp_dataset *by_key(trp_context *ctx, char **argv, uint32_t partitions)
+static trp_dataset *dataset(trp_context *ctx, char **argv, uint32_t partitions)
 {
-    if (strcmp(argv[1], "move") == 0) {
+    const int kept = strcmp(argv[1], "kept") == 0;
+    if (kept || strcmp(argv[1], "move") == 0) {
         uint32_t mib = trp_bench_number("MIB", argv[2], 65536);
         int64_t n = ((int64_t)mib << 20) / ((int64_t)EACH * RECORD);
         trp_dataset *d = trp_transform(trp_range(ctx, 0, n, partitions), make, NULL, 0);
-        return trp_group_by_key(d, partitions);
+        return kept ? trp_persist(d, TRP_MEMORY_ONLY) : trp_group_by_key(d, partitions);
     }
     trp_dataset *d = trp_text_files(ctx, argv[2], partitions);
     if (strcmp(argv[1], "sort") == 0)
@@ -111,15 +132,18 @@ int main(int argc, char **argv)
         return 2;
     int rc = warm_up(ctx, trp_bench_number("N", argv[1], 100));
     argv++;
-    trp_dataset *d = by_key(ctx, argv, trp_bench_number("PARTITIONS", argv[3], 10000));
+    trp_dataset *d = dataset(ctx, argv, trp_bench_number("PARTITIONS", argv[3], 10000));
     uint64_t words = 0;
+    const int kept = strcmp(argv[1], "kept") == 0;
+    if (rc == 0 && kept)
+        rc = trp_foreach(d, copied, NULL, 0);
     int64_t begin = trp_bench_now();
     if (rc == 0 && strcmp(argv[1], "sort") == 0 && argc > 5)
         rc = trp_save(d, argv[4]);
     else if (rc == 0 && strcmp(argv[1], "words") == 0)
         rc = trp_count(d, &words);
     else if (rc == 0)
-        rc = trp_foreach(d, nothing, NULL, 0);
+        rc = trp_foreach(d, kept ? copied : nothing, NULL, 0);
     if (rc < 0)
         fprintf(stderr, "shuffled: %s\n", trp_error_text(ctx));
     trp_bench_print("seconds", (double)(trp_bench_now() - begin) / 1e9);
