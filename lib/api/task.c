@@ -108,8 +108,9 @@ const void *trp_broadcast_get(trp_task *t, struct trp_broadcast b, size_t *ret_s
     const struct trp_chain *c = t->flow->chain;
     trp_error err;
     size_t size;
-    const void *data = trp_broadcast_map(t->info, c->shared, c->broadcasts, c->nbroadcasts, b.id,
-                                         &t->flow->broadcasts, &size, &err);
+    const void *data =
+        trp_broadcast_map(t->info, c->shared, c->broadcasts, c->nbroadcasts, b.id,
+                          &t->flow->broadcasts, &size, &err);
     if (!data)
         trp_task_error(t, "%s", err.text);
     else if (ret_size)

@@ -47,7 +47,7 @@ static void copies_double(void)
     }
     g_assert_cmpuint(most, ==, TRP_COPY_READERS);
     g_assert_cmpuint(steps, ==, 7); /* 2, 8, 26, … */
-    g_assert_cmpuint(root, <=, 2 * steps);
+    g_assert_cmpuint(root, <=, (guint64)2 * steps);
     trp_copy_tree_free(t);
 }
 
