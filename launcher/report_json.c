@@ -31,15 +31,16 @@ static json_t *stage(const struct trp_statistics *s,
         submitted ? (st->ended > 0 ? st->ended : s->last) - st->submitted : 0;
     const struct trp_durations *d = &st->durations;
     return json_pack(
-        "{s:o, s:o, s:s, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, s:f}", "name",
-        text_or_null(st->name), "profile", text_or_null(profile_of(s, st->profile)),
-        "outcome",
+        "{s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, s:f}",
+        "name", text_or_null(st->name), "profile",
+        text_or_null(profile_of(s, st->profile)), "outcome",
         st->outcome == TRP_OUTCOME_RUNNING && !submitted
             ? "not run"
             : trp_outcome_name(st->outcome),
         "tasks", (json_int_t)st->ntasks, "attempts",
         (json_int_t)st->attempts + (json_int_t)st->open, "failed",
-        (json_int_t)st->failures, "wall", (double)wall * 1e-9, "median",
+        (json_int_t)st->failures, "given_up", (json_int_t)st->given_up, "skipped",
+        (json_int_t)st->skipped, "wall", (double)wall * 1e-9, "median",
         d->count ? json_real((double)trp_durations_quantile(d, 500) * 1e-9)
                  : json_null(),
         "max", d->count ? json_real((double)d->greatest * 1e-9) : json_null(), "held",
@@ -61,11 +62,13 @@ static json_t *total(const struct trp_statistics *s)
     struct trp_summary_rows rows;
     trp_summary_rows_make(s, &rows);
     const struct trp_summary_row *t = &rows.total;
-    json_t *o = json_pack(
-        "{s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f}", "tasks", (json_int_t)t->tasks,
-        "attempts", (json_int_t)t->attempts, "failed", (json_int_t)t->failures, "wall",
-        (double)(s->last - s->first) * 1e-9, "held", seconds(s, &t->held), "used",
-        seconds(s, &t->used), "cpu", t->cpu, "node_seconds", t->nodes);
+    json_t *o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f}", "tasks",
+                          (json_int_t)t->tasks, "attempts", (json_int_t)t->attempts,
+                          "failed", (json_int_t)t->failures, "given_up",
+                          (json_int_t)t->given_up, "skipped", (json_int_t)t->skipped,
+                          "wall", (double)(s->last - s->first) * 1e-9, "held",
+                          seconds(s, &t->held), "used", seconds(s, &t->used), "cpu",
+                          t->cpu, "node_seconds", t->nodes);
     trp_summary_rows_free(&rows);
     return o;
 }
@@ -77,6 +80,36 @@ static json_t *jobs(const struct trp_run_record *r)
         json_array_append_new(list,
                               json_pack("{s:I, s:b}", "job", (json_int_t)r->jobs[i].id,
                                         "further", r->jobs[i].additional));
+    return list;
+}
+
+static const char *stage_name(const struct trp_statistics *s, trp_stage_id id)
+{
+    return id.n < s->nstages && s->stages[id.n] ? s->stages[id.n]->name : NULL;
+}
+
+/* Tasks that failed for good, or were skipped. */
+static json_t *given_up(const struct trp_run_record *r, bool skipped)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < r->ngiven_up; i++) {
+        const struct trp_run_given_up *t = &r->given_up[i];
+        json_t *o;
+        if ((t->parent.n != TRP_NONE) != skipped)
+            continue;
+        o = json_pack("{s:o, s:I, s:o}", "stage",
+                      text_or_null(stage_name(&r->statistics, t->stage)), "task",
+                      (json_int_t)t->task, "item", text_or_null(t->item));
+        if (skipped) {
+            json_object_set_new(o, "after",
+                                text_or_null(stage_name(&r->statistics, t->parent)));
+        } else {
+            json_object_set_new(o, "failures", json_integer(t->failures));
+            json_object_set_new(o, "reason", text_or_null(t->reason));
+            json_object_set_new(o, "log", text_or_null(t->log));
+        }
+        json_array_append_new(list, o);
+    }
     return list;
 }
 
@@ -132,10 +165,11 @@ static json_t *account(const struct trp_run_record *r, const struct trp_account 
 json_t *trp_report_json(struct trp_run_record *r, const struct trp_account *a)
 {
     trp_statistics_settle(&r->statistics);
-    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
+    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                      text_or_null(r->app_name), "started",
                      (json_int_t)(r->started / 1000000), "exit",
                      r->complete ? json_integer(r->exit_status) : json_null(), "stages",
-                     stages(&r->statistics), "total", total(&r->statistics), "jobs",
-                     jobs(r), "sacct", a ? account(r, a) : json_null());
+                     stages(&r->statistics), "total", total(&r->statistics), "given_up",
+                     given_up(r, false), "skipped", given_up(r, true), "jobs", jobs(r),
+                     "sacct", a ? account(r, a) : json_null());
 }

@@ -127,6 +127,9 @@ int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_erro
         "one kills it.\n",
         table, on_argument};
     int code = trp_args_read(&line, argc, argv, err);
+    if (code == 0 && call.keep_going)
+        code = trp_settings_word(call.settings.sets, &call.settings.nsets, "set",
+                                 "run.keep_going=true", err);
     *ret = call;
     return code ? code : check(ret, err);
 }

@@ -11,7 +11,7 @@
 #define TRP_RUN_NAME(what, to) {"run-name", TRP_ARG_VALUE, what, "NAME", "name of the run and its folder", to}
 #define TRP_RUN_RUNS(what, to) {"runs-dir", TRP_ARG_VALUE, what, "DIR", TRP_ARGS_RUNS_HELP, to}
 #define TRP_RUN_QUIET(what, to) {"quiet", TRP_ARG_FLAG, what, NULL, "no progress and no closing summary, only errors", to}
-#define TRP_RUN_KEEP_GOING(what, to) {"keep-going", TRP_ARG_FLAG, what, NULL, "after a failed stage, still run what does not depend on it", to}
+#define TRP_RUN_KEEP_GOING(what, to) {"keep-going", TRP_ARG_FLAG, what, NULL, "after a failed task, still run what does not depend on it", to}
 #define TRP_RUN_FROM(what, to) {"from", TRP_ARG_VALUE, what, "STAGE", "take the stages above STAGE as done", to}
 #define TRP_RUN_UNTIL(what, to) {"until", TRP_ARG_VALUE, what, "STAGE", "run STAGE and the stages above it only", to}
 #define TRP_RUN_FORCE(what) {"force", TRP_ARG_VALUE, what, "STAGE", "run STAGE and the stages below it again", NULL}

@@ -104,7 +104,6 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
     snprintf(stored, sizeof stored, "%s/state/pipeline.yaml", m->folder->path);
     s->local_cores = m->where->local_cores;
     s->batch_job = m->where->job;
-    s->keep_going = c->keep_going;
     s->quiet = c->quiet;
     s->earlier_runs = m->earlier_runs;
     s->terminal = isatty(2);

@@ -224,6 +224,7 @@ static void combine(const trp_options *o, struct trp_engine_config *ret)
         ret->initial_executors = instances;
     ret->host_files = ret->host_files || ret->shuffle_service;
     ret->exclusion.enabled = excludes(o);
+    ret->keep_going = trp_options_bool(o, "run.keep_going");
     if (!trp_options_is_set(o, TIMEOUT) && *trp_options_text(o, OLD_EXCLUDE))
         ret->exclusion.timeout_ns = trp_options_time_ns(o, OLD_EXCLUDE);
     trp_options_each(o, add_cap, &ret->caps);

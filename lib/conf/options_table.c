@@ -229,6 +229,9 @@ const struct trp_option trp_option_table[] = {
      OTHER},
     {"run.grace", TRP_OPTION_TIME, "30s", "0", NULL, NULL,
      "how long running tasks may go on after the first SIGINT or SIGTERM", OTHER},
+    {"run.keep_going", OFF,
+     "after a task that was given up, run the other tasks of its stage, and what does not "
+     "depend on it (run --keep-going)", OTHER},
     {"scheduler.allocation.file", TRP_OPTION_TEXT, "", NULL, NULL, NULL,
      "a file with `pools:` as a pipeline has them, for scheduler.mode=FAIR", OTHER},
     {"scheduler.barrier.maxConcurrentTasksCheck.interval",

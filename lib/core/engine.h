@@ -110,8 +110,9 @@ struct trp_engine_config {
     uint32_t queue_ahead_max;       /* attempts queued per executor at most */
     int64_t retry_first_ns; /* until a refused request is repeated, doubling … */
     int64_t retry_max_ns;   /* … up to this */
-    bool keep_going;        /* run what does not depend on a failed stage */
-    bool fixed; /* a fixed set of executors: none is requested or released */
+    bool keep_going; /* run the other tasks of a stage with one that was given up,
+                             * and what does not depend on a failed stage */
+    bool fixed;      /* a fixed set of executors: none is requested or released */
     uint32_t max_start_failures; /* a profile's stages fail after so many failed starts
                                   * of executors in a row … */
     int64_t start_patience_ns; /* … but no sooner than this after the first of them */
@@ -139,7 +140,8 @@ struct trp_engine_config {
 /* ---- what the engine is told ---- */
 
 /* A dependency of a stage. `stage` is an index into the job's stages. With `each`, task
- * i waits for task i of the parent only (both have as many tasks). With `shuffle` every
+ * i waits for task i of the parent only (both have as many tasks), and is skipped when
+ * that was given up. With `shuffle` every
  * task reads the map outputs of all tasks of the parent, which is a `map` stage. */
 struct trp_parent_spec {
     uint32_t stage;
@@ -164,7 +166,7 @@ struct trp_stage_spec {
     uint32_t ntasks;       /* when known; 0 is an empty stage, which succeeds */
     uint32_t max_failures; /* 0: the engine's */
     uint32_t max_running;  /* 0: no limit */
-    uint32_t tolerate;     /* tasks that may fail for good … */
+    uint32_t tolerate;     /* tasks that may be given up … */
     uint32_t tolerate_ppm; /* … or so many millionths of the stage's tasks */
     const int32_t *not_on; /* exit statuses that are not retried */
     uint32_t nnot_on;
@@ -438,14 +440,16 @@ enum trp_action_kind {
     TRP_ACTION_OUTLIVED,         /* outlived: tasks would outlive the executor, which is
                                   * about to be released; another one is to live longer */
     TRP_ACTION_NEED_EXECUTOR, /* executor: requested ahead, it is needed from now on */
-    TRP_ACTION_MAY_ADD,  /* executor: requested; where it has no room, an additional job
+    TRP_ACTION_MAY_ADD, /* executor: requested; where it has no room, an additional job
                           * is worth it from now on */
-    TRP_ACTION_ASK_WAIT, /* wait: how long would they wait? Answer with QUEUE_WAIT,
+    TRP_ACTION_TASK_GIVEN_UP, /* given_up: the stage goes on without the task, or its end
+                               * follows */
+    TRP_ACTION_ASK_WAIT,      /* wait: how long would they wait? Answer with QUEUE_WAIT,
                           * or not at all */
 };
 
 enum trp_set_end {
-    TRP_SET_FINISHED, /* all its tasks succeeded or are tolerated */
+    TRP_SET_FINISHED, /* all its tasks succeeded or were given up */
     TRP_SET_ABORTED,  /* gave up */
     TRP_SET_ZOMBIE,   /* another attempt of the stage takes its place */
 };
@@ -524,6 +528,13 @@ struct trp_action {
             uint32_t stage_attempt;
             uint32_t task;
         } task;
+        struct {
+            trp_stage_id stage;
+            uint32_t stage_attempt;
+            uint32_t task;
+            trp_stage_id parent; /* skipped, because its task of this number was given
+                                  * up; n == TRP_NONE: it has failed for good */
+        } given_up;
         struct {
             trp_executor_id executor; /* n == TRP_NONE: a host */
             const char *host;
@@ -608,7 +619,8 @@ struct trp_stage_view {
     bool barrier;      /* its tasks run at once */
     bool used;         /* a job that is not over needs it */
     uint32_t attempts; /* stage attempts so far */
-    uint32_t ntasks, pending, running, queued, succeeded, failed; /* failed: for good */
+    uint32_t ntasks, pending, running, queued, succeeded, failed,
+        skipped; /* failed: given up, the skipped ones too */
 };
 int trp_engine_stage(const trp_engine *e, trp_stage_id stage,
                      struct trp_stage_view *ret);

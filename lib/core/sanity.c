@@ -210,6 +210,24 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
     return rc < 0 || e->sched_alone ? rc : check_no_idle(e, c, err);
 }
 
+/* What is over of a stage, by the kind of its end. */
+static int check_stage(const struct trp_stage *s, trp_error *err)
+{
+    uint32_t over = 0, lost = 0;
+    if (s->is_map || !s->bits)
+        return 0;
+    for (uint32_t i = 0; i < s->ntasks; i++) {
+        over += trp_bit(s->bits, i);
+        lost += s->lost && trp_bit(s->lost, i);
+    }
+    CHECK(over == s->succeeded + s->given_up + s->unasked && lost == s->given_up &&
+              s->skipped <= lost,
+          "stage %s: %u tasks are over (counted %u done, %u given up, %u skipped, %u "
+          "not asked for), %u lost",
+          s->name, over, s->succeeded, s->given_up, s->skipped, s->unasked, lost);
+    return 0;
+}
+
 /* Executors that are forced to go stand in a list, the earliest first. */
 static int check_forced(const struct trp_engine *e, trp_error *err)
 {
@@ -240,6 +258,9 @@ int trp_engine_sanity_check(const trp_engine *e, trp_error *err)
         }
     for (const struct trp_task_set *s = e->sets; s && rc == 0; s = s->all_next)
         rc = check_set(e, s, err);
+    for (uint32_t i = 0; i < e->nstages && rc == 0; i++)
+        if (e->stages[i])
+            rc = check_stage(e->stages[i], err);
     if (rc == 0 && e->pools)
         rc = trp_pools_check(e->pools, err);
     for (uint32_t i = 0; i < e->nclasses && rc == 0; i++)

@@ -28,6 +28,7 @@ int trp_engine_stage(const trp_engine *e, trp_stage_id stage,
         .ntasks = s->ntasks,
         .succeeded = s->succeeded,
         .failed = s->given_up,
+        .skipped = s->skipped,
     };
     if (s->is_map && s->tasks_known)
         ret->succeeded =

@@ -22,6 +22,7 @@
 
 #include "conf/stage_specs.h"
 #include "driver/command_env.h"
+#include "driver/end_lines.h"
 #include "driver/foreach.h"
 #include "driver/leftovers.h"
 #include "driver/strings.h"
@@ -42,9 +43,10 @@ struct running {
     bool ended;
     bool late;     /* a task ended after it */
     char *refused; /* why its tasks could not be told */
-    /* The last task that failed for good, for the error line. */
+    /* The last task that failed and does not run again, for its line. */
     uint32_t task, number, failures;
     char *reason;
+    uint32_t given_up, skipped; /* tasks */
 };
 
 struct trp_command_job {
@@ -55,7 +57,9 @@ struct trp_command_job {
     struct trp_job_spec spec;
     struct trp_work work;
     struct trp_strings environ; /* cleaned */
-    struct trp_strings failures;
+    struct trp_end_lines end;
+    char *log; /* of the task that was given up last */
+    bool failed;
     uint32_t told; /* lines about leftovers */
 };
 
@@ -401,9 +405,35 @@ static bool last_line(const char *pattern, char *line, size_t size)
     return true;
 }
 
-/* "; see LOG: its last line" of the last attempt, malloc'ed: what it wrote to stderr or
- * else to stdout; "" when it printed nothing, since empty logs are removed. NULL: out
- * of memory. */
+static uint32_t stage_attempt_of(const trp_command_job *j,
+                                 const struct trp_pipeline_stage *s,
+                                 const struct running *r)
+{
+    return j->work.first_attempt + (s->spec.barrier ? r->number : 0);
+}
+
+/* The log of the last attempt, malloc'ed: what it wrote to stderr or else to stdout,
+ * and its last line. NULL when it printed nothing, since empty logs are removed. */
+static char *find_log(const trp_command_job *j, const struct trp_pipeline_stage *s,
+                      const struct running *r, char *line, size_t size)
+{
+    static const char *const suffix[] = {"err", "out"};
+    uint32_t of_stage = stage_attempt_of(j, s, r);
+    char attempt[16] = "";
+    if (of_stage)
+        snprintf(attempt, sizeof attempt, "s%u.", of_stage);
+    for (int i = 0; i < 2; i++) {
+        char *path;
+        if (asprintf(&path, "%s/logs/%s/%u.%s%u%s.%s", j->c.run_dir, s->name, r->task,
+                     attempt, r->number, s->spec.ranks ? ".*" : "", suffix[i]) < 0)
+            return NULL;
+        if (last_line(path, line, size))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
 /* How `troupe logs` shows what an attempt printed; "" when that is nothing. */
 static char *see_stream(const trp_command_job *j, const struct trp_pipeline_stage *s,
                         const struct trp_task_log *of)
@@ -430,34 +460,120 @@ static char *see_stream(const trp_command_job *j, const struct trp_pipeline_stag
                : text;
 }
 
+/* Where to see what the last attempt printed, malloc'ed: "; see LOG: its last line"; ""
+ * when that is nothing. NULL: out of memory. */
 static char *see_log(const trp_command_job *j, const struct trp_pipeline_stage *s,
                      const struct running *r)
 {
-    static const char *const suffix[] = {"err", "out"};
-    uint32_t of_stage = j->work.first_attempt + (s->spec.barrier ? r->number : 0);
-    char attempt[16] = "", line[256], *text = NULL;
+    char line[256], *text = NULL;
     if (s->one_log && !s->spec.ranks)
-        return see_stream(j, s,
-                          &(struct trp_task_log){.task = r->task,
-                                                 .stage_attempt = of_stage,
-                                                 .number = r->number,
-                                                 .rank = TRP_NONE});
-    if (of_stage)
-        snprintf(attempt, sizeof attempt, "s%u.", of_stage);
-    for (int i = 0; i < 2; i++) {
-        char *path;
-        if (asprintf(&path, "%s/logs/%s/%u.%s%u%s.%s", j->c.run_dir, s->name, r->task,
-                     attempt, r->number, s->spec.ranks ? ".*" : "", suffix[i]) < 0)
-            return NULL;
-        bool there = last_line(path, line, sizeof line);
-        int n = there ? asprintf(&text, "; see %s%s%s%s", shown_run_dir(j),
-                                 path + strlen(j->c.run_dir), line[0] ? ": " : "", line)
-                      : 0;
-        free(path);
-        if (there)
-            return n < 0 ? NULL : text;
+        return see_stream(
+            j, s,
+            &(struct trp_task_log){.task = r->task,
+                                   .stage_attempt = stage_attempt_of(j, s, r),
+                                   .number = r->number,
+                                   .rank = TRP_NONE});
+    char *log = find_log(j, s, r, line, sizeof line);
+    if (!log)
+        return strdup("");
+    if (asprintf(&text, "; see %s%s%s%s", j->end.shown, log + strlen(j->c.run_dir),
+                 line[0] ? ": " : "", line) < 0)
+        text = NULL;
+    free(log);
+    return text;
+}
+
+/* "; item s4.fq"; "" for none. What is no text is a dot. */
+static const char *item_text(const struct trp_event_given_up *t, char *buf, size_t size)
+{
+    buf[0] = '\0';
+    if (!t || !t->item)
+        return buf;
+    snprintf(buf, size, "; item %.*s", (int)(t->item_size < 200 ? t->item_size : 200),
+             t->item);
+    for (char *c = buf; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '.';
+    return buf;
+}
+
+/* The line of the last task that failed; with `t`, what it worked on. */
+static void task_line(trp_command_job *j, uint32_t stage, enum trp_end_line_kind kind,
+                      const struct trp_event_given_up *t)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    const struct running *r = &j->running[stage];
+    char failed[48], of[224];
+    char *see = see_log(j, s, r);
+    trp_end_line_add(&j->end, kind, "%s:%u:%u: stage %s: task %u %s %s%s%s",
+                     trp_mark_file(j->c.pipeline->file, s->mark), s->mark.line,
+                     s->mark.column, s->name, r->task,
+                     trp_failed_text(r->failures, failed, sizeof failed), r->reason,
+                     see ? see : "", item_text(t, of, sizeof of));
+    free(see);
+}
+
+/* Is its stage ended by the task that was just given up? */
+static bool is_too_many(const trp_command_job *j, uint32_t stage)
+{
+    const struct running *r = &j->running[stage];
+    const struct trp_stage_spec *s = &stage_of(j, stage)->spec;
+    uint64_t part = (uint64_t)r->items.ntasks * s->tolerate_ppm / 1000000;
+    uint64_t lost = (uint64_t)r->given_up + r->skipped;
+    return !j->c.keep_going && lost > s->tolerate && lost > part;
+}
+
+static void task_given_up(void *context, uint32_t stage, uint32_t after,
+                          struct trp_event_given_up *t)
+{
+    trp_command_job *j = context;
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct running *r = &j->running[stage];
+    struct trp_task_values v;
+    values_of_task(r, t->task, &v);
+    char line[256], of[224];
+    t->item = v.item;
+    t->item_size = v.item ? strnlen(v.item, v.item_size) : 0; /* without columns */
+    free(j->log);
+    j->log = NULL;
+    if (after != TRP_NONE) {
+        r->skipped++;
+        trp_end_line_add(&j->end, TRP_END_TASK_SKIPPED,
+                         "stage %s: task %u was skipped: task %u of stage %s was given "
+                         "up%s",
+                         s->name, t->task, t->task, stage_of(j, after)->name,
+                         item_text(t, of, sizeof of));
+        return;
     }
-    return strdup("");
+    r->given_up++;
+    if (!r->reason || r->task != t->task)
+        return;
+    j->log = find_log(j, s, r, line, sizeof line);
+    t->log = j->log ? j->log + strlen(j->c.run_dir) + 1 : NULL;
+    if (is_too_many(j, stage)) /* its stage's end tells it */
+        return;
+    if (trp_end_lines_room(&j->end, TRP_END_TASK_FAILED))
+        task_line(j, stage, TRP_END_TASK_FAILED, t);
+    else
+        trp_end_line_add(&j->end, TRP_END_TASK_FAILED, "%s", "");
+}
+
+/* How many of a stage's tasks were given up, and where their logs are. */
+static void losses_line(trp_command_job *j, uint32_t stage, const char *how)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    const struct running *r = &j->running[stage];
+    char lost[96];
+    if (!r->given_up && !r->skipped)
+        return;
+    int n = snprintf(lost, sizeof lost, "%u", r->given_up ? r->given_up : r->skipped);
+    snprintf(lost + n, sizeof lost - (size_t)n, r->given_up ? " given up" : " skipped");
+    if (r->given_up && r->skipped)
+        snprintf(lost, sizeof lost, "%u given up, %u skipped", r->given_up, r->skipped);
+    trp_end_line_add(&j->end, TRP_END_STAGE_LOST, "stage %s %s: %s of %u tasks%s%s%s%s",
+                     s->name, how, lost, r->items.ntasks, r->given_up ? "; see " : "",
+                     r->given_up ? j->end.shown : "", r->given_up ? "/logs/" : "",
+                     r->given_up ? s->name : "");
 }
 
 static void stage_failed(trp_command_job *j, uint32_t stage,
@@ -466,23 +582,21 @@ static void stage_failed(trp_command_job *j, uint32_t stage,
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct running *r = &j->running[stage];
     struct trp_mark mark = s->mark;
+    bool by_tasks = j->c.keep_going && (r->given_up || r->skipped);
+    j->failed = true;
+    losses_line(j, stage, "failed");
     if (r->refused) {
-        trp_strings_add(&j->failures, r->refused);
+        trp_end_line_add(&j->end, TRP_END_LAST, "%s", r->refused);
+    } else if (by_tasks && verdict->stage_ended.code == TRP_EFAILED) {
+        return; /* they have lines of their own */
     } else if (r->reason && r->task == verdict->stage_ended.task) {
-        char *see = see_log(j, s, r);
-        char failed[48];
-        trp_failed_text(r->failures, failed, sizeof failed);
-        trp_strings_format(&j->failures, "%s:%u:%u: stage %s: task %u %s %s%s",
-                           trp_mark_file(j->c.pipeline->file, mark), mark.line,
-                           mark.column, s->name, r->task, failed, r->reason,
-                           see ? see : "");
-        free(see);
+        task_line(j, stage, TRP_END_LAST, NULL);
     } else {
         if (verdict->stage_ended.code == TRP_ENEVER && s->profile_mark.line)
             mark = s->profile_mark;
-        trp_strings_format(&j->failures, "%s:%u:%u: stage %s: %s",
-                           trp_mark_file(j->c.pipeline->file, mark), mark.line,
-                           mark.column, s->name, verdict->stage_ended.text);
+        trp_end_line_add(&j->end, TRP_END_LAST, "%s:%u:%u: stage %s: %s",
+                         trp_mark_file(j->c.pipeline->file, mark), mark.line,
+                         mark.column, s->name, verdict->stage_ended.text);
     }
 }
 
@@ -525,6 +639,11 @@ static void stage_ended(void *context, uint32_t stage, const struct trp_action *
         return;
     if (outcome == TRP_OUTCOME_FAILED)
         stage_failed(j, stage, verdict);
+    else if (outcome == TRP_OUTCOME_SUCCEEDED)
+        losses_line(j, stage, "succeeded");
+    else if (outcome == TRP_OUTCOME_SKIPPED && *verdict->stage_ended.text)
+        trp_end_line_add(&j->end, TRP_END_STAGE_SKIPPED, "stage %s was skipped: %s",
+                         stage_of(j, stage)->name, verdict->stage_ended.text);
     if (outcome != TRP_OUTCOME_SKIPPED)
         record_stage(j, stage);
     if (outcome == TRP_OUTCOME_SUCCEEDED || outcome == TRP_OUTCOME_SKIPPED)
@@ -598,6 +717,7 @@ int trp_command_job_new(const struct trp_command_job_config *config,
     if (!j)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
     j->c = *config;
+    j->end.shown = shown_run_dir(j);
     uint32_t logged = trp_done_log_attempts(config->log);
     j->work = (struct trp_work){
         .context = j,
@@ -608,6 +728,7 @@ int trp_command_job_new(const struct trp_command_job_config *config,
         .stage_attempt = stage_attempt,
         .launch = launch,
         .task_ended = task_ended,
+        .task_given_up = task_given_up,
         .stage_ended = stage_ended,
     };
     if (j->work.first_attempt)
@@ -631,7 +752,8 @@ void trp_command_job_free(trp_command_job *j)
     trp_stage_specs_free(&j->specs);
     free(j->ids);
     trp_strings_free(&j->environ);
-    trp_strings_free(&j->failures);
+    trp_end_lines_free(&j->end);
+    free(j->log);
     free(j);
 }
 
@@ -645,7 +767,12 @@ const struct trp_work *trp_command_job_work(const trp_command_job *j)
     return &j->work;
 }
 
-const char *trp_command_job_failure(const trp_command_job *j, uint32_t i)
+const char *trp_command_job_line(const trp_command_job *j, uint32_t i)
 {
-    return i < j->failures.n ? j->failures.v[i] : NULL;
+    return trp_end_line(&j->end, i);
+}
+
+bool trp_command_job_failed(const trp_command_job *j)
+{
+    return j->failed;
 }

@@ -5,7 +5,7 @@
  *     trp_command_job_new(&config, &job, &err);
  *     trp_driver_submit(driver, trp_command_job_spec(job), trp_command_job_work(job), …);
  *     … trp_driver_wait …
- *     for (i = 0; (line = trp_command_job_failure(job, i)); i++) …
+ *     for (i = 0; (line = trp_command_job_line(job, i)); i++) …
  *     trp_command_job_free(job);
  *
  * Threads: the loop's, as struct trp_work says.
@@ -34,6 +34,7 @@ struct trp_command_job_config {
     const char *cwd; /* where relative paths begin, absolute */
     const char *run_name, *run_dir;
     trp_done_log *log;     /* what is done is written here */
+    bool keep_going;       /* run.keep_going */
     uint32_t earlier_runs; /* in this folder; attempts of stages are numbered on, so
                             * that logs of earlier runs stay; they may have left outputs
                             * of tasks that run now */
@@ -56,9 +57,10 @@ const struct trp_work *trp_command_job_work(const trp_command_job *j);
  * is among the stage's outputs that are recorded. */
 void trp_command_job_ended(trp_command_job *j);
 
-/* The error lines of the stages that failed, in the order in which they did; NULL
- * behind the last. "FILE:LINE:COL: stage S: task T failed N times, last with …; see …"
- */
-const char *trp_command_job_failure(const trp_command_job *j, uint32_t i);
+/* What is said at the end (end_lines.h); NULL behind the last. "FILE:LINE:COL: stage S:
+ * task T failed N times, last with …; see …" */
+const char *trp_command_job_line(const trp_command_job *j, uint32_t i);
+/* Has a stage failed? */
+bool trp_command_job_failed(const trp_command_job *j);
 
 #endif

@@ -228,7 +228,6 @@ static int make_engine(trp_driver *d, trp_error *err)
                              "those of mpirun or srun; leave it out",
                              trp_options_where(d->options, elastic), elastic);
     trp_options_engine_config(d->options, &c);
-    c.keep_going = d->config.keep_going;
     c.pools = d->config.pools;
     c.npools = d->config.npools;
     c.fixed = d->config.mode == TRP_DRIVER_STATIC;

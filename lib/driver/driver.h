@@ -67,6 +67,11 @@ struct trp_work {
      * NULL. */
     void (*task_ended)(void *context, uint32_t stage, const struct trp_action *verdict,
                        const struct trp_end *end);
+    /* A task is given up, in stage `after` (TRP_NONE: it has failed for good, how is in
+     * `t`) or, for that, here: fills in item and log, which stay valid until the next
+     * call. May be NULL. */
+    void (*task_given_up)(void *context, uint32_t stage, uint32_t after,
+                          struct trp_event_given_up *t);
     /* The stage is over. Returns 0, or a failure that turns a success into a failed
      * stage is not possible here: outputs are only recorded. May be NULL. */
     void (*stage_ended)(void *context, uint32_t stage,
@@ -97,9 +102,8 @@ struct trp_driver_config {
     const char *ompi_server; /* file with the URI of ompi-server; NULL: over sockets */
     bool quiet;              /* no progress on stderr, no summary */
     int control_fd;          /* socket to `troupe` (see control.h), or -1 */
-    bool keep_going;
-    bool prints;  /* executors themselves run what prints: a C program */
-    bool resumes; /* what ends early goes on with --resume: a pipeline */
+    bool prints;             /* executors themselves run what prints: a C program */
+    bool resumes;            /* what ends early goes on with --resume: a pipeline */
 };
 
 int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,

@@ -121,11 +121,12 @@ struct trp_driver_stage {
     /* By executor number: 0, or 1 + the attempt whose inputs it has. */
     uint32_t *sent;
     uint32_t nsent;
-    uint32_t live;      /* attempts launched and not ended */
-    uint32_t done;      /* tasks, in the last attempt or before it */
-    uint32_t failures;  /* counted so far */
-    int64_t started;    /* wall */
-    int64_t idle_since; /* mono: when it was submitted, or `live` became 0 */
+    uint32_t live;              /* attempts launched and not ended */
+    uint32_t done;              /* tasks, in the last attempt or before it */
+    uint32_t failures;          /* counted so far */
+    uint32_t given_up, skipped; /* tasks */
+    int64_t started;            /* wall */
+    int64_t idle_since;         /* mono: when it was submitted, or `live` became 0 */
     struct {
         uint32_t task, times; /* it failed, so far */
         char reason[768];

@@ -50,7 +50,6 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         .ompi_server = spec->ompi_server,
         .quiet = spec->quiet,
         .control_fd = -1,
-        .keep_going = spec->keep_going,
         .prints = spec->napp > 0,
         .resumes = spec->napp == 0,
     };

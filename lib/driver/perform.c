@@ -82,6 +82,9 @@ static void perform(trp_driver *d, const struct trp_action *a)
     case TRP_ACTION_RESUBMITTED:
     case TRP_ACTION_SPECULATABLE:
         break;
+    case TRP_ACTION_TASK_GIVEN_UP:
+        trp_perform_task_given_up(d, a);
+        break;
     case TRP_ACTION_EXCLUDED:
         trp_perform_excluded(d, a);
         break;

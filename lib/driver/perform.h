@@ -36,5 +36,6 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action);
 /* Has an executor forget a stage, some time. */
 void trp_perform_over(trp_driver *d, struct trp_executor_record *x, trp_stage_id stage);
 void trp_perform_excluded(trp_driver *d, const struct trp_action *a);
+void trp_perform_task_given_up(trp_driver *d, const struct trp_action *a);
 
 #endif

@@ -373,3 +373,22 @@ void trp_perform_excluded(trp_driver *d, const struct trp_action *a)
         snprintf(line, sizeof(line), "executor %u %s", a->excluded.executor.n, how);
     trp_event_message(d->log, "warning", line, trp_driver_wall(d, d->now));
 }
+
+void trp_perform_task_given_up(trp_driver *d, const struct trp_action *a)
+{
+    struct trp_driver_stage *s = trp_driver_stage_of(d, a->given_up.stage);
+    bool skipped = a->given_up.parent.n != TRP_NONE;
+    uint32_t after = skipped ? a->given_up.parent.n - s->job->first : TRP_NONE;
+    struct trp_event_given_up t = {.stage = a->given_up.stage,
+                                   .task = a->given_up.task,
+                                   .parent = a->given_up.parent};
+    s->given_up += !skipped;
+    s->skipped += skipped;
+    if (!skipped && s->failed.task == t.task) {
+        t.failures = s->failed.times;
+        t.reason = s->failed.reason;
+    }
+    if (s->job->work.task_given_up && !s->job->over)
+        s->job->work.task_given_up(s->job->work.context, s->index, after, &t);
+    trp_event_task_given_up(d->log, &t, trp_driver_wall(d, d->now));
+}

@@ -10,6 +10,7 @@
 #include "driver/kept.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"
+#include "events/run_folder.h"
 
 struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id id)
 {
@@ -386,6 +387,26 @@ static void note_job_failure(trp_driver *d, struct trp_driver_job *j,
     }
 }
 
+static void show_end(trp_driver *d, const struct trp_driver_stage *s,
+                     enum trp_outcome outcome, int64_t at)
+{
+    char logs[4096];
+    struct trp_progress_stage end = {
+        .name = s->name,
+        .outcome = trp_outcome_name(outcome),
+        .tasks = s->ntasks,
+        .failures = s->failures,
+        .given_up = s->given_up,
+        .skipped = s->skipped,
+        .wall_ns = s->started ? at - s->started : 0,
+    };
+    if (s->given_up && !s->function) {
+        snprintf(logs, sizeof(logs), "%s/logs/%s", trp_run_shown(d->run_dir), s->name);
+        end.logs = logs;
+    }
+    trp_progress_stage_ended(d->progress, d->now, &end);
+}
+
 void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
 {
     struct trp_driver_stage *s = trp_driver_stage_of(d, a->stage_ended.stage);
@@ -400,9 +421,7 @@ void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
         trp_event_stage_ended(d->log, a->stage_ended.stage, a->stage_ended.outcome,
                               a->stage_ended.text, at);
     if (s->submitted || a->stage_ended.outcome == TRP_OUTCOME_FAILED)
-        trp_progress_stage_ended(d->progress, d->now, s->name,
-                                 trp_outcome_name(a->stage_ended.outcome), s->ntasks,
-                                 s->failures, s->started ? at - s->started : 0);
+        show_end(d, s, a->stage_ended.outcome, at);
     trp_perform_settle(d, a->stage_ended.stage);
 }
 

@@ -29,8 +29,6 @@
 #include "driver/run_spec.h"
 #include "driver/strings.h"
 
-enum { FAILURES_SHOWN = 20 };
-
 struct pipeline_run {
     struct trp_run_spec *spec;
     struct trp_pipeline_settings s;
@@ -117,6 +115,7 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .run_name = spec->run_name,
         .run_dir = spec->run_dir,
         .log = run->log,
+        .keep_going = trp_options_bool(run->s.options, "run.keep_going"),
         .earlier_runs = spec->earlier_runs,
         .since_ns = first_start(spec->run_dir),
         .say = say_line,
@@ -194,18 +193,13 @@ static int run_job(struct pipeline_run *run, trp_driver *driver, trp_error *err)
     return trp_driver_wait(driver, id, err);
 }
 
-/* The stages that failed; or, when none did, what else ended the run. */
-static void tell_failure(const struct pipeline_run *run, const trp_error *err)
+/* What was given up or failed; when no stage failed, what else ended the run. */
+static void tell_end(const struct pipeline_run *run, bool failed, const trp_error *err)
 {
     const char *line;
-    uint32_t n = 0;
-    while ((line = trp_command_job_failure(run->job, n))) {
-        if (n++ < FAILURES_SHOWN)
-            say(run->spec, line);
-    }
-    if (n > FAILURES_SHOWN)
-        fprintf(stderr, "troupe: and %u more stages failed\n", n - FAILURES_SHOWN);
-    if (n == 0 && *err->text)
+    for (uint32_t i = 0; (line = trp_command_job_line(run->job, i)); i++)
+        say(run->spec, line);
+    if (failed && !trp_command_job_failed(run->job) && *err->text)
         say(run->spec, err->text);
 }
 
@@ -222,8 +216,7 @@ static int drive(struct pipeline_run *run)
     r = run_job(run, driver, &err);
     trp_driver_end_attempts(driver); /* one may have succeeded before it was killed */
     trp_command_job_ended(run->job);
-    if (r < 0)
-        tell_failure(run, &err);
+    tell_end(run, r < 0, &err);
     int written = trp_done_log_close(run->log, &log_err);
     run->log = NULL;
     if (written < 0) { /* what the next --resume needs is not all there */

@@ -63,7 +63,6 @@ static const struct field {
     FIELD(batch_helper, OPTIONAL_TEXT),
     FIELD(batch_answer, OPTIONAL_TEXT),
     FIELD(earlier_runs, NUMBER),
-    FIELD(keep_going, FLAG),
     FIELD(quiet, FLAG),
     FIELD(terminal, FLAG),
     FIELD(from, OPTIONAL_TEXT),

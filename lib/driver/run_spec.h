@@ -40,12 +40,12 @@ struct trp_run_spec {
     struct trp_option_setting *options;
     uint32_t noptions; /* site, environment, --set */
     struct trp_pair *params;
-    uint32_t nparams;                 /* --param */
-    uint32_t local_cores;             /* --local=N; 0: what is there */
-    uint32_t batch_job;               /* executors are steps of it; 0: this machine */
-    uint32_t earlier_runs;            /* in this folder; above 0: this one goes on */
-    bool keep_going, quiet, terminal; /* terminal: stderr is one */
-    char *from, *until;               /* NULL: not given */
+    uint32_t nparams;      /* --param */
+    uint32_t local_cores;  /* --local=N; 0: what is there */
+    uint32_t batch_job;    /* executors are steps of it; 0: this machine */
+    uint32_t earlier_runs; /* in this folder; above 0: this one goes on */
+    bool quiet, terminal;  /* terminal: stderr is one */
+    char *from, *until;    /* NULL: not given */
     char **force;
     uint32_t nforce;
     char **environ;

@@ -352,6 +352,12 @@ static const struct trp_field action_stage_retried[] = {
     ACTION(UNSIGNED, stage_retried.attempt),
     ACTION(MAYBE, stage_retried.text),
 };
+static const struct trp_field action_given_up[] = {
+    ACTION(UNSIGNED, given_up.stage.n),
+    ACTION(UNSIGNED, given_up.stage_attempt),
+    ACTION(UNSIGNED, given_up.task),
+    ACTION(UNSIGNED, given_up.parent.n),
+};
 static const struct trp_field action_out_of_time[] = {
     ACTION(UNSIGNED, out_of_time.stage.n),
     ACTION(SIGNED, out_of_time.takes_ns),
@@ -401,6 +407,7 @@ const struct trp_fields trp_fields_of_action[] = {
     [TRP_ACTION_OUTLIVED] = ROW("outlived", action_outlived),
     [TRP_ACTION_NEED_EXECUTOR] = ROW("need_executor", action_executor),
     [TRP_ACTION_MAY_ADD] = ROW("may_add", action_executor),
+    [TRP_ACTION_TASK_GIVEN_UP] = ROW("task_given_up", action_given_up),
     [TRP_ACTION_ASK_WAIT] = ROW("ask_wait", action_wait),
 };
 

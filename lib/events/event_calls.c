@@ -352,6 +352,21 @@ static void put_unsubmitted(struct trp_event_log *l, struct trp_stage_statistics
     *b = (struct trp_buf){0};
 }
 
+void trp_event_task_given_up(trp_event_log *l, const struct trp_event_given_up *t,
+                             int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    struct trp_stage_statistics *s = trp_statistics_stage(l->statistics, t->stage);
+    if (!s) {
+        trp_event_log_out_of_memory(l);
+        return;
+    }
+    trp_statistics_given_up(s, t->parent.n != TRP_NONE);
+    trp_line_task_given_up(&b, l->statistics, t, at);
+    trp_event_log_put_lines(l, &b);
+}
+
 void trp_event_stage_retried(trp_event_log *l, trp_stage_id stage, const char *failure,
                              int64_t at)
 {

@@ -319,6 +319,48 @@ void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s
     TRP_JSON(b, "}}\n");
 }
 
+static const char *name_of(const struct trp_statistics *run, trp_stage_id stage)
+{
+    return stage.n < run->nstages && run->stages[stage.n] ? run->stages[stage.n]->name
+                                                          : NULL;
+}
+
+void trp_line_task_given_up(struct trp_buf *b, const struct trp_statistics *run,
+                            const struct trp_event_given_up *t, int64_t at)
+{
+    bool skipped = t->parent.n != TRP_NONE;
+    TRP_JSON(b, "{\"Event\":\"");
+    trp_put_raw(b, skipped ? "TroupeTaskSkipped" : "TroupeTaskGivenUp", 17);
+    TRP_JSON(b, "\",\"Stage ID\":");
+    trp_json_int(b, t->stage.n);
+    TRP_JSON(b, ",\"Stage Name\":");
+    trp_json_text(b, name_of(run, t->stage));
+    TRP_JSON(b, ",\"Task Index\":");
+    trp_json_int(b, t->task);
+    if (t->item) {
+        TRP_JSON(b, ",\"Item\":");
+        trp_json_string(b, t->item, t->item_size);
+    }
+    if (skipped) {
+        TRP_JSON(b, ",\"Parent Stage ID\":");
+        trp_json_int(b, t->parent.n);
+        TRP_JSON(b, ",\"Parent Stage Name\":");
+        trp_json_text(b, name_of(run, t->parent));
+    } else {
+        TRP_JSON(b, ",\"Failures\":");
+        trp_json_int(b, t->failures);
+        TRP_JSON(b, ",\"Reason\":");
+        trp_json_text(b, t->reason);
+    }
+    if (t->log) {
+        TRP_JSON(b, ",\"Log\":");
+        trp_json_text(b, t->log);
+    }
+    TRP_JSON(b, ",\"Timestamp\":");
+    trp_json_int(b, ms(at));
+    TRP_JSON(b, "}\n");
+}
+
 void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s)
 {
     TRP_JSON(b, "{\"Event\":\"TroupeStageSkipped\"");

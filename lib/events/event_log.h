@@ -134,6 +134,24 @@ void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
                             const struct trp_action *launch, const char *host,
                             int64_t at);
 void trp_event_task_ended(trp_event_log *l, const struct trp_event_task *t);
+/* A task that the run gives up: it failed for good, or is skipped, since what it comes
+ * after was given up. */
+struct trp_event_given_up {
+    trp_stage_id stage;
+    uint32_t task;
+    trp_stage_id parent; /* skipped: whose task of the same number was given up; n ==
+                          * TRP_NONE: it failed */
+    const char *item;    /* any bytes; NULL: it has none */
+    size_t item_size;
+    /* Failed: */
+    uint32_t failures;
+    const char *reason; /* the contract's words */
+    const char *log;    /* of the last attempt, from the run's folder; NULL: it printed
+                         * nothing */
+};
+/* TroupeTaskGivenUp, or TroupeTaskSkipped. */
+void trp_event_task_given_up(trp_event_log *l, const struct trp_event_given_up *t,
+                             int64_t at);
 /* The stage's attempt came to nothing: another one follows, or the stage's end. */
 void trp_event_stage_retried(trp_event_log *l, trp_stage_id stage, const char *failure,
                              int64_t at);

@@ -322,25 +322,42 @@ void trp_progress_few_stages(trp_progress *p)
         p->few = true;
 }
 
-void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage,
-                              const char *outcome, uint32_t tasks, uint32_t failures,
-                              int64_t wall_ns)
+/* "; 3 given up, 2 skipped: see LOGS" */
+static void given_up_text(const struct trp_progress_stage *s, char *buf, size_t size)
 {
+    size_t n = 0;
+    buf[0] = '\0';
+    if (s->given_up > 0)
+        n = (size_t)snprintf(buf, size, "; %u given up", s->given_up);
+    if (s->skipped > 0)
+        n += (size_t)snprintf(buf + n, size - n, "%s %u skipped", n ? "," : ";",
+                              s->skipped);
+    if (s->given_up > 0 && s->logs)
+        snprintf(buf + n, size - n, ": see %.400s", s->logs);
+}
+
+void trp_progress_stage_ended(trp_progress *p, int64_t now_ns,
+                              const struct trp_progress_stage *s)
+{
+    uint32_t failures = s->failures;
     if (!p)
         return;
-    if (!p->few && p->stages > STAGES_TOLD && failures == 0 && wall_ns < LONG_STAGE &&
-        strcmp(outcome, trp_outcome_name(TRP_OUTCOME_SUCCEEDED)) == 0)
+    if (!p->few && p->stages > STAGES_TOLD && failures == 0 && !s->skipped &&
+        s->wall_ns < LONG_STAGE &&
+        strcmp(s->outcome, trp_outcome_name(TRP_OUTCOME_SUCCEEDED)) == 0)
         return;
     p->stages++;
-    char line[TEXT], failed[48] = "", since[64] = "";
+    char line[TEXT], failed[48] = "", since[64] = "", lost[512];
     if (p->terminal) /* where nothing else tells when */
         snprintf(since, sizeof since, ", %.1f s since the start",
                  (double)(now_ns - p->begun) * 1e-9);
     if (failures > 0)
         snprintf(failed, sizeof failed, ", %u failed attempt%s", failures,
                  failures == 1 ? "" : "s");
-    snprintf(line, sizeof line, "stage %s %s: %u task%s%s, %.2f s%s", stage, outcome,
-             tasks, tasks == 1 ? "" : "s", failed, (double)wall_ns * 1e-9, since);
+    given_up_text(s, lost, sizeof lost);
+    snprintf(line, sizeof line, "stage %s %s: %u task%s%s, %.2f s%s%s", s->name,
+             s->outcome, s->tasks, s->tasks == 1 ? "" : "s", failed,
+             (double)s->wall_ns * 1e-9, since, lost);
     tell(p, now_ns, line, true);
 }
 

@@ -39,9 +39,14 @@ void trp_progress_end_line(trp_progress *p, int64_t now_ns, const char *text);
 void trp_progress_few_stages(trp_progress *p);
 /* `outcome`: its trp_outcome_name. Of a program, after twenty stages, one that
  * succeeded within 100 ms without a failed attempt is not told. */
-void trp_progress_stage_ended(trp_progress *p, int64_t now_ns, const char *stage,
-                              const char *outcome, uint32_t tasks, uint32_t failures,
-                              int64_t wall_ns);
+struct trp_progress_stage {
+    const char *name, *outcome;
+    uint32_t tasks, failures, given_up, skipped;
+    const char *logs; /* of those given up; NULL: there are none */
+    int64_t wall_ns;
+};
+void trp_progress_stage_ended(trp_progress *p, int64_t now_ns,
+                              const struct trp_progress_stage *s);
 void trp_progress_end(trp_progress *p); /* frees; leaves the cursor on a fresh line */
 
 #endif

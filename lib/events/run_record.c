@@ -284,6 +284,37 @@ static int on_stage_skipped(struct trp_record_reader *r, const json_t *event)
                      trp_record_at(r, event, "Timestamp"));
 }
 
+/* ---- tasks that were given up ---- */
+
+static bool copy_text(const json_t *event, const char *key, char **ret)
+{
+    const char *text = json_string_value(json_object_get(event, key));
+    *ret = text ? strdup(text) : NULL;
+    return !text || *ret;
+}
+
+static int on_task_given_up(struct trp_record_reader *r, const json_t *event)
+{
+    const json_t *parent = json_object_get(event, "Parent Stage ID");
+    struct trp_run_record *now = r->now;
+    struct trp_run_given_up t = {.parent = {TRP_NONE}};
+    trp_record_at(r, event, "Timestamp");
+    if (!trp_record_stage_id(json_object_get(event, "Stage ID"), &t.stage) ||
+        !trp_record_id(json_object_get(event, "Task Index"), TRP_NONE, &t.task) ||
+        (parent && !trp_record_stage_id(parent, &t.parent)))
+        return TRP_EINVAL;
+    trp_record_id(json_object_get(event, "Failures"), TRP_NONE, &t.failures);
+    struct trp_stage_statistics *s = trp_statistics_stage(&now->statistics, t.stage);
+    if (!s || !TRP_ARRAY_GROW(now->given_up, now->ngiven_up, now->given_up_room))
+        return TRP_ENOMEM;
+    trp_statistics_given_up(s, parent != NULL);
+    bool good = copy_text(event, "Item", &t.item) &&
+                copy_text(event, "Reason", &t.reason) &&
+                copy_text(event, "Log", &t.log);
+    now->given_up[now->ngiven_up++] = t;
+    return good ? 0 : TRP_ENOMEM;
+}
+
 /* ---- executors ---- */
 
 static int on_executor_added(struct trp_record_reader *r, const json_t *event)
@@ -467,6 +498,8 @@ static const struct {
     {"TroupeExecutorRelabelled",          on_executor_relabelled},
     {"SparkListenerTaskStart",            trp_record_task_start },
     {"SparkListenerTaskEnd",              trp_record_task_end   },
+    {"TroupeTaskGivenUp",                 on_task_given_up      },
+    {"TroupeTaskSkipped",                 on_task_given_up      },
     {"TroupeTaskSummaryBegin",            on_time               },
     {"TroupeTaskSummary",                 trp_record_summary    },
     {"TroupeNodes",                       on_nodes              },
@@ -517,7 +550,13 @@ void trp_run_records_free(struct trp_run_records *r)
             free(now->steps[k].name);
             free(now->steps[k].end);
         }
+        for (uint32_t k = 0; k < now->ngiven_up; k++) {
+            free(now->given_up[k].item);
+            free(now->given_up[k].reason);
+            free(now->given_up[k].log);
+        }
         trp_statistics_free(&now->statistics);
+        free(now->given_up);
         free(now->steps);
         free(now->jobs);
         free(now->app_name);

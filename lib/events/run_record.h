@@ -33,6 +33,13 @@ struct trp_run_step {
     bool failed; /* that was no end in good order */
 };
 
+/* A task that was given up, as struct trp_event_given_up has it; strings NULL: none. */
+struct trp_run_given_up {
+    trp_stage_id stage, parent;
+    uint32_t task, failures;
+    char *item, *reason, *log;
+};
+
 struct trp_run_record {
     char *app_name;
     int64_t started;
@@ -46,7 +53,9 @@ struct trp_run_record {
     uint32_t njobs;
     struct trp_run_step *steps;
     uint32_t nsteps;
-    uint32_t jobs_room, steps_room;
+    struct trp_run_given_up *given_up; /* in the order in which they were */
+    uint32_t ngiven_up;
+    uint32_t jobs_room, steps_room, given_up_room;
 };
 
 struct trp_run_records {

@@ -66,6 +66,12 @@ int trp_statistics_describe(struct trp_statistics *s,
     return 0;
 }
 
+void trp_statistics_given_up(struct trp_stage_statistics *stage, bool skipped)
+{
+    stage->given_up += !skipped;
+    stage->skipped += skipped;
+}
+
 /* A custom resource's place in every `devices`; TRP_NONE beyond the limit of a run. */
 static uint32_t device(struct trp_statistics *s, const char *name)
 {

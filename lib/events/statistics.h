@@ -83,6 +83,7 @@ struct trp_stage_statistics {
     uint64_t attempts;              /* ended, less those that never started */
     uint64_t open;                  /* begun, or queued, and not ended */
     uint64_t failures;              /* attempts that count as a failure of their task */
+    uint32_t given_up, skipped;     /* tasks that failed for good; never ran for that */
     struct trp_durations durations; /* of attempts that succeeded */
     double cpu;                     /* seconds of CPU time, as measured */
     struct trp_data_bytes data;
@@ -166,6 +167,8 @@ void trp_statistics_task_started(struct trp_statistics *s, trp_stage_id stage,
 int trp_statistics_task_ended(struct trp_statistics *s,
                               struct trp_stage_statistics *stage,
                               const struct trp_event_task *t);
+/* A task of the stage failed for good, or is skipped. */
+void trp_statistics_given_up(struct trp_stage_statistics *stage, bool skipped);
 /* A task of the stage has added to an accumulator, which has this value now. */
 int trp_statistics_accumulated(struct trp_statistics *s,
                                struct trp_stage_statistics *stage, uint32_t id,

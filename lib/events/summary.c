@@ -19,6 +19,8 @@ enum {
     TASKS,
     ATTEMPTS,
     FAILED,
+    GIVEN_UP, /* tasks, where there are any */
+    SKIPPED,  /* the same */
     WALL,
     MEDIAN,
     GREATEST,
@@ -37,9 +39,9 @@ struct table {
     trp_table *table;
     uint32_t device[TRP_PROFILE_RESOURCES]; /* shown kinds */
     uint32_t ndevices;
-    int nodes; /* column of node-seconds; 0: not shown */
-    bool live; /* the run goes on */
-    bool ends; /* some stage did not succeed: ends are told */
+    int nodes;           /* column of node-seconds; 0: not shown */
+    bool live;           /* the run goes on */
+    bool shown[COLUMNS]; /* of those before DEVICES */
     int columns;
     char cell[COLUMNS][CELL];
 };
@@ -152,6 +154,8 @@ static void numbers(struct table *t, const struct trp_summary_row *r)
     count_text(r->tasks, t->cell[TASKS]);
     count_text(r->attempts, t->cell[ATTEMPTS]);
     count_text(r->failures, t->cell[FAILED]);
+    count_text(r->given_up, t->cell[GIVEN_UP]);
+    count_text(r->skipped, t->cell[SKIPPED]);
     if (r->submitted)
         time_text(r->wall_ns, t->cell[WALL]);
     if (r->durations.count > 0) {
@@ -201,6 +205,8 @@ static void total_row(struct table *t)
     count_text(r->tasks, t->cell[TASKS]);
     count_text(r->attempts, t->cell[ATTEMPTS]);
     count_text(r->failures, t->cell[FAILED]);
+    count_text(r->given_up, t->cell[GIVEN_UP]);
+    count_text(r->skipped, t->cell[SKIPPED]);
     time_text(t->s->last - t->s->first, t->cell[WALL]);
     seconds_cells(t, &r->held, &r->used);
     nodes_cell(t, r->nodes);
@@ -211,7 +217,7 @@ static void total_row(struct table *t)
 static void add_row(struct table *t)
 {
     for (int c = 0; c < t->columns; c++)
-        if (c != END || t->ends)
+        if (c >= DEVICES || t->shown[c])
             trp_table_cell(t->table, "%s", t->cell[c]);
 }
 
@@ -252,6 +258,8 @@ static void lay_out(struct table *t)
         [TASKS] = {"tasks",    NULL,           true,  false},
         [ATTEMPTS] = {"attempts", NULL,           true,  false},
         [FAILED] = {"failed",   NULL,           true,  false},
+        [GIVEN_UP] = {"given up", NULL,           true,  false},
+        [SKIPPED] = {"skipped",  NULL,           true,  false},
         [WALL] = {"wall",     NULL,           true,  false},
         [MEDIAN] = {"median",   "task time",    true,  false},
         [GREATEST] = {"max",      NULL,           true,  false},
@@ -262,23 +270,27 @@ static void lay_out(struct table *t)
     struct trp_table_column v[COLUMNS] = {0};
     char group[TRP_PROFILE_RESOURCES][CELL];
     const struct trp_summary_row *total = &t->rows.total;
-    memcpy(v, first, sizeof first);
+    size_t n = 0;
+    memset(t->shown, true, sizeof t->shown);
+    t->shown[GIVEN_UP] = total->given_up > 0;
+    t->shown[SKIPPED] = total->skipped > 0;
+    t->shown[END] = total->nstages > 0 && end_word(t, total->worst)[0];
+    for (int c = 0; c < DEVICES; c++)
+        if (t->shown[c])
+            v[n++] = first[c];
     t->columns = DEVICES;
     for (uint32_t i = 0; i < t->s->ndevices; i++) {
         if (total->held.devices[i] == 0 && total->used.devices[i] == 0)
             continue;
         snprintf(group[i], CELL, "%.*s-seconds", CELL - 10, t->s->device[i]);
         t->device[t->ndevices++] = i;
-        v[t->columns++] = (struct trp_table_column){"held", group[i], true, false};
-        v[t->columns++] = (struct trp_table_column){"used", NULL, true, false};
+        v[n++] = (struct trp_table_column){"held", group[i], true, false};
+        v[n++] = (struct trp_table_column){"used", NULL, true, false};
+        t->columns += 2;
     }
-    t->nodes = total->nodes > 0 ? t->columns : 0;
+    t->nodes = total->nodes > 0 ? t->columns++ : 0;
     if (t->nodes)
-        v[t->columns++] = (struct trp_table_column){"node-s", NULL, true, false};
-    size_t n = (size_t)t->columns;
-    t->ends = total->nstages > 0 && end_word(t, total->worst)[0];
-    if (!t->ends)
-        memmove(&v[END], &v[END + 1], (--n - END) * sizeof *v);
+        v[n++] = (struct trp_table_column){"node-s", NULL, true, false};
     t->table = trp_table_new(v, n);
 }
 

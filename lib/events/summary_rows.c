@@ -59,6 +59,8 @@ static void add_row(struct trp_summary_row *to, const struct trp_summary_row *mo
     to->tasks += more->tasks;
     to->attempts += more->attempts;
     to->failures += more->failures;
+    to->given_up += more->given_up;
+    to->skipped += more->skipped;
     if (__builtin_add_overflow(to->wall_ns, more->wall_ns, &to->wall_ns))
         to->wall_ns = INT64_MAX;
     to->cpu += more->cpu;
@@ -86,6 +88,8 @@ static struct trp_summary_row row_of(const struct trp_statistics *s,
                                 .tasks = stage->ntasks,
                                 .attempts = stage->attempts + stage->open,
                                 .failures = stage->failures,
+                                .given_up = stage->given_up,
+                                .skipped = stage->skipped,
                                 .durations = stage->durations,
                                 .nodes = trp_statistics_node_seconds(s, stage),
                                 .cpu = stage->cpu};

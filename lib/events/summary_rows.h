@@ -25,7 +25,7 @@ struct trp_summary_row {
     uint32_t nstages;
     bool submitted;    /* one of them at least */
     bool same_profile; /* all have that of `first` */
-    uint64_t tasks, attempts, failures;
+    uint64_t tasks, attempts, failures, given_up, skipped;
     int64_t wall_ns;                /* the sum of theirs */
     struct trp_durations durations; /* of all their tasks */
     struct trp_seconds held, used;

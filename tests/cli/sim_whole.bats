@@ -151,3 +151,28 @@ EOF
     check 2 "p.yaml:4:32: unknown pool" \
         troupe sim --cluster c.yaml --durations d.yaml p.yaml
 }
+
+@test "with run.keep_going, tasks behind those that fail are skipped, and the others run" {
+    cat >c.yaml <<'Y'
+cluster: 1
+nodes: [{name: n, cores: 4, memory: 8g}]
+Y
+    cat >d.yaml <<'Y'
+durations: 1
+default: 5s
+stages: {a: {constant: 10s, fail: 0.2}}
+Y
+    cat >p.yaml <<'Y'
+troupe: 1
+options: {run.keep_going: true}
+stages:
+  - {name: a, tasks: 40, retries: {max_failures: 1}, run: x}
+  - {name: b, tasks: 40, after: [{stage: a, each: true}], run: x}
+  - {name: c, after: [b], run: x}
+Y
+    check 1 "^stage b failed" troupe sim --seed 1 --cluster c.yaml --durations d.yaml p.yaml
+    lost=$(grep -o 'stage a failed: [0-9]* of its 40 tasks were given up' <<<"$output" | grep -o '[0-9]*' | head -n 1)
+    [ "$lost" -gt 1 ]
+    [[ "$output" == *"stage b failed: $lost of its 40 tasks were skipped"* ]]
+    grep -qE '^c +default +1 +- ' <<<"$output"
+}

@@ -241,6 +241,9 @@ static void take_action(struct fuzz_world *w, const struct trp_action *act)
     case TRP_ACTION_SPECULATABLE:
         trace(w, act->task.stage.n, act->task.task);
         return;
+    case TRP_ACTION_TASK_GIVEN_UP:
+        trace(w, act->given_up.stage.n, act->given_up.task);
+        return;
     case TRP_ACTION_OUT_OF_TIME:
     case TRP_ACTION_OUTLIVED:
     case TRP_ACTION_EXCLUDED:

@@ -178,6 +178,40 @@ static void take_task_end(struct cluster *c, const struct trp_action *act)
 
 /* ---- stages and jobs ---- */
 
+static bool is_lost_above(const struct cluster *c, const struct cl_stage *s,
+                          const struct trp_action *act)
+{
+    for (uint32_t i = 0; i < s->spec.nparents; i++) {
+        uint32_t id = s->parents[i].stage;
+        const struct cl_stage *p = &c->stages[id];
+        const struct cl_task *t = &p->tasks[act->given_up.task];
+        if (s->parents[i].each && id == act->given_up.parent.n &&
+            (t->failed || (p->ended && !t->done)))
+            return true;
+    }
+    return false;
+}
+
+static void take_given_up(struct cluster *c, const struct trp_action *act)
+{
+    uint32_t id = act->given_up.stage.n, task = act->given_up.task;
+    bool skipped = act->given_up.parent.n != TRP_NONE;
+    cluster_say(c, "    stage %u task %u is given up, parent %u\n", id, task,
+                act->given_up.parent.n);
+    struct cl_stage *s = id < c->nstages ? &c->stages[id] : NULL;
+    struct cl_task *t = s && task < s->ntasks ? &s->tasks[task] : NULL;
+    if (t && !skipped && t->failed && !s->ended)
+        return;
+    if (!t || !skipped || s->ended || t->live || t->done || t->failed || t->attempts ||
+        !is_lost_above(c, s, act)) {
+        BREAK(c, "what is given up has failed, or waits for what was",
+              "stage %u task %u", id, task);
+        return;
+    }
+    t->failed = true;
+    s->nfailed++;
+}
+
 static void take_stage_ended(struct cluster *c, const struct trp_action *act)
 {
     uint32_t id = act->stage_ended.stage.n;
@@ -346,6 +380,10 @@ void cluster_take(struct cluster *c, const struct trp_action *a)
     case TRP_ACTION_TASK_END:
         mix(c, a->task_end.attempt.n + a->task_end.retried);
         take_task_end(c, a);
+        return;
+    case TRP_ACTION_TASK_GIVEN_UP:
+        mix(c, a->given_up.task);
+        take_given_up(c, a);
         return;
     case TRP_ACTION_STAGE_ENDED:
         mix(c, a->stage_ended.stage.n);

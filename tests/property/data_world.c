@@ -379,6 +379,7 @@ static void take(struct data_world *w, const struct trp_action *a)
     case TRP_ACTION_ASK_WAIT:
     case TRP_ACTION_SET_ENDED:
     case TRP_ACTION_SPECULATABLE:
+    case TRP_ACTION_TASK_GIVEN_UP:
     case TRP_ACTION_OUT_OF_TIME:
     case TRP_ACTION_EXCLUDED:
         return;

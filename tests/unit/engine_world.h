@@ -35,6 +35,7 @@ struct world {
     GArray *ended;     /* struct trp_action of kind STAGE_ENDED; text cut off */
     GPtrArray *texts;  /* texts of those */
     GArray *ready;     /* trp_stage_id that asked for tasks */
+    GArray *given_up;  /* struct trp_action of kind TASK_GIVEN_UP */
     struct trp_action job_end;
     struct trp_action synced, outlived;
     uint32_t job_ends, releases, relabels, syncs, out_of_time, outlives;
@@ -157,6 +158,9 @@ static inline void world_take_action(struct world *w, const struct trp_action *a
         break;
     case TRP_ACTION_TASK_END:
         g_array_append_val(w->verdicts, *a);
+        break;
+    case TRP_ACTION_TASK_GIVEN_UP:
+        g_array_append_val(w->given_up, *a);
         break;
     case TRP_ACTION_STAGE_ENDED:
         g_array_append_val(w->ended, *a);
@@ -300,6 +304,7 @@ static inline void world_init(struct world *w,
     w->ended = g_array_new(FALSE, TRUE, sizeof(struct trp_action));
     w->texts = g_ptr_array_new_with_free_func(g_free);
     w->ready = g_array_new(FALSE, TRUE, sizeof(trp_stage_id));
+    w->given_up = g_array_new(FALSE, TRUE, sizeof(struct trp_action));
 }
 
 static inline void world_start(struct world *w, const struct trp_engine_config *config)
@@ -340,6 +345,7 @@ static inline void world_free(struct world *w)
     g_array_free(w->ended, TRUE);
     g_ptr_array_free(w->texts, TRUE);
     g_array_free(w->ready, TRUE);
+    g_array_free(w->given_up, TRUE);
 }
 
 #endif

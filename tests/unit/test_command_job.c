@@ -464,23 +464,23 @@ static void failures(void)
     trp_error err = {0};
     g_assert_cmpint(run_open(&r, graph, false, &err), ==, 0);
     const struct trp_work *w = trp_command_job_work(r.job);
-    g_assert_null(trp_command_job_failure(r.job, 0));
+    g_assert_null(trp_command_job_line(r.job, 0));
     files_put(r.run_dir, "logs/early/0.3.1.err", "first\nwhat went wrong\n\n");
     run_task_ends(&r, 0, 0, TRP_END_EXIT, 37, 4);
     run_stage_ends(&r, 0, TRP_OUTCOME_FAILED, TRP_EFAILED, 0, "engine's words");
     g_assert_cmpint(w->stage_tasks(w->context, 1, &t, &err), ==, TRP_EINVAL);
     run_stage_ends(&r, 1, TRP_OUTCOME_FAILED, TRP_EFAILED, TRP_NONE, err.text);
     run_stage_ends(&r, 2, TRP_OUTCOME_FAILED, TRP_ENEVER, TRP_NONE, "no room");
-    g_assert_cmpstr(trp_command_job_failure(r.job, 0), ==,
+    g_assert_cmpstr(trp_command_job_line(r.job, 0), ==,
                     "p.yaml:13:11: stage early: task 0 failed 4 times, last with exit "
                     "status 37; see troupe-runs/r/logs/early/0.3.*.err: what went "
                     "wrong");
     g_assert_nonnull(
-        strstr(trp_command_job_failure(r.job, 1),
+        strstr(trp_command_job_line(r.job, 1),
                "p.yaml:20:22: stage list: the list file l cannot be read"));
-    g_assert_cmpstr(trp_command_job_failure(r.job, 2), ==,
+    g_assert_cmpstr(trp_command_job_line(r.job, 2), ==,
                     "p.yaml:5:11: stage late: no room");
-    g_assert_null(trp_command_job_failure(r.job, 3));
+    g_assert_null(trp_command_job_line(r.job, 3));
     run_close(&r);
     files_free(r.dir);
 }
@@ -498,7 +498,7 @@ static void resumed(void)
     files_put(r.run_dir, "logs/early/0.s2.3.1.out", "x"); /* nothing on stderr */
     run_task_ends(&r, 0, 0, TRP_END_EXIT, 37, 4);
     run_stage_ends(&r, 0, TRP_OUTCOME_FAILED, TRP_EFAILED, 0, "engine's words");
-    g_assert_nonnull(strstr(trp_command_job_failure(r.job, 0),
+    g_assert_nonnull(strstr(trp_command_job_line(r.job, 0),
                             "see troupe-runs/r/logs/early/0.s2.3.*.out"));
     run_close(&r);
     files_free(r.dir);

@@ -42,6 +42,18 @@ static void finish(struct world *w)
     close(w->out);
 }
 
+static void stage_ended(trp_progress *p, int64_t now, const char *name,
+                        const char *outcome, uint32_t tasks, uint32_t failures,
+                        int64_t wall)
+{
+    trp_progress_stage_ended(p, now,
+                             &(struct trp_progress_stage){.name = name,
+                                                          .outcome = outcome,
+                                                          .tasks = tasks,
+                                                          .failures = failures,
+                                                          .wall_ns = wall});
+}
+
 static struct trp_progress_view view(uint32_t done)
 {
     return (struct trp_progress_view){.stages = 3,
@@ -92,7 +104,7 @@ static void ends_of_stages_stand_above_the_bar(void)
     struct world w = begin(TRUE);
     update(&w, 0, 50);
     seen(&w);
-    trp_progress_stage_ended(w.p, 3 * SECOND, "s", "succeeded", 8, 0, SECOND);
+    stage_ended(w.p, 3 * SECOND, "s", "succeeded", 8, 0, SECOND);
     const char *text = seen(&w);
     g_assert_true(g_str_has_prefix(text, "\r\033[Ktroupe: stage s succeeded: 8 tasks, "
                                          "1.00 s, 3.0 s since the start\n["));
@@ -146,7 +158,7 @@ static void elsewhere_lines_become_rare(void)
     g_assert_cmpuint(n, ==, G_N_ELEMENTS(wanted));
     for (uint32_t i = 0; i < n; i++)
         g_assert_cmpuint(lines[i], ==, wanted[i]);
-    trp_progress_stage_ended(w.p, 200 * SECOND, "solve", "succeeded", 1, 2, 1500 * MS);
+    stage_ended(w.p, 200 * SECOND, "solve", "succeeded", 1, 2, 1500 * MS);
     g_assert_cmpstr(seen(&w), ==,
                     "1970-01-01T00:03:20 troupe: stage solve succeeded: 1 task, 2 "
                     "failed attempts, 1.50 s\n");
@@ -187,7 +199,7 @@ static void a_flood_of_lines_is_cut_and_told(void)
     for (uint32_t i = 0; i < 500; i++)
         trp_progress_line(w.p, 0, "task 1 failed");
     g_assert_cmpuint(count(seen(&w), '\n'), ==, 10);
-    trp_progress_stage_ended(w.p, 2 * SECOND, "s", "succeeded", 8, 0, SECOND);
+    stage_ended(w.p, 2 * SECOND, "s", "succeeded", 8, 0, SECOND);
     g_assert_true(g_str_has_prefix(seen(&w),
                                    "1970-01-01T00:00:02 troupe: 490 lines left out; "
                                    "see the event log\n"
@@ -200,7 +212,7 @@ static void ends_are_never_left_out(void)
     struct world w = begin(FALSE);
     for (uint32_t i = 0; i < 30; i++)
         trp_progress_line(w.p, 0, "task 1 failed");
-    trp_progress_stage_ended(w.p, MS, "sig", "failed", 8, 30, SECOND);
+    stage_ended(w.p, MS, "sig", "failed", 8, 30, SECOND);
     trp_progress_end_line(w.p, MS, "cancelled");
     const char *text = seen(&w);
     g_assert_nonnull(strstr(text,
@@ -209,7 +221,7 @@ static void ends_are_never_left_out(void)
                                   "1.00 s\n" EPOCH "cancelled\n"));
     trp_progress_few_stages(w.p);
     for (uint32_t i = 0; i < 100; i++)
-        trp_progress_stage_ended(w.p, MS, "s", "succeeded", 8, 0, MS);
+        stage_ended(w.p, MS, "s", "succeeded", 8, 0, MS);
     g_assert_cmpuint(count(seen(&w), '\n'), ==, 100);
     finish(&w);
 }
@@ -224,7 +236,7 @@ static void ends_wait_for_a_full_pipe(void)
         update(&w, i * 2 * SECOND, 0);
         trp_progress_line(w.p, i * 2 * SECOND, line);
     }
-    trp_progress_stage_ended(w.p, 400 * SECOND, "sig", "failed", 8, 1, SECOND);
+    stage_ended(w.p, 400 * SECOND, "sig", "failed", 8, 1, SECOND);
     g_assert_null(strstr(seen(&w), "stage sig failed"));
     update(&w, 1000 * SECOND, 100);
     g_assert_nonnull(strstr(seen(&w), "stage sig failed: 8 tasks"));
@@ -235,11 +247,11 @@ static void tiny_stages_are_told_while_they_are_few(void)
 {
     struct world w = begin(FALSE);
     for (uint32_t i = 0; i < 100; i++)
-        trp_progress_stage_ended(w.p, i * SECOND, "s", "succeeded", 8, 0, MS);
+        stage_ended(w.p, i * SECOND, "s", "succeeded", 8, 0, MS);
     g_assert_cmpuint(count(seen(&w), '\n'), ==, 21);
-    trp_progress_stage_ended(w.p, 200 * SECOND, "s", "succeeded", 8, 0, 100 * MS);
-    trp_progress_stage_ended(w.p, 200 * SECOND, "s", "succeeded", 8, 1, MS);
-    trp_progress_stage_ended(w.p, 200 * SECOND, "s", "failed", 8, 0, MS);
+    stage_ended(w.p, 200 * SECOND, "s", "succeeded", 8, 0, 100 * MS);
+    stage_ended(w.p, 200 * SECOND, "s", "succeeded", 8, 1, MS);
+    stage_ended(w.p, 200 * SECOND, "s", "failed", 8, 0, MS);
     const char *text = seen(&w);
     g_assert_cmpuint(count(text, '\n'), ==, 3);
     g_assert_null(strstr(text, "left out"));

@@ -7,6 +7,7 @@
  *     dag/dataset_stages.c stages made from datasets
  *     dag/jobs.c       jobs: submission, end, cancelling
  *     dag/stages.c     one stage: waiting, attempts, end
+ *     dag/given_up.c   tasks that fail for good, and those that are skipped for it
  *     dag/failures.c   fetch failures, barrier failures, what is run again and when
  *     dag/losses.c     executors and hosts that go: epochs, outputs, decommission
  *     dag/preferences.c where tasks of an attempt would like to run
@@ -92,6 +93,7 @@ struct trp_stage {
     bool roll_back; /* its outputs are of no use any more: all run again */
     bool end_told;  /* and no attempt was submitted since */
     bool redo;      /* what its tasks gave may be given again */
+    bool untold;    /* tasks were skipped before its attempt was told */
     uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
     uint32_t memory_factor_ppm;
     uint32_t min_executors, max_executors;
@@ -123,10 +125,12 @@ struct trp_stage {
     uint64_t *epochs;         /* by attempt: of the map outputs when it began */
     uint32_t epochs_cap;
     /* A bit a task. Map: the newest attempt has not told its end yet. Otherwise: it is
-     * over (done, given up but tolerated, or not requested). */
+     * over (done, given up, or not requested). */
     uint64_t *bits;
-    uint32_t awaited;                      /* map: bits set */
+    uint64_t *lost;   /* a bit each that was given up; NULL: none was */
+    uint32_t awaited; /* map: bits set */
     uint32_t succeeded, given_up, unasked; /* otherwise: their sum is the bits set */
+    uint32_t skipped;                      /* given up because a parent's task was */
 
     uint64_t
         *commits; /* by task: who may commit (sched/commits.c); NULL: nobody asked */
@@ -135,7 +139,7 @@ struct trp_stage {
     uint32_t live;            /* attempts of its tasks, in all its sets */
     bool dead;                /* to be freed at the end of the step */
     uint32_t mark;            /* number of the last walk over stages that came here */
-    struct trp_stage *ready_next, *skip_next, *dead_next;
+    struct trp_stage *ready_next, *skip_next, *lost_next, *dead_next;
     /* A barrier stage that nothing has the slots for yet: looked at again. */
     bool gated;
     uint32_t gate_failures;

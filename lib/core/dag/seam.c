@@ -10,8 +10,8 @@ void trp_dag_task_done(struct trp_engine *e, struct trp_task_set *set, uint32_t 
     trp_stage_done(e, set->stage, set->number, task, executor, end);
 }
 
-void trp_dag_task_tolerated(struct trp_engine *e, struct trp_task_set *set,
-                            uint32_t task)
+void trp_dag_task_given_up(struct trp_engine *e, struct trp_task_set *set,
+                           uint32_t task)
 {
     trp_stage_given_up(e, set->stage, task);
 }

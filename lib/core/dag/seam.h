@@ -12,10 +12,9 @@
 /* The first success of a task; of a zombie set too. executor: TRP_NONE for a gang. */
 void trp_dag_task_done(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
                        uint32_t executor, const struct trp_task_end *end);
-/* It failed for good and that is tolerated. */
-void trp_dag_task_tolerated(struct trp_engine *e, struct trp_task_set *s,
-                            uint32_t task);
-/* All its tasks succeeded, or are tolerated, which was reported before; of a set that
+/* It failed for good: tells it. The stage goes on, or its end follows. */
+void trp_dag_task_given_up(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
+/* All its tasks succeeded, or were given up, which was reported before; of a set that
  * was no zombie. */
 void trp_dag_set_finished(struct trp_engine *e, struct trp_task_set *s);
 /* It gave up. */

@@ -45,6 +45,7 @@ static void free_memory(struct trp_stage *s)
     free(s->epochs);
     free(s->bits);
     free(s->commits);
+    free(s->lost);
     free(s);
 }
 

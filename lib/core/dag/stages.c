@@ -250,6 +250,7 @@ int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
     int rc = take_tasks(e, s, ntasks, done, err);
     if (rc < 0)
         return rc;
+    trp_stage_inherit_losses(e, s);
     /* What may come out differently, or only together, is made as a whole. */
     if (s->is_map && (s->indeterminate || s->barrier) &&
         !trp_stage_is_available(e, s)) {
@@ -279,7 +280,8 @@ int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
         return rc;
     trp_gate_watch(e, s);
     trp_stage_unblock(e, s, true);
-    if (!missing)
+    trp_stage_tell_inherited(e, s);
+    if (!missing && s->state == TRP_STAGE_RUNNING)
         complete(e, s);
     return 0;
 }
@@ -360,6 +362,10 @@ TRP_RARE static void complete(struct trp_engine *e, struct trp_stage *s)
         complete_map(e, s);
         return;
     }
+    if (trp_stage_lost_too_many(s)) {
+        trp_stage_fail_for_losses(e, s);
+        return;
+    }
     trp_stage_close(e, s, TRP_OUTCOME_SUCCEEDED, 0, TRP_NONE, "");
     tell_uses(e, s);
     trp_stage_unblock(e, s, false);
@@ -390,27 +396,12 @@ TRP_RARE static void take_output(struct trp_engine *e, struct trp_stage *s,
     trp_supply_output(e, executor, s->shuffle);
 }
 
-/* The tasks of children that waited for this one. */
+/* The tasks of children that waited for this one, which is done. */
 TRP_RARE static void let_go(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
     for (struct trp_stage_link *l = s->children; l; l = l->next)
         if (l->edge == TRP_EDGE_EACH && l->child->set)
             trp_set_unhold(e, l->child->set, task);
-}
-
-static void task_over(struct trp_engine *e, struct trp_stage *s, uint32_t task)
-{
-    if (s->each_children)
-        let_go(e, s, task);
-    trp_stage_check_complete(e, s);
-}
-
-void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task)
-{
-    if (s->state == TRP_STAGE_ENDED || s->is_map || trp_bit_put(s->bits, task))
-        return;
-    s->given_up++;
-    task_over(e, s, task);
 }
 
 void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
@@ -429,7 +420,9 @@ void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
         if (trp_bit_put(s->bits, task))
             return;
         s->succeeded++;
-        task_over(e, s, task);
+        if (s->each_children)
+            let_go(e, s, task);
+        trp_stage_check_complete(e, s);
         return;
     }
     s->awaited -= trp_bit(s->bits, task);
@@ -477,6 +470,14 @@ void trp_stage_close(struct trp_engine *e, struct trp_stage *s,
     kill_sets(e, s);
 }
 
+/* Are tasks of the child left that can run, though the parent did not succeed? */
+static bool goes_on(const struct trp_stage_link *l)
+{
+    const struct trp_stage *p = l->parent;
+    return l->edge == TRP_EDGE_EACH && !l->waits && p->attempts &&
+           (l->child->bits || p->succeeded);
+}
+
 /* Skips everything that needs a stage which did not succeed. */
 static void skip_children(struct trp_engine *e, struct trp_stage *s)
 {
@@ -487,7 +488,7 @@ static void skip_children(struct trp_engine *e, struct trp_stage *s)
         at->skip_next = NULL;
         for (struct trp_stage_link *l = at->children; l; l = l->next) {
             struct trp_stage *c = l->child;
-            if (c->state == TRP_STAGE_ENDED)
+            if (c->state == TRP_STAGE_ENDED || goes_on(l))
                 continue;
             trp_error text;
             trp_error_set(&text, 0, "stage %.100s did not succeed", at->name);
@@ -512,6 +513,7 @@ void trp_stage_abort(struct trp_engine *e, struct trp_stage *s, int code, uint32
         return;
     }
     trp_stage_close(e, s, TRP_OUTCOME_FAILED, code, task, text);
+    trp_stage_lose_rest(e, s);
     if (j->failed.n == TRP_NONE) {
         j->failed = s->id;
         j->code = code;

@@ -52,6 +52,21 @@ void trp_stage_unblock(struct trp_engine *e, struct trp_stage *s, bool each);
 void trp_class_give_up(struct trp_engine *e, struct trp_class *c, int code,
                        const char *text);
 
+/* ---- given_up.c ---- */
+
+/* May `n` of its tasks be lost, without its ending at once? */
+bool trp_stage_may_lose(const struct trp_engine *e, const struct trp_stage *s,
+                        uint32_t n);
+/* All are over: more were lost than it tolerates. */
+bool trp_stage_lost_too_many(const struct trp_stage *s);
+void trp_stage_fail_for_losses(struct trp_engine *e, struct trp_stage *s);
+/* It has ended: all that was not over of it is lost to its children. */
+void trp_stage_lose_rest(struct trp_engine *e, struct trp_stage *s);
+/* It gets its tasks: those whose parents' were lost are so too. Told when the attempt
+ * is, which may end the stage. */
+void trp_stage_inherit_losses(struct trp_engine *e, struct trp_stage *s);
+void trp_stage_tell_inherited(struct trp_engine *e, struct trp_stage *s);
+
 /* ---- failures.c ---- */
 
 /* An indeterminate map stage is about to run again, whoever lost its outputs: so does what

@@ -29,6 +29,8 @@ static inline uint32_t trp_attempt_find(const struct trp_engine *e, trp_attempt_
  * whatever the status says. */
 void trp_attempt_ended(struct trp_engine *e, uint32_t slot,
                        const struct trp_task_end *end, bool uncounted);
+/* "task 3 failed 4 times" */
+void trp_task_failed_text(uint32_t task, uint32_t failures, char *buf, size_t size);
 /* A finished task is to be done again: its output is gone. */
 void trp_task_undo(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
 void trp_gang_launch(struct trp_engine *e, struct trp_task_set *s);

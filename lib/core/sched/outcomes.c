@@ -55,12 +55,6 @@ static bool not_retried(const struct trp_stage *s, const struct trp_task_end *en
     return false;
 }
 
-static uint32_t tolerated(const struct trp_stage *s)
-{
-    uint64_t part = (uint64_t)s->ntasks * s->tolerate_ppm / 1000000;
-    return s->tolerate > part ? s->tolerate : (uint32_t)part;
-}
-
 static void count_duration(struct trp_engine *e, struct trp_task_set *s,
                            int64_t duration_ns)
 {
@@ -225,13 +219,19 @@ static void succeed(struct trp_engine *e, struct trp_task_set *s,
     trp_set_check_finished(e, own);
 }
 
+void trp_task_failed_text(uint32_t task, uint32_t failures, char *buf, size_t size)
+{
+    if (failures == 1)
+        snprintf(buf, size, "task %u failed once", task);
+    else
+        snprintf(buf, size, "task %u failed %u times", task, failures);
+}
+
 static void too_many(struct trp_engine *e, struct trp_task_set *own, uint32_t task)
 {
     const struct trp_task *t = &own->tasks[task];
     char text[160];
-    snprintf(text, sizeof(text), "task %u failed %u times", task, t->failures);
-    if (t->failures == 1)
-        snprintf(text, sizeof(text), "task %u failed once", task);
+    trp_task_failed_text(task, t->failures, text, sizeof(text));
     trp_set_abort(e, own, TRP_EFAILED, task, text);
 }
 
@@ -243,14 +243,16 @@ static void fail_task(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
         trp_copy_unmark(e, s, task);
     s->tasks[task].flags |= TRP_TASK_FAILED;
     own->failed++;
-    if (own->failed > tolerated(s->stage)) {
-        too_many(e, own, task);
-        return;
-    }
-    kill_others(e, &s->tasks[task]);
+    bool goes_on = trp_stage_may_lose(
+        e, s->stage, e->sched_alone ? own->failed : s->stage->given_up + 1);
+    if (goes_on)
+        kill_others(e, &s->tasks[task]);
     if (!e->sched_alone)
-        trp_dag_task_tolerated(e, own, task);
-    trp_set_check_finished(e, own);
+        trp_dag_task_given_up(e, own, task);
+    if (goes_on)
+        trp_set_check_finished(e, own);
+    else
+        too_many(e, own, task);
 }
 
 /* The end of a task that ends its set. */

@@ -366,6 +366,15 @@ TRP_RARE void trp_set_task_elsewhere(struct trp_engine *e, struct trp_task_set *
     trp_set_check_finished(e, s);
 }
 
+void trp_set_skip(struct trp_task_set *s, uint32_t task)
+{
+    struct trp_task *t = &s->tasks[task];
+    if (t->flags & TRP_TASK_OVER)
+        return;
+    t->flags |= TRP_TASK_FAILED;
+    s->failed++;
+}
+
 void trp_set_unhold(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
 {
     struct trp_task *t = &s->tasks[task];

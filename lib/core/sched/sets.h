@@ -32,7 +32,9 @@ void trp_set_task_elsewhere(struct trp_engine *e, struct trp_task_set *s,
                             uint32_t task);
 /* A task waits for one task of a parent (after … each) less. */
 void trp_set_unhold(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
-/* Its tasks are all done (or tolerated): reported once. */
+/* A task that waits for one of a parent never runs. */
+void trp_set_skip(struct trp_task_set *s, uint32_t task);
+/* Its tasks are all done, or given up: reported once. */
 void trp_set_check_finished(struct trp_engine *e, struct trp_task_set *s);
 /* Gives up: tells it, then the stage. */
 void trp_set_abort(struct trp_engine *e, struct trp_task_set *s, int code,

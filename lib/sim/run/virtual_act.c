@@ -240,6 +240,7 @@ void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a)
     case TRP_ACTION_RESUBMITTED:
     case TRP_ACTION_SPECULATABLE:
     case TRP_ACTION_EXCLUDED:
+    case TRP_ACTION_TASK_GIVEN_UP:
     case TRP_ACTION_STAGE_RETRIED:
     case TRP_ACTION_SYNCED:
     case TRP_ACTION_OUT_OF_TIME: /* virtual runs have no end */

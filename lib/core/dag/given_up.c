@@ -1,0 +1,200 @@
+/*
+ * Tasks that are given up, and what that means for those that come after them.
+ *
+ * A task is *lost* to its stage when it has failed for good, or is *skipped*: a task of
+ * a parent that it comes after (after … each) was lost. A skipped task never runs; to
+ * its stage, and to what comes after that, it counts like one that failed. A stage may
+ * lose as many tasks as it tolerates. One too many ends it, at once or, in a job that
+ * keeps going, when its other tasks are over; a map stage, a barrier stage and what
+ * waits for all of its tasks cannot do with less.
+ *
+ * Which tasks were lost is a bit each, kept from the first one on: a child that begins
+ * later asks for them. A loss goes down the chain of children by a list, not by
+ * recursion: a chain may be 10,000 stages long.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/engine_state.h"
+
+bool trp_stage_may_lose(const struct trp_engine *e, const struct trp_stage *s,
+                        uint32_t n)
+{
+    uint64_t part = (uint64_t)s->ntasks * s->tolerate_ppm / 1000000;
+    bool goes_on = !e->sched_alone && !s->is_map && !s->barrier && s->uses &&
+                   s->uses->job->keep_going;
+    return goes_on || n <= s->tolerate || n <= part;
+}
+
+bool trp_stage_lost_too_many(const struct trp_stage *s)
+{
+    uint64_t part = (uint64_t)s->ntasks * s->tolerate_ppm / 1000000;
+    return s->given_up > s->tolerate && s->given_up > part;
+}
+
+/* Notes that a task which was not over is lost. */
+static bool note(struct trp_engine *e, struct trp_stage *s, uint32_t task)
+{
+    if (trp_bit_put(s->bits, task))
+        return false;
+    s->given_up++;
+    if (!s->lost)
+        s->lost = calloc((size_t)s->ntasks / 64 + 1, sizeof(*s->lost));
+    if (s->lost)
+        trp_bit_set(s->lost, task);
+    else
+        e->out_of_memory = true;
+    return true;
+}
+
+/* `parent` NULL: it has failed for good. */
+static void tell(struct trp_engine *e, const struct trp_stage *s, uint32_t task,
+                 const struct trp_stage *parent)
+{
+    struct trp_action *act = trp_action_add(e, TRP_ACTION_TASK_GIVEN_UP);
+    act->given_up.stage = s->id;
+    act->given_up.stage_attempt = s->attempts - 1;
+    act->given_up.task = task;
+    act->given_up.parent.n = parent ? parent->id.n : TRP_NONE;
+}
+
+/* The task that failed for good, when it is the only one. */
+static uint32_t only_failed(const struct trp_stage *s)
+{
+    if (s->given_up != 1 || s->skipped || !s->lost || !s->set)
+        return TRP_NONE;
+    uint32_t word = 0;
+    while (!s->lost[word])
+        word++;
+    return word * 64 + (uint32_t)__builtin_ctzll(s->lost[word]);
+}
+
+static void losses_text(const struct trp_stage *s, char *buf, size_t size)
+{
+    uint32_t failed = s->given_up - s->skipped, only = only_failed(s);
+    if (s->is_map)
+        snprintf(buf, size, "what one of its tasks comes after was given up");
+    else if (only != TRP_NONE)
+        trp_task_failed_text(only, s->set->tasks[only].failures, buf, size);
+    else if (failed && s->skipped)
+        snprintf(buf, size, "%u of its %u tasks were given up, %u skipped", failed,
+                 s->ntasks, s->skipped);
+    else if (failed)
+        snprintf(buf, size, "%u of its %u tasks %s given up", failed, s->ntasks,
+                 failed == 1 ? "was" : "were");
+    else
+        snprintf(buf, size,
+                 "%u of its %u tasks %s skipped, more than it tolerates, for what %s "
+                 "after was given up; tolerate: %u in this stage lets it go on",
+                 s->skipped, s->ntasks, s->skipped == 1 ? "was" : "were",
+                 s->skipped == 1 ? "it comes" : "they come", s->skipped);
+}
+
+void trp_stage_fail_for_losses(struct trp_engine *e, struct trp_stage *s)
+{
+    char text[160];
+    losses_text(s, text, sizeof(text));
+    trp_stage_abort(e, s, TRP_EFAILED, only_failed(s), text);
+}
+
+/* One task more was lost: does the stage end by that? */
+static void look_after(struct trp_engine *e, struct trp_stage *s)
+{
+    if (s->state != TRP_STAGE_RUNNING)
+        return;
+    if (s->is_map || !trp_stage_may_lose(e, s, s->given_up))
+        trp_stage_fail_for_losses(e, s);
+    else if (s->set)
+        trp_set_check_finished(e, s->set);
+    else
+        trp_stage_check_complete(e, s);
+}
+
+/* The child's task is skipped if it was not over. Put in front of the list, which is
+ * returned. */
+static struct trp_stage *skip(struct trp_engine *e, const struct trp_stage_link *l,
+                              uint32_t task, struct trp_stage *list)
+{
+    struct trp_stage *c = l->child;
+    if (l->edge != TRP_EDGE_EACH || !c->bits || c->state == TRP_STAGE_ENDED)
+        return list;
+    if (c->is_map)
+        trp_stage_fail_for_losses(e, c);
+    if (c->is_map || !note(e, c, task))
+        return list;
+    c->skipped++;
+    if (c->set)
+        trp_set_skip(c->set, task);
+    tell(e, c, task, l->parent);
+    c->lost_next = list;
+    return c;
+}
+
+/* No stage stands in two lists: one that is ended by this with tasks that were not over
+ * is a barrier stage, or its whole job ends; neither has children to be told. */
+static void lose(struct trp_engine *e, struct trp_stage *s, uint32_t task)
+{
+    struct trp_stage *list = s;
+    s->lost_next = NULL;
+    while (list) {
+        struct trp_stage *at = list;
+        list = at->lost_next;
+        at->lost_next = NULL;
+        for (struct trp_stage_link *l = at->children; l && at->each_children;
+             l = l->next)
+            list = skip(e, l, task, list);
+        if (at != s)
+            look_after(e, at);
+    }
+}
+
+void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task)
+{
+    if (s->state == TRP_STAGE_ENDED)
+        return;
+    tell(e, s, task, NULL);
+    if (!s->is_map && trp_stage_may_lose(e, s, s->given_up + 1) && note(e, s, task))
+        lose(e, s, task);
+}
+
+void trp_stage_lose_rest(struct trp_engine *e, struct trp_stage *s)
+{
+    for (uint32_t i = 0; s->bits && !s->is_map && i < s->ntasks; i++)
+        if (note(e, s, i))
+            lose(e, s, i);
+}
+
+/* Whether a parent's task was lost that task `i` comes after, and whose. */
+static const struct trp_stage *loser(const struct trp_stage *s, uint32_t task)
+{
+    for (uint32_t i = 0; i < s->nparents; i++) {
+        const struct trp_stage *p = s->parents[i].parent;
+        if (s->parents[i].edge == TRP_EDGE_EACH && p->lost && trp_bit(p->lost, task))
+            return p;
+    }
+    return NULL;
+}
+
+void trp_stage_inherit_losses(struct trp_engine *e, struct trp_stage *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->nparents; i++)
+        any =
+            any || (s->parents[i].edge == TRP_EDGE_EACH && s->parents[i].parent->lost);
+    for (uint32_t i = 0; any && i < s->ntasks; i++)
+        if (loser(s, i) && (s->is_map || note(e, s, i))) {
+            s->skipped += !s->is_map;
+            s->untold = true;
+        }
+}
+
+void trp_stage_tell_inherited(struct trp_engine *e, struct trp_stage *s)
+{
+    if (!s->untold)
+        return;
+    s->untold = false;
+    for (uint32_t i = 0; s->lost && i < s->ntasks; i++)
+        if (trp_bit(s->lost, i))
+            tell(e, s, i, loser(s, i));
+    look_after(e, s);
+}

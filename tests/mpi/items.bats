@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+# Items that fail one by one: keep-going, tolerate, after … each.
+load drill
+
+# chains [KEY…]: three stages of four items each in a row, what waits for all of them, and
+# one beside. Item c fails as long as there is no file `good`. KEYs go to the chains.
+chains() {
+    cat >p.yaml <<Y
+troupe: 1
+name: chains
+stages:
+  - name: align
+    foreach: {items: [a, b, c, d]}
+    retries: {max_failures: 2}
+    ${1:-}
+    run: '[ \$TROUPE_ITEM != c ] || [ -e good ] || { echo bad read >&2; exit 3; }; echo \$TROUPE_ITEM >>aligned'
+  - {name: sort, after: [{stage: align, each: true}], foreach: {items: [a, b, c, d]}, ${1:+$1,} run: 'echo \$TROUPE_ITEM >>sorted'}
+  - {name: call, after: [{stage: sort, each: true}], foreach: {items: [a, b, c, d]}, ${1:+$1,} run: 'echo \$TROUPE_ITEM >>called'}
+  - {name: merge, after: [call], run: 'touch merged'}
+  - {name: beside, run: 'sleep 0.3; touch beside'}
+${2:-}
+Y
+}
+
+listed() {
+    sort "$1" | tr -d '\n'
+}
+
+@test "keep-going: one bad item costs its own chain, and is listed with it" {
+    chains
+    run -1 --separate-stderr troupe run --local=2 --keep-going --run-name r p.yaml
+    [ "$(listed called)" = abd ]
+    [ -e beside ]
+    [ ! -e merged ]
+    [ "$(grep -c 'was skipped' <<<"$stderr")" = 3 ]
+    [[ "$stderr" == *"troupe: p.yaml:4:11: stage align: task 2 failed 2 times, last with exit status 3; see troupe-runs/r/logs/align/2.1.err: bad read; item c"* ]]
+    [[ "$stderr" == *"troupe: stage sort: task 2 was skipped: task 2 of stage align was given up; item c"* ]]
+    [[ "$stderr" == *"troupe: stage call: task 2 was skipped: task 2 of stage sort was given up; item c"* ]]
+    [[ "$stderr" == *"troupe: stage merge was skipped: stage call did not succeed"* ]]
+    [[ "$stderr" == *"stage align failed: 4 tasks, 2 failed attempts, "*"; 1 given up: see troupe-runs/r/logs/align"* ]]
+    [[ "$stderr" == *"stage sort failed: 4 tasks, "*"; 1 skipped"* ]]
+    [[ "$output" == *"given up  skipped"* ]]
+    [ "$(grep -c '"TroupeTaskSkipped"' troupe-runs/r/events.jsonl)" = 2 ]
+    run -0 troupe report --json r
+    [[ "$output" == *'"given_up":[{"stage":"align","task":2,"item":"c","failures":2,"reason":"exit status 3","log":"logs/align/2.1.err"}]'* ]]
+    [[ "$output" == *'"skipped":[{"stage":"sort","task":2,"item":"c","after":"align"},{"stage":"call","task":2,"item":"c","after":"sort"}]'* ]]
+    [[ "$output" == *'"total":{"tasks":14,"attempts":12,"failed":2,"given_up":1,"skipped":2,'* ]]
+    run -0 troupe report r
+    [[ "$output" == *"given up  skipped"* ]]
+    # Just those run again.
+    touch good
+    run -0 --separate-stderr troupe run --local=2 --resume r --keep-going
+    [ "$(listed aligned) $(listed sorted) $(listed called)" = "abcd abcd abcd" ]
+    [ -e merged ]
+    [[ "$stderr" != *skipped* ]]
+    [[ "$output" != *"given up"* ]]
+}
+
+@test "keep-going may stand in the pipeline, and without it the first such item ends the run" {
+    chains "" "options: {run.keep_going: true}"
+    run -1 --separate-stderr troupe run --local=2 p.yaml
+    [ "$(listed called)" = abd ]
+    run -0 troupe config run.keep_going --json --pipeline p.yaml
+    [[ "$output" == *'"value":"true","origin":"pipeline"'* ]]
+    chains
+    run -1 --separate-stderr troupe run --local=1 --run-name s p.yaml
+    [ "$(tail -n 1 <<<"$stderr")" = "troupe: p.yaml:4:11: stage align: task 2 failed 2 times, last with exit status 3; see troupe-runs/s/logs/align/2.1.err: bad read" ]
+    [[ "$output" == *"given up"* ]]
+}
+
+@test "tolerate: what is given up and skipped is told, and what waits for the whole stage runs" {
+    chains "tolerate: 1"
+    run -0 --separate-stderr troupe run --local=2 --run-name r p.yaml
+    [ "$(listed called)" = abd ]
+    [ -e merged ]
+    [[ "$stderr" == *"troupe: stage align succeeded: 1 given up of 4 tasks; see troupe-runs/r/logs/align"* ]]
+    [[ "$stderr" == *"troupe: stage sort succeeded: 1 skipped of 4 tasks"* ]]
+    [[ "$stderr" == *"stage align: task 2 failed 2 times, last with exit status 3; see troupe-runs/r/logs/align/2.1.err: bad read; item c"* ]]
+    [[ "$output" == *"given up  skipped"* ]]
+    touch good
+    run -0 troupe run --local=2 --resume r
+    [ "$(listed called)" = abcd ]
+    # What comes after a task that was given up counts where it is, too.
+    rm -rf aligned sorted called merged good
+    chains
+    sed -i 's/^    retries:/    tolerate: 25%\n&/' p.yaml
+    run -1 --separate-stderr troupe run --local=2 --run-name s p.yaml
+    [[ "$(tail -n 1 <<<"$stderr")" == "troupe: p.yaml:10:12: stage sort: 1 of its 4 tasks was skipped, more than it tolerates, "*"; tolerate: 1 in this stage lets it go on" ]]
+    [ ! -e merged ]
+    # With one more than is tolerated the run ends, and says how many there were.
+    chains "tolerate: 1"
+    sed -i 's/!= c/= a/' p.yaml
+    run -1 --separate-stderr troupe run --local=1 --run-name u p.yaml
+    [[ "$stderr" == *"troupe: stage align failed: 2 given up"* ]]
+    [[ "$(tail -n 1 <<<"$stderr")" == "troupe: p.yaml:4:11: stage align: task "?" failed 2 times, last with exit status 3; see "*": bad read" ]]
+}
+
+@test "of many the first twenty are listed, and where the rest stands" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: s, tasks: 50, retries: {max_failures: 1}, run: "exit 1"}
+  - {name: t, tasks: 50, after: [{stage: s, each: true}], run: "true"}
+Y
+    run -1 --separate-stderr troupe run --local=2 --keep-going --run-name r p.yaml
+    [ "$(grep -c 'failed once, with exit status 1$' <<<"$stderr")" = 20 ]
+    [ "$(grep -c 'was skipped: task' <<<"$stderr")" = 20 ]
+    [[ "$stderr" == *"troupe: and 30 more tasks failed, 30 more tasks skipped: troupe report --json troupe-runs/r has all of them, troupe-runs/r/logs their logs"* ]]
+    run -0 troupe report --json troupe-runs/r
+    [ "$(grep -o '"after":"s"' <<<"$output" | wc -l)" = 50 ]
+    [ "$(grep -o '"reason":"exit status 1","log":null' <<<"$output" | wc -l)" = 50 ]
+}

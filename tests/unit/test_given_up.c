@@ -1,0 +1,280 @@
+/* Tasks that are given up, and what comes after them: tolerate, keep_going, after … each.
+ */
+#include "conf/options.h"
+#include "engine_world.h"
+
+static void start(struct world *w, bool keep_going)
+{
+    struct trp_engine_config c;
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = 1;
+    c.queue_ahead_ns = 0;
+    c.max_failures = 1;
+    c.keep_going = keep_going;
+    world_init(w, NULL);
+    world_start(w, &c);
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks,
+                                   const struct trp_parent_spec *parents, uint32_t n)
+{
+    return (struct trp_stage_spec){.name = name,
+                                   .tasks_known = true,
+                                   .ntasks = ntasks,
+                                   .parents = parents,
+                                   .nparents = n};
+}
+
+static bool is_of(const struct world_attempt *a, uint32_t stage, uint32_t task)
+{
+    return a->stage.n == stage && a->task == task;
+}
+
+/* Runs everything; task `task` of stage `bad` fails. Which tasks succeeded, a bit each,
+ * by stage. */
+static void run_out(struct world *w, uint32_t bad, uint32_t task, uint32_t succeeded[8])
+{
+    memset(succeeded, 0, 8 * sizeof(*succeeded));
+    while (w->attempts->len) {
+        struct world_attempt a = g_array_index(w->attempts, struct world_attempt, 0);
+        bool fails = is_of(&a, bad, task);
+        w->now += SECOND;
+        if (a.kill)
+            world_end(w, a.id, TRP_END_KILLED, 0, SECOND);
+        else
+            world_end(w, a.id, fails ? TRP_END_EXIT : TRP_END_SUCCESS, fails, SECOND);
+        if (!fails && !a.kill)
+            succeeded[a.stage.n] |= 1u << a.task;
+    }
+}
+
+static void is_given_up(const struct world *w, guint i, uint32_t stage, uint32_t task,
+                        uint32_t parent)
+{
+    g_assert_cmpuint(i, <, w->given_up->len);
+    const struct trp_action *a = &g_array_index(w->given_up, struct trp_action, i);
+    g_assert_cmpuint(a->given_up.stage.n, ==, stage);
+    g_assert_cmpuint(a->given_up.task, ==, task);
+    g_assert_cmpuint(a->given_up.parent.n, ==, parent);
+}
+
+/* The end of a stage; its text must begin so. */
+static void ended(const struct world *w, uint32_t stage, enum trp_outcome outcome,
+                  const char *text)
+{
+    for (guint i = 0; i < w->ended->len; i++) {
+        const struct trp_action *a = &g_array_index(w->ended, struct trp_action, i);
+        if (a->stage_ended.stage.n != stage)
+            continue;
+        g_assert_cmpint(a->stage_ended.outcome, ==, outcome);
+        if (!g_str_has_prefix(g_ptr_array_index(w->texts, i), text))
+            g_error("stage %u: %s", stage, (char *)g_ptr_array_index(w->texts, i));
+        return;
+    }
+    g_error("stage %u has not ended", stage);
+}
+
+static const struct trp_parent_spec each_of_0 = {.stage = 0, .each = true},
+                                    each_of_1 = {.stage = 1, .each = true},
+                                    all_of_0 = {.stage = 0}, all_of_2 = {.stage = 2};
+
+static void a_bad_task_costs_its_own_chain_only(void)
+{
+    struct world w;
+    uint32_t ran[8];
+    start(&w, true);
+    struct trp_stage_spec v[] = {
+        stage("a", 4, NULL, 0),       stage("b", 4, &each_of_0, 1),
+        stage("c", 4, &each_of_1, 1), stage("d", 1, &all_of_2, 1),
+        stage("e", 1, &all_of_0, 1),
+    };
+    world_submit(&w, v, 5);
+    run_out(&w, 0, 1, ran);
+    g_assert_cmpuint(ran[0], ==, 0xd);
+    g_assert_cmpuint(ran[1], ==, 0xd);
+    g_assert_cmpuint(ran[2], ==, 0xd);
+    g_assert_cmpuint(ran[3] | ran[4], ==, 0);
+    g_assert_cmpuint(w.given_up->len, ==, 3);
+    is_given_up(&w, 0, 0, 1, TRP_NONE);
+    is_given_up(&w, 1, 1, 1, 0);
+    is_given_up(&w, 2, 2, 1, 1);
+    ended(&w, 0, TRP_OUTCOME_FAILED, "task 1 failed once");
+    ended(&w, 1, TRP_OUTCOME_FAILED, "1 of its 4 tasks was skipped");
+    ended(&w, 2, TRP_OUTCOME_FAILED, "1 of its 4 tasks was skipped");
+    ended(&w, 3, TRP_OUTCOME_SKIPPED, "stage c did not succeed");
+    ended(&w, 4, TRP_OUTCOME_SKIPPED, "stage a did not succeed");
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_EFAILED);
+    world_free(&w);
+}
+
+static void what_is_skipped_is_to_be_tolerated_too(void)
+{
+    for (uint32_t tolerated = 0; tolerated < 2; tolerated++) {
+        struct world w;
+        uint32_t ran[8];
+        start(&w, false);
+        struct trp_stage_spec v[] = {
+            stage("a", 4, NULL, 0), stage("b", 4, &each_of_0, 1),
+            stage("c", 4, &each_of_1, 1), stage("d", 1, &all_of_2, 1)};
+        v[0].tolerate = 1;
+        v[1].tolerate = tolerated;
+        v[2].tolerate_ppm = 250000;
+        world_submit(&w, v, 4);
+        run_out(&w, 0, 1, ran);
+        g_assert_cmpuint(w.given_up->len, ==, 3);
+        if (tolerated) {
+            g_assert_cmpuint(ran[2], ==, 0xd);
+            g_assert_cmpuint(ran[3], ==, 1);
+            g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+        } else {
+            g_assert_cmpuint(ran[1], ==, 0);
+            ended(&w, 1, TRP_OUTCOME_FAILED, "1 of its 4 tasks was skipped, more than");
+            g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+        }
+        world_free(&w);
+    }
+}
+
+static void with_keep_going_a_stage_fails_when_its_other_tasks_are_over(void)
+{
+    struct world w;
+    uint32_t ran[8];
+    start(&w, true);
+    struct trp_stage_spec v[] = {stage("a", 4, NULL, 0), stage("b", 4, &each_of_0, 1)};
+    v[0].tolerate = v[1].tolerate = 1;
+    world_submit(&w, v, 2);
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
+              1, SECOND);
+    run_out(&w, 0, 3, ran);
+    g_assert_cmpuint(ran[0], ==, 6);
+    g_assert_cmpuint(ran[1], ==, 6);
+    ended(&w, 0, TRP_OUTCOME_FAILED, "2 of its 4 tasks were given up");
+    ended(&w, 1, TRP_OUTCOME_FAILED, "2 of its 4 tasks were skipped");
+    world_free(&w);
+}
+
+/* It has to wait for another stage as well; its tasks are asked for when that is over. */
+static void a_child_that_begins_later_hears_of_what_was_given_up(void)
+{
+    static const struct trp_parent_spec both[] = {
+        {.stage = 0, .each = true},
+        {.stage = 1         },
+    };
+    struct world w;
+    uint32_t ran[8];
+    start(&w, true);
+    struct trp_stage_spec v[] = {stage("a", 3, NULL, 0), stage("x", 1, NULL, 0),
+                                 stage("b", 3, both, 2)};
+    v[2].tasks_known = false;
+    world_submit(&w, v, 3);
+    run_out(&w, 0, 2, ran);
+    ended(&w, 0, TRP_OUTCOME_FAILED, "task 2 failed once");
+    g_assert_cmpuint(w.ready->len, ==, 1);
+    g_assert_cmpuint(w.given_up->len, ==, 1);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = {2}, .ntasks = 3}
+    };
+    world_step(&w, &ev);
+    g_assert_cmpuint(w.given_up->len, ==, 2);
+    is_given_up(&w, 1, 2, 2, 0);
+    run_out(&w, TRP_NONE, 0, ran);
+    g_assert_cmpuint(ran[2], ==, 3);
+    ended(&w, 2, TRP_OUTCOME_FAILED, "1 of its 3 tasks was skipped");
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    world_free(&w);
+}
+
+/* Of a gang, nothing of which has run, nothing is left for the child. */
+static void all_is_skipped_after_a_gang_that_failed(void)
+{
+    struct world w;
+    uint32_t ran[8];
+    start(&w, true);
+    struct trp_stage_spec v[] = {stage("a", 1, NULL, 0), stage("b", 1, &each_of_0, 1)};
+    v[0].kind = TRP_STAGE_GANG;
+    v[0].ranks = 2;
+    world_submit(&w, v, 2);
+    run_out(&w, 0, 0, ran);
+    is_given_up(&w, 1, 1, 0, 0);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    world_free(&w);
+}
+
+/* Barrier stages need all their tasks. */
+static void a_barrier_stage_does_not_run_with_less(void)
+{
+    struct world w;
+    uint32_t ran[8];
+    start(&w, true);
+    struct trp_stage_spec v[] = {stage("a", 2, NULL, 0), stage("b", 2, &each_of_0, 1)};
+    v[1].barrier = true;
+    world_submit(&w, v, 2);
+    run_out(&w, 0, 0, ran);
+    g_assert_cmpuint(ran[0], ==, 2);
+    g_assert_cmpuint(ran[1], ==, 0);
+    ended(&w, 1, TRP_OUTCOME_FAILED, "");
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    world_free(&w);
+}
+
+static void a_long_chain_is_skipped_without_recursion(void)
+{
+    enum { N = 10000 };
+    struct world w;
+    start(&w, true);
+    w.unchecked = true;
+    struct trp_stage_spec *v = g_new0(struct trp_stage_spec, N);
+    struct trp_parent_spec *p = g_new0(struct trp_parent_spec, N);
+    for (uint32_t i = 0; i < N; i++) {
+        p[i] = (struct trp_parent_spec){.stage = i - 1, .each = true};
+        v[i] = stage("s", 2, &p[i], i > 0);
+    }
+    world_submit(&w, v, N);
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
+              1, SECOND);
+    g_assert_cmpuint(w.given_up->len, ==, N);
+    is_given_up(&w, N - 1, N - 1, 0, N - 2);
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.verdicts->len, ==, N + 1);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_free(v);
+    g_free(p);
+    world_free(&w);
+}
+
+/* What was done in an earlier run is not skipped. */
+static void what_is_done_is_not_skipped(void)
+{
+    static const uint8_t done[] = {1, 0};
+    struct world w;
+    uint32_t ran[8];
+    start(&w, true);
+    struct trp_stage_spec v[] = {stage("a", 2, NULL, 0), stage("b", 2, &each_of_0, 1)};
+    v[1].tasks_known = false;
+    world_submit(&w, v, 2);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {.stage = {1}, .ntasks = 2, .done = done}
+    };
+    world_step(&w, &ev);
+    run_out(&w, 0, 0, ran);
+    g_assert_cmpuint(w.given_up->len, ==, 1);
+    ended(&w, 1, TRP_OUTCOME_SUCCEEDED, "");
+    world_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/given_up/" #f, f)
+    ADD(a_bad_task_costs_its_own_chain_only);
+    ADD(what_is_skipped_is_to_be_tolerated_too);
+    ADD(with_keep_going_a_stage_fails_when_its_other_tasks_are_over);
+    ADD(a_child_that_begins_later_hears_of_what_was_given_up);
+    ADD(all_is_skipped_after_a_gang_that_failed);
+    ADD(a_barrier_stage_does_not_run_with_less);
+    ADD(a_long_chain_is_skipped_without_recursion);
+    ADD(what_is_done_is_not_skipped);
+    return g_test_run();
+}
