@@ -7,16 +7,23 @@
 #include "commands.h"
 #include "driver/plan_print.h"
 #include "needs.h"
+#include "run_call.h"
 #include "settings.h"
 
-static struct {
-    struct trp_settings_request q;
-    bool json;
-} call;
+static struct trp_run_call call;
+static bool as_json;
 
 static const struct trp_arg table[] = {
-    TRP_ARGS_JSON(&call.json), TRP_SETTINGS_SITE,  TRP_SETTINGS_SET,
-    TRP_SETTINGS_PARAM,        TRP_SETTINGS_LOCAL, TRP_ARGS_END,
+    TRP_ARGS_JSON(&as_json),
+    TRP_SETTINGS_SITE,
+    TRP_SETTINGS_SET,
+    TRP_SETTINGS_PARAM,
+    TRP_SETTINGS_LOCAL,
+    {"resume", TRP_ARG_VALUE, TRP_ARG_TAKEN, "RUN",
+      "what of an earlier run would run again, and why", &call.resume},
+    TRP_RUN_AS_IT_WAS(TRP_ARG_TAKEN, &call.as_it_was),
+    TRP_ARGS_RUNS(&call.runs),
+    TRP_ARGS_END,
 };
 
 static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
@@ -25,15 +32,17 @@ static int on_argument(struct trp_args *a, int what, const char *value, trp_erro
     if (what == TRP_ARG_REST)
         return trp_error_set(err, TRP_EINVAL, "plan: programs have no plan");
     if (what != TRP_ARG_WORD)
-        return trp_settings_take(&call.q, what, value, err);
-    if (call.q.pipeline)
+        return trp_settings_take(&call.settings, what, value, err);
+    if (call.settings.pipeline)
         return trp_error_set(err, TRP_EINVAL, "plan: more than one pipeline file");
-    call.q.pipeline = value;
+    call.settings.pipeline = value;
     return 0;
 }
 
 static const struct trp_line line = {
-    "plan", "usage: troupe plan [options] PIPELINE.yaml\n\n",
+    "plan",
+    "usage: troupe plan [options] PIPELINE.yaml\n"
+    "       troupe plan --resume RUN [options] [PIPELINE.yaml]\n\n",
     "\nExit status: 0; 2 wrong call or file; 3 when a stage never fits here.\n", table,
     on_argument};
 
@@ -54,7 +63,7 @@ static int print_plan(const struct trp_settings_request *q, bool json)
         code = trp_needs_transport(s.options, NULL, &carried, &err);
     if (code == 0)
         code = trp_plan_print(s.pipeline, s.options, s.site, &s.pools, carried.text,
-                              &where, json, stdout, &err);
+                              &where, NULL, json, stdout, &err);
     trp_settings_where_free(&where);
     trp_settings_free(&s);
     int status = trp_launcher_printed(0);
@@ -67,7 +76,9 @@ int trp_launcher_plan(int argc, char **argv)
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
-    if (!call.q.pipeline)
+    if (call.resume)
+        return trp_run_plan(&call, as_json);
+    if (!call.settings.pipeline)
         return trp_launcher_misuse("plan: no pipeline file (see troupe plan --help)");
-    return print_plan(&call.q, call.json);
+    return print_plan(&call.settings, as_json);
 }

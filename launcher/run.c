@@ -3,9 +3,11 @@
  * folder with what the driver works from (run_make.c), then the driver under
  * supervision (supervise.c).
  *
- * --resume takes from the earlier call what this one does not say: the pipeline (its
- * stored copy), params, --set and --local, and the folder it was called in, so that the
- * same tasks are recognised as done.
+ * --resume takes from the earlier call what this one does not say: the pipeline, params,
+ * --set and --local, and the folder it was called in, so that the same tasks are
+ * recognised as done. The pipeline is read again where it was; its stored copy is for
+ * --as-it-was and for a job that Slurm has started again, whose user has not asked for
+ * anything new.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,7 @@
 #include "driver/fit.h"
 #include "driver/plan_print.h"
 #include "driver/resume.h"
+#include "driver/strings.h"
 #include "events/log_past.h"
 #include "guard.h"
 #include "needs.h"
@@ -31,6 +34,8 @@
 #include "requeue.h"
 #include "run_call.h"
 #include "run_make.h"
+
+enum { PIPELINE_MAX = 64 << 20 }; /* bytes of a file that is compared */
 
 /* Everything that one call of `troupe run` holds. */
 struct run {
@@ -48,6 +53,7 @@ struct run {
     char **kept;      /* "KEY=VALUE" taken from the earlier call */
     uint32_t nkept;
     struct trp_carried carried;
+    bool plan, json; /* troupe plan --resume */
     struct trp_supervisor supervisor;
 };
 
@@ -92,6 +98,63 @@ static int keep_settings(struct run *r, trp_error *err)
     return code;
 }
 
+/* A job of Slurm's that was started again. */
+static bool was_requeued(void)
+{
+    const char *again = getenv("SLURM_RESTART_COUNT");
+    return again && strcmp(again, "0") != 0 && getenv("SLURM_JOB_ID");
+}
+
+/* The pipeline of a resumed run, when none is given. */
+static int find_pipeline(struct run *r, trp_error *err)
+{
+    const char *file = r->earlier->pipeline;
+    if (r->call.as_it_was || was_requeued()) {
+        char stored[4300], name[4300];
+        snprintf(stored, sizeof stored, "%s/state/pipeline.yaml", r->folder->path);
+        if (trp_held_name(stored, name, sizeof name))
+            r->stored = strdup(name);
+    } else {
+        r->stored = trp_path_join(r->earlier->cwd, file);
+        if (r->stored && access(r->stored, F_OK) < 0)
+            return trp_error_set(err, TRP_EINVAL,
+                                 "%s: the pipeline of %s is not there any more (%s); "
+                                 "name the file, or --as-it-was takes it as it was",
+                                 file, r->folder->shown, strerror(errno));
+    }
+    return r->stored ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+}
+
+/* Has it the name of the earlier one, or a stage of it? What was stored and cannot be
+ * read is no reason to refuse anything. */
+static int check_same(const struct run *r, trp_error *err)
+{
+    const trp_pipeline *now = r->settings.pipeline;
+    const struct trp_pipeline_inputs in = {r->earlier->params, r->earlier->nparams};
+    char path[4300];
+    trp_pipeline *was = NULL;
+    snprintf(path, sizeof path, "%s/state/pipeline.yaml", r->folder->path);
+    FILE *f = trp_held_fopen(path, "r");
+    char *text = f ? malloc((size_t)PIPELINE_MAX) : NULL;
+    size_t n = text ? fread(text, 1, PIPELINE_MAX, f) : 0;
+    if (f)
+        fclose(f);
+    bool same = trp_pipeline_read(path, text ? text : "", n, &in, &was, NULL) < 0 ||
+                strcmp(was->name, now->name) == 0;
+    for (uint32_t i = 0; !same && i < now->nstages; i++)
+        for (uint32_t k = 0; !same && k < was->nstages; k++)
+            same = strcmp(now->stages[i].name, was->stages[k].name) == 0;
+    int code = same ? 0
+                    : trp_error_set(err, TRP_EINVAL,
+                                    "%s: %s is another pipeline than that of %s, which "
+                                    "is %s: they have no stage in common; run it "
+                                    "without --resume",
+                                    now->file, now->name, r->folder->shown, was->name);
+    trp_pipeline_free(was);
+    free(text);
+    return code;
+}
+
 static int open_earlier(struct run *r, trp_error *err)
 {
     struct trp_run_call *c = &r->call;
@@ -105,14 +168,11 @@ static int open_earlier(struct run *r, trp_error *err)
                              "%s ran a program; only pipelines can be resumed",
                              r->folder->shown);
     if (!c->settings.pipeline) {
-        char stored[4300], name[4300];
-        snprintf(stored, sizeof stored, "%s/state/pipeline.yaml", r->folder->path);
-        if (!trp_held_name(stored, name, sizeof name) || !(r->stored = strdup(name)))
-            return trp_error_set(err, TRP_ENOMEM, "out of memory");
+        code = find_pipeline(r, err);
         c->settings.pipeline = r->stored;
         c->settings.shown = r->earlier->pipeline;
     }
-    return keep_settings(r, err);
+    return code < 0 ? code : keep_settings(r, err);
 }
 
 /* A resumed run goes on where it was called first; its pipeline, when given, was read
@@ -194,6 +254,8 @@ static int prepare(struct run *r, trp_error *err)
         code = open_earlier(r, err);
     if (code == 0)
         code = trp_settings_load(&c->settings, &r->settings, err);
+    if (code == 0 && r->earlier)
+        code = check_same(r, err);
     if (code == 0)
         trp_settings_missing(&r->settings);
     if (code == 0 && *r->settings.site->file)
@@ -208,7 +270,7 @@ static int prepare(struct run *r, trp_error *err)
         code = check_names(r, err);
         if (code == 0)
             code = trp_settings_pools(&r->settings, err);
-        if (code == 0)
+        if (code == 0 && !r->plan)
             code = check_fit(r, err);
     } else if (code == 0) {
         code = trp_program_find(c->app[0], &r->app, err);
@@ -254,6 +316,21 @@ static int open_done_copy(const struct run *r, char folder[TRP_PRIVATE_FOLDER],
     return trp_done_log_open(folder, true, ret, err);
 }
 
+/* "align: 1 task is done, 3 of 4 run: its command changed" */
+static void print_choice(const struct trp_pipeline_stage *s,
+                         const struct trp_stage_choice *c)
+{
+    printf("%s: ", s->name);
+    if (c->runs && c->ndone)
+        printf(c->ndone == 1 ? "%u task is done, " : "%u tasks are done, ", c->ndone);
+    if (c->runs && c->items.known)
+        printf("%u of %u run%s", c->items.ntasks - c->ndone, c->items.ntasks,
+               c->items.ntasks - c->ndone == 1 ? "s" : "");
+    else
+        printf(c->runs ? "runs" : "does not run");
+    printf("%s%s\n", c->runs && *c->why ? ": " : "", c->runs ? c->why : "");
+}
+
 static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
 {
     const struct trp_settings *s = &r->settings;
@@ -276,15 +353,13 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
                                        .log = log};
         code = trp_resume_choose(&q, &choices, err);
     }
-    for (uint32_t i = 0; i < p->nstages && code == 0; i++) {
-        const struct trp_stage_choice *c = &choices[p->order[i]];
-        const char *name = p->stages[p->order[i]].name;
-        if (!c->runs)
-            printf("%s: does not run\n", name);
-        else if (c->ndone)
-            printf(c->ndone == 1 ? "%s: %u task is done\n" : "%s: %u tasks are done\n",
-                   name, c->ndone);
-    }
+    if (r->plan && code == 0)
+        code = trp_plan_print(p, s->options, s->site, &s->pools, r->carried.text,
+                              &r->where, choices, r->json, stdout, err);
+    if (r->plan && !r->json)
+        printf("\nof %s:\n", r->folder->shown);
+    for (uint32_t i = 0; i < p->nstages && code == 0 && !r->json; i++)
+        print_choice(&p->stages[p->order[i]], &choices[p->order[i]]);
     if (choices)
         trp_stage_choices_free(choices, p->nstages);
     trp_profiles_free(profiles);
@@ -297,7 +372,8 @@ static int dry_run(const struct run *r, trp_error *err)
     const struct trp_settings *s = &r->settings;
     trp_done_log *log = NULL;
     char folder[TRP_PRIVATE_FOLDER] = "";
-    int code = trp_dry_run_print(s->pipeline, s->options, s->site, stdout, err);
+    int code =
+        r->plan ? 0 : trp_dry_run_print(s->pipeline, s->options, s->site, stdout, err);
     if (code == 0 && r->earlier)
         code = open_done_copy(r, folder, &log, err);
     if (code == 0 && (r->earlier || r->call.from || r->call.until))
@@ -459,6 +535,27 @@ static int run_inline(const struct trp_run_call *c, trp_error *err)
     code = trp_error_set(err, TRP_EINVAL, "cannot start %s: %m", app);
     free(app);
     return code;
+}
+
+int trp_run_plan(const struct trp_run_call *call, bool json)
+{
+    static struct run r;
+    trp_error err;
+    r.call = *call;
+    r.plan = true;
+    r.json = json;
+    int code = prepare(&r, &err);
+    if (code == 0)
+        trp_settings_warn(&r.settings);
+    if (code == 0)
+        code = trp_needs_transport(r.settings.options, NULL, &r.carried, &err);
+    if (code == 0)
+        code = dry_run(&r, &err);
+    int status = trp_launcher_printed(0);
+    if (code < 0)
+        status = trp_launcher_fail(&err);
+    free_run(&r);
+    return status;
 }
 
 int trp_launcher_run(int argc, char **argv)

@@ -34,6 +34,7 @@ static const struct trp_arg table[] = {
     TRP_RUN_UNTIL(TRP_ARG_TAKEN, &call.until),
     TRP_RUN_FORCE(FORCE),
     TRP_RUN_RESUME(TRP_ARG_TAKEN, &call.resume),
+    TRP_RUN_AS_IT_WAS(TRP_ARG_TAKEN, &call.as_it_was),
     TRP_ARGS_END,
 };
 
@@ -109,6 +110,11 @@ static int check(const struct trp_run_call *c, trp_error *err)
         return trp_error_set(err, TRP_EINVAL,
                              "run: no pipeline file and no application (see troupe run "
                              "--help)");
+    if (c->as_it_was && (!c->resume || c->settings.pipeline))
+        return trp_error_set(err, TRP_EINVAL,
+                             c->resume ? "run: --as-it-was takes the pipeline that the "
+                                         "run has; leave the file out"
+                                       : "run: --as-it-was goes with --resume");
     if (c->resume && c->run_name)
         return trp_error_set(err, TRP_EINVAL,
                              "run: --resume goes on under the run's own name, without "

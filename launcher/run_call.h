@@ -16,6 +16,7 @@
 #define TRP_RUN_UNTIL(what, to) {"until", TRP_ARG_VALUE, what, "STAGE", "run STAGE and the stages above it only", to}
 #define TRP_RUN_FORCE(what) {"force", TRP_ARG_VALUE, what, "STAGE", "run STAGE and the stages below it again", NULL}
 #define TRP_RUN_RESUME(what, to) {"resume", TRP_ARG_VALUE, what, "RUN", "go on with an earlier run, in its folder", to}
+#define TRP_RUN_AS_IT_WAS(what, to) {"as-it-was", TRP_ARG_FLAG, what, NULL, "with --resume: the pipeline as the run had it, not its file as it is now", to}
 /* clang-format on */
 
 /* Strings are borrowed from argv. */
@@ -25,9 +26,12 @@ struct trp_run_call {
     const char *run_name, *from, *until, *resume; /* NULL: not given */
     const char *force[TRP_SETTINGS_WORDS];
     uint32_t nforce;
-    bool dry_run, keep_going, quiet, in_line;
+    bool dry_run, keep_going, quiet, in_line, as_it_was;
     char **app; /* program and arguments, NULL at the end; NULL: a pipeline */
 };
+
+/* run.c: `troupe plan --resume`; the exit status. */
+int trp_run_plan(const struct trp_run_call *call, bool json);
 
 /* 0; 1: help was printed; TRP_EINVAL. */
 int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_error *err);

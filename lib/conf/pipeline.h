@@ -123,6 +123,9 @@ struct trp_pipeline_stage {
     int64_t timeout_ns; /* 0: none */
     char **outputs;
     uint32_t noutputs;
+    char **inputs; /* of files that tasks read */
+    uint32_t ninputs;
+    bool always; /* it runs again at every --resume */
     char **prefer;
     uint32_t nprefer;           /* host or host/executor, for each task of the stage */
     struct trp_stage_spec spec; /* what the engine is told; its profile, parents and

@@ -395,18 +395,39 @@ static TRP_YAML_READER(read_tolerate)
         r->s->spec.tolerate_ppm = (uint32_t)(percent * PPM_OF_PERCENT + 0.5);
 }
 
+static char **read_patterns(trp_yaml *y, const struct trp_yaml_node *value,
+                            const char *what, uint32_t *ret_n)
+{
+    char **patterns = trp_yaml_texts(y, value, what, ret_n);
+    if (value->kind != TRP_YAML_LIST)
+        return patterns;
+    for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
+        if (item->kind == TRP_YAML_SCALAR && item->size == 0)
+            trp_yaml_wrong(y, item->mark,
+                           "an empty pattern in %s; write one or leave it out", what);
+    }
+    return patterns;
+}
+
 static TRP_YAML_READER(read_outputs)
 {
     struct reading *r = context;
     (void)key;
-    r->s->outputs = trp_yaml_texts(y, value, "outputs", &r->s->noutputs);
-    if (value->kind != TRP_YAML_LIST)
-        return;
-    for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
-        if (item->kind == TRP_YAML_SCALAR && item->size == 0)
-            trp_yaml_wrong(y, item->mark,
-                           "an empty pattern in outputs; write one or leave it out");
-    }
+    r->s->outputs = read_patterns(y, value, "outputs", &r->s->noutputs);
+}
+
+static TRP_YAML_READER(read_inputs)
+{
+    struct reading *r = context;
+    (void)key;
+    r->s->inputs = read_patterns(y, value, "inputs", &r->s->ninputs);
+}
+
+static TRP_YAML_READER(read_always)
+{
+    struct reading *r = context;
+    (void)key;
+    trp_yaml_bool(y, value, "always", &r->s->always);
 }
 
 static TRP_YAML_READER(read_prefer)
@@ -554,6 +575,8 @@ const struct trp_yaml_key trp_pipeline_stage_keys[] = {
     {"cwd",         read_cwd,         false},
     {"timeout",     read_timeout,     false},
     {"outputs",     read_outputs,     false},
+    {"inputs",      read_inputs,      false},
+    {"always",      read_always,      false},
     {"prefer",      read_prefer,      false},
     {"max_running", read_max_running, false},
     {"tolerate",    read_tolerate,    false},

@@ -337,7 +337,7 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
     trp_done_log_task(
         j->c.log, s->name, task, trp_task_id(s->name, &v),
         trp_task_print(&j->c.choice[j->specs.of[stage]], task, r->items.ntasks),
-        &outputs);
+        trp_task_inputs(s, j->c.cwd, &v), &outputs);
     trp_outputs_free(&outputs);
 }
 
@@ -672,6 +672,7 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
     r->items = choice->items;
     r->done = choice->done;
     choice->items = (struct trp_items){0};
+    trp_done_log_is(j->c.log, s->name, &choice->parts);
     choice->done = NULL;
     for (uint32_t k = 0; k < s->noutputs; k++)
         r->has_own_outputs = r->has_own_outputs || trp_output_of_task(s->outputs[k]);

@@ -41,7 +41,12 @@ struct stage {
     uint64_t last_done; /* line of its last record; 0: none */
     struct trp_outputs outputs;
     bool has_outputs;
+    struct trp_print_parts parts;
+    bool has_parts;
 };
+
+static const char *const part_names[TRP_PARTS] = {"command", "environment", "params",
+                                                  "profile"};
 
 struct trp_done_log {
     int fd;
@@ -164,6 +169,7 @@ static int read_done(trp_done_log *l, const json_t *j, uint64_t line)
         !print_get(json_object_get(j, "is"), &r.print) ||
         !outputs_get(json_object_get(j, "outputs"), &r.outputs))
         return 0;
+    print_get(json_object_get(j, "inputs"), &r.inputs);
     struct stage *s = stage_make(l, name);
     if (s) {
         s->last_done = line;
@@ -188,6 +194,18 @@ static int read_stage(trp_done_log *l, const json_t *j, const char *name, uint64
     return 0;
 }
 
+static int read_parts(trp_done_log *l, const json_t *j, const char *name)
+{
+    struct stage *s = stage_make(l, name);
+    if (!s)
+        return TRP_ENOMEM;
+    s->has_parts = true;
+    for (int i = 0; i < TRP_PARTS; i++)
+        s->has_parts = s->has_parts &&
+                       print_get(json_object_get(j, part_names[i]), &s->parts.v[i]);
+    return 0;
+}
+
 static void note_attempt(trp_done_log *l, json_int_t attempt)
 {
     if (attempt >= (json_int_t)l->attempts && attempt < ATTEMPTS_MAX)
@@ -199,12 +217,15 @@ static int read_line(trp_done_log *l, const char *text, size_t n, uint64_t line)
     json_t *j = json_loadb(text, n, 0, NULL);
     const char *ended = json_string_value(json_object_get(j, "stage_outputs"));
     const char *dropped = json_string_value(json_object_get(j, "drop_stage"));
+    const char *is = json_string_value(json_object_get(j, "stage_is"));
     struct trp_done_record drop = {.line = line, .dropped = true, .stage = UINT32_MAX};
     int r = 0;
     if (json_object_get(j, "done"))
         r = read_done(l, j, line);
     else if (print_get(json_object_get(j, "drop"), &drop.id))
         r = record_add(l, &drop);
+    else if (is)
+        r = read_parts(l, j, is);
     else if (ended || dropped)
         r = read_stage(l, j, ended ? ended : dropped, line);
     else if (json_is_integer(json_object_get(j, "stage_attempt")))
@@ -341,6 +362,13 @@ const struct trp_outputs *trp_done_log_stage_outputs(const trp_done_log *l,
     return s && s->has_outputs ? &s->outputs : NULL;
 }
 
+const struct trp_print_parts *trp_done_log_parts(const trp_done_log *l,
+                                                 const char *stage)
+{
+    const struct stage *s = stage_find(l, stage);
+    return s && s->has_parts ? &s->parts : NULL;
+}
+
 bool trp_done_log_has_stage(const trp_done_log *l, const char *stage)
 {
     const struct stage *s = stage_find(l, stage);
@@ -443,7 +471,7 @@ static void write_line(trp_done_log *l)
 
 void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        struct trp_print id, struct trp_print print,
-                       const struct trp_outputs *outputs)
+                       struct trp_print inputs, const struct trp_outputs *outputs)
 {
     begin(l);
     put_text(l,
@@ -451,9 +479,25 @@ void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
              (unsigned long long)id.high, (unsigned long long)id.low,
              (unsigned long long)print.high, (unsigned long long)print.low, stage);
     put_text(l, "\"task\":%u,", task);
+    if (inputs.high || inputs.low)
+        put_text(l, "\"inputs\":\"%016llx%016llx\",", (unsigned long long)inputs.high,
+                 (unsigned long long)inputs.low);
     put_outputs(l, outputs);
     write_line(l);
     sync_sometimes(l);
+}
+
+void trp_done_log_is(trp_done_log *l, const char *stage,
+                     const struct trp_print_parts *parts)
+{
+    begin(l);
+    put_text(l, "{\"stage_is\":\"%s\"", stage);
+    for (int i = 0; i < TRP_PARTS; i++)
+        put_text(l, ",\"%s\":\"%016llx%016llx\"", part_names[i],
+                 (unsigned long long)parts->v[i].high,
+                 (unsigned long long)parts->v[i].low);
+    put_text(l, "}\n");
+    write_line(l);
 }
 
 void trp_done_log_stage(trp_done_log *l, const char *stage,

@@ -4,12 +4,14 @@
  *
  *     {"done": ID, "is": PRINT, "stage": S, "task": N, "outputs": [[PATH, SIZE, NS], …]}
  *     {"stage_outputs": S, "outputs": […]}     at a stage's end
+ *     {"stage_is": S, "command": PRINT, …}     of what a stage's PRINT is made, part by
+ *                                              part; when it begins
  *     {"drop": ID}                             that task's record counts no more
  *     {"drop_stage": S}                        no record of that stage counts any more
  *     {"stage_attempt": N}                     an attempt of a stage, above 0, began
  *
  * ID says which task it is (stage and item), PRINT what it ran (command, environment,
- * profile). Later lines win. The file is only ever appended to; a line that was torn by
+ * profile); "inputs": PRINT beside it what files it read, and their sizes and times. Later lines win. The file is only ever appended to; a line that was torn by
  * a crash is passed over.
  *
  *     trp_done_log_open(run_dir, true, &log, &err);
@@ -32,9 +34,22 @@ struct trp_print {
     uint64_t high, low;
 };
 
+/* What the print of a stage's tasks is made of. */
+enum trp_print_part {
+    TRP_PART_COMMAND,
+    TRP_PART_ENVIRONMENT,
+    TRP_PART_PARAMS,
+    TRP_PART_PROFILE,
+    TRP_PARTS,
+};
+struct trp_print_parts {
+    struct trp_print v[TRP_PARTS];
+};
+
 /* A task that succeeded. */
 struct trp_done_record {
     struct trp_print id, print;
+    struct trp_print inputs; /* 0: not known */
     struct trp_outputs outputs;
     uint64_t line;
     uint32_t stage; /* index in the log's table of stages */
@@ -54,6 +69,9 @@ struct trp_done_record *trp_done_log_find(trp_done_log *l, struct trp_print id);
 /* What the stage left when it last ended; NULL: nothing is known of that. */
 const struct trp_outputs *trp_done_log_stage_outputs(const trp_done_log *l,
                                                      const char *stage);
+/* What the stage was when it began last; NULL: nothing is known of that. */
+const struct trp_print_parts *trp_done_log_parts(const trp_done_log *l,
+                                                 const char *stage);
 /* Whether any record of the stage counts. */
 bool trp_done_log_has_stage(const trp_done_log *l, const char *stage);
 /* Attempts of stages that were begun here before, by their highest number; 0 when all
@@ -67,7 +85,9 @@ void trp_done_log_forget(trp_done_log *l);
  * characters of names (contract.md) need no escape. */
 void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        struct trp_print id, struct trp_print print,
-                       const struct trp_outputs *outputs);
+                       struct trp_print inputs, const struct trp_outputs *outputs);
+void trp_done_log_is(trp_done_log *l, const char *stage,
+                     const struct trp_print_parts *parts);
 void trp_done_log_stage(trp_done_log *l, const char *stage,
                         const struct trp_outputs *outputs);
 void trp_done_log_attempt(trp_done_log *l, uint32_t attempt);

@@ -77,14 +77,14 @@ void trp_outputs_free(struct trp_outputs *o)
     *o = (struct trp_outputs){0};
 }
 
-bool trp_outputs_unchanged(const struct trp_outputs *o, const char *base)
+const char *trp_outputs_changed(const struct trp_outputs *o, const char *base)
 {
     struct trp_output now;
     for (size_t i = 0; i < o->n; i++)
         if (measure(base, o->v[i].path, &now) < 0 || now.size != o->v[i].size ||
             now.mtime_ns != o->v[i].mtime_ns)
-            return false;
-    return true;
+            return o->v[i].path;
+    return NULL;
 }
 
 /* ---- patterns ---------------------------------------------------------------------

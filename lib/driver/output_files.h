@@ -36,8 +36,8 @@ int trp_outputs_append(struct trp_outputs *o, const struct trp_output *take_one)
 int trp_outputs_match(struct trp_outputs *o, const char *base, const char *pattern,
                       trp_error *err);
 void trp_outputs_free(struct trp_outputs *o);
-/* All are still there as they were. */
-bool trp_outputs_unchanged(const struct trp_outputs *o, const char *base);
+/* The first that is not there any more as it was; NULL: all are. */
+const char *trp_outputs_changed(const struct trp_outputs *o, const char *base);
 
 /* Whether a pattern belongs to a task. */
 bool trp_output_of_task(const char *pattern);

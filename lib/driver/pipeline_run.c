@@ -60,6 +60,17 @@ static int refuse(const struct trp_run_spec *spec, const trp_error *err)
     return status;
 }
 
+/* What was done is done again: a line a stage. */
+static void tell_choices(const struct pipeline_run *run)
+{
+    const trp_pipeline *p = run->s.pipeline;
+    for (uint32_t k = 0; k < p->nstages; k++) {
+        char line[512];
+        if (trp_stage_choice_text(p, run->choice, p->order[k], line, sizeof line))
+            say(run->spec, line);
+    }
+}
+
 static int choose(struct pipeline_run *run, trp_error *err)
 {
     const struct trp_run_spec *spec = run->spec;
@@ -211,6 +222,7 @@ static int drive(struct pipeline_run *run)
                                  run->s.profiles, &run->s.pools, &driver, &err);
     if (r < 0) /* it has told why */
         return trp_error_exit_status(r);
+    tell_choices(run);
     if (trp_command_job_spec(run->job)->nstages == 0)
         say(run->spec, "nothing is left to do: every stage is done");
     r = run_job(run, driver, &err);

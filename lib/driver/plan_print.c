@@ -309,7 +309,8 @@ static json_t *pool_json(const struct trp_pool_spec *p)
 }
 
 static json_t *stage_json(const struct trp_plan *plan, const struct trp_site *site,
-                          const struct trp_plan_stage *v)
+                          const struct trp_plan_stage *v,
+                          const struct trp_stage_choice *c)
 {
     const struct trp_pipeline_stage *s = v->stage;
     json_t *after = json_array();
@@ -324,11 +325,20 @@ static json_t *stage_json(const struct trp_plan *plan, const struct trp_site *si
                   "waits", text_or_null(v->waits), "never", text_or_null(v->never));
     if (site && s->spec.ranks && v->profile && v->profile->made)
         trp_plan_slurm_json(site, v->profile->made, s->spec.ranks, j);
+    if (c) {
+        json_int_t run = c->items.known ? c->items.ntasks - c->ndone : 0;
+        json_object_set_new(j, "runs", json_boolean(c->runs));
+        json_object_set_new(
+            j, "run", c->runs && !c->items.known ? json_null() : json_integer(run));
+        json_object_set_new(j, "done", json_integer(c->ndone));
+        json_object_set_new(j, "why", text_or_null(*c->why ? c->why : NULL));
+    }
     return j;
 }
 
 static int print_json(const struct trp_plan *plan, const struct trp_site *site,
-                      const char *carried, FILE *out, trp_error *err)
+                      const char *carried, const struct trp_stage_choice *choices,
+                      FILE *out, trp_error *err)
 {
     json_t *profiles = json_array(), *stages = json_array(), *pools = json_array();
     int failed = 0;
@@ -337,7 +347,8 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
                                         profile_json(plan, site, &plan->profile[i]));
     for (uint32_t i = 0; i < plan->p->nstages; i++)
         failed |=
-            json_array_append_new(stages, stage_json(plan, site, &plan->stage[i]));
+            json_array_append_new(stages, stage_json(plan, site, &plan->stage[i],
+                                                     choices ? &choices[i] : NULL));
     for (uint32_t i = 0; i < plan->pools->n; i++)
         failed |= json_array_append_new(pools, pool_json(&plan->pools->specs[i]));
     json_t *root =
@@ -355,14 +366,15 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
                    const struct trp_site *site, const struct trp_pool_list *pools,
                    const char *carried, const struct trp_cluster_where *where,
-                   bool json, FILE *out, trp_error *err)
+                   const struct trp_stage_choice *choices, bool json, FILE *out,
+                   trp_error *err)
 {
     struct trp_plan plan;
     int r = trp_plan_make(p, o, site, where, &plan, err);
     if (r < 0)
         return r;
     plan.pools = pools;
-    r = json ? print_json(&plan, site, carried, out, err)
+    r = json ? print_json(&plan, site, carried, choices, out, err)
              : print_text(&plan, site, out, err);
     if (!json)
         fprintf(out, "\nmessages travel %s\n", carried);

@@ -17,7 +17,9 @@
  *                  "ranks": 0,                             > 0: a gang
  *                  "pool": null,                           of a run with pools
  *                  "after": [], "waits": "12 tasks, 8 at once", "never": null,
- *                  "slurm": …, "slurm_never": …}],         of a gang only
+ *                  "slurm": …, "slurm_never": …,           of a gang only
+ *                  "runs": true, "run": 3, "done": 1,      with --resume; run null: not
+ *                  "why": null}],                          known yet
  *      "pools": [{"name": "default", "weight": 1, "min_share": 0, "mode": "FIFO"}]}
  *
  * `pools` is empty unless scheduler.mode is FAIR. Memory in MiB. `waits`: what a stage
@@ -35,15 +37,18 @@
 #include "conf/pool_section.h"
 #include "conf/site.h"
 #include "driver/backends.h"
+#include "driver/resume.h"
 
 /* Prints the whole plan in any case. Relative patterns are below the working folder and
  * evaluated for stages that wait for none. `o` has the pipeline's options; `site` may
- * be NULL; `carried` says how messages travel. TRP_EINVAL: a profile is impossible;
+ * be NULL; `carried` says how messages travel; `choices`, or NULL: what of a resumed
+ * run is to run, for JSON. TRP_EINVAL: a profile is impossible;
  * TRP_ENEVER: a stage never fits here; both with FILE:LINE:COL of the first such. */
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
                    const struct trp_site *site, const struct trp_pool_list *pools,
                    const char *carried, const struct trp_cluster_where *where,
-                   bool json, FILE *out, trp_error *err);
+                   const struct trp_stage_choice *choices, bool json, FILE *out,
+                   trp_error *err);
 
 /* Prints what a run would do: each stage, parents first, its tasks, profile and
  * command. TRP_EINVAL as the run would tell it. */

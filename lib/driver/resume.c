@@ -18,11 +18,16 @@
  */
 #include "driver/resume.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "core/base/bytes.h"
+#include "driver/glob.h"
+#include "driver/strings.h"
 
 struct chooser {
     const struct trp_resume_request *q;
@@ -108,6 +113,36 @@ static void put_profile(struct printer *p, const struct trp_resource_profile *r)
     }
 }
 
+/* The print of what was put; begins anew. */
+static struct trp_print take_part(struct printer *p)
+{
+    struct trp_print print = print_of(p->b.data, p->b.size);
+    trp_buf_clear(&p->b);
+    return print;
+}
+
+/* The same that print_stage has, part by part. */
+static void print_parts(struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    struct trp_print *v = c->choice[i].parts.v;
+    struct printer p = {{0}, false, false};
+    put_text(&p, s->run);
+    put_texts(&p, s->argv, s->nargv);
+    put_texts(&p, s->wrap, s->nwrap);
+    put_text(&p, s->prelude);
+    put_text(&p, s->cwd);
+    trp_put_u32(&p.b, s->spec.ranks);
+    v[TRP_PART_COMMAND] = take_part(&p);
+    put_pairs(&p, s->env, s->nenv);
+    v[TRP_PART_ENVIRONMENT] = take_part(&p);
+    put_pairs(&p, c->p->params, c->p->nparams);
+    v[TRP_PART_PARAMS] = take_part(&p);
+    put_profile(&p, trp_profiles_get(c->q->profiles, c->q->ids[i]));
+    v[TRP_PART_PROFILE] = take_part(&p);
+    trp_buf_free(&p.b);
+}
+
 static int print_stage(struct chooser *c, uint32_t i)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
@@ -131,6 +166,48 @@ static int print_stage(struct chooser *c, uint32_t i)
     return failed ? trp_error_set(c->err, TRP_ENOMEM, "out of memory for stage %s",
                                   s->name)
                   : 0;
+}
+
+/* Adds path, size and time of what a link or a path leads to; what is not there is left
+ * out. */
+static void put_file(struct trp_buf *b, const char *cwd, const char *path)
+{
+    struct stat st;
+    char *full = trp_path_join(cwd, path);
+    if (full && stat(full, &st) == 0) {
+        bool folder = S_ISDIR(st.st_mode);
+        trp_put_text(b, path);
+        trp_put_s64(b, folder ? -1 : st.st_size);
+        trp_put_s64(b, folder ? 0 : st.st_mtim.tv_sec);
+        trp_put_s64(b, folder ? 0 : st.st_mtim.tv_nsec);
+    }
+    free(full);
+}
+
+struct trp_print trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
+                                 const struct trp_task_values *v)
+{
+    struct trp_buf b = {0};
+    if (!s->ninputs && (s->foreach != TRP_FOREACH_FILES || !v->item))
+        return (struct trp_print){0, 0};
+    trp_put_u8(&b, 1);
+    if (!s->ninputs)
+        put_file(&b, cwd, v->item);
+    for (uint32_t i = 0; i < s->ninputs; i++) {
+        char **files, *pattern;
+        size_t n;
+        bool none;
+        pattern = trp_output_expand(s->inputs[i], v, &none);
+        if (pattern && trp_glob(cwd, pattern, &files, &n, NULL) == 0) {
+            for (size_t k = 0; k < n; k++)
+                put_file(&b, cwd, files[k]);
+            trp_glob_free(files, n);
+        }
+        free(pattern);
+    }
+    struct trp_print print = print_of(b.data, b.size);
+    trp_buf_free(&b);
+    return print;
 }
 
 struct trp_print trp_task_id(const char *stage, const struct trp_task_values *v)
@@ -229,18 +306,49 @@ static void drop_stage(struct chooser *c, uint32_t i)
         trp_done_log_drop_stage(c->q->log, c->p->stages[i].name);
 }
 
-/* Whether a stage above runs again, so that no task of stage `i` can be done. Parents
- * with `each` are asked task by task where that can be known. */
-static bool above_touched(const struct chooser *c, uint32_t i)
+/* Why what was done of a stage is to be done again. The first reason stands. */
+static void because(struct chooser *c, uint32_t i, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void because(struct chooser *c, uint32_t i, const char *fmt, ...)
+{
+    struct trp_stage_choice *choice = &c->choice[i];
+    va_list args;
+    if (*choice->why)
+        return;
+    va_start(args, fmt);
+    vsnprintf(choice->why, sizeof choice->why, fmt, args);
+    va_end(args);
+}
+
+/* Which parts of what a stage is have changed. */
+static void because_of_parts(struct chooser *c, uint32_t i)
+{
+    static const char *const words[TRP_PARTS] = {"its command", "its env", "params",
+                                                 "its profile"};
+    const struct trp_print_parts *was =
+        trp_done_log_parts(c->q->log, c->p->stages[i].name);
+    char text[64] = "";
+    size_t n = 0;
+    for (int k = 0; was && k < TRP_PARTS; k++)
+        if (was->v[k].high != c->choice[i].parts.v[k].high ||
+            was->v[k].low != c->choice[i].parts.v[k].low)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "",
+                                  words[k]);
+    because(c, i, "%s changed", n ? text : "command, env, params or profile");
+}
+
+/* The stage above that runs again, so that no task of stage `i` can be done; NULL: none.
+ * Parents with `each` are asked task by task where that can be known. */
+static const char *above_touched(const struct chooser *c, uint32_t i)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     for (uint32_t a = 0; a < s->nafter; a++) {
         const struct trp_after *after = &s->after[a];
         if (c->touched[after->index] &&
             !(after->each && c->choice[after->index].done && trp_foreach_known(s)))
-            return true;
+            return after->stage;
     }
-    return false;
+    return NULL;
 }
 
 /* Whether the counterparts above of task `t` do not run. */
@@ -259,7 +367,7 @@ static bool each_done(const struct chooser *c, const struct trp_pipeline_stage *
 static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
-    const struct trp_stage_choice *choice = &c->choice[i];
+    struct trp_stage_choice *choice = &c->choice[i];
     struct trp_task_values v;
     if (!trp_items_values(&choice->items, t, &c->columns, &v))
         return false;
@@ -268,9 +376,21 @@ static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
     const struct trp_done_record *r = trp_done_log_find(c->q->log, id);
     if (!r)
         return false;
-    if (r->print.high == print.high && r->print.low == print.low &&
-        each_done(c, s, t) && trp_outputs_unchanged(&r->outputs, c->q->cwd))
+    struct trp_print inputs = {0, 0};
+    const char *changed = trp_outputs_changed(&r->outputs, c->q->cwd);
+    if (r->inputs.high || r->inputs.low)
+        inputs = trp_task_inputs(s, c->q->cwd, &v);
+    if (r->print.high != print.high || r->print.low != print.low)
+        because_of_parts(c, i);
+    else if (!each_done(c, s, t))
+        because(c, i, "the tasks before them run again");
+    else if (changed)
+        because(c, i, "output %.200s changed", changed);
+    else if (inputs.high != r->inputs.high || inputs.low != r->inputs.low)
+        because(c, i, "inputs of task %u changed", t);
+    else
         return true;
+    choice->nagain++;
     trp_done_log_drop_task(c->q->log, id);
     return false;
 }
@@ -281,9 +401,21 @@ static int find_done(struct chooser *c, uint32_t i)
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     struct trp_stage_choice *choice = &c->choice[i];
     const struct trp_outputs *left = trp_done_log_stage_outputs(c->q->log, s->name);
-    if (c->forced[i] || above_touched(c, i) ||
-        (left && !trp_outputs_unchanged(left, c->q->cwd))) {
+    const char *above = above_touched(c, i);
+    const char *changed = left ? trp_outputs_changed(left, c->q->cwd) : NULL;
+    bool had = trp_done_log_has_stage(c->q->log, s->name);
+    if (had && c->forced[i])
+        because(c, i, "--force");
+    else if (had && s->always)
+        because(c, i, "always: true");
+    else if (had && above)
+        because(c, i, "stage %.64s runs again", above);
+    else if (had && changed)
+        because(c, i, "output %.200s changed", changed);
+    if (c->forced[i] || s->always || above || changed) {
         drop_stage(c, i);
+        if (trp_foreach_known(s)) /* to be told */
+            trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL);
         return 0;
     }
     /* What is wrong with its foreach is told when the stage starts. */
@@ -353,8 +485,10 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
     c.forced = marks + 2 * (size_t)n;
     c.touched = marks + 3 * (size_t)n;
     int r = read_options(&c);
-    for (uint32_t i = 0; i < n && r == 0; i++)
+    for (uint32_t i = 0; i < n && r == 0; i++) {
         r = print_stage(&c, i);
+        print_parts(&c, i);
+    }
     for (uint32_t k = 0; k < n && r == 0; k++)
         r = choose_stage(&c, c.p->order[k]);
     if (r == 0 && q->log)
@@ -368,6 +502,23 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
     tidy(&c);
     *ret = c.choice;
     return 0;
+}
+
+bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice *v,
+                           uint32_t stage, char *buf, size_t size)
+{
+    const struct trp_stage_choice *c = &v[stage];
+    const char *name = p->stages[stage].name;
+    if (!c->runs || !*c->why)
+        return false;
+    if (c->nagain)
+        snprintf(buf, size, "stage %s: %u task%s that %s done %s to run again: %s",
+                 name, c->nagain, c->nagain == 1 ? "" : "s",
+                 c->nagain == 1 ? "was" : "were", c->nagain == 1 ? "is" : "are",
+                 c->why);
+    else
+        snprintf(buf, size, "stage %s is to run again: %s", name, c->why);
+    return true;
 }
 
 void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n)

@@ -3,7 +3,8 @@
  *
  * With --resume a task is done when stage, item, command, environment and profile are
  * the same as when it succeeded, no stage above it runs again, and every file that
- * matched `outputs` then is still there with the same size and time. A stage all of
+ * matched `outputs` then is still there with the same size and time, and so are those
+ * of `inputs`. A stage that is to run `always` does, with all its tasks. A stage all of
  * whose tasks are done does not run at all. With `each`, a task asks only whether its
  * own counterpart above runs again.
  *
@@ -42,9 +43,12 @@ struct trp_stage_choice {
     bool runs;              /* has a task to run */
     struct trp_items items; /* when they were needed for the choice */
     uint8_t *done;          /* per task, or NULL: none is done */
-    uint32_t ndone;
+    uint32_t ndone, nagain; /* nagain: were done, and are to be done again */
     struct trp_print print; /* of its command, environment and profile */
     bool by_index, by_count;
+    struct trp_print_parts parts;
+    char why
+        [320]; /* what was done is to be done again, because of this; "": nothing is */
 };
 
 /* Chooses; *ret has an entry per stage of the pipeline. Writes to the log which records
@@ -52,7 +56,15 @@ struct trp_stage_choice {
  * when nothing is left between --from and --until. */
 int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choice **ret,
                       trp_error *err);
+/* "stage s: 3 of 4 tasks are done again: its command changed"; false: nothing that was
+ * done is. */
+bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice *v,
+                           uint32_t stage, char *buf, size_t size);
 void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n);
+
+/* What files a task reads, and what they are now; 0: it names none. */
+struct trp_print trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
+                                 const struct trp_task_values *v);
 
 /* Which task it is, and what it runs. */
 struct trp_print trp_task_id(const char *stage, const struct trp_task_values *v);

@@ -14,9 +14,9 @@ static int plan_text(const char *yaml, bool json, char **ret_text, trp_error *er
     g_assert_cmpint(trp_pipeline_options(p, o, NULL), ==, 0);
     FILE *out = open_memstream(ret_text, &size);
     err->text[0] = '\0';
-    int r =
-        trp_plan_print(p, o, NULL, &(struct trp_pool_list){0}, "over nothing",
-                       &(struct trp_cluster_where){.local_cores = 2}, json, out, err);
+    int r = trp_plan_print(p, o, NULL, &(struct trp_pool_list){0}, "over nothing",
+                           &(struct trp_cluster_where){.local_cores = 2}, NULL, json,
+                           out, err);
     fclose(out);
     trp_options_free(o);
     trp_pipeline_free(p);

@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# Runs as make has them: what is done again, why, and what is not.
+load drill
+
+pipeline() {
+    cat >p.yaml <<'Y'
+troupe: 1
+name: mk
+params: {k: 1}
+stages:
+  - {name: a, foreach: {files: "in/*.txt"}, outputs: ["out/$TROUPE_TASK"], run: 'mkdir -p out; cp "$TROUPE_ITEM" out/$TROUPE_TASK; echo a$TROUPE_TASK >>ran'}
+  - {name: b, inputs: [ref.fa, "parts/*"], run: 'echo b >>ran'}
+  - {name: c, after: [a], run: 'echo c $TROUPE_PARAM_k >>ran'}
+Y
+    mkdir in parts
+    touch in/0.txt in/1.txt in/2.txt ref.fa parts/0
+}
+
+# again OPTION…: what a resumed run does.
+again() {
+    rm -f ran
+    troupe run --local=2 --resume r "$@" >out.txt 2>err.txt || return 1
+    sort ran 2>/dev/null | tr '\n' ' '
+}
+
+planned() {
+    troupe plan --resume r --local=2 "$@" | sed '1,/^of /d'
+}
+
+@test "an edited input, output or stage is done again, with what comes after it, and nothing else" {
+    pipeline
+    run -0 troupe run --local=2 --run-name r p.yaml
+    [ "$(again)" = "" ]
+    [ "$(planned | sort | tr '\n' ';')" = "a: does not run;b: does not run;c: does not run;" ]
+    sleep 0.01
+    echo x >>in/1.txt
+    [ "$(planned | tr '\n' ';')" = "a: 2 tasks are done, 1 of 3 runs: inputs of task 1 changed;b: does not run;c: 1 of 1 runs: stage a runs again;" ]
+    [ "$(planned)" = "$(planned)" ] # looking changes nothing
+    [ "$(again)" = "a1 c 1 " ]
+    grep -qx 'troupe: stage a: 1 task that was done is to run again: inputs of task 1 changed' err.txt
+    grep -qx 'troupe: stage c is to run again: stage a runs again' err.txt
+    echo x >>ref.fa
+    [ "$(again)" = "b " ]
+    touch parts/1 # one more that matches
+    [ "$(again)" = "b " ]
+    rm out/2
+    [ "$(again)" = "a2 c 1 " ]
+    # The file is read again.
+    sed -i "s/echo b >>ran/echo bb >>ran/" p.yaml
+    [ "$(planned | sed -n 2p)" = "b: 1 of 1 runs: its command changed" ]
+    [ "$(again)" = "bb " ]
+    grep -q 'stage b: 1 task that was done is to run again: its command changed' err.txt
+    sed -i "s/name: b,/name: b, env: {X: 1},/" p.yaml
+    [ "$(again)" = "bb " ]
+    grep -q ': its env changed$' err.txt
+    [ "$(again --param k=2)" = "a0 a1 a2 bb c 2 " ]
+    grep -q 'stage a: 3 tasks that were done are to run again: params changed' err.txt
+    [ "$(again)" = "" ]
+    run -0 troupe plan --resume r --local=2 --json --param k=3
+    [ "$(grep -c '"why": "params changed"' <<<"$output")" = 2 ]
+    [ "$(grep -c '"run": 3' <<<"$output")" = 1 ]
+    run -0 troupe run --dry-run --resume r --local=2 --param k=3
+    [[ "$output" == *"a: 3 of 3 run: params changed"* ]]
+}
+
+@test "a run whose pipeline is gone, or another one, goes on only when it is told so" {
+    pipeline
+    run -0 troupe run --local=2 --run-name r p.yaml
+    sed -i 's/echo b /echo new /' p.yaml
+    [ "$(again --as-it-was)" = "" ]
+    mv p.yaml q.yaml
+    run -2 troupe run --resume r
+    [[ "$output" == "troupe: p.yaml: the pipeline of troupe-runs/r is not there any more"*"--as-it-was"* ]]
+    [ "$(again --as-it-was)" = "" ]
+    [ "$(again q.yaml)" = "new " ]
+    printf 'troupe: 1\nname: other\nstages:\n  - {name: z, run: x}\n' >o.yaml
+    run -2 troupe run --resume r o.yaml
+    [[ "$output" == "troupe: o.yaml: other is another pipeline than that of troupe-runs/r"* ]]
+    run -2 troupe plan --resume r o.yaml
+    run -2 troupe run --as-it-was o.yaml
+    run -2 troupe run --resume r --as-it-was o.yaml
+    # One of another name with a stage of it is the same, renamed.
+    sed -i 's/name: mk/name: renamed/' q.yaml
+    [ "$(again q.yaml)" = "" ]
+}
+
+@test "always: the stage runs at every resume, and what comes after it" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: a, run: 'echo a >>ran'}
+  - {name: b, always: true, run: 'echo b >>ran'}
+  - {name: c, after: [a, b], run: 'echo c >>ran'}
+Y
+    run -0 troupe run --local=2 --run-name r p.yaml
+    [ "$(again)" = "b c " ]
+    [ "$(again)" = "b c " ]
+    grep -q 'stage b is to run again: always: true' err.txt
+    [ "$(planned | tr '\n' ';')" = "a: does not run;b: 1 of 1 runs: always: true;c: 1 of 1 runs: stage b runs again;" ]
+}
