@@ -22,6 +22,7 @@
 #include "commands.h"
 #include "driver/done_log.h"
 #include "driver/fit.h"
+#include "driver/pipeline_settings.h"
 #include "driver/plan_print.h"
 #include "driver/resume.h"
 #include "driver/strings.h"
@@ -34,8 +35,6 @@
 #include "requeue.h"
 #include "run_call.h"
 #include "run_make.h"
-
-enum { PIPELINE_MAX = 64 << 20 }; /* bytes of a file that is compared */
 
 /* Everything that one call of `troupe run` holds. */
 struct run {
@@ -130,16 +129,8 @@ static int find_pipeline(struct run *r, trp_error *err)
 static int check_same(const struct run *r, trp_error *err)
 {
     const trp_pipeline *now = r->settings.pipeline;
-    const struct trp_pipeline_inputs in = {r->earlier->params, r->earlier->nparams};
-    char path[4300];
     trp_pipeline *was = NULL;
-    snprintf(path, sizeof path, "%s/state/pipeline.yaml", r->folder->path);
-    FILE *f = trp_held_fopen(path, "r");
-    char *text = f ? malloc((size_t)PIPELINE_MAX) : NULL;
-    size_t n = text ? fread(text, 1, PIPELINE_MAX, f) : 0;
-    if (f)
-        fclose(f);
-    bool same = trp_pipeline_read(path, text ? text : "", n, &in, &was, NULL) < 0 ||
+    bool same = trp_pipeline_stored(r->earlier, &was, NULL) < 0 ||
                 strcmp(was->name, now->name) == 0;
     for (uint32_t i = 0; !same && i < now->nstages; i++)
         for (uint32_t k = 0; !same && k < was->nstages; k++)
@@ -151,7 +142,6 @@ static int check_same(const struct run *r, trp_error *err)
                                     "without --resume",
                                     now->file, now->name, r->folder->shown, was->name);
     trp_pipeline_free(was);
-    free(text);
     return code;
 }
 

@@ -55,8 +55,8 @@ static int read_included(void *context, const char *file, char **ret_text,
     return code;
 }
 
-static int read_pipeline(const struct trp_run_spec *spec, trp_pipeline **ret,
-                         trp_error *err)
+int trp_pipeline_stored(const struct trp_run_spec *spec, trp_pipeline **ret,
+                        trp_error *err)
 {
     const char *shown = spec->pipeline ? spec->pipeline : spec->pipeline_copy;
     struct included_reader reader = {spec->run_dir, 0};
@@ -90,7 +90,7 @@ int trp_pipeline_settings_load(const struct trp_run_spec *spec,
                                struct trp_pipeline_settings *ret, trp_error *err)
 {
     struct trp_pipeline_settings s = {0};
-    int r = read_pipeline(spec, &s.pipeline, err);
+    int r = trp_pipeline_stored(spec, &s.pipeline, err);
     if (r == 0)
         r = trp_site_load(spec->site && *spec->site ? spec->site : NULL, &s.site, err);
     if (r == 0)

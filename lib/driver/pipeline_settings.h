@@ -24,6 +24,10 @@ struct trp_pipeline_settings {
     struct trp_pool_list pools;
 };
 
+/* A run's pipeline as it was stored when the run began, with what it includes. Codes as of
+ * trp_pipeline_load. */
+int trp_pipeline_stored(const struct trp_run_spec *spec, trp_pipeline **ret,
+                        trp_error *err);
 /* The pipeline is RUN/state/pipeline.yaml, called in messages as the user called it.
  * Fills *ret; on failure there is nothing to free. */
 int trp_pipeline_settings_load(const struct trp_run_spec *spec,
