@@ -186,6 +186,14 @@ static int64_t start_due(const struct trp_peer *p)
                : INT64_MAX;
 }
 
+/* Guards are of Troupe itself, also where the driver is a program of the user's: they say
+ * hello and no more. */
+static bool is_ours(const trp_channel *c, const struct trp_hello *h, uint32_t wire)
+{
+    bool guard = c->config.guards && h->executor >= c->config.guards;
+    return wire == TRP_WIRE_VERSION && (guard || strcmp(h->build, c->build) == 0);
+}
+
 int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
 {
     trp_channel *c = p->channel;
@@ -205,7 +213,7 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
     if (!wanted) {
         snprintf(text, sizeof text, "executor %u is not expected", h.executor);
         trp_admission_refuse(p, false, text);
-    } else if (wire != TRP_WIRE_VERSION || strcmp(h.build, c->build) != 0) {
+    } else if (!is_ours(c, &h, wire)) {
         snprintf(
             text, sizeof text,
             "executor %u on %s runs another build: it is %s (wire version %u), the "

@@ -89,3 +89,17 @@ reads_with() {
     [ "$copies" -ge 1 ]
     nothing_left node1 node2 node3
 }
+
+# Its guard is another program than its driver: that of a pipeline is the same.
+@test "an additional job of a C program is kept while its tasks run" {
+    submit alice -N1 -n1 -c1 --mem=1500 -- "$TROUPE" run --set executor.memory=300m \
+        --set alloc.max_executors=3 -- "$programs/sleepy" 6 8000
+    run -0 finished 90
+    [[ "$output" == *"slept 6"* && "$output" != *cancelled* ]]
+    local log=troupe-runs/last/events.jsonl
+    grep SparkListenerTaskEnd $log >ends
+    [ "$(wc -l <ends)" = 6 ]
+    [ "$(grep -c '"Reason":"Success"' ends)" = 6 ]
+    grep -q '"TroupeSlurmJob".*"Further":true' $log
+    nothing_left node1 node2 node3
+}
