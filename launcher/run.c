@@ -104,11 +104,16 @@ static bool was_requeued(void)
     return again && strcmp(again, "0") != 0 && getenv("SLURM_JOB_ID");
 }
 
+static bool takes_stored(const struct run *r)
+{
+    return r->call.as_it_was || was_requeued();
+}
+
 /* The pipeline of a resumed run, when none is given. */
 static int find_pipeline(struct run *r, trp_error *err)
 {
     const char *file = r->earlier->pipeline;
-    if (r->call.as_it_was || was_requeued()) {
+    if (takes_stored(r)) {
         char stored[4300], name[4300];
         snprintf(stored, sizeof stored, "%s/state/pipeline.yaml", r->folder->path);
         if (trp_held_name(stored, name, sizeof name))
@@ -161,6 +166,8 @@ static int open_earlier(struct run *r, trp_error *err)
         code = find_pipeline(r, err);
         c->settings.pipeline = r->stored;
         c->settings.shown = r->earlier->pipeline;
+        c->settings.cwd = r->earlier->cwd;
+        c->settings.stored = takes_stored(r);
     }
     return code < 0 ? code : keep_settings(r, err);
 }

@@ -13,6 +13,7 @@
 
 #include "conf/wording.h"
 #include "core/base/array.h"
+#include "driver/strings.h"
 #include "os/whole_file.h"
 
 enum { CORES_MAX = 1 << 16 };
@@ -144,14 +145,21 @@ static int read_included(void *context, const char *file, char **ret_text,
 {
     struct included_reader *r = context;
     struct trp_settings *s = r->s;
-    char *stored = NULL;
-    if (!TRP_ARRAY_GROW(s->included, s->nincluded, s->included_room) ||
-        (r->q->shown && asprintf(&stored, "%.*s/include.%u",
-                                 (int)(strrchr(r->q->pipeline, '/') - r->q->pipeline),
-                                 r->q->pipeline, s->nincluded) < 0))
+    char *path = NULL;
+    if (r->q->stored) {
+        if (asprintf(&path, "%.*s/include.%u",
+                     (int)(strrchr(r->q->pipeline, '/') - r->q->pipeline),
+                     r->q->pipeline, s->nincluded) < 0)
+            path = NULL;
+    } else {
+        path = r->q->cwd ? trp_path_join(r->q->cwd, file) : strdup(file);
+    }
+    if (!path || !TRP_ARRAY_GROW(s->included, s->nincluded, s->included_room)) {
+        free(path);
         return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
-    int code = read_file(stored ? stored : file, ret_text, ret_size, err);
-    free(stored);
+    }
+    int code = read_file(path, ret_text, ret_size, err);
+    free(path);
     if (code < 0)
         return code;
     char *copy = malloc(*ret_size + 1);

@@ -22,6 +22,8 @@ struct trp_settings_request {
     const char *site;     /* --site, or NULL */
     const char *pipeline; /* file, or NULL */
     const char *shown;    /* its name in messages; NULL: as `pipeline` */
+    const char *cwd;      /* what that name is relative to; NULL: the working folder */
+    bool stored;          /* it is the copy in a run folder, with what it includes */
     const char *sets[TRP_SETTINGS_WORDS];
     uint32_t nsets; /* --set KEY=VALUE */
     const char *params[TRP_SETTINGS_WORDS];

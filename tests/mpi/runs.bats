@@ -254,10 +254,12 @@ Y
     [[ "$output" == *'p.yaml:5:39: warning: stage last: no run sets TROUPE_PARAM_wrd; did you mean "TROUPE_PARAM_word"?'* ]]
     [[ "$output" == *"common/a.yaml:4:11: stage first: task "* ]]
     rm -r common && touch go
-    run -0 troupe run --local=2 --resume r
+    run -2 troupe run --local=2 --resume r
+    [[ "$output" == *"p.yaml:2:11: included: "*"common/a.yaml: cannot be read: No such file"* ]]
+    run -0 troupe run --local=2 --as-it-was --resume r
     [ "$(cat troupe-runs/r/logs/last/0.*.out)" = hello ]
     run -2 troupe plan p.yaml
-    [[ "$output" == *"p.yaml:2:11: included: common/a.yaml: cannot be read: No such file"* ]]
+    [[ "$output" == *"p.yaml:2:11: included: "*"common/a.yaml: cannot be read: No such file"* ]]
 }
 
 @test "logs of either form are shown by their addresses; a crash leaves what was written" {
