@@ -277,5 +277,6 @@ answer_newer() {
     wait_until 10 on head bash -c ': </dev/tcp/localhost/7999'
     unanswered "$TROUPE" check
     kill $!
+    echo "said: $stderr"
     [ "$stderr" = "troupe: slurmctld is not understood by libslurm ${slurm%.*}, for which Troupe was built; build it with the headers of slurmctld's Slurm" ]
 }
