@@ -246,7 +246,7 @@ static int copy_frame(const struct trp_task_log *l, FILE *in, uint64_t from, FIL
 int trp_task_log_copy(const struct trp_task_log *l, uint64_t from, FILE *out,
                       uint64_t *ret_end, trp_error *err)
 {
-    uint64_t end;
+    uint64_t end = from;
     FILE *in = fopen(l->path, "re");
     if (!in)
         return cannot_read(l, strerror(errno), err);
