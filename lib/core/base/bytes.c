@@ -47,8 +47,10 @@ bool trp_buf_grow(struct trp_buf *b, size_t n)
 
 void trp_put_raw(struct trp_buf *b, const void *p, size_t n)
 {
+    if (n == 0)
+        return; /* perhaps there is no memory yet */
     uint8_t *at = trp_buf_reserve(b, n);
-    if (at && n > 0)
+    if (at)
         memcpy(at, p, n);
 }
 
