@@ -86,6 +86,7 @@ struct trp_driver_location {
     uint32_t *servers; /* executors */
     uint32_t nservers, servers_cap;
     uint64_t changed; /* the last change of these, in the order of all */
+    bool unserved;    /* it was read when nobody served it */
 };
 
 /* The location of each map task's output, and the attempt that made it. */

@@ -41,6 +41,18 @@ static void send_to(trp_driver *d, const struct trp_executor_record *x,
     trp_buf_free(take);
 }
 
+/* Whether outputs lie on its host which it will serve, unless nobody did so once before:
+ * executors of one shape come and go there, and the next would find none again. */
+static bool has_to_serve(const trp_driver *d, const struct trp_executor_record *x)
+{
+    for (uint32_t i = 0; x->host && i < d->nlocations; i++) {
+        const struct trp_driver_location *l = &d->locations[i];
+        if (l->is.ino && !l->unserved && strcmp(l->is.host, x->host) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Of a batch job's nodes the driver knows none by a path, but for the site's. */
 void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x)
 {
@@ -48,7 +60,7 @@ void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x)
     const bool elastic = d->config.mode == TRP_DRIVER_ELASTIC;
     const struct trp_site *site = elastic ? d->config.site : NULL;
     const bool own_disk = elastic && (d->config.where.batch || (site && site->scratch));
-    const bool on_node = own_disk && !d->files_unserved;
+    const bool on_node = own_disk && (!d->files_unserved || has_to_serve(d, x));
     struct trp_buf b = {0};
     struct trp_files_order o = {
         .parent = on_node && site && site->scratch ? site->scratch : own,
@@ -179,12 +191,13 @@ bool trp_driver_unserved(trp_driver *d, const struct trp_location *at)
     char text[400];
     if (at->ino == 0 || d->locations[at->number].nservers > 0)
         return false;
+    d->locations[at->number].unserved = true;
     if (d->files_unserved)
         return true;
     d->files_unserved = true;
     snprintf(text, sizeof text,
-             "no executor on %.200s serves its map outputs: from now on executors that "
-             "come leave theirs in the run's folder",
+             "no executor on %.200s serves its map outputs: from now on those of "
+             "executors that come there, or to new hosts, lie in the run's folder",
              at->host);
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
     return true;
