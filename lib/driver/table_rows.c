@@ -134,10 +134,12 @@ static int take_names(const struct trp_table_rows *t, struct trp_text header,
 {
     struct trp_buf b = {0};
     const char *at = header.data;
-    for (uint32_t i = 0; trp_row_cell(&at, t->csv, &b); i++)
+    while (trp_row_cell(&at, t->csv, &b))
         trp_put_u8(&b, 0);
-    if (b.failed)
+    if (b.failed) {
+        trp_buf_free(&b);
         return TRP_ENOMEM;
+    }
     memcpy(header.data, b.data, b.size); /* quotes and commas make room for the NULs */
     trp_buf_free(&b);
     char *name = header.data;
