@@ -13,6 +13,7 @@
 
 #include "args.h"
 #include "conf/wording.h"
+#include "core/base/array.h"
 #include "run_call.h"
 
 enum option { PRINT = 1, RUN_NAME, RESUME, RUNS, OTHER };
@@ -86,12 +87,9 @@ static const struct trp_line line = {
 static int add_sbatch(struct trp_submit_call *c, const char *name, size_t length,
                       const char *value, trp_error *err)
 {
-    struct trp_sbatch_option *v =
-        reallocarray(c->sbatch, (size_t)c->nsbatch + 1, sizeof *v);
-    if (!v)
+    if (!TRP_ARRAY_GROW(c->sbatch, c->nsbatch, c->sbatch_capacity))
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    c->sbatch = v;
-    v += c->nsbatch++;
+    struct trp_sbatch_option *v = &c->sbatch[c->nsbatch++];
     snprintf(v->name, sizeof v->name, "%.*s", (int)length, name);
     v->value = value;
     return 0;
@@ -315,7 +313,7 @@ void trp_submit_call_free(struct trp_submit_call *c)
     trp_strings_free(&c->sbatch_words);
     free(c->sbatch);
     c->sbatch = NULL;
-    c->nsbatch = 0;
+    c->nsbatch = c->sbatch_capacity = 0;
 }
 
 const char *trp_submit_sbatch(const struct trp_submit_call *c, const char *name)

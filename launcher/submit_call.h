@@ -24,7 +24,7 @@ struct trp_submit_call {
     const char *runs;              /* --runs-dir; NULL: not given */
     struct trp_strings run;        /* `run`'s own options but those three, as words */
     struct trp_sbatch_option *sbatch; /* in order */
-    uint32_t nsbatch;
+    uint32_t nsbatch, sbatch_capacity;
     struct trp_strings sbatch_words; /* the same as they were written */
     char **app;                      /* program and arguments; NULL: a pipeline */
 };

@@ -31,6 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/tree.h"
 #include "plugin/as_user.h"
 
@@ -41,13 +42,6 @@ enum {
     ID = 16,     /* bytes of a job's id as text */
     MOUNTS = 16, /* over one folder */
 };
-
-static time_t now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec;
-}
 
 /* ---- places that are root's ---- */
 
@@ -148,7 +142,7 @@ static bool remove_going(int going, const char *name, time_t until)
     if (unlinkat(going, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return true;
     int folder = openat(going, name, FOLDER);
-    time_t left = until - now_s();
+    time_t left = until - trp_clock_ms() / 1000;
     if (folder < 0)
         return false;
     if (fstat(folder, &st) == 0 && left > 0)
@@ -282,7 +276,7 @@ static int make_folder(const char *records, int jobs, const struct trp_node_job 
     bool kept = there && st.stx_uid == job->uid &&
                 (read_record(records, job->id, path) == 0 || trp_strays_any(job));
     if (there && !kept)
-        code = remove_folder(jobs, name, now_s() + SWEEP_S, err);
+        code = remove_folder(jobs, name, trp_clock_ms() / 1000 + SWEEP_S, err);
     if (stamp >= 0)
         close(stamp);
     if (kept)
@@ -366,7 +360,7 @@ int trp_scratch_end(const char *records, const struct trp_node_job *job,
     if (jobs >= 0) {
         /* Slurm does not always know whose job it was. */
         owner_of(jobs, slash + 1, job->id, &owner);
-        r = clean(jobs, slash + 1, &owner, now_s() + seconds, err);
+        r = clean(jobs, slash + 1, &owner, trp_clock_ms() / 1000 + seconds, err);
         close(jobs);
     }
     snprintf(record, sizeof record, "%s/%u", records, job->id);
@@ -431,7 +425,7 @@ static void sweep_going(struct sweep *s, const char *name)
 static void each_entry(struct sweep *s, int fd, void (*f)(struct sweep *, const char *))
 {
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    for (struct dirent *e; d && now_s() <= s->until && (e = readdir(d));)
+    for (struct dirent *e; d && trp_clock_ms() / 1000 <= s->until && (e = readdir(d));)
         f(s, e->d_name);
     if (d)
         closedir(d);
@@ -449,7 +443,7 @@ int trp_scratch_sweep(const char *records, const char *parent, trp_job_here_fn *
                       .jobs = jobs,
                       .here = here,
                       .context = context,
-                      .until = now_s() + SWEEP_S,
+                      .until = trp_clock_ms() / 1000 + SWEEP_S,
                       .err = err};
     int lock = begin_sweep(records, err);
     if (lock >= 0) {

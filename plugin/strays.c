@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "plugin/as_user.h"
 
 enum { LEVELS = 6, KILL_S = 5, LOOK_NS = 5000000 };
@@ -181,13 +182,9 @@ static bool kill_one(pid_t pid, const struct trp_node_job *job)
 static int kill_all(void *context)
 {
     const struct trp_node_job *job = context;
-    struct timespec begin, now;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    now = begin;
-    while (each_process(job, kill_one) > 0 && now.tv_sec - begin.tv_sec < KILL_S) {
+    const int64_t until = trp_clock_ms() + KILL_S * 1000;
+    while (each_process(job, kill_one) > 0 && trp_clock_ms() < until)
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    }
     return 0;
 }
 

@@ -297,20 +297,6 @@ static void runner_run(void *stage, const struct trp_task_info *info,
                        const uint8_t *input, uint32_t input_size,
                        struct trp_function_result *ret)
 {
-    ret->status = 0;
-    ret->mistake = false;
-    ret->fetch.failed = false;
-    ret->fetch.more = NULL;
-    ret->fetch.nmore = 0;
-    ret->has_data = false;
-    ret->data = (struct trp_end_data){0};
-    ret->result = NULL;
-    ret->result_size = 0;
-    ret->added = NULL;
-    ret->nadded = 0;
-    ret->in_file = false;
-    ret->records_in = ret->records_out = ret->bytes_in = ret->bytes_out = 0;
-    ret->error[0] = '\0';
     struct trp_flow *f = flow_of_thread();
     if (!f) {
         ret->status = TRP_ENOMEM;

@@ -21,6 +21,7 @@
 #include <utlist.h>
 
 #include "comm/channel.h"
+#include "core/base/array.h"
 #include "data/block_call.h"
 #include "os/clock.h"
 
@@ -45,8 +46,8 @@ struct trp_block_client {
         char **endpoints;
         uint32_t n;
     } * servers;
-    uint32_t nservers; /* locations that there are servers of, or were */
-    bool news;         /* of these, since the last round */
+    uint32_t nservers, servers_capacity; /* locations that have servers, or had */
+    bool news;                           /* of these, since the last round */
     bool stop;
 };
 
@@ -225,13 +226,7 @@ int trp_fetch_wait(trp_block_client *c, struct trp_fetch *f, const volatile int 
     int rc = 0;
     pthread_mutex_lock(&c->lock);
     while (!f->done && rc == 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += LOOK_MS * MS;
-        if (until.tv_nsec >= 1000 * MS) {
-            until.tv_nsec -= 1000 * MS;
-            until.tv_sec++;
-        }
+        struct timespec until = trp_clock_after(LOOK_MS * MS);
         pthread_cond_timedwait(&c->changed, &c->lock, &until);
         rc = !f->done && trp_is_killed(killed) ? TRP_ECANCELLED : 0;
     }
@@ -272,14 +267,10 @@ int trp_block_client_learn(trp_block_client *c, uint32_t location,
     for (uint32_t i = 0; good && i < n; i++)
         good = (fresh.endpoints[i] = strdup(endpoints[i])) != NULL;
     pthread_mutex_lock(&c->lock);
-    if (good && location >= c->nservers) {
-        struct servers *more = (struct servers *)reallocarray(
-            c->servers, (size_t)location + 1, sizeof *more);
-        good = more != NULL;
-        c->servers = more ? more : c->servers;
-        while (good && c->nservers <= location)
-            c->servers[c->nservers++] = (struct servers){0};
-    }
+    good = good && TRP_ARRAY_RESERVE_ZEROED(c->servers, c->servers_capacity,
+                                            (uint64_t)location + 1);
+    if (good && location >= c->nservers)
+        c->nservers = location + 1;
     old = fresh;
     if (good) {
         old = c->servers[location];

@@ -8,7 +8,6 @@
  * does it. Of a job that is short in itself that is a quarter at most.
  */
 #include <stdio.h>
-#include <time.h>
 
 #include "driver/driver_state.h"
 #include "os/clock.h"
@@ -18,10 +17,8 @@
 void trp_driver_ends(void *context, int64_t when)
 {
     trp_driver *d = context;
-    struct timespec wall;
     d->now = trp_clock_ns();
-    clock_gettime(CLOCK_REALTIME, &wall);
-    int64_t left = (when - (int64_t)wall.tv_sec) * TRP_DRIVER_SECOND;
+    int64_t left = when * TRP_DRIVER_SECOND - trp_clock_wall_ns();
     int64_t reserve = left / 4 < RESERVE_NS ? left / 4 : RESERVE_NS;
     d->ends_wall = when;
     d->time_up = when ? d->now + left - reserve : INT64_MAX;
@@ -34,10 +31,8 @@ void trp_driver_ends(void *context, int64_t when)
 void trp_driver_executor_ends(void *context, trp_executor_id executor, int64_t when)
 {
     trp_driver *d = context;
-    struct timespec wall;
     d->now = trp_clock_ns();
-    clock_gettime(CLOCK_REALTIME, &wall);
-    int64_t left = (when - (int64_t)wall.tv_sec) * TRP_DRIVER_SECOND - wall.tv_nsec;
+    int64_t left = when * TRP_DRIVER_SECOND - trp_clock_wall_ns();
     struct trp_event ev = {
         .kind = TRP_EVENT_ENDS,
         .ends = {.executor = executor, .at_ns = when ? d->now + left : INT64_MAX}

@@ -408,15 +408,14 @@ static void put_text(trp_done_log *l, const char *fmt, ...)
 
 static void put_path(trp_done_log *l, const char *path)
 {
-    static const char digits[] = "0123456789ABCDEF";
+    char escaped[4];
     for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
         if (*p > ' ' && *p < 127 && !strchr("%\"\\", *p)) {
             trp_put_u8(&l->line, *p);
             continue;
         }
-        trp_put_u8(&l->line, '%');
-        trp_put_u8(&l->line, (uint8_t)digits[*p >> 4]);
-        trp_put_u8(&l->line, (uint8_t)digits[*p & 15]);
+        trp_escape(*p, escaped);
+        trp_put_raw(&l->line, escaped, 3);
     }
 }
 

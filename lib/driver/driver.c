@@ -295,6 +295,7 @@ static void driver_free(trp_driver *d)
     free(d->stages);
     free(d->jobs);
     trp_driver_kept_free(d);
+    trp_driver_locations_free(d);
     free(d->to_flush);
     free(d->secret_file);
     free(d->run_name);
@@ -317,7 +318,6 @@ static int64_t records_ns(const trp_options *o)
 int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,
                    trp_error *err)
 {
-    struct timespec wall;
     trp_driver *d = calloc(1, sizeof(*d));
     if (!d)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the driver");
@@ -335,9 +335,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     d->network_timeout_ns = trp_options_time_ns(d->options, "network.timeout");
     d->heartbeat_ns = trp_options_time_ns(d->options, "executor.heartbeatInterval");
     d->records_ns = records_ns(d->options);
-    clock_gettime(CLOCK_REALTIME, &wall);
-    d->wall_offset =
-        (int64_t)wall.tv_sec * TRP_DRIVER_SECOND + wall.tv_nsec - trp_clock_ns();
+    d->wall_offset = trp_clock_wall_ns() - trp_clock_ns();
     int rc = d->run_name && d->run_dir && d->baton && d->accumulators && d->shared
                  ? make_parts(d, err)
                  : trp_error_set(err, TRP_ENOMEM, "out of memory for the driver");
@@ -551,12 +549,6 @@ int64_t trp_driver_accumulated(trp_driver *d, uint32_t id)
 const char *trp_driver_shared(const trp_driver *d)
 {
     return d->shared;
-}
-
-trp_stage_id trp_driver_stage(const trp_driver *d, trp_job_id job, uint32_t stage)
-{
-    const struct trp_driver_job *j = job.n < d->njobs ? d->jobs[job.n] : NULL;
-    return (trp_stage_id){j && stage < j->nstages ? j->first + stage : TRP_NONE};
 }
 
 /* ---- ending ---- */

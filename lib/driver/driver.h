@@ -171,9 +171,6 @@ void trp_driver_shares_files(trp_driver *d);
  * it is asked politely. */
 void trp_driver_end_attempts(trp_driver *d);
 
-/* The id an engine stage has, for a stage of a submitted job. */
-trp_stage_id trp_driver_stage(const trp_driver *d, trp_job_id job, uint32_t stage);
-
 /* What ends the whole run (TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM), 0: nothing does. */
 int trp_driver_stopped(const trp_driver *d);
 /* Ends the run: releases executors, ends the event log, writes and prints the summary

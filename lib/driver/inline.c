@@ -324,6 +324,7 @@ static int run_task(trp_inline *in, const struct inline_stage *s, uint32_t task,
         .sync = sync_alone,
         .sync_context = &in->datasets[s->dataset],
     };
+    trp_function_result_clear(&r);
     in->runner->run(s->chain, &info, l.extra, l.extra_size, &r);
     int rc = 0;
     if (r.status)

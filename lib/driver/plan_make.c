@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "conf/yaml.h"
+#include "core/base/array.h"
 #include "core/limits.h"
 #include "driver/fit.h"
 #include "driver/foreach.h"
@@ -42,12 +43,10 @@ static struct trp_plan_profile *find_profile(const struct trp_plan *plan,
 
 static struct trp_plan_profile *new_profile(struct maker *m, const char *name)
 {
-    struct trp_plan_profile *v =
-        reallocarray(m->plan->profile, (size_t)m->plan->nprofiles + 1, sizeof *v);
-    if (!v)
+    struct trp_plan *plan = m->plan;
+    if (!TRP_ARRAY_GROW(plan->profile, plan->nprofiles, plan->profiles_capacity))
         return NULL;
-    m->plan->profile = v;
-    v += m->plan->nprofiles++;
+    struct trp_plan_profile *v = &plan->profile[plan->nprofiles++];
     *v = (struct trp_plan_profile){.name = name};
     return v;
 }

@@ -29,7 +29,7 @@ struct trp_plan {
     const trp_pipeline *p;
     trp_profiles *profiles;
     struct trp_plan_profile *profile;
-    uint32_t nprofiles;
+    uint32_t nprofiles, profiles_capacity;
     struct trp_plan_stage *stage;
     const struct trp_pool_list *pools; /* borrowed; set by plan_print.c */
     trp_error first; /* what is wrong, impossible ones first; code 0: nothing */

@@ -121,17 +121,22 @@ static struct trp_print take_part(struct printer *p)
     return print;
 }
 
+static void put_command(struct printer *p, const struct trp_pipeline_stage *s)
+{
+    put_text(p, s->run);
+    put_texts(p, s->argv, s->nargv);
+    put_texts(p, s->wrap, s->nwrap);
+    put_text(p, s->prelude);
+    put_text(p, s->cwd);
+}
+
 /* The same that print_stage has, part by part. */
 static void print_parts(struct chooser *c, uint32_t i)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     struct trp_print *v = c->choice[i].parts.v;
     struct printer p = {{0}, false, false};
-    put_text(&p, s->run);
-    put_texts(&p, s->argv, s->nargv);
-    put_texts(&p, s->wrap, s->nwrap);
-    put_text(&p, s->prelude);
-    put_text(&p, s->cwd);
+    put_command(&p, s);
     trp_put_u32(&p.b, s->spec.ranks);
     v[TRP_PART_COMMAND] = take_part(&p);
     put_pairs(&p, s->env, s->nenv);
@@ -147,11 +152,7 @@ static int print_stage(struct chooser *c, uint32_t i)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     struct printer p = {{0}, false, false};
-    put_text(&p, s->run);
-    put_texts(&p, s->argv, s->nargv);
-    put_texts(&p, s->wrap, s->nwrap);
-    put_text(&p, s->prelude);
-    put_text(&p, s->cwd);
+    put_command(&p, s);
     put_pairs(&p, s->env, s->nenv);
     put_pairs(&p, c->p->params, c->p->nparams);
     put_profile(&p, trp_profiles_get(c->q->profiles, c->q->ids[i]));

@@ -14,7 +14,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "os/clock.h"
 
 /* The consumer is woken early enough to be at work long before the ring is crowded: a
  * burst of launches is then written, not summarised. */
@@ -157,11 +158,7 @@ bool trp_ring_closed(trp_ring *r)
 
 void trp_ring_nap(trp_ring *r, uint32_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)ms % 1000 * 1000000;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = trp_clock_after(ms * INT64_C(1000000));
 
     pthread_mutex_lock(&r->lock);
     atomic_store(&r->napping, true);

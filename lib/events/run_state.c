@@ -15,11 +15,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
 #include "events/json_text.h"
+#include "os/clock.h"
 #include "os/held.h"
 
 enum { STATE_FILE_MAX = 1 << 20, COMMAND_MAX = 4096 };
@@ -80,13 +80,6 @@ static int read_state(const char *run_dir, struct trp_run_view *ret)
 }
 
 /* ---- writing ---- */
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* The command line of this process, words apart by blanks; "" unknown. */
 static size_t command_line(char *buf, size_t size)
@@ -153,7 +146,7 @@ int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *st
     struct trp_run_view v = {.name = name,
                              .app = app,
                              .status = word,
-                             .started_ms = now_ms(),
+                             .started_ms = trp_clock_wall_ns() / 1000000,
                              .exit_status = exit_status,
                              .pid = (int)getpid()};
     struct trp_run_view before = {0};

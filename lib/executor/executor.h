@@ -79,6 +79,24 @@ struct trp_function_result {
     uint64_t records_in, records_out, bytes_in, bytes_out;
     char error[512];
 };
+/* All but `file` and the rest of the error text, which are long. */
+static inline void trp_function_result_clear(struct trp_function_result *r)
+{
+    r->status = 0;
+    r->mistake = r->denied = false;
+    r->fetch.failed = false;
+    r->fetch.more = NULL;
+    r->fetch.nmore = 0;
+    r->result = NULL;
+    r->result_size = 0;
+    r->added = NULL;
+    r->nadded = 0;
+    r->in_file = false;
+    r->has_data = false;
+    r->data = (struct trp_end_data){0};
+    r->records_in = r->records_out = r->bytes_in = r->bytes_out = 0;
+    r->error[0] = '\0';
+}
 struct trp_task_info;
 /* Asks the driver, and waits for its answer: of barrier and allGather it comes when all
  * tasks of the stage have called as often as this one. *ret_reply is the whole SYNCED message, malloc'ed. TRP_ECANCELLED: the
@@ -112,7 +130,7 @@ struct trp_function_runner {
     /* What identifies the function(s) of a stage over stages, for the estimate of how
      * long a task takes. */
     uint64_t (*stage_key)(const void *stage);
-    /* Runs on the calling thread. */
+    /* Runs on the calling thread. `ret` is cleared. */
     void (*run)(void *stage, const struct trp_task_info *info, const uint8_t *input,
                 uint32_t input_size, struct trp_function_result *ret);
 };

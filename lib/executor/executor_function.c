@@ -65,20 +65,7 @@ static void run_task(trp_executor *e, struct trp_function_thread *self,
         .sync_context = self,
     };
     trp_executor_files_info(e, &info);
-    ret->fetch.failed = false;
-    ret->fetch.more = NULL;
-    ret->fetch.nmore = 0;
-    ret->has_data = false;
-    ret->mistake = false;
-    ret->denied = false;
-    ret->status = 0; /* field by field: the error text is long */
-    ret->result = NULL;
-    ret->result_size = 0;
-    ret->added = NULL;
-    ret->nadded = 0;
-    ret->in_file = false;
-    ret->records_in = ret->records_out = ret->bytes_in = ret->bytes_out = 0;
-    ret->error[0] = '\0';
+    trp_function_result_clear(ret);
     trp_crash_running(t->attempt);
     e->runner->run(t->stage->function, &info, t->extra, t->extra_size, ret);
     trp_crash_idle();

@@ -58,11 +58,13 @@ static bool plain(unsigned char c)
 
 static void put_text(FILE *out, const char *s)
 {
+    char escaped[4];
     for (; *s; s++) {
+        trp_escape((unsigned char)*s, escaped);
         if (plain((unsigned char)*s))
             fputc(*s, out);
         else
-            fprintf(out, "%%%02X", (unsigned char)*s);
+            fputs(escaped, out);
     }
 }
 

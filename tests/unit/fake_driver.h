@@ -340,6 +340,7 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
                                  .inputs = inputs,
                                  .killed = &killed};
     struct trp_function_result r;
+    trp_function_result_clear(&r);
     trp_runner.run(stage, &info, input + 1, l.extra_size, &r);
     d->hits += r.data.cache_hits;
     d->misses += r.data.cache_misses;

@@ -37,6 +37,16 @@ static inline void trp_hex_put(const void *bytes, size_t n, char *to)
     *to = '\0';
 }
 
+/* Writes %XX for a byte, and a NUL. */
+static inline void trp_escape(unsigned char c, char to[4])
+{
+    static const char digits[] = "0123456789ABCDEF";
+    to[0] = '%';
+    to[1] = digits[c >> 4];
+    to[2] = digits[c & 15];
+    to[3] = '\0';
+}
+
 /* Turns %XX into bytes, from `from` (n bytes) to `to`, which may be the same. How many
  * bytes it has then, no NUL behind them; -1: a % without two digits, or %00. */
 static inline long trp_unescape(const char *from, size_t n, char *to)

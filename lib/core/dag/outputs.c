@@ -406,15 +406,6 @@ uint64_t trp_map_outputs_size(const trp_map_outputs *o, uint32_t shuffle, uint32
     return out && out->place ? size_for(o, out, reduce) : 0;
 }
 
-uint32_t trp_map_outputs_on_host(const trp_map_outputs *o, uint32_t host)
-{
-    uint32_t n = 0;
-    const struct place *p = host < o->nhosts ? o->hosts[host] : NULL;
-    for (; p; p = p->next_of_host)
-        n += p->n;
-    return n;
-}
-
 static bool place_before(struct trp_output_place a, struct trp_output_place b)
 {
     return a.host != b.host ? a.host < b.host : a.executor < b.executor;

@@ -97,8 +97,6 @@ uint64_t trp_map_outputs_id(const trp_map_outputs *o, uint32_t shuffle, uint32_t
 /* What `reduce` gets of one output in bytes, as far as it is known; 0 when missing. */
 uint64_t trp_map_outputs_size(const trp_map_outputs *o, uint32_t shuffle, uint32_t map,
                               uint32_t reduce);
-/* Outputs of all shuffles on a host. */
-uint32_t trp_map_outputs_on_host(const trp_map_outputs *o, uint32_t host);
 
 /* The places that hold at least `share` (0.2) of a reducer's input, in order of host
  * and executor, at most `max` of them into `ret`. Returns how many; 0: no preference,

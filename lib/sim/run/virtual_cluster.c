@@ -304,12 +304,9 @@ static bool place_executor(trp_virtual_cluster *c, struct trp_virtual_share *s,
 
 static bool add_place(struct trp_virtual_share *s, uint32_t node, uint32_t ranks)
 {
-    struct trp_virtual_place *v =
-        reallocarray(s->places, (size_t)s->nplaces + 1, sizeof(*v));
-    if (!v)
+    if (!TRP_ARRAY_GROW(s->places, s->nplaces, s->places_capacity))
         return false;
-    s->places = v;
-    v[s->nplaces++] = (struct trp_virtual_place){node, ranks};
+    s->places[s->nplaces++] = (struct trp_virtual_place){node, ranks};
     return true;
 }
 
@@ -325,7 +322,7 @@ static void give_places(trp_virtual_cluster *c, struct trp_virtual_share *s,
     }
     free(s->places);
     s->places = NULL;
-    s->nplaces = 0;
+    s->nplaces = s->places_capacity = 0;
 }
 
 /* All ranks in the zones of one side, as many on a node as it holds; or none. */

@@ -52,7 +52,7 @@ struct trp_virtual_share {
     bool may_add;
     uint64_t asked; /* the order in which shares began to wait */
     int64_t since;
-    uint32_t nplaces; /* gang */
+    uint32_t nplaces, places_capacity; /* gang */
     struct trp_virtual_place *places;
 };
 

@@ -66,13 +66,15 @@ void trp_slurm_line_begin(FILE *to, uint32_t number, const char *word)
 
 void trp_slurm_line_put(FILE *to, const char *key, const char *value)
 {
+    char escaped[4];
     fprintf(to, " %s=", key);
     for (; value && *value; value++) {
         unsigned char c = (unsigned char)*value;
+        trp_escape(c, escaped);
         if (c > 0x20 && c < 0x7f && c != '%')
             fputc(c, to);
         else
-            fprintf(to, "%%%02X", c);
+            fputs(escaped, to);
     }
 }
 

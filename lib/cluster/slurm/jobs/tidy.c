@@ -34,7 +34,8 @@ struct trp_slurm_debris {
     struct trp_slurm_debris *next;
     uint32_t node;
     uint32_t *executors;
-    uint32_t n, asked;       /* how many there are; of which the srun knows */
+    uint32_t n, capacity;
+    uint32_t asked;          /* of how many the srun knows */
     pid_t srun;              /* 0: none */
     int64_t at_ns, pause_ns; /* when the next one is started; after how long */
     int64_t until_ns;        /* when it is given up */
@@ -53,13 +54,10 @@ void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor)
     struct trp_slurm_debris *d = find_debris(s, node), *fresh = NULL;
     if (!d)
         d = fresh = calloc(1, sizeof *d);
-    uint32_t *all =
-        d ? reallocarray(d->executors, (size_t)d->n + 1, sizeof *all) : NULL;
-    if (!all) {
+    if (!d || !TRP_ARRAY_GROW(d->executors, d->n, d->capacity)) {
         free(fresh);
         return;
     }
-    d->executors = all;
     d->executors[d->n++] = executor;
     d->node = node;
     d->until_ns = trp_additional_now() + TRP_SLURM_TIDY_NS;
