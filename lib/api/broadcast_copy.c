@@ -13,8 +13,8 @@
 #include "api/shared_file.h"
 #include "data/host_copy.h"
 #include "os/clock.h"
+#include "wire/map_output.h"
 #include "wire/message.h"
-#include "wire/shuffle.h"
 
 #define MS INT64_C(1000000)
 enum {

@@ -4,7 +4,7 @@
  * A coalesced node has as partition i a run of neighbouring partitions of what it is
  * made of, its members, dealt out evenly. What its members need with a launch is laid
  * out here, once, as other inputs are, so that a launch only points into it; that costs
- * the bytes a second time. A task takes its members one after the other (run.c).
+ * the bytes a second time. A task takes its members one after the other (run_task.c).
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
  * One task's records on their way: from a source through the functions of its path to
- * the action's end. Shared by run.c (a task from begin to end), flow_source.c (where
+ * the action's end. Shared by run_task.c (a task from begin to end), flow_source.c (where
  * records come from) and flow.c (where they go).
  *
  * A failure is told once, by trp_flow_fail; all that comes after it only returns.
@@ -92,7 +92,7 @@ int trp_flow_source_end(struct trp_flow *f);
 /* The same as trp_flow_writer_flush for the source's writer. */
 int trp_flow_source_flush(trp_writer *w, void *context);
 
-/* kept.c. The nearest kept partition on a member's path that is there: its source, with
+/* kept_partition.c. The nearest kept partition on a member's path that is there: its source, with
  * the path cut. NULL: there is none (or it failed), those on the path are open now.
  * `source` and `inputs`: of the path. */
 trp_block_reader *trp_flow_kept(struct trp_flow *f, int64_t source,
@@ -109,7 +109,7 @@ void trp_flow_keep_end(struct trp_flow *f, uint32_t coalesced, bool whole);
 uint64_t trp_flow_memory(struct trp_flow *f);
 void trp_flow_memory_repay(struct trp_flow *f);
 
-/* run.c: all records of a task: for each member its source, its functions, and then
+/* run_task.c: all records of a task: for each member its source, its functions, and then
  * what is left in the writers, in order. */
 int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size);
 

@@ -1,7 +1,7 @@
 /*
  * A wide node's partition: the blocks of all map outputs, merged, as batches.
  *
- * Where they lie came with the stage's attempt (wire/shuffle.h). What cannot be read is
+ * Where they lie came with the stage's attempt (wire/map_output.h). What cannot be read is
  * no failure of the task: it ends as a fetch failure, and the map task runs again.
  */
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "api/flow.h"
 #include "executor/scratch.h"
-#include "wire/shuffle.h"
+#include "wire/map_output.h"
 
 /* What is open for one partition of one side. */
 struct trp_wide_side {

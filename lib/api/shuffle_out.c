@@ -11,7 +11,7 @@
 
 #include "api/flow.h"
 #include "executor/scratch.h"
-#include "wire/shuffle.h"
+#include "wire/map_output.h"
 
 /* A failure of lib/data's, or of the program's function that it called. */
 int trp_flow_data_failed(struct trp_flow *f, const struct trp_combining *c,

@@ -22,7 +22,7 @@
 #include "conf/wording.h"
 #include "core/topo/hosts.h"
 #include "driver/driver_state.h"
-#include "driver/kept.h"
+#include "driver/kept_datasets.h"
 #include "driver/locations.h"
 #include "driver/run_spec.h"
 #include "events/run_folder.h"

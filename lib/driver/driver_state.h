@@ -10,7 +10,7 @@
  *     allocation_ends.c  the end of the driver's allocation
  *     map_outputs.c map outputs: for who reads them, and what ends say of them
  *     locations.c   where they lie, and who serves them
- *     kept.c        partitions that executors keep
+ *     kept_datasets.c  partitions that executors keep
  *     secrets.c     what executors have to prove
  *     open.c        from a run specification, or from MPI ranks, to a driver
  */
@@ -32,7 +32,7 @@
 #include "events/progress.h"
 #include "executor/baton.h"
 #include "os/spin.h"
-#include "wire/shuffle.h"
+#include "wire/map_output.h"
 
 #define TRP_DRIVER_SECOND INT64_C(1000000000)
 

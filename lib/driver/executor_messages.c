@@ -2,7 +2,7 @@
  * What executors and gangs tell of the attempts that they run.
  */
 #include "driver/driver_state.h"
-#include "driver/kept.h"
+#include "driver/kept_datasets.h"
 #include "driver/locations.h"
 #include "driver/map_outputs.h"
 #include "os/clock.h"

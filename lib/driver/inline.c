@@ -17,7 +17,7 @@
 #include "events/event_log.h"
 #include "os/private_folder.h"
 #include "os/tree.h"
-#include "wire/shuffle.h"
+#include "wire/map_output.h"
 
 struct inline_dataset {
     char *name;

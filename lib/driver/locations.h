@@ -1,6 +1,6 @@
 /*
  * Where map outputs lie, and who serves them: what executors are told (FILES, SERVERS)
- * and what they answer (LOCATION). wire/shuffle.h has the words.
+ * and what they answer (LOCATION). wire/map_output.h has the words.
  *
  * Internal to lib/driver.
  */
@@ -8,7 +8,7 @@
 #define TRP_DRIVER_LOCATIONS_H
 
 #include "driver/driver_state.h"
-#include "wire/shuffle.h"
+#include "wire/map_output.h"
 
 /* There are map outputs from now on: executors that are up, or come, are told. */
 void trp_driver_need_files(trp_driver *d);

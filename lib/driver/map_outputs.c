@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "driver/kept.h"
+#include "driver/kept_datasets.h"
 #include "driver/locations.h"
 #include "driver/perform.h"
-#include "wire/shuffle.h"
+#include "wire/map_output.h"
 
 /* ---- stages of datasets ---- */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "driver/kept.h"
+#include "driver/kept_datasets.h"
 #include "driver/locations.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "driver/kept.h"
+#include "driver/kept_datasets.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"
 #include "events/run_folder.h"

@@ -27,8 +27,8 @@
 #include "comm/channel.h"
 #include "core/base/error.h"
 #include "data/block_store.h"
+#include "wire/map_output.h"
 #include "wire/message.h"
-#include "wire/shuffle.h"
 
 /* The shape an executor is started with; travels in the environment variable
  * TROUPE_EXECUTOR as text (trp_shape_put / _parse), which tasks never see. */

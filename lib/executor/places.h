@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "wire/map_output.h"
 #include "wire/message.h"
-#include "wire/shuffle.h"
 
 /* A copy of message bytes, shared by the tasks that have some of them. */
 struct trp_bytes {

@@ -2,7 +2,7 @@
  * The messages' codecs.
  *
  * Rare messages (STAGE, KILL, …) are written field by field; LAUNCH and ENDS are a head
- * with a count and packed records (batch.h). A batch is checked whole when it is
+ * with a count and packed records (launches.h). A batch is checked whole when it is
  * opened, by one walk over its records' sizes (about 2 ns each): a broken batch is
  * refused before any of its entries was acted on. A decoder that fails frees what it
  * had copied, so the caller frees nothing after an error.
@@ -189,7 +189,7 @@ void trp_command_free(struct trp_command *c)
     *c = (struct trp_command){0};
 }
 
-/* ---- LAUNCH and ENDS (records in batch.h) ---------------------------------------- */
+/* ---- LAUNCH and ENDS (records in launches.h) ------------------------------------ */
 
 static void batch_begin(struct trp_buf *b, enum trp_message_kind kind)
 {

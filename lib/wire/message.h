@@ -9,7 +9,7 @@
  *   FORGET   the stage is over: its description may go
  *   SHUTDOWN no more work: end everything, say goodbye
  *   SYNCED   the answer to a SYNC
- *   INPUTS   where the map outputs lie that a stage reads (wire/shuffle.h)
+ *   INPUTS   where the map outputs lie that a stage reads (wire/map_output.h)
  *   FILES    where to leave map outputs, and whether to serve them (the same)
  *   SERVERS  who serves them (the same)
  *   UNPERSIST  a dataset is kept no longer (wire/blocks.h)
@@ -18,7 +18,7 @@
  *   SYNC     a task of a barrier stage waits for all others of its stage, or one asks
  *            whether it may commit its output
  *   RECORDS  how many records running functions have read so far
- *   LOCATION where its map outputs lie, and its block server (wire/shuffle.h)
+ *   LOCATION where its map outputs lie, and its block server (wire/map_output.h)
  *   BLOCKS   what has become of partitions that it keeps (wire/blocks.h)
  *
  * A decoder checks every length; TRP_EPROTO for anything else. Borrowed pointers point
@@ -196,6 +196,6 @@ bool trp_records_next(struct trp_view *v, trp_attempt_id *ret_attempt,
 /* The kind of a message, 0 for an empty or unknown one. */
 enum trp_message_kind trp_message_kind_of(const void *p, size_t n);
 
-#include "wire/batch.h" /* the inline functions above */
+#include "wire/launches.h" /* the inline functions above */
 
 #endif

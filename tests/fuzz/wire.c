@@ -10,8 +10,8 @@
 
 #include "fuzz.h"
 #include "wire/blocks.h"
+#include "wire/map_output.h"
 #include "wire/message.h"
-#include "wire/shuffle.h"
 
 static unsigned touched;
 

@@ -19,7 +19,7 @@
 #include "core/base/array.h"
 #include "driver/accumulators.h"
 #include "os/tree.h"
-#include "wire/shuffle.h"
+#include "wire/map_output.h"
 
 enum { FAKE_TRIES = 4, FAKE_DATASETS = 4096 };
 

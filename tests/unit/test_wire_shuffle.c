@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/map_output.h"
 #include "wire/message.h"
-#include "wire/shuffle.h"
 
 static void sizes_come_back(void)
 {

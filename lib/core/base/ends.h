@@ -84,7 +84,7 @@ struct trp_end {
                            * a start failure */
     uint32_t extra_size;
     const uint8_t *added; /* function, with TRP_END_SUCCESS: as they travel, each … */
-    uint32_t nadded;      /* … to be taken with trp_added_at (wire/batch.h) */
+    uint32_t nadded;      /* … to be taken with trp_added_at (wire/launches.h) */
     bool in_file;         /* the result lies in a file: … */
     struct trp_result_file {
         uint64_t size, hash; /* bytes; their XXH3 */

@@ -1,6 +1,6 @@
 /* Codecs of what is said of map outputs: counts are checked before anything is taken
  * for them, and a decoder that fails frees what it had copied. */
-#include "wire/shuffle.h"
+#include "wire/map_output.h"
 
 #include <stdlib.h>
 #include <string.h>

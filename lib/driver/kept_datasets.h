@@ -2,8 +2,8 @@
  * Partitions that executors keep: what they tell of them, and datasets that are kept no
  * longer.
  */
-#ifndef TRP_DRIVER_KEPT_H
-#define TRP_DRIVER_KEPT_H
+#ifndef TRP_DRIVER_KEPT_DATASETS_H
+#define TRP_DRIVER_KEPT_DATASETS_H
 
 #include "driver/driver_state.h"
 

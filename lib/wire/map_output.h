@@ -21,8 +21,8 @@
  * a few more, however long it is. So a map task that fills few of 100,000 blocks says
  * so in a few bytes.
  */
-#ifndef TRP_WIRE_SHUFFLE_H
-#define TRP_WIRE_SHUFFLE_H
+#ifndef TRP_WIRE_MAP_OUTPUT_H
+#define TRP_WIRE_MAP_OUTPUT_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * check, one copy of a packed record, then the bytes that follow it. The count in the
  * message's head is in the machine's order until _finish.
  */
-#ifndef TRP_WIRE_BATCH_H
-#define TRP_WIRE_BATCH_H
+#ifndef TRP_WIRE_LAUNCHES_H
+#define TRP_WIRE_LAUNCHES_H
 
 /* Both messages begin so. */
 struct trp_batch_head {

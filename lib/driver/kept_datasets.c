@@ -5,7 +5,7 @@
  * An executor may keep a partition of a dataset that was unpersisted meanwhile: it had
  * its task, or even its stage's description, before. It is told when it says so.
  */
-#include "driver/kept.h"
+#include "driver/kept_datasets.h"
 
 #include <stdlib.h>
 #include <string.h>
