@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conf/option_places.h"
 #include "conf/wording.h"
 #include "core/base/array.h"
 #include "driver/strings.h"
@@ -100,11 +101,7 @@ static int load_options(const struct trp_settings_request *q, struct trp_setting
     const char *value = NULL;
     int code = trp_options_new(&s->options, err);
     if (code == 0)
-        code = trp_site_options(s->site, s->options, err);
-    if (code == 0 && s->pipeline)
-        code = trp_pipeline_options(s->pipeline, s->options, err);
-    if (code == 0)
-        code = trp_options_from_environment(s->options, environ, err);
+        code = trp_options_from_places(s->options, s->site, s->pipeline, err);
     for (uint32_t i = 0; i < q->nsets && code == 0; i++) {
         code = split("set", q->sets[i], key, sizeof key, &value, err);
         if (code == 0)

@@ -61,8 +61,8 @@ static const char *end_of(int f)
 
 const char *trp_origin_name(enum trp_origin o)
 {
-    static const char *const names[] = {"default", "site", "pipeline", "environment",
-                                        "command line"};
+    static const char *const names[] = {"default",  "site",        "user",
+                                        "pipeline", "environment", "command line"};
     return names[o];
 }
 

@@ -3,8 +3,8 @@
  * `troupe config`.
  *
  * Where a value comes from, strongest first: command line (--set KEY=VALUE),
- * environment (TROUPE_OPT_<KEY, dots as _>), pipeline (`options:`), site (`options:`),
- * default. Names are Spark's without `spark.`, or our own (contract.md, "Options").
+ * environment (TROUPE_OPT_<KEY, dots as _>), pipeline (`options:`), the user's file
+ * (option_places.h), site (`options:`), default. Names are Spark's without `spark.`, or our own (contract.md, "Options").
  * Times without a unit are ms; units us ms s m h d. Memory without a unit is MiB.
  * `executor.resource.R.amount`, `executor.resource.R.discoveryScript`,
  * `task.resource.R.amount` and `alloc.max_R` are families: any custom resource R.
@@ -38,6 +38,7 @@ enum trp_option_type {
 enum trp_origin {
     TRP_ORIGIN_DEFAULT,
     TRP_ORIGIN_SITE,
+    TRP_ORIGIN_USER,
     TRP_ORIGIN_PIPELINE,
     TRP_ORIGIN_ENVIRONMENT,
     TRP_ORIGIN_COMMAND_LINE,

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/options.h"
+#include "conf/option_places.h"
 #include "conf/site.h"
 #include "core/base/array.h"
 #include "events/event_log.h"
@@ -55,9 +55,7 @@ static int open_parts(trp_inline *in, trp_error *err)
     if (rc == 0)
         rc = trp_site_load(NULL, &in->site, err);
     if (rc == 0)
-        rc = trp_site_options(in->site, in->options, err);
-    if (rc == 0)
-        rc = trp_options_from_environment(in->options, environ, err);
+        rc = trp_options_from_places(in->options, in->site, NULL, err);
     if (rc == 0)
         rc = trp_options_check(in->options, err);
     if (rc < 0)

@@ -12,7 +12,7 @@
 
 #include "cluster/mpirun.h"
 #include "comm/mpi.h"
-#include "conf/site.h"
+#include "conf/option_places.h"
 #include "core/topo/hosts.h"
 #include "driver/driver_open.h"
 #include "driver/driver_state.h"
@@ -164,9 +164,7 @@ static int static_parts(struct parts *p, trp_error *err)
     if (rc == 0)
         rc = trp_site_load(NULL, &p->site, err);
     if (rc == 0)
-        rc = trp_site_options(p->site, p->options, err);
-    if (rc == 0)
-        rc = trp_options_from_environment(p->options, environ, err);
+        rc = trp_options_from_places(p->options, p->site, NULL, err);
     if (rc == 0) /* whatever was said: mpirun or srun has started all there are */
         rc = trp_options_set(p->options, "dynamicAllocation.enabled", "false",
                              TRP_ORIGIN_COMMAND_LINE, "a static run", err);

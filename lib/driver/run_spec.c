@@ -27,7 +27,7 @@
 #include "os/held.h"
 #include "os/whole_file.h"
 
-enum { RUN_SPEC_VERSION = 1, RUN_SPEC_FILE_MAX = 64 << 20 };
+enum { RUN_SPEC_VERSION = 2, RUN_SPEC_FILE_MAX = 64 << 20 };
 
 enum field_kind { TEXT, OPTIONAL_TEXT, NUMBER, FLAG, TEXTS };
 

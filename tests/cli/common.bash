@@ -8,6 +8,7 @@ troupe() {
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
     unset TROUPE_SITE
+    export XDG_CONFIG_HOME=$PWD/config
     local name
     for name in ${!TROUPE_OPT_@}; do unset "$name"; done
 }

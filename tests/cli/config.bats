@@ -9,13 +9,16 @@ load common
     [ "$(json 'scalar @$d' <<<"$output")" -ge 20 ]
 }
 
-@test "the stronger place wins: default, site, pipeline, environment, command line" {
+@test "the stronger place wins: default, site, user, pipeline, environment, command line" {
     echo '{site: 1, options: {task.maxFailures: 5}}' >site.yaml
     echo '{troupe: 1, options: {task.maxFailures: 6}, stages: [{name: a, run: b}]}' >p.yaml
     value() { troupe config --json "$@" task.maxFailures | json '"$$d{value} $$d{origin}"'; }
     [ "$(value)" = "4 default" ]
     [ "$(value --site site.yaml)" = "5 site" ]
     [ "$(TROUPE_SITE=site.yaml value)" = "5 site" ]
+    mkdir -p config/troupe
+    echo 'task.maxFailures: 9' >config/troupe/options.yaml
+    [ "$(value --site site.yaml)" = "9 user" ]
     [ "$(value --site site.yaml --pipeline p.yaml)" = "6 pipeline" ]
     export TROUPE_OPT_task_maxFailures=7
     [ "$(value --site site.yaml --pipeline p.yaml)" = "7 environment" ]
@@ -37,6 +40,9 @@ load common
     check 2 "not of the form KEY=VALUE" troupe config --set task.cpus
     TROUPE_OPT_task_cpus=many check 2 "TROUPE_OPT_task_cpus" troupe config
     check 2 "nowhere.yaml" troupe config --site nowhere.yaml
+    mkdir -p config/troupe
+    echo 'task.maxFailure: 9' >config/troupe/options.yaml
+    check 2 'config/troupe/options.yaml:1:1: unknown option.*task.maxFailures' troupe config
 }
 
 @test "the man page has every option" {
