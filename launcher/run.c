@@ -29,6 +29,7 @@
 #include "events/log_past.h"
 #include "guard.h"
 #include "needs.h"
+#include "notify.h"
 #include "os/held.h"
 #include "os/private_folder.h"
 #include "programs.h"
@@ -463,6 +464,8 @@ static int supervise(struct run *r, const char *app_name, char **app)
         int failed = trp_launcher_fail(&err);
         status = status > 1 ? status : failed;
     }
+    if (r->settings.pipeline && r->settings.pipeline->notify)
+        trp_notify(r->settings.pipeline->notify, r->folder, status);
     return status;
 }
 

@@ -128,6 +128,13 @@ static TRP_YAML_READER(read_params)
     p->params = trp_yaml_pairs(y, value, "params", &p->nparams);
 }
 
+static TRP_YAML_READER(read_notify)
+{
+    trp_pipeline *p = context;
+    (void)key;
+    p->notify = trp_yaml_text(y, value, "notify");
+}
+
 static TRP_YAML_READER(read_options)
 {
     trp_pipeline *p = context;
@@ -162,6 +169,7 @@ static const struct trp_yaml_key pipeline_keys[] = {
     {"pools",    read_pools,    false},
     {"params",   read_params,   false},
     {"options",  read_options,  false},
+    {"notify",   read_notify,   false},
     {"stages",   read_stages,   true },
 };
 

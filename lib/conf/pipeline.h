@@ -150,6 +150,7 @@ typedef struct trp_pipeline {
     uint32_t nparams;
     struct trp_pair *options;
     uint32_t noptions;
+    char *notify; /* a command for the run's end; NULL: none */
     struct trp_pipeline_stage *stages;
     uint32_t nstages; /* file order, acyclic, NOT
                        * necessarily parents first: use `order` */

@@ -87,9 +87,9 @@ static int on_application_start(struct trp_record_reader *r, const json_t *event
     return r->now->app_name ? 0 : TRP_ENOMEM;
 }
 
-/* Not a time of the summary's, which is printed before. */
 static int on_application_end(struct trp_record_reader *r, const json_t *event)
 {
+    trp_record_at(r, event, "Timestamp");
     r->now->complete = true;
     r->now->exit_status = (int)json_integer_value(json_object_get(event, "ExitCode"));
     return 0;

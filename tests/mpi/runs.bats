@@ -643,3 +643,30 @@ Y
     [ "$(wc -l <all)" -gt 60 ]
     run ! grep -E '^.{81}' all
 }
+
+@test "notify has the summary on its stdin, however the run ended; what it does changes nothing" {
+    cat >p.yaml <<'Y'
+troupe: 1
+params: {to: told}
+notify: 'cat >${to}.summary; echo "$TROUPE_STATUS $TROUPE_RUN_DIR" >told; echo heard; exit 3'
+stages: [{name: a, run: '${FAIL:-true}'}]
+Y
+    run -0 --separate-stderr troupe run --local=1 --run-name good p.yaml
+    [ "$(cat told)" = "0 $PWD/troupe-runs/good" ]
+    masked() { sed -E 's/[0-9.]+(us|ms|s)?/N/g; s/ +/ /g'; }
+    diff <(masked <told.summary) <(masked <<<"$output")
+    grep -qx heard <<<"$stderr"
+    grep -qx 'troupe: notify: exit status 3' <<<"$stderr"
+    FAIL=false run -1 troupe run --local=1 --run-name bad p.yaml
+    [ "$(cat told)" = "1 $PWD/troupe-runs/bad" ]
+    # Its driver killed: what the log has.
+    sed -i 's/run: .*/run: sleep 60}]/' p.yaml
+    troupe run --local=1 --run-name dead p.yaml 2>/dev/null &
+    wait_until 10 grep -q TaskStart troupe-runs/dead/events.jsonl
+    kill -9 $(ours_like '^troupe: driver dead')
+    status=0
+    wait $! || status=$?
+    [ $status = 4 ]
+    [ "$(cat told)" = "4 $PWD/troupe-runs/dead" ]
+    grep -q '^a  ' told.summary
+}

@@ -200,8 +200,8 @@ static void the_summary_is_that_of_the_run(void)
 {
     struct world *w = new_world(TRP_EVENTS_ALL);
     play(w);
-    char *then = printed(w);
     end_log(w, 1);
+    char *then = printed(w);
     struct trp_run_records r = read_log(w);
     g_assert_cmpuint(r.n, ==, 1);
     char *now = printed_again(r.v[0]);
