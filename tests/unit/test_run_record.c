@@ -288,8 +288,8 @@ static void what_was_summarised_counts_too(void)
 {
     struct world *w = new_world(TRP_EVENTS_SUMMARY);
     play(w);
-    char *then = printed(w);
     end_log(w, 1);
+    char *then = printed(w);
     struct trp_run_records r = read_log(w);
     char *now = printed_again(r.v[0]);
     g_assert_cmpstr(now, ==, then);
