@@ -122,8 +122,14 @@ static void print_option(const struct trp_arg *o)
         putchar('\n');
 }
 
+static const struct trp_line **asked; /* by trp_args_line */
+
 void trp_args_help(const struct trp_line *l)
 {
+    if (asked) {
+        *asked = l;
+        return;
+    }
     fputs(l->synopsis, stdout);
     for (const struct trp_arg *o = l->table; o->help; o++) {
         if (o->name)
@@ -132,6 +138,18 @@ void trp_args_help(const struct trp_line *l)
             fputs(o->help, stdout);
     }
     fputs(l->closing, stdout);
+}
+
+/* A command's line is its own: it is called as for --help, which is the first that it
+ * reads. */
+const struct trp_line *trp_args_line(int (*command)(int argc, char **argv), char *name)
+{
+    char help[] = "--help", *words[] = {name, help, NULL};
+    const struct trp_line *line = NULL;
+    asked = &line;
+    command(2, words);
+    asked = NULL;
+    return line;
 }
 
 int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *err)

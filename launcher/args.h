@@ -74,6 +74,8 @@ struct trp_line {
 
 /* Prints what --help says. */
 void trp_args_help(const struct trp_line *l);
+/* The line that a command of that name reads; NULL: it reads none. */
+const struct trp_line *trp_args_line(int (*command)(int argc, char **argv), char *name);
 /* Reads all of it. 0; 1: --help, which was printed; an error. */
 int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *err);
 

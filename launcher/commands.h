@@ -19,6 +19,15 @@ int trp_launcher_report(int argc, char **argv);
 int trp_launcher_ls(int argc, char **argv);
 int trp_launcher_cancel(int argc, char **argv);
 int trp_launcher_logs(int argc, char **argv);
+int trp_launcher_completion(int argc, char **argv);
+int trp_launcher_init(int argc, char **argv);
+
+struct trp_subcommand {
+    const char *name, *usage, *summary;
+    int (*run)(int argc, char **argv);
+};
+/* All of them, ended by a NULL name. */
+extern const struct trp_subcommand trp_subcommands[];
 
 /* troupe.c: "troupe: TEXT" on stderr; returns the exit status for err->code. */
 int trp_launcher_fail(const trp_error *err);

@@ -13,10 +13,7 @@
 #include "executor/executor.h"
 #include "os/title.h"
 
-static const struct command {
-    const char *name, *usage, *summary;
-    int (*run)(int argc, char **argv);
-} commands[] = {
+const struct trp_subcommand trp_subcommands[] = {
 #define COMMAND(name, usage, summary)                                                  \
     {                                                                                  \
 #name, usage, summary, trp_launcher_##name                                     \
@@ -36,7 +33,7 @@ static const struct command {
     COMMAND(config, "[options] [KEY]",
             "show options: value, where it came from, default, bounds"),
     COMMAND(topo, "[options]", "show this machine as executors see it"),
-    COMMAND_AS("site-shape", site_shape, "[options] NAME",
+    COMMAND_AS("site-shape", site_shape, "[options] PROFILE",
                "show what a site profile becomes in Slurm"),
     COMMAND(sim, "[options] FILE…",
             "run scenarios, play whole runs, replay traces in virtual time"),
@@ -45,10 +42,12 @@ static const struct command {
     COMMAND(logs, "[options] RUN [STAGE [TASK[.ATTEMPT]]]", "show what tasks printed"),
     COMMAND(ls, "[--json]", "list the runs of this folder"),
     COMMAND(cancel, "[--now] RUN", "end a run"),
+    COMMAND(init, "[FOLDER]", "write a first pipeline, with comments"),
+    COMMAND(completion, "bash|zsh|fish", "complete command lines of a shell"),
 #undef COMMAND
 #undef COMMAND_AS
+    {NULL, NULL, NULL, NULL},
 };
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 int trp_launcher_fail(const trp_error *err)
 {
@@ -83,9 +82,8 @@ int trp_launcher_read(int code, const trp_error *err)
 static void print_help(FILE *out)
 {
     fputs("usage: troupe COMMAND [options]\n\n", out);
-    for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  troupe %s %s\n      %s\n", commands[i].name, commands[i].usage,
-                commands[i].summary);
+    for (const struct trp_subcommand *c = trp_subcommands; c->name; c++)
+        fprintf(out, "  troupe %s %s\n      %s\n", c->name, c->usage, c->summary);
     fputs("\n  troupe COMMAND --help    options of a command\n"
           "  troupe --version\n\n"
           "Exit status: 0 done, 1 the application failed, 2 wrong call or file,\n"
@@ -124,10 +122,10 @@ int main(int argc, char **argv)
         return trp_launcher_printed(0);
     }
     struct trp_nearest near = trp_nearest_of(word);
-    for (int i = 0; i < COMMANDS; i++) {
-        if (strcmp(word, commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-        trp_nearest_try(&near, commands[i].name);
+    for (const struct trp_subcommand *c = trp_subcommands; c->name; c++) {
+        if (strcmp(word, c->name) == 0)
+            return c->run(argc - 1, argv + 1);
+        trp_nearest_try(&near, c->name);
     }
     trp_nearest_try(&near, "--version");
     trp_nearest_try(&near, "--help");

@@ -34,6 +34,13 @@ first_works() {
     [[ "$output" == *"this is Slurm job 1"* && "$output" != *"where troupe is installed"* ]]
 }
 
+@test "shells find their completion" {
+    for file in bash-completion/completions/troupe fish/vendor_completions.d/troupe.fish; do
+        grep -q 'troupe completion' "$usr/share/$file"
+    done
+    grep -qx '#compdef troupe' "$usr/share/zsh/site-functions/_troupe"
+}
+
 @test "a program is built by pkg-config" {
     export PKG_CONFIG_PATH=$lib/pkgconfig
     # shellcheck disable=SC2046
