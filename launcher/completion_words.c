@@ -38,7 +38,8 @@ static const char *value_of(const struct asked *a, const char *option)
 {
     size_t n = strlen(option);
     for (int i = 0; i < a->n; i++) {
-        if (strncmp(a->words[i], "--", 2) || strncmp(a->words[i] + 2, option, n))
+        if (strncmp(a->words[i], "--", 2) != 0 ||
+            strncmp(a->words[i] + 2, option, n) != 0)
             continue;
         if (a->words[i][n + 2] == '=')
             return a->words[i] + n + 3;

@@ -121,9 +121,9 @@ static void broken(void)
     g_assert_nonnull(strstr(err.text, "run_spec.json"));
     bad("{", "run_spec.json:1:");
     bad("[]", "`version`");
-    bad("{\"version\":1}", "`run_name`");
-    bad("{\"version\":1,\"run_name\":3}", "`run_name`");
-    bad("{\"version\":1,\"run_name\":{\"hex\":\"0\"}}", "`run_name`");
+    bad("{\"version\":2}", "`run_name`");
+    bad("{\"version\":2,\"run_name\":3}", "`run_name`");
+    bad("{\"version\":2,\"run_name\":{\"hex\":\"0\"}}", "`run_name`");
     s.run_name = s.cwd = s.app_name = name;
     s.run_dir = d; /* has no state/ */
     g_assert_cmpint(trp_run_spec_save(&s, &err), ==, TRP_ESYSTEM);

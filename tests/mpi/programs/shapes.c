@@ -13,7 +13,7 @@ TRP_FUNCTION(tell);
 int tell(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
 {
     const char *resource = arg, *addresses[8];
-    struct timespec rest = {.tv_nsec = 50 * 1000000L};
+    struct timespec rest = {.tv_nsec = 200 * 1000000L};
     nanosleep(&rest, NULL); /* so that tasks overlap */
     char line[512];
     int n = snprintf(line, sizeof(line), "task %u cpus %u %s=", trp_task_index(t),
