@@ -172,6 +172,19 @@ TRP_RARE static int on_executor_added(struct trp_engine *e, const struct trp_eve
     return 0;
 }
 
+TRP_RARE static void on_executor_granted(struct trp_engine *e,
+                                         const struct trp_event *ev)
+{
+    struct trp_executor *x = trp_executor_find(e, ev->granted.executor);
+    if (!x || x->state != TRP_EXECUTOR_REQUESTED || x->granted) {
+        e->ignored++;
+        return;
+    }
+    x->granted = true;
+    e->classes[x->class]->granted++;
+    e->any_dirty = true; /* others may still have none */
+}
+
 TRP_RARE static void on_executor_refused(struct trp_engine *e,
                                          const struct trp_event *ev)
 {
@@ -369,6 +382,9 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
         return 0;
     case TRP_EVENT_EXECUTOR_ADDED:
         return on_executor_added(e, ev, err);
+    case TRP_EVENT_EXECUTOR_GRANTED:
+        on_executor_granted(e, ev);
+        return 0;
     case TRP_EVENT_EXECUTOR_REFUSED:
         on_executor_refused(e, ev);
         return 0;

@@ -285,6 +285,8 @@ enum trp_event_kind {
                      * take longer is started there */
     TRP_EVENT_QUEUE_WAIT, /* how long executors of a profile wait in the cluster's
                            * queue: as the cluster expects it, or as some did */
+    TRP_EVENT_EXECUTOR_GRANTED, /* a requested one has its room, and is coming: nobody
+                                 * has to make room for it */
 };
 
 struct trp_task_end {
@@ -326,6 +328,9 @@ struct trp_event {
             bool more; /* additional jobs may be requested for them: each is requested
                         * when it is worth it (MAY_ADD) */
         } fit;
+        struct {
+            trp_executor_id executor;
+        } granted;
         struct {
             trp_executor_id executor; /* as in TRP_ACTION_START_EXECUTOR */
             const char *host;

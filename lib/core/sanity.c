@@ -167,7 +167,7 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
                        trp_error *err)
 {
     uint32_t live = 0, requested = 0, idle = 0, free = 0, queued = 0, yielding = 0,
-             ahead = 0, may = 0;
+             ahead = 0, may = 0, granted = 0;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
         const struct trp_executor *x = e->executors[i];
         if (!x || x->class != c->profile.n)
@@ -180,6 +180,7 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
         yielding += x->yields;
         ahead += x->ahead;
         may += x->may_add && x->state == TRP_EXECUTOR_REQUESTED;
+        granted += x->granted;
     }
     CHECK(live == c->live && requested == c->requested && idle == c->idle &&
               free == c->nfree && queued == c->nqueued,
@@ -188,6 +189,8 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
           "queued %u (%u)",
           c->profile.n, c->live, live, c->requested, requested, c->idle, idle, c->nfree,
           free, c->nqueued, queued);
+    CHECK(granted == c->granted, "profile %u: %u requests have room (counted %u)",
+          c->profile.n, granted, c->granted);
     CHECK(may == c->nmay, "profile %u: %u requests may be had elsewhere (counted %u)",
           c->profile.n, may, c->nmay);
     CHECK(ahead == c->nahead, "profile %u: %u stand apart (counted %u)", c->profile.n,

@@ -383,8 +383,15 @@ static void on_granted(void *context, trp_executor_id executor,
 {
     trp_driver *d = context;
     struct trp_executor_record *x = trp_record_of(d, executor.n);
-    if (!x || trp_record_grant(x, g))
+    const struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_GRANTED,
+                                 .granted = {executor}};
+    if (!x)
         return;
+    if (trp_record_grant(x, g)) {
+        d->now = trp_clock_ns();
+        trp_driver_step(d, &ev);
+        return;
+    }
     trp_event_message(d->log, "error", "out of memory for an executor",
                       trp_driver_wall(d, trp_clock_ns()));
     d->cluster->ops->kill(d->cluster, executor);

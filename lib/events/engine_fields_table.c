@@ -232,6 +232,10 @@ static const struct trp_field event_ends[] = {
     EVENT(SIGNED, ends.at_ns),
 };
 
+static const struct trp_field event_granted[] = {
+    EVENT(UNSIGNED, granted.executor.n),
+};
+
 static const struct trp_field event_queue_wait[] = {
     EVENT(UNSIGNED, queue_wait.profile.n),
     EVENT(SIGNED, queue_wait.wait_ns),
@@ -243,6 +247,7 @@ const struct trp_fields trp_fields_of_event[] = {
     [TRP_EVENT_STAGE_TASKS] = ROW("stage_tasks", event_tasks),
     [TRP_EVENT_STAGE_REFUSED] = ROW("stage_refused", event_refused_stage),
     [TRP_EVENT_PROFILE_FIT] = ROW("profile_fit", event_fit),
+    [TRP_EVENT_EXECUTOR_GRANTED] = ROW("executor_granted", event_granted),
     [TRP_EVENT_EXECUTOR_ADDED] = ROW("executor_added", event_added),
     [TRP_EVENT_EXECUTOR_REFUSED] = ROW("executor_refused", event_refused),
     [TRP_EVENT_EXECUTOR_LOST] = ROW("executor_lost", event_lost),

@@ -211,6 +211,12 @@ static void move_refused(struct fuzz_world *w, struct fuzz_bytes *b)
 {
     uint32_t x = choose_executor(w, b);
     uint8_t how = fuzz_byte(b);
+    const struct trp_event granted = {.kind = TRP_EVENT_EXECUTOR_GRANTED,
+                                      .granted = {{x}}};
+    if (how < 50) {
+        world_step(w, &granted);
+        return;
+    }
     const struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_REFUSED,
         .refused = {.executor = {x},

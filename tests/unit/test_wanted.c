@@ -423,30 +423,64 @@ static void what_an_executor_holds_keeps_it(void)
     world_free(&w);
 }
 
-/* At the end of a stage the others go; those that hold something when another shape has
- * lacked room for a while. */
-static void cached_partitions_keep_an_executor_until_others_lack_room(void)
+/* One that holds something is idle, and another shape, of which four fit, wants one:
+ * additional jobs may be had for that with `more`. */
+static void hold(struct world *w, bool more)
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec s = stage("later", 1);
-    struct world w;
+    struct trp_event fit = {.kind = TRP_EVENT_PROFILE_FIT};
     c.backlog_timeout_ns = 3 * SECOND;
-    start(&w, &c, 2);
-    dataset(&w, "kept", NULL);
-    s.profile = world_profile(&w, "other", 4, NULL, 0, 0);
-    run_dataset(&w, 0);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    start(w, &c, 2);
+    dataset(w, "kept", NULL);
+    s.profile = world_profile(w, "other", 4, NULL, 0, 0);
+    fit.fit.profile = s.profile;
+    fit.fit.executors = 4;
+    fit.fit.more = more;
+    world_step(w, &fit);
+    run_dataset(w, 0);
+    g_assert_cmpuint(w->live->len, ==, 1);
     struct trp_event cached = {
         .kind = TRP_EVENT_CACHED, .cached = {0, 1, {0}, false}
     };
-    world_step(&w, &cached);
-    w.manual = true;
-    world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    world_step(w, &cached);
+    w->manual = true;
+    world_submit(w, &s, 1);
+    g_assert_cmpuint(w->live->len, ==, 1);
+}
+
+/* At the end of a stage the others go; those that hold something when a request of
+ * another shape finds no room. */
+static void cached_partitions_keep_an_executor_until_others_lack_room(void)
+{
+    struct world w;
+    hold(&w, false);
+    world_time(&w, w.now + SECOND / 100);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_time(&w, w.now + SECOND / 10);
+    g_assert_cmpuint(w.releases, ==, 1);
+    world_free(&w);
+}
+
+static void they_stay_longer_where_more_may_be_had(void)
+{
+    struct world w;
+    hold(&w, true);
     world_time(&w, w.now + 2 * SECOND);
     g_assert_cmpuint(w.releases, ==, 0);
     world_time(&w, w.now + 2 * SECOND);
     g_assert_cmpuint(w.releases, ==, 1);
+    world_free(&w);
+}
+
+static void they_stay_while_others_are_coming(void)
+{
+    struct world w;
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_GRANTED, .granted = {{1}}};
+    hold(&w, false);
+    world_step(&w, &ev);
+    world_time(&w, w.now + 100 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 0);
     world_free(&w);
 }
 
@@ -587,6 +621,8 @@ int main(int argc, char **argv)
     ADD(a_barrier_stage_keeps_its_executors_when_it_runs_again);
     ADD(what_an_executor_holds_keeps_it);
     ADD(cached_partitions_keep_an_executor_until_others_lack_room);
+    ADD(they_stay_longer_where_more_may_be_had);
+    ADD(they_stay_while_others_are_coming);
     ADD(queue_ahead_leaves_cached_partitions_where_they_are);
     ADD(what_is_cleaned_up_keeps_nothing);
     ADD(a_stage_excluded_everywhere_gets_another_executor);

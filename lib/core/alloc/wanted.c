@@ -23,6 +23,9 @@
 #include "core/alloc/outlook.h"
 #include "core/engine_state.h"
 
+/* Who has room is granted it much sooner. */
+#define GRANT_NS INT64_C(50000000)
+
 int trp_wanted_init(struct trp_engine *e, trp_error *err)
 {
     const struct trp_engine_config *c = &e->config;
@@ -238,14 +241,15 @@ static uint32_t withdraw(struct trp_engine *e, struct trp_class *c, uint32_t sur
 }
 
 /* May it go, being one of those that hold cached partitions, or of the others? The first
- * ones are given to who lacks room, when that has waited for it for a while. */
+ * ones when they have been idle for a while, or from `due` on. */
 static bool may_release(struct trp_engine *e, const struct trp_class *c,
-                        const struct trp_executor *x, bool cached)
+                        const struct trp_executor *x, bool cached, int64_t due)
 {
     if (x->class != c->profile.n || !trp_executor_is_idle(x) || x->idle.in_use ||
         (x->id.n == c->copying.apart.n && !x->yields) || (x->idle.cached > 0) != cached)
         return false; /* in use: it holds what an active job reads */
-    int64_t due = x->idle.since + e->config.backlog_timeout_ns;
+    if (due > x->idle.since + e->config.backlog_timeout_ns)
+        due = x->idle.since + e->config.backlog_timeout_ns;
     if (!cached || e->now >= due)
         return true;
     if (due < e->retry_due)
@@ -256,11 +260,11 @@ static bool may_release(struct trp_engine *e, const struct trp_class *c,
 /* The youngest first: the oldest are where room is found first, on the nodes that are
  * kept the longest. */
 static uint32_t release_idle(struct trp_engine *e, struct trp_class *c,
-                             uint32_t surplus, bool cached)
+                             uint32_t surplus, bool cached, int64_t due)
 {
     for (uint32_t i = e->nexecutors; i-- > 0 && surplus && c->idle;) {
         struct trp_executor *x = e->executors[i];
-        if (!x || !may_release(e, c, x, cached))
+        if (!x || !may_release(e, c, x, cached, due))
             continue;
         trp_wanted_release(e, x);
         surplus--;
@@ -333,8 +337,66 @@ static uint32_t never_needed(const struct trp_engine *e, const struct trp_class 
 void trp_wanted_narrow(struct trp_engine *e, struct trp_class *c)
 {
     if (!e->config.fixed && !e->config.release_idle && e->jobs_active && c->idle)
-        release_idle(e, c, never_needed(e, c), false);
+        release_idle(e, c, never_needed(e, c), false, e->now);
 }
+
+/* ---- those that hold cached partitions ---- */
+
+/* So many of the class would make room for those that others need and that have none,
+ * as far as cores tell. */
+static uint32_t lack_of_room(const struct trp_engine *e, const struct trp_class *c)
+{
+    const int64_t cores = trp_profiles_get(e->profiles, c->profile)->cores;
+    int64_t lack = 0;
+    if (e->gangs > 0)
+        return UINT32_MAX;
+    for (uint32_t i = 0; i < e->nclasses; i++) {
+        const struct trp_class *o = e->classes[i];
+        if (!o || o == c || o->never)
+            continue;
+        const int64_t want = trp_demand_now(e, o), have = o->live + o->granted;
+        const int64_t more = (want < o->share ? want : o->share) - have;
+        if (more > 0)
+            lack += more * trp_profiles_get(e->profiles, o->profile)->cores;
+    }
+    lack = (lack + cores - 1) / cores;
+    return lack < UINT32_MAX ? (uint32_t)lack : UINT32_MAX;
+}
+
+/* When the first request of another class has waited for so long that there is no room
+ * for it; INT64_MAX: none has to, or it may yet have an additional job. */
+static int64_t no_room_due(const struct trp_engine *e, const struct trp_class *c)
+{
+    int64_t due = INT64_MAX;
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        const struct trp_executor *x = e->executors[i];
+        if (x && x->state == TRP_EXECUTOR_REQUESTED && !x->granted && !x->ahead &&
+            x->class != c->profile.n && !e->classes[x->class]->more &&
+            x->asked_ns + GRANT_NS < due)
+            due = x->asked_ns + GRANT_NS;
+    }
+    return due;
+}
+
+static bool any_leaves(const struct trp_engine *e)
+{
+    for (uint32_t i = 0; i < e->nexecutors; i++)
+        if (e->executors[i] && e->executors[i]->came &&
+            e->executors[i]->state == TRP_EXECUTOR_RELEASING)
+            return true;
+    return false;
+}
+
+/* What they hold is lost with them. So they go when others have no room, as many as are
+ * needed for that, and not while others go. */
+static void make_room(struct trp_engine *e, struct trp_class *c, uint32_t surplus)
+{
+    const uint32_t lack = c->idle && !any_leaves(e) ? lack_of_room(e, c) : 0;
+    if (lack)
+        release_idle(e, c, surplus < lack ? surplus : lack, true, no_room_due(e, c));
+}
+
+/* ---- both ---- */
 
 static void shrink(struct trp_engine *e, struct trp_class *c)
 {
@@ -350,9 +412,9 @@ static void shrink(struct trp_engine *e, struct trp_class *c)
     if (!stage_end && !lack)
         return;
     surplus = withdraw(e, c, surplus);
-    surplus = release_idle(e, c, surplus, false);
-    if (lack)
-        release_idle(e, c, surplus < lack ? surplus : lack, true);
+    surplus = release_idle(e, c, surplus, false, e->now);
+    if (lack && surplus)
+        make_room(e, c, surplus);
 }
 
 void trp_wanted_reconcile(struct trp_engine *e)

@@ -154,6 +154,16 @@ static void count_place(struct trp_engine *e, const struct trp_executor *x, int 
                                    r && r->executors == edge, by);
 }
 
+static void requested_no_more(struct trp_engine *e, struct trp_executor *x)
+{
+    struct trp_class *c = e->classes[x->class];
+    c->requested--;
+    c->nmay -= x->may_add;
+    c->granted -= x->granted;
+    x->granted = false;
+    e->requested--;
+}
+
 int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
                       const struct trp_event *added, trp_error *err)
 {
@@ -174,9 +184,7 @@ int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
     x->cores_free = x->cores;
     x->state = TRP_EXECUTOR_LIVE;
     x->came = true;
-    c->requested--;
-    c->nmay -= x->may_add;
-    e->requested--;
+    requested_no_more(e, x);
     c->live++;
     c->idle++;
     e->live++;
@@ -194,9 +202,7 @@ static void leave_live(struct trp_engine *e, struct trp_executor *x,
     struct trp_class *c = e->classes[x->class];
     trp_ahead_no_more(e, x);
     if (x->state == TRP_EXECUTOR_REQUESTED) {
-        c->requested--;
-        c->nmay -= x->may_add;
-        e->requested--;
+        requested_no_more(e, x);
     } else if (x->state == TRP_EXECUTOR_LIVE) {
         c->live--;
         if (!x->nrunning)
