@@ -478,8 +478,9 @@ trp_dataset *trp_sort_by(trp_dataset *d, trp_compare f, const void *arg,
 
 /* Every pair of a value of a and one of b with the same key: the key, and the pair, to
  * be taken apart with trp_left and trp_right. TRP_LEFT: also values of a whose key b
- * has not; TRP_OUTER: those of b, too. The values of one key in b are held in memory.
- */
+ * has not; TRP_OUTER: those of b, too. For each value of a those of b come in their order. The
+ * values of one key in b are held in memory as far as there is room, and else read from
+ * the disk for each value of a: the side with more of them is better the left one. */
 enum trp_join { TRP_INNER = 1, TRP_LEFT, TRP_OUTER };
 trp_dataset *trp_join(trp_dataset *a, trp_dataset *b, enum trp_join type,
                       uint32_t partitions);

@@ -3,12 +3,15 @@
  *
  * Records come sorted by key, so a group is what stands side by side, and two sides are
  * walked together as two sorted lists. What is held is one group: of a join that of its
- * right side, while the left one streams past it. A group that takes more memory than a
- * task has is refused with a word, not killed without one.
+ * right side, while the left one streams past it; what memory has no room for is read from
+ * a file for each left value, so that the order of pairs depends on the records alone. Any
+ * other group that takes more memory than a task has is refused with a word, not killed
+ * without one.
  */
 #include <string.h>
 
 #include "api/flow.h"
+#include "data/values.h"
 
 enum { GROUP_LEAST = 64 << 20 };
 
@@ -33,9 +36,10 @@ static int too_large(struct trp_flow *f, const struct trp_wide_plan *p, size_t m
 {
     return trp_flow_fail(f, TRP_ELIMIT,
                          "%s: the values of one key take more than the %zu MiB that a "
-                         "task has; give its executor more memory, or use "
-                         "trp_combine_by_key",
-                         trp_wide_name(p), most >> 20);
+                         "task has; give its executor more memory%s",
+                         trp_wide_name(p), most >> 20,
+                         p->kind == TRP_WIDE_GROUP ? ", or use trp_combine_by_key"
+                                                   : "");
 }
 
 static size_t bytes_held(const trp_writer *w)
@@ -132,27 +136,79 @@ static int emit_pair(struct trp_flow *f, const trp_writer *key, const void *a,
     return emit_packed(f, key);
 }
 
-static int pair_with_all(struct trp_flow *f, const trp_writer *key, const void *a,
-                         size_t na, const trp_writer *group)
+/* The values of one key of the right side: the first ones in f->group[1], all others in
+ * `more` (NULL: there are none). */
+static int hold_right(struct trp_flow *f, struct trp_wide_side *s,
+                      const trp_writer *key, struct trp_shuffle_record *r,
+                      trp_values **ret_more)
 {
-    const trp_batch b = trp_writer_batch(group);
+    const size_t most = bytes_allowed(f);
+    trp_writer *held = &f->group[1];
+    trp_error err = {0};
+    int rc = 1;
+    trp_writer_clear(held);
+    do {
+        if (!*ret_more && bytes_held(held) + r->nv > most)
+            rc = trp_values_open(f->task.info->map_outputs, ret_more, &err);
+        if (rc > 0 && !*ret_more && trp_emit(held, NULL, 0, r->value, r->nv) < 0)
+            rc = trp_error_set(&err, TRP_ENOMEM, "out of memory for a group");
+        if (rc >= 0 && *ret_more)
+            rc = trp_values_put(*ret_more, r->value, r->nv, &err);
+        if (rc < 0)
+            return trp_flow_fail(f, err.code, "%s", err.text);
+        rc = trp_flow_side_next(f, s, r);
+    } while (rc > 0 && same_key(r, key));
+    return rc;
+}
+
+static int pair_with_more(struct trp_flow *f, const trp_writer *key, const void *a,
+                          size_t na, trp_values *more)
+{
+    trp_error err = {0};
+    const void *value;
+    size_t n;
+    int rc = trp_values_begin(more, &err);
+    while (rc >= 0 && (rc = trp_values_next(more, &value, &n, &err)) > 0)
+        if (emit_pair(f, key, a, na, value, n) < 0)
+            return -1;
+    return rc < 0 ? trp_flow_fail(f, err.code, "%s", err.text) : 0;
+}
+
+static int pair_with_all(struct trp_flow *f, const trp_writer *key, const void *a,
+                         size_t na, trp_values *more)
+{
+    const trp_batch b = trp_writer_batch(&f->group[1]);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < b.count; i++) {
         size_t n;
         const void *value = trp_value(&b, i, &n);
         rc = emit_pair(f, key, a, na, value, n);
     }
-    return rc;
+    return rc == 0 && more ? pair_with_more(f, key, a, na, more) : rc;
 }
 
 /* Streams the left values of the key past the right ones, which are held. */
 static int stream_left(struct trp_flow *f, struct trp_wide_side *s,
-                       const trp_writer *key, bool alone, struct trp_shuffle_record *r)
+                       const trp_writer *key, trp_values *more,
+                       struct trp_shuffle_record *r)
 {
     int rc = 1;
     do {
-        int told = alone ? emit_pair(f, key, r->value, r->nv, NULL, 0)
-                         : pair_with_all(f, key, r->value, r->nv, &f->group[1]);
+        if (pair_with_all(f, key, r->value, r->nv, more) < 0)
+            return -1;
+        rc = trp_flow_side_next(f, s, r);
+    } while (rc > 0 && same_key(r, key));
+    return rc;
+}
+
+/* The values of a key that the other side has not; of the right side with `right`. */
+static int stream_alone(struct trp_flow *f, struct trp_wide_side *s,
+                        const trp_writer *key, bool right, struct trp_shuffle_record *r)
+{
+    int rc = 1;
+    do {
+        int told = right ? emit_pair(f, key, NULL, 0, r->value, r->nv)
+                         : emit_pair(f, key, r->value, r->nv, NULL, 0);
         if (told < 0)
             return -1;
         rc = trp_flow_side_next(f, s, r);
@@ -199,18 +255,18 @@ static void join_key(struct trp_flow *f, const struct trp_wide_plan *p, trp_writ
                      struct front *a, struct front *b)
 {
     if (a->here && b->here) {
-        b->has = take_group(f, p, b->side, key, &f->group[1], &b->r);
+        trp_values *more = NULL;
+        b->has = hold_right(f, b->side, key, &b->r, &more);
         if (b->has >= 0)
-            a->has = stream_left(f, a->side, key, false, &a->r);
-    } else if (a->here) {
-        a->has = p->join == TRP_INNER ? skip_key(f, a->side, key, &a->r)
-                                      : stream_left(f, a->side, key, true, &a->r);
-    } else if (p->join != TRP_OUTER) {
-        b->has = skip_key(f, b->side, key, &b->r);
+            a->has = stream_left(f, a->side, key, more, &a->r);
+        if (more)
+            f->ret->data.spilled_bytes += trp_values_bytes(more);
+        trp_values_free(more);
     } else {
-        b->has = take_group(f, p, b->side, key, &f->group[1], &b->r);
-        if (b->has >= 0 && pair_with_all(f, key, NULL, 0, &f->group[1]) < 0)
-            b->has = -1;
+        struct front *one = a->here ? a : b;
+        const bool paired = p->join == TRP_OUTER || (a->here && p->join == TRP_LEFT);
+        one->has = paired ? stream_alone(f, one->side, key, b->here, &one->r)
+                          : skip_key(f, one->side, key, &one->r);
     }
 }
 

@@ -36,6 +36,14 @@ within() {
     within 128
 }
 
+@test "all records of a join may have one key, on the right side, too" {
+    run -0 hostile 128m join 1000000 3
+    [ "$output" = "3000000 records, 3000000 in order" ]
+    # 100 MB, more than a task has, once in each of two actions
+    [ "$(figures "Disk Bytes Spilled" | awk '{ n += $1 } END { print (n > 20000000) }')" = 1 ]
+    within 128
+}
+
 @test "keys have 0 bytes, or 1 MiB" {
     run -0 hostile 128m keys 200 4
     [ "$output" = "400 records, 400 in order" ]

@@ -207,10 +207,6 @@ void cluster_come(struct cluster *c, uint32_t executor, uint32_t host, uint32_t 
         x->naddresses[n] = has;
         v[n++] = (struct trp_resource_addresses){names[r], addresses, has};
     }
-    const struct trp_event granted = {.kind = TRP_EVENT_EXECUTOR_GRANTED,
-                                      .granted = {{executor}}};
-    if (executor % 2)
-        cluster_step(c, &granted);
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_ADDED};
     ev.added.executor.n = executor;
     ev.added.host = cluster_host(host);

@@ -292,10 +292,22 @@ static void play_gone(struct cluster *c, uint32_t which)
         cluster_refuse(c, x, false);
 }
 
+/* It has its room, every other time; then it may be wanted no more. */
+static bool grant(struct cluster *c, uint32_t executor)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_GRANTED};
+    ev.granted.executor.n = executor;
+    if (executor % 2)
+        cluster_step(c, &ev);
+    return c->executors[executor].state == CL_REQUESTED;
+}
+
 /* On that host, or on the next that is not excluded. */
 static void come_somewhere(struct cluster *c, uint32_t executor, uint32_t host,
                            uint32_t more)
 {
+    if (!grant(c, executor))
+        return;
     for (uint32_t i = 0; i < MAX_HOSTS; i++)
         if (!c->excluded_hosts[(host + i) % MAX_HOSTS]) {
             cluster_come(c, executor, host + i, more);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/values.h"
 #include "os/held.h"
 #include "shuffle_data.h"
 
@@ -980,6 +981,35 @@ static void test_remove(void)
     shuffle_folder_remove(folder);
 }
 
+/* More than a buffer has, of any size, and one that is larger than a part. */
+static void test_values(void)
+{
+    char *folder = shuffle_folder_make();
+    char *large = g_malloc0(300000);
+    trp_values *v;
+    trp_error err;
+    const void *value;
+    size_t n;
+    g_assert_cmpint(trp_values_open(folder, &v, &err), ==, 0);
+    for (uint32_t i = 0; i < 5000; i++)
+        g_assert_cmpint(trp_values_put(v, large, i == 7 ? 300000 : i % 300, &err), ==,
+                        0);
+    for (uint32_t k = 0; k < 3; k++) {
+        g_assert_cmpint(trp_values_begin(v, &err), ==, 0);
+        for (uint32_t i = 0; i < (k == 1 ? 100 : 5000); i++) {
+            g_assert_cmpint(trp_values_next(v, &value, &n, &err), ==, 1);
+            g_assert_cmpuint(n, ==, i == 7 ? 300000 : i % 300);
+            g_assert_cmpint(memcmp(value, large, n), ==, 0);
+        }
+    }
+    g_assert_cmpint(trp_values_next(v, &value, &n, &err), ==, 0);
+    g_assert_cmpuint(trp_values_bytes(v), >, 5000 * 149);
+    trp_values_free(v);
+    g_free(large);
+    shuffle_folder_remove(folder);
+    g_assert_cmpint(trp_values_open("/nowhere/at/all", &v, &err), ==, TRP_ESYSTEM);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -1013,6 +1043,7 @@ int main(int argc, char **argv)
     g_test_add_func("/shuffle/a full disk is told and left clean", test_full_disk);
     g_test_add_func("/shuffle/no damage goes unnoticed", test_damage);
     g_test_add_func("/shuffle/memory may be kept for the next", test_kept_memory);
+    g_test_add_func("/shuffle/values are read as often as wished", test_values);
     g_test_add_func("/shuffle/an output can be removed", test_remove);
     g_test_add_func("/shuffle/an output from before is none", test_from_before);
     g_test_add_func("/shuffle/too few descriptors are no fault of an output",

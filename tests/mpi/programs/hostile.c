@@ -6,6 +6,7 @@
  *     hostile keys N PARTITIONS       N keys of 1 MiB and as many of 0 bytes, sorted
  *     hostile compare N PARTITIONS    sorted by a comparison that is no order
  *     hostile large BYTES PARTITIONS  one record of so many bytes, sorted
+ *     hostile join N PARTITIONS       three records and N of 100 bytes, all of one key, joined
  *
  * Prints what came of it.
  */
@@ -55,6 +56,38 @@ int large_keys(trp_task *t, const trp_batch *in, trp_writer *out, const void *ar
     }
     free(key);
     return rc;
+}
+
+/* Of one key, with 100 bytes. */
+TRP_FUNCTION(padded);
+int padded(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    char value[100] = {0};
+    (void)t, (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        memcpy(value, trp_value(in, i, NULL), sizeof(int64_t));
+        if (trp_emit(out, "k", 1, value, sizeof value) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* How many pairs of a batch stand where they belong: left values in order, and with each
+ * the right ones in order. */
+TRP_FUNCTION(pairs_in_order);
+int pairs_in_order(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    int64_t good = 1, was[2] = {0};
+    (void)t, (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        size_t n, m;
+        const void *left = trp_left(in, i, &n), *right = trp_right(in, i, &m);
+        const int64_t is[2] = {i64(left), i64(right)};
+        good += i > 0 && (is[0] == was[0] ? is[1] == was[1] + 1
+                                          : is[0] == was[0] + 1 && is[1] == 0);
+        memcpy(was, is, sizeof was);
+    }
+    return trp_emit(out, NULL, 0, &good, sizeof good);
 }
 
 TRP_FUNCTION(one_large);
@@ -138,6 +171,12 @@ int main(int argc, char **argv)
         trp_dataset *sorted = trp_sort_by_key(d, TRP_BYTES, partitions);
         rc = trp_count(sorted, &count);
         rc = rc ? rc : sum_of(trp_transform(sorted, in_order, NULL, 0), &good);
+    } else if (strcmp(what, "join") == 0) {
+        trp_dataset *few = trp_transform(trp_range(ctx, 0, 3, 1), padded, NULL, 0);
+        trp_dataset *d = trp_transform(numbers, padded, NULL, 0);
+        d = trp_join(few, d, TRP_INNER, partitions);
+        rc = trp_count(d, &count);
+        rc = rc ? rc : sum_of(trp_transform(d, pairs_in_order, NULL, 0), &good);
     } else if (strcmp(what, "compare") == 0) {
         trp_dataset *d = trp_transform(numbers, keyed, NULL, 0);
         rc = trp_count(trp_sort_by(d, no_order, NULL, 0, partitions), &count);
