@@ -283,7 +283,7 @@ enum trp_event_kind {
     TRP_EVENT_CANCEL_STAGE, /* cancels every job that uses it */
     TRP_EVENT_ENDS, /* until when an executor, or the run, can live: no task that would
                      * take longer is started there */
-    TRP_EVENT_QUEUE_WAIT, /* how long executors of a profile wait in the cluster's
+    TRP_EVENT_QUEUE_WAIT,       /* how long executors of a profile wait in the cluster's
                            * queue: as the cluster expects it, or as some did */
     TRP_EVENT_EXECUTOR_GRANTED, /* a requested one has its room, and is coming: nobody
                                  * has to make room for it */

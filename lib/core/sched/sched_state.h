@@ -79,7 +79,7 @@ struct trp_executor {
     bool excluded;             /* for the application: gets nothing new */
     bool yields;               /* gets nothing new, is released when it is idle */
     bool ahead;                /* for a stage that is not ready yet */
-    bool granted;     /* requested, and has its room */
+    bool granted;              /* requested, and has its room */
     bool may_add;     /* requested, and an additional job may be started for it */
     int64_t asked_ns; /* when it was requested */
     bool forced;      /* released when its time is over: in the list by force_next */
@@ -131,8 +131,8 @@ struct trp_class {
     bool keep_over;                /* in the round in which they do */
     uint32_t live, requested, idle;
     uint32_t granted; /* of the requested ones: those that have their room */
-    uint32_t sets;  /* submitted and not ended, gangs not counted */
-    bool set_ended; /* since executors were last no more than what is wanted */
+    uint32_t sets;    /* submitted and not ended, gangs not counted */
+    bool set_ended;   /* since executors were last no more than what is wanted */
     uint64_t
         open; /* pending, running and queued tasks of the sets, bounded ones apart */
     struct trp_task_set
