@@ -39,6 +39,8 @@ const struct trp_subcommand trp_subcommands[] = {
             "run scenarios, play whole runs, replay traces in virtual time"),
     COMMAND(report, "[options] [RUN|EVENTS]",
             "summarise a run from its event log, also beside Slurm's accounting"),
+    COMMAND(status, "[options] [RUN]",
+            "show where a run is and what its stages wait for"),
     COMMAND(logs, "[options] RUN [STAGE [TASK[.ATTEMPT]]]", "show what tasks printed"),
     COMMAND(ls, "[--json]", "list the runs of this folder"),
     COMMAND(cancel, "[--now] RUN", "end a run"),

@@ -126,3 +126,12 @@ bool trp_is_resource_name(const char *text)
 {
     return all_of(text, LETTERS, LETTERS DIGITS ".-", TRP_RESOURCE_NAME_MAX - 1);
 }
+
+char *trp_name_stem(const char *name, char *buf, size_t size)
+{
+    size_t n = strlen(name), stem = n;
+    while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9')
+        stem--;
+    snprintf(buf, size, "%.*s%s", (int)stem, name, stem < n ? "*" : "");
+    return buf;
+}

@@ -40,6 +40,10 @@ struct trp_name_list {
 };
 void trp_name_list_add(struct trp_name_list *l, const char *name);
 
+/* A name with "*" in place of the digits at its end: "align-017" and "align-2" are both
+ * "align-*". Others are copied. Returns buf. */
+char *trp_name_stem(const char *name, char *buf, size_t size);
+
 /* [A-Za-z0-9_][A-Za-z0-9._-]{0,63}: stages and profiles. */
 bool trp_is_name(const char *text);
 /* [A-Za-z_][A-Za-z0-9._-]*, shorter than TRP_RESOURCE_NAME_MAX. */

@@ -21,6 +21,7 @@
 #include "conf/site.h"
 #include "conf/wording.h"
 #include "core/topo/hosts.h"
+#include "driver/answers.h"
 #include "driver/driver_state.h"
 #include "driver/kept_datasets.h"
 #include "driver/locations.h"
@@ -273,6 +274,7 @@ static int make_parts(trp_driver *d, trp_error *err)
 
 static void driver_free(trp_driver *d)
 {
+    trp_asked_close(d->asked);
     if (d->cluster)
         d->cluster->ops->close(d->cluster, NULL);
     if (d->channel)
@@ -315,6 +317,19 @@ static int64_t records_ns(const trp_options *o)
     return interval > TRP_DRIVER_SECOND / 10 ? interval : TRP_DRIVER_SECOND / 10;
 }
 
+/* A run that cannot be asked goes on all the same. */
+static void listen_for_askers(trp_driver *d)
+{
+    char line[TRP_ERROR_TEXT + 80];
+    trp_error err;
+    d->asked = trp_asked_new(&d->loop, d->run_dir, trp_driver_answer, d, &err);
+    if (d->asked)
+        return;
+    snprintf(line, sizeof line, "troupe status and explain read the event log: %s",
+             err.text);
+    trp_event_message(d->log, "info", line, trp_driver_wall(d, d->now));
+}
+
 int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,
                    trp_error *err)
 {
@@ -349,6 +364,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     trp_process_title("troupe: driver %s", d->run_name);
     if (!config->quiet)
         d->progress = trp_progress_new(2, isatty(2), trp_clock_ns(), d->wall_offset);
+    listen_for_askers(d);
     rc = trp_driver_standby_start(d, err);
     if (rc < 0) {
         driver_free(d);
@@ -685,6 +701,8 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     dismiss_all(d);
     trp_driver_remove_files(d);
     trp_driver_standby_stop(d);
+    trp_asked_close(d->asked);
+    d->asked = NULL;
     close_cluster(d);
     bool clean = trp_channel_close(d->channel);
     d->channel = NULL;

@@ -25,6 +25,7 @@
 #include "comm/channel.h"
 #include "conf/pool_section.h"
 #include "driver/accumulators.h"
+#include "driver/asked.h"
 #include "driver/control.h"
 #include "driver/driver.h"
 #include "events/engine_trace.h"
@@ -169,6 +170,7 @@ struct trp_driver {
     trp_channel *channel;
     trp_cluster *cluster;
     trp_event_log *log;
+    trp_asked *asked; /* NULL: there is no socket for it */
     trp_progress *progress;
     trp_profiles *profiles;
     const trp_options *options;

@@ -252,3 +252,8 @@ void trp_event_log_free(trp_event_log *l)
     free(l->history_dir);
     free(l);
 }
+
+const struct trp_statistics *trp_event_log_statistics(const trp_event_log *l)
+{
+    return l->statistics;
+}

@@ -28,6 +28,7 @@
 #include "core/profile/profile.h"
 
 typedef struct trp_event_log trp_event_log;
+struct trp_statistics;
 
 enum trp_events_tasks { TRP_EVENTS_AUTO, TRP_EVENTS_ALL, TRP_EVENTS_SUMMARY };
 
@@ -190,6 +191,8 @@ void trp_event_log_free(trp_event_log *l);
  * `logs`: there are logs. */
 void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir,
                              bool logs);
+/* What that is made of, as it is now; the log's. */
+const struct trp_statistics *trp_event_log_statistics(const trp_event_log *l);
 
 /* How an attempt ended in the contract's words: "exit status 37", "killed by SIGSEGV
  * (11)", "timed out after 1s", "killed for memory (limit 512 MiB, peak 530 MiB)", "lost

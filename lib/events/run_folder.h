@@ -4,7 +4,8 @@
  *
  *     events.jsonl  logs/STAGE/TASK.ATTEMPT.{out,err}  state/
  *     state/lock    held (flock) by `troupe` while the run goes on
- *     state/run.json  {"run","name","started","ended","status","exit","pid","command"}
+ *     state/run.json  {"run","name","started","ended","status","exit","pid","host",
+ *                     "command"}
  *     state/pids    one line a process: "PID what"
  *     state/pipeline.yaml  the pipeline as it was given, for --resume; what it includes in
  *                     state/include.N, in the order in which it was read
@@ -85,6 +86,7 @@ int trp_run_folder_has_room(const char *run_dir, trp_error *err);
  * "running" but whose lock is free is told as "died". */
 struct trp_run_view {
     char *name, *app, *status;
+    char *host;                   /* of its driver; "": not known */
     int64_t started_ms, ended_ms; /* wall clock; 0: not ended */
     int exit_status, pid;
 };

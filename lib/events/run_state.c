@@ -34,6 +34,7 @@ void trp_run_view_clear(struct trp_run_view *v)
     free(v->name);
     free(v->app);
     free(v->status);
+    free(v->host);
     *v = (struct trp_run_view){0};
 }
 
@@ -68,12 +69,13 @@ static int read_state(const char *run_dir, struct trp_run_view *ret)
     *ret = (struct trp_run_view){.name = text_of(j, "run"),
                                  .app = text_of(j, "name"),
                                  .status = text_of(j, "status"),
+                                 .host = text_of(j, "host"),
                                  .started_ms = int_of(j, "started"),
                                  .ended_ms = int_of(j, "ended"),
                                  .exit_status = (int)int_of(j, "exit"),
                                  .pid = (int)int_of(j, "pid")};
     json_decref(j);
-    if (ret->name && ret->app && ret->status)
+    if (ret->name && ret->app && ret->status && ret->host)
         return 0;
     trp_run_view_clear(ret);
     return TRP_ENOMEM;
@@ -107,6 +109,7 @@ static void state_text(struct trp_buf *b, const struct trp_run_view *v)
     TRP_JSON_TEXT(b, "status", v->status);
     TRP_JSON_INT(b, "exit", v->exit_status);
     TRP_JSON_INT(b, "pid", v->pid);
+    TRP_JSON_TEXT(b, "host", v->host);
     TRP_JSON(b, ",\"command\":");
     trp_json_string(b, command, command_line(command, sizeof command));
     TRP_JSON(b, "}\n");
@@ -138,14 +141,16 @@ static int replace(const char *file, const struct trp_buf *b, trp_error *err)
 int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *status,
                          int exit_status, trp_error *err)
 {
-    char file[PATH_MAX], name[128], app[256], word[32];
+    char file[PATH_MAX], name[128], app[256], word[32], host[256] = "";
     snprintf(file, sizeof file, "%s/state/run.json", f->path);
     snprintf(name, sizeof name, "%s", f->name);
     snprintf(app, sizeof app, "%s", app_name);
     snprintf(word, sizeof word, "%s", status);
+    gethostname(host, sizeof host - 1);
     struct trp_run_view v = {.name = name,
                              .app = app,
                              .status = word,
+                             .host = host,
                              .started_ms = trp_clock_wall_ns() / 1000000,
                              .exit_status = exit_status,
                              .pid = (int)getpid()};

@@ -1,5 +1,7 @@
 #include "core/profile/footprint.h"
 
+#include <stdio.h>
+
 static struct trp_profile_amount of_task(trp_amount task)
 {
     if (task > TRP_ONE)
@@ -19,4 +21,24 @@ struct trp_profile_footprint trp_profile_footprint(const struct trp_resource_pro
         need.custom[i] = rank ? of_task(p->custom[i].task)
                               : (struct trp_profile_amount){p->custom[i].executor, 1};
     return need;
+}
+
+char *trp_profile_text(const struct trp_resource_profile *p, uint32_t ranks, char *buf,
+                       size_t size)
+{
+    const struct trp_profile_footprint f = trp_profile_footprint(p, ranks > 0);
+    const uint64_t units = ranks ? ranks : 1;
+    const long long cores = f.cores * (long long)units;
+    char memory[32];
+    trp_memory_format(trp_profile_amount_of(f.memory_mib, units), memory,
+                      sizeof memory);
+    int n =
+        snprintf(buf, size, "%lld core%s, %s", cores, cores == 1 ? "" : "s", memory);
+    for (uint32_t i = 0; i < p->ncustom && (size_t)n < size; i++) {
+        const struct trp_profile_amount a = f.custom[i];
+        if (a.n)
+            n += snprintf(buf + n, size - (size_t)n, ", %s %lld", p->custom[i].name,
+                          (long long)trp_profile_amount_of(a, units));
+    }
+    return buf;
 }

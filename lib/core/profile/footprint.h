@@ -33,4 +33,9 @@ static inline int64_t trp_profile_amount_of(struct trp_profile_amount a, uint64_
     return ((int64_t)units * a.n + a.share - 1) / a.share;
 }
 
+/* "4 cores, 2 GiB, gpu 1": what an executor of the profile has, or with `ranks` above 0
+ * what so many ranks of a gang take together. Returns buf. */
+char *trp_profile_text(const struct trp_resource_profile *p, uint32_t ranks, char *buf,
+                       size_t size);
+
 #endif

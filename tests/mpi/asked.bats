@@ -1,0 +1,137 @@
+#!/usr/bin/env bats
+# A run that is asked where it is and why it waits, by whom it may concern and by others.
+load drill.bash
+
+# json EXPRESSION: prints a Perl expression of the document $d on stdin.
+json() {
+    perl -MJSON::PP -0777 -e '
+        my $d = decode_json(<STDIN>);
+        my $v = eval $ARGV[0];
+        die $@ if $@;
+        print ref $v ? encode_json($v) : defined $v ? $v : "null", "\n";' "$1"
+}
+
+# long_run: one that goes on until `go` is there.
+long_run() {
+    cat >p.yaml <<Y
+troupe: 1
+name: asked
+profiles: {wide: {executor: {cores: 2, memory: 64m}, task: {cpus: 2}}}
+stages:
+  - {name: one, tasks: 3, run: "touch began; until [ -e go ]; do sleep 0.1; done"}
+  - {name: two, after: [one], profile: wide, run: "true"}
+Y
+    troupe run --quiet --run-name r --local=2 --set=executor.memory=64m p.yaml &
+    wait_until 20 [ -e began ]
+}
+
+# A socket that is asked with the rest of the words; PERL has it as $s.
+talk() {
+    perl -MIO::Socket::UNIX -e '
+        sub dial { IO::Socket::UNIX->new(Peer => "troupe-runs/r/state/asked") // die "no: $!" }
+        '"$1"
+}
+
+@test "a run is asked from elsewhere: stages, tasks, executors, and what is waited for" {
+    long_run
+    mkdir elsewhere
+    wait_until 10 eval '[ "$(troupe status --json r | json "\$d->{stages}[0]{running}")" = 2 ]'
+    run -0 troupe status "$PWD/troupe-runs/r"
+    [[ "$output" == "r: running on $(hostname), for "*" 0 of 4 tasks done, 2 running"* ]]
+    [[ "$output" == *"one"*"running"*"default"* ]]
+    [[ "$output" == *"2 executors of profile default (1 core, "* ]]
+    [[ "$output" == *"two: waiting for stage one"* ]]
+    troupe status --json >d.json
+    [ "$(json '$d->{from}' <d.json)" = driver ]
+    [ "$(json '$d->{stages}[0]{tasks}' <d.json)" = 3 ]
+    [ "$(json '$d->{stages}[1]{state}' <d.json)" = waiting ]
+    [ "$(stat -c %a troupe-runs/r/state)" = 700 ]
+    touch go
+    wait $!
+    [ ! -e troupe-runs/r/state/asked ]
+    run -0 troupe status
+    [[ "$output" == "r: succeeded"*"exit status 0; 4 of 4 tasks done, 0 running"* ]]
+    [ "$(troupe status --json | json '$d->{from}')" = log ]
+    [ "$(troupe status --json | json '$d->{stages}[0]{done}')" = 3 ]
+}
+
+@test "clients that say nothing, too much, or take nothing hold up neither the run nor others" {
+    long_run
+    talk 'my @c = map { dial() } 1 .. 20; sleep 30' &
+    talk 'my $s = dial(); $SIG{PIPE} = "IGNORE"; print $s "x" x 100000; print <$s>' >long.out
+    grep -q '"error":"a request is JSON' long.out
+    talk 'my $s = dial(); print $s "{\"ask\":\"everything\"}\n"; print <$s>' >unknown.out
+    grep -q '"error":"nothing is known of' unknown.out
+    talk 'my @c = map { dial() } 1 .. 10; print $_ "{\"ask\":\"status\"}\n" for @c; $_->flush for @c; sleep 30' &
+    # Several at once; an answer is never held up by those.
+    for i in 1 2 3 4 5 6 7 8; do
+        (timeout 10 troupe status --json r >"$i.json"; echo $? >"$i.status") &
+    done
+    wait_until 15 eval '[ "$(cat [1-8].status | wc -l)" = 8 ]'
+    [ "$(cat [1-8].status | sort -u)" = 0 ]
+    [ "$(for i in 1 2 3 4 5 6 7 8; do json '$d->{from}' <$i.json; done | sort -u)" = driver ]
+    kill $(ours_like "perl -MIO::Socket")
+    touch go
+    wait_until 20 grep -q succeeded troupe-runs/r/state/run.json
+}
+
+@test "10,000 tasks that run do not keep a run from answering" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: many, tasks: 10000, run: "true"}
+Y
+    troupe run --quiet --run-name r p.yaml &
+    wait_until 20 grep -q SparkListenerTaskEnd troupe-runs/r/events.jsonl
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        began=$(date +%s%N)
+        troupe status --json r >d.json
+        echo "$((($(date +%s%N) - began) / 1000000)) $(json '$d->{from}' <d.json)"
+    done | sort -n | tee times
+    wait
+    # The median: others use the cores of this machine, too. From the run itself it has to be.
+    [ "$(sed -n 5p times | cut -d' ' -f1)" -lt 200 ]
+    [ "$(cut -d' ' -f2 times | sort -u)" = driver ]
+}
+
+@test "a run that died, one on a host that is gone, and one without its socket are told from the log" {
+    long_run
+    kill -9 "$(pid_of driver r)"
+    wait_until 20 eval '! grep -q \"running\" troupe-runs/r/state/run.json'
+    run -0 troupe status r
+    [[ "$output" == "r: failed"*"one"*"unfinished"* ]]
+    sed -i 's/"status":"[a-z]*"/"status":"running"/' troupe-runs/r/state/run.json
+    run -0 --separate-stderr troupe status r
+    [[ "$output" == "r: died"* ]]
+    # Somebody holds its lock: it may go on, there.
+    exec 7<troupe-runs/r/state/lock
+    flock -n 7
+    sed -i 's/"host":"[^"]*"/"host":"login1.gone"/' troupe-runs/r/state/run.json
+    run -0 --separate-stderr troupe status r
+    [[ "$stderr" == *"its driver is on login1.gone: this is what its event log says, last written "*" ago" ]]
+    [[ "$output" == "r: running on login1.gone"* ]]
+    sed -i "s/\"host\":\"[^\"]*\"/\"host\":\"$(hostname)\"/" troupe-runs/r/state/run.json
+    run -0 --separate-stderr troupe status r
+    [[ "$stderr" == *"its driver does not answer here: this is what its event log says"* ]]
+    exec 7<&-
+}
+
+@test "nobody else is answered" {
+    [ "$(id -u)" = 0 ] || skip "not root"
+    others_folder
+    chown nobody "$d"
+    setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$d" sh -c "
+        cd $d && echo '{troupe: 1, stages: [{name: s, run: \"touch $d/began; until [ -e $d/go ]; do sleep 0.1; done\"}]}' >p.yaml
+        exec troupe run --quiet --run-name r p.yaml" &
+    wait_until 20 [ -e "$d/began" ]
+    cd "$d"
+    run ! troupe status r
+    [[ "$output" == *"belongs to nobody"* ]]
+    # Root may open the folder, and is not answered either.
+    [ -z "$(talk 'my $s = dial(); $SIG{PIPE} = "IGNORE"; print $s "{\"ask\":\"status\"}\n"; print <$s>' 2>&1)" ]
+    run -0 setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$d" troupe status --json r
+    [[ "$output" == *'"from":"driver"'* ]]
+    touch "$d/go"
+    wait $!
+    cd "$BATS_TEST_TMPDIR"
+}
