@@ -19,6 +19,7 @@ int trp_launcher_report(int argc, char **argv);
 int trp_launcher_ls(int argc, char **argv);
 int trp_launcher_cancel(int argc, char **argv);
 int trp_launcher_logs(int argc, char **argv);
+int trp_launcher_explain(int argc, char **argv);
 int trp_launcher_status(int argc, char **argv);
 int trp_launcher_completion(int argc, char **argv);
 int trp_launcher_init(int argc, char **argv);

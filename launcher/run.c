@@ -54,6 +54,8 @@ struct run {
     uint32_t nkept;
     struct trp_carried carried;
     bool plan, json; /* troupe plan --resume */
+    bool explains;   /* troupe explain: what would run again … */
+    const char *of;  /* … of this stage; NULL: of all */
     struct trp_supervisor supervisor;
 };
 
@@ -155,6 +157,8 @@ static int open_earlier(struct run *r, trp_error *err)
 {
     struct trp_run_call *c = &r->call;
     int code = trp_run_folder_open(r->runs, c->resume, &r->folder, err);
+    if (code == 0 && !r->plan && !c->dry_run)
+        code = trp_run_folder_newest(r->folder, err);
     if (code == 0)
         code = trp_run_spec_load(r->folder->path, &r->earlier, err);
     if (code < 0)
@@ -351,13 +355,19 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
                                        .log = log};
         code = trp_resume_choose(&q, &choices, err);
     }
-    if (r->plan && code == 0)
+    if (r->plan && !r->explains && code == 0)
         code = trp_plan_print(p, s->options, s->site, &s->pools, r->carried.text,
                               &r->where, choices, r->json, stdout, err);
-    if (r->plan && !r->json)
+    if (r->plan && !r->explains && !r->json)
         printf("\nof %s:\n", r->folder->shown);
-    for (uint32_t i = 0; i < p->nstages && code == 0 && !r->json; i++)
-        print_choice(&p->stages[p->order[i]], &choices[p->order[i]]);
+    for (uint32_t i = 0; i < p->nstages && code == 0 && !r->json; i++) {
+        const struct trp_pipeline_stage *stage = &p->stages[p->order[i]];
+        if (r->of && strcmp(r->of, stage->name) != 0)
+            continue;
+        if (r->explains)
+            printf("with --resume, ");
+        print_choice(stage, &choices[p->order[i]]);
+    }
     if (choices)
         trp_stage_choices_free(choices, p->nstages);
     trp_profiles_free(profiles);
@@ -556,6 +566,22 @@ int trp_run_plan(const struct trp_run_call *call, bool json)
         status = trp_launcher_fail(&err);
     free_run(&r);
     return status;
+}
+
+void trp_run_again(const struct trp_run_call *call, const char *stage)
+{
+    static struct run r;
+    trp_error err;
+    r.call = *call;
+    r.plan = r.explains = true;
+    r.of = stage;
+    putchar('\n');
+    int code = prepare(&r, &err);
+    if (code == 0)
+        code = dry_run(&r, &err);
+    if (code < 0)
+        printf("with --resume: %s\n", err.text);
+    free_run(&r);
 }
 
 int trp_launcher_run(int argc, char **argv)

@@ -32,6 +32,9 @@ struct trp_run_call {
 
 /* run.c: `troupe plan --resume`; the exit status. */
 int trp_run_plan(const struct trp_run_call *call, bool json);
+/* For `troupe explain`: prints what --resume would run again of a stage, or NULL of all,
+ * or why it cannot. */
+void trp_run_again(const struct trp_run_call *call, const char *stage);
 
 /* 0; 1: help was printed; TRP_EINVAL. */
 int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_error *err);

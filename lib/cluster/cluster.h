@@ -128,11 +128,15 @@ struct trp_cluster_ops {
     int (*gang_start)(trp_cluster *c, const struct trp_gang *g, trp_error *err);
     /* With `soft` SIGTERM first and SIGKILL after 5 s. */
     void (*gang_kill)(trp_cluster *c, trp_attempt_id attempt, bool soft);
+    /* Whether a gang that was started still waits for its room. */
+    bool (*gang_waits)(trp_cluster *c, trp_attempt_id attempt);
     /* Executors that are started from now on carry their messages on their sockets:
      * they need neither mpirun nor ompi-server. */
     void (*over_sockets)(trp_cluster *c);
     /* The room that is there, for `troupe topo` and messages. */
     const struct trp_topology *(*topology)(trp_cluster *c);
+    /* The same as one sum, and what of it is free now. */
+    void (*room)(trp_cluster *c, struct trp_room *ret);
     /* Ends everything that still lives and frees. Blocks at most 4 s, and 10 s more
      * where a killed executor has left something on another host. `ret_costs` may be
      * NULL. */

@@ -265,7 +265,7 @@ static void on_look(uv_timer_t *timer)
         lose_spawner(s);
 }
 
-static struct gang *find_gang(trp_gangs *s, trp_attempt_id attempt)
+static struct gang *find_gang(const trp_gangs *s, trp_attempt_id attempt)
 {
     struct gang *g;
     HASH_FIND(hh, s->gangs, &attempt, sizeof attempt, g);
@@ -283,6 +283,12 @@ void trp_gangs_serve(trp_gangs *s, trp_attempt_id attempt)
     g->state = RUNS;
     if (!uv_is_active((uv_handle_t *)&s->look))
         uv_timer_start(&s->look, on_look, LOOK_MS, LOOK_MS);
+}
+
+bool trp_gangs_waits(const trp_gangs *s, trp_attempt_id attempt)
+{
+    const struct gang *g = find_gang(s, attempt);
+    return g && g->state == WAITS;
 }
 
 void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft)

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,4 +134,20 @@ void trp_topology_print_json(const struct trp_topology *t, FILE *out)
     json_dumpf(document, out, JSON_COMPACT);
     fputc('\n', out);
     json_decref(document);
+}
+
+char *trp_room_text(const struct trp_room *r, char *buf, size_t size)
+{
+    const struct trp_memory_pair m = trp_memory_pair(r->memory_free, r->memory_mib);
+    int n = snprintf(buf, size, "%llu of %llu cores, %s of %s",
+                     (unsigned long long)r->cores_free, (unsigned long long)r->cores,
+                     m.a, m.b);
+    for (uint32_t i = 0; i < r->ndevices && (size_t)n < size; i++)
+        n += snprintf(buf + n, size - (size_t)n, ", %s %llu of %llu",
+                      r->devices[i].name, (unsigned long long)r->devices[i].free,
+                      (unsigned long long)r->devices[i].count);
+    if ((size_t)n < size)
+        snprintf(buf + n, size - (size_t)n, " are free on %u host%s", r->hosts,
+                 r->hosts == 1 ? "" : "s");
+    return buf;
 }

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/profile/ledger.h"
 
@@ -21,6 +22,35 @@ struct trp_host_view {
     const struct trp_resource_addresses *devices;
     uint32_t ndevices;
 };
+
+/* What a run may use of all its hosts together, and what of it is free. */
+enum { TRP_ROOM_DEVICES = 16 };
+struct trp_room {
+    uint32_t hosts;
+    uint64_t cores, cores_free;
+    int64_t memory_mib, memory_free;
+    struct {
+        const char *name; /* the backend's */
+        uint64_t count, free;
+    } devices[TRP_ROOM_DEVICES];
+    uint32_t ndevices;
+};
+/* Adds so many of a kind of devices; more kinds than there is place for are left out. */
+static inline void trp_room_add(struct trp_room *r, const char *name, uint64_t count,
+                                uint64_t free)
+{
+    uint32_t i = 0;
+    while (i < r->ndevices && strcmp(r->devices[i].name, name) != 0)
+        i++;
+    if (i == TRP_ROOM_DEVICES)
+        return;
+    if (i == r->ndevices)
+        r->devices[r->ndevices++].name = name;
+    r->devices[i].count += count;
+    r->devices[i].free += free;
+}
+/* "1 of 4 cores, 2 of 16 GiB, gpu 0 of 2 are free on 1 host". Returns buf. */
+char *trp_room_text(const struct trp_room *r, char *buf, size_t size);
 
 struct trp_racks;
 

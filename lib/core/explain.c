@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/engine_state.h"
+#include "core/profile/footprint.h"
 
 struct question {
     const struct trp_engine *e;
@@ -59,6 +60,29 @@ static void explain_limit(const struct question *q, const struct trp_class *c)
                       p->name, e->caps.name[at], (long long)e->caps.most[at]);
 }
 
+/* Some were asked for: what they need, since when, and what became of the last one. */
+static void explain_requested(const struct question *q, const struct trp_class *c)
+{
+    const struct trp_engine *e = q->e;
+    const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
+    char needs[256];
+    int64_t since = q->now;
+    for (uint32_t i = 0; i < e->nexecutors; i++) {
+        const struct trp_executor *x = e->executors[i];
+        if (x && x->state == TRP_EXECUTOR_REQUESTED && e->classes[x->class] == c &&
+            x->asked_ns < since)
+            since = x->asked_ns;
+    }
+    append_reason(q,
+                  "waiting for an executor of profile %s (%s): %u asked for, the first "
+                  "%.0f s ago",
+                  p->name, trp_profile_text(p, 0, needs, sizeof(needs)), c->requested,
+                  (double)(q->now - since) / 1e9);
+    if (c->starts.failures)
+        append_reason(q, "; the last start failed: %s",
+                      c->start_failure ? c->start_failure : "");
+}
+
 static bool explain_executors(const struct question *q, const struct trp_class *c)
 {
     const char *profile = trp_profiles_get(q->e->profiles, c->profile)->name;
@@ -68,7 +92,7 @@ static bool explain_executors(const struct question *q, const struct trp_class *
     else if (c->live)
         return false;
     else if (c->requested)
-        append_reason(q, "waiting for an executor of profile %s", profile);
+        explain_requested(q, c);
     else if (q->e->config.fixed)
         append_reason(
             q,
@@ -305,11 +329,20 @@ static const struct trp_task_set *waiting_set(const struct trp_task_set *s)
     return o ? o : s;
 }
 
+static void explain_gang(const struct question *q, const struct trp_stage *s)
+{
+    const struct trp_resource_profile *p = trp_profiles_get(q->e->profiles, s->profile);
+    char needs[256];
+    append_reason(q, "waiting for room for %u rank%s of profile %s at once (%s)",
+                  s->ranks, s->ranks == 1 ? "" : "s", p->name,
+                  trp_profile_text(p, s->ranks, needs, sizeof(needs)));
+}
+
 static void explain_set(const struct question *q, const struct trp_stage *s,
                         const struct trp_task_set *set)
 {
     if (!set->class)
-        append_reason(q, "waiting for room for %u ranks", s->ranks);
+        explain_gang(q, s);
     else if (!set->pending)
         append_reason(q, "%s", set->running ? "" : "waiting for tasks of its parents");
     else if (q->e->gated)

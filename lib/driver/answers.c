@@ -36,10 +36,15 @@ static bool is_over(const struct trp_driver_stage *s)
 static const char *why_of(struct look *l, const struct trp_driver_stage *s)
 {
     l->why[0] = '\0';
-    if (s->live || (s->submitted && l->whys++ >= WHY_MAX))
+    if (trp_driver_runs(l->d, s) || (s->submitted && l->whys++ >= WHY_MAX))
         return l->why;
     trp_driver_why_waiting(l->d, s->id, l->now, l->why, sizeof l->why);
     return l->why;
+}
+
+static const char *state_of(const trp_driver *d, const struct trp_driver_stage *s)
+{
+    return !s->submitted ? "waiting" : trp_driver_runs(d, s) ? "running" : "ready";
 }
 
 static struct trp_status_stage live_stage(struct look *l,
@@ -113,6 +118,87 @@ static void put_profiles(const trp_driver *d, struct trp_buf *b)
     }
 }
 
+/* ---- why stages wait ---- */
+
+static void put_seconds(struct trp_buf *b, int64_t ns)
+{
+    trp_json_int(b, ns > 0 ? ns / 1000000 : 0);
+}
+
+/* Executors of its profile: how many are there and asked for, since when the first. */
+static void put_executors(const struct look *l, trp_profile_id profile,
+                          struct trp_buf *b)
+{
+    const trp_driver *d = l->d;
+    uint32_t up = 0, coming = 0;
+    int64_t since = l->now;
+    for (uint32_t i = 0; i < d->nrecords; i++) {
+        const struct trp_executor_record *r = d->records[i];
+        if (!r || r->profile.n != profile.n || r->released)
+            continue;
+        up += r->state == TRP_RECORD_UP;
+        coming += r->state == TRP_RECORD_COMING;
+        if (r->state == TRP_RECORD_COMING && r->requested < since)
+            since = r->requested;
+    }
+    TRP_JSON_INT(b, "up", up);
+    TRP_JSON_INT(b, "coming", coming);
+    TRP_JSON(b, ",\"coming_for\":");
+    put_seconds(b, coming ? l->now - since : 0);
+}
+
+static void put_why(struct look *l, const struct trp_driver_stage *s, struct trp_buf *b)
+{
+    const trp_driver *d = l->d;
+    const struct trp_resource_profile *p = trp_profiles_get(d->profiles, s->profile);
+    char text[512];
+    struct trp_stage_view v = {0};
+    trp_engine_stage(d->engine, s->id, &v);
+    bool waits = !trp_driver_runs(d, s) || v.pending > 0;
+    if (waits)
+        trp_driver_why_waiting(d, s->id, l->now, l->why, sizeof l->why);
+    trp_json_comma(b);
+    TRP_JSON(b, "{\"name\":");
+    trp_json_text(b, s->name);
+    TRP_JSON_INT(b, "id", s->id.n);
+    TRP_JSON_TEXT(b, "state", state_of(d, s));
+    TRP_JSON_TEXT(b, "why", waits ? l->why : "");
+    TRP_JSON_INT(b, "running", v.running);
+    TRP_JSON_INT(b, "pending", v.pending + v.queued);
+    TRP_JSON(b, ",\"idle\":");
+    put_seconds(b, s->submitted && !trp_driver_runs(d, s) ? l->now - s->idle_since : 0);
+    TRP_JSON_TEXT(b, "profile", p->name);
+    TRP_JSON_TEXT(b, "executor", trp_profile_text(p, 0, text, sizeof text));
+    TRP_JSON_TEXT(b, "task",
+                  trp_profile_text(p, s->ranks ? s->ranks : 1, text, sizeof text));
+    put_executors(l, s->profile, b);
+    TRP_JSON(b, "}");
+}
+
+/* Of all stages those that wait, of a named one all there is. */
+static void put_explained(const trp_driver *d, const char *stage, struct trp_buf *b)
+{
+    struct look l = {.d = d, .now = trp_clock_ns()};
+    struct trp_room room = {0};
+    char text[512] = "";
+    if (d->cluster)
+        d->cluster->ops->room(d->cluster, &room);
+    TRP_JSON(b, "{\"run\":");
+    trp_json_text(b, d->run_name);
+    TRP_JSON_TEXT(b, "room", d->cluster ? trp_room_text(&room, text, sizeof text) : "");
+    TRP_JSON(b, ",\"stages\":[");
+    for (uint32_t i = 0; i < d->nstages; i++) {
+        const struct trp_driver_stage *s = d->stages[i];
+        if (is_over(s) || (*stage && strcmp(stage, s->name) != 0))
+            continue;
+        if (*stage || (!trp_driver_runs(d, s) && l.whys++ < WHY_MAX))
+            put_why(&l, s, b);
+    }
+    TRP_JSON(b, "],\"left_out\":");
+    trp_json_int(b, l.whys > WHY_MAX ? l.whys - WHY_MAX : 0);
+    TRP_JSON(b, "}");
+}
+
 /* ---- answers ---- */
 
 static void put_status(const trp_driver *d, struct trp_buf *b)
@@ -139,6 +225,8 @@ static void put_status(const trp_driver *d, struct trp_buf *b)
 void trp_driver_answer(void *driver, const struct trp_ask *q, struct trp_buf *ret)
 {
     const trp_driver *d = driver;
-    (void)q;
-    put_status(d, ret);
+    if (q->what == TRP_ASK_EXPLAIN)
+        put_explained(d, q->stage, ret);
+    else
+        put_status(d, ret);
 }

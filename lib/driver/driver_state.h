@@ -123,12 +123,13 @@ struct trp_driver_stage {
     /* By executor number: 0, or 1 + the attempt whose inputs it has. */
     uint32_t *sent;
     uint32_t nsent;
-    uint32_t live;              /* attempts launched and not ended */
-    uint32_t done;              /* tasks, in the last attempt or before it */
-    uint32_t failures;          /* counted so far */
-    uint32_t given_up, skipped; /* tasks */
-    int64_t started;            /* wall */
-    int64_t idle_since;         /* mono: when it was submitted, or `live` became 0 */
+    uint32_t live;               /* attempts launched and not ended */
+    trp_attempt_id gang_attempt; /* of a gang: the last that was launched */
+    uint32_t done;               /* tasks, in the last attempt or before it */
+    uint32_t failures;           /* counted so far */
+    uint32_t given_up, skipped;  /* tasks */
+    int64_t started;             /* wall */
+    int64_t idle_since;          /* mono: when it was submitted, or `live` became 0 */
     struct {
         uint32_t task, times; /* it failed, so far */
         char reason[768];
@@ -284,6 +285,9 @@ void trp_driver_outlived(trp_driver *d, const struct trp_action *a);
 void trp_driver_out_of_time(trp_driver *d, const struct trp_action *a);
 /* Stops the run when its time is up. */
 void trp_driver_check_time(trp_driver *d, int64_t now);
+
+/* Something of it runs: more than a gang that waits for its room. */
+bool trp_driver_runs(const trp_driver *d, const struct trp_driver_stage *s);
 
 /* waiting.c: tells of stages that wait for long; its timer is d->waiting_due. */
 void trp_driver_tell_waiting(trp_driver *d, int64_t now);

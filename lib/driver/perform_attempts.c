@@ -218,6 +218,7 @@ void trp_perform_gang(trp_driver *d, const struct trp_action *a)
     trp_error err = {.text = "a static run has no place for the ranks of a gang"};
     struct trp_launch l = {.attempt = a->gang.attempt, .stage = a->gang.stage};
     s->live++;
+    s->gang_attempt = a->gang.attempt;
     d->attempts++;
     d->functions += s->function;
     const struct trp_buf *b = d->cluster ? trp_driver_message(d, s, &err) : NULL;

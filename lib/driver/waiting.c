@@ -11,6 +11,12 @@
 #define WAITING_NS (15 * TRP_DRIVER_SECOND)
 #define WAITING_MAX_NS (60 * TRP_DRIVER_SECOND)
 
+bool trp_driver_runs(const trp_driver *d, const struct trp_driver_stage *s)
+{
+    return s->live && !(s->gang && d->cluster && d->cluster->ops->gang_waits &&
+                        d->cluster->ops->gang_waits(d->cluster, s->gang_attempt));
+}
+
 void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
                             char *why, size_t size)
 {
@@ -29,7 +35,8 @@ static bool tell_stage(trp_driver *d, const struct trp_driver_stage *s, trp_stag
                        int64_t now)
 {
     char why[1024], line[1400];
-    if (!s || !s->submitted || s->ended || s->live || now - s->idle_since < WAITING_NS)
+    if (!s || !s->submitted || s->ended || now - s->idle_since < WAITING_NS ||
+        trp_driver_runs(d, s))
         return false;
     trp_driver_why_waiting(d, id, now, why, sizeof(why));
     snprintf(line, sizeof(line), "stage %.250s has run nothing for %lld s: %s", s->name,

@@ -468,14 +468,17 @@ int trp_run_folder_open(const char *runs, const char *run, trp_run_folder **ret,
         trp_error_set(err, code, "run %s is still running", f->shown);
     if (code == 0)
         code = trp_held_identify(path, err);
-    if (code == 0 && is_below(path, runs))
-        code = link_last(runs, f->name, err); /* it is the newest again */
     if (code < 0) {
         trp_run_folder_free(f);
         return code;
     }
     *ret = f;
     return 0;
+}
+
+int trp_run_folder_newest(const trp_run_folder *f, trp_error *err)
+{
+    return is_below(f->path, f->runs) ? link_last(f->runs, f->name, err) : 0;
 }
 
 void trp_run_folder_free(trp_run_folder *f)

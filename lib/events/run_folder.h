@@ -70,6 +70,8 @@ int trp_run_folder_find(const char *runs, const char *run, char **ret_path,
  * is held). */
 int trp_run_folder_open(const char *runs, const char *run, trp_run_folder **ret,
                         trp_error *err);
+/* It is the newest again: `last` links to it, where it lies below RUNS. */
+int trp_run_folder_newest(const trp_run_folder *f, trp_error *err);
 void trp_run_folder_free(trp_run_folder *f);
 
 /* Rewrites state/run.json at once (write, rename). status: "running", "succeeded",

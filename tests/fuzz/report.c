@@ -9,6 +9,7 @@
 
 #include "conf_error.h"
 #include "events/account.h"
+#include "events/story.h"
 #include "events/summary.h"
 
 static void check_account(const struct trp_run_record *r, const struct trp_sacct *rows)
@@ -36,6 +37,16 @@ static void check_account(const struct trp_run_record *r, const struct trp_sacct
     trp_account_free(&a);
 }
 
+static void read_story(const char *file)
+{
+    trp_error err = {0};
+    json_t *story = NULL;
+    int rc = trp_story_read(file, NULL, false, &story, &err);
+    FUZZ_CHECK(rc < 0 ? err.text[0] && !story : json_is_object(story), "a story: %d",
+               rc);
+    json_decref(story);
+}
+
 static void use_log(const uint8_t *data, size_t size, const struct trp_sacct *rows)
 {
     char file[64];
@@ -46,6 +57,7 @@ static void use_log(const uint8_t *data, size_t size, const struct trp_sacct *ro
         abort();
     snprintf(file, sizeof file, "/proc/self/fd/%d", fd);
     int rc = trp_run_records_read(file, &r, &err);
+    read_story(file);
     close(fd);
     if (rc < 0) {
         conf_check_error(rc, &err, NULL);

@@ -55,6 +55,78 @@ talk() {
     [ "$(troupe status --json | json '$d->{stages}[0]{done}')" = 3 ]
 }
 
+@test "why a stage waits is explained: stages, executors, a gang, max_running" {
+    cat >p.yaml <<'Y'
+troupe: 1
+name: waits
+profiles:
+  wide: {executor: {cores: 3, memory: 64m}, task: {cpus: 3}}
+  rank: {task: {cpus: 1}}
+stages:
+  - {name: one, tasks: 6, max_running: 1, run: "touch began; until [ -e go ]; do sleep 0.1; done"}
+  - {name: late, after: [one], run: "true"}
+  - {name: wide, profile: wide, tasks: 2, run: "true"}
+  - {name: quick, run: "true"}
+  - {name: gang, after: [quick], profile: rank, mpi: {ranks: 3}, run: "true"}
+Y
+    troupe run --quiet --run-name r --local=3 --set=executor.memory=64m p.yaml &
+    wait_until 20 [ -e began ]
+    wait_until 10 eval 'troupe explain r wide | grep -q "1 asked for"'
+    run -0 troupe explain r
+    [[ "$output" == *"late: waiting, 1 task"*"why: waiting for stage one"* ]]
+    [[ "$output" == *"wide: ready, 2 tasks"*"why: waiting for an executor of profile wide (3 cores, "* ]]
+    [[ "$output" == *"needs: executors of profile wide (3 cores, "*"of which a task takes 3 cores"* ]]
+    [[ "$output" == *"has: 0 of them, 1 more asked for since "* ]]
+    [[ "$output" == *"there is: "*" of 3 cores, "*"are free on 1 host"* ]]
+    wait_until 10 eval 'troupe explain r gang | grep -q "gang: ready"'
+    run -0 troupe explain r gang
+    [[ "$output" == *"gang: ready, 1 task"*"waiting for room for 3 ranks of profile rank at once (3 cores, "* ]]
+    run -0 troupe explain r one
+    [[ "$output" == *"one: running, 6 tasks"*"why: max_running: 1 tasks run"* ]]
+    troupe explain --json r wide >d.json
+    [ "$(json '$d->{from}' <d.json)" = driver ]
+    [ "$(json '$d->{stages}[0]{now}{coming}' <d.json)" = 1 ]
+    run -2 troupe explain r wied
+    [[ "$output" == *"run r has no stage wied; did you mean \"wide\""* ]]
+    touch go
+    wait $!
+    run -0 troupe explain r
+    [ "$output" = "5 stages ran with nothing to explain (--all)" ]
+}
+
+@test "of what has run it is explained where, what was tried again, given up, skipped, and is to be run again" {
+    cat >p.yaml <<'Y'
+troupe: 1
+name: past
+options: {run.keep_going: true}
+stages:
+  - {name: one, tasks: 4, run: '[ $TROUPE_TASK != 2 ] || { [ $TROUPE_ATTEMPT = 1 ] && exit 0; exit 37; }'}
+  - {name: bad, tasks: 3, retries: {max_failures: 2}, run: '[ $TROUPE_TASK != 1 ] || exit 3'}
+  - {name: next, after: [{stage: bad, each: true}], tasks: 3, run: "true"}
+  - {name: end, after: [bad], run: "true"}
+Y
+    run -1 troupe run --quiet --run-name other p.yaml
+    run -1 troupe run --quiet --run-name r p.yaml
+    ln -sfn other troupe-runs/last
+    run -0 troupe explain r
+    [[ "$output" == *"one: succeeded, 4 tasks"*"ran: "*" on executor "*" on $(hostname), "* ]]
+    [[ "$output" == *"task 2, attempt 0: exit status 37, after "* ]]
+    [[ "$output" == *"task 2, attempt 1: succeeded, after "* ]]
+    [[ "$output" == *"bad: failed"*"task 1, attempt 1: exit status 3, "*"task 1 was given up after 2 failures"* ]]
+    [[ "$output" == *"task 1 was skipped: task 1 of stage bad was given up"* ]]
+    [[ "$output" == *"end: not run, 1 task"* ]]
+    [[ "$output" == *"with --resume, one: does not run"*"with --resume, bad: 2 tasks are done, 1 of 3 runs"* ]]
+    # To look at a run does not make it the newest.
+    [ "$(readlink troupe-runs/last)" = other ]
+    sed -i 's/name: one, /&env: {A: b}, /' p.yaml
+    run -0 troupe explain r one
+    [[ "$output" == *"with --resume, one: 4 of 4 run: its env changed"* ]]
+    [ "$(troupe explain --json r bad | json '$d->{stages}[0]{tries}[1]{end}')" = "exit status 3" ]
+    rm p.yaml
+    run -0 troupe explain r one
+    [[ "$output" == *"with --resume: p.yaml: the pipeline of "*" is not there any more"* ]]
+}
+
 @test "clients that say nothing, too much, or take nothing hold up neither the run nor others" {
     long_run
     talk 'my @c = map { dial() } 1 .. 20; sleep 30' &

@@ -292,6 +292,61 @@ static void a_run_that_drains_says_so(void)
     world_free(&w);
 }
 
+static void a_request_is_told_with_what_it_needs(void)
+{
+    struct trp_engine_config c = plain(2);
+    struct trp_stage_spec s = stage("a", 3);
+    struct world w;
+    start(&w, &c, 2);
+    w.manual = true;
+    world_submit(&w, &s, 1);
+    world_time(&w, 12 * SECOND);
+    g_test_message("%s", why(&w, 0));
+    g_assert_true(g_str_has_prefix(
+        why(&w, 0), "waiting for an executor of profile default (2 cores, "));
+    g_assert_true(g_str_has_suffix(why(&w, 0), "): 2 asked for, the first 12 s ago"));
+    world_free(&w);
+}
+
+static void a_start_that_fails_is_told(void)
+{
+    struct trp_engine_config c = plain(1);
+    struct trp_stage_spec s = stage("a", 1);
+    struct trp_event refused = {
+        .kind = TRP_EVENT_EXECUTOR_REFUSED,
+        .refused = {
+                    .executor = {0}, .how = TRP_REFUSED_FAILED, .text = "no such file"}
+    };
+    struct world w;
+    start(&w, &c, 1);
+    w.manual = true;
+    world_submit(&w, &s, 1);
+    world_step(&w, &refused);
+    g_test_message("%s", why(&w, 0));
+    g_assert_nonnull(strstr(why(&w, 0), "the last request failed (no such file)"));
+    world_time(&w, 60 * SECOND); /* it was asked for again */
+    g_test_message("%s", why(&w, 0));
+    g_assert_true(
+        g_str_has_suffix(why(&w, 0), "s ago; the last start failed: no such file"));
+    world_free(&w);
+}
+
+static void the_room_of_a_gang_is_told(void)
+{
+    struct trp_engine_config c = plain(1);
+    struct trp_stage_spec s = stage("a", 1);
+    struct world w;
+    start(&w, &c, 2);
+    s.kind = TRP_STAGE_GANG;
+    s.ranks = 8;
+    world_submit(&w, &s, 1);
+    g_test_message("%s", why(&w, 0));
+    g_assert_true(g_str_has_prefix(
+        why(&w, 0),
+        "waiting for room for 8 ranks of profile default at once (8 cores, "));
+    world_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -307,5 +362,8 @@ int main(int argc, char **argv)
     ADD(the_end_of_a_wait_for_locality_is_told);
     ADD(fixed_executors_that_are_gone_are_told);
     ADD(a_run_that_drains_says_so);
+    ADD(a_request_is_told_with_what_it_needs);
+    ADD(a_start_that_fails_is_told);
+    ADD(the_room_of_a_gang_is_told);
     return g_test_run();
 }

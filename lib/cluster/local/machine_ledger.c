@@ -407,3 +407,15 @@ void trp_machine_ledger_leave(trp_machine_ledger *ledger, struct trp_request *r)
     free_share(r);
     r->state = TRP_REQUEST_NONE;
 }
+
+void trp_machine_ledger_room(const trp_machine_ledger *ledger, struct trp_room *ret)
+{
+    *ret = (struct trp_room){.hosts = 1,
+                             .cores = ledger->cores,
+                             .cores_free = ledger->cores_free,
+                             .memory_mib = ledger->memory_mib,
+                             .memory_free = ledger->memory_free};
+    for (uint32_t i = 0; i < ledger->ndevices; i++)
+        trp_room_add(ret, ledger->devices[i].name, ledger->devices[i].n,
+                     ledger->devices[i].free);
+}

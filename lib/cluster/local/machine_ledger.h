@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cluster/topology.h"
 #include "core/base/error.h"
 #include "core/profile/ledger.h"
 #include "core/profile/profile.h"
@@ -69,6 +70,9 @@ int64_t trp_machine_ledger_memory_mib(const trp_machine_ledger *ledger);
 /* All devices there are; borrowed. */
 const struct trp_resource_addresses *
 trp_machine_ledger_devices(const trp_machine_ledger *ledger, uint32_t *ret_n);
+
+/* What there is and what of it is free, with names that are the ledger's. */
+void trp_machine_ledger_room(const trp_machine_ledger *ledger, struct trp_room *ret);
 
 /* There are also these addresses, with commas between them, of a resource that may be
  * new; those that are known stay as they are. */

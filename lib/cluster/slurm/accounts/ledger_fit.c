@@ -178,3 +178,21 @@ bool trp_slurm_ledger_another(const trp_slurm_ledger *b,
     }
     return false;
 }
+
+void trp_slurm_ledger_room(const trp_slurm_ledger *b, struct trp_room *ret)
+{
+    *ret = (struct trp_room){0};
+    for (uint32_t i = 0; i < b->inventory->nnodes; i++) {
+        const struct trp_slurm_node *n = &b->inventory->nodes[i];
+        const struct trp_slurm_room *all = &b->all.rooms[i], *left = &b->free.rooms[i];
+        if (!n->name || b->standing[i] >= TRP_SLURM_CLOSED)
+            continue;
+        ret->hosts++;
+        ret->cores += all->cores;
+        ret->cores_free += left->cores;
+        ret->memory_mib += all->memory_mib;
+        ret->memory_free += left->memory_mib;
+        for (uint32_t k = 0; k < n->npools; k++)
+            trp_room_add(ret, n->pools[k].name, all->pools[k], left->pools[k]);
+    }
+}

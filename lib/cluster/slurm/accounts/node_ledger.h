@@ -39,6 +39,7 @@
 #include <stdint.h>
 
 #include "cluster/slurm/accounts/inventory.h"
+#include "cluster/topology.h"
 #include "conf/site.h"
 #include "core/profile/profile.h"
 
@@ -189,6 +190,10 @@ bool trp_slurm_ledger_is_held(const trp_slurm_ledger *b, uint32_t node);
 /* What executors may use of a node when it is empty. */
 uint32_t trp_slurm_ledger_cores(const trp_slurm_ledger *b, uint32_t node);
 int64_t trp_slurm_ledger_memory(const trp_slurm_ledger *b, uint32_t node);
+
+/* What executors may use of the nodes of open parts, and what of it is free; licences are
+ * left out. Names are the inventory's. */
+void trp_slurm_ledger_room(const trp_slurm_ledger *b, struct trp_room *ret);
 
 /* How many requests of `units` units the driver's own job holds at once when it is
  * empty; 0 with TRP_ENEVER and "cores wanted 8, at most 4 on a node" in `err`. */

@@ -1,0 +1,346 @@
+/*
+ * `troupe explain`: why a stage waits, and why its tasks ran where and when they did.
+ * What is decided now is the driver's answer (asking.h), what has happened is in the
+ * event log (events/story.h), and what would run again `--resume` says (run.c).
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "args.h"
+#include "asking.h"
+#include "commands.h"
+#include "conf/table.h"
+#include "conf/wording.h"
+#include "events/story.h"
+#include "run_call.h"
+
+static struct {
+    const char *run, *stage, *runs;
+    bool json, all;
+} call;
+
+/* ---- what is decided now ---- */
+
+/* The driver's answer; without one it stays NULL. */
+static int ask(struct trp_asking *a, json_t **ret, trp_error *err)
+{
+    struct trp_ask q = {.what = TRP_ASK_EXPLAIN};
+    if (call.stage && strlen(call.stage) > TRP_ASK_STAGE)
+        return 0;
+    snprintf(q.stage, sizeof q.stage, "%s", call.stage ? call.stage : "");
+    int code = trp_asking_driver(a, &q, ret, err);
+    return code == TRP_ENOENT ? 0 : code;
+}
+
+static const json_t *now_of(const json_t *answer, const char *stage)
+{
+    const json_t *s;
+    size_t i;
+    json_array_foreach(json_object_get(answer, "stages"), i, s) {
+        if (strcmp(trp_asking_text(s, "name"), stage) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+static void print_now(const json_t *s, const char *room)
+{
+    const char *why = trp_asking_text(s, "why");
+    char took[32];
+    int64_t idle = trp_asking_int(s, "idle"), coming = trp_asking_int(s, "coming");
+    if (*why)
+        trp_text_wrap(why, "  why: ", 4, stdout);
+    if (idle)
+        printf("  since: %s\n", trp_asking_time(idle, took, sizeof took));
+    printf("  needs: executors of profile %s (%s), ", trp_asking_text(s, "profile"),
+           trp_asking_text(s, "executor"));
+    printf("of which a task takes %s\n", trp_asking_text(s, "task"));
+    printf("  has: %" PRId64 " of them", trp_asking_int(s, "up"));
+    if (coming)
+        printf(", %" PRId64 " more asked for since %s", coming,
+               trp_asking_time(trp_asking_int(s, "coming_for"), took, sizeof took));
+    putchar('\n');
+    if (*room && *why)
+        printf("  there is: %s\n", room);
+}
+
+/* ---- what has happened ---- */
+
+static const char *level_words(const char *level)
+{
+    static const struct {
+        const char *level, *words;
+    } all[] = {
+        {"PROCESS_LOCAL", "as near as can be"             },
+        {"NODE_LOCAL",    "on a host that they prefer"    },
+        {"NO_PREF",       "they prefer no place"          },
+        {"RACK_LOCAL",    "in the rack of one they prefer"},
+        {"ANY",           "elsewhere, after locality.wait"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].level, level) == 0)
+            return all[i].words;
+    return "";
+}
+
+static void print_places(const json_t *places)
+{
+    const json_t *p;
+    size_t i;
+    json_array_foreach(places, i, p) {
+        int64_t n = trp_asking_int(p, "tasks");
+        bool gang = strcmp(trp_asking_text(p, "executor"), "driver") == 0;
+        const char *level = trp_asking_text(p, "level");
+        if (i == TRP_STORY_MAX && !call.all) {
+            printf("  and %zu more places (--all)\n", json_array_size(places) - i);
+            return;
+        }
+        printf("  ran: %" PRId64 " task%s", n, n == 1 ? "" : "s");
+        if (gang)
+            printf(" as a gang, outside executors\n");
+        else
+            printf(" on executor %s on %s, %s (%s)\n", trp_asking_text(p, "executor"),
+                   trp_asking_text(p, "host"), level, level_words(level));
+    }
+}
+
+static void print_tries(const json_t *tries)
+{
+    const json_t *t;
+    size_t i;
+    json_array_foreach(tries, i, t) {
+        char first[64], line[1400], took[32];
+        const char *end = trp_asking_text(t, "end");
+        bool gang = strcmp(trp_asking_text(t, "executor"), "driver") == 0;
+        snprintf(first, sizeof first, "  task %" PRId64 ", attempt %" PRId64 ": ",
+                 trp_asking_int(t, "task"), trp_asking_int(t, "attempt"));
+        snprintf(
+            line, sizeof line, "%.1000s, after %s %s%.200s%s", *end ? end : "succeeded",
+            trp_asking_time(trp_asking_int(t, "ran"), took, sizeof took),
+            gang ? "as a gang" : "on ", gang ? "" : trp_asking_text(t, "host"),
+            json_is_true(json_object_get(t, "copy")) ? ", as a copy of a slow attempt"
+                                                     : "");
+        trp_text_wrap(line, first, 4, stdout);
+    }
+}
+
+static void print_lost(const json_t *story)
+{
+    const json_t *t;
+    size_t i;
+    json_array_foreach(json_object_get(story, "given_up"), i, t) {
+        printf("  task %" PRId64 " was given up after %" PRId64 " failures; %s\n",
+               trp_asking_int(t, "task"), trp_asking_int(t, "failures"),
+               *trp_asking_text(t, "log") ? trp_asking_text(t, "log")
+                                          : "it has printed nothing");
+    }
+    json_array_foreach(json_object_get(story, "skipped"), i, t) {
+        const char *after = trp_asking_text(t, "after");
+        printf("  task %" PRId64 " was skipped: task %" PRId64 " of stage %s was given "
+               "up\n",
+               trp_asking_int(t, "task"), trp_asking_int(t, "task"), after);
+    }
+}
+
+static void print_told(const json_t *told)
+{
+    const json_t *t;
+    size_t i;
+    json_array_foreach(told, i, t) {
+        char first[32] = "  told: ";
+        time_t at = (time_t)(trp_asking_int(t, "at") / 1000);
+        struct tm tm;
+        if (localtime_r(&at, &tm))
+            strftime(first, sizeof first, "  told at %H:%M:%S: ", &tm);
+        trp_text_wrap(trp_asking_text(t, "text"), first, 4, stdout);
+    }
+}
+
+static void print_happened(const json_t *s)
+{
+    int64_t submitted = trp_asking_int(s, "submitted"),
+            first = trp_asking_int(s, "first"), ended = trp_asking_int(s, "ended"),
+            left = trp_asking_int(s, "left_out");
+    char wait[32], took[32];
+    if (submitted && first)
+        printf("  its first task began %s after it was ready\n",
+               trp_asking_time(first - submitted, wait, sizeof wait));
+    if (submitted && ended)
+        printf("  it took %s\n", trp_asking_time(ended - submitted, took, sizeof took));
+    if (*trp_asking_text(s, "reason"))
+        trp_text_wrap(trp_asking_text(s, "reason"), "  because: ", 4, stdout);
+    print_told(json_object_get(s, "told"));
+    print_places(json_object_get(s, "places"));
+    print_tries(json_object_get(s, "tries"));
+    print_lost(s);
+    if (left)
+        printf("  and %" PRId64 " more (--all)\n", left);
+}
+
+/* ---- the whole ---- */
+
+/* Of a run that has ended a stage that never began did not run. */
+static const char *state_of(const struct trp_asking *a, const json_t *s,
+                            const json_t *now)
+{
+    const char *state = trp_asking_text(now ? now : s, "state");
+    bool goes_on = strcmp(a->view.status, "running") == 0;
+    if (!goes_on && strcmp(state, "running") == 0)
+        return "unfinished";
+    return !goes_on && strcmp(state, "waiting") == 0 ? "not run" : state;
+}
+
+/* Nothing that would have to be explained: not told unless it was asked for. */
+static bool is_plain(const json_t *s, const json_t *now)
+{
+    return !now && strcmp(trp_asking_text(s, "state"), "succeeded") == 0 &&
+           !json_array_size(json_object_get(s, "tries")) &&
+           !json_array_size(json_object_get(s, "skipped")) &&
+           !json_array_size(json_object_get(s, "told"));
+}
+
+static void print_text(const struct trp_asking *a, json_t *stories,
+                       const json_t *answer)
+{
+    const char *name, *room = trp_asking_text(answer, "room");
+    json_t *s;
+    uint32_t plain = 0, shown = 0;
+    json_object_foreach(stories, name, s) {
+        const json_t *now = now_of(answer, name);
+        if (!call.stage && !call.all && is_plain(s, now)) {
+            plain++;
+            continue;
+        }
+        if (shown++)
+            putchar('\n');
+        printf("%s: %s, %" PRId64 " task%s\n", name, state_of(a, s, now),
+               trp_asking_int(s, "tasks"), trp_asking_int(s, "tasks") == 1 ? "" : "s");
+        if (now)
+            print_now(now, room);
+        print_happened(s);
+    }
+    if (plain)
+        printf("%s%u stage%s ran with nothing to explain (--all)\n", shown ? "\n" : "",
+               plain, plain == 1 ? "" : "s");
+}
+
+static void print_json(const struct trp_asking *a, json_t *stories, json_t *answer)
+{
+    const char *name;
+    json_t *s;
+    json_t *list = json_array();
+    json_object_foreach(stories, name, s) {
+        const json_t *now = now_of(answer, name);
+        json_object_set_new(s, "name", json_string(name));
+        json_object_set_new(s, "state", json_string(state_of(a, s, now)));
+        json_object_set(s, "now", now ? (json_t *)(uintptr_t)now : json_null());
+        json_array_append(list, s);
+    }
+    json_t *document =
+        json_pack("{s:s, s:s, s:s, s:s, s:o}", "run", a->view.name, "status",
+                  a->view.status, "from", answer ? "driver" : "log", "room",
+                  trp_asking_text(answer, "room"), "stages", list);
+    json_dumpf(document, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(document);
+}
+
+static int no_such_stage(const struct trp_asking *a, const char *events, trp_error *err)
+{
+    json_t *all = NULL;
+    const char *name;
+    json_t *s;
+    struct trp_nearest near = trp_nearest_of(call.stage);
+    if (trp_story_read(events, NULL, false, &all, err) < 0)
+        return TRP_EINVAL;
+    json_object_foreach(all, name, s)
+        trp_nearest_try(&near, name);
+    int code = trp_error_set(err, TRP_EINVAL, "explain: run %s has no stage %s%s",
+                             a->view.name, trp_show(call.stage).text,
+                             trp_did_you_mean(&near).text);
+    json_decref(all);
+    return code;
+}
+
+static int explain(struct trp_asking *a, trp_error *err)
+{
+    char events[4400];
+    json_t *answer = NULL, *stories = NULL;
+    snprintf(events, sizeof events, "%s/events.jsonl", a->folder);
+    int code = ask(a, &answer, err);
+    if (code == 0)
+        code = trp_story_read(events, call.stage, call.all, &stories, err);
+    if (code == 0 && call.stage && !json_object_size(stories))
+        code = no_such_stage(a, events, err);
+    if (code == 0)
+        trp_asking_tell(a);
+    if (code == 0 && call.json)
+        print_json(a, stories, answer);
+    else if (code == 0)
+        print_text(a, stories, answer);
+    json_decref(stories);
+    json_decref(answer);
+    return code;
+}
+
+/* What --resume would run again; nothing is said of a program, or where the pipeline
+ * cannot be read any more. */
+static void explain_resume(const struct trp_asking *a)
+{
+    const struct trp_run_call resume = {.runs = call.runs, .resume = a->view.name};
+    if (strcmp(a->view.status, "running") != 0 &&
+        strcmp(a->view.status, "succeeded") != 0 && !call.json)
+        trp_run_again(&resume, call.stage);
+}
+
+static const struct trp_arg table[] = {
+    TRP_ARGS_FLAG("all", &call.all, "all stages, all attempts"),
+    TRP_ARGS_JSON(&call.json),
+    TRP_ARGS_RUNS(&call.runs),
+    TRP_ARGS_END,
+};
+
+static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
+{
+    (void)a;
+    if (what != TRP_ARG_WORD || call.stage)
+        return trp_error_set(err, TRP_EINVAL,
+                             "explain: RUN and STAGE, please, no more");
+    if (call.run)
+        call.stage = value;
+    else
+        call.run = value;
+    return 0;
+}
+
+int trp_launcher_explain(int argc, char **argv)
+{
+    static const struct trp_line line = {
+        "explain",
+        "usage: troupe explain [options] RUN [STAGE]\n\n"
+        "Says why a stage waits: what it needs, what there is, what was refused, "
+        "since\n"
+        "when; and of what has run why it ran where it did, was tried again, or was\n"
+        "skipped, and what --resume would run again. Without STAGE all stages of "
+        "which\n"
+        "there is something to explain.\n\n",
+        "", table, on_argument};
+    struct trp_asking a;
+    trp_error err;
+    int code = trp_args_read(&line, argc, argv, &err);
+    if (code != 0)
+        return trp_launcher_read(code, &err);
+    if (!call.run || !*call.run)
+        return trp_launcher_misuse("explain: no RUN given (see troupe ls)");
+    code = trp_asking_find(call.runs, call.run, &a, &err);
+    if (code < 0)
+        return trp_launcher_fail(&err);
+    code = explain(&a, &err);
+    if (code == 0)
+        explain_resume(&a);
+    trp_asking_free(&a);
+    return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
+}
