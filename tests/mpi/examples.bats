@@ -252,3 +252,53 @@ records() {
     run -1 --separate-stderr $join --fact 9 facts dimensions out
     [[ "$stderr" == *"join: "*"stage facts: task "*" failed 4 times, last with exit status -1: a line has no such field: "* ]]
 }
+
+@test "variants: a bad sample costs its own chain; what is called is what was put in" {
+    run -0 troupe run --local=2 --run-name r --param here="$examples/variants" \
+        "$examples/variants/pipeline.yaml"
+    grep -q 'align/3.0.err: variants/dora.fq:9600: .* the file was cut off; item dora.12.cut$' <<<"$output"
+    grep -q '^troupe: stage call: task 3 was skipped: task 3 of stage align was given up' <<<"$output"
+    [ "$(head -n 1 variants/table.tsv | xargs)" = "position from to adam beate chen erik" ]
+    # Nothing that is not so, and nearly all that is; where few reads lie, nobody can tell.
+    for sample in adam beate chen erik; do
+        sort variants/truth/$sample >truth
+        sort variants/called/$sample >called
+        [ -z "$(comm -13 truth called)" ]
+        [ "$(comm -23 truth called | wc -l)" -le 2 ]
+        column=$(head -n 1 variants/table.tsv | tr '\t' '\n' | grep -nx $sample | cut -d: -f1)
+        [ "$(awk -F'\t' -v c="$column" '$c == 1 { print $1 "\t" $2 "\t" $3 }' variants/table.tsv | sort)" = "$(cat called)" ]
+    done
+    # The mended sheet.
+    cp -r "$examples/variants" here
+    sed -i 's/cut$/whole/' here/samples.tsv
+    run -0 troupe run --local=2 --resume r --param here="$PWD/here"
+    [ "$(head -n 1 variants/table.tsv | xargs)" = "position from to adam beate chen dora erik" ]
+}
+
+@test "sweep: every combination as one process finds it" {
+    [ -x "$TROUPE_BUILD/examples/heat" ] || skip "built without an MPI"
+    run -0 troupe run --local=4 --param bin="$TROUPE_BUILD/examples" "$examples/sweep/pipeline.yaml"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    for grid in 16 32; do
+        for k in 0.25 0.5 1; do
+            "$TROUPE_BUILD/examples/heat" $k $grid
+        done
+    done >alone
+    diff <(sed 1d sweep.txt) alone
+    # A finer grid needs more steps; the middle of the plate is as the theory has it.
+    awk '$4 < 22 || $4 > 25 { exit 1 }' alone
+    run -2 "$TROUPE_BUILD/examples/heat" 2 16
+}
+
+@test "train: two share a device; what is killed for memory is tried again with more" {
+    run -0 troupe run --local=2 --run-name r --site "$examples/train/site.yaml" \
+        --param here="$examples/train" "$examples/train/pipeline.yaml"
+    if grep -q 'it is run again with' <<<"$output"; then
+        grep -q 'killed for memory (limit 192 MiB, peak .*); it is run again with 384 MiB' <<<"$output"
+        [ "$(cut -d' ' -f2 train.txt | xargs)" = "0.3 0.05 1.2" ]
+    else
+        skip "memory is not limited here"
+    fi
+    [ "$(grep -h device troupe-runs/r/logs/train/*.err | sort -u)" = "on device 0" ]
+    perl "$examples/train/train.pl" 0.3 400000 5 | diff - train/rate-0.3
+}
