@@ -211,6 +211,7 @@ serving() {
     for id in 0 1 2; do
         [ $id != "$waits" ] && pid_of "executor $id" r >pids && break
     done
+    kill -STOP $(cat pids) # or it may have been released when the signal comes
     : >wait.go
     kill -"$1" $(cat pids)
     goes_on
