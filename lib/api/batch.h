@@ -83,6 +83,15 @@ int trp_batch_encode(const trp_batch *b, uint8_t **ret_data, uint32_t *ret_size)
 /* Reads them; `data` must be aligned to 8 and outlive the batch. TRP_EPROTO. */
 int trp_batch_decode(const void *data, size_t size, trp_batch *ret);
 
+/* A large result of trp_collect: the next of the batches that it is made of, as their
+ * bytes (collect.c). False: there is none that is whole. */
+bool trp_piece_next(const uint8_t **at, const uint8_t *end, const uint8_t **ret_data,
+                    size_t *ret_size);
+static inline size_t trp_piece_padding(uint64_t size)
+{
+    return (8 - size % 8) % 8;
+}
+
 /* Folds values into one by a combine function; used on executors and the driver. */
 struct trp_reducer {
     trp_combine combine;

@@ -93,15 +93,7 @@ static int end_take(struct trp_flow *f, const trp_batch *in)
     f->ret->records_out += in->count;
     switch (f->chain->kind) {
     case TRP_DO_COLLECT:
-        if (trp_writer_add_batch(&f->kept, in) < 0)
-            return trp_flow_fail(f, TRP_ENOMEM,
-                                 "out of memory for the records to collect");
-        if (f->kept.values.size + f->kept.keys.size > TRP_RESULT_MAX)
-            return trp_flow_fail(f, TRP_ELIMIT,
-                                 "a partition to collect is above %u MiB; use more "
-                                 "partitions",
-                                 TRP_RESULT_MAX >> 20);
-        return 0;
+        return trp_flow_collect_batch(f, in);
     case TRP_DO_REDUCE:
         return end_reduce(f, in);
     case TRP_DO_SAVE:

@@ -13,6 +13,7 @@
 #include "api/broadcast.h"
 #include "api/chain.h"
 #include "api/sample.h"
+#include "api/shared_file.h"
 #include "api/task.h"
 
 /* Output of a function; for a filter also what its predicate says. */
@@ -42,8 +43,9 @@ struct trp_flow {
     uint64_t borrowed; /* memory for map outputs; 0: none yet */
     struct trp_step_writers *writers;
     uint32_t nwriters;
-    trp_writer source, kept; /* records of the source; records to be collected */
-    trp_writer gathered;     /* what trp_barrier_allgather brought */
+    trp_writer source, kept;   /* records of the source; records to be collected */
+    trp_shared_writer *result; /* those of them that are in a file; NULL: none yet */
+    trp_writer gathered;       /* what trp_barrier_allgather brought */
     struct trp_reducer reducer;
     struct {
         int fd;
@@ -112,6 +114,10 @@ void trp_flow_memory_repay(struct trp_flow *f);
 /* run_task.c: all records of a task: for each member its source, its functions, and then
  * what is left in the writers, in order. */
 int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size);
+
+/* collect.c: a batch of the records of trp_collect; all that there are, as a result. */
+int trp_flow_collect_batch(struct trp_flow *f, const trp_batch *in);
+int trp_flow_collect_end(struct trp_flow *f);
 
 /* save.c: a whole task of trp_save; a batch of its records. */
 int trp_flow_save(struct trp_flow *f, const uint8_t *input, size_t size);

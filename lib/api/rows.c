@@ -7,32 +7,47 @@
 
 #include "api/job.h"
 
+/* The next batch of a part: 1, 0 behind the last one, TRP_EPROTO. `*at` begins as NULL. */
+static int next_batch(const struct trp_part *p, const uint8_t **at, trp_batch *ret)
+{
+    const uint8_t *data = p->data, *end = data + p->size;
+    size_t size = p->size;
+    if (!data || *at == end)
+        return 0;
+    *at = *at ? *at : data;
+    if (!p->in_file)
+        *at = end;
+    else if (!trp_piece_next(at, end, &data, &size))
+        return TRP_EPROTO;
+    return trp_batch_decode(data, size, ret) < 0 ? TRP_EPROTO : 1;
+}
+
 /* All parts in order into the rows' writer, each freed as it was taken. */
 static int rows_fill(trp_rows *r, trp_job *a)
 {
     uint32_t n = a->dataset->partitions;
     for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *at = NULL;
         trp_batch b;
         int rc = trp_part_load(a, i);
         if (rc < 0)
             return rc;
-        if (!a->parts[i].data)
-            continue;
-        if (trp_batch_decode(a->parts[i].data, a->parts[i].size, &b) < 0)
+        while ((rc = next_batch(&a->parts[i], &at, &b)) > 0)
+            if (b.keys)
+                r->records.keyed = TRP_KEYED_YES;
+        if (rc < 0)
             return trp_context_fail(a->context, TRP_EPROTO,
                                     "the records of partition %u cannot be read", i);
-        if (b.keys)
-            r->records.keyed = TRP_KEYED_YES;
     }
     for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *at = NULL;
         trp_batch b;
-        if (!a->parts[i].data ||
-            trp_batch_decode(a->parts[i].data, a->parts[i].size, &b) < 0)
-            continue;
-        if (trp_writer_add_batch(&r->records, &b) < 0)
-            return trp_context_fail(a->context, TRP_ENOMEM,
-                                    "out of memory for the collected records");
-        trp_part_free(a, i);
+        while (next_batch(&a->parts[i], &at, &b) > 0)
+            if (trp_writer_add_batch(&r->records, &b) < 0)
+                return trp_context_fail(a->context, TRP_ENOMEM,
+                                        "out of memory for the collected records");
+        if (a->parts[i].data)
+            trp_part_free(a, i);
     }
     r->batch = trp_writer_batch(&r->records);
     return 0;

@@ -191,16 +191,9 @@ static int result_to_file(struct trp_flow *f)
 static int flow_result(struct trp_flow *f)
 {
     struct trp_function_result *ret = f->ret;
-    if (f->chain->kind == TRP_DO_COLLECT && f->kept.count > 0) {
-        trp_batch b = trp_writer_batch(&f->kept);
-        int rc = trp_batch_encode(&b, &ret->result, &ret->result_size);
-        if (rc < 0)
-            return trp_flow_fail(
-                f, rc,
-                "a partition to collect has %zu bytes: out of memory, or "
-                "above %u MiB (use more partitions)",
-                f->kept.values.size + f->kept.keys.size, TRP_RESULT_MAX >> 20);
-    } else if (f->chain->kind == TRP_DO_SAMPLE) {
+    if (f->chain->kind == TRP_DO_COLLECT)
+        return trp_flow_collect_end(f);
+    if (f->chain->kind == TRP_DO_SAMPLE) {
         struct trp_buf b = {0};
         trp_sample_put(&b, &f->sample);
         if (b.failed || b.size > TRP_RESULT_MAX) {
@@ -314,6 +307,9 @@ static void runner_run(void *stage, const struct trp_task_info *info,
                                 .gathered = &f->gathered};
     f->added.n = f->added.from = f->added.last = 0;
     flow_run(f, input, input_size);
+    if (f->result) /* it failed */
+        trp_shared_end(f->result, false, NULL, NULL);
+    f->result = NULL;
     if (!f->failed && f->added.n && f->chain->kind != TRP_DO_SAMPLE)
         tell_added(f); /* a sample may read its partition in part, or twice */
     trp_broadcasts_let_go(&f->broadcasts);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -49,25 +50,79 @@ static int create(const char *path, const char *folder, const char *kind)
     return open(path, flags, 0600);
 }
 
+struct trp_shared_writer {
+    char path[PATH_SIZE], hidden[PATH_SIZE];
+    int fd;
+    uint64_t size;
+    XXH3_state_t *hash;
+};
+
+static void free_writer(trp_shared_writer *w)
+{
+    XXH3_freeState(w->hash);
+    free(w);
+}
+
+int trp_shared_begin(const char *folder, const char *kind, uint64_t number,
+                     trp_shared_writer **ret, trp_error *err)
+{
+    trp_shared_writer *w = calloc(1, sizeof(*w));
+    if (!w || !(w->hash = XXH3_createState())) {
+        free(w);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a file");
+    }
+    XXH3_64bits_reset(w->hash);
+    path_of(w->path, folder, kind, number, "");
+    path_of(w->hidden, folder, kind, number, ".tmp");
+    w->fd = create(w->hidden, folder, kind);
+    if (w->fd < 0) {
+        int rc = failed(err, "make", w->hidden);
+        free_writer(w);
+        return rc;
+    }
+    *ret = w;
+    return 0;
+}
+
+int trp_shared_put(trp_shared_writer *w, const void *data, size_t size, trp_error *err)
+{
+    if (trp_file_write(w->fd, data, size) < 0)
+        return failed(err, "write", w->hidden);
+    XXH3_64bits_update(w->hash, data, size);
+    w->size += size;
+    return 0;
+}
+
+uint64_t trp_shared_size(const trp_shared_writer *w)
+{
+    return w->size;
+}
+
+int trp_shared_end(trp_shared_writer *w, bool keep, uint64_t *ret_hash, trp_error *err)
+{
+    int rc = 0;
+    if (close(w->fd) != 0 && keep)
+        rc = failed(err, "write", w->hidden);
+    if (rc == 0 && keep && rename(w->hidden, w->path) != 0)
+        rc = failed(err, "rename", w->hidden);
+    if (rc < 0 || !keep)
+        unlink(w->hidden);
+    else
+        *ret_hash = XXH3_64bits_digest(w->hash);
+    free_writer(w);
+    return rc;
+}
+
 int trp_shared_write(const char *folder, const char *kind, uint64_t number,
                      const void *data, size_t size, uint64_t *ret_hash, trp_error *err)
 {
-    char path[PATH_SIZE], hidden[PATH_SIZE];
-    path_of(path, folder, kind, number, "");
-    path_of(hidden, folder, kind, number, ".tmp");
-    int fd = create(hidden, folder, kind);
-    if (fd < 0)
-        return failed(err, "make", hidden);
-    int rc = trp_file_write(fd, data, size) < 0 ? failed(err, "write", hidden) : 0;
-    if (close(fd) != 0 && rc == 0)
-        rc = failed(err, "write", hidden);
-    if (rc == 0 && rename(hidden, path) != 0)
-        rc = failed(err, "rename", hidden);
+    trp_shared_writer *w;
+    int rc = trp_shared_begin(folder, kind, number, &w, err);
     if (rc < 0)
-        unlink(hidden);
-    else
-        *ret_hash = XXH3_64bits(data, size);
-    return rc;
+        return rc;
+    rc = trp_shared_put(w, data, size, err);
+    int ended = trp_shared_end(w, rc == 0, ret_hash, err);
+    return rc < 0 ? rc : ended;
 }
 
 char *trp_shared_path(const char *folder, const char *kind, uint64_t number)

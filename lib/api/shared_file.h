@@ -11,11 +11,20 @@
 #ifndef TRP_API_SHARED_FILE_H
 #define TRP_API_SHARED_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/error.h"
 
+/* The same in pieces. TRP_ESYSTEM with path and reason, TRP_ENOMEM. Each that was begun
+ * is ended, which frees it: with `keep` it gets its name, else it goes. */
+typedef struct trp_shared_writer trp_shared_writer;
+int trp_shared_begin(const char *folder, const char *kind, uint64_t number,
+                     trp_shared_writer **ret, trp_error *err);
+int trp_shared_put(trp_shared_writer *w, const void *data, size_t size, trp_error *err);
+uint64_t trp_shared_size(const trp_shared_writer *w); /* so far */
+int trp_shared_end(trp_shared_writer *w, bool keep, uint64_t *ret_hash, trp_error *err);
 /* Writes FOLDER/KIND/NUMBER; *ret_hash is the XXH3 of the bytes. TRP_ESYSTEM with path
  * and reason. */
 int trp_shared_write(const char *folder, const char *kind, uint64_t number,

@@ -140,7 +140,12 @@ results_are() { [ "$(ls $results | grep -c -v tmp)" = "$1" ]; }
     wait $! || { cat out; false; }
     grep -x "collected: 0 200, 0 wrong" out
     # the log knows how large they were
-    [ "$(events r | grep SparkListenerTaskEnd | grep -c '"Result Size":262144[0-9][0-9],')" = 8 ]
+    [ "$(events r | grep SparkListenerTaskEnd | grep -c '"Result Size":26214[4-9][0-9][0-9],')" = 8 ]
+}
+
+@test "a task may give more records than its executor has memory" {
+    run -0 troupe run --quiet --local=1 --set executor.memory=128m -- "$programs/bigresult" 300 1
+    [ "$output" = "collected 314572800 bytes in 76800 records" ]
 }
 
 @test "a result that was damaged fails its job, and says which" {
