@@ -138,7 +138,8 @@ struct trp_driver_stage {
 
 /* A dataset, as far as it is kept or made of one that is. */
 struct trp_driver_kept {
-    uint32_t below;      /* the kept one that it is made of; TRP_NONE */
+    uint32_t *below;     /* the kept ones that it is made of … */
+    uint32_t nbelow;     /* … so many */
     uint32_t partitions; /* of a kept one … */
     uint8_t level;       /* … where: memory is 1, disk 2 */
     bool gone;           /* unpersisted */

@@ -85,13 +85,16 @@ static void take_state(trp_driver *d, struct trp_executor_record *x,
 int trp_driver_note_kept(trp_driver *d, const struct trp_dataset_spec *spec,
                          trp_error *err)
 {
-    struct trp_driver_kept k = {.below = TRP_NONE, .partitions = spec->partitions};
+    struct trp_driver_kept k = {.partitions = spec->partitions};
+    if (!TRP_ARRAY_GROW(d->kept, d->ndatasets, d->kept_cap) ||
+        (spec->cached && !(k.name = strdup(spec->name))) ||
+        (spec->nparents && !(k.below = malloc(spec->nparents * sizeof(*k.below))))) {
+        free(k.name);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a dataset");
+    }
     for (uint32_t i = 0; i < spec->nparents; i++)
         if (!spec->parents[i].shuffle)
-            k.below = spec->parents[i].dataset;
-    if (!TRP_ARRAY_GROW(d->kept, d->ndatasets, d->kept_cap) ||
-        (spec->cached && !(k.name = strdup(spec->name))))
-        return trp_error_set(err, TRP_ENOMEM, "out of memory for a dataset");
+            k.below[k.nbelow++] = spec->parents[i].dataset;
     d->kept[d->ndatasets] = k;
     return 0;
 }
@@ -103,18 +106,29 @@ void trp_driver_keeps(trp_driver *d, uint32_t dataset, unsigned level)
     trp_driver_leave(d);
 }
 
+/* To the list, if it has room and has it not. */
+static void list_once(uint32_t list[TRP_KEPT_SHOWN], uint32_t *n, uint32_t dataset)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (list[i] == dataset)
+            return;
+    if (*n < TRP_KEPT_SHOWN)
+        list[(*n)++] = dataset;
+}
+
 uint32_t trp_driver_kept_of(const trp_driver *d, uint32_t dataset,
                             struct trp_event_kept *ret)
 {
-    uint32_t n = 0;
-    for (; dataset != TRP_NONE && n < TRP_KEPT_SHOWN;
-         dataset = d->kept[dataset].below) {
-        const struct trp_driver_kept *k = &d->kept[dataset];
+    uint32_t list[TRP_KEPT_SHOWN] = {dataset}, n = 0;
+    for (uint32_t i = 0, listed = dataset != TRP_NONE; i < listed; i++) {
+        const struct trp_driver_kept *k = &d->kept[list[i]];
+        for (uint32_t b = 0; b < k->nbelow; b++)
+            list_once(list, &listed, k->below[b]);
         if (k->name && !k->gone)
             ret[n++] =
-                (struct trp_event_kept){.dataset = dataset,
+                (struct trp_event_kept){.dataset = list[i],
                                         .partitions = k->partitions,
-                                        .cached = trp_engine_cached(d->engine, dataset),
+                                        .cached = trp_engine_cached(d->engine, list[i]),
                                         .level = k->level,
                                         .name = k->name};
     }
@@ -123,8 +137,10 @@ uint32_t trp_driver_kept_of(const trp_driver *d, uint32_t dataset,
 
 void trp_driver_kept_free(trp_driver *d)
 {
-    for (uint32_t i = 0; i < d->ndatasets; i++)
+    for (uint32_t i = 0; i < d->ndatasets; i++) {
         free(d->kept[i].name);
+        free(d->kept[i].below);
+    }
     free(d->kept);
 }
 

@@ -14,8 +14,9 @@ int trp_driver_on_blocks(trp_driver *d, struct trp_executor_record *x,
 /* Notes of the next dataset what is kept of it; before the engine is told. TRP_ENOMEM. */
 int trp_driver_note_kept(trp_driver *d, const struct trp_dataset_spec *spec,
                          trp_error *err);
-/* The kept datasets that a dataset (TRP_NONE: none) is made of: how many. */
-enum { TRP_KEPT_SHOWN = 8 };
+/* The kept datasets that a dataset (TRP_NONE: none) is made of, the nearest first, but
+ * for those that are too many to be shown: how many. */
+enum { TRP_KEPT_SHOWN = 64 };
 uint32_t trp_driver_kept_of(const trp_driver *d, uint32_t dataset,
                             struct trp_event_kept *ret);
 /* What of it the executor told for an attempt that ends now: it is forgotten here, and

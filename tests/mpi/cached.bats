@@ -34,6 +34,9 @@ ends() { events r | grep SparkListenerTaskEnd | grep '"Reason":"Success"'; }
 @test "what is kept is read where it is beside others, and two partitions together" {
     cached beside memory
     [ "$(called)" = "2 2 2 2 0 0 0 0 " ] # tasks that have two each
+    # both datasets are shown with the stage that reads them
+    events r | grep '"SparkListenerStageSubmitted"' | grep '"Stage ID":0,' |
+        grep -q '"RDD Info":\[{"RDD ID":[0-9].*},{"RDD ID":[0-9].*"Number of Partitions":8'
     # behind the first action
     [ "$(ends | grep -v '"Stage ID":0,' | grep -c '"Locality":"PROCESS_LOCAL"')" = 40 ]
 }
