@@ -53,11 +53,15 @@ static int connect_one(const struct addrinfo *a, int64_t deadline)
         return -1;
     if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
         return fd;
-    if (errno == EINPROGRESS && wait_for(fd, POLLOUT, deadline) == 0 &&
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0)
-        return fd;
-    if (error != 0)
-        errno = error;
+    if (errno == EINPROGRESS) {
+        int rc = wait_for(fd, POLLOUT, deadline);
+        if (rc == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 &&
+            error == 0)
+            return fd;
+        if (rc == TRP_ETIME)
+            error = ETIMEDOUT;
+        errno = error ? error : errno;
+    }
     close(fd);
     return -1;
 }

@@ -14,7 +14,6 @@
 #include "driver/command_job.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +22,11 @@
 #include "conf/stage_specs.h"
 #include "driver/command_env.h"
 #include "driver/end_lines.h"
+#include "driver/failed_log.h"
 #include "driver/foreach.h"
 #include "driver/leftovers.h"
 #include "driver/strings.h"
-#include "events/task_logs.h"
 #include "os/held.h"
-#include "os/log_tail.h"
 
 enum { TOLD_MAX = 20 };
 
@@ -391,96 +389,21 @@ static const char *shown_run_dir(const trp_command_job *j)
     return below ? j->c.run_dir + n + 1 : j->c.run_dir;
 }
 
-/* The last line of the first file of a pattern; "" when that is blank. False: there is
- * no such file. */
-static bool last_line(const char *pattern, char *line, size_t size)
+/* The last one that failed and does not run again. */
+static struct trp_failed_attempt failed_attempt(const trp_command_job *j,
+                                                uint32_t stage)
 {
-    glob_t found;
-    line[0] = '\0';
-    if (glob(pattern, 0, NULL, &found) != 0)
-        return false;
-    if (!trp_log_last_line(found.gl_pathv[0], line, size))
-        line[0] = '\0';
-    globfree(&found);
-    return true;
-}
-
-static uint32_t stage_attempt_of(const trp_command_job *j,
-                                 const struct trp_pipeline_stage *s,
-                                 const struct running *r)
-{
-    return j->work.first_attempt + (s->spec.barrier ? r->number : 0);
-}
-
-/* The log of the last attempt, malloc'ed: what it wrote to stderr or else to stdout,
- * and its last line. NULL when it printed nothing, since empty logs are removed. */
-static char *find_log(const trp_command_job *j, const struct trp_pipeline_stage *s,
-                      const struct running *r, char *line, size_t size)
-{
-    static const char *const suffix[] = {"err", "out"};
-    uint32_t of_stage = stage_attempt_of(j, s, r);
-    char attempt[16] = "";
-    if (of_stage)
-        snprintf(attempt, sizeof attempt, "s%u.", of_stage);
-    for (int i = 0; i < 2; i++) {
-        char *path;
-        if (asprintf(&path, "%s/logs/%s/%u.%s%u%s.%s", j->c.run_dir, s->name, r->task,
-                     attempt, r->number, s->spec.ranks ? ".*" : "", suffix[i]) < 0)
-            return NULL;
-        if (last_line(path, line, size))
-            return path;
-        free(path);
-    }
-    return NULL;
-}
-
-/* How `troupe logs` shows what an attempt printed; "" when that is nothing. */
-static char *see_stream(const trp_command_job *j, const struct trp_pipeline_stage *s,
-                        const struct trp_task_log *of)
-{
-    struct trp_task_log *v = NULL;
-    uint32_t n = 0;
-    char *dir = NULL, *text = NULL, name[64];
-    bool printed = false;
-    if (asprintf(&dir, "%s/logs/%s", j->c.run_dir, s->name) < 0)
-        return NULL;
-    trp_task_logs_find(dir, &v, &n, NULL);
-    free(dir);
-    for (uint32_t i = 0; i < n; i++)
-        printed = printed || (v[i].task == of->task && v[i].number == of->number &&
-                              v[i].stage_attempt == of->stage_attempt);
-    trp_task_logs_free(v, n);
-    trp_task_log_name(of, name, sizeof name);
-    *strrchr(name, '.') = '\0';
-    if (!printed)
-        return strdup("");
-    return asprintf(&text, "; see: troupe logs %s %s %s", j->c.run_name, s->name,
-                    name) < 0
-               ? NULL
-               : text;
-}
-
-/* Where to see what the last attempt printed, malloc'ed: "; see LOG: its last line"; ""
- * when that is nothing. NULL: out of memory. */
-static char *see_log(const trp_command_job *j, const struct trp_pipeline_stage *s,
-                     const struct running *r)
-{
-    char line[256], *text = NULL;
-    if (s->one_log && !s->spec.ranks)
-        return see_stream(
-            j, s,
-            &(struct trp_task_log){.task = r->task,
-                                   .stage_attempt = stage_attempt_of(j, s, r),
-                                   .number = r->number,
-                                   .rank = TRP_NONE});
-    char *log = find_log(j, s, r, line, sizeof line);
-    if (!log)
-        return strdup("");
-    if (asprintf(&text, "; see %s%s%s%s", j->end.shown, log + strlen(j->c.run_dir),
-                 line[0] ? ": " : "", line) < 0)
-        text = NULL;
-    free(log);
-    return text;
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    const struct running *r = &j->running[stage];
+    return (struct trp_failed_attempt){
+        .run_name = j->c.run_name,
+        .run_dir = j->c.run_dir,
+        .shown = j->end.shown,
+        .stage = s,
+        .task = r->task,
+        .stage_attempt = j->work.first_attempt + (s->spec.barrier ? r->number : 0),
+        .number = r->number,
+    };
 }
 
 /* "; item s4.fq"; "" for none. What is no text is a dot. */
@@ -504,7 +427,8 @@ static void task_line(trp_command_job *j, uint32_t stage, enum trp_end_line_kind
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     const struct running *r = &j->running[stage];
     char failed[48], of[224];
-    char *see = see_log(j, s, r);
+    const struct trp_failed_attempt attempt = failed_attempt(j, stage);
+    char *see = trp_failed_log_see(&attempt);
     trp_end_line_add(&j->end, kind, "%s:%u:%u: stage %s: task %u %s %s%s%s",
                      trp_mark_file(j->c.pipeline->file, s->mark), s->mark.line,
                      s->mark.column, s->name, r->task,
@@ -531,7 +455,7 @@ static void task_given_up(void *context, uint32_t stage, uint32_t after,
     struct running *r = &j->running[stage];
     struct trp_task_values v;
     values_of_task(r, t->task, &v);
-    char line[256], of[224];
+    char of[224];
     t->item = v.item;
     t->item_size = v.item ? strnlen(v.item, v.item_size) : 0; /* without columns */
     free(j->log);
@@ -548,7 +472,8 @@ static void task_given_up(void *context, uint32_t stage, uint32_t after,
     r->given_up++;
     if (!r->reason || r->task != t->task)
         return;
-    j->log = find_log(j, s, r, line, sizeof line);
+    const struct trp_failed_attempt attempt = failed_attempt(j, stage);
+    j->log = trp_failed_log(&attempt);
     t->log = j->log ? j->log + strlen(j->c.run_dir) + 1 : NULL;
     if (is_too_many(j, stage)) /* its stage's end tells it */
         return;

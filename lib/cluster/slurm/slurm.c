@@ -198,8 +198,9 @@ static int read_uri(struct trp_slurm *s, trp_error *err)
     if (in >= 0)
         close(in);
     if (n <= 0)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %m",
-                             s->command.ompi_server);
+        return trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s",
+                             s->command.ompi_server,
+                             n == 0 ? "it is empty" : strerror(errno));
     text[n] = '\0';
     free(s->uri);
     s->uri = strndup(text, strcspn(text, "\n"));
