@@ -24,9 +24,9 @@
 #define CANNOT "Slurm cannot be asked on this host: "
 #define ELSEWHERE "; run troupe check where sinfo works"
 
-static const char *const words[] = {[TRP_SLURM_FINE] = "ok",
-                                    [TRP_SLURM_WARNING] = "warning",
-                                    [TRP_SLURM_ERROR] = "error"};
+static const char *const severity[] = {[TRP_SLURM_FINE] = "ok",
+                                       [TRP_SLURM_WARNING] = "warning",
+                                       [TRP_SLURM_ERROR] = "error"};
 
 /* ---- asking ---- */
 
@@ -82,7 +82,7 @@ static void print_text(const struct trp_slurm_facts *f,
         const struct trp_slurm_finding *x = &v->v[i];
         if (x->severity == TRP_SLURM_FINE && !verbose)
             continue;
-        printf("%s: %s: %s%s%s%s%s\n", words[x->severity], x->about, x->where,
+        printf("%s: %s: %s%s%s%s%s\n", severity[x->severity], x->about, x->where,
                *x->where ? ": " : "", x->text, *x->todo ? "; " : "", x->todo);
     }
     printf("cluster %s, Slurm %s: %u error%s, %u warning%s\n", f->cluster, f->version,
@@ -96,10 +96,10 @@ static void print_json(const struct trp_slurm_facts *f, const char *site,
     json_t *findings = json_array();
     for (uint32_t i = 0; i < v->n; i++) {
         const struct trp_slurm_finding *x = &v->v[i];
-        json_array_append_new(findings,
-                              json_pack("{s:s, s:s, s:s, s:s, s:s}", "severity",
-                                        words[x->severity], "about", x->about, "where",
-                                        x->where, "text", x->text, "todo", x->todo));
+        json_array_append_new(findings, json_pack("{s:s, s:s, s:s, s:s, s:s}",
+                                                  "severity", severity[x->severity],
+                                                  "about", x->about, "where", x->where,
+                                                  "text", x->text, "todo", x->todo));
     }
     json_t *document =
         json_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "cluster", f->cluster, "slurm",

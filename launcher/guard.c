@@ -125,7 +125,7 @@ void trp_guard_await_helper(const char *helper, void (*tell)(void *context),
 }
 
 /* In the child: stdio, session, signals; then the program. */
-static void become(char *const *words, char *const *env, const char *out,
+static void become(char *const *argv, char *const *env, const char *out,
                    const char *errors, bool dies_with_us)
 {
     sigset_t none;
@@ -141,12 +141,12 @@ static void become(char *const *words, char *const *env, const char *out,
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execvpe(words[0], words, env);
-    dprintf(2, "troupe: cannot start %s: %s\n", words[0], strerror(errno));
+    execvpe(argv[0], argv, env);
+    dprintf(2, "troupe: cannot start %s: %s\n", argv[0], strerror(errno));
     _exit(127);
 }
 
-static pid_t start_program(struct guard *g, char *const *words, char *const *env,
+static pid_t start_program(struct guard *g, char *const *argv, char *const *env,
                            const char *log, bool dies_with_us, const char *what)
 {
     char out[4200], errors[4200];
@@ -154,7 +154,7 @@ static pid_t start_program(struct guard *g, char *const *words, char *const *env
     snprintf(errors, sizeof errors, "%s/state/%s.err", g->config->run_dir, log);
     pid_t pid = fork();
     if (pid == 0)
-        become(words, env, out, errors, dies_with_us);
+        become(argv, env, out, errors, dies_with_us);
     if (pid < 0) {
         char text[256];
         snprintf(text, sizeof text, "cannot start %s: %m", what);
@@ -217,11 +217,11 @@ static bool has_uri(const char *file)
 static bool start_server(struct guard *g)
 {
     char program[] = "ompi-server", stay[] = "--no-daemonize", write_uri[] = "-r";
-    char *const words[] = {program, stay, write_uri, g->config->ompi_server, NULL};
+    char *const argv[] = {program, stay, write_uri, g->config->ompi_server, NULL};
     int64_t end = trp_clock_ms() + SERVER_MS;
     if (!g->config->ompi_server)
         return true;
-    g->server = start_program(g, words, g->config->server_env, "ompi-server", true,
+    g->server = start_program(g, argv, g->config->server_env, "ompi-server", true,
                               "ompi-server");
     while (g->server && !g->told && !g->orphan) {
         if (has_uri(g->config->ompi_server))

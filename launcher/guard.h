@@ -24,7 +24,7 @@ struct trp_guard_config {
     const char *folder;      /* private, made by the caller, removed by the guard */
     char *ompi_server;       /* file for its URI, in `folder`; NULL: over sockets */
     char *const *server_env; /* of ompi-server */
-    char *const *driver;     /* mpirun …: words of execvp */
+    char *const *driver;     /* mpirun …: argv of execvp */
     char *const *driver_env;
     const char *helper; /* troupe-slurm, which outlives its driver as long as it has
                          * jobs to end; NULL: none */

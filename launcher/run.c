@@ -424,24 +424,24 @@ static uint32_t earlier_runs(const struct run *r)
     return past.next.stage_attempt > n ? past.next.stage_attempt : n;
 }
 
-/* The application's words, with its absolute path in front. */
-static char **app_words(const struct run *r)
+/* The application's argv, with its absolute path in front. */
+static char **app_argv(const struct run *r)
 {
     size_t n = 0;
     while (r->call.app[n])
         n++;
-    char **words = calloc(n + 1, sizeof *words);
-    if (!words)
+    char **argv = calloc(n + 1, sizeof *argv);
+    if (!argv)
         return NULL;
-    memcpy(words, r->call.app, n * sizeof *words);
-    words[0] = r->app;
-    return words;
+    memcpy(argv, r->call.app, n * sizeof *argv);
+    argv[0] = r->app;
+    return argv;
 }
 
 static int supervise(struct run *r, const char *app_name, char **app)
 {
     const char *const driver[] = {r->rank, "driver", r->folder->path, NULL};
-    struct trp_supervised what = {.words = app ? (const char *const *)app : driver,
+    struct trp_supervised what = {.argv = app ? (const char *const *)app : driver,
                                   .is_program = app != NULL,
                                   .helper = r->where.helper};
     trp_error err;
@@ -483,7 +483,7 @@ static int run(struct run *r, trp_error *err)
 {
     const trp_pipeline *p = r->settings.pipeline;
     const char *name = p ? p->name : strrchr(r->app, '/') + 1;
-    char **app = p ? NULL : app_words(r);
+    char **app = p ? NULL : app_argv(r);
     if (!p && !app)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     int code = trp_needs_check(err);

@@ -19,7 +19,7 @@
 
 enum { SAID_MAX = 8192, JOB_MAX = 32 };
 
-struct talk {
+struct sbatch_run {
     int in, out, err; /* our ends; -1: closed */
     const char *script;
     size_t left;
@@ -34,7 +34,7 @@ struct talk {
 
 /* What Slurm says of jobs that it will never take here; anything else may pass. */
 static const struct {
-    const char *words;
+    const char *pattern;
     int code;
 } reasons[] = {
     {"nrecognized option",             TRP_EINVAL},
@@ -68,12 +68,12 @@ static const struct {
 static int code_of(const char *said)
 {
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (strstr(said, reasons[i].words))
+        if (strstr(said, reasons[i].pattern))
             return reasons[i].code;
     return TRP_ESYSTEM;
 }
 
-static int refusal(const struct talk *t, int status, trp_error *err)
+static int refusal(const struct sbatch_run *t, int status, trp_error *err)
 {
     char text[SAID_MAX + 64], said[SAID_MAX];
     memcpy(said, t->said, t->nsaid);
@@ -87,7 +87,7 @@ static int refusal(const struct talk *t, int status, trp_error *err)
 }
 
 /* "Submitted batch job 12", or with --parsable "12" and "12;cluster". */
-static void take_line(struct talk *t)
+static void take_line(struct sbatch_run *t)
 {
     static const char front[] = "Submitted batch job ";
     char job[JOB_MAX];
@@ -109,7 +109,7 @@ static void take_line(struct talk *t)
     t->submitted(t->context, job);
 }
 
-static void take_out(struct talk *t, const char *text, size_t size)
+static void take_out(struct sbatch_run *t, const char *text, size_t size)
 {
     fwrite(text, 1, size, stdout);
     fflush(stdout);
@@ -121,7 +121,7 @@ static void take_out(struct talk *t, const char *text, size_t size)
     }
 }
 
-static void take_err(struct talk *t, const char *text, size_t size)
+static void take_err(struct sbatch_run *t, const char *text, size_t size)
 {
     size_t room = sizeof t->said - 1 - t->nsaid;
     if (t->taken) {
@@ -133,8 +133,8 @@ static void take_err(struct talk *t, const char *text, size_t size)
     t->nsaid += size;
 }
 
-static void read_end(struct talk *t, int *fd,
-                     void (*take)(struct talk *, const char *, size_t))
+static void read_end(struct sbatch_run *t, int *fd,
+                     void (*take)(struct sbatch_run *, const char *, size_t))
 {
     char buf[4096];
     ssize_t n = read(*fd, buf, sizeof buf);
@@ -144,7 +144,7 @@ static void read_end(struct talk *t, int *fd,
         trp_piped_close(fd);
 }
 
-static void write_script(struct talk *t)
+static void write_script(struct sbatch_run *t)
 {
     ssize_t n = write(t->in, t->script, t->left);
     if (n > 0) {
@@ -155,7 +155,7 @@ static void write_script(struct talk *t)
         trp_piped_close(&t->in);
 }
 
-static void converse(struct talk *t)
+static void pass_data(struct sbatch_run *t)
 {
     while (t->out >= 0 || t->err >= 0) {
         struct pollfd v[] = {
@@ -176,7 +176,7 @@ static void converse(struct talk *t)
 }
 
 /* sbatch with its three ends in pipes; ours are in `t`. */
-static int spawn(char *const *argv, struct talk *t, pid_t *ret_pid)
+static int spawn(char *const *argv, struct sbatch_run *t, pid_t *ret_pid)
 {
     int ends[3], code = trp_piped_spawn(argv, NULL, ends, ret_pid);
     t->in = ends[0];
@@ -187,7 +187,7 @@ static int spawn(char *const *argv, struct talk *t, pid_t *ret_pid)
     return code;
 }
 
-static int run(char *const *argv, struct talk *t, trp_error *err)
+static int run(char *const *argv, struct sbatch_run *t, trp_error *err)
 {
     pid_t pid;
     int code = spawn(argv, t, &pid);
@@ -198,7 +198,7 @@ static int run(char *const *argv, struct talk *t, trp_error *err)
     if (code)
         return trp_error_set(err, TRP_ESYSTEM, "sbatch cannot be started: %s",
                              strerror(code));
-    converse(t);
+    pass_data(t);
     int ended = trp_piped_wait(pid);
     if (t->nline > 0)
         take_line(t);
@@ -208,18 +208,19 @@ static int run(char *const *argv, struct talk *t, trp_error *err)
     return ended;
 }
 
-int trp_sbatch(char *const *words, size_t nwords, const char *script, size_t size,
-               trp_sbatch_submitted submitted, void *context, trp_error *err)
+int trp_sbatch(char *const *arguments, size_t narguments, const char *script,
+               size_t size, trp_sbatch_submitted submitted, void *context,
+               trp_error *err)
 {
     static char name[] = "sbatch";
-    struct talk t = {
+    struct sbatch_run t = {
         .script = script, .left = size, .submitted = submitted, .context = context};
-    char **argv = calloc(nwords + 2, sizeof *argv);
+    char **argv = calloc(narguments + 2, sizeof *argv);
     if (!argv)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     argv[0] = name;
-    for (size_t i = 0; i < nwords; i++)
-        argv[i + 1] = words[i];
+    for (size_t i = 0; i < narguments; i++)
+        argv[i + 1] = arguments[i];
     signal(SIGPIPE, SIG_IGN);
     int code = run(argv, &t, err);
     free(argv);

@@ -329,10 +329,10 @@ static void describe_status(int status, char *text, size_t size)
         snprintf(text, size, "exit status %d", WEXITSTATUS(status));
 }
 
-static bool was_asked_for_help(const char *const *words)
+static bool was_asked_for_help(const char *const *argv)
 {
-    for (size_t i = 1; words[i]; i++)
-        if (!strcmp(words[i], "--help") || !strcmp(words[i], "--version"))
+    for (size_t i = 1; argv[i]; i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--version"))
             return true;
     return false;
 }
@@ -344,16 +344,16 @@ static int early_end(const struct watch *w, const char *how)
     relay(w, "driver.out", stdout);
     relay(w, "driver.err", stderr);
     if (WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) == 0) {
-        if (was_asked_for_help(w->what->words))
+        if (was_asked_for_help(w->what->argv))
             return 0;
         fprintf(stderr,
                 "troupe: %s ended and never came through trp_init; `troupe run --` is "
                 "for programs that use troupe.h\n",
-                w->what->words[0]);
+                w->what->argv[0]);
         return WRONG_CALL;
     }
     fprintf(stderr, "troupe: %s ended before trp_init: %s; see %s/state/driver.err\n",
-            w->what->words[0], how, w->folder->shown);
+            w->what->argv[0], how, w->folder->shown);
     return WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) < 128
                ? 1
                : PLATFORM;
@@ -397,18 +397,18 @@ static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err
     const char *none[] = {NULL};
     snprintf(id, sizeof id, "TROUPE_RUN_ID=%s", trp_held_id(w->folder->path));
     const char *more[] = {control, driver, id, NULL};
-    char **words = trp_mpirun_argv(s->ompi_server, what->words);
+    char **argv = trp_mpirun_argv(s->ompi_server, what->argv);
     char **server_env = trp_mpirun_environ(environ, s->folder, none);
     char **driver_env = trp_mpirun_environ(environ, s->folder, more);
     int code = TRP_ENOMEM;
-    if (words && server_env && driver_env) {
+    if (argv && server_env && driver_env) {
         struct trp_guard_config config = {.run_name = w->folder->name,
                                           .run_dir = w->folder->path,
                                           .folder = s->folder,
                                           .ompi_server =
                                               s->ompi_server[0] ? s->ompi_server : NULL,
                                           .server_env = server_env,
-                                          .driver = words,
+                                          .driver = argv,
                                           .driver_env = driver_env,
                                           .helper = what->helper,
                                           .listen_fd = s->listen_fd};
@@ -416,7 +416,7 @@ static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err
     } else {
         trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
-    trp_argv_free(words);
+    trp_argv_free(argv);
     trp_argv_free(server_env);
     trp_argv_free(driver_env);
     return code;

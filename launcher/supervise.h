@@ -30,9 +30,9 @@ int trp_supervisor_open(struct trp_supervisor *s, bool sockets, trp_error *err);
 
 /* What the driver is. */
 struct trp_supervised {
-    const char *const *words; /* program and arguments, NULL at the end */
-    bool is_program;          /* the user's own, not troupe-rank */
-    const char *helper;       /* troupe-slurm of a run in Slurm, else NULL */
+    const char *const *argv; /* program and arguments, NULL at the end */
+    bool is_program;         /* the user's own, not troupe-rank */
+    const char *helper;      /* troupe-slurm of a run in Slurm, else NULL */
 };
 
 /* Runs it; returns the exit status of the run and says on stderr why when that is not

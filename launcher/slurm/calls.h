@@ -104,8 +104,8 @@ int trp_slurm_call_conf(FILE *to, uint32_t number);
 
 /* ---- scontrol.c ---- */
 
-/* What `scontrol WORDS` prints, malloc'ed; NULL: nothing. `words` need no quotes. */
-char *trp_slurm_scontrol(const char *words);
+/* What `scontrol ARGUMENTS` prints, malloc'ed; NULL: nothing. `arguments` need no quotes. */
+char *trp_slurm_scontrol(const char *arguments);
 /* The value behind " KEY=" in a line of that, up to a space; malloc'ed, NULL: not
  * there. */
 char *trp_slurm_value(const char *line, const char *key);

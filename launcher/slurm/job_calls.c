@@ -120,10 +120,10 @@ static char *reason_of(slurm_job_info_t *job)
 #else
 static char *job_text(slurm_job_info_t *job)
 {
-    char words[48];
-    snprintf(words, sizeof words, "-d show job %u", job->job_id);
+    char arguments[48];
+    snprintf(arguments, sizeof arguments, "-d show job %u", job->job_id);
     trp_slurm_rpcs += 2; /* the job, and the nodes */
-    return trp_slurm_scontrol(words);
+    return trp_slurm_scontrol(arguments);
 }
 
 extern const char *slurm_job_state_reason_string(enum job_state_reason reason);
@@ -162,11 +162,11 @@ static void put_nodes(FILE *to, uint32_t number, const struct trp_slurm_facts *f
 /* Of a job that is completing, too, it says why. */
 const char *trp_slurm_state_word(uint32_t state)
 {
-    static const char *const words[] = {
+    static const char *const names[] = {
         "PENDING", "RUNNING",   "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED",
         "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY"};
     uint32_t base = state & JOB_STATE_BASE;
-    return base < sizeof words / sizeof *words ? words[base] : "OVER";
+    return base < sizeof names / sizeof *names ? names[base] : "OVER";
 }
 
 /* A number of SlurmctldParameters, "rl_enable,rl_bucket_size=50". */

@@ -44,10 +44,10 @@ static char *rack_of(const char *line)
  * the same in all families. `topology` "": the cluster's. */
 static void put_topology(FILE *to, uint32_t number, const char *topology)
 {
-    char words[128];
-    snprintf(words, sizeof words, "show topology %s", topology);
+    char arguments[128];
+    snprintf(arguments, sizeof arguments, "show topology %s", topology);
     trp_slurm_rpcs++;
-    char *text = trp_slurm_scontrol(words), *rest = text;
+    char *text = trp_slurm_scontrol(arguments), *rest = text;
     for (char *line; (line = strsep(&rest, "\n"));) {
         char *rack = rack_of(line), *nodes = trp_slurm_value(line, "Nodes");
         if (rack && nodes)

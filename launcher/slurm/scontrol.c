@@ -19,11 +19,11 @@ char *trp_slurm_value(const char *line, const char *key)
     return strndup(at, strcspn(at, " \n"));
 }
 
-char *trp_slurm_scontrol(const char *words)
+char *trp_slurm_scontrol(const char *arguments)
 {
     char command[128], *text = NULL;
     size_t size = 0;
-    snprintf(command, sizeof command, "exec scontrol --local %s", words);
+    snprintf(command, sizeof command, "exec scontrol --local %s", arguments);
     FILE *from = popen(command, "re");
     if (from && getdelim(&text, &size, '\0', from) < 0) {
         free(text);

@@ -35,7 +35,7 @@ struct gang {
     void *ticket;
     enum state state;
     struct trp_end end; /* ENDED: without its text: */
-    char words[256];
+    char reason[256];
     UT_hash_handle hh; /* by gang.attempt.n */
 };
 
@@ -333,7 +333,7 @@ static void end_gang(trp_gangs *s, struct gang *g, const struct trp_end *from)
     if (loss == TRP_EWAIT) {
         g->state = ENDED;
         g->end = end;
-        snprintf(g->words, sizeof g->words, "%.*s", (int)end.extra_size,
+        snprintf(g->reason, sizeof g->reason, "%.*s", (int)end.extra_size,
                  end.extra ? (const char *)end.extra : "");
         return;
     }
@@ -349,23 +349,23 @@ static void end_gang(trp_gangs *s, struct gang *g, const struct trp_end *from)
 
 void trp_gangs_judge(trp_gangs *s, trp_attempt_id attempt)
 {
-    char words[sizeof((struct gang *)0)->words];
+    char reason[sizeof((struct gang *)0)->reason];
     struct gang *g = find_gang(s, attempt);
     if (!g || g->state != ENDED)
         return;
     struct trp_end end = g->end;
-    memcpy(words, g->words, sizeof words);
-    end.extra = *words ? (const uint8_t *)words : NULL;
-    end.extra_size = (uint32_t)strlen(words);
+    memcpy(reason, g->reason, sizeof reason);
+    end.extra = *reason ? (const uint8_t *)reason : NULL;
+    end.extra_size = (uint32_t)strlen(reason);
     end_gang(s, g, &end);
 }
 
 static bool wait_again(trp_gangs *s, struct gang *g, const struct trp_end *end)
 {
-    char words[sizeof g->words];
-    snprintf(words, sizeof words, "%.*s", (int)end->extra_size,
+    char reason[sizeof g->reason];
+    snprintf(reason, sizeof reason, "%.*s", (int)end->extra_size,
              end->extra ? (const char *)end->extra : "");
-    if (!s->backend.again || !s->backend.again(s->backend.context, g->ticket, words))
+    if (!s->backend.again || !s->backend.again(s->backend.context, g->ticket, reason))
         return false;
     g->state = WAITS;
     return true;
@@ -402,7 +402,7 @@ static int fork_spawner(trp_gangs *s, uv_loop_t *loop, const char *scratch,
                                         .run_dir = s->command->run_dir,
                                         .scratch = scratch,
                                         .cgroup = "",
-                                        .words = {.fd = -1}};
+                                        .last_words = {.fd = -1}};
     int code = trp_spawner_fork(&config, &s->spawner, err);
     if (code < 0)
         return code;

@@ -33,7 +33,7 @@ struct trp_gangs_backend {
      * it took too long: the ticket gives its share back and goes into the queue again.
      * False: it cannot. May be NULL.
      */
-    bool (*again)(void *context, void *ticket, const char *words);
+    bool (*again)(void *context, void *ticket, const char *refusal);
     /* It has not ended well: was its room taken away? Fills `text` and returns an enum
      * trp_loss; TRP_ENOENT: it was not; TRP_EWAIT: not known yet, trp_gangs_judge is
      * called then. May be NULL. */

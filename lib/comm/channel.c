@@ -169,16 +169,16 @@ static const struct rule {
     uint8_t states;
     int (*take)(struct trp_peer *p, struct trp_view *v);
 } rules[] = {
-    {TRP_FRAME_ANSWER, D,     TRP_PEER_PROVING,          trp_admission_answer},
-    {TRP_FRAME_HELLO,  D,     TRP_PEER_GREETING,         trp_admission_hello },
-    {TRP_FRAME_READY,  D,     TRP_PEER_GREETED,          trp_admission_ready },
-    {TRP_FRAME_ADMIT,  E,     TRP_PEER_GREETED,          trp_call_admit      },
-    {TRP_FRAME_BEAT,   D | E, IN,                        on_beat             },
-    {TRP_FRAME_SLEEP,  D | E, JOINED | TRP_PEER_MEETING, on_sleep            },
-    {TRP_FRAME_RING,   D | E, JOINED,                    on_ring             },
-    {TRP_FRAME_WORDS,  D,     IN,                        trp_words_take      },
-    {TRP_FRAME_BYE,    D | E, TRP_PEER_UP,               on_bye              },
-    {TRP_FRAME_DATA,   D | E, TRP_PEER_UP,               on_data             },
+    {TRP_FRAME_ANSWER,     D,     TRP_PEER_PROVING,          trp_admission_answer},
+    {TRP_FRAME_HELLO,      D,     TRP_PEER_GREETING,         trp_admission_hello },
+    {TRP_FRAME_READY,      D,     TRP_PEER_GREETED,          trp_admission_ready },
+    {TRP_FRAME_ADMIT,      E,     TRP_PEER_GREETED,          trp_call_admit      },
+    {TRP_FRAME_BEAT,       D | E, IN,                        on_beat             },
+    {TRP_FRAME_SLEEP,      D | E, JOINED | TRP_PEER_MEETING, on_sleep            },
+    {TRP_FRAME_RING,       D | E, JOINED,                    on_ring             },
+    {TRP_FRAME_LAST_WORDS, D,     IN,                        trp_last_words_take },
+    {TRP_FRAME_BYE,        D | E, TRP_PEER_UP,               on_bye              },
+    {TRP_FRAME_DATA,       D | E, TRP_PEER_UP,               on_data             },
 };
 
 static int take_frame(struct trp_peer *p, uint8_t kind, struct trp_view *v)
@@ -223,11 +223,12 @@ static void lose(struct trp_peer *p, bool garbage)
         p->lane.ops->drain(p);
     if (p->state == TRP_PEER_GONE)
         return;
-    struct trp_view words;
-    if (c->driver && trp_link_words_at_end(&p->link, TRP_WORDS_SIZE, &words))
-        trp_words_take(p, &words);
+    struct trp_view last_words;
+    if (c->driver &&
+        trp_link_last_words_at_end(&p->link, TRP_LAST_WORDS_SIZE, &last_words))
+        trp_last_words_take(p, &last_words);
     else if (garbage) {
-        p->words.garbled = true;
+        p->last_words.garbled = true;
         tell_garbage(p);
     }
     if (p->bye_said && p->bye_heard && p->lane.taken < p->promised) {

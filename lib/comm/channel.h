@@ -86,7 +86,7 @@ struct trp_channel_handler {
      * whether it came `up` or not; never for one that was trp_channel_drop'ed. Words of
      * TRP_LOSS_RELEASED that were `said`: it left orderly (trp_channel_close there) and
      * all its messages have arrived. */
-    void (*down)(void *context, uint32_t peer, const struct trp_last_words *words);
+    void (*down)(void *context, uint32_t peer, const struct trp_last_words *last_words);
     /* Driver: nothing was heard of the peer for a heartbeat and 5 s more, or it is
      * again. NULL: nobody wants to know. */
     void (*silent)(void *context, uint32_t peer, bool silent);
@@ -190,21 +190,21 @@ int trp_channel_socket(const trp_channel *c);
 
 /* What an executor's spawner, which inherits the socket by fork, says last words with
  * when the executor has died. */
-struct trp_words_way {
+struct trp_last_words_way {
     int fd; /* -1: nobody is told */
     uint8_t key[32];
 };
-void trp_channel_words_way(const trp_channel *c, struct trp_words_way *ret);
+void trp_channel_last_words_way(const trp_channel *c, struct trp_last_words_way *ret);
 /* Waits at most a second for the socket to take them. */
-void trp_last_words_say(const struct trp_words_way *w,
-                        const struct trp_last_words *words);
+void trp_last_words_say(const struct trp_last_words_way *w,
+                        const struct trp_last_words *last_words);
 /* What is written there, with one write(2): its size, 0 when `buf` is too small. */
-size_t trp_last_words_frame(const struct trp_words_way *w,
-                            const struct trp_last_words *words, uint8_t *buf,
+size_t trp_last_words_frame(const struct trp_last_words_way *w,
+                            const struct trp_last_words *last_words, uint8_t *buf,
                             size_t cap);
 /* Executor: says its own last words, and hangs up, although others hold the socket. The
  * process can only _exit afterwards. */
-void trp_channel_last_words(trp_channel *c, const struct trp_last_words *words);
+void trp_channel_last_words(trp_channel *c, const struct trp_last_words *last_words);
 
 /* Queues a message (copied). TRP_ENOENT: no such peer; TRP_ELIMIT: too large. */
 int trp_channel_send(trp_channel *c, uint32_t peer, const void *data, size_t size);

@@ -46,7 +46,7 @@ void trp_link_close(struct trp_link *l)
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
-    explicit_bzero(l->words_key, sizeof l->words_key);
+    explicit_bzero(l->last_words_key, sizeof l->last_words_key);
     trp_buf_free(&l->in);
     trp_buf_free(&l->out);
     if (l->seal)
@@ -221,7 +221,7 @@ int trp_link_fill(struct trp_link *l)
 static void words_tag(const uint8_t *key, const uint8_t *frame, size_t n, uint8_t *tag)
 {
     struct hmac_sha256_ctx ctx;
-    hmac_sha256_set_key(&ctx, TRP_WORDS_KEY_SIZE, key);
+    hmac_sha256_set_key(&ctx, TRP_LAST_WORDS_KEY_SIZE, key);
     hmac_sha256_update(&ctx, n, frame);
     hmac_sha256_digest(&ctx, TRP_TAG_SIZE, tag);
     explicit_bzero(&ctx, sizeof ctx);
@@ -232,8 +232,8 @@ static bool is_ours(const struct trp_link *l, uint8_t kind, const uint8_t *frame
                     size_t n)
 {
     uint8_t tag[TRP_TAG_SIZE];
-    if (kind == TRP_FRAME_WORDS) {
-        words_tag(l->words_key, frame, n, tag);
+    if (kind == TRP_FRAME_LAST_WORDS) {
+        words_tag(l->last_words_key, frame, n, tag);
     } else {
         umac128_update(&l->seal->in, n, frame);
         umac128_digest(&l->seal->in, sizeof tag, tag);
@@ -252,7 +252,7 @@ int trp_link_next(struct trp_link *l, uint8_t *ret_kind, struct trp_view *ret_bo
     uint8_t kind = trp_get_u8(&v);
     if (trp_get_u8(&v) != TRP_FRAME_MARK || size > l->limit)
         return TRP_EPROTO;
-    bool tagged = l->seal || kind == TRP_FRAME_WORDS;
+    bool tagged = l->seal || kind == TRP_FRAME_LAST_WORDS;
     size_t whole = TRP_FRAME_HEAD + (size_t)size;
     if (have < whole + (tagged ? TRP_TAG_SIZE : 0))
         return 0;
@@ -289,27 +289,28 @@ ssize_t trp_link_take_raw(struct trp_link *l, void *to, size_t n)
 
 /* ---- last words ------------------------------------------------------------------ */
 
-size_t trp_words_frame(const uint8_t *words_key, const void *p, size_t n, uint8_t *buf,
-                       size_t cap)
+size_t trp_words_frame(const uint8_t *last_words_key, const void *p, size_t n,
+                       uint8_t *buf, size_t cap)
 {
     const uint8_t head[TRP_FRAME_HEAD] = {(uint8_t)n, (uint8_t)(n >> 8),
-                                          TRP_FRAME_WORDS, TRP_FRAME_MARK};
+                                          TRP_FRAME_LAST_WORDS, TRP_FRAME_MARK};
     size_t whole = TRP_FRAME_HEAD + n;
     if (n > UINT16_MAX || cap < whole + TRP_TAG_SIZE)
         return 0;
     memcpy(buf, head, sizeof head);
     memcpy(buf + TRP_FRAME_HEAD, p, n);
-    words_tag(words_key, buf, whole, buf + whole);
+    words_tag(last_words_key, buf, whole, buf + whole);
     return whole + TRP_TAG_SIZE;
 }
 
-bool trp_link_words_at_end(const struct trp_link *l, size_t n,
-                           struct trp_view *ret_body)
+bool trp_link_last_words_at_end(const struct trp_link *l, size_t n,
+                                struct trp_view *ret_body)
 {
     size_t whole = TRP_FRAME_HEAD + n;
     if (l->in.size - l->in_at < whole + TRP_TAG_SIZE)
         return false;
     const uint8_t *frame = l->in.data + l->in.size - whole - TRP_TAG_SIZE;
     *ret_body = trp_view_of(frame + TRP_FRAME_HEAD, n);
-    return frame[2] == TRP_FRAME_WORDS && is_ours(l, TRP_FRAME_WORDS, frame, whole);
+    return frame[2] == TRP_FRAME_LAST_WORDS &&
+           is_ours(l, TRP_FRAME_LAST_WORDS, frame, whole);
 }

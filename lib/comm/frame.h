@@ -36,26 +36,26 @@ enum {
                                    * link that carries messages */
     TRP_TAG_SIZE = 16,
     TRP_TAG_KEY_SIZE = 16,
-    TRP_WORDS_KEY_SIZE = 32,
+    TRP_LAST_WORDS_KEY_SIZE = 32,
 };
 
 enum trp_frame_kind {
-    TRP_FRAME_CHALLENGE = 1, /* D: nonce */
-    TRP_FRAME_ANSWER = 2,    /* E: nonce, proof, seal (text; without MUNGE "") */
-    TRP_FRAME_PROOF = 3,     /* D: proof, seal */
-    TRP_FRAME_HELLO = 4,     /* E: u32 wire version, executor, pid; build, host */
-    TRP_FRAME_WELCOME = 5,   /* D */
-    TRP_FRAME_REFUSED = 6,   /* D: u8 another build, text */
-    TRP_FRAME_READY = 7,     /* E: u32 spawner's pid */
-    TRP_FRAME_ADMIT = 8,     /* D: where (text), nonce */
-    TRP_FRAME_BEAT = 9,      /* E, and D's answer */
-    TRP_FRAME_SLEEP = 10,    /* u64 messages taken */
-    TRP_FRAME_RING = 11,     /* u64 messages sent */
-    TRP_FRAME_WORDS = 12,    /* E, mostly its spawner: struct trp_last_words */
-    TRP_FRAME_BYE = 13,      /* u64 messages sent, all of them on their way */
-    TRP_FRAME_DATA = 14,     /* a piece of the stream of records (lane_socket.c) */
-    TRP_FRAME_WANTED = 15,   /* to a block server: data/block_wire.h */
-    TRP_FRAME_BLOCK = 16,    /* from it; raw bytes follow */
+    TRP_FRAME_CHALLENGE = 1,   /* D: nonce */
+    TRP_FRAME_ANSWER = 2,      /* E: nonce, proof, seal (text; without MUNGE "") */
+    TRP_FRAME_PROOF = 3,       /* D: proof, seal */
+    TRP_FRAME_HELLO = 4,       /* E: u32 wire version, executor, pid; build, host */
+    TRP_FRAME_WELCOME = 5,     /* D */
+    TRP_FRAME_REFUSED = 6,     /* D: u8 another build, text */
+    TRP_FRAME_READY = 7,       /* E: u32 spawner's pid */
+    TRP_FRAME_ADMIT = 8,       /* D: where (text), nonce */
+    TRP_FRAME_BEAT = 9,        /* E, and D's answer */
+    TRP_FRAME_SLEEP = 10,      /* u64 messages taken */
+    TRP_FRAME_RING = 11,       /* u64 messages sent */
+    TRP_FRAME_LAST_WORDS = 12, /* E, mostly its spawner: struct trp_last_words */
+    TRP_FRAME_BYE = 13,        /* u64 messages sent, all of them on their way */
+    TRP_FRAME_DATA = 14,       /* a piece of the stream of records (lane_socket.c) */
+    TRP_FRAME_WANTED = 15,     /* to a block server: data/block_wire.h */
+    TRP_FRAME_BLOCK = 16,      /* from it; raw bytes follow */
 };
 
 struct trp_seal; /* frame.c */
@@ -68,7 +68,8 @@ struct trp_link {
     struct trp_buf in, out;
     size_t open_at;        /* in `out`: a DATA frame that is being filled, or … */
     struct trp_seal *seal; /* NULL: frames have no tags */
-    uint8_t words_key[TRP_WORDS_KEY_SIZE]; /* of those who may say last words here */
+    uint8_t last_words_key
+        [TRP_LAST_WORDS_KEY_SIZE]; /* of those who may say last words here */
 };
 #define TRP_NO_FRAME SIZE_MAX
 
@@ -110,11 +111,11 @@ int trp_link_put_raw(struct trp_link *l, const void *p, size_t n);
 ssize_t trp_link_take_raw(struct trp_link *l, void *to, size_t n);
 
 /* A frame of last words with its tag. 0: there is no room in `buf`. */
-size_t trp_words_frame(const uint8_t *words_key, const void *p, size_t n, uint8_t *buf,
-                       size_t cap);
+size_t trp_words_frame(const uint8_t *last_words_key, const void *p, size_t n,
+                       uint8_t *buf, size_t cap);
 /* The link has ended: whether the last that came on it, behind a frame that was cut
  * off, is a frame of last words with a body of `n` bytes. */
-bool trp_link_words_at_end(const struct trp_link *l, size_t n,
-                           struct trp_view *ret_body);
+bool trp_link_last_words_at_end(const struct trp_link *l, size_t n,
+                                struct trp_view *ret_body);
 
 #endif

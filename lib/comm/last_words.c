@@ -8,7 +8,7 @@
 
 #include "comm/peer.h"
 
-int trp_words_take(struct trp_peer *p, struct trp_view *v)
+int trp_last_words_take(struct trp_peer *p, struct trp_view *v)
 {
     struct trp_last_words w = {.said = true};
     uint8_t reason = trp_get_u8(v);
@@ -23,12 +23,12 @@ int trp_words_take(struct trp_peer *p, struct trp_view *v)
          reason != TRP_LOSS_SPAWNER_HUNG))
         return TRP_EPROTO;
     w.reason = (enum trp_loss)reason;
-    p->words = w;
+    p->last_words = w;
     return 0;
 }
 
-size_t trp_last_words_frame(const struct trp_words_way *w,
-                            const struct trp_last_words *words, uint8_t *buf,
+size_t trp_last_words_frame(const struct trp_last_words_way *w,
+                            const struct trp_last_words *last_words, uint8_t *buf,
                             size_t cap)
 {
     struct {
@@ -36,42 +36,43 @@ size_t trp_last_words_frame(const struct trp_words_way *w,
         uint32_t signal;
         uint64_t culprit, limit_mib, peak_mib;
     } __attribute__((packed)) body = {
-        .reason = (uint8_t)words->reason,
-        .has_culprit = words->has_culprit,
-        .garbled = words->garbled,
-        .signal = htole32((uint32_t)words->signal),
-        .culprit = htole64(words->culprit.n),
-        .limit_mib = htole64((uint64_t)words->limit_mib),
-        .peak_mib = htole64((uint64_t)words->peak_mib),
+        .reason = (uint8_t)last_words->reason,
+        .has_culprit = last_words->has_culprit,
+        .garbled = last_words->garbled,
+        .signal = htole32((uint32_t)last_words->signal),
+        .culprit = htole64(last_words->culprit.n),
+        .limit_mib = htole64((uint64_t)last_words->limit_mib),
+        .peak_mib = htole64((uint64_t)last_words->peak_mib),
     };
-    _Static_assert(sizeof body == TRP_WORDS_SIZE, "as trp_words_take reads it");
+    _Static_assert(sizeof body == TRP_LAST_WORDS_SIZE,
+                   "as trp_last_words_take reads it");
     return trp_words_frame(w->key, &body, sizeof body, buf, cap);
 }
 
-void trp_channel_last_words(trp_channel *c, const struct trp_last_words *words)
+void trp_channel_last_words(trp_channel *c, const struct trp_last_words *last_words)
 {
-    struct trp_words_way w;
-    trp_channel_words_way(c, &w);
+    struct trp_last_words_way w;
+    trp_channel_last_words_way(c, &w);
     if (w.fd < 0)
         return;
     trp_link_flush(&c->only->link);
-    trp_last_words_say(&w, words);
+    trp_last_words_say(&w, last_words);
     shutdown(w.fd, SHUT_RDWR);
 }
 
-void trp_channel_words_way(const trp_channel *c, struct trp_words_way *ret)
+void trp_channel_last_words_way(const trp_channel *c, struct trp_last_words_way *ret)
 {
-    *ret = (struct trp_words_way){.fd = trp_channel_socket(c)};
-    _Static_assert(sizeof ret->key == TRP_WORDS_KEY_SIZE, "one key");
+    *ret = (struct trp_last_words_way){.fd = trp_channel_socket(c)};
+    _Static_assert(sizeof ret->key == TRP_LAST_WORDS_KEY_SIZE, "one key");
     if (c->only)
-        memcpy(ret->key, c->only->link.words_key, sizeof ret->key);
+        memcpy(ret->key, c->only->link.last_words_key, sizeof ret->key);
 }
 
-void trp_last_words_say(const struct trp_words_way *w,
-                        const struct trp_last_words *words)
+void trp_last_words_say(const struct trp_last_words_way *w,
+                        const struct trp_last_words *last_words)
 {
     uint8_t frame[256];
-    size_t n = trp_last_words_frame(w, words, frame, sizeof frame);
+    size_t n = trp_last_words_frame(w, last_words, frame, sizeof frame);
     struct pollfd p = {.fd = w->fd, .events = POLLOUT};
     /* A failure says nothing more than the closing that follows. */
     ssize_t done = poll(&p, 1, 1000) == 1 ? write(w->fd, frame, n) : 0;

@@ -186,9 +186,10 @@ void trp_peer_end(struct trp_peer *p, bool tell)
     if (was == TRP_PEER_MEETING)
         c->unclean = true;
     if (p->orderly)
-        p->words = (struct trp_last_words){.said = true, .reason = TRP_LOSS_RELEASED};
+        p->last_words =
+            (struct trp_last_words){.said = true, .reason = TRP_LOSS_RELEASED};
     if (tell && let_in && c->handler.down && !c->closing && !c->joining)
-        c->handler.down(c->handler.context, p->id, &p->words);
+        c->handler.down(c->handler.context, p->id, &p->last_words);
 }
 
 void trp_peer_bury(trp_channel *c)

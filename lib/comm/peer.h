@@ -62,7 +62,7 @@ struct trp_peer {
     uint8_t admission[TRP_NONCE_SIZE];
     int64_t opened_ns, heard_ns; /* when it called, and when it was last heard */
     struct trp_hello hello;
-    struct trp_last_words words;
+    struct trp_last_words last_words;
 
     struct trp_lane lane;
     uint32_t slot;  /* in the channel's polled peers, or TRP_NONE */
@@ -158,8 +158,8 @@ void trp_peer_bury(trp_channel *c); /* frees those in `gone` */
 
 /* ---- last_words.c ---- */
 
-enum { TRP_WORDS_SIZE = 31 }; /* of the body */
-int trp_words_take(struct trp_peer *p, struct trp_view *v);
+enum { TRP_LAST_WORDS_SIZE = 31 }; /* of the body */
+int trp_last_words_take(struct trp_peer *p, struct trp_view *v);
 
 /* ---- call.c ---------------------------------------------------------------------- */
 

@@ -73,7 +73,8 @@ int trp_session_begin(struct trp_link *l, const uint8_t *secret,
                       bool sealed)
 {
     uint8_t in[TRP_TAG_KEY_SIZE], out[TRP_TAG_KEY_SIZE];
-    derive(secret, "troupe last words", nonces, l->words_key, sizeof l->words_key);
+    derive(secret, "troupe last words", nonces, l->last_words_key,
+           sizeof l->last_words_key);
     if (!sealed)
         return 0;
     derive(secret, provers[side].key, nonces, in, sizeof in);

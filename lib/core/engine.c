@@ -141,7 +141,7 @@ TRP_RARE static void on_profile_fit(struct trp_engine *e, const struct trp_event
     }
     c->fit = ev->fit.executors;
     c->fit_hosts = ev->fit.hosts;
-    c->further = ev->fit.further < c->fit ? ev->fit.further : c->fit;
+    c->additional = ev->fit.additional < c->fit ? ev->fit.additional : c->fit;
     c->more = ev->fit.more;
     trp_ahead_look_soon(e);
     e->any_dirty = true;

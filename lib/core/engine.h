@@ -320,11 +320,11 @@ struct trp_event {
         } refused_stage;
         struct {
             trp_profile_id profile;
-            uint32_t executors; /* at once, on an empty cluster; 0: never */
-            uint32_t further;   /* of those: how many what is held now has no room for;
+            uint32_t executors;  /* at once, on an empty cluster; 0: never */
+            uint32_t additional; /* of those: how many what is held now has no room for;
                                  * they may have to wait in the cluster's queue */
-            const char *text;   /* with 0: resource, wanted, available; copied */
-            uint32_t hosts;     /* on so many hosts; 0: not known, there may be more */
+            const char *text;    /* with 0: resource, wanted, available; copied */
+            uint32_t hosts;      /* on so many hosts; 0: not known, there may be more */
             bool more; /* additional jobs may be requested for them: each is requested
                         * when it is worth it (MAY_ADD) */
         } fit;

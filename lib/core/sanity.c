@@ -56,8 +56,8 @@ static int check_executor(const struct trp_engine *e, const struct trp_executor 
 }
 
 /* Grants of all running attempts and what is left add up to 1 for each address. */
-static int check_books(const struct trp_engine *e, const struct trp_executor *x,
-                       trp_error *err)
+static int check_ledger(const struct trp_engine *e, const struct trp_executor *x,
+                        trp_error *err)
 {
     uint32_t n = x->ledger ? trp_ledger_resources(x->ledger) : 0;
     for (uint32_t r = 0; r < n; r++)
@@ -257,7 +257,7 @@ int trp_engine_sanity_check(const trp_engine *e, trp_error *err)
         if (e->executors[i]) {
             rc = check_executor(e, e->executors[i], err);
             if (rc == 0)
-                rc = check_books(e, e->executors[i], err);
+                rc = check_ledger(e, e->executors[i], err);
         }
     for (const struct trp_task_set *s = e->sets; s && rc == 0; s = s->all_next)
         rc = check_set(e, s, err);

@@ -1,5 +1,5 @@
 /*
- * The backends: a further one is a line in the list.
+ * The backends: another one is a line in the list.
  */
 #include "driver/backends.h"
 

@@ -389,7 +389,7 @@ struct trp_event trp_driver_fit(const trp_driver *d,
         .kind = TRP_EVENT_PROFILE_FIT,
         .fit = {.profile = p->id,
                 .executors = n,
-                .further = n > held ? n - held : 0,
+                .additional = n > held ? n - held : 0,
                 .text = why->text,
                 .more = ops->batch.may_add != NULL,
                 .hosts = n > held ? 0 : ops->topology(d->cluster)->nhosts}

@@ -57,12 +57,12 @@ struct trp_executor_record {
     trp_executor_id id;
     trp_profile_id profile;
     enum trp_record_state state;
-    bool here;           /* its process may exist: the cluster has not said `gone` */
-    bool released;       /* told to go by the engine */
-    bool leaving;        /* its node is drained, and the engine was told */
-    enum trp_loss ended; /* what the cluster says of its end; EXITED: nothing */
-    int64_t words_due;   /* in GONE: how long its last words are waited for, mono */
-    struct trp_last_words words;
+    bool here;              /* its process may exist: the cluster has not said `gone` */
+    bool released;          /* told to go by the engine */
+    bool leaving;           /* its node is drained, and the engine was told */
+    enum trp_loss ended;    /* what the cluster says of its end; EXITED: nothing */
+    int64_t last_words_due; /* in GONE: how long its last words are waited for, mono */
+    struct trp_last_words last_words;
     int64_t requested; /* when, mono */
     char *host, *rack;
     char *cause; /* how it ended, for the log; NULL: nothing is known */
@@ -208,7 +208,7 @@ struct trp_driver {
     uint32_t stages_known, stages_done, tasks, tasks_done, failures;
     int64_t progress_due;
     int64_t waiting_due, waiting_step; /* waiting.c */
-    int64_t words_due; /* record_life.c: the first of them, or INT64_MAX */
+    int64_t last_words_due; /* record_life.c: the first of them, or INT64_MAX */
 
     int64_t active; /* when something last happened, mono */
     int64_t looked; /* when libuv was last asked, mono */
@@ -356,7 +356,7 @@ void trp_record_drop(trp_driver *d, struct trp_executor_record *x);
 void trp_record_free(trp_driver *d);
 
 /* record_life.c */
-/* Gives those up whose last words have not come in time: at d->words_due. */
+/* Gives those up whose last words have not come in time: at d->last_words_due. */
 void trp_record_give_up_late(trp_driver *d, int64_t now);
 extern const struct trp_channel_handler trp_driver_channel_handler;
 extern const struct trp_cluster_handler trp_driver_cluster_handler;

@@ -15,7 +15,7 @@ static void tell_rest(struct trp_end_lines *l)
 {
     static const struct {
         const char *what, *verb;
-    } words[TRP_END_KINDS] = {
+    } nouns[TRP_END_KINDS] = {
         [TRP_END_STAGE_LOST] = {"stage", "with such tasks"},
         [TRP_END_TASK_FAILED] = {"task",  "failed"         },
         [TRP_END_TASK_SKIPPED] = {"task",  "skipped"        },
@@ -26,10 +26,10 @@ static void tell_rest(struct trp_end_lines *l)
     size_t at = 0;
     for (int k = 0; k < TRP_END_KINDS; k++) {
         uint32_t n = l->n[k] - l->lines[k].n;
-        if (words[k].what && n)
+        if (nouns[k].what && n)
             at += (size_t)snprintf(text + at, sizeof text - at, "%s%u more %s%s %s",
-                                   at ? ", " : "", n, words[k].what, n == 1 ? "" : "s",
-                                   words[k].verb);
+                                   at ? ", " : "", n, nouns[k].what, n == 1 ? "" : "s",
+                                   nouns[k].verb);
     }
     trp_strings_free(&l->lines[TRP_END_REST]);
     trp_strings_format(&l->lines[TRP_END_REST],

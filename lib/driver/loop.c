@@ -174,8 +174,8 @@ static int64_t next_due(const trp_driver *d, int64_t until)
         due = other;
     if (d->waiting_due < due)
         due = d->waiting_due;
-    if (d->words_due < due)
-        due = d->words_due;
+    if (d->last_words_due < due)
+        due = d->last_words_due;
     if (d->servers_due < due)
         due = d->servers_due;
     if (!d->stop && d->time_up < due)

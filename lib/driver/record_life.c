@@ -9,7 +9,7 @@
  * reaped and its resources are free). The engine is told once. With a reason, or after
  * a release, it is told at the first of the two. When `down` comes first without a
  * reason, we wait for `gone`, which knows whether the kernel killed the process for
- * memory. When `gone` comes first, we wait up to WORDS_NS for `down`, which brings the
+ * memory. When `gone` comes first, we wait up to LAST_WORDS_NS for `down`, which brings the
  * reason: the spawner sends it and then closes the socket. After a `down` we kill the
  * process in any case: it may hang, or have lost its connection.
  *
@@ -28,7 +28,7 @@
 #include "os/clock.h"
 #include "os/held.h"
 
-#define WORDS_NS (5 * TRP_DRIVER_SECOND)
+#define LAST_WORDS_NS (5 * TRP_DRIVER_SECOND)
 
 static const char *loss_text(const struct trp_executor_record *x, enum trp_loss reason,
                              char *buf, size_t size)
@@ -37,13 +37,14 @@ static const char *loss_text(const struct trp_executor_record *x, enum trp_loss 
     case TRP_LOSS_RELEASED:
         return "released";
     case TRP_LOSS_CRASHED:
-        snprintf(buf, size, "a function crashed it: %s", strsignal(x->words.signal));
+        snprintf(buf, size, "a function crashed it: %s",
+                 strsignal(x->last_words.signal));
         return buf;
     case TRP_LOSS_MEMORY:
-        if (!x->words.limit_mib)
+        if (!x->last_words.limit_mib)
             return "killed for memory";
         snprintf(buf, size, "killed for memory (limit %lld MiB, peak %lld MiB)",
-                 (long long)x->words.limit_mib, (long long)x->words.peak_mib);
+                 (long long)x->last_words.limit_mib, (long long)x->last_words.peak_mib);
         return buf;
     case TRP_LOSS_TIMEOUT:
         return "a function ran over its timeout";
@@ -58,8 +59,8 @@ static const char *loss_text(const struct trp_executor_record *x, enum trp_loss 
         return x->cause ? x->cause : "its Slurm job was ended";
     case TRP_LOSS_SPAWNER_DIED:
         snprintf(buf, size, "its spawner %s%s",
-                 x->words.signal ? "was killed: " : "ended",
-                 x->words.signal ? strsignal(x->words.signal) : "");
+                 x->last_words.signal ? "was killed: " : "ended",
+                 x->last_words.signal ? strsignal(x->last_words.signal) : "");
         return buf;
     case TRP_LOSS_SPAWNER_HUNG:
         return "its spawner was stopped, or hung";
@@ -83,16 +84,16 @@ static void tell_loss(trp_driver *d, struct trp_executor_record *x,
         .kind = TRP_EVENT_EXECUTOR_LOST,
         .lost = {.executor = x->id,
                  .reason = reason,
-                 .has_culprit = x->words.has_culprit,
-                 .culprit = x->words.culprit,
-                 .code = x->words.signal}
+                 .has_culprit = x->last_words.has_culprit,
+                 .culprit = x->last_words.culprit,
+                 .code = x->last_words.signal}
     };
     /* What is known of the end of the attempt that is to blame. */
-    struct trp_end end = {.attempt = x->words.culprit,
-                          .code = x->words.signal,
-                          .limit_mib = x->words.limit_mib,
-                          .peak_kib = x->words.peak_mib * 1024};
-    d->ended = x->words.has_culprit ? &end : NULL;
+    struct trp_end end = {.attempt = x->last_words.culprit,
+                          .code = x->last_words.signal,
+                          .limit_mib = x->last_words.limit_mib,
+                          .peak_kib = x->last_words.peak_mib * 1024};
+    d->ended = x->last_words.has_culprit ? &end : NULL;
     trp_driver_step(d, &ev);
     d->ended = NULL;
 }
@@ -178,7 +179,7 @@ static void tell_reason(trp_driver *d, struct trp_executor_record *x,
                         enum trp_record_state was, const struct about *about)
 {
     (void)about;
-    tell_loss(d, x, was, x->words.reason);
+    tell_loss(d, x, was, x->last_words.reason);
 }
 
 /* Without words of its own. */
@@ -193,9 +194,9 @@ static void await_words(trp_driver *d, struct trp_executor_record *x,
                         enum trp_record_state was, const struct about *about)
 {
     (void)was, (void)about;
-    x->words_due = d->now + WORDS_NS;
-    if (x->words_due < d->words_due)
-        d->words_due = x->words_due;
+    x->last_words_due = d->now + LAST_WORDS_NS;
+    if (x->last_words_due < d->last_words_due)
+        d->last_words_due = x->last_words_due;
 }
 
 /* The socket of one whose node is gone stays open until network.timeout. */
@@ -224,7 +225,7 @@ static void tell_failed_start(trp_driver *d, struct trp_executor_record *x,
                     .text = g->text,
                     .cause = g->cause}
     };
-    if (x->words.said) {
+    if (x->last_words.said) {
         tell_end(d, x, was, about);
         return;
     }
@@ -327,7 +328,7 @@ static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
 
 static enum happening kind_of_down(const struct trp_executor_record *x)
 {
-    const struct trp_last_words *w = &x->words;
+    const struct trp_last_words *w = &x->last_words;
     if (x->released)
         return DOWN_AS_TOLD;
     if (w->reason == TRP_LOSS_HEARTBEAT ||
@@ -336,7 +337,8 @@ static enum happening kind_of_down(const struct trp_executor_record *x)
     return x->here ? DOWN : DOWN_WITHOUT_GONE;
 }
 
-static void on_down(void *context, uint32_t peer, const struct trp_last_words *words)
+static void on_down(void *context, uint32_t peer,
+                    const struct trp_last_words *last_words)
 {
     trp_driver *d = context;
     const struct about about = {0};
@@ -344,9 +346,9 @@ static void on_down(void *context, uint32_t peer, const struct trp_last_words *w
     struct trp_executor_record *x = trp_record_of(d, peer);
     if (!x)
         return;
-    if (words)
-        x->words = *words;
-    if (x->words.garbled && !x->cause)
+    if (last_words)
+        x->last_words = *last_words;
+    if (x->last_words.garbled && !x->cause)
         x->cause = strdup("what came on its connection is not what was sent");
     if (x->here && d->cluster && !x->released)
         d->cluster->ops->kill(d->cluster, x->id);
@@ -424,15 +426,17 @@ static void on_gone(void *context, trp_executor_id executor, const struct trp_go
 
 void trp_record_give_up_late(trp_driver *d, int64_t now)
 {
-    if (now < d->words_due)
+    if (now < d->last_words_due)
         return;
-    d->words_due = INT64_MAX;
+    d->last_words_due = INT64_MAX;
     for (uint32_t i = 0; i < d->nrecords; i++) {
         struct trp_executor_record *x = d->records[i];
         if (!x || x->state != TRP_RECORD_GONE)
             continue;
-        if (now < x->words_due) {
-            d->words_due = x->words_due < d->words_due ? x->words_due : d->words_due;
+        if (now < x->last_words_due) {
+            d->last_words_due = x->last_words_due < d->last_words_due
+                                    ? x->last_words_due
+                                    : d->last_words_due;
             continue;
         }
         happen(d, x, WORDS_DUE, &(struct about){0});

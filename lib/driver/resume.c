@@ -324,8 +324,8 @@ static void because(struct chooser *c, uint32_t i, const char *fmt, ...)
 /* Which parts of what a stage is have changed. */
 static void because_of_parts(struct chooser *c, uint32_t i)
 {
-    static const char *const words[TRP_PARTS] = {"its command", "its env", "params",
-                                                 "its profile"};
+    static const char *const labels[TRP_PARTS] = {"its command", "its env", "params",
+                                                  "its profile"};
     const struct trp_print_parts *was =
         trp_done_log_parts(c->q->log, c->p->stages[i].name);
     char text[64] = "";
@@ -334,7 +334,7 @@ static void because_of_parts(struct chooser *c, uint32_t i)
         if (was->v[k].high != c->choice[i].parts.v[k].high ||
             was->v[k].low != c->choice[i].parts.v[k].low)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "",
-                                  words[k]);
+                                  labels[k]);
     because(c, i, "%s changed", n ? text : "command, env, params or profile");
 }
 

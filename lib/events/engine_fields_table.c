@@ -142,7 +142,7 @@ static const struct trp_field event_refused_stage[] = {
 static const struct trp_field event_fit[] = {
     EVENT(UNSIGNED, fit.profile.n),
     EVENT(UNSIGNED, fit.executors),
-    EVENT(UNSIGNED, fit.further),
+    EVENT(UNSIGNED, fit.additional),
     EVENT(MAYBE, fit.text),
     EVENT(UNSIGNED, fit.hosts),
     YES_NO(trp_event, fit.more),

@@ -25,12 +25,12 @@ static _Thread_local volatile uint64_t running;
 
 static void on_crash(int sig)
 {
-    struct trp_last_words words = {.said = true, .reason = TRP_LOSS_CRASHED};
-    words.has_culprit = inside;
-    words.culprit.n = running;
-    words.signal = sig;
+    struct trp_last_words last_words = {.said = true, .reason = TRP_LOSS_CRASHED};
+    last_words.has_culprit = inside;
+    last_words.culprit.n = running;
+    last_words.signal = sig;
     if (told)
-        trp_spawner_words(told, &words);
+        trp_spawner_last_words(told, &last_words);
     syscall(SYS_tgkill, getpid(), gettid(), sig);
 }
 

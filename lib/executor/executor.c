@@ -105,7 +105,7 @@ static int executor_new(const struct trp_executor_shape *shape,
     return trp_error_set(err, TRP_ENOMEM, "out of memory, or of descriptors");
 }
 
-static int fork_spawner(trp_executor *e, const struct trp_words_way *words,
+static int fork_spawner(trp_executor *e, const struct trp_last_words_way *last_words,
                         trp_error *err)
 {
     char name[160];
@@ -113,7 +113,7 @@ static int fork_spawner(trp_executor *e, const struct trp_words_way *words,
     struct trp_spawner_config config = {
         .name = name,
         .executor = e->shape.id,
-        .words = *words,
+        .last_words = *last_words,
         .run_name = e->shape.run_name,
         .run_dir = e->shape.run_dir,
         .scratch = e->shape.scratch,
@@ -132,7 +132,7 @@ static int fork_spawner(trp_executor *e, const struct trp_words_way *words,
  * when it dies would reach nobody, since MPI ends all ranks with it. */
 int trp_executor_need_spawner(trp_executor *e, trp_error *err)
 {
-    static const struct trp_words_way nobody = {.fd = -1};
+    static const struct trp_last_words_way nobody = {.fd = -1};
     return e->spawner ? TRP_OK : fork_spawner(e, &nobody, err);
 }
 
@@ -156,12 +156,12 @@ static _Noreturn void end_without_spawner(trp_executor *e)
     trp_functions_stop(e, FUNCTION_GRACE_MS);
     trp_spawner_bury(e->spawner, e->adopts, &fate);
     fprintf(stderr, "troupe: executor %u: its spawner %s\n", e->shape.id, fate.text);
-    struct trp_last_words words = {
+    struct trp_last_words last_words = {
         .said = true,
         .reason = fate.hangs ? TRP_LOSS_SPAWNER_HUNG : TRP_LOSS_SPAWNER_DIED,
         .signal = fate.signal,
     };
-    trp_channel_last_words(e->channel, &words);
+    trp_channel_last_words(e->channel, &last_words);
     _exit(e->status);
 }
 
@@ -174,7 +174,7 @@ void trp_executor_finish(trp_executor *e)
         flush(e);
     if (e->spawner_lost)
         end_without_spawner(e);
-    bool stopped = !e->words_said && trp_functions_stop(e, FUNCTION_GRACE_MS);
+    bool stopped = !e->last_words_said && trp_functions_stop(e, FUNCTION_GRACE_MS);
     trp_executor_files_leave(e);
     /* Else the spawner sees us die, kills the commands and tells what was said. */
     if (!stopped)
@@ -298,9 +298,9 @@ static int join_run(trp_executor *e, trp_error *err)
     if (r == TRP_OK)
         r = trp_executor_call(&e->shape, &e->channel, err);
     if (r == TRP_OK) {
-        struct trp_words_way words;
-        trp_channel_words_way(e->channel, &words);
-        r = fork_spawner(e, &words, err);
+        struct trp_last_words_way last_words;
+        trp_channel_last_words_way(e->channel, &last_words);
+        r = fork_spawner(e, &last_words, err);
     }
     if (r != TRP_OK)
         return r;

@@ -9,8 +9,8 @@
  *
  * Queue ahead (decision 16): launches marked `queued` wait in order of arrival; the
  * head takes over the resources of the attempt of its stage that ends next, so that the
- * engine, seeing ends in the order in which they were recorded here, keeps the same
- * books.
+ * engine, seeing ends in the order in which they were recorded here, knows who
+ * has which resources.
  *
  * What a command finds in its environment besides the stage's: TROUPE_TASK
  * TROUPE_ATTEMPT TROUPE_STAGE_ATTEMPT TROUPE_TASKS TROUPE_STAGE TROUPE_PROFILE

@@ -12,8 +12,8 @@
  * Task threads are made when first needed, one a slot at most; they wait on a condition
  * variable. Results come back over a lock-free list; an eventfd wakes a sleeping loop.
  *
- * Ends are recorded by the loop alone, in one order, which is what lets the driver keep
- * the same books (decision 16).
+ * Ends are recorded by the loop alone, in one order, by which the driver knows
+ * who has which place (decision 16).
  */
 #include <poll.h>
 #include <signal.h>
@@ -502,15 +502,15 @@ static void tell_records(trp_executor *e, int64_t now)
 /* A function that was told and did not return: the process ends, and says for whom. */
 static void end_process(trp_executor *e, trp_attempt_id culprit)
 {
-    struct trp_last_words words = {
+    struct trp_last_words last_words = {
         .said = true,
         .reason = TRP_LOSS_TIMEOUT,
         .has_culprit = true,
         .culprit = culprit,
     };
     if (e->spawner)
-        trp_spawner_words(e->spawner, &words);
-    e->words_said = true;
+        trp_spawner_last_words(e->spawner, &last_words);
+    e->last_words_said = true;
     trp_executor_fail(e, "a function ran over its timeout and did not return");
 }
 

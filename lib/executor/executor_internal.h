@@ -109,7 +109,7 @@ typedef struct trp_executor {
     struct trp_spin spin;
     bool standby_started, driver_gone;
     bool run_over;         /* as the driver said */
-    bool words_said;       /* last words that the spawner is to pass on */
+    bool last_words_said;  /* last words that the spawner is to pass on */
     bool spawner_lost;     /* it died or hangs */
     bool adopts;           /* what its commands leave without it comes to us */
     bool finishing, clean; /* clean: no peer was lost, MPI can be finalized */

@@ -325,15 +325,16 @@ static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t
                           size);
 }
 
-static void on_down(void *context, uint32_t peer, const struct trp_last_words *words)
+static void on_down(void *context, uint32_t peer,
+                    const struct trp_last_words *last_words)
 {
     (void)context;
     (void)peer;
     trp_executor *e = trp_the_executor;
     e->driver_gone = true;
-    if (words->garbled)
+    if (last_words->garbled)
         trp_executor_fail(e, "what came on the connection is not what the driver sent");
-    else if (words->reason == TRP_LOSS_HEARTBEAT)
+    else if (last_words->reason == TRP_LOSS_HEARTBEAT)
         trp_executor_fail(e, "nothing was heard of the driver for %.3g s",
                           (double)e->shape.network_timeout_ns / SECOND_NS);
     else

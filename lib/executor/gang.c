@@ -36,7 +36,7 @@
 
 enum {
     SPEC_MAX = 64 << 20,
-    WORDS_MAX = 4096,
+    STDERR_MAX = 4096,
     WRAPPER = 5, /* troupe-rank gang SPEC RUN_DIR RUN_ID */
 };
 static const char UNSEEN[] = "a run's folder must be on a file system that all nodes "
@@ -132,11 +132,11 @@ static void fill_env(struct trp_gang_start *g, const char *const *env,
 
 /* Where the launcher's own words go: srun's to stderr, those of MPICH's mpirun to
  * stdout. */
-static bool link_words(const struct trp_keeper *k, const char *folder,
-                       const char *log_prefix, bool by_srun)
+static bool link_stderr(const struct trp_keeper *k, const char *folder,
+                        const char *log_prefix, bool by_srun)
 {
     char from[64], to[4400];
-    snprintf(from, sizeof from, "%s/words", folder);
+    snprintf(from, sizeof from, "%s/stderr", folder);
     snprintf(to, sizeof to, "%s.%s", log_prefix, by_srun ? "err" : "out");
     return symlinkat(to, k->scratch, from) == 0;
 }
@@ -154,7 +154,7 @@ int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r,
     if (trp_tree_remove(k->scratch, name, &budget) != TRP_OK ||
         mkdirat(k->scratch, name, 0700) != 0 ||
         write_spec(r, spec, log_prefix, env) != TRP_OK ||
-        !link_words(k, name, log_prefix, call->by_srun))
+        !link_stderr(k, name, log_prefix, call->by_srun))
         return trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %m", spec);
     enum { TEXTS = 5 };
     const char *const all[TEXTS] = {spec, tmpdir, call->program, k->config.run_dir,
@@ -203,15 +203,15 @@ static void set_text(struct trp_end *end, uint8_t status, char *text)
 }
 
 /* What the launcher and, before their logs are open, the ranks have said. */
-static void load_words(const struct trp_keeper *k, const char *folder,
-                       char text[WORDS_MAX])
+static void load_stderr(const struct trp_keeper *k, const char *folder,
+                        char text[STDERR_MAX])
 {
     char path[64], to[4400];
-    snprintf(path, sizeof path, "%s/words", folder);
+    snprintf(path, sizeof path, "%s/stderr", folder);
     ssize_t n = readlinkat(k->scratch, path, to, sizeof to - 1);
     to[n > 0 ? n : 0] = '\0';
     int fd = trp_held_open(to, O_RDONLY, 0);
-    n = fd < 0 ? -1 : read(fd, text, WORDS_MAX - 1);
+    n = fd < 0 ? -1 : read(fd, text, STDERR_MAX - 1);
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
@@ -246,7 +246,7 @@ static void read_ends(const struct trp_keeper *k, const char *folder, uint32_t r
 
 /* srun's status is the highest of all ranks; the first that failed is in its words:
  * "srun: error: node2: task 3: Exited with exit code 5". */
-static void read_words(const char *text, struct trp_end *end)
+static void read_first_end(const char *text, struct trp_end *end)
 {
     const char *at = strstr(text, ": task"), *how = at ? strstr(at + 2, ": ") : NULL;
     if (!how)
@@ -279,10 +279,10 @@ static void read_memory(const struct trp_keeper *k, const char *folder,
 }
 
 /* A rank that does not see the run's folder: its own sentence. */
-static bool is_unseen(const char *words, char *text, size_t size)
+static bool is_unseen(const char *said, char *text, size_t size)
 {
-    const char *at = strstr(words, UNSEEN);
-    while (at && at > words && at[-1] != '\n')
+    const char *at = strstr(said, UNSEEN);
+    while (at && at > said && at[-1] != '\n')
         at--;
     if (!at)
         return false;
@@ -291,20 +291,20 @@ static bool is_unseen(const char *words, char *text, size_t size)
     return true;
 }
 
-/* srun has said `words`; NULL: it was mpirun. */
-static void not_started(struct trp_end *end, const char *words, char *text, size_t size)
+/* srun has said `said`; NULL: it was mpirun. */
+static void not_started(struct trp_end *end, const char *said, char *text, size_t size)
 {
     char complaint[300] = "";
-    enum trp_srun_refusal refusal = trp_srun_refusal(words ? words : "");
-    if (words)
-        trp_srun_complaint(words, complaint, sizeof complaint);
+    enum trp_srun_refusal refusal = trp_srun_refusal(said ? said : "");
+    if (said)
+        trp_srun_complaint(said, complaint, sizeof complaint);
     if (refusal == TRP_SRUN_NOT_NOW || refusal == TRP_SRUN_TOO_OFTEN) {
         snprintf(text, size, "%s", complaint);
         set_text(end, TRP_END_RECALLED, text);
         return;
     }
     snprintf(text, size, "%s ended with exit status %d before any rank was started%s%s",
-             words ? "srun" : "mpirun", end->code, *complaint ? ": " : "", complaint);
+             said ? "srun" : "mpirun", end->code, *complaint ? ": " : "", complaint);
     set_text(end, TRP_END_PLATFORM, text);
 }
 
@@ -318,7 +318,7 @@ bool trp_gang_has_begun(const struct trp_keeper *k, const struct trp_running *r)
 void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
                      struct trp_end *end, char *text, size_t size)
 {
-    char name[32], note[8], words[WORDS_MAX] = "";
+    char name[32], note[8], said[STDERR_MAX] = "";
     folder_name(k, r, name, sizeof name);
     if (end && r->by_srun)
         trp_gang_add_used(k, name, end);
@@ -327,19 +327,19 @@ void trp_gang_finish(struct trp_keeper *k, const struct trp_running *r,
     bool failed = end && end->status == TRP_END_EXIT;
     bool srun = failed && r->by_srun;
     if (failed)
-        load_words(k, name, words);
+        load_stderr(k, name, said);
     if (srun)
-        read_words(words, end);
+        read_first_end(said, end);
     if (srun && end->status == TRP_END_MEMORY)
         read_memory(k, name, end);
-    if (failed && is_unseen(words, text, size)) {
+    if (failed && is_unseen(said, text, size)) {
         set_text(end, TRP_END_PLATFORM, text);
-    } else if (srun && trp_srun_unreached(words, text, size)) {
+    } else if (srun && trp_srun_unreached(said, text, size)) {
         set_text(end, TRP_END_RECALLED, text);
     } else if (failed && read_note(k, name, "failed", text, size) > 0) {
         set_text(end, TRP_END_START, text);
     } else if (failed && read_note(k, name, "started", note, sizeof note) < 0) {
-        not_started(end, srun ? words : NULL, text, size);
+        not_started(end, srun ? said : NULL, text, size);
     } else if (failed && end->status == TRP_END_EXIT && end->code > 128 &&
                end->code < 128 + 32) {
         end->status = TRP_END_SIGNAL; /* that is how mpirun tells a rank's signal */

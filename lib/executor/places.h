@@ -4,8 +4,8 @@
  * An attempt's *place* is what it was given: a slot, and the addresses of resources.
  * The driver may queue attempts of a stage behind its running ones. The head of that
  * queue takes the place of the attempt of its stage that ends next, here and, when it
- * hears of that end, in the engine: so both keep the same books without a word about
- * it.
+ * hears of that end, in the engine: so both agree on who has which place, and
+ * nothing is sent about it.
  *
  * When nothing is queued, the place is *vacant*, until the driver has heard of the end
  * and does with it what it likes. But it may have queued an attempt before it heard:

@@ -70,7 +70,7 @@ static _Noreturn void be_child(const struct trp_spawner_config *config, int fd,
     k->socket = fd;
     k->shared = shared;
     k->parent = parent;
-    k->words = config->words;
+    k->last_words = config->last_words;
     memcpy(k->token, token, TRP_TOKEN_SIZE);
     trp_keeper_main(k);
 }
@@ -254,14 +254,14 @@ int trp_spawner_function(trp_spawner *s, trp_attempt_id attempt, pid_t thread,
     return n == (ssize_t)sizeof frame ? TRP_OK : TRP_EWAIT;
 }
 
-void trp_spawner_words(trp_spawner *s, const struct trp_last_words *words)
+void trp_spawner_last_words(trp_spawner *s, const struct trp_last_words *last_words)
 {
-    uint32_t none = TRP_WORDS_NONE;
-    if (!atomic_compare_exchange_strong(&s->shared->words, &none, 1))
+    uint32_t none = TRP_LAST_WORDS_NONE;
+    if (!atomic_compare_exchange_strong(&s->shared->last_words, &none, 1))
         return;
-    s->shared->last = *words;
+    s->shared->last = *last_words;
     s->shared->last.said = true;
-    atomic_store(&s->shared->words, TRP_WORDS_SAID);
+    atomic_store(&s->shared->last_words, TRP_LAST_WORDS_SAID);
 }
 
 /* Reads what is there; false when nothing came. */

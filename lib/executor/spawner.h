@@ -39,7 +39,7 @@ struct trp_spawner_config {
     int64_t memory_mib;  /* limit of all commands together; 0: none */
     const char *cgroup;  /* memory cgroup they are in, "" : sample PSS every 200 ms */
     pid_t watched;       /* 0, or the parent's pid, whose own memory counts too */
-    struct trp_words_way words; /* how last words are said */
+    struct trp_last_words_way last_words; /* how last words are said */
 };
 
 /* Forks. The child never returns. */
@@ -89,7 +89,7 @@ int trp_spawner_function(trp_spawner *s, trp_attempt_id attempt, pid_t thread,
 
 /* Leaves what the driver is to be told should this process end now: a crash, a function
  * over its timeout. The first words count. Async-signal-safe. */
-void trp_spawner_words(trp_spawner *s, const struct trp_last_words *words);
+void trp_spawner_last_words(trp_spawner *s, const struct trp_last_words *last_words);
 
 /* The next end that is there: 1 and *ret_end (its `extra` borrowed until the next
  * call), 0 none, TRP_ESYSTEM: the spawner is gone. */

@@ -363,17 +363,17 @@ static void reap_all(struct trp_keeper *k)
 
 _Noreturn void trp_keeper_end(struct trp_keeper *k, bool parent_lost)
 {
-    struct trp_last_words words = {0};
-    if (parent_lost && k->words.fd >= 0)
-        trp_memory_words(k, &words);
+    struct trp_last_words last_words = {0};
+    if (parent_lost && k->last_words.fd >= 0)
+        trp_memory_last_words(k, &last_words);
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state == TRP_RUN_LIVE && k->running[i].gang)
             kill(-k->running[i].pid, SIGTERM);
     kill_all(k, false);
-    if (words.said)
-        trp_last_words_say(&k->words, &words);
-    if (k->words.fd >= 0)
-        close(k->words.fd);
+    if (last_words.said)
+        trp_last_words_say(&k->last_words, &last_words);
+    if (k->last_words.fd >= 0)
+        close(k->last_words.fd);
     reap_all(k);
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state != TRP_RUN_FREE)

@@ -45,11 +45,11 @@ struct trp_watched_thread {
     _Atomic uint64_t attempt;
     _Atomic uint64_t faults; /* minor faults when it began; UINT64_MAX: not known */
 };
-enum { TRP_WATCHED_THREADS = 4096, TRP_WORDS_NONE = 0, TRP_WORDS_SAID = 2 };
+enum { TRP_WATCHED_THREADS = 4096, TRP_LAST_WORDS_NONE = 0, TRP_LAST_WORDS_SAID = 2 };
 enum { TRP_TOKEN_SIZE = 40, TRP_SCRATCH_PATH = 4200 };
 
 struct trp_spawner_shared {
-    _Atomic uint32_t words; /* TRP_WORDS_*; 1 while they are written */
+    _Atomic uint32_t last_words; /* TRP_LAST_WORDS_*; 1 while they are written */
     struct trp_last_words last;
     _Atomic uint32_t sampling; /* the spawner looks every 200 ms */
     _Atomic uint32_t answered; /* pings */
@@ -175,7 +175,7 @@ struct trp_keeper {
     int64_t held_since; /* … the first of them then */
     bool urgent;        /* one of them did not go well: they are sent at once */
     int socket, signals;
-    struct trp_words_way words;
+    struct trp_last_words_way last_words;
     int loadavg, children; /* -1: this kernel has none */
     int oom_score;         /* our own oom_score_adj, -1: none */
     char own_oom_score[8]; /* … and what it holds while nothing is being started */
@@ -272,7 +272,7 @@ void trp_memory_tick(struct trp_keeper *k, int64_t now);
 bool trp_memory_killed(struct trp_keeper *k, bool by_kill);
 int64_t trp_memory_peak_kib(const struct trp_keeper *k);
 /* What is known of the parent's end. */
-void trp_memory_words(struct trp_keeper *k, struct trp_last_words *ret);
+void trp_memory_last_words(struct trp_keeper *k, struct trp_last_words *ret);
 
 /* gang.c. How mpirun is called for a gang; all strings lie in `text`. */
 struct trp_gang_start {

@@ -202,17 +202,17 @@ static bool blame(struct trp_keeper *k, trp_attempt_id *ret)
 
 static void kill_parent(struct trp_keeper *k, int64_t size_kib)
 {
-    struct trp_last_words words = {
+    struct trp_last_words last_words = {
         .said = true,
         .reason = TRP_LOSS_MEMORY,
         .limit_mib = k->config.memory_mib,
         .peak_mib = size_kib / 1024,
     };
-    words.has_culprit = blame(k, &words.culprit);
-    uint32_t none = TRP_WORDS_NONE;
-    if (atomic_compare_exchange_strong(&k->shared->words, &none, 1)) {
-        k->shared->last = words;
-        atomic_store(&k->shared->words, TRP_WORDS_SAID);
+    last_words.has_culprit = blame(k, &last_words.culprit);
+    uint32_t none = TRP_LAST_WORDS_NONE;
+    if (atomic_compare_exchange_strong(&k->shared->last_words, &none, 1)) {
+        k->shared->last = last_words;
+        atomic_store(&k->shared->last_words, TRP_LAST_WORDS_SAID);
     }
     kill(k->config.watched, SIGKILL);
 }
@@ -294,10 +294,10 @@ void trp_memory_tick(struct trp_keeper *k, int64_t now)
     k->sample_at_ns = busy || (sizes && k->live) ? now + SAMPLE_NS : INT64_MAX;
 }
 
-void trp_memory_words(struct trp_keeper *k, struct trp_last_words *ret)
+void trp_memory_last_words(struct trp_keeper *k, struct trp_last_words *ret)
 {
     *ret = (struct trp_last_words){0};
-    if (atomic_load(&k->shared->words) == TRP_WORDS_SAID) {
+    if (atomic_load(&k->shared->last_words) == TRP_LAST_WORDS_SAID) {
         *ret = k->shared->last;
         return;
     }

@@ -1,11 +1,11 @@
-/* Slurm's words, of 22.05; the more telling ones first. */
+/* What Slurm says, of 22.05; the more telling ones first. */
 #include "executor/srun_refusal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct {
-    const char *words;
+    const char *pattern;
     enum trp_srun_refusal meaning;
 } known[] = {
   /* SLURMCTLD_COMMUNICATIONS_BACKOFF */
@@ -30,21 +30,21 @@ static const struct {
     {"already completing",                       TRP_SRUN_NOT_NOW  },
 };
 
-enum trp_srun_refusal trp_srun_refusal(const char *words)
+enum trp_srun_refusal trp_srun_refusal(const char *said)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcasestr(words, known[i].words))
+        if (strcasestr(said, known[i].pattern))
             return known[i].meaning;
     }
     return TRP_SRUN_UNKNOWN;
 }
 
-bool trp_srun_unreached(const char *words, char *text, size_t size)
+bool trp_srun_unreached(const char *said, char *text, size_t size)
 {
     static const char start[] = "Task launch for ", on[] = " failed on node ";
     char why[128] = "";
     size_t n = 0;
-    for (const char *at = words; (at = strstr(at, start)); at += sizeof start - 1) {
+    for (const char *at = said; (at = strstr(at, start)); at += sizeof start - 1) {
         size_t line = strcspn(at, "\n");
         const char *node = strstr(at, on);
         node = node && node < at + line ? node + sizeof on - 1 : at + line;
@@ -66,9 +66,9 @@ bool trp_srun_unreached(const char *words, char *text, size_t size)
     return n > 0;
 }
 
-void trp_srun_complaint(const char *words, char *text, size_t size)
+void trp_srun_complaint(const char *said, char *text, size_t size)
 {
-    const char *at = strstr(words, "error: ");
-    at = at ? at + strlen("error: ") : words;
+    const char *at = strstr(said, "error: ");
+    at = at ? at + strlen("error: ") : said;
     snprintf(text, size, "%.*s", (int)strcspn(at, "\n"), at);
 }

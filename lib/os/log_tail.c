@@ -91,9 +91,9 @@ bool trp_log_last_line(const char *path, char *line, size_t size)
 /* Of a death that this line begins to tell of. */
 static bool tells_of_a_death(const char *at, size_t n)
 {
-    static const char *const words[] = {"Primary job  terminated", "mpirun noticed"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (n >= strlen(words[i]) && memcmp(at, words[i], strlen(words[i])) == 0)
+    static const char *const banners[] = {"Primary job  terminated", "mpirun noticed"};
+    for (size_t i = 0; i < sizeof banners / sizeof *banners; i++)
+        if (n >= strlen(banners[i]) && memcmp(at, banners[i], strlen(banners[i])) == 0)
             return true;
     return false;
 }

@@ -110,13 +110,13 @@ static void message(void *context, uint32_t peer, const uint8_t *data, size_t si
         w->up[peer] = false;
 }
 
-static void down(void *context, uint32_t peer, const struct trp_last_words *words)
+static void down(void *context, uint32_t peer, const struct trp_last_words *last_words)
 {
     struct world *w = context;
     FUZZ_CHECK(peer < EXECUTORS, "executor %u was never expected", peer);
     FUZZ_CHECK(!w->channel->by_id[peer], "executor %u is down and there", peer);
-    FUZZ_CHECK(words->reason <= TRP_LOSS_NEVER_CAME, "a loss of kind %d",
-               (int)words->reason);
+    FUZZ_CHECK(last_words->reason <= TRP_LOSS_NEVER_CAME, "a loss of kind %d",
+               (int)last_words->reason);
     w->downs++;
     w->up[peer] = false;
 }

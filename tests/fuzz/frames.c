@@ -42,7 +42,7 @@ static int expected_frame(const struct stream *s, uint32_t limit, size_t *ret_si
     *ret_size = le(p, 2);
     if (p[3] != TRP_FRAME_MARK || *ret_size > limit)
         return -1;
-    if (p[2] != TRP_FRAME_WORDS)
+    if (p[2] != TRP_FRAME_LAST_WORDS)
         return left >= TRP_FRAME_HEAD + *ret_size;
     /* Words have a tag, which nobody guesses. */
     return left >= TRP_FRAME_HEAD + *ret_size + TRP_TAG_SIZE ? -1 : 0;

@@ -105,7 +105,7 @@ struct executor {
 
 static void say_last_words(struct executor *x, uint32_t ms)
 {
-    const struct trp_last_words words = {
+    const struct trp_last_words last_words = {
         .said = true,
         .reason = TRP_LOSS_MEMORY,
         .has_culprit = true,
@@ -114,9 +114,9 @@ static void say_last_words(struct executor *x, uint32_t ms)
         .limit_mib = 512,
         .peak_mib = 600,
     };
-    struct trp_words_way way;
+    struct trp_last_words_way way;
     int alive[2];
-    trp_channel_words_way(x->channel, &way);
+    trp_channel_last_words_way(x->channel, &way);
     if (pipe2(alive, O_CLOEXEC) < 0)
         _exit(9);
     if (fork() == 0) {
@@ -125,7 +125,7 @@ static void say_last_words(struct executor *x, uint32_t ms)
         while (read(alive[0], &c, 1) > 0) /* until the parent is dead */
             ;
         pause_ms(ms);
-        trp_last_words_say(&way, &words);
+        trp_last_words_say(&way, &last_words);
         _exit(0);
     }
     kill(getpid(), SIGKILL);
@@ -177,12 +177,12 @@ static void executor_message(void *context, uint32_t peer, const uint8_t *p, siz
 }
 
 static void executor_down(void *context, uint32_t peer,
-                          const struct trp_last_words *words)
+                          const struct trp_last_words *last_words)
 {
     struct executor *x = (struct executor *)context;
     (void)peer;
     x->quit = true;
-    x->lost = !(words->said && words->reason == TRP_LOSS_RELEASED);
+    x->lost = !(last_words->said && last_words->reason == TRP_LOSS_RELEASED);
 }
 
 static void wait_on(trp_channel *c, int64_t until)
@@ -444,7 +444,7 @@ struct seen {
     int ups, downs, silent, heard, refused, fatal;
     int up_of[EXECUTORS], down_of[EXECUTORS];
     int32_t pid_of[EXECUTORS], parent_of[EXECUTORS];
-    struct trp_last_words words;
+    struct trp_last_words last_words;
     char text[1024];
     uint64_t messages;
     uint64_t of[EXECUTORS];
@@ -480,12 +480,13 @@ static void saw_message(void *context, uint32_t peer, const uint8_t *p, size_t n
     }
 }
 
-static void saw_down(void *context, uint32_t peer, const struct trp_last_words *words)
+static void saw_down(void *context, uint32_t peer,
+                     const struct trp_last_words *last_words)
 {
     (void)context;
     seen.downs++;
     seen.down_of[peer]++;
-    seen.words = *words;
+    seen.last_words = *last_words;
 }
 
 static void saw_silent(void *context, uint32_t peer, bool silent)
@@ -835,7 +836,8 @@ static void an_executor_leaves_orderly(void)
     CHECK(run_until(&seen.downs, 1, 10000), "it did not leave");
     CHECK(seen.messages == 1000, "%" PRIu64 " messages of 1000 came before",
           seen.messages);
-    CHECK(seen.words.said && seen.words.reason == TRP_LOSS_RELEASED, "not orderly");
+    CHECK(seen.last_words.said && seen.last_words.reason == TRP_LOSS_RELEASED,
+          "not orderly");
     CHECK(trp_channel_send(channel, 0, "x", 1) == TRP_ENOENT, "it is still there");
     check_alive(1);
 }
@@ -865,7 +867,8 @@ static void killed_idle(void)
     int64_t begin = trp_clock_ns();
     CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
     printf("seen after %.1f ms\n", (double)(trp_clock_ns() - begin) / 1e6);
-    CHECK(!seen.words.said && seen.words.reason == TRP_LOSS_EXITED, "words of nobody");
+    CHECK(!seen.last_words.said && seen.last_words.reason == TRP_LOSS_EXITED,
+          "last words of nobody");
     check_alive(0);
     check_alive(2);
     run_for(200);
@@ -906,7 +909,7 @@ static void last_words_are_heard(void)
     order(0, BURST, 500);
     order(0, WORDS, 0);
     CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
-    const struct trp_last_words *w = &seen.words;
+    const struct trp_last_words *w = &seen.last_words;
     CHECK(w->said && w->reason == TRP_LOSS_MEMORY && w->has_culprit &&
               w->culprit.n == 77 && w->signal == 9 && w->limit_mib == 512 &&
               w->peak_mib == 600,
@@ -926,7 +929,7 @@ static void messages_to_the_dead_do_no_harm(void)
         check_alive(1);
     }
     CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
-    CHECK(seen.words.said, "no words");
+    CHECK(seen.last_words.said, "no last words");
     check_alive(1);
 }
 
@@ -960,7 +963,8 @@ static void silence_is_death(void)
     CHECK(down, "a stopped executor was never given up");
     CHECK(trp_clock_ns() - begin > 1900 * MS && trp_clock_ns() - begin < 4500 * MS,
           "after %.1f s", (double)(trp_clock_ns() - begin) / 1e9);
-    CHECK(seen.down_of[1] == 1 && seen.words.reason == TRP_LOSS_HEARTBEAT, "wrong one");
+    CHECK(seen.down_of[1] == 1 && seen.last_words.reason == TRP_LOSS_HEARTBEAT,
+          "wrong one");
     check_alive(0);
 }
 
@@ -1106,7 +1110,8 @@ static void words_behind_a_frame_that_was_cut_off(void)
     check_alive(0);
     order(0, CUT, 0);
     CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
-    CHECK(seen.words.said && seen.words.peak_mib == 600, "said %d", seen.words.said);
+    CHECK(seen.last_words.said && seen.last_words.peak_mib == 600, "said %d",
+          seen.last_words.said);
     check_alive(1);
 }
 
@@ -1116,7 +1121,7 @@ static void garbled_bytes_are_refused(void)
     check_alive(0);
     order(0, GARBLE, 0);
     CHECK(run_until(&seen.downs, 1, 10000), "nothing was seen");
-    CHECK(seen.down_of[0] == 1 && !seen.words.said, "another one, or words");
+    CHECK(seen.down_of[0] == 1 && !seen.last_words.said, "another one, or last words");
     CHECK(strstr(seen.text, "is not what it sent"), "the text is: %s", seen.text);
     check_alive(1);
 }

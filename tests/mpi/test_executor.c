@@ -37,7 +37,7 @@ static int fork_spawner(trp_error *err)
         .run_dir = e->shape.run_dir,
         .scratch = e->shape.scratch,
     };
-    trp_channel_words_way(e->channel, &config.words);
+    trp_channel_last_words_way(e->channel, &config.last_words);
     trp_spawner *spawner = NULL;
     int rc = trp_spawner_fork(&config, &spawner, err);
     e->spawner = spawner;
@@ -123,12 +123,12 @@ static void on_up(void *context, uint32_t p, const struct trp_hello *hello)
     up = true;
 }
 
-static void on_down(void *context, uint32_t p, const struct trp_last_words *words)
+static void on_down(void *context, uint32_t p, const struct trp_last_words *last_words)
 {
     (void)context;
     (void)p;
-    if (words)
-        last = *words;
+    if (last_words)
+        last = *last_words;
     down = true;
 }
 

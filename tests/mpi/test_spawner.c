@@ -41,7 +41,7 @@ static struct trp_spawner_config config_of(int64_t memory_mib, const char *cgrou
         .scratch = scratch,
         .memory_mib = memory_mib,
         .cgroup = cgroup,
-        .words = {.fd = -1},
+        .last_words = {.fd = -1},
     };
 }
 
@@ -572,7 +572,7 @@ static void in_parent(void (*body)(void), int words_fd, const char *cgroup,
     if (pid == 0) {
         trp_error err;
         struct trp_spawner_config config = config_of(memory_mib, cgroup);
-        config.words.fd = words_fd;
+        config.last_words.fd = words_fd;
         config.watched = watched ? getpid() : 0;
         if (trp_spawner_fork(&config, &spawner, &err) < 0)
             _exit(9);
@@ -663,14 +663,14 @@ static void body_crashes(void)
                                .has_culprit = true,
                                .culprit = {99},
                                .signal = SIGSEGV};
-    trp_spawner_words(spawner, &w);
+    trp_spawner_last_words(spawner, &w);
     w.signal = SIGABRT; /* the first words count */
-    trp_spawner_words(spawner, &w);
+    trp_spawner_last_words(spawner, &w);
     kill(getpid(), SIGKILL);
 }
 
 /* Whose key is zeros. */
-static const struct trp_words_way way;
+static const struct trp_last_words_way way;
 
 static void assert_words(int fd, const struct trp_last_words *want)
 {

@@ -92,7 +92,7 @@ void cluster_step(struct cluster *c, const struct trp_event *ev)
         struct trp_event fit = {.kind = TRP_EVENT_PROFILE_FIT};
         fit.fit.profile.n = c->new_profiles[--c->nnew_profiles % MAX_PROFILES];
         fit.fit.executors = 4;
-        fit.fit.further = 2;
+        fit.fit.additional = 2;
         cluster_step(c, &fit);
     }
 }

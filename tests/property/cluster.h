@@ -1,5 +1,5 @@
 /*
- * A pretended cluster with books of its own: performs the engine's actions, remembers
+ * A pretended cluster with a ledger of its own: performs the engine's actions, remembers
  * who runs what, and knows from the actions and events alone what the engine's counts
  * must be. Every action is checked when it is taken (actions.c), the whole after every
  * step (checks.c). Uses the public engine.h only.

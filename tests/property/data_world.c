@@ -1,5 +1,5 @@
 /*
- * Takes the engine's actions and holds what it decides against the books.
+ * Takes the engine's actions and holds what it decides against its records.
  */
 #include "data_world.h"
 

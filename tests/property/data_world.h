@@ -1,6 +1,6 @@
 /*
  * The world of the subject "data": datasets, shuffles, barrier stages, fetch failures
- * and executors that are decommissioned, with books of its own about executors,
+ * and executors that are decommissioned, with records of its own about executors,
  * attempts and jobs. Which stage reads what, and where outputs lie, is looked up in the
  * engine, whose own check runs beside.
  */

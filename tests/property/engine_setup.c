@@ -119,7 +119,7 @@ static void tell_further(struct cluster *c, uint32_t wait_s)
         fit.fit.profile.n = wait.queue_wait.profile.n = p;
         fit.fit.executors = UINT32_MAX;
         c->inside[p] = (wait_s + p) % 4;
-        fit.fit.further = UINT32_MAX - c->inside[p];
+        fit.fit.additional = UINT32_MAX - c->inside[p];
         fit.fit.more = c->patient;
         wait.queue_wait.wait_ns = wait_s * SECOND;
         cluster_step(c, &fit);

@@ -321,7 +321,7 @@ static void play_fit(struct cluster *c, const uint32_t *a)
     struct trp_event ev = {.kind = TRP_EVENT_PROFILE_FIT};
     ev.fit.profile.n = a[0] % NPROFILES;
     ev.fit.executors = a[1];
-    ev.fit.further = a[1] / 2;
+    ev.fit.additional = a[1] / 2;
     ev.fit.text = "no node has that much";
     ev.fit.more = c->patient;
     c->inside[ev.fit.profile.n] = a[1] - a[1] / 2;

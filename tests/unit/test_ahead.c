@@ -32,12 +32,13 @@ static trp_profile_id other_profile(struct world *w)
     return id;
 }
 
-static void fit(struct world *w, uint32_t profile, uint32_t executors, uint32_t further)
+static void fit(struct world *w, uint32_t profile, uint32_t executors,
+                uint32_t additional)
 {
     struct trp_event ev = {.kind = TRP_EVENT_PROFILE_FIT};
     ev.fit.profile.n = profile;
     ev.fit.executors = executors;
-    ev.fit.further = further;
+    ev.fit.additional = additional;
     world_step(w, &ev);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Books of custom resources: who gets which addresses. The cases resources-*.yaml are
+ * Ledgers of custom resources: who gets which addresses. The cases resources-*.yaml are
  * carried over by name; a random run is held against a slow model.
  */
 #include "core/profile/ledger.h"
@@ -22,7 +22,7 @@ static struct trp_resource_profile task(const char *text)
 }
 
 /* `addresses` ends with NULL. */
-static trp_ledger *books_of(const char *name, const char *const *addresses)
+static trp_ledger *ledger_of(const char *name, const char *const *addresses)
 {
     struct trp_resource_addresses v = {name, addresses, 0};
     trp_ledger *b = NULL;
@@ -33,7 +33,7 @@ static trp_ledger *books_of(const char *name, const char *const *addresses)
     return b;
 }
 
-#define BOOKS(name, ...) books_of(name, (const char *const[]){__VA_ARGS__, NULL})
+#define LEDGER(name, ...) ledger_of(name, (const char *const[]){__VA_ARGS__, NULL})
 
 /* Takes for one task; "gpu 1=1/2, gpu 2=1/2" or "none" must have been assigned. */
 static void assert_take(trp_ledger *b, const char *want, bool pack,
@@ -88,7 +88,7 @@ static void assert_left(const trp_ledger *b, uint32_t r, const char *wanted)
 /* resources-first-fit.yaml */
 static void test_first_fit(void)
 {
-    trp_ledger *b = BOOKS("gpu", "0", "1", "2", "3");
+    trp_ledger *b = LEDGER("gpu", "0", "1", "2", "3");
 
     assert_take(b, "gpu 0.2", false, "gpu 0=0.2");
     assert_left(b, 0, "0.8 1 1 1");
@@ -147,7 +147,7 @@ static void test_all_or_nothing(void)
 
 static void test_whole_needs_entirely_free(void)
 {
-    trp_ledger *b = BOOKS("gpu", "0", "1", "2");
+    trp_ledger *b = LEDGER("gpu", "0", "1", "2");
 
     assert_take(b, "gpu 1/1000000", false, "gpu 0=1/1000000");
     assert_take(b, "gpu 3", false, "none");
@@ -159,7 +159,7 @@ static void test_whole_needs_entirely_free(void)
 
 static void test_pack(void)
 {
-    trp_ledger *b = BOOKS("gpu", "0", "1", "2");
+    trp_ledger *b = LEDGER("gpu", "0", "1", "2");
 
     assert_take(b, "gpu 0.5", true, "gpu 0=0.5"); /* all alike: the first */
     assert_take(b, "gpu 0.6", true, "gpu 1=0.6");
@@ -177,7 +177,7 @@ static void test_pack(void)
 /* k parts of 1/k fill an address, the next one waits, and all back makes it whole. */
 static void test_parts_fill_exactly(void)
 {
-    trp_ledger *b = BOOKS("gpu", "0");
+    trp_ledger *b = LEDGER("gpu", "0");
     struct trp_grant g;
 
     for (int k = 2; k <= 5000; k++) {
@@ -201,7 +201,7 @@ static void test_parts_fill_exactly(void)
 
 static void test_cap(void)
 {
-    trp_ledger *b = BOOKS("gpu", "0", "1", "2", "3");
+    trp_ledger *b = LEDGER("gpu", "0", "1", "2", "3");
     struct trp_resource_profile four = task("gpu 4"), part = task("gpu 1/2");
     struct trp_grant g[4];
 
@@ -250,7 +250,7 @@ static void test_natural_order(void)
                 g_error("'%s' and '%s': got %d", ordered[i], ordered[k], got);
         }
 
-    trp_ledger *b = BOOKS("gpu", "10", "9", "1", "2");
+    trp_ledger *b = LEDGER("gpu", "10", "9", "1", "2");
     assert_take(b, "gpu 3", false, "gpu 1=1, gpu 2=1, gpu 9=1");
     assert_take(b, "gpu 0.5", false, "gpu 10=0.5");
     trp_ledger_free(b);
@@ -339,7 +339,7 @@ static void test_copies(void)
 
 static void test_wrong_takes_and_gives(void)
 {
-    trp_ledger *b = BOOKS("gpu", "0", "1");
+    trp_ledger *b = LEDGER("gpu", "0", "1");
     const trp_amount half = TRP_ONE / 2;
     const struct trp_grant wrong[][2] = {
         {{0, 0, half}, {0, 2, half}       }, /* no such address */
@@ -418,7 +418,7 @@ static void check_step(const trp_amount *left, trp_amount want, bool pack,
 /* GLib prints the seed; --seed=S runs the same again. */
 static void test_random(void)
 {
-    trp_ledger *b = BOOKS("gpu", "0", "1", "2", "3", "10");
+    trp_ledger *b = LEDGER("gpu", "0", "1", "2", "3", "10");
     struct running running[RUNNING];
     trp_amount left[ADDRESSES];
     int nrunning = 0;

@@ -1,5 +1,5 @@
 /*
- * The books of a machine's room: what fits, who is served when, what is given back.
+ * The ledger of a machine's room: what fits, who is served when, what is given back.
  */
 #include <glib.h>
 #include <string.h>

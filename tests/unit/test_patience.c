@@ -18,11 +18,11 @@ static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
     return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
 }
 
-static void fit(struct world *w, uint32_t executors, uint32_t further, bool more)
+static void fit(struct world *w, uint32_t executors, uint32_t additional, bool more)
 {
     struct trp_event ev = {
         .kind = TRP_EVENT_PROFILE_FIT,
-        .fit = {.executors = executors, .further = further, .more = more}
+        .fit = {.executors = executors, .additional = additional, .more = more}
     };
     world_step(w, &ev);
 }

@@ -1,6 +1,6 @@
 /*
  * Additional jobs: when they are asked for, what the cluster could hold, what gangs are
- * asked for with, and books whose parts come and go.
+ * asked for with, and a ledger whose parts come and go.
  */
 #include <glib.h>
 #include <stdlib.h>
@@ -546,25 +546,27 @@ static void test_others_pass(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/slurm-further/all is asked for, then half", test_halves);
-    g_test_add_func("/slurm-further/nothing more can be had now", test_exhausted);
-    g_test_add_func("/slurm-further/the rest is queued in one job", test_queue);
-    g_test_add_func("/slurm-further/what comes to wait after it is gathered",
+    g_test_add_func("/slurm-additional/all is asked for, then half", test_halves);
+    g_test_add_func("/slurm-additional/nothing more can be had now", test_exhausted);
+    g_test_add_func("/slurm-additional/the rest is queued in one job", test_queue);
+    g_test_add_func("/slurm-additional/what comes to wait after it is gathered",
                     test_gather);
-    g_test_add_func("/slurm-further/a refusal is asked again later and later",
+    g_test_add_func("/slurm-additional/a refusal is asked again later and later",
                     test_later);
-    g_test_add_func("/slurm-further/what is granted and of no use", test_of_no_use);
-    g_test_add_func("/slurm-further/a job too large for the queue", test_too_large);
-    g_test_add_func("/slurm-further/room that is being freed is waited for", test_hold);
-    g_test_add_func("/slurm-further/what is refused waits for those that leave",
+    g_test_add_func("/slurm-additional/what is granted and of no use", test_of_no_use);
+    g_test_add_func("/slurm-additional/a job too large for the queue", test_too_large);
+    g_test_add_func("/slurm-additional/room that is being freed is waited for",
+                    test_hold);
+    g_test_add_func("/slurm-additional/what is refused waits for those that leave",
                     test_leaving);
-    g_test_add_func("/slurm-further/what the cluster could hold", test_offers);
-    g_test_add_func("/slurm-further/how many ranks with devices nodes have", test_even);
-    g_test_add_func("/slurm-further/a gang with devices is asked for evenly",
+    g_test_add_func("/slurm-additional/what the cluster could hold", test_offers);
+    g_test_add_func("/slurm-additional/how many ranks with devices nodes have",
+                    test_even);
+    g_test_add_func("/slurm-additional/a gang with devices is asked for evenly",
                     test_gang_call);
-    g_test_add_func("/slurm-further/jobs come and go in the books", test_growth);
-    g_test_add_func("/slurm-further/those for whom more may be had", test_may_add);
-    g_test_add_func("/slurm-further/what needs another job holds up nobody",
+    g_test_add_func("/slurm-additional/jobs come and go in the ledger", test_growth);
+    g_test_add_func("/slurm-additional/those for whom more may be had", test_may_add);
+    g_test_add_func("/slurm-additional/what needs another job holds up nobody",
                     test_others_pass);
     return g_test_run();
 }

@@ -112,7 +112,7 @@ static void test_inside_serves_both_waves(void)
     end(&v);
 }
 
-static void test_a_further_job(void)
+static void test_an_additional_job(void)
 {
     struct play v;
     load(&v, TWO_NODES, "durations: 1\nstages: {a: 300s}\n", EIGHT_TASKS);
@@ -410,7 +410,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/virtual-run/inside-serves-both-waves",
                     test_inside_serves_both_waves);
-    g_test_add_func("/virtual-run/a-further-job", test_a_further_job);
+    g_test_add_func("/virtual-run/an-additional-job", test_an_additional_job);
     g_test_add_func("/virtual-run/look-ahead", test_look_ahead);
     g_test_add_func("/virtual-run/look-ahead as a stage says",
                     test_look_ahead_as_a_stage_says);

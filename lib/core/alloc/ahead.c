@@ -3,7 +3,7 @@
  * that the wait in the cluster's queue overlaps work (docs/decisions/0020).
  *
  * For which stages. For those whose parents all run or have ended. Only executors count
- * that do not fit on the nodes that the run has (`further` of PROFILE_FIT): on its own
+ * that do not fit on the nodes that the run has (`additional` of PROFILE_FIT): on its own
  * nodes nothing has to wait in the queue. Gangs are not looked ahead to.
  *
  * When. As soon as the time that is *left* of the parents is no longer than the *lead*.
@@ -94,8 +94,8 @@ static uint32_t missing(const struct trp_engine *e, const struct trp_stage *s,
                         const struct trp_class *c)
 {
     uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
-    uint64_t tasks = s->tasks_known ? s->ntasks : 1, n, have = c->fit - c->further;
-    if (!c->further || c->never || !tasks)
+    uint64_t tasks = s->tasks_known ? s->ntasks : 1, n, have = c->fit - c->additional;
+    if (!c->additional || c->never || !tasks)
         return 0;
     if (s->max_running && s->max_running < tasks)
         tasks = s->max_running;
@@ -219,7 +219,7 @@ void trp_ahead_refused(struct trp_engine *e, struct trp_class *c)
 static bool is_had_soon(const struct trp_engine *e, const struct trp_stage *s,
                         const struct trp_class *c)
 {
-    return c->more && mode_of(e, s) == TRP_LOOK_AHEAD_AUTO && c->fit > c->further &&
+    return c->more && mode_of(e, s) == TRP_LOOK_AHEAD_AUTO && c->fit > c->additional &&
            c->wait_ns <= e->config.backlog_timeout_ns;
 }
 

@@ -69,7 +69,7 @@ static uint32_t least_of(const struct trp_engine *e, const struct trp_class *c)
 
 static uint32_t at_once(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t inside = c->fit - c->further, least = trp_demand_least(e, c);
+    uint32_t inside = c->fit - c->additional, least = trp_demand_least(e, c);
     if (e->targets || !inside || inside < least)
         return ALL;
     uint32_t have = c->live + c->nmay, n = least_of(e, c);

@@ -1,5 +1,5 @@
 /*
- * Books of one executor: the free amount of every address, in one array.
+ * Ledger of one executor: the free amount of every address, in one array.
  *
  * One allocation holds everything: the resources in order of name, the free amounts and
  * the names of all addresses (those of a resource side by side, in natural order), and
@@ -135,7 +135,7 @@ static int check_duplicates(const trp_ledger *b, const struct book *r, trp_error
 }
 
 int trp_ledger_new(const struct trp_resource_addresses *v, uint32_t n,
-                   trp_ledger **ret_books, trp_error *err)
+                   trp_ledger **ret_ledger, trp_error *err)
 {
     const struct trp_resource_addresses *order[TRP_PROFILE_RESOURCES];
     size_t naddresses = 0, ntext = 0;
@@ -177,7 +177,7 @@ int trp_ledger_new(const struct trp_resource_addresses *v, uint32_t n,
             return rc;
         }
     }
-    *ret_books = b;
+    *ret_ledger = b;
     return TRP_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Books of one executor's custom resources: which addresses ("0", "1", …) have how much
+ * Ledger of one executor's custom resources: which addresses ("0", "1", …) have how much
  * left, and which of them a task gets. Semantics section 4, decision 2.
  *
  * Addresses are kept in natural order ("2" before "10"). Whole amounts take entirely
@@ -35,7 +35,7 @@ struct trp_grant {
 /* Copies what it needs; resources are then in order of name (strcmp). TRP_EINVAL for a
  * duplicate address or name, TRP_ELIMIT for too many. */
 int trp_ledger_new(const struct trp_resource_addresses *v, uint32_t n,
-                   trp_ledger **ret_books, trp_error *err);
+                   trp_ledger **ret_ledger, trp_error *err);
 void trp_ledger_free(trp_ledger *b);
 
 /* Proposes addresses for one task of `p`. Fills at most `cap` grants, returns how many

@@ -147,11 +147,11 @@ struct trp_class {
         bool asked;              /* one was requested elsewhere … */
         trp_executor_id apart;   /* … which is this, or n == TRP_NONE */
     } copying;
-    uint32_t fit_hosts; /* that the cluster has for it; 0: not known */
-    uint32_t nqueued;   /* queued attempts on its executors */
-    uint32_t recalls;   /* recalls under way */
-    uint32_t fit;       /* executors the cluster can hold at once … */
-    uint32_t further;   /* … of those, how many do not fit on the nodes of the run */
+    uint32_t fit_hosts;  /* that the cluster has for it; 0: not known */
+    uint32_t nqueued;    /* queued attempts on its executors */
+    uint32_t recalls;    /* recalls under way */
+    uint32_t fit;        /* executors the cluster can hold at once … */
+    uint32_t additional; /* … of those, how many do not fit on the nodes of the run */
     bool more;     /* additional jobs may be requested for it (alloc/patience.c): */
     uint32_t nmay; /* requested ones that may come from one */
     uint32_t lost; /* executors to be replaced at once */

@@ -98,7 +98,7 @@ struct trp_event trp_virtual_fit_of(const struct trp_virtual_run *r,
         .kind = TRP_EVENT_PROFILE_FIT,
         .fit = {.profile = p->id,
                 .executors = n,
-                .further = n - inside,
+                .additional = n - inside,
                 .text = why->text,
                 .hosts = hosts_of(r),
                 .more = r->patient}

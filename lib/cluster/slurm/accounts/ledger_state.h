@@ -55,7 +55,7 @@ struct trp_slurm_ledger {
 void trp_slurm_ledger_set_order(trp_slurm_ledger *b);
 /* As if nothing were placed. */
 void trp_slurm_ledger_empty(trp_slurm_ledger *b);
-/* Books of the first `parts` jobs alone, with nothing placed and all nodes well. NULL
+/* A ledger of the first `parts` jobs alone, with nothing placed and all nodes well. NULL
  * with `err`: out of memory. */
 trp_slurm_ledger *trp_slurm_ledger_own(const trp_slurm_ledger *b, uint32_t parts,
                                        trp_error *err);

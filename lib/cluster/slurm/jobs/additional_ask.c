@@ -16,7 +16,7 @@ enum { NODES_MS = 10000 };
 /* `refusal` of cluster/slurm/line.h. */
 enum refusal { BUSY, WAIT, NEVER, LOST };
 
-/* ---- words ---- */
+/* ---- what is told ---- */
 
 static void notice(struct trp_slurm *s, struct trp_slurm_kind_jobs *w, const char *text)
 {
@@ -42,13 +42,13 @@ static void describe_want(const struct trp_slurm *s,
 }
 
 void trp_additional_tell_refusal(struct trp_slurm *s, struct trp_slurm_kind_jobs *w,
-                                 uint32_t count, const char *words)
+                                 uint32_t count, const char *refusal)
 {
     char what[300], rule[300], text[TRP_SLURM_TOLD];
     describe_want(s, w, count, what, sizeof what);
     trp_slurm_request_rule(s, &w->profile, w->ranks, rule, sizeof rule);
     snprintf(text, sizeof text, "Slurm: %.300s (an additional job was asked for: %s%s)",
-             words, what, rule);
+             refusal, what, rule);
     notice(s, w, text);
 }
 
@@ -118,9 +118,9 @@ void trp_slurm_additional_why(const struct trp_slurm *s,
 
 /* The next look refuses them. */
 static void on_never(struct trp_slurm *s, struct trp_slurm_kind_jobs *w, uint32_t count,
-                     const char *words)
+                     const char *refusal)
 {
-    trp_additional_tell_refusal(s, w, count, words);
+    trp_additional_tell_refusal(s, w, count, refusal);
     snprintf(w->never, sizeof w->never, "%s", w->told);
     w->never_until = 0;
     trp_slurm_pump_soon(s);

@@ -113,16 +113,16 @@ void trp_slurm_additional_cause(const struct trp_slurm_job *j, char *text, size_
 {
     static const struct {
         const char *state, *how;
-    } words[] = {
+    } endings[] = {
         {"TIMEOUT",   "reached its time limit"},
         {"CANCELLED", "was cancelled"         },
         {"PREEMPTED", "was preempted"         },
         {"DEADLINE",  "reached its deadline"  },
         {"NODE_FAIL", "lost its nodes"        },
     };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(j->end, words[i].state) == 0) {
-            snprintf(text, size, "its Slurm job %u %s", j->job, words[i].how);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (strcmp(j->end, endings[i].state) == 0) {
+            snprintf(text, size, "its Slurm job %u %s", j->job, endings[i].how);
             return;
         }
     }

@@ -50,7 +50,7 @@ void trp_additional_make_do(struct trp_slurm *s, struct trp_slurm_request_kind *
 /* False: what the cluster has is not known yet, and is being asked. */
 bool trp_additional_ask_offers(struct trp_slurm *s);
 void trp_additional_tell_refusal(struct trp_slurm *s, struct trp_slurm_kind_jobs *w,
-                                 uint32_t count, const char *words);
+                                 uint32_t count, const char *refusal);
 /* troupe-slurm is gone: those for whom there is room neither inside nor in a job that
  * runs. */
 void trp_additional_refuse_hopeless(struct trp_slurm *s);

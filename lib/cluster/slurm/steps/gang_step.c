@@ -141,15 +141,15 @@ static void start_is_late(struct trp_slurm *s, const struct trp_slurm_gang *g)
         trp_slurm_watch_doubt(s, g->request.spots[i].node, TRP_SLURM_SILENT);
 }
 
-static bool again(void *context, void *ticket, const char *words)
+static bool again(void *context, void *ticket, const char *refusal)
 {
     struct trp_slurm *s = context;
     struct trp_slurm_gang *g = ticket;
-    bool too_often = trp_srun_refusal(words) == TRP_SRUN_TOO_OFTEN;
-    if (!*words)
+    bool too_often = trp_srun_refusal(refusal) == TRP_SRUN_TOO_OFTEN;
+    if (!*refusal)
         start_is_late(s, g);
     else if (!too_often)
-        trp_slurm_ghosts_refused(s, &g->request, words);
+        trp_slurm_ghosts_refused(s, &g->request, refusal);
     trp_slurm_ledger_leave(s->ledger, &g->request);
     g->asked = false;
     if (trp_slurm_ledger_ask(s->ledger, &g->request, NULL) < 0)

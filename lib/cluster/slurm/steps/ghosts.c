@@ -137,12 +137,12 @@ static bool is_in_name(char c)
 }
 
 static bool names_node(const struct trp_slurm *s, const struct trp_slurm_spot *spot,
-                       const char *words)
+                       const char *refusal)
 {
     const char *name = s->inventory.nodes[spot->node].name;
     size_t n = strlen(name);
-    for (const char *at = words; (at = strstr(at, name)); at += n) {
-        if ((at == words || !is_in_name(at[-1])) && !is_in_name(at[n]))
+    for (const char *at = refusal; (at = strstr(at, name)); at += n) {
+        if ((at == refusal || !is_in_name(at[-1])) && !is_in_name(at[n]))
             return true;
     }
     return false;
@@ -150,12 +150,12 @@ static bool names_node(const struct trp_slurm *s, const struct trp_slurm_spot *s
 
 /* Of several nodes it is that one, if a node is named. */
 static bool is_meant(const struct trp_slurm *s, const struct trp_slurm_request *r,
-                     uint32_t spot, const char *words)
+                     uint32_t spot, const char *refusal)
 {
     bool any = false;
     for (uint32_t i = 0; i < r->nspots && !any; i++)
-        any = names_node(s, &r->spots[i], words);
-    return !any || names_node(s, &r->spots[spot], words);
+        any = names_node(s, &r->spots[i], refusal);
+    return !any || names_node(s, &r->spots[spot], refusal);
 }
 
 static void note_over(struct trp_slurm *s, const struct trp_slurm_request *r,
@@ -171,9 +171,9 @@ static void note_over(struct trp_slurm *s, const struct trp_slurm_request *r,
 /* "StepId=7.2": a step that has begun on some of its nodes keeps their room until the
  * others are missed. */
 static bool is_ghost(struct trp_slurm *s, const struct trp_slurm_request *r,
-                     const char *words)
+                     const char *refusal)
 {
-    const char *id = strstr(words, "StepId=");
+    const char *id = strstr(refusal, "StepId=");
     unsigned step;
     if (!id || sscanf(id + strcspn(id, ". "), ".%u", &step) != 1)
         return false;
@@ -182,18 +182,18 @@ static bool is_ghost(struct trp_slurm *s, const struct trp_slurm_request *r,
 }
 
 void trp_slurm_ghosts_refused(struct trp_slurm *s, const struct trp_slurm_request *r,
-                              const char *words)
+                              const char *refusal)
 {
     struct trp_slurm_kind_jobs *w = r->kind->context;
-    bool made = *words && !strstr(words, "Unable to c"); /* a step was */
-    bool ghost = made && is_ghost(s, r, words);
+    bool made = *refusal && !strstr(refusal, "Unable to c"); /* a step was */
+    bool ghost = made && is_ghost(s, r, refusal);
     snprintf(w->refused, sizeof w->refused,
              "Slurm has refused a step of profile %s on %s%s, where it should fit: %s",
              w->profile.name, s->inventory.nodes[r->spots[0].node].name,
-             r->nspots > 1 ? " and others" : "", words);
+             r->nspots > 1 ? " and others" : "", refusal);
     for (uint32_t i = 0; i < r->nspots; i++) {
         uint32_t node = r->spots[i].node;
-        if (made && is_meant(s, r, i, words))
+        if (made && is_meant(s, r, i, refusal))
             trp_slurm_watch_doubt(s, node, TRP_SLURM_SILENT);
         else if ((!made || ghost) &&
                  trp_slurm_ledger_standing(s->ledger, node) < TRP_SLURM_TAKEN)

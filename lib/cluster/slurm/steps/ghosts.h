@@ -20,7 +20,7 @@ void trp_slurm_ghosts_close(struct trp_slurm *s);
 /* The srun of one that is placed was refused, not for good, or is gone without a word:
  * nothing new on its nodes until that was looked into. */
 void trp_slurm_ghosts_refused(struct trp_slurm *s, const struct trp_slurm_request *r,
-                              const char *words);
+                              const char *refusal);
 /* Slurm has started it: what it says of nodes is true again. */
 void trp_slurm_ghosts_started(struct trp_slurm *s);
 /* Its srun is gone, and so is its step to be. */

@@ -18,11 +18,11 @@
 #include "cluster/slurm/steps/ghosts.h"
 #include "executor/srun_refusal.h"
 
-static bool says(const struct trp_slurm_executor *e, const char *const *words)
+static bool says(const struct trp_slurm_executor *e, const char *const *patterns)
 {
-    for (; *words; words++) {
-        if (strcasestr(e->heard.complained.text, *words) ||
-            strcasestr(e->heard.refusal, *words))
+    for (; *patterns; patterns++) {
+        if (strcasestr(e->heard.complained.text, *patterns) ||
+            strcasestr(e->heard.refusal, *patterns))
             return true;
     }
     return false;
@@ -38,10 +38,10 @@ static enum trp_srun_refusal refusal_of(const struct trp_slurm_executor *e)
 
 bool trp_slurm_executor_out_of_memory(const struct trp_slurm_executor *e)
 {
-    static const char *const words[] = {"out of memory", "oom-kill", NULL};
+    static const char *const patterns[] = {"out of memory", "oom-kill", NULL};
     struct trp_slurm_executor const *at = e;
     return e->heard.ended ? e->heard.kills > 0 && e->heard.signal == SIGKILL
-                          : says(at, words);
+                          : says(at, patterns);
 }
 
 bool trp_slurm_executor_in_order(const struct trp_slurm_executor *e)

@@ -187,10 +187,10 @@ static int discover(struct step *s, char *word)
     return 0;
 }
 
-static int discover_all(struct step *s, char **words, int n)
+static int discover_all(struct step *s, char **specs, int n)
 {
     for (int i = 0; i < n; i++)
-        if (discover(s, words[i]) != 0)
+        if (discover(s, specs[i]) != 0)
             return 1;
     return 0;
 }

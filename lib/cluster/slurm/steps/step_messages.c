@@ -252,7 +252,7 @@ void trp_slurm_executor_hear(struct trp_slurm_executor *e,
     static const struct {
         const char *word;
         enum trp_slurm_event event;
-    } words[] = {
+    } messages[] = {
         {"started", TRP_SLURM_ON_STARTED},
         {"failed",  TRP_SLURM_ON_FAILED },
         {"leaving", TRP_SLURM_ON_LEAVING},
@@ -260,9 +260,9 @@ void trp_slurm_executor_hear(struct trp_slurm_executor *e,
         {"ended",   TRP_SLURM_ON_ENDED  },
     };
     trp_slurm_watch_trust(e->slurm, e->request.spots[0].node);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(line->word, words[i].word) == 0)
-            trp_slurm_executor_happen(e, words[i].event, line);
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        if (strcmp(line->word, messages[i].word) == 0)
+            trp_slurm_executor_happen(e, messages[i].event, line);
     }
 }
 
