@@ -45,7 +45,7 @@ static void add_reason(int log, trp_error *err)
     trp_error_set(err, err->code, CANNOT "%s" ELSEWHERE, reason);
 }
 
-static int ask(struct trp_slurm_facts *f, trp_error *err)
+static int ask_slurm(struct trp_slurm_facts *f, trp_error *err)
 {
     const char *conf = getenv("SLURM_CONF");
     char *program = NULL;
@@ -143,7 +143,7 @@ static void collect_host(struct trp_slurm_facts *f, struct host_texts *t)
 
 static int collect(struct trp_slurm_facts *f, struct host_texts *t, trp_error *err)
 {
-    int code = ask(f, err);
+    int code = ask_slurm(f, err);
     if (code == 0)
         code = trp_slurm_facts_look(f, getenv("SLURM_CONF"), err);
     collect_host(f, t);

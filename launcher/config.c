@@ -70,7 +70,7 @@ static void add_bounds(const struct trp_option *o, char *text, size_t size)
         snprintf(text + n, size - n, "; at most %s", o->max);
 }
 
-static int visit(void *context, const struct trp_option_view *v)
+static int print_option(void *context, const struct trp_option_view *v)
 {
     struct listing *l = context;
     if (l->key && strcmp(l->key, v->key) != 0) {
@@ -104,7 +104,7 @@ static bool show_family(struct listing *l)
                                 .origin = TRP_ORIGIN_DEFAULT,
                                 .option = trp_option_find(l->key)};
     if (v.option)
-        visit(l, &v);
+        print_option(l, &v);
     return v.option;
 }
 
@@ -123,7 +123,7 @@ static int print_config(const struct trp_settings_request *q, struct listing *l)
     snprintf(l->carried, sizeof l->carried, "%s",
              trp_needs_transport(s.options, NULL, &carried, &err) < 0 ? err.text
                                                                       : carried.text);
-    trp_options_each(s.options, visit, l);
+    trp_options_each(s.options, print_option, l);
     int status = 0;
     if (l->key && !l->n && !show_family(l))
         status = trp_launcher_misuse(

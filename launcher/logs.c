@@ -52,7 +52,7 @@ struct showing {
     uint32_t shown;
 };
 
-static struct noted *note(struct noted **all, const char *name)
+static struct noted *note_stage(struct noted **all, const char *name)
 {
     struct noted *n = NULL;
     HASH_FIND_STR(*all, name, n);
@@ -66,7 +66,7 @@ static struct noted *note(struct noted **all, const char *name)
     return n;
 }
 
-static void forget(struct noted **all)
+static void forget_noted(struct noted **all)
 {
     struct noted *n, *next;
     HASH_ITER(hh, *all, n, next) {
@@ -108,7 +108,7 @@ static int take_end(void *context, const json_t *event)
             (long long)json_integer_value(json_object_get(info, "Index")),
             (long long)json_integer_value(json_object_get(event, "Stage Attempt ID")),
             (long long)json_integer_value(json_object_get(info, "Attempt")));
-        return note(&s->failed, name) ? 0 : TRP_ENOMEM;
+        return note_stage(&s->failed, name) ? 0 : TRP_ENOMEM;
     }
     return 0;
 }
@@ -164,7 +164,7 @@ static int show_one(struct showing *s, const char *stage, const struct trp_task_
     char file[64], name[NAME_SIZE];
     trp_task_log_name(l, file, sizeof file);
     snprintf(name, sizeof name, "%s/%s", stage, file);
-    struct noted *n = note(&s->printed, name);
+    struct noted *n = note_stage(&s->printed, name);
     if (!n)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (n->end >= l->size)
@@ -203,7 +203,7 @@ static int not_hidden(const struct dirent *e)
     return e->d_name[0] != '.';
 }
 
-static int visit(struct showing *s, bool print, uint32_t *ret_n, trp_error *err)
+static int visit_logs(struct showing *s, bool print, uint32_t *ret_n, trp_error *err)
 {
     char dir[4400];
     struct dirent **v = NULL;
@@ -237,11 +237,11 @@ static int show(struct showing *s, trp_error *err)
     uint32_t n = 0;
     int r = call.failed ? find_failed(s, err) : 0;
     if (r == 0)
-        r = visit(s, false, &n, err);
+        r = visit_logs(s, false, &n, err);
     s->headers = n > 1 || call.follow;
     for (bool more = true; r == 0 && more;) {
         more = call.follow && is_running(s->folder);
-        r = visit(s, true, &n, err);
+        r = visit_logs(s, true, &n, err);
         fflush(stdout);
         if (more && r == 0)
             nanosleep(&pause, NULL);
@@ -313,8 +313,8 @@ int trp_launcher_logs(int argc, char **argv)
         code = check_stage(&s, &err);
     if (code == 0)
         code = show(&s, &err);
-    forget(&s.printed);
-    forget(&s.failed);
+    forget_noted(&s.printed);
+    forget_noted(&s.failed);
     forget_names(&s);
     free(s.names);
     free(folder);

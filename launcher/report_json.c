@@ -130,7 +130,8 @@ static json_t *sum(const struct trp_account_sum *s)
         figures(s->slurm_held, s->slurm_cpu, s->slurm_peak_kib));
 }
 
-static json_t *step(const struct trp_run_record *r, const struct trp_account_step *s)
+static json_t *step_json(const struct trp_run_record *r,
+                         const struct trp_account_step *s)
 {
     const struct trp_sacct_row *row = s->slurm;
     json_t *slurm = json_null();
@@ -155,7 +156,7 @@ static json_t *account(const struct trp_run_record *r, const struct trp_account 
     for (uint32_t i = 0; i < a->nprofiles; i++)
         json_array_append_new(profiles, sum(&a->profiles[i]));
     for (uint32_t i = 0; i < a->nsteps; i++)
-        json_array_append_new(steps, step(r, &a->steps[i]));
+        json_array_append_new(steps, step_json(r, &a->steps[i]));
     return json_pack("{s:o, s:o, s:o, s:f, s:I, s:I, s:I}", "profiles", profiles,
                      "total", sum(&a->total), "steps", steps, "jobs_core_seconds",
                      a->job_held, "lacking", (json_int_t)a->lacking, "never",

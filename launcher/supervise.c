@@ -228,7 +228,7 @@ static void on_guard(struct watch *w)
     w->over = true;
 }
 
-static void watch(struct watch *w)
+static void watch_run(struct watch *w)
 {
     while (!w->over) {
         struct pollfd v[] = {
@@ -458,7 +458,7 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     s->listen_fd = -1; /* closed by the loop, or below */
     if (!what->is_program)
         w.deadline = trp_clock_ms() + COME_UP_MS;
-    watch(&w);
+    watch_run(&w);
     if (!end_guard(&w)) {
         trp_guard_end_descendants(spare, nspare < SPARED ? nspare : SPARED,
                                   what->helper, SWEEP_MS);

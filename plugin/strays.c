@@ -182,7 +182,7 @@ static bool kill_one(pid_t pid, const struct trp_node_job *job)
 static int kill_all(void *context)
 {
     const struct trp_node_job *job = context;
-    const int64_t until = trp_clock_ms() + KILL_S * 1000;
+    const int64_t until = trp_clock_ms() + INT64_C(1000) * KILL_S;
     while (each_process(job, kill_one) > 0 && trp_clock_ms() < until)
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     return 0;

@@ -290,7 +290,7 @@ void trp_slurm_sweep_at_end(void)
     held.look = held.look || *held.comment;
 }
 
-static int begin(const struct trp_slurm_line *line)
+static int set_comment(const struct trp_slurm_line *line)
 {
     snprintf(held.comment, sizeof held.comment, "%s",
              trp_slurm_line_text(line, "comment"));
@@ -301,7 +301,7 @@ int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line)
 {
     job_desc_msg_t d;
     resource_allocation_response_msg_t *granted = NULL;
-    int code = begin(line);
+    int code = set_comment(line);
     if (code)
         return refused(code);
     describe(line, &d);
@@ -346,7 +346,7 @@ int trp_slurm_call_queue(FILE *to, const struct trp_slurm_line *line)
     job_desc_msg_t d;
     submit_response_msg_t *answer = NULL;
     char *environment[] = {path, libraries, text_or_null(line, "entry"), NULL};
-    int code = begin(line);
+    int code = set_comment(line);
     if (code)
         return refused(code);
     describe(line, &d);

@@ -29,7 +29,7 @@ struct batch_header {
 /* ---- columns ---- */
 
 /* A larger buffer of at least `want` elements, or NULL. */
-static void *grow(void *p, size_t *capacity, size_t want, size_t element)
+static void *grow_column(void *p, size_t *capacity, size_t want, size_t element)
 {
     size_t n = *capacity ? *capacity : 4096 / element;
     while (n < want)
@@ -46,7 +46,7 @@ static int column_reserve(struct trp_column *c, size_t more)
         return 0;
     if (more > SIZE_MAX / 4)
         return TRP_ENOMEM;
-    uint8_t *p = grow(c->data, &c->capacity, c->size + more, 1);
+    uint8_t *p = grow_column(c->data, &c->capacity, c->size + more, 1);
     if (!p)
         return TRP_ENOMEM;
     c->data = p;
@@ -58,7 +58,8 @@ static int column_reserve_offsets(struct trp_column *c, size_t entries)
 {
     if (c->offsets_capacity > entries)
         return 0;
-    uint64_t *p = grow(c->offsets, &c->offsets_capacity, entries + 1, sizeof(*p));
+    uint64_t *p =
+        grow_column(c->offsets, &c->offsets_capacity, entries + 1, sizeof(*p));
     if (!p)
         return TRP_ENOMEM;
     c->offsets = p;

@@ -78,7 +78,7 @@ static int find_source(const struct making *m, struct trp_copy_ask *ask,
 }
 
 /* From one source after the other. */
-static void take(struct making *m)
+static void take_copy(struct making *m)
 {
     const volatile int *killed = m->info->killed;
     struct trp_copy_ask ask = {.number = m->entry->id, .hash = m->entry->hash};
@@ -111,7 +111,7 @@ char *trp_broadcast_copy(const struct trp_task_info *info, const char *folder,
         file ? trp_host_copy_begin(info->map_outputs, &id, info->killed, &m.copy, &err)
              : -1;
     if (there == 0) {
-        take(&m);
+        take_copy(&m);
         bool good = m.copy.good;
         if (trp_host_copy_end(&m.copy, &err) == 0 && good) {
             const struct trp_copy_ask has = {

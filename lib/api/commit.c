@@ -11,7 +11,7 @@
 #include "api/flow.h"
 #include "data/part_file.h"
 
-static int ask(struct trp_flow *f)
+static int ask_driver(struct trp_flow *f)
 {
     const struct trp_task_info *info = f->task.info;
     uint8_t *reply = NULL;
@@ -35,7 +35,7 @@ static int ask(struct trp_flow *f)
 
 int trp_flow_commit(struct trp_flow *f, const char *hidden)
 {
-    int rc = ask(f);
+    int rc = ask_driver(f);
     if (rc == TRP_COMMIT_AGAIN)
         trp_part_take_names(f->chain->dir, f->task.info->task, hidden);
     return rc < 0 ? -1 : 0;

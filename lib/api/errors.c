@@ -27,7 +27,7 @@ void trp_context_set_current(trp_context *ctx)
 
 /* ---- the text ---- */
 
-static int keep(trp_context *ctx, int code, const char *fmt, va_list ap)
+static int keep_error(trp_context *ctx, int code, const char *fmt, va_list ap)
 {
     trp_error e = {.code = code};
     vsnprintf(e.text, sizeof(e.text), fmt, ap);
@@ -38,7 +38,7 @@ int trp_context_fail(trp_context *ctx, int code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    keep(ctx, code, fmt, ap);
+    keep_error(ctx, code, fmt, ap);
     va_end(ap);
     return code;
 }
@@ -54,7 +54,7 @@ int trp_dataset_fail(trp_context *ctx, int code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    keep(ctx, code, fmt, ap);
+    keep_error(ctx, code, fmt, ap);
     va_end(ap);
     return trp_owe(ctx, NULL, code);
 }

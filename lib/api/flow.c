@@ -15,8 +15,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-static void keep(struct trp_flow *f, int32_t status, bool mistake, const char *fmt,
-                 va_list ap)
+static void keep_error(struct trp_flow *f, int32_t status, bool mistake,
+                       const char *fmt, va_list ap)
 {
     if (f->failed)
         return;
@@ -31,7 +31,7 @@ int trp_flow_fail(struct trp_flow *f, int32_t status, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    keep(f, status, false, fmt, ap);
+    keep_error(f, status, false, fmt, ap);
     va_end(ap);
     return -1;
 }
@@ -40,7 +40,7 @@ int trp_flow_mistake(struct trp_flow *f, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    keep(f, TRP_EINVAL, true, fmt, ap);
+    keep_error(f, TRP_EINVAL, true, fmt, ap);
     va_end(ap);
     return -1;
 }

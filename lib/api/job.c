@@ -205,8 +205,8 @@ static int submit(trp_job *j, const char *pool)
     return rc < 0 ? trp_context_fail(ctx, rc, "%s: %s", name, err.text) : 0;
 }
 
-static int begin(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
-                 trp_job **ret_job)
+static int begin_job(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
+                     trp_job **ret_job)
 {
     trp_context *ctx = d->context;
     bool busy = ctx->busy;
@@ -235,7 +235,7 @@ trp_job *trp_job_begin(trp_dataset *d, const struct trp_chain_end *end,
                        const char *pool)
 {
     trp_job *j = NULL;
-    int rc = begin(d, end, pool, &j);
+    int rc = begin_job(d, end, pool, &j);
     if (rc < 0)
         trp_action_note(d, rc);
     return j;
@@ -276,7 +276,7 @@ int trp_job_before(trp_dataset *d, const struct trp_chain_end *end, const char *
                    trp_job **ret_job)
 {
     trp_job *j = NULL;
-    int rc = begin(d, end, pool, &j);
+    int rc = begin_job(d, end, pool, &j);
     if (rc < 0)
         return rc;
     rc = await(j);
@@ -296,7 +296,7 @@ static bool is_failure(const trp_job *j, int rc)
     return rc != TRP_ECANCELLED || trp_context_stopped(j->context);
 }
 
-static void take(trp_job *j)
+static void take_results(trp_job *j)
 {
     int rc = await(j);
     if (rc == 0 && j->end.kind == TRP_DO_COLLECT)
@@ -320,7 +320,7 @@ int trp_job_wait(trp_job *j, const void **ret_result, size_t *ret_size)
                    ? trp_context_current()->error.code
                    : TRP_EINVAL;
     if (!j->taken)
-        take(j);
+        take_results(j);
     if (j->error.code)
         return trp_context_fail_with(j->context, &j->error);
     if (j->end.kind == TRP_DO_COUNT) {
@@ -385,7 +385,7 @@ void trp_jobs_note(trp_context *ctx)
 {
     for (trp_job *j = ctx->jobs; j; j = j->next)
         if (!j->taken && (!ctx->driver || trp_driver_over(ctx->driver, j->id)))
-            take(j);
+            take_results(j);
 }
 
 int trp_action_note(trp_dataset *d, int rc)

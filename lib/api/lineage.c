@@ -182,7 +182,7 @@ static int tell_driver(trp_context *ctx, const struct trp_told *t)
 }
 
 /* Tells of `t`, whose chain was walked just now, and keeps it. */
-static int tell(trp_context *ctx, struct trp_told *t)
+static int tell_stage(trp_context *ctx, struct trp_told *t)
 {
     char name[256];
     trp_chain_name(trp_told_last(t), &t->end, name, sizeof(name));
@@ -220,7 +220,7 @@ static int tell_kept(trp_context *ctx, trp_dataset *d)
             return rc;
         struct trp_told t = {.node = next, .kept = true};
         uint32_t id = ctx->ntold;
-        if ((rc = tell(ctx, &t)) < 0)
+        if ((rc = tell_stage(ctx, &t)) < 0)
             return rc;
         next->persist.dataset = id;
         if (ctx->driver)
@@ -302,7 +302,7 @@ static int tell_side(trp_context *ctx, trp_dataset *d, uint32_t k)
         .other_side = from->side
     };
     int rc = tell_kept(ctx, from);
-    if (rc == 0 && (rc = tell(ctx, &t)) == 0)
+    if (rc == 0 && (rc = tell_stage(ctx, &t)) == 0)
         d->wide.plan.dataset[k] = from->side = ctx->ntold - 1;
     return rc;
 }
@@ -387,7 +387,7 @@ int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, const char
         if (rc == 0)
             rc = tell_kept(ctx, d);
         if (rc == 0)
-            rc = tell(ctx, &t);
+            rc = tell_stage(ctx, &t);
         if (rc < 0)
             return rc;
         d->result = ctx->ntold - 1;

@@ -37,7 +37,7 @@ static struct starts *starts_new(uint32_t n)
     return s;
 }
 
-static void leave(struct starts *s)
+static void free_starts(struct starts *s)
 {
     if (s && --s->users == 0)
         free(s);
@@ -50,7 +50,7 @@ static int push(struct walk *w, struct view v)
         w->v[w->n++] = v;
         return 0;
     }
-    leave(v.starts);
+    free_starts(v.starts);
     return v.n > 0 ? TRP_ENOMEM : 0;
 }
 
@@ -108,7 +108,7 @@ static int push_halves(struct walk *w, const struct view *v)
         v->starts->users++;
     int rc = push(w, b);
     if (rc < 0)
-        leave(a.starts);
+        free_starts(a.starts);
     return rc < 0 ? rc : push(w, a);
 }
 
@@ -125,7 +125,7 @@ static int push_members(struct walk *w, const struct view *v)
             trp_range_part(0, d->a->partitions, d->partitions, part, &first, &count);
         s->v[i] = (uint32_t)first;
     }
-    leave(v->starts);
+    free_starts(v->starts);
     return s ? push(w, below) : TRP_ENOMEM;
 }
 
@@ -152,7 +152,7 @@ static int add_kept(struct trp_narrow *n, const struct view *v)
     int rc = v->starts && !p.first ? TRP_ENOMEM : trp_narrow_add(n, p);
     if (rc < 0)
         free((void *)(uintptr_t)p.first);
-    leave(v->starts);
+    free_starts(v->starts);
     return rc;
 }
 
@@ -166,11 +166,11 @@ static int add_sides(struct trp_narrow *n, const struct view *v)
         rc =
             trp_narrow_add(n, (struct trp_dataset_parent){
                                   .dataset = d->wide.plan.dataset[k], .shuffle = true});
-    leave(v->starts);
+    free_starts(v->starts);
     return rc;
 }
 
-static int visit(struct walk *w, struct trp_narrow *n, struct view v)
+static int visit_dataset(struct walk *w, struct trp_narrow *n, struct view v)
 {
     trp_dataset *d = v.node;
     n->prefers |= d->kind == TRP_NODE_PREFER;
@@ -183,7 +183,7 @@ static int visit(struct walk *w, struct trp_narrow *n, struct view v)
     if (d->kind == TRP_NODE_COALESCE)
         return push_members(w, &v);
     if (!d->a) {
-        leave(v.starts);
+        free_starts(v.starts);
         return 0;
     }
     v.node = d->a;
@@ -197,9 +197,9 @@ int trp_narrow_find(trp_dataset *d, struct trp_narrow *ret)
     d->context->walks++;
     int rc = push(&w, (struct view){.node = d, .n = d->partitions});
     while (rc == 0 && w.n)
-        rc = visit(&w, ret, w.v[--w.n]);
+        rc = visit_dataset(&w, ret, w.v[--w.n]);
     while (w.n)
-        leave(w.v[--w.n].starts);
+        free_starts(w.v[--w.n].starts);
     free(w.v);
     if (rc < 0)
         trp_narrow_free(ret);

@@ -49,7 +49,7 @@ static void fail(struct trp_block_call *call, const char *why)
     }
 }
 
-static void watch(struct trp_block_call *call, bool out)
+static void watch_socket(struct trp_block_call *call, bool out)
 {
     struct epoll_event event = {.events = out ? EPOLLIN | EPOLLOUT : EPOLLIN,
                                 .data.ptr = call};
@@ -149,7 +149,7 @@ static int ask_some(struct trp_block_call *call)
     return rc;
 }
 
-static void ask(struct trp_block_call *call)
+static void ask_pieces(struct trp_block_call *call)
 {
     int rc = 0;
     if (call->npieces == 0)
@@ -160,7 +160,7 @@ static void ask(struct trp_block_call *call)
     if (rc < 0)
         fail(call, "the connection is broken");
     else
-        watch(call, trp_link_pending(&call->link));
+        watch_socket(call, trp_link_pending(&call->link));
 }
 
 int trp_block_call_want(struct trp_block_calls *all, const char *endpoint,
@@ -307,7 +307,7 @@ static void finish_connect(struct trp_block_call *call)
     }
     call->state = TRP_CALL_PROVING;
     call->moved_ns = call->all->now;
-    watch(call, false);
+    watch_socket(call, false);
 }
 
 void trp_block_call_move(struct trp_block_call *call, uint32_t events)
@@ -333,7 +333,7 @@ void trp_block_call_move(struct trp_block_call *call, uint32_t events)
     if (rc < 0)
         fail(call, why);
     else
-        watch(call, trp_link_pending(&call->link));
+        watch_socket(call, trp_link_pending(&call->link));
 }
 
 /* ---- time ------------------------------------------------------------------------ */
@@ -350,7 +350,7 @@ static bool progress(struct trp_block_call *call)
     else if (call->state != TRP_CALL_CLOSED && !owes && !call->queue && quiet > IDLE_NS)
         hang_up(call);
     if (call->state == TRP_CALL_UP && call->queue)
-        ask(call);
+        ask_pieces(call);
     return call->state != TRP_CALL_CLOSED;
 }
 

@@ -75,8 +75,9 @@ static void look_here(const struct trp_shuffle_read *r, const uint32_t *of, uint
 }
 
 /* Asks for some of them. False: no more of them are to be asked for. */
-static bool ask(const struct trp_shuffle_read *r, const uint32_t *of, uint32_t n,
-                const struct trp_data_host *host, uint64_t *budget, bool *ret_bad)
+static bool check_some(const struct trp_shuffle_read *r, const uint32_t *of, uint32_t n,
+                       const struct trp_data_host *host, uint64_t *budget,
+                       bool *ret_bad)
 {
     struct trp_fetch *f = calloc(n, sizeof *f);
     bool go_on = f != NULL;
@@ -106,7 +107,8 @@ static void look_there(const struct trp_shuffle_read *r, const uint32_t *of, uin
 {
     uint64_t budget = CHECKED_BYTES;
     for (uint32_t i = 0; i < n; i += CHECKS)
-        if (!ask(r, of + i, n - i < CHECKS ? n - i : CHECKS, host, &budget, ret_bad))
+        if (!check_some(r, of + i, n - i < CHECKS ? n - i : CHECKS, host, &budget,
+                        ret_bad))
             return;
 }
 

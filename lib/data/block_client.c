@@ -164,7 +164,7 @@ static void start_those_due(trp_block_client *c)
     }
 }
 
-static void tell(trp_block_client *c)
+static void tell_over(trp_block_client *c)
 {
     pthread_mutex_lock(&c->lock);
     c->counts = c->calls.counts;
@@ -201,7 +201,7 @@ static void *run(void *arg)
         start_those_due(c);
         bool busy = trp_block_calls_progress(&c->calls);
         wait = c->waiting ? TICK_MS : busy ? LOOK_MS : IDLE_TICK_MS;
-        tell(c);
+        tell_over(c);
     }
 }
 

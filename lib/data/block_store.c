@@ -125,7 +125,7 @@ static void list_append(trp_block_store *s, struct block *b)
 
 /* An update that memory is out for is lost: the driver then asks for a block that is
  * not there, or computes one that is. */
-static void note(trp_block_store *s, const struct block *b, uint64_t attempt)
+static void note_update(trp_block_store *s, const struct block *b, uint64_t attempt)
 {
     atomic_store(&s->news, true);
     if (!TRP_ARRAY_GROW(s->updates, s->nupdates, s->updates_room))
@@ -163,7 +163,7 @@ static void block_free(trp_block_store *s, struct block *b)
     s->used -= memory;
 }
 
-static void leave(trp_block_store *s, struct block *b)
+static void leave_block(trp_block_store *s, struct block *b)
 {
     if (--b->refs == 0)
         block_free(s, b);
@@ -175,7 +175,7 @@ static void take_out(trp_block_store *s, struct block *b, uint64_t attempt)
     b->there = false;
     HASH_DEL(s->blocks, b);
     list_remove(s, b);
-    note(s, b, attempt);
+    note_update(s, b, attempt);
 }
 
 /* The same; who still has it keeps it. */
@@ -184,7 +184,7 @@ static void drop(trp_block_store *s, struct block *b, uint64_t attempt)
     if (!b->there)
         return;
     take_out(s, b, attempt);
-    leave(s, b);
+    leave_block(s, b);
 }
 
 void trp_block_store_free(trp_block_store *s)
@@ -268,7 +268,7 @@ static void evict(trp_block_store *s, struct block *b, uint64_t attempt)
     bool moves = rc == 0 && b->there && !b->readers;
     if (moves) {
         switch_to(s, b, v);
-        note(s, b, attempt);
+        note_update(s, b, attempt);
     } else if (rc) {
         note_problem(s, rc);
         drop(s, b, attempt);
@@ -278,7 +278,7 @@ static void evict(trp_block_store *s, struct block *b, uint64_t attempt)
         extents_free(s, v, b->n);
         lock(s);
     }
-    leave(s, b);
+    leave_block(s, b);
     free(v);
 }
 
@@ -397,7 +397,7 @@ static void give_up(trp_block_writer *w, int problem)
     lock(s);
     if (problem)
         note_problem(s, problem);
-    leave(s, w->block);
+    leave_block(s, w->block);
     unlock(s);
     w->block = NULL;
 }
@@ -485,9 +485,9 @@ void trp_block_end(trp_block_writer *w, bool whole)
         }
         if (b->there) {
             list_append(s, b);
-            note(s, b, w->attempt);
+            note_update(s, b, w->attempt);
         } else {
-            leave(s, b);
+            leave_block(s, b);
         }
         unlock(s);
     }
@@ -515,7 +515,7 @@ void trp_block_drop(trp_block_store *s, uint32_t dataset)
     }
     for (struct block *b = gone; b; b = next) { /* leaves the lock */
         next = b->newer;
-        leave(s, b);
+        leave_block(s, b);
     }
     unlock(s);
 }
@@ -593,7 +593,7 @@ void trp_block_close(trp_block_reader *r)
     trp_block_store *s = r->store;
     lock(s);
     r->block->readers--;
-    leave(s, r->block);
+    leave_block(s, r->block);
     unlock(s);
     free(r->buffer);
     free(r);

@@ -76,7 +76,7 @@ static void put(struct trp_combiner *c, struct trp_slot slot)
     c->slots[i] = slot;
 }
 
-static int grow(struct trp_combiner *c)
+static int grow_table(struct trp_combiner *c)
 {
     struct trp_combiner larger = {.nslots = c->nslots ? c->nslots * 2 : SLOTS_MIN};
     larger.slots = (struct trp_slot *)calloc(larger.nslots, sizeof *larger.slots);
@@ -92,7 +92,7 @@ static int grow(struct trp_combiner *c)
 
 int trp_combiner_put(struct trp_combiner *c, const struct trp_sorter *s, uint64_t hash)
 {
-    if (s->n * 2 > c->nslots && grow(c) < 0)
+    if (s->n * 2 > c->nslots && grow_table(c) < 0)
         return TRP_ENOMEM;
     put(c, (struct trp_slot){(uint32_t)(hash >> 32), (uint32_t)s->n});
     return 0;

@@ -131,8 +131,8 @@ static int check(struct trp_host_copy *c, const char *from, trp_error *err)
     return c->good ? 0 : trp_error_set(err, TRP_EPROTO, "%s: it is damaged", from);
 }
 
-static void ask(struct trp_host_copy *c, trp_block_client *client, struct trp_fetch *f,
-                uint64_t at)
+static void ask_piece(struct trp_host_copy *c, trp_block_client *client,
+                      struct trp_fetch *f, uint64_t at)
 {
     const uint64_t left = c->id.size - at;
     f->wanted = (struct trp_wanted){.id = output_of(&c->id),
@@ -145,8 +145,8 @@ static void ask(struct trp_host_copy *c, trp_block_client *client, struct trp_fe
 }
 
 /* Waits for a piece, which is all that was asked for. */
-static int take(struct trp_host_copy *c, trp_block_client *client, struct trp_fetch *f,
-                const volatile int *killed, trp_error *err)
+static int await_piece(struct trp_host_copy *c, trp_block_client *client,
+                       struct trp_fetch *f, const volatile int *killed, trp_error *err)
 {
     if (trp_fetch_wait(client, f, killed) < 0)
         return trp_error_set(err, TRP_ECANCELLED, "given up");
@@ -173,11 +173,11 @@ int trp_host_copy_fetch(struct trp_host_copy *c, trp_block_client *client,
     for (uint32_t i = 0; i < PIECES; i++)
         pieces[i].host = &host;
     for (; n < PIECES && asked < c->id.size; asked += TRP_WANTED_BYTES)
-        ask(c, client, &pieces[n++], asked);
+        ask_piece(c, client, &pieces[n++], asked);
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
-        rc = take(c, client, &pieces[i % PIECES], killed, err);
+        rc = await_piece(c, client, &pieces[i % PIECES], killed, err);
         if (rc == 0 && asked < c->id.size) {
-            ask(c, client, &pieces[i % PIECES], asked);
+            ask_piece(c, client, &pieces[i % PIECES], asked);
             asked += TRP_WANTED_BYTES;
             n++;
         }

@@ -139,7 +139,7 @@ static int next_stream(struct trp_merge *m, struct trp_stream **ret, trp_error *
 
 /* ---- combining ------------------------------------------------------------------- */
 
-static int keep(struct trp_buf *to, const void *p, size_t n, trp_error *err)
+static int copy_bytes(struct trp_buf *to, const void *p, size_t n, trp_error *err)
 {
     trp_buf_clear(to);
     if (trp_buf_grow(to, n + 1)) /* for no bytes, too, an address */
@@ -171,7 +171,7 @@ static int combine(struct trp_merge *m, const struct trp_record *r, trp_error *e
                              "a combined value of %zu bytes is larger than records may "
                              "be",
                              size);
-    return keep(value, made, size, err);
+    return copy_bytes(value, made, size, err);
 }
 
 /* All records of the next key as one. */
@@ -187,9 +187,10 @@ static int next_combined(struct trp_merge *m, struct trp_shuffle_record *ret,
     if (rc <= 0 || !s)
         return rc < 0 ? rc : 0;
     m->partition = s->partition;
-    rc = keep(&m->fold.key, s->record.key, s->record.nk, err);
+    rc = copy_bytes(&m->fold.key, s->record.key, s->record.nk, err);
     if (rc == 0)
-        rc = keep(&m->fold.value, trp_record_value(&s->record), s->record.nv, err);
+        rc =
+            copy_bytes(&m->fold.value, trp_record_value(&s->record), s->record.nv, err);
     while (rc == 0) {
         rc = next_stream(m, &s, err);
         if (rc <= 0 || !is_same_key(m, s))

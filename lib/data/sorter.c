@@ -54,8 +54,8 @@ void trp_sorter_clear(struct trp_sorter *s)
 }
 
 /* The record behind all others; *ret_at: where, in units. */
-static int append(struct trp_sorter *s, const void *key, uint32_t nk, const void *value,
-                  uint32_t nv, uint32_t *ret_at)
+static int append_record(struct trp_sorter *s, const void *key, uint32_t nk,
+                         const void *value, uint32_t nv, uint32_t *ret_at)
 {
     uint8_t head[TRP_RECORD_HEAD_MAX];
     size_t n = trp_record_head(head, nk, nv);
@@ -83,7 +83,7 @@ int trp_sorter_add(struct trp_sorter *s, uint32_t partition, const void *key,
     if (index > s->index.size && !trp_region_grow(&s->index, index))
         return TRP_ENOMEM;
     s->entries = (struct trp_entry *)s->index.p;
-    int rc = append(s, key, nk, value, nv, &at);
+    int rc = append_record(s, key, nk, value, nv, &at);
     if (rc < 0)
         return rc;
     s->entries[s->n++] = (struct trp_entry){
@@ -102,7 +102,7 @@ int trp_sorter_replace(struct trp_sorter *s, struct trp_entry *e, uint32_t nv,
     if (!trp_region_grow(&s->bytes, s->used + n + TRP_SORTER_UNIT))
         return TRP_ENOMEM;
     r = trp_sorter_get(s, e); /* it may have moved, and now it stays */
-    int rc = append(s, r.key, r.nk, value, nv, &e->at);
+    int rc = append_record(s, r.key, r.nk, value, nv, &e->at);
     if (rc == 0)
         s->garbage += trp_sorter_units(old) * TRP_SORTER_UNIT;
     return rc;

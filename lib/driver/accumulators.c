@@ -80,7 +80,7 @@ static struct counted *find(struct accumulator *a, uint32_t maker)
 }
 
 /* 1: it is the first of its partition; 0: it is not. */
-static int note(struct accumulator *a, const struct trp_added *e)
+static int note_partition(struct accumulator *a, const struct trp_added *e)
 {
     struct counted *c = find(a, e->maker);
     uint64_t bit = UINT64_C(1) << e->partition % 64;
@@ -94,10 +94,10 @@ static int note(struct accumulator *a, const struct trp_added *e)
     return 1;
 }
 
-static int take(trp_accumulators *a, const struct trp_added *e)
+static int take_update(trp_accumulators *a, const struct trp_added *e)
 {
     struct accumulator *to = &a->v[e->accumulator - 1];
-    int rc = note(to, e);
+    int rc = note_partition(to, e);
     if (rc <= 0)
         return rc;
     if (!to->update) {
@@ -123,7 +123,7 @@ int trp_accumulators_take(trp_accumulators *a, const uint8_t *added, uint32_t na
         const struct trp_added e = trp_added_at(added, i);
         if (e.accumulator > 0 && e.accumulator <= a->n &&
             e.partition < TRP_DATASET_PARTITIONS_MAX)
-            rc = take(a, &e);
+            rc = take_update(a, &e);
     }
     for (uint32_t i = 0; i < a->nupdates; i++)
         a->v[a->updates[i].id - 1].update = 0;

@@ -444,7 +444,7 @@ static void sync_sometimes(trp_done_log *l)
         sync_now(l);
 }
 
-static void begin(trp_done_log *l)
+static void begin_line(trp_done_log *l)
 {
     trp_buf_clear(&l->line);
     if (l->torn)
@@ -472,7 +472,7 @@ void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        struct trp_print id, struct trp_print print,
                        struct trp_print inputs, const struct trp_outputs *outputs)
 {
-    begin(l);
+    begin_line(l);
     put_text(l,
              "{\"done\":\"%016llx%016llx\",\"is\":\"%016llx%016llx\",\"stage\":\"%s\",",
              (unsigned long long)id.high, (unsigned long long)id.low,
@@ -489,7 +489,7 @@ void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
 void trp_done_log_is(trp_done_log *l, const char *stage,
                      const struct trp_print_parts *parts)
 {
-    begin(l);
+    begin_line(l);
     put_text(l, "{\"stage_is\":\"%s\"", stage);
     for (int i = 0; i < TRP_PARTS; i++)
         put_text(l, ",\"%s\":\"%016llx%016llx\"", part_names[i],
@@ -502,7 +502,7 @@ void trp_done_log_is(trp_done_log *l, const char *stage,
 void trp_done_log_stage(trp_done_log *l, const char *stage,
                         const struct trp_outputs *outputs)
 {
-    begin(l);
+    begin_line(l);
     put_text(l, "{\"stage_outputs\":\"%s\",", stage);
     put_outputs(l, outputs);
     write_line(l);
@@ -511,7 +511,7 @@ void trp_done_log_stage(trp_done_log *l, const char *stage,
 
 void trp_done_log_drop_task(trp_done_log *l, struct trp_print id)
 {
-    begin(l);
+    begin_line(l);
     put_text(l, "{\"drop\":\"%016llx%016llx\"}\n", (unsigned long long)id.high,
              (unsigned long long)id.low);
     write_line(l);
@@ -519,7 +519,7 @@ void trp_done_log_drop_task(trp_done_log *l, struct trp_print id)
 
 void trp_done_log_attempt(trp_done_log *l, uint32_t attempt)
 {
-    begin(l);
+    begin_line(l);
     put_text(l, "{\"stage_attempt\":%u}\n", attempt);
     write_line(l);
 }
@@ -531,7 +531,7 @@ uint32_t trp_done_log_attempts(const trp_done_log *l)
 
 void trp_done_log_drop_stage(trp_done_log *l, const char *stage)
 {
-    begin(l);
+    begin_line(l);
     put_text(l, "{\"drop_stage\":\"%s\"}\n", stage);
     write_line(l);
 }

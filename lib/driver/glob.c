@@ -201,8 +201,8 @@ static int later(struct walk *w, struct pending *p, const char *path, uint64_t r
 
 /* One entry of a folder that was reached at `reached`: is it a result, is it to be
  * walked into? `path` is the entry's, `type` its d_type. */
-static int visit(struct walk *w, uint64_t reached, const char *path, const char *name,
-                 unsigned char type, struct pending *pending)
+static int visit_path(struct walk *w, uint64_t reached, const char *path,
+                      const char *name, unsigned char type, struct pending *pending)
 {
     bool hit = false;
     uint64_t next = 0, through = 0; /* through: by `**`, which follows no link */
@@ -278,8 +278,8 @@ static int list_folder(struct walk *w, const char *folder, uint64_t reached,
             continue;
         char *path = entry_path(folder, e->d_name);
         if (path)
-            r = visit(w, reached, path, e->d_name, type_of(w, path, e->d_type),
-                      pending);
+            r = visit_path(w, reached, path, e->d_name, type_of(w, path, e->d_type),
+                           pending);
         else
             r = out_of_memory(w->err);
         free(path);

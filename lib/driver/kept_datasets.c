@@ -19,7 +19,8 @@ static bool is_unpersisted(const trp_driver *d, uint32_t dataset)
     return d->kept[dataset].gone;
 }
 
-static void tell(trp_driver *d, const struct trp_executor_record *x, uint32_t dataset)
+static void tell_unpersist(trp_driver *d, const struct trp_executor_record *x,
+                           uint32_t dataset)
 {
     struct trp_buf b = {0};
     trp_unpersist_put(&b, dataset);
@@ -79,7 +80,7 @@ static void take_state(trp_driver *d, struct trp_executor_record *x,
     if (!is_unpersisted(d, s->dataset))
         trp_driver_step(d, &ev);
     else if (s->there)
-        tell(d, x, s->dataset);
+        tell_unpersist(d, x, s->dataset);
 }
 
 int trp_driver_note_kept(trp_driver *d, const struct trp_dataset_spec *spec,
@@ -170,7 +171,7 @@ void trp_driver_unpersist(trp_driver *d, uint32_t dataset)
         for (uint32_t i = 0; i < d->nrecords; i++) {
             const struct trp_executor_record *x = d->records[i];
             if (x && x->state & TRP_RECORD_JOINED)
-                tell(d, x, dataset);
+                tell_unpersist(d, x, dataset);
         }
         trp_driver_step(d, &ev);
     }

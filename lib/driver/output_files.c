@@ -95,7 +95,7 @@ bool trp_output_of_task(const char *pattern)
     return trp_template_names_task(pattern);
 }
 
-static bool append(char **to, const char *from, size_t n)
+static bool append_text(char **to, const char *from, size_t n)
 {
     size_t have = *to ? strlen(*to) : 0;
     char *s = realloc(*to, have + n + 1);
@@ -129,13 +129,13 @@ char *trp_output_expand(const char *pattern, const struct trp_task_values *v,
 {
     struct trp_template_part part;
     char *made = NULL;
-    bool good = append(&made, "", 0), none = false;
+    bool good = append_text(&made, "", 0), none = false;
     while (good && !none && trp_template_next(&pattern, v, &part)) {
         char *value = part.value ? literal(&part) : NULL;
         none = part.missing ||
                (part.value && part.size == 0 && leaves_nothing(made, pattern));
-        good = !part.value ? append(&made, part.text, part.size)
-                           : value && append(&made, value, strlen(value));
+        good = !part.value ? append_text(&made, part.text, part.size)
+                           : value && append_text(&made, value, strlen(value));
         free(value);
     }
     *ret_none = none;

@@ -45,7 +45,7 @@ static const struct trp_sacct_row *find(const struct table *t,
     return r && r->job == s->job && strcmp(r->name, s->name) == 0 ? r : NULL;
 }
 
-static void add(struct trp_account_sum *sum, const struct trp_account_step *s)
+static void add_step(struct trp_account_sum *sum, const struct trp_account_step *s)
 {
     sum->steps++;
     sum->held += s->held;
@@ -71,8 +71,8 @@ static struct trp_account_sum *sum_of(struct trp_account *a, const char *profile
     return &a->profiles[a->nprofiles++];
 }
 
-static int take(struct trp_account *a, const struct trp_run_record *ours,
-                const struct trp_run_step *s, const struct table *t)
+static int compare_step(struct trp_account *a, const struct trp_run_record *ours,
+                        const struct trp_run_step *s, const struct table *t)
 {
     if (!s->began || !s->ended) {
         a->never += !s->began && (s->ended || ours->complete);
@@ -92,8 +92,8 @@ static int take(struct trp_account *a, const struct trp_run_record *ours,
         if (!sum)
             return TRP_ENOMEM;
         step.agree = s->failed == (strcmp(step.slurm->state, "COMPLETED") != 0);
-        add(sum, &step);
-        add(&a->total, &step);
+        add_step(sum, &step);
+        add_step(&a->total, &step);
     } else {
         a->lacking++;
     }
@@ -125,7 +125,7 @@ int trp_account_make(const struct trp_run_record *ours, const struct trp_sacct *
     if (t.n > 0)
         qsort(t.rows, t.n, sizeof *t.rows, by_name);
     for (uint32_t i = 0; i < ours->nsteps && code == 0; i++)
-        code = take(ret, ours, &ours->steps[i], &t);
+        code = compare_step(ret, ours, &ours->steps[i], &t);
     free(t.rows);
     if (code < 0)
         trp_account_free(ret);

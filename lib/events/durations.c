@@ -61,7 +61,7 @@ static int to_octaves(struct trp_durations *d)
 }
 
 /* Keeps a value exactly. */
-static int keep(struct trp_durations *d, int64_t ns)
+static int keep_exact(struct trp_durations *d, int64_t ns)
 {
     if (!TRP_ARRAY_GROW(d->values, d->count, d->cap))
         return TRP_ENOMEM;
@@ -69,11 +69,11 @@ static int keep(struct trp_durations *d, int64_t ns)
     return 0;
 }
 
-static int add(struct trp_durations *d, int64_t ns, uint64_t times)
+static int add_duration(struct trp_durations *d, int64_t ns, uint64_t times)
 {
     int err = 0;
     if (!d->octaves && d->count < TRP_DURATIONS_EXACT)
-        err = keep(d, ns);
+        err = keep_exact(d, ns);
     else if (!d->octaves)
         err = to_octaves(d);
     if (err == 0 && d->octaves)
@@ -90,7 +90,7 @@ static int add(struct trp_durations *d, int64_t ns, uint64_t times)
 
 int trp_durations_add(struct trp_durations *d, int64_t ns)
 {
-    return add(d, ns > 0 ? ns : 0, 1);
+    return add_duration(d, ns > 0 ? ns : 0, 1);
 }
 
 int trp_durations_add_many(struct trp_durations *d, int64_t ns, uint64_t times)
@@ -98,7 +98,7 @@ int trp_durations_add_many(struct trp_durations *d, int64_t ns, uint64_t times)
     int err = 0;
     for (; times > 0 && !d->octaves && err == 0; times--)
         err = trp_durations_add(d, ns);
-    return err == 0 && times > 0 ? add(d, ns > 0 ? ns : 0, times) : err;
+    return err == 0 && times > 0 ? add_duration(d, ns > 0 ? ns : 0, times) : err;
 }
 
 /* Adds the counters of a histogram. */

@@ -89,7 +89,7 @@ static int need(trp_trace_reader *r, size_t n, trp_error *err)
     return rc == 0 ? broken(r, "the file is cut off", err) : rc;
 }
 
-static const uint8_t *take(trp_trace_reader *r, size_t n)
+static const uint8_t *take_bytes(trp_trace_reader *r, size_t n)
 {
     const uint8_t *p = r->text.data + r->at;
     r->at += n;
@@ -105,7 +105,7 @@ static int take_length(trp_trace_reader *r, size_t *ret, trp_error *err)
         int rc = need(r, 1, err);
         if (rc < 0)
             return rc;
-        uint8_t byte = *take(r, 1);
+        uint8_t byte = *take_bytes(r, 1);
         x |= (uint64_t)(byte & 0x7f) << shift;
         if (byte & 0x80)
             continue;
@@ -129,8 +129,8 @@ static int read_head(trp_trace_reader *r, trp_error *err)
     if (rc <= 0 || memcmp(r->text.data, TRP_TRACE_MAGIC, n) != 0)
         return trp_error_set(err, TRP_EINVAL, "%s: not the trace of an engine",
                              r->file);
-    take(r, n);
-    uint8_t version = *take(r, 1);
+    take_bytes(r, n);
+    uint8_t version = *take_bytes(r, 1);
     if (version != TRP_TRACE_VERSION)
         return trp_error_set(err, TRP_EINVAL,
                              "%s: a trace of version %u; this troupe reads %d", r->file,
@@ -140,7 +140,7 @@ static int read_head(trp_trace_reader *r, trp_error *err)
         rc = need(r, size, err);
     if (rc < 0)
         return rc;
-    struct trp_view v = trp_view_of(take(r, size), size);
+    struct trp_view v = trp_view_of(take_bytes(r, size), size);
     if (trp_fields_get_defaults(&v, &r->head, &r->defaults) &&
         trp_fields_get_config(&v, &r->head, &r->config) && trp_view_end(&v))
         return 0;
@@ -250,13 +250,13 @@ int trp_trace_reader_next(trp_trace_reader *r, struct trp_trace_record *ret,
     if (r->ended)
         return broken(r, "something behind the end", err);
     memset(ret, 0, sizeof *ret);
-    ret->kind = (enum trp_trace_kind) * take(r, 1);
+    ret->kind = (enum trp_trace_kind) * take_bytes(r, 1);
     rc = take_length(r, &size, err);
     if (rc > 0)
         rc = need(r, size, err);
     if (rc < 0)
         return rc;
-    ret->bytes = take(r, size);
+    ret->bytes = take_bytes(r, size);
     ret->size = size;
     struct trp_view v = trp_view_of(ret->bytes, size);
     return read_record(r, &v, ret) ? 1 : broken(r, "a record that is none", err);

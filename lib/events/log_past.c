@@ -125,7 +125,7 @@ static void happened(struct past_reader *r, const json_t *ms)
         r->last = at;
 }
 
-static int begin(struct past_reader *r, struct key key, json_t *what)
+static int note_begun(struct past_reader *r, struct key key, json_t *what)
 {
     struct begun *b;
     HASH_FIND(hh, r->begun, &key, sizeof key, b);
@@ -144,7 +144,7 @@ static int begin(struct past_reader *r, struct key key, json_t *what)
     return 0;
 }
 
-static void forget(struct past_reader *r, struct begun *b)
+static void forget_begun(struct past_reader *r, struct begun *b)
 {
     HASH_DEL(r->begun, b);
     json_decref(b->what);
@@ -156,7 +156,7 @@ static void end(struct past_reader *r, struct key key)
     struct begun *b;
     HASH_FIND(hh, r->begun, &key, sizeof key, b);
     if (b)
-        forget(r, b);
+        forget_begun(r, b);
 }
 
 static int on_start(void *context, const json_t *event)
@@ -177,7 +177,7 @@ static int on_job(void *context, const json_t *event)
         return TRP_EINVAL;
     happened(r, json_object_get(event, "Submission Time"));
     used(&r->past->next.job, key.id);
-    return begin(r, key, NULL);
+    return note_begun(r, key, NULL);
 }
 
 static int on_job_end(void *context, const json_t *event)
@@ -207,7 +207,7 @@ static int on_stage(void *context, const json_t *event)
         return TRP_EINVAL;
     happened(r, json_object_get(info, "Submission Time"));
     used(&r->past->next.stage_attempt, key.attempt);
-    return begin(r, key, info);
+    return note_begun(r, key, info);
 }
 
 static int on_stage_end(void *context, const json_t *event)
@@ -239,7 +239,7 @@ static int on_executor(void *context, const json_t *event)
         return TRP_EINVAL;
     happened(r, json_object_get(event, "Timestamp"));
     used(&r->past->next.executor, key.id);
-    return begin(r, key, NULL);
+    return note_begun(r, key, NULL);
 }
 
 static int on_executor_end(void *context, const json_t *event)
@@ -262,7 +262,7 @@ static int on_task(void *context, const json_t *event)
         return TRP_EINVAL;
     happened(r, json_object_get(info, "Launch Time"));
     used(&r->past->next.task, key.id);
-    return begin(r, key, (json_t *)(uintptr_t)event);
+    return note_begun(r, key, (json_t *)(uintptr_t)event);
 }
 
 static int on_task_end(void *context, const json_t *event)
@@ -357,7 +357,7 @@ static void put_ends(struct past_reader *r, struct trp_buf *b)
         }
     }
     HASH_ITER(hh, r->begun, of, next) {
-        forget(r, of);
+        forget_begun(r, of);
     }
 }
 

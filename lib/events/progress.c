@@ -125,7 +125,7 @@ static bool put(struct trp_progress *p, const char *s, size_t n)
     return put_kept(p, 0) && takes(p, 0) && put_all(p, s, n);
 }
 
-static bool keep(struct trp_progress *p, const char *s, size_t n)
+static bool keep_text(struct trp_progress *p, const char *s, size_t n)
 {
     if (p->nkept + n > KEPT_MAX || (!p->kept && !(p->kept = malloc(KEPT_MAX))))
         return false;
@@ -289,7 +289,8 @@ void trp_progress_update(trp_progress *p, int64_t now_ns,
     put(p, out, (size_t)n);
 }
 
-static void tell(struct trp_progress *p, int64_t now_ns, const char *text, bool must)
+static void put_line(struct trp_progress *p, int64_t now_ns, const char *text,
+                     bool must)
 {
     char before[96], first[LEAD], line[TEXT], out[2 * TEXT + 128];
     if (!p)
@@ -302,18 +303,18 @@ static void tell(struct trp_progress *p, int64_t now_ns, const char *text, bool 
     int n =
         snprintf(out, sizeof out, "%s%s%s%s\n%s", p->drawn ? "\r\033[K" : "", before,
                  lead(p, first, sizeof first), line, p->drawn ? p->shown : "");
-    if (!put(p, out, (size_t)n) && !(must && keep(p, out, (size_t)n)))
+    if (!put(p, out, (size_t)n) && !(must && keep_text(p, out, (size_t)n)))
         p->left_out++;
 }
 
 void trp_progress_line(trp_progress *p, int64_t now_ns, const char *text)
 {
-    tell(p, now_ns, text, false);
+    put_line(p, now_ns, text, false);
 }
 
 void trp_progress_end_line(trp_progress *p, int64_t now_ns, const char *text)
 {
-    tell(p, now_ns, text, true);
+    put_line(p, now_ns, text, true);
 }
 
 void trp_progress_few_stages(trp_progress *p)
@@ -358,7 +359,7 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns,
     snprintf(line, sizeof line, "stage %s %s: %u task%s%s, %.2f s%s%s", s->name,
              s->outcome, s->tasks, s->tasks == 1 ? "" : "s", failed,
              (double)s->wall_ns * 1e-9, since, lost);
-    tell(p, now_ns, line, true);
+    put_line(p, now_ns, line, true);
 }
 
 void trp_progress_end(trp_progress *p)

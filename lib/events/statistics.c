@@ -107,8 +107,8 @@ const struct trp_shape *trp_statistics_shape(struct trp_statistics *s,
 }
 
 /* to += amount * seconds */
-static void add(const struct trp_statistics *s, struct trp_seconds *to,
-                const struct trp_seconds *amount, double seconds)
+static void add_seconds(const struct trp_statistics *s, struct trp_seconds *to,
+                        const struct trp_seconds *amount, double seconds)
 {
     to->cores += amount->cores * seconds;
     for (uint32_t i = 0; i < s->ndevices; i++)
@@ -157,7 +157,7 @@ static void give(struct trp_statistics *s, struct trp_executor_statistics *x,
         return;
     double seconds = (double)(at - x->since) * NS;
     for (uint32_t i = 0; i < x->nuses; i++)
-        add(s, &all, &x->uses[i].used, 1);
+        add_seconds(s, &all, &x->uses[i].used, 1);
     if (all.cores > 0)
         for (uint32_t i = 0; i < x->nuses; i++)
             add_part(s, held_by(s, x->uses[i].stage), amount, seconds, &x->uses[i].used,
@@ -243,7 +243,7 @@ int trp_statistics_ran_on(struct trp_statistics *s, trp_stage_id stage,
         return TRP_ENOMEM;
     if (i == x->nuses)
         x->uses[x->nuses++] = (struct trp_executor_use){.stage = stage};
-    add(s, &x->uses[i].used, &shape->task, seconds);
+    add_seconds(s, &x->uses[i].used, &shape->task, seconds);
     if (x->stage.n == TRP_NONE)
         x->stage = stage;
     return 0;
@@ -333,7 +333,7 @@ int trp_statistics_used(struct trp_statistics *s, struct trp_stage_statistics *s
     if (!used || (p && !shape))
         return TRP_ENOMEM;
     if (shape)
-        add(s, used, &shape->task, seconds);
+        add_seconds(s, used, &shape->task, seconds);
     return 0;
 }
 
@@ -403,8 +403,8 @@ int trp_statistics_task_ended(struct trp_statistics *s,
         if (!made(&stage->held))
             return TRP_ENOMEM;
         int64_t held = t->ended - t->launched;
-        add(s, stage->held, &shape->task,
-            (double)(held > ran ? held : ran) * NS * ranks);
+        add_seconds(s, stage->held, &shape->task,
+                    (double)(held > ran ? held : ran) * NS * ranks);
     }
     for (uint32_t i = 0; i < t->nupdates; i++)
         if (trp_statistics_accumulated(s, stage, t->updates[i].id, t->updates[i].name,

@@ -83,8 +83,8 @@ static int by_address(const void *a, const void *b)
     return 0;
 }
 
-static bool add(struct found *f, const struct trp_task_log *l, const char *dir,
-                const char *name)
+static bool add_log(struct found *f, const struct trp_task_log *l, const char *dir,
+                    const char *name)
 {
     char *path;
     if (!TRP_ARRAY_GROW(f->v, f->n, f->capacity) ||
@@ -99,7 +99,7 @@ static bool add_file(struct found *f, const char *dir, const char *name,
                      struct trp_task_log *l)
 {
     struct stat st;
-    if (!add(f, l, dir, name))
+    if (!add_log(f, l, dir, name))
         return false;
     if (stat(f->v[f->n - 1].path, &st) == 0)
         f->v[f->n - 1].size = (uint64_t)st.st_size;
@@ -127,7 +127,7 @@ static bool add_frames(struct found *f, const char *dir, const char *index)
         l.offset = offset;
         l.bytes = bytes;
         l.size = size;
-        good = add(f, &l, dir, stream);
+        good = add_log(f, &l, dir, stream);
     }
     if (in)
         fclose(in);

@@ -124,7 +124,7 @@ bool trp_baton_try(trp_baton *b)
            change(b, word, ((word & ~(uint32_t)STATE) + EPOCH) | HELD);
 }
 
-static void leave(trp_baton *b, _Atomic uint32_t *to_wake)
+static void leave_baton(trp_baton *b, _Atomic uint32_t *to_wake)
 {
     uint32_t word = atomic_load_explicit(&b->word, memory_order_relaxed);
     left_word = ((word & ~(uint32_t)STATE) + EPOCH) | AWAY;
@@ -135,12 +135,12 @@ static void leave(trp_baton *b, _Atomic uint32_t *to_wake)
 
 void trp_baton_leave(trp_baton *b)
 {
-    leave(b, &b->slow);
+    leave_baton(b, &b->slow);
 }
 
 void trp_baton_leave_shortly(trp_baton *b)
 {
-    leave(b, &b->deep);
+    leave_baton(b, &b->deep);
 }
 
 bool trp_baton_return(trp_baton *b)

@@ -264,7 +264,7 @@ static enum outcome follow(const struct trp_discovery *q, struct script *s)
 }
 
 /* Ends all of it; its status. */
-static int finish(struct script *s)
+static int finish_script(struct script *s)
 {
     int status = 0;
     if (s->pid > 0) {
@@ -310,12 +310,12 @@ static int run(const struct trp_discovery *q, struct script *s, char **ret_list,
 {
     int error = start(q, s);
     if (error) {
-        finish(s);
+        finish_script(s);
         return trp_error_set(err, TRP_ESYSTEM, "cannot be run: %s", strerror(error));
     }
     enum outcome outcome = follow(q, s);
     int limit = q->limit_ms ? q->limit_ms : TRP_DISCOVER_MS;
-    int status = finish(s);
+    int status = finish_script(s);
     if (outcome == STOPPED)
         return trp_error_set(err, TRP_ECANCELLED, "was stopped");
     if (outcome == TOO_LATE)

@@ -101,8 +101,8 @@ static int make_files(struct trp_executor_files *f, const trp_executor *e,
     return rc;
 }
 
-static bool tell(trp_executor *e, const struct trp_executor_files *f,
-                 const char *folder, const char *endpoint)
+static bool tell_location(trp_executor *e, const struct trp_executor_files *f,
+                          const char *folder, const char *endpoint)
 {
     struct stat st;
     struct trp_buf b = {0};
@@ -139,7 +139,8 @@ int trp_executor_files_order(trp_executor *e, const uint8_t *message, size_t siz
     rc = f ? make_files(f, e, &o, &err) : trp_error_set(&err, TRP_ENOMEM, "no memory");
     free(o.parent);
     if (rc == 0 &&
-        tell(e, f, f->folder, f->server ? trp_block_server_endpoint(f->server) : "")) {
+        tell_location(e, f, f->folder,
+                      f->server ? trp_block_server_endpoint(f->server) : "")) {
         f->opens = o.opens;
         f->compress = o.compress;
         atomic_store(&e->files, f);
@@ -188,7 +189,7 @@ void trp_executor_files_leave(trp_executor *e)
     struct trp_executor_files *f = atomic_load(&e->files);
     if (f && trp_run_files_leave(&f->run, e->run_over || e->driver_gone) &&
         !e->driver_gone)
-        tell(e, f, "", "");
+        tell_location(e, f, "", "");
 }
 
 void trp_executor_files_end(trp_executor *e)

@@ -124,7 +124,7 @@ int trp_spawner_fd(const trp_spawner *s)
     return s->socket;
 }
 
-static void begin(trp_spawner *s, enum trp_spawner_frame kind)
+static void begin_frame(trp_spawner *s, enum trp_spawner_frame kind)
 {
     trp_buf_clear(&s->out);
     trp_put_u32(&s->out, 0);
@@ -162,14 +162,14 @@ static int send_all(trp_spawner *s)
 
 int trp_spawner_stage(trp_spawner *s, const void *message, size_t size)
 {
-    begin(s, TRP_FRAME_STAGE);
+    begin_frame(s, TRP_FRAME_STAGE);
     trp_put_raw(&s->out, message, size);
     return send_all(s);
 }
 
 int trp_spawner_forget(trp_spawner *s, trp_stage_id stage)
 {
-    begin(s, TRP_FRAME_FORGET);
+    begin_frame(s, TRP_FRAME_FORGET);
     trp_put_u32(&s->out, stage.n);
     return send_all(s);
 }
@@ -180,7 +180,7 @@ int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn)
     trp_launch_begin(&one);
     trp_launch_put(&one, spawn->launch);
     trp_launch_finish(&one);
-    begin(s, TRP_FRAME_START);
+    begin_frame(s, TRP_FRAME_START);
     trp_put_u32(&s->out, spawn->ranks);
     trp_put_u8(&s->out, spawn->by_srun);
     trp_put_s64(&s->out, spawn->start_limit_ns);
@@ -199,7 +199,7 @@ int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn)
 
 int trp_spawner_kill(trp_spawner *s, trp_attempt_id attempt, bool soft)
 {
-    begin(s, TRP_FRAME_KILL);
+    begin_frame(s, TRP_FRAME_KILL);
     trp_put_u64(&s->out, attempt.n);
     trp_put_u8(&s->out, soft);
     return send_all(s);
@@ -207,7 +207,7 @@ int trp_spawner_kill(trp_spawner *s, trp_attempt_id attempt, bool soft)
 
 int trp_spawner_recall(trp_spawner *s, trp_attempt_id attempt)
 {
-    begin(s, TRP_FRAME_RECALL);
+    begin_frame(s, TRP_FRAME_RECALL);
     trp_put_u64(&s->out, attempt.n);
     return send_all(s);
 }
@@ -339,7 +339,7 @@ void trp_spawner_close(trp_spawner *s)
 {
     if (!s)
         return;
-    begin(s, TRP_FRAME_CLOSE);
+    begin_frame(s, TRP_FRAME_CLOSE);
     if (!s->reaped && send_all(s) == TRP_OK)
         wait_for_close(s, trp_clock_ns() + INT64_C(2000000000));
     /* Its socket closes a moment before it ends, or never. */

@@ -71,7 +71,7 @@ void trp_keeper_refuse(struct trp_keeper *k, trp_attempt_id attempt, const char 
 }
 
 /* The very last step of an attempt. */
-static void finish(struct trp_keeper *k, struct trp_running *r)
+static void finish_attempt(struct trp_keeper *k, struct trp_running *r)
 {
     char text[TRP_ERROR_TEXT];
     if (r->gang)
@@ -121,11 +121,11 @@ static void clean(struct trp_keeper *k, struct trp_running *r)
         if (left != TRP_OK)
             r->generation++; /* it stays until the end; the next one gets another */
     }
-    finish(k, r);
+    finish_attempt(k, r);
 }
 
 /* Looks whether anything of an ended attempt is left. */
-static void settle(struct trp_keeper *k, struct trp_running *r, int64_t now)
+static void settle_attempt(struct trp_keeper *k, struct trp_running *r, int64_t now)
 {
     if (trp_strays_kill(k) == 0 || now - r->drain_ns > DRAIN_MS * MS) {
         clean(k, r);
@@ -194,7 +194,7 @@ static void main_ended(struct trp_keeper *k, struct trp_running *r)
     if (trp_strays_none(k, r))
         clean(k, r);
     else
-        settle(k, r, now);
+        settle_attempt(k, r, now);
 }
 
 static void helper_ended(struct trp_keeper *k, struct trp_running *r)
@@ -203,7 +203,7 @@ static void helper_ended(struct trp_keeper *k, struct trp_running *r)
     waitpid(r->helper, &status, 0);
     if (status != 0)
         r->generation++;
-    finish(k, r);
+    finish_attempt(k, r);
 }
 
 static struct trp_running *entry_of(struct trp_keeper *k, pid_t pid)
@@ -238,7 +238,7 @@ void trp_keeper_reap(struct trp_keeper *k)
     int64_t now = trp_clock_ns();
     for (uint32_t i = 0; strays && i < k->nrunning; i++)
         if (k->running[i].state == TRP_RUN_DRAINING)
-            settle(k, &k->running[i], now);
+            settle_attempt(k, &k->running[i], now);
 }
 
 void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause,
@@ -291,7 +291,7 @@ void trp_keeper_timers(struct trp_keeper *k, int64_t now)
                 kill(-r->pid, SIGKILL);
         }
         if (r->state == TRP_RUN_DRAINING && now >= r->look_at_ns)
-            settle(k, r, now);
+            settle_attempt(k, r, now);
     }
     if (now >= k->sample_at_ns)
         trp_memory_tick(k, now);

@@ -116,7 +116,8 @@ static __attribute__((noinline)) pid_t launch(const struct trp_keeper *k,
 
 /* ---- the attempt's environment --------------------------------------------------- */
 
-static void add(struct trp_buf *b, const char *name, const char *value, size_t n)
+static void add_variable(struct trp_buf *b, const char *name, const char *value,
+                         size_t n)
 {
     trp_put_raw(b, name, strlen(name));
     trp_put_raw(b, "=", 1);
@@ -126,7 +127,7 @@ static void add(struct trp_buf *b, const char *name, const char *value, size_t n
 
 static void add_text(struct trp_buf *b, const char *name, const char *value)
 {
-    add(b, name, value, strlen(value));
+    add_variable(b, name, value, strlen(value));
 }
 
 static void add_number(struct trp_buf *b, const char *name, uint64_t value)
@@ -176,7 +177,7 @@ static uint32_t add_resources(struct trp_buf *b, const struct trp_launch *l,
     for (uint32_t i = 0; i + 1 < c->nresource_env; i += 2) {
         size_t n = 0;
         const char *value = addresses(l, c->resource_env[i], &n);
-        add(b, c->resource_env[i + 1], value ? value : "", n);
+        add_variable(b, c->resource_env[i + 1], value ? value : "", n);
         count++;
     }
     return count;
@@ -194,10 +195,10 @@ static uint32_t add_item(struct trp_buf *b, const char *item, size_t size)
     const uint32_t npieces = sizeof pieces / sizeof *pieces;
     size_t text = trp_item_text_size(item, size), n = 0;
     uint32_t count = 1 + npieces;
-    add(b, "TROUPE_ITEM", item, text);
+    add_variable(b, "TROUPE_ITEM", item, text);
     for (uint32_t i = 0; i < npieces; i++) {
         const char *piece = trp_path_piece(pieces[i][1], item, text, &n);
-        add(b, pieces[i][0], piece, n);
+        add_variable(b, pieces[i][0], piece, n);
     }
     for (size_t at = text; at < size; at += n, count++) {
         at++; /* the NUL in front */

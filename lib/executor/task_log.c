@@ -133,8 +133,8 @@ static bool put_frame(struct trp_keeper *k, struct trp_command_stage *s, int fd,
 /* ---- the end of an attempt -------------------------------------------------------- */
 
 /* `framed`: the file may be put behind the stream. */
-static void settle(struct trp_keeper *k, struct trp_command_stage *s,
-                   const char *prefix, const char *suffix, bool framed)
+static void settle_log(struct trp_keeper *k, struct trp_command_stage *s,
+                       const char *prefix, const char *suffix, bool framed)
 {
     char path[4400];
     struct stat st;
@@ -159,11 +159,11 @@ void trp_logs_settle(struct trp_keeper *k, const struct trp_running *r)
                               r->number))
         return;
     bool framed = s->command.one_log && !r->gang;
-    settle(k, s, prefix, "out", framed);
-    settle(k, s, prefix, "err", framed);
+    settle_log(k, s, prefix, "out", framed);
+    settle_log(k, s, prefix, "err", framed);
     for (uint32_t i = 0; i < r->ranks; i++) {
         snprintf(rank, sizeof rank, "%s.%u", prefix, i);
-        settle(k, s, rank, "out", false);
-        settle(k, s, rank, "err", false);
+        settle_log(k, s, rank, "out", false);
+        settle_log(k, s, rank, "err", false);
     }
 }

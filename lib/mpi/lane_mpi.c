@@ -136,7 +136,7 @@ static int receive(struct trp_mpi_lane *l, MPI_Request *ret_request)
     return rc == MPI_SUCCESS ? 0 : TRP_ESYSTEM;
 }
 
-static int grow(void *array, size_t n, size_t size)
+static int grow_array(void *array, size_t n, size_t size)
 {
     void **at = (void **)array;
     void *grown = reallocarray(*at, n, size);
@@ -157,10 +157,10 @@ static int make_room(trp_channel *c)
     if (m->max == c->peers_max)
         return 0;
     uint32_t n = c->peers_max;
-    if (grow(&m->ripe, n, sizeof *m->ripe) < 0 ||
-        grow(&m->requests, n, sizeof *m->requests) < 0 ||
-        grow(&m->statuses, n, sizeof *m->statuses) < 0 ||
-        grow(&m->indices, n, sizeof *m->indices) < 0)
+    if (grow_array(&m->ripe, n, sizeof *m->ripe) < 0 ||
+        grow_array(&m->requests, n, sizeof *m->requests) < 0 ||
+        grow_array(&m->statuses, n, sizeof *m->statuses) < 0 ||
+        grow_array(&m->indices, n, sizeof *m->indices) < 0)
         return TRP_ENOMEM;
     m->max = n;
     return 0;

@@ -156,7 +156,7 @@ static bool await_end(struct trp_meeting *m)
     return p[0].revents != 0;
 }
 
-static void *watch(void *arg)
+static void *watch_meeting(void *arg)
 {
     struct trp_meeting *m = (struct trp_meeting *)arg;
     struct caught loop = {0};
@@ -186,7 +186,8 @@ static int start_thread(void *(*run)(void *), struct trp_meeting *m)
     return rc;
 }
 
-static int begin(struct trp_transport *t, const char *where, int socket, trp_error *err)
+static int start_meeting(struct trp_transport *t, const char *where, int socket,
+                         trp_error *err)
 {
     struct trp_meeting *m = (struct trp_meeting *)calloc(1, sizeof *m);
     if (!m)
@@ -203,7 +204,7 @@ static int begin(struct trp_transport *t, const char *where, int socket, trp_err
     snprintf(m->where, sizeof m->where, "%s", where);
     int rc = start_thread(meet, m);
     if (rc == 0 && m->accept)
-        rc = start_thread(watch, m);
+        rc = start_thread(watch_meeting, m);
     if (rc != 0) {
         t->abandoned = atomic_load(&m->users) > 1;
         let_go(m);
@@ -223,12 +224,12 @@ static int connect_admit(struct trp_transport *t, uint32_t executor, int socket,
     if (rc != MPI_SUCCESS)
         return trp_error_set(err, TRP_ESYSTEM, "MPI_Open_port: %s",
                              trp_mpi_text(rc, text));
-    return begin(t, t->where, socket, err);
+    return start_meeting(t, t->where, socket, err);
 }
 
 static int connect_join(struct trp_transport *t, const char *where, trp_error *err)
 {
-    return begin(t, where, -1, err);
+    return start_meeting(t, where, -1, err);
 }
 
 static int connect_met(struct trp_transport *t, struct trp_route *ret_route,

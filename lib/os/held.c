@@ -262,7 +262,7 @@ static void read_id(int fd, char id[TRP_HELD_ID])
         close(state);
 }
 
-static int add(const char *path, int fd, const char *id, trp_error *err)
+static int add_folder(const char *path, int fd, const char *id, trp_error *err)
 {
     for (size_t i = 0; i < FOLDERS; i++) {
         struct held *f = &folders[i];
@@ -312,7 +312,7 @@ int trp_held_folder(const char *path, const char *id, trp_error *err)
     if (code == 0) {
         read_id(fd, found);
         code = proves && strcmp(found, id) != 0 ? not_the_one(path, err)
-                                                : add(path, fd, found, err);
+                                                : add_folder(path, fd, found, err);
     }
     if (code < 0)
         close(fd);

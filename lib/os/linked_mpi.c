@@ -83,7 +83,7 @@ static enum trp_linked_mpi look_at_needed(int fd, const ElfW(Dyn) * d, size_t n,
     return TRP_LINKED_NONE;
 }
 
-static enum trp_linked_mpi look(int fd)
+static enum trp_linked_mpi look_in_file(int fd)
 {
     size_t n = 0, ndynamic = 0;
     uint64_t strings = UINT64_MAX;
@@ -111,7 +111,7 @@ enum trp_linked_mpi trp_linked_mpi(const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return TRP_LINKED_NONE;
-    enum trp_linked_mpi mpi = look(fd);
+    enum trp_linked_mpi mpi = look_in_file(fd);
     close(fd);
     return mpi;
 }

@@ -123,7 +123,7 @@ static void remove_entry(struct removal *m, const struct dirent *e)
 }
 
 /* The innermost folder has been read to its end: up one level. */
-static void leave(struct removal *m, int at)
+static void leave_folder(struct removal *m, int at)
 {
     m->depth--;
     closedir(m->dir[m->depth]);
@@ -139,7 +139,7 @@ static int walk(struct removal *m, int at, size_t *budget)
     while (m->depth && *budget) {
         struct dirent *e = readdir(m->dir[m->depth - 1]);
         if (!e)
-            leave(m, at);
+            leave_folder(m, at);
         else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
             --*budget;
             remove_entry(m, e);

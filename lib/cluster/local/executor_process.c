@@ -97,7 +97,7 @@ static void on_handle_closed(uv_handle_t *handle)
 }
 
 /* Out of the ledger; freed once its handles are closed. */
-static void forget(struct trp_local_executor *e)
+static void forget_executor(struct trp_local_executor *e)
 {
     struct trp_local *l = e->local;
     trp_local_discovery_stop(e);
@@ -115,7 +115,7 @@ static void tell_gone(struct trp_local_executor *e, const struct trp_gone *g)
 {
     struct trp_local *l = e->local;
     trp_executor_id id = {e->id};
-    forget(e);
+    forget_executor(e);
     trp_local_pump_soon(l);
     l->handler.gone(l->handler.context, id, g);
 }
@@ -501,7 +501,7 @@ void trp_local_executor_serve(struct trp_local_executor *e)
 
 void trp_local_executor_abandon(struct trp_local_executor *e)
 {
-    forget(e);
+    forget_executor(e);
 }
 
 bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
@@ -521,6 +521,6 @@ bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
         return false;
     if (e->cgroup[0] && !trp_cgroup_remove(e->cgroup))
         return false;
-    forget(e);
+    forget_executor(e);
     return true;
 }

@@ -103,7 +103,7 @@ static void sift_down(struct list *heap, struct trp_idle_item *x)
     put_item(heap, at, x);
 }
 
-static int append(struct list *l, struct trp_idle_item *x, enum place place)
+static int append_item(struct list *l, struct trp_idle_item *x, enum place place)
 {
     if (!TRP_ARRAY_GROW(l->v, l->n, l->cap))
         return TRP_ENOMEM;
@@ -143,7 +143,7 @@ static int update_deadline(trp_idle *m, struct trp_idle_item *x)
     if (due == INT64_MAX || x->place != NOWHERE)
         return 0;
     x->key = due;
-    if (append(&m->heap, x, IN_HEAP) < 0)
+    if (append_item(&m->heap, x, IN_HEAP) < 0)
         return TRP_ENOMEM;
     sift_up(&m->heap, x);
     return 0;
@@ -186,7 +186,7 @@ uint32_t trp_idle_expired(trp_idle *m, int64_t now_ns,
     while ((x = first(m)) && x->key <= now_ns) {
         take_out(m, x);
         m->sorted = false;
-        if (append(&m->expired, x, EXPIRED) < 0)
+        if (append_item(&m->expired, x, EXPIRED) < 0)
             break;
     }
     if (!m->sorted && m->expired.n) {

@@ -26,7 +26,7 @@ struct work {
     uint32_t kept_cap;
 };
 
-static uint32_t add(uint32_t a, uint32_t b)
+static uint32_t add_saturated(uint32_t a, uint32_t b)
 {
     return a > UINT32_MAX - b ? UINT32_MAX : a + b;
 }
@@ -87,7 +87,7 @@ static void add_chain(struct work *w, uint32_t stage, uint32_t chain)
     }
     for (uint32_t i = w->head[chain]; i != TRP_NONE; i = w->next[i]) {
         uint32_t k = w->kind[i];
-        w->load[k] = add(w->load[k], w->most[k]);
+        w->load[k] = add_saturated(w->load[k], w->most[k]);
         w->most[k] = 0;
     }
 }

@@ -14,8 +14,8 @@ static int by_order(const void *a, const void *b)
 }
 
 /* As many of `n` more as there is room for. */
-static uint32_t take(const struct trp_caps *caps, int64_t *used, struct trp_share *s,
-                     uint32_t n, uint32_t least)
+static uint32_t take_room(const struct trp_caps *caps, int64_t *used,
+                          struct trp_share *s, uint32_t n, uint32_t least)
 {
     uint32_t room = trp_caps_left(caps, used, s->cost, NULL);
     uint32_t got = n < room ? n : room;
@@ -31,7 +31,7 @@ void trp_shares_divide(const struct trp_caps *caps, struct trp_share *v, uint32_
     if (n > 1)
         qsort(v, n, sizeof(*v), by_order);
     for (uint32_t i = 0; i < n; i++)
-        v[i].share = take(caps, used, &v[i], v[i].work, v[i].least);
+        v[i].share = take_room(caps, used, &v[i], v[i].work, v[i].least);
     for (uint32_t i = 0; i < n; i++)
-        v[i].share += take(caps, used, &v[i], v[i].all - v[i].share, 0);
+        v[i].share += take_room(caps, used, &v[i], v[i].all - v[i].share, 0);
 }

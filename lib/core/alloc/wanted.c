@@ -196,7 +196,7 @@ static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
 }
 
 /* True: executors have changed hands. */
-static bool grow(struct trp_engine *e, struct trp_class *c)
+static bool ask_for_more(struct trp_engine *e, struct trp_class *c)
 {
     uint32_t want = trp_wanted_executors(e, c), have = c->live + c->requested;
     if (c->never || e->draining)
@@ -432,7 +432,7 @@ void trp_wanted_reconcile(struct trp_engine *e)
     if (!trp_yield_shares(e))
         return;
     for (uint32_t i = 0; i < e->nshares; i++)
-        moved |= grow(e, e->classes[e->shares[i].profile]);
+        moved |= ask_for_more(e, e->classes[e->shares[i].profile]);
     for (uint32_t i = 0; i < e->nclasses; i++)
         if (e->classes[i])
             shrink(e, e->classes[i]);

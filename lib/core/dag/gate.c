@@ -61,7 +61,7 @@ static bool lacks_slots(const struct trp_engine *e, const struct trp_stage *s)
     return s->ntasks > trp_barrier_slots(e, s->profile);
 }
 
-static void watch(struct trp_engine *e, struct trp_stage *s)
+static void watch_stage(struct trp_engine *e, struct trp_stage *s)
 {
     struct trp_stage **at = &e->dag.watched;
     s->gate_due = e->now + e->config.barrier.check_interval_ns;
@@ -77,7 +77,7 @@ void trp_gate_watch(struct trp_engine *e, struct trp_stage *s)
     if (!s->barrier || !e->config.fixed || s->gated || !waits(s))
         return;
     s->gate_failures = lacks_slots(e, s);
-    watch(e, s);
+    watch_stage(e, s);
 }
 
 void trp_gate_unwatch(struct trp_engine *e, struct trp_stage *s)
@@ -98,7 +98,7 @@ static void look_again(struct trp_engine *e, struct trp_stage *s)
         return;
     s->gate_failures = lacks_slots(e, s) ? s->gate_failures + 1 : 0;
     if (s->gate_failures <= e->config.barrier.check_max_failures) {
-        watch(e, s);
+        watch_stage(e, s);
         return;
     }
     trp_gate_check(e, s->name, s->profile, s->ntasks, &text);

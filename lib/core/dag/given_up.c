@@ -33,7 +33,7 @@ bool trp_stage_lost_too_many(const struct trp_stage *s)
 }
 
 /* Notes that a task which was not over is lost. */
-static bool note(struct trp_engine *e, struct trp_stage *s, uint32_t task)
+static bool note_task(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
     if (trp_bit_put(s->bits, task))
         return false;
@@ -48,8 +48,8 @@ static bool note(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 }
 
 /* `parent` NULL: it has failed for good. */
-static void tell(struct trp_engine *e, const struct trp_stage *s, uint32_t task,
-                 const struct trp_stage *parent)
+static void tell_given_up(struct trp_engine *e, const struct trp_stage *s,
+                          uint32_t task, const struct trp_stage *parent)
 {
     struct trp_action *act = trp_action_add(e, TRP_ACTION_TASK_GIVEN_UP);
     act->given_up.stage = s->id;
@@ -120,12 +120,12 @@ static struct trp_stage *skip(struct trp_engine *e, const struct trp_stage_link 
         return list;
     if (c->is_map)
         trp_stage_fail_for_losses(e, c);
-    if (c->is_map || !note(e, c, task))
+    if (c->is_map || !note_task(e, c, task))
         return list;
     c->skipped++;
     if (c->set)
         trp_set_skip(c->set, task);
-    tell(e, c, task, l->parent);
+    tell_given_up(e, c, task, l->parent);
     c->lost_next = list;
     return c;
 }
@@ -152,15 +152,16 @@ void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task
 {
     if (s->state == TRP_STAGE_ENDED)
         return;
-    tell(e, s, task, NULL);
-    if (!s->is_map && trp_stage_may_lose(e, s, s->given_up + 1) && note(e, s, task))
+    tell_given_up(e, s, task, NULL);
+    if (!s->is_map && trp_stage_may_lose(e, s, s->given_up + 1) &&
+        note_task(e, s, task))
         lose(e, s, task);
 }
 
 void trp_stage_lose_rest(struct trp_engine *e, struct trp_stage *s)
 {
     for (uint32_t i = 0; s->bits && !s->is_map && i < s->ntasks; i++)
-        if (note(e, s, i))
+        if (note_task(e, s, i))
             lose(e, s, i);
 }
 
@@ -182,7 +183,7 @@ void trp_stage_inherit_losses(struct trp_engine *e, struct trp_stage *s)
         any =
             any || (s->parents[i].edge == TRP_EDGE_EACH && s->parents[i].parent->lost);
     for (uint32_t i = 0; any && i < s->ntasks; i++)
-        if (loser(s, i) && (s->is_map || note(e, s, i))) {
+        if (loser(s, i) && (s->is_map || note_task(e, s, i))) {
             s->skipped += !s->is_map;
             s->untold = true;
         }
@@ -195,6 +196,6 @@ void trp_stage_tell_inherited(struct trp_engine *e, struct trp_stage *s)
     s->untold = false;
     for (uint32_t i = 0; s->lost && i < s->ntasks; i++)
         if (trp_bit(s->lost, i))
-            tell(e, s, i, loser(s, i));
+            tell_given_up(e, s, i, loser(s, i));
     look_after(e, s);
 }

@@ -151,7 +151,7 @@ int trp_graph_add(struct trp_graph *g, const struct trp_dataset_spec *spec,
 
 /* Notes what one dataset of the chain brings, and puts its narrow parents on the stack,
  * the first on top. */
-static bool visit(struct trp_graph *g, uint32_t dataset)
+static bool visit_dataset(struct trp_graph *g, uint32_t dataset)
 {
     const struct trp_dataset *d = &g->v[dataset];
     if (!trp_stack_push(&g->chain, dataset))
@@ -196,7 +196,7 @@ static bool walk(struct trp_graph *g, uint32_t dataset, bool stop_at_cached)
         d->seen = g->walk;
         if (stop_at_cached && d->ncached == d->partitions)
             continue;
-        if (!visit(g, at))
+        if (!visit_dataset(g, at))
             return false;
     }
     return true;

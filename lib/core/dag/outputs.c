@@ -180,7 +180,7 @@ static struct place *place_of(trp_map_outputs *o, struct trp_output_place at)
     return p;
 }
 
-static void leave(trp_map_outputs *o, struct output *out)
+static void leave_place(trp_map_outputs *o, struct output *out)
 {
     struct place *p = out->place;
     if (!p)
@@ -211,7 +211,7 @@ static void enter(trp_map_outputs *o, struct output *out, struct place *p)
 static void empty_place(trp_map_outputs *o, struct place *p)
 {
     while (p->first)
-        leave(o, p->first);
+        leave_place(o, p->first);
 }
 
 /* ---- sizes ---- */
@@ -290,7 +290,7 @@ int trp_map_outputs_add(trp_map_outputs *o, uint32_t shuffle, uint32_t map,
     struct place *p = place_of(o, place);
     if (!p || !take_sizes(o, out, sizes, nsizes))
         return TRP_ENOMEM;
-    leave(o, out);
+    leave_place(o, out);
     enter(o, out, p);
     out->id = id;
     out->was_there = true;
@@ -308,7 +308,7 @@ int trp_map_outputs_move(trp_map_outputs *o, uint32_t shuffle, uint32_t map,
     struct place *p = place_of(o, to);
     if (!p)
         return TRP_ENOMEM;
-    leave(o, out);
+    leave_place(o, out);
     enter(o, out, p);
     return 0;
 }
@@ -319,7 +319,7 @@ void trp_map_outputs_drop(trp_map_outputs *o, uint32_t shuffle, uint32_t map,
     struct output *out = output_of(o, shuffle, map);
     if (out && out->place && out->place->at.executor == place.executor &&
         out->place->at.host == place.host)
-        leave(o, out);
+        leave_place(o, out);
     o->epoch++;
 }
 
@@ -327,7 +327,7 @@ void trp_map_outputs_drop_all(trp_map_outputs *o, uint32_t shuffle)
 {
     struct shuffle *s = shuffle_of(o, shuffle);
     for (uint32_t i = 0; s && s->available && i < s->maps; i++)
-        leave(o, &s->outputs[i]);
+        leave_place(o, &s->outputs[i]);
     o->epoch++;
 }
 
@@ -353,7 +353,7 @@ void trp_map_outputs_unregister(trp_map_outputs *o, uint32_t shuffle)
     if (!s)
         return;
     for (uint32_t i = 0; i < s->maps; i++)
-        leave(o, &s->outputs[i]);
+        leave_place(o, &s->outputs[i]);
     shuffle_free(s);
     o->shuffles[shuffle] = NULL;
 }

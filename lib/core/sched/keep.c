@@ -65,7 +65,7 @@ void trp_keep_recall(struct trp_engine *e, const struct trp_task_set *s)
         }
 }
 
-static void forget(struct trp_class *c)
+static void forget_kept(struct trp_class *c)
 {
     c->keep_for = NULL;
     c->keep_due = INT64_MAX;
@@ -99,7 +99,7 @@ TRP_RARE void trp_keep_check(struct trp_engine *e)
             (c->keep_for->pending == c->keep_for->ntasks &&
              could_start(e, c->keep_for)))
             continue;
-        forget(c);
+        forget_kept(c);
         trp_round_full(e, c);
     }
 }
@@ -108,7 +108,7 @@ TRP_RARE void trp_keep_gone(struct trp_engine *e, struct trp_task_set *s)
 {
     if (s->class->keep_for != s)
         return;
-    forget(s->class);
+    forget_kept(s->class);
     e->offer_all = true;
 }
 
@@ -144,7 +144,7 @@ TRP_RARE void trp_keep_time(struct trp_engine *e)
     for (uint32_t i = 0; i < e->nclasses; i++) {
         struct trp_class *c = e->classes[i];
         if (c && c->keep_due <= e->now) {
-            forget(c);
+            forget_kept(c);
             c->keep_over = true;
             trp_round_full(e, c);
             c->keep_over = false;

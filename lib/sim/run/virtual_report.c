@@ -158,9 +158,9 @@ static int print_run(const struct trp_virtual_play *p, FILE *out, trp_error *err
 
 /* ---- JSON ---- */
 
-static void append(struct trp_buf *b, const char *fmt, ...)
+static void append_text(struct trp_buf *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-static void append(struct trp_buf *b, const char *fmt, ...)
+static void append_text(struct trp_buf *b, const char *fmt, ...)
 {
     char text[256];
     va_list args;
@@ -174,78 +174,78 @@ static void append(struct trp_buf *b, const char *fmt, ...)
 static void put_time(struct trp_buf *b, const char *name, int64_t ns)
 {
     if (ns < 0)
-        append(b, ", \"%s\": null", name);
+        append_text(b, ", \"%s\": null", name);
     else
-        append(b, ", \"%s\": %lld.%09lld", name, (long long)(ns / 1000000000),
-               (long long)(ns % 1000000000));
+        append_text(b, ", \"%s\": %lld.%09lld", name, (long long)(ns / 1000000000),
+                    (long long)(ns % 1000000000));
 }
 
 static void put_amounts(struct trp_buf *b, const char *name,
                         const struct trp_virtual_result *r,
                         const struct trp_sim_amounts *a)
 {
-    append(b, ", \"%s\": {\"nodes\": %.6f, \"cores\": %.6f, \"devices\": {", name,
-           a->nodes / 3600, a->cores / 3600);
+    append_text(b, ", \"%s\": {\"nodes\": %.6f, \"cores\": %.6f, \"devices\": {", name,
+                a->nodes / 3600, a->cores / 3600);
     for (uint32_t d = 0; d < r->ndevices; d++) {
-        append(b, d ? ", " : "");
+        append_text(b, d ? ", " : "");
         trp_json_text(b, r->devices[d]);
-        append(b, ": %.6f", a->devices[d] / 3600);
+        append_text(b, ": %.6f", a->devices[d] / 3600);
     }
-    append(b, "}}");
+    append_text(b, "}}");
 }
 
 static void put_stage(struct trp_buf *b, const struct trp_virtual_result *r,
                       const struct trp_virtual_stage *s)
 {
-    append(b, "{\"name\": ");
+    append_text(b, "{\"name\": ");
     trp_json_text(b, s->name);
-    append(b, ", \"profile\": ");
+    append_text(b, ", \"profile\": ");
     trp_json_text(b, s->profile);
-    append(b, ", \"outcome\": \"%s\", \"tasks\": %u, \"ranks\": %u",
-           trp_outcome_name(s->outcome), s->ntasks, s->ranks);
+    append_text(b, ", \"outcome\": \"%s\", \"tasks\": %u, \"ranks\": %u",
+                trp_outcome_name(s->outcome), s->ntasks, s->ranks);
     put_time(b, "ready", s->ready);
     put_time(b, "first", s->first);
     put_time(b, "end", s->end);
     put_time(b, "queue_wait", between(s->ready, s->first));
     put_time(b, "run", between(s->first, s->end));
-    append(b, ", \"task_wait_mean\": %.6f, \"attempts\": %llu, \"failures\": %llu",
-           mean_wait(s), (unsigned long long)s->attempts,
-           (unsigned long long)s->failures);
-    append(b, ", \"task\": {\"median\": %.6f, \"p95\": %.6f, \"max\": %.6f}",
-           (double)trp_durations_quantile(&s->ran, 500) / 1e9,
-           (double)trp_durations_quantile(&s->ran, 950) / 1e9,
-           (double)trp_durations_quantile(&s->ran, 1000) / 1e9);
+    append_text(b, ", \"task_wait_mean\": %.6f, \"attempts\": %llu, \"failures\": %llu",
+                mean_wait(s), (unsigned long long)s->attempts,
+                (unsigned long long)s->failures);
+    append_text(b, ", \"task\": {\"median\": %.6f, \"p95\": %.6f, \"max\": %.6f}",
+                (double)trp_durations_quantile(&s->ran, 500) / 1e9,
+                (double)trp_durations_quantile(&s->ran, 950) / 1e9,
+                (double)trp_durations_quantile(&s->ran, 1000) / 1e9);
     put_amounts(b, "held", r, &s->held);
     put_amounts(b, "used", r, &s->used);
-    append(b, ", \"why\": ");
+    append_text(b, ", \"why\": ");
     if (s->why && *s->why)
         trp_json_text(b, s->why);
     else
-        append(b, "null");
-    append(b, "}");
+        append_text(b, "null");
+    append_text(b, "}");
 }
 
 static void put_run(struct trp_buf *b, const struct trp_virtual_play *p, bool stages)
 {
     const struct trp_virtual_result *r = &p->result;
-    append(b, "{\"policy\": \"%s\", \"outcome\": \"%s\", \"seed\": %llu", p->policy,
-           trp_outcome_name(r->outcome), (unsigned long long)p->seed);
+    append_text(b, "{\"policy\": \"%s\", \"outcome\": \"%s\", \"seed\": %llu",
+                p->policy, trp_outcome_name(r->outcome), (unsigned long long)p->seed);
     put_time(b, "makespan", r->makespan);
     put_time(b, "start", r->start);
-    append(b,
-           ", \"jobs\": %u, \"tasks\": %llu, \"executors\": {\"started\": %u, "
-           "\"most\": %u, \"lost\": %u}",
-           r->jobs, (unsigned long long)r->tasks, r->executors, r->most_executors,
-           r->lost);
+    append_text(b,
+                ", \"jobs\": %u, \"tasks\": %llu, \"executors\": {\"started\": %u, "
+                "\"most\": %u, \"lost\": %u}",
+                r->jobs, (unsigned long long)r->tasks, r->executors, r->most_executors,
+                r->lost);
     put_amounts(b, "held", r, &r->held);
     put_amounts(b, "used", r, &r->used);
     if (stages)
-        append(b, ", \"stages\": [");
+        append_text(b, ", \"stages\": [");
     for (uint32_t i = 0; i < r->nstages && stages; i++) {
-        append(b, i ? ",\n  " : "\n  ");
+        append_text(b, i ? ",\n  " : "\n  ");
         put_stage(b, r, &r->stages[i]);
     }
-    append(b, stages ? "]}" : "}");
+    append_text(b, stages ? "]}" : "}");
 }
 
 static int print_buffer(struct trp_buf *b, FILE *out, trp_error *err)
@@ -285,11 +285,11 @@ int trp_virtual_compare(const struct trp_virtual_play *v, uint32_t n, bool json,
     };
     char group[2 + TRP_PROFILE_RESOURCES][TRP_RESOURCE_NAME_MAX + 8];
     for (uint32_t i = 0; i < n && json; i++) {
-        append(&b, i ? ",\n  " : "{\"runs\": [\n  ");
+        append_text(&b, i ? ",\n  " : "{\"runs\": [\n  ");
         put_run(&b, &v[i], false);
     }
     if (json) {
-        append(&b, "]}");
+        append_text(&b, "]}");
         return print_buffer(&b, out, err);
     }
     trp_table *t =

@@ -228,8 +228,8 @@ static void on_asked(void *context, const struct trp_slurm_end *end)
     trp_slurm_pump_soon(s);
 }
 
-static bool ask(struct trp_slurm *s, struct trp_slurm_kind_jobs *w, uint32_t count,
-                bool queued)
+static bool ask_job(struct trp_slurm *s, struct trp_slurm_kind_jobs *w, uint32_t count,
+                    bool queued)
 {
     trp_error err;
     struct trp_slurm_job *j = trp_additional_add(s, w, count, queued);
@@ -385,7 +385,8 @@ int64_t trp_additional_ask(struct trp_slurm *s, struct trp_slurm_request_kind *k
         bool done = false;
         if (step.what == TRP_ACQUIRE_NOW || step.what == TRP_ACQUIRE_QUEUE)
             /* A gang is one request of all its ranks: one a job. */
-            done = ask(s, w, w->ranks ? 1 : step.count, step.what == TRP_ACQUIRE_QUEUE);
+            done = ask_job(s, w, w->ranks ? 1 : step.count,
+                           step.what == TRP_ACQUIRE_QUEUE);
         else if (step.what == TRP_ACQUIRE_CANCEL)
             done = cancel(s, w, step.count);
         if (!done) {

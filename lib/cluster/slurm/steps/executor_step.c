@@ -116,7 +116,7 @@ static void close_handles(struct trp_slurm_executor *e)
 }
 
 /* Out of the ledger; freed once its handles are closed. */
-static void forget(struct trp_slurm_executor *e)
+static void forget_executor(struct trp_slurm_executor *e)
 {
     struct trp_slurm *s = e->slurm;
     HASH_DEL(s->executors, e);
@@ -154,7 +154,7 @@ static void tell_gone(struct trp_slurm_executor *e, const struct trp_gone *g)
 {
     struct trp_slurm *s = e->slurm;
     trp_executor_id id = {e->id};
-    forget(e);
+    forget_executor(e);
     trp_slurm_pump_soon(s);
     s->handler.gone(s->handler.context, id, g);
 }
@@ -316,7 +316,7 @@ bool trp_slurm_executor_close(struct trp_slurm_executor *e, unsigned blow)
             return false;
     }
     hear_end(e);
-    forget(e);
+    forget_executor(e);
     return true;
 }
 

@@ -63,7 +63,7 @@ static void note_used(const char *spec)
     fclose(f);
 }
 
-static void note(const char *spec, const int *status)
+static void note_status(const char *spec, const int *status)
 {
     if (!status)
         return;
@@ -74,5 +74,5 @@ static void note(const char *spec, const int *status)
 
 int trp_slurm_rank_main(int argc, char **argv)
 {
-    return trp_gang_keep_rank(argc, argv, note);
+    return trp_gang_keep_rank(argc, argv, note_status);
 }
