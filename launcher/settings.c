@@ -151,7 +151,7 @@ static int read_included(void *context, const char *file, char **ret_text,
     } else {
         path = r->q->cwd ? trp_path_join(r->q->cwd, file) : strdup(file);
     }
-    if (!path || !TRP_ARRAY_GROW(s->included, s->nincluded, s->included_room)) {
+    if (!path || !TRP_ARRAY_GROW(s->included, s->nincluded, s->included_capacity)) {
         free(path);
         return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
     }

@@ -45,7 +45,7 @@ struct trp_settings {
     char *text;                 /* its bytes, as read */
     size_t text_size;
     struct trp_included_text *included; /* in the order in which they were read */
-    uint32_t nincluded, included_room;
+    uint32_t nincluded, included_capacity;
 };
 
 /* The options that make a request, for tables of options (args.h) … */

@@ -75,9 +75,9 @@ static bool get_ranges(struct trp_wide_plan *p)
     const struct trp_shuffle_order order = trp_wide_order(p, &none);
     bool numbers = order.keys != TRP_KEYS_BYTES;
     struct trp_view v = trp_view_of(p->bounds.data, p->bounds.size);
-    uint32_t room = 0;
+    uint32_t capacity = 0;
     while (v.at < v.end) {
-        if (!TRP_ARRAY_GROW(p->ranges, p->nranges, room))
+        if (!TRP_ARRAY_GROW(p->ranges, p->nranges, capacity))
             return false;
         struct trp_wide_key *key = &p->ranges[p->nranges++];
         key->data = trp_get_bytes(&v, &key->size);

@@ -39,7 +39,7 @@ struct trp_racks {
     bool has_pattern;
     struct trp_conf_arena arena;
     struct entry *v;
-    uint32_t n, room;
+    uint32_t n, capacity;
 };
 
 /* ---- patterns ---- */
@@ -166,7 +166,7 @@ static int add_host(struct reading *d, const char *at, const char *host,
     trp_racks *r = d->r;
     if (r->n == TRP_RACKS_HOSTS)
         return wrong(d, at, "more than 1000000 hosts; use racks: {pattern: …}");
-    char *copy = TRP_ARRAY_GROW(r->v, r->n, r->room)
+    char *copy = TRP_ARRAY_GROW(r->v, r->n, r->capacity)
                      ? trp_conf_arena_text(&r->arena, host, strlen(host))
                      : NULL;
     if (!copy)

@@ -42,7 +42,7 @@ static uint32_t half_signs(unsigned char c)
 
 static bool add_line(struct trp_yaml_text *t, size_t offset)
 {
-    if (!TRP_ARRAY_GROW(t->lines, t->nlines, t->room))
+    if (!TRP_ARRAY_GROW(t->lines, t->nlines, t->capacity))
         return false;
     t->lines[t->nlines++] = offset;
     return true;

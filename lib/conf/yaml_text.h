@@ -14,7 +14,7 @@ struct trp_yaml_text {
     const char *data; /* NUL-terminated, borrowed */
     size_t size;
     size_t *lines; /* offset of each line's first byte */
-    uint32_t nlines, room;
+    uint32_t nlines, capacity;
     size_t last; /* the offset asked for last, and its column */
     uint32_t last_line, last_column;
 };

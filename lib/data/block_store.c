@@ -38,7 +38,7 @@ struct block {
     uint32_t refs, readers;
     bool there, moving;
     struct chunk *chunks;
-    uint32_t n, room;
+    uint32_t n, capacity;
     uint64_t memory, disk;
 };
 
@@ -50,9 +50,9 @@ struct trp_block_store {
     struct block *blocks, *oldest, *newest;
     uint64_t pool, used, borrowed;
     uint32_t *dropped; /* datasets, in order */
-    uint32_t ndropped, dropped_room;
+    uint32_t ndropped, dropped_capacity;
     struct trp_block_update *updates;
-    uint32_t nupdates, updates_room;
+    uint32_t nupdates, updates_capacity;
     int problem;
 };
 
@@ -68,7 +68,7 @@ struct trp_block_reader {
     struct block *block;
     uint32_t next;
     uint8_t *buffer;
-    size_t room;
+    size_t capacity;
 };
 
 trp_block_store *trp_block_store_new(int (*folder)(void *context), void *context)
@@ -128,7 +128,7 @@ static void list_append(trp_block_store *s, struct block *b)
 static void note_update(trp_block_store *s, const struct block *b, uint64_t attempt)
 {
     atomic_store(&s->news, true);
-    if (!TRP_ARRAY_GROW(s->updates, s->nupdates, s->updates_room))
+    if (!TRP_ARRAY_GROW(s->updates, s->nupdates, s->updates_capacity))
         return;
     s->updates[s->nupdates++] =
         (struct trp_block_update){.key = b->key,
@@ -423,15 +423,15 @@ static int overflow(trp_block_writer *w)
 static int put(trp_block_writer *w, const struct chunk *c, struct chunk *ret)
 {
     trp_block_store *s = w->store;
-    bool room = false;
+    bool fits = false;
     int rc = 0;
     *ret = *c;
     if (!w->to_disk) {
         lock(s);
-        room = take_memory(s, w, c->size);
+        fits = take_memory(s, w, c->size);
         unlock(s);
     }
-    if (room)
+    if (fits)
         return 0;
     if (!(w->block->level & TRP_BLOCK_DISK))
         return ENOBUFS;
@@ -450,7 +450,7 @@ bool trp_block_put(trp_block_writer *w, uint8_t *take_chunk, size_t size)
         return false;
     }
     struct block *b = w->block;
-    int rc = TRP_ARRAY_GROW(b->chunks, b->n, b->room) ? put(w, &c, &kept) : ENOMEM;
+    int rc = TRP_ARRAY_GROW(b->chunks, b->n, b->capacity) ? put(w, &c, &kept) : ENOMEM;
     if (rc) {
         free(take_chunk);
         give_up(w, rc == ENOBUFS || rc == ENOMEM ? 0 : rc);
@@ -498,7 +498,7 @@ void trp_block_drop(trp_block_store *s, uint32_t dataset)
 {
     lock(s);
     if (!is_dropped(s, dataset) &&
-        TRP_ARRAY_GROW(s->dropped, s->ndropped, s->dropped_room)) {
+        TRP_ARRAY_GROW(s->dropped, s->ndropped, s->dropped_capacity)) {
         uint32_t at = s->ndropped++;
         for (; at > 0 && s->dropped[at - 1] > dataset; at--)
             s->dropped[at] = s->dropped[at - 1];
@@ -525,10 +525,10 @@ void trp_block_drop(trp_block_store *s, uint32_t dataset)
 /* Reads a chunk into the reader's buffer and checks it. */
 static bool read_chunk(trp_block_reader *r, const struct chunk *c)
 {
-    if (c->size > r->room) {
+    if (c->size > r->capacity) {
         free(r->buffer);
         r->buffer = malloc(c->size);
-        r->room = r->buffer ? c->size : 0;
+        r->capacity = r->buffer ? c->size : 0;
     }
     return r->buffer &&
            trp_block_disk_read(&r->store->disk, c->at, r->buffer, c->size) &&
@@ -614,7 +614,7 @@ struct trp_block_update *trp_block_store_updates(trp_block_store *s, uint32_t *r
     *ret_n = s->nupdates;
     if (v) {
         s->updates = NULL;
-        s->nupdates = s->updates_room = 0;
+        s->nupdates = s->updates_capacity = 0;
     }
     unlock(s);
     return v;

@@ -35,7 +35,7 @@ struct trp_part_reader {
     uint32_t partition;
     uint64_t chunks;
     uint8_t *data;
-    size_t room;
+    size_t capacity;
     char name[NAME];
 };
 
@@ -253,10 +253,10 @@ static int take_chunk(trp_part_reader *r, size_t size, uint64_t checksum, uint64
 {
     if (size > TRP_PART_CHUNK_MAX)
         return damaged(r, err);
-    if (size > r->room) {
+    if (size > r->capacity) {
         free(r->data);
         r->data = malloc(size);
-        r->room = r->data ? size : 0;
+        r->capacity = r->data ? size : 0;
         if (!r->data)
             return trp_error_set(err, TRP_ENOMEM, "out of memory");
     }

@@ -65,7 +65,7 @@ static struct trp_account_sum *sum_of(struct trp_account *a, const char *profile
     for (uint32_t i = 0; i < a->nprofiles; i++)
         if (strcmp(a->profiles[i].profile, profile) == 0)
             return &a->profiles[i];
-    if (!TRP_ARRAY_GROW(a->profiles, a->nprofiles, a->profiles_room))
+    if (!TRP_ARRAY_GROW(a->profiles, a->nprofiles, a->profiles_capacity))
         return NULL;
     a->profiles[a->nprofiles] = (struct trp_account_sum){.profile = profile};
     return &a->profiles[a->nprofiles++];
@@ -85,7 +85,7 @@ static int compare_step(struct trp_account *a, const struct trp_run_record *ours
                                             1e-9};
     if (step.slurm && !trp_sacct_is_over(step.slurm))
         step.slurm = NULL;
-    if (!TRP_ARRAY_GROW(a->steps, a->nsteps, a->room))
+    if (!TRP_ARRAY_GROW(a->steps, a->nsteps, a->capacity))
         return TRP_ENOMEM;
     if (step.slurm) {
         struct trp_account_sum *sum = sum_of(a, trp_run_step_profile(ours, s));

@@ -37,9 +37,9 @@ struct trp_account_sum {
 
 struct trp_account {
     struct trp_account_step *steps;
-    uint32_t nsteps, room;
+    uint32_t nsteps, capacity;
     struct trp_account_sum *profiles; /* in the order of their first steps */
-    uint32_t nprofiles, profiles_room;
+    uint32_t nprofiles, profiles_capacity;
     struct trp_account_sum total;
     double job_held;  /* Slurm's core-seconds of the jobs as a whole */
     uint32_t open;    /* steps left out: the log does not tell their end */

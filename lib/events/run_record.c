@@ -67,7 +67,7 @@ static int on_log_start(void *context, const json_t *event)
     struct trp_record_reader *r = context;
     (void)event;
     struct trp_run_record *new = calloc(1, sizeof *new);
-    if (!new || !TRP_ARRAY_GROW(r->all->v, r->all->n, r->all->room)) {
+    if (!new || !TRP_ARRAY_GROW(r->all->v, r->all->n, r->all->capacity)) {
         free(new);
         return TRP_ENOMEM;
     }
@@ -178,7 +178,7 @@ static int on_profile(struct trp_record_reader *r, const json_t *event)
     else /* Spark's have none */
         snprintf(p.name, sizeof p.name, "%u", p.id.n);
     uint32_t n = p.id.n + 1;
-    if (!TRP_ARRAY_RESERVE(r->profiles, r->profiles_room, n))
+    if (!TRP_ARRAY_RESERVE(r->profiles, r->profiles_capacity, n))
         return TRP_ENOMEM;
     while (r->nprofiles < n)
         r->profiles[r->nprofiles++] = (struct trp_resource_profile){.slots = 0};
@@ -305,7 +305,7 @@ static int on_task_given_up(struct trp_record_reader *r, const json_t *event)
         return TRP_EINVAL;
     trp_record_id(json_object_get(event, "Failures"), TRP_NONE, &t.failures);
     struct trp_stage_statistics *s = trp_statistics_stage(&now->statistics, t.stage);
-    if (!s || !TRP_ARRAY_GROW(now->given_up, now->ngiven_up, now->given_up_room))
+    if (!s || !TRP_ARRAY_GROW(now->given_up, now->ngiven_up, now->given_up_capacity))
         return TRP_ENOMEM;
     trp_statistics_given_up(s, parent != NULL);
     bool good = copy_text(event, "Item", &t.item) &&
@@ -402,7 +402,7 @@ static int add_job(struct trp_run_record *now, uint32_t job, bool additional)
     for (uint32_t i = 0; i < now->njobs; i++)
         if (now->jobs[i].id == job)
             return 0;
-    if (!TRP_ARRAY_GROW(now->jobs, now->njobs, now->jobs_room))
+    if (!TRP_ARRAY_GROW(now->jobs, now->njobs, now->jobs_capacity))
         return TRP_ENOMEM;
     now->jobs[now->njobs++] = (struct trp_run_job){job, additional};
     return 0;
@@ -433,7 +433,7 @@ struct trp_run_step *trp_record_step(const struct trp_record_reader *r, bool gan
 
 static bool note_step(struct trp_record_reader *r, uint32_t executor, uint32_t step)
 {
-    if (!TRP_ARRAY_GROW(r->step_of, executor, r->step_of_room))
+    if (!TRP_ARRAY_GROW(r->step_of, executor, r->step_of_capacity))
         return false;
     while (r->nstep_of <= executor)
         r->step_of[r->nstep_of++] = 0;
@@ -463,7 +463,7 @@ static int on_slurm_step(struct trp_record_reader *r, const json_t *event)
         s->told = at;
         return 0;
     }
-    if (!TRP_ARRAY_GROW(now->steps, now->nsteps, now->steps_room))
+    if (!TRP_ARRAY_GROW(now->steps, now->nsteps, now->steps_capacity))
         return TRP_ENOMEM;
     char *copy = strdup(name);
     if (!copy || (!task && !note_step(r, id, now->nsteps + 1))) {

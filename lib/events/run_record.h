@@ -55,12 +55,12 @@ struct trp_run_record {
     uint32_t nsteps;
     struct trp_run_given_up *given_up; /* in the order in which they were */
     uint32_t ngiven_up;
-    uint32_t jobs_room, steps_room, given_up_room;
+    uint32_t jobs_capacity, steps_capacity, given_up_capacity;
 };
 
 struct trp_run_records {
     struct trp_run_record **v;
-    uint32_t n, room;
+    uint32_t n, capacity;
 };
 
 /* TRP_EINVAL with FILE:LINE: not an event log, or it has no start of a run. After a

@@ -9,9 +9,9 @@ struct trp_record_reader {
     struct trp_run_records *all;
     struct trp_run_record *now;            /* the last of them; NULL before the first */
     struct trp_resource_profile *profiles; /* of it, by id; slots 0: not heard of */
-    uint32_t nprofiles, profiles_room;
+    uint32_t nprofiles, profiles_capacity;
     uint32_t *step_of; /* by executor: the number of its step, from 1; 0: none */
-    uint32_t nstep_of, step_of_room;
+    uint32_t nstep_of, step_of_capacity;
 };
 
 /* A whole number from 0, less than `below`. */

@@ -247,7 +247,7 @@ int trp_run_folder_list(const char *runs, struct trp_run_view **ret, uint32_t *r
 {
     DIR *d;
     struct trp_run_view *v = NULL, one;
-    uint32_t n = 0, room = 0;
+    uint32_t n = 0, capacity = 0;
     *ret = NULL;
     *ret_n = 0;
     int code = open_runs(runs, &d, err);
@@ -256,7 +256,7 @@ int trp_run_folder_list(const char *runs, struct trp_run_view **ret, uint32_t *r
     for (const struct dirent *e; code == 0 && (e = readdir(d));) {
         if (!view_of(runs, e->d_name, &one))
             continue;
-        if (TRP_ARRAY_GROW(v, n, room)) {
+        if (TRP_ARRAY_GROW(v, n, capacity)) {
             v[n++] = one;
             continue;
         }

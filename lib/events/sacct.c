@@ -157,7 +157,7 @@ static int read_row(char *line, unsigned number, struct trp_sacct *s, trp_error 
     field[STATE][strcspn(field[STATE], " +")] = '\0';
     r.state = strdup(field[STATE]);
     r.name = strdup(field[NAME]);
-    if (!r.state || !r.name || !TRP_ARRAY_GROW(s->rows, s->n, s->room)) {
+    if (!r.state || !r.name || !TRP_ARRAY_GROW(s->rows, s->n, s->capacity)) {
         free(r.state);
         free(r.name);
         return trp_error_set(err, TRP_ENOMEM, "out of memory");

@@ -37,7 +37,7 @@ struct trp_sacct_row {
 
 struct trp_sacct {
     struct trp_sacct_row *rows;
-    uint32_t n, room;
+    uint32_t n, capacity;
 };
 
 /* TRP_EINVAL: "line 3 of sacct's: … in …". After a failure there is nothing to free. */

@@ -188,7 +188,7 @@ int trp_statistics_executor_added(struct trp_statistics *s, trp_executor_id e,
                                           .since = at,
                                           .host = host,
                                           .uses = x->uses,
-                                          .uses_room = x->uses_room};
+                                          .uses_capacity = x->uses_capacity};
     return 0;
 }
 
@@ -239,7 +239,7 @@ int trp_statistics_ran_on(struct trp_statistics *s, trp_stage_id stage,
         return x && p ? TRP_ENOMEM : 0;
     while (i < x->nuses && x->uses[i].stage.n != stage.n)
         i++;
-    if (!TRP_ARRAY_GROW(x->uses, i, x->uses_room))
+    if (!TRP_ARRAY_GROW(x->uses, i, x->uses_capacity))
         return TRP_ENOMEM;
     if (i == x->nuses)
         x->uses[x->nuses++] = (struct trp_executor_use){.stage = stage};
@@ -361,7 +361,7 @@ int trp_statistics_accumulated(struct trp_statistics *s,
         at++;
     if (at == s->naccumulated) {
         char *copy = strdup(name);
-        if (!copy || !TRP_ARRAY_GROW(s->accumulated, at, s->accumulated_room)) {
+        if (!copy || !TRP_ARRAY_GROW(s->accumulated, at, s->accumulated_capacity)) {
             free(copy);
             return TRP_ENOMEM;
         }
@@ -373,7 +373,7 @@ int trp_statistics_accumulated(struct trp_statistics *s,
         k++;
     if (k < stage->naccumulated)
         return 0;
-    if (!TRP_ARRAY_GROW(stage->accumulated, k, stage->accumulated_room))
+    if (!TRP_ARRAY_GROW(stage->accumulated, k, stage->accumulated_capacity))
         return TRP_ENOMEM;
     stage->accumulated[stage->naccumulated++] = at;
     return 0;

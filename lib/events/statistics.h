@@ -88,7 +88,7 @@ struct trp_stage_statistics {
     double cpu;                     /* seconds of CPU time, as measured */
     struct trp_data_bytes data;
     uint32_t *accumulated; /* places in that of the run: its tasks added to them */
-    uint32_t naccumulated, accumulated_room;
+    uint32_t naccumulated, accumulated_capacity;
     struct trp_seconds *held, *used;
     bool runs;           /* submitted, and not ended */
     double nodes_before; /* `node_share` of the run when that began */
@@ -115,7 +115,7 @@ struct trp_executor_statistics {
         trp_stage_id stage;
         struct trp_seconds used;
     } * uses; /* … attempts that have ended by now used this */
-    uint32_t nuses, uses_room;
+    uint32_t nuses, uses_capacity;
     const char *host; /* for the log; interned */
 };
 
@@ -132,7 +132,7 @@ struct trp_statistics {
     uint32_t nodes;          /* held now, */
     int64_t nodes_at;        /* and noted up to here; 0: there are none to note */
     struct trp_accumulated *accumulated;
-    uint32_t naccumulated, accumulated_room;
+    uint32_t naccumulated, accumulated_capacity;
     uint32_t running;  /* stages that run now */
     double node_share; /* node-seconds of a stage that has run from the start */
     double idle_nodes; /* node-seconds while no stage ran */

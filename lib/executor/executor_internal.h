@@ -98,7 +98,7 @@ typedef struct trp_executor {
     uint32_t relayed;  /* its ends so far … */
     uint32_t *unheard; /* … and, of the last ones, their numbers among all ends: what */
     uint32_t nunheard; /* the driver may not have heard of yet */
-    uint32_t unheard_room;
+    uint32_t unheard_capacity;
     struct trp_buf ends;
     uint32_t ends_made;               /* so far; the driver counts them too */
     uint32_t handed;                  /* functions on other threads */

@@ -352,7 +352,7 @@ void trp_executor_handler(struct trp_channel_handler *ret)
 /* Notes the number of an end of the spawner that was just put. */
 static bool note_unheard(trp_executor *e)
 {
-    if (!TRP_ARRAY_GROW(e->unheard, e->nunheard, e->unheard_room))
+    if (!TRP_ARRAY_GROW(e->unheard, e->nunheard, e->unheard_capacity))
         return false;
     e->unheard[e->nunheard++] = e->ends_made;
     e->relayed++;

@@ -12,17 +12,18 @@
 
 bool trp_task_ring_push(struct trp_task_ring *r, const struct trp_task_entry *t)
 {
-    if (r->count == r->room) {
-        uint32_t room = r->room ? 2 * r->room : 16;
-        struct trp_task_entry *items = calloc(room, sizeof *items);
+    if (r->count == r->capacity) {
+        uint32_t capacity = r->capacity ? 2 * r->capacity : 16;
+        struct trp_task_entry *items = calloc(capacity, sizeof *items);
         if (!items)
             return false;
         for (uint32_t i = 0; i < r->count; i++)
-            items[i] = r->items[(r->head + i) & (r->room - 1)];
+            items[i] = r->items[(r->head + i) & (r->capacity - 1)];
         free(r->items);
-        *r = (struct trp_task_ring){.items = items, .count = r->count, .room = room};
+        *r = (struct trp_task_ring){
+            .items = items, .count = r->count, .capacity = capacity};
     }
-    r->items[(r->head + r->count++) & (r->room - 1)] = *t;
+    r->items[(r->head + r->count++) & (r->capacity - 1)] = *t;
     return true;
 }
 
@@ -31,7 +32,7 @@ bool trp_task_ring_pop(struct trp_task_ring *r, struct trp_task_entry *ret)
     if (r->count == 0)
         return false;
     *ret = r->items[r->head];
-    r->head = (r->head + 1) & (r->room - 1);
+    r->head = (r->head + 1) & (r->capacity - 1);
     r->count--;
     return true;
 }
@@ -39,7 +40,7 @@ bool trp_task_ring_pop(struct trp_task_ring *r, struct trp_task_entry *ret)
 bool trp_task_ring_take(struct trp_task_ring *r, trp_attempt_id attempt,
                         struct trp_task_entry *ret)
 {
-    uint32_t mask = r->room - 1, i = r->count;
+    uint32_t mask = r->capacity - 1, i = r->count;
     while (i > 0 && r->items[(r->head + i - 1) & mask].attempt.n != attempt.n)
         i--;
     if (i == 0)

@@ -47,7 +47,7 @@ struct trp_task_entry {
 /* A queue of tasks: a ring that grows. */
 struct trp_task_ring {
     struct trp_task_entry *items;
-    uint32_t head, count, room;
+    uint32_t head, count, capacity;
 };
 bool trp_task_ring_push(struct trp_task_ring *r, const struct trp_task_entry *t);
 bool trp_task_ring_pop(struct trp_task_ring *r, struct trp_task_entry *ret);

@@ -39,7 +39,7 @@ static int list_children(struct trp_keeper *k, struct trp_process **ret)
 {
     struct trp_process *all = NULL;
     int n = 0;
-    uint32_t room = 0;
+    uint32_t capacity = 0;
     if (k->children < 0) {
         int total = trp_process_list(&all);
         for (int i = 0; i < total; i++)
@@ -60,7 +60,7 @@ static int list_children(struct trp_keeper *k, struct trp_process **ret)
             *space = '\0';
             if (!trp_process_read((pid_t)strtol(p, NULL, 10), &one))
                 continue;
-            if (!TRP_ARRAY_GROW(all, (uint32_t)n, room))
+            if (!TRP_ARRAY_GROW(all, (uint32_t)n, capacity))
                 break;
             all[n++] = one;
         }

@@ -108,8 +108,8 @@ static bool put_frame(struct trp_keeper *k, struct trp_command_stage *s, int fd,
                       size_t size, const char *name)
 {
     char line[128];
-    size_t room = ZSTD_compressBound(size);
-    char *text = malloc(size + room), *frame = text + size;
+    size_t capacity = ZSTD_compressBound(size);
+    char *text = malloc(size + capacity), *frame = text + size;
     if (!k->zstd)
         k->zstd = ZSTD_createCCtx();
     if (!text || !k->zstd || !open_stream(k, s) ||
@@ -117,7 +117,7 @@ static bool put_frame(struct trp_keeper *k, struct trp_command_stage *s, int fd,
         free(text);
         return false;
     }
-    size_t n = ZSTD_compressCCtx(k->zstd, frame, room, text, size, LEVEL);
+    size_t n = ZSTD_compressCCtx(k->zstd, frame, capacity, text, size, LEVEL);
     bool good = !ZSTD_isError(n) && write_all(s->stream, frame, n);
     int length = snprintf(line, sizeof line, "%s %" PRIu64 " %zu %zu\n", name,
                           s->stream_size, n, size);

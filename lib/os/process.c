@@ -58,14 +58,14 @@ int trp_process_list(struct trp_process **ret)
 {
     DIR *proc = opendir("/proc");
     struct trp_process *all = NULL, p;
-    uint32_t n = 0, room = 0;
+    uint32_t n = 0, capacity = 0;
     if (!proc)
         return -1;
     for (struct dirent *e; (e = readdir(proc));) {
         pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0: not a process */
         if (pid <= 0 || !trp_process_read(pid, &p))
             continue;
-        if (!TRP_ARRAY_GROW(all, n, room))
+        if (!TRP_ARRAY_GROW(all, n, capacity))
             break;
         all[n++] = p;
     }

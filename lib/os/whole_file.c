@@ -17,19 +17,19 @@ enum { READ_FIRST = 64 << 10 };
 int trp_file_read(int fd, size_t most, char **ret, size_t *ret_size)
 {
     char *data = NULL;
-    size_t size = 0, room = 0;
+    size_t size = 0, capacity = 0;
     for (;;) {
-        if (size == room) {
-            room = room ? room * 2 : READ_FIRST;
-            room = room > most ? most + 1 : room;
-            char *grown = realloc(data, room + 1);
+        if (size == capacity) {
+            capacity = capacity ? capacity * 2 : READ_FIRST;
+            capacity = capacity > most ? most + 1 : capacity;
+            char *grown = realloc(data, capacity + 1);
             if (!grown) {
                 free(data);
                 return ENOMEM;
             }
             data = grown;
         }
-        ssize_t n = read(fd, data + size, room - size);
+        ssize_t n = read(fd, data + size, capacity - size);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {

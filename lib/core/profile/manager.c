@@ -25,7 +25,7 @@ struct trp_profiles {
     struct trp_profile_defaults defaults;
     struct trp_resolve_rules rules;
     struct trp_resource_profile **v;
-    uint32_t n, room;
+    uint32_t n, capacity;
     /* Every custom resource that a profile of this run names. */
     char resources[TRP_PROFILE_RESOURCES][TRP_RESOURCE_NAME_MAX];
     uint32_t nresources;
@@ -65,7 +65,7 @@ static int make_room(trp_profiles *m, trp_error *err)
     if (m->n >= TRP_PROFILES_MAX)
         return trp_error_set(err, TRP_ELIMIT, "too many profiles; a run has at most %d",
                              TRP_PROFILES_MAX);
-    return TRP_ARRAY_GROW(m->v, m->n, m->room)
+    return TRP_ARRAY_GROW(m->v, m->n, m->capacity)
                ? TRP_OK
                : trp_error_set(err, TRP_ENOMEM, "no memory for another profile");
 }

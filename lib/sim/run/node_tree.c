@@ -12,7 +12,7 @@
 
 struct trp_node_tree {
     uint32_t nodes, dims, size;
-    int64_t *room; /* nodes × dims */
+    int64_t *free; /* nodes × dims */
     int64_t *most; /* 2 size × dims */
     uint8_t *closed;
 };
@@ -25,10 +25,10 @@ trp_node_tree *trp_node_tree_new(uint32_t nodes, uint32_t dims)
     *t = (trp_node_tree){.nodes = nodes, .dims = dims, .size = 1};
     while (t->size < nodes)
         t->size *= 2;
-    t->room = calloc((size_t)nodes * dims + 1, sizeof(*t->room));
+    t->free = calloc((size_t)nodes * dims + 1, sizeof(*t->free));
     t->most = malloc(2 * (size_t)t->size * dims * sizeof(*t->most));
     t->closed = calloc(nodes + 1, 1);
-    if (!t->room || !t->most || !t->closed) {
+    if (!t->free || !t->most || !t->closed) {
         trp_node_tree_free(t);
         return NULL;
     }
@@ -40,7 +40,7 @@ void trp_node_tree_free(trp_node_tree *t)
 {
     if (!t)
         return;
-    free(t->room);
+    free(t->free);
     free(t->most);
     free(t->closed);
     free(t);
@@ -48,7 +48,7 @@ void trp_node_tree_free(trp_node_tree *t)
 
 const int64_t *trp_node_tree_available(const trp_node_tree *t, uint32_t n)
 {
-    return &t->room[(size_t)n * t->dims];
+    return &t->free[(size_t)n * t->dims];
 }
 
 static void update(trp_node_tree *t, uint32_t n)
@@ -56,7 +56,7 @@ static void update(trp_node_tree *t, uint32_t n)
     uint32_t d = t->dims, i = t->size + n;
     int64_t *leaf = &t->most[(size_t)i * d];
     for (uint32_t k = 0; k < d; k++)
-        leaf[k] = t->closed[n] ? -1 : t->room[(size_t)n * d + k];
+        leaf[k] = t->closed[n] ? -1 : t->free[(size_t)n * d + k];
     for (i /= 2; i > 0; i /= 2) {
         const int64_t *a = &t->most[(size_t)i * 2 * d], *b = a + d;
         int64_t *to = &t->most[(size_t)i * d];
@@ -75,7 +75,7 @@ void trp_node_tree_add(trp_node_tree *t, uint32_t n, const int64_t *amounts,
                        int64_t times)
 {
     for (uint32_t k = 0; k < t->dims; k++)
-        t->room[(size_t)n * t->dims + k] += times * amounts[k];
+        t->free[(size_t)n * t->dims + k] += times * amounts[k];
     if (!t->closed[n])
         update(t, n);
 }

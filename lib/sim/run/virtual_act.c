@@ -141,7 +141,7 @@ static void task_end(struct trp_virtual_run *r, const struct trp_action *a)
         amounts = trp_virtual_amounts(r->cluster, t->share);
         trp_sim_amounts_add(&s->held, &amounts, (double)(r->now - t->granted) / 1e9);
         trp_virtual_leave(r->cluster, t->share, r->now);
-        r->room = true;
+        r->freed = true;
     } else {
         const struct trp_resource_profile *p =
             trp_profiles_get(r->c.profiles, r->c.ids[t->stage]);
@@ -227,7 +227,7 @@ static void release_executor(struct trp_virtual_run *r, uint32_t n)
     if (x->state == TRP_VIRTUAL_ASKED) { /* the request is withdrawn */
         trp_virtual_leave(r->cluster, x->share, r->now);
         x->state = TRP_VIRTUAL_WITHDRAWN;
-        r->room = true;
+        r->freed = true;
     }
     trp_virtual_later(r, 0, TRP_DUE_GONE, n, 0);
 }

@@ -164,7 +164,7 @@ static void executor_lost(struct trp_virtual_run *r, uint32_t n, enum trp_loss r
     trp_virtual_step(r, &ev);
     if (has_room)
         trp_virtual_leave(r->cluster, share, r->now);
-    r->room = true;
+    r->freed = true;
 }
 
 /* ---- attempts ---- */
@@ -301,7 +301,7 @@ void trp_virtual_happen(struct trp_virtual_run *r, const struct trp_virtual_due 
         return;
     case TRP_DUE_JOB:
         trp_virtual_job_ready(r->cluster, due->a, (uint32_t)due->b);
-        r->room = true;
+        r->freed = true;
         return;
     case TRP_DUE_UP:
         executor_up(r, due->a);
@@ -328,7 +328,7 @@ void trp_virtual_happen(struct trp_virtual_run *r, const struct trp_virtual_due 
         return;
     case TRP_DUE_REPAIRED:
         trp_virtual_node_repaired(r->cluster, due->a);
-        r->room = true;
+        r->freed = true;
         return;
     }
 }

@@ -199,9 +199,9 @@ static void stands_still(struct trp_virtual_run *r)
 /* Those who began to wait, and those whom room became free for. */
 static void serve(struct trp_virtual_run *r)
 {
-    while ((r->asked || r->room) && !r->over) {
+    while ((r->asked || r->freed) && !r->over) {
         bool asked = r->asked;
-        r->asked = r->room = false;
+        r->asked = r->freed = false;
         if (asked)
             trp_virtual_submit(r->cluster, r->now);
         else

@@ -74,7 +74,7 @@ struct trp_virtual_run {
     uint64_t jobs; /* for draws */
     uint32_t up;
     bool asked;   /* somebody began to wait */
-    bool room;    /* somebody gave room back */
+    bool freed;   /* somebody gave nodes back, or parts of them */
     bool patient; /* jobs are requested when they are worth it, not at once */
     bool performing, over;
     int rc;

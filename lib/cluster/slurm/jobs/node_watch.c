@@ -92,8 +92,9 @@ static bool is_watched(const struct trp_slurm *s, uint32_t node)
     const struct trp_slurm_node *n = &s->inventory.nodes[node];
     if (is_own(s, node))
         return true;
-    const struct trp_slurm_job *j =
-        n->name && node < s->watch.room ? trp_slurm_additional_of(s, n->part) : NULL;
+    const struct trp_slurm_job *j = n->name && node < s->watch.capacity
+                                        ? trp_slurm_additional_of(s, n->part)
+                                        : NULL;
     return j && j->watched;
 }
 
@@ -177,7 +178,7 @@ static int take_line(void *context, const struct trp_slurm_line *line, trp_error
 static bool drop_gone(struct trp_slurm *s)
 {
     bool any = false;
-    for (uint32_t i = 0; i < s->watch.room && i < s->inventory.nnodes; i++) {
+    for (uint32_t i = 0; i < s->watch.capacity && i < s->inventory.nnodes; i++) {
         if (!is_watched(s, i) || s->watch.seen[i] ||
             trp_slurm_ledger_standing(s->ledger, i) == TRP_SLURM_GONE)
             continue;
@@ -241,9 +242,9 @@ static bool begin_answer(struct trp_slurm *s)
 {
     struct trp_slurm_watch *w = &s->watch;
     uint32_t n = s->inventory.nnodes;
-    if (!TRP_ARRAY_RESERVE(w->seen, w->room, n))
+    if (!TRP_ARRAY_RESERVE(w->seen, w->capacity, n))
         return false;
-    memset(w->seen, 0, w->room * sizeof *w->seen);
+    memset(w->seen, 0, w->capacity * sizeof *w->seen);
     w->news = false;
     for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next)
         j->watched = j->state >= TRP_SLURM_JOB_RUNS && !j->gone;

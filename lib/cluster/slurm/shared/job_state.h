@@ -135,7 +135,7 @@ struct trp_slurm_watch {
     int64_t doubted;           /* when a node was last doubted, seconds since 1970 */
     uint32_t nodes;            /* how many the driver's own job had: they come first */
     bool *seen;                /* by node: the present answer has it; so many: */
-    uint32_t room;
+    uint32_t capacity;
 };
 
 /* ---- what killed steps have left: tidy.h ---- */
@@ -156,7 +156,7 @@ struct trp_slurm_ghosts {
     bool asked;        /* Slurm is asked for the steps of this part: */
     uint32_t part;
     bool *haunted; /* by node: the present answer has a ghost there; so many: */
-    uint32_t room;
+    uint32_t capacity;
     uint32_t cancelled; /* the last step of the answer that was cancelled */
     struct {
         uint32_t job, step;

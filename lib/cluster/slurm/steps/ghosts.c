@@ -68,7 +68,7 @@ static int on_step(void *context, const struct trp_slurm_line *line, trp_error *
     if (g->cancelled != step) /* a line for each of its hosts */
         end_ghost(s, job, step);
     g->cancelled = step;
-    for (uint32_t i = 0; i < g->room && i < s->inventory.nnodes; i++) {
+    for (uint32_t i = 0; i < g->capacity && i < s->inventory.nnodes; i++) {
         const struct trp_slurm_node *n = &s->inventory.nodes[i];
         if (n->name && n->part == g->part && strcmp(n->name, host) == 0)
             g->haunted[i] = true;
@@ -83,7 +83,8 @@ static void on_answer(void *context, const struct trp_slurm_end *end)
     g->asked = false;
     if (s->closed)
         return;
-    for (uint32_t i = 0; !end->failed && i < g->room && i < s->inventory.nnodes; i++) {
+    for (uint32_t i = 0; !end->failed && i < g->capacity && i < s->inventory.nnodes;
+         i++) {
         const struct trp_slurm_node *n = &s->inventory.nodes[i];
         if (n->name && n->part == g->part && !g->haunted[i] &&
             trp_slurm_ledger_standing(s->ledger, i) == TRP_SLURM_TAKEN)
@@ -102,8 +103,8 @@ static void on_timer(uv_timer_t *timer)
     char call[64];
     if (node == UINT32_MAX)
         return;
-    if (TRP_ARRAY_RESERVE(g->haunted, g->room, n)) {
-        memset(g->haunted, 0, g->room * sizeof *g->haunted);
+    if (TRP_ARRAY_RESERVE(g->haunted, g->capacity, n)) {
+        memset(g->haunted, 0, g->capacity * sizeof *g->haunted);
         g->cancelled = UINT32_MAX;
         g->part = s->inventory.nodes[node].part;
         snprintf(call, sizeof call, "steps job=%u", s->inventory.parts[g->part].job);
