@@ -13,7 +13,7 @@ static void look_for_silence(trp_channel *c, struct trp_peer *list)
         int64_t silence = c->now - p->heard_ns;
         bool silent = silence > c->config.heartbeat_ns + TRP_SILENT_NS;
         if (silence > c->config.network_timeout_ns) {
-            p->words.reason = TRP_LOSS_HEARTBEAT;
+            p->last_words.reason = TRP_LOSS_HEARTBEAT;
             trp_peer_end(p, true);
         } else if (silent != p->is_silent && c->handler.silent &&
                    p->state == TRP_PEER_UP) {

@@ -58,7 +58,7 @@ static void close_others(int a, int b)
 
 static bool take_descriptors(struct trp_keeper *k)
 {
-    close_others(k->socket, k->words.fd);
+    close_others(k->socket, k->last_words.fd);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0)
         return false;
@@ -69,8 +69,8 @@ static bool take_descriptors(struct trp_keeper *k)
         close(null);
     else
         fcntl(null, F_SETFD, 0);
-    if (k->words.fd >= 0)
-        fcntl(k->words.fd, F_SETFD, FD_CLOEXEC);
+    if (k->last_words.fd >= 0)
+        fcntl(k->last_words.fd, F_SETFD, FD_CLOEXEC);
     return true;
 }
 
