@@ -180,8 +180,7 @@ static void run_out(struct cluster *c)
     }
 }
 
-/* ---- the pretended cluster --------------------------------------------------------
- */
+/* ---- the pretended cluster ---- */
 
 static uint64_t mix(uint64_t x)
 {

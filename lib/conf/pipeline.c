@@ -23,8 +23,7 @@ struct owned_pipeline {
     struct trp_conf_arena arena;
 };
 
-/* ---- options -----------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 static void check_option(trp_yaml *y, const struct trp_yaml_node *key, const char *name,
                          const char *value)
@@ -74,8 +73,7 @@ int trp_options_set_pairs(trp_options *o, const struct trp_pair *v, uint32_t n,
     return 0;
 }
 
-/* ---- top-level keys ----------------------------------------------------------------
- */
+/* ---- top-level keys ---- */
 
 static TRP_YAML_READER(read_version)
 {
@@ -173,8 +171,7 @@ static const struct trp_yaml_key pipeline_keys[] = {
     {"stages",   read_stages,   true },
 };
 
-/* ---- loading -----------------------------------------------------------------------
- */
+/* ---- loading ---- */
 
 /* "etl" for "dir/etl.yaml". */
 static char *name_of_file(struct trp_conf_arena *arena, const char *file)
@@ -297,8 +294,7 @@ void trp_pipeline_free(trp_pipeline *p)
     free(o);
 }
 
-/* ---- using it ----------------------------------------------------------------------
- */
+/* ---- using it ---- */
 
 int trp_pipeline_options(const trp_pipeline *p, trp_options *o, trp_error *err)
 {

@@ -24,8 +24,7 @@ struct index {
     uint32_t n;
 };
 
-/* ---- names -------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 static int by_name_then_place(const void *a, const void *b, void *context)
 {
@@ -70,8 +69,7 @@ static void check_names(trp_yaml *y, struct index *ix)
     }
 }
 
-/* ---- after -------------------------------------------------------------------------
- */
+/* ---- after ---- */
 
 static void unknown_parent(trp_yaml *y, const struct index *ix,
                            const struct trp_after *a)
@@ -159,8 +157,7 @@ static void resolve_parents(trp_yaml *y, const struct index *ix, uint32_t *seen_
     }
 }
 
-/* ---- order -------------------------------------------------------------------------
- */
+/* ---- order ---- */
 
 /* The children of stage i are children[first[i] .. first[i + 1]). */
 struct graph {
@@ -285,8 +282,7 @@ void trp_pipeline_check(trp_yaml *y, trp_pipeline *p)
     trp_conf_arena_free(&scratch);
 }
 
-/* ---- when -------------------------------------------------------------------------
- */
+/* ---- when ---- */
 
 void trp_pipeline_leave_out(trp_pipeline *p)
 {

@@ -87,8 +87,7 @@ static TRP_YAML_READER(read_tasks)
     trp_yaml_count(y, value, "tasks", 0, TRP_PIPELINE_TASKS, &r->s->tasks);
 }
 
-/* ---- foreach -----------------------------------------------------------------------
- */
+/* ---- foreach ---- */
 
 static void foreach_kind(trp_yaml *y, struct reading *r,
                          const struct trp_yaml_node *key, enum trp_foreach_kind kind)
@@ -243,8 +242,7 @@ static TRP_YAML_READER(read_allow_empty)
     trp_yaml_bool(y, value, "allow_empty", &r->s->allow_empty);
 }
 
-/* ---- after -------------------------------------------------------------------------
- */
+/* ---- after ---- */
 
 static TRP_YAML_READER(read_after_stage)
 {
@@ -297,8 +295,7 @@ static TRP_YAML_READER(read_after)
         read_parent(y, item, a++);
 }
 
-/* ---- mpi, env, limits --------------------------------------------------------------
- */
+/* ---- mpi, env, limits ---- */
 
 static TRP_YAML_READER(read_ranks)
 {
@@ -453,8 +450,7 @@ static TRP_YAML_READER(read_prefer)
     }
 }
 
-/* ---- retries, executors ------------------------------------------------------------
- */
+/* ---- retries, executors ---- */
 
 static TRP_YAML_READER(read_max_failures)
 {
@@ -557,8 +553,7 @@ static TRP_YAML_READER(read_pool)
     r->s->pool_mark = value->mark;
 }
 
-/* ---- the stage ---------------------------------------------------------------------
- */
+/* ---- the stage ---- */
 
 const struct trp_yaml_key trp_pipeline_stage_keys[] = {
     {"name",        read_name,        true },

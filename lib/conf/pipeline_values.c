@@ -41,8 +41,7 @@ struct values {
     bool told;                        /* something is wrong with it */
 };
 
-/* ---- params ------------------------------------------------------------------------
- */
+/* ---- params ---- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -88,8 +87,7 @@ static bool list_params(struct values *v, const struct trp_yaml_node *params)
     return true;
 }
 
-/* ---- one value ---------------------------------------------------------------------
- */
+/* ---- one value ---- */
 
 /* Puts what stands for itself, which in a value of one task must not look like a name
  * of it. */
@@ -263,8 +261,7 @@ static void resolve(struct values *v, struct trp_yaml_node *node)
         trp_yaml_set_text(v->y, node, (const char *)v->b.data, v->b.size, plain);
 }
 
-/* ---- the tree ----------------------------------------------------------------------
- */
+/* ---- the tree ---- */
 
 /* At most TRP_YAML_DEPTH deep. */
 static void walk(struct values *v, struct trp_yaml_node *node)

@@ -305,8 +305,7 @@ static void refuse_tag(trp_yaml *y, struct fy_event *event)
                        "quotes");
 }
 
-/* ---- anchors and aliases -----------------------------------------------------------
- */
+/* ---- anchors and aliases ---- */
 
 /* The node made last has a name when the event has one; the same name again is another
  * node from there on. */

@@ -36,8 +36,7 @@ struct trp_yaml_node *trp_yaml_copy(struct trp_yaml_copying *c,
     return node;
 }
 
-/* ---- << ---------------------------------------------------------------------------
- */
+/* ---- << ---- */
 
 struct ranked {
     struct trp_yaml_node *key;

@@ -78,8 +78,7 @@ static void values_of_task(void *context, uint32_t task, struct trp_task_values 
     trp_items_values(&r->items, task, &r->columns, ret); /* else without its columns */
 }
 
-/* ---- a stage starts ---------------------------------------------------------------
- */
+/* ---- a stage starts ---- */
 
 static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *ret,
                        trp_error *err)
@@ -241,8 +240,7 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
     return 0;
 }
 
-/* ---- its tasks --------------------------------------------------------------------
- */
+/* ---- its tasks ---- */
 
 /* Of the first TOLD_MAX attempts that cannot begin afresh. */
 static void tell_leftovers(trp_command_job *j, const char *stage, uint32_t task,
@@ -378,8 +376,7 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
     }
 }
 
-/* ---- a stage ends -----------------------------------------------------------------
- */
+/* ---- a stage ends ---- */
 
 /* The run folder as messages name it: as seen from where `troupe run` was called. */
 static const char *shown_run_dir(const trp_command_job *j)
@@ -584,8 +581,7 @@ void trp_command_job_ended(trp_command_job *j)
             record_stage(j, i);
 }
 
-/* ---- the job ----------------------------------------------------------------------
- */
+/* ---- the job ---- */
 
 /* Takes over what the choice knows of a stage, and checks what the file says of it. */
 static int prepare(trp_command_job *j, uint32_t i, trp_error *err)

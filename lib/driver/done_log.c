@@ -63,8 +63,7 @@ struct trp_done_log {
     uint32_t nrecords, records_capacity;
 };
 
-/* ---- reading ----------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static char *unescape(const char *text)
 {
@@ -332,8 +331,7 @@ int trp_done_log_open(const char *run_dir, bool read, trp_done_log **ret,
     return 0;
 }
 
-/* ---- asking -----------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 struct trp_done_record *trp_done_log_find(trp_done_log *l, struct trp_print id)
 {
@@ -391,8 +389,7 @@ void trp_done_log_forget(trp_done_log *l)
     l->nrecords = l->records_capacity = l->nstages = l->stages_capacity = 0;
 }
 
-/* ---- writing ----------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 static void put_text(trp_done_log *l, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

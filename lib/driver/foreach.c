@@ -242,8 +242,7 @@ static int evaluate_table(const struct place *at, const char *base,
     return r < 0 ? wrong_table(at, r, &why) : 0;
 }
 
-/* ---- products ---------------------------------------------------------------------
- */
+/* ---- products ---- */
 
 static int evaluate(const struct place *at, const char *base, struct trp_items *ret);
 
@@ -332,8 +331,7 @@ static int evaluate_product(const struct place *at, const char *base,
     return r < 0 ? r : join_parts(at, ret);
 }
 
-/* ---- columns ----------------------------------------------------------------------
- */
+/* ---- columns ---- */
 
 bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *b,
                       struct trp_task_values *ret)

@@ -62,8 +62,7 @@ static uint64_t bit(unsigned i)
     return UINT64_C(1) << i;
 }
 
-/* ---- the pattern ------------------------------------------------------------------
- */
+/* ---- the pattern ---- */
 
 static bool special(const char *text, size_t n)
 {
@@ -145,8 +144,7 @@ static int split(struct walk *w, const char *pattern, char **ret_prefix)
     return *ret_prefix ? 0 : out_of_memory(w->err);
 }
 
-/* ---- the walk ---------------------------------------------------------------------
- */
+/* ---- the walk ---- */
 
 static char *on_disk(const struct walk *w, const char *path)
 {

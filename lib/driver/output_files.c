@@ -20,8 +20,7 @@
 #include "driver/glob.h"
 #include "driver/strings.h"
 
-/* ---- what is there ----------------------------------------------------------------
- */
+/* ---- what is there ---- */
 
 /* What lstat says; -1: not there. */
 static int measure(const char *base, const char *path, struct trp_output *ret)
@@ -87,8 +86,7 @@ const char *trp_outputs_changed(const struct trp_outputs *o, const char *base)
     return NULL;
 }
 
-/* ---- patterns ---------------------------------------------------------------------
- */
+/* ---- patterns ---- */
 
 bool trp_output_of_task(const char *pattern)
 {

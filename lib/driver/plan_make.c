@@ -29,8 +29,7 @@ static int out_of_memory(struct maker *m)
     return trp_error_set(m->err, TRP_ENOMEM, "out of memory for the plan");
 }
 
-/* ---- profiles ---------------------------------------------------------------------
- */
+/* ---- profiles ---- */
 
 static struct trp_plan_profile *find_profile(const struct trp_plan *plan,
                                              const char *name)
@@ -133,8 +132,7 @@ static int judge_profiles(struct maker *m, const trp_options *o)
     return r == TRP_ENOMEM ? out_of_memory(m) : 0;
 }
 
-/* ---- stages -----------------------------------------------------------------------
- */
+/* ---- stages ---- */
 
 static int count_tasks(struct maker *m, struct trp_plan_stage *v)
 {

@@ -15,8 +15,7 @@
 #include "driver/plan_slurm.h"
 #include "driver/strings.h"
 
-/* ---- text -------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 /* Appends "name amount" to a list in `text`. */
 static void list_add(char *text, size_t size, const char *name, const char *amount)
@@ -242,8 +241,7 @@ static int print_text(const struct trp_plan *plan, const struct trp_site *site,
     return r < 0 ? r : s;
 }
 
-/* ---- JSON -------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static json_t *text_or_null(const char *text)
 {
@@ -360,8 +358,7 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
     return failed ? trp_error_set(err, TRP_ENOMEM, "the plan could not be written") : 0;
 }
 
-/* ---- the whole --------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
                    const struct trp_site *site, const struct trp_pool_list *pools,
@@ -384,8 +381,7 @@ int trp_plan_print(const trp_pipeline *p, const trp_options *o,
     return r;
 }
 
-/* ---- dry run ----------------------------------------------------------------------
- */
+/* ---- dry run ---- */
 
 static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                        FILE *out, trp_error *err)

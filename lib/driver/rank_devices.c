@@ -120,8 +120,7 @@ int trp_rank_devices(const struct trp_resource_profile *profile,
     return rc;
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static int by_nature(const void *a, const void *b)
 {

@@ -167,8 +167,7 @@ int trp_ranks_site(struct trp_rank_place *places, int size, const struct trp_sit
     return 0;
 }
 
-/* ---- sharing devices out -----------------------------------------------------------
- */
+/* ---- sharing devices out ---- */
 
 static bool has(const struct trp_rank_place *p, const char *resource,
                 const char *address)

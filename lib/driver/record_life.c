@@ -111,8 +111,7 @@ static void link_log(const trp_driver *d, trp_executor_id id)
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
 }
 
-/* ---- its life ----------------------------------------------------------------------
- */
+/* ---- its life ---- */
 
 enum happening {
     COMES_UP,

@@ -41,8 +41,7 @@ struct chooser {
     trp_error *err;
 };
 
-/* ---- fingerprints -----------------------------------------------------------------
- */
+/* ---- fingerprints ---- */
 
 static struct trp_print print_of(const void *data, size_t n)
 {
@@ -229,8 +228,7 @@ struct trp_print trp_task_print(const struct trp_stage_choice *c, uint32_t task,
     return print_of(all, sizeof all);
 }
 
-/* ---- --from, --until, --force -----------------------------------------------------
- */
+/* ---- --from, --until, --force ---- */
 
 static int find_stage(struct chooser *c, const char *option, const char *name,
                       uint32_t *ret)
@@ -298,8 +296,7 @@ static int read_options(struct chooser *c)
     return r;
 }
 
-/* ---- what is done -----------------------------------------------------------------
- */
+/* ---- what is done ---- */
 
 static void drop_stage(struct chooser *c, uint32_t i)
 {

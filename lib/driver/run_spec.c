@@ -71,8 +71,7 @@ static const struct field {
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-/* ---- strings ----------------------------------------------------------------------
- */
+/* ---- strings ---- */
 
 static json_t *text_put(const char *text)
 {
@@ -139,8 +138,7 @@ static int texts_get(const json_t *list, char ***ret, uint32_t *ret_n)
     return 0;
 }
 
-/* ---- fields -----------------------------------------------------------------------
- */
+/* ---- fields ---- */
 
 static json_t *field_put(const struct field *f, const struct trp_run_spec *s)
 {
@@ -238,8 +236,7 @@ static int params_get(const json_t *list, struct trp_run_spec *s)
     return 0;
 }
 
-/* ---- files ------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 static int disk_error(const char *what, const char *path, trp_error *err)
 {
@@ -312,8 +309,7 @@ static int load_environ(const char *run_dir, struct trp_run_spec *s, trp_error *
     return r < 0 ? trp_error_set(err, r, "out of memory for the environment") : 0;
 }
 
-/* ---- the whole --------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 int trp_run_spec_save(const struct trp_run_spec *s, trp_error *err)
 {

@@ -96,8 +96,7 @@ bool trp_row_cell(const char **at, bool csv, struct trp_buf *b)
     return true;
 }
 
-/* ---- the header -------------------------------------------------------------------
- */
+/* ---- the header ---- */
 
 static int by_text(const void *a, const void *b)
 {

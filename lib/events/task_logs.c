@@ -19,8 +19,7 @@ struct found {
     uint32_t n, capacity;
 };
 
-/* ---- names ------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 /* A number without a sign at *at, moving it; false: there is none. */
 static bool take_number(const char **at, uint32_t *ret)
@@ -67,8 +66,7 @@ void trp_task_log_name(const struct trp_task_log *l, char *buf, size_t size)
              l->err ? "err" : "out");
 }
 
-/* ---- finding ----------------------------------------------------------------------
- */
+/* ---- finding ---- */
 
 static int by_address(const void *a, const void *b)
 {
@@ -199,8 +197,7 @@ void trp_task_logs_free(struct trp_task_log *v, uint32_t n)
     free(v);
 }
 
-/* ---- reading ----------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static int cannot_read(const struct trp_task_log *l, const char *why, trp_error *err)
 {

@@ -93,8 +93,7 @@ static void *meet(void *arg)
     return NULL;
 }
 
-/* ---- the watcher ------------------------------------------------------------------
- */
+/* ---- the watcher ---- */
 
 static bool over_within(struct trp_meeting *m, int ms)
 {
@@ -174,8 +173,7 @@ static void *watch_meeting(void *arg)
     return NULL;
 }
 
-/* ---- meetings ---------------------------------------------------------------------
- */
+/* ---- meetings ---- */
 
 static int start_thread(void *(*run)(void *), struct trp_meeting *m)
 {

@@ -82,8 +82,7 @@ static void fail(const char *fmt, ...)
         }                                                                              \
     } while (0)
 
-/* ---- what the executors do ---------------------------------------------------------
- */
+/* ---- what the executors do ---- */
 
 /* The first byte of a message is an order. */
 enum {

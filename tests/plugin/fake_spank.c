@@ -86,8 +86,7 @@ int fake_option(const char *name, const char *value, int remote)
     return -1000;
 }
 
-/* ---- SPANK --------------------------------------------------------------------------
- */
+/* ---- SPANK ---- */
 
 spank_context_t spank_context(void)
 {

@@ -16,8 +16,7 @@
 #include "plugin/plugin.h"
 #include "plugin/shapes.h"
 
-/* ---- a slurmctld that knows one job, or does not answer -----------------------------
- */
+/* ---- a slurmctld that knows one job, or does not answer ---- */
 
 enum { ENDS = -1 }; /* a load_error */
 

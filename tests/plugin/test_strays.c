@@ -200,8 +200,7 @@ static void test_kill(void)
     g_assert_cmpint(status, ==, 0);
 }
 
-/* ---- shared memory ------------------------------------------------------------------
- */
+/* ---- shared memory ---- */
 
 static char folder[] = "/dev/shm/test-strays-XXXXXX";
 

@@ -20,8 +20,7 @@ static void same_strings(struct trp_strings *s, const char *const *wanted)
     trp_strings_free(s);
 }
 
-/* ---- environment ------------------------------------------------------------------
- */
+/* ---- environment ---- */
 
 static void clean(void)
 {
@@ -137,8 +136,7 @@ static void resource_env(void)
               (const char *const[]){"gpu", var, "a100", var, NULL});
 }
 
-/* ---- command lines ----------------------------------------------------------------
- */
+/* ---- command lines ---- */
 
 static void argv_of(const char *stage, const char *const *wanted)
 {
@@ -182,8 +180,7 @@ static void too_long(void)
     files_free(r.dir);
 }
 
-/* ---- outputs ----------------------------------------------------------------------
- */
+/* ---- outputs ---- */
 
 static void expands(const char *pattern, const char *item, const char *wanted)
 {
@@ -334,8 +331,7 @@ static void leftovers(void)
     files_free(r.dir);
 }
 
-/* ---- the job ----------------------------------------------------------------------
- */
+/* ---- the job ---- */
 
 static const char graph[] = "troupe: 1\n"
                             "params: {k: v}\n"

@@ -99,8 +99,7 @@ static void free_world(struct world *w)
     g_free(w);
 }
 
-/* ---- telling ------------------------------------------------------------------------
- */
+/* ---- telling ---- */
 
 static trp_attempt_id attempt(uint32_t n)
 {
@@ -191,8 +190,7 @@ static void end_run(struct world *w)
     end_log(w);
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 /* All lines, parsed; each must be a JSON object whose first key is Event. */
 static GPtrArray *parse(const char *text, gsize n)
@@ -265,8 +263,7 @@ static const char *text_at(json_t *j, const char *path)
     return s;
 }
 
-/* ---- tests --------------------------------------------------------------------------
- */
+/* ---- tests ---- */
 
 static void fields_are_sparks(void)
 {

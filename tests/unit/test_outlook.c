@@ -98,8 +98,7 @@ static void test_bounds(void)
     g_free(v);
 }
 
-/* ---- of an engine ------------------------------------------------------------------
- */
+/* ---- of an engine ---- */
 
 static void expect(const struct world *w, const char *want)
 {

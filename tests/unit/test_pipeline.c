@@ -295,8 +295,7 @@ static void test_bad_files(void)
         check_refused(bad[i].text, strlen(bad[i].text), bad[i].place, bad[i].words);
 }
 
-/* ---- good files --------------------------------------------------------------------
- */
+/* ---- good files ---- */
 
 static const char example[] =
     "troupe: 1\n"
@@ -555,8 +554,7 @@ static void test_large_files(void)
     g_string_free(g, TRUE);
 }
 
-/* ---- files on disk -----------------------------------------------------------------
- */
+/* ---- files on disk ---- */
 
 static void check_load(const char *file, const char *words)
 {
@@ -612,8 +610,7 @@ static void test_long_file_name(void)
     g_free(file);
 }
 
-/* ---- profiles, options, params -----------------------------------------------------
- */
+/* ---- profiles, options, params ---- */
 
 static trp_options *options_of(const trp_pipeline *p)
 {

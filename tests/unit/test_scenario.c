@@ -26,8 +26,7 @@ static struct result run(const char *text, size_t size, bool trace)
 
 #define HEAD "scenario: x\nlayer: profile\n"
 
-/* ---- no scenarios ------------------------------------------------------------------
- */
+/* ---- no scenarios ---- */
 
 static const struct {
     const char *text, *at, *says;
@@ -172,8 +171,7 @@ static void test_too_much(void)
     g_string_free(text, TRUE);
 }
 
-/* ---- what is printed ---------------------------------------------------------------
- */
+/* ---- what is printed ---- */
 
 static void prints(const char *text, bool trace, uint32_t failed, const char *wanted)
 {

@@ -364,8 +364,7 @@ static const struct {
     {"UNPERSIST", put_unpersist, take_unpersist},
 };
 
-/* ---- round trips ------------------------------------------------------------------
- */
+/* ---- round trips ---- */
 
 static void a_stage_comes_back_as_it_was(void)
 {
@@ -599,8 +598,7 @@ static void a_sync_and_its_answer_come_back(void)
     trp_buf_free(&b);
 }
 
-/* ---- what is not a message ---------------------------------------------------------
- */
+/* ---- what is not a message ---- */
 
 static void every_truncation_of_every_message_is_refused(void)
 {

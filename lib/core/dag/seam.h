@@ -77,8 +77,7 @@ void trp_dag_files_lost(struct trp_engine *e, uint32_t executor, bool files,
                         bool whole_host, uint64_t epoch, bool always);
 bool trp_dag_loss_was_planned(const struct trp_engine *e, uint32_t executor);
 
-/* ---- preferences.c: NULL when no task prefers a place; valid until the next call ----
- */
+/* ---- preferences.c: NULL when no task prefers a place; valid until the next call ---- */
 
 const struct trp_preferences *trp_dag_prefer(struct trp_engine *e,
                                              const struct trp_stage *s,
