@@ -81,7 +81,7 @@ struct trp_engine_config {
     uint32_t max_failures;                /* of one task, until its stage gives up */
     bool pack;     /* fractions from the fullest address, not the first that fits */
     uint64_t seed; /* of the order of executors; 0: they take turns */
-    bool fair;     /* by pools, not in order */
+    bool fair;     /* jobs share slots by pools; else they go in their order */
     const struct trp_pool_spec *pools; /* of FAIR; only read by trp_engine_new */
     uint32_t npools;
     const struct trp_host_rack *racks; /* of the cluster; only read by trp_engine_new */
@@ -141,8 +141,8 @@ struct trp_engine_config {
 
 /* A dependency of a stage. `stage` is an index into the job's stages. With `each`, task
  * i waits for task i of the parent only (both have as many tasks), and is skipped when
- * that was given up. With `shuffle` every
- * task reads the map outputs of all tasks of the parent, which is a `map` stage. */
+ * that was given up. With `shuffle` every task reads the map outputs of all tasks of the
+ * parent, which is a `map` stage. */
 struct trp_parent_spec {
     uint32_t stage;
     bool each;
@@ -321,8 +321,8 @@ struct trp_event {
         struct {
             trp_profile_id profile;
             uint32_t executors;  /* at once, on an empty cluster; 0: never */
-            uint32_t additional; /* of those: how many what is held now has no room for;
-                                 * they may have to wait in the cluster's queue */
+            uint32_t additional; /* of those: how many do not fit on the nodes that are
+                                 * held now, and may wait in the cluster's queue */
             const char *text;    /* with 0: resource, wanted, available; copied */
             uint32_t hosts;      /* on so many hosts; 0: not known, there may be more */
             bool more; /* additional jobs may be requested for them: each is requested

@@ -129,8 +129,7 @@ static bool take_orders(trp_block_client *c)
     c->begun = c->ended = NULL;
     c->learnt = c->news;
     c->news = false;
-    LL_FOREACH2(ended, f, next_ended)
-    {
+    LL_FOREACH2(ended, f, next_ended) {
         f->ending = false;
     }
     pthread_mutex_unlock(&c->lock);

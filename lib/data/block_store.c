@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
+#include <utlist.h>
 #include <xxhash.h>
 
 #include "core/base/array.h"
@@ -33,7 +34,7 @@ struct chunk {
 struct block {
     struct trp_block_key key;
     UT_hash_handle hh;
-    struct block *older, *newer; /* while it is in the table */
+    struct block *prev, *next; /* while it is in the table: the one used last is last */
     unsigned level;
     uint32_t refs, readers;
     bool there, moving;
@@ -47,7 +48,7 @@ struct trp_block_store {
     atomic_bool news;
     pthread_mutex_t lock;
     /* ---- `lock` */
-    struct block *blocks, *oldest, *newest;
+    struct block *blocks, *oldest;
     uint64_t pool, used, borrowed;
     uint32_t *dropped; /* datasets, in order */
     uint32_t ndropped, dropped_capacity;
@@ -108,21 +109,6 @@ static struct block *find(trp_block_store *s, struct trp_block_key key)
     return b;
 }
 
-static void list_remove(trp_block_store *s, struct block *b)
-{
-    *(b->older ? &b->older->newer : &s->oldest) = b->newer;
-    *(b->newer ? &b->newer->older : &s->newest) = b->older;
-    b->older = b->newer = NULL;
-}
-
-static void list_append(trp_block_store *s, struct block *b)
-{
-    b->older = s->newest;
-    b->newer = NULL;
-    *(b->older ? &b->older->newer : &s->oldest) = b;
-    s->newest = b;
-}
-
 /* An update that memory is out for is lost: the driver then asks for a block that is
  * not there, or computes one that is. */
 static void note_update(trp_block_store *s, const struct block *b, uint64_t attempt)
@@ -174,7 +160,7 @@ static void take_out(trp_block_store *s, struct block *b, uint64_t attempt)
 {
     b->there = false;
     HASH_DEL(s->blocks, b);
-    list_remove(s, b);
+    DL_DELETE(s->oldest, b);
     note_update(s, b, attempt);
 }
 
@@ -297,7 +283,7 @@ static bool make_room(trp_block_store *s, uint64_t need, uint64_t most,
         uint64_t can = 0;
         struct block *first = NULL;
         for (struct block *b = s->oldest; b && s->used - can + need > most;
-             b = b->newer) {
+             b = b->next) {
             if (!may_go(b, for_dataset))
                 continue;
             first = first ? first : b;
@@ -484,7 +470,7 @@ void trp_block_end(trp_block_writer *w, bool whole)
             b->there = find(s, b->key) == b;
         }
         if (b->there) {
-            list_append(s, b);
+            DL_APPEND(s->oldest, b);
             note_update(s, b, w->attempt);
         } else {
             leave_block(s, b);
@@ -504,19 +490,15 @@ void trp_block_drop(trp_block_store *s, uint32_t dataset)
             s->dropped[at] = s->dropped[at - 1];
         s->dropped[at] = dataset;
     }
-    struct block *gone = NULL, *next;
-    for (struct block *b = s->oldest; b; b = next) {
-        next = b->newer;
+    struct block *gone = NULL, *b, *next;
+    DL_FOREACH_SAFE(s->oldest, b, next) {
         if (b->key.dataset != dataset)
             continue;
         take_out(s, b, TRP_BLOCK_NO_ATTEMPT);
-        b->newer = gone;
-        gone = b;
+        LL_PREPEND(gone, b);
     }
-    for (struct block *b = gone; b; b = next) { /* leaves the lock */
-        next = b->newer;
+    LL_FOREACH_SAFE(gone, b, next) /* leaves the lock */
         leave_block(s, b);
-    }
     unlock(s);
 }
 
@@ -552,8 +534,8 @@ trp_block_reader *trp_block_open(trp_block_store *s, struct trp_block_key key)
     lock(s);
     struct block *b = find(s, key);
     if (b && (r = calloc(1, sizeof *r))) {
-        list_remove(s, b);
-        list_append(s, b);
+        DL_DELETE(s->oldest, b);
+        DL_APPEND(s->oldest, b);
         b->refs++;
         b->readers++;
         *r = (trp_block_reader){.store = s, .block = b};

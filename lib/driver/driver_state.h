@@ -1,7 +1,8 @@
 /*
  * What the driver's parts share. Internal to lib/driver; driver.h is the contract.
  *
- *     driver.c      making, submitting, waiting, ending
+ *     driver.c      making, ending
+ *     driver_jobs.c what a program does with a driver: profiles, jobs, accumulators
  *     loop.c        the loop: take what came, step the engine, send, sleep
  *     perform.c     the actions of the engine: perform_stages.c, perform_attempts.c
  *     executor_records.c  executors: what the engine wants of them
