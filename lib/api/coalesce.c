@@ -1,10 +1,11 @@
 /*
  * Fewer partitions without a shuffle.
  *
- * A coalesced node has as partition i a run of neighbouring partitions of what it is
- * made of, its members, dealt out evenly. What its members need with a launch is laid
- * out here, once, as other inputs are, so that a launch only points into it; that costs
- * the bytes a second time. A task takes its members one after the other (run_task.c).
+ * Partition i of a coalesced node consists of neighbouring partitions of its parent,
+ * its members; each has the same number of them, or one more. What a launch sends for
+ * its members is copied here once, side by side, as for other sources, so that a launch
+ * only points to it; these bytes are in memory twice. A task computes its members one
+ * after the other (run_task.c).
  */
 #include <stdlib.h>
 

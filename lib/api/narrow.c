@@ -1,8 +1,10 @@
 /*
- * A *view* is how the partitions of a node on a path stand to those of the dataset that
- * the walk began at: its partition begin + i is made of the node's from starts[i] - skip
- * to starts[i + 1] - skip, or, where no coalesced node is above, of the node's i-th. The
- * halves of a union share the starts of their view; a coalesced node makes new ones.
+ * The paths from a dataset down to what it reads are walked one by one. A *view* says
+ * how the partitions of a node on the path are numbered as seen from the dataset at the
+ * top: partition begin + i of that dataset is made of the node's partitions starts[i] -
+ * skip to starts[i + 1] - skip (exclusive), or, if there is no coalesced node above, of
+ * the node's partition i. The two inputs of a union share the starts of their view; a
+ * coalesced node makes new ones.
  */
 #include "api/narrow.h"
 

@@ -1,11 +1,10 @@
 /*
- * Where the tasks of a dataset would best run.
+ * The hosts on which the tasks of a dataset prefer to run.
  *
- * A node keeps what it was told as the engine wants it, offsets and names, in the one
- * allocation that it is. The places of a stage are found when it starts: for each
- * partition from the end of the chain towards its source, the first node that names a
- * host for it counts, as the nearest preference does in Spark. A coalesced partition has
- * the hosts of all that it is made of.
+ * A node has its preferences in the form that the engine takes, offsets and host names,
+ * in one allocation. When a stage starts, the hosts of each partition are looked up
+ * from the end of the chain towards its source: the first node that names hosts for it
+ * counts, as in Spark. A coalesced partition prefers the hosts of all its members.
  */
 #include <stdlib.h>
 #include <string.h>

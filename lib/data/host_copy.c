@@ -1,11 +1,13 @@
 /*
- * The copy is written under a hidden name, whose lock says who writes it; with a maker
- * that dies the lock goes, and the next one begins anew. Its room is taken first: bytes
- * are put into the mapped file, where a full disk would be a signal.
+ * A host's copy is first written under a hidden name. The process that writes it holds
+ * the lock of that file; if it dies, the kernel releases the lock and the next process
+ * starts from the beginning. Disk space is reserved before anything is written: the
+ * file is mapped, and on a full disk a write to a mapped page would raise SIGBUS.
  *
- * To a block server it is a map output without an index (block_file.h). A peer's bytes
- * are asked for in pieces, several at a time, and are good when the hash of all of them
- * is: which piece was bad does not matter, another peer is asked for all of them.
+ * A block server serves a copy as a map output without an index (block_file.h). The
+ * bytes are requested from another host in pieces, several at a time. Only the hash of
+ * the whole file is checked, so after a mismatch all pieces are requested from another
+ * host.
  */
 #include "data/host_copy.h"
 

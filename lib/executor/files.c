@@ -1,14 +1,15 @@
 /*
- * An executor's location: the folder of its map outputs, which all executors of the run
- * on its host share, its block server, and its client for those of other hosts.
+ * An executor's location: the folder of map outputs that all executors of the run on
+ * this host share, the block server that serves it to other hosts, and the client that
+ * fetches from theirs.
  *
- * The driver orders it (FILES) before any stage that needs it. A folder on the node
- * that cannot be had is no failure: outputs then lie in the run's folder, which all
- * hosts see. Those of a static run always do.
+ * The driver orders it (FILES) before any stage that needs it. If no folder can be made
+ * on the node, that is no failure: map outputs then lie in the run's folder, which all
+ * hosts see. Those of a static run always lie there.
  *
- * At the end the server goes first; then the folder is let go of, and removed by the
- * last one, when the run is over or its driver is gone. Who has removed it says so, so
- * that nobody is sent for it.
+ * At the end the server is stopped first. The last executor on the host removes the
+ * folder, when the run is over or its driver is gone, and says so: otherwise a step
+ * would be sent to remove it.
  */
 #include <errno.h>
 #include <fcntl.h>

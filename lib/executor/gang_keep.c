@@ -1,10 +1,11 @@
 /*
- * Before a rank of a gang: a process that waits for it, notes what only it can see, and
- * ends as the rank did. Launchers pass signals to it alone; it passes them to the rank.
+ * The process in front of a rank of a gang. It starts the rank, waits for it, writes
+ * its end into a note, and ends in the same way. Launchers send signals to this process
+ * alone; it passes them on to the rank.
  *
- * MPICH's mpirun needs one since it ends all ranks when one has failed, and then tells
- * the end of one that it has killed itself now and then, or none at all. The note is
- * written before that mpirun sees the end, and those that it kills write none.
+ * MPICH's mpirun needs the note: when one rank has failed it kills all others, and then
+ * sometimes reports the end of a rank that it killed itself, or none. The note is
+ * written before mpirun can see the end, and a rank that mpirun kills leaves no note.
  */
 #include <signal.h>
 #include <stdio.h>
