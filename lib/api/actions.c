@@ -1,7 +1,8 @@
 /*
- * Actions. Each begins a job; one that waits is the other, waited for at once. Partitions
- * are reduced where they are, and their values combined here in partition order, so a
- * result does not depend on what ran where or when.
+ * Actions. Each begins a job. The form that waits (trp_count) begins the job as the
+ * form that does not (trp_count_async), and then waits for it. Partitions are reduced
+ * where they are, and their values are combined here in partition order, so a result
+ * does not depend on what ran where or when.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * On an executor, mappings stand in a table under one lock, which is held while one is
- * mapped and its hash is compared: tasks that want the same one wait for that instead of
- * doing it twice.
+ * mapped and its hash is compared: tasks that want the same one wait for that instead
+ * of doing it twice.
  */
 #include "api/broadcast.h"
 

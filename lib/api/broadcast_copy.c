@@ -1,8 +1,8 @@
 /*
  * A host's copy of a broadcast, as a task gets it: the first that needs it on its host
- * asks the driver from where, takes it, and tells the driver that others may take it from
- * here. Others of the host wait for it meanwhile. Whatever goes wrong, the file in the
- * run's folder is read in its place, as far as this host sees it.
+ * asks the driver from where, takes it, and tells the driver that others may take it
+ * from here. Others of the host wait for it meanwhile. Whatever goes wrong, the file in
+ * the run's folder is read in its place, as far as this host sees it.
  */
 #include <stdio.h>
 #include <stdlib.h>

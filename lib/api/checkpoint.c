@@ -1,12 +1,12 @@
 /*
- * Checkpoints: a dataset written to a folder that all hosts see, once, and read from
- * there from then on.
+ * Checkpoints: a dataset is written once to a folder that all hosts see, and is read
+ * from there from then on.
  *
- * It is a source as soon as it is made: nothing looks behind it but the one job that
- * writes it, which runs before the first action that needs it (lineage.c). A partition
- * is a file (data/part_file.h), which gets its name from the one attempt of its task that
- * may (commit.c).
- * A file of ours in the folder says that it is taken, so no two checkpoints share one.
+ * It is a source as soon as it is made: only the one job that writes it looks at what
+ * it was made of, and that job runs before the first action that needs it (lineage.c).
+ * A partition is a file (data/part_file.h), which gets its name from the one attempt of
+ * its task that may (commit.c). A file of ours in the folder says that it is taken, so
+ * no two checkpoints share one.
  */
 #include <dirent.h>
 #include <errno.h>

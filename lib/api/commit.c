@@ -2,9 +2,10 @@
  * Commits: before an attempt gives the part that it wrote its name, it asks the driver,
  * which lets one attempt of a task do so at a time (core/sched/commits.h).
  *
- * That one may be lost to the driver and yet go on, at any later time: a process that
- * was stopped. Who is allowed after it takes the names from all that other attempts of
- * the task wrote so far, which leaves that one nothing to rename.
+ * The driver may lose that attempt, and its process may go on all the same, at any
+ * later time: it may only have been stopped. So the next attempt that is allowed first
+ * removes the files that other attempts of the task have written under hidden names.
+ * The lost one then has nothing left to rename.
  */
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 /*
  * Kept datasets on an executor: what a task finds of them, and what it leaves.
  *
- * The path of a member (run_task.c) is looked through from its end: the first kept partition
- * that is there becomes the source, and nothing below it is computed. Those that are not
- * there are *open* from then on: each batch that passes is added to them. A partition of
- * a kept dataset may be made of several members, when a coalesced node is below it, so
- * it stays open until a coalesced node above it goes on.
+ * The path of a member (run_task.c) is looked through from its end: the first kept
+ * partition that is there becomes the source, and nothing below it is computed. Those
+ * that are not there are *open* from then on: each batch that passes is added to them.
+ * A partition of a kept dataset may be made of several members, when a coalesced node
+ * is below it, so it stays open until a coalesced node above it goes on.
  *
  * What is open is a stack: the path of the next member begins with the same kept
  * datasets, as far as they are still open.

@@ -1,10 +1,10 @@
 /*
- * Telling the driver what is to be computed.
+ * Tells the driver which datasets an action has to compute.
  *
- * Sides are told parents first. Those still to be told stand on a stack: the chain of
- * the one on top is walked, and the untold sides that it reads are put on it; when
- * there are none it is told itself. So the depth of a lineage is none of the C stack's,
- * and a side is walked twice at most.
+ * Sides are told parents first. Those that have not been told yet are on a stack of our
+ * own. The chain of the side on top is walked, and sides that it reads and that have
+ * not been told are pushed; when there are none, the side itself is told and popped. So
+ * a deep lineage does not overflow the C stack, and a side is walked twice at most.
  */
 #include "api/lineage.h"
 

@@ -1,5 +1,6 @@
 /*
- * Running a task of a chain on an executor's thread: its paths, its buffers, its result.
+ * Running a task of a chain on an executor's thread: its paths, its buffers, its
+ * result.
  *
  * When a source is at its end the writers are emptied in order. A task with several
  * members (chain.h) does so for each, one after the other, into one end.

@@ -1,11 +1,10 @@
 /*
- * A part of trp_save: a line for each record, with its key and a tab in front where it
- * has one.
+ * A part of trp_save: one line for each record; if it has a key, the key and a tab come
+ * first.
  *
- * It appears whole: written under a name of its own, then renamed, by the one attempt
- * that may (commit.c). Lines are put
- * together in a buffer of the thread's, and written when it is full; what is larger than
- * it is written from where it lies.
+ * A part appears whole: it is written under a hidden name and renamed by the one
+ * attempt that may (commit.c). Lines are collected in a buffer of the thread and
+ * written when it is full. A record that is larger than the buffer is written directly.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /*
  * A wide node's partition: the blocks of all map outputs, merged, as batches.
  *
- * Where they lie came with the stage's attempt (wire/map_output.h). What cannot be read is
- * no failure of the task: it ends as a fetch failure, and the map task runs again.
+ * Where they lie came with the stage's attempt (wire/map_output.h). What cannot be read
+ * is no failure of the task: it ends as a fetch failure, and the map task runs again.
  */
 #include <stdlib.h>
 #include <string.h>
