@@ -3,10 +3,10 @@
  *
  * At first every map output is asked for its block: how large it is; those of other
  * hosts all at once, and for their first bytes as well, so that small blocks have come
- * with the answers. Those that are not
- * empty are merged at once when the budget has a buffer for each. When it has not, as
- * many neighbours as it has buffers for are merged to a spill, which takes their place,
- * until the rest fits. Unordered blocks are read one after the other.
+ * with the answers. Those that are not empty are merged at once when the budget has a
+ * buffer for each. When it has not, as many neighbours as it has buffers for are merged
+ * to a spill, which takes their place, until the rest fits. Unordered blocks are read
+ * one after the other.
  *
  * A file is kept open while its block is read when there are few of them; else it is
  * opened for each buffer that is filled. So a task with thousands of sources does not

@@ -2,9 +2,8 @@
  * What a program does with a driver while it runs: profiles are added, jobs submitted,
  * waited for and cancelled, accumulators made and read.
  *
- * Each of these holds the baton, since the loop may run in another thread meanwhile.
- * An event that a job is to be submitted by borrows the job's spec: it is seen by the
- * actions that this step brings (`submitting`), and by nobody later.
+ * Each call holds the baton, since another thread may run the loop meanwhile. A job's
+ * spec is borrowed: only the actions of the step that submits it see it (`submitting`).
  */
 #include <string.h>
 

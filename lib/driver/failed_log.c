@@ -1,6 +1,4 @@
-/*
- * Of a gang the log of its first rank is taken, whichever that is.
- */
+/* Of a gang the log of the first of its ranks that has one is taken. */
 #include "driver/failed_log.h"
 
 #include <glob.h>
