@@ -47,7 +47,7 @@ static void break_log(struct trp_event_log *l, const trp_error *why)
 void trp_event_log_out_of_memory(struct trp_event_log *l)
 {
     trp_error why;
-    trp_error_set(&why, TRP_ESYSTEM, "cannot write %s: out of memory", l->file);
+    trp_error_set(&why, TRP_ENOMEM, "cannot write %s: out of memory", l->file);
     break_log(l, &why);
 }
 
