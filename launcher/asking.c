@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "events/run_record.h"
 #include "events/status.h"
+#include "os/clock.h"
 #include "os/held.h"
 
 /* ---- finding ---- */
@@ -17,7 +17,7 @@ int trp_asking_find(const char *runs_dir, const char *run, struct trp_asking *re
                     trp_error *err)
 {
     char *runs = NULL;
-    *ret = (struct trp_asking){0};
+    *ret = (struct trp_asking){.step = {.ends = {-1, -1, -1}}};
     int code = trp_runs_dir(runs_dir, &runs, err);
     if (code == 0)
         code = trp_run_folder_find(runs, run ? run : "last", &ret->folder, err);
@@ -35,8 +35,9 @@ int trp_asking_find(const char *runs_dir, const char *run, struct trp_asking *re
 void trp_asking_free(struct trp_asking *a)
 {
     trp_run_view_clear(&a->view);
+    trp_step_close(&a->step);
     free(a->folder);
-    *a = (struct trp_asking){0};
+    *a = (struct trp_asking){.step = {.ends = {-1, -1, -1}}};
 }
 
 void trp_asking_tell(const struct trp_asking *a)
@@ -78,13 +79,6 @@ static bool is_here(const struct trp_run_view *v)
     return gethostname(host, sizeof host - 1) == 0 && strcmp(host, v->host) == 0;
 }
 
-static int64_t wall_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Why it is the log's, and how old that is. */
 static void note(struct trp_asking *a, const char *why)
 {
@@ -92,7 +86,9 @@ static void note(struct trp_asking *a, const char *why)
     struct stat st;
     snprintf(events, sizeof events, "%s/events.jsonl", a->folder);
     if (trp_held_stat(events, &st) == 0)
-        trp_asking_time(wall_ms() - (int64_t)st.st_mtim.tv_sec * 1000, age, sizeof age);
+        trp_asking_time(trp_clock_wall_ns() / 1000000 -
+                            (int64_t)st.st_mtim.tv_sec * 1000,
+                        age, sizeof age);
     snprintf(a->note, sizeof a->note,
              "run %.100s: %.300s: this is what its event log says%s%s%s", a->view.name,
              why, *age ? ", last written " : "", age, *age ? " ago" : "");
@@ -116,19 +112,29 @@ static int read_answer(const char *text, json_t **ret, trp_error *err)
     return code;
 }
 
+/* Of a run in a Slurm job by a step of that, which is kept for what is asked next. */
+static int ask_there(struct trp_asking *a, const struct trp_ask *q, char **ret_answer,
+                     trp_error *err)
+{
+    const char *host = *a->view.host ? a->view.host : "another host";
+    trp_error why;
+    int code = a->step.pid ? 0 : trp_step_open(a->folder, a->view.host, &a->step, &why);
+    if (code == 0)
+        code = trp_step_ask(&a->step, q, ret_answer, &why);
+    if (code == 0)
+        return 0;
+    return trp_error_set(err, TRP_ENOENT, "its driver is on %s, and %s", host,
+                         why.text);
+}
+
 int trp_asking_driver(struct trp_asking *a, const struct trp_ask *q, json_t **ret,
                       trp_error *err)
 {
-    char *answer = NULL, where[300];
+    char *answer = NULL;
     if (strcmp(a->view.status, "running") != 0)
         return trp_error_set(err, TRP_ENOENT, "run %s does not go on", a->view.name);
-    if (!is_here(&a->view)) {
-        snprintf(where, sizeof where, "its driver is on %s",
-                 *a->view.host ? a->view.host : "another host");
-        note(a, where);
-        return trp_error_set(err, TRP_ENOENT, "%s", a->note);
-    }
-    int code = trp_ask_call(a->folder, q, &answer, err);
+    int code = is_here(&a->view) ? trp_ask_call(a->folder, q, &answer, err)
+                                 : ask_there(a, q, &answer, err);
     if (code == 0)
         code = read_answer(answer, ret, err);
     free(answer);
@@ -155,7 +161,7 @@ static int of_log(const struct trp_asking *a, json_t **ret, trp_error *err)
                                  .status = v->status,
                                  .from = "log",
                                  .host = v->host,
-                                 .now = wall_ms() * 1000000,
+                                 .now = trp_clock_wall_ns(),
                                  .started = v->started_ms * 1000000,
                                  .ended = v->ended_ms * 1000000,
                                  .exit_status = v->exit_status};

@@ -1,6 +1,6 @@
 /*
  * Asking a run where it is (driver/ask.h), from wherever `troupe` was called: its driver
- * when that is on this host, else its event log.
+ * when that is on this host, or by a step of its Slurm job, else its event log.
  */
 #ifndef TRP_LAUNCHER_ASKING_H
 #define TRP_LAUNCHER_ASKING_H
@@ -9,10 +9,12 @@
 
 #include "driver/ask.h"
 #include "events/run_folder.h"
+#include "step_call.h"
 
 struct trp_asking {
-    char *folder;             /* of the run */
-    struct trp_run_view view; /* as it was when it was found */
+    char *folder;              /* of the run */
+    struct trp_run_view view;  /* as it was when it was found */
+    struct trp_step_call step; /* once the driver was asked by one */
     char
         note[600]; /* why what is told is the log's and not its driver's; "": it is not,
                      * or the run has ended */

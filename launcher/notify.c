@@ -32,7 +32,7 @@ static int summary_fd(const trp_run_folder *folder)
     }
     snprintf(log, sizeof log, "%s/events.jsonl", folder->path);
     if (trp_run_records_read(log, &runs, &err) == 0) {
-        trp_summary_print(&runs.v[runs.n - 1]->statistics, false, out);
+        trp_summary_print(&runs.v[runs.n - 1]->statistics, false, false, out);
         trp_run_records_free(&runs);
         fprintf(out, "logs: %s/logs\nevents: %s/events.jsonl\n", folder->shown,
                 folder->shown);

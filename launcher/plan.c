@@ -11,9 +11,10 @@
 #include "settings.h"
 
 static struct trp_run_call call;
-static bool as_json;
+static bool as_json, all;
 
 static const struct trp_arg table[] = {
+    TRP_ARGS_FLAG("all", &all, "a row a stage, however many there are"),
     TRP_ARGS_JSON(&as_json),
     TRP_SETTINGS_SITE,
     TRP_SETTINGS_SET,
@@ -46,7 +47,7 @@ static const struct trp_line line = {
     "\nExit status: 0; 2 wrong call or file; 3 when a stage never fits here.\n", table,
     on_argument};
 
-static int print_plan(const struct trp_settings_request *q, bool json)
+static int print_plan(const struct trp_settings_request *q, enum trp_plan_form form)
 {
     struct trp_settings s;
     struct trp_cluster_where where = {0};
@@ -63,7 +64,7 @@ static int print_plan(const struct trp_settings_request *q, bool json)
         code = trp_needs_transport(s.options, NULL, &carried, &err);
     if (code == 0)
         code = trp_plan_print(s.pipeline, s.options, s.site, &s.pools, carried.text,
-                              &where, NULL, json, stdout, &err);
+                              &where, NULL, form, stdout, &err);
     trp_settings_where_free(&where);
     trp_settings_free(&s);
     int status = trp_launcher_printed(0);
@@ -76,9 +77,12 @@ int trp_launcher_plan(int argc, char **argv)
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
+    enum trp_plan_form form = as_json ? TRP_PLAN_JSON
+                              : all   ? TRP_PLAN_ALL
+                                      : TRP_PLAN_TEXT;
     if (call.resume)
-        return trp_run_plan(&call, as_json);
+        return trp_run_plan(&call, form);
     if (!call.settings.pipeline)
         return trp_launcher_misuse("plan: no pipeline file (see troupe plan --help)");
-    return print_plan(&call.settings, as_json);
+    return print_plan(&call.settings, form);
 }

@@ -22,7 +22,7 @@ struct report {
     const char *dir; /* --runs-dir */
     char *folder;    /* NULL: it was an event log */
     char *events;
-    bool json, sacct;
+    bool json, sacct, all;
     struct trp_run_records runs;
     struct trp_sacct rows;
 };
@@ -116,7 +116,7 @@ static int print_one(const struct report *r, uint32_t i, bool compare, json_t *s
     } else {
         print_head(r, i);
         bool live = !now->complete && strcmp(state_word(r, i), "running") == 0;
-        trp_summary_print(&now->statistics, live, stdout);
+        trp_summary_print(&now->statistics, live, r->all, stdout);
         if (compare && now->njobs) {
             putchar('\n');
             code = trp_report_account_print(now, &a, stdout, err);
@@ -175,6 +175,7 @@ static struct report called;
 static const struct trp_arg table[] = {
     TRP_ARGS_FLAG("sacct", &called.sacct,
                   "what Slurm's accounting has of its steps beside our figures"),
+    TRP_ARGS_FLAG("all", &called.all, "a row a stage, however many there are"),
     TRP_ARGS_JSON(&called.json),
     TRP_ARGS_RUNS(&called.dir),
     TRP_ARGS_END,

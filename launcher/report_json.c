@@ -60,7 +60,7 @@ static json_t *stages(const struct trp_statistics *s)
 static json_t *total(const struct trp_statistics *s)
 {
     struct trp_summary_rows rows;
-    trp_summary_rows_make(s, &rows);
+    trp_summary_rows_make(s, false, &rows);
     const struct trp_summary_row *t = &rows.total;
     json_t *o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f}", "tasks",
                           (json_int_t)t->tasks, "attempts", (json_int_t)t->attempts,

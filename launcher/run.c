@@ -55,7 +55,8 @@ struct run {
     struct trp_carried carried;
     bool plan, json; /* troupe plan --resume */
     bool explains;   /* troupe explain: what would run again … */
-    const char *of;  /* … of this stage; NULL: of all */
+    enum trp_plan_form form;
+    const char *of; /* … of this stage; NULL: of all */
     struct trp_supervisor supervisor;
 };
 
@@ -357,7 +358,7 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
     }
     if (r->plan && !r->explains && code == 0)
         code = trp_plan_print(p, s->options, s->site, &s->pools, r->carried.text,
-                              &r->where, choices, r->json, stdout, err);
+                              &r->where, choices, r->form, stdout, err);
     if (r->plan && !r->explains && !r->json)
         printf("\nof %s:\n", r->folder->shown);
     for (uint32_t i = 0; i < p->nstages && code == 0 && !r->json; i++) {
@@ -547,13 +548,14 @@ static int run_inline(const struct trp_run_call *c, trp_error *err)
     return code;
 }
 
-int trp_run_plan(const struct trp_run_call *call, bool json)
+int trp_run_plan(const struct trp_run_call *call, enum trp_plan_form form)
 {
     static struct run r;
     trp_error err;
     r.call = *call;
     r.plan = true;
-    r.json = json;
+    r.json = form == TRP_PLAN_JSON;
+    r.form = form;
     int code = prepare(&r, &err);
     if (code == 0)
         trp_settings_warn(&r.settings);

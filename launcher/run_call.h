@@ -4,6 +4,7 @@
 #ifndef TRP_LAUNCHER_RUN_CALL_H
 #define TRP_LAUNCHER_RUN_CALL_H
 
+#include "driver/plan_print.h"
 #include "settings.h"
 
 /* Options that `troupe submit` hands on, for tables of options (args.h). */
@@ -31,7 +32,7 @@ struct trp_run_call {
 };
 
 /* run.c: `troupe plan --resume`; the exit status. */
-int trp_run_plan(const struct trp_run_call *call, bool json);
+int trp_run_plan(const struct trp_run_call *call, enum trp_plan_form form);
 /* For `troupe explain`: prints what --resume would run again of a stage, or NULL of all,
  * or why it cannot. */
 void trp_run_again(const struct trp_run_call *call, const char *stage);

@@ -8,6 +8,7 @@
  *     tidy OWNER…       removes what executors left on their node that were killed
  *     gang SPECFILE     the wrapper of one rank of a gang
  *     throw-away PORT   frees an MPI_Comm_accept whose peer died
+ *     ask RUN_DIR       asks the driver of a run on its node for who is elsewhere
  *     mpi MODULE        says which MPI a module is for
  */
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "cluster/slurm/steps/step.h"
 #include "comm/channel.h"
 #include "comm/mpi.h"
+#include "driver/ask.h"
 #include "driver/pipeline_run.h"
 #include "executor/executor.h"
 #include "executor/job_guard.h"
@@ -78,6 +80,8 @@ int main(int argc, char **argv)
         return be_rank(argc, argv);
     if (strcmp(part, "throw-away") == 0 && argc == 3)
         return trp_channel_throw_away_main(argv[2]);
+    if (strcmp(part, "ask") == 0 && argc == 3)
+        return trp_ask_main(argv[2]);
     if (strcmp(part, "mpi") == 0 && argc == 3)
         return name_mpi(argv[2]);
     fputs("troupe-rank: started by troupe, not by hand; see troupe --help\n", stderr);

@@ -224,3 +224,44 @@ int trp_ask_call(const char *run_dir, const struct trp_ask *q, char **ret_answer
                              TRP_ASK_WAIT_MS / 1000);
     return rc < 0 ? trp_error_set(err, rc, "its driver gives no whole answer") : 0;
 }
+
+/* ---- for who is on another node ---- */
+
+static void hand_on(const char *run_dir, const char *line, size_t size)
+{
+    struct trp_ask q;
+    struct trp_buf b = {0};
+    trp_error err;
+    char *answer = NULL;
+    int code = trp_ask_read(line, size, &q, &err);
+    bool asked = code == 0;
+    if (asked)
+        code = trp_ask_call(run_dir, &q, &answer, &err);
+    if (code == 0) {
+        puts(answer);
+    } else {
+        trp_put_raw(&b, asked ? "{\"nobody\":" : "{\"error\":", asked ? 10 : 9);
+        trp_json_text(&b, err.text);
+        TRP_JSON(&b, "}\n");
+        fwrite(b.data, 1, b.failed ? 0 : b.size, stdout);
+    }
+    fflush(stdout);
+    trp_buf_free(&b);
+    free(answer);
+}
+
+int trp_ask_main(const char *run_dir)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    trp_error err;
+    if (trp_held_folder(run_dir, NULL, &err) < 0) {
+        fprintf(stderr, "troupe-rank: %s\n", err.text);
+        return trp_error_exit_status(err.code);
+    }
+    while ((n = getline(&line, &room, stdin)) > 0)
+        hand_on(run_dir, line, (size_t)n);
+    free(line);
+    return 0;
+}

@@ -55,4 +55,9 @@ void trp_ask_unlink(const char *run_dir);
 int trp_ask_call(const char *run_dir, const struct trp_ask *q, char **ret_answer,
                  trp_error *err);
 
+/* `troupe-rank ask RUN_DIR`, on the driver's node: hands on requests, a line each, from
+ * stdin, and answers on stdout, until stdin ends. {"nobody":TEXT} where no driver answers.
+ * Returns the exit status. */
+int trp_ask_main(const char *run_dir);
+
 #endif

@@ -1,7 +1,8 @@
 /*
  * A connection reads its line, waits for its turn, is answered, and is closed when all
  * was taken. Connections are in a list in the order in which they came: the first that
- * has a whole request has its turn, and the first of all goes when there are too many.
+ * has a whole request has its turn, and the first that has asked nothing goes when there
+ * are too many.
  * One whose side does not go on is closed after TRP_ASK_WAIT_MS.
  */
 #include "driver/asked.h"
@@ -212,6 +213,15 @@ static bool is_ours(int fd)
            who.uid == geteuid();
 }
 
+/* Who makes room: the oldest that has asked nothing yet; else the oldest. */
+static struct client *least(const trp_asked *a)
+{
+    struct client *c = a->first;
+    while (c && (c->whole || c->out.size))
+        c = c->next;
+    return c ? c : a->first;
+}
+
 static void add_client(trp_asked *a, int fd)
 {
     struct client *c = is_ours(fd) ? calloc(1, sizeof *c) : NULL;
@@ -221,7 +231,7 @@ static void add_client(trp_asked *a, int fd)
         return;
     }
     if (a->n == TRP_ASKED_CLIENTS)
-        drop(a->first);
+        drop(least(a));
     c->poll.data = c;
     c->asked = a;
     c->fd = fd;

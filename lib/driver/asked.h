@@ -2,9 +2,9 @@
  * The driver's side of ask.h: takes requests on its loop and answers them there.
  *
  * Nobody who asks can hold the run up. All is done without blocking; there are at most
- * TRP_ASKED_CLIENTS connections, of which the oldest makes room for a new one; and after
- * an answer that took the loop so long there is none for TRP_ASKED_PAUSE times as long.
- * Those who wait are answered in turn.
+ * TRP_ASKED_CLIENTS connections, of which the oldest that has asked nothing makes room for
+ * a new one; and after an answer that took the loop so long there is none for
+ * TRP_ASKED_PAUSE times as long. Those who wait are answered in turn.
  *
  * Where no socket can be had (a file system without them) the run goes on without one:
  * `troupe status` reads its event log then.

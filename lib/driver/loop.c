@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conf/wording.h"
 #include "driver/driver_state.h"
 #include "driver/locations.h"
 #include "os/clock.h"
@@ -126,43 +127,92 @@ static void on_timer(uv_timer_t *timer)
     (void)timer;
 }
 
-/* The stage to be named: the last one of which something runs; when nothing runs, the
- * last one that waits. TRP_NONE: there is none. */
-static uint32_t shown_stage(const trp_driver *d)
+enum { SHOWN_STAGES = 4096, SHOWN_NAMES = 3, NAMES = 16 };
+
+/* What runs, by name; stages whose names differ in the number at their end are one. */
+struct running {
+    struct {
+        char name[80];
+        uint32_t live, stages;
+        const char *only; /* of one stage */
+    } v[NAMES];
+    uint32_t n, more; /* names that have no place */
+    uint32_t live;    /* attempts */
+    uint32_t waits;   /* the last stage of which nothing runs; TRP_NONE */
+};
+
+static void add_running(struct running *r, const struct trp_driver_stage *s)
 {
-    uint32_t waits = TRP_NONE;
-    for (uint32_t i = d->nstages; i-- > 0 && i + 4096 > d->nstages;) {
+    char name[80];
+    uint32_t i = 0;
+    trp_name_stem(s->name, name, sizeof(name));
+    while (i < r->n && strcmp(r->v[i].name, name) != 0)
+        i++;
+    r->live += s->live;
+    r->more += i == NAMES;
+    if (i == NAMES)
+        return;
+    if (i == r->n) {
+        strcpy(r->v[i].name, name);
+        r->v[r->n++].only = s->name;
+    }
+    r->v[i].live += s->live;
+    r->v[i].stages++;
+}
+
+static void find_running(const trp_driver *d, struct running *r)
+{
+    *r = (struct running){.waits = TRP_NONE};
+    for (uint32_t i = d->nstages; i-- > 0 && i + SHOWN_STAGES > d->nstages;) {
         const struct trp_driver_stage *s = d->stages[i];
         if (!s || !s->submitted || s->ended)
             continue;
-        if (s->live)
-            return i;
-        if (waits == TRP_NONE)
-            waits = i;
+        if (trp_driver_runs(d, s))
+            add_running(r, s);
+        else if (r->waits == TRP_NONE)
+            r->waits = i;
     }
-    return waits;
+}
+
+/* "align", or "align 3, sort-* 12, +2": names with their attempts. */
+static void running_text(const struct running *r, char *text, size_t size)
+{
+    uint32_t shown = r->n < SHOWN_NAMES ? r->n : SHOWN_NAMES;
+    size_t n = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < shown && n < size; i++) {
+        const char *name = r->v[i].stages > 1 ? r->v[i].name : r->v[i].only;
+        n += (size_t)snprintf(text + n, size - n, "%s%.80s", i ? ", " : "", name);
+        if (r->n > 1 && n < size)
+            n += (size_t)snprintf(text + n, size - n, " %u", r->v[i].live);
+    }
+    if (r->n + r->more > shown && n < size)
+        snprintf(text + n, size - n, ", +%u", r->n + r->more - shown);
 }
 
 static void show_progress(trp_driver *d, int64_t now)
 {
-    char waiting[256] = "";
+    char waiting[256] = "", what[300];
+    struct running r;
     if (now < d->progress_due || !d->progress)
         return;
     d->progress_due = now + PROGRESS_NS;
+    find_running(d, &r);
+    running_text(&r, what, sizeof(what));
     struct trp_progress_view v = {.stages = d->stages_known,
                                   .stages_done = d->stages_done,
-                                  .stage = "",
+                                  .stage = what,
                                   .tasks = d->tasks,
                                   .done = d->tasks_done,
-                                  .running = d->attempts,
+                                  .running = r.live,
                                   .failures = d->failures,
                                   .executors = d->up,
                                   .waiting = waiting};
-    uint32_t shown = shown_stage(d);
-    if (shown != TRP_NONE)
-        v.stage = d->stages[shown]->name;
-    if (shown != TRP_NONE && !d->attempts)
-        trp_driver_why_waiting(d, (trp_stage_id){shown}, now, waiting, sizeof(waiting));
+    if (!r.n && r.waits != TRP_NONE) {
+        v.stage = d->stages[r.waits]->name;
+        trp_driver_why_waiting(d, (trp_stage_id){r.waits}, now, waiting,
+                               sizeof(waiting));
+    }
     trp_progress_update(d->progress, now, &v);
 }
 

@@ -7,8 +7,10 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "conf/table.h"
+#include "conf/wording.h"
 #include "driver/command_env.h"
 #include "driver/foreach.h"
 #include "driver/plan_make.h"
@@ -62,27 +64,116 @@ static bool tasks_unknown(const struct trp_plan_stage *v)
     return v->waits && !v->known;
 }
 
-static void stage_row(trp_table *t, const struct trp_plan_stage *v)
+/* Stages that are told together: names differ in a number only, all else is the same. */
+struct row {
+    const struct trp_plan_stage *first;
+    uint32_t stages, ntasks; /* the sum of theirs */
+    char *name, *after;
+    UT_hash_handle hh;
+    char *key;
+};
+
+enum { ROWS = 40, SHOWN_AFTER = 8 };
+
+/* What stages come after, together those whose names differ in a number: "a, b-* ×9". */
+static char *after_text(const struct trp_pipeline_stage *s, bool together)
+{
+    struct {
+        char name[80];
+        uint32_t n;
+        const char *only;
+        bool each;
+    } v[SHOWN_AFTER];
+    uint32_t n = 0, more = 0;
+    char *text = NULL;
+    size_t size;
+    for (uint32_t a = 0; a < s->nafter && together; a++) {
+        char name[80];
+        uint32_t i = 0;
+        trp_name_stem(s->after[a].stage, name, sizeof name);
+        while (i < n && (strcmp(v[i].name, name) != 0 || v[i].each != s->after[a].each))
+            i++;
+        more += i == SHOWN_AFTER;
+        if (i == SHOWN_AFTER)
+            continue;
+        if (i == n) {
+            strcpy(v[n].name, name);
+            v[n].n = 0;
+            v[n].each = s->after[a].each;
+            v[n++].only = s->after[a].stage;
+        }
+        v[i].n++;
+    }
+    FILE *f = open_memstream(&text, &size);
+    for (uint32_t a = 0; f && a < s->nafter && !together; a++)
+        fprintf(f, "%s%s%s", a ? ", " : "", s->after[a].stage,
+                s->after[a].each ? " (each)" : "");
+    for (uint32_t i = 0; f && i < n; i++) {
+        fprintf(f, "%s%s", i ? ", " : "", v[i].name);
+        if (v[i].n > 1)
+            fprintf(f, " ×%u", v[i].n);
+        fputs(v[i].each ? " (each)" : "", f);
+    }
+    if (f && more)
+        fprintf(f, ", and %u more", more);
+    if (f)
+        fclose(f);
+    return text;
+}
+
+/* The row where a stage belongs, made when there is none; NULL: out of memory. */
+static struct row *row_of(struct row **table, const struct trp_plan_stage *v,
+                          bool together)
 {
     const struct trp_pipeline_stage *s = v->stage;
-    trp_table_cell(t, "%s", s->name);
+    struct row *r = NULL;
+    char stem[80], *key = NULL, *after = after_text(s, together);
+    trp_name_stem(s->name, stem, sizeof stem);
+    if (asprintf(&key, "%s %s %u %d %s %s %s", together ? stem : s->name,
+                 s->profile ? s->profile : "", s->spec.ranks, v->known,
+                 after ? after : "", v->waits ? v->waits : "",
+                 v->never ? v->never : "") < 0)
+        key = NULL;
+    if (key)
+        HASH_FIND_STR(*table, key, r);
+    if (!r && key && (r = calloc(1, sizeof *r))) {
+        *r = (struct row){.first = v, .name = strdup(stem), .after = after, .key = key};
+        HASH_ADD_KEYPTR(hh, *table, r->key, strlen(r->key), r);
+        return r;
+    }
+    free(after);
+    free(key);
+    return r;
+}
+
+static void free_rows(struct row *table)
+{
+    struct row *r, *next;
+    HASH_ITER(hh, table, r, next) {
+        HASH_DEL(table, r);
+        free(r->name);
+        free(r->after);
+        free(r->key);
+        free(r);
+    }
+}
+
+static void stage_row(trp_table *t, const struct row *r)
+{
+    const struct trp_plan_stage *v = r->first;
+    const struct trp_pipeline_stage *s = v->stage;
+    if (r->stages > 1)
+        trp_table_cell(t, "%s ×%u", r->name ? r->name : s->name, r->stages);
+    else
+        trp_table_cell(t, "%s", s->name);
     trp_table_cell(t, "%s", s->profile ? s->profile : "default");
     if (s->spec.ranks)
         trp_table_cell(t, "%u ranks", s->spec.ranks);
     else if (v->known)
-        trp_table_cell(t, "%u", v->ntasks);
+        trp_table_cell(t, "%u", r->ntasks);
     else
         trp_table_cell(t, "?");
-    char *after = NULL;
-    size_t size;
-    FILE *f = open_memstream(&after, &size);
-    for (uint32_t a = 0; f && a < s->nafter; a++)
-        fprintf(f, "%s%s%s", a ? ", " : "", s->after[a].stage,
-                s->after[a].each ? " (each)" : "");
-    if (f)
-        fclose(f);
-    trp_table_cell(t, "%s", after && *after ? after : "-");
-    free(after);
+    trp_table_cell(t, "%s", r->after && *r->after ? r->after : "-");
     if (v->never)
         trp_table_message(t, "never: %s", v->never);
     else
@@ -90,6 +181,22 @@ static void stage_row(trp_table *t, const struct trp_plan_stage *v)
                        tasks_unknown(v) ? "see below"
                        : v->waits       ? v->waits
                                         : "-");
+}
+
+static void stage_rows(trp_table *t, const struct trp_plan *plan, bool all)
+{
+    struct row *table = NULL;
+    for (uint32_t i = 0; i < plan->p->nstages; i++) {
+        struct row *r =
+            row_of(&table, &plan->stage[i], !all && plan->p->nstages > ROWS);
+        if (!r)
+            continue;
+        r->stages++;
+        r->ntasks += plan->stage[i].ntasks;
+    }
+    for (const struct row *r = table; r; r = r->hh.next)
+        stage_row(t, r);
+    free_rows(table);
 }
 
 static void profile_row(trp_table *t, const struct trp_plan_profile *v)
@@ -203,7 +310,7 @@ static int print_slurm(const struct trp_plan *plan, const struct trp_site *site,
 }
 
 static int print_text(const struct trp_plan *plan, const struct trp_site *site,
-                      FILE *out, trp_error *err)
+                      bool all, FILE *out, trp_error *err)
 {
     static const struct trp_table_column of_stages[] = {
         {"stage",   NULL, false, false},
@@ -222,8 +329,7 @@ static int print_text(const struct trp_plan *plan, const struct trp_site *site,
     };
     trp_table *stages = trp_table_new(of_stages, 5);
     trp_table *profiles = trp_table_new(of_profiles, 6);
-    for (uint32_t i = 0; i < plan->p->nstages; i++)
-        stage_row(stages, &plan->stage[i]);
+    stage_rows(stages, plan, all);
     for (uint32_t i = 0; i < plan->nprofiles; i++)
         profile_row(profiles, &plan->profile[i]);
     fprintf(out, "%s\n\n", plan->p->name);
@@ -363,16 +469,17 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
                    const struct trp_site *site, const struct trp_pool_list *pools,
                    const char *carried, const struct trp_cluster_where *where,
-                   const struct trp_stage_choice *choices, bool json, FILE *out,
-                   trp_error *err)
+                   const struct trp_stage_choice *choices, enum trp_plan_form form,
+                   FILE *out, trp_error *err)
 {
+    const bool json = form == TRP_PLAN_JSON;
     struct trp_plan plan;
     int r = trp_plan_make(p, o, site, where, &plan, err);
     if (r < 0)
         return r;
     plan.pools = pools;
     r = json ? print_json(&plan, site, carried, choices, out, err)
-             : print_text(&plan, site, out, err);
+             : print_text(&plan, site, form == TRP_PLAN_ALL, out, err);
     if (!json)
         fprintf(out, "\nmessages travel %s\n", carried);
     if (r == 0 && plan.first.code)

@@ -39,6 +39,12 @@
 #include "driver/backends.h"
 #include "driver/resume.h"
 
+enum trp_plan_form {
+    TRP_PLAN_TEXT, /* of many stages, those whose names differ in a number are a row */
+    TRP_PLAN_ALL,  /* text with a row a stage */
+    TRP_PLAN_JSON,
+};
+
 /* Prints the whole plan in any case. Relative patterns are below the working folder and
  * evaluated for stages that wait for none. `o` has the pipeline's options; `site` may
  * be NULL; `carried` says how messages travel; `choices`, or NULL: what of a resumed
@@ -47,8 +53,8 @@
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
                    const struct trp_site *site, const struct trp_pool_list *pools,
                    const char *carried, const struct trp_cluster_where *where,
-                   const struct trp_stage_choice *choices, bool json, FILE *out,
-                   trp_error *err);
+                   const struct trp_stage_choice *choices, enum trp_plan_form form,
+                   FILE *out, trp_error *err);
 
 /* Prints what a run would do: each stage, parents first, its tasks, profile and
  * command. TRP_EINVAL as the run would tell it. */

@@ -163,7 +163,7 @@ static const char *lead(const struct trp_progress *p, char *buf, size_t size)
 
 static void describe(const struct trp_progress_view *v, char *buf, size_t size)
 {
-    char failures[32] = "", stage[160] = "", waiting[256] = "";
+    char failures[32] = "", stage[320] = "", waiting[256] = "";
     if (v->failures > 0)
         snprintf(failures, sizeof failures, ", %u failed", v->failures);
     if (v->stage && v->stage[0])

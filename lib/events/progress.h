@@ -18,7 +18,7 @@ typedef struct trp_progress trp_progress;
 
 struct trp_progress_view {
     uint32_t stages, stages_done;
-    const char *stage;                       /* a running stage's name, or "" */
+    const char *stage; /* what runs, by the names of stages, or "" */
     uint32_t tasks, done, running, failures; /* of all submitted stages */
     uint32_t executors;
     const char *waiting; /* why nothing runs, or "" */

@@ -5,7 +5,7 @@
  *
  *     struct trp_run_records r;
  *     if (trp_run_records_read("troupe-runs/last/events.jsonl", &r, &err) == 0)
- *         trp_summary_print(&r.v[r.n - 1]->statistics, false, stdout);
+ *         trp_summary_print(&r.v[r.n - 1]->statistics, false, false, stdout);
  *     trp_run_records_free(&r);
  *
  * Exact but for what the log itself does not tell: its times are ms, and of tasks that

@@ -171,8 +171,8 @@ static void stage_row(struct table *t, const struct trp_summary_row *r)
 {
     char *cell = t->cell[STAGE];
     clear(t);
-    if (r->first->name)
-        name_text(r->first->name, cell);
+    if (r->name)
+        name_text(r->name, cell);
     else
         snprintf(cell, CELL, "stage %u", r->first->stage.n);
     if (r->nstages > 1)
@@ -374,13 +374,13 @@ static void print_slurm(FILE *out, const struct trp_statistics *s, double nodes)
                 (unsigned long long)s->sruns, s->sruns == 1 ? "" : "s");
 }
 
-void trp_summary_print(struct trp_statistics *s, bool live, FILE *out)
+void trp_summary_print(struct trp_statistics *s, bool live, bool all, FILE *out)
 {
     trp_statistics_settle(s);
     struct table t = {.s = s, .live = live};
     trp_error err;
     const struct trp_summary_row *total = &t.rows.total;
-    trp_summary_rows_make(s, &t.rows);
+    trp_summary_rows_make(s, all, &t.rows);
     lay_out(&t);
     add_rows(&t);
     if (trp_table_print(t.table, out, &err) < 0)
@@ -405,7 +405,7 @@ void trp_summary_print(struct trp_statistics *s, bool live, FILE *out)
 void trp_event_summary_print(const trp_event_log *l, FILE *out, const char *run_dir,
                              bool logs)
 {
-    trp_summary_print(l->statistics, false, out);
+    trp_summary_print(l->statistics, false, false, out);
     if (logs)
         fprintf(out, "logs: %s/logs\n", run_dir);
     fprintf(out, "events: %s/events.jsonl\n", run_dir);

@@ -10,8 +10,8 @@
 #include "events/statistics.h"
 
 /* Gives all time up to the last thing told to stages, and prints. `live`: the run goes
- * on, and so do stages that have not ended. */
-void trp_summary_print(struct trp_statistics *s, bool live, FILE *out);
+ * on, and so do stages that have not ended. `all`: a row a stage, however many. */
+void trp_summary_print(struct trp_statistics *s, bool live, bool all, FILE *out);
 
 /* "8.49", "115.2", "120391": seconds as the summary has them. */
 void trp_seconds_text(double s, char *buf, size_t size);

@@ -1,5 +1,5 @@
 /*
- * One pass adds each stage to its row, found in a hash table by the stage's name, or by
+ * One pass adds each stage to its row, found in a hash table by the stem of the stage's name, or by
  * its id while there are few stages or when it has no name; then it is chosen which
  * rows stay. O(stages + tasks) time at most, memory for the distinct names.
  *
@@ -14,10 +14,13 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "conf/wording.h"
+
 struct entry {
     struct trp_summary_row row; /* first: rows are handed out */
     UT_hash_handle hh;
     bool kept;
+    char stem[]; /* "" where it is one stage */
 };
 
 /* How bad it is that a stage ended so. */
@@ -106,16 +109,26 @@ static struct trp_summary_row row_of(const struct trp_statistics *s,
 static struct entry *entry_of(struct entry **table,
                               const struct trp_stage_statistics *stage, bool by_name)
 {
-    by_name = by_name && stage->name;
-    const void *key = by_name ? (const void *)stage->name : &stage->stage;
-    size_t size = by_name ? strlen(stage->name) + 1 : sizeof stage->stage;
+    char stem[300] = "";
     struct entry *e;
+    by_name = by_name && stage->name;
+    if (by_name)
+        trp_name_stem(stage->name, stem, sizeof stem);
+    const void *key = by_name ? (const void *)stem : &stage->stage;
+    size_t size = by_name ? strlen(stem) + 1 : sizeof stage->stage;
     HASH_FIND(hh, *table, key, size, e);
-    if (e)
+    if (e) {
+        if (strcmp(e->row.name, stage->name) != 0)
+            e->row.name = e->stem;
         return e;
-    e = calloc(1, sizeof *e);
+    }
+    e = calloc(1, sizeof *e + strlen(stem) + 1);
     if (!e)
         return NULL;
+    strcpy(e->stem, stem);
+    e->row.name = stage->name;
+    if (by_name)
+        key = e->stem;
     HASH_ADD_KEYPTR(hh, *table, key, size, e);
     if (e->hh.tbl)
         return e;
@@ -124,7 +137,7 @@ static struct entry *entry_of(struct entry **table,
 }
 
 static struct entry *fill_table(const struct trp_statistics *s,
-                                struct trp_summary_rows *r)
+                                struct trp_summary_rows *r, bool all)
 {
     struct entry *table = NULL;
     uint32_t nstages = 0;
@@ -136,7 +149,8 @@ static struct entry *fill_table(const struct trp_statistics *s,
         if (!s->stages[i])
             continue;
         struct trp_summary_row one = row_of(s, s->stages[i]);
-        struct entry *e = entry_of(&table, s->stages[i], nstages > TRP_SUMMARY_ROWS);
+        struct entry *e =
+            entry_of(&table, s->stages[i], !all && nstages > TRP_SUMMARY_ROWS);
         add_row(&r->total, &one);
         add_all(e ? &e->row : &r->rest, &one);
     }
@@ -152,9 +166,9 @@ static int by_held(const void *a, const void *b)
     return x->row.first->stage.n < y->row.first->stage.n ? -1 : 1;
 }
 
-static void choose(struct entry *table, uint32_t n)
+static void choose(struct entry *table, uint32_t n, bool all)
 {
-    uint32_t keep = n > TRP_SUMMARY_ROWS ? TRP_SUMMARY_ROWS_KEPT : n, i = 0;
+    uint32_t keep = !all && n > TRP_SUMMARY_ROWS ? TRP_SUMMARY_ROWS_KEPT : n, i = 0;
     struct entry **order = n ? calloc(n, sizeof *order) : NULL;
     if (!order)
         return;
@@ -166,12 +180,13 @@ static void choose(struct entry *table, uint32_t n)
     free(order);
 }
 
-void trp_summary_rows_make(const struct trp_statistics *s, struct trp_summary_rows *ret)
+void trp_summary_rows_make(const struct trp_statistics *s, bool all,
+                           struct trp_summary_rows *ret)
 {
     *ret = (struct trp_summary_rows){0};
-    struct entry *table = fill_table(s, ret), *next;
-    ret->v = calloc(TRP_SUMMARY_ROWS, sizeof(struct trp_summary_row *));
-    choose(table, HASH_COUNT(table));
+    struct entry *table = fill_table(s, ret, all), *next;
+    ret->v = calloc(HASH_COUNT(table) + 1, sizeof(struct trp_summary_row *));
+    choose(table, HASH_COUNT(table), all);
     for (struct entry *e = table; e; e = next) {
         next = e->hh.next;
         HASH_DEL(table, e);

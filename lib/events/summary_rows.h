@@ -1,10 +1,10 @@
 /*
- * The rows of the closing summary: one a stage, unless there are many. Then stages of
- * the same name are one row, and when that is not enough, the rows with the fewest
+ * The rows of the closing summary: one a stage, unless there are many. Then stages
+ * whose names differ in the number at their end, at most, are one row, and when that is not enough, the rows with the fewest
  * core-seconds held are one, the rest.
  *
  *     struct trp_summary_rows rows;
- *     trp_summary_rows_make(statistics, &rows);
+ *     trp_summary_rows_make(statistics, false, &rows);
  *     … rows.v[0 … rows.n - 1], then rows.rest when it has stages …
  *     trp_summary_rows_free(&rows);
  */
@@ -23,6 +23,7 @@ struct trp_summary_row {
     const struct trp_stage_statistics *first; /* NULL: no stage */
     const struct trp_stage_statistics *worst; /* the one to tell how they ended */
     uint32_t nstages;
+    const char *name;  /* theirs, or what they have in common; NULL: none */
     bool submitted;    /* one of them at least */
     bool same_profile; /* all have that of `first` */
     uint64_t tasks, attempts, failures, given_up, skipped;
@@ -40,8 +41,9 @@ struct trp_summary_rows {
     struct trp_summary_row total; /* with what no stage held; has no durations */
 };
 
-/* Cannot fail: what there is no memory for is in the rest. */
-void trp_summary_rows_make(const struct trp_statistics *s,
+/* `all`: one a stage, however many. Cannot fail: what there is no memory for is in the
+ * rest. */
+void trp_summary_rows_make(const struct trp_statistics *s, bool all,
                            struct trp_summary_rows *ret);
 void trp_summary_rows_free(struct trp_summary_rows *r);
 

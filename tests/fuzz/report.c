@@ -71,7 +71,7 @@ static void use_log(const uint8_t *data, size_t size, const struct trp_sacct *ro
         FILE *out = open_memstream(&text, &n);
         if (!out)
             abort();
-        trp_summary_print(&r.v[i]->statistics, i & 1, out);
+        trp_summary_print(&r.v[i]->statistics, i & 1, i & 2, out);
         fclose(out);
         FUZZ_CHECK(strstr(text, "\ntotal "), "no total: %s", text);
         free(text);

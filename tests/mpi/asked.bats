@@ -129,12 +129,14 @@ Y
 
 @test "clients that say nothing, too much, or take nothing hold up neither the run nor others" {
     long_run
-    talk 'my @c = map { dial() } 1 .. 20; sleep 30' &
+    talk 'my @c = map { dial() } 1 .. 20; mkdir "silent"; sleep 60' &
+    wait_until 20 [ -d silent ]
     talk 'my $s = dial(); $SIG{PIPE} = "IGNORE"; print $s "x" x 100000; print <$s>' >long.out
     grep -q '"error":"a request is JSON' long.out
     talk 'my $s = dial(); print $s "{\"ask\":\"everything\"}\n"; print <$s>' >unknown.out
     grep -q '"error":"nothing is known of' unknown.out
-    talk 'my @c = map { dial() } 1 .. 10; print $_ "{\"ask\":\"status\"}\n" for @c; $_->flush for @c; sleep 30' &
+    talk 'my @c = map { dial() } 1 .. 10; print $_ "{\"ask\":\"status\"}\n" for @c; $_->flush for @c; mkdir "deaf"; sleep 60' &
+    wait_until 20 [ -d deaf ]
     # Several at once; an answer is never held up by those.
     for i in 1 2 3 4 5 6 7 8; do
         (timeout 10 troupe status --json r >"$i.json"; echo $? >"$i.status") &
@@ -145,6 +147,37 @@ Y
     kill $(ours_like "perl -MIO::Socket")
     touch go
     wait_until 20 grep -q succeeded troupe-runs/r/state/run.json
+}
+
+@test "1,700 stages stay readable: in plan, progress, status and summary" {
+    {
+        printf 'troupe: 1\nname: graph\nstages:\n'
+        for i in $(seq 1700); do
+            printf '  - {name: project-%d, run: "until [ -e go ]; do sleep 0.2; done"}\n' "$i"
+        done
+        printf '  - {name: concat, after: [project-%d' 1
+        printf ', project-%d' $(seq 2 1700)
+        printf '], run: "true"}\n'
+    } >p.yaml
+    run -0 troupe plan p.yaml
+    [[ "$output" == *"project-* ×1700"*"1700"*"concat"*"project-* ×1700"* ]]
+    [ "${#lines[@]}" -lt 30 ]
+    run -0 troupe plan --all p.yaml
+    [ "${#lines[@]}" -gt 1700 ]
+    troupe run --run-name r --local=2 --set=executor.memory=64m p.yaml >out 2>err &
+    wait_until 40 grep -q ' 2 running, 2 executors; stage 0/1701; project-\*$' err
+    run -0 troupe status
+    echo "$output"
+    [[ "$output" == *"project-* ×2"*"running"*"project-* ×1698"*"ready"*"concat"*"waiting"* ]]
+    [ "${#lines[@]}" -lt 30 ]
+    [ "$(troupe status --json | json 'scalar @{$d->{stages}}')" = 1701 ]
+    run -0 troupe status --all
+    [ "${#lines[@]}" -gt 1700 ]
+    touch go
+    wait $!
+    grep -q '^project-\* ×1700' out
+    [ "$(wc -l <out)" -lt 15 ]
+    [ "$(troupe report --all | grep -c '^project-[0-9]')" = 1700 ]
 }
 
 @test "10,000 tasks that run do not keep a run from answering" {
@@ -180,7 +213,7 @@ Y
     flock -n 7
     sed -i 's/"host":"[^"]*"/"host":"login1.gone"/' troupe-runs/r/state/run.json
     run -0 --separate-stderr troupe status r
-    [[ "$stderr" == *"its driver is on login1.gone: this is what its event log says, last written "*" ago" ]]
+    [[ "$stderr" == *"its driver is on login1.gone, and the run is in no Slurm job: this is what its event log says, last written "*" ago" ]]
     [[ "$output" == "r: running on login1.gone"* ]]
     sed -i "s/\"host\":\"[^\"]*\"/\"host\":\"$(hostname)\"/" troupe-runs/r/state/run.json
     run -0 --separate-stderr troupe status r

@@ -15,8 +15,8 @@ static int plan_text(const char *yaml, bool json, char **ret_text, trp_error *er
     FILE *out = open_memstream(ret_text, &size);
     err->text[0] = '\0';
     int r = trp_plan_print(p, o, NULL, &(struct trp_pool_list){0}, "over nothing",
-                           &(struct trp_cluster_where){.local_cores = 2}, NULL, json,
-                           out, err);
+                           &(struct trp_cluster_where){.local_cores = 2}, NULL,
+                           json ? TRP_PLAN_JSON : TRP_PLAN_TEXT, out, err);
     fclose(out);
     trp_options_free(o);
     trp_pipeline_free(p);

@@ -182,7 +182,7 @@ static char *printed_again(struct trp_run_record *r)
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
-    trp_summary_print(&r->statistics, false, f);
+    trp_summary_print(&r->statistics, false, false, f);
     fclose(f);
     return text;
 }

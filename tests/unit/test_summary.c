@@ -438,16 +438,29 @@ static void stages_of_one_name_are_one_row(void)
             NULL});
 }
 
+static void names_that_differ_in_a_number_are_one_row(void)
+{
+    char name[32];
+    trp_event_log *l = new_log();
+    for (uint32_t i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, i < 60 ? "align-%u" : "sort", i);
+        loop_stage(l, i, name, 1, false);
+    }
+    check_summary(
+        l, 2 + 2 + 1 + 5,
+        (const char *const[]){"\nalign-* \303\22760\n", "\nsort \303\22740 ", NULL});
+}
+
 static void the_smallest_rows_are_one(void)
 {
     char name[32];
     trp_event_log *l = new_log();
     for (uint32_t i = 0; i < 100; i++) {
-        snprintf(name, sizeof name, "s%u", i);
+        snprintf(name, sizeof name, "s%u_", i);
         loop_stage(l, i, name, i < 70 ? 1 : 2, false);
     }
     check_summary(l, 2 + 30 + 2 + 5,
-                  (const char *const[]){"\ns70", "\ns99",
+                  (const char *const[]){"\ns70_", "\ns99_",
                                         "\nand 70 more stages\n"
                                         "           default     70        70       0   "
                                         "70.0s   1.00s  1.00s  280.0  "
@@ -531,6 +544,8 @@ int main(int argc, char **argv)
                     stages_of_one_name_are_one_row);
     g_test_add_func("/summary/the smallest rows are one when names are many",
                     the_smallest_rows_are_one);
+    g_test_add_func("/summary/names that differ in a number are one row",
+                    names_that_differ_in_a_number_are_one_row);
     g_test_add_func("/summary/long names are cut between characters",
                     long_names_are_cut_between_characters);
     g_test_add_func("/summary/merged durations are as if they were counted together",

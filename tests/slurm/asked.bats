@@ -1,0 +1,93 @@
+#!/usr/bin/env bats
+# A run in a Slurm job that is asked from a login node: by one step of its job.
+load slurm.bash
+
+setup_file() {
+    cluster_up -n 2 --fast
+}
+
+# json EXPRESSION: prints a Perl expression of the document $d on stdin.
+json() {
+    perl -MJSON::PP -0777 -e '
+        my $d = decode_json(<STDIN>);
+        my $v = eval $ARGV[0];
+        die $@ if $@;
+        print ref $v ? encode_json($v) : defined $v ? $v : "null", "\n";' "$1"
+}
+
+# Steps of ours that ask.
+asking() { on head squeue -s -h -j "$job" -o %j | grep -c '^troupe-ask$'; }
+
+long_run() {
+    cat >p.yaml <<'END'
+troupe: 1
+name: asked
+profiles:
+  small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+  large: {executor: {cores: 4, memory: 100m, memoryOverhead: 56m}, task: {cpus: 4}}
+stages:
+  - {name: one, tasks: 4, profile: small, run: "touch began; until [ -e go ]; do sleep 0.1; done"}
+  - {name: large, tasks: 1, profile: large, run: "true"}
+  - {name: two, after: [one], profile: small, run: "true"}
+END
+    submit alice -N1 -n1 -c4 --mem=2000 -- "$TROUPE" run --quiet --set alloc.placement=inside --run-name r "$@" p.yaml
+    wait_until 60 [ -e began ]
+}
+
+@test "from a login node a run is asked by a step of its job, which takes no room" {
+    long_run
+    run -0 --separate-stderr as alice head "$TROUPE" status r
+    echo "$output" "$stderr"
+    [ -z "$stderr" ]
+    [[ "$output" == "r: running on node"*"one"*"running"*"two: waiting for stage one"* ]]
+    as alice head "$TROUPE" status --json r >d.json
+    [ "$(json '$d->{from}' <d.json)" = driver ]
+    [ "$(json '$d->{stages}[0]{done} + $d->{stages}[0]{running} + $d->{stages}[0]{pending}' <d.json)" = 4 ]
+    run -0 --separate-stderr as alice head "$TROUPE" explain r large
+    echo "$output" "$stderr"
+    [[ "$output" == *"large: ready, 1 task"*"why: waiting for an executor of profile large (4 cores, "*"there is: "*" of 4 cores, "*" free on 1 host"* ]]
+    # The step goes with who asked.
+    wait_until 20 eval '[ "$(asking)" = 0 ]'
+    as alice head touch go
+    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+    run -0 as alice head "$TROUPE" explain r
+    [ "$output" = "3 stages ran with nothing to explain (--all)" ]
+}
+
+@test "where no step can be had the event log is read, and it is said why" {
+    long_run
+    host=$(json '$d->{host}' <troupe-runs/r/state/run.json)
+    # Another user's job of that number would refuse, too.
+    as alice head sed -i "s/\(\"batch_job\": *\)[0-9]*/\1999999/" troupe-runs/r/state/run_spec.json
+    run -0 --separate-stderr as alice head "$TROUPE" status r
+    echo "$output" "$stderr"
+    [[ "$stderr" == *"its driver is on $host, and no step of its job can be had: "*": this is what its event log says, last written "* ]]
+    [[ "$output" == "r: running on $host"* ]]
+    run ! as bob head "$TROUPE" status "$PWD/troupe-runs/r"
+    [[ "$output" == *"belongs to alice"* || "$output" == *"is no run"* ]]
+    as alice head touch go
+    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+}
+
+@test "what a job waits for in Slurm's queue is explained" {
+    cat >p.yaml <<'END'
+troupe: 1
+name: queued
+profiles:
+  small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
+  all: {executor: {cores: 4, memory: 100m, memoryOverhead: 56m}, task: {cpus: 4}}
+stages:
+  - {name: one, profile: small, run: "touch began; until [ -e go ]; do sleep 0.1; done"}
+  - {name: wide, profile: all, tasks: 1, run: "true"}
+END
+    as alice head sbatch -N1 -n1 -c4 --mem=100 -w node2 --wrap "sleep 600"
+    submit alice -N1 -n1 -c2 --mem=1000 -w node1 -- "$TROUPE" run --quiet --run-name r p.yaml
+    wait_until 60 [ -e began ]
+    wait_until 40 eval 'as alice head "$TROUPE" explain r wide | tee out.wide | grep -q "Slurm job [0-9]* is pending"'
+    cat out.wide
+    grep -q "wide: ready, 1 task" out.wide
+    grep -q "why: waiting for an executor of profile all (4 cores, " out.wide
+    as alice head touch go
+    on head scancel -u alice -n wrap
+    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+}
