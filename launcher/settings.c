@@ -14,7 +14,7 @@
 #include "conf/option_places.h"
 #include "conf/wording.h"
 #include "core/base/array.h"
-#include "driver/strings.h"
+#include "os/strings.h"
 #include "os/whole_file.h"
 
 enum { CORES_MAX = 1 << 16 };

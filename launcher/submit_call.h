@@ -4,7 +4,7 @@
 #ifndef TRP_LAUNCHER_SUBMIT_CALL_H
 #define TRP_LAUNCHER_SUBMIT_CALL_H
 
-#include "driver/strings.h"
+#include "os/strings.h"
 #include "settings.h"
 
 enum { TRP_SBATCH_NAME = 32 };

@@ -1,7 +1,7 @@
 /*
  * Which files a text source has, and who reads which part of them.
  *
- * Patterns are those of a pipeline's `foreach: {files: …}` (driver/glob.h). All files
+ * Patterns are those of a pipeline's `foreach: {files: …}` (os/glob.h). All files
  * are laid end to end, a compressed one with COMPRESSED_WEIGHT times its size, and the
  * line is cut into equal pieces. A piece of a plain file becomes a byte range; its
  * reader takes the lines that begin in it (text_reader.c). A compressed file is read by
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "api/chain.h"
-#include "driver/glob.h"
+#include "os/glob.h"
 
 enum { COMPRESSED_WEIGHT = 4 }; /* text packs to a quarter or so */
 

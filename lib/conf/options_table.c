@@ -227,6 +227,9 @@ const struct trp_option trp_option_table[] = {
     {"network.timeout", TRP_OPTION_TIME, "120s", "100ms", NULL, NULL,
      "how long an executor or a driver may be silent before it is taken for lost",
      OTHER},
+    {"outputs.wait", TRP_OPTION_TIME, "60s", "0", NULL, NULL,
+     "how long outputs of a stage that are not there at its end may only be late, as shared "
+     "file systems are", OTHER},
     {"run.grace", TRP_OPTION_TIME, "30s", "0", NULL, NULL,
      "how long running tasks may go on after the first SIGINT or SIGTERM", OTHER},
     {"run.keep_going", OFF,

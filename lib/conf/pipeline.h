@@ -123,7 +123,8 @@ struct trp_pipeline_stage {
     int64_t timeout_ns; /* 0: none */
     char **outputs;
     uint32_t noutputs;
-    char **inputs; /* of files that tasks read */
+    bool *optional; /* of each of them: it need not be made */
+    char **inputs;  /* of files that tasks read */
     uint32_t ninputs;
     bool always; /* it runs again at every --resume */
     char **prefer;

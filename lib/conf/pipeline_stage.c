@@ -392,32 +392,67 @@ static TRP_YAML_READER(read_tolerate)
         r->s->spec.tolerate_ppm = (uint32_t)(percent * PPM_OF_PERCENT + 0.5);
 }
 
-static char **read_patterns(trp_yaml *y, const struct trp_yaml_node *value,
-                            const char *what, uint32_t *ret_n)
+struct output {
+    char *pattern;
+    bool optional;
+};
+
+static TRP_YAML_READER(read_output_file)
 {
-    char **patterns = trp_yaml_texts(y, value, what, ret_n);
-    if (value->kind != TRP_YAML_LIST)
-        return patterns;
-    for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
-        if (item->kind == TRP_YAML_SCALAR && item->size == 0)
-            trp_yaml_wrong(y, item->mark,
-                           "an empty pattern in %s; write one or leave it out", what);
-    }
-    return patterns;
+    struct output *o = context;
+    (void)key;
+    o->pattern = trp_yaml_word(y, value, "file");
 }
 
+static TRP_YAML_READER(read_optional)
+{
+    struct output *o = context;
+    (void)key;
+    trp_yaml_bool(y, value, "optional", &o->optional);
+}
+
+/* PATTERN, or {file: PATTERN, optional: true}. */
 static TRP_YAML_READER(read_outputs)
 {
-    struct reading *r = context;
+    static const struct trp_yaml_key keys[] = {
+        {"file",     read_output_file, true },
+        {"optional", read_optional,    false},
+    };
+    struct trp_pipeline_stage *s = ((struct reading *)context)->s;
     (void)key;
-    r->s->outputs = read_patterns(y, value, "outputs", &r->s->noutputs);
+    if (!trp_yaml_is_list(y, value, "outputs") || value->count == 0)
+        return;
+    s->outputs = trp_yaml_alloc(y, value->count, sizeof *s->outputs);
+    s->optional = trp_yaml_alloc(y, value->count, sizeof *s->optional);
+    if (!s->outputs || !s->optional)
+        return;
+    for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
+        struct output o = {0};
+        if (item->kind == TRP_YAML_MAPPING)
+            trp_yaml_mapping(y, item, "an item of outputs", keys, 2, &o);
+        else
+            o.pattern = trp_yaml_text(y, item, "an item of outputs");
+        if (o.pattern && !*o.pattern)
+            trp_yaml_wrong(y, item->mark,
+                           "an empty pattern in outputs; write one or leave it out");
+        if (!o.pattern)
+            continue;
+        s->outputs[s->noutputs] = o.pattern;
+        s->optional[s->noutputs++] = o.optional;
+    }
 }
 
 static TRP_YAML_READER(read_inputs)
 {
     struct reading *r = context;
     (void)key;
-    r->s->inputs = read_patterns(y, value, "inputs", &r->s->ninputs);
+    r->s->inputs = trp_yaml_texts(y, value, "inputs", &r->s->ninputs);
+    const struct trp_yaml_node *item =
+        value->kind == TRP_YAML_LIST ? value->first : NULL;
+    for (; item; item = item->next)
+        if (item->kind == TRP_YAML_SCALAR && item->size == 0)
+            trp_yaml_wrong(y, item->mark,
+                           "an empty pattern in inputs; write one or leave it out");
 }
 
 static TRP_YAML_READER(read_always)

@@ -29,7 +29,7 @@ const char *trp_end_status_name(enum trp_end_status status)
     static const char *const names[] = {
         "success",     "exit",       "signal", "timeout",  "memory", "start",
         "killed",      "recalled",   "lost",   "platform", "denied", "fetch_failed",
-        "result_lost", "unwritable", "exists", "mistake",  "never"};
+        "result_lost", "unwritable", "exists", "mistake",  "never",  "output"};
     return (unsigned)status < sizeof(names) / sizeof(*names) ? names[status] : "?";
 }
 
@@ -128,6 +128,12 @@ TRP_RARE static void on_stage_refused(struct trp_engine *e, const struct trp_eve
         return;
     }
     trp_stage_abort(e, s, TRP_EFAILED, TRP_NONE, ev->refused_stage.text);
+}
+
+TRP_RARE static void on_stage_checked(struct trp_engine *e, const struct trp_event *ev)
+{
+    struct trp_stage *s = trp_stage_find(e, ev->checked.stage);
+    e->ignored += !s || !trp_stage_was_checked(e, s, ev->checked.text);
 }
 
 TRP_RARE static void on_profile_fit(struct trp_engine *e, const struct trp_event *ev)
@@ -419,6 +425,9 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
         return 0;
     case TRP_EVENT_QUEUE_WAIT:
         on_queue_wait(e, ev);
+        return 0;
+    case TRP_EVENT_STAGE_CHECKED:
+        on_stage_checked(e, ev);
         return 0;
     case TRP_EVENT_EXECUTOR_DECOMMISSIONED:
         on_decommissioned(e, ev);

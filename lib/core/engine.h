@@ -179,6 +179,8 @@ struct trp_stage_spec {
     const char *pool;               /* of its task sets, copied; NULL: the job's */
     bool map;           /* its tasks leave map outputs, which may be lost again */
     bool indeterminate; /* a task that runs again may give other output */
+    bool checked;       /* when its tasks are over it is asked whether all is well:
+                         * TRP_ACTION_STAGE_CHECK */
 };
 
 /* Something to compute, for jobs that are given as datasets: the engine cuts them into
@@ -287,6 +289,7 @@ enum trp_event_kind {
                            * queue: as the cluster expects it, or as some did */
     TRP_EVENT_EXECUTOR_GRANTED, /* a requested one has its room, and is coming: nobody
                                  * has to make room for it */
+    TRP_EVENT_STAGE_CHECKED, /* answer to TRP_ACTION_STAGE_CHECK */
 };
 
 struct trp_task_end {
@@ -403,6 +406,10 @@ struct trp_event {
             trp_profile_id profile;
             int64_t wait_ns;
         } queue_wait;
+        struct {
+            trp_stage_id stage;
+            const char *text; /* why it fails; copied. NULL: it has succeeded */
+        } checked;
     };
 };
 
@@ -451,6 +458,8 @@ enum trp_action_kind {
                                * follows */
     TRP_ACTION_ASK_WAIT,      /* wait: how long would they wait? Answer with QUEUE_WAIT,
                           * or not at all */
+    TRP_ACTION_STAGE_CHECK,   /* stage: its tasks are over, and well enough. Answer with
+                               * STAGE_CHECKED, now or later: it waits for that */
 };
 
 enum trp_set_end {

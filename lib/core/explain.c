@@ -371,6 +371,8 @@ char *trp_engine_why_waiting(const trp_engine *e, int64_t now_ns, trp_stage_id s
         append_reason(&q, "waiting for stage %s", blocker->name);
     else if (s->failed)
         append_reason(&q, "its attempt %u failed, another one follows", s->attempts);
+    else if (s->asked)
+        append_reason(&q, "its tasks are over; its outputs are looked for");
     else if (s->state == TRP_STAGE_ASKED)
         append_reason(&q, "its tasks are being listed");
     else if (!s->set)

@@ -11,7 +11,7 @@
 
 #include "conf/pipeline.h"
 #include "conf/site.h"
-#include "driver/strings.h"
+#include "os/strings.h"
 
 enum { TRP_ARGUMENT_MAX = (128 << 10) - 1 }; /* Linux: bytes of one argument */
 

@@ -25,8 +25,8 @@
 #include "driver/failed_log.h"
 #include "driver/foreach.h"
 #include "driver/leftovers.h"
-#include "driver/strings.h"
 #include "os/held.h"
+#include "os/strings.h"
 
 enum { TOLD_MAX = 20 };
 
@@ -38,6 +38,8 @@ struct running {
     struct trp_buf body; /* encoded struct trp_command */
     struct trp_stage_places places;
     bool has_own_outputs; /* some of its patterns belong to tasks */
+    const char **to_make; /* those that each task has to make, of the stage's … */
+    uint32_t nto_make;
     bool ended;
     bool late;     /* a task ended after it */
     char *refused; /* why its tasks could not be told */
@@ -194,6 +196,9 @@ static int make_body(trp_command_job *j, uint32_t stage, const char *log_dir,
         .run = j->c.run_name,
         .run_dir = j->c.run_dir,
         .one_log = s->one_log,
+        .outputs = j->running[stage].to_make,
+        .noutputs = j->running[stage].nto_make,
+        .outputs_wait_ns = s->spec.ranks ? j->c.outputs_wait_ns : 0,
     };
     struct trp_buf *body = &j->running[stage].body;
     if (r == 0)
@@ -527,6 +532,9 @@ static void running_end(struct running *r)
 {
     free(r->done);
     r->done = NULL;
+    free(r->to_make);
+    r->to_make = NULL;
+    r->nto_make = 0;
     trp_buf_free(&r->body);
     trp_stage_places_free(&r->places);
     r->ended = true;
@@ -551,6 +559,20 @@ static void record_stage(const trp_command_job *j, uint32_t stage)
     find_outputs(j, stage, TRP_NONE, &outputs);
     trp_done_log_stage(j->c.log, s->name, &outputs);
     trp_outputs_free(&outputs);
+}
+
+/* The first of the stage's own outputs that has to be there and is not. */
+static int stage_check(void *context, uint32_t stage, trp_error *err)
+{
+    trp_command_job *j = context;
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    for (uint32_t i = 0; i < s->noutputs; i++) {
+        const char *pattern = s->outputs[i];
+        if (!s->optional[i] && !trp_output_of_task(pattern) &&
+            !trp_output_is_made(pattern, j->c.cwd, &(struct trp_task_values){0}))
+            return trp_error_set(err, TRP_EWAIT, "output %s was not made", pattern);
+    }
+    return 0;
 }
 
 static void stage_ended(void *context, uint32_t stage, const struct trp_action *verdict)
@@ -595,8 +617,16 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
     choice->items = (struct trp_items){0};
     trp_done_log_is(j->c.log, s->name, &choice->parts);
     choice->done = NULL;
-    for (uint32_t k = 0; k < s->noutputs; k++)
-        r->has_own_outputs = r->has_own_outputs || trp_output_of_task(s->outputs[k]);
+    r->to_make = calloc((size_t)s->noutputs + 1, sizeof *r->to_make);
+    if (!r->to_make)
+        return out_of_memory(s->name, err);
+    for (uint32_t k = 0; k < s->noutputs; k++) {
+        bool own = trp_output_of_task(s->outputs[k]);
+        r->has_own_outputs = r->has_own_outputs || own;
+        j->specs.stages[i].checked |= !own && !s->optional[k];
+        if (own && !s->optional[k])
+            r->to_make[r->nto_make++] = s->outputs[k];
+    }
     int rc = trp_stage_argv(j->c.pipeline, s, &argv, err);
     trp_strings_free(&argv);
     if (rc == 0 && trp_foreach_known(s) && !r->items.known)
@@ -648,6 +678,7 @@ int trp_command_job_new(const struct trp_command_job_config *config,
         .stage_tasks = stage_tasks,
         .stage_message = stage_message,
         .stage_attempt = stage_attempt,
+        .stage_check = stage_check,
         .launch = launch,
         .task_ended = task_ended,
         .task_given_up = task_given_up,

@@ -33,8 +33,9 @@ struct trp_command_job_config {
     uint32_t nenviron;
     const char *cwd; /* where relative paths begin, absolute */
     const char *run_name, *run_dir;
-    trp_done_log *log;     /* what is done is written here */
-    bool keep_going;       /* run.keep_going */
+    trp_done_log *log; /* what is done is written here */
+    bool keep_going;   /* run.keep_going */
+    int64_t outputs_wait_ns;
     uint32_t earlier_runs; /* in this folder; attempts of stages are numbered on, so
                             * that logs of earlier runs stay; they may have left outputs
                             * of tasks that run now */

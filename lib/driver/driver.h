@@ -57,6 +57,9 @@ struct trp_work {
     /* The STAGE message body (kind, timeout, cwd, …): sent to each executor once. */
     int (*stage_message)(void *context, uint32_t stage, struct trp_stage_message *ret,
                          trp_error *err);
+    /* The stage (`checked` in its spec) has ended but for this: is all of it there? 0,
+     * TRP_EWAIT: not yet, err->text is why it fails if that stays so. */
+    int (*stage_check)(void *context, uint32_t stage, trp_error *err);
     /* A later attempt of the stage begins: what it is called. May be NULL. */
     void (*stage_attempt)(void *context, uint32_t stage, uint32_t attempt);
     /* What goes with one launch. Called before each launch; may be NULL. Removes what a
@@ -72,8 +75,7 @@ struct trp_work {
      * call. May be NULL. */
     void (*task_given_up)(void *context, uint32_t stage, uint32_t after,
                           struct trp_event_given_up *t);
-    /* The stage is over. Returns 0, or a failure that turns a success into a failed
-     * stage is not possible here: outputs are only recorded. May be NULL. */
+    /* The stage is over. May be NULL. */
     void (*stage_ended)(void *context, uint32_t stage,
                         const struct trp_action *verdict);
     /* The driver has forgotten the job: no call follows. May be NULL. */

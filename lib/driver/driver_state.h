@@ -131,6 +131,7 @@ struct trp_driver_stage {
     uint32_t given_up, skipped;  /* tasks */
     int64_t started;             /* wall */
     int64_t idle_since;          /* mono: when it was submitted, or `live` became 0 */
+    int64_t check_since;         /* mono: its outputs are looked for; 0: they are not */
     struct {
         uint32_t task, times; /* it failed, so far */
         char reason[768];
@@ -209,6 +210,8 @@ struct trp_driver {
     uint32_t stages_known, stages_done, tasks, tasks_done, failures;
     int64_t progress_due;
     int64_t waiting_due, waiting_step; /* waiting.c */
+    uint32_t checking;                 /* stages whose outputs are looked for … */
+    int64_t check_due, check_step;     /* … then again: late_outputs.c */
     int64_t last_words_due; /* record_life.c: the first of them, or INT64_MAX */
 
     int64_t active; /* when something last happened, mono */
@@ -296,6 +299,11 @@ void trp_driver_tell_waiting(trp_driver *d, int64_t now);
 /* The engine's reason, and what the cluster knows of executors that are not there. */
 void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
                             char *why, size_t size);
+
+/* late_outputs.c: the tasks of a stage are over; its outputs are looked for, now and, while
+ * they may only be late, at d->check_due. */
+void trp_driver_check_stage(trp_driver *d, trp_stage_id id);
+void trp_driver_check_late(trp_driver *d, int64_t now);
 
 /* secrets.c: the run's secret, and whether MUNGE is asked as well; *ret_no_munge: why
  * not. */

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "driver/strings.h"
+#include "os/strings.h"
 
 enum { TRP_END_LINES_SHOWN = 20 };
 

@@ -18,9 +18,9 @@
 
 #include "conf/wording.h"
 #include "core/base/array.h"
-#include "driver/glob.h"
-#include "driver/strings.h"
 #include "driver/table_rows.h"
+#include "os/glob.h"
+#include "os/strings.h"
 
 /* Where an error is, and what the helpers below need. */
 struct place {

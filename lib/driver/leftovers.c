@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "driver/glob.h"
-#include "driver/strings.h"
+#include "os/glob.h"
+#include "os/strings.h"
 
 static void stays(struct trp_leftovers *l, const char *path, const char *why)
 {

@@ -224,6 +224,8 @@ static int64_t next_due(const trp_driver *d, int64_t until)
         due = other;
     if (d->waiting_due < due)
         due = d->waiting_due;
+    if (d->checking && d->check_due < due)
+        due = d->check_due;
     if (d->last_words_due < due)
         due = d->last_words_due;
     if (d->servers_due < due)
@@ -291,6 +293,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
             check_stop(d, now);
             show_progress(d, now);
             trp_driver_tell_waiting(d, now);
+            trp_driver_check_late(d, now);
             trp_record_give_up_late(d, now);
             trp_driver_tell_readers(d, now);
         }

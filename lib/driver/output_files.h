@@ -1,10 +1,7 @@
 /*
- * The `outputs` of a stage: patterns of files, as templates (core/base/template.h). One
- * that names something of a task belongs to that; what is put in for them matches literally. The others
- * belong to the stage.
- *
- * What matched when a task succeeded, or its stage ended, is recorded with size and
- * modification time; `--resume` asks whether that is still so.
+ * What matched the `outputs` of a stage (os/output_pattern.h) when a task succeeded, or the
+ * stage ended, is recorded with size and modification time; `--resume` asks whether that is
+ * still so.
  */
 #ifndef TRP_DRIVER_OUTPUT_FILES_H
 #define TRP_DRIVER_OUTPUT_FILES_H
@@ -15,7 +12,7 @@
 
 #include "conf/pipeline.h"
 #include "core/base/error.h"
-#include "core/base/template.h"
+#include "os/output_pattern.h"
 
 struct trp_output {
     char *path;       /* as its pattern spells it */
@@ -38,12 +35,5 @@ int trp_outputs_match(struct trp_outputs *o, const char *base, const char *patte
 void trp_outputs_free(struct trp_outputs *o);
 /* The first that is not there any more as it was; NULL: all are. */
 const char *trp_outputs_changed(const struct trp_outputs *o, const char *base);
-
-/* Whether a pattern belongs to a task. */
-bool trp_output_of_task(const char *pattern);
-/* The pattern for one task, malloc'ed. NULL: out of memory, or, with *ret_none, the
- * pattern names no file of this task: it needs what the task does not have. */
-char *trp_output_expand(const char *pattern, const struct trp_task_values *v,
-                        bool *ret_none);
 
 #endif

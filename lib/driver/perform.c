@@ -63,6 +63,9 @@ static void perform(trp_driver *d, const struct trp_action *a)
                 d->cluster, trp_profiles_get(d->profiles, a->wait.profile),
                 a->wait.executors);
         break;
+    case TRP_ACTION_STAGE_CHECK:
+        trp_driver_check_stage(d, a->stage);
+        break;
     case TRP_ACTION_RELEASE_EXECUTOR:
         trp_record_release(d, a->executor.executor);
         break;

@@ -413,6 +413,8 @@ void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
     int64_t at = trp_driver_wall(d, d->now);
     s->ended = true;
     d->stages_done++;
+    d->checking -= s->check_since != 0; /* it was cancelled */
+    s->check_since = 0;
     trp_driver_stages_changed(d);
     note_failure(d, s, a);
     if (s->job->work.stage_ended && !s->job->over)

@@ -27,7 +27,7 @@
 #include "driver/pipeline_settings.h"
 #include "driver/resume.h"
 #include "driver/run_spec.h"
-#include "driver/strings.h"
+#include "os/strings.h"
 
 struct pipeline_run {
     struct trp_run_spec *spec;
@@ -127,6 +127,7 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .run_dir = spec->run_dir,
         .log = run->log,
         .keep_going = trp_options_bool(run->s.options, "run.keep_going"),
+        .outputs_wait_ns = trp_options_time_ns(run->s.options, "outputs.wait"),
         .earlier_runs = spec->earlier_runs,
         .since_ns = first_start(spec->run_dir),
         .say = say_line,

@@ -15,7 +15,7 @@
 #include "driver/foreach.h"
 #include "driver/plan_make.h"
 #include "driver/plan_slurm.h"
-#include "driver/strings.h"
+#include "os/strings.h"
 
 /* ---- text ---- */
 

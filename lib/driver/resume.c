@@ -26,8 +26,8 @@
 #include <xxhash.h>
 
 #include "core/base/bytes.h"
-#include "driver/glob.h"
-#include "driver/strings.h"
+#include "os/glob.h"
+#include "os/strings.h"
 
 struct chooser {
     const struct trp_resume_request *q;
@@ -362,6 +362,20 @@ static bool each_done(const struct chooser *c, const struct trp_pipeline_stage *
     return true;
 }
 
+/* The first output that is to be there, of a task or (`v` NULL) of the stage, and is not.
+ * NULL: there is none. */
+static const char *missing_output(const struct chooser *c,
+                                  const struct trp_pipeline_stage *s,
+                                  const struct trp_task_values *v)
+{
+    static const struct trp_task_values none;
+    for (uint32_t i = 0; i < s->noutputs; i++)
+        if (!s->optional[i] && trp_output_of_task(s->outputs[i]) == (v != NULL) &&
+            !trp_output_is_made(s->outputs[i], c->q->cwd, v ? v : &none))
+            return s->outputs[i];
+    return NULL;
+}
+
 static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
@@ -376,6 +390,7 @@ static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
         return false;
     struct trp_print inputs = {0, 0};
     const char *changed = trp_outputs_changed(&r->outputs, c->q->cwd);
+    const char *missing = changed ? NULL : missing_output(c, s, &v);
     if (r->inputs.high || r->inputs.low)
         inputs = trp_task_inputs(s, c->q->cwd, &v);
     if (r->print.high != print.high || r->print.low != print.low)
@@ -384,6 +399,8 @@ static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
         because(c, i, "the tasks before them run again");
     else if (changed)
         because(c, i, "output %.200s changed", changed);
+    else if (missing)
+        because(c, i, "output %.200s is not there", missing);
     else if (inputs.high != r->inputs.high || inputs.low != r->inputs.low)
         because(c, i, "inputs of task %u changed", t);
     else
@@ -427,6 +444,17 @@ static int find_done(struct chooser *c, uint32_t i)
         choice->ndone += choice->done[t];
     }
     choice->runs = choice->ndone < choice->items.ntasks;
+    /* While tasks are left to run they may still make it. */
+    const char *missing =
+        choice->runs || !choice->items.ntasks ? NULL : missing_output(c, s, NULL);
+    if (missing) {
+        because(c, i, "output %.200s is not there", missing);
+        drop_stage(c, i);
+        memset(choice->done, 0, choice->ndone);
+        choice->nagain = choice->ndone;
+        choice->ndone = 0;
+        choice->runs = true;
+    }
     if (choice->runs && s->spec.barrier) /* all or none */
         choice->ndone = 0;
     return 0;

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "core/base/escape.h"
-#include "driver/strings.h"
 #include "os/held.h"
+#include "os/strings.h"
 #include "os/whole_file.h"
 
 enum { RUN_SPEC_VERSION = 2, RUN_SPEC_FILE_MAX = 64 << 20 };

@@ -43,13 +43,15 @@ static void killed_for_memory(const struct trp_end *end, char *buf, size_t size)
              known ? m.b : "");
 }
 
-/* The text that came with an end, behind `before`; it stays one line. */
+/* The text that came with an end, behind `before` where there is something; it stays one
+ * line. */
 static void with_text(const char *before, const struct trp_end *end, char *buf,
                       size_t size)
 {
     int n = end && end->extra ? (int)(end->extra_size % INT_MAX) : 0;
     if (n > 0)
-        snprintf(buf, size, "%s: %.*s", before, n, (const char *)end->extra);
+        snprintf(buf, size, "%s%s%.*s", before, *before ? ": " : "", n,
+                 (const char *)end->extra);
     else
         snprintf(buf, size, "%s", before);
     for (char *p = buf; *p; p++)
@@ -126,6 +128,9 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
         break;
     case TRP_END_NEVER:
         with_text("can never be had", end, buf, size);
+        break;
+    case TRP_END_OUTPUT:
+        with_text("", end, buf, size);
         break;
     }
     return buf;

@@ -39,7 +39,7 @@ static void show_choice(const struct trp_field *f, uint64_t x, struct line *l)
         say(l, "?");
     else if (f->most == 2 && strcmp(f->name, "kind") != 0)
         say(l, x ? "yes" : "no");
-    else if (f->most == TRP_END_NEVER + 1)
+    else if (f->most == TRP_END_OUTPUT + 1)
         say(l, "%s", trp_end_status_name((enum trp_end_status)x));
     else if (strstr(f->name, "outcome"))
         say(l, "%s", trp_outcome_name((enum trp_outcome)x));

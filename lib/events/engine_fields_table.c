@@ -57,6 +57,7 @@ static const struct trp_field stage_fields[] = {
     FIELD(MAYBE, trp_stage_spec, pool),
     YES_NO(trp_stage_spec, map),
     YES_NO(trp_stage_spec, indeterminate),
+    YES_NO(trp_stage_spec, checked),
 };
 TABLE(stage, trp_stage_spec, stage_fields);
 
@@ -179,7 +180,7 @@ static const struct trp_field event_progress[] = {
 };
 static const struct trp_field event_ended[] = {
     EVENT(ATTEMPT, ended.attempt),
-    WORD(trp_event, ended.status, TRP_END_NEVER + 1),
+    WORD(trp_event, ended.status, TRP_END_OUTPUT + 1),
     EVENT(SIGNED, ended.code),
     EVENT(SIGNED, ended.duration_ns),
     EVENT(UNSIGNED, ended.records),
@@ -241,6 +242,11 @@ static const struct trp_field event_queue_wait[] = {
     EVENT(SIGNED, queue_wait.wait_ns),
 };
 
+static const struct trp_field event_checked[] = {
+    EVENT(UNSIGNED, checked.stage.n),
+    EVENT(MAYBE, checked.text),
+};
+
 #define ROW(name, fields) {name, 0, (fields), sizeof(fields) / sizeof((fields)[0])}
 const struct trp_fields trp_fields_of_event[] = {
     [TRP_EVENT_JOB] = ROW("job", event_job),
@@ -265,6 +271,7 @@ const struct trp_fields trp_fields_of_event[] = {
     [TRP_EVENT_CANCEL_STAGE] = ROW("cancel_stage", event_cancel_stage),
     [TRP_EVENT_ENDS] = ROW("ends", event_ends),
     [TRP_EVENT_QUEUE_WAIT] = ROW("queue_wait", event_queue_wait),
+    [TRP_EVENT_STAGE_CHECKED] = ROW("stage_checked", event_checked),
 };
 
 /* ---- actions ---- */
@@ -308,7 +315,7 @@ static const struct trp_field action_task_end[] = {
     ACTION(UNSIGNED, task_end.number),
     ACTION(UNSIGNED, task_end.executor.n),
     WORD(trp_action, task_end.level, TRP_LEVELS),
-    WORD(trp_action, task_end.status, TRP_END_NEVER + 1),
+    WORD(trp_action, task_end.status, TRP_END_OUTPUT + 1),
     ACTION(SIGNED, task_end.code),
     YES_NO(trp_action, task_end.counted),
     YES_NO(trp_action, task_end.retried),
@@ -414,6 +421,7 @@ const struct trp_fields trp_fields_of_action[] = {
     [TRP_ACTION_MAY_ADD] = ROW("may_add", action_executor),
     [TRP_ACTION_TASK_GIVEN_UP] = ROW("task_given_up", action_given_up),
     [TRP_ACTION_ASK_WAIT] = ROW("ask_wait", action_wait),
+    [TRP_ACTION_STAGE_CHECK] = ROW("stage_check", action_stage),
 };
 
 /* ---- options and profiles ---- */

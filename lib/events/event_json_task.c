@@ -72,6 +72,8 @@ static const char *failure_class(uint8_t status)
         return "troupe.NotStarted";
     case TRP_END_MISTAKE:
         return "troupe.Mistake";
+    case TRP_END_OUTPUT:
+        return "troupe.OutputNotMade";
     default:
         return "troupe.Platform";
     }

@@ -27,7 +27,7 @@ static enum trp_end_status status_of(const json_t *reason)
     const char *own = json_string_value(json_object_get(reason, "Troupe Status"));
     if (word && strcmp(word, "Success") == 0)
         return TRP_END_SUCCESS;
-    for (int i = TRP_END_SUCCESS + 1; own && i <= TRP_END_NEVER; i++)
+    for (int i = TRP_END_SUCCESS + 1; own && i <= TRP_END_OUTPUT; i++)
         if (strcmp(own, trp_end_status_name(i)) == 0)
             return i;
     if (word && strcmp(word, "TaskKilled") == 0)

@@ -4,6 +4,7 @@
  *     LIVE      main process died      → its group is killed, its status read
  *     DRAINING  no stray of it is left → scratch folder looked at
  *     CLEANING  a helper has removed a large scratch folder
+ *     LOOKING   an output of it is not there yet, which may be late
  *     FREE      its end is recorded; the next of its stage's queue takes its place
  *
  * The group is killed while the main process is still a zombie, so that its number
@@ -70,18 +71,48 @@ void trp_keeper_refuse(struct trp_keeper *k, trp_attempt_id attempt, const char 
     trp_keeper_report(k, &end);
 }
 
+/* Are the outputs there of an attempt that ended well? If not, it has failed, as `text`
+ * says, or (false) is looked at again. */
+static bool settle_outputs(struct trp_running *r, char *text, size_t size)
+{
+    char missing[TRP_ERROR_TEXT / 2];
+    int64_t now = trp_clock_ns();
+    if (r->end.status != TRP_END_SUCCESS || !r->outputs)
+        return true;
+    trp_outputs_missing(r, missing, sizeof missing);
+    if (!*missing)
+        return true;
+    if (now - r->drain_ns < r->stage->command.outputs_wait_ns) {
+        r->look_ns = r->state == TRP_RUN_LOOKING ? 2 * r->look_ns : 10 * MS;
+        if (r->look_ns > 1000 * MS)
+            r->look_ns = 1000 * MS;
+        r->look_at_ns = now + r->look_ns;
+        r->state = TRP_RUN_LOOKING;
+        return false;
+    }
+    snprintf(text, size, "output %s was not made", missing);
+    r->end.status = TRP_END_OUTPUT;
+    r->end.extra = (const uint8_t *)text;
+    r->end.extra_size = (uint32_t)strlen(text);
+    return true;
+}
+
 /* The very last step of an attempt. */
 static void finish_attempt(struct trp_keeper *k, struct trp_running *r)
 {
     char text[TRP_ERROR_TEXT];
-    if (r->gang)
+    if (r->gang && r->state != TRP_RUN_LOOKING)
         trp_gang_finish(k, r, &r->end, text, sizeof text);
+    if (!settle_outputs(r, text, sizeof text))
+        return;
     trp_logs_settle(k, r);
     trp_keeper_report(k, &r->end);
     struct trp_command_stage *stage = r->stage;
     char *resources = r->resources;
     bool place = !r->gang;
     r->stage = NULL;
+    free(r->outputs);
+    r->outputs = NULL;
     r->resources = NULL;
     r->state = TRP_RUN_FREE;
     k->live--;
@@ -245,6 +276,10 @@ void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause
                       bool soft)
 {
     (void)k;
+    if (r->state == TRP_RUN_LOOKING && r->end.status == TRP_END_SUCCESS) {
+        r->end.status = cause;
+        r->look_at_ns = 0;
+    }
     if (r->state != TRP_RUN_LIVE)
         return;
     if (r->cause == TRP_END_SUCCESS)
@@ -292,6 +327,8 @@ void trp_keeper_timers(struct trp_keeper *k, int64_t now)
         }
         if (r->state == TRP_RUN_DRAINING && now >= r->look_at_ns)
             settle_attempt(k, r, now);
+        else if (r->state == TRP_RUN_LOOKING && now >= r->look_at_ns)
+            finish_attempt(k, r);
     }
     if (now >= k->sample_at_ns)
         trp_memory_tick(k, now);

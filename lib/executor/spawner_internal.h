@@ -4,6 +4,7 @@
  *
  * Parts of the process: spawner_child.c its loop, spawner_start.c how a command is
  * started, spawner_end.c how an attempt ends, spawner_strays.c what commands leave,
+ * spawner_outputs.c what they were to make,
  * spawner_memory.c limits and blame, gang.c ranks, task_log.c logs, scratch.c folders.
  * Parts of its parent: spawner.c frames there and back, spawner_watch.c is it still at
  * work, and what one that is not leaves.
@@ -119,6 +120,7 @@ enum trp_running_state {
     TRP_RUN_LIVE,     /* its main process lives */
     TRP_RUN_DRAINING, /* it ended; others of the attempt are being killed */
     TRP_RUN_CLEANING, /* a helper removes its scratch folder */
+    TRP_RUN_LOOKING,  /* its outputs are not there yet: they may only be late */
 };
 
 struct trp_running {
@@ -130,7 +132,9 @@ struct trp_running {
     bool asked;      /* by SIGTERM: it may end with 0 for that */
     bool polite;     /* its ranks were asked to end: until kill_at_ns */
     char *resources; /* of its place, its own; NULL: none */
-    uint32_t ranks;  /* of a gang */
+    char *outputs;  /* patterns that are to match a file, its own, a NUL behind each and
+                       * one more; NULL: none */
+    uint32_t ranks; /* of a gang */
     uint32_t task, number;
     pid_t pid;       /* main process; also its group */
     pid_t helper;    /* CLEANING */
@@ -139,9 +143,9 @@ struct trp_running {
     int64_t timeout_at_ns; /* INT64_MAX: none */
     int64_t begin_at_ns;   /* when a rank of a gang must have begun, or INT64_MAX */
     int64_t kill_at_ns;    /* SIGKILL after a soft kill; INT64_MAX: none */
-    int64_t look_at_ns;    /* DRAINING: next look at the strays */
+    int64_t look_at_ns;    /* DRAINING: next look at the strays; LOOKING: at outputs */
     int64_t look_ns;       /* … and its distance */
-    int64_t drain_ns;      /* when DRAINING began */
+    int64_t drain_ns;      /* when DRAINING began: its main process had ended */
     uint8_t cause;   /* why we killed it: enum trp_end_status, SUCCESS: we did not */
     int64_t pss_kib; /* largest sampled */
     struct trp_scratch scratch;
@@ -213,6 +217,14 @@ bool trp_command_stage_fill(struct trp_command_stage *s, struct trp_buf *b,
                             const struct trp_task_values *v);
 void trp_command_stage_forget(struct trp_keeper *k, struct trp_command_stage *s);
 void trp_command_stage_release(struct trp_command_stage *s);
+
+/* spawner_outputs.c: what each of its outputs is called, in *ret, malloc'ed; NULL: it has
+ * none. False: one names no file, or there is no memory, as `why` says. */
+bool trp_outputs_of_attempt(const struct trp_command *c,
+                            const struct trp_task_values *v, char **ret, char *why,
+                            size_t size);
+/* The first that is not there, as a message names it; "": all are. */
+void trp_outputs_missing(const struct trp_running *r, char *ret, size_t size);
 
 /* spawner_start.c: starts an attempt, or reports why not. */
 void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l,

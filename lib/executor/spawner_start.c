@@ -392,6 +392,11 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
         trp_keeper_refuse(k, l->attempt, "%s", err.text);
         return false;
     }
+    if (!trp_outputs_of_attempt(&stage->command, &values, &r->outputs, err.text,
+                                sizeof err.text)) {
+        trp_keeper_refuse(k, l->attempt, "%s", err.text);
+        return false;
+    }
     if (stage->ntemplates && !trp_command_stage_fill(stage, &k->texts, &values)) {
         trp_keeper_refuse(k, l->attempt, "out of memory");
         return false;
@@ -426,8 +431,11 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
         .scratch = scratch,
         .generation = generation,
     };
-    if (!start_entry(k, r, l, call))
+    if (!start_entry(k, r, l, call)) {
+        free(r->outputs);
+        r->outputs = NULL;
         return false;
+    }
     r->state = TRP_RUN_LIVE;
     r->resources = resources;
     if (stage->message.timeout_ns > 0)

@@ -291,7 +291,7 @@ static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret)
         .duration_ns = (int64_t)le64toh(r.duration_ns),
     };
     bool told = r.status <= TRP_END_PLATFORM || r.status == TRP_END_MISTAKE ||
-                r.status == TRP_END_FETCH;
+                r.status == TRP_END_FETCH || r.status == TRP_END_OUTPUT;
     uint16_t more = le16toh(r.more);
     if (more & ~(TRP_END_ADDED | TRP_END_IN_FILE) || !told ||
         r.status == TRP_END_LOST || (more && r.status != TRP_END_SUCCESS))

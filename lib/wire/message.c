@@ -150,6 +150,8 @@ void trp_command_put(struct trp_buf *b, const struct trp_command *c)
     trp_put_text(b, c->run);
     trp_put_text(b, c->run_dir);
     trp_put_u8(b, c->one_log);
+    put_list(b, c->outputs, c->noutputs);
+    trp_put_s64(b, c->outputs_wait_ns);
 }
 
 int trp_command_get(const void *p, size_t n, struct trp_command *ret)
@@ -165,9 +167,12 @@ int trp_command_get(const void *p, size_t n, struct trp_command *ret)
     c.run = trp_get_text(&v);
     c.run_dir = trp_get_text(&v);
     c.one_log = trp_get_u8(&v) != 0;
-    bool all = c.argv && c.env && c.resource_env && c.cwd && c.base && c.log_dir &&
-               c.run && c.run_dir;
-    bool good = trp_view_end(&v) && (!all || c.nargv > 0) && c.nresource_env % 2 == 0;
+    c.outputs = get_list(&v, &c.noutputs);
+    c.outputs_wait_ns = trp_get_s64(&v);
+    bool all = c.argv && c.env && c.resource_env && c.outputs && c.cwd && c.base &&
+               c.log_dir && c.run && c.run_dir;
+    bool good = trp_view_end(&v) && c.outputs_wait_ns >= 0 && (!all || c.nargv > 0) &&
+                c.nresource_env % 2 == 0;
     if (!good || !all) {
         trp_command_free(&c);
         return good ? TRP_ENOMEM : TRP_EPROTO;
@@ -181,6 +186,7 @@ void trp_command_free(struct trp_command *c)
     release(c->argv);
     release(c->env);
     release(c->resource_env);
+    release(c->outputs);
     release(c->cwd);
     release(c->base);
     release(c->log_dir);

@@ -33,7 +33,7 @@
 #include "core/base/ids.h"
 #include "core/engine.h"
 
-enum { TRP_WIRE_VERSION = 7 };
+enum { TRP_WIRE_VERSION = 8 };
 
 enum trp_message_kind {
     TRP_MSG_STAGE = 1,
@@ -103,6 +103,12 @@ struct trp_command {
                                 * always even */
     const char *run, *run_dir; /* TRP_RUN name and folder */
     bool one_log; /* what its tasks print goes to one stream (events/task_logs.h) */
+    const char *const
+        *outputs; /* patterns of a task, each to match a file below `base` … */
+    uint32_t noutputs;
+    int64_t
+        outputs_wait_ns; /* … so long after its end at the latest: a gang's ranks write
+                              * on other nodes */
 };
 void trp_command_put(struct trp_buf *b, const struct trp_command *c);
 /* Copies; the lists end with a NULL that is not counted, ready for execve. */

@@ -111,6 +111,7 @@ static void choose_stage(struct fuzz_world *w, struct fuzz_bytes *b, struct job 
         s->map = (dag & 3) == 3;
         s->barrier = (dag & 0xc) == 0xc;
         s->indeterminate = (dag & 0x30) == 0x30;
+        s->checked = (dag & 0xc0) == 0xc0;
     }
     choose_parents(b, j, i);
 }
@@ -164,6 +165,12 @@ static void move_stage_refused(struct fuzz_world *w, struct fuzz_bytes *b)
     };
     world_answered(w, ev.refused_stage.stage);
     world_step(w, &ev);
+    const struct trp_event checked = {
+        .kind = TRP_EVENT_STAGE_CHECKED,
+        .checked = {ev.refused_stage.stage, w->now & 1024 ? "not made" : NULL}
+    };
+    if (w->features)
+        world_step(w, &checked);
 }
 
 static void move_fit(struct fuzz_world *w, struct fuzz_bytes *b)
@@ -263,7 +270,7 @@ static void move_ended(struct fuzz_world *w, struct fuzz_bytes *b)
     trp_attempt_id id = choose_attempt(w, b);
     uint8_t how = fuzz_byte(b);
     enum trp_end_status status = (enum trp_end_status)(how & 15);
-    enum trp_end_status last = w->features ? TRP_END_NEVER : TRP_END_PLATFORM;
+    enum trp_end_status last = w->features ? TRP_END_OUTPUT : TRP_END_PLATFORM;
     if (how >= 0x80 || status == TRP_END_LOST || status > last)
         status = TRP_END_SUCCESS;
     struct trp_event ev = {

@@ -122,6 +122,7 @@ static void on_stage(struct fuzz_world *w, trp_stage_id stage, uint8_t what)
     TELL(w, "    stage %u is %s\n", stage.n,
          what == WORLD_READY       ? "ready"
          : what == WORLD_SUBMITTED ? "submitted"
+         : what == WORLD_CHECK     ? "to be checked"
                                    : "over");
     if (w->features && what == WORLD_SUBMITTED)
         *known &= (uint8_t) ~(WORLD_SUBMITTED | WORLD_ENDED);
@@ -200,6 +201,9 @@ static void take_action(struct fuzz_world *w, const struct trp_action *act)
         return;
     case TRP_ACTION_STAGE_SUBMITTED:
         on_stage(w, act->stage, WORLD_SUBMITTED);
+        return;
+    case TRP_ACTION_STAGE_CHECK:
+        on_stage(w, act->stage, WORLD_CHECK);
         return;
     case TRP_ACTION_STAGE_ENDED:
         FUZZ_CHECK(act->stage_ended.text, "a stage ends without a text");
@@ -369,11 +373,21 @@ static bool help(struct fuzz_world *w)
 {
     w->now += 1000;
     for (uint32_t i = 0; i < w->nstages; i++)
-        if ((w->stages[i] & ~WORLD_SUBMITTED) == WORLD_READY) {
+        if ((w->stages[i] & ~(WORLD_SUBMITTED | WORLD_CHECK | WORLD_CHECKED)) ==
+            WORLD_READY) {
             const struct trp_event ev = {
                 .kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = {i}, .ntasks = 3}
             };
             w->stages[i] |= WORLD_ANSWERED;
+            world_step(w, &ev);
+            return true;
+        }
+    for (uint32_t i = 0; i < w->nstages; i++)
+        if ((w->stages[i] & (WORLD_CHECK | WORLD_CHECKED | WORLD_ENDED)) ==
+            WORLD_CHECK) {
+            const struct trp_event ev = {.kind = TRP_EVENT_STAGE_CHECKED,
+                                         .checked = {.stage = {i}}};
+            w->stages[i] |= WORLD_CHECKED;
             world_step(w, &ev);
             return true;
         }

@@ -42,7 +42,14 @@ enum world_executor {
 };
 
 /* What is known of a stage: it is asked for tasks once, ends once. */
-enum { WORLD_READY = 1, WORLD_ANSWERED = 2, WORLD_SUBMITTED = 4, WORLD_ENDED = 8 };
+enum {
+    WORLD_READY = 1,
+    WORLD_ANSWERED = 2,
+    WORLD_SUBMITTED = 4,
+    WORLD_ENDED = 8,
+    WORLD_CHECK = 16, /* it is asked whether all is well */
+    WORLD_CHECKED = 32,
+};
 
 struct fuzz_world {
     trp_engine *engine;

@@ -98,3 +98,89 @@ Y
     grep -q 'stage b is to run again: always: true' err.txt
     [ "$(planned | tr '\n' ';')" = "a: does not run;b: 1 of 1 runs: always: true;c: 1 of 1 runs: stage b runs again;" ]
 }
+
+@test "an output of a task that was not made fails its attempt, where it ran" {
+    cat >p.yaml <<'Y'
+troupe: 1
+options: {events.engine: true}
+stages:
+  - name: a
+    foreach: {items: [x, "y[1]", z]}
+    outputs: ["o/${item}.*", {file: "log/${item}", optional: true}]
+    retries: {max_failures: 2}
+    run: 'mkdir -p o; case $TROUPE_ITEM.$TROUPE_ATTEMPT in x.0|z.*) ;; *) touch "o/$TROUPE_ITEM.t" ;; esac; echo $TROUPE_ITEM >>ran'
+  - {name: b, after: [{stage: a, each: true}], foreach: {items: [x, y, z]}, run: 'echo b$TROUPE_ITEM >>ran'}
+Y
+    run -1 troupe run --local=2 --keep-going --run-name r p.yaml
+    [ "$(sort ran | tr '\n' ' ')" = "bx by x x y[1] z z " ]
+    [[ "$output" == *"stage a: task 0, attempt 0: output o/x.* was not made; it is run again"* ]]
+    [[ "$output" == *"task 2 failed 2 times, last with output o/z.* was not made; item z"* ]]
+    grep -q '"Class Name":"troupe.OutputNotMade"' troupe-runs/r/events.jsonl
+    run -0 troupe sim --replay troupe-runs/r/state/engine.trace
+    # A task that succeeded then, and another pattern now: it is run again.
+    again || [ "$(sort ran | tr '\n' ' ')" = "z z " ]
+    sed -i 's/|z\.\*//; s/, optional: true//' p.yaml
+    sed -i 's/mkdir -p o;/mkdir -p o log; touch "log\/$TROUPE_ITEM";/' p.yaml
+    [ "$(again)" = "bx by bz x x y[1] z " ]
+    [ "$(again)" = "" ]
+    sed -i 's/file: "log/file: "lag/' p.yaml
+    planned | grep -q "^a: 3 of 3 run: output lag/" || { planned; return 1; }
+    # What names no file of a task is told before it runs.
+    printf 'troupe: 1\nstages:\n  - {name: a, retries: {max_failures: 1}, foreach: {items: [""]}, outputs: ["o/${item}"], run: "touch began"}\n' >q.yaml
+    run -1 troupe run --local=1 q.yaml
+    [[ "$output" == *'could not be started: its output o/${item} names no file of this task'* ]]
+    [ ! -e began ]
+}
+
+@test "an output of a stage may be late for outputs.wait; what is not made then fails the stage" {
+    cat >p.yaml <<'Y'
+troupe: 1
+options: {outputs.wait: 20s}
+stages:
+  - {name: none, foreach: {items: []}, outputs: [never]}
+  - {name: a, tasks: 2, outputs: ["late/*", {file: "no/*", optional: true}], run: 'echo a >>ran'}
+  - {name: b, after: [a], run: 'ls late/x && echo b >>ran'}
+Y
+    sed -i 's/outputs: \[never\]/&, run: x/' p.yaml
+    troupe run --local=2 --run-name r p.yaml >out.txt 2>err.txt 3>&- &
+    local pid=$!
+    wait_until 20 grep -q a ran
+    sleep 1
+    [ "$(sort ran | tr '\n' ' ')" = "a a " ]
+    mkdir late && touch late/x
+    wait $pid
+    [ "$(sort ran | tr '\n' ' ')" = "a a b " ]
+    [ "$(again)" = "" ]
+    # Gone, and not made again.
+    rm -r late
+    run -1 troupe run --local=2 --resume r --set outputs.wait=100ms
+    [[ "$output" == *"troupe: p.yaml:5:12: stage a: output late/* was not made"* ]]
+    run -1 troupe run --local=2 --resume r --set outputs.wait=0
+    [[ "$output" == *"stage a: 2 tasks that were done are to run again: output late/* is not there"* ]]
+    # A run that is stopped while it waits ends.
+    troupe run --local=2 --resume r --set outputs.wait=1h >out.txt 2>err.txt 3>&- &
+    pid=$!
+    sleep 2
+    kill -INT $pid
+    local status=0
+    wait $pid || status=$?
+    [ $status = 130 ]
+}
+
+@test "outputs of a gang may be late on the node that starts it" {
+    cat >p.yaml <<'Y'
+troupe: 1
+options: {outputs.wait: 20s}
+stages:
+  - {name: g, mpi: {ranks: 2}, outputs: ["g/${task}"], retries: {max_failures: 1}, run: 'touch ran.$TROUPE_RANK'}
+Y
+    troupe run --local=2 --run-name r p.yaml >out.txt 2>err.txt 3>&- &
+    local pid=$!
+    wait_until 20 test -e ran.1
+    sleep 0.5
+    mkdir g && touch g/0
+    wait $pid
+    rm -r g
+    run -1 troupe run --local=2 --resume r --set outputs.wait=50ms
+    [[ "$output" == *"failed once, with output g/0 was not made"* ]]
+}

@@ -377,6 +377,7 @@ static void take(struct data_world *w, const struct trp_action *a)
     case TRP_ACTION_NEED_EXECUTOR:
     case TRP_ACTION_MAY_ADD:
     case TRP_ACTION_ASK_WAIT:
+    case TRP_ACTION_STAGE_CHECK:
     case TRP_ACTION_SET_ENDED:
     case TRP_ACTION_SPECULATABLE:
     case TRP_ACTION_TASK_GIVEN_UP:

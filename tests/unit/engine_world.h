@@ -41,8 +41,9 @@ struct world {
     uint32_t job_ends, releases, relabels, syncs, out_of_time, outlives;
     uint32_t may_add; /* requests that may be had from additional jobs, so far */
     uint32_t ahead, needed, waits_asked; /* executors asked for ahead; needed then */
-    char not_on[64];                     /* where the last one asked for is not to be */
-    bool manual;                         /* executors do not come up by themselves */
+    uint32_t checks_asked;
+    char not_on[64]; /* where the last one asked for is not to be */
+    bool manual;     /* executors do not come up by themselves */
     const char *(*host_of)(uint32_t executor);
     const struct trp_resource_addresses *resources;
     uint32_t nresources;
@@ -186,6 +187,9 @@ static inline void world_take_action(struct world *w, const struct trp_action *a
         break;
     case TRP_ACTION_ASK_WAIT:
         w->waits_asked++;
+        break;
+    case TRP_ACTION_STAGE_CHECK:
+        w->checks_asked++;
         break;
     case TRP_ACTION_RELEASE_EXECUTOR:
         w->releases++;

@@ -1,4 +1,5 @@
-/* Tasks that are given up, and what comes after them: tolerate, keep_going, after … each.
+/* Tasks that are given up, and what comes after them: tolerate, keep_going, after … each;
+ * stages that are checked.
  */
 #include "conf/options.h"
 #include "engine_world.h"
@@ -264,6 +265,63 @@ static void what_is_done_is_not_skipped(void)
     world_free(&w);
 }
 
+static void checked(struct world *w, uint32_t stage, const char *text)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_CHECKED, .checked = {.stage = {stage}, .text = text}
+    };
+    world_step(w, &ev);
+}
+
+/* Its `each` child has begun by then; what waits for all of it has not. */
+static void a_stage_that_is_checked_ends_when_it_was(void)
+{
+    for (int good = 0; good < 2; good++) {
+        struct world w;
+        uint32_t ran[8];
+        start(&w, true);
+        struct trp_stage_spec v[] = {
+            stage("a", 2, NULL, 0), stage("b", 2, &each_of_0, 1),
+            stage("c", 1, &all_of_0, 1), stage("e", 0, NULL, 0)};
+        v[0].checked = v[3].checked = true;
+        world_submit(&w, v, 4);
+        checked(&w, 0, "too early"); /* it was not asked */
+        run_out(&w, 9, 0, ran);
+        ended(&w, 3, TRP_OUTCOME_SUCCEEDED, ""); /* an empty one */
+        g_assert_cmpuint(w.checks_asked, ==, 1);
+        g_assert_cmpuint(ran[1], ==, 3);
+        g_assert_cmpuint(ran[2], ==, 0);
+        char why[100];
+        trp_engine_why_waiting(w.engine, w.now, (trp_stage_id){0}, why, sizeof(why));
+        g_assert_nonnull(strstr(why, "its outputs are looked for"));
+        checked(&w, 0, good ? NULL : "output x was not made");
+        checked(&w, 0, NULL);
+        run_out(&w, 9, 0, ran);
+        ended(&w, 0, good ? TRP_OUTCOME_SUCCEEDED : TRP_OUTCOME_FAILED,
+              good ? "" : "output x was not made");
+        ended(&w, 1, TRP_OUTCOME_SUCCEEDED, "");
+        ended(&w, 2, good ? TRP_OUTCOME_SUCCEEDED : TRP_OUTCOME_SKIPPED, "");
+        g_assert_cmpint(w.job_end.job_ended.outcome, ==,
+                        good ? TRP_OUTCOME_SUCCEEDED : TRP_OUTCOME_FAILED);
+        world_free(&w);
+    }
+}
+
+static void a_run_that_ends_does_not_wait_for_a_check(void)
+{
+    struct world w;
+    uint32_t ran[8];
+    start(&w, false);
+    struct trp_stage_spec v[] = {stage("a", 2, NULL, 0)};
+    v[0].checked = true;
+    world_submit(&w, v, 1);
+    run_out(&w, 9, 0, ran);
+    world_step(&w, &(struct trp_event){.kind = TRP_EVENT_DRAIN});
+    ended(&w, 0, TRP_OUTCOME_CANCELLED, "");
+    checked(&w, 0, NULL);
+    world_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -276,5 +334,7 @@ int main(int argc, char **argv)
     ADD(a_barrier_stage_does_not_run_with_less);
     ADD(a_long_chain_is_skipped_without_recursion);
     ADD(what_is_done_is_not_skipped);
+    ADD(a_stage_that_is_checked_ends_when_it_was);
+    ADD(a_run_that_ends_does_not_wait_for_a_check);
     return g_test_run();
 }

@@ -1,8 +1,8 @@
 /* Patterns: what matches, how it is spelled, what is left out. */
 #include <sys/stat.h>
 
-#include "driver/glob.h"
 #include "driver_files.h"
+#include "os/glob.h"
 
 /* Asserts that `pattern` below `dir` gives the words of `wanted`, joined by '|'. */
 static void expect(const char *dir, const char *pattern, const char *wanted)

@@ -469,6 +469,7 @@ static void test_each_has_an_effect(void)
         "executor.resource.*.discoveryScript",
         "memory.fraction",
         "network.timeout",
+        "outputs.wait",
         "run.grace",
         "scheduler.allocation.file",
         "shuffle.compress",

@@ -164,6 +164,8 @@ static void outputs(void)
     expect(&r, three, true, NULL, 0, "a:1, b:0,1, c:0,");
     unlink(y);
     expect(&r, three, true, NULL, 0, "a:1, b:0,1, c:0,");
+    expect(&r, three, true, NULL, 0, "a:1, b:0,1, c:0,"); /* it was not made */
+    files_put(r.dir, "out/y.a", "y.a");
     struct utimbuf old = {1000000, 1000000};
     g_assert_cmpint(utime(b, &old), ==, 0);
     expect(&r, three, true, NULL, 0, "b:0,1, c:0,");

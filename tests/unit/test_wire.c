@@ -91,6 +91,7 @@ static void a_buffer_that_cannot_grow_stays_failed(void)
 static const char *const argv_sample[] = {"/bin/sh", "-c", "echo \"$TROUPE_ITEM\"\n"};
 static const char *const env_sample[] = {"PATH=/bin", "EMPTY="};
 static const char *const resource_sample[] = {"gpu", "CUDA_VISIBLE_DEVICES"};
+static const char *const output_sample[] = {"a/${task}", "b/${item}.*"};
 static const struct trp_command command_sample = {
     .argv = argv_sample,
     .nargv = 3,
@@ -104,6 +105,9 @@ static const struct trp_command command_sample = {
     .run = "etl-1",
     .run_dir = "/runs/1",
     .one_log = true,
+    .outputs = output_sample,
+    .noutputs = 2,
+    .outputs_wait_ns = 60,
 };
 static const struct trp_stage_message stage_sample = {
     .stage = {7},
@@ -408,6 +412,10 @@ static void a_command_comes_back_ready_for_execve(void)
     g_assert_cmpstr(c.cwd, ==, command_sample.cwd);
     g_assert_cmpstr(c.base, ==, command_sample.base);
     g_assert_true(c.one_log);
+    g_assert_cmpuint(c.noutputs, ==, 2);
+    g_assert_cmpstr(c.outputs[1], ==, output_sample[1]);
+    g_assert_null(c.outputs[2]);
+    g_assert_cmpint(c.outputs_wait_ns, ==, 60);
     g_assert_cmpstr(c.log_dir, ==, command_sample.log_dir);
     g_assert_cmpstr(c.run, ==, command_sample.run);
     g_assert_cmpstr(c.run_dir, ==, command_sample.run_dir);

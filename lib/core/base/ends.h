@@ -29,6 +29,7 @@ enum trp_end_status {
     TRP_END_EXISTS,      /* its output is already there: ends the stage */
     TRP_END_MISTAKE,     /* the program is wrong, and would be again: ends the stage */
     TRP_END_NEVER,       /* a gang whose room can never be obtained: ends the stage */
+    TRP_END_OUTPUT,      /* it ended well, and did not make an output of it */
 };
 const char *trp_end_status_name(enum trp_end_status status);
 

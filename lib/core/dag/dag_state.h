@@ -94,6 +94,8 @@ struct trp_stage {
     bool end_told;  /* and no attempt was submitted since */
     bool redo;      /* what its tasks gave may be given again */
     bool untold;    /* tasks were skipped before its attempt was told */
+    bool checked;   /* it ends when it was told that all is well … */
+    bool asked;     /* … and that was asked */
     uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
     uint32_t memory_factor_ppm;
     uint32_t min_executors, max_executors;

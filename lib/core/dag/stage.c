@@ -33,6 +33,7 @@ static void copy_spec(struct trp_stage *s, const struct trp_stage_spec *spec)
     s->is_map = spec->map;
     s->barrier = spec->barrier;
     s->indeterminate = spec->indeterminate;
+    s->checked = spec->checked;
 }
 
 static void free_memory(struct trp_stage *s)

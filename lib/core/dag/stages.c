@@ -366,9 +366,27 @@ TRP_RARE static void complete(struct trp_engine *e, struct trp_stage *s)
         trp_stage_fail_for_losses(e, s);
         return;
     }
+    if (s->checked && s->ntasks) {
+        if (!s->asked)
+            trp_action_add(e, TRP_ACTION_STAGE_CHECK)->stage = s->id;
+        s->asked = true;
+        return;
+    }
     trp_stage_close(e, s, TRP_OUTCOME_SUCCEEDED, 0, TRP_NONE, "");
     tell_uses(e, s);
     trp_stage_unblock(e, s, false);
+}
+
+bool trp_stage_was_checked(struct trp_engine *e, struct trp_stage *s, const char *text)
+{
+    if (!s->asked || s->state == TRP_STAGE_ENDED)
+        return false;
+    s->checked = s->asked = false;
+    if (text)
+        trp_stage_abort(e, s, TRP_EFAILED, TRP_NONE, text);
+    else
+        complete(e, s);
+    return true;
 }
 
 /* While a task set is at it, that says so when it is through with its own work. */

@@ -40,6 +40,9 @@ void trp_stage_abort(struct trp_engine *e, struct trp_stage *s, int code, uint32
                      const char *text);
 /* Ends it if nothing is left to be done. */
 void trp_stage_check_complete(struct trp_engine *e, struct trp_stage *s);
+/* Answer to TRP_ACTION_STAGE_CHECK; `text`: why it fails, NULL: all is well. False: it was
+ * not asked. */
+bool trp_stage_was_checked(struct trp_engine *e, struct trp_stage *s, const char *text);
 /* Marks it ended, kills what is left and tells it. Looks at no other stage. */
 void trp_stage_tell_submitted(struct trp_engine *e, struct trp_stage *s);
 void trp_stage_close(struct trp_engine *e, struct trp_stage *s,

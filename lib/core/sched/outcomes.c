@@ -43,6 +43,7 @@ static const struct {
     [TRP_END_EXISTS]      = {false, GIVE_UP,   "wants to write an output file that already exists"},
     [TRP_END_MISTAKE]     = {true,  GIVE_UP,   "failed by a mistake in the program"},
     [TRP_END_NEVER]       = {false, NEVER,     "its ranks can never be had"},
+    [TRP_END_OUTPUT]      = {true,  RUN_AGAIN, "an output was not made"},
 };
 /* clang-format on */
 

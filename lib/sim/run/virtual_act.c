@@ -287,6 +287,8 @@ void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a)
     case TRP_ACTION_ASK_WAIT:
         tell_wait(r, a);
         return;
+    case TRP_ACTION_STAGE_CHECK: /* virtual stages have no files */
+        return;
     case TRP_ACTION_RELEASE_EXECUTOR:
         release_executor(r, a->executor.executor.n);
         return;

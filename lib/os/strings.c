@@ -2,7 +2,7 @@
  * Lists of strings: an array that doubles. A list is freed as a whole; nothing is ever
  * taken out of one, so there is no more than this.
  */
-#include "driver/strings.h"
+#include "os/strings.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
  * nftw and glob(3) were not used: the first lists what no part can match, the second
  * has no `**`.
  */
-#include "driver/glob.h"
+#include "os/glob.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "driver/strings.h"
+#include "os/strings.h"
 
 struct part {
     char *text;         /* without its escapes when literal */
@@ -400,4 +400,14 @@ char *trp_glob_escape(const char *text)
     }
     *to = '\0';
     return s;
+}
+
+bool trp_glob_any(const char *base, const char *pattern)
+{
+    char **files;
+    size_t n;
+    if (trp_glob(base, pattern, &files, &n, NULL) < 0)
+        return false;
+    trp_glob_free(files, n);
+    return n > 0;
 }

@@ -6,8 +6,8 @@
  *     if (trp_strings_add(&v, "a") < 0) …
  *     trp_strings_free(&v);
  */
-#ifndef TRP_DRIVER_STRINGS_H
-#define TRP_DRIVER_STRINGS_H
+#ifndef TRP_OS_STRINGS_H
+#define TRP_OS_STRINGS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@
  *     if (trp_glob("/data", "in/x*.txt", &files, &n, &err) < 0) …
  *     trp_glob_free(files, n);
  */
-#ifndef TRP_DRIVER_GLOB_H
-#define TRP_DRIVER_GLOB_H
+#ifndef TRP_OS_GLOB_H
+#define TRP_OS_GLOB_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +35,8 @@ enum {
 int trp_glob(const char *base, const char *pattern, char ***ret, size_t *ret_n,
              trp_error *err);
 void trp_glob_free(char **v, size_t n);
+/* Whether anything matches. What cannot be read counts as nothing. */
+bool trp_glob_any(const char *base, const char *pattern);
 
 /* `text` as a pattern that matches nothing but itself (a backslash before each special
  * character). malloc'ed; NULL: out of memory. */
