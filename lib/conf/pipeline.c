@@ -156,6 +156,8 @@ static TRP_YAML_READER(read_stages)
         return;
     for (const struct trp_yaml_node *item = value->first; item; item = item->next)
         trp_pipeline_stage_read(y, item, &p->stages[p->nstages++]);
+    for (uint32_t i = 0; p->uses && i < p->nstages; i++)
+        p->stages[i].columns = p->uses[i];
 }
 
 static const struct trp_yaml_key pipeline_keys[] = {
@@ -227,7 +229,7 @@ static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y,
     trp_pipeline *p = &o->pipeline;
     char *name = p->name;
     trp_pipeline_include(y, p->file, in ? in : &nothing);
-    trp_pipeline_values(y, in ? in : &nothing);
+    trp_pipeline_values(y, in ? in : &nothing, &p->uses);
     trp_pipeline_foreign(y, trp_yaml_root(y), false);
     trp_yaml_mapping(y, trp_yaml_root(y), "a pipeline file", pipeline_keys,
                      sizeof(pipeline_keys) / sizeof(pipeline_keys[0]), p);

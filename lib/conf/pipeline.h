@@ -90,6 +90,14 @@ struct trp_after {
     struct trp_mark mark;
 };
 
+/* A column that a value of a stage's tasks names, ${col.NAME}, where only its table can
+ * say whether there is one. */
+struct trp_column_use {
+    const char *name;
+    struct trp_mark mark;
+    struct trp_column_use *next;
+};
+
 struct trp_pipeline_stage {
     char *name;
     struct trp_mark mark; /* of the name's value */
@@ -111,6 +119,7 @@ struct trp_pipeline_stage {
     struct trp_foreach_part *parts;
     uint32_t nparts;
     struct trp_mark foreach_mark; /* of the pattern, list or items */
+    struct trp_column_use *columns;
     bool allow_empty;
     bool one_log;   /* `task_logs: stage`: one stream for what its tasks print */
     bool absent;    /* `when` says so: it is gone once the pipeline is read */
@@ -159,6 +168,7 @@ typedef struct trp_pipeline {
                        * order */
     struct trp_pipeline_warning *warnings; /* what is most likely not meant */
     uint32_t nwarnings;
+    struct trp_column_use **uses; /* by stage, while it is read */
 } trp_pipeline;
 
 /* TRP_EINVAL with FILE:LINE:COL for all that is wrong in itself: syntax, unknown or

@@ -105,12 +105,38 @@ static void take_root(struct including *g, struct trp_yaml_node *root)
         include_of(g, list);
 }
 
+/* The path without its "NAME/.."; it may lead elsewhere where NAME is a link, so it is for
+ * comparing only. */
+static char *shortened(trp_yaml *y, const char *path)
+{
+    char *copy = trp_yaml_alloc(y, strlen(path) + 1, 1), *to = copy;
+    while (copy && *path) {
+        size_t n = strcspn(path, "/") + (strchr(path, '/') != NULL);
+        char *last = to > copy ? to - 1 : copy;
+        while (last > copy && last[-1] != '/')
+            last--;
+        if (!strncmp(path, "../", 3) && last < to && *last != '/' &&
+            strncmp(last, "../", 3) != 0) {
+            to = last;
+        } else {
+            memcpy(to, path, n);
+            to += n;
+        }
+        path += n;
+    }
+    if (copy)
+        *to = '\0';
+    return copy;
+}
+
 /* Whether the file may be read here. */
 static bool check_file(struct including *g, const struct trp_yaml_node *item,
                        const char *file)
 {
+    char *plain = shortened(g->y, file);
     for (uint32_t i = 0; i < g->depth; i++) {
-        if (strcmp(g->chain[i], file) != 0)
+        char *above = shortened(g->y, g->chain[i]);
+        if (!plain || !above || strcmp(above, plain) != 0)
             continue;
         struct trp_name_list chain = {0};
         for (uint32_t k = i; k < g->depth; k++)

@@ -22,7 +22,8 @@ void trp_pipeline_include(trp_yaml *y, const char *file,
 
 /* pipeline_values.c: puts params in place of `${NAME}`, and what one task has in the form
  * of core/base/template.h. To be called before anything is read. */
-void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in);
+void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in,
+                         struct trp_column_use ***ret_uses);
 
 /* pipeline_foreign.c: tells of keys of a stage, or of the file, that other tools have,
  * and of values that have the shape they have there. To be called first: of what is

@@ -7,6 +7,7 @@
  * Params are resolved in the order of the file, each from those above it: no cycle can
  * be written. What grows by it is bounded by VALUES_MAX.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,15 +31,18 @@ struct values {
     trp_yaml *y;
     struct param *params; /* by name */
     uint32_t nparams;
-    uint32_t above;                   /* params from this place on may not be named */
-    bool of_task;                     /* this is a value of one task … */
-    bool is_output;                   /* … and a pattern of outputs */
-    bool has_items;                   /* … of a stage with foreach */
-    size_t made;                      /* bytes */
-    struct trp_buf b;                 /* the value that is being made */
-    bool dollar;                      /* it ends with a `$` that is yet to be put */
-    const struct trp_yaml_node *node; /* whose value it is */
-    bool told;                        /* something is wrong with it */
+    uint32_t above; /* params from this place on may not be named */
+    bool of_task;   /* this is a value of one task … */
+    bool is_output; /* … and a pattern of outputs */
+    bool has_items; /* … of a stage with foreach */
+    bool table;     /* its items have columns that a table knows */
+    const struct trp_yaml_node *product; /* … columns that are its parts; or NULL */
+    struct trp_column_use **use;         /* where the stage's next one goes */
+    size_t made;                         /* bytes */
+    struct trp_buf b;                    /* the value that is being made */
+    bool dollar;                         /* it ends with a `$` that is yet to be put */
+    const struct trp_yaml_node *node;    /* whose value it is */
+    bool told;                           /* something is wrong with it */
 };
 
 /* ---- params ---- */
@@ -114,13 +118,63 @@ static void put_name(struct values *v, const char *name, size_t n)
     trp_put_raw(&v->b, "}", 1);
 }
 
+/* Is it one `${…}` and no more? */
+static bool is_one(const struct trp_yaml_node *node)
+{
+    return node->size > 3 && !strncmp(node->text, "${", 2) &&
+           strcspn(node->text, "}") == node->size - 1;
+}
+
 /* The place of what is wrong with the value, at `text` of it; false: do not tell. */
 static bool is_wrong(struct values *v, const char *text, struct trp_mark *ret)
 {
     if (v->told || !trp_yaml_would_tell(v->y, v->node->mark))
         return false;
     v->told = true;
-    *ret = trp_yaml_place(v->y, v->node, (size_t)(text - v->node->text), "${", 2);
+    /* Where it is all of the value, what a reader has to say of that comes after it. */
+    *ret = is_one(v->node)
+               ? v->node->mark
+               : trp_yaml_place(v->y, v->node, (size_t)(text - v->node->text), "${", 2);
+    return true;
+}
+
+static const char *keep_text(struct values *v, const char *text)
+{
+    const char *copy = trp_conf_arena_text(trp_yaml_keep(v->y), text, strlen(text));
+    return copy ? copy : "";
+}
+
+static void try_columns(struct values *v, struct trp_nearest *near,
+                        struct trp_name_list *all)
+{
+    char name[128];
+    const struct trp_yaml_node *key = v->product ? v->product->first : NULL;
+    for (; key; key = key->next->next) {
+        if (key->kind != TRP_YAML_SCALAR)
+            continue;
+        snprintf(name, sizeof name, "col.%.100s", key->text);
+        trp_nearest_try(near, keep_text(v, name));
+        trp_name_list_add(all, trp_show(name).text);
+    }
+    if (v->table)
+        trp_name_list_add(all, "col.NAME of a column of its table");
+}
+
+/* Whether the items have the column at `text`, as far as that can be told; it is noted
+ * where its table has to tell. */
+static bool has_column(struct values *v, const char *text, const char *column)
+{
+    const struct trp_yaml_node *key = v->product ? v->product->first : NULL;
+    for (; key; key = key->next->next)
+        if (key->kind == TRP_YAML_SCALAR && !strcmp(key->text, column))
+            return true;
+    struct trp_column_use *use = v->table ? trp_yaml_alloc(v->y, 1, sizeof *use) : NULL;
+    if (!use || !v->use)
+        return v->table; /* out of memory, which is told */
+    use->name = keep_text(v, column);
+    use->mark = trp_yaml_place(v->y, v->node, (size_t)(text - v->node->text), "${", 2);
+    *v->use = use;
+    v->use = &use->next;
     return true;
 }
 
@@ -142,6 +196,8 @@ static void unknown_name(struct values *v, const char *text, const char *name)
         trp_nearest_try(&near, of_task[i]);
         trp_name_list_add(&all, of_task[i]);
     }
+    if (v->of_task)
+        try_columns(v, &near, &all);
     if (near.best)
         trp_yaml_wrong(v->y, at, "${%s} stands for nothing%s", trp_show(name).text,
                        trp_did_you_mean(&near).text);
@@ -179,6 +235,14 @@ static void take_name(struct values *v, const char *name, size_t n)
         if (is_wrong(v, name - 2, &at))
             trp_yaml_wrong(v->y, at, "${%s}: the stage has no foreach, so no items",
                            trp_show(copy).text);
+    } else if (!strncmp(copy, "col.", 4) && !has_column(v, name - 2, copy + 4)) {
+        if (v->product)
+            unknown_name(v, name - 2, copy);
+        else if (is_wrong(v, name - 2, &at))
+            trp_yaml_wrong(v->y, at,
+                           "${%s}: its items have no columns; those of a table or a "
+                           "product have some",
+                           trp_show(copy).text);
     } else {
         put_name(v, name, n);
     }
@@ -214,13 +278,6 @@ static size_t take_reference(struct values *v, const char *at)
                              "literal ${",
                        trp_show(at).text);
     return 2;
-}
-
-/* Is it one `${…}` and no more? */
-static bool is_one(const struct trp_yaml_node *node)
-{
-    return node->size > 3 && !strncmp(node->text, "${", 2) &&
-           strcspn(node->text, "}") == node->size - 1;
 }
 
 static void resolve(struct values *v, struct trp_yaml_node *node)
@@ -288,23 +345,6 @@ static bool is_of_task(const struct trp_yaml_node *key)
     return false;
 }
 
-static void walk_stage(struct values *v, struct trp_yaml_node *stage)
-{
-    if (stage->kind != TRP_YAML_MAPPING)
-        return;
-    v->has_items = false;
-    for (struct trp_yaml_node *key = stage->first; key; key = key->next->next)
-        v->has_items = v->has_items || is_key(key, "foreach");
-    for (struct trp_yaml_node *key = stage->first; key; key = key->next->next) {
-        if (is_key(key, "run") || is_key(key, "prelude"))
-            continue;
-        v->of_task = is_of_task(key);
-        v->is_output = is_key(key, "outputs");
-        walk(v, key->next);
-    }
-    v->of_task = v->is_output = false;
-}
-
 static struct trp_yaml_node *find_value(struct trp_yaml_node *root, const char *name)
 {
     if (root->kind != TRP_YAML_MAPPING)
@@ -313,6 +353,40 @@ static struct trp_yaml_node *find_value(struct trp_yaml_node *root, const char *
         if (is_key(key, name))
             return key->next;
     return NULL;
+}
+
+/* What columns the items have: those of a product are its parts; a table, also as one of
+ * these, has its own. */
+static void look_at_foreach(struct values *v, struct trp_yaml_node *foreach)
+{
+    struct trp_yaml_node *product = find_value(foreach, "product");
+    v->table = find_value(foreach, "table") != NULL;
+    v->product = product && product->kind == TRP_YAML_MAPPING ? product : NULL;
+    struct trp_yaml_node *key = v->product ? v->product->first : NULL;
+    for (; key; key = key->next->next)
+        v->table = v->table || find_value(key->next, "table");
+}
+
+static void walk_stage(struct values *v, struct trp_yaml_node *stage,
+                       struct trp_column_use **use)
+{
+    if (stage->kind != TRP_YAML_MAPPING)
+        return;
+    struct trp_yaml_node *foreach = find_value(stage, "foreach");
+    v->has_items = foreach;
+    v->product = NULL;
+    v->table = false;
+    v->use = use;
+    if (foreach)
+        look_at_foreach(v, foreach);
+    for (struct trp_yaml_node *key = stage->first; key; key = key->next->next) {
+        if (is_key(key, "run") || is_key(key, "prelude"))
+            continue;
+        v->of_task = is_of_task(key);
+        v->is_output = is_key(key, "outputs");
+        walk(v, key->next);
+    }
+    v->of_task = v->is_output = false;
 }
 
 /* Puts what was given in place of what is written, then resolves the params in the
@@ -337,8 +411,11 @@ static void resolve_params(struct values *v, struct trp_yaml_node *params,
     }
 }
 
-void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in)
+void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in,
+                         struct trp_column_use ***ret_uses)
 {
+    struct trp_column_use **uses;
+    uint32_t i = 0;
     struct trp_yaml_node *root = trp_yaml_tree(y);
     struct trp_yaml_node *params = root ? find_value(root, "params") : NULL;
     struct values v = {.y = y};
@@ -358,8 +435,10 @@ void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in)
             walk(&v, key->next);
             continue;
         }
+        uses = trp_yaml_alloc(y, (size_t)key->next->count + 1, sizeof *uses);
+        *ret_uses = uses;
         for (struct trp_yaml_node *s = key->next->first; s; s = s->next)
-            walk_stage(&v, s);
+            walk_stage(&v, s, uses ? &uses[i++] : NULL);
     }
     trp_buf_free(&v.b);
     free(v.params);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,47 +366,36 @@ bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *
     return true;
 }
 
-static bool is_column(const struct trp_items *i, const char *name, size_t n)
+static bool is_column(const struct trp_items *i, const char *name)
 {
     for (uint32_t k = 0; k < i->ncolumns; k++)
-        if (strncmp(i->columns[k], name, n) == 0 && !i->columns[k][n])
+        if (strcmp(i->columns[k], name) == 0)
             return true;
     return false;
 }
 
-/* The columns that `text` names are there. */
-static int check_columns(const struct place *at, const struct trp_items *i,
-                         const char *text)
+/* The columns that values name are there. A missing table, which may be, has none. */
+static int check_columns(const struct place *at, const struct trp_items *i)
 {
-    size_t n;
-    for (const char *name; text && (name = trp_template_name(&text, &n));) {
-        if (strncmp(name, "col.", 4) != 0 || is_column(i, name + 4, n - 4))
-            continue;
+    for (const struct trp_column_use *u = at->s->columns; u && i->columns;
+         u = u->next) {
+        struct trp_nearest near = trp_nearest_of(u->name);
         struct trp_name_list all = {0};
-        for (uint32_t k = 0; k < i->ncolumns; k++)
+        if (is_column(i, u->name))
+            continue;
+        for (uint32_t k = 0; k < i->ncolumns; k++) {
+            trp_nearest_try(&near, i->columns[k]);
             trp_name_list_add(&all, i->columns[k]);
-        return REFUSE(at, TRP_EINVAL, "${%.*s}: its items have no such column; %s%s",
-                      (int)(n < 60 ? n : 60), name,
-                      i->ncolumns ? "the columns are "
-                                  : "a table or a product has some",
-                      all.text);
+        }
+        return trp_error_set(
+            at->err, TRP_EINVAL,
+            "%s:%u:%u: stage %s: ${col.%s}: there is no such column%s; "
+            "the columns are %s",
+            trp_mark_file(at->p->file, u->mark), u->mark.line, u->mark.column,
+            at->s->name, trp_show(u->name).text, trp_did_you_mean(&near).text,
+            all.text);
     }
     return 0;
-}
-
-static int check_all_columns(const struct place *at, const struct trp_items *i)
-{
-    const struct trp_pipeline_stage *s = at->s;
-    int r = check_columns(at, i, s->cwd);
-    for (uint32_t k = 0; k < s->nargv && r == 0; k++)
-        r = check_columns(at, i, s->argv[k]);
-    for (uint32_t k = 0; k < s->nenv && r == 0; k++)
-        r = check_columns(at, i, s->env[k].value);
-    for (uint32_t k = 0; k < s->noutputs && r == 0; k++)
-        r = check_columns(at, i, s->outputs[k]);
-    for (uint32_t k = 0; k < s->nprefer && r == 0; k++)
-        r = check_columns(at, i, s->prefer[k]);
-    return r;
 }
 
 static int evaluate(const struct place *at, const char *base, struct trp_items *ret)
@@ -435,7 +425,7 @@ int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage 
     struct trp_items items = {0};
     int r = evaluate(&at, base, &items);
     if (r == 0)
-        r = check_all_columns(&at, &items);
+        r = check_columns(&at, &items);
     if (r < 0) {
         trp_items_free(&items);
         return r;
@@ -443,6 +433,43 @@ int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage 
     items.known = true;
     *ret = items;
     return 0;
+}
+
+/* Whether a stage says that it makes the file. */
+static bool is_made(const trp_pipeline *p, const char *file)
+{
+    struct trp_buf b = {0};
+    bool made = false;
+    for (uint32_t i = 0; i < p->nstages && file; i++)
+        for (uint32_t k = 0; k < p->stages[i].noutputs && !made; k++) {
+            struct trp_template_part part;
+            const char *at = p->stages[i].outputs[k];
+            trp_buf_clear(&b);
+            while (trp_template_next(&at, &(struct trp_task_values){0}, &part))
+                trp_put_raw(&b, part.value ? "*" : part.text,
+                            part.value ? 1 : part.size);
+            trp_put_u8(&b, 0);
+            made = !b.failed && fnmatch((const char *)b.data, file, 0) == 0;
+        }
+    trp_buf_free(&b);
+    return made;
+}
+
+int trp_foreach_check_columns(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                              const char *base, trp_error *err)
+{
+    struct place at = {p, s, err};
+    struct trp_items items = {0};
+    trp_error why;
+    bool made = is_made(p, s->pattern);
+    for (uint32_t k = 0; k < s->nparts; k++)
+        made = made || is_made(p, s->parts[k].pattern);
+    if (!s->columns || made)
+        return 0;
+    int r = evaluate(&(struct place){p, s, &why}, base, &items);
+    r = r < 0 ? 0 : check_columns(&at, &items); /* the former is told when it starts */
+    trp_items_free(&items);
+    return r;
 }
 
 void trp_items_free(struct trp_items *i)

@@ -138,11 +138,15 @@ static int count_tasks(struct maker *m, struct trp_plan_stage *v)
 {
     struct trp_items items = {0};
     trp_error why;
+    if (!m->plan->first.code)
+        trp_foreach_check_columns(m->p, v->stage, NULL, &m->plan->first);
     if (v->stage->nafter && !trp_foreach_known(v->stage))
         return 0;
     int r = trp_foreach_evaluate(m->p, v->stage, NULL, &items, &why);
     if (r == TRP_ENOMEM)
         return out_of_memory(m);
+    if (r < 0 && trp_foreach_known(v->stage) && !m->plan->first.code)
+        m->plan->first = why; /* a run refuses it before anything starts */
     if (r < 0) {
         v->waits = strdup(why.text);
         return v->waits ? 0 : out_of_memory(m);

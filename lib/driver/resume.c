@@ -336,17 +336,31 @@ static void because_of_parts(struct chooser *c, uint32_t i)
 }
 
 /* The stage above that runs again, so that no task of stage `i` can be done; NULL: none.
- * Parents with `each` are asked task by task where that can be known. */
+ * Parents with `each` are asked task by task where that can be known: then what the stage
+ * works on is what it is now, since it begins when they have begun. */
 static const char *above_touched(const struct chooser *c, uint32_t i)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     for (uint32_t a = 0; a < s->nafter; a++) {
         const struct trp_after *after = &s->after[a];
-        if (c->touched[after->index] &&
-            !(after->each && c->choice[after->index].done && trp_foreach_known(s)))
+        if (c->touched[after->index] && !(after->each && c->choice[after->index].done))
             return after->stage;
     }
     return NULL;
+}
+
+/* Whether there are as many tasks as of each parent that runs again with `each`; if not,
+ * what they are depends on what the parents do. */
+static bool as_many_as_above(const struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        uint32_t above = s->after[a].index;
+        if (s->after[a].each && c->touched[above] &&
+            c->choice[above].items.ntasks != c->choice[i].items.ntasks)
+            return false;
+    }
+    return true;
 }
 
 /* Whether the counterparts above of task `t` do not run. */
@@ -429,13 +443,19 @@ static int find_done(struct chooser *c, uint32_t i)
         because(c, i, "output %.200s changed", changed);
     if (c->forced[i] || s->always || above || changed) {
         drop_stage(c, i);
-        if (trp_foreach_known(s)) /* to be told */
+        if (!above || trp_foreach_known(s)) /* to be told */
             trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL);
         return 0;
     }
     /* What is wrong with its foreach is told when the stage starts. */
     if (trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL) < 0)
         return 0;
+    if (!as_many_as_above(c, i)) {
+        trp_items_free(&choice->items);
+        because(c, i, "what it works on is made anew");
+        drop_stage(c, i);
+        return 0;
+    }
     choice->done = calloc((size_t)choice->items.ntasks + 1, 1);
     if (!choice->done)
         return trp_error_set(c->err, TRP_ENOMEM, "out of memory for stage %s", s->name);
@@ -455,8 +475,10 @@ static int find_done(struct chooser *c, uint32_t i)
         choice->ndone = 0;
         choice->runs = true;
     }
-    if (choice->runs && s->spec.barrier) /* all or none */
+    if (choice->runs && s->spec.barrier) { /* all or none */
         choice->ndone = 0;
+        memset(choice->done, 0, choice->items.ntasks);
+    }
     return 0;
 }
 

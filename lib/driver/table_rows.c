@@ -188,6 +188,6 @@ int trp_rows_next(struct trp_table_rows *t, struct trp_text *ret, trp_error *err
     int r = cut(t, ret, &n, err);
     if (r <= 0 || n == t->ncells)
         return r;
-    return trp_error_set(err, TRP_EINVAL, "line %zu has %u values, the header has %u",
-                         t->line - 1, n, t->ncells);
+    return trp_error_set(err, TRP_EINVAL, "line %zu has %u value%s, the header has %u",
+                         t->line - 1, n, n == 1 ? "" : "s", t->ncells);
 }

@@ -314,3 +314,62 @@ END
         troupe run --set scheduler.allocation.file=more.yaml p.yaml
     [ ! -e troupe-runs ]
 }
+
+# one_stage KEYS: a pipeline of one stage with these keys.
+one_stage() {
+    printf 'troupe: 1\nstages:\n  - {name: a, %s}\n' "$1" >p.yaml
+}
+
+@test "bad tables, products, values and includes are told with their place" {
+    printf 'sample\tfq\na\t1\nb\t2\n' >s.tsv
+    one_stage 'foreach: {table: s.tsv}, argv: [echo, "x${col.smaple}"]'
+    check 2 '^troupe: p.yaml:3:55: stage a: .{col.smaple}: there is no such column; did you mean "sample"' \
+        troupe plan p.yaml
+    check 2 'p.yaml:3:55: .*the columns are sample, fq$' troupe run --dry-run p.yaml
+    # One that a stage makes may have others by then.
+    printf '  - {name: b, outputs: ["*.tsv"], run: x}\n' >>p.yaml
+    check 0 '' troupe plan p.yaml
+    one_stage 'foreach: {product: {lr: [1], opt: [a]}}, argv: [echo, "${col.op}"]'
+    check 2 '^troupe: p.yaml:3:.*did you mean "col.opt"' troupe plan p.yaml
+    one_stage 'foreach: {files: "*"}, argv: [echo, "${col.op}"]'
+    check 2 'its items have no columns; those of a table or a product' troupe plan p.yaml
+
+    printf 'sample\tfq\na\t1\nb\n' >s.tsv
+    one_stage 'foreach: {table: s.tsv}, run: x'
+    check 0 '^p.yaml:3:32: stage a: the table s.tsv: line 3 has 1 value, the header has 2$' troupe plan p.yaml
+    printf 's\ts\na\t1\n' >s.tsv
+    check 0 'the table s.tsv: line 1 has the column s twice$' troupe plan p.yaml
+    printf '\357\273\277s\tfq\r\na\t1\r\nb\t2\r\n' >s.tsv
+    one_stage 'foreach: {table: s.tsv}, argv: ["${col.s}", "${col.fq}"]'
+    check 0 '^a +default +2 ' troupe plan p.yaml
+
+    seq 1000 >l
+    one_stage 'foreach: {product: {a: {lines: l}, b: {lines: l}, c: {lines: l}}}, run: x'
+    check 0 '1000 × 1000 × 1000: 1000000000 tasks are more than a stage may have' troupe plan p.yaml
+    one_stage "foreach: {product: {a: [$(seq -s, 4000)], b: [$(seq -s, 4000)]}}, run: x"
+    check 2 '4000 × 4000: 16000000 tasks are more than a stage may have' troupe plan p.yaml
+
+    one_stage 'argv: [echo, "${a"]'
+    check 2 '^troupe: p.yaml:3:29: ".{a" has no end; write .{NAME}' troupe plan p.yaml
+    one_stage 'cwd: "${typo}", run: x'
+    check 2 '^troupe: p.yaml:3:20: .{typo} stands for nothing' troupe plan p.yaml
+    printf 'troupe: 1\nparams: {n: 1}\nstages:\n  - {name: a, tasks: "${n}", run: x}\n' >p.yaml
+    check 2 'tasks is -1; write a whole number' troupe plan --param n=-1 p.yaml
+    check 0 '^a +default +3 ' troupe plan --param n=3 p.yaml
+
+    mkdir inc
+    printf 'troupe: 1\ninclude: [inc/b.yaml]\nstages:\n  - {name: a, run: x}\n' >p.yaml
+    printf 'troupe: 1\ninclude: [../p.yaml]\n' >inc/b.yaml
+    check 2 '^troupe: inc/b.yaml:2:11: inc/../p.yaml includes itself: p.yaml, inc/b.yaml' troupe plan p.yaml
+    printf 'troupe: 1\ninclude: [no.yaml]\n' >inc/b.yaml
+    check 2 '^troupe: inc/b.yaml:2:11: included: inc/no.yaml: cannot be read' troupe plan p.yaml
+    [ ! -e troupe-runs ]
+}
+
+@test "a table of 1,000,000 rows costs its bytes and a few more a row" {
+    awk 'BEGIN { print "s\tf"; for (i = 0; i < 1000000; i++) printf "s%06d\treads/%06d.fq.gz\n", i, i }' >m.tsv
+    one_stage 'foreach: {table: m.tsv}, argv: [echo, "${col.s}"]'
+    # 30 MB of rows and 16 MB for where they are: 46 MB, and the program itself.
+    (ulimit -v 400000 && troupe plan p.yaml >out)
+    grep -qE '^a +default +1000000 ' out
+}

@@ -110,3 +110,50 @@ Y
     [ "$(grep -o '"after":"s"' <<<"$output" | wc -l)" = 50 ]
     [ "$(grep -o '"reason":"exit status 1","log":null' <<<"$output" | wc -l)" = 50 ]
 }
+
+@test "items with newlines reach argv byte for byte; a table with CRLF and a BOM has neither" {
+    printf '\357\273\277s\tfq\r\na\t1\r\nb\t2\r\n' >s.tsv
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: n, foreach: {items: ["x\ny", "p\n"]}, argv: [sh, -c, 'printf "<%s>" "$1" >n.$TROUPE_TASK', x, "${item}"]}
+  - {name: t, foreach: {table: s.tsv}, argv: [sh, -c, 'printf "<%s:%s>" "$1" "$2" >t.$TROUPE_TASK', x, "${col.s}", "${col.fq}"]}
+Y
+    troupe run --local=2 p.yaml
+    [ "$(cat n.0 n.1 t.0 t.1)" = $'<x\ny><p\n><a:1><b:2>' ]
+}
+
+@test "inputs that vanish between plan and run" {
+    touch 1.in 2.in ref
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: a, foreach: {files: "*.in"}, inputs: [ref, "${item}"], run: 'cat "$TROUPE_ITEM" ref >>all && echo "$TROUPE_ITEM" >>ran'}
+  - {name: b, after: [a], foreach: {table: t.tsv}, run: 'echo "$TROUPE_COL_s" >>ran'}
+Y
+    printf 's\tv\nx\t1\n' >t.tsv
+    run -0 troupe plan --local=1 p.yaml
+    rm 2.in t.tsv
+    run -1 troupe run --local=1 --run-name r p.yaml
+    [[ "$output" == *"p.yaml:4:44: stage b: the list file t.tsv cannot be read: No such file or directory"* ]]
+    [ "$(cat ran)" = 1.in ]
+    printf 's\tv\nx\t1\n' >t.tsv
+    rm ref
+    run -1 troupe run --local=1 --resume r
+    [[ "$output" == *"stage a: 1 task that was done is to run again: inputs of task 0 changed"* ]]
+    [[ "$output" == *"cat: ref: No such file or directory"* ]]
+    rm 1.in
+    run -1 troupe run --local=1 --resume r
+    [[ "$output" == *"no file matches *.in"* ]]
+    touch 1.in ref
+    run -0 troupe run --local=1 --resume r
+    [ "$(tail -1 ran)" = x ]
+}
+
+@test "a stage of which nothing ran for what failed before it is shown as skipped" {
+    printf 'troupe: 1\nstages:\n  - {name: a, retries: {max_failures: 1}, run: "false"}\n  - {name: b, after: [a], tasks: 3, run: x}\n' >p.yaml
+    run -1 troupe run --local=1 --keep-going --run-name r p.yaml
+    [[ "$output" =~ b\ +default\ +3\ +0\ +0\ +0\ +skipped ]]
+    run -0 troupe report r --json
+    [[ "$output" == *'"name":"b","profile":"default","outcome":"skipped"'* ]]
+}

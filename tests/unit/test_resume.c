@@ -276,6 +276,40 @@ static void each(void)
     files_free(r.dir);
 }
 
+/* A chain over files, as over samples of a table: one that is done again costs its own
+ * counterparts. */
+static void each_over_files(void)
+{
+    static const char yaml[] = "troupe: 1\nstages:\n"
+                               "  - {name: a, foreach: {files: \"in/*\"}, run: cmd, "
+                               "outputs: [\"${task}.a\"]}\n"
+                               "  - {name: b, foreach: {table: t.tsv}, run: cmd, "
+                               "after: [{stage: a, each: true}]}\n"
+                               "  - {name: c, foreach: {lines: l}, run: cmd, after: "
+                               "[{stage: b, each: true}]}\n"
+                               "  - {name: d, run: cmd, after: [c]}\n";
+    struct run r = {.dir = files_new()};
+    for (int i = 0; i < 3; i++) {
+        char *in = g_strdup_printf("in/%d", i), *out = g_strdup_printf("%d.a", i);
+        files_put(r.dir, in, "x");
+        files_put(r.dir, out, "x");
+        g_free(in);
+        g_free(out);
+    }
+    files_put(r.dir, "t.tsv", "n\tv\nx\t1\ny\t2\nz\t3\n");
+    files_put(r.dir, "l", "u\nv\nw\n");
+    expect(&r, yaml, false, NULL, 0, "a:0,1,2, b:0,1,2, c:0,1,2, d:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    files_put(r.dir, "1.a", "changed");
+    expect(&r, yaml, true, NULL, 0, "a:1, b:1, c:1, d:0,");
+    files_put(r.dir, "t.tsv", "n\tv\nx\t1\ny\t2\nz\t4\n"); /* a row */
+    expect(&r, yaml, true, NULL, 0, "b:2, c:2, d:0,");
+    files_put(r.dir, "in/3", "x");
+    files_put(r.dir, "3.a", "x");
+    expect(&r, yaml, true, "b", 0, "a:3, b:0!,"); /* no longer as many */
+    files_free(r.dir);
+}
+
 static void files_from_above(void)
 {
     static const char yaml[] = "troupe: 1\nstages:\n"
@@ -364,6 +398,7 @@ int main(int argc, char **argv)
     g_test_add_func("/resume/a task is known by its item, by number where it is used",
                     numbers);
     g_test_add_func("/resume/each asks for its own counterpart", each);
+    g_test_add_func("/resume/each over files, tables and lists", each_over_files);
     g_test_add_func("/resume/new files are new tasks", files_from_above);
     g_test_add_func("/resume/a torn last line costs one task", torn);
     g_test_add_func("/resume/outputs may have any name", odd_paths);
