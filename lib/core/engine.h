@@ -289,7 +289,7 @@ enum trp_event_kind {
                            * queue: as the cluster expects it, or as some did */
     TRP_EVENT_EXECUTOR_GRANTED, /* a requested one has its room, and is coming: nobody
                                  * has to make room for it */
-    TRP_EVENT_STAGE_CHECKED, /* answer to TRP_ACTION_STAGE_CHECK */
+    TRP_EVENT_STAGE_CHECKED,    /* answer to TRP_ACTION_STAGE_CHECK */
 };
 
 struct trp_task_end {
