@@ -280,3 +280,30 @@ has_lines() {
     run -4 finished 30
     [[ "$output" == *"this is Slurm job $job"*"troupe-slurm"*"libslurm-dev"*"--local"* ]]
 }
+
+@test "outputs are looked for where tasks ran; those of a stage and a gang may be late" {
+    write_pipeline <<'END'
+troupe: 1
+options: {outputs.wait: 30s, alloc.placement: inside}
+stages:
+  - name: a
+    tasks: 4
+    outputs: ["o/${task}.*"]
+    retries: {max_failures: 2}
+    run: 'mkdir -p o; [ $TROUPE_TASK.$TROUPE_ATTEMPT = 2.0 ] || touch o/$TROUPE_TASK.x'
+  - {name: g, after: [a], mpi: {ranks: 2}, outputs: ["g/${task}"], run: 'touch ran.$TROUPE_RANK'}
+  - {name: s, after: [g], outputs: [late], run: 'touch stage'}
+  - {name: e, after: [s], run: 'ls late'}
+END
+    submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --run-name r p.yaml
+    wait_until 40 ls ran.1
+    sleep 1
+    mkdir g && touch g/0
+    wait_until 40 ls stage
+    sleep 1
+    [ ! -e troupe-runs/r/logs/e ]
+    touch late
+    run -0 finished 60
+    [[ "$output" == *"task 2, attempt 0: output o/2.* was not made; it is run again"* ]] ||
+        grep -q 'output o/2.* was not made' troupe-runs/r/events.jsonl
+}
