@@ -18,6 +18,7 @@
 #include "commands.h"
 #include "conf/racks.h"
 #include "mpis.h"
+#include "os/colour.h"
 #include "programs.h"
 #include "settings.h"
 
@@ -27,6 +28,9 @@
 static const char *const severity[] = {[TRP_SLURM_FINE] = "ok",
                                        [TRP_SLURM_WARNING] = "warning",
                                        [TRP_SLURM_ERROR] = "error"};
+static const enum trp_colour colours[] = {[TRP_SLURM_FINE] = TRP_COLOUR_GOOD,
+                                          [TRP_SLURM_WARNING] = TRP_COLOUR_WARN,
+                                          [TRP_SLURM_ERROR] = TRP_COLOUR_BAD};
 
 /* ---- asking ---- */
 
@@ -82,8 +86,9 @@ static void print_text(const struct trp_slurm_facts *f,
         const struct trp_slurm_finding *x = &v->v[i];
         if (x->severity == TRP_SLURM_FINE && !verbose)
             continue;
-        printf("%s: %s: %s%s%s%s%s\n", severity[x->severity], x->about, x->where,
-               *x->where ? ": " : "", x->text, *x->todo ? "; " : "", x->todo);
+        printf("%s%s:%s %s: %s%s%s%s%s\n", trp_colour(1, colours[x->severity]),
+               severity[x->severity], trp_colour(1, TRP_COLOUR_NONE), x->about,
+               x->where, *x->where ? ": " : "", x->text, *x->todo ? "; " : "", x->todo);
     }
     printf("cluster %s, Slurm %s: %u error%s, %u warning%s\n", f->cluster, f->version,
            v->errors, v->errors == 1 ? "" : "s", v->warnings,

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "conf/wording.h"
 #include "executor/executor.h"
+#include "os/colour.h"
 #include "os/title.h"
 
 const struct trp_subcommand trp_subcommands[] = {
@@ -53,9 +54,17 @@ const struct trp_subcommand trp_subcommands[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+/* What a wrong call or a failure is told with. */
+static void print_lead(void)
+{
+    fprintf(stderr, "%stroupe:%s ", trp_colour(2, TRP_COLOUR_BAD),
+            trp_colour(2, TRP_COLOUR_NONE));
+}
+
 int trp_launcher_fail(const trp_error *err)
 {
-    fprintf(stderr, "troupe: %s\n", err->text);
+    print_lead();
+    fprintf(stderr, "%s\n", err->text);
     return trp_error_exit_status(err->code);
 }
 
@@ -63,7 +72,7 @@ int trp_launcher_misuse(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    fputs("troupe: ", stderr);
+    print_lead();
     vfprintf(stderr, fmt, args);
     fputc('\n', stderr);
     va_end(args);

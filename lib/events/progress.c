@@ -24,6 +24,7 @@
 
 #include "core/base/utf8.h"
 #include "core/engine.h"
+#include "os/colour.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -290,7 +291,7 @@ void trp_progress_update(trp_progress *p, int64_t now_ns,
 }
 
 static void put_line(struct trp_progress *p, int64_t now_ns, const char *text,
-                     bool must)
+                     bool must, enum trp_colour colour)
 {
     char before[96], first[LEAD], line[TEXT], out[2 * TEXT + 128];
     if (!p)
@@ -300,21 +301,23 @@ static void put_line(struct trp_progress *p, int64_t now_ns, const char *text,
         return;
     snprintf(line, sizeof line, "%s", text);
     plain(line);
-    int n =
-        snprintf(out, sizeof out, "%s%s%s%s\n%s", p->drawn ? "\r\033[K" : "", before,
-                 lead(p, first, sizeof first), line, p->drawn ? p->shown : "");
+    bool coloured = colour != TRP_COLOUR_NONE;
+    int n = snprintf(
+        out, sizeof out, "%s%s%s%s%s%s\n%s", p->drawn ? "\r\033[K" : "", before,
+        lead(p, first, sizeof first), coloured ? trp_colour(p->fd, colour) : "", line,
+        coloured ? trp_colour(p->fd, TRP_COLOUR_NONE) : "", p->drawn ? p->shown : "");
     if (!put(p, out, (size_t)n) && !(must && keep_text(p, out, (size_t)n)))
         p->left_out++;
 }
 
 void trp_progress_line(trp_progress *p, int64_t now_ns, const char *text)
 {
-    put_line(p, now_ns, text, false);
+    put_line(p, now_ns, text, false, TRP_COLOUR_NONE);
 }
 
 void trp_progress_end_line(trp_progress *p, int64_t now_ns, const char *text)
 {
-    put_line(p, now_ns, text, true);
+    put_line(p, now_ns, text, true, TRP_COLOUR_NONE);
 }
 
 void trp_progress_few_stages(trp_progress *p)
@@ -337,6 +340,18 @@ static void given_up_text(const struct trp_progress_stage *s, char *buf, size_t 
         snprintf(buf + n, size - n, ": see %.400s", s->logs);
 }
 
+static bool succeeded(const struct trp_progress_stage *s)
+{
+    return strcmp(s->outcome, trp_outcome_name(TRP_OUTCOME_SUCCEEDED)) == 0;
+}
+
+static enum trp_colour stage_colour(const struct trp_progress_stage *s)
+{
+    if (!succeeded(s))
+        return TRP_COLOUR_BAD;
+    return s->given_up || s->skipped ? TRP_COLOUR_WARN : TRP_COLOUR_GOOD;
+}
+
 void trp_progress_stage_ended(trp_progress *p, int64_t now_ns,
                               const struct trp_progress_stage *s)
 {
@@ -344,8 +359,7 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns,
     if (!p)
         return;
     if (!p->few && p->stages > STAGES_TOLD && failures == 0 && !s->skipped &&
-        s->wall_ns < LONG_STAGE &&
-        strcmp(s->outcome, trp_outcome_name(TRP_OUTCOME_SUCCEEDED)) == 0)
+        s->wall_ns < LONG_STAGE && succeeded(s))
         return;
     p->stages++;
     char line[TEXT], failed[48] = "", since[64] = "", lost[512];
@@ -359,7 +373,7 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns,
     snprintf(line, sizeof line, "stage %s %s: %u task%s%s, %.2f s%s%s", s->name,
              s->outcome, s->tasks, s->tasks == 1 ? "" : "s", failed,
              (double)s->wall_ns * 1e-9, since, lost);
-    put_line(p, now_ns, line, true);
+    put_line(p, now_ns, line, true, stage_colour(s));
 }
 
 void trp_progress_end(trp_progress *p)

@@ -98,3 +98,20 @@ in_shells() {
     [ "$(line 'run pipeline.yaml --from co')" = count ]
     [ "$(line 'run pipe')" = pipeline.yaml ]
 }
+
+@test "colours are for terminals, and not where NO_COLOR is set" {
+    pipeline <<'Y'
+troupe: 1
+options: {task.maxFailures: 1}
+stages: [{name: good, run: 'true'}, {name: bad, after: [good], run: 'false'}]
+Y
+    shown() { script -qec "$TROUPE_BUILD/bin/troupe $*" /dev/null </dev/null | cat -v; }
+    export TERM=xterm
+    shown nosuch | grep -qF '^[[31mtroupe:^[[0m unknown command nosuch'
+    shown run --local=1 p.yaml >out
+    grep -q '\^\[\[32mstage good succeeded: .*\^\[\[0m' out
+    grep -q '\^\[\[31mstage bad failed: .*\^\[\[0m' out
+    run ! grep -F '^[[3' <(NO_COLOR=1 shown run --local=1 p.yaml)
+    run ! grep -F '^[[3' <(TERM=dumb shown nosuch)
+    run ! grep -F '^[' <(troupe nosuch 2>&1 | cat -v)
+}
