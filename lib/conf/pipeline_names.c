@@ -39,6 +39,9 @@ static bool is_set(const trp_pipeline *p, const struct trp_pipeline_stage *s,
     bool set = starts(word, "TROUPE_RESOURCE_") || starts(word, "TROUPE_OPT_") ||
                (starts(word, "TROUPE_COL_") && s->foreach == TRP_FOREACH_TABLE);
     char name[128];
+    for (uint32_t i = 0; i < s->nparts; i++)
+        set = set ||
+              (starts(word, "TROUPE_COL_") && s->parts[i].kind == TRP_FOREACH_TABLE);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         set = try_name(near, word, names[i]) || set;
     for (uint32_t i = 0; i < p->nparams + s->nparts && !set; i++) {

@@ -140,6 +140,7 @@ static const struct trp_yaml_key part_keys[] = {
     {"files", read_files, false},
     {"items", read_items, false},
     {"lines", read_lines, false},
+    {"table", read_table, false},
 };
 
 /* A part of a product: a list of items, or a foreach of its own. */
@@ -163,7 +164,7 @@ static void read_part(trp_yaml *y, const struct trp_yaml_node *key,
                stage.foreach == TRP_FOREACH_NONE) {
         trp_yaml_wrong(y, key->next->mark,
                        "the part has no items; write a list, or one of files, items, "
-                       "lines");
+                       "lines, table");
     }
     *ret = (struct trp_foreach_part){
         .name = trp_yaml_text(y, key, "a part of product"),

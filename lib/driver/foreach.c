@@ -251,7 +251,7 @@ static int evaluate(const struct place *at, const char *base, struct trp_items *
 static const struct trp_text *item_of_part(const struct trp_items *i, uint32_t part,
                                            uint32_t task)
 {
-    for (uint32_t k = i->ncolumns - 1; k > part; k--)
+    for (uint32_t k = i->nparts - 1; k > part; k--)
         task /= i->parts[k].ntasks;
     return &i->parts[part].item[task % i->parts[part].ntasks];
 }
@@ -261,7 +261,7 @@ static int check_product(const struct place *at, const struct trp_items *i)
     char sizes[200] = "";
     size_t used = 0;
     double n = 1;
-    for (uint32_t k = 0; k < i->ncolumns; k++) {
+    for (uint32_t k = 0; k < i->nparts; k++) {
         n *= i->parts[k].ntasks;
         if (used < sizeof sizes)
             used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%u",
@@ -283,7 +283,7 @@ static int join_parts(const struct place *at, struct trp_items *ret)
     ret->item = calloc((size_t)ret->ntasks + 1, sizeof *ret->item);
     for (uint32_t t = 0; t < ret->ntasks && ret->item && !b.failed && r == 0; t++) {
         size_t begin = b.size;
-        for (uint32_t k = 0; k < ret->ncolumns; k++) {
+        for (uint32_t k = 0; k < ret->nparts; k++) {
             const struct trp_text *part = item_of_part(ret, k, t);
             trp_put_raw(&b, k ? "\t" : "", k ? 1 : 0);
             trp_put_raw(&b, part->data, part->size);
@@ -303,6 +303,40 @@ static int join_parts(const struct place *at, struct trp_items *ret)
     return r < 0 ? r : b.failed || !ret->item ? out_of_memory(at) : 0;
 }
 
+static bool is_column(const struct trp_items *i, const char *name)
+{
+    for (uint32_t k = 0; k < i->ncolumns; k++)
+        if (strcmp(i->columns[k], name) == 0)
+            return true;
+    for (uint32_t k = 0; k < i->nparts; k++)
+        if (is_column(&i->parts[k], name))
+            return true;
+    return false;
+}
+
+/* No two columns of parts, and of the tables among them, have one name. */
+static int check_parts(const struct place *at, const struct trp_items *ret)
+{
+    uint32_t all = ret->nparts;
+    struct trp_items above = *ret; /* those before a part */
+    for (uint32_t k = 0; k < ret->nparts; k++) {
+        const struct trp_items *part = &ret->parts[k];
+        above.nparts = k;
+        all += part->ncolumns;
+        for (uint32_t c = 0; c < part->ncolumns; c++)
+            if (is_column(&above, part->columns[c]))
+                return REFUSE(
+                    at, TRP_EINVAL,
+                    "the table %.300s has the column %.60s, which the product "
+                    "has already; write another name",
+                    at->s->parts[k].pattern, part->columns[c]);
+    }
+    if (all > TRP_COLUMNS_MAX)
+        return REFUSE(at, TRP_ELIMIT, "%u columns, at most %d are read", all,
+                      TRP_COLUMNS_MAX);
+    return 0;
+}
+
 static int evaluate_product(const struct place *at, const char *base,
                             struct trp_items *ret)
 {
@@ -312,7 +346,9 @@ static int evaluate_product(const struct place *at, const char *base,
     ret->parts = calloc((size_t)n + 1, sizeof *ret->parts);
     if (!ret->columns || !ret->parts)
         return out_of_memory(at);
-    ret->ncolumns = n;
+    ret->nparts = n;
+    for (uint32_t k = 0; k < n; k++)
+        ret->columns[ret->ncolumns++] = at->s->parts[k].name;
     for (uint32_t k = 0; k < n && r == 0; k++) {
         const struct trp_foreach_part *part = &at->s->parts[k];
         struct trp_pipeline_stage s = *at->s;
@@ -321,9 +357,10 @@ static int evaluate_product(const struct place *at, const char *base,
         s.items = part->items;
         s.nitems = part->nitems;
         s.foreach_mark = part->mark;
-        ret->columns[k] = part->name;
         r = evaluate(&(struct place){at->p, &s, at->err}, base, &ret->parts[k]);
     }
+    if (r == 0)
+        r = check_parts(at, ret);
     if (r == 0)
         r = check_product(at, ret);
     ret->ntasks = r == 0 ? 1 : 0;
@@ -333,6 +370,28 @@ static int evaluate_product(const struct place *at, const char *base,
 }
 
 /* ---- columns ---- */
+
+/* The columns of one item: of a row its values, of a product its parts, and of those that
+ * are rows theirs. */
+static void put_columns(const struct trp_items *i, const struct trp_text *item,
+                        uint32_t task, struct trp_buf *b)
+{
+    const char *row = item->data;
+    for (uint32_t k = 0; k < i->ncolumns; k++) {
+        trp_put_u8(b, 0);
+        trp_put_raw(b, i->columns[k], strlen(i->columns[k]));
+        trp_put_u8(b, '=');
+        if (i->parts) {
+            const struct trp_text *part = item_of_part(i, k, task);
+            trp_put_raw(b, part->data, part->size);
+        } else {
+            trp_row_cell(&row, i->csv, b);
+        }
+    }
+    for (uint32_t k = 0; k < i->nparts; k++)
+        if (i->parts[k].columns)
+            put_columns(&i->parts[k], item_of_part(i, k, task), 0, b);
+}
 
 bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *b,
                       struct trp_task_values *ret)
@@ -345,20 +404,9 @@ bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *
     };
     if (!has || !i->columns)
         return true;
-    const char *row = ret->item;
     trp_buf_clear(b);
-    trp_put_raw(b, row, ret->item_size);
-    for (uint32_t k = 0; k < i->ncolumns; k++) {
-        trp_put_u8(b, 0);
-        trp_put_raw(b, i->columns[k], strlen(i->columns[k]));
-        trp_put_u8(b, '=');
-        if (i->parts) {
-            const struct trp_text *part = item_of_part(i, k, task);
-            trp_put_raw(b, part->data, part->size);
-        } else {
-            trp_row_cell(&row, i->csv, b);
-        }
-    }
+    trp_put_raw(b, ret->item, ret->item_size);
+    put_columns(i, &i->item[task], task, b);
     if (b->failed)
         return false;
     ret->item = (const char *)b->data;
@@ -366,12 +414,15 @@ bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *
     return true;
 }
 
-static bool is_column(const struct trp_items *i, const char *name)
+static void list_columns(const struct trp_items *i, struct trp_nearest *near,
+                         struct trp_name_list *all)
 {
-    for (uint32_t k = 0; k < i->ncolumns; k++)
-        if (strcmp(i->columns[k], name) == 0)
-            return true;
-    return false;
+    for (uint32_t k = 0; k < i->ncolumns; k++) {
+        trp_nearest_try(near, i->columns[k]);
+        trp_name_list_add(all, i->columns[k]);
+    }
+    for (uint32_t k = 0; k < i->nparts; k++)
+        list_columns(&i->parts[k], near, all);
 }
 
 /* The columns that values name are there. A missing table, which may be, has none. */
@@ -383,10 +434,7 @@ static int check_columns(const struct place *at, const struct trp_items *i)
         struct trp_name_list all = {0};
         if (is_column(i, u->name))
             continue;
-        for (uint32_t k = 0; k < i->ncolumns; k++) {
-            trp_nearest_try(&near, i->columns[k]);
-            trp_name_list_add(&all, i->columns[k]);
-        }
+        list_columns(i, &near, &all);
         return trp_error_set(
             at->err, TRP_EINVAL,
             "%s:%u:%u: stage %s: ${col.%s}: there is no such column%s; "
@@ -477,7 +525,7 @@ void trp_items_free(struct trp_items *i)
     free(i->item);
     free(i->memory);
     trp_glob_free(i->files, i->nfiles);
-    for (uint32_t k = 0; i->parts && k < i->ncolumns; k++)
+    for (uint32_t k = 0; k < i->nparts; k++)
         trp_items_free(&i->parts[k]);
     free(i->parts);
     free(i->columns);

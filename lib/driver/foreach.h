@@ -37,8 +37,11 @@ struct trp_items {
     uint32_t nfiles;
     char **columns; /* their names; NULL: none */
     uint32_t ncolumns;
-    bool csv;                /* the items are rows of such a table */
-    struct trp_items *parts; /* of a product, one a column */
+    bool csv; /* the items are rows of such a table */
+    struct trp_items
+        *parts; /* of a product, one for each of the first columns; a table's
+                              * own columns come with its row */
+    uint32_t nparts;
 };
 
 /* Evaluates stage `s` of `p`; relative paths are below `base`. TRP_EINVAL with

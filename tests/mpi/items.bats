@@ -157,3 +157,15 @@ Y
     run -0 troupe report r --json
     [[ "$output" == *'"name":"b","profile":"default","outcome":"skipped"'* ]]
 }
+
+@test "a product of a list and a table has the columns of both" {
+    printf 'sample,fq\nA,"1,2"\nB,3\n' >s.csv
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: a, foreach: {product: {lr: [1, 2], row: {table: s.csv}}}, argv: [sh, -c, 'echo "$1 $2 $3 $TROUPE_COL_sample"', x, "${col.lr}", "${col.sample}", "${col.fq}"]}
+Y
+    run -0 troupe plan p.yaml
+    troupe run --local=2 --run-name r p.yaml
+    [ "$(cat troupe-runs/r/logs/a/*.out)" = $'1 A 1,2 A\n1 B 3 B\n2 A 1,2 A\n2 B 3 B' ]
+}

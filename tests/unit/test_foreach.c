@@ -239,6 +239,20 @@ static void products(void)
     expect_columns(d, "    foreach: {product: {a: [1], b: []}}\n", "");
     refused(d, "    foreach: {product: {a: [1], b: {lines: no}}}\n", TRP_EINVAL,
             "p.yaml:5:36: stage s: the list file no cannot be read");
+    files_put(d, "t.csv", "s,fq\nA,\"1,2\"\nB,3\n");
+    expect_columns(d, "    foreach: {product: {a: [1, 2], r: {table: t.csv}}}\n",
+                   "1\tA,\"1,2\"~a=1~r=A,\"1,2\"~s=A~fq=1,2|1\tB,3~a=1~r=B,3~s=B~fq=3|"
+                   "2\tA,\"1,2\"~a=2~r=A,\"1,2\"~s=A~fq=1,2|2\tB,3~a=2~r=B,3~s=B~fq=3");
+    refused(d, "    foreach: {product: {s: [1], r: {table: t.csv}}}\n", TRP_EINVAL,
+            "the table t.csv has the column s, which the product has already");
+    refused(d, "    foreach: {product: {r: {table: t.csv}, q: {table: t.csv}}}\n",
+            TRP_EINVAL, "has the column s, which the product has already");
+    refused(d,
+            "    foreach: {product: {a: [1], r: {table: t.csv}}}\n    cwd: "
+            "\"${col.fk}\"\n",
+            TRP_EINVAL,
+            "p.yaml:6:11: stage s: ${col.fk}: there is no such column; did you mean "
+            "\"fq\"?; the columns are a, r, s, fq");
     GString *list = g_string_new("");
     for (int i = 0; i < 1000; i++)
         g_string_append_printf(list, "%d\n", i);
