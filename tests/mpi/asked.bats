@@ -114,7 +114,7 @@ Y
     [[ "$output" == *"task 2, attempt 1: succeeded, after "* ]]
     [[ "$output" == *"bad: failed"*"task 1, attempt 1: exit status 3, "*"task 1 was given up after 2 failures"* ]]
     [[ "$output" == *"task 1 was skipped: task 1 of stage bad was given up"* ]]
-    [[ "$output" == *"end: not run, 1 task"* ]]
+    [[ "$output" == *"end: skipped, 1 task"* ]]
     [[ "$output" == *"with --resume, one: does not run"*"with --resume, bad: 2 tasks are done, 1 of 3 runs"* ]]
     # To look at a run does not make it the newest.
     [ "$(readlink troupe-runs/last)" = other ]

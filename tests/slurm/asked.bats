@@ -56,6 +56,7 @@ END
 
 @test "where no step can be had the event log is read, and it is said why" {
     long_run
+    wait_until 20 grep -q TaskStart troupe-runs/r/events.jsonl # it is written once a second
     host=$(json '$d->{host}' <troupe-runs/r/state/run.json)
     # Another user's job of that number would refuse, too.
     as alice head sed -i "s/\(\"batch_job\": *\)[0-9]*/\1999999/" troupe-runs/r/state/run_spec.json
