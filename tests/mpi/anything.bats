@@ -54,8 +54,8 @@ fault() {
     RANDOM=1
     for seed in $seeds; do
         begin $seed --set task.maxFailures=100 --set stage.maxConsecutiveAttempts=100
-        for ((i = 0; i < 12; i++)); do
-            sleep 0.$((RANDOM % 4 + 1))
+        for ((i = 0; i < 40; i++)); do
+            sleep 0.0$((RANDOM % 9 + 1)) # over sockets all of it takes half a second
             kill -0 $pid 2>/dev/null || break
             if fault $((i % 3)) 2>/dev/null; then faults=$((faults + 1)); fi
         done

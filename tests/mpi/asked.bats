@@ -23,6 +23,7 @@ stages:
 Y
     troupe run --quiet --run-name r --local=2 --set=executor.memory=64m p.yaml &
     wait_until 20 [ -e began ]
+    wait_until 20 grep -q TaskStart troupe-runs/r/events.jsonl # written once a second
 }
 
 # A socket that is asked with the rest of the words; PERL has it as $s.

@@ -32,6 +32,7 @@ stages:
 END
     submit alice -N1 -n1 -c4 --mem=2000 -- "$TROUPE" run --quiet --set alloc.placement=inside --run-name r "$@" p.yaml
     wait_until 60 [ -e began ]
+    wait_until 20 grep -q TaskStart troupe-runs/r/events.jsonl # written once a second
 }
 
 @test "from a login node a run is asked by a step of its job, which takes no room" {
@@ -56,7 +57,6 @@ END
 
 @test "where no step can be had the event log is read, and it is said why" {
     long_run
-    wait_until 20 grep -q TaskStart troupe-runs/r/events.jsonl # it is written once a second
     host=$(json '$d->{host}' <troupe-runs/r/state/run.json)
     # Another user's job of that number would refuse, too.
     as alice head sed -i "s/\(\"batch_job\": *\)[0-9]*/\1999999/" troupe-runs/r/state/run_spec.json
