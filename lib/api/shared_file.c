@@ -116,9 +116,9 @@ int trp_shared_end(trp_shared_writer *w, bool keep, uint64_t *ret_hash, trp_erro
 int trp_shared_write(const char *folder, const char *kind, uint64_t number,
                      const void *data, size_t size, uint64_t *ret_hash, trp_error *err)
 {
-    trp_shared_writer *w;
+    trp_shared_writer *w = NULL;
     int rc = trp_shared_begin(folder, kind, number, &w, err);
-    if (rc < 0)
+    if (!w)
         return rc;
     rc = trp_shared_put(w, data, size, err);
     int ended = trp_shared_end(w, rc == 0, ret_hash, err);
