@@ -524,7 +524,8 @@ static int run_inline(const struct trp_run_call *c, trp_error *err)
     if (c->settings.site)
         code |= setenv("TROUPE_SITE", c->settings.site, 1);
     for (uint32_t i = 0; i < c->settings.nsets; i++) {
-        char *name, *value = strchr(c->settings.sets[i], '=');
+        const char *value = strchr(c->settings.sets[i], '=');
+        char *name;
         if (!value)
             return trp_error_set(err, TRP_EINVAL, "--set %s: KEY=VALUE is wanted",
                                  c->settings.sets[i]);
