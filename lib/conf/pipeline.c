@@ -77,22 +77,12 @@ int trp_options_set_pairs(trp_options *o, const struct trp_pair *v, uint32_t n,
 
 static TRP_YAML_READER(read_version)
 {
-    (void)key;
-    (void)context;
     trp_yaml_version(y, value, "pipeline", "troupe");
-}
-
-static TRP_YAML_READER(read_name)
-{
-    trp_pipeline *p = context;
-    (void)key;
-    p->name = trp_yaml_word(y, value, "name");
 }
 
 static TRP_YAML_READER(read_profiles)
 {
     trp_pipeline *p = context;
-    (void)key;
     p->profiles = trp_profile_sections_read(y, value, &p->nprofiles);
 }
 
@@ -107,43 +97,30 @@ static TRP_YAML_READER(read_default)
 static TRP_YAML_READER(read_include) /* done before: pipeline_include.c */
 {
     (void)y;
-    (void)key;
     (void)value;
-    (void)context;
 }
 
 static TRP_YAML_READER(read_pools)
 {
     trp_pipeline *p = context;
-    (void)key;
     trp_pool_section_read(y, value, &p->pools);
 }
 
 static TRP_YAML_READER(read_params)
 {
     trp_pipeline *p = context;
-    (void)key;
     p->params = trp_yaml_pairs(y, value, "params", &p->nparams);
-}
-
-static TRP_YAML_READER(read_notify)
-{
-    trp_pipeline *p = context;
-    (void)key;
-    p->notify = trp_yaml_text(y, value, "notify");
 }
 
 static TRP_YAML_READER(read_options)
 {
     trp_pipeline *p = context;
-    (void)key;
     p->options = trp_options_read(y, value, NULL, &p->noptions);
 }
 
 static TRP_YAML_READER(read_stages)
 {
     trp_pipeline *p = context;
-    (void)key;
     if (!trp_yaml_is_list(y, value, "stages"))
         return;
     if (value->count == 0 || value->count > TRP_PIPELINE_STAGES) {
@@ -161,16 +138,16 @@ static TRP_YAML_READER(read_stages)
 }
 
 static const struct trp_yaml_key pipeline_keys[] = {
-    {"troupe",   read_version,  true },
-    {"name",     read_name,     false},
-    {"profiles", read_profiles, false},
-    {"default",  read_default,  false},
-    {"include",  read_include,  false},
-    {"pools",    read_pools,    false},
-    {"params",   read_params,   false},
-    {"options",  read_options,  false},
-    {"notify",   read_notify,   false},
-    {"stages",   read_stages,   true },
+    TRP_YAML_READ("troupe", read_version, .required = true),
+    TRP_YAML_INTO("name", word, trp_pipeline, name),
+    TRP_YAML_READ("profiles", read_profiles),
+    TRP_YAML_READ("default", read_default),
+    TRP_YAML_READ("include", read_include),
+    TRP_YAML_READ("pools", read_pools),
+    TRP_YAML_READ("params", read_params),
+    TRP_YAML_READ("options", read_options),
+    TRP_YAML_INTO("notify", text, trp_pipeline, notify),
+    TRP_YAML_READ("stages", read_stages, .required = true),
 };
 
 /* ---- loading ---- */

@@ -3,6 +3,7 @@
  * or argv, tasks or foreach or mpi) is checked when all are read; of two keys that
  * exclude each other the later one in the file is the wrong one.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,11 +13,15 @@
 #include "core/base/ids.h"
 #include "core/base/template.h"
 
+#define AT(member) offsetof(struct reading, member)
+#define INTO(name, how, member, ...)                                                   \
+    TRP_YAML_INTO(name, how, struct reading, member, __VA_ARGS__)
+
 enum { FACTOR_MAX = 100, COUNT_MAX = 1000000, EXIT_MAX = 255, PPM_OF_PERCENT = 10000 };
 
 /* The stage, and where its keys stand (line 0: not written). */
 struct reading {
-    struct trp_pipeline_stage *s;
+    struct trp_pipeline_stage s;
     struct trp_mark run, argv, prelude, tasks, foreach, mpi, allow_empty;
     struct trp_mark barrier, max_running, tolerate, pool;
 };
@@ -24,67 +29,40 @@ struct reading {
 static TRP_YAML_READER(read_name)
 {
     struct reading *r = context;
-    (void)key;
-    r->s->name = trp_yaml_word(y, value, "name");
-    r->s->mark = value->mark;
-    if (r->s->name && !trp_is_name(r->s->name))
+    r->s.name = trp_yaml_word(y, value, "name");
+    r->s.mark = value->mark;
+    if (r->s.name && !trp_is_name(r->s.name))
         trp_yaml_wrong(
             y, value->mark,
             "\"%s\" is not a stage's name; write at most 64 letters, digits, "
             "'_', '.' and '-', no '.' or '-' first",
-            trp_show(r->s->name).text);
-}
-
-static TRP_YAML_READER(read_profile)
-{
-    struct reading *r = context;
-    (void)key;
-    r->s->profile = trp_yaml_word(y, value, "profile");
-    r->s->profile_mark = value->mark;
-}
-
-static TRP_YAML_READER(read_run)
-{
-    struct reading *r = context;
-    r->run = key->mark;
-    r->s->run = trp_yaml_word(y, value, "run");
-    r->s->run_mark = value->mark;
+            trp_show(r->s.name).text);
 }
 
 static TRP_YAML_READER(read_argv)
 {
     struct reading *r = context;
-    r->argv = key->mark;
-    r->s->argv = trp_yaml_texts(y, value, "argv", &r->s->nargv);
+    r->s.argv = trp_yaml_texts(y, value, "argv", &r->s.nargv);
     if (value->kind == TRP_YAML_LIST && value->count == 0)
         trp_yaml_wrong(y, value->mark, "argv is empty; name a program");
-    else if (r->s->nargv > 0 && !*r->s->argv[0])
+    else if (r->s.nargv > 0 && !*r->s.argv[0])
         trp_yaml_wrong(y, value->first->mark, "argv names no program; name one");
 }
 
 static TRP_YAML_READER(read_wrap)
 {
     struct reading *r = context;
-    (void)key;
-    r->s->wrap = trp_yaml_texts(y, value, "wrap", &r->s->nwrap);
-    if (r->s->nwrap > 0 && !*r->s->wrap[0])
+    r->s.wrap = trp_yaml_texts(y, value, "wrap", &r->s.nwrap);
+    if (r->s.nwrap > 0 && !*r->s.wrap[0])
         trp_yaml_wrong(y, value->first->mark, "wrap names no program; name one");
-}
-
-static TRP_YAML_READER(read_prelude)
-{
-    struct reading *r = context;
-    r->prelude = key->mark;
-    r->s->prelude = trp_yaml_text(y, value, "prelude");
 }
 
 static TRP_YAML_READER(read_tasks)
 {
     struct reading *r = context;
-    r->tasks = key->mark;
-    r->s->tasks_written = true;
-    r->s->tasks = TRP_NONE; /* after an error */
-    trp_yaml_count(y, value, "tasks", 0, TRP_PIPELINE_TASKS, &r->s->tasks);
+    r->s.tasks_written = true;
+    r->s.tasks = TRP_NONE; /* after an error */
+    trp_yaml_count(y, value, "tasks", 0, TRP_PIPELINE_TASKS, &r->s.tasks);
 }
 
 /* ---- foreach ---- */
@@ -92,33 +70,33 @@ static TRP_YAML_READER(read_tasks)
 static void foreach_kind(trp_yaml *y, struct reading *r,
                          const struct trp_yaml_node *key, enum trp_foreach_kind kind)
 {
-    if (r->s->foreach != TRP_FOREACH_NONE)
+    if (r->s.foreach != TRP_FOREACH_NONE)
         trp_yaml_wrong(y, key->mark,
                        "a second source of items; write one of files, items, lines, "
                        "table, product");
-    r->s->foreach = kind;
-    r->s->foreach_mark = key->next->mark;
+    r->s.foreach = kind;
+    r->s.foreach_mark = key->next->mark;
 }
 
 static TRP_YAML_READER(read_files)
 {
     struct reading *r = context;
     foreach_kind(y, r, key, TRP_FOREACH_FILES);
-    r->s->pattern = trp_yaml_word(y, value, "files");
+    r->s.pattern = trp_yaml_word(y, value, "files");
 }
 
 static TRP_YAML_READER(read_lines)
 {
     struct reading *r = context;
     foreach_kind(y, r, key, TRP_FOREACH_LINES);
-    r->s->pattern = trp_yaml_word(y, value, "lines");
+    r->s.pattern = trp_yaml_word(y, value, "lines");
 }
 
 static TRP_YAML_READER(read_table)
 {
     struct reading *r = context;
     foreach_kind(y, r, key, TRP_FOREACH_TABLE);
-    r->s->pattern = trp_yaml_word(y, value, "table");
+    r->s.pattern = trp_yaml_word(y, value, "table");
 }
 
 static TRP_YAML_READER(read_items)
@@ -127,20 +105,20 @@ static TRP_YAML_READER(read_items)
     foreach_kind(y, r, key, TRP_FOREACH_ITEMS);
     if (!trp_yaml_is_list(y, value, "items") || value->count == 0)
         return;
-    r->s->items = trp_yaml_alloc(y, value->count, sizeof(*r->s->items));
-    if (!r->s->items)
+    r->s.items = trp_yaml_alloc(y, value->count, sizeof(*r->s.items));
+    if (!r->s.items)
         return;
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
         char *text = trp_yaml_text(y, item, "an item of items");
-        r->s->items[r->s->nitems++] = (struct trp_text){text, item->size};
+        r->s.items[r->s.nitems++] = (struct trp_text){text, item->size};
     }
 }
 
 static const struct trp_yaml_key part_keys[] = {
-    {"files", read_files, false},
-    {"items", read_items, false},
-    {"lines", read_lines, false},
-    {"table", read_table, false},
+    TRP_YAML_READ("files", read_files),
+    TRP_YAML_READ("items", read_items),
+    TRP_YAML_READ("lines", read_lines),
+    TRP_YAML_READ("table", read_table),
 };
 
 /* A part of a product: a list of items, or a foreach of its own. */
@@ -148,8 +126,7 @@ static void read_part(trp_yaml *y, const struct trp_yaml_node *key,
                       struct trp_foreach_part *ret)
 {
     char name[80];
-    struct trp_pipeline_stage stage = {0};
-    struct reading r = {.s = &stage};
+    struct reading r = {0};
     int n = snprintf(name, sizeof name, "col.%s", key->text);
     if (n >= (int)sizeof name || !trp_template_is_name(name, (size_t)n))
         trp_yaml_wrong(
@@ -161,17 +138,17 @@ static void read_part(trp_yaml *y, const struct trp_yaml_node *key,
         read_items(y, key, key->next, &r);
     } else if (trp_yaml_mapping(y, key->next, "a part of product", part_keys,
                                 TRP_YAML_COUNT(part_keys), &r) &&
-               stage.foreach == TRP_FOREACH_NONE) {
+               r.s.foreach == TRP_FOREACH_NONE) {
         trp_yaml_wrong(y, key->next->mark,
                        "the part has no items; write a list, or one of files, items, "
                        "lines, table");
     }
     *ret = (struct trp_foreach_part){
         .name = trp_yaml_text(y, key, "a part of product"),
-        .kind = stage.foreach,
-        .pattern = stage.pattern,
-        .items = stage.items,
-        .nitems = stage.nitems,
+        .kind = r.s.foreach,
+        .pattern = r.s.pattern,
+        .items = r.s.items,
+        .nitems = r.s.nitems,
         .mark = key->next->mark,
     };
 }
@@ -185,25 +162,22 @@ static TRP_YAML_READER(read_product)
         return;
     if (value->count == 0)
         trp_yaml_wrong(y, value->mark, "product has no parts; write {NAME: [a, b]}");
-    r->s->parts = trp_yaml_alloc(y, value->count, sizeof *r->s->parts);
-    for (key = value->first; key && r->s->parts; key = key->next->next)
+    r->s.parts = trp_yaml_alloc(y, value->count, sizeof *r->s.parts);
+    for (key = value->first; key && r->s.parts; key = key->next->next)
         if (key->kind == TRP_YAML_SCALAR)
-            read_part(y, key, &r->s->parts[r->s->nparts++]);
+            read_part(y, key, &r->s.parts[r->s.nparts++]);
 }
 
 static TRP_YAML_READER(read_foreach)
 {
     static const struct trp_yaml_key keys[] = {
-        {"files",   read_files,   false},
-        {"items",   read_items,   false},
-        {"lines",   read_lines,   false},
-        {"product", read_product, false},
-        {"table",   read_table,   false},
+        TRP_YAML_READ("files", read_files), TRP_YAML_READ("items", read_items),
+        TRP_YAML_READ("lines", read_lines), TRP_YAML_READ("product", read_product),
+        TRP_YAML_READ("table", read_table),
     };
     struct reading *r = context;
-    r->foreach = key->mark;
     bool sound = trp_yaml_mapping(y, value, "foreach", keys, TRP_YAML_COUNT(keys), r);
-    if (sound && r->s->foreach == TRP_FOREACH_NONE)
+    if (sound && r->s.foreach == TRP_FOREACH_NONE)
         trp_yaml_wrong(y, value->mark,
                        "foreach has no items; write one of files, items, lines, table, "
                        "product");
@@ -213,11 +187,10 @@ static TRP_YAML_READER(read_task_logs)
 {
     struct reading *r = context;
     const char *text = trp_yaml_word(y, value, "task_logs");
-    (void)key;
     if (!text)
         return;
-    r->s->one_log = !strcmp(text, "stage");
-    if (!r->s->one_log && strcmp(text, "task") != 0)
+    r->s.one_log = !strcmp(text, "stage");
+    if (!r->s.one_log && strcmp(text, "task") != 0)
         trp_yaml_wrong(y, value->mark,
                        "task_logs is \"%s\"; write stage, for one compressed stream a "
                        "stage, or task, for files of each",
@@ -229,43 +202,21 @@ static TRP_YAML_READER(read_when)
     static const char *const no[] = {"",      "0",  "false", "False",
                                      "FALSE", "no", "No",    "NO"};
     struct reading *r = context;
-    (void)key;
     if (!trp_yaml_is_scalar(y, value, "when"))
         return;
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-        r->s->absent = r->s->absent || !strcmp(value->text, no[i]);
-}
-
-static TRP_YAML_READER(read_allow_empty)
-{
-    struct reading *r = context;
-    r->allow_empty = key->mark;
-    trp_yaml_bool(y, value, "allow_empty", &r->s->allow_empty);
+        r->s.absent = r->s.absent || !strcmp(value->text, no[i]);
 }
 
 /* ---- after ---- */
-
-static TRP_YAML_READER(read_after_stage)
-{
-    struct trp_after *a = context;
-    (void)key;
-    a->stage = trp_yaml_word(y, value, "stage");
-    a->mark = value->mark;
-}
-
-static TRP_YAML_READER(read_after_each)
-{
-    struct trp_after *a = context;
-    (void)key;
-    trp_yaml_bool(y, value, "each", &a->each);
-}
 
 static void read_parent(trp_yaml *y, const struct trp_yaml_node *node,
                         struct trp_after *a)
 {
     static const struct trp_yaml_key keys[] = {
-        {"each",  read_after_each,  false},
-        {"stage", read_after_stage, true },
+        TRP_YAML_INTO("each", flag, struct trp_after, each),
+        TRP_YAML_INTO("stage", word, struct trp_after, stage,
+                      .value_mark = offsetof(struct trp_after, mark), .required = true),
     };
     a->index = TRP_NONE;
     a->mark = node->mark;
@@ -280,54 +231,45 @@ static TRP_YAML_READER(read_after)
     struct reading *r = context;
     bool list = value->kind == TRP_YAML_LIST;
     uint32_t n = list ? value->count : 1;
-    (void)key;
     if (n == 0)
         return;
-    r->s->after = trp_yaml_alloc(y, n, sizeof(*r->s->after));
-    if (!r->s->after)
+    r->s.after = trp_yaml_alloc(y, n, sizeof(*r->s.after));
+    if (!r->s.after)
         return;
-    r->s->nafter = n;
+    r->s.nafter = n;
     if (!list) {
-        read_parent(y, value, r->s->after);
+        read_parent(y, value, r->s.after);
         return;
     }
-    struct trp_after *a = r->s->after;
+    struct trp_after *a = r->s.after;
     for (const struct trp_yaml_node *item = value->first; item; item = item->next)
         read_parent(y, item, a++);
 }
 
 /* ---- mpi, env, limits ---- */
 
-static TRP_YAML_READER(read_ranks)
-{
-    struct reading *r = context;
-    (void)key;
-    r->s->spec.ranks = 1; /* after an error */
-    trp_yaml_count(y, value, "ranks", 1, TRP_PIPELINE_RANKS, &r->s->spec.ranks);
-}
-
 static TRP_YAML_READER(read_mpi)
 {
-    static const struct trp_yaml_key keys[] = {
-        {"ranks", read_ranks, true}
-    };
+    static const struct trp_yaml_key keys[] = {INTO("ranks", count, s.spec.ranks,
+                                                    .min = 1, .max = TRP_PIPELINE_RANKS,
+                                                    .required = true)};
     struct reading *r = context;
-    r->mpi = key->mark;
+    r->s.spec.ranks = 1; /* after an error */
     trp_yaml_mapping(y, value, "mpi", keys, 1, r);
 }
 
 static TRP_YAML_READER(read_barrier)
 {
     struct reading *r = context;
-    trp_yaml_bool(y, value, "barrier", &r->s->spec.barrier);
-    if (r->s->spec.barrier)
+    trp_yaml_bool(y, value, "barrier", &r->s.spec.barrier);
+    if (r->s.spec.barrier)
         r->barrier = key->mark;
 }
 
 static TRP_YAML_READER(read_env)
 {
     struct reading *r = context;
-    r->s->env = trp_yaml_pairs(y, value, "env", &r->s->nenv);
+    r->s.env = trp_yaml_pairs(y, value, "env", &r->s.nenv);
     if (value->kind != TRP_YAML_MAPPING)
         return;
     for (key = value->first; key; key = key->next->next) {
@@ -345,39 +287,16 @@ static TRP_YAML_READER(read_env)
     }
 }
 
-static TRP_YAML_READER(read_cwd)
-{
-    struct reading *r = context;
-    (void)key;
-    r->s->cwd = trp_yaml_word(y, value, "cwd");
-}
-
-static TRP_YAML_READER(read_timeout)
-{
-    struct reading *r = context;
-    (void)key;
-    trp_yaml_time(y, value, "timeout", &r->s->timeout_ns);
-}
-
-static TRP_YAML_READER(read_max_running)
-{
-    struct reading *r = context;
-    r->max_running = key->mark;
-    trp_yaml_count(y, value, "max_running", 1, TRP_PIPELINE_TASKS,
-                   &r->s->spec.max_running);
-}
-
 /* "3" tasks or "1%" of them. */
 static TRP_YAML_READER(read_tolerate)
 {
     struct reading *r = context;
     char number[16] = "";
     double percent = 0;
-    r->tolerate = key->mark;
     bool scalar = value->kind == TRP_YAML_SCALAR;
     if (!scalar || value->size < 2 || value->text[value->size - 1] != '%') {
         trp_yaml_count(y, value, "tolerate", 0, TRP_PIPELINE_TASKS,
-                       &r->s->spec.tolerate);
+                       &r->s.spec.tolerate);
         return;
     }
     if (value->size <= sizeof(number))
@@ -390,7 +309,7 @@ static TRP_YAML_READER(read_tolerate)
             "to 100%%",
             trp_show(value->text).text);
     else
-        r->s->spec.tolerate_ppm = (uint32_t)(percent * PPM_OF_PERCENT + 0.5);
+        r->s.spec.tolerate_ppm = (uint32_t)(percent * PPM_OF_PERCENT + 0.5);
 }
 
 struct output {
@@ -398,29 +317,14 @@ struct output {
     bool optional;
 };
 
-static TRP_YAML_READER(read_output_file)
-{
-    struct output *o = context;
-    (void)key;
-    o->pattern = trp_yaml_word(y, value, "file");
-}
-
-static TRP_YAML_READER(read_optional)
-{
-    struct output *o = context;
-    (void)key;
-    trp_yaml_bool(y, value, "optional", &o->optional);
-}
-
 /* PATTERN, or {file: PATTERN, optional: true}. */
 static TRP_YAML_READER(read_outputs)
 {
     static const struct trp_yaml_key keys[] = {
-        {"file",     read_output_file, true },
-        {"optional", read_optional,    false},
+        TRP_YAML_INTO("file", word, struct output, pattern, .required = true),
+        TRP_YAML_INTO("optional", flag, struct output, optional),
     };
-    struct trp_pipeline_stage *s = ((struct reading *)context)->s;
-    (void)key;
+    struct trp_pipeline_stage *s = &((struct reading *)context)->s;
     if (!trp_yaml_is_list(y, value, "outputs") || value->count == 0)
         return;
     s->outputs = trp_yaml_alloc(y, value->count, sizeof *s->outputs);
@@ -446,8 +350,7 @@ static TRP_YAML_READER(read_outputs)
 static TRP_YAML_READER(read_inputs)
 {
     struct reading *r = context;
-    (void)key;
-    r->s->inputs = trp_yaml_texts(y, value, "inputs", &r->s->ninputs);
+    r->s.inputs = trp_yaml_texts(y, value, "inputs", &r->s.ninputs);
     const struct trp_yaml_node *item =
         value->kind == TRP_YAML_LIST ? value->first : NULL;
     for (; item; item = item->next)
@@ -456,18 +359,10 @@ static TRP_YAML_READER(read_inputs)
                            "an empty pattern in inputs; write one or leave it out");
 }
 
-static TRP_YAML_READER(read_always)
-{
-    struct reading *r = context;
-    (void)key;
-    trp_yaml_bool(y, value, "always", &r->s->always);
-}
-
 static TRP_YAML_READER(read_prefer)
 {
     struct reading *r = context;
-    (void)key;
-    r->s->prefer = trp_yaml_texts(y, value, "prefer", &r->s->nprefer);
+    r->s.prefer = trp_yaml_texts(y, value, "prefer", &r->s.nprefer);
     if (value->kind != TRP_YAML_LIST)
         return;
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
@@ -488,78 +383,53 @@ static TRP_YAML_READER(read_prefer)
 
 /* ---- retries, executors ---- */
 
-static TRP_YAML_READER(read_max_failures)
-{
-    struct reading *r = context;
-    (void)key;
-    trp_yaml_count(y, value, "max_failures", 1, COUNT_MAX, &r->s->spec.max_failures);
-}
-
 static TRP_YAML_READER(read_memory_factor)
 {
     struct reading *r = context;
-    (void)key;
     double factor = 0;
     trp_yaml_number(y, value, "memory_factor", 1, FACTOR_MAX, &factor);
-    r->s->spec.memory_factor_ppm = (uint32_t)(factor * 1e6 + 0.5);
+    r->s.spec.memory_factor_ppm = (uint32_t)(factor * 1e6 + 0.5);
 }
 
 static TRP_YAML_READER(read_not_on)
 {
     struct reading *r = context;
-    (void)key;
     if (!trp_yaml_is_list(y, value, "not_on") || value->count == 0)
         return;
     int32_t *statuses = trp_yaml_alloc(y, value->count, sizeof(*statuses));
-    r->s->spec.not_on = statuses;
+    r->s.spec.not_on = statuses;
     if (!statuses)
         return;
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
         int64_t status = 0;
         if (trp_yaml_whole(y, item, "an exit status of not_on", 1, EXIT_MAX, &status))
-            statuses[r->s->spec.nnot_on++] = (int32_t)status;
+            statuses[r->s.spec.nnot_on++] = (int32_t)status;
     }
 }
 
 static TRP_YAML_READER(read_retries)
 {
     static const struct trp_yaml_key keys[] = {
-        {"max_failures",  read_max_failures,  false},
-        {"memory_factor", read_memory_factor, false},
-        {"not_on",        read_not_on,        false},
+        INTO("max_failures", count, s.spec.max_failures, .min = 1, .max = COUNT_MAX),
+        TRP_YAML_READ("memory_factor", read_memory_factor),
+        TRP_YAML_READ("not_on", read_not_on),
     };
-    (void)key;
     trp_yaml_mapping(y, value, "retries", keys, 3, context);
-}
-
-static TRP_YAML_READER(read_executors_min)
-{
-    struct reading *r = context;
-    (void)key;
-    trp_yaml_count(y, value, "min", 0, COUNT_MAX, &r->s->spec.min_executors);
-}
-
-static TRP_YAML_READER(read_executors_max)
-{
-    struct reading *r = context;
-    (void)key;
-    trp_yaml_count(y, value, "max", 1, COUNT_MAX, &r->s->spec.max_executors);
 }
 
 static TRP_YAML_READER(read_look_ahead)
 {
     struct reading *r = context;
     const char *text = trp_yaml_word(y, value, "look_ahead");
-    (void)key;
     if (!text)
         return;
     if (strcmp(text, "auto") == 0)
-        r->s->spec.look_ahead = TRP_LOOK_AHEAD_AUTO;
+        r->s.spec.look_ahead = TRP_LOOK_AHEAD_AUTO;
     else if (strcmp(text, "off") == 0)
-        r->s->spec.look_ahead = TRP_LOOK_AHEAD_OFF;
-    else if (trp_time_parse(text, INT64_C(1000000000), &r->s->spec.look_ahead_ns,
+        r->s.spec.look_ahead = TRP_LOOK_AHEAD_OFF;
+    else if (trp_time_parse(text, INT64_C(1000000000), &r->s.spec.look_ahead_ns,
                             NULL) == 0)
-        r->s->spec.look_ahead = TRP_LOOK_AHEAD_TIME;
+        r->s.spec.look_ahead = TRP_LOOK_AHEAD_TIME;
     else
         trp_yaml_wrong(y, value->mark,
                        "look_ahead is \"%s\"; write auto, off, or a time such as 30s",
@@ -569,55 +439,48 @@ static TRP_YAML_READER(read_look_ahead)
 static TRP_YAML_READER(read_executors)
 {
     static const struct trp_yaml_key keys[] = {
-        {"look_ahead", read_look_ahead,    false},
-        {"max",        read_executors_max, false},
-        {"min",        read_executors_min, false},
+        TRP_YAML_READ("look_ahead", read_look_ahead),
+        INTO("max", count, s.spec.max_executors, .min = 1, .max = COUNT_MAX),
+        INTO("min", count, s.spec.min_executors, .max = COUNT_MAX),
     };
     struct reading *r = context;
-    (void)key;
     trp_yaml_mapping(y, value, "executors", keys, 3, r);
-    if (r->s->spec.max_executors && r->s->spec.min_executors > r->s->spec.max_executors)
+    if (r->s.spec.max_executors && r->s.spec.min_executors > r->s.spec.max_executors)
         trp_yaml_wrong(y, value->mark, "min %u is above max %u; make it smaller",
-                       r->s->spec.min_executors, r->s->spec.max_executors);
-}
-
-static TRP_YAML_READER(read_pool)
-{
-    struct reading *r = context;
-    r->pool = key->mark;
-    r->s->spec.pool = trp_yaml_word(y, value, "pool");
-    r->s->pool_mark = value->mark;
+                       r->s.spec.min_executors, r->s.spec.max_executors);
 }
 
 /* ---- the stage ---- */
 
 const struct trp_yaml_key trp_pipeline_stage_keys[] = {
-    {"name",        read_name,        true },
-    {"after",       read_after,       false},
-    {"profile",     read_profile,     false},
-    {"run",         read_run,         false},
-    {"argv",        read_argv,        false},
-    {"tasks",       read_tasks,       false},
-    {"foreach",     read_foreach,     false},
-    {"allow_empty", read_allow_empty, false},
-    {"mpi",         read_mpi,         false},
-    {"barrier",     read_barrier,     false},
-    {"env",         read_env,         false},
-    {"cwd",         read_cwd,         false},
-    {"timeout",     read_timeout,     false},
-    {"outputs",     read_outputs,     false},
-    {"inputs",      read_inputs,      false},
-    {"always",      read_always,      false},
-    {"prefer",      read_prefer,      false},
-    {"max_running", read_max_running, false},
-    {"tolerate",    read_tolerate,    false},
-    {"prelude",     read_prelude,     false},
-    {"wrap",        read_wrap,        false},
-    {"retries",     read_retries,     false},
-    {"executors",   read_executors,   false},
-    {"pool",        read_pool,        false},
-    {"when",        read_when,        false},
-    {"task_logs",   read_task_logs,   false},
+    TRP_YAML_READ("name", read_name, .required = true),
+    TRP_YAML_READ("after", read_after),
+    INTO("profile", word, s.profile, .value_mark = AT(s.profile_mark)),
+    INTO("run", word, s.run, .key_mark = AT(run), .value_mark = AT(s.run_mark)),
+    TRP_YAML_READ("argv", read_argv, .key_mark = AT(argv)),
+    TRP_YAML_READ("tasks", read_tasks, .key_mark = AT(tasks)),
+    TRP_YAML_READ("foreach", read_foreach, .key_mark = AT(foreach)),
+    INTO("allow_empty", flag, s.allow_empty, .key_mark = AT(allow_empty)),
+    TRP_YAML_READ("mpi", read_mpi, .key_mark = AT(mpi)),
+    TRP_YAML_READ("barrier", read_barrier),
+    TRP_YAML_READ("env", read_env),
+    INTO("cwd", word, s.cwd),
+    INTO("timeout", time, s.timeout_ns),
+    TRP_YAML_READ("outputs", read_outputs),
+    TRP_YAML_READ("inputs", read_inputs),
+    INTO("always", flag, s.always),
+    TRP_YAML_READ("prefer", read_prefer),
+    INTO("max_running", count, s.spec.max_running, .min = 1, .max = TRP_PIPELINE_TASKS,
+         .key_mark = AT(max_running)),
+    TRP_YAML_READ("tolerate", read_tolerate, .key_mark = AT(tolerate)),
+    INTO("prelude", text, s.prelude, .key_mark = AT(prelude)),
+    TRP_YAML_READ("wrap", read_wrap),
+    TRP_YAML_READ("retries", read_retries),
+    TRP_YAML_READ("executors", read_executors),
+    INTO("pool", word, s.spec.pool, .key_mark = AT(pool),
+         .value_mark = AT(s.pool_mark)),
+    TRP_YAML_READ("when", read_when),
+    TRP_YAML_READ("task_logs", read_task_logs),
 };
 const uint32_t trp_pipeline_nstage_keys =
     sizeof trp_pipeline_stage_keys / sizeof *trp_pipeline_stage_keys;
@@ -631,11 +494,12 @@ static void refuse_both(trp_yaml *y, struct trp_mark a, struct trp_mark b,
 }
 
 void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
-                             struct trp_pipeline_stage *s)
+                             struct trp_pipeline_stage *ret)
 {
-    struct reading r = {.s = s};
-    s->tasks = 1;
-    s->mark = node->mark;
+    struct reading r = {
+        .s = {.tasks = 1, .mark = node->mark}
+    };
+    const struct trp_pipeline_stage *s = &r.s;
     trp_pipeline_foreign(y, node, true);
     bool sound = trp_yaml_mapping(y, node, "a stage", trp_pipeline_stage_keys,
                                   trp_pipeline_nstage_keys, &r);
@@ -662,4 +526,5 @@ void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
         if (s->after[i].each)
             refuse_both(y, r.barrier, s->after[i].mark,
                         "all tasks of a barrier stage start at once; leave each out");
+    *ret = r.s;
 }

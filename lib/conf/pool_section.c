@@ -20,7 +20,6 @@ static TRP_YAML_READER(read_weight)
 {
     struct trp_pool_spec *pool = context;
     int64_t n;
-    (void)key;
     if (trp_yaml_whole(y, value, "weight", 1, INT32_MAX, &n))
         pool->weight = trp_yaml_word(y, value, "weight");
 }
@@ -29,7 +28,6 @@ static TRP_YAML_READER(read_min_share)
 {
     struct trp_pool_spec *pool = context;
     int64_t n;
-    (void)key;
     if (trp_yaml_whole(y, value, "min_share", 0, INT32_MAX, &n))
         pool->min_share = trp_yaml_word(y, value, "min_share");
 }
@@ -37,7 +35,6 @@ static TRP_YAML_READER(read_min_share)
 static TRP_YAML_READER(read_mode)
 {
     struct trp_pool_spec *pool = context;
-    (void)key;
     pool->mode = trp_yaml_word(y, value, "mode");
     if (pool->mode && strcasecmp(pool->mode, "FIFO") != 0 &&
         strcasecmp(pool->mode, "FAIR") != 0)
@@ -49,9 +46,9 @@ static void read_pool(trp_yaml *y, const struct trp_yaml_node *key,
                       struct trp_pool_spec *pool, struct trp_mark *mark)
 {
     static const struct trp_yaml_key keys[] = {
-        {"min_share", read_min_share, false},
-        {"mode",      read_mode,      false},
-        {"weight",    read_weight,    false},
+        TRP_YAML_READ("min_share", read_min_share),
+        TRP_YAML_READ("mode", read_mode),
+        TRP_YAML_READ("weight", read_weight),
     };
     *mark = key->mark;
     pool->name = trp_yaml_word(y, key, "a pool's name");
@@ -86,7 +83,6 @@ void trp_pool_section_read(trp_yaml *y, const struct trp_yaml_node *node,
 
 static TRP_YAML_READER(read_pools)
 {
-    (void)key;
     trp_pool_section_read(y, value, context);
 }
 
@@ -94,7 +90,7 @@ static int read_file(const char *path, struct trp_conf_arena *arena,
                      struct trp_pool_section *ret, trp_error *err)
 {
     static const struct trp_yaml_key keys[] = {
-        {"pools", read_pools, true},
+        TRP_YAML_READ("pools", read_pools, .required = true),
     };
     trp_yaml *y;
     int rc = trp_yaml_load(path, arena, &y, err);

@@ -140,8 +140,8 @@ void trp_profile_section_read(trp_yaml *y, const char *name, struct trp_mark mar
                               struct trp_profile_section *ret)
 {
     static const struct trp_yaml_key keys[] = {
-        {"executor", read_executor, false},
-        {"task",     read_task,     false},
+        TRP_YAML_READ("executor", read_executor),
+        TRP_YAML_READ("task", read_task),
     };
     trp_profile_builder_init(&ret->builder, name);
     ret->mark = mark;

@@ -20,46 +20,35 @@
 
 static TRP_YAML_READER(read_version)
 {
-    (void)key;
-    (void)context;
     trp_yaml_version(y, value, "site", "site");
-}
-
-static TRP_YAML_READER(read_scratch)
-{
-    trp_site *s = context;
-    (void)key;
-    s->scratch = trp_yaml_word(y, value, "scratch");
 }
 
 static TRP_YAML_READER(read_options)
 {
     trp_site *s = context;
-    (void)key;
     s->options = trp_options_read(y, value, "slurm.", &s->noptions);
 }
 
 static TRP_YAML_READER(read_profiles)
 {
     trp_site *s = context;
-    (void)key;
     s->profiles = trp_profile_sections_read(y, value, &s->nprofiles);
 }
 
 static const struct trp_yaml_key site_keys[] = {
-    {"site",      read_version,            true },
-    {"resources", trp_site_read_resources, false},
-    {"memory",    trp_site_read_memory,    false},
-    {"route",     trp_site_read_routes,    false},
-    {"limits",    trp_site_read_limits,    false},
-    {"racks",     trp_site_read_racks,     false},
-    {"scratch",   read_scratch,            false},
-    {"options",   read_options,            false},
-    {"mpi",       trp_site_read_mpi,       false},
-    {"nodes",     trp_site_read_nodes,     false},
-    {"driver",    trp_site_read_driver,    false},
-    {"local",     trp_site_read_local,     false},
-    {"profiles",  read_profiles,           false},
+    TRP_YAML_READ("site", read_version, .required = true),
+    TRP_YAML_READ("resources", trp_site_read_resources),
+    TRP_YAML_READ("memory", trp_site_read_memory),
+    TRP_YAML_READ("route", trp_site_read_routes),
+    TRP_YAML_READ("limits", trp_site_read_limits),
+    TRP_YAML_READ("racks", trp_site_read_racks),
+    TRP_YAML_INTO("scratch", word, trp_site, scratch),
+    TRP_YAML_READ("options", read_options),
+    TRP_YAML_READ("mpi", trp_site_read_mpi),
+    TRP_YAML_READ("nodes", trp_site_read_nodes),
+    TRP_YAML_READ("driver", trp_site_read_driver),
+    TRP_YAML_READ("local", trp_site_read_local),
+    TRP_YAML_READ("profiles", read_profiles),
 };
 
 /* ---- loading ---- */

@@ -40,5 +40,8 @@ bool trp_site_is_resource(trp_yaml *y, const struct trp_yaml_node *key);
  * takes for more than text. NULL after an error. */
 char *trp_site_slurm_word(trp_yaml *y, const struct trp_yaml_node *node,
                           const char *what);
+/* The same, for TRP_YAML_INTO: the member is a char *. */
+void trp_yaml_into_slurm_word(trp_yaml *y, const struct trp_yaml_key *key,
+                              const struct trp_yaml_node *value, void *member);
 
 #endif

@@ -46,6 +46,12 @@ char *trp_site_slurm_word(trp_yaml *y, const struct trp_yaml_node *node,
     return NULL;
 }
 
+void trp_yaml_into_slurm_word(trp_yaml *y, const struct trp_yaml_key *key,
+                              const struct trp_yaml_node *value, void *member)
+{
+    *(char **)member = trp_site_slurm_word(y, value, key->name);
+}
+
 /* ---- resources: ---- */
 
 struct reading {
@@ -102,7 +108,6 @@ static TRP_YAML_READER(read_target)
 static TRP_YAML_READER(read_variable)
 {
     struct trp_site_resource *r = ((struct reading *)context)->it;
-    (void)key;
     r->env = trp_yaml_text(y, value, "env");
     if (r->env && strchr(r->env, '='))
         trp_yaml_wrong(y, value->mark,
@@ -136,9 +141,9 @@ static void read_resource(trp_yaml *y, const struct trp_yaml_node *node,
                           struct trp_site_resource *it)
 {
     static const struct trp_yaml_key keys[] = {
-        {"slurm",     read_target,    false},
-        {"env",       read_variable,  false},
-        {"countable", read_countable, false},
+        TRP_YAML_READ("slurm", read_target),
+        TRP_YAML_READ("env", read_variable),
+        TRP_YAML_READ("countable", read_countable),
     };
     struct reading r = {.it = it};
     it->countable = true;
@@ -149,7 +154,6 @@ static void read_resource(trp_yaml *y, const struct trp_yaml_node *node,
 TRP_YAML_READER(trp_site_read_resources)
 {
     trp_site *s = context;
-    (void)key;
     if (!trp_yaml_is_mapping(y, value, "resources") || value->count == 0)
         return;
     if (!trp_yaml_is_bounded(y, value, "resources", TRP_SITE_RESOURCES))
@@ -193,7 +197,6 @@ static void check_addresses(trp_yaml *y, const struct trp_yaml_node *list)
 TRP_YAML_READER(trp_site_read_local)
 {
     trp_site *s = context;
-    (void)key;
     if (!trp_yaml_is_mapping(y, value, "local") || value->count == 0)
         return;
     s->local = trp_yaml_alloc(y, value->count, sizeof(*s->local));

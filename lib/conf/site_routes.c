@@ -81,39 +81,17 @@ static TRP_YAML_READER(read_when)
         read_condition(y, key, r);
 }
 
-#define WORD_READER(name, member)                                                      \
-    static TRP_YAML_READER(name)                                                       \
-    {                                                                                  \
-        struct trp_site_route *r = context;                                            \
-        r->member = trp_site_slurm_word(y, value, key->text);                          \
-    }
-WORD_READER(read_qos, qos)
-WORD_READER(read_account, account)
-WORD_READER(read_reservation, reservation)
-
-static TRP_YAML_READER(read_partition)
-{
-    struct trp_site_route *r = context;
-    r->partition = trp_site_slurm_word(y, value, key->text);
-    r->partition_mark = value->mark;
-}
-
-static TRP_YAML_READER(read_constraint)
-{
-    struct trp_site_route *r = context;
-    r->constraint = trp_site_slurm_word(y, value, key->text);
-    r->constraint_mark = value->mark;
-}
-
 TRP_YAML_READER(trp_site_read_routes)
 {
     static const struct trp_yaml_key keys[] = {
-        {"when",        read_when,        false},
-        {"partition",   read_partition,   false},
-        {"qos",         read_qos,         false},
-        {"account",     read_account,     false},
-        {"constraint",  read_constraint,  false},
-        {"reservation", read_reservation, false},
+        TRP_YAML_READ("when", read_when),
+        TRP_YAML_INTO("partition", slurm_word, struct trp_site_route, partition,
+                      .value_mark = offsetof(struct trp_site_route, partition_mark)),
+        TRP_YAML_INTO("qos", slurm_word, struct trp_site_route, qos),
+        TRP_YAML_INTO("account", slurm_word, struct trp_site_route, account),
+        TRP_YAML_INTO("constraint", slurm_word, struct trp_site_route, constraint,
+                      .value_mark = offsetof(struct trp_site_route, constraint_mark)),
+        TRP_YAML_INTO("reservation", slurm_word, struct trp_site_route, reservation),
     };
     trp_site *s = context;
     s->routes_mark = key->mark;

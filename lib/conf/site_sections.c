@@ -26,7 +26,6 @@ static void imply(trp_yaml *y, struct trp_site_loading *l, const char *option,
 static TRP_YAML_READER(read_overhead_factor)
 {
     double factor;
-    (void)key;
     if (trp_yaml_number(y, value, "overhead_factor", 0, 1000, &factor))
         imply(y, context, "executor.memoryOverheadFactor", value);
 }
@@ -34,7 +33,6 @@ static TRP_YAML_READER(read_overhead_factor)
 static TRP_YAML_READER(read_overhead_min)
 {
     int64_t mib;
-    (void)key;
     if (trp_yaml_memory(y, value, "overhead_min", &mib))
         imply(y, context, "executor.minMemoryOverhead", value);
 }
@@ -42,10 +40,9 @@ static TRP_YAML_READER(read_overhead_min)
 TRP_YAML_READER(trp_site_read_memory)
 {
     static const struct trp_yaml_key keys[] = {
-        {"overhead_factor", read_overhead_factor, false},
-        {"overhead_min",    read_overhead_min,    false},
+        TRP_YAML_READ("overhead_factor", read_overhead_factor),
+        TRP_YAML_READ("overhead_min", read_overhead_min),
     };
-    (void)key;
     trp_yaml_mapping(y, value, "memory", keys, TRP_YAML_COUNT(keys), context);
 }
 
@@ -68,12 +65,6 @@ static TRP_YAML_READER(read_jobs)
         s->limits.jobs == 0;
 }
 
-static TRP_YAML_READER(read_limit_time)
-{
-    trp_site *s = context;
-    trp_yaml_time(y, value, key->text, &s->limits.time_ns);
-}
-
 static TRP_YAML_READER(read_deny)
 {
     trp_site *s = context;
@@ -84,12 +75,11 @@ static TRP_YAML_READER(read_deny)
 TRP_YAML_READER(trp_site_read_limits)
 {
     static const struct trp_yaml_key keys[] = {
-        {"executors", read_executors,  false},
-        {"jobs",      read_jobs,       false},
-        {"time",      read_limit_time, false},
-        {"deny",      read_deny,       false},
+        TRP_YAML_READ("executors", read_executors),
+        TRP_YAML_READ("jobs", read_jobs),
+        TRP_YAML_INTO("time", time, trp_site, limits.time_ns),
+        TRP_YAML_READ("deny", read_deny),
     };
-    (void)key;
     trp_yaml_mapping(y, value, "limits", keys, TRP_YAML_COUNT(keys), context);
 }
 
@@ -153,12 +143,11 @@ static TRP_YAML_READER(read_racks_pattern)
 TRP_YAML_READER(trp_site_read_racks)
 {
     static const struct trp_yaml_key keys[] = {
-        {"from",    read_racks_from,    false},
-        {"file",    read_racks_file,    false},
-        {"pattern", read_racks_pattern, false},
+        TRP_YAML_READ("from", read_racks_from),
+        TRP_YAML_READ("file", read_racks_file),
+        TRP_YAML_READ("pattern", read_racks_pattern),
     };
     trp_site *s = context;
-    (void)key;
     s->racks_mark = value->mark;
     bool sound =
         trp_yaml_mapping(y, value, "racks", keys, TRP_YAML_COUNT(keys), context);
@@ -190,12 +179,6 @@ TRP_YAML_READER(trp_site_read_nodes)
 
 /* ---- driver: ---- */
 
-static TRP_YAML_READER(read_driver_cores)
-{
-    trp_site *s = context;
-    trp_yaml_count(y, value, key->text, 1, COUNT_MAX, &s->driver.cores);
-}
-
 static TRP_YAML_READER(read_driver_memory)
 {
     trp_site *s = context;
@@ -204,34 +187,17 @@ static TRP_YAML_READER(read_driver_memory)
         trp_yaml_wrong(y, value->mark, "memory is 0; write more, or leave the key out");
 }
 
-static TRP_YAML_READER(read_driver_time)
-{
-    trp_site *s = context;
-    s->driver.time_mark = value->mark;
-    trp_yaml_time(y, value, key->text, &s->driver.time_ns);
-}
-
-static TRP_YAML_READER(read_driver_account)
-{
-    trp_site *s = context;
-    s->driver.account = trp_site_slurm_word(y, value, key->text);
-}
-
-static TRP_YAML_READER(read_driver_partition)
-{
-    trp_site *s = context;
-    s->driver.partition = trp_site_slurm_word(y, value, key->text);
-    s->driver.partition_mark = value->mark;
-}
-
 TRP_YAML_READER(trp_site_read_driver)
 {
     static const struct trp_yaml_key keys[] = {
-        {"cores",     read_driver_cores,     false},
-        {"memory",    read_driver_memory,    false},
-        {"time",      read_driver_time,      false},
-        {"account",   read_driver_account,   false},
-        {"partition", read_driver_partition, false},
+        TRP_YAML_INTO("cores", count, trp_site, driver.cores, .min = 1,
+                      .max = COUNT_MAX),
+        TRP_YAML_READ("memory", read_driver_memory),
+        TRP_YAML_INTO("time", time, trp_site, driver.time_ns,
+                      .value_mark = offsetof(trp_site, driver.time_mark)),
+        TRP_YAML_INTO("account", slurm_word, trp_site, driver.account),
+        TRP_YAML_INTO("partition", slurm_word, trp_site, driver.partition,
+                      .value_mark = offsetof(trp_site, driver.partition_mark)),
     };
     ((trp_site *)context)->driver.mark = key->mark;
     trp_yaml_mapping(y, value, "driver", keys, TRP_YAML_COUNT(keys), context);

@@ -104,15 +104,49 @@ bool trp_mark_before(struct trp_mark a, struct trp_mark b);
 
 /* A reader of a key. */
 #define TRP_YAML_READER(name)                                                          \
-    void name(trp_yaml *y, const struct trp_yaml_node *key,                            \
-              const struct trp_yaml_node *value, void *context)
+    void name(trp_yaml *y, __attribute__((unused)) const struct trp_yaml_node *key,    \
+              const struct trp_yaml_node *value,                                       \
+              __attribute__((unused)) void *context)
 #define TRP_YAML_COUNT(keys) (sizeof(keys) / sizeof((keys)[0]))
 
+/* A key of a mapping. Its value is read by `read`, or by `into` into one member of the
+ * context. Offsets are from the context's start; of marks 0: there is none. */
 struct trp_yaml_key {
     const char *name;
-    TRP_YAML_READER((*read));
     bool required;
+    TRP_YAML_READER((*read));
+    void (*into)(trp_yaml *y, const struct trp_yaml_key *key,
+                 const struct trp_yaml_node *value, void *member);
+    size_t at;                   /* the member's offset */
+    uint32_t min, max;           /* of a number */
+    size_t key_mark, value_mark; /* of the trp_mark that gets the place of one */
 };
+
+/* Entries of a table of keys; what follows are members as above. */
+#define TRP_YAML_READ(name_, reader, ...)                                              \
+    {                                                                                  \
+        .name = (name_), .read = (reader), __VA_ARGS__                                 \
+    }
+#define TRP_YAML_INTO(name_, how, context, member, ...)                                \
+    {                                                                                  \
+        .name = (name_), .into = trp_yaml_into_##how, .at = offsetof(context, member), \
+        __VA_ARGS__                                                                    \
+    }
+
+/* For `into`, by the readers of the same names below. The member is a char * (word,
+ * text), uint32_t (count), double (number), bool (flag), or int64_t (time, ns). */
+void trp_yaml_into_word(trp_yaml *y, const struct trp_yaml_key *key,
+                        const struct trp_yaml_node *value, void *member);
+void trp_yaml_into_text(trp_yaml *y, const struct trp_yaml_key *key,
+                        const struct trp_yaml_node *value, void *member);
+void trp_yaml_into_count(trp_yaml *y, const struct trp_yaml_key *key,
+                         const struct trp_yaml_node *value, void *member);
+void trp_yaml_into_number(trp_yaml *y, const struct trp_yaml_key *key,
+                          const struct trp_yaml_node *value, void *member);
+void trp_yaml_into_flag(trp_yaml *y, const struct trp_yaml_key *key,
+                        const struct trp_yaml_node *value, void *member);
+void trp_yaml_into_time(trp_yaml *y, const struct trp_yaml_key *key,
+                        const struct trp_yaml_node *value, void *member);
 
 /* Calls the reader of each key, in the order of the file. False: not a mapping, or a
  * key is unknown; what is missing is then not told, for it may be the misspelt one. */

@@ -85,6 +85,19 @@ static void unknown_key(trp_yaml *y, const struct trp_yaml_node *key, const char
                        trp_show(key->text).text, what, all.text);
 }
 
+static void read_key(trp_yaml *y, const struct trp_yaml_key *known,
+                     const struct trp_yaml_node *key, char *context)
+{
+    if (known->key_mark)
+        *(struct trp_mark *)(void *)(context + known->key_mark) = key->mark;
+    if (known->value_mark)
+        *(struct trp_mark *)(void *)(context + known->value_mark) = key->next->mark;
+    if (known->into)
+        known->into(y, known, key->next, context + known->at);
+    else
+        known->read(y, key, key->next, context);
+}
+
 bool trp_yaml_mapping(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
                       const struct trp_yaml_key *keys, size_t nkeys, void *context)
 {
@@ -104,7 +117,7 @@ bool trp_yaml_mapping(trp_yaml *y, const struct trp_yaml_node *node, const char 
         }
         uint64_t bit = UINT64_C(1) << (known - keys);
         if (!(seen & bit)) /* a key twice is told by the tree */
-            known->read(y, key, key->next, context);
+            read_key(y, known, key, context);
         seen |= bit;
     }
     for (size_t i = 0; sound && i < nkeys; i++) {
@@ -306,4 +319,40 @@ bool trp_yaml_memory(trp_yaml *y, const struct trp_yaml_node *node, const char *
         return false;
     }
     return true;
+}
+
+/* ---- into a member ---- */
+
+#define INTO(kind)                                                                     \
+    void trp_yaml_into_##kind(trp_yaml *y, const struct trp_yaml_key *key,             \
+                              const struct trp_yaml_node *value, void *member)
+
+INTO(word)
+{
+    *(char **)member = trp_yaml_word(y, value, key->name);
+}
+
+INTO(text)
+{
+    *(char **)member = trp_yaml_text(y, value, key->name);
+}
+
+INTO(count)
+{
+    trp_yaml_count(y, value, key->name, key->min, key->max, member);
+}
+
+INTO(number)
+{
+    trp_yaml_number(y, value, key->name, key->min, key->max, member);
+}
+
+INTO(flag)
+{
+    trp_yaml_bool(y, value, key->name, member);
+}
+
+INTO(time)
+{
+    trp_yaml_time(y, value, key->name, member);
 }

@@ -9,14 +9,14 @@
 /* A group while it is read: devices are numbered in the cluster. */
 struct reading {
     trp_sim_cluster *c;
-    struct trp_sim_group *g;
+    struct trp_sim_group g;
 };
 
 /* ---- groups of nodes ---- */
 
 static TRP_YAML_READER(read_name)
 {
-    struct trp_sim_group *g = ((struct reading *)context)->g;
+    struct trp_sim_group *g = &((struct reading *)context)->g;
     g->name = trp_yaml_word(y, value, key->text);
     if (g->name && !trp_is_name(g->name))
         trp_yaml_wrong(y, value->mark,
@@ -25,21 +25,9 @@ static TRP_YAML_READER(read_name)
                        trp_show(g->name).text);
 }
 
-static TRP_YAML_READER(read_nodes_count)
-{
-    trp_yaml_count(y, value, key->text, 1, TRP_SIM_NODES,
-                   &((struct reading *)context)->g->count);
-}
-
-static TRP_YAML_READER(read_racks_count)
-{
-    trp_yaml_count(y, value, key->text, 1, TRP_SIM_NODES,
-                   &((struct reading *)context)->g->racks);
-}
-
 static TRP_YAML_READER(read_inside)
 {
-    struct trp_sim_group *g = ((struct reading *)context)->g;
+    struct trp_sim_group *g = &((struct reading *)context)->g;
     g->inside_written = true;
     trp_yaml_count(y, value, key->text, 0, TRP_SIM_NODES, &g->inside);
 }
@@ -47,21 +35,16 @@ static TRP_YAML_READER(read_inside)
 static TRP_YAML_READER(read_cores)
 {
     trp_yaml_whole(y, value, key->text, 1, TRP_SIM_NODE_CORES,
-                   &((struct reading *)context)->g->cores);
+                   &((struct reading *)context)->g.cores);
 }
 
 static TRP_YAML_READER(read_node_memory)
 {
-    struct trp_sim_group *g = ((struct reading *)context)->g;
+    struct trp_sim_group *g = &((struct reading *)context)->g;
     if (trp_yaml_memory(y, value, key->text, &g->memory_mib) &&
         (g->memory_mib < 1 || g->memory_mib > TRP_EXECUTOR_AMOUNT_MAX))
         trp_yaml_wrong(y, value->mark, "memory is \"%s\"; write 1m to 1000000000g",
                        trp_show(value->text).text);
-}
-
-static TRP_YAML_READER(read_busy)
-{
-    trp_yaml_number(y, value, key->text, 0, 1, &((struct reading *)context)->g->busy);
 }
 
 /* The number of a kind of device in the cluster; TRP_NONE after an error. */
@@ -100,7 +83,7 @@ static TRP_YAML_READER(read_devices)
         if (i == TRP_NONE)
             continue;
         trp_yaml_count(y, key->next, key->text, 0, TRP_SIM_NODE_DEVICES, &n);
-        r->g->devices[i] = n;
+        r->g.devices[i] = n;
     }
 }
 
@@ -108,19 +91,25 @@ static void read_group(trp_yaml *y, const struct trp_yaml_node *node,
                        trp_sim_cluster *c)
 {
     static const struct trp_yaml_key keys[] = {
-        {"name",    read_name,        true },
-        {"count",   read_nodes_count, false},
-        {"cores",   read_cores,       true },
-        {"memory",  read_node_memory, true },
-        {"devices", read_devices,     false},
-        {"racks",   read_racks_count, false},
-        {"inside",  read_inside,      false},
-        {"busy",    read_busy,        false},
+        TRP_YAML_READ("name", read_name, .required = true),
+        TRP_YAML_INTO("count", count, struct reading, g.count, .min = 1,
+                      .max = TRP_SIM_NODES),
+        TRP_YAML_READ("cores", read_cores, .required = true),
+        TRP_YAML_READ("memory", read_node_memory, .required = true),
+        TRP_YAML_READ("devices", read_devices),
+        TRP_YAML_INTO("racks", count, struct reading, g.racks, .min = 1,
+                      .max = TRP_SIM_NODES),
+        TRP_YAML_READ("inside", read_inside),
+        TRP_YAML_INTO("busy", number, struct reading, g.busy, .max = 1),
+    };
+    struct reading r = {
+        .c = c, .g = {.count = 1, .racks = 1}
     };
     struct trp_sim_group *g = &c->groups[c->ngroups++];
-    struct reading r = {.c = c, .g = g};
-    *g = (struct trp_sim_group){.count = 1, .racks = 1};
-    if (!trp_yaml_mapping(y, node, "a group of nodes", keys, TRP_YAML_COUNT(keys), &r))
+    bool sound =
+        trp_yaml_mapping(y, node, "a group of nodes", keys, TRP_YAML_COUNT(keys), &r);
+    *g = r.g;
+    if (!sound)
         return;
     if (g->inside > g->count)
         trp_yaml_wrong(y, node->mark, "%u of %u nodes inside; write at most %u",
@@ -163,14 +152,11 @@ static TRP_YAML_READER(read_nodes)
 
 static TRP_YAML_READER(read_version)
 {
-    (void)key;
-    (void)context;
     trp_yaml_version(y, value, "cluster", "cluster");
 }
 
 static TRP_YAML_READER(read_cluster_name)
 {
-    (void)context;
     trp_yaml_text(y, value, key->text);
 }
 
@@ -188,8 +174,8 @@ static TRP_YAML_READER(read_per_node)
 static TRP_YAML_READER(read_queue)
 {
     static const struct trp_yaml_key keys[] = {
-        {"wait",     read_wait,     false},
-        {"per_node", read_per_node, false},
+        TRP_YAML_READ("wait", read_wait),
+        TRP_YAML_READ("per_node", read_per_node),
     };
     trp_yaml_mapping(y, value, key->text, keys, TRP_YAML_COUNT(keys), context);
 }
@@ -217,36 +203,25 @@ static TRP_YAML_READER(read_executor_mtbf)
                       &((trp_sim_cluster *)context)->executor_mtbf_ns);
 }
 
-static TRP_YAML_READER(read_task_failure)
-{
-    trp_yaml_number(y, value, key->text, 0, 1,
-                    &((trp_sim_cluster *)context)->task_failure);
-}
-
 static TRP_YAML_READER(read_failures)
 {
     static const struct trp_yaml_key keys[] = {
-        {"node",     read_node_mtbf,     false},
-        {"repair",   read_repair,        false},
-        {"executor", read_executor_mtbf, false},
-        {"task",     read_task_failure,  false},
+        TRP_YAML_READ("node", read_node_mtbf),
+        TRP_YAML_READ("repair", read_repair),
+        TRP_YAML_READ("executor", read_executor_mtbf),
+        TRP_YAML_INTO("task", number, trp_sim_cluster, task_failure, .max = 1),
     };
     trp_yaml_mapping(y, value, key->text, keys, TRP_YAML_COUNT(keys), context);
 }
 
-static TRP_YAML_READER(read_whole_nodes)
-{
-    trp_yaml_bool(y, value, key->text, &((trp_sim_cluster *)context)->whole_nodes);
-}
-
 static const struct trp_yaml_key cluster_keys[] = {
-    {"cluster",     read_version,      true },
-    {"name",        read_cluster_name, false},
-    {"queue",       read_queue,        false},
-    {"start_up",    read_start_up,     false},
-    {"failures",    read_failures,     false},
-    {"whole_nodes", read_whole_nodes,  false},
-    {"nodes",       read_nodes,        true },
+    TRP_YAML_READ("cluster", read_version, .required = true),
+    TRP_YAML_READ("name", read_cluster_name),
+    TRP_YAML_READ("queue", read_queue),
+    TRP_YAML_READ("start_up", read_start_up),
+    TRP_YAML_READ("failures", read_failures),
+    TRP_YAML_INTO("whole_nodes", flag, trp_sim_cluster, whole_nodes),
+    TRP_YAML_READ("nodes", read_nodes, .required = true),
 };
 
 /* ---- loading ---- */

@@ -141,8 +141,8 @@ TRP_DISTRIBUTION_READER(trp_distribution_read_constant)
 TRP_DISTRIBUTION_READER(trp_distribution_read_uniform)
 {
     static const struct trp_yaml_key keys[] = {
-        {"min", read_min, true},
-        {"max", read_max, true},
+        TRP_YAML_READ("min", read_min, .required = true),
+        TRP_YAML_READ("max", read_max, .required = true),
     };
     struct trp_distribution_reader *r = context;
     if (!is_first(y, key, r))
@@ -156,8 +156,7 @@ TRP_DISTRIBUTION_READER(trp_distribution_read_uniform)
 TRP_DISTRIBUTION_READER(trp_distribution_read_exponential)
 {
     static const struct trp_yaml_key keys[] = {
-        {"mean", read_min, true}
-    };
+        TRP_YAML_READ("mean", read_min, .required = true)};
     struct trp_distribution_reader *r = context;
     if (!is_first(y, key, r))
         return;
@@ -168,9 +167,9 @@ TRP_DISTRIBUTION_READER(trp_distribution_read_exponential)
 TRP_DISTRIBUTION_READER(trp_distribution_read_lognormal)
 {
     static const struct trp_yaml_key keys[] = {
-        {"median", read_median, false},
-        {"mean",   read_median, false},
-        {"sigma",  read_sigma,  true },
+        TRP_YAML_READ("median", read_median),
+        TRP_YAML_READ("mean", read_median),
+        TRP_YAML_READ("sigma", read_sigma, .required = true),
     };
     struct trp_distribution_reader *r = context;
     if (!is_first(y, key, r))

@@ -72,11 +72,11 @@ TRP_DISTRIBUTION_READER(trp_distribution_read_stage);
 /* The keys of any mapping that holds a distribution. */
 /* clang-format off */
 #define TRP_DISTRIBUTION_KEYS                                                          \
-    {"constant", trp_distribution_read_constant, false},                               \
-    {"uniform", trp_distribution_read_uniform, false},                                 \
-    {"exponential", trp_distribution_read_exponential, false},                         \
-    {"lognormal", trp_distribution_read_lognormal, false},                             \
-    {"scale", trp_distribution_read_scale, false}
+    TRP_YAML_READ("constant", trp_distribution_read_constant),                         \
+    TRP_YAML_READ("uniform", trp_distribution_read_uniform),                           \
+    TRP_YAML_READ("exponential", trp_distribution_read_exponential),                   \
+    TRP_YAML_READ("lognormal", trp_distribution_read_lognormal),                       \
+    TRP_YAML_READ("scale", trp_distribution_read_scale)
 /* clang-format on */
 
 /* A whole distribution, without `events`. */

@@ -17,8 +17,6 @@ struct reading {
 
 static TRP_YAML_READER(read_version)
 {
-    (void)key;
-    (void)context;
     trp_yaml_version(y, value, "durations", "durations");
 }
 
@@ -41,10 +39,10 @@ static void read_stage(trp_yaml *y, const struct trp_yaml_node *value, const cha
 {
     static const struct trp_yaml_key keys[] = {
         TRP_DISTRIBUTION_KEYS,
-        {"events", trp_distribution_read_events, false},
-        {"stage",  trp_distribution_read_stage,  false},
-        {"tasks",  read_tasks,                   false},
-        {"fail",   read_fail,                    false},
+        TRP_YAML_READ("events", trp_distribution_read_events),
+        TRP_YAML_READ("stage", trp_distribution_read_stage),
+        TRP_YAML_READ("tasks", read_tasks),
+        TRP_YAML_READ("fail", read_fail),
     };
     struct trp_sim_stage s = {.of = {.d = trp_distribution_constant(0)}};
     if (value->kind == TRP_YAML_SCALAR) {
@@ -208,9 +206,9 @@ static int finish_durations(trp_sim_durations *d, const trp_pipeline *p, trp_yam
                             trp_sim_durations **ret, trp_error *err)
 {
     static const struct trp_yaml_key keys[] = {
-        {"durations", read_version, true },
-        {"default",   read_default, false},
-        {"stages",    read_stages,  false},
+        TRP_YAML_READ("durations", read_version, .required = true),
+        TRP_YAML_READ("default", read_default),
+        TRP_YAML_READ("stages", read_stages),
     };
     struct reading r = {.d = d, .p = p};
     r.by_name = trp_conf_arena_alloc(&d->arena, p->nstages,
