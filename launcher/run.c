@@ -353,7 +353,9 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
                                        .until = r->call.until,
                                        .force = (char *const *)(uintptr_t)r->call.force,
                                        .nforce = r->call.nforce,
-                                       .log = log};
+                                       .log = log,
+                                       .contents =
+                                           trp_resume_checks_contents(s->options)};
         code = trp_resume_choose(&q, &choices, err);
     }
     if (r->plan && !r->explains && code == 0)

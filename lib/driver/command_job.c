@@ -9,7 +9,7 @@
  * it ends, so a chain of 10,000 stages holds those of the running one. `tasks` and
  * `items` are known from the file and checked before anything starts.
  *
- * Teardown: stages, then the tables the job spec points into.
+ * Teardown: what reads contents of files, stages, then the tables the job spec points into.
  */
 #include "driver/command_job.h"
 
@@ -23,6 +23,7 @@
 #include "driver/command_env.h"
 #include "driver/end_lines.h"
 #include "driver/failed_log.h"
+#include "driver/file_sums.h"
 #include "driver/foreach.h"
 #include "driver/leftovers.h"
 #include "os/held.h"
@@ -58,7 +59,8 @@ struct trp_command_job {
     struct trp_work work;
     struct trp_strings environ; /* cleaned */
     struct trp_end_lines end;
-    char *log; /* of the task that was given up last */
+    trp_file_sums *sums; /* NULL: contents of files are not kept */
+    char *log;           /* of the task that was given up last */
     bool failed;
     uint32_t told; /* lines about leftovers */
 };
@@ -321,7 +323,7 @@ static void find_outputs(const trp_command_job *j, uint32_t stage, uint32_t task
             continue;
         char *pattern = trp_output_expand(s->outputs[i], &v, &none);
         if (pattern)
-            trp_outputs_match(ret, j->c.cwd, pattern, NULL);
+            trp_outputs_match(ret, j->c.cwd, pattern, false, NULL);
         free(pattern);
     }
 }
@@ -331,15 +333,22 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
     struct running *r = &j->running[stage];
     struct trp_task_values v;
     const struct trp_pipeline_stage *s = stage_of(j, stage);
-    struct trp_outputs outputs = {0};
+    struct trp_outputs outputs = {0}, inputs = {0};
+    struct trp_print read = {0, 0};
     if (r->has_own_outputs)
         find_outputs(j, stage, task, &outputs);
     values_of_task(r, task, &v);
+    struct trp_print id = trp_task_id(s->name, &v);
+    if (trp_task_inputs(s, j->c.cwd, &v, &inputs))
+        read = trp_inputs_print(&inputs);
     trp_done_log_task(
-        j->c.log, s->name, task, trp_task_id(s->name, &v),
-        trp_task_print(&j->c.choice[j->specs.of[stage]], task, r->items.ntasks),
-        trp_task_inputs(s, j->c.cwd, &v), &outputs);
+        j->c.log, s->name, task, id,
+        trp_task_print(&j->c.choice[j->specs.of[stage]], task, r->items.ntasks), read,
+        &outputs);
+    if (j->sums && (outputs.n || inputs.n))
+        trp_file_sums_task(j->sums, task, id, &outputs, &inputs);
     trp_outputs_free(&outputs);
+    trp_outputs_free(&inputs);
 }
 
 /* The words of what failed, which the engine does not know. */
@@ -558,6 +567,8 @@ static void record_stage(const trp_command_job *j, uint32_t stage)
         return;
     find_outputs(j, stage, TRP_NONE, &outputs);
     trp_done_log_stage(j->c.log, s->name, &outputs);
+    if (j->sums && outputs.n)
+        trp_file_sums_stage(j->sums, s->name, &outputs);
     trp_outputs_free(&outputs);
 }
 
@@ -601,6 +612,17 @@ void trp_command_job_ended(trp_command_job *j)
     for (uint32_t i = 0; i < j->spec.nstages; i++)
         if (j->running[i].late)
             record_stage(j, i);
+}
+
+bool trp_command_job_reads(const trp_command_job *j)
+{
+    return j->sums && trp_file_sums_left(j->sums);
+}
+
+void trp_command_job_stop_reading(trp_command_job *j)
+{
+    trp_file_sums_close(j->sums);
+    j->sums = NULL;
 }
 
 /* ---- the job ---- */
@@ -689,6 +711,8 @@ int trp_command_job_new(const struct trp_command_job_config *config,
     if (j->work.first_attempt)
         trp_done_log_attempt(j->c.log, j->work.first_attempt);
     int r = fill(j, err);
+    if (r == 0 && j->c.contents)
+        r = trp_file_sums_open(j->c.cwd, j->c.log, &j->sums, err);
     if (r < 0) {
         trp_command_job_free(j);
         return r;
@@ -701,6 +725,7 @@ void trp_command_job_free(trp_command_job *j)
 {
     if (!j)
         return;
+    trp_command_job_stop_reading(j);
     for (uint32_t i = 0; j->running && i < j->spec.nstages; i++)
         running_free(&j->running[i]);
     free(j->running);

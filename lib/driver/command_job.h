@@ -39,6 +39,7 @@ struct trp_command_job_config {
     uint32_t earlier_runs; /* in this folder; attempts of stages are numbered on, so
                             * that logs of earlier runs stay; they may have left outputs
                             * of tasks that run now */
+    bool contents;         /* what files contain is kept (resume.check) */
     int64_t since_ns; /* the first start of the run: what is older is not its own */
     /* Takes a line for the user, without "troupe: "; NULL: none. */
     void (*say)(void *context, const char *line);
@@ -57,6 +58,10 @@ const struct trp_work *trp_command_job_work(const trp_command_job *j);
 /* All attempts have ended, also those that did so after their stage: what these wrote
  * is among the stage's outputs that are recorded. */
 void trp_command_job_ended(trp_command_job *j);
+/* Whether contents of files are still being read; no more, and what was not read is not
+ * kept. The latter before the log is closed. */
+bool trp_command_job_reads(const trp_command_job *j);
+void trp_command_job_stop_reading(trp_command_job *j);
 
 /* What is said at the end (end_lines.h); NULL behind the last. "FILE:LINE:COL: stage S:
  * task T failed N times, last with …; see …" */

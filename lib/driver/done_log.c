@@ -4,8 +4,9 @@
  * Reading: all lines in order into one array of records, then sorted by (id, line) so
  * that a look-up is a binary search: 100,000 records take 100 bytes each and no hash
  * table. A drop of a task is kept as an entry of the same array; when the array is
- * sorted, it cancels the oldest record of its id before it. A drop of a stage cancels
- * every record of an earlier line. Stages are a sorted table of names.
+ * sorted, it cancels the oldest record of its id before it. So are the sums of a task's
+ * files: they go to the last record of their id and task before them. A drop of a stage
+ * cancels every record of an earlier line. Stages are a sorted table of names.
  *
  * Paths are any bytes and JSON is not: what is no printable ASCII, and '%', is written
  * as %XX. A line is one write; when a write was short (disk full), the next begins with
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +35,8 @@
 
 #define SYNC_NS INT64_C(5000000000)
 enum { ATTEMPTS_MAX = 1 << 20 };
+/* Entries that are no records: for `stage`. */
+enum { IS_DROP = UINT32_MAX, IS_SUMS = UINT32_MAX - 1 };
 
 struct stage {
     char *name;
@@ -53,7 +57,8 @@ struct trp_done_log {
     bool torn;  /* the last line is not whole */
     int failed; /* errno of the first write that failed; 0: none */
     int64_t synced_ns;
-    struct trp_buf line; /* scratch */
+    struct trp_buf line;   /* scratch … */
+    pthread_mutex_t write; /* … of who holds this */
     char *path;
     uint32_t attempts; /* one more than the highest of a stage that was read */
 
@@ -97,6 +102,7 @@ static bool outputs_get(const json_t *list, struct trp_outputs *ret)
             .size = json_integer_value(json_array_get(one, 1)),
             .mtime_ns = json_integer_value(json_array_get(one, 2)),
         };
+        print_get(json_array_get(one, 3), &o.sum);
         good = o.path && trp_outputs_append(ret, &o) == 0;
     }
     if (!good)
@@ -169,12 +175,27 @@ static int read_done(trp_done_log *l, const json_t *j, uint64_t line)
         !outputs_get(json_object_get(j, "outputs"), &r.outputs))
         return 0;
     print_get(json_object_get(j, "inputs"), &r.inputs);
+    r.task = (uint32_t)json_integer_value(json_object_get(j, "task"));
     struct stage *s = stage_make(l, name);
     if (s) {
         s->last_done = line;
         r.stage = s->index;
     }
     if (s && record_add(l, &r) == 0)
+        return 0;
+    trp_outputs_free(&r.outputs);
+    return TRP_ENOMEM;
+}
+
+static int read_sums(trp_done_log *l, const json_t *j, uint64_t line)
+{
+    struct trp_done_record r = {.line = line, .dropped = true, .stage = IS_SUMS};
+    if (!print_get(json_object_get(j, "sums"), &r.id) ||
+        !outputs_get(json_object_get(j, "outputs"), &r.outputs))
+        return 0;
+    print_get(json_object_get(j, "inputs"), &r.inputs_sums);
+    r.task = (uint32_t)json_integer_value(json_object_get(j, "task"));
+    if (record_add(l, &r) == 0)
         return 0;
     trp_outputs_free(&r.outputs);
     return TRP_ENOMEM;
@@ -217,10 +238,12 @@ static int read_line(trp_done_log *l, const char *text, size_t n, uint64_t line)
     const char *ended = json_string_value(json_object_get(j, "stage_outputs"));
     const char *dropped = json_string_value(json_object_get(j, "drop_stage"));
     const char *is = json_string_value(json_object_get(j, "stage_is"));
-    struct trp_done_record drop = {.line = line, .dropped = true, .stage = UINT32_MAX};
+    struct trp_done_record drop = {.line = line, .dropped = true, .stage = IS_DROP};
     int r = 0;
     if (json_object_get(j, "done"))
         r = read_done(l, j, line);
+    else if (json_object_get(j, "sums"))
+        r = read_sums(l, j, line);
     else if (print_get(json_object_get(j, "drop"), &drop.id))
         r = record_add(l, &drop);
     else if (is)
@@ -247,7 +270,36 @@ static int compare(const void *a, const void *b)
     return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Sorts the records and lets the drops act. */
+/* Whether they are the same files as they were at the same time. */
+static bool are_same(const struct trp_outputs *a, const struct trp_outputs *b)
+{
+    bool same = a->n == b->n;
+    for (uint32_t i = 0; same && i < a->n; i++)
+        same = a->v[i].size == b->v[i].size && a->v[i].mtime_ns == b->v[i].mtime_ns &&
+               strcmp(a->v[i].path, b->v[i].path) == 0;
+    return same;
+}
+
+/* Gives the sums of entry `at` to the record that they are of, which is between `from`
+ * and it. When the task has ended anew since, they are of none. */
+static void hand_sums(trp_done_log *l, size_t from, size_t at)
+{
+    struct trp_done_record *sums = &l->records[at];
+    for (size_t i = at; i-- > from;) {
+        struct trp_done_record *r = &l->records[i];
+        if (r->stage >= IS_SUMS || r->task != sums->task)
+            continue;
+        if (!are_same(&r->outputs, &sums->outputs))
+            return;
+        trp_outputs_free(&r->outputs);
+        r->outputs = sums->outputs;
+        r->inputs_sums = sums->inputs_sums;
+        sums->outputs = (struct trp_outputs){0};
+        return;
+    }
+}
+
+/* Sorts the records and lets drops and sums act. */
 static int drop_superseded(trp_done_log *l)
 {
     uint64_t *dropped = calloc(l->nstages + 1, sizeof *dropped);
@@ -257,12 +309,17 @@ static int drop_superseded(trp_done_log *l)
         dropped[l->stages[i]->index] = l->stages[i]->dropped;
     if (l->nrecords)
         qsort(l->records, l->nrecords, sizeof *l->records, compare);
-    size_t oldest = 0; /* of the present id, not yet dropped by a task's drop */
+    size_t first = 0;  /* of the present id */
+    size_t oldest = 0; /* of it, not yet dropped by a task's drop */
     for (size_t i = 0; i < l->nrecords; i++) {
         struct trp_done_record *r = &l->records[i];
         if (i && by_id(&l->records[i - 1].id, &r->id) != 0)
-            oldest = i;
-        if (r->stage != UINT32_MAX) {
+            first = oldest = i;
+        if (r->stage == IS_SUMS) {
+            hand_sums(l, first, i);
+            continue;
+        }
+        if (r->stage != IS_DROP) {
             r->dropped = r->line < dropped[r->stage];
             continue;
         }
@@ -309,9 +366,12 @@ int trp_done_log_open(const char *run_dir, bool read, trp_done_log **ret,
     int r = l ? 0 : TRP_ENOMEM;
     if (l) {
         l->fd = -1;
+        pthread_mutex_init(&l->write, NULL);
         r = asprintf(&l->path, "%s/state/done.jsonl", run_dir) < 0 ? TRP_ENOMEM : 0;
     }
     if (r < 0) {
+        if (l)
+            pthread_mutex_destroy(&l->write);
         free(l);
         return trp_error_set(err, r, "out of memory for what is done");
     }
@@ -345,7 +405,7 @@ struct trp_done_record *trp_done_log_find(trp_done_log *l, struct trp_print id)
     }
     for (; low < l->nrecords && by_id(&l->records[low].id, &id) == 0; low++) {
         struct trp_done_record *r = &l->records[low];
-        if (r->stage == UINT32_MAX || r->dropped || r->taken)
+        if (r->stage >= IS_SUMS || r->dropped || r->taken)
             continue;
         r->taken = true;
         return r;
@@ -416,23 +476,48 @@ static void put_path(trp_done_log *l, const char *path)
     }
 }
 
+static void put_print(trp_done_log *l, const char *before, struct trp_print print)
+{
+    put_text(l, "%s\"%016llx%016llx\"", before, (unsigned long long)print.high,
+             (unsigned long long)print.low);
+}
+
+static bool is_known(struct trp_print print)
+{
+    return print.high || print.low;
+}
+
 static void put_outputs(trp_done_log *l, const struct trp_outputs *o)
 {
     put_text(l, "\"outputs\":[");
     for (size_t i = 0; i < o->n; i++) {
         put_text(l, "%s[\"", i ? "," : "");
         put_path(l, o->v[i].path);
-        put_text(l, "\",%lld,%lld]", (long long)o->v[i].size,
+        put_text(l, "\",%lld,%lld", (long long)o->v[i].size,
                  (long long)o->v[i].mtime_ns);
+        if (is_known(o->v[i].sum))
+            put_print(l, ",", o->v[i].sum);
+        put_text(l, "]");
     }
     put_text(l, "]}\n");
+}
+
+/* Keeps the first error, of any thread; returns it. */
+static int note_failed(trp_done_log *l, int failed)
+{
+    pthread_mutex_lock(&l->write);
+    if (!l->failed)
+        l->failed = failed;
+    failed = l->failed;
+    pthread_mutex_unlock(&l->write);
+    return failed;
 }
 
 static void sync_now(trp_done_log *l)
 {
     l->synced_ns = trp_clock_ns();
-    if (fdatasync(l->fd) < 0 && !l->failed)
-        l->failed = errno;
+    if (fdatasync(l->fd) < 0)
+        note_failed(l, errno);
 }
 
 static void sync_sometimes(trp_done_log *l)
@@ -441,8 +526,10 @@ static void sync_sometimes(trp_done_log *l)
         sync_now(l);
 }
 
+/* Until write_line the log is this thread's. */
 static void begin_line(trp_done_log *l)
 {
+    pthread_mutex_lock(&l->write);
     trp_buf_clear(&l->line);
     if (l->torn)
         put_text(l, "\n");
@@ -463,6 +550,7 @@ static void write_line(trp_done_log *l)
     l->torn = whole ? false : l->torn || n > 0;
     if (l->line.failed)
         trp_buf_free(&l->line);
+    pthread_mutex_unlock(&l->write);
 }
 
 void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
@@ -470,17 +558,30 @@ void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        struct trp_print inputs, const struct trp_outputs *outputs)
 {
     begin_line(l);
-    put_text(l,
-             "{\"done\":\"%016llx%016llx\",\"is\":\"%016llx%016llx\",\"stage\":\"%s\",",
-             (unsigned long long)id.high, (unsigned long long)id.low,
-             (unsigned long long)print.high, (unsigned long long)print.low, stage);
-    put_text(l, "\"task\":%u,", task);
-    if (inputs.high || inputs.low)
-        put_text(l, "\"inputs\":\"%016llx%016llx\",", (unsigned long long)inputs.high,
-                 (unsigned long long)inputs.low);
+    put_print(l, "{\"done\":", id);
+    put_print(l, ",\"is\":", print);
+    put_text(l, ",\"stage\":\"%s\",\"task\":%u,", stage, task);
+    if (is_known(inputs)) {
+        put_print(l, "\"inputs\":", inputs);
+        put_text(l, ",");
+    }
     put_outputs(l, outputs);
     write_line(l);
     sync_sometimes(l);
+}
+
+void trp_done_log_sums(trp_done_log *l, uint32_t task, struct trp_print id,
+                       struct trp_print inputs_sums, const struct trp_outputs *outputs)
+{
+    begin_line(l);
+    put_print(l, "{\"sums\":", id);
+    put_text(l, ",\"task\":%u,", task);
+    if (is_known(inputs_sums)) {
+        put_print(l, "\"inputs\":", inputs_sums);
+        put_text(l, ",");
+    }
+    put_outputs(l, outputs);
+    write_line(l);
 }
 
 void trp_done_log_is(trp_done_log *l, const char *stage,
@@ -488,10 +589,10 @@ void trp_done_log_is(trp_done_log *l, const char *stage,
 {
     begin_line(l);
     put_text(l, "{\"stage_is\":\"%s\"", stage);
-    for (int i = 0; i < TRP_PARTS; i++)
-        put_text(l, ",\"%s\":\"%016llx%016llx\"", part_names[i],
-                 (unsigned long long)parts->v[i].high,
-                 (unsigned long long)parts->v[i].low);
+    for (int i = 0; i < TRP_PARTS; i++) {
+        put_text(l, ",\"%s\"", part_names[i]);
+        put_print(l, ":", parts->v[i]);
+    }
     put_text(l, "}\n");
     write_line(l);
 }
@@ -509,8 +610,8 @@ void trp_done_log_stage(trp_done_log *l, const char *stage,
 void trp_done_log_drop_task(trp_done_log *l, struct trp_print id)
 {
     begin_line(l);
-    put_text(l, "{\"drop\":\"%016llx%016llx\"}\n", (unsigned long long)id.high,
-             (unsigned long long)id.low);
+    put_print(l, "{\"drop\":", id);
+    put_text(l, "}\n");
     write_line(l);
 }
 
@@ -536,9 +637,10 @@ void trp_done_log_drop_stage(trp_done_log *l, const char *stage)
 int trp_done_log_sync(trp_done_log *l, trp_error *err)
 {
     sync_now(l);
-    return l->failed ? trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %s",
-                                     l->path, strerror(l->failed))
-                     : 0;
+    int failed = note_failed(l, 0);
+    return failed ? trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %s", l->path,
+                                  strerror(failed))
+                  : 0;
 }
 
 int trp_done_log_close(trp_done_log *l, trp_error *err)
@@ -552,6 +654,7 @@ int trp_done_log_close(trp_done_log *l, trp_error *err)
     }
     trp_done_log_forget(l);
     trp_buf_free(&l->line);
+    pthread_mutex_destroy(&l->write);
     free(l->path);
     free(l);
     return r;

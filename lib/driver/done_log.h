@@ -4,6 +4,8 @@
  *
  *     {"done": ID, "is": PRINT, "stage": S, "task": N, "outputs": [[PATH, SIZE, NS], …]}
  *     {"stage_outputs": S, "outputs": […]}     at a stage's end
+ *     {"sums": ID, "task": N, "inputs": PRINT, "outputs": [[PATH, SIZE, NS, PRINT], …]}
+ *                                              contents of what the task read and made
  *     {"stage_is": S, "command": PRINT, …}     of what a stage's PRINT is made, part by
  *                                              part; when it begins
  *     {"drop": ID}                             that task's record counts no more
@@ -11,8 +13,11 @@
  *     {"stage_attempt": N}                     an attempt of a stage, above 0, began
  *
  * ID says which task it is (stage and item), PRINT what it ran (command, environment,
- * profile); "inputs": PRINT beside it what files it read, and their sizes and times. Later lines win. The file is only ever appended to; a line that was torn by
- * a crash is passed over.
+ * profile); "inputs": PRINT beside it what files it read, and their sizes and times. Later
+ * lines win: when the contents of a stage's outputs are known, its line is there again with
+ * them. The file is only ever appended to; a line that was torn by a crash is passed over.
+ *
+ * Threads: what appends may be called by several.
  *
  *     trp_done_log_open(run_dir, true, &log, &err);
  *     r = trp_done_log_find(log, id);              // what was read, when resuming
@@ -29,11 +34,6 @@
 #include "core/base/error.h"
 #include "driver/output_files.h"
 
-/* A 128-bit hash. */
-struct trp_print {
-    uint64_t high, low;
-};
-
 /* What the print of a stage's tasks is made of. */
 enum trp_print_part {
     TRP_PART_COMMAND,
@@ -49,10 +49,12 @@ struct trp_print_parts {
 /* A task that succeeded. */
 struct trp_done_record {
     struct trp_print id, print;
-    struct trp_print inputs; /* 0: not known */
+    struct trp_print inputs;      /* 0: not known */
+    struct trp_print inputs_sums; /* of their contents; 0: not known */
     struct trp_outputs outputs;
     uint64_t line;
     uint32_t stage; /* index in the log's table of stages */
+    uint32_t task;
     bool dropped, taken;
 };
 
@@ -86,6 +88,9 @@ void trp_done_log_forget(trp_done_log *l);
 void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        struct trp_print id, struct trp_print print,
                        struct trp_print inputs, const struct trp_outputs *outputs);
+/* What the files of that task contain, which was recorded before. */
+void trp_done_log_sums(trp_done_log *l, uint32_t task, struct trp_print id,
+                       struct trp_print inputs_sums, const struct trp_outputs *outputs);
 void trp_done_log_is(trp_done_log *l, const char *stage,
                      const struct trp_print_parts *parts);
 void trp_done_log_stage(trp_done_log *l, const char *stage,

@@ -401,6 +401,13 @@ static void end_attempts(trp_driver *d)
     }
 }
 
+void trp_driver_pass(trp_driver *d, int64_t ns)
+{
+    trp_driver_enter(d);
+    trp_driver_turn(d, trp_clock_ns() + ns);
+    trp_driver_leave(d);
+}
+
 void trp_driver_end_attempts(trp_driver *d)
 {
     trp_driver_enter(d);

@@ -169,6 +169,9 @@ const char *trp_driver_shared(const trp_driver *d);
  * their hosts, and give them to each other (driver/copy_tree.h). */
 void trp_driver_shares_files(trp_driver *d);
 
+/* Goes on for a while, at most `ns`. */
+void trp_driver_pass(trp_driver *d, int64_t ns);
+
 /* Ends what still runs of all jobs and waits until it has ended: for 2 s, or 7 s where
  * it is asked politely. */
 void trp_driver_end_attempts(trp_driver *d);

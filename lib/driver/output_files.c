@@ -1,28 +1,45 @@
 /*
- * Outputs: recorded and compared.
+ * Files: recorded and compared.
  *
  * A folder that matches is recorded as being there and no more: its time changes with
  * each file that others put into it.
+ *
+ * Contents are hashed by XXH3, 128 bits: faster than any disk, and no proof against
+ * somebody who wants two files to look the same. Memory maps were rejected: a file that is
+ * cut short meanwhile would end the driver.
  */
 #include "driver/output_files.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include "core/base/array.h"
 #include "os/glob.h"
 #include "os/strings.h"
 
+enum { BLOCK = 1 << 20 };
+
+struct trp_print trp_print_of(const void *data, size_t n)
+{
+    XXH128_hash_t h = XXH3_128bits(data, n);
+    return (struct trp_print){h.high64, h.low64};
+}
+
 /* ---- what is there ---- */
 
-/* What lstat says; -1: not there. */
-static int measure(const char *base, const char *path, struct trp_output *ret)
+/* Size and time; -1: not there. */
+static int measure(const char *base, const char *path, bool follow,
+                   struct trp_output *ret)
 {
     struct stat st;
     char *full = trp_path_join(base, path);
-    int r = full ? lstat(full, &st) : -1;
+    int r = !full ? -1 : follow ? stat(full, &st) : lstat(full, &st);
     free(full);
     if (r < 0)
         return -1;
@@ -43,17 +60,27 @@ int trp_outputs_append(struct trp_outputs *o, const struct trp_output *take_one)
     return 0;
 }
 
-int trp_outputs_match(struct trp_outputs *o, const char *base, const char *pattern,
-                      trp_error *err)
+int trp_outputs_add(struct trp_outputs *o, const char *base, const char *path,
+                    bool follow)
 {
-    struct trp_output one;
+    struct trp_output one = {0};
+    if (measure(base, path, follow, &one) < 0)
+        return 0;
+    one.path = strdup(path);
+    return one.path ? trp_outputs_append(o, &one) : TRP_ENOMEM;
+}
+
+int trp_outputs_match(struct trp_outputs *o, const char *base, const char *pattern,
+                      bool follow, trp_error *err)
+{
+    struct trp_output one = {0};
     char **files;
     size_t n;
     int r = trp_glob(base, pattern, &files, &n, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < n && r == 0; i++) {
-        if (measure(base, files[i], &one) < 0)
+        if (measure(base, files[i], follow, &one) < 0)
             continue;
         one.path = files[i];
         files[i] = NULL; /* the list owns it now */
@@ -71,12 +98,76 @@ void trp_outputs_free(struct trp_outputs *o)
     *o = (struct trp_outputs){0};
 }
 
-const char *trp_outputs_changed(const struct trp_outputs *o, const char *base)
+/* ---- contents ---- */
+
+static bool hash_file(int fd, const atomic_bool *stop, struct trp_print *ret)
+{
+    XXH3_state_t *state = XXH3_createState();
+    unsigned char *block = malloc(BLOCK);
+    ssize_t n = -1;
+    if (state && block && XXH3_128bits_reset(state) == XXH_OK)
+        do {
+            n = read(fd, block, BLOCK);
+            if (n > 0)
+                XXH3_128bits_update(state, block, (size_t)n);
+            if (stop && atomic_load(stop))
+                n = -1;
+        } while (n > 0 || (n < 0 && errno == EINTR && !(stop && atomic_load(stop))));
+    if (n == 0) {
+        XXH128_hash_t h = XXH3_128bits_digest(state);
+        *ret = (struct trp_print){h.high64, h.low64};
+    }
+    XXH3_freeState(state);
+    free(block);
+    return n == 0;
+}
+
+static bool is_as(const struct trp_output *o, const char *base, bool follow)
 {
     struct trp_output now;
+    return measure(base, o->path, follow, &now) == 0 && now.size == o->size &&
+           now.mtime_ns == o->mtime_ns;
+}
+
+bool trp_output_sum(struct trp_output *o, const char *base, bool follow,
+                    bool as_recorded, const atomic_bool *stop)
+{
+    struct stat st;
+    struct trp_print sum = {0, 0};
+    o->sum = sum;
+    if (as_recorded && !is_as(o, base, follow))
+        return false;
+    char *full = trp_path_join(base, o->path);
+    int fd = full ? open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    free(full);
+    if (fd < 0)
+        return false;
+    bool good =
+        fstat(fd, &st) == 0 && (!S_ISREG(st.st_mode) || hash_file(fd, stop, &sum));
+    close(fd);
+    /* Written meanwhile: it is not known which bytes were there at that time. */
+    if (!good || (as_recorded && !is_as(o, base, follow)))
+        return false;
+    o->sum = sum;
+    return true;
+}
+
+static bool has_changed(const struct trp_output *was, const char *base, bool contents)
+{
+    struct trp_output now = {.path = was->path};
+    if (measure(base, was->path, false, &now) < 0 || now.size != was->size)
+        return true;
+    if (!contents || !(was->sum.high || was->sum.low))
+        return now.mtime_ns != was->mtime_ns;
+    return !trp_output_sum(&now, base, false, false, NULL) ||
+           now.sum.high != was->sum.high || now.sum.low != was->sum.low;
+}
+
+const char *trp_outputs_changed(const struct trp_outputs *o, const char *base,
+                                bool contents)
+{
     for (size_t i = 0; i < o->n; i++)
-        if (measure(base, o->v[i].path, &now) < 0 || now.size != o->v[i].size ||
-            now.mtime_ns != o->v[i].mtime_ns)
+        if (has_changed(&o->v[i], base, contents))
             return o->v[i].path;
     return NULL;
 }

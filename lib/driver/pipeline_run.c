@@ -10,6 +10,9 @@
  * `troupe` the exit status: after that, `troupe` may be gone and its terminal with it.
  *
  * Teardown: driver (its work ends), job, choices, log of what is done, settings.
+ *
+ * What files contain is read while the run goes on; when that is over before, the driver
+ * goes on until it is known, unless the run was stopped.
  */
 #include "driver/pipeline_run.h"
 
@@ -27,7 +30,12 @@
 #include "driver/pipeline_settings.h"
 #include "driver/resume.h"
 #include "driver/run_spec.h"
+#include "os/clock.h"
 #include "os/strings.h"
+
+/* Of waiting for contents of files. */
+#define PASS_NS INT64_C(20000000)
+#define TELL_NS INT64_C(3000000000)
 
 struct pipeline_run {
     struct trp_run_spec *spec;
@@ -87,6 +95,7 @@ static int choose(struct pipeline_run *run, trp_error *err)
         .force = spec->force,
         .nforce = spec->nforce,
         .log = spec->earlier_runs ? run->log : NULL,
+        .contents = trp_resume_checks_contents(run->s.options),
     };
     r = trp_resume_choose(&request, &run->choice, err);
     trp_done_log_forget(run->log);
@@ -129,6 +138,7 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .keep_going = trp_options_bool(run->s.options, "run.keep_going"),
         .outputs_wait_ns = trp_options_time_ns(run->s.options, "outputs.wait"),
         .earlier_runs = spec->earlier_runs,
+        .contents = trp_resume_checks_contents(run->s.options),
         .since_ns = first_start(spec->run_dir),
         .say = say_line,
         .say_context = run->spec,
@@ -205,6 +215,20 @@ static int run_job(struct pipeline_run *run, trp_driver *driver, trp_error *err)
     return trp_driver_wait(driver, id, err);
 }
 
+/* Waits until it is known what files contain. */
+static void wait_for_sums(const struct pipeline_run *run, trp_driver *driver)
+{
+    int64_t told = trp_clock_ns() + TELL_NS;
+    while (trp_command_job_reads(run->job) && !trp_driver_stopped(driver)) {
+        trp_driver_pass(driver, PASS_NS);
+        if (trp_clock_ns() < told)
+            continue;
+        say(run->spec, "all tasks have ended; the contents of their files are still "
+                       "being read (resume.check)");
+        told = INT64_MAX;
+    }
+}
+
 /* What was given up or failed; when no stage failed, what else ended the run. */
 static void tell_end(const struct pipeline_run *run, bool failed, const trp_error *err)
 {
@@ -229,7 +253,9 @@ static int drive(struct pipeline_run *run)
     r = run_job(run, driver, &err);
     trp_driver_end_attempts(driver); /* one may have succeeded before it was killed */
     trp_command_job_ended(run->job);
+    wait_for_sums(run, driver);
     tell_end(run, r < 0, &err);
+    trp_command_job_stop_reading(run->job);
     int written = trp_done_log_close(run->log, &log_err);
     run->log = NULL;
     if (written < 0) { /* what the next --resume needs is not all there */

@@ -11,9 +11,9 @@
  * A stage's foreach can be evaluated here when no stage above it is touched: nothing
  * that it reads is going to be made. What was evaluated is kept for the stage's start.
  *
- * Cost: one hash and one look-up a task, one lstat an output. Rejected: hashing the
- * outputs' contents (tens of GB), and a chain of hashes through the stages, where
- * touching a stage would change nothing if it made the same files again: the contract
+ * Cost: one hash and one look-up a task, one lstat an output; where contents are compared,
+ * reading each file whose size is the same. Rejected: a chain of hashes through the stages,
+ * where touching a stage would change nothing if it made the same files again: the contract
  * asks for the simple rule.
  */
 #include "driver/resume.h"
@@ -22,12 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <xxhash.h>
 
 #include "core/base/bytes.h"
-#include "os/glob.h"
-#include "os/strings.h"
+#include "driver/file_sums.h"
 
 struct chooser {
     const struct trp_resume_request *q;
@@ -41,13 +38,12 @@ struct chooser {
     trp_error *err;
 };
 
-/* ---- fingerprints ---- */
-
-static struct trp_print print_of(const void *data, size_t n)
+bool trp_resume_checks_contents(const trp_options *o)
 {
-    XXH128_hash_t h = XXH3_128bits(data, n);
-    return (struct trp_print){h.high64, h.low64};
+    return strcmp(trp_options_text(o, "resume.check"), "contents") == 0;
 }
+
+/* ---- fingerprints ---- */
 
 /* Whether `text` names the variable, and not one whose name only begins so. */
 static bool names(const char *text, const char *variable)
@@ -115,7 +111,7 @@ static void put_profile(struct printer *p, const struct trp_resource_profile *r)
 /* The print of what was put; begins anew. */
 static struct trp_print take_part(struct printer *p)
 {
-    struct trp_print print = print_of(p->b.data, p->b.size);
+    struct trp_print print = trp_print_of(p->b.data, p->b.size);
     trp_buf_clear(&p->b);
     return print;
 }
@@ -159,7 +155,7 @@ static int print_stage(struct chooser *c, uint32_t i)
     for (uint32_t k = 0; k < s->noutputs; k++) /* what they are is no part of it */
         p.by_index = p.by_index || names_task(s->outputs[k]);
     bool failed = p.b.failed;
-    c->choice[i].print = print_of(p.b.data, p.b.size);
+    c->choice[i].print = trp_print_of(p.b.data, p.b.size);
     c->choice[i].by_index = p.by_index;
     c->choice[i].by_count = p.by_count;
     trp_buf_free(&p.b);
@@ -168,55 +164,43 @@ static int print_stage(struct chooser *c, uint32_t i)
                   : 0;
 }
 
-/* Adds path, size and time of what a link or a path leads to; what is not there is left
- * out. */
-static void put_file(struct trp_buf *b, const char *cwd, const char *path)
+bool trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
+                     const struct trp_task_values *v, struct trp_outputs *ret)
 {
-    struct stat st;
-    char *full = trp_path_join(cwd, path);
-    if (full && stat(full, &st) == 0) {
-        bool folder = S_ISDIR(st.st_mode);
-        trp_put_text(b, path);
-        trp_put_s64(b, folder ? -1 : st.st_size);
-        trp_put_s64(b, folder ? 0 : st.st_mtim.tv_sec);
-        trp_put_s64(b, folder ? 0 : st.st_mtim.tv_nsec);
-    }
-    free(full);
-}
-
-struct trp_print trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
-                                 const struct trp_task_values *v)
-{
-    struct trp_buf b = {0};
-    if (!s->ninputs && (s->foreach != TRP_FOREACH_FILES || !v->item))
-        return (struct trp_print){0, 0};
-    trp_put_u8(&b, 1);
-    if (!s->ninputs)
-        put_file(&b, cwd, v->item);
+    bool item = !s->ninputs && s->foreach == TRP_FOREACH_FILES && v->item;
+    if (item)
+        trp_outputs_add(ret, cwd, v->item, true);
     for (uint32_t i = 0; i < s->ninputs; i++) {
-        char **files, *pattern;
-        size_t n;
         bool none;
-        pattern = trp_output_expand(s->inputs[i], v, &none);
-        if (pattern && trp_glob(cwd, pattern, &files, &n, NULL) == 0) {
-            for (size_t k = 0; k < n; k++)
-                put_file(&b, cwd, files[k]);
-            trp_glob_free(files, n);
-        }
+        char *pattern = trp_output_expand(s->inputs[i], v, &none);
+        if (pattern)
+            trp_outputs_match(ret, cwd, pattern, true, NULL);
         free(pattern);
     }
-    struct trp_print print = print_of(b.data, b.size);
+    return item || s->ninputs;
+}
+
+struct trp_print trp_inputs_print(const struct trp_outputs *files)
+{
+    struct trp_buf b = {0};
+    trp_put_u8(&b, 1);
+    for (uint32_t i = 0; i < files->n; i++) {
+        trp_put_text(&b, files->v[i].path);
+        trp_put_s64(&b, files->v[i].size);
+        trp_put_s64(&b, files->v[i].mtime_ns);
+    }
+    struct trp_print print = trp_print_of(b.data, b.size);
     trp_buf_free(&b);
     return print;
 }
 
 struct trp_print trp_task_id(const char *stage, const struct trp_task_values *v)
 {
-    struct trp_print name = print_of(stage, strlen(stage));
+    struct trp_print name = trp_print_of(stage, strlen(stage));
     struct trp_print which =
-        v->item ? print_of(v->item, v->item_size) : (struct trp_print){0, v->task};
+        v->item ? trp_print_of(v->item, v->item_size) : (struct trp_print){0, v->task};
     uint64_t all[5] = {name.high, name.low, v->item != NULL, which.high, which.low};
-    return print_of(all, sizeof all);
+    return trp_print_of(all, sizeof all);
 }
 
 struct trp_print trp_task_print(const struct trp_stage_choice *c, uint32_t task,
@@ -225,7 +209,7 @@ struct trp_print trp_task_print(const struct trp_stage_choice *c, uint32_t task,
     uint64_t all[4] = {c->print.high, c->print.low,
                        c->by_index ? (uint64_t)task + 1 : 0,
                        c->by_count ? (uint64_t)ntasks + 1 : 0};
-    return print_of(all, sizeof all);
+    return trp_print_of(all, sizeof all);
 }
 
 /* ---- --from, --until, --force ---- */
@@ -390,6 +374,44 @@ static const char *missing_output(const struct chooser *c,
     return NULL;
 }
 
+/* Whether the files that the task read are as they were. */
+static bool inputs_changed(const struct chooser *c, const struct trp_pipeline_stage *s,
+                           const struct trp_done_record *r,
+                           const struct trp_task_values *v)
+{
+    struct trp_outputs files = {0};
+    struct trp_print was = r->inputs, is;
+    bool contents = c->q->contents && (r->inputs_sums.high || r->inputs_sums.low);
+    if (!was.high && !was.low)
+        return false;
+    trp_task_inputs(s, c->q->cwd, v, &files);
+    for (uint32_t i = 0; contents && i < files.n; i++)
+        trp_output_sum(&files.v[i], c->q->cwd, true, false, NULL);
+    is = contents ? trp_file_sums_of(&files) : trp_inputs_print(&files);
+    was = contents ? r->inputs_sums : was;
+    trp_outputs_free(&files);
+    return is.high != was.high || is.low != was.low;
+}
+
+/* Whether nothing that the task has made or read stands against its being done. */
+static bool files_stand(struct chooser *c, uint32_t i, uint32_t t,
+                        const struct trp_done_record *r,
+                        const struct trp_task_values *v)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    const char *changed = trp_outputs_changed(&r->outputs, c->q->cwd, c->q->contents);
+    const char *missing = changed ? NULL : missing_output(c, s, v);
+    if (changed)
+        because(c, i, "output %.200s changed", changed);
+    else if (missing)
+        because(c, i, "output %.200s is not there", missing);
+    else if (inputs_changed(c, s, r, v))
+        because(c, i, "inputs of task %u changed", t);
+    else
+        return true;
+    return false;
+}
+
 static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
@@ -402,22 +424,11 @@ static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
     const struct trp_done_record *r = trp_done_log_find(c->q->log, id);
     if (!r)
         return false;
-    struct trp_print inputs = {0, 0};
-    const char *changed = trp_outputs_changed(&r->outputs, c->q->cwd);
-    const char *missing = changed ? NULL : missing_output(c, s, &v);
-    if (r->inputs.high || r->inputs.low)
-        inputs = trp_task_inputs(s, c->q->cwd, &v);
     if (r->print.high != print.high || r->print.low != print.low)
         because_of_parts(c, i);
     else if (!each_done(c, s, t))
         because(c, i, "the tasks before them run again");
-    else if (changed)
-        because(c, i, "output %.200s changed", changed);
-    else if (missing)
-        because(c, i, "output %.200s is not there", missing);
-    else if (inputs.high != r->inputs.high || inputs.low != r->inputs.low)
-        because(c, i, "inputs of task %u changed", t);
-    else
+    else if (files_stand(c, i, t, r, &v))
         return true;
     choice->nagain++;
     trp_done_log_drop_task(c->q->log, id);
@@ -431,7 +442,9 @@ static int find_done(struct chooser *c, uint32_t i)
     struct trp_stage_choice *choice = &c->choice[i];
     const struct trp_outputs *left = trp_done_log_stage_outputs(c->q->log, s->name);
     const char *above = above_touched(c, i);
-    const char *changed = left ? trp_outputs_changed(left, c->q->cwd) : NULL;
+    const char *changed = left && !above && !c->forced[i] && !s->always
+                              ? trp_outputs_changed(left, c->q->cwd, c->q->contents)
+                              : NULL;
     bool had = trp_done_log_has_stage(c->q->log, s->name);
     if (had && c->forced[i])
         because(c, i, "--force");

@@ -3,8 +3,8 @@
  *
  * With --resume a task is done when stage, item, command, environment and profile are
  * the same as when it succeeded, no stage above it runs again, and every file that
- * matched `outputs` then is still there with the same size and time, and so are those
- * of `inputs`. A stage that is to run `always` does, with all its tasks. A stage all of
+ * matched `outputs` then is still there with the same size and time, or contents, and so
+ * are those of `inputs`. A stage that is to run `always` does, with all its tasks. A stage all of
  * whose tasks are done does not run at all. With `each`, a task asks only whether its
  * own counterpart above runs again.
  *
@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "conf/options.h"
 #include "conf/pipeline.h"
 #include "core/profile/manager.h"
 #include "driver/done_log.h"
@@ -36,6 +37,7 @@ struct trp_resume_request {
     char *const *force;
     uint32_t nforce;
     trp_done_log *log; /* read; NULL: nothing is known, all runs */
+    bool contents;     /* resume.check */
 };
 
 /* What is to happen with a stage. */
@@ -51,6 +53,8 @@ struct trp_stage_choice {
         [320]; /* what was done is to be done again, because of this; "": nothing is */
 };
 
+/* What resume.check says. */
+bool trp_resume_checks_contents(const trp_options *o);
 /* Chooses; *ret has an entry per stage of the pipeline. Writes to the log which records
  * count no more, before anything runs. TRP_EINVAL for a stage that does not exist and
  * when nothing is left between --from and --until. */
@@ -62,9 +66,12 @@ bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice 
                            uint32_t stage, char *buf, size_t size);
 void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n);
 
-/* What files a task reads, and what they are now; 0: it names none. */
-struct trp_print trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
-                                 const struct trp_task_values *v);
+/* Appends the files that a task reads, as they are now; false: it names none. What cannot
+ * be looked at is left out. */
+bool trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
+                     const struct trp_task_values *v, struct trp_outputs *ret);
+/* Of their names, sizes and times; never 0. */
+struct trp_print trp_inputs_print(const struct trp_outputs *files);
 
 /* Which task it is, and what it runs. */
 struct trp_print trp_task_id(const char *stage, const struct trp_task_values *v);

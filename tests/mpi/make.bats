@@ -184,3 +184,40 @@ Y
     run -1 troupe run --local=2 --resume r --set outputs.wait=50ms
     [[ "$output" == *"failed once, with output g/0 was not made"* ]]
 }
+
+@test "resume.check=contents: other bytes under the same time count, another time does not" {
+    cat >p.yaml <<'Y'
+troupe: 1
+name: mk
+options: {resume.check: contents}
+stages:
+  - {name: a, foreach: {files: "in/*.txt"}, outputs: ["out/${stem}"], run: 'mkdir -p out; cp "$TROUPE_ITEM" out/$TROUPE_ITEM_STEM; echo a$TROUPE_TASK >>ran'}
+  - {name: b, after: [a], outputs: ["all/*"], run: 'mkdir -p all; cat out/* >all/text; echo b >>ran'}
+Y
+    mkdir in
+    echo 0 >in/0.txt
+    echo 1 >in/1.txt
+    run -0 troupe run --local=2 --run-name r p.yaml
+    [ "$(grep -c '"sums":' troupe-runs/r/state/done.jsonl)" = 2 ]
+    [ "$(again)" = "" ]
+    # As rsync and tar leave a file: other bytes, the time of before.
+    touch -r out/1 stamp
+    echo X >out/1
+    touch -r stamp out/1
+    [ "$(planned --set resume.check=time | tr "\n" ";")" = "a: does not run;b: does not run;" ]
+    [ "$(planned | tr '\n' ';')" = "a: 1 task is done, 1 of 2 runs: output out/1 changed;b: 1 of 1 runs: stage a runs again;" ]
+    [ "$(again)" = "a1 b " ]
+    grep -qx 'troupe: stage a: 1 task that was done is to run again: output out/1 changed' err.txt
+    touch -r in/0.txt stamp
+    echo Y >in/0.txt
+    touch -r stamp in/0.txt
+    [ "$(again)" = "a0 b " ]
+    grep -q 'stage a: 1 task that was done is to run again: inputs of task 0 changed' err.txt
+    [ "$(cat all/text)" = "Y
+1" ]
+    touch in/*.txt out/* all/text # nothing else
+    [ "$(planned | tr '\n' ';')" = "a: does not run;b: does not run;" ]
+    [ "$(again)" = "" ]
+    run -2 troupe run --local=2 --set resume.check=size p.yaml
+    [[ "$output" == *"resume.check"*"contents|time"* ]]
+}

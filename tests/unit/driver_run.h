@@ -22,6 +22,7 @@ struct run {
     char **environ;
     uint32_t nenviron;
     const trp_site *site;
+    bool contents; /* resume.check */
 };
 
 /* Everything up to the job; a failure's text is in *err. */
@@ -52,6 +53,7 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
         .force = force,
         .nforce = r->force ? 1 : 0,
         .log = resume ? r->log : NULL,
+        .contents = r->contents,
     };
     int code = trp_resume_choose(&q, &r->choice, err);
     g_free(force[0]);
@@ -71,12 +73,15 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
         .run_dir = r->run_dir,
         .log = r->log,
         .earlier_runs = resume ? 2 : 0,
+        .contents = r->contents,
     };
     return trp_command_job_new(&c, &r->job, err);
 }
 
 static inline void run_close(struct run *r)
 {
+    while (r->job && trp_command_job_reads(r->job))
+        g_usleep(1000);
     trp_command_job_free(r->job);
     if (r->choice)
         trp_stage_choices_free(r->choice, r->p->nstages);

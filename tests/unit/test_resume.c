@@ -176,6 +176,98 @@ static void outputs(void)
     files_free(r.dir);
 }
 
+/* Writes other bytes, and gives the file the times that it had. */
+static void rewrite(const char *dir, const char *path, const char *text)
+{
+    struct stat st;
+    char *full = g_build_filename(dir, path, NULL);
+    g_assert_cmpint(stat(full, &st), ==, 0);
+    files_put(dir, path, text);
+    struct timespec times[2] = {st.st_atim, st.st_mtim};
+    g_assert_cmpint(utimensat(AT_FDCWD, full, times, 0), ==, 0);
+    g_free(full);
+}
+
+static void touch(const char *dir, const char *path)
+{
+    struct utimbuf old = {1000000, 1000000};
+    char *full = g_build_filename(dir, path, NULL);
+    g_assert_cmpint(utime(full, &old), ==, 0);
+    g_free(full);
+}
+
+static void contents(void)
+{
+    static const char yaml[] =
+        "troupe: 1\nstages:\n"
+        "  - {name: a, foreach: {files: \"in/*\"}, run: cmd, outputs: "
+        "[\"${name}.o\"]}\n"
+        "  - {name: s, run: cmd, inputs: [ref], outputs: [\"s/*\"]}\n";
+    struct run r = {.dir = files_new(), .contents = true};
+    static const char *const files[] = {"in/x", "in/y", "x.o", "y.o",
+                                        "ref",  "s/1",  "s/2"};
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
+        files_put(r.dir, files[i], files[i]);
+    expect(&r, yaml, false, NULL, 0, "a:0,1, s:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
+        touch(r.dir, files[i]);
+    expect(&r, yaml, true, NULL, 0, "");
+    r.contents = false;
+    expect(&r, yaml, true, NULL, 0, "a:0,1, s:0,"); /* which keeps no contents */
+    rewrite(r.dir, "y.o", "Y.O");
+    r.contents = true;
+    expect(&r, yaml, true, NULL, 0, "");
+    touch(r.dir, "in/x"); /* as they were: nothing is known but their time */
+    touch(r.dir, "s/2");
+    expect(&r, yaml, true, NULL, 0, "");
+    r.force = "a";
+    expect(&r, yaml, true, NULL, 0, "a:0,1,");
+    r.force = "s";
+    expect(&r, yaml, true, NULL, 0, "s:0,");
+    r.force = NULL;
+    rewrite(r.dir, "y.o", "y.o");
+    expect(&r, yaml, true, NULL, 0, "a:1,");
+    expect(&r, yaml, true, NULL, 0, "");
+    rewrite(r.dir, "in/x", "IN/X");
+    expect(&r, yaml, true, NULL, 0, "a:0,");
+    rewrite(r.dir, "ref", "REF");
+    expect(&r, yaml, true, NULL, 0, "s:0,");
+    rewrite(r.dir, "s/1", "S/1");
+    r.contents = false;
+    expect(&r, yaml, true, NULL, 0, "");
+    r.contents = true;
+    expect(&r, yaml, true, NULL, 0, "s:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    files_free(r.dir);
+}
+
+/* What is written again before its contents are known has none: its time counts. */
+static void contents_not_known(void)
+{
+    struct trp_output o = {.path = (char[]){"f"}};
+    struct trp_outputs all = {.v = &o, .n = 1};
+    struct trp_outputs found = {0};
+    char *dir = files_new();
+    files_put(dir, "f", "1");
+    g_assert_cmpint(trp_outputs_add(&found, dir, "f", false), ==, 0);
+    o.size = found.v[0].size;
+    o.mtime_ns = found.v[0].mtime_ns;
+    g_assert_true(trp_output_sum(&o, dir, false, true, NULL));
+    g_assert_true(o.sum.high || o.sum.low);
+    g_assert_null(trp_outputs_changed(&all, dir, true));
+    touch(dir, "f");
+    g_assert_null(trp_outputs_changed(&all, dir, true));
+    g_assert_cmpstr(trp_outputs_changed(&all, dir, false), ==, "f");
+    g_assert_false(trp_output_sum(&o, dir, false, true, NULL));
+    g_assert_false(o.sum.high || o.sum.low);
+    g_assert_cmpstr(trp_outputs_changed(&all, dir, true), ==, "f");
+    atomic_bool stop = true;
+    g_assert_false(trp_output_sum(&o, dir, false, false, &stop));
+    trp_outputs_free(&found);
+    files_free(dir);
+}
+
 /* A stage above was run again by a run that ended before the stages below. */
 static void stopped_in_between(void)
 {
@@ -389,6 +481,10 @@ int main(int argc, char **argv)
     g_test_add_func("/resume/what changed runs again with all below it", changes);
     g_test_add_func("/resume/a command that is changed back runs again", changed_back);
     g_test_add_func("/resume/outputs have to be there as they were", outputs);
+    g_test_add_func("/resume/contents count when they are asked for and known",
+                    contents);
+    g_test_add_func("/resume/contents that are written again meanwhile are not known",
+                    contents_not_known);
     g_test_add_func("/resume/a stage above that ran again is remembered",
                     stopped_in_between);
     g_test_add_func("/resume/from and until choose stages", from_until);
