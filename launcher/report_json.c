@@ -23,6 +23,18 @@ static json_t *seconds(const struct trp_statistics *s, const struct trp_seconds 
     return o;
 }
 
+/* Bytes, and numbers of partitions. */
+static json_t *data(const struct trp_data_bytes *d)
+{
+    return json_pack("{s:{s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I, s:I}}",
+                     "shuffled", "written", (json_int_t)d->written, "read",
+                     (json_int_t)d->read, "local", (json_int_t)(d->read - d->remote),
+                     "remote", (json_int_t)d->remote, "spilled", (json_int_t)d->spilled,
+                     "kept", "memory", (json_int_t)d->kept_memory, "disk",
+                     (json_int_t)d->kept_disk, "read", (json_int_t)d->cached, "hits",
+                     (json_int_t)d->hits, "misses", (json_int_t)d->misses);
+}
+
 static json_t *stage(const struct trp_statistics *s,
                      const struct trp_stage_statistics *st)
 {
@@ -31,7 +43,8 @@ static json_t *stage(const struct trp_statistics *s,
         submitted ? (st->ended > 0 ? st->ended : s->last) - st->submitted : 0;
     const struct trp_durations *d = &st->durations;
     return json_pack(
-        "{s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, s:f}",
+        "{s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, s:f, "
+        "s:o}",
         "name", text_or_null(st->name), "profile",
         text_or_null(profile_of(s, st->profile)), "outcome",
         st->outcome == TRP_OUTCOME_RUNNING && !submitted
@@ -45,7 +58,7 @@ static json_t *stage(const struct trp_statistics *s,
                  : json_null(),
         "max", d->count ? json_real((double)d->greatest * 1e-9) : json_null(), "held",
         seconds(s, st->held), "used", seconds(s, st->used), "cpu", st->cpu,
-        "node_seconds", trp_statistics_node_seconds(s, st));
+        "node_seconds", trp_statistics_node_seconds(s, st), "data", data(&st->data));
 }
 
 static json_t *stages(const struct trp_statistics *s)
@@ -62,13 +75,13 @@ static json_t *total(const struct trp_statistics *s)
     struct trp_summary_rows rows;
     trp_summary_rows_make(s, false, &rows);
     const struct trp_summary_row *t = &rows.total;
-    json_t *o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f}", "tasks",
-                          (json_int_t)t->tasks, "attempts", (json_int_t)t->attempts,
-                          "failed", (json_int_t)t->failures, "given_up",
-                          (json_int_t)t->given_up, "skipped", (json_int_t)t->skipped,
-                          "wall", (double)(s->last - s->first) * 1e-9, "held",
-                          seconds(s, &t->held), "used", seconds(s, &t->used), "cpu",
-                          t->cpu, "node_seconds", t->nodes);
+    json_t *o = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f, s:o}", "tasks",
+        (json_int_t)t->tasks, "attempts", (json_int_t)t->attempts, "failed",
+        (json_int_t)t->failures, "given_up", (json_int_t)t->given_up, "skipped",
+        (json_int_t)t->skipped, "wall", (double)(s->last - s->first) * 1e-9, "held",
+        seconds(s, &t->held), "used", seconds(s, &t->used), "cpu", t->cpu,
+        "node_seconds", t->nodes, "data", data(&t->data));
     trp_summary_rows_free(&rows);
     return o;
 }

@@ -337,6 +337,19 @@ int trp_statistics_used(struct trp_statistics *s, struct trp_stage_statistics *s
     return 0;
 }
 
+void trp_data_bytes_add(struct trp_data_bytes *to, const struct trp_data_bytes *more)
+{
+    to->read += more->read;
+    to->remote += more->remote;
+    to->written += more->written;
+    to->spilled += more->spilled;
+    to->hits += more->hits;
+    to->misses += more->misses;
+    to->cached += more->cached;
+    to->kept_memory += more->kept_memory;
+    to->kept_disk += more->kept_disk;
+}
+
 static void add_data(struct trp_data_bytes *b, const struct trp_end *end)
 {
     if (!end->has_data)

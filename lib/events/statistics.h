@@ -140,6 +140,8 @@ struct trp_statistics {
     int64_t first, last; /* wall clock of the first and the last thing told */
 };
 
+void trp_data_bytes_add(struct trp_data_bytes *to, const struct trp_data_bytes *more);
+
 void trp_statistics_free(struct trp_statistics *s); /* what it points to */
 
 /* Notes what time it is. */

@@ -322,31 +322,19 @@ static void print_kept(FILE *out, const struct trp_data_bytes *all)
 }
 
 /* Records that went from stage to stage; nothing where none did. */
-static void print_data(FILE *out, const struct trp_statistics *s)
+static void print_data(FILE *out, const struct trp_data_bytes *all)
 {
-    struct trp_data_bytes all = {0};
     char written[CELL], read[CELL], remote[CELL], spilled[CELL];
-    for (uint32_t i = 0; i < s->nstages; i++) {
-        const struct trp_stage_statistics *stage = s->stages[i];
-        all.read += stage ? stage->data.read : 0;
-        all.remote += stage ? stage->data.remote : 0;
-        all.written += stage ? stage->data.written : 0;
-        all.spilled += stage ? stage->data.spilled : 0;
-        all.hits += stage ? stage->data.hits : 0;
-        all.misses += stage ? stage->data.misses : 0;
-        all.kept_memory += stage ? stage->data.kept_memory : 0;
-        all.kept_disk += stage ? stage->data.kept_disk : 0;
-    }
-    print_kept(out, &all);
-    if (!all.read && !all.written)
+    print_kept(out, all);
+    if (!all->read && !all->written)
         return;
-    bytes_text(all.written, written);
-    bytes_text(all.read, read);
-    bytes_text(all.remote, remote);
+    bytes_text(all->written, written);
+    bytes_text(all->read, read);
+    bytes_text(all->remote, remote);
     fprintf(out, "shuffled: %s written, %s read (%s from other hosts)", written, read,
             remote);
-    bytes_text(all.spilled, spilled);
-    if (all.spilled)
+    bytes_text(all->spilled, spilled);
+    if (all->spilled)
         fprintf(out, ", %s spilled", spilled);
     fputc('\n', out);
 }
@@ -396,7 +384,7 @@ void trp_summary_print(struct trp_statistics *s, bool live, bool all, FILE *out)
         print_share(out, s->device[d], total->held.devices[d], total->used.devices[d]);
         fputc('\n', out);
     }
-    print_data(out, s);
+    print_data(out, &total->data);
     print_accumulated(out, s);
     print_slurm(out, s, total->nodes);
     trp_summary_rows_free(&t.rows);

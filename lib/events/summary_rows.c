@@ -68,6 +68,7 @@ static void add_row(struct trp_summary_row *to, const struct trp_summary_row *mo
         to->wall_ns = INT64_MAX;
     to->cpu += more->cpu;
     to->nodes += more->nodes;
+    trp_data_bytes_add(&to->data, &more->data);
     add_seconds(&to->held, &more->held);
     add_seconds(&to->used, &more->used);
 }
@@ -95,7 +96,8 @@ static struct trp_summary_row row_of(const struct trp_statistics *s,
                                 .skipped = stage->skipped,
                                 .durations = stage->durations,
                                 .nodes = trp_statistics_node_seconds(s, stage),
-                                .cpu = stage->cpu};
+                                .cpu = stage->cpu,
+                                .data = stage->data};
     if (stage->submitted > 0)
         r.wall_ns = (stage->ended > 0 ? stage->ended : s->last) - stage->submitted;
     if (stage->held)

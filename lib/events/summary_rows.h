@@ -32,6 +32,7 @@ struct trp_summary_row {
     struct trp_seconds held, used;
     double nodes; /* node-seconds */
     double cpu;
+    struct trp_data_bytes data;
 };
 
 struct trp_summary_rows {

@@ -91,4 +91,35 @@ over_mpi() {
 joins() { command -v ompi-server >/dev/null; }
 
 events() { cat "troupe-runs/$1/events.jsonl"; }
+# data RUN: what `report --json` has of the data of its first start, a line a figure; it is
+# what the text has, and that of all stages.
+data() {
+    troupe report --json "$1" >report.json && troupe report "$1" >report.text &&
+        perl -MJSON::PP -0777 - report.json report.text <<'END'
+my ($json, $text) = map { open my $f, '<', $_ or die; <$f> } @ARGV;
+my $start = decode_json($json)->{starts}[0];
+my %all = flat($start->{total}{data});
+sub flat { my ($d) = @_; map { my $k = $_; map { ("$k $_" => $d->{$k}{$_}) } keys %{$d->{$k}} } keys %$d }
+for my $stage (@{$start->{stages}}) {
+    my %one = flat($stage->{data});
+    $sum{$_} += $one{$_} for keys %one;
+}
+for (keys %all) { die "$_: $all{$_} in total, $sum{$_} of stages\n" if $all{$_} != $sum{$_} }
+sub bytes {
+    my ($v, $u) = (@_, 0);
+    ($v, $u) = ($v / 1024, $u + 1) while $v >= 1024;
+    sprintf($u ? '%.1f %s' : '%.0f %s', $v, (qw(bytes KiB MiB GiB))[$u]);
+}
+my %b = map { $_ => bytes($all{$_}) } keys %all;
+my ($hits, $looked) = ($all{'kept hits'}, $all{'kept hits'} + $all{'kept misses'});
+my @want;
+push @want, "kept: $b{'kept memory'} in memory, $b{'kept disk'} on disk; of $looked partitions looked for, $hits found" if $looked;
+push @want, "shuffled: $b{'shuffled written'} written, $b{'shuffled read'} read ($b{'shuffled remote'} from other hosts)" .
+    ($all{'shuffled spilled'} ? ", $b{'shuffled spilled'} spilled" : '') if $all{'shuffled written'};
+my @got = $text =~ /^((?:kept|shuffled): .*)$/mg;
+die "JSON:\n", map({ "$_\n" } @want), "text:\n", map({ "$_\n" } @got) if "@want" ne "@got" || !@want;
+die "local and remote are not what was read\n" if $all{'shuffled local'} + $all{'shuffled remote'} != $all{'shuffled read'};
+print "$_ $all{$_}\n" for sort keys %all;
+END
+}
 count() { grep -c -- "$1" <<<"$2" || true; }

@@ -70,6 +70,18 @@ goes_on() {
     [ "$(done_tasks | grep -c '"Task Type":"ShuffleMapTask"')" = 7 ]
     [ "$(done_tasks | grep -c '"Task Type":"ResultTask"')" = 5 ]
     diff <(troupe report r | grep shuffled:) <(grep shuffled: <<<"$output")
+    diff - <(data r) <<END
+kept disk 0
+kept hits 0
+kept memory 0
+kept misses 0
+kept read 0
+shuffled local $read
+shuffled read $read
+shuffled remote 0
+shuffled spilled 0
+shuffled written $written
+END
     # what lay between the stages is gone with the run
     [ ! -e troupe-runs/r/state/scratch ]
 }
@@ -178,6 +190,13 @@ written() { events "$1" | grep -o '"Shuffle Bytes Written":[0-9]*' | awk -F: '{ 
     run ! grep '"Shuffle Bytes Written":[1-9][0-9]*,"Shuffle Write Time":0,' troupe-runs/true/events.jsonl
 }
 
+@test "what tasks without lines of their own shuffled counts, too" {
+    run -0 troupe run --run-name r --set events.tasks=summary -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out
+    run ! grep SparkListenerTaskEnd troupe-runs/r/events.jsonl
+    data r >figures
+    [ "$(awk '/^shuffled (written|read) / && $3 > 10000' figures | wc -l)" = 2 ]
+}
+
 # fetched: files are not opened, as if every executor were on a host of its own.
 fetched() { export TROUPE_OPT_shuffle_readHostLocalDisk=false; }
 
@@ -190,6 +209,9 @@ fetched() { export TROUPE_OPT_shuffle_readHostLocalDisk=false; }
     [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
     [ "$(events r | grep -o '"Remote Bytes Read":[0-9]*' | awk -F: '{ n += $2 } END { print (n > 10000) }')" = 1 ]
     run ! grep '"Local Bytes Read":[1-9]' troupe-runs/r/events.jsonl
+    data r >figures
+    grep -qx 'shuffled local 0' figures
+    grep -qx "shuffled remote $(awk '/^shuffled read/ { print $3 }' figures)" figures
 }
 
 @test "what is fetched and was deleted, cut or flipped is made again, and no other" {
