@@ -1,7 +1,8 @@
 /*
- * One stage: a static function a key, gathered in one table. What needs two keys (run
- * or argv, tasks or foreach or mpi) is checked when all are read; of two keys that
- * exclude each other the later one in the file is the wrong one.
+ * One stage: a row a key in one table, with a function where the value is more than one
+ * member. What needs two keys (run or argv, tasks or foreach or mpi) is checked when all
+ * are read; of two keys that exclude each other the later one in the file is the wrong
+ * one.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "core/base/ids.h"
 #include "core/base/template.h"
 
+/* Rows of keys that are members of a struct reading. */
 #define AT(member) offsetof(struct reading, member)
 #define INTO(name, how, member, ...)                                                   \
     TRP_YAML_INTO(name, how, struct reading, member, __VA_ARGS__)
