@@ -11,12 +11,12 @@
 
 #include "api/broadcast.h"
 #include "api/shared_file.h"
+#include "core/base/time.h"
 #include "data/host_copy.h"
 #include "os/clock.h"
 #include "wire/map_output.h"
 #include "wire/message.h"
 
-#define MS INT64_C(1000000)
 enum {
     SOURCES = 8,      /* that are tried */
     NAP_FIRST_MS = 5, /* when all are busy; then twice as long … */
@@ -57,7 +57,7 @@ static int ask_driver(const struct making *m, const struct trp_copy_ask *ask,
 
 static bool nap(const struct making *m, int64_t ms)
 {
-    const struct timespec t = {.tv_nsec = ms * MS};
+    const struct timespec t = {.tv_nsec = ms * TRP_MS};
     nanosleep(&t, NULL);
     return !*m->info->killed;
 }
@@ -66,7 +66,7 @@ static bool nap(const struct making *m, int64_t ms)
 static int find_source(const struct making *m, struct trp_copy_ask *ask,
                        uint32_t *ret_from, char **ret_endpoint)
 {
-    const int64_t until = trp_clock_ns() + WAIT_MS * MS;
+    const int64_t until = trp_clock_ns() + WAIT_MS * TRP_MS;
     int64_t ms = NAP_FIRST_MS;
     int rc;
     while ((rc = ask_driver(m, ask, ret_from, ret_endpoint)) == 0 &&

@@ -23,6 +23,7 @@
 
 #include "comm/proof.h"
 #include "comm/transport.h"
+#include "core/base/time.h"
 
 enum {
     TRP_PEERS_MAX = 1 << 20, /* executor ids */
@@ -32,7 +33,6 @@ enum {
     TRP_FAILURES_MAX = 3,    /* in a row, to let somebody into MPI */
 };
 
-#define TRP_SECOND INT64_C(1000000000)
 #define TRP_SOCKETS_NS INT64_C(50000) /* sockets are looked at so often while busy */
 #define TRP_LEAVE_NS (2 * TRP_SECOND)
 #define TRP_SILENT_NS (5 * TRP_SECOND)    /* by which a heartbeat may be late */

@@ -233,10 +233,10 @@ static void combine(const trp_options *o, struct trp_engine_config *ret)
 void trp_options_engine_config(const trp_options *o, struct trp_engine_config *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    ret->queue_ahead_ns = 10 * MS_NS;
+    ret->queue_ahead_ns = 10 * TRP_MS;
     ret->queue_ahead_max = 2048;
-    ret->retry_first_ns = 1000 * MS_NS;
-    ret->retry_max_ns = 60000 * MS_NS;
+    ret->retry_first_ns = 1000 * TRP_MS;
+    ret->retry_max_ns = 60000 * TRP_MS;
     ret->max_start_failures = 5;
     fill_members(o, TRP_TAKER_ENGINE, ret);
     const char *ahead = text_of(o, "alloc.look_ahead");

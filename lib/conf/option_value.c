@@ -55,7 +55,7 @@ static int read_value(const struct trp_option *t, const char *value, int64_t *re
             code = not_a(value, "a decimal number", err);
         break;
     case TRP_OPTION_TIME:
-        code = trp_time_parse(value, MS_NS, ret_whole, err);
+        code = trp_time_parse(value, TRP_MS, ret_whole, err);
         if (code < 0 && t->choices)
             code = trp_error_set(err, TRP_EINVAL,
                                  "\"%s\" is neither %s nor a time; write one of them",
@@ -152,7 +152,7 @@ int64_t trp_options_int(const trp_options *o, const char *key)
 int64_t trp_options_time_ns(const trp_options *o, const char *key)
 {
     int64_t v = 0;
-    int code = trp_time_parse(trp_options_text(o, key), MS_NS, &v, NULL);
+    int code = trp_time_parse(trp_options_text(o, key), TRP_MS, &v, NULL);
     assert(code == 0);
     return v;
 }

@@ -5,9 +5,9 @@
 #define TRP_CONF_OPTION_VALUE_H
 
 #include "conf/options.h"
+#include "core/base/time.h"
 
 /* What a time without a unit counts in. */
-#define MS_NS INT64_C(1000000)
 
 /* 0, or TRP_EINVAL: unknown key, bad value, out of bounds. */
 int trp_option_check(const char *key, const char *value, trp_error *err);

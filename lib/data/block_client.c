@@ -22,10 +22,10 @@
 
 #include "comm/channel.h"
 #include "core/base/array.h"
+#include "core/base/time.h"
 #include "data/block_call.h"
 #include "os/clock.h"
 
-#define MS INT64_C(1000000)
 enum { TICK_MS = 20, LOOK_MS = 100, IDLE_TICK_MS = 10000 };
 
 struct trp_block_client {
@@ -225,7 +225,7 @@ int trp_fetch_wait(trp_block_client *c, struct trp_fetch *f, const volatile int 
     int rc = 0;
     pthread_mutex_lock(&c->lock);
     while (!f->done && rc == 0) {
-        struct timespec until = trp_clock_after(LOOK_MS * MS);
+        struct timespec until = trp_clock_after(LOOK_MS * TRP_MS);
         pthread_cond_timedwait(&c->changed, &c->lock, &until);
         rc = !f->done && trp_is_killed(killed) ? TRP_ECANCELLED : 0;
     }
@@ -316,9 +316,9 @@ static void configure(trp_block_client *c, const struct trp_block_client_config 
     struct trp_block_client_config *mine = &c->calls.config;
     *mine = *config;
     if (mine->timeout_ns == 0)
-        mine->timeout_ns = 30000 * MS;
+        mine->timeout_ns = 30000 * TRP_MS;
     if (mine->retry_ns == 0)
-        mine->retry_ns = 500 * MS;
+        mine->retry_ns = 500 * TRP_MS;
     if (mine->tries == 0)
         mine->tries = 4;
     memcpy(c->calls.secret, config->secret, TRP_SECRET_SIZE);

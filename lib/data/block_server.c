@@ -36,11 +36,10 @@
 #include "comm/channel.h"
 #include "comm/handshake.h"
 #include "comm/listen.h"
+#include "core/base/time.h"
 #include "data/block_wire.h"
 #include "os/clock.h"
 #include "os/held.h"
-
-#define SECOND INT64_C(1000000000)
 
 enum {
     STRANGERS = 128,
@@ -251,7 +250,7 @@ static int check_file(const trp_block_server *s, struct open_file *f, trp_error 
         return trp_error_set(err, TRP_ENOENT, "it was removed");
     if (f->file.blocks > CHECK_MOST)
         return 0;
-    if (f->checked_ns < s->now - CHECK_HOLDS * SECOND) {
+    if (f->checked_ns < s->now - CHECK_HOLDS * TRP_SECOND) {
         f->checked = trp_block_file_check(&f->file, &f->id, err);
         f->checked_ns = s->now;
     } else if (f->checked < 0) {
@@ -505,7 +504,7 @@ static void *serve(void *arg)
         }
         if (came) /* last: it may hang up on others */
             accept_some(s);
-        if (s->now - ticked >= TICK_MS * (SECOND / 1000)) {
+        if (s->now - ticked >= TICK_MS * (TRP_SECOND / 1000)) {
             ticked = s->now;
             tick(s);
         }
@@ -574,9 +573,9 @@ int trp_block_server_start(const struct trp_block_server_config *config,
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     s->config = *config;
     if (s->config.handshake_timeout_ns == 0)
-        s->config.handshake_timeout_ns = 10 * SECOND;
+        s->config.handshake_timeout_ns = 10 * TRP_SECOND;
     if (s->config.timeout_ns == 0)
-        s->config.timeout_ns = 120 * SECOND;
+        s->config.timeout_ns = 120 * TRP_SECOND;
     memcpy(s->secret, config->secret, sizeof s->secret);
     s->folder = s->epoll_fd = s->listen_fd = s->stop_fd = -1;
     int rc = open_server(s, err);

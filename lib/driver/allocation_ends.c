@@ -12,13 +12,13 @@
 #include "driver/driver_state.h"
 #include "os/clock.h"
 
-#define RESERVE_NS (20 * TRP_DRIVER_SECOND)
+#define RESERVE_NS (20 * TRP_SECOND)
 
 void trp_driver_ends(void *context, int64_t when)
 {
     trp_driver *d = context;
     d->now = trp_clock_ns();
-    int64_t left = when * TRP_DRIVER_SECOND - trp_clock_wall_ns();
+    int64_t left = when * TRP_SECOND - trp_clock_wall_ns();
     int64_t reserve = left / 4 < RESERVE_NS ? left / 4 : RESERVE_NS;
     d->ends_wall = when;
     d->time_up = when ? d->now + left - reserve : INT64_MAX;
@@ -32,7 +32,7 @@ void trp_driver_executor_ends(void *context, trp_executor_id executor, int64_t w
 {
     trp_driver *d = context;
     d->now = trp_clock_ns();
-    int64_t left = when * TRP_DRIVER_SECOND - trp_clock_wall_ns();
+    int64_t left = when * TRP_SECOND - trp_clock_wall_ns();
     struct trp_event ev = {
         .kind = TRP_EVENT_ENDS,
         .ends = {.executor = executor, .at_ns = when ? d->now + left : INT64_MAX}

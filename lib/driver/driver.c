@@ -163,7 +163,7 @@ static int listen_for_executors(trp_driver *d, const char *const *throw_away_arg
         .munge = d->munge,
         .network_timeout_ns = d->network_timeout_ns,
         .heartbeat_ns = d->heartbeat_ns,
-        .handshake_timeout_ns = 10 * TRP_DRIVER_SECOND,
+        .handshake_timeout_ns = 10 * TRP_SECOND,
         .start_timeout_ns = trp_options_time_ns(d->options, "comm.start_timeout"),
         .guards = TRP_CLUSTER_GUARDS,
         .stuck = end_stuck,
@@ -229,7 +229,7 @@ static int make_engine(trp_driver *d, trp_error *err)
     c.pools = d->config.pools;
     c.npools = d->config.npools;
     c.fixed = d->config.mode == TRP_DRIVER_STATIC;
-    c.start_patience_ns = d->config.where.batch ? 60 * TRP_DRIVER_SECOND : 0;
+    c.start_patience_ns = d->config.where.batch ? 60 * TRP_SECOND : 0;
     int rc = list_racks(d, &racks, &c.nracks, err);
     c.racks = racks;
     if (rc == 0)
@@ -311,7 +311,7 @@ static int64_t records_ns(const trp_options *o)
         !trp_options_bool(o, "speculation.efficiency.enabled"))
         return 0;
     int64_t interval = trp_options_time_ns(o, "speculation.interval");
-    return interval > TRP_DRIVER_SECOND / 10 ? interval : TRP_DRIVER_SECOND / 10;
+    return interval > TRP_SECOND / 10 ? interval : TRP_SECOND / 10;
 }
 
 /* A run that cannot be asked goes on all the same. */
@@ -394,7 +394,7 @@ static void end_attempts(trp_driver *d)
     struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
     trp_driver_step(d, &drain);
     bool soft = d->killed && !d->hurry; /* SIGTERM, 5 s later SIGKILL */
-    int64_t now = trp_clock_ns(), until = now + (soft ? 7 : 2) * TRP_DRIVER_SECOND;
+    int64_t now = trp_clock_ns(), until = now + (soft ? 7 : 2) * TRP_SECOND;
     while (d->attempts && now < until && !(soft && d->hurry)) {
         trp_driver_turn(d, until);
         now = trp_clock_ns();
@@ -420,7 +420,7 @@ static void dismiss_all(trp_driver *d)
     for (uint32_t i = 0; i < d->nrecords; i++)
         if (d->records[i])
             trp_record_release(d, d->records[i]->id);
-    int64_t now = trp_clock_ns(), until = now + 4 * TRP_DRIVER_SECOND;
+    int64_t now = trp_clock_ns(), until = now + 4 * TRP_SECOND;
     while (somebody_left(d) && now < until) {
         trp_driver_turn(d, until);
         now = trp_clock_ns();

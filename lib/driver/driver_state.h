@@ -25,6 +25,7 @@
 #include "cluster/cluster.h"
 #include "comm/channel.h"
 #include "conf/pool_section.h"
+#include "core/base/time.h"
 #include "driver/accumulators.h"
 #include "driver/asked.h"
 #include "driver/control.h"
@@ -35,8 +36,6 @@
 #include "executor/baton.h"
 #include "os/spin.h"
 #include "wire/map_output.h"
-
-#define TRP_DRIVER_SECOND INT64_C(1000000000)
 
 /* An executor keeps at most so many stages that ended, until it is told to forget them.
  */

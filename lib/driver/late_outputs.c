@@ -6,8 +6,8 @@
  */
 #include "driver/driver_state.h"
 
-#define STEP_NS (TRP_DRIVER_SECOND / 100)
-#define STEP_MAX_NS TRP_DRIVER_SECOND
+#define STEP_NS (TRP_SECOND / 100)
+#define STEP_MAX_NS TRP_SECOND
 
 /* Whether there is an answer, which the engine gets. */
 static bool answer(trp_driver *d, struct trp_driver_stage *s)

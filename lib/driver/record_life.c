@@ -28,7 +28,7 @@
 #include "os/clock.h"
 #include "os/held.h"
 
-#define LAST_WORDS_NS (5 * TRP_DRIVER_SECOND)
+#define LAST_WORDS_NS (5 * TRP_SECOND)
 
 static const char *loss_text(const struct trp_executor_record *x, enum trp_loss reason,
                              char *buf, size_t size)

@@ -8,8 +8,8 @@
 
 #include "driver/driver_state.h"
 
-#define WAITING_NS (15 * TRP_DRIVER_SECOND)
-#define WAITING_MAX_NS (60 * TRP_DRIVER_SECOND)
+#define WAITING_NS (15 * TRP_SECOND)
+#define WAITING_MAX_NS (60 * TRP_SECOND)
 
 bool trp_driver_runs(const trp_driver *d, const struct trp_driver_stage *s)
 {
@@ -40,7 +40,7 @@ static bool tell_stage(trp_driver *d, const struct trp_driver_stage *s, trp_stag
         return false;
     trp_driver_why_waiting(d, id, now, why, sizeof(why));
     snprintf(line, sizeof(line), "stage %.250s has run nothing for %lld s: %s", s->name,
-             (long long)((now - s->idle_since) / TRP_DRIVER_SECOND), why);
+             (long long)((now - s->idle_since) / TRP_SECOND), why);
     trp_progress_line(d->progress, now, line);
     trp_event_message(d->log, "warning", line, trp_driver_wall(d, now));
     return true;

@@ -22,11 +22,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/time.h"
 #include "core/base/utf8.h"
 #include "core/engine.h"
 #include "os/colour.h"
-
-#define SECOND INT64_C(1000000000)
 
 enum {
     TEXT = 1024,
@@ -39,8 +38,8 @@ enum {
     KEPT_MAX = 65536,
     LAST_WAIT_MS = 1000, /* for what is kept, at the end */
 };
-static const int64_t BETWEEN = SECOND / 10, LONG_STAGE = SECOND / 10;
-static const int64_t FIRST_LINE = 5 * SECOND, LAST_PAUSE = 60 * SECOND;
+static const int64_t BETWEEN = TRP_SECOND / 10, LONG_STAGE = TRP_SECOND / 10;
+static const int64_t FIRST_LINE = 5 * TRP_SECOND, LAST_PAUSE = 60 * TRP_SECOND;
 
 struct trp_progress {
     int fd;
@@ -154,7 +153,7 @@ static void cut(char *s, int columns)
 /* What a line begins with: where nobody watches, when; "troupe: ". */
 static const char *lead(const struct trp_progress *p, char *buf, size_t size)
 {
-    time_t at = (time_t)((p->now + p->wall_offset) / SECOND);
+    time_t at = (time_t)((p->now + p->wall_offset) / TRP_SECOND);
     struct tm tm;
     if (p->terminal || !localtime_r(&at, &tm) ||
         !strftime(buf, size, "%Y-%m-%dT%H:%M:%S troupe: ", &tm))
@@ -251,7 +250,7 @@ static int left_out_text(const struct trp_progress *p, char *buf, size_t size)
 static bool may_write(struct trp_progress *p, bool must, char *before, size_t size)
 {
     before[0] = '\0';
-    if (p->now - p->line_start >= SECOND) {
+    if (p->now - p->line_start >= TRP_SECOND) {
         p->line_start = p->now;
         p->lines = 0;
     }

@@ -22,10 +22,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/base/time.h"
 #include "executor/executor_internal.h"
 #include "os/clock.h"
 
-#define SECOND_NS INT64_C(1000000000)
 enum { SHORT_NS = 50000, WAKE_NS = 10000, TURN_TASKS = 32, TURN_NS = 100000 };
 enum { MEAN_WEIGHT = 8, END_MARGIN = 65536, FILES = 65536 };
 
@@ -34,7 +34,7 @@ static int64_t thread_cpu_ns(void)
     struct rusage u;
     if (getrusage(RUSAGE_THREAD, &u) != 0)
         return 0;
-    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * SECOND_NS +
+    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * TRP_SECOND +
            (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * INT64_C(1000);
 }
 
@@ -529,7 +529,7 @@ void trp_functions_timers(trp_executor *e, int64_t now)
         }
         __atomic_store_n(&t->killed, 1, __ATOMIC_RELAXED);
         t->cause = TRP_END_TIMEOUT;
-        t->deadline_ns = now + SECOND_NS;
+        t->deadline_ns = now + TRP_SECOND;
         pthread_cond_broadcast(&e->synced);
     }
     pthread_mutex_unlock(&e->lock);

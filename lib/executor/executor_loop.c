@@ -27,11 +27,11 @@
 
 #include "core/base/array.h"
 
+#include "core/base/time.h"
 #include "executor/executor_internal.h"
 #include "os/clock.h"
 #include "wire/blocks.h"
 
-#define SECOND_NS INT64_C(1000000000)
 enum { ENDS_FLUSH = 16 * 1024 };
 
 trp_executor *trp_the_executor;
@@ -336,7 +336,7 @@ static void on_down(void *context, uint32_t peer,
         trp_executor_fail(e, "what came on the connection is not what the driver sent");
     else if (last_words->reason == TRP_LOSS_HEARTBEAT)
         trp_executor_fail(e, "nothing was heard of the driver for %.3g s",
-                          (double)e->shape.network_timeout_ns / SECOND_NS);
+                          (double)e->shape.network_timeout_ns / TRP_SECOND);
     else
         trp_executor_fail(
             e, "its connection to the driver closed: that one died, or was cut off");
@@ -397,7 +397,7 @@ static void wait_for_work(trp_executor *e, int64_t now)
         least(trp_channel_next_timer(e->channel), trp_functions_next_timer(e));
     until = least(until, next_look(e));
     int64_t left = until > now ? until - now : 0;
-    struct timespec wait = {.tv_sec = left / SECOND_NS, .tv_nsec = left % SECOND_NS};
+    struct timespec wait = {.tv_sec = left / TRP_SECOND, .tv_nsec = left % TRP_SECOND};
     struct pollfd p[] = {
         {.fd = trp_channel_fd(e->channel),                   .events = POLLIN},
         {.fd = e->wake,                                      .events = POLLIN},

@@ -26,11 +26,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/time.h"
 #include "executor/spawner_internal.h"
 #include "os/clock.h"
 #include "os/tree.h"
 
-#define MS INT64_C(1000000)
 enum { REMOVE_HERE = 2000, SOFT_MS = 5000, GANG_MS = 2000, DRAIN_MS = 10000 };
 
 void trp_scratch_name(const struct trp_keeper *k, const struct trp_running *r,
@@ -83,9 +83,9 @@ static bool settle_outputs(struct trp_running *r, char *text, size_t size)
     if (!*missing)
         return true;
     if (now - r->drain_ns < r->stage->command.outputs_wait_ns) {
-        r->look_ns = r->state == TRP_RUN_LOOKING ? 2 * r->look_ns : 10 * MS;
-        if (r->look_ns > 1000 * MS)
-            r->look_ns = 1000 * MS;
+        r->look_ns = r->state == TRP_RUN_LOOKING ? 2 * r->look_ns : 10 * TRP_MS;
+        if (r->look_ns > 1000 * TRP_MS)
+            r->look_ns = 1000 * TRP_MS;
         r->look_at_ns = now + r->look_ns;
         r->state = TRP_RUN_LOOKING;
         return false;
@@ -158,13 +158,13 @@ static void clean(struct trp_keeper *k, struct trp_running *r)
 /* Looks whether anything of an ended attempt is left. */
 static void settle_attempt(struct trp_keeper *k, struct trp_running *r, int64_t now)
 {
-    if (trp_strays_kill(k) == 0 || now - r->drain_ns > DRAIN_MS * MS) {
+    if (trp_strays_kill(k) == 0 || now - r->drain_ns > DRAIN_MS * TRP_MS) {
         clean(k, r);
         return;
     }
-    r->look_ns = r->look_ns ? 2 * r->look_ns : MS;
-    if (r->look_ns > 50 * MS)
-        r->look_ns = 50 * MS;
+    r->look_ns = r->look_ns ? 2 * r->look_ns : TRP_MS;
+    if (r->look_ns > 50 * TRP_MS)
+        r->look_ns = 50 * TRP_MS;
     r->look_at_ns = now + r->look_ns;
 }
 
@@ -289,12 +289,12 @@ void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause
     if (r->polite) {
         r->asked = true;
         /* srun would kill them for a SIGTERM: the backend has Slurm send them one. */
-        r->kill_at_ns = trp_clock_ns() + SOFT_MS * MS;
+        r->kill_at_ns = trp_clock_ns() + SOFT_MS * TRP_MS;
         return;
     }
     /* mpirun, when asked politely, ends its ranks and removes what it made in /dev/shm
      * and elsewhere. */
-    int64_t grace = soft ? SOFT_MS * MS : r->gang ? GANG_MS * MS : 0;
+    int64_t grace = soft ? SOFT_MS * TRP_MS : r->gang ? GANG_MS * TRP_MS : 0;
     if (grace == 0) {
         kill(-r->pid, SIGKILL);
         return;
@@ -379,7 +379,7 @@ static void reap_all(struct trp_keeper *k)
 {
     int64_t begin = trp_clock_ns(), now = begin;
     bool gangs = gangs_live(k);
-    while (now - begin < 3500 * MS) {
+    while (now - begin < 3500 * TRP_MS) {
         pid_t pid;
         while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
             struct trp_running *r = entry_of(k, pid);
@@ -388,7 +388,7 @@ static void reap_all(struct trp_keeper *k)
         }
         if (pid < 0 && errno == ECHILD)
             return;
-        if (gangs && (now - begin > GANG_MS * MS || !gangs_live(k))) {
+        if (gangs && (now - begin > GANG_MS * TRP_MS || !gangs_live(k))) {
             kill_all(k, true);
             gangs = false;
         }

@@ -31,13 +31,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/time.h"
 #include "executor/spawner_internal.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "os/tree.h"
 
-#define MS INT64_C(1000000)
-#define PING_NS (1000 * MS)
+#define PING_NS (1000 * TRP_MS)
 enum { STOPPED_MS = 3000, HANGS_MS = 10000 };
 enum { DEATH_MS = 200, BURY_MS = 5000, LOOK_MS = 2, SCRATCH_ENTRIES = 50000 };
 
@@ -80,8 +80,8 @@ bool trp_spawner_is_lost(trp_spawner *s, int64_t waited_ns)
 {
     if (s->fate.text[0] || has_died(s))
         return true;
-    bool stopped = waited_ns >= STOPPED_MS * MS && is_stopped(s);
-    if (!stopped && waited_ns < HANGS_MS * MS)
+    bool stopped = waited_ns >= STOPPED_MS * TRP_MS && is_stopped(s);
+    if (!stopped && waited_ns < HANGS_MS * TRP_MS)
         return false;
     s->fate.hangs = true;
     if (stopped)
@@ -191,7 +191,7 @@ uint32_t trp_spawner_bury(trp_spawner *s, bool adopted,
     }
     if (!s->reaped)
         kill(s->pid, SIGKILL);
-    int64_t deadline = trp_clock_ns() + BURY_MS * MS;
+    int64_t deadline = trp_clock_ns() + BURY_MS * TRP_MS;
     for (int clean = 0; clean < 2 && trp_clock_ns() < deadline;) {
         left = kill_family(s, adopted);
         clean = left ? 0 : clean + 1;

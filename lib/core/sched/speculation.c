@@ -13,8 +13,7 @@
 
 #include "core/base/heap.h"
 #include "core/base/rare.h"
-
-#define MS INT64_C(1000000)
+#include "core/base/time.h"
 
 struct trp_speculation {
     struct trp_heap low,

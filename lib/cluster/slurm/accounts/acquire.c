@@ -3,10 +3,10 @@
  * again.
  */
 #include "cluster/slurm/accounts/acquire.h"
+#include "core/base/time.h"
 
-#define SECOND INT64_C(1000000000)
-#define HOLD_NS (3 * SECOND)
-#define GATHER_MOST_NS (8 * SECOND)
+#define HOLD_NS (3 * TRP_SECOND)
+#define GATHER_MOST_NS (8 * TRP_SECOND)
 
 enum { QUEUED_JOBS = 8, LATER = 8 };
 
@@ -42,7 +42,7 @@ static bool hold(struct trp_acquire *a, const struct trp_acquire_need *need,
 static void gather(struct trp_acquire *a, int64_t now)
 {
     bool soon = now < a->gather_until + a->gather_ns;
-    a->gather_ns = soon ? 2 * a->gather_ns : SECOND;
+    a->gather_ns = soon ? 2 * a->gather_ns : TRP_SECOND;
     if (a->gather_ns > GATHER_MOST_NS)
         a->gather_ns = GATHER_MOST_NS;
     a->gather_until = now + a->gather_ns;
@@ -135,7 +135,7 @@ void trp_acquire_refused(struct trp_acquire *a, int64_t now)
 {
     int64_t most = LATER * a->poll_ns;
     a->asking = false;
-    a->pause_ns = a->pause_ns ? 2 * a->pause_ns : SECOND;
+    a->pause_ns = a->pause_ns ? 2 * a->pause_ns : TRP_SECOND;
     if (a->pause_ns > most)
         a->pause_ns = most;
     a->retry_at = now + a->pause_ns;

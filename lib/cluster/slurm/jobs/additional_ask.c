@@ -8,8 +8,7 @@
 #include <time.h>
 
 #include "cluster/slurm/jobs/additional_parts.h"
-
-#define SECOND INT64_C(1000000000)
+#include "core/base/time.h"
 
 enum { NODES_MS = 10000 };
 
@@ -511,7 +510,7 @@ static int on_when(void *context, const struct trp_slurm_line *line, trp_error *
     if (strcmp(line->word, "when") == 0 && s->handler.batch.queue_wait)
         s->handler.batch.queue_wait(
             s->handler.context, w->profile,
-            wait > 0 && wait < INT64_MAX / SECOND ? wait * SECOND : 0);
+            wait > 0 && wait < INT64_MAX / TRP_SECOND ? wait * TRP_SECOND : 0);
     return 0;
 }
 

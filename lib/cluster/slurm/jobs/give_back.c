@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "cluster/slurm/jobs/additional_parts.h"
+#include "core/base/time.h"
 
-#define SECOND INT64_C(1000000000)
-#define PAUSE_MAX_NS (60 * SECOND)
+#define PAUSE_MAX_NS (60 * TRP_SECOND)
 
 struct trp_slurm_debt {
     struct trp_slurm_debt *next;
@@ -34,7 +34,7 @@ static void on_told(void *context, const struct trp_slurm_end *end)
     struct trp_slurm *s = debt->slurm;
     debt->asking = false;
     if (end->failed) {
-        debt->pause_ns = debt->pause_ns ? 2 * debt->pause_ns : SECOND;
+        debt->pause_ns = debt->pause_ns ? 2 * debt->pause_ns : TRP_SECOND;
         if (debt->pause_ns > PAUSE_MAX_NS)
             debt->pause_ns = PAUSE_MAX_NS;
         debt->at_ns = trp_additional_now() + debt->pause_ns;
@@ -51,7 +51,7 @@ static void ask_to_end(struct trp_slurm_debt *debt)
     debt->asking =
         trp_slurm_helper_call(debt->slurm->helper, call, NULL, on_told, debt) == 0;
     if (!debt->asking)
-        debt->at_ns = trp_additional_now() + SECOND;
+        debt->at_ns = trp_additional_now() + TRP_SECOND;
 }
 
 void trp_additional_give_back(struct trp_slurm *s, const char *verb, uint32_t job)

@@ -16,12 +16,12 @@
 
 #include "cluster/slurm/jobs/additional_parts.h"
 #include "core/alloc/outlook.h"
+#include "core/base/time.h"
 
-#define SECOND INT64_C(1000000000)
-#define SETTLE_NS (3 * SECOND)
-#define FIRST_PAUSE_NS (SECOND / 8)
-#define IMPATIENT_NS (2 * SECOND) /* after such a pause stages are not held back */
-#define PAUSE_MAX_NS (60 * SECOND)
+#define SETTLE_NS (3 * TRP_SECOND)
+#define FIRST_PAUSE_NS (TRP_SECOND / 8)
+#define IMPATIENT_NS (2 * TRP_SECOND) /* after such a pause stages are not held back */
+#define PAUSE_MAX_NS (60 * TRP_SECOND)
 
 enum { OWN = 0 }; /* the part */
 

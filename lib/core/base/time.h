@@ -1,0 +1,12 @@
+/*
+ * Times are nanoseconds (`_ns`); these say others in them.
+ */
+#ifndef TRP_CORE_BASE_TIME_H
+#define TRP_CORE_BASE_TIME_H
+
+#include <stdint.h>
+
+#define TRP_MS INT64_C(1000000)
+#define TRP_SECOND INT64_C(1000000000)
+
+#endif
