@@ -220,6 +220,15 @@ static int check_names(const struct run *r, trp_error *err)
     return code;
 }
 
+/* The lists and tables that there are can be read. */
+static int check_lists(const trp_pipeline *p, trp_error *err)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < p->nstages && code == 0; i++)
+        code = trp_foreach_check(p, &p->stages[p->order[i]], NULL, err);
+    return code;
+}
+
 /* Every profile is possible, every stage fits here. */
 static int check_fit(const struct run *r, trp_error *err)
 {
@@ -275,6 +284,8 @@ static int prepare(struct run *r, trp_error *err)
             code = trp_settings_pools(&r->settings, err);
         if (code == 0 && !r->plan)
             code = check_fit(r, err);
+        if (code == 0 && !r->plan)
+            code = check_lists(r->settings.pipeline, err);
     } else if (code == 0) {
         code = trp_program_find(c->app[0], &r->app, err);
     }

@@ -652,7 +652,7 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
     int rc = trp_stage_argv(j->c.pipeline, s, &argv, err);
     trp_strings_free(&argv);
     if (rc == 0)
-        rc = trp_foreach_check_columns(j->c.pipeline, s, j->c.cwd, err);
+        rc = trp_foreach_check(j->c.pipeline, s, j->c.cwd, err);
     if (rc == 0 && trp_foreach_known(s) && !r->items.known)
         rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, err);
     if (rc == 0 && trp_foreach_known(s) && !r->done)

@@ -28,7 +28,16 @@ struct place {
     const trp_pipeline *p;
     const struct trp_pipeline_stage *s;
     trp_error *err;
+    bool *
+        absent; /* NULL, or it is only asked whether there is anything wrong: becomes true
+                   * when a file is not there or cannot be looked at */
 };
+
+static void note_absent(const struct place *at)
+{
+    if (at->absent)
+        *at->absent = true;
+}
 
 static struct trp_mark mark_of(const struct trp_pipeline_stage *s)
 {
@@ -75,6 +84,8 @@ static int evaluate_files(const struct place *at, const char *base,
     trp_error why;
     size_t n;
     int r = trp_glob(base, at->s->pattern, &ret->files, &n, &why);
+    if (r < 0 || n == 0)
+        note_absent(at);
     if (r < 0)
         return REFUSE(at, r, "%.300s: %s", at->s->pattern, why.text);
     if (n == 0 && !at->s->allow_empty)
@@ -127,6 +138,8 @@ static int open_list(const struct place *at, const char *base, int *ret_fd,
     if (fd < 0 && failed == ENOENT && at->s->allow_empty)
         return 0;
     if (fd < 0)
+        note_absent(at);
+    if (fd < 0)
         return REFUSE(
             at, TRP_EINVAL, "the list file %.300s cannot be read: %s%s", name,
             strerror(failed),
@@ -150,6 +163,8 @@ static int read_list(const struct place *at, int fd, char *data, size_t size,
         ssize_t k = read(fd, data + n, size - n);
         if (k < 0 && errno == EINTR)
             continue;
+        if (k < 0)
+            note_absent(at);
         if (k < 0)
             return REFUSE(at, TRP_ESYSTEM, "the list file %.300s cannot be read: %s",
                           at->s->pattern, strerror(errno));
@@ -357,7 +372,8 @@ static int evaluate_product(const struct place *at, const char *base,
         s.items = part->items;
         s.nitems = part->nitems;
         s.foreach_mark = part->mark;
-        r = evaluate(&(struct place){at->p, &s, at->err}, base, &ret->parts[k]);
+        r = evaluate(&(struct place){at->p, &s, at->err, at->absent}, base,
+                     &ret->parts[k]);
     }
     if (r == 0)
         r = check_parts(at, ret);
@@ -366,7 +382,7 @@ static int evaluate_product(const struct place *at, const char *base,
     ret->ntasks = r == 0 ? 1 : 0;
     for (uint32_t k = 0; k < n && r == 0; k++)
         ret->ntasks *= ret->parts[k].ntasks;
-    return r < 0 ? r : join_parts(at, ret);
+    return r < 0 || at->absent ? r : join_parts(at, ret);
 }
 
 /* ---- columns ---- */
@@ -469,7 +485,7 @@ static int evaluate(const struct place *at, const char *base, struct trp_items *
 int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                          const char *base, struct trp_items *ret, trp_error *err)
 {
-    struct place at = {p, s, err};
+    struct place at = {p, s, err, NULL};
     struct trp_items items = {0};
     int r = evaluate(&at, base, &items);
     if (r == 0)
@@ -503,21 +519,26 @@ static bool is_made(const trp_pipeline *p, const char *file)
     return made;
 }
 
-int trp_foreach_check_columns(const trp_pipeline *p, const struct trp_pipeline_stage *s,
-                              const char *base, trp_error *err)
+int trp_foreach_check(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                      const char *base, trp_error *err)
 {
-    struct place at = {p, s, err};
-    struct trp_items items = {0};
     trp_error why;
+    bool absent = false;
+    struct place at = {p, s, &why, &absent};
+    struct trp_items items = {0};
     bool made = is_made(p, s->pattern);
     for (uint32_t k = 0; k < s->nparts; k++)
         made = made || is_made(p, s->parts[k].pattern);
-    if (!s->columns || made)
+    if (made || (s->foreach != TRP_FOREACH_LINES && s->foreach != TRP_FOREACH_TABLE &&
+                 s->foreach != TRP_FOREACH_PRODUCT))
         return 0;
-    int r = evaluate(&(struct place){p, s, &why}, base, &items);
-    r = r < 0 ? 0 : check_columns(&at, &items); /* the former is told when it starts */
+    int r = evaluate(&at, base, &items);
+    if (r == 0)
+        r = check_columns(&at, &items);
     trp_items_free(&items);
-    return r;
+    if (r == 0 || absent)
+        return 0;
+    return trp_error_set(err, r == TRP_ELIMIT ? TRP_EINVAL : r, "%s", why.text);
 }
 
 void trp_items_free(struct trp_items *i)

@@ -50,10 +50,12 @@ struct trp_items {
  * pipeline. */
 int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                          const char *base, struct trp_items *ret, trp_error *err);
-/* Whether the tables that are there, and that no stage makes, have the columns that values
- * of the stage name. TRP_EINVAL with "FILE:LINE:COL: stage S: …". */
-int trp_foreach_check_columns(const trp_pipeline *p, const struct trp_pipeline_stage *s,
-                              const char *base, trp_error *err);
+/* Whether the lists, tables and products of a stage can be its tasks, and have the columns
+ * that its values name, as far as that is known before anything runs: what a stage makes is
+ * not looked at, and what is not there may yet be. TRP_EINVAL with "FILE:LINE:COL: stage
+ * S: …". */
+int trp_foreach_check(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                      const char *base, trp_error *err);
 void trp_items_free(struct trp_items *i);
 /* What a task has, with columns in `b`, until that is changed; false: no memory for its
  * columns. */

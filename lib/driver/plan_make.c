@@ -139,7 +139,7 @@ static int count_tasks(struct maker *m, struct trp_plan_stage *v)
     struct trp_items items = {0};
     trp_error why;
     if (!m->plan->first.code)
-        trp_foreach_check_columns(m->p, v->stage, NULL, &m->plan->first);
+        trp_foreach_check(m->p, v->stage, NULL, &m->plan->first);
     if (v->stage->nafter && !trp_foreach_known(v->stage))
         return 0;
     int r = trp_foreach_evaluate(m->p, v->stage, NULL, &items, &why);

@@ -498,7 +498,7 @@ static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s
     int r = trp_stage_argv(p, s, &argv, err);
     bool known = trp_foreach_known(s) || !s->nafter;
     if (r == 0)
-        r = trp_foreach_check_columns(p, s, NULL, err);
+        r = trp_foreach_check(p, s, NULL, err);
     if (r == 0 && known)
         r = trp_foreach_evaluate(p, s, NULL, &items, err);
     if (r == 0) {

@@ -336,18 +336,40 @@ one_stage() {
 
     printf 'sample\tfq\na\t1\nb\n' >s.tsv
     one_stage 'foreach: {table: s.tsv}, run: x'
-    check 0 '^p.yaml:3:32: stage a: the table s.tsv: line 3 has 1 value, the header has 2$' troupe plan p.yaml
-    printf 's\ts\na\t1\n' >s.tsv
-    check 0 'the table s.tsv: line 1 has the column s twice$' troupe plan p.yaml
+    local call
+    for call in plan 'plan --json' 'run --dry-run' run; do
+        check 2 '^troupe: p.yaml:3:32: stage a: the table s.tsv: line 3 has 1 value, the header has 2$' \
+            troupe $call p.yaml
+    done
+    # What comes after a stage that does not say that it makes it is looked at, too.
+    printf '  - {name: b, run: x}\n  - {name: c, after: [b], run: x, foreach: {table: t.tsv}}\n' >>p.yaml
+    printf 'sample\n' >s.tsv
+    printf 's\ts\na\t1\n' >t.tsv
+    for call in plan run; do
+        check 2 '^troupe: p.yaml:5:.*: stage c: the table t.tsv: line 1 has the column s twice$' \
+            troupe $call p.yaml
+    done
+    sed -i 's/name: b,/name: b, outputs: [t.tsv],/' p.yaml
+    check 0 '^c +default +\?' troupe plan p.yaml
+    one_stage 'foreach: {table: none.tsv}, run: x' # may be there by then
+    check 0 'the list file none.tsv cannot be read' troupe plan p.yaml
+    printf 'a\n\0b\n' >l
+    one_stage 'foreach: {lines: l}, run: x'
+    check 2 '^troupe: p.yaml:3:32: stage a: line 2 has a NUL byte' troupe run p.yaml
     printf '\357\273\277s\tfq\r\na\t1\r\nb\t2\r\n' >s.tsv
     one_stage 'foreach: {table: s.tsv}, argv: ["${col.s}", "${col.fq}"]'
     check 0 '^a +default +2 ' troupe plan p.yaml
 
     seq 1000 >l
     one_stage 'foreach: {product: {a: {lines: l}, b: {lines: l}, c: {lines: l}}}, run: x'
-    check 0 '1000 × 1000 × 1000: 1000000000 tasks are more than a stage may have' troupe plan p.yaml
+    for call in plan 'run --dry-run' run; do
+        check 2 '^troupe: p.yaml:3:.*1000 × 1000 × 1000: 1000000000 tasks are more than a stage may have' \
+            troupe $call p.yaml
+    done
     one_stage "foreach: {product: {a: [$(seq -s, 4000)], b: [$(seq -s, 4000)]}}, run: x"
-    check 2 '4000 × 4000: 16000000 tasks are more than a stage may have' troupe plan p.yaml
+    for call in plan run; do
+        check 2 '4000 × 4000: 16000000 tasks are more than a stage may have' troupe $call p.yaml
+    done
 
     one_stage 'argv: [echo, "${a"]'
     check 2 '^troupe: p.yaml:3:29: ".{a" has no end; write .{NAME}' troupe plan p.yaml
