@@ -27,6 +27,11 @@ const struct trp_arg *trp_args_find(const struct trp_arg *table, const char *nam
     return NULL;
 }
 
+const char *trp_args_dashes(const struct trp_arg *o)
+{
+    return o->name[1] ? "--" : "-";
+}
+
 static int unknown_option(const struct trp_args *a, const char *name, size_t length,
                           trp_error *err)
 {
@@ -37,7 +42,7 @@ static int unknown_option(const struct trp_args *a, const char *name, size_t len
     word[length] = '\0';
     struct trp_nearest near = trp_nearest_of(word);
     for (const struct trp_arg *o = a->table; o->help; o++)
-        if (o->name)
+        if (o->name && o->name[1])
             trp_nearest_try(&near, o->name);
     if (near.best)
         return trp_error_set(err, TRP_EINVAL,
@@ -59,7 +64,7 @@ static int take_option(struct trp_args *a, const char *text, const char **ret_va
     const char *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : strlen(text);
     const struct trp_arg *o = trp_args_find(a->table, text, length);
-    if (!o)
+    if (!o || !o->name[1])
         return unknown_option(a, text, length, err);
     if (equals && o->kind == TRP_ARG_FLAG)
         return trp_error_set(err, TRP_EINVAL, "%s: --%s takes no value", a->command,
@@ -83,6 +88,24 @@ static int take_option(struct trp_args *a, const char *text, const char **ret_va
     return o->what;
 }
 
+/* `-o VALUE`, `-oVALUE`; NULL: there is no such option of one letter. */
+static const struct trp_arg *letter(const struct trp_args *a, const char *text)
+{
+    return text[0] == '-' && text[1] ? trp_args_find(a->table, text + 1, 1) : NULL;
+}
+
+static int take_letter(struct trp_args *a, const struct trp_arg *o, const char *text,
+                       const char **ret_value, trp_error *err)
+{
+    if (!text[2] && a->at == a->argc)
+        return trp_error_set(err, TRP_EINVAL, "%s: -%s needs a value", a->command,
+                             o->name);
+    *ret_value = text[2] ? text + 2 : a->argv[a->at++];
+    if (o->to)
+        *(const char **)o->to = *ret_value;
+    return o->what;
+}
+
 static int next_argument(struct trp_args *a, const char **ret_value, trp_error *err)
 {
     *ret_value = NULL;
@@ -95,6 +118,9 @@ static int next_argument(struct trp_args *a, const char **ret_value, trp_error *
         return TRP_ARG_HELP;
     if (strncmp(text, "--", 2) == 0)
         return take_option(a, text + 2, ret_value, err);
+    const struct trp_arg *o = letter(a, text);
+    if (o)
+        return take_letter(a, o, text, ret_value, err);
     if (text[0] == '-' && text[1])
         return trp_error_set(err, TRP_EINVAL,
                              "%s: unknown option %s; see troupe %s --help", a->command,
@@ -109,10 +135,11 @@ enum { HELP_COLUMN = 21 };
 
 static void print_option(const struct trp_arg *o)
 {
-    static const char *const forms[] = {[TRP_ARG_FLAG] = "  --%s%s",
-                                        [TRP_ARG_VALUE] = "  --%s %s",
-                                        [TRP_ARG_OPTIONAL] = "  --%s[=%s]"};
-    int column = printf(forms[o->kind], o->name, o->value ? o->value : "");
+    static const char *const forms[] = {[TRP_ARG_FLAG] = "  %s%s%s",
+                                        [TRP_ARG_VALUE] = "  %s%s %s",
+                                        [TRP_ARG_OPTIONAL] = "  %s%s[=%s]"};
+    int column =
+        printf(forms[o->kind], trp_args_dashes(o), o->name, o->value ? o->value : "");
     for (const char *at = o->help; *at; column = 0) {
         int n = (int)strcspn(at, "\n");
         printf("%*s%.*s\n", column < HELP_COLUMN ? HELP_COLUMN - column : 1, "", n, at);

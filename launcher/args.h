@@ -1,6 +1,6 @@
 /*
- * The command line of a subcommand: `--option`, `--option VALUE`, `--option=VALUE`, in
- * any order with words, up to `--`. A table has its options and what --help says of
+ * The command line of a subcommand: `--option`, `--option VALUE`, `--option=VALUE`, of
+ * one letter `-o VALUE` and `-oVALUE`, in any order with words, up to `--`. A table has its options and what --help says of
  * them.
  *
  *     static const struct trp_line line = {"plan", "usage: …", "", table, take};
@@ -20,7 +20,8 @@ enum trp_arg_kind {
 };
 
 struct trp_arg {
-    const char *name; /* without the dashes; NULL: lines between options, or the end */
+    const char *name; /* without the dashes: two, or one where it is a single letter;
+                       * NULL: lines between options, or the end */
     enum trp_arg_kind kind;
     int what;          /* returned for it; > 0 */
     const char *value; /* what --help calls its value; NULL with a flag */
@@ -59,6 +60,8 @@ struct trp_args {
 /* argv[0] is the command's name and is skipped. */
 struct trp_args trp_args_of(const char *command, const struct trp_arg *table, int argc,
                             char **argv);
+/* "-" for a name of one letter, else "--". */
+const char *trp_args_dashes(const struct trp_arg *o);
 /* The option of that name, `length` bytes; NULL: there is none. */
 const struct trp_arg *trp_args_find(const struct trp_arg *table, const char *name,
                                     size_t length);

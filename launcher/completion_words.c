@@ -221,7 +221,7 @@ static void offer_options(const struct asked *a)
     for (const struct trp_arg *o = a->line->table; o->help; o++) {
         if (!o->name)
             continue;
-        snprintf(name, sizeof name, "--%s", o->name);
+        snprintf(name, sizeof name, "%s%s", trp_args_dashes(o), o->name);
         offer(a, name, "", o->help);
     }
     offer(a, "--help", "", "options of this command");
