@@ -15,6 +15,7 @@
 #include "events/run_folder.h"
 #include "events/summary.h"
 #include "report.h"
+#include "report_page.h"
 #include "sacct_call.h"
 
 struct report {
@@ -22,8 +23,10 @@ struct report {
     const char *dir; /* --runs-dir */
     char *folder;    /* NULL: it was an event log */
     char *events;
+    const char *page; /* -o; NULL: none */
     bool json, sacct, all;
     struct trp_run_records runs;
+    struct trp_page_facts facts; /* for the page */
     struct trp_sacct rows;
 };
 
@@ -111,7 +114,7 @@ static int print_one(const struct report *r, uint32_t i, bool compare, json_t *s
     int code = 0;
     if (compare && trp_account_make(now, &r->rows, &a) < 0)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    if (r->json) {
+    if (r->json || r->page) {
         json_array_append_new(starts, trp_report_json(now, compare ? &a : NULL));
     } else {
         print_head(r, i);
@@ -128,6 +131,26 @@ static int print_one(const struct report *r, uint32_t i, bool compare, json_t *s
     return code;
 }
 
+static int write_page(const struct report *r, const json_t *document, trp_error *err)
+{
+    const struct trp_run_record *last = r->runs.v[r->runs.n - 1];
+    const char *word = state_word(r, r->runs.n - 1);
+    char state[40];
+    if (last->complete)
+        snprintf(state, sizeof state, "exit status %d", last->exit_status);
+    else
+        snprintf(state, sizeof state, "%s", word);
+    const struct trp_report_page p = {
+        .file = r->page,
+        .folder = r->folder,
+        .state = state,
+        .live = !last->complete && strcmp(word, "running") == 0,
+        .report = document,
+        .facts = &r->facts,
+        .records = (struct trp_run_records *)(uintptr_t)&r->runs};
+    return trp_report_page_write(&p, err);
+}
+
 static int print(const struct report *r, bool compare, trp_error *err)
 {
     json_t *starts = json_array();
@@ -138,11 +161,18 @@ static int print(const struct report *r, bool compare, trp_error *err)
         if (rc < 0 && code == 0)
             code = trp_error_set(err, rc, "%s", why.text);
     }
-    if (r->json) {
+    if (r->json || r->page) {
         json_t *document =
             json_pack("{s:s, s:O}", "events", r->events, "starts", starts);
-        json_dumpf(document, stdout, JSON_COMPACT);
-        putchar('\n');
+        if (r->page) {
+            trp_error why;
+            int rc = write_page(r, document, &why);
+            if (rc < 0 && code == 0)
+                code = trp_error_set(err, rc, "%s", why.text);
+        } else {
+            json_dumpf(document, stdout, JSON_COMPACT);
+            putchar('\n');
+        }
         json_decref(document);
     } else if (r->folder) {
         printf("\nlogs: %s/logs\nevents: %s\n", r->folder, r->events);
@@ -156,7 +186,8 @@ static int report(struct report *r, trp_error *err)
     trp_error why;
     int code = find_log(r, err), asked = 0;
     if (code == 0)
-        code = trp_run_records_read(r->events, &r->runs, err);
+        code = r->page ? trp_page_facts_read(r->events, &r->runs, &r->facts, err)
+                       : trp_run_records_read(r->events, &r->runs, err);
     if (code < 0)
         return code;
     if (r->sacct && !had_jobs(&r->runs))
@@ -177,6 +208,8 @@ static const struct trp_arg table[] = {
                   "what Slurm's accounting has of its steps beside our figures"),
     TRP_ARGS_FLAG("all", &called.all, "a row a stage, however many there are"),
     TRP_ARGS_JSON(&called.json),
+    TRP_ARGS_TEXT("o", &called.page, "FILE",
+                  "write a page for a browser; FILE ends in .html, - is stdout"),
     TRP_ARGS_RUNS(&called.dir),
     TRP_ARGS_END,
 };
@@ -195,7 +228,8 @@ int trp_launcher_report(int argc, char **argv)
     static const struct trp_line line = {
         "report",
         "usage: troupe report [options] [RUN|EVENTS]\n\n"
-        "Prints the summary of a run from its event log. RUN is a name that troupe ls\n"
+        "Prints the summary of a run from its event log, or writes a page. RUN is a "
+        "name that troupe ls\n"
         "shows or a path of a run's folder, EVENTS an event log; without either it is\n"
         "the newest run of this folder.\n\n",
         "\nExit status: 0; 2 wrong call, no event log, or --sacct of a run without "
@@ -208,9 +242,15 @@ int trp_launcher_report(int argc, char **argv)
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)
         return trp_launcher_read(code, &err);
-    code = report(r, &err);
+    code = r->page ? trp_report_page_check(r->page, &err) : 0;
+    if (code == 0 && r->page && r->json)
+        code = trp_error_set(&err, TRP_EINVAL,
+                             "report: -o and --json are two documents: one at a time");
+    if (code == 0)
+        code = report(r, &err);
     free(r->folder);
     free(r->events);
+    trp_page_facts_free(&r->facts);
     trp_run_records_free(&r->runs);
     trp_sacct_free(&r->rows);
     int printed = trp_launcher_printed(0);

@@ -15,5 +15,7 @@ int trp_report_account_lacks(const struct trp_account *a, trp_error *err);
 
 /* report_json.c: one start of a run; `a` NULL: sacct was not asked. */
 json_t *trp_report_json(struct trp_run_record *r, const struct trp_account *a);
+/* All starts, in the document that --json prints; sacct was not asked. */
+json_t *trp_report_document(const char *events, const struct trp_run_records *runs);
 
 #endif

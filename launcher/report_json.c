@@ -187,3 +187,11 @@ json_t *trp_report_json(struct trp_run_record *r, const struct trp_account *a)
                      given_up(r, false), "skipped", given_up(r, true), "jobs", jobs(r),
                      "sacct", a ? account(r, a) : json_null());
 }
+
+json_t *trp_report_document(const char *events, const struct trp_run_records *runs)
+{
+    json_t *starts = json_array();
+    for (uint32_t i = 0; i < runs->n; i++)
+        json_array_append_new(starts, trp_report_json(runs->v[i], NULL));
+    return json_pack("{s:s, s:o}", "events", events, "starts", starts);
+}

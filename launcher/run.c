@@ -33,6 +33,7 @@
 #include "os/private_folder.h"
 #include "os/strings.h"
 #include "programs.h"
+#include "report_page.h"
 #include "requeue.h"
 #include "run_call.h"
 #include "run_make.h"
@@ -488,6 +489,8 @@ static int supervise(struct run *r, const char *app_name, char **app)
         int failed = trp_launcher_fail(&err);
         status = status > 1 ? status : failed;
     }
+    if (trp_options_bool(r->settings.options, "report.html"))
+        trp_report_page_of_run(r->folder->path, status);
     if (r->settings.pipeline && r->settings.pipeline->notify)
         trp_notify(r->settings.pipeline->notify, r->folder, status);
     return status;

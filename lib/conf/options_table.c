@@ -230,6 +230,8 @@ const struct trp_option trp_option_table[] = {
     {"outputs.wait", TRP_OPTION_TIME, "60s", "0", NULL, NULL,
      "how long outputs of a stage that are not there at its end may only be late, as shared "
      "file systems are", OTHER},
+    {"report.html", OFF,
+     "at a run's end write its report as a page, RUN/report.html (troupe report -o)", OTHER},
     {"resume.check", TRP_OPTION_CHOICE, "time", NULL, NULL, "contents|time",
      "by what --resume knows that files are as they were: by size and contents, which are "
      "read when a task has ended and by --resume again, or by size and time", OTHER},

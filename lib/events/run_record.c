@@ -13,6 +13,7 @@
 #include "core/base/array.h"
 #include "events/run_record_state.h"
 
+#define LOG_START "SparkListenerLogStart"
 enum { PROFILES_MAX = 16384, EXECUTORS_MAX = 1 << 20, STAGES_MAX = 1000000 };
 
 /* ---- reading fields ---- */
@@ -62,10 +63,8 @@ const struct trp_resource_profile *trp_record_profile(const struct trp_record_re
 
 /* ---- the run ---- */
 
-static int on_log_start(void *context, const json_t *event)
+static int on_log_start(struct trp_record_reader *r)
 {
-    struct trp_record_reader *r = context;
-    (void)event;
     struct trp_run_record *new = calloc(1, sizeof *new);
     if (!new || !TRP_ARRAY_GROW(r->all->v, r->all->n, r->all->capacity)) {
         free(new);
@@ -509,37 +508,74 @@ static const struct {
     {"TroupeMessage",                     on_time               },
 };
 
+static int hand_on(const struct trp_record_reader *r, const char *word,
+                   const json_t *event)
+{
+    int rc = 0;
+    for (size_t i = 0; i < r->nalso && rc == 0; i++)
+        if (strcmp(word, r->also[i].word) == 0)
+            rc = r->also[i].take(r->context, event);
+    return rc;
+}
+
 /* Nothing is before the line that begins a log. */
 static int take_any(void *context, const json_t *event)
 {
     struct trp_record_reader *r = context;
     const char *word = json_string_value(json_object_get(event, "Event"));
-    if (!r->now)
+    int rc = 0;
+    if (strcmp(word, LOG_START) == 0)
+        rc = on_log_start(r);
+    else if (!r->now)
         return TRP_EINVAL;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && rc == 0; i++)
         if (strcmp(word, kinds[i].word) == 0)
-            return kinds[i].take(r, event);
-    return 0;
+            rc = kinds[i].take(r, event);
+    return rc == 0 ? hand_on(r, word, event) : rc;
 }
 
-int trp_run_records_read(const char *file, struct trp_run_records *ret, trp_error *err)
+/* The words of events that are wanted, each once; `ret` has room for all. */
+static size_t wanted(const struct trp_record_reader *r, struct trp_event_line_kind *ret)
 {
-    enum { KINDS = sizeof kinds / sizeof *kinds };
-    struct trp_event_line_kind of[KINDS + 1] = {
-        {"SparkListenerLogStart", on_log_start}
-    };
-    struct trp_record_reader r = {.all = ret};
+    size_t n = 0;
+    ret[n++] = (struct trp_event_line_kind){LOG_START, take_any};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        ret[n++] = (struct trp_event_line_kind){kinds[i].word, take_any};
+    for (size_t i = 0; i < r->nalso; i++) {
+        bool known = false;
+        for (size_t k = 0; k < n; k++)
+            known |= strcmp(ret[k].word, r->also[i].word) == 0;
+        if (!known)
+            ret[n++] = (struct trp_event_line_kind){r->also[i].word, take_any};
+    }
+    return n;
+}
+
+int trp_run_records_read_also(const char *file, const struct trp_event_line_kind *also,
+                              size_t nalso, void *context, struct trp_run_records *ret,
+                              trp_error *err)
+{
+    struct trp_record_reader r = {
+        .all = ret, .also = also, .nalso = nalso, .context = context};
+    struct trp_event_line_kind *of =
+        calloc(1 + sizeof kinds / sizeof *kinds + nalso, sizeof *of);
     *ret = (struct trp_run_records){0};
-    for (size_t i = 0; i < KINDS; i++)
-        of[i + 1] = (struct trp_event_line_kind){kinds[i].word, take_any};
-    int rc = trp_event_lines_read(file, of, KINDS + 1, &r, err);
+    if (!of)
+        return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
+    int rc = trp_event_lines_read(file, of, wanted(&r, of), &r, err);
     if (rc == 0 && ret->n == 0)
         rc = trp_error_set(err, TRP_EINVAL, "%s: no event log: nothing is in it", file);
+    free(of);
     free(r.profiles);
     free(r.step_of);
     if (rc < 0)
         trp_run_records_free(ret);
     return rc;
+}
+
+int trp_run_records_read(const char *file, struct trp_run_records *ret, trp_error *err)
+{
+    return trp_run_records_read_also(file, NULL, 0, NULL, ret, err);
 }
 
 void trp_run_records_free(struct trp_run_records *r)

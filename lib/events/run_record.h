@@ -14,6 +14,7 @@
 #ifndef TRP_EVENTS_RUN_RECORD_H
 #define TRP_EVENTS_RUN_RECORD_H
 
+#include "events/event_lines.h"
 #include "events/statistics.h"
 
 /* A step of Slurm: an executor, or an attempt of a gang. Times are wall clock, ns. */
@@ -66,6 +67,11 @@ struct trp_run_records {
 /* TRP_EINVAL with FILE:LINE: not an event log, or it has no start of a run. After a
  * failure there is nothing to free. */
 int trp_run_records_read(const char *file, struct trp_run_records *ret, trp_error *err);
+/* The same; each event that one of `also` names is handed to it with `context`, when the
+ * record has taken it. */
+int trp_run_records_read_also(const char *file, const struct trp_event_line_kind *also,
+                              size_t nalso, void *context, struct trp_run_records *ret,
+                              trp_error *err);
 void trp_run_records_free(struct trp_run_records *r);
 
 /* The name of a step's profile; "?" when it is not known. */

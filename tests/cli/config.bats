@@ -67,7 +67,7 @@ load common
         "$TROUPE_SOURCE/lib/conf/options_table.c"); do
         grep -qxF "$key" <<<"$members" && continue
         grep -rqF --include='*.c' --exclude=options_table.c --exclude=options.c \
-            "\"$key\"" "$TROUPE_SOURCE/lib" && continue
+            "\"$key\"" "$TROUPE_SOURCE/lib" "$TROUPE_SOURCE/launcher" && continue
         grep -qF "\"=$key\"" "$TROUPE_SOURCE/lib/conf/options_table.c" && continue
         troupe config "$key" | grep -q 'does nothing: ' || unread+=" $key"
     done

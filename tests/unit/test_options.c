@@ -470,6 +470,7 @@ static void test_each_has_an_effect(void)
         "memory.fraction",
         "network.timeout",
         "outputs.wait",
+        "report.html",
         "resume.check",
         "run.grace",
         "scheduler.allocation.file",

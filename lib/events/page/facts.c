@@ -1,0 +1,595 @@
+/*
+ * One function an event, as in run_record.c, which has looked at the event before: what
+ * is no such event never comes here. Numbers of the log are looked up in hash tables,
+ * since a log may be anything; they are emptied where a start of the run begins.
+ */
+#include "events/page/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "events/page/facts_state.h"
+#include "events/run_record_state.h"
+
+struct trp_page_id {
+    uint32_t id, place;
+    UT_hash_handle hh;
+};
+
+struct trp_page_host {
+    const char *name; /* of facts.hosts */
+    uint32_t place;
+    UT_hash_handle hh;
+};
+
+/* ---- numbers and names ---- */
+
+int trp_page_id_set(struct trp_page_id **ids, uint32_t id, uint32_t place)
+{
+    struct trp_page_id *i = NULL;
+    HASH_FIND(hh, *ids, &id, sizeof id, i);
+    if (i) {
+        i->place = place;
+        return 0;
+    }
+    if (!(i = calloc(1, sizeof *i)))
+        return TRP_ENOMEM;
+    i->id = id;
+    i->place = place;
+    HASH_ADD(hh, *ids, id, sizeof i->id, i);
+    if (i->hh.tbl)
+        return 0;
+    free(i);
+    return TRP_ENOMEM;
+}
+
+uint32_t trp_page_id_get(const struct trp_page_id *ids, uint32_t id)
+{
+    struct trp_page_id *i = NULL;
+    HASH_FIND(hh, ids, &id, sizeof id, i);
+    return i ? i->place : TRP_NONE;
+}
+
+void trp_page_id_drop(struct trp_page_id **ids, uint32_t id)
+{
+    struct trp_page_id *i = NULL;
+    HASH_FIND(hh, *ids, &id, sizeof id, i);
+    if (!i)
+        return;
+    HASH_DEL(*ids, i);
+    free(i);
+}
+
+void trp_page_ids_free(struct trp_page_id **ids)
+{
+    struct trp_page_id *i, *next;
+    HASH_ITER(hh, *ids, i, next) {
+        HASH_DEL(*ids, i);
+        free(i);
+    }
+}
+
+uint32_t trp_page_host_place(struct trp_page_facts *f, const char *name)
+{
+    struct trp_page_host *h = NULL;
+    HASH_FIND_STR(f->host_of, name, h);
+    if (h)
+        return h->place;
+    h = calloc(1, sizeof *h);
+    char *copy = strdup(name);
+    if (h && copy && TRP_ARRAY_GROW(f->hosts, f->nhosts, f->hosts_capacity)) {
+        h->name = copy;
+        h->place = f->nhosts;
+        HASH_ADD_KEYPTR(hh, f->host_of, h->name, strlen(h->name), h);
+        if (h->hh.tbl) {
+            f->hosts[f->nhosts++] = copy;
+            return h->place;
+        }
+    }
+    free(copy);
+    free(h);
+    return TRP_NONE;
+}
+
+static void free_hosts_of(struct trp_page_facts *f)
+{
+    struct trp_page_host *h, *next;
+    HASH_ITER(hh, f->host_of, h, next) {
+        HASH_DEL(f->host_of, h);
+        free(h);
+    }
+}
+
+static struct trp_page_start *now(const struct trp_page_facts *f)
+{
+    return &f->starts[f->nstarts - 1];
+}
+
+int64_t trp_page_at(struct trp_page_facts *f, const json_t *event, const char *field)
+{
+    int64_t at = trp_event_ms(json_object_get(event, field)) / 1000000;
+    if (at > now(f)->last)
+        now(f)->last = at;
+    if (at && !now(f)->at)
+        now(f)->at = at;
+    return at;
+}
+
+/* ---- starts ---- */
+
+/* What the start before has left without an end has none. */
+static int on_log_start(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    (void)event;
+    if (!TRP_ARRAY_GROW(f->starts, f->nstarts, f->starts_capacity))
+        return TRP_ENOMEM;
+    f->starts[f->nstarts++] = (struct trp_page_start){.first_stage = f->nstages,
+                                                      .first_executor = f->nexecutors};
+    trp_page_ids_free(&f->open);
+    trp_page_ids_free(&f->stage_of);
+    trp_page_ids_free(&f->executor_of);
+    trp_page_ids_free(&f->profile_of);
+    trp_page_ids_free(&f->job_of_gang);
+    return 0;
+}
+
+static int on_application_start(void *context, const json_t *event)
+{
+    bool later = json_object_get(event, "Troupe Resumed");
+    trp_page_at(context, event, later ? "Troupe Resumed" : "Timestamp");
+    return 0;
+}
+
+static int on_time(void *context, const json_t *event)
+{
+    trp_page_at(context, event, "Timestamp");
+    return 0;
+}
+
+/* ---- profiles ---- */
+
+static uint32_t device_place(struct trp_page_facts *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->ndevices; i++)
+        if (strcmp(f->device[i], name) == 0)
+            return i;
+    if (f->ndevices == TRP_PROFILE_RESOURCES || strlen(name) >= TRP_RESOURCE_NAME_MAX)
+        return TRP_NONE;
+    strcpy(f->device[f->ndevices], name);
+    return f->ndevices++;
+}
+
+static double amount(const json_t *requests, const char *name)
+{
+    const json_t *r = json_object_get(requests, name);
+    const json_t *ours = json_object_get(r, "Troupe Amount");
+    return json_number_value(ours ? ours : json_object_get(r, "Amount"));
+}
+
+/* Those that are neither cores nor memory. */
+static void take_devices(struct trp_page_facts *f, json_t *requests, double *ret)
+{
+    static const char *const others[] = {"memory",         "memoryOverhead", "offHeap",
+                                         "pyspark.memory", "cores",          "cpus"};
+    const char *name;
+    json_t *request;
+    json_object_foreach(requests, name, request) {
+        bool device = true;
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            device &= strcmp(name, others[i]) != 0;
+        uint32_t at = device ? device_place(f, name) : TRP_NONE;
+        if (at != TRP_NONE)
+            ret[at] = amount(requests, name);
+    }
+}
+
+/* A profile without an executor side has that of the default profile. */
+static void inherit(const struct trp_page_facts *f, struct trp_page_profile *p)
+{
+    uint32_t of = trp_page_id_get(f->profile_of, 0);
+    p->cores = of == TRP_NONE ? 1 : f->profiles[of].cores;
+    p->memory_mib = of == TRP_NONE ? 0 : f->profiles[of].memory_mib;
+}
+
+static bool same_profile(const struct trp_page_profile *a,
+                         const struct trp_page_profile *b)
+{
+    bool same = strcmp(a->name, b->name) == 0 && a->slots == b->slots &&
+                a->cores == b->cores && a->memory_mib == b->memory_mib &&
+                a->task_cpus == b->task_cpus;
+    for (uint32_t i = 0; i < TRP_PROFILE_RESOURCES; i++)
+        same &= a->devices[i] == b->devices[i] && a->per_task[i] == b->per_task[i];
+    return same;
+}
+
+static int on_profile(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    json_t *executor = json_object_get(event, "Executor Resource Requests");
+    json_t *task = json_object_get(event, "Task Resource Requests");
+    const char *name = json_string_value(json_object_get(event, "Troupe Profile Name"));
+    uint32_t id = (uint32_t)json_integer_value(
+                 json_object_get(event, "Resource Profile Id")),
+             slots = 0, place;
+    struct trp_page_profile p = {.task_cpus = amount(task, "cpus"),
+                                 .cores = amount(executor, "cores")};
+    p.memory_mib = amount(executor, "memory") + amount(executor, "memoryOverhead") +
+                   amount(executor, "offHeap") + amount(executor, "pyspark.memory");
+    if (json_object_size(executor) == 0)
+        inherit(f, &p);
+    if (name)
+        snprintf(p.name, sizeof p.name, "%s", name);
+    else
+        snprintf(p.name, sizeof p.name, "%u", id);
+    trp_record_id(json_object_get(event, "Troupe Slots"), TRP_NONE, &slots);
+    p.slots = slots ? slots : p.task_cpus > 0 ? (uint32_t)(p.cores / p.task_cpus) : 1;
+    p.slots = p.slots ? p.slots : 1;
+    take_devices(f, executor, p.devices);
+    take_devices(f, task, p.per_task);
+    /* A start tells anew what others had. */
+    for (place = 0; place < f->nprofiles; place++)
+        if (same_profile(&f->profiles[place], &p))
+            return trp_page_id_set(&f->profile_of, id, place);
+    if (!TRP_ARRAY_GROW(f->profiles, f->nprofiles, f->profiles_capacity))
+        return TRP_ENOMEM;
+    f->profiles[f->nprofiles++] = p;
+    return trp_page_id_set(&f->profile_of, id, place);
+}
+
+static uint32_t profile_in(const struct trp_page_facts *f, const json_t *of)
+{
+    uint32_t id;
+    return trp_record_id(json_object_get(of, "Resource Profile Id"), TRP_NONE, &id)
+               ? trp_page_id_get(f->profile_of, id)
+               : TRP_NONE;
+}
+
+/* ---- stages ---- */
+
+/* Those of its first description: a stage's do not change. */
+static bool take_parents(struct trp_page_stage *s, const json_t *info)
+{
+    const json_t *ids = json_object_get(info, "Parent IDs");
+    size_t n = json_array_size(ids);
+    s->parents = n ? calloc(n, sizeof *s->parents) : NULL;
+    for (size_t i = 0; s->parents && i < n; i++)
+        if (trp_record_stage_id(json_array_get(ids, i), &s->parents[s->nparents]))
+            s->nparents++;
+    return !n || s->parents;
+}
+
+uint32_t trp_page_stage_know(struct trp_page_facts *f, const json_t *info)
+{
+    const char *name = json_string_value(json_object_get(info, "Stage Name"));
+    trp_stage_id id;
+    if (!trp_record_stage_id(json_object_get(info, "Stage ID"), &id) || !name)
+        return TRP_NONE;
+    uint32_t place = trp_page_id_get(f->stage_of, id.n);
+    if (place == TRP_NONE) {
+        char *copy = strdup(name);
+        if (!copy || !TRP_ARRAY_GROW(f->stages, f->nstages, f->stages_capacity) ||
+            trp_page_id_set(&f->stage_of, id.n, f->nstages) < 0) {
+            free(copy);
+            return TRP_NONE;
+        }
+        place = f->nstages++;
+        f->stages[place] =
+            (struct trp_page_stage){.start = f->nstarts - 1, .id = id, .name = copy};
+        if (!take_parents(&f->stages[place], info))
+            return TRP_NONE;
+    }
+    f->stages[place].profile = profile_in(f, info);
+    trp_record_id(json_object_get(info, "Number of Tasks"), TRP_NONE,
+                  &f->stages[place].ntasks);
+    return place;
+}
+
+uint32_t trp_page_stage_in(const struct trp_page_facts *f, const json_t *event)
+{
+    trp_stage_id id;
+    return trp_record_stage_id(json_object_get(event, "Stage ID"), &id)
+               ? trp_page_id_get(f->stage_of, id.n)
+               : TRP_NONE;
+}
+
+static int on_job_start(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    const json_t *infos = json_object_get(event, "Stage Infos"), *info;
+    size_t i;
+    trp_page_at(f, event, "Submission Time");
+    json_array_foreach(infos, i, info)
+        if (trp_page_stage_know(f, info) == TRP_NONE)
+            return TRP_ENOMEM;
+    return 0;
+}
+
+static int on_stage_submitted(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    const json_t *info = json_object_get(event, "Stage Info");
+    uint32_t place = trp_page_stage_know(f, info);
+    int64_t at = trp_page_at(f, info, "Submission Time");
+    if (place == TRP_NONE)
+        return TRP_ENOMEM;
+    if (!f->stages[place].submitted)
+        f->stages[place].submitted = at;
+    f->stages[place].ended = 0;
+    return 0;
+}
+
+static int on_stage_completed(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    const json_t *info = json_object_get(event, "Stage Info");
+    int64_t at = trp_page_at(f, info, "Completion Time");
+    uint32_t place = trp_page_stage_in(f, info);
+    if (place != TRP_NONE)
+        f->stages[place].ended = at;
+    return 0;
+}
+
+/* ---- executors and jobs ---- */
+
+static struct trp_page_executor *executor(struct trp_page_facts *f, const json_t *event)
+{
+    uint32_t id;
+    if (!trp_record_executor(json_object_get(event, "Executor ID"), &id) ||
+        id == TRP_NONE)
+        return NULL;
+    uint32_t place = trp_page_id_get(f->executor_of, id);
+    if (place != TRP_NONE)
+        return &f->executors[place];
+    if (!TRP_ARRAY_GROW(f->executors, f->nexecutors, f->executors_capacity) ||
+        trp_page_id_set(&f->executor_of, id, f->nexecutors) < 0)
+        return NULL;
+    f->executors[f->nexecutors] = (struct trp_page_executor){.id = id,
+                                                             .start = f->nstarts - 1,
+                                                             .host = TRP_NONE,
+                                                             .profile = TRP_NONE,
+                                                             .span = TRP_NONE};
+    return &f->executors[f->nexecutors++];
+}
+
+/* From now on it serves that profile. */
+static int begin_span(struct trp_page_facts *f, struct trp_page_executor *x,
+                      uint32_t profile, int64_t at)
+{
+    if (x->span != TRP_NONE && !f->spans[x->span].to)
+        f->spans[x->span].to = at;
+    if (!TRP_ARRAY_GROW(f->spans, f->nspans, f->spans_capacity))
+        return TRP_ENOMEM;
+    x->span = f->nspans++;
+    f->spans[x->span] = (struct trp_page_span){
+        .executor = (uint32_t)(x - f->executors), .profile = profile, .from = at};
+    return 0;
+}
+
+static int on_executor_added(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    const json_t *info = json_object_get(event, "Executor Info");
+    const char *host = json_string_value(json_object_get(info, "Host"));
+    struct trp_page_executor *x = executor(f, event);
+    if (!x)
+        return TRP_ENOMEM;
+    x->came = trp_page_at(f, event, "Timestamp");
+    x->asked = trp_event_ms(json_object_get(info, "Request Time")) / 1000000;
+    if (!x->asked || x->asked > x->came)
+        x->asked = x->came;
+    x->cores = json_number_value(json_object_get(info, "Total Cores"));
+    x->profile = profile_in(f, info);
+    x->host = trp_page_host_place(f, host ? host : "?");
+    return x->host == TRP_NONE ? TRP_ENOMEM : begin_span(f, x, x->profile, x->came);
+}
+
+static int on_executor_relabelled(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    struct trp_page_executor *x = executor(f, event);
+    int64_t at = trp_page_at(f, event, "Timestamp");
+    return x ? begin_span(f, x, profile_in(f, event), at) : TRP_ENOMEM;
+}
+
+static int on_executor_removed(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    const char *why = json_string_value(json_object_get(event, "Removed Reason"));
+    struct trp_page_executor *x = executor(f, event);
+    if (!x)
+        return TRP_ENOMEM;
+    x->gone = trp_page_at(f, event, "Timestamp");
+    if (x->span != TRP_NONE)
+        f->spans[x->span].to = x->gone;
+    free(x->why);
+    x->why = why && strcmp(why, "released") != 0 ? strdup(why) : NULL;
+    return 0;
+}
+
+static int on_executor_asked(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    struct trp_page_executor *x = executor(f, event);
+    if (!x)
+        return TRP_ENOMEM;
+    x->asked = trp_page_at(f, event, "Timestamp");
+    x->profile = profile_in(f, event);
+    return 0;
+}
+
+static struct trp_page_job *job(struct trp_page_facts *f, const json_t *event)
+{
+    uint32_t id;
+    if (!trp_record_id(json_object_get(event, "Job ID"), TRP_NONE, &id))
+        return NULL;
+    for (uint32_t i = f->njobs; i-- > 0;)
+        if (f->jobs[i].id == id && f->jobs[i].start == f->nstarts - 1)
+            return &f->jobs[i];
+    if (!TRP_ARRAY_GROW(f->jobs, f->njobs, f->jobs_capacity))
+        return NULL;
+    f->jobs[f->njobs] = (struct trp_page_job){.id = id, .start = f->nstarts - 1};
+    return &f->jobs[f->njobs++];
+}
+
+static int on_slurm_job(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    struct trp_page_job *j = job(f, event);
+    if (!j)
+        return TRP_ENOMEM;
+    j->additional = json_is_true(json_object_get(event, "Further"));
+    j->at = trp_page_at(f, event, "Timestamp");
+    return 0;
+}
+
+/* An executor that is about to begin, or a gang's attempt. */
+static int on_slurm_step(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    struct trp_page_job *j = job(f, event);
+    uint32_t task;
+    if (!j)
+        return TRP_ENOMEM;
+    int64_t at = trp_page_at(f, event, "Timestamp");
+    uint32_t id = j->id;
+    j->at = j->at ? j->at : at;
+    if (trp_record_id(json_object_get(event, "Task ID"), TRP_NONE, &task))
+        return trp_page_id_set(&f->job_of_gang, task, id);
+    struct trp_page_executor *x = executor(f, event);
+    if (!x)
+        return TRP_ENOMEM;
+    x->job = id;
+    x->began = at;
+    return 0;
+}
+
+/* ---- what was told ---- */
+
+static int on_message(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    const char *level = json_string_value(json_object_get(event, "Level")),
+               *text = json_string_value(json_object_get(event, "Text"));
+    int64_t at = trp_page_at(f, event, "Timestamp");
+    if (f->nmessages == TRP_PAGE_MESSAGES) {
+        f->messages_left_out++;
+        return 0;
+    }
+    struct trp_page_message m = {.at = at,
+                                 .level = strdup(level ? level : ""),
+                                 .text = strndup(text ? text : "", 2000)};
+    if (m.level && m.text &&
+        TRP_ARRAY_GROW(f->messages, f->nmessages, f->messages_capacity)) {
+        f->messages[f->nmessages++] = m;
+        return 0;
+    }
+    free(m.level);
+    free(m.text);
+    return TRP_ENOMEM;
+}
+
+/* ---- the whole ---- */
+
+int trp_page_facts_read(const char *file, struct trp_run_records *ret_records,
+                        struct trp_page_facts *ret, trp_error *err)
+{
+    static const struct trp_event_line_kind kinds[] = {
+        {"SparkListenerLogStart",             on_log_start             },
+        {"SparkListenerApplicationStart",     on_application_start     },
+        {"SparkListenerApplicationEnd",       on_time                  },
+        {"SparkListenerResourceProfileAdded", on_profile               },
+        {"SparkListenerJobStart",             on_job_start             },
+        {"SparkListenerStageSubmitted",       on_stage_submitted       },
+        {"SparkListenerStageCompleted",       on_stage_completed       },
+        {"SparkListenerExecutorAdded",        on_executor_added        },
+        {"SparkListenerExecutorRemoved",      on_executor_removed      },
+        {"TroupeExecutorRelabelled",          on_executor_relabelled   },
+        {"TroupeExecutorAsked",               on_executor_asked        },
+        {"SparkListenerTaskStart",            trp_page_on_task_start   },
+        {"SparkListenerTaskEnd",              trp_page_on_task_end     },
+        {"TroupeTaskSummaryBegin",            trp_page_on_summary_begin},
+        {"TroupeTaskSummary",                 trp_page_on_summary      },
+        {"TroupeSlurmJob",                    on_slurm_job             },
+        {"TroupeSlurmStep",                   on_slurm_step            },
+        {"TroupeMessage",                     on_message               },
+    };
+    *ret = (struct trp_page_facts){0};
+    int rc = trp_run_records_read_also(file, kinds, sizeof kinds / sizeof *kinds, ret,
+                                       ret_records, err);
+    if (rc < 0)
+        trp_page_facts_free(ret);
+    return rc;
+}
+
+void trp_page_facts_free(struct trp_page_facts *f)
+{
+    trp_page_ids_free(&f->open);
+    trp_page_ids_free(&f->stage_of);
+    trp_page_ids_free(&f->executor_of);
+    trp_page_ids_free(&f->profile_of);
+    trp_page_ids_free(&f->job_of_gang);
+    free_hosts_of(f);
+    for (uint32_t i = 0; i < f->nexecutors; i++)
+        free(f->executors[i].why);
+    for (uint32_t i = 0; i < f->nstages; i++) {
+        free(f->stages[i].name);
+        free(f->stages[i].parents);
+    }
+    for (uint32_t i = 0; i < f->nfailures; i++) {
+        free(f->failures[i].reason);
+        free(f->failures[i].kind);
+    }
+    for (uint32_t i = 0; i < f->nmessages; i++) {
+        free(f->messages[i].level);
+        free(f->messages[i].text);
+    }
+    for (uint32_t i = 0; i < f->nhosts; i++)
+        free(f->hosts[i]);
+    free(f->starts);
+    free(f->tasks);
+    free(f->sums);
+    free(f->executors);
+    free(f->spans);
+    free(f->profiles);
+    free(f->stages);
+    free(f->failures);
+    free(f->jobs);
+    free(f->messages);
+    free(f->hosts);
+    *f = (struct trp_page_facts){0};
+}
+
+uint32_t trp_page_stage_place(const struct trp_page_facts *f, uint32_t start,
+                              trp_stage_id id)
+{
+    uint32_t end =
+        start + 1 < f->nstarts ? f->starts[start + 1].first_stage : f->nstages;
+    for (uint32_t i = f->starts[start].first_stage; i < end; i++)
+        if (f->stages[i].id.n == id.n)
+            return i;
+    return TRP_NONE;
+}
+
+int64_t trp_page_executor_end(const struct trp_page_facts *f,
+                              const struct trp_page_executor *x)
+{
+    return x->gone ? x->gone : f->starts[x->start].last;
+}
+
+int64_t trp_page_executor_came(const struct trp_page_facts *f,
+                               const struct trp_page_executor *x)
+{
+    return x->came ? x->came : trp_page_executor_end(f, x);
+}
+
+int64_t trp_page_span_end(const struct trp_page_facts *f, const struct trp_page_span *s)
+{
+    return s->to ? s->to : trp_page_executor_end(f, &f->executors[s->executor]);
+}
+
+int64_t trp_page_task_end(const struct trp_page_facts *f, const struct trp_page_task *t)
+{
+    return t->ended ? t->ended : f->starts[f->stages[t->stage].start].last;
+}
