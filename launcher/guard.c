@@ -9,6 +9,10 @@
  * `troupe` is gone, the driver sees that itself and cancels its run; it gets ORPHAN_MS.
  * Ending kills whatever descends from here until there is nothing.
  *
+ * A guard that adopts a driver waits for `troupe` to tell it the end, or to be gone. What
+ * is left of the driver then descends from neither: all that is below the driver is
+ * stopped, so that nothing is started any more, and killed.
+ *
  * ompi-server dies with the guard (PR_SET_PDEATHSIG), which is why the guard, not
  * `troupe`, starts it. Rejected: looking for leftovers by their environment or by
  * recorded pids (a process can change the one, the kernel reuses the other).
@@ -35,6 +39,7 @@
 #include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/held.h"
+#include "os/process.h"
 #include "os/processes.h"
 #include "os/title.h"
 #include "os/tree.h"
@@ -54,7 +59,7 @@ enum {
 struct guard {
     const struct trp_guard_config *config;
     int socket, signals;
-    pid_t server, driver; /* 0: not there */
+    pid_t server, driver; /* 0: not there. An adopted driver is no child of ours */
     bool told, orphan;    /* end now; `troupe` is gone */
 };
 
@@ -177,6 +182,10 @@ static void reap(struct guard *g)
         g->driver = 0;
         report(g, TRP_GUARD_DRIVER, status, "");
     }
+    struct trp_process p;
+    if (g->config->adopts && g->orphan && g->driver &&
+        (!trp_process_read(g->driver, &p) || trp_process_is_dead(&p)))
+        g->driver = 0;
 }
 
 /* Waits for something to happen, at most `ms` (-1: for ever). */
@@ -221,6 +230,7 @@ static bool start_server(struct guard *g)
     int64_t end = trp_clock_ms() + SERVER_MS;
     if (!g->config->ompi_server)
         return true;
+    unlink(g->config->ompi_server); /* of a guard that was killed */
     g->server = start_program(g, argv, g->config->server_env, "ompi-server", true,
                               "ompi-server");
     while (g->server && !g->told && !g->orphan) {
@@ -254,7 +264,7 @@ static bool is_held_up(const struct guard *g, bool *again)
 static void watch_driver(struct guard *g)
 {
     int64_t look = trp_clock_ms() + ALONE_MS;
-    bool alone = false, told = false;
+    bool alone = false, told = g->config->adopts; /* that went with its guard */
     while (g->driver && !g->told && !g->orphan) {
         int64_t left = look - trp_clock_ms();
         wait_ms(g, left > 0 ? (int)left : 0);
@@ -301,6 +311,21 @@ void trp_guard_remove_scratch(const char *run_dir)
     trp_guard_remove_folder(path);
 }
 
+/* What an adopted driver has below it, when `troupe` is gone and it does not end. */
+static void end_adopted(struct guard *g)
+{
+    const char *helper = g->config->helper;
+    pid_t spare = helper ? trp_descendants_find(g->driver, helper) : 0;
+    uint32_t before = UINT32_MAX, n;
+    kill(g->driver, SIGSTOP);
+    while ((n = trp_descendants_signal(g->driver, &spare, spare != 0, SIGSTOP)) !=
+           before)
+        before = n;
+    trp_descendants_signal(g->driver, &spare, spare != 0, SIGKILL);
+    kill(g->driver, SIGKILL);
+    g->driver = 0;
+}
+
 static void tell_wait(void *context)
 {
     report(context, TRP_GUARD_WAITS, 0, "");
@@ -314,6 +339,8 @@ static void end_all(struct guard *g)
         while (g->server && trp_clock_ms() < end)
             wait_ms(g, LOOK_MS);
     }
+    if (g->config->adopts && g->orphan && g->driver)
+        end_adopted(g);
     trp_guard_end_descendants(NULL, 0, g->config->helper, END_MS);
     trp_guard_await_helper(g->config->helper, tell_wait, g);
     reap(g);
@@ -329,12 +356,17 @@ static void guard_main(const struct trp_guard_config *config, int socket)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null >= 0)
         dup2(null, 0);
-    close(config->listen_fd); /* a driver must not reach a `troupe` that is gone */
+    /* A driver must not reach, nor believe in, a `troupe` that is gone. */
+    for (size_t i = 0; i < sizeof config->theirs / sizeof *config->theirs; i++) {
+        if (config->theirs[i] >= 0)
+            close(config->theirs[i]);
+    }
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     trp_process_title("troupe: guard %s", config->run_name);
     trp_run_folder_pid(config->run_dir, getpid(), "guard");
-    trp_guard_remove_scratch(config->run_dir); /* of an earlier start that had no end */
+    if (!config->adopts) /* of an earlier start that had no end */
+        trp_guard_remove_scratch(config->run_dir);
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
@@ -342,10 +374,15 @@ static void guard_main(const struct trp_guard_config *config, int socket)
     g.signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (g.signals < 0) {
         report(&g, TRP_GUARD_FAILED, 0, "no signalfd");
+    } else if (config->adopts) {
+        g.driver = config->adopts;
+        watch_driver(&g);
     } else if (start_server(&g)) {
         g.driver =
             start_program(&g, config->driver, config->driver_env, "driver", false,
                           config->ompi_server ? "mpirun of the driver" : "driver");
+        if (g.driver)
+            report(&g, TRP_GUARD_STARTED, g.driver, "");
         watch_driver(&g);
         linger(&g);
     }

@@ -8,6 +8,11 @@
  * the guard ends what is left, removes the private folder and the memory groups, and
  * goes.
  *
+ * A guard that is killed itself is replaced by another one. What the first has started
+ * descends from `troupe` from then on, which ends it when the run is over; the second
+ * guard adopts the driver, which it knows by number only: when `troupe` is gone it waits
+ * for the driver to end in order, ends what is left below it, and removes the files.
+ *
  * Messages on a SOCK_SEQPACKET pair: guard → troupe struct trp_guard_report; troupe →
  * guard any byte: end now.
  */
@@ -28,11 +33,14 @@ struct trp_guard_config {
     char *const *driver_env;
     const char *helper; /* troupe-slurm, which outlives its driver as long as it has
                          * jobs to end; NULL: none */
-    int listen_fd;      /* control socket of the caller; closed in the guard */
+    pid_t adopts;       /* the driver's process, which an earlier guard has started; 0:
+                         * the guard starts ompi-server and the driver itself */
+    int theirs[3];      /* descriptors of the caller's, closed in the guard; -1: none */
 };
 
 enum trp_guard_event {
     TRP_GUARD_FAILED = 1, /* the platform failed: `text`; everything is being ended */
+    TRP_GUARD_STARTED,    /* the driver's process is there: its number is `status` */
     TRP_GUARD_DRIVER,     /* the driver's mpirun ended with wait status `status` */
     TRP_GUARD_WAITS,      /* Slurm does not answer, and jobs are to be given back */
     TRP_GUARD_SERVER,     /* ompi-server died: `text`; the driver goes on */

@@ -1,19 +1,26 @@
 /*
  * One poll loop over four descriptors: signals (signalfd), the listening control
- * socket, the driver's control connection, the guard.
+ * socket, the driver's control connection, the guard. What it has in mind:
+ * supervise_watch.h.
  *
  * Exit status: what the driver says ('E'). Without it the driver died: 4. Ways out,
  * each with its time limit: after 'E' the driver has EXIT_MS to end, and its mpirun
  * GONE_MS from then on; after a kill (second signal) KILL_MS; after its connection
  * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A driver
- * of a pipeline that does not connect within COME_UP_MS is given up; a user's own
- * program may take its time before trp_init. When ompi-server died before the driver
+ * of a pipeline that does not connect within TRP_WATCH_COME_UP_MS is given up; a user's
+ * own program may take its time before trp_init. When ompi-server died before the driver
  * was there it never will be; later the driver goes on over sockets.
  *
- * The end: the guard is told, ends everything and goes. Only when the guard itself was
- * killed are its orphans ours (we are a subreaper too, before it is forked) and ended
- * from here; children that this process had before it became `troupe` (exec from a
- * shell) are spared.
+ * A guard that is killed while the run goes on is replaced at once. Its orphans are
+ * ours (we are a subreaper too, before it is forked), so the driver is reaped here, and the
+ * next guard adopts it by its number (guard.h). ompi-server dies with its guard: the
+ * driver goes on over sockets. Before the driver of a pipeline has connected nothing is
+ * acquired: all is ended and begun again. A user's own program may have done something
+ * before trp_init, and is not.
+ *
+ * The end: the guard is told, ends everything and goes. When the driver was adopted, or
+ * the guard is killed now, what is left is ended from here; children that this process
+ * had before it became `troupe` (exec from a shell) are spared.
  */
 #include "supervise.h"
 
@@ -37,42 +44,23 @@
 #include "guard.h"
 #include "os/clock.h"
 #include "os/held.h"
+#include "os/process.h"
 #include "os/processes.h"
+#include "supervise_watch.h"
 
 enum {
-    COME_UP_MS = 60000,
     EXIT_MS = 10000,
     GONE_MS = 2000,
     KILL_MS = 8000,
     LOST_MS = 3000,
     GUARD_END_MS = 12000,
     SWEEP_MS = 3000,
-    SPARED = 64,
-    CANCELLED = 130,
-    PLATFORM = 4,
-    WRONG_CALL = 2,
+    LINGER_MS = 4000, /* as in guard.c */
+    LOOK_MS = 20,
+    MOST_GUARDS = 20, /* that may be lost in a run */
 };
 
-struct watch {
-    const trp_run_folder *folder;
-    const struct trp_supervised *what;
-    int signals, listen, control, guard; /* -1: closed */
-    pid_t guard_pid;
-    int interrupts;    /* SIGINT, SIGTERM, SIGHUP so far */
-    bool time_is_up;   /* SIGUSR1 came */
-    bool connected;    /* the driver was there */
-    bool has_status;   /* 'E' came */
-    bool driver_ended; /* the guard has told so, and the status: */
-    int driver_status;
-    int status;
-    uint8_t said[5]; /* of the driver, so far */
-    size_t nsaid;
-    int64_t deadline; /* INT64_MAX: none */
-    bool over;
-    char failure[TRP_ERROR_TEXT]; /* the platform failed: why */
-};
-
-static void hurry(struct watch *w, int64_t ms)
+static void hurry(struct trp_watch *w, int64_t ms)
 {
     int64_t at = trp_clock_ms() + ms;
     if (at < w->deadline)
@@ -109,13 +97,13 @@ void trp_supervisor_close(struct trp_supervisor *s)
 
 /* ---- what happens ---- */
 
-static void send_control(struct watch *w, enum trp_control_byte byte)
+static void send_control(struct trp_watch *w, enum trp_control_byte byte)
 {
     if (w->control >= 0)
         trp_control_send(w->control, byte);
 }
 
-static void interrupt(struct watch *w, bool at_once)
+static void interrupt(struct trp_watch *w, bool at_once)
 {
     w->interrupts += at_once ? 2 : 1;
     if (w->interrupts == 1) {
@@ -139,11 +127,38 @@ static bool is_of_slurm(const struct signalfd_siginfo *info)
     return n > 0 && strncmp(name, "slurmstepd", strlen("slurmstepd")) == 0;
 }
 
-static void on_signal(struct watch *w)
+static void on_control(struct trp_watch *w);
+
+static void end_watch(struct trp_watch *w)
+{
+    if (w->control >= 0)
+        on_control(w); /* its last words may be there already */
+    w->over = true;
+}
+
+/* The guard, and what was adopted from one. */
+static void reap(struct trp_watch *w)
+{
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        if (pid == w->guard_pid) {
+            w->guard_pid = 0;
+            w->guard_status = status;
+        } else if (pid == w->driver && !w->driver_ended) {
+            w->driver_ended = true;
+            w->driver_status = status;
+            end_watch(w);
+        }
+    }
+}
+
+static void on_signal(struct trp_watch *w)
 {
     struct signalfd_siginfo info;
     while (read(w->signals, &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo == SIGUSR1) {
+        if (info.ssi_signo == SIGCHLD) {
+            reap(w);
+        } else if (info.ssi_signo == SIGUSR1) {
             w->time_is_up = true;
             send_control(w, TRP_CONTROL_TIME);
         } else {
@@ -154,7 +169,7 @@ static void on_signal(struct watch *w)
 }
 
 /* What the user wanted before the driver was there is told now. */
-static void on_connection(struct watch *w)
+static void on_connection(struct trp_watch *w)
 {
     trp_error err;
     int code = trp_control_accept(w->listen, &w->control, &err);
@@ -177,7 +192,7 @@ static void on_connection(struct watch *w)
 
 /* What the driver says of its status: when the run is over, and again when the program
  * then ends with another one than 0. */
-static void on_control(struct watch *w)
+static void on_control(struct trp_watch *w)
 {
     ssize_t n;
     while ((n = recv(w->control, w->said + w->nsaid, sizeof w->said - w->nsaid, 0)) >
@@ -203,32 +218,91 @@ static void on_control(struct watch *w)
     hurry(w, w->has_status ? GONE_MS : LOST_MS);
 }
 
-static void on_guard(struct watch *w)
+static int start_guard(struct trp_watch *w, pid_t adopts, trp_error *err);
+
+/* Ends all below this process but what was there before, and the guard. */
+static void end_all(struct trp_watch *w)
+{
+    uint32_t n = w->nspare;
+    if (w->guard_pid)
+        w->spare[n++] = w->guard_pid;
+    trp_guard_end_descendants(w->spare, n, w->what->helper, SWEEP_MS);
+}
+
+/* Ends what was begun, with what may wait to be heard; then all as at first. */
+static int begin_again(struct trp_watch *w, trp_error *err)
+{
+    end_all(w);
+    reap(w);
+    for (int fd; trp_control_accept(w->listen, &fd, err) == 0;)
+        close(fd);
+    w->driver = 0;
+    return start_guard(w, 0, err);
+}
+
+/* TRP_ESTATE: there is nothing that another guard could watch over. */
+static int replace_guard(struct trp_watch *w, trp_error *err)
+{
+    bool can_begin = !w->what->is_program && w->listen >= 0;
+    bool needs_server = w->supervisor->ompi_server[0] && !w->connected;
+    struct trp_process driver;
+    if (++w->guards > MOST_GUARDS)
+        return trp_error_set(err, TRP_ESTATE,
+                             "guards of the run died, again and again");
+    if (can_begin && (!w->driver || needs_server))
+        return begin_again(w, err);
+    if (!w->driver || needs_server || !trp_process_read(w->driver, &driver) ||
+        driver.parent != getpid())
+        return trp_error_set(err, TRP_ESTATE, "the guard of the run died");
+    w->adopted = true;
+    if (w->supervisor->ompi_server[0])
+        send_control(w, TRP_CONTROL_OMPI_SERVER);
+    return start_guard(w, w->driver, err);
+}
+
+static void on_guard_lost(struct trp_watch *w)
+{
+    trp_error err;
+    close(w->guard);
+    w->guard = -1;
+    reap(w);
+    if (w->listen >= 0 && !w->over)
+        on_connection(w); /* it may just have come */
+    if (w->over || (!w->driver_ended && replace_guard(w, &err) == 0))
+        return;
+    if (!w->driver_ended && !w->failure[0])
+        snprintf(w->failure, sizeof w->failure, "%s", err.text);
+    end_watch(w);
+}
+
+static void on_guard(struct trp_watch *w)
 {
     struct trp_guard_report r;
     ssize_t n = recv(w->guard, &r, sizeof r, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n != sizeof r) {
-        if (!w->driver_ended && !w->failure[0])
-            snprintf(w->failure, sizeof w->failure, "the guard of the run died");
-        close(w->guard);
-        w->guard = -1;
-    } else if (r.event == TRP_GUARD_SERVER && w->connected) {
+        on_guard_lost(w);
+        return;
+    }
+    if (r.event == TRP_GUARD_STARTED) {
+        w->driver = r.status;
+        return;
+    }
+    if (r.event == TRP_GUARD_SERVER && w->connected) {
         send_control(w, TRP_CONTROL_OMPI_SERVER);
         return;
-    } else if (r.event == TRP_GUARD_FAILED || r.event == TRP_GUARD_SERVER) {
+    }
+    if (r.event == TRP_GUARD_FAILED || r.event == TRP_GUARD_SERVER) {
         snprintf(w->failure, sizeof w->failure, "%s", r.text);
     } else {
         w->driver_ended = true;
         w->driver_status = r.status;
     }
-    if (w->control >= 0)
-        on_control(w); /* its last words may be there already */
-    w->over = true;
+    end_watch(w);
 }
 
-static void watch_run(struct watch *w)
+static void watch_run(struct trp_watch *w)
 {
     while (!w->over) {
         struct pollfd v[] = {
@@ -263,7 +337,7 @@ static void tell_wait(void *context)
 }
 
 /* The guard ends everything. True when it went by itself. */
-static bool end_guard(struct watch *w)
+static bool end_guard(struct trp_watch *w)
 {
     int64_t end = trp_clock_ms() + GUARD_END_MS;
     char byte = 'X';
@@ -289,108 +363,35 @@ static bool end_guard(struct watch *w)
         }
     }
     bool in_order = w->guard < 0;
-    if (!in_order)
+    if (!in_order && w->guard_pid)
         kill(w->guard_pid, SIGKILL);
-    int status = 1;
-    while (waitpid(w->guard_pid, &status, 0) < 0 && errno == EINTR)
+    while (w->guard_pid && waitpid(w->guard_pid, &w->guard_status, 0) < 0 &&
+           errno == EINTR)
         ;
-    return in_order && status == 0;
+    return in_order && w->guard_status == 0;
 }
 
-/* A program that ended before trp_init has spoken into files: passes that on, up to
- * mpirun's own page about an exit status, which begins with a line of dashes. */
-static void relay(const struct watch *w, const char *name, FILE *to)
+/* What descends from an adopted driver: when that was killed it goes by itself. */
+static void end_adopted(struct trp_watch *w)
 {
-    char path[4200], *line = NULL;
-    size_t capacity = 0;
-    snprintf(path, sizeof path, "%s/state/%s", w->folder->path, name);
-    FILE *f = trp_held_fopen(path, "r");
-    if (!f)
-        return;
-    for (ssize_t n; (n = getline(&line, &capacity, f)) > 0;) {
-        if (n > 60 && strspn(line, "-") == (size_t)n - 1)
-            break;
-        fwrite(line, 1, (size_t)n, to);
+    int64_t end = trp_clock_ms() + LINGER_MS;
+    uint32_t n = w->nspare;
+    struct timespec look = {.tv_nsec = LOOK_MS * 1000000L};
+    if (w->guard_pid)
+        w->spare[n++] = w->guard_pid;
+    while (w->driver_ended && trp_clock_ms() < end &&
+           trp_descendants_signal(getpid(), w->spare, n, 0) > 0) {
+        nanosleep(&look, NULL);
+        reap(w);
     }
-    free(line);
-    fclose(f);
+    end_all(w);
+    trp_guard_await_helper(w->what->helper, tell_wait, NULL);
 }
 
-/* mpirun passes a signal on as 128 + its number. */
-static void describe_status(int status, char *text, size_t size)
-{
-    int signal = WIFSIGNALED(status)         ? WTERMSIG(status)
-                 : WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128
-                                             : 0;
-    const char *name = signal ? sigabbrev_np(signal) : NULL;
-    if (name)
-        snprintf(text, size, "killed by SIG%s (%d)", name, signal);
-    else
-        snprintf(text, size, "exit status %d", WEXITSTATUS(status));
-}
-
-static bool was_asked_for_help(const char *const *argv)
-{
-    for (size_t i = 1; argv[i]; i++)
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--version"))
-            return true;
-    return false;
-}
-
-/* A program that ended before it was a driver. Where it has said why, at trp_init, that
- * stands above. */
-static int early_end(const struct watch *w, const char *how)
-{
-    relay(w, "driver.out", stdout);
-    relay(w, "driver.err", stderr);
-    if (WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) == 0) {
-        if (was_asked_for_help(w->what->argv))
-            return 0;
-        fprintf(stderr,
-                "troupe: %s ended and never came through trp_init; `troupe run --` is "
-                "for programs that use troupe.h\n",
-                w->what->argv[0]);
-        return WRONG_CALL;
-    }
-    fprintf(stderr, "troupe: %s ended before trp_init: %s; see %s/state/driver.err\n",
-            w->what->argv[0], how, w->folder->shown);
-    return WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) < 128
-               ? 1
-               : PLATFORM;
-}
-
-/* The exit status of a run whose driver did not say one. */
-static int status_without_word(const struct watch *w)
-{
-    char how[64] = "it did not end in time";
-    if (w->driver_ended)
-        describe_status(w->driver_status, how, sizeof how);
-    if (w->failure[0]) {
-        fprintf(stderr, "troupe: %s (run %s)\n", w->failure, w->folder->shown);
-        return PLATFORM;
-    }
-    if (w->interrupts) {
-        fprintf(stderr, "troupe: run %s was cancelled\n", w->folder->shown);
-        return CANCELLED;
-    }
-    if (w->what->is_program && !w->connected && w->driver_ended)
-        return early_end(w, how);
-    if (!w->connected && !w->driver_ended)
-        fprintf(stderr,
-                "troupe: the driver did not come up within %d s; see "
-                "%s/state/driver.err\n",
-                COME_UP_MS / 1000, w->folder->shown);
-    else
-        fprintf(stderr,
-                "troupe: the driver died (%s); events and logs are in %s, its last "
-                "words in %s/state/driver.err\n",
-                how, w->folder->shown, w->folder->shown);
-    return PLATFORM;
-}
-
-static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err)
+static int start_guard(struct trp_watch *w, pid_t adopts, trp_error *err)
 {
     const struct trp_supervised *what = w->what;
+    struct trp_supervisor *s = w->supervisor;
     char driver[4200], control[128], id[64];
     snprintf(driver, sizeof driver, "TROUPE_DRIVER=%s", w->folder->path);
     snprintf(control, sizeof control, "TROUPE_CONTROL=%s", s->control);
@@ -402,16 +403,18 @@ static int start_guard(struct watch *w, struct trp_supervisor *s, trp_error *err
     char **driver_env = trp_mpirun_environ(environ, s->folder, more);
     int code = TRP_ENOMEM;
     if (argv && server_env && driver_env) {
-        struct trp_guard_config config = {.run_name = w->folder->name,
-                                          .run_dir = w->folder->path,
-                                          .folder = s->folder,
-                                          .ompi_server =
-                                              s->ompi_server[0] ? s->ompi_server : NULL,
-                                          .server_env = server_env,
-                                          .driver = argv,
-                                          .driver_env = driver_env,
-                                          .helper = what->helper,
-                                          .listen_fd = s->listen_fd};
+        struct trp_guard_config config = {
+            .run_name = w->folder->name,
+            .run_dir = w->folder->path,
+            .folder = s->folder,
+            .ompi_server = s->ompi_server[0] ? s->ompi_server : NULL,
+            .server_env = server_env,
+            .driver = argv,
+            .driver_env = driver_env,
+            .helper = what->helper,
+            .adopts = adopts,
+            .theirs = {w->listen, w->control, w->signals}
+        };
         code = trp_guard_start(&config, &w->guard_pid, &w->guard, err);
     } else {
         trp_error_set(err, TRP_ENOMEM, "out of memory");
@@ -431,6 +434,7 @@ static int open_signals(void)
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGUSR2);
+    sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -439,29 +443,32 @@ static int open_signals(void)
 int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
                   const struct trp_supervised *what)
 {
-    struct watch w = {.folder = folder,
-                      .what = what,
-                      .listen = s->listen_fd,
-                      .control = -1,
-                      .guard = -1,
-                      .deadline = INT64_MAX};
-    pid_t spare[SPARED];
+    struct trp_watch w = {.folder = folder,
+                          .what = what,
+                          .supervisor = s,
+                          .listen = s->listen_fd,
+                          .control = -1,
+                          .guard = -1,
+                          .deadline = INT64_MAX};
     trp_error err;
-    uint32_t nspare = trp_children_list(spare, SPARED);
+    w.nspare = trp_children_list(w.spare, TRP_WATCH_SPARED);
+    if (w.nspare > TRP_WATCH_SPARED)
+        w.nspare = TRP_WATCH_SPARED;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     w.signals = open_signals();
-    if (w.signals < 0 || start_guard(&w, s, &err) < 0) {
+    if (w.signals < 0 || start_guard(&w, 0, &err) < 0) {
         fprintf(stderr, "troupe: cannot start the run: %s\n",
                 w.signals < 0 ? strerror(errno) : err.text);
-        return PLATFORM;
+        return TRP_WATCH_PLATFORM;
     }
     s->listen_fd = -1; /* closed by the loop, or below */
     if (!what->is_program)
-        w.deadline = trp_clock_ms() + COME_UP_MS;
+        w.deadline = trp_clock_ms() + TRP_WATCH_COME_UP_MS;
     watch_run(&w);
+    if (w.adopted)
+        end_adopted(&w);
     if (!end_guard(&w)) {
-        trp_guard_end_descendants(spare, nspare < SPARED ? nspare : SPARED,
-                                  what->helper, SWEEP_MS);
+        end_all(&w);
         trp_guard_await_helper(what->helper, tell_wait, NULL);
         trp_guard_remove_cgroups(s->folder);
         trp_guard_remove_scratch(folder->path);
@@ -471,5 +478,5 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     if (w.control >= 0)
         close(w.control);
     close(w.signals);
-    return w.has_status ? w.status : status_without_word(&w);
+    return w.has_status ? w.status : trp_watch_status(&w);
 }

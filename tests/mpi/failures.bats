@@ -198,19 +198,98 @@ Y
     grep -q "stage g: the spawner of gangs was killed by SIGKILL (9)" out
 }
 
-@test "the guard killed: nothing stays in the run's folder or the temporary one" {
-    one 'tasks: 2, run: "touch $TROUPE_SCRATCH/f begun; sleep 60"'
-    troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls begun
-    ls troupe-runs/r/state/scratch/x*
+# guard_of RUN: the newest one's number.
+guard_of() {
+    sed -n 's/^\([0-9]*\) guard$/\1/p' "troupe-runs/$1/state/pids" | tail -n 1
+}
+
+# kill_guard RUN: within a second there is another one, and nothing of the first.
+kill_guard() {
+    local first
+    first=$(guard_of "$1")
+    kill -9 "$first"
+    local until=$((${EPOCHREALTIME/./} + 1000000))
+    while [ "$(guard_of "$1")" = "$first" ]; do
+        [ "${EPOCHREALTIME/./}" -lt $until ] || { echo "no other guard"; return 1; }
+        sleep 0.02
+    done
+    kill -0 "$(guard_of "$1")"
+}
+
+@test "guards killed, one after the other: the run goes on, with new executors, and nothing stays" {
+    one 'tasks: 4, run: "touch $TROUPE_SCRATCH/f began.$TROUPE_TASK.$TROUPE_ATTEMPT; until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
+    troupe run --local=2 --run-name r p.yaml >out 2>&1 &
+    wait_until 20 [ -e began.0.0 -a -e began.1.0 ]
     local mine
     mine=$(private_folder)
     [ -d "$mine" ]
-    kill -9 "$(sed -n 's/^\([0-9]*\) guard$/\1/p' troupe-runs/r/state/pids)"
-    local status=0
-    ends_within 20 $! || status=$?
-    [ $status = 4 ]
-    grep -q "the guard of the run died" out
+    kill_guard r
+    [ -d "$mine" ]
+    ls troupe-runs/r/state/scratch/x*
+    kill -9 "$(pid_of "executor 0" r)"
+    wait_until 20 grep -q "lost its executor" out
+    kill_guard r
+    wait_until 20 [ -e began.0.1 -o -e began.1.1 ]
+    touch go
+    wait $!
+    nothing_left 1
+    [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 4 ]
+    [ ! -e troupe-runs/r/state/scratch ]
+    [ ! -e "$mine" ]
+}
+
+@test "the guard killed while the run comes up: it begins again, and once only" {
+    one 'run: "echo once >>told"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 grep -q ' guard$' troupe-runs/r/state/pids
+    kill_guard r
+    wait $!
+    nothing_left 1
+    [ "$(cat told)" = once ]
+    [ -z "$(ls troupe-runs/r/state/scratch 2>/dev/null)" ]
+}
+
+# bereave WHO: a run of a guard that came later, when WHO is killed; sets mine.
+bereave() {
+    one 'tasks: 2, run: "touch $TROUPE_SCRATCH/f begun; trap : TERM; (setsid sleep 60 &); sleep 60; sleep 60"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    local troupe=$! status=0
+    wait_until 20 ls begun
+    mine=$(private_folder)
+    [ -d "$mine" ]
+    kill_guard r
+    case $1 in
+    troupe) kill -9 $troupe ;;
+    # What cannot end in order: the guard does it by force.
+    stopped)
+        kill -STOP $(ours_like '^troupe: driver')
+        kill -9 $troupe
+        ;;
+    driver) kill -9 $(ours_like '^troupe: driver') ;;
+    esac
+    ends_within 20 $troupe || status=$?
+    echo "$status" >status
+}
+
+@test "the guard killed, and then troupe: the other guard ends the run and leaves nothing" {
+    bereave troupe
+    nothing_left 40
+    [ ! -e troupe-runs/r/state/scratch ]
+    [ ! -e "$mine" ]
+}
+
+@test "the guard killed, and then troupe while the driver is stopped: all the same" {
+    bereave stopped
+    nothing_left 40
+    [ ! -e troupe-runs/r/state/scratch ]
+    [ ! -e "$mine" ]
+}
+
+@test "the guard killed, and then the driver: the run ends with 4 and leaves nothing" {
+    bereave driver
+    nothing_left 1
+    [ "$(cat status)" = 4 ]
+    grep -q "the driver died (killed by SIGKILL (9))" out
     [ ! -e troupe-runs/r/state/scratch ]
     [ ! -e "$mine" ]
 }

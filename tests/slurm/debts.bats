@@ -59,7 +59,7 @@ end_of() {
     driver) on "$(cat "$1/host")" pkill -KILL -f "^troupe: driver $1\$" ;;
     mpirun) hit "$1" KILL "mpirun of the driver" ;;
     server) hit "$1" KILL ompi-server && touch "$1/go" ;;
-    guard) hit "$1" KILL guard ;;
+    guard) hit "$1" KILL guard && touch "$1/go" ;; # another one takes its place
     troupe) hit_troupe "$1" KILL ;;
     helper) hit "$1" KILL troupe-slurm && touch "$1/go" ;;
     esac

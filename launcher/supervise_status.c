@@ -1,0 +1,104 @@
+/*
+ * The exit status of a run whose driver did not say one: it, or the platform, has failed,
+ * or it was a program that ended before it was a driver.
+ */
+#include "supervise_watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "os/held.h"
+
+enum { CANCELLED = 130, WRONG_CALL = 2 };
+
+/* A program that ended before trp_init has spoken into files: passes that on, up to
+ * mpirun's own page about an exit status, which begins with a line of dashes. */
+static void relay(const struct trp_watch *w, const char *name, FILE *to)
+{
+    char path[4200], *line = NULL;
+    size_t capacity = 0;
+    snprintf(path, sizeof path, "%s/state/%s", w->folder->path, name);
+    FILE *f = trp_held_fopen(path, "r");
+    if (!f)
+        return;
+    for (ssize_t n; (n = getline(&line, &capacity, f)) > 0;) {
+        if (n > 60 && strspn(line, "-") == (size_t)n - 1)
+            break;
+        fwrite(line, 1, (size_t)n, to);
+    }
+    free(line);
+    fclose(f);
+}
+
+/* mpirun passes a signal on as 128 + its number. */
+static void describe_status(int status, char *text, size_t size)
+{
+    int signal = WIFSIGNALED(status)         ? WTERMSIG(status)
+                 : WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128
+                                             : 0;
+    const char *name = signal ? sigabbrev_np(signal) : NULL;
+    if (name)
+        snprintf(text, size, "killed by SIG%s (%d)", name, signal);
+    else
+        snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+}
+
+static bool was_asked_for_help(const char *const *argv)
+{
+    for (size_t i = 1; argv[i]; i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--version"))
+            return true;
+    return false;
+}
+
+/* A program that ended before it was a driver. Where it has said why, at trp_init, that
+ * stands above. */
+static int early_end(const struct trp_watch *w, const char *how)
+{
+    relay(w, "driver.out", stdout);
+    relay(w, "driver.err", stderr);
+    if (WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) == 0) {
+        if (was_asked_for_help(w->what->argv))
+            return 0;
+        fprintf(stderr,
+                "troupe: %s ended and never came through trp_init; `troupe run --` is "
+                "for programs that use troupe.h\n",
+                w->what->argv[0]);
+        return WRONG_CALL;
+    }
+    fprintf(stderr, "troupe: %s ended before trp_init: %s; see %s/state/driver.err\n",
+            w->what->argv[0], how, w->folder->shown);
+    return WIFEXITED(w->driver_status) && WEXITSTATUS(w->driver_status) < 128
+               ? 1
+               : TRP_WATCH_PLATFORM;
+}
+
+int trp_watch_status(const struct trp_watch *w)
+{
+    char how[64] = "it did not end in time";
+    if (w->driver_ended)
+        describe_status(w->driver_status, how, sizeof how);
+    if (w->failure[0]) {
+        fprintf(stderr, "troupe: %s (run %s)\n", w->failure, w->folder->shown);
+        return TRP_WATCH_PLATFORM;
+    }
+    if (w->interrupts) {
+        fprintf(stderr, "troupe: run %s was cancelled\n", w->folder->shown);
+        return CANCELLED;
+    }
+    if (w->what->is_program && !w->connected && w->driver_ended)
+        return early_end(w, how);
+    if (!w->connected && !w->driver_ended)
+        fprintf(stderr,
+                "troupe: the driver did not come up within %d s; see "
+                "%s/state/driver.err\n",
+                TRP_WATCH_COME_UP_MS / 1000, w->folder->shown);
+    else
+        fprintf(stderr,
+                "troupe: the driver died (%s); events and logs are in %s, its last "
+                "words in %s/state/driver.err\n",
+                how, w->folder->shown, w->folder->shown);
+    return TRP_WATCH_PLATFORM;
+}
