@@ -22,6 +22,7 @@
 #include "commands.h"
 #include "driver/done_log.h"
 #include "driver/fit.h"
+#include "driver/kept_lists.h"
 #include "driver/pipeline_settings.h"
 #include "driver/plan_print.h"
 #include "driver/resume.h"
@@ -53,6 +54,7 @@ struct run {
     char *rank, *app; /* troupe-rank; the application's path */
     char **kept;      /* "KEY=VALUE" taken from the earlier call */
     uint32_t nkept;
+    struct trp_kept_lists kept_lists; /* with --as-it-was */
     struct trp_carried carried;
     bool plan, json; /* troupe plan --resume */
     bool explains;   /* troupe explain: what would run again … */
@@ -269,6 +271,11 @@ static int prepare(struct run *r, trp_error *err)
         code = trp_settings_load(&c->settings, &r->settings, err);
     if (code == 0 && r->earlier)
         code = check_same(r, err);
+    if (code == 0 && c->settings.stored) {
+        r->kept_lists =
+            (struct trp_kept_lists){.run_dir = r->folder->path, .takes = true};
+        r->settings.pipeline->kept_lists = &r->kept_lists;
+    }
     if (code == 0)
         trp_settings_missing(&r->settings);
     if (code == 0 && *r->settings.site->file)

@@ -107,6 +107,7 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
     s->quiet = c->quiet;
     s->earlier_runs = m->earlier_runs;
     s->terminal = isatty(2);
+    s->as_it_was = c->settings.stored;
     bool good =
         copy(&s->run_name, m->folder->name) && copy(&s->run_dir, m->folder->path) &&
         copy(&s->cwd, m->cwd) && copy(&s->app_name, m->app_name) &&

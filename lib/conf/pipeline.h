@@ -169,6 +169,8 @@ typedef struct trp_pipeline {
     struct trp_pipeline_warning *warnings; /* what is most likely not meant */
     uint32_t nwarnings;
     struct trp_column_use **uses; /* by stage, while it is read */
+    /* Borrowed: lists and tables as they were (driver/kept_lists.h); NULL: as they are. */
+    const struct trp_kept_lists *kept_lists;
 } trp_pipeline;
 
 /* TRP_EINVAL with FILE:LINE:COL for all that is wrong in itself: syntax, unknown or

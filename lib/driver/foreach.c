@@ -19,6 +19,7 @@
 
 #include "conf/wording.h"
 #include "core/base/array.h"
+#include "driver/kept_lists.h"
 #include "driver/table_rows.h"
 #include "os/glob.h"
 #include "os/strings.h"
@@ -31,6 +32,7 @@ struct place {
     bool *
         absent; /* NULL, or it is only asked whether there is anything wrong: becomes true
                    * when a file is not there or cannot be looked at */
+    int part;   /* of a product; -1: the stage itself */
 };
 
 static void note_absent(const struct place *at)
@@ -78,12 +80,67 @@ static int check_item(const struct place *at, const char *what, size_t i,
     return 0;
 }
 
+/* ---- files ---- */
+
+/* The names in `names`, each with a NUL, which `ret` owns from then on. */
+static int cut_names(const struct place *at, char *take_names, size_t size,
+                     struct trp_items *ret)
+{
+    uint32_t n = 0, capacity = 0;
+    ret->memory = take_names;
+    for (char *name = take_names, *end = name + size; name < end;
+         name += strlen(name) + 1) {
+        if (!TRP_ARRAY_GROW(ret->item, n, capacity))
+            return out_of_memory(at);
+        ret->item[n++] = (struct trp_text){name, strlen(name)};
+    }
+    ret->ntasks = n;
+    return 0;
+}
+
+/* Leaves those out that are neither among the names (sorted, as they are) nor made since. */
+static size_t drop_late(const struct place *at, const char *base, const char *names,
+                        size_t size, char **files, size_t n)
+{
+    size_t left = 0;
+    const char *name = names, *end = names + size;
+    for (size_t i = 0; i < n; i++) {
+        while (name < end && strcmp(name, files[i]) < 0)
+            name += strlen(name) + 1;
+        char *path = trp_path_join(base, files[i]);
+        if ((name < end && strcmp(name, files[i]) == 0) ||
+            (path && trp_kept_lists_new(at->p->kept_lists, path)))
+            files[left++] = files[i];
+        else
+            free(files[i]);
+        free(path);
+    }
+    return left;
+}
+
+static void keep_names(const struct place *at, char *const *files, size_t n)
+{
+    struct trp_buf b = {0};
+    for (size_t i = 0; i < n && !at->absent && at->p->kept_lists; i++)
+        trp_put_raw(&b, files[i], strlen(files[i]) + 1);
+    if (!b.failed && !at->absent)
+        trp_kept_list_put(at->p->kept_lists, at->s, at->part, b.data, b.size);
+    trp_buf_free(&b);
+}
+
 static int evaluate_files(const struct place *at, const char *base,
                           struct trp_items *ret)
 {
     trp_error why;
-    size_t n;
+    size_t n, size = 0;
+    bool now;
+    char *kept = trp_kept_names_take(at->p->kept_lists, at->s, at->part, &size, &now);
+    if (kept && !now)
+        return cut_names(at, kept, size, ret);
     int r = trp_glob(base, at->s->pattern, &ret->files, &n, &why);
+    if (r == 0 && kept)
+        n = drop_late(at, base, kept, size, ret->files, n);
+    free(kept);
     if (r < 0 || n == 0)
         note_absent(at);
     if (r < 0)
@@ -106,8 +163,11 @@ static int evaluate_files(const struct place *at, const char *base,
         r = check_item(at, "file", i, &ret->item[i]);
     }
     ret->ntasks = n;
+    keep_names(at, ret->files, n);
     return r;
 }
+
+/* ---- items and lists ---- */
 
 static int evaluate_items(const struct place *at, struct trp_items *ret)
 {
@@ -207,6 +267,13 @@ static int load_list(const struct place *at, const char *base, struct trp_items 
                      size_t *ret_n)
 {
     struct stat st = {0};
+    char *path = trp_path_join(base, at->s->pattern);
+    ret->memory =
+        path ? trp_kept_list_take(at->p->kept_lists, at->s, at->part, path, ret_n)
+             : NULL;
+    free(path);
+    if (ret->memory)
+        return 0;
     int fd = -1, r = open_list(at, base, &fd, &st);
     if (r < 0 || fd < 0)
         return r;
@@ -214,6 +281,8 @@ static int load_list(const struct place *at, const char *base, struct trp_items 
     r = ret->memory ? read_list(at, fd, ret->memory, (size_t)st.st_size, ret_n)
                     : out_of_memory(at);
     close(fd);
+    if (r == 0 && !at->absent)
+        trp_kept_list_put(at->p->kept_lists, at->s, at->part, ret->memory, *ret_n);
     return r;
 }
 
@@ -372,7 +441,7 @@ static int evaluate_product(const struct place *at, const char *base,
         s.items = part->items;
         s.nitems = part->nitems;
         s.foreach_mark = part->mark;
-        r = evaluate(&(struct place){at->p, &s, at->err, at->absent}, base,
+        r = evaluate(&(struct place){at->p, &s, at->err, at->absent, (int)k}, base,
                      &ret->parts[k]);
     }
     if (r == 0)
@@ -485,11 +554,12 @@ static int evaluate(const struct place *at, const char *base, struct trp_items *
 int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                          const char *base, struct trp_items *ret, trp_error *err)
 {
-    struct place at = {p, s, err, NULL};
+    struct place at = {p, s, err, NULL, -1};
     struct trp_items items = {0};
     int r = evaluate(&at, base, &items);
     if (r == 0)
         r = check_columns(&at, &items);
+    trp_kept_lists_settle(p->kept_lists, s, r == 0);
     if (r < 0) {
         trp_items_free(&items);
         return r;
@@ -524,7 +594,7 @@ int trp_foreach_check(const trp_pipeline *p, const struct trp_pipeline_stage *s,
 {
     trp_error why;
     bool absent = false;
-    struct place at = {p, s, &why, &absent};
+    struct place at = {p, s, &why, &absent, -1};
     struct trp_items items = {0};
     bool made = is_made(p, s->pattern);
     for (uint32_t k = 0; k < s->nparts; k++)

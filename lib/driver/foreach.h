@@ -7,6 +7,9 @@
  * parts, the last one changing fastest; an item is theirs with tabs between. `tasks: N`: N
  * tasks without an item.
  *
+ * Where the pipeline has kept lists (kept_lists.h) they stand in for what is there now, and what is
+ * evaluated is kept.
+ *
  * Items of tables and products have columns, which are found when a task needs them:
  * trp_items_values.
  */

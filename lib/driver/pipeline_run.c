@@ -27,6 +27,7 @@
 #include "driver/done_log.h"
 #include "driver/driver_open.h"
 #include "driver/fit.h"
+#include "driver/kept_lists.h"
 #include "driver/pipeline_settings.h"
 #include "driver/resume.h"
 #include "driver/run_spec.h"
@@ -40,6 +41,7 @@
 struct pipeline_run {
     struct trp_run_spec *spec;
     struct trp_pipeline_settings s;
+    struct trp_kept_lists lists;
     trp_done_log *log;
     struct trp_stage_choice *choice;
     trp_command_job *job;
@@ -162,9 +164,25 @@ static int check_fit(struct pipeline_run *run, trp_error *err)
     return r;
 }
 
+/* What the run works on is kept, or taken as it was. */
+static void settle_lists(struct pipeline_run *run)
+{
+    run->lists = (struct trp_kept_lists){
+        .run_dir = run->spec->run_dir,
+        .keeps = true,
+        .takes = run->spec->as_it_was,
+        .say = say_line,
+        .say_context = run->spec,
+    };
+    trp_kept_lists_since(&run->lists, "run_spec.json");
+    run->s.pipeline->kept_lists = &run->lists;
+}
+
 static int prepare(struct pipeline_run *run, trp_error *err)
 {
     int r = trp_pipeline_settings_load(run->spec, &run->s, err);
+    if (r == 0)
+        settle_lists(run);
     if (r == 0)
         r = choose(run, err);
     if (r == 0)
@@ -205,6 +223,7 @@ static int run_job(struct pipeline_run *run, trp_driver *driver, trp_error *err)
 {
     trp_job_id id;
     int r = add_profiles(run, driver, err);
+    run->lists.began = true;
     if (r < 0 || trp_command_job_spec(run->job)->nstages == 0)
         return r;
     r = trp_driver_submit(driver, trp_command_job_spec(run->job),

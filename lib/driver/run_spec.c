@@ -65,6 +65,7 @@ static const struct field {
     FIELD(earlier_runs, NUMBER),
     FIELD(quiet, FLAG),
     FIELD(terminal, FLAG),
+    FIELD(as_it_was, FLAG),
     FIELD(from, OPTIONAL_TEXT),
     FIELD(until, OPTIONAL_TEXT),
     LIST(force, nforce),

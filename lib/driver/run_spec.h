@@ -45,6 +45,7 @@ struct trp_run_spec {
     uint32_t batch_job;    /* executors are steps of it; 0: this machine */
     uint32_t earlier_runs; /* in this folder; above 0: this one goes on */
     bool quiet, terminal;  /* terminal: stderr is one */
+    bool as_it_was;        /* pipeline and lists are those that were kept */
     char *from, *until;    /* NULL: not given */
     char **force;
     uint32_t nforce;

@@ -262,6 +262,57 @@ Y
     [[ "$output" == *"p.yaml:2:11: included: "*"common/a.yaml: cannot be read: No such file"* ]]
 }
 
+@test "lists, tables and files are stored with the run, and taken as they were" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: t, foreach: {table: t.tsv}, run: 'echo "t $TROUPE_COL_s" >>ran; [ -e go ]', retries: {max_failures: 1}}
+  - {name: f, foreach: {files: "in/*"}, run: 'echo "f $TROUPE_ITEM" >>ran; [ -e go ]', retries: {max_failures: 1}}
+  - {name: p, foreach: {product: {l: {lines: l}, n: [1, 2]}}, run: 'echo "p $TROUPE_COL_l$TROUPE_COL_n" >>ran; [ -e go ]', retries: {max_failures: 1}}
+  - {name: make, run: 'echo new >made; mkdir -p out; touch out/new; [ -e go ]', retries: {max_failures: 1}}
+  - {name: use, after: [make], foreach: {lines: made}, run: 'echo "use $TROUPE_ITEM" >>ran'}
+  - {name: take, after: [make], foreach: {files: "out/*"}, run: 'echo "take $TROUPE_ITEM" >>ran'}
+Y
+    mkdir in out
+    touch in/a in/b out/old
+    printf 's\tv\nx\t1\ny\t2\n' >t.tsv
+    printf 'k\n' >l
+    printf 'first\n' >made
+    run -1 troupe run --local=2 --keep-going --run-name r p.yaml
+    [ "$(ls troupe-runs/r/state/lists | tr '\n' ' ')" = "f p:0 t " ] # not of stages that did not begin
+    was=$(sort ran)
+    [ "$(tr '\n' ' ' <<<"$was")" = "f in/a f in/b p k1 p k2 t x t y " ]
+    # All of it is changed, and gone in part.
+    touch in/c go
+    rm in/a l
+    printf 's\tv\nz\t1\n' >t.tsv
+    rm ran
+    run -0 troupe run --resume r --as-it-was --local=2 --dry-run
+    [[ "$output" == *"t: 2 of 2 run"* && "$output" == *"f: 2 of 2 run"* ]] || { echo "$output"; return 1; }
+    run -0 troupe run --resume r --as-it-was --local=2
+    # What a stage has made again is taken as it is.
+    [ "$(sort ran | tr '\n' ' ')" = "$(tr '\n' ' ' <<<"$was")take out/new take out/old use new " ]
+    run -0 troupe run --resume r --as-it-was --local=2
+    [[ "$output" == *"nothing is left to do"* ]]
+    # What comes in between is left out: a stage that runs again has what it had.
+    sleep 0.05
+    printf 'later\n' >made
+    touch out/later
+    rm ran
+    run -0 troupe run --resume r --as-it-was --local=2 --force use --force take
+    [ "$(sort ran | tr '\n' ' ')" = "take out/new take out/old use new " ]
+    rm ran
+    run -0 troupe run --resume r --as-it-was --local=2 --force make
+    [ "$(sort ran | tr '\n' ' ')" = "take out/new take out/old use new " ]
+    # A later resume takes what there is, and keeps that.
+    printf 'k\n' >l
+    rm ran
+    run -0 troupe run --resume r --local=2
+    [ "$(sort ran | tr '\n' ' ')" = "f in/c t z take out/later " ]
+    [ "$(cat troupe-runs/r/state/lists/t)" = "$(cat t.tsv)" ]
+    [ "$(tr '\0' ' ' <troupe-runs/r/state/lists/f)" = "in/b in/c " ]
+}
+
 @test "logs of either form are shown by their addresses; a crash leaves what was written" {
     cat >p.yaml <<'Y'
 troupe: 1
