@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "cluster/slurm/accounts/inventory.h"
 #include "cluster/slurm/check/check.h"
 #include "comm/munge.h"
 #include "commands.h"
@@ -129,7 +130,7 @@ static int try_racks(const trp_site *site, trp_error *err)
 /* What is of this host and not asked of Slurm; texts of the facts. */
 struct host_texts {
     trp_error munge;
-    char mpis[TRP_MPIS_MAX * 80], mpi_types[512];
+    char mpis[TRP_MPIS_MAX * 80], mpi_types[TRP_SLURM_MPI_TYPES];
 };
 
 static void collect_host(struct trp_slurm_facts *f, struct host_texts *t)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cluster/mpirun.h"
+#include "cluster/slurm/helper/mpi_types.h"
 #include "comm/mpi.h"
 #include "piped.h"
 #include "programs.h"
@@ -65,19 +66,9 @@ bool trp_mpis_ask(const char *program, char *ret_name, size_t size)
 
 void trp_mpis_srun(char *ret_text, size_t size)
 {
-    char said[SAID_MAX], *rest = said;
+    char said[SAID_MAX];
     const char *const argv[] = {"srun", "--mpi=list", NULL};
-    size_t n = 0;
-    ret_text[0] = '\0';
-    if (hear(argv, said) != 0)
-        return;
-    /* A line for each, indented; then, not indented, versions. */
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        bool named = isspace((unsigned char)*line);
-        line += strspn(line, " \t");
-        if (named && *line && n < size)
-            n += (size_t)snprintf(ret_text + n, size - n, "%s%s", n ? " " : "", line);
-    }
+    trp_slurm_mpi_types(hear(argv, said) == 0 ? said : "", ret_text, size);
 }
 
 /* ---- finding --------------------------------------------------------------------- */
@@ -175,7 +166,7 @@ static const char *yes(bool is)
 void trp_mpis_print(bool json)
 {
     struct trp_mpi_here v[TRP_MPIS_MAX];
-    char srun[512];
+    char srun[TRP_SLURM_MPI_TYPES];
     uint32_t n = trp_mpis_find(v);
     trp_mpis_srun(srun, sizeof srun);
     if (json) {

@@ -53,6 +53,15 @@ static int ask_batch_system(const struct trp_settings *s, struct trp_cluster_whe
                          w->batch->name, w->job, w->batch->job_variable, why.text);
 }
 
+/* Gangs are to be started, and the site file does not say by what. */
+static bool has_open_gangs(const struct trp_settings *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; s->pipeline && i < s->pipeline->nstages; i++)
+        any |= s->pipeline->stages[i].spec.ranks > 0;
+    return any && !s->site->mpi;
+}
+
 int trp_settings_where(const struct trp_settings_request *q,
                        const struct trp_settings *s, struct trp_cluster_where *ret,
                        trp_error *err)
@@ -76,8 +85,11 @@ int trp_settings_where(const struct trp_settings_request *q,
         free(helper);
         return TRP_ESYSTEM;
     }
-    *ret = (struct trp_cluster_where){
-        .batch = *b, .job = job, .helper = helper, .rank_program = rank};
+    *ret = (struct trp_cluster_where){.batch = *b,
+                                      .job = job,
+                                      .helper = helper,
+                                      .rank_program = rank,
+                                      .gangs = has_open_gangs(s)};
     int code = ask_batch_system(s, ret, err);
     if (code < 0)
         trp_settings_where_free(ret);

@@ -32,6 +32,8 @@ int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t job);
 /* `host` lines: the leaf switch of each node; none without a topology plugin. Of a host
  * that is in several topologies the last one counts, which is that of `partition`. */
 int trp_slurm_call_racks(FILE *to, uint32_t number, const char *partition);
+/* An `mpi` line: what srun --mpi= can be; no RPC. */
+int trp_slurm_call_mpi(FILE *to, uint32_t number);
 /* `ends` and `state` lines: until when the job, or each of its components, and each
  * additional job may run, and what became of their nodes; `over`: an additional job is.
  */
@@ -104,7 +106,9 @@ int trp_slurm_call_conf(FILE *to, uint32_t number);
 
 /* ---- scontrol.c ---- */
 
-/* What `scontrol ARGUMENTS` prints, malloc'ed; NULL: nothing. `arguments` need no quotes. */
+/* What a command prints, malloc'ed; NULL: nothing. */
+char *trp_slurm_printed(const char *command);
+/* The same of `scontrol ARGUMENTS`, which need no quotes. */
 char *trp_slurm_scontrol(const char *arguments);
 /* The value behind " KEY=" in a line of that, up to a space; malloc'ed, NULL: not
  * there. */

@@ -1,5 +1,5 @@
 /*
- * Racks from the switch tree, and the end of steps.
+ * Racks from the switch tree, what srun starts gangs by, and the end of steps.
  */
 #include "calls.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cluster/slurm/helper/line.h"
+#include "cluster/slurm/helper/mpi_types.h"
 
 static void put_rack(FILE *to, uint32_t number, const char *rack, const char *nodes)
 {
@@ -105,6 +106,19 @@ int trp_slurm_call_racks(FILE *to, uint32_t number, const char *partition)
     return 0;
 }
 #endif
+
+/* srun writes the list to stderr. */
+int trp_slurm_call_mpi(FILE *to, uint32_t number)
+{
+    char types[TRP_SLURM_MPI_TYPES], *said;
+    said = trp_slurm_printed("exec srun --mpi=list 2>&1 </dev/null");
+    trp_slurm_mpi_types(said ? said : "", types, sizeof types);
+    free(said);
+    trp_slurm_line_begin(to, number, "mpi");
+    trp_slurm_line_put(to, "types", types);
+    trp_slurm_line_end(to);
+    return 0;
+}
 
 static void put_step(FILE *to, uint32_t number, const job_step_info_t *s)
 {

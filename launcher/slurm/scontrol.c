@@ -1,5 +1,5 @@
 /*
- * What libslurm does not tell, or no longer: the text that scontrol prints.
+ * What libslurm does not tell, or no longer: the text that Slurm's commands print.
  */
 #include "calls.h"
 
@@ -19,11 +19,10 @@ char *trp_slurm_value(const char *line, const char *key)
     return strndup(at, strcspn(at, " \n"));
 }
 
-char *trp_slurm_scontrol(const char *arguments)
+char *trp_slurm_printed(const char *command)
 {
-    char command[128], *text = NULL;
+    char *text = NULL;
     size_t size = 0;
-    snprintf(command, sizeof command, "exec scontrol --local %s", arguments);
     FILE *from = popen(command, "re");
     if (from && getdelim(&text, &size, '\0', from) < 0) {
         free(text);
@@ -32,4 +31,11 @@ char *trp_slurm_scontrol(const char *arguments)
     if (from)
         pclose(from);
     return text;
+}
+
+char *trp_slurm_scontrol(const char *arguments)
+{
+    char command[128];
+    snprintf(command, sizeof command, "exec scontrol --local %s", arguments);
+    return trp_slurm_printed(command);
 }

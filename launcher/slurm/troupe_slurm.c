@@ -135,6 +135,8 @@ static int perform(const struct trp_slurm_line *line)
     if (strcmp(line->word, "racks") == 0)
         return trp_slurm_call_racks(stdout, line->number,
                                     trp_slurm_line_text(line, "partition"));
+    if (strcmp(line->word, "mpi") == 0)
+        return trp_slurm_call_mpi(stdout, line->number);
     if (strcmp(line->word, "steps") == 0)
         return trp_slurm_call_steps(stdout, line->number, job);
     if (strcmp(line->word, "end-step") == 0)

@@ -172,10 +172,3 @@ int trp_site_options_check(const trp_site *s, const trp_options *o, trp_error *e
         trp_options_where(o, key), key, (long long)wanted, s->limits.executors, s->file,
         s->limits.executors_mark.line, s->limits.executors_mark.column);
 }
-
-const char *trp_site_mpi(const trp_site *s, enum trp_linked_mpi linked)
-{
-    if (s && s->mpi)
-        return s->mpi;
-    return linked == TRP_LINKED_MPICH ? "pmi2" : "pmix";
-}

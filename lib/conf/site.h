@@ -111,7 +111,7 @@ typedef struct trp_site {
     struct trp_profile_section *profiles;
     uint32_t nprofiles;
     char *scratch;  /* NULL: the run decides */
-    char *mpi;      /* srun --mpi=… of a gang; NULL: see trp_site_mpi */
+    char *mpi;      /* srun --mpi=… of a gang; NULL: what Slurm has */
     bool exclusive; /* `nodes: exclusive`: additional jobs take whole nodes */
     struct trp_site_driver driver;
     struct trp_site_warning *warnings;
@@ -143,10 +143,5 @@ const char *trp_site_variable(const trp_site *s, const char *resource);
 /* The entry of a resource, or NULL. Without a file (`s` may be NULL) there is one for
  * gpu. */
 const struct trp_site_resource *trp_site_resource(const trp_site *s, const char *name);
-
-/* What gangs of programs that are linked with `linked` are started with: srun --mpi=….
- * `s` may be NULL. Open MPI finds the others by PMIx, MPICH by what Slurm calls pmi2.
- */
-const char *trp_site_mpi(const trp_site *s, enum trp_linked_mpi linked);
 
 #endif

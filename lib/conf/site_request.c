@@ -236,11 +236,8 @@ static void write_texts(struct trp_site_request *r)
 int trp_site_request_make(const trp_site *s, const struct trp_resource_profile *p,
                           uint32_t ranks, struct trp_site_request *ret, trp_error *err)
 {
-    struct trp_site_request r = {.ranks = ranks,
-                                 .time_ns = s->limits.time_ns,
-                                 .exclusive = s->exclusive,
-                                 .mpi =
-                                     ranks ? trp_site_mpi(s, TRP_LINKED_NONE) : NULL};
+    struct trp_site_request r = {
+        .ranks = ranks, .time_ns = s->limits.time_ns, .exclusive = s->exclusive};
     struct making m = {.s = s,
                        .p = p,
                        .need = trp_profile_footprint(p, ranks > 0),
@@ -280,7 +277,6 @@ uint32_t trp_site_request_options(const struct trp_site_request *r,
         {"account",                        job ? r->account : NULL,                 false},
         {"reservation",                    job ? r->reservation : NULL,             false},
         {"exclusive",                      job && !own && r->exclusive ? "" : NULL, true },
-        {"mpi",                            job ? NULL : r->mpi,                     false},
     };
     uint32_t n = 0;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

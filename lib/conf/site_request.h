@@ -51,7 +51,6 @@ struct trp_site_request {
     const char *partition, *qos, *account, *reservation; /* or NULL */
     int64_t time_ns; /* the most a job may ask for; 0: any */
     bool exclusive;  /* its job takes whole nodes */
-    const char *mpi; /* of a gang, else NULL */
     /* Texts of the options. */
     char gres_text[TRP_SITE_REQUEST_LIST], licenses_text[TRP_SITE_REQUEST_LIST];
     char ranks_text[TRP_SITE_REQUEST_NUMBER], cpus_text[TRP_SITE_REQUEST_NUMBER];

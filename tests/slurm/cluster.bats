@@ -56,6 +56,7 @@ machine() {
 }
 
 @test "a step over two nodes has PMIx" {
+    has_pmix || skip "this Slurm has no PMIx"
     run -0 as alice node3 srun --mpi=pmix -N2 -l printenv PMIX_RANK
     [ "$(sort <<<"$output")" = $'0: 0\n1: 1' ]
 }

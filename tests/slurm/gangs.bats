@@ -6,7 +6,6 @@ load run.bash
 
 setup_file() {
     cluster_up -n 4 --gpus 0,1,2,2 --racks 0 --fast
-    site_of_plain_gangs
 }
 
 teardown() {
@@ -32,7 +31,7 @@ END
 
 # From node1, which has none of them.
 run_gang() {
-    submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --site "$site" --run-name r "$@" p.yaml
+    submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --run-name r "$@" p.yaml
     well 40
 }
 
@@ -58,14 +57,14 @@ has() {
 @test "in the driver's job it takes nodes that have enough" {
     gang 4
     submit alice -N3 -n3 -c3 --mem=1000 --gpus=5 -- \
-        "$TROUPE" run --site "$site" --run-name r --set alloc.placement=inside p.yaml
+        "$TROUPE" run --run-name r --set alloc.placement=inside p.yaml
     well 40
     [ "$(has)" = "node3 0 node3 1 node4 0 node4 1" ]
 }
 
 @test "more devices than as many on each node never fit" {
     gang 5
-    submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --site "$site" --run-name r p.yaml
+    submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --run-name r p.yaml
     run -3 finished 40
     [[ "$output" == *"has no room for 5 ranks with as many devices on each node"* ]]
 }
@@ -84,7 +83,7 @@ stages:
     retries: {max_failures: 1}
     run: hostname >>ran.$TROUPE_RANK; until [ -e all ]; do sleep 0.1; done
 END
-    run_on -N4 -n4 -c2 --mem=900 -- --site "$site"
+    run_on -N4 -n4 -c2 --mem=900 --
     wait_until 20 test -e began
     cluster cut node2
     touch go
@@ -94,4 +93,66 @@ END
     run ! has_run_on node2
     cluster heal node2 # else Slurm does not end the job
     well 60
+}
+
+# gang_of COMMAND: two ranks of it, without devices.
+gang_of() {
+    cat >p.yaml <<END
+troupe: 1
+profiles:
+  one: {executor: {cores: 1, memory: 300m, memoryOverhead: 100m}, task: {cpus: 1}}
+stages:
+  - {name: s, profile: one, mpi: {ranks: 2}, retries: {max_failures: 1}, argv: [$1]}
+END
+}
+
+# srun_without_pmix: an srun that writes down what it is called with, and lists no pmix.
+srun_without_pmix() {
+    mkdir -p bin
+    cat >bin/srun <<END
+#!/bin/bash
+echo "\$*" >>$PWD/calls
+[ "\$1" != --mpi=list ] || { printf 'MPI plugin types are...\n\tnone\n\tpmi2\n' >&2 && exit; }
+exec /usr/bin/srun "\$@"
+END
+    chmod 755 bin/srun
+    install -m 666 /dev/null calls
+}
+
+# calls WORD: how many sruns were called with it.
+calls() {
+    grep -cw -- "$1" calls || true
+}
+
+@test "a gang is started by what srun lists, which is asked once, unless the site file says it" {
+    srun_without_pmix
+    gang_of hostname
+    submit alice -N2 -n2 -c2 --mem=1500 -- "env PATH=$PWD/bin:\$PATH $TROUPE run --run-name r p.yaml"
+    well 40
+    [ "$(calls --mpi=list) $(calls --mpi=pmi2)" = "1 1" ]
+    printf 'site: 1\nmpi: none\n' >site.yaml
+    submit alice -N2 -n2 -c2 --mem=1500 -- "env PATH=$PWD/bin:\$PATH $TROUPE run --site site.yaml p.yaml"
+    well 40
+    [ "$(calls --mpi=list) $(calls --mpi=pmi2)" = "1 1" ]
+    [ "$(grep -c -- '--ntasks=2.*--mpi=none' calls)" = 1 ]
+}
+
+@test "without gangs srun is not asked for its list" {
+    srun_without_pmix
+    gang_of hostname
+    sed -i 's/mpi: {ranks: 2}/tasks: 2/' p.yaml
+    submit alice -N2 -n2 -c2 --mem=1500 -- "env PATH=$PWD/bin:\$PATH $TROUPE run p.yaml"
+    well 40
+    [ "$(calls --mpi=list)" = 0 ]
+    [ "$(calls --mpi=none)" -ge 1 ]
+}
+
+@test "a gang whose MPI nothing on the list serves can never be: it says so, and ends with 3" {
+    srun_without_pmix
+    mpicc -o meets "$TROUPE_SOURCE/tests/mpi/meets.c"
+    gang_of ./meets
+    submit alice -N2 -n2 -c2 --mem=1500 -- "env PATH=$PWD/bin:\$PATH $TROUPE run p.yaml"
+    run -3 finished 40
+    [[ "$output" == *"stage s: its program is linked with Open MPI, which srun --mpi=pmix would start, and this Slurm has only none pmi2; build it with MPICH, or say mpi: in the site file"* ]]
+    [ "$(grep -c -- '--ntasks=2' calls)" = 0 ]
 }

@@ -126,7 +126,7 @@ stages:
   - name: solve
     profile: g
     mpi: {ranks: 4}
-    run: echo "$TROUPE_RANK/$TROUPE_RANKS $(hostname) $TROUPE_RESOURCE_gpu $CUDA_VISIBLE_DEVICES $PMIX_RANK"
+    run: echo "$TROUPE_RANK/$TROUPE_RANKS $(hostname) $TROUPE_RESOURCE_gpu $CUDA_VISIBLE_DEVICES ${PMIX_RANK:-$PMI_RANK}"
   - name: fail
     profile: g
     after: [solve]

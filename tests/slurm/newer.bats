@@ -11,7 +11,6 @@ setup_file() {
     slurm=$(on head scontrol --version | sed 's/.* //')
     ctld=/var/lib/troupe-slurm/$TROUPE_CLUSTER/log/slurmctld.log
     export slurm ctld
-    site_of_plain_gangs
 }
 
 teardown() {
@@ -99,7 +98,7 @@ made_by_slurmctld() {
 END
     local before
     before=$(made_by_slurmctld)
-    run_on --stepmgr -N2 -n2 -c2 --mem=1000 -- --site "$site"
+    run_on --stepmgr -N2 -n2 -c2 --mem=1000 --
     well 60
     have_run 4
     [ "$(cat rank.* | wc -l)" = 2 ]

@@ -7,22 +7,28 @@ setup_file() {
 }
 
 @test "a task may itself call srun, mpirun and sbatch" {
+    local type=pmix
     mpicc -o meets "$TROUPE_SOURCE/tests/mpi/meets.c"
-    cat >p.yaml <<'END'
+    cp meets meets-pmix
+    if ! has_pmix; then
+        type=pmi2
+        mpicc.mpich -o meets-pmi2 "$TROUPE_SOURCE/tests/mpi/meets.c"
+    fi
+    sed "s/TYPE/$type/g" >p.yaml <<'END'
 troupe: 1
 profiles:
   one: {executor: {cores: 1, memory: 300m, memoryOverhead: 100m}, task: {cpus: 1}}
 stages:
   - {name: srun, profile: one, run: "srun -N2 --ntasks-per-node=1 hostname | sort"}
-  - {name: pmix, profile: one, after: [srun], run: "srun -N2 -n2 --mpi=pmix ./meets | sort"}
-  - {name: mpirun, profile: one, after: [pmix], run: "mpirun -np 2 --oversubscribe ./meets | sort"}
+  - {name: ranks, profile: one, after: [srun], run: "srun -N2 -n2 --mpi=TYPE ./meets-TYPE | sort"}
+  - {name: mpirun, profile: one, after: [ranks], run: "mpirun -np 2 --oversubscribe ./meets | sort"}
   - {name: sbatch, profile: one, after: [mpirun], run: "sbatch --wait -o sub.out --mem=100 --wrap 'echo in $SLURM_JOB_ID'"}
 END
     submit alice -N2 -n2 -c2 --mem=1500 -- "$TROUPE" run p.yaml
     run -0 finished 90
     cd troupe-runs/last/logs
     [ "$(cat srun/0.0.out)" = $'node1\nnode2' ]
-    [ "$(cat pmix/0.0.out)" = $'rank 0 of 2, sum 3\nrank 1 of 2, sum 3' ]
+    [ "$(cat ranks/0.0.out)" = $'rank 0 of 2, sum 3\nrank 1 of 2, sum 3' ]
     [ "$(cat mpirun/0.0.out)" = $'rank 0 of 2, sum 3\nrank 1 of 2, sum 3' ]
     # It was a job of its own.
     grep -q '^in [0-9]*$' ../../../sub.out
@@ -42,25 +48,47 @@ END
     nothing_left node1 node2 node3
 }
 
-# What is linked with MPICH is started by what Slurm calls pmi2.
-@test "ranks of MPICH meet, as a gang over two nodes and as a static run" {
-    type mpicc.mpich >/dev/null 2>&1 || skip "MPICH is not here under Debian's name"
-    as alice node1 srun --mpi=list 2>&1 | grep -qw pmi2 || skip "this Slurm has no --mpi=pmi2"
-    mpicc.mpich -o meets "$TROUPE_SOURCE/tests/mpi/meets.c"
-    cat >p.yaml <<'END'
+# ranks_meet COMPILER WORDS [ARGUMENT]: four ranks as a gang over two nodes, of which each
+# says so, and then one that fails.
+ranks_meet() {
+    "$1" -o meets "$TROUPE_SOURCE/tests/mpi/meets.c"
+    cat >p.yaml <<END
 troupe: 1
 profiles:
   one: {executor: {cores: 1, memory: 300m, memoryOverhead: 100m}, task: {cpus: 1}}
 stages:
-  - {name: meet, profile: one, mpi: {ranks: 4}, argv: [./meets, apart]}
+  - {name: meet, profile: one, mpi: {ranks: 4}, argv: [./meets${3:+, $3}]}
   - {name: fail, profile: one, after: [meet], retries: {max_failures: 1}, mpi: {ranks: 2}, argv: [./meets, exit, "5"]}
 END
     submit alice -N2 -n2 -c2 --mem=1800 -- "$TROUPE" run p.yaml
     run -1 finished 90
-    [ "$(cat troupe-runs/last/logs/meet/0.0.{0,1,2,3}.out)" = $'rank 0 of 4\nrank 1 of 4\nrank 2 of 4\nrank 3 of 4' ]
+    for rank in 0 1 2 3; do
+        [ "$(cat "troupe-runs/last/logs/meet/0.0.$rank.out")" = "rank $rank of 4$2" ]
+    done
     [[ "$output" == *"stage fail: task 0 failed once, with exit status 5"* ]]
+    nothing_left node1 node2 node3
+}
+
+@test "ranks of Open MPI meet, as a gang over two nodes" {
+    has_pmix || skip "this Slurm has no PMIx"
+    ranks_meet mpicc ", sum 10"
+}
+
+# What is linked with MPICH is started by what Slurm calls pmi2.
+mpich_here() {
+    type mpicc.mpich >/dev/null 2>&1 || skip "MPICH is not here under Debian's name"
+    as alice node1 srun --mpi=list 2>&1 | grep -qw pmi2 || skip "this Slurm has no --mpi=pmi2"
+}
+
+@test "ranks of MPICH meet, as a gang over two nodes" {
+    mpich_here
+    ranks_meet mpicc.mpich "" apart
+}
+
+# Over nodes its MPI_Finalize may hang, without Troupe as well (docs/platform.md).
+@test "a static run of MPICH" {
+    mpich_here
     printf 'a b a\nc a\n' >text
-    # over nodes its MPI_Finalize may hang, without Troupe as well (docs/platform.md)
     run -0 as alice node1 env -u TROUPE_OPT_comm_transport timeout 60 srun -K1 --mpi=pmi2 -N1 -n3 --mem-per-cpu=300 \
         "$programs/wordcount" "$PWD/text"
     [[ "$output" == *"lines 2 words 5 bytes 10"* ]]

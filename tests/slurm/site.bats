@@ -5,7 +5,6 @@ load slurm.bash
 
 setup_file() {
     cluster_up -n 4 --gpus 1 --racks 2 --fast --conf Licenses=matlab:3
-    site_of_plain_gangs
 }
 
 teardown() {
@@ -80,6 +79,7 @@ refusing_srun() {
     mkdir bin
     cat >bin/srun <<END
 #!/bin/bash
+[ "\$1" != --mpi=list ] || exec /usr/bin/srun "\$@"
 exec 9>>$PWD/calls
 flock 9
 echo x >&9
@@ -115,7 +115,7 @@ gang_refused() {
     echo "echo rank \$TROUPE_RANK of attempt \$TROUPE_ATTEMPT" |
         stage solve 1 'mpi: {ranks: 2}' 'retries: {max_failures: 1}' | sed '/tasks:/d' >p.yaml
     submit alice -N2 -n2 -c2 --mem=2000 -- \
-        "env PATH=$PWD/bin:\$PATH $TROUPE run --site $site p.yaml"
+        "env PATH=$PWD/bin:\$PATH $TROUPE run p.yaml"
     run -0 finished 60
     [ "$(wc -l <calls)" = 3 ]
     [ "$(cat troupe-runs/last/logs/solve/0.0.1.out)" = "rank 1 of attempt 0" ]
@@ -215,7 +215,7 @@ where_local() {
 # in_tmp OPTION…: a job whose run folder is in /tmp of node1.
 in_tmp() {
     submit alice -N2 -n2 -c2 --mem=1000 -w node1,node2 -- \
-        "bash -c 'cd /tmp && mkdir w && cd w && cp $PWD/p.yaml . && $TROUPE run --site $site --set alloc.placement=inside $* p.yaml; s=\$?; cd; rm -rf /tmp/w; exit \$s'"
+        "bash -c 'cd /tmp && mkdir w && cd w && cp $PWD/p.yaml . && $TROUPE run --set alloc.placement=inside $* p.yaml; s=\$?; cd; rm -rf /tmp/w; exit \$s'"
 }
 
 @test "a run folder that other nodes do not see is one clear error" {

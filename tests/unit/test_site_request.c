@@ -164,23 +164,21 @@ static void test_gangs(void)
     struct world w = world(site_text);
     /* Two slots: a rank has half of the memory. */
     expect(&w, "cores 4 memory 1000 / cpus 2", 8, TRP_SITE_FOR_STEP,
-           "--ntasks=8 --cpus-per-task=2 --mem-per-cpu=375M --mpi=pmix");
+           "--ntasks=8 --cpus-per-task=2 --mem-per-cpu=375M");
     expect(&w, "cores 4 memory 1000 gpu 2 / cpus 2 gpu 1", 8, TRP_SITE_FOR_STEP,
-           "--ntasks=8 --cpus-per-task=2 --mem-per-cpu=375M --gpus-per-task=1 "
-           "--mpi=pmix");
+           "--ntasks=8 --cpus-per-task=2 --mem-per-cpu=375M --gpus-per-task=1");
     expect(&w, "cores 4 memory 1000 a100 4 / cpus 2 a100 2", 3, TRP_SITE_FOR_JOB,
            "--ntasks=3 --cpus-per-task=2 --mem-per-cpu=375M --gpus-per-task=a100:2 "
            "--partition=dgx --account=ai --reservation=r1 --exclusive");
     expect(&w, "cores 4 memory 1000 gpu 1 / cpus 1 gpu 1/4", 6, TRP_SITE_FOR_STEP,
-           "--ntasks=6 --cpus-per-task=1 --mem-per-cpu=375M --ntasks-per-gpu=4 "
-           "--mpi=pmix");
+           "--ntasks=6 --cpus-per-task=1 --mem-per-cpu=375M --ntasks-per-gpu=4");
     expect(&w, "cores 4 memory 1000 a100 1 / cpus 1 a100 1/4", 6, TRP_SITE_FOR_STEP,
            "--nodes=1 --ntasks=6 --cpus-per-task=1 --mem-per-cpu=375M "
-           "--gres=gpu:a100:2 --mpi=pmix");
+           "--gres=gpu:a100:2");
     expect(&w, "cores 4 memory 1000 nvme 1 gpu 4 / cpus 1 gpu 1 nvme 1/4", 3,
            TRP_SITE_FOR_STEP,
            "--nodes=1 --ntasks=3 --cpus-per-task=1 --mem-per-cpu=375M "
-           "--gres=gpu:3,nvme:1 --mpi=pmix");
+           "--gres=gpu:3,nvme:1");
     expect(&w, "cores 4 memory 1000 matlab 4 / matlab 1", 5, TRP_SITE_FOR_SHAPE,
            "--cpus-per-task=1 --mem-per-cpu=375M --licenses=matlab:5 --partition=cpu");
     end(&w);

@@ -68,7 +68,7 @@ static int ask_slurm(const struct trp_cluster_where *where, char **ret_answer,
         close(log);
     if (code < 0)
         return code;
-    code = trp_slurm_answer_ask(h, where->job, ret_answer, err);
+    code = trp_slurm_answer_ask(h, where->job, where->gangs, ret_answer, err);
     trp_slurm_helper_stop(h, true);
     return code;
 }

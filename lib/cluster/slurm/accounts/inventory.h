@@ -12,7 +12,12 @@
 
 #include "core/base/error.h"
 
-enum { TRP_SLURM_WORD = 64, TRP_SLURM_POOLS = 8, TRP_SLURM_NAME = 128 };
+enum {
+    TRP_SLURM_WORD = 64,
+    TRP_SLURM_POOLS = 8,
+    TRP_SLURM_NAME = 128,
+    TRP_SLURM_MPI_TYPES = 512,
+};
 
 /* Devices of one kind on a node, or licences of a job. */
 struct trp_slurm_pool {
@@ -62,6 +67,7 @@ struct trp_slurm_inventory {
     uint32_t nparts, parts_cap;
     struct trp_slurm_node *nodes; /* in Slurm's order */
     uint32_t nnodes, nodes_cap;
+    char mpi_types[TRP_SLURM_MPI_TYPES]; /* of srun --mpi, "none pmix"; "": not known */
     int64_t calls, call_ms; /* that Slurm lets a user make at once, and the time until
                              * there is another; 0: there is no limit */
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cluster/slurm/check/check_parts.h"
+#include "cluster/slurm/helper/mpi_types.h"
 #include "core/base/array.h"
 
 #define ELSEWHERE "run troupe check where Slurm's files can be read"
@@ -152,26 +153,25 @@ static void check_munge(struct trp_slurm_checking *c)
     trp_slurm_is_fine(c, "MUNGE answers");
 }
 
-static bool has_word(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)); at += n)
-        if ((at == list || at[-1] == ' ') && (at[n] == '\0' || at[n] == ' '))
-            return true;
-    return false;
-}
-
 /* By which gangs find each other, and what static runs and they are built with. */
 static void check_mpi(struct trp_slurm_checking *c)
 {
-    const char *types = c->f->mpi_types, *type = trp_site_mpi(c->site, TRP_LINKED_NONE);
+    const char *types = c->f->mpi_types;
+    char type[TRP_SITE_WORD_MAX + 1];
+    trp_error why;
     trp_slurm_about(c, "mpi");
-    if (*types && !has_word(types, type))
-        trp_slurm_tell(c, c->site->mpi ? TRP_SLURM_ERROR : TRP_SLURM_WARNING, "",
-                       "set mpi: in the site file to one of these, or build Slurm with "
-                       "that",
-                       "gangs are started by srun --mpi=%s, and srun has %s", type,
+    if (c->site->mpi && *types && !trp_slurm_mpi_has(types, c->site->mpi))
+        trp_slurm_tell(c, TRP_SLURM_ERROR, "",
+                       "set mpi: in the site file to one of these, or leave it out",
+                       "gangs are started by srun --mpi=%s, and srun has %s",
+                       c->site->mpi, types);
+    else if (trp_slurm_mpi_choose(c->site, types, TRP_LINKED_OPENMPI, type, &why) < 0)
+        trp_slurm_tell(c, TRP_SLURM_WARNING, "", "build Slurm with PMIx",
+                       "gangs of Open MPI cannot start: srun has no --mpi=pmix, only "
+                       "%s",
                        types);
+    if (trp_slurm_mpi_choose(c->site, types, TRP_LINKED_NONE, type, &why) < 0)
+        return;
     trp_slurm_is_fine(c, "%s on this host; gangs by srun --mpi=%s",
                       *c->f->mpis ? c->f->mpis : "no MPI", type);
 }

@@ -3,6 +3,7 @@
  */
 #include "cluster/slurm/helper/inventory_lines.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,6 +147,9 @@ int trp_slurm_inventory_add(void *inventory, const struct trp_slurm_line *line,
         return add_node(i, line, err);
     if (strcmp(line->word, "host") == 0)
         return set_rack(i, line, err);
+    if (strcmp(line->word, "mpi") == 0)
+        snprintf(i->mpi_types, sizeof i->mpi_types, "%s",
+                 trp_slurm_line_text(line, "types"));
     return 0;
 }
 

@@ -30,7 +30,7 @@ static int copy_line(void *context, const struct trp_slurm_line *line, trp_error
     return 0;
 }
 
-int trp_slurm_answer_ask(trp_slurm_helper *h, uint32_t job, char **ret_text,
+int trp_slurm_answer_ask(trp_slurm_helper *h, uint32_t job, bool gangs, char **ret_text,
                          trp_error *err)
 {
     struct keeping k = {0};
@@ -44,6 +44,8 @@ int trp_slurm_answer_ask(trp_slurm_helper *h, uint32_t job, char **ret_text,
     snprintf(call, sizeof call, "racks partition=%s", k.partition);
     if (code == 0)
         code = trp_slurm_helper_ask(h, call, copy_line, &k, LIMIT_MS, err);
+    if (code == 0 && gangs)
+        code = trp_slurm_helper_ask(h, "mpi", copy_line, &k, LIMIT_MS, err);
     trp_slurm_line_begin(to, 0, "done");
     trp_slurm_line_put_number(to, "rpcs", (int64_t)trp_slurm_helper_rpcs(h));
     trp_slurm_line_end(to);

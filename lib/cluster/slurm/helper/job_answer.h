@@ -12,8 +12,9 @@
 #include "cluster/slurm/accounts/inventory.h"
 #include "cluster/slurm/helper/helper.h"
 
-/* The answers about job `job` and the racks; free it. TRP_ESYSTEM, TRP_ENOENT. */
-int trp_slurm_answer_ask(trp_slurm_helper *h, uint32_t job, char **ret_text,
+/* The answers about job `job` and the racks, and with `gangs` about what srun can start
+ * them by; free it. TRP_ESYSTEM, TRP_ENOENT. */
+int trp_slurm_answer_ask(trp_slurm_helper *h, uint32_t job, bool gangs, char **ret_text,
                          trp_error *err);
 
 /* Fills an inventory; `ret_rpcs` is what the asking took. Free with

@@ -19,6 +19,7 @@
  *                          for each additional job; `state job= name= state=` (up,
  *                          mute, drain, down) for each node that they still have;
  *                          `over job= state=` for an additional job that has ended
+ *     mpi                  `mpi types=`: what srun --mpi= can be, "none pmi2 pmix"
  *     steps job=N          `step job= step= host=` for each node of each step that
  *                          Slurm lists
  *     racks                `host name= rack=` for each node that has a leaf switch

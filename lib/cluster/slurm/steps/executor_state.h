@@ -107,7 +107,7 @@ struct trp_slurm_gang {
     struct trp_slurm_gang *next, *prev;
     char name[TRP_SLURM_STEP_NAME]; /* of the step: RUN:PROFILE:STAGE.NUMBER */
     bool asked; /* srun is gone, and Slurm is asked what became of its job */
-    enum trp_linked_mpi mpi; /* what its program is linked with */
+    char mpi[TRP_SITE_WORD_MAX + 1]; /* srun --mpi=… */
 };
 
 /* step_kill.c: what sacct and squeue call its step, RUN:PROFILE.ID. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "cluster/slurm/helper/mpi_types.h"
 #include "cluster/slurm/jobs/additional.h"
 #include "cluster/slurm/jobs/node_watch.h"
 #include "cluster/slurm/jobs/tidy.h"
@@ -112,8 +113,7 @@ static char **launcher(void *context, void *ticket)
     char name[4300];
     if (path && write_hosts(s, ticket, path) == 0 &&
         trp_held_name(path, name, sizeof name))
-        argv = trp_slurm_gang_argv(s, &g->request, g->name,
-                                   trp_site_mpi(s->site, g->mpi), name);
+        argv = trp_slurm_gang_argv(s, &g->request, g->name, g->mpi, name);
     free(path);
     trp_slurm_srun_started(s);
     if (argv)
@@ -231,9 +231,16 @@ int trp_slurm_gang_ask(struct trp_slurm *s, const struct trp_gang *g, trp_error 
     own->request.units = g->ranks;
     snprintf(own->name, sizeof own->name, "%s:%s:%s.%u", s->command.run_name,
              g->profile->name, g->stage, g->number);
-    own->mpi = trp_command_linked_mpi(g->stage_message, g->stage_message_size);
-    int code =
-        trp_slurm_footprint_rank(g->profile, s->site, &own->request.footprint, err);
+    trp_error why;
+    int code = trp_slurm_mpi_choose(
+        s->site, s->inventory.mpi_types,
+        trp_command_linked_mpi(g->stage_message, g->stage_message_size), own->mpi,
+        &why);
+    if (code < 0)
+        trp_error_set(err, code, "stage %s: %s", g->stage, why.text);
+    if (code == 0)
+        code =
+            trp_slurm_footprint_rank(g->profile, s->site, &own->request.footprint, err);
     if (code == 0)
         code = trp_slurm_ledger_ask(s->ledger, &own->request, err);
     if (code == 0) {
