@@ -131,6 +131,20 @@ sent_through() {
     done
 }
 
+# Unless it turns in the frame around what a task sent.
+@test "without comm.mac a bit that turns on the way reaches the program" {
+    local seen=0
+    for n in 200001 400003 600007 800011; do
+        rm -rf troupe-runs cable/0*
+        order 0 garble driver $n
+        begin --set comm.mac=false -- sent 20000 400
+        wait $run || true
+        was_done 0
+        ! grep "sent: other bytes came back" err || seen=$((seen + 1))
+    done
+    [ $seen -ge 1 ]
+}
+
 @test "an executor that reads nothing holds up nobody, and the driver's memory stays small" {
     begin -- sent 40000 1000
     well "^40000000 bytes came back"

@@ -459,6 +459,31 @@ Y
     [ -z "$(ls -A "$d")" ]
 }
 
+# Each of them is given up after 5 s, as when somebody holds ompi-server's port up.
+# bats test_tags=mpi
+@test "three accepts in a row that do not return: new executors come over sockets, those of before stay" {
+    over_mpi
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {big: {executor: {cores: 2}, task: {cpus: 2}}}
+stages:
+  - {name: s, run: "touch began.s; until [ -e go ]; do sleep 0.1; done"}
+  - {name: gate, run: "touch began.gate; until [ -e stopped ]; do sleep 0.1; done"}
+  - {name: t, after: [gate], profile: big, run: "touch ran"}
+Y
+    troupe run --local=4 --run-name r p.yaml >out 2>&1 &
+    wait_until 30 [ -e began.s -a -e began.gate ]
+    kill -STOP "$(sed -n 's/ ompi-server$//p' troupe-runs/r/state/pids)"
+    touch stopped
+    wait_until 90 [ -e ran ]
+    touch go
+    ends_within 30 $!
+    grep ' troupe: MPI lets no executor in: 3 in a row did not get through (the last: .*; the run goes on over sockets' out
+    [ "$(events r | grep -c '"Reason":"Success"')" = 3 ]
+    run ! grep "lost its executor" out
+    nothing_left 1
+}
+
 @test "troupe itself killed: the run ends and leaves nothing" {
     one 'tasks: 4, run: "sleep 100"'
     troupe run --run-name r p.yaml >out 2>&1 &
