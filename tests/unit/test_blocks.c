@@ -575,7 +575,7 @@ static void test_junk(void)
     struct trp_shuffle_read read = read_of(w, 0);
     const char *endpoint = trp_block_server_endpoint(w->servers[0]);
     /* what is no frame, one that is too long, one before its time */
-    const uint8_t junk[][8] = {
+    const uint8_t junk[][9] = {
         "GET / HT",
         {0xff, 0xff, 2,                TRP_FRAME_MARK},
         {0,    0,    TRP_FRAME_WANTED, TRP_FRAME_MARK}
