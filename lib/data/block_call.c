@@ -143,6 +143,7 @@ static int ask_some(struct trp_block_call *call)
     uint32_t count = htole32(n);
     if (!b.failed)
         memcpy(b.data, &count, sizeof count);
+    call->all->counts.frames++;
     int rc = b.failed ? TRP_ENOMEM
                       : trp_link_put(&call->link, TRP_FRAME_WANTED, b.data, b.size);
     trp_buf_free(&b);
@@ -291,7 +292,9 @@ static int take_frame(struct trp_block_call *call, char *ret_why)
     }
     if (rc < 0)
         snprintf(ret_why, TRP_ERROR_TEXT, "%s",
-                 err.text[0] ? err.text : "it is no block server of this run");
+                 err.text[0]                  ? err.text
+                 : call->state == TRP_CALL_UP ? "what came is not what it sent"
+                                              : "it is no block server of this run");
     return rc;
 }
 

@@ -29,6 +29,7 @@ struct trp_block_client_config {
 
 struct trp_block_client_counts {
     uint64_t calls;   /* connections that were made */
+    uint64_t frames;  /* that asked for pieces */
     uint64_t pieces;  /* that were answered */
     uint64_t bytes;   /* of blocks */
     uint64_t retries; /* pieces that were asked for once more */

@@ -1,231 +1,13 @@
 /* Block server and client: blocks come over connections as they come from files, or are
  * said to be missing, whoever else is on the line. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <xxhash.h>
 
+#include "block_world.h"
 #include "comm/frame.h"
-#include "data/block_client.h"
-#include "data/block_server.h"
 #include "data/host_copy.h"
-#include "shuffle_data.h"
-
-#define MIB ((size_t)1 << 20)
-#define MS INT64_C(1000000)
-
-static const uint8_t secret[32] = {1, 2, 3}, another_secret[32] = {4};
-
-/* ---- hosts with map outputs ------------------------------------------------------ */
-
-enum { HOSTS = 2 };
-
-struct world {
-    char *folders[HOSTS]; /* of the hosts */
-    char *mine;           /* of the reader's */
-    trp_block_server *servers[HOSTS];
-    char *own[HOSTS]; /* endpoints of these */
-    const char *endpoints[HOSTS][2];
-    struct trp_data_host hosts[HOSTS];
-    trp_block_client *client;
-    struct trp_shuffle_source *sources;
-    uint32_t maps, partitions, records;
-};
-
-static trp_block_server *start_server(const char *folder, bool mac,
-                                      int64_t handshake_ms)
-{
-    trp_error err = {0};
-    trp_block_server *s = NULL;
-    const struct trp_block_server_config config = {.folder = folder,
-                                                   .secret = secret,
-                                                   .mac = mac,
-                                                   .here_only = true,
-                                                   .handshake_timeout_ns =
-                                                       handshake_ms * MS};
-    g_assert_cmpint(trp_block_server_start(&config, &s, &err), ==, 0);
-    g_assert_cmpstr(err.text, ==, "");
-    return s;
-}
-
-static trp_block_client *start_client(const uint8_t *of, bool mac, int64_t timeout_ms)
-{
-    trp_error err = {0};
-    trp_block_client *c = NULL;
-    const struct trp_block_client_config config = {.secret = of,
-                                                   .mac = mac,
-                                                   .timeout_ns = timeout_ms * MS,
-                                                   .retry_ns = 10 * MS,
-                                                   .tries = 3};
-    g_assert_cmpint(trp_block_client_start(&config, &c, &err), ==, 0);
-    return c;
-}
-
-static size_t value_size(uint32_t i, size_t most)
-{
-    return (size_t)(i * 2654435761u) % (most + 1);
-}
-
-/* Map m lies on host m % HOSTS and has the numbers i with i % maps == m; number i goes
- * to partition i / maps % partitions, with a value of up to `most` bytes. */
-static void write_numbers(struct world *w, size_t most, int compress)
-{
-    g_autofree uint8_t *value = g_malloc0(most + 1);
-    for (uint32_t map = 0; map < w->maps; map++) {
-        const struct trp_shuffle_spec spec = {.folder = w->folders[map % HOSTS],
-                                              .shuffle = 7,
-                                              .map = map,
-                                              .attempt = 1000 + map,
-                                              .partitions = w->partitions,
-                                              .memory = 64 * MIB,
-                                              .compress = compress};
-        trp_error err = {0};
-        trp_shuffle_writer *writer = NULL;
-        g_assert_cmpint(trp_shuffle_writer_open(&spec, &writer, &err), ==, 0);
-        for (uint32_t i = map; i < w->records; i += w->maps) {
-            uint32_t key = GUINT32_TO_BE(i);
-            size_t n = value_size(i, most);
-            memset(value, (int)i, n);
-            g_assert_cmpint(trp_shuffle_add(writer, i / w->maps % w->partitions, &key,
-                                            sizeof key, value, n, &err),
-                            ==, 0);
-        }
-        g_assert_cmpint(trp_shuffle_commit(writer, NULL, NULL, &err), ==, 0);
-        trp_shuffle_writer_free(writer);
-    }
-}
-
-/* Tries again after half a minute, unless it has learnt better. */
-static trp_block_client *start_slow_client(void)
-{
-    trp_error err;
-    trp_block_client *c = NULL;
-    const struct trp_block_client_config config = {
-        .secret = secret, .mac = true, .retry_ns = 30000 * MS};
-    g_assert_cmpint(trp_block_client_start(&config, &c, &err), ==, 0);
-    return c;
-}
-
-static struct world *world_make(uint32_t maps, uint32_t partitions, uint32_t records,
-                                size_t most, int compress)
-{
-    struct world *w = g_new0(struct world, 1);
-    w->maps = maps;
-    w->partitions = partitions;
-    w->records = records;
-    w->mine = shuffle_folder_make();
-    w->sources = g_new0(struct trp_shuffle_source, maps);
-    for (uint32_t h = 0; h < HOSTS; h++) {
-        w->folders[h] = shuffle_folder_make();
-        w->servers[h] = start_server(w->folders[h], true, 0);
-        w->endpoints[h][0] = w->own[h] =
-            g_strdup(trp_block_server_endpoint(w->servers[h]));
-        w->hosts[h] = (struct trp_data_host){.name = h == 0 ? "zero" : "one",
-                                             .endpoints = w->endpoints[h],
-                                             .nendpoints = 1};
-    }
-    for (uint32_t m = 0; m < maps; m++)
-        w->sources[m] = (struct trp_shuffle_source){m, 1000 + m, m % HOSTS};
-    w->client = start_client(secret, true, 5000);
-    write_numbers(w, most, compress);
-    return w;
-}
-
-static void world_free(struct world *w)
-{
-    trp_block_client_stop(w->client);
-    for (uint32_t h = 0; h < HOSTS; h++) {
-        trp_block_server_stop(w->servers[h]);
-        shuffle_folder_remove(w->folders[h]);
-        g_free(w->own[h]);
-    }
-    shuffle_folder_remove(w->mine);
-    g_free(w->sources);
-    g_free(w);
-}
-
-static struct trp_shuffle_read read_of(const struct world *w, uint32_t partition)
-{
-    return (struct trp_shuffle_read){.folder = w->mine,
-                                     .shuffle = 7,
-                                     .partition = partition,
-                                     .partitions = w->partitions,
-                                     .sources = w->sources,
-                                     .nsources = w->maps,
-                                     .hosts = w->hosts,
-                                     .nhosts = HOSTS,
-                                     .memory = 64 * MIB,
-                                     .client = w->client};
-}
-
-/* Reads a partition: numbers come in order, as they were written. 0 when all came, or
- * the failure. */
-static int read_numbers(const struct world *w, const struct trp_shuffle_read *read,
-                        size_t most, struct trp_shuffle_reader_counts *ret_counts,
-                        struct trp_fetch_problem *problem, trp_error *err)
-{
-    trp_shuffle_reader *r = NULL;
-    struct trp_shuffle_record got;
-    uint32_t i = read->partition * w->maps;
-    int rc = trp_shuffle_reader_open(read, &r, problem, err);
-    if (rc < 0)
-        return rc;
-    while ((rc = trp_shuffle_next(r, &got, problem, err)) > 0) {
-        uint32_t key;
-        g_assert_cmpuint(got.nk, ==, sizeof key);
-        memcpy(&key, got.key, sizeof key);
-        g_assert_cmpuint(GUINT32_FROM_BE(key), ==, i);
-        g_assert_cmpuint(got.nv, ==, value_size(i, most));
-        for (size_t k = 0; k < got.nv; k++)
-            if (((const uint8_t *)got.value)[k] != (uint8_t)i)
-                g_assert_not_reached();
-        i++;
-        if (i % w->maps == 0)
-            i += (w->partitions - 1) * w->maps;
-    }
-    if (rc == 0)
-        g_assert_cmpuint(i, >=, w->records);
-    if (ret_counts)
-        trp_shuffle_reader_counts(r, ret_counts);
-    trp_shuffle_reader_free(r);
-    return rc;
-}
-
-static void all_is_read(const struct world *w, const struct trp_shuffle_read *like,
-                        size_t most)
-{
-    for (uint32_t p = 0; p < w->partitions; p++) {
-        struct trp_shuffle_read read = *like;
-        struct trp_shuffle_reader_counts counts;
-        trp_error err = {0};
-        read.partition = p;
-        int rc = read_numbers(w, &read, most, &counts, NULL, &err);
-        g_assert_cmpstr(err.text, ==, "");
-        g_assert_cmpint(rc, ==, 0);
-        g_assert_cmpuint(counts.remote_blocks, >, 0);
-        g_assert_cmpuint(counts.local_blocks, ==, 0);
-    }
-}
-
-static void has_problem(const struct world *w, const struct trp_shuffle_read *read,
-                        uint32_t map, const char *words)
-{
-    struct trp_fetch_problem problem = {0};
-    trp_error err = {0};
-    g_assert_cmpint(read_numbers(w, read, 500, NULL, &problem, &err), ==, TRP_ENOENT);
-    g_test_message("%s", err.text);
-    g_assert_true(problem.is);
-    g_assert_cmpuint(problem.shuffle, ==, 7);
-    g_assert_cmpuint(problem.map, ==, map);
-    g_assert_cmpuint(problem.attempt, ==, 1000 + map);
-    g_assert_cmpuint(problem.host, ==, map % HOSTS);
-    g_assert_nonnull(strstr(err.text, map % HOSTS ? " on one: " : " on zero: "));
-    g_assert_nonnull(strstr(err.text, words));
-}
 
 /* ---- reading --------------------------------------------------------------------- */
 
@@ -280,6 +62,7 @@ static void test_both(void)
 struct task {
     const struct world *w;
     uint32_t partition;
+    size_t most;
 };
 
 static void *read_task(void *arg)
@@ -287,7 +70,7 @@ static void *read_task(void *arg)
     const struct task *t = arg;
     struct trp_shuffle_read read = read_of(t->w, t->partition);
     trp_error err = {0};
-    int rc = read_numbers(t->w, &read, 500, NULL, NULL, &err);
+    int rc = read_numbers(t->w, &read, t->most, NULL, NULL, &err);
     g_assert_cmpstr(err.text, ==, "");
     g_assert_cmpint(rc, ==, 0);
     return NULL;
@@ -302,7 +85,7 @@ static void test_many_tasks(void)
     struct task tasks[TASKS];
     GThread *threads[TASKS];
     for (uint32_t i = 0; i < TASKS; i++) {
-        tasks[i] = (struct task){w, i};
+        tasks[i] = (struct task){w, i, 500};
         threads[i] = g_thread_new("task", read_task, &tasks[i]);
     }
     for (uint32_t i = 0; i < TASKS; i++)
@@ -311,6 +94,33 @@ static void test_many_tasks(void)
     g_assert_cmpuint(counts.calls, ==, HOSTS);
     g_assert_cmpuint(counts.pieces, ==, 3200);
     g_assert_cmpuint(counts.retries, ==, 0);
+    g_assert_cmpuint(counts.frames, <, 3200 / 4); /* small blocks travel together */
+    world_free(w);
+}
+
+/* 1,000 maps of 1,000 blocks each: a file a map and a connection a host, however many
+ * blocks there are. 16 of the partitions are read. */
+static void test_a_million_blocks(void)
+{
+    enum { MAPS = 1000, PARTITIONS = 1000, TASKS = 16 };
+    struct world *w = world_make(MAPS, PARTITIONS, MAPS * PARTITIONS, 8, 0);
+    struct trp_block_client_counts counts;
+    struct task tasks[TASKS];
+    GThread *threads[TASKS];
+    g_assert_cmpuint(files_in(w->folders[0]) + files_in(w->folders[1]), ==, MAPS);
+    for (uint32_t i = 0; i < TASKS; i++) {
+        tasks[i] = (struct task){w, i * 61, 8};
+        threads[i] = g_thread_new("task", read_task, &tasks[i]);
+    }
+    for (uint32_t i = 0; i < TASKS; i++)
+        g_thread_join(threads[i]);
+    trp_block_client_counts(w->client, &counts);
+    g_test_message("%" G_GUINT64_FORMAT " pieces in %" G_GUINT64_FORMAT " frames",
+                   counts.pieces, counts.frames);
+    g_assert_cmpuint(counts.calls, ==, HOSTS);
+    g_assert_cmpuint(counts.pieces, ==, (guint64)MAPS * TASKS);
+    g_assert_cmpuint(counts.frames, <, MAPS * TASKS / 4);
+    g_assert_cmpuint(files_in(w->mine), ==, 0);
     world_free(w);
 }
 
@@ -454,19 +264,6 @@ static void test_learnt(void)
     world_free(w);
 }
 
-static int listen_here(char **ret_endpoint)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_assert_cmpint(bind(fd, (struct sockaddr *)&a, sizeof a), ==, 0);
-    g_assert_cmpint(listen(fd, 16), ==, 0);
-    g_assert_cmpint(getsockname(fd, (struct sockaddr *)&a, &n), ==, 0);
-    *ret_endpoint = g_strdup_printf("127.0.0.1:%u", ntohs(a.sin_port));
-    return fd;
-}
-
 /* The kernel takes the connection, and nobody says anything. */
 static void test_silent_server(void)
 {
@@ -533,17 +330,6 @@ static void test_server_ends(void)
 
 /* ---- strangers ------------------------------------------------------------------- */
 
-static int connect_to(const char *endpoint)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                            .sin_port =
-                                htons((uint16_t)atoi(strrchr(endpoint, ':') + 1))};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_assert_cmpint(connect(fd, (struct sockaddr *)&a, sizeof a), ==, 0);
-    return fd;
-}
-
 /* Waits until the other side has closed. */
 static void is_closed(int fd)
 {
@@ -557,6 +343,7 @@ static void is_closed(int fd)
 
 static void test_wrong_secret(void)
 {
+    static const uint8_t another_secret[32] = {4};
     struct world *w = world_make(2, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
     struct trp_block_server_counts counts;
@@ -777,6 +564,9 @@ int main(int argc, char **argv)
     g_test_add_func("/blocks/may be larger than memory", test_large);
     g_test_add_func("/blocks/may be empty", test_empty);
     g_test_add_func("/blocks/of this host and of others are merged", test_both);
+    g_test_add_func(
+        "/blocks/a million of them are in a file a map, and one connection a host",
+        test_a_million_blocks);
     g_test_add_func("/blocks/of many tasks share a connection to each host",
                     test_many_tasks);
     g_test_add_func("/blocks/come without tags where none are wanted",
